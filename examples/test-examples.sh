@@ -1,0 +1,79 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Run the example programs on files of several sizes and compare what they
+# print with the reference.  Runs in the build directory, srcdir is the source.
+
+set -e
+
+reference=${srcdir:-.}/../tests/reference.py
+"${PYTHON:-python3}" -c 'import hashlib' 2> /dev/null || {
+  echo "SKIP: ${PYTHON:-python3} is missing"
+  exit 77
+}
+
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+failed=0
+
+# equal EXPECTED COMMAND...: COMMAND, with $dir/image as input, prints EXPECTED.
+equal () {
+  expected=$1
+  shift
+  got=$("$@" < "$dir/image") || got="$got (exit $?)"
+  if [ "$got" != "$expected" ]; then
+    printf '%s\n  expected: %s\n  got:      %s\n' "$*" "$expected" "$got"
+    failed=1
+  fi
+}
+
+# fails COMMAND...: COMMAND exits with 1, says why, and prints no hash.
+fails () {
+  status=0
+  "$@" > "$dir/out" 2> "$dir/err" || status=$?
+  if [ $status != 1 ] || [ -s "$dir/out" ] || ! [ -s "$dir/err" ]; then
+    echo "$*: must fail with a message, exit status $status"
+    cat "$dir/out" "$dir/err"
+    failed=1
+  fi
+}
+
+check_image () {
+  echo "$1"
+  expected=$("${PYTHON:-python3}" "$reference" "$dir/image")
+  expected=${expected%% *}
+  equal "$expected" ./blkhash-sync "$dir/image"
+  equal "$expected" ./blkhash-sync
+  equal "$expected" ./blkhash-aio
+  equal "$expected" ./blkhash-leaves "$dir/image"
+  equal "$expected" sh -c 'cat | ./blkhash-sync'
+  equal "$expected" sh -c 'cat | ./blkhash-aio'
+}
+
+# The reference, too, has to know the published answer.
+printf hello > "$dir/image"
+equal 337355feb53a5309d5aba92796223c2c84ffab930e706c01fef573a2722545e6 \
+      ./blkhash-sync
+
+# Bytes that differ from block to block.
+for size in 0 5 65535 65536 65537 3000000; do
+  seq 600000 | head -c $size > "$dir/image"
+  check_image "size $size"
+done
+
+: > "$dir/image"
+truncate -s 1048577 "$dir/image"
+check_image "1 MiB + 1, a hole"
+printf data | dd of="$dir/image" bs=1 seek=500000 conv=notrunc status=none
+check_image "1 MiB + 1, a hole with data in it"
+
+fails ./blkhash-sync "$dir/missing"
+fails ./blkhash-sync "$dir"
+fails ./blkhash-leaves "$dir/missing"
+fails ./blkhash-leaves "$dir"
+fails ./blkhash-leaves
+fails sh -c './blkhash-aio < .'
+
+exit $failed

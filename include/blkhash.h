@@ -1,0 +1,280 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * libblkhash: a block based hash for disk images.
+ *
+ * The image is cut into blocks, each block is hashed to a leaf, and the
+ * leaves, in order, are hashed to the result.  A block of zeros has one leaf
+ * that is computed once, so the empty parts of an image cost almost nothing,
+ * and all other blocks are hashed in parallel.  blkhash-format(7) describes
+ * the construction byte for byte.
+ *
+ * There are two ways in:
+ *
+ *  - struct blkhash takes the image from its first byte to its last, as
+ *    sha256sum would (blkhash_update, blkhash_zero, blkhash_final);
+ *  - struct blkhash_leaves takes parts of the image in any order from any
+ *    thread (blkhash_leaves_data, blkhash_leaves_zero, blkhash_leaves_fold).
+ *
+ * Functions that return int return 0, or a positive errno value.
+ * Constructors return NULL and set errno.  The library writes nothing to
+ * stderr, installs no signal handlers and keeps no global mutable state.
+ */
+
+#ifndef BLKHASH_H
+#define BLKHASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The longest digest, in bytes, of any algorithm. */
+#define BLKHASH_MAX_MD_SIZE 64
+
+struct blkhash;
+struct blkhash_leaves;
+struct blkhash_opts;
+
+/* ---- Options --------------------------------------------------------- */
+
+/*
+ * Create options for the digest NAME, one of those that blkhash_digests()
+ * lists; case does not matter and the aliases of OpenSSL ("SHA2-256") are
+ * understood.  The name is copied.
+ *
+ * Returns NULL with errno EINVAL if there is no such digest, or ENOMEM.
+ *
+ * One thread at a time may use an options object.  Constructors copy what
+ * they need from it: it can be changed, used again or freed afterwards.
+ */
+struct blkhash_opts *blkhash_opts_new (const char *digest_name);
+
+/* Free options; NULL is allowed. */
+void blkhash_opts_free (struct blkhash_opts *opts);
+
+/*
+ * Size of a block in bytes: a power of two from 4 to 16 MiB, else EINVAL and
+ * nothing changes.  Changes the hash.  Default: 64 KiB.
+ */
+int blkhash_opts_set_block_size (struct blkhash_opts *opts,
+                                 uint32_t block_size);
+
+/*
+ * Number of threads that hash: 1 to 128, else EINVAL and nothing changes.
+ * Never changes the hash.  Default: the online CPUs, at most 16.
+ * A leaf table starts no threads and ignores this.
+ */
+int blkhash_opts_set_threads (struct blkhash_opts *opts, uint8_t threads);
+
+/*
+ * Number of asynchronous updates that can be in flight.  0, the default,
+ * disables the asynchronous calls.  EINVAL above 65536.
+ * A leaf table ignores this.
+ */
+int blkhash_opts_set_queue_depth (struct blkhash_opts *opts,
+                                  unsigned queue_depth);
+
+/*
+ * The construction: 0, the default, is flat; 1 to 1024 is that number of
+ * streams, the construction of blkhash 0.9 (64 streams) and older.  Else
+ * EINVAL and nothing changes.  Changes the hash.
+ */
+int blkhash_opts_set_streams (struct blkhash_opts *opts, unsigned streams);
+
+/*
+ * What was set, or the default.  The digest name is the name in the list of
+ * blkhash_digests() and lives as long as the options.
+ */
+const char *blkhash_opts_get_digest_name (const struct blkhash_opts *opts);
+uint32_t blkhash_opts_get_block_size (const struct blkhash_opts *opts);
+uint8_t blkhash_opts_get_threads (const struct blkhash_opts *opts);
+unsigned blkhash_opts_get_queue_depth (const struct blkhash_opts *opts);
+unsigned blkhash_opts_get_streams (const struct blkhash_opts *opts);
+
+/*
+ * List the digests, sorted by name.  Fills NAMES with up to COUNT names and
+ * returns how many digests there are, which may be more than COUNT.
+ * blkhash_digests (NULL, 0) asks for that number.  The names are valid until
+ * the program ends.  Thread-safe.
+ */
+size_t blkhash_digests (const char **names, size_t count);
+
+/* ---- Streaming: from the first byte to the last ---------------------- */
+
+/*
+ * Create a hash with the defaults (sha256, 64 KiB blocks, flat), or with
+ * OPTS (NULL means the defaults).
+ *
+ * Returns NULL and sets errno: ENOMEM, EMFILE or ENFILE.
+ *
+ * One thread at a time may use a hash.  Different hashes are independent.
+ */
+struct blkhash *blkhash_new (void);
+struct blkhash *blkhash_new_opts (const struct blkhash_opts *opts);
+
+/*
+ * Append LEN bytes of data.  Any length and any alignment will do; BUF can
+ * be used again when the call returns.
+ *
+ * Errors: EINVAL after blkhash_final, EOVERFLOW if the image would pass 2^64
+ * - 1 bytes, ENOMEM, EAGAIN if threads cannot be started, EIO if the digest
+ * failed.  The first error sticks: every later call, blkhash_final included,
+ * returns it.
+ */
+int blkhash_update (struct blkhash *h, const void *buf, size_t len);
+
+/*
+ * Append LEN zero bytes.  The same hash as blkhash_update with a buffer of
+ * zeros, in constant memory and a small fraction of the time.  Errors as in
+ * blkhash_update.
+ */
+int blkhash_zero (struct blkhash *h, size_t len);
+
+/*
+ * Append LEN bytes of data without copying them and without waiting for them
+ * to be hashed.  The bytes of BUF belong to the library, and must not change,
+ * until the completion with USER_DATA was reaped, or blkhash_final or
+ * blkhash_free returned.
+ *
+ * Synchronous and asynchronous calls can be mixed; the image is what they
+ * append, in the order of the calls.  A request much larger than 1 MiB for
+ * each thread may wait for a part of it to be hashed.
+ *
+ * Returns EAGAIN when queue_depth requests are in flight, that is, submitted
+ * and not reaped; nothing was appended then, and it is not a sticky error.
+ * ENOTSUP if the queue depth is 0.  Other errors as in blkhash_update; no
+ * completion follows.
+ */
+int blkhash_aio_update (struct blkhash *h, const void *buf, size_t len,
+                        void *user_data);
+
+/*
+ * A file descriptor that becomes readable when requests have completed.  It
+ * is non-blocking and belongs to H.  The caller drains it, with a read of at
+ * least 8 bytes, before it reaps: then no wake-up is lost.
+ *
+ * Returns -1 and sets errno to ENOTSUP if the queue depth is 0.
+ */
+int blkhash_aio_completion_fd (struct blkhash *h);
+
+struct blkhash_completion {
+  void *user_data;              /* as given to blkhash_aio_update */
+  int error;                    /* 0, or a positive errno value */
+};
+
+/*
+ * Reap completed requests, in the order in which they completed.  Fills OUT
+ * with up to COUNT completions and does not wait.
+ *
+ * Returns the number of completions, or a negative errno value: -ENOTSUP if
+ * the queue depth is 0, -EINVAL after blkhash_final.
+ */
+int blkhash_aio_completions (struct blkhash *h,
+                             struct blkhash_completion *out, unsigned count);
+
+/*
+ * Finish: waits for the work in flight and stores the digest in MD, which
+ * must have room for BLKHASH_MAX_MD_SIZE bytes, and its length in bytes in
+ * *LEN (LEN may be NULL).  Can be called once; every later call on H but
+ * blkhash_free fails with EINVAL.
+ *
+ * On error, the first error of any call, or EINVAL, nothing is stored.
+ */
+int blkhash_final (struct blkhash *h, unsigned char *md, unsigned int *len);
+
+/*
+ * Free H; NULL is allowed.  Safe at any moment: work in flight is dropped,
+ * and when the call returns no buffer is in use.  errno is preserved.
+ */
+void blkhash_free (struct blkhash *h);
+
+/* ---- The leaf table: any part, in any order, from any thread --------- */
+
+/*
+ * The image is given once: no byte is given twice or forgotten.  The table
+ * then folds and frees leaves as soon as everything before them is known, so
+ * an image that is given roughly in order takes next to no memory.
+ */
+#define BLKHASH_LEAVES_ONCE 1u
+
+/*
+ * Create the leaf table of an image of SIZE bytes, of which nothing is known
+ * yet.  OPTS may be NULL.  FLAGS is 0 or BLKHASH_LEAVES_ONCE.
+ *
+ * Returns NULL and sets errno: EINVAL for unknown flags, ENOMEM.
+ *
+ * Any number of threads may use a table at once, except that
+ * blkhash_leaves_free must be the last call.  Calls that overlap in time take
+ * effect in some order, each at once.
+ *
+ * Memory grows with the data given, not with SIZE: a digest for each block
+ * of data; nothing for runs of zeros; and up to 64 MiB for blocks of which
+ * only a part is known.  When that is exceeded, the oldest such block is
+ * forgotten, and is missing again.
+ */
+struct blkhash_leaves *blkhash_leaves_new (const struct blkhash_opts *opts,
+                                           uint64_t size, unsigned flags);
+
+/* Free L; NULL is allowed.  errno is preserved. */
+void blkhash_leaves_free (struct blkhash_leaves *l);
+
+/*
+ * The LEN bytes at OFFSET of the image are those of BUF (data), or are zero
+ * (zero), or are not known any more (forget).  Any offset, length and overlap
+ * with earlier calls is fine; the last call counts.  Blocks can arrive in
+ * pieces.
+ *
+ * The table keeps digests, not content: when a part of a complete block that
+ * is not all zero is given anew, the rest of that block becomes missing.
+ *
+ * Hashing is done in the calling thread; BUF can be used again on return.
+ *
+ * Errors: EINVAL if the range passes the end of the image; EEXIST if the
+ * table was created with BLKHASH_LEAVES_ONCE and a byte is given twice or
+ * forgotten; ENOMEM; EIO if the digest failed.  ENOMEM and EIO stick: what
+ * the table says could be wrong then, so every later call returns them.
+ */
+int blkhash_leaves_data (struct blkhash_leaves *l, const void *buf,
+                         size_t len, uint64_t offset);
+int blkhash_leaves_zero (struct blkhash_leaves *l, uint64_t len,
+                         uint64_t offset);
+int blkhash_leaves_forget (struct blkhash_leaves *l, uint64_t len,
+                           uint64_t offset);
+
+/*
+ * Find the first missing range at or after OFFSET and store where it starts
+ * and its length, both in bytes; another may follow at once.  Returns ENOENT
+ * if nothing is missing there.  A range that another thread is just giving is
+ * missing until that call returns.
+ */
+int blkhash_leaves_next_missing (struct blkhash_leaves *l, uint64_t offset,
+                                 uint64_t *start, uint64_t *len);
+
+/*
+ * How many bytes of the image are in blocks known to hold data, and in blocks
+ * known to be all zero.  The rest is missing, or in blocks known in part.
+ */
+void blkhash_leaves_count (struct blkhash_leaves *l, uint64_t *data,
+                           uint64_t *zero);
+
+/*
+ * Fold the leaves to the digest of the image and store it in MD, which must
+ * have room for BLKHASH_MAX_MD_SIZE bytes, and its length in bytes in *LEN
+ * (LEN may be NULL).  The table stays as it is and can be changed and folded
+ * again, but a table created with BLKHASH_LEAVES_ONCE can be folded only
+ * once; EINVAL after that.
+ *
+ * Errors: ENODATA if something is missing; EBUSY if another thread changed
+ * the table meanwhile; ENOMEM, EIO.  Nothing is stored on error.
+ */
+int blkhash_leaves_fold (struct blkhash_leaves *l, unsigned char *md,
+                         unsigned int *len);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* BLKHASH_H */

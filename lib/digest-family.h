@@ -1,0 +1,49 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What a family of digests has to provide; only digest*.c include this.
+ */
+
+#ifndef BLKHASH_DIGEST_FAMILY_H
+#define BLKHASH_DIGEST_FAMILY_H
+
+#include <stddef.h>
+
+struct digest_ops;
+
+struct digest {
+  const struct digest_ops *ops;
+  const char *name;             /* canonical, static storage */
+  size_t size;                  /* in bytes, at most BLKHASH_MAX_MD_SIZE */
+  void *impl;                   /* of the family */
+};
+
+/* The state of one message is STATE_SIZE bytes, aligned to 64. */
+struct digest_ops {
+  size_t state_size;
+  /* Called once for a state, before init; may be NULL. */
+  int (*setup) (const struct digest *digest, void *state);
+  void (*teardown) (void *state);
+  int (*init) (const struct digest *digest, void *state);
+  int (*update) (void *state, const void *buf, size_t len);
+  int (*final) (const struct digest *digest, void *state, unsigned char *md);
+  /* Frees digest->impl; may be NULL. */
+  void (*release) (struct digest *digest);
+};
+
+struct digest_family {
+  /* Fill DIGEST for NAME: 0, EINVAL if the family does not know it, or
+   * another errno value.
+   */
+  int (*find) (const char *name, struct digest *digest);
+  /* Call YIELD with each name, in any order. */
+  void (*list) (void (*yield) (const char *name, void *opaque), void *opaque);
+};
+
+extern const struct digest_family digest_openssl;
+extern const struct digest_family digest_blake2b;
+extern const struct digest_family digest_blake3;
+extern const struct digest_family digest_xxhash;
+extern const struct digest_family digest_null;
+
+#endif /* BLKHASH_DIGEST_FAMILY_H */

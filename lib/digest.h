@@ -1,0 +1,42 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A message digest algorithm, whichever library it comes from.
+ *
+ * This is the only header through which the rest of the library sees digests.
+ * It knows nothing of blocks.
+ */
+
+#ifndef BLKHASH_DIGEST_H
+#define BLKHASH_DIGEST_H
+
+#include <stddef.h>
+
+struct digest;                  /* an algorithm: immutable, shared by threads */
+struct digest_ctx;              /* one message at a time, one thread at a time */
+
+/* Find the algorithm NAME, in any case or, with OpenSSL, an alias.  Returns
+ * NULL with errno EINVAL if there is none, or ENOMEM.
+ */
+struct digest *digest_create (const char *name);
+void digest_free (struct digest *digest);
+
+/* The canonical name (static) and the length of a digest in bytes. */
+const char *digest_name (const struct digest *digest);
+size_t digest_size (const struct digest *digest);
+
+/* Fill NAMES with up to COUNT sorted names, return how many there are. */
+size_t digest_list (const char **names, size_t count);
+
+/* A context must be freed before its digest. */
+struct digest_ctx *digest_ctx_create (const struct digest *digest);
+void digest_ctx_free (struct digest_ctx *ctx);
+
+/* Start a message, add to it, and store digest_size bytes in MD.  0, or EIO
+ * if the library below failed.
+ */
+int digest_init (struct digest_ctx *ctx);
+int digest_update (struct digest_ctx *ctx, const void *buf, size_t len);
+int digest_final (struct digest_ctx *ctx, unsigned char *md);
+
+#endif /* BLKHASH_DIGEST_H */

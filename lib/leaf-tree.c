@@ -1,0 +1,304 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What is known of each block of an image.
+ *
+ * A radix tree, 64 ways at each level, as deep as the image's size demands.
+ * At the bottom a node holds 64 blocks: three words with a bit for each block,
+ * and room for 64 leaves that is allocated with the first.  Above, a slot is
+ * a child, or NULL when all below it is missing, or ALL_ZERO when all below it
+ * is zero: an 8 EiB hole is a handful of slots, and a fully allocated image
+ * costs little more than its leaves.
+ */
+
+#include <config.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "leaf-tree.h"
+
+#define BITS 6
+#define WAYS (1u << BITS)
+
+/* Each block has at most one bit set in the three; none: missing. */
+struct bottom {
+  uint64_t zero, data, partial;
+  unsigned char *leaves;        /* WAYS leaves, or NULL */
+};
+
+struct inner {
+  void *slot[WAYS];
+};
+
+struct leaf_tree {
+  uint64_t blocks;
+  size_t leaf_size;
+  unsigned height;              /* levels of inner nodes above the bottom */
+  void *root;                   /* a slot */
+};
+
+static char all_zero;
+#define ALL_ZERO ((void *) &all_zero)
+
+static bool
+is_node (const void *slot)
+{
+  return slot != NULL && slot != ALL_ZERO;
+}
+
+struct leaf_tree *
+leaf_tree_create (uint64_t blocks, size_t leaf_size)
+{
+  struct leaf_tree *tree = calloc (1, sizeof *tree);
+
+  if (!tree)
+    return NULL;
+  tree->blocks = blocks;
+  tree->leaf_size = leaf_size;
+  while ((tree->height + 1) * BITS < 64 &&
+         blocks > UINT64_C (1) << (tree->height + 1) * BITS)
+    tree->height++;
+  return tree;
+}
+
+/* HEIGHT is that of the node in the slot: 0 for a bottom. */
+static void
+free_slot (void *slot, unsigned height)
+{
+  unsigned i;
+
+  if (!is_node (slot))
+    return;
+  if (height == 0)
+    free (((struct bottom *) slot)->leaves);
+  else
+    for (i = 0; i < WAYS; i++)
+      free_slot (((struct inner *) slot)->slot[i], height - 1);
+  free (slot);
+}
+
+void
+leaf_tree_free (struct leaf_tree *tree)
+{
+  if (!tree)
+    return;
+  free_slot (tree->root, tree->height);
+  free (tree);
+}
+
+/* Make a node of what the slot holds, all of one state until now. */
+static void *
+split_slot (void **slot, unsigned height)
+{
+  void *node;
+
+  if (is_node (*slot))
+    return *slot;
+  node = calloc (1, height ? sizeof (struct inner) : sizeof (struct bottom));
+  if (!node)
+    return NULL;
+  if (*slot == ALL_ZERO) {
+    if (height == 0)
+      ((struct bottom *) node)->zero = UINT64_MAX;
+    else {
+      struct inner *inner = node;
+      unsigned i;
+
+      for (i = 0; i < WAYS; i++)
+        inner->slot[i] = ALL_ZERO;
+    }
+  }
+  return *slot = node;
+}
+
+/* The opposite, when the node is of one state again. */
+static void
+merge_slot (void **slot, unsigned height)
+{
+  void *state;
+
+  if (height == 0) {
+    const struct bottom *bottom = *slot;
+
+    if (bottom->zero == UINT64_MAX)
+      state = ALL_ZERO;
+    else if (!bottom->zero && !bottom->data && !bottom->partial)
+      state = NULL;
+    else
+      return;
+  }
+  else {
+    const struct inner *inner = *slot;
+    unsigned i;
+
+    state = inner->slot[0];
+    if (is_node (state))
+      return;
+    for (i = 1; i < WAYS; i++)
+      if (inner->slot[i] != state)
+        return;
+  }
+  free_slot (*slot, height);
+  *slot = state;
+}
+
+static void
+set_bits (struct bottom *bottom, unsigned first, unsigned count,
+          enum leaf_state state)
+{
+  uint64_t bits = count == WAYS ? UINT64_MAX
+                                : ((UINT64_C (1) << count) - 1) << first;
+
+  bottom->zero &= ~bits;
+  bottom->data &= ~bits;
+  bottom->partial &= ~bits;
+  switch (state) {
+  case LEAF_MISSING: break;
+  case LEAF_ZERO:    bottom->zero |= bits; break;
+  case LEAF_DATA:    bottom->data |= bits; break;
+  case LEAF_PARTIAL: bottom->partial |= bits; break;
+  }
+}
+
+/* FIRST counts from the first block below the slot. */
+static int
+set_slot (void **slot, unsigned height, uint64_t first, uint64_t count,
+          enum leaf_state state)
+{
+  void *uniform = state == LEAF_ZERO ? ALL_ZERO : NULL;
+  unsigned shift = height * BITS;
+  int err = 0;
+
+  /* The whole slot?  Its size does not fit in 64 bits at the very top, but
+   * no range is that long.
+   */
+  if (state != LEAF_PARTIAL && first == 0 && shift + BITS < 64 &&
+      count == UINT64_C (1) << (shift + BITS)) {
+    free_slot (*slot, height);
+    *slot = uniform;
+    return 0;
+  }
+  if (state != LEAF_PARTIAL && *slot == uniform)
+    return 0;
+  if (!split_slot (slot, height))
+    return ENOMEM;
+
+  if (height == 0)
+    set_bits (*slot, first, count, state);
+  else {
+    struct inner *inner = *slot;
+
+    while (count > 0 && err == 0) {
+      uint64_t below = first & ((UINT64_C (1) << shift) - 1);
+      uint64_t n = (UINT64_C (1) << shift) - below;
+
+      if (n > count)
+        n = count;
+      err = set_slot (&inner->slot[first >> shift], height - 1, below, n,
+                      state);
+      first += n;
+      count -= n;
+    }
+  }
+  if (err == 0)
+    merge_slot (slot, height);
+  return err;
+}
+
+int
+leaf_tree_set (struct leaf_tree *tree, uint64_t first, uint64_t count,
+               enum leaf_state state)
+{
+  assert (state != LEAF_DATA);
+  assert (first <= tree->blocks && count <= tree->blocks - first);
+  if (count == 0)
+    return 0;
+  return set_slot (&tree->root, tree->height, first, count, state);
+}
+
+int
+leaf_tree_set_data (struct leaf_tree *tree, uint64_t index,
+                    const unsigned char *leaf)
+{
+  void **slot = &tree->root;
+  unsigned height = tree->height;
+  struct bottom *bottom;
+  unsigned i = index & (WAYS - 1);
+
+  assert (index < tree->blocks);
+  for (; height > 0; height--) {
+    struct inner *inner = split_slot (slot, height);
+
+    if (!inner)
+      return ENOMEM;
+    slot = &inner->slot[(index >> height * BITS) & (WAYS - 1)];
+  }
+  bottom = split_slot (slot, 0);
+  if (!bottom)
+    return ENOMEM;
+  if (!bottom->leaves) {
+    bottom->leaves = malloc (WAYS * tree->leaf_size);
+    if (!bottom->leaves)
+      return ENOMEM;
+  }
+  memcpy (bottom->leaves + i * tree->leaf_size, leaf, tree->leaf_size);
+  set_bits (bottom, i, 1, LEAF_DATA);
+  return 0;
+}
+
+static struct leaf_run
+bottom_run (const struct leaf_tree *tree, const struct bottom *bottom,
+            unsigned i)
+{
+  uint64_t zero = bottom->zero >> i, data = bottom->data >> i;
+  uint64_t partial = bottom->partial >> i;
+  struct leaf_run run = { .count = WAYS - i };
+  uint64_t same;
+
+  if (zero & 1)
+    run.state = LEAF_ZERO, same = zero;
+  else if (data & 1)
+    run.state = LEAF_DATA, same = data;
+  else if (partial & 1)
+    run.state = LEAF_PARTIAL, same = partial;
+  else
+    run.state = LEAF_MISSING, same = ~(zero | data | partial);
+
+  if (~same != 0 && __builtin_ctzll (~same) < run.count)
+    run.count = __builtin_ctzll (~same);
+  if (run.state == LEAF_DATA)
+    run.leaves = bottom->leaves + i * tree->leaf_size;
+  return run;
+}
+
+struct leaf_run
+leaf_tree_run (const struct leaf_tree *tree, uint64_t index)
+{
+  const void *slot = tree->root;
+  unsigned height = tree->height;
+  struct leaf_run run;
+
+  assert (index < tree->blocks);
+  for (; height > 0 && is_node (slot); height--)
+    slot = ((const struct inner *) slot)
+      ->slot[(index >> height * BITS) & (WAYS - 1)];
+
+  if (is_node (slot))
+    run = bottom_run (tree, slot, index & (WAYS - 1));
+  else {
+    unsigned shift = (height + 1) * BITS;
+
+    run.state = slot == ALL_ZERO ? LEAF_ZERO : LEAF_MISSING;
+    run.leaves = NULL;
+    run.count = shift < 64 ? (UINT64_C (1) << shift) -
+                             (index & ((UINT64_C (1) << shift) - 1))
+                           : UINT64_MAX;
+  }
+  if (run.count > tree->blocks - index)
+    run.count = tree->blocks - index;
+  return run;
+}

@@ -1,0 +1,46 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A batch of blocks in, their leaves out: the one place where the content of
+ * an image is hashed.
+ *
+ * Blocks are independent messages, so a batch can be hashed in any way that
+ * is fast; callers bring as many blocks at once as they can.  Zero detection
+ * happens here too: a block of zeros costs a look at its bytes.
+ */
+
+#ifndef BLKHASH_LEAF_H
+#define BLKHASH_LEAF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct digest;
+
+struct leaf_engine;             /* any number of threads can use one at once */
+
+struct leaf_block {
+  const void *data;
+  size_t len;                   /* at least 1, at most the block size */
+  unsigned char *md;            /* where the leaf goes, digest_size bytes */
+  bool zero;                    /* set: all zero, and MD was not stored */
+};
+
+/* DIGEST must outlive the engine.  NULL with errno set on failure. */
+struct leaf_engine *leaf_engine_create (const struct digest *digest,
+                                        uint32_t block_size);
+void leaf_engine_free (struct leaf_engine *engine);
+
+/* Hash COUNT blocks.  0, ENOMEM or EIO. */
+int leaf_batch (struct leaf_engine *engine,
+                struct leaf_block *blocks, size_t count);
+
+/* The leaf of a full block of zeros; it lives as long as the engine. */
+const unsigned char *leaf_zero (const struct leaf_engine *engine);
+
+/* Store the leaf of LEN zero bytes. */
+int leaf_zeros (struct leaf_engine *engine, size_t len,
+                     unsigned char *md);
+
+#endif /* BLKHASH_LEAF_H */

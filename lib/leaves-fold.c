@@ -1,0 +1,191 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The leaf table: from leaves to the digest of the image.
+ *
+ * Leaves are copied out of the tree a batch at a time, so that the lock is
+ * never held while the outer hash runs, which takes long for an enormous hole.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "blkhash.h"
+#include "cleanup.h"
+#include "digest.h"
+#include "leaf-tree.h"
+#include "leaf.h"
+#include "leaves.h"
+#include "outer.h"
+
+#define BATCH_LEAVES 64
+#define BATCH_ZEROS (1u << 20)  /* about 16 ms of hashing for sha256 */
+
+/* Consecutive leaves: ZEROS leaves of zero blocks, or COUNT others. */
+struct batch {
+  uint64_t zeros;
+  size_t count;
+  unsigned char leaves[BATCH_LEAVES * BLKHASH_MAX_MD_SIZE];
+};
+
+/* Copy leaves from INDEX on; ENODATA if the block is not known. */
+static int
+take_batch_locked (struct blkhash_leaves *l, uint64_t index,
+                   struct batch *batch)
+{
+  struct leaf_run run = leaf_tree_run (l->tree, index);
+  uint64_t full = l->size / l->block_size;
+
+  batch->zeros = batch->count = 0;
+  switch (run.state) {
+  case LEAF_DATA:
+    batch->count = run.count;
+    memcpy (batch->leaves, run.leaves, run.count * l->leaf_size);
+    return 0;
+  case LEAF_ZERO:
+    if (index == full) {        /* the short last block has its own leaf */
+      batch->count = 1;
+      return leaf_zeros (l->engine, blocks_length (l, index, 1), batch->leaves);
+    }
+    batch->zeros = run.count < full - index ? run.count : full - index;
+    if (batch->zeros > BATCH_ZEROS)
+      batch->zeros = BATCH_ZEROS;
+    return 0;
+  case LEAF_MISSING:
+  case LEAF_PARTIAL:
+    break;
+  }
+  return ENODATA;
+}
+
+static int
+fold_batch (struct outer *outer, const struct batch *batch)
+{
+  return batch->zeros ? outer_zeros (outer, batch->zeros)
+                      : outer_leaves (outer, batch->leaves, batch->count);
+}
+
+void
+leaves_fold_early_locked (struct blkhash_leaves *l)
+{
+  struct batch batch;
+
+  if (l->folding)
+    return;                     /* that thread sees what we added */
+  l->folding = true;
+  while (l->error == 0 && l->folded < l->blocks) {
+    bool zero = leaf_tree_run (l->tree, l->folded).state == LEAF_ZERO;
+    uint64_t n;
+    int err = take_batch_locked (l, l->folded, &batch);
+
+    if (err == ENODATA)
+      break;
+    n = batch.zeros + batch.count;
+    if (err == 0)
+      err = leaf_tree_set (l->tree, l->folded, n, LEAF_MISSING);
+    if (err == 0) {
+      *(zero ? &l->folded_zero : &l->folded_data) +=
+        blocks_length (l, l->folded, n);
+      l->folded += n;
+      pthread_mutex_unlock (&l->lock);
+      err = fold_batch (l->outer, &batch);
+      pthread_mutex_lock (&l->lock);
+    }
+    if (err)
+      l->error = err;
+  }
+  l->folding = false;
+  pthread_cond_broadcast (&l->folding_ended);
+}
+
+/* Everything was folded as it came; add the size. */
+static int
+finish_early_fold (struct blkhash_leaves *l, unsigned char *md)
+{
+  int err;
+  SCOPED_LOCK (&l->lock);
+
+  while (l->folding)
+    pthread_cond_wait (&l->folding_ended, &l->lock);
+  if (l->finished)
+    return EINVAL;
+  if (l->error)
+    return l->error;
+  if (l->folded < l->blocks)
+    return ENODATA;
+  l->finished = true;
+  err = outer_final (l->outer, l->size, md);
+  if (err)
+    l->error = err;
+  return err;
+}
+
+/* Fold a snapshot: any change that comes in between is noticed. */
+static int
+fold_all (struct blkhash_leaves *l, struct outer *outer)
+{
+  uint64_t index, generation = 0;
+  struct batch batch;
+
+  for (index = 0; index < l->blocks; index += batch.zeros + batch.count) {
+    int err;
+
+    {
+      SCOPED_LOCK (&l->lock);
+
+      if (index == 0)
+        generation = l->generation;
+      if (l->error)
+        return l->error;
+      if (l->generation != generation)
+        return EBUSY;
+      err = take_batch_locked (l, index, &batch);
+    }
+    if (err == 0)
+      err = fold_batch (outer, &batch);
+    if (err)
+      return err;
+  }
+  /* The last batch may have taken long. */
+  SCOPED_LOCK (&l->lock);
+  if (l->error)
+    return l->error;
+  return l->blocks > 0 && l->generation != generation ? EBUSY : 0;
+}
+
+static int
+fold_anew (struct blkhash_leaves *l, unsigned char *md)
+{
+  struct outer *outer;
+  uint64_t start, len;
+  int err;
+
+  /* Do not hash for minutes to find a gap at the end. */
+  if (blkhash_leaves_next_missing (l, 0, &start, &len) == 0)
+    return ENODATA;
+  outer = outer_create (l->digest, l->streams, leaf_zero (l->engine));
+  if (!outer)
+    return ENOMEM;
+  err = fold_all (l, outer);
+  if (err == 0)
+    err = outer_final (outer, l->size, md);
+  outer_free (outer);
+  return err;
+}
+
+int
+blkhash_leaves_fold (struct blkhash_leaves *l, unsigned char *md,
+                     unsigned int *len)
+{
+  unsigned char result[BLKHASH_MAX_MD_SIZE];
+  int err = l->once ? finish_early_fold (l, result) : fold_anew (l, result);
+
+  if (err)
+    return err;
+  memcpy (md, result, l->leaf_size);
+  if (len)
+    *len = l->leaf_size;
+  return 0;
+}

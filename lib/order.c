@@ -1,0 +1,449 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Blocks in order, hashed out of order, folded in order.
+ *
+ * The ring holds, oldest first, jobs that are being hashed, runs of zero
+ * blocks, which need no hashing, and at its end perhaps the job that is being
+ * filled with copied bytes.  Its size bounds the memory in use; an append
+ * that finds it full waits for the oldest job.
+ */
+
+#include <config.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "leaf.h"
+#include "order.h"
+#include "outer.h"
+#include "pool.h"
+
+#define JOB_BYTES (1024 * 1024) /* of data in a job, if blocks are not larger */
+#define JOB_BLOCKS 1024         /* so that the leaves of tiny blocks are few */
+#define BATCH 64                /* blocks in a call to leaf_batch */
+
+struct buffer {
+  struct buffer *next;
+  unsigned char bytes[];
+};
+
+struct job {
+  struct pool_task task;        /* must be first */
+  struct order *order;
+  struct buffer *copy;          /* holds the data, or NULL: zero copy */
+  const unsigned char *data;
+  size_t len;                   /* bytes of data; 0 in a run of zeros */
+  uint64_t zeros;               /* zero blocks; 0 in a job with data */
+  unsigned char *leaves;        /* allocated with the first use */
+  void (*done_cb) (void *opaque, int error);
+  void *opaque;
+
+  /* Written by the worker under order->lock, then it lets go of the job. */
+  bool done;
+  int error;
+};
+
+struct order {
+  struct leaf_engine *engine;
+  struct outer *outer;
+  struct pool *pool;
+  size_t block_size, leaf_size; /* bytes */
+  size_t job_bytes;             /* a multiple of block_size */
+
+  /* Of the appending thread. */
+  int error;                    /* the first one */
+  struct job *filling;          /* the newest job, takes copies; or NULL */
+  struct buffer *spare;         /* buffers for copies */
+  unsigned copies_left;         /* buffers that may still be allocated */
+  unsigned head, count, slots;  /* the ring */
+  struct job *ring;
+
+  pthread_mutex_t lock;
+  pthread_cond_t job_done;
+};
+
+static size_t
+blocks_in (const struct order *order, size_t len)
+{
+  return (len + order->block_size - 1) / order->block_size;
+}
+
+/* ---- In the threads of the pool ---- */
+
+static int
+hash_blocks (struct job *job)
+{
+  const struct order *order = job->order;
+  struct leaf_block blocks[BATCH];
+  const unsigned char *data = job->data;
+  unsigned char *leaf = job->leaves;
+  size_t left = job->len;
+
+  while (left > 0) {
+    size_t i, n;
+    int err;
+
+    for (n = 0; n < BATCH && left > 0; n++) {
+      size_t len = left < order->block_size ? left : order->block_size;
+
+      blocks[n].data = data;
+      blocks[n].len = len;
+      blocks[n].md = leaf;
+      data += len;
+      left -= len;
+      leaf += order->leaf_size;
+    }
+    err = leaf_batch (order->engine, blocks, n);
+    for (i = 0; i < n && err == 0; i++) {
+      if (!blocks[i].zero)
+        continue;
+      if (blocks[i].len == order->block_size)
+        memcpy (blocks[i].md, leaf_zero (order->engine), order->leaf_size);
+      else
+        err = leaf_zeros (order->engine, blocks[i].len, blocks[i].md);
+    }
+    if (err)
+      return err;
+  }
+  return 0;
+}
+
+static void
+run_job (struct pool_task *task)
+{
+  struct job *job = (struct job *) task;
+  struct order *order = job->order;
+  void (*done_cb) (void *, int) = job->done_cb;
+  void *opaque = job->opaque;
+  int err = hash_blocks (job);
+
+  {
+    SCOPED_LOCK (&order->lock);
+
+    job->error = err;
+    job->done = true;
+    pthread_cond_signal (&order->job_done);
+  }
+  /* From here on the job may be in use for something else. */
+  if (done_cb)
+    done_cb (opaque, err);
+}
+
+/* ---- In the appending thread ---- */
+
+static int
+fail (struct order *order, int err)
+{
+  if (order->error == 0)
+    order->error = err;
+  return order->error;
+}
+
+static bool
+head_is_done (struct order *order, bool wait)
+{
+  struct job *job = &order->ring[order->head];
+  SCOPED_LOCK (&order->lock);
+
+  while (wait && !job->done)
+    pthread_cond_wait (&order->job_done, &order->lock);
+  return job->done;
+}
+
+static void
+fold_head (struct order *order)
+{
+  struct job *job = &order->ring[order->head];
+  int err = job->error;
+
+  if (err == 0 && order->error == 0) {
+    if (job->zeros)
+      err = outer_zeros (order->outer, job->zeros);
+    else
+      err = outer_leaves (order->outer, job->leaves,
+                          blocks_in (order, job->len));
+  }
+  if (err)
+    fail (order, err);
+  if (job->copy) {
+    job->copy->next = order->spare;
+    order->spare = job->copy;
+    job->copy = NULL;
+  }
+  order->head = (order->head + 1) % order->slots;
+  order->count--;
+}
+
+static struct job *
+new_job (struct order *order)
+{
+  struct job *job;
+
+  while (order->count > 0 &&
+         head_is_done (order, order->count == order->slots))
+    fold_head (order);
+
+  job = &order->ring[(order->head + order->count) % order->slots];
+  if (!job->leaves) {
+    job->leaves = malloc (blocks_in (order, order->job_bytes) *
+                          order->leaf_size);
+    if (!job->leaves) {
+      fail (order, ENOMEM);
+      return NULL;
+    }
+  }
+  order->count++;
+  job->order = order;
+  job->task.run = run_job;
+  job->len = 0;
+  job->zeros = 0;
+  job->done_cb = NULL;
+  job->error = 0;
+  job->done = false;
+  return job;
+}
+
+static int
+submit_job (struct order *order, struct job *job)
+{
+  int err = pool_submit (order->pool, &job->task);
+
+  if (err) {
+    job->error = err;
+    job->done = true;
+    return fail (order, err);
+  }
+  return 0;
+}
+
+static int
+flush_copies (struct order *order)
+{
+  struct job *job = order->filling;
+
+  if (!job)
+    return order->error;
+  order->filling = NULL;
+  return submit_job (order, job);
+}
+
+/* A buffer for copies; when all are in use, the oldest job that has one is
+ * waited for.
+ */
+static struct buffer *
+new_buffer (struct order *order)
+{
+  struct buffer *buffer;
+
+  while (!order->spare && order->copies_left == 0) {
+    head_is_done (order, true);
+    fold_head (order);
+  }
+  if (order->spare) {
+    buffer = order->spare;
+    order->spare = buffer->next;
+    return buffer;
+  }
+  buffer = malloc (sizeof *buffer + order->job_bytes);
+  if (buffer)
+    order->copies_left--;
+  else
+    fail (order, ENOMEM);
+  return buffer;
+}
+
+static int
+start_filling (struct order *order)
+{
+  struct buffer *buffer = new_buffer (order);
+  struct job *job;
+
+  if (!buffer)
+    return order->error;
+  job = new_job (order);
+  if (!job) {
+    buffer->next = order->spare;
+    order->spare = buffer;
+    return order->error;
+  }
+  job->copy = buffer;
+  job->data = buffer->bytes;
+  order->filling = job;
+  return 0;
+}
+
+/* Append LEN bytes of BUF, or zeros if BUF is NULL. */
+static int
+fill (struct order *order, const unsigned char *buf, size_t len)
+{
+  while (len > 0) {
+    struct job *job;
+    size_t n;
+
+    if (!order->filling && start_filling (order) != 0)
+      return order->error;
+    job = order->filling;
+    n = order->job_bytes - job->len;
+    if (n > len)
+      n = len;
+    if (buf) {
+      memcpy (job->copy->bytes + job->len, buf, n);
+      buf += n;
+    }
+    else
+      memset (job->copy->bytes + job->len, 0, n);
+    job->len += n;
+    len -= n;
+    if (job->len == order->job_bytes && flush_copies (order) != 0)
+      return order->error;
+  }
+  return order->error;
+}
+
+int
+order_copy (struct order *order, const void *buf, size_t len)
+{
+  return fill (order, buf, len);
+}
+
+int
+order_copy_zeros (struct order *order, size_t len)
+{
+  return fill (order, NULL, len);
+}
+
+size_t
+order_partial (const struct order *order)
+{
+  return order->filling ? order->filling->len % order->block_size : 0;
+}
+
+size_t
+order_data_jobs (const struct order *order, size_t len)
+{
+  return (len + order->job_bytes - 1) / order->job_bytes;
+}
+
+int
+order_data (struct order *order, const void *buf, size_t len,
+            void (*done) (void *opaque, int error), void *opaque)
+{
+  const unsigned char *data = buf;
+  int err;
+
+  assert (order_partial (order) == 0 && len % order->block_size == 0);
+  err = flush_copies (order);
+
+  while (len > 0 && err == 0) {
+    size_t n = len < order->job_bytes ? len : order->job_bytes;
+    struct job *job = new_job (order);
+
+    if (!job)
+      return order->error;
+    job->data = data;
+    job->len = n;
+    job->done_cb = done;
+    job->opaque = opaque;
+    err = submit_job (order, job);
+    data += n;
+    len -= n;
+  }
+  return err;
+}
+
+int
+order_zeros (struct order *order, uint64_t count)
+{
+  struct job *job;
+  int err;
+
+  assert (order_partial (order) == 0);
+  err = flush_copies (order);
+  if (err || count == 0)
+    return err;
+
+  if (order->count > 0) {
+    job = &order->ring[(order->head + order->count - 1) % order->slots];
+    if (job->zeros) {
+      job->zeros += count;
+      return 0;
+    }
+  }
+  job = new_job (order);
+  if (!job)
+    return order->error;
+  job->zeros = count;
+  job->done = true;
+  return 0;
+}
+
+int
+order_finish (struct order *order)
+{
+  flush_copies (order);
+  while (order->count > 0) {
+    head_is_done (order, true);
+    fold_head (order);
+  }
+  return order->error;
+}
+
+struct order *
+order_create (struct leaf_engine *engine, struct outer *outer,
+              struct pool *pool, uint32_t block_size, size_t leaf_size,
+              unsigned threads, unsigned depth)
+{
+  struct order *order = calloc (1, sizeof *order);
+  size_t blocks = JOB_BYTES / block_size;
+
+  if (!order)
+    return NULL;
+  if (blocks == 0)
+    blocks = 1;
+  if (blocks > JOB_BLOCKS)
+    blocks = JOB_BLOCKS;
+  order->engine = engine;
+  order->outer = outer;
+  order->pool = pool;
+  order->block_size = block_size;
+  order->leaf_size = leaf_size;
+  order->job_bytes = blocks * block_size;
+  order->copies_left = threads + 2;
+  order->slots = 2 * threads + 2 + depth;
+  order->ring = calloc (order->slots, sizeof *order->ring);
+  if (!order->ring) {
+    free (order);
+    return NULL;
+  }
+  pthread_mutex_init (&order->lock, NULL);
+  pthread_cond_init (&order->job_done, NULL);
+  return order;
+}
+
+void
+order_free (struct order *order)
+{
+  struct buffer *buffer;
+  unsigned i;
+
+  if (!order)
+    return;
+  for (i = 0; i < order->slots; i++) {
+    free (order->ring[i].copy);
+    free (order->ring[i].leaves);
+  }
+  while ((buffer = order->spare)) {
+    order->spare = buffer->next;
+    free (buffer);
+  }
+  pthread_cond_destroy (&order->job_done);
+  pthread_mutex_destroy (&order->lock);
+  free (order->ring);
+  free (order);
+}

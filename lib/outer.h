@@ -1,0 +1,36 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Leaves, in order, to the digest of the image: flat or in streams.
+ *
+ * It knows nothing of blocks or content.  One thread at a time.
+ */
+
+#ifndef BLKHASH_OUTER_H
+#define BLKHASH_OUTER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct digest;
+
+struct outer;
+
+/* STREAMS is 0 for the flat construction.  DIGEST must outlive it; ZERO_LEAF,
+ * the leaf of a block of zeros, is copied.  NULL with errno set on failure.
+ */
+struct outer *outer_create (const struct digest *digest, unsigned streams,
+                            const unsigned char *zero_leaf);
+void outer_free (struct outer *outer);
+
+/* Append COUNT leaves that lie one behind the other in LEAVES. */
+int outer_leaves (struct outer *outer, const unsigned char *leaves,
+                  size_t count);
+
+/* Append the leaf of a block of zeros COUNT times. */
+int outer_zeros (struct outer *outer, uint64_t count);
+
+/* The image was SIZE bytes.  Nothing but outer_free can follow. */
+int outer_final (struct outer *outer, uint64_t size, unsigned char *md);
+
+#endif /* BLKHASH_OUTER_H */

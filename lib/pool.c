@@ -1,0 +1,132 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A pool of threads.  It knows nothing of its users.
+ */
+
+#include <config.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "cleanup.h"
+#include "pool.h"
+
+struct pool {
+  pthread_mutex_t lock;         /* protects all below */
+  pthread_cond_t work;          /* a task was queued, or stop was set */
+  struct pool_task *head, **tail;
+  unsigned queued;              /* tasks in the list */
+  unsigned idle;                /* threads that wait for work */
+  bool stop;
+  unsigned max_threads, started;
+  pthread_t threads[];
+};
+
+struct pool *
+pool_create (unsigned threads)
+{
+  struct pool *pool;
+
+  pool = calloc (1, sizeof *pool + threads * sizeof pool->threads[0]);
+  if (!pool)
+    return NULL;
+  pthread_mutex_init (&pool->lock, NULL);
+  pthread_cond_init (&pool->work, NULL);
+  pool->tail = &pool->head;
+  pool->max_threads = threads;
+  return pool;
+}
+
+/* The next task, or NULL when the pool stops. */
+static struct pool_task *
+next_task (struct pool *pool)
+{
+  struct pool_task *task;
+  SCOPED_LOCK (&pool->lock);
+
+  pool->idle++;
+  while (!pool->head && !pool->stop)
+    pthread_cond_wait (&pool->work, &pool->lock);
+  pool->idle--;
+  if (pool->stop)
+    return NULL;
+
+  task = pool->head;
+  pool->head = task->next;
+  if (!pool->head)
+    pool->tail = &pool->head;
+  pool->queued--;
+  return task;
+}
+
+static void *
+worker (void *arg)
+{
+  struct pool *pool = arg;
+  struct pool_task *task;
+
+  while ((task = next_task (pool)))
+    task->run (task);
+  return NULL;
+}
+
+/* The program's signal handlers must not run in threads it does not know. */
+static int
+start_thread_locked (struct pool *pool)
+{
+  sigset_t all, old;
+  int err;
+
+  sigfillset (&all);
+  pthread_sigmask (SIG_SETMASK, &all, &old);
+  err = pthread_create (&pool->threads[pool->started], NULL, worker, pool);
+  pthread_sigmask (SIG_SETMASK, &old, NULL);
+  if (err == 0)
+    pool->started++;
+  return err;
+}
+
+int
+pool_submit (struct pool *pool, struct pool_task *task)
+{
+  SCOPED_LOCK (&pool->lock);
+
+  /* A thread counts as idle until it has taken its task: compare with what
+   * is queued, else a burst of tasks would see one thread idle each time.
+   */
+  if (pool->idle <= pool->queued && pool->started < pool->max_threads) {
+    int err = start_thread_locked (pool);
+
+    if (err && pool->started == 0)
+      return err;
+  }
+  task->next = NULL;
+  *pool->tail = task;
+  pool->tail = &task->next;
+  pool->queued++;
+  pthread_cond_signal (&pool->work);
+  return 0;
+}
+
+void
+pool_free (struct pool *pool)
+{
+  unsigned i;
+
+  if (!pool)
+    return;
+  {
+    SCOPED_LOCK (&pool->lock);
+
+    pool->stop = true;
+    pthread_cond_broadcast (&pool->work);
+  }
+  for (i = 0; i < pool->started; i++)
+    pthread_join (pool->threads[i], NULL);
+  pthread_cond_destroy (&pool->work);
+  pthread_mutex_destroy (&pool->lock);
+  free (pool);
+}

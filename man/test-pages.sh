@@ -1,0 +1,72 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# The manual pages are well formed, and agree with the code: the prototypes
+# with blkhash.h, the options with blksum --help.  Runs in the build directory,
+# srcdir is the source.
+
+set -e
+
+srcdir=${srcdir:-.}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+result=0
+fail () {
+  echo "FAILED: $*"
+  result=1
+}
+
+# A part that cannot be tested makes the whole a SKIP, unless something failed.
+skip () {
+  echo "SKIP: $*"
+  [ $result = 1 ] || result=77
+}
+
+# List the options that standard input mentions, one on a line.
+options () {
+  grep -oE -e '(^|[^-[:alnum:]])--?[a-zA-Z][-a-z]*' | sed 's/^[^-]//' | sort -u
+}
+
+if command -v podchecker > /dev/null; then
+  for pod in "$srcdir"/*.pod; do
+    podchecker -warnings -warnings "$pod" > "$dir/log" 2>&1 &&
+      ! grep -q WARNING "$dir/log" || { cat "$dir/log"; fail "$pod"; }
+  done
+else
+  skip "podchecker is missing: the source of the pages is not checked"
+fi
+
+if command -v man > /dev/null && command -v groff > /dev/null; then
+  for page in *.[1-8]; do
+    MANWIDTH=80 man --warnings --encoding=UTF-8 --troff-device=utf8 \
+      --local-file "$page" > "$dir/text" 2> "$dir/log" || fail "man $page"
+    [ -s "$dir/text" ] || fail "$page: empty"
+    [ -s "$dir/log" ] && { cat "$dir/log"; fail "$page: warnings of groff"; }
+  done
+else
+  skip "man or groff is missing: the format of the pages is not checked"
+fi
+
+# Every declaration of the header is on a page, to the letter but for spaces.
+awk '/^#/ { next } /^ *extern "C"/ || /^}$/ { next } { print }' \
+    "$srcdir/../include/blkhash.h" |
+  sed 's,/\*[^*]*\*/,,; /\/\*/,/\*\//d' | tr -s ' \n' ' ' | tr ';' '\n' |
+  sed -n 's/^ *\(.*(.*)\) *$/\1;/p' > "$dir/declarations"
+cat "$srcdir"/blkhash.pod "$srcdir"/blkhash-leaves.pod |
+  tr -s ' \n' ' ' > "$dir/text"
+[ "$(wc -l < "$dir/declarations")" -gt 25 ] || fail "blkhash.h: not understood"
+while read -r declaration; do
+  grep -qF -e "$declaration" "$dir/text" ||
+    fail "blkhash.h: on no page: $declaration"
+done < "$dir/declarations"
+
+# blksum(1) explains the options that blksum has, and no others.
+../tools/blksum --help > "$dir/help"
+options < "$dir/help" > "$dir/help-options"
+sed -n 's/^=item //p' "$srcdir/blksum.pod" | tr -d 'BI<>' | grep '^-' |
+  options > "$dir/page-options"
+diff -u "$dir/help-options" "$dir/page-options" || fail "options of blksum"
+
+exit $result

@@ -1,0 +1,685 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Randomised differential test of libblkhash against reference.py.
+
+Each round makes an image and hashes it with one digest through every way into
+the library, in random pieces: by streaming, synchronous and asynchronous; by a
+leaf table of which parts are rewritten, zeroed and forgotten by one or many
+threads; by a leaf table that takes everything once.  blkhash-driver makes the
+calls; each digest must be that of reference.py, and after each step the table
+must know what it has to, and claim to know nothing else (class Knowledge).
+
+    test-random.py --driver PATH [--seed S] [--rounds N] [--only ROUND]
+
+The seed is printed; the same seed makes the same rounds, whatever N is, but
+threads are scheduled as they are.  BLKHASH_SEED and BLKHASH_ROUNDS do what the
+options do; BLKHASH_DRIVER_WRAPPER is a command put before the driver, such as
+"valgrind -q --error-exitcode=99".
+"""
+
+import argparse
+import errno
+import os
+import random
+import re
+import shlex
+import signal
+import subprocess
+import sys
+
+import reference
+
+DEFAULT_ROUNDS = 100
+ROUND_TIMEOUT = 600             # seconds; generous, for valgrind
+TRANSCRIPT_TAIL = 60            # operations shown when a round fails
+LEAVES_ONCE = 1
+
+# What every build has, and what depends on the libraries it was built with.
+REQUIRED = {"sha256", "sha512", "sha1", "md5", "sha3-256", "blake2b512",
+            "null"}
+OPTIONAL = {"blake3", "blake2b-256", "xxh3-128", "xxh64"}
+
+NONZERO = re.compile(b"[^\0]")
+
+
+class Failure(Exception):
+    pass
+
+
+def expect(what, expected, got):
+    if expected != got:
+        raise Failure("%s:\n  expected %s\n  got      %s"
+                      % (what, str(expected)[:300], str(got)[:300]))
+
+
+# ---- The driver -----------------------------------------------------------
+
+
+class Driver:
+    """Runs operations; an answer is (errno value, result)."""
+
+    def __init__(self, path):
+        wrapper = shlex.split(os.environ.get("BLKHASH_DRIVER_WRAPPER", ""))
+        self.process = subprocess.Popen(wrapper + [path],
+                                        stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE)
+        self.transcript = []
+
+    def send(self, line, data=b""):
+        self.transcript.append(line)
+        try:
+            self.process.stdin.write(line.encode() + b"\n" + data)
+        except BrokenPipeError:
+            self.died()
+
+    def answer(self):
+        try:
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            self.died()
+        line = self.process.stdout.readline().decode()
+        if not line.endswith("\n"):
+            self.died()
+        status, _, result = line.partition(" ")
+        if status == "ok":
+            answer = 0, result.strip()
+        else:
+            answer = int(result), ""
+        self.transcript[-1] += "  -> %s" % line.strip()[:80]
+        return answer
+
+    def died(self):
+        raise Failure("the driver ended, status %s" % self.process.wait())
+
+    def run(self, line, data=b"", expected=0):
+        """Run one operation that ends with EXPECTED; returns its result."""
+        self.send(line, data)
+        err, result = self.answer()
+        expect(line, name_of(expected), name_of(err))
+        return result
+
+    def batch(self, threads, lines):
+        """Run operations in THREADS threads at once; returns the answers."""
+        self.send("batch %d %d" % (threads, len(lines)))
+        for line in lines:
+            self.send(line)
+        return [self.answer() for _ in lines]
+
+    def close(self):
+        self.process.stdin.close()
+        status = self.process.wait()
+        if status != 0:
+            raise Failure("the driver ended with status %d" % status)
+
+
+def name_of(err):
+    return errno.errorcode.get(err, str(err)) if err else "ok"
+
+
+# ---- Images ---------------------------------------------------------------
+
+
+class Image:
+    """LEAD zero bytes, BODY, TRAIL zero bytes.  Only the body is in memory.
+
+    The lead is a multiple of the block size and the body, if a trail follows,
+    too: every block is in one part."""
+
+    def __init__(self, rng, digest, block_size):
+        self.bs = block_size
+        slow = digest in reference.SLOW
+        limit = 96 << 10 if slow else min(4 << 20, 600 * block_size)
+        self.body = random_body(rng, random_size(rng, block_size, limit),
+                                block_size)
+        self.lead = self.trail = 0
+        if not slow and rng.random() < 0.25:
+            blocks = 1 << rng.randrange(17)
+            self.lead = block_size * rng.randrange(blocks + 1)
+            if len(self.body) % block_size == 0:
+                self.trail = rng.randrange(block_size * blocks + 1)
+        self.size = self.lead + len(self.body) + self.trail
+
+    def hash(self, digest, streams):
+        return reference.blkhash([self.lead, bytes(self.body), self.trail],
+                                 digest, self.bs, streams)
+
+    def blocks(self, start, end):
+        """The blocks of the body that [start, end) of it touches."""
+        for first in range(start // self.bs * self.bs, end, self.bs):
+            yield first, min(first + self.bs, len(self.body))
+
+    def zero_run(self, pos):
+        """The number of zero bytes of the image from POS on."""
+        at = pos - self.lead
+        match = NONZERO.search(self.body, max(at, 0))
+        return (match.start() - at) if match else self.size - pos
+
+
+def random_size(rng, block_size, limit):
+    blocks = max(1, limit // block_size)
+    n = rng.choice([0, 1, 2, 3, rng.randrange(blocks + 1),
+                    rng.randrange(blocks + 1)])
+    size = n * block_size + rng.choice([0, 0, 1, -1,
+                                        rng.randrange(block_size)])
+    return min(max(size, 0), limit)
+
+
+def random_piece(rng, block_size, limit):
+    """The length of a piece of an image, at most LIMIT, which is not 0."""
+    n = rng.choice([1, rng.randint(1, 17), block_size - 1, block_size,
+                    block_size + 1, rng.randint(1, 2 * block_size),
+                    rng.randint(1, 9) * block_size,
+                    rng.randint(1, 60 * block_size), rng.randint(1, limit)])
+    return min(n, limit)
+
+
+def random_content(rng, size):
+    """Content as images have it, among it what misleads zero detection."""
+    kind = rng.randrange(5)
+    if kind == 0:
+        return rng.randbytes(size)
+    if kind == 1:
+        return b"\x55" * size
+    content = bytearray(size)
+    if kind == 2:
+        for pos in (0, 7, 8, 15, 16, 17, size // 2, size - 1):
+            if pos < size and rng.random() < 0.2:
+                content[pos] = 1 << rng.randrange(8)
+    elif kind == 3:
+        content[-1] = 1
+    return bytes(content)
+
+
+def random_body(rng, size, block_size):
+    body = bytearray()
+    while len(body) < size:
+        n = rng.choice([block_size, rng.randint(1, 4) * block_size,
+                        rng.randint(1, 4 * block_size)])
+        body += random_content(rng, n)
+    return body[:size]
+
+
+# ---- Streaming ------------------------------------------------------------
+
+
+def stream_operations(rng, image, queue_depth):
+    """Operations that append the image."""
+    pos = 0
+    # Not thousands of operations, but pieces of a byte among the larger ones.
+    shortest = len(image.body) // 200
+    while pos < image.size:
+        at = pos - image.lead
+        in_body = 0 <= at < len(image.body)
+        run = image.zero_run(pos)
+        if run > 0 and (not in_body or rng.random() < 0.6):
+            n = run if rng.random() < 0.5 else rng.randint(1, run)
+            yield "zero %d" % n
+        else:
+            n = random_piece(rng, image.bs, len(image.body) - at)
+            if rng.random() < 0.8:
+                n = min(max(n, shortest), len(image.body) - at)
+            call = "aio" if queue_depth and rng.random() < 0.6 else "update"
+            yield "%s %d %d" % (call, at, n)
+        pos += n
+        if rng.random() < 0.03:
+            yield rng.choice(["zero 0", "update 0 0",
+                              "aio 0 0" if queue_depth else "zero 0"])
+        if rng.random() < 0.02:
+            yield "reap"
+
+
+def test_stream(rng, driver, image, digest, streams, expected):
+    threads = rng.choice([1, 2, 3, 4, 8, 16, 64, rng.randint(1, 64)])
+    queue_depth = rng.choice([0, 1, 2, 16, rng.randint(1, 200)])
+    driver.run("new %s %d %d %d %d" % (digest, image.bs, streams, threads,
+                                       queue_depth))
+    operations = list(stream_operations(rng, image, queue_depth))
+    if rng.random() < 0.15:
+        # Abandoned: nothing to compare, all for the sanitizers.
+        operations = operations[:rng.randrange(len(operations) + 1)]
+        for operation in operations:
+            driver.run(operation)
+    else:
+        for operation in operations:
+            driver.run(operation)
+        if queue_depth == 0:
+            driver.run("aio 0 0", expected=errno.ENOTSUP)
+        if rng.random() < 0.5:
+            driver.run("reap")
+        expect("streaming", expected, driver.run("final"))
+    driver.run("free")
+
+
+# ---- The leaf table -------------------------------------------------------
+
+MISSING, KNOWN, EITHER = 0, 1, 2
+
+
+class Knowledge:
+    """What a leaf table must and must not know of the body, byte by byte.
+
+    EITHER is where blkhash.h leaves it open: the rest of a block of which a
+    part was forgotten, and what threads that wrote to one block in any order
+    left of it.  The last content given is image.body, and what the table knows
+    must be that."""
+
+    def __init__(self, image):
+        self.image = image
+        self.body = image.body
+        self.map = bytearray(len(image.body))
+
+    def complete(self, first, end):
+        return self.map.find(MISSING, first, end) == -1
+
+    def is_data(self, first, end):
+        return NONZERO.search(self.body, first, end) is not None
+
+    def mark(self, start, end, value):
+        self.map[start:end] = bytes([value]) * (end - start)
+
+    def doubt(self, start, end):
+        self.map[start:end] = self.map[start:end].replace(bytes([KNOWN]),
+                                                          bytes([EITHER]))
+
+    def apply(self, kind, start, end, data):
+        """One operation; DATA becomes the content of [start, end)."""
+        for first, last in self.image.blocks(start, end):
+            part = first < start or end < last
+            if kind == "forget":
+                self.doubt(first, last)
+            if part and self.complete(first, last) and self.is_data(first,
+                                                                    last):
+                self.mark(first, last, MISSING)
+        self.body[start:end] = data
+        self.mark(start, end, MISSING if kind == "forget" else KNOWN)
+
+    def apply_parallel(self, operations):
+        """Operations (kind, start, end) in any order, on the final content."""
+        touched = {}
+        for kind, start, end in operations:
+            for first, last in self.image.blocks(start, end):
+                touched.setdefault((first, last), []).append(
+                    (kind, max(start, first), min(end, last)))
+        for (first, last), parts in touched.items():
+            given = sorted(p[1:] for p in parts if p[0] != "forget")
+            forgotten = [p[1:] for p in parts if p[0] == "forget"]
+            if not forgotten and all(p == (first, last) for p in given):
+                self.mark(first, last, KNOWN)
+                continue
+            disjoint = all(a[1] <= b[0] for a, b in zip(given, given[1:]))
+            fresh = all(not self.map[s:e].strip(bytes([MISSING]))
+                        for s, e in given)
+            if not forgotten and disjoint and fresh:
+                for s, e in given:
+                    self.mark(s, e, KNOWN)
+                continue
+            self.doubt(first, last)
+            for s, e in forgotten:
+                self.mark(s, e, MISSING)
+            for s, e in given:
+                self.mark(s, e, EITHER)
+
+    def observe(self, missing):
+        """Compare with the MISSING ranges of the table, then believe it."""
+        seen = bytearray([KNOWN]) * len(self.map)
+        for start, end in missing:
+            start -= self.image.lead
+            end -= self.image.lead
+            if start < 0 or end > len(self.map):
+                raise Failure("%d bytes at %d are missing outside the body"
+                              % (end - start, start + self.image.lead))
+            at = self.map.find(KNOWN, start, end)
+            if at != -1:
+                raise Failure("the byte at %d should be known, is missing"
+                              % (at + self.image.lead))
+            seen[start:end] = bytes(end - start)
+        # Every byte that must be missing was seen to be.
+        for match in re.finditer(b"\0+", self.map):
+            at = seen.find(KNOWN, *match.span())
+            if at != -1:
+                raise Failure("the byte at %d should be missing, is known"
+                              % (at + self.image.lead))
+        self.map = seen
+
+    def counts(self):
+        """Bytes in blocks of data and of zeros; only after observe()."""
+        data = zero = 0
+        for first, last in self.image.blocks(0, len(self.map)):
+            if self.complete(first, last):
+                if self.is_data(first, last):
+                    data += last - first
+                else:
+                    zero += last - first
+        return data, zero + self.image.lead + self.image.trail
+
+
+def parse_ranges(text):
+    """Ranges (start, end), adjacent ones joined."""
+    numbers = [int(word) for word in text.split()]
+    ranges = []
+    for start, length in zip(numbers[::2], numbers[1::2]):
+        if ranges and ranges[-1][1] == start:
+            ranges[-1] = ranges[-1][0], start + length
+        else:
+            ranges.append((start, start + length))
+    return ranges
+
+
+class TableTest:
+    def __init__(self, rng, driver, image, digest, streams, flags):
+        self.rng, self.driver, self.image = rng, driver, image
+        self.digest, self.streams, self.flags = digest, streams, flags
+        self.knowledge = Knowledge(image)
+        driver.run("leaves-new %s %d %d %d %d" % (digest, image.bs, streams,
+                                                  image.size, flags))
+
+    def operation(self, kind, start, end):
+        """The driver's operation on [start, end) of the body."""
+        offset = start + self.image.lead
+        if kind == "data":
+            return "leaves-data %d %d %d" % (start, end - start, offset)
+        return "leaves-%s %d %d" % (kind, end - start, offset)
+
+    def zero_ends(self):
+        """Operations that give the lead and the trail."""
+        operations = []
+        end = self.image.lead + len(self.image.body)
+        for pos, stop in (0, self.image.lead), (end, self.image.size):
+            while pos < stop:
+                n = self.rng.randint(1, stop - pos)
+                operations.append("leaves-zero %d %d" % (n, pos))
+                pos += n
+        return operations
+
+    def threads(self):
+        return self.rng.choice([1, 2, 4, 16, self.rng.randint(1, 64)])
+
+    def batch(self, operations):
+        for operation, (err, _) in zip(operations, self.driver.batch(
+                self.threads(), operations)):
+            expect(operation, "ok", name_of(err))
+
+    def missing(self, offset=0):
+        return parse_ranges(self.driver.run("leaves-missing %d" % offset))
+
+    def check(self):
+        """Compare what the table says of itself with the model."""
+        missing = self.missing()
+        self.knowledge.observe(missing)
+        offset = self.rng.randint(0, self.image.size)
+        expect("missing from %d" % offset,
+               [(max(s, offset), e) for s, e in missing if e > offset],
+               self.missing(offset))
+        expect("count", "%d %d" % self.knowledge.counts(),
+               self.driver.run("leaves-count"))
+        if missing:
+            self.driver.run("leaves-fold", expected=errno.ENODATA)
+        elif not self.flags & LEAVES_ONCE:
+            self.check_fold()
+
+    def check_fold(self):
+        expect("fold", self.image.hash(self.digest, self.streams),
+               self.driver.run("leaves-fold"))
+
+    def check_outside(self):
+        """Ranges that pass the end are refused, also when sums overflow."""
+        size = self.image.size
+        for operation in ("leaves-zero 1 %d" % size,
+                          "leaves-forget 2 %d" % (size - 1 if size else 0),
+                          "leaves-zero %d %d" % (2**64 - 1, 1),
+                          "leaves-forget 1 %d" % (2**64 - 1)):
+            self.driver.run(operation, expected=errno.EINVAL)
+        if self.image.body:
+            for offset in size, 2**64 - 1:
+                self.driver.run("leaves-data 0 1 %d" % offset,
+                                expected=errno.EINVAL)
+
+    def random_range(self):
+        size = len(self.image.body)
+        n = random_piece(self.rng, self.image.bs, size)
+        start = self.rng.randint(0, size - n)
+        if self.rng.random() < 0.4:
+            start -= start % self.image.bs
+        return start, start + n
+
+    def patch(self, start, data):
+        """Change the content, here only in the driver."""
+        self.driver.run("patch %d %d" % (start, len(data)), data)
+
+    def rewrite_in_sequence(self):
+        """One thread, each operation with content of its own."""
+        for _ in range(self.rng.randint(1, 12)):
+            start, end = self.random_range()
+            kind = self.rng.choice(["data", "data", "same", "zero", "forget"])
+            data = self.image.body[start:end]
+            if kind == "data":
+                data = random_content(self.rng, end - start)
+                self.patch(start, data)
+            elif kind == "zero":
+                data = bytes(end - start)
+                self.patch(start, data)
+            elif kind == "same":
+                kind = "data"
+            self.driver.run(self.operation(kind, start, end))
+            self.knowledge.apply(kind, start, end, data)
+        if self.rng.random() < 0.2:
+            self.driver.run("leaves-data 0 0 %d"
+                            % self.rng.randint(0, self.image.size))
+
+    def rewrite_in_parallel(self):
+        """Many threads; all operations carry the same, perhaps new, content."""
+        ranges = [self.random_range()
+                  for _ in range(self.rng.randint(1, 40))]
+        changed = self.rng.random() < 0.5
+        if changed:
+            start, end = ranges[0]
+            data = random_content(self.rng, end - start)
+            self.patch(start, data)
+        operations = []
+        for i, (s, e) in enumerate(ranges):
+            kind = "data"
+            if i > 0 and self.rng.random() < 0.05:
+                kind = "forget"
+            operations.append([kind, s, e])
+        if changed:
+            # Before the new content counts: see Knowledge.is_data.
+            self.knowledge_change(start, end, data)
+        for operation in operations:
+            if operation[0] == "data" and not self.knowledge.is_data(
+                    *operation[1:]) and self.rng.random() < 0.6:
+                operation[0] = "zero"
+        self.knowledge.apply_parallel(operations)
+        lines = [self.operation(*operation) for operation in operations]
+        lines += ["leaves-fold", "leaves-missing 0"] * self.rng.randrange(3)
+        self.rng.shuffle(lines)
+        answers = self.driver.batch(self.threads(), lines)
+        for line, (err, result) in zip(lines, answers):
+            if line != "leaves-fold":
+                expect(line, "ok", name_of(err))
+            elif err == 0 and not changed:
+                expect("fold among other calls",
+                       self.image.hash(self.digest, self.streams), result)
+            elif err not in (0, errno.ENODATA, errno.EBUSY):
+                raise Failure("fold among other calls: " + name_of(err))
+
+    def knowledge_change(self, start, end, data):
+        """The content of [start, end) is about to be given anew.  What the
+        table knows of the old content there it will not know any more."""
+        k = self.knowledge
+        for first, last in self.image.blocks(start, end):
+            if k.complete(first, last):
+                k.doubt(first, last)
+        self.image.body[start:end] = data
+
+    def complete(self):
+        """Give what is missing, in disjoint pieces; then all must be known."""
+        operations = []
+        for start, end in self.missing():
+            pos = start - self.image.lead
+            end -= self.image.lead
+            while pos < end:
+                n = max(random_piece(self.rng, self.image.bs, end - pos),
+                        min(end - pos, len(self.image.body) // 100))
+                kind = "data"
+                if not self.knowledge.is_data(pos, pos + n):
+                    kind = self.rng.choice(["data", "zero"])
+                operations.append((kind, pos, pos + n))
+                pos += n
+        self.rng.shuffle(operations)
+        self.knowledge.apply_parallel(operations)
+        self.batch([self.operation(*o) for o in operations])
+        self.check()
+        expect("missing when everything was given", [], self.missing())
+
+    def run_rewritten(self):
+        self.check_outside()
+        self.batch(self.zero_ends())
+        for _ in range(self.rng.randint(1, 3)):
+            if self.image.body:
+                for _ in range(self.rng.randrange(3)):
+                    self.rng.choice([self.rewrite_in_sequence,
+                                     self.rewrite_in_parallel])()
+                    self.check()
+                if self.rng.random() < 0.1:
+                    break               # freed with parts missing
+            self.complete()
+        self.driver.run("leaves-free")
+
+    def refuse_twice(self, start, end):
+        """A byte of a range that was given is given again, or forgotten."""
+        at = self.rng.randrange(start, end)
+        kind = self.rng.choice(["data", "zero", "forget"])
+        self.driver.run(self.operation(kind, at,
+                                       self.rng.randint(at + 1, end)),
+                        expected=errno.EEXIST)
+
+    def run_once(self):
+        size = len(self.image.body)
+        pieces, pos = [], 0
+        while pos < size:
+            n = max(random_piece(self.rng, self.image.bs, size - pos),
+                    min(size - pos, size // 100))
+            pieces.append((pos, pos + n))
+            pos += n
+        if self.rng.random() < 0.7:
+            self.rng.shuffle(pieces)
+        self.check_outside()
+        self.batch(self.zero_ends())
+        while pieces:
+            self.check()
+            n = self.rng.randint(1, len(pieces))
+            operations = []
+            for start, end in pieces[:n]:
+                zero = not self.knowledge.is_data(start, end)
+                operations.append((self.rng.choice(["data", "zero"])
+                                   if zero else "data", start, end))
+            self.knowledge.apply_parallel(operations)
+            self.batch([self.operation(*o) for o in operations])
+            for _ in range(self.rng.randrange(3)):
+                self.refuse_twice(*self.rng.choice(pieces[:n]))
+            del pieces[:n]
+        self.check()
+        expect("missing when everything was given", [], self.missing())
+        if self.rng.random() < 0.9:
+            self.check_fold()
+            self.driver.run("leaves-fold", expected=errno.EINVAL)
+        self.driver.run("leaves-free")
+
+
+# ---- Rounds ---------------------------------------------------------------
+
+
+def run_round(rng, driver, digest):
+    block_size = 4 << rng.randrange(19)
+    streams = rng.choice([0, 0, 0, 1, 2, 3, 4, 32, 64, 1024,
+                          rng.randint(1, 1024)])
+    image = Image(rng, digest, block_size)
+    driver.run("content %d" % len(image.body))
+    driver.run("patch 0 %d" % len(image.body), bytes(image.body))
+    expected = image.hash(digest, streams)
+    for _ in range(rng.randint(1, 2)):
+        test_stream(rng, driver, image, digest, streams, expected)
+    TableTest(rng, driver, image, digest, streams, LEAVES_ONCE).run_once()
+    TableTest(rng, driver, image, digest, streams, 0).run_rewritten()
+
+
+def choose_digests(driver):
+    """The digests to test: those of the driver that this Python has, too."""
+    names = driver.run("digests").split()
+    expect("the order of the digests", sorted(names), names)
+    expect("digests that should be there", [], sorted(REQUIRED - {*names}))
+    both, unknown = [], []
+    for name in names:
+        try:
+            reference.new(name)
+            both.append(name)
+        except ValueError:
+            unknown.append(name)
+    expect("digests that the reference should have", [],
+           sorted({*unknown} & (REQUIRED | OPTIONAL)))
+    for note, missing in (("not tested, this Python lacks them", unknown),
+                          ("not in this build", OPTIONAL - {*names})):
+        if missing:
+            print("note: %d digests %s: %s"
+                  % (len(missing), note, " ".join(sorted(missing))))
+    return both
+
+
+def run_rounds(driver, seed, rounds):
+    driver.transcript = []
+    digests = choose_digests(driver)
+    random.Random(seed).shuffle(digests)
+    used = set()
+    for i in rounds:
+        driver.transcript = []
+        signal.alarm(ROUND_TIMEOUT)
+        digest = digests[i % len(digests)]
+        used.add(digest)
+        try:
+            run_round(random.Random("%s/%d" % (seed, i)), driver, digest)
+        except Failure as failure:
+            raise Failure("round %d: %s" % (i, failure))
+    signal.alarm(0)
+    driver.transcript = []
+    driver.close()
+    print("%d rounds, %d of %d digests: %s"
+          % (len(rounds), len(used), len(digests), " ".join(sorted(used))))
+
+
+def timeout(signum, frame):
+    raise Failure("no end after %d s" % ROUND_TIMEOUT)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="test libblkhash at random")
+    parser.add_argument("--driver", required=True)
+    parser.add_argument("--seed", default=os.environ.get("BLKHASH_SEED"))
+    parser.add_argument("--rounds", type=int, default=int(
+        os.environ.get("BLKHASH_ROUNDS", DEFAULT_ROUNDS)))
+    parser.add_argument("--only", type=int, metavar="ROUND")
+    args = parser.parse_args()
+    seed = args.seed or os.urandom(4).hex()
+    print("seed: %s" % seed, flush=True)
+    signal.signal(signal.SIGALRM, timeout)
+    driver = Driver(args.driver)
+    rounds = range(args.rounds) if args.only is None else [args.only]
+    try:
+        run_rounds(driver, seed, rounds)
+    except Failure as failure:
+        driver.process.kill()
+        driver.process.wait()
+        skipped = len(driver.transcript) - TRANSCRIPT_TAIL
+        if skipped > 0:
+            print("... %d operations before" % skipped, file=sys.stderr)
+        for line in driver.transcript[-TRANSCRIPT_TAIL:]:
+            print(line, file=sys.stderr)
+        print("FAIL: seed %s, %s" % (seed, failure), file=sys.stderr)
+        print("Run it again: BLKHASH_SEED=%s %s --driver %s"
+              % (seed, sys.argv[0], args.driver), file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,34 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The reason why a source failed, as one line of text for the user.
+ *
+ * The functions that can fail for a reason worth telling take a struct error
+ * and return -1 after they set it.  The first error wins: setting a second
+ * one changes nothing.  Not thread-safe; callers that share one lock it.
+ */
+
+#ifndef BLKSUM_ERROR_H
+#define BLKSUM_ERROR_H
+
+#include <stdbool.h>
+
+struct error {
+  char text[1024];              /* empty: no error */
+};
+
+static inline bool
+error_is_set (const struct error *error)
+{
+  return error->text[0] != '\0';
+}
+
+/* Set the text, newlines in it folded to "; ".  Always returns -1. */
+int error_set (struct error *error, const char *fmt, ...)
+  __attribute__ ((format (printf, 2, 3)));
+
+/* The same with ": " and the text of ERRNUM, an errno value, behind it. */
+int error_errno (struct error *error, int errnum, const char *fmt, ...)
+  __attribute__ ((format (printf, 3, 4)));
+
+#endif /* BLKSUM_ERROR_H */
