@@ -1,0 +1,93 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * blksum: print the checksum of disk images.
+ *
+ * SIGINT and SIGTERM have their default action, at once: there is nothing to
+ * clean up, see qemu-nbd.c.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "options.h"
+#include "output.h"
+#include "source.h"
+
+/* If a standard descriptor is closed, the next file that is opened gets its
+ * number, and a sum would be written into it.  Occupy it with something that
+ * fails in the direction in which it is used.
+ */
+static void
+occupy_standard_fds (void)
+{
+  int fd;
+
+  for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+    if (fcntl (fd, F_GETFD) == -1 &&
+        open ("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+      exit (EXIT_TROUBLE);
+}
+
+/* One line, whatever is in a name. */
+static void
+report (const char *name, const struct error *error)
+{
+  struct error line = { "" };
+
+  error_set (&line, "%s: %s", name, error->text);
+  fprintf (stderr, "blksum: %s\n", line.text);
+}
+
+/* SIGPIPE is ignored, because of sockets; of a broken pipe behind stdout
+ * blksum dies as any other program does.
+ */
+static void write_failed (int err) __attribute__ ((noreturn));
+
+static void
+write_failed (int err)
+{
+  if (err == EPIPE) {
+    signal (SIGPIPE, SIG_DFL);
+    raise (SIGPIPE);
+  }
+  fprintf (stderr, "blksum: write error: %s\n", strerror (err));
+  exit (EXIT_TROUBLE);
+}
+
+int
+main (int argc, char *argv[])
+{
+  struct options options;
+  int i, status = EXIT_SUCCESS;
+
+  occupy_standard_fds ();
+  options_parse (&options, argc, argv);
+  signal (SIGPIPE, SIG_IGN);
+
+  for (i = 0; i < options.nr_operands; i++) {
+    const char *name = options.operands[i];
+    struct error error = { "" };
+    struct sum sum;
+    int err;
+
+    if (source_hash (&options, name, &sum, &error) == -1) {
+      report (name, &error);
+      status = EXIT_TROUBLE;
+      continue;
+    }
+    err = output_sum (&options, name, &sum);
+    if (err)
+      write_failed (err);
+  }
+  options_free (&options);
+  return status;
+}

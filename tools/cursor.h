@@ -1,0 +1,61 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A walk over an image from its start to its end: ranges to read, and ranges
+ * that are known to be zero and need not be read.
+ *
+ * It turns extents of any length into ranges of whole blocks, so that no block
+ * arrives in pieces.  It knows nothing of where extents come from.  One
+ * thread at a time: its user holds a lock.
+ */
+
+#ifndef BLKSUM_CURSOR_H
+#define BLKSUM_CURSOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct error;
+
+/* From some offset on, LEN bytes (at least 1, and it may be more than there
+ * is) are known to be zero, or not.
+ */
+struct extent {
+  uint64_t len;
+  bool zero;
+};
+
+/* Find the extent at OFFSET, less than the size.  The offset never goes back
+ * from one call to the next.  0, or -1 with the reason in ERROR.
+ */
+typedef int (*extent_function) (void *opaque, uint64_t offset,
+                                struct extent *extent, struct error *error);
+
+struct range {
+  uint64_t offset, len;         /* bytes; a range to read is at most MAX_READ */
+  bool zero;
+};
+
+struct cursor {
+  uint64_t size;                /* of the image */
+  uint64_t align;               /* ranges start at multiples of it */
+  uint64_t max_read;            /* a multiple of align */
+  extent_function extent_at;    /* NULL: everything is data */
+  void *opaque;
+
+  uint64_t offset;              /* everything before it was handed out */
+  uint64_t extent_end;          /* the extent that was fetched last */
+  bool extent_zero;
+  struct extent ahead;          /* the one behind it, if its len is not 0 */
+};
+
+/* ALIGN is a power of two; MAX_READ is rounded up to a multiple of it. */
+void cursor_init (struct cursor *cursor, uint64_t size, uint64_t align,
+                  uint64_t max_read, extent_function extent_at, void *opaque);
+
+/* The next range: 1, or 0 at the end of the image, or -1 with ERROR set. */
+int cursor_next (struct cursor *cursor, struct range *range,
+                 struct error *error);
+
+#endif /* BLKSUM_CURSOR_H */

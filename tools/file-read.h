@@ -1,0 +1,37 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Reads that treat the page cache as the user wants.
+ *
+ * By default a sum leaves no trace in the page cache: of a regular file the
+ * pages that are there are used, and those that are not are read around it;
+ * a block device, which other hosts may write too, is read by direct I/O.
+ */
+
+#ifndef BLKSUM_FILE_READ_H
+#define BLKSUM_FILE_READ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum read_mode {
+  READ_CACHED,                  /* through the page cache, the usual way */
+  READ_DONTCACHE,               /* drop what was not there: RWF_DONTCACHE */
+  READ_ADVISE,                  /* the same by RWF_NOWAIT and fadvise */
+};
+
+/* Offsets, lengths and buffers of direct I/O are multiples of this. */
+#define READ_ALIGN 4096
+
+/* Read LEN bytes at OFFSET of FD, in any number of system calls.  Returns 0;
+ * an errno value; or -1 if the file ends before.
+ */
+int file_read (int fd, enum read_mode mode, void *buf, size_t len,
+               uint64_t offset);
+
+/* The best way to read a regular file without leaving it in the cache. */
+enum read_mode file_read_mode (int fd);
+
+#endif /* BLKSUM_FILE_READ_H */

@@ -1,0 +1,157 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * How may an image file be read?
+ */
+
+#include <config.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "image.h"
+#include "imagefile.h"
+#include "layers.h"
+#include "probe.h"
+#include "qcow2.h"
+#include "qemuopts.h"
+#include "vdi.h"
+#include "vhdx.h"
+#include "vmdk.h"
+
+/* Refuse a qcow2 that was probed and names NAME. */
+static int
+refuse_named_file (const char *what, const char *name, struct error *error)
+{
+  return error_set (error, "refused because it is a qcow2 image whose header "
+                    "names %s%s%s%s: use -f qcow2 to trust the header and "
+                    "read what it names, or -f raw to hash the bytes of this "
+                    "file", what, *name ? " '" : "", name, *name ? "'" : "");
+}
+
+static int
+inspect_qcow2 (const struct imagefile *file, struct error *error)
+{
+  struct qcow2 qcow2;
+
+  if (qcow2_read_header (file, &qcow2, error) == -1)
+    return -1;
+  if (*qcow2.backing)
+    return refuse_named_file ("the backing file", qcow2.backing, error);
+  if (qcow2.has_data_file)
+    return refuse_named_file ("a data file", qcow2.data_file, error);
+  if (qcow2.encrypted)
+    return error_set (error, "refused because it is an encrypted qcow2 image: "
+                      "give its secret with --object and --image-opts, or "
+                      "use -f raw to hash the bytes of this file");
+  return qcow2_check (file, file, &qcow2, error);
+}
+
+/* Refuse an image in a format that can name other files, or that we cannot
+ * tell to be complete.
+ */
+static int
+refuse_format (const char *format, struct error *error)
+{
+  return error_set (error, "refused because it looks like a %s image, a "
+                    "format that is read only on request: use -f %s to read the disk in it, "
+                    "or -f raw to hash the bytes of this file", format,
+                    format);
+}
+
+static int
+inspect_vmdk (const struct imagefile *file, const unsigned char *head,
+              struct error *error)
+{
+  if (!vmdk_is_sparse (head))
+    return refuse_format ("vmdk", error);
+  if (vmdk_check_alone (file, error) == -1)
+    return -1;
+  return vmdk_check (file, error);
+}
+
+/* Check an image whose content looks like FORMAT. */
+static int
+inspect_probed (const struct imagefile *file, const char *format,
+                const unsigned char *head, struct error *error)
+{
+  if (strcmp (format, "raw") == 0)
+    return 0;
+  if (strcmp (format, "qcow2") == 0)
+    return inspect_qcow2 (file, error);
+  if (strcmp (format, "vmdk") == 0)
+    return inspect_vmdk (file, head, error);
+  if (strcmp (format, "vdi") == 0)
+    return vdi_check (file, error);
+  if (strcmp (format, "vhdx") == 0)
+    return vhdx_check (file, error);
+  if (strcmp (format, "luks") == 0)
+    return error_set (error, "refused because it is a LUKS container: use "
+                      "-f raw to hash the encrypted bytes, or --object with "
+                      "--image-opts to hash what is in it");
+  return refuse_format (format, error);
+}
+
+static int
+set_format (struct image *image, const char *format, bool probed,
+            struct error *error)
+{
+  int n = snprintf (image->format, sizeof image->format, "%s", format);
+
+  image->probed = probed;
+  if (n == 0 || n >= sizeof image->format)
+    return error_set (error, "unknown format '%s'", format);
+  return 0;
+}
+
+int
+image_inspect (int fd, const char *path, uint64_t size,
+               const char *format, bool force_share,
+               struct image *image, struct error *error)
+{
+  const struct imagefile file = { .fd = fd, .size = size };
+  unsigned char head[PROBE_SIZE];
+  size_t len = size < sizeof head ? size : sizeof head;
+
+  if (format) {
+    if (set_format (image, format, false, error) == -1)
+      return -1;
+    if (strcmp (format, "raw") == 0)
+      return 0;
+    return layers_check (&file, path, format, force_share, error);
+  }
+  if (imagefile_read (&file, "the first bytes", head, len, 0, error) == -1)
+    return -1;
+  format = probe_format (head, len);
+  if (set_format (image, format, true, error) == -1)
+    return -1;
+  return inspect_probed (&file, format, head, error);
+}
+
+int
+image_inspect_opts (const char *opts, bool force_share,
+                    struct image *image, struct error *error)
+{
+  char *driver = qemuopts_get (opts, "driver");
+  int r;
+
+  if (!driver)
+    return error_set (error, "refused because the options do not say "
+                      "driver=FORMAT, so that qemu would choose the format "
+                      "by the content");
+  r = set_format (image, driver, false, error);
+  free (driver);
+  if (r == -1)
+    return -1;
+  return layers_check_opts (opts, force_share, error);
+}
+
+char *
+image_qemu_opts (const struct image *image, const char *path,
+                 bool is_block_device, bool force_share)
+{
+  if (image->probed)
+    return qemuopts_json (image->format, path, is_block_device, force_share);
+  return qemuopts_string (image->format, path, is_block_device, force_share);
+}

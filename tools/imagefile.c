@@ -1,0 +1,73 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * An open image file of a known size.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "imagefile.h"
+
+int
+imagefile_error (const struct imagefile *file, struct error *error,
+                 const char *fmt, ...)
+{
+  char text[sizeof error->text];
+  va_list args;
+
+  va_start (args, fmt);
+  vsnprintf (text, sizeof text, fmt, args);
+  va_end (args);
+  if (file->name)
+    return error_set (error, "'%s': %s", file->name, text);
+  return error_set (error, "%s", text);
+}
+
+int
+imagefile_check (const struct imagefile *file, const char *what,
+                 uint64_t offset, uint64_t len, struct error *error)
+{
+  if (imagefile_holds (file, offset, len))
+    return 0;
+  return imagefile_error (file, error,
+                          "the image is truncated or corrupt: %s at offset "
+                          "%" PRIu64 " (%" PRIu64 " bytes) passes the end of "
+                          "the file (%" PRIu64 " bytes)",
+                          what, offset, len, file->size);
+}
+
+int
+imagefile_read (const struct imagefile *file, const char *what,
+                void *buf, size_t len, uint64_t offset, struct error *error)
+{
+  size_t done = 0;
+
+  if (imagefile_check (file, what, offset, len, error) == -1)
+    return -1;
+  while (done < len) {
+    ssize_t n = pread (file->fd, (char *) buf + done, len - done,
+                       (off_t) (offset + done));
+
+    if (n == -1 && errno == EINTR)
+      continue;
+    if (n == -1) {
+      int errnum = errno;
+
+      imagefile_error (file, error, "cannot read %s: %s", what,
+                       strerror (errnum));
+      return -1;
+    }
+    if (n == 0)
+      return imagefile_error (file, error, "the file became shorter while "
+                              "it was read");
+    done += n;
+  }
+  return 0;
+}

@@ -1,0 +1,80 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * An open image file of a known size, and the reads and numbers that the
+ * parsers of its headers need.  Nothing here trusts what it reads: a range
+ * that passes the end of the file is an error, never a short or zero read.
+ */
+
+#ifndef BLKSUM_IMAGEFILE_H
+#define BLKSUM_IMAGEFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "error.h"
+
+struct imagefile {
+  int fd;
+  uint64_t size;                /* in bytes */
+  const char *name;             /* NULL: the operand; it needs no naming */
+};
+
+/* Does the file hold the LEN bytes at OFFSET? */
+static inline bool
+imagefile_holds (const struct imagefile *file, uint64_t offset, uint64_t len)
+{
+  return offset <= file->size && len <= file->size - offset;
+}
+
+/* Check that the file holds the LEN bytes at OFFSET.  WHAT tells the user
+ * what they are.  0 or -1.
+ */
+int imagefile_check (const struct imagefile *file, const char *what,
+                     uint64_t offset, uint64_t len, struct error *error);
+
+/* Read LEN bytes at OFFSET.  WHAT tells the user what they are.  0 or -1. */
+int imagefile_read (const struct imagefile *file, const char *what,
+                    void *buf, size_t len, uint64_t offset,
+                    struct error *error);
+
+/* Set an error that names the file, unless it is the operand.  -1. */
+int imagefile_error (const struct imagefile *file, struct error *error,
+                     const char *fmt, ...)
+  __attribute__ ((format (printf, 3, 4)));
+
+/* Numbers at any alignment. */
+static inline uint32_t
+le32_at (const void *p)
+{
+  const unsigned char *b = p;
+
+  return b[0] | b[1] << 8 | b[2] << 16 | (uint32_t) b[3] << 24;
+}
+
+static inline uint64_t
+le64_at (const void *p)
+{
+  const unsigned char *b = p;
+
+  return le32_at (b) | (uint64_t) le32_at (b + 4) << 32;
+}
+
+static inline uint32_t
+be32_at (const void *p)
+{
+  const unsigned char *b = p;
+
+  return (uint32_t) b[0] << 24 | b[1] << 16 | b[2] << 8 | b[3];
+}
+
+static inline uint64_t
+be64_at (const void *p)
+{
+  const unsigned char *b = p;
+
+  return (uint64_t) be32_at (b) << 32 | be32_at (b + 4);
+}
+
+#endif /* BLKSUM_IMAGEFILE_H */

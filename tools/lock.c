@@ -1,0 +1,88 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The locks by which programs of qemu agree who may use an image.
+ *
+ * qemu takes a shared lock on byte 100 + n for each permission n that it uses,
+ * and on byte 200 + n for each that it does not share with others; then it
+ * looks for locks of the opposite byte.  A reader uses "consistent read", 0,
+ * and does not share "write", 1, nor "resize", 3.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "lock.h"
+
+#ifdef F_OFD_SETLK
+
+#define USED 100
+#define UNSHARED 200
+#define CONSISTENT_READ 0
+#define WRITE 1
+#define RESIZE 3
+
+static int
+lock_byte (int fd, int cmd, short type, off_t byte, short *found)
+{
+  struct flock lock = {
+    .l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1
+  };
+
+  if (fcntl (fd, cmd, &lock) == -1)
+    return -1;
+  if (found)
+    *found = lock.l_type;
+  return 0;
+}
+
+/* A lock that cannot be asked for is none: not every file system has them. */
+static int
+check_byte (int fd, off_t byte)
+{
+  short found = F_UNLCK;
+
+  if (lock_byte (fd, F_OFD_GETLK, F_WRLCK, byte, &found) == -1)
+    return 0;
+  return found == F_UNLCK ? 0 : -1;
+}
+
+int
+lock_image (int fd, bool take, struct error *error)
+{
+  static const off_t ours[] = {
+    USED + CONSISTENT_READ, UNSHARED + WRITE, UNSHARED + RESIZE
+  };
+  static const off_t theirs[] = {
+    USED + WRITE, USED + RESIZE, UNSHARED + CONSISTENT_READ
+  };
+  size_t i;
+
+  /* First ours, then look: two that start at once see each other. */
+  for (i = 0; take && i < sizeof ours / sizeof ours[0]; i++)
+    lock_byte (fd, F_OFD_SETLK, F_RDLCK, ours[i], NULL);
+  for (i = 0; i < sizeof theirs / sizeof theirs[0]; i++)
+    if (check_byte (fd, theirs[i]) == -1)
+      return error_set (error, "is in use by another program, which may write "
+                        "it (a running virtual machine?); --force-share "
+                        "reads it all the same");
+  return 0;
+}
+
+#else
+
+int
+lock_image (int fd, bool take, struct error *error)
+{
+  (void) fd;
+  (void) take;
+  (void) error;
+  return 0;
+}
+
+#endif

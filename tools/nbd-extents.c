@@ -1,0 +1,181 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What an NBD server tells of the sparseness of an export.
+ */
+
+#include <config.h>
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <libnbd.h>
+
+#include "cursor.h"
+#include "error.h"
+#include "nbd-extents.h"
+
+/* The longest range to ask about, bytes, before it is aligned. */
+#ifdef HAVE_NBD_BLOCK_STATUS_64
+#define MAX_STATUS (UINT64_C (1) << 40)
+#else
+#define MAX_STATUS (UINT64_C (1) << 32)
+#endif
+
+void
+nbd_extents_init (struct nbd_extents *extents, uint64_t size, uint64_t align)
+{
+  *extents = (struct nbd_extents) { .size = size, .align = align };
+}
+
+void
+nbd_extents_destroy (struct nbd_extents *extents)
+{
+  free (extents->told);
+}
+
+bool
+nbd_can_extents (struct nbd_handle *nbd)
+{
+  return nbd_can_meta_context (nbd, LIBNBD_CONTEXT_BASE_ALLOCATION) == 1;
+}
+
+static int
+reserve (struct nbd_extents *extents, size_t count)
+{
+  struct extent *bigger = realloc (extents->told, count * sizeof *bigger);
+
+  if (!bigger)
+    return -1;
+  extents->told = bigger;
+  extents->count = count;
+  extents->next = 0;
+  return 0;
+}
+
+/* A hole that is not said to be zero can read as anything. */
+#ifdef HAVE_NBD_BLOCK_STATUS_64
+
+static int
+store (void *opaque, const char *context, uint64_t offset,
+       nbd_extent *entries, size_t count, int *err)
+{
+  struct nbd_extents *extents = opaque;
+  size_t i;
+
+  (void) offset;
+  if (strcmp (context, LIBNBD_CONTEXT_BASE_ALLOCATION) != 0 || count == 0)
+    return 0;
+  if (reserve (extents, count) == -1) {
+    *err = ENOMEM;
+    return -1;
+  }
+  for (i = 0; i < count; i++) {
+    extents->told[i].len = entries[i].length;
+    extents->told[i].zero = entries[i].flags & LIBNBD_STATE_ZERO;
+  }
+  return 0;
+}
+
+static int
+ask (struct nbd_extents *extents, uint64_t len, uint64_t offset)
+{
+  return nbd_block_status_64 (extents->nbd, len, offset,
+                              (nbd_extent64_callback) {
+                                .callback = store, .user_data = extents,
+                              }, 0);
+}
+
+#else
+
+static int
+store (void *opaque, const char *context, uint64_t offset,
+       uint32_t *entries, size_t nr_entries, int *err)
+{
+  struct nbd_extents *extents = opaque;
+  size_t i, count = nr_entries / 2;
+
+  (void) offset;
+  if (strcmp (context, LIBNBD_CONTEXT_BASE_ALLOCATION) != 0 || count == 0)
+    return 0;
+  if (reserve (extents, count) == -1) {
+    *err = ENOMEM;
+    return -1;
+  }
+  for (i = 0; i < count; i++) {
+    extents->told[i].len = entries[2 * i];
+    extents->told[i].zero = entries[2 * i + 1] & LIBNBD_STATE_ZERO;
+  }
+  return 0;
+}
+
+static int
+ask (struct nbd_extents *extents, uint64_t len, uint64_t offset)
+{
+  return nbd_block_status (extents->nbd, len, offset,
+                           (nbd_extent_callback) {
+                             .callback = store, .user_data = extents,
+                           }, 0);
+}
+
+#endif
+
+int
+nbd_extent_at (void *opaque, uint64_t offset, struct extent *extent,
+               struct error *error)
+{
+  struct nbd_extents *extents = opaque;
+
+  if (extents->next == extents->count) {
+    uint64_t len = extents->size - offset;
+
+    if (len > MAX_STATUS - extents->align)
+      len = MAX_STATUS - extents->align;
+    extents->count = extents->next = 0;
+    if (ask (extents, len, offset) == -1)
+      return error_set (error, "cannot get extents at offset %llu: %s",
+                        (unsigned long long) offset, nbd_error_text ());
+    if (extents->count == 0)
+      return error_set (error, "the server told no extents at offset %llu",
+                        (unsigned long long) offset);
+  }
+  *extent = extents->told[extents->next++];
+  return 0;
+}
+
+struct nbd_handle *
+nbd_handle_create (bool extents, struct error *error)
+{
+  struct nbd_handle *nbd = nbd_create ();
+
+  if (!nbd) {
+    error_set (error, "%s", nbd_error_text ());
+    return NULL;
+  }
+  /* The URI is the user's own, and may name a key file or a socket. */
+  if (nbd_set_uri_allow_local_file (nbd, true) == -1 ||
+      (extents &&
+       nbd_add_meta_context (nbd, LIBNBD_CONTEXT_BASE_ALLOCATION) == -1)) {
+    error_set (error, "%s", nbd_error_text ());
+    nbd_close (nbd);
+    return NULL;
+  }
+  return nbd;
+}
+
+const char *
+nbd_error_text (void)
+{
+  const char *text = nbd_get_error ();
+  const char *p = text;
+
+  if (!text)
+    return "unknown error";
+  while (islower ((unsigned char) *p) || isdigit ((unsigned char) *p) ||
+         *p == '_')
+    p++;
+  return strncmp (text, "nbd_", 4) == 0 && strncmp (p, ": ", 2) == 0
+    ? p + 2 : text;
+}

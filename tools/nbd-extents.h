@@ -1,0 +1,43 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What an NBD server tells of the sparseness of an export, a few extents at a
+ * time, in the form that the cursor takes; and libnbd's handles and errors.
+ */
+
+#ifndef BLKSUM_NBD_EXTENTS_H
+#define BLKSUM_NBD_EXTENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct error;
+struct extent;
+struct nbd_handle;
+
+struct nbd_extents {
+  struct nbd_handle *nbd;       /* the connection to ask; can be changed */
+  uint64_t size, align;         /* of the export, and of requests; bytes */
+  struct extent *told;          /* by the last answer */
+  size_t count, next;           /* how many, and the first not yet used */
+};
+
+void nbd_extents_init (struct nbd_extents *extents, uint64_t size,
+                       uint64_t align);
+void nbd_extents_destroy (struct nbd_extents *extents);
+
+/* Does the server tell extents at all? */
+bool nbd_can_extents (struct nbd_handle *nbd);
+
+/* An extent_function of the cursor; OPAQUE is a struct nbd_extents. */
+int nbd_extent_at (void *opaque, uint64_t offset, struct extent *extent,
+                   struct error *error);
+
+/* A handle that asks for extents, if EXTENTS, when it connects. */
+struct nbd_handle *nbd_handle_create (bool extents, struct error *error);
+
+/* libnbd's last error in this thread, without the name of its function. */
+const char *nbd_error_text (void);
+
+#endif /* BLKSUM_NBD_EXTENTS_H */

@@ -1,0 +1,55 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The command line of blksum.
+ */
+
+#ifndef BLKSUM_OPTIONS_H
+#define BLKSUM_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct blkhash_opts;
+
+enum output_form {
+  OUTPUT_PLAIN,                 /* HEX  NAME */
+  OUTPUT_TAG,                   /* blk-sha256/64k (NAME) = HEX */
+  OUTPUT_JSON,                  /* an object a line */
+};
+
+struct options {
+  struct blkhash_opts *hash;    /* digest, block size, streams, threads */
+
+  /* Output. */
+  enum output_form form;
+  bool zero_terminated, names;
+  int progress_fd;              /* -1: no progress */
+  bool progress_bar;            /* else lines */
+
+  /* Source. */
+  bool cache, cache_by_letter;  /* --cache; and was it -c */
+  bool extents;
+  bool force_share;
+  bool image_opts;              /* operands are option strings of qemu */
+  const char *format;           /* NULL: probe */
+  char **objects;               /* --object DEF, NULL terminated */
+  size_t nr_objects;
+  size_t queue_size, read_size; /* bytes */
+  unsigned queue_depth;
+
+  char **operands;              /* at least one */
+  int nr_operands;
+};
+
+/* Parse the command line; what needs no operand (--help) is done here and
+ * exits, and so do errors, with status 2.
+ */
+void options_parse (struct options *options, int argc, char *argv[]);
+void options_free (struct options *options);
+
+/* Exit status when something could not be told. */
+#define EXIT_TROUBLE 2
+
+#endif /* BLKSUM_OPTIONS_H */

@@ -1,0 +1,127 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Which image format do the first bytes of a file look like?
+ *
+ * The answer is the one that qemu would give, so that what the user sees
+ * through qemu is what is hashed.  Formats that qemu tells by the name of the
+ * file (dmg) or by its end (fixed vpc) are raw here, as in qemu's answer for
+ * a file of another name.
+ */
+
+#include <config.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "imagefile.h"
+#include "probe.h"
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+
+struct head {
+  const unsigned char *bytes;
+  size_t len;
+};
+
+/* Are the bytes at OFFSET those of the string MAGIC, SIZE bytes long? */
+static bool
+is_at (const struct head *head, size_t offset, const void *magic, size_t size)
+{
+  return head->len >= offset + size &&
+    memcmp (head->bytes + offset, magic, size) == 0;
+}
+
+/* A string literal, with or without the NUL that ends it. */
+#define HAS(head, offset, magic) is_at (head, offset, magic, sizeof magic - 1)
+#define HAS_NUL(head, offset, magic) is_at (head, offset, magic, sizeof magic)
+
+static const char *
+probe_qcow (const struct head *head)
+{
+  uint32_t version;
+
+  if (!HAS (head, 0, "QFI\xfb") || head->len < 8)
+    return NULL;
+  version = be32_at (head->bytes + 4);
+  return version >= 2 ? "qcow2" : version == 1 ? "qcow" : NULL;
+}
+
+/* The text descriptor of a vmdk: comments and blank lines, then a version. */
+static bool
+is_vmdk_text (const struct head *head)
+{
+  const unsigned char *p = head->bytes, *end = p + head->len;
+
+  while (p < end && (*p == '#' || *p == ' ')) {
+    const unsigned char *eol = memchr (p, '\n', end - p);
+
+    if (!eol)
+      return false;
+    if (*p == ' ') {
+      p += strspn ((const char *) p, " "); /* ends at eol, or before it */
+      if (p < eol && *p == '\r')
+        p++;
+      if (p != eol)
+        return false;
+    }
+    p = eol + 1;
+  }
+  if (end - p < 10 || memcmp (p, "version=", 8) != 0 ||
+      p[8] < '1' || p[8] > '3')
+    return false;
+  return p[9] == '\n' || (end - p >= 11 && p[9] == '\r' && p[10] == '\n');
+}
+
+static bool
+is_bochs (const struct head *head)
+{
+  uint32_t version;
+
+  if (head->len < 512 ||
+      !HAS_NUL (head, 0, "Bochs Virtual HD Image") ||
+      !HAS_NUL (head, 32, "Redolog") || !HAS_NUL (head, 48, "Growing"))
+    return false;
+  version = le32_at (head->bytes + 64);
+  return version == 0x10000 || version == 0x20000;
+}
+
+static bool
+is_parallels (const struct head *head)
+{
+  return (HAS (head, 0, "WithoutFreeSpace") ||
+          HAS (head, 0, "WithouFreSpacExt")) &&
+    head->len >= 64 && le32_at (head->bytes + 16) == 2;
+}
+
+const char *
+probe_format (const unsigned char *bytes, size_t len)
+{
+  const struct head head = { bytes, MIN (len, PROBE_SIZE) };
+  const char *qcow = probe_qcow (&head);
+
+  if (qcow)
+    return qcow;
+  if (HAS (&head, 0, "KDMV") || HAS (&head, 0, "COWD") ||
+      is_vmdk_text (&head))
+    return "vmdk";
+  if (HAS (&head, 0, "vhdxfile"))
+    return "vhdx";
+  if (head.len >= 512 && HAS (&head, 64, "\x7f\x10\xda\xbe"))
+    return "vdi";
+  if (HAS (&head, 0, "conectix"))
+    return "vpc";
+  if (head.len >= 64 && HAS_NUL (&head, 0, "QED"))
+    return "qed";
+  if (is_parallels (&head))
+    return "parallels";
+  if (HAS (&head, 0, "LUKS\xba\xbe\0\1"))
+    return "luks";
+  if (is_bochs (&head))
+    return "bochs";
+  if (HAS (&head, 0, "#!/bin/sh\n#V2.0 Format\nmodprobe cloop file=$0 && "
+           "mount -r -t iso9660 /dev/cloop $1\n"))
+    return "cloop";
+  return "raw";
+}

@@ -1,0 +1,231 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Run another program and take what it prints.
+ *
+ * No shell, no input, and a bound on the output: what the program prints can
+ * depend on an untrusted image.  Can be called from any thread.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#ifdef HAVE_SYS_PRCTL_H
+#include <sys/prctl.h>
+#endif
+#ifdef __linux__
+#include <linux/close_range.h>
+#include <sys/syscall.h>
+#endif
+
+#include "process.h"
+
+#define MAX_STDOUT (16 << 20)
+#define MAX_STDERR 4096
+
+/* Exit status of the child when the program could not be run, as in sh. */
+#define NOT_RUNNABLE 126
+#define NOT_FOUND 127
+
+/* A string that grows up to MAX bytes; what comes after is dropped. */
+struct text {
+  char *bytes;
+  size_t len, size, max;
+  bool cut;
+};
+
+static int
+text_append (struct text *text, const char *bytes, size_t len)
+{
+  if (len > text->max - text->len) {
+    text->cut = true;
+    len = text->max - text->len;
+  }
+  if (text->len + len + 1 > text->size) {
+    size_t size = text->size * 2 + len + 1;
+    char *grown = realloc (text->bytes, size);
+
+    if (!grown)
+      return -1;
+    text->bytes = grown;
+    text->size = size;
+  }
+  memcpy (text->bytes + text->len, bytes, len);
+  text->len += len;
+  text->bytes[text->len] = '\0';
+  return 0;
+}
+
+/* Read what there is and close FD at the end.  0, or -1 with errno set. */
+static int
+text_read (struct text *text, struct pollfd *poll)
+{
+  char chunk[16384];
+  ssize_t n = read (poll->fd, chunk, sizeof chunk);
+
+  if (n == -1)
+    return errno == EINTR ? 0 : -1;
+  if (n == 0) {
+    close (poll->fd);
+    poll->fd = -1;
+    return 0;
+  }
+  return text_append (text, chunk, n);
+}
+
+static void
+close_on_exec_from (int first)
+{
+#ifdef SYS_close_range
+  if (syscall (SYS_close_range, first, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
+    return;
+#endif
+  for (long fd = first, end = sysconf (_SC_OPEN_MAX); fd < end; fd++)
+    fcntl (fd, F_SETFD, FD_CLOEXEC);
+}
+
+void
+process_prepare_child (pid_t parent)
+{
+  sigset_t none;
+
+#ifdef HAVE_SYS_PRCTL_H
+  prctl (PR_SET_PDEATHSIG, SIGKILL);
+#endif
+  if (getppid () != parent)     /* it died before prctl */
+    _exit (NOT_RUNNABLE);
+  signal (SIGPIPE, SIG_DFL);
+  sigemptyset (&none);
+  sigprocmask (SIG_SETMASK, &none, NULL);
+  close_on_exec_from (3);
+}
+
+static void
+exec_child (char *const argv[], pid_t parent, int out, int err)
+{
+  int null = open ("/dev/null", O_RDONLY);
+
+  process_prepare_child (parent);
+  if (null == -1 || dup2 (null, 0) == -1 ||
+      dup2 (out, 1) == -1 || dup2 (err, 2) == -1)
+    _exit (NOT_RUNNABLE);
+  execvp (argv[0], argv);
+  _exit (errno == ENOENT ? NOT_FOUND : NOT_RUNNABLE);
+}
+
+/* Fork and exec.  The pid, or -1 with errno set.  The pipes need no
+ * O_CLOEXEC: no child of ours keeps what it inherits.
+ */
+static pid_t
+start (char *const argv[], int *out, int *err)
+{
+  int outs[2], errs[2];
+  pid_t parent = getpid (), pid = -1;
+
+  if (pipe (outs) == -1)
+    return -1;
+  if (pipe (errs) == 0) {
+    pid = fork ();
+    if (pid == 0)
+      exec_child (argv, parent, outs[1], errs[1]);
+    close (errs[1]);
+    *err = errs[0];
+    if (pid == -1)
+      close (errs[0]);
+  }
+  close (outs[1]);
+  *out = outs[0];
+  if (pid == -1)
+    close (outs[0]);
+  return pid;
+}
+
+/* Take all that the child prints.  0, or -1 with errno set. */
+static int
+collect (int out, int err, struct text *stdout_text, struct text *stderr_text)
+{
+  struct pollfd fds[2] = { { out, POLLIN, 0 }, { err, POLLIN, 0 } };
+  int r = 0;
+
+  while (r == 0 && (fds[0].fd != -1 || fds[1].fd != -1)) {
+    if (poll (fds, 2, -1) == -1) {
+      r = errno == EINTR ? 0 : -1;
+      continue;
+    }
+    if (fds[0].revents)
+      r = text_read (stdout_text, &fds[0]);
+    if (r == 0 && fds[1].revents)
+      r = text_read (stderr_text, &fds[1]);
+    if (r == 0 && stdout_text->cut) {
+      errno = EFBIG;
+      r = -1;
+    }
+  }
+  for (int i = 0, errnum = errno; i < 2; i++, errno = errnum)
+    if (fds[i].fd != -1)
+      close (fds[i].fd);
+  return r;
+}
+
+/* Turn the end of the child into an error, unless it ended well. */
+static int
+judge (const char *name, int status, const struct text *text,
+       struct error *error)
+{
+  size_t len = strlen (name);
+  const char *said = text->len > 0 ? text->bytes : "";
+
+  if (WIFEXITED (status) && WEXITSTATUS (status) == 0)
+    return 0;
+  if (WIFEXITED (status) && WEXITSTATUS (status) == NOT_FOUND)
+    return error_set (error, "%s is not installed: it is needed to read "
+                      "images that are not raw", name);
+  if (WIFEXITED (status) && WEXITSTATUS (status) == NOT_RUNNABLE)
+    return error_set (error, "%s cannot be run", name);
+  if (strncmp (said, name, len) == 0 && strncmp (said + len, ": ", 2) == 0)
+    said += len + 2;
+  if (*said)
+    return error_set (error, "%s", said);
+  if (WIFSIGNALED (status))
+    return error_set (error, "%s was killed by signal %d", name,
+                      WTERMSIG (status));
+  return error_set (error, "%s failed", name);
+}
+
+int
+process_run (char *const argv[], char **output, struct error *error)
+{
+  struct text out = { .max = MAX_STDOUT }, err = { .max = MAX_STDERR };
+  int out_fd, err_fd, status, r = -1;
+  pid_t pid = start (argv, &out_fd, &err_fd), waited;
+
+  if (pid == -1)
+    return error_errno (error, errno, "cannot run %s", argv[0]);
+  if (collect (out_fd, err_fd, &out, &err) == -1) {
+    error_errno (error, errno, "cannot read the output of %s", argv[0]);
+    kill (pid, SIGKILL);
+  }
+  do
+    waited = waitpid (pid, &status, 0);
+  while (waited == -1 && errno == EINTR);
+  if (waited == -1)
+    error_errno (error, errno, "cannot wait for %s", argv[0]);
+
+  if (!error_is_set (error) && judge (argv[0], status, &err, error) == 0 &&
+      (r = text_append (&out, "", 0)) == -1)
+    error_set (error, "out of memory");
+  free (err.bytes);
+  if (r == -1)
+    free (out.bytes);
+  else
+    *output = out.bytes;
+  return r;
+}

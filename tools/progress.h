@@ -1,0 +1,33 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * How far one source is: a bar on a terminal, or lines for a program.
+ */
+
+#ifndef BLKSUM_PROGRESS_H
+#define BLKSUM_PROGRESS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct progress {
+  int fd;                       /* -1: nothing is shown */
+  bool bar;                     /* else lines N/100, as nbdcopy prints */
+  uint64_t size;                /* bytes, 0 if it is not known */
+
+  pthread_mutex_t lock;         /* protects what follows */
+  uint64_t done;                /* bytes */
+  int percent;                  /* shown last */
+};
+
+void progress_init (struct progress *progress, int fd, bool bar,
+                    uint64_t size);
+
+/* LEN more bytes were hashed, or need not be.  Thread-safe. */
+void progress_add (struct progress *progress, uint64_t len);
+
+/* The source was hashed, or failed: wipe the bar. */
+void progress_end (struct progress *progress, bool complete);
+
+#endif /* BLKSUM_PROGRESS_H */

@@ -1,0 +1,351 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What the header of a qcow2 image says, and whether its file is complete.
+ *
+ * Everything read is untrusted.  Fields are checked against the limits of
+ * qemu, so that what passes here is read by qemu in the same way.  The walk
+ * reads each table once, in pieces, and no more bytes of tables than the file
+ * has: memory and time are bounded whatever the image says.
+ *
+ * Only what the guest sees now is checked.  Refcounts, internal snapshots and
+ * bitmaps are not, and wrong flags in the tables are left to qemu, which
+ * fails to read what they describe.
+ */
+
+#include <config.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "imagefile.h"
+#include "qcow2.h"
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+
+#define CHUNK 65536             /* bytes of a table that are read at once */
+#define L1_MAX (UINT32_C (32) << 20) /* bytes; the limit of qemu */
+
+/* Incompatible features. */
+#define CORRUPT (UINT64_C (1) << 1)
+#define DATA_FILE (UINT64_C (1) << 2)
+#define EXTENDED_L2 (UINT64_C (1) << 4)
+#define ALL_FEATURES UINT64_C (0x1f) /* and dirty, compression type */
+
+/* Header extensions. */
+#define EXT_END UINT32_C (0)
+#define EXT_BACKING_FORMAT UINT32_C (0xe2792aca)
+#define EXT_DATA_FILE UINT32_C (0x44415441)
+
+/* Entries of L1 and L2 tables. */
+#define OFFSET_MASK UINT64_C (0x00fffffffffffe00)
+#define COPIED (UINT64_C (1) << 63)
+#define COMPRESSED (UINT64_C (1) << 62)
+#define ZERO UINT64_C (1)
+
+static inline uint64_t
+cluster_size (const struct qcow2 *qcow2)
+{
+  return UINT64_C (1) << qcow2->cluster_bits;
+}
+
+static inline unsigned
+l2_entry_size (const struct qcow2 *qcow2)
+{
+  return qcow2->extended_l2 ? 16 : 8;
+}
+
+/* How many bytes of the disk an L2 table describes, as a power of two. */
+static inline unsigned
+l2_table_bits (const struct qcow2 *qcow2)
+{
+  return 2 * qcow2->cluster_bits - (qcow2->extended_l2 ? 4 : 3);
+}
+
+static inline uint64_t
+div_round_up (uint64_t n, unsigned bits)
+{
+  return (n >> bits) + ((n & ((UINT64_C (1) << bits) - 1)) != 0);
+}
+
+/* Read a string of LEN bytes to BUF.  Like in qemu a NUL ends it. */
+static int
+read_string (const struct imagefile *file, const char *what,
+             uint64_t offset, uint64_t len, char *buf, size_t buf_size,
+             struct error *error)
+{
+  if (len >= buf_size)
+    return imagefile_error (file, error, "the qcow2 header is corrupt: %s is "
+                            "%" PRIu64 " bytes long", what, len);
+  if (imagefile_read (file, what, buf, len, offset, error) == -1)
+    return -1;
+  buf[len] = '\0';
+  return 0;
+}
+
+/* Read the header extensions, which lie between OFFSET and END. */
+static int
+read_extensions (const struct imagefile *file, struct qcow2 *qcow2,
+                 uint64_t offset, uint64_t end, struct error *error)
+{
+  while (offset < end) {
+    unsigned char head[8];
+    uint32_t type, len;
+    int r = 0;
+
+    if (imagefile_read (file, "a header extension", head, sizeof head,
+                        offset, error) == -1)
+      return -1;
+    offset += sizeof head;
+    type = be32_at (head);
+    len = be32_at (head + 4);
+    if (offset > end || len > end - offset)
+      return imagefile_error (file, error, "the qcow2 header is corrupt: a "
+                              "header extension is too long");
+    if (type == EXT_END)
+      return 0;
+    if (type == EXT_BACKING_FORMAT)
+      r = read_string (file, "the format of the backing file", offset, len,
+                       qcow2->backing_format, sizeof qcow2->backing_format,
+                       error);
+    else if (type == EXT_DATA_FILE)
+      r = read_string (file, "the name of the data file", offset, len,
+                       qcow2->data_file, sizeof qcow2->data_file, error);
+    if (r == -1)
+      return -1;
+    offset += ((uint64_t) len + 7) & ~UINT64_C (7);
+  }
+  return 0;
+}
+
+/* The fields that only version 3 has.  *LENGTH is the length of the header. */
+static int
+read_features (const struct imagefile *file, struct qcow2 *qcow2,
+               uint32_t *length, struct error *error)
+{
+  unsigned char head[32];
+  uint64_t features;
+
+  if (imagefile_read (file, "the qcow2 header", head, sizeof head, 72,
+                      error) == -1)
+    return -1;
+  features = be64_at (head);
+  *length = be32_at (head + 28);
+  if (*length < 104 || *length > cluster_size (qcow2))
+    return imagefile_error (file, error, "the qcow2 header is corrupt: its "
+                            "length is %" PRIu32, *length);
+  if (features & ~ALL_FEATURES)
+    return imagefile_error (file, error, "the qcow2 image needs features that "
+                            "this version of blksum does not know (0x%"
+                            PRIx64 ")", features & ~ALL_FEATURES);
+  if (features & CORRUPT)
+    return imagefile_error (file, error, "the qcow2 image is marked as "
+                            "corrupt: see 'qemu-img check', which can also "
+                            "repair it");
+  qcow2->has_data_file = features & DATA_FILE;
+  qcow2->extended_l2 = features & EXTENDED_L2;
+  if (qcow2->extended_l2 && qcow2->cluster_bits < 14)
+    return imagefile_error (file, error, "the qcow2 header is corrupt: "
+                            "subclusters need larger clusters");
+  return 0;
+}
+
+/* The fields that every version has. */
+static int
+parse_fields (const struct imagefile *file, const unsigned char *head,
+              struct qcow2 *qcow2, struct error *error)
+{
+  qcow2->version = be32_at (head + 4);
+  qcow2->cluster_bits = be32_at (head + 20);
+  qcow2->size = be64_at (head + 24);
+  qcow2->encrypted = be32_at (head + 32) != 0;
+  qcow2->l1_offset = be64_at (head + 40);
+
+  if (memcmp (head, "QFI\xfb", 4) != 0)
+    return imagefile_error (file, error, "not a qcow2 image");
+  if (qcow2->version < 2 || qcow2->version > 3)
+    return imagefile_error (file, error, "version %" PRIu32 " of qcow2 is "
+                            "not supported", qcow2->version);
+  if (qcow2->cluster_bits < 9 || qcow2->cluster_bits > 21)
+    return imagefile_error (file, error, "the qcow2 header is corrupt: "
+                            "unsupported cluster size (2^%u)",
+                            qcow2->cluster_bits);
+  return 0;
+}
+
+int
+qcow2_read_header (const struct imagefile *file, struct qcow2 *qcow2,
+                   struct error *error)
+{
+  unsigned char head[72];
+  uint64_t backing_offset, l1_entries;
+  uint32_t backing_len, length = sizeof head;
+
+  memset (qcow2, 0, sizeof *qcow2);
+  if (imagefile_read (file, "the qcow2 header", head, sizeof head, 0,
+                      error) == -1 ||
+      parse_fields (file, head, qcow2, error) == -1 ||
+      (qcow2->version > 2 &&
+       read_features (file, qcow2, &length, error) == -1))
+    return -1;
+
+  l1_entries = be32_at (head + 36);
+  if (l1_entries > L1_MAX / 8 ||
+      l1_entries < div_round_up (qcow2->size, l2_table_bits (qcow2)))
+    return imagefile_error (file, error, "the qcow2 header is corrupt: an L1 "
+                            "table of %" PRIu64 " entries does not fit the "
+                            "disk's size %" PRIu64, l1_entries, qcow2->size);
+
+  backing_offset = be64_at (head + 8);
+  backing_len = be32_at (head + 16);
+  if (backing_offset > cluster_size (qcow2) ||
+      (backing_offset &&
+       backing_len > cluster_size (qcow2) - backing_offset))
+    return imagefile_error (file, error, "the qcow2 header is corrupt: the "
+                            "name of the backing file is outside of it");
+  if (read_extensions (file, qcow2, length,
+                       backing_offset ? backing_offset : cluster_size (qcow2),
+                       error) == -1)
+    return -1;
+  if (backing_offset &&
+      read_string (file, "the name of the backing file", backing_offset,
+                   backing_len, qcow2->backing, sizeof qcow2->backing,
+                   error) == -1)
+    return -1;
+  return 0;
+}
+
+struct walk {
+  const struct imagefile *file, *data;
+  const struct qcow2 *qcow2;
+  struct error *error;
+  uint64_t l2_bytes;            /* of the L2 tables seen */
+  unsigned char l1[CHUNK], l2[CHUNK];
+};
+
+/* The last sector of a compressed cluster is often not full, and when such a
+ * cluster was the last thing that qemu wrote the file may end there (qemu-img
+ * convert fills the sector, other writers do not).  A file that was cut in
+ * that sector looks the same, and what qemu would decompress then can be
+ * wrong without an error.  So both are refused, with a text that helps.
+ */
+static int
+check_compressed (struct walk *w, uint64_t entry)
+{
+  unsigned bits = 62 - (w->qcow2->cluster_bits - 8);
+  uint64_t offset = entry & ((UINT64_C (1) << bits) - 1);
+  uint64_t sectors = ((entry & ~(COPIED | COMPRESSED)) >> bits) + 1;
+  uint64_t len = sectors * 512 - (offset & 511);
+
+  if (!imagefile_holds (w->file, offset, len) &&
+      imagefile_holds (w->file, offset, len > 511 ? len - 511 : 1))
+    return imagefile_error (w->file, w->error, "the image ends inside of the "
+                            "last sector of a compressed cluster, so it may "
+                            "have been cut: if it was not, 'qemu-img convert' "
+                            "makes a complete copy of it");
+  return imagefile_check (w->file, "a compressed cluster", offset, len,
+                          w->error);
+}
+
+/* Check the cluster of the disk at GUEST, which ENTRY describes. */
+static int
+check_cluster (struct walk *w, const unsigned char *entry, uint64_t guest)
+{
+  const struct qcow2 *qcow2 = w->qcow2;
+  uint64_t descriptor = be64_at (entry);
+  uint64_t offset = descriptor & OFFSET_MASK;
+  uint64_t len = cluster_size (qcow2);
+
+  if (descriptor & COMPRESSED)
+    return check_compressed (w, descriptor);
+  if (offset == 0 && !(qcow2->has_data_file && descriptor & COPIED))
+    return 0;                   /* not allocated */
+  if (qcow2->extended_l2) {
+    uint32_t allocated = be32_at (entry + 12);
+
+    if (allocated == 0)
+      return 0;
+    len = len / 32 * (32 - __builtin_clz (allocated));
+  }
+  else if (descriptor & ZERO)
+    return 0;
+  if (!w->data)
+    return 0;
+  return imagefile_check (w->data, "a data cluster", offset,
+                          MIN (len, qcow2->size - guest), w->error);
+}
+
+/* Check the L2 table at OFFSET, which describes the disk from GUEST on. */
+static int
+check_l2 (struct walk *w, uint64_t offset, uint64_t guest)
+{
+  const struct qcow2 *qcow2 = w->qcow2;
+  unsigned size = l2_entry_size (qcow2);
+  uint64_t clusters = div_round_up (qcow2->size - guest, qcow2->cluster_bits);
+  uint64_t len = MIN (clusters, cluster_size (qcow2) / size) * size;
+
+  if (imagefile_check (w->file, "an L2 table", offset, len, w->error) == -1)
+    return -1;
+  w->l2_bytes += len;
+  if (w->l2_bytes > w->file->size)
+    return imagefile_error (w->file, w->error, "the image is corrupt: its L2 "
+                            "tables overlap");
+
+  for (uint64_t done = 0; done < len; done += CHUNK) {
+    size_t n = MIN (len - done, CHUNK);
+
+    if (imagefile_read (w->file, "an L2 table", w->l2, n, offset + done,
+                        w->error) == -1)
+      return -1;
+    for (size_t i = 0; i < n; i += size) {
+      if (check_cluster (w, w->l2 + i, guest) == -1)
+        return -1;
+      guest += cluster_size (qcow2);
+    }
+  }
+  return 0;
+}
+
+static int
+check_l1 (struct walk *w)
+{
+  const struct qcow2 *qcow2 = w->qcow2;
+  unsigned bits = l2_table_bits (qcow2);
+  uint64_t len = div_round_up (qcow2->size, bits) * 8, guest = 0;
+
+  for (uint64_t done = 0; done < len; done += CHUNK) {
+    size_t n = MIN (len - done, CHUNK);
+
+    if (imagefile_read (w->file, "the L1 table", w->l1, n,
+                        qcow2->l1_offset + done, w->error) == -1)
+      return -1;
+    for (size_t i = 0; i < n; i += 8) {
+      uint64_t l2_offset = be64_at (w->l1 + i) & OFFSET_MASK;
+
+      if (l2_offset && check_l2 (w, l2_offset, guest) == -1)
+        return -1;
+      guest += UINT64_C (1) << bits;
+    }
+  }
+  return 0;
+}
+
+int
+qcow2_check (const struct imagefile *file, const struct imagefile *data,
+             const struct qcow2 *qcow2, struct error *error)
+{
+  struct walk *w = malloc (sizeof *w);
+  int r;
+
+  if (!w)
+    return imagefile_error (file, error, "out of memory");
+  w->file = file;
+  w->data = data;
+  w->qcow2 = qcow2;
+  w->error = error;
+  w->l2_bytes = 0;
+  r = check_l1 (w);
+  free (w);
+  return r;
+}

@@ -1,0 +1,42 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What the header of a qcow2 image says, and whether its file is complete.
+ */
+
+#ifndef BLKSUM_QCOW2_H
+#define BLKSUM_QCOW2_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "imagefile.h"
+
+struct qcow2 {
+  uint32_t version;             /* 2 or 3 */
+  unsigned cluster_bits;        /* 9 to 21 */
+  uint64_t size;                /* of the disk, in bytes */
+  uint64_t l1_offset;
+  bool encrypted;
+  bool extended_l2;
+  bool has_data_file;           /* the clusters are in another file */
+  char backing[1024];           /* empty: no backing file */
+  char backing_format[16];      /* empty: not recorded */
+  char data_file[4096];         /* empty: not recorded */
+};
+
+/* Read and check the header.  An image that is marked corrupt, or that needs
+ * a feature which is not known here, is an error.  0 or -1.
+ */
+int qcow2_read_header (const struct imagefile *file, struct qcow2 *qcow2,
+                       struct error *error);
+
+/* Walk the L1 and L2 tables and check that everything that the disk's content
+ * is read from lies inside its file: qemu reads what does not as zeros and
+ * reports success.  DATA is the external data file, the same as FILE if there
+ * is none, or NULL if it cannot be checked.  0 or -1.
+ */
+int qcow2_check (const struct imagefile *file, const struct imagefile *data,
+                 const struct qcow2 *qcow2, struct error *error);
+
+#endif /* BLKSUM_QCOW2_H */

@@ -1,0 +1,304 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A qemu-nbd process that serves one image to one connection of ours.
+ *
+ * qemu-nbd takes a listening socket from its parent, as from systemd:
+ * descriptor 3, LISTEN_FDS and LISTEN_PID.  The child makes it, in a directory
+ * that nobody else can enter, connects our end to it, and removes socket and
+ * directory, all before qemu-nbd runs.  It is the child that does so because
+ * this process can be killed at any moment, and the child, until it asks for
+ * the parent-death signal, is not.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "process.h"
+#include "qemu-nbd.h"
+
+#define LISTEN_FD 3
+#define IMAGE_FD 4
+#define FREE_FD 10              /* from here on no number is spoken for */
+#define PATIENCE 5000           /* ms for qemu-nbd to exit with a reason */
+
+/* Why the child could not run qemu-nbd: what failed, and errno. */
+struct failure {
+  int err;
+  char what[32];
+};
+
+struct plan {
+  char *const *argv;
+  pid_t parent;
+  int listener, client, image_fd, status, messages;
+};
+
+/* ---- In the child ---- */
+
+static void fail_child (const struct plan *plan, const char *what)
+  __attribute__ ((noreturn));
+
+static void
+fail_child (const struct plan *plan, const char *what)
+{
+  struct failure failure = { .err = errno };
+  ssize_t r;
+
+  snprintf (failure.what, sizeof failure.what, "%s", what);
+  r = write (plan->status, &failure, sizeof failure);
+  (void) r;
+  _exit (127);
+}
+
+static int
+connect_through (const struct plan *plan, const char *dir)
+{
+  struct sockaddr_un address = { .sun_family = AF_UNIX };
+  struct sockaddr *sa = (struct sockaddr *) &address;
+  int n, r;
+
+  n = snprintf (address.sun_path, sizeof address.sun_path, "%s/sock", dir);
+  if (n >= sizeof address.sun_path) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  if (bind (plan->listener, sa, sizeof address) == -1)
+    return -1;
+  r = listen (plan->listener, 1);
+  if (r == 0)
+    r = connect (plan->client, sa, sizeof address);
+  unlink (address.sun_path);
+  return r;
+}
+
+static void
+make_connection (const struct plan *plan)
+{
+  const char *tmp = getenv ("TMPDIR");
+  char dir[sizeof ((struct sockaddr_un *) NULL)->sun_path];
+  int r, err;
+
+  if (!tmp || tmp[0] != '/' || strlen (tmp) > sizeof dir / 2)
+    tmp = "/tmp";
+  snprintf (dir, sizeof dir, "%s/blksum-XXXXXX", tmp);
+  if (!mkdtemp (dir))
+    fail_child (plan, "cannot make a directory");
+  r = connect_through (plan, dir);
+  err = errno;
+  rmdir (dir);
+  errno = err;
+  if (r == -1)
+    fail_child (plan, "cannot make a socket");
+}
+
+/* Move a descriptor out of the way of the fixed ones. */
+static int
+lift (const struct plan *plan, int fd)
+{
+  int lifted = fcntl (fd, F_DUPFD_CLOEXEC, FREE_FD);
+
+  if (lifted == -1)
+    fail_child (plan, "cannot move a descriptor");
+  return lifted;
+}
+
+static void run_child (struct plan *plan) __attribute__ ((noreturn));
+
+static void
+run_child (struct plan *plan)
+{
+  char pid[32];
+  int null;
+
+  make_connection (plan);
+  process_prepare_child (plan->parent);
+
+  plan->status = lift (plan, plan->status);
+  plan->messages = lift (plan, plan->messages);
+  plan->listener = lift (plan, plan->listener);
+  if (plan->image_fd != -1)
+    plan->image_fd = lift (plan, plan->image_fd);
+  null = open ("/dev/null", O_RDWR);
+  if (null == -1 || dup2 (null, 0) == -1 || dup2 (null, 1) == -1 ||
+      dup2 (plan->messages, 2) == -1 ||
+      dup2 (plan->listener, LISTEN_FD) == -1 ||
+      (plan->image_fd != -1 && dup2 (plan->image_fd, IMAGE_FD) == -1))
+    fail_child (plan, "cannot move a descriptor");
+
+  snprintf (pid, sizeof pid, "%ld", (long) getpid ());
+  setenv ("LISTEN_PID", pid, 1);
+  setenv ("LISTEN_FDS", "1", 1);
+  unsetenv ("LISTEN_FDNAMES");
+  execvp (plan->argv[0], plan->argv);
+  fail_child (plan, errno == ENOENT ? "not installed" : "cannot run it");
+}
+
+/* ---- In the parent ---- */
+
+static void
+close_fd (int fd)
+{
+  if (fd != -1)
+    close (fd);
+}
+
+/* The child's word, or its silence when exec closed the pipe. */
+static int
+wait_for_exec (int status, const char *program, struct error *error)
+{
+  struct failure failure;
+  ssize_t r;
+
+  do
+    r = read (status, &failure, sizeof failure);
+  while (r == -1 && errno == EINTR);
+  if (r == 0)
+    return 0;
+  if (r != sizeof failure)
+    return error_set (error, "cannot start %s", program);
+  return error_errno (error, failure.err, "cannot start %s: %s", program,
+                      failure.what);
+}
+
+static int
+fork_child (struct plan *plan, pid_t *pid)
+{
+  sigset_t all, old;
+  int err;
+
+  /* Ctrl-C must not stop the child between making and removing its socket. */
+  sigfillset (&all);
+  sigprocmask (SIG_SETMASK, &all, &old);
+  plan->parent = getpid ();
+  *pid = fork ();
+  if (*pid == 0)
+    run_child (plan);
+  err = errno;
+  sigprocmask (SIG_SETMASK, &old, NULL);
+  errno = err;
+  return *pid == -1 ? -1 : 0;
+}
+
+int
+qemu_nbd_start (struct qemu_nbd *qemu, char *const argv[], int image_fd,
+                struct error *error)
+{
+  int status[2] = { -1, -1 }, messages[2] = { -1, -1 };
+  struct plan plan = { .argv = argv, .image_fd = image_fd };
+  int r;
+
+  qemu->pid = -1;
+  plan.listener = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  plan.client = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (plan.listener == -1 || plan.client == -1 ||
+      pipe2 (status, O_CLOEXEC) == -1 || pipe2 (messages, O_CLOEXEC) == -1 ||
+      /* qemu-nbd must not wait for us to read what it says. */
+      fcntl (messages[1], F_SETFL, O_NONBLOCK) == -1)
+    r = error_errno (error, errno, "cannot start %s", argv[0]);
+  else {
+    plan.status = status[1];
+    plan.messages = messages[1];
+    r = fork_child (&plan, &qemu->pid);
+    if (r == -1)
+      error_errno (error, errno, "cannot start %s", argv[0]);
+  }
+  close_fd (plan.listener);
+  close_fd (status[1]);
+  close_fd (messages[1]);
+  qemu->sock = plan.client;
+  qemu->messages = messages[0];
+
+  if (r == 0)
+    r = wait_for_exec (status[0], argv[0], error);
+  close_fd (status[0]);
+  if (r == -1)
+    qemu_nbd_stop (qemu);
+  return r;
+}
+
+/* "qemu-nbd: Failed to blk_new_open 'FILE': WHY", where FILE may be a long
+ * json: string, becomes WHY.
+ */
+static const char *
+essence (const char *text)
+{
+  static const char name[] = "qemu-nbd: ";
+  static const char open_failed[] = "Failed to blk_new_open ";
+  const char *why;
+
+  if (strncmp (text, name, strlen (name)) == 0)
+    text += strlen (name);
+  if (strncmp (text, open_failed, strlen (open_failed)) == 0) {
+    why = strstr (text, "': ");
+    if (why)
+      return why + strlen ("': ");
+  }
+  return text;
+}
+
+/* Copy TEXT with NAME for QEMU_NBD_IMAGE_PATH, as much as fits. */
+static void
+put_name (const char *text, const char *name, char *out, size_t size)
+{
+  const char *path;
+  size_t n = 0;
+
+  while ((path = strstr (text, QEMU_NBD_IMAGE_PATH)) && n < size) {
+    n += snprintf (out + n, size - n, "%.*s%s", (int) (path - text), text,
+                   name);
+    text = path + strlen (QEMU_NBD_IMAGE_PATH);
+  }
+  if (n < size)
+    snprintf (out + n, size - n, "%s", text);
+}
+
+void
+qemu_nbd_explain (struct qemu_nbd *qemu, const char *name,
+                  struct error *error)
+{
+  struct pollfd poll_fd = { .fd = qemu->messages, .events = POLLIN };
+  char text[4096], named[2 * sizeof text];
+  size_t n = 0;
+
+  while (n < sizeof text - 1 && poll (&poll_fd, 1, PATIENCE) == 1) {
+    ssize_t r = read (qemu->messages, text + n, sizeof text - 1 - n);
+
+    if (r <= 0)
+      break;
+    n += r;
+  }
+  text[n] = '\0';
+  if (n > 0) {
+    put_name (essence (text), name, named, sizeof named);
+    *error = (struct error) { "" };
+    error_set (error, "%s", named);
+  }
+}
+
+void
+qemu_nbd_stop (struct qemu_nbd *qemu)
+{
+  close_fd (qemu->sock);
+  close_fd (qemu->messages);
+  qemu->sock = qemu->messages = -1;
+  if (qemu->pid == -1)
+    return;
+  kill (qemu->pid, SIGKILL);
+  while (waitpid (qemu->pid, NULL, 0) == -1 && errno == EINTR)
+    ;
+  qemu->pid = -1;
+}

@@ -1,0 +1,214 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What an operand names, and which of the source-*.c reads it.
+ */
+
+#include <config.h>
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "blkhash.h"
+
+#include "error.h"
+#include "image.h"
+#include "lock.h"
+#include "options.h"
+#include "output.h"
+#include "source.h"
+
+int
+source_fold (struct blkhash_leaves *leaves, uint64_t size, uint64_t hole,
+             struct sum *sum, struct error *error)
+{
+  uint64_t data, zero;
+  int err;
+
+  err = blkhash_leaves_fold (leaves, sum->md, &sum->md_len);
+  if (err)
+    return error_errno (error, err, "cannot hash");
+  blkhash_leaves_count (leaves, &data, &zero);
+  sum->size = size;
+  sum->data = data;
+  sum->zero = zero - hole;
+  sum->hole = hole;
+  return 0;
+}
+
+/* A scheme and "://", as in nbd+unix:///?socket=PATH.  A file of such a name
+ * can be given as ./NAME.
+ */
+static bool
+is_uri (const char *operand)
+{
+  size_t n = 0;
+
+  while (isalnum ((unsigned char) operand[n]) || operand[n] == '+' ||
+         operand[n] == '-' || operand[n] == '.')
+    n++;
+  return n > 0 && strncmp (operand + n, "://", 3) == 0;
+}
+
+static int
+uri_hash (const struct options *options, const char *uri,
+          struct sum *sum, struct error *error)
+{
+  if (options->format && strcmp (options->format, "raw") != 0)
+    return error_set (error, "-f %s is not for NBD: the server chooses the "
+                      "format", options->format);
+#ifdef HAVE_LIBNBD
+  return source_uri_hash (options, uri, sum, error);
+#else
+  (void) uri; (void) sum;
+  return error_set (error, "blksum was built without NBD");
+#endif
+}
+
+static int
+qemu_hash (const struct options *options, int fd, const char *operand,
+           const struct image *image, struct sum *sum, struct error *error)
+{
+#ifdef HAVE_LIBNBD
+  return source_qemu_hash (options, fd, operand, image, sum, error);
+#else
+  (void) options; (void) fd; (void) operand; (void) sum;
+  return error_set (error, "blksum was built without the format %s",
+                    image->format);
+#endif
+}
+
+static int
+opts_hash (const struct options *options, const char *opts,
+           struct sum *sum, struct error *error)
+{
+  struct image image;
+
+  if (image_inspect_opts (opts, options->force_share, &image, error) == -1)
+    return -1;
+  return qemu_hash (options, -1, opts, &image, sum, error);
+}
+
+static bool
+is_seekable_image (int fd, const struct stat *st)
+{
+  return (S_ISREG (st->st_mode) || S_ISBLK (st->st_mode)) &&
+    lseek (fd, 0, SEEK_CUR) != -1;
+}
+
+/* Standard input is raw: what is left of it from where it is. */
+static int
+stdin_hash (const struct options *options, struct sum *sum,
+            struct error *error)
+{
+  struct stat st;
+
+  if (options->format && strcmp (options->format, "raw") != 0)
+    return error_set (error, "standard input can only be raw, not %s",
+                      options->format);
+  if (fstat (STDIN_FILENO, &st) == -1)
+    return error_errno (error, errno, "cannot read");
+  if (!is_seekable_image (STDIN_FILENO, &st))
+    return source_pipe_hash (options, STDIN_FILENO, sum, error);
+  if (!options->force_share && lock_image (STDIN_FILENO, false, error) == -1)
+    return -1;
+  return source_file_hash (options, STDIN_FILENO,
+                           lseek (STDIN_FILENO, 0, SEEK_CUR), sum, error);
+}
+
+/* The beginning of a file of checksums, as sha256sum and blksum write it. */
+static bool
+looks_like_sums (int fd)
+{
+  char head[160];
+  ssize_t len = pread (fd, head, sizeof head - 1, 0);
+  size_t n, start;
+
+  if (len <= 0)
+    return false;
+  head[len] = '\0';
+  start = head[0] == '\\';
+  n = strspn (head + start, "0123456789abcdef");
+  return n >= 16 && n % 2 == 0 && head[start + n] == ' ' &&
+    (head[start + n + 1] == ' ' || head[start + n + 1] == '*');
+}
+
+static int
+image_hash (const struct options *options, int fd, const char *path,
+            const struct stat *st, struct sum *sum, struct error *error)
+{
+  struct image image;
+  uint64_t size;
+
+  if (source_file_size (fd, st, &size, error) == -1)
+    return -1;
+  if (options->cache_by_letter && looks_like_sums (fd))
+    return error_set (error, "looks like a file of checksums, and -c does "
+                      "not check them: it is the short form of --cache, "
+                      "which hashes this file when written out");
+  if (image_inspect (fd, path, size, options->format, options->force_share,
+                     &image, error) == -1)
+    return -1;
+  if (strcmp (image.format, "raw") != 0)
+    return qemu_hash (options, fd, path, &image, sum, error);
+  if (!options->force_share && lock_image (fd, true, error) == -1)
+    return -1;
+  return source_file_hash (options, fd, 0, sum, error);
+}
+
+static int
+path_hash (const struct options *options, const char *path,
+           struct sum *sum, struct error *error)
+{
+  int fd = open (path, O_RDONLY | O_CLOEXEC);
+  struct stat st;
+  int r;
+
+  if (fd == -1)
+    return error_errno (error, errno, "cannot open");
+  if (fstat (fd, &st) == -1)
+    r = error_errno (error, errno, "cannot read");
+  else if (S_ISDIR (st.st_mode))
+    r = error_errno (error, EISDIR, "cannot read");
+  else if (is_seekable_image (fd, &st))
+    r = image_hash (options, fd, path, &st, sum, error);
+  else if (options->format && strcmp (options->format, "raw") != 0)
+    r = error_set (error, "not a file or block device: can only be raw");
+  else
+    r = source_pipe_hash (options, fd, sum, error);
+  close (fd);
+  return r;
+}
+
+static double
+now (void)
+{
+  struct timespec ts;
+
+  clock_gettime (CLOCK_MONOTONIC, &ts);
+  return ts.tv_sec + ts.tv_nsec * 1e-9;
+}
+
+int
+source_hash (const struct options *options, const char *operand,
+             struct sum *sum, struct error *error)
+{
+  double start = now ();
+  int r;
+
+  *sum = (struct sum) { .size = 0 };
+  if (options->image_opts)
+    r = opts_hash (options, operand, sum, error);
+  else if (strcmp (operand, "-") == 0)
+    r = stdin_hash (options, sum, error);
+  else if (is_uri (operand))
+    r = uri_hash (options, operand, sum, error);
+  else
+    r = path_hash (options, operand, sum, error);
+  sum->seconds = now () - start;
+  return r;
+}

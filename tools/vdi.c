@@ -1,0 +1,79 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Is the file of a vdi image complete?
+ *
+ * A vdi image is a header, a map with an entry for each block of the disk,
+ * and blocks.  It cannot name another file: qemu refuses images with a
+ * parent.  What else it refuses is left to it.
+ */
+
+#include <config.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "imagefile.h"
+#include "vdi.h"
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+
+#define CHUNK 65536             /* bytes of the map that are read at once */
+#define BLOCK_SIZE (UINT64_C (1) << 20) /* the only one that qemu takes */
+#define MAX_BLOCKS UINT32_C (0x3fffffff) /* the limit of qemu */
+#define DISCARDED UINT32_C (0xfffffffe) /* from here on: no data */
+
+struct vdi {
+  uint64_t map_offset, data_offset, size;
+};
+
+/* Check the blocks of the disk from GUEST on, which MAP describes. */
+static int
+check_map (const struct imagefile *file, const struct vdi *vdi,
+           const unsigned char *map, size_t len, uint64_t guest,
+           struct error *error)
+{
+  for (size_t i = 0; i < len; i += 4, guest += BLOCK_SIZE) {
+    uint32_t block = le32_at (map + i);
+
+    if (block < DISCARDED &&
+        imagefile_check (file, "a block",
+                         vdi->data_offset + block * BLOCK_SIZE,
+                         MIN (BLOCK_SIZE, vdi->size - guest), error) == -1)
+      return -1;
+  }
+  return 0;
+}
+
+int
+vdi_check (const struct imagefile *file, struct error *error)
+{
+  unsigned char head[512], map[CHUNK];
+  struct vdi vdi;
+  uint64_t blocks, len;
+
+  if (imagefile_read (file, "the vdi header", head, sizeof head, 0,
+                      error) == -1)
+    return -1;
+  vdi.map_offset = le32_at (head + 340);
+  vdi.data_offset = le32_at (head + 344);
+  vdi.size = le64_at (head + 368);
+  blocks = vdi.size / BLOCK_SIZE + (vdi.size % BLOCK_SIZE != 0);
+  if (le32_at (head + 376) != BLOCK_SIZE || blocks > MAX_BLOCKS ||
+      blocks > le32_at (head + 384))
+    return imagefile_error (file, error, "the vdi header is corrupt or not "
+                            "supported: a disk of %" PRIu64 " bytes in "
+                            "%" PRIu32 " blocks of %" PRIu32 " bytes",
+                            vdi.size, le32_at (head + 384),
+                            le32_at (head + 376));
+  len = blocks * 4;
+  for (uint64_t done = 0; done < len; done += CHUNK) {
+    size_t n = MIN (len - done, CHUNK);
+
+    if (imagefile_read (file, "the block map", map, n,
+                        vdi.map_offset + done, error) == -1 ||
+        check_map (file, &vdi, map, n, done / 4 * BLOCK_SIZE, error) == -1)
+      return -1;
+  }
+  return 0;
+}

@@ -1,0 +1,17 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Is the file of a vdi image complete?
+ */
+
+#ifndef BLKSUM_VDI_H
+#define BLKSUM_VDI_H
+
+#include "imagefile.h"
+
+/* Check that all blocks of the image lie inside the file: qemu reads what
+ * does not as zeros and reports success.  0 or -1.
+ */
+int vdi_check (const struct imagefile *file, struct error *error);
+
+#endif /* BLKSUM_VDI_H */

@@ -1,0 +1,293 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Sparse vmdk images: do they stand alone, and are they complete?
+ *
+ * A sparse image is a header ("KDMV"), a text descriptor, and a grain
+ * directory of grain tables of grains.  qemu (7.2 and 9.0 were looked at)
+ * takes the extents from the descriptor only when the capacity in the header
+ * is 0, and then opens whatever file they name; otherwise the image itself is
+ * the one extent, whatever name its line has, so that a renamed image can be
+ * read.  A parent is looked for at any capacity, in the 20 sectors behind the
+ * header, wherever the header says that the descriptor is.
+ *
+ * So here the capacity must not be 0, the descriptor must be in that place,
+ * it must not speak of a parent, and its one extent line must look like that
+ * of the image itself: SPARSE, and a name without a directory.
+ */
+
+#include <config.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "imagefile.h"
+#include "vmdk.h"
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+
+#define SECTOR 512
+#define DESCRIPTOR_SECTORS 20   /* what qemu reads */
+#define GD_AT_END UINT64_MAX    /* the footer says where it is */
+#define CHUNK 65536             /* bytes of a directory that are read at once */
+
+/* The limits of qemu: no grain is larger than 1 GiB. */
+#define MAX_GRAIN_SECTORS UINT64_C (0x200000)
+#define MAX_TABLE_ENTRIES 512
+#define MAX_TABLES (UINT64_C (32) << 20)
+
+/* Flags. */
+#define ZERO_GRAIN (UINT32_C (1) << 2)
+#define MARKERS (UINT32_C (1) << 17)
+
+struct vmdk {
+  uint32_t flags;
+  uint64_t capacity;            /* this and the next fields: in sectors */
+  uint64_t grain_sectors;
+  uint64_t descriptor_offset;
+  uint64_t descriptor_sectors;
+  uint64_t directory_offset;
+  uint32_t table_entries;
+  bool compressed;
+};
+
+bool
+vmdk_is_sparse (const unsigned char *head)
+{
+  return memcmp (head, "KDMV", 4) == 0;
+}
+
+static int
+read_header (const struct imagefile *file, uint64_t offset,
+             struct vmdk *vmdk, struct error *error)
+{
+  unsigned char head[79];
+
+  if (imagefile_read (file, "the vmdk header", head, sizeof head, offset,
+                      error) == -1)
+    return -1;
+  if (!vmdk_is_sparse (head))
+    return imagefile_error (file, error, "the vmdk image is corrupt: there is "
+                            "no header at offset %" PRIu64, offset);
+  vmdk->flags = le32_at (head + 8);
+  vmdk->capacity = le64_at (head + 12);
+  vmdk->grain_sectors = le64_at (head + 20);
+  vmdk->descriptor_offset = le64_at (head + 28);
+  vmdk->descriptor_sectors = le64_at (head + 36);
+  vmdk->table_entries = le32_at (head + 44);
+  vmdk->directory_offset = le64_at (head + 56);
+  vmdk->compressed = (head[77] | head[78] << 8) == 1;
+  return 0;
+}
+
+/* ---- The descriptor -------------------------------------------------- */
+
+static int
+refuse (const struct imagefile *file, const char *why, struct error *error)
+{
+  return imagefile_error (file, error, "refused because it is a vmdk image "
+                          "%s: use -f vmdk to trust it and read what it "
+                          "names, or -f raw to hash the bytes of this file",
+                          why);
+}
+
+/* Does the line, an extent line, name the image itself? */
+static bool
+names_itself (const char *line)
+{
+  const char *name = strchr (line, '"');
+  const char *type = strstr (line, " SPARSE ");
+
+  return name && type && type < name && !strpbrk (name, "/\\");
+}
+
+static bool
+is_extent_line (const char *line)
+{
+  line += strspn (line, " \t\r\v\f");
+  return strncmp (line, "RW", 2) == 0 || strncmp (line, "RDONLY", 6) == 0 ||
+    strncmp (line, "NOACCESS", 8) == 0;
+}
+
+/* Check the text of the descriptor, which is changed. */
+static int
+check_descriptor (const struct imagefile *file, char *text,
+                  struct error *error)
+{
+  const char *parent = strstr (text, "parentCID=");
+  char *line, *rest = text;
+  unsigned extents = 0;
+
+  if (!parent)
+    return refuse (file, "without a descriptor behind its header", error);
+  if (strstr (text, "parentFileNameHint") ||
+      strncasecmp (parent + 10, "ffffffff", 8) != 0)
+    return refuse (file, "with a parent", error);
+
+  while ((line = strsep (&rest, "\n")))
+    if (is_extent_line (line) && (++extents > 1 || !names_itself (line)))
+      return refuse (file, "with data in other files", error);
+  if (extents == 0)
+    return refuse (file, "that names no extent", error);
+  return 0;
+}
+
+int
+vmdk_check_alone (const struct imagefile *file, struct error *error)
+{
+  struct vmdk vmdk;
+  char text[DESCRIPTOR_SECTORS * SECTOR + 1];
+
+  if (read_header (file, 0, &vmdk, error) == -1)
+    return -1;
+  if (vmdk.capacity == 0)
+    return refuse (file, "with no size, so that its data is in other files",
+                   error);
+  if (vmdk.descriptor_offset != 1 || vmdk.descriptor_sectors < 1 ||
+      vmdk.descriptor_sectors > DESCRIPTOR_SECTORS)
+    return refuse (file, "without a descriptor behind its header", error);
+  if (imagefile_read (file, "the vmdk descriptor", text, sizeof text - 1,
+                      SECTOR, error) == -1)
+    return -1;
+  text[sizeof text - 1] = '\0';
+  return check_descriptor (file, text, error);
+}
+
+/* ---- The grains ------------------------------------------------------ */
+
+struct walk {
+  const struct imagefile *file;
+  struct vmdk vmdk;
+  struct error *error;
+  uint64_t table_bytes;         /* of the grain tables seen */
+  unsigned char directory[CHUNK];
+  unsigned char table[MAX_TABLE_ENTRIES * 4];
+};
+
+/* The footer takes the place of the header in images that were written as a
+ * stream.  qemu looks for it where the file ends, in full sectors.
+ */
+static int
+read_footer (struct walk *w)
+{
+  uint64_t end = w->file->size / SECTOR * SECTOR;
+
+  if (end < 3 * SECTOR || end != w->file->size)
+    return imagefile_error (w->file, w->error, "the image is truncated: it "
+                            "does not end with a full sector");
+  return read_header (w->file, end - 2 * SECTOR, &w->vmdk, w->error);
+}
+
+/* Check the grain at SECTOR, which has USED bytes of the disk. */
+static int
+check_grain (struct walk *w, uint64_t sector, uint64_t used)
+{
+  unsigned char marker[12];
+  uint64_t offset = sector * SECTOR;
+
+  if (!w->vmdk.compressed)
+    return imagefile_check (w->file, "a grain", offset, used, w->error);
+
+  /* Compressed data has a checksum, so that qemu sees where it ends early;
+   * this gives a better error.
+   */
+  if (!(w->vmdk.flags & MARKERS))
+    return imagefile_check (w->file, "a grain", offset, 1, w->error);
+  if (imagefile_read (w->file, "a grain", marker, sizeof marker, offset,
+                      w->error) == -1)
+    return -1;
+  return imagefile_check (w->file, "a grain", offset,
+                          sizeof marker + le32_at (marker + 8), w->error);
+}
+
+/* Check the grain table at SECTOR, for the disk from the sector GUEST on. */
+static int
+check_table (struct walk *w, uint64_t sector, uint64_t guest)
+{
+  const struct vmdk *vmdk = &w->vmdk;
+  size_t len = vmdk->table_entries * 4;
+
+  if (imagefile_read (w->file, "a grain table", w->table, len,
+                      sector * SECTOR, w->error) == -1)
+    return -1;
+  w->table_bytes += len;
+  if (w->table_bytes > w->file->size)
+    return imagefile_error (w->file, w->error, "the image is corrupt: its "
+                            "grain tables overlap");
+
+  for (size_t i = 0; i < len && guest < vmdk->capacity; i += 4) {
+    uint32_t grain = le32_at (w->table + i);
+    bool zero = grain == 0 || (grain == 1 && vmdk->flags & ZERO_GRAIN);
+    uint64_t used = MIN (vmdk->grain_sectors, vmdk->capacity - guest);
+
+    if (!zero && check_grain (w, grain, used * SECTOR) == -1)
+      return -1;
+    guest += vmdk->grain_sectors;
+  }
+  return 0;
+}
+
+static int
+check_directory (struct walk *w)
+{
+  const struct vmdk *vmdk = &w->vmdk;
+  uint64_t per_table = vmdk->table_entries * vmdk->grain_sectors;
+  uint64_t tables = vmdk->capacity / per_table +
+    (vmdk->capacity % per_table != 0);
+  uint64_t guest = 0;
+
+  if (tables > MAX_TABLES || vmdk->directory_offset > UINT64_MAX / SECTOR)
+    return imagefile_error (w->file, w->error, "the vmdk header is corrupt: "
+                            "its grain directory is too large");
+  for (uint64_t done = 0; done < tables * 4; done += CHUNK) {
+    size_t n = MIN (tables * 4 - done, CHUNK);
+
+    if (imagefile_read (w->file, "the grain directory", w->directory, n,
+                        vmdk->directory_offset * SECTOR + done,
+                        w->error) == -1)
+      return -1;
+    for (size_t i = 0; i < n; i += 4) {
+      uint32_t sector = le32_at (w->directory + i);
+
+      if (sector && check_table (w, sector, guest) == -1)
+        return -1;
+      guest += per_table;
+    }
+  }
+  return 0;
+}
+
+static int
+check (struct walk *w)
+{
+  if (read_header (w->file, 0, &w->vmdk, w->error) == -1)
+    return -1;
+  if (w->vmdk.directory_offset == GD_AT_END && read_footer (w) == -1)
+    return -1;
+  if (w->vmdk.grain_sectors < 1 ||
+      w->vmdk.grain_sectors > MAX_GRAIN_SECTORS ||
+      w->vmdk.table_entries < 1 || w->vmdk.table_entries > MAX_TABLE_ENTRIES)
+    return imagefile_error (w->file, w->error, "the vmdk header is corrupt: "
+                            "%" PRIu64 " sectors in a grain, %" PRIu32
+                            " grains in a table", w->vmdk.grain_sectors,
+                            w->vmdk.table_entries);
+  return check_directory (w);
+}
+
+int
+vmdk_check (const struct imagefile *file, struct error *error)
+{
+  struct walk *w = malloc (sizeof *w);
+  int r;
+
+  if (!w)
+    return imagefile_error (file, error, "out of memory");
+  w->file = file;
+  w->error = error;
+  w->table_bytes = 0;
+  r = check (w);
+  free (w);
+  return r;
+}
