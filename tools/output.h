@@ -16,7 +16,7 @@ struct options;
 struct sum {
   unsigned char md[BLKHASH_MAX_MD_SIZE];
   unsigned md_len;
-  const char *format;           /* of the source, static or of the options */
+  char format[32];              /* of the source */
   uint64_t size;                /* bytes, and so are these, which add up to it: */
   uint64_t data;                /* read, and in blocks that are not all zero */
   uint64_t zero;                /* read, and in blocks that are */

@@ -275,7 +275,7 @@ source_file_hash (const struct options *options, int fd, uint64_t start,
   if (direct != -1)
     reader.fd = direct;
 
-  sum->format = "raw";
+  strcpy (sum->format, "raw");
   pthread_mutex_init (&reader.lock, NULL);
   r = read_and_hash (options, &reader, size, sum);
   pthread_mutex_destroy (&reader.lock);

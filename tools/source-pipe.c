@@ -179,7 +179,7 @@ source_pipe_hash (const struct options *options, int fd,
   struct pipe_reader reader = { 0 };
   int r;
 
-  sum->format = "raw";
+  strcpy (sum->format, "raw");
   if (setup (&reader, options->hash) == -1)
     r = error_errno (error, errno, "cannot hash");
   else

@@ -131,7 +131,7 @@ source_qemu_hash (const struct options *options, int fd,
   int64_t size;
   int r;
 
-  sum->format = image->format;
+  snprintf (sum->format, sizeof sum->format, "%s", image->format);
   if (fd != -1 && fstat (fd, &before) == -1)
     return error_errno (error, errno, "cannot read");
   r = choose_target (options, fd, operand, image, &target, error);

@@ -11,6 +11,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <string.h>
 #include <time.h>
 
 #include <libnbd.h>
@@ -68,7 +69,7 @@ source_uri_hash (const struct options *options, const char *uri,
   unsigned nr_conns = 1, wanted = 1;
   int64_t size;
 
-  sum->format = "nbd";
+  strcpy (sum->format, "nbd");
   conns[0] = nbd_handle_create (options->extents, error);
   if (!conns[0])
     return -1;
