@@ -545,9 +545,11 @@ blkhash_leaves_next_missing (struct blkhash_leaves *l, uint64_t offset,
 
   if (l->error)
     return l->error;
+  if (l->folded == l->blocks)
+    return ENOENT;
   if (index < l->folded)
     offset = (index = l->folded) * l->block_size;
-  while (index < l->blocks) {
+  while (offset < l->size) {
     struct leaf_run run = leaf_tree_run (l->tree, index);
 
     if (run.state == LEAF_MISSING) {
@@ -558,7 +560,7 @@ blkhash_leaves_next_missing (struct blkhash_leaves *l, uint64_t offset,
         end += run.count;
       *start = offset;
       *len = (end == l->blocks ? l->size : end * l->block_size) - offset;
-      return *len > 0 ? 0 : ENOENT;
+      return 0;
     }
     if (run.state == LEAF_PARTIAL) {
       run.count = 1;
@@ -570,6 +572,8 @@ blkhash_leaves_next_missing (struct blkhash_leaves *l, uint64_t offset,
       }
     }
     index += run.count;
+    if (index == l->blocks)
+      break;
     offset = index * l->block_size;
   }
   return ENOENT;
