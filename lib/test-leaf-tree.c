@@ -1,0 +1,148 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Unit test: the tree agrees with an array, whatever is done to both.
+ */
+
+#include <config.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "leaf-tree.h"
+
+#define LEAF_SIZE 5
+#define BLOCKS 20000
+#define ROUNDS 3000
+
+struct model {
+  enum leaf_state state;
+  unsigned char leaf[LEAF_SIZE];
+};
+
+static unsigned seed = 1;
+
+static uint64_t
+rnd (uint64_t below)
+{
+  return ((uint64_t) rand_r (&seed) << 31 | rand_r (&seed)) % below;
+}
+
+/* Short, long, and aligned to the nodes of the tree: all in equal measure. */
+static void
+random_range (uint64_t *first, uint64_t *count)
+{
+  static const unsigned aligns[] = { 1, 1, 64, 4096 };
+  unsigned align = aligns[rnd (4)];
+
+  *first = rnd (BLOCKS) / align * align;
+  *count = 1 + rnd (rnd (2) ? 100 : BLOCKS);
+  *count = (*count + align - 1) / align * align;
+  if (*count > BLOCKS - *first)
+    *count = BLOCKS - *first;
+}
+
+static void
+change (struct leaf_tree *tree, struct model *model)
+{
+  static const enum leaf_state states[] = {
+    LEAF_MISSING, LEAF_ZERO, LEAF_PARTIAL, LEAF_DATA
+  };
+  enum leaf_state state = states[rnd (4)];
+  uint64_t first, count, i;
+
+  random_range (&first, &count);
+  if (state != LEAF_DATA)
+    assert_int_equal (leaf_tree_set (tree, first, count, state), 0);
+  for (i = first; i < first + count; i++) {
+    model[i].state = state;
+    if (state == LEAF_DATA) {
+      model[i].leaf[rnd (LEAF_SIZE)] = rnd (256);
+      assert_int_equal (leaf_tree_set_data (tree, i, model[i].leaf), 0);
+    }
+  }
+}
+
+static void
+compare (const struct leaf_tree *tree, const struct model *model)
+{
+  uint64_t index = rnd (64), i;
+
+  while (index < BLOCKS) {
+    struct leaf_run run = leaf_tree_run (tree, index);
+
+    assert_true (run.count > 0 && run.count <= BLOCKS - index);
+    for (i = 0; i < run.count; i++) {
+      assert_int_equal (run.state, model[index + i].state);
+      if (run.state == LEAF_DATA)
+        assert_memory_equal (run.leaves + i * LEAF_SIZE,
+                             model[index + i].leaf, LEAF_SIZE);
+    }
+    index += run.count;
+  }
+}
+
+static void
+test_against_array (void **state)
+{
+  struct leaf_tree *tree = leaf_tree_create (BLOCKS, LEAF_SIZE);
+  struct model *model = calloc (BLOCKS, sizeof *model);
+  int i;
+
+  (void) state;
+  assert_non_null (tree);
+  assert_non_null (model);
+  for (i = 0; i < ROUNDS; i++) {
+    change (tree, model);
+    if (i % 10 == 0)
+      compare (tree, model);
+  }
+  compare (tree, model);
+  leaf_tree_free (tree);
+  free (model);
+}
+
+/* All sizes of the tree, up to the largest image in the smallest blocks. */
+static void
+test_sizes (void **state)
+{
+  unsigned bits;
+
+  (void) state;
+  for (bits = 0; bits <= 62; bits++) {
+    uint64_t blocks = UINT64_C (1) << bits;
+    struct leaf_tree *tree = leaf_tree_create (blocks, LEAF_SIZE);
+    struct leaf_run run;
+
+    assert_non_null (tree);
+    assert_int_equal (leaf_tree_set (tree, 0, blocks, LEAF_ZERO), 0);
+    run = leaf_tree_run (tree, 0);
+    assert_int_equal (run.state, LEAF_ZERO);
+    assert_int_equal (leaf_tree_set_data (tree, blocks - 1,
+                                          (const void *) "12345"), 0);
+    run = leaf_tree_run (tree, blocks - 1);
+    assert_int_equal (run.state, LEAF_DATA);
+    assert_int_equal (run.count, 1);
+    assert_memory_equal (run.leaves, "12345", LEAF_SIZE);
+    if (blocks > 1)
+      assert_int_equal (leaf_tree_run (tree, blocks - 2).state, LEAF_ZERO);
+    leaf_tree_free (tree);
+  }
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_against_array),
+    cmocka_unit_test (test_sizes),
+  };
+
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}

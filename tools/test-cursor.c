@@ -1,0 +1,208 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Unit test: whatever the extents, the cursor's ranges cover the image once,
+ * in order and in whole blocks, and call nothing zero that is not.
+ */
+
+#include <config.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cursor.h"
+#include "error.h"
+
+#define MAX_SIZE 2000
+#define ROUNDS 20000
+
+struct model {
+  uint64_t size;
+  bool zero[MAX_SIZE];          /* of each byte, as the extents say */
+  bool longer;                  /* extents can reach past the end */
+  uint64_t last;                /* offset asked for */
+};
+
+static unsigned seed = 1;
+
+static unsigned
+rnd (unsigned below)
+{
+  return rand_r (&seed) % below;
+}
+
+/* The extent, or only a part of it: servers do that. */
+static int
+extent_at (void *opaque, uint64_t offset, struct extent *extent,
+           struct error *error)
+{
+  struct model *model = opaque;
+  uint64_t end = offset;
+
+  (void) error;
+  assert_true (offset < model->size);
+  assert_true (offset >= model->last);
+  model->last = offset;
+  extent->zero = model->zero[offset];
+  while (end < model->size && model->zero[end] == extent->zero)
+    end++;
+  extent->len = end - offset;
+  if (rnd (3) == 0)
+    extent->len = 1 + rnd (extent->len);
+  else if (end == model->size && model->longer)
+    extent->len += 1000;
+  return 0;
+}
+
+static void
+fill (struct model *model)
+{
+  uint64_t i = 0;
+  bool zero = rnd (2);
+  unsigned longest = 1 + rnd (rnd (2) ? 10 : MAX_SIZE);
+
+  model->size = rnd (MAX_SIZE);
+  model->longer = rnd (2);
+  model->last = 0;
+  while (i < model->size) {
+    uint64_t n = 1 + rnd (longest);
+
+    for (; n > 0 && i < model->size; n--)
+      model->zero[i++] = zero;
+    zero = !zero;
+  }
+}
+
+/* Is each byte of the range what the model says? */
+static bool
+all_zero (const struct model *model, uint64_t offset, uint64_t len)
+{
+  while (len-- > 0)
+    if (!model->zero[offset++])
+      return false;
+  return true;
+}
+
+static void
+check_range (const struct cursor *cursor, const struct model *model,
+             const struct range *range, uint64_t offset)
+{
+  uint64_t end = range->offset + range->len, block;
+
+  assert_int_equal (range->offset, offset);
+  assert_true (range->len > 0 && end <= model->size);
+  assert_true (end == model->size || end % cursor->align == 0);
+  if (range->zero) {
+    assert_true (all_zero (model, range->offset, range->len));
+    return;
+  }
+  assert_true (range->len <= cursor->max_read);
+  /* No block that is a whole zero extent is read. */
+  for (block = offset; block < end; block += cursor->align) {
+    uint64_t n = cursor->align < model->size - block ? cursor->align
+                                                     : model->size - block;
+
+    assert_false (all_zero (model, block, n));
+  }
+}
+
+static void
+test_random (void **state)
+{
+  static struct model model;
+  int i;
+
+  (void) state;
+  for (i = 0; i < ROUNDS; i++) {
+    uint64_t align = 1 << rnd (7), offset = 0;
+    struct error error = { "" };
+    struct cursor cursor;
+    struct range range;
+    int r;
+
+    fill (&model);
+    cursor_init (&cursor, model.size, align, rnd (300), extent_at, &model);
+    while ((r = cursor_next (&cursor, &range, &error)) == 1) {
+      check_range (&cursor, &model, &range, offset);
+      offset += range.len;
+    }
+    assert_int_equal (r, 0);
+    assert_int_equal (offset, model.size);
+  }
+}
+
+static int
+bad_extent_at (void *opaque, uint64_t offset, struct extent *extent,
+               struct error *error)
+{
+  (void) error;
+  extent->len = offset < 8192 ? 8192 : 0;
+  extent->zero = *(bool *) opaque;
+  return 0;
+}
+
+/* A server that tells empty extents must not make us loop. */
+static void
+test_empty_extent (void **state)
+{
+  struct error error = { "" };
+  struct cursor cursor;
+  struct range range;
+  bool zero;
+  int r;
+
+  (void) state;
+  for (zero = false; ; zero = true) {
+    error.text[0] = '\0';
+    cursor_init (&cursor, 1 << 20, 4096, 65536, bad_extent_at, &zero);
+    while ((r = cursor_next (&cursor, &range, &error)) == 1)
+      ;
+    assert_int_equal (r, -1);
+    assert_true (error_is_set (&error));
+    if (zero)
+      break;
+  }
+}
+
+static int
+huge_extent_at (void *opaque, uint64_t offset, struct extent *extent,
+                struct error *error)
+{
+  (void) opaque; (void) offset; (void) error;
+  extent->len = UINT64_MAX;
+  extent->zero = true;
+  return 0;
+}
+
+static void
+test_largest_image (void **state)
+{
+  struct error error = { "" };
+  struct cursor cursor;
+  struct range range;
+
+  (void) state;
+  cursor_init (&cursor, UINT64_MAX, 65536, 65536, huge_extent_at, NULL);
+  assert_int_equal (cursor_next (&cursor, &range, &error), 1);
+  assert_true (range.zero);
+  assert_true (range.len == UINT64_MAX);
+  assert_int_equal (cursor_next (&cursor, &range, &error), 0);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_random),
+    cmocka_unit_test (test_empty_extent),
+    cmocka_unit_test (test_largest_image),
+  };
+
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}
