@@ -150,13 +150,14 @@ image_hash (const struct options *options, int fd, const char *path,
     return error_set (error, "looks like a file of checksums, and -c does "
                       "not check them: it is the short form of --cache, "
                       "which hashes this file when written out");
+  /* Also for what qemu reads: it locks too, but later, and says it worse. */
+  if (!options->force_share && lock_image (fd, true, error) == -1)
+    return -1;
   if (image_inspect (fd, path, size, options->format, options->force_share,
                      &image, error) == -1)
     return -1;
   if (strcmp (image.format, "raw") != 0)
     return qemu_hash (options, fd, path, &image, sum, error);
-  if (!options->force_share && lock_image (fd, true, error) == -1)
-    return -1;
   return source_file_hash (options, fd, 0, sum, error);
 }
 
