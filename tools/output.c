@@ -9,86 +9,16 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <json-c/json.h>
 
 #include "blkhash.h"
+
+#include "../lib/sum-line.h"
 #include "options.h"
 #include "output.h"
-
-#define HEX_SIZE (2 * BLKHASH_MAX_MD_SIZE + 1)
-
-static void
-to_hex (const struct sum *sum, char hex[HEX_SIZE])
-{
-  unsigned i;
-
-  hex[0] = '\0';
-  for (i = 0; i < sum->md_len; i++)
-    sprintf (hex + 2 * i, "%02x", sum->md[i]);
-}
-
-/* As coreutils does: a line with an escaped name starts with a backslash. */
-static void
-print_name (const char *name, bool escape)
-{
-  for (; *name; name++)
-    if (escape && *name == '\\')
-      fputs ("\\\\", stdout);
-    else if (escape && *name == '\n')
-      fputs ("\\n", stdout);
-    else if (escape && *name == '\r')
-      fputs ("\\r", stdout);
-    else
-      putchar (*name);
-}
-
-/* How the sum was made: blk-sha256/64k, or blk-sha256/64k/s64. */
-static void
-print_tag (const struct blkhash_opts *opts)
-{
-  uint32_t size = blkhash_opts_get_block_size (opts);
-  unsigned streams = blkhash_opts_get_streams (opts);
-  const char *unit = "";
-
-  if (size % (1024 * 1024) == 0)
-    size /= 1024 * 1024, unit = "m";
-  else if (size % 1024 == 0)
-    size /= 1024, unit = "k";
-  printf ("blk-%s/%u%s", blkhash_opts_get_digest_name (opts), size, unit);
-  if (streams > 0)
-    printf ("/s%u", streams);
-}
-
-static void
-print_line (const struct options *options, const char *name,
-            const struct sum *sum)
-{
-  bool escape = options->names && !options->zero_terminated &&
-    strpbrk (name, "\\\n\r");
-  char hex[HEX_SIZE];
-
-  to_hex (sum, hex);
-  if (escape)
-    putchar ('\\');
-  if (options->form == OUTPUT_TAG) {
-    print_tag (options->hash);
-    if (options->names) {
-      fputs (" (", stdout);
-      print_name (name, escape);
-      fputs (")", stdout);
-    }
-    printf (" = %s", hex);
-  }
-  else {
-    fputs (hex, stdout);
-    if (options->names) {
-      fputs ("  ", stdout);
-      print_name (name, escape);
-    }
-  }
-}
 
 /* The length of the UTF-8 sequence at S, or 0 if it is none. */
 static size_t
@@ -149,18 +79,27 @@ add_string (struct json_object *json, const char *key, const char *value)
   json_object_object_add (json, key, json_object_new_string (value));
 }
 
-static void
-print_json (const struct options *options, const char *name,
-            const struct sum *sum)
+static struct json_object *
+json_hex (const struct sum *sum)
+{
+  char *hex = sum_line_hex (sum->md, sum->md_len);
+  struct json_object *json = hex ? json_object_new_string (hex) : NULL;
+
+  free (hex);
+  return json;
+}
+
+static char *
+json_line (const struct options *options, const char *name,
+           const struct sum *sum)
 {
   struct json_object *json = json_object_new_object ();
   unsigned streams = blkhash_opts_get_streams (options->hash);
-  char text[HEX_SIZE];
+  char seconds[32], *line;
 
   if (options->names)
     json_object_object_add (json, "name", json_name (name));
-  to_hex (sum, text);
-  add_string (json, "checksum", text);
+  json_object_object_add (json, "checksum", json_hex (sum));
   add_string (json, "digest", blkhash_opts_get_digest_name (options->hash));
   add_number (json, "block-size",
               blkhash_opts_get_block_size (options->hash));
@@ -172,24 +111,30 @@ print_json (const struct options *options, const char *name,
   add_number (json, "data-bytes", sum->data);
   add_number (json, "zero-bytes", sum->zero);
   add_number (json, "hole-bytes", sum->hole);
-  snprintf (text, sizeof text, "%.6f", sum->seconds);
+  snprintf (seconds, sizeof seconds, "%.6f", sum->seconds);
   json_object_object_add (json, "seconds",
-                          json_object_new_double_s (sum->seconds, text));
-  fputs (json_object_to_json_string_ext (json,
-                                         JSON_C_TO_STRING_PLAIN |
-                                         JSON_C_TO_STRING_NOSLASHESCAPE),
-         stdout);
+                          json_object_new_double_s (sum->seconds, seconds));
+  line = strdup (json_object_to_json_string_ext (json,
+                                                 JSON_C_TO_STRING_PLAIN |
+                                                 JSON_C_TO_STRING_NOSLASHESCAPE));
   json_object_put (json);
+  return line;
 }
 
 int
 output_sum (const struct options *options, const char *name,
             const struct sum *sum)
 {
-  if (options->form == OUTPUT_JSON)
-    print_json (options, name, sum);
-  else
-    print_line (options, name, sum);
+  char *line = options->form == OUTPUT_JSON
+    ? json_line (options, name, sum)
+    : sum_line (options->hash, sum->md, sum->md_len,
+                options->names ? name : NULL, options->form == OUTPUT_TAG,
+                !options->zero_terminated);
+
+  if (!line)
+    return ENOMEM;
+  fputs (line, stdout);
+  free (line);
   putchar (options->zero_terminated ? '\0' : '\n');
   errno = 0;
   if (fflush (stdout) == EOF || ferror (stdout))

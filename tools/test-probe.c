@@ -1,0 +1,119 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Test that formats are told by their first bytes as qemu tells them.
+ */
+
+#include <config.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "probe.h"
+
+#define TEXT "# Disk DescriptorFile\n  \nversion=1\r\n"
+#define CLOOP "#!/bin/sh\n#V2.0 Format\nmodprobe cloop file=$0 && " \
+  "mount -r -t iso9660 /dev/cloop $1\n"
+
+struct example {
+  const char *format;
+  size_t offset;                /* of the magic */
+  size_t size;                  /* of the magic; shorter heads are raw */
+  size_t min;                   /* bytes of head that are needed */
+  const char *magic;
+};
+
+#define EXAMPLE(format, offset, min, magic) \
+  { format, offset, sizeof magic - 1, min, magic }
+
+static const struct example examples[] = {
+  EXAMPLE ("qcow2", 0, 8, "QFI\xfb\0\0\0\2"),
+  EXAMPLE ("qcow2", 0, 8, "QFI\xfb\0\0\0\3"),
+  EXAMPLE ("qcow2", 0, 8, "QFI\xfb\0\0\1\0"),
+  EXAMPLE ("qcow", 0, 8, "QFI\xfb\0\0\0\1"),
+  EXAMPLE ("raw", 0, 0, "QFI\xfb\0\0\0\0"),
+  EXAMPLE ("vmdk", 0, 4, "KDMV"),
+  EXAMPLE ("vmdk", 0, 4, "COWD"),
+  EXAMPLE ("vmdk", 0, sizeof TEXT - 1, TEXT),
+  EXAMPLE ("vmdk", 0, 10, "version=3\n"),
+  EXAMPLE ("raw", 0, 0, "version=4\n"),
+  EXAMPLE ("raw", 0, 0, "version=1 "),
+  EXAMPLE ("raw", 0, 0, "\nversion=1\n"),
+  EXAMPLE ("raw", 0, 0, " x\nversion=1\n"),
+  EXAMPLE ("vhdx", 0, 8, "vhdxfile"),
+  EXAMPLE ("vdi", 64, 512, "\x7f\x10\xda\xbe"),
+  EXAMPLE ("vpc", 0, 8, "conectix"),
+  EXAMPLE ("qed", 0, 64, "QED\0"),
+  EXAMPLE ("parallels", 0, 64, "WithoutFreeSpace\2\0\0\0"),
+  EXAMPLE ("parallels", 0, 64, "WithouFreSpacExt\2\0\0\0"),
+  EXAMPLE ("raw", 0, 0, "WithoutFreeSpace\3\0\0\0"),
+  EXAMPLE ("luks", 0, 8, "LUKS\xba\xbe\0\1"),
+  EXAMPLE ("raw", 0, 0, "LUKS\xba\xbe\0\2"), /* not a format of qemu */
+  EXAMPLE ("cloop", 0, sizeof CLOOP - 1, CLOOP),
+  EXAMPLE ("raw", 0, 0, "\x7f" "ELF"),
+};
+
+static void
+test_examples (void **state)
+{
+  (void) state;
+
+  for (size_t i = 0; i < sizeof examples / sizeof examples[0]; i++) {
+    const struct example *e = &examples[i];
+    unsigned char head[PROBE_SIZE + 100] = { 0 };
+
+    memcpy (head + e->offset, e->magic, e->size);
+    assert_string_equal (probe_format (head, sizeof head), e->format);
+    for (size_t len = 0; len < e->min; len++)
+      assert_string_equal (probe_format (head, len), "raw");
+    assert_string_equal (probe_format (head, e->min), e->format);
+  }
+}
+
+static void
+test_bochs (void **state)
+{
+  unsigned char head[PROBE_SIZE] = "Bochs Virtual HD Image";
+
+  (void) state;
+
+  strcpy ((char *) head + 32, "Redolog");
+  strcpy ((char *) head + 48, "Growing");
+  assert_string_equal (probe_format (head, sizeof head), "raw");
+  head[66] = 1;
+  assert_string_equal (probe_format (head, sizeof head), "bochs");
+  assert_string_equal (probe_format (head, sizeof head - 1), "raw");
+}
+
+/* Comments and spaces up to the end, and no byte behind it is looked at. */
+static void
+test_unterminated (void **state)
+{
+  unsigned char head[PROBE_SIZE];
+
+  (void) state;
+
+  memset (head, '#', sizeof head);
+  assert_string_equal (probe_format (head, sizeof head), "raw");
+  memset (head, ' ', sizeof head);
+  assert_string_equal (probe_format (head, sizeof head), "raw");
+  head[sizeof head - 1] = '\n';
+  assert_string_equal (probe_format (head, sizeof head), "raw");
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_examples),
+    cmocka_unit_test (test_bochs),
+    cmocka_unit_test (test_unterminated),
+  };
+
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,184 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Test that other programs are run as promised: their output, how their
+ * failures are told, what they inherit and when they die.
+ */
+
+#include <config.h>
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "process.h"
+
+static char *
+run (const char *script, struct error *error)
+{
+  char *argv[] = { "sh", "-c", (char *) script, NULL };
+  char *output = NULL;
+
+  error->text[0] = '\0';
+  if (process_run (argv, &output, error) == 0)
+    return output;
+  assert_true (error_is_set (error));
+  return NULL;
+}
+
+static void
+assert_prints (const char *script, const char *expected)
+{
+  struct error error;
+  char *output = run (script, &error);
+
+  assert_non_null (output);
+  assert_string_equal (output, expected);
+  free (output);
+}
+
+static void
+assert_fails (const char *script, const char *expected)
+{
+  struct error error;
+
+  assert_null (run (script, &error));
+  assert_string_equal (error.text, expected);
+}
+
+static void
+test_output (void **state)
+{
+  (void) state;
+
+  assert_prints ("exit 0", "");
+  assert_prints ("echo out; echo err >&2", "out\n");
+  assert_prints ("cat", "");    /* no input */
+}
+
+static void
+test_large_output (void **state)
+{
+  struct error error;
+  char *output = run ("head -c 10000000 /dev/zero | tr '\\0' a; "
+                      "head -c 1000000 /dev/zero >&2", &error);
+
+  (void) state;
+
+  assert_non_null (output);
+  assert_int_equal (strlen (output), 10000000);
+  free (output);
+  assert_fails ("exec cat /dev/zero",
+                "cannot read the output of sh: File too large");
+}
+
+static void
+test_failures (void **state)
+{
+  char *missing[] = { "blkhash-no-such-program", NULL };
+  char *directory[] = { "/", NULL };
+  struct error error = { "" };
+  char *output;
+
+  (void) state;
+
+  assert_fails ("echo sh: no luck: really >&2; exit 1",
+                "no luck: really");
+  assert_fails ("printf 'one\\ntwo\\n' >&2; exit 3", "one; two");
+  assert_fails ("exit 1", "sh failed");
+  assert_fails ("kill -9 $$", "sh was killed by signal 9");
+
+  assert_int_equal (process_run (missing, &output, &error), -1);
+  assert_non_null (strstr (error.text, "is not installed"));
+  error.text[0] = '\0';
+  assert_int_equal (process_run (directory, &output, &error), -1);
+  assert_string_equal (error.text, "/ cannot be run");
+}
+
+/* Nothing that we have open, block or ignore gets to the program. */
+static void
+test_inherited (void **state)
+{
+  sigset_t all, before;
+  int fd = open ("/", O_RDONLY);
+
+  (void) state;
+
+  if (access ("/proc/self/fd", F_OK) == -1)
+    skip ();
+  fd = dup2 (fd, 77);
+  assert_int_equal (fd, 77);
+  sigfillset (&all);
+  sigprocmask (SIG_SETMASK, &all, &before);
+  signal (SIGPIPE, SIG_IGN);
+  assert_prints ("test -e /proc/self/fd/77 || echo closed", "closed\n");
+  assert_prints ("grep SigBlk /proc/self/status",
+                 "SigBlk:\t0000000000000000\n");
+  assert_fails ("kill -s PIPE $$; echo ignored >&2",
+                "sh was killed by signal 13");
+  signal (SIGPIPE, SIG_DFL);
+  sigprocmask (SIG_SETMASK, &before, NULL);
+  close (fd);
+}
+
+/* The program dies when we are killed. */
+static void
+test_parent_death (void **state)
+{
+  char dir[] = "/tmp/blkhash-test-XXXXXX", fifo[64], script[128];
+  char byte;
+  int fd;
+  pid_t pid;
+
+  (void) state;
+
+#ifndef HAVE_SYS_PRCTL_H
+  skip ();
+#endif
+  assert_non_null (mkdtemp (dir));
+  snprintf (fifo, sizeof fifo, "%s/fifo", dir);
+  snprintf (script, sizeof script, "exec >%s; echo; exec sleep 1000", fifo);
+  assert_int_equal (mkfifo (fifo, 0600), 0);
+  pid = fork ();
+  if (pid == 0) {
+    struct error error;
+
+    run (script, &error);
+    _exit (1);
+  }
+  fd = open (fifo, O_RDONLY);
+  assert_int_equal (read (fd, &byte, 1), 1); /* it runs */
+  kill (pid, SIGKILL);
+  waitpid (pid, NULL, 0);
+  alarm (10);
+  assert_int_equal (read (fd, &byte, 1), 0); /* it is gone */
+  alarm (0);
+  close (fd);
+  unlink (fifo);
+  rmdir (dir);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_output),
+    cmocka_unit_test (test_large_output),
+    cmocka_unit_test (test_failures),
+    cmocka_unit_test (test_inherited),
+    cmocka_unit_test (test_parent_death),
+  };
+
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}
