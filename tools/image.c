@@ -55,9 +55,9 @@ static int
 refuse_format (const char *format, struct error *error)
 {
   return error_set (error, "refused because it looks like a %s image, a "
-                    "format that is read only on request: use -f %s to read the disk in it, "
-                    "or -f raw to hash the bytes of this file", format,
-                    format);
+                    "format that is read only on request: use -f %s to read "
+                    "the disk in it, or -f raw to hash the bytes of this "
+                    "file", format, format);
 }
 
 static int

@@ -23,6 +23,7 @@
 #define DEFAULT_QUEUE_DEPTH 16
 #define DEFAULT_READ_SIZE (256 * 1024)
 #define MAX_QUEUE_DEPTH 1024
+#define MAX_THREADS 128
 #define MAX_READ_SIZE (32 * 1024 * 1024) /* what every NBD server takes */
 #define MAX_QUEUE_SIZE (1024 * 1024 * 1024)
 
@@ -243,6 +244,18 @@ set_digest (struct options *options, const char *digest)
   blkhash_opts_free (old);
 }
 
+/* The library's default stops at 16. */
+static void
+set_default_threads (struct options *options)
+{
+  long n = sysconf (_SC_NPROCESSORS_ONLN);
+
+  if (n > MAX_THREADS)
+    n = MAX_THREADS;
+  if (n > 0)
+    blkhash_opts_set_threads (options->hash, n);
+}
+
 static void
 parse_option (struct options *options, int c, char *argv[])
 {
@@ -267,7 +280,8 @@ parse_option (struct options *options, int c, char *argv[])
     break;
   case 't':
     blkhash_opts_set_threads (options->hash,
-                              parse_number ("threads", optarg, false, 1, 128));
+                              parse_number ("threads", optarg, false, 1,
+                                            MAX_THREADS));
     break;
   case 'U':
     options->force_share = true;
@@ -358,6 +372,7 @@ options_parse (struct options *options, int argc, char *argv[])
     perror ("blksum");
     exit (EXIT_TROUBLE);
   }
+  set_default_threads (options);
   opterr = 0;
   while ((c = getopt_long (argc, argv, short_options, long_options,
                            NULL)) != -1)

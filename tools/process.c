@@ -21,10 +21,6 @@
 #ifdef HAVE_SYS_PRCTL_H
 #include <sys/prctl.h>
 #endif
-#ifdef __linux__
-#include <linux/close_range.h>
-#include <sys/syscall.h>
-#endif
 
 #include "process.h"
 
@@ -84,8 +80,8 @@ text_read (struct text *text, struct pollfd *poll)
 static void
 close_on_exec_from (int first)
 {
-#ifdef SYS_close_range
-  if (syscall (SYS_close_range, first, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
+#ifdef CLOSE_RANGE_CLOEXEC
+  if (close_range (first, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
     return;
 #endif
   for (long fd = first, end = sysconf (_SC_OPEN_MAX); fd < end; fd++)
