@@ -72,6 +72,7 @@ main (int argc, char *argv[])
   occupy_standard_fds ();
   options_parse (&options, argc, argv);
   signal (SIGPIPE, SIG_IGN);
+  signal (SIGCHLD, SIG_DFL);    /* a parent may have ignored it */
 
   for (i = 0; i < options.nr_operands; i++) {
     const char *name = options.operands[i];
