@@ -207,8 +207,8 @@ void blkhash_free (struct blkhash *h);
  * Returns NULL and sets errno: EINVAL for unknown flags, ENOMEM.
  *
  * Any number of threads may use a table at once, except that
- * blkhash_leaves_free must be the last call.  Calls that overlap in time take
- * effect in some order, each at once.
+ * blkhash_leaves_free must be the last call.  On each block, calls that
+ * overlap in time take effect in some order.
  *
  * Memory grows with the data given, not with SIZE: a digest for each block
  * of data; nothing for runs of zeros; and up to 64 MiB for blocks of which
@@ -234,7 +234,7 @@ void blkhash_leaves_free (struct blkhash_leaves *l);
  *
  * Errors: EINVAL if the range passes the end of the image; EEXIST if the
  * table was created with BLKHASH_LEAVES_ONCE and a byte is given twice or
- * forgotten; ENOMEM; EIO if the digest failed.  ENOMEM and EIO stick: what
+ * forgotten (other parts of the range may have been taken then); ENOMEM; EIO if the digest failed.  ENOMEM and EIO stick: what
  * the table says could be wrong then, so every later call returns them.
  */
 int blkhash_leaves_data (struct blkhash_leaves *l, const void *buf,

@@ -64,4 +64,13 @@ blocks_length (const struct blkhash_leaves *l, uint64_t index,
  */
 void leaves_fold_early_locked (struct blkhash_leaves *l);
 
+/* As blkhash_leaves_data and _zero, but the content was only looked at, not
+ * changed: what was not known is learnt, what was known stays, and what is
+ * contradicted becomes missing.  A part of a complete block says nothing new.
+ */
+int leaves_learn_data (struct blkhash_leaves *l, const void *buf,
+                       size_t len, uint64_t offset);
+int leaves_learn_zero (struct blkhash_leaves *l, uint64_t len,
+                       uint64_t offset);
+
 #endif /* BLKHASH_LEAVES_H */
