@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "blkhash.h"
 #include "cleanup.h"
@@ -107,6 +108,9 @@ blkhash_leaves_free (struct blkhash_leaves *l)
   errno = err;
 }
 
+/* What a caller says is so from now on, or is what it found. */
+enum how { GIVE, LEARN };
+
 /* ---- Whole blocks ---- */
 
 static int
@@ -191,9 +195,41 @@ check_new_locked (struct blkhash_leaves *l, uint64_t first, uint64_t count)
   return 0;
 }
 
+/* A look at a block found BLOCK there.  What was known and is not so becomes
+ * missing: nobody knows which of the two is right.
+ */
+static int
+learn_block_locked (struct blkhash_leaves *l, uint64_t index,
+                    const struct leaf_block *block)
+{
+  struct leaf_run run = leaf_tree_run (l->tree, index);
+  bool agrees = true;
+
+  switch (run.state) {
+  case LEAF_MISSING:
+    break;
+  case LEAF_ZERO:
+    agrees = block->zero;
+    break;
+  case LEAF_DATA:
+    agrees = !block->zero &&
+      memcmp (run.leaves, block->md, l->leaf_size) == 0;
+    break;
+  case LEAF_PARTIAL:
+    agrees = partial_agrees (pieces_find (l->pieces, index), block->data,
+                             block->len, 0);
+    break;
+  }
+  if (!agrees)
+    return set_blocks_locked (l, index, 1, LEAF_MISSING);
+  if (run.state == LEAF_ZERO || run.state == LEAF_DATA)
+    return 0;
+  return store_locked (l, index, block);
+}
+
 /* Up to BATCH whole blocks: COUNT blocks from INDEX. */
 static int
-put_blocks (struct blkhash_leaves *l, const unsigned char *buf,
+put_blocks (struct blkhash_leaves *l, enum how how, const unsigned char *buf,
             uint64_t index, size_t count)
 {
   unsigned char leaves[BATCH * BLKHASH_MAX_MD_SIZE];
@@ -213,7 +249,8 @@ put_blocks (struct blkhash_leaves *l, const unsigned char *buf,
     return stick_locked (l, err);
   err = check_new_locked (l, index, count);
   for (i = 0; i < count && err == 0; i++)
-    err = store_locked (l, index + i, &blocks[i]);
+    err = how == LEARN ? learn_block_locked (l, index + i, &blocks[i])
+                       : store_locked (l, index + i, &blocks[i]);
   if (err == 0 && l->once)
     leaves_fold_early_locked (l);
   return err;
@@ -308,12 +345,34 @@ complete_partial (struct blkhash_leaves *l, struct partial *partial)
   return err;
 }
 
+/* Does a look at a piece of a block teach anything?  A complete block says
+ * all, and a look that contradicts what is known only makes it missing.
+ */
+static bool
+learns_piece_locked (struct blkhash_leaves *l, const unsigned char *buf,
+                     size_t len, uint64_t index, size_t start)
+{
+  enum leaf_state state = leaf_tree_run (l->tree, index).state;
+  const struct partial *partial;
+
+  if (state == LEAF_MISSING)
+    return true;
+  if (state == LEAF_PARTIAL) {
+    partial = pieces_find (l->pieces, index);
+    if (partial_agrees (partial, buf, len, start))
+      return !partial->busy;
+  }
+  if (state == LEAF_PARTIAL || (state == LEAF_ZERO && buf))
+    set_blocks_locked (l, index, 1, LEAF_MISSING);
+  return false;
+}
+
 /* LEN bytes, less than a block, at START of the block INDEX; BUF is NULL for
  * zeros.
  */
 static int
-put_piece (struct blkhash_leaves *l, const unsigned char *buf, size_t len,
-           uint64_t index, size_t start)
+put_piece (struct blkhash_leaves *l, enum how how, const unsigned char *buf,
+           size_t len, uint64_t index, size_t start)
 {
   struct partial *partial;
 
@@ -326,6 +385,8 @@ put_piece (struct blkhash_leaves *l, const unsigned char *buf, size_t len,
     err = check_new_piece_locked (l, index, len, start);
     if (err)
       return err;
+    if (how == LEARN && !learns_piece_locked (l, buf, len, index, start))
+      return l->error;
     if (!buf && leaf_tree_run (l->tree, index).state == LEAF_ZERO)
       return 0;
     partial = open_partial_locked (l, index);
@@ -397,12 +458,10 @@ first_piece (const struct blkhash_leaves *l, uint64_t len, uint64_t offset)
   return len < left ? len : left;
 }
 
-int
-blkhash_leaves_data (struct blkhash_leaves *l, const void *buf,
-                     size_t len, uint64_t offset)
+static int
+put_data (struct blkhash_leaves *l, enum how how, const unsigned char *data,
+          size_t len, uint64_t offset)
 {
-  const unsigned char *data = buf;
-
   if (!range_is_valid (l, len, offset))
     return EINVAL;
   while (len > 0) {
@@ -415,11 +474,11 @@ blkhash_leaves_data (struct blkhash_leaves *l, const void *buf,
       if (count > BATCH)
         count = BATCH;
       n = blocks_length (l, index, count);
-      err = put_blocks (l, data, index, count);
+      err = put_blocks (l, how, data, index, count);
     }
     else {
       n = first_piece (l, len, offset);
-      err = put_piece (l, data, n, index, offset % l->block_size);
+      err = put_piece (l, how, data, n, index, offset % l->block_size);
     }
     if (err)
       return err;
@@ -430,12 +489,65 @@ blkhash_leaves_data (struct blkhash_leaves *l, const void *buf,
   return 0;
 }
 
+int
+blkhash_leaves_data (struct blkhash_leaves *l, const void *buf,
+                     size_t len, uint64_t offset)
+{
+  return put_data (l, GIVE, buf, len, offset);
+}
+
+int
+leaves_learn_data (struct blkhash_leaves *l, const void *buf,
+                   size_t len, uint64_t offset)
+{
+  return put_data (l, LEARN, buf, len, offset);
+}
+
 static int
-put_zero_blocks (struct blkhash_leaves *l, uint64_t index, uint64_t count)
+learn_zero_blocks_locked (struct blkhash_leaves *l, uint64_t index,
+                          uint64_t count)
+{
+  static const struct leaf_block zero = { .zero = true };
+  uint64_t end = index + count;
+  int err = l->error;
+
+  while (index < end && err == 0) {
+    struct leaf_run run = leaf_tree_run (l->tree, index);
+
+    if (run.count > end - index)
+      run.count = end - index;
+    switch (run.state) {
+    case LEAF_MISSING:
+      err = set_blocks_locked (l, index, run.count, LEAF_ZERO);
+      break;
+    case LEAF_ZERO:
+      break;
+    case LEAF_DATA:
+      err = set_blocks_locked (l, index, run.count, LEAF_MISSING);
+      break;
+    case LEAF_PARTIAL:
+      run.count = 1;
+      if (partial_agrees (pieces_find (l->pieces, index), NULL,
+                          blocks_length (l, index, 1), 0))
+        err = store_locked (l, index, &zero);
+      else
+        err = set_blocks_locked (l, index, 1, LEAF_MISSING);
+      break;
+    }
+    index += run.count;
+  }
+  return err;
+}
+
+static int
+put_zero_blocks (struct blkhash_leaves *l, enum how how, uint64_t index,
+                 uint64_t count)
 {
   int err;
   SCOPED_LOCK (&l->lock);
 
+  if (how == LEARN)
+    return learn_zero_blocks_locked (l, index, count);
   err = check_new_locked (l, index, count);
   if (err == 0)
     err = set_blocks_locked (l, index, count, LEAF_ZERO);
@@ -444,8 +556,9 @@ put_zero_blocks (struct blkhash_leaves *l, uint64_t index, uint64_t count)
   return err;
 }
 
-int
-blkhash_leaves_zero (struct blkhash_leaves *l, uint64_t len, uint64_t offset)
+static int
+put_zero (struct blkhash_leaves *l, enum how how, uint64_t len,
+          uint64_t offset)
 {
   if (!range_is_valid (l, len, offset))
     return EINVAL;
@@ -457,11 +570,11 @@ blkhash_leaves_zero (struct blkhash_leaves *l, uint64_t len, uint64_t offset)
 
     if (count > 0) {
       n = blocks_length (l, index, count);
-      err = put_zero_blocks (l, index, count);
+      err = put_zero_blocks (l, how, index, count);
     }
     else {
       n = first_piece (l, len, offset);
-      err = put_piece (l, NULL, n, index, offset % l->block_size);
+      err = put_piece (l, how, NULL, n, index, offset % l->block_size);
     }
     if (err)
       return err;
@@ -469,6 +582,18 @@ blkhash_leaves_zero (struct blkhash_leaves *l, uint64_t len, uint64_t offset)
     len -= n;
   }
   return 0;
+}
+
+int
+blkhash_leaves_zero (struct blkhash_leaves *l, uint64_t len, uint64_t offset)
+{
+  return put_zero (l, GIVE, len, offset);
+}
+
+int
+leaves_learn_zero (struct blkhash_leaves *l, uint64_t len, uint64_t offset)
+{
+  return put_zero (l, LEARN, len, offset);
 }
 
 static int
@@ -509,92 +634,4 @@ blkhash_leaves_forget (struct blkhash_leaves *l, uint64_t len,
     len -= n;
   }
   return 0;
-}
-
-/* The first gap of a block at or after START; false if there is none. */
-static bool
-find_gap_locked (struct blkhash_leaves *l, uint64_t index, size_t start,
-                 size_t *gap, size_t *len)
-{
-  const struct partial *partial = pieces_find (l->pieces, index);
-  size_t end = blocks_length (l, index, 1);
-  size_t i;
-
-  *gap = start;
-  for (i = 0; !partial->busy && i < partial->nr_ranges; i++) {
-    const struct partial_range *range = &partial->ranges[i];
-
-    if (range->start > *gap) {
-      end = range->start;
-      break;
-    }
-    if (range->end > *gap)
-      *gap = range->end;
-  }
-  *len = end - *gap;
-  return *len > 0;
-}
-
-int
-blkhash_leaves_next_missing (struct blkhash_leaves *l, uint64_t offset,
-                             uint64_t *start, uint64_t *len)
-{
-  uint64_t index = offset / l->block_size;
-  size_t gap, gap_len;
-  SCOPED_LOCK (&l->lock);
-
-  if (l->error)
-    return l->error;
-  if (l->folded == l->blocks)
-    return ENOENT;
-  if (index < l->folded)
-    offset = (index = l->folded) * l->block_size;
-  while (offset < l->size) {
-    struct leaf_run run = leaf_tree_run (l->tree, index);
-
-    if (run.state == LEAF_MISSING) {
-      uint64_t end = index + run.count;
-
-      while (end < l->blocks &&
-             (run = leaf_tree_run (l->tree, end)).state == LEAF_MISSING)
-        end += run.count;
-      *start = offset;
-      *len = (end == l->blocks ? l->size : end * l->block_size) - offset;
-      return 0;
-    }
-    if (run.state == LEAF_PARTIAL) {
-      run.count = 1;
-      if (find_gap_locked (l, index, offset % l->block_size,
-                           &gap, &gap_len)) {
-        *start = index * l->block_size + gap;
-        *len = gap_len;
-        return 0;
-      }
-    }
-    index += run.count;
-    if (index == l->blocks)
-      break;
-    offset = index * l->block_size;
-  }
-  return ENOENT;
-}
-
-void
-blkhash_leaves_count (struct blkhash_leaves *l, uint64_t *data,
-                      uint64_t *zero)
-{
-  uint64_t index;
-  SCOPED_LOCK (&l->lock);
-
-  *data = l->folded_data;
-  *zero = l->folded_zero;
-  for (index = l->folded; index < l->blocks; ) {
-    struct leaf_run run = leaf_tree_run (l->tree, index);
-
-    if (run.state == LEAF_DATA)
-      *data += blocks_length (l, index, run.count);
-    if (run.state == LEAF_ZERO)
-      *zero += blocks_length (l, index, run.count);
-    index += run.count;
-  }
 }

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The inside of a leaf table, shared by leaves.c, which learns what is in the
- * image, and leaves-fold.c, which makes the digest of it.
+ * The inside of a leaf table, shared by leaves.c, which is told what is in the
+ * image, leaves-query.c, which tells what is known, and leaves-fold.c, which
+ * makes the digest of it.
  */
 
 #ifndef BLKHASH_LEAVES_H

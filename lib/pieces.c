@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "pieces.h"
+#include "zero.h"
 
 #define MIN_BUCKETS 64
 
@@ -310,4 +311,28 @@ partial_covers (const struct partial *partial, uint32_t len, uint32_t start)
 
   return i < partial->nr_ranges && partial->ranges[i].start <= start &&
     partial->ranges[i].end >= start + len;
+}
+
+bool
+partial_agrees (const struct partial *partial, const void *buf,
+                uint32_t len, uint32_t start)
+{
+  const unsigned char *bytes = buf;
+  size_t i;
+
+  for (i = find_range (partial, start + 1); i < partial->nr_ranges; i++) {
+    uint32_t from = partial->ranges[i].start, to = partial->ranges[i].end;
+
+    if (from >= start + len)
+      break;
+    if (from < start)
+      from = start;
+    if (to > start + len)
+      to = start + len;
+    if (bytes ? memcmp (partial->bytes + from, bytes + (from - start),
+                        to - from) != 0
+              : !is_zero (partial->bytes + from, to - from))
+      return false;
+  }
+  return true;
 }

@@ -69,6 +69,12 @@ bool partial_overlaps (const struct partial *partial, uint32_t len,
 bool partial_covers (const struct partial *partial, uint32_t len,
                      uint32_t start);
 
+/* Are those of LEN bytes at START that are known the same in BUF, or zero if
+ * it is NULL?
+ */
+bool partial_agrees (const struct partial *partial, const void *buf,
+                     uint32_t len, uint32_t start);
+
 /* Forget LEN bytes at START.  0 or ENOMEM. */
 int pieces_forget (struct pieces *pieces, struct partial *partial,
                    uint32_t len, uint32_t start);

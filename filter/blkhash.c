@@ -1,0 +1,251 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * nbdkit-blkhash-filter: the checksum of a disk falls out of its transfer.
+ *
+ * This file has the callbacks of nbdkit only.  They pass everything on as it
+ * is: no data, error, flag or answer is changed by this filter.
+ */
+
+#include <config.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-filter.h>
+
+#include "export.h"
+#include "finish.h"
+#include "params.h"
+#include "report.h"
+
+struct handle {
+  struct conn conn;
+  char *name;                   /* of the export */
+};
+
+/* ---- The server ---- */
+
+static int
+blkhash_config (nbdkit_next_config *next, nbdkit_backend *nxdata,
+                const char *key, const char *value)
+{
+  int r = params_config (key, value);
+
+  if (r == 0)
+    return next (nxdata, key, value);
+  return r == 1 ? 0 : -1;
+}
+
+static int
+blkhash_config_complete (nbdkit_next_config_complete *next,
+                         nbdkit_backend *nxdata)
+{
+  if (params_complete () == -1)
+    return -1;
+  return next (nxdata);
+}
+
+static int
+blkhash_get_ready (int thread_model)
+{
+  (void) thread_model;
+  return report_start ();
+}
+
+static void
+blkhash_cleanup (nbdkit_backend *backend)
+{
+  (void) backend;
+  finish_all ();
+}
+
+static void
+blkhash_unload (void)
+{
+  exports_free ();
+  report_stop ();
+  params_free ();
+}
+
+/* ---- Connections ---- */
+
+static void *
+blkhash_open (nbdkit_next_open *next, nbdkit_context *context,
+              int readonly, const char *exportname, int is_tls)
+{
+  struct handle *handle;
+
+  (void) is_tls;
+  if (next (context, readonly, exportname) == -1)
+    return NULL;
+  handle = calloc (1, sizeof *handle);
+  if (handle)
+    handle->name = strdup (exportname);
+  if (!handle || !handle->name) {
+    nbdkit_error ("blkhash: %m");
+    free (handle);
+    return NULL;
+  }
+  return handle;
+}
+
+static int
+blkhash_prepare (nbdkit_next *next, void *opaque, int readonly)
+{
+  struct handle *handle = opaque;
+  int64_t size = next->get_size (next);
+
+  (void) readonly;
+  if (size == -1)
+    return -1;
+  exports_open (&handle->conn, handle->name, size,
+                next->can_multi_conn (next) == 1);
+  return 0;
+}
+
+/* Not in close, which nbdkit does not call in every case, and where the
+ * plugin cannot be read any more.
+ */
+static int
+blkhash_finalize (nbdkit_next *next, void *opaque)
+{
+  struct handle *handle = opaque;
+
+  if (exports_leave (&handle->conn))
+    finish (next, &handle->conn);
+  return 0;
+}
+
+static void
+blkhash_close (void *opaque)
+{
+  struct handle *handle = opaque;
+
+  exports_leave (&handle->conn);
+  free (handle->name);
+  free (handle);
+}
+
+/* ---- Requests ---- */
+
+/* Passes on the result R of a request. */
+static int
+done (struct handle *handle, int r)
+{
+  __atomic_store_n (&handle->conn.last_failed, r == -1, __ATOMIC_RELAXED);
+  return r;
+}
+
+static int
+blkhash_pread (nbdkit_next *next, void *opaque,
+               void *buf, uint32_t count, uint64_t offset,
+               uint32_t flags, int *err)
+{
+  struct handle *handle = opaque;
+  struct request request;
+  int r;
+
+  learn_begin (&handle->conn, &request, offset, count);
+  r = next->pread (next, buf, count, offset, flags, err);
+  if (r == 0) {
+    learn_data (&handle->conn, &request, buf);
+    count_read (&handle->conn, count);
+  }
+  learn_end (&handle->conn, &request);
+  return done (handle, r);
+}
+
+static int
+blkhash_extents (nbdkit_next *next, void *opaque,
+                 uint32_t count, uint64_t offset, uint32_t flags,
+                 struct nbdkit_extents *extents, int *err)
+{
+  struct handle *handle = opaque;
+  struct request request;
+  int r;
+
+  learn_begin (&handle->conn, &request, offset, count);
+  r = next->extents (next, count, offset, flags, extents, err);
+  if (r == 0)
+    learn_extents (&handle->conn, &request, extents,
+                   flags & NBDKIT_FLAG_REQ_ONE);
+  learn_end (&handle->conn, &request);
+  return done (handle, r);
+}
+
+static int
+blkhash_pwrite (nbdkit_next *next, void *opaque,
+                const void *buf, uint32_t count, uint64_t offset,
+                uint32_t flags, int *err)
+{
+  struct handle *handle = opaque;
+  struct request request;
+  int r;
+
+  change_begin (&handle->conn, &request, offset, count);
+  r = next->pwrite (next, buf, count, offset, flags, err);
+  change_end (&handle->conn, &request,
+              r == 0 ? CHANGE_DATA : CHANGE_UNKNOWN, buf);
+  return done (handle, r);
+}
+
+static int
+blkhash_zero (nbdkit_next *next, void *opaque,
+              uint32_t count, uint64_t offset, uint32_t flags, int *err)
+{
+  struct handle *handle = opaque;
+  struct request request;
+  int r;
+
+  change_begin (&handle->conn, &request, offset, count);
+  r = next->zero (next, count, offset, flags, err);
+  change_end (&handle->conn, &request,
+              r == 0 ? CHANGE_ZERO : CHANGE_UNKNOWN, NULL);
+  return done (handle, r);
+}
+
+static int
+blkhash_trim (nbdkit_next *next, void *opaque,
+              uint32_t count, uint64_t offset, uint32_t flags, int *err)
+{
+  struct handle *handle = opaque;
+  struct request request;
+  int r;
+
+  change_begin (&handle->conn, &request, offset, count);
+  r = next->trim (next, count, offset, flags, err);
+  change_end (&handle->conn, &request, CHANGE_UNKNOWN, NULL);
+  return done (handle, r);
+}
+
+static int
+blkhash_flush (nbdkit_next *next, void *opaque, uint32_t flags, int *err)
+{
+  return done (opaque, next->flush (next, flags, err));
+}
+
+static struct nbdkit_filter filter = {
+  .name = "blkhash",
+  .longname = "nbdkit blkhash filter",
+  .description = "compute the checksum of the disk while it is transferred",
+  .unload = blkhash_unload,
+  .config = blkhash_config,
+  .config_complete = blkhash_config_complete,
+  .config_help = PARAMS_HELP,
+  .get_ready = blkhash_get_ready,
+  .cleanup = blkhash_cleanup,
+  .open = blkhash_open,
+  .close = blkhash_close,
+  .prepare = blkhash_prepare,
+  .finalize = blkhash_finalize,
+  .pread = blkhash_pread,
+  .extents = blkhash_extents,
+  .pwrite = blkhash_pwrite,
+  .zero = blkhash_zero,
+  .trim = blkhash_trim,
+  .flush = blkhash_flush,
+};
+
+NBDKIT_REGISTER_FILTER (filter)

@@ -1,0 +1,338 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What happens when the last connection to an export leaves.
+ *
+ * The plugin is only read through that connection: it is there, it is
+ * prepared, and it has the right name and the right thread.  Another
+ * connection can open at any moment; then this one gives up, and the other
+ * finishes when it leaves.
+ *
+ * Who only looked around must not cost a pass over the whole disk: without
+ * writes, the rest is read when it is less than what clients read.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "blkhash.h"
+
+#include "../lib/cleanup.h"
+#include "export.h"
+#include "finish.h"
+#include "params.h"
+
+#define READ_SIZE (1024 * 1024)         /* bytes */
+#define EXTENTS_SIZE (1u << 30)         /* bytes to ask about at once */
+#define PROGRESS_STEP (UINT64_C (1) << 30) /* bytes between debug messages */
+#define PASSES 3                /* when exports of other names interfere */
+
+/* Hashing a hole takes time too, about 4 TiB a second: an export of 8 EiB,
+ * which costs nothing to serve, would keep the server for weeks.
+ */
+#define MAX_SIZE (UINT64_C (1) << 50)
+
+struct finish {
+  nbdkit_next *next;
+  struct conn *conn;
+  struct export *export;
+  struct blkhash_leaves *leaves;
+  uint64_t opens;               /* export->opens when this started */
+  uint64_t changes;             /* export->changes before the fold */
+};
+
+/* Still the last? */
+static bool
+is_last_locked (const struct finish *f)
+{
+  return f->export->conns == 0 && f->export->opens == f->opens;
+}
+
+static bool
+is_last (const struct finish *f)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  return is_last_locked (f);
+}
+
+static void
+no_sum (const struct finish *f, const char *why)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  nbdkit_debug ("blkhash: no sum of '%s': %s", f->export->name, why);
+  if (is_last_locked (f)) {
+    report_incomplete (&f->export->line, f->export->name, why);
+    f->export->published = false;
+  }
+}
+
+static uint64_t
+missing_bytes (const struct finish *f)
+{
+  uint64_t offset = 0, start, len, sum = 0;
+
+  while (blkhash_leaves_next_missing (f->leaves, offset, &start, &len) == 0) {
+    sum += len;
+    offset = start + len;
+  }
+  return sum;
+}
+
+/* ---- Extents ---- */
+
+/* 0, or -1: then everything that is missing has to be read. */
+static int
+ask_extents (const struct finish *f, uint64_t offset, uint32_t len)
+{
+  struct nbdkit_extents *extents = nbdkit_extents_new (offset, f->export->size);
+  struct request request;
+  int err, r;
+
+  if (!extents)
+    return -1;
+  learn_begin (f->conn, &request, offset, len);
+  r = f->next->extents (f->next, len, offset, 0, extents, &err);
+  if (r == 0)
+    learn_extents (f->conn, &request, extents, false);
+  learn_end (f->conn, &request);
+  nbdkit_extents_free (extents);
+  return r;
+}
+
+static void
+learn_all_extents (const struct finish *f)
+{
+  uint64_t offset = 0, start, len;
+
+  if (f->next->can_extents (f->next) != 1)
+    return;
+  while (is_last (f) &&
+         blkhash_leaves_next_missing (f->leaves, offset, &start, &len) == 0) {
+    if (len > EXTENTS_SIZE)
+      len = EXTENTS_SIZE;
+    if (ask_extents (f, start, len) == -1)
+      return;
+    offset = start + len;
+  }
+}
+
+/* ---- Reading ---- */
+
+/* The smallest unit that the plugin can read. */
+static uint64_t
+read_unit (const struct finish *f)
+{
+  uint32_t minimum, preferred, maximum;
+
+  if (f->next->block_size (f->next, &minimum, &preferred, &maximum) == -1 ||
+      minimum == 0 || minimum > READ_SIZE)
+    return 1;
+  return minimum;
+}
+
+/* Read LEN bytes at OFFSET.  0, or an errno value. */
+static int
+read_range (const struct finish *f, void *buf, uint32_t len, uint64_t offset)
+{
+  struct request request;
+  int err = EIO, r;
+
+  learn_begin (f->conn, &request, offset, len);
+  r = f->next->pread (f->next, buf, len, offset, 0, &err);
+  if (r == 0)
+    learn_data (f->conn, &request, buf);
+  learn_end (f->conn, &request);
+  return r == 0 ? 0 : err;
+}
+
+/* One pass over what is missing.  0, ECANCELED if there is another connection
+ * now, or the errno value of a read.
+ */
+static int
+read_pass (const struct finish *f, void *buf, uint64_t missing)
+{
+  uint64_t unit = read_unit (f), size = f->export->size;
+  uint64_t offset = 0, start, len, done = 0, told = 0;
+
+  while (blkhash_leaves_next_missing (f->leaves, offset, &start, &len) == 0) {
+    uint64_t end;
+    int err;
+
+    if (!is_last (f))
+      return ECANCELED;
+    if (len > READ_SIZE)
+      len = READ_SIZE;
+    end = start + len;
+    start -= start % unit;
+    if (end % unit != 0)
+      end += unit - end % unit;
+    if (end > size)
+      end = size;
+    if (end - start > READ_SIZE)
+      end = start + READ_SIZE;
+    err = read_range (f, buf, end - start, start);
+    if (err)
+      return err;
+    offset = end;
+    done += len;
+    if (done - told >= PROGRESS_STEP) {
+      nbdkit_debug ("blkhash: read %" PRIu64 " of %" PRIu64 " missing bytes "
+                    "of '%s'", done, missing, f->export->name);
+      told = done;
+    }
+  }
+  return 0;
+}
+
+/* 0, or why the rest could not be read; ECANCELED as above. */
+static int
+read_rest (const struct finish *f, uint64_t missing)
+{
+  void *buf = malloc (READ_SIZE);
+  int i, err = 0;
+
+  if (!buf)
+    return ENOMEM;
+  nbdkit_debug ("blkhash: reading %" PRIu64 " missing bytes of '%s'",
+                missing, f->export->name);
+  for (i = 0; i < PASSES && err == 0 && missing > 0; i++) {
+    err = read_pass (f, buf, missing);
+    missing = missing_bytes (f);
+  }
+  free (buf);
+  return err;
+}
+
+/* ---- The decision ---- */
+
+static bool
+may_read_rest (const struct finish *f, uint64_t missing)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  return f->export->written || missing < f->export->bytes_read;
+}
+
+/* See that nothing is missing any more.  0, or -1 if there is no sum, at least
+ * not now.
+ */
+static int
+complete (const struct finish *f)
+{
+  uint64_t missing;
+  char why[128];
+  int err;
+
+  learn_all_extents (f);
+  missing = missing_bytes (f);
+  if (missing == 0)
+    return 0;
+  snprintf (why, sizeof why, "no client read or wrote %" PRIu64 " bytes",
+            missing);
+  if (params.missing == MISSING_FAIL) {
+    no_sum (f, why);
+    return -1;
+  }
+  /* The retry filter above us closes and opens again after an error. */
+  if (__atomic_load_n (&f->conn->last_failed, __ATOMIC_RELAXED)) {
+    no_sum (f, "the last request failed");
+    return -1;
+  }
+  if (!may_read_rest (f, missing)) {
+    nbdkit_debug ("blkhash: '%s': %s, waiting for another client",
+                  f->export->name, why);
+    return -1;
+  }
+  err = read_rest (f, missing);
+  if (err == ECANCELED)
+    return -1;
+  if (err) {
+    snprintf (why, sizeof why, "cannot read the rest: %s", strerror (err));
+    no_sum (f, why);
+    return -1;
+  }
+  return 0;
+}
+
+static void
+publish (const struct finish *f, const unsigned char *md, unsigned len)
+{
+  struct export *export = f->export;
+  SCOPED_LOCK (&exports_lock);
+
+  if (!is_last_locked (f))
+    return;
+  if (export->changes != f->changes) {
+    report_incomplete (&export->line, export->name,
+                       "it was changed by another export name");
+    return;
+  }
+  report_sum (&export->line, export->name, md, len);
+  export->published = true;
+  export->written = false;
+  export->bytes_read = 0;
+}
+
+/* What can be said without looking any further? */
+static const char *
+why_hopeless (struct finish *f, bool *done)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  f->opens = f->export->opens;
+  f->changes = f->export->changes;
+  f->leaves = f->export->leaves;
+  *done = f->export->published || !is_last_locked (f);
+  if (f->export->size > MAX_SIZE)
+    return "it is too large, more than 1 PiB";
+  return f->export->broken;
+}
+
+void
+finish (nbdkit_next *next, struct conn *conn)
+{
+  struct finish f = { .next = next, .conn = conn, .export = conn->export };
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  const char *why;
+  unsigned len;
+  bool done;
+  int err;
+
+  why = why_hopeless (&f, &done);
+  if (done)
+    return;
+  if (why) {
+    no_sum (&f, why);
+    return;
+  }
+  if (complete (&f) == -1)
+    return;
+  err = blkhash_leaves_fold (f.leaves, md, &len);
+  if (err == 0)
+    publish (&f, md, len);
+  else if (err == EBUSY || err == ENODATA)
+    no_sum (&f, "it was changed by another export name");
+  else
+    no_sum (&f, strerror (err));
+}
+
+static void
+say_incomplete (struct export *export)
+{
+  if (!export->published && !export->line.text)
+    report_incomplete (&export->line, export->name,
+                       "no client read or wrote all of it");
+}
+
+void
+finish_all (void)
+{
+  exports_foreach (say_incomplete);
+}

@@ -1,0 +1,24 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What happens when the last connection to an export leaves: find out the
+ * rest, and publish the sum.
+ */
+
+#ifndef NBDKIT_BLKHASH_FINISH_H
+#define NBDKIT_BLKHASH_FINISH_H
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-filter.h>
+
+struct conn;
+
+/* CONN was the last connection of its export and has left; NEXT is its way to
+ * the plugin.  The result, if there is one, is in the report then.
+ */
+void finish (nbdkit_next *next, struct conn *conn);
+
+/* The server ends: of each export without a sum, say so. */
+void finish_all (void);
+
+#endif /* NBDKIT_BLKHASH_FINISH_H */

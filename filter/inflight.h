@@ -1,0 +1,37 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Requests in flight, and which of them cannot be believed.
+ *
+ * A request is a look, which learns what is on the disk (a read, an extents
+ * reply), or a change (a write, zero or trim).  When a change overlaps another
+ * request in time and place, nobody knows which came first: both are tainted
+ * there.  Two looks do not disturb each other.
+ *
+ * It knows nothing of exports and of hashing.  Its user holds a lock.
+ */
+
+#ifndef NBDKIT_BLKHASH_INFLIGHT_H
+#define NBDKIT_BLKHASH_INFLIGHT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct request {
+  struct request *prev, *next;
+  bool change;                  /* else a look */
+  bool ignored;                 /* a look of which nothing can be learnt */
+  uint64_t offset, end;         /* bytes; END is exclusive */
+  uint64_t taint, taint_end;    /* the tainted part; empty if they are equal */
+};
+
+struct inflight {
+  struct request *first;
+};
+
+/* From here on REQUEST is in flight; it belongs to the list until it ends. */
+void inflight_begin (struct inflight *inflight, struct request *request,
+                     bool change, uint64_t offset, uint64_t len);
+void inflight_end (struct inflight *inflight, struct request *request);
+
+#endif /* NBDKIT_BLKHASH_INFLIGHT_H */

@@ -1,0 +1,114 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The parameters of the filter.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-filter.h>
+
+#include "blkhash.h"
+
+#include "params.h"
+
+struct params params = { .name = "-" };
+
+/* The options of the hash are made when all is known. */
+static const char *digest = "sha256";
+static int64_t block_size = -1;
+static unsigned streams;
+
+static int
+parse_bool (const char *value, bool *result)
+{
+  int r = nbdkit_parse_bool (value);
+
+  if (r == -1)
+    return -1;
+  *result = r;
+  return 1;
+}
+
+static int
+parse_missing (const char *value)
+{
+  if (strcmp (value, "read") == 0)
+    params.missing = MISSING_READ;
+  else if (strcmp (value, "fail") == 0)
+    params.missing = MISSING_FAIL;
+  else {
+    nbdkit_error ("blkhash-missing must be read or fail: %s", value);
+    return -1;
+  }
+  return 1;
+}
+
+int
+params_config (const char *key, const char *value)
+{
+  if (strcmp (key, "blkhash-digest") == 0)
+    digest = value;
+  else if (strcmp (key, "blkhash-block-size") == 0) {
+    block_size = nbdkit_parse_size (value);
+    return block_size == -1 ? -1 : 1;
+  }
+  else if (strcmp (key, "blkhash-streams") == 0)
+    return nbdkit_parse_unsigned (key, value, &streams) == -1 ? -1 : 1;
+  else if (strcmp (key, "blkhash-file") == 0) {
+    /* nbdkit changes its directory. */
+    char *path = nbdkit_absolute_path (value);
+
+    if (!path)
+      return -1;
+    params.file = nbdkit_strdup_intern (path);
+    free (path);
+    return params.file ? 1 : -1;
+  }
+  else if (strcmp (key, "blkhash-name") == 0)
+    params.name = value;
+  else if (strcmp (key, "blkhash-tag") == 0)
+    return parse_bool (value, &params.tag);
+  else if (strcmp (key, "blkhash-missing") == 0)
+    return parse_missing (value);
+  else if (strcmp (key, "blkhash-distinct-exports") == 0)
+    return parse_bool (value, &params.distinct_exports);
+  else
+    return 0;
+  return 1;
+}
+
+int
+params_complete (void)
+{
+  params.hash = blkhash_opts_new (digest);
+  if (!params.hash) {
+    if (errno == EINVAL)
+      nbdkit_error ("blkhash-digest: unknown digest: %s", digest);
+    else
+      nbdkit_error ("blkhash: %m");
+    return -1;
+  }
+  if (block_size != -1 &&
+      (block_size > UINT32_MAX ||
+       blkhash_opts_set_block_size (params.hash, block_size) != 0)) {
+    nbdkit_error ("blkhash-block-size must be a power of two from 4 to 16M");
+    return -1;
+  }
+  if (blkhash_opts_set_streams (params.hash, streams) != 0) {
+    nbdkit_error ("blkhash-streams must be from 0 to 1024");
+    return -1;
+  }
+  return 0;
+}
+
+void
+params_free (void)
+{
+  blkhash_opts_free (params.hash);
+  params.hash = NULL;
+}

@@ -1,0 +1,49 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The parameters of the filter.
+ */
+
+#ifndef NBDKIT_BLKHASH_PARAMS_H
+#define NBDKIT_BLKHASH_PARAMS_H
+
+#include <stdbool.h>
+
+struct blkhash_opts;
+
+enum missing {
+  MISSING_READ,                 /* read what no client touched */
+  MISSING_FAIL,                 /* there is no sum then */
+};
+
+struct params {
+  struct blkhash_opts *hash;    /* digest, block size, streams */
+  const char *file;             /* absolute path of the result, or NULL */
+  const char *name;             /* in the line of the default export */
+  bool tag;                     /* lines in the form of blksum --tag */
+  bool distinct_exports;        /* every export name is another disk */
+  enum missing missing;
+};
+
+/* Set before the server forks, read-only afterwards. */
+extern struct params params;
+
+/* 1 if KEY is ours and VALUE was taken, 0 if it is not ours, -1 on error. */
+int params_config (const char *key, const char *value);
+
+/* All was configured.  0 or -1. */
+int params_complete (void);
+
+void params_free (void);
+
+#define PARAMS_HELP \
+  "blkhash-file=PATH              Where the checksum goes, default: stderr.\n" \
+  "blkhash-digest=NAME            Digest, default sha256.\n" \
+  "blkhash-block-size=SIZE        Block size, default 64k.\n" \
+  "blkhash-streams=N              Construction of blkhash 0.9 (64) and older.\n" \
+  "blkhash-name=NAME              Name of the default export, default \"-\".\n" \
+  "blkhash-tag=true               Print how the checksum was made.\n" \
+  "blkhash-missing=read|fail      What to do about parts no client touched.\n" \
+  "blkhash-distinct-exports=true  Every export name is another disk."
+
+#endif /* NBDKIT_BLKHASH_PARAMS_H */

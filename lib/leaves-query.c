@@ -1,0 +1,103 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The leaf table: what is missing, and how much is known.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+
+#include "blkhash.h"
+#include "cleanup.h"
+#include "leaf-tree.h"
+#include "leaves.h"
+#include "pieces.h"
+
+/* The first gap of a block at or after START; false if there is none. */
+static bool
+find_gap_locked (struct blkhash_leaves *l, uint64_t index, size_t start,
+                 size_t *gap, size_t *len)
+{
+  const struct partial *partial = pieces_find (l->pieces, index);
+  size_t end = blocks_length (l, index, 1);
+  size_t i;
+
+  *gap = start;
+  for (i = 0; !partial->busy && i < partial->nr_ranges; i++) {
+    const struct partial_range *range = &partial->ranges[i];
+
+    if (range->start > *gap) {
+      end = range->start;
+      break;
+    }
+    if (range->end > *gap)
+      *gap = range->end;
+  }
+  *len = end - *gap;
+  return *len > 0;
+}
+
+int
+blkhash_leaves_next_missing (struct blkhash_leaves *l, uint64_t offset,
+                             uint64_t *start, uint64_t *len)
+{
+  uint64_t index = offset / l->block_size;
+  size_t gap, gap_len;
+  SCOPED_LOCK (&l->lock);
+
+  if (l->error)
+    return l->error;
+  if (l->folded == l->blocks)
+    return ENOENT;
+  if (index < l->folded)
+    offset = (index = l->folded) * l->block_size;
+  while (offset < l->size) {
+    struct leaf_run run = leaf_tree_run (l->tree, index);
+
+    if (run.state == LEAF_MISSING) {
+      uint64_t end = index + run.count;
+
+      while (end < l->blocks &&
+             (run = leaf_tree_run (l->tree, end)).state == LEAF_MISSING)
+        end += run.count;
+      *start = offset;
+      *len = (end == l->blocks ? l->size : end * l->block_size) - offset;
+      return 0;
+    }
+    if (run.state == LEAF_PARTIAL) {
+      run.count = 1;
+      if (find_gap_locked (l, index, offset % l->block_size,
+                           &gap, &gap_len)) {
+        *start = index * l->block_size + gap;
+        *len = gap_len;
+        return 0;
+      }
+    }
+    index += run.count;
+    if (index == l->blocks)
+      break;
+    offset = index * l->block_size;
+  }
+  return ENOENT;
+}
+
+void
+blkhash_leaves_count (struct blkhash_leaves *l, uint64_t *data,
+                      uint64_t *zero)
+{
+  uint64_t index;
+  SCOPED_LOCK (&l->lock);
+
+  *data = l->folded_data;
+  *zero = l->folded_zero;
+  for (index = l->folded; index < l->blocks; ) {
+    struct leaf_run run = leaf_tree_run (l->tree, index);
+
+    if (run.state == LEAF_DATA)
+      *data += blocks_length (l, index, run.count);
+    if (run.state == LEAF_ZERO)
+      *zero += blocks_length (l, index, run.count);
+    index += run.count;
+  }
+}
