@@ -113,8 +113,10 @@ blkhash_finalize (nbdkit_next *next, void *opaque)
 {
   struct handle *handle = opaque;
 
-  if (exports_leave (&handle->conn))
+  if (exports_leave (&handle->conn)) {
     finish (next, &handle->conn);
+    exports_finished (&handle->conn);
+  }
   return 0;
 }
 
@@ -123,7 +125,8 @@ blkhash_close (void *opaque)
 {
   struct handle *handle = opaque;
 
-  exports_leave (&handle->conn);
+  if (exports_leave (&handle->conn))
+    exports_finished (&handle->conn);
   free (handle->name);
   free (handle);
 }

@@ -86,7 +86,9 @@ reset_locked (struct export *export, uint64_t size)
 static void
 open_locked (struct export *export, uint64_t size)
 {
-  if (export->conns == 0 && (!export->leaves || export->size != size))
+  bool in_use = export->conns > 0 || export->finishing > 0;
+
+  if (!in_use && (export->broken || !export->leaves || export->size != size))
     reset_locked (export, size);
   else if (export->size != size) {
     export->broken = "its size changed while it was in use";
@@ -121,7 +123,18 @@ exports_leave (struct conn *conn)
   if (!conn->open)
     return false;
   conn->open = false;
-  return --conn->export->conns == 0;
+  if (--conn->export->conns > 0)
+    return false;
+  conn->export->finishing++;
+  return true;
+}
+
+void
+exports_finished (struct conn *conn)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  conn->export->finishing--;
 }
 
 /* ---- Looks ---- */

@@ -27,13 +27,14 @@ struct export {
   struct report_line line;
 
   /* All below is protected by exports_lock; the leaf table has its own lock,
-   * but is only replaced when there is no connection.
+   * but is only replaced when nobody uses it.
    */
   struct blkhash_leaves *leaves;
   uint64_t size;                /* bytes */
   const char *broken;           /* why there can be no sum, or NULL */
   unsigned conns;               /* connections open */
   uint64_t opens;               /* connections ever opened */
+  unsigned finishing;           /* threads in finish(), which use the table */
   uint64_t changes;             /* requests that changed it, by any name */
   struct inflight inflight;     /* if exports are distinct disks */
   bool published;               /* the report has its sum */
@@ -58,8 +59,11 @@ extern pthread_mutex_t exports_lock;
 void exports_open (struct conn *conn, const char *name, uint64_t size,
                    bool multi_conn);
 
-/* The connection ends.  True if it was the last of its export. */
+/* The connection ends.  True if it was the last of its export: then its table
+ * stays until exports_finished.
+ */
 bool exports_leave (struct conn *conn);
+void exports_finished (struct conn *conn);
 
 /* A look at the export: begin before the plugin is asked, then tell what it
  * found, then end.  A connection that has left can still look, one last time.

@@ -73,6 +73,15 @@ no_sum (const struct finish *f, const char *why)
   }
 }
 
+/* The table is of no use any more. */
+static void
+give_up (const struct finish *f, const char *why)
+{
+  no_sum (f, why);
+  SCOPED_LOCK (&exports_lock);
+  f->export->broken = "its hash failed";
+}
+
 static uint64_t
 missing_bytes (const struct finish *f)
 {
@@ -320,7 +329,7 @@ finish (nbdkit_next *next, struct conn *conn)
   else if (err == EBUSY || err == ENODATA)
     no_sum (&f, "it was changed by another export name");
   else
-    no_sum (&f, strerror (err));
+    give_up (&f, strerror (err));
 }
 
 static void

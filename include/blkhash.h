@@ -234,8 +234,9 @@ void blkhash_leaves_free (struct blkhash_leaves *l);
  *
  * Errors: EINVAL if the range passes the end of the image; EEXIST if the
  * table was created with BLKHASH_LEAVES_ONCE and a byte is given twice or
- * forgotten (other parts of the range may have been taken then); ENOMEM; EIO if the digest failed.  ENOMEM and EIO stick: what
- * the table says could be wrong then, so every later call returns them.
+ * forgotten (other parts of the range may have been taken then); ENOMEM; EIO
+ * if the digest failed.  ENOMEM and EIO stick: what the table says could be
+ * wrong then, so every later call returns them.
  */
 int blkhash_leaves_data (struct blkhash_leaves *l, const void *buf,
                          size_t len, uint64_t offset);
