@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The inside of a leaf table, shared by leaves.c, which is told what is in the
- * image, leaves-query.c, which tells what is known, and leaves-fold.c, which
- * makes the digest of it.
+ * image and leaves it to leaves-blocks.c and leaves-pieces.c; leaves-query.c,
+ * which tells what is known; and leaves-fold.c, which makes the digest of it.
  */
 
 #ifndef BLKHASH_LEAVES_H
@@ -14,10 +14,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "leaf-tree.h"
+
 struct digest;
+struct leaf_block;
 struct leaf_engine;
-struct leaf_tree;
 struct outer;
+struct partial;
 struct pieces;
 
 struct blkhash_leaves {
@@ -59,6 +62,40 @@ blocks_length (const struct blkhash_leaves *l, uint64_t index,
 
   return count > left / l->block_size ? left : count * l->block_size;
 }
+
+#define LEAVES_BATCH 64         /* blocks that are hashed at once */
+
+/* What a range is: given, by somebody who says what is so from now on;
+ * learnt, by somebody who looked; or forgotten.
+ */
+enum how { GIVE, LEARN, FORGET };
+
+/* COUNT blocks from INDEX: data in BUF, at most LEAVES_BATCH blocks then, or
+ * zeros if it is NULL.
+ */
+int leaves_put_blocks (struct blkhash_leaves *l, enum how how,
+                       const unsigned char *buf,
+                       uint64_t index, uint64_t count);
+
+/* LEN bytes, less than a block, at START of the block INDEX. */
+int leaves_put_piece (struct blkhash_leaves *l, enum how how,
+                      const unsigned char *buf, size_t len,
+                      uint64_t index, size_t start);
+
+/* Set blocks to LEAF_MISSING or LEAF_ZERO, or store a leaf, whatever was
+ * there.
+ */
+int leaves_set_locked (struct blkhash_leaves *l, uint64_t first,
+                       uint64_t count, enum leaf_state state);
+int leaves_store_locked (struct blkhash_leaves *l, uint64_t index,
+                         const struct leaf_block *block);
+
+/* Take a block out of the pieces; the tree is to be set by the caller. */
+void leaves_drop_partial_locked (struct blkhash_leaves *l,
+                                 struct partial *partial);
+
+/* What the table says is not right any more.  Returns ERR. */
+int leaves_stick_locked (struct blkhash_leaves *l, int err);
 
 /* Fold what became known in order.  Returns with the lock held, but lets go
  * of it meanwhile.  Only for a table that is given once.
