@@ -108,7 +108,8 @@ size_t blkhash_digests (const char **names, size_t count);
  * Create a hash with the defaults (sha256, 64 KiB blocks, flat), or with
  * OPTS (NULL means the defaults).
  *
- * Returns NULL and sets errno: ENOMEM, EMFILE or ENFILE.
+ * Returns NULL and sets errno: ENOMEM, EMFILE or ENFILE; EINVAL if the
+ * configuration of OpenSSL does not provide the digest, EIO if it failed.
  *
  * One thread at a time may use a hash.  Different hashes are independent.
  */
@@ -119,10 +120,10 @@ struct blkhash *blkhash_new_opts (const struct blkhash_opts *opts);
  * Append LEN bytes of data.  Any length and any alignment will do; BUF can
  * be used again when the call returns.
  *
- * Errors: EINVAL after blkhash_final, EOVERFLOW if the image would pass 2^64
- * - 1 bytes, ENOMEM, EAGAIN if threads cannot be started, EIO if the digest
- * failed.  The first error sticks: every later call, blkhash_final included,
- * returns it.
+ * Errors: EINVAL after blkhash_final, or if BUF is NULL and LEN is not 0;
+ * EOVERFLOW if the image would pass 2^64 - 1 bytes; ENOMEM; EIO if the digest
+ * failed.  All but EINVAL stick: every later call, blkhash_final included,
+ * returns the first one.
  */
 int blkhash_update (struct blkhash *h, const void *buf, size_t len);
 
@@ -140,13 +141,14 @@ int blkhash_zero (struct blkhash *h, size_t len);
  * blkhash_free returned.
  *
  * Synchronous and asynchronous calls can be mixed; the image is what they
- * append, in the order of the calls.  A request much larger than 1 MiB for
- * each thread may wait for a part of it to be hashed.
+ * append, in the order of the calls.  A request that is much larger than 1 MiB
+ * for each thread, or that does not start and end at a block boundary, may
+ * wait for earlier data to be hashed.
  *
  * Returns EAGAIN when queue_depth requests are in flight, that is, submitted
  * and not reaped; nothing was appended then, and it is not a sticky error.
  * ENOTSUP if the queue depth is 0.  Other errors as in blkhash_update; no
- * completion follows.
+ * completion follows, and BUF is the caller's again.
  */
 int blkhash_aio_update (struct blkhash *h, const void *buf, size_t len,
                         void *user_data);
@@ -204,7 +206,9 @@ void blkhash_free (struct blkhash *h);
  * Create the leaf table of an image of SIZE bytes, of which nothing is known
  * yet.  OPTS may be NULL.  FLAGS is 0 or BLKHASH_LEAVES_ONCE.
  *
- * Returns NULL and sets errno: EINVAL for unknown flags, ENOMEM.
+ * Returns NULL and sets errno: EINVAL for unknown flags, or if the
+ * configuration of OpenSSL does not provide the digest; ENOMEM; EIO if it
+ * failed.
  *
  * Any number of threads may use a table at once, except that
  * blkhash_leaves_free must be the last call.  On each block, calls that
@@ -212,8 +216,9 @@ void blkhash_free (struct blkhash *h);
  *
  * Memory grows with the data given, not with SIZE: a digest for each block
  * of data; nothing for runs of zeros; and up to 64 MiB for blocks of which
- * only a part is known.  When that is exceeded, the oldest such block is
- * forgotten, and is missing again.
+ * only a part is known, but always room for one.  When that is exceeded, the
+ * oldest such block is forgotten, and is missing again; and so is a block
+ * that arrives in thousands of scattered pieces.
  */
 struct blkhash_leaves *blkhash_leaves_new (const struct blkhash_opts *opts,
                                            uint64_t size, unsigned flags);
@@ -232,7 +237,8 @@ void blkhash_leaves_free (struct blkhash_leaves *l);
  *
  * Hashing is done in the calling thread; BUF can be used again on return.
  *
- * Errors: EINVAL if the range passes the end of the image; EEXIST if the
+ * Errors: EINVAL if the range passes the end of the image, or BUF is NULL and
+ * LEN is not 0; EEXIST if the
  * table was created with BLKHASH_LEAVES_ONCE and a byte is given twice or
  * forgotten (other parts of the range may have been taken then); ENOMEM; EIO
  * if the digest failed.  ENOMEM and EIO stick: what the table says could be

@@ -134,8 +134,6 @@ completions_start (struct completions *c, void *user_data, size_t parts)
   request->user_data = user_data;
   request->parts = parts;
   request->error = 0;
-  if (parts == 0)
-    complete_locked (c, request);
   return request;
 }
 
@@ -169,5 +167,8 @@ completions_reap (struct completions *c, struct blkhash_completion *out,
     request->next = c->unused;
     c->unused = request;
   }
+  /* What did not fit keeps the descriptor readable. */
+  if (c->done)
+    notify (c);
   return n;
 }

@@ -20,8 +20,8 @@ struct request;
 struct completions *completions_create (unsigned depth);
 void completions_free (struct completions *c);
 
-/* Start a request that is complete when PARTS parts are; with no parts it is
- * complete at once.  NULL if DEPTH requests are in flight.
+/* Start a request that is complete when PARTS parts, at least one, are.  NULL
+ * if DEPTH requests are in flight.
  */
 struct request *completions_start (struct completions *c, void *user_data,
                                    size_t parts);

@@ -14,6 +14,7 @@
 #include <openssl/evp.h>
 #include <openssl/objects.h>
 
+#include "blkhash.h"
 #include "digest-family.h"
 
 /* KECCAK has no number in OpenSSL, hence no name that lives long enough. */
@@ -44,13 +45,16 @@ canonical_name (const EVP_MD *md)
 static size_t
 md_size (const EVP_MD *md)
 {
+  int size;
+
   if (EVP_MD_is_a (md, "SHAKE128"))
     return 16;
   if (EVP_MD_is_a (md, "SHAKE256"))
     return 32;
   if (EVP_MD_get_flags (md) & EVP_MD_FLAG_XOF)
     return 0;
-  return EVP_MD_get_size (md) > 0 ? EVP_MD_get_size (md) : 0;
+  size = EVP_MD_get_size (md);
+  return size > 0 && size <= BLKHASH_MAX_MD_SIZE ? size : 0;
 }
 
 static int

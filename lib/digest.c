@@ -84,9 +84,7 @@ struct name_list {
   size_t room, count;
 };
 
-/* Insert in order; what is behind the room is only counted.  A family can
- * yield a name twice: providers overlap.
- */
+/* Insert in order.  A family can yield a name twice: providers overlap. */
 static void
 add_name (const char *name, void *opaque)
 {
@@ -116,10 +114,19 @@ size_t
 digest_list (const char **names, size_t count)
 {
   struct name_list list = { 0 };
-  size_t i;
+  size_t i, usable = 0;
 
   for (i = 0; i < NR_FAMILIES; i++)
     families[i]->list (add_name, &list);
+  /* A provider can list what the configuration keeps from being fetched. */
+  for (i = 0; i < list.count; i++) {
+    struct digest *digest = digest_create (list.names[i]);
+
+    if (digest)
+      list.names[usable++] = list.names[i];
+    digest_free (digest);
+  }
+  list.count = usable;
   for (i = 0; i < count && i < list.count; i++)
     names[i] = list.names[i];
   free (list.names);

@@ -142,6 +142,8 @@ blkhash_update (struct blkhash *h, const void *buf, size_t len)
 
   if (err || len == 0)
     return err;
+  if (!buf)
+    return EINVAL;
   h->size += len;
   return stick (h, order_copy (h->order, buf, len));
 }
@@ -179,12 +181,15 @@ blkhash_aio_update (struct blkhash *h, const void *buf, size_t len,
     return err;
   if (!h->completions)
     return ENOTSUP;
+  if (!buf && len > 0)
+    return EINVAL;
 
   head = head_length (h, len);
   tail = (len - head) % h->block_size;
   middle = len - head - tail;
+  /* One part is the submission itself. */
   request = completions_start (h->completions, user_data,
-                               order_data_jobs (h->order, middle));
+                               order_data_jobs (h->order, middle) + 1);
   if (!request)
     return EAGAIN;
   h->size += len;
@@ -196,7 +201,15 @@ blkhash_aio_update (struct blkhash *h, const void *buf, size_t len,
                       request_part_done, request);
   if (err == 0)
     err = order_copy (h->order, data + head + middle, tail);
-  return stick (h, err);
+  if (err) {
+    /* The caller has BUF back, so nobody may use it any more; and there is no
+     * completion, as the last part of the request is never done.
+     */
+    order_finish (h->order);
+    return stick (h, err);
+  }
+  request_part_done (request, 0);
+  return 0;
 }
 
 int

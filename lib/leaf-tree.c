@@ -5,7 +5,7 @@
  *
  * A radix tree, 64 ways at each level, as deep as the image's size demands.
  * At the bottom a node holds 64 blocks: three words with a bit for each block,
- * and room for 64 leaves that is allocated with the first.  Above, a slot is
+ * and the leaves of those with data, one behind the other.  Above, a slot is
  * a child, or NULL when all below it is missing, or ALL_ZERO when all below it
  * is zero: an 8 EiB hole is a handful of slots, and a fully allocated image
  * costs little more than its leaves.
@@ -27,7 +27,8 @@
 /* Each block has at most one bit set in the three; none: missing. */
 struct bottom {
   uint64_t zero, data, partial;
-  unsigned char *leaves;        /* WAYS leaves, or NULL */
+  unsigned room;                /* leaves that are allocated */
+  unsigned char *leaves;        /* of the blocks in data, without gaps */
 };
 
 struct inner {
@@ -41,8 +42,8 @@ struct leaf_tree {
   void *root;                   /* a slot */
 };
 
-static char all_zero;
-#define ALL_ZERO ((void *) &all_zero)
+static const char all_zero;
+#define ALL_ZERO ((void *) &all_zero) /* never written to */
 
 static bool
 is_node (const void *slot)
@@ -146,6 +147,50 @@ merge_slot (void **slot, unsigned height)
   *slot = state;
 }
 
+/* How many leaves lie before that of block I. */
+static unsigned
+leaves_before (const struct bottom *bottom, unsigned i)
+{
+  return __builtin_popcountll (bottom->data & ((UINT64_C (1) << i) - 1));
+}
+
+/* Take the leaves of COUNT blocks from FIRST out. */
+static void
+remove_leaves (const struct leaf_tree *tree, struct bottom *bottom,
+               unsigned first, unsigned count)
+{
+  size_t leaf_size = tree->leaf_size;
+  unsigned all = __builtin_popcountll (bottom->data);
+  unsigned i = leaves_before (bottom, first);
+  unsigned j = first + count < WAYS ? leaves_before (bottom, first + count)
+                                    : all;
+
+  if (i < j)
+    memmove (bottom->leaves + i * leaf_size, bottom->leaves + j * leaf_size,
+             (all - j) * leaf_size);
+}
+
+/* Make room for a leaf at I of those that are there. */
+static int
+insert_leaf (const struct leaf_tree *tree, struct bottom *bottom, unsigned i)
+{
+  size_t leaf_size = tree->leaf_size;
+  unsigned all = __builtin_popcountll (bottom->data);
+
+  if (all == bottom->room) {
+    unsigned room = all ? 2 * all : 1;
+    unsigned char *bigger = realloc (bottom->leaves, room * leaf_size);
+
+    if (!bigger)
+      return ENOMEM;
+    bottom->leaves = bigger;
+    bottom->room = room;
+  }
+  memmove (bottom->leaves + (i + 1) * leaf_size, bottom->leaves + i * leaf_size,
+           (all - i) * leaf_size);
+  return 0;
+}
+
 static void
 set_bits (struct bottom *bottom, unsigned first, unsigned count,
           enum leaf_state state)
@@ -166,8 +211,8 @@ set_bits (struct bottom *bottom, unsigned first, unsigned count,
 
 /* FIRST counts from the first block below the slot. */
 static int
-set_slot (void **slot, unsigned height, uint64_t first, uint64_t count,
-          enum leaf_state state)
+set_slot (const struct leaf_tree *tree, void **slot, unsigned height,
+          uint64_t first, uint64_t count, enum leaf_state state)
 {
   void *uniform = state == LEAF_ZERO ? ALL_ZERO : NULL;
   unsigned shift = height * BITS;
@@ -187,8 +232,10 @@ set_slot (void **slot, unsigned height, uint64_t first, uint64_t count,
   if (!split_slot (slot, height))
     return ENOMEM;
 
-  if (height == 0)
+  if (height == 0) {
+    remove_leaves (tree, *slot, first, count);
     set_bits (*slot, first, count, state);
+  }
   else {
     struct inner *inner = *slot;
 
@@ -198,8 +245,8 @@ set_slot (void **slot, unsigned height, uint64_t first, uint64_t count,
 
       if (n > count)
         n = count;
-      err = set_slot (&inner->slot[first >> shift], height - 1, below, n,
-                      state);
+      err = set_slot (tree, &inner->slot[first >> shift], height - 1, below,
+                      n, state);
       first += n;
       count -= n;
     }
@@ -217,7 +264,7 @@ leaf_tree_set (struct leaf_tree *tree, uint64_t first, uint64_t count,
   assert (first <= tree->blocks && count <= tree->blocks - first);
   if (count == 0)
     return 0;
-  return set_slot (&tree->root, tree->height, first, count, state);
+  return set_slot (tree, &tree->root, tree->height, first, count, state);
 }
 
 int
@@ -227,7 +274,7 @@ leaf_tree_set_data (struct leaf_tree *tree, uint64_t index,
   void **slot = &tree->root;
   unsigned height = tree->height;
   struct bottom *bottom;
-  unsigned i = index & (WAYS - 1);
+  unsigned i = index & (WAYS - 1), at;
 
   assert (index < tree->blocks);
   for (; height > 0; height--) {
@@ -240,12 +287,11 @@ leaf_tree_set_data (struct leaf_tree *tree, uint64_t index,
   bottom = split_slot (slot, 0);
   if (!bottom)
     return ENOMEM;
-  if (!bottom->leaves) {
-    bottom->leaves = malloc (WAYS * tree->leaf_size);
-    if (!bottom->leaves)
-      return ENOMEM;
-  }
-  memcpy (bottom->leaves + i * tree->leaf_size, leaf, tree->leaf_size);
+  at = leaves_before (bottom, i);
+  if (!(bottom->data >> i & 1) &&
+      insert_leaf (tree, bottom, at) != 0)
+    return ENOMEM;
+  memcpy (bottom->leaves + at * tree->leaf_size, leaf, tree->leaf_size);
   set_bits (bottom, i, 1, LEAF_DATA);
   return 0;
 }
@@ -271,7 +317,7 @@ bottom_run (const struct leaf_tree *tree, const struct bottom *bottom,
   if (~same != 0 && __builtin_ctzll (~same) < run.count)
     run.count = __builtin_ctzll (~same);
   if (run.state == LEAF_DATA)
-    run.leaves = bottom->leaves + i * tree->leaf_size;
+    run.leaves = bottom->leaves + leaves_before (bottom, i) * tree->leaf_size;
   return run;
 }
 

@@ -23,7 +23,7 @@ leaves_stick_locked (struct blkhash_leaves *l, int err)
 {
   if (l->error == 0)
     l->error = err;
-  return err;
+  return l->error;
 }
 
 /* A busy block belongs to the thread that hashes it. */

@@ -167,7 +167,7 @@ fold_anew (struct blkhash_leaves *l, unsigned char *md)
     return ENODATA;
   outer = outer_create (l->digest, l->streams, leaf_zero (l->engine));
   if (!outer)
-    return ENOMEM;
+    return errno;
   err = fold_all (l, outer);
   if (err == 0)
     err = outer_final (outer, l->size, md);

@@ -21,6 +21,8 @@
 #include "pieces.h"
 #include "zero.h"
 
+#define MAX_RANGES 4096         /* scattered pieces of a block */
+
 /* Find what is known of the content of a block, to change a part of it.  Of
  * a complete block that is not zero nothing is: only its leaf was kept.
  * NULL: no memory.
@@ -35,6 +37,9 @@ open_partial_locked (struct blkhash_leaves *l, uint64_t index)
     partial = pieces_find (l->pieces, index);
     if (!partial->busy)
       return partial;
+    /* It is complete, and the rest of a block of zeros stays known. */
+    if (is_zero (partial->bytes, blocks_length (l, index, 1)))
+      state = LEAF_ZERO;
     leaves_drop_partial_locked (l, partial);
   }
   l->generation++;
@@ -156,6 +161,9 @@ put (struct blkhash_leaves *l, enum how how, const unsigned char *buf,
     if (pieces_put (l->pieces, partial, buf, len, start) != 0)
       return leaves_stick_locked (l, ENOMEM);
     if (!partial_covers (partial, blocks_length (l, index, 1), 0)) {
+      /* So many pieces cost more time than to read the block again. */
+      if (partial->nr_ranges > MAX_RANGES)
+        return leaves_set_locked (l, index, 1, LEAF_MISSING);
       evict_locked (l, partial);
       return 0;
     }

@@ -162,6 +162,8 @@ int
 blkhash_leaves_data (struct blkhash_leaves *l, const void *buf,
                      size_t len, uint64_t offset)
 {
+  if (!buf && len > 0)
+    return EINVAL;
   return put (l, GIVE, buf, len, offset);
 }
 

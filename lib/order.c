@@ -40,7 +40,7 @@ struct job {
   const unsigned char *data;
   size_t len;                   /* bytes of data; 0 in a run of zeros */
   uint64_t zeros;               /* zero blocks; 0 in a job with data */
-  unsigned char *leaves;        /* allocated with the first use */
+  unsigned char *leaves;        /* from submit to fold */
   void (*done_cb) (void *opaque, int error);
   void *opaque;
 
@@ -171,6 +171,8 @@ fold_head (struct order *order)
   }
   if (err)
     fail (order, err);
+  free (job->leaves);
+  job->leaves = NULL;
   if (job->copy) {
     job->copy->next = order->spare;
     order->spare = job->copy;
@@ -190,14 +192,6 @@ new_job (struct order *order)
     fold_head (order);
 
   job = &order->ring[(order->head + order->count) % order->slots];
-  if (!job->leaves) {
-    job->leaves = malloc (blocks_in (order, order->job_bytes) *
-                          order->leaf_size);
-    if (!job->leaves) {
-      fail (order, ENOMEM);
-      return NULL;
-    }
-  }
   order->count++;
   job->order = order;
   job->task.run = run_job;
@@ -212,14 +206,14 @@ new_job (struct order *order)
 static int
 submit_job (struct order *order, struct job *job)
 {
-  int err = pool_submit (order->pool, &job->task);
-
-  if (err) {
-    job->error = err;
+  job->leaves = malloc (blocks_in (order, job->len) * order->leaf_size);
+  if (!job->leaves) {
+    job->error = ENOMEM;
     job->done = true;
-    return fail (order, err);
+    return fail (order, ENOMEM);
   }
-  return 0;
+  pool_submit (order->pool, &job->task);
+  return order->error;
 }
 
 static int
@@ -267,11 +261,6 @@ start_filling (struct order *order)
   if (!buffer)
     return order->error;
   job = new_job (order);
-  if (!job) {
-    buffer->next = order->spare;
-    order->spare = buffer;
-    return order->error;
-  }
   job->copy = buffer;
   job->data = buffer->bytes;
   order->filling = job;
@@ -344,8 +333,6 @@ order_data (struct order *order, const void *buf, size_t len,
     size_t n = len < order->job_bytes ? len : order->job_bytes;
     struct job *job = new_job (order);
 
-    if (!job)
-      return order->error;
     job->data = data;
     job->len = n;
     job->done_cb = done;
@@ -376,8 +363,6 @@ order_zeros (struct order *order, uint64_t count)
     }
   }
   job = new_job (order);
-  if (!job)
-    return order->error;
   job->zeros = count;
   job->done = true;
   return 0;

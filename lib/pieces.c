@@ -142,7 +142,7 @@ unlink_age (struct pieces *pieces, struct partial *partial)
 static size_t
 memory_of (const struct pieces *pieces, const struct partial *partial)
 {
-  return sizeof *partial + pieces->block_size +
+  return PIECES_OVERHEAD + sizeof *partial + pieces->block_size +
     partial->room * sizeof partial->ranges[0];
 }
 

@@ -33,6 +33,11 @@ struct partial {
   unsigned char bytes[];        /* block_size */
 };
 
+/* What malloc adds to two allocations, a bucket, and the share of a lone block
+ * in the user's tree; bytes.
+ */
+#define PIECES_OVERHEAD 300
+
 /* BOUND is in bytes; there is always room for one block. */
 struct pieces *pieces_create (uint32_t block_size, size_t bound);
 void pieces_free (struct pieces *pieces);

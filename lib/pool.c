@@ -74,41 +74,45 @@ worker (void *arg)
 }
 
 /* The program's signal handlers must not run in threads it does not know. */
-static int
+static void
 start_thread_locked (struct pool *pool)
 {
   sigset_t all, old;
-  int err;
 
   sigfillset (&all);
   pthread_sigmask (SIG_SETMASK, &all, &old);
-  err = pthread_create (&pool->threads[pool->started], NULL, worker, pool);
-  pthread_sigmask (SIG_SETMASK, &old, NULL);
-  if (err == 0)
+  if (pthread_create (&pool->threads[pool->started], NULL, worker, pool) == 0)
     pool->started++;
-  return err;
+  pthread_sigmask (SIG_SETMASK, &old, NULL);
 }
 
-int
-pool_submit (struct pool *pool, struct pool_task *task)
+/* False if there is no thread at all to run TASK. */
+static bool
+queue_task (struct pool *pool, struct pool_task *task)
 {
   SCOPED_LOCK (&pool->lock);
 
   /* A thread counts as idle until it has taken its task: compare with what
    * is queued, else a burst of tasks would see one thread idle each time.
    */
-  if (pool->idle <= pool->queued && pool->started < pool->max_threads) {
-    int err = start_thread_locked (pool);
+  if (pool->idle <= pool->queued && pool->started < pool->max_threads)
+    start_thread_locked (pool);
+  if (pool->started == 0)
+    return false;
 
-    if (err && pool->started == 0)
-      return err;
-  }
   task->next = NULL;
   *pool->tail = task;
   pool->tail = &task->next;
   pool->queued++;
   pthread_cond_signal (&pool->work);
-  return 0;
+  return true;
+}
+
+void
+pool_submit (struct pool *pool, struct pool_task *task)
+{
+  if (!queue_task (pool, task))
+    task->run (task);
 }
 
 void

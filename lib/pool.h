@@ -22,10 +22,10 @@ struct pool_task {
  */
 struct pool *pool_create (unsigned threads);
 
-/* Run TASK in one of the threads, first come, first served.  Fails, with the
- * errno value of pthread_create, only if not even one thread can be started.
+/* Run TASK in one of the threads, first come, first served; or here and now if
+ * not even one thread can be started.
  */
-int pool_submit (struct pool *pool, struct pool_task *task);
+void pool_submit (struct pool *pool, struct pool_task *task);
 
 /* Drop the tasks that have not started, wait for those that have. */
 void pool_free (struct pool *pool);

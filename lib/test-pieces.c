@@ -104,7 +104,7 @@ test_against_array (void **state)
 static void
 test_bound (void **state)
 {
-  const size_t room = sizeof (struct partial) + BLOCK_SIZE +
+  const size_t room = PIECES_OVERHEAD + sizeof (struct partial) + BLOCK_SIZE +
     2 * sizeof (struct partial_range);
   struct pieces *pieces = pieces_create (BLOCK_SIZE, 100 * room);
   struct partial *first, *keep = NULL, *victim;

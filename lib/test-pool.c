@@ -55,7 +55,7 @@ test_all_run (void **state)
     for (i = 0; i < TASKS; i++) {
       tasks[i].task.run = count;
       tasks[i].ran = &ran;
-      assert_int_equal (pool_submit (pool, &tasks[i].task), 0);
+      pool_submit (pool, &tasks[i].task);
     }
     wait_until (&ran, TASKS);
     pool_free (pool);
@@ -89,12 +89,12 @@ test_free_drops (void **state)
   size_t i;
 
   (void) state;
-  assert_int_equal (pool_submit (pool, &blocker), 0);
+  pool_submit (pool, &blocker);
   wait_until (&started, 1);
   for (i = 0; i < TASKS; i++) {
     tasks[i].task.run = count;
     tasks[i].ran = &ran;
-    assert_int_equal (pool_submit (pool, &tasks[i].task), 0);
+    pool_submit (pool, &tasks[i].task);
   }
   atomic_store (&may_end, 1);
   pool_free (pool);
@@ -123,7 +123,7 @@ test_signals_blocked (void **state)
   sigset_t mask;
 
   (void) state;
-  assert_int_equal (pool_submit (pool, &task), 0);
+  pool_submit (pool, &task);
   wait_until (&blocked_signal, 1);
   assert_int_equal (blocked_signal, 1);
   pthread_sigmask (SIG_BLOCK, NULL, &mask);
