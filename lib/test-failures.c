@@ -1,0 +1,173 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Unit test: no memory, no threads, and completions that are reaped one by
+ * one.  The linker puts the wrappers below between the library and libc.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "blkhash.h"
+
+#define BLOCK 65536
+
+void *__real_malloc (size_t size);
+void *__wrap_malloc (size_t size);
+int __real_pthread_create (pthread_t *thread, const pthread_attr_t *attr,
+                           void *(*start) (void *), void *arg);
+int __wrap_pthread_create (pthread_t *thread, const pthread_attr_t *attr,
+                           void *(*start) (void *), void *arg);
+
+static bool no_large_memory, no_threads;
+
+void *
+__wrap_malloc (size_t size)
+{
+  return no_large_memory && size > 1024 * 1024 ? NULL : __real_malloc (size);
+}
+
+int
+__wrap_pthread_create (pthread_t *thread, const pthread_attr_t *attr,
+                       void *(*start) (void *), void *arg)
+{
+  return no_threads ? EAGAIN : __real_pthread_create (thread, attr, start, arg);
+}
+
+static struct blkhash *
+new_hash (unsigned queue_depth)
+{
+  struct blkhash_opts *opts = blkhash_opts_new ("sha256");
+  struct blkhash *h;
+
+  blkhash_opts_set_queue_depth (opts, queue_depth);
+  blkhash_opts_set_threads (opts, 2);
+  h = blkhash_new_opts (opts);
+  blkhash_opts_free (opts);
+  assert_non_null (h);
+  return h;
+}
+
+/* The copy of the short end fails after the blocks before it were submitted:
+ * the buffer is ours again all the same, and no completion comes.
+ */
+static void
+test_failed_aio_update (void **state)
+{
+  struct blkhash *h = new_hash (4);
+  size_t len = 64 * BLOCK + 100;
+  unsigned char *buf = malloc (len);
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  struct blkhash_completion done[4];
+
+  (void) state;
+  memset (buf, 1, len);
+  no_large_memory = true;
+  assert_int_equal (blkhash_aio_update (h, buf, len, buf), ENOMEM);
+  no_large_memory = false;
+  free (buf);
+  usleep (50000);
+  assert_int_equal (blkhash_aio_completions (h, done, 4), 0);
+  assert_int_equal (blkhash_update (h, "x", 1), ENOMEM);
+  assert_int_equal (blkhash_final (h, md, NULL), ENOMEM);
+  blkhash_free (h);
+}
+
+/* Whoever drains the descriptor and reaps one is woken again for the next. */
+static void
+test_reap_one_by_one (void **state)
+{
+  static unsigned char buf[8][BLOCK];
+  struct blkhash *h = new_hash (8);
+  struct pollfd poll_fd = {
+    .fd = blkhash_aio_completion_fd (h), .events = POLLIN
+  };
+  struct blkhash_completion done;
+  char drain[8];
+  int i;
+
+  (void) state;
+  for (i = 0; i < 8; i++) {
+    buf[i][0] = 1;
+    assert_int_equal (blkhash_aio_update (h, buf[i], BLOCK, buf[i]), 0);
+  }
+  assert_int_equal (blkhash_aio_update (h, buf[0], BLOCK, NULL), EAGAIN);
+  usleep (100000);
+  for (i = 0; i < 8; ) {
+    assert_int_equal (poll (&poll_fd, 1, 10000), 1);
+    assert_true (read (poll_fd.fd, drain, sizeof drain) > 0);
+    i += blkhash_aio_completions (h, &done, 1);
+  }
+  blkhash_free (h);
+}
+
+/* Without threads everything still works, in the caller. */
+static void
+test_no_threads (void **state)
+{
+  static unsigned char buf[40 * BLOCK + 7];
+  unsigned char with[BLKHASH_MAX_MD_SIZE], without[BLKHASH_MAX_MD_SIZE];
+  struct blkhash_completion done;
+  struct blkhash *h;
+
+  (void) state;
+  memset (buf, 1, sizeof buf);
+  h = new_hash (1);
+  assert_int_equal (blkhash_update (h, buf, sizeof buf), 0);
+  assert_int_equal (blkhash_update (h, buf, sizeof buf), 0);
+  assert_int_equal (blkhash_final (h, with, NULL), 0);
+  blkhash_free (h);
+
+  no_threads = true;
+  h = new_hash (1);
+  assert_int_equal (blkhash_update (h, buf, sizeof buf), 0);
+  assert_int_equal (blkhash_aio_update (h, buf, sizeof buf, buf), 0);
+  assert_int_equal (blkhash_aio_completions (h, &done, 1), 1);
+  assert_ptr_equal (done.user_data, buf);
+  assert_int_equal (blkhash_final (h, without, NULL), 0);
+  no_threads = false;
+  blkhash_free (h);
+  assert_memory_equal (with, without, 32);
+}
+
+static void
+test_null_buffer (void **state)
+{
+  struct blkhash_leaves *l = blkhash_leaves_new (NULL, 1000, 0);
+  struct blkhash *h = new_hash (1);
+
+  (void) state;
+  assert_int_equal (blkhash_update (h, NULL, 1), EINVAL);
+  assert_int_equal (blkhash_aio_update (h, NULL, 1, NULL), EINVAL);
+  assert_int_equal (blkhash_leaves_data (l, NULL, 1, 0), EINVAL);
+  assert_int_equal (blkhash_update (h, NULL, 0), 0);
+  assert_int_equal (blkhash_leaves_data (l, NULL, 0, 0), 0);
+  blkhash_free (h);
+  blkhash_leaves_free (l);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_failed_aio_update),
+    cmocka_unit_test (test_reap_one_by_one),
+    cmocka_unit_test (test_no_threads),
+    cmocka_unit_test (test_null_buffer),
+  };
+
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}
