@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # The manual pages are well formed, and agree with the code: the prototypes
-# with blkhash.h, the options with blksum --help.  Runs in the build directory,
-# srcdir is the source.
+# with blkhash.h, the options with blksum --help, the parameters with the help of
+# the filter.  Runs in the build directory, srcdir is the source.
 
 set -e
 
@@ -68,5 +68,15 @@ options < "$dir/help" > "$dir/help-options"
 sed -n 's/^=item //p' "$srcdir/blksum.pod" | tr -d 'BI<>' | grep '^-' |
   options > "$dir/page-options"
 diff -u "$dir/help-options" "$dir/page-options" || fail "options of blksum"
+
+# nbdkit-blkhash-filter(1) explains the parameters that the filter has, to the
+# letter, and no others.
+sed -n 's/^ *"\(blkhash-[^ ]*\) .*/\1/p' "$srcdir/../filter/params.h" |
+  sort > "$dir/help-parameters"
+sed -n 's/[BI]<\([^>]*\)>/\1/g; s/^=item \(blkhash-\)/\1/p' \
+  "$srcdir/nbdkit-blkhash-filter.pod" | sort > "$dir/page-parameters"
+[ -s "$dir/help-parameters" ] || fail "params.h: not understood"
+diff -u "$dir/help-parameters" "$dir/page-parameters" ||
+  fail "parameters of the filter"
 
 exit $result

@@ -43,8 +43,8 @@ report (const char *name, const struct error *error)
 {
   struct error line = { "" };
 
-  error_set (&line, "%s: %s", name, error->text);
-  fprintf (stderr, "blksum: %s\n", line.text);
+  error_set (&line, "%s", name);
+  fprintf (stderr, "blksum: %s: %s\n", line.text, error->text);
 }
 
 /* SIGPIPE is ignored, because of sockets; of a broken pipe behind stdout

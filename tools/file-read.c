@@ -18,6 +18,12 @@
 #define RWF_DONTCACHE 0x80
 #endif
 
+#ifndef HAVE_POSIX_FADVISE
+#define POSIX_FADV_NORMAL 0
+#define POSIX_FADV_RANDOM 0
+#define POSIX_FADV_DONTNEED 0
+#endif
+
 #ifdef HAVE_PREADV2
 static ssize_t
 read_flags (int fd, void *buf, size_t len, uint64_t offset, int flags)
@@ -27,6 +33,16 @@ read_flags (int fd, void *buf, size_t len, uint64_t offset, int flags)
   return preadv2 (fd, &iov, 1, offset, flags);
 }
 #endif
+
+static void
+advise (int fd, off_t offset, off_t len, int advice)
+{
+#ifdef HAVE_POSIX_FADVISE
+  posix_fadvise (fd, offset, len, advice);
+#else
+  (void) fd; (void) offset; (void) len; (void) advice;
+#endif
+}
 
 /* What is in the cache can be had without waiting.  The rest is read and
  * dropped at once.
@@ -42,10 +58,8 @@ read_advise (int fd, void *buf, size_t len, uint64_t offset)
     return r;
 #endif
   r = pread (fd, buf, len, offset);
-#ifdef HAVE_POSIX_FADVISE
   if (r > 0)
-    posix_fadvise (fd, offset, r, POSIX_FADV_DONTNEED);
-#endif
+    advise (fd, offset, r, POSIX_FADV_DONTNEED);
   return r;
 }
 
@@ -90,8 +104,17 @@ file_read (int fd, enum read_mode mode, void *buf, size_t len,
   return 0;
 }
 
-/* A read of nothing tells whether the kernel and the file system know the
- * flag.
+/* Pages that the kernel reads ahead look like pages that were there, so it must
+ * not, from the first read on.
+ */
+void
+file_read_first (int fd)
+{
+  advise (fd, 0, 0, POSIX_FADV_RANDOM);
+}
+
+/* Only a read that reads something tells whether the kernel and the file
+ * system know the flag.  They drop what they read ahead with it, too.
  */
 enum read_mode
 file_read_mode (int fd)
@@ -99,10 +122,10 @@ file_read_mode (int fd)
 #ifdef HAVE_PREADV2
   char byte;
 
-  if (read_flags (fd, &byte, 0, 0, RWF_DONTCACHE) == 0)
+  if (read_flags (fd, &byte, 1, 0, RWF_DONTCACHE) >= 0) {
+    advise (fd, 0, 0, POSIX_FADV_NORMAL);
     return READ_DONTCACHE;
-#else
-  (void) fd;
+  }
 #endif
   return READ_ADVISE;
 }

@@ -31,7 +31,10 @@ enum read_mode {
 int file_read (int fd, enum read_mode mode, void *buf, size_t len,
                uint64_t offset);
 
-/* The best way to read a regular file without leaving it in the cache. */
+/* To be called before anything is read from a file that is not to be left in
+ * the cache; then the best way to read it.
+ */
+void file_read_first (int fd);
 enum read_mode file_read_mode (int fd);
 
 #endif /* BLKSUM_FILE_READ_H */

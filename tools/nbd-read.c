@@ -38,7 +38,8 @@ struct buffer {
   struct buffer *next;          /* in the idle list or in the queue */
   struct conn *conn;            /* that reads into it */
   uint64_t offset;
-  size_t len;
+  size_t len;                   /* asked for, */
+  size_t seen;                  /* and of this in the chunks that arrived */
   unsigned char *bytes;
 };
 
@@ -71,7 +72,7 @@ struct reader {
   uint64_t hole;                /* bytes in ranges that were not read */
 
   pthread_mutex_t queue_lock;   /* protects the rest */
-  pthread_cond_t changed;       /* any of it did */
+  pthread_cond_t has_idle, has_queue; /* or there is an error or the end */
   struct buffer *idle;
   struct buffer *queue, **queue_tail;
   unsigned readers;             /* connections that are still reading */
@@ -88,7 +89,8 @@ wake_conns_locked (struct reader *reader)
 
   for (i = 0; i < reader->nr_conns; i++)
     shutdown (reader->conns[i].fd, SHUT_RDWR);
-  pthread_cond_broadcast (&reader->changed);
+  pthread_cond_broadcast (&reader->has_idle);
+  pthread_cond_broadcast (&reader->has_queue);
 }
 
 static void
@@ -166,7 +168,7 @@ get_idle (struct reader *reader, bool wait)
   SCOPED_LOCK (&reader->queue_lock);
 
   while (wait && !reader->idle && !error_is_set (&reader->error))
-    pthread_cond_wait (&reader->changed, &reader->queue_lock);
+    pthread_cond_wait (&reader->has_idle, &reader->queue_lock);
   if (error_is_set (&reader->error))
     return NULL;
   buffer = reader->idle;
@@ -182,10 +184,25 @@ put_idle (struct reader *reader, struct buffer *buffer)
 
   buffer->next = reader->idle;
   reader->idle = buffer;
-  pthread_cond_broadcast (&reader->changed);
+  pthread_cond_signal (&reader->has_idle);
 }
 
-/* Runs in the thread of the connection, inside a call of libnbd. */
+/* This and the next run in the thread of the connection, inside a call of
+ * libnbd.  Older versions of it do not notice when the chunks of a structured
+ * reply are less than was asked for.
+ */
+static int
+read_chunk (void *opaque, const void *bytes, size_t len, uint64_t offset,
+            unsigned status, int *err)
+{
+  struct buffer *buffer = opaque;
+
+  (void) bytes; (void) offset; (void) err;
+  if (status == LIBNBD_READ_DATA || status == LIBNBD_READ_HOLE)
+    buffer->seen += len;
+  return 0;
+}
+
 static int
 read_done (void *opaque, int *err)
 {
@@ -195,8 +212,13 @@ read_done (void *opaque, int *err)
 
   conn->in_flight--;
   conn->in_flight_bytes -= buffer->len;
+  if (*err == 0 && buffer->seen != buffer->len)
+    *err = EPROTO;
   if (*err) {
-    fail_errno (reader, *err, "cannot read", buffer->offset);
+    if (*err == ENOTCONN)       /* what libnbd says for all that is lost */
+      fail_errno (reader, ECONNRESET, "lost the connection", buffer->offset);
+    else
+      fail_errno (reader, *err, "cannot read", buffer->offset);
     put_idle (reader, buffer);
     return 1;
   }
@@ -205,7 +227,7 @@ read_done (void *opaque, int *err)
   buffer->next = NULL;
   *reader->queue_tail = buffer;
   reader->queue_tail = &buffer->next;
-  pthread_cond_broadcast (&reader->changed);
+  pthread_cond_signal (&reader->has_queue);
   return 1;
 }
 
@@ -226,12 +248,17 @@ start_read (struct conn *conn, struct buffer *buffer,
   buffer->conn = conn;
   buffer->offset = range->offset;
   buffer->len = range->len;
+  buffer->seen = 0;
   conn->in_flight++;
   conn->in_flight_bytes += range->len;
-  if (nbd_aio_pread (conn->nbd, buffer->bytes, range->len, range->offset,
-                     (nbd_completion_callback) {
-                       .callback = read_done, .user_data = buffer,
-                     }, 0) == -1) {
+  if (nbd_aio_pread_structured (conn->nbd, buffer->bytes, range->len,
+                                range->offset,
+                                (nbd_chunk_callback) {
+                                  .callback = read_chunk, .user_data = buffer,
+                                },
+                                (nbd_completion_callback) {
+                                  .callback = read_done, .user_data = buffer,
+                                }, 0) == -1) {
     fail_nbd (conn->reader, "cannot read");
     return -1;
   }
@@ -297,7 +324,7 @@ run_conn (void *opaque)
 
   SCOPED_LOCK (&reader->queue_lock);
   reader->readers--;
-  pthread_cond_broadcast (&reader->changed);
+  pthread_cond_broadcast (&reader->has_queue);
   return NULL;
 }
 
@@ -312,7 +339,7 @@ take_from_queue (struct reader *reader)
 
   while (!reader->queue && reader->readers > 0 &&
          !error_is_set (&reader->error))
-    pthread_cond_wait (&reader->changed, &reader->queue_lock);
+    pthread_cond_wait (&reader->has_queue, &reader->queue_lock);
   buffer = reader->queue;
   if (!buffer || error_is_set (&reader->error))
     return NULL;
@@ -358,7 +385,10 @@ run_threads (struct reader *reader, unsigned hashers)
     int err = pthread_create (&conn->thread, NULL, run_conn, conn);
 
     if (err) {
-      fail_errno (reader, err, "cannot start a thread", 0);
+      struct error error = { "" };
+
+      error_errno (&error, err, "cannot start a thread");
+      fail (reader, &error);
       break;
     }
   }
@@ -465,8 +495,9 @@ close_conns (struct reader *reader)
   unsigned i;
 
   for (i = 0; i < reader->nr_conns; i++) {
+    /* Say good-bye, but do not wait for the answer. */
     if (!error_is_set (&reader->error))
-      nbd_shutdown (reader->conns[i].nbd, 0);
+      nbd_aio_disconnect (reader->conns[i].nbd, 0);
     nbd_close (reader->conns[i].nbd);
   }
 }
@@ -488,7 +519,8 @@ nbd_read_and_hash (const struct options *options,
   reader.queue_tail = &reader.queue;
   pthread_mutex_init (&reader.cursor_lock, NULL);
   pthread_mutex_init (&reader.queue_lock, NULL);
-  pthread_cond_init (&reader.changed, NULL);
+  pthread_cond_init (&reader.has_idle, NULL);
+  pthread_cond_init (&reader.has_queue, NULL);
 
   if (setup_requests (&reader, options, conns[0], size) == 0)
     read_and_hash (&reader, options, size, sum);
@@ -496,7 +528,8 @@ nbd_read_and_hash (const struct options *options,
   free_buffers (&reader);
   nbd_extents_destroy (&reader.extents);
 
-  pthread_cond_destroy (&reader.changed);
+  pthread_cond_destroy (&reader.has_queue);
+  pthread_cond_destroy (&reader.has_idle);
   pthread_mutex_destroy (&reader.queue_lock);
   pthread_mutex_destroy (&reader.cursor_lock);
   if (error_is_set (&reader.error)) {

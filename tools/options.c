@@ -8,6 +8,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -17,6 +18,8 @@
 #include <unistd.h>
 
 #include "blkhash.h"
+
+#include "error.h"
 #include "options.h"
 
 #define DEFAULT_QUEUE_SIZE (2 * 1024 * 1024)
@@ -110,11 +113,16 @@ usage_error (const char *fmt, ...)
 {
   va_list args;
 
-  fputs ("blksum: ", stderr);
+  char *text;
+  struct error line = { "" };
+
   va_start (args, fmt);
-  vfprintf (stderr, fmt, args);
+  if (vasprintf (&text, fmt, args) == -1)
+    text = NULL;
   va_end (args);
-  fputs (" (see blksum --help)\n", stderr);
+  error_set (&line, "%s", text ? text : "invalid usage");
+  free (text);
+  fprintf (stderr, "blksum: %s (see blksum --help)\n", line.text);
   exit (EXIT_TROUBLE);
 }
 
@@ -188,6 +196,8 @@ parse_progress (struct options *options, const char *arg)
   if (arg) {
     options->progress_fd = parse_number ("progress", arg, false, 0, INT_MAX);
     options->progress_bar = false;
+    if (fcntl (options->progress_fd, F_GETFD) == -1)
+      usage_error ("--progress: descriptor %s is not open", arg);
   }
   else {
     options->progress_fd = isatty (STDERR_FILENO) ? STDERR_FILENO : -1;
@@ -336,9 +346,12 @@ parse_option (struct options *options, int c, char *argv[])
   case ':':
     usage_error ("option '%s' needs an argument", argv[optind - 1]);
   default:
-    if (optopt > 0 && optopt <= CHAR_MAX && argv[optind - 1][1] != '-')
+    /* 0: a long option that is unknown or ambiguous; beyond char: one that
+     * takes no argument.
+     */
+    if (optopt > 0 && optopt <= CHAR_MAX)
       usage_error ("invalid option '-%c'", optopt);
-    usage_error ("invalid option '%s'", argv[optind - 1]);
+    usage_error ("invalid or ambiguous option '%s'", argv[optind - 1]);
   }
 }
 

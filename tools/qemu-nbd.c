@@ -13,10 +13,12 @@
 
 #include <config.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +26,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "error.h"
@@ -38,7 +41,7 @@
 /* Why the child could not run qemu-nbd: what failed, and errno. */
 struct failure {
   int err;
-  char what[32];
+  char what[64];
 };
 
 struct plan {
@@ -92,11 +95,12 @@ make_connection (const struct plan *plan)
   char dir[sizeof ((struct sockaddr_un *) NULL)->sun_path];
   int r, err;
 
+  /* A socket's name is short. */
   if (!tmp || tmp[0] != '/' || strlen (tmp) > sizeof dir / 2)
     tmp = "/tmp";
   snprintf (dir, sizeof dir, "%s/blksum-XXXXXX", tmp);
   if (!mkdtemp (dir))
-    fail_child (plan, "cannot make a directory");
+    fail_child (plan, "cannot make a directory in TMPDIR or /tmp");
   r = connect_through (plan, dir);
   err = errno;
   rmdir (dir);
@@ -132,7 +136,7 @@ run_child (struct plan *plan)
   plan->listener = lift (plan, plan->listener);
   if (plan->image_fd != -1)
     plan->image_fd = lift (plan, plan->image_fd);
-  null = open ("/dev/null", O_RDWR);
+  null = open ("/dev/null", O_RDWR | O_CLOEXEC);
   if (null == -1 || dup2 (null, 0) == -1 || dup2 (null, 1) == -1 ||
       dup2 (plan->messages, 2) == -1 ||
       dup2 (plan->listener, LISTEN_FD) == -1 ||
@@ -266,15 +270,29 @@ put_name (const char *text, const char *name, char *out, size_t size)
     snprintf (out + n, size - n, "%s", text);
 }
 
+static int64_t
+now_ms (void)
+{
+  struct timespec ts;
+
+  clock_gettime (CLOCK_MONOTONIC, &ts);
+  return ts.tv_sec * INT64_C (1000) + ts.tv_nsec / 1000000;
+}
+
+/* Only the first line: what follows a read error is that nobody took the
+ * reply.
+ */
 void
 qemu_nbd_explain (struct qemu_nbd *qemu, const char *name,
                   struct error *error)
 {
   struct pollfd poll_fd = { .fd = qemu->messages, .events = POLLIN };
   char text[4096], named[2 * sizeof text];
+  int64_t left, until = now_ms () + PATIENCE;
   size_t n = 0;
 
-  while (n < sizeof text - 1 && poll (&poll_fd, 1, PATIENCE) == 1) {
+  while (n < sizeof text - 1 && (left = until - now_ms ()) > 0 &&
+         poll (&poll_fd, 1, left) == 1) {
     ssize_t r = read (qemu->messages, text + n, sizeof text - 1 - n);
 
     if (r <= 0)
@@ -282,11 +300,51 @@ qemu_nbd_explain (struct qemu_nbd *qemu, const char *name,
     n += r;
   }
   text[n] = '\0';
-  if (n > 0) {
+  text[strcspn (text, "\n")] = '\0';
+  if (*text) {
     put_name (essence (text), name, named, sizeof named);
     *error = (struct error) { "" };
     error_set (error, "%s", named);
   }
+}
+
+/* Is the open file PATH none but what is allowed? */
+static bool
+is_allowed (const char *path, dev_t dev, ino_t ino, dev_t rdev)
+{
+  struct stat st;
+
+  if (stat (path, &st) == -1)
+    return true;                /* closed meanwhile */
+  if (S_ISREG (st.st_mode))
+    return st.st_dev == dev && st.st_ino == ino;
+  return !S_ISBLK (st.st_mode) || st.st_rdev == rdev;
+}
+
+int
+qemu_nbd_check_files (const struct qemu_nbd *qemu, dev_t dev, ino_t ino,
+                      dev_t rdev, struct error *error)
+{
+  char path[64], file[sizeof path + 32];
+  struct dirent *entry;
+  bool allowed = true;
+  DIR *dir;
+
+  snprintf (path, sizeof path, "/proc/%ld/fd", (long) qemu->pid);
+  dir = opendir (path);
+  if (!dir)
+    return error_errno (error, errno, "cannot see what qemu-nbd opened");
+  while (allowed && (entry = readdir (dir))) {
+    if (entry->d_name[0] == '.')
+      continue;
+    snprintf (file, sizeof file, "%s/%.30s", path, entry->d_name);
+    allowed = is_allowed (file, dev, ino, rdev);
+  }
+  closedir (dir);
+  if (!allowed)
+    return error_set (error, "refused because its header changed while it "
+                      "was opened, and now names another file");
+  return 0;
 }
 
 void

@@ -31,11 +31,18 @@ struct qemu_nbd {
 int qemu_nbd_start (struct qemu_nbd *qemu, char *const argv[], int image_fd,
                     struct error *error);
 
-/* When it does not serve: if it said why, that becomes the reason in ERROR,
- * with NAME for QEMU_NBD_IMAGE_PATH.
+/* When it does not serve, or failed: if it said why, that becomes the reason in
+ * ERROR, with NAME for QEMU_NBD_IMAGE_PATH.
  */
 void qemu_nbd_explain (struct qemu_nbd *qemu, const char *name,
                        struct error *error);
+
+/* Has it opened files other than the one with this device and inode, or block
+ * devices other than RDEV?  -1 with the reason if it has, or if that cannot be
+ * told.
+ */
+int qemu_nbd_check_files (const struct qemu_nbd *qemu, dev_t dev, ino_t ino,
+                          dev_t rdev, struct error *error);
 
 /* End it, if it has not ended with the connection. */
 void qemu_nbd_stop (struct qemu_nbd *qemu);

@@ -23,6 +23,7 @@
 #include "../lib/cleanup.h"
 #include "cursor.h"
 #include "error.h"
+#include "file.h"
 #include "file-read.h"
 #include "options.h"
 #include "output.h"
@@ -58,9 +59,11 @@ file_extent_at (void *opaque, uint64_t offset, struct extent *extent,
   off_t data = lseek (reader->fd, at, SEEK_DATA);
   off_t hole;
 
-  (void) error;
   extent->len = UINT64_MAX;
   extent->zero = false;
+  if (data == -1 && errno == ENXIO &&
+      lseek (reader->fd, 0, SEEK_END) < reader->start + reader->cursor.size)
+    return error_set (error, "the file was truncated while it was read");
   if (data == -1) {
     extent->zero = errno == ENXIO; /* no data up to the end */
     return 0;
@@ -198,43 +201,14 @@ read_and_hash (const struct options *options, struct reader *reader,
                                        BLKHASH_LEAVES_ONCE);
   if (!reader->leaves)
     return error_errno (&reader->error, errno, "cannot hash");
-  progress_init (&reader->progress, options->progress_fd,
-                 options->progress_bar, size);
   run_threads (reader, threads_for (options, reader));
   if (!error_is_set (&reader->error))
     source_fold (reader->leaves, size, reader->hole, sum, &reader->error);
-  progress_end (&reader->progress, !error_is_set (&reader->error));
   blkhash_leaves_free (reader->leaves);
   return error_is_set (&reader->error) ? -1 : 0;
 }
 
 /* ---- The file ---- */
-
-bool
-source_file_changed (const struct stat *before, const struct stat *after)
-{
-  return before->st_size != after->st_size ||
-    before->st_mtim.tv_sec != after->st_mtim.tv_sec ||
-    before->st_mtim.tv_nsec != after->st_mtim.tv_nsec;
-}
-
-int
-source_file_size (int fd, const struct stat *st, uint64_t *size,
-                  struct error *error)
-{
-  off_t position, end;
-
-  if (S_ISREG (st->st_mode)) {
-    *size = st->st_size;
-    return 0;
-  }
-  position = lseek (fd, 0, SEEK_CUR);
-  end = lseek (fd, 0, SEEK_END);
-  if (end == -1 || position == -1 || lseek (fd, position, SEEK_SET) == -1)
-    return error_errno (error, errno, "cannot find the size");
-  *size = end;
-  return 0;
-}
 
 /* A second description of the device, for direct I/O.  -1 if there can be
  * none; then it is read through the cache.
@@ -254,42 +228,37 @@ open_direct (int fd)
 }
 
 int
-source_file_hash (const struct options *options, int fd, uint64_t start,
-                  struct sum *sum, struct error *error)
+source_file_hash (const struct options *options, const struct file *file,
+                  uint64_t start, struct sum *sum, struct error *error)
 {
-  struct reader reader = { .fd = fd, .start = start, .mode = READ_CACHED };
-  struct stat before, after;
-  int direct = -1, r = -1;
-  uint64_t size;
+  struct reader reader = {
+    .fd = file->fd, .start = start, .mode = READ_CACHED
+  };
+  uint64_t size = file->size > start ? file->size - start : 0;
+  bool block = file_is_block_device (file);
+  int direct = -1, r;
 
-  if (fstat (fd, &before) == -1)
-    return error_errno (error, errno, "cannot read");
-  if (source_file_size (fd, &before, &size, error) == -1)
-    return -1;
-  size = size > start ? size - start : 0;
-
-  if (!options->cache && S_ISREG (before.st_mode))
-    reader.mode = file_read_mode (fd);
-  if (!options->cache && S_ISBLK (before.st_mode) && start % READ_ALIGN == 0)
-    direct = open_direct (fd);
+  if (!options->cache && !block)
+    reader.mode = file_read_mode (file->fd);
+  if (!options->cache && block && start % READ_ALIGN == 0)
+    direct = open_direct (file->fd);
   if (direct != -1)
     reader.fd = direct;
 
   strcpy (sum->format, "raw");
   pthread_mutex_init (&reader.lock, NULL);
+  progress_init (&reader.progress, options->progress_fd,
+                 options->progress_bar, size);
   r = read_and_hash (options, &reader, size, sum);
+  if (r == 0 && !options->force_share)
+    r = file_check_unchanged (file, &reader.error);
+  progress_end (&reader.progress, r == 0);
   pthread_mutex_destroy (&reader.lock);
   if (direct != -1)
     close (direct);
-  if (r == -1) {
+  /* Looking for holes moved it; whoever reads on from here finds the end. */
+  lseek (file->fd, start + size, SEEK_SET);
+  if (r == -1)
     *error = reader.error;
-    return -1;
-  }
-
-  if (fstat (fd, &after) == -1)
-    return error_errno (error, errno, "cannot read");
-  if (!options->force_share && S_ISREG (before.st_mode) &&
-      source_file_changed (&before, &after))
-    return error_set (error, "the file changed while it was read");
-  return 0;
+  return r;
 }

@@ -25,6 +25,7 @@
 #include "source.h"
 
 #define BUFFER_SIZE (1024 * 1024) /* bytes, at least; whole blocks */
+#define MAX_BUFFERS 32
 
 struct pipe_reader {
   struct blkhash *hash;
@@ -44,7 +45,7 @@ setup (struct pipe_reader *reader, const struct blkhash_opts *opts)
   reader->block_size = blkhash_opts_get_block_size (opts);
   reader->buffer_size = reader->block_size > BUFFER_SIZE
     ? reader->block_size : BUFFER_SIZE;
-  reader->nr_buffers = threads + 2;
+  reader->nr_buffers = threads + 2 < MAX_BUFFERS ? threads + 2 : MAX_BUFFERS;
   reader->memory = malloc (reader->nr_buffers * reader->buffer_size);
   reader->idle = calloc (reader->nr_buffers, sizeof *reader->idle);
   reader->opts = blkhash_opts_new (blkhash_opts_get_digest_name (opts));

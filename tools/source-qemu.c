@@ -7,7 +7,6 @@
 #include <config.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include <libnbd.h>
 
 #include "error.h"
+#include "file.h"
 #include "image.h"
 #include "nbd-extents.h"
 #include "nbd-read.h"
@@ -32,30 +32,27 @@ struct target {
 };
 
 static int
-choose_target (const struct options *options, int fd, const char *operand,
-               const struct image *image, struct target *target,
-               struct error *error)
+choose_target (const struct options *options, const struct file *file,
+               const char *operand, const struct image *image,
+               struct target *target, struct error *error)
 {
-  struct stat st;
-  bool block;
-
   *target = (struct target) { .fd = -1, .name = operand };
-  if (options->image_opts) {
-    if (asprintf (&target->image, "%s%s", operand,
-                  options->force_share ? ",force-share=on" : "") == -1)
+  if (!file) {
+    /* In front: a comma at the end of the operand would swallow it. */
+    if (asprintf (&target->image, "%s%s",
+                  options->force_share ? "force-share=on," : "",
+                  operand) == -1)
       target->image = NULL;
   }
   else {
-    if (fstat (fd, &st) == -1)
-      return error_errno (error, errno, "cannot read");
-    block = S_ISBLK (st.st_mode);
     /* The very file that was probed, even if its name was moved meanwhile. */
     if (image->probed)
-      target->fd = fd;
+      target->fd = file->fd;
     target->image = image_qemu_opts (image,
                                      image->probed ? QEMU_NBD_IMAGE_PATH
                                                    : operand,
-                                     block, options->force_share);
+                                     file_is_block_device (file),
+                                     options->force_share);
   }
   if (!target->image)
     return error_errno (error, ENOMEM, "cannot start qemu-nbd");
@@ -119,43 +116,61 @@ start_with_cache (const struct options *options, const struct target *target,
   return start (options, target, "--cache=writeback", qemu, nbd, error);
 }
 
+/* The image was inspected before qemu opened it, and whoever writes it could
+ * have made it name another file in between.
+ */
+static int
+check_opened (const struct qemu_nbd *qemu, const struct file *file,
+              const struct image *image, struct error *error)
+{
+  if (!image->probed)
+    return 0;
+  return qemu_nbd_check_files (qemu, file->st.st_dev, file->st.st_ino,
+                               file->st.st_rdev, error);
+}
+
+static int
+read_and_hash (const struct options *options, struct nbd_handle *nbd,
+               struct sum *sum, struct error *error)
+{
+  int64_t size = nbd_get_size (nbd);
+
+  if (size < 0) {
+    nbd_close (nbd);
+    return error_set (error, "cannot find the size");
+  }
+  return nbd_read_and_hash (options, &nbd, 1, size, sum, error);
+}
+
 int
-source_qemu_hash (const struct options *options, int fd,
+source_qemu_hash (const struct options *options, const struct file *file,
                   const char *operand, const struct image *image,
                   struct sum *sum, struct error *error)
 {
-  struct stat before, after;
   struct target target;
   struct qemu_nbd qemu;
   struct nbd_handle *nbd;
-  int64_t size;
   int r;
 
   snprintf (sum->format, sizeof sum->format, "%s", image->format);
-  if (fd != -1 && fstat (fd, &before) == -1)
-    return error_errno (error, errno, "cannot read");
-  r = choose_target (options, fd, operand, image, &target, error);
+  r = choose_target (options, file, operand, image, &target, error);
   if (r == 0)
     r = start_with_cache (options, &target, &qemu, &nbd, error);
   free (target.image);
   if (r == -1)
     return -1;
 
-  size = nbd_get_size (nbd);
-  if (size == -1) {
-    r = error_set (error, "cannot find the size: %s", nbd_error_text ());
+  if (check_opened (&qemu, file, image, error) == -1) {
     nbd_close (nbd);
+    r = -1;
   }
-  else
-    r = nbd_read_and_hash (options, &nbd, 1, size, sum, error);
+  else {
+    r = read_and_hash (options, nbd, sum, error);
+    if (r == -1)
+      qemu_nbd_explain (&qemu, operand, error);
+  }
   qemu_nbd_stop (&qemu);
-  if (r == -1)
-    return -1;
-
-  if (fd != -1 && fstat (fd, &after) == -1)
-    return error_errno (error, errno, "cannot read");
-  if (fd != -1 && !options->force_share && S_ISREG (before.st_mode) &&
-      source_file_changed (&before, &after))
-    return error_set (error, "the file changed while it was read");
-  return 0;
+  if (r == 0 && file && !options->force_share)
+    r = file_check_unchanged (file, error);
+  return r;
 }

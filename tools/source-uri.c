@@ -73,9 +73,14 @@ source_uri_hash (const struct options *options, const char *uri,
   conns[0] = nbd_handle_create (options->extents, error);
   if (!conns[0])
     return -1;
-  if (nbd_connect_uri (conns[0], uri) == -1 ||
-      (size = nbd_get_size (conns[0])) == -1) {
+  if (nbd_connect_uri (conns[0], uri) == -1) {
     error_set (error, "cannot connect: %s", nbd_error_text ());
+    nbd_close (conns[0]);
+    return -1;
+  }
+  size = nbd_get_size (conns[0]);
+  if (size < 0) {
+    error_set (error, "the server tells a size of 2^63 bytes or more");
     nbd_close (conns[0]);
     return -1;
   }

@@ -10,12 +10,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "blkhash.h"
 
 #include "error.h"
+#include "file.h"
+#include "file-read.h"
 #include "image.h"
 #include "lock.h"
 #include "options.h"
@@ -70,13 +73,14 @@ uri_hash (const struct options *options, const char *uri,
 }
 
 static int
-qemu_hash (const struct options *options, int fd, const char *operand,
-           const struct image *image, struct sum *sum, struct error *error)
+qemu_hash (const struct options *options, const struct file *file,
+           const char *operand, const struct image *image,
+           struct sum *sum, struct error *error)
 {
 #ifdef HAVE_LIBNBD
-  return source_qemu_hash (options, fd, operand, image, sum, error);
+  return source_qemu_hash (options, file, operand, image, sum, error);
 #else
-  (void) options; (void) fd; (void) operand; (void) sum;
+  (void) options; (void) file; (void) operand; (void) sum;
   return error_set (error, "blksum was built without the format %s",
                     image->format);
 #endif
@@ -90,14 +94,58 @@ opts_hash (const struct options *options, const char *opts,
 
   if (image_inspect_opts (opts, options->force_share, &image, error) == -1)
     return -1;
-  return qemu_hash (options, -1, opts, &image, sum, error);
+  return qemu_hash (options, NULL, opts, &image, sum, error);
 }
 
+/* Files of /proc have a size of 0 and content all the same: what seems to be
+ * empty is read until its end.
+ */
 static bool
-is_seekable_image (int fd, const struct stat *st)
+is_seekable_image (int fd)
 {
-  return (S_ISREG (st->st_mode) || S_ISBLK (st->st_mode)) &&
+  struct stat st;
+
+  return fstat (fd, &st) == 0 &&
+    ((S_ISREG (st.st_mode) && st.st_size > 0) || S_ISBLK (st.st_mode)) &&
     lseek (fd, 0, SEEK_CUR) != -1;
+}
+
+/* The beginning of a file of checksums, as sha256sum and blksum write it, with
+ * --tag and without.
+ */
+static bool
+looks_like_sums (int fd)
+{
+  static const char hex[] = "0123456789abcdef";
+  char head[4096], *line = head, *end;
+  ssize_t len = pread (fd, head, sizeof head - 1, 0);
+  size_t n;
+
+  if (len <= 0)
+    return false;
+  head[len] = '\0';
+  line += *line == '\\';
+  n = strspn (line, hex);
+  if (n >= 16 && line[n] == ' ' && (line[n + 1] == ' ' || line[n + 1] == '*'))
+    return true;
+
+  line[strcspn (line, "\n")] = '\0';
+  end = strrchr (line, ')');
+  return end && strstr (line, " (") && strncmp (end, ") = ", 4) == 0 &&
+    strspn (end + 4, hex) >= 16;
+}
+
+/* -c is not the -c of sha256sum, and a checksum of the file of checksums is
+ * not what its user wants to see, least of all with exit status 0.
+ */
+static int
+check_letter (const struct options *options, int fd, struct error *error)
+{
+  if (options->cache_by_letter && looks_like_sums (fd))
+    return error_set (error, "looks like a file of checksums, and -c does "
+                      "not check them: it is the short form of --cache, "
+                      "which hashes this file when written out");
+  return 0;
 }
 
 /* Standard input is raw: what is left of it from where it is. */
@@ -105,60 +153,41 @@ static int
 stdin_hash (const struct options *options, struct sum *sum,
             struct error *error)
 {
-  struct stat st;
+  struct file file;
 
   if (options->format && strcmp (options->format, "raw") != 0)
     return error_set (error, "standard input can only be raw, not %s",
                       options->format);
-  if (fstat (STDIN_FILENO, &st) == -1)
-    return error_errno (error, errno, "cannot read");
-  if (!is_seekable_image (STDIN_FILENO, &st))
+  if (!is_seekable_image (STDIN_FILENO))
     return source_pipe_hash (options, STDIN_FILENO, sum, error);
+  if (!options->cache)
+    file_read_first (STDIN_FILENO);
+  if (file_init (&file, STDIN_FILENO, error) == -1 ||
+      check_letter (options, STDIN_FILENO, error) == -1)
+    return -1;
   if (!options->force_share && lock_image (STDIN_FILENO, false, error) == -1)
     return -1;
-  return source_file_hash (options, STDIN_FILENO,
-                           lseek (STDIN_FILENO, 0, SEEK_CUR), sum, error);
-}
-
-/* The beginning of a file of checksums, as sha256sum and blksum write it. */
-static bool
-looks_like_sums (int fd)
-{
-  char head[160];
-  ssize_t len = pread (fd, head, sizeof head - 1, 0);
-  size_t n, start;
-
-  if (len <= 0)
-    return false;
-  head[len] = '\0';
-  start = head[0] == '\\';
-  n = strspn (head + start, "0123456789abcdef");
-  return n >= 16 && n % 2 == 0 && head[start + n] == ' ' &&
-    (head[start + n + 1] == ' ' || head[start + n + 1] == '*');
+  return source_file_hash (options, &file, lseek (STDIN_FILENO, 0, SEEK_CUR),
+                           sum, error);
 }
 
 static int
-image_hash (const struct options *options, int fd, const char *path,
-            const struct stat *st, struct sum *sum, struct error *error)
+image_hash (const struct options *options, const struct file *file,
+            const char *path, struct sum *sum, struct error *error)
 {
   struct image image;
-  uint64_t size;
 
-  if (source_file_size (fd, st, &size, error) == -1)
+  if (check_letter (options, file->fd, error) == -1)
     return -1;
-  if (options->cache_by_letter && looks_like_sums (fd))
-    return error_set (error, "looks like a file of checksums, and -c does "
-                      "not check them: it is the short form of --cache, "
-                      "which hashes this file when written out");
   /* Also for what qemu reads: it locks too, but later, and says it worse. */
-  if (!options->force_share && lock_image (fd, true, error) == -1)
+  if (!options->force_share && lock_image (file->fd, true, error) == -1)
     return -1;
-  if (image_inspect (fd, path, size, options->format, options->force_share,
-                     &image, error) == -1)
+  if (image_inspect (file->fd, path, file->size, options->format,
+                     options->force_share, &image, error) == -1)
     return -1;
   if (strcmp (image.format, "raw") != 0)
-    return qemu_hash (options, fd, path, &image, sum, error);
-  return source_file_hash (options, fd, 0, sum, error);
+    return qemu_hash (options, file, path, &image, sum, error);
+  return source_file_hash (options, file, 0, sum, error);
 }
 
 static int
@@ -166,19 +195,21 @@ path_hash (const struct options *options, const char *path,
            struct sum *sum, struct error *error)
 {
   int fd = open (path, O_RDONLY | O_CLOEXEC);
-  struct stat st;
+  struct file file;
   int r;
 
   if (fd == -1)
     return error_errno (error, errno, "cannot open");
-  if (fstat (fd, &st) == -1)
-    r = error_errno (error, errno, "cannot read");
-  else if (S_ISDIR (st.st_mode))
-    r = error_errno (error, EISDIR, "cannot read");
-  else if (is_seekable_image (fd, &st))
-    r = image_hash (options, fd, path, &st, sum, error);
+  if (is_seekable_image (fd)) {
+    if (!options->cache)
+      file_read_first (fd);
+    r = file_init (&file, fd, error);
+    if (r == 0)
+      r = image_hash (options, &file, path, sum, error);
+  }
   else if (options->format && strcmp (options->format, "raw") != 0)
-    r = error_set (error, "not a file or block device: can only be raw");
+    r = error_set (error, "is empty, or no file or block device: it cannot "
+                   "be %s", options->format);
   else
     r = source_pipe_hash (options, fd, sum, error);
   close (fd);

@@ -8,12 +8,11 @@
 #ifndef BLKSUM_SOURCE_H
 #define BLKSUM_SOURCE_H
 
-#include <stdbool.h>
 #include <stdint.h>
-#include <sys/stat.h>
 
 struct blkhash_leaves;
 struct error;
+struct file;
 struct image;
 struct options;
 struct sum;
@@ -22,11 +21,11 @@ struct sum;
 int source_hash (const struct options *options, const char *operand,
                  struct sum *sum, struct error *error);
 
-/* A raw regular file or block device that is open as FD.  START is where the
- * image starts in it, in bytes.
+/* A raw regular file or block device.  START is where the image starts in it,
+ * in bytes.
  */
-int source_file_hash (const struct options *options, int fd, uint64_t start,
-                      struct sum *sum, struct error *error);
+int source_file_hash (const struct options *options, const struct file *file,
+                      uint64_t start, struct sum *sum, struct error *error);
 
 /* What FD gives until its end: a pipe, a socket, a terminal. */
 int source_pipe_hash (const struct options *options, int fd,
@@ -38,10 +37,10 @@ int source_pipe_hash (const struct options *options, int fd,
 int source_uri_hash (const struct options *options, const char *uri,
                      struct sum *sum, struct error *error);
 
-/* An image that qemu-nbd has to open.  FD is open on it, or -1 with
- * --image-opts; OPERAND is its path or its options.
+/* An image that qemu-nbd has to open: FILE, or what it is told by the options
+ * OPERAND if FILE is NULL.  OPERAND is the path of FILE.
  */
-int source_qemu_hash (const struct options *options, int fd,
+int source_qemu_hash (const struct options *options, const struct file *file,
                       const char *operand, const struct image *image,
                       struct sum *sum, struct error *error);
 
@@ -50,12 +49,5 @@ int source_qemu_hash (const struct options *options, int fd,
 /* Fold a complete table, of which HOLE bytes were not read, into SUM. */
 int source_fold (struct blkhash_leaves *leaves, uint64_t size, uint64_t hole,
                  struct sum *sum, struct error *error);
-
-/* Size in bytes of the regular file or block device FD. */
-int source_file_size (int fd, const struct stat *st, uint64_t *size,
-                      struct error *error);
-
-/* Has a regular file changed between two looks at it? */
-bool source_file_changed (const struct stat *before, const struct stat *after);
 
 #endif /* BLKSUM_SOURCE_H */

@@ -1,0 +1,30 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * An open regular file or block device, as it was when it was found.
+ */
+
+#ifndef BLKSUM_FILE_H
+#define BLKSUM_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+struct error;
+
+struct file {
+  int fd;
+  uint64_t size;                /* bytes */
+  struct stat st;
+};
+
+/* Look at FD, which must be seekable.  0, or -1 with the reason. */
+int file_init (struct file *file, int fd, struct error *error);
+
+bool file_is_block_device (const struct file *file);
+
+/* Is a regular file still the one that it was?  0, or -1 with the reason. */
+int file_check_unchanged (const struct file *file, struct error *error);
+
+#endif /* BLKSUM_FILE_H */
