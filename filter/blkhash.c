@@ -54,6 +54,14 @@ blkhash_get_ready (int thread_model)
   return report_start ();
 }
 
+/* Now nbdkit is the user that it will be. */
+static int
+blkhash_after_fork (nbdkit_backend *backend)
+{
+  (void) backend;
+  return report_check ();
+}
+
 static void
 blkhash_cleanup (nbdkit_backend *backend)
 {
@@ -238,6 +246,7 @@ static struct nbdkit_filter filter = {
   .config_complete = blkhash_config_complete,
   .config_help = PARAMS_HELP,
   .get_ready = blkhash_get_ready,
+  .after_fork = blkhash_after_fork,
   .cleanup = blkhash_cleanup,
   .open = blkhash_open,
   .close = blkhash_close,

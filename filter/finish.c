@@ -30,12 +30,13 @@
 #define READ_SIZE (1024 * 1024)         /* bytes */
 #define EXTENTS_SIZE (1u << 30)         /* bytes to ask about at once */
 #define PROGRESS_STEP (UINT64_C (1) << 30) /* bytes between debug messages */
+#define UNKNOWN_BYTES "the content of %" PRIu64 " bytes is not known"
 #define PASSES 3                /* when exports of other names interfere */
 
-/* Hashing a hole takes time too, about 4 TiB a second: an export of 8 EiB,
+/* Hashing a hole takes time too, half a minute for this: an export of 8 EiB,
  * which costs nothing to serve, would keep the server for weeks.
  */
-#define MAX_SIZE (UINT64_C (1) << 50)
+#define MAX_SIZE (UINT64_C (128) << 40) /* bytes */
 
 struct finish {
   nbdkit_next *next;
@@ -83,11 +84,11 @@ give_up (const struct finish *f, const char *why)
 }
 
 static uint64_t
-missing_bytes (const struct finish *f)
+missing_bytes (struct blkhash_leaves *leaves)
 {
   uint64_t offset = 0, start, len, sum = 0;
 
-  while (blkhash_leaves_next_missing (f->leaves, offset, &start, &len) == 0) {
+  while (blkhash_leaves_next_missing (leaves, offset, &start, &len) == 0) {
     sum += len;
     offset = start + len;
   }
@@ -96,25 +97,36 @@ missing_bytes (const struct finish *f)
 
 /* ---- Extents ---- */
 
-/* 0, or -1: then everything that is missing has to be read. */
-static int
+/* Ask about LEN bytes at OFFSET.  Returns where the answer ends: it can be
+ * shorter.
+ */
+static uint64_t
 ask_extents (const struct finish *f, uint64_t offset, uint32_t len)
 {
   struct nbdkit_extents *extents = nbdkit_extents_new (offset, f->export->size);
   struct request request;
-  int err, r;
+  struct nbdkit_extent last;
+  uint64_t end = offset;
+  size_t count;
+  int err;
 
   if (!extents)
-    return -1;
+    return offset;
   learn_begin (f->conn, &request, offset, len);
-  r = f->next->extents (f->next, len, offset, 0, extents, &err);
-  if (r == 0)
+  if (f->next->extents (f->next, len, offset, 0, extents, &err) == 0) {
     learn_extents (f->conn, &request, extents, false);
+    count = nbdkit_extents_count (extents);
+    if (count > 0) {
+      last = nbdkit_get_extent (extents, count - 1);
+      end = last.offset + last.length;
+    }
+  }
   learn_end (f->conn, &request);
   nbdkit_extents_free (extents);
-  return r;
+  return end;
 }
 
+/* When the plugin cannot answer, all that is missing has to be read. */
 static void
 learn_all_extents (const struct finish *f)
 {
@@ -126,9 +138,9 @@ learn_all_extents (const struct finish *f)
          blkhash_leaves_next_missing (f->leaves, offset, &start, &len) == 0) {
     if (len > EXTENTS_SIZE)
       len = EXTENTS_SIZE;
-    if (ask_extents (f, start, len) == -1)
+    offset = ask_extents (f, start, len);
+    if (offset <= start)
       return;
-    offset = start + len;
   }
 }
 
@@ -213,7 +225,7 @@ read_rest (const struct finish *f, uint64_t missing)
                 missing, f->export->name);
   for (i = 0; i < PASSES && err == 0 && missing > 0; i++) {
     err = read_pass (f, buf, missing);
-    missing = missing_bytes (f);
+    missing = missing_bytes (f->leaves);
   }
   free (buf);
   return err;
@@ -240,11 +252,10 @@ complete (const struct finish *f)
   int err;
 
   learn_all_extents (f);
-  missing = missing_bytes (f);
+  missing = missing_bytes (f->leaves);
   if (missing == 0)
     return 0;
-  snprintf (why, sizeof why, "no client read or wrote %" PRIu64 " bytes",
-            missing);
+  snprintf (why, sizeof why, UNKNOWN_BYTES, missing);
   if (params.missing == MISSING_FAIL) {
     no_sum (f, why);
     return -1;
@@ -300,7 +311,7 @@ why_hopeless (struct finish *f, bool *done)
   f->leaves = f->export->leaves;
   *done = f->export->published || !is_last_locked (f);
   if (f->export->size > MAX_SIZE)
-    return "it is too large, more than 1 PiB";
+    return "it is larger than 128 TiB";
   return f->export->broken;
 }
 
@@ -327,7 +338,7 @@ finish (nbdkit_next *next, struct conn *conn)
   if (err == 0)
     publish (&f, md, len);
   else if (err == EBUSY || err == ENODATA)
-    no_sum (&f, "it was changed by another export name");
+    no_sum (&f, "it changed while it was read");
   else
     give_up (&f, strerror (err));
 }
@@ -335,13 +346,19 @@ finish (nbdkit_next *next, struct conn *conn)
 static void
 say_incomplete (struct export *export)
 {
-  if (!export->published && !export->line.text)
-    report_incomplete (&export->line, export->name,
-                       "no client read or wrote all of it");
+  char why[128];
+
+  if (export->published || export->line.text)
+    return;
+  snprintf (why, sizeof why, UNKNOWN_BYTES,
+            export->leaves ? missing_bytes (export->leaves) : export->size);
+  report_incomplete (&export->line, export->name, why);
 }
 
 void
 finish_all (void)
 {
+  report_hold ();
   exports_foreach (say_incomplete);
+  report_release ();
 }

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
 static struct report_line *lines, **lines_tail = &lines;
 static char *path, *new_path;   /* of the file, and of the one to replace it */
 static mode_t mode;             /* of the file */
+static bool held;               /* by report_hold */
 
 int
 report_start (void)
@@ -60,8 +62,24 @@ report_start (void)
   path = nbdkit_realpath (params.file);
   if (!path || asprintf (&new_path, "%s.blkhash-new", path) == -1)
     return -1;
-  fd = open (new_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-             mode);
+  return report_check ();
+}
+
+static int
+open_new (void)
+{
+  unlink (new_path);            /* of a server that was killed */
+  return open (new_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+}
+
+int
+report_check (void)
+{
+  int fd;
+
+  if (!path)
+    return 0;
+  fd = open_new ();
   if (fd == -1) {
     nbdkit_error ("blkhash-file: cannot make %s, to replace the file with: "
                   "%m", new_path);
@@ -80,58 +98,43 @@ report_stop (void)
 }
 
 static int
-write_all (int fd, const char *text)
-{
-  size_t len = strlen (text);
-
-  while (len > 0) {
-    ssize_t r = write (fd, text, len);
-
-    if (r == -1 && errno == EINTR)
-      continue;
-    if (r == -1)
-      return -1;
-    text += r;
-    len -= r;
-  }
-  return 0;
-}
-
-static int
 write_lines_locked (int fd)
 {
   const struct report_line *line;
+  FILE *out = fdopen (fd, "w");
+  int r = 0;
 
-  for (line = lines; line; line = line->next)
-    if (line->text && write_all (fd, line->text) == -1)
-      return -1;
-  return fsync (fd);
+  if (!out) {
+    close (fd);
+    return -1;
+  }
+  for (line = lines; line && r >= 0; line = line->next)
+    if (line->text)
+      r = fputs (line->text, out);
+  if (r < 0 || fflush (out) == EOF || fsync (fd) == -1) {
+    r = errno;
+    fclose (out);
+    errno = r;
+    return -1;
+  }
+  return fclose (out) == EOF ? -1 : 0;
 }
 
 static int
 replace_file_locked (void)
 {
-  int fd, err;
+  int fd = open_new ();
 
-  unlink (new_path);
-  fd = open (new_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   if (fd == -1)
     return -1;
-  if (write_lines_locked (fd) == -1) {
-    err = errno;
-    close (fd);
-    goto fail;
-  }
-  if (close (fd) == -1 || rename (new_path, path) == -1) {
-    err = errno;
-    goto fail;
+  if (write_lines_locked (fd) == -1 || rename (new_path, path) == -1) {
+    int err = errno;
+
+    unlink (new_path);
+    errno = err;
+    return -1;
   }
   return 0;
-
- fail:
-  unlink (new_path);
-  errno = err;
-  return -1;
 }
 
 static void
@@ -157,9 +160,9 @@ say (struct report_line *line, char *text)
   }
   free (line->text);
   line->text = text;
-  if (path)
+  if (path && !held)
     update_file_locked ();
-  else if (text)
+  else if (!path && text)
     fputs (text, stderr);
 }
 
@@ -211,4 +214,22 @@ void
 report_withdraw (struct report_line *line)
 {
   say (line, NULL);
+}
+
+void
+report_hold (void)
+{
+  SCOPED_LOCK (&lock);
+
+  held = true;
+}
+
+void
+report_release (void)
+{
+  SCOPED_LOCK (&lock);
+
+  held = false;
+  if (path)
+    update_file_locked ();
 }

@@ -24,6 +24,9 @@ struct report_line {
 int report_start (void);
 void report_stop (void);
 
+/* See again that the file can be replaced: nbdkit may be another user now. */
+int report_check (void);
+
 /* There is a sum of the export NAME, MD of LEN bytes. */
 void report_sum (struct report_line *line, const char *name,
                  const unsigned char *md, size_t len);
@@ -31,6 +34,10 @@ void report_sum (struct report_line *line, const char *name,
 /* There is none, and WHY. */
 void report_incomplete (struct report_line *line, const char *name,
                         const char *why);
+
+/* Between these two the file stays as it is, for one change at the end. */
+void report_hold (void);
+void report_release (void);
 
 /* What was said is not true any more.  When this returns it is gone. */
 void report_withdraw (struct report_line *line);

@@ -17,17 +17,15 @@
 #include "error.h"
 #include "nbd-extents.h"
 
-/* The longest range to ask about, bytes, before it is aligned. */
-#ifdef HAVE_NBD_BLOCK_STATUS_64
-#define MAX_STATUS (UINT64_C (1) << 40)
-#else
-#define MAX_STATUS (UINT64_C (1) << 32)
-#endif
+/* The longest range to ask about, bytes.  nbdkit 1.32 aborts when it is asked
+ * about 2^32 - 1 bytes.
+ */
+#define MAX_STATUS (UINT32_C (1) << 31)
 
 void
-nbd_extents_init (struct nbd_extents *extents, uint64_t size, uint64_t align)
+nbd_extents_init (struct nbd_extents *extents, uint64_t size)
 {
-  *extents = (struct nbd_extents) { .size = size, .align = align };
+  *extents = (struct nbd_extents) { .size = size };
 }
 
 void
@@ -56,40 +54,6 @@ reserve (struct nbd_extents *extents, size_t count)
 }
 
 /* A hole that is not said to be zero can read as anything. */
-#ifdef HAVE_NBD_BLOCK_STATUS_64
-
-static int
-store (void *opaque, const char *context, uint64_t offset,
-       nbd_extent *entries, size_t count, int *err)
-{
-  struct nbd_extents *extents = opaque;
-  size_t i;
-
-  (void) offset;
-  if (strcmp (context, LIBNBD_CONTEXT_BASE_ALLOCATION) != 0 || count == 0)
-    return 0;
-  if (reserve (extents, count) == -1) {
-    *err = ENOMEM;
-    return -1;
-  }
-  for (i = 0; i < count; i++) {
-    extents->told[i].len = entries[i].length;
-    extents->told[i].zero = entries[i].flags & LIBNBD_STATE_ZERO;
-  }
-  return 0;
-}
-
-static int
-ask (struct nbd_extents *extents, uint64_t len, uint64_t offset)
-{
-  return nbd_block_status_64 (extents->nbd, len, offset,
-                              (nbd_extent64_callback) {
-                                .callback = store, .user_data = extents,
-                              }, 0);
-}
-
-#else
-
 static int
 store (void *opaque, const char *context, uint64_t offset,
        uint32_t *entries, size_t nr_entries, int *err)
@@ -120,8 +84,6 @@ ask (struct nbd_extents *extents, uint64_t len, uint64_t offset)
                            }, 0);
 }
 
-#endif
-
 int
 nbd_extent_at (void *opaque, uint64_t offset, struct extent *extent,
                struct error *error)
@@ -131,8 +93,8 @@ nbd_extent_at (void *opaque, uint64_t offset, struct extent *extent,
   if (extents->next == extents->count) {
     uint64_t len = extents->size - offset;
 
-    if (len > MAX_STATUS - extents->align)
-      len = MAX_STATUS - extents->align;
+    if (len > MAX_STATUS)
+      len = MAX_STATUS;
     extents->count = extents->next = 0;
     if (ask (extents, len, offset) == -1)
       return error_set (error, "cannot get extents at offset %llu: %s",

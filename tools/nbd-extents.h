@@ -18,13 +18,12 @@ struct nbd_handle;
 
 struct nbd_extents {
   struct nbd_handle *nbd;       /* the connection to ask; can be changed */
-  uint64_t size, align;         /* of the export, and of requests; bytes */
+  uint64_t size;                /* of the export, bytes */
   struct extent *told;          /* by the last answer */
   size_t count, next;           /* how many, and the first not yet used */
 };
 
-void nbd_extents_init (struct nbd_extents *extents, uint64_t size,
-                       uint64_t align);
+void nbd_extents_init (struct nbd_extents *extents, uint64_t size);
 void nbd_extents_destroy (struct nbd_extents *extents);
 
 /* Does the server tell extents at all? */

@@ -421,7 +421,7 @@ setup_requests (struct reader *reader, const struct options *options,
   if (align < min)
     align = min;
 
-  nbd_extents_init (&reader->extents, size, min);
+  nbd_extents_init (&reader->extents, size);
   cursor_init (&reader->cursor, size, align, options->read_size,
                options->extents && nbd_can_extents (nbd) ? nbd_extent_at
                                                          : NULL,

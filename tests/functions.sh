@@ -1,0 +1,251 @@
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Sourced by every test script first: tests/README.md says how they are
+# written.  After it "blksum" in PATH is the one that was built, $dir is an
+# empty directory that is removed at the end, and TMPDIR lies in it.
+#
+# Tests run in the tests directory of the build, where env.sh is.
+
+set -e
+. ./env.sh
+
+test_name=$(basename "$0" .sh)
+
+# ---- Ends ----
+
+# skip REASON
+skip () {
+  echo "SKIP: $test_name: $*"
+  exit 77
+}
+
+# fail REASON: also shows what the last command printed.
+fail () {
+  echo "FAIL: $test_name: $*"
+  for output in stdout stderr; do
+    if [ -s "$dir/$output" ]; then
+      echo "--- $output:"
+      head -c 4000 "$dir/$output"
+    fi
+  done
+  exit 1
+}
+
+on_exit=
+pids=
+
+cleanup () {
+  status=$?
+  trap - EXIT
+  eval "$on_exit"
+  for pid in $pids; do
+    kill -9 "$pid" 2> /dev/null || :
+  done
+  rm -rf "$dir"
+  exit $status
+}
+
+# at_exit COMMAND: run it at the end, the last one first.
+at_exit () {
+  on_exit="$1
+$on_exit"
+}
+
+# kill_at_exit PID
+kill_at_exit () {
+  pids="$pids $1"
+}
+
+# ---- Requirements ----
+
+# requires COMMAND: one that fails when something is missing.
+requires () {
+  "$@" > /dev/null 2>&1 || skip "'$*' does not work here"
+}
+
+requires_program () {
+  for program; do
+    command -v "$program" > /dev/null || skip "$program is missing"
+  done
+}
+
+# requires_nbdkit [PLUGIN|--filter=FILTER]...
+requires_nbdkit () {
+  requires_nbd
+  requires_program nbdkit
+  for module; do
+    case $module in
+      --filter=*) requires nbdkit "$module" null --version ;;
+      *) requires nbdkit "$module" --version ;;
+    esac
+  done
+}
+
+# A blksum that was built with libnbd.
+requires_nbd () {
+  grep -q '^#define HAVE_LIBNBD 1' "$abs_top_builddir/config.h" ||
+    skip "built without libnbd"
+}
+
+# What reads images that are not raw.
+requires_qemu () {
+  requires_nbd
+  requires_program qemu-img qemu-nbd
+}
+
+requires_root () {
+  [ "$(id -u)" = 0 ] || skip "not root"
+}
+
+# ---- Programs that were built ----
+
+# The program itself and not the script that libtool makes of it: it is the
+# one to be killed, and to be run by valgrind.
+real_program () {
+  case $1 in
+    */*) real_dir=${1%/*} ;;
+    *) real_dir=. ;;
+  esac
+  if [ -x "$real_dir/.libs/${1##*/}" ]; then
+    echo "$real_dir/.libs/${1##*/}"
+  else
+    echo "$1"
+  fi
+}
+
+# Seconds that a thing may take which takes no time; $wrapper is put before
+# our programs.
+wrapper=
+moment=1
+if [ "${BLKHASH_VALGRIND:-0}" != 0 ]; then
+  [ "$VALGRIND" != no ] || skip "valgrind is missing"
+  wrapper="$VALGRIND -q --vgdb=no --error-exitcode=99 --leak-check=full
+    --errors-for-leak-kinds=definite --child-silent-after-fork=yes
+    --suppressions=$abs_top_srcdir/tests/valgrind.supp"
+  moment=10
+fi
+[ "$SANITIZE" = no ] || moment=5
+
+dir=$(mktemp -d "${TMPDIR:-/tmp}/blkhash-test-XXXXXX")
+trap cleanup EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+mkdir "$dir/bin" "$dir/tmp"
+TMPDIR=$dir/tmp
+PATH=$dir/bin:$PATH
+LD_LIBRARY_PATH=$abs_top_builddir/lib/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export TMPDIR PATH LD_LIBRARY_PATH
+cat > "$dir/bin/blksum" << END
+#!/bin/sh
+exec $(echo $wrapper) $(real_program "$abs_top_builddir/tools/blksum") "\$@"
+END
+chmod +x "$dir/bin/blksum"
+
+# ---- Images ----
+
+# write_data FILE OFFSET LEN: bytes that differ from block to block.
+write_data () {
+  seq 1000000 9999999 | head -c "$3" |
+    dd of="$1" bs=64k seek="$2" oflag=seek_bytes iflag=fullblock \
+       conv=notrunc status=none
+}
+
+# write_zeros FILE OFFSET LEN: zeros that are no hole.
+write_zeros () {
+  head -c "$3" /dev/zero |
+    dd of="$1" bs=64k seek="$2" oflag=seek_bytes iflag=fullblock \
+       conv=notrunc status=none
+}
+
+# make_image FILE: 8 MiB with data, zeros and holes; little is aligned.
+make_image () {
+  rm -f "$1"
+  truncate -s 8m "$1"
+  write_data "$1" 0 200000
+  write_zeros "$1" 327680 655360
+  write_data "$1" 1000003 1300000
+  write_data "$1" 5242880 4096
+  write_data "$1" 8388000 608
+}
+
+# reference [OPTION]... FILE: the sum alone, by tests/reference.py.
+reference () {
+  "$PYTHON" "$abs_top_srcdir/tests/reference.py" "$@" > "$dir/reference"
+  cut -d' ' -f1 < "$dir/reference"
+}
+
+# ---- Servers ----
+
+# start_nbdkit ARGUMENT...: sets $uri, and $server to its process id.
+servers=0
+start_nbdkit () {
+  servers=$((servers + 1))
+  socket=$dir/nbd$servers.sock
+  echo "+ nbdkit $*"
+  nbdkit -U "$socket" -P "$socket.pid" "$@" 2> "$socket.log" ||
+    fail "nbdkit: $(cat "$socket.log")"
+  wait_until test -s "$socket.pid"
+  server=$(cat "$socket.pid")
+  kill_at_exit "$server"
+  uri=nbd+unix:///?socket=$socket
+}
+
+# wait_until COMMAND: for ten seconds at most.
+wait_until () {
+  tries=0
+  until "$@"; do
+    tries=$((tries + 1))
+    [ $tries -lt 200 ] || fail "waited in vain for: $*"
+    sleep 0.05
+  done
+}
+
+# ---- What blksum is to do ----
+
+# run STATUS COMMAND: the output is in $dir/stdout and $dir/stderr.
+run () {
+  wanted_status=$1
+  shift
+  echo "+ $*"
+  status=0
+  "$@" > "$dir/stdout" 2> "$dir/stderr" || status=$?
+  [ $status = "$wanted_status" ] ||
+    fail "exit status $status, not $wanted_status: $*"
+}
+
+# prints_sum SUM COMMAND: COMMAND, which runs blksum, ends well, and the first
+# word it prints is SUM.
+prints_sum () {
+  wanted_sum=$1
+  shift
+  run 0 "$@"
+  [ ! -s "$dir/stderr" ] || fail "unexpected message: $*"
+  got_sum=$(cut -d' ' -f1 < "$dir/stdout")
+  [ "$got_sum" = "$wanted_sum" ] || fail "$*
+  expected $wanted_sum
+  got      $got_sum"
+}
+
+# refuses REGEX COMMAND: COMMAND, which runs blksum, exits with status 2,
+# prints no sum, and says why in one line that matches REGEX.
+refuses () {
+  regex=$1
+  shift
+  run 2 "$@"
+  [ ! -s "$dir/stdout" ] || fail "printed a sum: $*"
+  says_once "$regex"
+}
+
+# says_once REGEX: the last command wrote one line to stderr, and it matches.
+says_once () {
+  [ "$(wc -l < "$dir/stderr")" = 1 ] || fail "not one line on stderr"
+  grep -q -e "^blksum: .*$1" "$dir/stderr" || fail "does not say '$1'"
+}
+
+# midway EVENT ARGUMENT...: blksum ARGUMENT..., and when it has read a part of
+# the image, the shell command EVENT, which knows its process as $pid.
+midway () {
+  "$PYTHON" "$abs_top_srcdir/tests/midway.py" "$@"
+}

@@ -1,0 +1,12 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# The known answers for 100 GiB of 0x55 and a hole of 100 TiB, on request:
+# some minutes.
+
+. "$(dirname "$0")/functions.sh"
+[ "${BLKHASH_SLOW:-0}" != 0 ] || skip "BLKHASH_SLOW=1 asks for it"
+[ -z "$wrapper" ] || skip "much too slow with valgrind"
+
+$(real_program ./test-api) slow

@@ -1,0 +1,954 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The public API, as a program uses it that has only blkhash.h: limits and
+ * errors, the order of calls, the known answers, and what the header promises
+ * of threads and memory.  That digests are right for all inputs is the
+ * business of test-random.py.
+ *
+ * With an argument only the tests whose name contains it are run.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "blkhash.h"
+
+#define KiB 1024
+#define MiB (1024 * KiB)
+#define BLOCK (64 * KiB)        /* the default */
+#define POLL_TIMEOUT 60000      /* ms */
+
+static unsigned failures;
+
+/* ---- Checks ---- */
+
+static void check_at (int line, bool ok, const char *fmt, ...)
+  __attribute__ ((format (printf, 3, 4)));
+
+static void
+check_at (int line, bool ok, const char *fmt, ...)
+{
+  va_list args;
+
+  if (ok)
+    return;
+  failures++;
+  printf ("test-api.c:%d: ", line);
+  va_start (args, fmt);
+  vprintf (fmt, args);
+  va_end (args);
+  putchar ('\n');
+}
+
+#define CHECK(condition) \
+  check_at (__LINE__, (condition), "not so: %s", #condition)
+
+#define CHECK_INT(expected, call)                                       \
+  do {                                                                  \
+    long long expected_ = (expected), got_ = (call);                    \
+                                                                        \
+    check_at (__LINE__, expected_ == got_, "%s: expected %lld, got %lld", \
+              #call, expected_, got_);                                  \
+  } while (0)
+
+#define CHECK_ERRNO(expected, call)                                     \
+  do {                                                                  \
+    errno = 0;                                                          \
+    check_at (__LINE__, (call) && errno == (expected),                  \
+              "%s: expected errno %d, got %d", #call, expected, errno); \
+  } while (0)
+
+static void *
+must (void *pointer)
+{
+  if (!pointer) {
+    perror ("test-api");
+    exit (1);
+  }
+  return pointer;
+}
+
+static void
+check_hex (int line, const char *expected, const unsigned char *md,
+           unsigned len)
+{
+  char hex[2 * BLKHASH_MAX_MD_SIZE + 1] = "";
+  unsigned i;
+
+  for (i = 0; i < len; i++)
+    sprintf (hex + 2 * i, "%02x", md[i]);
+  check_at (line, strcmp (expected, hex) == 0, "expected %s, got %s",
+            expected, hex);
+}
+
+/* Finish and free H, and compare. */
+static void
+check_final (int line, const char *expected, struct blkhash *h)
+{
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  unsigned len = 0;
+  int err = blkhash_final (h, md, &len);
+
+  check_at (line, err == 0, "blkhash_final: %d", err);
+  if (err == 0)
+    check_hex (line, expected, md, len);
+  blkhash_free (h);
+}
+
+#define CHECK_FINAL(expected, h) check_final (__LINE__, expected, h)
+
+static struct blkhash_opts *
+new_opts (const char *digest, uint32_t block_size, unsigned streams,
+          unsigned threads, unsigned queue_depth)
+{
+  struct blkhash_opts *opts = must (blkhash_opts_new (digest));
+
+  CHECK_INT (0, blkhash_opts_set_block_size (opts, block_size));
+  CHECK_INT (0, blkhash_opts_set_streams (opts, streams));
+  CHECK_INT (0, blkhash_opts_set_threads (opts, threads));
+  CHECK_INT (0, blkhash_opts_set_queue_depth (opts, queue_depth));
+  return opts;
+}
+
+static struct blkhash *
+new_hash (const char *digest, unsigned streams, unsigned threads,
+          unsigned queue_depth)
+{
+  struct blkhash_opts *opts = new_opts (digest, BLOCK, streams, threads,
+                                        queue_depth);
+  struct blkhash *h = must (blkhash_new_opts (opts));
+
+  blkhash_opts_free (opts);
+  return h;
+}
+
+/* Resident memory of this process, in bytes; 0 where nobody tells, or where it
+ * says nothing of the library.
+ */
+static size_t
+resident (void)
+{
+  size_t pages = 0, ignored;
+  FILE *file;
+
+  if (getenv ("BLKHASH_NO_RSS"))
+    return 0;
+  file = fopen ("/proc/self/statm", "r");
+  if (!file)
+    return 0;
+  if (fscanf (file, "%zu %zu", &ignored, &pages) != 2)
+    pages = 0;
+  fclose (file);
+  return pages * sysconf (_SC_PAGESIZE);
+}
+
+/* ---- Options and digests ---- */
+
+static void
+test_opts (void)
+{
+  struct blkhash_opts *opts;
+
+  CHECK_ERRNO (EINVAL, blkhash_opts_new ("unknown") == NULL);
+  CHECK_ERRNO (EINVAL, blkhash_opts_new ("") == NULL);
+  CHECK_ERRNO (EINVAL, blkhash_opts_new ("KECCAK-KMAC-128") == NULL);
+  CHECK_ERRNO (EINVAL, blkhash_opts_new ("sha256 ") == NULL);
+  blkhash_opts_free (NULL);
+
+  opts = must (blkhash_opts_new ("sha256"));
+  CHECK_INT (0, strcmp (blkhash_opts_get_digest_name (opts), "sha256"));
+  CHECK_INT (BLOCK, blkhash_opts_get_block_size (opts));
+  CHECK_INT (0, blkhash_opts_get_queue_depth (opts));
+  CHECK_INT (0, blkhash_opts_get_streams (opts));
+  CHECK (blkhash_opts_get_threads (opts) >= 1);
+  CHECK (blkhash_opts_get_threads (opts) <= 16);
+
+  CHECK_INT (EINVAL, blkhash_opts_set_block_size (opts, 0));
+  CHECK_INT (EINVAL, blkhash_opts_set_block_size (opts, 1));
+  CHECK_INT (EINVAL, blkhash_opts_set_block_size (opts, 2));
+  CHECK_INT (EINVAL, blkhash_opts_set_block_size (opts, 6));
+  CHECK_INT (EINVAL, blkhash_opts_set_block_size (opts, BLOCK + 1));
+  CHECK_INT (EINVAL, blkhash_opts_set_block_size (opts, 32 * MiB));
+  CHECK_INT (EINVAL, blkhash_opts_set_block_size (opts, 1u << 31));
+  CHECK_INT (BLOCK, blkhash_opts_get_block_size (opts));
+  CHECK_INT (0, blkhash_opts_set_block_size (opts, 4));
+  CHECK_INT (4, blkhash_opts_get_block_size (opts));
+  CHECK_INT (0, blkhash_opts_set_block_size (opts, 16 * MiB));
+  CHECK_INT (16 * MiB, blkhash_opts_get_block_size (opts));
+
+  CHECK_INT (0, blkhash_opts_set_threads (opts, 1));
+  CHECK_INT (0, blkhash_opts_set_threads (opts, 128));
+  CHECK_INT (EINVAL, blkhash_opts_set_threads (opts, 0));
+  CHECK_INT (EINVAL, blkhash_opts_set_threads (opts, 129));
+  CHECK_INT (EINVAL, blkhash_opts_set_threads (opts, 255));
+  CHECK_INT (128, blkhash_opts_get_threads (opts));
+
+  CHECK_INT (0, blkhash_opts_set_queue_depth (opts, 65536));
+  CHECK_INT (EINVAL, blkhash_opts_set_queue_depth (opts, 65537));
+  CHECK_INT (EINVAL, blkhash_opts_set_queue_depth (opts, UINT32_MAX));
+  CHECK_INT (65536, blkhash_opts_get_queue_depth (opts));
+  CHECK_INT (0, blkhash_opts_set_queue_depth (opts, 0));
+
+  CHECK_INT (0, blkhash_opts_set_streams (opts, 1));
+  CHECK_INT (0, blkhash_opts_set_streams (opts, 1024));
+  CHECK_INT (EINVAL, blkhash_opts_set_streams (opts, 1025));
+  CHECK_INT (EINVAL, blkhash_opts_set_streams (opts, UINT32_MAX));
+  CHECK_INT (1024, blkhash_opts_get_streams (opts));
+  blkhash_opts_free (opts);
+}
+
+/* The name is copied, found in any case, and given back as it is listed. */
+static void
+test_digest_name (void)
+{
+  char name[] = "SHA2-512";
+  struct blkhash_opts *opts = must (blkhash_opts_new (name));
+
+  memset (name, 'x', sizeof name - 1);
+  CHECK_INT (0, strcmp (blkhash_opts_get_digest_name (opts), "sha512"));
+  blkhash_opts_free (opts);
+}
+
+static void
+test_digests (void)
+{
+  size_t i, count = blkhash_digests (NULL, 0);
+  const char **names = must (calloc (count + 1, sizeof *names));
+  const char *few[3] = { NULL, NULL, "untouched" };
+
+  CHECK (count >= 12);
+  CHECK_INT (count, blkhash_digests (names, count + 1));
+  CHECK (names[count] == NULL);
+  CHECK_INT (count, blkhash_digests (few, 2));
+  CHECK_INT (0, strcmp (few[0], names[0]));
+  CHECK_INT (0, strcmp (few[1], names[1]));
+  CHECK_INT (0, strcmp (few[2], "untouched"));
+
+  for (i = 0; i < count; i++) {
+    struct blkhash_opts *opts = must (blkhash_opts_new (names[i]));
+    struct blkhash *h = must (blkhash_new_opts (opts));
+    struct blkhash_leaves *l = must (blkhash_leaves_new (opts, 3, 0));
+    unsigned char md[BLKHASH_MAX_MD_SIZE + 1], leaves_md[sizeof md];
+    unsigned len = 0, leaves_len = 0, j;
+
+    CHECK (i == 0 || strcmp (names[i - 1], names[i]) < 0);
+    CHECK_INT (0, strcmp (names[i], blkhash_opts_get_digest_name (opts)));
+    memset (md, 0xa5, sizeof md);
+    CHECK_INT (0, blkhash_update (h, "abc", 3));
+    CHECK_INT (0, blkhash_final (h, md, &len));
+    check_at (__LINE__, len >= 8 && len <= BLKHASH_MAX_MD_SIZE,
+              "%s: length %u", names[i], len);
+    /* Nothing was stored behind the digest. */
+    for (j = len; j < sizeof md; j++)
+      CHECK_INT (0xa5, md[j]);
+    CHECK_INT (0, blkhash_leaves_data (l, "abc", 3, 0));
+    CHECK_INT (0, blkhash_leaves_fold (l, leaves_md, &leaves_len));
+    check_at (__LINE__, len == leaves_len && memcmp (md, leaves_md, len) == 0,
+              "%s: the leaf table has another digest", names[i]);
+    blkhash_leaves_free (l);
+    blkhash_free (h);
+    blkhash_opts_free (opts);
+  }
+  free (names);
+}
+
+/* ---- Streaming ---- */
+
+#define HELLO "337355feb53a5309d5aba92796223c2c84ffab930e706c01fef573a2722545e6"
+#define EMPTY "af5570f5a1810b7af78caf4bc70a660f0df51e42baf91d4de5b2328de0e83dfc"
+#define MIB_55 "2a6d5ed17da97865da0fd3ca9a792f3bfaf325940c44fd6a2f0a224a051eb6f0"
+
+static void
+test_known_answers (void)
+{
+  unsigned char *data = must (malloc (MiB));
+  struct blkhash *h;
+  unsigned threads;
+
+  CHECK_FINAL (EMPTY, must (blkhash_new ()));
+  CHECK_FINAL (EMPTY, must (blkhash_new_opts (NULL)));
+
+  h = must (blkhash_new ());
+  CHECK_INT (0, blkhash_update (h, "hello", 5));
+  CHECK_FINAL (HELLO, h);
+
+  h = new_hash ("md5", 0, 2, 0);
+  CHECK_INT (0, blkhash_update (h, "hello", 5));
+  CHECK_FINAL ("f741ac9ce55f5325906bb14e9c05d467", h);
+
+  memset (data, 0x55, MiB);
+  for (threads = 1; threads <= 64; threads++) {
+    h = new_hash ("sha256", 64, threads, 0);
+    CHECK_INT (0, blkhash_update (h, data, MiB));
+    CHECK_FINAL (MIB_55, h);
+  }
+  free (data);
+}
+
+/* Zeros are zeros, however they are given and wherever they are cut. */
+static void
+test_zero (void)
+{
+  unsigned char *zeros = must (calloc (1, 3 * MiB));
+  unsigned char md[2][BLKHASH_MAX_MD_SIZE];
+  struct blkhash *a = must (blkhash_new ()), *b = must (blkhash_new ());
+  size_t done = 0, step = 1;
+
+  CHECK_INT (0, blkhash_update (a, zeros, 3 * MiB));
+  while (done < 3 * MiB) {
+    size_t len = step < 3 * MiB - done ? step : 3 * MiB - done;
+
+    CHECK_INT (0, step % 2 ? blkhash_zero (b, len)
+                           : blkhash_update (b, zeros, len));
+    CHECK_INT (0, blkhash_zero (b, 0));
+    CHECK_INT (0, blkhash_update (b, NULL, 0));
+    done += len;
+    step = step * 3 + 1;
+  }
+  CHECK_INT (0, blkhash_final (a, md[0], NULL));
+  CHECK_INT (0, blkhash_final (b, md[1], NULL));
+  CHECK (memcmp (md[0], md[1], 32) == 0);
+  blkhash_free (a);
+  blkhash_free (b);
+  free (zeros);
+}
+
+static void
+test_after_final (void)
+{
+  struct blkhash *h = new_hash ("sha256", 0, 2, 4);
+  unsigned char md[BLKHASH_MAX_MD_SIZE], again[BLKHASH_MAX_MD_SIZE];
+  struct blkhash_completion done;
+  unsigned len = 77;
+
+  CHECK_INT (0, blkhash_update (h, "hello", 5));
+  CHECK_INT (0, blkhash_final (h, md, NULL));
+  memset (again, 0xa5, sizeof again);
+  CHECK_INT (EINVAL, blkhash_final (h, again, &len));
+  CHECK_INT (77, len);
+  CHECK_INT (0xa5, again[0]);
+  CHECK_INT (EINVAL, blkhash_update (h, "hello", 5));
+  CHECK_INT (EINVAL, blkhash_update (h, NULL, 0));
+  CHECK_INT (EINVAL, blkhash_zero (h, 5));
+  CHECK_INT (EINVAL, blkhash_zero (h, 0));
+  CHECK_INT (EINVAL, blkhash_aio_update (h, "hello", 5, NULL));
+  CHECK_INT (-EINVAL, blkhash_aio_completions (h, &done, 1));
+  blkhash_free (h);
+}
+
+/* The largest image, and one byte more: that error sticks. */
+static void
+test_overflow (void)
+{
+  struct blkhash_opts *opts = new_opts ("null", 16 * MiB, 1, 1, 1);
+  struct blkhash *h = must (blkhash_new_opts (opts));
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+
+  CHECK_INT (0, blkhash_zero (h, SIZE_MAX / 2 + 1));
+  CHECK_INT (0, blkhash_zero (h, SIZE_MAX / 2));
+  CHECK_INT (0, blkhash_update (h, NULL, 0));
+  CHECK_INT (0, blkhash_zero (h, UINT64_MAX - SIZE_MAX));
+  CHECK_INT (EOVERFLOW, blkhash_update (h, "x", 1));
+  CHECK_INT (EOVERFLOW, blkhash_zero (h, 0));
+  CHECK_INT (EOVERFLOW, blkhash_update (h, NULL, 0));
+  CHECK_INT (EOVERFLOW, blkhash_aio_update (h, "x", 1, NULL));
+  CHECK_INT (EOVERFLOW, blkhash_final (h, md, NULL));
+  blkhash_free (h);
+  blkhash_opts_free (opts);
+}
+
+static void
+test_free (void)
+{
+  blkhash_free (NULL);
+  blkhash_leaves_free (NULL);
+  errno = ESTALE;
+  blkhash_free (must (blkhash_new ()));
+  CHECK_INT (ESTALE, errno);
+  blkhash_leaves_free (must (blkhash_leaves_new (NULL, 5, 0)));
+  CHECK_INT (ESTALE, errno);
+}
+
+/* ---- Asynchronous calls ---- */
+
+static void
+test_aio_disabled (void)
+{
+  struct blkhash *h = must (blkhash_new ());
+  struct blkhash_completion done;
+
+  CHECK_INT (ENOTSUP, blkhash_aio_update (h, "hello", 5, NULL));
+  CHECK_INT (-ENOTSUP, blkhash_aio_completions (h, &done, 1));
+  CHECK_ERRNO (ENOTSUP, blkhash_aio_completion_fd (h) == -1);
+  /* Not a sticky error. */
+  CHECK_INT (0, blkhash_update (h, "hello", 5));
+  CHECK_FINAL (HELLO, h);
+}
+
+/* Wait for completions and reap them; returns how many. */
+static int
+wait_and_reap (struct blkhash *h, struct blkhash_completion *done,
+               unsigned count)
+{
+  struct pollfd poll_fd = {
+    .fd = blkhash_aio_completion_fd (h), .events = POLLIN
+  };
+  char drain[8];
+
+  if (poll (&poll_fd, 1, POLL_TIMEOUT) != 1) {
+    check_at (__LINE__, false, "no completion came");
+    exit (1);
+  }
+  CHECK (read (poll_fd.fd, drain, sizeof drain) > 0);
+  return blkhash_aio_completions (h, done, count);
+}
+
+static void
+test_aio_depth (void)
+{
+  enum { DEPTH = 3 };
+  struct blkhash *h = new_hash ("sha256", 64, 2, DEPTH);
+  unsigned char *data = must (malloc (MiB));
+  struct blkhash_completion done[DEPTH + 1];
+  int fd = blkhash_aio_completion_fd (h);
+  bool seen[16] = { false };
+  int submitted, reaped = 0, i, n;
+  char drain[8];
+
+  memset (data, 0x55, MiB);
+  CHECK (fd >= 0);
+  CHECK (fcntl (fd, F_GETFL) & O_NONBLOCK);
+  CHECK (fcntl (fd, F_GETFD) & FD_CLOEXEC);
+  CHECK_ERRNO (EAGAIN, read (fd, drain, sizeof drain) == -1);
+  CHECK_INT (0, blkhash_aio_completions (h, done, DEPTH));
+
+  for (submitted = 0; submitted < DEPTH; submitted++)
+    CHECK_INT (0, blkhash_aio_update (h, data + submitted * BLOCK, BLOCK,
+                                      &seen[submitted]));
+  CHECK_INT (EAGAIN, blkhash_aio_update (h, data, BLOCK, NULL));
+  CHECK_INT (EAGAIN, blkhash_aio_update (h, data, BLOCK, NULL));
+
+  while (reaped < 16) {
+    n = wait_and_reap (h, done, DEPTH + 1);
+    CHECK (n >= 0 && n <= DEPTH);
+    for (i = 0; i < n; i++) {
+      bool *which = done[i].user_data;
+
+      CHECK_INT (0, done[i].error);
+      CHECK (which >= seen && which < seen + 16 && !*which);
+      *which = true;
+      reaped++;
+      if (submitted < 16) {
+        CHECK_INT (0, blkhash_aio_update (h, data + submitted * BLOCK, BLOCK,
+                                          &seen[submitted]));
+        submitted++;
+      }
+    }
+  }
+  CHECK_FINAL (MIB_55, h);
+  free (data);
+}
+
+/* The three calls append in the order of the calls, and final waits. */
+static void
+test_aio_mixed (void)
+{
+  unsigned char *data = must (malloc (4 * MiB));
+  unsigned char md[2][BLKHASH_MAX_MD_SIZE];
+  struct blkhash *a = new_hash ("sha256", 0, 3, 64);
+  struct blkhash *b = new_hash ("sha256", 0, 1, 0);
+  size_t done = 0, i;
+
+  for (i = 0; i < 4 * MiB; i++)
+    data[i] = i * 7 >> 9;
+  for (i = 0; done < 4 * MiB; i++) {
+    size_t len = i * 12345 % 200000;
+
+    if (len > 4 * MiB - done)
+      len = 4 * MiB - done;
+    switch (i % 3) {
+    case 0:
+      CHECK_INT (0, blkhash_aio_update (a, data + done, len, NULL));
+      CHECK_INT (0, blkhash_update (b, data + done, len));
+      break;
+    case 1:
+      CHECK_INT (0, blkhash_update (a, data + done, len));
+      CHECK_INT (0, blkhash_update (b, data + done, len));
+      break;
+    case 2:
+      CHECK_INT (0, blkhash_zero (a, len));
+      CHECK_INT (0, blkhash_zero (b, len));
+      break;
+    }
+    done += len;
+  }
+  CHECK_INT (0, blkhash_final (a, md[0], NULL));
+  CHECK_INT (0, blkhash_final (b, md[1], NULL));
+  CHECK (memcmp (md[0], md[1], 32) == 0);
+  blkhash_free (a);
+  blkhash_free (b);
+  free (data);
+}
+
+/* A request of no bytes, and one that ends inside a block, complete without
+ * anything being appended behind them.
+ */
+static void
+test_aio_short (void)
+{
+  struct blkhash *h = new_hash ("sha256", 0, 2, 8);
+  struct blkhash_completion done[8];
+  int reaped = 0;
+
+  CHECK_INT (0, blkhash_aio_update (h, "hel", 3, NULL));
+  CHECK_INT (0, blkhash_aio_update (h, NULL, 0, NULL));
+  CHECK_INT (0, blkhash_aio_update (h, "lo", 2, NULL));
+  CHECK_INT (0, blkhash_aio_completions (h, NULL, 0));
+  while (reaped < 3) {
+    int n = wait_and_reap (h, done, 8);
+
+    CHECK (n >= 0);
+    reaped += n;
+  }
+  CHECK_FINAL (HELLO, h);
+}
+
+/* Free at any moment: the buffers are ours when it returns. */
+static void
+test_free_in_flight (void)
+{
+  const unsigned rounds = getenv ("BLKHASH_SHORT") ? 60 : 400;
+  unsigned char *bufs[16];
+  unsigned round, i, seed = 1;
+
+  for (round = 0; round < rounds; round++) {
+    unsigned threads = 1 + round % 5;
+    struct blkhash *h = new_hash ("sha256", round % 2 ? 0 : 64, threads, 16);
+    unsigned count = rand_r (&seed) % 16;
+    struct blkhash_completion done[16];
+
+    for (i = 0; i < count; i++) {
+      size_t len = 1 + rand_r (&seed) % (512 * KiB);
+
+      bufs[i] = must (malloc (len));
+      memset (bufs[i], rand_r (&seed), len);
+      CHECK_INT (0, blkhash_aio_update (h, bufs[i], len, bufs[i]));
+      if (rand_r (&seed) % 4 == 0)
+        CHECK_INT (0, blkhash_zero (h, rand_r (&seed) % MiB));
+    }
+    if (rand_r (&seed) % 2)
+      CHECK (blkhash_aio_completions (h, done, 16) >= 0);
+    if (rand_r (&seed) % 2)
+      usleep (rand_r (&seed) % 500);
+    blkhash_free (h);
+    for (i = 0; i < count; i++)
+      free (bufs[i]);
+  }
+}
+
+/* What was written for the first blkhash: a copy loop with a poll. */
+static void
+test_upstream_style (void)
+{
+  enum { REQUESTS = 4, SIZE = 256 * KiB };
+  struct blkhash_opts *opts = must (blkhash_opts_new ("sha256"));
+  unsigned char *bufs = must (malloc (REQUESTS * SIZE));
+  struct blkhash_completion done[REQUESTS];
+  unsigned char *idle[REQUESTS];
+  unsigned i, nr_idle = REQUESTS, left = 4;
+  struct blkhash *h;
+
+  CHECK_INT (0, blkhash_opts_set_queue_depth (opts, REQUESTS));
+  CHECK_INT (0, blkhash_opts_set_streams (opts, 64));
+  h = must (blkhash_new_opts (opts));
+  blkhash_opts_free (opts);
+  for (i = 0; i < REQUESTS; i++)
+    idle[i] = bufs + i * SIZE;
+
+  while (left > 0 || nr_idle < REQUESTS) {
+    int n, j;
+
+    while (left > 0 && nr_idle > 0) {
+      unsigned char *buf = idle[--nr_idle];
+
+      memset (buf, 0x55, SIZE);
+      CHECK_INT (0, blkhash_aio_update (h, buf, SIZE, buf));
+      left--;
+    }
+    n = wait_and_reap (h, done, REQUESTS);
+    CHECK (n >= 0);
+    for (j = 0; j < n; j++)
+      idle[nr_idle++] = done[j].user_data;
+  }
+  CHECK_FINAL (MIB_55, h);
+  free (bufs);
+}
+
+/* ---- The leaf table ---- */
+
+static void
+check_fold (int line, const char *expected, struct blkhash_leaves *l)
+{
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  unsigned len = 0;
+  int err = blkhash_leaves_fold (l, md, &len);
+
+  check_at (line, err == 0, "blkhash_leaves_fold: %d", err);
+  if (err == 0)
+    check_hex (line, expected, md, len);
+}
+
+#define CHECK_FOLD(expected, l) check_fold (__LINE__, expected, l)
+
+static void
+check_missing (int line, struct blkhash_leaves *l, uint64_t offset,
+               uint64_t start, uint64_t len)
+{
+  uint64_t got_start = 0, got_len = 0;
+  int err = blkhash_leaves_next_missing (l, offset, &got_start, &got_len);
+
+  if (len == 0)
+    check_at (line, err == ENOENT, "missing: expected ENOENT, got %d", err);
+  else
+    check_at (line, err == 0 && got_start == start && got_len == len,
+              "missing: expected %" PRIu64 "+%" PRIu64 ", got %d, %" PRIu64
+              "+%" PRIu64, start, len, err, got_start, got_len);
+}
+
+#define CHECK_MISSING(l, offset, start, len) \
+  check_missing (__LINE__, l, offset, start, len)
+#define CHECK_NOTHING_MISSING(l) check_missing (__LINE__, l, 0, 0, 0)
+
+static void
+test_leaves_errors (void)
+{
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  struct blkhash_leaves *l;
+  unsigned len = 77;
+
+  CHECK_ERRNO (EINVAL, blkhash_leaves_new (NULL, 5, 2) == NULL);
+  CHECK_ERRNO (EINVAL, blkhash_leaves_new (NULL, 5, ~0u) == NULL);
+
+  l = must (blkhash_leaves_new (NULL, 5, 0));
+  CHECK_INT (EINVAL, blkhash_leaves_data (l, "hello!", 6, 0));
+  CHECK_INT (EINVAL, blkhash_leaves_data (l, "h", 1, 5));
+  CHECK_INT (EINVAL, blkhash_leaves_data (l, "h", 1, UINT64_MAX));
+  CHECK_INT (EINVAL, blkhash_leaves_zero (l, UINT64_MAX, 1));
+  CHECK_INT (EINVAL, blkhash_leaves_zero (l, 0, 6));
+  CHECK_INT (EINVAL, blkhash_leaves_forget (l, 6, 0));
+  CHECK_INT (EINVAL, blkhash_leaves_forget (l, 2, UINT64_MAX));
+  CHECK_INT (0, blkhash_leaves_data (l, NULL, 0, 5));
+  CHECK_INT (0, blkhash_leaves_zero (l, 0, 0));
+  memset (md, 0xa5, sizeof md);
+  CHECK_INT (ENODATA, blkhash_leaves_fold (l, md, &len));
+  CHECK_INT (77, len);
+  CHECK_INT (0xa5, md[0]);
+  CHECK_MISSING (l, 0, 0, 5);
+  CHECK_MISSING (l, 5, 0, 0);
+  CHECK_MISSING (l, UINT64_MAX, 0, 0);
+
+  /* None of these sticks. */
+  CHECK_INT (0, blkhash_leaves_data (l, "hello", 5, 0));
+  CHECK_FOLD (HELLO, l);
+  CHECK_FOLD (HELLO, l);
+  blkhash_leaves_free (l);
+
+  l = must (blkhash_leaves_new (NULL, 0, 0));
+  CHECK_NOTHING_MISSING (l);
+  CHECK_FOLD (EMPTY, l);
+  blkhash_leaves_free (l);
+}
+
+/* Pieces, overlap, forgetting, and what is missing meanwhile. */
+static void
+test_leaves_pieces (void)
+{
+  struct blkhash_leaves *l = must (blkhash_leaves_new (NULL, 5, 0));
+  uint64_t data = 0, zero = 0;
+
+  CHECK_INT (0, blkhash_leaves_data (l, "l", 1, 3));
+  CHECK_MISSING (l, 0, 0, 3);
+  CHECK_MISSING (l, 1, 1, 2);
+  CHECK_MISSING (l, 3, 4, 1);
+  CHECK_INT (ENODATA, blkhash_leaves_fold (l, (unsigned char[64]) { 0 },
+                                           NULL));
+  CHECK_INT (0, blkhash_leaves_data (l, "XXX", 3, 0));
+  CHECK_INT (0, blkhash_leaves_forget (l, 3, 0));
+  CHECK_INT (0, blkhash_leaves_zero (l, 2, 1));
+  CHECK_INT (0, blkhash_leaves_data (l, "hel", 3, 0));
+  CHECK_INT (0, blkhash_leaves_data (l, "lo", 2, 3));
+  CHECK_NOTHING_MISSING (l);
+  CHECK_FOLD (HELLO, l);
+  blkhash_leaves_count (l, &data, &zero);
+  CHECK_INT (5, data);
+  CHECK_INT (0, zero);
+
+  /* A part of a complete block: the rest is missing. */
+  CHECK_INT (0, blkhash_leaves_data (l, "l", 1, 3));
+  CHECK_MISSING (l, 0, 0, 3);
+  CHECK_MISSING (l, 3, 4, 1);
+  /* A part of a block of zeros: the rest is still zero. */
+  CHECK_INT (0, blkhash_leaves_zero (l, 5, 0));
+  blkhash_leaves_count (l, &data, &zero);
+  CHECK_INT (0, data);
+  CHECK_INT (5, zero);
+  CHECK_INT (0, blkhash_leaves_data (l, "hello", 3, 0));
+  CHECK_NOTHING_MISSING (l);
+  CHECK_INT (0, blkhash_leaves_data (l, "lo", 2, 3));
+  CHECK_MISSING (l, 0, 0, 3);
+  CHECK_INT (0, blkhash_leaves_data (l, "hello", 5, 0));
+  CHECK_FOLD (HELLO, l);
+  blkhash_leaves_free (l);
+}
+
+static void
+test_leaves_once (void)
+{
+  struct blkhash_leaves *l;
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+
+  l = must (blkhash_leaves_new (NULL, 5, BLKHASH_LEAVES_ONCE));
+  CHECK_INT (0, blkhash_leaves_data (l, "lo", 2, 3));
+  CHECK_INT (EEXIST, blkhash_leaves_data (l, "o", 1, 4));
+  CHECK_INT (EEXIST, blkhash_leaves_zero (l, 3, 1));
+  CHECK_INT (EEXIST, blkhash_leaves_forget (l, 1, 3));
+  CHECK_INT (ENODATA, blkhash_leaves_fold (l, md, NULL));
+  CHECK_INT (0, blkhash_leaves_data (l, "hel", 3, 0));
+  CHECK_INT (EEXIST, blkhash_leaves_data (l, "hello", 5, 0));
+  CHECK_FOLD (HELLO, l);
+  CHECK_INT (EINVAL, blkhash_leaves_fold (l, md, NULL));
+  blkhash_leaves_free (l);
+}
+
+/* An image as large as can be costs what is known of it. */
+static void
+test_leaves_huge (void)
+{
+  static const uint64_t sizes[] = { INT64_MAX, UINT64_MAX };
+  static unsigned char data[3 * BLOCK];
+  size_t before = resident ();
+  unsigned i, j;
+
+  memset (data, 0x55, sizeof data);
+  for (i = 0; i < 2; i++) {
+    uint64_t size = sizes[i], step = size / 1000, at = 0, start, len;
+    struct blkhash_leaves *l = must (blkhash_leaves_new (NULL, size, 0));
+    uint64_t known, zero;
+
+    CHECK_MISSING (l, 0, 0, size);
+    CHECK_INT (0, blkhash_leaves_zero (l, size, 0));
+    CHECK_NOTHING_MISSING (l);
+    blkhash_leaves_count (l, &known, &zero);
+    CHECK (zero == size && known == 0);
+    CHECK_INT (0, blkhash_leaves_forget (l, size, 0));
+
+    for (j = 0; j < 1000; j++)
+      CHECK_INT (0, blkhash_leaves_data (l, data, sizeof data, j * step));
+    for (j = 0; blkhash_leaves_next_missing (l, at, &start, &len) == 0; j++) {
+      CHECK (start >= at && len > 0 && len <= size - start);
+      at = start + len;
+    }
+    CHECK (j >= 1000 && j <= 4000);
+    CHECK_INT (0, blkhash_leaves_zero (l, BLOCK + 1, size - BLOCK - 1));
+    CHECK_INT (EINVAL, blkhash_leaves_zero (l, BLOCK + 2, size - BLOCK - 1));
+    CHECK_INT (ENODATA, blkhash_leaves_fold (l, data, NULL));
+    memset (data, 0x55, sizeof data);
+    blkhash_leaves_free (l);
+  }
+  /* 2000 blocks known in part, within the bound of 64 MiB. */
+  if (before > 0)
+    check_at (__LINE__, resident () < before + 100 * MiB,
+              "resident memory grew from %zu to %zu", before, resident ());
+}
+
+/* Blocks of which one byte is known: the oldest are forgotten. */
+static void
+test_leaves_bound (void)
+{
+  enum { COUNT = 6000 };        /* of blocks: 375 MiB */
+  size_t before = resident ();
+  struct blkhash_leaves *l =
+    must (blkhash_leaves_new (NULL, (uint64_t) COUNT * BLOCK, 0));
+  uint64_t at = 0, start, len, missing = 0;
+  unsigned i;
+
+  for (i = 0; i < COUNT; i++)
+    CHECK_INT (0, blkhash_leaves_data (l, "x", 1, (uint64_t) i * BLOCK + 7));
+  if (before > 0)
+    check_at (__LINE__, resident () < before + 96 * MiB,
+              "resident memory grew from %zu to %zu", before, resident ());
+
+  while (blkhash_leaves_next_missing (l, at, &start, &len) == 0) {
+    missing += len;
+    at = start + len;
+  }
+  CHECK (missing > (uint64_t) COUNT * BLOCK - 1100);
+  CHECK (missing < (uint64_t) COUNT * BLOCK - 900);
+  CHECK_INT (0, blkhash_leaves_next_missing (l, 0, &start, &len));
+  CHECK_INT (0, start);
+  CHECK (len > (COUNT - 1100) * (uint64_t) BLOCK);
+  blkhash_leaves_free (l);
+}
+
+struct giver {
+  struct blkhash_leaves *l;
+  pthread_mutex_t lock;
+  uint64_t next, size;          /* protected by LOCK */
+  size_t most;                  /* of resident memory, protected by LOCK */
+  int error;                    /* likewise */
+};
+
+#define GIVEN (4 * MiB)         /* bytes at a time */
+
+/* Each thread takes the next part, as blksum does; every fourth is zero. */
+static void *
+give (void *opaque)
+{
+  struct giver *giver = opaque;
+  unsigned char *data = must (malloc (GIVEN));
+
+  memset (data, 0x55, GIVEN);
+  for (;;) {
+    uint64_t offset;
+    int err;
+
+    pthread_mutex_lock (&giver->lock);
+    offset = giver->next;
+    giver->next += GIVEN;
+    if (offset % (256 * MiB) == 0 && resident () > giver->most)
+      giver->most = resident ();
+    pthread_mutex_unlock (&giver->lock);
+    if (offset >= giver->size)
+      break;
+    err = offset / GIVEN % 4 == 3
+      ? blkhash_leaves_zero (giver->l, GIVEN, offset)
+      : blkhash_leaves_data (giver->l, data, GIVEN, offset);
+    if (err) {
+      pthread_mutex_lock (&giver->lock);
+      giver->error = err;
+      pthread_mutex_unlock (&giver->lock);
+    }
+  }
+  free (data);
+  return NULL;
+}
+
+/* A large image that is given once and nearly in order takes no memory: its
+ * 4 Mi leaves would take 128 MiB.
+ */
+static void
+test_leaves_in_order (void)
+{
+  struct blkhash_opts *opts = new_opts ("null", 4 * KiB, 0, 1, 0);
+  struct giver giver = {
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+    .size = (getenv ("BLKHASH_SHORT") ? 1 : 16) * UINT64_C (1024) * MiB,
+  };
+  size_t before = resident ();
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  pthread_t threads[4];
+  int i;
+
+  giver.l = must (blkhash_leaves_new (opts, giver.size, BLKHASH_LEAVES_ONCE));
+  for (i = 0; i < 4; i++)
+    CHECK_INT (0, pthread_create (&threads[i], NULL, give, &giver));
+  for (i = 0; i < 4; i++)
+    pthread_join (threads[i], NULL);
+  CHECK_INT (0, giver.error);
+  CHECK_NOTHING_MISSING (giver.l);
+  CHECK_INT (0, blkhash_leaves_fold (giver.l, md, NULL));
+  if (before > 0)
+    check_at (__LINE__, giver.most < before + 64 * MiB,
+              "resident memory grew from %zu to %zu", before, giver.most);
+  blkhash_leaves_free (giver.l);
+  blkhash_opts_free (opts);
+}
+
+/* ---- On request: BLKHASH_SLOW=1 ---- */
+
+static void
+slow_100g (void)
+{
+  enum { SIZE = 16 * MiB };
+  struct blkhash *h = new_hash ("sha256", 64, 4, 0);
+  unsigned char *data = must (malloc (SIZE));
+  unsigned i;
+
+  memset (data, 0x55, SIZE);
+  for (i = 0; i < 100 * 64; i++)
+    CHECK_INT (0, blkhash_update (h, data, SIZE));
+  CHECK_FINAL ("691f0b9dfbcb944b91ad23bac4ea17db"
+               "82f336b0aa47cec3b6890ee4a39375b6", h);
+  free (data);
+}
+
+static void
+slow_100t (void)
+{
+  struct blkhash *h = new_hash ("sha256", 64, 4, 0);
+
+  CHECK_INT (0, blkhash_zero (h, UINT64_C (100) << 40));
+  CHECK_FINAL ("659cfc90e33af01329e527444482f6b2"
+               "afd01c827dc06724014b03a1e6583d39", h);
+}
+
+/* ---- */
+
+static const struct {
+  const char *name;
+  void (*run) (void);
+} tests[] = {
+  { "opts", test_opts },
+  { "digest-name", test_digest_name },
+  { "digests", test_digests },
+  { "known-answers", test_known_answers },
+  { "zero", test_zero },
+  { "after-final", test_after_final },
+  { "overflow", test_overflow },
+  { "free", test_free },
+  { "aio-disabled", test_aio_disabled },
+  { "aio-depth", test_aio_depth },
+  { "aio-mixed", test_aio_mixed },
+  { "aio-short", test_aio_short },
+  { "free-in-flight", test_free_in_flight },
+  { "upstream-style", test_upstream_style },
+  { "leaves-errors", test_leaves_errors },
+  { "leaves-pieces", test_leaves_pieces },
+  { "leaves-once", test_leaves_once },
+  { "leaves-huge", test_leaves_huge },
+  { "leaves-bound", test_leaves_bound },
+  { "leaves-in-order", test_leaves_in_order },
+  { "slow-100g", slow_100g },
+  { "slow-100t", slow_100t },
+};
+
+int
+main (int argc, char *argv[])
+{
+  bool slow = argc > 1 && strncmp (argv[1], "slow", 4) == 0;
+  size_t i;
+
+  for (i = 0; i < sizeof tests / sizeof tests[0]; i++) {
+    unsigned before = failures;
+
+    if (argc > 1 && !strstr (tests[i].name, argv[1]))
+      continue;
+    if (!slow && strncmp (tests[i].name, "slow", 4) == 0)
+      continue;
+    tests[i].run ();
+    printf ("%s: %s\n", failures == before ? "ok" : "FAILED", tests[i].name);
+    fflush (stdout);
+  }
+  return failures > 0;
+}

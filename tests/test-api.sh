@@ -1,0 +1,13 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# The public API: see test-api.c.
+
+. "$(dirname "$0")/functions.sh"
+
+# Where other tools change how memory is used, and take their time.
+if [ -n "$wrapper" ] || [ "$SANITIZE" != no ]; then
+  export BLKHASH_NO_RSS=1 BLKHASH_SHORT=1
+fi
+$wrapper $(real_program ./test-api)

@@ -1,0 +1,53 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# A file that is truncated or changed while it is read has no sum.
+
+. "$(dirname "$0")/functions.sh"
+
+# No holes: every part takes a read.
+new_image () {
+  rm -f "$dir/image"
+  : > "$dir/image"
+  write_data "$dir/image" 0 33554432
+}
+from_stdin () { midway "$@" < "$dir/image"; }
+
+new_image
+refuses "$dir/image: .*truncated" midway "truncate -s 16m $dir/image" \
+        "$dir/image"
+new_image
+refuses "$dir/image: .*truncated" midway ": > $dir/image" "$dir/image"
+new_image
+refuses "$dir/image: .*truncated" midway "truncate -s -1 $dir/image" \
+        -t 1 "$dir/image"
+new_image
+refuses "-: .*truncated" from_stdin "truncate -s 16m $dir/image"
+
+new_image
+refuses "$dir/image: .*changed" midway "touch $dir/image" "$dir/image"
+refuses "$dir/image: .*changed" midway "echo x >> $dir/image" "$dir/image"
+refuses "-: .*changed" from_stdin "touch $dir/image"
+
+# The next operand is hashed all the same.
+printf hello > "$dir/b"
+run 2 midway "truncate -s 16m $dir/image" "$dir/image" "$dir/b"
+[ "$(cat "$dir/stdout")" = "$(reference "$dir/b")  $dir/b" ] ||
+  fail "the next operand"
+
+# With -U a change is what the user asked for.
+new_image
+sum=$(reference "$dir/image")
+prints_sum "$sum" midway "touch $dir/image" -U "$dir/image"
+
+# A file that was replaced is the one that was opened.
+new_image
+prints_sum "$sum" midway "mv $dir/image $dir/old; echo > $dir/image" \
+           "$dir/image"
+
+requires_qemu
+new_image
+qemu-img convert -f raw -O qcow2 "$dir/image" "$dir/qcow2"
+refuses "$dir/qcow2: .*changed" midway "touch $dir/qcow2" "$dir/qcow2"
+refuses "$dir/qcow2: " midway "truncate -s 16m $dir/qcow2" "$dir/qcow2"

@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Block devices: raw and qcow2, with and without the page cache.
+
+. "$(dirname "$0")/functions.sh"
+requires_root
+requires_program losetup
+
+make_image "$dir/raw"
+sum=$(reference "$dir/raw")
+
+# attach FILE: sets $device, if there are loop devices.
+attach () {
+  device=$(losetup --find --show "$1" 2> "$dir/losetup.log") ||
+    skip "no loop device: $(cat "$dir/losetup.log")"
+  at_exit "losetup -d $device"
+}
+
+attach "$dir/raw"
+from_stdin () { blksum "$@" < "$device"; }
+prints_sum "$sum" blksum "$device"
+prints_sum "$sum" blksum -c "$device"
+prints_sum "$sum" blksum -t 1 --no-extents "$device"
+prints_sum "$sum" from_stdin
+prints_sum "$(reference -b 4 "$dir/raw")" blksum -b 4 "$device"
+prints_sum "$(reference -b 16777216 "$dir/raw")" blksum -b 16m "$device"
+
+# Its size need not be a multiple of what direct I/O likes.
+head -c 1049088 "$dir/raw" > "$dir/odd"
+attach "$dir/odd"
+prints_sum "$(reference "$dir/odd")" blksum "$device"
+
+requires_qemu
+qemu-img convert -f raw -O qcow2 "$dir/raw" "$dir/qcow2"
+truncate -s %512 "$dir/qcow2"
+attach "$dir/qcow2"
+prints_sum "$sum" blksum "$device"
+prints_sum "$sum" blksum -c "$device"
+prints_sum "$sum" blksum -f qcow2 "$device"
+prints_sum "$(reference "$dir/qcow2")" blksum -f raw "$device"
+
+# A device that is too short for what the qcow2 says.
+size=$(stat -c %s "$dir/qcow2")
+head -c $((size / 2 / 512 * 512)) "$dir/qcow2" > "$dir/cut"
+attach "$dir/cut"
+refuses "$device: " blksum "$device"

@@ -1,0 +1,59 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# What cannot be hashed, and wrong command lines: one line on stderr, exit
+# status 2, no sum.
+
+. "$(dirname "$0")/functions.sh"
+
+make_image "$dir/image"
+sum=$(reference "$dir/image")
+
+refuses "$dir/missing: .*No such file" blksum "$dir/missing"
+refuses "$dir: .*directory" blksum "$dir"
+refuses "$dir/image/x: .*Not a directory" blksum "$dir/image/x"
+refuses ": " blksum ""
+ln -s loop "$dir/loop"
+refuses "$dir/loop: .*symbolic" blksum "$dir/loop"
+refuses "-: .*directory" sh -c 'blksum < .'
+
+# A name cannot make two lines of one message.
+newline=$(printf '%s/a\nb' "$dir")
+refuses "$dir/a.*b: .*No such file" blksum "$newline"
+
+for digest in unknown '' sha256x 'sha256 '; do
+  refuses ".*unknown digest '$digest'" blksum -d "$digest" "$dir/image"
+done
+for threads in 0 -1 129 x 1x '' ' 1' 1k 99999999999999999999; do
+  refuses ".*threads.*'$threads'" blksum --threads="$threads" "$dir/image"
+done
+for size in 9x 0 3 5 100 65537 32m 1t '' k -4 4.0 0x40 99999999999g 4kk; do
+  refuses ".*block-size.*'$size'" blksum --block-size="$size" "$dir/image"
+done
+for size in 9x 0 511 33m x; do
+  refuses ".*read-size.*'$size'" blksum --read-size="$size" "$dir/image"
+done
+for size in 9x 0 2g; do
+  refuses ".*queue-size.*'$size'" blksum --queue-size="$size" "$dir/image"
+done
+for depth in 0 1025 1k x; do
+  refuses ".*queue-depth.*'$depth'" blksum --queue-depth="$depth" "$dir/image"
+done
+for streams in 1025 -1 x 1k; do
+  refuses ".*streams.*'$streams'" blksum --streams="$streams" "$dir/image"
+done
+refuses ".*output.*'xml'" blksum --output=xml "$dir/image"
+refuses ".*progress.*'x'" blksum --progress=x "$dir/image"
+refuses ".*nonsense" blksum --nonsense "$dir/image"
+refuses ".*-Q" blksum -Q "$dir/image"
+refuses ".*-Q" blksum -UQ "$dir/image"
+refuses ".*-d" blksum "$dir/image" -d
+refuses ".*--digest" blksum "$dir/image" --digest
+refuses ".*--tag" blksum --tag=x "$dir/image"
+
+# With -c, a file of checksums was rather meant to be checked.
+blksum "$dir/image" > "$dir/sums"
+refuses "$dir/sums: .*--cache" blksum -c "$dir/sums"
+prints_sum "$(reference "$dir/sums")" blksum --cache "$dir/sums"
+prints_sum "$sum" blksum -c "$dir/image"

@@ -1,0 +1,70 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Images of other formats have the sum of their content: without -f those that
+# are complete in one file, with -f all that qemu-img can make here.
+
+. "$(dirname "$0")/functions.sh"
+requires_qemu
+
+make_image "$dir/raw"
+sum=$(reference "$dir/raw")
+
+# convert FORMAT [OPTION]...: to $dir/image
+convert () {
+  rm -f "$dir"/image*
+  qemu-img convert -f raw -O "$@" "$dir/raw" "$dir/image"
+}
+
+# probed FORMAT [OPTION]...
+probed () {
+  echo "+ $*"
+  convert "$@"
+  prints_sum "$sum" blksum "$dir/image"
+  prints_sum "$sum" blksum -f "$1" "$dir/image"
+  prints_sum "$(reference "$dir/image")" blksum -f raw "$dir/image"
+}
+
+probed vmdk
+probed vmdk -o subformat=monolithicSparse
+probed vmdk -o subformat=streamOptimized
+probed vdi
+probed vdi -o static=on
+probed vhdx
+probed vhdx -o subformat=fixed
+probed vhdx -o block_size=1m
+
+# asked FORMAT [OPTION]...: refused unless the format is given.
+asked () {
+  echo "+ $*"
+  if ! convert "$@" 2> "$dir/convert.log"; then
+    echo "not made here: $(cat "$dir/convert.log")"
+    return
+  fi
+  # A format may round the size up.
+  qemu-img convert -f "$1" -O raw "$dir/image" "$dir/twin"
+  refuses "-f $1.*-f raw" blksum "$dir/image"
+  prints_sum "$(reference "$dir/twin")" blksum -f "$1" "$dir/image"
+  prints_sum "$(reference "$dir/image")" blksum -f raw "$dir/image"
+}
+
+asked qcow
+asked qed
+asked parallels
+asked vpc
+asked vmdk -o subformat=monolithicFlat
+asked vmdk -o subformat=twoGbMaxExtentSparse
+
+# A fixed vpc has its header at the end: it cannot be told from raw.
+convert vpc -o subformat=fixed
+qemu-img convert -f vpc -O raw "$dir/image" "$dir/twin"
+prints_sum "$(reference "$dir/twin")" blksum -f vpc "$dir/image"
+prints_sum "$(reference "$dir/image")" blksum "$dir/image"
+
+# A wrong format, and one that nobody knows.
+refuses "$dir/raw: " blksum -f qcow2 "$dir/raw"
+refuses "$dir/raw: " blksum -f vmdk "$dir/raw"
+refuses "$dir/raw: .*nonsense" blksum -f nonsense "$dir/raw"
+refuses "$dir/raw: " blksum -f 'qcow2,x=y' "$dir/raw"
+refuses "$dir/raw: " blksum -f '' "$dir/raw"

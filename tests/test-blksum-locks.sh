@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# An image that another program has open for writing is refused, raw ones as
+# well, and read with -U.  Readers do not disturb each other.
+
+. "$(dirname "$0")/functions.sh"
+requires_qemu
+
+make_image "$dir/raw"
+sum=$(reference "$dir/raw")
+qemu-img convert -f raw -O qcow2 "$dir/raw" "$dir/qcow2"
+
+# serve FORMAT [OPTION]...: by qemu-nbd; $server is its process id.
+serve () {
+  rm -f "$dir/sock" "$dir/pid"
+  qemu-nbd --persistent --fork --pid-file="$dir/pid" -k "$dir/sock" \
+           -f "$@" "$dir/$1"
+  wait_until test -s "$dir/pid"
+  server=$(cat "$dir/pid")
+  kill_at_exit "$server"
+}
+
+# What we say, or what qemu says.
+in_use='.*\(in use by another\|another process using\)'
+from_stdin () { blksum < "$1"; }
+is_gone () { ! kill -0 "$server" 2> /dev/null; }
+
+for format in raw qcow2; do
+  serve $format
+  refuses "$dir/$format: $in_use" blksum "$dir/$format"
+  refuses "$dir/$format: $in_use" blksum -f $format "$dir/$format"
+  prints_sum "$sum" blksum -U "$dir/$format"
+  prints_sum "$sum" blksum -U -f $format "$dir/$format"
+  if [ $format = raw ]; then
+    refuses "-: $in_use" from_stdin "$dir/$format"
+  else
+    options="driver=qcow2,file.filename=$dir/qcow2"
+    refuses "$options: " blksum --image-opts "$options"
+    prints_sum "$sum" blksum -U --image-opts "$options"
+  fi
+  kill "$server"
+  wait_until is_gone
+
+  serve $format --read-only
+  prints_sum "$sum" blksum "$dir/$format"
+  kill "$server"
+  wait_until is_gone
+  prints_sum "$sum" blksum "$dir/$format"
+done
+
+# Two at a time.
+blksum "$dir/raw" "$dir/qcow2" > "$dir/other" &
+other=$!
+prints_sum "$sum" blksum "$dir/raw"
+wait $other
+[ "$(grep -c "^$sum " "$dir/other")" = 2 ] || fail "two readers at once"
+
+# A writer that comes while a raw image is being read is kept away.
+dd if=/dev/zero bs=1M count=64 of="$dir/big" status=none
+run 0 midway "! qemu-io -f raw -c 'write 0 1k' $dir/big > $dir/qemu-io.log 2>&1" \
+      "$dir/big"
+grep -q 'lock' "$dir/qemu-io.log" || fail "no lock: $(cat "$dir/qemu-io.log")"

@@ -1,0 +1,52 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Encrypted images: refused with a text that tells what can be done; as bytes
+# with -f raw; their content with --object and --image-opts.
+
+. "$(dirname "$0")/functions.sh"
+requires_qemu
+
+make_image "$dir/raw"
+sum=$(reference "$dir/raw")
+printf secret > "$dir/key"
+secret=secret,id=key,file=$dir/key
+
+# One millisecond of key derivation, which is not what is tested.
+luks=driver=luks,file.filename=$dir/luks,key-secret=key
+qcow2=driver=qcow2,file.filename=$dir/qcow2,encrypt.key-secret=key
+
+# It may fail now and then on a busy machine, where qemu-img cannot measure
+# the derivation.
+create () {
+  for try in 1 2 3 4 5 6 7 8; do
+    qemu-img create -q --object "$secret" "$@" 8m 2> "$dir/create.log" &&
+      return
+    grep -q 'accurate CPU usage' "$dir/create.log" || break
+  done
+  skip "cannot make a LUKS image: $(cat "$dir/create.log")"
+}
+create -f luks -o key-secret=key,iter-time=1 "$dir/luks"
+create -f qcow2 "$dir/qcow2" \
+       -o encrypt.format=luks,encrypt.key-secret=key,encrypt.iter-time=1
+for target in "$luks" "$qcow2"; do
+  qemu-img convert -n -f raw --object "$secret" --target-image-opts \
+           "$dir/raw" "$target"
+done
+
+refuses "LUKS.*-f raw.*--object.*--image-opts" blksum "$dir/luks"
+refuses "encrypted.*--object.*--image-opts.*-f raw" blksum "$dir/qcow2"
+for image in luks qcow2; do
+  prints_sum "$(reference "$dir/$image")" blksum -f raw "$dir/$image"
+done
+
+prints_sum "$sum" blksum --object "$secret" --image-opts "$luks"
+prints_sum "$sum" blksum --object "$secret" --image-opts "$qcow2"
+
+# Without the secret, with a wrong one, and with a file that does not exist.
+refuses "driver=luks.*" blksum --image-opts "$luks"
+printf wrong > "$dir/key"
+refuses "driver=qcow2.*" blksum --object "$secret" --image-opts "$qcow2"
+refuses "driver=qcow2.*$dir/none" \
+        blksum --object "secret,id=key,file=$dir/none" --image-opts "$qcow2"

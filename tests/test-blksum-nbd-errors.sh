@@ -1,0 +1,56 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# An NBD server that dies, fails, or is not there.
+
+. "$(dirname "$0")/functions.sh"
+requires_nbdkit file eval pattern --filter=error --filter=delay
+
+refuses "nbd+unix:///?socket=$dir/none: " blksum "nbd+unix:///?socket=$dir/none"
+refuses "nbd://localhost:1: " blksum nbd://localhost:1
+refuses "nbd:///:::x: " blksum nbd:///:::x
+refuses "foo://bar: " blksum foo://bar
+refuses "nbd+unix://: .*qcow2" blksum -f qcow2 nbd+unix://
+
+# It dies midway.
+start_nbdkit pattern 64m
+refuses "socket=$socket: " midway "kill -9 $server" "$uri"
+refuses "socket=$socket: " blksum "$uri"
+
+# It dies while every read is being waited for.
+start_nbdkit --filter=delay pattern 64m rdelay=30
+kill_soon () { (sleep 0.5; kill -9 "$server") & blksum "$uri"; }
+refuses "socket=$socket: " kill_soon
+
+# Reads fail, at random or from the middle on.  Another operand follows.
+start_nbdkit --filter=error pattern 64m error-pread-rate=50%
+refuses "socket=$socket: .*Input/output error" blksum "$uri"
+printf hello > "$dir/b"
+run 2 blksum "$uri" "$dir/b"
+[ "$(cat "$dir/stdout")" = "$(reference "$dir/b")  $dir/b" ] ||
+  fail "the next operand"
+
+start_nbdkit eval get_size='echo 64m' pread='
+  if [ $4 -ge 33554432 ]; then echo EIO no good >&2; exit 1; fi
+  head -c $3 /dev/zero'
+refuses "socket=$socket: .*offset [0-9]*: Input/output error" blksum "$uri"
+
+# Extents fail.
+start_nbdkit eval get_size='echo 64m' pread='head -c $3 /dev/zero' \
+             can_extents='exit 0' extents='echo EIO no good >&2; exit 1'
+refuses "socket=$socket: .*extents" blksum "$uri"
+
+# Not an NBD server at all.
+printf 'HTTP/1.0 400 Bad Request\r\n\r\n' > "$dir/reply"
+"$PYTHON" - "$dir/http.sock" "$dir/reply" << 'END' &
+import socket, sys
+server = socket.socket(socket.AF_UNIX)
+server.bind(sys.argv[1])
+server.listen(1)
+client, _ = server.accept()
+client.sendall(open(sys.argv[2], "rb").read())
+END
+kill_at_exit $!
+wait_until test -S "$dir/http.sock"
+refuses "socket=$dir/http.sock: " blksum "nbd+unix:///?socket=$dir/http.sock"

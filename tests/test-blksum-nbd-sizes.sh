@@ -1,0 +1,34 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Images of odd sizes have the sum of the raw file when nbdkit serves them.
+
+. "$(dirname "$0")/functions.sh"
+requires_nbdkit file
+
+for size in 0 1 511 512 70000 65535 65536 65537 1048577; do
+  : > "$dir/data"
+  write_data "$dir/data" 0 $size
+  start_nbdkit file "$dir/data"
+  prints_sum "$(reference "$dir/data")" blksum "$uri"
+  kill "$server"
+done
+
+# As an export with holes, by name, and over TCP on the loopback.
+make_image "$dir/image"
+sum=$(reference "$dir/image")
+start_nbdkit file dir="$dir"
+prints_sum "$sum" blksum "nbd+unix:///image?socket=$socket"
+refuses 'nbd+unix:///none?socket=.*: ' blksum "nbd+unix:///none?socket=$socket"
+
+# nbdkit chooses no port itself: try a few.
+for port in 10810 21637 32099 43210; do
+  if nbdkit -i 127.0.0.1 -p $port -P "$dir/tcp.pid" file "$dir/image" \
+            2> "$dir/tcp.log"; then
+    wait_until test -s "$dir/tcp.pid"
+    kill_at_exit "$(cat "$dir/tcp.pid")"
+    prints_sum "$sum" blksum "nbd://127.0.0.1:$port"
+    break
+  fi
+done

@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# The options that print and exit.
+
+. "$(dirname "$0")/functions.sh"
+
+run 0 blksum --list-digests
+cp "$dir/stdout" "$dir/digests"
+LC_ALL=C sort -u "$dir/digests" | cmp - "$dir/digests" ||
+  fail "the digests are not sorted"
+for digest in sha256 sha512 sha1 md5 sha3-256 blake2b512 null; do
+  grep -qx $digest "$dir/digests" || fail "no $digest"
+done
+if grep -E '[A-Z /:]' "$dir/digests"; then
+  fail "an odd name"
+fi
+run 0 blksum -l
+cmp "$dir/digests" "$dir/stdout" || fail "-l is not --list-digests"
+
+run 0 blksum --version
+grep -qx "blkhash [0-9.]*" "$dir/stdout" || fail "the version"
+run 0 blksum -V
+run 0 blksum --help
+[ ! -s "$dir/stderr" ] || fail "help on stderr"
+# Every option is there, and no line is too long for a terminal.
+for option in --digest --list-digests --block-size --streams --threads \
+              --progress --cache --no-extents --format --image-opts --object \
+              --force-share --queue-size --queue-depth --read-size --tag \
+              --no-names --output --zero --help --version; do
+  grep -q -e "$option" "$dir/stdout" || fail "--help without $option"
+done
+[ "$(wc -L < "$dir/stdout")" -le 80 ] || fail "--help is too wide"
+cp "$dir/stdout" "$dir/help"
+run 0 blksum -h
+cmp "$dir/help" "$dir/stdout" || fail "-h is not --help"
+
+# They win over operands that do not exist.
+run 0 blksum "$dir/missing" -V

@@ -1,0 +1,56 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Standard output that is full or closed is an error, and a standard
+# descriptor that is closed does no harm.
+
+. "$(dirname "$0")/functions.sh"
+
+make_image "$dir/image"
+sum=$(reference "$dir/image")
+
+# A place to write that is always full.
+requires test -c /dev/full
+to_full () { "$@" > /dev/full; }
+refuses "write error: No space left" to_full blksum "$dir/image"
+refuses "write error: No space left" to_full blksum --output=json "$dir/image"
+refuses "write error: No space left" to_full blksum --list-digests
+refuses "write error: No space left" to_full blksum --help
+refuses "write error: No space left" to_full blksum --version
+
+to_closed () { "$@" >&-; }
+refuses "write error: " to_closed blksum "$dir/image"
+refuses "write error: " to_closed blksum --list-digests
+[ "$(reference "$dir/image")" = "$sum" ] || fail "wrote into the image"
+
+# A reader that has gone: by SIGPIPE, as any program.
+mkfifo "$dir/fifo"
+to_gone_reader () {
+  (sleep 0.2; exec blksum "$dir/image") > "$dir/fifo" &
+  : < "$dir/fifo"
+  wait $!
+}
+run 141 to_gone_reader
+
+# Closed stdin, stderr, all of them.  valgrind does not start without stderr.
+no_stdin () { "$@" <&-; }
+no_stderr () { "$@" 2>&-; }
+nothing () { "$@" <&- >&- 2>&-; }
+prints_sum "$sum" no_stdin blksum "$dir/image"
+refuses "-: " no_stdin blksum
+if [ -z "$wrapper" ]; then
+  prints_sum "$sum" no_stderr blksum "$dir/image"
+  run 2 no_stderr blksum "$dir/missing"
+  [ ! -s "$dir/stdout" ] || fail "the message went to stdout"
+  run 2 nothing blksum "$dir/image"
+fi
+
+requires_qemu
+qemu-img convert -f raw -O qcow2 "$dir/image" "$dir/qcow2"
+refuses "write error: No space left" to_full blksum "$dir/qcow2"
+prints_sum "$sum" no_stdin blksum "$dir/qcow2"
+if [ -z "$wrapper" ]; then
+  prints_sum "$sum" no_stderr blksum "$dir/qcow2"
+  run 2 nothing blksum "$dir/qcow2"
+fi

@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Each header compiles alone; the public one in old and new C and C++, without
+# config.h and without a warning.
+
+. "$(dirname "$0")/functions.sh"
+compiler=${CC:-cc}
+requires_program ${compiler%% *}
+
+# compiles COMMAND: with the header as the whole program.
+compiles () {
+  echo "+ $*"
+  "$@" > "$dir/stdout" 2>&1 || fail "does not compile: $*"
+}
+
+warnings="-Wall -Wextra -Werror"
+flags="$CPPFLAGS $OPENSSL_CFLAGS $JSON_C_CFLAGS $LIBNBD_CFLAGS"
+for header in "$abs_top_srcdir"/include/*.h "$abs_top_srcdir"/lib/*.h \
+              "$abs_top_srcdir"/tools/*.h; do
+  printf '#include <config.h>\n#include "%s"\nint only;\n' "$header" \
+    > "$dir/alone.c"
+  # Twice: it must guard itself.
+  printf '#include "%s"\n' "$header" >> "$dir/alone.c"
+  compiles $compiler -std=gnu11 $warnings -Wno-unused-function \
+           -I"$abs_top_builddir" -I"$abs_top_srcdir/include" \
+           -I"$abs_top_srcdir/lib" $flags -fsyntax-only "$dir/alone.c"
+done
+
+public="#include <blkhash.h>
+int main (void) { return blkhash_digests (0, 0) == 0; }"
+echo "$public" > "$dir/public.c"
+echo "$public" > "$dir/public.cc"
+include="-I$abs_top_srcdir/include"
+for std in c99 c11 gnu17; do
+  compiles $compiler -std=$std -pedantic $warnings -Wstrict-prototypes \
+           $include -fsyntax-only "$dir/public.c"
+done
+
+compiler=${CXX:-c++}
+requires_program ${compiler%% *}
+for std in c++11 c++17 gnu++20; do
+  compiles $compiler -std=$std -pedantic $warnings $include -fsyntax-only \
+           "$dir/public.cc"
+done
+# And links: the names are not mangled.
+[ "$SANITIZE" = no ] || exit 0
+compiles $compiler $include -o "$dir/public" "$dir/public.cc" \
+         -L"$abs_top_builddir/lib/.libs" -lblkhash
+"$dir/public" || fail "a program in C++ does not run"

@@ -1,0 +1,15 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Random calls of the library against the reference: see test-random.py, which
+# takes BLKHASH_SEED and BLKHASH_ROUNDS from the environment.
+
+. "$(dirname "$0")/functions.sh"
+
+if [ -n "$wrapper" ] || [ "$SANITIZE" != no ]; then
+  export BLKHASH_ROUNDS="${BLKHASH_ROUNDS:-25}"
+fi
+export BLKHASH_DRIVER_WRAPPER="$(echo $wrapper)"
+"$PYTHON" "$abs_top_srcdir/tests/test-random.py" \
+          --driver "$(real_program ./blkhash-driver)"
