@@ -22,6 +22,7 @@
 #include "error.h"
 #include "options.h"
 #include "output.h"
+#include "progress.h"
 #include "source.h"
 
 #define BUFFER_SIZE (1024 * 1024) /* bytes, at least; whole blocks */
@@ -178,13 +179,17 @@ source_pipe_hash (const struct options *options, int fd,
                   struct sum *sum, struct error *error)
 {
   struct pipe_reader reader = { 0 };
+  struct progress progress;
   int r;
 
+  /* Nobody knows how far it is, but a program can see the end. */
+  progress_init (&progress, options->progress_fd, options->progress_bar, 0);
   strcpy (sum->format, "raw");
   if (setup (&reader, options->hash) == -1)
     r = error_errno (error, errno, "cannot hash");
   else
     r = read_and_hash (&reader, fd, sum, error);
   teardown (&reader);
+  progress_end (&progress, r == 0);
   return r;
 }
