@@ -3,8 +3,10 @@
  *
  * A batch of blocks in, their leaves out.
  *
- * A thread borrows a digest context for each batch from a list that grows to
- * the number of threads that were ever here at once.
+ * Batches of many threads are hashed in groups: a thread that finds a CPU free
+ * hashes what all waiting threads brought, from their own buffers, oldest
+ * first, and the others wait for it.  So groups are full although each thread
+ * brings little, and not more threads hash than there are CPUs.
  */
 
 #include <config.h>
@@ -12,6 +14,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "blkhash.h"
 #include "cleanup.h"
@@ -19,35 +22,48 @@
 #include "leaf.h"
 #include "zero.h"
 
+#define GROUP 32                /* blocks that are hashed at once */
+
+/* What one thread hashes with; there are as many as ever hashed at once. */
 struct hasher {
   struct hasher *next;
   struct digest_ctx *ctx;
 };
 
+/* What one thread brought, on its stack. */
+struct batch {
+  struct batch *next;
+  struct leaf_block *next_block;
+  size_t untaken;               /* blocks with data that are in no group yet */
+  size_t left;                  /* those that have no leaf yet */
+  int error;
+};
+
 struct leaf_engine {
   const struct digest *digest;
+  unsigned cpus;
   unsigned char zero_md[BLKHASH_MAX_MD_SIZE];
 
-  pthread_mutex_t lock;         /* protects idle */
+  pthread_mutex_t lock;         /* protects what follows, and batches */
+  pthread_cond_t changed;       /* a group is done */
+  unsigned hashing;             /* threads that hash a group */
+  struct batch *queue, **queue_tail; /* batches that have blocks to take */
   struct hasher *idle;
 };
 
+struct group {
+  size_t count;
+  struct {
+    struct batch *batch;
+    struct leaf_block *block;
+  } item[GROUP];
+};
+
 static struct hasher *
-borrow_hasher (struct leaf_engine *engine)
+new_hasher (const struct leaf_engine *engine)
 {
-  struct hasher *hasher;
+  struct hasher *hasher = malloc (sizeof *hasher);
 
-  {
-    SCOPED_LOCK (&engine->lock);
-
-    hasher = engine->idle;
-    if (hasher) {
-      engine->idle = hasher->next;
-      return hasher;
-    }
-  }
-
-  hasher = malloc (sizeof *hasher);
   if (!hasher)
     return NULL;
   hasher->ctx = digest_ctx_create (engine->digest);
@@ -56,6 +72,21 @@ borrow_hasher (struct leaf_engine *engine)
     return NULL;
   }
   return hasher;
+}
+
+static struct hasher *
+borrow_hasher (struct leaf_engine *engine)
+{
+  {
+    SCOPED_LOCK (&engine->lock);
+    struct hasher *hasher = engine->idle;
+
+    if (hasher) {
+      engine->idle = hasher->next;
+      return hasher;
+    }
+  }
+  return new_hasher (engine);
 }
 
 static void
@@ -68,22 +99,21 @@ return_hasher (struct leaf_engine *engine, struct hasher *hasher)
 }
 
 static int
-hash_one (struct digest_ctx *ctx, const void *data, size_t len,
-          unsigned char *md)
+hash_one (struct digest_ctx *ctx, const struct leaf_block *block)
 {
   int err;
 
   err = digest_init (ctx);
   if (err == 0)
-    err = digest_update (ctx, data, len);
+    err = digest_update (ctx, block->data, block->len);
   if (err == 0)
-    err = digest_final (ctx, md);
+    err = digest_final (ctx, block->md);
   return err;
 }
 
-int
-leaf_batch (struct leaf_engine *engine,
-            struct leaf_block *blocks, size_t count)
+/* Without the lock. */
+static int
+hash_group (struct leaf_engine *engine, const struct group *group)
 {
   struct hasher *hasher = borrow_hasher (engine);
   size_t i;
@@ -91,14 +121,88 @@ leaf_batch (struct leaf_engine *engine,
 
   if (!hasher)
     return ENOMEM;
-  for (i = 0; i < count && err == 0; i++) {
-    blocks[i].zero = is_zero (blocks[i].data, blocks[i].len);
-    if (!blocks[i].zero)
-      err = hash_one (hasher->ctx, blocks[i].data, blocks[i].len,
-                      blocks[i].md);
-  }
+  for (i = 0; i < group->count && err == 0; i++)
+    err = hash_one (hasher->ctx, group->item[i].block);
   return_hasher (engine, hasher);
   return err;
+}
+
+/* A batch leaves the queue with its last block: it may be gone soon after. */
+static void
+take_group_locked (struct leaf_engine *engine, struct group *group)
+{
+  for (group->count = 0; group->count < GROUP && engine->queue;
+       group->count++) {
+    struct batch *batch = engine->queue;
+
+    while (batch->next_block->zero)
+      batch->next_block++;
+    group->item[group->count].batch = batch;
+    group->item[group->count].block = batch->next_block++;
+    if (--batch->untaken == 0) {
+      engine->queue = batch->next;
+      if (!engine->queue)
+        engine->queue_tail = &engine->queue;
+    }
+  }
+}
+
+static void
+do_group_locked (struct leaf_engine *engine)
+{
+  struct group group;
+  size_t i;
+  int err;
+
+  take_group_locked (engine, &group);
+  engine->hashing++;
+  pthread_mutex_unlock (&engine->lock);
+  err = hash_group (engine, &group);
+  pthread_mutex_lock (&engine->lock);
+  engine->hashing--;
+
+  for (i = 0; i < group.count; i++) {
+    group.item[i].batch->left--;
+    if (err)
+      group.item[i].batch->error = err;
+  }
+  pthread_cond_broadcast (&engine->changed);
+}
+
+/* Returns how many blocks are not. */
+static size_t
+find_zeros (struct leaf_block *blocks, size_t count)
+{
+  size_t i, data = 0;
+
+  for (i = 0; i < count; i++) {
+    blocks[i].zero = is_zero (blocks[i].data, blocks[i].len);
+    data += !blocks[i].zero;
+  }
+  return data;
+}
+
+int
+leaf_batch (struct leaf_engine *engine,
+            struct leaf_block *blocks, size_t count)
+{
+  size_t data = find_zeros (blocks, count);
+  struct batch batch = {
+    .next_block = blocks, .untaken = data, .left = data
+  };
+
+  if (data == 0)
+    return 0;
+
+  SCOPED_LOCK (&engine->lock);
+  *engine->queue_tail = &batch;
+  engine->queue_tail = &batch.next;
+  while (batch.left > 0)
+    if (engine->queue && engine->hashing < engine->cpus)
+      do_group_locked (engine);
+    else
+      pthread_cond_wait (&engine->changed, &engine->lock);
+  return batch.error;
 }
 
 const unsigned char *
@@ -133,12 +237,16 @@ struct leaf_engine *
 leaf_engine_create (const struct digest *digest, uint32_t block_size)
 {
   struct leaf_engine *engine = calloc (1, sizeof *engine);
+  long cpus = sysconf (_SC_NPROCESSORS_ONLN);
   int err;
 
   if (!engine)
     return NULL;
   engine->digest = digest;
+  engine->cpus = cpus > 0 ? cpus : 1;
+  engine->queue_tail = &engine->queue;
   pthread_mutex_init (&engine->lock, NULL);
+  pthread_cond_init (&engine->changed, NULL);
 
   err = leaf_zeros (engine, block_size, engine->zero_md);
   if (err) {
@@ -161,6 +269,7 @@ leaf_engine_free (struct leaf_engine *engine)
     digest_ctx_free (hasher->ctx);
     free (hasher);
   }
+  pthread_cond_destroy (&engine->changed);
   pthread_mutex_destroy (&engine->lock);
   free (engine);
 }
