@@ -39,6 +39,9 @@ static struct export *exports, **exports_tail = &exports;
 static unsigned nr_exports;
 static struct inflight shared_inflight; /* unless exports are distinct */
 
+/* Of pieces of blocks that wait for the rest, in all exports together. */
+static struct pieces_budget budget = { .bound = 64 * 1024 * 1024 };
+
 /* ---- Connections ---- */
 
 static struct export *
@@ -73,7 +76,7 @@ static void
 reset_locked (struct export *export, uint64_t size)
 {
   blkhash_leaves_free (export->leaves);
-  export->leaves = blkhash_leaves_new (params.hash, size, 0);
+  export->leaves = leaves_new_in_budget (params.hash, size, 0, &budget);
   export->broken = export->leaves ? NULL : "no memory";
   export->size = size;
   export->written = false;

@@ -23,6 +23,7 @@
 #include "blkhash.h"
 
 #include "../lib/cleanup.h"
+#include "../lib/leaves.h"
 #include "export.h"
 #include "finish.h"
 #include "params.h"
@@ -268,6 +269,7 @@ complete (const struct finish *f)
   if (!may_read_rest (f, missing)) {
     nbdkit_debug ("blkhash: '%s': %s, waiting for another client",
                   f->export->name, why);
+    leaves_forget_pieces (f->leaves);
     return -1;
   }
   err = read_rest (f, missing);

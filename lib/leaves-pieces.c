@@ -203,3 +203,13 @@ leaves_put_piece (struct blkhash_leaves *l, enum how how,
   return how == FORGET ? forget (l, len, index, start)
                        : put (l, how, buf, len, index, start);
 }
+
+void
+leaves_forget_pieces (struct blkhash_leaves *l)
+{
+  struct partial *partial;
+  SCOPED_LOCK (&l->lock);
+
+  while ((partial = pieces_oldest (l->pieces)))
+    leaves_set_locked (l, partial->index, 1, LEAF_MISSING);
+}

@@ -28,7 +28,8 @@
 #define PIECES_BOUND (64 * 1024 * 1024) /* bytes */
 
 static int
-start (struct blkhash_leaves *l, const struct blkhash_opts *opts)
+start (struct blkhash_leaves *l, const struct blkhash_opts *opts,
+       struct pieces_budget *budget)
 {
   l->digest = digest_create (opts->digest_name);
   if (!l->digest)
@@ -40,7 +41,9 @@ start (struct blkhash_leaves *l, const struct blkhash_opts *opts)
   l->tree = leaf_tree_create (l->blocks, l->leaf_size);
   if (!l->tree)
     return -1;
-  l->pieces = pieces_create (opts->block_size, PIECES_BOUND);
+  l->own_budget.bound = PIECES_BOUND;
+  l->pieces = pieces_create (opts->block_size,
+                             budget ? budget : &l->own_budget);
   if (!l->pieces)
     return -1;
   if (l->once) {
@@ -54,6 +57,13 @@ start (struct blkhash_leaves *l, const struct blkhash_opts *opts)
 struct blkhash_leaves *
 blkhash_leaves_new (const struct blkhash_opts *opts, uint64_t size,
                     unsigned flags)
+{
+  return leaves_new_in_budget (opts, size, flags, NULL);
+}
+
+struct blkhash_leaves *
+leaves_new_in_budget (const struct blkhash_opts *opts, uint64_t size,
+                      unsigned flags, struct pieces_budget *budget)
 {
   struct blkhash_opts defaults;
   struct blkhash_leaves *l;
@@ -76,7 +86,7 @@ blkhash_leaves_new (const struct blkhash_opts *opts, uint64_t size,
   l->once = flags & BLKHASH_LEAVES_ONCE;
   pthread_mutex_init (&l->lock, NULL);
   pthread_cond_init (&l->folding_ended, NULL);
-  if (start (l, opts) == -1) {
+  if (start (l, opts, budget) == -1) {
     blkhash_leaves_free (l);
     return NULL;
   }

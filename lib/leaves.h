@@ -15,13 +15,14 @@
 #include <stdint.h>
 
 #include "leaf-tree.h"
+#include "pieces.h"
 
+struct blkhash_opts;
 struct digest;
 struct leaf_block;
 struct leaf_engine;
 struct outer;
 struct partial;
-struct pieces;
 
 struct blkhash_leaves {
   /* Set once. */
@@ -36,6 +37,7 @@ struct blkhash_leaves {
 
   pthread_mutex_t lock;         /* protects all below */
   struct leaf_tree *tree;
+  struct pieces_budget own_budget; /* of the pieces, unless it is shared */
   struct pieces *pieces;        /* those that the tree calls LEAF_PARTIAL */
   uint64_t generation;          /* grows with every change */
   int error;                    /* what the table says may be wrong */
@@ -101,6 +103,14 @@ int leaves_stick_locked (struct blkhash_leaves *l, int err);
  * of it meanwhile.  Only for a table that is given once.
  */
 void leaves_fold_early_locked (struct blkhash_leaves *l);
+
+/* blkhash_leaves_new for tables that share a bound on their pieces. */
+struct blkhash_leaves *leaves_new_in_budget (const struct blkhash_opts *opts,
+                                             uint64_t size, unsigned flags,
+                                             struct pieces_budget *budget);
+
+/* Forget all pieces of blocks, to give their memory back. */
+void leaves_forget_pieces (struct blkhash_leaves *l);
 
 /* As blkhash_leaves_data and _zero, but the content was only looked at, not
  * changed: what was not known is learnt, what was known stays, and what is

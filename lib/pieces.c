@@ -20,21 +20,21 @@
 
 struct pieces {
   uint32_t block_size;          /* bytes */
-  size_t bound, used;           /* bytes */
+  struct pieces_budget *budget;
   size_t count, nr_buckets;     /* nr_buckets is a power of two */
   struct partial **buckets;
   struct partial *oldest, *newest;
 };
 
 struct pieces *
-pieces_create (uint32_t block_size, size_t bound)
+pieces_create (uint32_t block_size, struct pieces_budget *budget)
 {
   struct pieces *pieces = calloc (1, sizeof *pieces);
 
   if (!pieces)
     return NULL;
   pieces->block_size = block_size;
-  pieces->bound = bound;
+  pieces->budget = budget;
   pieces->nr_buckets = MIN_BUCKETS;
   pieces->buckets = calloc (MIN_BUCKETS, sizeof *pieces->buckets);
   if (!pieces->buckets) {
@@ -42,6 +42,13 @@ pieces_create (uint32_t block_size, size_t bound)
     return NULL;
   }
   return pieces;
+}
+
+static size_t
+memory_of (const struct pieces *pieces, const struct partial *partial)
+{
+  return PIECES_OVERHEAD + sizeof *partial + pieces->block_size +
+    partial->room * sizeof partial->ranges[0];
 }
 
 void
@@ -53,6 +60,7 @@ pieces_free (struct pieces *pieces)
     return;
   for (partial = pieces->oldest; partial; partial = newer) {
     newer = partial->newer;
+    pieces->budget->used -= memory_of (pieces, partial);
     partial_free (partial);
   }
   free (pieces->buckets);
@@ -139,13 +147,6 @@ unlink_age (struct pieces *pieces, struct partial *partial)
     pieces->newest = partial->older;
 }
 
-static size_t
-memory_of (const struct pieces *pieces, const struct partial *partial)
-{
-  return PIECES_OVERHEAD + sizeof *partial + pieces->block_size +
-    partial->room * sizeof partial->ranges[0];
-}
-
 struct partial *
 pieces_add (struct pieces *pieces, uint64_t index)
 {
@@ -164,7 +165,7 @@ pieces_add (struct pieces *pieces, uint64_t index)
   *bucket = partial;
   link_newest (pieces, partial);
   pieces->count++;
-  pieces->used += memory_of (pieces, partial);
+  pieces->budget->used += memory_of (pieces, partial);
   return partial;
 }
 
@@ -179,7 +180,13 @@ pieces_remove (struct pieces *pieces, struct partial *partial)
   *link = partial->next_in_bucket;
   unlink_age (pieces, partial);
   pieces->count--;
-  pieces->used -= memory_of (pieces, partial);
+  pieces->budget->used -= memory_of (pieces, partial);
+}
+
+struct partial *
+pieces_oldest (const struct pieces *pieces)
+{
+  return pieces->oldest;
 }
 
 struct partial *
@@ -187,7 +194,7 @@ pieces_excess (struct pieces *pieces, const struct partial *keep)
 {
   struct partial *partial;
 
-  if (pieces->used <= pieces->bound)
+  if (pieces->budget->used <= pieces->budget->bound)
     return NULL;
   for (partial = pieces->oldest; partial; partial = partial->newer)
     if (partial != keep && !partial->busy)
@@ -224,7 +231,7 @@ reserve_range (struct pieces *pieces, struct partial *partial)
   bigger = realloc (partial->ranges, room * sizeof *bigger);
   if (!bigger)
     return ENOMEM;
-  pieces->used += (room - partial->room) * sizeof *bigger;
+  pieces->budget->used += (room - partial->room) * sizeof *bigger;
   partial->ranges = bigger;
   partial->room = room;
   return 0;

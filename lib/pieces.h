@@ -4,17 +4,27 @@
  * Blocks of which only some pieces are known, with the content of these
  * pieces, within a bound of memory.
  *
- * It knows nothing of digests and of threads: its user holds a lock.
+ * It knows nothing of digests.  Its user holds a lock, except that a budget can
+ * be shared by users that have different ones.
  */
 
 #ifndef BLKHASH_PIECES_H
 #define BLKHASH_PIECES_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct pieces;
+
+/* Memory, in bytes, that any number of struct pieces share.  Each gives back
+ * only its own, down to one block.
+ */
+struct pieces_budget {
+  size_t bound;
+  _Atomic size_t used;
+};
 
 /* A block that is being collected.  The bytes that are known are in ranges,
  * sorted, disjoint, and not adjacent to each other.
@@ -38,8 +48,9 @@ struct partial {
  */
 #define PIECES_OVERHEAD 300
 
-/* BOUND is in bytes; there is always room for one block. */
-struct pieces *pieces_create (uint32_t block_size, size_t bound);
+/* BUDGET must outlive it.  NULL: no memory. */
+struct pieces *pieces_create (uint32_t block_size,
+                              struct pieces_budget *budget);
 void pieces_free (struct pieces *pieces);
 
 bool pieces_is_empty (const struct pieces *pieces);
@@ -52,8 +63,11 @@ struct partial *pieces_find (struct pieces *pieces, uint64_t index);
  */
 struct partial *pieces_add (struct pieces *pieces, uint64_t index);
 
-/* The block to forget because the bound is exceeded, the one to which nothing
- * was added for longest; NULL when all is well.  Never KEEP.
+/* The block to which nothing was added for longest, or NULL. */
+struct partial *pieces_oldest (const struct pieces *pieces);
+
+/* The block to forget because the bound is exceeded, the oldest that is not
+ * busy; NULL when all is well.  Never KEEP.
  */
 struct partial *pieces_excess (struct pieces *pieces,
                                const struct partial *keep);

@@ -54,7 +54,8 @@ check_ranges (const struct partial *partial, const bool *known)
 static void
 test_against_array (void **state)
 {
-  struct pieces *pieces = pieces_create (BLOCK_SIZE, 1 << 20);
+  struct pieces_budget budget = { .bound = 1 << 20 };
+  struct pieces *pieces = pieces_create (BLOCK_SIZE, &budget);
   struct partial *partial = pieces_add (pieces, 7);
   bool known[BLOCK_SIZE] = { false };
   unsigned char bytes[BLOCK_SIZE] = { 0 };
@@ -106,7 +107,8 @@ test_bound (void **state)
 {
   const size_t room = PIECES_OVERHEAD + sizeof (struct partial) + BLOCK_SIZE +
     2 * sizeof (struct partial_range);
-  struct pieces *pieces = pieces_create (BLOCK_SIZE, 100 * room);
+  struct pieces_budget budget = { .bound = 100 * room };
+  struct pieces *pieces = pieces_create (BLOCK_SIZE, &budget);
   struct partial *first, *keep = NULL, *victim;
   uint64_t i;
 
@@ -138,6 +140,30 @@ test_bound (void **state)
     assert_int_equal (pieces_find (pieces, i << 40)->index, i << 40);
   assert_null (pieces_find (pieces, UINT64_C (1) << 40));
   pieces_free (pieces);
+  assert_int_equal (budget.used, 0);
+}
+
+/* What one uses is not there for another. */
+static void
+test_shared_budget (void **state)
+{
+  struct pieces_budget budget = { .bound = 10 * BLOCK_SIZE };
+  struct pieces *one = pieces_create (BLOCK_SIZE, &budget);
+  struct pieces *other = pieces_create (BLOCK_SIZE, &budget);
+  struct partial *keep;
+  uint64_t i;
+
+  (void) state;
+  for (i = 0; i < 20; i++)
+    assert_non_null (pieces_add (one, i));
+  keep = pieces_add (other, 0);
+  assert_null (pieces_excess (other, keep));
+  assert_int_equal (pieces_excess (one, NULL)->index, 0);
+  pieces_free (one);
+  assert_non_null (pieces_add (other, 1));
+  assert_null (pieces_excess (other, NULL));
+  pieces_free (other);
+  assert_int_equal (budget.used, 0);
 }
 
 int
@@ -146,6 +172,7 @@ main (void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_against_array),
     cmocka_unit_test (test_bound),
+    cmocka_unit_test (test_shared_budget),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);
