@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Run ./quickstart check, or another command, in a clone of this checkout's
+# HEAD on a bare Debian of any suite, as root in a chroot:
+#
+#   tests/in-debian.sh sid
+#   tests/in-debian.sh trixie ./quickstart
+#
+# Needs root, git and debootstrap.  Packages come from the mirror that this
+# machine's apt uses, signatures are checked.  The chroot is made anew in
+# $TMPDIR (or /var/tmp) and removed at the end; the bare system before the first
+# command is kept in blkhash-SUITE.tar there for the next time.
+
+set -euo pipefail
+
+suite=${1:?usage: in-debian.sh SUITE [COMMAND]...}
+shift
+[ $# -gt 0 ] || set -- ./quickstart check
+top=$(cd "$(dirname "$0")/.." && pwd)
+tmp=${TMPDIR:-/var/tmp}
+tar=$tmp/blkhash-$suite.tar
+root=$(mktemp -d "$tmp/blkhash-$suite.XXXXXX")
+trap 'rm -rf --one-file-system "$root"' EXIT
+chmod 755 "$root"
+
+# shellcheck disable=SC2016 # apt expands these
+mirror=$(apt-get indextargets --format \
+  '$(ORIGIN)/$(LABEL)/$(COMPONENT)/$(CREATED_BY) $(REPO_URI)' |
+  awk '$1 == "Debian/Debian/main/Packages" && !n++ { print $2 }')
+
+if [ ! -e "$tar" ]; then
+  debootstrap --variant=minbase --include=git,ca-certificates \
+    --keyring=/usr/share/keyrings/debian-archive-keyring.gpg \
+    "$suite" "$root" "$mirror"
+  tar -C "$root" -cf "$tar.new" .
+  mv "$tar.new" "$tar"
+else
+  tar -C "$root" -xpf "$tar"
+fi
+cp /etc/resolv.conf /etc/hosts "$root/etc/"
+# How this machine's apt reaches the mirror, and what it thinks of dates.
+apt-config dump | grep '^Acquire::' > "$root/etc/apt/apt.conf.d/99machine" ||
+  true
+git clone -q --no-local "$top" "$root/root/blkhash"
+
+# Mounts and stray processes end with the namespaces.
+unshare --mount --pid --fork --kill-child bash -c '
+  set -e
+  root=$1
+  shift
+  mount --make-rprivate /
+  mount -t proc proc "$root/proc"
+  mount -t tmpfs tmpfs "$root/dev/shm"
+  mount --rbind /dev/pts "$root/dev/pts" || true
+  for device in null zero full random urandom tty; do
+    touch "$root/dev/$device"
+    mount --bind /dev/$device "$root/dev/$device"
+  done
+  command=$(printf "%q " "$@")
+  exec chroot "$root" env -i HOME=/root CI=true LC_ALL=C.UTF-8 \
+    PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+    bash -c "cd /root/blkhash && exec $command"
+' bash "$root" "$@" < /dev/null
