@@ -9,6 +9,7 @@
 
 #include <config.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +47,18 @@ blkhash_config_complete (nbdkit_next_config_complete *next,
     return -1;
   return next (nxdata);
 }
+
+/* nbdkit --dump-plugin --filter=blkhash PLUGIN, since 1.36. */
+#if NBDKIT_VERSION_MAJOR > 1 || NBDKIT_VERSION_MINOR >= 36
+#define HAVE_DUMP_PLUGIN 1
+
+static void
+blkhash_dump_plugin (void)
+{
+  printf ("blkhash_version=%s\n", PACKAGE_VERSION);
+  params_dump_digests ();
+}
+#endif
 
 static int
 blkhash_get_ready (int thread_model)
@@ -245,6 +258,9 @@ static struct nbdkit_filter filter = {
   .config = blkhash_config,
   .config_complete = blkhash_config_complete,
   .config_help = PARAMS_HELP,
+#ifdef HAVE_DUMP_PLUGIN
+  .dump_plugin = blkhash_dump_plugin,
+#endif
   .get_ready = blkhash_get_ready,
   .after_fork = blkhash_after_fork,
   .cleanup = blkhash_cleanup,

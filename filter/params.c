@@ -7,6 +7,8 @@
 #include <config.h>
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NBDKIT_API_VERSION 2
@@ -104,6 +106,22 @@ params_complete (void)
     return -1;
   }
   return 0;
+}
+
+void
+params_dump_digests (void)
+{
+  size_t i, count = blkhash_digests (NULL, 0);
+  const char **names = calloc (count, sizeof *names);
+
+  if (!names)
+    return;
+  blkhash_digests (names, count);
+  printf ("blkhash_digests=");
+  for (i = 0; i < count; i++)
+    printf ("%s%s", i ? "," : "", names[i]);
+  printf ("\n");
+  free (names);
 }
 
 void

@@ -34,6 +34,9 @@ int params_config (const char *key, const char *value);
 /* All was configured.  0 or -1. */
 int params_complete (void);
 
+/* Print blkhash_digests=NAME,NAME... */
+void params_dump_digests (void);
+
 void params_free (void);
 
 #define PARAMS_HELP \
