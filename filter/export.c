@@ -38,6 +38,7 @@ pthread_mutex_t exports_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct export *exports, **exports_tail = &exports;
 static unsigned nr_exports;
 static struct inflight shared_inflight; /* unless exports are distinct */
+static pthread_cond_t not_finishing = PTHREAD_COND_INITIALIZER;
 
 /* Of pieces of blocks that wait for the rest, in all exports together. */
 static struct pieces_budget budget = { .bound = 64 * 1024 * 1024 };
@@ -78,6 +79,7 @@ reset_locked (struct export *export, uint64_t size)
   blkhash_leaves_free (export->leaves);
   export->leaves = leaves_new_in_budget (params.hash, size, 0, &budget);
   export->broken = export->leaves ? NULL : "no memory";
+  export->contradictions = 0;
   export->size = size;
   export->written = false;
   export->bytes_read = 0;
@@ -89,7 +91,7 @@ reset_locked (struct export *export, uint64_t size)
 static void
 open_locked (struct export *export, uint64_t size)
 {
-  bool in_use = export->conns > 0 || export->finishing > 0;
+  bool in_use = export->conns > 0 || export->finishing;
 
   if (!in_use && (export->broken || !export->leaves || export->size != size))
     reset_locked (export, size);
@@ -128,7 +130,14 @@ exports_leave (struct conn *conn)
   conn->open = false;
   if (--conn->export->conns > 0)
     return false;
-  conn->export->finishing++;
+  /* What an earlier one has read just before we changed it must be out of the
+   * table before we believe the table.
+   */
+  while (conn->export->finishing)
+    pthread_cond_wait (&not_finishing, &exports_lock);
+  if (conn->export->conns > 0)
+    return false;
+  conn->export->finishing = true;
   return true;
 }
 
@@ -137,7 +146,8 @@ exports_finished (struct conn *conn)
 {
   SCOPED_LOCK (&exports_lock);
 
-  conn->export->finishing--;
+  conn->export->finishing = false;
+  pthread_cond_broadcast (&not_finishing);
 }
 
 /* ---- Looks ---- */
@@ -202,15 +212,33 @@ learn_extents (struct conn *conn, const struct request *request,
   }
 }
 
+/* The disk is not what the sum says: it was changed from outside, or it never
+ * reads twice the same.
+ */
+static void
+withdraw_contradicted_locked (struct export *export)
+{
+  uint64_t contradictions = leaves_contradictions (export->leaves);
+
+  if (contradictions == export->contradictions)
+    return;
+  export->contradictions = contradictions;
+  if (export->published)
+    report_withdraw (&export->line);
+  export->published = false;
+}
+
 void
 learn_end (struct conn *conn, struct request *request)
 {
   SCOPED_LOCK (&exports_lock);
 
-  if (!request->ignored)
+  if (!request->ignored) {
     blkhash_leaves_forget (conn->export->leaves,
                            request->taint_end - request->taint,
                            request->taint);
+    withdraw_contradicted_locked (conn->export);
+  }
   inflight_end (inflight_of (conn), request);
 }
 

@@ -34,11 +34,12 @@ struct export {
   const char *broken;           /* why there can be no sum, or NULL */
   unsigned conns;               /* connections open */
   uint64_t opens;               /* connections ever opened */
-  unsigned finishing;           /* threads in finish(), which use the table */
+  bool finishing;               /* a thread is in finish() */
   uint64_t changes;             /* requests that changed it, by any name */
   struct inflight inflight;     /* if exports are distinct disks */
   bool published;               /* the report has its sum */
   bool written;                 /* clients changed it since the last sum */
+  uint64_t contradictions;      /* of the table, when we looked last */
   uint64_t bytes_read;          /* by clients, since the last sum */
 };
 
@@ -59,8 +60,8 @@ extern pthread_mutex_t exports_lock;
 void exports_open (struct conn *conn, const char *name, uint64_t size,
                    bool multi_conn);
 
-/* The connection ends.  True if it was the last of its export: then its table
- * stays until exports_finished.
+/* The connection ends.  True if it was the last of its export: then it alone
+ * can finish, until exports_finished.  Waits for one that is giving up.
  */
 bool exports_leave (struct conn *conn);
 void exports_finished (struct conn *conn);

@@ -34,10 +34,11 @@
 #define UNKNOWN_BYTES "the content of %" PRIu64 " bytes is not known"
 #define PASSES 3                /* when exports of other names interfere */
 
-/* Hashing a hole takes time too, half a minute for this: an export of 8 EiB,
- * which costs nothing to serve, would keep the server for weeks.
+/* Hashing a hole takes time too, half a minute for this, which is 128 TiB in
+ * blocks of 64 KiB: an export of 8 EiB, which costs nothing to serve, would
+ * keep the server for weeks.
  */
-#define MAX_SIZE (UINT64_C (128) << 40) /* bytes */
+#define MAX_BLOCKS (UINT64_C (1) << 31)
 
 struct finish {
   nbdkit_next *next;
@@ -96,6 +97,12 @@ missing_bytes (struct blkhash_leaves *leaves)
   return sum;
 }
 
+static uint64_t
+round_up (uint64_t n, uint64_t unit)
+{
+  return n % unit == 0 ? n : n + (unit - n % unit);
+}
+
 /* ---- Extents ---- */
 
 /* Ask about LEN bytes at OFFSET.  Returns where the answer ends: it can be
@@ -131,15 +138,18 @@ ask_extents (const struct finish *f, uint64_t offset, uint32_t len)
 static void
 learn_all_extents (const struct finish *f)
 {
-  uint64_t offset = 0, start, len;
+  uint64_t unit = blkhash_opts_get_block_size (params.hash);
+  uint64_t offset = 0, start, len, end;
 
   if (f->next->can_extents (f->next) != 1)
     return;
   while (is_last (f) &&
          blkhash_leaves_next_missing (f->leaves, offset, &start, &len) == 0) {
-    if (len > EXTENTS_SIZE)
-      len = EXTENTS_SIZE;
-    offset = ask_extents (f, start, len);
+    /* Not all plugins like to be asked about odd ranges. */
+    end = round_up (start + (len < EXTENTS_SIZE ? len : EXTENTS_SIZE), unit);
+    if (end > f->export->size)
+      end = f->export->size;
+    offset = ask_extents (f, start - start % unit, end - (start - start % unit));
     if (offset <= start)
       return;
   }
@@ -147,16 +157,21 @@ learn_all_extents (const struct finish *f)
 
 /* ---- Reading ---- */
 
-/* The smallest unit that the plugin can read. */
-static uint64_t
-read_unit (const struct finish *f)
+/* The smallest unit that the plugin can read, and how much at once. */
+static void
+find_read_sizes (const struct finish *f, uint64_t *unit, uint64_t *most)
 {
   uint32_t minimum, preferred, maximum;
 
-  if (f->next->block_size (f->next, &minimum, &preferred, &maximum) == -1 ||
-      minimum == 0 || minimum > READ_SIZE)
-    return 1;
-  return minimum;
+  *unit = 1;
+  *most = READ_SIZE;
+  if (f->next->block_size (f->next, &minimum, &preferred, &maximum) == -1)
+    return;
+  if (minimum > 0 && minimum <= READ_SIZE)
+    *unit = minimum;
+  if (maximum >= *unit && maximum < *most)
+    *most = maximum;
+  *most -= *most % *unit;
 }
 
 /* Read LEN bytes at OFFSET.  0, or an errno value. */
@@ -180,30 +195,27 @@ read_range (const struct finish *f, void *buf, uint32_t len, uint64_t offset)
 static int
 read_pass (const struct finish *f, void *buf, uint64_t missing)
 {
-  uint64_t unit = read_unit (f), size = f->export->size;
+  uint64_t size = f->export->size, unit, most;
   uint64_t offset = 0, start, len, done = 0, told = 0;
 
+  find_read_sizes (f, &unit, &most);
   while (blkhash_leaves_next_missing (f->leaves, offset, &start, &len) == 0) {
     uint64_t end;
     int err;
 
     if (!is_last (f))
       return ECANCELED;
-    if (len > READ_SIZE)
-      len = READ_SIZE;
-    end = start + len;
-    start -= start % unit;
-    if (end % unit != 0)
-      end += unit - end % unit;
+    end = round_up (start + (len < most ? len : most), unit);
     if (end > size)
       end = size;
-    if (end - start > READ_SIZE)
-      end = start + READ_SIZE;
+    start -= start % unit;
+    if (end - start > most)
+      end = start + most;
     err = read_range (f, buf, end - start, start);
     if (err)
       return err;
     offset = end;
-    done += len;
+    done += end - start;
     if (done - told >= PROGRESS_STEP) {
       nbdkit_debug ("blkhash: read %" PRIu64 " of %" PRIu64 " missing bytes "
                     "of '%s'", done, missing, f->export->name);
@@ -312,8 +324,9 @@ why_hopeless (struct finish *f, bool *done)
   f->changes = f->export->changes;
   f->leaves = f->export->leaves;
   *done = f->export->published || !is_last_locked (f);
-  if (f->export->size > MAX_SIZE)
-    return "it is larger than 128 TiB";
+  if (f->export->size / blkhash_opts_get_block_size (params.hash) >
+      MAX_BLOCKS)
+    return "it has more than 2^31 blocks";
   return f->export->broken;
 }
 

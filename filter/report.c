@@ -43,8 +43,8 @@ report_start (void)
 
   if (!params.file)
     return 0;
-  fd = open (params.file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY,
-             0666);
+  fd = open (params.file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY |
+             O_NONBLOCK, 0666);
   if (fd == -1 || fstat (fd, &st) == -1) {
     nbdkit_error ("blkhash-file: %s: %m", params.file);
     if (fd != -1)
@@ -98,7 +98,7 @@ report_stop (void)
 }
 
 static int
-write_lines_locked (int fd)
+write_lines_locked (int fd, bool sync)
 {
   const struct report_line *line;
   FILE *out = fdopen (fd, "w");
@@ -111,7 +111,8 @@ write_lines_locked (int fd)
   for (line = lines; line && r >= 0; line = line->next)
     if (line->text)
       r = fputs (line->text, out);
-  if (r < 0 || fflush (out) == EOF || fsync (fd) == -1) {
+  if (r < 0 || fflush (out) == EOF ||
+      (sync && fsync (fd) == -1)) {
     r = errno;
     fclose (out);
     errno = r;
@@ -121,13 +122,13 @@ write_lines_locked (int fd)
 }
 
 static int
-replace_file_locked (void)
+replace_file_locked (bool sync)
 {
   int fd = open_new ();
 
   if (fd == -1)
     return -1;
-  if (write_lines_locked (fd) == -1 || rename (new_path, path) == -1) {
+  if (write_lines_locked (fd, sync) == -1 || rename (new_path, path) == -1) {
     int err = errno;
 
     unlink (new_path);
@@ -137,10 +138,11 @@ replace_file_locked (void)
   return 0;
 }
 
+/* What is withdrawn must not come back after a crash. */
 static void
-update_file_locked (void)
+update_file_locked (bool sync)
 {
-  if (replace_file_locked () == 0)
+  if (replace_file_locked (sync) == 0)
     return;
   nbdkit_error ("blkhash: cannot write %s: %m", path);
   if (truncate (path, 0) == -1 && unlink (path) == -1 && errno != ENOENT)
@@ -161,7 +163,7 @@ say (struct report_line *line, char *text)
   free (line->text);
   line->text = text;
   if (path && !held)
-    update_file_locked ();
+    update_file_locked (text == NULL);
   else if (!path && text)
     fputs (text, stderr);
 }
@@ -231,5 +233,5 @@ report_release (void)
 
   held = false;
   if (path)
-    update_file_locked ();
+    update_file_locked (false);
 }

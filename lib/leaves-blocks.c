@@ -100,6 +100,14 @@ check_new_locked (struct blkhash_leaves *l, uint64_t first, uint64_t count)
   return 0;
 }
 
+int
+leaves_contradict_locked (struct blkhash_leaves *l, uint64_t index,
+                          uint64_t count)
+{
+  l->contradictions++;
+  return leaves_set_locked (l, index, count, LEAF_MISSING);
+}
+
 /* A look at a block found BLOCK there.  What was known and is not so becomes
  * missing: nobody knows which of the two is right.
  */
@@ -126,7 +134,7 @@ learn_block_locked (struct blkhash_leaves *l, uint64_t index,
     break;
   }
   if (!agrees)
-    return leaves_set_locked (l, index, 1, LEAF_MISSING);
+    return leaves_contradict_locked (l, index, 1);
   if (run.state == LEAF_ZERO || run.state == LEAF_DATA)
     return 0;
   return leaves_store_locked (l, index, block);
@@ -181,7 +189,7 @@ learn_zeros_locked (struct blkhash_leaves *l, uint64_t index,
     case LEAF_ZERO:
       break;
     case LEAF_DATA:
-      err = leaves_set_locked (l, index, run.count, LEAF_MISSING);
+      err = leaves_contradict_locked (l, index, run.count);
       break;
     case LEAF_PARTIAL:
       run.count = 1;
@@ -189,7 +197,7 @@ learn_zeros_locked (struct blkhash_leaves *l, uint64_t index,
                           blocks_length (l, index, 1), 0))
         err = leaves_store_locked (l, index, &zero);
       else
-        err = leaves_set_locked (l, index, 1, LEAF_MISSING);
+        err = leaves_contradict_locked (l, index, 1);
       break;
     }
     index += run.count;

@@ -131,7 +131,7 @@ learns_piece_locked (struct blkhash_leaves *l, const unsigned char *buf,
       return !partial->busy;
   }
   if (state == LEAF_PARTIAL || (state == LEAF_ZERO && buf))
-    leaves_set_locked (l, index, 1, LEAF_MISSING);
+    leaves_contradict_locked (l, index, 1);
   return false;
 }
 

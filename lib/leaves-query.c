@@ -101,3 +101,11 @@ blkhash_leaves_count (struct blkhash_leaves *l, uint64_t *data,
     index += run.count;
   }
 }
+
+uint64_t
+leaves_contradictions (struct blkhash_leaves *l)
+{
+  SCOPED_LOCK (&l->lock);
+
+  return l->contradictions;
+}

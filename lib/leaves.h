@@ -40,6 +40,7 @@ struct blkhash_leaves {
   struct pieces_budget own_budget; /* of the pieces, unless it is shared */
   struct pieces *pieces;        /* those that the tree calls LEAF_PARTIAL */
   uint64_t generation;          /* grows with every change */
+  uint64_t contradictions;      /* looks that made a block missing */
   int error;                    /* what the table says may be wrong */
 
   /* Of a table that is given once: leaves before FOLDED are in OUTER already
@@ -92,6 +93,10 @@ int leaves_set_locked (struct blkhash_leaves *l, uint64_t first,
 int leaves_store_locked (struct blkhash_leaves *l, uint64_t index,
                          const struct leaf_block *block);
 
+/* A look contradicts what was known of a block. */
+int leaves_contradict_locked (struct blkhash_leaves *l, uint64_t index,
+                              uint64_t count);
+
 /* Take a block out of the pieces; the tree is to be set by the caller. */
 void leaves_drop_partial_locked (struct blkhash_leaves *l,
                                  struct partial *partial);
@@ -120,5 +125,8 @@ int leaves_learn_data (struct blkhash_leaves *l, const void *buf,
                        size_t len, uint64_t offset);
 int leaves_learn_zero (struct blkhash_leaves *l, uint64_t len,
                        uint64_t offset);
+
+/* How many looks contradicted what was known. */
+uint64_t leaves_contradictions (struct blkhash_leaves *l);
 
 #endif /* BLKHASH_LEAVES_H */

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 struct error {
-  char text[1024];              /* empty: no error */
+  char text[6144];              /* empty: no error; a path may be in it */
 };
 
 static inline bool

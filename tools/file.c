@@ -39,7 +39,8 @@ file_is_block_device (const struct file *file)
 }
 
 int
-file_check_unchanged (const struct file *file, struct error *error)
+file_check_unchanged (const struct file *file, bool force_share,
+                      struct error *error)
 {
   struct stat now;
 
@@ -47,6 +48,10 @@ file_check_unchanged (const struct file *file, struct error *error)
     return 0;
   if (fstat (file->fd, &now) == -1)
     return error_errno (error, errno, "cannot read");
+  if (now.st_size < file->st.st_size)
+    return error_set (error, "the file was truncated while it was read");
+  if (force_share)
+    return 0;
   if (now.st_size != file->st.st_size ||
       now.st_mtim.tv_sec != file->st.st_mtim.tv_sec ||
       now.st_mtim.tv_nsec != file->st.st_mtim.tv_nsec)

@@ -24,7 +24,10 @@ int file_init (struct file *file, int fd, struct error *error);
 
 bool file_is_block_device (const struct file *file);
 
-/* Is a regular file still the one that it was?  0, or -1 with the reason. */
-int file_check_unchanged (const struct file *file, struct error *error);
+/* Is a regular file still what it was?  If others may write it, FORCE_SHARE, it
+ * must only not have become shorter.  0, or -1 with the reason.
+ */
+int file_check_unchanged (const struct file *file, bool force_share,
+                          struct error *error);
 
 #endif /* BLKSUM_FILE_H */

@@ -134,7 +134,7 @@ nbd_error_text (void)
   const char *p = text;
 
   if (!text)
-    return "unknown error";
+    return "the server closed it";
   while (islower ((unsigned char) *p) || isdigit ((unsigned char) *p) ||
          *p == '_')
     p++;

@@ -49,7 +49,8 @@ struct conn {
   int fd;                       /* of the socket, to wake its thread */
   pthread_t thread;
   unsigned in_flight;           /* of its thread: reads, */
-  size_t in_flight_bytes;       /* and their bytes */
+  size_t in_flight_bytes;       /* and their bytes; */
+  bool lost;                    /* and whether the connection is gone */
 };
 
 struct reader {
@@ -215,12 +216,15 @@ read_done (void *opaque, int *err)
   if (*err == 0 && buffer->seen != buffer->len)
     *err = EPROTO;
   if (*err) {
-    if (*err == ENOTCONN)       /* what libnbd says for all that is lost */
-      fail_errno (reader, ECONNRESET, "lost the connection", buffer->offset);
+    if (*err == ENOTCONN)       /* why is for run_conn to find out */
+      conn->lost = true;
     else
       fail_errno (reader, *err, "cannot read", buffer->offset);
     put_idle (reader, buffer);
-    return 1;
+    /* Not 1: if it was lost in nbd_aio_pread, libnbd 1.14 would use the
+     * command after it freed it.  nbd_close frees it.
+     */
+    return 0;
   }
 
   SCOPED_LOCK (&reader->queue_lock);
@@ -259,7 +263,8 @@ start_read (struct conn *conn, struct buffer *buffer,
                                 (nbd_completion_callback) {
                                   .callback = read_done, .user_data = buffer,
                                 }, 0) == -1) {
-    fail_nbd (conn->reader, "cannot read");
+    fail_nbd (conn->reader, nbd_aio_is_dead (conn->nbd) == 1
+                            ? "lost the connection" : "cannot read");
     return -1;
   }
   return 0;
@@ -273,7 +278,7 @@ fill_queue (struct conn *conn)
 {
   struct reader *reader = conn->reader;
 
-  while (!queue_is_full (conn)) {
+  while (!queue_is_full (conn) && !conn->lost) {
     struct buffer *buffer = get_idle (reader, conn->in_flight == 0);
     struct error error = { "" };
     struct range range;
@@ -316,8 +321,9 @@ run_conn (void *opaque)
       r = fill_queue (conn);
     if (r == -1 || (r == 0 && conn->in_flight == 0))
       break;
-    if (conn->in_flight > 0 && nbd_poll (conn->nbd, -1) == -1) {
-      fail_nbd (reader, "the connection failed");
+    if (conn->lost ||
+        (conn->in_flight > 0 && nbd_poll (conn->nbd, -1) == -1)) {
+      fail_nbd (reader, "lost the connection");
       break;
     }
   }

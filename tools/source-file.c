@@ -250,8 +250,8 @@ source_file_hash (const struct options *options, const struct file *file,
   progress_init (&reader.progress, options->progress_fd,
                  options->progress_bar, size);
   r = read_and_hash (options, &reader, size, sum);
-  if (r == 0 && !options->force_share)
-    r = file_check_unchanged (file, &reader.error);
+  if (r == 0)
+    r = file_check_unchanged (file, options->force_share, &reader.error);
   progress_end (&reader.progress, r == 0);
   pthread_mutex_destroy (&reader.lock);
   if (direct != -1)

@@ -170,7 +170,7 @@ source_qemu_hash (const struct options *options, const struct file *file,
       qemu_nbd_explain (&qemu, operand, error);
   }
   qemu_nbd_stop (&qemu);
-  if (r == 0 && file && !options->force_share)
-    r = file_check_unchanged (file, error);
+  if (r == 0 && file)
+    r = file_check_unchanged (file, options->force_share, error);
   return r;
 }

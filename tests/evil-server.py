@@ -1,0 +1,260 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""An NBD server that does one thing wrong.
+
+    evil-server.py SOCKET FILE [FAULT [NUMBER]]
+
+Serves FILE on the Unix socket SOCKET, with structured replies and extents in
+which everything is data, until it is killed.  FAULT is one of:
+
+read replies:
+  half          the first half of the data, and the end of the reply
+  none          the end of the reply alone
+  hole          a hole of length 0, and the end of the reply
+  empty         data of length 0, and the end of the reply
+  long          a byte more than was asked for
+  elsewhere     the data, said to be from behind the range
+  error         an error, with a text
+  late-error    half of the data, then an error at an offset
+  simple-error  an error in a simple reply
+  cookie        the cookie of no request
+  reverse       the last request first, and its chunks from the end on
+  die           after NUMBER bytes the connection is closed within a reply
+
+extents:
+  extents-zero        a length of 0
+  extents-none        a chunk without an extent
+  extents-no-chunk    no chunk
+  extents-long        each 2^32 - 1 bytes long
+  extents-context     of a context that nobody asked for
+  extents-error       an error
+
+negotiation:
+  size          NUMBER bytes
+  block-size    NUMBER is MIN,PREFERRED,MAX
+  second-hangs  many connections allowed, only the first is spoken to
+  second-small  many connections allowed, the first has the right size
+  second-gone   many connections allowed, the second is closed at once
+
+the end:
+  no-close      nothing happens after the client has said good-bye
+"""
+
+import os
+import select
+import socket
+import struct
+import sys
+import threading
+
+OPT_EXPORT_NAME, OPT_ABORT, OPT_GO = 1, 2, 7
+OPT_STRUCTURED_REPLY, OPT_SET_META_CONTEXT = 8, 10
+REP_ACK, REP_INFO, REP_META_CONTEXT = 1, 3, 4
+REP_ERR_UNSUP = 2 ** 31 + 1
+INFO_EXPORT, INFO_BLOCK_SIZE = 0, 3
+CMD_READ, CMD_DISC, CMD_BLOCK_STATUS = 0, 2, 7
+FLAGS = 1 | 2                   # read-only
+FLAG_MULTI_CONN = 1 << 8
+DONE = 1
+NONE, DATA, HOLE, BLOCK_STATUS = 0, 1, 2, 5
+ERROR, ERROR_OFFSET = 2 ** 15 + 1, 2 ** 15 + 2
+EIO = 5
+CONTEXT = 1
+
+
+class Gone(Exception):
+    """The client closed the connection, or the server does."""
+
+
+class Connection:
+    def __init__(self, sock, number, data, fault, argument):
+        self.sock, self.number, self.data = sock, number, data
+        self.fault, self.argument = fault, argument
+        self.bytes_read = 0
+
+    def recv(self, count):
+        got = b""
+        while len(got) < count:
+            more = self.sock.recv(count - len(got))
+            if not more:
+                raise Gone
+            got += more
+        return got
+
+    def send(self, fmt, *values):
+        tail = b""
+        if values and isinstance(values[-1], bytes):
+            *values, tail = values
+        self.sock.sendall(struct.pack(">" + fmt, *values) + tail)
+
+    # ---- Negotiation ----
+
+    def reply(self, option, kind, payload=b""):
+        self.send("QIII", 0x3e889045565a9, option, kind, len(payload), payload)
+
+    def tell_export(self, option):
+        size, flags = len(self.data), FLAGS
+        if self.fault == "size":
+            size = int(self.argument)
+        if self.fault.startswith("second-"):
+            flags |= FLAG_MULTI_CONN
+            if self.fault == "second-small" and self.number > 1:
+                size //= 2
+        if self.fault == "block-size":
+            sizes = [int(n) for n in self.argument.split(",")]
+            self.reply(option, REP_INFO,
+                       struct.pack(">HIII", INFO_BLOCK_SIZE, *sizes))
+        self.reply(option, REP_INFO,
+                   struct.pack(">HQH", INFO_EXPORT, size, flags))
+        self.reply(option, REP_ACK)
+
+    def negotiate(self):
+        self.send("QQH", 0x4e42444d41474943, 0x49484156454f5054, 3)
+        self.recv(4)
+        while True:
+            _, option, length = struct.unpack(">QII", self.recv(16))
+            self.recv(length)
+            if option == OPT_GO:
+                return self.tell_export(option)
+            if option == OPT_STRUCTURED_REPLY:
+                self.reply(option, REP_ACK)
+            elif option == OPT_SET_META_CONTEXT:
+                self.reply(option, REP_META_CONTEXT,
+                           struct.pack(">I", CONTEXT) + b"base:allocation")
+                self.reply(option, REP_ACK)
+            elif option == OPT_ABORT:
+                raise Gone
+            else:
+                self.reply(option, REP_ERR_UNSUP)
+
+    # ---- Replies ----
+
+    def chunk(self, kind, cookie, payload=b"", flags=0):
+        self.send("IHHQI", 0x668e33ef, flags, kind, cookie, len(payload),
+                  payload)
+
+    def data_chunk(self, cookie, offset, length, said=None, flags=0):
+        self.chunk(DATA, cookie, struct.pack(
+            ">Q", offset if said is None else said) +
+            self.data[offset:offset + length], flags)
+
+    def error_chunk(self, cookie, offset=None):
+        text = b"no good"
+        payload = struct.pack(">IH", EIO, len(text)) + text
+        if offset is None:
+            self.chunk(ERROR, cookie, payload, DONE)
+        else:
+            self.chunk(ERROR_OFFSET, cookie,
+                       payload + struct.pack(">Q", offset), DONE)
+
+    def read(self, cookie, offset, length):
+        fault, half = self.fault, length // 2
+        self.bytes_read += length
+        if fault == "half":
+            self.data_chunk(cookie, offset, half)
+            self.chunk(NONE, cookie, flags=DONE)
+        elif fault == "none":
+            self.chunk(NONE, cookie, flags=DONE)
+        elif fault == "hole":
+            self.chunk(HOLE, cookie, struct.pack(">QI", offset, 0), DONE)
+        elif fault == "empty":
+            self.data_chunk(cookie, offset, 0, flags=DONE)
+        elif fault == "long":
+            self.data_chunk(cookie, offset, length + 1, flags=DONE)
+        elif fault == "elsewhere":
+            self.data_chunk(cookie, offset, length, offset + length, DONE)
+        elif fault == "error":
+            self.error_chunk(cookie)
+        elif fault == "late-error":
+            self.data_chunk(cookie, offset, half)
+            self.error_chunk(cookie, offset + half)
+        elif fault == "simple-error":
+            self.send("IIQ", 0x67446698, EIO, cookie)
+        elif fault == "cookie":
+            self.data_chunk(cookie + 1000000, offset, length, flags=DONE)
+        elif fault == "reverse":
+            self.data_chunk(cookie, offset + half, length - half)
+            self.data_chunk(cookie, offset, half, flags=DONE)
+        elif fault == "die" and self.bytes_read > int(self.argument):
+            self.send("IHHQI", 0x668e33ef, DONE, DATA, cookie, length + 8,
+                      b"half of an offset"[:4])
+            raise Gone
+        else:
+            self.data_chunk(cookie, offset, length, flags=DONE)
+
+    def block_status(self, cookie, length):
+        fault = self.fault
+        if fault == "extents-no-chunk":
+            return self.chunk(NONE, cookie, flags=DONE)
+        if fault == "extents-error":
+            return self.error_chunk(cookie)
+        if fault == "extents-zero":
+            length = 0
+        if fault == "extents-long":
+            length = 2 ** 32 - 1
+        context = CONTEXT + (fault == "extents-context")
+        extents = b"" if fault == "extents-none" else \
+            struct.pack(">II", length, 0)
+        self.chunk(BLOCK_STATUS, cookie, struct.pack(">I", context) + extents,
+                   DONE)
+
+    # ---- Requests ----
+
+    def is_idle(self):
+        """The client sends nothing more until it gets a reply."""
+        return not select.select([self.sock], [], [], 0.05)[0]
+
+    def serve(self):
+        reads = []
+        while True:
+            _, _, command, cookie, offset, length = struct.unpack(
+                ">IHHQQI", self.recv(28))
+            if command == CMD_DISC:
+                if self.fault == "no-close":
+                    threading.Event().wait()
+                raise Gone
+            if command == CMD_BLOCK_STATUS:
+                self.block_status(cookie, length)
+            elif command == CMD_READ:
+                reads.append((cookie, offset, length))
+            if self.fault != "reverse" or self.is_idle():
+                for request in reversed(reads):
+                    self.read(*request)
+                reads = []
+
+    def run(self):
+        try:
+            if self.number > 1:
+                if self.fault == "second-hangs":
+                    threading.Event().wait()
+                if self.fault == "second-gone":
+                    raise Gone
+            self.negotiate()
+            self.serve()
+        except (Gone, OSError):
+            pass
+        self.sock.close()
+
+
+def main():
+    path, image, fault, argument = (sys.argv[1:] + ["", ""])[:4]
+    faults = [line.split()[0] for line in __doc__.splitlines()
+              if line.startswith("  ") and line[2] != " "]
+    if fault and fault not in faults:
+        sys.exit("evil-server.py: no such fault: " + fault)
+    with open(image, "rb") as f:
+        data = f.read()
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path + ".new")
+    listener.listen(16)
+    os.rename(path + ".new", path)      # who sees it can connect
+    number = 0
+    while True:
+        sock, _ = listener.accept()
+        number += 1
+        connection = Connection(sock, number, data, fault, argument)
+        threading.Thread(target=connection.run, daemon=True).start()
+
+
+main()

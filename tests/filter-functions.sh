@@ -1,0 +1,147 @@
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Sourced by the tests of the nbdkit filter instead of functions.sh.  With
+# BLKHASH_VALGRIND=1, nbdkit runs in valgrind too.
+
+. "$(dirname "$0")/functions.sh"
+
+filter=$abs_top_builddir/filter/.libs/nbdkit-blkhash-filter.so
+[ -f "$filter" ] || skip "built without nbdkit"
+requires_program nbdkit nbdcopy nbdinfo
+requires "$PYTHON" -c 'import nbd'
+sums=$dir/sums
+
+# nbdkit takes modules out of memory before valgrind tells of them.
+nbdkit_wrapper=${wrapper:+$wrapper --keep-debuginfo=yes
+  --suppressions=$abs_top_srcdir/tests/filter-valgrind.supp}
+# The linker needs the sanitizer before nbdkit, which was built without.
+case $SANITIZE in
+  no) ;;
+  *thread*) skip "nbdkit does not run with TSan" ;;
+  *)
+    # Leaks of nbdkit itself and of its plugins are not ours.
+    nbdkit_wrapper="env ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$(
+      gcc -print-file-name=libasan.so):$(gcc -print-file-name=libubsan.so)"
+    ;;
+esac
+
+# serve ARGUMENT...: nbdkit with the filter before all others; $above comes
+# before it.  Sets $uri, $server, $log.
+above=
+serve () {
+  case " $SANITIZE $* " in
+    " no "*) ;;
+    *" eval "* | *" sh "*) skip "shells do not run with the sanitizer" ;;
+  esac
+  servers=$((servers + 1))
+  socket=$dir/nbd$servers.sock
+  log=$socket.log
+  echo "+ nbdkit $above --filter=blkhash $*"
+  $nbdkit_wrapper nbdkit -f -v -U "$socket" -P "$socket.pid" $above \
+                  --filter="$filter" "$@" 2> "$log" &
+  server=$!
+  kill_at_exit $server
+  uri=nbd+unix:///?socket=$socket
+  wait_until server_is_up
+}
+
+server_is_up () {
+  kill -0 $server 2> /dev/null || fail "nbdkit ended: $(cat "$log")"
+  test -s "$socket.pid"
+}
+
+# Who starts nbdkit without "serve".
+not_sanitized () {
+  [ "$SANITIZE" = no ] || skip "nbdkit needs the sanitizer before it"
+}
+
+# stop: end the server, see that it ended well.  What the result file says
+# then is final.
+stop () {
+  kill $server
+  if [ "$SANITIZE" != no ]; then
+    # With the sanitizer before it, nbdkit can hang in a destructor of p11-kit,
+    # after everything of ours is over.
+    wait_until grep -q 'blkhash: unload' "$log"
+    sleep 0.2
+    kill -9 $server 2> /dev/null || :
+    wait $server || :
+    ! grep -q -e 'AddressSanitizer' -e 'runtime error' "$log" ||
+      fail "$(grep -A 40 -e 'AddressSanitizer' -e 'runtime error' "$log")"
+    return
+  fi
+  status=0
+  wait $server || status=$?
+  [ $status = 0 ] || fail "nbdkit ended with $status: $(tail -n 40 "$log")"
+}
+
+# copy ARGUMENT...: nbdcopy that must work.
+copy () {
+  run 0 nbdcopy "$@"
+}
+
+# client EXPORT CODE: python with "h" connected to the export of $uri.
+client () {
+  echo "+ client '$1': $2"
+  "$PYTHON" - "$socket" "$1" "$2" > "$dir/stdout" 2> "$dir/stderr" << 'END' ||
+import sys, time, nbd
+def connect(name):
+    h = nbd.NBD()
+    h.add_meta_context("base:allocation")
+    h.set_export_name(name)
+    h.connect_unix(sys.argv[1])
+    return h
+h = connect(sys.argv[2])
+exec(sys.argv[3])
+h.shutdown()
+END
+    fail "client"
+}
+
+has_line () {
+  grep -q -x -F -e "$1" "$sums"
+}
+
+says () {
+  grep -q -e "$1" "$sums"
+}
+
+# line_comes LINE: the result file gets it.  line_matches REGEX: one like it.
+line_comes () {
+  tries=0
+  until has_line "$1"; do
+    tries=$((tries + 1))
+    [ $tries -lt 200 ] || fail "expected in the result file:
+$1
+got:
+$(cat "$sums")
+$(tail -n 5 "$log")"
+    sleep 0.05
+  done
+}
+
+line_matches () {
+  wait_until says "$1"
+}
+
+# sum_comes IMAGE [NAME]: the sum of IMAGE, by the reference and by blksum.
+sum_comes () {
+  wanted=$(reference "$1")
+  prints_sum "$wanted" blksum -f raw "$1"
+  line_comes "$wanted  ${2:--}"
+}
+
+# no_sum: the result file has none.
+no_sum () {
+  ! says '^\\\{0,1\}[0-9a-f]\{32,\} ' || fail "there is a sum:
+$(cat "$sums")"
+}
+
+# refuses_to_start REGEX ARGUMENT...: nbdkit ends at once and says why.
+refuses_to_start () {
+  regex=$1
+  shift
+  run 1 nbdkit -U - --filter="$filter" "$@" --run true
+  grep -q -e "$regex" "$dir/stderr" || fail "does not say '$regex'"
+}

@@ -1,0 +1,79 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# A qemu-nbd that does not do what it should: one line that says why, soon, and
+# no process is left.
+
+. "$(dirname "$0")/functions.sh"
+requires_qemu
+
+make_image "$dir/image"
+qemu-img convert -f raw -O qcow2 "$dir/image" "$dir/qcow2"
+
+# Processes of what is in $dir/bin; not this grep.
+left () {
+  grep -lsz "$dir/[b]in/qemu-nbd" /proc/[0-9]*/cmdline | cut -d/ -f3
+}
+nobody_left () { [ -z "$(left)" ]; }
+at_exit 'kill -9 $(left) 2> /dev/null || :'
+
+# write_script SCRIPT: of qemu-nbd
+write_script () {
+  echo "+ qemu-nbd is: $1"
+  printf '#!/bin/sh\n%s\n' "$1" > "$dir/bin/qemu-nbd"
+  chmod +x "$dir/bin/qemu-nbd"
+}
+
+# fails REGEX SCRIPT
+fails () {
+  write_script "$2"
+  for options in "" "--cache" "-f qcow2"; do
+    refuses "$dir/qcow2: .*$1" timeout $((10 * moment)) blksum $options \
+            "$dir/qcow2"
+    wait_until nobody_left
+  done
+}
+
+# It exits at once.
+fails "no good" 'echo "qemu-nbd: no good" >&2; exit 1'
+fails "no good" 'echo "qemu-nbd: no good" >&2'
+fails "no good.*really" \
+      'echo "qemu-nbd: no good really" >&2; echo and more >&2; exit 1'
+fails "qemu-nbd" 'exit 1'
+fails "qemu-nbd" 'exit 0'
+fails "qemu-nbd" 'kill -9 $$'
+
+# What it says is long, or no text, or without an end.
+fails "aaaa" 'head -c 100000 /dev/zero | tr "\0" a >&2; exit 1'
+fails "aaaa" 'yes aaaaaaaaaaaaaaaa >&2'
+fails "" 'printf "\033[2J\r\001\177\n" >&2; exit 1'
+if grep -q "$(printf '[\001\033\177\r]')" "$dir/stderr"; then
+  fail "control characters"
+fi
+
+# It hangs up, and stays: it may still have something to say.
+mkfifo "$dir/never"
+write_script "exec 3>&-; read line < '$dir/never'"
+refuses "$dir/qcow2: .*qemu-nbd" timeout $((15 * moment)) blksum --cache \
+        "$dir/qcow2"
+wait_until nobody_left
+
+# It neither answers nor ends, as with a file on a network that is down: it is
+# waited for, but the user need not.
+for script in "read line < '$dir/never'" \
+              'while :; do echo no good >&2; done'; do
+  write_script "$script"
+  run 124 timeout $((2 * moment)) blksum "$dir/qcow2"
+  [ ! -s "$dir/stdout" ] || fail "printed a sum"
+  wait_until nobody_left
+done
+
+# It cannot be run, or is not there.
+only () { PATH=$dir/bin "$@"; }
+printf '#!/no/such/interpreter\n' > "$dir/bin/qemu-nbd"
+refuses "$dir/qcow2: .*qemu-nbd" only blksum "$dir/qcow2"
+chmod -x "$dir/bin/qemu-nbd"
+refuses "$dir/qcow2: .*qemu-nbd" only blksum "$dir/qcow2"
+rm "$dir/bin/qemu-nbd"
+refuses "$dir/qcow2: .*qemu-nbd" only blksum "$dir/qcow2"

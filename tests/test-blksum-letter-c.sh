@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# -c does not check sums as that of sha256sum does: given a file of sums it
+# says so.  --cache hashes such a file, and -c hashes every other.
+
+. "$(dirname "$0")/functions.sh"
+
+make_image "$dir/image"
+printf hello > "$dir/back\\slash"
+cd "$dir"
+
+from () { file=$1; shift; "$@" < "$file"; }
+
+# is_refused LETTERS: -c among them, given the file of sums "sums"
+is_refused () {
+  refuses "sums: .*checksums.*--cache" blksum $1 sums
+  refuses "-: .*checksums.*--cache" from sums blksum $1
+}
+
+for writer in sha256sum "sha256sum -b" "sha256sum --tag" md5sum \
+              blksum "blksum --tag" "blksum --tag --streams 64 -b 1m" \
+              "blksum -d md5 --tag" "blksum -d xxh64"; do
+  requires_program ${writer%% *}
+  for name in image 'back\slash'; do
+    run 0 $writer "$name"
+    cp stdout sums
+    is_refused -c
+  done
+  prints_sum "$(reference sums)" blksum --cache sums
+  prints_sum "$(reference sums)" from sums blksum --cache
+done
+
+# With other options, and only with the letter.
+for letters in -cU -Uc "-c --cache" "--cache -c" "-f raw -c"; do
+  is_refused "$letters"
+done
+refuses "-: .*checksums.*--cache" from sums blksum -c -
+prints_sum "$(reference sums)" blksum sums
+
+# Many lines.
+sum=$(reference image)
+i=0
+while [ $i -lt 200 ]; do
+  echo "$sum  image$i"
+  i=$((i + 1))
+done > many
+mv many sums
+is_refused -c
+
+# The next operand is hashed.
+run 2 blksum -c sums image
+[ "$(cat stdout)" = "$sum  image" ] || fail "the next operand"
+
+# What is no file of sums.
+printf 'deadbeef  image\n' > short
+printf 'hello (world) = 12\n' > text
+head -c 5000 /dev/zero | tr '\0' a > letters
+: > empty
+for file in image short text letters empty; do
+  prints_sum "$(reference $file)" blksum -c $file
+  prints_sum "$(reference $file)" from $file blksum -c
+done

@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Compressed clusters of a qcow2 that cannot be decompressed: an error, whose
+# reason is that the read failed, and not what became of the connection.
+
+. "$(dirname "$0")/functions.sh"
+requires_qemu
+
+: > "$dir/image"
+write_data "$dir/image" 0 33554432
+sum=$(reference "$dir/image")
+qemu-img convert -c -f raw -O qcow2 "$dir/image" "$dir/good"
+prints_sum "$sum" blksum "$dir/good"
+size=$(stat -c %s "$dir/good")
+
+# corrupt OFFSET: 4 KiB of what cannot be in a deflate stream.
+corrupt () {
+  cp "$dir/good" "$dir/bad"
+  head -c 4096 /dev/zero | tr '\0' '\377' |
+    dd of="$dir/bad" bs=4096 seek=$(($1 / 4096)) conv=notrunc status=none
+}
+
+for offset in $((size / 4)) $((size / 2)) $((size * 3 / 4)); do
+  corrupt "$offset"
+  for options in "" "--cache" "-t 1" "-U" "-f qcow2"; do
+    refuses "$dir/bad: .*Input/output error" blksum $options "$dir/bad"
+  done
+done
+prints_sum "$(reference "$dir/bad")" blksum -f raw "$dir/bad"
+
+# All of them, and the next operand is hashed.
+corrupt $((size / 2))
+run 2 blksum "$dir/bad" "$dir/image"
+[ "$(cat "$dir/stdout")" = "$sum  $dir/image" ] || fail "the next operand"
+says_once "$dir/bad: .*Input/output error"

@@ -1,0 +1,85 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Who can write an image, and gives it a header that names a file of the host
+# just when blksum has seen another one, does not get the sum of that file,
+# with -U either.
+
+. "$(dirname "$0")/functions.sh"
+requires_qemu
+
+: > "$dir/secret.raw"
+write_data "$dir/secret.raw" 0 8388608
+secret=$(reference "$dir/secret.raw")
+rm -f "$dir/image"
+write_data "$dir/image" 0 4000000
+truncate -s 8m "$dir/image"
+plain=$(reference "$dir/image")
+qemu-img convert -f raw -O qcow2 "$dir/image" "$dir/plain"
+
+# A header that names it, with the option that makes the offsets of the disk
+# those of the file.
+qemu-img create -q -f qcow2 -o data_file="$dir/data",data_file_raw=on \
+         "$dir/naming" 8m
+qemu-img convert -n -f raw -O qcow2 "$dir/secret.raw" "$dir/naming"
+rm "$dir/data"
+ln "$dir/secret.raw" "$dir/data"
+run 0 blksum -f qcow2 "$dir/naming"
+grep -q "^$secret " "$dir/stdout" || fail "the bait does not work"
+refuses "data file" blksum "$dir/naming"
+
+# One that names it as its backing file.
+qemu-img create -q -f qcow2 -F raw -b "$dir/secret.raw" "$dir/backed"
+run 0 blksum -f qcow2 "$dir/backed"
+grep -q "^$secret " "$dir/stdout" || fail "the bait does not work"
+
+# not_the_secret COMMAND
+not_the_secret () {
+  echo "+ $*"
+  "$@" > "$dir/stdout" 2> "$dir/stderr" || :
+  if grep -q "$secret" "$dir/stdout"; then
+    fail "the sum of the secret file"
+  fi
+}
+
+# At the worst moment: between inspection and qemu-nbd.
+qemu_nbd=$(command -v qemu-nbd)
+cat > "$dir/bin/qemu-nbd" << END
+#!/bin/sh
+cat "\$INSTEAD" > "$dir/image.qcow2"
+exec $qemu_nbd "\$@"
+END
+chmod +x "$dir/bin/qemu-nbd"
+for instead in naming backed; do
+  INSTEAD=$dir/$instead
+  export INSTEAD
+  for options in "-U" "-U --cache" ""; do
+    cp "$dir/plain" "$dir/image.qcow2"
+    not_the_secret blksum $options "$dir/image.qcow2"
+    [ $instead = backed ] || [ ! -s "$dir/stdout" ] || fail "printed a sum"
+    [ $instead = backed ] || says_once "now names another file"
+  done
+done
+rm "$dir/bin/qemu-nbd"
+
+# And at any, for a few seconds.
+cp "$dir/plain" "$dir/image.qcow2"
+"$PYTHON" - "$dir/image.qcow2" "$dir/plain" "$dir/naming" << 'END' &
+import os, sys, time
+image = os.open(sys.argv[1], os.O_RDWR)
+size = os.stat(sys.argv[3]).st_size     # it is metadata and nothing else
+contents = [open(name, "rb").read(size) for name in sys.argv[2:]]
+while os.getppid() != 1:
+    for content in contents:
+        os.pwrite(image, content, 0)
+        time.sleep(0.005)
+END
+kill_at_exit $!
+end=$(($(date +%s) + 4 * moment))
+sums=0
+while [ "$(date +%s)" -lt $end ]; do
+  not_the_secret blksum -U "$dir/image.qcow2"
+  [ ! -s "$dir/stdout" ] || sums=$((sums + 1))
+done
+echo "$sums sums"

@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Most plugins serve one disk by every name: what is written by one name makes
+# the sum by the other name wrong, so its line goes, and comes back right.
+
+. "$(dirname "$0")/filter-functions.sh"
+
+make_image "$dir/image"
+truncate -s 8m "$dir/disk"
+
+for change in 'h.pwrite(b"x", 1000000)' 'h.zero(65536, 0)' \
+              'h.trim(65536, 131072)'; do
+  cp "$dir/image" "$dir/disk"
+  serve file "$dir/disk" blkhash-file="$sums"
+  client a 'h.pread(h.get_size(), 0)'
+  client b 'h.pread(h.get_size(), 0)'
+  sum_comes "$dir/disk" a
+  sum_comes "$dir/disk" b
+
+  client b "$change"
+  line_comes '# incomplete a: it was changed by another export name'
+  sum_comes "$dir/disk" b
+  # A client that reads all of it, one that was connected all the time, and
+  # one that reads only what was changed.
+  client a "$change
+h.pread(h.get_size(), 0)"
+  sum_comes "$dir/disk" a
+  client a "h2 = connect('b')
+h2${change#h}
+h2.shutdown()
+h.pread(h.get_size(), 0)"
+  sum_comes "$dir/disk" a
+  sum_comes "$dir/disk" b
+  stop
+  sum_comes "$dir/disk" a
+done
+
+# Written by both names at once, at the same place too.
+serve file "$dir/disk" blkhash-file="$sums"
+client a 'h2 = connect("b")
+h.pwrite(b"1" * 100000, 0)
+h2.pwrite(b"2" * 100000, 50000)
+h.pwrite(b"3" * 1000, 120000)
+h2.shutdown()'
+sum_comes "$dir/disk" a
+stop
+! says "^[0-9a-f]\{64\}  b" || sum_comes "$dir/disk" b
+
+# Distinct exports do not disturb each other.
+mkdir "$dir/disks"
+cp "$dir/image" "$dir/disks/a"
+cp "$dir/image" "$dir/disks/b"
+serve file dir="$dir/disks" blkhash-distinct-exports=true blkhash-file="$sums"
+client a 'h.pread(h.get_size(), 0)'
+client b 'h.pwrite(b"x", 1000000)'
+sum_comes "$dir/disks/b" b
+has_line "$(reference "$dir/disks/a")  a" || fail "the other line is gone"
+stop
+sum_comes "$dir/disks/a" a

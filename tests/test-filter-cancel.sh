@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# A client that comes while the rest is being read back: its writes are in the
+# sum, which comes when it has left.
+
+. "$(dirname "$0")/filter-functions.sh"
+
+truncate -s 8m "$dir/disk"
+write_data "$dir/disk" 0 8388608
+export dir
+slow_pread='echo $4 >> $dir/reads; sleep 0.2
+  dd if=$dir/disk skip=$4 count=$3 iflag=skip_bytes,count_bytes status=none'
+
+# For the bare connection, and for the case that it is gone without a word.
+for end in pass '__import__("os")._exit(0)'; do
+  rm -f "$dir/reads"
+  serve eval thread_model='echo parallel' get_size='stat -c %s $dir/disk' \
+        pread="$slow_pread" can_multi_conn='exit 0' \
+        pwrite='dd of=$dir/disk seek=$4 oflag=seek_bytes conv=notrunc status=none' \
+        blkhash-file="$sums"
+  client "" 'h.pwrite(b"first", 0); __import__("os")._exit(0)'
+  wait_until test -s "$dir/reads"
+  client "" "no_sum = open('$sums').read() == ''
+assert no_sum
+h.pwrite(b'second', 0)
+h.pwrite(b'third', 8000000)
+time.sleep(0.5)
+assert open('$sums').read() == ''
+$end"
+  sum_comes "$dir/disk"
+  # The first one gave up: what it had read was not read a second time.
+  [ "$(wc -l < "$dir/reads")" -lt 14 ] || fail "$(cat "$dir/reads")"
+  stop
+  sum_comes "$dir/disk"
+done

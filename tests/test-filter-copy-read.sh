@@ -1,0 +1,32 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# However nbdcopy reads a disk, the result file has the sum of it, and the copy
+# is the disk.
+
+. "$(dirname "$0")/filter-functions.sh"
+
+make_image "$dir/image"
+
+# copies OPTION...: from a server that has not seen the disk yet.
+copies () {
+  serve file "$dir/image" blkhash-file="$sums"
+  copy "$@" "$uri" "$dir/copy"
+  cmp "$dir/image" "$dir/copy" || fail "the copy differs"
+  sum_comes "$dir/image"
+  stop
+  sum_comes "$dir/image"
+}
+
+copies
+copies --synchronous
+copies --no-extents
+copies --allocated
+copies -C 1
+copies -C 8
+copies --requests 1
+copies --requests 256
+for size in 4096 65536 262144 33554432; do
+  copies --request-size $size
+done

@@ -1,0 +1,36 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# A thousand clients come and go: nothing is leaked.
+
+. "$(dirname "$0")/filter-functions.sh"
+
+count=1000
+[ -z "$wrapper" ] || count=50
+serve memory 1M blkhash-file="$sums"
+
+# clients COUNT
+clients () {
+  client "" "for i in range($1):
+    h2 = connect(['', 'b', 'c'][i % 3])
+    h2.pwrite(bytes([i % 256]) * 70000, i * 997 % 900000)
+    h2.pread(5000, i * 99 % 900000)
+    if i % 2: h2.shutdown()
+    del h2"
+}
+rss () {
+  awk '/^VmRSS/ { print $2 }' "/proc/$server/status"
+}
+
+clients 100
+before=$(rss)
+clients $count
+after=$(rss)
+echo "from $before to $after KiB"
+[ -n "$wrapper" ] || [ "$SANITIZE" != no ] || [ $((after - before)) -lt 3000 ] ||
+  fail "memory: from $before to $after KiB"
+[ "$(ls "/proc/$server/fd" | wc -l)" -lt 20 ] || fail "open files"
+copy "$uri" "$dir/copy"
+sum_comes "$dir/copy"
+stop

@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# A directory of 50 disks, copied in parallel from one server, then written in
+# parallel.
+
+. "$(dirname "$0")/filter-functions.sh"
+
+mkdir "$dir/disks" "$dir/new" "$dir/copies"
+for i in $(seq 50); do
+  truncate -s $((i * 20000)) "$dir/disks/$i" "$dir/new/$i"
+  write_data "$dir/disks/$i" $((i * 1000)) $((i * 7000))
+  echo "$i" | dd of="$dir/disks/$i" bs=100 seek=1 conv=notrunc status=none
+done
+
+# all_sums DIRECTORY: the result file has them, and nothing else.
+all_sums () {
+  stop
+  (cd "$1" && blksum *) > "$dir/wanted"
+  LC_ALL=C sort "$sums" > "$dir/got.sorted"
+  LC_ALL=C sort "$dir/wanted" | diff - "$dir/got.sorted" ||
+    fail "the result file differs"
+  prints_sum "$(reference "$1/50")" blksum "$1/50"
+}
+
+# in_parallel COMMAND: it knows the number of the export as $i.
+in_parallel () {
+  running=
+  for i in $(seq 50); do
+    eval "$1" &
+    running="$running $!"
+  done
+  for i in $running; do
+    wait "$i" || fail "a copy failed"
+  done
+}
+
+serve file dir="$dir/disks" blkhash-file="$sums"
+in_parallel 'nbdcopy "nbd+unix:///$i?socket=$socket" "$dir/copies/$i"'
+diff -r "$dir/disks" "$dir/copies" || fail "the copies differ"
+all_sums "$dir/disks"
+
+# Written in parallel, each is another disk: the user has to say so.
+serve file dir="$dir/new" blkhash-distinct-exports=true blkhash-file="$sums"
+in_parallel 'nbdcopy "$dir/disks/$i" "nbd+unix:///$i?socket=$socket"'
+diff -r "$dir/disks" "$dir/new" || fail "the copies differ"
+all_sums "$dir/disks"

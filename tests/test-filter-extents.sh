@@ -1,0 +1,36 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# What is missing is asked for before it is read, as far as the plugin's
+# answers go, and within the limits that the plugin has.
+
+. "$(dirname "$0")/filter-functions.sh"
+
+truncate -s 4m "$dir/zeros"
+
+# A plugin whose answer is only the beginning of what was asked for.
+serve --filter=stats eval get_size='echo 4M' pread='head -c $3 /dev/zero' \
+      can_extents='exit 0' extents='echo $4 65536 hole,zero' \
+      blkhash-file="$sums" statsfile="$dir/stats"
+client "" 'h.pread(1, 0)'
+sum_comes "$dir/zeros"
+stop
+
+# A plugin with block sizes.
+for filters in "" --filter=noextents; do
+  serve --filter=blocksize-policy $filters memory 4M \
+        blocksize-minimum=4096 blocksize-maximum=65536 \
+        blocksize-error-policy=error blkhash-file="$sums"
+  client "" 'h.pwrite(bytes(4096), 8192)'
+  sum_comes "$dir/zeros"
+  stop
+done
+
+# One whose extents fail is read.
+serve eval get_size='echo 4M' pread='head -c $3 /dev/zero' \
+      can_extents='exit 0' extents='echo EIO Bad >&2; exit 1' \
+      blkhash-file="$sums"
+client "" 'h.pread(3 << 20, 0)'
+sum_comes "$dir/zeros"
+stop

@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# The names of exports in the result file, which clients choose, and which
+# blksum --check is to find.
+
+. "$(dirname "$0")/filter-functions.sh"
+
+make_image "$dir/image"
+wanted=$(reference "$dir/image")
+
+serve file "$dir/image" blkhash-file="$sums" blkhash-name=disk.img
+for name in "" plain "two words" "# incomplete x: y" '\\' 'a\\nb' 'a\nb' \
+            'cr\r' "é"; do
+  client "$(printf "$name")" 'h.pread(h.get_size(), 0)'
+done
+cat > "$dir/wanted" << END
+$wanted  disk.img
+$wanted  plain
+$wanted  two words
+$wanted  # incomplete x: y
+\\$wanted  \\\\
+\\$wanted  a\\\\nb
+\\$wanted  a\\nb
+\\$wanted  cr\\r
+$wanted  é
+END
+stop
+diff "$dir/wanted" "$sums" || fail "the result file differs"
+
+# The lines without a sum are escaped too.
+serve file "$dir/image" blkhash-file="$sums"
+client "$(printf 'a\nb\\')" 'h.pread(1, 0)'
+stop
+[ "$(wc -l < "$sums")" = 1 ] || fail "$(cat "$sums")"
+says '^# incomplete a\\nb\\\\: ' || fail "$(cat "$sums")"
+
+# blksum prints the same line.
+serve file "$dir/image" blkhash-file="$sums" blkhash-name="$dir/image"
+copy "$uri" null:
+stop
+run 0 blksum "$dir/image"
+diff "$dir/stdout" "$sums" || fail "not what blksum prints"

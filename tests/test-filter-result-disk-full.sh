@@ -1,0 +1,30 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# The disk with the result file is full when the result comes: that is in the
+# log, and no stale sum is left.
+
+. "$(dirname "$0")/filter-functions.sh"
+requires_root
+mkdir "$dir/small"
+requires mount -t tmpfs -o size=64k none "$dir/small"
+at_exit 'umount "$dir/small"'
+
+make_image "$dir/image"
+sums=$dir/small/sums
+serve file "$dir/image" blkhash-file="$sums"
+copy "$uri" null:
+sum_comes "$dir/image"
+
+client "" "h.pwrite(b\"x\", 0)
+with open(\"$dir/small/fill\", \"wb\", buffering=0) as f:
+  try:
+    while True: f.write(bytes(4096))
+  except OSError: pass"
+wait_until grep -q 'blkhash: cannot write .*No space' "$log"
+no_sum
+rm "$dir/small/fill"
+client "" 'h.pwrite(b"y", 0)'
+sum_comes "$dir/image"
+stop

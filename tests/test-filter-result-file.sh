@@ -1,0 +1,54 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Where the result goes, and what becomes of it when that fails.
+
+. "$(dirname "$0")/filter-functions.sh"
+not_sanitized
+
+make_image "$dir/image"
+wanted=$(reference "$dir/image")
+
+# A relative path, in a server that goes into the background.
+(cd "$dir" && nbdkit -U "$dir/daemon.sock" -P "$dir/daemon.pid" \
+  --filter="$filter" file image blkhash-file=relative)
+wait_until test -s "$dir/daemon.pid"
+kill_at_exit "$(cat "$dir/daemon.pid")"
+copy "nbd+unix:///?socket=$dir/daemon.sock" null:
+sums=$dir/relative
+sum_comes "$dir/image"
+kill "$(cat "$dir/daemon.pid")"
+sums=$dir/sums
+
+# It is emptied at the start, through a symbolic link, and keeps its mode.
+echo stale > "$dir/real"
+chmod 640 "$dir/real"
+ln -s real "$dir/link"
+serve file "$dir/image" blkhash-file="$dir/link"
+[ ! -s "$dir/real" ] || fail "not emptied"
+copy "$uri" null:
+[ "$(cat "$dir/real")" = "$wanted  -" ] || fail "not in the file: $(cat "$dir/real")"
+[ -L "$dir/link" ] || fail "the link is gone"
+[ "$(stat -c %a "$dir/real")" = 640 ] || fail "mode $(stat -c %a "$dir/real")"
+stop
+[ "$(ls "$dir"/real* | wc -l)" = 1 ] || fail "left behind: $(ls "$dir")"
+
+# Without it, the line goes to stderr.
+run 0 nbdkit -U - --filter="$filter" file "$dir/image" \
+    --run 'nbdcopy $uri null:'
+[ "$(cat "$dir/stderr")" = "$wanted  -" ] || fail "not on stderr"
+
+# With --run, the result is there when nbdkit ends.
+run 0 nbdkit -U - --filter="$filter" file "$dir/image" blkhash-file="$sums" \
+    blkhash-name="$dir/image" --run 'nbdcopy $uri null:'
+has_line "$wanted  $dir/image" || fail "$(cat "$sums")"
+
+# What cannot work is an error at the start.
+refuses_to_start 'No such file' null blkhash-file="$dir/none/sums"
+refuses_to_start 'regular' null blkhash-file=/dev/null
+refuses_to_start 'directory' null blkhash-file="$dir"
+refuses_to_start '' null blkhash-file=
+mkfifo "$dir/fifo"
+run 1 timeout 5 nbdkit -U - --filter="$filter" null \
+    blkhash-file="$dir/fifo" --run true

@@ -1,0 +1,21 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# A disk changes its size while the rest of it is being read back.
+
+. "$(dirname "$0")/filter-functions.sh"
+
+export dir
+truncate -s 8m "$dir/disk"
+serve eval thread_model='echo parallel' get_size='stat -c %s $dir/disk' \
+      can_write='exit 0' pwrite='cat > /dev/null' \
+      pread='echo $4 >> $dir/reads; sleep 0.5; head -c $3 /dev/zero' \
+      blkhash-file="$sums"
+client "" 'h.pwrite(bytes(4096), 0); __import__("os")._exit(0)'
+wait_until test -s "$dir/reads"
+truncate -s 4m "$dir/disk"
+client "" 'h.pread(10, 0); __import__("os")._exit(0)'
+client "" 'h.pread(4 << 20, 0)'
+sum_comes "$dir/disk"
+stop

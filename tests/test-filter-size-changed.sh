@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# A disk that has another size when it is opened again.
+
+. "$(dirname "$0")/filter-functions.sh"
+
+truncate -s 4m "$dir/disk"
+write_data "$dir/disk" 0 4000000
+export dir
+
+# It starts over.
+serve file "$dir/disk" blkhash-file="$sums"
+copy "$uri" null:
+sum_comes "$dir/disk"
+truncate -s 5000000 "$dir/disk"
+run 0 nbdinfo "$uri"
+stop
+no_sum
+serve file "$dir/disk" blkhash-file="$sums"
+copy "$uri" null:
+for size in 3000000 3000001 6m; do
+  truncate -s $size "$dir/disk"
+  copy "$uri" null:
+  sum_comes "$dir/disk"
+done
+stop
+
+# While another client has it open, there is no sum; when all have left, it
+# starts over, with whatever size.
+truncate -s 4m "$dir/disk"
+serve file "$dir/disk" blkhash-file="$sums"
+client "" 'h.pread(h.get_size(), 0)
+open("'"$dir"'/disk", "a").truncate(5 << 20)
+h2 = connect("")
+assert h2.get_size() == 5 << 20
+h2.pwrite(b"x", (5 << 20) - 1)
+h2.shutdown()'
+line_comes '# incomplete -: its size changed while it was in use'
+copy "$uri" null:
+sum_comes "$dir/disk"
+client "" 'open("'"$dir"'/disk", "a").truncate(4 << 20)
+h2 = connect("")
+h2.shutdown()
+open("'"$dir"'/disk", "a").truncate(5 << 20)'
+no_sum
+copy "$uri" null:
+sum_comes "$dir/disk"
+stop

@@ -1,0 +1,76 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# A client that only looks around does not cost a pass over the disk: without
+# writes, the rest is read when it is less than what clients read.
+
+. "$(dirname "$0")/filter-functions.sh"
+not_sanitized
+
+write_data "$dir/image" 0 4194304
+
+# has_read BYTES: what was read below the filter.
+has_read () {
+  grep -q "^read: .* $1," "$dir/stats" ||
+    fail "expected $1, got $(cat "$dir/stats")"
+}
+
+start () {
+  serve --filter=stats file "$dir/image" statsfile="$dir/stats" \
+        blkhash-file="$sums"
+}
+
+start
+run 0 nbdinfo "$uri"
+run 0 nbdinfo --map "$uri"
+run 0 nbdinfo --content "$uri"
+run 0 nbdinfo --list "$uri"
+[ ! -s "$sums" ] || fail "not empty while waiting: $(cat "$sums")"
+stop
+line_comes '# incomplete -: the content of 4194304 bytes is not known'
+[ "$(wc -l < "$sums")" = 1 ] || fail "more than one line"
+! grep -q '^read: .* MiB,' "$dir/stats" || fail "$(cat "$dir/stats")"
+
+# Half of it is not enough; what is read of it later counts too.
+start
+client "" 'h.pread(h.get_size() // 2, 0)'
+[ ! -s "$sums" ] || fail "not empty while waiting: $(cat "$sums")"
+client "" 'h.pread(65536, h.get_size() - 65536)'
+sum_comes "$dir/image"
+stop
+has_read '4.00 MiB'
+
+# What is known already is not read another time, and a client that looks
+# around afterwards changes nothing.
+start
+client "" 'h.pread(h.get_size() - 65536, 0)'
+sum_comes "$dir/image"
+run 0 nbdinfo --content "$uri"
+client "" 'h.pread(1, 0)'
+sum_comes "$dir/image"
+stop
+sum_comes "$dir/image"
+
+# After a write all is read.
+start
+client "" 'h.pwrite(b"x" * 4096, 4096)'
+sum_comes "$dir/image"
+# Then, only what changed.
+client "" 'h.pwrite(b"y" * 4096, 4096)'
+sum_comes "$dir/image"
+stop
+has_read '4.05 MiB'
+
+# A server that nobody ever asked anything has nothing to say.
+start
+stop
+[ ! -s "$sums" ] || fail "$(cat "$sums")"
+
+# A part is not a sum: of a block, of a copy that was broken off.
+start
+client "" 'h.pread(1000, 0)
+os = __import__("os")
+os._exit(0)'
+stop
+no_sum
