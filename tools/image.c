@@ -12,7 +12,9 @@
 
 #include "image.h"
 #include "imagefile.h"
+#include "layer.h"
 #include "layers.h"
+#include "nodes.h"
 #include "probe.h"
 #include "qcow2.h"
 #include "qemuopts.h"
@@ -111,15 +113,22 @@ image_inspect (int fd, const char *path, uint64_t size,
                struct image *image, struct error *error)
 {
   const struct imagefile file = { .fd = fd, .size = size };
+  struct layer_context context;
   unsigned char head[PROBE_SIZE];
   size_t len = size < sizeof head ? size : sizeof head;
 
+  image->files = (struct fileset) { NULL };
   if (format) {
     if (set_format (image, format, false, error) == -1)
       return -1;
     if (strcmp (format, "raw") == 0)
       return 0;
-    return layers_check (&file, path, format, force_share, error);
+    context = (struct layer_context) { .force_share = force_share,
+                                       .files = &image->files };
+    if (layers_check (&file, path, format, &context, error) == 0)
+      return 0;
+    image_destroy (image);
+    return -1;
   }
   if (imagefile_read (&file, "the first bytes", head, len, 0, error) == -1)
     return -1;
@@ -133,18 +142,35 @@ int
 image_inspect_opts (const char *opts, bool force_share,
                     struct image *image, struct error *error)
 {
-  char *driver = qemuopts_get (opts, "driver");
+  const struct layer_context context = {
+    .force_share = force_share, .secrets = true, .files = &image->files
+  };
+  char *driver;
   int r;
 
-  if (!driver)
-    return error_set (error, "refused because the options do not say "
-                      "driver=FORMAT, so that qemu would choose the format "
-                      "by the content");
-  r = set_format (image, driver, false, error);
-  free (driver);
+  image->files = (struct fileset) { NULL };
+  r = nodes_check (opts, &context, error);
+  if (r == 0) {
+    driver = qemuopts_get (opts, "driver");
+    r = set_format (image, driver ? driver : "", false, error);
+    free (driver);
+  }
   if (r == -1)
-    return -1;
-  return layers_check_opts (opts, force_share, error);
+    image_destroy (image);
+  return r;
+}
+
+int
+image_check_unchanged (const struct image *image, bool force_share,
+                       struct error *error)
+{
+  return fileset_check_unchanged (&image->files, force_share, error);
+}
+
+void
+image_destroy (struct image *image)
+{
+  fileset_destroy (&image->files);
 }
 
 char *

@@ -53,7 +53,7 @@ imagefile_read (const struct imagefile *file, const char *what,
     return -1;
   while (done < len) {
     ssize_t n = pread (file->fd, (char *) buf + done, len - done,
-                       (off_t) (offset + done));
+                       (off_t) (file->start + offset + done));
 
     if (n == -1 && errno == EINTR)
       continue;

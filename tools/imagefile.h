@@ -17,7 +17,8 @@
 
 struct imagefile {
   int fd;
-  uint64_t size;                /* in bytes */
+  uint64_t start;               /* of the image in the file, in bytes */
+  uint64_t size;                /* from there on */
   const char *name;             /* NULL: the operand; it needs no naming */
 };
 

@@ -127,3 +127,36 @@ qemuopts_has (const char *opts, const char *key)
 {
   return find (opts, key, true) != NULL;
 }
+
+char *
+qemuopts_child (const char *opts, const char *prefix)
+{
+  size_t len = strlen (prefix);
+  char *child = malloc (strlen (opts) + 2), *p = child;
+
+  if (!child)
+    return NULL;
+  while (*opts) {
+    const char *value = opts + strcspn (opts, "=,");
+    const char *end = *value == '=' ? value_end (value + 1) : value;
+
+    if (strncmp (opts, prefix, len) == 0) {
+      p = mempcpy (p, opts + len, end - opts - len);
+      *p++ = ',';
+    }
+    opts = end + (*end == ',');
+  }
+  if (p > child)
+    p--;                        /* the last comma */
+  *p = '\0';
+  return child;
+}
+
+char *
+qemuopts_force_share (const char *opts)
+{
+  char *shared;
+
+  /* In front: what is behind "KEY=VALUE," may become a part of the value. */
+  return asprintf (&shared, "force-share=on,%s", opts) == -1 ? NULL : shared;
+}

@@ -31,4 +31,14 @@ char *qemuopts_get (const char *opts, const char *key);
 /* Has the option string a key that is KEY or starts with "KEY."? */
 bool qemuopts_has (const char *opts, const char *key);
 
+/* The options that start with PREFIX, without it.  The caller frees them; NULL
+ * if there is no memory.
+ */
+char *qemuopts_child (const char *opts, const char *prefix);
+
+/* The option string with force-share=on, whatever it ends with.  The caller
+ * frees it; NULL if there is no memory.
+ */
+char *qemuopts_force_share (const char *opts);
+
 #endif /* BLKSUM_QEMUOPTS_H */

@@ -22,6 +22,7 @@
 #include "options.h"
 #include "output.h"
 #include "qemu-nbd.h"
+#include "qemuopts.h"
 #include "source.h"
 
 /* What qemu-nbd is to open. */
@@ -38,11 +39,8 @@ choose_target (const struct options *options, const struct file *file,
 {
   *target = (struct target) { .fd = -1, .name = operand };
   if (!file) {
-    /* In front: a comma at the end of the operand would swallow it. */
-    if (asprintf (&target->image, "%s%s",
-                  options->force_share ? "force-share=on," : "",
-                  operand) == -1)
-      target->image = NULL;
+    target->image = options->force_share ? qemuopts_force_share (operand)
+      : strdup (operand);
   }
   else {
     /* The very file that was probed, even if its name was moved meanwhile. */
@@ -172,5 +170,7 @@ source_qemu_hash (const struct options *options, const struct file *file,
   qemu_nbd_stop (&qemu);
   if (r == 0 && file)
     r = file_check_unchanged (file, options->force_share, error);
+  if (r == 0)
+    r = image_check_unchanged (image, options->force_share, error);
   return r;
 }

@@ -91,10 +91,13 @@ opts_hash (const struct options *options, const char *opts,
            struct sum *sum, struct error *error)
 {
   struct image image;
+  int r;
 
   if (image_inspect_opts (opts, options->force_share, &image, error) == -1)
     return -1;
-  return qemu_hash (options, NULL, opts, &image, sum, error);
+  r = qemu_hash (options, NULL, opts, &image, sum, error);
+  image_destroy (&image);
+  return r;
 }
 
 /* Files of /proc have a size of 0 and content all the same: what seems to be
@@ -176,6 +179,7 @@ image_hash (const struct options *options, const struct file *file,
             const char *path, struct sum *sum, struct error *error)
 {
   struct image image;
+  int r;
 
   if (check_letter (options, file->fd, error) == -1)
     return -1;
@@ -186,8 +190,11 @@ image_hash (const struct options *options, const struct file *file,
                      options->force_share, &image, error) == -1)
     return -1;
   if (strcmp (image.format, "raw") != 0)
-    return qemu_hash (options, file, path, &image, sum, error);
-  return source_file_hash (options, file, 0, sum, error);
+    r = qemu_hash (options, file, path, &image, sum, error);
+  else
+    r = source_file_hash (options, file, 0, sum, error);
+  image_destroy (&image);
+  return r;
 }
 
 static int

@@ -361,6 +361,30 @@ test_data_file (void **state)
   fclose (f);
 }
 
+/* In the middle of a file, as in a tar archive. */
+static void
+test_start (void **state)
+{
+  FILE *f = tmpfile ();
+  struct error error = { "" };
+  struct imagefile file;
+  struct qcow2 qcow2;
+
+  (void) state;
+
+  build (1, 0);
+  put_l2 (0, COPIED | 3 * b.cluster);
+  file = (struct imagefile) {
+    .fd = fileno (f), .start = 1000, .size = b.size
+  };
+  assert_int_equal (pwrite (file.fd, b.bytes, b.size, 1000), b.size);
+  assert_int_equal (qcow2_read_header (&file, &qcow2, &error), 0);
+  assert_int_equal (qcow2_check (&file, &file, &qcow2, &error), 0);
+  file.size--;
+  assert_int_equal (qcow2_check (&file, &file, &qcow2, &error), -1);
+  fclose (f);
+}
+
 int
 main (void)
 {
@@ -375,6 +399,7 @@ main (void)
     cmocka_unit_test (test_subclusters),
     cmocka_unit_test (test_compressed_clusters),
     cmocka_unit_test (test_data_file),
+    cmocka_unit_test (test_start),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);

@@ -80,6 +80,36 @@ test_has (void **state)
   assert_false (qemuopts_has ("x=,,backing=1", "backing"));
 }
 
+static void
+test_child (void **state)
+{
+  static const char opts[] = "driver=raw,file.driver=qcow2,x,file.x=a,,,"
+    "filex=1,file.file.filename=b,,";
+
+  (void) state;
+
+  assert_and_free (qemuopts_child (opts, "file."),
+                   "driver=qcow2,x=a,,,file.filename=b,,");
+  assert_and_free (qemuopts_child (opts, "file.file."), "filename=b,,");
+  assert_and_free (qemuopts_child (opts, ""), opts);
+  assert_and_free (qemuopts_child (opts, "backing."), "");
+  assert_and_free (qemuopts_child ("a=b,", ""), "a=b");
+}
+
+static void
+test_force_share (void **state)
+{
+  char *shared = qemuopts_force_share ("driver=raw,file.filename=a,,b,");
+
+  (void) state;
+
+  assert_string_equal (shared,
+                       "force-share=on,driver=raw,file.filename=a,,b,");
+  assert_and_free (qemuopts_get (shared, "force-share"), "on");
+  assert_and_free (qemuopts_get (shared, "file.filename"), "a,b");
+  free (shared);
+}
+
 int
 main (void)
 {
@@ -88,6 +118,8 @@ main (void)
     cmocka_unit_test (test_json),
     cmocka_unit_test (test_get),
     cmocka_unit_test (test_has),
+    cmocka_unit_test (test_child),
+    cmocka_unit_test (test_force_share),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Test which vmdk images are taken for images that stand alone, and which for
- * complete, with images that are made here.
+ * complete, with images that are made here, and which files they name.
  */
 
 #include <config.h>
@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "vmdk-extents.h"
 #include "vmdk.h"
 
 #define SECTOR 512
@@ -238,6 +239,109 @@ test_footer (void **state)
   assert_result (vmdk_check, "full sector");
 }
 
+/* ---- Extents that are other files ------------------------------------ */
+
+static char seen[4096];
+
+static int
+add_extent (void *opaque, const struct vmdk_extent *extent,
+            struct error *error)
+{
+  char *end = seen + strlen (seen);
+
+  (void) opaque;
+  (void) error;
+  snprintf (end, seen + sizeof seen - end, "%s %s %llu+%llu;", extent->type,
+            extent->name, (unsigned long long) extent->offset,
+            (unsigned long long) extent->size);
+  return 0;
+}
+
+static int
+list_extents (const struct imagefile *file, struct error *error)
+{
+  seen[0] = '\0';
+  return vmdk_extents (file, add_extent, NULL, error);
+}
+
+/* The lines of a descriptor file name these extents. */
+static void
+assert_extents (const char *lines, const char *expected)
+{
+  memset (image, 0, sizeof image);
+  size = sprintf ((char *) image, "# Disk DescriptorFile\nRW = 1\n%s", lines);
+  assert_result (list_extents, NULL);
+  assert_string_equal (seen, expected);
+}
+
+static void
+assert_no_extents (const char *lines, const char *error)
+{
+  memset (image, 0, sizeof image);
+  size = sprintf ((char *) image, "# Disk DescriptorFile\nRW = 1\n%s", lines);
+  assert_result (list_extents, error);
+}
+
+static void
+test_names (void **state)
+{
+  (void) state;
+
+  assert_extents ("RW 4 FLAT \"a b\" 2\nRW 1 VMFS \"/c\"\r\n"
+                  "\t RW  3 SPARSE \"d\"\nRW 3 SESPARSE \"e\"",
+                  "FLAT a b 1024+2048;VMFS /c 0+512;SPARSE d 0+1536;"
+                  "SESPARSE e 0+1536;");
+  assert_extents ("RW 4 FLAT \"json:{}\" 0 \"x\"\n",
+                  "FLAT json:{} 0+2048;");
+  /* qemu does not mind line ends within a line. */
+  assert_extents ("RW\n4\nFLAT\n\"a\"\n2\n", "FLAT a 1024+2048;");
+
+  assert_no_extents ("", "names no extent");
+  assert_no_extents ("RWX 1 FLAT \"a\" 0\n", "names no extent");
+  assert_no_extents ("RW 1 FLAT \"a\" 0\nRW 1 ZERO\n", "'RW 1 ZERO'");
+  assert_no_extents ("RDONLY 1 FLAT \"a\" 0\n", "'RDONLY");
+  assert_no_extents ("NOACCESS 1 FLAT \"a\" 0\n", "'NOACCESS");
+  assert_no_extents ("RW 1 FLAT \"a\"\n", "'RW 1 FLAT");
+  assert_no_extents ("RW 1 FLAT \"a\" -1\n", "'RW 1 FLAT");
+  assert_no_extents ("RW 1 FLAT \"a\" 0x10000000000000000\nRW 1 FLAT \"a\" "
+                     "18014398509481984\n", "18014398509481984'");
+  assert_no_extents ("RW 18014398509481984 FLAT \"a\" 0\n", "'RW 1801");
+  assert_no_extents ("RW 0 FLAT \"a\" 0\n", "'RW 0");
+  assert_no_extents ("RW 0x10 FLAT \"a\" 0\n", "'RW 0x10");
+  assert_no_extents ("RW 1 SPARSE \"a\" 0\n", "'RW 1 SPARSE");
+}
+
+static void
+test_embedded (void **state)
+{
+  (void) state;
+
+  /* A sparse image is its own extent, */
+  build ();
+  assert_result (list_extents, NULL);
+  assert_string_equal (seen, "");
+  /* unless it has no capacity; then the descriptor can be anywhere. */
+  put (12, 8, 0);
+  assert_result (list_extents, NULL);
+  assert_string_equal (seen, "SPARSE disk.vmdk 0+153600;");
+  put (28, 8, 100);
+  assert_result (list_extents, "names no extent");
+  strcpy ((char *) image + 100 * SECTOR, "RW 1 FLAT \"x\" 0\n");
+  assert_result (list_extents, NULL);
+  assert_string_equal (seen, "FLAT x 0+512;");
+  put (28, 8, 10000);
+  assert_result (list_extents, "passes the end");
+  put (28, 8, UINT64_MAX);
+  assert_result (list_extents, "corrupt");
+  put (28, 8, 0);
+  assert_result (list_extents, NULL);
+
+  memcpy (image, "COWD", 4);
+  assert_result (list_extents, NULL);
+  size = 3;
+  assert_result (list_extents, "truncated");
+}
+
 int
 main (void)
 {
@@ -248,6 +352,8 @@ main (void)
     cmocka_unit_test (test_grains),
     cmocka_unit_test (test_compressed),
     cmocka_unit_test (test_footer),
+    cmocka_unit_test (test_names),
+    cmocka_unit_test (test_embedded),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);

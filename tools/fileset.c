@@ -1,0 +1,96 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The regular files that an image is made of.
+ *
+ * They are looked up by their paths and not by descriptors, because qemu opens
+ * them by their paths, and so that a chain of many files needs no descriptors.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "fileset.h"
+
+struct fileset_file {
+  struct fileset_file *next;
+  struct stat st;
+  char path[];
+};
+
+int
+fileset_add (struct fileset *files, const char *path, int fd,
+             struct error *error)
+{
+  struct fileset_file *file;
+  size_t len = strlen (path) + 1;
+  struct stat st;
+
+  if (fstat (fd, &st) == -1)
+    return error_errno (error, errno, "cannot read '%s'", path);
+  if (!S_ISREG (st.st_mode))
+    return 0;
+  file = malloc (sizeof *file + len);
+  if (!file)
+    return error_errno (error, errno, "cannot read '%s'", path);
+  file->st = st;
+  memcpy (file->path, path, len);
+  file->next = files->first;
+  files->first = file;
+  return 0;
+}
+
+static bool
+is_same_file (const struct stat *a, const struct stat *b)
+{
+  return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static bool
+is_same_state (const struct stat *a, const struct stat *b)
+{
+  return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+    a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+static int
+check_file (const struct fileset_file *file, bool force_share,
+            struct error *error)
+{
+  struct stat now;
+  bool same = stat (file->path, &now) == 0 && is_same_file (&file->st, &now);
+
+  if (same && now.st_size < file->st.st_size)
+    return error_set (error, "'%s' was truncated while it was read",
+                      file->path);
+  if (!force_share && (!same || !is_same_state (&file->st, &now)))
+    return error_set (error, "'%s' changed while it was read", file->path);
+  return 0;
+}
+
+int
+fileset_check_unchanged (const struct fileset *files, bool force_share,
+                         struct error *error)
+{
+  const struct fileset_file *file;
+
+  for (file = files->first; file; file = file->next)
+    if (check_file (file, force_share, error) == -1)
+      return -1;
+  return 0;
+}
+
+void
+fileset_destroy (struct fileset *files)
+{
+  struct fileset_file *file;
+
+  while ((file = files->first)) {
+    files->first = file->next;
+    free (file);
+  }
+}

@@ -1,0 +1,37 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The regular files that an image is made of, and whether one of them changed
+ * since it was looked at.
+ */
+
+#ifndef BLKSUM_FILESET_H
+#define BLKSUM_FILESET_H
+
+#include <stdbool.h>
+
+#include "error.h"
+
+struct fileset_file;
+
+/* { NULL } is empty. */
+struct fileset {
+  struct fileset_file *first;
+};
+
+/* Add the file that FD, opened at PATH, is, before anything is read from it.
+ * What is not a regular file is left out: it has no state to compare.  0 or
+ * -1.
+ */
+int fileset_add (struct fileset *files, const char *path, int fd,
+                 struct error *error);
+
+/* Is at each path still the same file, in the same state?  If others may write
+ * them, FORCE_SHARE, none must have become shorter.  0 or -1.
+ */
+int fileset_check_unchanged (const struct fileset *files, bool force_share,
+                             struct error *error);
+
+void fileset_destroy (struct fileset *files);
+
+#endif /* BLKSUM_FILESET_H */

@@ -1,0 +1,211 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The nodes that an option string of qemu describes.
+ *
+ * The options of a node are those that start with its prefix: "" for the image
+ * itself, "file." for what it is stored in, "backing." for what is behind it,
+ * "file.file." and so on.  A driver that is not known here can have any other
+ * children, so that is refused.
+ */
+
+#include <config.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "imagefile.h"
+#include "layer.h"
+#include "layers.h"
+#include "nodes.h"
+#include "qemuopts.h"
+#include "storage.h"
+
+/* Is the option NAME given, with no value?  "backing=" is no backing file. */
+static bool
+is_empty (const struct nodes *nodes, const struct prefix *prefix,
+          const char *name)
+{
+  char *value = nodes_get (nodes, prefix, name);
+  bool empty = value && !*value;
+
+  free (value);
+  return empty;
+}
+
+static int check_node (const struct nodes *nodes, const struct prefix *prefix,
+                       bool is_file, bool is_top);
+
+/* Plain bytes are the content of a disk: qemu would add zeros up to a whole
+ * sector, and what LUKS makes of those is noise.
+ */
+static int
+check_length (const struct nodes *nodes, const struct storage *storage)
+{
+  const struct imagefile *file = &storage->file;
+
+  /* The sizes of other nodes are whole sectors. */
+  if (storage->kind != LOCAL && storage->len == UINT64_MAX &&
+      storage->start % 512 != 0)
+    return error_set (nodes->error, "refused because the part behind an "
+                      "offset of %" PRIu64 " bytes would end within a sector",
+                      storage->start);
+  if (storage->kind != LOCAL)
+    return 0;
+  if (storage->len != UINT64_MAX && storage->len > file->size)
+    return imagefile_error (file, nodes->error, "the image is said to have "
+                            "%" PRIu64 " bytes, but the file ends after %"
+                            PRIu64, storage->len, file->size);
+  if (file->size % 512 != 0)
+    return imagefile_error (file, nodes->error, "its size, %" PRIu64 " bytes, "
+                            "is no multiple of 512, which qemu would round "
+                            "up: give the file itself, with -f raw",
+                            file->size);
+  return 0;
+}
+
+/* Names of other nodes ("file=NODE"), and the options of children that no
+ * check is made for, would get around the checks.
+ */
+static int
+refuse_references (const struct nodes *nodes, const struct prefix *prefix)
+{
+  static const char *const children[] = {
+    "file", "backing", "data-file", "header", "extents"
+  };
+
+  for (size_t i = 0; i < sizeof children / sizeof children[0]; i++) {
+    char *value = nodes_get (nodes, prefix, children[i]);
+    bool refused = (value && *value) ||
+      (i >= 3 && nodes_have (nodes, prefix, children[i]));
+
+    free (value);
+    if (refused)
+      return error_set (nodes->error, "refused because what '%s%s' stands for "
+                        "cannot be checked", prefix->text, children[i]);
+  }
+  return 0;
+}
+
+/* Store the data file, if the options give one. */
+static int
+set_data (const struct nodes *nodes, const struct prefix *prefix,
+          struct layer *layer)
+{
+  struct storage data = STORAGE_NONE;
+  struct prefix child;
+  int r = -1;
+
+  if (!nodes_have (nodes, prefix, "data-file"))
+    return 0;
+  if (nodes_set_child (nodes, prefix, "data-file", &child) == 0 &&
+      storage_find (&data, nodes, &child, true) == 0) {
+    if (data.kind == FORMAT)
+      r = error_set (nodes->error, "refused because a data file inside of a "
+                     "%s image cannot be checked", data.driver);
+    else {
+      layer->data_given = true;
+      layer->data = data.file;
+      layer->data_path = data.path;
+      data.file.fd = -1;
+      data.path = NULL;
+      r = 0;
+    }
+  }
+  storage_destroy (&data);
+  return r;
+}
+
+/* Set LAYER to a format in FILE, which is emptied. */
+static int
+set_layer (const struct nodes *nodes, const struct storage *format,
+           struct storage *file, struct layer *layer)
+{
+  layer->format = strdup (format->driver);
+  layer->path = file->path ? file->path : strdup (nodes->opts);
+  layer->opts = qemuopts_child (nodes->opts, format->prefix.text);
+  layer->backing_given = nodes_have (nodes, &format->prefix, "backing");
+  layer->file = file->file;
+  file->path = NULL;
+  file->file.fd = -1;
+  if (!layer->format || !layer->path || !layer->opts)
+    return error_set (nodes->error, "out of memory");
+  return set_data (nodes, &format->prefix, layer);
+}
+
+/* Check a layer and what is behind it. */
+static int
+check_layers (const struct nodes *nodes, const struct prefix *prefix,
+              const struct layer *layer)
+{
+  struct layer next = LAYER_NONE;
+  struct prefix child;
+  int r = layer_check (layer, nodes->context, &next, nodes->error);
+
+  if (r == 0 && next.path)
+    return layers_check_named (&next, &layer->file, nodes->context,
+                               nodes->error);
+  layer_destroy (&next);
+  if (r == -1 || !layer->backing_given)
+    return r;
+
+  if (is_empty (nodes, prefix, "backing"))
+    return 0;
+  if (nodes_set_child (nodes, prefix, "backing", &child) == -1)
+    return -1;
+  return check_node (nodes, &child, false, false);
+}
+
+static int
+check_format (const struct nodes *nodes, const struct storage *format,
+              bool is_top)
+{
+  struct storage file = STORAGE_NONE;
+  struct layer layer = LAYER_NONE;
+  struct prefix child;
+  int r = -1;
+
+  if (refuse_references (nodes, &format->prefix) == -1 ||
+      nodes_set_child (nodes, &format->prefix, "file", &child) == -1)
+    return -1;
+  if (strcmp (format->driver, "luks") == 0)
+    return check_node (nodes, &child, true, is_top);
+  if (storage_find (&file, nodes, &child, true) == 0) {
+    if (file.kind == FORMAT)
+      r = error_set (nodes->error, "refused because a %s image inside of a %s "
+                     "image cannot be checked", format->driver, file.driver);
+    else if (set_layer (nodes, format, &file, &layer) == 0)
+      r = check_layers (nodes, &format->prefix, &layer);
+  }
+  storage_destroy (&file);
+  layer_destroy (&layer);
+  return r;
+}
+
+static int
+check_node (const struct nodes *nodes, const struct prefix *prefix,
+            bool is_file, bool is_top)
+{
+  struct storage storage = STORAGE_NONE;
+  int r = storage_find (&storage, nodes, prefix, is_file);
+
+  if (r == 0 && is_top)
+    r = check_length (nodes, &storage);
+  if (r == 0 && storage.kind == FORMAT)
+    r = check_format (nodes, &storage, is_top);
+  storage_destroy (&storage);
+  return r;
+}
+
+int
+nodes_check (const char *opts, const struct layer_context *context,
+             struct error *error)
+{
+  const struct nodes nodes = {
+    .opts = opts, .context = context, .error = error
+  };
+  const struct prefix top = { "" };
+
+  return check_node (&nodes, &top, false, true);
+}

@@ -1,0 +1,20 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The nodes that an option string of qemu describes: a format on a file, a
+ * part of a file, a backing file.  What must not be known here is how a format
+ * looks inside.
+ */
+
+#ifndef BLKSUM_NODES_H
+#define BLKSUM_NODES_H
+
+#include "layer.h"
+
+/* Check the image that OPTS describes: that each node has its driver, and the
+ * local files that it is made of.  0 or -1.
+ */
+int nodes_check (const char *opts, const struct layer_context *context,
+                 struct error *error);
+
+#endif /* BLKSUM_NODES_H */

@@ -1,0 +1,99 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What qemu takes names to mean.
+ *
+ * A name with a colon before its first slash starts with a protocol.  The list
+ * has those behind which there are plain bytes: others (json:, blkdebug:,
+ * blkverify:, fat:) describe further nodes, which qemu can be made to probe.
+ */
+
+#include <config.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "imagefile.h"
+#include "qemuname.h"
+
+static bool
+is_one_of (const char *word, size_t len, const char *const words[])
+{
+  for (; *words; words++)
+    if (strncmp (word, *words, len) == 0 && strlen (*words) == len)
+      return true;
+  return false;
+}
+
+static const char *const local[] = {
+  "file", "host_device", "host_cdrom", NULL
+};
+
+/* As drivers, and, up to a "+", in names. */
+static const char *const remote[] = {
+  "ftp", "ftps", "gluster", "http", "https", "iscsi", "iser", "nbd", "nfs",
+  "null-aio", "null-co", "nvme", "rbd", "ssh", NULL
+};
+
+bool
+qemuname_is_local (const char *driver)
+{
+  return is_one_of (driver, strlen (driver), local);
+}
+
+bool
+qemuname_is_protocol (const char *driver)
+{
+  return qemuname_is_local (driver) ||
+    is_one_of (driver, strlen (driver), remote);
+}
+
+static size_t
+protocol_length (const char *name)
+{
+  size_t len = strcspn (name, ":/");
+
+  return name[len] == ':' ? len : 0;
+}
+
+char *
+qemuname_in_directory_of (const char *path, const char *name)
+{
+  const char *slash = strrchr (path, '/');
+  char *full;
+
+  if (*name == '/' || !slash)
+    return strdup (name);
+  if (asprintf (&full, "%.*s/%s", (int) (slash - path), path, name) == -1)
+    return NULL;
+  return full;
+}
+
+char *
+qemuname_resolve (const char *path, const char *name)
+{
+  if (protocol_length (name) > 0)
+    return strdup (name);
+  return qemuname_in_directory_of (path, name);
+}
+
+int
+qemuname_locate (const struct imagefile *file, const char *name,
+                 const char **path, struct error *error)
+{
+  size_t len = protocol_length (name);
+
+  *path = name;
+  if (len == 0)
+    return 1;
+  if (is_one_of (name, len, local)) {
+    *path = name + len + 1;
+    return 1;
+  }
+  if (is_one_of (name, strcspn (name, "+:"), remote))
+    return 0;
+  return imagefile_error (file, error, "refused because what it names cannot "
+                          "be checked: '%s'; describe all layers with "
+                          "--image-opts", name);
+}

@@ -1,0 +1,35 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What qemu takes the names of files, and of the drivers that open them, to
+ * mean.
+ */
+
+#ifndef BLKSUM_QEMUNAME_H
+#define BLKSUM_QEMUNAME_H
+
+#include <stdbool.h>
+
+#include "imagefile.h"
+
+/* Does the driver read plain bytes: of a local file, of anything else? */
+bool qemuname_is_local (const char *driver);
+bool qemuname_is_protocol (const char *driver);
+
+/* NAME, relative to the directory of the file at PATH.  The caller frees it;
+ * NULL if there is no memory.
+ */
+char *qemuname_in_directory_of (const char *path, const char *name);
+
+/* The same for the name of a backing file in a header, which can have a
+ * protocol.
+ */
+char *qemuname_resolve (const char *path, const char *name);
+
+/* Is NAME, which FILE names, that of a local file?  1 with its path in *PATH,
+ * which is a part of NAME, 0 if it is on a server, or -1.
+ */
+int qemuname_locate (const struct imagefile *file, const char *name,
+                     const char **path, struct error *error);
+
+#endif /* BLKSUM_QEMUNAME_H */
