@@ -35,13 +35,14 @@ prints_sum "$sum" from_stdin
 [ "$(cached)" -lt $((size / 10)) ] ||
   fail "$(cached) of $size bytes were left in the page cache, from stdin"
 
+# The kernel may take a little back at any moment.
 prints_sum "$sum" blksum -c "$dir/image"
-[ "$(cached)" = $size ] ||
+[ "$(cached)" -gt $((size * 8 / 10)) ] ||
   fail "only $(cached) of $size bytes are in the page cache with -c"
 
 # It is all there now: reading it must not throw it out.
 prints_sum "$sum" blksum "$dir/image"
-[ "$(cached)" -gt $((size * 9 / 10)) ] ||
+[ "$(cached)" -gt $((size * 8 / 10)) ] ||
   fail "only $(cached) of $size bytes stayed in the page cache"
 
 # qcow2 likewise.

@@ -6,6 +6,8 @@
 
 . "$(dirname "$0")/filter-functions.sh"
 
+not_sanitized
+
 make_image "$dir/image"
 cat > "$dir/ask.py" << 'END'
 import sys, nbd
