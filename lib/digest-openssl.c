@@ -17,6 +17,9 @@
 #include "blkhash.h"
 #include "digest-family.h"
 
+#define NAME_CHARS \
+  "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_/."
+
 /* KECCAK has no number in OpenSSL, hence no name that lives long enough. */
 static const char *const numberless[] = {
   "keccak-224", "keccak-256", "keccak-384", "keccak-512",
@@ -116,6 +119,9 @@ openssl_find (const char *name, struct digest *digest)
 {
   EVP_MD *md;
 
+  /* Newer versions forgive white space around a name; we do not. */
+  if (name[strspn (name, NAME_CHARS)] != '\0')
+    return EINVAL;
   /* The caller's queue of OpenSSL errors is not ours to add to. */
   ERR_set_mark ();
   md = EVP_MD_fetch (NULL, name, NULL);

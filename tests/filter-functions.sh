@@ -145,3 +145,12 @@ refuses_to_start () {
   run 1 nbdkit -U - --filter="$filter" "$@" --run true
   grep -q -e "$regex" "$dir/stderr" || fail "does not say '$regex'"
 }
+
+# Can the rest be read through the delay filter, when the client has gone?  Not
+# with nbdkit 1.48, even when it does not delay reads.
+delay_can_be_read () {
+  printf x > "$dir/byte"
+  nbdkit -U - --filter="$filter" --filter=delay memory 1M wdelay=1ms \
+         blkhash-file="$dir/delay" --run "nbdcopy '$dir/byte' \"\$uri\"" \
+         2> /dev/null && ! grep -q incomplete "$dir/delay"
+}

@@ -117,7 +117,7 @@ class Case:
         if self.failing:
             filters.append("--filter=error")
             parameters += ["error-rate=10%", "error-file=" + self.trigger]
-        if rng.random() < 0.3:
+        if rng.random() < 0.3 and self.args.delay:
             # No delay of reads: it fails when the client has gone.
             filters.append("--filter=delay")
             parameters.append("wdelay=%dms" % rng.randrange(3))
@@ -329,6 +329,7 @@ def main():
     parser.add_argument("--filter", required=True)
     parser.add_argument("--blksum", required=True)
     parser.add_argument("--wrapper", default="")
+    parser.add_argument("--delay", action="store_true")
     args = parser.parse_args()
     seed = int(os.environ.get("BLKHASH_SEED") or time.time())
     rounds = int(os.environ.get("BLKHASH_ROUNDS") or 20)

@@ -16,6 +16,7 @@ The exit status is that of blksum, 128 + N if signal N ended it.
 import array
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 import termios
@@ -30,8 +31,17 @@ fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
 size = fcntl.fcntl(writer, fcntl.F_GETPIPE_SZ)
 os.write(writer, b"x" * (size - len(FIRST_LINE)))
 
+
+
+def listen():
+    # Whoever started us may ignore signals, and that is inherited.
+    for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ignored, signal.SIG_DFL)
+
+
 process = subprocess.Popen(
-    ["blksum", "--progress=%d" % writer, *arguments], pass_fds=[writer])
+    ["blksum", "--progress=%d" % writer, *arguments], pass_fds=[writer],
+    preexec_fn=listen)
 os.close(writer)
 
 

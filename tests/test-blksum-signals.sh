@@ -15,13 +15,17 @@ ends_by () {
 import signal, subprocess, sys, time
 moment, name, *command = sys.argv[1:]
 number = getattr(signal, "SIG" + name)
-process = subprocess.Popen(command, stdout=subprocess.PIPE)
+def listen():
+    # We may have been started with nohup, or in the background.
+    for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ignored, signal.SIG_DFL)
+process = subprocess.Popen(command, stdout=subprocess.PIPE, preexec_fn=listen)
 time.sleep(0.5 * int(moment))
 if process.poll() is not None:
     sys.exit("blksum ended before the signal")
 start = time.monotonic()
 process.send_signal(number)
-status = process.wait()
+status = process.wait(60)
 took = time.monotonic() - start
 if status != -number:
     sys.exit("status %d" % status)

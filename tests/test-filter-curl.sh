@@ -32,6 +32,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(data)
 class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     daemon_threads = True
+    request_queue_size = 128
 Server(sys.argv[1], Handler).serve_forever()
 END
 "$PYTHON" "$dir/server.py" "$dir/web.sock" "$dir/image" &

@@ -6,6 +6,7 @@
 # first, so the sum is of what is there in the end.
 
 . "$(dirname "$0")/filter-functions.sh"
+requires delay_can_be_read
 
 truncate -s 2m "$dir/disk"
 

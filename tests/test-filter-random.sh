@@ -11,7 +11,11 @@
 if [ -n "$nbdkit_wrapper" ]; then
   export BLKHASH_ROUNDS="${BLKHASH_ROUNDS:-3}"
 fi
+delay=
+if [ "$SANITIZE" = no ] && delay_can_be_read; then
+  delay=--delay
+fi
 PYTHONPATH="$abs_top_srcdir/tests" PYTHONDONTWRITEBYTECODE=1 \
-  "$PYTHON" "$abs_top_srcdir/tests/filter-random.py" --filter "$filter" \
+  "$PYTHON" "$abs_top_srcdir/tests/filter-random.py" --filter "$filter" $delay \
   --blksum "$(real_program "$abs_top_builddir/tools/blksum")" \
   --wrapper "$(echo $nbdkit_wrapper)"

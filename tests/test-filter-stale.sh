@@ -6,6 +6,7 @@
 # write reaches the plugin, and comes back when the writer has left.
 
 . "$(dirname "$0")/filter-functions.sh"
+requires delay_can_be_read
 
 make_image "$dir/disk"
 
