@@ -23,6 +23,10 @@ for writer in sha256sum "sha256sum -b" "sha256sum --tag" md5sum \
               blksum "blksum --tag" "blksum --tag --streams 64 -b 1m" \
               "blksum -d md5 --tag" "blksum -d xxh64"; do
   requires_program ${writer%% *}
+  case $writer in
+    # The shortest sum, if this build has it.
+    *xxh64) blksum -l | grep -q -x xxh64 || continue ;;
+  esac
   for name in image 'back\slash'; do
     run 0 $writer "$name"
     cp stdout sums
