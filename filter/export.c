@@ -260,6 +260,23 @@ is_affected (const struct conn *conn, const struct export *export)
   return export == conn->export || !params.distinct_exports;
 }
 
+/* The content of EXPORT changes, or has just changed: no sum of it is right. */
+static void
+note_change_locked (const struct conn *conn, struct export *export)
+{
+  export->changes++;
+  if (export == conn->export)
+    export->written = true;
+  if (!export->published)
+    return;
+  export->published = false;
+  if (export == conn->export)
+    report_withdraw (&export->line);
+  else
+    report_incomplete (&export->line, export->name,
+                       "it was changed by another export name");
+}
+
 void
 change_begin (struct conn *conn, struct request *request,
               uint64_t offset, uint64_t len)
@@ -269,21 +286,9 @@ change_begin (struct conn *conn, struct request *request,
 
   inflight_begin (inflight_of (conn), request, true, offset, len);
   conn->own_changes++;
-  for (export = exports; export; export = export->next) {
-    if (!is_affected (conn, export))
-      continue;
-    export->changes++;
-    if (export == conn->export)
-      export->written = true;
-    if (export->published) {
-      export->published = false;
-      if (export == conn->export)
-        report_withdraw (&export->line);
-      else
-        report_incomplete (&export->line, export->name,
-                           "it was changed by another export name");
-    }
-  }
+  for (export = exports; export; export = export->next)
+    if (is_affected (conn, export))
+      note_change_locked (conn, export);
 }
 
 /* Forget a range in an export that can be smaller than ours. */
@@ -342,8 +347,11 @@ change_end (struct conn *conn, struct request *request,
     apply_untainted (conn, request, change, buf);
 
   SCOPED_LOCK (&exports_lock);
+  conn->own_changes++;
   for (export = exports; export; export = export->next)
     if (is_affected (conn, export)) {
+      /* Again: one of another name may have published meanwhile. */
+      note_change_locked (conn, export);
       if (export != conn->export || change == CHANGE_UNKNOWN)
         forget (export, request->offset, request->end);
       else

@@ -48,6 +48,21 @@ sum_comes "$dir/disk" a
 stop
 ! says "^[0-9a-f]\{64\}  b" || sum_comes "$dir/disk" b
 
+# A write that is in flight by one name while the other is finished: the sum of
+# the old content must not outlive it.
+serve --filter=delay file "$dir/disk" wdelay=1 blkhash-file="$sums"
+client a 'h2 = connect("b")
+h2.pread(h2.get_size(), 0)
+h.aio_pwrite(nbd.Buffer.from_bytearray(bytearray(b"4" * 65536)), 0)
+until = time.time() + 0.3
+while time.time() < until:
+    h.poll(50)
+h2.shutdown()
+while h.aio_in_flight():
+    h.poll(-1)'
+stop
+! says "^[0-9a-f]\{64\}  b" || sum_comes "$dir/disk" b
+
 # Distinct exports do not disturb each other.
 mkdir "$dir/disks"
 cp "$dir/image" "$dir/disks/a"
