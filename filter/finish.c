@@ -34,7 +34,7 @@
 #define UNKNOWN_BYTES "the content of %" PRIu64 " bytes is not known"
 #define PASSES 3                /* when exports of other names interfere */
 
-/* Hashing a hole takes time too, half a minute for this, which is 128 TiB in
+/* Hashing a hole takes time too, about 40 s for this, which is 128 TiB in
  * blocks of 64 KiB: an export of 8 EiB, which costs nothing to serve, would
  * keep the server for weeks.
  */
