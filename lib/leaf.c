@@ -22,8 +22,6 @@
 #include "leaf.h"
 #include "zero.h"
 
-#define GROUP 32                /* blocks that are hashed at once */
-
 /* What one thread hashes with; there are as many as ever hashed at once. */
 struct hasher {
   struct hasher *next;
@@ -56,7 +54,7 @@ struct group {
   struct {
     struct batch *batch;
     struct leaf_block *block;
-  } item[GROUP];
+  } item[LEAF_GROUP];
 };
 
 static struct hasher *
@@ -131,7 +129,7 @@ hash_group (struct leaf_engine *engine, const struct group *group)
 static void
 take_group_locked (struct leaf_engine *engine, struct group *group)
 {
-  for (group->count = 0; group->count < GROUP && engine->queue;
+  for (group->count = 0; group->count < LEAF_GROUP && engine->queue;
        group->count++) {
     struct batch *batch = engine->queue;
 
