@@ -108,8 +108,8 @@ run 1 blkhash-bench -b 5
 
 run 0 digest-bench -s 1m -r 4k -t 2
 has_keys digest-name timeout-seconds input-size read-size threads batch \
-         total-size elapsed throughput cycles-per-byte openssl-throughput \
-         openssl-cycles-per-byte ratio
+         total-size elapsed throughput cpu-seconds cycles-per-byte \
+         openssl-throughput openssl-cpu-seconds openssl-cycles-per-byte ratio
 has read-size 4096
 has threads 2
 has batch 32

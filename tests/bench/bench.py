@@ -64,6 +64,18 @@ def parse(p):
     return args
 
 
+def names(known=None):
+    """A type of argument: names with commas between them."""
+    def parse_names(text):
+        result = text.split(",")
+        for name in result:
+            if known and name not in known:
+                raise argparse.ArgumentTypeError(
+                    "%r is none of %s" % (name, ", ".join(known)))
+        return result
+    return parse_names
+
+
 def built(args, path):
     """The program itself: libtool's script would be measured as well."""
     directory, name = os.path.split(path)

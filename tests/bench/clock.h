@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What time is it, in seconds and in cycles.
+ * What time is it, in seconds, of the CPU too, and in cycles.
  */
 
 #ifndef BENCH_CLOCK_H
@@ -16,6 +16,16 @@ seconds_now (void)
   struct timespec t;
 
   clock_gettime (CLOCK_MONOTONIC, &t);
+  return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+/* That this thread has spent on a CPU. */
+static inline double
+cpu_seconds_now (void)
+{
+  struct timespec t;
+
+  clock_gettime (CLOCK_THREAD_CPUTIME_ID, &t);
   return t.tv_sec + t.tv_nsec / 1e9;
 }
 

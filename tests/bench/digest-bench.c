@@ -6,7 +6,9 @@
  *
  * Each thread takes turns, some milliseconds with the library, then as many
  * blocks with OpenSSL, so that a machine whose speed changes changes it for
- * both.  The ratio is the median of the ratios of these pairs.
+ * both.  The ratio is the median of the ratios of these pairs, in CPU time, and
+ * so are cycles: who else uses the CPU does not count.  The throughput is in
+ * elapsed time.
  */
 
 #include <config.h>
@@ -97,8 +99,7 @@ parse_options (int argc, char *argv[])
 /* What one of the two did, in one thread. */
 struct side {
   struct hasher *hasher;        /* NULL: it does not have this digest */
-  double seconds;
-  uint64_t cycles;
+  double seconds, cpu_seconds;
 };
 
 struct worker {
@@ -107,22 +108,24 @@ struct worker {
   uint64_t bytes;               /* that each side hashed */
   double *ratios;               /* of the turns */
   size_t turns;
+  double cycles_per_second;     /* 0: not known */
 };
 
 static pthread_barrier_t ready;
 
+/* Returns the CPU seconds that it took. */
 static double
 take_turn (struct side *side, const unsigned char *data, uint64_t batches)
 {
-  double start = seconds_now (), seconds;
-  uint64_t cycles = cycles_now ();
+  const double start = seconds_now (), cpu_start = cpu_seconds_now ();
+  double cpu_seconds;
 
   for (; batches > 0; batches--)
     side->hasher->run (side->hasher, data, block_size, batch ? batch : 1);
-  side->cycles += cycles_now () - cycles;
-  seconds = seconds_now () - start;
-  side->seconds += seconds;
-  return seconds;
+  cpu_seconds = cpu_seconds_now () - cpu_start;
+  side->cpu_seconds += cpu_seconds;
+  side->seconds += seconds_now () - start;
+  return cpu_seconds;
 }
 
 /* How many batches make a turn?  Also warms up. */
@@ -133,8 +136,7 @@ calibrate (struct side *side, const unsigned char *data)
 
   while (take_turn (side, data, batches) < TURN)
     batches *= 2;
-  side->seconds = 0;
-  side->cycles = 0;
+  side->seconds = side->cpu_seconds = 0;
   return batches;
 }
 
@@ -169,11 +171,13 @@ work (void *opaque)
   const uint64_t batch_size = block_size * (batch ? batch : 1);
   uint64_t batches = calibrate (&w->ours, data);
   double start;
+  uint64_t cycles;
 
   if (w->openssl.hasher)
     w->openssl.hasher->run (w->openssl.hasher, data, block_size, 1);
   pthread_barrier_wait (&ready);
   start = seconds_now ();
+  cycles = cycles_now ();
   do {
     double ours, theirs;
     const uint64_t left = input_size - w->bytes;
@@ -188,6 +192,7 @@ work (void *opaque)
     }
   } while (input_size ? w->bytes < input_size
                       : seconds_now () - start < timeout_seconds);
+  w->cycles_per_second = (cycles_now () - cycles) / (seconds_now () - start);
   free (data);
   return NULL;
 }
@@ -240,14 +245,17 @@ run_threads (struct worker *workers)
 /* Of one side, in all threads. */
 struct sum {
   double bytes_per_second;
+  double cpu_seconds;
   double cycles_per_byte;
 };
 
 static void
-add (struct sum *sum, const struct side *side, uint64_t bytes)
+add (struct sum *sum, const struct worker *w, const struct side *side)
 {
-  sum->bytes_per_second += bytes / side->seconds;
-  sum->cycles_per_byte += side->cycles / (double) bytes / nr_threads;
+  sum->bytes_per_second += w->bytes / side->seconds;
+  sum->cpu_seconds += side->cpu_seconds;
+  sum->cycles_per_byte += side->cpu_seconds * w->cycles_per_second / w->bytes
+                          / nr_threads;
 }
 
 static void
@@ -257,6 +265,10 @@ print_sum (const char *prefix, const struct sum *sum)
     printf ("  \"%sthroughput\": %.0f,\n", prefix, sum->bytes_per_second);
   else
     printf ("  \"%sthroughput\": null,\n", prefix);
+  if (sum->cpu_seconds > 0)
+    printf ("  \"%scpu-seconds\": %.6f,\n", prefix, sum->cpu_seconds);
+  else
+    printf ("  \"%scpu-seconds\": null,\n", prefix);
   if (sum->cycles_per_byte > 0)
     printf ("  \"%scycles-per-byte\": %.4g,\n", prefix, sum->cycles_per_byte);
   else
@@ -312,9 +324,9 @@ print_result (struct worker *workers)
     total += w->bytes;
     if (w->ours.seconds > elapsed)
       elapsed = w->ours.seconds;
-    add (&ours, &w->ours, w->bytes);
+    add (&ours, w, &w->ours);
     if (w->openssl.hasher)
-      add (&openssl, &w->openssl, w->bytes);
+      add (&openssl, w, &w->openssl);
   }
   printf ("{\n");
   printf ("  \"digest-name\": \"%s\",\n", digest);
