@@ -179,11 +179,18 @@ def show(result):
 # ---- The programs that print JSON -----------------------------------------
 
 def run_json(*command):
+    """What it prints, with the CPU seconds of the process if it has none."""
     try:
-        out = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
-    except (OSError, subprocess.CalledProcessError) as e:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE)
+        out = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+    except OSError as e:
         die(str(e))
-    return json.loads(out)
+    if status != 0:
+        die("failed: " + " ".join(command))
+    result = json.loads(out)
+    result.setdefault("cpu-seconds", usage.ru_utime + usage.ru_stime)
+    return result
 
 
 def rounds(args, cases, measure):
@@ -214,7 +221,9 @@ def bench_blkhash(name, args, cases, yardstick, factor=1):
     """Run blkhash-bench for each case, and save.
 
     The ratio of a case is its throughput to FACTOR times that of OpenSSL's
-    SHA-256, which digest-bench measures with the options YARDSTICK.
+    SHA-256, which digest-bench measures with the options YARDSTICK.  The
+    ratio in CPU time, of all threads, says what remains when the machine does
+    other things as well.
     """
     blkhash_bench = built(args, "tests/bench/blkhash-bench")
     digest_bench = built(args, "tests/bench/digest-bench")
@@ -234,6 +243,10 @@ def bench_blkhash(name, args, cases, yardstick, factor=1):
             "throughput": median(r["throughput"] for r in runs),
             "ratio": median(
                 r["throughput"] / (factor * y["openssl-throughput"])
+                for r, y in zip(runs, reference)),
+            "cpu-ratio": median(
+                r["total-size"] / r["cpu-seconds"]
+                / (factor * y["total-size"] / y["openssl-cpu-seconds"])
                 for r, y in zip(runs, reference)),
         })
         show(results[-1])
