@@ -26,6 +26,7 @@
 
 #define JOB_BYTES (2u << 20)    /* of data in a job, if blocks are not larger */
 #define JOB_BLOCKS 1024         /* so that the leaves of tiny blocks are few */
+#define JOB_ZEROS 65536         /* small enough to fold in about a millisecond */
 
 struct buffer {
   struct buffer *next;
@@ -385,7 +386,10 @@ order_zeros (struct order *order, uint64_t count)
 
   if (order->count > 0) {
     job = &order->ring[(order->head + order->count - 1) % order->slots];
-    if (job->zeros) {
+    /* Runs are merged within a bound: or a caller that appends nothing but
+     * holes would leave all the work to the end.
+     */
+    if (job->zeros && job->zeros < JOB_ZEROS) {
       job->zeros += count;
       return 0;
     }
