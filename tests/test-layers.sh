@@ -11,7 +11,7 @@ cd "$abs_top_srcdir"
 
 common="cleanup zero"
 below="
-leaf: digest
+leaf: digest sha256-lanes
 outer: digest
 opts: digest
 order: leaf outer pool
