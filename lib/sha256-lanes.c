@@ -126,6 +126,12 @@ sha256_lanes_next (const struct sha256_lanes *lanes, size_t count)
   return lanes->next[count < SHA256_MAX_LANES ? count : SHA256_MAX_LANES];
 }
 
+size_t
+sha256_lanes_widest (const struct sha256_lanes *lanes)
+{
+  return lanes->widest;
+}
+
 void
 sha256_lanes_hash (const struct sha256_lanes *lanes, const void *const data[],
                    size_t len, unsigned char *const md[], size_t count)

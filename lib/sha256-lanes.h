@@ -30,6 +30,9 @@ void sha256_lanes_free (struct sha256_lanes *lanes);
  */
 size_t sha256_lanes_next (const struct sha256_lanes *lanes, size_t count);
 
+/* As many messages as the widest kernel has lanes. */
+size_t sha256_lanes_widest (const struct sha256_lanes *lanes);
+
 /* Hash COUNT messages of LEN bytes each.  DATA[i] has
  * any alignment; MD[i] gets 32 bytes.
  */
