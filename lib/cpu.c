@@ -47,7 +47,7 @@ cpu_features (void)
   if ((leaf7 & bit_AVX2) && (saved & XCR0_AVX) == XCR0_AVX)
     features |= CPU_AVX2;
   if ((leaf7 & bit_AVX512F) && (leaf7 & bit_AVX512BW) &&
-      (saved & XCR0_AVX512) == XCR0_AVX512)
+      (leaf7 & bit_AVX512VL) && (saved & XCR0_AVX512) == XCR0_AVX512)
     features |= CPU_AVX512;
   return features;
 }

@@ -69,13 +69,13 @@ one_round (vec s[8], vec w, uint32_t k, unsigned i)
 }
 
 #define STEP(i)                                                  \
+  one_round (group[0].s, group[0].w[i], k[i], i);               \
   if (scheduled)                                                \
     schedule (group[0].w, i);                                   \
-  one_round (group[0].s, group[0].w[i], k[i], i);               \
   if (groups == 2) {                                            \
+    one_round (group[1].s, group[1].w[i], k[i], i);             \
     if (scheduled)                                              \
       schedule (group[1].w, i);                                 \
-    one_round (group[1].s, group[1].w[i], k[i], i);             \
   }
 
 static INLINE void
@@ -103,10 +103,10 @@ compress (uint32_t *state, const unsigned char *const *data, size_t blocks,
       for (unsigned i = 0; i < 8; i++)
         group[g].s[i] = load_state (state + i * lanes + g * WIDTH);
     }
-    rounds (group, sha256_k, false, groups);
 #pragma GCC unroll 1
-    for (unsigned t = 16; t < 64; t += 16)
+    for (unsigned t = 0; t < 48; t += 16)
       rounds (group, sha256_k + t, true, groups);
+    rounds (group, sha256_k + 48, false, groups);
 #pragma GCC unroll 2
     for (unsigned g = 0; g < groups; g++)
 #pragma GCC unroll 8

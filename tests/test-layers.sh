@@ -21,6 +21,7 @@ digest: digest-family
 sha256-lanes: cpu sha256-kernel
 sha256-avx2: cpu sha256-kernel sha256-vector
 sha256-avx512: cpu sha256-kernel sha256-vector
+sha256-avx512sha: cpu sha256-kernel
 sha256-shani: cpu sha256-kernel
 digest-blake2b: digest-family
 digest-blake3: digest-family
