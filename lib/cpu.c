@@ -9,7 +9,7 @@
 
 #if defined __x86_64__
 #include <cpuid.h>
-#elif defined __aarch64__ && defined __linux__
+#elif defined __AARCH64EL__ && defined __linux__
 #include <sys/auxv.h>
 #endif
 
@@ -52,7 +52,7 @@ cpu_features (void)
   return features;
 }
 
-#elif defined __aarch64__ && defined __linux__
+#elif defined __AARCH64EL__ && defined __linux__
 
 unsigned
 cpu_features (void)
