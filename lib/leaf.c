@@ -398,7 +398,7 @@ create_lanes (struct leaf_engine *engine)
   engine->lanes = sha256_lanes_create ();
   if (!engine->lanes)
     return errno == ENOTSUP ? 0 : errno;
-  engine->enough = sha256_lanes_widest (engine->lanes);
+  engine->enough = sha256_lanes_enough (engine->lanes);
   return 0;
 }
 

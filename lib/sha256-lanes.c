@@ -26,6 +26,7 @@
 
 struct sha256_lanes {
   size_t widest;                /* the most messages in one call */
+  size_t enough;                /* the fewest at the least cost for each */
   /* For so many messages: the cheapest kernel with as many lanes, and how many
    * of them to hash next for the least cost of all.
    */
@@ -67,9 +68,10 @@ add_kernel (struct sha256_lanes *lanes, const struct sha256_kernel *kernel)
 static void
 plan (struct sha256_lanes *lanes, unsigned one_cost)
 {
-  unsigned least[SHA256_MAX_LANES + 1] = { 0 };
+  unsigned least[SHA256_MAX_LANES + 1] = { 0, one_cost };
   size_t n, m;
 
+  lanes->enough = 1;
   for (n = 1; n <= SHA256_MAX_LANES; n++) {
     least[n] = one_cost + least[n - 1];
     lanes->next[n] = 1;
@@ -78,6 +80,8 @@ plan (struct sha256_lanes *lanes, unsigned one_cost)
         least[n] = lanes->kernel[m]->cost + least[n - m];
         lanes->next[n] = m;
       }
+    if (least[n] * lanes->enough < least[lanes->enough] * n)
+      lanes->enough = n;
   }
 }
 
@@ -127,9 +131,9 @@ sha256_lanes_next (const struct sha256_lanes *lanes, size_t count)
 }
 
 size_t
-sha256_lanes_widest (const struct sha256_lanes *lanes)
+sha256_lanes_enough (const struct sha256_lanes *lanes)
 {
-  return lanes->widest;
+  return lanes->enough;
 }
 
 void
