@@ -196,6 +196,7 @@ struct walk {
   const struct imagefile *file, *data;
   const struct qcow2 *qcow2;
   struct error *error;
+  struct qcow2_count count;
   uint64_t l2_bytes;            /* of the L2 tables seen */
   unsigned char l1[CHUNK], l2[CHUNK];
 };
@@ -234,8 +235,10 @@ check_cluster (struct walk *w, const unsigned char *entry, uint64_t guest)
   uint64_t offset = descriptor & QCOW2_OFFSET;
   uint64_t len = qcow2_cluster_size (qcow2);
 
-  if (descriptor & QCOW2_COMPRESSED)
+  if (descriptor & QCOW2_COMPRESSED) {
+    w->count.compressed++;
     return check_compressed (w, descriptor);
+  }
   if (offset == 0 && !(qcow2->has_data_file && descriptor & QCOW2_COPIED))
     return 0;                   /* not allocated */
   if (qcow2->extended_l2) {
@@ -247,6 +250,7 @@ check_cluster (struct walk *w, const unsigned char *entry, uint64_t guest)
   }
   else if (descriptor & QCOW2_ZERO)
     return 0;
+  w->count.plain++;
   if (!w->data)
     return 0;
   return imagefile_check (w->data, "a data cluster", offset,
@@ -309,8 +313,10 @@ check_l1 (struct walk *w)
 }
 
 int
-qcow2_check (const struct imagefile *file, const struct imagefile *data,
-             const struct qcow2 *qcow2, struct error *error)
+qcow2_check_and_count (const struct imagefile *file,
+                       const struct imagefile *data,
+                       const struct qcow2 *qcow2,
+                       struct qcow2_count *count, struct error *error)
 {
   struct walk *w = malloc (sizeof *w);
   int r;
@@ -321,8 +327,19 @@ qcow2_check (const struct imagefile *file, const struct imagefile *data,
   w->data = data;
   w->qcow2 = qcow2;
   w->error = error;
+  w->count = (struct qcow2_count) { 0, 0 };
   w->l2_bytes = 0;
   r = check_l1 (w);
+  *count = w->count;
   free (w);
   return r;
+}
+
+int
+qcow2_check (const struct imagefile *file, const struct imagefile *data,
+             const struct qcow2 *qcow2, struct error *error)
+{
+  struct qcow2_count count;
+
+  return qcow2_check_and_count (file, data, qcow2, &count, error);
 }

@@ -251,18 +251,22 @@ static int
 hash_mapped (struct direct *direct, struct sum *sum, struct error *error)
 {
   const struct qcow2 *header = &direct->header;
+  struct qcow2_count count;
   int r;
 
   if (qcow2_read_header (&direct->file, &direct->header, error) == -1)
     return -1;
   if (*header->backing || !qcow2_map_fits (header))
     return 0;
-  /* What was checked before came through the page cache: of a device that
-   * others write it can be old.
+  /* Of a device that others write what was checked before can be old: it came
+   * through the page cache.
    */
-  if (direct->file.direct &&
-      qcow2_check (&direct->file, &direct->file, header, error) == -1)
+  if (qcow2_check_and_count (&direct->file, &direct->file, header, &count,
+                             error) == -1)
     return -1;
+  /* It keeps more reads in flight than we do. */
+  if (count.compressed > count.plain)
+    return 0;
   if (qcow2_map_init (&direct->map, &direct->file, header, error) == -1)
     return -1;
   r = start_and_hash (direct, sum, error);
