@@ -54,6 +54,19 @@ direct -o compat=0.10
 direct -o preallocation=metadata
 direct -o extended_l2=on,cluster_size=128k
 
+# Likewise what is behind it: longer, shorter, and in part hidden.
+qemu-img create -q -f qcow2 -F qcow2 -b "$dir/qcow2" "$dir/overlay" 8m
+prints_sum "$sum" blksum -f qcow2 "$dir/overlay"
+qemu-img create -q -f qcow2 -F raw -b "$dir/raw" "$dir/overlay" 8m
+prints_sum "$sum" blksum -f qcow2 "$dir/overlay"
+head -c 5m "$dir/raw" > "$dir/short"
+qemu-img create -q -f qcow2 -F raw -b "$dir/short" "$dir/middle" 6m
+qemu-img create -q -f qcow2 -F qcow2 -b "$dir/middle" "$dir/overlay" 8m
+cp "$dir/short" "$dir/padded"
+truncate -s 8m "$dir/padded"
+prints_sum "$(reference "$dir/padded")" blksum -f qcow2 "$dir/overlay"
+prints_sum "$other" through_qemu -f qcow2 "$dir/overlay"
+
 # These are not.
 for options in "-c" "-o cluster_size=2k"; do
   convert $options

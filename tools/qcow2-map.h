@@ -16,7 +16,7 @@
 /* Pieces of tables that are kept, whatever the size of the image. */
 #define QCOW2_MAP_PAGE_BITS 12
 #define QCOW2_MAP_PAGE (1 << QCOW2_MAP_PAGE_BITS) /* bytes */
-#define QCOW2_MAP_PAGES 256
+#define QCOW2_MAP_PAGES 64
 
 struct qcow2_map {
   const struct imagefile *file;

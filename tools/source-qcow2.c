@@ -12,20 +12,20 @@
 
 #include <config.h>
 
+#include <errno.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <libnbd.h>
 
 #include "../lib/cleanup.h"
 #include "error.h"
-#include "file.h"
 #include "file-access.h"
 #include "image.h"
 #include "nbd-extents.h"
 #include "options.h"
-#include "qcow2.h"
-#include "qcow2-map.h"
+#include "qcow2-chain.h"
 #include "qemu-image.h"
 #include "reader.h"
 #include "source-qcow2.h"
@@ -34,13 +34,9 @@
 
 struct direct {
   struct qemu_image *qi;
-  struct file_access access;
-  bool sparse;                  /* the file has holes */
-  struct imagefile file;
-  struct qcow2 header;
 
   pthread_mutex_t lock;         /* protects what follows */
-  struct qcow2_map map;
+  struct qcow2_chain chain;
   pthread_cond_t has_started;
   enum { STARTING, SERVING, REFUSED } qemu;
   bool lost;                    /* qemu-nbd failed to read */
@@ -48,17 +44,11 @@ struct direct {
 
 static int
 find_run (struct direct *direct, uint64_t offset, struct qcow2_run *run,
-          struct error *error)
+          const struct chain_layer **layer, struct error *error)
 {
   SCOPED_LOCK (&direct->lock);
 
-  return qcow2_map_at (&direct->map, offset, run, error);
-}
-
-static bool
-is_zero (const struct qcow2_run *run)
-{
-  return run->kind == QCOW2_RUN_ZEROS || run->kind == QCOW2_RUN_UNALLOCATED;
+  return qcow2_chain_at (&direct->chain, offset, run, layer, error);
 }
 
 static int
@@ -66,19 +56,20 @@ direct_extent_at (void *opaque, uint64_t offset, struct extent *extent,
                   struct error *error)
 {
   struct direct *direct = opaque;
+  const struct chain_layer *layer;
   struct qcow2_run run;
 
-  if (find_run (direct, offset, &run, error) == -1)
+  if (find_run (direct, offset, &run, &layer, error) == -1)
     return -1;
-  if (run.kind == QCOW2_RUN_DATA && direct->sparse) {
-    if (file_access_extent (&direct->access, run.host, direct->file.size,
+  if (run.kind == QCOW2_RUN_DATA && layer->sparse) {
+    if (file_access_extent (&layer->access, run.host, layer->file.size,
                             extent, error) == -1)
       return -1;
     extent->len = MIN (extent->len, run.len);
     return 0;
   }
   extent->len = run.len;
-  extent->zero = is_zero (&run);
+  extent->zero = run.kind == QCOW2_RUN_ZEROS;
   return 0;
 }
 
@@ -118,7 +109,7 @@ ask_qemu (struct direct *direct, void *buf, size_t len, uint64_t offset,
 static uint64_t
 without_qemu (const struct qcow2_run *run, uint64_t len)
 {
-  if (is_zero (run))
+  if (run->kind == QCOW2_RUN_ZEROS)
     return len;
   if (run->kind != QCOW2_RUN_DATA || run->host % READ_ALIGN != 0)
     return 0;
@@ -134,10 +125,11 @@ direct_read (void *opaque, const struct range *range, void *buf,
   uint64_t done = 0, at = 0;    /* from DONE to AT qemu has to be asked */
 
   while (at < range->len) {
+    const struct chain_layer *layer;
     struct qcow2_run run;
     uint64_t len, n;
 
-    if (find_run (direct, range->offset + at, &run, error) == -1)
+    if (find_run (direct, range->offset + at, &run, &layer, error) == -1)
       return -1;
     len = MIN (run.len, range->len - at);
     n = without_qemu (&run, len);
@@ -148,9 +140,9 @@ direct_read (void *opaque, const struct range *range, void *buf,
     if (at > done && ask_qemu (direct, bytes + done, at - done,
                                range->offset + done, error) == -1)
       return -1;
-    if (is_zero (&run))
+    if (run.kind == QCOW2_RUN_ZEROS)
       memset (bytes + at, 0, n);
-    else if (file_access_read (&direct->access, bytes + at, n, run.host,
+    else if (file_access_read (&layer->access, bytes + at, n, run.host,
                                range->offset + at, error) == -1)
       return -1;
     done = at += n;
@@ -173,7 +165,7 @@ connect_to_qemu (struct direct *direct, struct error *error)
   nbd_set_request_structured_replies (nbd, false);
   if (qemu_image_connect (qi, nbd, error) == -1)
     return -1;
-  if (qi->size != direct->header.size)
+  if (qi->size != direct->chain.size)
     return error_set (error, "qemu sees another size");
   return 0;
 }
@@ -205,7 +197,7 @@ static int
 read_and_hash (struct direct *direct, struct sum *sum, struct error *error)
 {
   const struct reader_image image = {
-    .size = direct->header.size,
+    .size = direct->chain.size,
     .opaque = direct,
     .extent_at = direct_extent_at,
     .read = direct_read,
@@ -246,56 +238,38 @@ start_and_hash (struct direct *direct, struct sum *sum, struct error *error)
   return r;
 }
 
-/* 1, 0 if it must be left to qemu, or -1. */
-static int
-hash_mapped (struct direct *direct, struct sum *sum, struct error *error)
+/* What others write, or the user distrusts, is left to qemu. */
+static bool
+is_for_us (const struct qemu_image *qi)
 {
-  const struct qcow2 *header = &direct->header;
-  struct qcow2_count count;
-  int r;
-
-  if (qcow2_read_header (&direct->file, &direct->header, error) == -1)
-    return -1;
-  if (*header->backing || !qcow2_map_fits (header))
-    return 0;
-  /* Of a device that others write what was checked before can be old: it came
-   * through the page cache.
-   */
-  if (qcow2_check_and_count (&direct->file, &direct->file, header, &count,
-                             error) == -1)
-    return -1;
-  /* It keeps more reads in flight than we do. */
-  if (count.compressed > count.plain)
-    return 0;
-  if (qcow2_map_init (&direct->map, &direct->file, header, error) == -1)
-    return -1;
-  r = start_and_hash (direct, sum, error);
-  qcow2_map_destroy (&direct->map);
-  return r;
+  return qi->file && strcmp (qi->image->format, "qcow2") == 0 &&
+    !qi->options->force_share && qi->options->extents;
 }
 
-/* What others write, or the user distrusts, is left to qemu. */
 int
 source_qcow2_hash (struct qemu_image *qi, struct sum *sum,
                    struct error *error)
 {
-  const struct options *options = qi->options;
-  const struct file *file = qi->file;
-  struct direct direct = { .qi = qi };
+  const struct qcow2_count *clusters;
+  struct direct *direct;
   int r;
 
-  if (!file || strcmp (qi->image->format, "qcow2") != 0 ||
-      options->force_share || !options->extents)
+  if (!is_for_us (qi))
     return 0;
-  file_access_open (&direct.access, file, 0, options->cache);
-  direct.sparse = !file_is_block_device (file) &&
-    file->st.st_blocks < file->size / 512;
-  direct.file = (struct imagefile) {
-    .fd = direct.access.fd,
-    .direct = direct.access.direct,
-    .size = file->size,
-  };
-  r = hash_mapped (&direct, sum, error);
-  file_access_close (&direct.access);
+  direct = calloc (1, sizeof *direct);
+  if (!direct)
+    return error_errno (error, errno, "cannot read");
+  direct->qi = qi;
+  direct->chain.cache = qi->options->cache;
+  direct->chain.files = &qi->image->files;
+  r = qcow2_chain_open (&direct->chain, qi->file, qi->operand, error);
+  /* Of what is compressed qemu keeps more reads in flight than we do. */
+  clusters = &direct->chain.clusters;
+  if (r == 1 && clusters->compressed > clusters->plain)
+    r = 0;
+  if (r == 1)
+    r = start_and_hash (direct, sum, error);
+  qcow2_chain_close (&direct->chain);
+  free (direct);
   return r;
 }
