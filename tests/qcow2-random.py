@@ -186,7 +186,7 @@ def damage(rng, path):
             at = rng.choice(tables) + 8 * rng.randrange(entries)
         f.seek(at)
         entry = bytearray(f.read(8))
-        bit = rng.randrange(64)
+        bit = rng.choice((0, 0, 62, rng.randrange(64), rng.randrange(9, 24)))
         if len(entry) < 8:
             return "nothing"
         entry[7 - bit // 8] ^= 1 << bit % 8
