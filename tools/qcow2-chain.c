@@ -128,8 +128,10 @@ qcow2_chain_open (struct qcow2_chain *chain, const struct file *file,
     r = inspect_layer (chain, layer, format, error);
     if (r != 1 || layer->raw || !*layer->header.backing)
       break;
-    if (chain->count == QCOW2_CHAIN_MAX)
-      return 0;
+    if (!chain->files || chain->count == QCOW2_CHAIN_MAX) {
+      r = 0;
+      break;
+    }
     r = step (chain, layer, error);
     if (r != 1)
       break;

@@ -33,7 +33,7 @@ struct chain_layer {
 
 struct qcow2_chain {
   bool cache;                   /* may what was read stay in the page cache? */
-  const struct fileset *files;  /* the files that were checked */
+  const struct fileset *files;  /* that were checked; NULL: only the image */
 
   uint64_t size;                /* of the disk */
   struct qcow2_count clusters;  /* of all layers */

@@ -261,7 +261,8 @@ source_qcow2_hash (struct qemu_image *qi, struct sum *sum,
     return error_errno (error, errno, "cannot read");
   direct->qi = qi;
   direct->chain.cache = qi->options->cache;
-  direct->chain.files = &qi->image->files;
+  /* An image that was probed does not get to name files, not even now. */
+  direct->chain.files = qi->image->probed ? NULL : &qi->image->files;
   r = qcow2_chain_open (&direct->chain, qi->file, qi->operand, error);
   /* Of what is compressed qemu keeps more reads in flight than we do. */
   clusters = &direct->chain.clusters;
