@@ -17,13 +17,12 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include <libnbd.h>
-
 #include "blkhash.h"
 
 #include "../lib/cleanup.h"
 #include "cursor.h"
 #include "error.h"
+#include "libnbd-load.h"
 #include "nbd-extents.h"
 #include "nbd-read.h"
 #include "options.h"

@@ -10,11 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <libnbd.h>
-
 #include "error.h"
 #include "file.h"
 #include "image.h"
+#include "libnbd-load.h"
 #include "nbd-extents.h"
 #include "options.h"
 #include "qemu-image.h"

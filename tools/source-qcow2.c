@@ -17,12 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <libnbd.h>
-
 #include "../lib/cleanup.h"
 #include "error.h"
 #include "file-access.h"
 #include "image.h"
+#include "libnbd-load.h"
 #include "nbd-extents.h"
 #include "options.h"
 #include "qcow2-chain.h"
