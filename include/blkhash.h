@@ -141,7 +141,7 @@ int blkhash_zero (struct blkhash *h, size_t len);
  * blkhash_free returned.
  *
  * Synchronous and asynchronous calls can be mixed; the image is what they
- * append, in the order of the calls.  A request that is much larger than 1 MiB
+ * append, in the order of the calls.  A request that is much larger than 2 MiB
  * for each thread, or that does not start and end at a block boundary, may
  * wait for earlier data to be hashed.
  *

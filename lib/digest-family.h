@@ -7,6 +7,7 @@
 #ifndef BLKHASH_DIGEST_FAMILY_H
 #define BLKHASH_DIGEST_FAMILY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct digest_ops;
@@ -15,6 +16,7 @@ struct digest {
   const struct digest_ops *ops;
   const char *name;             /* canonical, static storage */
   size_t size;                  /* in bytes, at most BLKHASH_MAX_MD_SIZE */
+  bool any_sha256;              /* see digest.h */
   void *impl;                   /* of the family */
 };
 

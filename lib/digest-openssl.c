@@ -13,6 +13,7 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/objects.h>
+#include <openssl/provider.h>
 
 #include "blkhash.h"
 #include "digest-family.h"
@@ -58,6 +59,17 @@ md_size (const EVP_MD *md)
     return 0;
   size = EVP_MD_get_size (md);
   return size > 0 && size <= BLKHASH_MAX_MD_SIZE ? size : 0;
+}
+
+/* Of its own providers OpenSSL has one that promises nothing but the result. */
+static bool
+is_any_sha256 (const EVP_MD *md)
+{
+  const OSSL_PROVIDER *provider = EVP_MD_get0_provider (md);
+
+  return EVP_MD_is_a (md, "SHA256") &&
+    !EVP_default_properties_is_fips_enabled (NULL) &&
+    provider && strcmp (OSSL_PROVIDER_get0_name (provider), "default") == 0;
 }
 
 static int
@@ -135,6 +147,7 @@ openssl_find (const char *name, struct digest *digest)
   digest->ops = &ops;
   digest->name = canonical_name (md);
   digest->size = md_size (md);
+  digest->any_sha256 = is_any_sha256 (md);
   digest->impl = md;
   return 0;
 }

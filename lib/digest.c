@@ -79,6 +79,12 @@ digest_size (const struct digest *digest)
   return digest->size;
 }
 
+bool
+digest_is_any_sha256 (const struct digest *digest)
+{
+  return digest->any_sha256;
+}
+
 struct name_list {
   const char **names;
   size_t room, count;

@@ -10,6 +10,7 @@
 #ifndef BLKHASH_DIGEST_H
 #define BLKHASH_DIGEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct digest;                  /* an algorithm: immutable, shared by threads */
@@ -24,6 +25,11 @@ void digest_free (struct digest *digest);
 /* The canonical name (static) and the length of a digest in bytes. */
 const char *digest_name (const struct digest *digest);
 size_t digest_size (const struct digest *digest);
+
+/* Is this SHA-256, and does it not matter whose code computes it?  It does in
+ * FIPS mode, and when the configuration of OpenSSL names another provider.
+ */
+bool digest_is_any_sha256 (const struct digest *digest);
 
 /* Fill NAMES with up to COUNT sorted names, return how many there are. */
 size_t digest_list (const char **names, size_t count);

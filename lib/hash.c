@@ -47,7 +47,7 @@ start (struct blkhash *h, const struct blkhash_opts *opts)
   h->outer = outer_create (h->digest, opts->streams, leaf_zero (h->engine));
   if (!h->outer)
     return -1;
-  h->pool = pool_create (opts->threads);
+  h->pool = order_pool_create (opts->threads);
   if (!h->pool)
     return -1;
   h->order = order_create (h->engine, h->outer, h->pool, opts->block_size,

@@ -18,6 +18,9 @@
 
 struct digest;
 
+/* Blocks that are hashed at once: the best batch has as many. */
+#define LEAF_GROUP 32
+
 struct leaf_engine;             /* any number of threads can use one at once */
 
 struct leaf_block {

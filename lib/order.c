@@ -24,9 +24,9 @@
 #include "outer.h"
 #include "pool.h"
 
-#define JOB_BYTES (1024 * 1024) /* of data in a job, if blocks are not larger */
+#define JOB_BYTES (2u << 20)    /* of data in a job, if blocks are not larger */
 #define JOB_BLOCKS 1024         /* so that the leaves of tiny blocks are few */
-#define BATCH 64                /* blocks in a call to leaf_batch */
+#define JOB_ZEROS 65536         /* small enough to fold in about a millisecond */
 
 struct buffer {
   struct buffer *next;
@@ -76,31 +76,42 @@ blocks_in (const struct order *order, size_t len)
 
 /* ---- In the threads of the pool ---- */
 
+/* The next blocks of the jobs from *JOB on, *OFFSET bytes into it. */
+static size_t
+take_blocks (const struct job **job, size_t *offset,
+             struct leaf_block *blocks)
+{
+  size_t n = 0;
+
+  while (n < LEAF_GROUP && *job) {
+    const struct order *order = (*job)->order;
+    size_t left = (*job)->len - *offset;
+
+    blocks[n].data = (*job)->data + *offset;
+    blocks[n].len = left < order->block_size ? left : order->block_size;
+    blocks[n].md = (*job)->leaves
+      + *offset / order->block_size * order->leaf_size;
+    *offset += blocks[n++].len;
+    if (*offset == (*job)->len) {
+      *job = (const struct job *) (*job)->task.next;
+      *offset = 0;
+    }
+  }
+  return n;
+}
+
+/* Blocks of several jobs are hashed together. */
 static int
-hash_blocks (struct job *job)
+hash_jobs (const struct job *job)
 {
   const struct order *order = job->order;
-  struct leaf_block blocks[BATCH];
-  const unsigned char *data = job->data;
-  unsigned char *leaf = job->leaves;
-  size_t left = job->len;
+  struct leaf_block blocks[LEAF_GROUP];
+  size_t n, offset = 0;
 
-  while (left > 0) {
-    size_t i, n;
-    int err;
+  while ((n = take_blocks (&job, &offset, blocks)) > 0) {
+    int err = leaf_batch (order->engine, blocks, n);
 
-    for (n = 0; n < BATCH && left > 0; n++) {
-      size_t len = left < order->block_size ? left : order->block_size;
-
-      blocks[n].data = data;
-      blocks[n].len = len;
-      blocks[n].md = leaf;
-      data += len;
-      left -= len;
-      leaf += order->leaf_size;
-    }
-    err = leaf_batch (order->engine, blocks, n);
-    for (i = 0; i < n && err == 0; i++) {
+    for (size_t i = 0; i < n && err == 0; i++) {
       if (!blocks[i].zero)
         continue;
       if (blocks[i].len == order->block_size)
@@ -115,13 +126,11 @@ hash_blocks (struct job *job)
 }
 
 static void
-run_job (struct pool_task *task)
+end_job (struct job *job, int err)
 {
-  struct job *job = (struct job *) task;
   struct order *order = job->order;
   void (*done_cb) (void *, int) = job->done_cb;
   void *opaque = job->opaque;
-  int err = hash_blocks (job);
 
   {
     SCOPED_LOCK (&order->lock);
@@ -133,6 +142,24 @@ run_job (struct pool_task *task)
   /* From here on the job may be in use for something else. */
   if (done_cb)
     done_cb (opaque, err);
+}
+
+static void
+run_jobs (struct pool_task *tasks)
+{
+  struct job *next, *job = (struct job *) tasks;
+  int err = hash_jobs (job);
+
+  for (; job; job = next) {
+    next = (struct job *) job->task.next;
+    end_job (job, err);
+  }
+}
+
+struct pool *
+order_pool_create (unsigned threads)
+{
+  return pool_create (threads, LEAF_GROUP, run_jobs);
 }
 
 /* ---- In the appending thread ---- */
@@ -194,7 +221,6 @@ new_job (struct order *order)
   job = &order->ring[(order->head + order->count) % order->slots];
   order->count++;
   job->order = order;
-  job->task.run = run_job;
   job->len = 0;
   job->zeros = 0;
   job->done_cb = NULL;
@@ -206,12 +232,15 @@ new_job (struct order *order)
 static int
 submit_job (struct order *order, struct job *job)
 {
-  job->leaves = malloc (blocks_in (order, job->len) * order->leaf_size);
+  size_t blocks = blocks_in (order, job->len);
+
+  job->leaves = malloc (blocks * order->leaf_size);
   if (!job->leaves) {
     job->error = ENOMEM;
     job->done = true;
     return fail (order, ENOMEM);
   }
+  job->task.weight = blocks;
   pool_submit (order->pool, &job->task);
   return order->error;
 }
@@ -357,7 +386,10 @@ order_zeros (struct order *order, uint64_t count)
 
   if (order->count > 0) {
     job = &order->ring[(order->head + order->count - 1) % order->slots];
-    if (job->zeros) {
+    /* Runs are merged within a bound: or a caller that appends nothing but
+     * holes would leave all the work to the end.
+     */
+    if (job->zeros && job->zeros < JOB_ZEROS) {
       job->zeros += count;
       return 0;
     }

@@ -3,8 +3,8 @@
  *
  * Blocks in order, hashed out of order, folded in order.
  *
- * One thread appends to the image.  What it appends becomes jobs of about
- * 1 MiB in a ring; the pool's threads hash their blocks; and the appending
+ * One thread appends to the image.  What it appends becomes jobs of at most
+ * 2 MiB or one block in a ring; the pool's threads hash their blocks; and the appending
  * thread folds the leaves of finished jobs, oldest first, into the outer
  * hash whenever it comes by.
  *
@@ -23,6 +23,9 @@ struct outer;
 struct pool;
 
 struct order;
+
+/* A pool that runs the jobs of an order, in as many as THREADS threads. */
+struct pool *order_pool_create (unsigned threads);
 
 /* What is below must outlive it, and the pool must be freed before the order
  * is.  DEPTH is how many zero-copy jobs can wait before an append does.

@@ -15,10 +15,13 @@
 #include "pool.h"
 
 struct pool {
+  pool_run *run;
+  unsigned batch;               /* weight of tasks that are done together */
+
   pthread_mutex_t lock;         /* protects all below */
   pthread_cond_t work;          /* a task was queued, or stop was set */
   struct pool_task *head, **tail;
-  unsigned queued;              /* tasks in the list */
+  unsigned queued, weight;      /* tasks in the list */
   unsigned idle;                /* threads that wait for work */
   bool stop;
   unsigned max_threads, started;
@@ -26,13 +29,15 @@ struct pool {
 };
 
 struct pool *
-pool_create (unsigned threads)
+pool_create (unsigned threads, unsigned batch, pool_run *run)
 {
   struct pool *pool;
 
   pool = calloc (1, sizeof *pool + threads * sizeof pool->threads[0]);
   if (!pool)
     return NULL;
+  pool->run = run;
+  pool->batch = batch;
   pthread_mutex_init (&pool->lock, NULL);
   pthread_cond_init (&pool->work, NULL);
   pool->tail = &pool->head;
@@ -40,36 +45,51 @@ pool_create (unsigned threads)
   return pool;
 }
 
-/* The next task, or NULL when the pool stops. */
+/* Take the oldest task, and those behind it that are in this thread's share.
+ * What is left is enough for the other threads.
+ */
 static struct pool_task *
-next_task (struct pool *pool)
+take_share_locked (struct pool *pool)
 {
-  struct pool_task *task;
+  unsigned share = pool->weight / pool->max_threads, taken = 0;
+  struct pool_task *first = pool->head, *last;
+
+  if (share > pool->batch)
+    share = pool->batch;
+  do {
+    last = pool->head;
+    pool->head = last->next;
+    pool->queued--;
+    taken += last->weight;
+  } while (pool->head && taken + pool->head->weight <= share);
+  last->next = NULL;
+  pool->weight -= taken;
+  if (!pool->head)
+    pool->tail = &pool->head;
+  return first;
+}
+
+/* The next tasks, or NULL when the pool stops. */
+static struct pool_task *
+next_tasks (struct pool *pool)
+{
   SCOPED_LOCK (&pool->lock);
 
   pool->idle++;
   while (!pool->head && !pool->stop)
     pthread_cond_wait (&pool->work, &pool->lock);
   pool->idle--;
-  if (pool->stop)
-    return NULL;
-
-  task = pool->head;
-  pool->head = task->next;
-  if (!pool->head)
-    pool->tail = &pool->head;
-  pool->queued--;
-  return task;
+  return pool->stop ? NULL : take_share_locked (pool);
 }
 
 static void *
 worker (void *arg)
 {
   struct pool *pool = arg;
-  struct pool_task *task;
+  struct pool_task *tasks;
 
-  while ((task = next_task (pool)))
-    task->run (task);
+  while ((tasks = next_tasks (pool)))
+    pool->run (tasks);
   return NULL;
 }
 
@@ -100,10 +120,10 @@ queue_task (struct pool *pool, struct pool_task *task)
   if (pool->started == 0)
     return false;
 
-  task->next = NULL;
   *pool->tail = task;
   pool->tail = &task->next;
   pool->queued++;
+  pool->weight += task->weight;
   pthread_cond_signal (&pool->work);
   return true;
 }
@@ -111,8 +131,9 @@ queue_task (struct pool *pool, struct pool_task *task)
 void
 pool_submit (struct pool *pool, struct pool_task *task)
 {
+  task->next = NULL;
   if (!queue_task (pool, task))
-    task->run (task);
+    pool->run (task);
 }
 
 void

@@ -9,18 +9,24 @@
 
 struct pool;
 
-/* Embed this in what RUN works on.  A task can be submitted again once it
- * runs; the pool does not touch it after it called RUN.
- */
+/* Embed this in what is to be done. */
 struct pool_task {
-  void (*run) (struct pool_task *task);
   struct pool_task *next;
+  unsigned weight;              /* at least 1; see pool_create */
 };
 
-/* Threads are started when there is work for them, at most THREADS; signals
- * are blocked in them.  NULL with errno set on failure.
+/* Do all of TASKS, a list in the order of submission.  A task can be submitted
+ * again, or freed, as soon as nobody needs its NEXT here any more: the pool
+ * does not touch it again.
  */
-struct pool *pool_create (unsigned threads);
+typedef void pool_run (struct pool_task *tasks);
+
+/* Threads are started when there is work for them, at most THREADS; signals
+ * are blocked in them.  A thread takes its share of what waits, so that small
+ * tasks are done together: one task, or more that weigh at most BATCH.  NULL
+ * with errno set on failure.
+ */
+struct pool *pool_create (unsigned threads, unsigned batch, pool_run *run);
 
 /* Run TASK in one of the threads, first come, first served; or here and now if
  * not even one thread can be started.

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -22,15 +23,33 @@
 
 #define TASKS 2000
 
+#define BATCH 10
+
 struct counter {
   struct pool_task task;
-  atomic_int *ran;
+  void (*run) (struct counter *counter);
+  unsigned times;               /* that it ran */
 };
 
+static atomic_int ran;          /* tasks */
+
 static void
-count (struct pool_task *task)
+run_all (struct pool_task *tasks)
 {
-  atomic_fetch_add (((struct counter *) task)->ran, 1);
+  unsigned weight = 0;
+
+  for (struct pool_task *next, *t = tasks; t; t = next) {
+    struct counter *counter = (struct counter *) t;
+
+    next = t->next;
+    weight += t->weight;
+    if (weight > BATCH && t != tasks)
+      abort ();
+    counter->times++;
+    if (counter->run)
+      counter->run (counter);
+    atomic_fetch_add (&ran, 1);
+  }
 }
 
 static void
@@ -49,17 +68,19 @@ test_all_run (void **state)
 
   (void) state;
   for (t = 0; t < sizeof threads / sizeof threads[0]; t++) {
-    struct pool *pool = pool_create (threads[t]);
-    atomic_int ran = 0;
+    struct pool *pool = pool_create (threads[t], BATCH, run_all);
 
+    atomic_store (&ran, 0);
     for (i = 0; i < TASKS; i++) {
-      tasks[i].task.run = count;
-      tasks[i].ran = &ran;
+      tasks[i].task.weight = 1 + i % (2 * BATCH);
+      tasks[i].times = 0;
       pool_submit (pool, &tasks[i].task);
     }
     wait_until (&ran, TASKS);
     pool_free (pool);
     assert_int_equal (ran, TASKS);
+    for (i = 0; i < TASKS; i++)
+      assert_int_equal (tasks[i].times, 1);
   }
 }
 
@@ -69,9 +90,9 @@ test_all_run (void **state)
 static atomic_int started, may_end;
 
 static void
-block (struct pool_task *task)
+block (struct counter *counter)
 {
-  (void) task;
+  (void) counter;
   atomic_store (&started, 1);
   while (!atomic_load (&may_end))
     usleep (100);
@@ -82,35 +103,81 @@ block (struct pool_task *task)
 static void
 test_free_drops (void **state)
 {
-  struct pool *pool = pool_create (1);
-  struct pool_task blocker = { .run = block };
+  struct pool *pool = pool_create (1, BATCH, run_all);
+  struct counter blocker = { .task.weight = 1, .run = block };
   static struct counter tasks[TASKS];
-  atomic_int ran = 0;
   size_t i;
 
   (void) state;
-  pool_submit (pool, &blocker);
+  atomic_store (&ran, 0);
+  pool_submit (pool, &blocker.task);
   wait_until (&started, 1);
   for (i = 0; i < TASKS; i++) {
-    tasks[i].task.run = count;
-    tasks[i].ran = &ran;
+    tasks[i].task.weight = 1;
     pool_submit (pool, &tasks[i].task);
   }
   atomic_store (&may_end, 1);
   pool_free (pool);
   assert_int_equal (may_end, 2);
-  assert_int_equal (ran, 0);
+  assert_int_equal (ran, 1);
+}
+
+/* What waited while all threads were busy is done together, but a thread does
+ * not take what another could do: of two threads one stays busy here.
+ */
+static atomic_int blocked, go_on, all_done;
+static unsigned together[2 * BATCH]; /* tasks in each call */
+static atomic_int calls;
+
+static void
+run_blocked (struct pool_task *tasks)
+{
+  if (tasks->weight == 2) {
+    bool first = atomic_fetch_add (&blocked, 1) == 0;
+
+    while (!atomic_load (first ? &go_on : &all_done))
+      usleep (100);
+    return;
+  }
+  for (struct pool_task *t = tasks; t; t = t->next)
+    together[atomic_load (&calls)]++;
+  atomic_fetch_add (&calls, 1);
+}
+
+static void
+test_share (void **state)
+{
+  static const unsigned expected[] = { BATCH, BATCH / 2, 2, 1, 1, 1 };
+  struct pool *pool = pool_create (2, BATCH, run_blocked);
+  struct pool_task blockers[2] = { { .weight = 2 }, { .weight = 2 } };
+  struct pool_task tasks[2 * BATCH];
+
+  (void) state;
+  for (size_t i = 0; i < 2; i++) {
+    pool_submit (pool, &blockers[i]);
+    wait_until (&blocked, i + 1);
+  }
+  for (size_t i = 0; i < 2 * BATCH; i++) {
+    tasks[i].weight = 1;
+    pool_submit (pool, &tasks[i]);
+  }
+  atomic_store (&go_on, 1);
+  wait_until (&calls, 6);
+  atomic_store (&all_done, 1);
+  pool_free (pool);
+  for (size_t i = 0; i < 6; i++)
+    assert_int_equal (together[i], expected[i]);
 }
 
 /* The program's signals are not delivered to threads of the pool. */
 static atomic_int blocked_signal;
 
 static void
-look_at_mask (struct pool_task *task)
+look_at_mask (struct pool_task *tasks)
 {
   sigset_t mask;
 
-  (void) task;
+  (void) tasks;
   pthread_sigmask (SIG_BLOCK, NULL, &mask);
   atomic_store (&blocked_signal, sigismember (&mask, SIGINT) ? 1 : 2);
 }
@@ -118,8 +185,8 @@ look_at_mask (struct pool_task *task)
 static void
 test_signals_blocked (void **state)
 {
-  struct pool *pool = pool_create (1);
-  struct pool_task task = { .run = look_at_mask };
+  struct pool *pool = pool_create (1, BATCH, look_at_mask);
+  struct pool_task task = { .weight = 1 };
   sigset_t mask;
 
   (void) state;
@@ -137,6 +204,7 @@ main (void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_all_run),
     cmocka_unit_test (test_free_drops),
+    cmocka_unit_test (test_share),
     cmocka_unit_test (test_signals_blocked),
   };
 

@@ -11,13 +11,17 @@ cd "$abs_top_srcdir"
 
 common="cleanup zero"
 below="
-leaf: digest
+leaf: digest sha256-lanes
 outer: digest
 opts: digest
 order: leaf outer pool
 leaves: digest leaf leaf-tree opts outer pieces
 hash: completion digest leaf opts order outer pool
 digest: digest-family
+sha256-lanes: cpu sha256-kernel
+sha256-avx2: cpu sha256-kernel sha256-vector
+sha256-avx512: cpu sha256-kernel sha256-vector
+sha256-shani: cpu sha256-kernel
 digest-blake2b: digest-family
 digest-blake3: digest-family
 digest-null: digest-family

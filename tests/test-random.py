@@ -11,6 +11,7 @@ calls; each digest must be that of reference.py, and after each step the table
 must know what it has to, and claim to know nothing else (class Knowledge).
 
     test-random.py --driver PATH [--seed S] [--rounds N] [--only ROUND]
+                   [--digest NAME]
 
 The seed is printed; the same seed makes the same rounds, whatever N is, but
 threads are scheduled as they are.  BLKHASH_SEED and BLKHASH_ROUNDS do what the
@@ -723,9 +724,9 @@ def choose_digests(driver):
     return both
 
 
-def run_rounds(driver, seed, rounds):
+def run_rounds(driver, seed, rounds, digest):
     driver.transcript = []
-    digests = choose_digests(driver)
+    digests = [digest] if digest else choose_digests(driver)
     random.Random(seed).shuffle(digests)
     used = set()
     for i in rounds:
@@ -755,6 +756,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=int(
         os.environ.get("BLKHASH_ROUNDS", DEFAULT_ROUNDS)))
     parser.add_argument("--only", type=int, metavar="ROUND")
+    parser.add_argument("--digest", help="this one only")
     args = parser.parse_args()
     seed = args.seed or os.urandom(4).hex()
     print("seed: %s" % seed, flush=True)
@@ -762,7 +764,7 @@ def main():
     driver = Driver(args.driver)
     rounds = range(args.rounds) if args.only is None else [args.only]
     try:
-        run_rounds(driver, seed, rounds)
+        run_rounds(driver, seed, rounds, args.digest)
     except Failure as failure:
         driver.process.kill()
         driver.process.wait()

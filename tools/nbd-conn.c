@@ -14,18 +14,17 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include <libnbd.h>
-
 #include "blkhash.h"
 
 #include "../lib/cleanup.h"
+#include "libnbd-load.h"
 #include "nbd-conn.h"
 
 /* ---- Errors ---- */
 
 /* A connection may be waiting for a server that never answers. */
 void
-reader_fail (struct reader *reader, const struct error *error)
+nbd_reader_fail (struct nbd_reader *reader, const struct error *error)
 {
   unsigned i;
   SCOPED_LOCK (&reader->lock);
@@ -39,29 +38,29 @@ reader_fail (struct reader *reader, const struct error *error)
 }
 
 static void
-fail_errno (struct reader *reader, int err, const char *what,
+fail_errno (struct nbd_reader *reader, int err, const char *what,
             uint64_t offset)
 {
   struct error error = { "" };
 
   error_errno (&error, err, "%s at offset %llu", what,
                (unsigned long long) offset);
-  reader_fail (reader, &error);
+  nbd_reader_fail (reader, &error);
 }
 
 static void
-fail_nbd (struct reader *reader, const char *what)
+fail_nbd (struct nbd_reader *reader, const char *what)
 {
   struct error error = { "" };
 
   error_set (&error, "%s: %s", what, nbd_error_text ());
-  reader_fail (reader, &error);
+  nbd_reader_fail (reader, &error);
 }
 
 /* ---- Hashing ---- */
 
 static void
-hash_buffer (struct reader *reader, struct buffer *buffer)
+hash_buffer (struct nbd_reader *reader, struct buffer *buffer)
 {
   int err = blkhash_leaves_data (reader->leaves, buffer->bytes, buffer->len,
                                  buffer->offset);
@@ -73,7 +72,7 @@ hash_buffer (struct reader *reader, struct buffer *buffer)
 }
 
 void
-reader_help (struct reader *reader)
+nbd_reader_help (struct nbd_reader *reader)
 {
   struct buffer *buffer;
 
@@ -89,7 +88,7 @@ reader_help (struct reader *reader)
 static int
 next_range (struct conn *conn, struct range *range)
 {
-  struct reader *reader = conn->reader;
+  struct nbd_reader *reader = conn->reader;
   struct range *left = &reader->range;
   struct error error = { "" };
   int r = 1;
@@ -99,7 +98,7 @@ next_range (struct conn *conn, struct range *range)
     reader->extents.nbd = conn->nbd;
     r = cursor_next (&reader->cursor, left, &error);
     if (r == -1)
-      reader_fail (reader, &error);
+      nbd_reader_fail (reader, &error);
     if (r != 1)
       return r;
   }
@@ -114,7 +113,7 @@ next_range (struct conn *conn, struct range *range)
 }
 
 static int
-put_zeros (struct reader *reader, const struct range *range)
+put_zeros (struct nbd_reader *reader, const struct range *range)
 {
   int err = blkhash_leaves_zero (reader->leaves, range->len, range->offset);
 
@@ -168,7 +167,7 @@ read_done (void *opaque, int *err)
 {
   struct buffer *buffer = opaque;
   struct conn *conn = buffer->owner;
-  struct reader *reader = conn->reader;
+  struct nbd_reader *reader = conn->reader;
 
   conn->in_flight--;
   conn->in_flight_bytes -= buffer->len;
@@ -192,7 +191,7 @@ read_done (void *opaque, int *err)
 static bool
 is_full (const struct conn *conn)
 {
-  const struct reader *reader = conn->reader;
+  const struct nbd_reader *reader = conn->reader;
 
   return conn->in_flight > 0 &&
     (conn->in_flight >= reader->queue_depth ||
@@ -248,7 +247,7 @@ start_reads (struct conn *conn)
 /* ---- The thread ---- */
 
 static void
-end (struct reader *reader)
+end (struct nbd_reader *reader)
 {
   SCOPED_LOCK (&reader->lock);
 
@@ -259,7 +258,7 @@ end (struct reader *reader)
 void
 conn_run (struct conn *conn)
 {
-  struct reader *reader = conn->reader;
+  struct nbd_reader *reader = conn->reader;
   int r = 1;
 
   while (!queue_is_stopped (&reader->queue)) {
@@ -280,5 +279,5 @@ conn_run (struct conn *conn)
       fail_nbd (reader, "lost the connection");
   }
   end (reader);
-  reader_help (reader);
+  nbd_reader_help (reader);
 }

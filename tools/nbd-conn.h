@@ -24,7 +24,7 @@ struct nbd_handle;
 
 /* All but READER, NBD and FD is of its thread alone. */
 struct conn {
-  struct reader *reader;
+  struct nbd_reader *reader;
   struct nbd_handle *nbd;
   int fd;                       /* of the socket, to wake its thread */
   struct range next;            /* to read; none if its length is 0 */
@@ -33,7 +33,7 @@ struct conn {
   bool lost;                    /* the connection is gone */
 };
 
-struct reader {
+struct nbd_reader {
   /* Set once. */
   struct conn conns[NBD_MAX_CONNS];
   unsigned nr_conns;
@@ -57,12 +57,12 @@ struct reader {
 };
 
 /* Stop all, with this error unless there was one before. */
-void reader_fail (struct reader *reader, const struct error *error);
+void nbd_reader_fail (struct nbd_reader *reader, const struct error *error);
 
 /* Until everything is read and hashed: with the reads of CONN, */
 void conn_run (struct conn *conn);
 
 /* and with what comes from the others. */
-void reader_help (struct reader *reader);
+void nbd_reader_help (struct nbd_reader *reader);
 
 #endif /* BLKSUM_NBD_CONN_H */

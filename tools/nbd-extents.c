@@ -11,10 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <libnbd.h>
-
 #include "cursor.h"
 #include "error.h"
+#include "libnbd-load.h"
 #include "nbd-extents.h"
 
 /* The longest range to ask about, bytes.  nbdkit 1.32 aborts when it is asked
@@ -110,8 +109,11 @@ nbd_extent_at (void *opaque, uint64_t offset, struct extent *extent,
 struct nbd_handle *
 nbd_handle_create (bool extents, struct error *error)
 {
-  struct nbd_handle *nbd = nbd_create ();
+  struct nbd_handle *nbd;
 
+  if (libnbd_load (error) == -1)
+    return NULL;
+  nbd = nbd_create ();
   if (!nbd) {
     error_set (error, "%s", nbd_error_text ());
     return NULL;

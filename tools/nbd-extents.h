@@ -33,7 +33,9 @@ bool nbd_can_extents (struct nbd_handle *nbd);
 int nbd_extent_at (void *opaque, uint64_t offset, struct extent *extent,
                    struct error *error);
 
-/* A handle that asks for extents, if EXTENTS, when it connects. */
+/* A handle that asks for extents, if EXTENTS, when it connects.  Nothing of
+ * libnbd may be called before: this loads it.
+ */
 struct nbd_handle *nbd_handle_create (bool extents, struct error *error);
 
 /* libnbd's last error in this thread, without the name of its function. */

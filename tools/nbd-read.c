@@ -10,11 +10,10 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include <libnbd.h>
-
 #include "blkhash.h"
 
 #include "error.h"
+#include "libnbd-load.h"
 #include "nbd-conn.h"
 #include "nbd-read.h"
 #include "options.h"
@@ -37,7 +36,7 @@ run_conn (void *opaque)
 static void *
 run_helper (void *opaque)
 {
-  reader_help (opaque);
+  nbd_reader_help (opaque);
   return NULL;
 }
 
@@ -45,7 +44,7 @@ run_helper (void *opaque)
  * start in any order: all connections are counted before the first.
  */
 static void
-run_threads (struct reader *reader, unsigned count)
+run_threads (struct nbd_reader *reader, unsigned count)
 {
   pthread_t threads[MAX_THREADS];
   unsigned i, started = 0;
@@ -62,7 +61,7 @@ run_threads (struct reader *reader, unsigned count)
     struct error error = { "" };
 
     error_errno (&error, err, "cannot start a thread");
-    reader_fail (reader, &error);
+    nbd_reader_fail (reader, &error);
   }
   for (; i < count && err == 0; i++) {
     err = pthread_create (&threads[started], NULL, run_helper, reader);
@@ -80,7 +79,7 @@ run_threads (struct reader *reader, unsigned count)
  * requests that long, and in pieces of them where it does not.
  */
 static int
-setup_requests (struct reader *reader, const struct options *options,
+setup_requests (struct nbd_reader *reader, const struct options *options,
                 struct nbd_handle *nbd, uint64_t size)
 {
   int64_t min = nbd_get_block_size (nbd, LIBNBD_SIZE_MINIMUM);
@@ -112,7 +111,7 @@ setup_requests (struct reader *reader, const struct options *options,
 
 /* What can be in flight, and for each thread what it hashes, within reason. */
 static size_t
-memory_for (const struct reader *reader, unsigned threads)
+memory_for (const struct nbd_reader *reader, unsigned threads)
 {
   size_t max = reader->max_request;
   size_t in_flight = reader->queue_size, spare = MAX_SPARE;
@@ -128,7 +127,7 @@ memory_for (const struct reader *reader, unsigned threads)
 
 /* With an error in reader->error, or a sum. */
 static void
-read_and_hash (struct reader *reader, const struct options *options,
+read_and_hash (struct nbd_reader *reader, const struct options *options,
                uint64_t size, struct sum *sum)
 {
   reader->leaves = blkhash_leaves_new (options->hash, size,
@@ -150,7 +149,7 @@ read_and_hash (struct reader *reader, const struct options *options,
  * there.
  */
 static void
-close_conns (struct reader *reader)
+close_conns (struct nbd_reader *reader)
 {
   unsigned i;
 
@@ -167,7 +166,7 @@ nbd_read_and_hash (const struct options *options,
                    struct nbd_handle **conns, unsigned nr_conns,
                    uint64_t size, struct sum *sum, struct error *error)
 {
-  struct reader reader = { .nr_conns = nr_conns };
+  struct nbd_reader reader = { .nr_conns = nr_conns };
   unsigned i, threads = blkhash_opts_get_threads (options->hash);
   int err;
 

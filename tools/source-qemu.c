@@ -12,11 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <libnbd.h>
-
 #include "error.h"
 #include "file.h"
 #include "image.h"
+#include "libnbd-load.h"
 #include "nbd-extents.h"
 #include "nbd-read.h"
 #include "options.h"

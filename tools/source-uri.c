@@ -14,11 +14,10 @@
 #include <string.h>
 #include <time.h>
 
-#include <libnbd.h>
-
 #include "blkhash.h"
 
 #include "error.h"
+#include "libnbd-load.h"
 #include "nbd-extents.h"
 #include "nbd-read.h"
 #include "options.h"

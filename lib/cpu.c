@@ -1,0 +1,71 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The instruction sets for which there is code of our own: which of them the
+ * CPU has and the operating system lets us use.  Knows nothing of digests.
+ */
+
+#include <config.h>
+
+#if defined __x86_64__
+#include <cpuid.h>
+#elif defined __aarch64__ && defined __linux__
+#include <sys/auxv.h>
+#endif
+
+#include "cpu.h"
+
+#if defined __x86_64__
+
+/* The registers that the operating system saves when it switches threads. */
+#define XCR0_AVX 0x06
+#define XCR0_AVX512 0xe6
+
+static unsigned
+saved_registers (void)
+{
+  unsigned low, high;
+
+  __asm__ ("xgetbv" : "=a" (low), "=d" (high) : "c" (0));
+  return low;
+}
+
+unsigned
+cpu_features (void)
+{
+  unsigned a, b, c, d, saved, features = 0;
+  unsigned leaf7;
+
+  if (!__get_cpuid_count (7, 0, &a, &leaf7, &c, &d) ||
+      !__get_cpuid (1, &a, &b, &c, &d))
+    return 0;
+  if ((leaf7 & bit_SHA) && (c & bit_SSSE3) && (c & bit_SSE4_1))
+    features |= CPU_SHANI;
+  if (!(c & bit_OSXSAVE))
+    return features;
+  saved = saved_registers ();
+  if ((leaf7 & bit_AVX2) && (saved & XCR0_AVX) == XCR0_AVX)
+    features |= CPU_AVX2;
+  if ((leaf7 & bit_AVX512F) && (leaf7 & bit_AVX512BW) &&
+      (saved & XCR0_AVX512) == XCR0_AVX512)
+    features |= CPU_AVX512;
+  return features;
+}
+
+#elif defined __aarch64__ && defined __linux__
+
+unsigned
+cpu_features (void)
+{
+  return getauxval (AT_HWCAP) & HWCAP_SHA2 ? CPU_ARM_SHA2 : 0;
+}
+
+#else
+
+unsigned
+cpu_features (void)
+{
+  return 0;
+}
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The instruction sets for which there is code of our own: which of them the
+ * CPU has and the operating system lets us use.  Knows nothing of digests.
+ */
+
+#ifndef BLKHASH_CPU_H
+#define BLKHASH_CPU_H
+
+enum {
+  CPU_SHANI = 1,                /* SHA, SSSE3 and SSE4.1 */
+  CPU_AVX2 = 2,
+  CPU_AVX512 = 4,               /* F and BW */
+  CPU_ARM_SHA2 = 8,
+};
+
+/* All of the above that may be used here. */
+unsigned cpu_features (void);
+
+#endif /* BLKHASH_CPU_H */

@@ -1,0 +1,139 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * SHA-256 of many messages at a time: which kernel for how many of them.  Any
+ * thread may use this; nothing changes once created.
+ *
+ * The cost of a kernel is that of one call with all lanes, in hundredths of
+ * what OpenSSL needs for one message of the same length on a CPU that has
+ * instructions for SHA-256.  Costs are as measured once, not on this CPU: all
+ * that they must tell is that few messages are not worth a wide kernel.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu.h"
+#include "sha256-kernel.h"
+#include "sha256-lanes.h"
+
+/* One message by OpenSSL, with and without instructions for SHA-256. */
+#define ONE_COST 100
+#define ONE_COST_PLAIN 400
+
+struct sha256_lanes {
+  size_t widest;                /* the most messages in one call */
+  /* For so many messages: the cheapest kernel with as many lanes, and how many
+   * of them to hash next for the least cost of all.
+   */
+  const struct sha256_kernel *kernel[SHA256_MAX_LANES + 1];
+  size_t next[SHA256_MAX_LANES + 1];
+};
+
+/* Is NAME, or the family that it begins with, one of the words of LIST? */
+static bool
+is_listed (const char *name, const char *list)
+{
+  size_t len;
+
+  for (;; list += len + 1) {
+    len = strcspn (list, ",");
+    if (strncmp (name, list, len) == 0 &&
+        (name[len] == '\0' || name[len] == '-'))
+      return true;
+    if (list[len] == '\0')
+      return false;
+  }
+}
+
+static void
+add_kernel (struct sha256_lanes *lanes, const struct sha256_kernel *kernel)
+{
+  size_t n;
+
+  if (lanes->widest < kernel->lanes)
+    lanes->widest = kernel->lanes;
+  for (n = 1; n <= kernel->lanes; n++)
+    if (!lanes->kernel[n] || kernel->cost < lanes->kernel[n]->cost)
+      lanes->kernel[n] = kernel;
+}
+
+/* The least cost of N messages is that of the best next call and of what it
+ * leaves.
+ */
+static void
+plan (struct sha256_lanes *lanes, unsigned one_cost)
+{
+  unsigned least[SHA256_MAX_LANES + 1] = { 0 };
+  size_t n, m;
+
+  for (n = 1; n <= SHA256_MAX_LANES; n++) {
+    least[n] = one_cost + least[n - 1];
+    lanes->next[n] = 1;
+    for (m = 1; m <= n && m <= lanes->widest; m++)
+      if (lanes->kernel[m]->cost + least[n - m] < least[n]) {
+        least[n] = lanes->kernel[m]->cost + least[n - m];
+        lanes->next[n] = m;
+      }
+  }
+}
+
+struct sha256_lanes *
+sha256_lanes_create (void)
+{
+  const char *list = secure_getenv ("BLKHASH_CPU");
+  unsigned features = cpu_features ();
+  struct sha256_lanes *lanes;
+  size_t i;
+
+  lanes = calloc (1, sizeof *lanes);
+  if (!lanes)
+    return NULL;
+  for (i = 0; sha256_kernels[i]; i++) {
+    const struct sha256_kernel *kernel = sha256_kernels[i];
+
+    if ((kernel->cpu & ~features) || (list && !is_listed (kernel->name, list)))
+      continue;
+    if (!sha256_kernel_works (kernel)) {
+      free (lanes);
+      errno = EIO;
+      return NULL;
+    }
+    add_kernel (lanes, kernel);
+  }
+  if (lanes->widest == 0) {
+    free (lanes);
+    errno = ENOTSUP;
+    return NULL;
+  }
+  plan (lanes, features & (CPU_SHANI | CPU_ARM_SHA2) ? ONE_COST
+                                                     : ONE_COST_PLAIN);
+  return lanes;
+}
+
+void
+sha256_lanes_free (struct sha256_lanes *lanes)
+{
+  free (lanes);
+}
+
+size_t
+sha256_lanes_next (const struct sha256_lanes *lanes, size_t count)
+{
+  return lanes->next[count < SHA256_MAX_LANES ? count : SHA256_MAX_LANES];
+}
+
+void
+sha256_lanes_hash (const struct sha256_lanes *lanes, const void *const data[],
+                   size_t len, unsigned char *const md[], size_t count)
+{
+  size_t n;
+
+  for (; count > 0; count -= n, data += n, md += n) {
+    n = count < lanes->widest ? count : lanes->widest;
+    sha256_kernel_hash (lanes->kernel[n], data, len, md, n);
+  }
+}

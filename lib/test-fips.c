@@ -1,0 +1,113 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Unit test: in FIPS mode all hashing is done by OpenSSL.  The linker puts a
+ * stand-in before the question whether OpenSSL is in that mode, and a counter
+ * before our own SHA-256.
+ */
+
+#include <config.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <openssl/evp.h>
+
+#include "digest.h"
+#include "leaf.h"
+#include "sha256-lanes.h"
+
+#define BLOCK 4096
+
+static bool fips;
+static unsigned calls;          /* of our SHA-256 */
+
+int __wrap_EVP_default_properties_is_fips_enabled (OSSL_LIB_CTX *ctx);
+void __real_sha256_lanes_hash (const struct sha256_lanes *lanes,
+                               const void *const data[], size_t len,
+                               unsigned char *const md[], size_t count);
+void __wrap_sha256_lanes_hash (const struct sha256_lanes *lanes,
+                               const void *const data[], size_t len,
+                               unsigned char *const md[], size_t count);
+
+int
+__wrap_EVP_default_properties_is_fips_enabled (OSSL_LIB_CTX *ctx)
+{
+  (void) ctx;
+  return fips;
+}
+
+void
+__wrap_sha256_lanes_hash (const struct sha256_lanes *lanes,
+                          const void *const data[], size_t len,
+                          unsigned char *const md[], size_t count)
+{
+  calls++;
+  __real_sha256_lanes_hash (lanes, data, len, md, count);
+}
+
+/* Leaves of LEAF_GROUP blocks with different bytes; returns the calls. */
+static unsigned
+hash (const char *name, unsigned char md[][64])
+{
+  static unsigned char data[LEAF_GROUP][BLOCK];
+  struct leaf_block blocks[LEAF_GROUP];
+  struct digest *digest = digest_create (name);
+  struct leaf_engine *engine = leaf_engine_create (digest, BLOCK);
+
+  assert_non_null (engine);
+  for (size_t i = 0; i < LEAF_GROUP; i++) {
+    memset (data[i], i + 1, BLOCK);
+    blocks[i] = (struct leaf_block) {
+      .data = data[i], .len = BLOCK, .md = md[i]
+    };
+  }
+  calls = 0;
+  assert_int_equal (leaf_batch (engine, blocks, LEAF_GROUP), 0);
+  leaf_engine_free (engine);
+  digest_free (digest);
+  return calls;
+}
+
+static void
+test_fips (void **state)
+{
+  unsigned char without[LEAF_GROUP][64] = { 0 }, with[LEAF_GROUP][64] = { 0 };
+  struct sha256_lanes *lanes = sha256_lanes_create ();
+
+  (void) state;
+  fips = false;
+  assert_int_equal (hash ("sha256", without) > 0, lanes != NULL);
+  fips = true;
+  assert_int_equal (hash ("sha256", with), 0);
+  assert_memory_equal (with, without, sizeof with);
+  sha256_lanes_free (lanes);
+}
+
+static void
+test_other_digests (void **state)
+{
+  unsigned char md[LEAF_GROUP][64];
+
+  (void) state;
+  fips = false;
+  assert_int_equal (hash ("sha224", md), 0);
+  assert_int_equal (hash ("sha512-256", md), 0);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_fips),
+    cmocka_unit_test (test_other_digests),
+  };
+
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}

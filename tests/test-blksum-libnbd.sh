@@ -1,0 +1,45 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# libnbd is loaded when it is needed, and only then.  Where it is missing a raw
+# image has its sum, and what needs libnbd is an error that names it.
+
+. "$(dirname "$0")/functions.sh"
+requires_nbdkit memory
+make_image "$dir/image"
+sum=$(reference "$dir/image")
+start_nbdkit memory 1m
+
+# libraries COMMAND: what is loaded, as the C library tells.
+libraries () {
+  LD_DEBUG=files "$@" 2>&1 > "$dir/stdout" | sed -n 's/.*file=\([^ ]*\) .*/\1/p'
+}
+libraries blksum "$dir/image" > "$dir/raw"
+grep -q libblkhash "$dir/raw" || skip "the C library does not know LD_DEBUG"
+! grep libnbd "$dir/raw" || fail "a raw image loads libnbd"
+libraries blksum "$uri" > "$dir/nbd"
+grep -q libnbd "$dir/nbd" || fail "libnbd is not seen when it is loaded"
+
+# in_place_of_libnbd FILE REGEX
+in_place_of_libnbd () {
+  mkdir -p "$dir/stand-in"
+  cp "$1" "$dir/stand-in/libnbd.so.0"
+  with_stand_in () {
+    LD_LIBRARY_PATH=$dir/stand-in:$LD_LIBRARY_PATH "$@"
+  }
+  prints_sum "$sum" with_stand_in blksum "$dir/image"
+  refuses "$2" with_stand_in blksum "$uri"
+  # It is not tried again, and still an error.
+  run 2 with_stand_in blksum "$uri" "$uri"
+  [ "$(grep -c -e "$2" "$dir/stderr")" = 2 ] || fail "not one error for each"
+}
+: > "$dir/empty"
+in_place_of_libnbd "$dir/empty" "cannot load libnbd: "
+
+[ "$SANITIZE" = no ] || skip "a sanitizer knows no other library"
+: "${CC:=cc}"
+requires $CC --version
+echo "int other;" > "$dir/other.c"
+requires $CC -shared -fPIC -o "$dir/other.so" "$dir/other.c"
+in_place_of_libnbd "$dir/other.so" "cannot use libnbd: .*nbd_"

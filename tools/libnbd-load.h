@@ -1,0 +1,74 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * libnbd, loaded when it is needed.
+ *
+ * It brings gnutls, libxml2 and ICU along, and starting with all of them takes
+ * longer than the sum of an empty image.  This header stands for <libnbd.h>:
+ * the functions have their own names and types, but nothing may be called
+ * before libnbd_load.
+ */
+
+#ifndef BLKSUM_LIBNBD_LOAD_H
+#define BLKSUM_LIBNBD_LOAD_H
+
+#include <libnbd.h>
+
+struct error;
+
+/* All functions of libnbd that blksum uses, sorted. */
+#define LIBNBD_FUNCTIONS(F) \
+  F (add_meta_context) \
+  F (aio_connect_uri) \
+  F (aio_disconnect) \
+  F (aio_get_fd) \
+  F (aio_is_connecting) \
+  F (aio_is_dead) \
+  F (aio_is_ready) \
+  F (aio_pread_structured) \
+  F (block_status) \
+  F (can_meta_context) \
+  F (can_multi_conn) \
+  F (close) \
+  F (connect_socket) \
+  F (connect_uri) \
+  F (create) \
+  F (get_block_size) \
+  F (get_error) \
+  F (get_size) \
+  F (poll) \
+  F (set_uri_allow_local_file)
+
+struct libnbd {
+#define F(name) __typeof__ (nbd_##name) *name;
+  LIBNBD_FUNCTIONS (F)
+#undef F
+};
+
+extern struct libnbd libnbd;
+
+/* Load it if it is not yet; in any thread, at any time.  -1 if it is missing. */
+int libnbd_load (struct error *error);
+
+#define nbd_add_meta_context libnbd.add_meta_context
+#define nbd_aio_connect_uri libnbd.aio_connect_uri
+#define nbd_aio_disconnect libnbd.aio_disconnect
+#define nbd_aio_get_fd libnbd.aio_get_fd
+#define nbd_aio_is_connecting libnbd.aio_is_connecting
+#define nbd_aio_is_dead libnbd.aio_is_dead
+#define nbd_aio_is_ready libnbd.aio_is_ready
+#define nbd_aio_pread_structured libnbd.aio_pread_structured
+#define nbd_block_status libnbd.block_status
+#define nbd_can_meta_context libnbd.can_meta_context
+#define nbd_can_multi_conn libnbd.can_multi_conn
+#define nbd_close libnbd.close
+#define nbd_connect_socket libnbd.connect_socket
+#define nbd_connect_uri libnbd.connect_uri
+#define nbd_create libnbd.create
+#define nbd_get_block_size libnbd.get_block_size
+#define nbd_get_error libnbd.get_error
+#define nbd_get_size libnbd.get_size
+#define nbd_poll libnbd.poll
+#define nbd_set_uri_allow_local_file libnbd.set_uri_allow_local_file
+
+#endif /* BLKSUM_LIBNBD_LOAD_H */

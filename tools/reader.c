@@ -1,0 +1,202 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Threads that read an image and hash it.
+ *
+ * Each thread takes the next range from the cursor, reads it into a buffer of
+ * its own, and hands the buffer to the leaf table, which hashes it in that
+ * thread.  There is no queue: the data stays in the cache of one core.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "blkhash.h"
+
+#include "../lib/cleanup.h"
+#include "error.h"
+#include "file-read.h"
+#include "options.h"
+#include "progress.h"
+#include "reader.h"
+#include "source.h"
+
+#define READ_SIZE (1024 * 1024) /* bytes: a buffer stays in the L2 cache */
+#define MAX_THREADS 128
+
+struct reader {
+  const struct reader_image *image;
+  struct blkhash_leaves *leaves;
+  struct progress progress;
+
+  pthread_mutex_t lock;         /* protects what follows */
+  struct cursor cursor;
+  uint64_t hole;                /* bytes in ranges that were not read */
+  struct error error;           /* the first of any thread; stops all */
+};
+
+static void
+fail (struct reader *reader, const struct error *error)
+{
+  SCOPED_LOCK (&reader->lock);
+
+  if (!error_is_set (&reader->error))
+    reader->error = *error;
+}
+
+static int
+fail_errno (struct reader *reader, int err, const char *what,
+            const struct range *range)
+{
+  struct error error = { "" };
+
+  error_errno (&error, err, "%s at offset %llu", what,
+               (unsigned long long) range->offset);
+  fail (reader, &error);
+  return -1;
+}
+
+/* ---- Threads ---- */
+
+static int
+next_range (struct reader *reader, struct range *range)
+{
+  SCOPED_LOCK (&reader->lock);
+
+  if (error_is_set (&reader->error))
+    return -1;
+  return cursor_next (&reader->cursor, range, &reader->error);
+}
+
+static int
+do_zero (struct reader *reader, const struct range *range)
+{
+  int err = blkhash_leaves_zero (reader->leaves, range->len, range->offset);
+
+  if (err)
+    return fail_errno (reader, err, "cannot hash", range);
+
+  SCOPED_LOCK (&reader->lock);
+  reader->hole += range->len;
+  return 0;
+}
+
+static int
+do_data (struct reader *reader, const struct range *range, void *buf)
+{
+  const struct reader_image *image = reader->image;
+  struct error error = { "" };
+  int err;
+
+  if (image->read (image->opaque, range, buf, &error) == -1) {
+    fail (reader, &error);
+    return -1;
+  }
+  err = blkhash_leaves_data (reader->leaves, buf, range->len, range->offset);
+  if (err)
+    return fail_errno (reader, err, "cannot hash", range);
+  return 0;
+}
+
+static void *
+run_thread (void *opaque)
+{
+  struct reader *reader = opaque;
+  struct range range = { .offset = 0 };
+  void *buf;
+  int err, r;
+
+  err = posix_memalign (&buf, READ_ALIGN, reader->cursor.max_read);
+  if (err) {
+    fail_errno (reader, err, "cannot read", &range);
+    return NULL;
+  }
+  while (next_range (reader, &range) == 1) {
+    r = range.zero ? do_zero (reader, &range) : do_data (reader, &range, buf);
+    if (r == -1)
+      break;
+    progress_add (&reader->progress, range.len);
+  }
+  free (buf);
+  return NULL;
+}
+
+/* This thread is one of them: a small or empty image needs no other. */
+static void
+run_threads (struct reader *reader, unsigned count)
+{
+  const struct reader_image *image = reader->image;
+  pthread_t threads[MAX_THREADS];
+  struct error error = { "" };
+  unsigned i, started = 0;
+
+  for (i = 1; i < count; i++)
+    if (pthread_create (&threads[started], NULL, run_thread, reader) == 0)
+      started++;
+  if (image->begin && image->begin (image->opaque, &error) == -1)
+    fail (reader, &error);
+  run_thread (reader);
+  for (i = 0; i < started; i++)
+    pthread_join (threads[i], NULL);
+}
+
+static unsigned
+threads_for (const struct options *options, const struct reader *reader)
+{
+  uint64_t ranges = reader->cursor.size / reader->cursor.max_read + 1;
+  unsigned threads = blkhash_opts_get_threads (options->hash);
+
+  return ranges < threads ? ranges : threads;
+}
+
+/* ---- The whole ---- */
+
+/* With an error in reader->error, or a sum. */
+static void
+read_and_hash (struct reader *reader, const struct options *options,
+               struct sum *sum)
+{
+  const struct reader_image *image = reader->image;
+  uint64_t align = blkhash_opts_get_block_size (options->hash);
+
+  /* Direct I/O needs aligned offsets; blocks can be smaller than that. */
+  if (align < READ_ALIGN)
+    align = READ_ALIGN;
+  cursor_init (&reader->cursor, image->size, align, READ_SIZE,
+               options->extents ? image->extent_at : NULL, image->opaque);
+
+  reader->leaves = blkhash_leaves_new (options->hash, image->size,
+                                       BLKHASH_LEAVES_ONCE);
+  if (!reader->leaves) {
+    error_errno (&reader->error, errno, "cannot hash");
+    return;
+  }
+  run_threads (reader, threads_for (options, reader));
+  if (!error_is_set (&reader->error) &&
+      source_fold (reader->leaves, image->size, reader->hole, sum,
+                   &reader->error) == 0)
+    image->end (image->opaque, &reader->error);
+  blkhash_leaves_free (reader->leaves);
+}
+
+int
+reader_hash (const struct options *options, const struct reader_image *image,
+             struct sum *sum, struct error *error)
+{
+  struct reader reader = { .image = image };
+  bool failed;
+
+  pthread_mutex_init (&reader.lock, NULL);
+  progress_init (&reader.progress, options->progress_fd,
+                 options->progress_bar, image->size);
+  read_and_hash (&reader, options, sum);
+  failed = error_is_set (&reader.error);
+  progress_end (&reader.progress, !failed);
+  pthread_mutex_destroy (&reader.lock);
+  if (failed)
+    *error = reader.error;
+  return failed ? -1 : 0;
+}

@@ -1,0 +1,47 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Threads that read an image and hash it.  What an image is, and what is
+ * behind an offset, is for its user to know.
+ */
+
+#ifndef BLKSUM_READER_H
+#define BLKSUM_READER_H
+
+#include <stdint.h>
+
+#include "cursor.h"
+
+struct error;
+struct options;
+struct sum;
+
+/* What the threads ask.  Each returns 0, or -1 with the reason in ERROR. */
+struct reader_image {
+  uint64_t size;                /* bytes */
+  void *opaque;                 /* for the functions */
+
+  /* Where is it zero?  NULL: nobody knows.  One thread at a time. */
+  extent_function extent_at;
+
+  /* Read RANGE into BUF, which is aligned for direct I/O and has room for
+   * whole pages.  Any thread.
+   */
+  int (*read) (void *opaque, const struct range *range, void *buf,
+               struct error *error);
+
+  /* Called once, by the thread that called reader_hash, while the others are
+   * reading already.  Can be NULL.
+   */
+  int (*begin) (void *opaque, struct error *error);
+
+  /* Called once after everything was read and hashed: does it count? */
+  int (*end) (void *opaque, struct error *error);
+};
+
+/* 0 with the result in SUM, or -1 with the reason in ERROR. */
+int reader_hash (const struct options *options,
+                 const struct reader_image *image, struct sum *sum,
+                 struct error *error);
+
+#endif /* BLKSUM_READER_H */
