@@ -9,7 +9,8 @@
 
 #if defined __x86_64__
 #include <cpuid.h>
-#elif defined __aarch64__ && defined __linux__
+#include <stddef.h>
+#elif defined __AARCH64EL__ && defined __linux__
 #include <sys/auxv.h>
 #endif
 
@@ -33,12 +34,13 @@ saved_registers (void)
 unsigned
 cpu_features (void)
 {
-  unsigned a, b, c, d, saved, features = 0;
-  unsigned leaf7;
+  unsigned a, b, c, d, leaf7, saved, features = 0;
 
-  if (!__get_cpuid_count (7, 0, &a, &leaf7, &c, &d) ||
-      !__get_cpuid (1, &a, &b, &c, &d))
+  /* Few of them: in a virtual machine each takes microseconds. */
+  if (__get_cpuid_max (0, NULL) < 7)
     return 0;
+  __cpuid_count (7, 0, a, leaf7, c, d);
+  __cpuid (1, a, b, c, d);
   if ((leaf7 & bit_SHA) && (c & bit_SSSE3) && (c & bit_SSE4_1))
     features |= CPU_SHANI;
   if (!(c & bit_OSXSAVE))
@@ -47,12 +49,12 @@ cpu_features (void)
   if ((leaf7 & bit_AVX2) && (saved & XCR0_AVX) == XCR0_AVX)
     features |= CPU_AVX2;
   if ((leaf7 & bit_AVX512F) && (leaf7 & bit_AVX512BW) &&
-      (saved & XCR0_AVX512) == XCR0_AVX512)
+      (leaf7 & bit_AVX512VL) && (saved & XCR0_AVX512) == XCR0_AVX512)
     features |= CPU_AVX512;
   return features;
 }
 
-#elif defined __aarch64__ && defined __linux__
+#elif defined __AARCH64EL__ && defined __linux__
 
 unsigned
 cpu_features (void)

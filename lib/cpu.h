@@ -11,7 +11,7 @@
 enum {
   CPU_SHANI = 1,                /* SHA, SSSE3 and SSE4.1 */
   CPU_AVX2 = 2,
-  CPU_AVX512 = 4,               /* F and BW */
+  CPU_AVX512 = 4,               /* F, BW and VL */
   CPU_ARM_SHA2 = 8,
 };
 

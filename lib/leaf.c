@@ -8,8 +8,9 @@
  *
  * Batches of many threads are hashed in groups: a thread that finds a CPU free
  * hashes what all waiting threads brought, from their own buffers, oldest
- * first, and the others wait for it.  So groups are full although each thread
- * brings little, and not more threads hash than there are CPUs.
+ * first, and the others wait for it.  Not more threads hash than there are
+ * CPUs.  With leaf_gather a batch that does not fill the lanes waits a little for
+ * others: so groups are full although each thread brings little.
  */
 
 #include <config.h>
@@ -17,6 +18,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "blkhash.h"
@@ -25,6 +27,13 @@
 #include "leaf.h"
 #include "sha256-lanes.h"
 #include "zero.h"
+
+/* The longest that a batch waits for others, in nanoseconds.  A copy at 1 GB/s
+ * brings 16 blocks of 64 KiB in that time; of a slower one little is to be
+ * hashed.
+ */
+#define PATIENCE 1000000
+#define MAX_AT_ONCE 1023        /* batches that do not wait after others did */
 
 /* What one thread hashes with; there are as many as ever hashed at once. */
 struct hasher {
@@ -39,19 +48,24 @@ struct batch {
   size_t untaken;               /* blocks with data that are in no group yet */
   size_t left;                  /* those that have no leaf yet */
   int error;
+  pthread_cond_t changed;       /* nothing is left, or it is the next to hash */
 };
 
 struct leaf_engine {
   const struct digest *digest;
   struct sha256_lanes *lanes;   /* NULL: one block after the other */
   size_t block_size;            /* bytes */
+  size_t enough;                /* blocks that are worth no waiting for more */
   unsigned cpus;
   unsigned char zero_md[BLKHASH_MAX_MD_SIZE];
 
   pthread_mutex_t lock;         /* protects what follows, and batches */
-  pthread_cond_t changed;       /* a group is done */
   unsigned hashing;             /* threads that hash a group */
+  bool gather;                  /* batches may wait for others ... */
+  unsigned in_vain;             /* ... but after so many that did so in vain, */
+  unsigned at_once;             /* so many do not. */
   struct batch *queue, **queue_tail; /* batches that have blocks to take */
+  size_t queued;                /* these blocks */
   struct hasher *idle;
 };
 
@@ -178,12 +192,21 @@ take_group_locked (struct leaf_engine *engine, struct group *group)
       batch->next_block++;
     group->item[group->count].batch = batch;
     group->item[group->count].block = batch->next_block++;
+    engine->queued--;
     if (--batch->untaken == 0) {
       engine->queue = batch->next;
       if (!engine->queue)
         engine->queue_tail = &engine->queue;
     }
   }
+}
+
+/* Whoever brought the oldest blocks can hash them, if there is a CPU. */
+static void
+wake_next_locked (struct leaf_engine *engine)
+{
+  if (engine->queue && engine->hashing < engine->cpus)
+    pthread_cond_signal (&engine->queue->changed);
 }
 
 static void
@@ -195,17 +218,101 @@ do_group_locked (struct leaf_engine *engine)
 
   take_group_locked (engine, &group);
   engine->hashing++;
+  wake_next_locked (engine);
   pthread_mutex_unlock (&engine->lock);
   err = hash_group (engine, &group);
   pthread_mutex_lock (&engine->lock);
   engine->hashing--;
+  wake_next_locked (engine);
 
   for (i = 0; i < group.count; i++) {
-    group.item[i].batch->left--;
+    struct batch *batch = group.item[i].batch;
+
     if (err)
-      group.item[i].batch->error = err;
+      batch->error = err;
+    if (--batch->left == 0)
+      pthread_cond_signal (&batch->changed);
   }
-  pthread_cond_broadcast (&engine->changed);
+}
+
+#ifdef HAVE_PTHREAD_CONDATTR_SETCLOCK
+
+static void
+init_cond (pthread_cond_t *cond)
+{
+  pthread_condattr_t attr;
+
+  pthread_condattr_init (&attr);
+  pthread_condattr_setclock (&attr, CLOCK_MONOTONIC);
+  pthread_cond_init (cond, &attr);
+  pthread_condattr_destroy (&attr);
+}
+
+/* What did not fill half of the lanes in that time will not next time: try less
+ * and less often, so that a client with few requests in flight does not wait.
+ */
+static void
+waited_in_vain_locked (struct leaf_engine *engine)
+{
+  engine->in_vain = engine->in_vain < MAX_AT_ONCE ? 2 * engine->in_vain + 1
+                                                  : MAX_AT_ONCE;
+  engine->at_once = engine->in_vain;
+}
+
+/* Wait for others if that is worth it. */
+static void
+gather_locked (struct leaf_engine *engine, struct batch *batch)
+{
+  struct timespec t;
+  int r = 0;
+
+  if (!engine->gather || batch->untaken == 0 ||
+      engine->queued >= engine->enough)
+    return;
+  if (engine->at_once > 0) {
+    engine->at_once--;
+    return;
+  }
+  clock_gettime (CLOCK_MONOTONIC, &t);
+  t.tv_nsec += PATIENCE;
+  if (t.tv_nsec >= 1000000000) {
+    t.tv_nsec -= 1000000000;
+    t.tv_sec++;
+  }
+  while (batch->untaken > 0 && engine->queued < engine->enough && r == 0)
+    r = pthread_cond_timedwait (&batch->changed, &engine->lock, &t);
+  if (batch->untaken == 0 || engine->queued >= engine->enough / 2)
+    engine->in_vain = 0;
+  else
+    waited_in_vain_locked (engine);
+}
+
+#else /* a clock that is set back could make us wait for hours */
+
+static void
+init_cond (pthread_cond_t *cond)
+{
+  pthread_cond_init (cond, NULL);
+}
+
+static void
+gather_locked (struct leaf_engine *engine, struct batch *batch)
+{
+  (void) engine; (void) batch;
+}
+
+#endif
+
+static void
+do_batch_locked (struct leaf_engine *engine, struct batch *batch)
+{
+  while (batch->left > 0) {
+    gather_locked (engine, batch);
+    if (batch->untaken > 0 && engine->hashing < engine->cpus)
+      do_group_locked (engine);
+    else if (batch->left > 0)
+      pthread_cond_wait (&batch->changed, &engine->lock);
+  }
 }
 
 /* Returns how many blocks are not. */
@@ -233,15 +340,23 @@ leaf_batch (struct leaf_engine *engine,
   if (data == 0)
     return 0;
 
-  SCOPED_LOCK (&engine->lock);
-  *engine->queue_tail = &batch;
-  engine->queue_tail = &batch.next;
-  while (batch.left > 0)
-    if (engine->queue && engine->hashing < engine->cpus)
-      do_group_locked (engine);
-    else
-      pthread_cond_wait (&engine->changed, &engine->lock);
+  init_cond (&batch.changed);
+  {
+    SCOPED_LOCK (&engine->lock);
+
+    *engine->queue_tail = &batch;
+    engine->queue_tail = &batch.next;
+    engine->queued += data;
+    do_batch_locked (engine, &batch);
+  }
+  pthread_cond_destroy (&batch.changed);
   return batch.error;
+}
+
+void
+leaf_gather (struct leaf_engine *engine)
+{
+  engine->gather = engine->enough > 0;
 }
 
 const unsigned char *
@@ -281,7 +396,10 @@ create_lanes (struct leaf_engine *engine)
   if (!digest_is_any_sha256 (engine->digest))
     return 0;
   engine->lanes = sha256_lanes_create ();
-  return engine->lanes || errno == ENOTSUP ? 0 : errno;
+  if (!engine->lanes)
+    return errno == ENOTSUP ? 0 : errno;
+  engine->enough = sha256_lanes_enough (engine->lanes);
+  return 0;
 }
 
 struct leaf_engine *
@@ -298,7 +416,6 @@ leaf_engine_create (const struct digest *digest, uint32_t block_size)
   engine->cpus = cpus > 0 ? cpus : 1;
   engine->queue_tail = &engine->queue;
   pthread_mutex_init (&engine->lock, NULL);
-  pthread_cond_init (&engine->changed, NULL);
 
   err = create_lanes (engine);
   if (err == 0)
@@ -324,7 +441,6 @@ leaf_engine_free (struct leaf_engine *engine)
     free (hasher);
   }
   sha256_lanes_free (engine->lanes);
-  pthread_cond_destroy (&engine->changed);
   pthread_mutex_destroy (&engine->lock);
   free (engine);
 }

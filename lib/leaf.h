@@ -39,6 +39,12 @@ void leaf_engine_free (struct leaf_engine *engine);
 int leaf_batch (struct leaf_engine *engine,
                 struct leaf_block *blocks, size_t count);
 
+/* To be called before any batch: they come from more threads than there are
+ * CPUs, with few blocks each.  From now on leaf_batch may wait for others, a
+ * millisecond at most, as long as others come.
+ */
+void leaf_gather (struct leaf_engine *engine);
+
 /* The leaf of a full block of zeros; it lives as long as the engine. */
 const unsigned char *leaf_zero (const struct leaf_engine *engine);
 

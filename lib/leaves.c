@@ -90,6 +90,8 @@ leaves_new_in_budget (const struct blkhash_opts *opts, uint64_t size,
     blkhash_leaves_free (l);
     return NULL;
   }
+  if (budget)
+    leaf_gather (l->engine);
   return l;
 }
 

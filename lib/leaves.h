@@ -109,7 +109,9 @@ int leaves_stick_locked (struct blkhash_leaves *l, int err);
  */
 void leaves_fold_early_locked (struct blkhash_leaves *l);
 
-/* blkhash_leaves_new for tables that share a bound on their pieces. */
+/* blkhash_leaves_new for a server, whose tables share a bound on their pieces,
+ * and who calls from many threads with little data each.
+ */
 struct blkhash_leaves *leaves_new_in_budget (const struct blkhash_opts *opts,
                                              uint64_t size, unsigned flags,
                                              struct pieces_budget *budget);

@@ -16,7 +16,7 @@
 
 #define TARGET __attribute__ ((target ("avx2")))
 #define INLINE inline __attribute__ ((always_inline)) TARGET
-#define WIDTH 8
+#define LANES 8
 
 typedef __m256i vec;
 
@@ -87,7 +87,18 @@ store_state (uint32_t *p, vec x)
 
 #include "sha256-vector.h"
 
-KERNEL (avx2, 8, 1, CPU_AVX2, 640);
-KERNEL (avx2, 16, 2, CPU_AVX2, 1280);
+static TARGET void
+compress (uint32_t *state, const unsigned char *const *data, size_t blocks)
+{
+  compress_lanes (state, data, blocks);
+}
+
+const struct sha256_kernel sha256_avx2_x8 = {
+  .name = "avx2-x8",
+  .lanes = LANES,
+  .cpu = CPU_AVX2,
+  .cost = 800,
+  .compress = compress,
+};
 
 #endif /* __x86_64__ */

@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-256 of 16 messages with AVX-512, or of two such groups interleaved.  What
- * it does is in sha256-vector.h.
+ * SHA-256 of 16 messages with AVX-512.  What it does is in sha256-vector.h.
  */
 
 #include <config.h>
@@ -17,7 +16,7 @@
 
 #define TARGET __attribute__ ((target ("avx512f,avx512bw")))
 #define INLINE inline __attribute__ ((always_inline)) TARGET
-#define WIDTH 16
+#define LANES 16
 
 typedef __m512i vec;
 
@@ -65,7 +64,18 @@ load_pieces (const unsigned char *const *data, size_t offset)
 
 #include "sha256-vector.h"
 
-KERNEL (avx512, 16, 1, CPU_AVX512, 690);
-KERNEL (avx512, 32, 2, CPU_AVX512, 1330);
+static TARGET void
+compress (uint32_t *state, const unsigned char *const *data, size_t blocks)
+{
+  compress_lanes (state, data, blocks);
+}
+
+const struct sha256_kernel sha256_avx512_x16 = {
+  .name = "avx512-x16",
+  .lanes = LANES,
+  .cpu = CPU_AVX512,
+  .cost = 850,
+  .compress = compress,
+};
 
 #endif /* __x86_64__ */

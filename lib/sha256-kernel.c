@@ -38,10 +38,9 @@ static const uint32_t initial_state[8] = {
 
 const struct sha256_kernel *const sha256_kernels[] = {
 #if defined __x86_64__
-  &sha256_avx512_x32, &sha256_avx512_x16,
-  &sha256_avx2_x16, &sha256_avx2_x8,
+  &sha256_avx512sha_x8, &sha256_avx512_x16, &sha256_avx2_x8,
   &sha256_shani_x4, &sha256_shani_x3, &sha256_shani_x2,
-#elif defined __aarch64__
+#elif defined __AARCH64EL__
   &sha256_arm64_x4, &sha256_arm64_x3, &sha256_arm64_x2,
 #endif
   NULL
@@ -83,7 +82,7 @@ sha256_kernel_hash (const struct sha256_kernel *kernel,
 {
   alignas (64) uint32_t state[8 * SHA256_MAX_LANES];
   unsigned char end[SHA256_MAX_LANES][2 * BLOCK];
-  const unsigned char *from[SHA256_MAX_LANES];
+  const unsigned char *from[SHA256_MAX_LANES] = { NULL };
   const size_t lanes = kernel->lanes;
   size_t i, word, blocks = 0;
 
@@ -139,7 +138,7 @@ sha256_kernel_works (const struct sha256_kernel *kernel)
     message[0][i] = i;
     message[1][i] = 255 - i;
   }
-  for (bit = 1; bit <= SHA256_MAX_LANES; bit *= 2) {
+  for (bit = 1; bit < kernel->lanes; bit *= 2) {
     for (i = 0; i < kernel->lanes; i++) {
       data[i] = message[(i & bit) != 0];
       out[i] = md[i];

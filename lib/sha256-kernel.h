@@ -28,9 +28,9 @@ struct sha256_kernel {
                     size_t blocks);
 };
 
-extern const struct sha256_kernel sha256_shani_x2, sha256_shani_x3,
-  sha256_shani_x4, sha256_avx2_x8, sha256_avx2_x16, sha256_avx512_x16,
-  sha256_avx512_x32, sha256_arm64_x2, sha256_arm64_x3, sha256_arm64_x4;
+extern const struct sha256_kernel sha256_avx512sha_x8, sha256_avx512_x16,
+  sha256_avx2_x8, sha256_shani_x2, sha256_shani_x3, sha256_shani_x4,
+  sha256_arm64_x2, sha256_arm64_x3, sha256_arm64_x4;
 
 /* The constants of the 64 rounds, aligned to 16. */
 extern const uint32_t sha256_k[64];

@@ -4,10 +4,10 @@
  * SHA-256 of many messages at a time: which kernel for how many of them.  Any
  * thread may use this; nothing changes once created.
  *
- * The cost of a kernel is that of one call with all lanes, in hundredths of
- * what OpenSSL needs for one message of the same length on a CPU that has
- * instructions for SHA-256.  Costs are as measured once, not on this CPU: all
- * that they must tell is that few messages are not worth a wide kernel.
+ * The cost of a kernel is that of one call, in hundredths of what OpenSSL needs
+ * for one message of the same length on a CPU that has instructions for
+ * SHA-256.  Costs were measured on one CPU (Zen 4), not on this one: all that
+ * they must tell is that few messages are not worth a wide kernel.
  */
 
 #include <config.h>
@@ -20,12 +20,17 @@
 #include "sha256-kernel.h"
 #include "sha256-lanes.h"
 
-/* One message by OpenSSL, with and without instructions for SHA-256. */
+/* One message by OpenSSL, with and without instructions for SHA-256: whether it
+ * has them is told by our own kernels, so BLKHASH_CPU=avx2 does not compare
+ * with what a CPU with AVX2 alone could not do.
+ */
 #define ONE_COST 100
-#define ONE_COST_PLAIN 400
+#define ONE_COST_PLAIN 330
+#define SHA_INSTRUCTIONS (CPU_SHANI | CPU_ARM_SHA2)
 
 struct sha256_lanes {
   size_t widest;                /* the most messages in one call */
+  size_t enough;                /* the fewest at the least cost for each */
   /* For so many messages: the cheapest kernel with as many lanes, and how many
    * of them to hash next for the least cost of all.
    */
@@ -67,9 +72,10 @@ add_kernel (struct sha256_lanes *lanes, const struct sha256_kernel *kernel)
 static void
 plan (struct sha256_lanes *lanes, unsigned one_cost)
 {
-  unsigned least[SHA256_MAX_LANES + 1] = { 0 };
+  unsigned least[SHA256_MAX_LANES + 1] = { 0, one_cost };
   size_t n, m;
 
+  lanes->enough = 1;
   for (n = 1; n <= SHA256_MAX_LANES; n++) {
     least[n] = one_cost + least[n - 1];
     lanes->next[n] = 1;
@@ -78,6 +84,8 @@ plan (struct sha256_lanes *lanes, unsigned one_cost)
         least[n] = lanes->kernel[m]->cost + least[n - m];
         lanes->next[n] = m;
       }
+    if (least[n] * lanes->enough < least[lanes->enough] * n)
+      lanes->enough = n;
   }
 }
 
@@ -85,7 +93,8 @@ struct sha256_lanes *
 sha256_lanes_create (void)
 {
   const char *list = secure_getenv ("BLKHASH_CPU");
-  unsigned features = cpu_features ();
+  const unsigned features = cpu_features ();
+  unsigned used = 0;
   struct sha256_lanes *lanes;
   size_t i;
 
@@ -103,14 +112,14 @@ sha256_lanes_create (void)
       return NULL;
     }
     add_kernel (lanes, kernel);
+    used |= kernel->cpu;
   }
   if (lanes->widest == 0) {
     free (lanes);
     errno = ENOTSUP;
     return NULL;
   }
-  plan (lanes, features & (CPU_SHANI | CPU_ARM_SHA2) ? ONE_COST
-                                                     : ONE_COST_PLAIN);
+  plan (lanes, used & SHA_INSTRUCTIONS ? ONE_COST : ONE_COST_PLAIN);
   return lanes;
 }
 
@@ -124,6 +133,12 @@ size_t
 sha256_lanes_next (const struct sha256_lanes *lanes, size_t count)
 {
   return lanes->next[count < SHA256_MAX_LANES ? count : SHA256_MAX_LANES];
+}
+
+size_t
+sha256_lanes_enough (const struct sha256_lanes *lanes)
+{
+  return lanes->enough;
 }
 
 void

@@ -30,6 +30,11 @@ void sha256_lanes_free (struct sha256_lanes *lanes);
  */
 size_t sha256_lanes_next (const struct sha256_lanes *lanes, size_t count);
 
+/* The least number of messages that are hashed in the least time for each:
+ * more at once are no faster.
+ */
+size_t sha256_lanes_enough (const struct sha256_lanes *lanes);
+
 /* Hash COUNT messages of LEN bytes each.  DATA[i] has
  * any alignment; MD[i] gets 32 bytes.
  */

@@ -127,8 +127,8 @@ compress (uint32_t *state, const unsigned char *const *data, size_t blocks,
     .compress = compress_x##LANES,                                      \
   }
 
-KERNEL (2, 140);
-KERNEL (3, 180);
-KERNEL (4, 230);
+KERNEL (2, 103);
+KERNEL (3, 137);
+KERNEL (4, 180);
 
 #endif /* __x86_64__ */

@@ -66,7 +66,8 @@ run (void *opaque)
       bool zero = rand_r (&worker->seed) % 4 == 0;
 
       memset (data[i], 0, BLOCK);
-      blocks[i].len = 1 + rand_r (&worker->seed) % BLOCK;
+      blocks[i].len = rand_r (&worker->seed) % 4 ? BLOCK
+        : 1 + rand_r (&worker->seed) % BLOCK;
       if (!zero)
         data[i][blocks[i].len - 1] = 1 + rand_r (&worker->seed) % 255;
       blocks[i].data = data[i];
@@ -87,26 +88,43 @@ run (void *opaque)
 }
 
 static void
-test_threads (void **state)
+run_threads (size_t threads, bool gather)
 {
   struct worker workers[THREADS];
   size_t i;
 
-  (void) state;
   digest = digest_create ("sha256");
   engine = leaf_engine_create (digest, BLOCK);
   assert_non_null (engine);
-  for (i = 0; i < THREADS; i++) {
+  if (gather)
+    leaf_gather (engine);
+  for (i = 0; i < threads; i++) {
     workers[i].seed = i;
     assert_int_equal (pthread_create (&workers[i].thread, NULL, run,
                                       &workers[i]), 0);
   }
-  for (i = 0; i < THREADS; i++) {
+  for (i = 0; i < threads; i++) {
     pthread_join (workers[i].thread, NULL);
     assert_true (workers[i].ok);
   }
   leaf_engine_free (engine);
   digest_free (digest);
+}
+
+static void
+test_threads (void **state)
+{
+  (void) state;
+  run_threads (THREADS, false);
+}
+
+/* Some groups are filled by many threads; or nobody else ever comes. */
+static void
+test_gather (void **state)
+{
+  (void) state;
+  run_threads (THREADS, true);
+  run_threads (1, true);
 }
 
 /* The leaf of zeros, of a whole block and of a short one. */
@@ -138,6 +156,7 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_threads),
+    cmocka_unit_test (test_gather),
     cmocka_unit_test (test_zeros),
   };
 

@@ -29,6 +29,8 @@ extents:
   extents-long        each 2^32 - 1 bytes long
   extents-context     of a context that nobody asked for
   extents-error       an error
+  extents-short       one extent, of NUMBER bytes at most; zeros are said so
+  extents-late-error  as extents-short, an error in the second half of FILE
 
 negotiation:
   size          NUMBER bytes
@@ -59,6 +61,7 @@ FLAG_MULTI_CONN = 1 << 8
 DONE = 1
 NONE, DATA, HOLE, BLOCK_STATUS = 0, 1, 2, 5
 ERROR, ERROR_OFFSET = 2 ** 15 + 1, 2 ** 15 + 2
+STATE_HOLE, STATE_ZERO = 1, 2
 EIO = 5
 CONTEXT = 1
 
@@ -183,11 +186,17 @@ class Connection:
         else:
             self.data_chunk(cookie, offset, length, flags=DONE)
 
-    def block_status(self, cookie, length):
-        fault = self.fault
+    def block_status(self, cookie, offset, length):
+        fault, flags = self.fault, 0
         if fault == "extents-no-chunk":
             return self.chunk(NONE, cookie, flags=DONE)
         if fault == "extents-error":
+            return self.error_chunk(cookie)
+        if fault in ("extents-short", "extents-late-error"):
+            length = min(length, int(self.argument))
+            if not any(self.data[offset:offset + length]):
+                flags = STATE_HOLE | STATE_ZERO
+        if fault == "extents-late-error" and offset > len(self.data) // 2:
             return self.error_chunk(cookie)
         if fault == "extents-zero":
             length = 0
@@ -195,7 +204,7 @@ class Connection:
             length = 2 ** 32 - 1
         context = CONTEXT + (fault == "extents-context")
         extents = b"" if fault == "extents-none" else \
-            struct.pack(">II", length, 0)
+            struct.pack(">II", length, flags)
         self.chunk(BLOCK_STATUS, cookie, struct.pack(">I", context) + extents,
                    DONE)
 
@@ -215,7 +224,7 @@ class Connection:
                     threading.Event().wait()
                 raise Gone
             if command == CMD_BLOCK_STATUS:
-                self.block_status(cookie, length)
+                self.block_status(cookie, offset, length)
             elif command == CMD_READ:
                 reads.append((cookie, offset, length))
             if self.fault != "reverse" or self.is_idle():

@@ -8,8 +8,9 @@
 . "$(dirname "$0")/functions.sh"
 requires_nbd
 
-# Larger than what is in flight, and of no size that is round.
+# Larger than what is in flight, of no size that is round, and with zeros.
 write_data "$dir/image" 0 9000001
+write_zeros "$dir/image" 3000000 500000
 sum=$(reference "$dir/image")
 
 # start_evil FAULT...: as start_nbdkit.
@@ -80,6 +81,12 @@ fails "extent" extents-none
 fails "extent" extents-no-chunk
 fails "extent" extents-context
 fails "extent" extents-error
+
+# One in each answer, zeros among them; an error in a later answer.
+serves extents-short 65536
+serves extents-short 1000
+fails "cannot get extents at offset [0-9]*: .*Input/output error" \
+      extents-late-error 65536
 
 # More than was asked for: libnbd 1.24 does not take it, older ones pass it on.
 start_evil extents-long

@@ -19,8 +19,10 @@ leaves: digest leaf leaf-tree opts outer pieces
 hash: completion digest leaf opts order outer pool
 digest: digest-family
 sha256-lanes: cpu sha256-kernel
+sha256-arm64: cpu sha256-kernel
 sha256-avx2: cpu sha256-kernel sha256-vector
 sha256-avx512: cpu sha256-kernel sha256-vector
+sha256-avx512sha: cpu sha256-kernel
 sha256-shani: cpu sha256-kernel
 digest-blake2b: digest-family
 digest-blake3: digest-family

@@ -8,6 +8,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -61,6 +63,25 @@ read_advise (int fd, void *buf, size_t len, uint64_t offset)
   if (r > 0)
     advise (fd, offset, r, POSIX_FADV_DONTNEED);
   return r;
+}
+
+#define HUGE_PAGE (2 * 1024 * 1024)
+
+void *
+read_buffer (size_t size)
+{
+  void *buf;
+  int err = posix_memalign (&buf, size < HUGE_PAGE ? READ_ALIGN : HUGE_PAGE,
+                            size);
+
+  if (err) {
+    errno = err;
+    return NULL;
+  }
+#ifdef MADV_HUGEPAGE
+  madvise (buf, size, MADV_HUGEPAGE);
+#endif
+  return buf;
 }
 
 static ssize_t

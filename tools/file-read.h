@@ -25,6 +25,12 @@ enum read_mode {
 /* Offsets, lengths and buffers of direct I/O are multiples of this. */
 #define READ_ALIGN 4096
 
+/* A buffer to read into, for free; NULL with errno set.  It lies in huge pages
+ * where it can: a disk then takes one large read instead of several, as a
+ * request has room for only so many pages, and there are fewer faults.
+ */
+void *read_buffer (size_t size);
+
 /* Read LEN bytes at OFFSET of FD, in any number of system calls.  Returns 0;
  * an errno value; or -1 if the file ends before.
  */

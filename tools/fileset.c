@@ -57,6 +57,20 @@ is_same_state (const struct stat *a, const struct stat *b)
     a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
+bool
+fileset_has (const struct fileset *files, int fd)
+{
+  const struct fileset_file *file;
+  struct stat now;
+
+  if (fstat (fd, &now) == -1)
+    return false;
+  for (file = files->first; file; file = file->next)
+    if (is_same_file (&file->st, &now) && is_same_state (&file->st, &now))
+      return true;
+  return false;
+}
+
 static int
 check_file (const struct fileset_file *file, bool force_share,
             struct error *error)

@@ -26,6 +26,9 @@ struct fileset {
 int fileset_add (struct fileset *files, const char *path, int fd,
                  struct error *error);
 
+/* Is FD one of the files, in the state that it was in? */
+bool fileset_has (const struct fileset *files, int fd);
+
 /* Is at each path still the same file, in the same state?  If others may write
  * them, FORCE_SHARE, none must have become shorter.  0 or -1.
  */

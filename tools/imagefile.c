@@ -10,9 +10,11 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "file-read.h"
 #include "imagefile.h"
 
 int
@@ -43,17 +45,17 @@ imagefile_check (const struct imagefile *file, const char *what,
                           what, offset, len, file->size);
 }
 
-int
-imagefile_read (const struct imagefile *file, const char *what,
-                void *buf, size_t len, uint64_t offset, struct error *error)
+/* Read to BUF what the file has of LEN bytes at OFFSET, but at least MIN. */
+static int
+read_at_least (const struct imagefile *file, const char *what,
+               unsigned char *buf, size_t len, size_t min, uint64_t offset,
+               struct error *error)
 {
   size_t done = 0;
 
-  if (imagefile_check (file, what, offset, len, error) == -1)
-    return -1;
-  while (done < len) {
-    ssize_t n = pread (file->fd, (char *) buf + done, len - done,
-                       (off_t) (file->start + offset + done));
+  while (done < min) {
+    ssize_t n = pread (file->fd, buf + done, len - done,
+                       (off_t) (offset + done));
 
     if (n == -1 && errno == EINTR)
       continue;
@@ -70,4 +72,35 @@ imagefile_read (const struct imagefile *file, const char *what,
     done += n;
   }
   return 0;
+}
+
+/* Direct I/O is for whole pages. */
+static int
+read_direct (const struct imagefile *file, const char *what, void *buf,
+             size_t len, uint64_t offset, struct error *error)
+{
+  size_t before = offset % READ_ALIGN;
+  size_t pages = (before + len + READ_ALIGN - 1) / READ_ALIGN;
+  void *bounce;
+  int r;
+
+  if (posix_memalign (&bounce, READ_ALIGN, pages * READ_ALIGN) != 0)
+    return imagefile_error (file, error, "out of memory");
+  r = read_at_least (file, what, bounce, pages * READ_ALIGN, before + len,
+                     offset - before, error);
+  if (r == 0)
+    memcpy (buf, (char *) bounce + before, len);
+  free (bounce);
+  return r;
+}
+
+int
+imagefile_read (const struct imagefile *file, const char *what,
+                void *buf, size_t len, uint64_t offset, struct error *error)
+{
+  if (imagefile_check (file, what, offset, len, error) == -1)
+    return -1;
+  offset += file->start;
+  return file->direct ? read_direct (file, what, buf, len, offset, error)
+    : read_at_least (file, what, buf, len, len, offset, error);
 }

@@ -17,6 +17,7 @@
 
 struct imagefile {
   int fd;
+  bool direct;                  /* FD is for direct I/O */
   uint64_t start;               /* of the image in the file, in bytes */
   uint64_t size;                /* from there on */
   const char *name;             /* NULL: the operand; it needs no naming */

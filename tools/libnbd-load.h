@@ -37,6 +37,8 @@ struct error;
   F (get_error) \
   F (get_size) \
   F (poll) \
+  F (pread) \
+  F (set_request_structured_replies) \
   F (set_uri_allow_local_file)
 
 struct libnbd {
@@ -69,6 +71,9 @@ int libnbd_load (struct error *error);
 #define nbd_get_error libnbd.get_error
 #define nbd_get_size libnbd.get_size
 #define nbd_poll libnbd.poll
+#define nbd_pread libnbd.pread
+#define nbd_set_request_structured_replies \
+  libnbd.set_request_structured_replies
 #define nbd_set_uri_allow_local_file libnbd.set_uri_allow_local_file
 
 #endif /* BLKSUM_LIBNBD_LOAD_H */

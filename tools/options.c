@@ -24,7 +24,7 @@
 
 #define DEFAULT_QUEUE_SIZE (2 * 1024 * 1024)
 #define DEFAULT_QUEUE_DEPTH 16
-#define DEFAULT_READ_SIZE (256 * 1024)
+#define DEFAULT_READ_SIZE (1024 * 1024)
 #define MAX_QUEUE_DEPTH 1024
 #define MAX_THREADS 128
 #define MAX_READ_SIZE (32 * 1024 * 1024) /* what every NBD server takes */
@@ -93,7 +93,7 @@ static const char usage_text[] =
 "\n"
 "      --queue-size N     bytes of NBD reads in flight, default 2m\n"
 "      --queue-depth N    number of NBD reads in flight, default 16\n"
-"      --read-size N      size of an NBD read, default 256k\n"
+"      --read-size N      size of an NBD read, default 1m\n"
 "\n"
 "      --tag              print how the sum was made: blk-sha256/64k (NAME) =\n"
 "      --no-names         print the sums alone\n"

@@ -21,6 +21,7 @@
 
 #include "imagefile.h"
 #include "qcow2.h"
+#include "qcow2-tables.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 
@@ -37,31 +38,6 @@
 #define EXT_END UINT32_C (0)
 #define EXT_BACKING_FORMAT UINT32_C (0xe2792aca)
 #define EXT_DATA_FILE UINT32_C (0x44415441)
-
-/* Entries of L1 and L2 tables. */
-#define OFFSET_MASK UINT64_C (0x00fffffffffffe00)
-#define COPIED (UINT64_C (1) << 63)
-#define COMPRESSED (UINT64_C (1) << 62)
-#define ZERO UINT64_C (1)
-
-static inline uint64_t
-cluster_size (const struct qcow2 *qcow2)
-{
-  return UINT64_C (1) << qcow2->cluster_bits;
-}
-
-static inline unsigned
-l2_entry_size (const struct qcow2 *qcow2)
-{
-  return qcow2->extended_l2 ? 16 : 8;
-}
-
-/* How many bytes of the disk an L2 table describes, as a power of two. */
-static inline unsigned
-l2_table_bits (const struct qcow2 *qcow2)
-{
-  return 2 * qcow2->cluster_bits - (qcow2->extended_l2 ? 4 : 3);
-}
 
 static inline uint64_t
 div_round_up (uint64_t n, unsigned bits)
@@ -132,7 +108,7 @@ read_features (const struct imagefile *file, struct qcow2 *qcow2,
     return -1;
   features = be64_at (head);
   *length = be32_at (head + 28);
-  if (*length < 104 || *length > cluster_size (qcow2))
+  if (*length < 104 || *length > qcow2_cluster_size (qcow2))
     return imagefile_error (file, error, "the qcow2 header is corrupt: its "
                             "length is %" PRIu32, *length);
   if (features & ~ALL_FEATURES)
@@ -179,7 +155,7 @@ qcow2_read_header (const struct imagefile *file, struct qcow2 *qcow2,
                    struct error *error)
 {
   unsigned char head[72];
-  uint64_t backing_offset, l1_entries;
+  uint64_t backing_offset, extensions_end, l1_entries;
   uint32_t backing_len, length = sizeof head;
 
   memset (qcow2, 0, sizeof *qcow2);
@@ -192,21 +168,21 @@ qcow2_read_header (const struct imagefile *file, struct qcow2 *qcow2,
 
   l1_entries = be32_at (head + 36);
   if (l1_entries > L1_MAX / 8 ||
-      l1_entries < div_round_up (qcow2->size, l2_table_bits (qcow2)))
+      l1_entries < div_round_up (qcow2->size, qcow2_l2_table_bits (qcow2)))
     return imagefile_error (file, error, "the qcow2 header is corrupt: an L1 "
                             "table of %" PRIu64 " entries does not fit the "
                             "disk's size %" PRIu64, l1_entries, qcow2->size);
 
   backing_offset = be64_at (head + 8);
   backing_len = be32_at (head + 16);
-  if (backing_offset > cluster_size (qcow2) ||
+  if (backing_offset > qcow2_cluster_size (qcow2) ||
       (backing_offset &&
-       backing_len > cluster_size (qcow2) - backing_offset))
+       backing_len > qcow2_cluster_size (qcow2) - backing_offset))
     return imagefile_error (file, error, "the qcow2 header is corrupt: the "
                             "name of the backing file is outside of it");
-  if (read_extensions (file, qcow2, length,
-                       backing_offset ? backing_offset : cluster_size (qcow2),
-                       error) == -1)
+  extensions_end = backing_offset ? backing_offset
+    : qcow2_cluster_size (qcow2);
+  if (read_extensions (file, qcow2, length, extensions_end, error) == -1)
     return -1;
   if (backing_offset &&
       read_string (file, "the name of the backing file", backing_offset,
@@ -220,6 +196,7 @@ struct walk {
   const struct imagefile *file, *data;
   const struct qcow2 *qcow2;
   struct error *error;
+  struct qcow2_count count;
   uint64_t l2_bytes;            /* of the L2 tables seen */
   unsigned char l1[CHUNK], l2[CHUNK];
 };
@@ -235,7 +212,8 @@ check_compressed (struct walk *w, uint64_t entry)
 {
   unsigned bits = 62 - (w->qcow2->cluster_bits - 8);
   uint64_t offset = entry & ((UINT64_C (1) << bits) - 1);
-  uint64_t sectors = ((entry & ~(COPIED | COMPRESSED)) >> bits) + 1;
+  uint64_t flags = QCOW2_COPIED | QCOW2_COMPRESSED;
+  uint64_t sectors = ((entry & ~flags) >> bits) + 1;
   uint64_t len = sectors * 512 - (offset & 511);
 
   if (!imagefile_holds (w->file, offset, len) &&
@@ -254,12 +232,14 @@ check_cluster (struct walk *w, const unsigned char *entry, uint64_t guest)
 {
   const struct qcow2 *qcow2 = w->qcow2;
   uint64_t descriptor = be64_at (entry);
-  uint64_t offset = descriptor & OFFSET_MASK;
-  uint64_t len = cluster_size (qcow2);
+  uint64_t offset = descriptor & QCOW2_OFFSET;
+  uint64_t len = qcow2_cluster_size (qcow2);
 
-  if (descriptor & COMPRESSED)
+  if (descriptor & QCOW2_COMPRESSED) {
+    w->count.compressed++;
     return check_compressed (w, descriptor);
-  if (offset == 0 && !(qcow2->has_data_file && descriptor & COPIED))
+  }
+  if (offset == 0 && !(qcow2->has_data_file && descriptor & QCOW2_COPIED))
     return 0;                   /* not allocated */
   if (qcow2->extended_l2) {
     uint32_t allocated = be32_at (entry + 12);
@@ -268,8 +248,9 @@ check_cluster (struct walk *w, const unsigned char *entry, uint64_t guest)
       return 0;
     len = len / 32 * (32 - __builtin_clz (allocated));
   }
-  else if (descriptor & ZERO)
+  else if (descriptor & QCOW2_ZERO)
     return 0;
+  w->count.plain++;
   if (!w->data)
     return 0;
   return imagefile_check (w->data, "a data cluster", offset,
@@ -281,9 +262,9 @@ static int
 check_l2 (struct walk *w, uint64_t offset, uint64_t guest)
 {
   const struct qcow2 *qcow2 = w->qcow2;
-  unsigned size = l2_entry_size (qcow2);
+  unsigned size = qcow2_l2_entry_size (qcow2);
   uint64_t clusters = div_round_up (qcow2->size - guest, qcow2->cluster_bits);
-  uint64_t len = MIN (clusters, cluster_size (qcow2) / size) * size;
+  uint64_t len = MIN (clusters, qcow2_cluster_size (qcow2) / size) * size;
 
   if (imagefile_check (w->file, "an L2 table", offset, len, w->error) == -1)
     return -1;
@@ -301,7 +282,7 @@ check_l2 (struct walk *w, uint64_t offset, uint64_t guest)
     for (size_t i = 0; i < n; i += size) {
       if (check_cluster (w, w->l2 + i, guest) == -1)
         return -1;
-      guest += cluster_size (qcow2);
+      guest += qcow2_cluster_size (qcow2);
     }
   }
   return 0;
@@ -311,7 +292,7 @@ static int
 check_l1 (struct walk *w)
 {
   const struct qcow2 *qcow2 = w->qcow2;
-  unsigned bits = l2_table_bits (qcow2);
+  unsigned bits = qcow2_l2_table_bits (qcow2);
   uint64_t len = div_round_up (qcow2->size, bits) * 8, guest = 0;
 
   for (uint64_t done = 0; done < len; done += CHUNK) {
@@ -321,7 +302,7 @@ check_l1 (struct walk *w)
                         qcow2->l1_offset + done, w->error) == -1)
       return -1;
     for (size_t i = 0; i < n; i += 8) {
-      uint64_t l2_offset = be64_at (w->l1 + i) & OFFSET_MASK;
+      uint64_t l2_offset = be64_at (w->l1 + i) & QCOW2_OFFSET;
 
       if (l2_offset && check_l2 (w, l2_offset, guest) == -1)
         return -1;
@@ -332,8 +313,10 @@ check_l1 (struct walk *w)
 }
 
 int
-qcow2_check (const struct imagefile *file, const struct imagefile *data,
-             const struct qcow2 *qcow2, struct error *error)
+qcow2_check_and_count (const struct imagefile *file,
+                       const struct imagefile *data,
+                       const struct qcow2 *qcow2,
+                       struct qcow2_count *count, struct error *error)
 {
   struct walk *w = malloc (sizeof *w);
   int r;
@@ -344,8 +327,19 @@ qcow2_check (const struct imagefile *file, const struct imagefile *data,
   w->data = data;
   w->qcow2 = qcow2;
   w->error = error;
+  w->count = (struct qcow2_count) { 0, 0 };
   w->l2_bytes = 0;
   r = check_l1 (w);
+  *count = w->count;
   free (w);
   return r;
+}
+
+int
+qcow2_check (const struct imagefile *file, const struct imagefile *data,
+             const struct qcow2 *qcow2, struct error *error)
+{
+  struct qcow2_count count;
+
+  return qcow2_check_and_count (file, data, qcow2, &count, error);
 }

@@ -39,4 +39,15 @@ int qcow2_read_header (const struct imagefile *file, struct qcow2 *qcow2,
 int qcow2_check (const struct imagefile *file, const struct imagefile *data,
                  const struct qcow2 *qcow2, struct error *error);
 
+/* Clusters that the disk's content is read from. */
+struct qcow2_count {
+  uint64_t plain, compressed;
+};
+
+/* The same, and count them. */
+int qcow2_check_and_count (const struct imagefile *file,
+                           const struct imagefile *data,
+                           const struct qcow2 *qcow2,
+                           struct qcow2_count *count, struct error *error);
+
 #endif /* BLKSUM_QCOW2_H */

@@ -347,6 +347,17 @@ qemu_nbd_check_files (const struct qemu_nbd *qemu, dev_t dev, ino_t ino,
   return 0;
 }
 
+int
+qemu_nbd_check_running (const struct qemu_nbd *qemu, struct error *error)
+{
+  siginfo_t info = { .si_pid = 0 };
+
+  if (waitid (P_PID, qemu->pid, &info, WEXITED | WNOHANG | WNOWAIT) == -1 ||
+      info.si_pid != 0)
+    return error_set (error, "qemu-nbd ended while the image was read");
+  return 0;
+}
+
 void
 qemu_nbd_stop (struct qemu_nbd *qemu)
 {

@@ -44,6 +44,9 @@ void qemu_nbd_explain (struct qemu_nbd *qemu, const char *name,
 int qemu_nbd_check_files (const struct qemu_nbd *qemu, dev_t dev, ino_t ino,
                           dev_t rdev, struct error *error);
 
+/* Has it not ended?  0 or -1. */
+int qemu_nbd_check_running (const struct qemu_nbd *qemu, struct error *error);
+
 /* End it, if it has not ended with the connection. */
 void qemu_nbd_stop (struct qemu_nbd *qemu);
 

@@ -24,7 +24,9 @@
 #include "reader.h"
 #include "source.h"
 
-#define READ_SIZE (1024 * 1024) /* bytes: a buffer stays in the L2 cache */
+#define MIB (1024 * 1024)       /* bytes */
+#define BATCH 32                /* blocks; the widest kernel hashes so many */
+#define MAX_MEMORY (32 * MIB)   /* of all buffers, unless that is too little */
 #define MAX_THREADS 128
 
 struct reader {
@@ -106,12 +108,11 @@ run_thread (void *opaque)
 {
   struct reader *reader = opaque;
   struct range range = { .offset = 0 };
-  void *buf;
-  int err, r;
+  void *buf = read_buffer (reader->cursor.max_read);
+  int r;
 
-  err = posix_memalign (&buf, READ_ALIGN, reader->cursor.max_read);
-  if (err) {
-    fail_errno (reader, err, "cannot read", &range);
+  if (!buf) {
+    fail_errno (reader, errno, "cannot read", &range);
     return NULL;
   }
   while (next_range (reader, &range) == 1) {
@@ -143,6 +144,23 @@ run_threads (struct reader *reader, unsigned count)
     pthread_join (threads[i], NULL);
 }
 
+/* How much to read at once: a batch, within a bound on memory.  A disk gives
+ * far less when it is asked for less than 2 MiB; a little more than the L2
+ * cache costs nothing that could be measured.
+ */
+static size_t
+read_size (const struct options *options)
+{
+  size_t batch = BATCH * (size_t) blkhash_opts_get_block_size (options->hash);
+  size_t bound = MAX_MEMORY / blkhash_opts_get_threads (options->hash);
+
+  if (batch < 2 * MIB)
+    batch = 2 * MIB;
+  if (bound < MIB)
+    bound = MIB;
+  return batch < bound ? batch : bound;
+}
+
 static unsigned
 threads_for (const struct options *options, const struct reader *reader)
 {
@@ -165,7 +183,7 @@ read_and_hash (struct reader *reader, const struct options *options,
   /* Direct I/O needs aligned offsets; blocks can be smaller than that. */
   if (align < READ_ALIGN)
     align = READ_ALIGN;
-  cursor_init (&reader->cursor, image->size, align, READ_SIZE,
+  cursor_init (&reader->cursor, image->size, align, read_size (options),
                options->extents ? image->extent_at : NULL, image->opaque);
 
   reader->leaves = blkhash_leaves_new (options->hash, image->size,

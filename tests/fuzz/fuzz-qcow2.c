@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Fuzz target: the qcow2 header and the walk of its tables.
+ * Fuzz target: the qcow2 header, the walk of its tables, and the map of them.
  */
 
 #include <config.h>
@@ -10,6 +10,31 @@
 
 #include "fuzz.h"
 #include "qcow2.h"
+#include "qcow2-map.h"
+
+#define MAX_RUNS 10000
+
+/* Of tables that are complete every run is in the disk and in the file. */
+static void
+walk_map (const struct imagefile *file, const struct qcow2 *qcow2,
+          struct error *error)
+{
+  struct qcow2_map map;
+  struct qcow2_run run;
+  uint64_t offset = 0;
+
+  if (qcow2_map_init (&map, file, qcow2, error) == -1)
+    return;
+  for (int i = 0; i < MAX_RUNS && offset < qcow2->size; i++) {
+    if (qcow2_map_at (&map, offset, &run, error) == -1 || run.len == 0 ||
+        run.len > qcow2->size - offset ||
+        (run.kind == QCOW2_RUN_DATA &&
+         !imagefile_holds (file, run.host, run.len)))
+      abort ();
+    offset += run.len;
+  }
+  qcow2_map_destroy (&map);
+}
 
 int
 LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
@@ -22,7 +47,9 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     if (strlen (qcow2.backing) >= sizeof qcow2.backing ||
         strlen (qcow2.data_file) >= sizeof qcow2.data_file)
       abort ();
-    qcow2_check (&file, &file, &qcow2, &error);
+    if (qcow2_check (&file, &file, &qcow2, &error) == 0 &&
+        qcow2_map_fits (&qcow2))
+      walk_map (&file, &qcow2, &error);
   }
   fuzz_close (&file);
   return 0;

@@ -1,0 +1,121 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# What was built for aarch64 gives the same sums, with each of the kernels that
+# only that CPU has, and without them.  The library and blksum are built anew
+# with a cross compiler and run in qemu-user: unit tests, the public API, random
+# calls, and blksum on some files.  Nothing is learned here about speed.
+#
+# "./quickstart check" fetches the libraries of aarch64 to link with; for a
+# build elsewhere, BLKHASH_AARCH64_SYSROOT=DIR says where they are.
+
+. "$(dirname "$0")/functions.sh"
+
+host=aarch64-linux-gnu
+sysroot=${BLKHASH_AARCH64_SYSROOT:-$abs_top_builddir/aarch64-sysroot}
+libs=$sysroot/usr/lib/$host
+build=$dir/build
+
+[ "$SANITIZE" = no ] || skip "the build without sanitizers runs it"
+[ "$(uname -m)" != aarch64 ] || skip "all other tests run on aarch64 here"
+[ ! -e "$abs_top_srcdir/config.status" ] ||
+  skip "a second build needs sources that were not built in place"
+requires_program $host-gcc pkg-config
+qemu=$(command -v qemu-aarch64 || command -v qemu-aarch64-static) ||
+  skip "qemu-aarch64 is missing"
+[ -d "$sysroot" ] ||
+  skip "no libraries of aarch64 in $sysroot: \"./quickstart check\" fetches them"
+qemu="$qemu -L $sysroot"
+
+# In an environment of its own: CC, JSON_C_CFLAGS and the rest that make gives
+# to tests are of the native build.
+cross () {
+  env -i PATH="$PATH" TMPDIR="$TMPDIR" LC_ALL=C "$@"
+}
+
+# Compiler, libraries and qemu fit together, or this is about none of ours.
+echo '#include <openssl/evp.h>
+int main (void) { return EVP_sha256 () == NULL; }' > "$dir/fits.c"
+headers="-I$sysroot/usr/include -I$sysroot/usr/include/$host"
+needed="-Wl,-rpath-link,$libs:$sysroot/lib/$host"
+cross $host-gcc $headers $needed -o "$dir/fits" "$dir/fits.c" \
+      -L"$libs" -lcrypto || skip "$host-gcc and $sysroot do not fit together"
+cross $qemu "$dir/fits" || skip "${qemu%% *} and $sysroot do not fit together"
+
+# ---- Build ----
+
+mkdir "$build"
+cd "$build"
+cross PKG_CONFIG_LIBDIR="$libs/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$sysroot" \
+      CPPFLAGS="-I$sysroot/usr/include/$host" LDFLAGS="$needed" \
+      "$abs_top_srcdir/configure" -q --host=$host --disable-shared \
+      --enable-werror --with-cmocka --without-libnbd --without-blake3 \
+      --without-libb2 --without-xxhash --without-nbdkit > /dev/null ||
+  fail "configure for aarch64"
+
+# cross_make DIRECTORY TARGET...
+cross_make () {
+  cross make -j"$(nproc)" VERBOSE=1 \
+        LOG_COMPILER="${qemu%% *}" LOG_FLAGS="${qemu#* }" -C "$@" ||
+    fail "make for aarch64: $*"
+}
+
+# ---- Unit tests ----
+
+cross_make lib check
+for kernel in arm64-x2 arm64-x3 arm64-x4; do
+  grep "OK \] $kernel: lengths" lib/test-sha256-lanes.log ||
+    fail "$kernel was not tested"
+done
+
+# A CPU that has no such instructions; qemu has none that we could ask for.
+echo '#include <sys/auxv.h>
+unsigned long getauxval (unsigned long type) {
+  return type == AT_HWCAP ? HWCAP_FP | HWCAP_ASIMD : 0;
+}' > "$dir/plain.c"
+cross $host-gcc -shared -fPIC -o "$dir/plain.so" "$dir/plain.c" ||
+  fail "$dir/plain.c"
+plain="$qemu -E LD_PRELOAD=$dir/plain.so"
+run 0 $plain lib/test-sha256-lanes
+! grep "OK \] arm64" "$dir/stdout" "$dir/stderr" ||
+  fail "uses instructions that the CPU lacks"
+
+cross_make tools check
+cross_make tests test-api blkhash-driver
+
+# ---- The library ----
+
+# Two are left out that count to 2^64 and take minutes here.
+export BLKHASH_NO_RSS=1 BLKHASH_SHORT=1
+for test in opts digest known-answers zero after-final aio free upstream-style \
+            leaves-errors leaves-pieces leaves-once leaves-bound \
+            leaves-in-order; do
+  run 0 $qemu tests/test-api $test
+  grep "^ok: .*$test" "$dir/stdout" || fail "no test of the API is $test"
+done
+
+BLKHASH_ROUNDS="${BLKHASH_ROUNDS:-25}" BLKHASH_DRIVER_WRAPPER="$qemu" \
+  "$PYTHON" "$abs_top_srcdir/tests/test-random.py" \
+  --driver tests/blkhash-driver || fail "random calls on aarch64"
+
+# ---- blksum ----
+
+cat > "$dir/bin/blksum-aarch64" << END
+#!/bin/sh
+exec $qemu $build/tools/blksum "\$@"
+END
+chmod +x "$dir/bin/blksum-aarch64"
+
+make_image "$dir/image"
+prints_sum "$(reference "$dir/image")" $plain tools/blksum "$dir/image"
+seq 1 100000 > "$dir/odd"
+: > "$dir/empty"
+for file in image odd empty; do
+  sum=$(reference "$dir/$file")
+  prints_sum "$sum" blksum "$dir/$file"
+  prints_sum "$sum" blksum-aarch64 "$dir/$file"
+  for kernels in none arm64-x2 arm64-x3 arm64-x4 arm64; do
+    prints_sum "$sum" env BLKHASH_CPU=$kernels blksum-aarch64 "$dir/$file"
+  done
+done

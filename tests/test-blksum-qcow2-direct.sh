@@ -1,0 +1,101 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# The content of a qcow2 is read from the file, and only what is compressed
+# through qemu-nbd, which has the image open to the end.
+
+. "$(dirname "$0")/functions.sh"
+requires_qemu
+unset BLKSUM_DIRECT
+
+# A qemu-nbd that serves another disk of the same size: what is read through
+# it is seen in the sum.  -f qcow2, for blksum would see that it is not the
+# file that was probed.
+make_image "$dir/raw"
+sum=$(reference "$dir/raw")
+small=$(reference -b 4096 "$dir/raw")
+large=$(reference -b 16777216 "$dir/raw")
+write_data "$dir/other" 0 8388608
+other=$(reference "$dir/other")
+qemu-img convert -f raw -O qcow2 "$dir/other" "$dir/other.qcow2"
+qemu_nbd=$(command -v qemu-nbd)
+cat > "$dir/bin/qemu-nbd" << END
+#!/bin/sh
+: > "$dir/started"
+exec $qemu_nbd --read-only --image-opts \
+  "driver=qcow2,file.driver=file,file.filename=$dir/other.qcow2"
+END
+chmod +x "$dir/bin/qemu-nbd"
+through_qemu () { BLKSUM_DIRECT=0 blksum "$@"; }
+
+# convert OPTION...
+convert () {
+  echo "+ qemu-img convert $*"
+  rm -f "$dir/started"
+  qemu-img convert -f raw -O qcow2 "$@" "$dir/raw" "$dir/qcow2"
+}
+
+# direct OPTION...: such an image is read from its file, all of it.
+direct () {
+  convert "$@"
+  for options in "" "-c" "-t 1" "-t 7"; do
+    prints_sum "$sum" blksum -f qcow2 $options "$dir/qcow2"
+  done
+  prints_sum "$small" blksum -f qcow2 -b 4k "$dir/qcow2"
+  prints_sum "$large" blksum -f qcow2 -b 16m "$dir/qcow2"
+  [ -e "$dir/started" ] || fail "qemu-nbd did not run"
+  prints_sum "$other" through_qemu -f qcow2 "$dir/qcow2"
+}
+direct
+direct -o cluster_size=4k
+direct -o cluster_size=2m
+direct -o compat=0.10
+direct -o preallocation=metadata
+direct -o extended_l2=on,cluster_size=128k
+
+# Likewise what is behind it: longer, shorter, and in part hidden.
+qemu-img create -q -f qcow2 -F qcow2 -b "$dir/qcow2" "$dir/overlay" 8m
+prints_sum "$sum" blksum -f qcow2 "$dir/overlay"
+qemu-img create -q -f qcow2 -F raw -b "$dir/raw" "$dir/overlay" 8m
+prints_sum "$sum" blksum -f qcow2 "$dir/overlay"
+head -c 5m "$dir/raw" > "$dir/short"
+qemu-img create -q -f qcow2 -F raw -b "$dir/short" "$dir/middle" 6m
+qemu-img create -q -f qcow2 -F qcow2 -b "$dir/middle" "$dir/overlay" 8m
+cp "$dir/short" "$dir/padded"
+truncate -s 8m "$dir/padded"
+prints_sum "$(reference "$dir/padded")" blksum -f qcow2 "$dir/overlay"
+prints_sum "$other" through_qemu -f qcow2 "$dir/overlay"
+
+# These are not.
+for options in "-c" "-o cluster_size=2k"; do
+  convert $options
+  prints_sum "$other" blksum -f qcow2 "$dir/qcow2"
+done
+convert
+prints_sum "$other" blksum -f qcow2 -U "$dir/qcow2"
+prints_sum "$other" blksum -f qcow2 --no-extents "$dir/qcow2"
+
+# One compressed cluster comes from qemu, and the others do not.
+requires_program qemu-io
+qemu-io -f qcow2 -c "write -c -P 7 6m 64k" "$dir/qcow2" > "$dir/io.log" ||
+  fail "$(cat "$dir/io.log")"
+truncate -s %512 "$dir/qcow2"
+cp "$dir/raw" "$dir/mixed"
+dd if="$dir/other" of="$dir/mixed" bs=64k skip=96 seek=96 count=1 \
+   conv=notrunc status=none
+prints_sum "$(reference "$dir/mixed")" blksum -f qcow2 "$dir/qcow2"
+
+# A qemu-nbd that sees another size, and one that ends early, do not do.
+qemu-img create -q -f qcow2 "$dir/other.qcow2" 4m
+convert
+run 0 blksum -f qcow2 "$dir/qcow2"
+[ "$(cut -d' ' -f1 < "$dir/stdout")" != "$sum" ] ||
+  fail "the sum of an image that qemu sees otherwise"
+rm "$dir/bin/qemu-nbd"
+truncate -s 256m "$dir/large"
+write_data "$dir/large" 0 67108864
+qemu-img convert -f raw -O qcow2 "$dir/large" "$dir/qcow2"
+# With one thread qemu-nbd has opened it before the first byte is read.
+run 2 midway 'kill -9 $(cat /proc/$pid/task/$pid/children)' -t 1 "$dir/qcow2"
+says_once "qemu-nbd"

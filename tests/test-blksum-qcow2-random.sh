@@ -1,0 +1,16 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Random qcow2 images have the sum of what qemu reads from them: see
+# qcow2-random.py, which takes BLKHASH_SEED and BLKHASH_ROUNDS from the
+# environment.
+
+. "$(dirname "$0")/functions.sh"
+requires_qemu
+requires_program qemu-io
+
+if [ -n "$wrapper" ] || [ "$SANITIZE" != no ]; then
+  export BLKHASH_ROUNDS="${BLKHASH_ROUNDS:-8}"
+fi
+"$PYTHON" "$abs_top_srcdir/tests/qcow2-random.py" "$dir"

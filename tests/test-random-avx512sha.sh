@@ -1,0 +1,9 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Random calls with each kernel of one family: see random-kernels.sh.
+
+. "$(dirname "$0")/functions.sh"
+family=avx512sha
+. "$(dirname "$0")/random-kernels.sh"

@@ -1,0 +1,68 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The connections of one NBD export, and the thread of each.
+ */
+
+#ifndef BLKSUM_NBD_CONN_H
+#define BLKSUM_NBD_CONN_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cursor.h"
+#include "error.h"
+#include "nbd-extents.h"
+#include "nbd-queue.h"
+#include "nbd-read.h"
+#include "progress.h"
+
+struct blkhash_leaves;
+struct nbd_handle;
+
+/* All but READER, NBD and FD is of its thread alone. */
+struct conn {
+  struct nbd_reader *reader;
+  struct nbd_handle *nbd;
+  int fd;                       /* of the socket, to wake its thread */
+  struct range next;            /* to read; none if its length is 0 */
+  unsigned in_flight;           /* reads, */
+  size_t in_flight_bytes;       /* and their bytes */
+  bool lost;                    /* the connection is gone */
+};
+
+struct nbd_reader {
+  /* Set once. */
+  struct conn conns[NBD_MAX_CONNS];
+  unsigned nr_conns;
+  size_t max_request, queue_size; /* bytes */
+  unsigned queue_depth;         /* requests on a connection */
+
+  struct blkhash_leaves *leaves;
+  struct progress progress;
+  struct queue queue;
+
+  /* Where to read next.  Held while the server is asked for extents. */
+  pthread_mutex_t cursor_lock;
+  struct cursor cursor;
+  struct range range;           /* what is left of the last range */
+  struct nbd_extents extents;
+  uint64_t hole;                /* bytes in ranges that were not read */
+
+  pthread_mutex_t lock;         /* protects the rest */
+  unsigned reading;             /* connections that did not end yet */
+  struct error error;           /* the first of any thread; stops all */
+};
+
+/* Stop all, with this error unless there was one before. */
+void nbd_reader_fail (struct nbd_reader *reader, const struct error *error);
+
+/* Until everything is read and hashed: with the reads of CONN, */
+void conn_run (struct conn *conn);
+
+/* and with what comes from the others. */
+void nbd_reader_help (struct nbd_reader *reader);
+
+#endif /* BLKSUM_NBD_CONN_H */

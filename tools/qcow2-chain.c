@@ -1,0 +1,195 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A qcow2 and the files behind it.
+ *
+ * All of them were checked already, as far as it goes for any format.  What is
+ * looked at again here is what we read ourselves: that it is the same file, and
+ * that its tables are complete, which were read through the page cache before;
+ * of a device that others write it can be old.
+ */
+
+#include <config.h>
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "qcow2-chain.h"
+#include "qemuname.h"
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+
+/* Take FILE, at PATH, which is the layer's from here on, as the next layer. */
+static struct chain_layer *
+add_layer (struct qcow2_chain *chain, const struct file *file, char *path)
+{
+  struct chain_layer *layer = &chain->layers[chain->count++];
+
+  layer->path = path;
+  layer->file = *file;
+  layer->map.pages = NULL;
+  file_access_open (&layer->access, file, 0, chain->cache);
+  layer->sparse = !file_is_block_device (file) &&
+    file->st.st_blocks < file->size / 512;
+  layer->image = (struct imagefile) {
+    .fd = layer->access.fd,
+    .direct = layer->access.direct,
+    .size = file->size,
+    .name = chain->count > 1 ? path : NULL,
+  };
+  return layer;
+}
+
+/* Check a layer, and get ready to read it.  1, 0 or -1. */
+static int
+inspect_layer (struct qcow2_chain *chain, struct chain_layer *layer,
+               const char *format, struct error *error)
+{
+  struct qcow2_count count;
+
+  layer->raw = strcmp (format, "raw") == 0;
+  if (layer->raw)
+    return 1;
+  if (strcmp (format, "qcow2") != 0)
+    return 0;
+  if (qcow2_read_header (&layer->image, &layer->header, error) == -1)
+    return -1;
+  if (!qcow2_map_fits (&layer->header))
+    return 0;
+  if (qcow2_check_and_count (&layer->image, &layer->image, &layer->header,
+                             &count, error) == -1)
+    return -1;
+  chain->clusters.plain += count.plain;
+  chain->clusters.compressed += count.compressed;
+  return qcow2_map_init (&layer->map, &layer->image, &layer->header,
+                         error) == -1 ? -1 : 1;
+}
+
+/* Open the file at PATH, which is taken.  1, or 0 if it is not one of those
+ * that were checked.
+ */
+static int
+open_behind (struct qcow2_chain *chain, char *path)
+{
+  int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  struct error error = { "" };
+  struct file file;
+
+  if (fd != -1 && file_init (&file, fd, &error) == 0 &&
+      (file_is_block_device (&file) || fileset_has (chain->files, fd))) {
+    if (!chain->cache)
+      file_read_first (fd);
+    add_layer (chain, &file, path);
+    return 1;
+  }
+  if (fd != -1)
+    close (fd);
+  free (path);
+  return 0;
+}
+
+/* Go to the file behind LAYER.  1, or 0 if it is not for us, or -1. */
+static int
+step (struct qcow2_chain *chain, const struct chain_layer *layer,
+      struct error *error)
+{
+  char *name = qemuname_resolve (layer->path, layer->header.backing);
+  const char *path;
+  int r;
+
+  if (!name)
+    return error_set (error, "out of memory");
+  r = qemuname_locate (&layer->image, name, &path, error);
+  if (r == 1) {
+    memmove (name, path, strlen (path) + 1);
+    return open_behind (chain, name);
+  }
+  free (name);
+  return r;
+}
+
+int
+qcow2_chain_open (struct qcow2_chain *chain, const struct file *file,
+                  const char *path, struct error *error)
+{
+  const char *format = "qcow2";
+  char *copy = strdup (path);
+  int r = 1;
+
+  if (!copy)
+    return error_set (error, "out of memory");
+  add_layer (chain, file, copy);
+  for (;;) {
+    struct chain_layer *layer = &chain->layers[chain->count - 1];
+
+    r = inspect_layer (chain, layer, format, error);
+    if (r != 1 || layer->raw || !*layer->header.backing)
+      break;
+    if (!chain->files || chain->count == QCOW2_CHAIN_MAX) {
+      r = 0;
+      break;
+    }
+    r = step (chain, layer, error);
+    if (r != 1)
+      break;
+    format = layer->header.backing_format;
+  }
+  chain->size = chain->layers[0].header.size;
+  return r;
+}
+
+void
+qcow2_chain_close (struct qcow2_chain *chain)
+{
+  for (unsigned i = 0; i < chain->count; i++) {
+    struct chain_layer *layer = &chain->layers[i];
+
+    qcow2_map_destroy (&layer->map);
+    file_access_close (&layer->access);
+    if (i > 0)
+      close (layer->file.fd);
+    free (layer->path);
+  }
+}
+
+/* What is at OFFSET of the disk in LAYER alone? */
+static int
+layer_at (struct chain_layer *layer, uint64_t offset, struct qcow2_run *run,
+          struct error *error)
+{
+  uint64_t size = layer->raw ? layer->file.size : layer->header.size;
+
+  if (offset >= size) {
+    run->kind = QCOW2_RUN_ZEROS;
+    run->len = UINT64_MAX - offset;
+    return 0;
+  }
+  if (!layer->raw)
+    return qcow2_map_at (&layer->map, offset, run, error);
+  run->kind = QCOW2_RUN_DATA;
+  run->len = size - offset;
+  run->host = offset;
+  return 0;
+}
+
+int
+qcow2_chain_at (struct qcow2_chain *chain, uint64_t offset,
+                struct qcow2_run *run, const struct chain_layer **layer,
+                struct error *error)
+{
+  uint64_t len = chain->size - offset;
+
+  for (unsigned i = 0; i < chain->count; i++) {
+    *layer = &chain->layers[i];
+    if (layer_at (&chain->layers[i], offset, run, error) == -1)
+      return -1;
+    len = run->len = MIN (run->len, len);
+    if (run->kind != QCOW2_RUN_UNALLOCATED)
+      return 0;
+  }
+  run->kind = QCOW2_RUN_ZEROS;  /* in no layer */
+  return 0;
+}

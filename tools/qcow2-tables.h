@@ -1,0 +1,38 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The entries of the L1 and L2 tables of a qcow2.
+ */
+
+#ifndef BLKSUM_QCOW2_TABLES_H
+#define BLKSUM_QCOW2_TABLES_H
+
+#include <stdint.h>
+
+#include "qcow2.h"
+
+#define QCOW2_OFFSET UINT64_C (0x00fffffffffffe00) /* of L1 and L2 entries */
+#define QCOW2_COPIED (UINT64_C (1) << 63)
+#define QCOW2_COMPRESSED (UINT64_C (1) << 62)
+#define QCOW2_ZERO UINT64_C (1)
+
+static inline uint64_t
+qcow2_cluster_size (const struct qcow2 *qcow2)
+{
+  return UINT64_C (1) << qcow2->cluster_bits;
+}
+
+static inline unsigned
+qcow2_l2_entry_size (const struct qcow2 *qcow2)
+{
+  return qcow2->extended_l2 ? 16 : 8;
+}
+
+/* How many bytes of the disk an L2 table describes, as a power of two. */
+static inline unsigned
+qcow2_l2_table_bits (const struct qcow2 *qcow2)
+{
+  return 2 * qcow2->cluster_bits - (qcow2->extended_l2 ? 4 : 3);
+}
+
+#endif /* BLKSUM_QCOW2_TABLES_H */

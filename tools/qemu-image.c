@@ -1,0 +1,139 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * An image that qemu-nbd has opened for us.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "file.h"
+#include "image.h"
+#include "libnbd-load.h"
+#include "nbd-extents.h"
+#include "options.h"
+#include "qemu-image.h"
+#include "qemuopts.h"
+
+/* An option string, or a json: file name. */
+static char *
+target_of (const struct qemu_image *qi)
+{
+  bool force_share = qi->options->force_share;
+
+  if (!qi->file)
+    return force_share ? qemuopts_force_share (qi->operand)
+      : strdup (qi->operand);
+  return image_qemu_opts (qi->image, qi->image->probed ? QEMU_NBD_IMAGE_PATH
+                                                       : qi->operand,
+                          file_is_block_device (qi->file), force_share);
+}
+
+/* The very file that was probed, even if its name was moved meanwhile. */
+static int
+fd_to_pass (const struct qemu_image *qi)
+{
+  return qi->file && qi->image->probed ? qi->file->fd : -1;
+}
+
+int
+qemu_image_start (struct qemu_image *qi, bool cache, struct error *error)
+{
+  const struct options *options = qi->options;
+  const char **argv = calloc (8 + 2 * options->nr_objects, sizeof *argv);
+  char *target = target_of (qi);
+  size_t i, n = 0;
+  int r;
+
+  qi->nbd = NULL;
+  if (!argv || !target)
+    r = error_errno (error, ENOMEM, "cannot start qemu-nbd");
+  else {
+    argv[n++] = "qemu-nbd";
+    argv[n++] = "--read-only";
+    argv[n++] = cache ? "--cache=writeback" : "--cache=none";
+    for (i = 0; i < options->nr_objects; i++) {
+      argv[n++] = "--object";
+      argv[n++] = options->objects[i];
+    }
+    if (strncmp (target, "json:", 5) != 0)
+      argv[n++] = "--image-opts";
+    argv[n++] = target;
+    r = qemu_nbd_start (&qi->qemu, (char *const *) argv, fd_to_pass (qi),
+                        error);
+  }
+  free (target);
+  free (argv);
+  return r;
+}
+
+/* The image was inspected before qemu opened it, and whoever writes it could
+ * have made it name another file in between.
+ */
+static int
+check_opened (const struct qemu_image *qi, struct error *error)
+{
+  const struct file *file = qi->file;
+
+  if (!qi->image->probed)
+    return 0;
+  return qemu_nbd_check_files (&qi->qemu, file->st.st_dev, file->st.st_ino,
+                               file->st.st_rdev, error);
+}
+
+int
+qemu_image_connect (struct qemu_image *qi, struct nbd_handle *nbd,
+                    struct error *error)
+{
+  int sock = qi->qemu.sock;
+  int64_t size;
+
+  qi->nbd = nbd;
+  qi->qemu.sock = -1;           /* libnbd closes it in any case */
+  if (nbd_connect_socket (nbd, sock) == -1) {
+    error_set (error, "cannot connect to qemu-nbd: %s", nbd_error_text ());
+    qemu_image_explain (qi, error);
+    return -1;
+  }
+  size = nbd_get_size (nbd);
+  if (size < 0)
+    return error_set (error, "cannot find the size");
+  qi->size = size;
+  return check_opened (qi, error);
+}
+
+static void
+disconnect (struct qemu_image *qi)
+{
+  if (qi->nbd)
+    nbd_close (qi->nbd);
+  qi->nbd = NULL;
+}
+
+void
+qemu_image_explain (struct qemu_image *qi, struct error *error)
+{
+  disconnect (qi);
+  qemu_nbd_explain (&qi->qemu, qi->operand, error);
+}
+
+void
+qemu_image_stop (struct qemu_image *qi)
+{
+  disconnect (qi);
+  qemu_nbd_stop (&qi->qemu);
+}
+
+int
+qemu_image_check_unchanged (const struct qemu_image *qi, struct error *error)
+{
+  bool force_share = qi->options->force_share;
+
+  if (qi->file && file_check_unchanged (qi->file, force_share, error) == -1)
+    return -1;
+  return image_check_unchanged (qi->image, force_share, error);
+}

@@ -1,0 +1,275 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A qcow2 that is read from its file, and by qemu only where that is not
+ * possible.
+ *
+ * qemu-nbd starts while we read already, and has the image open to the end: it
+ * holds the locks, says whether it takes the image, and reads what is
+ * compressed, or is in parts of pages, or wrong.  If it does not take it, all
+ * is left to it, so that it can tell why.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/cleanup.h"
+#include "error.h"
+#include "file-access.h"
+#include "image.h"
+#include "libnbd-load.h"
+#include "nbd-extents.h"
+#include "options.h"
+#include "qcow2-chain.h"
+#include "qemu-image.h"
+#include "reader.h"
+#include "source-qcow2.h"
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+
+struct direct {
+  struct qemu_image *qi;
+
+  pthread_mutex_t lock;         /* protects what follows */
+  struct qcow2_chain chain;
+  pthread_cond_t has_started;
+  enum { STARTING, SERVING, REFUSED } qemu;
+  bool lost;                    /* qemu-nbd failed to read */
+};
+
+static int
+find_run (struct direct *direct, uint64_t offset, struct qcow2_run *run,
+          const struct chain_layer **layer, struct error *error)
+{
+  SCOPED_LOCK (&direct->lock);
+
+  return qcow2_chain_at (&direct->chain, offset, run, layer, error);
+}
+
+static int
+direct_extent_at (void *opaque, uint64_t offset, struct extent *extent,
+                  struct error *error)
+{
+  struct direct *direct = opaque;
+  const struct chain_layer *layer;
+  struct qcow2_run run;
+
+  if (find_run (direct, offset, &run, &layer, error) == -1)
+    return -1;
+  if (run.kind == QCOW2_RUN_DATA && layer->sparse) {
+    if (file_access_extent (&layer->access, run.host, layer->file.size,
+                            extent, error) == -1)
+      return -1;
+    extent->len = MIN (extent->len, run.len);
+    return 0;
+  }
+  extent->len = run.len;
+  extent->zero = run.kind == QCOW2_RUN_ZEROS;
+  return 0;
+}
+
+/* ---- What qemu reads ---- */
+
+static bool
+wait_for_qemu (struct direct *direct)
+{
+  SCOPED_LOCK (&direct->lock);
+
+  while (direct->qemu == STARTING)
+    pthread_cond_wait (&direct->has_started, &direct->lock);
+  return direct->qemu == SERVING;
+}
+
+/* libnbd lets one thread at a time use the connection. */
+static int
+ask_qemu (struct direct *direct, void *buf, size_t len, uint64_t offset,
+          struct error *error)
+{
+  if (!wait_for_qemu (direct))
+    return error_set (error, "qemu-nbd does not take the image");
+  if (nbd_pread (direct->qi->nbd, buf, len, offset, 0) == 0)
+    return 0;
+
+  SCOPED_LOCK (&direct->lock);
+  direct->lost = true;
+  return error_set (error, "cannot read at offset %llu: %s",
+                    (unsigned long long) offset, nbd_error_text ());
+}
+
+/* ---- What we read ---- */
+
+/* How many of the LEN bytes of RUN need no qemu?  Only whole pages can be read
+ * by direct I/O, or dropped from the page cache.
+ */
+static uint64_t
+without_qemu (const struct qcow2_run *run, uint64_t len)
+{
+  if (run->kind == QCOW2_RUN_ZEROS)
+    return len;
+  if (run->kind != QCOW2_RUN_DATA || run->host % READ_ALIGN != 0)
+    return 0;
+  return len - len % READ_ALIGN;
+}
+
+static int
+direct_read (void *opaque, const struct range *range, void *buf,
+             struct error *error)
+{
+  struct direct *direct = opaque;
+  char *bytes = buf;
+  uint64_t done = 0, at = 0;    /* from DONE to AT qemu has to be asked */
+
+  while (at < range->len) {
+    const struct chain_layer *layer;
+    struct qcow2_run run;
+    uint64_t len, n;
+
+    if (find_run (direct, range->offset + at, &run, &layer, error) == -1)
+      return -1;
+    len = MIN (run.len, range->len - at);
+    n = without_qemu (&run, len);
+    if (n == 0) {
+      at += len;
+      continue;
+    }
+    if (at > done && ask_qemu (direct, bytes + done, at - done,
+                               range->offset + done, error) == -1)
+      return -1;
+    if (run.kind == QCOW2_RUN_ZEROS)
+      memset (bytes + at, 0, n);
+    else if (file_access_read (&layer->access, bytes + at, n, run.host,
+                               range->offset + at, error) == -1)
+      return -1;
+    done = at += n;
+  }
+  return at == done ? 0 : ask_qemu (direct, bytes + done, at - done,
+                                    range->offset + done, error);
+}
+
+/* ---- Begin and end ---- */
+
+static int
+connect_to_qemu (struct direct *direct, struct error *error)
+{
+  struct qemu_image *qi = direct->qi;
+  struct nbd_handle *nbd = nbd_handle_create (false, error);
+
+  if (!nbd)
+    return -1;
+  /* A simple reply cannot be less than what was asked for. */
+  nbd_set_request_structured_replies (nbd, false);
+  if (qemu_image_connect (qi, nbd, error) == -1)
+    return -1;
+  if (qi->size != direct->chain.size)
+    return error_set (error, "qemu sees another size");
+  return 0;
+}
+
+static int
+direct_begin (void *opaque, struct error *error)
+{
+  struct direct *direct = opaque;
+  int r = connect_to_qemu (direct, error);
+  SCOPED_LOCK (&direct->lock);
+
+  direct->qemu = r == 0 ? SERVING : REFUSED;
+  pthread_cond_broadcast (&direct->has_started);
+  return r;
+}
+
+static int
+direct_end (void *opaque, struct error *error)
+{
+  const struct direct *direct = opaque;
+
+  if (qemu_nbd_check_running (&direct->qi->qemu, error) == -1)
+    return -1;
+  return qemu_image_check_unchanged (direct->qi, error);
+}
+
+/* 1, 0 if qemu does not take the image, or -1. */
+static int
+read_and_hash (struct direct *direct, struct sum *sum, struct error *error)
+{
+  const struct reader_image image = {
+    .size = direct->chain.size,
+    .opaque = direct,
+    .extent_at = direct_extent_at,
+    .read = direct_read,
+    .begin = direct_begin,
+    .end = direct_end,
+  };
+  struct error changed = { "" };
+
+  if (reader_hash (direct->qi->options, &image, sum, error) == 0)
+    return 1;
+  if (direct->qemu == REFUSED) {
+    *error = (struct error) { "" };
+    return 0;
+  }
+  if (direct->lost)
+    qemu_image_explain (direct->qi, error);
+  /* What could not be read need not have been there at first. */
+  else if (qemu_image_check_unchanged (direct->qi, &changed) == -1)
+    *error = changed;
+  return -1;
+}
+
+static int
+start_and_hash (struct direct *direct, struct sum *sum, struct error *error)
+{
+  struct qemu_image *qi = direct->qi;
+  struct error refused = { "" };
+  int r;
+
+  if (qemu_image_start (qi, qi->options->cache, &refused) == -1)
+    return 0;
+  pthread_mutex_init (&direct->lock, NULL);
+  pthread_cond_init (&direct->has_started, NULL);
+  r = read_and_hash (direct, sum, error);
+  pthread_cond_destroy (&direct->has_started);
+  pthread_mutex_destroy (&direct->lock);
+  qemu_image_stop (qi);
+  return r;
+}
+
+/* What others write, or the user distrusts, is left to qemu. */
+static bool
+is_for_us (const struct qemu_image *qi)
+{
+  return qi->file && strcmp (qi->image->format, "qcow2") == 0 &&
+    !qi->options->force_share && qi->options->extents;
+}
+
+int
+source_qcow2_hash (struct qemu_image *qi, struct sum *sum,
+                   struct error *error)
+{
+  const struct qcow2_count *clusters;
+  struct direct *direct;
+  int r;
+
+  if (!is_for_us (qi))
+    return 0;
+  direct = calloc (1, sizeof *direct);
+  if (!direct)
+    return error_errno (error, errno, "cannot read");
+  direct->qi = qi;
+  direct->chain.cache = qi->options->cache;
+  /* An image that was probed does not get to name files, not even now. */
+  direct->chain.files = qi->image->probed ? NULL : &qi->image->files;
+  r = qcow2_chain_open (&direct->chain, qi->file, qi->operand, error);
+  /* Of what is compressed qemu keeps more reads in flight than we do. */
+  clusters = &direct->chain.clusters;
+  if (r == 1 && clusters->compressed > clusters->plain)
+    r = 0;
+  if (r == 1)
+    r = start_and_hash (direct, sum, error);
+  qcow2_chain_close (&direct->chain);
+  free (direct);
+  return r;
+}
