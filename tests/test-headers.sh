@@ -18,7 +18,7 @@ compiles () {
 warnings="-Wall -Wextra -Werror"
 flags="$CPPFLAGS $OPENSSL_CFLAGS $JSON_C_CFLAGS $LIBNBD_CFLAGS"
 for header in "$abs_top_srcdir"/include/*.h "$abs_top_srcdir"/lib/*.h \
-              "$abs_top_srcdir"/tools/*.h; do
+              "$abs_top_srcdir"/tools/*.h "$abs_top_srcdir"/tests/bench/*.h; do
   case $header in
     */sha256-vector.h) continue ;; # a template
   esac

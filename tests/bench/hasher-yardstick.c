@@ -1,0 +1,90 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What is no digest, to compare digests with: nothing at all, a copy, and
+ * CRC32C, the checksum of file systems.
+ */
+
+#include <config.h>
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "crc32c.h"
+#include "hasher.h"
+
+struct yardstick {
+  struct hasher hasher;
+  volatile uint32_t crc;        /* volatile: so that it is computed */
+  unsigned char copy[];
+};
+
+static void
+run_nop (struct hasher *hasher,
+         const unsigned char *data, size_t size, size_t count)
+{
+  struct yardstick *y = (struct yardstick *) hasher;
+  size_t i;
+
+  for (i = 0; i < count; i++)
+    y->crc = data[i * size];
+}
+
+static void
+run_memcpy (struct hasher *hasher,
+            const unsigned char *data, size_t size, size_t count)
+{
+  struct yardstick *y = (struct yardstick *) hasher;
+  size_t i;
+
+  for (i = 0; i < count; i++) {
+    memcpy (y->copy, data + i * size, size);
+    __asm__ volatile ("" : : "r" (y->copy) : "memory"); /* it is used */
+  }
+}
+
+static void
+run_crc32c (struct hasher *hasher,
+            const unsigned char *data, size_t size, size_t count)
+{
+  struct yardstick *y = (struct yardstick *) hasher;
+  size_t i;
+
+  for (i = 0; i < count; i++)
+    y->crc = crc32c (data + i * size, size);
+}
+
+static void
+free_yardstick (struct hasher *hasher)
+{
+  free (hasher);
+}
+
+static const struct {
+  const char *name;
+  void (*run) (struct hasher *, const unsigned char *, size_t, size_t);
+} yardsticks[] = {
+  { "nop", run_nop },
+  { "memcpy", run_memcpy },
+  { "crc32c", run_crc32c },
+};
+
+struct hasher *
+yardstick_hasher (const char *name, size_t block_size)
+{
+  struct yardstick *y;
+  size_t i;
+
+  for (i = 0; i < sizeof yardsticks / sizeof yardsticks[0]; i++)
+    if (strcmp (name, yardsticks[i].name) == 0) {
+      y = malloc (sizeof *y + block_size);
+      if (!y)
+        die (1, "out of memory");
+      y->hasher.run = yardsticks[i].run;
+      y->hasher.free = free_yardstick;
+      return &y->hasher;
+    }
+  return NULL;
+}

@@ -1,0 +1,35 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What digest-bench compares: ways to go over blocks of memory.  A hasher
+ * belongs to one thread.  It ends the program when the library below fails.
+ */
+
+#ifndef BENCH_HASHER_H
+#define BENCH_HASHER_H
+
+#include <stddef.h>
+
+/* The bytes are DATA up to COUNT blocks of SIZE bytes each. */
+struct hasher {
+  void (*run) (struct hasher *hasher,
+               const unsigned char *data, size_t size, size_t count);
+  void (*free) (struct hasher *hasher);
+};
+
+/* The leaves of the library: each call is one batch. */
+struct hasher *leaf_hasher (const char *digest, size_t block_size);
+
+/* The digest layer of the library: all calls go into one message. */
+struct hasher *message_hasher (const char *digest);
+
+/* OpenSSL: a message for each block, or one message.  NULL if OpenSSL does
+ * not have this digest.
+ */
+struct hasher *openssl_hasher (const char *digest);
+struct hasher *openssl_message_hasher (const char *digest);
+
+/* What is no digest: nop, memcpy or crc32c.  NULL if NAME is none of them. */
+struct hasher *yardstick_hasher (const char *name, size_t block_size);
+
+#endif /* BENCH_HASHER_H */

@@ -1,0 +1,66 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# bench-blksum and bench-filter, with small images and one run of each case.
+
+. "$(dirname "$0")/functions.sh"
+[ "$PYTHON" != no ] || skip "python3 is missing"
+[ -z "$wrapper" ] || skip "what is run here is not run in valgrind"
+requires_qemu
+requires_nbdkit file
+requires_program hyperfine nbdcopy
+bench=$abs_top_srcdir/tests/bench
+
+run 0 "$PYTHON" "$bench/make-images" "$dir/images" --size 4m \
+  --images 25p,full,empty
+
+# measure SCRIPT OPTION...
+measure () {
+  script=$1
+  shift
+  run 0 "$PYTHON" "$bench/$script" --build "$abs_top_builddir" \
+    --output "$dir/results" --runs 1 "$@" "$dir/images"
+}
+
+# has RESULT CASE...: for the image full
+has () {
+  result=$1
+  shift
+  "$PYTHON" - "$dir/results/$result.json" "$@" << 'END_OF_CHECK' ||
+import json, sys
+result = json.load(open(sys.argv[1]))
+got = {r["name"]: r for r in result["results"] if r["image"] == "full"}
+for name in sys.argv[2:]:
+    assert name in got, "%s is not in %s" % (name, list(got))
+    assert got[name]["time"] > 0 and len(got[name]["runs"]) == 1, got[name]
+END_OF_CHECK
+    fail "$script did not measure all of: $*"
+}
+
+measure bench-blksum --images empty,25p,full,none
+grep -q "none.raw is missing" "$dir/stderr" || fail "a missing image is not named"
+has blksum raw "raw -c" qcow2 file pipe "nbd raw" "nbd qcow2" \
+    "nbd raw read" "nbd qcow2 read" "pipe read" 1 256k 2m
+measure bench-blksum --images full --sections formats --cold
+has blksum-cold raw qcow2
+
+# Two sums of one image are no basis for a benchmark.
+cp "$dir/images/25p.qcow2" "$dir/images/full.qcow2"
+run 1 "$PYTHON" "$bench/bench-blksum" --build "$abs_top_builddir" \
+  --output "$dir/results" --runs 1 --images full "$dir/images"
+grep -q "two sums" "$dir/stderr" || fail "measured two different disks"
+
+run 0 "$PYTHON" "$bench/bench-report" "$dir"/results/*.json
+for line in "Formats, image full, " "Threads, image full, " "| blksum qcow2 |"
+do
+  grep -q "^$line" "$dir/stdout" || fail "no '$line'"
+done
+
+[ -f "$abs_top_builddir/filter/.libs/nbdkit-blkhash-filter.so" ] ||
+  skip "only the filter: built without nbdkit"
+[ "$SANITIZE" = no ] || skip "only the filter: nbdkit needs the sanitizer"
+measure bench-filter --images full
+has filter "no filter" filter
+run 0 "$PYTHON" "$bench/bench-report" "$dir/results/filter.json"
+grep -q "^| full | .* | filter |" "$dir/stdout" || fail "no table"

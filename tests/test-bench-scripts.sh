@@ -1,0 +1,99 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# The benchmark scripts that need nothing but our programs: each writes a result
+# with the machine and all cases in it, and bench-report makes tables of it.
+
+. "$(dirname "$0")/functions.sh"
+[ "$PYTHON" != no ] || skip "python3 is missing"
+bench=$abs_top_srcdir/tests/bench
+
+for script in bench-blksum bench-data bench-digest bench-filter bench-hole \
+              bench-null bench-report bench-zero make-images plot; do
+  run 0 "$PYTHON" "$bench/$script" --help
+  grep -q "^usage: $script" "$dir/stdout" || fail "$script has no help"
+done
+
+# measure NAME CASES: a short run gives that many cases, of the right kind.
+measure () {
+  run 0 "$PYTHON" "$bench/bench-$1" --build "$abs_top_builddir" \
+    --output "$dir/results" --runs 2 --seconds 0.001
+  "$PYTHON" - "$dir/results/$1.json" "$1" "$2" << 'END_OF_CHECK' ||
+import json, sys
+result = json.load(open(sys.argv[1]))
+assert result["benchmark"] == sys.argv[2]
+assert {"cpu", "cores", "system", "date", "commit",
+        "BLKHASH_CPU"} <= set(result["machine"]), result["machine"]
+assert result["parameters"]["runs"] == 2
+assert len(result["results"]) >= int(sys.argv[3]), len(result["results"])
+for r in result["results"]:
+    assert len(r["runs"]) == 2 and r["throughput"] > 0, r
+    for run in r["runs"]:
+        assert run["digest-name"] == r["case"]["digest-name"], r
+END_OF_CHECK
+    fail "bench-$1 wrote something else"
+}
+BLKHASH_CPU=none
+export BLKHASH_CPU
+measure data 2
+unset BLKHASH_CPU
+grep -q '"BLKHASH_CPU": "none"' "$dir/results/data.json" ||
+  fail "BLKHASH_CPU is not in the result"
+measure zero 2
+measure hole 4
+measure null 2
+measure digest 20
+
+run 0 "$PYTHON" "$bench/bench-report" "$dir"/results/*.json
+for name in data zero hole null digest; do
+  grep -q "^results: $name:" "$dir/stdout" || fail "no table for $name"
+done
+grep -q "^| NULL-MEMCPY |" "$dir/stdout" || fail "no memcpy"
+
+# A page: one part is new, the others stay.
+cat > "$dir/page.md" << 'END_OF_PAGE'
+before
+<!-- results: hole -->
+old hole
+<!-- end of results -->
+between
+<!-- results: blksum -->
+old blksum
+<!-- end of results -->
+after
+END_OF_PAGE
+for time in once twice; do
+  run 0 "$PYTHON" "$bench/bench-report" --update "$dir/page.md" \
+    "$dir/results/hole.json"
+  ! grep -q "old hole" "$dir/page.md" || fail "not updated"
+  [ "$(grep -c '^| sha256 |' "$dir/page.md")" = 4 ] || fail "not 4 rows, $time"
+  for kept in before between "old blksum" after; do
+    grep -qx "$kept" "$dir/page.md" || fail "'$kept' is lost"
+  done
+done
+
+# fails_with REGEX COMMAND: no traceback, but one line.
+fails_with () {
+  regex=$1
+  shift
+  run 1 "$@"
+  [ "$(wc -l < "$dir/stderr")" = 1 ] && grep -q "$regex" "$dir/stderr" ||
+    fail "does not say '$regex'"
+}
+echo '{}' > "$dir/no-result.json"
+fails_with "is no result" "$PYTHON" "$bench/bench-report" "$dir/no-result.json"
+fails_with "is missing in" \
+  "$PYTHON" "$bench/bench-data" --build "$dir" --output "$dir/results"
+
+# What is missing is named, with its package.
+fails_with "hyperfine is missing" env PATH="$dir/bin" "$PYTHON" \
+  "$bench/bench-blksum" --build "$abs_top_builddir" "$dir"
+fails_with "hyperfine is missing" env PATH="$dir/bin" "$PYTHON" \
+  "$bench/bench-filter" --build "$abs_top_builddir" "$dir"
+fails_with "package qemu-utils" env PATH="$dir/bin" "$PYTHON" \
+  "$bench/make-images" "$dir/images"
+mkdir "$dir/without"
+echo 'raise ImportError ("none")' > "$dir/without/matplotlib.py"
+fails_with "package python3-matplotlib" env PYTHONPATH="$dir/without" \
+  "$PYTHON" "$bench/plot" "$dir/results/hole.json"

@@ -1,0 +1,170 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# The benchmark programs: known answers, and JSON with exactly the keys that
+# docs/benchmarking.md names.  Nothing here looks at a speed.
+
+. "$(dirname "$0")/functions.sh"
+[ "$PYTHON" != no ] || skip "python3 is missing"
+
+for program in blkhash-bench cache digest-bench zero-bench; do
+  cat > "$dir/bin/$program" << END_OF_PROGRAM
+#!/bin/sh
+exec $(echo $wrapper) $(real_program "./bench/$program") "\$@"
+END_OF_PROGRAM
+  chmod +x "$dir/bin/$program"
+done
+
+# has KEY VALUE: the JSON that was printed last has it.
+has () {
+  "$PYTHON" -c 'import json, sys
+got = json.load(open(sys.argv[1])).get(sys.argv[2])
+sys.exit("got %r" % got if str(got) != sys.argv[3] else 0)' \
+    "$dir/stdout" "$1" "$2" || fail "$1 is not $2"
+}
+
+# has_keys KEY...: and these keys in this order, and no others.
+has_keys () {
+  "$PYTHON" -c 'import json, sys
+got = list(json.load(open(sys.argv[1])))
+sys.exit("got %s" % got if got != sys.argv[2:] else 0)' \
+    "$dir/stdout" "$@" || fail "the keys are not $*"
+}
+
+# ---- blkhash-bench ----
+
+known=2a6d5ed17da97865da0fd3ca9a792f3bfaf325940c44fd6a2f0a224a051eb6f0
+for threads in 1 2 3 4 8 31 64 128; do
+  run 0 blkhash-bench -s 1m -t $threads
+  has checksum $known
+  has threads $threads
+done
+has_keys input-type digest-name timeout-seconds input-size aio queue-depth \
+         block-size read-size hole-size threads streams total-size elapsed \
+         throughput checksum
+has input-size 1048576
+has streams 64
+has total-size 1048576
+
+# However it is cut and queued.
+for options in "-a" "-a -q 1" "-a -q 3 -r 64k -t 2" "-r 100" "-a -r 70000"; do
+  run 0 blkhash-bench -s 1m $options
+  has checksum $known
+done
+run 0 blkhash-bench --input-type data --digest-name sha256 --input-size 1m \
+  --timeout-seconds 0.5 --aio --queue-depth 4 --threads 2 --streams 64 \
+  --block-size 64k --read-size 128k --hole-size 1m
+has checksum $known
+has aio True
+has queue-depth 4
+has read-size 131072
+
+# Zeros are the same as data and as a hole.
+truncate -s 70000000 "$dir/hole"
+for streams in 0 64; do
+  expected=$(reference -s $streams "$dir/hole")
+  for options in "-i hole" "-i hole -z 65537" "-i zero" "-i zero -a"; do
+    run 0 blkhash-bench $options -S $streams -s 70000000
+    has checksum "$expected"
+    has streams $streams
+  done
+done
+head -c 70000 /dev/zero | tr '\0' U > "$dir/data"
+run 0 blkhash-bench -s 70000 -S 0 -d sha1 -b 4k
+has checksum "$(reference -d sha1 -b 4k "$dir/data")"
+has digest-name sha1
+has block-size 4096
+
+# Until the timeout; holes, too, for which no caller has to wait.
+for options in "" -a "-i zero" "-i hole" "-d null"; do
+  run 0 timeout 120 blkhash-bench -T 0.1 $options
+  has timeout-seconds 0.1
+  has input-size 0
+done
+
+# refused OPTION...: by PROGRAM, with one line that names it.
+refused () {
+  run 2 "$@"
+  [ ! -s "$dir/stdout" ] || fail "printed a result: $*"
+  grep -q "^$1: " "$dir/stderr" || fail "does not say who: $*"
+}
+refused blkhash-bench -i holes
+refused blkhash-bench -d nonsense
+refused blkhash-bench -s 1x
+refused blkhash-bench -s 1kk
+refused blkhash-bench -s 16777216t
+refused blkhash-bench -s -1
+refused blkhash-bench -T 0
+refused blkhash-bench -t 0
+refused blkhash-bench -t 129
+refused blkhash-bench -r 0
+refused blkhash-bench -z 0
+refused blkhash-bench -q 0
+refused blkhash-bench 1m
+run 1 blkhash-bench -b 5
+
+# ---- digest-bench ----
+
+run 0 digest-bench -s 1m -r 4k -t 2
+has_keys digest-name timeout-seconds input-size read-size threads batch \
+         total-size elapsed throughput cpu-seconds cycles-per-byte \
+         openssl-throughput openssl-cpu-seconds openssl-cycles-per-byte ratio
+has read-size 4096
+has threads 2
+has batch 32
+has total-size 2097152
+for batch in 0 1 2 3 4 8 16 32 100; do
+  run 0 digest-bench --batch $batch -T 0.01
+  has batch $batch
+done
+# What OpenSSL does not have, and what is no digest, has no ratio.
+for digest in null nop memcpy crc32c; do
+  run 0 digest-bench -d $digest -T 0.01 -r 4k
+  has digest-name $digest
+  has ratio None
+done
+run 0 digest-bench -d sha3-256 -s 64k
+! grep -q '"ratio": null' "$dir/stdout" || fail "no ratio for sha3-256"
+refused digest-bench -r 100
+refused digest-bench -B 5000
+run 1 digest-bench -d nonsense
+
+# ---- zero-bench ----
+
+run 0 zero-bench -T 0.002
+has_keys timeout-seconds block-size results
+"$PYTHON" -c 'import itertools, json, sys
+got = json.load(sys.stdin)["results"]
+assert sorted((r["function"], r["input"], r["aligned"]) for r in got) == sorted(
+    itertools.product(("blkhash", "memcmp", "loop"),
+                      ("data-best", "data-worst", "zero"), (True, False)))
+for r in got:
+    assert list(r) == ["function", "input", "aligned", "calls", "elapsed",
+                       "nanoseconds-per-call", "throughput", "cycles-per-call"]
+' < "$dir/stdout" || fail "zero-bench measured something else"
+run 0 zero-bench -T 0.002 -b 1
+refused zero-bench -b 0
+
+# ---- cache ----
+
+# Not every file system lets go of pages (tmpfs does not), so only of what
+# cache itself says is all there.
+head -c 1000000 /dev/zero > "$dir/file"
+run 0 cache "$dir/file"
+grep -q ": 1000000 bytes, in the cache: [0-9]* before, 1000000 after$" \
+  "$dir/stdout" || fail "not in the cache"
+run 0 cache --drop "$dir/file"
+grep -q ": 1000000 bytes, in the cache: 1000000 before, [0-9]* after$" \
+  "$dir/stdout" || fail "what was in the cache?"
+truncate -s 0 "$dir/empty"
+run 0 cache "$dir/empty" "$dir/file"
+[ "$(wc -l < "$dir/stdout")" = 2 ] || fail "not a line for each file"
+run 1 cache "$dir/none"
+refused cache
+
+for program in blkhash-bench cache digest-bench zero-bench; do
+  run 0 $program --help
+  grep -q "^Usage: $program" "$dir/stdout" || fail "$program has no help"
+  run 2 $program --nonsense
+done
