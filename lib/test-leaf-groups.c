@@ -45,7 +45,7 @@ int __wrap_pthread_cond_timedwait (pthread_cond_t *cond, pthread_mutex_t *lock,
 
 static long cpus;
 static bool no_contexts;
-static unsigned char *_Atomic slow_md, *_Atomic bad_md;
+static unsigned char *_Atomic slow_md[3], *_Atomic bad_md;
 static atomic_int hashing, waiting, too_many;
 
 long
@@ -59,8 +59,9 @@ __wrap_digest_final (struct digest_ctx *ctx, unsigned char *md)
 {
   if (atomic_fetch_add (&hashing, 1) >= cpus)
     atomic_store (&too_many, 1);
-  while (atomic_load (&slow_md) == md)
-    usleep (100);
+  for (size_t i = 0; i < 3; i++)
+    while (atomic_load (&slow_md[i]) == md)
+      usleep (100);
   atomic_fetch_sub (&hashing, 1);
   return atomic_load (&bad_md) == md ? EIO : __real_digest_final (ctx, md);
 }
@@ -146,7 +147,7 @@ static void
 create (const char *name, long for_cpus)
 {
   cpus = for_cpus;
-  slow_md = bad_md = NULL;
+  slow_md[0] = slow_md[1] = slow_md[2] = bad_md = NULL;
   hashing = waiting = too_many = 0;
   digest = digest_create (name);
   engine = leaf_engine_create (digest, BLOCK);
@@ -171,7 +172,7 @@ fail_in_group (size_t of, size_t block, int first, int second, int third)
   static const size_t count[3] = { 20, 20, 30 };
 
   create ("sha1", 1);
-  slow_md = slow.md[0];
+  slow_md[0] = slow.md[0];
   begin (&slow, 1);
   wait_for (&hashing, 1);
   for (size_t i = 0; i < 3; i++) {
@@ -179,7 +180,7 @@ fail_in_group (size_t of, size_t block, int first, int second, int third)
     wait_for (&waiting, i + 1);
   }
   bad_md = of < 3 ? batch[of].md[block] : NULL;
-  slow_md = NULL;
+  slow_md[0] = NULL;
   end (&slow, 0);
   end (&batch[0], first);
   end (&batch[1], second);
@@ -208,7 +209,7 @@ test_no_memory (void **state)
 
   (void) state;
   create ("sha1", 2);
-  slow_md = slow.md[0];
+  slow_md[0] = slow.md[0];
   begin (&slow, 1);
   wait_for (&hashing, 1);
   no_contexts = true;
@@ -218,8 +219,42 @@ test_no_memory (void **state)
   assert_int_equal (other.result, ENOMEM);
   begin (&other, 3);
   end (&other, 0);
-  slow_md = NULL;
+  slow_md[0] = NULL;
   end (&slow, 0);
+  destroy ();
+}
+
+/* Whoever brought the oldest blocks hashes others of its own; then the next one
+ * is woken when a CPU is free.
+ */
+static void
+test_wake_next (void **state)
+{
+  static struct batch first, second, large, small;
+
+  (void) state;
+  create ("sha1", 2);
+  slow_md[0] = first.md[0];
+  begin (&first, 1);
+  wait_for (&hashing, 1);
+  slow_md[1] = second.md[0];
+  begin (&second, 1);
+  wait_for (&hashing, 2);
+  slow_md[2] = large.md[0];
+  begin (&large, LEAF_GROUP + 1);
+  wait_for (&waiting, 1);
+  begin (&small, 1);
+  wait_for (&waiting, 2);
+  slow_md[0] = NULL;
+  end (&first, 0);
+  wait_for (&hashing, 2);
+  slow_md[1] = NULL;
+  pthread_join (second.thread, NULL);
+  pthread_join (small.thread, NULL);
+  assert_int_equal (second.result | small.result, 0);
+  slow_md[2] = NULL;
+  end (&large, 0);
+  assert_int_equal (too_many, 0);
   destroy ();
 }
 
@@ -300,6 +335,7 @@ main (void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_errors),
     cmocka_unit_test (test_no_memory),
+    cmocka_unit_test (test_wake_next),
     cmocka_unit_test (test_gather),
   };
 
