@@ -276,8 +276,7 @@ gather_locked (struct leaf_engine *engine, struct batch *batch)
   struct timespec t;
   int r = 0;
 
-  if (!engine->gather || batch->untaken == 0 ||
-      engine->queued >= engine->enough)
+  if (!engine->gather || engine->queued >= engine->enough)
     return;
   if (engine->at_once > 0) {
     engine->at_once--;
@@ -316,8 +315,8 @@ gather_locked (struct leaf_engine *engine, struct batch *batch)
 static void
 do_batch_locked (struct leaf_engine *engine, struct batch *batch)
 {
+  gather_locked (engine, batch);
   while (batch->left > 0) {
-    gather_locked (engine, batch);
     if (batch->untaken > 0 && engine->hashing < engine->cpus)
       do_group_locked (engine, batch);
     else if (batch->left > 0)
