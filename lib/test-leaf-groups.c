@@ -140,7 +140,7 @@ end (struct batch *batch, int expected)
   for (size_t i = 0; i < batch->count && expected == 0; i++) {
     assert_int_equal (digest_init (ctx), 0);
     assert_int_equal (digest_update (ctx, batch->data[i], BLOCK), 0);
-    assert_int_equal (digest_final (ctx, md), 0);
+    assert_int_equal (__real_digest_final (ctx, md), 0);
     assert_memory_equal (batch->md[i], md, digest_size (digest));
   }
   digest_ctx_free (ctx);
