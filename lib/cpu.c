@@ -9,7 +9,6 @@
 
 #if defined __x86_64__
 #include <cpuid.h>
-#include <stddef.h>
 #elif defined __AARCH64EL__ && defined __linux__
 #include <sys/auxv.h>
 #endif
@@ -34,11 +33,13 @@ saved_registers (void)
 unsigned
 cpu_features (void)
 {
-  unsigned a, b, c, d, leaf7, saved, features = 0;
+  unsigned a, b, c, d, leaf7, saved, vendor, features = 0;
 
   /* Few of them: in a virtual machine each takes microseconds. */
-  if (__get_cpuid_max (0, NULL) < 7)
+  if (__get_cpuid_max (0, &vendor) < 7)
     return 0;
+  if (vendor == signature_AMD_ebx)
+    features |= CPU_AMD;
   __cpuid_count (7, 0, a, leaf7, c, d);
   __cpuid (1, a, b, c, d);
   if ((leaf7 & bit_SHA) && (c & bit_SSSE3) && (c & bit_SSE4_1))

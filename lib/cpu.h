@@ -13,6 +13,7 @@ enum {
   CPU_AVX2 = 2,
   CPU_AVX512 = 4,               /* F, BW and VL */
   CPU_ARM_SHA2 = 8,
+  CPU_AMD = 16,                 /* made by AMD: what is fast there is its own */
 };
 
 /* All of the above that may be used here. */

@@ -48,6 +48,7 @@ struct batch {
   size_t untaken;               /* blocks with data that are in no group yet */
   size_t left;                  /* those that have no leaf yet */
   int error;
+  bool hashing;                 /* its thread hashes a group, of any batches */
   pthread_cond_t changed;       /* nothing is left, or it is the next to hash */
 };
 
@@ -201,28 +202,37 @@ take_group_locked (struct leaf_engine *engine, struct group *group)
   }
 }
 
-/* Whoever brought the oldest blocks can hash them, if there is a CPU. */
+/* Whoever brought the oldest blocks and waits can hash, if there is a CPU. */
 static void
 wake_next_locked (struct leaf_engine *engine)
 {
-  if (engine->queue && engine->hashing < engine->cpus)
-    pthread_cond_signal (&engine->queue->changed);
+  struct batch *batch = engine->queue;
+
+  if (engine->hashing >= engine->cpus)
+    return;
+  while (batch && batch->hashing)
+    batch = batch->next;
+  if (batch)
+    pthread_cond_signal (&batch->changed);
 }
 
+/* In the thread of OWNER. */
 static void
-do_group_locked (struct leaf_engine *engine)
+do_group_locked (struct leaf_engine *engine, struct batch *owner)
 {
   struct group group;
   size_t i;
   int err;
 
   take_group_locked (engine, &group);
+  owner->hashing = true;
   engine->hashing++;
   wake_next_locked (engine);
   pthread_mutex_unlock (&engine->lock);
   err = hash_group (engine, &group);
   pthread_mutex_lock (&engine->lock);
   engine->hashing--;
+  owner->hashing = false;
   wake_next_locked (engine);
 
   for (i = 0; i < group.count; i++) {
@@ -266,8 +276,7 @@ gather_locked (struct leaf_engine *engine, struct batch *batch)
   struct timespec t;
   int r = 0;
 
-  if (!engine->gather || batch->untaken == 0 ||
-      engine->queued >= engine->enough)
+  if (!engine->gather || engine->queued >= engine->enough)
     return;
   if (engine->at_once > 0) {
     engine->at_once--;
@@ -306,10 +315,10 @@ gather_locked (struct leaf_engine *engine, struct batch *batch)
 static void
 do_batch_locked (struct leaf_engine *engine, struct batch *batch)
 {
+  gather_locked (engine, batch);
   while (batch->left > 0) {
-    gather_locked (engine, batch);
     if (batch->untaken > 0 && engine->hashing < engine->cpus)
-      do_group_locked (engine);
+      do_group_locked (engine, batch);
     else if (batch->left > 0)
       pthread_cond_wait (&batch->changed, &engine->lock);
   }

@@ -97,7 +97,8 @@ const struct sha256_kernel sha256_avx2_x8 = {
   .name = "avx2-x8",
   .lanes = LANES,
   .cpu = CPU_AVX2,
-  .cost = 800,
+  .cost = 910,
+  .cost_amd = 800,
   .compress = compress,
 };
 

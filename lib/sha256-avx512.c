@@ -74,7 +74,8 @@ const struct sha256_kernel sha256_avx512_x16 = {
   .name = "avx512-x16",
   .lanes = LANES,
   .cpu = CPU_AVX512,
-  .cost = 850,
+  .cost = 700,
+  .cost_amd = 850,
   .compress = compress,
 };
 

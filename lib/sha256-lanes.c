@@ -6,8 +6,10 @@
  *
  * The cost of a kernel is that of one call, in hundredths of what OpenSSL needs
  * for one message of the same length on a CPU that has instructions for
- * SHA-256.  Costs were measured on one CPU (Zen 4), not on this one: all that
- * they must tell is that few messages are not worth a wide kernel.
+ * SHA-256.  Costs were measured on one CPU by AMD (Zen 4) and, for all others,
+ * on one by Intel (Emerald Rapids), not on this one: all that they must tell is
+ * that few messages are not worth a wide kernel, and which one is best for
+ * many.
  */
 
 #include <config.h>
@@ -29,6 +31,7 @@
 #define SHA_INSTRUCTIONS (CPU_SHANI | CPU_ARM_SHA2)
 
 struct sha256_lanes {
+  bool amd;                     /* the costs of which CPU */
   size_t widest;                /* the most messages in one call */
   size_t enough;                /* the fewest at the least cost for each */
   /* For so many messages: the cheapest kernel with as many lanes, and how many
@@ -54,6 +57,12 @@ is_listed (const char *name, const char *list)
   }
 }
 
+static unsigned
+cost (const struct sha256_lanes *lanes, const struct sha256_kernel *kernel)
+{
+  return lanes->amd ? kernel->cost_amd : kernel->cost;
+}
+
 static void
 add_kernel (struct sha256_lanes *lanes, const struct sha256_kernel *kernel)
 {
@@ -62,7 +71,8 @@ add_kernel (struct sha256_lanes *lanes, const struct sha256_kernel *kernel)
   if (lanes->widest < kernel->lanes)
     lanes->widest = kernel->lanes;
   for (n = 1; n <= kernel->lanes; n++)
-    if (!lanes->kernel[n] || kernel->cost < lanes->kernel[n]->cost)
+    if (!lanes->kernel[n] ||
+        cost (lanes, kernel) < cost (lanes, lanes->kernel[n]))
       lanes->kernel[n] = kernel;
 }
 
@@ -79,11 +89,14 @@ plan (struct sha256_lanes *lanes, unsigned one_cost)
   for (n = 1; n <= SHA256_MAX_LANES; n++) {
     least[n] = one_cost + least[n - 1];
     lanes->next[n] = 1;
-    for (m = 1; m <= n && m <= lanes->widest; m++)
-      if (lanes->kernel[m]->cost + least[n - m] < least[n]) {
-        least[n] = lanes->kernel[m]->cost + least[n - m];
+    for (m = 1; m <= n && m <= lanes->widest; m++) {
+      unsigned c = cost (lanes, lanes->kernel[m]) + least[n - m];
+
+      if (c < least[n]) {
+        least[n] = c;
         lanes->next[n] = m;
       }
+    }
     if (least[n] * lanes->enough < least[lanes->enough] * n)
       lanes->enough = n;
   }
@@ -101,6 +114,7 @@ sha256_lanes_create (void)
   lanes = calloc (1, sizeof *lanes);
   if (!lanes)
     return NULL;
+  lanes->amd = features & CPU_AMD;
   for (i = 0; sha256_kernels[i]; i++) {
     const struct sha256_kernel *kernel = sha256_kernels[i];
 

@@ -111,7 +111,7 @@ compress (uint32_t *state, const unsigned char *const *data, size_t blocks,
 #undef S
 }
 
-#define KERNEL(LANES, COST)                                             \
+#define KERNEL(LANES, COST, COST_AMD)                                            \
   static TARGET void                                                    \
   compress_x##LANES (uint32_t *state, const unsigned char *const *data, \
                      size_t blocks)                                     \
@@ -124,11 +124,12 @@ compress (uint32_t *state, const unsigned char *const *data, size_t blocks,
     .lanes = LANES,                                                     \
     .cpu = CPU_SHANI,                                                   \
     .cost = COST,                                                       \
+    .cost_amd = COST_AMD,                                               \
     .compress = compress_x##LANES,                                      \
   }
 
-KERNEL (2, 103);
-KERNEL (3, 137);
-KERNEL (4, 180);
+KERNEL (2, 146, 103);
+KERNEL (3, 219, 137);
+KERNEL (4, 292, 180);
 
 #endif /* __x86_64__ */

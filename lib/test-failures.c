@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: no memory, no threads, and completions that are reaped one by
- * one.  The linker puts the wrappers below between the library and libc.
+ * Unit test: no memory, no threads, blocks that cannot be hashed, and
+ * completions that are reaped one by one.  The linker puts the wrappers below between the library and libc.
  */
 
 #include <config.h>
@@ -22,6 +22,7 @@
 #include <cmocka.h>
 
 #include "blkhash.h"
+#include "leaf.h"
 
 #define BLOCK 65536
 
@@ -32,7 +33,33 @@ int __real_pthread_create (pthread_t *thread, const pthread_attr_t *attr,
 int __wrap_pthread_create (pthread_t *thread, const pthread_attr_t *attr,
                            void *(*start) (void *), void *arg);
 
-static bool no_large_memory, no_threads;
+int __real_leaf_batch (struct leaf_engine *engine, struct leaf_block *blocks,
+                       size_t count);
+int __wrap_leaf_batch (struct leaf_engine *engine, struct leaf_block *blocks,
+                       size_t count);
+int __real_leaf_zeros (struct leaf_engine *engine, size_t len,
+                       unsigned char *md);
+int __wrap_leaf_zeros (struct leaf_engine *engine, size_t len,
+                       unsigned char *md);
+
+static bool no_large_memory, no_threads, no_leaf_of_zeros;
+static int bad_byte = -1;       /* a block that begins so cannot be hashed */
+
+int
+__wrap_leaf_batch (struct leaf_engine *engine, struct leaf_block *blocks,
+                   size_t count)
+{
+  for (size_t i = 0; i < count; i++)
+    if (*(const unsigned char *) blocks[i].data == bad_byte)
+      return EIO;
+  return __real_leaf_batch (engine, blocks, count);
+}
+
+int
+__wrap_leaf_zeros (struct leaf_engine *engine, size_t len, unsigned char *md)
+{
+  return no_leaf_of_zeros ? ENOMEM : __real_leaf_zeros (engine, len, md);
+}
 
 void *
 __wrap_malloc (size_t size)
@@ -83,6 +110,64 @@ test_failed_aio_update (void **state)
   assert_int_equal (blkhash_aio_completions (h, done, 4), 0);
   assert_int_equal (blkhash_update (h, "x", 1), ENOMEM);
   assert_int_equal (blkhash_final (h, md, NULL), ENOMEM);
+  blkhash_free (h);
+}
+
+/* A block anywhere in the image, of jobs that are hashed together or not: each
+ * request completes, that of the block with the error, and there is no digest.
+ * Requests that come later may be refused.
+ */
+static void
+test_bad_block (void **state)
+{
+  static unsigned char buf[100][BLOCK];
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  struct blkhash_completion done[100];
+  size_t bad, i;
+
+  (void) state;
+  bad_byte = 255;
+  for (bad = 0; bad < 100; bad += 33) {
+    struct blkhash *h = new_hash (100);
+    size_t requests = 0, n = 0;
+    int err = 0, error = 0;
+
+    for (i = 0; i < 100; i++)
+      buf[i][0] = i == bad ? 255 : 1;
+    while (requests < 100 && err == 0) {
+      err = blkhash_aio_update (h, buf[requests], BLOCK, buf[requests]);
+      requests += err == 0;
+    }
+    assert_true (err == 0 || (err == EIO && requests > bad));
+    while (n < requests)
+      n += blkhash_aio_completions (h, done + n, requests - n);
+    for (i = 0; i < requests; i++)
+      if (done[i].user_data == buf[bad])
+        error = done[i].error;
+    assert_int_equal (error, EIO);
+    assert_int_equal (blkhash_final (h, md, NULL), EIO);
+    blkhash_free (h);
+
+    h = new_hash (0);
+    assert_in_range (blkhash_update (h, buf, sizeof buf - 1), 0, EIO);
+    assert_int_equal (blkhash_final (h, md, NULL), EIO);
+    blkhash_free (h);
+  }
+  bad_byte = -1;
+}
+
+/* The short last block is of zeros, and its leaf cannot be made. */
+static void
+test_no_leaf_of_zeros (void **state)
+{
+  struct blkhash *h = new_hash (0);
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+
+  (void) state;
+  no_leaf_of_zeros = true;
+  assert_int_equal (blkhash_zero (h, BLOCK + 1), 0);
+  assert_int_equal (blkhash_final (h, md, NULL), ENOMEM);
+  no_leaf_of_zeros = false;
   blkhash_free (h);
 }
 
@@ -164,6 +249,8 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_failed_aio_update),
+    cmocka_unit_test (test_bad_block),
+    cmocka_unit_test (test_no_leaf_of_zeros),
     cmocka_unit_test (test_reap_one_by_one),
     cmocka_unit_test (test_no_threads),
     cmocka_unit_test (test_null_buffer),

@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: in FIPS mode all hashing is done by OpenSSL.  The linker puts a
- * stand-in before the question whether OpenSSL is in that mode, and a counter
- * before our own SHA-256.
+ * Unit test: in FIPS mode, and with other providers than the default one, all
+ * hashing is done by OpenSSL.  The linker puts stand-ins before the questions
+ * whether OpenSSL is in that mode and who the provider is, and a counter before
+ * our own SHA-256.
  */
 
 #include <config.h>
@@ -18,6 +19,7 @@
 
 #include <cmocka.h>
 #include <openssl/evp.h>
+#include <openssl/provider.h>
 
 #include "digest.h"
 #include "leaf.h"
@@ -26,9 +28,12 @@
 #define BLOCK 4096
 
 static bool fips;
+static const char *provider;    /* not the one that it is; or NULL */
 static unsigned calls;          /* of our SHA-256 */
 
 int __wrap_EVP_default_properties_is_fips_enabled (OSSL_LIB_CTX *ctx);
+const char *__real_OSSL_PROVIDER_get0_name (const OSSL_PROVIDER *prov);
+const char *__wrap_OSSL_PROVIDER_get0_name (const OSSL_PROVIDER *prov);
 void __real_sha256_lanes_hash (const struct sha256_lanes *lanes,
                                const void *const data[], size_t len,
                                unsigned char *const md[], size_t count);
@@ -41,6 +46,12 @@ __wrap_EVP_default_properties_is_fips_enabled (OSSL_LIB_CTX *ctx)
 {
   (void) ctx;
   return fips;
+}
+
+const char *
+__wrap_OSSL_PROVIDER_get0_name (const OSSL_PROVIDER *prov)
+{
+  return provider ? provider : __real_OSSL_PROVIDER_get0_name (prov);
 }
 
 void
@@ -87,6 +98,12 @@ test_fips (void **state)
   fips = true;
   assert_int_equal (hash ("sha256", with), 0);
   assert_memory_equal (with, without, sizeof with);
+  fips = false;
+  provider = "fips";
+  memset (with, 0, sizeof with);
+  assert_int_equal (hash ("sha256", with), 0);
+  assert_memory_equal (with, without, sizeof with);
+  provider = NULL;
   sha256_lanes_free (lanes);
 }
 

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: many threads bring batches of any size at once, and each gets the
- * leaves of its own blocks.
+ * leaves of its own blocks, with few CPUs and with many: the linker puts a
+ * stand-in before the question how many there are.
  */
 
 #include <config.h>
@@ -15,6 +16,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -22,9 +24,20 @@
 #include "leaf.h"
 
 #define THREADS 16
-#define ROUNDS 200
+#define ROUNDS 100
 #define MAX_BLOCKS 100
 #define BLOCK 512
+
+long __real_sysconf (int name);
+long __wrap_sysconf (int name);
+
+static long cpus;
+
+long
+__wrap_sysconf (int name)
+{
+  return name == _SC_NPROCESSORS_ONLN ? cpus : __real_sysconf (name);
+}
 
 static struct digest *digest;
 static struct leaf_engine *engine;
@@ -88,11 +101,12 @@ run (void *opaque)
 }
 
 static void
-run_threads (size_t threads, bool gather)
+run_threads (size_t threads, bool gather, long for_cpus)
 {
   struct worker workers[THREADS];
   size_t i;
 
+  cpus = for_cpus;
   digest = digest_create ("sha256");
   engine = leaf_engine_create (digest, BLOCK);
   assert_non_null (engine);
@@ -115,7 +129,10 @@ static void
 test_threads (void **state)
 {
   (void) state;
-  run_threads (THREADS, false);
+  run_threads (THREADS, false, 1);
+  run_threads (THREADS, false, 2);
+  run_threads (THREADS, false, THREADS);
+  run_threads (THREADS, false, -1); /* nobody knows */
 }
 
 /* Some groups are filled by many threads; or nobody else ever comes. */
@@ -123,8 +140,10 @@ static void
 test_gather (void **state)
 {
   (void) state;
-  run_threads (THREADS, true);
-  run_threads (1, true);
+  run_threads (THREADS, true, 1);
+  run_threads (THREADS, true, 2);
+  run_threads (THREADS, true, THREADS);
+  run_threads (1, true, 1);
 }
 
 /* The leaf of zeros, of a whole block and of a short one. */
@@ -160,5 +179,6 @@ main (void)
     cmocka_unit_test (test_zeros),
   };
 
+  alarm (300);                  /* a wake-up that is lost is a failure */
   return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,7 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: every kernel against OpenSSL, and the choice between them.
+ * Unit test: every kernel against OpenSSL, and the choice between them.  The
+ * linker puts stand-ins before the questions what the CPU has and whether a
+ * kernel works.
  */
 
 #include <config.h>
@@ -9,6 +11,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,12 +23,36 @@
 #include <cmocka.h>
 #include <openssl/evp.h>
 
+#include "blkhash.h"
 #include "cpu.h"
 #include "sha256-kernel.h"
 #include "sha256-lanes.h"
 
 #define MD_SIZE 32
 #define MAX_LEN (1024 * 1024)
+
+unsigned __real_cpu_features (void);
+unsigned __wrap_cpu_features (void);
+bool __real_sha256_kernel_works (const struct sha256_kernel *kernel);
+bool __wrap_sha256_kernel_works (const struct sha256_kernel *kernel);
+
+static unsigned masked;         /* features that the CPU has not */
+static bool other_vendor;       /* with other costs */
+static const struct sha256_kernel *broken;
+static unsigned proven;         /* the features that kernels needed */
+
+unsigned
+__wrap_cpu_features (void)
+{
+  return (__real_cpu_features () ^ (other_vendor ? CPU_AMD : 0)) & ~masked;
+}
+
+bool
+__wrap_sha256_kernel_works (const struct sha256_kernel *kernel)
+{
+  proven |= kernel->cpu;
+  return kernel != broken && __real_sha256_kernel_works (kernel);
+}
 
 /* One buffer of random bytes for all: a lane begins anywhere in it. */
 static unsigned char *noise;
@@ -160,6 +187,45 @@ test_guard_pages (void **state)
   munmap (memory, 3 * page);
 }
 
+/* The length in bits ends the padding, with all its bytes: no kernel hashes
+ * here, this takes the place of one and looks at what it is given.
+ */
+static unsigned char length_field[8];
+static size_t length_blocks;
+
+static void
+look_at_length (uint32_t *state, const unsigned char *const *data,
+                size_t blocks)
+{
+  (void) state;
+  if (blocks <= 2)
+    memcpy (length_field, data[0] + blocks * 64 - 8, 8);
+  else
+    length_blocks = blocks;
+}
+
+static void
+test_long_messages (void **state)
+{
+  static const struct sha256_kernel kernel = {
+    .lanes = 2, .compress = look_at_length
+  };
+  unsigned char out[2][MD_SIZE], *md[2] = { out[0], out[1] };
+  const void *data[2] = { noise, noise };
+  unsigned bit;
+
+  (void) state;
+  for (bit = 8; bit < 8 * sizeof (size_t) - 3; bit++) {
+    uint64_t bits = 0;
+
+    sha256_kernel_hash (&kernel, data, (size_t) 1 << bit, md, 2);
+    for (size_t i = 0; i < 8; i++)
+      bits = bits << 8 | length_field[i];
+    assert_true (bits == (uint64_t) 8 << bit);
+    assert_true (length_blocks == (size_t) 1 << (bit - 6));
+  }
+}
+
 /* What the proof must find: kernels that are wrong in one bit of one lane, and
  * that mistake one lane for another.
  */
@@ -256,33 +322,78 @@ test_none (void **state)
   unsetenv ("BLKHASH_CPU");
 }
 
+/* Kernels that this CPU cannot run are not even tried, and one that computes
+ * wrong results is no kernel to do without: who knows what else is wrong.
+ */
+static void
+test_features (void **state)
+{
+  const unsigned features = __real_cpu_features ();
+  struct sha256_lanes *lanes;
+
+  (void) state;
+  masked = ~0u;
+  assert_null (sha256_lanes_create ());
+  assert_int_equal (errno, ENOTSUP);
+  for (unsigned bit = 1; bit <= features; bit <<= 1) {
+    masked = bit;
+    proven = 0;
+    lanes = sha256_lanes_create ();
+    assert_int_equal (proven & bit, 0);
+    sha256_lanes_free (lanes);
+  }
+  masked = 0;
+}
+
+static void
+test_broken (void **state)
+{
+  struct blkhash *h = blkhash_new ();
+
+  assert_non_null (h);
+  blkhash_free (h);
+  broken = kernel_of (state);
+  assert_null (sha256_lanes_create ());
+  assert_int_equal (errno, EIO);
+  assert_null (blkhash_new ());
+  assert_int_equal (errno, EIO);
+  setenv ("BLKHASH_CPU", "none", 1);
+  h = blkhash_new ();
+  assert_non_null (h);
+  blkhash_free (h);
+  unsetenv ("BLKHASH_CPU");
+  broken = NULL;
+}
+
 /* The least cost of one call for COUNT messages, by hand: of the kernels whose
  * number is set in CHOSEN, or of OpenSSL.
  */
 static unsigned
 cost_of (size_t count, unsigned chosen, unsigned one)
 {
-  unsigned i, least = count == 1 ? one : 1000000;
+  const bool amd = cpu_features () & CPU_AMD;
+  unsigned i, cost, least = count == 1 ? one : 1000000;
 
-  for (i = 0; sha256_kernels[i]; i++)
-    if ((chosen & 1 << i) && sha256_kernels[i]->lanes >= count &&
-        sha256_kernels[i]->cost < least)
-      least = sha256_kernels[i]->cost;
+  for (i = 0; sha256_kernels[i]; i++) {
+    cost = amd ? sha256_kernels[i]->cost_amd : sha256_kernels[i]->cost;
+    if ((chosen & 1 << i) && sha256_kernels[i]->lanes >= count && cost < least)
+      least = cost;
+  }
   return least;
 }
 
-/* With any set of kernels no number of messages costs more than with OpenSSL
- * alone, or than one message more would.
+/* With any set of kernels no number of messages costs more than with another
+ * first call, or than one message more would; and no more messages are enough
+ * than have the least cost for each.
  */
 static void
-test_plan (void **state)
+check_plans (void)
 {
   const unsigned features = cpu_features ();
   unsigned chosen, used, one, i, cost[SHA256_MAX_LANES + 1] = { 0 };
   struct sha256_lanes *lanes;
-  size_t n, next;
+  size_t n, next, enough;
 
-  (void) state;
   for (i = 0; sha256_kernels[i]; i++)
     ;
   for (chosen = 1; chosen < 1u << i; chosen++) {
@@ -310,14 +421,30 @@ test_plan (void **state)
       next = sha256_lanes_next (lanes, n);
       assert_in_range (next, 1, n);
       cost[n] = cost_of (next, chosen, one) + cost[n - next];
+      for (next = 1; next <= n; next++)
+        assert_true (cost[n] <= cost_of (next, chosen, one) + cost[n - next]);
       assert_true (cost[n] <= n * one);
       assert_true (cost[n] >= cost[n - 1]);
     }
+    enough = sha256_lanes_enough (lanes);
+    for (n = 1; n <= SHA256_MAX_LANES; n++)
+      assert_true (n < enough ? cost[n] * enough > cost[enough] * n
+                              : cost[n] * enough >= cost[enough] * n);
     assert_int_equal (sha256_lanes_next (lanes, 1000000),
                       sha256_lanes_next (lanes, SHA256_MAX_LANES));
     sha256_lanes_free (lanes);
   }
   unsetenv ("BLKHASH_CPU");
+}
+
+static void
+test_plan (void **state)
+{
+  (void) state;
+  check_plans ();
+  other_vendor = !(cpu_features () & CPU_ARM_SHA2); /* has one cost only */
+  check_plans ();
+  other_vendor = false;
 }
 
 int
@@ -333,14 +460,17 @@ main (void)
     { "guard pages", test_guard_pages },
     { "proof", test_proof },
     { "chosen", test_chosen },
+    { "broken", test_broken },
   };
   enum { EACH = sizeof for_each / sizeof for_each[0], MAX_KERNELS = 10 };
-  struct CMUnitTest tests[EACH * MAX_KERNELS + 2] = {
+  struct CMUnitTest tests[EACH * MAX_KERNELS + 4] = {
     cmocka_unit_test (test_none),
     cmocka_unit_test (test_plan),
+    cmocka_unit_test (test_features),
+    cmocka_unit_test (test_long_messages),
   };
-  char names[EACH * MAX_KERNELS + 2][50];
-  size_t i, k, n = 2;
+  char names[EACH * MAX_KERNELS + 4][50];
+  size_t i, k, n = 4;
 
   noise = malloc (NOISE_SIZE);
   if (!noise)
