@@ -50,6 +50,25 @@ for format in raw qcow2; do
   prints_sum "$sum" blksum "$dir/$format"
 done
 
+# What is behind an image, or described by options, too: qemu itself lets others
+# write what it takes raw.
+for format in raw qcow2; do
+  qemu-img create -q -f qcow2 -F $format -b "$dir/$format" "$dir/overlay"
+  serve $format
+  options="driver=$format,file.driver=file,file.filename=$dir/$format"
+  refuses "'$dir/$format' is in use by another" blksum -f qcow2 "$dir/overlay"
+  refuses "'$dir/$format' is in use by another" blksum --image-opts "$options"
+  prints_sum "$sum" blksum -U -f qcow2 "$dir/overlay"
+  kill "$server"
+  wait_until is_gone
+
+  # A guest that is on another overlay only reads it.
+  serve $format --read-only
+  prints_sum "$sum" blksum -f qcow2 "$dir/overlay"
+  kill "$server"
+  wait_until is_gone
+done
+
 # Two at a time.
 blksum "$dir/raw" "$dir/qcow2" > "$dir/other" &
 other=$!
@@ -57,8 +76,15 @@ prints_sum "$sum" blksum "$dir/raw"
 wait $other
 [ "$(grep -c "^$sum " "$dir/other")" = 2 ] || fail "two readers at once"
 
-# A writer that comes while a raw image is being read is kept away.
-dd if=/dev/zero bs=1M count=64 of="$dir/big" status=none
-run 0 midway "! qemu-io -f raw -c 'write 0 1k' $dir/big > $dir/qemu-io.log 2>&1" \
-      "$dir/big"
-grep -q 'lock' "$dir/qemu-io.log" || fail "no lock: $(cat "$dir/qemu-io.log")"
+# A writer that comes while an image is being read is kept away.
+write_data "$dir/big" 0 67108864
+qemu-img create -q -f qcow2 -F raw -b "$dir/big" "$dir/overlay"
+writer="! qemu-io -f raw -c 'write 0 1k' $dir/big > $dir/qemu-io.log 2>&1"
+
+# keeps_away OPTION... FILE
+keeps_away () {
+  run 0 midway "$writer" "$@"
+  grep -q 'lock' "$dir/qemu-io.log" || fail "no lock: $(cat "$dir/qemu-io.log")"
+}
+keeps_away "$dir/big"
+keeps_away -f qcow2 "$dir/overlay"

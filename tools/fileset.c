@@ -1,43 +1,53 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The regular files that an image is made of.
+ * The files that an image is made of.
  *
- * They are looked up by their paths and not by descriptors, because qemu opens
- * them by their paths, and so that a chain of many files needs no descriptors.
+ * Changes are looked for at their paths and not through descriptors, because
+ * qemu opens them by their paths.
  */
 
 #include <config.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "fileset.h"
 
 struct fileset_file {
   struct fileset_file *next;
+  int fd;                       /* keeps the locks */
   struct stat st;
   char path[];
 };
+
+static void
+destroy_file (struct fileset_file *file)
+{
+  if (file->fd != -1)
+    close (file->fd);
+  free (file);
+}
 
 int
 fileset_add (struct fileset *files, const char *path, int fd,
              struct error *error)
 {
-  struct fileset_file *file;
   size_t len = strlen (path) + 1;
-  struct stat st;
+  struct fileset_file *file = malloc (sizeof *file + len);
 
-  if (fstat (fd, &st) == -1)
-    return error_errno (error, errno, "cannot read '%s'", path);
-  if (!S_ISREG (st.st_mode))
-    return 0;
-  file = malloc (sizeof *file + len);
   if (!file)
     return error_errno (error, errno, "cannot read '%s'", path);
-  file->st = st;
+  file->fd = fcntl (fd, F_DUPFD_CLOEXEC, 0);
+  if (file->fd == -1 || fstat (fd, &file->st) == -1) {
+    error_errno (error, errno, "cannot read '%s'", path);
+    destroy_file (file);
+    return -1;
+  }
   memcpy (file->path, path, len);
   file->next = files->first;
   files->first = file;
@@ -50,9 +60,12 @@ is_same_file (const struct stat *a, const struct stat *b)
   return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
+/* Of a device nothing tells whether it was written. */
 static bool
 is_same_state (const struct stat *a, const struct stat *b)
 {
+  if (S_ISBLK (a->st_mode))
+    return a->st_rdev == b->st_rdev;
   return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
     a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
@@ -105,6 +118,6 @@ fileset_destroy (struct fileset *files)
 
   while ((file = files->first)) {
     files->first = file->next;
-    free (file);
+    destroy_file (file);
   }
 }

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The regular files that an image is made of, and whether one of them changed
- * since it was looked at.
+ * The files and block devices that an image is made of, and whether one of them
+ * changed since it was looked at.
  */
 
 #ifndef BLKSUM_FILESET_H
@@ -20,8 +20,7 @@ struct fileset {
 };
 
 /* Add the file that FD, opened at PATH, is, before anything is read from it.
- * What is not a regular file is left out: it has no state to compare.  0 or
- * -1.
+ * The locks taken through FD stay until the set is destroyed.  0 or -1.
  */
 int fileset_add (struct fileset *files, const char *path, int fd,
                  struct error *error);

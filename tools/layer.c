@@ -24,6 +24,7 @@
 #include "fileset.h"
 #include "imagefile.h"
 #include "layer.h"
+#include "lock.h"
 #include "process.h"
 #include "qcow2.h"
 #include "qemuname.h"
@@ -68,6 +69,18 @@ no_memory (struct error *error)
 
 /* ---- Files ----------------------------------------------------------- */
 
+/* qemu locks it, too, but not what it takes raw. */
+static int
+lock_file (const struct imagefile *file, const struct layer_context *context,
+           struct error *error)
+{
+  struct error reason = { "" };
+
+  if (context->force_share || lock_image (file->fd, true, &reason) == 0)
+    return 0;
+  return error_set (error, "'%s' %s", file->name, reason.text);
+}
+
 int
 layer_open_file (struct imagefile *file, const char *what, const char *path,
                  const struct layer_context *context, struct error *error)
@@ -85,7 +98,8 @@ layer_open_file (struct imagefile *file, const char *what, const char *path,
     error_errno (error, errno, "cannot get the size of %s '%s'", what, path);
   else if (!S_ISREG (st.st_mode) && !S_ISBLK (st.st_mode))
     error_set (error, "%s '%s' is not a file or block device", what, path);
-  else if (fileset_add (context->files, path, file->fd, error) == 0) {
+  else if (lock_file (file, context, error) == 0 &&
+           fileset_add (context->files, path, file->fd, error) == 0) {
     file->size = size;
     return 0;
   }

@@ -79,7 +79,7 @@ open_behind (struct qcow2_chain *chain, char *path)
   struct file file;
 
   if (fd != -1 && file_init (&file, fd, &error) == 0 &&
-      (file_is_block_device (&file) || fileset_has (chain->files, fd))) {
+      fileset_has (chain->files, fd)) {
     if (!chain->cache)
       file_read_first (fd);
     add_layer (chain, &file, path);
