@@ -11,13 +11,14 @@ requires_qemu
 
 truncate -s 64m "$dir/raw"
 write_data "$dir/raw" 0 67108864
-qemu-img convert -c -f raw -O qcow2 "$dir/raw" "$dir/qcow2"
+qemu-img convert -f raw -O qcow2 "$dir/raw" "$dir/plain"
+qemu-img convert -c -f raw -O qcow2 "$dir/raw" "$dir/compressed"
 
 # Our processes are those with our TMPDIR in their environment.
-"$PYTHON" - "$dir/tmp" "$dir/qcow2" "$moment" << 'END' || fail "see above"
+"$PYTHON" - "$dir/tmp" "$moment" "$dir/plain" "$dir/compressed" << 'END' ||
 import glob, os, random, subprocess, sys, time
 
-tmp, image, moment = sys.argv[1], sys.argv[2], int(sys.argv[3])
+tmp, moment, images = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 marker = b"TMPDIR=%s\0" % tmp.encode()
 
 
@@ -40,8 +41,8 @@ def left_behind():
 
 for i in range(24):
     # Early, while qemu-nbd starts, and in the middle of the image.
-    delay = random.uniform(0, (0.02, 0.06, 0.3)[i % 3]) * moment
-    process = subprocess.Popen(["blksum", image], stdout=subprocess.DEVNULL)
+    delay = random.uniform(0, (0.02, 0.06, 0.3)[i // 2 % 3]) * moment
+    process = subprocess.Popen(["blksum", images[i % 2]], stdout=subprocess.DEVNULL)
     time.sleep(delay)
     process.kill()
     process.wait()
@@ -51,3 +52,4 @@ for i in range(24):
     if left_behind():
         sys.exit("after %.4f s: %s" % (delay, left_behind()))
 END
+  fail "see above"
