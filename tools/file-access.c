@@ -59,6 +59,19 @@ file_access_close (struct file_access *access)
     close (access->fd);
 }
 
+bool
+file_access_can_direct (const struct file_access *access)
+{
+  int fd;
+
+  if (access->direct)
+    return true;
+  fd = open_direct (access->fd);
+  if (fd != -1)
+    close (fd);
+  return fd != -1;
+}
+
 int
 file_access_read (const struct file_access *access, void *buf, size_t len,
                   uint64_t at, uint64_t offset, struct error *error)

@@ -155,6 +155,17 @@ qcow2_chain_close (struct qcow2_chain *chain)
   }
 }
 
+bool
+qcow2_chain_can_direct (const struct qcow2_chain *chain)
+{
+  unsigned i = 0;
+
+  while (i < chain->count &&
+         file_access_can_direct (&chain->layers[i].access))
+    i++;
+  return i == chain->count;
+}
+
 /* What is at OFFSET of the disk in LAYER alone? */
 static int
 layer_at (struct chain_layer *layer, uint64_t offset, struct qcow2_run *run,

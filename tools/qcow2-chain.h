@@ -50,6 +50,9 @@ int qcow2_chain_open (struct qcow2_chain *chain, const struct file *file,
 
 void qcow2_chain_close (struct qcow2_chain *chain);
 
+/* Could all of its files be read by direct I/O? */
+bool qcow2_chain_can_direct (const struct qcow2_chain *chain);
+
 /* What is at OFFSET of the disk: data is in *LAYER.  A run is never
  * "unallocated".  One thread at a time.  0 or -1.
  */

@@ -223,10 +223,11 @@ static int
 start_and_hash (struct direct *direct, struct sum *sum, struct error *error)
 {
   struct qemu_image *qi = direct->qi;
+  bool cache = qi->options->cache || !qcow2_chain_can_direct (&direct->chain);
   struct error refused = { "" };
   int r;
 
-  if (qemu_image_start (qi, qi->options->cache, &refused) == -1)
+  if (qemu_image_start (qi, cache, &refused) == -1)
     return 0;
   pthread_mutex_init (&direct->lock, NULL);
   pthread_cond_init (&direct->has_started, NULL);
