@@ -258,7 +258,7 @@ init_cond (pthread_cond_t *cond)
   pthread_condattr_destroy (&attr);
 }
 
-/* What did not fill half of the lanes in that time will not next time: try less
+/* What did not fill the lanes in that time will not next time: try less
  * and less often, so that a client with few requests in flight does not wait.
  */
 static void
@@ -290,7 +290,7 @@ gather_locked (struct leaf_engine *engine, struct batch *batch)
   }
   while (batch->untaken > 0 && engine->queued < engine->enough && r == 0)
     r = pthread_cond_timedwait (&batch->changed, &engine->lock, &t);
-  if (batch->untaken == 0 || engine->queued >= engine->enough / 2)
+  if (batch->untaken == 0 || engine->queued >= engine->enough)
     engine->in_vain = 0;
   else
     waited_in_vain_locked (engine);

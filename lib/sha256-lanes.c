@@ -77,7 +77,7 @@ add_kernel (struct sha256_lanes *lanes, const struct sha256_kernel *kernel)
 }
 
 /* The least cost of N messages is that of the best next call and of what it
- * leaves.
+ * leaves; of several that are as good the largest is the next.
  */
 static void
 plan (struct sha256_lanes *lanes, unsigned one_cost)
@@ -92,7 +92,7 @@ plan (struct sha256_lanes *lanes, unsigned one_cost)
     for (m = 1; m <= n && m <= lanes->widest; m++) {
       unsigned c = cost (lanes, lanes->kernel[m]) + least[n - m];
 
-      if (c < least[n]) {
+      if (c <= least[n]) {
         least[n] = c;
         lanes->next[n] = m;
       }

@@ -322,6 +322,7 @@ static void
 test_gather (void **state)
 {
   struct sha256_lanes *lanes = sha256_lanes_create ();
+  size_t enough;
 
   (void) state;
 #ifndef HAVE_PTHREAD_CONDATTR_SETCLOCK
@@ -331,6 +332,7 @@ test_gather (void **state)
     print_message ("SKIP: no lanes to fill\n");
     skip ();
   }
+  enough = sha256_lanes_enough (lanes);
   sha256_lanes_free (lanes);
   create ("sha256", 2);
   assert_int_equal (waits_of (100, 1), 0);
@@ -351,6 +353,14 @@ test_gather (void **state)
   assert_int_equal (waits_of (100, LEAF_GROUP), 0);
   assert_int_equal (waits_of (1, 1), 1);
   destroy ();
+
+  /* All that one client brings at a time does not fill the lanes. */
+  if (enough > 1) {
+    create ("sha256", 2);
+    leaf_gather (engine);
+    assert_int_equal (waits_of (2, enough - 1), 1);
+    destroy ();
+  }
 
   create ("sha1", 2);
   leaf_gather (engine);

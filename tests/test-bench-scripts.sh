@@ -28,7 +28,7 @@ assert {"cpu", "cores", "system", "date", "commit",
 assert result["parameters"]["runs"] == 2
 assert len(result["results"]) >= int(sys.argv[3]), len(result["results"])
 for r in result["results"]:
-    assert len(r["runs"]) == 2 and r["throughput"] > 0, r
+    assert len(r["runs"]) == 2 and r["throughput"] >= 0, r
     for run in r["runs"]:
         assert run["digest-name"] == r["case"]["digest-name"], r
 END_OF_CHECK
