@@ -1,15 +1,16 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-256 of eight messages with AVX-512 for the message schedule and with the
+ * SHA-256 of four messages with AVX-512 for the message schedule and with the
  * instructions for SHA-256 for the rounds.
  *
  * Each does what it does best: two rounds of a message are one instruction for
  * SHA-256 and 34 with AVX-512, which is faster with the schedule.  They run in
- * different units of the CPU, so while the rounds of one message block are
- * done, those of four lanes interleaved, then those of the other four, the
- * schedule of the next is made.  Its vectors have 256 bits: with 512 the two
- * get in each other's way (measured on Zen 4).
+ * different units of the CPU, so while the rounds of two message blocks of each
+ * lane are done, those of the four lanes interleaved, the schedule of the next
+ * two is made: it does not depend on the rounds.  Its vectors have 256 bits,
+ * four lanes times two blocks: with 512 the two get in each other's way
+ * (measured on Zen 4).
  *
  * Only for CPUs by AMD.  The instructions for SHA-256 have no VEX form, and one
  * by Intel takes hundreds of cycles for each while upper halves of registers
@@ -30,7 +31,7 @@
 
 #define TARGET __attribute__ ((target ("avx512f,avx512bw,avx512vl,sha")))
 #define INLINE inline __attribute__ ((always_inline)) TARGET
-#define LANES 8
+#define LANES 4
 #define AHEAD 256               /* bytes to prefetch: beyond the end, maybe */
 
 typedef __m256i vec;
@@ -45,10 +46,10 @@ typedef __m256i vec;
 
 /* The words of the schedule with the constants of their rounds added, those of
  * two rounds of a lane together, as the rounds take them: lanes 0, 1, 4 and 5,
- * then 2, 3, 6 and 7.
+ * then 2, 3, 6 and 7, where 4 to 7 are the second blocks of lanes 0 to 3.
  */
 struct schedule {
-  alignas (64) uint64_t rounds[32][2][LANES / 2];
+  alignas (64) uint64_t rounds[32][2][4];
 };
 
 struct lane {
@@ -61,7 +62,7 @@ piece (const unsigned char *p)
   return _mm_loadu_si128 ((const __m128i *) p);
 }
 
-/* Half of the message block of two lanes, as pieces of vectors. */
+/* Half of two message blocks of a lane, as pieces of vectors. */
 static INLINE void
 load_pieces (vec w[16], unsigned lane, unsigned half,
              const unsigned char *const *data, size_t offset)
@@ -169,8 +170,8 @@ words (const struct schedule *from, unsigned i, unsigned lane)
                     : "xmm0")
 
 #define ADD(n)                                                          \
-  lane[first + n].abef = _mm_add_epi32 (lane[first + n].abef, abef##n); \
-  lane[first + n].cdgh = _mm_add_epi32 (lane[first + n].cdgh, cdgh##n)
+  lane[n].abef = _mm_add_epi32 (lane[n].abef, abef##n);                 \
+  lane[n].cdgh = _mm_add_epi32 (lane[n].cdgh, cdgh##n)
 
 /* The registers are named because only half of all will do for the rounds, and
  * GCC gives them to W.  A named one is lost in a call, which nobody makes here
@@ -182,22 +183,22 @@ words (const struct schedule *from, unsigned i, unsigned lane)
 #define IN(name) __asm__ (name)
 #endif
 
-/* The rounds of four lanes, the first of which is FIRST, with the schedule
+/* The rounds of the four lanes LANE, with those from FIRST on of the schedule
  * FROM, and half of the schedule TO.
  */
 static INLINE void
-half_block (struct lane *lane, const unsigned first,
-            const struct schedule *from, struct schedule *to, vec w[16],
-            const unsigned char *const *data, size_t offset)
+one_block (struct lane *lane, const unsigned first,
+           const struct schedule *from, struct schedule *to, vec w[16],
+           const unsigned char *const *data, size_t offset)
 {
-  register __m128i abef0 IN ("xmm1") = lane[first].abef;
-  register __m128i cdgh0 IN ("xmm2") = lane[first].cdgh;
-  register __m128i abef1 IN ("xmm3") = lane[first + 1].abef;
-  register __m128i cdgh1 IN ("xmm4") = lane[first + 1].cdgh;
-  register __m128i abef2 IN ("xmm5") = lane[first + 2].abef;
-  register __m128i cdgh2 IN ("xmm6") = lane[first + 2].cdgh;
-  register __m128i abef3 IN ("xmm7") = lane[first + 3].abef;
-  register __m128i cdgh3 IN ("xmm8") = lane[first + 3].cdgh;
+  register __m128i abef0 IN ("xmm1") = lane[0].abef;
+  register __m128i cdgh0 IN ("xmm2") = lane[0].cdgh;
+  register __m128i abef1 IN ("xmm3") = lane[1].abef;
+  register __m128i cdgh1 IN ("xmm4") = lane[1].cdgh;
+  register __m128i abef2 IN ("xmm5") = lane[2].abef;
+  register __m128i cdgh2 IN ("xmm6") = lane[2].cdgh;
+  register __m128i abef3 IN ("xmm7") = lane[3].abef;
+  register __m128i cdgh3 IN ("xmm8") = lane[3].cdgh;
 
 #pragma GCC unroll 16
   for (unsigned i = 0; i < 16; i++) {
@@ -212,49 +213,71 @@ half_block (struct lane *lane, const unsigned first,
   ADD (3);
 }
 
-static TARGET void
-compress (uint32_t *state, const unsigned char *const *data, size_t blocks)
+/* Pairs of message blocks, PAIRS of them, at least one.  LANES 4 to 7 of the
+ * schedule are those of the second blocks.
+ */
+static INLINE void
+hash (struct lane lane[LANES], const unsigned char *const *data, size_t pairs)
 {
+  const unsigned char *from[2 * LANES];
   struct schedule schedule[2];
-  struct lane lane[LANES];
   vec w[16];
-  size_t i, next, n;
+  size_t i, n, next;
 
-  if (blocks == 0)
-    return;
-#define S(word) state[(word) * LANES + n]
   for (n = 0; n < LANES; n++) {
-    lane[n].abef = _mm_set_epi32 (S (0), S (1), S (4), S (5));
-    lane[n].cdgh = _mm_set_epi32 (S (2), S (3), S (6), S (7));
+    from[n] = data[n];
+    from[n + LANES] = data[n] + 64;
   }
 #pragma GCC unroll 64
   for (i = 0; i < 64; i++)
-    make (&schedule[0], w, i, data, 0);
-  for (i = 0; i < blocks; i++) {
-    next = i + 1 < blocks ? i + 1 : i; /* the last one twice, for nothing */
-    half_block (lane, 0, &schedule[i % 2], &schedule[(i + 1) % 2], w, data,
-                next * 64);
-    half_block (lane, 4, &schedule[i % 2], &schedule[(i + 1) % 2], w, data,
-                next * 64);
+    make (&schedule[0], w, i, from, 0);
+  for (i = 0; i < pairs; i++) {
+    next = i + 1 < pairs ? i + 1 : i; /* the last one twice, for nothing */
+    one_block (lane, 0, &schedule[i % 2], &schedule[(i + 1) % 2], w, from,
+               next * 128);
+    one_block (lane, LANES, &schedule[i % 2], &schedule[(i + 1) % 2], w, from,
+               next * 128);
   }
-  for (n = 0; n < LANES; n++) {
-    S (0) = _mm_extract_epi32 (lane[n].abef, 3);
-    S (1) = _mm_extract_epi32 (lane[n].abef, 2);
-    S (4) = _mm_extract_epi32 (lane[n].abef, 1);
-    S (5) = _mm_extract_epi32 (lane[n].abef, 0);
-    S (2) = _mm_extract_epi32 (lane[n].cdgh, 3);
-    S (3) = _mm_extract_epi32 (lane[n].cdgh, 2);
-    S (6) = _mm_extract_epi32 (lane[n].cdgh, 1);
-    S (7) = _mm_extract_epi32 (lane[n].cdgh, 0);
-  }
-#undef S
 }
 
-const struct sha256_kernel sha256_avx512sha_x8 = {
-  .name = "avx512sha-x8",
+static TARGET void
+compress (uint32_t *state, const unsigned char *const *data, size_t blocks)
+{
+  struct lane lane[LANES];
+  const unsigned char *last[LANES];
+  size_t n;
+
+#define S(word) state[(word) * LANES + n]
+  if (blocks > 1) {
+    for (n = 0; n < LANES; n++) {
+      lane[n].abef = _mm_set_epi32 (S (0), S (1), S (4), S (5));
+      lane[n].cdgh = _mm_set_epi32 (S (2), S (3), S (6), S (7));
+    }
+    hash (lane, data, blocks / 2);
+    for (n = 0; n < LANES; n++) {
+      S (0) = _mm_extract_epi32 (lane[n].abef, 3);
+      S (1) = _mm_extract_epi32 (lane[n].abef, 2);
+      S (4) = _mm_extract_epi32 (lane[n].abef, 1);
+      S (5) = _mm_extract_epi32 (lane[n].abef, 0);
+      S (2) = _mm_extract_epi32 (lane[n].cdgh, 3);
+      S (3) = _mm_extract_epi32 (lane[n].cdgh, 2);
+      S (6) = _mm_extract_epi32 (lane[n].cdgh, 1);
+      S (7) = _mm_extract_epi32 (lane[n].cdgh, 0);
+    }
+  }
+#undef S
+  if (blocks % 2) {
+    for (n = 0; n < LANES; n++)
+      last[n] = data[n] + (blocks - 1) * 64;
+    sha256_shani_x4.compress (state, last, 1);
+  }
+}
+
+const struct sha256_kernel sha256_avx512sha_x4 = {
+  .name = "avx512sha-x4",
   .lanes = LANES,
   .cpu = CPU_AVX512 | CPU_SHANI | CPU_AMD,
-  .cost_amd = 260,
+  .cost_amd = 127,
   .compress = compress,
 };
 

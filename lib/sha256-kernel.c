@@ -38,7 +38,7 @@ static const uint32_t initial_state[8] = {
 
 const struct sha256_kernel *const sha256_kernels[] = {
 #if defined __x86_64__
-  &sha256_avx512sha_x8, &sha256_avx512_x16, &sha256_avx2_x8,
+  &sha256_avx512sha_x4, &sha256_avx512_x16, &sha256_avx2_x8,
   &sha256_shani_x4, &sha256_shani_x3, &sha256_shani_x2,
 #elif defined __AARCH64EL__
   &sha256_arm64_x4, &sha256_arm64_x3, &sha256_arm64_x2,

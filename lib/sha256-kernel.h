@@ -28,7 +28,7 @@ struct sha256_kernel {
                     size_t blocks);
 };
 
-extern const struct sha256_kernel sha256_avx512sha_x8, sha256_avx512_x16,
+extern const struct sha256_kernel sha256_avx512sha_x4, sha256_avx512_x16,
   sha256_avx2_x8, sha256_shani_x2, sha256_shani_x3, sha256_shani_x4,
   sha256_arm64_x2, sha256_arm64_x3, sha256_arm64_x4;
 
