@@ -25,7 +25,7 @@
 #include "source.h"
 
 #define MIB (1024 * 1024)       /* bytes */
-#define BATCH 32                /* blocks; the widest kernel hashes so many */
+#define BATCH 32                /* blocks: twice as many as any kernel takes */
 #define MAX_MEMORY (32 * MIB)   /* of all buffers, unless that is too little */
 #define MAX_THREADS 128
 
