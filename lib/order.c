@@ -14,6 +14,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdalign.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,9 +29,10 @@
 #define JOB_BLOCKS 1024         /* so that the leaves of tiny blocks are few */
 #define JOB_ZEROS 65536         /* small enough to fold in about a millisecond */
 
+/* Aligned: memcpy is half as fast on Zen 4 if it is not. */
 struct buffer {
   struct buffer *next;
-  unsigned char bytes[];
+  alignas (64) unsigned char bytes[];
 };
 
 struct job {
@@ -273,7 +275,9 @@ new_buffer (struct order *order)
     order->spare = buffer->next;
     return buffer;
   }
-  buffer = malloc (sizeof *buffer + order->job_bytes);
+  if (posix_memalign ((void **) &buffer, alignof (struct buffer),
+                      sizeof *buffer + order->job_bytes) != 0)
+    buffer = NULL;
   if (buffer)
     order->copies_left--;
   else

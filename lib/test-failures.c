@@ -28,6 +28,8 @@
 
 void *__real_malloc (size_t size);
 void *__wrap_malloc (size_t size);
+int __real_posix_memalign (void **p, size_t alignment, size_t size);
+int __wrap_posix_memalign (void **p, size_t alignment, size_t size);
 int __real_pthread_create (pthread_t *thread, const pthread_attr_t *attr,
                            void *(*start) (void *), void *arg);
 int __wrap_pthread_create (pthread_t *thread, const pthread_attr_t *attr,
@@ -65,6 +67,13 @@ void *
 __wrap_malloc (size_t size)
 {
   return no_large_memory && size > 1024 * 1024 ? NULL : __real_malloc (size);
+}
+
+int
+__wrap_posix_memalign (void **p, size_t alignment, size_t size)
+{
+  return no_large_memory && size > 1024 * 1024
+    ? ENOMEM : __real_posix_memalign (p, alignment, size);
 }
 
 int
