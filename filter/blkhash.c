@@ -9,6 +9,9 @@
 
 #include <config.h>
 
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,13 +23,25 @@
 #include "finish.h"
 #include "params.h"
 #include "report.h"
+#include "watch.h"
 
 struct handle {
   struct conn conn;
   char *name;                   /* of the export */
 };
 
+/* How often this module is on the command line: nbdkit loads it once for all,
+ * and all would share one state.
+ */
+static unsigned loaded;
+
 /* ---- The server ---- */
+
+static void
+blkhash_load (void)
+{
+  loaded++;
+}
 
 static int
 blkhash_config (nbdkit_next_config *next, nbdkit_backend *nxdata,
@@ -43,6 +58,10 @@ static int
 blkhash_config_complete (nbdkit_next_config_complete *next,
                          nbdkit_backend *nxdata)
 {
+  if (loaded > 1) {
+    nbdkit_error ("--filter=blkhash can be given only once");
+    return -1;
+  }
   if (params_complete () == -1)
     return -1;
   return next (nxdata);
@@ -85,6 +104,8 @@ blkhash_cleanup (nbdkit_backend *backend)
 static void
 blkhash_unload (void)
 {
+  if (--loaded > 0)
+    return;
   exports_free ();
   report_stop ();
   params_free ();
@@ -92,20 +113,35 @@ blkhash_unload (void)
 
 /* ---- Connections ---- */
 
+static const char *
+blkhash_default_export (nbdkit_next_default_export *next,
+                        nbdkit_backend *nxdata, int readonly, int is_tls)
+{
+  const char *name = next (nxdata, readonly);
+
+  (void) is_tls;
+  if (name)
+    exports_set_default (name);
+  return name;
+}
+
 static void *
 blkhash_open (nbdkit_next_open *next, nbdkit_context *context,
               int readonly, const char *exportname, int is_tls)
 {
-  struct handle *handle;
+  struct handle *handle = calloc (1, sizeof *handle);
 
   (void) is_tls;
-  if (next (context, readonly, exportname) == -1)
-    return NULL;
-  handle = calloc (1, sizeof *handle);
   if (handle)
     handle->name = strdup (exportname);
   if (!handle || !handle->name) {
     nbdkit_error ("blkhash: %m");
+    free (handle);
+    return NULL;
+  }
+  conn_init (&handle->conn, handle->name);
+  if (next (context, readonly, exportname) == -1) {
+    free (handle->name);
     free (handle);
     return NULL;
   }
@@ -121,8 +157,7 @@ blkhash_prepare (nbdkit_next *next, void *opaque, int readonly)
   (void) readonly;
   if (size == -1)
     return -1;
-  exports_open (&handle->conn, handle->name, size,
-                next->can_multi_conn (next) == 1);
+  conn_prepare (&handle->conn, size, next->can_multi_conn (next) == 1);
   return 0;
 }
 
@@ -134,9 +169,9 @@ blkhash_finalize (nbdkit_next *next, void *opaque)
 {
   struct handle *handle = opaque;
 
-  if (exports_leave (&handle->conn)) {
+  if (conn_leave (&handle->conn)) {
     finish (next, &handle->conn);
-    exports_finished (&handle->conn);
+    conn_finished (&handle->conn);
   }
   return 0;
 }
@@ -146,8 +181,7 @@ blkhash_close (void *opaque)
 {
   struct handle *handle = opaque;
 
-  if (exports_leave (&handle->conn))
-    exports_finished (&handle->conn);
+  conn_close (&handle->conn);
   free (handle->name);
   free (handle);
 }
@@ -173,11 +207,9 @@ blkhash_pread (nbdkit_next *next, void *opaque,
 
   learn_begin (&handle->conn, &request, offset, count);
   r = next->pread (next, buf, count, offset, flags, err);
-  if (r == 0) {
+  if (r == 0)
     learn_data (&handle->conn, &request, buf);
-    count_read (&handle->conn, count);
-  }
-  learn_end (&handle->conn, &request);
+  learn_end (&handle->conn, &request, r == 0 ? count : 0);
   return done (handle, r);
 }
 
@@ -195,7 +227,7 @@ blkhash_extents (nbdkit_next *next, void *opaque,
   if (r == 0)
     learn_extents (&handle->conn, &request, extents,
                    flags & NBDKIT_FLAG_REQ_ONE);
-  learn_end (&handle->conn, &request);
+  learn_end (&handle->conn, &request, 0);
   return done (handle, r);
 }
 
@@ -208,11 +240,19 @@ blkhash_pwrite (nbdkit_next *next, void *opaque,
   struct request request;
   int r;
 
-  change_begin (&handle->conn, &request, offset, count);
+  change_begin (&handle->conn, &request, offset, count, true);
   r = next->pwrite (next, buf, count, offset, flags, err);
   change_end (&handle->conn, &request,
               r == 0 ? CHANGE_DATA : CHANGE_UNKNOWN, buf);
   return done (handle, r);
+}
+
+/* A fast zero is refused, and nothing done, where it would not be fast. */
+static bool
+is_refused (int r, uint32_t flags, int err)
+{
+  return r == -1 && (flags & NBDKIT_FLAG_FAST_ZERO) &&
+    (err == ENOTSUP || err == EOPNOTSUPP);
 }
 
 static int
@@ -223,8 +263,12 @@ blkhash_zero (nbdkit_next *next, void *opaque,
   struct request request;
   int r;
 
-  change_begin (&handle->conn, &request, offset, count);
+  change_begin (&handle->conn, &request, offset, count, false);
   r = next->zero (next, count, offset, flags, err);
+  if (is_refused (r, flags, *err)) {
+    change_end (&handle->conn, &request, CHANGE_NONE, NULL);
+    return r;
+  }
   change_end (&handle->conn, &request,
               r == 0 ? CHANGE_ZERO : CHANGE_UNKNOWN, NULL);
   return done (handle, r);
@@ -238,22 +282,30 @@ blkhash_trim (nbdkit_next *next, void *opaque,
   struct request request;
   int r;
 
-  change_begin (&handle->conn, &request, offset, count);
+  change_begin (&handle->conn, &request, offset, count, false);
   r = next->trim (next, count, offset, flags, err);
   change_end (&handle->conn, &request, CHANGE_UNKNOWN, NULL);
   return done (handle, r);
 }
 
+/* What others changed before it is seen by this connection after it. */
 static int
 blkhash_flush (nbdkit_next *next, void *opaque, uint32_t flags, int *err)
 {
-  return done (opaque, next->flush (next, flags, err));
+  struct handle *handle = opaque;
+  uint64_t foreign = conn_foreign_changes (&handle->conn);
+  int r = next->flush (next, flags, err);
+
+  if (r == 0)
+    conn_refreshed (&handle->conn, foreign);
+  return done (handle, r);
 }
 
 static struct nbdkit_filter filter = {
   .name = "blkhash",
   .longname = "nbdkit blkhash filter",
   .description = "compute the checksum of the disk while it is transferred",
+  .load = blkhash_load,
   .unload = blkhash_unload,
   .config = blkhash_config,
   .config_complete = blkhash_config_complete,
@@ -264,6 +316,7 @@ static struct nbdkit_filter filter = {
   .get_ready = blkhash_get_ready,
   .after_fork = blkhash_after_fork,
   .cleanup = blkhash_cleanup,
+  .default_export = blkhash_default_export,
   .open = blkhash_open,
   .close = blkhash_close,
   .prepare = blkhash_prepare,

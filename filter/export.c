@@ -1,19 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What is known of each export, from the requests that pass by.
- *
- * Hashing is done between begin and end of a request, without the lock.  A
- * request that is tainted while it is hashed makes that part unknown when it
- * ends, and so does the other one: it does not matter which ends first.
- *
- * Most plugins serve one disk under every name, so requests are in flight on
- * all exports at once, and what is changed by one name is unknown by all
- * others, unless the user said that exports are distinct.
+ * The exports that clients use, and the connections to them.
  */
 
 #include <config.h>
 
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,23 +29,39 @@ pthread_mutex_t exports_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Protected by exports_lock. */
 static struct export *exports, **exports_tail = &exports;
+static void *exports_by_name;   /* of tsearch(3) */
 static unsigned nr_exports;
-static struct inflight shared_inflight; /* unless exports are distinct */
+static struct disk shared_disk; /* unless exports are distinct */
+static char *default_name;
 static pthread_cond_t not_finishing = PTHREAD_COND_INITIALIZER;
 
 /* Of pieces of blocks that wait for the rest, in all exports together. */
 static struct pieces_budget budget = { .bound = 64 * 1024 * 1024 };
 
-/* ---- Connections ---- */
+/* ---- Exports ---- */
 
+static int
+compare_names (const void *a, const void *b)
+{
+  return strcmp (((const struct export *) a)->name,
+                 ((const struct export *) b)->name);
+}
+
+/* NULL: nobody used it yet. */
 static struct export *
 find_export_locked (const char *name)
 {
+  struct export key = { .name = (char *) name };
+  void *found = tfind (&key, &exports_by_name, compare_names);
+
+  return found ? *(struct export **) found : NULL;
+}
+
+static struct export *
+add_export_locked (const char *name)
+{
   struct export *export;
 
-  for (export = exports; export; export = export->next)
-    if (strcmp (export->name, name) == 0)
-      return export;
   if (nr_exports == MAX_EXPORTS) {
     nbdkit_error ("blkhash: more than %u exports, '%s' is not watched",
                   MAX_EXPORTS, name);
@@ -61,312 +70,125 @@ find_export_locked (const char *name)
   export = calloc (1, sizeof *export);
   if (export)
     export->name = strdup (name);
-  if (!export || !export->name) {
+  if (!export || !export->name ||
+      !tsearch (export, &exports_by_name, compare_names)) {
     nbdkit_error ("blkhash: %m");
+    if (export)
+      free (export->name);
     free (export);
     return NULL;
   }
+  export->disk = params.distinct_exports ? &export->own_disk : &shared_disk;
+  export->disk->exports++;
+  export->log_seen = export->disk->logged;
   *exports_tail = export;
   exports_tail = &export->next;
   nr_exports++;
   return export;
 }
 
-/* Nothing is known: a new export, or one that is not what it was. */
-static void
+const char *
+export_shown_name_locked (const struct export *export)
+{
+  if (*export->name == '\0')
+    return params.name ? params.name : "-";
+  if (params.name && default_name && strcmp (export->name, default_name) == 0)
+    return params.name;
+  return export->name;
+}
+
+void
+export_publish_locked (struct export *export,
+                       const unsigned char *md, size_t len)
+{
+  report_sum (&export->line, export_shown_name_locked (export), md, len);
+  if (!export->published)
+    export->disk->published++;
+  export->published = true;
+  export->written = false;
+  export->bytes_read = 0;
+}
+
+bool
+export_withdraw_locked (struct export *export)
+{
+  if (!export->published)
+    return false;
+  report_withdraw (&export->line);
+  export->disk->published--;
+  export->published = false;
+  return true;
+}
+
+/* All names are visited for one change, and then, until one of them has a sum
+ * again, for no other.
+ */
+void
+exports_withdraw_locked (struct disk *disk, struct export *by)
+{
+  struct export *export;
+
+  if (by)
+    export_withdraw_locked (by);
+  for (export = exports; export && disk->published > 0; export = export->next)
+    if (export->published && export->disk == disk) {
+      export_withdraw_locked (export);
+      report_incomplete (&export->line, export_shown_name_locked (export),
+                         "it was changed by another export name");
+    }
+}
+
+/* Nothing is known: a new export, or one that is not what it was.  True if a
+ * sum was withdrawn.
+ */
+static bool
 reset_locked (struct export *export, uint64_t size)
 {
   blkhash_leaves_free (export->leaves);
   export->leaves = leaves_new_in_budget (params.hash, size, 0, &budget);
   export->broken = export->leaves ? NULL : "no memory";
+  export->log_seen = export->disk->logged;
   export->contradictions = 0;
   export->size = size;
   export->written = false;
   export->bytes_read = 0;
-  if (export->published)
-    report_withdraw (&export->line);
-  export->published = false;
+  return export_withdraw_locked (export);
 }
 
+/* A range that was changed by another name, whose size can be another one. */
 static void
-open_locked (struct export *export, uint64_t size)
+forget (void *opaque, uint64_t offset, uint64_t end)
 {
-  bool in_use = export->conns > 0 || export->finishing;
+  struct export *export = opaque;
 
-  if (!in_use && (export->broken || !export->leaves || export->size != size))
-    reset_locked (export, size);
-  else if (export->size != size) {
-    export->broken = "its size changed while it was in use";
-    if (export->published)
-      report_withdraw (&export->line);
-    export->published = false;
-  }
-  export->conns++;
-  export->opens++;
-}
-
-void
-exports_open (struct conn *conn, const char *name, uint64_t size,
-              bool multi_conn)
-{
-  SCOPED_LOCK (&exports_lock);
-
-  conn->export = find_export_locked (name);
-  if (!conn->export)
-    return;
-  open_locked (conn->export, size);
-  conn->open = true;
-  conn->multi_conn = multi_conn;
-  conn->changes_at_open = conn->export->changes;
-}
-
-bool
-exports_leave (struct conn *conn)
-{
-  SCOPED_LOCK (&exports_lock);
-
-  if (!conn->open)
-    return false;
-  conn->open = false;
-  if (--conn->export->conns > 0)
-    return false;
-  /* What an earlier one has read just before we changed it must be out of the
-   * table before we believe the table.
-   */
-  while (conn->export->finishing)
-    pthread_cond_wait (&not_finishing, &exports_lock);
-  if (conn->export->conns > 0)
-    return false;
-  conn->export->finishing = true;
-  return true;
-}
-
-void
-exports_finished (struct conn *conn)
-{
-  SCOPED_LOCK (&exports_lock);
-
-  conn->export->finishing = false;
-  pthread_cond_broadcast (&not_finishing);
-}
-
-/* ---- Looks ---- */
-
-static struct inflight *
-inflight_of (const struct conn *conn)
-{
-  return params.distinct_exports && conn->export ? &conn->export->inflight
-                                                 : &shared_inflight;
-}
-
-/* Did another connection change the export since this one opened, so that it
- * may see what was before?  When it is the last it sees everything.
- */
-static bool
-may_be_stale_locked (const struct conn *conn)
-{
-  return conn->open && !conn->multi_conn &&
-    conn->export->changes - conn->changes_at_open != conn->own_changes;
-}
-
-void
-learn_begin (struct conn *conn, struct request *request,
-             uint64_t offset, uint64_t len)
-{
-  SCOPED_LOCK (&exports_lock);
-
-  inflight_begin (inflight_of (conn), request, false, offset, len);
-  request->ignored = !conn->export || conn->export->broken ||
-    may_be_stale_locked (conn);
-}
-
-/* What is tainted already, or will be before the end, becomes unknown then.
- * The table keeps its errors, until somebody wants the sum.
- */
-void
-learn_data (struct conn *conn, const struct request *request, const void *buf)
-{
-  if (!request->ignored)
-    leaves_learn_data (conn->export->leaves, buf,
-                       request->end - request->offset, request->offset);
-}
-
-void
-learn_extents (struct conn *conn, const struct request *request,
-               const struct nbdkit_extents *extents, bool first_only)
-{
-  size_t i, count = nbdkit_extents_count (extents);
-
-  if (first_only && count > 1)
-    count = 1;
-  for (i = 0; i < count && !request->ignored; i++) {
-    struct nbdkit_extent e = nbdkit_get_extent (extents, i);
-    uint64_t offset = e.offset, end = e.offset + e.length;
-
-    if (offset < request->offset)
-      offset = request->offset;
-    if (end > request->end)
-      end = request->end;
-    if ((e.type & NBDKIT_EXTENT_ZERO) && offset < end)
-      leaves_learn_zero (conn->export->leaves, end - offset, offset);
-  }
-}
-
-/* The disk is not what the sum says: it was changed from outside, or it never
- * reads twice the same.
- */
-static void
-withdraw_contradicted_locked (struct export *export)
-{
-  uint64_t contradictions = leaves_contradictions (export->leaves);
-
-  if (contradictions == export->contradictions)
-    return;
-  export->contradictions = contradictions;
-  if (export->published)
-    report_withdraw (&export->line);
-  export->published = false;
-}
-
-void
-learn_end (struct conn *conn, struct request *request)
-{
-  SCOPED_LOCK (&exports_lock);
-
-  if (!request->ignored) {
-    blkhash_leaves_forget (conn->export->leaves,
-                           request->taint_end - request->taint,
-                           request->taint);
-    withdraw_contradicted_locked (conn->export);
-  }
-  inflight_end (inflight_of (conn), request);
-}
-
-void
-count_read (struct conn *conn, uint64_t len)
-{
-  SCOPED_LOCK (&exports_lock);
-
-  if (conn->export)
-    conn->export->bytes_read += len;
-}
-
-/* ---- Changes ---- */
-
-/* Is EXPORT changed by what goes through CONN? */
-static bool
-is_affected (const struct conn *conn, const struct export *export)
-{
-  return export == conn->export || !params.distinct_exports;
-}
-
-/* The content of EXPORT changes, or has just changed: no sum of it is right. */
-static void
-note_change_locked (const struct conn *conn, struct export *export)
-{
-  export->changes++;
-  if (export == conn->export)
-    export->written = true;
-  if (!export->published)
-    return;
-  export->published = false;
-  if (export == conn->export)
-    report_withdraw (&export->line);
-  else
-    report_incomplete (&export->line, export->name,
-                       "it was changed by another export name");
-}
-
-void
-change_begin (struct conn *conn, struct request *request,
-              uint64_t offset, uint64_t len)
-{
-  struct export *export;
-  SCOPED_LOCK (&exports_lock);
-
-  inflight_begin (inflight_of (conn), request, true, offset, len);
-  conn->own_changes++;
-  for (export = exports; export; export = export->next)
-    if (is_affected (conn, export))
-      note_change_locked (conn, export);
-}
-
-/* Forget a range in an export that can be smaller than ours. */
-static void
-forget (struct export *export, uint64_t offset, uint64_t end)
-{
   if (end > export->size)
     end = export->size;
-  if (export->leaves && offset < end)
+  if (offset < end)
     blkhash_leaves_forget (export->leaves, end - offset, offset);
 }
 
-static void
-apply (struct blkhash_leaves *leaves, enum change change,
-       const unsigned char *buf, const struct request *request,
-       uint64_t offset, uint64_t end)
+void
+export_catch_up_locked (struct export *export)
 {
-  if (offset >= end)
+  if (export->leaves)
+    disk_catch_up (export->disk, export, &export->log_seen, forget, export);
+}
+
+void
+exports_set_default (const char *name)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  if (default_name && strcmp (default_name, name) == 0)
     return;
-  if (change == CHANGE_DATA)
-    blkhash_leaves_data (leaves, buf + (offset - request->offset),
-                         end - offset, offset);
-  else
-    blkhash_leaves_zero (leaves, end - offset, offset);
-}
-
-/* Everything but what is tainted by now. */
-static void
-apply_untainted (struct conn *conn, const struct request *request,
-                 enum change change, const void *buf)
-{
-  struct blkhash_leaves *leaves = conn->export->leaves;
-  uint64_t taint, taint_end;
-
-  {
-    SCOPED_LOCK (&exports_lock);
-
-    if (conn->export->broken)
-      return;
-    taint = request->taint;
-    taint_end = request->taint_end;
-  }
-  if (taint == taint_end)
-    taint = taint_end = request->end;
-  apply (leaves, change, buf, request, request->offset, taint);
-  apply (leaves, change, buf, request, taint_end, request->end);
+  free (default_name);
+  default_name = strdup (name); /* NULL: it is called by its own name */
 }
 
 void
-change_end (struct conn *conn, struct request *request,
-            enum change change, const void *buf)
+exports_foreach_locked (void (*fn) (struct export *export))
 {
   struct export *export;
-
-  if (change != CHANGE_UNKNOWN && conn->export)
-    apply_untainted (conn, request, change, buf);
-
-  SCOPED_LOCK (&exports_lock);
-  conn->own_changes++;
-  for (export = exports; export; export = export->next)
-    if (is_affected (conn, export)) {
-      /* Again: one of another name may have published meanwhile. */
-      note_change_locked (conn, export);
-      if (export != conn->export || change == CHANGE_UNKNOWN)
-        forget (export, request->offset, request->end);
-      else
-        forget (export, request->taint, request->taint_end);
-    }
-  inflight_end (inflight_of (conn), request);
-}
-
-/* ---- The end ---- */
-
-void
-exports_foreach (void (*fn) (struct export *export))
-{
-  struct export *export;
-  SCOPED_LOCK (&exports_lock);
 
   for (export = exports; export; export = export->next)
     fn (export);
@@ -379,9 +201,150 @@ exports_free (void)
     struct export *export = exports;
 
     exports = export->next;
+    tdelete (export, &exports_by_name, compare_names);
     blkhash_leaves_free (export->leaves);
+    disk_destroy (&export->own_disk);
     free (export->line.text);
     free (export->name);
     free (export);
   }
+  disk_destroy (&shared_disk);
+  free (default_name);
+}
+
+/* ---- Connections ---- */
+
+void
+conn_init (struct conn *conn, const char *name)
+{
+  const struct export *export;
+  SCOPED_LOCK (&exports_lock);
+
+  *conn = (struct conn) { .name = name };
+  if (!params.distinct_exports)
+    conn->disk = &shared_disk;
+  else if ((export = find_export_locked (name)))
+    conn->disk = export->disk;
+  if (conn->disk)
+    conn->seen = conn->disk->changes;
+}
+
+void
+conn_prepare (struct conn *conn, uint64_t size, bool multi_conn)
+{
+  conn->size = size;
+  conn->multi_conn = multi_conn;
+  conn->state = CONN_IDLE;
+}
+
+/* True if a sum was withdrawn. */
+static bool
+see_size_locked (struct export *export, uint64_t size)
+{
+  bool in_use = export->conns > 0 || export->finishing;
+
+  if (!in_use && (export->broken || !export->leaves || export->size != size))
+    return reset_locked (export, size);
+  if (export->size == size)
+    return false;
+  export->broken = "its size changed while it was in use";
+  return export_withdraw_locked (export);
+}
+
+bool
+conn_join_locked (struct conn *conn)
+{
+  struct export *export;
+  bool withdrawn;
+
+  if (conn->state != CONN_IDLE)
+    return false;
+  conn->state = CONN_JOINED;
+  export = find_export_locked (conn->name);
+  if (!export)
+    export = add_export_locked (conn->name);
+  if (!export)
+    return false;
+  conn->export = export;
+  conn->disk = export->disk;
+  withdrawn = see_size_locked (export, conn->size);
+  export->joins++;
+  export->conns++;
+  return withdrawn;
+}
+
+bool
+conn_leave (struct conn *conn)
+{
+  struct export *export;
+  SCOPED_LOCK (&exports_lock);
+
+  /* One that did nothing leaves those alone who do. */
+  if (conn->state == CONN_IDLE) {
+    export = find_export_locked (conn->name);
+    if (export && (export->conns > 0 || export->finishing))
+      return false;
+    conn_join_locked (conn);
+  }
+  export = conn->export;
+  if (conn->state != CONN_JOINED || !export)
+    return false;
+  conn->state = CONN_LEFT;
+  if (--export->conns > 0)
+    return false;
+  /* What an earlier one has read just before we changed it must be out of the
+   * table before we believe the table.
+   */
+  while (export->finishing)
+    pthread_cond_wait (&not_finishing, &exports_lock);
+  if (export->conns > 0)
+    return false;
+  export->finishing = true;
+  return true;
+}
+
+void
+conn_finished (struct conn *conn)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  conn->export->finishing = false;
+  pthread_cond_broadcast (&not_finishing);
+}
+
+void
+conn_close (struct conn *conn)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  if (conn->state == CONN_JOINED && conn->export)
+    conn->export->conns--;
+  conn->state = CONN_LEFT;
+}
+
+uint64_t
+conn_foreign_changes (struct conn *conn)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  return conn->disk ? conn->disk->changes - conn->own_changes : 0;
+}
+
+/* A connection that does not see what others change sees what was there when
+ * it was opened, or flushed.
+ */
+bool
+conn_is_stale_locked (const struct conn *conn)
+{
+  return !conn->multi_conn && conn->disk &&
+    conn->disk->changes - conn->own_changes > conn->seen;
+}
+
+void
+conn_refreshed (struct conn *conn, uint64_t foreign)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  if (foreign > conn->seen)
+    conn->seen = foreign;
 }

@@ -1,11 +1,15 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What is known of each export, from the requests that pass by.
+ * The exports that clients use, by name, and the connections to them.
  *
- * All requests between exports_open and exports_leave go through learn_* and
- * change_*.  Nothing here calls the plugin, and nothing here can fail a
- * request: what goes wrong with hashing only means that there is no sum.
+ * A connection counts from its first request on.  One that opens and does
+ * nothing, as a port scan or a handshake that fails does, for which nbdkit
+ * calls close and not finalize, disturbs nobody.
+ *
+ * Locks, in the order in which they are taken: exports_lock, that of a leaf
+ * table, that of the report.  No request waits for a file or for the plugin
+ * with any of them.
  */
 
 #ifndef NBDKIT_BLKHASH_EXPORT_H
@@ -15,90 +19,107 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "inflight.h"
+#include "disk.h"
 #include "report.h"
 
 struct blkhash_leaves;
-struct nbdkit_extents;
+
+extern pthread_mutex_t exports_lock;
 
 struct export {
-  struct export *next;
+  struct export *next;          /* in the order in which they came */
   char *name;
-  struct report_line line;
+  struct report_line line;      /* of the report */
 
   /* All below is protected by exports_lock; the leaf table has its own lock,
    * but is only replaced when nobody uses it.
    */
+  struct disk *disk;
+  struct disk own_disk;         /* if exports are distinct disks */
+  uint64_t log_seen;            /* of the disk's changes by other names */
   struct blkhash_leaves *leaves;
   uint64_t size;                /* bytes */
   const char *broken;           /* why there can be no sum, or NULL */
-  unsigned conns;               /* connections open */
-  uint64_t opens;               /* connections ever opened */
+  unsigned conns;               /* connections that are open */
+  uint64_t joins;               /* connections that ever counted */
   bool finishing;               /* a thread is in finish() */
-  uint64_t changes;             /* requests that changed it, by any name */
-  struct inflight inflight;     /* if exports are distinct disks */
   bool published;               /* the report has its sum */
   bool written;                 /* clients changed it since the last sum */
   uint64_t contradictions;      /* of the table, when we looked last */
   uint64_t bytes_read;          /* by clients, since the last sum */
 };
 
-/* A connection. */
+/* A connection.  What is not said to be set once is protected by
+ * exports_lock.
+ */
 struct conn {
-  struct export *export;        /* NULL: it is not watched */
-  bool multi_conn;              /* it sees what other connections change */
-  bool open;                    /* counted in export->conns */
+  const char *name;             /* of the export; set once */
+  uint64_t size;                /* bytes; set once */
+  bool multi_conn;              /* sees what others change; set once */
+  enum { CONN_OPENING, CONN_IDLE, CONN_JOINED, CONN_LEFT } state;
+  struct export *export;        /* NULL: not joined, or not watched */
+  struct disk *disk;            /* NULL: nothing is known of it */
+  uint64_t own_changes;         /* of disk->changes those by this */
+  uint64_t seen;                /* of those by others, that it can see */
   bool last_failed;             /* the request that ended last; atomic */
-  uint64_t changes_at_open, own_changes;
 };
 
-extern pthread_mutex_t exports_lock;
-
-/* A connection to the export NAME of SIZE bytes.  One that cannot be watched
- * (no memory, too many names) works all the same.
+/* CONN will be a connection to the export NAME, which must outlive it: before
+ * the plugin is asked to open, since what is changed from then on it may not
+ * see.
  */
-void exports_open (struct conn *conn, const char *name, uint64_t size,
-                   bool multi_conn);
+void conn_init (struct conn *conn, const char *name);
 
-/* The connection ends.  True if it was the last of its export: then it alone
- * can finish, until exports_finished.  Waits for one that is giving up.
+/* It can do requests now. */
+void conn_prepare (struct conn *conn, uint64_t size, bool multi_conn);
+
+/* It does one: from now on it counts.  An export that cannot be watched (no
+ * memory, too many names) works all the same.  True if a sum was withdrawn.
  */
-bool exports_leave (struct conn *conn);
-void exports_finished (struct conn *conn);
+bool conn_join_locked (struct conn *conn);
 
-/* A look at the export: begin before the plugin is asked, then tell what it
- * found, then end.  A connection that has left can still look, one last time.
- *
- * Of extents that are ZERO the content is known; the list can be longer than
- * what was asked for, and only its first one counts if FIRST_ONLY.
+/* The connection ends as it should.  True if it was the last of its export:
+ * then it alone can finish, until conn_finished.  Waits for one that is giving
+ * up.
  */
-void learn_begin (struct conn *conn, struct request *request,
-                  uint64_t offset, uint64_t len);
-void learn_data (struct conn *conn, const struct request *request,
-                 const void *buf);
-void learn_extents (struct conn *conn, const struct request *request,
-                    const struct nbdkit_extents *extents, bool first_only);
-void learn_end (struct conn *conn, struct request *request);
+bool conn_leave (struct conn *conn);
+void conn_finished (struct conn *conn);
 
-/* A client read LEN bytes. */
-void count_read (struct conn *conn, uint64_t len);
+/* It is gone without having left, or has left. */
+void conn_close (struct conn *conn);
 
-/* A change: begin before the plugin is asked, and end when it is done.  CHANGE
- * says what is there now, as far as anybody knows.
+/* Changes of the disk by other connections.  Did any happen that it may not
+ * see?
  */
-enum change {
-  CHANGE_UNKNOWN,               /* a trim, or an error */
-  CHANGE_DATA,                  /* what is in BUF */
-  CHANGE_ZERO,
-};
+uint64_t conn_foreign_changes (struct conn *conn);
+bool conn_is_stale_locked (const struct conn *conn);
 
-void change_begin (struct conn *conn, struct request *request,
-                   uint64_t offset, uint64_t len);
-void change_end (struct conn *conn, struct request *request,
-                 enum change change, const void *buf);
+/* It sees all changes by others of which there were FOREIGN. */
+void conn_refreshed (struct conn *conn, uint64_t foreign);
+
+/* What a client gets that asks for no name is the export NAME. */
+void exports_set_default (const char *name);
+
+/* How the export is called in the report. */
+const char *export_shown_name_locked (const struct export *export);
+
+/* Let the table forget what was changed by other names. */
+void export_catch_up_locked (struct export *export);
+
+/* There is a sum, MD of LEN bytes. */
+void export_publish_locked (struct export *export,
+                            const unsigned char *md, size_t len);
+
+/* The report has no sum any more.  False if it had none: all is left as it is
+ * then.
+ */
+bool export_withdraw_locked (struct export *export);
+
+/* DISK is changed through BY: neither that nor any other name has a sum. */
+void exports_withdraw_locked (struct disk *disk, struct export *by);
 
 /* Call FN with each export.  There are no connections any more. */
-void exports_foreach (void (*fn) (struct export *export));
+void exports_foreach_locked (void (*fn) (struct export *export));
 void exports_free (void);
 
 #endif /* NBDKIT_BLKHASH_EXPORT_H */

@@ -27,6 +27,7 @@
 #include "export.h"
 #include "finish.h"
 #include "params.h"
+#include "watch.h"
 
 #define READ_SIZE (1024 * 1024)         /* bytes */
 #define EXTENTS_SIZE (1u << 30)         /* bytes to ask about at once */
@@ -45,15 +46,15 @@ struct finish {
   struct conn *conn;
   struct export *export;
   struct blkhash_leaves *leaves;
-  uint64_t opens;               /* export->opens when this started */
-  uint64_t changes;             /* export->changes before the fold */
+  uint64_t joins;               /* export->joins when this started */
+  uint64_t changes;             /* of the disk, before the fold */
 };
 
 /* Still the last? */
 static bool
 is_last_locked (const struct finish *f)
 {
-  return f->export->conns == 0 && f->export->opens == f->opens;
+  return f->export->conns == 0 && f->export->joins == f->joins;
 }
 
 static bool
@@ -64,6 +65,12 @@ is_last (const struct finish *f)
   return is_last_locked (f);
 }
 
+static bool
+last_failed (const struct finish *f)
+{
+  return __atomic_load_n (&f->conn->last_failed, __ATOMIC_RELAXED);
+}
+
 static void
 no_sum (const struct finish *f, const char *why)
 {
@@ -71,8 +78,9 @@ no_sum (const struct finish *f, const char *why)
 
   nbdkit_debug ("blkhash: no sum of '%s': %s", f->export->name, why);
   if (is_last_locked (f)) {
-    report_incomplete (&f->export->line, f->export->name, why);
-    f->export->published = false;
+    export_withdraw_locked (f->export);
+    report_incomplete (&f->export->line, export_shown_name_locked (f->export),
+                       why);
   }
 }
 
@@ -129,7 +137,7 @@ ask_extents (const struct finish *f, uint64_t offset, uint32_t len)
       end = last.offset + last.length;
     }
   }
-  learn_end (f->conn, &request);
+  learn_end (f->conn, &request, 0);
   nbdkit_extents_free (extents);
   return end;
 }
@@ -185,7 +193,7 @@ read_range (const struct finish *f, void *buf, uint32_t len, uint64_t offset)
   r = f->next->pread (f->next, buf, len, offset, 0, &err);
   if (r == 0)
     learn_data (f->conn, &request, buf);
-  learn_end (f->conn, &request);
+  learn_end (f->conn, &request, 0);
   return r == 0 ? 0 : err;
 }
 
@@ -254,16 +262,42 @@ may_read_rest (const struct finish *f, uint64_t missing)
   return f->export->written || missing < f->export->bytes_read;
 }
 
+/* Does the connection see what other ones changed?  A flush makes it so. */
+static bool
+sees_all_changes (const struct finish *f)
+{
+  uint64_t foreign = conn_foreign_changes (f->conn);
+  int err;
+
+  {
+    SCOPED_LOCK (&exports_lock);
+
+    if (!conn_is_stale_locked (f->conn))
+      return true;
+  }
+  if (f->next->can_flush (f->next) != 1 ||
+      f->next->flush (f->next, 0, &err) == -1)
+    return false;
+  conn_refreshed (f->conn, foreign);
+  return true;
+}
+
 /* See that nothing is missing any more.  0, or -1 if there is no sum, at least
  * not now.
  */
 static int
 complete (const struct finish *f)
 {
-  uint64_t missing;
+  uint64_t missing = missing_bytes (f->leaves);
   char why[128];
   int err;
 
+  if (missing == 0)
+    return 0;
+  if (!sees_all_changes (f)) {
+    no_sum (f, "the last client may not see what others changed");
+    return -1;
+  }
   learn_all_extents (f);
   missing = missing_bytes (f->leaves);
   if (missing == 0)
@@ -274,14 +308,13 @@ complete (const struct finish *f)
     return -1;
   }
   /* The retry filter above us closes and opens again after an error. */
-  if (__atomic_load_n (&f->conn->last_failed, __ATOMIC_RELAXED)) {
+  if (last_failed (f)) {
     no_sum (f, "the last request failed");
     return -1;
   }
   if (!may_read_rest (f, missing)) {
     nbdkit_debug ("blkhash: '%s': %s, waiting for another client",
                   f->export->name, why);
-    leaves_forget_pieces (f->leaves);
     return -1;
   }
   err = read_rest (f, missing);
@@ -295,6 +328,18 @@ complete (const struct finish *f)
   return 0;
 }
 
+/* Others need the memory of what a client left that is gone, and the blocks can
+ * be read again.  One that retries goes on where it left off.
+ */
+static void
+give_back_pieces (const struct finish *f)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  if (params.missing == MISSING_READ && is_last_locked (f) && !last_failed (f))
+    leaves_forget_pieces (f->leaves);
+}
+
 static void
 publish (const struct finish *f, const unsigned char *md, unsigned len)
 {
@@ -303,77 +348,119 @@ publish (const struct finish *f, const unsigned char *md, unsigned len)
 
   if (!is_last_locked (f))
     return;
-  if (export->changes != f->changes) {
-    report_incomplete (&export->line, export->name,
+  if (export->disk->changes != f->changes || export->disk->changing > 0)
+    report_incomplete (&export->line, export_shown_name_locked (export),
                        "it was changed by another export name");
-    return;
-  }
-  report_sum (&export->line, export->name, md, len);
-  export->published = true;
-  export->written = false;
-  export->bytes_read = 0;
+  else
+    export_publish_locked (export, md, len);
 }
 
-/* What can be said without looking any further? */
+/* Why there can be no sum, as far as is known without looking any further, or
+ * NULL.
+ */
 static const char *
-why_hopeless (struct finish *f, bool *done)
+why_hopeless_locked (const struct export *export)
+{
+  if (export->size / blkhash_opts_get_block_size (params.hash) > MAX_BLOCKS)
+    return "it has more than 2^31 blocks";
+  return export->broken;
+}
+
+/* False if there is nothing to do. */
+static bool
+start (struct finish *f, const char **why)
 {
   SCOPED_LOCK (&exports_lock);
 
-  f->opens = f->export->opens;
-  f->changes = f->export->changes;
+  export_catch_up_locked (f->export);
+  f->joins = f->export->joins;
+  f->changes = f->export->disk->changes;
   f->leaves = f->export->leaves;
-  *done = f->export->published || !is_last_locked (f);
-  if (f->export->size / blkhash_opts_get_block_size (params.hash) >
-      MAX_BLOCKS)
-    return "it has more than 2^31 blocks";
-  return f->export->broken;
+  *why = why_hopeless_locked (f->export);
+  return !f->export->published && is_last_locked (f);
+}
+
+static void
+find_sum (struct finish *f)
+{
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  const char *why;
+  unsigned len;
+  int err;
+
+  if (!start (f, &why))
+    return;
+  if (why) {
+    no_sum (f, why);
+    return;
+  }
+  if (complete (f) == -1) {
+    give_back_pieces (f);
+    return;
+  }
+  err = blkhash_leaves_fold (f->leaves, md, &len);
+  if (err == 0)
+    publish (f, md, len);
+  else if (err == EBUSY || err == ENODATA)
+    no_sum (f, "it changed while it was read");
+  else
+    give_up (f, strerror (err));
 }
 
 void
 finish (nbdkit_next *next, struct conn *conn)
 {
   struct finish f = { .next = next, .conn = conn, .export = conn->export };
-  unsigned char md[BLKHASH_MAX_MD_SIZE];
-  const char *why;
-  unsigned len;
-  bool done;
-  int err;
 
-  why = why_hopeless (&f, &done);
-  if (done)
-    return;
-  if (why) {
-    no_sum (&f, why);
-    return;
-  }
-  if (complete (&f) == -1)
-    return;
-  err = blkhash_leaves_fold (f.leaves, md, &len);
-  if (err == 0)
-    publish (&f, md, len);
-  else if (err == EBUSY || err == ENODATA)
-    no_sum (&f, "it changed while it was read");
-  else
-    give_up (&f, strerror (err));
+  find_sum (&f);
+  report_write ();
+}
+
+/* ---- The end of the server ---- */
+
+/* All of it is known, but the connection that was the last did not live to
+ * find out.
+ */
+static bool
+fold_known_locked (struct export *export)
+{
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  unsigned len;
+
+  if (export->disk->changing > 0 || missing_bytes (export->leaves) > 0 ||
+      blkhash_leaves_fold (export->leaves, md, &len) != 0)
+    return false;
+  export_publish_locked (export, md, len);
+  return true;
 }
 
 static void
-say_incomplete (struct export *export)
+say_final_locked (struct export *export)
 {
-  char why[128];
+  const char *why = why_hopeless_locked (export);
+  char unknown[128];
 
-  if (export->published || export->line.text)
+  if (export->published)
     return;
-  snprintf (why, sizeof why, UNKNOWN_BYTES,
-            export->leaves ? missing_bytes (export->leaves) : export->size);
-  report_incomplete (&export->line, export->name, why);
+  if (!why) {
+    export_catch_up_locked (export);
+    if (fold_known_locked (export))
+      return;
+    snprintf (unknown, sizeof unknown, UNKNOWN_BYTES,
+              missing_bytes (export->leaves));
+    why = unknown;
+  }
+  if (!export->line.text)
+    report_incomplete (&export->line, export_shown_name_locked (export), why);
 }
 
 void
 finish_all (void)
 {
-  report_hold ();
-  exports_foreach (say_incomplete);
-  report_release ();
+  {
+    SCOPED_LOCK (&exports_lock);
+
+    exports_foreach_locked (say_final_locked);
+  }
+  report_write ();
 }

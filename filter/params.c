@@ -18,7 +18,7 @@
 
 #include "params.h"
 
-struct params params = { .name = "-" };
+struct params params;
 
 /* The options of the hash are made when all is known. */
 static const char *digest = "sha256";

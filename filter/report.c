@@ -3,18 +3,25 @@
  *
  * The result file.
  *
- * Each change writes a new file beside it and moves that over it, so that a
+ * Each new state is a new file beside it that is moved over it, so that a
  * reader sees one state or the next.  When that fails, what the file says of
- * this export could be stale: it is emptied in place, and if even that fails,
+ * some export could be stale: it is emptied in place, and if even that fails,
  * removed.
+ *
+ * No client sees its write acknowledged while a stale sum can still come back
+ * after a crash: a change waits, before the plugin is told of it, until the
+ * sums that it makes wrong are gone from the file, and the file and its
+ * directory are on the disk.  A sum that is new need not survive a crash.
  */
 
 #include <config.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,11 +36,38 @@
 #include "params.h"
 #include "report.h"
 
+/* Set by report_start. */
+static char *path, *new_path;   /* of the file, and of the one to replace it */
+static int directory = -1;      /* in which they are */
+static mode_t mode;             /* of the file */
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
 static struct report_line *lines, **lines_tail = &lines;
-static char *path, *new_path;   /* of the file, and of the one to replace it */
-static mode_t mode;             /* of the file */
-static bool held;               /* by report_hold */
+static char *messages;          /* for stderr, if there is no file; or NULL */
+static uint64_t said;           /* how often anything was said */
+static bool writing;            /* a thread writes, without the lock */
+static pthread_cond_t written_changed = PTHREAD_COND_INITIALIZER;
+/* Changed with the lock, read without: of SAID, what is in the file, and when
+ * the last sum was withdrawn.
+ */
+static uint64_t written, withdrawn;
+
+/* Keep the directory open: it must be synced, by whatever user. */
+static int
+open_directory (void)
+{
+  char *copy = strdup (path);
+
+  if (!copy) {
+    nbdkit_error ("blkhash: %m");
+    return -1;
+  }
+  directory = open (dirname (copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory == -1)
+    nbdkit_error ("blkhash-file: %s: cannot open its directory: %m", path);
+  free (copy);
+  return directory == -1 ? -1 : 0;
+}
 
 int
 report_start (void)
@@ -60,7 +94,8 @@ report_start (void)
 
   /* Replace what a symbolic link points to, not the link. */
   path = nbdkit_realpath (params.file);
-  if (!path || asprintf (&new_path, "%s.blkhash-new", path) == -1)
+  if (!path || asprintf (&new_path, "%s.blkhash-new", path) == -1 ||
+      open_directory () == -1)
     return -1;
   return report_check ();
 }
@@ -95,143 +130,225 @@ report_stop (void)
 {
   free (path);
   free (new_path);
+  if (directory != -1)
+    close (directory);
 }
 
+/* ---- Writing, without the lock ---- */
+
 static int
-write_lines_locked (int fd, bool sync)
+write_text (int fd, const char *text, bool sync)
 {
-  const struct report_line *line;
   FILE *out = fdopen (fd, "w");
-  int r = 0;
 
   if (!out) {
     close (fd);
     return -1;
   }
-  for (line = lines; line && r >= 0; line = line->next)
-    if (line->text)
-      r = fputs (line->text, out);
-  if (r < 0 || fflush (out) == EOF ||
+  if (fputs (text, out) == EOF || fflush (out) == EOF ||
       (sync && fsync (fd) == -1)) {
-    r = errno;
+    int err = errno;
+
     fclose (out);
-    errno = r;
+    errno = err;
     return -1;
   }
   return fclose (out) == EOF ? -1 : 0;
 }
 
+/* Not all file systems can sync a directory, or have to. */
 static int
-replace_file_locked (bool sync)
+sync_directory (void)
+{
+  return fsync (directory) == -1 && errno != EINVAL && errno != ENOTSUP ? -1
+                                                                         : 0;
+}
+
+static int
+replace_file (const char *text, bool sync)
 {
   int fd = open_new ();
 
   if (fd == -1)
     return -1;
-  if (write_lines_locked (fd, sync) == -1 || rename (new_path, path) == -1) {
+  if (write_text (fd, text, sync) == -1 || rename (new_path, path) == -1) {
     int err = errno;
 
     unlink (new_path);
     errno = err;
     return -1;
   }
-  return 0;
+  return sync ? sync_directory () : 0;
 }
 
-/* What is withdrawn must not come back after a crash. */
+/* TEXT is NULL when there was no memory for it. */
 static void
-update_file_locked (bool sync)
+write_file (const char *text, bool sync)
 {
-  if (replace_file_locked (sync) == 0)
+  int fd;
+
+  if (!text)
+    errno = ENOMEM;
+  else if (replace_file (text, sync) == 0)
     return;
   nbdkit_error ("blkhash: cannot write %s: %m", path);
-  if (truncate (path, 0) == -1 && unlink (path) == -1 && errno != ENOENT)
+  fd = open (path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW);
+  if (fd != -1) {
+    fsync (fd);
+    close (fd);
+  }
+  else if (unlink (path) == -1 && errno != ENOENT)
     nbdkit_error ("blkhash: cannot remove %s, it may be wrong now: %m", path);
+}
+
+/* ---- What is to be written ---- */
+
+/* All lines in one string.  NULL: no memory. */
+static char *
+join_lines_locked (void)
+{
+  const struct report_line *line;
+  char *text, *end;
+  size_t len = 1;
+
+  for (line = lines; line; line = line->next)
+    len += line->text ? strlen (line->text) : 0;
+  text = end = malloc (len);
+  if (!text)
+    return NULL;
+  *text = '\0';
+  for (line = lines; line; line = line->next)
+    if (line->text)
+      end = stpcpy (end, line->text);
+  return text;
+}
+
+/* Lets go of the lock while it writes. */
+static void
+write_state_locked (void)
+{
+  char *text = path ? join_lines_locked () : messages;
+  bool sync = withdrawn > written;
+  uint64_t version = said;
+
+  messages = NULL;
+  writing = true;
+  pthread_mutex_unlock (&lock);
+  if (path)
+    write_file (text, sync);
+  else if (text)
+    fputs (text, stderr);
+  free (text);
+  pthread_mutex_lock (&lock);
+  writing = false;
+  __atomic_store_n (&written, version, __ATOMIC_RELEASE);
+  pthread_cond_broadcast (&written_changed);
+}
+
+static void
+write_until_locked (uint64_t version)
+{
+  while (written < version)
+    if (writing)
+      pthread_cond_wait (&written_changed, &lock);
+    else
+      write_state_locked ();
+}
+
+void
+report_write (void)
+{
+  SCOPED_LOCK (&lock);
+
+  write_until_locked (said);
+}
+
+void
+report_await_withdrawals (void)
+{
+  if (__atomic_load_n (&withdrawn, __ATOMIC_ACQUIRE) <=
+      __atomic_load_n (&written, __ATOMIC_ACQUIRE))
+    return;
+
+  SCOPED_LOCK (&lock);
+  write_until_locked (withdrawn);
+}
+
+/* ---- What is said ---- */
+
+static void
+add_message_locked (const char *text)
+{
+  size_t len = messages ? strlen (messages) : 0;
+  char *longer = realloc (messages, len + strlen (text) + 1);
+
+  if (!longer) {
+    nbdkit_error ("blkhash: no memory for the result");
+    return;
+  }
+  messages = longer;
+  strcpy (messages + len, text);
 }
 
 /* Takes TEXT over. */
 static void
-say (struct report_line *line, char *text)
+say (struct report_line *line, char *text, bool is_sum)
 {
   SCOPED_LOCK (&lock);
 
   if (!line->listed) {
     *lines_tail = line;
     lines_tail = &line->next;
-    line->listed = 1;
+    line->listed = true;
   }
+  said++;
+  if (line->is_sum)
+    __atomic_store_n (&withdrawn, said, __ATOMIC_RELEASE);
   free (line->text);
   line->text = text;
-  if (path && !held)
-    update_file_locked (text == NULL);
-  else if (!path && text)
-    fputs (text, stderr);
-}
-
-/* The default export has a name of its own choosing. */
-static const char *
-display_name (const char *name)
-{
-  return *name ? name : params.name;
+  line->is_sum = is_sum;
+  if (!path && text)
+    add_message_locked (text);
 }
 
 /* No memory to say it: then at least nothing stale is said. */
 static void
-say_or_withdraw (struct report_line *line, char *text)
+say_or_withdraw (struct report_line *line, char *text, bool is_sum)
 {
   if (!text)
     nbdkit_error ("blkhash: no memory for the result");
-  say (line, text);
+  say (line, text, is_sum && text);
 }
 
 void
 report_sum (struct report_line *line, const char *name,
             const unsigned char *md, size_t len)
 {
-  char *sum = sum_line (params.hash, md, len, display_name (name),
-                        params.tag, true);
+  char *sum = sum_line (params.hash, md, len, name, params.tag, true);
   char *text = NULL;
 
   if (sum && asprintf (&text, "%s\n", sum) == -1)
     text = NULL;
   free (sum);
-  say_or_withdraw (line, text);
+  say_or_withdraw (line, text, true);
 }
 
 void
 report_incomplete (struct report_line *line, const char *name,
                    const char *why)
 {
-  char *escaped = sum_line_escape (display_name (name));
+  char *escaped = sum_line_escape (name);
   char *text = NULL;
 
   if (escaped &&
       asprintf (&text, "# incomplete %s: %s\n", escaped, why) == -1)
     text = NULL;
   free (escaped);
-  say_or_withdraw (line, text);
+  say_or_withdraw (line, text, false);
 }
 
 void
 report_withdraw (struct report_line *line)
 {
-  say (line, NULL);
-}
-
-void
-report_hold (void)
-{
-  SCOPED_LOCK (&lock);
-
-  held = true;
-}
-
-void
-report_release (void)
-{
-  SCOPED_LOCK (&lock);
-
-  held = false;
-  if (path)
-    update_file_locked (false);
+  say (line, NULL, false);
 }

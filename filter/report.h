@@ -3,19 +3,24 @@
  *
  * The result file: a line for each export of which there is something to say.
  *
+ * What is said is kept in memory first, and written by those who said it, when
+ * they hold no lock any more; several can be written at once.
+ *
  * It knows nothing of how a result comes about.  Thread-safe.
  */
 
 #ifndef NBDKIT_BLKHASH_REPORT_H
 #define NBDKIT_BLKHASH_REPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* What is said of one export.  Zero-initialised it says nothing. */
 struct report_line {
   struct report_line *next;     /* in the order of the first line of each */
   char *text;                   /* with its newline, or NULL */
-  int listed;
+  bool is_sum;
+  bool listed;
 };
 
 /* Make the file, empty, and see that it can be replaced.  0, or -1 with an
@@ -35,11 +40,17 @@ void report_sum (struct report_line *line, const char *name,
 void report_incomplete (struct report_line *line, const char *name,
                         const char *why);
 
-/* Between these two the file stays as it is, for one change at the end. */
-void report_hold (void);
-void report_release (void);
-
-/* What was said is not true any more.  When this returns it is gone. */
+/* What was said is not true any more. */
 void report_withdraw (struct report_line *line);
+
+/* Write what was said.  When this returns, all that anybody said before is in
+ * the file.
+ */
+void report_write (void);
+
+/* When this returns, all sums that were withdrawn before are gone from the
+ * file, also after a crash.  Costs nothing when there are none.
+ */
+void report_await_withdrawals (void);
 
 #endif /* NBDKIT_BLKHASH_REPORT_H */

@@ -1,0 +1,110 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A disk, and what was changed on it.
+ *
+ * A change costs the same whatever the number of exports: it is put into a
+ * log, and each export reads on there before it learns or gives anything the
+ * next time.  One that did not look for long, as a client that left long ago,
+ * finds that it missed some, and forgets everything.
+ */
+
+#include <config.h>
+
+#include <stdlib.h>
+
+#include "disk.h"
+
+#define LOG_SIZE 256            /* changes */
+
+struct disk_change {
+  const void *by;
+  uint64_t offset, end;         /* bytes; END is exclusive */
+};
+
+void
+disk_change_begin (struct disk *disk, struct request *request,
+                   uint64_t offset, uint64_t len)
+{
+  disk->changes++;
+  disk->changing++;
+  inflight_begin (&disk->inflight, request, true, offset, len);
+}
+
+/* Clients that write in order make one long change. */
+static bool
+extend_last (struct disk *disk, const void *by, uint64_t offset, uint64_t end)
+{
+  struct disk_change *last;
+
+  if (!disk->may_extend)
+    return false;
+  last = &disk->log[(disk->logged - 1) % LOG_SIZE];
+  if (last->by != by || offset > last->end || end < last->offset)
+    return false;
+  if (offset < last->offset)
+    last->offset = offset;
+  if (end > last->end)
+    last->end = end;
+  return true;
+}
+
+static void
+put_in_log (struct disk *disk, const void *by, uint64_t offset, uint64_t end)
+{
+  if (!disk->log)
+    disk->log = calloc (LOG_SIZE, sizeof *disk->log);
+  if (!disk->log) {
+    disk->logged += LOG_SIZE + 1; /* all have missed something */
+    return;
+  }
+  if (extend_last (disk, by, offset, end))
+    return;
+  disk->log[disk->logged++ % LOG_SIZE] = (struct disk_change) {
+    by, offset, end
+  };
+  disk->may_extend = true;
+}
+
+void
+disk_change_end (struct disk *disk, struct request *request,
+                 const void *by, bool changed)
+{
+  unsigned others = disk->exports - (by != NULL);
+
+  disk->changes++;
+  disk->changing--;
+  inflight_end (&disk->inflight, request);
+  if (changed && others > 0)
+    put_in_log (disk, by, request->offset, request->end);
+}
+
+void
+disk_catch_up (struct disk *disk, const void *by, uint64_t *seen,
+               void (*fn) (void *opaque, uint64_t offset, uint64_t end),
+               void *opaque)
+{
+  if (disk->logged == *seen)
+    return;
+  if (disk->logged - *seen > LOG_SIZE) {
+    fn (opaque, 0, UINT64_MAX);
+    disk->may_extend = false;
+  }
+  else
+    for (; *seen < disk->logged; ++*seen) {
+      const struct disk_change *change = &disk->log[*seen % LOG_SIZE];
+
+      if (change->by == by)
+        continue;
+      fn (opaque, change->offset, change->end);
+      disk->may_extend = false;
+    }
+  *seen = disk->logged;
+}
+
+void
+disk_destroy (struct disk *disk)
+{
+  written_destroy (&disk->written);
+  free (disk->log);
+}

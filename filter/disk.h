@@ -1,0 +1,53 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A disk: what those export names share that are the same disk, which is all
+ * of them, unless the user said that exports are distinct.
+ *
+ * It knows nothing of hashing and of the plugin.  Its user holds a lock.
+ */
+
+#ifndef NBDKIT_BLKHASH_DISK_H
+#define NBDKIT_BLKHASH_DISK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "inflight.h"
+#include "written.h"
+
+struct disk_change;
+
+/* Zero-initialised it is a disk that nobody has seen. */
+struct disk {
+  unsigned exports;             /* names by which it is known */
+  unsigned published;           /* of these, how many have a sum */
+  uint64_t changes;             /* begun and ended, counted both times */
+  unsigned changing;            /* changes that are in flight */
+  struct inflight inflight;
+  struct written written;
+
+  /* The last changes, for those exports that did not see them. */
+  struct disk_change *log;      /* NULL before the first */
+  uint64_t logged;              /* changes ever put there */
+  bool may_extend;              /* nobody has seen the last one yet */
+};
+
+/* REQUEST was given by export BY.  NULL: by one that is not watched. */
+void disk_change_begin (struct disk *disk, struct request *request,
+                        uint64_t offset, uint64_t len);
+/* ... and left something else behind, unless CHANGED is false. */
+void disk_change_end (struct disk *disk, struct request *request,
+                      const void *by, bool changed);
+
+/* Tell FN of the ranges that were changed since *SEEN, which was disk->logged
+ * then, by others than BY, and set *SEEN.  When there were too many it is
+ * called with all of the disk.
+ */
+void disk_catch_up (struct disk *disk, const void *by, uint64_t *seen,
+                    void (*fn) (void *opaque, uint64_t offset, uint64_t end),
+                    void *opaque);
+
+void disk_destroy (struct disk *disk);
+
+#endif /* NBDKIT_BLKHASH_DISK_H */

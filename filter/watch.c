@@ -1,0 +1,262 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What is learnt from each request that passes by.
+ *
+ * Hashing is done between begin and end of a request, without the lock.  A
+ * request that is tainted while it is hashed makes that part unknown when it
+ * ends, and so does the other one: it does not matter which ends first.
+ *
+ * A connection that may not see what another one changed teaches nothing, and
+ * what it changes is not known: nobody knows in which order the two reach the
+ * disk.
+ */
+
+#include <config.h>
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-filter.h>
+
+#include "blkhash.h"
+
+#include "../lib/cleanup.h"
+#include "../lib/leaves.h"
+#include "export.h"
+#include "params.h"
+#include "watch.h"
+
+/* ---- Looks ---- */
+
+/* Is nothing to be learnt from what goes through CONN now? */
+static bool
+is_ignored_locked (const struct conn *conn)
+{
+  return !conn->export || conn->export->broken || conn_is_stale_locked (conn);
+}
+
+static bool
+learn_begin_locked (struct conn *conn, struct request *request,
+                    uint64_t offset, uint64_t len)
+{
+  bool withdrawn = conn_join_locked (conn);
+
+  if (conn->disk)
+    inflight_begin (&conn->disk->inflight, request, false, offset, len);
+  if (conn->export)
+    export_catch_up_locked (conn->export);
+  request->ignored = is_ignored_locked (conn);
+  return withdrawn;
+}
+
+void
+learn_begin (struct conn *conn, struct request *request,
+             uint64_t offset, uint64_t len)
+{
+  bool withdrawn;
+
+  {
+    SCOPED_LOCK (&exports_lock);
+
+    withdrawn = learn_begin_locked (conn, request, offset, len);
+  }
+  if (withdrawn)
+    report_await_withdrawals ();
+}
+
+/* What is tainted already, or will be before the end, becomes unknown then.
+ * The table keeps its errors, until somebody wants the sum.
+ */
+void
+learn_data (struct conn *conn, const struct request *request, const void *buf)
+{
+  if (!request->ignored)
+    leaves_learn_data (conn->export->leaves, buf,
+                       request->end - request->offset, request->offset);
+}
+
+static void
+learn_zero (struct conn *conn, uint64_t offset, uint64_t end)
+{
+  uint32_t block_size = blkhash_opts_get_block_size (params.hash);
+  uint64_t run_end;
+  SCOPED_LOCK (&exports_lock);
+
+  for (; offset < end; offset = run_end)
+    if (!written_at (&conn->disk->written, block_size, offset, end, &run_end))
+      leaves_learn_zero (conn->export->leaves, run_end - offset, offset);
+}
+
+void
+learn_extents (struct conn *conn, const struct request *request,
+               const struct nbdkit_extents *extents, bool first_only)
+{
+  size_t i, count = nbdkit_extents_count (extents);
+
+  if (first_only && count > 1)
+    count = 1;
+  for (i = 0; i < count && !request->ignored; i++) {
+    struct nbdkit_extent e = nbdkit_get_extent (extents, i);
+    uint64_t offset = e.offset, end = e.offset + e.length;
+
+    if (offset < request->offset)
+      offset = request->offset;
+    if (end > request->end)
+      end = request->end;
+    if (e.type & NBDKIT_EXTENT_ZERO)
+      learn_zero (conn, offset, end);
+  }
+}
+
+/* The disk is not what the sum says: it was changed from outside, or it never
+ * reads twice the same.
+ */
+static bool
+withdraw_contradicted_locked (struct export *export)
+{
+  uint64_t contradictions = leaves_contradictions (export->leaves);
+
+  if (contradictions == export->contradictions)
+    return false;
+  export->contradictions = contradictions;
+  if (!export->published)
+    return false;
+  export_withdraw_locked (export);
+  return true;
+}
+
+static bool
+learn_end_locked (struct conn *conn, struct request *request,
+                  uint64_t bytes_read)
+{
+  bool withdrawn = false;
+
+  if (!request->ignored) {
+    blkhash_leaves_forget (conn->export->leaves,
+                           request->taint_end - request->taint,
+                           request->taint);
+    withdrawn = withdraw_contradicted_locked (conn->export);
+  }
+  if (conn->export)
+    conn->export->bytes_read += bytes_read;
+  if (conn->disk)
+    inflight_end (&conn->disk->inflight, request);
+  return withdrawn;
+}
+
+void
+learn_end (struct conn *conn, struct request *request, uint64_t bytes_read)
+{
+  bool withdrawn;
+
+  {
+    SCOPED_LOCK (&exports_lock);
+
+    withdrawn = learn_end_locked (conn, request, bytes_read);
+  }
+  if (withdrawn)
+    report_await_withdrawals ();
+}
+
+/* ---- Changes ---- */
+
+static void
+change_begin_locked (struct conn *conn, struct request *request,
+                     uint64_t offset, uint64_t len, bool write)
+{
+  conn_join_locked (conn);
+  if (!conn->disk) {
+    request->ignored = true;
+    return;
+  }
+  disk_change_begin (conn->disk, request, offset, len);
+  conn->own_changes++;
+  request->ignored = is_ignored_locked (conn);
+  if (write)
+    written_add (&conn->disk->written,
+                 blkhash_opts_get_block_size (params.hash),
+                 offset, offset + len);
+  if (conn->export) {
+    export_catch_up_locked (conn->export);
+    conn->export->written = true;
+  }
+  if (conn->disk->published > 0)
+    exports_withdraw_locked (conn->disk, conn->export);
+}
+
+/* Others can have withdrawn what was said of this disk a moment ago, and be
+ * writing it out still.
+ */
+void
+change_begin (struct conn *conn, struct request *request,
+              uint64_t offset, uint64_t len, bool write)
+{
+  {
+    SCOPED_LOCK (&exports_lock);
+
+    change_begin_locked (conn, request, offset, len, write);
+  }
+  report_await_withdrawals ();
+}
+
+static void
+apply (struct blkhash_leaves *leaves, enum change change,
+       const unsigned char *buf, const struct request *request,
+       uint64_t offset, uint64_t end)
+{
+  if (offset >= end)
+    return;
+  if (change == CHANGE_DATA)
+    blkhash_leaves_data (leaves, buf + (offset - request->offset),
+                         end - offset, offset);
+  else
+    blkhash_leaves_zero (leaves, end - offset, offset);
+}
+
+/* Everything but what is tainted by now. */
+static void
+apply_untainted (struct conn *conn, const struct request *request,
+                 enum change change, const void *buf)
+{
+  struct blkhash_leaves *leaves = conn->export->leaves;
+  uint64_t taint, taint_end;
+
+  {
+    SCOPED_LOCK (&exports_lock);
+
+    taint = request->taint;
+    taint_end = request->taint_end;
+  }
+  if (taint == taint_end)
+    taint = taint_end = request->end;
+  apply (leaves, change, buf, request, request->offset, taint);
+  apply (leaves, change, buf, request, taint_end, request->end);
+}
+
+static void
+forget (struct conn *conn, uint64_t offset, uint64_t end)
+{
+  if (conn->export && conn->export->leaves)
+    blkhash_leaves_forget (conn->export->leaves, end - offset, offset);
+}
+
+void
+change_end (struct conn *conn, struct request *request,
+            enum change change, const void *buf)
+{
+  bool known = change != CHANGE_UNKNOWN && !request->ignored;
+
+  if (known && change != CHANGE_NONE)
+    apply_untainted (conn, request, change, buf);
+
+  SCOPED_LOCK (&exports_lock);
+  if (!conn->disk)
+    return;
+  conn->own_changes++;
+  if (change != CHANGE_NONE) {
+    if (known)
+      forget (conn, request->taint, request->taint_end);
+    else
+      forget (conn, request->offset, request->end);
+  }
+  disk_change_end (conn->disk, request, conn->export, change != CHANGE_NONE);
+}
