@@ -90,9 +90,11 @@ END_PYTHON
 }
 
 # right_or_none [NAME]...: these exports have a line, and every line has the sum
-# of what is on the disk or says why there is none.
+# of what is on the disk, or in $content, or says why there is none.
+content=$dir/disk
+hash_options=
 right_or_none () {
-  wanted=$(reference "$dir/disk")
+  wanted=$(reference $hash_options "$content")
   for name in "${@:--}"; do
     says "^# incomplete $name: ." || has_line "$wanted  $name" ||
       fail "no right line of $name:
