@@ -211,6 +211,7 @@ static int
 snapshot_can_fast_zero (void *handle)
 {
   (void) handle;
+  hold ("can_fast_zero");
   return 1;
 }
 
