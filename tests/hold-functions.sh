@@ -1,0 +1,107 @@
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Sourced by tests of the filter that hold calls of the plugin instead of
+# filter-functions.sh.  The plugin is snapshot-plugin.c; its disk is $dir/disk.
+
+. "$(dirname "$0")/filter-functions.sh"
+
+snapshot=$abs_top_builddir/tests/.libs/snapshot-plugin.so
+mkdir "$dir/hold"
+
+# serve_snapshot PARAMETER...
+serve_snapshot () {
+  serve "$snapshot" file="$dir/disk" hold="$dir/hold" blkhash-file="$sums" "$@"
+}
+
+# clients CODE: python with
+#   connect (NAME)         an open connection
+#   later (FUNCTION, ...)  the result of calling it in another thread, later:
+#                          that of its get ()
+#   write (H, DATA, OFFSET)  begins, in flight until wait (H)
+#   Hold (CALL)            a call of the plugin, see hold.h: wait () until it is
+#                          there, release () it
+#   logged (TEXT, N)       waits until the log of nbdkit has it N times
+#   sums ()                what the result file says
+clients () {
+  echo "+ clients: $1"
+  LOG=$log DIR=$dir SUMS=$sums \
+    "$PYTHON" - "$socket" "$1" > "$dir/stdout" 2> "$dir/stderr" << 'END_PYTHON' ||
+import os, signal, sys, threading, time
+import nbd
+
+class later:
+    def __init__(self, function, *args):
+        def run():
+            self.result = function(*args)
+        self.thread = threading.Thread(target=run)
+        self.thread.start()
+    def get(self):
+        self.thread.join()
+        return self.result
+
+class Hold:
+    def __init__(self, call):
+        self.path = os.path.join(os.environ["DIR"], "hold", call)
+        os.mkfifo(self.path)
+    def is_there(self):
+        try:
+            self.fd = os.open(self.path, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            return False
+        os.unlink(self.path)
+        return True
+    def wait(self):
+        while not self.is_there():
+            time.sleep(0.01)
+    def release(self):
+        os.close(self.fd)
+
+def connect(name="", extents=True):
+    h = nbd.NBD()
+    if extents:
+        h.add_meta_context("base:allocation")
+    h.set_export_name(name)
+    h.connect_unix(sys.argv[1])
+    return h
+
+def write(h, data, offset):
+    h.aio_pwrite(nbd.Buffer.from_bytearray(bytearray(data)), offset)
+
+def wait(h):
+    while h.aio_in_flight():
+        h.poll(-1)
+
+def log():
+    return open(os.environ["LOG"], errors="replace").read()
+
+def logged(text, n=1):
+    while log().count(text) < n:
+        time.sleep(0.01)
+
+def sums():
+    return open(os.environ["SUMS"]).read()
+
+# What waits in vain ends, but never because the machine is busy.
+signal.alarm(240)
+exec(sys.argv[2])
+END_PYTHON
+    fail "clients"
+}
+
+# right_or_none [NAME]...: these exports have a line, and every line has the sum
+# of what is on the disk, or in $content, or says why there is none.
+content=$dir/disk
+hash_options=
+right_or_none () {
+  wanted=$(reference $hash_options "$content")
+  for name in "${@:--}"; do
+    says "^# incomplete $name: ." || has_line "$wanted  $name" ||
+      fail "no right line of $name:
+expected $wanted, or a reason for none
+got:
+$(cat "$sums")"
+  done
+  ! grep -v -e '^# incomplete [^:]*: .' -e "^$wanted  " "$sums" ||
+    fail "expected $wanted"
+}

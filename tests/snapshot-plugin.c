@@ -1,0 +1,388 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A plugin of nbdkit for the tests of the filter: a disk in a file, whose
+ * connections can have a view of their own, and whose calls can be held.
+ *
+ *   file=PATH      the disk; what a client changes is in it at once
+ *   views=shared   every connection sees the disk (the default)
+ *   views=own      it sees the disk as it was in .open, and its own changes;
+ *                  and those of others ...
+ *   flush=fresh    after it has flushed (the default)
+ *   flush=old      never
+ *   flush=none     never, and there is no flush
+ *   extents=false  there are no extents
+ *   fast-zero=false  a fast zero is refused
+ *   default-export=NAME  what the export "" is called
+ *   model=MODEL    the thread model
+ *   hold=DIR       hold calls, see hold.h: those named as callbacks at their
+ *                  begin, or "CALLBACK-done": the work is done, the call is not
+ *
+ * What was trimmed is neither what it was nor zero.
+ */
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/stat.h>
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-plugin.h>
+
+#include "hold.h"
+
+#define THREAD_MODEL NBDKIT_THREAD_MODEL_PARALLEL
+#define UNIT 4096               /* bytes of the smallest extent */
+
+static const char *file, *default_export;
+static bool own_views, extents = true, fast_zero = true;
+static enum { FLUSH_FRESH, FLUSH_OLD, FLUSH_NONE } flush;
+static int model = THREAD_MODEL;
+static int64_t size;
+static int disk = -1;
+
+/* A connection.  Tests that have own views do one thing at a time. */
+struct view {
+  char *bytes;                  /* NULL: the disk itself */
+};
+
+/* ---- The server ---- */
+
+static int
+is_bool (const char *value, bool *result)
+{
+  int r = nbdkit_parse_bool (value);
+
+  *result = r;
+  return r == -1 ? -1 : 0;
+}
+
+static int
+find (const char *value, const char *const *values)
+{
+  int i;
+
+  for (i = 0; values[i]; i++)
+    if (strcmp (value, values[i]) == 0)
+      return i;
+  nbdkit_error ("unknown value: %s", value);
+  return -1;
+}
+
+static int
+snapshot_config (const char *key, const char *value)
+{
+  static const char *const flushes[] = { "fresh", "old", "none", NULL };
+  static const char *const views[] = { "shared", "own", NULL };
+  static const char *const models[] = {
+    "serialize_connections", "serialize_all_requests", "serialize_requests",
+    "parallel", NULL
+  };
+  int r = 0;
+
+  if (strcmp (key, "file") == 0)
+    file = value;
+  else if (strcmp (key, "hold") == 0)
+    hold_dir = value;
+  else if (strcmp (key, "default-export") == 0)
+    default_export = value;
+  else if (strcmp (key, "extents") == 0)
+    return is_bool (value, &extents);
+  else if (strcmp (key, "fast-zero") == 0)
+    return is_bool (value, &fast_zero);
+  else if (strcmp (key, "views") == 0)
+    own_views = (r = find (value, views)) == 1;
+  else if (strcmp (key, "flush") == 0)
+    flush = r = find (value, flushes);
+  else if (strcmp (key, "model") == 0)
+    model = r = find (value, models);
+  else {
+    nbdkit_error ("unknown parameter: %s", key);
+    return -1;
+  }
+  return r == -1 ? -1 : 0;
+}
+
+static int
+snapshot_get_ready (void)
+{
+  struct stat st;
+
+  disk = file ? open (file, O_RDWR | O_CLOEXEC) : -1;
+  if (disk == -1 || fstat (disk, &st) == -1) {
+    nbdkit_error ("file: %s: %m", file ? file : "not given");
+    return -1;
+  }
+  size = st.st_size;
+  return 0;
+}
+
+static int
+snapshot_thread_model (void)
+{
+  return model;
+}
+
+static const char *
+snapshot_default_export (int readonly, int is_tls)
+{
+  (void) readonly;
+  (void) is_tls;
+  return default_export ? default_export : "";
+}
+
+/* ---- Connections ---- */
+
+static int
+refresh (struct view *view)
+{
+  if (pread (disk, view->bytes, size, 0) == size)
+    return 0;
+  nbdkit_error ("cannot read the disk: %m");
+  return -1;
+}
+
+static void
+snapshot_close (void *handle)
+{
+  struct view *view = handle;
+
+  nbdkit_debug ("snapshot: close");
+  free (view->bytes);
+  free (view);
+}
+
+static void *
+snapshot_open (int readonly)
+{
+  struct view *view = calloc (1, sizeof *view);
+
+  (void) readonly;
+  if (!view)
+    return NULL;
+  if (own_views) {
+    view->bytes = malloc (size);
+    if (!view->bytes || refresh (view) == -1) {
+      snapshot_close (view);
+      return NULL;
+    }
+  }
+  hold ("open");
+  return view;
+}
+
+static int64_t
+snapshot_get_size (void *handle)
+{
+  (void) handle;
+  hold ("get_size");
+  return size;
+}
+
+static int
+snapshot_can_multi_conn (void *handle)
+{
+  (void) handle;
+  hold ("can_multi_conn");
+  return !own_views;
+}
+
+static int
+snapshot_can_flush (void *handle)
+{
+  (void) handle;
+  return flush != FLUSH_NONE;
+}
+
+static int
+snapshot_can_extents (void *handle)
+{
+  (void) handle;
+  hold ("can_extents");
+  hold_after ("can_extents");
+  return extents;
+}
+
+static int
+snapshot_can_fast_zero (void *handle)
+{
+  (void) handle;
+  hold ("can_fast_zero");
+  return 1;
+}
+
+static int
+snapshot_block_size (void *handle, uint32_t *minimum, uint32_t *preferred,
+                     uint32_t *maximum)
+{
+  (void) handle;
+  hold ("block_size");
+  *minimum = 1;
+  *preferred = UNIT;
+  *maximum = UINT32_MAX;
+  return 0;
+}
+
+/* ---- Requests ---- */
+
+static int
+get (const struct view *view, void *buf, uint32_t count, uint64_t offset)
+{
+  if (view->bytes) {
+    memcpy (buf, view->bytes + offset, count);
+    return 0;
+  }
+  if (pread (disk, buf, count, offset) == count)
+    return 0;
+  nbdkit_error ("pread: %m");
+  return -1;
+}
+
+static int
+put (struct view *view, const void *buf, uint32_t count, uint64_t offset)
+{
+  if (view->bytes)
+    memcpy (view->bytes + offset, buf, count);
+  if (pwrite (disk, buf, count, offset) == count)
+    return 0;
+  nbdkit_error ("pwrite: %m");
+  return -1;
+}
+
+static int
+fill (struct view *view, char byte, uint32_t count, uint64_t offset)
+{
+  char buf[UNIT];
+
+  memset (buf, byte, sizeof buf);
+  while (count > 0) {
+    uint32_t n = count < sizeof buf ? count : sizeof buf;
+
+    if (put (view, buf, n, offset) == -1)
+      return -1;
+    count -= n;
+    offset += n;
+  }
+  return 0;
+}
+
+static int
+snapshot_pread (void *handle, void *buf, uint32_t count, uint64_t offset,
+                uint32_t flags)
+{
+  int r;
+
+  (void) flags;
+  hold ("pread");
+  r = get (handle, buf, count, offset);
+  hold ("pread-done");
+  hold_after ("pread");
+  return r;
+}
+
+static int
+snapshot_pwrite (void *handle, const void *buf, uint32_t count,
+                 uint64_t offset, uint32_t flags)
+{
+  int r;
+
+  (void) flags;
+  hold ("pwrite");
+  r = put (handle, buf, count, offset);
+  hold ("pwrite-done");
+  return r;
+}
+
+static int
+snapshot_zero (void *handle, uint32_t count, uint64_t offset, uint32_t flags)
+{
+  int r;
+
+  if ((flags & NBDKIT_FLAG_FAST_ZERO) && !fast_zero) {
+    nbdkit_set_error (EOPNOTSUPP);
+    return -1;
+  }
+  hold ("zero");
+  r = fill (handle, 0, count, offset);
+  hold ("zero-done");
+  return r;
+}
+
+static int
+snapshot_trim (void *handle, uint32_t count, uint64_t offset, uint32_t flags)
+{
+  int r;
+
+  (void) flags;
+  hold ("trim");
+  r = fill (handle, 't', count, offset);
+  hold ("trim-done");
+  return r;
+}
+
+static int
+snapshot_flush (void *handle, uint32_t flags)
+{
+  struct view *view = handle;
+
+  (void) flags;
+  hold ("flush");
+  return view->bytes && flush == FLUSH_FRESH ? refresh (view) : 0;
+}
+
+static int
+snapshot_extents (void *handle, uint32_t count, uint64_t offset,
+                  uint32_t flags, struct nbdkit_extents *list)
+{
+  static const char zeros[UNIT];
+  uint64_t end = offset + count, n;
+  char buf[UNIT];
+
+  (void) flags;
+  hold ("extents");
+  for (; offset < end; offset += n) {
+    uint32_t type = 0;
+
+    n = UNIT - offset % UNIT;
+    if (n > end - offset)
+      n = end - offset;
+    if (get (handle, buf, n, offset) == -1)
+      return -1;
+    if (memcmp (buf, zeros, n) == 0)
+      type = NBDKIT_EXTENT_ZERO | NBDKIT_EXTENT_HOLE;
+    if (nbdkit_add_extent (list, offset, n, type) == -1)
+      return -1;
+  }
+  hold ("extents-done");
+  return 0;
+}
+
+static struct nbdkit_plugin plugin = {
+  .name = "snapshot",
+  .description = "for tests: connections with their own view",
+  .config = snapshot_config,
+  .get_ready = snapshot_get_ready,
+  .thread_model = snapshot_thread_model,
+  .default_export = snapshot_default_export,
+  .open = snapshot_open,
+  .close = snapshot_close,
+  .get_size = snapshot_get_size,
+  .can_multi_conn = snapshot_can_multi_conn,
+  .can_flush = snapshot_can_flush,
+  .can_extents = snapshot_can_extents,
+  .can_fast_zero = snapshot_can_fast_zero,
+  .block_size = snapshot_block_size,
+  .pread = snapshot_pread,
+  .pwrite = snapshot_pwrite,
+  .zero = snapshot_zero,
+  .trim = snapshot_trim,
+  .flush = snapshot_flush,
+  .extents = snapshot_extents,
+  .errno_is_preserved = 1,
+};
+
+NBDKIT_REGISTER_PLUGIN (plugin)

@@ -1,0 +1,158 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# A client whose handshake fails, as that of a port scan does: nbdkit opens the
+# plugin for it, and closes it without a word.  The sum of what others did does
+# not get lost.
+
+. "$(dirname "$0")/hold-functions.sh"
+
+make_image "$dir/image"
+
+broken='
+import socket, struct
+def option(number, data=b"", magic=b"IHAVEOPT"):
+    return magic + struct.pack(">II", number, len(data)) + data
+flags = struct.pack(">I", 1)
+any_export = struct.pack(">IH", 0, 0)
+go, info, old = option(7, any_export), option(6, any_export), option(1)
+
+# What a client says before it hears nothing any more.
+steps = {
+    "nothing": b"",
+    "flags": flags,
+    "wrong flags": b"\xff\xff\xff\xff",
+    "half an option": flags + go[:10],
+    "wrong magic": flags + option(7, any_export, b"IHAVENOT"),
+    "wrong option": flags + option(77),
+    "wrong length": flags + option(7, b"\0\0\0\7abc"),
+    "list": flags + option(3),
+    "info": flags + info,
+    "info and half of go": flags + info + go[:17],
+    "go": flags + go,
+    "go and a wrong request": flags + go + b"x" * 28,
+    "old": flags + old,
+}
+def dial(step):
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(sys.argv[1])
+    assert s.recv(18, socket.MSG_WAITALL)[:8] == b"NBDMAGIC"
+    s.sendall(steps[step])
+    return s
+# It hangs up, and the server has noticed.
+def hang_up(s):
+    try:
+        s.shutdown(socket.SHUT_WR)
+        while s.recv(4096):
+            pass
+    except OSError:
+        pass
+# It is gone when the server wants to reply.
+class Gone:
+    def __init__(self, call, step):
+        self.hold = Hold(call)
+        s = dial(step)
+        self.hold.wait()
+        s.close()
+    def end(self):
+        closed = log().count("blkhash: close")
+        self.hold.release()
+        logged("blkhash: close", closed + 1)
+'
+
+# scanned CODE: clients and such clients, who know as "call" and "step" where
+# they go away.
+scanned () {
+  for call in open get_size can_multi_conn can_fast_zero; do
+    for step in info go old; do
+      cp "$dir/image" "$dir/disk"
+      serve_snapshot
+      clients "$broken
+call, step = '$call', '$step'
+$1"
+      stop
+      ! says ' 0 bytes' || fail "nothing is missing: $(cat "$sums")"
+      right_or_none
+      [ "$2" = or_none ] || has_line "$wanted  -" ||
+        fail "$call, $step: no sum: $(cat "$sums")"
+    done
+  done
+}
+
+# While the rest is read: it ends before, and after, what is read then.
+scanned 'a = connect()
+a.pwrite(b"x", 0)
+reading = Hold("pread")
+left = later(a.shutdown)
+reading.wait()
+gone = Gone(call, step)
+gone.end()
+reading.release()
+left.get()'
+scanned 'a = connect()
+a.pwrite(b"x", 0)
+reading = Hold("pread")
+left = later(a.shutdown)
+reading.wait()
+gone = Gone(call, step)
+reading.release()
+left.get()
+gone.end()'
+
+# As the last one, when all is known.
+scanned 'a = connect()
+a.pwrite(b"x" * (8 << 20), 0)
+gone = Gone(call, step)
+a.shutdown()
+gone.end()'
+scanned 'a = connect()
+a.pread(8 << 20, 0)
+gone = Gone(call, step)
+a.shutdown()
+gone.end()'
+
+# As the last one, when something is missing: it is read at the latest when the
+# next client leaves.
+scanned 'a = connect()
+a.pwrite(b"x", 0)
+gone = Gone(call, step)
+a.shutdown()
+gone.end()' or_none
+scanned 'a = connect()
+a.pwrite(b"x", 0)
+gone = Gone(call, step)
+a.shutdown()
+gone.end()
+a = connect()
+a.pread(1, 0)
+a.shutdown()'
+
+# When there is a sum.
+scanned 'a = connect()
+a.pwrite(b"x", 0)
+a.shutdown()
+logged("snapshot: close")
+gone = Gone(call, step)
+gone.end()'
+
+# A client that goes away at any step, while the rest is read, and afterwards.
+cp "$dir/image" "$dir/disk"
+serve_snapshot
+clients "$broken"'
+for step in steps:
+    a = connect()
+    a.pwrite(b"x", 0)
+    reading = Hold("pread")
+    left = later(a.shutdown)
+    reading.wait()
+    gone = later(hang_up, dial(step))
+    reading.release()
+    left.get()
+    gone.get()
+    hang_up(dial(step))
+    while len(sums()) < 64:
+        time.sleep(0.01)'
+sum_comes "$dir/disk"
+stop
+sum_comes "$dir/disk"

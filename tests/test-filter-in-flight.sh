@@ -1,0 +1,112 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# While a change of the disk is in flight, by whatever name, no sum of what was
+# there before is published: if the server is killed, it would stand for good.
+
+. "$(dirname "$0")/hold-functions.sh"
+
+make_image "$dir/image"
+
+# in_flight CALL CHANGE CODE [PARAMETER]: in CODE clients of "a" come and go,
+# while CHANGE by the name "b" is held in CALL.  What the result file says then
+# is in $dir/while.
+in_flight () {
+  cp "$dir/image" "$dir/disk"
+  serve_snapshot $4
+  clients "def closed(n=1):
+    logged('snapshot: close', n)
+b = connect('b')
+a = connect('a')
+a.pread(8 << 20, 0)
+hold = Hold('$1')
+def begin():
+    global change
+    change = later(lambda: b.$2)
+    hold.wait()
+$3
+open('$dir/while', 'w').write(sums())
+if not '$killed':
+    hold.release()
+    change.get()
+    b.shutdown()
+else:
+    os.kill($server, 9)
+    os._exit(0)"
+  if [ -n "$killed" ]; then
+    wait $server || :
+  else
+    stop
+    [ -n "$4" ] || right_or_none a b
+  fi
+}
+
+# no_sum_meanwhile: and none at the end, if that was the end.
+no_sum_meanwhile () {
+  ! grep '^[0-9a-f]\{32\}' "$dir/while" || fail "a sum while a change is in flight"
+  [ -z "$killed" ] || no_sum
+}
+
+for killed in '' yes; do
+  for call in pwrite pwrite-done zero-done trim-done; do
+    case $call in
+      pwrite*) change='pwrite(b"x" * 65536, 0)' ;;
+      *) change="${call%-*}(65536, 0)" ;;
+    esac
+    # The last client of "a" leaves.
+    in_flight $call "$change" 'begin()
+a.shutdown()
+closed()'
+    no_sum_meanwhile
+    # There was a sum.  Another client comes and leaves.
+    in_flight $call "$change" 'a.shutdown()
+closed()
+begin()
+a = connect("a")
+a.shutdown()
+closed(2)'
+    no_sum_meanwhile
+    # Of a name that nobody knew when the change began.
+    in_flight $call "$change" 'a.shutdown()
+closed()
+begin()
+c = connect("c")
+c.pread(8 << 20, 0)
+c.shutdown()
+closed(2)'
+    no_sum_meanwhile
+  done
+done
+
+killed=
+# Distinct exports do not wait for each other.
+in_flight pwrite-done 'pwrite(b"x" * 65536, 0)' 'begin()
+a.shutdown()
+closed()' blkhash-distinct-exports=true
+grep -q "^$(reference "$dir/image")  a$" "$dir/while" || fail "no sum of a"
+
+# The change ends while the rest of "a" is read.
+for offset in 0 200000 1000003 8388000; do
+  for call in pread pread-done; do
+    cp "$dir/image" "$dir/disk"
+    serve_snapshot
+    clients "a = connect('a')
+b = connect('b')
+a.pwrite(b'x', 200000)
+hold = Hold('pwrite-done')
+change = later(b.pwrite, b'y' * 600, $offset)
+hold.wait()
+reading = Hold('$call')
+left = later(a.shutdown)
+reading.wait()
+hold.release()
+change.get()
+reading.release()
+left.get()
+logged('snapshot: close')
+b.shutdown()"
+    stop
+    right_or_none a b
+  done
+done

@@ -1,0 +1,77 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# A connection that is just being opened while another one changes the disk:
+# its view is that of .open, so it may not see the change.  A wrong sum must
+# not come of it.
+
+. "$(dirname "$0")/hold-functions.sh"
+
+make_image "$dir/image"
+
+# opening CALL CHANGE: CHANGE is made while CALL of a new connection is held,
+# which is the last to leave.
+opening () {
+  for flush in fresh old none; do
+    cp "$dir/image" "$dir/disk"
+    serve_snapshot views=own flush=$flush
+    clients "a = connect()
+hold = Hold('$1')
+b = later(connect)
+hold.wait()
+$2
+if '$flush' != 'none': a.flush()
+hold.release()
+b = b.get()
+a.shutdown()
+logged('snapshot: close')
+b.pread(1, 200000)
+b.shutdown()"
+    stop
+    right_or_none
+  done
+}
+
+for call in open get_size can_multi_conn; do
+  opening $call 'a.trim(65536, 0)'
+  opening $call 'a.pwrite(b"x", 1000003)'
+done
+
+# The change begins before the connection and is done on the disk after its
+# .open, or the other way round.
+for call in trim trim-done; do
+  cp "$dir/image" "$dir/disk"
+  serve_snapshot views=own flush=old
+  clients "a = connect()
+hold = Hold('$call')
+change = later(a.trim, 65536, 0)
+hold.wait()
+b = connect()
+hold.release()
+change.get()
+a.shutdown()
+logged('snapshot: close')
+b.pread(1, 200000)
+b.shutdown()"
+  stop
+  right_or_none
+done
+
+# The one that changes it has come, and is gone again, while the other one is
+# still in .open; and was the last.
+cp "$dir/image" "$dir/disk"
+serve_snapshot views=own flush=old
+clients "hold = Hold('open')
+b = later(connect)
+hold.wait()
+a = connect()
+a.trim(65536, 0)
+a.shutdown()
+logged('snapshot: close')
+hold.release()
+b = b.get()
+b.pwrite(b'x', 100)
+b.shutdown()"
+stop
+right_or_none
