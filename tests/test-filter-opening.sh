@@ -13,7 +13,7 @@ make_image "$dir/image"
 # opening CALL CHANGE: CHANGE is made while CALL of a new connection is held,
 # which is the last to leave.
 opening () {
-  for flush in fresh old none; do
+  for flush in fresh none; do
     cp "$dir/image" "$dir/disk"
     serve_snapshot views=own flush=$flush
     clients "a = connect()
@@ -42,7 +42,7 @@ done
 # .open, or the other way round.
 for call in trim trim-done; do
   cp "$dir/image" "$dir/disk"
-  serve_snapshot views=own flush=old
+  serve_snapshot views=own flush=none
   clients "a = connect()
 hold = Hold('$call')
 change = later(a.trim, 65536, 0)
@@ -61,7 +61,7 @@ done
 # The one that changes it has come, and is gone again, while the other one is
 # still in .open; and was the last.
 cp "$dir/image" "$dir/disk"
-serve_snapshot views=own flush=old
+serve_snapshot views=own flush=none
 clients "hold = Hold('open')
 b = later(connect)
 hold.wait()
