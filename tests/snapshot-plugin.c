@@ -203,7 +203,6 @@ snapshot_can_extents (void *handle)
 {
   (void) handle;
   hold ("can_extents");
-  hold_after ("can_extents");
   return extents;
 }
 
@@ -358,6 +357,7 @@ snapshot_extents (void *handle, uint32_t count, uint64_t offset,
       return -1;
   }
   hold ("extents-done");
+  hold_after ("extents");
   return 0;
 }
 

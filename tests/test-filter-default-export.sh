@@ -1,0 +1,32 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# A plugin that has another name for the default export: for a client that asks
+# for the default, blkhash-name is the name in its line all the same.
+
+. "$(dirname "$0")/hold-functions.sh"
+
+make_image "$dir/disk"
+wanted=$(reference "$dir/disk")
+
+serve_snapshot default-export=disk0 blkhash-name=disk.img
+clients 'h = connect("")
+h.pread(8 << 20, 0)
+h.shutdown()'
+line_comes "$wanted  disk.img"
+# Other names stay what they are.
+clients 'h = connect("disk1")
+h.pread(8 << 20, 0)
+h.shutdown()'
+line_comes "$wanted  disk1"
+stop
+has_line "$wanted  disk.img" || fail "$(cat "$sums")"
+
+# What says why there is none has it too.
+serve_snapshot default-export=disk0 blkhash-name=disk.img
+clients 'h = connect("")
+h.pread(1, 0)
+h.shutdown()'
+stop
+says '^# incomplete disk.img: ' || fail "$(cat "$sums")"

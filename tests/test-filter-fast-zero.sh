@@ -1,0 +1,62 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# A fast zero that is refused, because it would not be fast, changes nothing and
+# is no failure: clients try it, and then write zeros.
+
+. "$(dirname "$0")/hold-functions.sh"
+
+# refused CODE: clients that make $dir/wanted, whose fast zeros are refused.
+refused () {
+  truncate -s 0 "$dir/disk"
+  truncate -s 8m "$dir/disk"
+  serve_snapshot fast-zero=false blkhash-missing=$missing
+  clients "import errno
+def fast_zero(h, len, offset):
+    try:
+        h.zero(len, offset, nbd.CMD_FLAG_FAST_ZERO)
+        assert False, 'not refused'
+    except nbd.Error as e:
+        assert e.errnum == errno.ENOTSUP, e
+h = connect()
+assert h.can_fast_zero()
+$1
+h.shutdown()"
+  sum_comes "$dir/disk"
+  stop
+  sum_comes "$dir/disk"
+}
+
+# Nothing is forgotten, so nothing is missing.
+missing=fail
+refused 'h.pwrite(b"x" * (8 << 20), 0)
+fast_zero(h, 65536, 0)'
+refused 'h.pwrite(b"x" * (8 << 20), 0)
+h.shutdown()
+h = connect()
+fast_zero(h, 8 << 20, 0)'
+refused 'fast_zero(h, 8 << 20, 0)
+h.pread(8 << 20, 0)
+fast_zero(h, 10, 100)'
+
+# What is missing is read.
+missing=read
+refused 'h.pwrite(b"x" * 10, 70000)
+fast_zero(h, 65536, 0)'
+
+# Another failure stays one.
+truncate -s 0 "$dir/disk"
+truncate -s 8m "$dir/disk"
+serve --filter=error "$snapshot" file="$dir/disk" fast-zero=false \
+      error-zero-rate=100% error-zero=EIO blkhash-file="$sums"
+clients 'h = connect()
+h.pwrite(b"x", 0)
+for flags in 0, nbd.CMD_FLAG_FAST_ZERO:
+    try:
+        h.zero(65536, 0, flags)
+        assert False
+    except nbd.Error: pass
+h.shutdown()'
+line_matches '^# incomplete -: the last request failed'
+stop

@@ -1,0 +1,49 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# A connection that has left asks and reads what is missing, while a new one
+# changes the disk: what the old one sees of it then is of no use, wherever
+# between its steps that is.
+
+. "$(dirname "$0")/hold-functions.sh"
+not_sanitized
+[ -z "$wrapper" ] || skip "not in valgrind"
+
+make_image "$dir/image"
+nbdkit_wrapper="env LD_PRELOAD=$snapshot"
+
+for after in extents pread; do
+  step=0
+  held=yes
+  while [ -n "$held" ]; do
+    step=$((step + 1))
+    cp "$dir/image" "$dir/disk"
+    serve_snapshot views=own flush=old
+    clients "a = connect()
+a.pwrite(b'x', 200000)
+open('$dir/hold/lock-after-$after', 'w').write('$step')
+hold = Hold('lock')
+left = later(a.shutdown)
+while not hold.is_there():
+    if 'snapshot: close' in log():
+        os.unlink(hold.path)
+        break
+    time.sleep(0.01)
+else:
+    print('held')
+    b = connect()
+    b.trim(8 << 20, 0)
+    hold.release()
+    left.get()
+    logged('snapshot: close')
+    b.shutdown()"
+    held=$(cat "$dir/stdout")
+    stop
+    right_or_none
+    [ $step -lt 200 ] || fail "it never ends"
+  done
+  # At least one, or this tests nothing.
+  [ $step -gt 1 ] || fail "not held after $after"
+  echo "held at $((step - 1)) places after $after"
+done
