@@ -20,6 +20,7 @@
 #include "chain.h"
 #include "qcow2-map.h"
 #include "qemuname.h"
+#include "vhdx-map.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 
@@ -65,6 +66,17 @@ inspect_qcow2 (struct chain *chain, struct chain_layer *layer,
   return 1;
 }
 
+/* 1, 0 or -1. */
+static int
+inspect_vhdx (struct chain_layer *layer, struct error *error)
+{
+  layer->format = CHAIN_VHDX;
+  if (vhdx_read_and_check (&layer->image, &layer->vhdx, error) == -1)
+    return -1;
+  layer->size = layer->vhdx.size;
+  return layer->size > 0;
+}
+
 /* Check a layer, and get ready to read it.  1, 0 or -1. */
 static int
 inspect_layer (struct chain *chain, struct chain_layer *layer,
@@ -79,6 +91,8 @@ inspect_layer (struct chain *chain, struct chain_layer *layer,
   }
   if (strcmp (format, "qcow2") == 0)
     r = inspect_qcow2 (chain, layer, error);
+  else if (strcmp (format, "vhdx") == 0)
+    r = inspect_vhdx (layer, error);
   if (r == 1 && pages_init (&layer->pages, &layer->image, error) == -1)
     return -1;
   return r;
@@ -200,6 +214,8 @@ layer_at (struct chain_layer *layer, uint64_t offset, struct run *run,
   }
   if (layer->format == CHAIN_QCOW2)
     return qcow2_map_at (&layer->pages, &layer->qcow2, offset, run, error);
+  if (layer->format == CHAIN_VHDX)
+    return vhdx_map_at (&layer->pages, &layer->vhdx, offset, run, error);
   run->kind = RUN_DATA;
   run->len = layer->size - offset;
   run->host = offset;

@@ -18,6 +18,7 @@
 #include "pages.h"
 #include "qcow2.h"
 #include "run.h"
+#include "vhdx.h"
 
 #define CHAIN_MAX 16
 
@@ -28,10 +29,11 @@ struct chain_layer {
   struct file_access access;
   struct imagefile image;       /* the same, for the parsers */
   bool sparse;                  /* it has holes */
-  enum { CHAIN_RAW, CHAIN_QCOW2 } format;
+  enum { CHAIN_RAW, CHAIN_QCOW2, CHAIN_VHDX } format;
   uint64_t size;                /* of the disk in it */
   struct pages pages;           /* of its tables, unless it is raw */
-  struct qcow2 qcow2;
+  struct qcow2 qcow2;           /* if it is one */
+  struct vhdx vhdx;             /* the same */
 };
 
 struct chain {

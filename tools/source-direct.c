@@ -242,8 +242,10 @@ start_and_hash (struct direct *direct, struct sum *sum, struct error *error)
 static bool
 is_for_us (const struct qemu_image *qi)
 {
-  return qi->file && strcmp (qi->image->format, "qcow2") == 0 &&
-    !qi->options->force_share && qi->options->extents;
+  const char *format = qi->image->format;
+
+  return qi->file && !qi->options->force_share && qi->options->extents &&
+    (strcmp (format, "qcow2") == 0 || strcmp (format, "vhdx") == 0);
 }
 
 int
