@@ -115,7 +115,7 @@ open_behind (struct chain *chain, char *path)
   struct error error = { "" };
   struct file file;
 
-  if (fd != -1 && file_init (&file, fd, &error) == 0 &&
+  if (fd != -1 && file_init (&file, fd, path, &error) == 0 &&
       fileset_has (chain->files, fd)) {
     if (!chain->cache)
       file_read_first (fd);
@@ -197,7 +197,8 @@ chain_can_direct (const struct chain *chain)
   unsigned i = 0;
 
   while (i < chain->count &&
-         file_access_can_direct (&chain->layers[i].access))
+         file_access_can_direct (&chain->layers[i].access,
+                                 &chain->layers[i].file))
     i++;
   return i == chain->count;
 }
