@@ -182,6 +182,8 @@ reference () {
 # its process id.
 hide_proc () {
   [ -r /proc/self/environ ] || skip "no /proc to be hidden"
+  [ -z "$wrapper" ] || skip "valgrind needs /proc"
+  [ "$SANITIZE" = no ] || skip "sanitizers need /proc"
   hide="mount -t tmpfs none /proc"
   unshare="unshare --mount"
   [ "$(id -u)" = 0 ] || unshare="$unshare --map-root-user"

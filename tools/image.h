@@ -52,9 +52,9 @@ void image_destroy (struct image *image);
  * starts with "json:" is for the place of a file name; any other is for
  * --image-opts.  The caller frees it.  NULL if there is no memory.
  *
- * PATH must be that of the same file as FD in image_inspect, if the image was
- * probed, or what qemu opens must be checked.  Otherwise it must be the path that
- * the user gave: relative names in the header are relative to it.
+ * If the image was probed, PATH must be that of the same file as FD in
+ * image_inspect, or what qemu opens must be checked.  Otherwise it must be the
+ * path that the user gave: relative names in the header are relative to it.
  */
 char *image_qemu_opts (const struct image *image, const char *path,
                        bool is_block_device, bool force_share);
