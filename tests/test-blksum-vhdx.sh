@@ -53,14 +53,14 @@ converted 6291456 -o block_size=1m,block_state_zero=off
 converted 8388608 -o block_size=2m,log_size=3m
 converted 25165824 -o block_size=16m
 converted 25165824 -o block_size=256m
-# Nothing of it is a hole in the image, but most is one in the file.
-converted 8388608 -o subformat=fixed
-converted 8388608 -o subformat=fixed,block_size=1m
+converted 25165824 -o subformat=fixed
+converted 25165824 -o subformat=fixed,block_size=1m
 truncate -s 25165312 "$dir/raw"
 sum=$(reference "$dir/raw")
 converted 25165312 -o subformat=fixed,block_size=8m
 converted 25165312
 
+# Nothing of a fixed one is a hole in the image, but all is one in the file.
 for options in "" "-o subformat=fixed" "-o block_state_zero=off" \
                "-o block_size=256m"; do
   rm "$dir/image"
