@@ -338,8 +338,8 @@ qemu_nbd_check_files (const struct qemu_nbd *qemu, dev_t dev, ino_t ino,
   };
 
   if (open_files_visit (qemu->pid, check_file, &check) == -1)
-    return error_set (error, "cannot see what qemu-nbd opened, without /proc "
-                      "(%s): give the format with -f", strerror (errno));
+    return error_set (error, "cannot see what qemu-nbd opened (%s): give the "
+                      "format with -f", strerror (errno));
   if (!check.allowed)
     return error_set (error, "refused because it changed while it was "
                       "opened, so that qemu opened another file");
