@@ -176,6 +176,26 @@ reference () {
   cut -d' ' -f1 < "$dir/reference"
 }
 
+# ---- Surroundings ----
+
+# hide_proc: from here on blksum sees an empty /proc, as in a chroot.  It keeps
+# its process id.
+hide_proc () {
+  [ -r /proc/self/environ ] || skip "no /proc to be hidden"
+  [ -z "$wrapper" ] || skip "valgrind needs /proc"
+  [ "$SANITIZE" = no ] || skip "sanitizers need /proc"
+  hide="mount -t tmpfs none /proc"
+  unshare="unshare --mount"
+  [ "$(id -u)" = 0 ] || unshare="$unshare --map-root-user"
+  requires $unshare sh -c "$hide && ! [ -e /proc/self ]"
+  mv "$dir/bin/blksum" "$dir/bin/blksum.seeing"
+  cat > "$dir/bin/blksum" << END
+#!/bin/sh
+exec $unshare sh -c '$hide && exec "\$@"' sh "$dir/bin/blksum.seeing" "\$@"
+END
+  chmod +x "$dir/bin/blksum"
+}
+
 # ---- Servers ----
 
 # start_nbdkit ARGUMENT...: sets $uri, and $server to its process id.

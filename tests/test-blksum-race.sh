@@ -58,7 +58,7 @@ for instead in naming backed; do
     cp "$dir/plain" "$dir/image.qcow2"
     not_the_secret blksum $options "$dir/image.qcow2"
     [ $instead = backed ] || [ ! -s "$dir/stdout" ] || fail "printed a sum"
-    [ $instead = backed ] || says_once "now names another file"
+    [ $instead = backed ] || says_once "qemu opened another file"
   done
 done
 rm "$dir/bin/qemu-nbd"

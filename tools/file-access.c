@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "cursor.h"
@@ -21,15 +20,12 @@
  * none; then it is read through the cache.
  */
 static int
-open_direct (int fd)
+open_direct (const struct file *file)
 {
 #if defined O_DIRECT && defined __linux__
-  char path[64];
-
-  snprintf (path, sizeof path, "/proc/self/fd/%d", fd);
-  return open (path, O_RDONLY | O_DIRECT | O_CLOEXEC);
+  return file_reopen (file, O_DIRECT);
 #else
-  (void) fd;
+  (void) file;
   return -1;
 #endif
 }
@@ -45,7 +41,7 @@ file_access_open (struct file_access *access, const struct file *file,
   if (!cache && !block)
     access->mode = file_read_mode (file->fd);
   if (!cache && block && start % READ_ALIGN == 0)
-    direct = open_direct (file->fd);
+    direct = open_direct (file);
   if (direct != -1) {
     access->fd = direct;
     access->direct = true;
@@ -60,13 +56,14 @@ file_access_close (struct file_access *access)
 }
 
 bool
-file_access_can_direct (const struct file_access *access)
+file_access_can_direct (const struct file_access *access,
+                        const struct file *file)
 {
   int fd;
 
   if (access->direct)
     return true;
-  fd = open_direct (access->fd);
+  fd = open_direct (file);
   if (fd != -1)
     close (fd);
   return fd != -1;

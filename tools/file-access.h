@@ -32,8 +32,11 @@ void file_access_open (struct file_access *access, const struct file *file,
 
 void file_access_close (struct file_access *access);
 
-/* Could the file be read by direct I/O?  Not every file system has it. */
-bool file_access_can_direct (const struct file_access *access);
+/* Could FILE, which is read so, be read by direct I/O?  Not every file system
+ * has it.
+ */
+bool file_access_can_direct (const struct file_access *access,
+                             const struct file *file);
 
 /* Read LEN bytes at AT, which are those at OFFSET of the image for messages.
  * Any thread.  0 or -1.

@@ -7,17 +7,20 @@
 #include <config.h>
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "error.h"
 #include "file.h"
 
 int
-file_init (struct file *file, int fd, struct error *error)
+file_init (struct file *file, int fd, const char *path, struct error *error)
 {
   off_t position, end;
 
   file->fd = fd;
+  file->path = path;
   if (fstat (fd, &file->st) == -1)
     return error_errno (error, errno, "cannot read");
   if (S_ISREG (file->st.st_mode)) {
@@ -30,6 +33,36 @@ file_init (struct file *file, int fd, struct error *error)
     return error_errno (error, errno, "cannot find the size");
   file->size = end;
   return 0;
+}
+
+/* What is at its path now can be another file. */
+static int
+reopen_by_path (const struct file *file, int flags)
+{
+  int fd = open (file->path, flags | O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  struct stat st;
+
+  if (fd != -1 &&
+      (fstat (fd, &st) == -1 || st.st_dev != file->st.st_dev ||
+       st.st_ino != file->st.st_ino || st.st_rdev != file->st.st_rdev)) {
+    close (fd);
+    errno = ENOENT;
+    fd = -1;
+  }
+  return fd;
+}
+
+int
+file_reopen (const struct file *file, int flags)
+{
+  char path[64];
+  int fd;
+
+  snprintf (path, sizeof path, "/proc/self/fd/%d", file->fd);
+  fd = open (path, flags | O_RDONLY | O_CLOEXEC);
+  if (fd == -1 && errno == ENOENT && file->path)
+    fd = reopen_by_path (file, flags);
+  return fd;
 }
 
 bool

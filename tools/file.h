@@ -15,12 +15,21 @@ struct error;
 
 struct file {
   int fd;
+  const char *path;             /* it was opened at; NULL: not by us */
   uint64_t size;                /* bytes */
   struct stat st;
 };
 
-/* Look at FD, which must be seekable.  0, or -1 with the reason. */
-int file_init (struct file *file, int fd, struct error *error);
+/* Look at FD, which must be seekable, and was opened at PATH, which stays, or
+ * by others, if that is NULL.  0, or -1 with the reason.
+ */
+int file_init (struct file *file, int fd, const char *path,
+               struct error *error);
+
+/* Open the same file once more, for reading, with FLAGS.  A descriptor, or -1
+ * with errno set.
+ */
+int file_reopen (const struct file *file, int flags);
 
 bool file_is_block_device (const struct file *file);
 

@@ -53,7 +53,7 @@ void image_destroy (struct image *image);
  * --image-opts.  The caller frees it.  NULL if there is no memory.
  *
  * If the image was probed, PATH must be that of the same file as FD in
- * image_inspect, "/proc/self/fd/N" or the like.  Otherwise it must be the
+ * image_inspect, or what qemu opens must be checked.  Otherwise it must be the
  * path that the user gave: relative names in the header are relative to it.
  */
 char *image_qemu_opts (const struct image *image, const char *path,

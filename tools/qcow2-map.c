@@ -9,9 +9,6 @@
 
 #include <config.h>
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "qcow2-map.h"
 #include "qcow2-tables.h"
 
@@ -22,66 +19,9 @@
 bool
 qcow2_map_fits (const struct qcow2 *qcow2)
 {
-  return qcow2->cluster_bits >= QCOW2_MAP_PAGE_BITS && qcow2->size > 0 &&
+  return qcow2->cluster_bits >= PAGES_BITS && qcow2->size > 0 &&
     qcow2->size % 512 == 0 && !qcow2->encrypted && !qcow2->has_data_file &&
     qcow2->l1_offset % qcow2_cluster_size (qcow2) == 0;
-}
-
-int
-qcow2_map_init (struct qcow2_map *map, const struct imagefile *file,
-                const struct qcow2 *qcow2, struct error *error)
-{
-  map->file = file;
-  map->qcow2 = qcow2;
-  memset (map->at, 0xff, sizeof map->at);
-  map->pages = malloc (QCOW2_MAP_PAGES * QCOW2_MAP_PAGE);
-  if (!map->pages)
-    return imagefile_error (file, error, "out of memory");
-  return 0;
-}
-
-void
-qcow2_map_destroy (struct qcow2_map *map)
-{
-  free (map->pages);
-}
-
-/* The entry at OFFSET of the file, a multiple of its size.  The rest of its
- * page is behind it.
- */
-static const unsigned char *
-entry_at (struct qcow2_map *map, const char *what, uint64_t offset,
-          size_t size, struct error *error)
-{
-  uint64_t number = offset / QCOW2_MAP_PAGE;
-  uint64_t start = number * QCOW2_MAP_PAGE;
-  unsigned slot = number % QCOW2_MAP_PAGES;
-  unsigned char *page = map->pages + slot * QCOW2_MAP_PAGE;
-
-  if (imagefile_check (map->file, what, offset, size, error) == -1)
-    return NULL;
-  if (map->at[slot] != number) {
-    uint64_t len = MIN (QCOW2_MAP_PAGE, map->file->size - start);
-
-    map->at[slot] = UINT64_MAX;
-    if (imagefile_read (map->file, what, page, len, start, error) == -1)
-      return NULL;
-    map->at[slot] = number;
-  }
-  return page + offset % QCOW2_MAP_PAGE;
-}
-
-/* How many of LEFT entries, from the one at OFFSET of the file, which was read,
- * are in its page?
- */
-static uint64_t
-in_page (const struct qcow2_map *map, uint64_t offset, uint64_t left,
-         size_t size)
-{
-  uint64_t page_rest = QCOW2_MAP_PAGE - offset % QCOW2_MAP_PAGE;
-  uint64_t rest = MIN (page_rest, map->file->size - offset);
-
-  return MIN (rest / size, left);
 }
 
 /* Part of an allocated cluster with subclusters from IN_CLUSTER on: the low
@@ -89,20 +29,20 @@ in_page (const struct qcow2_map *map, uint64_t offset, uint64_t left,
  */
 static void
 subclusters_at (const struct qcow2 *qcow2, uint64_t bitmap,
-                uint64_t in_cluster, struct qcow2_run *run)
+                uint64_t in_cluster, struct run *run)
 {
   uint64_t size = qcow2_cluster_size (qcow2) / SUBCLUSTERS;
   uint32_t allocated = bitmap, zero = bitmap >> 32, same;
   unsigned n = in_cluster / size;
 
   if (zero >> n & 1) {
-    run->kind = QCOW2_RUN_ZEROS;
+    run->kind = RUN_ZEROS;
     same = zero;
   }
   else if (allocated >> n & 1)
     same = allocated;
   else {
-    run->kind = QCOW2_RUN_UNALLOCATED;
+    run->kind = RUN_UNALLOCATED;
     same = ~(allocated | zero);
   }
   do
@@ -114,7 +54,7 @@ subclusters_at (const struct qcow2 *qcow2, uint64_t bitmap,
 /* What ENTRY says of its cluster from IN_CLUSTER on. */
 static void
 cluster_at (const struct qcow2 *qcow2, const unsigned char *entry,
-            uint64_t in_cluster, struct qcow2_run *run)
+            uint64_t in_cluster, struct run *run)
 {
   uint64_t descriptor = be64_at (entry);
   uint64_t offset = descriptor & QCOW2_OFFSET;
@@ -123,57 +63,57 @@ cluster_at (const struct qcow2 *qcow2, const unsigned char *entry,
 
   run->host = offset + in_cluster;
   run->len = qcow2_cluster_size (qcow2) - in_cluster;
-  run->kind = QCOW2_RUN_OTHER;
+  run->kind = RUN_OTHER;
   if (offset % qcow2_cluster_size (qcow2) != 0)
     return;
   if (flags == QCOW2_ZERO && qcow2->version > 2 && !qcow2->extended_l2) {
-    run->kind = QCOW2_RUN_ZEROS;
+    run->kind = RUN_ZEROS;
     return;
   }
   if (flags || (bitmap & bitmap >> 32) != 0 ||
       (offset == 0 && (uint32_t) bitmap != 0))
     return;
-  run->kind = offset ? QCOW2_RUN_DATA : QCOW2_RUN_UNALLOCATED;
+  run->kind = offset ? RUN_DATA : RUN_UNALLOCATED;
   if (qcow2->extended_l2)
     subclusters_at (qcow2, bitmap, in_cluster, run);
 }
 
 static bool
-continues (const struct qcow2_run *run, const struct qcow2_run *next)
+continues (const struct run *run, const struct run *next)
 {
   return next->kind == run->kind &&
-    (run->kind != QCOW2_RUN_DATA || next->host == run->host + run->len);
+    (run->kind != RUN_DATA || next->host == run->host + run->len);
 }
 
 /* Where L1 entries are not allocated: RUN ends where they do. */
 static void
 skip_l1 (const unsigned char *entry, uint64_t entries, unsigned bits,
-         struct qcow2_run *run)
+         struct run *run)
 {
-  run->kind = QCOW2_RUN_UNALLOCATED;
+  run->kind = RUN_UNALLOCATED;
   while (--entries > 0 && (be64_at (entry += 8) & QCOW2_OFFSET) == 0)
     run->len += UINT64_C (1) << bits;
 }
 
 /* As much of an L2 table as is in one page. */
 static int
-l2_at (struct qcow2_map *map, uint64_t table, uint64_t offset,
-       struct qcow2_run *run, struct error *error)
+l2_at (struct pages *pages, const struct qcow2 *qcow2, uint64_t table,
+       uint64_t offset, struct run *run, struct error *error)
 {
-  const struct qcow2 *qcow2 = map->qcow2;
   unsigned size = qcow2_l2_entry_size (qcow2);
   uint64_t cluster = qcow2_cluster_size (qcow2);
   uint64_t entries = cluster / size;
   uint64_t index = offset / cluster & (entries - 1);
   uint64_t at = table + index * size;
   uint64_t whole = cluster - offset % cluster;
-  const unsigned char *entry = entry_at (map, "an L2 table", at, size, error);
-  struct qcow2_run next;
+  const unsigned char *entry = pages_entry (pages, "an L2 table", at, size,
+                                            error);
+  struct run next;
 
   if (!entry)
     return -1;
   cluster_at (qcow2, entry, offset % cluster, run);
-  entries = in_page (map, at, entries - index, size);
+  entries = pages_rest (pages, at, entries - index, size);
   while (run->len == whole && --entries > 0) {
     cluster_at (qcow2, entry += size, 0, &next);
     if (!continues (run, &next))
@@ -185,16 +125,16 @@ l2_at (struct qcow2_map *map, uint64_t table, uint64_t offset,
 }
 
 int
-qcow2_map_at (struct qcow2_map *map, uint64_t offset, struct qcow2_run *run,
-              struct error *error)
+qcow2_map_at (struct pages *pages, const struct qcow2 *qcow2,
+              uint64_t offset, struct run *run, struct error *error)
 {
-  const struct qcow2 *qcow2 = map->qcow2;
   unsigned bits = qcow2_l2_table_bits (qcow2);
   uint64_t index = offset >> bits;
   uint64_t at = qcow2->l1_offset + index * 8;
   uint64_t tables = ((qcow2->size - 1) >> bits) + 1;
   uint64_t l1, table;
-  const unsigned char *entry = entry_at (map, "the L1 table", at, 8, error);
+  const unsigned char *entry = pages_entry (pages, "the L1 table", at, 8,
+                                            error);
 
   if (!entry)
     return -1;
@@ -202,16 +142,16 @@ qcow2_map_at (struct qcow2_map *map, uint64_t offset, struct qcow2_run *run,
   table = l1 & QCOW2_OFFSET;
   run->len = ((index + 1) << bits) - offset;
   if (table == 0)
-    skip_l1 (entry, in_page (map, at, tables - index, 8), bits, run);
+    skip_l1 (entry, pages_rest (pages, at, tables - index, 8), bits, run);
   else if ((l1 & ~(QCOW2_OFFSET | QCOW2_COPIED)) != 0 ||
            table % qcow2_cluster_size (qcow2) != 0)
-    run->kind = QCOW2_RUN_OTHER;
-  else if (l2_at (map, table, offset, run, error) == -1)
+    run->kind = RUN_OTHER;
+  else if (l2_at (pages, qcow2, table, offset, run, error) == -1)
     return -1;
 
   run->len = MIN (run->len, qcow2->size - offset);
-  if (run->kind != QCOW2_RUN_DATA)
+  if (run->kind != RUN_DATA)
     return 0;
-  return imagefile_check (map->file, "a data cluster", run->host, run->len,
+  return imagefile_check (pages->file, "a data cluster", run->host, run->len,
                           error);
 }

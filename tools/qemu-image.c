@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "error.h"
 #include "file.h"
@@ -19,6 +20,18 @@
 #include "qemu-image.h"
 #include "qemuopts.h"
 
+/* What qemu is to open.  Of an image that was probed that is the very file that
+ * was looked at, even if its name was moved meanwhile; where its descriptor has
+ * no name, check_opened finds out whether it was.
+ */
+static const char *
+path_of (const struct qemu_image *qi)
+{
+  if (qi->image->probed && access ("/proc/self/fd", F_OK) == 0)
+    return QEMU_NBD_IMAGE_PATH;
+  return qi->operand;
+}
+
 /* An option string, or a json: file name. */
 static char *
 target_of (const struct qemu_image *qi)
@@ -28,12 +41,10 @@ target_of (const struct qemu_image *qi)
   if (!qi->file)
     return force_share ? qemuopts_force_share (qi->operand)
       : strdup (qi->operand);
-  return image_qemu_opts (qi->image, qi->image->probed ? QEMU_NBD_IMAGE_PATH
-                                                       : qi->operand,
+  return image_qemu_opts (qi->image, path_of (qi),
                           file_is_block_device (qi->file), force_share);
 }
 
-/* The very file that was probed, even if its name was moved meanwhile. */
 static int
 fd_to_pass (const struct qemu_image *qi)
 {
@@ -72,7 +83,7 @@ qemu_image_start (struct qemu_image *qi, bool cache, struct error *error)
 }
 
 /* The image was inspected before qemu opened it, and whoever writes it could
- * have made it name another file in between.
+ * have made it name another file in between, or put one in its place.
  */
 static int
 check_opened (const struct qemu_image *qi, struct error *error)

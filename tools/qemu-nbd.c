@@ -13,7 +13,6 @@
 
 #include <config.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -30,6 +29,7 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "open-files.h"
 #include "process.h"
 #include "qemu-nbd.h"
 
@@ -142,6 +142,9 @@ run_child (struct plan *plan)
       dup2 (plan->listener, LISTEN_FD) == -1 ||
       (plan->image_fd != -1 && dup2 (plan->image_fd, IMAGE_FD) == -1))
     fail_child (plan, "cannot move a descriptor");
+
+  if (plan->image_fd != -1 && open_files_bound () == -1)
+    fail_child (plan, "cannot bound its descriptors");
 
   snprintf (pid, sizeof pid, "%ld", (long) getpid ());
   setenv ("LISTEN_PID", pid, 1);
@@ -308,42 +311,38 @@ qemu_nbd_explain (struct qemu_nbd *qemu, const char *name,
   }
 }
 
-/* Is the open file PATH none but what is allowed? */
-static bool
-is_allowed (const char *path, dev_t dev, ino_t ino, dev_t rdev)
-{
-  struct stat st;
+struct check {
+  dev_t dev, rdev;
+  ino_t ino;
+  bool allowed;                 /* all that was seen up to here */
+};
 
-  if (stat (path, &st) == -1)
-    return true;                /* closed meanwhile */
-  if (S_ISREG (st.st_mode))
-    return st.st_dev == dev && st.st_ino == ino;
-  return !S_ISBLK (st.st_mode) || st.st_rdev == rdev;
+static void
+check_file (void *opaque, const struct stat *st)
+{
+  struct check *check = opaque;
+
+  if (S_ISREG (st->st_mode) &&
+      (st->st_dev != check->dev || st->st_ino != check->ino))
+    check->allowed = false;
+  if (S_ISBLK (st->st_mode) && st->st_rdev != check->rdev)
+    check->allowed = false;
 }
 
 int
 qemu_nbd_check_files (const struct qemu_nbd *qemu, dev_t dev, ino_t ino,
                       dev_t rdev, struct error *error)
 {
-  char path[64], file[sizeof path + 32];
-  struct dirent *entry;
-  bool allowed = true;
-  DIR *dir;
+  struct check check = {
+    .dev = dev, .rdev = rdev, .ino = ino, .allowed = true
+  };
 
-  snprintf (path, sizeof path, "/proc/%ld/fd", (long) qemu->pid);
-  dir = opendir (path);
-  if (!dir)
-    return error_errno (error, errno, "cannot see what qemu-nbd opened");
-  while (allowed && (entry = readdir (dir))) {
-    if (entry->d_name[0] == '.')
-      continue;
-    snprintf (file, sizeof file, "%s/%.30s", path, entry->d_name);
-    allowed = is_allowed (file, dev, ino, rdev);
-  }
-  closedir (dir);
-  if (!allowed)
-    return error_set (error, "refused because its header changed while it "
-                      "was opened, and now names another file");
+  if (open_files_visit (qemu->pid, check_file, &check) == -1)
+    return error_set (error, "cannot see what qemu-nbd opened (%s): give the "
+                      "format with -f", strerror (errno));
+  if (!check.allowed)
+    return error_set (error, "refused because it changed while it was "
+                      "opened, so that qemu opened another file");
   return 0;
 }
 

@@ -12,7 +12,9 @@
 
 struct error;
 
-/* Where qemu-nbd finds the descriptor of the image that it was given. */
+/* Where qemu-nbd finds the descriptor of the image that it was given, if there
+ * is a /proc.
+ */
 #define QEMU_NBD_IMAGE_PATH "/proc/self/fd/4"
 
 struct qemu_nbd {
@@ -22,7 +24,8 @@ struct qemu_nbd {
 };
 
 /* Run qemu-nbd with the arguments ARGV, the first of which is its name.  It
- * gets the connection, and IMAGE_FD, if that is not -1, as descriptor 4.
+ * gets the connection, and IMAGE_FD, if that is not -1, as descriptor 4.  With
+ * that it needs no other file, and can open a few only.
  *
  * Whatever happens to this process, qemu-nbd does not survive it and no
  * socket is left: there is no name in the file system by the time it runs.
@@ -37,9 +40,9 @@ int qemu_nbd_start (struct qemu_nbd *qemu, char *const argv[], int image_fd,
 void qemu_nbd_explain (struct qemu_nbd *qemu, const char *name,
                        struct error *error);
 
-/* Has it opened files other than the one with this device and inode, or block
- * devices other than RDEV?  -1 with the reason if it has, or if that cannot be
- * told.
+/* If it was given an image: has it opened files other than the one with this
+ * device and inode, or block devices other than RDEV?  -1 with the reason if it
+ * has, or if that cannot be told.
  */
 int qemu_nbd_check_files (const struct qemu_nbd *qemu, dev_t dev, ino_t ino,
                           dev_t rdev, struct error *error);

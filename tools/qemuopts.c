@@ -52,18 +52,38 @@ qemuopts_string (const char *format, const char *path,
   return opts;
 }
 
+/* Copy TEXT as what is between the quotes of a JSON string. */
+static char *
+escape_json (const char *text)
+{
+  char *copy = malloc (6 * strlen (text) + 1), *p = copy;
+
+  if (!copy)
+    return NULL;
+  for (; *text; text++) {
+    if (*text == '"' || *text == '\\' || (unsigned char) *text < ' ')
+      p += sprintf (p, "\\u%04x", *text);
+    else
+      *p++ = *text;
+  }
+  *p = '\0';
+  return copy;
+}
+
 char *
 qemuopts_json (const char *format, const char *path,
                bool is_block_device, bool force_share)
 {
-  char *json;
+  char *filename = escape_json (path), *json = NULL;
 
-  if (asprintf (&json, "json:{\"driver\": \"%s\", \"read-only\": true, "
+  if (filename &&
+      asprintf (&json, "json:{\"driver\": \"%s\", \"read-only\": true, "
                 "\"force-share\": %s, \"backing\": null, \"file\": "
                 "{\"driver\": \"%s\", \"filename\": \"%s\"}}",
                 format, force_share ? "true" : "false",
-                protocol (is_block_device), path) == -1)
-    return NULL;
+                protocol (is_block_device), filename) == -1)
+    json = NULL;
+  free (filename);
   return json;
 }
 

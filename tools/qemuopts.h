@@ -17,8 +17,8 @@
 char *qemuopts_string (const char *format, const char *path,
                        bool is_block_device, bool force_share);
 
-/* The json: file name for the same, but no backing file is opened.  PATH must
- * be printable ASCII without quotes and backslashes.
+/* The json: file name for the same, but no backing file is opened.  FORMAT must
+ * be a plain word.  qemu does not take a PATH that is not UTF-8.
  */
 char *qemuopts_json (const char *format, const char *path,
                      bool is_block_device, bool force_share);

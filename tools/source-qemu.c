@@ -18,7 +18,7 @@
 #include "output.h"
 #include "qemu-image.h"
 #include "source.h"
-#include "source-qcow2.h"
+#include "source-direct.h"
 
 /* Start qemu-nbd and connect to it. */
 static int
@@ -84,6 +84,6 @@ source_qemu_hash (const struct options *options, const struct file *file,
 
   snprintf (sum->format, sizeof sum->format, "%s", image->format);
   if (may_read_directly ())
-    r = source_qcow2_hash (&qi, sum, error);
+    r = source_direct_hash (&qi, sum, error);
   return r == 0 ? hash_by_nbd (&qi, sum, error) : r == 1 ? 0 : -1;
 }

@@ -165,7 +165,7 @@ stdin_hash (const struct options *options, struct sum *sum,
     return source_pipe_hash (options, STDIN_FILENO, sum, error);
   if (!options->cache)
     file_read_first (STDIN_FILENO);
-  if (file_init (&file, STDIN_FILENO, error) == -1 ||
+  if (file_init (&file, STDIN_FILENO, NULL, error) == -1 ||
       check_letter (options, STDIN_FILENO, error) == -1)
     return -1;
   if (!options->force_share && lock_image (STDIN_FILENO, false, error) == -1)
@@ -210,7 +210,7 @@ path_hash (const struct options *options, const char *path,
   if (is_seekable_image (fd)) {
     if (!options->cache)
       file_read_first (fd);
-    r = file_init (&file, fd, error);
+    r = file_init (&file, fd, path, error);
     if (r == 0)
       r = image_hash (options, &file, path, sum, error);
   }

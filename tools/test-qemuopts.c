@@ -47,6 +47,12 @@ test_json (void **state)
                    "\"force-share\": true, \"backing\": null, \"file\": "
                    "{\"driver\": \"file\", "
                    "\"filename\": \"/proc/self/fd/9\"}}");
+  assert_and_free (qemuopts_json ("vdi", "a,b\"c\\d\ne\x7f\xc3\xa4", true,
+                                  false),
+                   "json:{\"driver\": \"vdi\", \"read-only\": true, "
+                   "\"force-share\": false, \"backing\": null, \"file\": "
+                   "{\"driver\": \"host_device\", \"filename\": "
+                   "\"a,b\\u0022c\\u005cd\\u000ae\x7f\xc3\xa4\"}}");
 }
 
 static void

@@ -1,13 +1,16 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Is the file of a vhdx image complete?
+ * What a vhdx image says of itself, and whether its file is complete.
  *
  * qemu checks, when it opens the image, that the blocks that the block
  * allocation table (BAT) names lie inside the file, but not that the BAT
  * does: cut off it reads as zeros, as an empty disk.  And it rounds the size
- * of the file up to full sectors.  These two are checked here.  The image
- * cannot name another file: qemu refuses images with a parent.
+ * of the file up to full sectors.
+ *
+ * Not looked at are checksums, and the log: qemu opens the image read-only
+ * before a sum of it counts, and refuses it if a checksum is wrong, or if there
+ * is anything in the log that would have to be written into the tables first.
  */
 
 #include <config.h>
@@ -19,41 +22,258 @@
 #include "imagefile.h"
 #include "vhdx.h"
 
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+
+#define MIB (UINT64_C (1) << 20)
+#define TIB (UINT64_C (1) << 40)
+
 #define REGIONS_OFFSET 196608   /* of the region table that qemu reads */
-#define REGIONS_SIZE 65536
-#define MAX_REGIONS 2047
+#define TABLE_SIZE 65536        /* of the region and the metadata table */
+#define TABLE_ENTRY 32
+#define MAX_ENTRIES 2047
 #define SECTOR 512
+#define BIG_SECTOR 4096
+#define CHUNK_SECTORS (UINT64_C (1) << 23)
+
+/* For 64 TiB in blocks of 1 MiB, with what is between them, in full MiB.  qemu
+ * keeps all of the BAT in memory.
+ */
+#define MAX_BAT (513 * MIB)
+
+#define HAS_PARENT 2            /* a flag */
+
+struct region {
+  uint64_t offset;
+  uint32_t len;
+};
 
 static const unsigned char bat_guid[16] = {
   0x66, 0x77, 0xc2, 0x2d, 0x23, 0xf6, 0x00, 0x42,
   0x9d, 0x64, 0x11, 0x5e, 0x9b, 0xfd, 0x4a, 0x08
 };
+static const unsigned char metadata_guid[16] = {
+  0x06, 0xa2, 0x7c, 0x8b, 0x90, 0x47, 0x9a, 0x4b,
+  0xb8, 0xfe, 0x57, 0x5f, 0x05, 0x0f, 0x88, 0x6e
+};
+static const unsigned char parameters_guid[16] = {
+  0x37, 0x67, 0xa1, 0xca, 0x36, 0xfa, 0x43, 0x4d,
+  0xb3, 0xb6, 0x33, 0xf0, 0xaa, 0x44, 0xe7, 0x6b
+};
+static const unsigned char size_guid[16] = {
+  0x24, 0x42, 0xa5, 0x2f, 0x1b, 0xcd, 0x76, 0x48,
+  0xb2, 0x11, 0x5d, 0xbe, 0xd8, 0x3b, 0xf4, 0xb8
+};
+static const unsigned char sector_guid[16] = {
+  0x1d, 0xbf, 0x41, 0x81, 0x6f, 0xa9, 0x09, 0x47,
+  0xba, 0x47, 0xf2, 0x33, 0xa8, 0xfa, 0xab, 0x5f
+};
+
+/* The entry for GUID of COUNT entries behind the header of TABLE; NULL if there
+ * is none.  qemu refuses a second one.
+ */
+static const unsigned char *
+find_entry (const unsigned char *table, size_t header, uint32_t count,
+            const unsigned char guid[16])
+{
+  for (uint32_t i = 0; i < count; i++)
+    if (memcmp (table + header + i * TABLE_ENTRY, guid, 16) == 0)
+      return table + header + i * TABLE_ENTRY;
+  return NULL;
+}
+
+/* ---- Regions ----------------------------------------------------------- */
+
+static int
+find_region (const struct imagefile *file, const unsigned char *table,
+             const unsigned char guid[16], const char *what,
+             struct region *region, struct error *error)
+{
+  const unsigned char *entry = find_entry (table, 16, le32_at (table + 8),
+                                           guid);
+
+  if (!entry)
+    return imagefile_error (file, error, "%s of the vhdx image is missing",
+                            what);
+  region->offset = le64_at (entry + 16);
+  region->len = le32_at (entry + 24);
+  return imagefile_check (file, what, region->offset, region->len, error);
+}
+
+static int
+read_regions (const struct imagefile *file, struct region *bat,
+              struct region *metadata, struct error *error)
+{
+  unsigned char table[TABLE_SIZE];
+
+  if (imagefile_read (file, "the region table", table, sizeof table,
+                      REGIONS_OFFSET, error) == -1)
+    return -1;
+  if (memcmp (table, "regi", 4) != 0 || le32_at (table + 8) > MAX_ENTRIES)
+    return imagefile_error (file, error, "the vhdx region table is corrupt");
+  if (find_region (file, table, bat_guid, VHDX_BAT_NAME, bat, error) == -1 ||
+      find_region (file, table, metadata_guid, "the metadata", metadata,
+                   error) == -1)
+    return -1;
+  if (bat->offset % MIB != 0 || bat->len > MAX_BAT)
+    return imagefile_error (file, error, "the vhdx region table is corrupt: "
+                            "a block allocation table of %" PRIu32 " bytes at "
+                            "offset %" PRIu64, bat->len, bat->offset);
+  return 0;
+}
+
+/* ---- Metadata ---------------------------------------------------------- */
+
+/* Read LEN bytes of the item GUID. */
+static int
+read_item (const struct imagefile *file, const struct region *metadata,
+           const unsigned char *table, const unsigned char guid[16],
+           void *item, size_t len, struct error *error)
+{
+  const unsigned char *entry = find_entry (table, TABLE_ENTRY,
+                                           table[10] | table[11] << 8, guid);
+
+  if (!entry)
+    return imagefile_error (file, error, "the vhdx metadata is incomplete");
+  return imagefile_read (file, "the metadata", item, len,
+                         metadata->offset + le32_at (entry + 16), error);
+}
+
+static int
+check_sizes (const struct imagefile *file, const struct vhdx *vhdx,
+             uint32_t sector, struct error *error)
+{
+  uint32_t block = vhdx->block_size;
+
+  if (block < MIB || block > 256 * MIB || (block & (block - 1)) != 0 ||
+      (sector != SECTOR && sector != BIG_SECTOR) ||
+      vhdx->size > 64 * TIB || vhdx->size % sector != 0)
+    return imagefile_error (file, error, "the vhdx metadata is corrupt: a "
+                            "disk of %" PRIu64 " bytes in blocks of %" PRIu32
+                            ", sectors of %" PRIu32, vhdx->size, block,
+                            sector);
+  if (sector != SECTOR)
+    return imagefile_error (file, error, "the disk has sectors of %" PRIu32
+                            " bytes, which qemu cannot read", sector);
+  return 0;
+}
+
+static int
+read_metadata (const struct imagefile *file, const struct region *metadata,
+               struct vhdx *vhdx, struct error *error)
+{
+  unsigned char table[TABLE_SIZE], parameters[8], size[8], sector[4];
+
+  if (imagefile_read (file, "the metadata", table, sizeof table,
+                      metadata->offset, error) == -1)
+    return -1;
+  if (memcmp (table, "metadata", 8) != 0 ||
+      (table[10] | table[11] << 8) > MAX_ENTRIES)
+    return imagefile_error (file, error, "the vhdx metadata is corrupt");
+  if (read_item (file, metadata, table, parameters_guid, parameters,
+                 sizeof parameters, error) == -1 ||
+      read_item (file, metadata, table, size_guid, size, sizeof size,
+                 error) == -1 ||
+      read_item (file, metadata, table, sector_guid, sector, sizeof sector,
+                 error) == -1)
+    return -1;
+  if (le32_at (parameters + 4) & HAS_PARENT)
+    return imagefile_error (file, error, "the vhdx image has a parent, which "
+                            "qemu cannot read");
+  vhdx->size = le64_at (size);
+  vhdx->block_size = le32_at (parameters);
+  if (check_sizes (file, vhdx, le32_at (sector), error) == -1)
+    return -1;
+  vhdx->chunk = CHUNK_SECTORS * SECTOR / vhdx->block_size;
+  return 0;
+}
+
+/* ---- Blocks ------------------------------------------------------------ */
+
+/* Check the entry of block N. */
+static int
+check_block (const struct imagefile *file, const struct vhdx *vhdx,
+             uint64_t n, uint64_t entry, struct error *error)
+{
+  uint64_t offset = entry & VHDX_OFFSET;
+  uint64_t rest = vhdx->size - n * vhdx->block_size;
+
+  switch (entry & VHDX_STATE) {
+  case VHDX_NOT_PRESENT:
+  case VHDX_UNDEFINED:
+  case VHDX_ZERO:
+  case VHDX_UNMAPPED:
+  case VHDX_UNMAPPED_OLD:
+    return 0;
+  case VHDX_PRESENT:
+    if (offset == 0)            /* that is where the headers are */
+      break;
+    return imagefile_check (file, "a block", offset,
+                            MIN (rest, vhdx->block_size), error);
+  }
+  if ((entry & VHDX_STATE) == VHDX_PARTIALLY_PRESENT)
+    return imagefile_error (file, error, "the vhdx image is corrupt: block %"
+                            PRIu64 " is partly in a parent, which it does not "
+                            "have", n);
+  return imagefile_error (file, error, "the vhdx image is corrupt: block %"
+                          PRIu64 " has state %d at offset %" PRIu64, n,
+                          (int) (entry & VHDX_STATE), offset);
+}
+
+/* The chunks of blocks, and the entries between them, are read a piece at a
+ * time.
+ */
+static int
+check_blocks (const struct imagefile *file, const struct vhdx *vhdx,
+              uint64_t blocks, struct error *error)
+{
+  unsigned char piece[8192];
+  uint64_t n = 0;
+
+  while (n < blocks) {
+    uint64_t in_chunk = vhdx->chunk - n % vhdx->chunk;
+    uint64_t count = MIN (MIN (in_chunk, blocks - n),
+                          sizeof piece / VHDX_ENTRY);
+
+    if (imagefile_read (file, VHDX_BAT_NAME, piece, count * VHDX_ENTRY,
+                        vhdx_entry_at (vhdx, n), error) == -1)
+      return -1;
+    for (uint64_t i = 0; i < count; i++, n++)
+      if (check_block (file, vhdx, n, le64_at (piece + i * VHDX_ENTRY),
+                       error) == -1)
+        return -1;
+  }
+  return 0;
+}
+
+/* ---- The whole --------------------------------------------------------- */
 
 int
-vhdx_check (const struct imagefile *file, struct error *error)
+vhdx_read_and_check (const struct imagefile *file, struct vhdx *vhdx,
+                     struct error *error)
 {
-  unsigned char table[REGIONS_SIZE];
-  uint32_t regions;
+  struct region bat, metadata;
+  uint64_t blocks;
 
   if (file->size % SECTOR != 0)
     return imagefile_error (file, error, "the image is truncated: the size "
                             "of the file, %" PRIu64 " bytes, is no multiple "
                             "of %d", file->size, SECTOR);
-  if (imagefile_read (file, "the region table", table, sizeof table,
-                      REGIONS_OFFSET, error) == -1)
+  if (read_regions (file, &bat, &metadata, error) == -1 ||
+      read_metadata (file, &metadata, vhdx, error) == -1)
     return -1;
-  regions = le32_at (table + 8);
-  if (memcmp (table, "regi", 4) != 0 || regions > MAX_REGIONS)
-    return imagefile_error (file, error, "the vhdx region table is corrupt");
+  vhdx->bat = bat.offset;
+  blocks = (vhdx->size + vhdx->block_size - 1) / vhdx->block_size;
+  if (blocks > 0 &&
+      vhdx_entry_at (vhdx, blocks - 1) + VHDX_ENTRY > bat.offset + bat.len)
+    return imagefile_error (file, error, "the vhdx block allocation table is "
+                            "too small for %" PRIu64 " blocks", blocks);
+  return check_blocks (file, vhdx, blocks, error);
+}
 
-  for (uint32_t i = 0; i < regions; i++) {
-    const unsigned char *region = table + 16 + i * 32;
+int
+vhdx_check (const struct imagefile *file, struct error *error)
+{
+  struct vhdx vhdx;
 
-    if (memcmp (region, bat_guid, sizeof bat_guid) == 0)
-      return imagefile_check (file, "the block allocation table",
-                              le64_at (region + 16), le32_at (region + 24),
-                              error);
-  }
-  return imagefile_error (file, error, "the vhdx image has no block "
-                          "allocation table");
+  return vhdx_read_and_check (file, &vhdx, error);
 }

@@ -1,15 +1,58 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Is the file of a vhdx image complete?
+ * What a vhdx image says of itself, and whether its file is complete.
  */
 
 #ifndef BLKSUM_VHDX_H
 #define BLKSUM_VHDX_H
 
+#include <stdint.h>
+
 #include "imagefile.h"
 
-/* Check what qemu does not check when it opens the image.  0 or -1. */
+/* The block allocation table (BAT): for each block of the disk, in order, 64
+ * bits.  Behind each VHDX.CHUNK of them is one that is not used here: it is
+ * for images with a parent.
+ */
+#define VHDX_BAT_NAME "the block allocation table"
+#define VHDX_ENTRY 8            /* bytes */
+#define VHDX_STATE 7            /* a mask, as the next one */
+#define VHDX_OFFSET (~UINT64_C (0xfffff))
+
+/* States.  Whatever these do not say is not right. */
+enum {
+  VHDX_NOT_PRESENT = 0,
+  VHDX_UNDEFINED = 1,
+  VHDX_ZERO = 2,
+  VHDX_UNMAPPED = 3,
+  VHDX_UNMAPPED_OLD = 5,        /* of version 0.95 of the specification */
+  VHDX_PRESENT = 6,
+  VHDX_PARTIALLY_PRESENT = 7    /* the rest is in the parent */
+};
+
+struct vhdx {
+  uint64_t size;                /* of the disk, up to 64 TiB */
+  uint64_t bat;                 /* where it is in the file */
+  uint32_t block_size;          /* a power of two, 1 MiB to 256 MiB */
+  uint32_t chunk;               /* blocks */
+};
+
+/* Where in the file is the entry of block N? */
+static inline uint64_t
+vhdx_entry_at (const struct vhdx *vhdx, uint64_t n)
+{
+  return vhdx->bat + (n + n / vhdx->chunk) * VHDX_ENTRY;
+}
+
+/* Read the tables, and check what qemu does not check when it opens the image,
+ * or reports without a word why.  Every block that is present is in the file,
+ * and no block is partially present.  0 or -1.
+ */
+int vhdx_read_and_check (const struct imagefile *file, struct vhdx *vhdx,
+                         struct error *error);
+
+/* The same. */
 int vhdx_check (const struct imagefile *file, struct error *error);
 
 #endif /* BLKSUM_VHDX_H */

@@ -19,21 +19,21 @@ static void
 walk_map (const struct imagefile *file, const struct qcow2 *qcow2,
           struct error *error)
 {
-  struct qcow2_map map;
-  struct qcow2_run run;
+  struct pages pages;
+  struct run run;
   uint64_t offset = 0;
 
-  if (qcow2_map_init (&map, file, qcow2, error) == -1)
+  if (pages_init (&pages, file, error) == -1)
     return;
   for (int i = 0; i < MAX_RUNS && offset < qcow2->size; i++) {
-    if (qcow2_map_at (&map, offset, &run, error) == -1 || run.len == 0 ||
-        run.len > qcow2->size - offset ||
-        (run.kind == QCOW2_RUN_DATA &&
+    if (qcow2_map_at (&pages, qcow2, offset, &run, error) == -1 ||
+        run.len == 0 || run.len > qcow2->size - offset ||
+        (run.kind == RUN_DATA &&
          !imagefile_holds (file, run.host, run.len)))
       abort ();
     offset += run.len;
   }
-  qcow2_map_destroy (&map);
+  pages_destroy (&pages);
 }
 
 int

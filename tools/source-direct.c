@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A qcow2 that is read from its file, and by qemu only where that is not
- * possible.
+ * An image whose tables we read: its data is read from its file, and by qemu
+ * only where that is not possible.
  *
  * qemu-nbd starts while we read already, and has the image open to the end: it
  * holds the locks, says whether it takes the image, and reads what is
@@ -18,16 +18,16 @@
 #include <string.h>
 
 #include "../lib/cleanup.h"
+#include "chain.h"
 #include "error.h"
 #include "file-access.h"
 #include "image.h"
 #include "libnbd-load.h"
 #include "nbd-extents.h"
 #include "options.h"
-#include "qcow2-chain.h"
 #include "qemu-image.h"
 #include "reader.h"
-#include "source-qcow2.h"
+#include "source-direct.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 
@@ -35,19 +35,19 @@ struct direct {
   struct qemu_image *qi;
 
   pthread_mutex_t lock;         /* protects what follows */
-  struct qcow2_chain chain;
+  struct chain chain;
   pthread_cond_t has_started;
   enum { STARTING, SERVING, REFUSED } qemu;
   bool lost;                    /* qemu-nbd failed to read */
 };
 
 static int
-find_run (struct direct *direct, uint64_t offset, struct qcow2_run *run,
+find_run (struct direct *direct, uint64_t offset, struct run *run,
           const struct chain_layer **layer, struct error *error)
 {
   SCOPED_LOCK (&direct->lock);
 
-  return qcow2_chain_at (&direct->chain, offset, run, layer, error);
+  return chain_at (&direct->chain, offset, run, layer, error);
 }
 
 static int
@@ -56,11 +56,11 @@ direct_extent_at (void *opaque, uint64_t offset, struct extent *extent,
 {
   struct direct *direct = opaque;
   const struct chain_layer *layer;
-  struct qcow2_run run;
+  struct run run;
 
   if (find_run (direct, offset, &run, &layer, error) == -1)
     return -1;
-  if (run.kind == QCOW2_RUN_DATA && layer->sparse) {
+  if (run.kind == RUN_DATA && layer->sparse) {
     if (file_access_extent (&layer->access, run.host, layer->file.size,
                             extent, error) == -1)
       return -1;
@@ -68,7 +68,7 @@ direct_extent_at (void *opaque, uint64_t offset, struct extent *extent,
     return 0;
   }
   extent->len = run.len;
-  extent->zero = run.kind == QCOW2_RUN_ZEROS;
+  extent->zero = run.kind == RUN_ZEROS;
   return 0;
 }
 
@@ -106,11 +106,11 @@ ask_qemu (struct direct *direct, void *buf, size_t len, uint64_t offset,
  * by direct I/O, or dropped from the page cache.
  */
 static uint64_t
-without_qemu (const struct qcow2_run *run, uint64_t len)
+without_qemu (const struct run *run, uint64_t len)
 {
-  if (run->kind == QCOW2_RUN_ZEROS)
+  if (run->kind == RUN_ZEROS)
     return len;
-  if (run->kind != QCOW2_RUN_DATA || run->host % READ_ALIGN != 0)
+  if (run->kind != RUN_DATA || run->host % READ_ALIGN != 0)
     return 0;
   return len - len % READ_ALIGN;
 }
@@ -125,7 +125,7 @@ direct_read (void *opaque, const struct range *range, void *buf,
 
   while (at < range->len) {
     const struct chain_layer *layer;
-    struct qcow2_run run;
+    struct run run;
     uint64_t len, n;
 
     if (find_run (direct, range->offset + at, &run, &layer, error) == -1)
@@ -139,7 +139,7 @@ direct_read (void *opaque, const struct range *range, void *buf,
     if (at > done && ask_qemu (direct, bytes + done, at - done,
                                range->offset + done, error) == -1)
       return -1;
-    if (run.kind == QCOW2_RUN_ZEROS)
+    if (run.kind == RUN_ZEROS)
       memset (bytes + at, 0, n);
     else if (file_access_read (&layer->access, bytes + at, n, run.host,
                                range->offset + at, error) == -1)
@@ -223,7 +223,7 @@ static int
 start_and_hash (struct direct *direct, struct sum *sum, struct error *error)
 {
   struct qemu_image *qi = direct->qi;
-  bool cache = qi->options->cache || !qcow2_chain_can_direct (&direct->chain);
+  bool cache = qi->options->cache || !chain_can_direct (&direct->chain);
   struct error refused = { "" };
   int r;
 
@@ -242,13 +242,15 @@ start_and_hash (struct direct *direct, struct sum *sum, struct error *error)
 static bool
 is_for_us (const struct qemu_image *qi)
 {
-  return qi->file && strcmp (qi->image->format, "qcow2") == 0 &&
-    !qi->options->force_share && qi->options->extents;
+  const char *format = qi->image->format;
+
+  return qi->file && !qi->options->force_share && qi->options->extents &&
+    (strcmp (format, "qcow2") == 0 || strcmp (format, "vhdx") == 0);
 }
 
 int
-source_qcow2_hash (struct qemu_image *qi, struct sum *sum,
-                   struct error *error)
+source_direct_hash (struct qemu_image *qi, struct sum *sum,
+                    struct error *error)
 {
   const struct qcow2_count *clusters;
   struct direct *direct;
@@ -263,14 +265,15 @@ source_qcow2_hash (struct qemu_image *qi, struct sum *sum,
   direct->chain.cache = qi->options->cache;
   /* An image that was probed does not get to name files, not even now. */
   direct->chain.files = qi->image->probed ? NULL : &qi->image->files;
-  r = qcow2_chain_open (&direct->chain, qi->file, qi->operand, error);
+  r = chain_open (&direct->chain, qi->file, qi->operand, qi->image->format,
+                  error);
   /* Of what is compressed qemu keeps more reads in flight than we do. */
   clusters = &direct->chain.clusters;
   if (r == 1 && clusters->compressed > clusters->plain)
     r = 0;
   if (r == 1)
     r = start_and_hash (direct, sum, error);
-  qcow2_chain_close (&direct->chain);
+  chain_close (&direct->chain);
   free (direct);
   return r;
 }

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A qcow2 and the files behind it.
+ * An image whose tables we read, and the files behind it.
  *
  * All of them were checked already, as far as it goes for any format.  What is
  * looked at again here is what we read ourselves: that it is the same file, and
@@ -17,20 +17,22 @@
 #include <unistd.h>
 
 #include "error.h"
-#include "qcow2-chain.h"
+#include "chain.h"
+#include "qcow2-map.h"
 #include "qemuname.h"
+#include "vhdx-map.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 /* Take FILE, at PATH, which is the layer's from here on, as the next layer. */
 static struct chain_layer *
-add_layer (struct qcow2_chain *chain, const struct file *file, char *path)
+add_layer (struct chain *chain, const struct file *file, char *path)
 {
   struct chain_layer *layer = &chain->layers[chain->count++];
 
   layer->path = path;
   layer->file = *file;
-  layer->map.pages = NULL;
+  layer->pages.bytes = NULL;
   file_access_open (&layer->access, file, 0, chain->cache);
   layer->sparse = !file_is_block_device (file) &&
     file->st.st_blocks < file->size / 512;
@@ -43,42 +45,77 @@ add_layer (struct qcow2_chain *chain, const struct file *file, char *path)
   return layer;
 }
 
-/* Check a layer, and get ready to read it.  1, 0 or -1. */
+/* 1, 0 or -1. */
 static int
-inspect_layer (struct qcow2_chain *chain, struct chain_layer *layer,
-               const char *format, struct error *error)
+inspect_qcow2 (struct chain *chain, struct chain_layer *layer,
+               struct error *error)
 {
   struct qcow2_count count;
 
-  layer->raw = strcmp (format, "raw") == 0;
-  if (layer->raw)
-    return 1;
-  if (strcmp (format, "qcow2") != 0)
-    return 0;
-  if (qcow2_read_header (&layer->image, &layer->header, error) == -1)
+  layer->format = CHAIN_QCOW2;
+  if (qcow2_read_header (&layer->image, &layer->qcow2, error) == -1)
     return -1;
-  if (!qcow2_map_fits (&layer->header))
+  if (!qcow2_map_fits (&layer->qcow2))
     return 0;
-  if (qcow2_check_and_count (&layer->image, &layer->image, &layer->header,
+  if (qcow2_check_and_count (&layer->image, &layer->image, &layer->qcow2,
                              &count, error) == -1)
     return -1;
   chain->clusters.plain += count.plain;
   chain->clusters.compressed += count.compressed;
-  return qcow2_map_init (&layer->map, &layer->image, &layer->header,
-                         error) == -1 ? -1 : 1;
+  layer->size = layer->qcow2.size;
+  return 1;
+}
+
+/* 1, 0 or -1. */
+static int
+inspect_vhdx (struct chain_layer *layer, struct error *error)
+{
+  layer->format = CHAIN_VHDX;
+  if (vhdx_read_and_check (&layer->image, &layer->vhdx, error) == -1)
+    return -1;
+  layer->size = layer->vhdx.size;
+  return layer->size > 0;
+}
+
+/* Check a layer, and get ready to read it.  1, 0 or -1. */
+static int
+inspect_layer (struct chain *chain, struct chain_layer *layer,
+               const char *format, struct error *error)
+{
+  int r = 0;
+
+  if (strcmp (format, "raw") == 0) {
+    layer->format = CHAIN_RAW;
+    layer->size = layer->file.size;
+    return 1;
+  }
+  if (strcmp (format, "qcow2") == 0)
+    r = inspect_qcow2 (chain, layer, error);
+  else if (strcmp (format, "vhdx") == 0)
+    r = inspect_vhdx (layer, error);
+  if (r == 1 && pages_init (&layer->pages, &layer->image, error) == -1)
+    return -1;
+  return r;
+}
+
+/* What the layer says is behind it; "" if nothing is. */
+static const char *
+backing_of (const struct chain_layer *layer)
+{
+  return layer->format == CHAIN_QCOW2 ? layer->qcow2.backing : "";
 }
 
 /* Open the file at PATH, which is taken.  1, or 0 if it is not one of those
  * that were checked.
  */
 static int
-open_behind (struct qcow2_chain *chain, char *path)
+open_behind (struct chain *chain, char *path)
 {
   int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct error error = { "" };
   struct file file;
 
-  if (fd != -1 && file_init (&file, fd, &error) == 0 &&
+  if (fd != -1 && file_init (&file, fd, path, &error) == 0 &&
       fileset_has (chain->files, fd)) {
     if (!chain->cache)
       file_read_first (fd);
@@ -93,10 +130,10 @@ open_behind (struct qcow2_chain *chain, char *path)
 
 /* Go to the file behind LAYER.  1, or 0 if it is not for us, or -1. */
 static int
-step (struct qcow2_chain *chain, const struct chain_layer *layer,
+step (struct chain *chain, const struct chain_layer *layer,
       struct error *error)
 {
-  char *name = qemuname_resolve (layer->path, layer->header.backing);
+  char *name = qemuname_resolve (layer->path, backing_of (layer));
   const char *path;
   int r;
 
@@ -112,10 +149,9 @@ step (struct qcow2_chain *chain, const struct chain_layer *layer,
 }
 
 int
-qcow2_chain_open (struct qcow2_chain *chain, const struct file *file,
-                  const char *path, struct error *error)
+chain_open (struct chain *chain, const struct file *file, const char *path,
+            const char *format, struct error *error)
 {
-  const char *format = "qcow2";
   char *copy = strdup (path);
   int r = 1;
 
@@ -126,28 +162,28 @@ qcow2_chain_open (struct qcow2_chain *chain, const struct file *file,
     struct chain_layer *layer = &chain->layers[chain->count - 1];
 
     r = inspect_layer (chain, layer, format, error);
-    if (r != 1 || layer->raw || !*layer->header.backing)
+    if (r != 1 || !*backing_of (layer))
       break;
-    if (!chain->files || chain->count == QCOW2_CHAIN_MAX) {
+    if (!chain->files || chain->count == CHAIN_MAX) {
       r = 0;
       break;
     }
     r = step (chain, layer, error);
     if (r != 1)
       break;
-    format = layer->header.backing_format;
+    format = layer->qcow2.backing_format;
   }
-  chain->size = chain->layers[0].header.size;
+  chain->size = chain->layers[0].size;
   return r;
 }
 
 void
-qcow2_chain_close (struct qcow2_chain *chain)
+chain_close (struct chain *chain)
 {
   for (unsigned i = 0; i < chain->count; i++) {
     struct chain_layer *layer = &chain->layers[i];
 
-    qcow2_map_destroy (&layer->map);
+    pages_destroy (&layer->pages);
     file_access_close (&layer->access);
     if (i > 0)
       close (layer->file.fd);
@@ -156,40 +192,40 @@ qcow2_chain_close (struct qcow2_chain *chain)
 }
 
 bool
-qcow2_chain_can_direct (const struct qcow2_chain *chain)
+chain_can_direct (const struct chain *chain)
 {
   unsigned i = 0;
 
   while (i < chain->count &&
-         file_access_can_direct (&chain->layers[i].access))
+         file_access_can_direct (&chain->layers[i].access,
+                                 &chain->layers[i].file))
     i++;
   return i == chain->count;
 }
 
 /* What is at OFFSET of the disk in LAYER alone? */
 static int
-layer_at (struct chain_layer *layer, uint64_t offset, struct qcow2_run *run,
+layer_at (struct chain_layer *layer, uint64_t offset, struct run *run,
           struct error *error)
 {
-  uint64_t size = layer->raw ? layer->file.size : layer->header.size;
-
-  if (offset >= size) {
-    run->kind = QCOW2_RUN_ZEROS;
+  if (offset >= layer->size) {
+    run->kind = RUN_ZEROS;
     run->len = UINT64_MAX - offset;
     return 0;
   }
-  if (!layer->raw)
-    return qcow2_map_at (&layer->map, offset, run, error);
-  run->kind = QCOW2_RUN_DATA;
-  run->len = size - offset;
+  if (layer->format == CHAIN_QCOW2)
+    return qcow2_map_at (&layer->pages, &layer->qcow2, offset, run, error);
+  if (layer->format == CHAIN_VHDX)
+    return vhdx_map_at (&layer->pages, &layer->vhdx, offset, run, error);
+  run->kind = RUN_DATA;
+  run->len = layer->size - offset;
   run->host = offset;
   return 0;
 }
 
 int
-qcow2_chain_at (struct qcow2_chain *chain, uint64_t offset,
-                struct qcow2_run *run, const struct chain_layer **layer,
-                struct error *error)
+chain_at (struct chain *chain, uint64_t offset, struct run *run,
+          const struct chain_layer **layer, struct error *error)
 {
   uint64_t len = chain->size - offset;
 
@@ -198,9 +234,9 @@ qcow2_chain_at (struct qcow2_chain *chain, uint64_t offset,
     if (layer_at (&chain->layers[i], offset, run, error) == -1)
       return -1;
     len = run->len = MIN (run->len, len);
-    if (run->kind != QCOW2_RUN_UNALLOCATED)
+    if (run->kind != RUN_UNALLOCATED)
       return 0;
   }
-  run->kind = QCOW2_RUN_ZEROS;  /* in no layer */
+  run->kind = RUN_ZEROS;  /* in no layer */
   return 0;
 }

@@ -1,0 +1,47 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Fuzz target: the tables of a vhdx, and the map of its blocks.
+ */
+
+#include <config.h>
+
+#include "fuzz.h"
+#include "vhdx-map.h"
+
+#define MAX_RUNS 10000
+
+/* Of an image that is complete every run is in the disk and in the file. */
+static void
+walk_map (const struct imagefile *file, const struct vhdx *vhdx,
+          struct error *error)
+{
+  struct pages pages;
+  struct run run;
+  uint64_t offset = 0;
+
+  if (pages_init (&pages, file, error) == -1)
+    return;
+  for (int i = 0; i < MAX_RUNS && offset < vhdx->size; i++) {
+    if (vhdx_map_at (&pages, vhdx, offset, &run, error) == -1 ||
+        run.len == 0 || run.len > vhdx->size - offset ||
+        (run.kind != RUN_DATA && run.kind != RUN_ZEROS) ||
+        (run.kind == RUN_DATA && !imagefile_holds (file, run.host, run.len)))
+      abort ();
+    offset += run.len;
+  }
+  pages_destroy (&pages);
+}
+
+int
+LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
+{
+  struct imagefile file = fuzz_open (data, size);
+  struct error error = { "" };
+  struct vhdx vhdx;
+
+  if (vhdx_read_and_check (&file, &vhdx, &error) == 0)
+    walk_map (&file, &vhdx, &error);
+  fuzz_close (&file);
+  return 0;
+}

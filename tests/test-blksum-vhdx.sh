@@ -1,0 +1,195 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# What is not in a vhdx is not read, whatever qemu-nbd says of it, and the sum
+# is that of what qemu reads, whatever its block allocation table says.
+
+. "$(dirname "$0")/functions.sh"
+requires_qemu
+
+edit () { "$PYTHON" "$abs_top_srcdir/tests/vhdx-edit.py" "$@"; }
+through_qemu () { BLKSUM_DIRECT=0 blksum "$@"; }
+
+# number KEY: in the JSON that was printed last.
+number () {
+  sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p" "$dir/stdout"
+}
+
+# reads_at_most BYTES FILE: the rest of the disk is holes.
+reads_at_most () {
+  run 0 blksum --output=json "$2"
+  read_bytes=$(($(number data-bytes) + $(number zero-bytes)))
+  [ $read_bytes -le $1 ] || fail "read $read_bytes bytes of $2, not $1"
+  [ $((read_bytes + $(number hole-bytes))) = "$(number size)" ] ||
+    fail "does not add up"
+}
+
+# ---- Whatever qemu-img makes ----
+
+truncate -s 24m "$dir/raw"
+write_data "$dir/raw" 3145728 1000000
+write_zeros "$dir/raw" 8388608 1048576
+write_data "$dir/raw" 17000000 100000
+write_data "$dir/raw" 25165312 512
+sum=$(reference "$dir/raw")
+
+# converted BYTES OPTION...: of the disk BYTES at most are read.
+converted () {
+  bytes=$1
+  shift
+  rm -f "$dir/image"
+  qemu-img convert -f raw -O vhdx "$@" "$dir/raw" "$dir/image"
+  for options in "" "-f vhdx" "-U" "--no-extents" "-c" "-t 1" "-t 7"; do
+    prints_sum "$sum" blksum $options "$dir/image"
+  done
+  prints_sum "$sum" through_qemu "$dir/image"
+  prints_sum "$sum" blksum --image-opts \
+    "driver=vhdx,file.filename=$dir/image"
+  reads_at_most $bytes "$dir/image"
+}
+converted 6291456 -o block_size=1m
+converted 6291456 -o block_size=1m,block_state_zero=off
+converted 8388608 -o block_size=2m,log_size=3m
+converted 25165824 -o block_size=16m
+converted 25165824 -o block_size=256m
+converted 25165824 -o subformat=fixed
+converted 25165824 -o subformat=fixed,block_size=1m
+truncate -s 25165312 "$dir/raw"
+sum=$(reference "$dir/raw")
+converted 25165312 -o subformat=fixed,block_size=8m
+converted 25165312
+
+# Nothing of a fixed one is a hole in the image, but all is one in the file.
+for options in "" "-o subformat=fixed" "-o block_state_zero=off" \
+               "-o block_size=256m"; do
+  rm "$dir/image"
+  qemu-img create -q -f vhdx $options "$dir/image" 20g
+  reads_at_most 0 "$dir/image"
+done
+rm "$dir/image"
+qemu-img create -q -f vhdx "$dir/image" 0
+prints_sum "$(reference /dev/null)" blksum "$dir/image"
+
+# ---- More than a chunk ----
+
+# Behind 4 GiB there is an entry in the table that is for no block.
+truncate -s 9g "$dir/large"
+for offset in 0 1000000 4294901760 4294967296 4563402752 8589900000 9663600000
+do
+  write_data "$dir/large" $offset 66000
+done
+large=$(reference "$dir/large")
+for size in 1m 32m 256m; do
+  rm -f "$dir/image"
+  qemu-img convert -f raw -O vhdx -o block_size=$size "$dir/large" \
+    "$dir/image"
+  for entry in 0 0x10000002 0x800006 0xfffffffffff00007; do
+    edit "$dir/image" bitmap 0 $entry
+    edit "$dir/image" bitmap 1 $entry
+    prints_sum "$large" blksum "$dir/image"
+  done
+done
+
+# Behind a qcow2.
+qemu-img create -q -f qcow2 -F vhdx -b "$dir/image" "$dir/overlay" 9g
+prints_sum "$large" blksum -f qcow2 "$dir/overlay"
+rm "$dir/image" "$dir/large" "$dir/overlay"
+
+# ---- What the table can say ----
+
+qemu-img convert -f raw -O vhdx -o block_size=1m "$dir/raw" "$dir/good"
+
+# edited ARGUMENT...: $dir/image is the good one with a change.
+edited () {
+  echo "+ vhdx-edit.py $*"
+  cp "$dir/good" "$dir/image"
+  edit "$dir/image" "$@"
+}
+
+# as_qemu_reads: that is what is hashed.
+as_qemu_reads () {
+  qemu-img convert -f vhdx -O raw "$dir/image" "$dir/seen"
+  truncate -s 25165312 "$dir/seen"
+  prints_sum "$(reference "$dir/seen")" blksum "$dir/image"
+  prints_sum "$(reference "$dir/seen")" through_qemu "$dir/image"
+}
+
+no_sum () {
+  refuses "$1" blksum "$dir/image"
+  refuses "$1" through_qemu "$dir/image"
+}
+
+for state in 0 1 2 3 5 6; do
+  edited block 3 $state
+  as_qemu_reads
+done
+edited block 3 4
+no_sum "block 3 has state 4"
+edited block 3 7
+no_sum "block 3 is partly in a parent"
+edited block 2 6 0
+no_sum "block 2 has state 6 at offset 0"
+edited block 2 6 0x100000000000
+no_sum "a block .*passes the end"
+edited block 23 6 0xfffffffffff00000
+no_sum "a block .*passes the end"
+edited block 2 6 0x200000
+no_sum "VHDX region .*overlaps"
+# One place for two blocks, and bits that mean nothing.
+first=$((0x800000))
+edited block 2 6 $first
+as_qemu_reads
+edited block 3 0xffffe
+as_qemu_reads
+
+edited item flags 1
+as_qemu_reads
+edited item flags 2
+no_sum "has a parent"
+edited item size 25161728
+edit "$dir/image" item sector 4096
+no_sum "sectors of 4096 bytes, which qemu cannot read"
+edited item sector 0
+no_sum "metadata is corrupt"
+edited item size 25165313
+no_sum "metadata is corrupt"
+edited item size 0x400000000200
+no_sum "metadata is corrupt"
+edited item size 0xfffffffffffffe00
+no_sum "metadata is corrupt"
+edited item size 0x3fffffffffff
+no_sum "metadata is corrupt"
+edited item block-size 0x20000000
+no_sum "metadata is corrupt"
+edited item block-size 0
+no_sum "metadata is corrupt"
+edited bat 0x200000 8
+no_sum "table is too small for 24 blocks"
+edited bat 0x200008 0x100000
+no_sum "region table is corrupt"
+# qemu would read all of it into its memory.
+edited bat 0x40000000 0xfff00000
+truncate -s 8g "$dir/image"
+no_sum "region table is corrupt"
+
+# ---- The log ----
+
+# Until qemu-img has replayed it the table in the image is an old one.
+edited log 3
+no_sum "log that needs to be replayed"
+qemu-img check -q -f vhdx -r all "$dir/image" > /dev/null
+as_qemu_reads
+[ "$got_sum" != "$sum" ] || fail "the log was not replayed"
+edited old-log
+as_qemu_reads
+
+# ---- Cuts ----
+
+size=$(stat -c %s "$dir/good")
+for cut in 512 65536 131072 196608 200704 262144 1048576 2097152 2097664 \
+           3145216 3145728 3211264 3211776 $first $((first + 512)) \
+           $((size / 2)) $((size - 1048576)) $((size - 512)) $((size - 1)); do
+  head -c $cut "$dir/good" > "$dir/image"
+  no_sum "$dir/image: "
+done

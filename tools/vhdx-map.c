@@ -1,0 +1,76 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Where in its file the content of a vhdx is.
+ *
+ * What qemu reads as zeros is zeros here: the specification leaves it open for
+ * undefined and unmapped blocks.
+ */
+
+#include <config.h>
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "vhdx-map.h"
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+
+/* What ENTRY says of its block from IN_BLOCK on. */
+static void
+block_at (const struct vhdx *vhdx, uint64_t entry, uint64_t in_block,
+          struct run *run)
+{
+  run->len = vhdx->block_size - in_block;
+  run->host = (entry & VHDX_OFFSET) + in_block;
+  switch (entry & VHDX_STATE) {
+  case VHDX_NOT_PRESENT:
+  case VHDX_UNDEFINED:
+  case VHDX_ZERO:
+  case VHDX_UNMAPPED:
+  case VHDX_UNMAPPED_OLD:
+    run->kind = RUN_ZEROS;
+    break;
+  case VHDX_PRESENT:
+    run->kind = RUN_DATA;
+    break;
+  default:
+    run->kind = RUN_OTHER;
+  }
+}
+
+static bool
+continues (const struct run *run, const struct run *next)
+{
+  return next->kind == run->kind &&
+    (run->kind != RUN_DATA || next->host == run->host + run->len);
+}
+
+/* As many blocks as are alike, and have their entries in one page. */
+int
+vhdx_map_at (struct pages *pages, const struct vhdx *vhdx, uint64_t offset,
+             struct run *run, struct error *error)
+{
+  uint64_t n = offset / vhdx->block_size;
+  uint64_t blocks = (vhdx->size - 1) / vhdx->block_size + 1;
+  uint64_t chunk_end = (n / vhdx->chunk + 1) * vhdx->chunk;
+  uint64_t at = vhdx_entry_at (vhdx, n), left;
+  const unsigned char *entry = pages_entry (pages, VHDX_BAT_NAME, at,
+                                            VHDX_ENTRY, error);
+  struct run next;
+
+  if (!entry)
+    return -1;
+  block_at (vhdx, le64_at (entry), offset % vhdx->block_size, run);
+  left = pages_rest (pages, at, MIN (blocks, chunk_end) - n, VHDX_ENTRY);
+  while (--left > 0) {
+    block_at (vhdx, le64_at (entry += VHDX_ENTRY), 0, &next);
+    if (!continues (run, &next))
+      break;
+    run->len += next.len;
+  }
+  run->len = MIN (run->len, vhdx->size - offset);
+  if (run->kind != RUN_DATA)
+    return 0;
+  return imagefile_check (pages->file, "a block", run->host, run->len, error);
+}
