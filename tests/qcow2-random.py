@@ -134,10 +134,6 @@ class Image:
             except subprocess.CalledProcessError:
                 pass            # version 2 cannot resize with snapshots
             self.change()
-        # A compressed cluster at the end can be shorter than its sectors, and
-        # blksum refuses that.
-        size = os.path.getsize(self.path)
-        os.truncate(self.path, (size + 511) // 512 * 512)
 
 
 def make_chain(rng, directory):
