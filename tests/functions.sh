@@ -88,6 +88,14 @@ requires_nbd () {
     skip "built without libnbd"
 }
 
+# What tells whether a qcow2 that ends within compressed data is complete.
+requires_inflating () {
+  for library in ZLIB ZSTD; do
+    grep -q "^#define HAVE_$library 1" "$abs_top_builddir/config.h" ||
+      skip "built without $library"
+  done
+}
+
 # What reads images that are not raw.
 requires_qemu () {
   requires_nbd

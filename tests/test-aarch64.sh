@@ -51,7 +51,8 @@ cross PKG_CONFIG_LIBDIR="$libs/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$sysroot" \
       CPPFLAGS="-I$sysroot/usr/include/$host" LDFLAGS="$needed" \
       "$abs_top_srcdir/configure" -q --host=$host --disable-shared \
       --enable-werror --with-cmocka --without-libnbd --without-blake3 \
-      --without-libb2 --without-xxhash --without-nbdkit > /dev/null ||
+      --without-libb2 --without-xxhash --without-nbdkit \
+      --without-zlib --without-zstd > /dev/null ||
   fail "configure for aarch64"
 
 # cross_make DIRECTORY TARGET...

@@ -60,3 +60,18 @@ size=$(stat -c %s "$dir/qcow2")
 head -c $((size / 2 / 512 * 512)) "$dir/qcow2" > "$dir/cut"
 attach "$dir/cut"
 refuses "$device: " blksum "$device"
+
+# Nor for the last sector of what is compressed; one more sector is enough.
+cp --sparse=never "$dir/raw" "$dir/full" # for it compresses whole clusters
+qemu-img create -q -f qcow2 "$dir/compressed" 8m
+options=driver=compress,file.driver=qcow2,file.file.driver=file
+qemu-img convert -n -S 0 -f raw --target-image-opts "$dir/full" \
+         "$options,file.file.filename=$dir/compressed"
+size=$(stat -c %s "$dir/compressed")
+head -c $(((size - 1) / 512 * 512)) "$dir/compressed" > "$dir/less"
+attach "$dir/less"
+refuses "$device: .*compressed cluster" blksum "$device"
+cp "$dir/compressed" "$dir/more"
+truncate -s $(((size + 511) / 512 * 512)) "$dir/more"
+attach "$dir/more"
+prints_sum "$sum" blksum "$device"

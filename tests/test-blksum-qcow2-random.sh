@@ -8,6 +8,7 @@
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
+requires_inflating
 requires_program qemu-io
 
 if [ -n "$wrapper" ] || [ "$SANITIZE" != no ]; then

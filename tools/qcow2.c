@@ -22,6 +22,7 @@
 #include "imagefile.h"
 #include "qcow2.h"
 #include "qcow2-tables.h"
+#include "qcow2-tail.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 
@@ -33,6 +34,8 @@
 #define DATA_FILE (UINT64_C (1) << 2)
 #define EXTENDED_L2 (UINT64_C (1) << 4)
 #define ALL_FEATURES UINT64_C (0x1f) /* and dirty, compression type */
+
+#define COMPRESSION 104         /* where its type is, in a longer header */
 
 /* Header extensions. */
 #define EXT_END UINT32_C (0)
@@ -119,6 +122,10 @@ read_features (const struct imagefile *file, struct qcow2 *qcow2,
     return imagefile_error (file, error, "the qcow2 image is marked as "
                             "corrupt: see 'qemu-img check', which can also "
                             "repair it");
+  if (*length > COMPRESSION &&
+      imagefile_read (file, "the qcow2 header", &qcow2->compression, 1,
+                      COMPRESSION, error) == -1)
+    return -1;
   qcow2->has_data_file = features & DATA_FILE;
   qcow2->extended_l2 = features & EXTENDED_L2;
   if (qcow2->extended_l2 && qcow2->cluster_bits < 14)
@@ -197,16 +204,11 @@ struct walk {
   const struct qcow2 *qcow2;
   struct error *error;
   struct qcow2_count count;
+  struct qcow2_tail tail;
   uint64_t l2_bytes;            /* of the L2 tables seen */
   unsigned char l1[CHUNK], l2[CHUNK];
 };
 
-/* The last sector of a compressed cluster is often not full, and when such a
- * cluster was the last thing that qemu wrote the file may end there (qemu-img
- * convert fills the sector, other writers do not).  A file that was cut in
- * that sector looks the same, and what qemu would decompress then can be
- * wrong without an error.  So both are refused, with a text that helps.
- */
 static int
 check_compressed (struct walk *w, uint64_t entry)
 {
@@ -216,14 +218,9 @@ check_compressed (struct walk *w, uint64_t entry)
   uint64_t sectors = ((entry & ~flags) >> bits) + 1;
   uint64_t len = sectors * 512 - (offset & 511);
 
-  if (!imagefile_holds (w->file, offset, len) &&
-      imagefile_holds (w->file, offset, len > 511 ? len - 511 : 1))
-    return imagefile_error (w->file, w->error, "the image ends inside of the "
-                            "last sector of a compressed cluster, so it may "
-                            "have been cut: if it was not, 'qemu-img convert' "
-                            "makes a complete copy of it");
-  return imagefile_check (w->file, "a compressed cluster", offset, len,
-                          w->error);
+  if (imagefile_holds (w->file, offset, len))
+    return 0;
+  return qcow2_tail_check (&w->tail, offset, len, w->error);
 }
 
 /* Check the cluster of the disk at GUEST, which ENTRY describes. */
@@ -329,8 +326,10 @@ qcow2_check_and_count (const struct imagefile *file,
   w->error = error;
   w->count = (struct qcow2_count) { 0, 0 };
   w->l2_bytes = 0;
+  qcow2_tail_init (&w->tail, file, qcow2);
   r = check_l1 (w);
   *count = w->count;
+  qcow2_tail_destroy (&w->tail);
   free (w);
   return r;
 }

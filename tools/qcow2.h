@@ -19,6 +19,7 @@ struct qcow2 {
   uint64_t l1_offset;
   bool encrypted;
   bool extended_l2;
+  unsigned char compression;    /* type; see qcow2-stream.h */
   bool has_data_file;           /* the clusters are in another file */
   char backing[1024];           /* empty: no backing file */
   char backing_format[16];      /* empty: not recorded */

@@ -329,13 +329,44 @@ test_compressed_clusters (void **state)
   b.size = 3 * b.cluster + 3 * 512;
   assert_good ();
   b.size--;
-  assert_bad ("last sector");
-  b.size -= 510;
-  assert_bad ("last sector");
-  b.size--;
+  assert_bad ("compressed cluster");
+  b.size = 3 * b.cluster + 100;
   assert_bad ("a compressed cluster");
   put_l2 (0, descriptor | (UINT64_C (1) << 57));
   assert_bad ("a compressed cluster");
+}
+
+/* The type is in the header, if that is long enough. */
+static void
+test_compression_type (void **state)
+{
+  static const char frame[] = /* of zstd: 4096 times 'U' */
+    "\x28\xb5\x2f\xfd\x60\x00\x0f\x03\x80\x00U";
+
+  (void) state;
+
+#if !defined HAVE_ZLIB || !defined HAVE_ZSTD
+  skip ();
+#endif
+  build (2, 8);
+  put32 (100, 112);
+  b.bytes[104] = 1;
+  put_l2 (0, COMPRESSED | (3 * b.cluster));
+  b.size = 3 * b.cluster + sizeof frame - 1;
+  memcpy (b.bytes + 3 * b.cluster, frame, sizeof frame - 1);
+  assert_good ();
+  b.size--;
+  assert_bad ("not complete");
+  b.size++;
+  b.bytes[104] = 0;
+  assert_bad ("not complete");
+  b.bytes[104] = 1;
+  put32 (100, 104);             /* a header extension is there */
+  put32 (104, 0x01234567);
+  assert_bad ("not complete");
+  put32 (100, 112);
+  b.bytes[104] = 2;
+  assert_bad ("(type 2)");
 }
 
 /* The clusters are in a file of another size, and may be at offset 0. */
@@ -398,6 +429,7 @@ main (void)
     cmocka_unit_test (test_standard_clusters),
     cmocka_unit_test (test_subclusters),
     cmocka_unit_test (test_compressed_clusters),
+    cmocka_unit_test (test_compression_type),
     cmocka_unit_test (test_data_file),
     cmocka_unit_test (test_start),
   };

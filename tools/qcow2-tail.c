@@ -1,0 +1,109 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The compressed clusters at the end of a qcow2's file.
+ *
+ * An L2 entry says how many sectors a compressed cluster has, and qemu leaves
+ * the last of them short if it is the last thing in the file.  A file that was
+ * cut in that sector looks the same, and what qemu would decompress then can
+ * be wrong without an error.  So the stream has to tell.
+ *
+ * The tail is what such an entry can mean at all: two clusters, read once.
+ * Many entries can point into it, but streams that do not overlap have no more
+ * bytes than it: that, and that each place is looked at once, bounds the time.
+ */
+
+#include <config.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "qcow2-stream.h"
+#include "qcow2-tables.h"
+#include "qcow2-tail.h"
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+
+void
+qcow2_tail_init (struct qcow2_tail *tail, const struct imagefile *file,
+                 const struct qcow2 *qcow2)
+{
+  *tail = (struct qcow2_tail) {
+    .file = file,
+    .qcow2 = qcow2,
+    .size = MIN (2 * qcow2_cluster_size (qcow2), file->size),
+  };
+}
+
+void
+qcow2_tail_destroy (struct qcow2_tail *tail)
+{
+  free (tail->bytes);
+  free (tail->cluster);
+  free (tail->complete);
+}
+
+static int
+read_tail (struct qcow2_tail *tail, struct error *error)
+{
+  tail->bytes = malloc (tail->size);
+  tail->cluster = malloc (qcow2_cluster_size (tail->qcow2));
+  tail->complete = calloc (tail->size / 8 + 1, 1);
+  if (!tail->bytes || !tail->cluster || !tail->complete)
+    return imagefile_error (tail->file, error, "out of memory");
+  return imagefile_read (tail->file, "a compressed cluster", tail->bytes,
+                         tail->size, tail->file->size - tail->size, error);
+}
+
+static int
+not_complete (const struct qcow2_tail *tail, uint64_t offset,
+              enum qcow2_stream why, struct error *error)
+{
+  unsigned type = tail->qcow2->compression;
+
+  if (why == QCOW2_STREAM_NO_MEMORY)
+    return imagefile_error (tail->file, error, "out of memory");
+  if (why == QCOW2_STREAM_INCOMPLETE)
+    return imagefile_error (tail->file, error, "the image is truncated or "
+                            "corrupt: the compressed cluster at offset %"
+                            PRIu64 " is not complete where the file ends "
+                            "(%" PRIu64 " bytes)", offset, tail->file->size);
+  if (type > QCOW2_ZSTD)
+    return imagefile_error (tail->file, error, "the qcow2 image is compressed "
+                            "in a way that this version of blksum does not "
+                            "know (type %u)", type);
+  return imagefile_error (tail->file, error, "the file ends within a "
+                          "compressed cluster, and this blksum was built "
+                          "without %s, to see whether it was cut: if it was "
+                          "not, 'qemu-img convert' makes a complete copy of "
+                          "it", type == QCOW2_ZLIB ? "zlib" : "zstd");
+}
+
+int
+qcow2_tail_check (struct qcow2_tail *tail, uint64_t offset, uint64_t len,
+                  struct error *error)
+{
+  const struct imagefile *file = tail->file;
+  enum qcow2_stream stream;
+  size_t left, used;
+
+  if (offset >= file->size)
+    return imagefile_check (file, "a compressed cluster", offset, len, error);
+  if (!tail->bytes && read_tail (tail, error) == -1)
+    return -1;
+  left = file->size - offset;   /* less than LEN, so it is in the tail */
+  if (tail->complete[left / 8] >> left % 8 & 1)
+    return 0;
+  stream = qcow2_stream_check (tail->qcow2->compression,
+                               tail->bytes + tail->size - left, left,
+                               tail->cluster,
+                               qcow2_cluster_size (tail->qcow2), &used);
+  if (stream != QCOW2_STREAM_COMPLETE)
+    return not_complete (tail, offset, stream, error);
+  tail->complete[left / 8] |= 1 << left % 8;
+  tail->used += used;
+  if (tail->used > tail->size)
+    return imagefile_error (file, error, "the image is corrupt: its "
+                            "compressed clusters overlap");
+  return 0;
+}

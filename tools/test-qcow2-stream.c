@@ -1,0 +1,192 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Test where the stream of a compressed cluster ends, with streams of each
+ * type that give 4096 times 'U', whole and cut at every byte.
+ */
+
+#include <config.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "qcow2-stream.h"
+
+#define CLUSTER 4096
+
+/* Written by Python's zlib; RFC 1951. */
+#define DEFLATED \
+  "\xed\xc1\x01\x0d\x00\x00\x00\xc2\xa0\x94\xef\x5f\xc5\x1e\x0e\x28\x00\x00" \
+  "\x00\xe0\xdd\x00"
+/* All that it gives is there after 21 bytes. */
+#define WITHOUT_END \
+  "\xec\xc1\x01\x0d\x00\x00\x00\xc2\xa0\x94\xef\x5f\xc5\x1e\x0e\x28\x00\x00" \
+  "\x00\xe0\xdd\x00\x00\x00\xff\xff"
+#define EMPTY_LAST_BLOCK "\x03\x00"
+
+/* Written by hand; RFC 8878. */
+#define FRAME_4096 "\x28\xb5\x2f\xfd\x60\x00\x0f"
+#define FRAME_2048 "\x28\xb5\x2f\xfd\x60\x00\x07"
+#define FRAME_128M "\x28\xb5\x2f\xfd\x00\x88" /* window; unknown length */
+#define FRAME_OF_CHECKSUM "\x28\xb5\x2f\xfd\x64\x00\x0f"
+#define U_4096 "\x03\x80\x00U"  /* the last block of a frame */
+#define U_2048 "\x03\x40\x00U"
+#define MORE_U_2048 "\x02\x40\x00U"
+#define LAST_OF_3 "\x19\x00\x00UUU"
+#define CHECKSUM "\x85\x73\x9e\xd9" /* the low half of XXH64 */
+#define SKIPPED "\x50\x2a\x4d\x18\x03\x00\x00\x00xyz"
+
+static int
+check (unsigned type, const void *stream, size_t len, size_t size,
+       size_t *used)
+{
+  /* Of exactly these lengths, for ASan and valgrind. */
+  unsigned char *in = malloc (len ? len : 1), *out = malloc (size);
+  int r;
+
+  assert_non_null (in);
+  assert_non_null (out);
+  memcpy (in, stream, len);
+  r = qcow2_stream_check (type, in, len, out, size, used);
+  if (r == QCOW2_STREAM_COMPLETE)
+    for (size_t i = 0; i < size; i++)
+      assert_int_equal (out[i], 'U');
+  free (in);
+  free (out);
+  return r;
+}
+
+static void
+requires (unsigned type)
+{
+  size_t used;
+
+  if (check (type, "", 0, CLUSTER, &used) == QCOW2_STREAM_NO_LIBRARY)
+    skip ();
+}
+
+/* The LEN bytes at STREAM, neither more nor less, are a cluster. */
+static void
+complete (unsigned type, const char *stream, size_t len)
+{
+  char longer[5000];
+  size_t used;
+
+  for (size_t cut = 0; cut < len; cut++)
+    assert_int_equal (check (type, stream, cut, CLUSTER, &used),
+                      QCOW2_STREAM_INCOMPLETE);
+  assert_int_equal (check (type, stream, len, CLUSTER, &used),
+                    QCOW2_STREAM_COMPLETE);
+  assert_int_equal (used, len);
+
+  /* What is behind it does not matter. */
+  for (int fill = 0; fill < 256; fill += 5) {
+    memset (longer, fill, sizeof longer);
+    memcpy (longer, stream, len);
+    assert_int_equal (check (type, longer, sizeof longer, CLUSTER, &used),
+                      QCOW2_STREAM_COMPLETE);
+    assert_int_equal (used, len);
+  }
+  assert_int_equal (check (type, stream, len, CLUSTER + 1, &used),
+                    QCOW2_STREAM_INCOMPLETE);
+  assert_int_equal (check (type, stream, len, CLUSTER - 1, &used),
+                    QCOW2_STREAM_INCOMPLETE);
+}
+
+static void
+incomplete (unsigned type, const char *stream, size_t len)
+{
+  size_t used;
+
+  assert_int_equal (check (type, stream, len, CLUSTER, &used),
+                    QCOW2_STREAM_INCOMPLETE);
+}
+
+#define COMPLETE(type, stream) complete (type, stream, sizeof stream - 1)
+#define INCOMPLETE(type, stream) incomplete (type, stream, sizeof stream - 1)
+
+static void
+test_zlib (void **state)
+{
+  (void) state;
+
+  requires (QCOW2_ZLIB);
+  COMPLETE (QCOW2_ZLIB, DEFLATED);
+  INCOMPLETE (QCOW2_ZLIB, "\xff" DEFLATED);
+  INCOMPLETE (QCOW2_ZLIB, FRAME_4096 U_4096);
+
+  INCOMPLETE (QCOW2_ZLIB, WITHOUT_END);
+  COMPLETE (QCOW2_ZLIB, WITHOUT_END EMPTY_LAST_BLOCK);
+}
+
+/* Blocks that are not compressed. */
+static void
+test_zlib_stored (void **state)
+{
+  char stream[2 * 2053 + 2];
+
+  (void) state;
+
+  requires (QCOW2_ZLIB);
+  for (char *block = stream; block < stream + 2 * 2053; block += 2053) {
+    memcpy (block, "\x00\x00\x08\xff\xf7", 5);
+    memset (block + 5, 'U', 2048);
+  }
+  memcpy (stream + 2 * 2053, "\x03\x00", 2);
+  complete (QCOW2_ZLIB, stream, sizeof stream);
+  stream[2053] = 1;             /* the last block */
+  complete (QCOW2_ZLIB, stream, 2 * 2053);
+}
+
+static void
+test_zstd (void **state)
+{
+  (void) state;
+
+  requires (QCOW2_ZSTD);
+  COMPLETE (QCOW2_ZSTD, FRAME_4096 U_4096);
+  COMPLETE (QCOW2_ZSTD, FRAME_4096 MORE_U_2048 U_2048);
+  COMPLETE (QCOW2_ZSTD, FRAME_2048 U_2048 FRAME_2048 U_2048);
+  COMPLETE (QCOW2_ZSTD, SKIPPED FRAME_4096 U_4096);
+  COMPLETE (QCOW2_ZSTD, FRAME_128M U_4096);
+  COMPLETE (QCOW2_ZSTD, FRAME_2048 U_2048 SKIPPED FRAME_2048 U_2048);
+  COMPLETE (QCOW2_ZSTD, FRAME_OF_CHECKSUM U_4096 CHECKSUM);
+
+  INCOMPLETE (QCOW2_ZSTD, FRAME_4096 MORE_U_2048 MORE_U_2048);
+  INCOMPLETE (QCOW2_ZSTD, FRAME_4096 MORE_U_2048 LAST_OF_3);
+  INCOMPLETE (QCOW2_ZSTD, FRAME_2048 U_2048);
+  INCOMPLETE (QCOW2_ZSTD, FRAME_2048 U_2048 SKIPPED);
+  INCOMPLETE (QCOW2_ZSTD, FRAME_OF_CHECKSUM U_4096 "\0\0\0\0");
+  INCOMPLETE (QCOW2_ZSTD, FRAME_4096 "\x07\x80\x00U"); /* type of block */
+  INCOMPLETE (QCOW2_ZSTD, DEFLATED);
+}
+
+static void
+test_unknown_type (void **state)
+{
+  size_t used;
+
+  (void) state;
+
+  assert_int_equal (check (2, DEFLATED, sizeof DEFLATED, CLUSTER, &used),
+                    QCOW2_STREAM_NO_LIBRARY);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_zlib),
+    cmocka_unit_test (test_zlib_stored),
+    cmocka_unit_test (test_zstd),
+    cmocka_unit_test (test_unknown_type),
+  };
+
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}
