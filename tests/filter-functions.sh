@@ -109,16 +109,11 @@ says () {
 
 # line_comes LINE: the result file gets it.  line_matches REGEX: one like it.
 line_comes () {
-  tries=0
-  until has_line "$1"; do
-    tries=$((tries + 1))
-    [ $tries -lt 200 ] || fail "expected in the result file:
+  becomes_true has_line "$1" || fail "expected in the result file:
 $1
 got:
 $(cat "$sums")
 $(tail -n 5 "$log")"
-    sleep 0.05
-  done
 }
 
 line_matches () {
