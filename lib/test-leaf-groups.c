@@ -379,6 +379,6 @@ main (void)
     cmocka_unit_test (test_gather),
   };
 
-  alarm (120);                  /* a wake-up that is lost is a failure */
+  alarm (300);                  /* a wake-up that is lost is a failure */
   return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -85,9 +85,22 @@ test_all_run (void **state)
 }
 
 /* A task that runs while the pool is freed is waited for, and those behind it
- * never run.
+ * never run: it ends when pool_free, which waits in pthread_join, has told all
+ * threads to stop.
  */
 static atomic_int started, may_end;
+
+int __real_pthread_join (pthread_t thread, void **result);
+int __wrap_pthread_join (pthread_t thread, void **result);
+
+int
+__wrap_pthread_join (pthread_t thread, void **result)
+{
+  int expected = 0;
+
+  atomic_compare_exchange_strong (&may_end, &expected, 1);
+  return __real_pthread_join (thread, result);
+}
 
 static void
 block (struct counter *counter)
@@ -96,7 +109,6 @@ block (struct counter *counter)
   atomic_store (&started, 1);
   while (!atomic_load (&may_end))
     usleep (100);
-  usleep (20000);
   atomic_store (&may_end, 2);
 }
 
@@ -110,13 +122,13 @@ test_free_drops (void **state)
 
   (void) state;
   atomic_store (&ran, 0);
+  atomic_store (&may_end, 0);
   pool_submit (pool, &blocker.task);
   wait_until (&started, 1);
   for (i = 0; i < TASKS; i++) {
     tasks[i].task.weight = 1;
     pool_submit (pool, &tasks[i].task);
   }
-  atomic_store (&may_end, 1);
   pool_free (pool);
   assert_int_equal (may_end, 2);
   assert_int_equal (ran, 1);

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """An NBD server that does one thing wrong.
 
-    evil-server.py SOCKET FILE [FAULT [NUMBER]]
+    evil-server.py SOCKET FILE [FAULT [NUMBER|REACHED]]
 
 Serves FILE on the Unix socket SOCKET, with structured replies and extents in
 which everything is data, until it is killed.  FAULT is one of:
@@ -38,6 +38,11 @@ negotiation:
   second-hangs  many connections allowed, only the first is spoken to
   second-small  many connections allowed, the first has the right size
   second-gone   many connections allowed, the second is closed at once
+
+no answer; when the first is not given, the file REACHED appears:
+  hold-open     to the option that opens the export
+  hold-extents  to a request for extents
+  hold-read     to a read
 
 the end:
   no-close      nothing happens after the client has said good-bye
@@ -91,6 +96,11 @@ class Connection:
             *values, tail = values
         self.sock.sendall(struct.pack(">" + fmt, *values) + tail)
 
+    def hold(self, fault):
+        if self.fault == fault:
+            open(self.argument, "w").close()
+            threading.Event().wait()
+
     # ---- Negotiation ----
 
     def reply(self, option, kind, payload=b""):
@@ -119,6 +129,7 @@ class Connection:
             _, option, length = struct.unpack(">QII", self.recv(16))
             self.recv(length)
             if option == OPT_GO:
+                self.hold("hold-open")
                 return self.tell_export(option)
             if option == OPT_STRUCTURED_REPLY:
                 self.reply(option, REP_ACK)
@@ -224,8 +235,10 @@ class Connection:
                     threading.Event().wait()
                 raise Gone
             if command == CMD_BLOCK_STATUS:
+                self.hold("hold-extents")
                 self.block_status(cookie, offset, length)
             elif command == CMD_READ:
+                self.hold("hold-read")
                 reads.append((cookie, offset, length))
             if self.fault != "reverse" or self.is_idle():
                 for request in reversed(reads):

@@ -11,6 +11,7 @@ filter=$abs_top_builddir/filter/.libs/nbdkit-blkhash-filter.so
 requires_program nbdkit nbdcopy nbdinfo
 requires "$PYTHON" -c 'import nbd'
 sums=$dir/sums
+pause=$dir/pause.sock
 
 # nbdkit takes modules out of memory before valgrind tells of them.
 nbdkit_wrapper=${wrapper:+$wrapper --keep-debuginfo=yes
@@ -81,22 +82,46 @@ copy () {
   run 0 nbdcopy "$@"
 }
 
-# client EXPORT CODE: python with "h" connected to the export of $uri.
+# client EXPORT CODE: python with "h" connected to the export of $uri.  For
+# requests that must not reach the plugin yet there is nbdkit's pause filter,
+# with pause-control=$pause, and for it pause() and resume().
 client () {
   echo "+ client '$1': $2"
-  "$PYTHON" - "$socket" "$1" "$2" > "$dir/stdout" 2> "$dir/stderr" << 'END' ||
-import sys, time, nbd
+  "$PYTHON" - "$socket" "$1" "$2" "$limit" "$pause" \
+            > "$dir/stdout" 2> "$dir/stderr" << 'END' ||
+import os, sys, time, nbd
 def connect(name):
     h = nbd.NBD()
     h.add_meta_context("base:allocation")
     h.set_export_name(name)
     h.connect_unix(sys.argv[1])
     return h
+def wait_until(condition):
+    end = time.monotonic() + int(sys.argv[4])
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)
+def content(name):
+    with open(name, "rb") as f: return f.read()
+def control(word):
+    import socket
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(sys.argv[5])
+        s.sendall(word)
+        assert s.recv(1) == word.upper()
+def pause(): control(b"p")
+def resume(): control(b"r")
 h = connect(sys.argv[2])
 exec(sys.argv[3])
 h.shutdown()
 END
     fail "client"
+}
+
+# all_left: every connection is over, whatever that had to do at its end.
+all_left () {
+  opened=$(grep -c 'blkhash: open readonly=' "$log") || :
+  [ "$(grep -c 'blkhash: close$' "$log")" = "$opened" ]
 }
 
 has_line () {
@@ -109,16 +134,11 @@ says () {
 
 # line_comes LINE: the result file gets it.  line_matches REGEX: one like it.
 line_comes () {
-  tries=0
-  until has_line "$1"; do
-    tries=$((tries + 1))
-    [ $tries -lt 200 ] || fail "expected in the result file:
+  becomes_true has_line "$1" || fail "expected in the result file:
 $1
 got:
 $(cat "$sums")
 $(tail -n 5 "$log")"
-    sleep 0.05
-  done
 }
 
 line_matches () {

@@ -29,6 +29,7 @@ import nbd
 import reference
 
 CONNECTIONS = 4
+LIMIT = 300                     # seconds, which no passing test uses up
 KINDS = ("memory", "file", "nbd", "eval")
 
 # A disk in a file, through a plugin that runs a program for each request.  It
@@ -86,7 +87,7 @@ class Case:
         self.servers.append(subprocess.Popen(
             self.args.wrapper.split() + command, stderr=log, env=env))
         log.close()
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + LIMIT
         while not os.path.exists(socket + ".pid"):
             if time.monotonic() > deadline or self.servers[-1].poll():
                 raise Failed("no server: %s\n%s" % (
@@ -142,7 +143,7 @@ class Case:
         # With a sanitizer before it, nbdkit can hang in a destructor of
         # p11-kit, after everything of ours is over: see filter-functions.sh.
         if "LD_PRELOAD" not in self.args.wrapper:
-            return server.wait(60)
+            return server.wait(LIMIT)
         try:
             return server.wait(5)
         except subprocess.TimeoutExpired:
@@ -290,7 +291,7 @@ class Case:
                     name, wanted, md))
 
     def wait_for_sum(self, name):
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + LIMIT
         while time.monotonic() < deadline:
             lines = self.lines()
             if name in lines:

@@ -45,6 +45,21 @@ measure hole 4
 measure null 2
 measure digest 20
 
+# What hyperfine writes, before version 2 and since.
+PYTHONPATH=$bench "$PYTHON" - << 'END_OF_CHECK' || fail "hyperfine's results"
+import bench, json
+for text in ("""{"mean": 9, "user": 2.5, "system": 0.25, "times": [3.5]}""",
+             """{"measurements": [{
+                  "time_wall_clock": {"value": 3.5, "unit": "second"},
+                  "time_cpu": {"value": 2.75, "unit": "second"},
+                  "time_user": {"value": 2.5, "unit": "second"},
+                  "time_system": {"value": 0.25, "unit": "second"},
+                  "exit_code": 0}],
+                 "summary": {"time_user": {"mean": 9}}}"""):
+    got = bench.only_run(json.loads(text))
+    assert got == {"time": 3.5, "user": 2.5, "system": 0.25}, got
+END_OF_CHECK
+
 run 0 "$PYTHON" "$bench/bench-report" "$dir"/results/*.json
 for name in data zero hole null digest; do
   grep -q "^results: $name:" "$dir/stdout" || fail "no table for $name"

@@ -13,40 +13,23 @@ write_data "$dir/image" 0 9000001
 write_zeros "$dir/image" 3000000 500000
 sum=$(reference "$dir/image")
 
-# start_evil FAULT...: as start_nbdkit.
-start_evil () {
-  servers=$((servers + 1))
-  socket=$dir/evil$servers.sock
-  echo "+ evil-server.py $*"
-  "$PYTHON" "$abs_top_srcdir/tests/evil-server.py" "$socket" "$dir/image" "$@" &
-  server=$!
-  kill_at_exit $server
-  wait_until test -S "$socket"
-  uri=nbd+unix:///?socket=$socket
-}
-
-stop_evil () {
-  kill "$server"
-  wait "$server" 2> /dev/null || :
-}
-
 # fails REGEX FAULT...
 fails () {
   wanted=$1
   shift
-  start_evil "$@"
-  refuses "socket=$socket: .*$wanted" timeout $((10 * moment)) blksum "$uri"
-  refuses "socket=$socket: .*$wanted" timeout $((10 * moment)) blksum -t 1 \
+  start_evil_server "$dir/image" "$@"
+  refuses "socket=$socket: .*$wanted" timeout $limit blksum "$uri"
+  refuses "socket=$socket: .*$wanted" timeout $limit blksum -t 1 \
           "$uri"
-  stop_evil
+  stop_evil_server
 }
 
 # serves FAULT...  The first connection differs from the others.
 serves () {
   for threads in 1 4; do
-    start_evil "$@"
-    prints_sum "$sum" timeout $((10 * moment)) blksum -t $threads "$uri"
-    stop_evil
+    start_evil_server "$dir/image" "$@"
+    prints_sum "$sum" timeout $limit blksum -t $threads "$uri"
+    stop_evil_server
   done
 }
 
@@ -89,13 +72,13 @@ fails "cannot get extents at offset [0-9]*: .*Input/output error" \
       extents-late-error 65536
 
 # More than was asked for: libnbd 1.24 does not take it, older ones pass it on.
-start_evil extents-long
-if timeout $((10 * moment)) blksum "$uri" > "$dir/out" 2> "$dir/err"; then
+start_evil_server "$dir/image" extents-long
+if timeout $limit blksum "$uri" > "$dir/out" 2> "$dir/err"; then
   [ "$(cut -d ' ' -f 1 "$dir/out")" = "$sum" ] || fail "extents-long: a sum"
 else
   grep -q "cannot get extents" "$dir/err" || fail "extents-long: $(cat "$dir/err")"
 fi
-stop_evil
+stop_evil_server
 
 # A size that is a negative number in C, and one that the file has not.
 fails "size" size 9223372036854775808
@@ -105,10 +88,10 @@ fails "cannot read" size 9223372036854775807
 # Sizes of requests that make no sense: libnbd overlooks them, or not.
 for sizes in 0,0,0 3,4096,65536 65536,4096,512 1,1,1 \
              4294967295,4294967295,4294967295 2147483648,65536,65536; do
-  start_evil block-size $sizes
+  start_evil_server "$dir/image" block-size $sizes
   status=0
   echo "+ blksum $uri"
-  timeout $((10 * moment)) blksum "$uri" > "$dir/stdout" 2> "$dir/stderr" ||
+  timeout $limit blksum "$uri" > "$dir/stdout" 2> "$dir/stderr" ||
     status=$?
   case $status in
     0) [ "$(cut -d' ' -f1 < "$dir/stdout")" = "$sum" ] || fail "wrong sum" ;;
@@ -116,7 +99,7 @@ for sizes in 0,0,0 3,4096,65536 65536,4096,512 1,1,1 \
        says_once "socket=$socket: " ;;
     *) fail "exit status $status" ;;
   esac
-  stop_evil
+  stop_evil_server
 done
 
 # Connections besides the first.

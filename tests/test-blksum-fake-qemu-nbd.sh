@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A qemu-nbd that does not do what it should: one line that says why, soon, and
-# no process is left.
+# A qemu-nbd that does not do what it should: one line that says why, and no
+# process is left.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
@@ -29,7 +29,7 @@ write_script () {
 fails () {
   write_script "$2"
   for options in "" "--cache" "-f qcow2"; do
-    refuses "$dir/qcow2: .*$1" timeout $((10 * moment)) blksum $options \
+    refuses "$dir/qcow2: .*$1" timeout $limit blksum $options \
             "$dir/qcow2"
     wait_until nobody_left
   done
@@ -55,16 +55,24 @@ fi
 # It hangs up, and stays: it may still have something to say.
 mkfifo "$dir/never"
 write_script "exec 3>&-; read line < '$dir/never'"
-refuses "$dir/qcow2: .*qemu-nbd" timeout $((15 * moment)) blksum --cache \
+refuses "$dir/qcow2: .*qemu-nbd" timeout $limit blksum --cache \
         "$dir/qcow2"
 wait_until nobody_left
 
 # It neither answers nor ends, as with a file on a network that is down: it is
 # waited for, but the user need not.
+stopped () {
+  rm -f "$dir/started"
+  blksum "$@" &
+  blksum=$!
+  wait_until test -e "$dir/started"
+  kill -TERM $blksum
+  wait $blksum
+}
 for script in "read line < '$dir/never'" \
               'while :; do echo no good >&2; done'; do
-  write_script "$script"
-  run 124 timeout $((2 * moment)) blksum "$dir/qcow2"
+  write_script ": > '$dir/started'; $script"
+  run 143 stopped "$dir/qcow2"
   [ ! -s "$dir/stdout" ] || fail "printed a sum"
   wait_until nobody_left
 done

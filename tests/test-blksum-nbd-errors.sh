@@ -5,7 +5,7 @@
 # An NBD server that dies, fails, or is not there.
 
 . "$(dirname "$0")/functions.sh"
-requires_nbdkit file eval pattern --filter=error --filter=delay
+requires_nbdkit file eval pattern --filter=error
 
 refuses "nbd+unix:///?socket=$dir/none: " blksum "nbd+unix:///?socket=$dir/none"
 refuses "nbd://localhost:1: " blksum nbd://localhost:1
@@ -19,9 +19,13 @@ refuses "socket=$socket: " midway "kill -9 $server" "$uri"
 refuses "socket=$socket: " blksum "$uri"
 
 # It dies while every read is being waited for.
-start_nbdkit --filter=delay pattern 64m rdelay=30
-kill_soon () { (sleep 0.5; kill -9 "$server") & blksum "$uri"; }
-refuses "socket=$socket: " kill_soon
+write_data "$dir/data" 0 33554432
+start_evil_server "$dir/data" hold-read "$dir/reached"
+dies () {
+  (wait_until test -e "$dir/reached"; kill -9 "$server") &
+  blksum "$uri"
+}
+refuses "socket=$socket: " dies
 
 # Reads fail, at random or from the middle on.  Another operand follows.
 start_nbdkit --filter=error pattern 64m error-pread-rate=50%

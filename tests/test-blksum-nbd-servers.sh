@@ -18,9 +18,9 @@ serves () {
   wanted=$1
   shift
   start_nbdkit "$@"
-  prints_sum "$wanted" timeout $((60 * moment)) blksum "$uri"
-  prints_sum "$wanted" timeout $((60 * moment)) blksum -t 1 "$uri"
-  prints_sum "$wanted" timeout $((60 * moment)) blksum --no-extents "$uri"
+  prints_sum "$wanted" timeout $limit blksum "$uri"
+  prints_sum "$wanted" timeout $limit blksum -t 1 "$uri"
+  prints_sum "$wanted" timeout $limit blksum --no-extents "$uri"
 }
 
 serves "$sum" file "$dir/image"

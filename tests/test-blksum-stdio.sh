@@ -25,10 +25,11 @@ refuses "write error: " to_closed blksum --list-digests
 [ "$(reference "$dir/image")" = "$sum" ] || fail "wrote into the image"
 
 # A reader that has gone: by SIGPIPE, as any program.
-mkfifo "$dir/fifo"
+mkfifo "$dir/fifo" "$dir/gone"
 to_gone_reader () {
-  (sleep 0.2; exec blksum "$dir/image") > "$dir/fifo" &
+  (read -r _ < "$dir/gone"; exec blksum "$dir/image") > "$dir/fifo" &
   : < "$dir/fifo"
+  echo > "$dir/gone"
   wait $!
 }
 run 141 to_gone_reader

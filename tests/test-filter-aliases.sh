@@ -50,16 +50,22 @@ stop
 
 # A write that is in flight by one name while the other is finished: the sum of
 # the old content must not outlive it.
-serve --filter=delay file "$dir/disk" wdelay=1 blkhash-file="$sums"
-client a 'h2 = connect("b")
+requires_nbdkit --filter=pause
+serve --filter=pause file "$dir/disk" pause-control="$pause" \
+      blkhash-file="$sums"
+client a "h2 = connect('b')
 h2.pread(h2.get_size(), 0)
-h.aio_pwrite(nbd.Buffer.from_bytearray(bytearray(b"4" * 65536)), 0)
-until = time.time() + 0.3
-while time.time() < until:
-    h.poll(50)
+pause()
+h.aio_pwrite(nbd.Buffer.from_bytearray(bytearray(b'4' * 65536)), 0)
+def has_come():
+    h.poll(10)
+    return b'blkhash: pwrite count=65536 ' in content('$log')
+wait_until(has_come)
 h2.shutdown()
+wait_until(lambda: b'blkhash: finalize' in content('$log'))
+resume()
 while h.aio_in_flight():
-    h.poll(-1)'
+    h.poll(-1)"
 stop
 ! says "^[0-9a-f]\{64\}  b" || sum_comes "$dir/disk" b
 

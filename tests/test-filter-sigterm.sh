@@ -25,14 +25,14 @@ h.pwrite(b\"x\", 1000000)
 os._exit(0)"'
 sum_comes "$dir/disk"
 
-# A client that stays.
+# A client that stays until the signal has come.
 serve file "$dir/disk" blkhash-file="$sums"
 client "" "h.pwrite(b'y' * 100000, 2000000)
 h2 = connect('')
 h2.pwrite(b'z', 5)
-__import__('os').kill($server, 15)
-time.sleep(1)
-__import__('os')._exit(0)"
+os.kill($server, 15)
+wait_until(lambda: b'ShdPnd:\t0000000000000000\n' in content('/proc/$server/status'))
+os._exit(0)"
 status=0
 wait $server || status=$?
 # nbdkit 1.32 closes no handles then, which valgrind calls a leak.

@@ -8,14 +8,20 @@
 
 export dir
 truncate -s 8m "$dir/disk"
+touch "$dir/hold"
 serve eval thread_model='echo parallel' get_size='stat -c %s $dir/disk' \
       can_write='exit 0' pwrite='cat > /dev/null' \
-      pread='echo $4 >> $dir/reads; sleep 0.5; head -c $3 /dev/zero' \
+      pread='echo $4 >> $dir/reads
+             while [ -e $dir/hold ]; do sleep 0.01; done; head -c $3 /dev/zero' \
       blkhash-file="$sums"
 client "" 'h.pwrite(bytes(4096), 0); __import__("os")._exit(0)'
 wait_until test -s "$dir/reads"
 truncate -s 4m "$dir/disk"
-client "" 'h.pread(10, 0); __import__("os")._exit(0)'
+client "" 'os.unlink("'"$dir"'/hold")
+h.pread(10, 0)
+os._exit(0)'
+# The next one is the first that only knows the new size.
+wait_until all_left
 client "" 'h.pread(4 << 20, 0)'
 sum_comes "$dir/disk"
 stop

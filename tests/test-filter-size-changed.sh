@@ -20,10 +20,12 @@ stop
 no_sum
 serve file "$dir/disk" blkhash-file="$sums"
 copy "$uri" null:
+wait_until all_left
 for size in 3000000 3000001 6m; do
   truncate -s $size "$dir/disk"
   copy "$uri" null:
   sum_comes "$dir/disk"
+  wait_until all_left
 done
 stop
 
@@ -38,12 +40,14 @@ assert h2.get_size() == 5 << 20
 h2.pwrite(b"x", (5 << 20) - 1)
 h2.shutdown()'
 line_comes '# incomplete -: its size changed while it was in use'
+wait_until all_left
 copy "$uri" null:
 sum_comes "$dir/disk"
 client "" 'open("'"$dir"'/disk", "a").truncate(4 << 20)
 h2 = connect("")
 h2.shutdown()
 open("'"$dir"'/disk", "a").truncate(5 << 20)'
+wait_until all_left
 no_sum
 copy "$uri" null:
 sum_comes "$dir/disk"

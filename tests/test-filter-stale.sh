@@ -6,27 +6,28 @@
 # write reaches the plugin, and comes back when the writer has left.
 
 . "$(dirname "$0")/filter-functions.sh"
-requires delay_can_be_read
+requires_nbdkit --filter=pause
 
 make_image "$dir/disk"
 
 for change in 'h.pwrite(b"x", 0)' 'h.zero(4096, 0)' 'h.trim(65536, 65536)'; do
-  serve --filter=delay file "$dir/disk" delay-write=500ms delay-zero=500ms \
-        delay-trim=500ms blkhash-file="$sums"
+  rm -f "$pause"
+  serve --filter=pause file "$dir/disk" pause-control="$pause" \
+        blkhash-file="$sums"
   copy "$uri" null:
   sum_comes "$dir/disk"
   client "" "import threading
-before = open('$dir/disk', 'rb').read()
+before = content('$dir/disk')
 t = threading.Thread(target=lambda: $change)
+pause()
 t.start()
-time.sleep(0.25)
-assert open('$sums').read() == '', 'the line is still there'
-assert open('$dir/disk', 'rb').read() == before, 'the write was too fast'
+wait_until(lambda: content('$sums') == b'')
+assert content('$dir/disk') == before, 'the plugin was called'
+resume()
 t.join()
-assert open('$sums').read() == ''
+assert content('$sums') == b''
 h.flush()
-time.sleep(0.1)
-assert open('$sums').read() == '', 'the line is back too soon'"
+assert content('$sums') == b'', 'the line is back too soon'"
   sum_comes "$dir/disk"
   stop
 done
@@ -40,6 +41,6 @@ sum_comes "$dir/disk"
 write_data "$dir/disk" 3000000 100000
 copy "$uri" "$dir/copy"
 cmp "$dir/copy" "$dir/disk" || fail "the copy differs"
-sleep 0.2
+wait_until all_left
 ! has_line "$(reference "$dir/before")  -" || fail "a stale sum"
 stop

@@ -272,6 +272,17 @@ def thread_counts(args):
 
 # ---- hyperfine ------------------------------------------------------------
 
+def only_run(result):
+    """The seconds of the one run in a result of hyperfine, 2 or before."""
+    if "measurements" in result:
+        run = result["measurements"][0]
+        return {"time": run["time_wall_clock"]["value"],
+                "user": run["time_user"]["value"],
+                "system": run["time_system"]["value"]}
+    return {"time": result["times"][0], "user": result["user"],
+            "system": result["system"]}
+
+
 def hyperfine(args, commands, prepare=None):
     """Times of {name: command line}, run in turn, in the order given.
 
@@ -292,9 +303,7 @@ def hyperfine(args, commands, prepare=None):
             die("%s\n%s" % (" ".join(command), done.stdout))
         with open(export) as f:
             for name, result in zip(commands, json.load(f)["results"]):
-                runs[name].append({"time": result["times"][0],
-                                   "user": result["user"],
-                                   "system": result["system"]})
+                runs[name].append(only_run(result))
     os.unlink(export)
     return runs
 
