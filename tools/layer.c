@@ -27,6 +27,7 @@
 #include "lock.h"
 #include "process.h"
 #include "qcow2.h"
+#include "qemu-message.h"
 #include "qemuname.h"
 #include "qemuopts.h"
 #include "vdi.h"
@@ -270,7 +271,8 @@ run_qemu_img (const struct layer *layer, bool force_share, char **output,
               struct error *error)
 {
   char *argv[8] = { "qemu-img", "info", "--output=json" };
-  char *opts = NULL;
+  char *opts = NULL, *said;
+  const char *targets[2] = { NULL };
   int r;
 
   if (layer->file.fd == -1 && !layer->opts) {
@@ -286,7 +288,13 @@ run_qemu_img (const struct layer *layer, bool force_share, char **output,
     argv[3] = "--image-opts";
     argv[4] = opts;
   }
-  r = process_run (argv, output, error);
+  r = process_run (argv, output, &said, error);
+  if (r == -1 && said) {
+    targets[0] = opts ? opts : layer->path;
+    qemu_message_explain (error, said, targets, layer->path,
+                          !layer->file.name);
+    free (said);
+  }
   free (opts);
   return r;
 }
