@@ -22,6 +22,7 @@
 #include <json-c/json.h>
 
 #include "fileset.h"
+#include "format.h"
 #include "imagefile.h"
 #include "layer.h"
 #include "lock.h"
@@ -51,15 +52,7 @@ layer_destroy (struct layer *layer)
 bool
 layer_is_format (const char *driver)
 {
-  static const char *const formats[] = {
-    "bochs", "cloop", "dmg", "luks", "parallels", "qcow", "qcow2", "qed",
-    "vdi", "vhdx", "vmdk", "vpc"
-  };
-
-  for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
-    if (strcmp (driver, formats[i]) == 0)
-      return true;
-  return false;
+  return strcmp (driver, "raw") != 0 && format_is_known (driver);
 }
 
 static int
