@@ -88,6 +88,8 @@ main (int argc, char *argv[])
     struct sum sum;
     int err;
 
+    if (options.nr_operands > 1)
+      options.progress_name = name;
     if (source_hash (&options, name, &sum, &error) == -1) {
       report (name, &error);
       status = EXIT_TROUBLE;
