@@ -256,6 +256,15 @@ says () {
   done
 }
 
+# says_of NAME: the last command said why it did not hash NAME, in some lines
+# that all begin with it.
+says_of () {
+  said=$(wc -l < "$dir/stderr")
+  [ "$said" -ge 1 ] && [ "$said" -le 11 ] || fail "$said lines on stderr"
+  [ "$(cut -c 1-$((${#1} + 10)) "$dir/stderr" | sort -u)" = "blksum: $1: " ] ||
+    fail "a line that does not begin with $1"
+}
+
 # midway EVENT ARGUMENT...: blksum ARGUMENT..., and when it has read a part of
 # the image, the shell command EVENT, which knows its process as $pid.
 midway () {

@@ -48,7 +48,7 @@ skip_program (const char *line)
   return line;
 }
 
-/* Skip "Could not open 'NAME': ", unless the reason is not behind it. */
+/* Skip "Could not open 'NAME': ", if the reason is behind it. */
 static const char *
 skip_name (const char *line, const char *name)
 {
@@ -57,10 +57,11 @@ skip_name (const char *line, const char *name)
   };
   const char *rest;
 
+  /* One error is often wrapped in another. */
   for (size_t i = 0; i < sizeof opens / sizeof opens[0]; i++)
     if ((rest = behind (line, opens[i])) && (rest = behind (rest, name)) &&
         (rest = behind (rest, "': ")))
-      return rest;
+      line = rest;
   return line;
 }
 

@@ -53,6 +53,8 @@ test_one_line (void **state)
   assert_becomes ("qemu-img: Could not open '" OPTS "': why\n", "why");
   assert_becomes ("qemu-nbd: Failed to blk_new_open '/proc/self/fd/4': why\n",
                   "why");
+  assert_becomes ("qemu-nbd: Failed to blk_new_open '" OPTS "': "
+                  "Could not open 'dir/a,b': why\n", "why");
   assert_becomes ("qemu-img: Could not open 'other': why\n",
                   "Could not open 'other': why");
   assert_becomes ("a " OPTS ", b /proc/self/fd/4.\n",
