@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A qemu-nbd that does not do what it should: what it said, in some lines, or one
-# that says why, soon, and no process is left.
+# A qemu-nbd that does not do what it should: what it said, in some lines, or
+# one that says why, soon, and no process is left.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu

@@ -49,8 +49,8 @@ format_meant (const char *name)
   return nearest (name, formats);
 }
 
-/* The part of the help of qemu-img that lists its drivers, as " a b c \n".  NULL
- * if it cannot be told: the caller frees *OUTPUT in any case.
+/* The part of the help of qemu-img that lists its drivers, as " a b c \n", in
+ * *OUTPUT, which the caller frees in any case.  NULL if it cannot be told.
  */
 static char *
 qemu_drivers (char **output)

@@ -14,7 +14,7 @@
  */
 void progress_bar_percent (int fd, const char *name, int percent);
 
-/* The same for what has no known end: the number of bytes, and bytes a second. */
+/* The same for what has no known end: DONE bytes, at RATE bytes a second. */
 void progress_bar_bytes (int fd, const char *name, uint64_t done, double rate);
 
 /* Wipe it off. */
