@@ -180,8 +180,8 @@ int blkhash_aio_completions (struct blkhash *h,
 /*
  * Finish: waits for the work in flight and stores the digest in MD, which
  * must have room for BLKHASH_MAX_MD_SIZE bytes, and its length in bytes in
- * *LEN (LEN may be NULL).  Can be called once; every later call on H but
- * blkhash_free fails with EINVAL.
+ * *LEN (LEN may be NULL); the length of "null" is 0.  Can be called once;
+ * every later call on H but blkhash_free fails with EINVAL.
  *
  * On error, the first error of any call, or EINVAL, nothing is stored.
  */

@@ -22,7 +22,9 @@ struct digest_ctx;              /* one message at a time, one thread at a time *
 struct digest *digest_create (const char *name);
 void digest_free (struct digest *digest);
 
-/* The canonical name (static) and the length of a digest in bytes. */
+/* The canonical name (static) and the length of a digest in bytes, which is 0
+ * for null.
+ */
 const char *digest_name (const struct digest *digest);
 size_t digest_size (const struct digest *digest);
 

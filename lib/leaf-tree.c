@@ -179,7 +179,8 @@ insert_leaf (const struct leaf_tree *tree, struct bottom *bottom, unsigned i)
 
   if (all == bottom->room) {
     unsigned room = all ? 2 * all : 1;
-    unsigned char *bigger = realloc (bottom->leaves, room * leaf_size);
+    /* + 1: leaves can have no bytes, and realloc to 0 frees. */
+    unsigned char *bigger = realloc (bottom->leaves, room * leaf_size + 1);
 
     if (!bigger)
       return ENOMEM;

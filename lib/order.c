@@ -236,7 +236,8 @@ submit_job (struct order *order, struct job *job)
 {
   size_t blocks = blocks_in (order, job->len);
 
-  job->leaves = malloc (blocks * order->leaf_size);
+  /* + 1: leaves can have no bytes, and malloc of 0 may be NULL. */
+  job->leaves = malloc (blocks * order->leaf_size + 1);
   if (!job->leaves) {
     job->error = ENOMEM;
     job->done = true;

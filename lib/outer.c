@@ -68,7 +68,8 @@ outer_create (const struct digest *digest, unsigned streams,
   outer->streams = streams;
   outer->chains = chains;
 
-  outer->zero_page = malloc (ZERO_LEAVES * outer->leaf_size);
+  /* + 1: leaves can have no bytes, and malloc of 0 may be NULL. */
+  outer->zero_page = malloc (ZERO_LEAVES * outer->leaf_size + 1);
   if (!outer->zero_page)
     goto fail;
   for (i = 0; i < ZERO_LEAVES; i++)

@@ -27,6 +27,7 @@ struct model {
 };
 
 static unsigned seed = 1;
+static size_t leaf_size;        /* of the tree: LEAF_SIZE or 0 */
 
 static uint64_t
 rnd (uint64_t below)
@@ -81,21 +82,20 @@ compare (const struct leaf_tree *tree, const struct model *model)
     for (i = 0; i < run.count; i++) {
       assert_int_equal (run.state, model[index + i].state);
       if (run.state == LEAF_DATA)
-        assert_memory_equal (run.leaves + i * LEAF_SIZE,
-                             model[index + i].leaf, LEAF_SIZE);
+        assert_memory_equal (run.leaves + i * leaf_size,
+                             model[index + i].leaf, leaf_size);
     }
     index += run.count;
   }
 }
 
 static void
-test_against_array (void **state)
+against_array (void)
 {
-  struct leaf_tree *tree = leaf_tree_create (BLOCKS, LEAF_SIZE);
+  struct leaf_tree *tree = leaf_tree_create (BLOCKS, leaf_size);
   struct model *model = calloc (BLOCKS, sizeof *model);
   int i;
 
-  (void) state;
   assert_non_null (tree);
   assert_non_null (model);
   for (i = 0; i < ROUNDS; i++) {
@@ -106,6 +106,23 @@ test_against_array (void **state)
   compare (tree, model);
   leaf_tree_free (tree);
   free (model);
+}
+
+static void
+test_against_array (void **state)
+{
+  (void) state;
+  leaf_size = LEAF_SIZE;
+  against_array ();
+}
+
+/* The leaves of the digest null have no bytes, and are data all the same. */
+static void
+test_empty_leaves (void **state)
+{
+  (void) state;
+  leaf_size = 0;
+  against_array ();
 }
 
 /* All sizes of the tree, up to the largest image in the smallest blocks. */
@@ -141,6 +158,7 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_against_array),
+    cmocka_unit_test (test_empty_leaves),
     cmocka_unit_test (test_sizes),
   };
 

@@ -294,6 +294,27 @@ says_once () {
   grep -q -e "^blksum: .*$1" "$dir/stderr" || fail "does not say '$1'"
 }
 
+# says REGEX...: the last command wrote one line for each to stderr, in this
+# order, and they match.
+says () {
+  [ "$(wc -l < "$dir/stderr")" = $# ] || fail "not $# lines on stderr"
+  said=0
+  for regex; do
+    said=$((said + 1))
+    sed -n ${said}p "$dir/stderr" | grep -q -e "^blksum: .*$regex" ||
+      fail "line $said does not say '$regex'"
+  done
+}
+
+# says_of NAME: the last command said why it did not hash NAME, in some lines
+# that all begin with it.
+says_of () {
+  said=$(wc -l < "$dir/stderr")
+  [ "$said" -ge 1 ] && [ "$said" -le 11 ] || fail "$said lines on stderr"
+  [ "$(cut -c 1-$((${#1} + 10)) "$dir/stderr" | sort -u)" = "blksum: $1: " ] ||
+    fail "a line that does not begin with $1"
+}
+
 # midway EVENT ARGUMENT...: blksum ARGUMENT..., and when it has read a part of
 # the image, the shell command EVENT, which knows its process as $pid.
 midway () {

@@ -299,11 +299,13 @@ class Whole:
 
 
 class Null:
+    """The digest of no length."""
+
     def update(self, data):
         pass
 
     def digest(self):
-        return bytes(32)
+        return b""
 
 
 class Shake:
@@ -422,14 +424,15 @@ def blkhash(image, digest="sha256", block_size=65536, streams=0):
     if isinstance(image, (bytes, bytearray, memoryview)):
         image = [image]
     total = [0]
-    zero_leaf = None
+    zero_leaf = None            # b"" is a leaf, of null
     outers = [new(digest) for _ in range(streams or 1)]
     index = 0
     for block, count in cut(counted(image, total), block_size):
         if block is not None:
             outers[index % len(outers)].update(H(block))
         else:
-            zero_leaf = zero_leaf or H(bytes(block_size))
+            if zero_leaf is None:
+                zero_leaf = H(bytes(block_size))
             for k in range(min(count, len(outers))):
                 # Blocks index + k, index + k + S, index + k + 2S, ...
                 share = (count - k - 1) // len(outers) + 1

@@ -256,15 +256,18 @@ test_digests (void)
     struct blkhash *h = must (blkhash_new_opts (opts));
     struct blkhash_leaves *l = must (blkhash_leaves_new (opts, 3, 0));
     unsigned char md[BLKHASH_MAX_MD_SIZE + 1], leaves_md[sizeof md];
-    unsigned len = 0, leaves_len = 0, j;
+    unsigned len = 99, leaves_len = 99, j;
 
     CHECK (i == 0 || strcmp (names[i - 1], names[i]) < 0);
     CHECK_INT (0, strcmp (names[i], blkhash_opts_get_digest_name (opts)));
     memset (md, 0xa5, sizeof md);
     CHECK_INT (0, blkhash_update (h, "abc", 3));
     CHECK_INT (0, blkhash_final (h, md, &len));
-    check_at (__LINE__, len >= 8 && len <= BLKHASH_MAX_MD_SIZE,
-              "%s: length %u", names[i], len);
+    if (strcmp (names[i], "null") == 0)
+      CHECK_INT (0, len);
+    else
+      check_at (__LINE__, len >= 8 && len <= BLKHASH_MAX_MD_SIZE,
+                "%s: length %u", names[i], len);
     /* Nothing was stored behind the digest. */
     for (j = len; j < sizeof md; j++)
       CHECK_INT (0xa5, md[j]);
@@ -868,9 +871,9 @@ give (void *opaque)
 static void
 test_leaves_in_order (void)
 {
-  struct blkhash_opts *opts = new_opts ("null", 4 * KiB, 0, 1, 0);
+  struct blkhash_opts *opts = new_opts ("sha256", 512, 0, 1, 0);
   struct giver giver = { .lock = PTHREAD_MUTEX_INITIALIZER };
-  uint64_t size = (getenv ("BLKHASH_SHORT") ? 1 : 16) * UINT64_C (1024) * MiB;
+  uint64_t size = (getenv ("BLKHASH_SHORT") ? 1 : 16) * UINT64_C (128) * MiB;
   size_t before = resident (), most = 0;
   unsigned char md[BLKHASH_MAX_MD_SIZE];
   pthread_t threads[4];
@@ -878,7 +881,7 @@ test_leaves_in_order (void)
 
   giver.l = must (blkhash_leaves_new (opts, size, BLKHASH_LEAVES_ONCE));
   while (giver.end < size) {
-    giver.end += 256 * MiB;
+    giver.end += 32 * MiB;
     for (i = 0; i < 4; i++)
       CHECK_INT (0, pthread_create (&threads[i], NULL, give, &giver));
     for (i = 0; i < 4; i++)

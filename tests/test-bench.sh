@@ -109,20 +109,40 @@ run 1 blkhash-bench -b 5
 run 0 digest-bench -s 1m -r 4k -t 2
 has_keys digest-name timeout-seconds input-size read-size threads batch \
          total-size elapsed throughput cpu-seconds cycles-per-byte \
-         openssl-throughput openssl-cpu-seconds openssl-cycles-per-byte ratio
+         openssl-throughput openssl-cpu-seconds openssl-cycles-per-byte ratio \
+         checksum
 has read-size 4096
 has threads 2
 has batch 32
 has total-size 2097152
-for batch in 0 1 2 3 4 8 16 32 100; do
-  run 0 digest-bench --batch $batch -T 0.01
+# The sum is that of a block, or with --batch 0 of the message.
+head -c 4096 /dev/zero | tr '\0' U > "$dir/block"
+head -c 1048576 /dev/zero | tr '\0' U > "$dir/message"
+block=$(sha256sum < "$dir/block" | cut -d' ' -f1)
+message=$(sha256sum < "$dir/message" | cut -d' ' -f1)
+for batch in 1 2 3 4 8 16 32 100; do
+  run 0 digest-bench --batch $batch -T 0.01 -r 4k
   has batch $batch
+  has checksum $block
 done
+run 0 digest-bench --batch 0 -T 0.01
+has batch 0
+for threads in 1 2; do
+  run 0 digest-bench --batch 0 -s 1m -r 4k -t $threads
+  has checksum $message
+done
+run 0 digest-bench -d md5 -s 1m -r 4k
+has checksum "$(md5sum < "$dir/block" | cut -d' ' -f1)"
 # What OpenSSL does not have, and what is no digest, has no ratio.
 for digest in null nop memcpy crc32c; do
   run 0 digest-bench -d $digest -T 0.01 -r 4k
   has digest-name $digest
   has ratio None
+  case $digest in
+    crc32c) grep -q '"checksum": "[0-9a-f]\{8\}"' "$dir/stdout" ||
+              fail "no checksum of crc32c" ;;
+    *) has checksum "" ;;
+  esac
 done
 run 0 digest-bench -d sha3-256 -s 64k
 ! grep -q '"ratio": null' "$dir/stdout" || fail "no ratio for sha3-256"

@@ -50,7 +50,24 @@ refuses ".*-Q" blksum -Q "$dir/image"
 refuses ".*-Q" blksum -UQ "$dir/image"
 refuses ".*-d" blksum "$dir/image" -d
 refuses ".*--digest" blksum "$dir/image" --digest
-refuses ".*--tag" blksum --tag=x "$dir/image"
+refuses "option '--tag' takes no argument" blksum --tag=x "$dir/image"
+refuses "option '--zero' takes no argument" blksum --zero=x "$dir/image"
+refuses "invalid option '-Q'" blksum --tag -Qz "$dir/image"
+
+# What an option can have been meant to be.
+refuses "'--no' is ambiguous; possibilities: '--no-extents' '--no-names'; " \
+        blksum --no "$dir/image"
+refuses "'--t' is ambiguous; possibilities: '--tag' '--threads'; " \
+        blksum --t=3 "$dir/image"
+refuses "unrecognized option '--treads' (did you mean '--threads'?); try \
+'blksum --help'$" blksum --treads=3 "$dir/image"
+refuses "unrecognized option '--list-digest-names' (did you mean \
+'--list-digests'?)" blksum --list-digest-names
+refuses "unrecognized option '--xyzzy'; try" blksum --xyzzy "$dir/image"
+refuses "unrecognized option '--a?b'; try" \
+        blksum "$(printf -- '--a\033b')" "$dir/image"
+# The beginning of a name is enough, if it is of one.
+prints_sum "$(reference -b 4k "$dir/image")" blksum --block 4k "$dir/image"
 
 # With -c, a file of checksums was rather meant to be checked.
 blksum "$dir/image" > "$dir/sums"

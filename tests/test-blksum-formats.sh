@@ -65,6 +65,29 @@ prints_sum "$(reference "$dir/image")" blksum "$dir/image"
 # A wrong format, and one that nobody knows.
 refuses "$dir/raw: " blksum -f qcow2 "$dir/raw"
 refuses "$dir/raw: " blksum -f vmdk "$dir/raw"
-refuses "$dir/raw: .*nonsense" blksum -f nonsense "$dir/raw"
-refuses "$dir/raw: " blksum -f 'qcow2,x=y' "$dir/raw"
-refuses "$dir/raw: " blksum -f '' "$dir/raw"
+for format in nonsense 'qcow2,x=y' '' ' raw'; do
+  refuses "unknown format '$format'.*; the formats here are raw, .*qcow2" \
+          blksum -f "$format" "$dir/raw"
+done
+
+# What was meant with a name that qemu does not use.
+for format in vhd:vpc VHD:vpc QCOW2:qcow2 Raw:raw iso:raw img:raw \
+              hdd:parallels qcow3:qcow2 vmkd:vmdk; do
+  refuses "unknown format '${format%:*}' (did you mean ${format#*:}?)" \
+          blksum -f "${format%:*}" "$dir/raw"
+done
+refuses "unknown format 'nonsense'; " blksum -f nonsense "$dir/raw"
+with_input () { "$@" < "$dir/raw"; }
+refuses "unknown format 'vhd' (did you mean vpc?)" with_input blksum -f vhd
+refuses "unknown format 'vhd' (did you mean vpc?)" blksum -f vhd nbd://x/
+
+# The list is that of the qemu here, and without one that of all.
+cat > "$dir/bin/qemu-img" << 'END'
+#!/bin/sh
+printf 'usage: qemu-img\n\nSupported formats: blkdebug file qcow2 raw vpc\n\n'
+echo 'See <https://qemu.org/qcow> for vmdk.'
+END
+chmod +x "$dir/bin/qemu-img"
+refuses "here are raw, qcow2, vpc; try" blksum -f nonsense "$dir/raw"
+printf '#!/bin/sh\nexit 1\n' > "$dir/bin/qemu-img"
+refuses "here are raw, .*qcow2.*vmdk" blksum -f nonsense "$dir/raw"

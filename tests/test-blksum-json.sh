@@ -69,6 +69,10 @@ names = [json.loads(line)["name"] for line in open(sys.argv[1], encoding="utf-8"
 assert names == ["caf\u00e9", "a\nb", "caf\ufffd"], names
 END
 
+# A digest without bytes.
+blksum --output=json -d null "$dir/image" |
+  grep -q '"checksum":"","digest":"null"' || fail "the sum of null"
+
 # An empty image.
 : > "$dir/empty"
 blksum --output=json "$dir/empty" | grep -q '"size":0,"data-bytes":0,' ||

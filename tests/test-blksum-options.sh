@@ -20,8 +20,10 @@ run 0 blksum -l
 cmp "$dir/digests" "$dir/stdout" || fail "-l is not --list-digests"
 
 run 0 blksum --version
-grep -qx "blkhash [0-9.]*" "$dir/stdout" || fail "the version"
+grep -qx "blksum (blkhash) [0-9.]*" "$dir/stdout" || fail "the version"
+[ "$(wc -l < "$dir/stdout")" = 1 ] || fail "not one line"
 run 0 blksum -V
+grep -qx "blksum (blkhash) [0-9.]*" "$dir/stdout" || fail "the version by -V"
 run 0 blksum --help
 [ ! -s "$dir/stderr" ] || fail "help on stderr"
 # Every option is there, and no line is too long for a terminal.

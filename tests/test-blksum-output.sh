@@ -50,6 +50,11 @@ prints "blk-sha256/64k/s64 (a) = $(reference -s 64 a)\n" \
 prints "blk-sha1/64k/s4 (a) = $(reference -d sha1 -s 4 a)\n" \
        blksum --streams=4 --tag -d sha1 a
 
+# A digest without bytes.
+prints "  a\n  b\n" blksum -d null a b
+prints "\n\n" blksum -d null --no-names a b
+prints "blk-null/64k (a) = \n" blksum -d null --tag a
+
 # Of --tag and --output the last counts.
 prints "$a  a\n" blksum --tag --output human a
 prints "blk-sha256/64k (a) = $a\n" blksum --output json --tag a

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # --progress=FD prints lines N/100 that grow, from 0 to 100 if there is a sum;
-# a bar is only for terminals.
+# a bar is only for terminals, and as wide as the terminal.
 
 . "$(dirname "$0")/functions.sh"
 
@@ -61,7 +61,173 @@ assert text.endswith(b"\r\033[K"), text
 assert b"0%" in text and b"#" in text, text
 END
 
+# A descriptor gets no lines in between from a pipe, but its end.
+from_pipe () { cat "$dir/image" | "$@" 3> "$dir/lines"; }
+prints_sum "$sum" from_pipe blksum --progress=3
+[ "$(cat "$dir/lines")" = 100/100 ] || fail "not just 100/100 of a pipe"
+
+# The shape of the bar.
+cat > "$dir/terminal.py" << 'END'
+"""blksum on a terminal, whose width is ours to say."""
+import fcntl, os, pty, re, select, struct, subprocess, termios
+
+LIMIT = 120                     # seconds that no passing run comes near
+NARROW = 1, 2, 4, 5, 6, 9, 10, 11, 12, 13, 16, 20, 28
+
+
+class Terminal:
+    def __init__(self, columns, *args, **kwargs):
+        self.ours, theirs = pty.openpty()
+        self.resize(columns)
+        self.text = b""
+        self.process = subprocess.Popen(["blksum", "-p", *args],
+                                        stderr=theirs, stdout=subprocess.PIPE,
+                                        **kwargs)
+        os.close(theirs)
+
+    def resize(self, columns):
+        fcntl.ioctl(self.ours, termios.TIOCSWINSZ,
+                    struct.pack("HHHH", 24, columns, 0, 0))
+
+    def read(self, seconds=LIMIT):
+        """More of what it draws: False at the end, None if nothing came."""
+        if not select.select([self.ours], [], [], seconds)[0]:
+            return None
+        try:
+            data = os.read(self.ours, 65536)
+        except OSError:
+            return False
+        self.text += data
+        return bool(data)
+
+    def until(self, found):
+        while not found(self.lines()):
+            assert self.read(), ("never drawn", self.text)
+
+    def end(self):
+        """All that it drew, a line each time, and what it printed."""
+        while self.read():
+            pass
+        out = self.process.communicate()[0]
+        assert self.process.returncode == 0, self.text
+        assert self.text.endswith(b"\r\033[K"), self.text
+        assert b"\n" not in self.text, self.text
+        return self.lines(), out.decode(errors="surrogateescape")
+
+    def lines(self):
+        drawn = self.text.split(b"\r")[1:]
+        return [line[:-3].decode(errors="surrogateescape") for line in drawn
+                if line.endswith(b"\033[K") and len(line) > 3]
+
+
+def run(columns, *args):
+    return Terminal(columns, *args).end()
+END
+shape () {
+  echo "+ terminal: $1"
+  PYTHONPATH=$dir "$PYTHON" - "$dir" "$sum" > "$dir/stdout" 2> "$dir/stderr" \
+    || fail "$1"
+}
+
+cp "$dir/image" "$dir/other"
+shape "the width" << 'END'
+import re, sys
+from terminal import NARROW, run
+image, total = sys.argv[1] + "/image", sys.argv[2]
+for columns, width in (40, 39), (100, 99), (333, 332), (0, 79):
+    lines, out = run(columns, image)
+    assert out.split()[0] == total
+    assert len(lines) > 1, lines
+    for line in lines:
+        assert len(line) == width, (columns, line)
+        bar, percent = re.fullmatch(r"\[(#* *)\] +(\d+)%", line).groups()
+        assert bar.count("#") == len(bar) * int(percent) // 100, line
+# However narrow it is, the end of a line is not passed.
+for columns in NARROW:
+    lines, out = run(columns, image)
+    assert all(len(line) < columns for line in lines), (columns, lines)
+    assert columns < 5 or lines[0].endswith("  0%"), (columns, lines)
+END
+
+# Each of several operands has its name there, if it is long its end.
+mkdir "$dir/long"
+long=$dir/long/$(printf '%0150d' 0)the-end
+cp "$dir/image" "$long"
+cp "$dir/image" "$dir/$(printf 'esc\033[2J\302\2332J\351.')"
+cp "$dir/image" "$dir/$(printf '\346\227\245\346\234\254')"
+shape "the names" << 'END'
+import glob, os, sys
+from terminal import NARROW, run
+os.chdir(sys.argv[1])
+long, = glob.glob("long/*")
+esc, = glob.glob("esc*")
+lines, out = run(60, "image", "other", long, esc, "\u65e5\u672c")
+assert out.count(sys.argv[2]) == 5
+# A half of the line is for the name.
+names = ["image", "other", "..." + long[-23:], "esc?[2J?2J?.", "\u65e5\u672c"]
+for line in lines:
+    name, bar = line.split(" [")
+    wide = name.count("\u65e5") + name.count("\u672c")
+    assert len(line) + wide == 59, line
+    if name != names[0]:
+        del names[0]
+    assert name == names[0], (name, names)
+assert len(names) == 1, names
+for columns in NARROW:
+    lines, out = run(columns, "image", "other")
+    assert all(len(line) < columns for line in lines), (columns, lines)
+END
+
+# Of a pipe nobody knows the end: how much was read, and how fast.
+shape "a pipe" << 'END'
+import re, subprocess, sys
+from terminal import NARROW, Terminal
+terminal = Terminal(50, stdin=subprocess.PIPE)
+terminal.until(lambda lines: "0 B, 0 B/s" in lines)
+def is_read(lines):
+    return any(re.fullmatch(r"[1-9][\d.]* [KMGT]iB, [1-9][\d.]* ([KMGT]i)?B/s",
+                            line) for line in lines)
+while not is_read(terminal.lines()):    # it is shown now and then
+    terminal.process.stdin.write(bytes(1 << 20))
+    terminal.read(0)
+terminal.process.stdin.close()
+terminal.process.stdin = None
+lines, out = terminal.end()
+assert all(len(line) < 50 for line in lines), lines
+for columns in NARROW:
+    terminal = Terminal(columns, stdin=subprocess.PIPE)
+    terminal.process.stdin.close()
+    terminal.process.stdin = None
+    lines, out = terminal.end()
+    assert all(len(line) < columns for line in lines), (columns, lines)
+END
+
 requires_nbdkit file eval
+
+# The terminal gets another width in the middle.
+start_nbdkit eval get_size='echo 8m' can_extents='exit 3' \
+  pread='while [ $4 -ge 4194304 ] && ! [ -e '"'$dir/go'"' ] &&
+               [ -d '"'$dir'"' ]; do sleep 0.1; done
+         head -c $3 /dev/zero'
+printf %s "$uri" > "$dir/uri"
+truncate -s 8m "$dir/zeros"
+sum=$(reference "$dir/zeros")
+shape "another width" << 'END'
+import sys
+from terminal import Terminal
+uri = open(sys.argv[1] + "/uri").read()
+terminal = Terminal(100, "--read-size=512k", uri)
+terminal.until(lambda lines: len(lines) > 1)
+assert {len(line) for line in terminal.lines()} == {99}, terminal.lines()
+terminal.resize(40)
+open(sys.argv[1] + "/go", "w").close()
+lines, out = terminal.end()
+assert out.split()[0] == sys.argv[2]
+assert {len(line) for line in lines} == {99, 39}, lines
+assert len(lines[-1]) == 39, lines
+END
+
+sum=$(reference "$dir/image")
 start_nbdkit file "$dir/image"
 prints_sum "$sum" with_fd3 blksum --progress=3 "$uri"
 check_lines 100/100

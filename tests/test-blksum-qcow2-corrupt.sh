@@ -35,3 +35,16 @@ corrupt $((size / 2))
 run 2 blksum "$dir/bad" "$dir/image"
 [ "$(cat "$dir/stdout")" = "$sum  $dir/image" ] || fail "the next operand"
 says_once "$dir/bad: .*Input/output error"
+
+# A qemu-nbd that ends the connection with the last reads, and does not say why.
+head -c 1048576 "$dir/image" > "$dir/small"
+qemu-img convert -c -f raw -O qcow2 "$dir/small" "$dir/good"
+corrupt $(($(stat -c %s "$dir/good") - 20000))
+printf '#!/bin/sh\nexec %s "$@" 2> /dev/null\n' "$(command -v qemu-nbd)" \
+  > "$dir/mute"
+chmod +x "$dir/mute"
+mv "$dir/mute" "$dir/bin/qemu-nbd"
+for options in "" "-U" "-f qcow2"; do
+  refuses "$dir/bad: \(lost the connection\|cannot read\)" \
+          blksum $options "$dir/bad"
+done

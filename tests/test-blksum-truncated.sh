@@ -21,7 +21,7 @@ cut_at () {
     0) [ "$(cut -d' ' -f1 "$dir/stdout")" = "$sum" ] ||
          fail "wrong sum of an image cut at $1" ;;
     2) [ ! -s "$dir/stdout" ] || fail "printed a sum, cut at $1"
-       says_once "$dir/cut: "
+       says_of "$dir/cut"
        refused=$((refused + 1)) ;;
     *) fail "exit status $status, cut at $1" ;;
   esac

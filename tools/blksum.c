@@ -37,14 +37,22 @@ occupy_standard_fds (void)
       exit (EXIT_TROUBLE);
 }
 
-/* One line, whatever is in a name. */
+/* Each line begins with NAME, and whatever is in it, it makes no other line. */
 static void
 report (const char *name, const struct error *error)
 {
-  struct error line = { "" };
+  const char *text = error->text;
+  struct error prefix = { "" };
 
-  error_set (&line, "%s", name);
-  fprintf (stderr, "blksum: %s: %s\n", line.text, error->text);
+  error_set (&prefix, "%s", name);
+  for (;;) {
+    int len = strcspn (text, "\n");
+
+    fprintf (stderr, "blksum: %s: %.*s\n", prefix.text, len, text);
+    if (text[len] == '\0')
+      return;
+    text += len + 1;
+  }
 }
 
 /* SIGPIPE is ignored, because of sockets; of a broken pipe behind stdout
@@ -80,6 +88,8 @@ main (int argc, char *argv[])
     struct sum sum;
     int err;
 
+    if (options.nr_operands > 1)
+      options.progress_name = name;
     if (source_hash (&options, name, &sum, &error) == -1) {
       report (name, &error);
       status = EXIT_TROUBLE;

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The reason why a source failed, as one line of text for the user.
+ * The reason why a source failed, as text for the user.
  */
 
 #include <config.h>
@@ -12,27 +12,42 @@
 
 #include "error.h"
 
-/* Append TEXT as a part of one printable line: what qemu, libnbd and untrusted
- * images say may hold anything.  Line ends become "; ", other control
- * characters '?'; bytes above 127 stay, names are in the user's charset.
- */
-static void
-append_one_line (struct error *error, const char *text)
-{
-  size_t n = strlen (error->text);
+static const char more[] = "\n(more lines are not shown)";
 
-  for (; *text && n < sizeof error->text - 3; text++) {
+/* Append TEXT up to END in printable form: what qemu, libnbd and untrusted
+ * images say may hold anything.  Line ends become "; ", other control
+ * characters '?', also those that UTF-8 has beyond ASCII; other bytes above 127
+ * stay, names are in the user's charset.  False if there is no room for all
+ * of it, with SPARE bytes left.
+ */
+static bool
+append (struct error *error, const char *text, const char *end, size_t spare)
+{
+  size_t n = strlen (error->text), max = sizeof error->text - 3 - spare;
+
+  for (; text < end && n < max; text++) {
     unsigned char c = *text;
 
     if (c == '\n') {
-      if (text[1] == '\0' || text[1] == '\n')
+      if (text + 1 == end || text[1] == '\n')
         continue;
       error->text[n++] = ';';
       c = ' ';
     }
+    else if (c == 0xc2 && text + 1 < end && (text[1] & 0xe0) == 0x80) {
+      text++;
+      c = '?';
+    }
     error->text[n++] = c < ' ' || c == 127 ? '?' : c;
   }
   error->text[n] = '\0';
+  return text == end;
+}
+
+static void
+append_one_line (struct error *error, const char *text)
+{
+  append (error, text, text + strlen (text), 0);
 }
 
 static void
@@ -54,6 +69,30 @@ error_set (struct error *error, const char *fmt, ...)
   va_start (args, fmt);
   append_format (error, fmt, args);
   va_end (args);
+  return -1;
+}
+
+int
+error_set_lines (struct error *error, const char *text)
+{
+  size_t lines = 0;
+  bool fits = true;
+
+  if (error_is_set (error))
+    return -1;
+  for (; *text && fits; lines++) {
+    const char *end = text + strcspn (text, "\n");
+
+    fits = lines < ERROR_LINES;
+    if (fits) {
+      if (lines > 0)
+        strcat (error->text, "\n");
+      fits = append (error, text, end, sizeof more);
+    }
+    text = *end ? end + 1 : end;
+  }
+  if (!fits)
+    strcat (error->text, more);
   return -1;
 }
 

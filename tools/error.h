@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The reason why a source failed, as one line of text for the user.
+ * The reason why a source failed, as text for the user: one line, or the lines
+ * that another program said.
  *
  * The functions that can fail for a reason worth telling take a struct error
  * and return -1 after they set it.  The first error wins: setting a second
@@ -14,7 +15,8 @@
 #include <stdbool.h>
 
 struct error {
-  char text[6144];              /* empty: no error; a path may be in it */
+  char text[6144];              /* empty: no error; a path may be in it; with
+                                 * '\n' between lines */
 };
 
 static inline bool
@@ -23,12 +25,18 @@ error_is_set (const struct error *error)
   return error->text[0] != '\0';
 }
 
-/* Set the text, newlines in it folded to "; ".  Always returns -1. */
+/* Set the text to one line: newlines are folded to "; ".  Always returns -1. */
 int error_set (struct error *error, const char *fmt, ...)
   __attribute__ ((format (printf, 2, 3)));
 
 /* The same with ": " and the text of ERRNUM, an errno value, behind it. */
 int error_errno (struct error *error, int errnum, const char *fmt, ...)
   __attribute__ ((format (printf, 3, 4)));
+
+/* Set the text to the lines of TEXT, which ends each with a newline.  There are
+ * ERROR_LINES at most, and one that says that there were more.
+ */
+#define ERROR_LINES 10
+int error_set_lines (struct error *error, const char *text);
 
 #endif /* BLKSUM_ERROR_H */

@@ -22,11 +22,13 @@
 #include <json-c/json.h>
 
 #include "fileset.h"
+#include "format.h"
 #include "imagefile.h"
 #include "layer.h"
 #include "lock.h"
 #include "process.h"
 #include "qcow2.h"
+#include "qemu-message.h"
 #include "qemuname.h"
 #include "qemuopts.h"
 #include "vdi.h"
@@ -50,15 +52,7 @@ layer_destroy (struct layer *layer)
 bool
 layer_is_format (const char *driver)
 {
-  static const char *const formats[] = {
-    "bochs", "cloop", "dmg", "luks", "parallels", "qcow", "qcow2", "qed",
-    "vdi", "vhdx", "vmdk", "vpc"
-  };
-
-  for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
-    if (strcmp (driver, formats[i]) == 0)
-      return true;
-  return false;
+  return strcmp (driver, "raw") != 0 && format_is_known (driver);
 }
 
 static int
@@ -270,7 +264,8 @@ run_qemu_img (const struct layer *layer, bool force_share, char **output,
               struct error *error)
 {
   char *argv[8] = { "qemu-img", "info", "--output=json" };
-  char *opts = NULL;
+  char *opts = NULL, *said;
+  const char *targets[2] = { NULL };
   int r;
 
   if (layer->file.fd == -1 && !layer->opts) {
@@ -286,7 +281,13 @@ run_qemu_img (const struct layer *layer, bool force_share, char **output,
     argv[3] = "--image-opts";
     argv[4] = opts;
   }
-  r = process_run (argv, output, error);
+  r = process_run (argv, output, &said, error);
+  if (r == -1 && said) {
+    targets[0] = opts ? opts : layer->path;
+    qemu_message_explain (error, said, targets, layer->path,
+                          !layer->file.name);
+    free (said);
+  }
   free (opts);
   return r;
 }

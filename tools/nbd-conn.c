@@ -266,7 +266,7 @@ conn_run (struct conn *conn)
 
     if (r == 1)
       r = start_reads (conn);
-    if (r == -1 || (r == 0 && conn->in_flight == 0))
+    if (r == -1 || (r == 0 && conn->in_flight == 0 && !conn->lost))
       break;
     buffer = queue_take (&reader->queue);
     if (buffer)

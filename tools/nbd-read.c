@@ -136,8 +136,7 @@ read_and_hash (struct nbd_reader *reader, const struct options *options,
     error_errno (&reader->error, errno, "cannot hash");
     return;
   }
-  progress_init (&reader->progress, options->progress_fd,
-                 options->progress_bar, size);
+  progress_init (&reader->progress, options, size);
   run_threads (reader, blkhash_opts_get_threads (options->hash));
   if (!error_is_set (&reader->error))
     source_fold (reader->leaves, size, reader->hole, sum, &reader->error);

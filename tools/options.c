@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +18,9 @@
 
 #include "blkhash.h"
 
-#include "error.h"
+#include "format.h"
 #include "options.h"
+#include "usage.h"
 
 #define DEFAULT_QUEUE_SIZE (2 * 1024 * 1024)
 #define DEFAULT_QUEUE_DEPTH 16
@@ -69,62 +69,6 @@ static const struct option long_options[] = {
   { "zero",         no_argument,       NULL, 'z' },
   { NULL }
 };
-
-static const char usage_text[] =
-"Usage: blksum [OPTION]... [FILE|URI|-]...\n"
-"Print the checksum of disk images: the same for raw, qcow2, and an NBD\n"
-"export of one disk, and nearly free for its empty parts.\n"
-"\n"
-"With no operand, or when it is -, read standard input.\n"
-"\n"
-"  -d, --digest NAME      sha256 (default), or see --list-digests\n"
-"  -l, --list-digests     list the digests and exit\n"
-"  -b, --block-size N     size of a block, default 64k; changes the sum\n"
-"      --streams N        the construction of blkhash 0.9 (64) and older\n"
-"  -t, --threads N        threads that hash, default: online CPUs\n"
-"  -p, --progress[=FD]    show progress, or print lines N/100 to FD\n"
-"  -c, --cache            use the page cache, and leave in it what was read\n"
-"      --no-extents       read everything, do not ask what is sparse\n"
-"\n"
-"  -f, --format FMT       raw, qcow2, or any format of qemu; default: probe\n"
-"      --image-opts       operands are image options of qemu\n"
-"      --object DEF       define an object of qemu, such as a secret\n"
-"  -U, --force-share      read an image that is in use\n"
-"\n"
-"      --queue-size N     bytes of NBD reads in flight, default 2m\n"
-"      --queue-depth N    number of NBD reads in flight, default 16\n"
-"      --read-size N      size of an NBD read, default 1m\n"
-"\n"
-"      --tag              print how the sum was made: blk-sha256/64k (NAME) =\n"
-"      --no-names         print the sums alone\n"
-"      --output FORM      human (default) or json, an object a line\n"
-"  -z, --zero             end lines with NUL, and escape no names\n"
-"  -h, --help             print this and exit\n"
-"  -V, --version          print the version and exit\n"
-"\n"
-"Sizes take the suffixes k, m and g.  Exit status: 0 all well, 2 could not\n"
-"tell (usage, open, read, lock).\n";
-
-static void usage_error (const char *fmt, ...)
-  __attribute__ ((noreturn, format (printf, 1, 2)));
-
-static void
-usage_error (const char *fmt, ...)
-{
-  va_list args;
-
-  char *text;
-  struct error line = { "" };
-
-  va_start (args, fmt);
-  if (vasprintf (&text, fmt, args) == -1)
-    text = NULL;
-  va_end (args);
-  error_set (&line, "%s", text ? text : "invalid usage");
-  free (text);
-  fprintf (stderr, "blksum: %s (see blksum --help)\n", line.text);
-  exit (EXIT_TROUBLE);
-}
 
 /* What was printed must have arrived. */
 static void finish_stdout (void) __attribute__ ((noreturn));
@@ -335,24 +279,35 @@ parse_option (struct options *options, int c, char *argv[])
     options->form = OUTPUT_TAG;
     break;
   case 'h':
-    fputs (usage_text, stdout);
+    usage_print ();
     finish_stdout ();
   case 'l':
     list_digests ();
     break;
   case 'V':
-    puts (PACKAGE_STRING);
+    puts ("blksum (" PACKAGE_NAME ") " PACKAGE_VERSION);
     finish_stdout ();
   case ':':
     usage_error ("option '%s' needs an argument", argv[optind - 1]);
   default:
-    /* 0: a long option that is unknown or ambiguous; beyond char: one that
-     * takes no argument.
-     */
-    if (optopt > 0 && optopt <= CHAR_MAX)
-      usage_error ("invalid option '-%c'", optopt);
-    usage_error ("invalid or ambiguous option '%s'", argv[optind - 1]);
+    usage_unknown_option (long_options, argv[optind - 1]);
   }
+}
+
+/* An error that one sees before anything is read, and once. */
+static void
+check_format (const char *format)
+{
+  const char *meant;
+  char *list;
+
+  if (format_is_known (format))
+    return;
+  meant = format_meant (format);
+  list = format_list ();
+  usage_error ("unknown format '%s'%s%s%s; the formats here are %s", format,
+               meant ? " (did you mean " : "", meant ? meant : "",
+               meant ? "?)" : "", list ? list : "raw");
 }
 
 static void
@@ -363,6 +318,8 @@ check_together (const struct options *options)
                  "driver=%s,...", options->format);
   if (options->nr_objects > 0 && !options->image_opts)
     usage_error ("--object needs --image-opts");
+  if (options->format)
+    check_format (options->format);
 }
 
 void

@@ -27,6 +27,7 @@ struct options {
   bool zero_terminated, names;
   int progress_fd;              /* -1: no progress */
   bool progress_bar;            /* else lines */
+  const char *progress_name;    /* what is shown with the bar, or NULL */
 
   /* Source. */
   bool cache, cache_by_letter;  /* --cache; and was it -c */

@@ -19,26 +19,7 @@
 #include "../lib/sum-line.h"
 #include "options.h"
 #include "output.h"
-
-/* The length of the UTF-8 sequence at S, or 0 if it is none. */
-static size_t
-utf8_length (const unsigned char *s)
-{
-  static const uint32_t min[] = { 0, 0, 0x80, 0x800, 0x10000 };
-  size_t i, n = s[0] < 0x80 ? 1 : s[0] < 0xc0 ? 0 : s[0] < 0xe0 ? 2 :
-    s[0] < 0xf0 ? 3 : s[0] < 0xf8 ? 4 : 0;
-  uint32_t c;
-
-  if (n < 2)
-    return n;
-  c = s[0] & (0xff >> (n + 1));
-  for (i = 1; i < n; i++) {
-    if ((s[i] & 0xc0) != 0x80)
-      return 0;
-    c = c << 6 | (s[i] & 0x3f);
-  }
-  return c < min[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : n;
-}
+#include "utf8.h"
 
 /* JSON is UTF-8, names are bytes: what is not UTF-8 becomes U+FFFD. */
 static struct json_object *
@@ -53,7 +34,7 @@ json_name (const char *name)
   if (!out)
     return NULL;
   while (*name) {
-    size_t n = utf8_length ((const unsigned char *) name);
+    size_t n = utf8_length (name);
 
     if (n > 0)
       fwrite (name, 1, n, out);

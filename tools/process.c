@@ -25,7 +25,7 @@
 #include "process.h"
 
 #define MAX_STDOUT (16 << 20)
-#define MAX_STDERR 4096
+#define MAX_STDERR 16384
 
 /* Exit status of the child when the program could not be run, as in sh. */
 #define NOT_RUNNABLE 126
@@ -173,12 +173,8 @@ collect (int out, int err, struct text *stdout_text, struct text *stderr_text)
 
 /* Turn the end of the child into an error, unless it ended well. */
 static int
-judge (const char *name, int status, const struct text *text,
-       struct error *error)
+judge (const char *name, int status, struct error *error)
 {
-  size_t len = strlen (name);
-  const char *said = text->len > 0 ? text->bytes : "";
-
   if (WIFEXITED (status) && WEXITSTATUS (status) == 0)
     return 0;
   if (WIFEXITED (status) && WEXITSTATUS (status) == NOT_FOUND)
@@ -186,10 +182,6 @@ judge (const char *name, int status, const struct text *text,
                       "images that are not raw", name);
   if (WIFEXITED (status) && WEXITSTATUS (status) == NOT_RUNNABLE)
     return error_set (error, "%s cannot be run", name);
-  if (strncmp (said, name, len) == 0 && strncmp (said + len, ": ", 2) == 0)
-    said += len + 2;
-  if (*said)
-    return error_set (error, "%s", said);
   if (WIFSIGNALED (status))
     return error_set (error, "%s was killed by signal %d", name,
                       WTERMSIG (status));
@@ -197,12 +189,14 @@ judge (const char *name, int status, const struct text *text,
 }
 
 int
-process_run (char *const argv[], char **output, struct error *error)
+process_run (char *const argv[], char **output, char **said,
+             struct error *error)
 {
   struct text out = { .max = MAX_STDOUT }, err = { .max = MAX_STDERR };
   int out_fd, err_fd, status, r = -1;
   pid_t pid = start (argv, &out_fd, &err_fd), waited;
 
+  *said = NULL;
   if (pid == -1)
     return error_errno (error, errno, "cannot run %s", argv[0]);
   if (collect (out_fd, err_fd, &out, &err) == -1) {
@@ -215,10 +209,15 @@ process_run (char *const argv[], char **output, struct error *error)
   if (waited == -1)
     error_errno (error, errno, "cannot wait for %s", argv[0]);
 
-  if (!error_is_set (error) && judge (argv[0], status, &err, error) == 0 &&
-      (r = text_append (&out, "", 0)) == -1)
-    error_set (error, "out of memory");
-  free (err.bytes);
+  if (!error_is_set (error)) {
+    r = judge (argv[0], status, error);
+    if (r == -1 && err.len > 0)
+      *said = err.bytes;
+    else if (r == 0 && (r = text_append (&out, "", 0)) == -1)
+      error_set (error, "out of memory");
+  }
+  if (!*said)
+    free (err.bytes);
   if (r == -1)
     free (out.bytes);
   else

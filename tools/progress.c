@@ -10,49 +10,83 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../lib/cleanup.h"
+#include "options.h"
 #include "progress.h"
+#include "progress-bar.h"
 
-#define BAR_WIDTH 50
+#define INTERVAL 0.1            /* seconds, at least, between two numbers */
 
-static void
-show (const struct progress *progress, const char *text)
+static double
+now (void)
 {
-  ssize_t r = write (progress->fd, text, strlen (text));
+  struct timespec ts;
 
-  (void) r;
+  clock_gettime (CLOCK_MONOTONIC, &ts);
+  return ts.tv_sec + ts.tv_nsec * 1e-9;
+}
+
+static bool
+has_percent (const struct progress *progress)
+{
+  return progress->size > 0 && progress->size != PROGRESS_NO_SIZE;
+}
+
+/* Is there a line on a terminal? */
+static bool
+has_bar (const struct progress *progress)
+{
+  return progress->bar && progress->size > 0;
 }
 
 static void
 show_percent (const struct progress *progress)
 {
-  char text[BAR_WIDTH + 32], bar[BAR_WIDTH + 1];
-  int full = progress->percent * BAR_WIDTH / 100;
+  char text[16];
+  ssize_t r;
 
   if (progress->bar) {
-    memset (bar, ' ', BAR_WIDTH);
-    memset (bar, '#', full);
-    bar[BAR_WIDTH] = '\0';
-    snprintf (text, sizeof text, "\r[%s] %3d%%", bar, progress->percent);
+    progress_bar_percent (progress->fd, progress->name, progress->percent);
+    return;
   }
-  else
-    snprintf (text, sizeof text, "%d/100\n", progress->percent);
-  show (progress, text);
+  snprintf (text, sizeof text, "%d/100\n", progress->percent);
+  r = write (progress->fd, text, strlen (text));
+  (void) r;
+}
+
+static void
+show_bytes (struct progress *progress)
+{
+  double time = now (), seconds = time - progress->start;
+
+  if (progress->done > 0 && time - progress->shown < INTERVAL)
+    return;
+  progress->shown = time;
+  progress_bar_bytes (progress->fd, progress->name, progress->done,
+                      seconds > 0 ? progress->done / seconds : 0);
 }
 
 void
-progress_init (struct progress *progress, int fd, bool bar, uint64_t size)
+progress_init (struct progress *progress, const struct options *options,
+               uint64_t size)
 {
   *progress = (struct progress) {
-    .fd = fd,
-    .bar = bar,
+    .fd = options->progress_fd,
+    .bar = options->progress_bar,
+    .name = options->progress_name,
     .size = size,
+    .start = now (),
   };
   pthread_mutex_init (&progress->lock, NULL);
-  if (fd != -1 && size > 0)
+  if (progress->fd == -1)
+    return;
+  if (has_percent (progress))
     show_percent (progress);
+  else if (has_bar (progress))
+    show_bytes (progress);
 }
 
 void
@@ -60,11 +94,16 @@ progress_add (struct progress *progress, uint64_t len)
 {
   int percent;
 
-  if (progress->fd == -1 || progress->size == 0)
+  if (progress->fd == -1)
     return;
 
   SCOPED_LOCK (&progress->lock);
   progress->done += len;
+  if (!has_percent (progress)) {
+    if (has_bar (progress))
+      show_bytes (progress);
+    return;
+  }
   percent = 100.0 * progress->done / progress->size;
   /* 100 is shown when there is a sum. */
   if (percent > progress->percent && percent < 100) {
@@ -81,8 +120,8 @@ progress_end (struct progress *progress, bool complete)
       progress->percent = 100;
       show_percent (progress);
     }
-    if (progress->bar && progress->size > 0)
-      show (progress, "\r\033[K");
+    if (has_bar (progress))
+      progress_bar_wipe (progress->fd);
   }
   pthread_mutex_destroy (&progress->lock);
 }

@@ -11,17 +11,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct options;
+
+#define PROGRESS_NO_SIZE UINT64_MAX /* nobody knows how long it is */
+
 struct progress {
   int fd;                       /* -1: nothing is shown */
   bool bar;                     /* else lines N/100, as nbdcopy prints */
-  uint64_t size;                /* bytes, 0 if it is not known */
+  const char *name;             /* in front of the bar, or NULL */
+  uint64_t size;                /* bytes, or PROGRESS_NO_SIZE */
+  double start;                 /* seconds, of a clock */
 
   pthread_mutex_t lock;         /* protects what follows */
   uint64_t done;                /* bytes */
   int percent;                  /* shown last */
+  double shown;                 /* when that was */
 };
 
-void progress_init (struct progress *progress, int fd, bool bar,
+void progress_init (struct progress *progress, const struct options *options,
                     uint64_t size);
 
 /* LEN more bytes were hashed, or need not be.  Thread-safe. */

@@ -51,17 +51,24 @@ fd_to_pass (const struct qemu_image *qi)
   return qi->file && qi->image->probed ? qi->file->fd : -1;
 }
 
+static void
+free_target (struct qemu_image *qi)
+{
+  free (qi->target);
+  qi->target = NULL;
+}
+
 int
 qemu_image_start (struct qemu_image *qi, bool cache, struct error *error)
 {
   const struct options *options = qi->options;
   const char **argv = calloc (8 + 2 * options->nr_objects, sizeof *argv);
-  char *target = target_of (qi);
   size_t i, n = 0;
   int r;
 
   qi->nbd = NULL;
-  if (!argv || !target)
+  qi->target = target_of (qi);
+  if (!argv || !qi->target)
     r = error_errno (error, ENOMEM, "cannot start qemu-nbd");
   else {
     argv[n++] = "qemu-nbd";
@@ -71,14 +78,15 @@ qemu_image_start (struct qemu_image *qi, bool cache, struct error *error)
       argv[n++] = "--object";
       argv[n++] = options->objects[i];
     }
-    if (strncmp (target, "json:", 5) != 0)
+    if (strncmp (qi->target, "json:", 5) != 0)
       argv[n++] = "--image-opts";
-    argv[n++] = target;
+    argv[n++] = qi->target;
     r = qemu_nbd_start (&qi->qemu, (char *const *) argv, fd_to_pass (qi),
                         error);
   }
-  free (target);
   free (argv);
+  if (r == -1)
+    free_target (qi);
   return r;
 }
 
@@ -129,7 +137,7 @@ void
 qemu_image_explain (struct qemu_image *qi, struct error *error)
 {
   disconnect (qi);
-  qemu_nbd_explain (&qi->qemu, qi->operand, error);
+  qemu_nbd_explain (&qi->qemu, qi->target, qi->operand, error);
 }
 
 void
@@ -137,6 +145,7 @@ qemu_image_stop (struct qemu_image *qi)
 {
   disconnect (qi);
   qemu_nbd_stop (&qi->qemu);
+  free_target (qi);
 }
 
 int

@@ -28,6 +28,7 @@ struct qemu_image {
   const struct image *image;
 
   struct qemu_nbd qemu;
+  char *target;                 /* what it was told to open */
   struct nbd_handle *nbd;       /* NULL, or connected */
   uint64_t size;                /* of the disk, when it is connected */
 };

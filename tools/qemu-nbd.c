@@ -31,12 +31,14 @@
 #include "error.h"
 #include "open-files.h"
 #include "process.h"
+#include "qemu-message.h"
 #include "qemu-nbd.h"
 
 #define LISTEN_FD 3
 #define IMAGE_FD 4
 #define FREE_FD 10              /* from here on no number is spoken for */
 #define PATIENCE 5000           /* ms for qemu-nbd to exit with a reason */
+#define MAX_MESSAGES 16384      /* bytes that are read of it; names are in it */
 
 /* Why the child could not run qemu-nbd: what failed, and errno. */
 struct failure {
@@ -237,42 +239,6 @@ qemu_nbd_start (struct qemu_nbd *qemu, char *const argv[], int image_fd,
   return r;
 }
 
-/* "qemu-nbd: Failed to blk_new_open 'FILE': WHY", where FILE may be a long
- * json: string, becomes WHY.
- */
-static const char *
-essence (const char *text)
-{
-  static const char name[] = "qemu-nbd: ";
-  static const char open_failed[] = "Failed to blk_new_open ";
-  const char *why;
-
-  if (strncmp (text, name, strlen (name)) == 0)
-    text += strlen (name);
-  if (strncmp (text, open_failed, strlen (open_failed)) == 0) {
-    why = strstr (text, "': ");
-    if (why)
-      return why + strlen ("': ");
-  }
-  return text;
-}
-
-/* Copy TEXT with NAME for QEMU_NBD_IMAGE_PATH, as much as fits. */
-static void
-put_name (const char *text, const char *name, char *out, size_t size)
-{
-  const char *path;
-  size_t n = 0;
-
-  while ((path = strstr (text, QEMU_NBD_IMAGE_PATH)) && n < size) {
-    n += snprintf (out + n, size - n, "%.*s%s", (int) (path - text), text,
-                   name);
-    text = path + strlen (QEMU_NBD_IMAGE_PATH);
-  }
-  if (n < size)
-    snprintf (out + n, size - n, "%s", text);
-}
-
 static int64_t
 now_ms (void)
 {
@@ -282,15 +248,13 @@ now_ms (void)
   return ts.tv_sec * INT64_C (1000) + ts.tv_nsec / 1000000;
 }
 
-/* Only the first line: what follows a read error is that nobody took the
- * reply.
- */
 void
-qemu_nbd_explain (struct qemu_nbd *qemu, const char *name,
-                  struct error *error)
+qemu_nbd_explain (struct qemu_nbd *qemu, const char *target,
+                  const char *name, struct error *error)
 {
+  const char *const targets[] = { target, QEMU_NBD_IMAGE_PATH, NULL };
   struct pollfd poll_fd = { .fd = qemu->messages, .events = POLLIN };
-  char text[4096], named[2 * sizeof text];
+  char text[MAX_MESSAGES];
   int64_t left, until = now_ms () + PATIENCE;
   size_t n = 0;
 
@@ -303,12 +267,7 @@ qemu_nbd_explain (struct qemu_nbd *qemu, const char *name,
     n += r;
   }
   text[n] = '\0';
-  text[strcspn (text, "\n")] = '\0';
-  if (*text) {
-    put_name (essence (text), name, named, sizeof named);
-    *error = (struct error) { "" };
-    error_set (error, "%s", named);
-  }
+  qemu_message_explain (error, text, targets, name, true);
 }
 
 struct check {

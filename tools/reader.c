@@ -208,8 +208,7 @@ reader_hash (const struct options *options, const struct reader_image *image,
   bool failed;
 
   pthread_mutex_init (&reader.lock, NULL);
-  progress_init (&reader.progress, options->progress_fd,
-                 options->progress_bar, image->size);
+  progress_init (&reader.progress, options, image->size);
   read_and_hash (&reader, options, sum);
   failed = error_is_set (&reader.error);
   progress_end (&reader.progress, !failed);

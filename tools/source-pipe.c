@@ -160,8 +160,8 @@ count_zero (const struct pipe_reader *reader, const unsigned char *buf,
 }
 
 static int
-read_and_hash (struct pipe_reader *reader, int fd, struct sum *sum,
-               struct error *error)
+read_and_hash (struct pipe_reader *reader, int fd, struct progress *progress,
+               struct sum *sum, struct error *error)
 {
   ssize_t len;
   int err;
@@ -181,6 +181,7 @@ read_and_hash (struct pipe_reader *reader, int fd, struct sum *sum,
     err = blkhash_aio_update (reader->hash, buf, len, buf);
     if (err)
       return error_errno (error, err, "cannot hash");
+    progress_add (progress, len);
   } while (len == reader->buffer_size);
 
   err = blkhash_final (reader->hash, sum->md, &sum->md_len);
@@ -199,13 +200,13 @@ source_pipe_hash (const struct options *options, int fd,
   int r;
 
   /* Nobody knows how far it is, but a program can see the end. */
-  progress_init (&progress, options->progress_fd, options->progress_bar, 0);
+  progress_init (&progress, options, PROGRESS_NO_SIZE);
   strcpy (sum->format, "raw");
   enlarge_pipe (fd);
   if (setup (&reader, options->hash) == -1)
     r = error_errno (error, errno, "cannot hash");
   else
-    r = read_and_hash (&reader, fd, sum, error);
+    r = read_and_hash (&reader, fd, &progress, sum, error);
   teardown (&reader);
   progress_end (&progress, r == 0);
   return r;

@@ -25,14 +25,16 @@
 #include "process.h"
 
 static char *
-run (const char *script, struct error *error)
+run (const char *script, char **said, struct error *error)
 {
   char *argv[] = { "sh", "-c", (char *) script, NULL };
   char *output = NULL;
 
   error->text[0] = '\0';
-  if (process_run (argv, &output, error) == 0)
+  if (process_run (argv, &output, said, error) == 0) {
+    assert_null (*said);
     return output;
+  }
   assert_true (error_is_set (error));
   return NULL;
 }
@@ -41,7 +43,7 @@ static void
 assert_prints (const char *script, const char *expected)
 {
   struct error error;
-  char *output = run (script, &error);
+  char *said, *output = run (script, &said, &error);
 
   assert_non_null (output);
   assert_string_equal (output, expected);
@@ -49,11 +51,25 @@ assert_prints (const char *script, const char *expected)
 }
 
 static void
+assert_says (const char *script, const char *expected)
+{
+  struct error error;
+  char *said;
+
+  assert_null (run (script, &said, &error));
+  assert_non_null (said);
+  assert_string_equal (said, expected);
+  free (said);
+}
+
+static void
 assert_fails (const char *script, const char *expected)
 {
   struct error error;
+  char *said;
 
-  assert_null (run (script, &error));
+  assert_null (run (script, &said, &error));
+  assert_null (said);
   assert_string_equal (error.text, expected);
 }
 
@@ -71,8 +87,8 @@ static void
 test_large_output (void **state)
 {
   struct error error;
-  char *output = run ("head -c 10000000 /dev/zero | tr '\\0' a; "
-                      "head -c 1000000 /dev/zero >&2", &error);
+  char *said, *output = run ("head -c 10000000 /dev/zero | tr '\\0' a; "
+                             "head -c 1000000 /dev/zero >&2", &said, &error);
 
   (void) state;
 
@@ -89,20 +105,23 @@ test_failures (void **state)
   char *missing[] = { "blkhash-no-such-program", NULL };
   char *directory[] = { "/", NULL };
   struct error error = { "" };
-  char *output;
+  char *output, *said;
 
   (void) state;
 
-  assert_fails ("echo sh: no luck: really >&2; exit 1",
-                "no luck: really");
-  assert_fails ("printf 'one\\ntwo\\n' >&2; exit 3", "one; two");
+  assert_says ("echo sh: no luck: really >&2; exit 1",
+               "sh: no luck: really\n");
+  assert_says ("printf 'one\\ntwo' >&2; exit 3", "one\ntwo");
+  assert_says ("echo not there >&2; exit 127", "not there\n");
   assert_fails ("exit 1", "sh failed");
   assert_fails ("kill -9 $$", "sh was killed by signal 9");
 
-  assert_int_equal (process_run (missing, &output, &error), -1);
+  assert_int_equal (process_run (missing, &output, &said, &error), -1);
+  assert_null (said);
   assert_non_null (strstr (error.text, "is not installed"));
   error.text[0] = '\0';
-  assert_int_equal (process_run (directory, &output, &error), -1);
+  assert_int_equal (process_run (directory, &output, &said, &error), -1);
+  assert_null (said);
   assert_string_equal (error.text, "/ cannot be run");
 }
 
@@ -153,8 +172,9 @@ test_parent_death (void **state)
   pid = fork ();
   if (pid == 0) {
     struct error error;
+    char *said;
 
-    run (script, &error);
+    run (script, &said, &error);
     _exit (1);
   }
   fd = open (fifo, O_RDONLY);

@@ -109,6 +109,8 @@ struct worker {
   double *ratios;               /* of the turns */
   size_t turns;
   double cycles_per_second;     /* 0: not known */
+  unsigned char md[BLKHASH_MAX_MD_SIZE]; /* of our side */
+  size_t md_len;
 };
 
 static pthread_barrier_t ready;
@@ -128,15 +130,19 @@ take_turn (struct side *side, const unsigned char *data, uint64_t batches)
   return cpu_seconds;
 }
 
-/* How many batches make a turn?  Also warms up. */
+/* How many batches make a turn?  Also warms up.  What is measured starts with a
+ * new message.
+ */
 static uint64_t
 calibrate (struct side *side, const unsigned char *data)
 {
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
   uint64_t batches = 1;
 
   while (take_turn (side, data, batches) < TURN)
     batches *= 2;
   side->seconds = side->cpu_seconds = 0;
+  side->hasher->checksum (side->hasher, md);
   return batches;
 }
 
@@ -193,6 +199,7 @@ work (void *opaque)
   } while (input_size ? w->bytes < input_size
                       : seconds_now () - start < timeout_seconds);
   w->cycles_per_second = (cycles_now () - cycles) / (seconds_now () - start);
+  w->md_len = w->ours.hasher->checksum (w->ours.hasher, w->md);
   free (data);
   return NULL;
 }
@@ -294,7 +301,7 @@ print_ratio (struct worker *workers)
   for (i = 0; i < nr_threads; i++)
     turns += workers[i].turns;
   if (turns == 0) {
-    printf ("  \"ratio\": null\n");
+    printf ("  \"ratio\": null,\n");
     return;
   }
   all = calloc (turns, sizeof *all);
@@ -306,8 +313,20 @@ print_ratio (struct worker *workers)
     count += workers[i].turns;
   }
   qsort (all, turns, sizeof *all, compare);
-  printf ("  \"ratio\": %.3f\n", (all[(turns - 1) / 2] + all[turns / 2]) / 2);
+  printf ("  \"ratio\": %.3f,\n", (all[(turns - 1) / 2] + all[turns / 2]) / 2);
   free (all);
+}
+
+/* Blocks are all the same, and so are messages that have the same length. */
+static void
+print_checksum (const struct worker *first)
+{
+  size_t i;
+
+  printf ("  \"checksum\": \"");
+  for (i = 0; i < first->md_len; i++)
+    printf ("%02x", first->md[i]);
+  printf ("\"\n");
 }
 
 static void
@@ -340,6 +359,7 @@ print_result (struct worker *workers)
   print_sum ("", &ours);
   print_sum ("openssl-", &openssl);
   print_ratio (workers);
+  print_checksum (&workers[0]);
   printf ("}\n");
 }
 

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "blkhash.h"
 #include "digest.h"
@@ -69,6 +70,15 @@ run_leaves (struct hasher *hasher,
   check (leaf_batch (h->engine, h->blocks, count), "leaf_batch");
 }
 
+static size_t
+leaf_checksum (struct hasher *hasher, unsigned char *md)
+{
+  struct leaf_hasher *h = (struct leaf_hasher *) hasher;
+
+  memcpy (md, h->md[0], digest_size (h->digest));
+  return digest_size (h->digest);
+}
+
 static void
 free_leaves (struct hasher *hasher)
 {
@@ -84,7 +94,7 @@ leaf_hasher (const char *digest, size_t block_size)
 {
   struct leaf_hasher *h = allocate (sizeof *h);
 
-  h->hasher = (struct hasher) { run_leaves, free_leaves };
+  h->hasher = (struct hasher) { run_leaves, leaf_checksum, free_leaves };
   h->digest = find_digest (digest);
   h->engine = leaf_engine_create (h->digest, block_size);
   if (!h->engine)
@@ -103,13 +113,21 @@ run_message (struct hasher *hasher,
     check (digest_update (h->ctx, data + i * size, size), "digest_update");
 }
 
+static size_t
+message_checksum (struct hasher *hasher, unsigned char *md)
+{
+  struct message_hasher *h = (struct message_hasher *) hasher;
+
+  check (digest_final (h->ctx, md), "digest_final");
+  check (digest_init (h->ctx), "digest_init");
+  return digest_size (h->digest);
+}
+
 static void
 free_message (struct hasher *hasher)
 {
   struct message_hasher *h = (struct message_hasher *) hasher;
-  unsigned char md[BLKHASH_MAX_MD_SIZE];
 
-  check (digest_final (h->ctx, md), "digest_final");
   digest_ctx_free (h->ctx);
   digest_free (h->digest);
   free (h);
@@ -120,7 +138,7 @@ message_hasher (const char *digest)
 {
   struct message_hasher *h = allocate (sizeof *h);
 
-  h->hasher = (struct hasher) { run_message, free_message };
+  h->hasher = (struct hasher) { run_message, message_checksum, free_message };
   h->digest = find_digest (digest);
   h->ctx = digest_ctx_create (h->digest);
   if (!h->ctx)

@@ -97,6 +97,7 @@ new_hasher (const char *digest)
   h = malloc (sizeof *h);
   if (!h)
     die (1, "out of memory");
+  h->hasher.checksum = NULL;
   h->hasher.free = free_openssl;
   h->md = md;
   h->ctx = EVP_MD_CTX_new ();

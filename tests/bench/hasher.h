@@ -10,10 +10,17 @@
 
 #include <stddef.h>
 
-/* The bytes are DATA up to COUNT blocks of SIZE bytes each. */
+/* The bytes are DATA up to COUNT blocks of SIZE bytes each; a digest is at most
+ * BLKHASH_MAX_MD_SIZE bytes.
+ */
 struct hasher {
   void (*run) (struct hasher *hasher,
                const unsigned char *data, size_t size, size_t count);
+  /* Store the digest of a block that was hashed last, or of the message, in
+   * MD, and return its length.  The next call of run starts a new message.
+   * NULL for OpenSSL, which is only there for its speed.
+   */
+  size_t (*checksum) (struct hasher *hasher, unsigned char *md);
   void (*free) (struct hasher *hasher);
 };
 

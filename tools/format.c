@@ -1,0 +1,106 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The names of the image formats, which are qemu's.
+ */
+
+#include <config.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "error.h"
+#include "format.h"
+#include "nearest.h"
+#include "process.h"
+
+static const char *const formats[] = {
+  "raw", "bochs", "cloop", "dmg", "luks", "parallels", "qcow2", "qcow", "qed",
+  "vdi", "vhdx", "vmdk", "vpc", NULL
+};
+
+/* What the formats are called elsewhere, most often in names of files. */
+static const struct {
+  const char *other, *name;
+} others[] = {
+  { "hdd", "parallels" },
+  { "img", "raw" },
+  { "iso", "raw" },
+  { "vhd", "vpc" },
+};
+
+bool
+format_is_known (const char *name)
+{
+  for (size_t i = 0; formats[i]; i++)
+    if (strcmp (name, formats[i]) == 0)
+      return true;
+  return false;
+}
+
+const char *
+format_meant (const char *name)
+{
+  for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+    if (strcasecmp (name, others[i].other) == 0)
+      return others[i].name;
+  return nearest (name, formats);
+}
+
+/* The part of the help of qemu-img that lists its drivers, as " a b c \n", in
+ * *OUTPUT, which the caller frees in any case.  NULL if it cannot be told.
+ */
+static char *
+qemu_drivers (char **output)
+{
+  static const char title[] = "Supported formats:";
+  char *argv[] = { "qemu-img", "--help", NULL };
+  struct error ignored = { "" };
+  char *said = NULL, *list;
+
+  *output = NULL;
+  if (process_run (argv, output, &said, &ignored) == -1) {
+    free (said);
+    return NULL;
+  }
+  list = strstr (*output, title);
+  return list ? list + strlen (title) : NULL;
+}
+
+static bool
+has_word (const char *list, const char *word)
+{
+  size_t len = strlen (word);
+
+  for (;;) {
+    list += strspn (list, " \n");
+    if (!*list)
+      return false;
+    if (strcspn (list, " \n") == len && memcmp (list, word, len) == 0)
+      return true;
+    list += strcspn (list, " \n");
+  }
+}
+
+char *
+format_list (void)
+{
+  char *output, *drivers = qemu_drivers (&output), *names = NULL;
+  size_t size;
+  FILE *out = open_memstream (&names, &size);
+
+  if (out) {
+    fputs (formats[0], out);
+    for (size_t i = 1; formats[i]; i++)
+      if (!drivers || has_word (drivers, formats[i]))
+        fprintf (out, ", %s", formats[i]);
+    if (fclose (out) != 0) {
+      free (names);
+      names = NULL;
+    }
+  }
+  free (output);
+  return names;
+}

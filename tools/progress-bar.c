@@ -1,0 +1,196 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A line that shows progress, as wide as the terminal.
+ *
+ * The terminal is asked for its width each time: the user may have changed it.
+ * Its last column stays free, because some begin a new line behind it.
+ */
+
+#include <config.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "progress-bar.h"
+#include "utf8.h"
+
+#define DEFAULT_WIDTH 80        /* of a terminal that does not know */
+#define PERCENT_WIDTH 4         /* columns of "100%" */
+#define MIN_BAR 5               /* with the brackets; no bar is less */
+#define CUT "..."
+
+/* Columns that may be used. */
+static int
+columns (int fd)
+{
+  struct winsize size;
+
+  if (ioctl (fd, TIOCGWINSZ, &size) == -1 || size.ws_col == 0)
+    return DEFAULT_WIDTH - 1;
+  return size.ws_col - 1;
+}
+
+/* The character at TEXT: its bytes and columns, and whether it can be shown.
+ * Many characters of three bytes and more are two columns wide: all count so,
+ * that is at worst a shorter bar.
+ */
+struct character {
+  int bytes, columns;
+  bool printable;
+};
+
+static struct character
+character_at (const char *text)
+{
+  const unsigned char *s = (const unsigned char *) text;
+  size_t n = utf8_length (text);
+
+  if (n == 0 || s[0] < ' ' || s[0] == 127)
+    return (struct character) { 1, 1, false };
+  if (s[0] == 0xc2 && s[1] < 0xa0) /* control characters, too */
+    return (struct character) { 2, 1, false };
+  return (struct character) { n, n > 2 ? 2 : 1, true };
+}
+
+static int
+width_of (const char *text)
+{
+  int width = 0;
+
+  while (*text) {
+    struct character c = character_at (text);
+
+    width += c.columns;
+    text += c.bytes;
+  }
+  return width;
+}
+
+/* Print NAME and a space in MAX columns, or its end, which tells most of a
+ * path.  Returns how many columns that took.
+ */
+static int
+print_name (FILE *out, const char *name, int max)
+{
+  int width = name ? width_of (name) : 0, printed;
+
+  max--;                        /* the space */
+  if (width == 0 || max <= (int) strlen (CUT))
+    return 0;
+  if (width > max) {
+    fputs (CUT, out);
+    max -= strlen (CUT);
+    printed = strlen (CUT);
+  }
+  else
+    printed = 0;
+  while (*name) {
+    struct character c = character_at (name);
+
+    if (width <= max) {
+      if (c.printable)
+        fwrite (name, 1, c.bytes, out);
+      else
+        putc ('?', out);
+      printed += c.columns;
+    }
+    else
+      width -= c.columns;
+    name += c.bytes;
+  }
+  putc (' ', out);
+  return printed + 1;
+}
+
+static void
+print_bar (FILE *out, int width, int percent)
+{
+  int full = (int64_t) width * percent / 100;
+
+  putc ('[', out);
+  for (int i = 0; i < width; i++)
+    putc (i < full ? '#' : ' ', out);
+  fputs ("] ", out);
+}
+
+static void
+print_bytes (char *text, size_t size, double bytes, const char *unit)
+{
+  static const char *const prefixes[] = { "", "Ki", "Mi", "Gi", "Ti", "Pi" };
+  size_t i = 0;
+
+  while (bytes >= 1024 && i < sizeof prefixes / sizeof prefixes[0] - 1) {
+    bytes /= 1024;
+    i++;
+  }
+  snprintf (text, size, "%.*f %s%s", i == 0 ? 0 : 1, bytes, prefixes[i], unit);
+}
+
+/* Write what was printed to OUT, in one piece. */
+static void
+show (int fd, FILE *out, char **text, size_t *size)
+{
+  ssize_t r = 0;
+
+  if (fclose (out) == 0)
+    r = write (fd, *text, *size);
+  (void) r;
+  free (*text);
+}
+
+void
+progress_bar_percent (int fd, const char *name, int percent)
+{
+  char *text = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream (&text, &size);
+  int left = columns (fd) - PERCENT_WIDTH;
+
+  if (!out)
+    return;
+  putc ('\r', out);
+  /* A half for the name. */
+  left -= print_name (out, name, left / 2);
+  if (left > MIN_BAR)
+    print_bar (out, left - 3, percent);
+  if (left >= 0)
+    fprintf (out, "%3d%%", percent);
+  fputs ("\033[K", out);
+  show (fd, out, &text, &size);
+}
+
+void
+progress_bar_bytes (int fd, const char *name, uint64_t done, double rate)
+{
+  char *text = NULL, number[80], bytes[32], speed[32];
+  size_t size = 0;
+  FILE *out = open_memstream (&text, &size);
+  int left = columns (fd);
+
+  if (!out)
+    return;
+  print_bytes (bytes, sizeof bytes, done, "B");
+  print_bytes (speed, sizeof speed, rate, "B/s");
+  snprintf (number, sizeof number, "%s, %s", bytes, speed);
+  left -= strlen (number);
+  putc ('\r', out);
+  print_name (out, name, left);
+  if (left >= 0)
+    fputs (number, out);
+  fputs ("\033[K", out);
+  show (fd, out, &text, &size);
+}
+
+void
+progress_bar_wipe (int fd)
+{
+  ssize_t r = write (fd, "\r\033[K", 4);
+
+  (void) r;
+}

@@ -1,0 +1,161 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What a program of qemu said when it failed, for the user of blksum.
+ *
+ * "qemu-nbd: Failed to blk_new_open 'driver=qcow,file.filename=FILE': WHY"
+ * becomes "WHY".  What it says of the connection after we hung up is left out.
+ */
+
+#include <config.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "qemu-message.h"
+
+#define DISCONNECT "Disconnect client, due to: "
+
+/* The rest of TEXT behind PREFIX, or NULL. */
+static const char *
+behind (const char *text, const char *prefix)
+{
+  size_t len = strlen (prefix);
+
+  return strncmp (text, prefix, len) == 0 ? text + len : NULL;
+}
+
+static bool
+ends_with (const char *text, size_t len, const char *end)
+{
+  size_t n = strlen (end);
+
+  return len >= n && memcmp (text + len - n, end, n) == 0;
+}
+
+/* Skip "qemu-nbd: ", or the like. */
+static const char *
+skip_program (const char *line)
+{
+  static const char *const programs[] = { "qemu-nbd: ", "qemu-img: " };
+  const char *rest;
+
+  for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++)
+    if ((rest = behind (line, programs[i])))
+      return rest;
+  return line;
+}
+
+/* Skip "Could not open 'NAME': ", if the reason is behind it. */
+static const char *
+skip_name (const char *line, const char *name)
+{
+  static const char *const opens[] = {
+    "Failed to blk_new_open '", "Could not open '"
+  };
+  const char *rest;
+
+  /* One error is often wrapped in another. */
+  for (size_t i = 0; i < sizeof opens / sizeof opens[0]; i++)
+    if ((rest = behind (line, opens[i])) && (rest = behind (rest, name)) &&
+        (rest = behind (rest, "': ")))
+      line = rest;
+  return line;
+}
+
+/* Of the LEN bytes of LINE: is it that nobody took the reply, and not why? */
+static bool
+is_hang_up (const char *line, size_t len)
+{
+  return ends_with (line, len, "Unable to write to socket: Broken pipe") ||
+    (behind (line, DISCONNECT) &&
+     (ends_with (line, len, ": Broken pipe") ||
+      ends_with (line, len, ": Connection reset by peer")));
+}
+
+/* TEXT, which is freed, with NAME in the place of TARGET; NULL if there is no
+ * memory.
+ */
+static char *
+replace (char *text, const char *target, const char *name)
+{
+  const char *rest = text;
+  const char *found;
+  char *replaced = NULL;
+  size_t size;
+  FILE *out = open_memstream (&replaced, &size);
+
+  if (out) {
+    while (*target && (found = strstr (rest, target))) {
+      fprintf (out, "%.*s%s", (int) (found - rest), rest, name);
+      rest = found + strlen (target);
+    }
+    fputs (rest, out);
+    if (fclose (out) != 0) {
+      free (replaced);
+      replaced = NULL;
+    }
+  }
+  free (text);
+  return replaced;
+}
+
+/* Print what is to be shown of the lines of TEXT. */
+static void
+print_lines (FILE *out, const char *text, const char *name, bool is_operand)
+{
+  bool disconnected = false;
+
+  while (*text) {
+    const char *end = text + strcspn (text, "\n");
+    const char *line = skip_program (text);
+
+    if (is_operand)
+      line = skip_name (line, name);
+    /* There is one connection, which ends once. */
+    if (line < end && !is_hang_up (line, end - line) &&
+        !(disconnected && behind (line, DISCONNECT))) {
+      disconnected |= behind (line, DISCONNECT) != NULL;
+      fprintf (out, "%.*s\n", (int) (end - line), line);
+    }
+    text = *end ? end + 1 : end;
+  }
+}
+
+static char *
+choose_lines (const char *text, const char *name, bool is_operand)
+{
+  char *lines = NULL;
+  size_t size;
+  FILE *out = open_memstream (&lines, &size);
+
+  if (!out)
+    return NULL;
+  print_lines (out, text, name, is_operand);
+  return fclose (out) == 0 ? lines : NULL;
+}
+
+void
+qemu_message_explain (struct error *error, const char *said,
+                      const char *const *targets, const char *name,
+                      bool is_operand)
+{
+  struct error printable = { "" }; /* a name makes no line of its own */
+  char *text = strdup (said), *lines = NULL;
+
+  error_set (&printable, "%s", name);
+  for (; text && *targets; targets++)
+    text = replace (text, *targets, printable.text);
+  if (text && strcmp (name, printable.text) != 0)
+    text = replace (text, name, printable.text);
+  if (text)
+    lines = choose_lines (text, printable.text, is_operand);
+  if (lines && *lines) {
+    *error = (struct error) { "" };
+    error_set_lines (error, lines);
+  }
+  free (lines);
+  free (text);
+}

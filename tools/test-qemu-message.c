@@ -1,0 +1,167 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Test what becomes of the words of qemu's programs, which can have in them
+ * what is in an image or its name.
+ */
+
+#include <config.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "error.h"
+#include "qemu-message.h"
+
+#define OPTS "driver=vhdx,file.filename=dir/a,,b"
+
+static void
+explain (struct error *error, const char *said, const char *name,
+         bool is_operand)
+{
+  const char *const targets[] = { OPTS, "/proc/self/fd/4", NULL };
+
+  *error = (struct error) { "ours" };
+  qemu_message_explain (error, said, targets, name, is_operand);
+}
+
+static void
+assert_becomes (const char *said, const char *expected)
+{
+  struct error error;
+
+  explain (&error, said, "dir/a,b", true);
+  assert_string_equal (error.text, expected);
+}
+
+static void
+test_one_line (void **state)
+{
+  (void) state;
+
+  assert_becomes ("qemu-nbd: why\n", "why");
+  assert_becomes ("qemu-nbd: why", "why");
+  assert_becomes ("not by its name: why\n", "not by its name: why");
+  assert_becomes ("qemu-nbd: Failed to blk_new_open '" OPTS "': why: 'x': y\n",
+                  "why: 'x': y");
+  assert_becomes ("qemu-img: Could not open '" OPTS "': why\n", "why");
+  assert_becomes ("qemu-nbd: Failed to blk_new_open '/proc/self/fd/4': why\n",
+                  "why");
+  assert_becomes ("qemu-nbd: Failed to blk_new_open '" OPTS "': "
+                  "Could not open 'dir/a,b': why\n", "why");
+  assert_becomes ("qemu-img: Could not open 'other': why\n",
+                  "Could not open 'other': why");
+  assert_becomes ("a " OPTS ", b /proc/self/fd/4.\n",
+                  "a dir/a,b, b dir/a,b.");
+}
+
+/* A name that the user will not see in front is said. */
+static void
+test_other_name (void **state)
+{
+  struct error error;
+
+  (void) state;
+
+  explain (&error, "qemu-img: Could not open '" OPTS "': why\n", "base",
+           false);
+  assert_string_equal (error.text, "Could not open 'base': why");
+}
+
+static void
+test_lines (void **state)
+{
+  (void) state;
+
+  assert_becomes ("qemu-nbd: Failed to blk_new_open '" OPTS "': one\n"
+                  "To do two, run:\n\nqemu-img three '/proc/self/fd/4'\n",
+                  "one\nTo do two, run:\nqemu-img three 'dir/a,b'");
+  assert_becomes ("1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n",
+                  "1\n2\n3\n4\n5\n6\n7\n8\n9\n10");
+  assert_becomes ("1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n",
+                  "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n"
+                  "(more lines are not shown)");
+}
+
+/* What is said because we hung up is no reason. */
+static void
+test_hang_up (void **state)
+{
+  static const char broken[] = "qemu-nbd: Disconnect client, due to: Failed "
+    "to send reply: Unable to write to socket: Broken pipe\n";
+  char said[1000];
+
+  (void) state;
+
+  assert_becomes (broken, "ours");
+  assert_becomes ("", "ours");
+  assert_becomes ("\n", "ours");
+  snprintf (said, sizeof said, "%swhy\n%s", broken, broken);
+  assert_becomes (said, "why");
+  snprintf (said, sizeof said, "%s%s%s", broken,
+            "qemu-nbd: Disconnect client, due to: reading failed: EIO\n",
+            "qemu-nbd: Disconnect client, due to: No more\n");
+  assert_becomes (said, "Disconnect client, due to: reading failed: EIO");
+  assert_becomes ("ssh: Connection reset by peer\n",
+                  "ssh: Connection reset by peer");
+}
+
+/* Nothing gets to a terminal but text. */
+static void
+test_control (void **state)
+{
+  struct error error;
+
+  (void) state;
+
+  assert_becomes ("a\033[2Jb\r\001\177\n", "a?[2Jb???");
+  assert_becomes ("\xc2\x9b" "2J caf\xc3\xa9 \xc2\xa9 \xe9\n",
+                  "?2J caf\xc3\xa9 \xc2\xa9 \xe9");
+  explain (&error, "qemu-img: Could not open '" OPTS "': why\n", "a\nb: c",
+           true);
+  assert_string_equal (error.text, "why");
+  explain (&error, "No '" OPTS "'\n", "a\nb", true);
+  assert_string_equal (error.text, "No 'a; b'");
+  explain (&error, "No 'a\nb'\n", "a\nb", true);
+  assert_string_equal (error.text, "No 'a; b'");
+}
+
+/* Whatever its length, it fits, and says so if it was cut. */
+static void
+test_long (void **state)
+{
+  static char said[3 * sizeof (struct error)];
+  struct error error;
+
+  (void) state;
+
+  memset (said, 'a', sizeof said - 1);
+  explain (&error, said, "x", true);
+  assert_int_equal (error.text[0], 'a');
+  assert_non_null (strstr (error.text, "a\n(more lines are not shown)"));
+  for (size_t i = 0; i < sizeof said - 1; i++)
+    said[i] = i % 1000 == 999 ? '\n' : "\xc2\x9b"[i % 2];
+  explain (&error, said, "x", true);
+  assert_true (strlen (error.text) < sizeof error.text);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_one_line),
+    cmocka_unit_test (test_other_name),
+    cmocka_unit_test (test_lines),
+    cmocka_unit_test (test_hang_up),
+    cmocka_unit_test (test_control),
+    cmocka_unit_test (test_long),
+  };
+
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}

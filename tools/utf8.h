@@ -1,0 +1,15 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Names are bytes, and most of them are UTF-8.
+ */
+
+#ifndef BLKSUM_UTF8_H
+#define BLKSUM_UTF8_H
+
+#include <stddef.h>
+
+/* The length in bytes of the character at S, or 0 if it is not UTF-8. */
+size_t utf8_length (const char *s);
+
+#endif /* BLKSUM_UTF8_H */
