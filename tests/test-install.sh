@@ -45,8 +45,9 @@ filter=$(find "$root" -name nbdkit-blkhash-filter.so)
 
 # The program itself, not the script of libtool that stands for it in the
 # build, and nothing is looked for where it was built.
-seq 100000 > "$dir/image"
-prints_sum "$(reference "$dir/image")" \
+printf hello > "$dir/image"
+sum=337355feb53a5309d5aba92796223c2c84ffab930e706c01fef573a2722545e6
+prints_sum $sum \
   env LD_LIBRARY_PATH="${library%/*}" "$blksum" "$dir/image"
 for file in "$blksum" "$library" $filter; do
   run 0 readelf -d "$file"
