@@ -122,8 +122,8 @@ struct blkhash *blkhash_new_opts (const struct blkhash_opts *opts);
  *
  * Errors: EINVAL after blkhash_final, or if BUF is NULL and LEN is not 0;
  * EOVERFLOW if the image would pass 2^64 - 1 bytes; ENOMEM; EIO if the digest
- * failed.  All but EINVAL stick: every later call, blkhash_final included,
- * returns the first one.
+ * failed.  The first one sticks: every later call that appends, and
+ * blkhash_final, returns it.
  */
 int blkhash_update (struct blkhash *h, const void *buf, size_t len);
 
@@ -141,14 +141,15 @@ int blkhash_zero (struct blkhash *h, size_t len);
  * blkhash_free returned.
  *
  * Synchronous and asynchronous calls can be mixed; the image is what they
- * append, in the order of the calls.  A request that is much larger than 2 MiB
- * for each thread, or that does not start and end at a block boundary, may
- * wait for earlier data to be hashed.
+ * append, in the order of the calls.  Memory is bounded: a request that is
+ * much larger, for each thread, than 2 MiB or 1024 blocks, or that does not
+ * start and end at a block boundary, may wait for earlier data to be hashed,
+ * and so may any other when only the oldest data is not.
  *
  * Returns EAGAIN when queue_depth requests are in flight, that is, submitted
  * and not reaped; nothing was appended then, and it is not a sticky error.
- * ENOTSUP if the queue depth is 0.  Other errors as in blkhash_update; no
- * completion follows, and BUF is the caller's again.
+ * ENOTSUP, which sticks, if the queue depth is 0.  Other errors as in
+ * blkhash_update; no completion follows, and BUF is the caller's again.
  */
 int blkhash_aio_update (struct blkhash *h, const void *buf, size_t len,
                         void *user_data);
@@ -235,14 +236,15 @@ void blkhash_leaves_free (struct blkhash_leaves *l);
  * The table keeps digests, not content: when a part of a complete block that
  * is not all zero is given anew, the rest of that block becomes missing.
  *
- * Hashing is done in the calling thread; BUF can be used again on return.
+ * Hashing is done in the calling threads, for each other too; BUF can be used
+ * again on return.
  *
  * Errors: EINVAL if the range passes the end of the image, or BUF is NULL and
- * LEN is not 0; EEXIST if the
- * table was created with BLKHASH_LEAVES_ONCE and a byte is given twice or
- * forgotten (other parts of the range may have been taken then); ENOMEM; EIO
- * if the digest failed.  ENOMEM and EIO stick: what the table says could be
- * wrong then, so every later call returns them.
+ * LEN is not 0: nothing changes then; EEXIST if the table was created with
+ * BLKHASH_LEAVES_ONCE and a byte is given twice or forgotten (other parts of
+ * the range may have been taken then); ENOMEM; EIO if the digest failed.
+ * ENOMEM and EIO stick: what the table says could be wrong then, so every later
+ * call returns them.
  */
 int blkhash_leaves_data (struct blkhash_leaves *l, const void *buf,
                          size_t len, uint64_t offset);

@@ -105,6 +105,9 @@ blkhash_free (struct blkhash *h)
   errno = err;
 }
 
+/* Also what the caller did wrong: bytes that he wanted to append and that are
+ * not there must not go unnoticed if he looks at blkhash_final alone.
+ */
 static int
 stick (struct blkhash *h, int err)
 {
@@ -143,7 +146,7 @@ blkhash_update (struct blkhash *h, const void *buf, size_t len)
   if (err || len == 0)
     return err;
   if (!buf)
-    return EINVAL;
+    return stick (h, EINVAL);
   h->size += len;
   return stick (h, order_copy (h->order, buf, len));
 }
@@ -180,9 +183,9 @@ blkhash_aio_update (struct blkhash *h, const void *buf, size_t len,
   if (err)
     return err;
   if (!h->completions)
-    return ENOTSUP;
+    return stick (h, ENOTSUP);
   if (!buf && len > 0)
-    return EINVAL;
+    return stick (h, EINVAL);
 
   head = head_length (h, len);
   tail = (len - head) % h->block_size;

@@ -253,12 +253,35 @@ test_null_buffer (void **state)
   struct blkhash *h = new_hash (1);
 
   (void) state;
-  assert_int_equal (blkhash_update (h, NULL, 1), EINVAL);
-  assert_int_equal (blkhash_aio_update (h, NULL, 1, NULL), EINVAL);
-  assert_int_equal (blkhash_leaves_data (l, NULL, 1, 0), EINVAL);
   assert_int_equal (blkhash_update (h, NULL, 0), 0);
+  assert_int_equal (blkhash_aio_update (h, NULL, 1, NULL), EINVAL);
+  assert_int_equal (blkhash_update (h, NULL, 1), EINVAL);
+  assert_int_equal (blkhash_leaves_data (l, NULL, 1, 0), EINVAL);
   assert_int_equal (blkhash_leaves_data (l, NULL, 0, 0), 0);
   blkhash_free (h);
+  blkhash_leaves_free (l);
+}
+
+/* A table that may have leaves of content that is gone says nothing more. */
+static void
+test_leaf_table_error_sticks (void **state)
+{
+  struct blkhash_leaves *l = blkhash_leaves_new (NULL, 2 * BLOCK, 0);
+  static unsigned char buf[BLOCK] = { 255 };
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  uint64_t start, len;
+
+  (void) state;
+  assert_int_equal (blkhash_leaves_zero (l, 2 * BLOCK, 0), 0);
+  bad_byte = 255;
+  assert_int_equal (blkhash_leaves_data (l, buf, BLOCK, BLOCK), EIO);
+  bad_byte = -1;
+  assert_int_equal (blkhash_leaves_data (l, buf, BLOCK, BLOCK), EIO);
+  assert_int_equal (blkhash_leaves_data (l, buf, 1, 0), EIO);
+  assert_int_equal (blkhash_leaves_zero (l, 2 * BLOCK, 0), EIO);
+  assert_int_equal (blkhash_leaves_forget (l, BLOCK, 0), EIO);
+  assert_int_equal (blkhash_leaves_next_missing (l, 0, &start, &len), EIO);
+  assert_int_equal (blkhash_leaves_fold (l, md, NULL), EIO);
   blkhash_leaves_free (l);
 }
 
@@ -272,6 +295,7 @@ main (void)
     cmocka_unit_test (test_reap_one_by_one),
     cmocka_unit_test (test_no_threads),
     cmocka_unit_test (test_null_buffer),
+    cmocka_unit_test (test_leaf_table_error_sticks),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);

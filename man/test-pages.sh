@@ -4,7 +4,8 @@
 #
 # The manual pages are well formed, and agree with the code: the prototypes
 # with blkhash.h, the options with blksum --help, the parameters with the help of
-# the filter.  Runs in the build directory, srcdir is the source.
+# the filter, the reasons for no sum with its messages.  Runs in the build
+# directory, srcdir is the source.
 
 set -e
 
@@ -78,5 +79,18 @@ sed -n 's/[BI]<\([^>]*\)>/\1/g; s/^=item \(blkhash-\)/\1/p' \
 [ -s "$dir/help-parameters" ] || fail "params.h: not understood"
 diff -u "$dir/help-parameters" "$dir/page-parameters" ||
   fail "parameters of the filter"
+
+# The reasons that nbdkit-blkhash-filter(1) lists are those that the filter gives,
+# to the letter.
+cat "$srcdir"/../filter/*.c | tr -d '\n' |
+  sed 's/%" PRI[a-z0-9]* "/N/g; s/%s/ERROR/g' > "$dir/code"
+sed -n '/^Reasons for an export/,/^=back/s/^=item //p' \
+    "$srcdir/nbdkit-blkhash-filter.pod" | sed 's/I<\([^>]*\)>/\1/g; s/, C</\
+C</g' | sed 's/^C<\(.*\)>$/\1/' > "$dir/reasons"
+[ "$(wc -l < "$dir/reasons")" -gt 5 ] || fail "reasons: not understood"
+while read -r reason; do
+  grep -qF -e "\"$reason\"" "$dir/code" ||
+    fail "nbdkit-blkhash-filter.pod: the filter never says: $reason"
+done < "$dir/reasons"
 
 exit $result

@@ -23,6 +23,7 @@
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "blkhash.h"
@@ -387,6 +388,35 @@ test_overflow (void)
   blkhash_opts_free (opts);
 }
 
+/* Bytes that were not taken are no part of the image: whoever looks at the
+ * result of blkhash_final alone must not get the hash of the rest.
+ */
+static void
+test_no_buffer (void)
+{
+  struct blkhash *h = must (blkhash_new ());
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  unsigned len = 77;
+
+  CHECK_INT (0, blkhash_update (h, NULL, 0));
+  CHECK_INT (0, blkhash_update (h, "hello", 5));
+  CHECK_INT (EINVAL, blkhash_update (h, NULL, 1));
+  CHECK_INT (EINVAL, blkhash_update (h, "hello", 5));
+  CHECK_INT (EINVAL, blkhash_zero (h, 1));
+  memset (md, 0xa5, sizeof md);
+  CHECK_INT (EINVAL, blkhash_final (h, md, &len));
+  CHECK_INT (77, len);
+  CHECK_INT (0xa5, md[0]);
+  blkhash_free (h);
+
+  h = new_hash ("sha256", 0, 2, 4);
+  CHECK_INT (0, blkhash_update (h, "hello", 5));
+  CHECK_INT (EINVAL, blkhash_aio_update (h, NULL, 1, NULL));
+  CHECK_INT (EINVAL, blkhash_aio_update (h, "hello", 5, NULL));
+  CHECK_INT (EINVAL, blkhash_final (h, md, NULL));
+  blkhash_free (h);
+}
+
 static void
 test_free (void)
 {
@@ -408,14 +438,40 @@ static void
 test_aio_disabled (void)
 {
   struct blkhash *h = must (blkhash_new ());
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
   struct blkhash_completion done;
 
-  CHECK_INT (ENOTSUP, blkhash_aio_update (h, "hello", 5, NULL));
+  /* Who asks loses nothing. */
   CHECK_INT (-ENOTSUP, blkhash_aio_completions (h, &done, 1));
   CHECK_ERRNO (ENOTSUP, blkhash_aio_completion_fd (h) == -1);
-  /* Not a sticky error. */
   CHECK_INT (0, blkhash_update (h, "hello", 5));
   CHECK_FINAL (HELLO, h);
+
+  h = must (blkhash_new ());
+  CHECK_INT (ENOTSUP, blkhash_aio_update (h, "hello", 5, NULL));
+  CHECK_INT (ENOTSUP, blkhash_update (h, "hello", 5));
+  CHECK_INT (ENOTSUP, blkhash_final (h, md, NULL));
+  blkhash_free (h);
+}
+
+/* Only asynchronous calls need a descriptor. */
+static void
+test_no_descriptors (void)
+{
+  struct blkhash_opts *opts = new_opts ("sha256", BLOCK, 0, 2, 4);
+  struct rlimit old, none;
+  struct blkhash *h;
+
+  CHECK_INT (0, getrlimit (RLIMIT_NOFILE, &old));
+  none = old;
+  none.rlim_cur = 0;
+  CHECK_INT (0, setrlimit (RLIMIT_NOFILE, &none));
+  CHECK_ERRNO (EMFILE, blkhash_new_opts (opts) == NULL);
+  h = must (blkhash_new ());
+  CHECK_INT (0, blkhash_update (h, "hello", 5));
+  CHECK_FINAL (HELLO, h);
+  CHECK_INT (0, setrlimit (RLIMIT_NOFILE, &old));
+  blkhash_opts_free (opts);
 }
 
 /* Wait for completions and reap them; returns how many. */
@@ -940,8 +996,10 @@ static const struct {
   { "zero", test_zero },
   { "after-final", test_after_final },
   { "overflow", test_overflow },
+  { "no-buffer", test_no_buffer },
   { "free", test_free },
   { "aio-disabled", test_aio_disabled },
+  { "no-descriptors", test_no_descriptors },
   { "aio-depth", test_aio_depth },
   { "aio-mixed", test_aio_mixed },
   { "aio-short", test_aio_short },

@@ -1,0 +1,66 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# "make install" installs what users need, and no more; what is installed
+# works; "make uninstall" leaves no file behind.  README.md says how to do it.
+
+. "$(dirname "$0")/functions.sh"
+unset MAKEFLAGS MAKELEVEL MFLAGS
+requires_program make readelf
+root=$dir/root
+
+# do_as_told TARGET: the command of README.md, but below $root.
+do_as_told () {
+  grep -q "^    sudo make -C build $1\$" "$abs_top_srcdir/README.md" ||
+    fail "README.md does not say how to $1"
+  run 0 make -C "$abs_top_builddir" "$1" DESTDIR="$root"
+}
+
+do_as_told install
+grep -q '^    sudo ldconfig' "$abs_top_srcdir/README.md" ||
+  fail "README.md does not say that the library is to be found"
+
+{
+  echo blksum
+  echo blkhash.h
+  echo blkhash.pc
+  echo libblkhash
+  if [ -e "$abs_top_builddir/man/blksum.1" ]; then
+    printf '%s\n' blksum.1 blkhash.3 blkhash-leaves.3 blkhash-format.7
+  fi
+  if [ -d "$abs_top_builddir/filter/.libs" ]; then
+    echo nbdkit-blkhash-filter.so
+    [ ! -e "$abs_top_builddir/man/blksum.1" ] || echo nbdkit-blkhash-filter.1
+  fi
+} | sort > "$dir/expected"
+# The library has some names.
+find "$root" ! -type d | sed 's,.*/,,; s/^libblkhash\..*/libblkhash/' |
+  sort -u > "$dir/installed"
+diff -u "$dir/expected" "$dir/installed" || fail "not what is to be installed"
+
+blksum=$(find "$root" -path '*/bin/blksum')
+library=$(find "$root" -name libblkhash.so.0)
+filter=$(find "$root" -name nbdkit-blkhash-filter.so)
+
+# The program itself, not the script of libtool that stands for it in the
+# build, and nothing is looked for where it was built.
+printf hello > "$dir/image"
+sum=337355feb53a5309d5aba92796223c2c84ffab930e706c01fef573a2722545e6
+prints_sum $sum \
+  env LD_LIBRARY_PATH="${library%/*}" "$blksum" "$dir/image"
+for file in "$blksum" "$library" $filter; do
+  run 0 readelf -d "$file"
+  ! grep -F -e "$abs_top_builddir" -e "$root" "$dir/stdout" ||
+    fail "${file#"$root"}: knows where it was built"
+done
+
+# With a sanitizer the filter is not one that nbdkit alone can load.
+if [ -n "$filter" ] && [ "$SANITIZE" = no ] && command -v nbdkit; then
+  run 0 nbdkit --filter="$filter" null --version
+  grep -q '^blkhash ' "$dir/stdout" || fail "nbdkit does not load the filter"
+fi
+
+do_as_told uninstall
+find "$root" ! -type d > "$dir/left"
+[ ! -s "$dir/left" ] || fail "left behind: $(cat "$dir/left")"

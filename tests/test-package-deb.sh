@@ -1,0 +1,53 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# The Debian package of the filter depends on the version of nbdkit that it was
+# built for, the only one that loads it, in any revision of the package.
+
+. "$(dirname "$0")/functions.sh"
+unset MAKEFLAGS MAKELEVEL MFLAGS
+requires_program make perl dpkg
+
+packaging=$abs_top_srcdir/packaging/debian
+sed -n '/^Package: nbdkit-blkhash-filter$/,/^$/p' "$packaging/control" |
+  grep -q '^Depends:.*\${nbdkit:Depends}' || fail "control does not say so"
+
+# The version of nbdkit that is installed.
+cat > "$dir/bin/pkg-config" << 'END'
+#!/bin/sh
+[ "$*" = "--modversion nbdkit" ] && echo "$NBDKIT_VERSION"
+END
+chmod +x "$dir/bin/pkg-config"
+
+# depends_of VERSION: what a package depends on that is built with it.
+depends_of () {
+  run 0 env NBDKIT_VERSION="$1" \
+    make -n -f "$packaging/rules" override_dh_gencontrol
+  sed -n "s/.*-V'nbdkit:Depends=\([^']*\)'.*/\1/p" "$dir/stdout" \
+    > "$dir/depends"
+}
+
+# admits VERSION: of the Debian package of nbdkit.
+admits () {
+  tr , '\n' < "$dir/depends" |
+    sed 's/^ *nbdkit (\(.*\) \(.*\))$/\1 \2/' > "$dir/relations"
+  [ -s "$dir/relations" ] || fail "it depends on nothing"
+  while read -r relation limit; do
+    dpkg --compare-versions "$1" "$relation" "$limit" || return 1
+  done < "$dir/relations"
+}
+
+depends_of 1.32.5
+for version in 1.32.5-1 1.32.5-1+b2 1.32.5-1~bpo12+1 1.32.5-0ubuntu1 \
+               1.32.5-3+deb12u1; do
+  admits $version || fail "built with 1.32.5, does not admit $version"
+done
+for version in 1.32.4-1 1.32.6-1 1.32.6~rc1-1 1.32.50-1 1.33.5-1 1.3-1; do
+  ! admits $version || fail "built with 1.32.5, admits $version"
+done
+
+depends_of 1.45.19
+admits 1.45.19-1 || fail "built with 1.45.19, does not admit it"
+! admits 1.45.20-1 || fail "built with 1.45.19, admits 1.45.20-1"
+! admits 1.45.2-1 || fail "built with 1.45.19, admits 1.45.2-1"
