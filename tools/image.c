@@ -21,6 +21,7 @@
 #include "vdi.h"
 #include "vhdx.h"
 #include "vmdk.h"
+#include "vpc.h"
 
 /* Refuse a qcow2 that was probed and names NAME. */
 static int
@@ -88,6 +89,8 @@ inspect_probed (const struct imagefile *file, const char *format,
     return vdi_check (file, error);
   if (strcmp (format, "vhdx") == 0)
     return vhdx_check (file, error);
+  if (strcmp (format, "vpc") == 0 && vpc_check (file, error) == -1)
+    return -1;
   if (strcmp (format, "luks") == 0)
     return error_set (error, "refused because it is a LUKS container: use "
                       "-f raw to hash the encrypted bytes, or --object with "

@@ -33,6 +33,7 @@
 #include "vhdx.h"
 #include "vmdk-extents.h"
 #include "vmdk.h"
+#include "vpc.h"
 
 void
 layer_destroy (struct layer *layer)
@@ -338,6 +339,10 @@ layer_check (const struct layer *layer, const struct layer_context *context,
     return vdi_check (&layer->file, error);
   if (is_local && strcmp (format, "vhdx") == 0)
     return vhdx_check (&layer->file, error);
+  if (strcmp (format, "vpc") == 0)
+    return is_local ? vpc_check (&layer->file, error)
+      : error_set (error, "refused because a vpc image can have a parent, "
+                   "which is only checked in a local file: copy it first");
   if (is_local && strcmp (format, "vmdk") == 0 &&
       check_vmdk (layer, context, error) == -1)
     return -1;
