@@ -17,6 +17,7 @@
 #include "nodes.h"
 #include "probe.h"
 #include "qcow2.h"
+#include "qemuname.h"
 #include "qemuopts.h"
 #include "vdi.h"
 #include "vhdx.h"
@@ -29,6 +30,11 @@
 static int
 refuse_named_file (const char *what, const char *name, struct error *error)
 {
+  if (!qemuname_is_known (name))
+    return error_set (error, "refused because it is a qcow2 image whose "
+                      "header names %s '%s', which cannot be checked: "
+                      QEMUNAME_ADVICE ", or use -f raw to hash the bytes of "
+                      "this file", what, name);
   return error_set (error, "refused because it is a qcow2 image whose header "
                     "names %s%s%s%s: use -f qcow2 to trust the header and "
                     "read what it names, or -f raw to hash the bytes of this "

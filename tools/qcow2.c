@@ -117,8 +117,7 @@ read_features (const struct imagefile *file, struct qcow2 *qcow2,
                             PRIx64 ")", features & ~ALL_FEATURES);
   if (features & CORRUPT)
     return imagefile_error (file, error, "the qcow2 image is marked as "
-                            "corrupt: see 'qemu-img check', which can also "
-                            "repair it");
+                            "corrupt: 'qemu-img check -r all' can repair it");
   qcow2->has_data_file = features & DATA_FILE;
   qcow2->extended_l2 = features & EXTENDED_L2;
   if (qcow2->extended_l2 && qcow2->cluster_bits < 14)
