@@ -17,6 +17,7 @@
 #include "nodes.h"
 #include "probe.h"
 #include "qcow2.h"
+#include "qcow2-bitmaps.h"
 #include "qemuname.h"
 #include "qemuopts.h"
 #include "vdi.h"
@@ -56,7 +57,8 @@ inspect_qcow2 (const struct imagefile *file, struct error *error)
     return error_set (error, "refused because it is an encrypted qcow2 image: "
                       "give its secret with --object and --image-opts, or "
                       "use -f raw to hash the bytes of this file");
-  return qcow2_check (file, file, &qcow2, error);
+  return qcow2_check_bitmaps (file, &qcow2, error) == -1 ? -1
+    : qcow2_check (file, file, &qcow2, error);
 }
 
 /* Refuse an image in a format that can name other files, or that we cannot
