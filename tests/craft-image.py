@@ -148,4 +148,25 @@ def parallels(path, entries):
                             int(entries), 128).ljust(4096, b"\0"))
 
 
+def qed(path, cluster, table):
+    """An empty qed with clusters of CLUSTER bytes and tables of TABLE of
+    them; a sparse file."""
+    cluster, table = int(cluster), int(table)
+    with open(path, "wb") as f:
+        f.write(struct.pack("<4sIIIQQQQQII", b"QED\0", cluster, table, 1, 0, 0,
+                            0, cluster, 1 << 20, 0, 0))
+        f.truncate(cluster * (1 + table))
+
+
+def cloop(path, blocks):
+    """A cloop that speaks of BLOCKS blocks of 512 bytes, all of size 0; the
+    file has 1 MiB."""
+    script = (b"#!/bin/sh\n#V2.0 Format\nmodprobe cloop file=$0 && "
+              b"mount -r -t iso9660 /dev/cloop $1\n")
+    with open(path, "wb") as f:
+        f.write(script.ljust(128, b"\0") +
+                struct.pack(">II", 512, int(blocks)))
+        f.truncate(1 << 20)
+
+
 globals()[sys.argv[1]](*sys.argv[2:])

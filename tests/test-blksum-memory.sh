@@ -62,6 +62,12 @@ craft parallels image 1000
 run 0 blksum -f parallels image
 craft parallels image 268435440
 refuses 'block allocation table.*passes the end' blksum -f parallels image
+craft cloop image 60000000
+refuses 'table of blocks.*passes the end' blksum -f cloop image
+craft qed image 65536 4
+prints_sum "$zeros" blksum -f qed image
+craft qed image 67108864 16
+refuses 'tables of the qed image have 1073741824 bytes' blksum -f qed image
 # Not even where a sparse file has them.
 craft vdi image 268435456
 truncate -s 2g image

@@ -54,7 +54,7 @@ done
 # which its guest can write.
 for types in '5 5' '3 5' '2 2' '3 2' '0 3'; do
   craft $types
-  refused "type"
+  refused "type.*-f raw"
 done
 
 # Cut at the end of the block allocation table.

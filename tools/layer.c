@@ -367,10 +367,7 @@ layer_check (const struct layer *layer, const struct layer_context *context,
     return is_local ? vpc_check (&layer->file, error)
       : error_set (error, "refused because a vpc image can have a parent, "
                    "which is only checked in a local file: copy it first");
-  if (is_local && strcmp (format, "parallels") == 0)
-    return parallels_check_table (&layer->file, error);
-  if (is_local && strcmp (format, "qcow") == 0 &&
-      qcow_check_table (&layer->file, error) == -1)
+  if (is_local && other_tables_check (&layer->file, format, error) == -1)
     return -1;
   if (is_local && strcmp (format, "vmdk") == 0 &&
       check_vmdk (layer, context, error) == -1)

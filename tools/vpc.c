@@ -56,9 +56,10 @@ check_type (const struct imagefile *file, uint32_t type, uint32_t expected,
                             "and qemu does not read that: merge the two (with "
                             "Merge-VHD of Hyper-V, for instance), or use "
                             "-f raw to hash the bytes of this file");
-  return imagefile_error (file, error, "the vpc image is corrupt or not "
-                          "supported: its disk has the type %" PRIu32
-                          ", where %" PRIu32 " is expected", type, expected);
+  return imagefile_error (file, error, "refused because the vpc image is "
+                          "corrupt or not supported: its disk has the type %"
+                          PRIu32 ", where %" PRIu32 " is expected; -f raw "
+                          "hashes the bytes of this file", type, expected);
 }
 
 /* qemu reads all of the block allocation table when it opens the image. */
