@@ -35,12 +35,17 @@ fail () {
 on_exit=
 pids=
 
+# is_ours PID: not a stranger's by now, whose process got the same number.
+is_ours () {
+  [ ! -e /proc/self/environ ] || grep -qs "$dir" "/proc/$1/environ"
+}
+
 cleanup () {
   status=$?
   trap - EXIT
   eval "$on_exit"
   for pid in $pids; do
-    kill -9 "$pid" 2> /dev/null || :
+    ! is_ours "$pid" || kill -9 "$pid" 2> /dev/null || :
   done
   rm -rf "$dir"
   exit $status

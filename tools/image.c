@@ -17,15 +17,25 @@
 #include "nodes.h"
 #include "probe.h"
 #include "qcow2.h"
+#include "qcow2-bitmaps.h"
+#include "qemuname.h"
 #include "qemuopts.h"
 #include "vdi.h"
 #include "vhdx.h"
 #include "vmdk.h"
+#include "vpc.h"
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 /* Refuse a qcow2 that was probed and names NAME. */
 static int
 refuse_named_file (const char *what, const char *name, struct error *error)
 {
+  if (!qemuname_is_known (name))
+    return error_set (error, "refused because it is a qcow2 image whose "
+                      "header names %s '%s', which cannot be checked: "
+                      QEMUNAME_ADVICE ", or use -f raw to hash the bytes of "
+                      "this file", what, name);
   return error_set (error, "refused because it is a qcow2 image whose header "
                     "names %s%s%s%s: use -f qcow2 to trust the header and "
                     "read what it names, or -f raw to hash the bytes of this "
@@ -47,7 +57,8 @@ inspect_qcow2 (const struct imagefile *file, struct error *error)
     return error_set (error, "refused because it is an encrypted qcow2 image: "
                       "give its secret with --object and --image-opts, or "
                       "use -f raw to hash the bytes of this file");
-  return qcow2_check (file, file, &qcow2, error);
+  return qcow2_check_bitmaps (file, &qcow2, error) == -1 ? -1
+    : qcow2_check (file, file, &qcow2, error);
 }
 
 /* Refuse an image in a format that can name other files, or that we cannot
@@ -88,6 +99,13 @@ inspect_probed (const struct imagefile *file, const char *format,
     return vdi_check (file, error);
   if (strcmp (format, "vhdx") == 0)
     return vhdx_check (file, error);
+  if (strcmp (format, "vpc") == 0 && vpc_check (file, error) == -1)
+    return -1;
+  if (strcmp (format, "luks2") == 0)
+    return error_set (error, "refused because it is a LUKS2 container, which "
+                      "qemu cannot open: use -f raw to hash the encrypted "
+                      "bytes, or open it with cryptsetup and hash "
+                      "/dev/mapper/NAME");
   if (strcmp (format, "luks") == 0)
     return error_set (error, "refused because it is a LUKS container: use "
                       "-f raw to hash the encrypted bytes, or --object with "
@@ -107,6 +125,28 @@ set_format (struct image *image, const char *format, bool probed,
   return 0;
 }
 
+/* What the content of the file looks like, and its first bytes to HEAD; NULL
+ * on error.
+ */
+static const char *
+probe (const struct imagefile *file, unsigned char head[PROBE_SIZE],
+       struct error *error)
+{
+  size_t len = MIN (file->size, PROBE_SIZE);
+  unsigned char end[PROBE_SIZE];
+  const char *format;
+
+  if (imagefile_read (file, "the first bytes", head, len, 0, error) == -1)
+    return NULL;
+  format = probe_format (head, len);
+  if (strcmp (format, "raw") != 0)
+    return format;
+  if (imagefile_read (file, "the last bytes", end, len, file->size - len,
+                      error) == -1)
+    return NULL;
+  return probe_end (end, len);
+}
+
 int
 image_inspect (int fd, const char *path, uint64_t size,
                const char *format, bool force_share,
@@ -115,7 +155,6 @@ image_inspect (int fd, const char *path, uint64_t size,
   const struct imagefile file = { .fd = fd, .size = size };
   struct layer_context context;
   unsigned char head[PROBE_SIZE];
-  size_t len = size < sizeof head ? size : sizeof head;
 
   image->files = (struct fileset) { NULL };
   if (format) {
@@ -130,10 +169,8 @@ image_inspect (int fd, const char *path, uint64_t size,
     image_destroy (image);
     return -1;
   }
-  if (imagefile_read (&file, "the first bytes", head, len, 0, error) == -1)
-    return -1;
-  format = probe_format (head, len);
-  if (set_format (image, format, true, error) == -1)
+  format = probe (&file, head, error);
+  if (!format || set_format (image, format, true, error) == -1)
     return -1;
   return inspect_probed (&file, format, head, error);
 }

@@ -45,6 +45,20 @@ imagefile_check (const struct imagefile *file, const char *what,
                           what, offset, len, file->size);
 }
 
+int
+imagefile_check_table (const struct imagefile *file, const char *what,
+                       uint64_t offset, uint64_t len, struct error *error)
+{
+  if (imagefile_check (file, what, offset, len, error) == -1)
+    return -1;
+  if (len > IMAGEFILE_TABLE_MAX)
+    return imagefile_error (file, error, "refused because %s has %" PRIu64
+                            " bytes, more than the %" PRIu64 " MiB of memory "
+                            "that an image may take", what, len,
+                            IMAGEFILE_TABLE_MAX >> 20);
+  return 0;
+}
+
 /* Read to BUF what the file has of LEN bytes at OFFSET, but at least MIN. */
 static int
 read_at_least (const struct imagefile *file, const char *what,

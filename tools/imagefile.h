@@ -15,6 +15,12 @@
 
 #include "error.h"
 
+/* The most that qemu may keep in memory of the tables of an image.  64 TiB in
+ * blocks of 1 MiB need 256 MiB where entries have 4 bytes, and as much where
+ * they have 8 bytes for clusters of 2 MiB.
+ */
+#define IMAGEFILE_TABLE_MAX (UINT64_C (512) << 20)
+
 struct imagefile {
   int fd;
   bool direct;                  /* FD is for direct I/O */
@@ -35,6 +41,13 @@ imagefile_holds (const struct imagefile *file, uint64_t offset, uint64_t len)
  */
 int imagefile_check (const struct imagefile *file, const char *what,
                      uint64_t offset, uint64_t len, struct error *error);
+
+/* The same for a table that qemu keeps in memory: it allocates as much as a
+ * header asks for, so that must not be more than any disk needs.
+ */
+int imagefile_check_table (const struct imagefile *file, const char *what,
+                           uint64_t offset, uint64_t len,
+                           struct error *error);
 
 /* Read LEN bytes at OFFSET.  WHAT tells the user what they are.  0 or -1. */
 int imagefile_read (const struct imagefile *file, const char *what,

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,15 +27,19 @@
 #include "imagefile.h"
 #include "layer.h"
 #include "lock.h"
+#include "other-tables.h"
 #include "process.h"
 #include "qcow2.h"
+#include "qcow2-bitmaps.h"
 #include "qemu-message.h"
 #include "qemuname.h"
 #include "qemuopts.h"
 #include "vdi.h"
 #include "vhdx.h"
+#include "vmdk-directory.h"
 #include "vmdk-extents.h"
 #include "vmdk.h"
+#include "vpc.h"
 
 void
 layer_destroy (struct layer *layer)
@@ -151,7 +156,8 @@ check_qcow2 (const struct layer *layer, const struct layer_context *context,
   struct qcow2 qcow2;
   int r;
 
-  if (qcow2_read_header (&layer->file, &qcow2, error) == -1)
+  if (qcow2_read_header (&layer->file, &qcow2, error) == -1 ||
+      qcow2_check_bitmaps (&layer->file, &qcow2, error) == -1)
     return -1;
   if (qcow2.encrypted && !context->secrets)
     return imagefile_error (&layer->file, error, "the qcow2 image is "
@@ -172,9 +178,12 @@ check_qcow2 (const struct layer *layer, const struct layer_context *context,
 
 /* ---- vmdk ------------------------------------------------------------ */
 
+#define EXTENT_MEMORY 32768     /* what qemu needs for any extent, in bytes */
+
 struct vmdk_check {
   const struct layer *layer;
   const struct layer_context *context;
+  uint64_t memory;              /* what qemu needs for all extents so far */
 };
 
 static int
@@ -186,16 +195,24 @@ refuse_extent (void *opaque, const struct vmdk_extent *extent,
                           "extents");
 }
 
-/* Check a file in the vmdk format, unless it is a descriptor alone. */
+/* Check a file in the vmdk format, unless it is a descriptor alone.  *MEMORY
+ * is what qemu needs for its directories.
+ */
 static int
-check_grains (const struct imagefile *file, struct error *error)
+check_grains (const struct imagefile *file, uint64_t *memory,
+              struct error *error)
 {
   unsigned char head[4];
 
+  *memory = 0;
   if (imagefile_read (file, "the vmdk header", head, sizeof head, 0,
                       error) == -1)
     return -1;
-  return vmdk_is_sparse (head) ? vmdk_check (file, error) : 0;
+  if (vmdk_is_sparse (head))
+    return vmdk_check_and_count (file, memory, error);
+  if (memcmp (head, "COWD", 4) == 0)
+    return vmdk_cowd_directory (file, memory, error);
+  return 0;
 }
 
 /* Extents are always local files, whatever their names look like. */
@@ -203,7 +220,8 @@ static int
 check_extent (void *opaque, const struct vmdk_extent *extent,
               struct error *error)
 {
-  const struct vmdk_check *check = opaque;
+  struct vmdk_check *check = opaque;
+  uint64_t memory = 0;
   char *path = qemuname_in_directory_of (check->layer->path, extent->name);
   struct imagefile file;
   int r = -1;
@@ -217,12 +235,18 @@ check_extent (void *opaque, const struct vmdk_extent *extent,
       r = imagefile_check (&file, "an extent", extent->offset, extent->size,
                            error);
     else if (strcmp (extent->type, "SESPARSE") == 0)
-      r = 0;
+      r = vmdk_sesparse_directory (&file, &memory, error);
     else if (vmdk_extents (&file, refuse_extent, &file, error) == 0)
-      r = check_grains (&file, error);
+      r = check_grains (&file, &memory, error);
     close (file.fd);
   }
   free (path);
+  check->memory += EXTENT_MEMORY + memory;
+  if (r == 0 && check->memory > IMAGEFILE_TABLE_MAX)
+    return imagefile_error (&check->layer->file, error, "refused because the "
+                            "extents of the vmdk image would take more than "
+                            "%" PRIu64 " MiB of memory",
+                            IMAGEFILE_TABLE_MAX >> 20);
   return r;
 }
 
@@ -231,10 +255,11 @@ check_vmdk (const struct layer *layer, const struct layer_context *context,
             struct error *error)
 {
   struct vmdk_check check = { .layer = layer, .context = context };
+  uint64_t memory;
 
   if (vmdk_extents (&layer->file, check_extent, &check, error) == -1)
     return -1;
-  return check_grains (&layer->file, error);
+  return check_grains (&layer->file, &memory, error);
 }
 
 /* ---- What only qemu can tell ------------------------------------------ */
@@ -339,6 +364,12 @@ layer_check (const struct layer *layer, const struct layer_context *context,
     return vdi_check (&layer->file, error);
   if (is_local && strcmp (format, "vhdx") == 0)
     return vhdx_check (&layer->file, error);
+  if (strcmp (format, "vpc") == 0)
+    return is_local ? vpc_check (&layer->file, error)
+      : error_set (error, "refused because a vpc image can have a parent, "
+                   "which is only checked in a local file: copy it first");
+  if (is_local && other_tables_check (&layer->file, format, error) == -1)
+    return -1;
   if (is_local && strcmp (format, "vmdk") == 0 &&
       check_vmdk (layer, context, error) == -1)
     return -1;

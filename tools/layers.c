@@ -19,11 +19,28 @@
 
 #define MAX_LAYERS 200
 
+/* The header of FROM names LAYER, but not its format.  Only a qcow2 can be
+ * told the format of what is behind it, and only where qemu-img can write it.
+ */
+static int
+refuse_unknown_format (const struct layer *layer, const struct layer *from,
+                       struct error *error)
+{
+  if (from->file.fd != -1 && strcmp (from->format, "qcow2") == 0)
+    return imagefile_error (&from->file, error, "refused because the header "
+                            "names the backing file '%s' but not its format: "
+                            "set it with 'qemu-img rebase -u -b FILE -F "
+                            "FORMAT IMAGE'", layer->path);
+  return imagefile_error (&from->file, error, "refused because the header "
+                          "names the backing file '%s' but not its format: "
+                          "%s", layer->path, QEMUNAME_ADVICE);
+}
+
 /* Open LAYER, which FROM names.  1, 0 if there is nothing to check behind it,
  * or -1.
  */
 static int
-open_named (struct layer *layer, const struct imagefile *from,
+open_named (struct layer *layer, const struct layer *from,
             const struct layer_context *context, struct error *error)
 {
   const char *path;
@@ -32,15 +49,12 @@ open_named (struct layer *layer, const struct imagefile *from,
   int r;
 
   if (!*layer->format)
-    return imagefile_error (from, error, "refused because the header names "
-                            "the backing file '%s' but not its format: set "
-                            "it with 'qemu-img rebase -u -b FILE -F FORMAT "
-                            "IMAGE'", layer->path);
+    return refuse_unknown_format (layer, from, error);
   if (!bytes && !layer_is_format (layer->format))
-    return imagefile_error (from, error, "refused because the format of its "
-                            "backing file, '%s', is not one that blksum can "
-                            "check", layer->format);
-  r = qemuname_locate (from, layer->path, &path, error);
+    return imagefile_error (&from->file, error, "refused because the format "
+                            "of its backing file, '%s', is not one that "
+                            "blksum can check", layer->format);
+  r = qemuname_locate (&from->file, layer->path, &path, error);
   if (r == 1 &&
       layer_open_file (&layer->file, "the backing file", path, context,
                        error) == -1)
@@ -60,7 +74,7 @@ step (struct layer *layer, const struct layer_context *context,
   int r = layer_check (layer, context, &next, error);
 
   if (r == 0 && next.path)
-    r = open_named (&next, &layer->file, context, error);
+    r = open_named (&next, layer, context, error);
   layer_destroy (layer);
   *layer = next;
   return r;
@@ -104,7 +118,7 @@ layers_check (const struct imagefile *file, const char *path,
 }
 
 int
-layers_check_named (struct layer *layer, const struct imagefile *from,
+layers_check_named (struct layer *layer, const struct layer *from,
                     const struct layer_context *context, struct error *error)
 {
   int r = open_named (layer, from, context, error);

@@ -22,7 +22,7 @@ int layers_check (const struct imagefile *file, const char *path,
 /* Check LAYER, which was named by FROM and is not yet open, and what is behind
  * it.  LAYER is destroyed.  0 or -1.
  */
-int layers_check_named (struct layer *layer, const struct imagefile *from,
+int layers_check_named (struct layer *layer, const struct layer *from,
                         const struct layer_context *context,
                         struct error *error);
 

@@ -57,6 +57,12 @@ check_length (const struct nodes *nodes, const struct storage *storage)
     return imagefile_error (file, nodes->error, "the image is said to have "
                             "%" PRIu64 " bytes, but the file ends after %"
                             PRIu64, storage->len, file->size);
+  if (file->size % 512 != 0 &&
+      (storage->start > 0 || storage->len != UINT64_MAX))
+    return imagefile_error (file, nodes->error, "the size of the part to "
+                            "hash, %" PRIu64 " bytes, is no multiple of 512, "
+                            "which qemu would round up: give these bytes "
+                            "through a pipe", file->size);
   if (file->size % 512 != 0)
     return imagefile_error (file, nodes->error, "its size, %" PRIu64 " bytes, "
                             "is no multiple of 512, which qemu would round "
@@ -144,8 +150,7 @@ check_layers (const struct nodes *nodes, const struct prefix *prefix,
   int r = layer_check (layer, nodes->context, &next, nodes->error);
 
   if (r == 0 && next.path)
-    return layers_check_named (&next, &layer->file, nodes->context,
-                               nodes->error);
+    return layers_check_named (&next, layer, nodes->context, nodes->error);
   layer_destroy (&next);
   if (r == -1 || !layer->backing_given)
     return r;

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Which image format do the first bytes of a file look like?
+ * Which image format do the first bytes of a file look like, or the last?
  *
  * The answer is the one that qemu would give, so that what the user sees
- * through qemu is what is hashed.  Formats that qemu tells by the name of the
- * file (dmg) or by its end (fixed vpc) are raw here, as in qemu's answer for
- * a file of another name.
+ * through qemu is what is hashed, with two more: LUKS version 2, which is raw
+ * for qemu, and dmg, which qemu tells by the name of the file.  A fixed vpc,
+ * which qemu does not tell without its name either, is raw.
  */
 
 #include <config.h>
@@ -118,10 +118,23 @@ probe_format (const unsigned char *bytes, size_t len)
     return "parallels";
   if (HAS (&head, 0, "LUKS\xba\xbe\0\1"))
     return "luks";
+  if (HAS (&head, 0, "LUKS\xba\xbe\0\2"))
+    return "luks2";
   if (is_bochs (&head))
     return "bochs";
   if (HAS (&head, 0, "#!/bin/sh\n#V2.0 Format\nmodprobe cloop file=$0 && "
            "mount -r -t iso9660 /dev/cloop $1\n"))
     return "cloop";
+  return "raw";
+}
+
+const char *
+probe_end (const unsigned char *bytes, size_t len)
+{
+  const struct head end = { bytes, len };
+
+  /* The magic, the version, and the size of this trailer. */
+  if (len == PROBE_SIZE && HAS (&end, 0, "koly\0\0\0\4\0\0\2\0"))
+    return "dmg";
   return "raw";
 }

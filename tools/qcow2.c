@@ -37,9 +37,13 @@
 
 #define COMPRESSION 104         /* where its type is, in a longer header */
 
+/* Autoclear features. */
+#define BITMAPS UINT64_C (1)
+
 /* Header extensions. */
 #define EXT_END UINT32_C (0)
 #define EXT_BACKING_FORMAT UINT32_C (0xe2792aca)
+#define EXT_BITMAPS UINT32_C (0x23852875)
 #define EXT_DATA_FILE UINT32_C (0x44415441)
 
 static inline uint64_t
@@ -60,6 +64,24 @@ read_string (const struct imagefile *file, const char *what,
   if (imagefile_read (file, what, buf, len, offset, error) == -1)
     return -1;
   buf[len] = '\0';
+  return 0;
+}
+
+static int
+read_bitmaps_extension (const struct imagefile *file, struct qcow2 *qcow2,
+                        uint64_t offset, uint32_t len, struct error *error)
+{
+  unsigned char head[24];
+
+  if (len != sizeof head)
+    return imagefile_error (file, error, "the qcow2 header is corrupt: the "
+                            "extension of bitmaps has %" PRIu32 " bytes", len);
+  if (imagefile_read (file, "a header extension", head, sizeof head, offset,
+                      error) == -1)
+    return -1;
+  qcow2->bitmaps = be32_at (head);
+  qcow2->bitmap_directory_size = be64_at (head + 8);
+  qcow2->bitmap_directory = be64_at (head + 16);
   return 0;
 }
 
@@ -91,6 +113,8 @@ read_extensions (const struct imagefile *file, struct qcow2 *qcow2,
     else if (type == EXT_DATA_FILE)
       r = read_string (file, "the name of the data file", offset, len,
                        qcow2->data_file, sizeof qcow2->data_file, error);
+    else if (type == EXT_BITMAPS && qcow2->has_bitmaps)
+      r = read_bitmaps_extension (file, qcow2, offset, len, error);
     if (r == -1)
       return -1;
     offset += ((uint64_t) len + 7) & ~UINT64_C (7);
@@ -120,13 +144,13 @@ read_features (const struct imagefile *file, struct qcow2 *qcow2,
                             PRIx64 ")", features & ~ALL_FEATURES);
   if (features & CORRUPT)
     return imagefile_error (file, error, "the qcow2 image is marked as "
-                            "corrupt: see 'qemu-img check', which can also "
-                            "repair it");
+                            "corrupt: 'qemu-img check -r all' can repair it");
   if (*length > COMPRESSION &&
       imagefile_read (file, "the qcow2 header", &qcow2->compression, 1,
                       COMPRESSION, error) == -1)
     return -1;
   qcow2->has_data_file = features & DATA_FILE;
+  qcow2->has_bitmaps = be64_at (head + 16) & BITMAPS;
   qcow2->extended_l2 = features & EXTENDED_L2;
   if (qcow2->extended_l2 && qcow2->cluster_bits < 14)
     return imagefile_error (file, error, "the qcow2 header is corrupt: "

@@ -20,6 +20,9 @@ struct qcow2 {
   bool encrypted;
   bool extended_l2;
   unsigned char compression;    /* type; see qcow2-stream.h */
+  bool has_bitmaps;             /* else what the header says of them is old */
+  uint32_t bitmaps;
+  uint64_t bitmap_directory, bitmap_directory_size;
   bool has_data_file;           /* the clusters are in another file */
   char backing[1024];           /* empty: no backing file */
   char backing_format[16];      /* empty: not recorded */

@@ -78,6 +78,15 @@ qemuname_resolve (const char *path, const char *name)
   return qemuname_in_directory_of (path, name);
 }
 
+bool
+qemuname_is_known (const char *name)
+{
+  size_t len = protocol_length (name);
+
+  return len == 0 || is_one_of (name, len, local) ||
+    is_one_of (name, strcspn (name, "+:"), remote);
+}
+
 int
 qemuname_locate (const struct imagefile *file, const char *name,
                  const char **path, struct error *error)
@@ -85,15 +94,14 @@ qemuname_locate (const struct imagefile *file, const char *name,
   size_t len = protocol_length (name);
 
   *path = name;
+  if (!qemuname_is_known (name))
+    return imagefile_error (file, error, "refused because what it names "
+                            "cannot be checked: '%s'; " QEMUNAME_ADVICE,
+                            name);
   if (len == 0)
     return 1;
-  if (is_one_of (name, len, local)) {
-    *path = name + len + 1;
-    return 1;
-  }
-  if (is_one_of (name, strcspn (name, "+:"), remote))
+  if (!is_one_of (name, len, local))
     return 0;
-  return imagefile_error (file, error, "refused because what it names cannot "
-                          "be checked: '%s'; describe all layers with "
-                          "--image-opts", name);
+  *path = name + len + 1;
+  return 1;
 }

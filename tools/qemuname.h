@@ -26,6 +26,16 @@ char *qemuname_in_directory_of (const char *path, const char *name);
  */
 char *qemuname_resolve (const char *path, const char *name);
 
+/* What to do when the header of an image does not say what is behind it in a
+ * way that can be checked.
+ */
+#define QEMUNAME_ADVICE \
+  "describe all layers with --image-opts, as in driver=FORMAT," \
+  "file.filename=IMAGE,backing.driver=FORMAT,backing.file.filename=FILE"
+
+/* Can it be checked what NAME, which an image names, stands for? */
+bool qemuname_is_known (const char *name);
+
 /* Is NAME, which FILE names, that of a local file?  1 with its path in *PATH,
  * which is a part of NAME, 0 if it is on a server, or -1.
  */

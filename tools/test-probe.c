@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Test that formats are told by their first bytes as qemu tells them.
+ * Test that formats are told by their first bytes, and their last, as qemu
+ * tells them.
  */
 
 #include <config.h>
@@ -53,7 +54,8 @@ static const struct example examples[] = {
   EXAMPLE ("parallels", 0, 64, "WithouFreSpacExt\2\0\0\0"),
   EXAMPLE ("raw", 0, 0, "WithoutFreeSpace\3\0\0\0"),
   EXAMPLE ("luks", 0, 8, "LUKS\xba\xbe\0\1"),
-  EXAMPLE ("raw", 0, 0, "LUKS\xba\xbe\0\2"), /* not a format of qemu */
+  EXAMPLE ("luks2", 0, 8, "LUKS\xba\xbe\0\2"),
+  EXAMPLE ("raw", 0, 0, "LUKS\xba\xbe\0\3"),
   EXAMPLE ("cloop", 0, sizeof CLOOP - 1, CLOOP),
   EXAMPLE ("raw", 0, 0, "\x7f" "ELF"),
 };
@@ -106,6 +108,23 @@ test_unterminated (void **state)
   assert_string_equal (probe_format (head, sizeof head), "raw");
 }
 
+static void
+test_end (void **state)
+{
+  unsigned char end[PROBE_SIZE] = "koly\0\0\0\4\0\0\2";
+
+  (void) state;
+
+  assert_string_equal (probe_end (end, sizeof end), "dmg");
+  for (size_t len = 0; len < sizeof end; len++)
+    assert_string_equal (probe_end (end, len), "raw");
+  for (size_t i = 0; i < 12; i++) {
+    end[i] ^= 1;
+    assert_string_equal (probe_end (end, sizeof end), "raw");
+    end[i] ^= 1;
+  }
+}
+
 int
 main (void)
 {
@@ -113,6 +132,7 @@ main (void)
     cmocka_unit_test (test_examples),
     cmocka_unit_test (test_bochs),
     cmocka_unit_test (test_unterminated),
+    cmocka_unit_test (test_end),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);

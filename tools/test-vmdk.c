@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "vmdk-directory.h"
 #include "vmdk-extents.h"
 #include "vmdk.h"
 
@@ -80,6 +81,22 @@ assert_result (int (*check) (const struct imagefile *, struct error *),
   if (expected && !strstr (error.text, expected))
     assert_string_equal (error.text, expected);
   fclose (f);
+}
+
+static int
+cowd_directory (const struct imagefile *file, struct error *error)
+{
+  uint64_t memory;
+
+  return vmdk_cowd_directory (file, &memory, error);
+}
+
+static int
+sesparse_directory (const struct imagefile *file, struct error *error)
+{
+  uint64_t memory;
+
+  return vmdk_sesparse_directory (file, &memory, error);
 }
 
 static void
@@ -222,6 +239,64 @@ test_compressed (void **state)
   assert_result (vmdk_check, "a grain");
 }
 
+/* What is refused for the memory that qemu would need, and what is not. */
+static void
+test_memory (void **state)
+{
+  (void) state;
+
+  build ();
+  put (77, 2, 1);
+  put (20, 8, 2048);
+  assert_result (vmdk_check, NULL);
+  put (20, 8, 2049);
+  assert_result (vmdk_check, "compressed grains of 2049 sectors");
+  put (77, 2, 0);
+  assert_result (vmdk_check, NULL);
+
+  memcpy (image, "COWD", 4);
+  put (20, 4, 8);
+  put (24, 4, 128);
+  assert_result (cowd_directory, NULL);
+  put (24, 4, 200 * SECTOR / 4);
+  assert_result (cowd_directory, "the grain directory");
+  put (24, 4, UINT32_MAX);
+  assert_result (cowd_directory, "the grain directory");
+
+  put (128, 8, 8);
+  put (136, 8, 1);
+  assert_result (sesparse_directory, NULL);
+  put (136, 8, 193);
+  assert_result (sesparse_directory, "the grain directory");
+  put (136, 8, UINT64_MAX / SECTOR + 2);
+  assert_result (sesparse_directory, "too large");
+  put (136, 8, 1);
+  put (128, 8, UINT64_MAX / SECTOR + 2);
+  assert_result (sesparse_directory, "too large");
+}
+
+/* A disk of 62 TiB, with nothing in it, has a directory of 8 MiB. */
+static void
+test_large (void **state)
+{
+  FILE *f = tmpfile ();
+  struct imagefile file = { .fd = fileno (f), .size = 32 << 20 };
+  struct error error = { "" };
+  uint64_t memory;
+
+  (void) state;
+
+  build ();
+  put (12, 8, UINT64_C (62) << 31);
+  put (44, 4, 512);
+  put (56, 8, 10000);
+  assert_int_equal (pwrite (file.fd, image, size, 0), size);
+  assert_int_equal (ftruncate (file.fd, file.size), 0);
+  assert_int_equal (vmdk_check_and_count (&file, &memory, &error), 0);
+  assert_int_equal (memory, 2 * 62 << 17);
+  fclose (f);
+}
+
 static void
 test_footer (void **state)
 {
@@ -351,6 +426,8 @@ main (void)
     cmocka_unit_test (test_header),
     cmocka_unit_test (test_grains),
     cmocka_unit_test (test_compressed),
+    cmocka_unit_test (test_memory),
+    cmocka_unit_test (test_large),
     cmocka_unit_test (test_footer),
     cmocka_unit_test (test_names),
     cmocka_unit_test (test_embedded),

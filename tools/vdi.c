@@ -66,6 +66,11 @@ vdi_check (const struct imagefile *file, struct error *error)
                             "%" PRIu32 " blocks of %" PRIu32 " bytes",
                             vdi.size, le32_at (head + 384),
                             le32_at (head + 376));
+  /* qemu reads all of the map that the header speaks of. */
+  if (imagefile_check_table (file, "the block map", vdi.map_offset,
+                             UINT64_C (4) * le32_at (head + 384),
+                             error) == -1)
+    return -1;
   len = blocks * 4;
   for (uint64_t done = 0; done < len; done += CHUNK) {
     size_t n = MIN (len - done, CHUNK);

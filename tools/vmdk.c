@@ -36,6 +36,11 @@
 /* The limits of qemu: no grain is larger than 1 GiB. */
 #define MAX_GRAIN_SECTORS UINT64_C (0x200000)
 #define MAX_TABLE_ENTRIES 512
+
+/* qemu allocates three grains for each read of a compressed one, whatever is
+ * in it.  Writers make grains of 64 KiB.
+ */
+#define MAX_COMPRESSED_GRAIN_SECTORS 2048
 #define MAX_TABLES (UINT64_C (32) << 20)
 
 /* Flags. */
@@ -161,6 +166,7 @@ struct walk {
   const struct imagefile *file;
   struct vmdk vmdk;
   struct error *error;
+  uint64_t directory_bytes;
   uint64_t table_bytes;         /* of the grain tables seen */
   unsigned char directory[CHUNK];
   unsigned char table[MAX_TABLE_ENTRIES * 4];
@@ -241,6 +247,7 @@ check_directory (struct walk *w)
   if (tables > MAX_TABLES || vmdk->directory_offset > UINT64_MAX / SECTOR)
     return imagefile_error (w->file, w->error, "the vmdk header is corrupt: "
                             "its grain directory is too large");
+  w->directory_bytes = tables * 4;
   for (uint64_t done = 0; done < tables * 4; done += CHUNK) {
     size_t n = MIN (tables * 4 - done, CHUNK);
 
@@ -273,11 +280,20 @@ check (struct walk *w)
                             "%" PRIu64 " sectors in a grain, %" PRIu32
                             " grains in a table", w->vmdk.grain_sectors,
                             w->vmdk.table_entries);
+  if (w->vmdk.compressed &&
+      w->vmdk.grain_sectors > MAX_COMPRESSED_GRAIN_SECTORS)
+    return imagefile_error (w->file, w->error, "refused because the vmdk "
+                            "image has compressed grains of %" PRIu64
+                            " sectors: qemu would need memory for several of "
+                            "them, and blksum allows %d sectors",
+                            w->vmdk.grain_sectors,
+                            MAX_COMPRESSED_GRAIN_SECTORS);
   return check_directory (w);
 }
 
 int
-vmdk_check (const struct imagefile *file, struct error *error)
+vmdk_check_and_count (const struct imagefile *file, uint64_t *memory,
+                      struct error *error)
 {
   struct walk *w = malloc (sizeof *w);
   int r;
@@ -286,8 +302,17 @@ vmdk_check (const struct imagefile *file, struct error *error)
     return imagefile_error (file, error, "out of memory");
   w->file = file;
   w->error = error;
-  w->table_bytes = 0;
+  w->directory_bytes = w->table_bytes = 0;
   r = check (w);
+  *memory = w->directory_bytes * 2; /* there can be a redundant one */
   free (w);
   return r;
+}
+
+int
+vmdk_check (const struct imagefile *file, struct error *error)
+{
+  uint64_t memory;
+
+  return vmdk_check_and_count (file, &memory, error);
 }

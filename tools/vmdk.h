@@ -8,6 +8,7 @@
 #define BLKSUM_VMDK_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "imagefile.h"
 
@@ -25,5 +26,11 @@ int vmdk_check_alone (const struct imagefile *file, struct error *error);
  * what does not as zeros and reports success.  0 or -1.
  */
 int vmdk_check (const struct imagefile *file, struct error *error);
+
+/* The same, and set *MEMORY to the bytes that qemu needs for the directories of
+ * the image.
+ */
+int vmdk_check_and_count (const struct imagefile *file, uint64_t *memory,
+                          struct error *error);
 
 #endif /* BLKSUM_VMDK_H */

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Make images that qemu-img does not make: craft-image.py KIND FILE ARGUMENT...
+# Each kind is the function of that name.
+
+import base64
+import struct
+import sys
+import zlib
+
+
+def vpc_footer(disk_type, size):
+    footer = bytearray(512)
+    struct.pack_into(">8sIIQI4sIIQQHBBI", footer, 0, b"conectix", 2, 0x10000,
+                     512, 0, b"win ", 0x50000, 0x5769326b, size, size,
+                     30, 4, 17, disk_type)
+    struct.pack_into(">I", footer, 64, ~sum(footer) & 0xffffffff)
+    return bytes(footer)
+
+
+def vpc(path, first, last, entries="1", size="1048576"):
+    """An empty VHD of these types in the footers at the start and at the end
+    (0: none), with a parent if one of them is 4, and with ENTRIES in its block
+    allocation table, of which the file has 128."""
+    first, last, size = int(first), int(last), int(size)
+    header = bytearray(1024)
+    struct.pack_into(">8sQQIII", header, 0, b"cxsparse", 2 ** 64 - 1, 1536,
+                     0x10000, int(entries), 2 << 20)
+    parent = "parent.vhd".encode("utf-16-be")
+    if 4 in (first, last):
+        header[40:56] = bytes(range(16))
+        header[64:64 + len(parent)] = parent
+        struct.pack_into(">4sIIIQ", header, 576, b"W2ku", 512, len(parent), 0,
+                         2048)
+    struct.pack_into(">I", header, 36, ~sum(header) & 0xffffffff)
+    with open(path, "wb") as f:
+        if first:
+            f.write(vpc_footer(first, size) + header)
+            f.write(b"\xff" * 512 + parent.ljust(512, b"\0"))
+        else:
+            f.write(bytes(size))
+        if last:
+            f.write(vpc_footer(last, size))
+
+
+def dmg(path, disk):
+    """The disk image of macOS with the content of the file DISK: a half of it
+    plain, the rest compressed."""
+    with open(disk, "rb") as f:
+        data = f.read()
+    sectors = len(data) // 512
+    plain = sectors // 2
+    packed = zlib.compress(data[plain * 512:])
+    fork = data[:plain * 512] + packed
+    blocks = [(1, 0, plain, 0, plain * 512),
+              (0x80000005, plain, sectors - plain, plain * 512, len(packed)),
+              (0xffffffff, sectors, 0, 0, 0)]
+    mish = struct.pack(">4sIQQQII160xI", b"mish", 1, 0, sectors, 0,
+                       sectors + 1, 0, len(blocks))
+    for kind, sector, count, offset, size in blocks:
+        mish += struct.pack(">IIQQQQ", kind, 0, sector, count, offset, size)
+    xml = (b"<plist><dict><key>resource-fork</key><dict><key>blkx</key>"
+           b"<array><dict><key>Data</key><data>" + base64.b64encode(mish) +
+           b"</data></dict></array></dict></dict></plist>")
+    koly = bytearray(512)
+    struct.pack_into(">4sIIIQQQQQII", koly, 0, b"koly", 4, 512, 1, 0, 0,
+                     len(fork), 0, 0, 1, 1)
+    struct.pack_into(">QQ", koly, 216, len(fork), len(xml))
+    struct.pack_into(">IQ", koly, 488, 1, sectors)
+    with open(path, "wb") as f:
+        f.write(fork + xml + koly)
+
+
+def vmdk(path, grain):
+    """A vmdk with one compressed grain of GRAIN sectors, all zeros."""
+    grain = int(grain)
+    packer = zlib.compressobj(9)
+    packed = b"".join(packer.compress(bytes(512)) for _ in range(grain))
+    packed += packer.flush()
+    header = struct.pack("<4sIIQQQQIQQQBccccH", b"KDMV", 3, 0x30001, grain,
+                         grain, 1, 20, 512, 0, 21, 30, 0, b"\n", b" ", b"\r",
+                         b"\n", 1)
+    text = ("# Disk DescriptorFile\nversion=1\nCID=12345678\n"
+            "parentCID=ffffffff\ncreateType=\"streamOptimized\"\n"
+            "RW %d SPARSE \"disk.vmdk\"\n" % grain).encode()
+    with open(path, "wb") as f:
+        f.write(header.ljust(512, b"\0") + text.ljust(20 * 512, b"\0"))
+        f.write(struct.pack("<I", 22).ljust(512, b"\0"))  # the directory
+        f.write(struct.pack("<I", 30).ljust(8 * 512, b"\0"))  # the table
+        f.write(struct.pack("<QI", 0, len(packed)) + packed)
+        f.truncate((f.tell() + 511) // 512 * 512)
+
+
+def cowd(path, entries):
+    """A vmdk of ESX whose grain directory has ENTRIES, all of them zero, of
+    which the file has 1024."""
+    header = struct.pack("<4sIIIIII", b"COWD", 1, 3, 2048, 1, 4, int(entries))
+    with open(path, "wb") as f:
+        f.write(header.ljust(2048, b"\0") + bytes(4096))
+
+
+def vdi(path, blocks):
+    """An empty vdi of 1 MiB whose header speaks of BLOCKS."""
+    header = bytearray(512)
+    struct.pack_into("<IIII", header, 64, 0xbeda107f, 0x10001, 0x180, 1)
+    struct.pack_into("<IIIIIIIQIIII", header, 340, 512, 1024, 0, 0, 0, 512, 0,
+                     1 << 20, 1 << 20, 0, int(blocks), 0)
+    with open(path, "wb") as f:
+        f.write(header + b"\xff" * 512)
+
+
+def bitmaps(path):
+    """Set all entries in the tables of the bitmaps of the qcow2 PATH to "all
+    ones", which is 8 bytes for as much memory as a cluster has."""
+    with open(path, "rb") as f:
+        image = bytearray(f.read())
+    at = struct.unpack_from(">I", image, 100)[0]
+    kind, size = struct.unpack_from(">II", image, at)
+    while kind != 0x23852875:
+        at += 8 + (size + 7) // 8 * 8
+        kind, size = struct.unpack_from(">II", image, at)
+    count, _, _, at = struct.unpack_from(">IIQQ", image, at + 8)
+    for _ in range(count):
+        offset, entries, flags, _, _, name, extra = \
+            struct.unpack_from(">QIIBBHI", image, at)
+        struct.pack_into(">I", image, at + 12, flags & ~1)  # not in use
+        image[offset:offset + entries * 8] = struct.pack(">Q", 1) * entries
+        at += (24 + name + extra + 7) // 8 * 8
+    with open(path, "wb") as f:
+        f.write(image)
+
+
+def qcow(path, entries):
+    """An empty qcow of version 1 with ENTRIES in its L1 table, all zero, of
+    which the file has 500."""
+    with open(path, "wb") as f:
+        f.write(struct.pack(">4sIQIIQBBHIQ", b"QFI\xfb", 1, 0, 0, 0,
+                            int(entries) << 21, 12, 9, 0, 0, 48) + bytes(4048))
+
+
+def parallels(path, entries):
+    """An empty image of Parallels with ENTRIES in its table, all of them
+    zero, of which the file has 1008."""
+    with open(path, "wb") as f:
+        f.write(struct.pack("<16sIIIIIQ", b"WithoutFreeSpace", 2, 1, 1, 128,
+                            int(entries), 128).ljust(4096, b"\0"))
+
+
+def qed(path, cluster, table):
+    """An empty qed with clusters of CLUSTER bytes and tables of TABLE of
+    them; a sparse file."""
+    cluster, table = int(cluster), int(table)
+    with open(path, "wb") as f:
+        f.write(struct.pack("<4sIIIQQQQQII", b"QED\0", cluster, table, 1, 0, 0,
+                            0, cluster, 1 << 20, 0, 0))
+        f.truncate(cluster * (1 + table))
+
+
+def cloop(path, blocks):
+    """A cloop that speaks of BLOCKS blocks of 512 bytes, all of size 0; the
+    file has 1 MiB."""
+    script = (b"#!/bin/sh\n#V2.0 Format\nmodprobe cloop file=$0 && "
+              b"mount -r -t iso9660 /dev/cloop $1\n")
+    with open(path, "wb") as f:
+        f.write(script.ljust(128, b"\0") +
+                struct.pack(">II", 512, int(blocks)))
+        f.truncate(1 << 20)
+
+
+globals()[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,99 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Who does what a message says gets on: the advice in messages about images,
+# followed.
+
+. "$(dirname "$0")/functions.sh"
+requires_qemu
+cd "$dir"
+
+make_image raw
+sum=$(reference raw)
+advice='describe all layers with --image-opts, as in driver=FORMAT,'
+advice=$advice'file.filename=IMAGE,backing.driver=FORMAT,backing.file.filename=FILE'
+
+# ---- A backing file without a format ----
+
+for base in raw qcow2; do
+  qemu-img convert -f raw -O $base raw base
+  # In a qcow2 qemu-img writes it.
+  qemu-img create -q -u -f qcow2 -b base -F $base image 8m
+  "$PYTHON" - image << 'END'
+import sys
+with open(sys.argv[1], "r+b") as image:
+    header = image.read(65536)
+    image.seek(header.index(b"\xe2\x79\x2a\xca"))
+    image.write(b"\xe2\x79\x2a\xcb")
+END
+  refuses "'base' but not its format: .*'qemu-img rebase -u -b FILE -F FORMAT IMAGE'" \
+          blksum -f qcow2 image
+  qemu-img rebase -u -f qcow2 -b base -F $base image
+  prints_sum "$sum" blksum -f qcow2 image
+
+  # In others it cannot; qed can tell that it is raw.
+  for format in qcow qed; do
+    qemu-img create -q -f $format -b base -F $base image > /dev/null 2>&1 ||
+      continue
+    refuses "-f $format" blksum image
+    if [ $format.$base = qed.raw ]; then
+      prints_sum "$sum" blksum -f qed image
+    else
+      refuses "'base' but not its format: $advice" blksum -f $format image
+    fi
+    layers=driver=$format,file.filename=image
+    layers=$layers,backing.driver=$base,backing.file.filename=base
+    prints_sum "$sum" blksum --image-opts "$layers"
+
+    # In the middle of a chain.
+    qemu-img create -q -u -f qcow2 -b image -F $format top 8m
+    [ $format.$base = qed.raw ] ||
+      refuses "image': .*'base' but not its format: $advice" \
+              blksum -f qcow2 top
+    layers=$(echo "$layers" | sed 's/^/backing./; s/,/,backing./g')
+    prints_sum "$sum" blksum --image-opts \
+               "driver=qcow2,file.filename=top,$layers"
+  done
+done
+
+# ---- A name that cannot be checked ----
+
+qemu-img convert -f raw -O qcow2 raw base
+json='json:{"driver":"qcow2","file":{"driver":"file","filename":"base"}}'
+qemu-img create -q -u -f qcow2 -F qcow2 -b "$json" image 8m
+refuses "'json:.*cannot be checked: $advice, or use -f raw" blksum image
+refuses "cannot be checked: 'json:.*$advice" blksum -f qcow2 image
+prints_sum "$sum" blksum --image-opts driver=qcow2,file.filename=image,"\
+backing.driver=qcow2,backing.file.filename=base"
+prints_sum "$(reference image)" blksum -f raw image
+
+# ---- A vmdk with a parent ----
+
+qemu-img convert -f raw -O vmdk raw base.vmdk
+if qemu-img create -q -f vmdk -b base.vmdk -F vmdk image > /dev/null 2>&1
+then
+  refuses "with a parent.*-f vmdk" blksum image
+  prints_sum "$sum" blksum -f vmdk image
+fi
+
+# ---- Marked as corrupt ----
+
+qemu-img convert -f raw -O qcow2 raw image
+printf '\002' | dd of=image bs=1 seek=79 conv=notrunc status=none
+refuses "marked as corrupt: .*'qemu-img check -r all'" blksum image
+qemu-img check -q -r all image > /dev/null
+prints_sum "$sum" blksum image
+
+# ---- An end within a sector ----
+
+head -c 70000 raw > odd
+refuses "odd.*give the file itself, with -f raw" \
+        blksum --image-opts driver=raw,file.filename=odd
+prints_sum "$(reference odd)" blksum -f raw odd
+tail -c +1025 odd > part
+refuses "68976 bytes.*through a pipe" \
+        blksum --image-opts driver=raw,offset=1024,file.filename=odd
+from_pipe () { tail -c +1025 odd | blksum; }
+prints_sum "$(reference part)" from_pipe
+

@@ -1,0 +1,102 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# A small image cannot make qemu-nbd allocate a lot of memory by what its
+# header asks for: such headers are refused before qemu sees them.  Large
+# disks have large tables, and are read.
+
+. "$(dirname "$0")/functions.sh"
+requires_qemu
+cd "$dir"
+
+craft () { "$PYTHON" "$abs_top_srcdir/tests/craft-image.py" "$@"; }
+
+truncate -s 1m raw
+zeros=$(reference raw)
+
+# vmdk: a compressed grain unpacks to 512 MiB.  1 MiB is fine.
+craft vmdk image 1048576
+refuses 'compressed grains of 1048576 sectors' blksum image
+refuses 'compressed grains of 1048576 sectors' blksum -f vmdk image
+craft vmdk image 2048
+prints_sum "$zeros" blksum image
+craft vmdk image 2049
+refuses 'compressed grains of 2049 sectors' blksum image
+craft cowd image 33554432
+refuses 'grain directory.*passes the end' blksum -f vmdk image
+
+# The extents of a vmdk, each of them harmless: 8 directories of 64 MiB, twice,
+# as there can be a redundant one.
+descriptor () {
+  printf '# Disk DescriptorFile\nversion=1\nCID=12345678\n'
+  printf 'parentCID=ffffffff\ncreateType="twoGbMaxExtentSparse"\n'
+}
+"$PYTHON" - << 'END'
+import struct
+with open("extent", "wb") as f:
+    f.write(struct.pack("<4sIIQQQQIQQQ", b"KDMV", 1, 3, 1 << 24, 1, 0, 0, 1,
+                        0, 1, 0))
+    f.truncate(512 + (64 << 20))
+END
+{ descriptor; echo 'RW 16777216 SPARSE "extent"'; } > image
+run 0 blksum -b 16m -f vmdk image
+{ descriptor
+  for i in 1 2 3 4 5; do echo 'RW 16777216 SPARSE "extent"'; done; } > image
+refuses 'extents.*more than 512 MiB' blksum -f vmdk image
+
+# The tables of others.
+craft vdi image 1
+prints_sum "$zeros" blksum image
+craft vdi image 536870911
+refuses 'block map.*passes the end' blksum image
+craft vpc image 3 3 128
+prints_sum "$zeros" blksum -f vpc image
+craft vpc image 3 3 268435455
+refuses 'block allocation table.*passes the end' blksum -f vpc image
+craft qcow image 100
+run 0 blksum -f qcow image
+craft qcow image 268435200
+refuses 'L1 table.*passes the end' blksum -f qcow image
+craft parallels image 1000
+run 0 blksum -f parallels image
+craft parallels image 268435440
+refuses 'block allocation table.*passes the end' blksum -f parallels image
+craft cloop image 60000000
+refuses 'table of blocks.*passes the end' blksum -f cloop image
+craft qed image 65536 4
+prints_sum "$zeros" blksum -f qed image
+craft qed image 67108864 16
+refuses 'tables of the qed image have 1073741824 bytes' blksum -f qed image
+# Not even where a sparse file has them.
+craft vdi image 268435456
+truncate -s 2g image
+refuses 'more than the 512 MiB' blksum image
+
+# The bitmaps of a qcow2, full of ones: 2 TiB with one for each 512 bytes.
+qemu-img create -q -f qcow2 image 2t
+for name in a b; do
+  qemu-img bitmap --add -g 512 image $name || skip "cannot make a bitmap"
+done
+run 0 blksum -b 16m image
+craft bitmaps image
+for format in '' '-f qcow2'; do
+  refuses 'bitmaps.*more than 512 MiB.*qemu-img bitmap --remove' \
+          blksum -b 16m $format image
+done
+qemu-img create -q -f qcow2 -F qcow2 -u -b image top 2t
+refuses "image': .*bitmaps" blksum -f qcow2 top
+qemu-img bitmap --remove image a
+run 0 blksum -b 16m image
+
+# Large disks.
+for format in qcow2=64t vdi=4t vpc=2040g vmdk=256g; do
+  size=${format#*=}
+  format=${format%=*}
+  qemu-img create -q -f $format image $size
+  [ $format != qcow2 ] || qemu-img bitmap --add image a
+  echo "+ $format of $size"
+  run 0 blksum -b 16m --output=json -f $format image
+  grep -q '"data-bytes":0,"zero-bytes":0' stdout || fail "data in $format"
+  [ $format = vpc ] || run 0 blksum -b 16m image
+done

@@ -1,0 +1,144 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * How much memory do the bitmaps of a qcow2 image take?
+ *
+ * They tell what was written since a backup and have nothing to do with the
+ * content of the disk, but qemu loads all of them when it opens the image.
+ * An entry of 8 bytes in a bitmap's table can stand for a cluster full of
+ * ones, so that a small image can take any amount of memory.  What is wrong
+ * with bitmaps in other ways is left to qemu.
+ */
+
+#include <config.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "imagefile.h"
+#include "qcow2-bitmaps.h"
+#include "qcow2-tables.h"
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+
+#define CHUNK 65536             /* bytes of a table that are read at once */
+#define IN_USE UINT32_C (1)     /* not written at the end: not loaded */
+#define MAX_GRANULARITY_BITS 31
+
+struct walk {
+  const struct imagefile *file;
+  const struct qcow2 *qcow2;
+  struct error *error;
+  uint64_t memory;              /* of the bitmaps seen, in bytes */
+  uint64_t table_bytes;         /* of their tables */
+  unsigned char table[CHUNK];
+};
+
+/* Count what the table at OFFSET, ENTRIES long, has of a bitmap of SIZE
+ * bytes.
+ */
+static int
+count_table (struct walk *w, uint64_t offset, uint32_t entries, uint64_t size)
+{
+  uint64_t len = UINT64_C (8) * entries;
+  uint64_t cluster = qcow2_cluster_size (w->qcow2);
+
+  if (imagefile_check_table (w->file, "the table of a bitmap", offset, len,
+                             w->error) == -1)
+    return -1;
+  w->table_bytes += len;
+  if (w->table_bytes > w->file->size)
+    return imagefile_error (w->file, w->error, "the image is corrupt: the "
+                            "tables of its bitmaps overlap");
+
+  for (uint64_t done = 0; done < len; done += CHUNK) {
+    size_t n = MIN (len - done, CHUNK);
+
+    if (imagefile_read (w->file, "the table of a bitmap", w->table, n,
+                        offset + done, w->error) == -1)
+      return -1;
+    for (size_t i = 0; i < n && size > 0; i += 8) {
+      uint64_t part = MIN (size, cluster);
+
+      if (be64_at (w->table + i) != 0)
+        w->memory += part;
+      size -= part;
+    }
+  }
+  return 0;
+}
+
+static int
+count_bitmap (struct walk *w, const unsigned char *entry)
+{
+  unsigned granularity_bits = entry[17];
+  uint64_t unit;
+
+  if (be32_at (entry + 12) & IN_USE)
+    return 0;
+  if (granularity_bits > MAX_GRANULARITY_BITS)
+    return imagefile_error (w->file, w->error, "the image is corrupt: a "
+                            "bitmap has a granularity of 2^%u",
+                            granularity_bits);
+  unit = UINT64_C (8) << granularity_bits; /* of the disk, for a byte */
+  if (count_table (w, be64_at (entry), be32_at (entry + 8),
+                   w->qcow2->size / unit +
+                   (w->qcow2->size % unit != 0)) == -1)
+    return -1;
+  if (w->memory > IMAGEFILE_TABLE_MAX)
+    return imagefile_error (w->file, w->error, "refused because the bitmaps "
+                            "of the qcow2 image would take more than %" PRIu64
+                            " MiB of memory: 'qemu-img bitmap --remove IMAGE "
+                            "NAME' removes those that are not needed",
+                            IMAGEFILE_TABLE_MAX >> 20);
+  return 0;
+}
+
+static int
+walk_directory (struct walk *w)
+{
+  const struct qcow2 *qcow2 = w->qcow2;
+  uint64_t done = 0;
+
+  for (uint32_t i = 0; i < qcow2->bitmaps; i++) {
+    unsigned char entry[24];
+
+    if (done + sizeof entry > qcow2->bitmap_directory_size)
+      return imagefile_error (w->file, w->error, "the image is corrupt: the "
+                              "directory of its bitmaps ends early");
+    if (imagefile_read (w->file, "the directory of bitmaps", entry,
+                        sizeof entry, qcow2->bitmap_directory + done,
+                        w->error) == -1 ||
+        count_bitmap (w, entry) == -1)
+      return -1;
+    /* The name, and extra data. */
+    done += sizeof entry + (entry[18] << 8 | entry[19]) + be32_at (entry + 20);
+    done = (done + 7) & ~UINT64_C (7);
+  }
+  return 0;
+}
+
+int
+qcow2_check_bitmaps (const struct imagefile *file, const struct qcow2 *qcow2,
+                     struct error *error)
+{
+  struct walk *w;
+  int r;
+
+  if (qcow2->bitmaps == 0)
+    return 0;
+  if (imagefile_check (file, "the directory of bitmaps",
+                       qcow2->bitmap_directory, qcow2->bitmap_directory_size,
+                       error) == -1)
+    return -1;
+  w = malloc (sizeof *w);
+  if (!w)
+    return imagefile_error (file, error, "out of memory");
+  w->file = file;
+  w->qcow2 = qcow2;
+  w->error = error;
+  w->memory = w->table_bytes = 0;
+  r = walk_directory (w);
+  free (w);
+  return r;
+}

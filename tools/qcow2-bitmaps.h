@@ -1,0 +1,19 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * How much memory do the bitmaps of a qcow2 image take?
+ */
+
+#ifndef BLKSUM_QCOW2_BITMAPS_H
+#define BLKSUM_QCOW2_BITMAPS_H
+
+#include "imagefile.h"
+#include "qcow2.h"
+
+/* Refuse an image whose bitmaps would take too much memory in qemu.  0 or
+ * -1.
+ */
+int qcow2_check_bitmaps (const struct imagefile *file,
+                         const struct qcow2 *qcow2, struct error *error);
+
+#endif /* BLKSUM_QCOW2_BITMAPS_H */

@@ -1,0 +1,95 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Does a vpc (VHD) image stand alone?
+ *
+ * The image ends with a footer that has the type of the disk: fixed, dynamic,
+ * or differencing, that is with a parent.  All but fixed ones have a copy of
+ * the footer at the start.  qemu (7.2) takes the copy if there is one, and then
+ * reads the image as a dynamic one, whatever the type: what only the parent
+ * has becomes zeros.  So the copy must say dynamic,
+ * and a footer at the end that is there must agree.
+ */
+
+#include <config.h>
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "imagefile.h"
+#include "vpc.h"
+
+#define SECTOR 512
+#define TYPE_OFFSET 60
+
+enum { FIXED = 2, DYNAMIC = 3, DIFFERENCING = 4 };
+
+/* The type in the footer at OFFSET, which can end early (an old version wrote
+ * 511 bytes).  1, 0 if there is no footer, or -1.
+ */
+static int
+read_type (const struct imagefile *file, uint64_t offset, uint32_t *type,
+           struct error *error)
+{
+  unsigned char footer[64];
+
+  if (!imagefile_holds (file, offset, sizeof footer))
+    return 0;
+  if (imagefile_read (file, "the vpc footer", footer, sizeof footer, offset,
+                      error) == -1)
+    return -1;
+  if (memcmp (footer, "conectix", 8) != 0)
+    return 0;
+  *type = be32_at (footer + TYPE_OFFSET);
+  return 1;
+}
+
+static int
+check_type (const struct imagefile *file, uint32_t type, uint32_t expected,
+            struct error *error)
+{
+  if (type == expected)
+    return 0;
+  if (type == DIFFERENCING)
+    return imagefile_error (file, error, "refused because it is a "
+                            "differencing vpc image, which needs its parent, "
+                            "and qemu does not read that: merge the two (with "
+                            "Merge-VHD of Hyper-V, for instance), or use "
+                            "-f raw to hash the bytes of this file");
+  return imagefile_error (file, error, "refused because the vpc image is "
+                          "corrupt or not supported: its disk has the type %"
+                          PRIu32 ", where %" PRIu32 " is expected; -f raw "
+                          "hashes the bytes of this file", type, expected);
+}
+
+/* qemu reads all of the block allocation table when it opens the image. */
+static int
+check_table (const struct imagefile *file, struct error *error)
+{
+  unsigned char footer[SECTOR], header[32];
+
+  if (imagefile_read (file, "the vpc footer", footer, sizeof footer, 0,
+                      error) == -1 ||
+      imagefile_read (file, "the vpc header", header, sizeof header,
+                      be64_at (footer + 16), error) == -1)
+    return -1;
+  return imagefile_check_table (file, "the block allocation table",
+                                be64_at (header + 16),
+                                UINT64_C (4) * be32_at (header + 28), error);
+}
+
+int
+vpc_check (const struct imagefile *file, struct error *error)
+{
+  uint64_t end = file->size > 0 ? (file->size - 1) / SECTOR * SECTOR : 0;
+  uint32_t first, last;
+  int dynamic = read_type (file, 0, &first, error);
+  int r = dynamic == -1 ? -1 : read_type (file, end, &last, error);
+
+  if (r == -1 ||
+      (dynamic && check_type (file, first, DYNAMIC, error) == -1) ||
+      (r == 1 && check_type (file, last, dynamic ? DYNAMIC : FIXED,
+                             error) == -1))
+    return -1;
+  return dynamic ? check_table (file, error) : 0;
+}
