@@ -30,7 +30,9 @@ struct batch {
   unsigned char leaves[BATCH_LEAVES * BLKHASH_MAX_MD_SIZE];
 };
 
-/* Copy leaves from INDEX on; ENODATA if the block is not known. */
+/* Copy leaves from INDEX on; ENODATA if the block is not known, EBUSY if another
+ * thread is hashing it.
+ */
 static int
 take_batch_locked (struct blkhash_leaves *l, uint64_t index,
                    struct batch *batch)
@@ -53,8 +55,11 @@ take_batch_locked (struct blkhash_leaves *l, uint64_t index,
     if (batch->zeros > BATCH_ZEROS)
       batch->zeros = BATCH_ZEROS;
     return 0;
-  case LEAF_MISSING:
   case LEAF_PARTIAL:
+    if (pieces_find (l->pieces, index)->on_zeros)
+      return EBUSY;
+    break;
+  case LEAF_MISSING:
     break;
   }
   return ENODATA;
@@ -165,6 +170,9 @@ fold_anew (struct blkhash_leaves *l, unsigned char *md)
   /* Do not hash for minutes to find a gap at the end. */
   if (blkhash_leaves_next_missing (l, 0, &start, &len) == 0)
     return ENODATA;
+  err = leaves_hash_complete (l);
+  if (err)
+    return err;
   outer = outer_create (l->digest, l->streams, leaf_zero (l->engine));
   if (!outer)
     return errno;

@@ -116,6 +116,14 @@ struct blkhash_leaves *leaves_new_in_budget (const struct blkhash_opts *opts,
                                              uint64_t size, unsigned flags,
                                              struct pieces_budget *budget);
 
+/* Hash the blocks that are complete and wait for it.  ENODATA if there are
+ * others, or an error of the table.
+ */
+int leaves_hash_complete (struct blkhash_leaves *l);
+
+/* For struct pieces: forget the oldest block, without waiting for a lock. */
+bool leaves_give_back (void *opaque);
+
 /* Forget all pieces of blocks, to give their memory back. */
 void leaves_forget_pieces (struct blkhash_leaves *l);
 
