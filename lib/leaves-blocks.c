@@ -78,6 +78,7 @@ leaves_store_locked (struct blkhash_leaves *l, uint64_t index,
   drop_partials_locked (l, index, 1);
   l->generation++;
   err = leaf_tree_set_data (l->tree, index, block->md);
+  l->unfolded += err == 0 && l->once;
   return err ? leaves_stick_locked (l, err) : 0;
 }
 

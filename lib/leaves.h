@@ -49,9 +49,10 @@ struct blkhash_leaves {
    */
   struct outer *outer;
   uint64_t folded;              /* blocks */
+  uint64_t unfolded;            /* leaves in the tree */
   uint64_t folded_data, folded_zero; /* bytes before FOLDED */
   bool folding, finished;
-  pthread_cond_t folding_ended;
+  pthread_cond_t folding_ended; /* or there are less unfolded */
 };
 
 /* The length in bytes of COUNT blocks from INDEX on: only the last block of

@@ -1010,6 +1010,31 @@ test_leaves_large_bound (void)
   free (data);
 }
 
+/* What is copied waits to be hashed, and no more than a few blocks of it. */
+static void
+test_copies_bound (void)
+{
+  struct blkhash_opts *opts = new_opts ("sha512", 16 * MiB, 0, 128, 0);
+  unsigned char *data = must (malloc (MiB));
+  struct blkhash *h = must (blkhash_new_opts (opts));
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  size_t before, most;
+  unsigned i;
+
+  memset (data, 0x55, MiB);
+  before = peak_resident ();
+  for (i = 0; i < 512; i++)
+    CHECK_INT (0, blkhash_update (h, data, MiB));
+  CHECK_INT (0, blkhash_final (h, md, NULL));
+  most = peak_resident ();
+  if (before > 0)
+    check_at (__LINE__, most < before + 56 * MiB,
+              "resident memory grew from %zu to %zu", before, most);
+  blkhash_free (h);
+  blkhash_opts_free (opts);
+  free (data);
+}
+
 /* ---- On request: BLKHASH_SLOW=1 ---- */
 
 static void
@@ -1066,6 +1091,7 @@ static const struct {
   { "leaves-in-order", test_leaves_in_order },
   { "alone-threads-bound", test_leaves_threads_bound },
   { "alone-large-bound", test_leaves_large_bound },
+  { "alone-copies-bound", test_copies_bound },
   { "slow-100g", slow_100g },
   { "slow-100t", slow_100t },
 };

@@ -14,6 +14,6 @@ $wrapper $(real_program ./test-api)
 
 # malloc keeps memory in as many arenas as there are threads, on large machines.
 export MALLOC_ARENA_MAX=512
-for name in alone-threads-bound alone-large-bound; do
+for name in alone-threads-bound alone-large-bound alone-copies-bound; do
   $wrapper $(real_program ./test-api) $name
 done
