@@ -51,7 +51,30 @@ give_up_locked (struct blkhash_leaves *l, struct partial *partial,
   return EAGAIN;
 }
 
-/* Others that share the budget have no room, and we hold most. */
+/* Hash the block, which is complete, with the lock held: the table may be gone
+ * as soon as it is not.
+ */
+static void
+hash_locked (struct blkhash_leaves *l, const struct partial *partial)
+{
+  unsigned char leaf[BLKHASH_MAX_MD_SIZE];
+  uint64_t index = partial->index;
+  struct leaf_block block = {
+    .data = partial->bytes, .len = blocks_length (l, index, 1), .md = leaf
+  };
+  int err = leaf_batch (l->engine, &block, 1);
+
+  if (err) {
+    leaves_set_locked (l, index, 1, LEAF_MISSING);
+    leaves_stick_locked (l, err);
+  }
+  else
+    leaves_store_locked (l, index, &block);
+}
+
+/* Others that share the budget have no room, and we hold most.  Whoever calls
+ * has nothing to do with this table, which can be freed when this returns.
+ */
 bool
 leaves_give_back (void *opaque)
 {
@@ -61,7 +84,9 @@ leaves_give_back (void *opaque)
   if (pthread_mutex_trylock (&l->lock) != 0)
     return false;
   oldest = pieces_oldest (l->pieces);
-  if (oldest)
+  if (oldest && is_complete (l, oldest))
+    hash_locked (l, oldest);
+  else if (oldest)
     leaves_set_locked (l, oldest->index, 1, LEAF_MISSING);
   pthread_mutex_unlock (&l->lock);
   return oldest != NULL;
@@ -72,9 +97,9 @@ leaves_give_back (void *opaque)
  */
 static int
 reserve_locked (struct blkhash_leaves *l, struct partial **partial,
-                struct todo *todo)
+                bool zero, struct todo *todo)
 {
-  while (!(*partial = pieces_reserve (l->pieces, &todo->seen))) {
+  while (!(*partial = pieces_reserve (l->pieces, zero, &todo->seen))) {
     struct partial *oldest;
     int err = errno;
 
@@ -113,7 +138,7 @@ open_partial_locked (struct blkhash_leaves *l, uint64_t index,
     if (!old->busy)
       return 0;
   }
-  err = reserve_locked (l, partial, todo);
+  err = reserve_locked (l, partial, state == LEAF_ZERO, todo);
   if (err == ENOMEM)
     leaves_stick_locked (l, err);
   if (err)

@@ -3,8 +3,8 @@
  *
  * Memory for pieces of blocks, within a bound.
  *
- * Large chunks are mapped one by one.  Small ones are cut from slabs and kept
- * for the next that wants one: what is in a slab counts, used or not.
+ * Large chunks are mapped one by one, and a few are kept.  Small ones are cut
+ * from slabs and all kept.  What is kept for the next that wants one counts.
  */
 
 #include <config.h>
@@ -16,6 +16,7 @@
 #include "pieces-budget.h"
 
 #define SLAB (1024 * 1024)      /* bytes */
+#define KEEP (8 * 1024 * 1024)  /* bytes in large chunks, or one */
 #define ALIGN 16
 
 #ifndef MAP_ANONYMOUS
@@ -86,12 +87,53 @@ unmap_slabs_locked (struct pieces_budget *budget)
   budget->spare = NULL;
 }
 
+static void
+unmap_large_locked (struct pieces_budget *budget)
+{
+  struct spare *spare;
+
+  while ((spare = budget->large)) {
+    budget->large = spare->next;
+    munmap (spare, budget->large_size);
+  }
+  budget->used -= budget->large_kept;
+  budget->large_kept = 0;
+}
+
+/* Is it kept? */
+static bool
+keep_large_locked (struct pieces_budget *budget, struct spare *chunk,
+                   size_t size)
+{
+  if (budget->large && (size != budget->large_size ||
+                        budget->large_kept + size > KEEP))
+    return false;
+  chunk->next = budget->large;
+  budget->large = chunk;
+  budget->large_size = size;
+  budget->large_kept += size;
+  return true;
+}
+
+static void *
+take_large_locked (struct pieces_budget *budget, size_t size)
+{
+  struct spare *chunk = budget->large;
+
+  if (!chunk || size != budget->large_size)
+    return NULL;
+  budget->large = chunk->next;
+  budget->large_kept -= size;
+  return chunk;
+}
+
 void
 budget_leave (struct pieces_budget *budget)
 {
   SCOPED_LOCK (&budget->lock);
 
   if (--budget->tables == 0) {
+    unmap_large_locked (budget);
     unmap_slabs_locked (budget);
     budget->slab_chunk = 0;
   }
@@ -126,41 +168,73 @@ is_from_slab (const struct pieces_budget *budget, size_t size)
   return round_up (size) == budget->slab_chunk;
 }
 
-void *
-budget_get (struct pieces_budget *budget, size_t size, size_t overhead,
-            bool *zero, uint64_t *seen)
+/* Is there room for that much? */
+static bool
+make_room_locked (struct pieces_budget *budget, size_t size)
 {
-  size_t need = overhead;
-  struct spare *chunk;
-  SCOPED_LOCK (&budget->lock);
+  if (budget->used + size > budget->bound)
+    unmap_large_locked (budget);
+  return budget->used + size <= budget->bound;
+}
 
-  if (budget->slab_chunk == 0 && size <= SLAB / 4)
-    budget->slab_chunk = round_up (size);
-  *zero = !is_from_slab (budget, size);
-  if (*zero)
-    need += size;
-  else if (!budget->spare)
-    need += SLAB;
-  if (budget->used + need > budget->bound) {
-    *seen = budget->freed;
+/* A chunk of a slab.  As budget_get. */
+static void *
+get_small_locked (struct pieces_budget *budget, size_t overhead)
+{
+  struct spare *chunk;
+
+  if (!make_room_locked (budget, overhead + (budget->spare ? 0 : SLAB))) {
     errno = ENOBUFS;
     return NULL;
   }
-  if (*zero)
-    chunk = map (size);
-  else {
-    chunk = budget->spare || add_slab_locked (budget) ? budget->spare : NULL;
-    if (chunk) {
-      budget->spare = chunk->next;
-      budget->handed++;
-    }
+  if (!budget->spare && !add_slab_locked (budget)) {
+    errno = ENOMEM;
+    return NULL;
   }
+  chunk = budget->spare;
+  budget->spare = chunk->next;
+  budget->handed++;
+  budget->used += overhead;
+  return chunk;
+}
+
+static void *
+get_large_locked (struct pieces_budget *budget, size_t size, size_t overhead,
+                  bool *zero)
+{
+  void *chunk = *zero ? NULL : take_large_locked (budget, size);
+
+  if (chunk) {
+    budget->used += overhead;
+    return chunk;
+  }
+  *zero = true;
+  if (!make_room_locked (budget, size + overhead)) {
+    errno = ENOBUFS;
+    return NULL;
+  }
+  chunk = map (size);
   if (!chunk) {
     errno = ENOMEM;
     return NULL;
   }
-  budget->used += overhead + (*zero ? size : 0);
+  budget->used += size + overhead;
   return chunk;
+}
+
+void *
+budget_get (struct pieces_budget *budget, size_t size, size_t overhead,
+            bool *zero, uint64_t *seen)
+{
+  SCOPED_LOCK (&budget->lock);
+
+  *seen = budget->freed;
+  if (budget->slab_chunk == 0 && size <= SLAB / 4)
+    budget->slab_chunk = round_up (size);
+  if (!is_from_slab (budget, size))
+    return get_large_locked (budget, size, overhead, zero);
+  *zero = false;
+  return get_small_locked (budget, overhead);
 }
 
 void
@@ -179,7 +253,7 @@ budget_put (struct pieces_budget *budget, void *chunk, size_t size,
     if (--budget->handed == 0 && budget->nr_slabs > 1)
       unmap_slabs_locked (budget);
   }
-  else {
+  else if (!keep_large_locked (budget, chunk, size)) {
     munmap (chunk, size);
     budget->used -= size;
   }

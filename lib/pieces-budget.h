@@ -38,6 +38,8 @@ struct pieces_budget {
   size_t slab_chunk;            /* of this size, bytes */
   struct spare *spare;          /* those of them that are not in use */
   size_t handed;                /* how many are */
+  struct spare *large;          /* large ones that are kept for the next, */
+  size_t large_size, large_kept; /* each of so many bytes, and all */
 };
 
 /* One that is static, and never destroyed, can be all zero but for the bound
@@ -51,7 +53,7 @@ void budget_enter (struct pieces_budget *budget);
 void budget_leave (struct pieces_budget *budget);
 
 /* SIZE bytes, and OVERHEAD bytes that the caller has elsewhere for them.
- * *ZERO: they are all zero.  NULL with errno ENOMEM, or ENOBUFS: the bound
+ * *ZERO: they are all zero; set, if a large chunk is to be so.  NULL with errno ENOMEM, or ENOBUFS: the bound
  * would be exceeded; then *SEEN is for budget_wait.
  */
 void *budget_get (struct pieces_budget *budget, size_t size, size_t overhead,

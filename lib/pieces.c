@@ -80,11 +80,10 @@ pieces_free (struct pieces *pieces)
 }
 
 struct partial *
-pieces_reserve (struct pieces *pieces, uint64_t *seen)
+pieces_reserve (struct pieces *pieces, bool zero, uint64_t *seen)
 {
   struct partial_range *ranges;
   struct partial *partial;
-  bool zero;
 
   partial = budget_get (pieces->budget, pieces->chunk, pieces->overhead,
                         &zero, seen);

@@ -129,6 +129,29 @@ test_others_give_back (void **state)
   assert_int_equal (budget.used, 0);
 }
 
+/* What is complete is not lost when others want its memory. */
+static void
+test_others_hash (void **state)
+{
+  struct pieces_budget budget = { .bound = 64 * MIB };
+  struct blkhash_leaves *gone = new_table (BLOCK, &budget);
+  struct blkhash_leaves *used = new_table (BLOCK, &budget);
+  uint64_t start, len;
+
+  (void) state;
+  assert_int_equal (blkhash_leaves_zero (gone, (uint64_t) BLOCKS * BLOCK, 0),
+                    0);
+  give (gone, 0, 800);
+  hashed = 0;
+  give (used, 0, 400);
+  assert_int_equal (pieces_of (used), 400);
+  assert_true (hashed > 200);
+  assert_int_equal (blkhash_leaves_next_missing (gone, 0, &start, &len),
+                    ENOENT);
+  blkhash_leaves_free (gone);
+  blkhash_leaves_free (used);
+}
+
 /* Into a block of zeros a byte costs a byte, not a block. */
 static void
 test_byte_into_zeros (void **state)
@@ -262,6 +285,7 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_others_give_back),
+    cmocka_unit_test (test_others_hash),
     cmocka_unit_test (test_byte_into_zeros),
     cmocka_unit_test (test_zeros_are_hashed),
     cmocka_unit_test (test_no_memory),

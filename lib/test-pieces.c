@@ -59,7 +59,7 @@ test_against_array (void **state)
   struct pieces_budget budget = { .bound = 1 << 21 };
   struct pieces *pieces = pieces_create (BLOCK_SIZE, 0, &budget, NULL, NULL);
   uint64_t seen;
-  struct partial *partial = pieces_reserve (pieces, &seen);
+  struct partial *partial = pieces_reserve (pieces, false, &seen);
   bool known[BLOCK_SIZE] = { false };
   unsigned char bytes[BLOCK_SIZE] = { 0 };
   unsigned char buf[BLOCK_SIZE];
@@ -109,7 +109,7 @@ static struct partial *
 add (struct pieces *pieces, uint64_t index)
 {
   uint64_t seen;
-  struct partial *partial = pieces_reserve (pieces, &seen);
+  struct partial *partial = pieces_reserve (pieces, false, &seen);
 
   if (partial)
     pieces_add (pieces, partial, index);
