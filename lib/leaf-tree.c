@@ -9,6 +9,9 @@
  * a child, or NULL when all below it is missing, or ALL_ZERO when all below it
  * is zero: an 8 EiB hole is a handful of slots, and a fully allocated image
  * costs little more than its leaves.
+ *
+ * Memory that was freed is kept: malloc would keep it too, but for each thread
+ * that ever got some, and one thread at a time changes the tree.
  */
 
 #include <config.h>
@@ -35,11 +38,19 @@ struct inner {
   void *slot[WAYS];
 };
 
+struct spare {
+  struct spare *next;
+};
+
+#define LEAF_ROOMS (BITS + 1)   /* 1, 2, 4 ... WAYS leaves */
+
 struct leaf_tree {
   uint64_t blocks;
   size_t leaf_size;
   unsigned height;              /* levels of inner nodes above the bottom */
   void *root;                   /* a slot */
+  struct spare *spare_leaves[LEAF_ROOMS];
+  struct spare *spare_bottoms, *spare_inners;
 };
 
 static const char all_zero;
@@ -66,40 +77,121 @@ leaf_tree_create (uint64_t blocks, size_t leaf_size)
   return tree;
 }
 
+/* ---- Memory ---- */
+
+size_t
+leaf_tree_path_size (const struct leaf_tree *tree)
+{
+  return sizeof (struct bottom) +
+    tree->height * sizeof (struct inner);
+}
+
+/* What was freed is kept for the next that wants as much. */
+static void
+keep (struct spare **list, void *memory)
+{
+  struct spare *spare = memory;
+
+  if (!memory)
+    return;
+  spare->next = *list;
+  *list = spare;
+}
+
+static void *
+take (struct spare **list, size_t size)
+{
+  struct spare *spare = *list;
+
+  if (!spare)
+    return malloc (size);
+  *list = spare->next;
+  return spare;
+}
+
+static void
+free_spare (struct spare *spare)
+{
+  struct spare *next;
+
+  for (; spare; spare = next) {
+    next = spare->next;
+    free (spare);
+  }
+}
+
+/* Leaves come in rooms of 1, 2, 4 ... 64. */
+static struct spare **
+spare_leaves (struct leaf_tree *tree, unsigned room)
+{
+  return &tree->spare_leaves[__builtin_ctz (room)];
+}
+
+static size_t
+leaves_size (const struct leaf_tree *tree, unsigned room)
+{
+  size_t size = room * tree->leaf_size;
+
+  return size < sizeof (struct spare) ? sizeof (struct spare) : size;
+}
+
 /* HEIGHT is that of the node in the slot: 0 for a bottom. */
 static void
-free_slot (void *slot, unsigned height)
+free_slot (struct leaf_tree *tree, void *slot, unsigned height)
 {
   unsigned i;
 
   if (!is_node (slot))
     return;
-  if (height == 0)
-    free (((struct bottom *) slot)->leaves);
-  else
+  if (height == 0) {
+    struct bottom *bottom = slot;
+
+    if (bottom->leaves)
+      keep (spare_leaves (tree, bottom->room), bottom->leaves);
+    keep (&tree->spare_bottoms, bottom);
+  }
+  else {
     for (i = 0; i < WAYS; i++)
-      free_slot (((struct inner *) slot)->slot[i], height - 1);
-  free (slot);
+      free_slot (tree, ((struct inner *) slot)->slot[i], height - 1);
+    keep (&tree->spare_inners, slot);
+  }
 }
 
 void
 leaf_tree_free (struct leaf_tree *tree)
 {
+  unsigned i;
+
   if (!tree)
     return;
-  free_slot (tree->root, tree->height);
+  free_slot (tree, tree->root, tree->height);
+  for (i = 0; i < LEAF_ROOMS; i++)
+    free_spare (tree->spare_leaves[i]);
+  free_spare (tree->spare_bottoms);
+  free_spare (tree->spare_inners);
   free (tree);
 }
 
+static void *
+new_node (struct leaf_tree *tree, unsigned height)
+{
+  size_t size = height ? sizeof (struct inner) : sizeof (struct bottom);
+  void *node = take (height ? &tree->spare_inners : &tree->spare_bottoms, size);
+
+  return node ? memset (node, 0, size) : NULL;
+}
+
+/* ---- Nodes ---- */
+
 /* Make a node of what the slot holds, all of one state until now. */
 static void *
-split_slot (void **slot, unsigned height)
+split_slot (struct leaf_tree *tree, void **slot, unsigned height)
 {
   void *node;
 
   if (is_node (*slot))
     return *slot;
-  node = calloc (1, height ? sizeof (struct inner) : sizeof (struct bottom));
+  node = new_node (tree, height);
   if (!node)
     return NULL;
   if (*slot == ALL_ZERO) {
@@ -118,7 +210,7 @@ split_slot (void **slot, unsigned height)
 
 /* The opposite, when the node is of one state again. */
 static void
-merge_slot (void **slot, unsigned height)
+merge_slot (struct leaf_tree *tree, void **slot, unsigned height)
 {
   void *state;
 
@@ -143,7 +235,7 @@ merge_slot (void **slot, unsigned height)
       if (inner->slot[i] != state)
         return;
   }
-  free_slot (*slot, height);
+  free_slot (tree, *slot, height);
   *slot = state;
 }
 
@@ -172,18 +264,22 @@ remove_leaves (const struct leaf_tree *tree, struct bottom *bottom,
 
 /* Make room for a leaf at I of those that are there. */
 static int
-insert_leaf (const struct leaf_tree *tree, struct bottom *bottom, unsigned i)
+insert_leaf (struct leaf_tree *tree, struct bottom *bottom, unsigned i)
 {
   size_t leaf_size = tree->leaf_size;
   unsigned all = __builtin_popcountll (bottom->data);
 
   if (all == bottom->room) {
     unsigned room = all ? 2 * all : 1;
-    /* + 1: leaves can have no bytes, and realloc to 0 frees. */
-    unsigned char *bigger = realloc (bottom->leaves, room * leaf_size + 1);
+    unsigned char *bigger = take (spare_leaves (tree, room),
+                                  leaves_size (tree, room));
 
     if (!bigger)
       return ENOMEM;
+    if (bottom->leaves) {
+      memcpy (bigger, bottom->leaves, all * leaf_size);
+      keep (spare_leaves (tree, bottom->room), bottom->leaves);
+    }
     bottom->leaves = bigger;
     bottom->room = room;
   }
@@ -212,7 +308,7 @@ set_bits (struct bottom *bottom, unsigned first, unsigned count,
 
 /* FIRST counts from the first block below the slot. */
 static int
-set_slot (const struct leaf_tree *tree, void **slot, unsigned height,
+set_slot (struct leaf_tree *tree, void **slot, unsigned height,
           uint64_t first, uint64_t count, enum leaf_state state)
 {
   void *uniform = state == LEAF_ZERO ? ALL_ZERO : NULL;
@@ -224,13 +320,13 @@ set_slot (const struct leaf_tree *tree, void **slot, unsigned height,
    */
   if (state != LEAF_PARTIAL && first == 0 && shift + BITS < 64 &&
       count == UINT64_C (1) << (shift + BITS)) {
-    free_slot (*slot, height);
+    free_slot (tree, *slot, height);
     *slot = uniform;
     return 0;
   }
   if (state != LEAF_PARTIAL && *slot == uniform)
     return 0;
-  if (!split_slot (slot, height))
+  if (!split_slot (tree, slot, height))
     return ENOMEM;
 
   if (height == 0) {
@@ -253,7 +349,7 @@ set_slot (const struct leaf_tree *tree, void **slot, unsigned height,
     }
   }
   if (err == 0)
-    merge_slot (slot, height);
+    merge_slot (tree, slot, height);
   return err;
 }
 
@@ -279,13 +375,13 @@ leaf_tree_set_data (struct leaf_tree *tree, uint64_t index,
 
   assert (index < tree->blocks);
   for (; height > 0; height--) {
-    struct inner *inner = split_slot (slot, height);
+    struct inner *inner = split_slot (tree, slot, height);
 
     if (!inner)
       return ENOMEM;
     slot = &inner->slot[(index >> height * BITS) & (WAYS - 1)];
   }
-  bottom = split_slot (slot, 0);
+  bottom = split_slot (tree, slot, 0);
   if (!bottom)
     return ENOMEM;
   at = leaves_before (bottom, i);

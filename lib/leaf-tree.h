@@ -33,6 +33,11 @@ struct leaf_tree;
 struct leaf_tree *leaf_tree_create (uint64_t blocks, size_t leaf_size);
 void leaf_tree_free (struct leaf_tree *tree);
 
+/* The most that one block can take in the tree if no other is near, without its
+ * leaf; bytes.
+ */
+size_t leaf_tree_path_size (const struct leaf_tree *tree);
+
 /* Set COUNT blocks from FIRST to LEAF_MISSING, LEAF_ZERO or LEAF_PARTIAL.
  * ENOMEM: some of them were not set.
  */

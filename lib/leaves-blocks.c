@@ -32,7 +32,7 @@ leaves_drop_partial_locked (struct blkhash_leaves *l, struct partial *partial)
 {
   pieces_remove (l->pieces, partial);
   if (!partial->busy)
-    partial_free (partial);
+    partial_free (l->pieces, partial);
 }
 
 static void
@@ -45,7 +45,10 @@ drop_partials_locked (struct blkhash_leaves *l, uint64_t first,
     struct leaf_run run = leaf_tree_run (l->tree, first);
 
     if (run.state == LEAF_PARTIAL) {
-      leaves_drop_partial_locked (l, pieces_find (l->pieces, first));
+      struct partial *partial = pieces_find (l->pieces, first);
+
+      if (partial)              /* not after an error */
+        leaves_drop_partial_locked (l, partial);
       run.count = 1;
     }
     first += run.count;
@@ -75,6 +78,7 @@ leaves_store_locked (struct blkhash_leaves *l, uint64_t index,
   drop_partials_locked (l, index, 1);
   l->generation++;
   err = leaf_tree_set_data (l->tree, index, block->md);
+  l->unfolded += err == 0 && l->once;
   return err ? leaves_stick_locked (l, err) : 0;
 }
 

@@ -21,6 +21,7 @@
 #include "outer.h"
 
 #define BATCH_LEAVES 64
+#define MAX_UNFOLDED 32768      /* leaves, while a thread folds */
 #define BATCH_ZEROS (1u << 20)  /* about 16 ms of hashing for sha256 */
 
 /* Consecutive leaves: ZEROS leaves of zero blocks, or COUNT others. */
@@ -30,7 +31,9 @@ struct batch {
   unsigned char leaves[BATCH_LEAVES * BLKHASH_MAX_MD_SIZE];
 };
 
-/* Copy leaves from INDEX on; ENODATA if the block is not known. */
+/* Copy leaves from INDEX on; ENODATA if the block is not known, EBUSY if another
+ * thread is hashing it.
+ */
 static int
 take_batch_locked (struct blkhash_leaves *l, uint64_t index,
                    struct batch *batch)
@@ -53,8 +56,11 @@ take_batch_locked (struct blkhash_leaves *l, uint64_t index,
     if (batch->zeros > BATCH_ZEROS)
       batch->zeros = BATCH_ZEROS;
     return 0;
-  case LEAF_MISSING:
   case LEAF_PARTIAL:
+    if (pieces_find (l->pieces, index)->on_zeros)
+      return EBUSY;
+    break;
+  case LEAF_MISSING:
     break;
   }
   return ENODATA;
@@ -67,13 +73,37 @@ fold_batch (struct outer *outer, const struct batch *batch)
                       : outer_leaves (outer, batch->leaves, batch->count);
 }
 
+/* One thread folds, and all others may hash faster than that: they wait as long
+ * as there is much to fold.  That thread waits for nobody.
+ */
+static void
+wait_for_folding_locked (struct blkhash_leaves *l)
+{
+  if (l->unfolded <= MAX_UNFOLDED)
+    return;
+  while (l->folding && l->unfolded > MAX_UNFOLDED / 2)
+    pthread_cond_wait (&l->folding_ended, &l->lock);
+}
+
+static void
+folded_locked (struct blkhash_leaves *l, uint64_t leaves)
+{
+  bool many = l->unfolded > MAX_UNFOLDED / 2;
+
+  l->unfolded -= leaves;
+  if (many && l->unfolded <= MAX_UNFOLDED / 2)
+    pthread_cond_broadcast (&l->folding_ended);
+}
+
 void
 leaves_fold_early_locked (struct blkhash_leaves *l)
 {
   struct batch batch;
 
-  if (l->folding)
-    return;                     /* that thread sees what we added */
+  if (l->folding) {
+    wait_for_folding_locked (l); /* that thread sees what we added */
+    return;
+  }
   l->folding = true;
   while (l->error == 0 && l->folded < l->blocks) {
     bool zero = leaf_tree_run (l->tree, l->folded).state == LEAF_ZERO;
@@ -89,6 +119,8 @@ leaves_fold_early_locked (struct blkhash_leaves *l)
       *(zero ? &l->folded_zero : &l->folded_data) +=
         blocks_length (l, l->folded, n);
       l->folded += n;
+      if (!zero)
+        folded_locked (l, n);
       pthread_mutex_unlock (&l->lock);
       err = fold_batch (l->outer, &batch);
       pthread_mutex_lock (&l->lock);
@@ -165,6 +197,9 @@ fold_anew (struct blkhash_leaves *l, unsigned char *md)
   /* Do not hash for minutes to find a gap at the end. */
   if (blkhash_leaves_next_missing (l, 0, &start, &len) == 0)
     return ENODATA;
+  err = leaves_hash_complete (l);
+  if (err)
+    return err;
   outer = outer_create (l->digest, l->streams, leaf_zero (l->engine));
   if (!outer)
     return errno;

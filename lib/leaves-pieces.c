@@ -7,6 +7,9 @@
  * in the pieces meanwhile, marked busy: whoever has news of that block then
  * takes it out, and the thread that hashes it finds that its leaf is not
  * wanted any more.
+ *
+ * A block of zeros of which a part is given anew is complete at once, and more
+ * is to be expected: it is hashed when its memory is wanted, or to fold.
  */
 
 #include <config.h>
@@ -19,43 +22,141 @@
 #include "leaf.h"
 #include "leaves.h"
 #include "pieces.h"
+#include "pieces-share.h"
 #include "zero.h"
 
-#define MAX_RANGES 4096         /* scattered pieces of a block */
+/* What has to be done without the lock. */
+struct todo {
+  struct partial *hash;         /* hash this block, which is complete */
+  uint64_t seen;                /* wait for memory that is given back from
+                                 * then on */
+};
+
+/* Is all of the block known? */
+static bool
+is_complete (const struct blkhash_leaves *l, const struct partial *partial)
+{
+  return partial_covers (partial, blocks_length (l, partial->index, 1), 0);
+}
+
+/* Take the memory of the block back.  EAGAIN if it is to be hashed first. */
+static int
+give_up_locked (struct blkhash_leaves *l, struct partial *partial,
+                struct todo *todo)
+{
+  if (!is_complete (l, partial))
+    return leaves_set_locked (l, partial->index, 1, LEAF_MISSING);
+  partial_set_busy (l->pieces, partial);
+  todo->hash = partial;
+  return EAGAIN;
+}
+
+/* Hash the block, which is complete, with the lock held: the table may be gone
+ * as soon as it is not.
+ */
+static void
+hash_locked (struct blkhash_leaves *l, const struct partial *partial)
+{
+  unsigned char leaf[BLKHASH_MAX_MD_SIZE];
+  uint64_t index = partial->index;
+  struct leaf_block block = {
+    .data = partial->bytes, .len = blocks_length (l, index, 1), .md = leaf
+  };
+  int err = leaf_batch (l->engine, &block, 1);
+
+  if (err) {
+    leaves_set_locked (l, index, 1, LEAF_MISSING);
+    leaves_stick_locked (l, err);
+  }
+  else
+    leaves_store_locked (l, index, &block);
+}
+
+/* Others that share the budget have no room, and we hold most.  Whoever calls
+ * has nothing to do with this table, which can be freed when this returns.
+ */
+bool
+leaves_give_back (void *opaque)
+{
+  struct blkhash_leaves *l = opaque;
+  struct partial *oldest;
+
+  if (pthread_mutex_trylock (&l->lock) != 0)
+    return false;
+  oldest = pieces_oldest (l->pieces);
+  if (oldest && is_complete (l, oldest))
+    hash_locked (l, oldest);
+  else if (oldest)
+    leaves_set_locked (l, oldest->index, 1, LEAF_MISSING);
+  pthread_mutex_unlock (&l->lock);
+  return oldest != NULL;
+}
+
+/* Room for one more block.  0; EAGAIN if there is something to do first;
+ * ENOBUFS if there is none; ENOMEM.
+ */
+static int
+reserve_locked (struct blkhash_leaves *l, struct partial **partial,
+                bool zero, struct todo *todo)
+{
+  while (!(*partial = pieces_reserve (l->pieces, zero, &todo->seen))) {
+    struct partial *oldest;
+    int err = errno;
+
+    if (err == ENOBUFS)
+      err = share_make_room (l->pieces, &oldest);
+    if (err == EAGAIN)
+      err = give_up_locked (l, oldest, todo);
+    if (err)
+      return err;
+  }
+  return 0;
+}
+
+/* All that is known of this busy block is zero. */
+static bool
+busy_is_zero (const struct blkhash_leaves *l, const struct partial *partial)
+{
+  return !partial->has_data ||
+    is_zero (partial->bytes, blocks_length (l, partial->index, 1));
+}
 
 /* Find what is known of the content of a block, to change a part of it.  Of
- * a complete block that is not zero nothing is: only its leaf was kept.
- * NULL: no memory.
+ * a complete block that is not zero nothing is: only its leaf was kept.  0 or
+ * an error as above.
  */
-static struct partial *
-open_partial_locked (struct blkhash_leaves *l, uint64_t index)
+static int
+open_partial_locked (struct blkhash_leaves *l, uint64_t index,
+                     struct partial **partial, struct todo *todo)
 {
   enum leaf_state state = leaf_tree_run (l->tree, index).state;
-  struct partial *partial = NULL;
+  struct partial *old = NULL;
+  int err;
 
   if (state == LEAF_PARTIAL) {
-    partial = pieces_find (l->pieces, index);
-    if (!partial->busy)
-      return partial;
-    /* It is complete, and the rest of a block of zeros stays known. */
-    if (is_zero (partial->bytes, blocks_length (l, index, 1)))
-      state = LEAF_ZERO;
-    leaves_drop_partial_locked (l, partial);
+    old = *partial = pieces_find (l->pieces, index);
+    if (!old->busy)
+      return 0;
   }
-  l->generation++;
-  partial = pieces_add (l->pieces, index);
-  if (!partial)
-    goto fail;
-  if (leaf_tree_set (l->tree, index, 1, LEAF_PARTIAL) != 0)
-    goto fail;
-  if (state == LEAF_ZERO &&
-      pieces_put (l->pieces, partial, NULL, blocks_length (l, index, 1), 0) != 0)
-    goto fail;
-  return partial;
-
- fail:
-  leaves_stick_locked (l, ENOMEM);
-  return NULL;
+  err = reserve_locked (l, partial, state == LEAF_ZERO, todo);
+  if (err == ENOMEM)
+    leaves_stick_locked (l, err);
+  if (err)
+    return err;
+  if (leaf_tree_set (l->tree, index, 1, LEAF_PARTIAL) != 0) {
+    partial_free (l->pieces, *partial);
+    return leaves_stick_locked (l, ENOMEM);
+  }
+  if (old) {
+    /* It is complete, and the rest of a block of zeros stays known. */
+    if (busy_is_zero (l, old))
+      state = LEAF_ZERO;
+    leaves_drop_partial_locked (l, old);
+  }
+  pieces_add (l->pieces, *partial, index);
+  if (state == LEAF_ZERO)
+    partial_zero (*partial, blocks_length (l, index, 1));
+  return 0;
 }
 
 static int
@@ -80,15 +181,6 @@ check_new_piece_locked (struct blkhash_leaves *l, uint64_t index,
   return partial->busy || partial_overlaps (partial, len, start) ? EEXIST : 0;
 }
 
-static void
-evict_locked (struct blkhash_leaves *l, const struct partial *keep)
-{
-  struct partial *oldest;
-
-  while ((oldest = pieces_excess (l->pieces, keep)))
-    leaves_set_locked (l, oldest->index, 1, LEAF_MISSING);
-}
-
 /* All pieces of the block are there: make its leaf. */
 static int
 complete_partial (struct blkhash_leaves *l, struct partial *partial)
@@ -101,15 +193,18 @@ complete_partial (struct blkhash_leaves *l, struct partial *partial)
   int err = leaf_batch (l->engine, &block, 1);
 
   SCOPED_LOCK (&l->lock);
-  if (err)
+  if (err) {
     leaves_stick_locked (l, err);
+    if (pieces_find (l->pieces, index) == partial)
+      pieces_remove (l->pieces, partial);
+  }
   else if (pieces_find (l->pieces, index) == partial) {
     err = leaves_store_locked (l, index, &block);
     if (err == 0 && l->once)
       leaves_fold_early_locked (l);
   }
   if (pieces_find (l->pieces, index) != partial)
-    partial_free (partial);
+    partial_free (l->pieces, partial);
   return err;
 }
 
@@ -136,63 +231,78 @@ learns_piece_locked (struct blkhash_leaves *l, const unsigned char *buf,
 }
 
 static int
-put (struct blkhash_leaves *l, enum how how, const unsigned char *buf,
-     size_t len, uint64_t index, size_t start)
+store_zero_locked (struct blkhash_leaves *l, uint64_t index)
+{
+  int err = leaves_set_locked (l, index, 1, LEAF_ZERO);
+
+  if (err == 0 && l->once)
+    leaves_fold_early_locked (l);
+  return err;
+}
+
+/* 0 or an error; or EAGAIN, or ENOBUFS if there is no memory for the piece. */
+static int
+put_locked (struct blkhash_leaves *l, enum how how, const unsigned char *buf,
+            size_t len, uint64_t index, size_t start, struct todo *todo)
 {
   struct partial *partial;
+  int err = check_new_piece_locked (l, index, len, start);
 
-  if (buf && is_zero (buf, len))
-    buf = NULL;
-  {
-    int err;
-    SCOPED_LOCK (&l->lock);
-
-    err = check_new_piece_locked (l, index, len, start);
-    if (err)
-      return err;
-    if (how == LEARN && !learns_piece_locked (l, buf, len, index, start))
-      return l->error;
-    if (!buf && leaf_tree_run (l->tree, index).state == LEAF_ZERO)
-      return 0;
-    partial = open_partial_locked (l, index);
-    if (!partial)
-      return ENOMEM;
-    l->generation++;
-    if (pieces_put (l->pieces, partial, buf, len, start) != 0)
-      return leaves_stick_locked (l, ENOMEM);
-    if (!partial_covers (partial, blocks_length (l, index, 1), 0)) {
-      /* So many pieces cost more time than to read the block again. */
-      if (partial->nr_ranges > MAX_RANGES)
-        return leaves_set_locked (l, index, 1, LEAF_MISSING);
-      evict_locked (l, partial);
-      return 0;
-    }
-    partial->busy = true;
+  if (err)
+    return err;
+  if (how == LEARN && !learns_piece_locked (l, buf, len, index, start))
+    return l->error;
+  if (!buf && leaf_tree_run (l->tree, index).state == LEAF_ZERO)
+    return 0;
+  err = open_partial_locked (l, index, &partial, todo);
+  if (err)
+    return err;
+  l->generation++;
+  if (pieces_put (l->pieces, partial, buf, len, start) != 0)
+    return leaves_set_locked (l, index, 1, LEAF_MISSING);
+  if (!is_complete (l, partial))
+    return 0;
+  if (!partial->has_data)
+    return store_zero_locked (l, index);
+  if (!partial->on_zeros) {
+    partial_set_busy (l->pieces, partial);
+    todo->hash = partial;
   }
-  return complete_partial (l, partial);
+  return 0;
 }
 
 static int
-forget (struct blkhash_leaves *l, size_t len, uint64_t index,
-        size_t start)
+forget_locked (struct blkhash_leaves *l, size_t len, uint64_t index,
+               size_t start, struct todo *todo)
 {
+  enum leaf_state state = leaf_tree_run (l->tree, index).state;
   struct partial *partial;
-  SCOPED_LOCK (&l->lock);
+  int err;
 
   if (l->error)
     return l->error;
-  if (leaf_tree_run (l->tree, index).state == LEAF_MISSING)
+  if (state == LEAF_MISSING)
     return 0;
-  partial = open_partial_locked (l, index);
-  if (!partial)
-    return ENOMEM;
-  l->generation++;
-  if (pieces_forget (l->pieces, partial, len, start) != 0)
-    return leaves_stick_locked (l, ENOMEM);
-  if (partial->nr_ranges == 0)
+  if (state == LEAF_DATA)       /* the rest is not known either */
     return leaves_set_locked (l, index, 1, LEAF_MISSING);
-  evict_locked (l, partial);
+  err = open_partial_locked (l, index, &partial, todo);
+  if (err)
+    return err;
+  l->generation++;
+  partial->on_zeros = false;
+  if (pieces_forget (l->pieces, partial, len, start) != 0 ||
+      partial->nr_ranges == 0)
+    return leaves_set_locked (l, index, 1, LEAF_MISSING);
   return 0;
+}
+
+/* No memory for what is known of the block. */
+static int
+lose_block (struct blkhash_leaves *l, uint64_t index)
+{
+  SCOPED_LOCK (&l->lock);
+
+  return l->error ? l->error : leaves_set_locked (l, index, 1, LEAF_MISSING);
 }
 
 int
@@ -200,16 +310,81 @@ leaves_put_piece (struct blkhash_leaves *l, enum how how,
                   const unsigned char *buf, size_t len,
                   uint64_t index, size_t start)
 {
-  return how == FORGET ? forget (l, len, index, start)
-                       : put (l, how, buf, len, index, start);
+  if (buf && is_zero (buf, len))
+    buf = NULL;
+  for (;;) {
+    struct todo todo = { NULL };
+    int err, hash_err = 0;
+
+    {
+      SCOPED_LOCK (&l->lock);
+
+      err = how == FORGET
+        ? forget_locked (l, len, index, start, &todo)
+        : put_locked (l, how, buf, len, index, start, &todo);
+    }
+    if (todo.hash)
+      hash_err = complete_partial (l, todo.hash);
+    if (hash_err)
+      return hash_err;
+    if (err == ENOBUFS && !budget_wait (l->pieces->budget, todo.seen))
+      return how == LEARN ? 0 : lose_block (l, index);
+    if (err != EAGAIN && err != ENOBUFS)
+      return err;
+  }
+}
+
+/* Hash the oldest block if all of it is known.  ENODATA if it is not, ENOENT
+ * if there is none.
+ */
+static int
+hash_oldest (struct blkhash_leaves *l)
+{
+  struct todo todo = { NULL };
+
+  {
+    SCOPED_LOCK (&l->lock);
+    struct partial *oldest = pieces_oldest (l->pieces);
+
+    if (!oldest)
+      return ENOENT;
+    if (!is_complete (l, oldest))
+      return ENODATA;
+    give_up_locked (l, oldest, &todo);
+  }
+  return complete_partial (l, todo.hash);
+}
+
+int
+leaves_hash_complete (struct blkhash_leaves *l)
+{
+  int err;
+
+  do
+    err = hash_oldest (l);
+  while (err == 0);
+  return err == ENOENT ? 0 : err;
+}
+
+/* Unless all of it has become known meanwhile. */
+static void
+forget_oldest (struct blkhash_leaves *l)
+{
+  SCOPED_LOCK (&l->lock);
+  struct partial *oldest = pieces_oldest (l->pieces);
+
+  if (oldest && !is_complete (l, oldest))
+    leaves_set_locked (l, oldest->index, 1, LEAF_MISSING);
 }
 
 void
 leaves_forget_pieces (struct blkhash_leaves *l)
 {
-  struct partial *partial;
-  SCOPED_LOCK (&l->lock);
+  int err;
 
-  while ((partial = pieces_oldest (l->pieces)))
-    leaves_set_locked (l, partial->index, 1, LEAF_MISSING);
+  do {
+    err = hash_oldest (l);
+    if (err == ENODATA)
+      forget_oldest (l);
+  } while (err == 0 || err == ENODATA);
 }

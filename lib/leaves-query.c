@@ -13,8 +13,11 @@
 #include "leaf-tree.h"
 #include "leaves.h"
 #include "pieces.h"
+#include "zero.h"
 
-/* The first gap of a block at or after START; false if there is none. */
+/* The first gap of a block at or after START; false if there is none.  A busy
+ * block is one that is just given, unless it was complete before.
+ */
 static bool
 find_gap_locked (struct blkhash_leaves *l, uint64_t index, size_t start,
                  size_t *gap, size_t *len)
@@ -22,9 +25,10 @@ find_gap_locked (struct blkhash_leaves *l, uint64_t index, size_t start,
   const struct partial *partial = pieces_find (l->pieces, index);
   size_t end = blocks_length (l, index, 1);
   size_t i;
+  bool known = !partial->busy || partial->on_zeros;
 
   *gap = start;
-  for (i = 0; !partial->busy && i < partial->nr_ranges; i++) {
+  for (i = 0; known && i < partial->nr_ranges; i++) {
     const struct partial_range *range = &partial->ranges[i];
 
     if (range->start > *gap) {
@@ -82,6 +86,18 @@ blkhash_leaves_next_missing (struct blkhash_leaves *l, uint64_t offset,
   return ENOENT;
 }
 
+/* A block that may be complete, but is not hashed yet. */
+static void
+count_partial_locked (struct blkhash_leaves *l, uint64_t index,
+                      uint64_t *data, uint64_t *zero)
+{
+  const struct partial *partial = pieces_find (l->pieces, index);
+  uint64_t len = blocks_length (l, index, 1);
+
+  if (partial && partial->on_zeros && partial_covers (partial, len, 0))
+    *(is_zero (partial->bytes, len) ? zero : data) += len;
+}
+
 void
 blkhash_leaves_count (struct blkhash_leaves *l, uint64_t *data,
                       uint64_t *zero)
@@ -98,6 +114,10 @@ blkhash_leaves_count (struct blkhash_leaves *l, uint64_t *data,
       *data += blocks_length (l, index, run.count);
     if (run.state == LEAF_ZERO)
       *zero += blocks_length (l, index, run.count);
+    if (run.state == LEAF_PARTIAL) {
+      run.count = 1;
+      count_partial_locked (l, index, data, zero);
+    }
     index += run.count;
   }
 }

@@ -41,9 +41,9 @@ start (struct blkhash_leaves *l, const struct blkhash_opts *opts,
   l->tree = leaf_tree_create (l->blocks, l->leaf_size);
   if (!l->tree)
     return -1;
-  l->own_budget.bound = PIECES_BOUND;
-  l->pieces = pieces_create (opts->block_size,
-                             budget ? budget : &l->own_budget);
+  l->pieces = pieces_create (opts->block_size, leaf_tree_path_size (l->tree),
+                             budget ? budget : &l->own_budget,
+                             leaves_give_back, l);
   if (!l->pieces)
     return -1;
   if (l->once) {
@@ -86,6 +86,7 @@ leaves_new_in_budget (const struct blkhash_opts *opts, uint64_t size,
   l->once = flags & BLKHASH_LEAVES_ONCE;
   pthread_mutex_init (&l->lock, NULL);
   pthread_cond_init (&l->folding_ended, NULL);
+  budget_init (&l->own_budget, PIECES_BOUND);
   if (start (l, opts, budget) == -1) {
     blkhash_leaves_free (l);
     return NULL;
@@ -107,6 +108,7 @@ blkhash_leaves_free (struct blkhash_leaves *l)
   leaf_tree_free (l->tree);
   leaf_engine_free (l->engine);
   digest_free (l->digest);
+  budget_destroy (&l->own_budget);
   pthread_cond_destroy (&l->folding_ended);
   pthread_mutex_destroy (&l->lock);
   free (l);

@@ -49,9 +49,10 @@ struct blkhash_leaves {
    */
   struct outer *outer;
   uint64_t folded;              /* blocks */
+  uint64_t unfolded;            /* leaves in the tree */
   uint64_t folded_data, folded_zero; /* bytes before FOLDED */
   bool folding, finished;
-  pthread_cond_t folding_ended;
+  pthread_cond_t folding_ended; /* or there are less unfolded */
 };
 
 /* The length in bytes of COUNT blocks from INDEX on: only the last block of
@@ -115,6 +116,14 @@ void leaves_fold_early_locked (struct blkhash_leaves *l);
 struct blkhash_leaves *leaves_new_in_budget (const struct blkhash_opts *opts,
                                              uint64_t size, unsigned flags,
                                              struct pieces_budget *budget);
+
+/* Hash the blocks that are complete and wait for it.  ENODATA if there are
+ * others, or an error of the table.
+ */
+int leaves_hash_complete (struct blkhash_leaves *l);
+
+/* For struct pieces: forget the oldest block, without waiting for a lock. */
+bool leaves_give_back (void *opaque);
 
 /* Forget all pieces of blocks, to give their memory back. */
 void leaves_forget_pieces (struct blkhash_leaves *l);

@@ -26,6 +26,7 @@
 #include "pool.h"
 
 #define JOB_BYTES (2u << 20)    /* of data in a job, if blocks are not larger */
+#define COPIES (48u << 20)      /* of data in copies, within that */
 #define JOB_BLOCKS 1024         /* so that the leaves of tiny blocks are few */
 #define JOB_ZEROS 65536         /* small enough to fold in about a millisecond */
 
@@ -56,7 +57,8 @@ struct order {
   struct outer *outer;
   struct pool *pool;
   size_t block_size, leaf_size; /* bytes */
-  size_t job_bytes;             /* a multiple of block_size */
+  size_t job_bytes, copy_bytes; /* of a job, and of one with copied bytes:
+                                 * multiples of block_size */
 
   /* Of the appending thread. */
   int error;                    /* the first one */
@@ -277,7 +279,7 @@ new_buffer (struct order *order)
     return buffer;
   }
   if (posix_memalign ((void **) &buffer, alignof (struct buffer),
-                      sizeof *buffer + order->job_bytes) != 0)
+                      sizeof *buffer + order->copy_bytes) != 0)
     buffer = NULL;
   if (buffer)
     order->copies_left--;
@@ -312,7 +314,7 @@ fill (struct order *order, const unsigned char *buf, size_t len)
     if (!order->filling && start_filling (order) != 0)
       return order->error;
     job = order->filling;
-    n = order->job_bytes - job->len;
+    n = order->copy_bytes - job->len;
     if (n > len)
       n = len;
     if (buf) {
@@ -323,7 +325,7 @@ fill (struct order *order, const unsigned char *buf, size_t len)
       memset (job->copy->bytes + job->len, 0, n);
     job->len += n;
     len -= n;
-    if (job->len == order->job_bytes && flush_copies (order) != 0)
+    if (job->len == order->copy_bytes && flush_copies (order) != 0)
       return order->error;
   }
   return order->error;
@@ -416,27 +418,41 @@ order_finish (struct order *order)
   return order->error;
 }
 
+/* Bytes of as many blocks as fit in a job of BYTES bytes, one at least. */
+static size_t
+whole_blocks (size_t bytes, uint32_t block_size)
+{
+  size_t blocks = bytes / block_size;
+
+  if (blocks == 0)
+    blocks = 1;
+  if (blocks > JOB_BLOCKS)
+    blocks = JOB_BLOCKS;
+  return blocks * block_size;
+}
+
 struct order *
 order_create (struct leaf_engine *engine, struct outer *outer,
               struct pool *pool, uint32_t block_size, size_t leaf_size,
               unsigned threads, unsigned depth)
 {
   struct order *order = calloc (1, sizeof *order);
-  size_t blocks = JOB_BYTES / block_size;
+  size_t copy_bytes = COPIES / (threads + 2);
 
   if (!order)
     return NULL;
-  if (blocks == 0)
-    blocks = 1;
-  if (blocks > JOB_BLOCKS)
-    blocks = JOB_BLOCKS;
   order->engine = engine;
   order->outer = outer;
   order->pool = pool;
   order->block_size = block_size;
   order->leaf_size = leaf_size;
-  order->job_bytes = blocks * block_size;
+  order->job_bytes = whole_blocks (JOB_BYTES, block_size);
+  order->copy_bytes = whole_blocks (copy_bytes < JOB_BYTES ? copy_bytes
+                                                           : JOB_BYTES,
+                                    block_size);
   order->copies_left = threads + 2;
+  if (order->copies_left > COPIES / order->copy_bytes)
+    order->copies_left = COPIES / order->copy_bytes;
   order->slots = 2 * threads + 2 + depth;
   order->ring = calloc (order->slots, sizeof *order->ring);
   if (!order->ring) {

@@ -14,41 +14,52 @@
 #include <string.h>
 
 #include "pieces.h"
+#include "pieces-share.h"
 #include "zero.h"
 
 #define MIN_BUCKETS 64
+#define MIN_RANGES 64           /* of a block, if it can have as many */
+#define MAX_RANGES 4096
 
-struct pieces {
-  uint32_t block_size;          /* bytes */
-  struct pieces_budget *budget;
-  size_t count, nr_buckets;     /* nr_buckets is a power of two */
-  struct partial **buckets;
-  struct partial *oldest, *newest;
-};
+/* So many pieces cost more time than to read the block again. */
+static size_t
+max_ranges (uint32_t block_size)
+{
+  size_t n = block_size / 128;
+
+  if (n < MIN_RANGES)
+    n = MIN_RANGES;
+  if (n > MAX_RANGES)
+    n = MAX_RANGES;
+  /* More than every other byte, and one while they change. */
+  return n < block_size / 2 + 2 ? n : block_size / 2 + 2;
+}
 
 struct pieces *
-pieces_create (uint32_t block_size, struct pieces_budget *budget)
+pieces_create (uint32_t block_size, size_t overhead,
+               struct pieces_budget *budget,
+               bool (*give_back) (void *opaque), void *opaque)
 {
   struct pieces *pieces = calloc (1, sizeof *pieces);
 
   if (!pieces)
     return NULL;
   pieces->block_size = block_size;
+  pieces->max_ranges = max_ranges (block_size);
+  pieces->chunk = sizeof (struct partial) + block_size +
+    pieces->max_ranges * sizeof (struct partial_range);
+  pieces->overhead = overhead + 2 * sizeof *pieces->buckets;
   pieces->budget = budget;
+  pieces->give_back = give_back;
+  pieces->opaque = opaque;
   pieces->nr_buckets = MIN_BUCKETS;
   pieces->buckets = calloc (MIN_BUCKETS, sizeof *pieces->buckets);
   if (!pieces->buckets) {
     free (pieces);
     return NULL;
   }
+  budget_enter (budget);
   return pieces;
-}
-
-static size_t
-memory_of (const struct pieces *pieces, const struct partial *partial)
-{
-  return PIECES_OVERHEAD + sizeof *partial + pieces->block_size +
-    partial->room * sizeof partial->ranges[0];
 }
 
 void
@@ -58,22 +69,49 @@ pieces_free (struct pieces *pieces)
 
   if (!pieces)
     return;
+  share_end (pieces);
   for (partial = pieces->oldest; partial; partial = newer) {
     newer = partial->newer;
-    pieces->budget->used -= memory_of (pieces, partial);
-    partial_free (partial);
+    partial_free (pieces, partial);
   }
+  budget_leave (pieces->budget);
   free (pieces->buckets);
   free (pieces);
 }
 
-void
-partial_free (struct partial *partial)
+struct partial *
+pieces_reserve (struct pieces *pieces, bool zero, uint64_t *seen)
 {
+  struct partial_range *ranges;
+  struct partial *partial;
+
+  partial = budget_get (pieces->budget, pieces->chunk, pieces->overhead,
+                        &zero, seen);
   if (!partial)
-    return;
-  free (partial->ranges);
-  free (partial);
+    return NULL;
+  ranges = (struct partial_range *) (partial + 1);
+  *partial = (struct partial) {
+    .fresh = zero, .ranges = ranges,
+    .bytes = (unsigned char *) (ranges + pieces->max_ranges)
+  };
+  return partial;
+}
+
+void
+partial_set_busy (struct pieces *pieces, struct partial *partial)
+{
+  partial->busy = true;
+  budget_busy (pieces->budget, true);
+}
+
+void
+partial_free (struct pieces *pieces, struct partial *partial)
+{
+  bool busy = partial->busy;
+
+  budget_put (pieces->budget, partial, pieces->chunk, pieces->overhead);
+  if (busy)
+    budget_busy (pieces->budget, false);
 }
 
 static struct partial **
@@ -147,17 +185,12 @@ unlink_age (struct pieces *pieces, struct partial *partial)
     pieces->newest = partial->older;
 }
 
-struct partial *
-pieces_add (struct pieces *pieces, uint64_t index)
+void
+pieces_add (struct pieces *pieces, struct partial *partial, uint64_t index)
 {
-  struct partial *partial, **bucket;
+  struct partial **bucket;
 
-  partial = malloc (sizeof *partial + pieces->block_size);
-  if (!partial)
-    return NULL;
-  memset (partial, 0, sizeof *partial);
   partial->index = index;
-
   if (pieces->count >= pieces->nr_buckets)
     grow (pieces);
   bucket = bucket_of (pieces->buckets, pieces->nr_buckets, index);
@@ -165,8 +198,8 @@ pieces_add (struct pieces *pieces, uint64_t index)
   *bucket = partial;
   link_newest (pieces, partial);
   pieces->count++;
-  pieces->budget->used += memory_of (pieces, partial);
-  return partial;
+  pieces->held += pieces->chunk + pieces->overhead;
+  share_begin (pieces);
 }
 
 void
@@ -180,26 +213,17 @@ pieces_remove (struct pieces *pieces, struct partial *partial)
   *link = partial->next_in_bucket;
   unlink_age (pieces, partial);
   pieces->count--;
-  pieces->budget->used -= memory_of (pieces, partial);
+  pieces->held -= pieces->chunk + pieces->overhead;
 }
 
 struct partial *
 pieces_oldest (const struct pieces *pieces)
 {
-  return pieces->oldest;
-}
+  struct partial *partial = pieces->oldest;
 
-struct partial *
-pieces_excess (struct pieces *pieces, const struct partial *keep)
-{
-  struct partial *partial;
-
-  if (pieces->budget->used <= pieces->budget->bound)
-    return NULL;
-  for (partial = pieces->oldest; partial; partial = partial->newer)
-    if (partial != keep && !partial->busy)
-      return partial;
-  return NULL;
+  while (partial && partial->busy)
+    partial = partial->newer;
+  return partial;
 }
 
 /* The first range that ends at or behind START. */
@@ -219,24 +243,6 @@ find_range (const struct partial *partial, uint32_t start)
   return low;
 }
 
-/* Make room for one more range. */
-static int
-reserve_range (struct pieces *pieces, struct partial *partial)
-{
-  size_t room = partial->room ? 2 * partial->room : 2;
-  struct partial_range *bigger;
-
-  if (partial->nr_ranges < partial->room)
-    return 0;
-  bigger = realloc (partial->ranges, room * sizeof *bigger);
-  if (!bigger)
-    return ENOMEM;
-  pieces->budget->used += (room - partial->room) * sizeof *bigger;
-  partial->ranges = bigger;
-  partial->room = room;
-  return 0;
-}
-
 /* Replace the ranges from I up to J by COUNT (0, 1 or 2) new ones. */
 static void
 replace_ranges (struct partial *partial, size_t i, size_t j,
@@ -248,6 +254,16 @@ replace_ranges (struct partial *partial, size_t i, size_t j,
   partial->nr_ranges = partial->nr_ranges - (j - i) + count;
 }
 
+void
+partial_zero (struct partial *partial, uint32_t len)
+{
+  if (!partial->fresh)
+    memset (partial->bytes, 0, len);
+  partial->ranges[0] = (struct partial_range) { 0, len };
+  partial->nr_ranges = 1;
+  partial->on_zeros = true;
+}
+
 int
 pieces_put (struct pieces *pieces, struct partial *partial,
             const void *buf, uint32_t len, uint32_t start)
@@ -255,11 +271,13 @@ pieces_put (struct pieces *pieces, struct partial *partial,
   struct partial_range range = { start, start + len };
   size_t i, j;
 
-  if (reserve_range (pieces, partial) != 0)
-    return ENOMEM;
-  if (buf)
+  if (partial->nr_ranges == pieces->max_ranges)
+    return ENOBUFS;
+  if (buf) {
     memcpy (partial->bytes + start, buf, len);
-  else
+    partial->has_data = true;
+  }
+  else if (!partial->fresh || partial->has_data)
     memset (partial->bytes + start, 0, len);
 
   i = j = find_range (partial, start);
@@ -285,8 +303,8 @@ pieces_forget (struct pieces *pieces, struct partial *partial,
   struct partial_range rest[2];
   size_t i, j, count = 0;
 
-  if (reserve_range (pieces, partial) != 0)
-    return ENOMEM;
+  if (partial->nr_ranges == pieces->max_ranges)
+    return ENOBUFS;
   i = find_range (partial, start);
   /* One that only touches START stays whole. */
   if (i < partial->nr_ranges && partial->ranges[i].end == start)

@@ -16,15 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct pieces;
-
-/* Memory, in bytes, that any number of struct pieces share.  Each gives back
- * only its own, down to one block.
- */
-struct pieces_budget {
-  size_t bound;
-  _Atomic size_t used;
-};
+#include "pieces-budget.h"
 
 /* A block that is being collected.  The bytes that are known are in ranges,
  * sorted, disjoint, and not adjacent to each other.
@@ -36,21 +28,44 @@ struct partial_range {
 struct partial {
   uint64_t index;               /* of the block */
   bool busy;                    /* its user is hashing it: never evicted */
+  bool on_zeros;                /* it was a block of zeros before */
+  bool has_data;                /* bytes that are not all zero were put in */
+  bool fresh;                   /* its bytes were zero when it was reserved */
   struct partial_range *ranges;
-  size_t nr_ranges, room;
+  size_t nr_ranges;
   struct partial *next_in_bucket;
   struct partial *older, *newer;
-  unsigned char bytes[];        /* block_size */
+  unsigned char *bytes;         /* block_size */
 };
 
-/* What malloc adds to two allocations, a bucket, and the share of a lone block
- * in the user's tree; bytes.
- */
-#define PIECES_OVERHEAD 300
+struct pieces {
+  /* Set once. */
+  uint32_t block_size;          /* bytes */
+  size_t max_ranges, chunk;     /* chunk: bytes of a partial, with all in it */
+  size_t overhead;              /* of a block, in its user's memory */
+  struct pieces_budget *budget;
+  bool (*give_back) (void *opaque);
+  void *opaque;
 
-/* BUDGET must outlive it.  NULL: no memory. */
-struct pieces *pieces_create (uint32_t block_size,
-                              struct pieces_budget *budget);
+  size_t count, nr_buckets;     /* nr_buckets is a power of two */
+  struct partial **buckets;
+  struct partial *oldest, *newest;
+
+  /* For others that share the budget: see pieces-share.h. */
+  _Atomic size_t held;          /* bytes */
+  atomic_bool listed;           /* changed under users_lock */
+  struct pieces *next_user, *prev_user; /* under users_lock */
+  bool tried;                   /* under users_lock */
+};
+
+/* BUDGET must outlive it.  OVERHEAD is what a block costs in the user's memory,
+ * bytes.  GIVE_BACK is called by others that share the budget, in any thread:
+ * it makes this user forget its oldest block, without waiting for any lock;
+ * false if it cannot.  It can be NULL.  NULL: no memory.
+ */
+struct pieces *pieces_create (uint32_t block_size, size_t overhead,
+                              struct pieces_budget *budget,
+                              bool (*give_back) (void *opaque), void *opaque);
 void pieces_free (struct pieces *pieces);
 
 bool pieces_is_empty (const struct pieces *pieces);
@@ -58,26 +73,33 @@ bool pieces_is_empty (const struct pieces *pieces);
 /* The block INDEX, or NULL. */
 struct partial *pieces_find (struct pieces *pieces, uint64_t index);
 
-/* Begin to collect the block INDEX, which is not there yet.  NULL: no memory.
- * The bound may be exceeded then: see pieces_excess.
+/* Room for a block, which is to be added or freed; ZERO: it is for partial_zero.
+ * NULL with errno ENOMEM or ENOBUFS; then *SEEN is for budget_wait.
  */
-struct partial *pieces_add (struct pieces *pieces, uint64_t index);
+struct partial *pieces_reserve (struct pieces *pieces, bool zero,
+                                uint64_t *seen);
 
-/* The block to which nothing was added for longest, or NULL. */
+/* Begin to collect the block INDEX, which is not there yet, in PARTIAL. */
+void pieces_add (struct pieces *pieces, struct partial *partial,
+                 uint64_t index);
+
+/* The block to which nothing was added for longest and that is not busy, or
+ * NULL.
+ */
 struct partial *pieces_oldest (const struct pieces *pieces);
-
-/* The block to forget because the bound is exceeded, the oldest that is not
- * busy; NULL when all is well.  Never KEEP.
- */
-struct partial *pieces_excess (struct pieces *pieces,
-                               const struct partial *keep);
 
 /* Take PARTIAL out; it belongs to the caller, who frees it. */
 void pieces_remove (struct pieces *pieces, struct partial *partial);
-void partial_free (struct partial *partial);
+void partial_free (struct pieces *pieces, struct partial *partial);
+
+/* Its user begins to hash it. */
+void partial_set_busy (struct pieces *pieces, struct partial *partial);
+
+/* All of the block, which is LEN bytes long, is zero. */
+void partial_zero (struct partial *partial, uint32_t len);
 
 /* LEN bytes at START of the block are those of BUF, or zero if it is NULL.
- * 0 or ENOMEM; then nothing changed.
+ * 0, or ENOBUFS if that makes too many ranges; then nothing changed.
  */
 int pieces_put (struct pieces *pieces, struct partial *partial,
                 const void *buf, uint32_t len, uint32_t start);
@@ -94,7 +116,7 @@ bool partial_covers (const struct partial *partial, uint32_t len,
 bool partial_agrees (const struct partial *partial, const void *buf,
                      uint32_t len, uint32_t start);
 
-/* Forget LEN bytes at START.  0 or ENOMEM. */
+/* Forget LEN bytes at START.  0 or ENOBUFS, as above. */
 int pieces_forget (struct pieces *pieces, struct partial *partial,
                    uint32_t len, uint32_t start);
 

@@ -6,6 +6,7 @@
 
 #include <config.h>
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -17,6 +18,7 @@
 #include <cmocka.h>
 
 #include "pieces.h"
+#include "pieces-share.h"
 
 #define BLOCK_SIZE 256
 #define ROUNDS 20000
@@ -54,15 +56,17 @@ check_ranges (const struct partial *partial, const bool *known)
 static void
 test_against_array (void **state)
 {
-  struct pieces_budget budget = { .bound = 1 << 20 };
-  struct pieces *pieces = pieces_create (BLOCK_SIZE, &budget);
-  struct partial *partial = pieces_add (pieces, 7);
+  struct pieces_budget budget = { .bound = 1 << 21 };
+  struct pieces *pieces = pieces_create (BLOCK_SIZE, 0, &budget, NULL, NULL);
+  uint64_t seen;
+  struct partial *partial = pieces_reserve (pieces, false, &seen);
   bool known[BLOCK_SIZE] = { false };
   unsigned char bytes[BLOCK_SIZE] = { 0 };
   unsigned char buf[BLOCK_SIZE];
   int i;
 
   (void) state;
+  pieces_add (pieces, partial, 7);
   for (i = 0; i < ROUNDS; i++) {
     uint32_t start = rand_r (&seed) % BLOCK_SIZE;
     uint32_t len = 1 + rand_r (&seed) % (i % 2 ? 8 : BLOCK_SIZE - start);
@@ -101,69 +105,128 @@ test_against_array (void **state)
   pieces_free (pieces);
 }
 
+static struct partial *
+add (struct pieces *pieces, uint64_t index)
+{
+  uint64_t seen;
+  struct partial *partial = pieces_reserve (pieces, false, &seen);
+
+  if (partial)
+    pieces_add (pieces, partial, index);
+  return partial;
+}
+
 /* The oldest goes first, and what was touched is not old. */
 static void
 test_bound (void **state)
 {
-  const size_t room = PIECES_OVERHEAD + sizeof (struct partial) + BLOCK_SIZE +
-    2 * sizeof (struct partial_range);
-  struct pieces_budget budget = { .bound = 100 * room };
-  struct pieces *pieces = pieces_create (BLOCK_SIZE, &budget);
-  struct partial *first, *keep = NULL, *victim;
-  uint64_t i;
+  struct pieces_budget budget;
+  struct pieces *pieces;
+  struct partial *victim;
+  uint64_t i, count;
 
   (void) state;
-  first = pieces_add (pieces, 0);
-  assert_int_equal (pieces_put (pieces, first, NULL, 1, 0), 0);
-  for (i = 1; i < 100; i++) {
-    keep = pieces_add (pieces, i << 40);
-    assert_int_equal (pieces_put (pieces, keep, NULL, 1, 0), 0);
-    assert_null (pieces_excess (pieces, keep));
-  }
-  assert_int_equal (pieces_put (pieces, first, NULL, 1, 9), 0);
+  budget_init (&budget, 4 << 20);
+  pieces = pieces_create (BLOCK_SIZE, 100, &budget, NULL, NULL);
+  assert_non_null (add (pieces, 0));
+  for (count = 1; add (pieces, count << 40); count++)
+    ;
+  assert_int_equal (errno, ENOBUFS);
+  assert_true (count > 2000 && count < (4 << 20) / BLOCK_SIZE);
+  assert_true (budget.used <= budget.bound);
+  assert_int_equal (pieces_put (pieces, pieces_find (pieces, 0), NULL, 1, 9),
+                    0);
 
-  keep = pieces_add (pieces, i << 40);
-  assert_int_equal (pieces_put (pieces, keep, NULL, 1, 0), 0);
-  victim = pieces_excess (pieces, keep);
-  assert_non_null (victim);
+  assert_int_equal (share_make_room (pieces, &victim), EAGAIN);
   assert_int_equal (victim->index, UINT64_C (1) << 40);
-
-  /* Not one that is being hashed, and not the one that is in use. */
-  victim->busy = true;
-  assert_int_equal (pieces_excess (pieces, keep)->index, UINT64_C (2) << 40);
-  victim->busy = false;
+  /* Not one that is being hashed, and its memory counts to the end. */
+  partial_set_busy (pieces, victim);
   pieces_remove (pieces, victim);
-  partial_free (victim);
-  assert_null (pieces_excess (pieces, keep));
+  assert_null (add (pieces, 1));
+  partial_free (pieces, victim);
+  assert_non_null (add (pieces, count << 40));
+  assert_int_equal (budget.busy, 0);
 
-  for (i = 2; i <= 100; i++)
+  victim = pieces_find (pieces, UINT64_C (2) << 40);
+  partial_set_busy (pieces, victim);
+  assert_int_equal (share_make_room (pieces, &victim), EAGAIN);
+  assert_int_equal (victim->index, UINT64_C (3) << 40);
+
+  for (i = 2; i <= count; i++)
     assert_int_equal (pieces_find (pieces, i << 40)->index, i << 40);
   assert_null (pieces_find (pieces, UINT64_C (1) << 40));
   pieces_free (pieces);
   assert_int_equal (budget.used, 0);
+  budget_destroy (&budget);
 }
 
-/* What one uses is not there for another. */
+struct user {
+  struct pieces *pieces;
+  bool locked;
+  int asked;
+};
+
+static bool
+give_back (void *opaque)
+{
+  struct user *user = opaque;
+  struct partial *oldest = pieces_oldest (user->pieces);
+
+  user->asked++;
+  if (user->locked || !oldest)
+    return false;
+  pieces_remove (user->pieces, oldest);
+  partial_free (user->pieces, oldest);
+  return true;
+}
+
+/* Blocks of 1 MiB, 10 of which fit: who holds most gives back, unless it is in
+ * use, then the next.
+ */
 static void
 test_shared_budget (void **state)
 {
-  struct pieces_budget budget = { .bound = 10 * BLOCK_SIZE };
-  struct pieces *one = pieces_create (BLOCK_SIZE, &budget);
-  struct pieces *other = pieces_create (BLOCK_SIZE, &budget);
-  struct partial *keep;
+  const uint32_t size = 1 << 20;
+  struct user users[3] = { { NULL } };
+  struct pieces_budget budget;
+  struct partial *victim = NULL;
   uint64_t i;
 
   (void) state;
-  for (i = 0; i < 20; i++)
-    assert_non_null (pieces_add (one, i));
-  keep = pieces_add (other, 0);
-  assert_null (pieces_excess (other, keep));
-  assert_int_equal (pieces_excess (one, NULL)->index, 0);
-  pieces_free (one);
-  assert_non_null (pieces_add (other, 1));
-  assert_null (pieces_excess (other, NULL));
-  pieces_free (other);
+  budget_init (&budget, 11 * size);
+  for (i = 0; i < 3; i++)
+    users[i].pieces = pieces_create (size, 0, &budget, give_back, &users[i]);
+  for (i = 0; i < 6; i++)
+    assert_non_null (add (users[0].pieces, i));
+  for (i = 0; i < 4; i++)
+    assert_non_null (add (users[1].pieces, i));
+
+  assert_null (add (users[2].pieces, 0));
+  assert_int_equal (share_make_room (users[2].pieces, &victim), 0);
+  assert_int_equal (users[0].asked, 1);
+  assert_int_equal (users[1].asked, 0);
+  assert_null (pieces_find (users[0].pieces, 0));
+  assert_non_null (add (users[2].pieces, 0));
+
+  users[0].locked = true;
+  assert_int_equal (share_make_room (users[2].pieces, &victim), 0);
+  assert_int_equal (users[0].asked, 2);
+  assert_int_equal (users[1].asked, 1);
+  assert_non_null (add (users[2].pieces, 1));
+
+  users[1].locked = true;
+  assert_int_equal (share_make_room (users[2].pieces, &victim), EAGAIN);
+  assert_int_equal (victim->index, 0);
+
+  /* Of one that is gone nothing is left. */
+  pieces_free (users[0].pieces);
+  pieces_free (users[1].pieces);
+  assert_int_equal (share_make_room (users[2].pieces, &victim), EAGAIN);
+  for (i = 2; i < 10; i++)
+    assert_non_null (add (users[2].pieces, i));
+  pieces_free (users[2].pieces);
   assert_int_equal (budget.used, 0);
+  budget_destroy (&budget);
 }
 
 int

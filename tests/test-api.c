@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -168,6 +169,17 @@ disable_huge_pages (void)
 #ifdef PR_SET_THP_DISABLE
   prctl (PR_SET_THP_DISABLE, 1, 0, 0, 0);
 #endif
+}
+
+/* The most that it ever was.  Linux counts in KiB. */
+static size_t
+peak_resident (void)
+{
+  struct rusage usage;
+
+  if (resident () == 0 || getrusage (RUSAGE_SELF, &usage) == -1)
+    return 0;
+  return usage.ru_maxrss * KiB;
 }
 
 /* ---- Options and digests ---- */
@@ -781,9 +793,16 @@ test_leaves_pieces (void)
   blkhash_leaves_count (l, &data, &zero);
   CHECK_INT (0, data);
   CHECK_INT (5, zero);
-  CHECK_INT (0, blkhash_leaves_data (l, "hello", 3, 0));
+  CHECK_INT (0, blkhash_leaves_data (l, "hel", 3, 0));
   CHECK_NOTHING_MISSING (l);
+  /* And so it goes on, until it is folded. */
   CHECK_INT (0, blkhash_leaves_data (l, "lo", 2, 3));
+  CHECK_NOTHING_MISSING (l);
+  blkhash_leaves_count (l, &data, &zero);
+  CHECK_INT (5, data);
+  CHECK_INT (0, zero);
+  CHECK_FOLD (HELLO, l);
+  CHECK_INT (0, blkhash_leaves_data (l, "l", 1, 3));
   CHECK_MISSING (l, 0, 0, 3);
   CHECK_INT (0, blkhash_leaves_data (l, "hello", 5, 0));
   CHECK_FOLD (HELLO, l);
@@ -955,6 +974,141 @@ test_leaves_in_order (void)
   blkhash_opts_free (opts);
 }
 
+/* ---- Each in a process of its own ---- */
+
+/* One thread after the other fills the memory for pieces of blocks, and malloc
+ * has an arena for each: see test-api.sh.
+ */
+struct filler {
+  struct blkhash_leaves *l;
+  unsigned number;
+  const unsigned char *data;
+};
+
+#define FILL 1100               /* blocks: more than there is memory for */
+
+static sem_t turn_ended, all_ended; /* none ends before: its arena is its own */
+
+static void *
+fill_pieces (void *opaque)
+{
+  const struct filler *filler = opaque;
+  uint64_t block = (uint64_t) filler->number * FILL;
+  unsigned i;
+
+  for (i = 0; i < FILL; i++)
+    CHECK_INT (0, blkhash_leaves_data (filler->l, filler->data, BLOCK - 1,
+                                       (block + i) * BLOCK));
+  sem_post (&turn_ended);
+  while (sem_wait (&all_ended) == -1)
+    ;
+  return NULL;
+}
+
+static void
+test_leaves_threads_bound (void)
+{
+  enum { THREADS = 24 };
+  unsigned char *data = must (malloc (BLOCK));
+  size_t before = resident (), most;
+  struct blkhash_leaves *l =
+    must (blkhash_leaves_new (NULL, (uint64_t) THREADS * FILL * BLOCK, 0));
+  pthread_t threads[THREADS];
+  struct filler fillers[THREADS];
+  unsigned i;
+
+  memset (data, 0x55, BLOCK);
+  sem_init (&turn_ended, 0, 0);
+  sem_init (&all_ended, 0, 0);
+  for (i = 0; i < THREADS; i++) {
+    fillers[i] = (struct filler) { l, i, data };
+    CHECK_INT (0, pthread_create (&threads[i], NULL, fill_pieces,
+                                  &fillers[i]));
+    while (sem_wait (&turn_ended) == -1)
+      ;
+  }
+  most = resident ();
+  for (i = 0; i < THREADS; i++)
+    sem_post (&all_ended);
+  for (i = 0; i < THREADS; i++)
+    pthread_join (threads[i], NULL);
+  if (before > 0)
+    check_at (__LINE__, most < before + 80 * MiB,
+              "resident memory grew from %zu to %zu", before, most);
+  blkhash_leaves_free (l);
+  free (data);
+}
+
+/* All at once, each with a block of 16 MiB that its last piece completes: what
+ * is being hashed counts, too.
+ */
+static void *
+complete_blocks (void *opaque)
+{
+  const struct filler *filler = opaque;
+  const size_t block = 16 * MiB, half = block / 2;
+  uint64_t offset = filler->number * block;
+
+  CHECK_INT (0, blkhash_leaves_data (filler->l, filler->data, half, offset));
+  CHECK_INT (0, blkhash_leaves_data (filler->l, filler->data, half, offset + half));
+  return NULL;
+}
+
+static void
+test_leaves_large_bound (void)
+{
+  enum { THREADS = 64 };
+  unsigned char *data = must (malloc (8 * MiB));
+  struct blkhash_opts *opts = new_opts ("sha256", 16 * MiB, 0, 1, 0);
+  size_t before = peak_resident (), most;
+  struct blkhash_leaves *l =
+    must (blkhash_leaves_new (opts, THREADS * (16 * (uint64_t) MiB), 0));
+  pthread_t threads[THREADS];
+  struct filler fillers[THREADS];
+  unsigned i;
+
+  memset (data, 0x55, 8 * MiB);
+  for (i = 0; i < THREADS; i++) {
+    fillers[i] = (struct filler) { l, i, data };
+    CHECK_INT (0, pthread_create (&threads[i], NULL, complete_blocks,
+                                  &fillers[i]));
+  }
+  for (i = 0; i < THREADS; i++)
+    pthread_join (threads[i], NULL);
+  most = peak_resident ();
+  if (before > 0)
+    check_at (__LINE__, most < before + (80 + 8) * MiB,
+              "resident memory grew from %zu to %zu", before, most);
+  blkhash_leaves_free (l);
+  blkhash_opts_free (opts);
+  free (data);
+}
+
+/* What is copied waits to be hashed, and no more than a few blocks of it. */
+static void
+test_copies_bound (void)
+{
+  struct blkhash_opts *opts = new_opts ("sha512", 16 * MiB, 0, 128, 0);
+  unsigned char *data = must (malloc (MiB));
+  struct blkhash *h = must (blkhash_new_opts (opts));
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  size_t before, most;
+  unsigned i;
+
+  memset (data, 0x55, MiB);
+  before = peak_resident ();
+  for (i = 0; i < 512; i++)
+    CHECK_INT (0, blkhash_update (h, data, MiB));
+  CHECK_INT (0, blkhash_final (h, md, NULL));
+  most = peak_resident ();
+  if (before > 0)
+    check_at (__LINE__, most < before + 56 * MiB,
+              "resident memory grew from %zu to %zu", before, most);
+  blkhash_free (h);
+  blkhash_opts_free (opts);
+  free (data);
+}
+
 /* ---- On request: BLKHASH_SLOW=1 ---- */
 
 static void
@@ -1011,6 +1165,9 @@ static const struct {
   { "leaves-huge", test_leaves_huge },
   { "leaves-bound", test_leaves_bound },
   { "leaves-in-order", test_leaves_in_order },
+  { "alone-threads-bound", test_leaves_threads_bound },
+  { "alone-large-bound", test_leaves_large_bound },
+  { "alone-copies-bound", test_copies_bound },
   { "slow-100g", slow_100g },
   { "slow-100t", slow_100t },
 };
@@ -1019,6 +1176,7 @@ int
 main (int argc, char *argv[])
 {
   bool slow = argc > 1 && strncmp (argv[1], "slow", 4) == 0;
+  bool alone = argc > 1 && strncmp (argv[1], "alone", 5) == 0;
   size_t i;
 
   disable_huge_pages ();
@@ -1028,6 +1186,8 @@ main (int argc, char *argv[])
     if (argc > 1 && !strstr (tests[i].name, argv[1]))
       continue;
     if (!slow && strncmp (tests[i].name, "slow", 4) == 0)
+      continue;
+    if (!alone && strncmp (tests[i].name, "alone", 5) == 0)
       continue;
     tests[i].run ();
     printf ("%s: %s\n", failures == before ? "ok" : "FAILED", tests[i].name);

@@ -11,3 +11,9 @@ if [ -n "$wrapper" ] || [ "$SANITIZE" != no ]; then
   export BLKHASH_NO_RSS=1 BLKHASH_SHORT=1
 fi
 $wrapper $(real_program ./test-api)
+
+# malloc keeps memory in as many arenas as there are threads, on large machines.
+export MALLOC_ARENA_MAX=512
+for name in alone-threads-bound alone-large-bound alone-copies-bound; do
+  $wrapper $(real_program ./test-api) $name
+done

@@ -15,7 +15,8 @@ leaf: digest sha256-lanes
 outer: digest
 opts: digest
 order: leaf outer pool
-leaves: digest leaf leaf-tree opts outer pieces
+leaves: digest leaf leaf-tree opts outer pieces pieces-budget pieces-share
+pieces: pieces-budget pieces-share
 hash: completion digest leaf opts order outer pool
 digest: digest-family
 sha256-lanes: cpu sha256-kernel
@@ -57,6 +58,7 @@ for file in lib/*.[ch]; do
   case $name in
     test-*) continue ;;
     leaves-*) concept=leaves ;; # one concept in several files
+    pieces-share) concept=pieces ;;
     *) concept=$name ;;
   esac
   # "digest-openssl.c -blake3.c" draws both; digest-family.h is a part of

@@ -298,10 +298,11 @@ class Knowledge:
     def apply(self, kind, start, end, data):
         """One operation; DATA becomes the content of [start, end)."""
         for first, last in self.image.blocks(start, end):
-            # Of a complete block of data the table has only the digest.
+            # Of a complete block of data the table has only the digest, or
+            # its content, if it was zeros before.
             if ((first < start or end < last) and self.complete(first, last)
                     and self.is_data(first, last)):
-                self.mark(first, last, MISSING)
+                self.doubt(first, last)
         self.body[start:end] = data
         self.mark(start, end, MISSING if kind == "forget" else KNOWN)
 

@@ -35,6 +35,9 @@ nbd_reader_fail (struct nbd_reader *reader, const struct error *error)
   queue_stop (&reader->queue);
   for (i = 0; i < reader->nr_conns; i++)
     shutdown (reader->conns[i].fd, SHUT_RDWR);
+
+  SCOPED_LOCK (&reader->window_lock);
+  pthread_cond_broadcast (&reader->has_advanced);
 }
 
 static void
@@ -57,6 +60,40 @@ fail_nbd (struct nbd_reader *reader, const char *what)
   nbd_reader_fail (reader, &error);
 }
 
+/* ---- The window ---- */
+
+static void
+end_range (struct nbd_reader *reader, struct window_item *item, uint64_t len)
+{
+  {
+    SCOPED_LOCK (&reader->window_lock);
+    bool was_open = window_is_open (&reader->window);
+
+    window_done (&reader->window, item);
+    if (!was_open)
+      pthread_cond_broadcast (&reader->has_advanced);
+  }
+  progress_add (&reader->progress, len);
+}
+
+static bool
+is_ahead (struct nbd_reader *reader)
+{
+  SCOPED_LOCK (&reader->window_lock);
+
+  return !window_is_open (&reader->window);
+}
+
+static void
+wait_window (struct nbd_reader *reader)
+{
+  SCOPED_LOCK (&reader->window_lock);
+
+  while (!window_is_open (&reader->window) &&
+         !queue_is_stopped (&reader->queue))
+    pthread_cond_wait (&reader->has_advanced, &reader->window_lock);
+}
+
 /* ---- Hashing ---- */
 
 static void
@@ -67,7 +104,7 @@ hash_buffer (struct nbd_reader *reader, struct buffer *buffer)
 
   if (err)
     fail_errno (reader, err, "cannot hash", buffer->offset);
-  progress_add (&reader->progress, buffer->len);
+  end_range (reader, &buffer->item, buffer->len);
   queue_free (&reader->queue, buffer);
 }
 
@@ -82,64 +119,65 @@ nbd_reader_help (struct nbd_reader *reader)
 
 /* ---- Ranges ---- */
 
-/* The next range, of which a part that one request can read.  1, 0 at the end
- * of the image, or -1 on error.
+/* The next range.  1; 0 at the end of the image; or -1 on error.  Its length is
+ * 0 if others have to be hashed first.
  */
 static int
-next_range (struct conn *conn, struct range *range)
+next_range (struct conn *conn, struct range *range, struct window_item *item)
 {
   struct nbd_reader *reader = conn->reader;
-  struct range *left = &reader->range;
   struct error error = { "" };
-  int r = 1;
+  int r;
   SCOPED_LOCK (&reader->cursor_lock);
 
-  if (left->len == 0) {
-    reader->extents.nbd = conn->nbd;
-    r = cursor_next (&reader->cursor, left, &error);
-    if (r == -1)
-      nbd_reader_fail (reader, &error);
-    if (r != 1)
-      return r;
-  }
-  *range = *left;
+  range->len = 0;
+  if (is_ahead (reader))
+    return 1;
+  reader->extents.nbd = conn->nbd;
+  r = cursor_next (&reader->cursor, range, &error);
+  if (r == -1)
+    nbd_reader_fail (reader, &error);
+  if (r != 1)
+    return r;
   if (range->zero)
     reader->hole += range->len;
-  else if (range->len > reader->max_request)
-    range->len = reader->max_request;
-  left->offset += range->len;
-  left->len -= range->len;
+
+  SCOPED_LOCK (&reader->window_lock);
+  window_take (&reader->window, item, range);
   return 1;
 }
 
 static int
-put_zeros (struct nbd_reader *reader, const struct range *range)
+put_zeros (struct nbd_reader *reader, const struct range *range,
+           struct window_item *item)
 {
   int err = blkhash_leaves_zero (reader->leaves, range->len, range->offset);
 
-  if (err) {
+  if (err)
     fail_errno (reader, err, "cannot hash", range->offset);
-    return -1;
-  }
-  progress_add (&reader->progress, range->len);
-  return 0;
+  end_range (reader, item, range->len);
+  return err ? -1 : 0;
 }
 
 /* Set conn->next to what is to be read next.  As next_range. */
 static int
 find_next (struct conn *conn)
 {
-  struct range range;
-
   while (conn->next.len == 0) {
-    int r = next_range (conn, &range);
+    struct window_item item;
+    struct range range;
+    int r = next_range (conn, &range, &item);
 
-    if (r != 1)
+    if (r != 1 || range.len == 0)
       return r;
-    if (!range.zero)
-      conn->next = range;
-    else if (put_zeros (conn->reader, &range) == -1)
-      return -1;
+    if (range.zero) {
+      if (put_zeros (conn->reader, &range, &item) == -1)
+        return -1;
+      continue;
+    }
+    conn->next = range;
+    SCOPED_LOCK (&conn->reader->window_lock);
+    window_move (&conn->reader->window, &item, &conn->next_item);
   }
   return 1;
 }
@@ -162,57 +200,112 @@ read_chunk (void *opaque, const void *bytes, size_t len, uint64_t offset,
   return 0;
 }
 
+/* A request of LEN bytes ended. */
 static int
-read_done (void *opaque, int *err)
+request_done (struct buffer *buffer, size_t len, int *err)
 {
-  struct buffer *buffer = opaque;
   struct conn *conn = buffer->owner;
   struct nbd_reader *reader = conn->reader;
+  bool last;
 
   conn->in_flight--;
-  conn->in_flight_bytes -= buffer->len;
-  if (*err == 0 && buffer->seen != buffer->len)
+  conn->in_flight_bytes -= len;
+  buffer->answered += len;
+  last = buffer->answered == buffer->len;
+  if (*err == 0 && last && buffer->seen != buffer->len)
     *err = EPROTO;
   if (*err) {
     if (*err == ENOTCONN)       /* why is for conn_run to find out */
       conn->lost = true;
     else
       fail_errno (reader, *err, "cannot read", buffer->offset);
-    queue_free (&reader->queue, buffer);
     /* Not 1: if it was lost in nbd_aio_pread, libnbd 1.14 would use the
      * command after it freed it.  nbd_close frees it.
      */
     return 0;
   }
-  queue_put (&reader->queue, buffer);
+  if (last)
+    queue_put (&reader->queue, buffer);
   return 1;
 }
 
+/* What is left for the last request of a buffer; the others are full. */
+static size_t
+last_request (const struct buffer *buffer)
+{
+  const struct conn *conn = buffer->owner;
+  size_t max = conn->reader->max_request;
+
+  return (buffer->len - 1) % max + 1;
+}
+
+static int
+full_done (void *opaque, int *err)
+{
+  struct buffer *buffer = opaque;
+  const struct conn *conn = buffer->owner;
+
+  return request_done (buffer, conn->reader->max_request, err);
+}
+
+static int
+last_done (void *opaque, int *err)
+{
+  struct buffer *buffer = opaque;
+
+  return request_done (buffer, last_request (buffer), err);
+}
+
 static bool
-is_full (const struct conn *conn)
+is_full (const struct conn *conn, size_t len)
 {
   const struct nbd_reader *reader = conn->reader;
 
   return conn->in_flight > 0 &&
     (conn->in_flight >= reader->queue_depth ||
-     conn->in_flight_bytes + conn->next.len > reader->queue_size);
+     conn->in_flight_bytes + len > reader->queue_size);
 }
 
-static int
-start_read (struct conn *conn, struct buffer *buffer)
+/* Get a buffer for conn->next, if there is memory. */
+static bool
+start_buffer (struct conn *conn)
 {
+  struct nbd_reader *reader = conn->reader;
+  struct buffer *buffer = queue_get (&reader->queue, conn->next.len);
+
+  if (!buffer)
+    return false;
   buffer->owner = conn;
   buffer->offset = conn->next.offset;
+  conn->filling = buffer;
   conn->next.len = 0;
+
+  SCOPED_LOCK (&reader->window_lock);
+  window_move (&reader->window, &conn->next_item, &buffer->item);
+  return true;
+}
+
+/* Ask for the next LEN bytes of the buffer that is being filled. */
+static int
+start_request (struct conn *conn, size_t len)
+{
+  struct buffer *buffer = conn->filling;
+  size_t at = buffer->asked;
+
+  buffer->asked += len;
   conn->in_flight++;
-  conn->in_flight_bytes += buffer->len;
-  if (nbd_aio_pread_structured (conn->nbd, buffer->bytes, buffer->len,
-                                buffer->offset,
+  conn->in_flight_bytes += len;
+  if (buffer->asked == buffer->len)
+    conn->filling = NULL;
+  if (nbd_aio_pread_structured (conn->nbd, buffer->bytes + at, len,
+                                buffer->offset + at,
                                 (nbd_chunk_callback) {
                                   .callback = read_chunk, .user_data = buffer,
                                 },
                                 (nbd_completion_callback) {
-                                  .callback = read_done, .user_data = buffer,
+                                  .callback = conn->filling ? full_done
+                                                            : last_done,
+                                  .user_data = buffer,
                                 }, 0) == -1) {
     fail_nbd (conn->reader, nbd_aio_is_dead (conn->nbd) == 1
                             ? "lost the connection" : "cannot read");
@@ -228,17 +321,20 @@ static int
 start_reads (struct conn *conn)
 {
   while (!conn->lost) {
-    struct buffer *buffer;
-    int r = find_next (conn);
+    size_t len;
+    int r = conn->filling ? 1 : find_next (conn);
 
     if (r != 1)
       return r;
-    if (is_full (conn))
+    len = conn->filling ? conn->filling->len - conn->filling->asked
+                        : conn->next.len;
+    if (len > conn->reader->max_request)
+      len = conn->reader->max_request;
+    if (len == 0 || is_full (conn, len))
       return 1;
-    buffer = queue_get (&conn->reader->queue, conn->next.len);
-    if (!buffer)
+    if (!conn->filling && !start_buffer (conn))
       return 1;
-    if (start_read (conn, buffer) == -1)
+    if (start_request (conn, len) == -1)
       return -1;
   }
   return 1;
@@ -273,6 +369,8 @@ conn_run (struct conn *conn)
       hash_buffer (reader, buffer);
     else if (conn->lost)
       fail_nbd (reader, "lost the connection");
+    else if (conn->in_flight == 0 && conn->next.len == 0)
+      wait_window (reader);
     else if (conn->in_flight == 0)
       queue_wait_memory (&reader->queue, conn->next.len);
     else if (nbd_poll (conn->nbd, -1) == -1)

@@ -18,6 +18,7 @@
 #include "nbd-queue.h"
 #include "nbd-read.h"
 #include "progress.h"
+#include "window.h"
 
 struct blkhash_leaves;
 struct nbd_handle;
@@ -28,6 +29,8 @@ struct conn {
   struct nbd_handle *nbd;
   int fd;                       /* of the socket, to wake its thread */
   struct range next;            /* to read; none if its length is 0 */
+  struct window_item next_item; /* of it */
+  struct buffer *filling;       /* where it goes, once there is memory */
   unsigned in_flight;           /* reads, */
   size_t in_flight_bytes;       /* and their bytes */
   bool lost;                    /* the connection is gone */
@@ -47,9 +50,12 @@ struct nbd_reader {
   /* Where to read next.  Held while the server is asked for extents. */
   pthread_mutex_t cursor_lock;
   struct cursor cursor;
-  struct range range;           /* what is left of the last range */
   struct nbd_extents extents;
   uint64_t hole;                /* bytes in ranges that were not read */
+
+  pthread_mutex_t window_lock;  /* protects the window; taken last */
+  struct window window;
+  pthread_cond_t has_advanced;  /* the window, or all stopped */
 
   pthread_mutex_t lock;         /* protects the rest */
   unsigned reading;             /* connections that did not end yet */

@@ -15,13 +15,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "window.h"
+
 /* Of the thread that got or took it. */
 struct buffer {
   struct buffer *next;          /* in the queue */
   void *owner;
   uint64_t offset;              /* in the image, bytes */
   size_t len;
-  size_t seen;                  /* bytes of LEN that have arrived */
+  size_t asked;                 /* bytes of LEN that requests were sent for, */
+  size_t answered;              /* that were replied to, */
+  size_t seen;                  /* and that have arrived */
+  struct window_item item;      /* under the lock of the window */
   unsigned char *bytes;
 };
 

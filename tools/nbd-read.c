@@ -22,7 +22,9 @@
 
 #define MAX_THREADS 128
 #define MAX_REQUEST (32 * 1024 * 1024) /* bytes, what every server takes */
-#define MAX_SPARE (16 * 1024 * 1024) /* bytes of memory, for hashing */
+#define MAX_SPARE (12 * 1024 * 1024) /* bytes of memory, for hashing */
+#define MAX_MEMORY (40 * 1024 * 1024) /* for a few reads that are large */
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 /* ---- Threads ---- */
 
@@ -75,8 +77,8 @@ run_threads (struct nbd_reader *reader, unsigned count)
 
 /* ---- The whole ---- */
 
-/* Sizes of requests: a range is of whole blocks where the server takes
- * requests that long, and in pieces of them where it does not.
+/* Sizes of reads and requests: a read is of whole blocks, in several requests
+ * where the server does not take one that long.
  */
 static int
 setup_requests (struct nbd_reader *reader, const struct options *options,
@@ -97,7 +99,10 @@ setup_requests (struct nbd_reader *reader, const struct options *options,
   if (align < min)
     align = min;
 
-  cursor_init (&reader->cursor, size, align, options->read_size,
+  window_init (&reader->window, blkhash_opts_get_block_size (options->hash));
+  cursor_init (&reader->cursor, size, align,
+               MIN (options->read_size,
+                    window_max_range (&reader->window, 2 * reader->nr_conns)),
                options->extents && nbd_can_extents (nbd) ? nbd_extent_at
                                                          : NULL,
                &reader->extents);
@@ -109,20 +114,24 @@ setup_requests (struct nbd_reader *reader, const struct options *options,
   return 0;
 }
 
-/* What can be in flight, and for each thread what it hashes, within reason. */
+/* What can be in flight, and for each thread what it hashes, within reason; or
+ * a few reads if they are larger than what is to be in flight.
+ */
 static size_t
 memory_for (const struct nbd_reader *reader, unsigned threads)
 {
-  size_t max = reader->max_request;
+  size_t max = reader->cursor.max_read;
   size_t in_flight = reader->queue_size, spare = MAX_SPARE;
+  size_t least = MAX_MEMORY - MAX_MEMORY % max;
 
   if (in_flight / max >= reader->queue_depth)
     in_flight = reader->queue_depth * max;
-  if (in_flight < max)
-    in_flight = max;
   if (spare / max >= threads)
     spare = threads * max;
-  return reader->nr_conns * in_flight + spare;
+  if (least / max > 3)
+    least = 3 * max;
+  return reader->nr_conns * in_flight + spare > least
+    ? reader->nr_conns * in_flight + spare : least;
 }
 
 /* With an error in reader->error, or a sum. */
@@ -176,12 +185,14 @@ nbd_read_and_hash (const struct options *options,
       .fd = nbd_aio_get_fd (conns[i]),
     };
   pthread_mutex_init (&reader.cursor_lock, NULL);
+  pthread_mutex_init (&reader.window_lock, NULL);
+  pthread_cond_init (&reader.has_advanced, NULL);
   pthread_mutex_init (&reader.lock, NULL);
   nbd_extents_init (&reader.extents, size);
 
   if (setup_requests (&reader, options, conns[0], size) == 0) {
     err = queue_init (&reader.queue, memory_for (&reader, threads),
-                      reader.max_request);
+                      reader.cursor.max_read);
     if (err)
       error_errno (&reader.error, err, "cannot read");
     else
@@ -194,6 +205,8 @@ nbd_read_and_hash (const struct options *options,
 
   nbd_extents_destroy (&reader.extents);
   pthread_mutex_destroy (&reader.lock);
+  pthread_cond_destroy (&reader.has_advanced);
+  pthread_mutex_destroy (&reader.window_lock);
   pthread_mutex_destroy (&reader.cursor_lock);
   if (error_is_set (&reader.error)) {
     *error = reader.error;

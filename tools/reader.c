@@ -23,10 +23,12 @@
 #include "progress.h"
 #include "reader.h"
 #include "source.h"
+#include "window.h"
 
 #define MIB (1024 * 1024)       /* bytes */
 #define BATCH 32                /* blocks: twice as many as any kernel takes */
-#define MAX_MEMORY (32 * MIB)   /* of all buffers, unless that is too little */
+#define USUAL_MEMORY (32 * MIB) /* of all buffers, unless that is too little */
+#define MAX_MEMORY (44 * MIB)   /* then fewer threads read */
 #define MAX_THREADS 128
 
 struct reader {
@@ -36,6 +38,8 @@ struct reader {
 
   pthread_mutex_t lock;         /* protects what follows */
   struct cursor cursor;
+  struct window window;
+  pthread_cond_t has_advanced;  /* the window, or there is an error */
   uint64_t hole;                /* bytes in ranges that were not read */
   struct error error;           /* the first of any thread; stops all */
 };
@@ -47,6 +51,7 @@ fail (struct reader *reader, const struct error *error)
 
   if (!error_is_set (&reader->error))
     reader->error = *error;
+  pthread_cond_broadcast (&reader->has_advanced);
 }
 
 static int
@@ -63,14 +68,42 @@ fail_errno (struct reader *reader, int err, const char *what,
 
 /* ---- Threads ---- */
 
+/* 1 with RANGE taken, 0 at the end, or -1. */
 static int
-next_range (struct reader *reader, struct range *range)
+next_range (struct reader *reader, struct range *range,
+            struct window_item *item)
 {
+  int r;
   SCOPED_LOCK (&reader->lock);
 
+  while (!window_is_open (&reader->window) &&
+         !error_is_set (&reader->error))
+    pthread_cond_wait (&reader->has_advanced, &reader->lock);
   if (error_is_set (&reader->error))
     return -1;
-  return cursor_next (&reader->cursor, range, &reader->error);
+  r = cursor_next (&reader->cursor, range, &reader->error);
+  if (r == 1)
+    window_take (&reader->window, item, range);
+  else
+    pthread_cond_broadcast (&reader->has_advanced);
+  return r;
+}
+
+static void
+end_range (struct reader *reader, const struct range *range,
+           struct window_item *item)
+{
+  {
+    SCOPED_LOCK (&reader->lock);
+    bool was_open = window_is_open (&reader->window);
+
+    window_done (&reader->window, item);
+    if (range->zero)
+      reader->hole += range->len;
+    if (!was_open)
+      pthread_cond_broadcast (&reader->has_advanced);
+  }
+  progress_add (&reader->progress, range->len);
 }
 
 static int
@@ -80,9 +113,6 @@ do_zero (struct reader *reader, const struct range *range)
 
   if (err)
     return fail_errno (reader, err, "cannot hash", range);
-
-  SCOPED_LOCK (&reader->lock);
-  reader->hole += range->len;
   return 0;
 }
 
@@ -108,6 +138,7 @@ run_thread (void *opaque)
 {
   struct reader *reader = opaque;
   struct range range = { .offset = 0 };
+  struct window_item item;
   void *buf = read_buffer (reader->cursor.max_read);
   int r;
 
@@ -115,11 +146,11 @@ run_thread (void *opaque)
     fail_errno (reader, errno, "cannot read", &range);
     return NULL;
   }
-  while (next_range (reader, &range) == 1) {
+  while (next_range (reader, &range, &item) == 1) {
     r = range.zero ? do_zero (reader, &range) : do_data (reader, &range, buf);
     if (r == -1)
       break;
-    progress_add (&reader->progress, range.len);
+    end_range (reader, &range, &item);
   }
   free (buf);
   return NULL;
@@ -149,15 +180,19 @@ run_threads (struct reader *reader, unsigned count)
  * cache costs nothing that could be measured.
  */
 static size_t
-read_size (const struct options *options)
+read_size (const struct options *options, const struct window *window)
 {
   size_t batch = BATCH * (size_t) blkhash_opts_get_block_size (options->hash);
-  size_t bound = MAX_MEMORY / blkhash_opts_get_threads (options->hash);
+  unsigned threads = blkhash_opts_get_threads (options->hash);
+  size_t bound = USUAL_MEMORY / threads;
 
   if (batch < 2 * MIB)
     batch = 2 * MIB;
   if (bound < MIB)
     bound = MIB;
+  /* Twice as many, so that some can be hashed and others read. */
+  if (bound > window_max_range (window, 2 * threads))
+    bound = window_max_range (window, 2 * threads);
   return batch < bound ? batch : bound;
 }
 
@@ -165,8 +200,11 @@ static unsigned
 threads_for (const struct options *options, const struct reader *reader)
 {
   uint64_t ranges = reader->cursor.size / reader->cursor.max_read + 1;
+  uint64_t buffers = MAX_MEMORY / reader->cursor.max_read;
   unsigned threads = blkhash_opts_get_threads (options->hash);
 
+  if (ranges > buffers)
+    ranges = buffers;
   return ranges < threads ? ranges : threads;
 }
 
@@ -183,7 +221,9 @@ read_and_hash (struct reader *reader, const struct options *options,
   /* Direct I/O needs aligned offsets; blocks can be smaller than that. */
   if (align < READ_ALIGN)
     align = READ_ALIGN;
-  cursor_init (&reader->cursor, image->size, align, read_size (options),
+  window_init (&reader->window, blkhash_opts_get_block_size (options->hash));
+  cursor_init (&reader->cursor, image->size, align,
+               read_size (options, &reader->window),
                options->extents ? image->extent_at : NULL, image->opaque);
 
   reader->leaves = blkhash_leaves_new (options->hash, image->size,
@@ -208,10 +248,12 @@ reader_hash (const struct options *options, const struct reader_image *image,
   bool failed;
 
   pthread_mutex_init (&reader.lock, NULL);
+  pthread_cond_init (&reader.has_advanced, NULL);
   progress_init (&reader.progress, options, image->size);
   read_and_hash (&reader, options, sum);
   failed = error_is_set (&reader.error);
   progress_end (&reader.progress, !failed);
+  pthread_cond_destroy (&reader.has_advanced);
   pthread_mutex_destroy (&reader.lock);
   if (failed)
     *error = reader.error;

@@ -29,6 +29,7 @@
 #define BUFFER_SIZE (1024 * 1024) /* bytes, at least; whole blocks */
 #define PIPE_SIZE (1024 * 1024) /* bytes; what a user may ask for by default */
 #define MAX_BUFFERS 32
+#define MAX_MEMORY (48 * 1024 * 1024) /* bytes, with a copy of the last block */
 
 struct pipe_reader {
   struct blkhash *hash;
@@ -49,6 +50,8 @@ setup (struct pipe_reader *reader, const struct blkhash_opts *opts)
   reader->buffer_size = reader->block_size > BUFFER_SIZE
     ? reader->block_size : BUFFER_SIZE;
   reader->nr_buffers = threads + 2 < MAX_BUFFERS ? threads + 2 : MAX_BUFFERS;
+  if (reader->nr_buffers > MAX_MEMORY / reader->buffer_size - 1)
+    reader->nr_buffers = MAX_MEMORY / reader->buffer_size - 1;
   reader->memory = malloc (reader->nr_buffers * reader->buffer_size);
   reader->idle = calloc (reader->nr_buffers, sizeof *reader->idle);
   reader->opts = blkhash_opts_new (blkhash_opts_get_digest_name (opts));

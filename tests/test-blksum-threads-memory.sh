@@ -1,0 +1,92 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# blksum needs no more than 64 MiB of memory, whatever the size of blocks, the
+# number of threads, and where the image comes from.
+
+. "$(dirname "$0")/functions.sh"
+
+[ -z "$wrapper" ] || skip "valgrind has memory of its own"
+[ "$SANITIZE" = no ] || skip "sanitizers have memory of their own"
+[ "$(uname)" = Linux ] || skip "ru_maxrss has another meaning"
+
+# As the largest machines have it: an arena for each thread.
+export MALLOC_ARENA_MAX=512
+
+# peak COMMAND: prints what COMMAND prints, and the most memory that it had at a
+# time, in MiB.
+cat > "$dir/peak.py" << 'END'
+import os, sys
+pid = os.fork()
+if pid == 0:
+    os.execvp(sys.argv[1], sys.argv[1:])
+_, status, usage = os.wait4(pid, 0)
+print(usage.ru_maxrss // 1024)
+sys.exit(os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 1)
+END
+
+# modest SUM ARGUMENT...: blksum ARGUMENT... prints that sum and is modest.
+modest () {
+  wanted_sum=$1
+  shift
+  run 0 "$PYTHON" "$dir/peak.py" \
+    "$(real_program "$abs_top_builddir/tools/blksum")" "$@"
+  got_sum=$(head -n 1 "$dir/stdout" | cut -d' ' -f1)
+  peak=$(tail -n 1 "$dir/stdout")
+  echo "$peak MiB"
+  [ "$got_sum" = "$wanted_sum" ] || fail "$got_sum is not $wanted_sum"
+  [ "$peak" -le 64 ] || fail "it took $peak MiB: blksum $*"
+}
+
+# try_all IMAGE OPTIONS: as a file, a pipe, a qcow2, and exports of two servers;
+# the second one takes only requests that are shorter than large blocks.
+try_all () {
+  options=$2
+  # The sum itself is what other tests look at.
+  sum=$(blksum --no-names -c -t 1 ${options#-t * } "$1")
+  modest "$sum" $options "$1"
+  cat "$1" | modest "$sum" $options -
+  [ $have_qemu = no ] || modest "$sum" $options "$1.qcow2"
+  if [ $have_nbd = yes ]; then
+    eval "modest \$sum $options \"\$any_size_${1##*/}\""
+    eval "modest \$sum $options \"\$small_requests_${1##*/}\""
+  fi
+}
+
+have_qemu=no
+have_nbd=no
+if (requires_qemu) > /dev/null; then have_qemu=yes; fi
+if (requires_nbdkit file --filter=blocksize-policy) > /dev/null; then
+  have_nbd=yes
+fi
+
+# Data, a hole, and a short last block.  Of blocks of 4 bytes 12 MiB have leaves
+# of 96 MiB.
+truncate -s 20m "$dir/small"
+write_data "$dir/small" 0 6291000
+write_data "$dir/small" 14680064 6291456
+truncate -s 160m "$dir/large"
+write_data "$dir/large" 0 70000000
+write_data "$dir/large" 90000000 77771648
+for name in small large; do
+  if [ $have_qemu = yes ]; then
+    qemu-img convert -f raw -O qcow2 "$dir/$name" "$dir/$name.qcow2"
+  fi
+  if [ $have_nbd = yes ]; then
+    start_nbdkit file "$dir/$name"
+    eval "any_size_$name=\$uri"
+    start_nbdkit --filter=blocksize-policy file "$dir/$name" \
+      blocksize-maximum=1M blocksize-preferred=64K \
+      blocksize-error-policy=error
+    eval "small_requests_$name=\$uri"
+  fi
+done
+
+try_all "$dir/small" "-t 16 -b 4"
+try_all "$dir/small" "-t 128 -b 4"
+try_all "$dir/large" "-t 16 -b 512 -d sha512"
+try_all "$dir/large" "-t 128"
+try_all "$dir/large" "-t 128 -b 1m"
+try_all "$dir/large" "-t 16 -b 16m"
+try_all "$dir/large" "-t 128 -b 16m"
