@@ -237,6 +237,14 @@ conn_prepare (struct conn *conn, uint64_t size, bool multi_conn)
   conn->state = CONN_IDLE;
 }
 
+/* What a client left that is gone must not push out what another one needs. */
+static void
+set_idle_locked (struct export *export, bool idle)
+{
+  if (export->leaves)
+    leaves_set_idle (export->leaves, idle);
+}
+
 /* True if a sum was withdrawn. */
 static bool
 see_size_locked (struct export *export, uint64_t size)
@@ -270,6 +278,7 @@ conn_join_locked (struct conn *conn)
   withdrawn = see_size_locked (export, conn->size);
   export->joins++;
   export->conns++;
+  set_idle_locked (export, false);
   return withdrawn;
 }
 
@@ -310,6 +319,8 @@ conn_finished (struct conn *conn)
 
   conn->export->finishing = false;
   pthread_cond_broadcast (&not_finishing);
+  if (conn->export->conns == 0)
+    set_idle_locked (conn->export, true);
 }
 
 void
@@ -317,8 +328,11 @@ conn_close (struct conn *conn)
 {
   SCOPED_LOCK (&exports_lock);
 
-  if (conn->state == CONN_JOINED && conn->export)
+  if (conn->state == CONN_JOINED && conn->export) {
     conn->export->conns--;
+    if (conn->export->conns == 0 && !conn->export->finishing)
+      set_idle_locked (conn->export, true);
+  }
   conn->state = CONN_LEFT;
 }
 

@@ -378,6 +378,12 @@ forget_oldest (struct blkhash_leaves *l)
 }
 
 void
+leaves_set_idle (struct blkhash_leaves *l, bool idle)
+{
+  l->pieces->idle = idle;
+}
+
+void
 leaves_forget_pieces (struct blkhash_leaves *l)
 {
   int err;

@@ -125,6 +125,11 @@ int leaves_hash_complete (struct blkhash_leaves *l);
 /* For struct pieces: forget the oldest block, without waiting for a lock. */
 bool leaves_give_back (void *opaque);
 
+/* Does nobody use the table at present?  Then its pieces are the first that
+ * are forgotten when others that share the bound need room.
+ */
+void leaves_set_idle (struct blkhash_leaves *l, bool idle);
+
 /* Forget all pieces of blocks, to give their memory back. */
 void leaves_forget_pieces (struct blkhash_leaves *l);
 

@@ -63,19 +63,30 @@ share_end (struct pieces *pieces)
     leave_locked (pieces);
 }
 
-/* Of those not tried yet, who holds most; FIRST if others hold as much. */
+/* How much is to be taken from USER before it is taken from others. */
+static uint64_t
+surplus (const struct pieces *user)
+{
+  uint64_t held = user->held;
+
+  return held > 0 && user->idle ? held + UINT64_MAX / 2 : held;
+}
+
+/* Of those not tried yet, who holds most, one that is idle before all others;
+ * FIRST if others hold as much.
+ */
 static struct pieces *
 find_richest_locked (struct pieces_budget *budget, struct pieces *first)
 {
   struct pieces *user, *next, *best = NULL;
-  size_t most = 0;
+  uint64_t most = 0;
 
   if (first->listed && !first->tried) {
-    most = first->held;
+    most = surplus (first);
     best = most > 0 ? first : NULL;
   }
   for (user = budget->users; user; user = next) {
-    size_t held = user->held;
+    uint64_t held = surplus (user);
 
     next = user->next_user;
     if (held == 0) {

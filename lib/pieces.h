@@ -53,6 +53,7 @@ struct pieces {
 
   /* For others that share the budget: see pieces-share.h. */
   _Atomic size_t held;          /* bytes */
+  atomic_bool idle;             /* nobody uses it: it is taken from first */
   atomic_bool listed;           /* changed under users_lock */
   struct pieces *next_user, *prev_user; /* under users_lock */
   bool tried;                   /* under users_lock */

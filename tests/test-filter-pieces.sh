@@ -7,33 +7,38 @@
 
 . "$(dirname "$0")/hold-functions.sh"
 
-# Six pieces of blocks of 16 MiB are more than the 64 MiB that are kept.
-hash_options="-b 16m"
+# clients_of BITS END PARAMETER...: one client leaves a piece of each of the
+# first 96 MiB's blocks of 2^BITS bytes, of which not all are kept, and then does
+# END.  Another one writes the first three blocks in halves, and then the rest.
 truncate -s 96m "$dir/disk"
-leave='gone = connect("gone")
-for i in range(6):
-    gone.pread(1, i << 24)'
-work='h = connect("good")
-for part in range(2):
-    for i in range(3):
-        for j in range(4):
-            h.pwrite(b"x" * (2 << 20), (i << 24) + (part << 23) + (j << 21))
-for i in range(3, 6):
-    for j in range(8):
-        h.pwrite(b"y" * (2 << 20), (i << 24) + (j << 21))
-h.shutdown()'
-
-for distinct in true false; do
-  # The client has gone, and one that is still there.
-  for end in 'gone.shutdown()
-logged("snapshot: close")' ''; do
-    serve_snapshot blkhash-missing=fail blkhash-block-size=16m \
-                   blkhash-distinct-exports=$distinct
-    clients "$leave
+clients_of () {
+  block=$((1 << $1))
+  end=$2
+  shift 2
+  serve_snapshot blkhash-missing=fail blkhash-block-size=$block "$@"
+  clients "gone = connect('gone')
+for offset in range(0, 96 << 20, $block):
+    gone.pread(1, offset)
 $end
-$work"
-    line_comes "$(reference -b 16m "$dir/disk")  good"
-    stop
-    has_line "$(reference -b 16m "$dir/disk")  good" || fail "$(cat "$sums")"
-  done
+h = connect('good')
+step = 1 << 21
+for half in 0, $block // 2:
+    for offset in range(half, 3 * $block, $block):
+        for i in range(0, $block // 2, step):
+            h.pwrite(b'x' * step, offset + i)
+for offset in range(3 * $block, 96 << 20, step):
+    h.pwrite(b'y' * step, offset)
+h.shutdown()"
+  wanted=$(reference -b $block "$dir/disk")
+  line_comes "$wanted  good"
+  stop
+  has_line "$wanted  good" || fail "$(cat "$sums")"
+}
+
+# One that has gone has to give back everything, if need be: three blocks of
+# 16 MiB are all that fit.  One that is still there has a right to its share.
+for distinct in true false; do
+  clients_of 24 'gone.shutdown()
+logged("snapshot: close")' blkhash-distinct-exports=$distinct
+  clients_of 23 '' blkhash-distinct-exports=$distinct
 done

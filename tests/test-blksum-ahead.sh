@@ -1,0 +1,54 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# While one read takes its time the others do not go far ahead: what they read
+# would wait for it in memory.  They go on when it ends, and end when it fails.
+
+. "$(dirname "$0")/functions.sh"
+requires_nbdkit eval
+requires timeout --version
+
+truncate -s 4m "$dir/image"
+write_data "$dir/image" 0 4194304
+sum=$(reference -b 4 "$dir/image")
+
+export dir
+start_nbdkit eval thread_model='echo parallel' can_multi_conn='exit 0' \
+  get_size='echo 4194304' \
+  pread='
+    if [ $4 = 0 ]; then
+      echo > $dir/held
+      while [ -e $dir/hold ]; do sleep 0.05; done
+      if [ -e $dir/bad ]; then echo EIO >&2; exit 1; fi
+    elif [ -e $dir/hold ]; then
+      echo $4 >> $dir/ahead
+    fi
+    dd if=$dir/image skip=$4 count=$3 iflag=skip_bytes,count_bytes status=none'
+
+# held: blksum in the background, until the first read is held and others came.
+held () {
+  rm -f "$dir/held" "$dir/ahead"
+  touch "$dir/hold"
+  timeout 300 blksum --no-names -b 4 -t 8 "$uri" \
+    > "$dir/stdout" 2> "$dir/stderr" &
+  blksum_pid=$!
+  wait_until test -s "$dir/held"
+  wait_until test -s "$dir/ahead"
+  sleep 1                       # if it were longer, no more would come
+  last=$(sort -n "$dir/ahead" | tail -n 1)
+  rm "$dir/hold"
+  status=0
+  wait $blksum_pid || status=$?
+  [ "$last" -lt 1048576 ] || fail "read at $last while the first was held"
+}
+
+held
+[ $status = 0 ] || fail "exit status $status"
+[ "$(cat "$dir/stdout")" = "$sum" ] || fail "not $sum"
+
+touch "$dir/bad"
+held
+[ $status = 2 ] || fail "exit status $status"
+[ ! -s "$dir/stdout" ] || fail "printed a sum"
+says_once "cannot read at offset 0"
