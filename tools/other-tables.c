@@ -70,22 +70,26 @@ other_tables_check (const struct imagefile *file, const char *format,
                     struct error *error)
 {
   static const struct {
-    const char *format;
+    const char *format, *magic; /* what has another is left to qemu */
     size_t header;
     int (*check) (const struct imagefile *, const unsigned char *,
                   struct error *);
   } formats[] = {
-    { "cloop", CLOOP_HEADER, check_cloop },
-    { "parallels", 64, check_parallels },
-    { "qcow", 48, check_qcow },
-    { "qed", 64, check_qed },
+    { "cloop", "", CLOOP_HEADER, check_cloop },
+    { "parallels", "Witho", 64, check_parallels },
+    { "qcow", "QFI\xfb", 48, check_qcow },
+    { "qed", "QED", 64, check_qed },
   };
   unsigned char head[CLOOP_HEADER];
 
-  for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
-    if (strcmp (format, formats[i].format) == 0)
-      return imagefile_read (file, "the header", head, formats[i].header, 0,
-                             error) == -1 ? -1
-        : formats[i].check (file, head, error);
+  for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+    if (strcmp (format, formats[i].format) != 0)
+      continue;
+    if (imagefile_read (file, "the header", head, formats[i].header, 0,
+                        error) == -1)
+      return -1;
+    if (memcmp (head, formats[i].magic, strlen (formats[i].magic)) == 0)
+      return formats[i].check (file, head, error);
+  }
   return 0;
 }
