@@ -19,7 +19,7 @@ enum missing {
 struct params {
   struct blkhash_opts *hash;    /* digest, block size, streams */
   const char *file;             /* absolute path of the result, or NULL */
-  const char *name;             /* in the line of the default export, or NULL */
+  const char *name;             /* of the default export, or NULL */
   bool tag;                     /* lines in the form of blksum --tag */
   bool distinct_exports;        /* every export name is another disk */
   enum missing missing;

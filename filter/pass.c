@@ -1,0 +1,200 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A pass over what is missing in an export.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-filter.h>
+
+#include "blkhash.h"
+
+#include "../lib/cleanup.h"
+#include "export.h"
+#include "params.h"
+#include "pass.h"
+#include "watch.h"
+
+#define READ_SIZE (1024 * 1024)         /* bytes */
+#define EXTENTS_SIZE (1u << 30)         /* bytes to ask about at once */
+#define PROGRESS_STEP (UINT64_C (1) << 30) /* bytes between debug messages */
+#define PASSES 3                /* when exports of other names interfere */
+
+bool
+pass_is_last_locked (const struct pass *p)
+{
+  return p->export->conns == 0 && p->export->joins == p->joins;
+}
+
+static bool
+is_last (const struct pass *p)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  return pass_is_last_locked (p);
+}
+
+uint64_t
+pass_missing (struct blkhash_leaves *leaves)
+{
+  uint64_t offset = 0, start, len, sum = 0;
+
+  while (blkhash_leaves_next_missing (leaves, offset, &start, &len) == 0) {
+    sum += len;
+    offset = start + len;
+  }
+  return sum;
+}
+
+static uint64_t
+round_up (uint64_t n, uint64_t unit)
+{
+  return n % unit == 0 ? n : n + (unit - n % unit);
+}
+
+/* ---- Extents ---- */
+
+/* Ask about LEN bytes at OFFSET.  Returns where the answer ends: it can be
+ * shorter.
+ */
+static uint64_t
+ask_extents (const struct pass *p, uint64_t offset, uint32_t len)
+{
+  struct nbdkit_extents *extents = nbdkit_extents_new (offset, p->export->size);
+  struct request request;
+  struct nbdkit_extent last;
+  uint64_t end = offset;
+  size_t count;
+  int err;
+
+  if (!extents)
+    return offset;
+  learn_begin (p->conn, &request, offset, len);
+  if (p->next->extents (p->next, len, offset, 0, extents, &err) == 0) {
+    learn_extents (p->conn, &request, extents, false);
+    count = nbdkit_extents_count (extents);
+    if (count > 0) {
+      last = nbdkit_get_extent (extents, count - 1);
+      end = last.offset + last.length;
+    }
+  }
+  learn_end (p->conn, &request, 0);
+  nbdkit_extents_free (extents);
+  return end;
+}
+
+void
+pass_ask_extents (const struct pass *p)
+{
+  uint64_t unit = blkhash_opts_get_block_size (params.hash);
+  uint64_t offset = 0, start, len, end;
+
+  if (p->next->can_extents (p->next) != 1)
+    return;
+  while (is_last (p) &&
+         blkhash_leaves_next_missing (p->leaves, offset, &start, &len) == 0) {
+    /* Not all plugins like to be asked about odd ranges. */
+    end = round_up (start + (len < EXTENTS_SIZE ? len : EXTENTS_SIZE), unit);
+    if (end > p->export->size)
+      end = p->export->size;
+    offset = start - start % unit;
+    offset = ask_extents (p, offset, end - offset);
+    if (offset <= start)
+      return;
+  }
+}
+
+/* ---- Reading ---- */
+
+/* The smallest unit that the plugin can read, and how much at once. */
+static void
+find_read_sizes (const struct pass *p, uint64_t *unit, uint64_t *most)
+{
+  uint32_t minimum, preferred, maximum;
+
+  *unit = 1;
+  *most = READ_SIZE;
+  if (p->next->block_size (p->next, &minimum, &preferred, &maximum) == -1)
+    return;
+  if (minimum > 0 && minimum <= READ_SIZE)
+    *unit = minimum;
+  if (maximum >= *unit && maximum < *most)
+    *most = maximum;
+  *most -= *most % *unit;
+}
+
+/* Read LEN bytes at OFFSET.  0, or an errno value. */
+static int
+read_range (const struct pass *p, void *buf, uint32_t len, uint64_t offset)
+{
+  struct request request;
+  int err = EIO, r;
+
+  learn_begin (p->conn, &request, offset, len);
+  r = p->next->pread (p->next, buf, len, offset, 0, &err);
+  if (r == 0)
+    learn_data (p->conn, &request, buf);
+  learn_end (p->conn, &request, 0);
+  return r == 0 ? 0 : err;
+}
+
+/* One pass over what is missing.  0, ECANCELED if there is another connection
+ * now, or the errno value of a read.
+ */
+static int
+read_pass (const struct pass *p, void *buf, uint64_t missing)
+{
+  uint64_t size = p->export->size, unit, most;
+  uint64_t offset = 0, start, len, done = 0, told = 0;
+
+  find_read_sizes (p, &unit, &most);
+  while (blkhash_leaves_next_missing (p->leaves, offset, &start, &len) == 0) {
+    uint64_t end;
+    int err;
+
+    if (!is_last (p))
+      return ECANCELED;
+    end = round_up (start + (len < most ? len : most), unit);
+    if (end > size)
+      end = size;
+    start -= start % unit;
+    if (end - start > most)
+      end = start + most;
+    err = read_range (p, buf, end - start, start);
+    if (err)
+      return err;
+    offset = end;
+    done += end - start;
+    if (done - told >= PROGRESS_STEP) {
+      nbdkit_debug ("blkhash: read %" PRIu64 " of %" PRIu64 " missing bytes "
+                    "of '%s'", done, missing, p->export->name);
+      told = done;
+    }
+  }
+  return 0;
+}
+
+int
+pass_read (const struct pass *p, uint64_t missing)
+{
+  void *buf = malloc (READ_SIZE);
+  int i, err = 0;
+
+  if (!buf)
+    return ENOMEM;
+  nbdkit_debug ("blkhash: reading %" PRIu64 " missing bytes of '%s'",
+                missing, p->export->name);
+  for (i = 0; i < PASSES && err == 0 && missing > 0; i++) {
+    err = read_pass (p, buf, missing);
+    missing = pass_missing (p->leaves);
+  }
+  free (buf);
+  return err;
+}
+
