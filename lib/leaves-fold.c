@@ -31,8 +31,8 @@ struct batch {
   unsigned char leaves[BATCH_LEAVES * BLKHASH_MAX_MD_SIZE];
 };
 
-/* Copy leaves from INDEX on; ENODATA if the block is not known, EBUSY if another
- * thread is hashing it.
+/* Copy leaves from INDEX on; ENODATA if the block is not known, EBUSY if
+ * another thread is hashing it.
  */
 static int
 take_batch_locked (struct blkhash_leaves *l, uint64_t index,

@@ -28,7 +28,7 @@
 #define JOB_BYTES (2u << 20)    /* of data in a job, if blocks are not larger */
 #define COPIES (48u << 20)      /* of data in copies, within that */
 #define JOB_BLOCKS 1024         /* so that the leaves of tiny blocks are few */
-#define JOB_ZEROS 65536         /* small enough to fold in about a millisecond */
+#define JOB_ZEROS 65536         /* about a millisecond to fold */
 
 /* Aligned: memcpy is half as fast on Zen 4 if it is not. */
 struct buffer {

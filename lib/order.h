@@ -4,9 +4,9 @@
  * Blocks in order, hashed out of order, folded in order.
  *
  * One thread appends to the image.  What it appends becomes jobs of at most
- * 2 MiB or one block in a ring; the pool's threads hash their blocks; and the appending
- * thread folds the leaves of finished jobs, oldest first, into the outer
- * hash whenever it comes by.
+ * 2 MiB or one block in a ring; the pool's threads hash their blocks; and the
+ * appending thread folds the leaves of finished jobs, oldest first, into the
+ * outer hash whenever it comes by.
  *
  * All functions are called by one thread at a time and return 0 or an errno
  * value.  The first error sticks.

@@ -53,8 +53,9 @@ void budget_enter (struct pieces_budget *budget);
 void budget_leave (struct pieces_budget *budget);
 
 /* SIZE bytes, and OVERHEAD bytes that the caller has elsewhere for them.
- * *ZERO: they are all zero; set, if a large chunk is to be so.  NULL with errno ENOMEM, or ENOBUFS: the bound
- * would be exceeded; then *SEEN is for budget_wait.
+ * *ZERO: they are all zero; set, if a large chunk is to be so.  NULL with errno
+ * ENOMEM, or ENOBUFS: the bound would be exceeded; then *SEEN is for
+ * budget_wait.
  */
 void *budget_get (struct pieces_budget *budget, size_t size, size_t overhead,
                   bool *zero, uint64_t *seen);

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: no memory, no threads, blocks that cannot be hashed, and
- * completions that are reaped one by one.  The linker puts the wrappers below between the library and libc.
+ * completions that are reaped one by one.  The linker puts the wrappers below
+ * between the library and libc.
  */
 
 #include <config.h>

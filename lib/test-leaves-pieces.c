@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: tables that share a budget for pieces of blocks, blocks of zeros of
- * which a part is given, and no memory.
+ * Unit test: tables that share a budget for pieces of blocks, blocks of zeros
+ * of which a part is given, and no memory.
  */
 
 #include <config.h>
@@ -203,8 +203,8 @@ test_zeros_are_hashed (void **state)
   blkhash_leaves_free (l);
 }
 
-/* There is memory for the piece, but not to say so in the tree: the table tells,
- * and still forgets its pieces.
+/* There is memory for the piece, but not to say so in the tree: the table
+ * tells, and still forgets its pieces.
  */
 static void
 test_no_memory (void **state)

@@ -10,8 +10,8 @@
 /* Where the FIFOs are; NULL: nothing is held. */
 extern const char *hold_dir;
 
-/* While there is a FIFO hold_dir/CALL, wait: first for a writer, whom that tells
- * that the call is here, then until the writer closes it.
+/* While there is a FIFO hold_dir/CALL, wait: first for a writer, whom that
+ * tells that the call is here, then until the writer closes it.
  */
 void hold (const char *call);
 
