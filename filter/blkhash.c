@@ -240,7 +240,7 @@ blkhash_pwrite (nbdkit_next *next, void *opaque,
   struct request request;
   int r;
 
-  change_begin (&handle->conn, &request, offset, count, true);
+  change_begin (&handle->conn, &request, offset, count);
   r = next->pwrite (next, buf, count, offset, flags, err);
   change_end (&handle->conn, &request,
               r == 0 ? CHANGE_DATA : CHANGE_UNKNOWN, buf);
@@ -263,7 +263,7 @@ blkhash_zero (nbdkit_next *next, void *opaque,
   struct request request;
   int r;
 
-  change_begin (&handle->conn, &request, offset, count, false);
+  change_begin (&handle->conn, &request, offset, count);
   r = next->zero (next, count, offset, flags, err);
   if (is_refused (r, flags, *err)) {
     change_end (&handle->conn, &request, CHANGE_NONE, NULL);
@@ -282,7 +282,7 @@ blkhash_trim (nbdkit_next *next, void *opaque,
   struct request request;
   int r;
 
-  change_begin (&handle->conn, &request, offset, count, false);
+  change_begin (&handle->conn, &request, offset, count);
   r = next->trim (next, count, offset, flags, err);
   change_end (&handle->conn, &request, CHANGE_UNKNOWN, NULL);
   return done (handle, r);

@@ -80,6 +80,13 @@ disk_change_end (struct disk *disk, struct request *request,
 }
 
 void
+disk_look (struct disk *disk, uint64_t *seen)
+{
+  *seen = disk->logged;
+  disk->may_extend = false;
+}
+
+void
 disk_catch_up (struct disk *disk, const void *by, uint64_t *seen,
                void (*fn) (void *opaque, uint64_t offset, uint64_t end),
                void *opaque)

@@ -40,8 +40,11 @@ void disk_change_begin (struct disk *disk, struct request *request,
 void disk_change_end (struct disk *disk, struct request *request,
                       const void *by, bool changed);
 
-/* Tell FN of the ranges that were changed since *SEEN, which was disk->logged
- * then, by others than BY, and set *SEEN.  When there were too many it is
+/* From now on changes are missed: set *SEEN, for disk_catch_up. */
+void disk_look (struct disk *disk, uint64_t *seen);
+
+/* Tell FN of the ranges that were changed since *SEEN was set, by others than
+ * BY, and set *SEEN.  When there were too many it is
  * called with all of the disk.
  */
 void disk_catch_up (struct disk *disk, const void *by, uint64_t *seen,

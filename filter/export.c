@@ -31,6 +31,7 @@ pthread_mutex_t exports_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct export *exports, **exports_tail = &exports;
 static void *exports_by_name;   /* of tsearch(3) */
 static unsigned nr_exports;
+static uint64_t nr_conns;       /* that there ever were */
 static struct disk shared_disk; /* unless exports are distinct */
 static char *default_name;
 static pthread_cond_t not_finishing = PTHREAD_COND_INITIALIZER;
@@ -80,7 +81,7 @@ add_export_locked (const char *name)
   }
   export->disk = params.distinct_exports ? &export->own_disk : &shared_disk;
   export->disk->exports++;
-  export->log_seen = export->disk->logged;
+  disk_look (export->disk, &export->log_seen);
   *exports_tail = export;
   exports_tail = &export->next;
   nr_exports++;
@@ -147,7 +148,7 @@ reset_locked (struct export *export, uint64_t size)
   blkhash_leaves_free (export->leaves);
   export->leaves = leaves_new_in_budget (params.hash, size, 0, &budget);
   export->broken = export->leaves ? NULL : "no memory";
-  export->log_seen = export->disk->logged;
+  disk_look (export->disk, &export->log_seen);
   export->contradictions = 0;
   export->size = size;
   export->written = false;
@@ -157,7 +158,7 @@ reset_locked (struct export *export, uint64_t size)
 
 /* A range that was changed by another name, whose size can be another one. */
 static void
-forget (void *opaque, uint64_t offset, uint64_t end)
+forget_range (void *opaque, uint64_t offset, uint64_t end)
 {
   struct export *export = opaque;
 
@@ -171,7 +172,8 @@ void
 export_catch_up_locked (struct export *export)
 {
   if (export->leaves)
-    disk_catch_up (export->disk, export, &export->log_seen, forget, export);
+    disk_catch_up (export->disk, export, &export->log_seen,
+                   forget_range, export);
 }
 
 void
@@ -232,6 +234,9 @@ conn_init (struct conn *conn, const char *name)
 void
 conn_prepare (struct conn *conn, uint64_t size, bool multi_conn)
 {
+  SCOPED_LOCK (&exports_lock);
+
+  conn->number = ++nr_conns;
   conn->size = size;
   conn->multi_conn = multi_conn;
   conn->state = CONN_IDLE;
@@ -245,13 +250,16 @@ set_idle_locked (struct export *export, bool idle)
     leaves_set_idle (export->leaves, idle);
 }
 
-/* True if a sum was withdrawn. */
+/* A connection comes that was told of SIZE; NEWER: after all that came before.
+ * True if a sum was withdrawn.
+ */
 static bool
-see_size_locked (struct export *export, uint64_t size)
+see_size_locked (struct export *export, uint64_t size, bool newer)
 {
   bool in_use = export->conns > 0 || export->finishing;
 
-  if (!in_use && (export->broken || !export->leaves || export->size != size))
+  if (!in_use && newer &&
+      (export->broken || !export->leaves || export->size != size))
     return reset_locked (export, size);
   if (export->size == size)
     return false;
@@ -275,7 +283,10 @@ conn_join_locked (struct conn *conn)
     return false;
   conn->export = export;
   conn->disk = export->disk;
-  withdrawn = see_size_locked (export, conn->size);
+  withdrawn = see_size_locked (export, conn->size,
+                               conn->number > export->newest);
+  if (conn->number > export->newest)
+    export->newest = conn->number;
   export->joins++;
   export->conns++;
   set_idle_locked (export, false);
@@ -288,10 +299,11 @@ conn_leave (struct conn *conn)
   struct export *export;
   SCOPED_LOCK (&exports_lock);
 
-  /* One that did nothing leaves those alone who do. */
+  /* One that did nothing leaves those alone who do, or did since it came. */
   if (conn->state == CONN_IDLE) {
     export = find_export_locked (conn->name);
-    if (export && (export->conns > 0 || export->finishing))
+    if (export && (export->conns > 0 || export->finishing ||
+                   export->newest > conn->number))
       return false;
     conn_join_locked (conn);
   }
@@ -306,7 +318,7 @@ conn_leave (struct conn *conn)
    */
   while (export->finishing)
     pthread_cond_wait (&not_finishing, &exports_lock);
-  if (export->conns > 0)
+  if (export->conns > 0 || export->size != conn->size)
     return false;
   export->finishing = true;
   return true;

@@ -42,6 +42,7 @@ struct export {
   const char *broken;           /* why there can be no sum, or NULL */
   unsigned conns;               /* connections that are open */
   uint64_t joins;               /* connections that ever counted */
+  uint64_t newest;              /* the highest number of these */
   bool finishing;               /* a thread is in finish() */
   bool published;               /* the report has its sum */
   bool written;                 /* clients changed it since the last sum */
@@ -54,8 +55,9 @@ struct export {
  */
 struct conn {
   const char *name;             /* of the export; set once */
-  uint64_t size;                /* bytes; set once */
-  bool multi_conn;              /* sees what others change; set once */
+  uint64_t number;              /* in the order of conn_prepare */
+  uint64_t size;                /* bytes */
+  bool multi_conn;              /* sees what others change */
   enum { CONN_OPENING, CONN_IDLE, CONN_JOINED, CONN_LEFT } state;
   struct export *export;        /* NULL: not joined, or not watched */
   struct disk *disk;            /* NULL: nothing is known of it */

@@ -27,6 +27,7 @@
 #include "params.h"
 #include "pass.h"
 
+#define TRIES 3                 /* when exports of other names interfere */
 #define UNKNOWN_BYTES "the content of %" PRIu64 " bytes is not known"
 
 /* Hashing a hole takes time too, about 40 s for this, which is 128 TiB in
@@ -47,11 +48,9 @@ no_sum (const struct pass *p, const char *why)
   SCOPED_LOCK (&exports_lock);
 
   nbdkit_debug ("blkhash: no sum of '%s': %s", p->export->name, why);
-  if (pass_is_last_locked (p)) {
-    export_withdraw_locked (p->export);
+  if (pass_is_last_locked (p))
     report_incomplete (&p->export->line, export_shown_name_locked (p->export),
                        why);
-  }
 }
 
 /* The table is of no use any more. */
@@ -91,8 +90,8 @@ sees_all_changes (const struct pass *p)
   return true;
 }
 
-/* See that nothing is missing any more.  0, or -1 if there is no sum, at least
- * not now.
+/* See that nothing is missing any more, if no export of another name
+ * interferes.  0, or -1 if there is no sum, at least not now.
  */
 static int
 complete (const struct pass *p)
@@ -129,7 +128,7 @@ complete (const struct pass *p)
   err = pass_read (p, missing);
   if (err == ECANCELED)
     return -1;
-  if (err) {
+  if (err && err != ESTALE) {
     snprintf (why, sizeof why, "cannot read the rest: %s", strerror (err));
     no_sum (p, why);
     return -1;
@@ -143,26 +142,69 @@ complete (const struct pass *p)
 static void
 give_back_pieces (const struct pass *p)
 {
-  SCOPED_LOCK (&exports_lock);
+  bool is_last;
 
-  if (params.missing == MISSING_READ && pass_is_last_locked (p) &&
-      !last_failed (p))
+  {
+    SCOPED_LOCK (&exports_lock);
+
+    is_last = pass_is_last_locked (p);
+  }
+  /* Another one that comes just now only has more to find out. */
+  if (params.missing == MISSING_READ && is_last && !last_failed (p))
     leaves_forget_pieces (p->leaves);
 }
 
-static void
+/* From here on a change makes the sum wrong.  True if all is known and nobody
+ * is changing it.
+ */
+static bool
+begin_fold (struct pass *p)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  export_catch_up_locked (p->export);
+  p->changes = p->export->disk->changes;
+  return p->export->disk->changing == 0 && pass_missing (p->leaves) == 0;
+}
+
+/* False if it was changed meanwhile, or is being changed. */
+static bool
 publish (const struct pass *p, const unsigned char *md, unsigned len)
 {
-  struct export *export = p->export;
+  const struct disk *disk = p->export->disk;
   SCOPED_LOCK (&exports_lock);
 
   if (!pass_is_last_locked (p))
-    return;
-  if (export->disk->changes != p->changes || export->disk->changing > 0)
-    report_incomplete (&export->line, export_shown_name_locked (export),
-                       "it was changed by another export name");
-  else
-    export_publish_locked (export, md, len);
+    return true;
+  if (disk->changes != p->changes || disk->changing > 0)
+    return false;
+  export_publish_locked (p->export, md, len);
+  return true;
+}
+
+/* True if there is no more to do: there is a sum, or it was said that there is
+ * none.  False if it has to be tried again.
+ */
+static bool
+try_to_finish (struct pass *p)
+{
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  unsigned len;
+  int err;
+
+  if (complete (p) == -1) {
+    give_back_pieces (p);
+    return true;
+  }
+  if (!begin_fold (p))
+    return false;
+  err = blkhash_leaves_fold (p->leaves, md, &len);
+  if (err == 0)
+    return publish (p, md, len);
+  if (err == EBUSY || err == ENODATA)
+    return false;
+  give_up (p, strerror (err));
+  return true;
 }
 
 /* Why there can be no sum, as far as is known without looking any further, or
@@ -190,13 +232,23 @@ start (struct pass *p, const char **why)
   return !p->export->published && pass_is_last_locked (p);
 }
 
+/* It was tried again and again; there were CHANGES when that began. */
+static const char *
+why_in_vain (const struct pass *p, uint64_t changes)
+{
+  const struct disk *disk = p->export->disk;
+  SCOPED_LOCK (&exports_lock);
+
+  return disk->changes != changes || disk->changing > 0
+    ? "it was changed by another export name" : "it changed while it was read";
+}
+
 static void
 find_sum (struct pass *p)
 {
-  unsigned char md[BLKHASH_MAX_MD_SIZE];
   const char *why;
-  unsigned len;
-  int err;
+  uint64_t changes;
+  int i;
 
   if (!start (p, &why))
     return;
@@ -204,17 +256,11 @@ find_sum (struct pass *p)
     no_sum (p, why);
     return;
   }
-  if (complete (p) == -1) {
-    give_back_pieces (p);
-    return;
-  }
-  err = blkhash_leaves_fold (p->leaves, md, &len);
-  if (err == 0)
-    publish (p, md, len);
-  else if (err == EBUSY || err == ENODATA)
-    no_sum (p, "it changed while it was read");
-  else
-    give_up (p, strerror (err));
+  changes = p->changes;
+  for (i = 0; i < TRIES; i++)
+    if (try_to_finish (p))
+      return;
+  no_sum (p, why_in_vain (p, changes));
 }
 
 void

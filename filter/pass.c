@@ -24,7 +24,6 @@
 #define READ_SIZE (1024 * 1024)         /* bytes */
 #define EXTENTS_SIZE (1u << 30)         /* bytes to ask about at once */
 #define PROGRESS_STEP (UINT64_C (1) << 30) /* bytes between debug messages */
-#define PASSES 3                /* when exports of other names interfere */
 
 bool
 pass_is_last_locked (const struct pass *p)
@@ -32,12 +31,15 @@ pass_is_last_locked (const struct pass *p)
   return p->export->conns == 0 && p->export->joins == p->joins;
 }
 
-static bool
-is_last (const struct pass *p)
+/* 0, or why the pass cannot go on, as in pass_read. */
+static int
+why_stop (const struct pass *p)
 {
   SCOPED_LOCK (&exports_lock);
 
-  return pass_is_last_locked (p);
+  if (!pass_is_last_locked (p))
+    return ECANCELED;
+  return conn_is_stale_locked (p->conn) ? ESTALE : 0;
 }
 
 uint64_t
@@ -97,7 +99,7 @@ pass_ask_extents (const struct pass *p)
 
   if (p->next->can_extents (p->next) != 1)
     return;
-  while (is_last (p) &&
+  while (why_stop (p) == 0 &&
          blkhash_leaves_next_missing (p->leaves, offset, &start, &len) == 0) {
     /* Not all plugins like to be asked about odd ranges. */
     end = round_up (start + (len < EXTENTS_SIZE ? len : EXTENTS_SIZE), unit);
@@ -144,22 +146,20 @@ read_range (const struct pass *p, void *buf, uint32_t len, uint64_t offset)
   return r == 0 ? 0 : err;
 }
 
-/* One pass over what is missing.  0, ECANCELED if there is another connection
- * now, or the errno value of a read.
- */
+/* As pass_read. */
 static int
-read_pass (const struct pass *p, void *buf, uint64_t missing)
+read_missing (const struct pass *p, void *buf, uint64_t missing)
 {
   uint64_t size = p->export->size, unit, most;
   uint64_t offset = 0, start, len, done = 0, told = 0;
 
   find_read_sizes (p, &unit, &most);
   while (blkhash_leaves_next_missing (p->leaves, offset, &start, &len) == 0) {
+    int err = why_stop (p);
     uint64_t end;
-    int err;
 
-    if (!is_last (p))
-      return ECANCELED;
+    if (err)
+      return err;
     end = round_up (start + (len < most ? len : most), unit);
     if (end > size)
       end = size;
@@ -184,17 +184,13 @@ int
 pass_read (const struct pass *p, uint64_t missing)
 {
   void *buf = malloc (READ_SIZE);
-  int i, err = 0;
+  int err;
 
   if (!buf)
     return ENOMEM;
   nbdkit_debug ("blkhash: reading %" PRIu64 " missing bytes of '%s'",
                 missing, p->export->name);
-  for (i = 0; i < PASSES && err == 0 && missing > 0; i++) {
-    err = read_pass (p, buf, missing);
-    missing = pass_missing (p->leaves);
-  }
+  err = read_missing (p, buf, missing);
   free (buf);
   return err;
 }
-

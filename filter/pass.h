@@ -28,7 +28,7 @@ struct pass {
   struct export *export;
   struct blkhash_leaves *leaves;
   uint64_t joins;               /* export->joins when this started */
-  uint64_t changes;             /* of the disk, likewise */
+  uint64_t changes;             /* of the disk, before the fold */
 };
 
 /* Is the connection still the last? */
@@ -43,7 +43,8 @@ uint64_t pass_missing (struct blkhash_leaves *leaves);
 void pass_ask_extents (const struct pass *p);
 
 /* Read the MISSING bytes.  0, or why the rest could not be read; ECANCELED if
- * there is another connection now.
+ * there is another connection now, ESTALE if this one may not see any more what
+ * others changed.
  */
 int pass_read (const struct pass *p, uint64_t missing);
 

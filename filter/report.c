@@ -43,7 +43,6 @@ static mode_t mode;             /* of the file */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
 static struct report_line *lines, **lines_tail = &lines;
-static char *messages;          /* for stderr, if there is no file; or NULL */
 static uint64_t said;           /* how often anything was said */
 static bool writing;            /* a thread writes, without the lock */
 static pthread_cond_t written_changed = PTHREAD_COND_INITIALIZER;
@@ -79,7 +78,9 @@ report_start (void)
     return 0;
   fd = open (params.file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY |
              O_NONBLOCK, 0666);
-  if (fd == -1 || fstat (fd, &st) == -1) {
+  /* What an earlier server said must not come back after a crash. */
+  if (fd == -1 || fstat (fd, &st) == -1 ||
+      (S_ISREG (st.st_mode) && fsync (fd) == -1)) {
     nbdkit_error ("blkhash-file: %s: %m", params.file);
     if (fd != -1)
       close (fd);
@@ -164,21 +165,36 @@ sync_directory (void)
                                                                          : 0;
 }
 
+/* A file that is not to come back, whatever became of its name. */
+static void
+empty_file (int fd)
+{
+  if (fd == -1)
+    return;
+  if (ftruncate (fd, 0) == -1 || fsync (fd) == -1)
+    nbdkit_error ("blkhash: cannot empty what was %s: %m", path);
+}
+
 static int
 replace_file (const char *text, bool sync)
 {
-  int fd = open_new ();
+  int fd = open_new (), old, r = 0;
 
   if (fd == -1)
     return -1;
+  old = open (path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
   if (write_text (fd, text, sync) == -1 || rename (new_path, path) == -1) {
-    int err = errno;
-
+    r = errno;
     unlink (new_path);
-    errno = err;
-    return -1;
   }
-  return sync ? sync_directory () : 0;
+  else if (sync && sync_directory () == -1) {
+    r = errno;
+    empty_file (old);
+  }
+  if (old != -1)
+    close (old);
+  errno = r;
+  return r ? -1 : 0;
 }
 
 /* TEXT is NULL when there was no memory for it. */
@@ -197,29 +213,38 @@ write_file (const char *text, bool sync)
     fsync (fd);
     close (fd);
   }
-  else if (unlink (path) == -1 && errno != ENOENT)
+  else if ((unlink (path) == -1 && errno != ENOENT) || sync_directory () == -1)
     nbdkit_error ("blkhash: cannot remove %s, it may be wrong now: %m", path);
 }
 
 /* ---- What is to be written ---- */
 
-/* All lines in one string.  NULL: no memory. */
+/* In the file are all lines; on stderr comes what was not printed yet. */
+static bool
+is_to_be_written (const struct report_line *line)
+{
+  return line->text && (path || !line->printed);
+}
+
+/* What is to be written, in one string.  NULL: no memory. */
 static char *
 join_lines_locked (void)
 {
-  const struct report_line *line;
+  struct report_line *line;
   char *text, *end;
   size_t len = 1;
 
   for (line = lines; line; line = line->next)
-    len += line->text ? strlen (line->text) : 0;
+    len += is_to_be_written (line) ? strlen (line->text) : 0;
   text = end = malloc (len);
   if (!text)
     return NULL;
   *text = '\0';
   for (line = lines; line; line = line->next)
-    if (line->text)
+    if (is_to_be_written (line)) {
       end = stpcpy (end, line->text);
+      line->printed = true;
+    }
   return text;
 }
 
@@ -227,17 +252,18 @@ join_lines_locked (void)
 static void
 write_state_locked (void)
 {
-  char *text = path ? join_lines_locked () : messages;
+  char *text = join_lines_locked ();
   bool sync = withdrawn > written;
   uint64_t version = said;
 
-  messages = NULL;
   writing = true;
   pthread_mutex_unlock (&lock);
   if (path)
     write_file (text, sync);
   else if (text)
     fputs (text, stderr);
+  else
+    nbdkit_error ("blkhash: no memory for the result");
   free (text);
   pthread_mutex_lock (&lock);
   writing = false;
@@ -276,20 +302,6 @@ report_await_withdrawals (void)
 
 /* ---- What is said ---- */
 
-static void
-add_message_locked (const char *text)
-{
-  size_t len = messages ? strlen (messages) : 0;
-  char *longer = realloc (messages, len + strlen (text) + 1);
-
-  if (!longer) {
-    nbdkit_error ("blkhash: no memory for the result");
-    return;
-  }
-  messages = longer;
-  strcpy (messages + len, text);
-}
-
 /* Takes TEXT over. */
 static void
 say (struct report_line *line, char *text, bool is_sum)
@@ -307,8 +319,7 @@ say (struct report_line *line, char *text, bool is_sum)
   free (line->text);
   line->text = text;
   line->is_sum = is_sum;
-  if (!path && text)
-    add_message_locked (text);
+  line->printed = false;
 }
 
 /* No memory to say it: then at least nothing stale is said. */

@@ -21,6 +21,7 @@ struct report_line {
   char *text;                   /* with its newline, or NULL */
   bool is_sum;
   bool listed;
+  bool printed;                 /* on stderr, if there is no file */
 };
 
 /* Make the file, empty, and see that it can be replaced.  0, or -1 with an

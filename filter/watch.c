@@ -79,11 +79,18 @@ learn_zero (struct conn *conn, uint64_t offset, uint64_t end)
 {
   uint32_t block_size = blkhash_opts_get_block_size (params.hash);
   uint64_t run_end;
-  SCOPED_LOCK (&exports_lock);
+  bool written;
 
-  for (; offset < end; offset = run_end)
-    if (!written_at (&conn->disk->written, block_size, offset, end, &run_end))
+  for (; offset < end; offset = run_end) {
+    {
+      SCOPED_LOCK (&exports_lock);
+
+      written = written_at (&conn->disk->written, block_size, offset, end,
+                            &run_end);
+    }
+    if (!written)
       leaves_learn_zero (conn->export->leaves, run_end - offset, offset);
+  }
 }
 
 void
@@ -161,7 +168,7 @@ learn_end (struct conn *conn, struct request *request, uint64_t bytes_read)
 
 static void
 change_begin_locked (struct conn *conn, struct request *request,
-                     uint64_t offset, uint64_t len, bool write)
+                     uint64_t offset, uint64_t len)
 {
   conn_join_locked (conn);
   if (!conn->disk) {
@@ -171,14 +178,8 @@ change_begin_locked (struct conn *conn, struct request *request,
   disk_change_begin (conn->disk, request, offset, len);
   conn->own_changes++;
   request->ignored = is_ignored_locked (conn);
-  if (write)
-    written_add (&conn->disk->written,
-                 blkhash_opts_get_block_size (params.hash),
-                 offset, offset + len);
-  if (conn->export) {
+  if (conn->export)
     export_catch_up_locked (conn->export);
-    conn->export->written = true;
-  }
   if (conn->disk->published > 0)
     exports_withdraw_locked (conn->disk, conn->export);
 }
@@ -188,12 +189,12 @@ change_begin_locked (struct conn *conn, struct request *request,
  */
 void
 change_begin (struct conn *conn, struct request *request,
-              uint64_t offset, uint64_t len, bool write)
+              uint64_t offset, uint64_t len)
 {
   {
     SCOPED_LOCK (&exports_lock);
 
-    change_begin_locked (conn, request, offset, len, write);
+    change_begin_locked (conn, request, offset, len);
   }
   report_await_withdrawals ();
 }
@@ -233,10 +234,28 @@ apply_untainted (struct conn *conn, const struct request *request,
 }
 
 static void
-forget (struct conn *conn, uint64_t offset, uint64_t end)
+forget (struct export *export, uint64_t offset, uint64_t end)
 {
-  if (conn->export && conn->export->leaves)
-    blkhash_leaves_forget (conn->export->leaves, end - offset, offset);
+  if (export->leaves)
+    blkhash_leaves_forget (export->leaves, end - offset, offset);
+}
+
+/* What is left behind, but for what is KNOWN and in the table already. */
+static void
+note_change_locked (struct conn *conn, const struct request *request,
+                    enum change change, bool known)
+{
+  if (change != CHANGE_ZERO)
+    written_add (&conn->disk->written,
+                 blkhash_opts_get_block_size (params.hash),
+                 request->offset, request->end);
+  if (!conn->export)
+    return;
+  conn->export->written = true;
+  if (known)
+    forget (conn->export, request->taint, request->taint_end);
+  else
+    forget (conn->export, request->offset, request->end);
 }
 
 void
@@ -252,11 +271,7 @@ change_end (struct conn *conn, struct request *request,
   if (!conn->disk)
     return;
   conn->own_changes++;
-  if (change != CHANGE_NONE) {
-    if (known)
-      forget (conn, request->taint, request->taint_end);
-    else
-      forget (conn, request->offset, request->end);
-  }
+  if (change != CHANGE_NONE)
+    note_change_locked (conn, request, change, known);
   disk_change_end (conn->disk, request, conn->export, change != CHANGE_NONE);
 }

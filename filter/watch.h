@@ -21,7 +21,7 @@ struct nbdkit_extents;
 /* A look at the export: begin before the plugin is asked, then tell what it
  * found, then end.  A connection that has left can still look.
  *
- * Of extents that are ZERO the content is known, unless a client wrote there;
+ * Of extents that are ZERO the content is known, unless a client changed it;
  * the list can be longer than what was asked for, and only its first one
  * counts if FIRST_ONLY.
  */
@@ -46,10 +46,10 @@ enum change {
 
 /* A change: begin before the plugin is asked, and end when it is done.  When
  * begin returns no sum of the old content is in the result file, nor can come
- * back there by a crash.  WRITE: by data, not by zero or trim.
+ * back there by a crash.
  */
 void change_begin (struct conn *conn, struct request *request,
-                   uint64_t offset, uint64_t len, bool write);
+                   uint64_t offset, uint64_t len);
 void change_end (struct conn *conn, struct request *request,
                  enum change change, const void *buf);
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Which blocks of a disk clients wrote to.
+ * Which blocks of a disk clients wrote to or trimmed.
  *
  * The set is a tree of leaves without any leaf: blocks that it calls LEAF_ZERO
  * are in the set, those that it calls LEAF_MISSING are not.
@@ -41,7 +41,7 @@ written_at (const struct written *written, uint32_t block_size,
   if (written->all || !written->blocks)
     return written->all;
   run = leaf_tree_run (written->blocks, index);
-  if (run.count < end / block_size - index)
+  if (run.count <= (end - 1) / block_size - index)
     *run_end = (index + run.count) * block_size;
   return run.state == LEAF_ZERO;
 }

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Which blocks of a disk clients wrote to, since the server started.
+ * Which blocks of a disk clients wrote to or trimmed, since the server started.
  *
- * Of such a block an extents reply proves nothing: a filter below that caches
- * writes, as nbdkit's cache filter does, passes on what the plugin says, which
- * does not know of them.
+ * Of such a block an extents reply proves nothing: a filter below that caches,
+ * as nbdkit's cache filter does, passes on what the plugin says, which does not
+ * know what was written, while its own copy does not know what was trimmed.
  *
  * It knows nothing of exports and requests.  Its user holds a lock.
  */
