@@ -89,21 +89,19 @@ next_range (struct reader *reader, struct range *range,
   return r;
 }
 
+/* Also of one that failed: ITEM ends with its thread. */
 static void
 end_range (struct reader *reader, const struct range *range,
            struct window_item *item)
 {
-  {
-    SCOPED_LOCK (&reader->lock);
-    bool was_open = window_is_open (&reader->window);
+  SCOPED_LOCK (&reader->lock);
+  bool was_open = window_is_open (&reader->window);
 
-    window_done (&reader->window, item);
-    if (range->zero)
-      reader->hole += range->len;
-    if (!was_open)
-      pthread_cond_broadcast (&reader->has_advanced);
-  }
-  progress_add (&reader->progress, range->len);
+  window_done (&reader->window, item);
+  if (range->zero)
+    reader->hole += range->len;
+  if (!was_open)
+    pthread_cond_broadcast (&reader->has_advanced);
 }
 
 static int
@@ -148,9 +146,10 @@ run_thread (void *opaque)
   }
   while (next_range (reader, &range, &item) == 1) {
     r = range.zero ? do_zero (reader, &range) : do_data (reader, &range, buf);
+    end_range (reader, &range, &item);
     if (r == -1)
       break;
-    end_range (reader, &range, &item);
+    progress_add (&reader->progress, range.len);
   }
   free (buf);
   return NULL;
