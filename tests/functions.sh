@@ -140,6 +140,14 @@ if [ "${BLKHASH_VALGRIND:-0}" != 0 ]; then
     --suppressions=$abs_top_srcdir/tests/valgrind.supp"
 fi
 
+# Not the default of all compilers: what a thread leaves behind on its stack.
+case $SANITIZE in
+  *address*)
+    ASAN_OPTIONS=detect_stack_use_after_return=1${ASAN_OPTIONS:+:$ASAN_OPTIONS}
+    export ASAN_OPTIONS
+    ;;
+esac
+
 dir=$(mktemp -d "${TMPDIR:-/tmp}/blkhash-test-XXXXXX")
 trap cleanup EXIT
 trap 'exit 129' HUP
