@@ -69,6 +69,30 @@ while h.aio_in_flight():
 stop
 ! says "^[0-9a-f]\{64\}  b" || sum_comes "$dir/disk" b
 
+# One name writes in order, which counts as one change.  Between two of its
+# writes another one comes that is new, or starts over with another size, and
+# does not miss the second.
+for before in 'pass' 'connect("c").shutdown()
+wait_until(lambda: b"blkhash: close\n" in content(log))
+open(disk, "a").truncate(9 << 20)'; do
+  cp "$dir/image" "$dir/disk"
+  serve file "$dir/disk" blkhash-file="$sums"
+  client a "disk, log = '$dir/disk', '$log'
+h2 = connect('b')
+h2.pread(1, 0)
+$before
+h.pwrite(b'1' * 65536, 0)
+h3 = connect('c')
+h3.pread(h3.get_size(), 0)
+h.pwrite(b'2' * 65536, 65536)
+h3.shutdown()
+h2.shutdown()"
+  wait_until all_left
+  has_line "$(reference "$dir/disk")  c" || fail "no right sum of c:
+$(cat "$sums")"
+  stop
+done
+
 # Distinct exports do not disturb each other.
 mkdir "$dir/disks"
 cp "$dir/image" "$dir/disks/a"

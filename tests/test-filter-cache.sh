@@ -4,7 +4,8 @@
 #
 # nbdkit's cache filter keeps what clients write, and passes on the extents of
 # the plugin, which says that there is a hole.  What clients wrote is not zero
-# because extents say so.
+# because extents say so.  Trims it passes on, and keeps its own copy of what
+# was there: what is trimmed is not zero either.
 
 . "$(dirname "$0")/hold-functions.sh"
 requires_nbdkit --filter=cache
@@ -47,6 +48,24 @@ logged("cache: pwrite", 2)
 hold.release()
 wait(h)
 h.shutdown()'
+
+# The same over a last block that is short.
+size=96k
+rm "$content"
+truncate -s $size "$content"
+put x 65536 32768
+cached 'h = connect()
+hold = Hold("pread")
+write(h, b"x" * 32768, 65536)
+hold.wait()
+write(h, b"x" * 32768, 65536)
+logged("cache: pwrite", 2)
+hold.release()
+wait(h)
+h.shutdown()'
+size=1m
+rm "$content"
+truncate -s $size "$content"
 
 # Writes of zeros into blocks that are known.
 put x 0 163840
@@ -122,3 +141,36 @@ cached 'h = connect()
 for i in range(6):
     h.pwrite(b"x", i << 24)
 h.shutdown()'
+
+# trimmed CODE PARAMETER...: what the next client sees then is $content.  The
+# plugin says that it is a hole, of which that of hold-functions.sh makes none.
+trimmed () {
+  code=$1
+  shift
+  rm -f "$dir/disk"
+  write_data "$dir/disk" 0 262144
+  serve --filter=cache file "$dir/disk" blkhash-file="$sums" "$@"
+  clients "h = connect()
+$code
+h.shutdown()
+logged('blkhash: close')
+with open('$dir/first', 'w') as f: f.write(sums())
+h = connect()
+with open('$content', 'wb') as f: f.write(h.pread(262144, 0))
+h.shutdown()"
+  stop
+  right_or_none
+  mv "$dir/first" "$sums"
+  right_or_none
+}
+
+hash_options=
+trimmed 'h.pread(262144, 0)
+h.trim(65536, 65536)' cache-on-read=true
+trimmed 'h.pread(65536, 0)
+h.trim(65536, 0)
+h.pread(65536, 0)
+h.block_status(262144, 0, lambda *_: 0)' cache-on-read=true
+hash_options="-b 4k"
+trimmed 'h.pwrite(b"x" * 512, 0)
+h.trim(61440, 4096)' blkhash-block-size=4k

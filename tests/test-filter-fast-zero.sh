@@ -45,6 +45,19 @@ missing=read
 refused 'h.pwrite(b"x" * 10, 70000)
 fast_zero(h, 65536, 0)'
 
+# Nothing is read for a client that only tried it.
+write_data "$dir/disk" 0 8388608
+serve_snapshot fast-zero=false
+clients 'h = connect()
+try:
+    h.zero(65536, 0, nbd.CMD_FLAG_FAST_ZERO)
+    assert False, "not refused"
+except nbd.Error: pass
+h.shutdown()'
+stop
+! grep 'snapshot: pread' "$log" || fail "it was read"
+no_sum
+
 # Another failure stays one.
 truncate -s 0 "$dir/disk"
 truncate -s 8m "$dir/disk"

@@ -52,3 +52,19 @@ no_sum
 copy "$uri" null:
 sum_comes "$dir/disk"
 stop
+
+# One that was connected all the time, did nothing, and only knows an older
+# size, does not take away what a newer one found out.
+for size in 0 4m; do
+  truncate -s $size "$dir/disk"
+  serve file "$dir/disk" blkhash-file="$sums"
+  client "" 'open("'"$dir"'/disk", "a").truncate(5 << 20)
+h2 = connect("")
+h2.pwrite(b"x" * (5 << 20), 0)
+h2.shutdown()
+wait_until(lambda: b"blkhash: close\n" in content("'"$log"'"))'
+  wait_until all_left
+  has_line "$(reference "$dir/disk")  -" || fail "no right sum:
+$(cat "$sums")"
+  stop
+done

@@ -1,0 +1,80 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# What is changed by another name of the disk while the rest is read, after the
+# last client of this name has left: the sum is right, and nothing but that is
+# read twice.  A connection that does not see it does not go on reading in vain.
+
+. "$(dirname "$0")/hold-functions.sh"
+
+mib=1048576
+
+# pass CODE BYTES PARAMETER...: CODE makes "a" leave.  Not more than BYTES and
+# one block are read then.
+pass () {
+  code=$1
+  most=$(($2 + 65536))
+  shift 2
+  rm -f "$dir/disk"
+  write_data "$dir/disk" 0 $((8 * mib))
+  serve_snapshot "$@"
+  clients "b = connect('b')
+a = connect('a')
+a.pwrite(b'a', 0)
+$code
+left.get()
+logged('snapshot: close')
+read = sum(int(line.split('count=')[1].split()[0])
+           for line in log().splitlines() if 'snapshot: pread count=' in line)
+assert read <= $most, '%d bytes were read' % read
+b.shutdown()"
+  wait_until all_left
+}
+
+right () {
+  for name in a b; do
+    has_line "$(reference "$dir/disk")  $name" || fail "no right sum of $name:
+$(cat "$sums")"
+  done
+}
+
+# changed_at OFFSET: there, while the second MiB is read.
+changed_at () {
+  echo "first = Hold('pread')
+left = later(a.shutdown)
+first.wait()
+second = Hold('pread')
+first.release()
+second.wait()
+b.pwrite(b'b', $1)
+second.release()"
+}
+
+# What was read already, what is being read, and what comes later.
+for offset in 1000 1500000 8388607; do
+  change=$(changed_at $offset)
+  for views in shared own; do
+    pass "$change" $((8 * mib)) views=$views
+    right
+    stop
+  done
+  # One that cannot see it.
+  pass "$change" $((2 * mib)) views=own flush=none
+  stop
+  right_or_none a b
+done
+
+# Changed each time that it is read.
+pass 'hold = Hold("pread")
+left = later(a.shutdown)
+while "snapshot: close" not in log():
+    if hold.is_there():
+        b.pwrite(b"b", 1000)
+        held, hold = hold, Hold("pread")
+        held.release()
+    time.sleep(0.01)
+os.unlink(hold.path)' $((9 * mib)) views=shared
+line_comes '# incomplete a: it was changed by another export name'
+stop
+right_or_none a b
