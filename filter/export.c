@@ -318,7 +318,10 @@ conn_leave (struct conn *conn)
    */
   while (export->finishing)
     pthread_cond_wait (&not_finishing, &exports_lock);
-  if (export->conns > 0 || export->size != conn->size)
+  if (export->conns > 0)
+    return false;
+  /* Reset meanwhile, to a size that this connection cannot read. */
+  if (export->size != conn->size && !export->broken)
     return false;
   export->finishing = true;
   return true;
