@@ -87,7 +87,7 @@ for name in $(echo "$below" | sed -n 's/:.*//p'); do
 done
 
 # tools/ and examples/ use the public API.
-for file in tools/*.[ch] examples/*.c; do
+for file in tools/*.c tools/*/*.[ch] examples/*.c; do
   for include in $(includes "$file"); do
     case $include in
       ../lib/*) is_one_of "${include#../lib/}" "$for_tools" &&
@@ -95,7 +95,9 @@ for file in tools/*.[ch] examples/*.c; do
                   complain "$file includes $include.h" ;;
       ../*) complain "$file includes $include.h" ;;
       blkhash) ;;
-      *) [ -f "${file%/*}/$include.h" ] || complain "$file includes $include.h" ;;
+      *) [ -f "${file%/*}/$include.h" ] ||
+           ls tools/*/"$include.h" > /dev/null 2>&1 ||
+           complain "$file includes $include.h" ;;
     esac
   done
 done
