@@ -95,9 +95,7 @@ for file in tools/*.c tools/*/*.[ch] examples/*.c; do
                   complain "$file includes $include.h" ;;
       ../*) complain "$file includes $include.h" ;;
       blkhash) ;;
-      *) [ -f "${file%/*}/$include.h" ] ||
-           ls tools/*/"$include.h" > /dev/null 2>&1 ||
-           complain "$file includes $include.h" ;;
+      *) [ -f "tools/$include.h" ] || complain "$file includes $include.h" ;;
     esac
   done
 done

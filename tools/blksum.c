@@ -17,10 +17,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "error.h"
-#include "options.h"
-#include "output.h"
-#include "source.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "source/source.h"
+#include "util/error.h"
 
 /* If a standard descriptor is closed, the next file that is opened gets its
  * number, and a sum would be written into it.  Occupy it with something that

@@ -8,9 +8,9 @@
 
 #include <string.h>
 
+#include "format/qcow2.h"
+#include "format/qcow2-map.h"
 #include "fuzz.h"
-#include "qcow2.h"
-#include "qcow2-map.h"
 
 #define MAX_RUNS 10000
 

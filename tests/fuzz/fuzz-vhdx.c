@@ -6,8 +6,8 @@
 
 #include <config.h>
 
+#include "format/vhdx-map.h"
 #include "fuzz.h"
-#include "vhdx-map.h"
 
 #define MAX_RUNS 10000
 

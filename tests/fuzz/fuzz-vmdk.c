@@ -6,8 +6,8 @@
 
 #include <config.h>
 
+#include "format/vmdk.h"
 #include "fuzz.h"
-#include "vmdk.h"
 
 int
 LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)

@@ -18,9 +18,9 @@
 
 #include "blkhash.h"
 
-#include "format.h"
-#include "options.h"
-#include "usage.h"
+#include "cli/options.h"
+#include "cli/usage.h"
+#include "format/format.h"
 
 #define DEFAULT_QUEUE_SIZE (2 * 1024 * 1024)
 #define DEFAULT_QUEUE_DEPTH 16

@@ -17,9 +17,9 @@
 #include "blkhash.h"
 
 #include "../lib/sum-line.h"
-#include "options.h"
-#include "output.h"
-#include "utf8.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "util/utf8.h"
 
 /* JSON is UTF-8, names are bytes: what is not UTF-8 becomes U+FFFD. */
 static struct json_object *

@@ -17,8 +17,8 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "progress-bar.h"
-#include "utf8.h"
+#include "cli/progress-bar.h"
+#include "util/utf8.h"
 
 #define DEFAULT_WIDTH 80        /* of a terminal that does not know */
 #define PERCENT_WIDTH 4         /* columns of "100%" */

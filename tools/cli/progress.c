@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "../lib/cleanup.h"
-#include "options.h"
-#include "progress.h"
-#include "progress-bar.h"
+#include "cli/options.h"
+#include "cli/progress.h"
+#include "cli/progress-bar.h"
 
 #define INTERVAL 0.1            /* seconds, at least, between two numbers */
 

@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error.h"
-#include "nearest.h"
-#include "options.h"
-#include "usage.h"
+#include "cli/options.h"
+#include "cli/usage.h"
+#include "util/error.h"
+#include "util/nearest.h"
 
 #define MAX_OPTIONS 100
 

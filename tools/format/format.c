@@ -11,10 +11,10 @@
 #include <string.h>
 #include <strings.h>
 
-#include "error.h"
-#include "format.h"
-#include "nearest.h"
-#include "process.h"
+#include "format/format.h"
+#include "qemu/process.h"
+#include "util/error.h"
+#include "util/nearest.h"
 
 static const char *const formats[] = {
   "raw", "bochs", "cloop", "dmg", "luks", "parallels", "qcow2", "qcow", "qed",

@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "file-read.h"
-#include "imagefile.h"
+#include "format/imagefile.h"
+#include "io/file-read.h"
 
 int
 imagefile_error (const struct imagefile *file, struct error *error,

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "error.h"
+#include "util/error.h"
 
 /* The most that qemu may keep in memory of the tables of an image.  64 TiB in
  * blocks of 1 MiB need 256 MiB where entries have 4 bytes, and as much where

@@ -12,8 +12,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "imagefile.h"
-#include "other-tables.h"
+#include "format/imagefile.h"
+#include "format/other-tables.h"
 
 #define CLOOP_HEADER 136
 #define QED_CACHED_TABLES 50    /* beside the first */

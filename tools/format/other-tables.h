@@ -8,7 +8,7 @@
 #ifndef BLKSUM_OTHER_TABLES_H
 #define BLKSUM_OTHER_TABLES_H
 
-#include "imagefile.h"
+#include "format/imagefile.h"
 
 /* Check that the file holds the table that qemu keeps in memory, and that it
  * is not too large, if FORMAT is cloop, parallels, qcow or qed.  What is not

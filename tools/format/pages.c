@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pages.h"
+#include "format/pages.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 

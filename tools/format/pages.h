@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "imagefile.h"
+#include "format/imagefile.h"
 
 /* As many as these are kept, whatever the size of the image. */
 #define PAGES_BITS 12

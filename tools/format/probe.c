@@ -15,8 +15,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "imagefile.h"
-#include "probe.h"
+#include "format/imagefile.h"
+#include "format/probe.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 

@@ -15,9 +15,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "imagefile.h"
-#include "qcow2-bitmaps.h"
-#include "qcow2-tables.h"
+#include "format/imagefile.h"
+#include "format/qcow2-bitmaps.h"
+#include "format/qcow2-tables.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 

@@ -7,8 +7,8 @@
 #ifndef BLKSUM_QCOW2_BITMAPS_H
 #define BLKSUM_QCOW2_BITMAPS_H
 
-#include "imagefile.h"
-#include "qcow2.h"
+#include "format/imagefile.h"
+#include "format/qcow2.h"
 
 /* Refuse an image whose bitmaps would take too much memory in qemu.  0 or
  * -1.

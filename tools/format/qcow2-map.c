@@ -9,8 +9,8 @@
 
 #include <config.h>
 
-#include "qcow2-map.h"
-#include "qcow2-tables.h"
+#include "format/qcow2-map.h"
+#include "format/qcow2-tables.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 

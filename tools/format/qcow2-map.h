@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "pages.h"
-#include "qcow2.h"
-#include "run.h"
+#include "format/pages.h"
+#include "format/qcow2.h"
+#include "format/run.h"
 
 /* Can there be a map of an image with this header?  Not if its content is
  * encrypted or in another file, or the clusters are smaller than a page.

@@ -23,7 +23,7 @@
 #include <zstd.h>
 #endif
 
-#include "qcow2-stream.h"
+#include "format/qcow2-stream.h"
 
 #ifdef HAVE_ZLIB
 static enum qcow2_stream

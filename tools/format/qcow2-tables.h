@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "qcow2.h"
+#include "format/qcow2.h"
 
 #define QCOW2_OFFSET UINT64_C (0x00fffffffffffe00) /* of L1 and L2 entries */
 #define QCOW2_COPIED (UINT64_C (1) << 63)

@@ -18,9 +18,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "qcow2-stream.h"
-#include "qcow2-tables.h"
-#include "qcow2-tail.h"
+#include "format/qcow2-stream.h"
+#include "format/qcow2-tables.h"
+#include "format/qcow2-tail.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 

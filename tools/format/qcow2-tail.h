@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "imagefile.h"
-#include "qcow2.h"
+#include "format/imagefile.h"
+#include "format/qcow2.h"
 
 struct qcow2_tail {
   const struct imagefile *file;

@@ -19,10 +19,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "imagefile.h"
-#include "qcow2.h"
-#include "qcow2-tables.h"
-#include "qcow2-tail.h"
+#include "format/imagefile.h"
+#include "format/qcow2.h"
+#include "format/qcow2-tables.h"
+#include "format/qcow2-tail.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "imagefile.h"
+#include "format/imagefile.h"
 
 struct qcow2 {
   uint32_t version;             /* 2 or 3 */

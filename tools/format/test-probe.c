@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "probe.h"
+#include "format/probe.h"
 
 #define TEXT "# Disk DescriptorFile\n  \nversion=1\r\n"
 #define CLOOP "#!/bin/sh\n#V2.0 Format\nmodprobe cloop file=$0 && " \

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "qcow2-stream.h"
+#include "format/qcow2-stream.h"
 
 #define CLUSTER 4096
 

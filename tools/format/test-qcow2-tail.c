@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
-#include "qcow2-stream.h"
-#include "qcow2-tail.h"
+#include "format/qcow2-stream.h"
+#include "format/qcow2-tail.h"
 
 #ifdef HAVE_ZLIB
 #define WITH_ZLIB 1

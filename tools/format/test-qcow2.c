@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "qcow2.h"
+#include "format/qcow2.h"
 
 #define MAX_SIZE (1 << 20)
 #define COPIED (UINT64_C (1) << 63)

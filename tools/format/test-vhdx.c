@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "vhdx-map.h"
+#include "format/vhdx-map.h"
 
 #define MIB (UINT64_C (1) << 20)
 #define REGIONS 196608

@@ -17,9 +17,9 @@
 
 #include <cmocka.h>
 
-#include "vmdk-directory.h"
-#include "vmdk-extents.h"
-#include "vmdk.h"
+#include "format/vmdk.h"
+#include "format/vmdk-directory.h"
+#include "format/vmdk-extents.h"
 
 #define SECTOR 512
 #define EXTENT "RW 300 SPARSE \"disk.vmdk\"\n"

@@ -13,8 +13,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "imagefile.h"
-#include "vdi.h"
+#include "format/imagefile.h"
+#include "format/vdi.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 

@@ -7,7 +7,7 @@
 #ifndef BLKSUM_VDI_H
 #define BLKSUM_VDI_H
 
-#include "imagefile.h"
+#include "format/imagefile.h"
 
 /* Check that all blocks of the image lie inside the file: qemu reads what
  * does not as zeros and reports success.  0 or -1.

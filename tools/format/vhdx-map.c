@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "vhdx-map.h"
+#include "format/vhdx-map.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 

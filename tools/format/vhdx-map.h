@@ -9,9 +9,9 @@
 
 #include <stdint.h>
 
-#include "pages.h"
-#include "run.h"
-#include "vhdx.h"
+#include "format/pages.h"
+#include "format/run.h"
+#include "format/vhdx.h"
 
 /* What is at OFFSET of the disk, less than its size, by the table in PAGES and
  * what was read to VHDX?  All of the run lies in the disk, and in the file, if

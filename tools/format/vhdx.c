@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "imagefile.h"
-#include "vhdx.h"
+#include "format/imagefile.h"
+#include "format/vhdx.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "imagefile.h"
+#include "format/imagefile.h"
 
 /* The block allocation table (BAT): for each block of the disk, in order, 64
  * bits.  Behind each VHDX.CHUNK of them is one that is not used here: it is

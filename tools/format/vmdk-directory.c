@@ -9,8 +9,8 @@
 
 #include <config.h>
 
-#include "imagefile.h"
-#include "vmdk-directory.h"
+#include "format/imagefile.h"
+#include "format/vmdk-directory.h"
 
 #define SECTOR UINT64_C (512)
 #define MAX_SECTORS (INT64_MAX / SECTOR)

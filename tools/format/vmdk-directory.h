@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "imagefile.h"
+#include "format/imagefile.h"
 
 /* Check that the file holds the directory, and set *MEMORY to its size in
  * bytes: of an image that starts with "COWD", and of a SESPARSE extent.  0 or

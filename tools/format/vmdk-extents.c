@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "imagefile.h"
-#include "vmdk-extents.h"
+#include "format/imagefile.h"
+#include "format/vmdk-extents.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "imagefile.h"
+#include "format/imagefile.h"
 
 struct vmdk_extent {
   char type[11];                /* FLAT, VMFS: plain bytes; others: a vmdk */

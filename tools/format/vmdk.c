@@ -23,8 +23,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "imagefile.h"
-#include "vmdk.h"
+#include "format/imagefile.h"
+#include "format/vmdk.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 

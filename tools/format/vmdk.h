@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "imagefile.h"
+#include "format/imagefile.h"
 
 /* Is this a sparse image, which has its data in itself, and not a text
  * descriptor or an image of ESX?  HEAD is the first 4 bytes.

@@ -16,8 +16,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "imagefile.h"
-#include "vpc.h"
+#include "format/imagefile.h"
+#include "format/vpc.h"
 
 #define SECTOR 512
 #define TYPE_OFFSET 60

@@ -7,7 +7,7 @@
 #ifndef BLKSUM_VPC_H
 #define BLKSUM_VPC_H
 
-#include "imagefile.h"
+#include "format/imagefile.h"
 
 /* Refuse an image that has a parent, which qemu would leave out without a
  * word, or whose header asks for more memory than the file accounts for.

@@ -16,11 +16,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "error.h"
-#include "chain.h"
-#include "qcow2-map.h"
-#include "qemuname.h"
-#include "vhdx-map.h"
+#include "format/qcow2-map.h"
+#include "format/vhdx-map.h"
+#include "image/chain.h"
+#include "image/qemuname.h"
+#include "util/error.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 

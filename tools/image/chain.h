@@ -11,14 +11,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "file.h"
-#include "file-access.h"
-#include "fileset.h"
-#include "imagefile.h"
-#include "pages.h"
-#include "qcow2.h"
-#include "run.h"
-#include "vhdx.h"
+#include "format/imagefile.h"
+#include "format/pages.h"
+#include "format/qcow2.h"
+#include "format/run.h"
+#include "format/vhdx.h"
+#include "image/fileset.h"
+#include "io/file.h"
+#include "io/file-access.h"
 
 #define CHAIN_MAX 16
 

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fileset.h"
+#include "image/fileset.h"
 
 struct fileset_file {
   struct fileset_file *next;

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "error.h"
+#include "util/error.h"
 
 struct fileset_file;
 

@@ -10,20 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image.h"
-#include "imagefile.h"
-#include "layer.h"
-#include "layers.h"
-#include "nodes.h"
-#include "probe.h"
-#include "qcow2.h"
-#include "qcow2-bitmaps.h"
-#include "qemuname.h"
-#include "qemuopts.h"
-#include "vdi.h"
-#include "vhdx.h"
-#include "vmdk.h"
-#include "vpc.h"
+#include "format/imagefile.h"
+#include "format/probe.h"
+#include "format/qcow2.h"
+#include "format/qcow2-bitmaps.h"
+#include "format/vdi.h"
+#include "format/vhdx.h"
+#include "format/vmdk.h"
+#include "format/vpc.h"
+#include "image/image.h"
+#include "image/layer.h"
+#include "image/layers.h"
+#include "image/nodes.h"
+#include "image/qemuname.h"
+#include "image/qemuopts.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 

@@ -16,8 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "error.h"
-#include "fileset.h"
+#include "image/fileset.h"
+#include "util/error.h"
 
 struct image {
   char format[32];              /* "raw": read the file; else for qemu */

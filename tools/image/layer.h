@@ -11,9 +11,9 @@
 
 #include <stdbool.h>
 
-#include "error.h"
-#include "fileset.h"
-#include "imagefile.h"
+#include "format/imagefile.h"
+#include "image/fileset.h"
+#include "util/error.h"
 
 /* What is the same for all layers of an image. */
 struct layer_context {

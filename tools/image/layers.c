@@ -12,10 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "imagefile.h"
-#include "layer.h"
-#include "layers.h"
-#include "qemuname.h"
+#include "format/imagefile.h"
+#include "image/layer.h"
+#include "image/layers.h"
+#include "image/qemuname.h"
 
 #define MAX_LAYERS 200
 

@@ -9,8 +9,8 @@
 #ifndef BLKSUM_LAYERS_H
 #define BLKSUM_LAYERS_H
 
-#include "imagefile.h"
-#include "layer.h"
+#include "format/imagefile.h"
+#include "image/layer.h"
 
 /* Check the image in FORMAT in FILE, which was opened at PATH, and what is
  * behind it.  0 or -1.

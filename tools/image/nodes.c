@@ -15,12 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "imagefile.h"
-#include "layer.h"
-#include "layers.h"
-#include "nodes.h"
-#include "qemuopts.h"
-#include "storage.h"
+#include "format/imagefile.h"
+#include "image/layer.h"
+#include "image/layers.h"
+#include "image/nodes.h"
+#include "image/qemuopts.h"
+#include "image/storage.h"
 
 /* Is the option NAME given, with no value?  "backing=" is no backing file. */
 static bool

@@ -9,7 +9,7 @@
 #ifndef BLKSUM_NODES_H
 #define BLKSUM_NODES_H
 
-#include "layer.h"
+#include "image/layer.h"
 
 /* Check the image that OPTS describes: that each node has its driver, and the
  * local files that it is made of.  0 or -1.

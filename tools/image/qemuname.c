@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "imagefile.h"
-#include "qemuname.h"
+#include "format/imagefile.h"
+#include "image/qemuname.h"
 
 static bool
 is_one_of (const char *word, size_t len, const char *const words[])

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "imagefile.h"
+#include "format/imagefile.h"
 
 /* Does the driver read plain bytes: of a local file, of anything else? */
 bool qemuname_is_local (const char *driver);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "qemuopts.h"
+#include "image/qemuopts.h"
 
 static const char *
 protocol (bool is_block_device)

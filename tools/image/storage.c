@@ -16,11 +16,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "imagefile.h"
-#include "layer.h"
-#include "qemuname.h"
-#include "qemuopts.h"
-#include "storage.h"
+#include "format/imagefile.h"
+#include "image/layer.h"
+#include "image/qemuname.h"
+#include "image/qemuopts.h"
+#include "image/storage.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 

@@ -11,9 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "error.h"
-#include "imagefile.h"
-#include "layer.h"
+#include "format/imagefile.h"
+#include "image/layer.h"
+#include "util/error.h"
 
 /* The options, and for whom they are looked at. */
 struct nodes {

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "qemuopts.h"
+#include "image/qemuopts.h"
 
 static void
 assert_and_free (char *string, const char *expected)

@@ -11,10 +11,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "cursor.h"
-#include "error.h"
-#include "file.h"
-#include "file-access.h"
+#include "io/file.h"
+#include "io/file-access.h"
+#include "read/cursor.h"
+#include "util/error.h"
 
 /* A second description of the device, for direct I/O.  -1 if there can be
  * none; then it is read through the cache.

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "error.h"
-#include "file.h"
+#include "io/file.h"
+#include "util/error.h"
 
 int
 file_init (struct file *file, int fd, const char *path, struct error *error)

@@ -16,8 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "error.h"
-#include "lock.h"
+#include "io/lock.h"
+#include "util/error.h"
 
 #ifdef F_OFD_SETLK
 

@@ -9,8 +9,8 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-#include "error.h"
-#include "libnbd-load.h"
+#include "nbd/libnbd-load.h"
+#include "util/error.h"
 
 #ifdef __APPLE__
 #define SONAME "libnbd.0.dylib"

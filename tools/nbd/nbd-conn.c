@@ -17,8 +17,8 @@
 #include "blkhash.h"
 
 #include "../lib/cleanup.h"
-#include "libnbd-load.h"
-#include "nbd-conn.h"
+#include "nbd/libnbd-load.h"
+#include "nbd/nbd-conn.h"
 
 /* ---- Errors ---- */
 

@@ -12,13 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cursor.h"
-#include "error.h"
-#include "nbd-extents.h"
-#include "nbd-queue.h"
-#include "nbd-read.h"
-#include "progress.h"
-#include "window.h"
+#include "cli/progress.h"
+#include "nbd/nbd-extents.h"
+#include "nbd/nbd-queue.h"
+#include "nbd/nbd-read.h"
+#include "read/cursor.h"
+#include "read/window.h"
+#include "util/error.h"
 
 struct blkhash_leaves;
 struct nbd_handle;

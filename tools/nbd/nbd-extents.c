@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cursor.h"
-#include "error.h"
-#include "libnbd-load.h"
-#include "nbd-extents.h"
+#include "nbd/libnbd-load.h"
+#include "nbd/nbd-extents.h"
+#include "read/cursor.h"
+#include "util/error.h"
 
 /* The longest range to ask about, bytes.  nbdkit 1.32 aborts when it is asked
  * about 2^32 - 1 bytes.

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "window.h"
+#include "read/window.h"
 
 /* Of the thread that got or took it. */
 struct buffer {

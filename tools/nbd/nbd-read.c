@@ -12,13 +12,13 @@
 
 #include "blkhash.h"
 
-#include "error.h"
-#include "libnbd-load.h"
-#include "nbd-conn.h"
-#include "nbd-read.h"
-#include "options.h"
-#include "output.h"
-#include "source.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "nbd/libnbd-load.h"
+#include "nbd/nbd-conn.h"
+#include "nbd/nbd-read.h"
+#include "source/source.h"
+#include "util/error.h"
 
 #define MAX_THREADS 128
 #define MAX_REQUEST (32 * 1024 * 1024) /* bytes, what every server takes */

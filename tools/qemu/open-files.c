@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "open-files.h"
+#include "qemu/open-files.h"
 
 int
 open_files_bound (void)

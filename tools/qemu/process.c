@@ -22,7 +22,7 @@
 #include <sys/prctl.h>
 #endif
 
-#include "process.h"
+#include "qemu/process.h"
 
 #define MAX_STDOUT (16 << 20)
 #define MAX_STDERR 16384

@@ -9,7 +9,7 @@
 
 #include <sys/types.h>
 
-#include "error.h"
+#include "util/error.h"
 
 /* To be called in a child between fork and exec: the child dies when PARENT,
  * which forked it, does; no signal is blocked or ignored; and no file

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error.h"
-#include "qemu-message.h"
+#include "qemu/qemu-message.h"
+#include "util/error.h"
 
 #define DISCONNECT "Disconnect client, due to: "
 

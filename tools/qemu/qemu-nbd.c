@@ -28,11 +28,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "error.h"
-#include "open-files.h"
-#include "process.h"
-#include "qemu-message.h"
-#include "qemu-nbd.h"
+#include "qemu/open-files.h"
+#include "qemu/process.h"
+#include "qemu/qemu-message.h"
+#include "qemu/qemu-nbd.h"
+#include "util/error.h"
 
 #define LISTEN_FD 3
 #define IMAGE_FD 4

@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-#include "process.h"
+#include "qemu/process.h"
 
 static char *
 run (const char *script, char **said, struct error *error)

@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include "error.h"
-#include "qemu-message.h"
+#include "qemu/qemu-message.h"
+#include "util/error.h"
 
 #define OPTS "driver=vhdx,file.filename=dir/a,,b"
 

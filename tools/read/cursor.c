@@ -9,8 +9,8 @@
 
 #include <config.h>
 
-#include "cursor.h"
-#include "error.h"
+#include "read/cursor.h"
+#include "util/error.h"
 
 /* Short zero extents are joined, so that two halves of a block are seen to be
  * zero.  A long one is handed out at once.

@@ -17,13 +17,13 @@
 #include "blkhash.h"
 
 #include "../lib/cleanup.h"
-#include "error.h"
-#include "file-read.h"
-#include "options.h"
-#include "progress.h"
-#include "reader.h"
-#include "source.h"
-#include "window.h"
+#include "cli/options.h"
+#include "cli/progress.h"
+#include "io/file-read.h"
+#include "read/reader.h"
+#include "read/window.h"
+#include "source/source.h"
+#include "util/error.h"
 
 #define MIB (1024 * 1024)       /* bytes */
 #define BATCH 32                /* blocks: twice as many as any kernel takes */

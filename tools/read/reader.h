@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "cursor.h"
+#include "read/cursor.h"
 
 struct error;
 struct options;

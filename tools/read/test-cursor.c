@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include "cursor.h"
-#include "error.h"
+#include "read/cursor.h"
+#include "util/error.h"
 
 #define MAX_SIZE 2000
 #define ROUNDS 20000

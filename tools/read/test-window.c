@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-#include "cursor.h"
-#include "window.h"
+#include "read/cursor.h"
+#include "read/window.h"
 
 #define RANGES 256
 #define ROUNDS 100000

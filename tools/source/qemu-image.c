@@ -11,14 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "error.h"
-#include "file.h"
-#include "image.h"
-#include "libnbd-load.h"
-#include "nbd-extents.h"
-#include "options.h"
-#include "qemu-image.h"
-#include "qemuopts.h"
+#include "cli/options.h"
+#include "image/image.h"
+#include "image/qemuopts.h"
+#include "io/file.h"
+#include "nbd/libnbd-load.h"
+#include "nbd/nbd-extents.h"
+#include "source/qemu-image.h"
+#include "util/error.h"
 
 /* What qemu is to open.  Of an image that was probed that is the very file that
  * was looked at, even if its name was moved meanwhile; where its descriptor has

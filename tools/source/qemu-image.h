@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "qemu-nbd.h"
+#include "qemu/qemu-nbd.h"
 
 struct error;
 struct file;

@@ -18,16 +18,16 @@
 #include <string.h>
 
 #include "../lib/cleanup.h"
-#include "chain.h"
-#include "error.h"
-#include "file-access.h"
-#include "image.h"
-#include "libnbd-load.h"
-#include "nbd-extents.h"
-#include "options.h"
-#include "qemu-image.h"
-#include "reader.h"
-#include "source-direct.h"
+#include "cli/options.h"
+#include "image/chain.h"
+#include "image/image.h"
+#include "io/file-access.h"
+#include "nbd/libnbd-load.h"
+#include "nbd/nbd-extents.h"
+#include "read/reader.h"
+#include "source/qemu-image.h"
+#include "source/source-direct.h"
+#include "util/error.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 

@@ -9,13 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "error.h"
-#include "file.h"
-#include "file-access.h"
-#include "options.h"
-#include "output.h"
-#include "reader.h"
-#include "source.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "io/file.h"
+#include "io/file-access.h"
+#include "read/reader.h"
+#include "source/source.h"
+#include "util/error.h"
 
 struct raw {
   const struct file *file;

@@ -20,11 +20,11 @@
 #include "blkhash.h"
 
 #include "../lib/zero.h"
-#include "error.h"
-#include "options.h"
-#include "output.h"
-#include "progress.h"
-#include "source.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "source/source.h"
+#include "util/error.h"
 
 #define BUFFER_SIZE (1024 * 1024) /* bytes, at least; whole blocks */
 #define PIPE_SIZE (1024 * 1024) /* bytes; what a user may ask for by default */

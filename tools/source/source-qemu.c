@@ -10,15 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error.h"
-#include "image.h"
-#include "nbd-extents.h"
-#include "nbd-read.h"
-#include "options.h"
-#include "output.h"
-#include "qemu-image.h"
-#include "source.h"
-#include "source-direct.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "image/image.h"
+#include "nbd/nbd-extents.h"
+#include "nbd/nbd-read.h"
+#include "source/qemu-image.h"
+#include "source/source.h"
+#include "source/source-direct.h"
+#include "util/error.h"
 
 /* Start qemu-nbd and connect to it. */
 static int

@@ -16,13 +16,13 @@
 
 #include "blkhash.h"
 
-#include "error.h"
-#include "libnbd-load.h"
-#include "nbd-extents.h"
-#include "nbd-read.h"
-#include "options.h"
-#include "output.h"
-#include "source.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "nbd/libnbd-load.h"
+#include "nbd/nbd-extents.h"
+#include "nbd/nbd-read.h"
+#include "source/source.h"
+#include "util/error.h"
 
 #define CONNS 4
 #define PATIENCE 1000           /* ms to wait for another connection */

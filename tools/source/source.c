@@ -16,14 +16,14 @@
 
 #include "blkhash.h"
 
-#include "error.h"
-#include "file.h"
-#include "file-read.h"
-#include "image.h"
-#include "lock.h"
-#include "options.h"
-#include "output.h"
-#include "source.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "image/image.h"
+#include "io/file.h"
+#include "io/file-read.h"
+#include "io/lock.h"
+#include "source/source.h"
+#include "util/error.h"
 
 int
 source_fold (struct blkhash_leaves *leaves, uint64_t size, uint64_t hole,

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "error.h"
+#include "util/error.h"
 
 static const char more[] = "\n(more lines are not shown)";
 

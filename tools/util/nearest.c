@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nearest.h"
+#include "util/nearest.h"
 
 /* One replaced is less than one too many: qcow3 is qcow2 and not qcow. */
 #define INSERT_COST 3
