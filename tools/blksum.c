@@ -4,7 +4,7 @@
  * blksum: print the checksum of disk images.
  *
  * SIGINT and SIGTERM have their default action, at once: there is nothing to
- * clean up, see qemu-nbd.c.
+ * clean up, see qemu/nbd-process.c.
  */
 
 #include <config.h>

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "format/imagefile.h"
-#include "io/file-read.h"
+#include "io/read.h"
 
 int
 imagefile_error (const struct imagefile *file, struct error *error,

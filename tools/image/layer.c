@@ -38,8 +38,8 @@
 #include "image/qemuname.h"
 #include "image/qemuopts.h"
 #include "io/lock.h"
+#include "qemu/message.h"
 #include "qemu/process.h"
-#include "qemu/qemu-message.h"
 
 void
 layer_destroy (struct layer *layer)

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "io/file-read.h"
+#include "io/read.h"
 
 struct error;
 struct extent;

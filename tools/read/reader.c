@@ -19,7 +19,7 @@
 #include "../lib/cleanup.h"
 #include "cli/options.h"
 #include "cli/progress.h"
-#include "io/file-read.h"
+#include "io/read.h"
 #include "read/reader.h"
 #include "read/window.h"
 #include "source/source.h"

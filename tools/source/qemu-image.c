@@ -15,8 +15,8 @@
 #include "image/image.h"
 #include "image/qemuopts.h"
 #include "io/file.h"
-#include "nbd/libnbd-load.h"
-#include "nbd/nbd-extents.h"
+#include "nbd/extents.h"
+#include "nbd/load.h"
 #include "source/qemu-image.h"
 #include "util/error.h"
 

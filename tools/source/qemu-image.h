@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "qemu/qemu-nbd.h"
+#include "qemu/nbd-process.h"
 
 struct error;
 struct file;

@@ -20,8 +20,8 @@
 #include "cli/output.h"
 #include "image/image.h"
 #include "io/file.h"
-#include "io/file-read.h"
 #include "io/lock.h"
+#include "io/read.h"
 #include "source/source.h"
 #include "util/error.h"
 

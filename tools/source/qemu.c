@@ -13,11 +13,11 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "image/image.h"
-#include "nbd/nbd-extents.h"
-#include "nbd/nbd-read.h"
+#include "nbd/extents.h"
+#include "nbd/read.h"
+#include "source/direct.h"
 #include "source/qemu-image.h"
 #include "source/source.h"
-#include "source/source-direct.h"
 #include "util/error.h"
 
 /* Start qemu-nbd and connect to it. */

@@ -22,11 +22,11 @@
 #include "image/chain.h"
 #include "image/image.h"
 #include "io/file-access.h"
-#include "nbd/libnbd-load.h"
-#include "nbd/nbd-extents.h"
+#include "nbd/extents.h"
+#include "nbd/load.h"
 #include "read/reader.h"
+#include "source/direct.h"
 #include "source/qemu-image.h"
-#include "source/source-direct.h"
 #include "util/error.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nbd/libnbd-load.h"
-#include "nbd/nbd-extents.h"
+#include "nbd/extents.h"
+#include "nbd/load.h"
 #include "read/cursor.h"
 #include "util/error.h"
 

@@ -17,8 +17,8 @@
 #include "blkhash.h"
 
 #include "../lib/cleanup.h"
-#include "nbd/libnbd-load.h"
-#include "nbd/nbd-conn.h"
+#include "nbd/conn.h"
+#include "nbd/load.h"
 
 /* ---- Errors ---- */
 

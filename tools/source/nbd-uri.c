@@ -18,9 +18,9 @@
 
 #include "cli/options.h"
 #include "cli/output.h"
-#include "nbd/libnbd-load.h"
-#include "nbd/nbd-extents.h"
-#include "nbd/nbd-read.h"
+#include "nbd/extents.h"
+#include "nbd/load.h"
+#include "nbd/read.h"
 #include "source/source.h"
 #include "util/error.h"
 

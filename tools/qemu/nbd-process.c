@@ -28,10 +28,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "qemu/message.h"
+#include "qemu/nbd-process.h"
 #include "qemu/open-files.h"
 #include "qemu/process.h"
-#include "qemu/qemu-message.h"
-#include "qemu/qemu-nbd.h"
 #include "util/error.h"
 
 #define LISTEN_FD 3

@@ -9,7 +9,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-#include "nbd/libnbd-load.h"
+#include "nbd/load.h"
 #include "util/error.h"
 
 #ifdef __APPLE__

@@ -13,7 +13,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "io/file-read.h"
+#include "io/read.h"
 
 /* Linux 6.14; glibc of the same time. */
 #ifndef RWF_DONTCACHE

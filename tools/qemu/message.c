@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "qemu/qemu-message.h"
+#include "qemu/message.h"
 #include "util/error.h"
 
 #define DISCONNECT "Disconnect client, due to: "

@@ -13,9 +13,9 @@
 #include <stdint.h>
 
 #include "cli/progress.h"
-#include "nbd/nbd-extents.h"
-#include "nbd/nbd-queue.h"
-#include "nbd/nbd-read.h"
+#include "nbd/extents.h"
+#include "nbd/queue.h"
+#include "nbd/read.h"
 #include "read/cursor.h"
 #include "read/window.h"
 #include "util/error.h"
