@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The inside of a leaf table, shared by leaves.c, which is told what is in the
- * image and leaves it to leaves-blocks.c and leaves-pieces.c; leaves-query.c,
- * which tells what is known; and leaves-fold.c, which makes the digest of it.
+ * image and leaves it to leaves-blocks.c and leaves-pieces.c; leaves-release.c,
+ * which gives the memory of pieces back; leaves-query.c, which tells what is
+ * known; and leaves-fold.c, which makes the digest of it.
  */
 
 #ifndef BLKHASH_LEAVES_H
@@ -97,6 +98,17 @@ int leaves_store_locked (struct blkhash_leaves *l, uint64_t index,
 /* A look contradicts what was known of a block. */
 int leaves_contradict_locked (struct blkhash_leaves *l, uint64_t index,
                               uint64_t count);
+
+/* Is all of the block known? */
+static inline bool
+leaves_is_complete (const struct blkhash_leaves *l,
+                    const struct partial *partial)
+{
+  return partial_covers (partial, blocks_length (l, partial->index, 1), 0);
+}
+
+/* Hash a block of which all is known, and which the caller set busy. */
+int leaves_hash_busy (struct blkhash_leaves *l, struct partial *partial);
 
 /* Take a block out of the pieces; the tree is to be set by the caller. */
 void leaves_drop_partial_locked (struct blkhash_leaves *l,
