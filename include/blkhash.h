@@ -203,9 +203,13 @@ void blkhash_free (struct blkhash *h);
  */
 #define BLKHASH_LEAVES_ONCE 1u
 
+/* For blkhash_leaves_new: blkhash_leaves_set_size will tell. */
+#define BLKHASH_SIZE_UNKNOWN UINT64_MAX
+
 /*
- * Create the leaf table of an image of SIZE bytes, of which nothing is known
- * yet.  OPTS may be NULL.  FLAGS is 0 or BLKHASH_LEAVES_ONCE.
+ * Create the leaf table of an image of SIZE bytes, or of one whose size is
+ * BLKHASH_SIZE_UNKNOWN.  Nothing is known of its content yet.  OPTS may be
+ * NULL.  FLAGS is 0 or BLKHASH_LEAVES_ONCE.
  *
  * Returns NULL and sets errno: EINVAL for unknown flags, or if the
  * configuration of OpenSSL does not provide the digest; ENOMEM; EIO if it
@@ -226,6 +230,21 @@ struct blkhash_leaves *blkhash_leaves_new (const struct blkhash_opts *opts,
 
 /* Free L; NULL is allowed.  errno is preserved. */
 void blkhash_leaves_free (struct blkhash_leaves *l);
+
+/*
+ * Tell that the image is SIZE bytes, which may be UINT64_MAX.  Until then as
+ * much can be given as fits in 2^64 - 1 bytes, at the same cost as with a known
+ * size, but the table cannot be folded.  A short last block that was given
+ * before is complete from now on.  (It was copied and is hashed in this call;
+ * one that is given after this call, at once, is not copied.)
+ *
+ * Can be called once, while other threads give what lies before SIZE.
+ *
+ * Errors: EINVAL if the size is known already, or if something was given at or
+ * after SIZE, even if it was forgotten since: nothing changes then; ENOMEM and
+ * EIO, which stick.
+ */
+int blkhash_leaves_set_size (struct blkhash_leaves *l, uint64_t size);
 
 /*
  * The LEN bytes at OFFSET of the image are those of BUF (data), or are zero
@@ -258,6 +277,9 @@ int blkhash_leaves_forget (struct blkhash_leaves *l, uint64_t len,
  * and its length, both in bytes; another may follow at once.  Returns ENOENT
  * if nothing is missing there.  A range that another thread is just giving is
  * missing until that call returns.
+ *
+ * As long as the size is not known, all that comes after what was given is
+ * missing too, up to UINT64_MAX, so there is always something.
  */
 int blkhash_leaves_next_missing (struct blkhash_leaves *l, uint64_t offset,
                                  uint64_t *start, uint64_t *len);
@@ -276,7 +298,7 @@ void blkhash_leaves_count (struct blkhash_leaves *l, uint64_t *data,
  * again, but a table created with BLKHASH_LEAVES_ONCE can be folded only
  * once; EINVAL after that.
  *
- * Errors: ENODATA if something is missing; EBUSY if another thread changed
+ * Errors: ENODATA if something is missing, the size for one; EBUSY if another thread changed
  * the table meanwhile; ENOMEM, EIO.  Nothing is stored on error.
  */
 int blkhash_leaves_fold (struct blkhash_leaves *l, unsigned char *md,

@@ -145,7 +145,7 @@ finish_early_fold (struct blkhash_leaves *l, unsigned char *md)
     return EINVAL;
   if (l->error)
     return l->error;
-  if (l->folded < l->blocks)
+  if (!l->size_known || l->folded < l->blocks)
     return ENODATA;
   l->finished = true;
   err = outer_final (l->outer, l->size, md);
@@ -187,6 +187,14 @@ fold_all (struct blkhash_leaves *l, struct outer *outer)
   return l->blocks > 0 && l->generation != generation ? EBUSY : 0;
 }
 
+static bool
+size_is_known (struct blkhash_leaves *l)
+{
+  SCOPED_LOCK (&l->lock);
+
+  return l->size_known;
+}
+
 static int
 fold_anew (struct blkhash_leaves *l, unsigned char *md)
 {
@@ -194,6 +202,8 @@ fold_anew (struct blkhash_leaves *l, unsigned char *md)
   uint64_t start, len;
   int err;
 
+  if (!size_is_known (l))
+    return ENODATA;
   /* Do not hash for minutes to find a gap at the end. */
   if (blkhash_leaves_next_missing (l, 0, &start, &len) == 0)
     return ENODATA;

@@ -192,6 +192,22 @@ store_zero_locked (struct blkhash_leaves *l, uint64_t index)
   return err;
 }
 
+/* Something was added to the block, or its end became known. */
+static int
+settle_locked (struct blkhash_leaves *l, struct partial *partial,
+               struct todo *todo)
+{
+  if (!leaves_is_complete (l, partial))
+    return 0;
+  if (!partial->has_data)
+    return store_zero_locked (l, partial->index);
+  if (!partial->on_zeros) {
+    partial_set_busy (l->pieces, partial);
+    todo->hash = partial;
+  }
+  return 0;
+}
+
 /* 0 or an error; or EAGAIN, or ENOBUFS if there is no memory for the piece. */
 static int
 put_locked (struct blkhash_leaves *l, enum how how, const unsigned char *buf,
@@ -212,15 +228,7 @@ put_locked (struct blkhash_leaves *l, enum how how, const unsigned char *buf,
   l->generation++;
   if (pieces_put (l->pieces, partial, buf, len, start) != 0)
     return leaves_set_locked (l, index, 1, LEAF_MISSING);
-  if (!leaves_is_complete (l, partial))
-    return 0;
-  if (!partial->has_data)
-    return store_zero_locked (l, index);
-  if (!partial->on_zeros) {
-    partial_set_busy (l->pieces, partial);
-    todo->hash = partial;
-  }
-  return 0;
+  return settle_locked (l, partial, todo);
 }
 
 static int
@@ -284,4 +292,20 @@ leaves_put_piece (struct blkhash_leaves *l, enum how how,
     if (err != EAGAIN && err != ENOBUFS)
       return err;
   }
+}
+
+int
+leaves_end_piece (struct blkhash_leaves *l, uint64_t index)
+{
+  struct todo todo = { NULL };
+  int err = 0;
+
+  {
+    SCOPED_LOCK (&l->lock);
+    struct partial *partial = pieces_find (l->pieces, index);
+
+    if (partial && !partial->busy)
+      err = settle_locked (l, partial, &todo);
+  }
+  return todo.hash ? leaves_hash_busy (l, todo.hash) : err;
 }

@@ -3,8 +3,9 @@
  *
  * The inside of a leaf table, shared by leaves.c, which is told what is in the
  * image and leaves it to leaves-blocks.c and leaves-pieces.c; leaves-release.c,
- * which gives the memory of pieces back; leaves-query.c, which tells what is
- * known; and leaves-fold.c, which makes the digest of it.
+ * which gives the memory of pieces back; leaves-size.c, which knows how large
+ * the image is; leaves-query.c, which tells what is known; and leaves-fold.c,
+ * which makes the digest of it.
  */
 
 #ifndef BLKHASH_LEAVES_H
@@ -26,9 +27,12 @@ struct outer;
 struct partial;
 
 struct blkhash_leaves {
+  /* Changes once under the lock, when the size becomes known, and is read
+   * without it too.  The ranges of all calls lie within it, before and after.
+   */
+  _Atomic uint64_t size;        /* of the image, or UINT64_MAX; bytes */
+
   /* Set once. */
-  uint64_t size;                /* of the image, bytes */
-  uint64_t blocks;
   size_t block_size;            /* bytes */
   size_t leaf_size;             /* bytes */
   unsigned streams;
@@ -37,6 +41,9 @@ struct blkhash_leaves {
   struct leaf_engine *engine;
 
   pthread_mutex_t lock;         /* protects all below */
+  bool size_known;
+  uint64_t given_end;           /* unless it is: where what was given ends */
+  uint64_t blocks;              /* of SIZE; set once the size is known */
   struct leaf_tree *tree;
   struct pieces_budget own_budget; /* of the pieces, unless it is shared */
   struct pieces *pieces;        /* those that the tree calls LEAF_PARTIAL */
@@ -63,7 +70,7 @@ static inline uint64_t
 blocks_length (const struct blkhash_leaves *l, uint64_t index,
                uint64_t count)
 {
-  uint64_t left = l->size - index * l->block_size;
+  uint64_t left = l->size - index * l->block_size; /* SIZE is read once */
 
   return count > left / l->block_size ? left : count * l->block_size;
 }
@@ -74,6 +81,16 @@ blocks_length (const struct blkhash_leaves *l, uint64_t index,
  * learnt, by somebody who looked; or forgotten.
  */
 enum how { GIVE, LEARN, FORGET };
+
+/* SIZE can be BLKHASH_SIZE_UNKNOWN. */
+void leaves_init_size (struct blkhash_leaves *l, uint64_t size);
+
+/* Begin a call on *LEN bytes at OFFSET: EINVAL if they are not in the image,
+ * else they are in it from now on.  What is to be forgotten after the end of
+ * all that was given is cut off.
+ */
+int leaves_enter_range (struct blkhash_leaves *l, enum how how,
+                        uint64_t offset, uint64_t *len);
 
 /* COUNT blocks from INDEX: data in BUF, at most LEAVES_BATCH blocks then, or
  * zeros if it is NULL.
@@ -86,6 +103,11 @@ int leaves_put_blocks (struct blkhash_leaves *l, enum how how,
 int leaves_put_piece (struct blkhash_leaves *l, enum how how,
                       const unsigned char *buf, size_t len,
                       uint64_t index, size_t start);
+
+/* The last block may be known in part, and complete now that it is known where
+ * it ends.
+ */
+int leaves_end_piece (struct blkhash_leaves *l, uint64_t index);
 
 /* Set blocks to LEAF_MISSING or LEAF_ZERO, or store a leaf, whatever was
  * there.
