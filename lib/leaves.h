@@ -18,6 +18,7 @@
 
 #include "leaf-tree.h"
 #include "pieces.h"
+#include "sink.h"
 
 struct blkhash_opts;
 struct digest;
@@ -53,9 +54,11 @@ struct blkhash_leaves {
 
   /* Of a table that is given once: leaves before FOLDED are in OUTER already
    * and gone from the tree.  The thread that set FOLDING, and no other, uses
-   * OUTER, without the lock.
+   * OUTER and SINK, without the lock.  Of any other table SINK is only who is
+   * to be told, and FOLDING that somebody is.
    */
   struct outer *outer;
+  struct sink sink;
   uint64_t folded;              /* blocks */
   uint64_t unfolded;            /* leaves in the tree */
   uint64_t folded_data, folded_zero; /* bytes before FOLDED */

@@ -119,4 +119,40 @@ image_give (struct blkhash_leaves *l, const unsigned char *image,
     : blkhash_leaves_data (l, image + offset, len, offset);
 }
 
+struct range {
+  size_t offset, len;
+};
+
+static inline void
+range_swap (struct range *a, struct range *b)
+{
+  struct range c = *a;
+
+  *a = *b;
+  *b = c;
+}
+
+/* Cut SIZE bytes into ranges, a few blocks or less each, and mix them more or
+ * less.  Returns how many; there can be as many as bytes.
+ */
+static inline unsigned
+image_ranges (struct range *ranges, size_t size)
+{
+  unsigned count = 0, i;
+  size_t at, len;
+
+  for (at = 0; at < size; at += len) {
+    len = 1 + image_random (image_random (2) ? BLOCK : 40 * BLOCK);
+    if (image_random (2))
+      len = (len + BLOCK - 1) / BLOCK * BLOCK;
+    if (len > size - at)
+      len = size - at;
+    ranges[count++] = (struct range) { at, len };
+  }
+  if (image_random (3) > 0)
+    for (i = count; i > 1; i--)
+      range_swap (&ranges[i - 1], &ranges[image_random (i)]);
+  return count;
+}
+
 #endif /* BLKHASH_TEST_IMAGE_H */

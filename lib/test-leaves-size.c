@@ -57,10 +57,6 @@ check_sum (struct blkhash_leaves *l, size_t size, unsigned streams)
 
 /* ---- Any order ---- */
 
-struct range {
-  size_t offset, len;
-};
-
 /* The ranges in their order, and the size before the one AT. */
 static void
 give_in_order (const struct range *ranges, unsigned count, unsigned at,
@@ -83,15 +79,6 @@ give_in_order (const struct range *ranges, unsigned count, unsigned at,
   blkhash_leaves_free (l);
 }
 
-static void
-swap (struct range *a, struct range *b)
-{
-  struct range c = *a;
-
-  *a = *b;
-  *b = c;
-}
-
 /* All orders of those from DONE on. */
 static void
 permute (struct range *ranges, unsigned count, unsigned done, size_t size)
@@ -106,9 +93,9 @@ permute (struct range *ranges, unsigned count, unsigned done, size_t size)
       give_in_order (ranges, count, i, size, 3, BLKHASH_LEAVES_ONCE);
     }
   for (i = done; i < count; i++) {
-    swap (&ranges[done], &ranges[i]);
+    range_swap (&ranges[done], &ranges[i]);
     permute (ranges, count, done + 1, size);
-    swap (&ranges[done], &ranges[i]);
+    range_swap (&ranges[done], &ranges[i]);
   }
 }
 
@@ -132,26 +119,6 @@ test_every_order (void **state)
   }
 }
 
-static unsigned
-random_ranges (struct range *ranges, size_t size)
-{
-  unsigned count = 0, i;
-  size_t at, len;
-
-  for (at = 0; at < size; at += len) {
-    len = 1 + image_random (image_random (2) ? BLOCK : 40 * BLOCK);
-    if (image_random (2))
-      len = (len + BLOCK - 1) / BLOCK * BLOCK;
-    if (len > size - at)
-      len = size - at;
-    ranges[count++] = (struct range) { at, len };
-  }
-  if (image_random (3) > 0)
-    for (i = count; i > 1; i--)
-      swap (&ranges[i - 1], &ranges[image_random (i)]);
-  return count;
-}
-
 static void
 test_random_order (void **state)
 {
@@ -161,7 +128,7 @@ test_random_order (void **state)
   (void) state;
   for (round = 0; round < 1000; round++) {
     size_t size = image_random (round % 2 ? 4 * BLOCK : MAX_SIZE);
-    unsigned count = random_ranges (ranges, size);
+    unsigned count = image_ranges (ranges, size);
 
     image_fill (image, size);
     give_in_order (ranges, count,
@@ -337,7 +304,7 @@ test_threads (void **state)
   pthread_barrier_init (&start, NULL, THREADS + 1);
   for (round = 0; round < 100; round++) {
     size_t size = image_random (MAX_SIZE);
-    unsigned count = random_ranges (ranges, size);
+    unsigned count = image_ranges (ranges, size);
     struct blkhash_leaves *l = image_table (UNKNOWN, 0, round % 2);
     struct giver givers[THREADS];
     pthread_t threads[THREADS];
