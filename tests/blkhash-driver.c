@@ -25,6 +25,7 @@
  *   leaves-new DIGEST BLOCK-SIZE STREAMS SIZE FLAGS
  *   leaves-data FROM LEN OFFSET  leaves-zero LEN OFFSET
  *   leaves-forget LEN OFFSET
+ *   leaves-size SIZE             if SIZE was UINT64_MAX
  *   leaves-missing OFFSET        start and length of all from there
  *   leaves-count                 data and zero
  *   leaves-fold                  the digest
@@ -360,6 +361,12 @@ do_leaves_new (struct op *op)
 }
 
 static int
+do_leaves_size (struct op *op)
+{
+  return blkhash_leaves_set_size (leaves, number (op, 1));
+}
+
+static int
 do_leaves_data (struct op *op)
 {
   struct buffer *buffer = buffer_create (number (op, 1), number (op, 2));
@@ -443,6 +450,7 @@ static const struct {
   { "leaves-zero", do_leaves_zero }, { "leaves-forget", do_leaves_forget },
   { "leaves-missing", do_leaves_missing }, { "leaves-count", do_leaves_count },
   { "leaves-fold", do_leaves_fold }, { "leaves-free", do_leaves_free },
+  { "leaves-size", do_leaves_size },
 };
 
 static void

@@ -6,7 +6,8 @@
 Each round makes an image and hashes it with one digest through every way into
 the library, in random pieces: by streaming, synchronous and asynchronous; by a
 leaf table of which parts are rewritten, zeroed and forgotten by one or many
-threads; by a leaf table that takes everything once.  blkhash-driver makes the
+threads; by a leaf table that takes everything once; each of them knows the size
+of the image from the start, or learns it at some moment.  blkhash-driver makes the
 calls; each digest must be that of reference.py, and after each step the table
 must know what it has to, and claim to know nothing else (class Knowledge).
 
@@ -37,6 +38,7 @@ DEFAULT_ROUNDS = 250
 ROUND_TIMEOUT = 300             # seconds; generous, for valgrind
 TRANSCRIPT_TAIL = 60            # operations shown when a round fails
 LEAVES_ONCE = 1
+SIZE_UNKNOWN = 2**64 - 1
 
 # What every build has, and what depends on the libraries it was built with.
 REQUIRED = {"sha256", "sha512", "sha1", "md5", "sha3-256", "blake2b512",
@@ -388,8 +390,10 @@ class TableTest:
         self.rng, self.driver, self.image = rng, driver, image
         self.digest, self.streams, self.flags = digest, streams, flags
         self.knowledge = Knowledge(image)
-        driver.run("leaves-new %s %d %d %d %d" % (digest, image.bs, streams,
-                                                  image.size, flags))
+        self.size_known = rng.random() < 0.5
+        driver.run("leaves-new %s %d %d %d %d" % (
+            digest, image.bs, streams,
+            image.size if self.size_known else SIZE_UNKNOWN, flags))
 
     def operation(self, kind, start, end):
         """The driver's operation on [start, end) of the body."""
@@ -418,10 +422,31 @@ class TableTest:
             expect(operation, "ok", name_of(err))
 
     def missing(self, offset=0):
-        return parse_ranges(self.driver.run("leaves-missing %d" % offset))
+        ranges = parse_ranges(self.driver.run("leaves-missing %d" % offset))
+        if self.size_known:
+            return ranges
+        # The rest, up to the end of any image.
+        start, end = ranges.pop()
+        expect("the end of what is missing", SIZE_UNKNOWN, end)
+        if start < self.image.size:
+            ranges.append((start, self.image.size))
+        return ranges
+
+    def tell_size(self):
+        if not self.size_known:
+            self.driver.run("leaves-size %d" % self.image.size)
+        self.size_known = True
+        if self.rng.random() < 0.5:
+            self.driver.run("leaves-size %d" % self.image.size,
+                            expected=errno.EINVAL)
+        self.check_outside()
 
     def check(self):
         """Compare what the table says of itself with the model."""
+        if not self.size_known:
+            self.driver.run("leaves-fold", expected=errno.ENODATA)
+            if self.rng.random() < 0.3:
+                self.tell_size()
         missing = self.missing()
         self.knowledge.observe(missing)
         offset = self.rng.randint(0, self.image.size +
@@ -429,6 +454,8 @@ class TableTest:
         expect("missing from %d" % offset,
                [(max(s, offset), e) for s, e in missing if e > offset],
                self.missing(offset))
+        if not self.size_known:
+            return              # and not whether the last block is complete
         expect("count", "%d %d" % self.knowledge.counts(),
                self.driver.run("leaves-count"))
         if missing:
@@ -584,11 +611,22 @@ class TableTest:
         self.rng.shuffle(operations)
         self.knowledge.apply_parallel(operations)
         self.batch([self.operation(*o) for o in operations])
+        if not self.size_known:
+            self.refuse_too_small()
+        self.tell_size()
         self.check()
         expect("missing when everything was given", [], self.missing())
 
+    def refuse_too_small(self):
+        """All of the image was given."""
+        if self.image.size > 0:
+            self.driver.run("leaves-size %d"
+                            % self.rng.randrange(self.image.size),
+                            expected=errno.EINVAL)
+
     def run_rewritten(self):
-        self.check_outside()
+        if self.size_known:
+            self.check_outside()
         self.batch(self.zero_ends())
         self.check()
         for _ in range(self.rng.randint(1, 3)):
@@ -641,6 +679,10 @@ class TableTest:
         """Give the last pieces with folds among them; was there a fold?"""
         folded = refused = False
         lines += ["leaves-fold"] * self.rng.choice([1, 3, 500])
+        if not self.size_known:
+            lines.append("leaves-size %d" % self.image.size)
+            self.rng.shuffle(lines)
+            self.size_known = True
         for line, (err, result) in zip(lines, self.driver.batch(
                 self.threads(), lines)):
             if line != "leaves-fold":
@@ -661,7 +703,8 @@ class TableTest:
     def run_once(self):
         folded = False
         pieces = self.once_pieces()
-        self.check_outside()
+        if self.size_known:
+            self.check_outside()
         self.batch(self.zero_ends())
         while pieces:
             self.check()
@@ -680,6 +723,7 @@ class TableTest:
                 break
             del pieces[:n]
         else:
+            self.tell_size()
             self.check()
             expect("missing when everything was given", [], self.missing())
             if not folded:
