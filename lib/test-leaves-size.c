@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "blkhash.h"
+#include "leaves.h"
 #include "test-image.h"
 
 #define MAX_SIZE (MAX_BLOCKS * BLOCK)
@@ -267,6 +268,112 @@ test_largest (void **state)
   blkhash_leaves_free (l);
 }
 
+/* ---- At the same time ---- */
+
+int __real_pthread_mutex_lock (pthread_mutex_t *lock);
+int __wrap_pthread_mutex_lock (pthread_mutex_t *lock);
+
+/* Before the table is locked AT times from now on, another thread tells the
+ * size.
+ */
+static struct teller {
+  struct blkhash_leaves *l;
+  unsigned at;
+  size_t size;
+  int err;
+} *teller;                      /* set while there is one thread */
+
+static void *
+tell_size (void *opaque)
+{
+  struct teller *now = opaque;
+
+  now->err = blkhash_leaves_set_size (now->l, now->size);
+  return NULL;
+}
+
+int
+__wrap_pthread_mutex_lock (pthread_mutex_t *lock)
+{
+  if (teller && lock == &teller->l->lock && teller->at-- == 0) {
+    struct teller *now = teller;
+    pthread_t thread;
+
+    teller = NULL;
+    if (pthread_create (&thread, NULL, tell_size, now) != 0)
+      abort ();
+    pthread_join (thread, NULL);
+  }
+  return __real_pthread_mutex_lock (lock);
+}
+
+/* A call, and the size in the middle of it: false if the call has ended then,
+ * else there is a sum.
+ */
+static bool
+tell_in_the_middle (unsigned at, bool forget, unsigned flags)
+{
+  const size_t size = 2 * BLOCK + 10;
+  struct blkhash_leaves *l = image_table (BLKHASH_SIZE_UNKNOWN, 0, flags);
+  struct teller now = { l, at, size, -1 };
+  bool told;
+
+  if (forget)
+    assert_int_equal (blkhash_leaves_data (l, image, size, 0), 0);
+  teller = &now;
+  if (forget)
+    assert_int_equal (blkhash_leaves_forget (l, 9 * BLOCK, BLOCK), 0);
+  else
+    assert_int_equal (blkhash_leaves_data (l, image, size, 0), 0);
+  told = !teller;
+  teller = NULL;
+  if (!told)
+    assert_int_equal (blkhash_leaves_set_size (l, size), 0);
+  else
+    assert_int_equal (now.err, 0);
+  if (forget)
+    assert_int_equal (blkhash_leaves_data (l, image + BLOCK, size - BLOCK,
+                                           BLOCK), 0);
+  check_sum (l, size, 0);
+  blkhash_leaves_free (l);
+  return told;
+}
+
+static void
+test_in_the_middle (void **state)
+{
+  unsigned flags, at;
+
+  (void) state;
+  image_fill (image, sizeof image);
+  memset (image + 2 * BLOCK, 1, 10);
+  for (flags = 0; flags < 2; flags++)
+    for (at = 0; tell_in_the_middle (at, false, flags); at++)
+      assert_true (at < 100);
+  assert_true (at > 3);
+  /* Not at its start: there is nothing to forget behind the end. */
+  for (at = 1; tell_in_the_middle (at, true, 0); at++)
+    assert_true (at < 100);
+  assert_true (at > 1);
+}
+
+/* Just before what lies behind it: that is refused then. */
+static void
+test_just_before (void **state)
+{
+  struct blkhash_leaves *l = image_table (BLKHASH_SIZE_UNKNOWN, 0, 0);
+  struct teller now = { l, 0, BLOCK + 9, -1 };
+
+  (void) state;
+  teller = &now;
+  assert_int_equal (blkhash_leaves_data (l, image, BLOCK + 10, 0), EINVAL);
+  assert_null (teller);
+  assert_int_equal (now.err, 0);
+  assert_int_equal (blkhash_leaves_data (l, image, BLOCK + 9, 0), 0);
+  check_sum (l, BLOCK + 9, 0);
+  blkhash_leaves_free (l);
+}
+
 /* ---- Threads ---- */
 
 #define THREADS 3
@@ -363,6 +470,8 @@ main (void)
     cmocka_unit_test (test_missing),
     cmocka_unit_test (test_last_block),
     cmocka_unit_test (test_largest),
+    cmocka_unit_test (test_in_the_middle),
+    cmocka_unit_test (test_just_before),
     cmocka_unit_test (test_threads),
     cmocka_unit_test (test_race),
   };
