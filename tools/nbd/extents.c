@@ -13,7 +13,7 @@
 
 #include "nbd/extents.h"
 #include "nbd/load.h"
-#include "read/cursor.h"
+#include "util/extent.h"
 #include "util/error.h"
 
 /* The longest range to ask about, bytes.  nbdkit 1.32 aborts when it is asked
@@ -89,7 +89,7 @@ nbd_extent_at (void *opaque, uint64_t offset, struct extent *extent,
 {
   struct nbd_extents *extents = opaque;
 
-  if (extents->next == extents->count) {
+  if (extents->next == extents->count || extents->offset != offset) {
     uint64_t len = extents->size - offset;
 
     if (len > MAX_STATUS)
@@ -103,6 +103,7 @@ nbd_extent_at (void *opaque, uint64_t offset, struct extent *extent,
                         (unsigned long long) offset);
   }
   *extent = extents->told[extents->next++];
+  extents->offset = offset + extent->len;
   return 0;
 }
 

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "read/cursor.h"
+#include "util/extent.h"
 #include "read/window.h"
 
 #define RANGES 256

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "read/cursor.h"
+#include "util/extent.h"
 #include "read/window.h"
 
 #define SIZE (6 * 1024 * 1024)  /* bytes of memory */
