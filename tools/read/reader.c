@@ -24,7 +24,6 @@
 #include "util/source-options.h"
 
 #define MIB (1024 * 1024)       /* bytes */
-#define BATCH 32                /* blocks: twice as many as any kernel takes */
 #define USUAL_MEMORY (32 * MIB) /* of all buffers, unless that is too little */
 #define MAX_MEMORY (44 * MIB)   /* then fewer threads read */
 #define MAX_THREADS 128
@@ -150,7 +149,7 @@ run_threads (struct reader *reader)
 static size_t
 read_size (const struct reader *reader, unsigned threads)
 {
-  size_t batch = BATCH * reader->fill->block_size;
+  size_t batch = blkhash_leaves_batch (reader->fill->leaves);
   size_t bound = USUAL_MEMORY / threads;
   /* Twice as many, so that some can be hashed and others read. */
   size_t window = walk_max_range (&reader->walk, 2 * threads);
