@@ -16,9 +16,9 @@
 #include "blkhash.h"
 
 #include "cli/options.h"
+#include "cli/output.h"
 #include "cli/progress.h"
 #include "job/hash.h"
-#include "cli/output.h"
 #include "read/fill.h"
 #include "source/open.h"
 #include "source/source.h"

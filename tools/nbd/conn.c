@@ -18,6 +18,7 @@
 
 #include "../lib/cleanup.h"
 #include "nbd/conn.h"
+#include "nbd/handle.h"
 #include "nbd/load.h"
 #include "read/fill.h"
 #include "util/error.h"

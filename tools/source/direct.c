@@ -20,7 +20,7 @@
 #include "../lib/cleanup.h"
 #include "image/chain.h"
 #include "io/file-access.h"
-#include "nbd/extents.h"
+#include "nbd/handle.h"
 #include "nbd/load.h"
 #include "read/fill.h"
 #include "read/reader.h"

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "nbd/extents.h"
+#include "nbd/handle.h"
 #include "nbd/load.h"
 #include "nbd/read.h"
 #include "source/nbd-uri.h"

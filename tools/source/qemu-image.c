@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "image/qemuopts.h"
-#include "nbd/extents.h"
+#include "nbd/handle.h"
 #include "nbd/load.h"
 #include "nbd/read.h"
 #include "read/fill.h"
