@@ -277,6 +277,42 @@ test_error (void **state)
   }
 }
 
+/* Each thread may have taken a range before it was known. */
+struct failing {
+  struct fill fill;
+  atomic_uint late;             /* reads that began after the error */
+};
+
+static int
+fail_first (void *opaque, const struct range *range, void *buf,
+            struct error *error)
+{
+  struct failing *failing = opaque;
+
+  (void) buf;
+  if (fill_has_failed (&failing->fill))
+    failing->late++;
+  return range->offset == 0 ? error_set (error, "no first byte") : 0;
+}
+
+static void
+test_error_stops (void **state)
+{
+  static struct failing failing;
+  const struct reader_image image = {
+    .size = UINT64_C (1) << 30, .opaque = &failing, .read = fail_first
+  };
+  struct blkhash_leaves *leaves = new_table (image.size, BLKHASH_LEAVES_ONCE);
+
+  (void) state;
+  fill_init (&failing.fill, leaves, BLOCK);
+  assert_int_equal (reader_fill (&image, &options, &failing.fill), -1);
+  assert_string_equal (failing.fill.error.text, "no first byte");
+  assert_true (failing.late <= options.threads);
+  fill_destroy (&failing.fill);
+  blkhash_leaves_free (leaves);
+}
+
 struct stream {
   struct disk *disk;
   struct blkhash_leaves *leaves;
@@ -342,6 +378,7 @@ main (void)
     cmocka_unit_test (test_fresh),
     cmocka_unit_test (test_missing),
     cmocka_unit_test (test_error),
+    cmocka_unit_test (test_error_stops),
     cmocka_unit_test (test_stream),
   };
 
