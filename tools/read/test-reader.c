@@ -289,7 +289,7 @@ fail_first (void *opaque, const struct range *range, void *buf,
 {
   struct failing *failing = opaque;
 
-  (void) buf;
+  memset (buf, 1, range->len);
   if (fill_has_failed (&failing->fill))
     failing->late++;
   return range->offset == 0 ? error_set (error, "no first byte") : 0;
