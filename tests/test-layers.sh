@@ -122,14 +122,15 @@ drawing_of () {
 
 # Of lib/ what is in the table, and nothing else.
 check_layers filter "blkhash" "" "
-blkhash: export finish params report watch
+blkhash: export finish params report result-file watch
 finish: export params pass ../lib/cleanup ../lib/leaves
 pass: export params watch ../lib/cleanup
 watch: export inflight params ../lib/cleanup ../lib/leaves
 export: disk params report ../lib/cleanup ../lib/leaves
 disk: inflight written
 written: ../lib/leaf-tree
-report: params ../lib/cleanup ../lib/sum-line
+report: params result-file ../lib/cleanup ../lib/sum-line
+result-file: params
 "
 
 # ---- Those who use the library ----
