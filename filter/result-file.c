@@ -10,8 +10,9 @@
  *
  * If any of that fails the old content must go all the same: the file is
  * emptied in place and synced, and if even that fails removed.  Was it the
- * directory that could not be synced, the old file is emptied, whose name could
- * come back.  What an earlier server left is emptied and synced at the start.
+ * directory that could not be synced, the old file, whose name could come back,
+ * is emptied too.  What an earlier server left is emptied and synced at the
+ * start.
  */
 
 #include <config.h>
@@ -156,14 +157,15 @@ write_text (int fd, const char *text, bool sync)
   return fclose (out) == EOF ? -1 : 0;
 }
 
-/* A file that is not to come back, whatever became of its name. */
+/* The directory was not synced: what was in OLD could come back under its name.
+ * If it cannot be emptied it can only be tried again to sync the directory,
+ * without the file.
+ */
 static void
-empty_file (int fd)
+empty_old (int old)
 {
-  if (fd == -1)
-    return;
-  if (ftruncate (fd, 0) == -1 || fsync (fd) == -1)
-    nbdkit_error ("blkhash: cannot empty what was %s: %m", path);
+  if (old == -1 || ftruncate (old, 0) == -1 || fsync (old) == -1)
+    unlink (path);
 }
 
 static int
@@ -180,7 +182,7 @@ replace_file (const char *text, bool sync)
   }
   else if (sync && sync_directory () == -1) {
     r = errno;
-    empty_file (old);
+    empty_old (old);
   }
   if (old != -1)
     close (old);
