@@ -14,9 +14,10 @@
 
 #include "nbd/extents.h"
 #include "nbd/queue.h"
-#include "nbd/read.h"
 #include "read/cursor.h"
 #include "read/walk.h"
+
+#define NBD_MAX_CONNS 16
 
 struct error;
 struct fill;

@@ -13,11 +13,9 @@ struct fill;
 struct nbd_handle;
 struct source_options;
 
-#define NBD_MAX_CONNS 16
-
-/* Read what is missing in FILL by CONNS, NR_CONNS open connections, 1 to
- * NBD_MAX_CONNS, to one export of SIZE bytes.  0; or -1 with the reason in FILL,
- * and the connections are closed.
+/* Read what is missing in FILL by CONNS, NR_CONNS open connections, 1 to 16, to
+ * one export of SIZE bytes.  0; or -1 with the reason in FILL, and the
+ * connections are closed.
  */
 int nbd_fill (const struct source_options *options, struct nbd_handle **conns,
               unsigned nr_conns, uint64_t size, struct fill *fill);
