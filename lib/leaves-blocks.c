@@ -15,7 +15,7 @@
 #include "cleanup.h"
 #include "leaf-tree.h"
 #include "leaf.h"
-#include "leaves.h"
+#include "leaves-private.h"
 #include "pieces.h"
 
 int

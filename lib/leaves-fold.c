@@ -17,7 +17,7 @@
 #include "digest.h"
 #include "leaf-tree.h"
 #include "leaf.h"
-#include "leaves.h"
+#include "leaves-private.h"
 #include "outer.h"
 #include "sink.h"
 

@@ -20,7 +20,7 @@
 #include "cleanup.h"
 #include "leaf-tree.h"
 #include "leaf.h"
-#include "leaves.h"
+#include "leaves-private.h"
 #include "pieces.h"
 #include "pieces-share.h"
 #include "zero.h"

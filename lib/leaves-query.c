@@ -12,6 +12,7 @@
 #include "cleanup.h"
 #include "leaf-tree.h"
 #include "leaf.h"
+#include "leaves-private.h"
 #include "leaves.h"
 #include "pieces.h"
 #include "zero.h"

@@ -12,6 +12,7 @@
 #include "blkhash.h"
 #include "cleanup.h"
 #include "leaf.h"
+#include "leaves-private.h"
 #include "leaves.h"
 #include "pieces.h"
 

@@ -15,7 +15,7 @@
 #include "blkhash.h"
 #include "cleanup.h"
 #include "leaf-tree.h"
-#include "leaves.h"
+#include "leaves-private.h"
 
 /* False if the size is known by now. */
 static bool

@@ -20,6 +20,7 @@
 #include "digest.h"
 #include "leaf-tree.h"
 #include "leaf.h"
+#include "leaves-private.h"
 #include "leaves.h"
 #include "opts.h"
 #include "outer.h"

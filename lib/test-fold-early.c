@@ -21,7 +21,7 @@
 #include <cmocka.h>
 
 #include "blkhash.h"
-#include "leaves.h"
+#include "leaves-private.h"
 #include "outer.h"
 
 #define BLOCK 4

@@ -23,6 +23,7 @@
 
 #include "blkhash.h"
 #include "leaf.h"
+#include "leaves-private.h"
 #include "leaves.h"
 
 #define MIB (1024 * 1024)

@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "blkhash.h"
-#include "leaves.h"
+#include "leaves-private.h"
 #include "test-image.h"
 
 #define MAX_SIZE (MAX_BLOCKS * BLOCK)

@@ -101,7 +101,7 @@ leaf: digest sha256-lanes
 outer: digest
 opts: digest
 order: leaf outer pool
-leaves: digest leaf leaf-tree opts outer pieces pieces-budget pieces-share sink
+leaves: digest leaf leaf-tree leaves-private opts outer pieces pieces-budget pieces-share sink
 pieces: pieces-budget pieces-share
 hash: completion digest leaf opts order outer pool
 digest: digest-family
