@@ -7,6 +7,8 @@
  * blocks, which need no hashing, and at its end perhaps the job that is being
  * filled with copied bytes.  Its size bounds the memory in use; an append
  * that finds it full waits for the oldest job.
+ *
+ * All of this runs in the appending thread.
  */
 
 #include <config.h>
@@ -20,7 +22,7 @@
 #include <string.h>
 
 #include "cleanup.h"
-#include "leaf.h"
+#include "order-private.h"
 #include "order.h"
 #include "outer.h"
 #include "pool.h"
@@ -29,144 +31,6 @@
 #define COPIES (48u << 20)      /* of data in copies, within that */
 #define JOB_BLOCKS 1024         /* so that the leaves of tiny blocks are few */
 #define JOB_ZEROS 65536         /* about a millisecond to fold */
-
-/* Aligned: memcpy is half as fast on Zen 4 if it is not. */
-struct buffer {
-  struct buffer *next;
-  alignas (64) unsigned char bytes[];
-};
-
-struct job {
-  struct pool_task task;        /* must be first */
-  struct order *order;
-  struct buffer *copy;          /* holds the data, or NULL: zero copy */
-  const unsigned char *data;
-  size_t len;                   /* bytes of data; 0 in a run of zeros */
-  uint64_t zeros;               /* zero blocks; 0 in a job with data */
-  unsigned char *leaves;        /* from submit to fold */
-  void (*done_cb) (void *opaque, int error);
-  void *opaque;
-
-  /* Written by the worker under order->lock, then it lets go of the job. */
-  bool done;
-  int error;
-};
-
-struct order {
-  struct leaf_engine *engine;
-  struct outer *outer;
-  struct pool *pool;
-  size_t block_size, leaf_size; /* bytes */
-  size_t job_bytes, copy_bytes; /* of a job, and of one with copied bytes:
-                                 * multiples of block_size */
-
-  /* Of the appending thread. */
-  int error;                    /* the first one */
-  struct job *filling;          /* the newest job, takes copies; or NULL */
-  struct buffer *spare;         /* buffers for copies */
-  unsigned copies_left;         /* buffers that may still be allocated */
-  unsigned head, count, slots;  /* the ring */
-  struct job *ring;
-
-  pthread_mutex_t lock;
-  pthread_cond_t job_done;
-};
-
-static size_t
-blocks_in (const struct order *order, size_t len)
-{
-  return (len + order->block_size - 1) / order->block_size;
-}
-
-/* ---- In the threads of the pool ---- */
-
-/* The next blocks of the jobs from *JOB on, *OFFSET bytes into it. */
-static size_t
-take_blocks (const struct job **job, size_t *offset,
-             struct leaf_block *blocks)
-{
-  size_t n = 0;
-
-  while (n < LEAF_GROUP && *job) {
-    const struct order *order = (*job)->order;
-    size_t left = (*job)->len - *offset;
-
-    blocks[n].data = (*job)->data + *offset;
-    blocks[n].len = left < order->block_size ? left : order->block_size;
-    blocks[n].md = (*job)->leaves
-      + *offset / order->block_size * order->leaf_size;
-    *offset += blocks[n++].len;
-    if (*offset == (*job)->len) {
-      *job = (const struct job *) (*job)->task.next;
-      *offset = 0;
-    }
-  }
-  return n;
-}
-
-/* Blocks of several jobs are hashed together. */
-static int
-hash_jobs (const struct job *job)
-{
-  const struct order *order = job->order;
-  struct leaf_block blocks[LEAF_GROUP];
-  size_t n, offset = 0;
-
-  while ((n = take_blocks (&job, &offset, blocks)) > 0) {
-    int err = leaf_batch (order->engine, blocks, n);
-
-    for (size_t i = 0; i < n && err == 0; i++) {
-      if (!blocks[i].zero)
-        continue;
-      if (blocks[i].len == order->block_size)
-        memcpy (blocks[i].md, leaf_zero (order->engine), order->leaf_size);
-      else
-        err = leaf_zeros (order->engine, blocks[i].len, blocks[i].md);
-    }
-    if (err)
-      return err;
-  }
-  return 0;
-}
-
-static void
-end_job (struct job *job, int err)
-{
-  struct order *order = job->order;
-  void (*done_cb) (void *, int) = job->done_cb;
-  void *opaque = job->opaque;
-
-  {
-    SCOPED_LOCK (&order->lock);
-
-    job->error = err;
-    job->done = true;
-    pthread_cond_signal (&order->job_done);
-  }
-  /* From here on the job may be in use for something else. */
-  if (done_cb)
-    done_cb (opaque, err);
-}
-
-static void
-run_jobs (struct pool_task *tasks)
-{
-  struct job *next, *job = (struct job *) tasks;
-  int err = hash_jobs (job);
-
-  for (; job; job = next) {
-    next = (struct job *) job->task.next;
-    end_job (job, err);
-  }
-}
-
-struct pool *
-order_pool_create (unsigned threads)
-{
-  return pool_create (threads, LEAF_GROUP, run_jobs);
-}
-
-/* ---- In the appending thread ---- */
 
 static int
 fail (struct order *order, int err)
@@ -198,7 +62,7 @@ fold_head (struct order *order)
       err = outer_zeros (order->outer, job->zeros);
     else
       err = outer_leaves (order->outer, job->leaves,
-                          blocks_in (order, job->len));
+                          order_blocks_in (order, job->len));
   }
   if (err)
     fail (order, err);
@@ -236,7 +100,7 @@ new_job (struct order *order)
 static int
 submit_job (struct order *order, struct job *job)
 {
-  size_t blocks = blocks_in (order, job->len);
+  size_t blocks = order_blocks_in (order, job->len);
 
   /* + 1: leaves can have no bytes, and malloc of 0 may be NULL. */
   job->leaves = malloc (blocks * order->leaf_size + 1);

@@ -96,11 +96,11 @@ drawing_of () {
   esac
 }
 
-check_layers lib "blkhash cleanup zero" "leaves-*=leaves pieces-share=pieces" "
+check_layers lib "blkhash cleanup zero" "leaves-*=leaves order-*=order pieces-share=pieces" "
 leaf: digest sha256-lanes
 outer: digest
 opts: digest
-order: leaf outer pool
+order: leaf order-private outer pool
 leaves: digest leaf leaf-tree leaves-private opts outer pieces pieces-budget pieces-share sink
 pieces: pieces-budget pieces-share
 hash: completion digest leaf opts order outer pool
