@@ -5,9 +5,8 @@
  *
  * A radix tree, 64 ways at each level, as deep as the highest block that was
  * ever set demands, so that an image of unknown size costs no more than others.
- * At the bottom a node holds 64 blocks: three words with a bit for each block,
- * and the leaves of those with data, one behind the other.  Above, a slot is
- * a child, or NULL when all below it is missing, or ALL_ZERO when all below it
+ * At the bottom a node holds 64 blocks and their leaves.  Above, a slot is a
+ * child, or NULL when all below it is missing, or ALL_ZERO when all below it
  * is zero: an 8 EiB hole is a handful of slots, and a fully allocated image
  * costs little more than its leaves.
  *
@@ -23,37 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "leaf-tree-private.h"
 #include "leaf-tree.h"
-
-#define BITS 6
-#define WAYS (1u << BITS)
-
-/* Each block has at most one bit set in the three; none: missing. */
-struct bottom {
-  uint64_t zero, data, partial;
-  unsigned room;                /* leaves that are allocated */
-  unsigned char *leaves;        /* of the blocks in data, without gaps */
-};
-
-struct inner {
-  void *slot[WAYS];
-};
-
-struct spare {
-  struct spare *next;
-};
-
-#define LEAF_ROOMS (BITS + 1)   /* 1, 2, 4 ... WAYS leaves */
-
-struct leaf_tree {
-  uint64_t blocks;
-  size_t leaf_size;
-  unsigned height;              /* levels of inner nodes above the bottom; what
-                                 * these do not reach is missing */
-  void *root;                   /* a slot */
-  struct spare *spare_leaves[LEAF_ROOMS];
-  struct spare *spare_bottoms, *spare_inners;
-};
 
 static const char all_zero;
 #define ALL_ZERO ((void *) &all_zero) /* never written to */
@@ -62,6 +32,15 @@ static bool
 is_node (const void *slot)
 {
   return slot != NULL && slot != ALL_ZERO;
+}
+
+/* Does a tree of that height have a place for block INDEX? */
+static bool
+reaches (unsigned height, uint64_t index)
+{
+  unsigned bits = (height + 1) * BITS;
+
+  return bits >= 64 || index >> bits == 0;
 }
 
 struct leaf_tree *
@@ -84,15 +63,6 @@ leaf_tree_set_blocks (struct leaf_tree *tree, uint64_t blocks)
 
 /* ---- Memory ---- */
 
-/* Does a tree of that height have a place for block INDEX? */
-static bool
-reaches (unsigned height, uint64_t index)
-{
-  unsigned bits = (height + 1) * BITS;
-
-  return bits >= 64 || index >> bits == 0;
-}
-
 size_t
 leaf_tree_path_size (const struct leaf_tree *tree)
 {
@@ -101,55 +71,6 @@ leaf_tree_path_size (const struct leaf_tree *tree)
   while (tree->blocks > 0 && !reaches (height, tree->blocks - 1))
     height++;
   return sizeof (struct bottom) + height * sizeof (struct inner);
-}
-
-/* What was freed is kept for the next that wants as much. */
-static void
-keep (struct spare **list, void *memory)
-{
-  struct spare *spare = memory;
-
-  if (!memory)
-    return;
-  spare->next = *list;
-  *list = spare;
-}
-
-static void *
-take (struct spare **list, size_t size)
-{
-  struct spare *spare = *list;
-
-  if (!spare)
-    return malloc (size);
-  *list = spare->next;
-  return spare;
-}
-
-static void
-free_spare (struct spare *spare)
-{
-  struct spare *next;
-
-  for (; spare; spare = next) {
-    next = spare->next;
-    free (spare);
-  }
-}
-
-/* Leaves come in rooms of 1, 2, 4 ... 64. */
-static struct spare **
-spare_leaves (struct leaf_tree *tree, unsigned room)
-{
-  return &tree->spare_leaves[__builtin_ctz (room)];
-}
-
-static size_t
-leaves_size (const struct leaf_tree *tree, unsigned room)
-{
-  size_t size = room * tree->leaf_size;
-
-  return size < sizeof (struct spare) ? sizeof (struct spare) : size;
 }
 
 /* HEIGHT is that of the node in the slot: 0 for a bottom. */
@@ -163,14 +84,13 @@ free_slot (struct leaf_tree *tree, void *slot, unsigned height)
   if (height == 0) {
     struct bottom *bottom = slot;
 
-    if (bottom->leaves)
-      keep (spare_leaves (tree, bottom->room), bottom->leaves);
-    keep (&tree->spare_bottoms, bottom);
+    bottom_drop_leaves (tree, bottom);
+    spare_keep (&tree->spare_bottoms, bottom);
   }
   else {
     for (i = 0; i < WAYS; i++)
       free_slot (tree, ((struct inner *) slot)->slot[i], height - 1);
-    keep (&tree->spare_inners, slot);
+    spare_keep (&tree->spare_inners, slot);
   }
 }
 
@@ -183,9 +103,9 @@ leaf_tree_free (struct leaf_tree *tree)
     return;
   free_slot (tree, tree->root, tree->height);
   for (i = 0; i < LEAF_ROOMS; i++)
-    free_spare (tree->spare_leaves[i]);
-  free_spare (tree->spare_bottoms);
-  free_spare (tree->spare_inners);
+    spare_free (tree->spare_leaves[i]);
+  spare_free (tree->spare_bottoms);
+  spare_free (tree->spare_inners);
   free (tree);
 }
 
@@ -193,7 +113,8 @@ static void *
 new_node (struct leaf_tree *tree, unsigned height)
 {
   size_t size = height ? sizeof (struct inner) : sizeof (struct bottom);
-  void *node = take (height ? &tree->spare_inners : &tree->spare_bottoms, size);
+  void *node = spare_take (height ? &tree->spare_inners
+                                  : &tree->spare_bottoms, size);
 
   return node ? memset (node, 0, size) : NULL;
 }
@@ -274,73 +195,6 @@ merge_slot (struct leaf_tree *tree, void **slot, unsigned height)
   *slot = state;
 }
 
-/* How many leaves lie before that of block I. */
-static unsigned
-leaves_before (const struct bottom *bottom, unsigned i)
-{
-  return __builtin_popcountll (bottom->data & ((UINT64_C (1) << i) - 1));
-}
-
-/* Take the leaves of COUNT blocks from FIRST out. */
-static void
-remove_leaves (const struct leaf_tree *tree, struct bottom *bottom,
-               unsigned first, unsigned count)
-{
-  size_t leaf_size = tree->leaf_size;
-  unsigned all = __builtin_popcountll (bottom->data);
-  unsigned i = leaves_before (bottom, first);
-  unsigned j = first + count < WAYS ? leaves_before (bottom, first + count)
-                                    : all;
-
-  if (i < j)
-    memmove (bottom->leaves + i * leaf_size, bottom->leaves + j * leaf_size,
-             (all - j) * leaf_size);
-}
-
-/* Make room for a leaf at I of those that are there. */
-static int
-insert_leaf (struct leaf_tree *tree, struct bottom *bottom, unsigned i)
-{
-  size_t leaf_size = tree->leaf_size;
-  unsigned all = __builtin_popcountll (bottom->data);
-
-  if (all == bottom->room) {
-    unsigned room = all ? 2 * all : 1;
-    unsigned char *bigger = take (spare_leaves (tree, room),
-                                  leaves_size (tree, room));
-
-    if (!bigger)
-      return ENOMEM;
-    if (bottom->leaves) {
-      memcpy (bigger, bottom->leaves, all * leaf_size);
-      keep (spare_leaves (tree, bottom->room), bottom->leaves);
-    }
-    bottom->leaves = bigger;
-    bottom->room = room;
-  }
-  memmove (bottom->leaves + (i + 1) * leaf_size, bottom->leaves + i * leaf_size,
-           (all - i) * leaf_size);
-  return 0;
-}
-
-static void
-set_bits (struct bottom *bottom, unsigned first, unsigned count,
-          enum leaf_state state)
-{
-  uint64_t bits = count == WAYS ? UINT64_MAX
-                                : ((UINT64_C (1) << count) - 1) << first;
-
-  bottom->zero &= ~bits;
-  bottom->data &= ~bits;
-  bottom->partial &= ~bits;
-  switch (state) {
-  case LEAF_MISSING: break;
-  case LEAF_ZERO:    bottom->zero |= bits; break;
-  case LEAF_DATA:    bottom->data |= bits; break;
-  case LEAF_PARTIAL: bottom->partial |= bits; break;
-  }
-}
-
 /* FIRST counts from the first block below the slot. */
 static int
 set_slot (struct leaf_tree *tree, void **slot, unsigned height,
@@ -364,10 +218,8 @@ set_slot (struct leaf_tree *tree, void **slot, unsigned height,
   if (!split_slot (tree, slot, height))
     return ENOMEM;
 
-  if (height == 0) {
-    remove_leaves (tree, *slot, first, count);
-    set_bits (*slot, first, count, state);
-  }
+  if (height == 0)
+    bottom_set (tree, *slot, first, count, state);
   else {
     struct inner *inner = *slot;
 
@@ -408,7 +260,6 @@ leaf_tree_set_data (struct leaf_tree *tree, uint64_t index,
   void **slot = &tree->root;
   unsigned height;
   struct bottom *bottom;
-  unsigned i = index & (WAYS - 1), at;
 
   assert (index < tree->blocks);
   if (grow (tree, index) != 0)
@@ -423,38 +274,7 @@ leaf_tree_set_data (struct leaf_tree *tree, uint64_t index,
   bottom = split_slot (tree, slot, 0);
   if (!bottom)
     return ENOMEM;
-  at = leaves_before (bottom, i);
-  if (!(bottom->data >> i & 1) &&
-      insert_leaf (tree, bottom, at) != 0)
-    return ENOMEM;
-  memcpy (bottom->leaves + at * tree->leaf_size, leaf, tree->leaf_size);
-  set_bits (bottom, i, 1, LEAF_DATA);
-  return 0;
-}
-
-static struct leaf_run
-bottom_run (const struct leaf_tree *tree, const struct bottom *bottom,
-            unsigned i)
-{
-  uint64_t zero = bottom->zero >> i, data = bottom->data >> i;
-  uint64_t partial = bottom->partial >> i;
-  struct leaf_run run = { .count = WAYS - i };
-  uint64_t same;
-
-  if (zero & 1)
-    run.state = LEAF_ZERO, same = zero;
-  else if (data & 1)
-    run.state = LEAF_DATA, same = data;
-  else if (partial & 1)
-    run.state = LEAF_PARTIAL, same = partial;
-  else
-    run.state = LEAF_MISSING, same = ~(zero | data | partial);
-
-  if (~same != 0 && __builtin_ctzll (~same) < run.count)
-    run.count = __builtin_ctzll (~same);
-  if (run.state == LEAF_DATA)
-    run.leaves = bottom->leaves + leaves_before (bottom, i) * tree->leaf_size;
-  return run;
+  return bottom_set_data (tree, bottom, index & (WAYS - 1), leaf);
 }
 
 struct leaf_run

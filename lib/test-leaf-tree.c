@@ -153,7 +153,7 @@ test_sizes (void **state)
   }
 }
 
-/* The tree grows over what is there: FIRST blocks of STATE, then one far off. */
+/* The tree grows over FIRST blocks of STATE, to reach one that is far away. */
 static void
 grows_over (uint64_t first, enum leaf_state state)
 {

@@ -96,10 +96,12 @@ drawing_of () {
   esac
 }
 
-check_layers lib "blkhash cleanup zero" "leaves-*=leaves order-*=order pieces-share=pieces" "
+check_layers lib "blkhash cleanup zero" "leaf-tree-*=leaf-tree
+leaves-*=leaves order-*=order pieces-share=pieces" "
 leaf: digest sha256-lanes
 outer: digest
 opts: digest
+leaf-tree: leaf-tree-private
 order: leaf order-private outer pool
 leaves: digest leaf leaf-tree leaves-private opts outer pieces pieces-budget pieces-share sink
 pieces: pieces-budget pieces-share
