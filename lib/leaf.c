@@ -3,9 +3,6 @@
  *
  * A batch of blocks in, their leaves out.
  *
- * SHA-256 of many blocks at once is ours, see sha256-lanes.h; all else is done
- * one block after the other by whoever the digest comes from.
- *
  * Batches of many threads are hashed in groups: a thread that finds a CPU free
  * hashes what all waiting threads brought, from their own buffers, oldest
  * first, and the others wait for it.  Not more threads hash than there are
@@ -23,9 +20,8 @@
 
 #include "blkhash.h"
 #include "cleanup.h"
-#include "digest.h"
+#include "leaf-hash.h"
 #include "leaf.h"
-#include "sha256-lanes.h"
 #include "zero.h"
 
 /* The longest that a batch waits for others, in nanoseconds.  A copy at 1 GB/s
@@ -34,12 +30,6 @@
  */
 #define PATIENCE 1000000
 #define MAX_AT_ONCE 1023        /* batches that do not wait after others did */
-
-/* What one thread hashes with; there are as many as ever hashed at once. */
-struct hasher {
-  struct hasher *next;
-  struct digest_ctx *ctx;
-};
 
 /* What one thread brought, on its stack. */
 struct batch {
@@ -53,9 +43,7 @@ struct batch {
 };
 
 struct leaf_engine {
-  const struct digest *digest;
-  struct sha256_lanes *lanes;   /* NULL: one block after the other */
-  size_t block_size;            /* bytes */
+  struct hashers *hashers;
   size_t enough;                /* blocks that are worth no waiting for more */
   unsigned cpus;
   unsigned char zero_md[BLKHASH_MAX_MD_SIZE];
@@ -67,119 +55,13 @@ struct leaf_engine {
   unsigned at_once;             /* so many do not. */
   struct batch *queue, **queue_tail; /* batches that have blocks to take */
   size_t queued;                /* these blocks */
-  struct hasher *idle;
 };
 
 struct group {
   size_t count;
-  struct {
-    struct batch *batch;
-    struct leaf_block *block;
-  } item[LEAF_GROUP];
+  struct batch *batch[LEAF_GROUP]; /* of each block */
+  struct leaf_block *block[LEAF_GROUP];
 };
-
-static struct hasher *
-new_hasher (const struct leaf_engine *engine)
-{
-  struct hasher *hasher = malloc (sizeof *hasher);
-
-  if (!hasher)
-    return NULL;
-  hasher->ctx = digest_ctx_create (engine->digest);
-  if (!hasher->ctx) {
-    free (hasher);
-    return NULL;
-  }
-  return hasher;
-}
-
-static struct hasher *
-borrow_hasher (struct leaf_engine *engine)
-{
-  {
-    SCOPED_LOCK (&engine->lock);
-    struct hasher *hasher = engine->idle;
-
-    if (hasher) {
-      engine->idle = hasher->next;
-      return hasher;
-    }
-  }
-  return new_hasher (engine);
-}
-
-static void
-return_hasher (struct leaf_engine *engine, struct hasher *hasher)
-{
-  SCOPED_LOCK (&engine->lock);
-
-  hasher->next = engine->idle;
-  engine->idle = hasher;
-}
-
-static int
-hash_one (struct digest_ctx *ctx, const struct leaf_block *block)
-{
-  int err;
-
-  err = digest_init (ctx);
-  if (err == 0)
-    err = digest_update (ctx, block->data, block->len);
-  if (err == 0)
-    err = digest_final (ctx, block->md);
-  return err;
-}
-
-/* COUNT blocks of the same length. */
-static int
-hash_equal (const struct leaf_engine *engine, struct digest_ctx *ctx,
-            struct leaf_block *const *blocks, size_t count)
-{
-  const void *data[LEAF_GROUP];
-  unsigned char *md[LEAF_GROUP];
-  size_t i, n;
-  int err = 0;
-
-  for (i = 0; i < count; i++) {
-    data[i] = blocks[i]->data;
-    md[i] = blocks[i]->md;
-  }
-  for (i = 0; i < count && err == 0; i += n) {
-    n = engine->lanes ? sha256_lanes_next (engine->lanes, count - i) : 1;
-    if (n > 1)
-      sha256_lanes_hash (engine->lanes, data + i, blocks[i]->len, md + i, n);
-    else
-      err = hash_one (ctx, blocks[i]);
-  }
-  return err;
-}
-
-/* Only the last block of an image is shorter than the others.  Without the
- * lock.
- */
-static int
-hash_group (struct leaf_engine *engine, const struct group *group)
-{
-  struct hasher *hasher = borrow_hasher (engine);
-  struct leaf_block *full[LEAF_GROUP];
-  size_t i, n = 0;
-  int err = 0;
-
-  if (!hasher)
-    return ENOMEM;
-  for (i = 0; i < group->count && err == 0; i++) {
-    struct leaf_block *block = group->item[i].block;
-
-    if (block->len == engine->block_size)
-      full[n++] = block;
-    else
-      err = hash_one (hasher->ctx, block);
-  }
-  if (err == 0)
-    err = hash_equal (engine, hasher->ctx, full, n);
-  return_hasher (engine, hasher);
-  return err;
-}
 
 /* A batch leaves the queue with its last block: it may be gone soon after. */
 static void
@@ -191,8 +73,8 @@ take_group_locked (struct leaf_engine *engine, struct group *group)
 
     while (batch->next_block->zero)
       batch->next_block++;
-    group->item[group->count].batch = batch;
-    group->item[group->count].block = batch->next_block++;
+    group->batch[group->count] = batch;
+    group->block[group->count] = batch->next_block++;
     engine->queued--;
     if (--batch->untaken == 0) {
       engine->queue = batch->next;
@@ -229,14 +111,14 @@ do_group_locked (struct leaf_engine *engine, struct batch *owner)
   engine->hashing++;
   wake_next_locked (engine);
   pthread_mutex_unlock (&engine->lock);
-  err = hash_group (engine, &group);
+  err = hashers_hash (engine->hashers, group.block, group.count);
   pthread_mutex_lock (&engine->lock);
   engine->hashing--;
   owner->hashing = false;
   wake_next_locked (engine);
 
   for (i = 0; i < group.count; i++) {
-    struct batch *batch = group.item[i].batch;
+    struct batch *batch = group.batch[i];
 
     if (err)
       batch->error = err;
@@ -377,38 +259,7 @@ leaf_zero (const struct leaf_engine *engine)
 int
 leaf_zeros (struct leaf_engine *engine, size_t len, unsigned char *md)
 {
-  static const unsigned char zeros[4096];
-  struct hasher *hasher = borrow_hasher (engine);
-  int err;
-
-  if (!hasher)
-    return ENOMEM;
-  err = digest_init (hasher->ctx);
-  while (len > 0 && err == 0) {
-    size_t n = len < sizeof zeros ? len : sizeof zeros;
-
-    err = digest_update (hasher->ctx, zeros, n);
-    len -= n;
-  }
-  if (err == 0)
-    err = digest_final (hasher->ctx, md);
-  return_hasher (engine, hasher);
-  return err;
-}
-
-/* A kernel that fails its test is not left out in silence: what else can this
- * CPU not do?
- */
-static int
-create_lanes (struct leaf_engine *engine)
-{
-  if (!digest_is_any_sha256 (engine->digest))
-    return 0;
-  engine->lanes = sha256_lanes_create ();
-  if (!engine->lanes)
-    return errno == ENOTSUP ? 0 : errno;
-  engine->enough = sha256_lanes_enough (engine->lanes);
-  return 0;
+  return hashers_zeros (engine->hashers, len, md);
 }
 
 struct leaf_engine *
@@ -420,36 +271,28 @@ leaf_engine_create (const struct digest *digest, uint32_t block_size)
 
   if (!engine)
     return NULL;
-  engine->digest = digest;
-  engine->block_size = block_size;
   engine->cpus = cpus > 0 ? cpus : 1;
   engine->queue_tail = &engine->queue;
   pthread_mutex_init (&engine->lock, NULL);
 
-  err = create_lanes (engine);
-  if (err == 0)
-    err = leaf_zeros (engine, block_size, engine->zero_md);
+  engine->hashers = hashers_create (digest, block_size);
+  err = engine->hashers ? leaf_zeros (engine, block_size, engine->zero_md)
+                        : errno;
   if (err) {
     leaf_engine_free (engine);
     errno = err;
     return NULL;
   }
+  engine->enough = hashers_enough (engine->hashers);
   return engine;
 }
 
 void
 leaf_engine_free (struct leaf_engine *engine)
 {
-  struct hasher *hasher;
-
   if (!engine)
     return;
-  while ((hasher = engine->idle)) {
-    engine->idle = hasher->next;
-    digest_ctx_free (hasher->ctx);
-    free (hasher);
-  }
-  sha256_lanes_free (engine->lanes);
+  hashers_free (engine->hashers);
   pthread_mutex_destroy (&engine->lock);
   free (engine);
 }

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A batch of blocks in, their leaves out: the one place where the content of
- * an image is hashed.
+ * A batch of blocks in, their leaves out: all that is hashed of the content of
+ * an image comes through here.
  *
  * Blocks are independent messages, so a batch can be hashed in any way that
  * is fast; callers bring as many blocks at once as they can.  Zero detection
@@ -12,23 +12,14 @@
 #ifndef BLKHASH_LEAF_H
 #define BLKHASH_LEAF_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "leaf-hash.h"
+
 struct digest;
 
-/* Blocks that are hashed at once: the best batch has as many. */
-#define LEAF_GROUP 32
-
 struct leaf_engine;             /* any number of threads can use one at once */
-
-struct leaf_block {
-  const void *data;
-  size_t len;                   /* at least 1, at most the block size */
-  unsigned char *md;            /* where the leaf goes, digest_size bytes */
-  bool zero;                    /* set: all zero, and MD was not stored */
-};
 
 /* DIGEST must outlive the engine.  NULL with errno set on failure. */
 struct leaf_engine *leaf_engine_create (const struct digest *digest,

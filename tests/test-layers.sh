@@ -98,7 +98,8 @@ drawing_of () {
 
 check_layers lib "blkhash cleanup zero" "leaf-tree-*=leaf-tree
 leaves-*=leaves order-*=order pieces-share=pieces" "
-leaf: digest sha256-lanes
+leaf: leaf-hash
+leaf-hash: digest sha256-lanes
 outer: digest
 opts: digest
 leaf-tree: leaf-tree-private
