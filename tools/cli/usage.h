@@ -8,9 +8,10 @@
 #define BLKSUM_USAGE_H
 
 struct option;
+struct option_row;
 
-/* What --help prints, on stdout. */
-void usage_print (void);
+/* What --help prints of these options, on stdout. */
+void usage_print (const struct option_row *rows);
 
 /* Say what is wrong, in one line, and exit with status 2. */
 void usage_error (const char *fmt, ...)

@@ -1,0 +1,251 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The table of options, at the end; before it, what is done for those that do
+ * more than to set a field.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "blkhash.h"
+
+#include "cli/option-table.h"
+#include "cli/options.h"
+#include "cli/usage.h"
+#include "format/format.h"
+
+#define MAX_THREADS 128
+#define MAX_READ_SIZE (32 * 1024 * 1024) /* what every NBD server takes */
+
+static struct blkhash_opts *
+new_hash_opts (const char *digest)
+{
+  struct blkhash_opts *opts = blkhash_opts_new (digest);
+
+  if (!opts && errno == EINVAL)
+    usage_error ("unknown digest '%s', see --list-digests", digest);
+  if (!opts) {
+    perror ("blksum");
+    exit (EXIT_TROUBLE);
+  }
+  return opts;
+}
+
+/* The digest makes a new blkhash_opts: keep what was set before it. */
+static void
+set_digest (struct options *options, const struct option_use *use)
+{
+  struct blkhash_opts *old = options->hash;
+
+  options->hash = new_hash_opts (use->arg);
+  blkhash_opts_set_block_size (options->hash,
+                               blkhash_opts_get_block_size (old));
+  blkhash_opts_set_threads (options->hash, blkhash_opts_get_threads (old));
+  blkhash_opts_set_streams (options->hash, blkhash_opts_get_streams (old));
+  blkhash_opts_free (old);
+}
+
+static void
+set_block_size (struct options *options, const struct option_use *use)
+{
+  if (blkhash_opts_set_block_size (options->hash, use->number) != 0)
+    usage_error ("--block-size: '%s' is not a power of two from 4 to 16m",
+                 use->arg);
+}
+
+static void
+set_streams (struct options *options, const struct option_use *use)
+{
+  blkhash_opts_set_streams (options->hash, use->number);
+}
+
+static void
+set_threads (struct options *options, const struct option_use *use)
+{
+  blkhash_opts_set_threads (options->hash, use->number);
+}
+
+static void
+set_cache (struct options *options, const struct option_use *use)
+{
+  options->cache = true;
+  options->cache_by_letter |= use->by_letter;
+}
+
+static void
+set_progress (struct options *options, const struct option_use *use)
+{
+  options->progress_bar = !use->arg;
+  if (!use->arg)
+    options->progress_fd = isatty (STDERR_FILENO) ? STDERR_FILENO : -1;
+  else {
+    options->progress_fd = use->number;
+    if (fcntl (options->progress_fd, F_GETFD) == -1)
+      usage_error ("--progress: descriptor %s is not open", use->arg);
+  }
+}
+
+static void
+add_object (struct options *options, const struct option_use *use)
+{
+  options->objects[options->nr_objects++] = use->arg;
+}
+
+static void
+set_output (struct options *options, const struct option_use *use)
+{
+  if (strcmp (use->arg, "json") == 0)
+    options->form = OUTPUT_JSON;
+  else if (strcmp (use->arg, "human") == 0)
+    options->form = OUTPUT_PLAIN;
+  else
+    usage_error ("--output: '%s' is neither human nor json", use->arg);
+}
+
+/* An error that one sees before anything is read, and once. */
+static void
+check_format (const char *format)
+{
+  const char *meant;
+  char *list;
+
+  if (format_is_known (format))
+    return;
+  meant = format_meant (format);
+  list = format_list ();
+  usage_error ("unknown format '%s'%s%s%s; the formats here are %s", format,
+               meant ? " (did you mean " : "", meant ? meant : "",
+               meant ? "?)" : "", list ? list : "raw");
+}
+
+static void
+list_digests (void)
+{
+  size_t i, count = blkhash_digests (NULL, 0);
+  const char **names = calloc (count, sizeof *names);
+
+  if (!names) {
+    perror ("blksum");
+    exit (EXIT_TROUBLE);
+  }
+  blkhash_digests (names, count);
+  for (i = 0; i < count; i++)
+    puts (names[i]);
+  free (names);
+}
+
+static void
+print_help (void)
+{
+  usage_print (option_rows);
+}
+
+static void
+print_version (void)
+{
+  puts ("blksum (" PACKAGE_NAME ") " PACKAGE_VERSION);
+}
+
+#define NUMBER(lowest, highest) .min = lowest, .max = highest
+#define SIZE(lowest, highest) NUMBER (lowest, highest), .is_size = true
+
+#define FIELD(name) \
+  .field = offsetof (struct options, name), \
+  .type = _Generic (((struct options *) NULL)->name, \
+                    bool: FIELD_BOOL, const char *: FIELD_STRING, \
+                    unsigned: FIELD_UNSIGNED, unsigned long: FIELD_LONG)
+
+/* In the order of --help. */
+const struct option_row option_rows[] = {
+  { GROUP_HASH, 'd', "digest", "NAME",
+    "sha256 (default), or see --list-digests", .set = set_digest },
+  { GROUP_HASH, 'l', "list-digests", NULL,
+    "list the digests and exit", .print = list_digests },
+  { GROUP_HASH, 'b', "block-size", "N",
+    "size of a block, default 64k; changes the sum",
+    SIZE (0, UINT32_MAX), .set = set_block_size },
+  { GROUP_HASH, 0, "streams", "N",
+    "the construction of blkhash 0.9 (64) and older",
+    NUMBER (0, 1024), .set = set_streams },
+  { GROUP_HASH, 't', "threads", "N",
+    "threads that hash, default: online CPUs",
+    NUMBER (1, MAX_THREADS), .set = set_threads },
+  { GROUP_HASH, 'p', "progress", "[=FD]",
+    "show progress, or print lines N/100 to FD",
+    NUMBER (0, INT_MAX), .set = set_progress },
+  { GROUP_HASH, 'c', "cache", NULL,
+    "use the page cache, and leave in it what was read", .set = set_cache },
+  { GROUP_HASH, 0, "no-extents", NULL,
+    "read everything, do not ask what is sparse",
+    FIELD (extents), .value = false },
+
+  { GROUP_IMAGE, 'f', "format", "FMT",
+    "raw, qcow2, or any format of qemu; default: probe", FIELD (format),
+    .excludes = "--format goes into the operand with --image-opts: "
+                "driver=%s,...",
+    .check = check_format },
+  { GROUP_IMAGE, 0, "image-opts", NULL,
+    "operands are image options of qemu", FIELD (image_opts), .value = true },
+  { GROUP_IMAGE, 0, "object", "DEF",
+    "define an object of qemu, such as a secret",
+    .set = add_object, .needs = "--image-opts" },
+  { GROUP_IMAGE, 'U', "force-share", NULL,
+    "read an image that is in use", FIELD (force_share), .value = true },
+
+  { GROUP_NBD, 0, "queue-size", "N",
+    "bytes of NBD reads in flight, default 2m",
+    SIZE (1, 1024 * 1024 * 1024), FIELD (queue_size) },
+  { GROUP_NBD, 0, "queue-depth", "N",
+    "number of NBD reads in flight, default 16",
+    NUMBER (1, 1024), FIELD (queue_depth) },
+  { GROUP_NBD, 0, "read-size", "N",
+    "size of an NBD read, default 1m",
+    SIZE (512, MAX_READ_SIZE), FIELD (read_size) },
+
+  { GROUP_OUTPUT, 0, "tag", NULL,
+    "print how the sum was made: blk-sha256/64k (NAME) =",
+    FIELD (form), .value = OUTPUT_TAG },
+  { GROUP_OUTPUT, 0, "no-names", NULL,
+    "print the sums alone", FIELD (names), .value = false },
+  { GROUP_OUTPUT, 0, "output", "FORM",
+    "human (default) or json, an object a line", .set = set_output },
+  { GROUP_OUTPUT, 'z', "zero", NULL,
+    "end lines with NUL, and escape no names",
+    FIELD (zero_terminated), .value = true },
+  { GROUP_OUTPUT, 'h', "help", NULL,
+    "print this and exit", .print = print_help },
+  { GROUP_OUTPUT, 'V', "version", NULL,
+    "print the version and exit", .print = print_version },
+  { .name = NULL },
+};
+
+_Static_assert (sizeof option_rows / sizeof option_rows[0] <= MAX_OPTIONS + 1,
+                "too many options");
+
+void
+option_defaults (struct options *options)
+{
+  long cpus = sysconf (_SC_NPROCESSORS_ONLN);
+
+  *options = (struct options) {
+    .hash = new_hash_opts ("sha256"),
+    .names = true,
+    .extents = true,
+    .progress_fd = -1,
+    .queue_size = 2 * 1024 * 1024,
+    .queue_depth = 16,
+    .read_size = 1024 * 1024,
+  };
+  /* The default of the library stops at 16. */
+  if (cpus > 0)
+    blkhash_opts_set_threads (options->hash,
+                              cpus < MAX_THREADS ? cpus : MAX_THREADS);
+}
