@@ -44,6 +44,8 @@ for streams in 1025 -1 x 1k; do
   refuses ".*streams.*'$streams'" blksum --streams="$streams" "$dir/image"
 done
 refuses ".*output.*'xml'" blksum --output=xml "$dir/image"
+refuses "--queue-size: invalid number '99999999999999999999'" \
+        blksum --queue-size=99999999999999999999 "$dir/image"
 refuses "--queue-size: '99999999999g' is too large" \
         blksum --queue-size=99999999999g "$dir/image"
 refuses ".*progress.*'x'" blksum --progress=x "$dir/image"
