@@ -76,8 +76,8 @@ set_threads (struct options *options, const struct option_use *use)
 static void
 set_cache (struct options *options, const struct option_use *use)
 {
-  options->cache = true;
-  options->cache_by_letter |= use->by_letter;
+  options->source.cache = true;
+  options->source.refuse_sums |= use->by_letter;
 }
 
 static void
@@ -96,7 +96,7 @@ set_progress (struct options *options, const struct option_use *use)
 static void
 add_object (struct options *options, const struct option_use *use)
 {
-  options->objects[options->nr_objects++] = use->arg;
+  options->source.objects[options->source.nr_objects++] = use->arg;
 }
 
 static void
@@ -185,30 +185,31 @@ const struct option_row option_rows[] = {
     "use the page cache, and leave in it what was read", .set = set_cache },
   { GROUP_HASH, 0, "no-extents", NULL,
     "read everything, do not ask what is sparse",
-    FIELD (extents), .value = false },
+    FIELD (source.extents), .value = false },
 
   { GROUP_IMAGE, 'f', "format", "FMT",
-    "raw, qcow2, or any format of qemu; default: probe", FIELD (format),
+    "raw, qcow2, or any format of qemu; default: probe", FIELD (source.format),
     .excludes = "--format goes into the operand with --image-opts: "
                 "driver=%s,...",
     .check = check_format },
   { GROUP_IMAGE, 0, "image-opts", NULL,
-    "operands are image options of qemu", FIELD (image_opts), .value = true },
+    "operands are image options of qemu",
+    FIELD (source.image_opts), .value = true },
   { GROUP_IMAGE, 0, "object", "DEF",
     "define an object of qemu, such as a secret",
     .set = add_object, .needs = "--image-opts" },
   { GROUP_IMAGE, 'U', "force-share", NULL,
-    "read an image that is in use", FIELD (force_share), .value = true },
+    "read an image that is in use", FIELD (source.force_share), .value = true },
 
   { GROUP_NBD, 0, "queue-size", "N",
     "bytes of NBD reads in flight, default 2m",
-    SIZE (1, 1024 * 1024 * 1024), FIELD (queue_size) },
+    SIZE (1, 1024 * 1024 * 1024), FIELD (source.queue_size) },
   { GROUP_NBD, 0, "queue-depth", "N",
     "number of NBD reads in flight, default 16",
-    NUMBER (1, 1024), FIELD (queue_depth) },
+    NUMBER (1, 1024), FIELD (source.queue_depth) },
   { GROUP_NBD, 0, "read-size", "N",
     "size of an NBD read, default 1m",
-    SIZE (512, MAX_READ_SIZE), FIELD (read_size) },
+    SIZE (512, MAX_READ_SIZE), FIELD (source.read_size) },
 
   { GROUP_OUTPUT, 0, "tag", NULL,
     "print how the sum was made: blk-sha256/64k (NAME) =",
@@ -238,11 +239,13 @@ option_defaults (struct options *options)
   *options = (struct options) {
     .hash = new_hash_opts ("sha256"),
     .names = true,
-    .extents = true,
     .progress_fd = -1,
-    .queue_size = 2 * 1024 * 1024,
-    .queue_depth = 16,
-    .read_size = 1024 * 1024,
+    .source = {
+      .extents = true,
+      .queue_size = 2 * 1024 * 1024,
+      .queue_depth = 16,
+      .read_size = 1024 * 1024,
+    },
   };
   /* The default of the library stops at 16. */
   if (cpus > 0)

@@ -186,8 +186,8 @@ options_parse (struct options *options, int argc, char *argv[])
   int c;
 
   option_defaults (options);
-  options->objects = calloc (argc + 1, sizeof (char *));
-  if (!options->objects) {
+  options->source.objects = calloc (argc + 1, sizeof (char *));
+  if (!options->source.objects) {
     perror ("blksum");
     exit (EXIT_TROUBLE);
   }
@@ -205,6 +205,7 @@ options_parse (struct options *options, int argc, char *argv[])
     uses[use.row - option_rows] = use;
   }
   check_together (uses);
+  options->source.threads = blkhash_opts_get_threads (options->hash);
 
   options->operands = argv + optind;
   options->nr_operands = argc - optind;
@@ -218,5 +219,5 @@ void
 options_free (struct options *options)
 {
   blkhash_opts_free (options->hash);
-  free (options->objects);
+  free (options->source.objects);
 }
