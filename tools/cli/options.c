@@ -1,214 +1,292 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The command line of blksum: getopt_long finds the options, and their rows
- * say what they mean.  No option has a name here.
+ * The options of blksum: a table, and before it what is done for those that do
+ * more than to set a field.
  */
 
 #include <config.h>
 
-#include <ctype.h>
 #include <errno.h>
-#include <getopt.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "blkhash.h"
 
-#include "cli/option-table.h"
+#include "cli/command-line.h"
 #include "cli/options.h"
 #include "cli/usage.h"
+#include "format/format.h"
 
-/* getopt_long returns letters, and this and the index of the row for names. */
-#define FIRST_NAME (CHAR_MAX + 1)
+#define MAX_THREADS 128
+#define MAX_READ_SIZE (32 * 1024 * 1024) /* what every NBD server takes */
 
-static int
-compare_names (const void *a, const void *b)
+static struct blkhash_opts *
+new_hash_opts (const char *digest)
 {
-  return strcmp (((const struct option *) a)->name,
-                 ((const struct option *) b)->name);
+  struct blkhash_opts *opts = blkhash_opts_new (digest);
+
+  if (!opts && errno == EINVAL)
+    usage_error ("unknown digest '%s', see --list-digests", digest);
+  if (!opts) {
+    perror ("blksum");
+    exit (EXIT_TROUBLE);
+  }
+  return opts;
 }
 
-/* What getopt_long takes, which is all zeros before.  NAMES are sorted, for
- * those who read them in messages.
- */
+/* The digest makes a new blkhash_opts: keep what was set before it. */
 static void
-fill_getopt (char *letters, struct option *names)
+set_digest (struct options *options, const struct option_use *use)
 {
-  const struct option_row *row = option_rows;
-  size_t i;
+  struct blkhash_opts *old = options->hash;
 
-  *letters++ = ':';             /* tell a missing argument from an unknown */
-  for (i = 0; row[i].name; i++) {
-    int argument = !row[i].arg ? no_argument :
-      row[i].arg[0] == '[' ? optional_argument : required_argument;
-
-    names[i] = (struct option) { row[i].name, argument, NULL, FIRST_NAME + i };
-    if (row[i].letter)
-      *letters++ = row[i].letter;
-    if (row[i].letter && argument == required_argument)
-      *letters++ = ':';
-  }
-  qsort (names, i, sizeof *names, compare_names);
+  options->hash = new_hash_opts (use->arg);
+  blkhash_opts_set_block_size (options->hash,
+                               blkhash_opts_get_block_size (old));
+  blkhash_opts_set_threads (options->hash, blkhash_opts_get_threads (old));
+  blkhash_opts_set_streams (options->hash, blkhash_opts_get_streams (old));
+  blkhash_opts_free (old);
 }
 
-static uint64_t
-parse_number (const struct option_row *row, const char *arg)
+static void
+set_block_size (struct options *options, const struct option_use *use)
 {
-  static const char units[] = "kmg";
-  const char *unit;
-  uint64_t value;
-  char *end;
-
-  errno = 0;
-  value = strtoull (arg, &end, 10);
-  if (!isdigit ((unsigned char) arg[0]) || errno != 0)
-    usage_error ("--%s: invalid number '%s'", row->name, arg);
-  if (row->is_size && *end) {
-    unit = strchr (units, tolower ((unsigned char) *end));
-    if (unit && end[1] == '\0') {
-      unsigned shift = 10 * (unit - units + 1);
-
-      if (value > UINT64_MAX >> shift)
-        usage_error ("--%s: '%s' is too large", row->name, arg);
-      value <<= shift;
-      end++;
-    }
-  }
-  if (*end)
-    usage_error ("--%s: invalid %s '%s'", row->name,
-                 row->is_size ? "size" : "number", arg);
-  if (value < row->min || value > row->max)
-    usage_error ("--%s: '%s' is not between %llu and %llu", row->name, arg,
-                 (unsigned long long) row->min,
-                 (unsigned long long) row->max);
-  return value;
+  if (blkhash_opts_set_block_size (options->hash, use->number) != 0)
+    usage_error ("--block-size: '%s' is not a power of two from 4 to 16m",
+                 use->arg);
 }
 
-/* Of what getopt_long returned. */
-static struct option_use
-make_use (int c)
+static void
+set_streams (struct options *options, const struct option_use *use)
 {
-  const struct option_row *row = option_rows;
+  blkhash_opts_set_streams (options->hash, use->number);
+}
 
-  if (c >= FIRST_NAME)
-    row += c - FIRST_NAME;
+static void
+set_threads (struct options *options, const struct option_use *use)
+{
+  blkhash_opts_set_threads (options->hash, use->number);
+}
+
+static void
+set_cache (struct options *options, const struct option_use *use)
+{
+  options->source.cache = true;
+  options->source.refuse_sums |= use->by_letter;
+}
+
+static void
+set_progress (struct options *options, const struct option_use *use)
+{
+  options->progress_bar = !use->arg;
+  if (!use->arg)
+    options->progress_fd = isatty (STDERR_FILENO) ? STDERR_FILENO : -1;
+  else {
+    options->progress_fd = use->number;
+    if (fcntl (options->progress_fd, F_GETFD) == -1)
+      usage_error ("--progress: descriptor %s is not open", use->arg);
+  }
+}
+
+static void
+add_object (struct options *options, const struct option_use *use)
+{
+  options->source.objects[options->source.nr_objects++] = use->arg;
+}
+
+static void
+set_output (struct options *options, const struct option_use *use)
+{
+  if (strcmp (use->arg, "json") == 0)
+    options->form = OUTPUT_JSON;
+  else if (strcmp (use->arg, "human") == 0)
+    options->form = OUTPUT_PLAIN;
   else
-    while (row->letter != c)
-      row++;
-  return (struct option_use) {
-    .row = row,
-    .arg = optarg,
-    .number = optarg && row->max > 0 ? parse_number (row, optarg) : 0,
-    .by_letter = c < FIRST_NAME,
+    usage_error ("--output: '%s' is neither human nor json", use->arg);
+}
+
+/* An error that one sees before anything is read, and once. */
+static void
+check_format (const char *format)
+{
+  const char *meant;
+  char *list;
+
+  if (format_is_known (format))
+    return;
+  meant = format_meant (format);
+  list = format_list ();
+  usage_error ("unknown format '%s'%s%s%s; the formats here are %s", format,
+               meant ? " (did you mean " : "", meant ? meant : "",
+               meant ? "?)" : "", list ? list : "raw");
+}
+
+static void
+list_digests (void)
+{
+  size_t i, count = blkhash_digests (NULL, 0);
+  const char **names = calloc (count, sizeof *names);
+
+  if (!names) {
+    perror ("blksum");
+    exit (EXIT_TROUBLE);
+  }
+  blkhash_digests (names, count);
+  for (i = 0; i < count; i++)
+    puts (names[i]);
+  free (names);
+}
+
+static void print_help (void);
+
+static void
+print_version (void)
+{
+  puts ("blksum (" PACKAGE_NAME ") " PACKAGE_VERSION);
+}
+
+#define NUMBER(lowest, highest) .min = lowest, .max = highest
+#define SIZE(lowest, highest) NUMBER (lowest, highest), .is_size = true
+
+#define FIELD(name) \
+  .field = offsetof (struct options, name), \
+  .type = _Generic (((struct options *) NULL)->name, \
+                    bool: FIELD_BOOL, const char *: FIELD_STRING, \
+                    unsigned: FIELD_UNSIGNED, unsigned long: FIELD_LONG)
+
+/* The parts of --help. */
+enum { GROUP_HASH, GROUP_IMAGE, GROUP_NBD, GROUP_OUTPUT };
+
+/* In the order of --help. */
+static const struct option_row rows[] = {
+  { GROUP_HASH, 'd', "digest", "NAME",
+    "sha256 (default), or see --list-digests", .set = set_digest },
+  { GROUP_HASH, 'l', "list-digests", NULL,
+    "list the digests and exit", .print = list_digests },
+  { GROUP_HASH, 'b', "block-size", "N",
+    "size of a block, default 64k; changes the sum",
+    SIZE (0, UINT32_MAX), .set = set_block_size },
+  { GROUP_HASH, 0, "streams", "N",
+    "the construction of blkhash 0.9 (64) and older",
+    NUMBER (0, 1024), .set = set_streams },
+  { GROUP_HASH, 't', "threads", "N",
+    "threads that hash, default: online CPUs",
+    NUMBER (1, MAX_THREADS), .set = set_threads },
+  { GROUP_HASH, 'p', "progress", "[=FD]",
+    "show progress, or print lines N/100 to FD",
+    NUMBER (0, INT_MAX), .set = set_progress },
+  { GROUP_HASH, 'c', "cache", NULL,
+    "use the page cache, and leave in it what was read", .set = set_cache },
+  { GROUP_HASH, 0, "no-extents", NULL,
+    "read everything, do not ask what is sparse",
+    FIELD (source.extents), .value = false },
+
+  { GROUP_IMAGE, 'f', "format", "FMT",
+    "raw, qcow2, or any format of qemu; default: probe", FIELD (source.format),
+    .excludes = "--format goes into the operand with --image-opts: "
+                "driver=%s,...",
+    .check = check_format },
+  { GROUP_IMAGE, 0, "image-opts", NULL,
+    "operands are image options of qemu",
+    FIELD (source.image_opts), .value = true },
+  { GROUP_IMAGE, 0, "object", "DEF",
+    "define an object of qemu, such as a secret",
+    .set = add_object, .needs = "--image-opts" },
+  { GROUP_IMAGE, 'U', "force-share", NULL,
+    "read an image that is in use", FIELD (source.force_share), .value = true },
+
+  { GROUP_NBD, 0, "queue-size", "N",
+    "bytes of NBD reads in flight, default 2m",
+    SIZE (1, 1024 * 1024 * 1024), FIELD (source.queue_size) },
+  { GROUP_NBD, 0, "queue-depth", "N",
+    "number of NBD reads in flight, default 16",
+    NUMBER (1, 1024), FIELD (source.queue_depth) },
+  { GROUP_NBD, 0, "read-size", "N",
+    "size of an NBD read, default 1m",
+    SIZE (512, MAX_READ_SIZE), FIELD (source.read_size) },
+
+  { GROUP_OUTPUT, 0, "tag", NULL,
+    "print how the sum was made: blk-sha256/64k (NAME) =",
+    FIELD (form), .value = OUTPUT_TAG },
+  { GROUP_OUTPUT, 0, "no-names", NULL,
+    "print the sums alone", FIELD (names), .value = false },
+  { GROUP_OUTPUT, 0, "output", "FORM",
+    "human (default) or json, an object a line", .set = set_output },
+  { GROUP_OUTPUT, 'z', "zero", NULL,
+    "end lines with NUL, and escape no names",
+    FIELD (zero_terminated), .value = true },
+  { GROUP_OUTPUT, 'h', "help", NULL,
+    "print this and exit", .print = print_help },
+  { GROUP_OUTPUT, 'V', "version", NULL,
+    "print the version and exit", .print = print_version },
+  { .name = NULL },
+};
+
+static const char help_begin[] =
+"Usage: blksum [OPTION]... [FILE|URI|-]...\n"
+"Print the checksum of disk images: the same for raw, qcow2, and an NBD\n"
+"export of one disk, and nearly free for its empty parts.\n"
+"\n"
+"With no operand, or when it is -, read standard input.\n"
+"\n";
+
+static const char help_end[] =
+"\n"
+"Sizes take the suffixes k, m and g.  Exit status: 0 all well, 2 could not\n"
+"tell (usage, open, read, lock).\n";
+
+static void
+print_help (void)
+{
+  fputs (help_begin, stdout);
+  command_line_print (rows);
+  fputs (help_end, stdout);
+}
+
+static void
+set_defaults (struct options *options, int argc)
+{
+  long cpus = sysconf (_SC_NPROCESSORS_ONLN);
+
+  *options = (struct options) {
+    .hash = new_hash_opts ("sha256"),
+    .names = true,
+    .progress_fd = -1,
+    .source = {
+      .extents = true,
+      .queue_size = 2 * 1024 * 1024,
+      .queue_depth = 16,
+      .read_size = 1024 * 1024,
+      .objects = calloc (argc + 1, sizeof (char *)),
+    },
   };
-}
-
-static void
-set_field (struct options *options, const struct option_use *use)
-{
-  void *field = (char *) options + use->row->field;
-  uint64_t value = use->arg ? use->number : use->row->value;
-
-  switch (use->row->type) {
-  case FIELD_BOOL: *(bool *) field = value; break;
-  case FIELD_STRING: *(const char **) field = use->arg; break;
-  case FIELD_UNSIGNED: *(unsigned *) field = value; break;
-  case FIELD_LONG: *(unsigned long *) field = value; break;
+  if (!options->source.objects) {
+    perror ("blksum");
+    exit (EXIT_TROUBLE);
   }
-}
-
-static void
-apply (struct options *options, const struct option_use *use)
-{
-  if (use->row->print) {
-    use->row->print ();
-    if (fflush (stdout) == EOF || ferror (stdout)) {
-      perror ("blksum: write error"); /* it must have arrived */
-      exit (EXIT_TROUBLE);
-    }
-    exit (EXIT_SUCCESS);
-  }
-  if (use->row->set)
-    use->row->set (options, use);
-  else
-    set_field (options, use);
-}
-
-/* Is one of the options used that TEXT names, other than ROW? */
-static bool
-uses_one_of (const struct option_use *uses, const char *text,
-             const struct option_row *row)
-{
-  size_t i, len;
-
-  while ((text = strstr (text, "--"))) {
-    text += 2;
-    len = strspn (text, "abcdefghijklmnopqrstuvwxyz-");
-    for (i = 0; option_rows[i].name; i++)
-      if (uses[i].row && uses[i].row != row &&
-          strncmp (uses[i].row->name, text, len) == 0 &&
-          uses[i].row->name[len] == '\0')
-        return true;
-  }
-  return false;
-}
-
-static void
-check_together (const struct option_use *uses)
-{
-  const struct option_row *row;
-
-  for (row = option_rows; row->name; row++) {
-    const struct option_use *use = &uses[row - option_rows];
-
-    if (!use->row)
-      continue;
-    if (row->needs && !uses_one_of (uses, row->needs, row))
-      usage_error ("--%s needs %s", row->name, row->needs);
-    if (row->excludes && uses_one_of (uses, row->excludes, row))
-      usage_error (row->excludes, use->arg);
-  }
-  for (row = option_rows; row->name; row++)
-    if (row->check && uses[row - option_rows].row)
-      row->check (uses[row - option_rows].arg);
+  /* The default of the library stops at 16. */
+  if (cpus > 0)
+    blkhash_opts_set_threads (options->hash,
+                              cpus < MAX_THREADS ? cpus : MAX_THREADS);
 }
 
 void
 options_parse (struct options *options, int argc, char *argv[])
 {
   static char *standard_input[] = { (char *) "-", NULL };
-  char letters[2 * MAX_OPTIONS + 2] = "";
-  struct option names[MAX_OPTIONS + 1] = { { NULL } };
-  struct option_use uses[MAX_OPTIONS] = { { NULL } };
-  int c;
+  int first;
 
-  option_defaults (options);
-  options->source.objects = calloc (argc + 1, sizeof (char *));
-  if (!options->source.objects) {
-    perror ("blksum");
-    exit (EXIT_TROUBLE);
-  }
-  fill_getopt (letters, names);
-  opterr = 0;
-  while ((c = getopt_long (argc, argv, letters, names, NULL)) != -1) {
-    struct option_use use;
-
-    if (c == ':')
-      usage_error ("option '%s' needs an argument", argv[optind - 1]);
-    if (c == '?')
-      usage_unknown_option (names, argv[optind - 1]);
-    use = make_use (c);
-    apply (options, &use);
-    uses[use.row - option_rows] = use;
-  }
-  check_together (uses);
+  set_defaults (options, argc);
+  first = command_line_parse (rows, options, argc, argv);
   options->source.threads = blkhash_opts_get_threads (options->hash);
 
-  options->operands = argv + optind;
-  options->nr_operands = argc - optind;
+  options->operands = argv + first;
+  options->nr_operands = argc - first;
   if (options->nr_operands == 0) {
     options->operands = standard_input;
     options->nr_operands = 1;

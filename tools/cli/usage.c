@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What is printed of the command line: the help, and what is wrong with it.
+ * What is wrong with a command line.
  */
 
 #include <config.h>
@@ -12,52 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/option-table.h"
-#include "cli/options.h"
 #include "cli/usage.h"
 #include "util/error.h"
 #include "util/nearest.h"
-
-#define HELP_COLUMN 25
-
-static const char help_begin[] =
-"Usage: blksum [OPTION]... [FILE|URI|-]...\n"
-"Print the checksum of disk images: the same for raw, qcow2, and an NBD\n"
-"export of one disk, and nearly free for its empty parts.\n"
-"\n"
-"With no operand, or when it is -, read standard input.\n";
-
-static const char help_end[] =
-"\n"
-"Sizes take the suffixes k, m and g.  Exit status: 0 all well, 2 could not\n"
-"tell (usage, open, read, lock).\n";
-
-static void
-print_row (const struct option_row *row)
-{
-  char letter[] = "-x, ";
-  const char *arg = row->arg ? row->arg : "";
-  int len;
-
-  letter[1] = row->letter;
-  len = printf ("  %4s--%s%s%s", row->letter ? letter : "", row->name,
-                *arg && *arg != '[' ? " " : "", arg);
-  printf ("%*s%s\n", HELP_COLUMN - len, "", row->help);
-}
-
-void
-usage_print (const struct option_row *rows)
-{
-  const struct option_row *row;
-
-  fputs (help_begin, stdout);
-  for (row = rows; row->name; row++) {
-    if (row == rows || row->group != row[-1].group)
-      putchar ('\n');
-    print_row (row);
-  }
-  fputs (help_end, stdout);
-}
 
 void
 usage_error (const char *fmt, ...)
@@ -99,11 +56,11 @@ ambiguous_option (const struct option *options, const char *name, int len)
 void
 usage_unknown_option (const struct option *options, const char *arg)
 {
-  const char *names[MAX_OPTIONS + 1] = { NULL }, *name, *meant;
+  const char *names[USAGE_MAX_OPTIONS + 1] = { NULL }, *name, *meant;
   size_t i, count = 0, alike = 0;
   int len;
 
-  for (i = 0; options[i].name && i < MAX_OPTIONS; i++) {
+  for (i = 0; options[i].name && i < USAGE_MAX_OPTIONS; i++) {
     names[count++] = options[i].name;
     if (optopt != 0 && optopt == options[i].val)
       usage_error ("option '--%s' takes no argument", options[i].name);

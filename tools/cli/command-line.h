@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The table of options: all that the command line, its messages and --help
- * know of an option is its row.
+ * A command line, as a table of options describes it: all that is known here
+ * of an option is its row.  Which options there are, this must not know.
  */
 
-#ifndef BLKSUM_OPTION_TABLE_H
-#define BLKSUM_OPTION_TABLE_H
+#ifndef BLKSUM_COMMAND_LINE_H
+#define BLKSUM_COMMAND_LINE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,13 +22,10 @@ struct option_use {
   bool by_letter;
 };
 
-/* The parts of --help, with an empty line between them. */
-enum option_group { GROUP_HASH, GROUP_IMAGE, GROUP_NBD, GROUP_OUTPUT };
-
 enum field_type { FIELD_BOOL, FIELD_STRING, FIELD_UNSIGNED, FIELD_LONG };
 
 struct option_row {
-  enum option_group group;
+  int group;                    /* --help has a line between two */
   char letter;                  /* 0: none */
   const char *name;             /* without "--"; NULL: the end of the table */
   const char *arg;              /* NULL: takes none; "[=FD]": the name can go
@@ -55,10 +52,13 @@ struct option_row {
   void (*check) (const char *arg); /* the last check of all, or NULL */
 };
 
-#define MAX_OPTIONS 100
-extern const struct option_row option_rows[];
+/* Do what the options in ARGV say, and check that they go together.  Returns
+ * the index of the first operand.  Errors exit, and so does what prints.
+ */
+int command_line_parse (const struct option_row *rows, struct options *options,
+                        int argc, char *argv[]);
 
-/* What holds for options that are not used. */
-void option_defaults (struct options *options);
+/* Print what --help says of the options. */
+void command_line_print (const struct option_row *rows);
 
-#endif /* BLKSUM_OPTION_TABLE_H */
+#endif /* BLKSUM_COMMAND_LINE_H */
