@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "format/qcow2.h"
+#include "format/qcow2-check.h"
 #include "format/qcow2-map.h"
 #include "fuzz.h"
 

@@ -16,6 +16,13 @@
 #define QCOW2_COMPRESSED (UINT64_C (1) << 62)
 #define QCOW2_ZERO UINT64_C (1)
 
+/* N / 2^BITS, rounded up. */
+static inline uint64_t
+qcow2_div_round_up (uint64_t n, unsigned bits)
+{
+  return (n >> bits) + ((n & ((UINT64_C (1) << bits) - 1)) != 0);
+}
+
 static inline uint64_t
 qcow2_cluster_size (const struct qcow2 *qcow2)
 {

@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "format/qcow2.h"
+#include "format/qcow2-check.h"
 
 #define MAX_SIZE (1 << 20)
 #define COPIED (UINT64_C (1) << 63)

@@ -13,7 +13,7 @@
 
 #include "format/imagefile.h"
 #include "format/pages.h"
-#include "format/qcow2.h"
+#include "format/qcow2-check.h"
 #include "format/run.h"
 #include "format/vhdx.h"
 #include "image/fileset.h"

@@ -14,6 +14,7 @@
 #include "format/probe.h"
 #include "format/qcow2.h"
 #include "format/qcow2-bitmaps.h"
+#include "format/qcow2-check.h"
 #include "format/vdi.h"
 #include "format/vhdx.h"
 #include "format/vmdk.h"
