@@ -18,6 +18,7 @@
 
 #include "format/imagefile.h"
 #include "format/qcow2-check.h"
+#include "format/qcow2-entry.h"
 #include "format/qcow2-tables.h"
 #include "format/qcow2-tail.h"
 
@@ -35,48 +36,29 @@ struct walk {
   unsigned char l1[CHUNK], l2[CHUNK];
 };
 
+/* Check the cluster of the disk at GUEST, which the entry at BYTES
+ * describes. */
 static int
-check_compressed (struct walk *w, uint64_t entry)
-{
-  unsigned bits = 62 - (w->qcow2->cluster_bits - 8);
-  uint64_t offset = entry & ((UINT64_C (1) << bits) - 1);
-  uint64_t flags = QCOW2_COPIED | QCOW2_COMPRESSED;
-  uint64_t sectors = ((entry & ~flags) >> bits) + 1;
-  uint64_t len = sectors * 512 - (offset & 511);
-
-  if (imagefile_holds (w->file, offset, len))
-    return 0;
-  return qcow2_tail_check (&w->tail, offset, len, w->error);
-}
-
-/* Check the cluster of the disk at GUEST, which ENTRY describes. */
-static int
-check_cluster (struct walk *w, const unsigned char *entry, uint64_t guest)
+check_cluster (struct walk *w, const unsigned char *bytes, uint64_t guest)
 {
   const struct qcow2 *qcow2 = w->qcow2;
-  uint64_t descriptor = be64_at (entry);
-  uint64_t offset = descriptor & QCOW2_OFFSET;
-  uint64_t len = qcow2_cluster_size (qcow2);
+  struct qcow2_entry entry;
+  uint64_t len;
 
-  if (descriptor & QCOW2_COMPRESSED) {
+  qcow2_entry_decode (qcow2, bytes, &entry);
+  if (entry.compressed) {
     w->count.compressed++;
-    return check_compressed (w, descriptor);
+    return imagefile_holds (w->file, entry.host, entry.len) ? 0
+      : qcow2_tail_check (&w->tail, entry.host, entry.len, w->error);
   }
-  if (offset == 0 && !(qcow2->has_data_file && descriptor & QCOW2_COPIED))
-    return 0;                   /* not allocated */
-  if (qcow2->extended_l2) {
-    uint32_t allocated = be32_at (entry + 12);
-
-    if (allocated == 0)
-      return 0;
-    len = len / 32 * (32 - __builtin_clz (allocated));
-  }
-  else if (descriptor & QCOW2_ZERO)
+  if (entry.allocated == 0)
     return 0;
   w->count.plain++;
   if (!w->data)
     return 0;
-  return imagefile_check (w->data, "a data cluster", offset,
+  len = qcow2_cluster_size (qcow2) / QCOW2_SUBCLUSTERS *
+    (QCOW2_SUBCLUSTERS - __builtin_clz (entry.allocated));
+  return imagefile_check (w->data, "a data cluster", entry.host,
                           MIN (len, qcow2->size - guest), w->error);
 }
 

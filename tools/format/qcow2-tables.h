@@ -13,8 +13,6 @@
 
 #define QCOW2_OFFSET UINT64_C (0x00fffffffffffe00) /* of L1 and L2 entries */
 #define QCOW2_COPIED (UINT64_C (1) << 63)
-#define QCOW2_COMPRESSED (UINT64_C (1) << 62)
-#define QCOW2_ZERO UINT64_C (1)
 
 /* N / 2^BITS, rounded up. */
 static inline uint64_t
