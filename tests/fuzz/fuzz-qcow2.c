@@ -39,7 +39,8 @@ walk_map (const struct imagefile *file, const struct qcow2 *qcow2,
 int
 LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
-  struct imagefile file = fuzz_open (data, size);
+  struct files files;
+  struct imagefile file = imagefile_of (fuzz_open (&files, data, size));
   struct error error = { "" };
   struct qcow2 qcow2;
 
@@ -51,6 +52,6 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
         qcow2_map_fits (&qcow2))
       walk_map (&file, &qcow2, &error);
   }
-  fuzz_close (&file);
+  files_close (&files);
   return 0;
 }

@@ -68,7 +68,8 @@ check_l2 (struct walk *w, uint64_t offset, uint64_t guest)
 {
   const struct qcow2 *qcow2 = w->qcow2;
   unsigned size = qcow2_l2_entry_size (qcow2);
-  uint64_t clusters = qcow2_div_round_up (qcow2->size - guest, qcow2->cluster_bits);
+  uint64_t clusters = qcow2_div_round_up (qcow2->size - guest,
+                                          qcow2->cluster_bits);
   uint64_t len = MIN (clusters, qcow2_cluster_size (qcow2) / size) * size;
 
   if (imagefile_check (w->file, "an L2 table", offset, len, w->error) == -1)
@@ -98,7 +99,7 @@ check_l1 (struct walk *w)
 {
   const struct qcow2 *qcow2 = w->qcow2;
   unsigned bits = qcow2_l2_table_bits (qcow2);
-  uint64_t len = qcow2_div_round_up (qcow2->size, bits) * 8, guest = 0;
+  uint64_t len = qcow2_l2_tables (qcow2) * 8, guest = 0;
 
   for (uint64_t done = 0; done < len; done += CHUNK) {
     size_t n = MIN (len - done, CHUNK);

@@ -118,7 +118,7 @@ qcow2_map_at (struct pages *pages, const struct qcow2 *qcow2,
   unsigned bits = qcow2_l2_table_bits (qcow2);
   uint64_t index = offset >> bits;
   uint64_t at = qcow2->l1_offset + index * 8;
-  uint64_t tables = ((qcow2->size - 1) >> bits) + 1;
+  uint64_t tables = qcow2_l2_tables (qcow2);
   uint64_t l1, table;
   const unsigned char *entry = pages_entry (pages, "the L1 table", at, 8,
                                             error);

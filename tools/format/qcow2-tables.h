@@ -40,4 +40,11 @@ qcow2_l2_table_bits (const struct qcow2 *qcow2)
   return 2 * qcow2->cluster_bits - (qcow2->extended_l2 ? 4 : 3);
 }
 
+/* How many L2 tables describe all of it. */
+static inline uint64_t
+qcow2_l2_tables (const struct qcow2 *qcow2)
+{
+  return qcow2_div_round_up (qcow2->size, qcow2_l2_table_bits (qcow2));
+}
+
 #endif /* BLKSUM_QCOW2_TABLES_H */

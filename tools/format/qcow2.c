@@ -181,8 +181,7 @@ qcow2_read_header (const struct imagefile *file, struct qcow2 *qcow2,
     return -1;
 
   l1_entries = be32_at (head + 36);
-  if (l1_entries > L1_MAX / 8 ||
-      l1_entries < qcow2_div_round_up (qcow2->size, qcow2_l2_table_bits (qcow2)))
+  if (l1_entries > L1_MAX / 8 || l1_entries < qcow2_l2_tables (qcow2))
     return imagefile_error (file, error, "the qcow2 header is corrupt: an L1 "
                             "table of %" PRIu64 " entries does not fit the "
                             "disk's size %" PRIu64, l1_entries, qcow2->size);

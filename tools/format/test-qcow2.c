@@ -20,6 +20,7 @@
 
 #include "format/qcow2.h"
 #include "format/qcow2-check.h"
+#include "format/test-image.h"
 
 #define MAX_SIZE (1 << 20)
 #define COPIED (UINT64_C (1) << 63)
@@ -80,10 +81,11 @@ static int
 inspect (struct qcow2 *qcow2, struct error *error)
 {
   FILE *f = tmpfile ();
-  struct imagefile file = { .fd = fileno (f), .size = b.size };
+  struct file opened;
+  struct imagefile file = test_image (&opened, f, b.size);
   int r;
 
-  assert_int_equal (pwrite (file.fd, b.bytes, b.size, 0), b.size);
+  assert_int_equal (pwrite (fileno (f), b.bytes, b.size, 0), b.size);
   error->text[0] = '\0';
   r = qcow2_read_header (&file, qcow2, error);
   if (r == 0)
@@ -375,8 +377,9 @@ static void
 test_data_file (void **state)
 {
   FILE *f = tmpfile ();
-  struct imagefile file = { .fd = fileno (f), .size = 4 * 4096 };
-  struct imagefile data = { .fd = -1, .size = 4096 };
+  struct file opened, opened_data = { .read_fd = -1 };
+  struct imagefile file = test_image (&opened, f, 4 * 4096);
+  struct imagefile data = { .file = &opened_data, .size = 4096 };
   struct error error = { "" };
   struct qcow2 qcow2;
 
@@ -384,7 +387,7 @@ test_data_file (void **state)
 
   build (2, 4);
   put_l2 (0, COPIED);
-  assert_int_equal (pwrite (file.fd, b.bytes, b.size, 0), b.size);
+  assert_int_equal (pwrite (fileno (f), b.bytes, b.size, 0), b.size);
   assert_int_equal (qcow2_read_header (&file, &qcow2, &error), 0);
   assert_int_equal (qcow2_check (&file, &data, &qcow2, &error), 0);
   data.size--;
@@ -400,16 +403,16 @@ test_start (void **state)
   FILE *f = tmpfile ();
   struct error error = { "" };
   struct imagefile file;
+  struct file opened;
   struct qcow2 qcow2;
 
   (void) state;
 
   build (1, 0);
   put_l2 (0, COPIED | 3 * b.cluster);
-  file = (struct imagefile) {
-    .fd = fileno (f), .start = 1000, .size = b.size
-  };
-  assert_int_equal (pwrite (file.fd, b.bytes, b.size, 1000), b.size);
+  file = test_image (&opened, f, b.size);
+  file.start = 1000;
+  assert_int_equal (pwrite (fileno (f), b.bytes, b.size, 1000), b.size);
   assert_int_equal (qcow2_read_header (&file, &qcow2, &error), 0);
   assert_int_equal (qcow2_check (&file, &file, &qcow2, &error), 0);
   file.size--;

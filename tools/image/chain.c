@@ -11,37 +11,26 @@
 
 #include <config.h>
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "format/qcow2-map.h"
 #include "format/vhdx-map.h"
 #include "image/chain.h"
 #include "image/qemuname.h"
+#include "io/files.h"
 #include "util/error.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 
-/* Take FILE, at PATH, which is the layer's from here on, as the next layer. */
+/* Take FILE as the next layer. */
 static struct chain_layer *
-add_layer (struct chain *chain, const struct file *file, char *path)
+add_layer (struct chain *chain, const struct file *file)
 {
   struct chain_layer *layer = &chain->layers[chain->count++];
 
-  layer->path = path;
-  layer->file = *file;
   layer->pages.bytes = NULL;
-  file_access_open (&layer->access, file, 0, chain->cache);
-  layer->sparse = !file_is_block_device (file) &&
-    file->st.st_blocks < file->size / 512;
-  layer->image = (struct imagefile) {
-    .fd = layer->access.fd,
-    .direct = layer->access.direct,
-    .size = file->size,
-    .name = chain->count > 1 ? path : NULL,
-  };
+  layer->image = imagefile_of (file);
   return layer;
 }
 
@@ -86,7 +75,7 @@ inspect_layer (struct chain *chain, struct chain_layer *layer,
 
   if (strcmp (format, "raw") == 0) {
     layer->format = CHAIN_RAW;
-    layer->size = layer->file.size;
+    layer->size = layer->image.size;
     return 1;
   }
   if (strcmp (format, "qcow2") == 0)
@@ -105,59 +94,37 @@ backing_of (const struct chain_layer *layer)
   return layer->format == CHAIN_QCOW2 ? layer->qcow2.backing : "";
 }
 
-/* Open the file at PATH, which is taken.  1, or 0 if it is not one of those
- * that were checked.
- */
-static int
-open_behind (struct chain *chain, char *path)
-{
-  int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  struct error error = { "" };
-  struct file file;
-
-  if (fd != -1 && file_init (&file, fd, path, &error) == 0 &&
-      fileset_has (chain->files, fd)) {
-    if (!chain->cache)
-      file_read_first (fd);
-    add_layer (chain, &file, path);
-    return 1;
-  }
-  if (fd != -1)
-    close (fd);
-  free (path);
-  return 0;
-}
-
 /* Go to the file behind LAYER.  1, or 0 if it is not for us, or -1. */
 static int
 step (struct chain *chain, const struct chain_layer *layer,
       struct error *error)
 {
-  char *name = qemuname_resolve (layer->path, backing_of (layer));
+  char *name = qemuname_resolve (layer->image.file->path, backing_of (layer));
+  const struct file *file;
   const char *path;
   int r;
 
   if (!name)
     return error_set (error, "out of memory");
-  r = qemuname_locate (&layer->image, name, &path, error);
+  r = qemuname_locate (imagefile_name (&layer->image), name, &path, error);
   if (r == 1) {
-    memmove (name, path, strlen (path) + 1);
-    return open_behind (chain, name);
+    file = files_open (chain->files, "the backing file", path, error);
+    if (file)
+      add_layer (chain, file);
+    else
+      r = -1;
   }
   free (name);
   return r;
 }
 
 int
-chain_open (struct chain *chain, const struct file *file, const char *path,
-            const char *format, struct error *error)
+chain_open (struct chain *chain, const struct file *file, const char *format,
+            struct error *error)
 {
-  char *copy = strdup (path);
   int r = 1;
 
-  if (!copy)
-    return error_set (error, "out of memory");
-  add_layer (chain, file, copy);
+  add_layer (chain, file);
   for (;;) {
     struct chain_layer *layer = &chain->layers[chain->count - 1];
 
@@ -180,27 +147,8 @@ chain_open (struct chain *chain, const struct file *file, const char *path,
 void
 chain_close (struct chain *chain)
 {
-  for (unsigned i = 0; i < chain->count; i++) {
-    struct chain_layer *layer = &chain->layers[i];
-
-    pages_destroy (&layer->pages);
-    file_access_close (&layer->access);
-    if (i > 0)
-      close (layer->file.fd);
-    free (layer->path);
-  }
-}
-
-bool
-chain_can_direct (const struct chain *chain)
-{
-  unsigned i = 0;
-
-  while (i < chain->count &&
-         file_access_can_direct (&chain->layers[i].access,
-                                 &chain->layers[i].file))
-    i++;
-  return i == chain->count;
+  for (unsigned i = 0; i < chain->count; i++)
+    pages_destroy (&chain->layers[i].pages);
 }
 
 /* What is at OFFSET of the disk in LAYER alone? */
@@ -225,12 +173,12 @@ layer_at (struct chain_layer *layer, uint64_t offset, struct run *run,
 
 int
 chain_at (struct chain *chain, uint64_t offset, struct run *run,
-          const struct chain_layer **layer, struct error *error)
+          const struct file **file, struct error *error)
 {
   uint64_t len = chain->size - offset;
 
   for (unsigned i = 0; i < chain->count; i++) {
-    *layer = &chain->layers[i];
+    *file = chain->layers[i].image.file;
     if (layer_at (&chain->layers[i], offset, run, error) == -1)
       return -1;
     len = run->len = MIN (run->len, len);

@@ -25,6 +25,7 @@
 #include "image/nodes.h"
 #include "image/qemuname.h"
 #include "image/qemuopts.h"
+#include "io/file.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 
@@ -149,66 +150,41 @@ probe (const struct imagefile *file, unsigned char head[PROBE_SIZE],
 }
 
 int
-image_inspect (int fd, const char *path, uint64_t size,
-               const char *format, bool force_share,
+image_inspect (struct file *file, const char *format, struct files *files,
                struct image *image, struct error *error)
 {
-  const struct imagefile file = { .fd = fd, .size = size };
-  struct layer_context context;
+  const struct imagefile all = imagefile_of (file);
+  const struct layer_context context = { .files = files };
   unsigned char head[PROBE_SIZE];
 
-  image->files = (struct fileset) { NULL };
   if (format) {
     if (set_format (image, format, false, error) == -1)
       return -1;
     if (strcmp (format, "raw") == 0)
       return 0;
-    context = (struct layer_context) { .force_share = force_share,
-                                       .files = &image->files };
-    if (layers_check (&file, path, format, &context, error) == 0)
-      return 0;
-    image_destroy (image);
-    return -1;
+    file->by_path = true;
+    return layers_check (file, format, &context, error);
   }
-  format = probe (&file, head, error);
+  format = probe (&all, head, error);
   if (!format || set_format (image, format, true, error) == -1)
     return -1;
-  return inspect_probed (&file, format, head, error);
+  return inspect_probed (&all, format, head, error);
 }
 
 int
-image_inspect_opts (const char *opts, bool force_share,
+image_inspect_opts (const char *opts, struct files *files,
                     struct image *image, struct error *error)
 {
-  const struct layer_context context = {
-    .force_share = force_share, .secrets = true, .files = &image->files
-  };
+  const struct layer_context context = { .secrets = true, .files = files };
   char *driver;
   int r;
 
-  image->files = (struct fileset) { NULL };
-  r = nodes_check (opts, &context, error);
-  if (r == 0) {
-    driver = qemuopts_get (opts, "driver");
-    r = set_format (image, driver ? driver : "", false, error);
-    free (driver);
-  }
-  if (r == -1)
-    image_destroy (image);
+  if (nodes_check (opts, &context, error) == -1)
+    return -1;
+  driver = qemuopts_get (opts, "driver");
+  r = set_format (image, driver ? driver : "", false, error);
+  free (driver);
   return r;
-}
-
-int
-image_check_unchanged (const struct image *image, bool force_share,
-                       struct error *error)
-{
-  return fileset_check_unchanged (&image->files, force_share, error);
-}
-
-void
-image_destroy (struct image *image)
-{
-  fileset_destroy (&image->files);
 }
 
 char *

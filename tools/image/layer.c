@@ -11,14 +11,10 @@
 
 #include <config.h>
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <json-c/json.h>
 
@@ -34,25 +30,27 @@
 #include "format/vmdk-directory.h"
 #include "format/vmdk-extents.h"
 #include "format/vpc.h"
-#include "image/fileset.h"
 #include "image/layer.h"
 #include "image/qemuname.h"
 #include "image/qemuopts.h"
-#include "io/lock.h"
+#include "io/files.h"
 #include "qemu/message.h"
 #include "qemu/process.h"
 
 void
 layer_destroy (struct layer *layer)
 {
-  if (layer->file.fd != -1)
-    close (layer->file.fd);
-  if (layer->data.fd != -1)
-    close (layer->data.fd);
   free (layer->path);
   free (layer->format);
   free (layer->opts);
-  free (layer->data_path);
+}
+
+const char *
+layer_name (const struct layer *layer)
+{
+  if (layer->file.file)
+    return imagefile_name (&layer->file);
+  return layer->opts ? NULL : layer->path;
 }
 
 bool
@@ -69,51 +67,16 @@ no_memory (struct error *error)
 
 /* ---- Files ----------------------------------------------------------- */
 
-/* qemu locks it, too, but not what it takes raw. */
-static int
-lock_file (const struct imagefile *file, const struct layer_context *context,
-           struct error *error)
-{
-  struct error reason = { "" };
-
-  if (context->force_share || lock_image (file->fd, true, &reason) == 0)
-    return 0;
-  return error_set (error, "'%s' %s", file->name, reason.text);
-}
-
 int
 layer_open_file (struct imagefile *file, const char *what, const char *path,
                  const struct layer_context *context, struct error *error)
 {
-  struct stat st;
-  off_t size;
+  const struct file *opened = files_open (context->files, what, path, error);
 
-  /* A pipe would block the open, and without it the reads fail. */
-  *file = (struct imagefile) { .name = path };
-  file->fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file->fd == -1)
-    return error_errno (error, errno, "cannot open %s '%s'", what, path);
-  if (fstat (file->fd, &st) == -1 ||
-      (size = lseek (file->fd, 0, SEEK_END)) == -1)
-    error_errno (error, errno, "cannot get the size of %s '%s'", what, path);
-  else if (!S_ISREG (st.st_mode) && !S_ISBLK (st.st_mode))
-    error_set (error, "%s '%s' is not a file or block device", what, path);
-  else if (lock_file (file, context, error) == 0 &&
-           fileset_add (context->files, path, file->fd, error) == 0) {
-    file->size = size;
-    return 0;
-  }
-  close (file->fd);
-  file->fd = -1;
-  return -1;
-}
-
-static bool
-is_block_device (int fd)
-{
-  struct stat st;
-
-  return fstat (fd, &st) == 0 && S_ISBLK (st.st_mode);
+  if (!opened)
+    return -1;
+  *file = imagefile_of (opened);
+  return 0;
 }
 
 static int
@@ -134,18 +97,16 @@ static int
 check_with_data (const struct layer *layer, const struct qcow2 *qcow2,
                  const struct layer_context *context, struct error *error)
 {
-  struct imagefile data = { .fd = -1 };
+  struct imagefile data = { NULL };
   const char *path;
   int r = 0;
 
   if (*qcow2->data_file)
-    r = qemuname_locate (&layer->file, qcow2->data_file, &path, error);
+    r = qemuname_locate (layer_name (layer), qcow2->data_file, &path, error);
   if (r == 1)
     r = layer_open_file (&data, "the data file", path, context, error);
   if (r == 0)
-    r = qcow2_check (&layer->file, data.fd == -1 ? NULL : &data, qcow2, error);
-  if (data.fd != -1)
-    close (data.fd);
+    r = qcow2_check (&layer->file, data.file ? &data : NULL, qcow2, error);
   return r;
 }
 
@@ -168,7 +129,7 @@ check_qcow2 (const struct layer *layer, const struct layer_context *context,
     r = check_with_data (layer, &qcow2, context, error);
   else {
     if (qcow2.has_data_file)
-      data = layer->data.fd == -1 ? NULL : &layer->data;
+      data = layer->data.file ? &layer->data : NULL;
     r = qcow2_check (&layer->file, data, &qcow2, error);
   }
   if (r == -1 || !*qcow2.backing || layer->backing_given)
@@ -239,7 +200,6 @@ check_extent (void *opaque, const struct vmdk_extent *extent,
       r = vmdk_sesparse_directory (&file, &memory, error);
     else if (vmdk_extents (&file, refuse_extent, &file, error) == 0)
       r = check_grains (&file, &memory, error);
-    close (file.fd);
   }
   free (path);
   check->memory += EXTENT_MEMORY + memory;
@@ -280,7 +240,8 @@ info_opts (const struct layer *layer, bool force_share)
 {
   if (!layer->opts)
     return qemuopts_string (layer->format, layer->path,
-                            is_block_device (layer->file.fd), force_share);
+                            file_is_block_device (layer->file.file),
+                            force_share);
   return force_share ? qemuopts_force_share (layer->opts)
     : strdup (layer->opts);
 }
@@ -294,7 +255,7 @@ run_qemu_img (const struct layer *layer, bool force_share, char **output,
   const char *targets[2] = { NULL };
   int r;
 
-  if (layer->file.fd == -1 && !layer->opts) {
+  if (!layer->file.file && !layer->opts) {
     argv[3] = "-f";
     argv[4] = layer->format;
     argv[5] = "--";
@@ -311,7 +272,7 @@ run_qemu_img (const struct layer *layer, bool force_share, char **output,
   if (r == -1 && said) {
     targets[0] = opts ? opts : layer->path;
     qemu_message_explain (error, said, targets, layer->path,
-                          !layer->file.name);
+                          !layer_name (layer));
     free (said);
   }
   free (opts);
@@ -327,7 +288,7 @@ ask_qemu (const struct layer *layer, const struct layer_context *context,
   char *output = NULL;
   int r;
 
-  if (run_qemu_img (layer, context->force_share, &output, error) == -1)
+  if (run_qemu_img (layer, context->files->force_share, &output, error) == -1)
     return -1;
   info = json_tokener_parse (output);
   free (output);
@@ -357,7 +318,7 @@ layer_check (const struct layer *layer, const struct layer_context *context,
              struct layer *next, struct error *error)
 {
   const char *format = layer->format;
-  bool is_local = layer->file.fd != -1;
+  bool is_local = layer->file.file != NULL;
 
   if (is_local && strcmp (format, "qcow2") == 0)
     return check_qcow2 (layer, context, next, error);

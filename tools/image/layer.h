@@ -12,38 +12,40 @@
 #include <stdbool.h>
 
 #include "format/imagefile.h"
-#include "image/fileset.h"
 #include "util/error.h"
+
+struct files;
 
 /* What is the same for all layers of an image. */
 struct layer_context {
-  bool force_share;
   bool secrets;                 /* the user can give secrets to qemu */
-  struct fileset *files;        /* the local files are added to it */
+  struct files *files;          /* the local files are added to it */
 };
 
 struct layer {
   char *path;                   /* or a URL of qemu; NULL: no layer */
   char *format;                 /* empty: not recorded */
   char *opts;                   /* its options, if there were some, or NULL */
-  struct imagefile file;        /* fd is -1: not a local file */
+  struct imagefile file;        /* of a local file; else NULL */
   bool backing_given;           /* what the header names is not used */
-  bool data_given;              /* the same; these are used: */
-  char *data_path;
-  struct imagefile data;        /* fd is -1: not a local file */
+  bool data_given;              /* the same; this is used: */
+  struct imagefile data;        /* of a local file; else NULL */
 };
 
-#define LAYER_NONE { .file.fd = -1, .data.fd = -1 }
+#define LAYER_NONE { NULL }
 
 void layer_destroy (struct layer *layer);
+
+/* For messages; NULL: the operand, which needs no naming. */
+const char *layer_name (const struct layer *layer);
 
 /* Is this a format that can be checked, or has nothing to be checked?  "raw"
  * is none of them.
  */
 bool layer_is_format (const char *driver);
 
-/* Open PATH, as a part of an image; WHAT tells the user which part.  FILE->name
- * becomes PATH.  0 or -1.
+/* Open PATH, as a part of an image; WHAT tells the user which part.  0 or
+ * -1.
  */
 int layer_open_file (struct imagefile *file, const char *what,
                      const char *path,

@@ -6,16 +6,14 @@
 
 #include <config.h>
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "format/imagefile.h"
 #include "image/layer.h"
 #include "image/layers.h"
 #include "image/qemuname.h"
+#include "io/file.h"
 
 #define MAX_LAYERS 200
 
@@ -26,14 +24,14 @@ static int
 refuse_unknown_format (const struct layer *layer, const struct layer *from,
                        struct error *error)
 {
-  if (from->file.fd != -1 && strcmp (from->format, "qcow2") == 0)
-    return imagefile_error (&from->file, error, "refused because the header "
-                            "names the backing file '%s' but not its format: "
-                            "set it with 'qemu-img rebase -u -b FILE -F "
-                            "FORMAT IMAGE'", layer->path);
-  return imagefile_error (&from->file, error, "refused because the header "
-                          "names the backing file '%s' but not its format: "
-                          "%s", layer->path, QEMUNAME_ADVICE);
+  if (from->file.file && strcmp (from->format, "qcow2") == 0)
+    return error_about (error, layer_name (from), "refused because the header "
+                        "names the backing file '%s' but not its format: set "
+                        "it with 'qemu-img rebase -u -b FILE -F FORMAT "
+                        "IMAGE'", layer->path);
+  return error_about (error, layer_name (from), "refused because the header "
+                      "names the backing file '%s' but not its format: %s",
+                      layer->path, QEMUNAME_ADVICE);
 }
 
 /* Open LAYER, which FROM names.  1, 0 if there is nothing to check behind it,
@@ -51,17 +49,16 @@ open_named (struct layer *layer, const struct layer *from,
   if (!*layer->format)
     return refuse_unknown_format (layer, from, error);
   if (!bytes && !layer_is_format (layer->format))
-    return imagefile_error (&from->file, error, "refused because the format "
-                            "of its backing file, '%s', is not one that "
-                            "blksum can check", layer->format);
-  r = qemuname_locate (&from->file, layer->path, &path, error);
+    return error_about (error, layer_name (from), "refused because the format "
+                        "of its backing file, '%s', is not one that blksum "
+                        "can check", layer->format);
+  r = qemuname_locate (layer_name (from), layer->path, &path, error);
   if (r == 1 &&
       layer_open_file (&layer->file, "the backing file", path, context,
                        error) == -1)
     return -1;
   if (r == 1)
     memmove (layer->path, path, strlen (path) + 1);
-  layer->file.name = layer->path;
   return r == -1 ? -1 : !bytes;
 }
 
@@ -96,25 +93,21 @@ walk (struct layer *layer, const struct layer_context *context,
 }
 
 int
-layers_check (const struct imagefile *file, const char *path,
-              const char *format, const struct layer_context *context,
-              struct error *error)
+layers_check (const struct file *file, const char *format,
+              const struct layer_context *context, struct error *error)
 {
   struct layer layer = LAYER_NONE;
 
   if (!layer_is_format (format))
     return error_set (error, "'%s' is not a format that blksum can check",
                       format);
-  layer.path = strdup (path);
+  layer.path = strdup (file->path);
   layer.format = strdup (format);
-  layer.file = *file;
-  layer.file.fd = fcntl (file->fd, F_DUPFD_CLOEXEC, 0);
-  if (!layer.path || !layer.format || layer.file.fd == -1)
-    error_errno (error, errno, "cannot check the image");
-  else if (fileset_add (context->files, path, file->fd, error) == 0)
+  layer.file = imagefile_of (file);
+  if (layer.path && layer.format)
     return walk (&layer, context, error);
   layer_destroy (&layer);
-  return -1;
+  return error_set (error, "out of memory");
 }
 
 int

@@ -9,15 +9,13 @@
 #ifndef BLKSUM_LAYERS_H
 #define BLKSUM_LAYERS_H
 
-#include "format/imagefile.h"
 #include "image/layer.h"
 
-/* Check the image in FORMAT in FILE, which was opened at PATH, and what is
- * behind it.  0 or -1.
- */
-int layers_check (const struct imagefile *file, const char *path,
-                  const char *format, const struct layer_context *context,
-                  struct error *error);
+struct file;
+
+/* Check the image in FORMAT in FILE and what is behind it.  0 or -1. */
+int layers_check (const struct file *file, const char *format,
+                  const struct layer_context *context, struct error *error);
 
 /* Check LAYER, which was named by FROM and is not yet open, and what is behind
  * it.  LAYER is destroyed.  0 or -1.

@@ -113,9 +113,6 @@ set_data (const struct nodes *nodes, const struct prefix *prefix,
     else {
       layer->data_given = true;
       layer->data = data.file;
-      layer->data_path = data.path;
-      data.file.fd = -1;
-      data.path = NULL;
       r = 0;
     }
   }
@@ -134,7 +131,6 @@ set_layer (const struct nodes *nodes, const struct storage *format,
   layer->backing_given = nodes_have (nodes, &format->prefix, "backing");
   layer->file = file->file;
   file->path = NULL;
-  file->file.fd = -1;
   if (!layer->format || !layer->path || !layer->opts)
     return error_set (nodes->error, "out of memory");
   return set_data (nodes, &format->prefix, layer);

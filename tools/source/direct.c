@@ -21,7 +21,8 @@
 #include "cli/options.h"
 #include "image/chain.h"
 #include "image/image.h"
-#include "io/file-access.h"
+#include "io/file.h"
+#include "io/files.h"
 #include "nbd/extents.h"
 #include "nbd/load.h"
 #include "read/reader.h"
@@ -43,11 +44,11 @@ struct direct {
 
 static int
 find_run (struct direct *direct, uint64_t offset, struct run *run,
-          const struct chain_layer **layer, struct error *error)
+          const struct file **file, struct error *error)
 {
   SCOPED_LOCK (&direct->lock);
 
-  return chain_at (&direct->chain, offset, run, layer, error);
+  return chain_at (&direct->chain, offset, run, file, error);
 }
 
 static int
@@ -55,14 +56,14 @@ direct_extent_at (void *opaque, uint64_t offset, struct extent *extent,
                   struct error *error)
 {
   struct direct *direct = opaque;
-  const struct chain_layer *layer;
+  const struct file *file;
   struct run run;
 
-  if (find_run (direct, offset, &run, &layer, error) == -1)
+  if (find_run (direct, offset, &run, &file, error) == -1)
     return -1;
-  if (run.kind == RUN_DATA && layer->sparse) {
-    if (file_access_extent (&layer->access, run.host, layer->file.size,
-                            extent, error) == -1)
+  if (run.kind == RUN_DATA && file_is_sparse (file)) {
+    if (file_extent (file, run.host, &extent->len, &extent->zero,
+                     error) == -1)
       return -1;
     extent->len = MIN (extent->len, run.len);
     return 0;
@@ -124,11 +125,11 @@ direct_read (void *opaque, const struct range *range, void *buf,
   uint64_t done = 0, at = 0;    /* from DONE to AT qemu has to be asked */
 
   while (at < range->len) {
-    const struct chain_layer *layer;
+    const struct file *file;
     struct run run;
     uint64_t len, n;
 
-    if (find_run (direct, range->offset + at, &run, &layer, error) == -1)
+    if (find_run (direct, range->offset + at, &run, &file, error) == -1)
       return -1;
     len = MIN (run.len, range->len - at);
     n = without_qemu (&run, len);
@@ -141,8 +142,8 @@ direct_read (void *opaque, const struct range *range, void *buf,
       return -1;
     if (run.kind == RUN_ZEROS)
       memset (bytes + at, 0, n);
-    else if (file_access_read (&layer->access, bytes + at, n, run.host,
-                               range->offset + at, error) == -1)
+    else if (file_read (file, bytes + at, n, run.host, range->offset + at,
+                        error) == -1)
       return -1;
     done = at += n;
   }
@@ -188,7 +189,7 @@ direct_end (void *opaque, struct error *error)
 
   if (qemu_nbd_check_running (&direct->qi->qemu, error) == -1)
     return -1;
-  return qemu_image_check_unchanged (direct->qi, error);
+  return files_check_unchanged (direct->qi->files, error);
 }
 
 /* 1, 0 if qemu does not take the image, or -1. */
@@ -214,7 +215,7 @@ read_and_hash (struct direct *direct, struct sum *sum, struct error *error)
   if (direct->lost)
     qemu_image_explain (direct->qi, error);
   /* What could not be read need not have been there at first. */
-  else if (qemu_image_check_unchanged (direct->qi, &changed) == -1)
+  else if (files_check_unchanged (direct->qi->files, &changed) == -1)
     *error = changed;
   return -1;
 }
@@ -223,10 +224,11 @@ static int
 start_and_hash (struct direct *direct, struct sum *sum, struct error *error)
 {
   struct qemu_image *qi = direct->qi;
-  bool cache = qi->options->cache || !chain_can_direct (&direct->chain);
+  bool cache = qi->options->cache || !files_can_direct (qi->files);
   struct error refused = { "" };
   int r;
 
+  files_start_reading (qi->files);
   if (qemu_image_start (qi, cache, &refused) == -1)
     return 0;
   pthread_mutex_init (&direct->lock, NULL);
@@ -262,11 +264,9 @@ source_direct_hash (struct qemu_image *qi, struct sum *sum,
   if (!direct)
     return error_errno (error, errno, "cannot read");
   direct->qi = qi;
-  direct->chain.cache = qi->options->cache;
   /* An image that was probed does not get to name files, not even now. */
-  direct->chain.files = qi->image->probed ? NULL : &qi->image->files;
-  r = chain_open (&direct->chain, qi->file, qi->operand, qi->image->format,
-                  error);
+  direct->chain.files = qi->image->probed ? NULL : qi->files;
+  r = chain_open (&direct->chain, qi->file, qi->image->format, error);
   /* Of what is compressed qemu keeps more reads in flight than we do. */
   clusters = &direct->chain.clusters;
   if (r == 1 && clusters->compressed > clusters->plain)

@@ -147,13 +147,3 @@ qemu_image_stop (struct qemu_image *qi)
   qemu_nbd_stop (&qi->qemu);
   free_target (qi);
 }
-
-int
-qemu_image_check_unchanged (const struct qemu_image *qi, struct error *error)
-{
-  bool force_share = qi->options->force_share;
-
-  if (qi->file && file_check_unchanged (qi->file, force_share, error) == -1)
-    return -1;
-  return image_check_unchanged (qi->image, force_share, error);
-}

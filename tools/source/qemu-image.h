@@ -14,6 +14,7 @@
 
 struct error;
 struct file;
+struct files;
 struct image;
 struct nbd_handle;
 struct options;
@@ -26,6 +27,7 @@ struct qemu_image {
   const struct file *file;
   const char *operand;
   const struct image *image;
+  struct files *files;          /* all local ones of the image */
 
   struct qemu_nbd qemu;
   char *target;                 /* what it was told to open */
@@ -51,11 +53,5 @@ void qemu_image_explain (struct qemu_image *qi, struct error *error);
 
 /* Close the connection, if it is open, and end qemu-nbd. */
 void qemu_image_stop (struct qemu_image *qi);
-
-/* Are all the local files that the image is made of still what they were, or
- * as much so as the user wants?  0 or -1.
- */
-int qemu_image_check_unchanged (const struct qemu_image *qi,
-                                struct error *error);
 
 #endif /* BLKSUM_QEMU_IMAGE_H */

@@ -13,6 +13,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "image/image.h"
+#include "io/files.h"
 #include "nbd/extents.h"
 #include "nbd/read.h"
 #include "source/direct.h"
@@ -60,7 +61,7 @@ hash_by_nbd (struct qemu_image *qi, struct sum *sum, struct error *error)
   if (r == -1)
     qemu_image_explain (qi, error);
   qemu_image_stop (qi);
-  return r == 0 ? qemu_image_check_unchanged (qi, error) : -1;
+  return r == 0 ? files_check_unchanged (qi->files, error) : -1;
 }
 
 /* For tests, and for whoever trusts qemu more than us. */
@@ -75,10 +76,11 @@ may_read_directly (void)
 int
 source_qemu_hash (const struct options *options, const struct file *file,
                   const char *operand, const struct image *image,
-                  struct sum *sum, struct error *error)
+                  struct files *files, struct sum *sum, struct error *error)
 {
   struct qemu_image qi = {
-    .options = options, .file = file, .operand = operand, .image = image
+    .options = options, .file = file, .operand = operand, .image = image,
+    .files = files
   };
   int r = 0;
 

@@ -12,16 +12,15 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "io/file.h"
-#include "io/file-access.h"
+#include "io/files.h"
 #include "read/reader.h"
 #include "source/source.h"
 #include "util/error.h"
 
 struct raw {
+  const struct files *files;
   const struct file *file;
   uint64_t start;               /* where the image starts in the file */
-  bool force_share;
-  struct file_access access;
 };
 
 static int
@@ -30,8 +29,8 @@ raw_extent_at (void *opaque, uint64_t offset, struct extent *extent,
 {
   const struct raw *raw = opaque;
 
-  return file_access_extent (&raw->access, raw->start + offset,
-                             raw->file->size, extent, error);
+  return file_extent (raw->file, raw->start + offset, &extent->len,
+                      &extent->zero, error);
 }
 
 static int
@@ -40,8 +39,8 @@ raw_read (void *opaque, const struct range *range, void *buf,
 {
   const struct raw *raw = opaque;
 
-  return file_access_read (&raw->access, buf, range->len,
-                           raw->start + range->offset, range->offset, error);
+  return file_read (raw->file, buf, range->len, raw->start + range->offset,
+                    range->offset, error);
 }
 
 static int
@@ -49,16 +48,15 @@ raw_end (void *opaque, struct error *error)
 {
   const struct raw *raw = opaque;
 
-  return file_check_unchanged (raw->file, raw->force_share, error);
+  return files_check_unchanged (raw->files, error);
 }
 
 int
-source_file_hash (const struct options *options, const struct file *file,
+source_file_hash (const struct options *options, struct files *files,
                   uint64_t start, struct sum *sum, struct error *error)
 {
-  struct raw raw = {
-    .file = file, .start = start, .force_share = options->force_share
-  };
+  const struct file *file = files->first;
+  struct raw raw = { .files = files, .file = file, .start = start };
   const struct reader_image image = {
     .size = file->size > start ? file->size - start : 0,
     .opaque = &raw,
@@ -69,9 +67,8 @@ source_file_hash (const struct options *options, const struct file *file,
   int r;
 
   strcpy (sum->format, "raw");
-  file_access_open (&raw.access, file, start, options->cache);
+  files_start_reading (files);
   r = reader_hash (options, &image, sum, error);
-  file_access_close (&raw.access);
   /* Looking for holes moved it; whoever reads on from here finds the end. */
   lseek (file->fd, start + image.size, SEEK_SET);
   return r;

@@ -19,9 +19,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "image/image.h"
-#include "io/file.h"
-#include "io/lock.h"
-#include "io/read.h"
+#include "io/files.h"
 #include "source/source.h"
 #include "util/error.h"
 
@@ -75,12 +73,12 @@ uri_hash (const struct options *options, const char *uri,
 static int
 qemu_hash (const struct options *options, const struct file *file,
            const char *operand, const struct image *image,
-           struct sum *sum, struct error *error)
+           struct files *files, struct sum *sum, struct error *error)
 {
 #ifdef HAVE_LIBNBD
-  return source_qemu_hash (options, file, operand, image, sum, error);
+  return source_qemu_hash (options, file, operand, image, files, sum, error);
 #else
-  (void) options; (void) file; (void) operand; (void) sum;
+  (void) options; (void) file; (void) operand; (void) files; (void) sum;
   return error_set (error, "blksum was built without the format %s",
                     image->format);
 #endif
@@ -88,16 +86,13 @@ qemu_hash (const struct options *options, const struct file *file,
 
 static int
 opts_hash (const struct options *options, const char *opts,
-           struct sum *sum, struct error *error)
+           struct files *files, struct sum *sum, struct error *error)
 {
   struct image image;
-  int r;
 
-  if (image_inspect_opts (opts, options->force_share, &image, error) == -1)
+  if (image_inspect_opts (opts, files, &image, error) == -1)
     return -1;
-  r = qemu_hash (options, NULL, opts, &image, sum, error);
-  image_destroy (&image);
-  return r;
+  return qemu_hash (options, NULL, opts, &image, files, sum, error);
 }
 
 /* Files of /proc have a size of 0 and content all the same: what seems to be
@@ -153,68 +148,51 @@ check_letter (const struct options *options, int fd, struct error *error)
 
 /* Standard input is raw: what is left of it from where it is. */
 static int
-stdin_hash (const struct options *options, struct sum *sum,
-            struct error *error)
+stdin_hash (const struct options *options, struct files *files,
+            struct sum *sum, struct error *error)
 {
-  struct file file;
-
   if (options->format && strcmp (options->format, "raw") != 0)
     return error_set (error, "standard input can only be raw, not %s",
                       options->format);
   if (!is_seekable_image (STDIN_FILENO))
     return source_pipe_hash (options, STDIN_FILENO, sum, error);
-  if (!options->cache)
-    file_read_first (STDIN_FILENO);
-  if (file_init (&file, STDIN_FILENO, NULL, error) == -1 ||
+  if (!files_adopt (files, STDIN_FILENO, NULL, error) ||
       check_letter (options, STDIN_FILENO, error) == -1)
     return -1;
-  if (!options->force_share && lock_image (STDIN_FILENO, false, error) == -1)
-    return -1;
-  return source_file_hash (options, &file, lseek (STDIN_FILENO, 0, SEEK_CUR),
+  return source_file_hash (options, files, lseek (STDIN_FILENO, 0, SEEK_CUR),
                            sum, error);
 }
 
 static int
-image_hash (const struct options *options, const struct file *file,
-            const char *path, struct sum *sum, struct error *error)
+image_hash (const struct options *options, int fd, const char *path,
+            struct files *files, struct sum *sum, struct error *error)
 {
+  /* Also for what qemu reads it is locked: qemu locks too, but later, and says
+   * it worse.
+   */
+  struct file *file = files_adopt (files, fd, path, error);
   struct image image;
-  int r;
 
-  if (check_letter (options, file->fd, error) == -1)
-    return -1;
-  /* Also for what qemu reads: it locks too, but later, and says it worse. */
-  if (!options->force_share && lock_image (file->fd, true, error) == -1)
-    return -1;
-  if (image_inspect (file->fd, path, file->size, options->format,
-                     options->force_share, &image, error) == -1)
+  if (!file || check_letter (options, fd, error) == -1 ||
+      image_inspect (file, options->format, files, &image, error) == -1)
     return -1;
   if (strcmp (image.format, "raw") != 0)
-    r = qemu_hash (options, file, path, &image, sum, error);
-  else
-    r = source_file_hash (options, file, 0, sum, error);
-  image_destroy (&image);
-  return r;
+    return qemu_hash (options, file, path, &image, files, sum, error);
+  return source_file_hash (options, files, 0, sum, error);
 }
 
 static int
 path_hash (const struct options *options, const char *path,
-           struct sum *sum, struct error *error)
+           struct files *files, struct sum *sum, struct error *error)
 {
   int fd = open (path, O_RDONLY | O_CLOEXEC);
-  struct file file;
   int r;
 
   if (fd == -1)
     return error_errno (error, errno, "cannot open");
-  if (is_seekable_image (fd)) {
-    if (!options->cache)
-      file_read_first (fd);
-    r = file_init (&file, fd, path, error);
-    if (r == 0)
-      r = image_hash (options, &file, path, sum, error);
-  }
-  else if (options->format && strcmp (options->format, "raw") != 0)
+  if (is_seekable_image (fd))
+    return image_hash (options, fd, path, files, sum, error);
+  if (options->format && strcmp (options->format, "raw") != 0)
     r = error_set (error, "is empty, or no file or block device: it cannot "
                    "be %s", options->format);
   else
@@ -236,18 +214,22 @@ int
 source_hash (const struct options *options, const char *operand,
              struct sum *sum, struct error *error)
 {
+  struct files files = {
+    .cache = options->cache, .force_share = options->force_share
+  };
   double start = now ();
   int r;
 
   *sum = (struct sum) { .size = 0 };
   if (options->image_opts)
-    r = opts_hash (options, operand, sum, error);
+    r = opts_hash (options, operand, &files, sum, error);
   else if (strcmp (operand, "-") == 0)
-    r = stdin_hash (options, sum, error);
+    r = stdin_hash (options, &files, sum, error);
   else if (is_uri (operand))
     r = uri_hash (options, operand, sum, error);
   else
-    r = path_hash (options, operand, sum, error);
+    r = path_hash (options, operand, &files, sum, error);
+  files_close (&files);
   sum->seconds = now () - start;
   return r;
 }

@@ -13,6 +13,7 @@
 struct blkhash_leaves;
 struct error;
 struct file;
+struct files;
 struct image;
 struct options;
 struct sum;
@@ -21,10 +22,10 @@ struct sum;
 int source_hash (const struct options *options, const char *operand,
                  struct sum *sum, struct error *error);
 
-/* A raw regular file or block device.  START is where the image starts in it,
- * in bytes.
+/* A raw regular file or block device, the first of FILES.  START is where the
+ * image starts in it, in bytes.
  */
-int source_file_hash (const struct options *options, const struct file *file,
+int source_file_hash (const struct options *options, struct files *files,
                       uint64_t start, struct sum *sum, struct error *error);
 
 /* What FD gives until its end: a pipe, a socket, a terminal. */
@@ -38,11 +39,12 @@ int source_uri_hash (const struct options *options, const char *uri,
                      struct sum *sum, struct error *error);
 
 /* An image that qemu-nbd has to open: FILE, or what it is told by the options
- * OPERAND if FILE is NULL.  OPERAND is the path of FILE.
+ * OPERAND if FILE is NULL.  OPERAND is the path of FILE, which is one of FILES.
  */
 int source_qemu_hash (const struct options *options, const struct file *file,
                       const char *operand, const struct image *image,
-                      struct sum *sum, struct error *error);
+                      struct files *files, struct sum *sum,
+                      struct error *error);
 
 #endif /* HAVE_LIBNBD */
 
