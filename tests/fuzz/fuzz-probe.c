@@ -21,6 +21,8 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 
   if ((r == -1) != error_is_set (&error))
     abort ();
+  if (r == 0)
+    image_destroy (&image);
   files_close (&files);
   return 0;
 }

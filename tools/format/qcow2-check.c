@@ -119,10 +119,9 @@ check_l1 (struct walk *w)
 }
 
 int
-qcow2_check_and_count (const struct imagefile *file,
-                       const struct imagefile *data,
-                       const struct qcow2 *qcow2,
-                       struct qcow2_count *count, struct error *error)
+qcow2_check (const struct imagefile *file, const struct imagefile *data,
+             const struct qcow2 *qcow2, struct qcow2_count *count,
+             struct error *error)
 {
   struct walk *w = malloc (sizeof *w);
   int r;
@@ -141,13 +140,4 @@ qcow2_check_and_count (const struct imagefile *file,
   qcow2_tail_destroy (&w->tail);
   free (w);
   return r;
-}
-
-int
-qcow2_check (const struct imagefile *file, const struct imagefile *data,
-             const struct qcow2 *qcow2, struct error *error)
-{
-  struct qcow2_count count;
-
-  return qcow2_check_and_count (file, data, qcow2, &count, error);
 }

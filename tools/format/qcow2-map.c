@@ -15,14 +15,6 @@
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 
-bool
-qcow2_map_fits (const struct qcow2 *qcow2)
-{
-  return qcow2->cluster_bits >= PAGES_BITS && qcow2->size > 0 &&
-    qcow2->size % 512 == 0 && !qcow2->encrypted && !qcow2->has_data_file &&
-    qcow2->l1_offset % qcow2_cluster_size (qcow2) == 0;
-}
-
 /* How many bits are set in a row, from bit N on? */
 static unsigned
 ones (uint32_t bits, unsigned n)

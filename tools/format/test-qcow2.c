@@ -83,13 +83,14 @@ inspect (struct qcow2 *qcow2, struct error *error)
   FILE *f = tmpfile ();
   struct file opened;
   struct imagefile file = test_image (&opened, f, b.size);
+  struct qcow2_count count;
   int r;
 
   assert_int_equal (pwrite (fileno (f), b.bytes, b.size, 0), b.size);
   error->text[0] = '\0';
   r = qcow2_read_header (&file, qcow2, error);
   if (r == 0)
-    r = qcow2_check (&file, &file, qcow2, error);
+    r = qcow2_check (&file, &file, qcow2, &count, error);
   assert_int_equal (r == -1, error_is_set (error));
   fclose (f);
   return r;
@@ -381,6 +382,7 @@ test_data_file (void **state)
   struct imagefile file = test_image (&opened, f, 4 * 4096);
   struct imagefile data = { .file = &opened_data, .size = 4096 };
   struct error error = { "" };
+  struct qcow2_count count;
   struct qcow2 qcow2;
 
   (void) state;
@@ -389,10 +391,10 @@ test_data_file (void **state)
   put_l2 (0, COPIED);
   assert_int_equal (pwrite (fileno (f), b.bytes, b.size, 0), b.size);
   assert_int_equal (qcow2_read_header (&file, &qcow2, &error), 0);
-  assert_int_equal (qcow2_check (&file, &data, &qcow2, &error), 0);
+  assert_int_equal (qcow2_check (&file, &data, &qcow2, &count, &error), 0);
   data.size--;
-  assert_int_equal (qcow2_check (&file, NULL, &qcow2, &error), 0);
-  assert_int_equal (qcow2_check (&file, &data, &qcow2, &error), -1);
+  assert_int_equal (qcow2_check (&file, NULL, &qcow2, &count, &error), 0);
+  assert_int_equal (qcow2_check (&file, &data, &qcow2, &count, &error), -1);
   fclose (f);
 }
 
@@ -403,6 +405,7 @@ test_start (void **state)
   FILE *f = tmpfile ();
   struct error error = { "" };
   struct imagefile file;
+  struct qcow2_count count;
   struct file opened;
   struct qcow2 qcow2;
 
@@ -414,9 +417,9 @@ test_start (void **state)
   file.start = 1000;
   assert_int_equal (pwrite (fileno (f), b.bytes, b.size, 1000), b.size);
   assert_int_equal (qcow2_read_header (&file, &qcow2, &error), 0);
-  assert_int_equal (qcow2_check (&file, &file, &qcow2, &error), 0);
+  assert_int_equal (qcow2_check (&file, &file, &qcow2, &count, &error), 0);
   file.size--;
-  assert_int_equal (qcow2_check (&file, &file, &qcow2, &error), -1);
+  assert_int_equal (qcow2_check (&file, &file, &qcow2, &count, &error), -1);
   fclose (f);
 }
 

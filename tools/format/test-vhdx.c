@@ -118,7 +118,8 @@ assert_result (const char *expected)
   struct file opened;
   struct imagefile file = test_image (&opened, image, size);
   struct error error = { "" };
-  int r = vhdx_check (&file, &error);
+  struct vhdx vhdx;
+  int r = vhdx_check (&file, &vhdx, &error);
 
   assert_int_equal (r == -1, error_is_set (&error));
   if (expected && !strstr (error.text, expected))
@@ -257,8 +258,7 @@ open_image (struct opened *opened)
   struct error error = { "" };
 
   opened->file = test_image (&opened->in, image, size);
-  assert_int_equal (vhdx_read_and_check (&opened->file, &opened->vhdx,
-                                         &error), 0);
+  assert_int_equal (vhdx_check (&opened->file, &opened->vhdx, &error), 0);
   assert_int_equal (pages_init (&opened->pages, &opened->file, &error), 0);
 }
 

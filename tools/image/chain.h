@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An image whose tables we read, and the files behind it: in which of them,
- * and where, is what is at an offset of the disk?
+ * Where is what is at an offset of the disk: in which of the layers of an
+ * image, and where in its file?
  */
 
 #ifndef BLKSUM_CHAIN_H
@@ -10,43 +10,30 @@
 
 #include <stdint.h>
 
-#include "format/imagefile.h"
 #include "format/pages.h"
 #include "format/qcow2-check.h"
 #include "format/run.h"
-#include "format/vhdx.h"
 
 struct error;
 struct file;
-struct files;
+struct layer;
 
 #define CHAIN_MAX 16
 
-/* One file. */
-struct chain_layer {
-  struct imagefile image;
-  enum { CHAIN_RAW, CHAIN_QCOW2, CHAIN_VHDX } format;
-  uint64_t size;                /* of the disk in it */
-  struct pages pages;           /* of its tables, unless it is raw */
-  struct qcow2 qcow2;           /* if it is one */
-  struct vhdx vhdx;             /* the same */
-};
-
 struct chain {
-  struct files *files;          /* that were checked; NULL: only the image */
-
   uint64_t size;                /* of the disk */
   struct qcow2_count clusters;  /* of all layers */
   unsigned count;
-  struct chain_layer layers[CHAIN_MAX]; /* the first is the top */
+  const struct layer *layers[CHAIN_MAX]; /* the first is the top */
+  struct pages pages[CHAIN_MAX]; /* of their tables */
 };
 
-/* Look at FILE, an image in FORMAT, and what is behind it.  FILES are set, the
- * rest is empty.  1; 0 if there is something that only qemu can read; or -1.
- * To be closed in any case.
+/* Get ready to read from TOP, which was checked, and what is behind it; they
+ * must stay until the end.  CHAIN is empty.  1; 0 if there is something that
+ * only qemu can read; or -1.  To be closed in any case.
  */
-int chain_open (struct chain *chain, const struct file *file,
-                const char *format, struct error *error);
+int chain_open (struct chain *chain, const struct layer *top,
+                struct error *error);
 
 void chain_close (struct chain *chain);
 

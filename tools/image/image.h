@@ -15,6 +15,8 @@
 
 #include <stdbool.h>
 
+#include "image/layer.h"
+
 struct error;
 struct file;
 struct files;
@@ -22,12 +24,13 @@ struct files;
 struct image {
   char format[32];              /* "raw": read the file; else for qemu */
   bool probed;                  /* by its content; the user did not say it */
+  struct layer top;             /* and what is behind it, or none */
 };
 
 /* Decide how to read FILE, one of FILES.  FORMAT is what the user said, or
  * NULL.  The local files that it names are added to FILES, if the user said the
  * format.  Runs no program for a format that is probed.  0, or -1 with the
- * reason in *ERROR.
+ * reason in *ERROR; only after 0 there is something to destroy.
  */
 int image_inspect (struct file *file, const char *format, struct files *files,
                    struct image *image, struct error *error);
@@ -35,6 +38,8 @@ int image_inspect (struct file *file, const char *format, struct files *files,
 /* The same for an option string of qemu, which must name the driver. */
 int image_inspect_opts (const char *opts, struct files *files,
                         struct image *image, struct error *error);
+
+void image_destroy (struct image *image);
 
 /* What to tell qemu to open an image that image_inspect took.  A string that
  * starts with "json:" is for the place of a file name; any other is for

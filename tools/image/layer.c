@@ -21,11 +21,9 @@
 #include "format/format.h"
 #include "format/imagefile.h"
 #include "format/other-tables.h"
-#include "format/qcow2.h"
 #include "format/qcow2-bitmaps.h"
-#include "format/qcow2-check.h"
+#include "format/qcow2-map.h"
 #include "format/vdi.h"
-#include "format/vhdx.h"
 #include "format/vmdk.h"
 #include "format/vmdk-directory.h"
 #include "format/vmdk-extents.h"
@@ -37,12 +35,37 @@
 #include "qemu/message.h"
 #include "qemu/process.h"
 
+static int
+no_memory (struct error *error)
+{
+  return error_set (error, "out of memory");
+}
+
+int
+layer_init (struct layer *layer, const struct file *file, const char *format,
+            struct error *error)
+{
+  layer->path = strdup (file->path);
+  layer->format = strdup (format);
+  layer->file = imagefile_of (file);
+  return layer->path && layer->format ? 0 : no_memory (error);
+}
+
 void
 layer_destroy (struct layer *layer)
 {
-  free (layer->path);
-  free (layer->format);
-  free (layer->opts);
+  struct layer *behind;
+
+  for (;;) {
+    free (layer->path);
+    free (layer->format);
+    free (layer->opts);
+    behind = layer->behind;
+    if (!behind)
+      break;
+    *layer = *behind;
+    free (behind);
+  }
 }
 
 const char *
@@ -53,16 +76,26 @@ layer_name (const struct layer *layer)
   return layer->opts ? NULL : layer->path;
 }
 
+uint64_t
+layer_size (const struct layer *layer)
+{
+  switch (layer->map) {
+  case LAYER_QEMU:
+    break;
+  case LAYER_RAW:
+    return layer->file.size;
+  case LAYER_QCOW2:
+    return layer->qcow2.size;
+  case LAYER_VHDX:
+    return layer->vhdx.size;
+  }
+  return 0;
+}
+
 bool
 layer_is_format (const char *driver)
 {
   return strcmp (driver, "raw") != 0 && format_is_known (driver);
-}
-
-static int
-no_memory (struct error *error)
-{
-  return error_set (error, "out of memory");
 }
 
 /* ---- Files ----------------------------------------------------------- */
@@ -79,63 +112,82 @@ layer_open_file (struct imagefile *file, const char *what, const char *path,
   return 0;
 }
 
+/* Take PATH, which becomes the layer's, for what is behind LAYER. */
 static int
-set_next (struct layer *next, char *path, const char *format,
-          struct error *error)
+set_behind (struct layer *layer, char *path, const char *format,
+            struct error *error)
 {
-  next->path = path;
-  next->format = strdup (format);
-  return path && next->format ? 0 : no_memory (error);
+  layer->behind = calloc (1, sizeof *layer->behind);
+  if (!layer->behind) {
+    free (path);
+    return no_memory (error);
+  }
+  layer->behind->path = path;
+  layer->behind->format = strdup (format);
+  return path && layer->behind->format ? 0 : no_memory (error);
 }
 
 /* ---- qcow2 ----------------------------------------------------------- */
+
+int
+layer_check_tables (struct layer *layer, const struct imagefile *data,
+                    struct error *error)
+{
+  if (qcow2_check (&layer->file, data, &layer->qcow2, &layer->clusters,
+                   error) == -1)
+    return -1;
+  /* Options can say anything about what is read. */
+  if (!layer->opts && qcow2_map_fits (&layer->qcow2))
+    layer->map = LAYER_QCOW2;
+  return 0;
+}
 
 /* Check a qcow2 whose header names its data file.  qemu takes the name, other
  * than that of a backing file, as relative to the current directory.
  */
 static int
-check_with_data (const struct layer *layer, const struct qcow2 *qcow2,
-                 const struct layer_context *context, struct error *error)
+check_with_data (struct layer *layer, const struct layer_context *context,
+                 struct error *error)
 {
-  struct imagefile data = { NULL };
-  const char *path;
+  const char *name = layer->qcow2.data_file, *path;
+  struct imagefile data;
   int r = 0;
 
-  if (*qcow2->data_file)
-    r = qemuname_locate (layer_name (layer), qcow2->data_file, &path, error);
-  if (r == 1)
-    r = layer_open_file (&data, "the data file", path, context, error);
-  if (r == 0)
-    r = qcow2_check (&layer->file, data.file ? &data : NULL, qcow2, error);
-  return r;
+  if (*name)
+    r = qemuname_locate (layer_name (layer), name, &path, error);
+  if (r == -1 ||
+      (r == 1 && layer_open_file (&data, "the data file", path, context,
+                                  error) == -1))
+    return -1;
+  return layer_check_tables (layer, r == 1 ? &data : NULL, error);
 }
 
 static int
-check_qcow2 (const struct layer *layer, const struct layer_context *context,
-             struct layer *next, struct error *error)
+check_qcow2 (struct layer *layer, const struct layer_context *context,
+             struct error *error)
 {
   const struct imagefile *data = &layer->file;
-  struct qcow2 qcow2;
+  struct qcow2 *qcow2 = &layer->qcow2;
   int r;
 
-  if (qcow2_read_header (&layer->file, &qcow2, error) == -1 ||
-      qcow2_check_bitmaps (&layer->file, &qcow2, error) == -1)
+  if (qcow2_read_header (&layer->file, qcow2, error) == -1 ||
+      qcow2_check_bitmaps (&layer->file, qcow2, error) == -1)
     return -1;
-  if (qcow2.encrypted && !context->secrets)
+  if (qcow2->encrypted && !context->secrets)
     return imagefile_error (&layer->file, error, "the qcow2 image is "
                             "encrypted: give its secret with --object and "
                             "--image-opts");
-  if (qcow2.has_data_file && !layer->data_given)
-    r = check_with_data (layer, &qcow2, context, error);
+  if (qcow2->has_data_file && !layer->data_given)
+    r = check_with_data (layer, context, error);
   else {
-    if (qcow2.has_data_file)
+    if (qcow2->has_data_file)
       data = layer->data.file ? &layer->data : NULL;
-    r = qcow2_check (&layer->file, data, &qcow2, error);
+    r = layer_check_tables (layer, data, error);
   }
-  if (r == -1 || !*qcow2.backing || layer->backing_given)
+  if (r == -1 || !*qcow2->backing || layer->backing_given)
     return r;
-  return set_next (next, qemuname_resolve (layer->path, qcow2.backing),
-                   qcow2.backing_format, error);
+  return set_behind (layer, qemuname_resolve (layer->path, qcow2->backing),
+                     qcow2->backing_format, error);
 }
 
 /* ---- vmdk ------------------------------------------------------------ */
@@ -280,8 +332,8 @@ run_qemu_img (const struct layer *layer, bool force_share, char **output,
 }
 
 static int
-ask_qemu (const struct layer *layer, const struct layer_context *context,
-          struct layer *next, struct error *error)
+ask_qemu (struct layer *layer, const struct layer_context *context,
+          struct error *error)
 {
   struct json_object *info;
   const char *backing;
@@ -297,8 +349,8 @@ ask_qemu (const struct layer *layer, const struct layer_context *context,
   else {
     backing = json_string (info, "full-backing-filename");
     r = !*backing ? 0
-      : set_next (next, strdup (backing),
-                  json_string (info, "backing-filename-format"), error);
+      : set_behind (layer, strdup (backing),
+                    json_string (info, "backing-filename-format"), error);
   }
   json_object_put (info);
   return r;
@@ -313,19 +365,29 @@ has_backing (const char *format)
     strcmp (format, "qed") == 0 || strcmp (format, "qcow") == 0;
 }
 
+static int
+check_vhdx (struct layer *layer, struct error *error)
+{
+  if (vhdx_check (&layer->file, &layer->vhdx, error) == -1)
+    return -1;
+  if (layer->vhdx.size > 0)
+    layer->map = LAYER_VHDX;
+  return 0;
+}
+
 int
-layer_check (const struct layer *layer, const struct layer_context *context,
-             struct layer *next, struct error *error)
+layer_check (struct layer *layer, const struct layer_context *context,
+             struct error *error)
 {
   const char *format = layer->format;
   bool is_local = layer->file.file != NULL;
 
   if (is_local && strcmp (format, "qcow2") == 0)
-    return check_qcow2 (layer, context, next, error);
+    return check_qcow2 (layer, context, error);
   if (is_local && strcmp (format, "vdi") == 0)
     return vdi_check (&layer->file, error);
   if (is_local && strcmp (format, "vhdx") == 0)
-    return vhdx_check (&layer->file, error);
+    return check_vhdx (layer, error);
   if (strcmp (format, "vpc") == 0)
     return is_local ? vpc_check (&layer->file, error)
       : error_set (error, "refused because a vpc image can have a parent, "
@@ -337,5 +399,5 @@ layer_check (const struct layer *layer, const struct layer_context *context,
     return -1;
   if (layer->backing_given || !has_backing (format))
     return 0;
-  return ask_qemu (layer, context, next, error);
+  return ask_qemu (layer, context, error);
 }

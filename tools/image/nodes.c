@@ -139,15 +139,11 @@ set_layer (const struct nodes *nodes, const struct storage *format,
 /* Check a layer and what is behind it. */
 static int
 check_layers (const struct nodes *nodes, const struct prefix *prefix,
-              const struct layer *layer)
+              struct layer *layer)
 {
-  struct layer next = LAYER_NONE;
   struct prefix child;
-  int r = layer_check (layer, nodes->context, &next, nodes->error);
+  int r = layers_check (layer, nodes->context, nodes->error);
 
-  if (r == 0 && next.path)
-    return layers_check_named (&next, layer, nodes->context, nodes->error);
-  layer_destroy (&next);
   if (r == -1 || !layer->backing_given)
     return r;
 

@@ -244,10 +244,7 @@ start_and_hash (struct direct *direct, struct sum *sum, struct error *error)
 static bool
 is_for_us (const struct qemu_image *qi)
 {
-  const char *format = qi->image->format;
-
-  return qi->file && !qi->options->force_share && qi->options->extents &&
-    (strcmp (format, "qcow2") == 0 || strcmp (format, "vhdx") == 0);
+  return !qi->options->force_share && qi->options->extents;
 }
 
 int
@@ -264,9 +261,7 @@ source_direct_hash (struct qemu_image *qi, struct sum *sum,
   if (!direct)
     return error_errno (error, errno, "cannot read");
   direct->qi = qi;
-  /* An image that was probed does not get to name files, not even now. */
-  direct->chain.files = qi->image->probed ? NULL : qi->files;
-  r = chain_open (&direct->chain, qi->file, qi->image->format, error);
+  r = chain_open (&direct->chain, &qi->image->top, error);
   /* Of what is compressed qemu keeps more reads in flight than we do. */
   clusters = &direct->chain.clusters;
   if (r == 1 && clusters->compressed > clusters->plain)

@@ -89,10 +89,13 @@ opts_hash (const struct options *options, const char *opts,
            struct files *files, struct sum *sum, struct error *error)
 {
   struct image image;
+  int r;
 
   if (image_inspect_opts (opts, files, &image, error) == -1)
     return -1;
-  return qemu_hash (options, NULL, opts, &image, files, sum, error);
+  r = qemu_hash (options, NULL, opts, &image, files, sum, error);
+  image_destroy (&image);
+  return r;
 }
 
 /* Files of /proc have a size of 0 and content all the same: what seems to be
@@ -172,13 +175,17 @@ image_hash (const struct options *options, int fd, const char *path,
    */
   struct file *file = files_adopt (files, fd, path, error);
   struct image image;
+  int r;
 
   if (!file || check_letter (options, fd, error) == -1 ||
       image_inspect (file, options->format, files, &image, error) == -1)
     return -1;
   if (strcmp (image.format, "raw") != 0)
-    return qemu_hash (options, file, path, &image, files, sum, error);
-  return source_file_hash (options, files, 0, sum, error);
+    r = qemu_hash (options, file, path, &image, files, sum, error);
+  else
+    r = source_file_hash (options, files, 0, sum, error);
+  image_destroy (&image);
+  return r;
 }
 
 static int
