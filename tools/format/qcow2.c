@@ -29,6 +29,8 @@
 /* Autoclear features. */
 #define BITMAPS UINT64_C (1)
 
+#define MAX_BITMAPS 65535       /* the limit of qemu: each takes a read */
+
 /* Header extensions. */
 #define EXT_END UINT32_C (0)
 #define EXT_BACKING_FORMAT UINT32_C (0xe2792aca)
@@ -63,6 +65,10 @@ read_bitmaps_extension (const struct imagefile *file, struct qcow2 *qcow2,
                       error) == -1)
     return -1;
   qcow2->bitmaps = be32_at (head);
+  if (qcow2->bitmaps > MAX_BITMAPS)
+    return imagefile_error (file, error, "the qcow2 header is corrupt: it has "
+                            "%" PRIu32 " bitmaps, and qemu reads %d at most",
+                            qcow2->bitmaps, MAX_BITMAPS);
   qcow2->bitmap_directory_size = be64_at (head + 8);
   qcow2->bitmap_directory = be64_at (head + 16);
   return 0;

@@ -217,6 +217,28 @@ test_names (void **state)
   assert_bad ("outside");
 }
 
+/* As many as qemu takes. */
+static void
+test_bitmaps (void **state)
+{
+  struct error error;
+  struct qcow2 qcow2;
+
+  (void) state;
+
+  build (2, 0);
+  put64 (88, 1);
+  put32 (104, 0x23852875);
+  put32 (108, 24);
+  put32 (112, 65535);
+  assert_int_equal (inspect (&qcow2, &error), 0);
+  assert_int_equal (qcow2.bitmaps, 65535);
+  put32 (112, 65536);
+  assert_bad ("65536 bitmaps");
+  put64 (88, 0);                /* what is there is old */
+  assert_good ();
+}
+
 /* Version 2 has no features; what is there is a header extension. */
 static void
 test_version_2 (void **state)
@@ -430,6 +452,7 @@ main (void)
     cmocka_unit_test (test_header),
     cmocka_unit_test (test_l1_size),
     cmocka_unit_test (test_names),
+    cmocka_unit_test (test_bitmaps),
     cmocka_unit_test (test_version_2),
     cmocka_unit_test (test_encrypted),
     cmocka_unit_test (test_tables),
