@@ -13,8 +13,13 @@
 
 #define QCOW2_OFFSET UINT64_C (0x00fffffffffffe00) /* of L1 and L2 entries */
 #define QCOW2_COPIED (UINT64_C (1) << 63)
-#define QCOW2_COMPRESSED (UINT64_C (1) << 62)
-#define QCOW2_ZERO UINT64_C (1)
+
+/* N / 2^BITS, rounded up. */
+static inline uint64_t
+qcow2_div_round_up (uint64_t n, unsigned bits)
+{
+  return (n >> bits) + ((n & ((UINT64_C (1) << bits) - 1)) != 0);
+}
 
 static inline uint64_t
 qcow2_cluster_size (const struct qcow2 *qcow2)
@@ -33,6 +38,13 @@ static inline unsigned
 qcow2_l2_table_bits (const struct qcow2 *qcow2)
 {
   return 2 * qcow2->cluster_bits - (qcow2->extended_l2 ? 4 : 3);
+}
+
+/* How many L2 tables describe all of it. */
+static inline uint64_t
+qcow2_l2_tables (const struct qcow2 *qcow2)
+{
+  return qcow2_div_round_up (qcow2->size, qcow2_l2_table_bits (qcow2));
 }
 
 #endif /* BLKSUM_QCOW2_TABLES_H */

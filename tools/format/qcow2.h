@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What the header of a qcow2 image says, and whether its file is complete.
+ * What the header of a qcow2 image says.
  */
 
 #ifndef BLKSUM_QCOW2_H
@@ -34,24 +34,5 @@ struct qcow2 {
  */
 int qcow2_read_header (const struct imagefile *file, struct qcow2 *qcow2,
                        struct error *error);
-
-/* Walk the L1 and L2 tables and check that everything that the disk's content
- * is read from lies inside its file: qemu reads what does not as zeros and
- * reports success.  DATA is the external data file, the same as FILE if there
- * is none, or NULL if it cannot be checked.  0 or -1.
- */
-int qcow2_check (const struct imagefile *file, const struct imagefile *data,
-                 const struct qcow2 *qcow2, struct error *error);
-
-/* Clusters that the disk's content is read from. */
-struct qcow2_count {
-  uint64_t plain, compressed;
-};
-
-/* The same, and count them. */
-int qcow2_check_and_count (const struct imagefile *file,
-                           const struct imagefile *data,
-                           const struct qcow2 *qcow2,
-                           struct qcow2_count *count, struct error *error);
 
 #endif /* BLKSUM_QCOW2_H */
