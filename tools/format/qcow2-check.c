@@ -17,9 +17,9 @@
 #include <stdlib.h>
 
 #include "format/imagefile.h"
+#include "format/qcow2.h"
 #include "format/qcow2-check.h"
 #include "format/qcow2-entry.h"
-#include "format/qcow2-tables.h"
 #include "format/qcow2-tail.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))

@@ -6,8 +6,8 @@
 
 #include <config.h>
 
+#include "format/qcow2.h"
 #include "format/qcow2-entry.h"
-#include "format/qcow2-tables.h"
 
 #define COMPRESSED (UINT64_C (1) << 62)
 #define ZERO UINT64_C (1)       /* version 3, without subclusters */

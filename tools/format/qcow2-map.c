@@ -9,9 +9,9 @@
 
 #include <config.h>
 
+#include "format/qcow2.h"
 #include "format/qcow2-entry.h"
 #include "format/qcow2-map.h"
-#include "format/qcow2-tables.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 

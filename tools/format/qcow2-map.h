@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "format/pages.h"
-#include "format/qcow2-tables.h"
+#include "format/qcow2.h"
 #include "format/run.h"
 
 /* Can there be a map of an image with this header?  Not if its content is

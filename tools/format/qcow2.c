@@ -14,7 +14,6 @@
 
 #include "format/imagefile.h"
 #include "format/qcow2.h"
-#include "format/qcow2-tables.h"
 
 #define L1_MAX (UINT32_C (32) << 20) /* bytes; the limit of qemu */
 

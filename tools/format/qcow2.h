@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What the header of a qcow2 image says.
+ * What the header of a qcow2 image says, and how its tables are laid out.
  */
 
 #ifndef BLKSUM_QCOW2_H
@@ -28,6 +28,42 @@ struct qcow2 {
   char backing_format[16];      /* empty: not recorded */
   char data_file[4096];         /* empty: not recorded */
 };
+
+#define QCOW2_OFFSET UINT64_C (0x00fffffffffffe00) /* of L1 and L2 entries */
+#define QCOW2_COPIED (UINT64_C (1) << 63)
+
+/* N / 2^BITS, rounded up. */
+static inline uint64_t
+qcow2_div_round_up (uint64_t n, unsigned bits)
+{
+  return (n >> bits) + ((n & ((UINT64_C (1) << bits) - 1)) != 0);
+}
+
+static inline uint64_t
+qcow2_cluster_size (const struct qcow2 *qcow2)
+{
+  return UINT64_C (1) << qcow2->cluster_bits;
+}
+
+static inline unsigned
+qcow2_l2_entry_size (const struct qcow2 *qcow2)
+{
+  return qcow2->extended_l2 ? 16 : 8;
+}
+
+/* How many bytes of the disk an L2 table describes, as a power of two. */
+static inline unsigned
+qcow2_l2_table_bits (const struct qcow2 *qcow2)
+{
+  return 2 * qcow2->cluster_bits - (qcow2->extended_l2 ? 4 : 3);
+}
+
+/* How many L2 tables describe all of it. */
+static inline uint64_t
+qcow2_l2_tables (const struct qcow2 *qcow2)
+{
+  return qcow2_div_round_up (qcow2->size, qcow2_l2_table_bits (qcow2));
+}
 
 /* Read and check the header.  An image that is marked corrupt, or that needs
  * a feature which is not known here, is an error.  0 or -1.
