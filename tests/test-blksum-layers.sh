@@ -218,6 +218,8 @@ changed () {
 changed qcow2 -f qcow2 top
 changed middle -f qcow2 top
 changed data -f qcow2 with-data
+refuses "'top' changed while it was read" \
+        midway "cp -p top new && mv new top" -f qcow2 top
 changed raw -f vmdk vmdk
 changed qcow2 --image-opts driver=qcow2,file.filename=qcow2
 changed raw --image-opts driver=raw,file.filename=raw

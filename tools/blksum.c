@@ -19,6 +19,7 @@
 
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/usage.h"
 #include "job/hash.h"
 #include "util/error.h"
 

@@ -41,7 +41,4 @@ struct options {
 void options_parse (struct options *options, int argc, char *argv[]);
 void options_free (struct options *options);
 
-/* Exit status when something could not be told. */
-#define EXIT_TROUBLE 2
-
 #endif /* BLKSUM_OPTIONS_H */

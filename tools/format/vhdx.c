@@ -248,8 +248,8 @@ check_blocks (const struct imagefile *file, const struct vhdx *vhdx,
 /* ---- The whole --------------------------------------------------------- */
 
 int
-vhdx_read_and_check (const struct imagefile *file, struct vhdx *vhdx,
-                     struct error *error)
+vhdx_check (const struct imagefile *file, struct vhdx *vhdx,
+            struct error *error)
 {
   struct region bat, metadata;
   uint64_t blocks;
@@ -268,12 +268,4 @@ vhdx_read_and_check (const struct imagefile *file, struct vhdx *vhdx,
     return imagefile_error (file, error, "the vhdx block allocation table is "
                             "too small for %" PRIu64 " blocks", blocks);
   return check_blocks (file, vhdx, blocks, error);
-}
-
-int
-vhdx_check (const struct imagefile *file, struct error *error)
-{
-  struct vhdx vhdx;
-
-  return vhdx_read_and_check (file, &vhdx, error);
 }

@@ -49,10 +49,7 @@ vhdx_entry_at (const struct vhdx *vhdx, uint64_t n)
  * or reports without a word why.  Every block that is present is in the file,
  * and no block is partially present.  0 or -1.
  */
-int vhdx_read_and_check (const struct imagefile *file, struct vhdx *vhdx,
-                         struct error *error);
-
-/* The same. */
-int vhdx_check (const struct imagefile *file, struct error *error);
+int vhdx_check (const struct imagefile *file, struct vhdx *vhdx,
+                struct error *error);
 
 #endif /* BLKSUM_VHDX_H */

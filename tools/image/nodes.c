@@ -113,9 +113,6 @@ set_data (const struct nodes *nodes, const struct prefix *prefix,
     else {
       layer->data_given = true;
       layer->data = data.file;
-      layer->data_path = data.path;
-      data.file.fd = -1;
-      data.path = NULL;
       r = 0;
     }
   }
@@ -134,7 +131,6 @@ set_layer (const struct nodes *nodes, const struct storage *format,
   layer->backing_given = nodes_have (nodes, &format->prefix, "backing");
   layer->file = file->file;
   file->path = NULL;
-  file->file.fd = -1;
   if (!layer->format || !layer->path || !layer->opts)
     return error_set (nodes->error, "out of memory");
   return set_data (nodes, &format->prefix, layer);
@@ -143,15 +139,11 @@ set_layer (const struct nodes *nodes, const struct storage *format,
 /* Check a layer and what is behind it. */
 static int
 check_layers (const struct nodes *nodes, const struct prefix *prefix,
-              const struct layer *layer)
+              struct layer *layer)
 {
-  struct layer next = LAYER_NONE;
   struct prefix child;
-  int r = layer_check (layer, nodes->context, &next, nodes->error);
+  int r = layers_check (layer, nodes->context, nodes->error);
 
-  if (r == 0 && next.path)
-    return layers_check_named (&next, layer, nodes->context, nodes->error);
-  layer_destroy (&next);
   if (r == -1 || !layer->backing_given)
     return r;
 

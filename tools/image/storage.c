@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "format/imagefile.h"
 #include "image/layer.h"
@@ -167,8 +166,6 @@ storage_find (struct storage *storage, const struct nodes *nodes,
 void
 storage_destroy (struct storage *storage)
 {
-  if (storage->file.fd != -1)
-    close (storage->file.fd);
   free (storage->driver);
   free (storage->path);
 }

@@ -53,10 +53,10 @@ struct storage {
   char *driver;                 /* LOCAL: can be NULL */
   uint64_t start, len;          /* the part that is seen */
   char *path;                   /* LOCAL: of the open file */
-  struct imagefile file;        /* the same: the part of it, if it has it */
+  struct imagefile file;        /* LOCAL: the part of it, if it has it */
 };
 
-#define STORAGE_NONE { .len = UINT64_MAX, .file.fd = -1 }
+#define STORAGE_NONE { .len = UINT64_MAX }
 
 /* Set STORAGE, which is none, to what the node with PREFIX is behind raw
  * nodes.  IS_FILE: it is what another node is stored in, so that its driver

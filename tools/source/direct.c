@@ -19,7 +19,7 @@
 
 #include "../lib/cleanup.h"
 #include "image/chain.h"
-#include "io/file-access.h"
+#include "io/file.h"
 #include "nbd/handle.h"
 #include "nbd/load.h"
 #include "read/fill.h"
@@ -45,11 +45,11 @@ struct direct {
 
 static int
 find_run (struct direct *direct, uint64_t offset, struct run *run,
-          const struct chain_layer **layer, struct error *error)
+          const struct file **file, struct error *error)
 {
   SCOPED_LOCK (&direct->lock);
 
-  return chain_at (&direct->chain, offset, run, layer, error);
+  return chain_at (&direct->chain, offset, run, file, error);
 }
 
 static int
@@ -57,14 +57,14 @@ direct_extent_at (void *opaque, uint64_t offset, struct extent *extent,
                   struct error *error)
 {
   struct direct *direct = opaque;
-  const struct chain_layer *layer;
+  const struct file *file;
   struct run run;
 
-  if (find_run (direct, offset, &run, &layer, error) == -1)
+  if (find_run (direct, offset, &run, &file, error) == -1)
     return -1;
-  if (run.kind == RUN_DATA && layer->sparse) {
-    if (file_access_extent (&layer->access, run.host, layer->file.size,
-                            extent, error) == -1)
+  if (run.kind == RUN_DATA && file_is_sparse (file)) {
+    if (file_extent (file, run.host, &extent->len, &extent->zero,
+                     error) == -1)
       return -1;
     extent->len = MIN (extent->len, run.len);
     return 0;
@@ -126,11 +126,11 @@ direct_read (void *opaque, const struct range *range, void *buf,
   uint64_t done = 0, at = 0;    /* from DONE to AT qemu has to be asked */
 
   while (at < range->len) {
-    const struct chain_layer *layer;
+    const struct file *file;
     struct run run;
     uint64_t len, n;
 
-    if (find_run (direct, range->offset + at, &run, &layer, error) == -1)
+    if (find_run (direct, range->offset + at, &run, &file, error) == -1)
       return -1;
     len = MIN (run.len, range->len - at);
     n = without_qemu (&run, len);
@@ -143,8 +143,8 @@ direct_read (void *opaque, const struct range *range, void *buf,
       return -1;
     if (run.kind == RUN_ZEROS)
       memset (bytes + at, 0, n);
-    else if (file_access_read (&layer->access, bytes + at, n, run.host,
-                               range->offset + at, error) == -1)
+    else if (file_read (file, bytes + at, n, run.host, range->offset + at,
+                        error) == -1)
       return -1;
     done = at += n;
   }
@@ -220,7 +220,7 @@ direct_fill (struct source *source, struct fill *fill)
   if (direct->lost)
     qemu_image_explain (&direct->qi, &fill->error);
   /* What could not be read need not have been there at first. */
-  else if (qemu_image_check_unchanged (&direct->qi, &changed) == -1)
+  else if (files_check_unchanged (&direct->qi.files, &changed) == -1)
     fill->error = changed;
   return -1;
 }
@@ -232,7 +232,7 @@ direct_check_unchanged (struct source *source, struct error *error)
 
   if (qemu_nbd_check_running (&direct->qi.qemu, error) == -1)
     return -1;
-  return qemu_image_check_unchanged (&direct->qi, error);
+  return files_check_unchanged (&direct->qi.files, error);
 }
 
 static void
@@ -274,11 +274,7 @@ is_allowed (void)
 static bool
 is_for_us (const struct qemu_image *qi)
 {
-  const char *format = qi->image.format;
-
-  return is_allowed () && qi->has_file && !qi->options->force_share &&
-    qi->options->extents &&
-    (strcmp (format, "qcow2") == 0 || strcmp (format, "vhdx") == 0);
+  return is_allowed () && !qi->options->force_share && qi->options->extents;
 }
 
 /* 1, 0 or -1. */
@@ -286,21 +282,18 @@ static int
 start (struct direct *direct, struct error *error)
 {
   struct qemu_image *qi = &direct->qi;
-  struct chain *chain = &direct->chain;
+  const struct qcow2_count *clusters = &direct->chain.clusters;
   struct error refused = { "" };
-  int r;
+  bool cache = qi->options->cache || !files_can_direct (&qi->files);
+  int r = chain_open (&direct->chain, &qi->image.top, error);
 
-  chain->cache = qi->options->cache;
-  /* An image that was probed does not get to name files, not even now. */
-  chain->files = qi->image.probed ? NULL : &qi->image.files;
-  r = chain_open (chain, &qi->file, qi->operand, qi->image.format, error);
   if (r != 1)
     return r;
   /* Of what is compressed qemu keeps more reads in flight than we do. */
-  if (chain->clusters.compressed > chain->clusters.plain)
+  if (clusters->compressed > clusters->plain)
     return 0;
-  return qemu_image_start (qi, qi->options->cache || !chain_can_direct (chain),
-                           &refused) == 0;
+  files_start_reading (&qi->files);
+  return qemu_image_start (qi, cache, &refused) == 0;
 }
 
 int

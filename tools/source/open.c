@@ -15,9 +15,7 @@
 #include <unistd.h>
 
 #include "image/image.h"
-#include "io/file.h"
-#include "io/lock.h"
-#include "io/read.h"
+#include "io/files.h"
 #include "source/direct.h"
 #include "source/nbd-uri.h"
 #include "source/open.h"
@@ -41,6 +39,15 @@ is_uri (const char *operand)
          operand[n] == '-' || operand[n] == '.')
     n++;
   return n > 0 && strncmp (operand + n, "://", 3) == 0;
+}
+
+/* None yet. */
+static struct files
+files_of (const struct source_options *options)
+{
+  return (struct files) {
+    .cache = options->cache, .force_share = options->force_share
+  };
 }
 
 static bool
@@ -86,19 +93,44 @@ open_qemu (const struct qemu_image *qi, struct source **source,
 #endif
 }
 
+/* Open an image that was inspected, as INSPECTED says.  In any case what QI has
+ * is not the caller's any more.
+ */
+static int
+open_inspected (struct qemu_image *qi, int inspected, struct source **source,
+                struct error *error)
+{
+  int r = inspected;
+
+  if (inspected == 0) {
+    if (strcmp (qi->image.format, "raw") == 0 && qi->file)
+      r = raw_open (qi->options, &qi->files, 0, source, error);
+    else
+      r = open_qemu (qi, source, error);
+    if (r == -1)
+      image_destroy (&qi->image);
+  }
+  if (r == -1)
+    files_close (&qi->files);
+  return r;
+}
+
+static struct qemu_image
+image_of (const struct source_options *options, const char *operand)
+{
+  return (struct qemu_image) {
+    .options = options, .operand = operand, .files = files_of (options)
+  };
+}
+
 static int
 open_opts (const struct source_options *options, const char *opts,
            struct source **source, struct error *error)
 {
-  struct qemu_image qi = { .options = options, .operand = opts };
-  int r;
+  struct qemu_image qi = image_of (options, opts);
+  int r = image_inspect_opts (opts, &qi.files, &qi.image, error);
 
-  if (image_inspect_opts (opts, options->force_share, &qi.image, error) == -1)
-    return -1;
-  r = open_qemu (&qi, source, error);
-  if (r == -1)
-    image_destroy (&qi.image);
-  return r;
+  return open_inspected (&qi, r, source, error);
 }
 
 /* ---- Files ---- */
@@ -160,69 +192,36 @@ static int
 open_stdin (const struct source_options *options, struct source **source,
             struct error *error)
 {
-  struct file file;
+  struct files files = files_of (options);
 
   if (is_other_than_raw (options))
     return error_set (error, "standard input can only be raw, not %s",
                       options->format);
   if (!is_seekable_image (STDIN_FILENO))
     return pipe_open (options, STDIN_FILENO, source, error);
-  if (!options->cache)
-    file_read_first (STDIN_FILENO);
-  if (file_init (&file, STDIN_FILENO, NULL, error) == -1 ||
-      check_sums (options, STDIN_FILENO, error) == -1)
-    return -1;
-  if (!options->force_share && lock_image (STDIN_FILENO, false, error) == -1)
-    return -1;
-  return raw_open (options, &file, lseek (STDIN_FILENO, 0, SEEK_CUR), source,
-                   error);
+  if (files_adopt (&files, STDIN_FILENO, NULL, error) &&
+      check_sums (options, STDIN_FILENO, error) == 0 &&
+      raw_open (options, &files, lseek (STDIN_FILENO, 0, SEEK_CUR), source,
+                error) == 0)
+    return 0;
+  files_close (&files);
+  return -1;
 }
 
-/* FILE becomes the source's if this succeeds. */
+/* FD is not the caller's any more in any case. */
 static int
-open_image (const struct source_options *options, const struct file *file,
-            const char *path, struct source **source, struct error *error)
+open_image (const struct source_options *options, int fd, const char *path,
+            struct source **source, struct error *error)
 {
-  struct qemu_image qi = {
-    .options = options, .operand = path, .has_file = true, .file = *file
-  };
-  struct image *image = &qi.image;
-  int r;
+  struct qemu_image qi = image_of (options, path);
+  struct file *file;
+  int r = -1;
 
-  if (check_sums (options, file->fd, error) == -1)
-    return -1;
-  /* Also for what qemu reads: it locks too, but later, and says it worse. */
-  if (!options->force_share && lock_image (file->fd, true, error) == -1)
-    return -1;
-  if (image_inspect (file->fd, path, file->size, options->format,
-                     options->force_share, image, error) == -1)
-    return -1;
-  if (strcmp (image->format, "raw") != 0)
-    r = open_qemu (&qi, source, error);
-  else
-    r = raw_open (options, file, 0, source, error);
-  if (r == -1)
-    image_destroy (image);
-  return r;
-}
-
-static int
-open_fd (const struct source_options *options, int fd, const char *path,
-         struct source **source, struct error *error)
-{
-  struct file file;
-
-  if (is_seekable_image (fd)) {
-    if (!options->cache)
-      file_read_first (fd);
-    if (file_init (&file, fd, path, error) == -1)
-      return -1;
-    return open_image (options, &file, path, source, error);
-  }
-  if (is_other_than_raw (options))
-    return error_set (error, "is empty, or no file or block device: it cannot "
-                      "be %s", options->format);
-  return pipe_open (options, fd, source, error);
+  /* This locks it, also if qemu will: qemu does it later, and says it worse. */
+  qi.file = file = files_adopt (&qi.files, fd, path, error);
+  if (file && check_sums (options, fd, error) == 0)
+    r = image_inspect (file, options->format, &qi.files, &qi.image, error);
+  return open_inspected (&qi, r, source, error);
 }
 
 static int
@@ -233,7 +232,13 @@ open_path (const struct source_options *options, const char *path,
 
   if (fd == -1)
     return error_errno (error, errno, "cannot open");
-  r = open_fd (options, fd, path, source, error);
+  if (is_seekable_image (fd))
+    return open_image (options, fd, path, source, error);
+  if (is_other_than_raw (options))
+    r = error_set (error, "is empty, or no file or block device: it cannot "
+                   "be %s", options->format);
+  else
+    r = pipe_open (options, fd, source, error);
   if (r == -1)
     close (fd);
   return r;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "image/qemuopts.h"
+#include "io/file.h"
 #include "nbd/handle.h"
 #include "nbd/load.h"
 #include "nbd/read.h"
@@ -38,17 +39,17 @@ target_of (const struct qemu_image *qi)
 {
   bool force_share = qi->options->force_share;
 
-  if (!qi->has_file)
+  if (!qi->file)
     return force_share ? qemuopts_force_share (qi->operand)
       : strdup (qi->operand);
   return image_qemu_opts (&qi->image, path_of (qi),
-                          file_is_block_device (&qi->file), force_share);
+                          file_is_block_device (qi->file), force_share);
 }
 
 static int
 fd_to_pass (const struct qemu_image *qi)
 {
-  return qi->has_file && qi->image.probed ? qi->file.fd : -1;
+  return qi->file && qi->image.probed ? qi->file->fd : -1;
 }
 
 int
@@ -90,7 +91,7 @@ qemu_image_start (struct qemu_image *qi, bool cache, struct error *error)
 static int
 check_opened (const struct qemu_image *qi, struct error *error)
 {
-  const struct file *file = &qi->file;
+  const struct file *file = qi->file;
 
   if (!qi->image.probed)
     return 0;
@@ -150,8 +151,7 @@ qemu_image_destroy (struct qemu_image *qi)
 {
   qemu_image_stop (qi);
   image_destroy (&qi->image);
-  if (qi->has_file)
-    file_close (&qi->file);
+  files_close (&qi->files);
 }
 
 static int
@@ -189,15 +189,4 @@ qemu_image_fill (struct qemu_image *qi, struct fill *fill)
   qi->nbd = NULL;               /* it was closed */
   qemu_image_explain (qi, &fill->error);
   return -1;
-}
-
-int
-qemu_image_check_unchanged (const struct qemu_image *qi, struct error *error)
-{
-  bool force_share = qi->options->force_share;
-
-  if (qi->has_file &&
-      file_check_unchanged (&qi->file, force_share, error) == -1)
-    return -1;
-  return image_check_unchanged (&qi->image, force_share, error);
 }

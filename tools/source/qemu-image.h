@@ -11,10 +11,11 @@
 #include <stdint.h>
 
 #include "image/image.h"
-#include "io/file.h"
+#include "io/files.h"
 #include "qemu/nbd-process.h"
 
 struct error;
+struct file;
 struct fill;
 struct nbd_handle;
 struct source_options;
@@ -25,9 +26,9 @@ struct source_options;
 struct qemu_image {
   const struct source_options *options;
   const char *operand;
-  bool has_file;
-  struct file file;             /* if it has one */
+  const struct file *file;      /* NULL: options */
   struct image image;
+  struct files files;           /* all local ones of the image */
 
   struct qemu_nbd qemu;
   char *target;                 /* what it was told to open */
@@ -62,11 +63,5 @@ void qemu_image_explain (struct qemu_image *qi, struct error *error);
 
 /* Close the connection, if it is open, and end qemu-nbd, if it runs. */
 void qemu_image_stop (struct qemu_image *qi);
-
-/* Are all the local files that the image is made of still what they were, or
- * as much so as the user wants?  0 or -1.
- */
-int qemu_image_check_unchanged (const struct qemu_image *qi,
-                                struct error *error);
 
 #endif /* BLKSUM_QEMU_IMAGE_H */

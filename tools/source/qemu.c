@@ -29,7 +29,7 @@ qemu_fill (struct source *source, struct fill *fill)
 static int
 qemu_check_unchanged (struct source *source, struct error *error)
 {
-  return qemu_image_check_unchanged (&((struct qemu *) source)->qi, error);
+  return files_check_unchanged (&((struct qemu *) source)->qi.files, error);
 }
 
 static void

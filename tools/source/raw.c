@@ -11,19 +11,17 @@
 #include <unistd.h>
 
 #include "io/file.h"
-#include "io/file-access.h"
+#include "io/files.h"
 #include "read/reader.h"
 #include "source/raw.h"
 #include "source/source.h"
 #include "util/error.h"
-#include "util/source-options.h"
 
 struct raw {
   struct source source;
   const struct source_options *options;
-  struct file file;
-  uint64_t start;               /* where the image starts in the file */
-  struct file_access access;
+  struct files files;           /* one */
+  uint64_t start;               /* where the image starts in it */
 };
 
 static int
@@ -32,8 +30,8 @@ raw_extent_at (void *opaque, uint64_t offset, struct extent *extent,
 {
   const struct raw *raw = opaque;
 
-  return file_access_extent (&raw->access, raw->start + offset,
-                             raw->file.size, extent, error);
+  return file_extent (raw->files.first, raw->start + offset, &extent->len,
+                      &extent->zero, error);
 }
 
 static int
@@ -42,8 +40,8 @@ raw_read (void *opaque, const struct range *range, void *buf,
 {
   const struct raw *raw = opaque;
 
-  return file_access_read (&raw->access, buf, range->len,
-                           raw->start + range->offset, range->offset, error);
+  return file_read (raw->files.first, buf, range->len,
+                    raw->start + range->offset, range->offset, error);
 }
 
 static int
@@ -63,9 +61,7 @@ raw_fill (struct source *source, struct fill *fill)
 static int
 raw_check_unchanged (struct source *source, struct error *error)
 {
-  const struct raw *raw = (struct raw *) source;
-
-  return file_check_unchanged (&raw->file, raw->options->force_share, error);
+  return files_check_unchanged (&((struct raw *) source)->files, error);
 }
 
 static void
@@ -73,10 +69,9 @@ raw_close (struct source *source)
 {
   struct raw *raw = (struct raw *) source;
 
-  file_access_close (&raw->access);
   /* Looking for holes moved it; whoever reads on from here finds the end. */
-  lseek (raw->file.fd, raw->start + source->size, SEEK_SET);
-  file_close (&raw->file);
+  lseek (raw->files.first->fd, raw->start + source->size, SEEK_SET);
+  files_close (&raw->files);
   free (raw);
 }
 
@@ -87,9 +82,10 @@ static const struct source_ops raw_ops = {
 };
 
 int
-raw_open (const struct source_options *options, const struct file *file,
+raw_open (const struct source_options *options, const struct files *files,
           uint64_t start, struct source **source, struct error *error)
 {
+  uint64_t size = files->first->size;
   struct raw *raw = malloc (sizeof *raw);
 
   if (!raw)
@@ -98,13 +94,13 @@ raw_open (const struct source_options *options, const struct file *file,
     .source = {
       .ops = &raw_ops,
       .format = "raw",
-      .size = file->size > start ? file->size - start : 0,
+      .size = size > start ? size - start : 0,
     },
     .options = options,
-    .file = *file,
+    .files = *files,
     .start = start,
   };
-  file_access_open (&raw->access, &raw->file, start, options->cache);
+  files_start_reading (&raw->files);
   *source = &raw->source;
   return 0;
 }

@@ -10,14 +10,14 @@
 #include <stdint.h>
 
 struct error;
-struct file;
+struct files;
 struct source;
 struct source_options;
 
-/* The image that starts START bytes into FILE, which becomes the source's if
- * this succeeds.  0 or -1.
+/* The image that starts START bytes into the one file of FILES, which become
+ * the source's if this succeeds.  0 or -1.
  */
-int raw_open (const struct source_options *options, const struct file *file,
+int raw_open (const struct source_options *options, const struct files *files,
               uint64_t start, struct source **source, struct error *error);
 
 #endif /* BLKSUM_RAW_H */
