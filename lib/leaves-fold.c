@@ -43,7 +43,7 @@ take_batch_locked (struct blkhash_leaves *l, uint64_t index,
                    struct batch *batch)
 {
   struct leaf_run run = leaf_tree_run (l->tree, index);
-  uint64_t full = l->size / l->block_size;
+  uint64_t full = leaves_size (l) / l->block_size;
 
   batch->zeros = batch->count = 0;
   batch->zero = run.state == LEAF_ZERO;

@@ -12,6 +12,7 @@
 #define BLKHASH_LEAVES_PRIVATE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,10 +29,11 @@ struct outer;
 struct partial;
 
 struct blkhash_leaves {
-  /* Changes once under the lock, when the size becomes known, and is read
-   * without it too.  The ranges of all calls lie within it, before and after.
+  /* SIZE is set before SIZE_KNOWN is, which is under the lock; both are read
+   * without it by leaves_size.
    */
-  _Atomic uint64_t size;        /* of the image, or UINT64_MAX; bytes */
+  atomic_bool size_known;
+  uint64_t size;                /* of the image, bytes */
 
   /* Set once. */
   size_t block_size;            /* bytes */
@@ -42,9 +44,8 @@ struct blkhash_leaves {
   struct leaf_engine *engine;
 
   pthread_mutex_t lock;         /* protects all below */
-  bool size_known;
-  uint64_t given_end;           /* unless it is: where what was given ends */
-  uint64_t blocks;              /* of SIZE; set once the size is known */
+  uint64_t given_end;           /* where what was given before the size ends */
+  uint64_t blocks;              /* of leaves_size */
   struct leaf_tree *tree;
   struct pieces_budget own_budget; /* of the pieces, unless it is shared */
   struct pieces *pieces;        /* those that the tree calls LEAF_PARTIAL */
@@ -66,6 +67,15 @@ struct blkhash_leaves {
   pthread_cond_t folding_ended; /* or there are less unfolded */
 };
 
+/* The image, as long as its size is not known, is as large as any can be.  The
+ * ranges of all calls lie within it, and stay so when it becomes known.
+ */
+static inline uint64_t
+leaves_size (const struct blkhash_leaves *l)
+{
+  return l->size_known ? l->size : UINT64_MAX;
+}
+
 /* The length in bytes of COUNT blocks from INDEX on: only the last block of
  * the image can be shorter.
  */
@@ -73,7 +83,7 @@ static inline uint64_t
 blocks_length (const struct blkhash_leaves *l, uint64_t index,
                uint64_t count)
 {
-  uint64_t left = l->size - index * l->block_size; /* SIZE is read once */
+  uint64_t left = leaves_size (l) - index * l->block_size;
 
   return count > left / l->block_size ? left : count * l->block_size;
 }

@@ -58,7 +58,7 @@ blkhash_leaves_next_missing (struct blkhash_leaves *l, uint64_t offset,
     return ENOENT;
   if (index < l->folded)
     offset = (index = l->folded) * l->block_size;
-  while (offset < l->size) {
+  while (offset < leaves_size (l)) {
     struct leaf_run run = leaf_tree_run (l->tree, index);
 
     if (run.state == LEAF_MISSING) {
@@ -68,7 +68,8 @@ blkhash_leaves_next_missing (struct blkhash_leaves *l, uint64_t offset,
              (run = leaf_tree_run (l->tree, end)).state == LEAF_MISSING)
         end += run.count;
       *start = offset;
-      *len = (end == l->blocks ? l->size : end * l->block_size) - offset;
+      *len = (end == l->blocks ? leaves_size (l) : end * l->block_size) -
+        offset;
       return 0;
     }
     if (run.state == LEAF_PARTIAL) {

@@ -28,7 +28,7 @@ enter_unknown (struct blkhash_leaves *l, enum how how, uint64_t offset,
   if (l->size_known)
     return false;
   if (how != FORGET) {
-    if (l->given_end < end)
+    if (l->given_end < end && *len > 0)
       l->given_end = end;
   }
   else if (offset >= l->given_end)
@@ -44,24 +44,17 @@ leaves_enter_range (struct blkhash_leaves *l, enum how how, uint64_t offset,
 {
   if (offset > UINT64_MAX - *len)
     return EINVAL;
-  if (*len == 0 || l->size < UINT64_MAX ||
-      !enter_unknown (l, how, offset, len))
-    return offset + *len > l->size ? EINVAL : 0;
-  return 0;
-}
-
-static uint64_t
-blocks_in (const struct blkhash_leaves *l, uint64_t size)
-{
-  return size / l->block_size + (size % l->block_size != 0);
+  if (!l->size_known && enter_unknown (l, how, offset, len))
+    return 0;
+  return offset + *len > l->size ? EINVAL : 0;
 }
 
 void
 leaves_init_size (struct blkhash_leaves *l, uint64_t size)
 {
+  l->blocks = size / l->block_size + (size % l->block_size != 0);
   l->size = size;
   l->size_known = size != BLKHASH_SIZE_UNKNOWN;
-  l->blocks = blocks_in (l, size);
 }
 
 int
@@ -75,7 +68,7 @@ blkhash_leaves_set_size (struct blkhash_leaves *l, uint64_t size)
     if (l->error)
       return l->error;
     leaves_init_size (l, size);
-    l->size_known = true;       /* also an image of UINT64_MAX bytes */
+    l->size_known = true;       /* also if it is UINT64_MAX */
     leaf_tree_set_blocks (l->tree, l->blocks);
   }
   return size % l->block_size ? leaves_end_piece (l, size / l->block_size) : 0;

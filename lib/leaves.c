@@ -124,7 +124,7 @@ whole_blocks (const struct blkhash_leaves *l, uint64_t len, uint64_t offset)
   if (offset % l->block_size != 0)
     return 0;
   /* The short last block is whole when all of it is there. */
-  if (offset + len == l->size && len % l->block_size != 0)
+  if (offset + len == leaves_size (l) && len % l->block_size != 0)
     count++;
   return count;
 }
