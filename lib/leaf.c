@@ -6,8 +6,8 @@
  * Batches of many threads are hashed in groups: a thread that finds a CPU free
  * hashes what all waiting threads brought, from their own buffers, oldest
  * first, and the others wait for it.  Not more threads hash than there are
- * CPUs.  With leaf_gather a batch that does not fill the lanes waits a little for
- * others: so groups are full although each thread brings little.
+ * CPUs.  With leaf_gather a batch that does not fill the lanes waits a little
+ * for others: so groups are full although each thread brings little.
  */
 
 #include <config.h>
