@@ -98,6 +98,16 @@ wake_next_locked (struct leaf_engine *engine)
     pthread_cond_signal (&batch->changed);
 }
 
+/* Did several batches fill the lanes together?  One that was taken by another
+ * whose wait was in vain did not.
+ */
+static bool
+is_gathered (const struct leaf_engine *engine, const struct group *group)
+{
+  return group->count >= engine->enough &&
+    group->batch[0] != group->batch[group->count - 1];
+}
+
 /* In the thread of OWNER. */
 static void
 do_group_locked (struct leaf_engine *engine, struct batch *owner)
@@ -107,6 +117,8 @@ do_group_locked (struct leaf_engine *engine, struct batch *owner)
   int err;
 
   take_group_locked (engine, &group);
+  if (is_gathered (engine, &group))
+    engine->in_vain = 0;
   owner->hashing = true;
   engine->hashing++;
   wake_next_locked (engine);
@@ -172,9 +184,7 @@ gather_locked (struct leaf_engine *engine, struct batch *batch)
   }
   while (batch->untaken > 0 && engine->queued < engine->enough && r == 0)
     r = pthread_cond_timedwait (&batch->changed, &engine->lock, &t);
-  if (batch->untaken == 0 || engine->queued >= engine->enough)
-    engine->in_vain = 0;
-  else
+  if (batch->untaken > 0 && engine->queued < engine->enough)
     waited_in_vain_locked (engine);
 }
 

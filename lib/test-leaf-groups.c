@@ -278,16 +278,26 @@ test_wake_next (void **state)
 
 static unsigned waits;          /* that ended */
 static bool spurious;           /* the next one ends before its time */
+static atomic_bool hold;        /* the next one lasts as long as HELD */
+static atomic_bool held;
 
 int
 __wrap_pthread_cond_timedwait (pthread_cond_t *cond, pthread_mutex_t *lock,
                                const struct timespec *until)
 {
-  (void) cond; (void) lock;
+  (void) cond;
   assert_int_equal (until->tv_sec, 2);
   assert_int_equal (until->tv_nsec, 999999);
   if (spurious) {
     spurious = false;
+    return 0;
+  }
+  if (atomic_exchange (&hold, false)) {
+    atomic_fetch_add (&waiting, 1);
+    pthread_mutex_unlock (lock);
+    while (atomic_load (&held))
+      usleep (100);
+    pthread_mutex_lock (lock);
     return 0;
   }
   waits++;
@@ -368,6 +378,81 @@ test_gather (void **state)
   destroy ();
 }
 
+/* A batch that waits in a thread of its own, until it is let go. */
+static void
+begin_waiting (struct batch *batch)
+{
+  waiting = 0;
+  hold = held = true;
+  begin (batch, 1);
+  wait_for (&waiting, 1);
+}
+
+/* Lanes that three blocks do not fill: 0 if this CPU has none. */
+static size_t
+force_wide_lanes (void)
+{
+  static const char *const kernels[] = { "avx512", "avx2" };
+
+  for (size_t i = 0; i < 2; i++) {
+    struct sha256_lanes *lanes;
+    size_t enough = 0;
+
+    setenv ("BLKHASH_CPU", kernels[i], 1);
+    lanes = sha256_lanes_create ();
+    if (lanes)
+      enough = sha256_lanes_enough (lanes);
+    sha256_lanes_free (lanes);
+    if (enough > 3)
+      return enough;
+  }
+  unsetenv ("BLKHASH_CPU");
+  return 0;
+}
+
+/* Few come, but more than one: who is hashed by another, whose wait was in
+ * vain, has waited in vain too.  Else a client with four requests in flight
+ * waits for each of them.
+ */
+static void
+test_taken (void **state)
+{
+  static struct batch first;
+  size_t enough;
+
+  (void) state;
+#ifndef HAVE_PTHREAD_CONDATTR_SETCLOCK
+  skip ();
+#endif
+  enough = force_wide_lanes ();
+  if (enough == 0) {
+    print_message ("SKIP: no wide lanes\n");
+    skip ();
+  }
+  create ("sha256", 2);
+  leaf_gather (engine);
+  begin_waiting (&first);
+  assert_int_equal (waits_of (1, 1), 1); /* takes both */
+  held = false;
+  end (&first, 0);
+  assert_int_equal (waits_of (1, 1), 0);
+  assert_int_equal (waits_of (1, 1), 1);
+  assert_int_equal (waits_of (3, 1), 0);
+  assert_int_equal (waits_of (1, 1), 1);
+
+  /* But when the two fill the lanes, waiting is worth it again. */
+  assert_int_equal (waits_of (7, 1), 0);
+  begin_waiting (&first);
+  assert_int_equal (waits_of (1, enough - 1), 0);
+  held = false;
+  end (&first, 0);
+  assert_int_equal (waits_of (1, 1), 1);
+  assert_int_equal (waits_of (1, 1), 0);
+  assert_int_equal (waits_of (1, 1), 1);
+  destroy ();
+  unsetenv ("BLKHASH_CPU");
+}
+
 int
 main (void)
 {
@@ -377,6 +462,7 @@ main (void)
     cmocka_unit_test (test_zeros),
     cmocka_unit_test (test_wake_next),
     cmocka_unit_test (test_gather),
+    cmocka_unit_test (test_taken),
   };
 
   alarm (300);                  /* a wake-up that is lost is a failure */
