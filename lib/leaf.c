@@ -8,6 +8,23 @@
  * first, and the others wait for it.  Not more threads hash than there are
  * CPUs.  With leaf_gather a batch that does not fill the lanes waits a little
  * for others: so groups are full although each thread brings little.
+ *
+ * What that wait is worth: time and CPU time without it, as a multiple of those
+ * with it, of nbdcopy reading 512 MiB in requests of 256 KiB through the filter
+ * from a file in memory; medians of 9 pairs in turn, on a busy Rocket Lake with
+ * 2 CPUs, with the lowest and the highest pair.
+ *
+ *   in flight   AVX-512 forced     AVX2 forced        its own choice, SHA-NI too
+ *   1 time      0.9 (0.8 - 1.5)    1.0 (1.0 - 1.1)    1.0 (0.5 - 1.3)
+ *     CPU       1.0 (0.9 - 1.1)    1.0 (1.0 - 1.1)    1.0 (0.8 - 1.2)
+ *   4 time      1.7 (1.3 - 2.1)    1.3 (1.1 - 1.5)    1.2 (1.0 - 2.2)
+ *     CPU       1.7 (1.6 - 1.9)    1.4 (1.3 - 1.7)    1.1 (1.0 - 1.5)
+ *   16 time     1.9 (1.1 - 3.2)    1.3 (1.2 - 1.7)    0.9 (0.6 - 2.1)
+ *     CPU       1.7 (1.5 - 1.9)    1.4 (1.3 - 1.6)    1.0 (0.9 - 1.1)
+ *
+ * Writes gain less, and so do plugins that take a millisecond.  Requests of 16
+ * and 64 KiB gain nothing; with 16 in flight and AVX2 forced they cost a fifth
+ * more CPU time with it.
  */
 
 #include <config.h>
