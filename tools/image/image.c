@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <json-c/json.h>
+
 #include "format/imagefile.h"
 #include "format/probe.h"
 #include "format/qcow2.h"
@@ -22,6 +24,7 @@
 #include "image/layer.h"
 #include "image/layers.h"
 #include "image/nodes.h"
+#include "image/options-tree.h"
 #include "image/qemuname.h"
 #include "image/qemuopts.h"
 
@@ -157,6 +160,7 @@ image_inspect (int fd, const char *path, uint64_t size,
   unsigned char head[PROBE_SIZE];
 
   image->files = (struct fileset) { NULL };
+  image->options = NULL;
   if (format) {
     if (set_format (image, format, false, error) == -1)
       return -1;
@@ -182,15 +186,18 @@ image_inspect_opts (const char *opts, bool force_share,
   const struct layer_context context = {
     .force_share = force_share, .secrets = true, .files = &image->files
   };
-  char *driver;
+  const char *driver;
   int r;
 
   image->files = (struct fileset) { NULL };
-  r = nodes_check (opts, &context, error);
+  image->options = options_tree_parse (opts, error);
+  if (!image->options)
+    return -1;
+  r = nodes_check (image->options, opts, &context, error);
   if (r == 0) {
-    driver = qemuopts_get (opts, "driver");
-    r = set_format (image, driver ? driver : "", false, error);
-    free (driver);
+    driver = json_object_get_string (json_object_object_get (image->options,
+                                                             "driver"));
+    r = set_format (image, driver, false, error);
   }
   if (r == -1)
     image_destroy (image);
@@ -208,13 +215,18 @@ void
 image_destroy (struct image *image)
 {
   fileset_destroy (&image->files);
+  json_object_put (image->options);
 }
 
 char *
 image_qemu_opts (const struct image *image, const char *path,
                  bool is_block_device, bool force_share)
 {
-  if (image->probed)
-    return qemuopts_json (image->format, path, is_block_device, force_share);
-  return qemuopts_string (image->format, path, is_block_device, force_share);
+  struct json_object *options = image->options
+    ? json_object_get (image->options)
+    : qemuopts_of_file (image->format, path, is_block_device, image->probed);
+  char *target = options ? qemuopts_target (options, force_share) : NULL;
+
+  json_object_put (options);
+  return target;
 }

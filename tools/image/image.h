@@ -19,10 +19,13 @@
 #include "image/fileset.h"
 #include "util/error.h"
 
+struct json_object;
+
 struct image {
   char format[32];              /* "raw": read the file; else for qemu */
   bool probed;                  /* by its content; the user did not say it */
   struct fileset files;         /* what it is made of, if the user said it */
+  struct json_object *options;  /* if the user gave some, or NULL */
 };
 
 /* Decide how to read the file that FD, open for reading, is, at PATH and SIZE
@@ -48,13 +51,13 @@ int image_check_unchanged (const struct image *image, bool force_share,
 
 void image_destroy (struct image *image);
 
-/* What to tell qemu to open an image that image_inspect took.  A string that
- * starts with "json:" is for the place of a file name; any other is for
- * --image-opts.  The caller frees it.  NULL if there is no memory.
+/* What to tell qemu to open an image that image_inspect took: see
+ * qemuopts_target.  The caller frees it.  NULL if there is no memory.
  *
  * If the image was probed, PATH must be that of the same file as FD in
  * image_inspect, or what qemu opens must be checked.  Otherwise it must be the
  * path that the user gave: relative names in the header are relative to it.
+ * For options it is not used.
  */
 char *image_qemu_opts (const struct image *image, const char *path,
                        bool is_block_device, bool force_share);

@@ -50,7 +50,7 @@ layer_destroy (struct layer *layer)
     close (layer->data.fd);
   free (layer->path);
   free (layer->format);
-  free (layer->opts);
+  json_object_put (layer->options);
   free (layer->data_path);
 }
 
@@ -275,13 +275,16 @@ json_string (struct json_object *object, const char *key)
 
 /* What qemu-img is to open; NULL if there is no memory. */
 static char *
-info_opts (const struct layer *layer, bool force_share)
+target_of (const struct layer *layer, bool force_share)
 {
-  if (!layer->opts)
-    return qemuopts_string (layer->format, layer->path,
-                            is_block_device (layer->file.fd), force_share);
-  return force_share ? qemuopts_force_share (layer->opts)
-    : strdup (layer->opts);
+  struct json_object *options = layer->options
+    ? json_object_get (layer->options)
+    : qemuopts_of_file (layer->format, layer->path,
+                        is_block_device (layer->file.fd), false);
+  char *target = options ? qemuopts_target (options, force_share) : NULL;
+
+  json_object_put (options);
+  return target;
 }
 
 static int
@@ -289,31 +292,32 @@ run_qemu_img (const struct layer *layer, bool force_share, char **output,
               struct error *error)
 {
   char *argv[8] = { "qemu-img", "info", "--output=json" };
-  char *opts = NULL, *said;
+  char *target = NULL, *said;
   const char *targets[2] = { NULL };
-  int r;
+  int r, n = 3;
 
-  if (layer->file.fd == -1 && !layer->opts) {
-    argv[3] = "-f";
-    argv[4] = layer->format;
-    argv[5] = "--";
-    argv[6] = layer->path;
+  if (layer->file.fd == -1 && !layer->options) {
+    argv[n++] = "-f";
+    argv[n++] = layer->format;
+    argv[n++] = "--";
+    argv[n++] = layer->path;
   }
   else {
-    opts = info_opts (layer, force_share);
-    if (!opts)
+    target = target_of (layer, force_share);
+    if (!target)
       return no_memory (error);
-    argv[3] = "--image-opts";
-    argv[4] = opts;
+    if (!qemuopts_is_json (target))
+      argv[n++] = "--image-opts";
+    argv[n++] = target;
   }
   r = process_run (argv, output, &said, error);
   if (r == -1 && said) {
-    targets[0] = opts ? opts : layer->path;
+    targets[0] = target ? target : layer->path;
     qemu_message_explain (error, said, targets, layer->path,
                           !layer->file.name);
     free (said);
   }
-  free (opts);
+  free (target);
   return r;
 }
 

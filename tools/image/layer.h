@@ -15,6 +15,8 @@
 #include "image/fileset.h"
 #include "util/error.h"
 
+struct json_object;
+
 /* What is the same for all layers of an image. */
 struct layer_context {
   bool force_share;
@@ -25,7 +27,7 @@ struct layer_context {
 struct layer {
   char *path;                   /* or a URL of qemu; NULL: no layer */
   char *format;                 /* empty: not recorded */
-  char *opts;                   /* its options, if there were some, or NULL */
+  struct json_object *options;  /* if the user gave some, or NULL */
   struct imagefile file;        /* fd is -1: not a local file */
   bool backing_given;           /* what the header names is not used */
   bool data_given;              /* the same; these are used: */
