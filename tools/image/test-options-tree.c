@@ -160,7 +160,7 @@ test_limits (void **state)
   text = repeat ("a=x,", 5000, "");
   parses (text, "{\"a\":\"x\"}");
   free (text);
-  text = malloc (5000 * 8);
+  text = malloc (5000 * 8 + 1);
   assert_non_null (text);
   for (size_t i = 0; i < 5000; i++)
     sprintf (text + 8 * i, "a%05zu=,", i);
