@@ -23,6 +23,7 @@
 #include "finish.h"
 #include "params.h"
 #include "report.h"
+#include "result-file.h"
 #include "watch.h"
 
 struct handle {
@@ -83,7 +84,7 @@ static int
 blkhash_get_ready (int thread_model)
 {
   (void) thread_model;
-  return report_start ();
+  return result_file_start ();
 }
 
 /* Now nbdkit is the user that it will be. */
@@ -91,7 +92,7 @@ static int
 blkhash_after_fork (nbdkit_backend *backend)
 {
   (void) backend;
-  return report_check ();
+  return result_file_check ();
 }
 
 static void
@@ -107,7 +108,7 @@ blkhash_unload (void)
   if (--loaded > 0)
     return;
   exports_free ();
-  report_stop ();
+  result_file_stop ();
   params_free ();
 }
 
@@ -168,8 +169,13 @@ static int
 blkhash_finalize (nbdkit_next *next, void *opaque)
 {
   struct handle *handle = opaque;
+  bool last = conn_leave (&handle->conn);
 
-  if (conn_leave (&handle->conn)) {
+  /* One that did nothing is seen only now, and its size can be a new one: what
+   * that withdrew does not wait for the pass.
+   */
+  report_await_withdrawals ();
+  if (last) {
     finish (next, &handle->conn);
     conn_finished (&handle->conn);
   }

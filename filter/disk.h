@@ -17,11 +17,12 @@
 #include "written.h"
 
 struct disk_change;
+struct export;
 
 /* Zero-initialised it is a disk that nobody has seen. */
 struct disk {
   unsigned exports;             /* names by which it is known */
-  unsigned published;           /* of these, how many have a sum */
+  struct export *published;     /* of these, those that have a sum */
   uint64_t changes;             /* begun and ended, counted both times */
   unsigned changing;            /* changes that are in flight */
   struct inflight inflight;

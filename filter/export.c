@@ -98,14 +98,38 @@ export_shown_name_locked (const struct export *export)
   return export->name;
 }
 
+/* Not counted, but listed: a change must not walk over all names to find those
+ * that have a sum.
+ */
+static void
+link_published_locked (struct export *export)
+{
+  struct export **head = &export->disk->published;
+
+  export->next_published = *head;
+  export->link_published = head;
+  if (*head)
+    (*head)->link_published = &export->next_published;
+  *head = export;
+  export->published = true;
+}
+
+static void
+unlink_published_locked (struct export *export)
+{
+  *export->link_published = export->next_published;
+  if (export->next_published)
+    export->next_published->link_published = export->link_published;
+  export->published = false;
+}
+
 void
 export_publish_locked (struct export *export,
                        const unsigned char *md, size_t len)
 {
   report_sum (&export->line, export_shown_name_locked (export), md, len);
   if (!export->published)
-    export->disk->published++;
-  export->published = true;
+    link_published_locked (export);
   export->written = false;
   export->bytes_read = 0;
 }
@@ -116,14 +140,10 @@ export_withdraw_locked (struct export *export)
   if (!export->published)
     return false;
   report_withdraw (&export->line);
-  export->disk->published--;
-  export->published = false;
+  unlink_published_locked (export);
   return true;
 }
 
-/* All names are visited for one change, and then, until one of them has a sum
- * again, for no other.
- */
 void
 exports_withdraw_locked (struct disk *disk, struct export *by)
 {
@@ -131,12 +151,11 @@ exports_withdraw_locked (struct disk *disk, struct export *by)
 
   if (by)
     export_withdraw_locked (by);
-  for (export = exports; export && disk->published > 0; export = export->next)
-    if (export->published && export->disk == disk) {
-      export_withdraw_locked (export);
-      report_incomplete (&export->line, export_shown_name_locked (export),
-                         "it was changed by another export name");
-    }
+  while ((export = disk->published)) {
+    export_withdraw_locked (export);
+    report_incomplete (&export->line, export_shown_name_locked (export),
+                       "it was changed by another export name");
+  }
 }
 
 /* Nothing is known: a new export, or one that is not what it was.  True if a

@@ -44,7 +44,8 @@ struct export {
   uint64_t joins;               /* connections that ever counted */
   uint64_t newest;              /* the highest number of these */
   bool finishing;               /* a thread is in finish() */
-  bool published;               /* the report has its sum */
+  bool published;               /* the report has its sum; it is in ... */
+  struct export *next_published, **link_published; /* ... disk->published */
   bool written;                 /* clients changed it since the last sum */
   uint64_t contradictions;      /* of the table, when we looked last */
   uint64_t bytes_read;          /* by clients, since the last sum */
@@ -117,7 +118,9 @@ void export_publish_locked (struct export *export,
  */
 bool export_withdraw_locked (struct export *export);
 
-/* DISK is changed through BY: neither that nor any other name has a sum. */
+/* DISK is changed through BY: neither that nor any other name has a sum.  Takes
+ * as long as there are names that had one, however many others there are.
+ */
 void exports_withdraw_locked (struct disk *disk, struct export *by);
 
 /* Call FN with each export.  There are no connections any more. */

@@ -1,32 +1,38 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The result file.
+ * What is said of each export, and when it is written.
  *
- * Each new state is a new file beside it that is moved over it, so that a
- * reader sees one state or the next.  When that fails, what the file says of
- * some export could be stale: it is emptied in place, and if even that fails,
- * removed.
+ * What is said is numbered, under the lock; it is written without it, by a
+ * thread that said something or waits for what was said, one at a time.  Such a
+ * thread takes all that was said until then, so states reach the file in their
+ * order, and those who wait share a write.
  *
  * No client sees its write acknowledged while a stale sum can still come back
- * after a crash: a change waits, before the plugin is told of it, until the
- * sums that it makes wrong are gone from the file, and the file and its
- * directory are on the disk.  A sum that is new need not survive a crash.
+ * after a crash:
+ *
+ * - What a change makes wrong is withdrawn here before the plugin is told of the
+ *   change, under exports_lock, as is whatever is published.  A sum is only
+ *   published when no change is in flight, so none comes in between.
+ * - Before the plugin is told, the change waits in report_await_withdrawals,
+ *   also for what others withdrew: until a state that was taken later is on the
+ *   disk, see result-file.c.
+ * - When that fails the file is emptied or removed, and when nothing works that
+ *   is in the log, and the change goes on: a filter for checksums does not stop
+ *   a disk.
+ *
+ * A state that withdraws nothing need not be on the disk: a sum that is new may
+ * be lost in a crash.
  */
 
 #include <config.h>
 
-#include <errno.h>
-#include <fcntl.h>
-#include <libgen.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
@@ -35,11 +41,7 @@
 #include "../lib/sum-line.h"
 #include "params.h"
 #include "report.h"
-
-/* Set by report_start. */
-static char *path, *new_path;   /* of the file, and of the one to replace it */
-static int directory = -1;      /* in which they are */
-static mode_t mode;             /* of the file */
+#include "result-file.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
 static struct report_line *lines, **lines_tail = &lines;
@@ -51,179 +53,13 @@ static pthread_cond_t written_changed = PTHREAD_COND_INITIALIZER;
  */
 static uint64_t written, withdrawn;
 
-/* Keep the directory open: it must be synced, by whatever user. */
-static int
-open_directory (void)
-{
-  char *copy = strdup (path);
-
-  if (!copy) {
-    nbdkit_error ("blkhash: %m");
-    return -1;
-  }
-  directory = open (dirname (copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory == -1)
-    nbdkit_error ("blkhash-file: %s: cannot open its directory: %m", path);
-  free (copy);
-  return directory == -1 ? -1 : 0;
-}
-
-int
-report_start (void)
-{
-  struct stat st;
-  int fd;
-
-  if (!params.file)
-    return 0;
-  fd = open (params.file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY |
-             O_NONBLOCK, 0666);
-  /* What an earlier server said must not come back after a crash. */
-  if (fd == -1 || fstat (fd, &st) == -1 ||
-      (S_ISREG (st.st_mode) && fsync (fd) == -1)) {
-    nbdkit_error ("blkhash-file: %s: %m", params.file);
-    if (fd != -1)
-      close (fd);
-    return -1;
-  }
-  close (fd);
-  if (!S_ISREG (st.st_mode)) {
-    nbdkit_error ("blkhash-file: %s: not a regular file", params.file);
-    return -1;
-  }
-  mode = st.st_mode & 0777;
-
-  /* Replace what a symbolic link points to, not the link. */
-  path = nbdkit_realpath (params.file);
-  if (!path || asprintf (&new_path, "%s.blkhash-new", path) == -1 ||
-      open_directory () == -1)
-    return -1;
-  return report_check ();
-}
-
-static int
-open_new (void)
-{
-  unlink (new_path);            /* of a server that was killed */
-  return open (new_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-}
-
-int
-report_check (void)
-{
-  int fd;
-
-  if (!path)
-    return 0;
-  fd = open_new ();
-  if (fd == -1) {
-    nbdkit_error ("blkhash-file: cannot make %s, to replace the file with: "
-                  "%m", new_path);
-    return -1;
-  }
-  close (fd);
-  unlink (new_path);
-  return 0;
-}
-
-void
-report_stop (void)
-{
-  free (path);
-  free (new_path);
-  if (directory != -1)
-    close (directory);
-}
-
-/* ---- Writing, without the lock ---- */
-
-static int
-write_text (int fd, const char *text, bool sync)
-{
-  FILE *out = fdopen (fd, "w");
-
-  if (!out) {
-    close (fd);
-    return -1;
-  }
-  if (fputs (text, out) == EOF || fflush (out) == EOF ||
-      (sync && fsync (fd) == -1)) {
-    int err = errno;
-
-    fclose (out);
-    errno = err;
-    return -1;
-  }
-  return fclose (out) == EOF ? -1 : 0;
-}
-
-/* Not all file systems can sync a directory, or have to. */
-static int
-sync_directory (void)
-{
-  return fsync (directory) == -1 && errno != EINVAL && errno != ENOTSUP ? -1
-                                                                         : 0;
-}
-
-/* A file that is not to come back, whatever became of its name. */
-static void
-empty_file (int fd)
-{
-  if (fd == -1)
-    return;
-  if (ftruncate (fd, 0) == -1 || fsync (fd) == -1)
-    nbdkit_error ("blkhash: cannot empty what was %s: %m", path);
-}
-
-static int
-replace_file (const char *text, bool sync)
-{
-  int fd = open_new (), old, r = 0;
-
-  if (fd == -1)
-    return -1;
-  old = open (path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-  if (write_text (fd, text, sync) == -1 || rename (new_path, path) == -1) {
-    r = errno;
-    unlink (new_path);
-  }
-  else if (sync && sync_directory () == -1) {
-    r = errno;
-    empty_file (old);
-  }
-  if (old != -1)
-    close (old);
-  errno = r;
-  return r ? -1 : 0;
-}
-
-/* TEXT is NULL when there was no memory for it. */
-static void
-write_file (const char *text, bool sync)
-{
-  int fd;
-
-  if (!text)
-    errno = ENOMEM;
-  else if (replace_file (text, sync) == 0)
-    return;
-  nbdkit_error ("blkhash: cannot write %s: %m", path);
-  fd = open (path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW);
-  if (fd != -1) {
-    fsync (fd);
-    close (fd);
-  }
-  else if ((unlink (path) == -1 && errno != ENOENT) || sync_directory () == -1)
-    nbdkit_error ("blkhash: cannot remove %s, it may be wrong now: %m", path);
-}
-
 /* ---- What is to be written ---- */
 
 /* In the file are all lines; on stderr comes what was not printed yet. */
 static bool
 is_to_be_written (const struct report_line *line)
 {
-  return line->text && (path || !line->printed);
+  return line->text && (params.file || !line->printed);
 }
 
 /* What is to be written, in one string.  NULL: no memory. */
@@ -258,8 +94,8 @@ write_state_locked (void)
 
   writing = true;
   pthread_mutex_unlock (&lock);
-  if (path)
-    write_file (text, sync);
+  if (params.file)
+    result_file_write (text, sync);
   else if (text)
     fputs (text, stderr);
   else

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The result file: a line for each export of which there is something to say.
+ * The report: a line for each export of which there is something to say, in the
+ * result file, or, without blkhash-file, on stderr.
  *
  * What is said is kept in memory first, and written by those who said it, when
  * they hold no lock any more; several can be written at once.
@@ -23,15 +24,6 @@ struct report_line {
   bool listed;
   bool printed;                 /* on stderr, if there is no file */
 };
-
-/* Make the file, empty, and see that it can be replaced.  0, or -1 with an
- * error told to nbdkit.  Without a file, results go to stderr.
- */
-int report_start (void);
-void report_stop (void);
-
-/* See again that the file can be replaced: nbdkit may be another user now. */
-int report_check (void);
 
 /* There is a sum of the export NAME, MD of LEN bytes. */
 void report_sum (struct report_line *line, const char *name,

@@ -180,7 +180,7 @@ change_begin_locked (struct conn *conn, struct request *request,
   request->ignored = is_ignored_locked (conn);
   if (conn->export)
     export_catch_up_locked (conn->export);
-  if (conn->disk->published > 0)
+  if (conn->disk->published)
     exports_withdraw_locked (conn->disk, conn->export);
 }
 

@@ -2,20 +2,106 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A file includes only what stands below it.  The first table says for each
-# concept of lib/ what it may include beside its own header, blkhash.h and
-# what is common to all; it is the drawing of lib/README.md in words.
+# A file includes only what stands below it.  A table says for each concept of a
+# component what it may include beside its own header; it is the drawing of that
+# component's README.md in words.
 
 . "$(dirname "$0")/functions.sh"
+requires_program tsort
 cd "$abs_top_srcdir"
 
-common="cleanup zero"
-below="
+wrong=0
+complain () {
+  echo "$*"
+  wrong=1
+}
+
+# Of ours that FILE includes, without ".h".
+includes () {
+  sed -n 's/^ *# *include *"\(.*\)\.h".*/\1/p' "$1"
+}
+
+# is_one_of WORD LIST
+is_one_of () {
+  case " $2 " in
+    *" $1 "*) return 0 ;;
+  esac
+  return 1
+}
+
+# concept_of NAME: PARTS says which concepts are in several files, as
+# "PATTERN=CONCEPT ...".
+concept_of () {
+  for part in $parts; do
+    case $1 in
+      ${part%%=*}) echo "${part#*=}"; return ;;
+    esac
+  done
+  echo "$1"
+}
+
+# is_drawn DIR NAME: in DIR's README.md.
+is_drawn () {
+  grep -q -e "\(^\|[^a-z0-9-]\)$2\.[ch]" "$1/README.md"
+}
+
+# No arrow points up: following those in $dir/arrows never leads back.  tsort
+# says of a circle on stderr who is in it, except of one of one.
+check_circles () {
+  awk '$1 == $2 { print $1 }' "$dir/arrows" > "$dir/circle"
+  tsort "$dir/arrows" > "$dir/stdout" 2>> "$dir/circle" || :
+  [ ! -s "$dir/circle" ] ||
+    complain "$component: includes itself in the end: $(cat "$dir/circle")"
+}
+
+# check_layers DIR COMMON PARTS TABLE: of all files below DIR.  Each may include
+# its own header, COMMON, and what TABLE says in lines "CONCEPT: HEADER ...",
+# names without ".h" and as they are included.
+check_layers () {
+  component=$1 common=$2 parts=$3 table=$4
+
+  for file in $(find "$component" -name '*.[ch]'); do
+    name=${file#"$component"/}
+    name=${name%.[ch]}
+    case ${name##*/} in
+      test-*) continue ;;
+    esac
+    concept=$(concept_of "$name")
+    drawing_of "$concept" || complain "$component/README.md does not draw $name"
+    allowed="$name $concept $common $(echo "$table" | sed -n "s|^$concept: ||p")"
+    for include in $(includes "$file"); do
+      is_one_of "$include" "$allowed" || complain "$file includes $include.h"
+    done
+  done
+
+  echo "$table" | while IFS=: read -r concept below; do
+    for name in $below; do
+      to=$(concept_of "$name")
+      [ "$to" = "$concept" ] && [ "$name" != "$to" ] || echo "$concept $to"
+    done
+  done > "$dir/arrows"
+  check_circles
+}
+
+# ---- lib/ ----
+
+# "digest-openssl.c -blake3.c" draws both; digest-family.h is a part of
+# digest.c, as leaves-*.c are of leaves.c.
+drawing_of () {
+  case $1 in
+    digest-family) is_drawn lib digest ;;
+    digest-*) is_drawn lib "$1" ||
+                grep -q -e "[^a-z0-9]-${1#digest-}\.[ch]" lib/README.md ;;
+    *) is_drawn lib "$1" ;;
+  esac
+}
+
+check_layers lib "blkhash cleanup zero" "leaves-*=leaves pieces-share=pieces" "
 leaf: digest sha256-lanes
 outer: digest
 opts: digest
 order: leaf outer pool
-leaves: digest leaf leaf-tree opts outer pieces pieces-budget pieces-share
+leaves: digest leaf leaf-tree opts outer pieces pieces-budget pieces-share sink
 pieces: pieces-budget pieces-share
 hash: completion digest leaf opts order outer pool
 digest: digest-family
@@ -31,60 +117,76 @@ digest-null: digest-family
 digest-openssl: digest-family
 digest-xxhash: digest-family
 "
+
+# ---- filter/ ----
+
+drawing_of () {
+  is_drawn filter "$1"
+}
+
+# Of lib/ what is in the table, and nothing else.
+check_layers filter "blkhash" "" "
+blkhash: export finish params report result-file watch
+finish: export params pass ../lib/cleanup ../lib/leaves
+pass: export params watch ../lib/cleanup
+watch: export inflight params ../lib/cleanup ../lib/leaves
+export: disk params report ../lib/cleanup ../lib/leaves
+disk: inflight written
+written: ../lib/leaf-tree
+report: params result-file ../lib/cleanup ../lib/sum-line
+result-file: params
+"
+
+# ---- tools/ ----
+
+# check_folders DIR TABLE: a file below DIR includes only what is in its own
+# folder and in those that TABLE says in lines "FOLDER: FOLDER ...", as
+# "FOLDER/NAME.h"; and files do not include each other in a circle.
+check_folders () {
+  component=$1 table=$2
+
+  : > "$dir/arrows"
+  for file in $(find "$component" -name '*.[ch]' ! -name 'test-*'); do
+    name=${file#"$component"/}
+    name=${name%.[ch]}
+    is_drawn "$component" "${name##*/}" ||
+      complain "$component/README.md does not draw $name"
+    folder=${name%/*}
+    [ "$folder" != "$name" ] || folder=.
+    allowed="$folder $(echo "$table" | sed -n "s|^$folder: ||p")"
+    for include in $(includes "$file"); do
+      case $include in
+        ../* | blkhash | "$name") continue ;;
+      esac
+      is_one_of "${include%/*}" "$allowed" ||
+        complain "$file includes $include.h"
+      echo "$name $include" >> "$dir/arrows"
+    done
+  done
+  check_circles
+}
+
+check_folders tools "
+.: job cli util
+job: cli source read util
+cli: format util
+source: nbd read image format qemu io util
+nbd: read util
+read: io util
+image: format qemu io util
+format: qemu io util
+qemu: util
+io: util
+"
+# And folders do not, whatever the table allows.
+sed 's|/[^ ]*||g' "$dir/arrows" | awk '$1 != $2' > "$dir/folders"
+mv "$dir/folders" "$dir/arrows"
+check_circles
+
+# ---- Those who use the library ----
+
 # What tools/ and other users may include of lib/.
 for_tools="cleanup zero sum-line"
-
-# Of ours that FILE includes, without ".h".
-includes () {
-  sed -n 's/^ *# *include *"\(.*\)\.h".*/\1/p' "$1"
-}
-
-# is_one_of WORD LIST
-is_one_of () {
-  case " $2 " in
-    *" $1 "*) return 0 ;;
-  esac
-  return 1
-}
-
-wrong=0
-complain () {
-  echo "$*"
-  wrong=1
-}
-
-for file in lib/*.[ch]; do
-  name=$(basename "$file" | sed 's/\.[ch]$//')
-  case $name in
-    test-*) continue ;;
-    leaves-*) concept=leaves ;; # one concept in several files
-    pieces-share) concept=pieces ;;
-    *) concept=$name ;;
-  esac
-  # "digest-openssl.c -blake3.c" draws both; digest-family.h is a part of
-  # digest.c, as leaves-*.c are of leaves.c.
-  drawn=$(echo "$concept" | sed 's/^digest-family/digest/; s/^digest-/-/')
-  grep -q -e "\(^\|[^a-z0-9-]\|digest\)$drawn\.[ch]" lib/README.md ||
-    complain "lib/README.md does not draw $name"
-  allowed="$name $concept blkhash $common"
-  allowed="$allowed $(echo "$below" | sed -n "s/^$concept: //p")"
-  for include in $(includes "$file"); do
-    is_one_of "$include" "$allowed" || complain "$file includes $include.h"
-  done
-done
-
-# No arrow points up: following them from any concept never leads back.
-for name in $(echo "$below" | sed -n 's/:.*//p'); do
-  reached=$(echo "$below" | sed -n "s/^$name: //p")
-  for step in 1 2 3 4 5 6 7 8; do
-    next=
-    for concept in $reached; do
-      [ "$concept" = "$name" ] && complain "$name includes itself in the end"
-      next="$next $(echo "$below" | sed -n "s/^$concept: //p")"
-    done
-    reached=$next
-  done
-done
 
 # tools/ and examples/ use the public API.
 for file in tools/*.c tools/*/*.[ch] examples/*.c; do

@@ -218,16 +218,16 @@ parse_option (struct options *options, int c, char *argv[])
     parse_block_size (options, optarg);
     break;
   case 'c':
-    options->cache_by_letter = true;
+    options->source.refuse_sums = true;
     /* fall through */
   case CACHE_OPTION:
-    options->cache = true;
+    options->source.cache = true;
     break;
   case 'd':
     set_digest (options, optarg);
     break;
   case 'f':
-    options->format = optarg;
+    options->source.format = optarg;
     break;
   case 'p':
     parse_progress (options, optarg);
@@ -238,36 +238,36 @@ parse_option (struct options *options, int c, char *argv[])
                                             MAX_THREADS));
     break;
   case 'U':
-    options->force_share = true;
+    options->source.force_share = true;
     break;
   case 'z':
     options->zero_terminated = true;
     break;
   case IMAGE_OPTS_OPTION:
-    options->image_opts = true;
+    options->source.image_opts = true;
     break;
   case NO_EXTENTS_OPTION:
-    options->extents = false;
+    options->source.extents = false;
     break;
   case NO_NAMES_OPTION:
     options->names = false;
     break;
   case OBJECT_OPTION:
-    options->objects[options->nr_objects++] = optarg;
+    options->source.objects[options->source.nr_objects++] = optarg;
     break;
   case OUTPUT_OPTION:
     parse_output (options, optarg);
     break;
   case QUEUE_DEPTH_OPTION:
-    options->queue_depth = parse_number ("queue-depth", optarg, false, 1,
+    options->source.queue_depth = parse_number ("queue-depth", optarg, false, 1,
                                          MAX_QUEUE_DEPTH);
     break;
   case QUEUE_SIZE_OPTION:
-    options->queue_size = parse_number ("queue-size", optarg, true, 1,
+    options->source.queue_size = parse_number ("queue-size", optarg, true, 1,
                                         MAX_QUEUE_SIZE);
     break;
   case READ_SIZE_OPTION:
-    options->read_size = parse_number ("read-size", optarg, true, 512,
+    options->source.read_size = parse_number ("read-size", optarg, true, 512,
                                        MAX_READ_SIZE);
     break;
   case STREAMS_OPTION:
@@ -313,13 +313,13 @@ check_format (const char *format)
 static void
 check_together (const struct options *options)
 {
-  if (options->image_opts && options->format)
+  if (options->source.image_opts && options->source.format)
     usage_error ("--format goes into the operand with --image-opts: "
-                 "driver=%s,...", options->format);
-  if (options->nr_objects > 0 && !options->image_opts)
+                 "driver=%s,...", options->source.format);
+  if (options->source.nr_objects > 0 && !options->source.image_opts)
     usage_error ("--object needs --image-opts");
-  if (options->format)
-    check_format (options->format);
+  if (options->source.format)
+    check_format (options->source.format);
 }
 
 void
@@ -331,14 +331,16 @@ options_parse (struct options *options, int argc, char *argv[])
   *options = (struct options) {
     .hash = new_hash_opts ("sha256"),
     .names = true,
-    .extents = true,
     .progress_fd = -1,
-    .queue_size = DEFAULT_QUEUE_SIZE,
-    .queue_depth = DEFAULT_QUEUE_DEPTH,
-    .read_size = DEFAULT_READ_SIZE,
-    .objects = calloc (argc + 1, sizeof (char *)),
+    .source = {
+      .extents = true,
+      .queue_size = DEFAULT_QUEUE_SIZE,
+      .queue_depth = DEFAULT_QUEUE_DEPTH,
+      .read_size = DEFAULT_READ_SIZE,
+      .objects = calloc (argc + 1, sizeof (char *)),
+    },
   };
-  if (!options->objects) {
+  if (!options->source.objects) {
     perror ("blksum");
     exit (EXIT_TROUBLE);
   }
@@ -348,6 +350,7 @@ options_parse (struct options *options, int argc, char *argv[])
                            NULL)) != -1)
     parse_option (options, c, argv);
   check_together (options);
+  options->source.threads = blkhash_opts_get_threads (options->hash);
 
   options->operands = argv + optind;
   options->nr_operands = argc - optind;
@@ -361,5 +364,5 @@ void
 options_free (struct options *options)
 {
   blkhash_opts_free (options->hash);
-  free (options->objects);
+  free (options->source.objects);
 }

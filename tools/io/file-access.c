@@ -13,7 +13,6 @@
 
 #include "io/file.h"
 #include "io/file-access.h"
-#include "read/cursor.h"
 #include "util/error.h"
 
 /* A second description of the device, for direct I/O.  -1 if there can be

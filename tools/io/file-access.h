@@ -13,9 +13,9 @@
 #include <stdint.h>
 
 #include "io/read.h"
+#include "util/extent.h"
 
 struct error;
-struct extent;
 struct file;
 
 struct file_access {

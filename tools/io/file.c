@@ -35,6 +35,13 @@ file_init (struct file *file, int fd, const char *path, struct error *error)
   return 0;
 }
 
+void
+file_close (struct file *file)
+{
+  if (file->path)
+    close (file->fd);
+}
+
 /* What is at its path now can be another file. */
 static int
 reopen_by_path (const struct file *file, int flags)

@@ -26,6 +26,9 @@ struct file {
 int file_init (struct file *file, int fd, const char *path,
                struct error *error);
 
+/* Close it, unless others opened it. */
+void file_close (struct file *file);
+
 /* Open the same file once more, for reading, with FLAGS.  A descriptor, or -1
  * with errno set.
  */

@@ -6,21 +6,23 @@
 
 #include <config.h>
 
-#include <string.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
-#include "cli/options.h"
-#include "cli/output.h"
 #include "io/file.h"
 #include "io/file-access.h"
 #include "read/reader.h"
+#include "source/raw.h"
 #include "source/source.h"
 #include "util/error.h"
+#include "util/source-options.h"
 
 struct raw {
-  const struct file *file;
+  struct source source;
+  const struct source_options *options;
+  struct file file;
   uint64_t start;               /* where the image starts in the file */
-  bool force_share;
   struct file_access access;
 };
 
@@ -31,7 +33,7 @@ raw_extent_at (void *opaque, uint64_t offset, struct extent *extent,
   const struct raw *raw = opaque;
 
   return file_access_extent (&raw->access, raw->start + offset,
-                             raw->file->size, extent, error);
+                             raw->file.size, extent, error);
 }
 
 static int
@@ -45,34 +47,64 @@ raw_read (void *opaque, const struct range *range, void *buf,
 }
 
 static int
-raw_end (void *opaque, struct error *error)
+raw_fill (struct source *source, struct fill *fill)
 {
-  const struct raw *raw = opaque;
-
-  return file_check_unchanged (raw->file, raw->force_share, error);
-}
-
-int
-source_file_hash (const struct options *options, const struct file *file,
-                  uint64_t start, struct sum *sum, struct error *error)
-{
-  struct raw raw = {
-    .file = file, .start = start, .force_share = options->force_share
-  };
+  struct raw *raw = (struct raw *) source;
   const struct reader_image image = {
-    .size = file->size > start ? file->size - start : 0,
-    .opaque = &raw,
+    .size = source->size,
+    .opaque = raw,
     .extent_at = raw_extent_at,
     .read = raw_read,
-    .end = raw_end,
   };
-  int r;
 
-  strcpy (sum->format, "raw");
-  file_access_open (&raw.access, file, start, options->cache);
-  r = reader_hash (options, &image, sum, error);
-  file_access_close (&raw.access);
+  return reader_fill (&image, raw->options, fill);
+}
+
+static int
+raw_check_unchanged (struct source *source, struct error *error)
+{
+  const struct raw *raw = (struct raw *) source;
+
+  return file_check_unchanged (&raw->file, raw->options->force_share, error);
+}
+
+static void
+raw_close (struct source *source)
+{
+  struct raw *raw = (struct raw *) source;
+
+  file_access_close (&raw->access);
   /* Looking for holes moved it; whoever reads on from here finds the end. */
-  lseek (file->fd, start + image.size, SEEK_SET);
-  return r;
+  lseek (raw->file.fd, raw->start + source->size, SEEK_SET);
+  file_close (&raw->file);
+  free (raw);
+}
+
+static const struct source_ops raw_ops = {
+  .fill = raw_fill,
+  .check_unchanged = raw_check_unchanged,
+  .close = raw_close,
+};
+
+int
+raw_open (const struct source_options *options, const struct file *file,
+          uint64_t start, struct source **source, struct error *error)
+{
+  struct raw *raw = malloc (sizeof *raw);
+
+  if (!raw)
+    return error_errno (error, errno, "cannot read");
+  *raw = (struct raw) {
+    .source = {
+      .ops = &raw_ops,
+      .format = "raw",
+      .size = file->size > start ? file->size - start : 0,
+    },
+    .options = options,
+    .file = *file,
+    .start = start,
+  };
+  file_access_open (&raw->access, &raw->file, start, options->cache);
+  *source = &raw->source;
+  return 0;
 }

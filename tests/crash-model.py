@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What could be in a file after a crash, by a trace of strace -f -y.
+
+    crash-model.py TRACE FILE DISK CONTENT
+
+CONTENT is in FILE, and on the disk, when the trace begins.  Whenever a write
+to DISK begins, no sum may be in FILE after a crash at that moment: whatever of
+what was not synced came to the disk, and whatever did not.  Prints the number
+of such writes, and of states of FILE that had a sum.
+"""
+
+import ast
+import os
+import re
+import sys
+
+SUM = re.compile(rb"^[0-9a-f]{64}  ", re.M)
+CALL = re.compile(r"^(\d+) +(\w+)\((.*)\) += (-?\d+)(?:<.*>)?(?: .*)?$")
+STRING = re.compile(r'"((?:[^"\\]|\\.)*)"(\.\.\.)?')
+
+
+class Inode:
+    def __init__(self, content):
+        self.content = content
+        self.possible = {content}
+
+    def set(self, content):
+        self.content = content
+        self.possible.add(content)
+
+    def sync(self):
+        self.possible = {self.content}
+
+
+class Model:
+    def __init__(self, path, content):
+        self.path = path
+        self.directory = os.path.dirname(path)
+        self.inodes = {path: Inode(content)}    # by name
+        self.possible = {self.inodes[path]}     # what the name can be
+        self.fds = {}
+        self.published = 0
+
+    def named(self):
+        self.possible.add(self.inodes.get(self.path))
+
+    def open(self, args, strings, result):
+        path = strings[0].decode()
+        if path.startswith(self.path):
+            if "O_EXCL" in args or path not in self.inodes:
+                self.inodes[path] = Inode(b"")
+                self.named()
+            elif "O_TRUNC" in args:
+                self.inodes[path].set(b"")
+            self.fds[result] = self.inodes[path]
+
+    def on_fd(self, name, args, strings):
+        fd, what = re.match(r"(\d+)<(.*)>", args).groups()
+        if what == self.directory and name.endswith("sync"):
+            self.possible = {self.inodes.get(self.path)}
+        what = self.fds.get(int(fd))
+        if name == "close":
+            self.fds.pop(int(fd), None)
+        elif not what:
+            return
+        elif name.endswith("sync"):
+            what.sync()
+        elif name == "ftruncate":
+            what.set(b"")
+        elif name == "write":
+            what.set(what.content + strings[0])
+            self.published += bool(SUM.search(what.content))
+
+    def call(self, name, args, strings, result):
+        if result < 0:
+            return
+        if name.startswith("open"):
+            self.open(args, strings, result)
+        elif name.startswith("rename"):
+            old, new = (s.decode() for s in strings[:2])
+            if new == self.path:
+                self.inodes[new] = self.inodes.pop(old)
+                self.named()
+        elif name.startswith("unlink"):
+            self.inodes.pop(strings[0].decode(), None)
+            self.named()
+        else:
+            self.on_fd(name, args, strings)
+
+    def check(self, line):
+        for inode in self.possible:
+            for content in inode.possible if inode else ():
+                if SUM.search(content):
+                    sys.exit("%s\na crash here could bring back\n%s" %
+                             (line, content.decode()))
+
+
+def main():
+    trace, path, disk, content = sys.argv[1:]
+    model = Model(path, content.encode())
+    unfinished = {}
+    changes = 0
+    with open(trace) as f:
+        for line in f:
+            line = line.rstrip("\n")
+            pid, _, rest = line.partition(" ")
+            rest = rest.lstrip()
+            if re.match(r"pwrite64\(\d+<%s>" % re.escape(disk), rest):
+                changes += 1
+                model.check(line)
+            if rest.endswith("<unfinished ...>"):
+                unfinished[pid] = rest[:-len("<unfinished ...>")].rstrip()
+                continue
+            resumed = re.match(r"<\.\.\. \w+ resumed>", rest)
+            if resumed:
+                rest = unfinished.pop(pid) + rest[resumed.end():]
+            call = CALL.match(pid + " " + rest)
+            if call:
+                _, name, args, result = call.groups()
+                strings = [ast.literal_eval('b"%s"' % s)
+                           for s, more in STRING.findall(args)]
+                model.call(name, args, strings, int(result))
+    print(changes, model.published)
+
+
+main()

@@ -1,0 +1,113 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Whenever the machine crashes: no stale sum comes back, of what a client was
+# told is written.  crash-model.py finds what could be on the disk.
+
+. "$(dirname "$0")/hold-functions.sh"
+requires_program strace
+not_sanitized
+[ -z "$wrapper" ] || skip "strace and valgrind do not go together"
+calls='-qq -f -y -s 65536
+  -e trace=/^(open|close$|rename|unlink|f(data)?sync|ftruncate|write$|pwrite64)
+  -e signal=none'
+requires strace $calls -o "$dir/trace" true
+
+truncate -s 64k "$dir/disk"
+
+# no_stale_sum CONTENT CHANGES SUMS: so many of them at least are in the trace.
+no_stale_sum () {
+  "$PYTHON" "$abs_top_srcdir/tests/crash-model.py" "$dir/trace" "$sums" \
+            "$dir/disk" "$1" > "$dir/stdout" 2> "$dir/stderr" ||
+    fail "a stale sum can come back"
+  read -r changes published < "$dir/stdout"
+  [ "$changes" -ge "$2" ] && [ "$published" -ge "$3" ] ||
+    fail "only $changes changes and $published sums"
+}
+
+# ---- Clients of several names, that read and write at once ----
+
+stale="$(printf %064d 0)  stale"
+echo "$stale" > "$sums"
+nbdkit_wrapper="strace $calls -o $dir/trace"
+serve_snapshot
+server=$(cat "$socket.pid")
+kill_at_exit "$server"
+clients 'def reader(name, times=10):
+    for i in range(times):
+        h = connect(name, False)
+        h.pread(65536, 0)
+        h.shutdown()
+def writer(name):
+    for i in range(5):
+        h = connect(name, False)
+        for j in range(4):
+            write(h, bytes([i + j]), j * 5000)
+        wait(h)
+        h.shutdown()
+for name in "abc":
+    reader(name, 1)
+while len([s for s in sums().splitlines() if s[0] != "#"]) < 3:
+    time.sleep(0.01)
+for f in [later(reader, "a"), later(writer, "a"), later(reader, "b"),
+          later(writer, "b"), later(reader, "c")]:
+    f.get()'
+kill "$server"
+wait_until sh -c "! kill -0 $server 2> /dev/null"
+right_or_none a b c
+no_stale_sum "$stale
+" 40 3
+nbdkit_wrapper=
+
+# ---- What fails ----
+
+# The syncs of the thread that withdraws a sum: of the new file (1) and of the
+# directory (2).  If 1 fails, of the old file that was emptied (2), and of the
+# directory without it (3).  If 2 fails, of the old file that was emptied (3), and
+# then of the new one that was (4) or of the directory without it (4).
+sleep 1000 &
+kill_at_exit $!
+strace -p $! -o "$dir/trace" 2> "$dir/stderr" &
+tracer=$!
+kill_at_exit $tracer
+wait_until sh -c "grep -q 'attached' '$dir/stderr' ||
+                  ! kill -0 $tracer 2> /dev/null"
+grep -q attached "$dir/stderr" || skip "strace cannot attach here"
+kill $tracer
+
+# fails WHICH LOG: a sum is withdrawn, and these syncs fail.  What the log says
+# then is in $dir/said.
+fails () {
+  serve_snapshot
+  clients 'h = connect("", False)
+h.pread(65536, 0)
+h.shutdown()'
+  line_matches '^[0-9a-f]\{64\}  '
+  before=$(cat "$sums")
+  rm -f "$dir/attached"
+  strace $(echo $calls | sed s/-qq//) -e inject=fsync:error=EIO:when=$1 \
+         -p "$server" -o "$dir/trace" 2> "$dir/attached" &
+  tracer=$!
+  kill_at_exit $tracer
+  wait_until grep -q -s 'attached' "$dir/attached"
+  clients 'h = connect("", False)
+h.pwrite(b"x", 0)
+with open(os.environ["DIR"] + "/said", "w") as f: f.write(log())
+os._exit(0)'
+  kill $tracer
+  wait $tracer 2> /dev/null || :
+  grep -q "$2" "$dir/said" ||
+    fail "'$2' is not in the log: $(grep blkhash: "$dir/said")"
+  stop
+}
+
+for which in 1 2 1..2 2..3; do
+  fails $which 'blkhash: cannot write'
+  no_stale_sum "$before
+" 1 0
+  ! grep -q 'may be wrong' "$dir/said" || fail "it was said to be wrong"
+done
+for which in 1..3 2..4; do
+  fails $which 'cannot remove .*it may be wrong now'
+done
