@@ -24,7 +24,8 @@ struct files;
 struct image {
   char format[32];              /* "raw": read the file; else for qemu */
   bool probed;                  /* by its content; the user did not say it */
-  struct layer top;             /* and what is behind it, or none */
+  struct layer top;             /* and what is behind it; none if it is raw, or
+                                 * described by options */
 };
 
 /* Decide how to read FILE, one of FILES.  FORMAT is what the user said, or
