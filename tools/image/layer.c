@@ -55,7 +55,7 @@ layer_destroy (struct layer *layer)
   for (;;) {
     free (layer->path);
     free (layer->format);
-    free (layer->opts);
+    json_object_put (layer->options);
     behind = layer->behind;
     if (!behind)
       break;
@@ -69,7 +69,7 @@ layer_name (const struct layer *layer)
 {
   if (layer->file.file)
     return imagefile_name (&layer->file);
-  return layer->opts ? NULL : layer->path;
+  return layer->options ? NULL : layer->path;
 }
 
 uint64_t
@@ -133,7 +133,7 @@ layer_check_tables (struct layer *layer, const struct imagefile *data,
                    error) == -1)
     return -1;
   /* Options can say anything about what is read. */
-  if (!layer->opts && qcow2_map_fits (&layer->qcow2))
+  if (!layer->options && qcow2_map_fits (&layer->qcow2))
     layer->map = LAYER_QCOW2;
   return 0;
 }
@@ -199,14 +199,16 @@ json_string (struct json_object *object, const char *key)
 
 /* What qemu-img is to open; NULL if there is no memory. */
 static char *
-info_opts (const struct layer *layer, bool force_share)
+target_of (const struct layer *layer, bool force_share)
 {
-  if (!layer->opts)
-    return qemuopts_string (layer->format, layer->path,
-                            file_is_block_device (layer->file.file),
-                            force_share);
-  return force_share ? qemuopts_force_share (layer->opts)
-    : strdup (layer->opts);
+  struct json_object *options = layer->options
+    ? json_object_get (layer->options)
+    : qemuopts_of_file (layer->format, layer->path,
+                        file_is_block_device (layer->file.file), false);
+  char *target = options ? qemuopts_target (options, force_share) : NULL;
+
+  json_object_put (options);
+  return target;
 }
 
 static int
@@ -214,31 +216,32 @@ run_qemu_img (const struct layer *layer, bool force_share, char **output,
               struct error *error)
 {
   char *argv[8] = { "qemu-img", "info", "--output=json" };
-  char *opts = NULL, *said;
+  char *target = NULL, *said;
   const char *targets[2] = { NULL };
-  int r;
+  int r, n = 3;
 
-  if (!layer->file.file && !layer->opts) {
-    argv[3] = "-f";
-    argv[4] = layer->format;
-    argv[5] = "--";
-    argv[6] = layer->path;
+  if (!layer->file.file && !layer->options) {
+    argv[n++] = "-f";
+    argv[n++] = layer->format;
+    argv[n++] = "--";
+    argv[n++] = layer->path;
   }
   else {
-    opts = info_opts (layer, force_share);
-    if (!opts)
+    target = target_of (layer, force_share);
+    if (!target)
       return no_memory (error);
-    argv[3] = "--image-opts";
-    argv[4] = opts;
+    if (!qemuopts_is_json (target))
+      argv[n++] = "--image-opts";
+    argv[n++] = target;
   }
   r = process_run (argv, output, &said, error);
   if (r == -1 && said) {
-    targets[0] = opts ? opts : layer->path;
+    targets[0] = target ? target : layer->path;
     qemu_message_explain (error, said, targets, layer->path,
                           !layer_name (layer));
     free (said);
   }
-  free (opts);
+  free (target);
   return r;
 }
 

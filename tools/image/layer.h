@@ -18,6 +18,7 @@
 #include "util/error.h"
 
 struct files;
+struct json_object;
 
 /* What is the same for all layers of an image. */
 struct layer_context {
@@ -29,7 +30,7 @@ struct layer {
   struct layer *behind;         /* what its header names, or NULL */
   char *path;                   /* or a URL of qemu; NULL: no layer */
   char *format;                 /* empty: not recorded */
-  char *opts;                   /* its options, if there were some, or NULL */
+  struct json_object *options;  /* if the user gave some, or NULL */
   struct imagefile file;        /* of a local file; else NULL */
   bool backing_given;           /* what the header names is not used */
   bool data_given;              /* the same; this is used: */
