@@ -18,6 +18,7 @@
 #include "format/vmdk.h"
 #include "format/vpc.h"
 #include "image/image.h"
+#include "image/layer-check.h"
 #include "image/layers.h"
 #include "image/nodes.h"
 #include "image/options-tree.h"
