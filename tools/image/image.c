@@ -93,8 +93,6 @@ inspect_probed (struct layer *layer, const unsigned char *head,
   const struct imagefile *file = &layer->file;
   const char *format = layer->format;
 
-  if (strcmp (format, "raw") == 0)
-    return 0;
   if (strcmp (format, "qcow2") == 0)
     return inspect_qcow2 (layer, error);
   if (strcmp (format, "vmdk") == 0)
@@ -178,8 +176,11 @@ probe_and_inspect (struct image *image, const struct file *file,
   unsigned char head[PROBE_SIZE];
   const char *format = probe (&all, head, error);
 
-  if (!format || set_format (image, format, true, error) == -1 ||
-      layer_init (&image->top, file, format, error) == -1)
+  if (!format || set_format (image, format, true, error) == -1)
+    return -1;
+  if (strcmp (format, "raw") == 0)
+    return 0;
+  if (layer_init (&image->top, file, format, error) == -1)
     return -1;
   return inspect_probed (&image->top, head, &context, error);
 }

@@ -26,7 +26,8 @@ struct json_object;
 struct image {
   char format[32];              /* "raw": read the file; else for qemu */
   bool probed;                  /* by its content; the user did not say it */
-  struct layer top;             /* and what is behind it, or none */
+  struct layer top;             /* and what is behind it; none if it is raw, or
+                                 * described by options */
   struct json_object *options;  /* if the user gave some, or NULL */
 };
 

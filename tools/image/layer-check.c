@@ -221,7 +221,8 @@ layer_check (struct layer *layer, const struct layer_context *context,
   if (is_local && other_tables_check (&layer->file, format, error) == -1)
     return -1;
   if (is_local && strcmp (format, "vmdk") == 0 &&
-      layer_check_vmdk (layer, context, error) == -1)
+      layer_vmdk_check (&layer->file, layer->path, context->files,
+                        error) == -1)
     return -1;
   if (layer->backing_given || !has_backing (format))
     return 0;
