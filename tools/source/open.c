@@ -102,13 +102,9 @@ open_inspected (struct qemu_image *qi, struct source **source,
 {
   int r;
 
-  if (!qi->file || strcmp (qi->image.format, "raw") != 0)
-    r = open_qemu (qi, source, error);
-  else {
-    r = raw_open (qi->options, &qi->files, 0, source, error);
-    if (r == 0)
-      image_destroy (&qi->image);
-  }
+  if (qi->file && strcmp (qi->image.format, "raw") == 0)
+    return raw_open (qi->options, &qi->files, 0, source, error);
+  r = open_qemu (qi, source, error);
   if (r == -1)
     image_destroy (&qi->image);
   return r;
