@@ -40,8 +40,8 @@ struct vhdx {
 };
 
 /* What ENTRY says of its block; RUN_OTHER if it is not right.  What qemu reads
- * as zeros is zeros: the specification leaves it open for undefined and unmapped
- * blocks.
+ * as zeros is zeros: the specification leaves it open for undefined and
+ * unmapped blocks.
  */
 static inline enum run_kind
 vhdx_kind (uint64_t entry)

@@ -11,8 +11,8 @@ struct error;
 struct files;
 struct imagefile;
 
-/* Check that the image in FILE, at PATH, and its extents are complete; these are
- * opened as some of FILES.  What is behind it is not known here.  0 or -1.
+/* Check that the image in FILE, at PATH, and its extents are complete; these
+ * are opened as some of FILES.  What is behind it is not known here.  0 or -1.
  */
 int layer_vmdk_check (const struct imagefile *file, const char *path,
                       struct files *files, struct error *error);
