@@ -239,5 +239,5 @@ PATH=${PATH#*:} exec qemu-nbd "$@"
 END
 chmod +x bin/qemu-nbd
 prints_sum "$sum" blksum -U --image-opts driver=qcow2,file.filename=qcow2,
-grep -q 'force-share=on,driver=qcow2,file.filename=qcow2,$' bin/qemu-nbd.log ||
+grep -q '"force-share":"on".*"filename":"qcow2"' bin/qemu-nbd.log ||
   fail "not passed on: $(cat bin/qemu-nbd.log)"

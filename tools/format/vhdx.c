@@ -197,18 +197,14 @@ check_block (const struct imagefile *file, const struct vhdx *vhdx,
   uint64_t offset = entry & VHDX_OFFSET;
   uint64_t rest = vhdx->size - n * vhdx->block_size;
 
-  switch (entry & VHDX_STATE) {
-  case VHDX_NOT_PRESENT:
-  case VHDX_UNDEFINED:
-  case VHDX_ZERO:
-  case VHDX_UNMAPPED:
-  case VHDX_UNMAPPED_OLD:
-    return 0;
-  case VHDX_PRESENT:
-    if (offset == 0)            /* that is where the headers are */
-      break;
+  switch (vhdx_kind (entry)) {
+  case RUN_DATA:
     return imagefile_check (file, "a block", offset,
                             MIN (rest, vhdx->block_size), error);
+  case RUN_ZEROS:
+    return 0;
+  default:
+    break;
   }
   if ((entry & VHDX_STATE) == VHDX_PARTIALLY_PRESENT)
     return imagefile_error (file, error, "the vhdx image is corrupt: block %"

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "format/imagefile.h"
+#include "format/run.h"
 
 /* The block allocation table (BAT): for each block of the disk, in order, 64
  * bits.  Behind each VHDX.CHUNK of them is one that is not used here: it is
@@ -37,6 +38,28 @@ struct vhdx {
   uint32_t block_size;          /* a power of two, 1 MiB to 256 MiB */
   uint32_t chunk;               /* blocks */
 };
+
+/* What ENTRY says of its block; RUN_OTHER if it is not right.  What qemu reads
+ * as zeros is zeros: the specification leaves it open for undefined and
+ * unmapped blocks.
+ */
+static inline enum run_kind
+vhdx_kind (uint64_t entry)
+{
+  switch (entry & VHDX_STATE) {
+  case VHDX_NOT_PRESENT:
+  case VHDX_UNDEFINED:
+  case VHDX_ZERO:
+  case VHDX_UNMAPPED:
+  case VHDX_UNMAPPED_OLD:
+    return RUN_ZEROS;
+  case VHDX_PRESENT:
+    /* There can be none where the headers are. */
+    return entry & VHDX_OFFSET ? RUN_DATA : RUN_OTHER;
+  default:
+    return RUN_OTHER;
+  }
+}
 
 /* Where in the file is the entry of block N? */
 static inline uint64_t

@@ -10,14 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <json-c/json.h>
+
 #include "format/imagefile.h"
 #include "format/probe.h"
 #include "format/qcow2-bitmaps.h"
 #include "format/vmdk.h"
 #include "format/vpc.h"
 #include "image/image.h"
+#include "image/layer-check.h"
 #include "image/layers.h"
 #include "image/nodes.h"
+#include "image/options-tree.h"
 #include "image/qemuname.h"
 #include "image/qemuopts.h"
 #include "io/file.h"
@@ -89,8 +93,6 @@ inspect_probed (struct layer *layer, const unsigned char *head,
   const struct imagefile *file = &layer->file;
   const char *format = layer->format;
 
-  if (strcmp (format, "raw") == 0)
-    return 0;
   if (strcmp (format, "qcow2") == 0)
     return inspect_qcow2 (layer, error);
   if (strcmp (format, "vmdk") == 0)
@@ -174,8 +176,11 @@ probe_and_inspect (struct image *image, const struct file *file,
   unsigned char head[PROBE_SIZE];
   const char *format = probe (&all, head, error);
 
-  if (!format || set_format (image, format, true, error) == -1 ||
-      layer_init (&image->top, file, format, error) == -1)
+  if (!format || set_format (image, format, true, error) == -1)
+    return -1;
+  if (strcmp (format, "raw") == 0)
+    return 0;
+  if (layer_init (&image->top, file, format, error) == -1)
     return -1;
   return inspect_probed (&image->top, head, &context, error);
 }
@@ -187,6 +192,7 @@ image_inspect (struct file *file, const char *format, struct files *files,
   int r;
 
   image->top = (struct layer) LAYER_NONE;
+  image->options = NULL;
   r = format ? inspect_said (image, file, format, files, error)
     : probe_and_inspect (image, file, files, error);
   if (r == -1)
@@ -199,15 +205,21 @@ image_inspect_opts (const char *opts, struct files *files,
                     struct image *image, struct error *error)
 {
   const struct layer_context context = { .secrets = true, .files = files };
-  char *driver;
+  const char *driver;
   int r;
 
   image->top = (struct layer) LAYER_NONE;
-  if (nodes_check (opts, &context, error) == -1)
+  image->options = options_tree_parse (opts, error);
+  if (!image->options)
     return -1;
-  driver = qemuopts_get (opts, "driver");
-  r = set_format (image, driver ? driver : "", false, error);
-  free (driver);
+  r = nodes_check (image->options, opts, &context, error);
+  if (r == 0) {
+    driver = json_object_get_string (json_object_object_get (image->options,
+                                                             "driver"));
+    r = set_format (image, driver, false, error);
+  }
+  if (r == -1)
+    image_destroy (image);
   return r;
 }
 
@@ -215,13 +227,18 @@ void
 image_destroy (struct image *image)
 {
   layer_destroy (&image->top);
+  json_object_put (image->options);
 }
 
 char *
 image_qemu_opts (const struct image *image, const char *path,
                  bool is_block_device, bool force_share)
 {
-  if (image->probed)
-    return qemuopts_json (image->format, path, is_block_device, force_share);
-  return qemuopts_string (image->format, path, is_block_device, force_share);
+  struct json_object *options = image->options
+    ? json_object_get (image->options)
+    : qemuopts_of_file (image->format, path, is_block_device, image->probed);
+  char *target = options ? qemuopts_target (options, force_share) : NULL;
+
+  json_object_put (options);
+  return target;
 }

@@ -21,10 +21,14 @@ struct error;
 struct file;
 struct files;
 
+struct json_object;
+
 struct image {
   char format[32];              /* "raw": read the file; else for qemu */
   bool probed;                  /* by its content; the user did not say it */
-  struct layer top;             /* and what is behind it, or none */
+  struct layer top;             /* and what is behind it; none if it is raw, or
+                                 * described by options */
+  struct json_object *options;  /* if the user gave some, or NULL */
 };
 
 /* Decide how to read FILE, one of FILES.  FORMAT is what the user said, or
@@ -41,13 +45,13 @@ int image_inspect_opts (const char *opts, struct files *files,
 
 void image_destroy (struct image *image);
 
-/* What to tell qemu to open an image that image_inspect took.  A string that
- * starts with "json:" is for the place of a file name; any other is for
- * --image-opts.  The caller frees it.  NULL if there is no memory.
+/* What to tell qemu to open an image that image_inspect took: see
+ * qemuopts_target.  The caller frees it.  NULL if there is no memory.
  *
  * If the image was probed, PATH must be that of the very file that was
  * inspected, or what qemu opens must be checked.  Otherwise it must be the
  * path that the user gave: relative names in the header are relative to it.
+ * For options it is not used.
  */
 char *image_qemu_opts (const struct image *image, const char *path,
                        bool is_block_device, bool force_share);

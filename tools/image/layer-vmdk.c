@@ -14,15 +14,16 @@
 #include "format/vmdk.h"
 #include "format/vmdk-directory.h"
 #include "format/vmdk-extents.h"
-#include "image/layer.h"
 #include "image/layer-vmdk.h"
 #include "image/qemuname.h"
+#include "io/files.h"
 
 #define EXTENT_MEMORY 32768     /* what qemu needs for any extent, in bytes */
 
 struct vmdk_check {
-  const struct layer *layer;
-  const struct layer_context *context;
+  const struct imagefile *file;
+  const char *path;
+  struct files *files;
   uint64_t memory;              /* what qemu needs for all extents so far */
 };
 
@@ -55,48 +56,59 @@ check_grains (const struct imagefile *file, uint64_t *memory,
   return 0;
 }
 
+/* Check the extent in FILE.  *MEMORY is what qemu needs for its directory. */
+static int
+check_extent_file (const struct imagefile *file,
+                   const struct vmdk_extent *extent, uint64_t *memory,
+                   struct error *error)
+{
+  *memory = 0;
+  if (strcmp (extent->type, "FLAT") == 0 || strcmp (extent->type, "VMFS") == 0)
+    return imagefile_check (file, "an extent", extent->offset, extent->size,
+                            error);
+  if (strcmp (extent->type, "SESPARSE") == 0)
+    return vmdk_sesparse_directory (file, memory, error);
+  if (vmdk_extents (file, refuse_extent, (void *) file, error) == -1)
+    return -1;
+  return check_grains (file, memory, error);
+}
+
 /* Extents are always local files, whatever their names look like. */
 static int
 check_extent (void *opaque, const struct vmdk_extent *extent,
               struct error *error)
 {
   struct vmdk_check *check = opaque;
-  uint64_t memory = 0;
-  char *path = qemuname_in_directory_of (check->layer->path, extent->name);
+  char *path = qemuname_in_directory_of (check->path, extent->name);
+  const struct file *opened;
   struct imagefile file;
-  int r = -1;
+  uint64_t memory;
 
   if (!path)
     return error_set (error, "out of memory");
-  if (layer_open_file (&file, "the extent", path, check->context,
-                       error) == 0) {
-    if (strcmp (extent->type, "FLAT") == 0 ||
-        strcmp (extent->type, "VMFS") == 0)
-      r = imagefile_check (&file, "an extent", extent->offset, extent->size,
-                           error);
-    else if (strcmp (extent->type, "SESPARSE") == 0)
-      r = vmdk_sesparse_directory (&file, &memory, error);
-    else if (vmdk_extents (&file, refuse_extent, &file, error) == 0)
-      r = check_grains (&file, &memory, error);
-  }
+  opened = files_open (check->files, "the extent", path, error);
   free (path);
+  if (!opened)
+    return -1;
+  file = imagefile_of (opened);
+  if (check_extent_file (&file, extent, &memory, error) == -1)
+    return -1;
   check->memory += EXTENT_MEMORY + memory;
-  if (r == 0 && check->memory > IMAGEFILE_TABLE_MAX)
-    return imagefile_error (&check->layer->file, error, "refused because the "
-                            "extents of the vmdk image would take more than "
-                            "%" PRIu64 " MiB of memory",
-                            IMAGEFILE_TABLE_MAX >> 20);
-  return r;
+  if (check->memory > IMAGEFILE_TABLE_MAX)
+    return imagefile_error (check->file, error, "refused because the extents "
+                            "of the vmdk image would take more than %" PRIu64
+                            " MiB of memory", IMAGEFILE_TABLE_MAX >> 20);
+  return 0;
 }
 
 int
-layer_check_vmdk (const struct layer *layer,
-                  const struct layer_context *context, struct error *error)
+layer_vmdk_check (const struct imagefile *file, const char *path,
+                  struct files *files, struct error *error)
 {
-  struct vmdk_check check = { .layer = layer, .context = context };
+  struct vmdk_check check = { .file = file, .path = path, .files = files };
   uint64_t memory;
 
-  if (vmdk_extents (&layer->file, check_extent, &check, error) == -1)
+  if (vmdk_extents (file, check_extent, &check, error) == -1)
     return -1;
-  return check_grains (&layer->file, &memory, error);
+  return check_grains (file, &memory, error);
 }

@@ -8,14 +8,13 @@
 #define BLKSUM_LAYER_VMDK_H
 
 struct error;
-struct layer;
-struct layer_context;
+struct files;
+struct imagefile;
 
-/* Check that LAYER and its extents are complete, and open these.  What is
- * behind it is not known here.  0 or -1.
+/* Check that the image in FILE, at PATH, and its extents are complete; these
+ * are opened as some of FILES.  What is behind it is not known here.  0 or -1.
  */
-int layer_check_vmdk (const struct layer *layer,
-                      const struct layer_context *context,
-                      struct error *error);
+int layer_vmdk_check (const struct imagefile *file, const char *path,
+                      struct files *files, struct error *error);
 
 #endif /* BLKSUM_LAYER_VMDK_H */

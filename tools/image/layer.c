@@ -2,11 +2,6 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * One layer of an image.
- *
- * A qcow2 is read by us alone, before qemu opens anything: a header that names
- * a backing file but not its format makes qemu probe that file.  What layers
- * in other formats (vmdk, qed, qcow) or on servers have behind them is asked
- * of qemu-img, which opens one layer at a time.
  */
 
 #include <config.h>
@@ -18,18 +13,10 @@
 
 #include "format/format.h"
 #include "format/imagefile.h"
-#include "format/other-tables.h"
-#include "format/qcow2-bitmaps.h"
-#include "format/qcow2-map.h"
-#include "format/vdi.h"
-#include "format/vpc.h"
 #include "image/layer.h"
-#include "image/layer-vmdk.h"
-#include "image/qemuname.h"
-#include "image/qemuopts.h"
+#include "io/file.h"
 #include "io/files.h"
-#include "qemu/message.h"
-#include "qemu/process.h"
+#include "util/error.h"
 
 static int
 no_memory (struct error *error)
@@ -55,7 +42,7 @@ layer_destroy (struct layer *layer)
   for (;;) {
     free (layer->path);
     free (layer->format);
-    free (layer->opts);
+    json_object_put (layer->options);
     behind = layer->behind;
     if (!behind)
       break;
@@ -69,7 +56,7 @@ layer_name (const struct layer *layer)
 {
   if (layer->file.file)
     return imagefile_name (&layer->file);
-  return layer->opts ? NULL : layer->path;
+  return layer->options ? NULL : layer->path;
 }
 
 uint64_t
@@ -94,8 +81,6 @@ layer_is_format (const char *driver)
   return strcmp (driver, "raw") != 0 && format_is_known (driver);
 }
 
-/* ---- Files ----------------------------------------------------------- */
-
 int
 layer_open_file (struct imagefile *file, const char *what, const char *path,
                  const struct layer_context *context, struct error *error)
@@ -108,10 +93,9 @@ layer_open_file (struct imagefile *file, const char *what, const char *path,
   return 0;
 }
 
-/* Take PATH, which becomes the layer's, for what is behind LAYER. */
-static int
-set_behind (struct layer *layer, char *path, const char *format,
-            struct error *error)
+int
+layer_set_behind (struct layer *layer, char *path, const char *format,
+                  struct error *error)
 {
   layer->behind = calloc (1, sizeof *layer->behind);
   if (!layer->behind) {
@@ -121,194 +105,4 @@ set_behind (struct layer *layer, char *path, const char *format,
   layer->behind->path = path;
   layer->behind->format = strdup (format);
   return path && layer->behind->format ? 0 : no_memory (error);
-}
-
-/* ---- qcow2 ----------------------------------------------------------- */
-
-int
-layer_check_tables (struct layer *layer, const struct imagefile *data,
-                    struct error *error)
-{
-  if (qcow2_check (&layer->file, data, &layer->qcow2, &layer->clusters,
-                   error) == -1)
-    return -1;
-  /* Options can say anything about what is read. */
-  if (!layer->opts && qcow2_map_fits (&layer->qcow2))
-    layer->map = LAYER_QCOW2;
-  return 0;
-}
-
-/* Check a qcow2 whose header names its data file.  qemu takes the name, other
- * than that of a backing file, as relative to the current directory.
- */
-static int
-check_with_data (struct layer *layer, const struct layer_context *context,
-                 struct error *error)
-{
-  const char *name = layer->qcow2.data_file, *path;
-  struct imagefile data;
-  int r = 0;
-
-  if (*name)
-    r = qemuname_locate (layer_name (layer), name, &path, error);
-  if (r == -1 ||
-      (r == 1 && layer_open_file (&data, "the data file", path, context,
-                                  error) == -1))
-    return -1;
-  return layer_check_tables (layer, r == 1 ? &data : NULL, error);
-}
-
-static int
-check_qcow2 (struct layer *layer, const struct layer_context *context,
-             struct error *error)
-{
-  const struct imagefile *data = &layer->file;
-  struct qcow2 *qcow2 = &layer->qcow2;
-  int r;
-
-  if (qcow2_read_header (&layer->file, qcow2, error) == -1 ||
-      qcow2_check_bitmaps (&layer->file, qcow2, error) == -1)
-    return -1;
-  if (qcow2->encrypted && !context->secrets)
-    return imagefile_error (&layer->file, error, "the qcow2 image is "
-                            "encrypted: give its secret with --object and "
-                            "--image-opts");
-  if (qcow2->has_data_file && !layer->data_given)
-    r = check_with_data (layer, context, error);
-  else {
-    if (qcow2->has_data_file)
-      data = layer->data.file ? &layer->data : NULL;
-    r = layer_check_tables (layer, data, error);
-  }
-  if (r == -1 || !*qcow2->backing || layer->backing_given)
-    return r;
-  return set_behind (layer, qemuname_resolve (layer->path, qcow2->backing),
-                     qcow2->backing_format, error);
-}
-
-/* ---- What only qemu can tell ------------------------------------------ */
-
-static const char *
-json_string (struct json_object *object, const char *key)
-{
-  const char *value =
-    json_object_get_string (json_object_object_get (object, key));
-
-  return value ? value : "";
-}
-
-/* What qemu-img is to open; NULL if there is no memory. */
-static char *
-info_opts (const struct layer *layer, bool force_share)
-{
-  if (!layer->opts)
-    return qemuopts_string (layer->format, layer->path,
-                            file_is_block_device (layer->file.file),
-                            force_share);
-  return force_share ? qemuopts_force_share (layer->opts)
-    : strdup (layer->opts);
-}
-
-static int
-run_qemu_img (const struct layer *layer, bool force_share, char **output,
-              struct error *error)
-{
-  char *argv[8] = { "qemu-img", "info", "--output=json" };
-  char *opts = NULL, *said;
-  const char *targets[2] = { NULL };
-  int r;
-
-  if (!layer->file.file && !layer->opts) {
-    argv[3] = "-f";
-    argv[4] = layer->format;
-    argv[5] = "--";
-    argv[6] = layer->path;
-  }
-  else {
-    opts = info_opts (layer, force_share);
-    if (!opts)
-      return no_memory (error);
-    argv[3] = "--image-opts";
-    argv[4] = opts;
-  }
-  r = process_run (argv, output, &said, error);
-  if (r == -1 && said) {
-    targets[0] = opts ? opts : layer->path;
-    qemu_message_explain (error, said, targets, layer->path,
-                          !layer_name (layer));
-    free (said);
-  }
-  free (opts);
-  return r;
-}
-
-static int
-ask_qemu (struct layer *layer, const struct layer_context *context,
-          struct error *error)
-{
-  struct json_object *info;
-  const char *backing;
-  char *output = NULL;
-  int r;
-
-  if (run_qemu_img (layer, context->files->force_share, &output, error) == -1)
-    return -1;
-  info = json_tokener_parse (output);
-  free (output);
-  if (!json_object_is_type (info, json_type_object))
-    r = error_set (error, "cannot understand the output of qemu-img");
-  else {
-    backing = json_string (info, "full-backing-filename");
-    r = !*backing ? 0
-      : set_behind (layer, strdup (backing),
-                    json_string (info, "backing-filename-format"), error);
-  }
-  json_object_put (info);
-  return r;
-}
-
-/* ---- All formats ------------------------------------------------------ */
-
-static bool
-has_backing (const char *format)
-{
-  return strcmp (format, "qcow2") == 0 || strcmp (format, "vmdk") == 0 ||
-    strcmp (format, "qed") == 0 || strcmp (format, "qcow") == 0;
-}
-
-static int
-check_vhdx (struct layer *layer, struct error *error)
-{
-  if (vhdx_check (&layer->file, &layer->vhdx, error) == -1)
-    return -1;
-  if (layer->vhdx.size > 0)
-    layer->map = LAYER_VHDX;
-  return 0;
-}
-
-int
-layer_check (struct layer *layer, const struct layer_context *context,
-             struct error *error)
-{
-  const char *format = layer->format;
-  bool is_local = layer->file.file != NULL;
-
-  if (is_local && strcmp (format, "qcow2") == 0)
-    return check_qcow2 (layer, context, error);
-  if (is_local && strcmp (format, "vdi") == 0)
-    return vdi_check (&layer->file, error);
-  if (is_local && strcmp (format, "vhdx") == 0)
-    return check_vhdx (layer, error);
-  if (strcmp (format, "vpc") == 0)
-    return is_local ? vpc_check (&layer->file, error)
-      : error_set (error, "refused because a vpc image can have a parent, "
-                   "which is only checked in a local file: copy it first");
-  if (is_local && other_tables_check (&layer->file, format, error) == -1)
-    return -1;
-  if (is_local && strcmp (format, "vmdk") == 0 &&
-      layer_check_vmdk (layer, context, error) == -1)
-    return -1;
-  if (layer->backing_given || !has_backing (format))
-    return 0;
-  return ask_qemu (layer, context, error);
 }

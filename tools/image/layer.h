@@ -1,9 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * One layer of an image: is it complete, and what is behind it?  Whoever
- * calls says what its format is; how layers follow each other is not known
- * here.
+ * One layer of an image: its file, its format, and what was found in it.
  */
 
 #ifndef BLKSUM_LAYER_H
@@ -18,6 +16,7 @@
 #include "util/error.h"
 
 struct files;
+struct json_object;
 
 /* What is the same for all layers of an image. */
 struct layer_context {
@@ -29,7 +28,7 @@ struct layer {
   struct layer *behind;         /* what its header names, or NULL */
   char *path;                   /* or a URL of qemu; NULL: no layer */
   char *format;                 /* empty: not recorded */
-  char *opts;                   /* its options, if there were some, or NULL */
+  struct json_object *options;  /* if the user gave some, or NULL */
   struct imagefile file;        /* of a local file; else NULL */
   bool backing_given;           /* what the header names is not used */
   bool data_given;              /* the same; this is used: */
@@ -72,16 +71,10 @@ int layer_open_file (struct imagefile *file, const char *what,
                      const struct layer_context *context,
                      struct error *error);
 
-/* Check a layer and set what is behind it, by what it says itself; that is not
- * opened.  0 or -1.
+/* Take PATH, which becomes the layer's, for what is behind LAYER, in FORMAT.
+ * 0 or -1.
  */
-int layer_check (struct layer *layer, const struct layer_context *context,
-                 struct error *error);
-
-/* Check the tables of a qcow2 whose header was read, with its clusters in DATA;
- * NULL: somewhere else.  0 or -1.
- */
-int layer_check_tables (struct layer *layer, const struct imagefile *data,
-                        struct error *error);
+int layer_set_behind (struct layer *layer, char *path, const char *format,
+                      struct error *error);
 
 #endif /* BLKSUM_LAYER_H */

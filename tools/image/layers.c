@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "image/layer.h"
+#include "image/layer-check.h"
 #include "image/layers.h"
 #include "image/qemuname.h"
 #include "util/error.h"

@@ -40,7 +40,7 @@ file_is_sparse (const struct file *file)
 static int
 reopen_by_path (const struct file *file, int flags)
 {
-  int fd = open (file->path, flags | O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  int fd = open (file->path, flags | O_NONBLOCK);
   struct stat st;
 
   if (fd != -1 &&
@@ -58,13 +58,14 @@ reopen_by_path (const struct file *file, int flags)
 static int
 reopen_direct (const struct file *file)
 {
+  const int flags = O_DIRECT | O_RDONLY | O_CLOEXEC;
   char path[64];
   int fd;
 
   snprintf (path, sizeof path, "/proc/self/fd/%d", file->fd);
-  fd = open (path, O_DIRECT | O_RDONLY | O_CLOEXEC);
+  fd = open (path, flags);
   if (fd == -1 && errno == ENOENT && file->path)
-    fd = reopen_by_path (file, O_DIRECT);
+    fd = reopen_by_path (file, flags);
   return fd;
 }
 

@@ -284,7 +284,7 @@ start (struct direct *direct, struct error *error)
   struct qemu_image *qi = &direct->qi;
   const struct qcow2_count *clusters = &direct->chain.clusters;
   struct error refused = { "" };
-  bool cache = qi->options->cache || !files_can_direct (&qi->files);
+  bool cache;
   int r = chain_open (&direct->chain, &qi->image.top, error);
 
   if (r != 1)
@@ -293,6 +293,7 @@ start (struct direct *direct, struct error *error)
   if (clusters->compressed > clusters->plain)
     return 0;
   files_start_reading (&qi->files);
+  cache = qi->options->cache || !files_can_direct (&qi->files);
   return qemu_image_start (qi, cache, &refused) == 0;
 }
 

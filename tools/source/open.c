@@ -93,25 +93,20 @@ open_qemu (const struct qemu_image *qi, struct source **source,
 #endif
 }
 
-/* Open an image that was inspected, as INSPECTED says.  In any case what QI has
- * is not the caller's any more.
+/* Open the image of QI, which was inspected.  It becomes the source's if this
+ * succeeds.
  */
 static int
-open_inspected (struct qemu_image *qi, int inspected, struct source **source,
+open_inspected (struct qemu_image *qi, struct source **source,
                 struct error *error)
 {
-  int r = inspected;
+  int r;
 
-  if (inspected == 0) {
-    if (strcmp (qi->image.format, "raw") == 0 && qi->file)
-      r = raw_open (qi->options, &qi->files, 0, source, error);
-    else
-      r = open_qemu (qi, source, error);
-    if (r == -1)
-      image_destroy (&qi->image);
-  }
+  if (qi->file && strcmp (qi->image.format, "raw") == 0)
+    return raw_open (qi->options, &qi->files, 0, source, error);
+  r = open_qemu (qi, source, error);
   if (r == -1)
-    files_close (&qi->files);
+    image_destroy (&qi->image);
   return r;
 }
 
@@ -130,7 +125,11 @@ open_opts (const struct source_options *options, const char *opts,
   struct qemu_image qi = image_of (options, opts);
   int r = image_inspect_opts (opts, &qi.files, &qi.image, error);
 
-  return open_inspected (&qi, r, source, error);
+  if (r == 0)
+    r = open_inspected (&qi, source, error);
+  if (r == -1)
+    files_close (&qi.files);
+  return r;
 }
 
 /* ---- Files ---- */
@@ -214,14 +213,16 @@ open_image (const struct source_options *options, int fd, const char *path,
             struct source **source, struct error *error)
 {
   struct qemu_image qi = image_of (options, path);
-  struct file *file;
-  int r = -1;
-
   /* This locks it, also if qemu will: qemu does it later, and says it worse. */
-  qi.file = file = files_adopt (&qi.files, fd, path, error);
-  if (file && check_sums (options, fd, error) == 0)
-    r = image_inspect (file, options->format, &qi.files, &qi.image, error);
-  return open_inspected (&qi, r, source, error);
+  struct file *file = files_adopt (&qi.files, fd, path, error);
+
+  qi.file = file;
+  if (file && check_sums (options, fd, error) == 0 &&
+      image_inspect (file, options->format, &qi.files, &qi.image, error) == 0 &&
+      open_inspected (&qi, source, error) == 0)
+    return 0;
+  files_close (&qi.files);
+  return -1;
 }
 
 static int

@@ -37,13 +37,9 @@ path_of (const struct qemu_image *qi)
 static char *
 target_of (const struct qemu_image *qi)
 {
-  bool force_share = qi->options->force_share;
-
-  if (!qi->file)
-    return force_share ? qemuopts_force_share (qi->operand)
-      : strdup (qi->operand);
   return image_qemu_opts (&qi->image, path_of (qi),
-                          file_is_block_device (qi->file), force_share);
+                          qi->file && file_is_block_device (qi->file),
+                          qi->options->force_share);
 }
 
 static int
@@ -71,7 +67,7 @@ qemu_image_start (struct qemu_image *qi, bool cache, struct error *error)
       argv[n++] = "--object";
       argv[n++] = options->objects[i];
     }
-    if (strncmp (qi->target, "json:", 5) != 0)
+    if (!qemuopts_is_json (qi->target))
       argv[n++] = "--image-opts";
     argv[n++] = qi->target;
     r = qemu_nbd_start (&qi->qemu, (char *const *) argv, fd_to_pass (qi),
