@@ -86,6 +86,26 @@ dd if="$dir/other" of="$dir/mixed" bs=64k skip=96 seek=96 count=1 \
    conv=notrunc status=none
 prints_sum "$(reference "$dir/mixed")" blksum -f qcow2 "$dir/qcow2"
 
+# One that does not take the image at first gets what was not read by then.
+cp "$dir/bin/qemu-nbd" "$dir/other-qemu-nbd"
+cat > "$dir/bin/qemu-nbd" << END
+#!/bin/sh
+mkdir "$dir/second" 2> "$dir/mkdir.log" || exec $qemu_nbd "\$@"
+exit 1
+END
+convert
+for options in "-t 1" "-t 7" "-t 1 -b 4k" "-c"; do
+  rm -rf "$dir/second"
+  run 0 blksum -f qcow2 --no-names $options "$dir/qcow2"
+  [ -d "$dir/second" ] || fail "qemu-nbd did not run"
+  case $options in
+    *4k) wanted=$small ;;
+    *) wanted=$sum ;;
+  esac
+  [ "$(cat "$dir/stdout")" = "$wanted" ] || fail "not $wanted: $options"
+done
+mv "$dir/other-qemu-nbd" "$dir/bin/qemu-nbd"
+
 # A qemu-nbd that sees another size, and one that ends early, do not do.
 qemu-img create -q -f qcow2 "$dir/other.qcow2" 4m
 convert

@@ -18,12 +18,17 @@ compiles () {
 warnings="-Wall -Wextra -Werror"
 flags="$CPPFLAGS $OPENSSL_CFLAGS $JSON_C_CFLAGS $LIBNBD_CFLAGS $NBDKIT_CFLAGS"
 src=$abs_top_srcdir
+# Without nbdkit the filter is not built, and its headers have no use.
 with_nbdkit=$(grep '^#define HAVE_NBDKIT 1' "$abs_top_builddir/config.h") || :
 for header in "$src"/include/*.h "$src"/lib/*.h "$src"/tools/*/*.h \
               "$src"/filter/*.h "$src"/tests/bench/*.h; do
   case $header in
     */sha256-vector.h) continue ;; # a template
-    */filter/*) [ -n "$with_nbdkit" ] || continue ;;
+    */filter/*)
+      if [ -z "$with_nbdkit" ]; then
+        echo "without nbdkit: $header is left out"
+        continue
+      fi ;;
   esac
   printf '#include <config.h>\n#include "%s"\nint only;\n' "$header" \
     > "$dir/alone.c"
