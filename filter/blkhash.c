@@ -19,6 +19,7 @@
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
+#include "conn.h"
 #include "export.h"
 #include "finish.h"
 #include "params.h"

@@ -22,6 +22,7 @@
 
 #include "../lib/cleanup.h"
 #include "../lib/leaves.h"
+#include "conn.h"
 #include "export.h"
 #include "finish.h"
 #include "params.h"

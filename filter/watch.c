@@ -21,6 +21,7 @@
 
 #include "../lib/cleanup.h"
 #include "../lib/leaves.h"
+#include "conn.h"
 #include "export.h"
 #include "params.h"
 #include "watch.h"

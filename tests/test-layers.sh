@@ -122,10 +122,11 @@ drawing_of () {
 
 # Of lib/ what is in the table, and nothing else.
 check_layers filter "blkhash" "" "
-blkhash: export finish params report result-file watch
-finish: export params pass ../lib/cleanup ../lib/leaves
-pass: export params watch ../lib/cleanup
-watch: export inflight params ../lib/cleanup ../lib/leaves
+blkhash: conn export finish params report result-file watch
+finish: conn export params pass ../lib/cleanup ../lib/leaves
+pass: conn export params watch ../lib/cleanup
+watch: conn export inflight params ../lib/cleanup ../lib/leaves
+conn: export ../lib/cleanup
 export: disk params report ../lib/cleanup ../lib/leaves
 disk: inflight written
 written: ../lib/leaf-tree
