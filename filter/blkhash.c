@@ -23,7 +23,6 @@
 #include "export.h"
 #include "finish.h"
 #include "params.h"
-#include "report.h"
 #include "result-file.h"
 #include "watch.h"
 
@@ -170,13 +169,8 @@ static int
 blkhash_finalize (nbdkit_next *next, void *opaque)
 {
   struct handle *handle = opaque;
-  bool last = conn_leave (&handle->conn);
 
-  /* One that did nothing is seen only now, and its size can be a new one: what
-   * that withdrew does not wait for the pass.
-   */
-  report_await_withdrawals ();
-  if (last) {
+  if (conn_leave (&handle->conn)) {
     finish (next, &handle->conn);
     conn_finished (&handle->conn);
   }

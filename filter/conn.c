@@ -6,6 +6,12 @@
 
 #include <config.h>
 
+#include <errno.h>
+#include <string.h>
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-filter.h>
+
 #include "../lib/cleanup.h"
 #include "conn.h"
 
@@ -45,8 +51,10 @@ conn_join_locked (struct conn *conn)
     return false;
   conn->state = CONN_JOINED;
   export = export_get_locked (conn->name);
-  if (!export)
-    return false;
+  if (!export) {
+    conn->unwatched = errno;
+    return true;
+  }
   conn->export = export;
   conn->disk = export->disk;
   withdrawn = export_see_size_locked (export, conn->size,
@@ -59,11 +67,23 @@ conn_join_locked (struct conn *conn)
   return withdrawn;
 }
 
-bool
-conn_leave (struct conn *conn)
+void
+conn_joined (const struct conn *conn)
+{
+  if (conn->unwatched == ENOSPC)
+    nbdkit_error ("blkhash: more than %u exports, '%s' is not watched",
+                  EXPORTS_MAX, conn->name);
+  else if (conn->unwatched)
+    nbdkit_error ("blkhash: '%s' is not watched: %s", conn->name,
+                  strerror (conn->unwatched));
+  report_await_withdrawals ();
+}
+
+/* JOINED is set as conn_join_locked says. */
+static bool
+leave_locked (struct conn *conn, bool *joined)
 {
   struct export *export;
-  SCOPED_LOCK (&exports_lock);
 
   /* One that did nothing leaves those alone who do, or did since it came. */
   if (conn->state == CONN_IDLE) {
@@ -71,7 +91,7 @@ conn_leave (struct conn *conn)
     if (export && (export->conns > 0 || export->finishing ||
                    export->newest > conn->number))
       return false;
-    conn_join_locked (conn);
+    *joined = conn_join_locked (conn);
   }
   export = conn->export;
   if (conn->state != CONN_JOINED || !export)
@@ -91,6 +111,21 @@ conn_leave (struct conn *conn)
     return false;
   export->finishing = true;
   return true;
+}
+
+bool
+conn_leave (struct conn *conn)
+{
+  bool joined = false, last;
+
+  {
+    SCOPED_LOCK (&exports_lock);
+
+    last = leave_locked (conn, &joined);
+  }
+  if (joined)
+    conn_joined (conn);
+  return last;
 }
 
 void

@@ -29,6 +29,7 @@ struct conn {
   struct disk *disk;            /* NULL: nothing is known of it */
   uint64_t own_changes;         /* of disk->changes those by this */
   uint64_t seen;                /* of those by others, that it can see */
+  int unwatched;                /* errno: why it joined no export */
   bool last_failed;             /* the request that ended last; atomic */
 };
 
@@ -42,9 +43,11 @@ void conn_init (struct conn *conn, const char *name);
 void conn_prepare (struct conn *conn, uint64_t size, bool multi_conn);
 
 /* It does one: from now on it counts.  An export that cannot be watched (no
- * memory, too many names) works all the same.  True if a sum was withdrawn.
+ * memory, too many names) works all the same.  True if there is something to
+ * do without the lock: conn_joined, which waits and tells.
  */
 bool conn_join_locked (struct conn *conn);
+void conn_joined (const struct conn *conn);
 
 /* The connection ends as it should.  True if it was the last of its export:
  * then it alone can finish, until conn_finished.  Waits for one that is giving

@@ -6,12 +6,10 @@
 
 #include <config.h>
 
+#include <errno.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define NBDKIT_API_VERSION 2
-#include <nbdkit-filter.h>
 
 #include "blkhash.h"
 
@@ -19,11 +17,6 @@
 #include "../lib/leaves.h"
 #include "export.h"
 #include "params.h"
-
-/* Clients choose names, and most plugins take any: they must not be able to
- * fill the memory with exports.
- */
-#define MAX_EXPORTS 10000
 
 pthread_mutex_t exports_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -58,9 +51,8 @@ add_export_locked (const char *name)
 {
   struct export *export;
 
-  if (nr_exports == MAX_EXPORTS) {
-    nbdkit_error ("blkhash: more than %u exports, '%s' is not watched",
-                  MAX_EXPORTS, name);
+  if (nr_exports == EXPORTS_MAX) {
+    errno = ENOSPC;
     return NULL;
   }
   export = calloc (1, sizeof *export);
@@ -68,10 +60,10 @@ add_export_locked (const char *name)
     export->name = strdup (name);
   if (!export || !export->name ||
       !tsearch (export, &exports_by_name, compare_names)) {
-    nbdkit_error ("blkhash: %m");
     if (export)
       free (export->name);
     free (export);
+    errno = ENOMEM;
     return NULL;
   }
   export->disk = params.distinct_exports ? &export->own_disk : &shared_disk;

@@ -3,9 +3,10 @@
  *
  * The exports that clients use, by name.
  *
- * Locks, in the order in which they are taken: exports_lock, that of a leaf
- * table, that of the report.  No request waits for a file or for the plugin
- * with any of them.
+ * Locks, in the order in which they are taken: exports_lock; that of a leaf
+ * table, with those that the library takes below it; that of the report.  No
+ * request waits for a file, the log or the plugin with any of them.  The unit
+ * tests see every lock and abort where this is not so: see test-locks.h.
  */
 
 #ifndef NBDKIT_BLKHASH_EXPORT_H
@@ -19,6 +20,11 @@
 #include "report.h"
 
 struct blkhash_leaves;
+
+/* Clients choose names, and most plugins take any: they must not be able to
+ * fill the memory with exports.
+ */
+#define EXPORTS_MAX 10000
 
 extern pthread_mutex_t exports_lock;
 
@@ -50,8 +56,8 @@ struct export {
 /* What a client gets that asks for no name is the export NAME. */
 void exports_set_default (const char *name);
 
-/* The export NAME.  find: NULL if nobody used it yet.  get: NULL if it cannot be
- * watched (no memory, too many names).
+/* The export NAME.  find: NULL if nobody used it yet.  get: NULL if it cannot
+ * be watched, with errno: ENOMEM, or ENOSPC when there are EXPORTS_MAX.
  */
 struct export *export_find_locked (const char *name);
 struct export *export_get_locked (const char *name);

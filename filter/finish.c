@@ -46,9 +46,9 @@ last_failed (const struct pass *p)
 static void
 no_sum (const struct pass *p, const char *why)
 {
-  SCOPED_LOCK (&exports_lock);
-
   nbdkit_debug ("blkhash: no sum of '%s': %s", p->export->name, why);
+
+  SCOPED_LOCK (&exports_lock);
   if (pass_is_last_locked (p))
     report_incomplete (&p->export->line, export_shown_name_locked (p->export),
                        why);

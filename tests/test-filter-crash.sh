@@ -64,8 +64,8 @@ nbdkit_wrapper=
 
 # The syncs of the thread that withdraws a sum: of the new file (1) and of the
 # directory (2).  If 1 fails, of the old file that was emptied (2), and of the
-# directory without it (3).  If 2 fails, of the old file that was emptied (3), and
-# then of the new one that was (4) or of the directory without it (4).
+# directory without it (3).  If 2 fails, of the old file that was emptied (3),
+# and then of the new one that was (4) or of the directory without it (4).
 sleep 1000 &
 kill_at_exit $!
 strace -p $! -o "$dir/trace" 2> "$dir/stderr" &
