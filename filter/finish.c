@@ -156,16 +156,20 @@ give_back_pieces (const struct pass *p)
 }
 
 /* From here on a change makes the sum wrong.  True if all is known and nobody
- * is changing it.
+ * is changing it; what becomes missing after that is seen when it is folded.
  */
 static bool
 begin_fold (struct pass *p)
 {
-  SCOPED_LOCK (&exports_lock);
+  {
+    SCOPED_LOCK (&exports_lock);
 
-  export_catch_up_locked (p->export);
-  p->changes = p->export->disk->changes;
-  return p->export->disk->changing == 0 && pass_missing (p->leaves) == 0;
+    export_catch_up_locked (p->export);
+    p->changes = p->export->disk->changes;
+    if (p->export->disk->changing > 0)
+      return false;
+  }
+  return pass_missing (p->leaves) == 0;
 }
 
 /* False if it was changed meanwhile, or is being changed. */
