@@ -181,8 +181,10 @@ open_connection (struct connection *c, unsigned nth)
   if (!c->nbd)
     check_nbd (-1);
   check_nbd (nbd_connect_uri (c->nbd, uri));
-  /* Or it would clear every buffer before it is read into. */
+  /* Or it clears every buffer before it is read into. */
+#ifdef LIBNBD_HAVE_NBD_SET_PREAD_INITIALIZE
   check_nbd (nbd_set_pread_initialize (c->nbd, false));
+#endif
   size = nbd_get_size (c->nbd);
   part = size / connections / request_size * request_size;
   if (part == 0)
