@@ -189,11 +189,16 @@ blkhash_close (void *opaque)
 
 /* ---- Requests ---- */
 
-/* Passes on the result R of a request. */
+/* Passes on the result R of a request.  What all threads of the connection read
+ * is not written to without need.
+ */
 static int
 done (struct handle *handle, int r)
 {
-  __atomic_store_n (&handle->conn.last_failed, r == -1, __ATOMIC_RELAXED);
+  bool *last_failed = &handle->conn.last_failed;
+
+  if (__atomic_load_n (last_failed, __ATOMIC_RELAXED) != (r == -1))
+    __atomic_store_n (last_failed, r == -1, __ATOMIC_RELAXED);
   return r;
 }
 

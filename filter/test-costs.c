@@ -187,7 +187,7 @@ restore (void)
 
 enum { WRITE, PIECE, ZERO, TRIM, AFTER_SUM, KINDS };
 
-/* How many locks each kind of change takes. */
+/* How many locks each kind of change takes, exports_lock twice. */
 static void
 count_locks (struct client *client, unsigned counts[KINDS])
 {
@@ -202,6 +202,7 @@ count_locks (struct client *client, unsigned counts[KINDS])
     if (kind == AFTER_SUM)
       assert_true (export_find_locked ("reads")->published);
 
+    locks_watch (&exports_lock);
     before = locks_taken ();
     switch (kind) {
     case WRITE: client_write (client, 'a', BLOCK, 0); break;
@@ -211,6 +212,7 @@ count_locks (struct client *client, unsigned counts[KINDS])
     case AFTER_SUM: client_write (client, 'a', BLOCK, 0); break;
     }
     counts[kind] = locks_taken () - before;
+    assert_int_equal (locks_taken_watched (), 2);
   }
 }
 

@@ -228,16 +228,14 @@ apply_untainted (struct conn *conn, const struct request *request,
                  enum change change, const void *buf)
 {
   struct blkhash_leaves *leaves = conn->export->leaves;
-  uint64_t taint, taint_end;
+  uint64_t taint = request->end, taint_end = request->end;
 
-  {
+  if (inflight_is_tainted (request)) {
     SCOPED_LOCK (&exports_lock);
 
     taint = request->taint;
     taint_end = request->taint_end;
   }
-  if (taint == taint_end)
-    taint = taint_end = request->end;
   apply (leaves, change, buf, request, request->offset, taint);
   apply (leaves, change, buf, request, taint_end, request->end);
 }

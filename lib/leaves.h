@@ -40,7 +40,7 @@ struct blkhash_leaves {
   struct pieces_budget own_budget; /* of the pieces, unless it is shared */
   struct pieces *pieces;        /* those that the tree calls LEAF_PARTIAL */
   uint64_t generation;          /* grows with every change */
-  uint64_t contradictions;      /* looks that made a block missing */
+  uint64_t contradictions;      /* looks that made a block missing; atomic */
   int error;                    /* what the table says may be wrong */
 
   /* Of a table that is given once: leaves before FOLDED are in OUTER already
@@ -142,7 +142,9 @@ int leaves_learn_data (struct blkhash_leaves *l, const void *buf,
 int leaves_learn_zero (struct blkhash_leaves *l, uint64_t len,
                        uint64_t offset);
 
-/* How many looks contradicted what was known. */
+/* How many looks contradicted what was known.  Takes no lock, since a server
+ * asks after each look.
+ */
 uint64_t leaves_contradictions (struct blkhash_leaves *l);
 
 #endif /* BLKHASH_LEAVES_H */
