@@ -203,9 +203,13 @@ void blkhash_free (struct blkhash *h);
  */
 #define BLKHASH_LEAVES_ONCE 1u
 
+/* For blkhash_leaves_new: blkhash_leaves_set_size will tell. */
+#define BLKHASH_SIZE_UNKNOWN UINT64_MAX
+
 /*
- * Create the leaf table of an image of SIZE bytes, of which nothing is known
- * yet.  OPTS may be NULL.  FLAGS is 0 or BLKHASH_LEAVES_ONCE.
+ * Create the leaf table of an image of SIZE bytes, or of one whose size is
+ * BLKHASH_SIZE_UNKNOWN.  Nothing is known of its content yet.  OPTS may be
+ * NULL.  FLAGS is 0 or BLKHASH_LEAVES_ONCE.
  *
  * Returns NULL and sets errno: EINVAL for unknown flags, or if the
  * configuration of OpenSSL does not provide the digest; ENOMEM; EIO if it
@@ -226,6 +230,21 @@ struct blkhash_leaves *blkhash_leaves_new (const struct blkhash_opts *opts,
 
 /* Free L; NULL is allowed.  errno is preserved. */
 void blkhash_leaves_free (struct blkhash_leaves *l);
+
+/*
+ * Tell that the image is SIZE bytes, which may be UINT64_MAX.  Until then as
+ * much can be given as fits in 2^64 - 1 bytes, at the same cost as with a known
+ * size, but the table cannot be folded.  A short last block that was given
+ * before is complete from now on.  (It was copied and is hashed in this call;
+ * one that is given after this call, at once, is not copied.)
+ *
+ * Can be called once, while other threads give what lies before SIZE.
+ *
+ * Errors: EINVAL if the size is known already, or if something was given at or
+ * after SIZE, even if it was forgotten since: nothing changes then; ENOMEM and
+ * EIO, which stick.
+ */
+int blkhash_leaves_set_size (struct blkhash_leaves *l, uint64_t size);
 
 /*
  * The LEN bytes at OFFSET of the image are those of BUF (data), or are zero
@@ -258,6 +277,9 @@ int blkhash_leaves_forget (struct blkhash_leaves *l, uint64_t len,
  * and its length, both in bytes; another may follow at once.  Returns ENOENT
  * if nothing is missing there.  A range that another thread is just giving is
  * missing until that call returns.
+ *
+ * As long as the size is not known, all that comes after what was given is
+ * missing too, up to UINT64_MAX, so there is always something.
  */
 int blkhash_leaves_next_missing (struct blkhash_leaves *l, uint64_t offset,
                                  uint64_t *start, uint64_t *len);
@@ -270,14 +292,62 @@ void blkhash_leaves_count (struct blkhash_leaves *l, uint64_t *data,
                            uint64_t *zero);
 
 /*
+ * Who is told of the leaves, in the order of the image: of COUNT blocks of data
+ * from block INDEX on, whose leaves lie one behind the other in LEAVES, each of
+ * LEAF_SIZE bytes; or of COUNT blocks that are all zero.
+ *
+ * Each block comes exactly once, the first is block 0.  Runs of zeros come
+ * whole: one never follows another, and the last can end with a short block.
+ * Runs of data come in parts of any length.
+ *
+ * Both functions return 0, or a positive errno value, which ends the fold.
+ */
+struct blkhash_leaf_sink {
+  int (*data) (void *opaque, uint64_t index, size_t count,
+               const unsigned char *leaves, size_t leaf_size);
+  int (*zero) (void *opaque, uint64_t index, uint64_t count);
+  void *opaque;
+};
+
+/*
+ * Set who is told of the leaves; SINK is copied, NULL means nobody.
+ *
+ * Each blkhash_leaves_fold tells of all of them, from block 0, before it
+ * returns.  A table that was created with BLKHASH_LEAVES_ONCE tells of those
+ * before the first that is missing, also in the calls that give blocks, so that
+ * it need not keep them.  What was told is the image only when
+ * blkhash_leaves_fold has returned 0; one that fails may have told of a part.
+ *
+ * The functions are called by one thread at a time, whichever brought what was
+ * missing or folds, and without any lock of the table; others can give blocks
+ * meanwhile, but wait when there are many leaves to tell of.  They must not
+ * call functions of the same table.  What they return, unless it is 0, is what
+ * the fold returns; with BLKHASH_LEAVES_ONCE it sticks, as ENOMEM does.
+ *
+ * Errors: EINVAL if one of the functions is NULL, if a sink is just being told,
+ * or if the table was created with BLKHASH_LEAVES_ONCE and has told of leaves,
+ * or would have.  So set it before anything is given.
+ */
+int blkhash_leaves_set_sink (struct blkhash_leaves *l,
+                             const struct blkhash_leaf_sink *sink);
+
+/*
+ * How many bytes to give in one call of blkhash_leaves_data: with less it can
+ * be slower, with more it is not faster.  A multiple of the block size, up to
+ * 512 MiB for the largest blocks: bound it by the memory that you have.
+ */
+size_t blkhash_leaves_batch (const struct blkhash_leaves *l);
+
+/*
  * Fold the leaves to the digest of the image and store it in MD, which must
  * have room for BLKHASH_MAX_MD_SIZE bytes, and its length in bytes in *LEN
  * (LEN may be NULL).  The table stays as it is and can be changed and folded
  * again, but a table created with BLKHASH_LEAVES_ONCE can be folded only
  * once; EINVAL after that.
  *
- * Errors: ENODATA if something is missing; EBUSY if another thread changed
- * the table meanwhile; ENOMEM, EIO.  Nothing is stored on error.
+ * Errors: ENODATA if something is missing, the size for one; EBUSY if another
+ * thread changed the table meanwhile; ENOMEM, EIO; what a sink returned.
+ * Nothing is stored on error.
  */
 int blkhash_leaves_fold (struct blkhash_leaves *l, unsigned char *md,
                          unsigned int *len);

@@ -14,7 +14,7 @@
 #include <stddef.h>
 
 struct digest;                  /* an algorithm: immutable, shared by threads */
-struct digest_ctx;              /* one message at a time, one thread at a time */
+struct digest_ctx;              /* one message and one thread at a time */
 
 /* Find the algorithm NAME, in any case or, with OpenSSL, an alias.  Returns
  * NULL with errno EINVAL if there is none, or ENOMEM.

@@ -3,7 +3,8 @@
  *
  * What is known of each block of an image.
  *
- * A radix tree, 64 ways at each level, as deep as the image's size demands.
+ * A radix tree, 64 ways at each level, as deep as the highest block that was
+ * ever set demands, so that an image of unknown size costs no more than others.
  * At the bottom a node holds 64 blocks: three words with a bit for each block,
  * and the leaves of those with data, one behind the other.  Above, a slot is
  * a child, or NULL when all below it is missing, or ALL_ZERO when all below it
@@ -47,7 +48,8 @@ struct spare {
 struct leaf_tree {
   uint64_t blocks;
   size_t leaf_size;
-  unsigned height;              /* levels of inner nodes above the bottom */
+  unsigned height;              /* levels of inner nodes above the bottom; what
+                                 * these do not reach is missing */
   void *root;                   /* a slot */
   struct spare *spare_leaves[LEAF_ROOMS];
   struct spare *spare_bottoms, *spare_inners;
@@ -71,19 +73,34 @@ leaf_tree_create (uint64_t blocks, size_t leaf_size)
     return NULL;
   tree->blocks = blocks;
   tree->leaf_size = leaf_size;
-  while ((tree->height + 1) * BITS < 64 &&
-         blocks > UINT64_C (1) << (tree->height + 1) * BITS)
-    tree->height++;
   return tree;
+}
+
+void
+leaf_tree_set_blocks (struct leaf_tree *tree, uint64_t blocks)
+{
+  tree->blocks = blocks;
 }
 
 /* ---- Memory ---- */
 
+/* Does a tree of that height have a place for block INDEX? */
+static bool
+reaches (unsigned height, uint64_t index)
+{
+  unsigned bits = (height + 1) * BITS;
+
+  return bits >= 64 || index >> bits == 0;
+}
+
 size_t
 leaf_tree_path_size (const struct leaf_tree *tree)
 {
-  return sizeof (struct bottom) +
-    tree->height * sizeof (struct inner);
+  unsigned height = 0;
+
+  while (tree->blocks > 0 && !reaches (height, tree->blocks - 1))
+    height++;
+  return sizeof (struct bottom) + height * sizeof (struct inner);
 }
 
 /* What was freed is kept for the next that wants as much. */
@@ -182,6 +199,24 @@ new_node (struct leaf_tree *tree, unsigned height)
 }
 
 /* ---- Nodes ---- */
+
+/* Add levels at the top, until the tree reaches block INDEX. */
+static int
+grow (struct leaf_tree *tree, uint64_t index)
+{
+  for (; !reaches (tree->height, index); tree->height++) {
+    struct inner *inner;
+
+    if (!tree->root)            /* it is missing at any height */
+      continue;
+    inner = new_node (tree, tree->height + 1);
+    if (!inner)
+      return ENOMEM;
+    inner->slot[0] = tree->root;
+    tree->root = inner;
+  }
+  return 0;
+}
 
 /* Make a node of what the slot holds, all of one state until now. */
 static void *
@@ -361,6 +396,8 @@ leaf_tree_set (struct leaf_tree *tree, uint64_t first, uint64_t count,
   assert (first <= tree->blocks && count <= tree->blocks - first);
   if (count == 0)
     return 0;
+  if (grow (tree, first + count - 1) != 0)
+    return ENOMEM;
   return set_slot (tree, &tree->root, tree->height, first, count, state);
 }
 
@@ -369,12 +406,14 @@ leaf_tree_set_data (struct leaf_tree *tree, uint64_t index,
                     const unsigned char *leaf)
 {
   void **slot = &tree->root;
-  unsigned height = tree->height;
+  unsigned height;
   struct bottom *bottom;
   unsigned i = index & (WAYS - 1), at;
 
   assert (index < tree->blocks);
-  for (; height > 0; height--) {
+  if (grow (tree, index) != 0)
+    return ENOMEM;
+  for (height = tree->height; height > 0; height--) {
     struct inner *inner = split_slot (tree, slot, height);
 
     if (!inner)
@@ -426,6 +465,8 @@ leaf_tree_run (const struct leaf_tree *tree, uint64_t index)
   struct leaf_run run;
 
   assert (index < tree->blocks);
+  if (!slot || !reaches (height, index))
+    return (struct leaf_run) { LEAF_MISSING, tree->blocks - index, NULL };
   for (; height > 0 && is_node (slot); height--)
     slot = ((const struct inner *) slot)
       ->slot[(index >> height * BITS) & (WAYS - 1)];

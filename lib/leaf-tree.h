@@ -33,6 +33,9 @@ struct leaf_tree;
 struct leaf_tree *leaf_tree_create (uint64_t blocks, size_t leaf_size);
 void leaf_tree_free (struct leaf_tree *tree);
 
+/* There are only BLOCKS blocks; none of the others was ever set. */
+void leaf_tree_set_blocks (struct leaf_tree *tree, uint64_t blocks);
+
 /* The most that one block can take in the tree if no other is near, without its
  * leaf; bytes.
  */

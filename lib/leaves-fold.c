@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaf table: from leaves to the digest of the image.
+ * The leaf table: from leaves to the digest of the image, and to the sink.
  *
  * Leaves are copied out of the tree a batch at a time, so that the lock is
  * never held while the outer hash runs, which takes long for an enormous hole.
@@ -19,15 +19,19 @@
 #include "leaf.h"
 #include "leaves.h"
 #include "outer.h"
+#include "sink.h"
 
 #define BATCH_LEAVES 64
 #define MAX_UNFOLDED 32768      /* leaves, while a thread folds */
 #define BATCH_ZEROS (1u << 20)  /* about 16 ms of hashing for sha256 */
 
-/* Consecutive leaves: ZEROS leaves of zero blocks, or COUNT others. */
+/* Consecutive leaves: ZEROS leaves of zero blocks, or COUNT others, of which
+ * only that of the short last block can be of a ZERO block.
+ */
 struct batch {
   uint64_t zeros;
   size_t count;
+  bool zero;
   unsigned char leaves[BATCH_LEAVES * BLKHASH_MAX_MD_SIZE];
 };
 
@@ -42,6 +46,7 @@ take_batch_locked (struct blkhash_leaves *l, uint64_t index,
   uint64_t full = l->size / l->block_size;
 
   batch->zeros = batch->count = 0;
+  batch->zero = run.state == LEAF_ZERO;
   switch (run.state) {
   case LEAF_DATA:
     batch->count = run.count;
@@ -67,10 +72,15 @@ take_batch_locked (struct blkhash_leaves *l, uint64_t index,
 }
 
 static int
-fold_batch (struct outer *outer, const struct batch *batch)
+fold_batch (struct outer *outer, struct sink *sink, const struct batch *batch)
 {
-  return batch->zeros ? outer_zeros (outer, batch->zeros)
-                      : outer_leaves (outer, batch->leaves, batch->count);
+  int err = batch->zeros ? outer_zeros (outer, batch->zeros)
+                         : outer_leaves (outer, batch->leaves, batch->count);
+
+  if (err)
+    return err;
+  return batch->zero ? sink_zeros (sink, batch->zeros + batch->count)
+                     : sink_data (sink, batch->leaves, batch->count);
 }
 
 /* One thread folds, and all others may hash faster than that: they wait as long
@@ -95,6 +105,13 @@ folded_locked (struct blkhash_leaves *l, uint64_t leaves)
     pthread_cond_broadcast (&l->folding_ended);
 }
 
+static void
+end_folding_locked (struct blkhash_leaves *l)
+{
+  l->folding = false;
+  pthread_cond_broadcast (&l->folding_ended);
+}
+
 void
 leaves_fold_early_locked (struct blkhash_leaves *l)
 {
@@ -106,7 +123,6 @@ leaves_fold_early_locked (struct blkhash_leaves *l)
   }
   l->folding = true;
   while (l->error == 0 && l->folded < l->blocks) {
-    bool zero = leaf_tree_run (l->tree, l->folded).state == LEAF_ZERO;
     uint64_t n;
     int err = take_batch_locked (l, l->folded, &batch);
 
@@ -116,20 +132,19 @@ leaves_fold_early_locked (struct blkhash_leaves *l)
     if (err == 0)
       err = leaf_tree_set (l->tree, l->folded, n, LEAF_MISSING);
     if (err == 0) {
-      *(zero ? &l->folded_zero : &l->folded_data) +=
+      *(batch.zero ? &l->folded_zero : &l->folded_data) +=
         blocks_length (l, l->folded, n);
       l->folded += n;
-      if (!zero)
+      if (!batch.zero)
         folded_locked (l, n);
       pthread_mutex_unlock (&l->lock);
-      err = fold_batch (l->outer, &batch);
+      err = fold_batch (l->outer, &l->sink, &batch);
       pthread_mutex_lock (&l->lock);
     }
     if (err)
       l->error = err;
   }
-  l->folding = false;
-  pthread_cond_broadcast (&l->folding_ended);
+  end_folding_locked (l);
 }
 
 /* Everything was folded as it came; add the size. */
@@ -145,10 +160,17 @@ finish_early_fold (struct blkhash_leaves *l, unsigned char *md)
     return EINVAL;
   if (l->error)
     return l->error;
-  if (l->folded < l->blocks)
+  if (!l->size_known || l->folded < l->blocks)
     return ENODATA;
-  l->finished = true;
-  err = outer_final (l->outer, l->size, md);
+  l->folding = true;
+  pthread_mutex_unlock (&l->lock);
+  err = sink_end (&l->sink);
+  pthread_mutex_lock (&l->lock);
+  end_folding_locked (l);
+  if (err == 0) {
+    l->finished = true;
+    err = outer_final (l->outer, l->size, md);
+  }
   if (err)
     l->error = err;
   return err;
@@ -156,7 +178,7 @@ finish_early_fold (struct blkhash_leaves *l, unsigned char *md)
 
 /* Fold a snapshot: any change that comes in between is noticed. */
 static int
-fold_all (struct blkhash_leaves *l, struct outer *outer)
+fold_all (struct blkhash_leaves *l, struct outer *outer, struct sink *sink)
 {
   uint64_t index, generation = 0;
   struct batch batch;
@@ -176,7 +198,7 @@ fold_all (struct blkhash_leaves *l, struct outer *outer)
       err = take_batch_locked (l, index, &batch);
     }
     if (err == 0)
-      err = fold_batch (outer, &batch);
+      err = fold_batch (outer, sink, &batch);
     if (err)
       return err;
   }
@@ -188,7 +210,7 @@ fold_all (struct blkhash_leaves *l, struct outer *outer)
 }
 
 static int
-fold_anew (struct blkhash_leaves *l, unsigned char *md)
+fold_anew (struct blkhash_leaves *l, struct sink *sink, unsigned char *md)
 {
   struct outer *outer;
   uint64_t start, len;
@@ -203,10 +225,38 @@ fold_anew (struct blkhash_leaves *l, unsigned char *md)
   outer = outer_create (l->digest, l->streams, leaf_zero (l->engine));
   if (!outer)
     return errno;
-  err = fold_all (l, outer);
+  err = fold_all (l, outer, sink);
+  if (err == 0)
+    err = sink_end (sink);
   if (err == 0)
     err = outer_final (outer, l->size, md);
   outer_free (outer);
+  return err;
+}
+
+/* One after the other if there is a sink. */
+static int
+fold_in_turn (struct blkhash_leaves *l, unsigned char *md)
+{
+  struct sink sink;
+  int err;
+
+  {
+    SCOPED_LOCK (&l->lock);
+
+    if (!l->size_known)
+      return ENODATA;
+    while (l->folding)
+      pthread_cond_wait (&l->folding_ended, &l->lock);
+    sink = l->sink;
+    l->folding = sink_is_used (&sink);
+  }
+  err = fold_anew (l, &sink, md);
+  if (sink_is_used (&sink)) {
+    SCOPED_LOCK (&l->lock);
+
+    end_folding_locked (l);
+  }
   return err;
 }
 
@@ -215,12 +265,26 @@ blkhash_leaves_fold (struct blkhash_leaves *l, unsigned char *md,
                      unsigned int *len)
 {
   unsigned char result[BLKHASH_MAX_MD_SIZE];
-  int err = l->once ? finish_early_fold (l, result) : fold_anew (l, result);
+  int err = l->once ? finish_early_fold (l, result) : fold_in_turn (l, result);
 
   if (err)
     return err;
   memcpy (md, result, l->leaf_size);
   if (len)
     *len = l->leaf_size;
+  return 0;
+}
+
+int
+blkhash_leaves_set_sink (struct blkhash_leaves *l,
+                         const struct blkhash_leaf_sink *sink)
+{
+  SCOPED_LOCK (&l->lock);
+
+  if (sink && (!sink->data || !sink->zero))
+    return EINVAL;
+  if (l->folding || l->folded > 0 || l->finished)
+    return EINVAL;
+  sink_init (&l->sink, sink, l->leaf_size);
   return 0;
 }

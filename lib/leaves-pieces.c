@@ -32,64 +32,16 @@ struct todo {
                                  * then on */
 };
 
-/* Is all of the block known? */
-static bool
-is_complete (const struct blkhash_leaves *l, const struct partial *partial)
-{
-  return partial_covers (partial, blocks_length (l, partial->index, 1), 0);
-}
-
 /* Take the memory of the block back.  EAGAIN if it is to be hashed first. */
 static int
 give_up_locked (struct blkhash_leaves *l, struct partial *partial,
                 struct todo *todo)
 {
-  if (!is_complete (l, partial))
+  if (!leaves_is_complete (l, partial))
     return leaves_set_locked (l, partial->index, 1, LEAF_MISSING);
   partial_set_busy (l->pieces, partial);
   todo->hash = partial;
   return EAGAIN;
-}
-
-/* Hash the block, which is complete, with the lock held: the table may be gone
- * as soon as it is not.
- */
-static void
-hash_locked (struct blkhash_leaves *l, const struct partial *partial)
-{
-  unsigned char leaf[BLKHASH_MAX_MD_SIZE];
-  uint64_t index = partial->index;
-  struct leaf_block block = {
-    .data = partial->bytes, .len = blocks_length (l, index, 1), .md = leaf
-  };
-  int err = leaf_batch (l->engine, &block, 1);
-
-  if (err) {
-    leaves_set_locked (l, index, 1, LEAF_MISSING);
-    leaves_stick_locked (l, err);
-  }
-  else
-    leaves_store_locked (l, index, &block);
-}
-
-/* Others that share the budget have no room, and we hold most.  Whoever calls
- * has nothing to do with this table, which can be freed when this returns.
- */
-bool
-leaves_give_back (void *opaque)
-{
-  struct blkhash_leaves *l = opaque;
-  struct partial *oldest;
-
-  if (pthread_mutex_trylock (&l->lock) != 0)
-    return false;
-  oldest = pieces_oldest (l->pieces);
-  if (oldest && is_complete (l, oldest))
-    hash_locked (l, oldest);
-  else if (oldest)
-    leaves_set_locked (l, oldest->index, 1, LEAF_MISSING);
-  pthread_mutex_unlock (&l->lock);
-  return oldest != NULL;
 }
 
 /* Room for one more block.  0; EAGAIN if there is something to do first;
@@ -182,8 +134,8 @@ check_new_piece_locked (struct blkhash_leaves *l, uint64_t index,
 }
 
 /* All pieces of the block are there: make its leaf. */
-static int
-complete_partial (struct blkhash_leaves *l, struct partial *partial)
+int
+leaves_hash_busy (struct blkhash_leaves *l, struct partial *partial)
 {
   unsigned char leaf[BLKHASH_MAX_MD_SIZE];
   uint64_t index = partial->index;
@@ -240,6 +192,22 @@ store_zero_locked (struct blkhash_leaves *l, uint64_t index)
   return err;
 }
 
+/* Something was added to the block, or its end became known. */
+static int
+settle_locked (struct blkhash_leaves *l, struct partial *partial,
+               struct todo *todo)
+{
+  if (!leaves_is_complete (l, partial))
+    return 0;
+  if (!partial->has_data)
+    return store_zero_locked (l, partial->index);
+  if (!partial->on_zeros) {
+    partial_set_busy (l->pieces, partial);
+    todo->hash = partial;
+  }
+  return 0;
+}
+
 /* 0 or an error; or EAGAIN, or ENOBUFS if there is no memory for the piece. */
 static int
 put_locked (struct blkhash_leaves *l, enum how how, const unsigned char *buf,
@@ -260,15 +228,7 @@ put_locked (struct blkhash_leaves *l, enum how how, const unsigned char *buf,
   l->generation++;
   if (pieces_put (l->pieces, partial, buf, len, start) != 0)
     return leaves_set_locked (l, index, 1, LEAF_MISSING);
-  if (!is_complete (l, partial))
-    return 0;
-  if (!partial->has_data)
-    return store_zero_locked (l, index);
-  if (!partial->on_zeros) {
-    partial_set_busy (l->pieces, partial);
-    todo->hash = partial;
-  }
-  return 0;
+  return settle_locked (l, partial, todo);
 }
 
 static int
@@ -324,7 +284,7 @@ leaves_put_piece (struct blkhash_leaves *l, enum how how,
         : put_locked (l, how, buf, len, index, start, &todo);
     }
     if (todo.hash)
-      hash_err = complete_partial (l, todo.hash);
+      hash_err = leaves_hash_busy (l, todo.hash);
     if (hash_err)
       return hash_err;
     if (err == ENOBUFS && !budget_wait (l->pieces->budget, todo.seen))
@@ -334,63 +294,18 @@ leaves_put_piece (struct blkhash_leaves *l, enum how how,
   }
 }
 
-/* Hash the oldest block if all of it is known.  ENODATA if it is not, ENOENT
- * if there is none.
- */
-static int
-hash_oldest (struct blkhash_leaves *l)
+int
+leaves_end_piece (struct blkhash_leaves *l, uint64_t index)
 {
   struct todo todo = { NULL };
+  int err = 0;
 
   {
     SCOPED_LOCK (&l->lock);
-    struct partial *oldest = pieces_oldest (l->pieces);
+    struct partial *partial = pieces_find (l->pieces, index);
 
-    if (!oldest)
-      return ENOENT;
-    if (!is_complete (l, oldest))
-      return ENODATA;
-    give_up_locked (l, oldest, &todo);
+    if (partial && !partial->busy)
+      err = settle_locked (l, partial, &todo);
   }
-  return complete_partial (l, todo.hash);
-}
-
-int
-leaves_hash_complete (struct blkhash_leaves *l)
-{
-  int err;
-
-  do
-    err = hash_oldest (l);
-  while (err == 0);
-  return err == ENOENT ? 0 : err;
-}
-
-/* Unless all of it has become known meanwhile. */
-static void
-forget_oldest (struct blkhash_leaves *l)
-{
-  SCOPED_LOCK (&l->lock);
-  struct partial *oldest = pieces_oldest (l->pieces);
-
-  if (oldest && !is_complete (l, oldest))
-    leaves_set_locked (l, oldest->index, 1, LEAF_MISSING);
-}
-
-void
-leaves_set_idle (struct blkhash_leaves *l, bool idle)
-{
-  l->pieces->idle = idle;
-}
-
-void
-leaves_forget_pieces (struct blkhash_leaves *l)
-{
-  int err;
-
-  do {
-    err = hash_oldest (l);
-    if (err == ENODATA)
-      forget_oldest (l);
-  } while (err == 0 || err == ENODATA);
+  return todo.hash ? leaves_hash_busy (l, todo.hash) : err;
 }

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaf table: what is missing, and how much is known.
+ * The leaf table: what is missing, how much is known, and how much to give.
  */
 
 #include <config.h>
@@ -11,6 +11,7 @@
 #include "blkhash.h"
 #include "cleanup.h"
 #include "leaf-tree.h"
+#include "leaf.h"
 #include "leaves.h"
 #include "pieces.h"
 #include "zero.h"
@@ -126,4 +127,10 @@ uint64_t
 leaves_contradictions (struct blkhash_leaves *l)
 {
   return __atomic_load_n (&l->contradictions, __ATOMIC_RELAXED);
+}
+
+size_t
+blkhash_leaves_batch (const struct blkhash_leaves *l)
+{
+  return LEAF_GROUP * l->block_size;
 }

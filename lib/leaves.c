@@ -79,9 +79,8 @@ leaves_new_in_budget (const struct blkhash_opts *opts, uint64_t size,
   l = calloc (1, sizeof *l);
   if (!l)
     return NULL;
-  l->size = size;
   l->block_size = opts->block_size;
-  l->blocks = size / l->block_size + (size % l->block_size != 0);
+  leaves_init_size (l, size);
   l->streams = opts->streams;
   l->once = flags & BLKHASH_LEAVES_ONCE;
   pthread_mutex_init (&l->lock, NULL);
@@ -143,14 +142,14 @@ static int
 put (struct blkhash_leaves *l, enum how how, const unsigned char *buf,
      uint64_t len, uint64_t offset)
 {
-  if (offset > l->size || len > l->size - offset)
-    return EINVAL;
-  if (how == FORGET && l->once && len > 0)
-    return EEXIST;
+  bool again = how == FORGET && l->once && len > 0;
+  int err = leaves_enter_range (l, how, offset, &len);
+
+  if (err || again)
+    return err ? err : EEXIST;
   while (len > 0) {
     uint64_t index = offset / l->block_size, n;
     uint64_t count = whole_blocks (l, len, offset);
-    int err;
 
     if (count > 0) {
       if (buf && count > LEAVES_BATCH)

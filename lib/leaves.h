@@ -2,8 +2,10 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The inside of a leaf table, shared by leaves.c, which is told what is in the
- * image and leaves it to leaves-blocks.c and leaves-pieces.c; leaves-query.c,
- * which tells what is known; and leaves-fold.c, which makes the digest of it.
+ * image and leaves it to leaves-blocks.c and leaves-pieces.c; leaves-release.c,
+ * which gives the memory of pieces back; leaves-size.c, which knows how large
+ * the image is; leaves-query.c, which tells what is known; and leaves-fold.c,
+ * which makes the digest of it.
  */
 
 #ifndef BLKHASH_LEAVES_H
@@ -16,6 +18,7 @@
 
 #include "leaf-tree.h"
 #include "pieces.h"
+#include "sink.h"
 
 struct blkhash_opts;
 struct digest;
@@ -25,9 +28,12 @@ struct outer;
 struct partial;
 
 struct blkhash_leaves {
+  /* Changes once under the lock, when the size becomes known, and is read
+   * without it too.  The ranges of all calls lie within it, before and after.
+   */
+  _Atomic uint64_t size;        /* of the image, or UINT64_MAX; bytes */
+
   /* Set once. */
-  uint64_t size;                /* of the image, bytes */
-  uint64_t blocks;
   size_t block_size;            /* bytes */
   size_t leaf_size;             /* bytes */
   unsigned streams;
@@ -36,6 +42,9 @@ struct blkhash_leaves {
   struct leaf_engine *engine;
 
   pthread_mutex_t lock;         /* protects all below */
+  bool size_known;
+  uint64_t given_end;           /* unless it is: where what was given ends */
+  uint64_t blocks;              /* of SIZE; set once the size is known */
   struct leaf_tree *tree;
   struct pieces_budget own_budget; /* of the pieces, unless it is shared */
   struct pieces *pieces;        /* those that the tree calls LEAF_PARTIAL */
@@ -45,9 +54,11 @@ struct blkhash_leaves {
 
   /* Of a table that is given once: leaves before FOLDED are in OUTER already
    * and gone from the tree.  The thread that set FOLDING, and no other, uses
-   * OUTER, without the lock.
+   * OUTER and SINK, without the lock.  Of any other table SINK is only who is
+   * to be told, and FOLDING that somebody is.
    */
   struct outer *outer;
+  struct sink sink;
   uint64_t folded;              /* blocks */
   uint64_t unfolded;            /* leaves in the tree */
   uint64_t folded_data, folded_zero; /* bytes before FOLDED */
@@ -62,7 +73,7 @@ static inline uint64_t
 blocks_length (const struct blkhash_leaves *l, uint64_t index,
                uint64_t count)
 {
-  uint64_t left = l->size - index * l->block_size;
+  uint64_t left = l->size - index * l->block_size; /* SIZE is read once */
 
   return count > left / l->block_size ? left : count * l->block_size;
 }
@@ -73,6 +84,16 @@ blocks_length (const struct blkhash_leaves *l, uint64_t index,
  * learnt, by somebody who looked; or forgotten.
  */
 enum how { GIVE, LEARN, FORGET };
+
+/* SIZE can be BLKHASH_SIZE_UNKNOWN. */
+void leaves_init_size (struct blkhash_leaves *l, uint64_t size);
+
+/* Begin a call on *LEN bytes at OFFSET: EINVAL if they are not in the image,
+ * else they are in it from now on.  What is to be forgotten after the end of
+ * all that was given is cut off.
+ */
+int leaves_enter_range (struct blkhash_leaves *l, enum how how,
+                        uint64_t offset, uint64_t *len);
 
 /* COUNT blocks from INDEX: data in BUF, at most LEAVES_BATCH blocks then, or
  * zeros if it is NULL.
@@ -86,6 +107,11 @@ int leaves_put_piece (struct blkhash_leaves *l, enum how how,
                       const unsigned char *buf, size_t len,
                       uint64_t index, size_t start);
 
+/* The last block may be known in part, and complete now that it is known where
+ * it ends.
+ */
+int leaves_end_piece (struct blkhash_leaves *l, uint64_t index);
+
 /* Set blocks to LEAF_MISSING or LEAF_ZERO, or store a leaf, whatever was
  * there.
  */
@@ -97,6 +123,17 @@ int leaves_store_locked (struct blkhash_leaves *l, uint64_t index,
 /* A look contradicts what was known of a block. */
 int leaves_contradict_locked (struct blkhash_leaves *l, uint64_t index,
                               uint64_t count);
+
+/* Is all of the block known? */
+static inline bool
+leaves_is_complete (const struct blkhash_leaves *l,
+                    const struct partial *partial)
+{
+  return partial_covers (partial, blocks_length (l, partial->index, 1), 0);
+}
+
+/* Hash a block of which all is known, and which the caller set busy. */
+int leaves_hash_busy (struct blkhash_leaves *l, struct partial *partial);
 
 /* Take a block out of the pieces; the tree is to be set by the caller. */
 void leaves_drop_partial_locked (struct blkhash_leaves *l,

@@ -75,7 +75,8 @@ bool pieces_is_empty (const struct pieces *pieces);
 struct partial *pieces_find (struct pieces *pieces, uint64_t index);
 
 /* Room for a block, which is to be added or freed; ZERO: it is for
- * partial_zero.  NULL with errno ENOMEM or ENOBUFS; then *SEEN is for budget_wait.
+ * partial_zero.  NULL with errno ENOMEM or ENOBUFS; then *SEEN is for
+ * budget_wait.
  */
 struct partial *pieces_reserve (struct pieces *pieces, bool zero,
                                 uint64_t *seen);

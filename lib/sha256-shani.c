@@ -111,7 +111,7 @@ compress (uint32_t *state, const unsigned char *const *data, size_t blocks,
 #undef S
 }
 
-#define KERNEL(LANES, COST, COST_AMD)                                            \
+#define KERNEL(LANES, COST, COST_AMD)                                   \
   static TARGET void                                                    \
   compress_x##LANES (uint32_t *state, const unsigned char *const *data, \
                      size_t blocks)                                     \

@@ -153,6 +153,60 @@ test_sizes (void **state)
   }
 }
 
+/* The tree grows over what is there: FIRST blocks of STATE, then one far off. */
+static void
+grows_over (uint64_t first, enum leaf_state state)
+{
+  uint64_t blocks = UINT64_C (1) << 62, i;
+  unsigned bits;
+
+  for (bits = 0; bits < 62; bits++) {
+    uint64_t far = UINT64_C (1) << bits;
+    struct leaf_tree *tree = leaf_tree_create (blocks, LEAF_SIZE);
+    struct leaf_run run;
+
+    assert_non_null (tree);
+    assert_int_equal (leaf_tree_run (tree, 0).count, blocks);
+    if (far < first)
+      far = first;
+    assert_int_equal (leaf_tree_set (tree, 0, first, state), 0);
+    assert_int_equal (leaf_tree_run (tree, far).state, LEAF_MISSING);
+    assert_int_equal (leaf_tree_set_data (tree, far, (const void *) "54321"),
+                      0);
+    for (i = 0; i < first; i += run.count) {
+      run = leaf_tree_run (tree, i);
+      assert_int_equal (run.state, state);
+      if (state != LEAF_MISSING)
+        assert_true (run.count <= first - i);
+    }
+    if (far > first)
+      assert_int_equal (leaf_tree_run (tree, first).state, LEAF_MISSING);
+    assert_memory_equal (leaf_tree_run (tree, far).leaves, "54321", LEAF_SIZE);
+    assert_int_equal (leaf_tree_run (tree, far + 1).state, LEAF_MISSING);
+
+    /* It turns out that this was the last. */
+    leaf_tree_set_blocks (tree, far + 1);
+    run = leaf_tree_run (tree, far);
+    assert_int_equal (run.state, LEAF_DATA);
+    assert_int_equal (run.count, 1);
+    leaf_tree_free (tree);
+  }
+}
+
+static void
+test_grows (void **state)
+{
+  static const uint64_t firsts[] = { 1, 63, 64, 65, 4096, 4097, 262144 };
+  size_t i;
+
+  (void) state;
+  for (i = 0; i < sizeof firsts / sizeof firsts[0]; i++) {
+    grows_over (firsts[i], LEAF_MISSING);
+    grows_over (firsts[i], LEAF_ZERO);
+    grows_over (firsts[i], LEAF_PARTIAL);
+  }
+}
+
 int
 main (void)
 {
@@ -160,6 +214,7 @@ main (void)
     cmocka_unit_test (test_against_array),
     cmocka_unit_test (test_empty_leaves),
     cmocka_unit_test (test_sizes),
+    cmocka_unit_test (test_grows),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);

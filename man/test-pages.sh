@@ -25,11 +25,6 @@ skip () {
   [ $result = 1 ] || result=77
 }
 
-# List the options that standard input mentions, one on a line.
-options () {
-  grep -oE -e '(^|[^-[:alnum:]])--?[a-zA-Z][-a-z]*' | sed 's/^[^-]//' | sort -u
-}
-
 if command -v podchecker > /dev/null; then
   for pod in "$srcdir"/*.pod; do
     podchecker -warnings -warnings "$pod" > "$dir/log" 2>&1 &&
@@ -63,11 +58,18 @@ while read -r declaration; do
     fail "blkhash.h: on no page: $declaration"
 done < "$dir/declarations"
 
-# blksum(1) explains the options that blksum has, and no others.
-../tools/blksum --help > "$dir/help"
-options < "$dir/help" > "$dir/help-options"
-sed -n 's/^=item //p' "$srcdir/blksum.pod" | tr -d 'BI<>' | grep '^-' |
-  options > "$dir/page-options"
+# blksum(1) explains the options that blksum has, and no others: their letters,
+# their names, "=" for an argument, and "[=" for one that can be left out.  What
+# blksum has is a row of its table each, and so a line of --help.
+../tools/blksum --help | sed -nE '/^  (-.,|   ) --/ {
+  s/^ *(-.,)? *(--[-a-z]+)(\[=| [^ ])?.*/\1 \2\3/; s/ [^ ]$/=/; p
+}' | sort > "$dir/help-options"
+sed -n 's/^=item //p' "$srcdir/blksum.pod" | tr -d 'BI<>' | grep '^-.' |
+  sed -E 's/^--/ --/
+          s/^(-.) ([A-Z]+), (--[-a-z]+=)\2$/\1, \3/
+          s/^( --[-a-z]+=).*/\1/
+          s/^((-.,)? --[-a-z]+\[=).*/\1/' | sort > "$dir/page-options"
+[ -s "$dir/help-options" ] || fail "blksum --help: not understood"
 diff -u "$dir/help-options" "$dir/page-options" || fail "options of blksum"
 
 # nbdkit-blkhash-filter(1) explains the parameters that the filter has, to the

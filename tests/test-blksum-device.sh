@@ -55,6 +55,23 @@ qemu-img convert -f qcow2 -O raw "$dir/shared" "$dir/new"
 prints_sum "$(reference "$dir/new")" blksum "$device"
 exec 5<&-
 
+# Also when the format is looked for, and the image is checked.
+for format in qcow2 vdi; do
+  truncate -s 16m "$dir/empty-$format"
+  attach "$dir/empty-$format"
+  exec 5< "$device"
+  cat <&5 > /dev/null
+  qemu-img convert -f raw -O $format "$dir/raw" "$dir/written"
+  dd if="$dir/written" of="$dir/empty-$format" bs=1M conv=notrunc status=none
+  prints_sum "$sum" blksum "$device"
+  prints_sum "$sum" blksum -f $format "$device"
+  exec 5<&-
+done
+
+# And behind an image.
+qemu-img create -q -f qcow2 -F vdi -b "$device" "$dir/overlay" 8m
+prints_sum "$sum" blksum -f qcow2 "$dir/overlay"
+
 # A device that is too short for what the qcow2 says.
 size=$(stat -c %s "$dir/qcow2")
 head -c $((size / 2 / 512 * 512)) "$dir/qcow2" > "$dir/cut"

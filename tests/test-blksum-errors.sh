@@ -44,6 +44,10 @@ for streams in 1025 -1 x 1k; do
   refuses ".*streams.*'$streams'" blksum --streams="$streams" "$dir/image"
 done
 refuses ".*output.*'xml'" blksum --output=xml "$dir/image"
+refuses "--queue-size: invalid number '99999999999999999999'" \
+        blksum --queue-size=99999999999999999999 "$dir/image"
+refuses "--queue-size: '99999999999g' is too large" \
+        blksum --queue-size=99999999999g "$dir/image"
 refuses ".*progress.*'x'" blksum --progress=x "$dir/image"
 refuses ".*nonsense" blksum --nonsense "$dir/image"
 refuses ".*-Q" blksum -Q "$dir/image"
@@ -53,6 +57,23 @@ refuses ".*--digest" blksum "$dir/image" --digest
 refuses "option '--tag' takes no argument" blksum --tag=x "$dir/image"
 refuses "option '--zero' takes no argument" blksum --zero=x "$dir/image"
 refuses "invalid option '-Q'" blksum --tag -Qz "$dir/image"
+refuses "invalid option '-3'" blksum -p3 "$dir/image"
+
+# Options that do not go together, wherever they are.  A command line with
+# more that is wrong is read from the left, then as a whole.
+refuses "--object needs --image-opts; try 'blksum --help'$" \
+        blksum -f nonsense "$dir/image" --object secret,id=a,data=b
+refuses "--format goes into the operand with --image-opts: driver=qcow2,...; \
+try 'blksum --help'$" blksum -f raw x --image -f qcow2 --object secret,id=a
+refuses "unrecognized option '--nonsense'" blksum --object x --nonsense
+refuses "unknown format 'nonsense'" blksum -f nonsense "$dir/missing"
+for place in before after; do
+  case $place in
+    before) set -- --image-opts --object secret,id=a,data=b ;;
+    after) set -- --object secret,id=a,data=b --image-opts ;;
+  esac
+  refuses "driver=missing: " blksum "$@" driver=missing
+done
 
 # What an option can have been meant to be.
 refuses "'--no' is ambiguous; possibilities: '--no-extents' '--no-names'; " \

@@ -32,5 +32,55 @@ refuses "driver=qcow2,file.filename=$dir/none: " \
         blksum --image-opts "driver=qcow2,file.filename=$dir/none"
 refuses "driver=nonsense" \
         blksum --image-opts "driver=nonsense,file.filename=$dir/qcow2"
+# What qemu says is in the user's words.
+for options in '' -U; do
+  for name in qcow2 a,,b; do
+    opts=driver=qcow2,nonsense=1,file.filename=$dir/$name
+    refuses "$opts: [^:]*does not support the option 'nonsense'$" \
+            blksum $options --image-opts "$opts"
+    ! grep -q json: "$dir/stderr" || fail "not in the user's words"
+  done
+done
+
+# Options that contradict each other: the last one does not count.
+for opts in driver=raw,driver=qcow2 driver=qcow2,driver=raw \
+            driver=qcow2,read-only=on,read-only=off; do
+  refuses "given twice" blksum --image-opts "$opts,file.filename=$dir/qcow2"
+done
+refuses "'backing' is given both" blksum --image-opts \
+        "driver=qcow2,backing=,backing.driver=raw,file.filename=$dir/qcow2"
+refuses "'file' is given both" blksum --image-opts \
+        "driver=qcow2,file.filename=$dir/qcow2,file="
+prints_sum "$sum" blksum --image-opts "driver=qcow2,read-only,driver=qcow2,"\
+"file.filename=$dir/qcow2,backing=,noforce-share,"
+refuses "not the name of an option" \
+        blksum --image-opts "driver=qcow2,file.filename=$dir/qcow2,=x"
+refuses "inside each other" blksum --image-opts \
+        "driver=raw,$(printf '%0100d' 0 | sed 's/0/file./g')filename=$dir/raw"
+
+# Nothing is opened to be written.
+cp "$dir/qcow2" "$dir/protected"
+opts=driver=qcow2,read-only=off,file.filename=$dir/protected
+prints_sum "$sum" blksum --image-opts "$opts"
+prints_sum "$sum" blksum -U --image-opts "$opts,force-share=off"
+cmp "$dir/qcow2" "$dir/protected" || fail "written"
+
+# Names that JSON has to escape, and that qemu takes in no JSON: Latin-1, and a
+# character that Unicode will never have.
+for name in 'a "b"\c' "$(printf 'new\nline\001')" "$(printf 'caf\351')" \
+            "$(printf 'no\357\277\277')"; do
+  cp "$dir/qcow2" "$dir/$name" || continue
+  for options in '' -U; do
+    prints_sum "$sum" blksum --no-names $options --image-opts \
+               "driver=qcow2,file.filename=$dir/$name"
+    prints_sum "$sum" blksum --no-names $options --image-opts \
+               "driver=qcow2,file.filename=$dir/$name,backing="
+    prints_sum "$sum" blksum --no-names $options -f qcow2 "$dir/$name"
+    prints_sum "$sum" blksum --no-names $options "$dir/$name"
+  done
+  run 2 blksum -f qed "$dir/$name"
+  ! grep -q 'json:\|driver=' "$dir/stderr" || fail "not in the user's words"
+done
+
 refuses '.*--format' blksum --image-opts -f qcow2 "$dir/qcow2"
 refuses '.*--image-opts' blksum --object secret,id=a,data=b "$dir/qcow2"

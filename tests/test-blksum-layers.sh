@@ -218,6 +218,8 @@ changed () {
 changed qcow2 -f qcow2 top
 changed middle -f qcow2 top
 changed data -f qcow2 with-data
+refuses "'top' changed while it was read" \
+        midway "cp -p top new && mv new top" -f qcow2 top
 changed raw -f vmdk vmdk
 changed qcow2 --image-opts driver=qcow2,file.filename=qcow2
 changed raw --image-opts driver=raw,file.filename=raw
@@ -237,5 +239,5 @@ PATH=${PATH#*:} exec qemu-nbd "$@"
 END
 chmod +x bin/qemu-nbd
 prints_sum "$sum" blksum -U --image-opts driver=qcow2,file.filename=qcow2,
-grep -q 'force-share=on,driver=qcow2,file.filename=qcow2,$' bin/qemu-nbd.log ||
+grep -q '"force-share":"on".*"filename":"qcow2"' bin/qemu-nbd.log ||
   fail "not passed on: $(cat bin/qemu-nbd.log)"

@@ -35,6 +35,13 @@ for option in --digest --list-digests --block-size --streams --threads \
 done
 [ "$(wc -L < "$dir/stdout")" -le 80 ] || fail "--help is too wide"
 cp "$dir/stdout" "$dir/help"
+# Each begins where the others do, and no letter and no name is of two.
+grep '^  \(-.,\|   \) --' "$dir/help" > "$dir/rows"
+[ "$(grep -c '^.\{24\} [^ ]' "$dir/rows")" = "$(wc -l < "$dir/rows")" ] ||
+  fail "--help is not in two columns"
+twice=$(tr -s ' ,' '\n\n' < "$dir/rows" | grep -e '^-.$' | sort | uniq -d
+        cut -c 7- "$dir/rows" | grep -o -e '^--[-a-z]*' | sort | uniq -d)
+[ -z "$twice" ] || fail "two options are $twice"
 run 0 blksum -h
 cmp "$dir/help" "$dir/stdout" || fail "-h is not --help"
 

@@ -89,9 +89,9 @@ prints_sum "$(reference "$dir/mixed")" blksum -f qcow2 "$dir/qcow2"
 # A qemu-nbd that sees another size, and one that ends early, do not do.
 qemu-img create -q -f qcow2 "$dir/other.qcow2" 4m
 convert
-run 0 blksum -f qcow2 "$dir/qcow2"
-[ "$(cut -d' ' -f1 < "$dir/stdout")" != "$sum" ] ||
-  fail "the sum of an image that qemu sees otherwise"
+run 2 blksum -f qcow2 "$dir/qcow2"
+says_once "qemu sees another size"
+[ ! -s "$dir/stdout" ] || fail "the sum of an image that qemu sees otherwise"
 rm "$dir/bin/qemu-nbd"
 truncate -s 256m "$dir/large"
 write_data "$dir/large" 0 67108864

@@ -45,6 +45,15 @@ is_drawn () {
   grep -q -e "\(^\|[^a-z0-9-]\)$2\.[ch]" "$1/README.md"
 }
 
+# No arrow points up: following those in $dir/arrows never leads back.  tsort
+# says of a circle on stderr who is in it, except of one of one.
+check_circles () {
+  awk '$1 == $2 { print $1 }' "$dir/arrows" > "$dir/circle"
+  tsort "$dir/arrows" > "$dir/stdout" 2>> "$dir/circle" || :
+  [ ! -s "$dir/circle" ] ||
+    complain "$component: includes itself in the end: $(cat "$dir/circle")"
+}
+
 # check_layers DIR COMMON PARTS TABLE: of all files below DIR.  Each may include
 # its own header, COMMON, and what TABLE says in lines "CONCEPT: HEADER ...",
 # names without ".h" and as they are included.
@@ -66,18 +75,13 @@ check_layers () {
     done
   done
 
-  # No arrow points up: following them from any concept never leads back.
-  # tsort says of a circle on stderr who is in it, except of one of one.
   echo "$table" | while IFS=: read -r concept below; do
     for name in $below; do
       to=$(concept_of "$name")
       [ "$to" = "$concept" ] && [ "$name" != "$to" ] || echo "$concept $to"
     done
   done > "$dir/arrows"
-  awk '$1 == $2 { print $1 }' "$dir/arrows" > "$dir/circle"
-  tsort "$dir/arrows" > "$dir/stdout" 2>> "$dir/circle" || :
-  [ ! -s "$dir/circle" ] ||
-    complain "$component: includes itself in the end: $(cat "$dir/circle")"
+  check_circles
 }
 
 # ---- lib/ ----
@@ -98,7 +102,7 @@ leaf: digest sha256-lanes
 outer: digest
 opts: digest
 order: leaf outer pool
-leaves: digest leaf leaf-tree opts outer pieces pieces-budget pieces-share
+leaves: digest leaf leaf-tree opts outer pieces pieces-budget pieces-share sink
 pieces: pieces-budget pieces-share
 hash: completion digest leaf opts order outer pool
 digest: digest-family
@@ -134,6 +138,52 @@ written: ../lib/leaf-tree
 report: params result-file ../lib/cleanup ../lib/sum-line
 result-file: params
 "
+
+# ---- tools/ ----
+
+# check_folders DIR TABLE: a file below DIR includes only what is in its own
+# folder and in those that TABLE says in lines "FOLDER: FOLDER ...", as
+# "FOLDER/NAME.h"; and files do not include each other in a circle.
+check_folders () {
+  component=$1 table=$2
+
+  : > "$dir/arrows"
+  for file in $(find "$component" -name '*.[ch]' ! -name 'test-*'); do
+    name=${file#"$component"/}
+    name=${name%.[ch]}
+    is_drawn "$component" "${name##*/}" ||
+      complain "$component/README.md does not draw $name"
+    folder=${name%/*}
+    [ "$folder" != "$name" ] || folder=.
+    allowed="$folder $(echo "$table" | sed -n "s|^$folder: ||p")"
+    for include in $(includes "$file"); do
+      case $include in
+        ../* | blkhash | "$name") continue ;;
+      esac
+      is_one_of "${include%/*}" "$allowed" ||
+        complain "$file includes $include.h"
+      echo "$name $include" >> "$dir/arrows"
+    done
+  done
+  check_circles
+}
+
+check_folders tools "
+.: job cli util
+job: cli source read util
+cli: format util
+source: nbd read image format qemu io util
+nbd: read util
+read: io util
+image: format qemu io util
+format: qemu io util
+qemu: util
+io: util
+"
+# And folders do not, whatever the table allows.
+sed 's|/[^ ]*||g' "$dir/arrows" | awk '$1 != $2' > "$dir/folders"
+mv "$dir/folders" "$dir/arrows"
+check_circles
 
 # ---- Those who use the library ----
 

@@ -19,7 +19,8 @@
 
 #include "cli/options.h"
 #include "cli/output.h"
-#include "source/source.h"
+#include "cli/usage.h"
+#include "job/hash.h"
 #include "util/error.h"
 
 /* If a standard descriptor is closed, the next file that is opened gets its
@@ -90,7 +91,7 @@ main (int argc, char *argv[])
 
     if (options.nr_operands > 1)
       options.progress_name = name;
-    if (source_hash (&options, name, &sum, &error) == -1) {
+    if (job_hash (&options, name, &sum, &error) == -1) {
       report (name, &error);
       status = EXIT_TROUBLE;
       continue;

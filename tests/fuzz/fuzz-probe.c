@@ -13,13 +13,16 @@
 int
 LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
-  struct imagefile file = fuzz_open (data, size);
+  struct files files;
+  struct file *file = fuzz_open (&files, data, size);
   struct error error = { "" };
   struct image image;
-  int r = image_inspect (file.fd, "fuzz", size, NULL, false, &image, &error);
+  int r = image_inspect (file, NULL, &files, &image, &error);
 
   if ((r == -1) != error_is_set (&error))
     abort ();
-  fuzz_close (&file);
+  if (r == 0)
+    image_destroy (&image);
+  files_close (&files);
   return 0;
 }

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "format/qcow2.h"
+#include "format/qcow2-check.h"
 #include "format/qcow2-map.h"
 #include "fuzz.h"
 
@@ -39,18 +39,20 @@ walk_map (const struct imagefile *file, const struct qcow2 *qcow2,
 int
 LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
-  struct imagefile file = fuzz_open (data, size);
+  struct files files;
+  struct imagefile file = imagefile_of (fuzz_open (&files, data, size));
   struct error error = { "" };
+  struct qcow2_count count;
   struct qcow2 qcow2;
 
   if (qcow2_read_header (&file, &qcow2, &error) == 0) {
     if (strlen (qcow2.backing) >= sizeof qcow2.backing ||
         strlen (qcow2.data_file) >= sizeof qcow2.data_file)
       abort ();
-    if (qcow2_check (&file, &file, &qcow2, &error) == 0 &&
+    if (qcow2_check (&file, &file, &qcow2, &count, &error) == 0 &&
         qcow2_map_fits (&qcow2))
       walk_map (&file, &qcow2, &error);
   }
-  fuzz_close (&file);
+  files_close (&files);
   return 0;
 }

@@ -36,12 +36,13 @@ walk_map (const struct imagefile *file, const struct vhdx *vhdx,
 int
 LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
-  struct imagefile file = fuzz_open (data, size);
+  struct files files;
+  struct imagefile file = imagefile_of (fuzz_open (&files, data, size));
   struct error error = { "" };
   struct vhdx vhdx;
 
-  if (vhdx_read_and_check (&file, &vhdx, &error) == 0)
+  if (vhdx_check (&file, &vhdx, &error) == 0)
     walk_map (&file, &vhdx, &error);
-  fuzz_close (&file);
+  files_close (&files);
   return 0;
 }

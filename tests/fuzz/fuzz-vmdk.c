@@ -12,12 +12,13 @@
 int
 LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
-  struct imagefile file = fuzz_open (data, size);
+  struct files files;
+  struct imagefile file = imagefile_of (fuzz_open (&files, data, size));
   struct error error = { "" };
 
   vmdk_check_alone (&file, &error);
   error.text[0] = '\0';
   vmdk_check (&file, &error);
-  fuzz_close (&file);
+  files_close (&files);
   return 0;
 }

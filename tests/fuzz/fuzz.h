@@ -18,27 +18,29 @@
 #include <unistd.h>
 
 #include "format/imagefile.h"
+#include "io/files.h"
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
 
-/* The input as an open file.  fuzz_close closes it. */
-static inline struct imagefile
-fuzz_open (const uint8_t *data, size_t size)
+/* The input as the only file of FILES. */
+static inline struct file *
+fuzz_open (struct files *files, const uint8_t *data, size_t size)
 {
-  struct imagefile file = { .fd = memfd_create ("fuzz", MFD_CLOEXEC),
-                            .size = size };
+  struct error error = { "" };
+  int fd = memfd_create ("fuzz", MFD_CLOEXEC);
+  struct file *file;
 
-  if (file.fd == -1 || write (file.fd, data, size) != (ssize_t) size) {
+  *files = (struct files) { .cache = true };
+  if (fd == -1 || write (fd, data, size) != (ssize_t) size) {
     perror ("memfd");
     exit (1);
   }
+  file = files_adopt (files, fd, "fuzz", &error);
+  if (!file) {
+    fprintf (stderr, "%s\n", error.text);
+    exit (1);
+  }
   return file;
-}
-
-static inline void
-fuzz_close (struct imagefile *file)
-{
-  close (file->fd);
 }
 
 #ifdef FUZZ_STANDALONE

@@ -1,15 +1,14 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The command line of blksum.
+ * The options of blksum: a table, and before it what is done for those that do
+ * more than to set a field.
  */
 
 #include <config.h>
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,157 +17,13 @@
 
 #include "blkhash.h"
 
+#include "cli/command-line.h"
 #include "cli/options.h"
 #include "cli/usage.h"
 #include "format/format.h"
 
-#define DEFAULT_QUEUE_SIZE (2 * 1024 * 1024)
-#define DEFAULT_QUEUE_DEPTH 16
-#define DEFAULT_READ_SIZE (1024 * 1024)
-#define MAX_QUEUE_DEPTH 1024
 #define MAX_THREADS 128
 #define MAX_READ_SIZE (32 * 1024 * 1024) /* what every NBD server takes */
-#define MAX_QUEUE_SIZE (1024 * 1024 * 1024)
-
-enum {
-  IMAGE_OPTS_OPTION = CHAR_MAX + 1,
-  NO_EXTENTS_OPTION,
-  NO_NAMES_OPTION,
-  OBJECT_OPTION,
-  OUTPUT_OPTION,
-  QUEUE_DEPTH_OPTION,
-  QUEUE_SIZE_OPTION,
-  READ_SIZE_OPTION,
-  STREAMS_OPTION,
-  TAG_OPTION,
-  CACHE_OPTION,
-};
-
-static const char short_options[] = ":b:cd:f:hlpt:UVz";
-static const struct option long_options[] = {
-  { "block-size",   required_argument, NULL, 'b' },
-  { "cache",        no_argument,       NULL, CACHE_OPTION },
-  { "digest",       required_argument, NULL, 'd' },
-  { "force-share",  no_argument,       NULL, 'U' },
-  { "format",       required_argument, NULL, 'f' },
-  { "help",         no_argument,       NULL, 'h' },
-  { "image-opts",   no_argument,       NULL, IMAGE_OPTS_OPTION },
-  { "list-digests", no_argument,       NULL, 'l' },
-  { "no-extents",   no_argument,       NULL, NO_EXTENTS_OPTION },
-  { "no-names",     no_argument,       NULL, NO_NAMES_OPTION },
-  { "object",       required_argument, NULL, OBJECT_OPTION },
-  { "output",       required_argument, NULL, OUTPUT_OPTION },
-  { "progress",     optional_argument, NULL, 'p' },
-  { "queue-depth",  required_argument, NULL, QUEUE_DEPTH_OPTION },
-  { "queue-size",   required_argument, NULL, QUEUE_SIZE_OPTION },
-  { "read-size",    required_argument, NULL, READ_SIZE_OPTION },
-  { "streams",      required_argument, NULL, STREAMS_OPTION },
-  { "tag",          no_argument,       NULL, TAG_OPTION },
-  { "threads",      required_argument, NULL, 't' },
-  { "version",      no_argument,       NULL, 'V' },
-  { "zero",         no_argument,       NULL, 'z' },
-  { NULL }
-};
-
-/* What was printed must have arrived. */
-static void finish_stdout (void) __attribute__ ((noreturn));
-
-static void
-finish_stdout (void)
-{
-  if (fflush (stdout) == EOF || ferror (stdout)) {
-    perror ("blksum: write error");
-    exit (EXIT_TROUBLE);
-  }
-  exit (EXIT_SUCCESS);
-}
-
-static void
-list_digests (void)
-{
-  size_t i, count = blkhash_digests (NULL, 0);
-  const char **names = calloc (count, sizeof *names);
-
-  if (!names) {
-    perror ("blksum");
-    exit (EXIT_TROUBLE);
-  }
-  blkhash_digests (names, count);
-  for (i = 0; i < count; i++)
-    puts (names[i]);
-  free (names);
-  finish_stdout ();
-}
-
-/* A number from MIN to MAX, with a suffix if SUFFIXES. */
-static uint64_t
-parse_number (const char *option, const char *arg, bool suffixes,
-              uint64_t min, uint64_t max)
-{
-  static const char units[] = "kmg";
-  const char *unit;
-  uint64_t value;
-  char *end;
-
-  errno = 0;
-  value = strtoull (arg, &end, 10);
-  if (!isdigit ((unsigned char) arg[0]) || errno != 0)
-    usage_error ("--%s: invalid number '%s'", option, arg);
-  if (suffixes && *end) {
-    unit = strchr (units, tolower ((unsigned char) *end));
-    if (unit && end[1] == '\0') {
-      unsigned shift = 10 * (unit - units + 1);
-
-      if (value > UINT64_MAX >> shift)
-        usage_error ("--%s: '%s' is too large", option, arg);
-      value <<= shift;
-      end++;
-    }
-  }
-  if (*end)
-    usage_error ("--%s: invalid %s '%s'", option,
-                 suffixes ? "size" : "number", arg);
-  if (value < min || value > max)
-    usage_error ("--%s: '%s' is not between %llu and %llu", option, arg,
-                 (unsigned long long) min, (unsigned long long) max);
-  return value;
-}
-
-static void
-parse_progress (struct options *options, const char *arg)
-{
-  if (arg) {
-    options->progress_fd = parse_number ("progress", arg, false, 0, INT_MAX);
-    options->progress_bar = false;
-    if (fcntl (options->progress_fd, F_GETFD) == -1)
-      usage_error ("--progress: descriptor %s is not open", arg);
-  }
-  else {
-    options->progress_fd = isatty (STDERR_FILENO) ? STDERR_FILENO : -1;
-    options->progress_bar = true;
-  }
-}
-
-static void
-parse_block_size (struct options *options, const char *arg)
-{
-  uint64_t size = parse_number ("block-size", arg, true, 0, UINT32_MAX);
-
-  if (blkhash_opts_set_block_size (options->hash, size) != 0)
-    usage_error ("--block-size: '%s' is not a power of two from 4 to 16m",
-                 arg);
-}
-
-static void
-parse_output (struct options *options, const char *arg)
-{
-  if (strcmp (arg, "json") == 0)
-    options->form = OUTPUT_JSON;
-  else if (strcmp (arg, "human") == 0)
-    options->form = OUTPUT_PLAIN;
-  else
-    usage_error ("--output: '%s' is neither human nor json", arg);
-}
 
 static struct blkhash_opts *
 new_hash_opts (const char *digest)
@@ -186,11 +41,11 @@ new_hash_opts (const char *digest)
 
 /* The digest makes a new blkhash_opts: keep what was set before it. */
 static void
-set_digest (struct options *options, const char *digest)
+set_digest (struct options *options, const struct option_use *use)
 {
   struct blkhash_opts *old = options->hash;
 
-  options->hash = new_hash_opts (digest);
+  options->hash = new_hash_opts (use->arg);
   blkhash_opts_set_block_size (options->hash,
                                blkhash_opts_get_block_size (old));
   blkhash_opts_set_threads (options->hash, blkhash_opts_get_threads (old));
@@ -198,100 +53,61 @@ set_digest (struct options *options, const char *digest)
   blkhash_opts_free (old);
 }
 
-/* The library's default stops at 16. */
 static void
-set_default_threads (struct options *options)
+set_block_size (struct options *options, const struct option_use *use)
 {
-  long n = sysconf (_SC_NPROCESSORS_ONLN);
-
-  if (n > MAX_THREADS)
-    n = MAX_THREADS;
-  if (n > 0)
-    blkhash_opts_set_threads (options->hash, n);
+  if (blkhash_opts_set_block_size (options->hash, use->number) != 0)
+    usage_error ("--block-size: '%s' is not a power of two from 4 to 16m",
+                 use->arg);
 }
 
 static void
-parse_option (struct options *options, int c, char *argv[])
+set_streams (struct options *options, const struct option_use *use)
 {
-  switch (c) {
-  case 'b':
-    parse_block_size (options, optarg);
-    break;
-  case 'c':
-    options->cache_by_letter = true;
-    /* fall through */
-  case CACHE_OPTION:
-    options->cache = true;
-    break;
-  case 'd':
-    set_digest (options, optarg);
-    break;
-  case 'f':
-    options->format = optarg;
-    break;
-  case 'p':
-    parse_progress (options, optarg);
-    break;
-  case 't':
-    blkhash_opts_set_threads (options->hash,
-                              parse_number ("threads", optarg, false, 1,
-                                            MAX_THREADS));
-    break;
-  case 'U':
-    options->force_share = true;
-    break;
-  case 'z':
-    options->zero_terminated = true;
-    break;
-  case IMAGE_OPTS_OPTION:
-    options->image_opts = true;
-    break;
-  case NO_EXTENTS_OPTION:
-    options->extents = false;
-    break;
-  case NO_NAMES_OPTION:
-    options->names = false;
-    break;
-  case OBJECT_OPTION:
-    options->objects[options->nr_objects++] = optarg;
-    break;
-  case OUTPUT_OPTION:
-    parse_output (options, optarg);
-    break;
-  case QUEUE_DEPTH_OPTION:
-    options->queue_depth = parse_number ("queue-depth", optarg, false, 1,
-                                         MAX_QUEUE_DEPTH);
-    break;
-  case QUEUE_SIZE_OPTION:
-    options->queue_size = parse_number ("queue-size", optarg, true, 1,
-                                        MAX_QUEUE_SIZE);
-    break;
-  case READ_SIZE_OPTION:
-    options->read_size = parse_number ("read-size", optarg, true, 512,
-                                       MAX_READ_SIZE);
-    break;
-  case STREAMS_OPTION:
-    blkhash_opts_set_streams (options->hash,
-                              parse_number ("streams", optarg, false, 0,
-                                            1024));
-    break;
-  case TAG_OPTION:
-    options->form = OUTPUT_TAG;
-    break;
-  case 'h':
-    usage_print ();
-    finish_stdout ();
-  case 'l':
-    list_digests ();
-    break;
-  case 'V':
-    puts ("blksum (" PACKAGE_NAME ") " PACKAGE_VERSION);
-    finish_stdout ();
-  case ':':
-    usage_error ("option '%s' needs an argument", argv[optind - 1]);
-  default:
-    usage_unknown_option (long_options, argv[optind - 1]);
+  blkhash_opts_set_streams (options->hash, use->number);
+}
+
+static void
+set_threads (struct options *options, const struct option_use *use)
+{
+  blkhash_opts_set_threads (options->hash, use->number);
+}
+
+static void
+set_cache (struct options *options, const struct option_use *use)
+{
+  options->source.cache = true;
+  options->source.refuse_sums |= use->by_letter;
+}
+
+static void
+set_progress (struct options *options, const struct option_use *use)
+{
+  options->progress_bar = !use->arg;
+  if (!use->arg)
+    options->progress_fd = isatty (STDERR_FILENO) ? STDERR_FILENO : -1;
+  else {
+    options->progress_fd = use->number;
+    if (fcntl (options->progress_fd, F_GETFD) == -1)
+      usage_error ("--progress: descriptor %s is not open", use->arg);
   }
+}
+
+static void
+add_object (struct options *options, const struct option_use *use)
+{
+  options->source.objects[options->source.nr_objects++] = use->arg;
+}
+
+static void
+set_output (struct options *options, const struct option_use *use)
+{
+  if (strcmp (use->arg, "json") == 0)
+    options->form = OUTPUT_JSON;
+  else if (strcmp (use->arg, "human") == 0)
+    options->form = OUTPUT_PLAIN;
+  else
+    usage_error ("--output: '%s' is neither human nor json", use->arg);
 }
 
 /* An error that one sees before anything is read, and once. */
@@ -311,46 +127,166 @@ check_format (const char *format)
 }
 
 static void
-check_together (const struct options *options)
+list_digests (void)
 {
-  if (options->image_opts && options->format)
-    usage_error ("--format goes into the operand with --image-opts: "
-                 "driver=%s,...", options->format);
-  if (options->nr_objects > 0 && !options->image_opts)
-    usage_error ("--object needs --image-opts");
-  if (options->format)
-    check_format (options->format);
+  size_t i, count = blkhash_digests (NULL, 0);
+  const char **names = calloc (count, sizeof *names);
+
+  if (!names) {
+    perror ("blksum");
+    exit (EXIT_TROUBLE);
+  }
+  blkhash_digests (names, count);
+  for (i = 0; i < count; i++)
+    puts (names[i]);
+  free (names);
+}
+
+static void print_help (void);
+
+static void
+print_version (void)
+{
+  puts ("blksum (" PACKAGE_NAME ") " PACKAGE_VERSION);
+}
+
+#define NUMBER(lowest, highest) .min = lowest, .max = highest
+#define SIZE(lowest, highest) NUMBER (lowest, highest), .is_size = true
+
+#define FIELD(name) \
+  .field = offsetof (struct options, name), \
+  .type = _Generic (((struct options *) NULL)->name, \
+                    bool: FIELD_BOOL, const char *: FIELD_STRING, \
+                    unsigned: FIELD_UNSIGNED, unsigned long: FIELD_LONG)
+
+/* The parts of --help. */
+enum { GROUP_HASH, GROUP_IMAGE, GROUP_NBD, GROUP_OUTPUT };
+
+/* In the order of --help. */
+static const struct option_row rows[] = {
+  { GROUP_HASH, 'd', "digest", "NAME",
+    "sha256 (default), or see --list-digests", .set = set_digest },
+  { GROUP_HASH, 'l', "list-digests", NULL,
+    "list the digests and exit", .print = list_digests },
+  { GROUP_HASH, 'b', "block-size", "N",
+    "size of a block, default 64k; changes the sum",
+    SIZE (0, UINT32_MAX), .set = set_block_size },
+  { GROUP_HASH, 0, "streams", "N",
+    "the construction of blkhash 0.9 (64) and older",
+    NUMBER (0, 1024), .set = set_streams },
+  { GROUP_HASH, 't', "threads", "N",
+    "threads that hash, default: online CPUs",
+    NUMBER (1, MAX_THREADS), .set = set_threads },
+  { GROUP_HASH, 'p', "progress", "[=FD]",
+    "show progress, or print lines N/100 to FD",
+    NUMBER (0, INT_MAX), .set = set_progress },
+  { GROUP_HASH, 'c', "cache", NULL,
+    "use the page cache, and leave in it what was read", .set = set_cache },
+  { GROUP_HASH, 0, "no-extents", NULL,
+    "read everything, do not ask what is sparse",
+    FIELD (source.extents), .value = false },
+
+  { GROUP_IMAGE, 'f', "format", "FMT",
+    "raw, qcow2, or any format of qemu; default: probe", FIELD (source.format),
+    .excludes = "--format goes into the operand with --image-opts: "
+                "driver=%s,...",
+    .check = check_format },
+  { GROUP_IMAGE, 0, "image-opts", NULL,
+    "operands are image options of qemu",
+    FIELD (source.image_opts), .value = true },
+  { GROUP_IMAGE, 0, "object", "DEF",
+    "define an object of qemu, such as a secret",
+    .set = add_object, .needs = "--image-opts" },
+  { GROUP_IMAGE, 'U', "force-share", NULL,
+    "read an image that is in use", FIELD (source.force_share), .value = true },
+
+  { GROUP_NBD, 0, "queue-size", "N",
+    "bytes of NBD reads in flight, default 2m",
+    SIZE (1, 1024 * 1024 * 1024), FIELD (source.queue_size) },
+  { GROUP_NBD, 0, "queue-depth", "N",
+    "number of NBD reads in flight, default 16",
+    NUMBER (1, 1024), FIELD (source.queue_depth) },
+  { GROUP_NBD, 0, "read-size", "N",
+    "size of an NBD read, default 1m",
+    SIZE (512, MAX_READ_SIZE), FIELD (source.read_size) },
+
+  { GROUP_OUTPUT, 0, "tag", NULL,
+    "print how the sum was made: blk-sha256/64k (NAME) =",
+    FIELD (form), .value = OUTPUT_TAG },
+  { GROUP_OUTPUT, 0, "no-names", NULL,
+    "print the sums alone", FIELD (names), .value = false },
+  { GROUP_OUTPUT, 0, "output", "FORM",
+    "human (default) or json, an object a line", .set = set_output },
+  { GROUP_OUTPUT, 'z', "zero", NULL,
+    "end lines with NUL, and escape no names",
+    FIELD (zero_terminated), .value = true },
+  { GROUP_OUTPUT, 'h', "help", NULL,
+    "print this and exit", .print = print_help },
+  { GROUP_OUTPUT, 'V', "version", NULL,
+    "print the version and exit", .print = print_version },
+  { .name = NULL },
+};
+
+static const char help_begin[] =
+"Usage: blksum [OPTION]... [FILE|URI|-]...\n"
+"Print the checksum of disk images: the same for raw, qcow2, and an NBD\n"
+"export of one disk, and nearly free for its empty parts.\n"
+"\n"
+"With no operand, or when it is -, read standard input.\n"
+"\n";
+
+static const char help_end[] =
+"\n"
+"Sizes take the suffixes k, m and g.  Exit status: 0 all well, 2 could not\n"
+"tell (usage, open, read, lock).\n";
+
+static void
+print_help (void)
+{
+  fputs (help_begin, stdout);
+  command_line_print (rows);
+  fputs (help_end, stdout);
+}
+
+static void
+set_defaults (struct options *options, int argc)
+{
+  long cpus = sysconf (_SC_NPROCESSORS_ONLN);
+
+  *options = (struct options) {
+    .hash = new_hash_opts ("sha256"),
+    .names = true,
+    .progress_fd = -1,
+    .source = {
+      .extents = true,
+      .queue_size = 2 * 1024 * 1024,
+      .queue_depth = 16,
+      .read_size = 1024 * 1024,
+      .objects = calloc (argc + 1, sizeof (char *)),
+    },
+  };
+  if (!options->source.objects) {
+    perror ("blksum");
+    exit (EXIT_TROUBLE);
+  }
+  /* The default of the library stops at 16. */
+  if (cpus > 0)
+    blkhash_opts_set_threads (options->hash,
+                              cpus < MAX_THREADS ? cpus : MAX_THREADS);
 }
 
 void
 options_parse (struct options *options, int argc, char *argv[])
 {
   static char *standard_input[] = { (char *) "-", NULL };
-  int c;
+  int first;
 
-  *options = (struct options) {
-    .hash = new_hash_opts ("sha256"),
-    .names = true,
-    .extents = true,
-    .progress_fd = -1,
-    .queue_size = DEFAULT_QUEUE_SIZE,
-    .queue_depth = DEFAULT_QUEUE_DEPTH,
-    .read_size = DEFAULT_READ_SIZE,
-    .objects = calloc (argc + 1, sizeof (char *)),
-  };
-  if (!options->objects) {
-    perror ("blksum");
-    exit (EXIT_TROUBLE);
-  }
-  set_default_threads (options);
-  opterr = 0;
-  while ((c = getopt_long (argc, argv, short_options, long_options,
-                           NULL)) != -1)
-    parse_option (options, c, argv);
-  check_together (options);
+  set_defaults (options, argc);
+  first = command_line_parse (rows, options, argc, argv);
+  options->source.threads = blkhash_opts_get_threads (options->hash);
 
-  options->operands = argv + optind;
-  options->nr_operands = argc - optind;
+  options->operands = argv + first;
+  options->nr_operands = argc - first;
   if (options->nr_operands == 0) {
     options->operands = standard_input;
     options->nr_operands = 1;
@@ -361,5 +297,5 @@ void
 options_free (struct options *options)
 {
   blkhash_opts_free (options->hash);
-  free (options->objects);
+  free (options->source.objects);
 }

@@ -8,8 +8,8 @@
 #define BLKSUM_OPTIONS_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+
+#include "util/source-options.h"
 
 struct blkhash_opts;
 
@@ -29,16 +29,7 @@ struct options {
   bool progress_bar;            /* else lines */
   const char *progress_name;    /* what is shown with the bar, or NULL */
 
-  /* Source. */
-  bool cache, cache_by_letter;  /* --cache; and was it -c */
-  bool extents;
-  bool force_share;
-  bool image_opts;              /* operands are option strings of qemu */
-  const char *format;           /* NULL: probe */
-  char **objects;               /* --object DEF, NULL terminated */
-  size_t nr_objects;
-  size_t queue_size, read_size; /* bytes */
-  unsigned queue_depth;
+  struct source_options source;
 
   char **operands;              /* at least one */
   int nr_operands;
@@ -49,8 +40,5 @@ struct options {
  */
 void options_parse (struct options *options, int argc, char *argv[]);
 void options_free (struct options *options);
-
-/* Exit status when something could not be told. */
-#define EXIT_TROUBLE 2
 
 #endif /* BLKSUM_OPTIONS_H */

@@ -75,6 +75,7 @@ json_line (const struct options *options, const char *name,
            const struct sum *sum)
 {
   struct json_object *json = json_object_new_object ();
+  const int flags = JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE;
   unsigned streams = blkhash_opts_get_streams (options->hash);
   char seconds[32], *line;
 
@@ -95,9 +96,7 @@ json_line (const struct options *options, const char *name,
   snprintf (seconds, sizeof seconds, "%.6f", sum->seconds);
   json_object_object_add (json, "seconds",
                           json_object_new_double_s (sum->seconds, seconds));
-  line = strdup (json_object_to_json_string_ext (json,
-                                                 JSON_C_TO_STRING_PLAIN |
-                                                 JSON_C_TO_STRING_NOSLASHESCAPE));
+  line = strdup (json_object_to_json_string_ext (json, flags));
   json_object_put (json);
   return line;
 }

@@ -17,7 +17,7 @@ struct sum {
   unsigned char md[BLKHASH_MAX_MD_SIZE];
   unsigned md_len;
   char format[32];              /* of the source */
-  uint64_t size;                /* bytes, and so are these, which add up to it: */
+  uint64_t size;                /* bytes, and so are these, its parts: */
   uint64_t data;                /* read, and in blocks that are not all zero */
   uint64_t zero;                /* read, and in blocks that are */
   uint64_t hole;                /* known to be zero without reading */

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What is printed of the command line: the help, and what is wrong with it.
+ * What is wrong with a command line.
  */
 
 #ifndef BLKSUM_USAGE_H
@@ -9,16 +9,17 @@
 
 struct option;
 
-/* What --help prints, on stdout. */
-void usage_print (void);
+/* Exit status when something could not be told. */
+#define EXIT_TROUBLE 2
 
 /* Say what is wrong, in one line, and exit with status 2. */
 void usage_error (const char *fmt, ...)
   __attribute__ ((noreturn, format (printf, 1, 2)));
 
 /* The same after getopt_long returned '?'.  ARG is the argument before optind,
- * and OPTIONS are those that getopt_long was given.
+ * and OPTIONS are those that getopt_long was given, USAGE_MAX_OPTIONS at most.
  */
+#define USAGE_MAX_OPTIONS 100
 void usage_unknown_option (const struct option *options, const char *arg)
   __attribute__ ((noreturn));
 

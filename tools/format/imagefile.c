@@ -1,21 +1,17 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An open image file of a known size.
+ * An image in a file.
  */
 
 #include <config.h>
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "format/imagefile.h"
-#include "io/read.h"
 
 int
 imagefile_error (const struct imagefile *file, struct error *error,
@@ -27,9 +23,7 @@ imagefile_error (const struct imagefile *file, struct error *error,
   va_start (args, fmt);
   vsnprintf (text, sizeof text, fmt, args);
   va_end (args);
-  if (file->name)
-    return error_set (error, "'%s': %s", file->name, text);
-  return error_set (error, "%s", text);
+  return error_about (error, imagefile_name (file), "%s", text);
 }
 
 int
@@ -59,62 +53,20 @@ imagefile_check_table (const struct imagefile *file, const char *what,
   return 0;
 }
 
-/* Read to BUF what the file has of LEN bytes at OFFSET, but at least MIN. */
-static int
-read_at_least (const struct imagefile *file, const char *what,
-               unsigned char *buf, size_t len, size_t min, uint64_t offset,
-               struct error *error)
-{
-  size_t done = 0;
-
-  while (done < min) {
-    ssize_t n = pread (file->fd, buf + done, len - done,
-                       (off_t) (offset + done));
-
-    if (n == -1 && errno == EINTR)
-      continue;
-    if (n == -1) {
-      int errnum = errno;
-
-      imagefile_error (file, error, "cannot read %s: %s", what,
-                       strerror (errnum));
-      return -1;
-    }
-    if (n == 0)
-      return imagefile_error (file, error, "the file became shorter while "
-                              "it was read");
-    done += n;
-  }
-  return 0;
-}
-
-/* Direct I/O is for whole pages. */
-static int
-read_direct (const struct imagefile *file, const char *what, void *buf,
-             size_t len, uint64_t offset, struct error *error)
-{
-  size_t before = offset % READ_ALIGN;
-  size_t pages = (before + len + READ_ALIGN - 1) / READ_ALIGN;
-  void *bounce;
-  int r;
-
-  if (posix_memalign (&bounce, READ_ALIGN, pages * READ_ALIGN) != 0)
-    return imagefile_error (file, error, "out of memory");
-  r = read_at_least (file, what, bounce, pages * READ_ALIGN, before + len,
-                     offset - before, error);
-  if (r == 0)
-    memcpy (buf, (char *) bounce + before, len);
-  free (bounce);
-  return r;
-}
-
 int
 imagefile_read (const struct imagefile *file, const char *what,
                 void *buf, size_t len, uint64_t offset, struct error *error)
 {
+  int err;
+
   if (imagefile_check (file, what, offset, len, error) == -1)
     return -1;
-  offset += file->start;
-  return file->direct ? read_direct (file, what, buf, len, offset, error)
-    : read_at_least (file, what, buf, len, len, offset, error);
+  err = file_read_table (file->file, buf, len, file->start + offset);
+  if (err == 0)
+    return 0;
+  if (err == -1)
+    return imagefile_error (file, error, "the file became shorter while "
+                            "it was read");
+  return imagefile_error (file, error, "cannot read %s: %s", what,
+                          strerror (err));
 }

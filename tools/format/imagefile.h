@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An open image file of a known size, and the reads and numbers that the
+ * An image in a file, all of it or a part, and the reads and numbers that the
  * parsers of its headers need.  Nothing here trusts what it reads: a range
- * that passes the end of the file is an error, never a short or zero read.
+ * that passes the end of the image is an error, never a short or zero read.
  */
 
 #ifndef BLKSUM_IMAGEFILE_H
@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "io/file.h"
 #include "util/error.h"
 
 /* The most that qemu may keep in memory of the tables of an image.  64 TiB in
@@ -22,12 +23,24 @@
 #define IMAGEFILE_TABLE_MAX (UINT64_C (512) << 20)
 
 struct imagefile {
-  int fd;
-  bool direct;                  /* FD is for direct I/O */
+  const struct file *file;
   uint64_t start;               /* of the image in the file, in bytes */
   uint64_t size;                /* from there on */
-  const char *name;             /* NULL: the operand; it needs no naming */
 };
+
+/* All of FILE. */
+static inline struct imagefile
+imagefile_of (const struct file *file)
+{
+  return (struct imagefile) { .file = file, .size = file->size };
+}
+
+/* For messages; NULL: the operand, which needs no naming. */
+static inline const char *
+imagefile_name (const struct imagefile *file)
+{
+  return file->file->named ? file->file->path : NULL;
+}
 
 /* Does the file hold the LEN bytes at OFFSET? */
 static inline bool

@@ -16,8 +16,8 @@
 #include <stdlib.h>
 
 #include "format/imagefile.h"
+#include "format/qcow2.h"
 #include "format/qcow2-bitmaps.h"
-#include "format/qcow2-tables.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 

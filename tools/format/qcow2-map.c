@@ -9,73 +9,52 @@
 
 #include <config.h>
 
+#include "format/qcow2.h"
+#include "format/qcow2-entry.h"
 #include "format/qcow2-map.h"
-#include "format/qcow2-tables.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 
-#define SUBCLUSTERS 32
-
-bool
-qcow2_map_fits (const struct qcow2 *qcow2)
+/* How many bits are set in a row, from bit N on? */
+static unsigned
+ones (uint32_t bits, unsigned n)
 {
-  return qcow2->cluster_bits >= PAGES_BITS && qcow2->size > 0 &&
-    qcow2->size % 512 == 0 && !qcow2->encrypted && !qcow2->has_data_file &&
-    qcow2->l1_offset % qcow2_cluster_size (qcow2) == 0;
+  uint32_t others = ~bits >> n;
+
+  return others ? __builtin_ctz (others) : QCOW2_SUBCLUSTERS - n;
 }
 
-/* Part of an allocated cluster with subclusters from IN_CLUSTER on: the low
- * bits of BITMAP say which are allocated, the high ones which are zero.
- */
+/* What the entry at BYTES says of its cluster from IN_CLUSTER on. */
 static void
-subclusters_at (const struct qcow2 *qcow2, uint64_t bitmap,
-                uint64_t in_cluster, struct run *run)
-{
-  uint64_t size = qcow2_cluster_size (qcow2) / SUBCLUSTERS;
-  uint32_t allocated = bitmap, zero = bitmap >> 32, same;
-  unsigned n = in_cluster / size;
-
-  if (zero >> n & 1) {
-    run->kind = RUN_ZEROS;
-    same = zero;
-  }
-  else if (allocated >> n & 1)
-    same = allocated;
-  else {
-    run->kind = RUN_UNALLOCATED;
-    same = ~(allocated | zero);
-  }
-  do
-    n++;
-  while (n < SUBCLUSTERS && same >> n & 1);
-  run->len = n * size - in_cluster;
-}
-
-/* What ENTRY says of its cluster from IN_CLUSTER on. */
-static void
-cluster_at (const struct qcow2 *qcow2, const unsigned char *entry,
+cluster_at (const struct qcow2 *qcow2, const unsigned char *bytes,
             uint64_t in_cluster, struct run *run)
 {
-  uint64_t descriptor = be64_at (entry);
-  uint64_t offset = descriptor & QCOW2_OFFSET;
-  uint64_t bitmap = qcow2->extended_l2 ? be64_at (entry + 8) : 0;
-  uint64_t flags = descriptor & ~(QCOW2_OFFSET | QCOW2_COPIED);
+  uint64_t size = qcow2_cluster_size (qcow2);
+  uint64_t subcluster = size / QCOW2_SUBCLUSTERS;
+  unsigned n = in_cluster / subcluster;
+  struct qcow2_entry entry;
+  uint32_t same;
 
-  run->host = offset + in_cluster;
-  run->len = qcow2_cluster_size (qcow2) - in_cluster;
-  run->kind = RUN_OTHER;
-  if (offset % qcow2_cluster_size (qcow2) != 0)
-    return;
-  if (flags == QCOW2_ZERO && qcow2->version > 2 && !qcow2->extended_l2) {
-    run->kind = RUN_ZEROS;
+  qcow2_entry_decode (qcow2, bytes, &entry);
+  run->host = entry.host + in_cluster;
+  if (entry.compressed || !entry.regular) {
+    run->kind = RUN_OTHER;
+    run->len = size - in_cluster;
     return;
   }
-  if (flags || (bitmap & bitmap >> 32) != 0 ||
-      (offset == 0 && (uint32_t) bitmap != 0))
-    return;
-  run->kind = offset ? RUN_DATA : RUN_UNALLOCATED;
-  if (qcow2->extended_l2)
-    subclusters_at (qcow2, bitmap, in_cluster, run);
+  if (entry.zero >> n & 1) {
+    run->kind = RUN_ZEROS;
+    same = entry.zero;
+  }
+  else if (entry.allocated >> n & 1) {
+    run->kind = RUN_DATA;
+    same = entry.allocated;
+  }
+  else {
+    run->kind = RUN_UNALLOCATED;
+    same = ~(entry.allocated | entry.zero);
+  }
+  run->len = (n + ones (same, n)) * subcluster - in_cluster;
 }
 
 static bool
@@ -131,7 +110,7 @@ qcow2_map_at (struct pages *pages, const struct qcow2 *qcow2,
   unsigned bits = qcow2_l2_table_bits (qcow2);
   uint64_t index = offset >> bits;
   uint64_t at = qcow2->l1_offset + index * 8;
-  uint64_t tables = ((qcow2->size - 1) >> bits) + 1;
+  uint64_t tables = qcow2_l2_tables (qcow2);
   uint64_t l1, table;
   const unsigned char *entry = pages_entry (pages, "the L1 table", at, 8,
                                             error);

@@ -17,7 +17,13 @@
 /* Can there be a map of an image with this header?  Not if its content is
  * encrypted or in another file, or the clusters are smaller than a page.
  */
-bool qcow2_map_fits (const struct qcow2 *qcow2);
+static inline bool
+qcow2_map_fits (const struct qcow2 *qcow2)
+{
+  return qcow2->cluster_bits >= PAGES_BITS && qcow2->size > 0 &&
+    qcow2->size % 512 == 0 && !qcow2->encrypted && !qcow2->has_data_file &&
+    qcow2->l1_offset % qcow2_cluster_size (qcow2) == 0;
+}
 
 /* What is at OFFSET of the disk, less than its size, by the tables in PAGES and
  * the header QCOW2?  All of the run lies in the disk, and in the file, if it is

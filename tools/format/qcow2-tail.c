@@ -18,8 +18,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "format/qcow2.h"
 #include "format/qcow2-stream.h"
-#include "format/qcow2-tables.h"
 #include "format/qcow2-tail.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))

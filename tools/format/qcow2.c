@@ -1,32 +1,20 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What the header of a qcow2 image says, and whether its file is complete.
+ * What the header of a qcow2 image says.
  *
  * Everything read is untrusted.  Fields are checked against the limits of
- * qemu, so that what passes here is read by qemu in the same way.  The walk
- * reads each table once, in pieces, and no more bytes of tables than the file
- * has: memory and time are bounded whatever the image says.
- *
- * Only what the guest sees now is checked.  Refcounts, internal snapshots and
- * bitmaps are not, and wrong flags in the tables are left to qemu, which
- * fails to read what they describe.
+ * qemu, so that what passes here is read by qemu in the same way.
  */
 
 #include <config.h>
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "format/imagefile.h"
 #include "format/qcow2.h"
-#include "format/qcow2-tables.h"
-#include "format/qcow2-tail.h"
 
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-
-#define CHUNK 65536             /* bytes of a table that are read at once */
 #define L1_MAX (UINT32_C (32) << 20) /* bytes; the limit of qemu */
 
 /* Incompatible features. */
@@ -40,17 +28,13 @@
 /* Autoclear features. */
 #define BITMAPS UINT64_C (1)
 
+#define MAX_BITMAPS 65535       /* the limit of qemu: each takes a read */
+
 /* Header extensions. */
 #define EXT_END UINT32_C (0)
 #define EXT_BACKING_FORMAT UINT32_C (0xe2792aca)
 #define EXT_BITMAPS UINT32_C (0x23852875)
 #define EXT_DATA_FILE UINT32_C (0x44415441)
-
-static inline uint64_t
-div_round_up (uint64_t n, unsigned bits)
-{
-  return (n >> bits) + ((n & ((UINT64_C (1) << bits) - 1)) != 0);
-}
 
 /* Read a string of LEN bytes to BUF.  Like in qemu a NUL ends it. */
 static int
@@ -80,6 +64,10 @@ read_bitmaps_extension (const struct imagefile *file, struct qcow2 *qcow2,
                       error) == -1)
     return -1;
   qcow2->bitmaps = be32_at (head);
+  if (qcow2->bitmaps > MAX_BITMAPS)
+    return imagefile_error (file, error, "the qcow2 header is corrupt: it has "
+                            "%" PRIu32 " bitmaps, and qemu reads %d at most",
+                            qcow2->bitmaps, MAX_BITMAPS);
   qcow2->bitmap_directory_size = be64_at (head + 8);
   qcow2->bitmap_directory = be64_at (head + 16);
   return 0;
@@ -198,8 +186,7 @@ qcow2_read_header (const struct imagefile *file, struct qcow2 *qcow2,
     return -1;
 
   l1_entries = be32_at (head + 36);
-  if (l1_entries > L1_MAX / 8 ||
-      l1_entries < div_round_up (qcow2->size, qcow2_l2_table_bits (qcow2)))
+  if (l1_entries > L1_MAX / 8 || l1_entries < qcow2_l2_tables (qcow2))
     return imagefile_error (file, error, "the qcow2 header is corrupt: an L1 "
                             "table of %" PRIu64 " entries does not fit the "
                             "disk's size %" PRIu64, l1_entries, qcow2->size);
@@ -221,148 +208,4 @@ qcow2_read_header (const struct imagefile *file, struct qcow2 *qcow2,
                    error) == -1)
     return -1;
   return 0;
-}
-
-struct walk {
-  const struct imagefile *file, *data;
-  const struct qcow2 *qcow2;
-  struct error *error;
-  struct qcow2_count count;
-  struct qcow2_tail tail;
-  uint64_t l2_bytes;            /* of the L2 tables seen */
-  unsigned char l1[CHUNK], l2[CHUNK];
-};
-
-static int
-check_compressed (struct walk *w, uint64_t entry)
-{
-  unsigned bits = 62 - (w->qcow2->cluster_bits - 8);
-  uint64_t offset = entry & ((UINT64_C (1) << bits) - 1);
-  uint64_t flags = QCOW2_COPIED | QCOW2_COMPRESSED;
-  uint64_t sectors = ((entry & ~flags) >> bits) + 1;
-  uint64_t len = sectors * 512 - (offset & 511);
-
-  if (imagefile_holds (w->file, offset, len))
-    return 0;
-  return qcow2_tail_check (&w->tail, offset, len, w->error);
-}
-
-/* Check the cluster of the disk at GUEST, which ENTRY describes. */
-static int
-check_cluster (struct walk *w, const unsigned char *entry, uint64_t guest)
-{
-  const struct qcow2 *qcow2 = w->qcow2;
-  uint64_t descriptor = be64_at (entry);
-  uint64_t offset = descriptor & QCOW2_OFFSET;
-  uint64_t len = qcow2_cluster_size (qcow2);
-
-  if (descriptor & QCOW2_COMPRESSED) {
-    w->count.compressed++;
-    return check_compressed (w, descriptor);
-  }
-  if (offset == 0 && !(qcow2->has_data_file && descriptor & QCOW2_COPIED))
-    return 0;                   /* not allocated */
-  if (qcow2->extended_l2) {
-    uint32_t allocated = be32_at (entry + 12);
-
-    if (allocated == 0)
-      return 0;
-    len = len / 32 * (32 - __builtin_clz (allocated));
-  }
-  else if (descriptor & QCOW2_ZERO)
-    return 0;
-  w->count.plain++;
-  if (!w->data)
-    return 0;
-  return imagefile_check (w->data, "a data cluster", offset,
-                          MIN (len, qcow2->size - guest), w->error);
-}
-
-/* Check the L2 table at OFFSET, which describes the disk from GUEST on. */
-static int
-check_l2 (struct walk *w, uint64_t offset, uint64_t guest)
-{
-  const struct qcow2 *qcow2 = w->qcow2;
-  unsigned size = qcow2_l2_entry_size (qcow2);
-  uint64_t clusters = div_round_up (qcow2->size - guest, qcow2->cluster_bits);
-  uint64_t len = MIN (clusters, qcow2_cluster_size (qcow2) / size) * size;
-
-  if (imagefile_check (w->file, "an L2 table", offset, len, w->error) == -1)
-    return -1;
-  w->l2_bytes += len;
-  if (w->l2_bytes > w->file->size)
-    return imagefile_error (w->file, w->error, "the image is corrupt: its L2 "
-                            "tables overlap");
-
-  for (uint64_t done = 0; done < len; done += CHUNK) {
-    size_t n = MIN (len - done, CHUNK);
-
-    if (imagefile_read (w->file, "an L2 table", w->l2, n, offset + done,
-                        w->error) == -1)
-      return -1;
-    for (size_t i = 0; i < n; i += size) {
-      if (check_cluster (w, w->l2 + i, guest) == -1)
-        return -1;
-      guest += qcow2_cluster_size (qcow2);
-    }
-  }
-  return 0;
-}
-
-static int
-check_l1 (struct walk *w)
-{
-  const struct qcow2 *qcow2 = w->qcow2;
-  unsigned bits = qcow2_l2_table_bits (qcow2);
-  uint64_t len = div_round_up (qcow2->size, bits) * 8, guest = 0;
-
-  for (uint64_t done = 0; done < len; done += CHUNK) {
-    size_t n = MIN (len - done, CHUNK);
-
-    if (imagefile_read (w->file, "the L1 table", w->l1, n,
-                        qcow2->l1_offset + done, w->error) == -1)
-      return -1;
-    for (size_t i = 0; i < n; i += 8) {
-      uint64_t l2_offset = be64_at (w->l1 + i) & QCOW2_OFFSET;
-
-      if (l2_offset && check_l2 (w, l2_offset, guest) == -1)
-        return -1;
-      guest += UINT64_C (1) << bits;
-    }
-  }
-  return 0;
-}
-
-int
-qcow2_check_and_count (const struct imagefile *file,
-                       const struct imagefile *data,
-                       const struct qcow2 *qcow2,
-                       struct qcow2_count *count, struct error *error)
-{
-  struct walk *w = malloc (sizeof *w);
-  int r;
-
-  if (!w)
-    return imagefile_error (file, error, "out of memory");
-  w->file = file;
-  w->data = data;
-  w->qcow2 = qcow2;
-  w->error = error;
-  w->count = (struct qcow2_count) { 0, 0 };
-  w->l2_bytes = 0;
-  qcow2_tail_init (&w->tail, file, qcow2);
-  r = check_l1 (w);
-  *count = w->count;
-  qcow2_tail_destroy (&w->tail);
-  free (w);
-  return r;
-}
-
-int
-qcow2_check (const struct imagefile *file, const struct imagefile *data,
-             const struct qcow2 *qcow2, struct error *error)
-{
-  struct qcow2_count count;
-
-  return qcow2_check_and_count (file, data, qcow2, &count, error);
 }

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What the header of a qcow2 image says, and whether its file is complete.
+ * What the header of a qcow2 image says, and how its tables are laid out.
  */
 
 #ifndef BLKSUM_QCOW2_H
@@ -29,29 +29,46 @@ struct qcow2 {
   char data_file[4096];         /* empty: not recorded */
 };
 
+#define QCOW2_OFFSET UINT64_C (0x00fffffffffffe00) /* of L1 and L2 entries */
+#define QCOW2_COPIED (UINT64_C (1) << 63)
+
+/* N / 2^BITS, rounded up. */
+static inline uint64_t
+qcow2_div_round_up (uint64_t n, unsigned bits)
+{
+  return (n >> bits) + ((n & ((UINT64_C (1) << bits) - 1)) != 0);
+}
+
+static inline uint64_t
+qcow2_cluster_size (const struct qcow2 *qcow2)
+{
+  return UINT64_C (1) << qcow2->cluster_bits;
+}
+
+static inline unsigned
+qcow2_l2_entry_size (const struct qcow2 *qcow2)
+{
+  return qcow2->extended_l2 ? 16 : 8;
+}
+
+/* How many bytes of the disk an L2 table describes, as a power of two. */
+static inline unsigned
+qcow2_l2_table_bits (const struct qcow2 *qcow2)
+{
+  return 2 * qcow2->cluster_bits - (qcow2->extended_l2 ? 4 : 3);
+}
+
+/* How many L2 tables describe all of it. */
+static inline uint64_t
+qcow2_l2_tables (const struct qcow2 *qcow2)
+{
+  return qcow2_div_round_up (qcow2->size, qcow2_l2_table_bits (qcow2));
+}
+
 /* Read and check the header.  An image that is marked corrupt, or that needs
  * a feature which is not known here, is an error.  0 or -1.
  */
 int qcow2_read_header (const struct imagefile *file, struct qcow2 *qcow2,
                        struct error *error);
-
-/* Walk the L1 and L2 tables and check that everything that the disk's content
- * is read from lies inside its file: qemu reads what does not as zeros and
- * reports success.  DATA is the external data file, the same as FILE if there
- * is none, or NULL if it cannot be checked.  0 or -1.
- */
-int qcow2_check (const struct imagefile *file, const struct imagefile *data,
-                 const struct qcow2 *qcow2, struct error *error);
-
-/* Clusters that the disk's content is read from. */
-struct qcow2_count {
-  uint64_t plain, compressed;
-};
-
-/* The same, and count them. */
-int qcow2_check_and_count (const struct imagefile *file,
-                           const struct imagefile *data,
-                           const struct qcow2 *qcow2,
-                           struct qcow2_count *count, struct error *error);
 
 #endif /* BLKSUM_QCOW2_H */

@@ -19,6 +19,7 @@
 
 #include "format/qcow2-stream.h"
 #include "format/qcow2-tail.h"
+#include "format/test-image.h"
 
 #ifdef HAVE_ZLIB
 #define WITH_ZLIB 1
@@ -37,6 +38,7 @@
 #define EMPTY_BLOCK "\x00\x00\x00\xff\xff"
 
 static unsigned char bytes[100000];
+static struct file opened;
 static struct imagefile file;
 static struct qcow2 qcow2;
 static struct qcow2_tail tail;
@@ -49,7 +51,7 @@ setup (void **state)
 
   memset (bytes, 0xee, sizeof bytes);
   f = tmpfile ();
-  file = (struct imagefile) { .fd = fileno (f), .size = sizeof bytes };
+  file = test_image (&opened, f, sizeof bytes);
   qcow2 = (struct qcow2) { .version = 3, .cluster_bits = 12 };
   return 0;
 }
@@ -69,8 +71,8 @@ begin (uint64_t size)
 {
   qcow2_tail_destroy (&tail);
   file.size = size;
-  assert_int_equal (pwrite (file.fd, bytes, size, file.start), size);
-  assert_int_equal (ftruncate (file.fd, file.start + size), 0);
+  assert_int_equal (pwrite (fileno (f), bytes, size, file.start), size);
+  assert_int_equal (ftruncate (fileno (f), file.start + size), 0);
   qcow2_tail_init (&tail, &file, &qcow2);
 }
 

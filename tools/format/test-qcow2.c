@@ -19,6 +19,8 @@
 #include <cmocka.h>
 
 #include "format/qcow2.h"
+#include "format/qcow2-check.h"
+#include "format/test-image.h"
 
 #define MAX_SIZE (1 << 20)
 #define COPIED (UINT64_C (1) << 63)
@@ -79,14 +81,16 @@ static int
 inspect (struct qcow2 *qcow2, struct error *error)
 {
   FILE *f = tmpfile ();
-  struct imagefile file = { .fd = fileno (f), .size = b.size };
+  struct file opened;
+  struct imagefile file = test_image (&opened, f, b.size);
+  struct qcow2_count count;
   int r;
 
-  assert_int_equal (pwrite (file.fd, b.bytes, b.size, 0), b.size);
+  assert_int_equal (pwrite (fileno (f), b.bytes, b.size, 0), b.size);
   error->text[0] = '\0';
   r = qcow2_read_header (&file, qcow2, error);
   if (r == 0)
-    r = qcow2_check (&file, &file, qcow2, error);
+    r = qcow2_check (&file, &file, qcow2, &count, error);
   assert_int_equal (r == -1, error_is_set (error));
   fclose (f);
   return r;
@@ -211,6 +215,28 @@ test_names (void **state)
   assert_bad ("outside");
   put64 (8, 4097);
   assert_bad ("outside");
+}
+
+/* As many as qemu takes. */
+static void
+test_bitmaps (void **state)
+{
+  struct error error;
+  struct qcow2 qcow2;
+
+  (void) state;
+
+  build (2, 0);
+  put64 (88, 1);
+  put32 (104, 0x23852875);
+  put32 (108, 24);
+  put32 (112, 65535);
+  assert_int_equal (inspect (&qcow2, &error), 0);
+  assert_int_equal (qcow2.bitmaps, 65535);
+  put32 (112, 65536);
+  assert_bad ("65536 bitmaps");
+  put64 (88, 0);                /* what is there is old */
+  assert_good ();
 }
 
 /* Version 2 has no features; what is there is a header extension. */
@@ -374,21 +400,23 @@ static void
 test_data_file (void **state)
 {
   FILE *f = tmpfile ();
-  struct imagefile file = { .fd = fileno (f), .size = 4 * 4096 };
-  struct imagefile data = { .fd = -1, .size = 4096 };
+  struct file opened, opened_data = { .read_fd = -1 };
+  struct imagefile file = test_image (&opened, f, 4 * 4096);
+  struct imagefile data = { .file = &opened_data, .size = 4096 };
   struct error error = { "" };
+  struct qcow2_count count;
   struct qcow2 qcow2;
 
   (void) state;
 
   build (2, 4);
   put_l2 (0, COPIED);
-  assert_int_equal (pwrite (file.fd, b.bytes, b.size, 0), b.size);
+  assert_int_equal (pwrite (fileno (f), b.bytes, b.size, 0), b.size);
   assert_int_equal (qcow2_read_header (&file, &qcow2, &error), 0);
-  assert_int_equal (qcow2_check (&file, &data, &qcow2, &error), 0);
+  assert_int_equal (qcow2_check (&file, &data, &qcow2, &count, &error), 0);
   data.size--;
-  assert_int_equal (qcow2_check (&file, NULL, &qcow2, &error), 0);
-  assert_int_equal (qcow2_check (&file, &data, &qcow2, &error), -1);
+  assert_int_equal (qcow2_check (&file, NULL, &qcow2, &count, &error), 0);
+  assert_int_equal (qcow2_check (&file, &data, &qcow2, &count, &error), -1);
   fclose (f);
 }
 
@@ -399,20 +427,21 @@ test_start (void **state)
   FILE *f = tmpfile ();
   struct error error = { "" };
   struct imagefile file;
+  struct qcow2_count count;
+  struct file opened;
   struct qcow2 qcow2;
 
   (void) state;
 
   build (1, 0);
   put_l2 (0, COPIED | 3 * b.cluster);
-  file = (struct imagefile) {
-    .fd = fileno (f), .start = 1000, .size = b.size
-  };
-  assert_int_equal (pwrite (file.fd, b.bytes, b.size, 1000), b.size);
+  file = test_image (&opened, f, b.size);
+  file.start = 1000;
+  assert_int_equal (pwrite (fileno (f), b.bytes, b.size, 1000), b.size);
   assert_int_equal (qcow2_read_header (&file, &qcow2, &error), 0);
-  assert_int_equal (qcow2_check (&file, &file, &qcow2, &error), 0);
+  assert_int_equal (qcow2_check (&file, &file, &qcow2, &count, &error), 0);
   file.size--;
-  assert_int_equal (qcow2_check (&file, &file, &qcow2, &error), -1);
+  assert_int_equal (qcow2_check (&file, &file, &qcow2, &count, &error), -1);
   fclose (f);
 }
 
@@ -423,6 +452,7 @@ main (void)
     cmocka_unit_test (test_header),
     cmocka_unit_test (test_l1_size),
     cmocka_unit_test (test_names),
+    cmocka_unit_test (test_bitmaps),
     cmocka_unit_test (test_version_2),
     cmocka_unit_test (test_encrypted),
     cmocka_unit_test (test_tables),

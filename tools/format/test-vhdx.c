@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "format/test-image.h"
 #include "format/vhdx-map.h"
 
 #define MIB (UINT64_C (1) << 20)
@@ -114,9 +115,11 @@ put_block (unsigned n, uint64_t offset, unsigned block_state)
 static void
 assert_result (const char *expected)
 {
-  struct imagefile file = { .fd = fileno (image), .size = size };
+  struct file opened;
+  struct imagefile file = test_image (&opened, image, size);
   struct error error = { "" };
-  int r = vhdx_check (&file, &error);
+  struct vhdx vhdx;
+  int r = vhdx_check (&file, &vhdx, &error);
 
   assert_int_equal (r == -1, error_is_set (&error));
   if (expected && !strstr (error.text, expected))
@@ -243,6 +246,7 @@ test_blocks (void **state)
 }
 
 struct opened {
+  struct file in;
   struct imagefile file;
   struct vhdx vhdx;
   struct pages pages;
@@ -253,9 +257,8 @@ open_image (struct opened *opened)
 {
   struct error error = { "" };
 
-  opened->file = (struct imagefile) { .fd = fileno (image), .size = size };
-  assert_int_equal (vhdx_read_and_check (&opened->file, &opened->vhdx,
-                                         &error), 0);
+  opened->file = test_image (&opened->in, image, size);
+  assert_int_equal (vhdx_check (&opened->file, &opened->vhdx, &error), 0);
   assert_int_equal (pages_init (&opened->pages, &opened->file, &error), 0);
 }
 

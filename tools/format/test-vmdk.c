@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "format/test-image.h"
 #include "format/vmdk.h"
 #include "format/vmdk-directory.h"
 #include "format/vmdk-extents.h"
@@ -70,11 +71,12 @@ assert_result (int (*check) (const struct imagefile *, struct error *),
                const char *expected)
 {
   FILE *f = tmpfile ();
-  struct imagefile file = { .fd = fileno (f), .size = size };
+  struct file opened;
+  struct imagefile file = test_image (&opened, f, size);
   struct error error = { "" };
   int r;
 
-  assert_int_equal (pwrite (file.fd, image, size, 0), size);
+  assert_int_equal (pwrite (fileno (f), image, size, 0), size);
   r = check (&file, &error);
   assert_int_equal (r == -1, error_is_set (&error));
   assert_int_equal (r, expected ? -1 : 0);
@@ -280,7 +282,8 @@ static void
 test_large (void **state)
 {
   FILE *f = tmpfile ();
-  struct imagefile file = { .fd = fileno (f), .size = 32 << 20 };
+  struct file opened;
+  struct imagefile file = test_image (&opened, f, 32 << 20);
   struct error error = { "" };
   uint64_t memory;
 
@@ -290,8 +293,8 @@ test_large (void **state)
   put (12, 8, UINT64_C (62) << 31);
   put (44, 4, 512);
   put (56, 8, 10000);
-  assert_int_equal (pwrite (file.fd, image, size, 0), size);
-  assert_int_equal (ftruncate (file.fd, file.size), 0);
+  assert_int_equal (pwrite (fileno (f), image, size, 0), size);
+  assert_int_equal (ftruncate (fileno (f), file.size), 0);
   assert_int_equal (vmdk_check_and_count (&file, &memory, &error), 0);
   assert_int_equal (memory, 2 * 62 << 17);
   fclose (f);

@@ -2,9 +2,6 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Where in its file the content of a vhdx is.
- *
- * What qemu reads as zeros is zeros here: the specification leaves it open for
- * undefined and unmapped blocks.
  */
 
 #include <config.h>
@@ -23,20 +20,7 @@ block_at (const struct vhdx *vhdx, uint64_t entry, uint64_t in_block,
 {
   run->len = vhdx->block_size - in_block;
   run->host = (entry & VHDX_OFFSET) + in_block;
-  switch (entry & VHDX_STATE) {
-  case VHDX_NOT_PRESENT:
-  case VHDX_UNDEFINED:
-  case VHDX_ZERO:
-  case VHDX_UNMAPPED:
-  case VHDX_UNMAPPED_OLD:
-    run->kind = RUN_ZEROS;
-    break;
-  case VHDX_PRESENT:
-    run->kind = RUN_DATA;
-    break;
-  default:
-    run->kind = RUN_OTHER;
-  }
+  run->kind = vhdx_kind (entry);
 }
 
 static bool

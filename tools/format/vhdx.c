@@ -197,18 +197,14 @@ check_block (const struct imagefile *file, const struct vhdx *vhdx,
   uint64_t offset = entry & VHDX_OFFSET;
   uint64_t rest = vhdx->size - n * vhdx->block_size;
 
-  switch (entry & VHDX_STATE) {
-  case VHDX_NOT_PRESENT:
-  case VHDX_UNDEFINED:
-  case VHDX_ZERO:
-  case VHDX_UNMAPPED:
-  case VHDX_UNMAPPED_OLD:
-    return 0;
-  case VHDX_PRESENT:
-    if (offset == 0)            /* that is where the headers are */
-      break;
+  switch (vhdx_kind (entry)) {
+  case RUN_DATA:
     return imagefile_check (file, "a block", offset,
                             MIN (rest, vhdx->block_size), error);
+  case RUN_ZEROS:
+    return 0;
+  default:
+    break;
   }
   if ((entry & VHDX_STATE) == VHDX_PARTIALLY_PRESENT)
     return imagefile_error (file, error, "the vhdx image is corrupt: block %"
@@ -248,8 +244,8 @@ check_blocks (const struct imagefile *file, const struct vhdx *vhdx,
 /* ---- The whole --------------------------------------------------------- */
 
 int
-vhdx_read_and_check (const struct imagefile *file, struct vhdx *vhdx,
-                     struct error *error)
+vhdx_check (const struct imagefile *file, struct vhdx *vhdx,
+            struct error *error)
 {
   struct region bat, metadata;
   uint64_t blocks;
@@ -268,12 +264,4 @@ vhdx_read_and_check (const struct imagefile *file, struct vhdx *vhdx,
     return imagefile_error (file, error, "the vhdx block allocation table is "
                             "too small for %" PRIu64 " blocks", blocks);
   return check_blocks (file, vhdx, blocks, error);
-}
-
-int
-vhdx_check (const struct imagefile *file, struct error *error)
-{
-  struct vhdx vhdx;
-
-  return vhdx_read_and_check (file, &vhdx, error);
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "format/imagefile.h"
+#include "format/run.h"
 
 /* The block allocation table (BAT): for each block of the disk, in order, 64
  * bits.  Behind each VHDX.CHUNK of them is one that is not used here: it is
@@ -38,6 +39,28 @@ struct vhdx {
   uint32_t chunk;               /* blocks */
 };
 
+/* What ENTRY says of its block; RUN_OTHER if it is not right.  What qemu reads
+ * as zeros is zeros: the specification leaves it open for undefined and
+ * unmapped blocks.
+ */
+static inline enum run_kind
+vhdx_kind (uint64_t entry)
+{
+  switch (entry & VHDX_STATE) {
+  case VHDX_NOT_PRESENT:
+  case VHDX_UNDEFINED:
+  case VHDX_ZERO:
+  case VHDX_UNMAPPED:
+  case VHDX_UNMAPPED_OLD:
+    return RUN_ZEROS;
+  case VHDX_PRESENT:
+    /* There can be none where the headers are. */
+    return entry & VHDX_OFFSET ? RUN_DATA : RUN_OTHER;
+  default:
+    return RUN_OTHER;
+  }
+}
+
 /* Where in the file is the entry of block N? */
 static inline uint64_t
 vhdx_entry_at (const struct vhdx *vhdx, uint64_t n)
@@ -49,10 +72,7 @@ vhdx_entry_at (const struct vhdx *vhdx, uint64_t n)
  * or reports without a word why.  Every block that is present is in the file,
  * and no block is partially present.  0 or -1.
  */
-int vhdx_read_and_check (const struct imagefile *file, struct vhdx *vhdx,
-                         struct error *error);
-
-/* The same. */
-int vhdx_check (const struct imagefile *file, struct error *error);
+int vhdx_check (const struct imagefile *file, struct vhdx *vhdx,
+                struct error *error);
 
 #endif /* BLKSUM_VHDX_H */

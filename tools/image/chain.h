@@ -1,67 +1,46 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An image whose tables we read, and the files behind it: in which of them,
- * and where, is what is at an offset of the disk?
+ * Where is what is at an offset of the disk: in which of the layers of an
+ * image, and where in its file?
  */
 
 #ifndef BLKSUM_CHAIN_H
 #define BLKSUM_CHAIN_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
-#include "format/imagefile.h"
 #include "format/pages.h"
-#include "format/qcow2.h"
+#include "format/qcow2-check.h"
 #include "format/run.h"
-#include "format/vhdx.h"
-#include "image/fileset.h"
-#include "io/file.h"
-#include "io/file-access.h"
+
+struct error;
+struct file;
+struct layer;
 
 #define CHAIN_MAX 16
 
-/* One file. */
-struct chain_layer {
-  char *path;
-  struct file file;
-  struct file_access access;
-  struct imagefile image;       /* the same, for the parsers */
-  bool sparse;                  /* it has holes */
-  enum { CHAIN_RAW, CHAIN_QCOW2, CHAIN_VHDX } format;
-  uint64_t size;                /* of the disk in it */
-  struct pages pages;           /* of its tables, unless it is raw */
-  struct qcow2 qcow2;           /* if it is one */
-  struct vhdx vhdx;             /* the same */
-};
-
 struct chain {
-  bool cache;                   /* may what was read stay in the page cache? */
-  const struct fileset *files;  /* that were checked; NULL: only the image */
-
   uint64_t size;                /* of the disk */
   struct qcow2_count clusters;  /* of all layers */
   unsigned count;
-  struct chain_layer layers[CHAIN_MAX]; /* the first is the top */
+  const struct layer *layers[CHAIN_MAX]; /* the first is the top */
+  struct pages pages[CHAIN_MAX]; /* of their tables */
 };
 
-/* Open FILE, an image in FORMAT that stays the caller's, at PATH, and what is
- * behind it.  CACHE and FILES are set, the rest is empty.  1; 0 if there is
- * something that only qemu can read; or -1.  To be closed in any case.
+/* Get ready to read from TOP, which was checked, and what is behind it; they
+ * must stay until the end.  CHAIN is empty.  1; 0 if there is something that
+ * only qemu can read; or -1.  To be closed in any case.
  */
-int chain_open (struct chain *chain, const struct file *file,
-                const char *path, const char *format, struct error *error);
+int chain_open (struct chain *chain, const struct layer *top,
+                struct error *error);
 
 void chain_close (struct chain *chain);
 
-/* Could all of its files be read by direct I/O? */
-bool chain_can_direct (const struct chain *chain);
-
-/* What is at OFFSET of the disk: data is in *LAYER.  A run is never
+/* What is at OFFSET of the disk: data is in *FILE.  A run is never
  * "unallocated".  One thread at a time.  0 or -1.
  */
 int chain_at (struct chain *chain, uint64_t offset, struct run *run,
-              const struct chain_layer **layer, struct error *error);
+              const struct file **file, struct error *error);
 
 #endif /* BLKSUM_CHAIN_H */

@@ -10,20 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <json-c/json.h>
+
 #include "format/imagefile.h"
 #include "format/probe.h"
-#include "format/qcow2.h"
 #include "format/qcow2-bitmaps.h"
-#include "format/vdi.h"
-#include "format/vhdx.h"
 #include "format/vmdk.h"
 #include "format/vpc.h"
 #include "image/image.h"
-#include "image/layer.h"
+#include "image/layer-check.h"
 #include "image/layers.h"
 #include "image/nodes.h"
+#include "image/options-tree.h"
 #include "image/qemuname.h"
 #include "image/qemuopts.h"
+#include "io/file.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 
@@ -43,22 +44,22 @@ refuse_named_file (const char *what, const char *name, struct error *error)
 }
 
 static int
-inspect_qcow2 (const struct imagefile *file, struct error *error)
+inspect_qcow2 (struct layer *layer, struct error *error)
 {
-  struct qcow2 qcow2;
+  struct qcow2 *qcow2 = &layer->qcow2;
 
-  if (qcow2_read_header (file, &qcow2, error) == -1)
+  if (qcow2_read_header (&layer->file, qcow2, error) == -1)
     return -1;
-  if (*qcow2.backing)
-    return refuse_named_file ("the backing file", qcow2.backing, error);
-  if (qcow2.has_data_file)
-    return refuse_named_file ("a data file", qcow2.data_file, error);
-  if (qcow2.encrypted)
+  if (*qcow2->backing)
+    return refuse_named_file ("the backing file", qcow2->backing, error);
+  if (qcow2->has_data_file)
+    return refuse_named_file ("a data file", qcow2->data_file, error);
+  if (qcow2->encrypted)
     return error_set (error, "refused because it is an encrypted qcow2 image: "
                       "give its secret with --object and --image-opts, or "
                       "use -f raw to hash the bytes of this file");
-  return qcow2_check_bitmaps (file, &qcow2, error) == -1 ? -1
-    : qcow2_check (file, file, &qcow2, error);
+  return qcow2_check_bitmaps (&layer->file, qcow2, error) == -1 ? -1
+    : layer_check_tables (layer, &layer->file, error);
 }
 
 /* Refuse an image in a format that can name other files, or that we cannot
@@ -84,21 +85,20 @@ inspect_vmdk (const struct imagefile *file, const unsigned char *head,
   return vmdk_check (file, error);
 }
 
-/* Check an image whose content looks like FORMAT. */
+/* Check an image whose content looks like its format. */
 static int
-inspect_probed (const struct imagefile *file, const char *format,
-                const unsigned char *head, struct error *error)
+inspect_probed (struct layer *layer, const unsigned char *head,
+                const struct layer_context *context, struct error *error)
 {
-  if (strcmp (format, "raw") == 0)
-    return 0;
+  const struct imagefile *file = &layer->file;
+  const char *format = layer->format;
+
   if (strcmp (format, "qcow2") == 0)
-    return inspect_qcow2 (file, error);
+    return inspect_qcow2 (layer, error);
   if (strcmp (format, "vmdk") == 0)
     return inspect_vmdk (file, head, error);
-  if (strcmp (format, "vdi") == 0)
-    return vdi_check (file, error);
-  if (strcmp (format, "vhdx") == 0)
-    return vhdx_check (file, error);
+  if (strcmp (format, "vdi") == 0 || strcmp (format, "vhdx") == 0)
+    return layer_check (layer, context, error);
   if (strcmp (format, "vpc") == 0 && vpc_check (file, error) == -1)
     return -1;
   if (strcmp (format, "luks2") == 0)
@@ -147,74 +147,98 @@ probe (const struct imagefile *file, unsigned char head[PROBE_SIZE],
   return probe_end (end, len);
 }
 
-int
-image_inspect (int fd, const char *path, uint64_t size,
-               const char *format, bool force_share,
-               struct image *image, struct error *error)
+/* Of an image whose format the user said. */
+static int
+inspect_said (struct image *image, struct file *file, const char *format,
+              struct files *files, struct error *error)
 {
-  const struct imagefile file = { .fd = fd, .size = size };
-  struct layer_context context;
-  unsigned char head[PROBE_SIZE];
+  const struct layer_context context = { .files = files };
 
-  image->files = (struct fileset) { NULL };
-  if (format) {
-    if (set_format (image, format, false, error) == -1)
-      return -1;
-    if (strcmp (format, "raw") == 0)
-      return 0;
-    context = (struct layer_context) { .force_share = force_share,
-                                       .files = &image->files };
-    if (layers_check (&file, path, format, &context, error) == 0)
-      return 0;
-    image_destroy (image);
+  if (set_format (image, format, false, error) == -1)
     return -1;
-  }
-  format = probe (&file, head, error);
+  if (strcmp (format, "raw") == 0)
+    return 0;
+  if (!layer_is_format (format))
+    return error_set (error, "'%s' is not a format that blksum can check",
+                      format);
+  file->by_path = true;
+  if (layer_init (&image->top, file, format, error) == -1)
+    return -1;
+  return layers_check (&image->top, &context, error);
+}
+
+static int
+probe_and_inspect (struct image *image, const struct file *file,
+                   struct files *files, struct error *error)
+{
+  const struct layer_context context = { .files = files };
+  const struct imagefile all = imagefile_of (file);
+  unsigned char head[PROBE_SIZE];
+  const char *format = probe (&all, head, error);
+
   if (!format || set_format (image, format, true, error) == -1)
     return -1;
-  return inspect_probed (&file, format, head, error);
+  if (strcmp (format, "raw") == 0)
+    return 0;
+  if (layer_init (&image->top, file, format, error) == -1)
+    return -1;
+  return inspect_probed (&image->top, head, &context, error);
 }
 
 int
-image_inspect_opts (const char *opts, bool force_share,
-                    struct image *image, struct error *error)
+image_inspect (struct file *file, const char *format, struct files *files,
+               struct image *image, struct error *error)
 {
-  const struct layer_context context = {
-    .force_share = force_share, .secrets = true, .files = &image->files
-  };
-  char *driver;
   int r;
 
-  image->files = (struct fileset) { NULL };
-  r = nodes_check (opts, &context, error);
-  if (r == 0) {
-    driver = qemuopts_get (opts, "driver");
-    r = set_format (image, driver ? driver : "", false, error);
-    free (driver);
-  }
+  image->top = (struct layer) LAYER_NONE;
+  image->options = NULL;
+  r = format ? inspect_said (image, file, format, files, error)
+    : probe_and_inspect (image, file, files, error);
   if (r == -1)
     image_destroy (image);
   return r;
 }
 
 int
-image_check_unchanged (const struct image *image, bool force_share,
-                       struct error *error)
+image_inspect_opts (const char *opts, struct files *files,
+                    struct image *image, struct error *error)
 {
-  return fileset_check_unchanged (&image->files, force_share, error);
+  const struct layer_context context = { .secrets = true, .files = files };
+  const char *driver;
+  int r;
+
+  image->top = (struct layer) LAYER_NONE;
+  image->options = options_tree_parse (opts, error);
+  if (!image->options)
+    return -1;
+  r = nodes_check (image->options, opts, &context, error);
+  if (r == 0) {
+    driver = json_object_get_string (json_object_object_get (image->options,
+                                                             "driver"));
+    r = set_format (image, driver, false, error);
+  }
+  if (r == -1)
+    image_destroy (image);
+  return r;
 }
 
 void
 image_destroy (struct image *image)
 {
-  fileset_destroy (&image->files);
+  layer_destroy (&image->top);
+  json_object_put (image->options);
 }
 
 char *
 image_qemu_opts (const struct image *image, const char *path,
                  bool is_block_device, bool force_share)
 {
-  if (image->probed)
-    return qemuopts_json (image->format, path, is_block_device, force_share);
-  return qemuopts_string (image->format, path, is_block_device, force_share);
+  struct json_object *options = image->options
+    ? json_object_get (image->options)
+    : qemuopts_of_file (image->format, path, is_block_device, image->probed);
+  char *target = options ? qemuopts_target (options, force_share) : NULL;
+
+  json_object_put (options);
+  return target;
 }

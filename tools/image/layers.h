@@ -9,21 +9,12 @@
 #ifndef BLKSUM_LAYERS_H
 #define BLKSUM_LAYERS_H
 
-#include "format/imagefile.h"
-#include "image/layer.h"
+struct error;
+struct layer;
+struct layer_context;
 
-/* Check the image in FORMAT in FILE, which was opened at PATH, and what is
- * behind it.  0 or -1.
- */
-int layers_check (const struct imagefile *file, const char *path,
-                  const char *format, const struct layer_context *context,
+/* Check LAYER, and what is behind it, which is added to it.  0 or -1. */
+int layers_check (struct layer *layer, const struct layer_context *context,
                   struct error *error);
-
-/* Check LAYER, which was named by FROM and is not yet open, and what is behind
- * it.  LAYER is destroyed.  0 or -1.
- */
-int layers_check_named (struct layer *layer, const struct layer *from,
-                        const struct layer_context *context,
-                        struct error *error);
 
 #endif /* BLKSUM_LAYERS_H */

@@ -1,12 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The nodes that an option string of qemu describes.
+ * The nodes that the options of an image describe.
  *
- * The options of a node are those that start with its prefix: "" for the image
- * itself, "file." for what it is stored in, "backing." for what is behind it,
- * "file.file." and so on.  A driver that is not known here can have any other
- * children, so that is refused.
+ * A node has children: "file" is what it is stored in, "backing" what is behind
+ * it.  A driver that is not known here can have any other children, so that is
+ * refused.
  */
 
 #include <config.h>
@@ -15,26 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <json-c/json.h>
+
 #include "format/imagefile.h"
 #include "image/layer.h"
 #include "image/layers.h"
 #include "image/nodes.h"
-#include "image/qemuopts.h"
 #include "image/storage.h"
 
-/* Is the option NAME given, with no value?  "backing=" is no backing file. */
-static bool
-is_empty (const struct nodes *nodes, const struct prefix *prefix,
-          const char *name)
-{
-  char *value = nodes_get (nodes, prefix, name);
-  bool empty = value && !*value;
-
-  free (value);
-  return empty;
-}
-
-static int check_node (const struct nodes *nodes, const struct prefix *prefix,
+static int check_node (const struct nodes *nodes, const struct node *node,
                        bool is_file, bool is_top);
 
 /* Plain bytes are the content of a disk: qemu would add zeros up to a whole
@@ -75,47 +63,41 @@ check_length (const struct nodes *nodes, const struct storage *storage)
  * check is made for, would get around the checks.
  */
 static int
-refuse_references (const struct nodes *nodes, const struct prefix *prefix)
+refuse_references (const struct nodes *nodes, const struct node *node)
 {
   static const char *const children[] = {
     "file", "backing", "data-file", "header", "extents"
   };
 
   for (size_t i = 0; i < sizeof children / sizeof children[0]; i++) {
-    char *value = nodes_get (nodes, prefix, children[i]);
-    bool refused = (value && *value) ||
-      (i >= 3 && nodes_have (nodes, prefix, children[i]));
+    const char *value = node_get (node, children[i]);
 
-    free (value);
-    if (refused)
+    if ((value && *value) || (i >= 3 && node_has (node, children[i])))
       return error_set (nodes->error, "refused because what '%s%s' stands for "
-                        "cannot be checked", prefix->text, children[i]);
+                        "cannot be checked", node->prefix, children[i]);
   }
   return 0;
 }
 
 /* Store the data file, if the options give one. */
 static int
-set_data (const struct nodes *nodes, const struct prefix *prefix,
+set_data (const struct nodes *nodes, const struct node *node,
           struct layer *layer)
 {
   struct storage data = STORAGE_NONE;
-  struct prefix child;
+  struct node child;
   int r = -1;
 
-  if (!nodes_have (nodes, prefix, "data-file"))
+  if (!node_has (node, "data-file"))
     return 0;
-  if (nodes_set_child (nodes, prefix, "data-file", &child) == 0 &&
-      storage_find (&data, nodes, &child, true) == 0) {
+  node_set_child (node, "data-file", &child);
+  if (storage_find (&data, nodes, &child, true) == 0) {
     if (data.kind == FORMAT)
       r = error_set (nodes->error, "refused because a data file inside of a "
                      "%s image cannot be checked", data.driver);
     else {
       layer->data_given = true;
       layer->data = data.file;
-      layer->data_path = data.path;
-      data.file.fd = -1;
-      data.path = NULL;
       r = 0;
     }
   }
@@ -130,35 +112,33 @@ set_layer (const struct nodes *nodes, const struct storage *format,
 {
   layer->format = strdup (format->driver);
   layer->path = file->path ? file->path : strdup (nodes->opts);
-  layer->opts = qemuopts_child (nodes->opts, format->prefix.text);
-  layer->backing_given = nodes_have (nodes, &format->prefix, "backing");
+  layer->options = json_object_get (format->node.options);
+  layer->backing_given = node_has (&format->node, "backing");
   layer->file = file->file;
   file->path = NULL;
-  file->file.fd = -1;
-  if (!layer->format || !layer->path || !layer->opts)
+  if (!layer->format || !layer->path)
     return error_set (nodes->error, "out of memory");
-  return set_data (nodes, &format->prefix, layer);
+  return set_data (nodes, &format->node, layer);
+}
+
+/* Is the option NAME, which is given, null? */
+static bool
+is_null (const struct node *node, const char *name)
+{
+  return !json_object_object_get (node->options, name);
 }
 
 /* Check a layer and what is behind it. */
 static int
-check_layers (const struct nodes *nodes, const struct prefix *prefix,
-              const struct layer *layer)
+check_layers (const struct nodes *nodes, const struct node *node,
+              struct layer *layer)
 {
-  struct layer next = LAYER_NONE;
-  struct prefix child;
-  int r = layer_check (layer, nodes->context, &next, nodes->error);
+  struct node child;
+  int r = layers_check (layer, nodes->context, nodes->error);
 
-  if (r == 0 && next.path)
-    return layers_check_named (&next, layer, nodes->context, nodes->error);
-  layer_destroy (&next);
-  if (r == -1 || !layer->backing_given)
+  if (r == -1 || !layer->backing_given || is_null (node, "backing"))
     return r;
-
-  if (is_empty (nodes, prefix, "backing"))
-    return 0;
-  if (nodes_set_child (nodes, prefix, "backing", &child) == -1)
-    return -1;
+  node_set_child (node, "backing", &child);
   return check_node (nodes, &child, false, false);
 }
 
@@ -168,12 +148,12 @@ check_format (const struct nodes *nodes, const struct storage *format,
 {
   struct storage file = STORAGE_NONE;
   struct layer layer = LAYER_NONE;
-  struct prefix child;
+  struct node child;
   int r = -1;
 
-  if (refuse_references (nodes, &format->prefix) == -1 ||
-      nodes_set_child (nodes, &format->prefix, "file", &child) == -1)
+  if (refuse_references (nodes, &format->node) == -1)
     return -1;
+  node_set_child (&format->node, "file", &child);
   if (strcmp (format->driver, "luks") == 0)
     return check_node (nodes, &child, true, is_top);
   if (storage_find (&file, nodes, &child, true) == 0) {
@@ -181,7 +161,7 @@ check_format (const struct nodes *nodes, const struct storage *format,
       r = error_set (nodes->error, "refused because a %s image inside of a %s "
                      "image cannot be checked", format->driver, file.driver);
     else if (set_layer (nodes, format, &file, &layer) == 0)
-      r = check_layers (nodes, &format->prefix, &layer);
+      r = check_layers (nodes, &format->node, &layer);
   }
   storage_destroy (&file);
   layer_destroy (&layer);
@@ -189,11 +169,11 @@ check_format (const struct nodes *nodes, const struct storage *format,
 }
 
 static int
-check_node (const struct nodes *nodes, const struct prefix *prefix,
+check_node (const struct nodes *nodes, const struct node *node,
             bool is_file, bool is_top)
 {
   struct storage storage = STORAGE_NONE;
-  int r = storage_find (&storage, nodes, prefix, is_file);
+  int r = storage_find (&storage, nodes, node, is_file);
 
   if (r == 0 && is_top)
     r = check_length (nodes, &storage);
@@ -204,13 +184,13 @@ check_node (const struct nodes *nodes, const struct prefix *prefix,
 }
 
 int
-nodes_check (const char *opts, const struct layer_context *context,
-             struct error *error)
+nodes_check (struct json_object *options, const char *opts,
+             const struct layer_context *context, struct error *error)
 {
   const struct nodes nodes = {
     .opts = opts, .context = context, .error = error
   };
-  const struct prefix top = { "" };
+  const struct node top = { .options = options };
 
   return check_node (&nodes, &top, false, true);
 }

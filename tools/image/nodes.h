@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The nodes that an option string of qemu describes: a format on a file, a
- * part of a file, a backing file.  What must not be known here is how a format
- * looks inside.
+ * The nodes that the options of an image describe: a format on a file, a part
+ * of a file, a backing file.  What must not be known here is how a format looks
+ * inside.
  */
 
 #ifndef BLKSUM_NODES_H
@@ -11,10 +11,12 @@
 
 #include "image/layer.h"
 
-/* Check the image that OPTS describes: that each node has its driver, and the
- * local files that it is made of.  0 or -1.
+struct json_object;
+
+/* Check the image that OPTIONS, the tree of OPTS, describes: that each node has
+ * its driver, and the local files that it is made of.  0 or -1.
  */
-int nodes_check (const char *opts, const struct layer_context *context,
-                 struct error *error);
+int nodes_check (struct json_object *options, const char *opts,
+                 const struct layer_context *context, struct error *error);
 
 #endif /* BLKSUM_NODES_H */

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/imagefile.h"
 #include "image/qemuname.h"
+#include "util/error.h"
 
 static bool
 is_one_of (const char *word, size_t len, const char *const words[])
@@ -88,16 +88,15 @@ qemuname_is_known (const char *name)
 }
 
 int
-qemuname_locate (const struct imagefile *file, const char *name,
-                 const char **path, struct error *error)
+qemuname_locate (const char *from, const char *name, const char **path,
+                 struct error *error)
 {
   size_t len = protocol_length (name);
 
   *path = name;
   if (!qemuname_is_known (name))
-    return imagefile_error (file, error, "refused because what it names "
-                            "cannot be checked: '%s'; " QEMUNAME_ADVICE,
-                            name);
+    return error_about (error, from, "refused because what it names cannot be "
+                        "checked: '%s'; " QEMUNAME_ADVICE, name);
   if (len == 0)
     return 1;
   if (!is_one_of (name, len, local))

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "format/imagefile.h"
+struct error;
 
 /* Does the driver read plain bytes: of a local file, of anything else? */
 bool qemuname_is_local (const char *driver);
@@ -36,10 +36,11 @@ char *qemuname_resolve (const char *path, const char *name);
 /* Can it be checked what NAME, which an image names, stands for? */
 bool qemuname_is_known (const char *name);
 
-/* Is NAME, which FILE names, that of a local file?  1 with its path in *PATH,
- * which is a part of NAME, 0 if it is on a server, or -1.
+/* Is NAME that of a local file?  1 with its path in *PATH, which is a part of
+ * NAME, 0 if it is on a server, or -1.  FROM, which names it, is for messages;
+ * it can be NULL.
  */
-int qemuname_locate (const struct imagefile *file, const char *name,
-                     const char **path, struct error *error);
+int qemuname_locate (const char *from, const char *name, const char **path,
+                     struct error *error);
 
 #endif /* BLKSUM_QEMUNAME_H */

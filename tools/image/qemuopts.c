@@ -1,7 +1,14 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Option strings of qemu: KEY=VALUE,KEY=VALUE with commas in values doubled.
+ * How qemu is told what to open.
+ *
+ * qemu flattens the objects of a json: name to keys with dots, and keeps the
+ * strings, so that it sees the same in both forms: what it takes as "1M" or
+ * "on" in an option string it takes as "1M" and "on" in JSON.  Only null has
+ * no other form than "", which qemu warns of.  But it takes no JSON with names
+ * that are not UTF-8, or have noncharacters of Unicode.  These become an option
+ * string, KEY=VALUE,KEY=VALUE with commas in values doubled.
  */
 
 #include <config.h>
@@ -10,173 +17,192 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <json-c/json.h>
+
 #include "image/qemuopts.h"
+#include "util/utf8.h"
 
-static const char *
-protocol (bool is_block_device)
+/* ---- The tree ----------------------------------------------------------- */
+
+/* Add VALUE, which is taken.  False if there is no memory. */
+static bool
+add (struct json_object *object, const char *key, struct json_object *value)
 {
-  return is_block_device ? "host_device" : "file";
+  if (value && json_object_object_add (object, key, value) == 0)
+    return true;
+  json_object_put (value);
+  return false;
 }
 
-/* Copy TEXT with its commas doubled. */
+static bool
+add_string (struct json_object *object, const char *key, const char *value)
+{
+  return add (object, key, json_object_new_string (value));
+}
+
+static struct json_object *
+file_node (const char *path, bool is_block_device)
+{
+  struct json_object *file = json_object_new_object ();
+
+  if (file &&
+      add_string (file, "driver", is_block_device ? "host_device" : "file") &&
+      add_string (file, "filename", path))
+    return file;
+  json_object_put (file);
+  return NULL;
+}
+
+struct json_object *
+qemuopts_of_file (const char *format, const char *path,
+                  bool is_block_device, bool alone)
+{
+  struct json_object *options = json_object_new_object ();
+
+  if (options && add_string (options, "driver", format) &&
+      add (options, "file", file_node (path, is_block_device)) &&
+      (!alone || json_object_object_add (options, "backing", NULL) == 0))
+    return options;
+  json_object_put (options);
+  return NULL;
+}
+
+/* OPTIONS behind those that we set, whatever it says of them. */
+static struct json_object *
+with_ours (struct json_object *options, bool force_share)
+{
+  struct json_object *all = json_object_new_object ();
+  bool r = all && add_string (all, "read-only", "on") &&
+    (!force_share || add_string (all, "force-share", "on"));
+
+  json_object_object_foreach (options, key, value)
+    r = r && (json_object_object_get_ex (all, key, NULL) ||
+              json_object_object_add (all, key, json_object_get (value)) == 0);
+  if (r)
+    return all;
+  json_object_put (all);
+  return NULL;
+}
+
+/* ---- As text ------------------------------------------------------------ */
+
+/* Is the character of LEN bytes at S one that Unicode will never have? */
+static bool
+is_noncharacter (const unsigned char *s, size_t len)
+{
+  if (len == 3 && s[0] == 0xef)
+    return (s[1] == 0xb7 && s[2] >= 0x90 && s[2] <= 0xaf) ||
+      (s[1] == 0xbf && s[2] >= 0xbe);
+  return len == 4 && (s[1] & 0xf) == 0xf && s[2] == 0xbf && s[3] >= 0xbe;
+}
+
+/* Does qemu take TEXT in JSON? */
+static bool
+text_fits_json (const char *text)
+{
+  for (size_t n; *text; text += n) {
+    n = utf8_length (text);
+    if (n == 0 || is_noncharacter ((const unsigned char *) text, n))
+      return false;
+  }
+  return true;
+}
+
+static bool
+fits_json (struct json_object *options)
+{
+  json_object_object_foreach (options, key, value) {
+    if (!text_fits_json (key))
+      return false;
+    if (json_object_is_type (value, json_type_object) ? !fits_json (value)
+        : value && !text_fits_json (json_object_get_string (value)))
+      return false;
+  }
+  return true;
+}
+
 static char *
-escape (const char *text)
+json_name (struct json_object *options)
 {
-  char *copy = malloc (2 * strlen (text) + 1), *p = copy;
+  const char *text =
+    json_object_to_json_string_ext (options, JSON_C_TO_STRING_PLAIN |
+                                    JSON_C_TO_STRING_NOSLASHESCAPE);
+  char *name;
 
-  if (!copy)
-    return NULL;
-  for (; *text; text++) {
-    if (*text == ',')
-      *p++ = ',';
-    *p++ = *text;
+  return text && asprintf (&name, "json:%s", text) != -1 ? name : NULL;
+}
+
+/* A node, and the one that it is NAME of. */
+struct parent {
+  const struct parent *parent;
+  const char *name;
+};
+
+static void
+print_prefix (FILE *out, const struct parent *parent)
+{
+  if (parent) {
+    print_prefix (out, parent->parent);
+    fprintf (out, "%s.", parent->name);
   }
-  *p = '\0';
-  return copy;
 }
 
-char *
-qemuopts_string (const char *format, const char *path,
-                 bool is_block_device, bool force_share)
+static void
+print_value (FILE *out, const char *value)
 {
-  char *driver = escape (format), *filename = escape (path), *opts = NULL;
-
-  if (driver && filename &&
-      asprintf (&opts, "driver=%s,read-only=on%s,file.driver=%s,"
-                "file.filename=%s", driver,
-                force_share ? ",force-share=on" : "",
-                protocol (is_block_device), filename) == -1)
-    opts = NULL;
-  free (driver);
-  free (filename);
-  return opts;
-}
-
-/* Copy TEXT as what is between the quotes of a JSON string. */
-static char *
-escape_json (const char *text)
-{
-  char *copy = malloc (6 * strlen (text) + 1), *p = copy;
-
-  if (!copy)
-    return NULL;
-  for (; *text; text++) {
-    if (*text == '"' || *text == '\\' || (unsigned char) *text < ' ')
-      p += sprintf (p, "\\u%04x", *text);
-    else
-      *p++ = *text;
+  for (; *value; value++) {
+    if (*value == ',')
+      putc (',', out);
+    putc (*value, out);
   }
-  *p = '\0';
-  return copy;
 }
 
-char *
-qemuopts_json (const char *format, const char *path,
-               bool is_block_device, bool force_share)
+static void
+print_options (FILE *out, struct json_object *options,
+               const struct parent *parent)
 {
-  char *filename = escape_json (path), *json = NULL;
+  json_object_object_foreach (options, key, value) {
+    const struct parent node = { .parent = parent, .name = key };
 
-  if (filename &&
-      asprintf (&json, "json:{\"driver\": \"%s\", \"read-only\": true, "
-                "\"force-share\": %s, \"backing\": null, \"file\": "
-                "{\"driver\": \"%s\", \"filename\": \"%s\"}}",
-                format, force_share ? "true" : "false",
-                protocol (is_block_device), filename) == -1)
-    json = NULL;
-  free (filename);
-  return json;
-}
-
-/* Where the value that starts at VALUE ends. */
-static const char *
-value_end (const char *value)
-{
-  while (*value && (*value != ',' || value[1] == ','))
-    value += *value == ',' ? 2 : 1;
-  return value;
-}
-
-static char *
-unescape (const char *value, const char *end)
-{
-  char *copy = malloc (end - value + 1), *p = copy;
-
-  if (!copy)
-    return NULL;
-  while (value < end) {
-    *p++ = *value;
-    value += *value == ',' ? 2 : 1;
-  }
-  *p = '\0';
-  return copy;
-}
-
-/* Find KEY, or a key that starts with KEY and a dot if PREFIX is true.  The
- * last one counts, as in qemu.
- */
-static const char *
-find (const char *opts, const char *key, bool prefix)
-{
-  size_t len = strlen (key);
-  const char *found = NULL;
-
-  while (*opts) {
-    const char *value = opts + strcspn (opts, "=,");
-
-    if (strncmp (opts, key, len) == 0 &&
-        (opts + len == value || (prefix && opts[len] == '.')))
-      found = value;
-    opts = *value == '=' ? value_end (value + 1) : value;
-    opts += *opts == ',';
-  }
-  return found;
-}
-
-char *
-qemuopts_get (const char *opts, const char *key)
-{
-  const char *value = find (opts, key, false);
-
-  if (!value || *value != '=')
-    return NULL;
-  return unescape (value + 1, value_end (value + 1));
-}
-
-bool
-qemuopts_has (const char *opts, const char *key)
-{
-  return find (opts, key, true) != NULL;
-}
-
-char *
-qemuopts_child (const char *opts, const char *prefix)
-{
-  size_t len = strlen (prefix);
-  char *child = malloc (strlen (opts) + 2), *p = child;
-
-  if (!child)
-    return NULL;
-  while (*opts) {
-    const char *value = opts + strcspn (opts, "=,");
-    const char *end = *value == '=' ? value_end (value + 1) : value;
-
-    if (strncmp (opts, prefix, len) == 0) {
-      p = mempcpy (p, opts + len, end - opts - len);
-      *p++ = ',';
+    if (json_object_is_type (value, json_type_object))
+      print_options (out, value, &node);
+    else {
+      if (ftell (out) > 0)
+        putc (',', out);
+      print_prefix (out, parent);
+      fprintf (out, "%s=", key);
+      print_value (out, value ? json_object_get_string (value) : "");
     }
-    opts = end + (*end == ',');
   }
-  if (p > child)
-    p--;                        /* the last comma */
-  *p = '\0';
-  return child;
+}
+
+/* It starts with an option of ours, never with "json:". */
+static char *
+option_string (struct json_object *options)
+{
+  char *string = NULL;
+  size_t size;
+  FILE *out = open_memstream (&string, &size);
+  bool failed;
+
+  if (!out)
+    return NULL;
+  print_options (out, options, NULL);
+  failed = ferror (out);
+  if (fclose (out) == 0 && !failed)
+    return string;
+  free (string);
+  return NULL;
 }
 
 char *
-qemuopts_force_share (const char *opts)
+qemuopts_target (struct json_object *options, bool force_share)
 {
-  char *shared;
+  struct json_object *told = with_ours (options, force_share);
+  char *target = NULL;
 
-  /* In front: what is behind "KEY=VALUE," may become a part of the value. */
-  return asprintf (&shared, "force-share=on,%s", opts) == -1 ? NULL : shared;
+  if (told)
+    target = fits_json (told) ? json_name (told) : option_string (told);
+  json_object_put (told);
+  return target;
 }

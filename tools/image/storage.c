@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What a node of an option string of qemu is stored in.
+ * What a node of the options of an image is stored in.
  *
  * Where "driver" is missing qemu probes, so that is refused, but for what a
  * format is stored in: there it takes "filename" for that of a plain file or
@@ -14,62 +14,55 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include <json-c/json.h>
 
 #include "format/imagefile.h"
 #include "image/layer.h"
 #include "image/qemuname.h"
-#include "image/qemuopts.h"
 #include "image/storage.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 /* ---- Options ----------------------------------------------------------- */
 
-char *
-nodes_get (const struct nodes *nodes, const struct prefix *prefix,
-           const char *name)
+const char *
+node_get (const struct node *node, const char *name)
 {
-  char key[MAX_PREFIX + 32];
+  struct json_object *value = json_object_object_get (node->options, name);
 
-  snprintf (key, sizeof key, "%s%s", prefix->text, name);
-  return qemuopts_get (nodes->opts, key);
+  return json_object_is_type (value, json_type_string)
+    ? json_object_get_string (value) : NULL;
 }
 
 bool
-nodes_have (const struct nodes *nodes, const struct prefix *prefix,
-            const char *name)
+node_has (const struct node *node, const char *name)
 {
-  char key[MAX_PREFIX + 32];
-
-  snprintf (key, sizeof key, "%s%s", prefix->text, name);
-  return qemuopts_has (nodes->opts, key);
+  return json_object_object_get_ex (node->options, name, NULL);
 }
 
-int
-nodes_set_child (const struct nodes *nodes, const struct prefix *prefix,
-                 const char *child, struct prefix *out)
+void
+node_set_child (const struct node *node, const char *name, struct node *child)
 {
-  struct prefix copy = *prefix;
-  size_t n = snprintf (out->text, sizeof out->text, "%s%s.", copy.text, child);
+  struct json_object *options = json_object_object_get (node->options, name);
+  size_t len = strlen (node->prefix);
 
-  if (n >= sizeof out->text)
-    return error_set (nodes->error, "refused because the options describe "
-                      "too many nodes inside each other");
-  return 0;
+  child->options = json_object_is_type (options, json_type_object) ? options
+    : NULL;
+  memmove (child->prefix, node->prefix, len);
+  snprintf (child->prefix + len, sizeof child->prefix - len, "%s.", name);
 }
 
 /* Read an option that is a number of bytes, which stays as it is if it is not
  * given.
  */
 static int
-get_size (const struct nodes *nodes, const struct prefix *prefix,
+get_size (const struct nodes *nodes, const struct node *node,
           const char *name, uint64_t *size)
 {
   static const char units[] = "bkmgtpe";
-  char *value = nodes_get (nodes, prefix, name), *end;
-  const char *unit = NULL;
-  int r = 0;
+  const char *value = node_get (node, name), *unit = NULL;
+  char *end;
 
   if (!value)
     return 0;
@@ -81,12 +74,10 @@ get_size (const struct nodes *nodes, const struct prefix *prefix,
       unit = strchr (units, *end | 0x20);
   }
   if (!unit || *size > (uint64_t) INT64_MAX >> (10 * (unit - units)))
-    r = error_set (nodes->error, "refused because '%s%s=%s' is not a size "
-                   "that blksum understands", prefix->text, name, value);
-  else
-    *size <<= 10 * (unit - units);
-  free (value);
-  return r;
+    return error_set (nodes->error, "refused because '%s%s=%s' is not a size "
+                      "that blksum understands", node->prefix, name, value);
+  *size <<= 10 * (unit - units);
+  return 0;
 }
 
 /* ---- Storage ------------------------------------------------------------ */
@@ -94,13 +85,16 @@ get_size (const struct nodes *nodes, const struct prefix *prefix,
 static int
 open_local (const struct nodes *nodes, struct storage *storage)
 {
+  const char *path = node_get (&storage->node, "filename");
   struct imagefile *file = &storage->file;
 
   storage->kind = LOCAL;
-  storage->path = nodes_get (nodes, &storage->prefix, "filename");
-  if (!storage->path)
+  if (!path)
     return error_set (nodes->error, "refused because the options do not say "
-                      "%sfilename=FILE", storage->prefix.text);
+                      "%sfilename=FILE", storage->node.prefix);
+  storage->path = strdup (path);
+  if (!storage->path)
+    return error_set (nodes->error, "out of memory");
   if (layer_open_file (file, "the file", storage->path, nodes->context,
                        nodes->error) == -1)
     return -1;
@@ -121,8 +115,8 @@ pass_raw (const struct nodes *nodes, struct storage *storage)
 {
   uint64_t offset = 0, size = UINT64_MAX;
 
-  if (get_size (nodes, &storage->prefix, "offset", &offset) == -1 ||
-      get_size (nodes, &storage->prefix, "size", &size) == -1)
+  if (get_size (nodes, &storage->node, "offset", &offset) == -1 ||
+      get_size (nodes, &storage->node, "size", &size) == -1)
     return -1;
   if (storage->start > MIN (size, INT64_MAX - offset))
     return error_set (nodes->error, "refused because an offset in the options "
@@ -130,22 +124,21 @@ pass_raw (const struct nodes *nodes, struct storage *storage)
   if (size != UINT64_MAX)
     storage->len = MIN (storage->len, size - storage->start);
   storage->start += offset;
-  free (storage->driver);
-  storage->driver = NULL;
-  return nodes_set_child (nodes, &storage->prefix, "file", &storage->prefix);
+  node_set_child (&storage->node, "file", &storage->node);
+  return 0;
 }
 
 int
 storage_find (struct storage *storage, const struct nodes *nodes,
-              const struct prefix *prefix, bool is_file)
+              const struct node *node, bool is_file)
 {
-  storage->prefix = *prefix;
+  storage->node = *node;
   for (;; is_file = true) {
-    storage->driver = nodes_get (nodes, &storage->prefix, "driver");
+    storage->driver = node_get (&storage->node, "driver");
     if (!storage->driver && !is_file)
       return error_set (nodes->error, "refused because the options do not say "
                         "%sdriver=FORMAT, so that qemu would choose the "
-                        "format by the content", storage->prefix.text);
+                        "format by the content", storage->node.prefix);
     if (!storage->driver || qemuname_is_local (storage->driver))
       return open_local (nodes, storage);
     if (strcmp (storage->driver, "raw") != 0)
@@ -159,7 +152,7 @@ storage_find (struct storage *storage, const struct nodes *nodes,
     storage->kind = REMOTE;
   else
     return error_set (nodes->error, "refused because '%sdriver=%s' is not a "
-                      "driver that blksum can check", storage->prefix.text,
+                      "driver that blksum can check", storage->node.prefix,
                       storage->driver);
   return 0;
 }
@@ -167,8 +160,5 @@ storage_find (struct storage *storage, const struct nodes *nodes,
 void
 storage_destroy (struct storage *storage)
 {
-  if (storage->file.fd != -1)
-    close (storage->file.fd);
-  free (storage->driver);
   free (storage->path);
 }

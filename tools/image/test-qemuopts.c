@@ -10,9 +10,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
+#include <json-c/json.h>
 
 #include "image/qemuopts.h"
 
@@ -24,108 +26,116 @@ assert_and_free (char *string, const char *expected)
   free (string);
 }
 
+/* What becomes of the tree OPTIONS, which is put. */
+static void
+assert_target (struct json_object *options, bool force_share,
+               const char *expected)
+{
+  assert_non_null (options);
+  assert_and_free (qemuopts_target (options, force_share), expected);
+  json_object_put (options);
+}
+
+static void
+test_of_file (void **state)
+{
+  (void) state;
+
+  assert_target (qemuopts_of_file ("vdi", "/proc/self/fd/9", false, true), true,
+                 "json:{\"read-only\":\"on\",\"force-share\":\"on\","
+                 "\"driver\":\"vdi\",\"file\":{\"driver\":\"file\","
+                 "\"filename\":\"/proc/self/fd/9\"},\"backing\":null}");
+  assert_target (qemuopts_of_file ("vdi", "a,b\"c\\d\ne\x7f\xc3\xa4", true,
+                                   false), false,
+                 "json:{\"read-only\":\"on\",\"driver\":\"vdi\",\"file\":{"
+                 "\"driver\":\"host_device\","
+                 "\"filename\":\"a,b\\\"c\\\\d\\ne\x7f\xc3\xa4\"}}");
+}
+
+/* What qemu does not take in JSON. */
 static void
 test_string (void **state)
 {
+  static const char *const names[] = {
+    "caf\xe9", "\x80", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80",
+    "\xef\xb7\x90", "\xef\xb7\xaf", "\xef\xbf\xbe", "x\xef\xbf\xbfx",
+    "\xf0\x9f\xbf\xbe", "\xf4\x8f\xbf\xbf", "\xc3",
+  };
+  static const char *const good[] = {
+    "\xef\xb7\x8f", "\xef\xb7\xb0", "\xef\xbf\xbd", "\xee\xbf\xbe",
+    "\xf0\x9e\xbf\xbe", "\xf4\x8f\xbf\xbd", "\xf4\x8e\xbf\xbf",
+  };
+
   (void) state;
 
-  assert_and_free (qemuopts_string ("qcow2", "a,b,,c=\"d'.img", false, false),
-                   "driver=qcow2,read-only=on,file.driver=file,"
-                   "file.filename=a,,b,,,,c=\"d'.img");
-  assert_and_free (qemuopts_string ("x,file.driver=nbd", "f", true, true),
-                   "driver=x,,file.driver=nbd,read-only=on,force-share=on,"
-                   "file.driver=host_device,file.filename=f");
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    char *expected;
+
+    assert_int_not_equal (-1, asprintf (&expected, "read-only=on,"
+                                        "force-share=on,driver=qcow2,"
+                                        "file.driver=file,file.filename=%s",
+                                        names[i]));
+    assert_target (qemuopts_of_file ("qcow2", names[i], false, false), true,
+                   expected);
+    free (expected);
+  }
+  for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+    struct json_object *options =
+      qemuopts_of_file ("qcow2", good[i], false, false);
+    char *target = qemuopts_target (options, false);
+
+    assert_true (qemuopts_is_json (target));
+    free (target);
+    json_object_put (options);
+  }
+  assert_target (qemuopts_of_file ("x,file.driver=nbd", ",a,,=,\xff", true,
+                                   true), false,
+                 "read-only=on,driver=x,,file.driver=nbd,"
+                 "file.driver=host_device,file.filename=,,a,,,,=,,\xff,"
+                 "backing=");
+}
+
+/* The tree that TEXT describes. */
+static struct json_object *
+tree (const char *text)
+{
+  return json_tokener_parse (text);
 }
 
 static void
-test_json (void **state)
+test_options (void **state)
 {
-  (void) state;
-
-  assert_and_free (qemuopts_json ("vdi", "/proc/self/fd/9", false, true),
-                   "json:{\"driver\": \"vdi\", \"read-only\": true, "
-                   "\"force-share\": true, \"backing\": null, \"file\": "
-                   "{\"driver\": \"file\", "
-                   "\"filename\": \"/proc/self/fd/9\"}}");
-  assert_and_free (qemuopts_json ("vdi", "a,b\"c\\d\ne\x7f\xc3\xa4", true,
-                                  false),
-                   "json:{\"driver\": \"vdi\", \"read-only\": true, "
-                   "\"force-share\": false, \"backing\": null, \"file\": "
-                   "{\"driver\": \"host_device\", \"filename\": "
-                   "\"a,b\\u0022c\\u005cd\\u000ae\x7f\xc3\xa4\"}}");
-}
-
-static void
-test_get (void **state)
-{
-  static const char opts[] = "a,,driver=no,x=1,driver=old,driver=qcow2,"
-    "file.filename=a,,b,,,c,empty=";
-  char *name = qemuopts_string ("raw", ",a,,=,", false, false);
+  struct json_object *options;
 
   (void) state;
 
-  assert_and_free (qemuopts_get (opts, "driver"), "qcow2");
-  assert_and_free (qemuopts_get (opts, "file.filename"), "a,b,");
-  assert_and_free (qemuopts_get (opts, "empty"), "");
-  assert_null (qemuopts_get (opts, "file"));
-  assert_null (qemuopts_get (opts, "c"));
-  assert_null (qemuopts_get ("", "driver"));
-  assert_null (qemuopts_get ("file.filename=x,,driver=qcow2", "driver"));
-  assert_and_free (qemuopts_get (name, "file.filename"), ",a,,=,");
-  free (name);
-}
+  assert_target (tree ("{\"driver\":\"raw\",\"size\":\"1m\",\"file\":{"
+                       "\"file\":{\"filename\":\"x\"}}}"), false,
+                 "json:{\"read-only\":\"on\",\"driver\":\"raw\","
+                 "\"size\":\"1m\",\"file\":{\"file\":{\"filename\":\"x\"}}}");
+  assert_target (tree ("{\"file\":{\"file\":{\"a\":\"\xff\",\"b\":\",\"},"
+                       "\"backing\":null},\"c\":\"\"}"), false,
+                 "read-only=on,file.file.a=\xff,file.file.b=,,,file.backing=,"
+                 "c=");
+  assert_target (tree ("{\"json:\xff\":{\"b\":\"c\"}}"), true,
+                 "read-only=on,force-share=on,json:\xff.b=c");
 
-static void
-test_has (void **state)
-{
-  (void) state;
-
-  assert_true (qemuopts_has ("backing=", "backing"));
-  assert_true (qemuopts_has ("x=1,backing.file.filename=y", "backing"));
-  assert_false (qemuopts_has ("backingx=1,x=backing", "backing"));
-  assert_false (qemuopts_has ("x=,,backing=1", "backing"));
-}
-
-static void
-test_child (void **state)
-{
-  static const char opts[] = "driver=raw,file.driver=qcow2,x,file.x=a,,,"
-    "filex=1,file.file.filename=b,,";
-
-  (void) state;
-
-  assert_and_free (qemuopts_child (opts, "file."),
-                   "driver=qcow2,x=a,,,file.filename=b,,");
-  assert_and_free (qemuopts_child (opts, "file.file."), "filename=b,,");
-  assert_and_free (qemuopts_child (opts, ""), opts);
-  assert_and_free (qemuopts_child (opts, "backing."), "");
-  assert_and_free (qemuopts_child ("a=b,", ""), "a=b");
-}
-
-static void
-test_force_share (void **state)
-{
-  char *shared = qemuopts_force_share ("driver=raw,file.filename=a,,b,");
-
-  (void) state;
-
-  assert_string_equal (shared,
-                       "force-share=on,driver=raw,file.filename=a,,b,");
-  assert_and_free (qemuopts_get (shared, "force-share"), "on");
-  assert_and_free (qemuopts_get (shared, "file.filename"), "a,b");
-  free (shared);
+  /* Ours count, and the tree stays as it was. */
+  options = tree ("{\"read-only\":\"off\",\"force-share\":{\"a\":\"b\"},"
+                  "\"c\":\"d\"}");
+  assert_target (json_object_get (options), true, "json:{\"read-only\":\"on\","
+                 "\"force-share\":\"on\",\"c\":\"d\"}");
+  assert_target (options, false, "json:{\"read-only\":\"on\","
+                 "\"force-share\":{\"a\":\"b\"},\"c\":\"d\"}");
 }
 
 int
 main (void)
 {
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_of_file),
     cmocka_unit_test (test_string),
-    cmocka_unit_test (test_json),
-    cmocka_unit_test (test_get),
-    cmocka_unit_test (test_has),
-    cmocka_unit_test (test_child),
-    cmocka_unit_test (test_force_share),
+    cmocka_unit_test (test_options),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);

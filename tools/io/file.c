@@ -1,7 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An open regular file or block device, as it was when it was found.
+ * An open regular file or block device.
+ *
+ * A block device, which other hosts may write too, is read by direct I/O unless
+ * the user wants the page cache: what is in there can be old.
  */
 
 #include <config.h>
@@ -9,61 +12,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "io/file.h"
-#include "util/error.h"
-
-int
-file_init (struct file *file, int fd, const char *path, struct error *error)
-{
-  off_t position, end;
-
-  file->fd = fd;
-  file->path = path;
-  if (fstat (fd, &file->st) == -1)
-    return error_errno (error, errno, "cannot read");
-  if (S_ISREG (file->st.st_mode)) {
-    file->size = file->st.st_size;
-    return 0;
-  }
-  position = lseek (fd, 0, SEEK_CUR);
-  end = lseek (fd, 0, SEEK_END);
-  if (end == -1 || position == -1 || lseek (fd, position, SEEK_SET) == -1)
-    return error_errno (error, errno, "cannot find the size");
-  file->size = end;
-  return 0;
-}
-
-/* What is at its path now can be another file. */
-static int
-reopen_by_path (const struct file *file, int flags)
-{
-  int fd = open (file->path, flags | O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  struct stat st;
-
-  if (fd != -1 &&
-      (fstat (fd, &st) == -1 || st.st_dev != file->st.st_dev ||
-       st.st_ino != file->st.st_ino || st.st_rdev != file->st.st_rdev)) {
-    close (fd);
-    errno = ENOENT;
-    fd = -1;
-  }
-  return fd;
-}
-
-int
-file_reopen (const struct file *file, int flags)
-{
-  char path[64];
-  int fd;
-
-  snprintf (path, sizeof path, "/proc/self/fd/%d", file->fd);
-  fd = open (path, flags | O_RDONLY | O_CLOEXEC);
-  if (fd == -1 && errno == ENOENT && file->path)
-    fd = reopen_by_path (file, flags);
-  return fd;
-}
+#include "io/lock.h"
 
 bool
 file_is_block_device (const struct file *file)
@@ -71,23 +25,312 @@ file_is_block_device (const struct file *file)
   return S_ISBLK (file->st.st_mode);
 }
 
+bool
+file_is_sparse (const struct file *file)
+{
+  return !file_is_block_device (file) &&
+    file->st.st_blocks < file->size / 512;
+}
+
+/* ---- Direct I/O --------------------------------------------------------- */
+
+#if defined O_DIRECT && defined __linux__
+
+/* What is at its path now can be another file. */
+static int
+reopen_by_path (const struct file *file, int flags)
+{
+  int fd = open (file->path, flags | O_NONBLOCK);
+  struct stat st;
+
+  if (fd != -1 &&
+      (fstat (fd, &st) == -1 || st.st_dev != file->st.st_dev ||
+       st.st_ino != file->st.st_ino || st.st_rdev != file->st.st_rdev)) {
+    close (fd);
+    fd = -1;
+  }
+  return fd;
+}
+
+/* A second description of the same file, for direct I/O.  -1 if there can be
+ * none.
+ */
+static int
+reopen_direct (const struct file *file)
+{
+  const int flags = O_DIRECT | O_RDONLY | O_CLOEXEC;
+  char path[64];
+  int fd;
+
+  snprintf (path, sizeof path, "/proc/self/fd/%d", file->fd);
+  fd = open (path, flags);
+  if (fd == -1 && errno == ENOENT && file->path)
+    fd = reopen_by_path (file, flags);
+  return fd;
+}
+
+/* Where it cannot be had, a device is read through the cache.  The description
+ * of what was given to us is not ours to change.
+ */
+static void
+use_direct (struct file *file, uint64_t position)
+{
+  int flags;
+
+  if (file->path) {
+    flags = fcntl (file->fd, F_GETFL);
+    file->direct = flags != -1 &&
+      fcntl (file->fd, F_SETFL, flags | O_DIRECT) == 0;
+  }
+  else if (position % READ_ALIGN == 0) {
+    file->read_fd = reopen_direct (file);
+    file->direct = file->read_fd != -1;
+    if (!file->direct)
+      file->read_fd = file->fd;
+  }
+}
+
+bool
+file_can_direct (const struct file *file)
+{
+  int fd;
+
+  if (file->direct)
+    return true;
+  fd = reopen_direct (file);
+  if (fd != -1)
+    close (fd);
+  return fd != -1;
+}
+
+#else
+
+static void
+use_direct (struct file *file, uint64_t position)
+{
+  (void) file; (void) position;
+}
+
+bool
+file_can_direct (const struct file *file)
+{
+  (void) file;
+  return false;
+}
+
+#endif
+
+/* ---- Open and close ------------------------------------------------------ */
+
+void
+file_free (struct file *file)
+{
+  if (file->read_fd != file->fd)
+    close (file->read_fd);
+  if (file->path)
+    close (file->fd);
+  free (file->path);
+  free (file);
+}
+
+/* A lock on what was given to us would outlive us. */
+static int
+lock_file (const struct file *file, struct error *error)
+{
+  struct error reason = { "" };
+
+  if (lock_image (file->fd, file->path != NULL, &reason) == 0)
+    return 0;
+  return file->named
+    ? error_set (error, "'%s' %s", file->path, reason.text)
+    : error_set (error, "%s", reason.text);
+}
+
+/* Store its state and size, and where it stands. */
+static int
+look_at (struct file *file, uint64_t *position, struct error *error)
+{
+  off_t now, end;
+
+  *position = 0;
+  if (fstat (file->fd, &file->st) == -1)
+    return error_errno (error, errno, "cannot read");
+  if (S_ISREG (file->st.st_mode)) {
+    file->size = file->st.st_size;
+    return 0;
+  }
+  now = lseek (file->fd, 0, SEEK_CUR);
+  end = lseek (file->fd, 0, SEEK_END);
+  if (end == -1 || now == -1 || lseek (file->fd, now, SEEK_SET) == -1)
+    return error_errno (error, errno, "cannot find the size");
+  *position = now;
+  file->size = end;
+  return 0;
+}
+
+static int
+set_up (struct file *file, bool force_share, bool cache, struct error *error)
+{
+  uint64_t position;
+
+  if (!cache)
+    read_without_ahead (file->fd);
+  if ((!force_share && lock_file (file, error) == -1) ||
+      look_at (file, &position, error) == -1)
+    return -1;
+  if (!cache && file_is_block_device (file))
+    use_direct (file, position);
+  return 0;
+}
+
+struct file *
+file_new (int fd, const char *path, bool named, bool force_share, bool cache,
+          struct error *error)
+{
+  struct file *file = calloc (1, sizeof *file);
+  char *copy = path ? strdup (path) : NULL;
+
+  if (!file || (path && !copy)) {
+    error_errno (error, ENOMEM, "cannot read");
+    free (file);
+    free (copy);
+    if (path)
+      close (fd);
+    return NULL;
+  }
+  file->path = copy;
+  file->named = file->by_path = named;
+  file->fd = file->read_fd = fd;
+  if (set_up (file, force_share, cache, error) == 0)
+    return file;
+  file_free (file);
+  return NULL;
+}
+
+/* ---- Read --------------------------------------------------------------- */
+
+void
+file_avoid_cache (struct file *file)
+{
+  if (!file_is_block_device (file))
+    file->mode = read_best_mode (file->fd);
+}
+
+int
+file_read (const struct file *file, void *buf, size_t len, uint64_t at,
+           uint64_t offset, struct error *error)
+{
+  int err = read_range (file->read_fd, file->mode, buf, len, len, at);
+
+  if (err == 0)
+    return 0;
+  if (err == -1)
+    return error_set (error, "cannot read at offset %llu: the file was "
+                      "truncated while it was read",
+                      (unsigned long long) offset);
+  return error_errno (error, err, "cannot read at offset %llu",
+                      (unsigned long long) offset);
+}
+
+/* Direct I/O is for whole pages. */
+static int
+read_pages (const struct file *file, void *buf, size_t len, uint64_t at)
+{
+  size_t before = at % READ_ALIGN;
+  size_t size = (before + len + READ_ALIGN - 1) / READ_ALIGN * READ_ALIGN;
+  void *pages;
+  int err = posix_memalign (&pages, READ_ALIGN, size);
+
+  if (err)
+    return err;
+  err = read_range (file->read_fd, READ_CACHED, pages, size, before + len,
+                    at - before);
+  if (err == 0)
+    memcpy (buf, (char *) pages + before, len);
+  free (pages);
+  return err;
+}
+
+int
+file_read_table (const struct file *file, void *buf, size_t len, uint64_t at)
+{
+  return file->direct ? read_pages (file, buf, len, at)
+    : read_range (file->read_fd, READ_CACHED, buf, len, len, at);
+}
+
+/* Where the file system cannot tell, everything is data. */
+int
+file_extent (const struct file *file, uint64_t at, uint64_t *len, bool *hole,
+             struct error *error)
+{
+#ifdef SEEK_HOLE
+  off_t data = lseek (file->read_fd, at, SEEK_DATA);
+  off_t end;
+
+  *len = UINT64_MAX;
+  *hole = false;
+  if (data == -1 && errno == ENXIO &&
+      lseek (file->read_fd, 0, SEEK_END) < file->size)
+    return error_set (error, "the file was truncated while it was read");
+  if (data == -1) {
+    *hole = errno == ENXIO;     /* no data up to the end */
+    return 0;
+  }
+  if (data > at) {
+    *len = data - at;
+    *hole = true;
+    return 0;
+  }
+  end = lseek (file->read_fd, at, SEEK_HOLE);
+  if (end > at)
+    *len = end - at;
+#else
+  (void) file; (void) at; (void) error;
+  *len = UINT64_MAX;
+  *hole = false;
+#endif
+  return 0;
+}
+
+/* ---- Changes ------------------------------------------------------------ */
+
+static bool
+is_same_file (const struct stat *a, const struct stat *b)
+{
+  return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Of a device nothing tells whether it was written. */
+static bool
+is_same_state (const struct stat *a, const struct stat *b)
+{
+  if (S_ISBLK (a->st_mode))
+    return a->st_rdev == b->st_rdev;
+  return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+    a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
 int
 file_check_unchanged (const struct file *file, bool force_share,
                       struct error *error)
 {
+  const char *name = file->named ? file->path : "the file";
+  const char *quote = file->named ? "'" : "";
   struct stat now;
 
-  if (file_is_block_device (file))
-    return 0;
   if (fstat (file->fd, &now) == -1)
-    return error_errno (error, errno, "cannot read");
+    return error_errno (error, errno, "cannot read %s%s%s", quote, name,
+                        quote);
   if (now.st_size < file->st.st_size)
-    return error_set (error, "the file was truncated while it was read");
-  if (force_share)
-    return 0;
-  if (now.st_size != file->st.st_size ||
-      now.st_mtim.tv_sec != file->st.st_mtim.tv_sec ||
-      now.st_mtim.tv_nsec != file->st.st_mtim.tv_nsec)
-    return error_set (error, "the file changed while it was read");
+    return error_set (error, "%s%s%s was truncated while it was read", quote,
+                      name, quote);
+  if (!force_share && !is_same_state (&file->st, &now))
+    return error_set (error, "%s%s%s changed while it was read", quote, name,
+                      quote);
+
+  /* qemu may have opened another one. */
+  if (file->by_path && !force_share &&
+      (stat (file->path, &now) == -1 || !is_same_file (&file->st, &now)))
+    return error_set (error, "'%s' changed while it was read", file->path);
   return 0;
 }

@@ -104,13 +104,14 @@ read_once (int fd, enum read_mode mode, void *buf, size_t len,
 }
 
 int
-file_read (int fd, enum read_mode mode, void *buf, size_t len,
-           uint64_t offset)
+read_range (int fd, enum read_mode mode, void *buf, size_t len, size_t min,
+            uint64_t offset)
 {
-  char *p = buf;
+  size_t done = 0;
 
-  while (len > 0) {
-    ssize_t r = read_once (fd, mode, p, len, offset);
+  while (done < min) {
+    ssize_t r = read_once (fd, mode, (char *) buf + done, len - done,
+                           offset + done);
 
     if (r == -1 && errno == EINTR)
       continue;
@@ -118,9 +119,7 @@ file_read (int fd, enum read_mode mode, void *buf, size_t len,
       return errno;
     if (r == 0)
       return -1;
-    p += r;
-    offset += r;
-    len -= r;
+    done += r;
   }
   return 0;
 }
@@ -129,7 +128,7 @@ file_read (int fd, enum read_mode mode, void *buf, size_t len,
  * not, from the first read on.
  */
 void
-file_read_first (int fd)
+read_without_ahead (int fd)
 {
   advise (fd, 0, 0, POSIX_FADV_RANDOM);
 }
@@ -138,7 +137,7 @@ file_read_first (int fd)
  * system know the flag.  They drop what they read ahead with it, too.
  */
 enum read_mode
-file_read_mode (int fd)
+read_best_mode (int fd)
 {
 #ifdef HAVE_PREADV2
   char byte;

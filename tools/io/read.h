@@ -8,8 +8,8 @@
  * a block device, which other hosts may write too, is read by direct I/O.
  */
 
-#ifndef BLKSUM_FILE_READ_H
-#define BLKSUM_FILE_READ_H
+#ifndef BLKSUM_READ_H
+#define BLKSUM_READ_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,16 +31,16 @@ enum read_mode {
  */
 void *read_buffer (size_t size);
 
-/* Read LEN bytes at OFFSET of FD, in any number of system calls.  Returns 0;
- * an errno value; or -1 if the file ends before.
+/* Read LEN bytes at OFFSET of FD, or at least MIN, in any number of system
+ * calls.  Returns 0; an errno value; or -1 if the file ends before.
  */
-int file_read (int fd, enum read_mode mode, void *buf, size_t len,
-               uint64_t offset);
+int read_range (int fd, enum read_mode mode, void *buf, size_t len, size_t min,
+                uint64_t offset);
 
 /* To be called before anything is read from a file that is not to be left in
  * the cache; then the best way to read it.
  */
-void file_read_first (int fd);
-enum read_mode file_read_mode (int fd);
+void read_without_ahead (int fd);
+enum read_mode read_best_mode (int fd);
 
-#endif /* BLKSUM_FILE_READ_H */
+#endif /* BLKSUM_READ_H */

@@ -18,7 +18,10 @@
 
 #include "../lib/cleanup.h"
 #include "nbd/conn.h"
+#include "nbd/handle.h"
 #include "nbd/load.h"
+#include "read/fill.h"
+#include "util/error.h"
 
 /* ---- Errors ---- */
 
@@ -27,17 +30,13 @@ void
 nbd_reader_fail (struct nbd_reader *reader, const struct error *error)
 {
   unsigned i;
-  SCOPED_LOCK (&reader->lock);
 
-  if (error_is_set (&reader->error))
+  if (!fill_fail (reader->fill, error))
     return;
-  reader->error = *error;
   queue_stop (&reader->queue);
+  walk_stop (&reader->walk);
   for (i = 0; i < reader->nr_conns; i++)
     shutdown (reader->conns[i].fd, SHUT_RDWR);
-
-  SCOPED_LOCK (&reader->window_lock);
-  pthread_cond_broadcast (&reader->has_advanced);
 }
 
 static void
@@ -60,51 +59,18 @@ fail_nbd (struct nbd_reader *reader, const char *what)
   nbd_reader_fail (reader, &error);
 }
 
-/* ---- The window ---- */
-
-static void
-end_range (struct nbd_reader *reader, struct window_item *item, uint64_t len)
-{
-  {
-    SCOPED_LOCK (&reader->window_lock);
-    bool was_open = window_is_open (&reader->window);
-
-    window_done (&reader->window, item);
-    if (!was_open)
-      pthread_cond_broadcast (&reader->has_advanced);
-  }
-  progress_add (&reader->progress, len);
-}
-
-static bool
-is_ahead (struct nbd_reader *reader)
-{
-  SCOPED_LOCK (&reader->window_lock);
-
-  return !window_is_open (&reader->window);
-}
-
-static void
-wait_window (struct nbd_reader *reader)
-{
-  SCOPED_LOCK (&reader->window_lock);
-
-  while (!window_is_open (&reader->window) &&
-         !queue_is_stopped (&reader->queue))
-    pthread_cond_wait (&reader->has_advanced, &reader->window_lock);
-}
-
 /* ---- Hashing ---- */
 
 static void
 hash_buffer (struct nbd_reader *reader, struct buffer *buffer)
 {
-  int err = blkhash_leaves_data (reader->leaves, buffer->bytes, buffer->len,
-                                 buffer->offset);
+  uint64_t offset = buffer->place.range.offset;
+  int err = blkhash_leaves_data (reader->fill->leaves, buffer->bytes,
+                                 buffer->len, offset);
 
   if (err)
-    fail_errno (reader, err, "cannot hash", buffer->offset);
-  end_range (reader, &buffer->item, buffer->len);
+    fail_errno (reader, err, "cannot hash", offset);
+  walk_done (&reader->walk, &buffer->place);
   queue_free (&reader->queue, buffer);
 }
 
@@ -119,67 +85,32 @@ nbd_reader_help (struct nbd_reader *reader)
 
 /* ---- Ranges ---- */
 
-/* The next range.  1; 0 at the end of the image; or -1 on error.  Its length is
- * 0 if others have to be hashed first.
- */
-static int
-next_range (struct conn *conn, struct range *range, struct window_item *item)
+int
+conn_take (void *opaque, struct range *range, struct error *error)
 {
+  const struct conn *conn = opaque;
   struct nbd_reader *reader = conn->reader;
-  struct error error = { "" };
-  int r;
-  SCOPED_LOCK (&reader->cursor_lock);
 
-  range->len = 0;
-  if (is_ahead (reader))
-    return 1;
   reader->extents.nbd = conn->nbd;
-  r = cursor_next (&reader->cursor, range, &error);
-  if (r == -1)
-    nbd_reader_fail (reader, &error);
-  if (r != 1)
-    return r;
-  if (range->zero)
-    reader->hole += range->len;
-
-  SCOPED_LOCK (&reader->window_lock);
-  window_take (&reader->window, item, range);
-  return 1;
+  return cursor_next (&reader->cursor, range, error);
 }
 
-static int
-put_zeros (struct nbd_reader *reader, const struct range *range,
-           struct window_item *item)
-{
-  int err = blkhash_leaves_zero (reader->leaves, range->len, range->offset);
-
-  if (err)
-    fail_errno (reader, err, "cannot hash", range->offset);
-  end_range (reader, item, range->len);
-  return err ? -1 : 0;
-}
-
-/* Set conn->next to what is to be read next.  As next_range. */
+/* Set conn->next to what is to be read next, if it is not set.  1; 0 at the end
+ * of the image; or -1 on error.  Its length is 0 if others have to be hashed
+ * first.
+ */
 static int
 find_next (struct conn *conn)
 {
-  while (conn->next.len == 0) {
-    struct window_item item;
-    struct range range;
-    int r = next_range (conn, &range, &item);
+  struct nbd_reader *reader = conn->reader;
+  struct error error = { "" };
+  int r = 1;
 
-    if (r != 1 || range.len == 0)
-      return r;
-    if (range.zero) {
-      if (put_zeros (conn->reader, &range, &item) == -1)
-        return -1;
-      continue;
-    }
-    conn->next = range;
-    SCOPED_LOCK (&conn->reader->window_lock);
-    window_move (&conn->reader->window, &item, &conn->next_item);
-  }
-  return 1;
+  if (conn->next.range.len == 0)
+    r = walk_try_next (&reader->walk, conn, &conn->next, &error);
+  if (r == -1)
+    nbd_reader_fail (reader, &error);
+  return r;
 }
 
 /* ---- Reads ---- */
@@ -218,7 +149,8 @@ request_done (struct buffer *buffer, size_t len, int *err)
     if (*err == ENOTCONN)       /* why is for conn_run to find out */
       conn->lost = true;
     else
-      fail_errno (reader, *err, "cannot read", buffer->offset);
+      fail_errno (reader, *err, "cannot read",
+                  buffer->place.range.offset);
     /* Not 1: if it was lost in nbd_aio_pread, libnbd 1.14 would use the
      * command after it freed it.  nbd_close frees it.
      */
@@ -271,17 +203,14 @@ static bool
 start_buffer (struct conn *conn)
 {
   struct nbd_reader *reader = conn->reader;
-  struct buffer *buffer = queue_get (&reader->queue, conn->next.len);
+  struct buffer *buffer = queue_get (&reader->queue, conn->next.range.len);
 
   if (!buffer)
     return false;
   buffer->owner = conn;
-  buffer->offset = conn->next.offset;
+  walk_move (&reader->walk, &conn->next, &buffer->place);
   conn->filling = buffer;
-  conn->next.len = 0;
-
-  SCOPED_LOCK (&reader->window_lock);
-  window_move (&reader->window, &conn->next_item, &buffer->item);
+  conn->next.range.len = 0;
   return true;
 }
 
@@ -298,7 +227,7 @@ start_request (struct conn *conn, size_t len)
   if (buffer->asked == buffer->len)
     conn->filling = NULL;
   if (nbd_aio_pread_structured (conn->nbd, buffer->bytes + at, len,
-                                buffer->offset + at,
+                                buffer->place.range.offset + at,
                                 (nbd_chunk_callback) {
                                   .callback = read_chunk, .user_data = buffer,
                                 },
@@ -315,7 +244,7 @@ start_request (struct conn *conn, size_t len)
 }
 
 /* Start as many reads as may be in flight and there is memory for.  As
- * next_range.
+ * find_next.
  */
 static int
 start_reads (struct conn *conn)
@@ -327,7 +256,7 @@ start_reads (struct conn *conn)
     if (r != 1)
       return r;
     len = conn->filling ? conn->filling->len - conn->filling->asked
-                        : conn->next.len;
+                        : conn->next.range.len;
     if (len > conn->reader->max_request)
       len = conn->reader->max_request;
     if (len == 0 || is_full (conn, len))
@@ -369,10 +298,10 @@ conn_run (struct conn *conn)
       hash_buffer (reader, buffer);
     else if (conn->lost)
       fail_nbd (reader, "lost the connection");
-    else if (conn->in_flight == 0 && conn->next.len == 0)
-      wait_window (reader);
+    else if (conn->in_flight == 0 && conn->next.range.len == 0)
+      walk_wait (&reader->walk);
     else if (conn->in_flight == 0)
-      queue_wait_memory (&reader->queue, conn->next.len);
+      queue_wait_memory (&reader->queue, conn->next.range.len);
     else if (nbd_poll (conn->nbd, -1) == -1)
       fail_nbd (reader, "lost the connection");
   }

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The connections of one NBD export, and the thread of each.
+ * The connections of one NBD export while it is read, and the thread of each.
  */
 
 #ifndef BLKSUM_NBD_CONN_H
@@ -12,15 +12,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/progress.h"
 #include "nbd/extents.h"
 #include "nbd/queue.h"
-#include "nbd/read.h"
 #include "read/cursor.h"
-#include "read/window.h"
-#include "util/error.h"
+#include "read/walk.h"
 
-struct blkhash_leaves;
+#define NBD_MAX_CONNS 16
+
+struct error;
+struct fill;
 struct nbd_handle;
 
 /* All but READER, NBD and FD is of its thread alone. */
@@ -28,8 +28,7 @@ struct conn {
   struct nbd_reader *reader;
   struct nbd_handle *nbd;
   int fd;                       /* of the socket, to wake its thread */
-  struct range next;            /* to read; none if its length is 0 */
-  struct window_item next_item; /* of it */
+  struct walk_range next;       /* to read; none if its length is 0 */
   struct buffer *filling;       /* where it goes, once there is memory */
   unsigned in_flight;           /* reads, */
   size_t in_flight_bytes;       /* and their bytes */
@@ -42,25 +41,19 @@ struct nbd_reader {
   unsigned nr_conns;
   size_t max_request, queue_size; /* bytes */
   unsigned queue_depth;         /* requests on a connection */
+  struct fill *fill;
 
-  struct blkhash_leaves *leaves;
-  struct progress progress;
   struct queue queue;
+  struct walk walk;
+  struct cursor cursor;         /* for whose turn it is */
+  struct nbd_extents extents;   /* the same */
 
-  /* Where to read next.  Held while the server is asked for extents. */
-  pthread_mutex_t cursor_lock;
-  struct cursor cursor;
-  struct nbd_extents extents;
-  uint64_t hole;                /* bytes in ranges that were not read */
-
-  pthread_mutex_t window_lock;  /* protects the window; taken last */
-  struct window window;
-  pthread_cond_t has_advanced;  /* the window, or all stopped */
-
-  pthread_mutex_t lock;         /* protects the rest */
+  pthread_mutex_t lock;         /* protects what follows */
   unsigned reading;             /* connections that did not end yet */
-  struct error error;           /* the first of any thread; stops all */
 };
+
+/* A take_function; OPAQUE is the connection to ask for extents. */
+int conn_take (void *opaque, struct range *range, struct error *error);
 
 /* Stop all, with this error unless there was one before. */
 void nbd_reader_fail (struct nbd_reader *reader, const struct error *error);

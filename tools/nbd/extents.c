@@ -6,15 +6,15 @@
 
 #include <config.h>
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "nbd/extents.h"
+#include "nbd/handle.h"
 #include "nbd/load.h"
-#include "read/cursor.h"
 #include "util/error.h"
+#include "util/extent.h"
 
 /* The longest range to ask about, bytes.  nbdkit 1.32 aborts when it is asked
  * about 2^32 - 1 bytes.
@@ -89,7 +89,7 @@ nbd_extent_at (void *opaque, uint64_t offset, struct extent *extent,
 {
   struct nbd_extents *extents = opaque;
 
-  if (extents->next == extents->count) {
+  if (extents->next == extents->count || extents->offset != offset) {
     uint64_t len = extents->size - offset;
 
     if (len > MAX_STATUS)
@@ -103,43 +103,6 @@ nbd_extent_at (void *opaque, uint64_t offset, struct extent *extent,
                         (unsigned long long) offset);
   }
   *extent = extents->told[extents->next++];
+  extents->offset = offset + extent->len;
   return 0;
-}
-
-struct nbd_handle *
-nbd_handle_create (bool extents, struct error *error)
-{
-  struct nbd_handle *nbd;
-
-  if (libnbd_load (error) == -1)
-    return NULL;
-  nbd = nbd_create ();
-  if (!nbd) {
-    error_set (error, "%s", nbd_error_text ());
-    return NULL;
-  }
-  /* The URI is the user's own, and may name a key file or a socket. */
-  if (nbd_set_uri_allow_local_file (nbd, true) == -1 ||
-      (extents &&
-       nbd_add_meta_context (nbd, LIBNBD_CONTEXT_BASE_ALLOCATION) == -1)) {
-    error_set (error, "%s", nbd_error_text ());
-    nbd_close (nbd);
-    return NULL;
-  }
-  return nbd;
-}
-
-const char *
-nbd_error_text (void)
-{
-  const char *text = nbd_get_error ();
-  const char *p = text;
-
-  if (!text)
-    return "the server closed it";
-  while (islower ((unsigned char) *p) || isdigit ((unsigned char) *p) ||
-         *p == '_')
-    p++;
-  return strncmp (text, "nbd_", 4) == 0 && strncmp (p, ": ", 2) == 0
-    ? p + 2 : text;
 }

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * What an NBD server tells of the sparseness of an export, a few extents at a
- * time, in the form that the cursor takes; and libnbd's handles and errors.
+ * time, in the form that the cursor takes.
  */
 
 #ifndef BLKSUM_NBD_EXTENTS_H
@@ -19,6 +19,7 @@ struct nbd_handle;
 struct nbd_extents {
   struct nbd_handle *nbd;       /* the connection to ask; can be changed */
   uint64_t size;                /* of the export, bytes */
+  uint64_t offset;              /* of the first extent not yet used */
   struct extent *told;          /* by the last answer */
   size_t count, next;           /* how many, and the first not yet used */
 };
@@ -32,13 +33,5 @@ bool nbd_can_extents (struct nbd_handle *nbd);
 /* An extent_function of the cursor; OPAQUE is a struct nbd_extents. */
 int nbd_extent_at (void *opaque, uint64_t offset, struct extent *extent,
                    struct error *error);
-
-/* A handle that asks for extents, if EXTENTS, when it connects.  Nothing of
- * libnbd may be called before: this loads it.
- */
-struct nbd_handle *nbd_handle_create (bool extents, struct error *error);
-
-/* libnbd's last error in this thread, without the name of its function. */
-const char *nbd_error_text (void);
 
 #endif /* BLKSUM_NBD_EXTENTS_H */

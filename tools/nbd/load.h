@@ -49,7 +49,7 @@ struct libnbd {
 
 extern struct libnbd libnbd;
 
-/* Load it if it is not yet; in any thread, at any time.  -1 if it is missing. */
+/* Load it if it is not yet; in any thread.  -1 if it is missing. */
 int libnbd_load (struct error *error);
 
 #define nbd_add_meta_context libnbd.add_meta_context

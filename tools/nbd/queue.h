@@ -15,18 +15,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "read/window.h"
+#include "read/walk.h"
 
 /* Of the thread that got or took it. */
 struct buffer {
   struct buffer *next;          /* in the queue */
   void *owner;
-  uint64_t offset;              /* in the image, bytes */
+  struct walk_range place;      /* in the image; has LEN bytes */
   size_t len;
   size_t asked;                 /* bytes of LEN that requests were sent for, */
   size_t answered;              /* that were replied to, */
   size_t seen;                  /* and that have arrived */
-  struct window_item item;      /* under the lock of the window */
   unsigned char *bytes;
 };
 

@@ -7,18 +7,16 @@
 
 #include <config.h>
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 
-#include "blkhash.h"
-
-#include "cli/options.h"
-#include "cli/output.h"
 #include "nbd/conn.h"
 #include "nbd/load.h"
 #include "nbd/read.h"
-#include "source/source.h"
+#include "read/fill.h"
 #include "util/error.h"
+#include "util/source-options.h"
 
 #define MAX_THREADS 128
 #define MAX_REQUEST (32 * 1024 * 1024) /* bytes, what every server takes */
@@ -75,37 +73,35 @@ run_threads (struct nbd_reader *reader, unsigned count)
     pthread_join (threads[i], NULL);
 }
 
-/* ---- The whole ---- */
+/* ---- Sizes ---- */
 
 /* Sizes of reads and requests: a read is of whole blocks, in several requests
- * where the server does not take one that long.
+ * where the server does not take one that long.  0 or -1.
  */
 static int
-setup_requests (struct nbd_reader *reader, const struct options *options,
-                struct nbd_handle *nbd, uint64_t size)
+setup_requests (struct nbd_reader *reader,
+                const struct source_options *options, struct error *error)
 {
+  struct nbd_handle *nbd = reader->conns[0].nbd;
   int64_t min = nbd_get_block_size (nbd, LIBNBD_SIZE_MINIMUM);
   int64_t max = nbd_get_block_size (nbd, LIBNBD_SIZE_MAXIMUM);
-  uint64_t align = blkhash_opts_get_block_size (options->hash);
+  uint64_t align = reader->fill->block_size;
 
   if (min <= 0)
     min = 1;
   if (max <= 0 || max > MAX_REQUEST)
     max = MAX_REQUEST;
   if ((min & (min - 1)) != 0 || min > max)
-    return error_set (&reader->error, "the server takes requests of %lld to "
-                      "%lld bytes, which makes no sense",
-                      (long long) min, (long long) max);
+    return error_set (error, "the server takes requests of %lld to %lld bytes, "
+                      "which makes no sense", (long long) min,
+                      (long long) max);
   if (align < min)
     align = min;
-
-  window_init (&reader->window, blkhash_opts_get_block_size (options->hash));
-  cursor_init (&reader->cursor, size, align,
-               MIN (options->read_size,
-                    window_max_range (&reader->window, 2 * reader->nr_conns)),
-               options->extents && nbd_can_extents (nbd) ? nbd_extent_at
-                                                         : NULL,
-               &reader->extents);
+  if (options->extents && nbd_can_extents (nbd))
+    reader->cursor.extent_at = nbd_extent_at;
+  cursor_start (&reader->cursor, align,
+                MIN (options->read_size,
+                     walk_max_range (&reader->walk, 2 * reader->nr_conns)));
   reader->max_request = reader->cursor.max_read;
   if (reader->max_request > max)
     reader->max_request = max & ~(min - 1);
@@ -134,83 +130,79 @@ memory_for (const struct nbd_reader *reader, unsigned threads)
     ? reader->nr_conns * in_flight + spare : least;
 }
 
-/* With an error in reader->error, or a sum. */
+/* ---- The whole ---- */
+
 static void
-read_and_hash (struct nbd_reader *reader, const struct options *options,
-               uint64_t size, struct sum *sum)
+set_up (struct nbd_reader *reader, struct nbd_handle **conns, uint64_t size)
 {
-  reader->leaves = blkhash_leaves_new (options->hash, size,
-                                       BLKHASH_LEAVES_ONCE);
-  if (!reader->leaves) {
-    error_errno (&reader->error, errno, "cannot hash");
-    return;
-  }
-  progress_init (&reader->progress, options, size);
-  run_threads (reader, blkhash_opts_get_threads (options->hash));
-  if (!error_is_set (&reader->error))
-    source_fold (reader->leaves, size, reader->hole, sum, &reader->error);
-  progress_end (&reader->progress, !error_is_set (&reader->error));
-  blkhash_leaves_free (reader->leaves);
-}
-
-/* After an error this aborts what is in flight: the buffers must still be
- * there.
- */
-static void
-close_conns (struct nbd_reader *reader)
-{
-  unsigned i;
-
-  for (i = 0; i < reader->nr_conns; i++) {
-    /* Say good-bye, but do not wait for the answer. */
-    if (!error_is_set (&reader->error))
-      nbd_aio_disconnect (reader->conns[i].nbd, 0);
-    nbd_close (reader->conns[i].nbd);
-  }
-}
-
-int
-nbd_read_and_hash (const struct options *options,
-                   struct nbd_handle **conns, unsigned nr_conns,
-                   uint64_t size, struct sum *sum, struct error *error)
-{
-  struct nbd_reader reader = { .nr_conns = nr_conns };
-  unsigned i, threads = blkhash_opts_get_threads (options->hash);
-  int err;
-
-  for (i = 0; i < nr_conns; i++)
-    reader.conns[i] = (struct conn) {
-      .reader = &reader,
+  for (unsigned i = 0; i < reader->nr_conns; i++)
+    reader->conns[i] = (struct conn) {
+      .reader = reader,
       .nbd = conns[i],
       .fd = nbd_aio_get_fd (conns[i]),
     };
-  pthread_mutex_init (&reader.cursor_lock, NULL);
-  pthread_mutex_init (&reader.window_lock, NULL);
-  pthread_cond_init (&reader.has_advanced, NULL);
-  pthread_mutex_init (&reader.lock, NULL);
-  nbd_extents_init (&reader.extents, size);
+  reader->cursor = (struct cursor) {
+    .size = size,
+    .extent_opaque = &reader->extents,
+    .missing_at = fill_missing_at,
+    .missing_opaque = reader->fill,
+  };
+  pthread_mutex_init (&reader->lock, NULL);
+  walk_init (&reader->walk, reader->fill, conn_take);
+  nbd_extents_init (&reader->extents, size);
+}
 
-  if (setup_requests (&reader, options, conns[0], size) == 0) {
-    err = queue_init (&reader.queue, memory_for (&reader, threads),
-                      reader.cursor.max_read);
-    if (err)
-      error_errno (&reader.error, err, "cannot read");
-    else
-      read_and_hash (&reader, options, size, sum);
-    close_conns (&reader);
-    queue_destroy (&reader.queue);
+static void
+tear_down (struct nbd_reader *reader)
+{
+  nbd_extents_destroy (&reader->extents);
+  walk_destroy (&reader->walk);
+  pthread_mutex_destroy (&reader->lock);
+}
+
+static void
+close_conns (struct nbd_reader *reader)
+{
+  for (unsigned i = 0; i < reader->nr_conns; i++) {
+    nbd_close (reader->conns[i].nbd);
+    reader->conns[i].nbd = NULL;
   }
+}
+
+static int
+read_export (struct nbd_reader *reader, unsigned threads,
+             struct error *error)
+{
+  int err = queue_init (&reader->queue, memory_for (reader, threads),
+                        reader->cursor.max_read);
+
+  if (err)
+    error_errno (error, err, "cannot read");
   else
-    close_conns (&reader);
+    run_threads (reader, threads);
+  /* This aborts what is in flight: the buffers must still be there. */
+  if (fill_has_failed (reader->fill))
+    close_conns (reader);
+  queue_destroy (&reader->queue);
+  return err ? -1 : 0;
+}
 
-  nbd_extents_destroy (&reader.extents);
-  pthread_mutex_destroy (&reader.lock);
-  pthread_cond_destroy (&reader.has_advanced);
-  pthread_mutex_destroy (&reader.window_lock);
-  pthread_mutex_destroy (&reader.cursor_lock);
-  if (error_is_set (&reader.error)) {
-    *error = reader.error;
-    return -1;
-  }
-  return 0;
+int
+nbd_fill (const struct source_options *options, struct nbd_handle **conns,
+          unsigned nr_conns, uint64_t size, struct fill *fill)
+{
+  struct nbd_reader reader = { .nr_conns = nr_conns, .fill = fill };
+  struct error error = { "" };
+  bool failed;
+
+  assert (nr_conns <= NBD_MAX_CONNS);
+  set_up (&reader, conns, size);
+  if (setup_requests (&reader, options, &error) == -1 ||
+      read_export (&reader, options->threads, &error) == -1)
+    fill_fail (fill, &error);
+  failed = fill_has_failed (fill);
+  if (failed)
+    close_conns (&reader);
+  tear_down (&reader);
+  return failed ? -1 : 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Read an NBD export that has been connected to, and hash it.
+ * Read an NBD export that has been connected to, and fill a leaf table.
  */
 
 #ifndef BLKSUM_NBD_READ_H
@@ -9,18 +9,15 @@
 
 #include <stdint.h>
 
-struct error;
+struct fill;
 struct nbd_handle;
-struct options;
-struct sum;
+struct source_options;
 
-#define NBD_MAX_CONNS 16
-
-/* CONNS are NR_CONNS open connections, 1 to NBD_MAX_CONNS, to one export of
- * SIZE bytes.  They are closed.  0, or -1 with the reason.
+/* Read what is missing in FILL by CONNS, NR_CONNS open connections, 1 to 16, to
+ * one export of SIZE bytes.  0; or -1 with the reason in FILL, and the
+ * connections are closed.
  */
-int nbd_read_and_hash (const struct options *options,
-                       struct nbd_handle **conns, unsigned nr_conns,
-                       uint64_t size, struct sum *sum, struct error *error);
+int nbd_fill (const struct source_options *options, struct nbd_handle **conns,
+              unsigned nr_conns, uint64_t size, struct fill *fill);
 
 #endif /* BLKSUM_NBD_READ_H */

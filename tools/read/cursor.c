@@ -32,16 +32,12 @@ round_down (uint64_t n, uint64_t align)
 }
 
 void
-cursor_init (struct cursor *cursor, uint64_t size, uint64_t align,
-             uint64_t max_read, extent_function extent_at, void *opaque)
+cursor_start (struct cursor *cursor, uint64_t align, uint64_t max_read)
 {
-  *cursor = (struct cursor) {
-    .size = size,
-    .align = align,
-    .max_read = max_read < align ? align : round_up (max_read, align),
-    .extent_at = extent_at,
-    .opaque = opaque,
-  };
+  cursor->align = align;
+  cursor->max_read = max_read < align ? align : round_up (max_read, align);
+  cursor->offset = cursor->end = cursor->extent_end = 0;
+  cursor->ahead.len = 0;
 }
 
 static int
@@ -53,13 +49,32 @@ fetch (struct cursor *cursor, uint64_t offset, struct extent *extent,
     extent->zero = false;
     return 0;
   }
-  if (cursor->extent_at (cursor->opaque, offset, extent, error) == -1)
+  if (cursor->extent_at (cursor->extent_opaque, offset, extent, error) == -1)
     return -1;
   if (extent->len == 0)
     return error_set (error, "an empty extent at offset %llu",
                       (unsigned long long) offset);
   if (extent->len > cursor->size - offset)
     extent->len = cursor->size - offset;
+  return 0;
+}
+
+/* Join the zeros behind the current extent, which started at START, to it. */
+static int
+join_zeros (struct cursor *cursor, uint64_t start, struct error *error)
+{
+  while (cursor->extent_zero && cursor->ahead.len == 0 &&
+         cursor->extent_end < cursor->end &&
+         cursor->extent_end - start < JOIN_LIMIT) {
+    struct extent extent;
+
+    if (fetch (cursor, cursor->extent_end, &extent, error) == -1)
+      return -1;
+    if (extent.zero)
+      cursor->extent_end += extent.len;
+    else
+      cursor->ahead = extent;
+  }
   return 0;
 }
 
@@ -75,28 +90,17 @@ next_extent (struct cursor *cursor, struct error *error)
     return -1;
   cursor->extent_end = start + extent.len;
   cursor->extent_zero = extent.zero;
-
-  while (cursor->extent_zero && cursor->extent_end < cursor->size &&
-         cursor->extent_end - start < JOIN_LIMIT) {
-    if (fetch (cursor, cursor->extent_end, &extent, error) == -1)
-      return -1;
-    if (!extent.zero) {
-      cursor->ahead = extent;
-      break;
-    }
-    cursor->extent_end += extent.len;
-  }
-  return 0;
+  return join_zeros (cursor, start, error);
 }
 
 /* The end of the last whole block before the end of the current extent; the
- * end of the image ends a block too.
+ * end of what is missing ends a block too.
  */
 static uint64_t
 extent_whole_end (const struct cursor *cursor)
 {
-  return cursor->extent_end == cursor->size
-    ? cursor->size : round_down (cursor->extent_end, cursor->align);
+  return cursor->extent_end >= cursor->end
+    ? cursor->end : round_down (cursor->extent_end, cursor->align);
 }
 
 /* Where data that starts at the cursor ends: before the first whole block that
@@ -123,31 +127,73 @@ find_data_end (struct cursor *cursor, uint64_t limit, uint64_t *end,
   return 0;
 }
 
+/* Where a part that ends at END ends in whole blocks. */
+static uint64_t
+whole_end (const struct cursor *cursor, uint64_t end)
+{
+  uint64_t more = -end & (cursor->align - 1);
+
+  return more < cursor->size - end ? end + more : cursor->size;
+}
+
+/* Go to the next part that is missing, in whole blocks.  1, 0 or -1. */
+static int
+next_part (struct cursor *cursor, struct error *error)
+{
+  uint64_t start = cursor->end, len = cursor->size - start;
+  int r = len > 0;
+
+  if (r == 1 && cursor->missing_at)
+    r = cursor->missing_at (cursor->missing_opaque, cursor->end, &start, &len,
+                            error);
+  if (r != 1)
+    return r;
+  if (len > cursor->size - start)
+    len = cursor->size - start;
+  cursor->end = whole_end (cursor, start + len);
+  cursor->offset = round_down (start, cursor->align);
+  if (cursor->extent_end < cursor->offset) {
+    cursor->extent_end = cursor->offset;
+    cursor->extent_zero = false;
+    cursor->ahead.len = 0;
+    return 1;
+  }
+  return join_zeros (cursor, cursor->offset, error) == -1 ? -1 : 1;
+}
+
+/* Set RANGE to the LEN bytes at the cursor. */
+static int
+hand_out (struct cursor *cursor, uint64_t len, bool zero,
+          struct range *range)
+{
+  *range = (struct range) {
+    .offset = cursor->offset, .len = len, .zero = zero
+  };
+  cursor->offset += len;
+  return 1;
+}
+
 int
 cursor_next (struct cursor *cursor, struct range *range, struct error *error)
 {
-  uint64_t end;
+  uint64_t left, end;
+  int r;
 
-  if (cursor->offset == cursor->size)
-    return 0;
+  while (cursor->offset == cursor->end)
+    if ((r = next_part (cursor, error)) != 1)
+      return r;
   while (cursor->extent_end <= cursor->offset)
     if (next_extent (cursor, error) == -1)
       return -1;
 
-  range->offset = cursor->offset;
-  range->zero = cursor->extent_zero &&
-    extent_whole_end (cursor) > cursor->offset;
-  if (range->zero)
-    end = extent_whole_end (cursor);
-  else {
-    uint64_t left = cursor->size - cursor->offset;
-    uint64_t limit = cursor->offset +
-      (left < cursor->max_read ? left : cursor->max_read);
+  end = extent_whole_end (cursor);
+  if (cursor->extent_zero && end > cursor->offset)
+    return hand_out (cursor, end - cursor->offset, true, range);
 
-    if (find_data_end (cursor, limit, &end, error) == -1)
-      return -1;
-  }
-  range->len = end - cursor->offset;
-  cursor->offset = end;
-  return 1;
+  left = cursor->end - cursor->offset;
+  if (left > cursor->max_read)
+    left = cursor->max_read;
+  if (find_data_end (cursor, cursor->offset + left, &end, error) == -1)
+    return -1;
+  return hand_out (cursor, end - cursor->offset, false, range);
 }

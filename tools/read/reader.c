@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Threads that read an image and hash it.
+ * Threads that read an image and fill a leaf table.
  *
- * Each thread takes the next range from the cursor, reads it into a buffer of
- * its own, and hands the buffer to the leaf table, which hashes it in that
- * thread.  There is no queue: the data stays in the cache of one core.
+ * Each thread takes the next range, reads it into a buffer of its own, and
+ * hands the buffer to the leaf table, which hashes it in that thread.  There is
+ * no queue: the data stays in the cache of one core.
  */
 
 #include <config.h>
@@ -16,191 +16,159 @@
 
 #include "blkhash.h"
 
-#include "../lib/cleanup.h"
-#include "cli/options.h"
-#include "cli/progress.h"
 #include "io/read.h"
+#include "read/fill.h"
 #include "read/reader.h"
-#include "read/window.h"
-#include "source/source.h"
+#include "read/walk.h"
 #include "util/error.h"
+#include "util/source-options.h"
 
 #define MIB (1024 * 1024)       /* bytes */
-#define BATCH 32                /* blocks: twice as many as any kernel takes */
 #define USUAL_MEMORY (32 * MIB) /* of all buffers, unless that is too little */
 #define MAX_MEMORY (44 * MIB)   /* then fewer threads read */
 #define MAX_THREADS 128
 
 struct reader {
+  /* Set once.  One of the two is there. */
   const struct reader_image *image;
-  struct blkhash_leaves *leaves;
-  struct progress progress;
+  struct cursor cursor;         /* its; for whose turn it is */
+  stream_function read_next;
+  void *opaque;                 /* for it */
 
-  pthread_mutex_t lock;         /* protects what follows */
-  struct cursor cursor;
-  struct window window;
-  pthread_cond_t has_advanced;  /* the window, or there is an error */
-  uint64_t hole;                /* bytes in ranges that were not read */
-  struct error error;           /* the first of any thread; stops all */
+  size_t max_read;              /* bytes of a buffer */
+  unsigned threads;
+  struct fill *fill;
+  struct walk walk;
+};
+
+struct taker {
+  struct reader *reader;
+  void *buf;
 };
 
 static void
 fail (struct reader *reader, const struct error *error)
 {
-  SCOPED_LOCK (&reader->lock);
-
-  if (!error_is_set (&reader->error))
-    reader->error = *error;
-  pthread_cond_broadcast (&reader->has_advanced);
+  fill_fail (reader->fill, error);
+  walk_stop (&reader->walk);
 }
 
-static int
+static void
 fail_errno (struct reader *reader, int err, const char *what,
-            const struct range *range)
+            uint64_t offset)
 {
   struct error error = { "" };
 
   error_errno (&error, err, "%s at offset %llu", what,
-               (unsigned long long) range->offset);
+               (unsigned long long) offset);
   fail (reader, &error);
-  return -1;
 }
 
 /* ---- Threads ---- */
 
-/* 1 with RANGE taken, 0 at the end, or -1. */
+/* A take_function. */
 static int
-next_range (struct reader *reader, struct range *range,
-            struct window_item *item)
+take (void *opaque, struct range *range, struct error *error)
 {
-  int r;
-  SCOPED_LOCK (&reader->lock);
+  const struct taker *taker = opaque;
+  struct reader *reader = taker->reader;
 
-  while (!window_is_open (&reader->window) &&
-         !error_is_set (&reader->error))
-    pthread_cond_wait (&reader->has_advanced, &reader->lock);
-  if (error_is_set (&reader->error))
-    return -1;
-  r = cursor_next (&reader->cursor, range, &reader->error);
-  if (r == 1)
-    window_take (&reader->window, item, range);
-  else
-    pthread_cond_broadcast (&reader->has_advanced);
-  return r;
+  if (reader->image)
+    return cursor_next (&reader->cursor, range, error);
+  return reader->read_next (reader->opaque, taker->buf, reader->max_read,
+                            range, error);
 }
 
-/* Also of one that failed: ITEM ends with its thread. */
 static void
-end_range (struct reader *reader, const struct range *range,
-           struct window_item *item)
-{
-  SCOPED_LOCK (&reader->lock);
-  bool was_open = window_is_open (&reader->window);
-
-  window_done (&reader->window, item);
-  if (range->zero)
-    reader->hole += range->len;
-  if (!was_open)
-    pthread_cond_broadcast (&reader->has_advanced);
-}
-
-static int
-do_zero (struct reader *reader, const struct range *range)
-{
-  int err = blkhash_leaves_zero (reader->leaves, range->len, range->offset);
-
-  if (err)
-    return fail_errno (reader, err, "cannot hash", range);
-  return 0;
-}
-
-static int
-do_data (struct reader *reader, const struct range *range, void *buf)
+read_and_hash (struct reader *reader, const struct range *range, void *buf)
 {
   const struct reader_image *image = reader->image;
   struct error error = { "" };
   int err;
 
-  if (image->read (image->opaque, range, buf, &error) == -1) {
+  if (image && image->read (image->opaque, range, buf, &error) == -1) {
     fail (reader, &error);
-    return -1;
+    return;
   }
-  err = blkhash_leaves_data (reader->leaves, buf, range->len, range->offset);
+  err = blkhash_leaves_data (reader->fill->leaves, buf, range->len,
+                             range->offset);
   if (err)
-    return fail_errno (reader, err, "cannot hash", range);
-  return 0;
+    fail_errno (reader, err, "cannot hash", range->offset);
 }
 
 static void *
 run_thread (void *opaque)
 {
   struct reader *reader = opaque;
-  struct range range = { .offset = 0 };
-  struct window_item item;
-  void *buf = read_buffer (reader->cursor.max_read);
+  struct taker taker = {
+    .reader = reader, .buf = read_buffer (reader->max_read)
+  };
+  struct error error = { "" };
+  struct walk_range next;
   int r;
 
-  if (!buf) {
-    fail_errno (reader, errno, "cannot read", &range);
+  if (!taker.buf) {
+    fail_errno (reader, errno, "cannot read", 0);
     return NULL;
   }
-  while (next_range (reader, &range, &item) == 1) {
-    r = range.zero ? do_zero (reader, &range) : do_data (reader, &range, buf);
-    end_range (reader, &range, &item);
-    if (r == -1)
-      break;
-    progress_add (&reader->progress, range.len);
+  while ((r = walk_next (&reader->walk, &taker, &next, &error)) == 1) {
+    read_and_hash (reader, &next.range, taker.buf);
+    walk_done (&reader->walk, &next);
   }
-  free (buf);
+  if (r == -1)
+    fail (reader, &error);
+  free (taker.buf);
   return NULL;
 }
 
 /* This thread is one of them: a small or empty image needs no other. */
 static void
-run_threads (struct reader *reader, unsigned count)
+run_threads (struct reader *reader)
 {
   const struct reader_image *image = reader->image;
   pthread_t threads[MAX_THREADS];
   struct error error = { "" };
   unsigned i, started = 0;
 
-  for (i = 1; i < count; i++)
+  for (i = 1; i < reader->threads; i++)
     if (pthread_create (&threads[started], NULL, run_thread, reader) == 0)
       started++;
-  if (image->begin && image->begin (image->opaque, &error) == -1)
+  if (image && image->begin && image->begin (image->opaque, &error) == -1)
     fail (reader, &error);
   run_thread (reader);
   for (i = 0; i < started; i++)
     pthread_join (threads[i], NULL);
 }
 
+/* ---- Sizes ---- */
+
 /* How much to read at once: a batch, within a bound on memory.  A disk gives
  * far less when it is asked for less than 2 MiB; a little more than the L2
  * cache costs nothing that could be measured.
  */
 static size_t
-read_size (const struct options *options, const struct window *window)
+read_size (const struct reader *reader, unsigned threads)
 {
-  size_t batch = BATCH * (size_t) blkhash_opts_get_block_size (options->hash);
-  unsigned threads = blkhash_opts_get_threads (options->hash);
+  size_t batch = blkhash_leaves_batch (reader->fill->leaves);
   size_t bound = USUAL_MEMORY / threads;
+  /* Twice as many, so that some can be hashed and others read. */
+  size_t window = walk_max_range (&reader->walk, 2 * threads);
 
   if (batch < 2 * MIB)
     batch = 2 * MIB;
   if (bound < MIB)
     bound = MIB;
-  /* Twice as many, so that some can be hashed and others read. */
-  if (bound > window_max_range (window, 2 * threads))
-    bound = window_max_range (window, 2 * threads);
+  if (bound > window)
+    bound = window;
   return batch < bound ? batch : bound;
 }
 
+/* As many as there are ranges of SIZE bytes, or buffers. */
 static unsigned
-threads_for (const struct options *options, const struct reader *reader)
+threads_for (const struct reader *reader, unsigned threads, uint64_t size)
 {
-  uint64_t ranges = reader->cursor.size / reader->cursor.max_read + 1;
-  uint64_t buffers = MAX_MEMORY / reader->cursor.max_read;
-  unsigned threads = blkhash_opts_get_threads (options->hash);
+  uint64_t ranges = size / reader->max_read + 1;
+  uint64_t buffers = MAX_MEMORY / reader->max_read;
 
   if (ranges > buffers)
     ranges = buffers;
@@ -209,52 +177,55 @@ threads_for (const struct options *options, const struct reader *reader)
 
 /* ---- The whole ---- */
 
-/* With an error in reader->error, or a sum. */
-static void
-read_and_hash (struct reader *reader, const struct options *options,
-               struct sum *sum)
+static int
+end (struct reader *reader)
 {
-  const struct reader_image *image = reader->image;
-  uint64_t align = blkhash_opts_get_block_size (options->hash);
-
-  /* Direct I/O needs aligned offsets; blocks can be smaller than that. */
-  if (align < READ_ALIGN)
-    align = READ_ALIGN;
-  window_init (&reader->window, blkhash_opts_get_block_size (options->hash));
-  cursor_init (&reader->cursor, image->size, align,
-               read_size (options, &reader->window),
-               options->extents ? image->extent_at : NULL, image->opaque);
-
-  reader->leaves = blkhash_leaves_new (options->hash, image->size,
-                                       BLKHASH_LEAVES_ONCE);
-  if (!reader->leaves) {
-    error_errno (&reader->error, errno, "cannot hash");
-    return;
-  }
-  run_threads (reader, threads_for (options, reader));
-  if (!error_is_set (&reader->error) &&
-      source_fold (reader->leaves, image->size, reader->hole, sum,
-                   &reader->error) == 0)
-    image->end (image->opaque, &reader->error);
-  blkhash_leaves_free (reader->leaves);
+  walk_destroy (&reader->walk);
+  return fill_has_failed (reader->fill) ? -1 : 0;
 }
 
 int
-reader_hash (const struct options *options, const struct reader_image *image,
-             struct sum *sum, struct error *error)
+reader_fill (const struct reader_image *image,
+             const struct source_options *options, struct fill *fill)
 {
-  struct reader reader = { .image = image };
-  bool failed;
+  struct reader reader = {
+    .image = image,
+    .cursor = {
+      .size = image->size,
+      .extent_at = options->extents ? image->extent_at : NULL,
+      .extent_opaque = image->opaque,
+      .missing_at = fill_missing_at,
+      .missing_opaque = fill,
+    },
+    .fill = fill,
+  };
+  /* Direct I/O needs aligned offsets; blocks can be smaller than that. */
+  uint64_t align = fill->block_size < READ_ALIGN ? READ_ALIGN
+                                                 : fill->block_size;
 
-  pthread_mutex_init (&reader.lock, NULL);
-  pthread_cond_init (&reader.has_advanced, NULL);
-  progress_init (&reader.progress, options, image->size);
-  read_and_hash (&reader, options, sum);
-  failed = error_is_set (&reader.error);
-  progress_end (&reader.progress, !failed);
-  pthread_cond_destroy (&reader.has_advanced);
-  pthread_mutex_destroy (&reader.lock);
-  if (failed)
-    *error = reader.error;
-  return failed ? -1 : 0;
+  walk_init (&reader.walk, fill, take);
+  cursor_start (&reader.cursor, align, read_size (&reader, options->threads));
+  reader.max_read = reader.cursor.max_read;
+  reader.threads = threads_for (&reader, options->threads, image->size);
+  run_threads (&reader);
+  return end (&reader);
+}
+
+/* One thread reads while the others hash: it is one more. */
+int
+reader_fill_stream (stream_function read_next, void *opaque,
+                    const struct source_options *options, struct fill *fill)
+{
+  struct reader reader = {
+    .read_next = read_next, .opaque = opaque, .fill = fill
+  };
+  size_t size;
+
+  walk_init (&reader.walk, fill, take);
+  size = read_size (&reader, options->threads);
+  reader.max_read = size < fill->block_size ? fill->block_size
+    : size - size % fill->block_size;
+  reader.threads = threads_for (&reader, options->threads + 1, UINT64_MAX);
+  run_threads (&reader);
+  return end (&reader);
 }

@@ -1,20 +1,21 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Threads that read an image and hash it.  What an image is, and what is
- * behind an offset, is for its user to know.
+ * Threads that read an image and fill a leaf table.  What an image is, and what
+ * is behind an offset, is for its user to know.
  */
 
 #ifndef BLKSUM_READER_H
 #define BLKSUM_READER_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "read/cursor.h"
 
 struct error;
-struct options;
-struct sum;
+struct fill;
+struct source_options;
 
 /* What the threads ask.  Each returns 0, or -1 with the reason in ERROR. */
 struct reader_image {
@@ -30,18 +31,26 @@ struct reader_image {
   int (*read) (void *opaque, const struct range *range, void *buf,
                struct error *error);
 
-  /* Called once, by the thread that called reader_hash, while the others are
+  /* Called once, by the thread that called reader_fill, while the others are
    * reading already.  Can be NULL.
    */
   int (*begin) (void *opaque, struct error *error);
-
-  /* Called once after everything was read and hashed: does it count? */
-  int (*end) (void *opaque, struct error *error);
 };
 
-/* 0 with the result in SUM, or -1 with the reason in ERROR. */
-int reader_hash (const struct options *options,
-                 const struct reader_image *image, struct sum *sum,
-                 struct error *error);
+/* Read what is missing.  0, or -1 with the reason in FILL. */
+int reader_fill (const struct reader_image *image,
+                 const struct source_options *options, struct fill *fill);
+
+/* What can only be read from its start to its end.  Read what comes next into
+ * BUF, up to SIZE bytes, and set RANGE to it.  One thread at a time.  1, 0 at
+ * the end, or -1 with the reason in ERROR.
+ */
+typedef int (*stream_function) (void *opaque, void *buf, size_t size,
+                                struct range *range, struct error *error);
+
+/* Read all of it, missing or not.  0, or -1 with the reason in FILL. */
+int reader_fill_stream (stream_function read_next, void *opaque,
+                        const struct source_options *options,
+                        struct fill *fill);
 
 #endif /* BLKSUM_READER_H */

@@ -25,6 +25,7 @@
 struct model {
   uint64_t size;
   bool zero[MAX_SIZE];          /* of each byte, as the extents say */
+  bool missing[MAX_SIZE];       /* of each byte */
   bool longer;                  /* extents can reach past the end */
   uint64_t last;                /* offset asked for */
 };
@@ -60,6 +61,44 @@ extent_at (void *opaque, uint64_t offset, struct extent *extent,
   return 0;
 }
 
+/* The range, or only a part of it. */
+static int
+missing_at (void *opaque, uint64_t offset, uint64_t *start, uint64_t *len,
+            struct error *error)
+{
+  const struct model *model = opaque;
+  uint64_t end;
+
+  (void) error;
+  while (offset < model->size && !model->missing[offset])
+    offset++;
+  if (offset >= model->size)
+    return 0;
+  for (end = offset; end < model->size && model->missing[end]; end++)
+    ;
+  *start = offset;
+  *len = end - offset;
+  if (rnd (3) == 0)
+    *len = 1 + rnd (*len);
+  return 1;
+}
+
+static void
+fill_missing (struct model *model)
+{
+  uint64_t i = 0;
+  bool missing = rnd (2);
+  unsigned longest = 1 + rnd (rnd (2) ? 10 : MAX_SIZE);
+
+  while (i < model->size) {
+    uint64_t n = 1 + rnd (longest);
+
+    for (; n > 0 && i < model->size; n--)
+      model->missing[i++] = missing;
+    missing = !missing;
+  }
+}
+
 static void
 fill (struct model *model)
 {
@@ -77,6 +116,7 @@ fill (struct model *model)
       model->zero[i++] = zero;
     zero = !zero;
   }
+  fill_missing (model);
 }
 
 /* Is each byte of the range what the model says? */
@@ -113,6 +153,16 @@ check_range (const struct cursor *cursor, const struct model *model,
 }
 
 static void
+start (struct cursor *cursor, extent_function at, void *opaque,
+       uint64_t size, uint64_t align, uint64_t max_read)
+{
+  *cursor = (struct cursor) {
+    .size = size, .extent_at = at, .extent_opaque = opaque
+  };
+  cursor_start (cursor, align, max_read);
+}
+
+static void
 test_random (void **state)
 {
   static struct model model;
@@ -127,13 +177,59 @@ test_random (void **state)
     int r;
 
     fill (&model);
-    cursor_init (&cursor, model.size, align, rnd (300), extent_at, &model);
+    start (&cursor, extent_at, &model, model.size, align, rnd (300));
     while ((r = cursor_next (&cursor, &range, &error)) == 1) {
       check_range (&cursor, &model, &range, offset);
       offset += range.len;
     }
     assert_int_equal (r, 0);
     assert_int_equal (offset, model.size);
+  }
+}
+
+/* Does a block in the range miss something? */
+static bool
+any_missing (const struct model *model, uint64_t offset, uint64_t len)
+{
+  while (len-- > 0)
+    if (model->missing[offset++])
+      return true;
+  return false;
+}
+
+/* What is handed out is what is missing, in whole blocks, once. */
+static void
+test_missing (void **state)
+{
+  static struct model model;
+  int i;
+
+  (void) state;
+  for (i = 0; i < ROUNDS; i++) {
+    uint64_t align = 1 << rnd (7), offset = 0, block;
+    struct error error = { "" };
+    struct cursor cursor;
+    struct range range;
+    int r;
+
+    fill (&model);
+    start (&cursor, extent_at, &model, model.size, align, rnd (300));
+    cursor.missing_at = missing_at;
+    cursor.missing_opaque = &model;
+    while ((r = cursor_next (&cursor, &range, &error)) == 1) {
+      assert_true (range.offset >= offset);
+      assert_int_equal (range.offset % align, 0);
+      assert_false (any_missing (&model, offset, range.offset - offset));
+      for (block = range.offset; block < range.offset + range.len;
+           block += align)
+        assert_true (any_missing (&model, block, align < model.size - block
+                                                 ? align
+                                                 : model.size - block));
+      check_range (&cursor, &model, &range, range.offset);
+      offset = range.offset + range.len;
+    }
+    assert_int_equal (r, 0);
+    assert_false (any_missing (&model, offset, model.size - offset));
   }
 }
 
@@ -160,7 +256,7 @@ test_empty_extent (void **state)
   (void) state;
   for (zero = false; ; zero = true) {
     error.text[0] = '\0';
-    cursor_init (&cursor, 1 << 20, 4096, 65536, bad_extent_at, &zero);
+    start (&cursor, bad_extent_at, &zero, 1 << 20, 4096, 65536);
     while ((r = cursor_next (&cursor, &range, &error)) == 1)
       ;
     assert_int_equal (r, -1);
@@ -188,7 +284,7 @@ test_largest_image (void **state)
   struct range range;
 
   (void) state;
-  cursor_init (&cursor, UINT64_MAX, 65536, 65536, huge_extent_at, NULL);
+  start (&cursor, huge_extent_at, NULL, UINT64_MAX, 65536, 65536);
   assert_int_equal (cursor_next (&cursor, &range, &error), 1);
   assert_true (range.zero);
   assert_true (range.len == UINT64_MAX);
@@ -200,6 +296,7 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_random),
+    cmocka_unit_test (test_missing),
     cmocka_unit_test (test_empty_extent),
     cmocka_unit_test (test_largest_image),
   };

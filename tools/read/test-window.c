@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-#include "read/cursor.h"
 #include "read/window.h"
+#include "util/extent.h"
 
 #define RANGES 256
 #define ROUNDS 100000

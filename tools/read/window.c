@@ -8,8 +8,8 @@
 
 #include <stddef.h>
 
-#include "read/cursor.h"
 #include "read/window.h"
+#include "util/extent.h"
 
 #define SIZE (6 * 1024 * 1024)  /* bytes of memory */
 #define LEAF_COST 80            /* bytes: the longest leaf, and its node */

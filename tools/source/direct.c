@@ -18,21 +18,23 @@
 #include <string.h>
 
 #include "../lib/cleanup.h"
-#include "cli/options.h"
 #include "image/chain.h"
-#include "image/image.h"
-#include "io/file-access.h"
-#include "nbd/extents.h"
+#include "io/file.h"
+#include "nbd/handle.h"
 #include "nbd/load.h"
+#include "read/fill.h"
 #include "read/reader.h"
 #include "source/direct.h"
 #include "source/qemu-image.h"
+#include "source/source.h"
 #include "util/error.h"
+#include "util/source-options.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 struct direct {
-  struct qemu_image *qi;
+  struct source source;
+  struct qemu_image qi;
 
   pthread_mutex_t lock;         /* protects what follows */
   struct chain chain;
@@ -43,11 +45,11 @@ struct direct {
 
 static int
 find_run (struct direct *direct, uint64_t offset, struct run *run,
-          const struct chain_layer **layer, struct error *error)
+          const struct file **file, struct error *error)
 {
   SCOPED_LOCK (&direct->lock);
 
-  return chain_at (&direct->chain, offset, run, layer, error);
+  return chain_at (&direct->chain, offset, run, file, error);
 }
 
 static int
@@ -55,14 +57,14 @@ direct_extent_at (void *opaque, uint64_t offset, struct extent *extent,
                   struct error *error)
 {
   struct direct *direct = opaque;
-  const struct chain_layer *layer;
+  const struct file *file;
   struct run run;
 
-  if (find_run (direct, offset, &run, &layer, error) == -1)
+  if (find_run (direct, offset, &run, &file, error) == -1)
     return -1;
-  if (run.kind == RUN_DATA && layer->sparse) {
-    if (file_access_extent (&layer->access, run.host, layer->file.size,
-                            extent, error) == -1)
+  if (run.kind == RUN_DATA && file_is_sparse (file)) {
+    if (file_extent (file, run.host, &extent->len, &extent->zero,
+                     error) == -1)
       return -1;
     extent->len = MIN (extent->len, run.len);
     return 0;
@@ -91,7 +93,7 @@ ask_qemu (struct direct *direct, void *buf, size_t len, uint64_t offset,
 {
   if (!wait_for_qemu (direct))
     return error_set (error, "qemu-nbd does not take the image");
-  if (nbd_pread (direct->qi->nbd, buf, len, offset, 0) == 0)
+  if (nbd_pread (direct->qi.nbd, buf, len, offset, 0) == 0)
     return 0;
 
   SCOPED_LOCK (&direct->lock);
@@ -124,11 +126,11 @@ direct_read (void *opaque, const struct range *range, void *buf,
   uint64_t done = 0, at = 0;    /* from DONE to AT qemu has to be asked */
 
   while (at < range->len) {
-    const struct chain_layer *layer;
+    const struct file *file;
     struct run run;
     uint64_t len, n;
 
-    if (find_run (direct, range->offset + at, &run, &layer, error) == -1)
+    if (find_run (direct, range->offset + at, &run, &file, error) == -1)
       return -1;
     len = MIN (run.len, range->len - at);
     n = without_qemu (&run, len);
@@ -141,8 +143,8 @@ direct_read (void *opaque, const struct range *range, void *buf,
       return -1;
     if (run.kind == RUN_ZEROS)
       memset (bytes + at, 0, n);
-    else if (file_access_read (&layer->access, bytes + at, n, run.host,
-                               range->offset + at, error) == -1)
+    else if (file_read (file, bytes + at, n, run.host, range->offset + at,
+                        error) == -1)
       return -1;
     done = at += n;
   }
@@ -150,12 +152,12 @@ direct_read (void *opaque, const struct range *range, void *buf,
                                     range->offset + done, error);
 }
 
-/* ---- Begin and end ---- */
+/* ---- The source ---- */
 
 static int
 connect_to_qemu (struct direct *direct, struct error *error)
 {
-  struct qemu_image *qi = direct->qi;
+  struct qemu_image *qi = &direct->qi;
   struct nbd_handle *nbd = nbd_handle_create (false, error);
 
   if (!nbd)
@@ -181,78 +183,124 @@ direct_begin (void *opaque, struct error *error)
   return r;
 }
 
+/* Leave what is missing to qemu, so that it can tell why it did not take the
+ * image.
+ */
 static int
-direct_end (void *opaque, struct error *error)
+fill_by_qemu (struct direct *direct, struct fill *fill)
 {
-  const struct direct *direct = opaque;
-
-  if (qemu_nbd_check_running (&direct->qi->qemu, error) == -1)
+  fill->error = (struct error) { "" };
+  qemu_image_stop (&direct->qi);
+  if (qemu_image_serve (&direct->qi, &fill->error) == -1)
     return -1;
-  return qemu_image_check_unchanged (direct->qi, error);
+  if (direct->qi.size != direct->source.size)
+    return error_set (&fill->error, "qemu sees another size");
+  return qemu_image_fill (&direct->qi, fill);
 }
 
-/* 1, 0 if qemu does not take the image, or -1. */
 static int
-read_and_hash (struct direct *direct, struct sum *sum, struct error *error)
+direct_fill (struct source *source, struct fill *fill)
 {
+  struct direct *direct = (struct direct *) source;
   const struct reader_image image = {
-    .size = direct->chain.size,
+    .size = source->size,
     .opaque = direct,
     .extent_at = direct_extent_at,
     .read = direct_read,
-    .begin = direct_begin,
-    .end = direct_end,
+    .begin = direct->qemu == STARTING ? direct_begin : NULL,
   };
   struct error changed = { "" };
 
-  if (reader_hash (direct->qi->options, &image, sum, error) == 0)
-    return 1;
-  if (direct->qemu == REFUSED) {
-    *error = (struct error) { "" };
+  if (direct->qemu == REFUSED)
+    return fill_by_qemu (direct, fill);
+  if (reader_fill (&image, direct->qi.options, fill) == 0)
     return 0;
-  }
+  if (direct->qemu == REFUSED)
+    return fill_by_qemu (direct, fill);
   if (direct->lost)
-    qemu_image_explain (direct->qi, error);
+    qemu_image_explain (&direct->qi, &fill->error);
   /* What could not be read need not have been there at first. */
-  else if (qemu_image_check_unchanged (direct->qi, &changed) == -1)
-    *error = changed;
+  else if (files_check_unchanged (&direct->qi.files, &changed) == -1)
+    fill->error = changed;
   return -1;
 }
 
 static int
-start_and_hash (struct direct *direct, struct sum *sum, struct error *error)
+direct_check_unchanged (struct source *source, struct error *error)
 {
-  struct qemu_image *qi = direct->qi;
-  bool cache = qi->options->cache || !chain_can_direct (&direct->chain);
-  struct error refused = { "" };
-  int r;
+  const struct direct *direct = (struct direct *) source;
 
-  if (qemu_image_start (qi, cache, &refused) == -1)
-    return 0;
-  pthread_mutex_init (&direct->lock, NULL);
-  pthread_cond_init (&direct->has_started, NULL);
-  r = read_and_hash (direct, sum, error);
+  if (qemu_nbd_check_running (&direct->qi.qemu, error) == -1)
+    return -1;
+  return files_check_unchanged (&direct->qi.files, error);
+}
+
+static void
+free_direct (struct direct *direct)
+{
   pthread_cond_destroy (&direct->has_started);
   pthread_mutex_destroy (&direct->lock);
-  qemu_image_stop (qi);
-  return r;
+  chain_close (&direct->chain);
+  free (direct);
+}
+
+static void
+direct_close (struct source *source)
+{
+  struct direct *direct = (struct direct *) source;
+
+  qemu_image_destroy (&direct->qi);
+  free_direct (direct);
+}
+
+static const struct source_ops direct_ops = {
+  .fill = direct_fill,
+  .check_unchanged = direct_check_unchanged,
+  .close = direct_close,
+};
+
+/* ---- Is it for us? ---- */
+
+/* For tests, and for whoever trusts qemu more than us. */
+static bool
+is_allowed (void)
+{
+  const char *value = getenv ("BLKSUM_DIRECT");
+
+  return !value || strcmp (value, "0") != 0;
 }
 
 /* What others write, or the user distrusts, is left to qemu. */
 static bool
 is_for_us (const struct qemu_image *qi)
 {
-  const char *format = qi->image->format;
+  return is_allowed () && !qi->options->force_share && qi->options->extents;
+}
 
-  return qi->file && !qi->options->force_share && qi->options->extents &&
-    (strcmp (format, "qcow2") == 0 || strcmp (format, "vhdx") == 0);
+/* 1, 0 or -1. */
+static int
+start (struct direct *direct, struct error *error)
+{
+  struct qemu_image *qi = &direct->qi;
+  const struct qcow2_count *clusters = &direct->chain.clusters;
+  struct error refused = { "" };
+  bool cache;
+  int r = chain_open (&direct->chain, &qi->image.top, error);
+
+  if (r != 1)
+    return r;
+  /* Of what is compressed qemu keeps more reads in flight than we do. */
+  if (clusters->compressed > clusters->plain)
+    return 0;
+  files_start_reading (&qi->files);
+  cache = qi->options->cache || !files_can_direct (&qi->files);
+  return qemu_image_start (qi, cache, &refused) == 0;
 }
 
 int
-source_direct_hash (struct qemu_image *qi, struct sum *sum,
-                    struct error *error)
+direct_open (const struct qemu_image *qi, struct source **source,
+             struct error *error)
 {
-  const struct qcow2_count *clusters;
   struct direct *direct;
   int r;
 
@@ -261,19 +309,17 @@ source_direct_hash (struct qemu_image *qi, struct sum *sum,
   direct = calloc (1, sizeof *direct);
   if (!direct)
     return error_errno (error, errno, "cannot read");
-  direct->qi = qi;
-  direct->chain.cache = qi->options->cache;
-  /* An image that was probed does not get to name files, not even now. */
-  direct->chain.files = qi->image->probed ? NULL : &qi->image->files;
-  r = chain_open (&direct->chain, qi->file, qi->operand, qi->image->format,
-                  error);
-  /* Of what is compressed qemu keeps more reads in flight than we do. */
-  clusters = &direct->chain.clusters;
-  if (r == 1 && clusters->compressed > clusters->plain)
-    r = 0;
-  if (r == 1)
-    r = start_and_hash (direct, sum, error);
-  chain_close (&direct->chain);
-  free (direct);
-  return r;
+  direct->qi = *qi;
+  pthread_mutex_init (&direct->lock, NULL);
+  pthread_cond_init (&direct->has_started, NULL);
+  r = start (direct, error);
+  if (r != 1) {
+    free_direct (direct);
+    return r;
+  }
+  direct->source.ops = &direct_ops;
+  direct->source.size = direct->chain.size;
+  strcpy (direct->source.format, qi->image.format);
+  *source = &direct->source;
+  return 1;
 }

@@ -10,12 +10,12 @@
 
 struct error;
 struct qemu_image;
-struct sum;
+struct source;
 
-/* Hash the image of QI, which is not started, and will be stopped.  1; 0 if it
- * must be left to qemu; or -1 with the reason in ERROR.
+/* Open QI, which is not started.  1, and it is the source's; 0 if it must be
+ * left to qemu; or -1.
  */
-int source_direct_hash (struct qemu_image *qi, struct sum *sum,
-                        struct error *error);
+int direct_open (const struct qemu_image *qi, struct source **source,
+                 struct error *error);
 
 #endif /* BLKSUM_SOURCE_DIRECT_H */

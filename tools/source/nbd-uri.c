@@ -11,21 +11,26 @@
 #include <config.h>
 
 #include <errno.h>
-#include <string.h>
+#include <stdlib.h>
 #include <time.h>
 
-#include "blkhash.h"
-
-#include "cli/options.h"
-#include "cli/output.h"
-#include "nbd/extents.h"
+#include "nbd/handle.h"
 #include "nbd/load.h"
 #include "nbd/read.h"
+#include "source/nbd-uri.h"
 #include "source/source.h"
 #include "util/error.h"
+#include "util/source-options.h"
 
 #define CONNS 4
 #define PATIENCE 1000           /* ms to wait for another connection */
+
+struct nbd_uri {
+  struct source source;
+  const struct source_options *options;
+  struct nbd_handle *conns[CONNS];
+  unsigned nr_conns;            /* 0 after an error: they are closed */
+};
 
 static int64_t
 now_ms (void)
@@ -40,7 +45,7 @@ now_ms (void)
  * and take no more: then it would keep us waiting for ever.
  */
 static struct nbd_handle *
-connect_another (const struct options *options, const char *uri,
+connect_another (const struct source_options *options, const char *uri,
                  int64_t size)
 {
   struct error ignored = { "" };
@@ -60,39 +65,92 @@ connect_another (const struct options *options, const char *uri,
   return NULL;
 }
 
-int
-source_uri_hash (const struct options *options, const char *uri,
-                 struct sum *sum, struct error *error)
+/* The first connection.  0 or -1. */
+static int
+connect_first (struct nbd_uri *nbd_uri, const char *uri, struct error *error)
 {
-  struct nbd_handle *conns[CONNS];
-  unsigned nr_conns = 1, wanted = 1;
+  struct nbd_handle *nbd = nbd_handle_create (nbd_uri->options->extents,
+                                              error);
   int64_t size;
+  int r = -1;
 
-  strcpy (sum->format, "nbd");
-  conns[0] = nbd_handle_create (options->extents, error);
-  if (!conns[0])
+  if (!nbd)
     return -1;
-  if (nbd_connect_uri (conns[0], uri) == -1) {
+  if (nbd_connect_uri (nbd, uri) == -1)
     error_set (error, "cannot connect: %s", nbd_error_text ());
-    nbd_close (conns[0]);
-    return -1;
-  }
-  size = nbd_get_size (conns[0]);
-  if (size < 0) {
+  else if ((size = nbd_get_size (nbd)) < 0)
     error_set (error, "the server tells a size of 2^63 bytes or more");
-    nbd_close (conns[0]);
+  else {
+    nbd_uri->source.size = size;
+    nbd_uri->conns[nbd_uri->nr_conns++] = nbd;
+    r = 0;
+  }
+  if (r == -1)
+    nbd_close (nbd);
+  return r;
+}
+
+static void
+connect_others (struct nbd_uri *nbd_uri, const char *uri)
+{
+  const struct source_options *options = nbd_uri->options;
+  uint64_t size = nbd_uri->source.size;
+  struct nbd_handle *nbd;
+
+  if (nbd_can_multi_conn (nbd_uri->conns[0]) != 1 ||
+      size <= options->read_size)
+    return;
+  while (nbd_uri->nr_conns < CONNS && nbd_uri->nr_conns < options->threads &&
+         (nbd = connect_another (options, uri, size)))
+    nbd_uri->conns[nbd_uri->nr_conns++] = nbd;
+}
+
+static int
+nbd_uri_fill (struct source *source, struct fill *fill)
+{
+  struct nbd_uri *nbd_uri = (struct nbd_uri *) source;
+  int r = nbd_fill (nbd_uri->options, nbd_uri->conns, nbd_uri->nr_conns,
+                    source->size, fill);
+
+  if (r == -1)
+    nbd_uri->nr_conns = 0;
+  return r;
+}
+
+static void
+nbd_uri_close (struct source *source)
+{
+  struct nbd_uri *nbd_uri = (struct nbd_uri *) source;
+
+  for (unsigned i = 0; i < nbd_uri->nr_conns; i++) {
+    /* Say good-bye, but do not wait for the answer. */
+    nbd_aio_disconnect (nbd_uri->conns[i], 0);
+    nbd_close (nbd_uri->conns[i]);
+  }
+  free (nbd_uri);
+}
+
+static const struct source_ops nbd_uri_ops = {
+  .fill = nbd_uri_fill,
+  .close = nbd_uri_close,
+};
+
+int
+nbd_uri_open (const struct source_options *options, const char *uri,
+              struct source **source, struct error *error)
+{
+  struct nbd_uri *nbd_uri = malloc (sizeof *nbd_uri);
+
+  if (!nbd_uri)
+    return error_errno (error, errno, "cannot read");
+  *nbd_uri = (struct nbd_uri) {
+    .source = { .ops = &nbd_uri_ops, .format = "nbd" }, .options = options
+  };
+  if (connect_first (nbd_uri, uri, error) == -1) {
+    free (nbd_uri);
     return -1;
   }
-
-  if (nbd_can_multi_conn (conns[0]) == 1 && size > options->read_size) {
-    wanted = blkhash_opts_get_threads (options->hash);
-    if (wanted > CONNS)
-      wanted = CONNS;
-  }
-  for (; nr_conns < wanted; nr_conns++) {
-    conns[nr_conns] = connect_another (options, uri, size);
-    if (!conns[nr_conns])
-      break;
-  }
-  return nbd_read_and_hash (options, conns, nr_conns, size, sum, error);
+  connect_others (nbd_uri, uri);
+  *source = &nbd_uri->source;
+  return 0;
 }

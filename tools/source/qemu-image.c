@@ -11,14 +11,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/options.h"
-#include "image/image.h"
 #include "image/qemuopts.h"
 #include "io/file.h"
-#include "nbd/extents.h"
+#include "nbd/handle.h"
 #include "nbd/load.h"
+#include "nbd/read.h"
+#include "read/fill.h"
 #include "source/qemu-image.h"
 #include "util/error.h"
+#include "util/source-options.h"
 
 /* What qemu is to open.  Of an image that was probed that is the very file that
  * was looked at, even if its name was moved meanwhile; where its descriptor has
@@ -27,7 +28,7 @@
 static const char *
 path_of (const struct qemu_image *qi)
 {
-  if (qi->image->probed && access ("/proc/self/fd", F_OK) == 0)
+  if (qi->image.probed && access ("/proc/self/fd", F_OK) == 0)
     return QEMU_NBD_IMAGE_PATH;
   return qi->operand;
 }
@@ -36,37 +37,25 @@ path_of (const struct qemu_image *qi)
 static char *
 target_of (const struct qemu_image *qi)
 {
-  bool force_share = qi->options->force_share;
-
-  if (!qi->file)
-    return force_share ? qemuopts_force_share (qi->operand)
-      : strdup (qi->operand);
-  return image_qemu_opts (qi->image, path_of (qi),
-                          file_is_block_device (qi->file), force_share);
+  return image_qemu_opts (&qi->image, path_of (qi),
+                          qi->file && file_is_block_device (qi->file),
+                          qi->options->force_share);
 }
 
 static int
 fd_to_pass (const struct qemu_image *qi)
 {
-  return qi->file && qi->image->probed ? qi->file->fd : -1;
-}
-
-static void
-free_target (struct qemu_image *qi)
-{
-  free (qi->target);
-  qi->target = NULL;
+  return qi->file && qi->image.probed ? qi->file->fd : -1;
 }
 
 int
 qemu_image_start (struct qemu_image *qi, bool cache, struct error *error)
 {
-  const struct options *options = qi->options;
+  const struct source_options *options = qi->options;
   const char **argv = calloc (8 + 2 * options->nr_objects, sizeof *argv);
   size_t i, n = 0;
   int r;
 
-  qi->nbd = NULL;
   qi->target = target_of (qi);
   if (!argv || !qi->target)
     r = error_errno (error, ENOMEM, "cannot start qemu-nbd");
@@ -78,15 +67,17 @@ qemu_image_start (struct qemu_image *qi, bool cache, struct error *error)
       argv[n++] = "--object";
       argv[n++] = options->objects[i];
     }
-    if (strncmp (qi->target, "json:", 5) != 0)
+    if (!qemuopts_is_json (qi->target))
       argv[n++] = "--image-opts";
     argv[n++] = qi->target;
     r = qemu_nbd_start (&qi->qemu, (char *const *) argv, fd_to_pass (qi),
                         error);
   }
   free (argv);
-  if (r == -1)
-    free_target (qi);
+  if (r == -1) {
+    free (qi->target);
+    qi->target = NULL;
+  }
   return r;
 }
 
@@ -98,7 +89,7 @@ check_opened (const struct qemu_image *qi, struct error *error)
 {
   const struct file *file = qi->file;
 
-  if (!qi->image->probed)
+  if (!qi->image.probed)
     return 0;
   return qemu_nbd_check_files (&qi->qemu, file->st.st_dev, file->st.st_ino,
                                file->st.st_rdev, error);
@@ -143,17 +134,55 @@ qemu_image_explain (struct qemu_image *qi, struct error *error)
 void
 qemu_image_stop (struct qemu_image *qi)
 {
+  if (!qi->target)
+    return;
   disconnect (qi);
   qemu_nbd_stop (&qi->qemu);
-  free_target (qi);
+  free (qi->target);
+  qi->target = NULL;
+}
+
+void
+qemu_image_destroy (struct qemu_image *qi)
+{
+  qemu_image_stop (qi);
+  image_destroy (&qi->image);
+  files_close (&qi->files);
+}
+
+static int
+start_and_connect (struct qemu_image *qi, bool cache, struct error *error)
+{
+  struct nbd_handle *nbd;
+
+  if (qemu_image_start (qi, cache, error) == -1)
+    return -1;
+  nbd = nbd_handle_create (qi->options->extents, error);
+  if (nbd && qemu_image_connect (qi, nbd, error) == 0)
+    return 0;
+  qemu_image_stop (qi);
+  return -1;
+}
+
+/* Direct I/O leaves the page cache as it is, but not every file system has
+ * it.
+ */
+int
+qemu_image_serve (struct qemu_image *qi, struct error *error)
+{
+  struct error first = { "" };
+
+  if (!qi->options->cache && start_and_connect (qi, false, &first) == 0)
+    return 0;
+  return start_and_connect (qi, true, error);
 }
 
 int
-qemu_image_check_unchanged (const struct qemu_image *qi, struct error *error)
+qemu_image_fill (struct qemu_image *qi, struct fill *fill)
 {
-  bool force_share = qi->options->force_share;
-
-  if (qi->file && file_check_unchanged (qi->file, force_share, error) == -1)
-    return -1;
-  return image_check_unchanged (qi->image, force_share, error);
+  if (nbd_fill (qi->options, &qi->nbd, 1, qi->size, fill) == 0)
+    return 0;
+  qi->nbd = NULL;               /* it was closed */
+  qemu_image_explain (qi, &fill->error);
+  return -1;
 }

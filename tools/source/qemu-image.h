@@ -10,28 +10,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "image/image.h"
+#include "io/files.h"
 #include "qemu/nbd-process.h"
 
 struct error;
 struct file;
-struct image;
+struct fill;
 struct nbd_handle;
-struct options;
+struct source_options;
 
-/* What is to be opened: FILE, or what the options OPERAND say if FILE is NULL.
- * OPERAND is the path of FILE.
+/* What is to be opened: the file, or what the options OPERAND say.  OPERAND is
+ * the path of the file.
  */
 struct qemu_image {
-  const struct options *options;
-  const struct file *file;
+  const struct source_options *options;
   const char *operand;
-  const struct image *image;
+  const struct file *file;      /* NULL: options */
+  struct image image;
+  struct files files;           /* all local ones of the image */
 
   struct qemu_nbd qemu;
   char *target;                 /* what it was told to open */
   struct nbd_handle *nbd;       /* NULL, or connected */
   uint64_t size;                /* of the disk, when it is connected */
 };
+
+/* The first part is set, and the rest empty: qemu-nbd does not run. */
+void qemu_image_destroy (struct qemu_image *qi);
 
 /* Start qemu-nbd; CACHE: with the page cache.  There must be no other threads.
  * 0 or -1.
@@ -44,18 +50,18 @@ int qemu_image_start (struct qemu_image *qi, bool cache, struct error *error);
 int qemu_image_connect (struct qemu_image *qi, struct nbd_handle *nbd,
                         struct error *error);
 
+/* Start it and connect to it, to read all of the image.  0 or -1. */
+int qemu_image_serve (struct qemu_image *qi, struct error *error);
+
+/* Read through the connection what is missing.  0 or -1. */
+int qemu_image_fill (struct qemu_image *qi, struct fill *fill);
+
 /* After an error of the connection, which is closed: if qemu-nbd said why,
  * that becomes the reason in ERROR.
  */
 void qemu_image_explain (struct qemu_image *qi, struct error *error);
 
-/* Close the connection, if it is open, and end qemu-nbd. */
+/* Close the connection, if it is open, and end qemu-nbd, if it runs. */
 void qemu_image_stop (struct qemu_image *qi);
-
-/* Are all the local files that the image is made of still what they were, or
- * as much so as the user wants?  0 or -1.
- */
-int qemu_image_check_unchanged (const struct qemu_image *qi,
-                                struct error *error);
 
 #endif /* BLKSUM_QEMU_IMAGE_H */

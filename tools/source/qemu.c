@@ -6,84 +6,61 @@
 
 #include <config.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "cli/options.h"
-#include "cli/output.h"
-#include "image/image.h"
-#include "nbd/extents.h"
-#include "nbd/read.h"
-#include "source/direct.h"
+#include "source/qemu.h"
 #include "source/qemu-image.h"
 #include "source/source.h"
 #include "util/error.h"
 
-/* Start qemu-nbd and connect to it. */
+struct qemu {
+  struct source source;
+  struct qemu_image qi;         /* connected */
+};
+
 static int
-start (struct qemu_image *qi, bool cache, struct error *error)
+qemu_fill (struct source *source, struct fill *fill)
 {
-  struct nbd_handle *nbd;
-
-  if (qemu_image_start (qi, cache, error) == -1)
-    return -1;
-  nbd = nbd_handle_create (qi->options->extents, error);
-  if (nbd && qemu_image_connect (qi, nbd, error) == 0)
-    return 0;
-  qemu_image_stop (qi);
-  return -1;
-}
-
-/* Direct I/O leaves the page cache as it is, but not every file system has
- * it.
- */
-static int
-start_with_cache (struct qemu_image *qi, struct error *error)
-{
-  struct error first = { "" };
-
-  if (!qi->options->cache && start (qi, false, &first) == 0)
-    return 0;
-  return start (qi, true, error);
+  return qemu_image_fill (&((struct qemu *) source)->qi, fill);
 }
 
 static int
-hash_by_nbd (struct qemu_image *qi, struct sum *sum, struct error *error)
+qemu_check_unchanged (struct source *source, struct error *error)
 {
-  int r;
-
-  if (start_with_cache (qi, error) == -1)
-    return -1;
-  r = nbd_read_and_hash (qi->options, &qi->nbd, 1, qi->size, sum, error);
-  qi->nbd = NULL;               /* it was closed */
-  if (r == -1)
-    qemu_image_explain (qi, error);
-  qemu_image_stop (qi);
-  return r == 0 ? qemu_image_check_unchanged (qi, error) : -1;
+  return files_check_unchanged (&((struct qemu *) source)->qi.files, error);
 }
 
-/* For tests, and for whoever trusts qemu more than us. */
-static bool
-may_read_directly (void)
+static void
+qemu_close (struct source *source)
 {
-  const char *value = getenv ("BLKSUM_DIRECT");
-
-  return !value || strcmp (value, "0") != 0;
+  qemu_image_destroy (&((struct qemu *) source)->qi);
+  free (source);
 }
+
+static const struct source_ops qemu_ops = {
+  .fill = qemu_fill,
+  .check_unchanged = qemu_check_unchanged,
+  .close = qemu_close,
+};
 
 int
-source_qemu_hash (const struct options *options, const struct file *file,
-                  const char *operand, const struct image *image,
-                  struct sum *sum, struct error *error)
+qemu_open (const struct qemu_image *qi, struct source **source,
+           struct error *error)
 {
-  struct qemu_image qi = {
-    .options = options, .file = file, .operand = operand, .image = image
-  };
-  int r = 0;
+  struct qemu *qemu = malloc (sizeof *qemu);
 
-  snprintf (sum->format, sizeof sum->format, "%s", image->format);
-  if (may_read_directly ())
-    r = source_direct_hash (&qi, sum, error);
-  return r == 0 ? hash_by_nbd (&qi, sum, error) : r == 1 ? 0 : -1;
+  if (!qemu)
+    return error_errno (error, errno, "cannot read");
+  *qemu = (struct qemu) { .source.ops = &qemu_ops, .qi = *qi };
+  if (qemu_image_serve (&qemu->qi, error) == -1) {
+    free (qemu);
+    return -1;
+  }
+  qemu->source.size = qemu->qi.size;
+  snprintf (qemu->source.format, sizeof qemu->source.format, "%s",
+            qi->image.format);
+  *source = &qemu->source;
+  return 0;
 }

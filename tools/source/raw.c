@@ -6,22 +6,22 @@
 
 #include <config.h>
 
-#include <string.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
-#include "cli/options.h"
-#include "cli/output.h"
 #include "io/file.h"
-#include "io/file-access.h"
+#include "io/files.h"
 #include "read/reader.h"
+#include "source/raw.h"
 #include "source/source.h"
 #include "util/error.h"
 
 struct raw {
-  const struct file *file;
-  uint64_t start;               /* where the image starts in the file */
-  bool force_share;
-  struct file_access access;
+  struct source source;
+  const struct source_options *options;
+  struct files files;           /* one */
+  uint64_t start;               /* where the image starts in it */
 };
 
 static int
@@ -30,8 +30,8 @@ raw_extent_at (void *opaque, uint64_t offset, struct extent *extent,
 {
   const struct raw *raw = opaque;
 
-  return file_access_extent (&raw->access, raw->start + offset,
-                             raw->file->size, extent, error);
+  return file_extent (raw->files.first, raw->start + offset, &extent->len,
+                      &extent->zero, error);
 }
 
 static int
@@ -40,39 +40,67 @@ raw_read (void *opaque, const struct range *range, void *buf,
 {
   const struct raw *raw = opaque;
 
-  return file_access_read (&raw->access, buf, range->len,
-                           raw->start + range->offset, range->offset, error);
+  return file_read (raw->files.first, buf, range->len,
+                    raw->start + range->offset, range->offset, error);
 }
 
 static int
-raw_end (void *opaque, struct error *error)
+raw_fill (struct source *source, struct fill *fill)
 {
-  const struct raw *raw = opaque;
-
-  return file_check_unchanged (raw->file, raw->force_share, error);
-}
-
-int
-source_file_hash (const struct options *options, const struct file *file,
-                  uint64_t start, struct sum *sum, struct error *error)
-{
-  struct raw raw = {
-    .file = file, .start = start, .force_share = options->force_share
-  };
+  struct raw *raw = (struct raw *) source;
   const struct reader_image image = {
-    .size = file->size > start ? file->size - start : 0,
-    .opaque = &raw,
+    .size = source->size,
+    .opaque = raw,
     .extent_at = raw_extent_at,
     .read = raw_read,
-    .end = raw_end,
   };
-  int r;
 
-  strcpy (sum->format, "raw");
-  file_access_open (&raw.access, file, start, options->cache);
-  r = reader_hash (options, &image, sum, error);
-  file_access_close (&raw.access);
+  return reader_fill (&image, raw->options, fill);
+}
+
+static int
+raw_check_unchanged (struct source *source, struct error *error)
+{
+  return files_check_unchanged (&((struct raw *) source)->files, error);
+}
+
+static void
+raw_close (struct source *source)
+{
+  struct raw *raw = (struct raw *) source;
+
   /* Looking for holes moved it; whoever reads on from here finds the end. */
-  lseek (file->fd, start + image.size, SEEK_SET);
-  return r;
+  lseek (raw->files.first->fd, raw->start + source->size, SEEK_SET);
+  files_close (&raw->files);
+  free (raw);
+}
+
+static const struct source_ops raw_ops = {
+  .fill = raw_fill,
+  .check_unchanged = raw_check_unchanged,
+  .close = raw_close,
+};
+
+int
+raw_open (const struct source_options *options, const struct files *files,
+          uint64_t start, struct source **source, struct error *error)
+{
+  uint64_t size = files->first->size;
+  struct raw *raw = malloc (sizeof *raw);
+
+  if (!raw)
+    return error_errno (error, errno, "cannot read");
+  *raw = (struct raw) {
+    .source = {
+      .ops = &raw_ops,
+      .format = "raw",
+      .size = size > start ? size - start : 0,
+    },
+    .options = options,
+    .files = *files,
+    .start = start,
+  };
+  files_start_reading (&raw->files);
+  *source = &raw->source;
+  return 0;
 }

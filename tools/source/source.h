@@ -1,8 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Where images come from.  Each source-*.c hashes one kind and stores the
- * result in a struct sum, or returns -1 with the reason; nothing is printed.
+ * Where the content of a disk comes from: open.h opens what an operand names,
+ * and each kind is a file of this folder.
+ *
+ * A source fills what a leaf table misses; of digests, sums and output it knows
+ * nothing.
  */
 
 #ifndef BLKSUM_SOURCE_H
@@ -10,44 +13,52 @@
 
 #include <stdint.h>
 
-struct blkhash_leaves;
 struct error;
-struct file;
-struct image;
-struct options;
-struct sum;
+struct fill;
+struct source;
 
-/* Hash what OPERAND names: a file, device, URI, option string, or "-". */
-int source_hash (const struct options *options, const char *operand,
-                 struct sum *sum, struct error *error);
+#define SOURCE_SIZE_UNKNOWN UINT64_MAX
 
-/* A raw regular file or block device.  START is where the image starts in it,
- * in bytes.
- */
-int source_file_hash (const struct options *options, const struct file *file,
-                      uint64_t start, struct sum *sum, struct error *error);
+struct source_ops {
+  /* Read what is missing in FILL; what can only be read from its start to its
+   * end is read whole, and then the table is told the size.  0, or -1 with the
+   * reason in FILL.
+   */
+  int (*fill) (struct source *source, struct fill *fill);
 
-/* What FD gives until its end: a pipe, a socket, a terminal. */
-int source_pipe_hash (const struct options *options, int fd,
-                      struct sum *sum, struct error *error);
+  /* After it was read: is it still what it was when it was opened?  What was
+   * read counts only then.  0, or -1 with the reason.  NULL: nobody can tell.
+   */
+  int (*check_unchanged) (struct source *source, struct error *error);
 
-#ifdef HAVE_LIBNBD
+  void (*close) (struct source *source);
+};
 
-/* The export that URI names. */
-int source_uri_hash (const struct options *options, const char *uri,
-                     struct sum *sum, struct error *error);
+/* The beginning of what each kind is. */
+struct source {
+  const struct source_ops *ops;
+  char format[32];
+  uint64_t size;                /* bytes; SOURCE_SIZE_UNKNOWN up to the end */
+};
 
-/* An image that qemu-nbd has to open: FILE, or what it is told by the options
- * OPERAND if FILE is NULL.  OPERAND is the path of FILE.
- */
-int source_qemu_hash (const struct options *options, const struct file *file,
-                      const char *operand, const struct image *image,
-                      struct sum *sum, struct error *error);
+static inline int
+source_fill (struct source *source, struct fill *fill)
+{
+  return source->ops->fill (source, fill);
+}
 
-#endif /* HAVE_LIBNBD */
+static inline int
+source_check_unchanged (struct source *source, struct error *error)
+{
+  if (!source->ops->check_unchanged)
+    return 0;
+  return source->ops->check_unchanged (source, error);
+}
 
-/* Fold a complete table, of which HOLE bytes were not read, into SUM. */
-int source_fold (struct blkhash_leaves *leaves, uint64_t size, uint64_t hole,
-                 struct sum *sum, struct error *error);
+static inline void
+source_close (struct source *source)
+{
+  source->ops->close (source);
+}
 
 #endif /* BLKSUM_SOURCE_H */

@@ -73,6 +73,24 @@ error_set (struct error *error, const char *fmt, ...)
 }
 
 int
+error_about (struct error *error, const char *name, const char *fmt, ...)
+{
+  va_list args;
+
+  if (error_is_set (error))
+    return -1;
+  if (name) {
+    append_one_line (error, "'");
+    append_one_line (error, name);
+    append_one_line (error, "': ");
+  }
+  va_start (args, fmt);
+  append_format (error, fmt, args);
+  va_end (args);
+  return -1;
+}
+
+int
 error_set_lines (struct error *error, const char *text)
 {
   size_t lines = 0;

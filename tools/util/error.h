@@ -33,6 +33,12 @@ int error_set (struct error *error, const char *fmt, ...)
 int error_errno (struct error *error, int errnum, const char *fmt, ...)
   __attribute__ ((format (printf, 3, 4)));
 
+/* The same as error_set, with NAME in front, unless it is NULL: of a file that
+ * is not the operand, which whoever prints the error names.
+ */
+int error_about (struct error *error, const char *name, const char *fmt, ...)
+  __attribute__ ((format (printf, 3, 4)));
+
 /* Set the text to the lines of TEXT, which ends each with a newline.  There are
  * ERROR_LINES at most, and one that says that there were more.
  */

@@ -1,0 +1,16 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Random operands of --image-opts: what blksum tells qemu to open is what they
+# describe.  See image-opts-random.py, which takes BLKHASH_SEED and
+# BLKHASH_ROUNDS from the environment.
+
+. "$(dirname "$0")/functions.sh"
+requires_qemu
+[ "$PYTHON" != no ] || skip "python3 is missing"
+
+if [ -n "$wrapper" ] || [ "$SANITIZE" != no ]; then
+  export BLKHASH_ROUNDS="${BLKHASH_ROUNDS:-10}"
+fi
+"$PYTHON" "$abs_top_srcdir/tests/image-opts-random.py" "$dir"

@@ -1,0 +1,226 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * getopt_long finds the options on a command line, and their rows say what
+ * they mean.
+ */
+
+#include <config.h>
+
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command-line.h"
+#include "cli/usage.h"
+
+/* getopt_long returns letters, and this and the index of the row for names. */
+#define FIRST_NAME (CHAR_MAX + 1)
+
+static int
+compare_names (const void *a, const void *b)
+{
+  return strcmp (((const struct option *) a)->name,
+                 ((const struct option *) b)->name);
+}
+
+/* What getopt_long takes, which is all zeros before.  NAMES are sorted, for
+ * those who read them in messages.
+ */
+static void
+fill_getopt (const struct option_row *row, char *letters,
+             struct option *names)
+{
+  size_t i;
+
+  *letters++ = ':';             /* tell a missing argument from an unknown */
+  for (i = 0; row[i].name; i++) {
+    int argument = !row[i].arg ? no_argument :
+      row[i].arg[0] == '[' ? optional_argument : required_argument;
+
+    assert (i < USAGE_MAX_OPTIONS);
+    names[i] = (struct option) { row[i].name, argument, NULL, FIRST_NAME + i };
+    if (row[i].letter)
+      *letters++ = row[i].letter;
+    if (row[i].letter && argument == required_argument)
+      *letters++ = ':';
+  }
+  qsort (names, i, sizeof *names, compare_names);
+}
+
+static uint64_t
+parse_number (const struct option_row *row, const char *arg)
+{
+  static const char units[] = "kmg";
+  const char *unit;
+  uint64_t value;
+  char *end;
+
+  errno = 0;
+  value = strtoull (arg, &end, 10);
+  if (!isdigit ((unsigned char) arg[0]) || errno != 0)
+    usage_error ("--%s: invalid number '%s'", row->name, arg);
+  if (row->is_size && *end) {
+    unit = strchr (units, tolower ((unsigned char) *end));
+    if (unit && end[1] == '\0') {
+      unsigned shift = 10 * (unit - units + 1);
+
+      if (value > UINT64_MAX >> shift)
+        usage_error ("--%s: '%s' is too large", row->name, arg);
+      value <<= shift;
+      end++;
+    }
+  }
+  if (*end)
+    usage_error ("--%s: invalid %s '%s'", row->name,
+                 row->is_size ? "size" : "number", arg);
+  if (value < row->min || value > row->max)
+    usage_error ("--%s: '%s' is not between %llu and %llu", row->name, arg,
+                 (unsigned long long) row->min,
+                 (unsigned long long) row->max);
+  return value;
+}
+
+/* Of what getopt_long returned. */
+static struct option_use
+make_use (const struct option_row *row, int c)
+{
+  if (c >= FIRST_NAME)
+    row += c - FIRST_NAME;
+  else
+    while (row->letter != c)
+      row++;
+  return (struct option_use) {
+    .row = row,
+    .arg = optarg,
+    .number = optarg && row->max > 0 ? parse_number (row, optarg) : 0,
+    .by_letter = c < FIRST_NAME,
+  };
+}
+
+static void
+set_field (struct options *options, const struct option_use *use)
+{
+  void *field = (char *) options + use->row->field;
+  uint64_t value = use->arg ? use->number : use->row->value;
+
+  switch (use->row->type) {
+  case FIELD_BOOL: *(bool *) field = value; break;
+  case FIELD_STRING: *(const char **) field = use->arg; break;
+  case FIELD_UNSIGNED: *(unsigned *) field = value; break;
+  case FIELD_LONG: *(unsigned long *) field = value; break;
+  }
+}
+
+static void
+apply (struct options *options, const struct option_use *use)
+{
+  if (use->row->print) {
+    use->row->print ();
+    if (fflush (stdout) == EOF || ferror (stdout)) {
+      perror ("blksum: write error"); /* it must have arrived */
+      exit (EXIT_TROUBLE);
+    }
+    exit (EXIT_SUCCESS);
+  }
+  if (use->row->set)
+    use->row->set (options, use);
+  else
+    set_field (options, use);
+}
+
+/* Is one of the options used that TEXT names, other than ROW? */
+static bool
+uses_one_of (const struct option_use *uses, const char *text,
+             const struct option_row *row)
+{
+  const struct option_use *use;
+  size_t len;
+
+  while ((text = strstr (text, "--"))) {
+    text += 2;
+    len = strspn (text, "abcdefghijklmnopqrstuvwxyz-");
+    for (use = uses; use < uses + USAGE_MAX_OPTIONS; use++)
+      if (use->row && use->row != row &&
+          strncmp (use->row->name, text, len) == 0 &&
+          use->row->name[len] == '\0')
+        return true;
+  }
+  return false;
+}
+
+static void
+check_together (const struct option_use *uses)
+{
+  const struct option_use *use, *end = uses + USAGE_MAX_OPTIONS;
+
+  for (use = uses; use < end; use++) {
+    const struct option_row *row = use->row;
+
+    if (row && row->needs && !uses_one_of (uses, row->needs, row))
+      usage_error ("--%s needs %s", row->name, row->needs);
+    if (row && row->excludes && uses_one_of (uses, row->excludes, row))
+      usage_error (row->excludes, use->arg);
+  }
+  for (use = uses; use < end; use++)
+    if (use->row && use->row->check)
+      use->row->check (use->arg);
+}
+
+int
+command_line_parse (const struct option_row *rows, struct options *options,
+                    int argc, char *argv[])
+{
+  char letters[2 * USAGE_MAX_OPTIONS + 2] = "";
+  struct option names[USAGE_MAX_OPTIONS + 1] = { { NULL } };
+  struct option_use uses[USAGE_MAX_OPTIONS] = { { NULL } };
+  int c;
+
+  fill_getopt (rows, letters, names);
+  opterr = 0;
+  while ((c = getopt_long (argc, argv, letters, names, NULL)) != -1) {
+    struct option_use use;
+
+    if (c == ':')
+      usage_error ("option '%s' needs an argument", argv[optind - 1]);
+    if (c == '?')
+      usage_unknown_option (names, argv[optind - 1]);
+    use = make_use (rows, c);
+    apply (options, &use);
+    uses[use.row - rows] = use;
+  }
+  check_together (uses);
+  return optind;
+}
+
+#define HELP_COLUMN 25
+
+static void
+print_row (const struct option_row *row)
+{
+  char letter[] = "-x, ";
+  const char *arg = row->arg ? row->arg : "";
+  int len;
+
+  letter[1] = row->letter;
+  len = printf ("  %4s--%s%s%s", row->letter ? letter : "", row->name,
+                *arg && *arg != '[' ? " " : "", arg);
+  printf ("%*s%s\n", HELP_COLUMN - len, "", row->help);
+}
+
+void
+command_line_print (const struct option_row *rows)
+{
+  const struct option_row *row;
+
+  for (row = rows; row->name; row++) {
+    if (row > rows && row->group != row[-1].group)
+      putchar ('\n');
+    print_row (row);
+  }
+}

@@ -1,0 +1,64 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A command line, as a table of options describes it: all that is known here
+ * of an option is its row.  Which options there are, this must not know.
+ */
+
+#ifndef BLKSUM_COMMAND_LINE_H
+#define BLKSUM_COMMAND_LINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct options;
+
+/* How an option was used, the last time. */
+struct option_use {
+  const struct option_row *row; /* NULL: it was not */
+  char *arg;                    /* or NULL */
+  uint64_t number;              /* the same, if its row has a max */
+  bool by_letter;
+};
+
+enum field_type { FIELD_BOOL, FIELD_STRING, FIELD_UNSIGNED, FIELD_LONG };
+
+struct option_row {
+  int group;                    /* --help has a line between two */
+  char letter;                  /* 0: none */
+  const char *name;             /* without "--"; NULL: the end of the table */
+  const char *arg;              /* NULL: takes none; "[=FD]": the name can go
+                                 * without, and the letter takes none */
+  const char *help;
+
+  uint64_t min, max;            /* max > 0: the argument is a number */
+  bool is_size;                 /* with a suffix */
+
+  /* What is done: print, and exit; or set; or store the argument, or VALUE
+   * if it takes none, in a field of struct options.
+   */
+  void (*print) (void);
+  void (*set) (struct options *options, const struct option_use *use);
+  size_t field;
+  enum field_type type;
+  int value;
+
+  /* Where it is allowed: texts that name other options as users write them.
+   * With one of those in NEEDS, as in "--a or --b", and with none of those in
+   * EXCLUDES, which is the message, and has a %s for the argument.
+   */
+  const char *needs, *excludes;
+  void (*check) (const char *arg); /* the last check of all, or NULL */
+};
+
+/* Do what the options in ARGV say, and check that they go together.  Returns
+ * the index of the first operand.  Errors exit, and so does what prints.
+ */
+int command_line_parse (const struct option_row *rows, struct options *options,
+                        int argc, char *argv[]);
+
+/* Print what --help says of the options. */
+void command_line_print (const struct option_row *rows);
+
+#endif /* BLKSUM_COMMAND_LINE_H */

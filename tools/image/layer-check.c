@@ -1,0 +1,230 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Is a layer complete, and what is behind it?
+ *
+ * A qcow2 is read by us alone, before qemu opens anything: a header that names
+ * a backing file but not its format makes qemu probe that file.  What layers
+ * in other formats (vmdk, qed, qcow) or on servers have behind them is asked
+ * of qemu-img, which opens one layer at a time.
+ */
+
+#include <config.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <json-c/json.h>
+
+#include "format/imagefile.h"
+#include "format/other-tables.h"
+#include "format/qcow2-bitmaps.h"
+#include "format/qcow2-map.h"
+#include "format/vdi.h"
+#include "format/vpc.h"
+#include "image/layer.h"
+#include "image/layer-check.h"
+#include "image/layer-vmdk.h"
+#include "image/qemuname.h"
+#include "image/qemuopts.h"
+#include "io/file.h"
+#include "io/files.h"
+#include "qemu/message.h"
+#include "qemu/process.h"
+#include "util/error.h"
+
+/* ---- qcow2 ----------------------------------------------------------- */
+
+int
+layer_check_tables (struct layer *layer, const struct imagefile *data,
+                    struct error *error)
+{
+  if (qcow2_check (&layer->file, data, &layer->qcow2, &layer->clusters,
+                   error) == -1)
+    return -1;
+  /* Options can say anything about what is read. */
+  if (!layer->options && qcow2_map_fits (&layer->qcow2))
+    layer->map = LAYER_QCOW2;
+  return 0;
+}
+
+/* Check a qcow2 whose header names its data file.  qemu takes the name, other
+ * than that of a backing file, as relative to the current directory.
+ */
+static int
+check_with_data (struct layer *layer, const struct layer_context *context,
+                 struct error *error)
+{
+  const char *name = layer->qcow2.data_file, *path;
+  struct imagefile data;
+  int r = 0;
+
+  if (*name)
+    r = qemuname_locate (layer_name (layer), name, &path, error);
+  if (r == -1 ||
+      (r == 1 && layer_open_file (&data, "the data file", path, context,
+                                  error) == -1))
+    return -1;
+  return layer_check_tables (layer, r == 1 ? &data : NULL, error);
+}
+
+static int
+check_qcow2 (struct layer *layer, const struct layer_context *context,
+             struct error *error)
+{
+  const struct imagefile *data = &layer->file;
+  struct qcow2 *qcow2 = &layer->qcow2;
+  int r;
+
+  if (qcow2_read_header (&layer->file, qcow2, error) == -1 ||
+      qcow2_check_bitmaps (&layer->file, qcow2, error) == -1)
+    return -1;
+  if (qcow2->encrypted && !context->secrets)
+    return imagefile_error (&layer->file, error, "the qcow2 image is "
+                            "encrypted: give its secret with --object and "
+                            "--image-opts");
+  if (qcow2->has_data_file && !layer->data_given)
+    r = check_with_data (layer, context, error);
+  else {
+    if (qcow2->has_data_file)
+      data = layer->data.file ? &layer->data : NULL;
+    r = layer_check_tables (layer, data, error);
+  }
+  if (r == -1 || !*qcow2->backing || layer->backing_given)
+    return r;
+  return layer_set_behind (layer,
+                           qemuname_resolve (layer->path, qcow2->backing),
+                           qcow2->backing_format, error);
+}
+
+/* ---- What only qemu can tell ------------------------------------------ */
+
+static const char *
+json_string (struct json_object *object, const char *key)
+{
+  const char *value =
+    json_object_get_string (json_object_object_get (object, key));
+
+  return value ? value : "";
+}
+
+/* What qemu-img is to open; NULL if there is no memory. */
+static char *
+target_of (const struct layer *layer, bool force_share)
+{
+  struct json_object *options = layer->options
+    ? json_object_get (layer->options)
+    : qemuopts_of_file (layer->format, layer->path,
+                        file_is_block_device (layer->file.file), false);
+  char *target = options ? qemuopts_target (options, force_share) : NULL;
+
+  json_object_put (options);
+  return target;
+}
+
+static int
+run_qemu_img (const struct layer *layer, bool force_share, char **output,
+              struct error *error)
+{
+  char *argv[8] = { "qemu-img", "info", "--output=json" };
+  char *target = NULL, *said;
+  const char *targets[2] = { NULL };
+  int r, n = 3;
+
+  if (!layer->file.file && !layer->options) {
+    argv[n++] = "-f";
+    argv[n++] = layer->format;
+    argv[n++] = "--";
+    argv[n++] = layer->path;
+  }
+  else {
+    target = target_of (layer, force_share);
+    if (!target)
+      return error_set (error, "out of memory");
+    if (!qemuopts_is_json (target))
+      argv[n++] = "--image-opts";
+    argv[n++] = target;
+  }
+  r = process_run (argv, output, &said, error);
+  if (r == -1 && said) {
+    targets[0] = target ? target : layer->path;
+    qemu_message_explain (error, said, targets, layer->path,
+                          !layer_name (layer));
+    free (said);
+  }
+  free (target);
+  return r;
+}
+
+static int
+ask_qemu (struct layer *layer, const struct layer_context *context,
+          struct error *error)
+{
+  struct json_object *info;
+  const char *backing;
+  char *output = NULL;
+  int r;
+
+  if (run_qemu_img (layer, context->files->force_share, &output, error) == -1)
+    return -1;
+  info = json_tokener_parse (output);
+  free (output);
+  if (!json_object_is_type (info, json_type_object))
+    r = error_set (error, "cannot understand the output of qemu-img");
+  else {
+    backing = json_string (info, "full-backing-filename");
+    r = !*backing ? 0
+      : layer_set_behind (layer, strdup (backing),
+                          json_string (info, "backing-filename-format"),
+                          error);
+  }
+  json_object_put (info);
+  return r;
+}
+
+/* ---- All formats ------------------------------------------------------ */
+
+static bool
+has_backing (const char *format)
+{
+  return strcmp (format, "qcow2") == 0 || strcmp (format, "vmdk") == 0 ||
+    strcmp (format, "qed") == 0 || strcmp (format, "qcow") == 0;
+}
+
+static int
+check_vhdx (struct layer *layer, struct error *error)
+{
+  if (vhdx_check (&layer->file, &layer->vhdx, error) == -1)
+    return -1;
+  if (layer->vhdx.size > 0)
+    layer->map = LAYER_VHDX;
+  return 0;
+}
+
+int
+layer_check (struct layer *layer, const struct layer_context *context,
+             struct error *error)
+{
+  const char *format = layer->format;
+  bool is_local = layer->file.file != NULL;
+
+  if (is_local && strcmp (format, "qcow2") == 0)
+    return check_qcow2 (layer, context, error);
+  if (is_local && strcmp (format, "vdi") == 0)
+    return vdi_check (&layer->file, error);
+  if (is_local && strcmp (format, "vhdx") == 0)
+    return check_vhdx (layer, error);
+  if (strcmp (format, "vpc") == 0)
+    return is_local ? vpc_check (&layer->file, error)
+      : error_set (error, "refused because a vpc image can have a parent, "
+                   "which is only checked in a local file: copy it first");
+  if (is_local && other_tables_check (&layer->file, format, error) == -1)
+    return -1;
+  if (is_local && strcmp (format, "vmdk") == 0 &&
+      layer_vmdk_check (&layer->file, layer->path, context->files,
+                        error) == -1)
+    return -1;
+  if (layer->backing_given || !has_backing (format))
+    return 0;
+  return ask_qemu (layer, context, error);
+}

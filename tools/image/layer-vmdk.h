@@ -1,0 +1,20 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A layer in the vmdk format, and the files that its descriptor names.
+ */
+
+#ifndef BLKSUM_LAYER_VMDK_H
+#define BLKSUM_LAYER_VMDK_H
+
+struct error;
+struct files;
+struct imagefile;
+
+/* Check that the image in FILE, at PATH, and its extents are complete; these
+ * are opened as some of FILES.  What is behind it is not known here.  0 or -1.
+ */
+int layer_vmdk_check (const struct imagefile *file, const char *path,
+                      struct files *files, struct error *error);
+
+#endif /* BLKSUM_LAYER_VMDK_H */

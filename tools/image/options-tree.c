@@ -1,0 +1,190 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The options of an image as a tree.
+ *
+ * As in qemu, a comma in a value is doubled, and KEY and noKEY are KEY=on and
+ * KEY=off.  Unlike there, the first option has no other meaning without a
+ * value (qemu takes it for a reference to a node), and options that contradict
+ * each other are refused: qemu takes the last of KEY=A,KEY=B.
+ *
+ * What the options mean is not known here, but for "backing=", which qemu
+ * wants to be null.
+ */
+
+#include <config.h>
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <json-c/json.h>
+
+#include "image/options-tree.h"
+#include "util/error.h"
+
+#define MAX_OPTIONS 4096        /* objects included, of about 1 KiB */
+
+struct parser {
+  struct json_object *tree;
+  unsigned count;
+  struct error *error;
+};
+
+/* Add VALUE, which is taken, as NAME, a part of KEY.  0 or -1. */
+static int
+add (struct parser *parser, struct json_object *parent, const char *name,
+     struct json_object *value, const char *key)
+{
+  int r;
+
+  if (!*name)
+    r = error_set (parser->error, "refused because '%s' is not the name of an "
+                   "option", key);
+  else if (++parser->count > MAX_OPTIONS)
+    r = error_set (parser->error, "refused because there are more than %d "
+                   "options", MAX_OPTIONS);
+  else if (json_object_object_add (parent, name, value) != 0)
+    r = error_set (parser->error, "out of memory");
+  else
+    return 0;
+  json_object_put (value);
+  return r;
+}
+
+static int
+refuse_both (struct parser *parser, const char *key)
+{
+  return error_set (parser->error, "refused because '%s' is given both a value "
+                    "and options of its own", key);
+}
+
+/* The object NAME of PARENT, which is made if there is none; NULL on error. */
+static struct json_object *
+get_object (struct parser *parser, struct json_object *parent,
+            const char *name, const char *key)
+{
+  struct json_object *object;
+
+  if (json_object_object_get_ex (parent, name, &object)) {
+    if (json_object_is_type (object, json_type_object))
+      return object;
+    refuse_both (parser, key);
+    return NULL;
+  }
+  object = json_object_new_object ();
+  if (!object)
+    error_set (parser->error, "out of memory");
+  else if (add (parser, parent, name, object, key) == 0)
+    return object;
+  return NULL;
+}
+
+/* The parent of the option KEY, whose own name is stored in *NAME; NULL on
+ * error.
+ */
+static struct json_object *
+get_parent (struct parser *parser, char *key, const char **name)
+{
+  struct json_object *parent = parser->tree;
+  char *part = key, *dot;
+
+  for (unsigned depth = 1; parent && (dot = strchr (part, '.')); depth++) {
+    if (depth == OPTIONS_TREE_DEPTH) {
+      error_set (parser->error, "refused because the options describe too many "
+                 "nodes inside each other");
+      return NULL;
+    }
+    *dot = '\0';                /* KEY is what leads here */
+    parent = get_object (parser, parent, part, key);
+    *dot = '.';
+    part = dot + 1;
+  }
+  *name = part;
+  return parent;
+}
+
+static int
+check_same (struct parser *parser, struct json_object *old,
+            const char *value, const char *key)
+{
+  if (json_object_is_type (old, json_type_object))
+    return refuse_both (parser, key);
+  if (strcmp (old ? json_object_get_string (old) : "", value) == 0)
+    return 0;
+  return error_set (parser->error, "refused because '%s' is given twice, with "
+                    "different values", key);
+}
+
+static int
+set_option (struct parser *parser, char *key, const char *value)
+{
+  struct json_object *parent, *string = NULL;
+  const char *name;
+
+  parent = get_parent (parser, key, &name);
+  if (!parent)
+    return -1;
+  if (json_object_object_get_ex (parent, name, &string))
+    return check_same (parser, string, value, key);
+  if (*value || strcmp (name, "backing") != 0) {
+    string = json_object_new_string (value);
+    if (!string)
+      return error_set (parser->error, "out of memory");
+  }
+  return add (parser, parent, name, string, key);
+}
+
+/* End the value at *TEXT, which is unescaped in its place, and go behind it. */
+static const char *
+take_value (char **text)
+{
+  char *value = *text, *in = value, *out = value;
+
+  while (*in && (*in != ',' || in[1] == ',')) {
+    *out++ = *in;
+    in += *in == ',' ? 2 : 1;
+  }
+  *text = in + (*in == ',');
+  *out = '\0';
+  return value;
+}
+
+/* Add the option at *TEXT, which is changed, and go behind it.  0 or -1. */
+static int
+take_option (struct parser *parser, char **text)
+{
+  char *key = *text, *end = key + strcspn (key, "=,");
+  bool has_value = *end == '=';
+  const char *value = "on";
+
+  *text = end + (*end != '\0');
+  *end = '\0';
+  if (has_value)
+    value = take_value (text);
+  else if (strncmp (key, "no", 2) == 0) {
+    key += 2;
+    value = "off";
+  }
+  return set_option (parser, key, value);
+}
+
+struct json_object *
+options_tree_parse (const char *text, struct error *error)
+{
+  struct parser parser = {
+    .tree = json_object_new_object (), .error = error
+  };
+  char *copy = strdup (text), *rest = copy;
+  int r = 0;
+
+  if (!parser.tree || !copy)
+    r = error_set (error, "out of memory");
+  while (r == 0 && *rest)
+    r = take_option (&parser, &rest);
+  free (copy);
+  if (r == 0)
+    return parser.tree;
+  json_object_put (parser.tree);
+  return NULL;
+}

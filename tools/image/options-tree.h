@@ -1,0 +1,25 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The options of an image, as --image-opts takes them, as a tree: the one that
+ * is checked is the one that qemu opens.
+ */
+
+#ifndef BLKSUM_OPTIONS_TREE_H
+#define BLKSUM_OPTIONS_TREE_H
+
+struct error;
+struct json_object;
+
+/* No option is deeper than this. */
+#define OPTIONS_TREE_DEPTH 64
+
+/* Parse KEY=VALUE,KEY=VALUE: "file.filename=x" becomes "filename" in the object
+ * "file".  The values are strings, or null for "backing=", which is no backing
+ * file.  Options that contradict each other are refused.  The caller puts it;
+ * NULL with the reason in *ERROR.
+ */
+struct json_object *options_tree_parse (const char *text,
+                                        struct error *error);
+
+#endif /* BLKSUM_OPTIONS_TREE_H */

@@ -1,0 +1,112 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The files that an image is made of.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io/file.h"
+#include "io/files.h"
+
+static struct file *
+add_file (struct files *files, int fd, const char *path, bool named,
+          struct error *error)
+{
+  struct file *file = file_new (fd, path, named, files->force_share,
+                                files->cache, error);
+  struct file **end = &files->first;
+
+  if (!file)
+    return NULL;
+  while (*end)
+    end = &(*end)->next;
+  return *end = file;
+}
+
+struct file *
+files_adopt (struct files *files, int fd, const char *path,
+             struct error *error)
+{
+  return add_file (files, fd, path, false, error);
+}
+
+static struct file *
+find_file (const struct files *files, const char *path)
+{
+  struct file *file;
+
+  for (file = files->first; file; file = file->next)
+    if (file->named && strcmp (file->path, path) == 0)
+      return file;
+  return NULL;
+}
+
+struct file *
+files_open (struct files *files, const char *what, const char *path,
+            struct error *error)
+{
+  struct file *file = find_file (files, path);
+  struct stat st;
+  int fd;
+
+  if (file)
+    return file;
+  /* A pipe would block the open, and without it the reads fail. */
+  fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd == -1) {
+    error_errno (error, errno, "cannot open %s '%s'", what, path);
+    return NULL;
+  }
+  if (fstat (fd, &st) == 0 && (S_ISREG (st.st_mode) || S_ISBLK (st.st_mode)))
+    return add_file (files, fd, path, true, error);
+  error_set (error, "%s '%s' is not a file or block device", what, path);
+  close (fd);
+  return NULL;
+}
+
+void
+files_start_reading (struct files *files)
+{
+  struct file *file;
+
+  for (file = files->first; file && !files->cache; file = file->next)
+    file_avoid_cache (file);
+}
+
+bool
+files_can_direct (const struct files *files)
+{
+  const struct file *file = files->first;
+
+  while (file && file_can_direct (file))
+    file = file->next;
+  return !file;
+}
+
+int
+files_check_unchanged (const struct files *files, struct error *error)
+{
+  const struct file *file;
+
+  for (file = files->first; file; file = file->next)
+    if (file_check_unchanged (file, files->force_share, error) == -1)
+      return -1;
+  return 0;
+}
+
+void
+files_close (struct files *files)
+{
+  struct file *file;
+
+  while ((file = files->first)) {
+    files->first = file->next;
+    file_free (file);
+  }
+}

@@ -1,0 +1,110 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The job: the sum of one source.
+ *
+ * The job owns the leaf table and what is done with it; the source fills what
+ * the table says is missing.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "blkhash.h"
+
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "job/hash.h"
+#include "read/fill.h"
+#include "source/open.h"
+#include "source/source.h"
+#include "util/error.h"
+
+_Static_assert (SOURCE_SIZE_UNKNOWN == BLKHASH_SIZE_UNKNOWN &&
+                SOURCE_SIZE_UNKNOWN == PROGRESS_NO_SIZE,
+                "a size that is not known is the same everywhere");
+
+static double
+now (void)
+{
+  struct timespec ts;
+
+  clock_gettime (CLOCK_MONOTONIC, &ts);
+  return ts.tv_sec + ts.tv_nsec * 1e-9;
+}
+
+static void
+advance (void *opaque, uint64_t len)
+{
+  progress_add (opaque, len);
+}
+
+/* Fold the complete table, of which HOLE bytes were not read. */
+static int
+fold (struct blkhash_leaves *leaves, uint64_t hole, struct sum *sum,
+      struct error *error)
+{
+  uint64_t data, zero;
+  int err = blkhash_leaves_fold (leaves, sum->md, &sum->md_len);
+
+  if (err)
+    return error_errno (error, err, "cannot hash");
+  blkhash_leaves_count (leaves, &data, &zero);
+  sum->size = data + zero;
+  sum->data = data;
+  sum->zero = zero - hole;
+  sum->hole = hole;
+  return 0;
+}
+
+static int
+fill_and_fold (struct source *source, struct blkhash_leaves *leaves,
+               const struct options *options, struct sum *sum,
+               struct error *error)
+{
+  struct progress progress;
+  struct fill fill;
+  int r;
+
+  fill_init (&fill, leaves, blkhash_opts_get_block_size (options->hash));
+  fill.progress = advance;
+  fill.progress_opaque = &progress;
+  progress_init (&progress, options, source->size);
+  r = source_fill (source, &fill);
+  if (r == -1)
+    *error = fill.error;
+  else if (fold (leaves, fill.hole, sum, error) == -1 ||
+           source_check_unchanged (source, error) == -1)
+    r = -1;
+  progress_end (&progress, r == 0);
+  fill_destroy (&fill);
+  return r;
+}
+
+int
+job_hash (const struct options *options, const char *operand,
+          struct sum *sum, struct error *error)
+{
+  double start = now ();
+  struct blkhash_leaves *leaves;
+  struct source *source;
+  int r;
+
+  if (source_open (&options->source, operand, &source, error) == -1)
+    return -1;
+  leaves = blkhash_leaves_new (options->hash, source->size,
+                               BLKHASH_LEAVES_ONCE);
+  if (leaves)
+    r = fill_and_fold (source, leaves, options, sum, error);
+  else
+    r = error_errno (error, errno, "cannot hash");
+  snprintf (sum->format, sizeof sum->format, "%s", source->format);
+  blkhash_leaves_free (leaves);
+  source_close (source);
+  sum->seconds = now () - start;
+  return r;
+}

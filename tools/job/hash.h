@@ -1,0 +1,18 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The job: the sum of one source.
+ */
+
+#ifndef BLKSUM_JOB_HASH_H
+#define BLKSUM_JOB_HASH_H
+
+struct error;
+struct options;
+struct sum;
+
+/* Hash what OPERAND names.  0, or -1 with the reason; nothing is printed. */
+int job_hash (const struct options *options, const char *operand,
+              struct sum *sum, struct error *error);
+
+#endif /* BLKSUM_JOB_HASH_H */

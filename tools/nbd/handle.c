@@ -1,0 +1,52 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The handles of libnbd, and its errors.
+ */
+
+#include <config.h>
+
+#include <ctype.h>
+#include <string.h>
+
+#include "nbd/handle.h"
+#include "nbd/load.h"
+#include "util/error.h"
+
+struct nbd_handle *
+nbd_handle_create (bool extents, struct error *error)
+{
+  struct nbd_handle *nbd;
+
+  if (libnbd_load (error) == -1)
+    return NULL;
+  nbd = nbd_create ();
+  if (!nbd) {
+    error_set (error, "%s", nbd_error_text ());
+    return NULL;
+  }
+  /* The URI is the user's own, and may name a key file or a socket. */
+  if (nbd_set_uri_allow_local_file (nbd, true) == -1 ||
+      (extents &&
+       nbd_add_meta_context (nbd, LIBNBD_CONTEXT_BASE_ALLOCATION) == -1)) {
+    error_set (error, "%s", nbd_error_text ());
+    nbd_close (nbd);
+    return NULL;
+  }
+  return nbd;
+}
+
+const char *
+nbd_error_text (void)
+{
+  const char *text = nbd_get_error ();
+  const char *p = text;
+
+  if (!text)
+    return "the server closed it";
+  while (islower ((unsigned char) *p) || isdigit ((unsigned char) *p) ||
+         *p == '_')
+    p++;
+  return strncmp (text, "nbd_", 4) == 0 && strncmp (p, ": ", 2) == 0
+    ? p + 2 : text;
+}

@@ -1,0 +1,386 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Unit test: a fill reads what the table misses, and nothing else, whatever
+ * was known before and whatever failed on the way.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "blkhash.h"
+
+#include "read/fill.h"
+#include "read/reader.h"
+#include "util/error.h"
+#include "util/source-options.h"
+
+#define BLOCK 4096              /* bytes */
+#define BLOCKS 3000
+#define ROUNDS 40
+
+struct disk {
+  uint64_t size;                /* bytes */
+  unsigned char *bytes;
+  bool hole[BLOCKS];            /* says extent_at */
+  atomic_uint reads[BLOCKS];    /* of each block */
+  uint64_t fail_at;             /* a read of this byte fails */
+  uint64_t streamed;            /* bytes */
+};
+
+static unsigned seed = 1;
+
+static unsigned
+rnd (unsigned below)
+{
+  return rand_r (&seed) % below;
+}
+
+static const struct source_options options = {
+  .extents = true, .threads = 3
+};
+
+/* ---- The image ---- */
+
+static void
+make_disk (struct disk *disk)
+{
+  disk->size = rnd (10) == 0 ? 0 : 1 + rnd (BLOCKS * BLOCK);
+  disk->fail_at = UINT64_MAX;
+  disk->streamed = 0;
+  disk->bytes = calloc (1, disk->size + 1);
+  assert_non_null (disk->bytes);
+  for (uint64_t i = 0, hole = 0, left = 0; i * BLOCK < disk->size; i++) {
+    if (left-- == 0) {
+      hole = rnd (2);
+      left = rnd (rnd (2) ? 5 : BLOCKS);
+    }
+    disk->hole[i] = hole;
+    disk->reads[i] = 0;
+    if (!hole)
+      disk->bytes[i * BLOCK] = 1 + rnd (255);
+  }
+}
+
+static int
+extent_at (void *opaque, uint64_t offset, struct extent *extent,
+           struct error *error)
+{
+  const struct disk *disk = opaque;
+  uint64_t i = offset / BLOCK, end = i;
+
+  (void) error;
+  while (end * BLOCK < disk->size && disk->hole[end] == disk->hole[i])
+    end++;
+  extent->len = end * BLOCK - offset;
+  extent->zero = disk->hole[i];
+  return 0;
+}
+
+static int
+read_range (void *opaque, const struct range *range, void *buf,
+            struct error *error)
+{
+  struct disk *disk = opaque;
+
+  assert_true (range->offset + range->len <= disk->size);
+  if (disk->fail_at - range->offset < range->len)
+    return error_set (error, "no byte %d", (int) disk->fail_at);
+  for (uint64_t at = 0; at < range->len; at += BLOCK)
+    disk->reads[(range->offset + at) / BLOCK]++;
+  memcpy (buf, disk->bytes + range->offset, range->len);
+  return 0;
+}
+
+static int
+begin_fails (void *opaque, struct error *error)
+{
+  (void) opaque;
+  return error_set (error, "no beginning");
+}
+
+static struct reader_image
+image_of (struct disk *disk)
+{
+  return (struct reader_image) {
+    .size = disk->size, .opaque = disk, .extent_at = extent_at,
+    .read = read_range,
+  };
+}
+
+/* ---- The table ---- */
+
+static struct blkhash_leaves *
+new_table (uint64_t size, unsigned flags)
+{
+  struct blkhash_opts *opts = blkhash_opts_new ("sha256");
+  struct blkhash_leaves *leaves;
+
+  assert_int_equal (blkhash_opts_set_block_size (opts, BLOCK), 0);
+  leaves = blkhash_leaves_new (opts, size, flags);
+  assert_non_null (leaves);
+  blkhash_opts_free (opts);
+  return leaves;
+}
+
+/* The table's sum is that of the bytes. */
+static void
+check_sum (struct blkhash_leaves *leaves, const struct disk *disk)
+{
+  unsigned char sum[BLKHASH_MAX_MD_SIZE], expected[BLKHASH_MAX_MD_SIZE];
+  struct blkhash_opts *opts = blkhash_opts_new ("sha256");
+  struct blkhash *hash;
+  unsigned len;
+
+  blkhash_opts_set_block_size (opts, BLOCK);
+  hash = blkhash_new_opts (opts);
+  assert_non_null (hash);
+  assert_int_equal (blkhash_update (hash, disk->bytes, disk->size), 0);
+  assert_int_equal (blkhash_final (hash, expected, &len), 0);
+  assert_int_equal (blkhash_leaves_fold (leaves, sum, NULL), 0);
+  assert_memory_equal (sum, expected, len);
+  blkhash_free (hash);
+  blkhash_opts_free (opts);
+}
+
+/* Fill FROM to TO: 0, or -1 with the reason in ERROR. */
+static int
+fill_part (struct blkhash_leaves *leaves, const struct reader_image *image,
+           uint64_t from, uint64_t to, struct error *error)
+{
+  struct fill fill;
+  int r;
+
+  fill_init (&fill, leaves, BLOCK);
+  fill.from = from;
+  fill.to = to;
+  r = reader_fill (image, &options, &fill);
+  *error = fill.error;
+  fill_destroy (&fill);
+  return r;
+}
+
+static void
+fill_all (struct blkhash_leaves *leaves, struct disk *disk)
+{
+  const struct reader_image image = image_of (disk);
+  struct error error;
+
+  assert_int_equal (fill_part (leaves, &image, 0, UINT64_MAX, &error), 0);
+  assert_false (error_is_set (&error));
+}
+
+/* ---- Tests ---- */
+
+static void
+test_fresh (void **state)
+{
+  static struct disk disk;
+
+  (void) state;
+  for (int i = 0; i < ROUNDS; i++) {
+    struct blkhash_leaves *leaves;
+
+    make_disk (&disk);
+    leaves = new_table (disk.size, BLKHASH_LEAVES_ONCE);
+    fill_all (leaves, &disk);
+    for (uint64_t n = 0; n * BLOCK < disk.size; n++)
+      assert_int_equal (disk.reads[n], !disk.hole[n]);
+    check_sum (leaves, &disk);
+    blkhash_leaves_free (leaves);
+    free (disk.bytes);
+  }
+}
+
+/* What was given before is not read, and neither is what is outside. */
+static void
+test_missing (void **state)
+{
+  static struct disk disk;
+  static bool known[BLOCKS];
+
+  (void) state;
+  for (int i = 0; i < ROUNDS; i++) {
+    struct blkhash_leaves *leaves;
+    struct reader_image image;
+    struct error error;
+    uint64_t n, from, to;
+
+    make_disk (&disk);
+    image = image_of (&disk);
+    leaves = new_table (disk.size, 0);
+    for (n = 0; n * BLOCK < disk.size; n++) {
+      uint64_t left = disk.size - n * BLOCK;
+
+      known[n] = rnd (3) == 0;
+      if (known[n])
+        assert_int_equal (blkhash_leaves_data (leaves, disk.bytes + n * BLOCK,
+                                               left < BLOCK ? left : BLOCK,
+                                               n * BLOCK), 0);
+    }
+    from = rnd (BLOCKS);
+    to = from + rnd (BLOCKS);
+    assert_int_equal (fill_part (leaves, &image, from * BLOCK, to * BLOCK,
+                                 &error), 0);
+    for (n = 0; n * BLOCK < disk.size; n++)
+      assert_int_equal (disk.reads[n], !disk.hole[n] && !known[n] &&
+                                       n >= from && n < to);
+    fill_all (leaves, &disk);
+    fill_all (leaves, &disk);
+    for (n = 0; n * BLOCK < disk.size; n++)
+      assert_int_equal (disk.reads[n], !disk.hole[n] && !known[n]);
+    check_sum (leaves, &disk);
+    blkhash_leaves_free (leaves);
+    free (disk.bytes);
+  }
+}
+
+/* After an error the rest can be read, once. */
+static void
+test_error (void **state)
+{
+  static struct disk disk;
+  struct error error;
+
+  (void) state;
+  for (int i = 0; i < ROUNDS; i++) {
+    struct blkhash_leaves *leaves;
+    struct reader_image image;
+
+    make_disk (&disk);
+    image = image_of (&disk);
+    leaves = new_table (disk.size, BLKHASH_LEAVES_ONCE);
+    if (disk.size > 0 && !disk.hole[disk.fail_at = rnd (disk.size) / BLOCK]) {
+      disk.fail_at *= BLOCK;
+      assert_int_equal (fill_part (leaves, &image, 0, UINT64_MAX, &error),
+                        -1);
+      assert_non_null (strstr (error.text, "no byte"));
+    }
+    image.begin = begin_fails;
+    assert_int_equal (fill_part (leaves, &image, 0, UINT64_MAX, &error), -1);
+    assert_true (error_is_set (&error));
+    disk.fail_at = UINT64_MAX;
+    fill_all (leaves, &disk);
+    check_sum (leaves, &disk);
+    blkhash_leaves_free (leaves);
+    free (disk.bytes);
+  }
+}
+
+/* Each thread may have taken a range before it was known. */
+struct failing {
+  struct fill fill;
+  atomic_uint late;             /* reads that began after the error */
+};
+
+static int
+fail_first (void *opaque, const struct range *range, void *buf,
+            struct error *error)
+{
+  struct failing *failing = opaque;
+
+  memset (buf, 1, range->len);
+  if (fill_has_failed (&failing->fill))
+    failing->late++;
+  return range->offset == 0 ? error_set (error, "no first byte") : 0;
+}
+
+static void
+test_error_stops (void **state)
+{
+  static struct failing failing;
+  const struct reader_image image = {
+    .size = UINT64_C (1) << 30, .opaque = &failing, .read = fail_first
+  };
+  struct blkhash_leaves *leaves = new_table (image.size, BLKHASH_LEAVES_ONCE);
+
+  (void) state;
+  fill_init (&failing.fill, leaves, BLOCK);
+  assert_int_equal (reader_fill (&image, &options, &failing.fill), -1);
+  assert_string_equal (failing.fill.error.text, "no first byte");
+  assert_true (failing.late <= options.threads);
+  fill_destroy (&failing.fill);
+  blkhash_leaves_free (leaves);
+}
+
+struct stream {
+  struct disk *disk;
+  struct blkhash_leaves *leaves;
+};
+
+static int
+read_next (void *opaque, void *buf, size_t size, struct range *range,
+           struct error *error)
+{
+  const struct stream *stream = opaque;
+  struct disk *disk = stream->disk;
+  uint64_t left = disk->size - disk->streamed;
+
+  if (left == 0)
+    return 0;
+  if (disk->fail_at <= disk->streamed)
+    return error_set (error, "no more");
+  *range = (struct range) {
+    .offset = disk->streamed, .len = left < size ? left : size
+  };
+  memcpy (buf, disk->bytes + range->offset, range->len);
+  disk->streamed += range->len;
+  if (left == range->len)
+    assert_int_equal (blkhash_leaves_set_size (stream->leaves, disk->size),
+                      0);
+  return 1;
+}
+
+static void
+test_stream (void **state)
+{
+  static struct disk disk;
+
+  (void) state;
+  for (int i = 0; i < ROUNDS; i++) {
+    struct stream stream = { .disk = &disk };
+    struct fill fill;
+    int expected;
+
+    make_disk (&disk);
+    stream.leaves = new_table (BLKHASH_SIZE_UNKNOWN, BLKHASH_LEAVES_ONCE);
+    if (disk.size == 0)
+      assert_int_equal (blkhash_leaves_set_size (stream.leaves, 0), 0);
+    if (rnd (4) == 0)
+      disk.fail_at = rnd (BLOCKS * BLOCK);
+    fill_init (&fill, stream.leaves, BLOCK);
+    expected = reader_fill_stream (read_next, &stream, &options, &fill);
+    if (expected == 0)
+      check_sum (stream.leaves, &disk);
+    else
+      assert_string_equal (fill.error.text, "no more");
+    assert_int_equal (expected == 0, disk.streamed == disk.size);
+    fill_destroy (&fill);
+    blkhash_leaves_free (stream.leaves);
+    free (disk.bytes);
+  }
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_fresh),
+    cmocka_unit_test (test_missing),
+    cmocka_unit_test (test_error),
+    cmocka_unit_test (test_error_stops),
+    cmocka_unit_test (test_stream),
+  };
+
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}

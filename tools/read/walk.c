@@ -1,0 +1,165 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A walk over an image by many threads.
+ */
+
+#include <config.h>
+
+#include "blkhash.h"
+
+#include "../lib/cleanup.h"
+#include "read/fill.h"
+#include "read/walk.h"
+#include "util/error.h"
+
+void
+walk_init (struct walk *walk, struct fill *fill, take_function take)
+{
+  *walk = (struct walk) { .fill = fill, .take = take };
+  window_init (&walk->window, fill->block_size);
+  pthread_mutex_init (&walk->turn, NULL);
+  pthread_mutex_init (&walk->lock, NULL);
+  pthread_cond_init (&walk->has_advanced, NULL);
+}
+
+void
+walk_destroy (struct walk *walk)
+{
+  pthread_cond_destroy (&walk->has_advanced);
+  pthread_mutex_destroy (&walk->lock);
+  pthread_mutex_destroy (&walk->turn);
+}
+
+uint64_t
+walk_max_range (const struct walk *walk, unsigned count)
+{
+  return window_max_range (&walk->window, count);
+}
+
+/* ---- The window ---- */
+
+static void
+wait_locked (struct walk *walk)
+{
+  while (!window_is_open (&walk->window) && !walk->stopped)
+    pthread_cond_wait (&walk->has_advanced, &walk->lock);
+}
+
+void
+walk_wait (struct walk *walk)
+{
+  SCOPED_LOCK (&walk->lock);
+
+  wait_locked (walk);
+}
+
+/* May a range be taken?  1; 0 if the walk was stopped; -1: not yet. */
+static int
+may_take (struct walk *walk, bool wait)
+{
+  SCOPED_LOCK (&walk->lock);
+
+  if (wait)
+    wait_locked (walk);
+  if (walk->stopped)
+    return 0;
+  return window_is_open (&walk->window) ? 1 : -1;
+}
+
+/* ---- Ranges ---- */
+
+/* The next range, to be read or not.  As walk_try_next, or walk_next if WAIT.
+ */
+static int
+take (struct walk *walk, void *taker, bool wait, struct walk_range *range,
+      struct error *error)
+{
+  int r;
+  SCOPED_LOCK (&walk->turn);
+
+  range->range.len = 0;
+  r = may_take (walk, wait);
+  if (r != 1)
+    return r == -1 ? 1 : 0;
+  r = walk->take (taker, &range->range, error);
+  if (r != 1)
+    return r;
+
+  SCOPED_LOCK (&walk->lock);
+  window_take (&walk->window, &range->item, &range->range);
+  return 1;
+}
+
+static int
+put_zeros (struct walk *walk, struct walk_range *zeros, struct error *error)
+{
+  const struct range *range = &zeros->range;
+  int err = blkhash_leaves_zero (walk->fill->leaves, range->len,
+                                 range->offset);
+
+  if (err)
+    error_errno (error, err, "cannot hash at offset %llu",
+                 (unsigned long long) range->offset);
+  walk_done (walk, zeros);
+  return err ? -1 : 0;
+}
+
+static int
+next (struct walk *walk, void *taker, bool wait, struct walk_range *range,
+      struct error *error)
+{
+  int r;
+
+  do
+    r = take (walk, taker, wait, range, error);
+  while (r == 1 && range->range.len > 0 && range->range.zero &&
+         (r = put_zeros (walk, range, error)) == 0);
+  return r;
+}
+
+int
+walk_next (struct walk *walk, void *taker, struct walk_range *range,
+           struct error *error)
+{
+  return next (walk, taker, true, range, error);
+}
+
+int
+walk_try_next (struct walk *walk, void *taker, struct walk_range *range,
+               struct error *error)
+{
+  return next (walk, taker, false, range, error);
+}
+
+void
+walk_move (struct walk *walk, struct walk_range *from, struct walk_range *to)
+{
+  SCOPED_LOCK (&walk->lock);
+
+  to->range = from->range;
+  window_move (&walk->window, &from->item, &to->item);
+}
+
+void
+walk_done (struct walk *walk, struct walk_range *range)
+{
+  {
+    SCOPED_LOCK (&walk->lock);
+    bool was_open = window_is_open (&walk->window);
+
+    window_done (&walk->window, &range->item);
+    if (!was_open)
+      pthread_cond_broadcast (&walk->has_advanced);
+  }
+  fill_advance (walk->fill, range->range.len, range->range.zero);
+}
+
+void
+walk_stop (struct walk *walk)
+{
+  SCOPED_LOCK (&walk->lock);
+
+  walk->stopped = true;
+  pthread_cond_broadcast (&walk->has_advanced);
+}

@@ -1,0 +1,259 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What an operand names.
+ */
+
+#include <config.h>
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "image/image.h"
+#include "io/files.h"
+#include "source/direct.h"
+#include "source/nbd-uri.h"
+#include "source/open.h"
+#include "source/pipe.h"
+#include "source/qemu.h"
+#include "source/qemu-image.h"
+#include "source/raw.h"
+#include "source/source.h"
+#include "util/error.h"
+#include "util/source-options.h"
+
+/* A scheme and "://", as in nbd+unix:///?socket=PATH.  A file of such a name
+ * can be given as ./NAME.
+ */
+static bool
+is_uri (const char *operand)
+{
+  size_t n = 0;
+
+  while (isalnum ((unsigned char) operand[n]) || operand[n] == '+' ||
+         operand[n] == '-' || operand[n] == '.')
+    n++;
+  return n > 0 && strncmp (operand + n, "://", 3) == 0;
+}
+
+/* None yet. */
+static struct files
+files_of (const struct source_options *options)
+{
+  return (struct files) {
+    .cache = options->cache, .force_share = options->force_share
+  };
+}
+
+static bool
+is_other_than_raw (const struct source_options *options)
+{
+  return options->format && strcmp (options->format, "raw") != 0;
+}
+
+static int
+open_uri (const struct source_options *options, const char *uri,
+          struct source **source, struct error *error)
+{
+  if (is_other_than_raw (options))
+    return error_set (error, "-f %s is not for NBD: the server chooses the "
+                      "format", options->format);
+#ifdef HAVE_LIBNBD
+  return nbd_uri_open (options, uri, source, error);
+#else
+  (void) uri; (void) source;
+  return error_set (error, "blksum was built without NBD");
+#endif
+}
+
+/* ---- Images ---- */
+
+/* Open an image that only qemu opens, which becomes the source's if this
+ * succeeds.
+ */
+static int
+open_qemu (const struct qemu_image *qi, struct source **source,
+           struct error *error)
+{
+#ifdef HAVE_LIBNBD
+  int r = direct_open (qi, source, error);
+
+  if (r == 0)
+    return qemu_open (qi, source, error);
+  return r == 1 ? 0 : -1;
+#else
+  (void) source;
+  return error_set (error, "blksum was built without the format %s",
+                    qi->image.format);
+#endif
+}
+
+/* Open the image of QI, which was inspected.  It becomes the source's if this
+ * succeeds.
+ */
+static int
+open_inspected (struct qemu_image *qi, struct source **source,
+                struct error *error)
+{
+  int r;
+
+  if (qi->file && strcmp (qi->image.format, "raw") == 0)
+    return raw_open (qi->options, &qi->files, 0, source, error);
+  r = open_qemu (qi, source, error);
+  if (r == -1)
+    image_destroy (&qi->image);
+  return r;
+}
+
+static struct qemu_image
+image_of (const struct source_options *options, const char *operand)
+{
+  return (struct qemu_image) {
+    .options = options, .operand = operand, .files = files_of (options)
+  };
+}
+
+static int
+open_opts (const struct source_options *options, const char *opts,
+           struct source **source, struct error *error)
+{
+  struct qemu_image qi = image_of (options, opts);
+  int r = image_inspect_opts (opts, &qi.files, &qi.image, error);
+
+  if (r == 0)
+    r = open_inspected (&qi, source, error);
+  if (r == -1)
+    files_close (&qi.files);
+  return r;
+}
+
+/* ---- Files ---- */
+
+/* Files of /proc have a size of 0 and content all the same: what seems to be
+ * empty is read until its end.
+ */
+static bool
+is_seekable_image (int fd)
+{
+  struct stat st;
+
+  return fstat (fd, &st) == 0 &&
+    ((S_ISREG (st.st_mode) && st.st_size > 0) || S_ISBLK (st.st_mode)) &&
+    lseek (fd, 0, SEEK_CUR) != -1;
+}
+
+/* The beginning of a file of checksums, as sha256sum and blksum write it, with
+ * --tag and without.
+ */
+static bool
+looks_like_sums (int fd)
+{
+  static const char hex[] = "0123456789abcdef";
+  char head[4096], *line = head, *end;
+  ssize_t len = pread (fd, head, sizeof head - 1, 0);
+  size_t n;
+
+  if (len <= 0)
+    return false;
+  head[len] = '\0';
+  line += *line == '\\';
+  n = strspn (line, hex);
+  if (n >= 16 && line[n] == ' ' && (line[n + 1] == ' ' || line[n + 1] == '*'))
+    return true;
+
+  line[strcspn (line, "\n")] = '\0';
+  end = strrchr (line, ')');
+  return end && strstr (line, " (") && strncmp (end, ") = ", 4) == 0 &&
+    strspn (end + 4, hex) >= 16;
+}
+
+/* A checksum of the file of checksums is not what a user of sha256sum wants to
+ * see, least of all with exit status 0.
+ */
+static int
+check_sums (const struct source_options *options, int fd,
+            struct error *error)
+{
+  if (options->refuse_sums && looks_like_sums (fd))
+    return error_set (error, "looks like a file of checksums, and -c does "
+                      "not check them: it is the short form of --cache, "
+                      "which hashes this file when written out");
+  return 0;
+}
+
+/* Standard input is raw: what is left of it from where it is. */
+static int
+open_stdin (const struct source_options *options, struct source **source,
+            struct error *error)
+{
+  struct files files = files_of (options);
+
+  if (is_other_than_raw (options))
+    return error_set (error, "standard input can only be raw, not %s",
+                      options->format);
+  if (!is_seekable_image (STDIN_FILENO))
+    return pipe_open (options, STDIN_FILENO, source, error);
+  if (files_adopt (&files, STDIN_FILENO, NULL, error) &&
+      check_sums (options, STDIN_FILENO, error) == 0 &&
+      raw_open (options, &files, lseek (STDIN_FILENO, 0, SEEK_CUR), source,
+                error) == 0)
+    return 0;
+  files_close (&files);
+  return -1;
+}
+
+/* FD is not the caller's any more in any case. */
+static int
+open_image (const struct source_options *options, int fd, const char *path,
+            struct source **source, struct error *error)
+{
+  struct qemu_image qi = image_of (options, path);
+  /* This locks it, also if qemu will: qemu does it later, and says it worse. */
+  struct file *file = files_adopt (&qi.files, fd, path, error);
+
+  qi.file = file;
+  if (file && check_sums (options, fd, error) == 0 &&
+      image_inspect (file, options->format, &qi.files, &qi.image, error) == 0 &&
+      open_inspected (&qi, source, error) == 0)
+    return 0;
+  files_close (&qi.files);
+  return -1;
+}
+
+static int
+open_path (const struct source_options *options, const char *path,
+           struct source **source, struct error *error)
+{
+  int fd = open (path, O_RDONLY | O_CLOEXEC), r;
+
+  if (fd == -1)
+    return error_errno (error, errno, "cannot open");
+  if (is_seekable_image (fd))
+    return open_image (options, fd, path, source, error);
+  if (is_other_than_raw (options))
+    r = error_set (error, "is empty, or no file or block device: it cannot "
+                   "be %s", options->format);
+  else
+    r = pipe_open (options, fd, source, error);
+  if (r == -1)
+    close (fd);
+  return r;
+}
+
+int
+source_open (const struct source_options *options, const char *operand,
+             struct source **source, struct error *error)
+{
+  if (options->image_opts)
+    return open_opts (options, operand, source, error);
+  if (strcmp (operand, "-") == 0)
+    return open_stdin (options, source, error);
+  if (is_uri (operand))
+    return open_uri (options, operand, source, error);
+  return open_path (options, operand, source, error);
+}

@@ -1,0 +1,21 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What an operand names.
+ */
+
+#ifndef BLKSUM_OPEN_H
+#define BLKSUM_OPEN_H
+
+struct error;
+struct source;
+struct source_options;
+
+/* Open what OPERAND names: a file, device, URI, option string, or "-".  Nothing
+ * is read but what tells what it is.  OPTIONS and OPERAND must stay until the
+ * source is closed.  There must be no other threads.  0, or -1 with the reason.
+ */
+int source_open (const struct source_options *options, const char *operand,
+                 struct source **source, struct error *error);
+
+#endif /* BLKSUM_OPEN_H */

@@ -1,0 +1,23 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A raw image in a regular file or on a block device.
+ */
+
+#ifndef BLKSUM_RAW_H
+#define BLKSUM_RAW_H
+
+#include <stdint.h>
+
+struct error;
+struct files;
+struct source;
+struct source_options;
+
+/* The image that starts START bytes into the one file of FILES, which become
+ * the source's if this succeeds.  0 or -1.
+ */
+int raw_open (const struct source_options *options, const struct files *files,
+              uint64_t start, struct source **source, struct error *error);
+
+#endif /* BLKSUM_RAW_H */
