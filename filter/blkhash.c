@@ -19,10 +19,10 @@
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
+#include "conn.h"
 #include "export.h"
 #include "finish.h"
 #include "params.h"
-#include "report.h"
 #include "result-file.h"
 #include "watch.h"
 
@@ -169,13 +169,8 @@ static int
 blkhash_finalize (nbdkit_next *next, void *opaque)
 {
   struct handle *handle = opaque;
-  bool last = conn_leave (&handle->conn);
 
-  /* One that did nothing is seen only now, and its size can be a new one: what
-   * that withdrew does not wait for the pass.
-   */
-  report_await_withdrawals ();
-  if (last) {
+  if (conn_leave (&handle->conn)) {
     finish (next, &handle->conn);
     conn_finished (&handle->conn);
   }
@@ -194,11 +189,16 @@ blkhash_close (void *opaque)
 
 /* ---- Requests ---- */
 
-/* Passes on the result R of a request. */
+/* Passes on the result R of a request.  What all threads of the connection read
+ * is not written to without need.
+ */
 static int
 done (struct handle *handle, int r)
 {
-  __atomic_store_n (&handle->conn.last_failed, r == -1, __ATOMIC_RELAXED);
+  bool *last_failed = &handle->conn.last_failed;
+
+  if (__atomic_load_n (last_failed, __ATOMIC_RELAXED) != (r == -1))
+    __atomic_store_n (last_failed, r == -1, __ATOMIC_RELAXED);
   return r;
 }
 

@@ -1,17 +1,15 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The exports that clients use, and the connections to them.
+ * The exports that clients use, by name.
  */
 
 #include <config.h>
 
+#include <errno.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define NBDKIT_API_VERSION 2
-#include <nbdkit-filter.h>
 
 #include "blkhash.h"
 
@@ -20,26 +18,17 @@
 #include "export.h"
 #include "params.h"
 
-/* Clients choose names, and most plugins take any: they must not be able to
- * fill the memory with exports.
- */
-#define MAX_EXPORTS 10000
-
 pthread_mutex_t exports_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Protected by exports_lock. */
 static struct export *exports, **exports_tail = &exports;
 static void *exports_by_name;   /* of tsearch(3) */
 static unsigned nr_exports;
-static uint64_t nr_conns;       /* that there ever were */
 static struct disk shared_disk; /* unless exports are distinct */
 static char *default_name;
-static pthread_cond_t not_finishing = PTHREAD_COND_INITIALIZER;
 
 /* Of pieces of blocks that wait for the rest, in all exports together. */
 static struct pieces_budget budget = { .bound = 64 * 1024 * 1024 };
-
-/* ---- Exports ---- */
 
 static int
 compare_names (const void *a, const void *b)
@@ -48,9 +37,8 @@ compare_names (const void *a, const void *b)
                  ((const struct export *) b)->name);
 }
 
-/* NULL: nobody used it yet. */
-static struct export *
-find_export_locked (const char *name)
+struct export *
+export_find_locked (const char *name)
 {
   struct export key = { .name = (char *) name };
   void *found = tfind (&key, &exports_by_name, compare_names);
@@ -63,9 +51,8 @@ add_export_locked (const char *name)
 {
   struct export *export;
 
-  if (nr_exports == MAX_EXPORTS) {
-    nbdkit_error ("blkhash: more than %u exports, '%s' is not watched",
-                  MAX_EXPORTS, name);
+  if (nr_exports == EXPORTS_MAX) {
+    errno = ENOSPC;
     return NULL;
   }
   export = calloc (1, sizeof *export);
@@ -73,10 +60,10 @@ add_export_locked (const char *name)
     export->name = strdup (name);
   if (!export || !export->name ||
       !tsearch (export, &exports_by_name, compare_names)) {
-    nbdkit_error ("blkhash: %m");
     if (export)
       free (export->name);
     free (export);
+    errno = ENOMEM;
     return NULL;
   }
   export->disk = params.distinct_exports ? &export->own_disk : &shared_disk;
@@ -86,6 +73,25 @@ add_export_locked (const char *name)
   exports_tail = &export->next;
   nr_exports++;
   return export;
+}
+
+struct export *
+export_get_locked (const char *name)
+{
+  struct export *export = export_find_locked (name);
+
+  return export ? export : add_export_locked (name);
+}
+
+struct disk *
+exports_disk_locked (const char *name)
+{
+  struct export *export;
+
+  if (!params.distinct_exports)
+    return &shared_disk;
+  export = export_find_locked (name);
+  return export ? export->disk : NULL;
 }
 
 const char *
@@ -175,6 +181,27 @@ reset_locked (struct export *export, uint64_t size)
   return export_withdraw_locked (export);
 }
 
+bool
+export_see_size_locked (struct export *export, uint64_t size, bool newer)
+{
+  bool in_use = export->conns > 0 || export->finishing;
+
+  if (!in_use && newer &&
+      (export->broken || !export->leaves || export->size != size))
+    return reset_locked (export, size);
+  if (export->size == size)
+    return false;
+  export->broken = "its size changed while it was in use";
+  return export_withdraw_locked (export);
+}
+
+void
+export_set_idle_locked (struct export *export, bool idle)
+{
+  if (export->leaves)
+    leaves_set_idle (export->leaves, idle);
+}
+
 /* A range that was changed by another name, whose size can be another one. */
 static void
 forget_range (void *opaque, uint64_t offset, uint64_t end)
@@ -231,168 +258,4 @@ exports_free (void)
   }
   disk_destroy (&shared_disk);
   free (default_name);
-}
-
-/* ---- Connections ---- */
-
-void
-conn_init (struct conn *conn, const char *name)
-{
-  const struct export *export;
-  SCOPED_LOCK (&exports_lock);
-
-  *conn = (struct conn) { .name = name };
-  if (!params.distinct_exports)
-    conn->disk = &shared_disk;
-  else if ((export = find_export_locked (name)))
-    conn->disk = export->disk;
-  if (conn->disk)
-    conn->seen = conn->disk->changes;
-}
-
-void
-conn_prepare (struct conn *conn, uint64_t size, bool multi_conn)
-{
-  SCOPED_LOCK (&exports_lock);
-
-  conn->number = ++nr_conns;
-  conn->size = size;
-  conn->multi_conn = multi_conn;
-  conn->state = CONN_IDLE;
-}
-
-/* What a client left that is gone must not push out what another one needs. */
-static void
-set_idle_locked (struct export *export, bool idle)
-{
-  if (export->leaves)
-    leaves_set_idle (export->leaves, idle);
-}
-
-/* A connection comes that was told of SIZE; NEWER: after all that came before.
- * True if a sum was withdrawn.
- */
-static bool
-see_size_locked (struct export *export, uint64_t size, bool newer)
-{
-  bool in_use = export->conns > 0 || export->finishing;
-
-  if (!in_use && newer &&
-      (export->broken || !export->leaves || export->size != size))
-    return reset_locked (export, size);
-  if (export->size == size)
-    return false;
-  export->broken = "its size changed while it was in use";
-  return export_withdraw_locked (export);
-}
-
-bool
-conn_join_locked (struct conn *conn)
-{
-  struct export *export;
-  bool withdrawn;
-
-  if (conn->state != CONN_IDLE)
-    return false;
-  conn->state = CONN_JOINED;
-  export = find_export_locked (conn->name);
-  if (!export)
-    export = add_export_locked (conn->name);
-  if (!export)
-    return false;
-  conn->export = export;
-  conn->disk = export->disk;
-  withdrawn = see_size_locked (export, conn->size,
-                               conn->number > export->newest);
-  if (conn->number > export->newest)
-    export->newest = conn->number;
-  export->joins++;
-  export->conns++;
-  set_idle_locked (export, false);
-  return withdrawn;
-}
-
-bool
-conn_leave (struct conn *conn)
-{
-  struct export *export;
-  SCOPED_LOCK (&exports_lock);
-
-  /* One that did nothing leaves those alone who do, or did since it came. */
-  if (conn->state == CONN_IDLE) {
-    export = find_export_locked (conn->name);
-    if (export && (export->conns > 0 || export->finishing ||
-                   export->newest > conn->number))
-      return false;
-    conn_join_locked (conn);
-  }
-  export = conn->export;
-  if (conn->state != CONN_JOINED || !export)
-    return false;
-  conn->state = CONN_LEFT;
-  if (--export->conns > 0)
-    return false;
-  /* What an earlier one has read just before we changed it must be out of the
-   * table before we believe the table.
-   */
-  while (export->finishing)
-    pthread_cond_wait (&not_finishing, &exports_lock);
-  if (export->conns > 0)
-    return false;
-  /* Reset meanwhile, to a size that this connection cannot read. */
-  if (export->size != conn->size && !export->broken)
-    return false;
-  export->finishing = true;
-  return true;
-}
-
-void
-conn_finished (struct conn *conn)
-{
-  SCOPED_LOCK (&exports_lock);
-
-  conn->export->finishing = false;
-  pthread_cond_broadcast (&not_finishing);
-  if (conn->export->conns == 0)
-    set_idle_locked (conn->export, true);
-}
-
-void
-conn_close (struct conn *conn)
-{
-  SCOPED_LOCK (&exports_lock);
-
-  if (conn->state == CONN_JOINED && conn->export) {
-    conn->export->conns--;
-    if (conn->export->conns == 0 && !conn->export->finishing)
-      set_idle_locked (conn->export, true);
-  }
-  conn->state = CONN_LEFT;
-}
-
-uint64_t
-conn_foreign_changes (struct conn *conn)
-{
-  SCOPED_LOCK (&exports_lock);
-
-  return conn->disk ? conn->disk->changes - conn->own_changes : 0;
-}
-
-/* A connection that does not see what others change sees what was there when
- * it was opened, or flushed.
- */
-bool
-conn_is_stale_locked (const struct conn *conn)
-{
-  return !conn->multi_conn && conn->disk &&
-    conn->disk->changes - conn->own_changes > conn->seen;
-}
-
-void
-conn_refreshed (struct conn *conn, uint64_t foreign)
-{
-  SCOPED_LOCK (&exports_lock);
-
-  if (foreign > conn->seen)
-    conn->seen = foreign;
 }

@@ -1,15 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The exports that clients use, by name, and the connections to them.
+ * The exports that clients use, by name.
  *
- * A connection counts from its first request on.  One that opens and does
- * nothing, as a port scan or a handshake that fails does, for which nbdkit
- * calls close and not finalize, disturbs nobody.
- *
- * Locks, in the order in which they are taken: exports_lock, that of a leaf
- * table, that of the report.  No request waits for a file or for the plugin
- * with any of them.
+ * Locks, in the order in which they are taken: exports_lock; that of a leaf
+ * table, with those that the library takes below it; that of the report.  No
+ * request waits for a file, the log or the plugin with any of them.  The unit
+ * tests see every lock and abort where this is not so: see test-locks.h.
  */
 
 #ifndef NBDKIT_BLKHASH_EXPORT_H
@@ -23,6 +20,11 @@
 #include "report.h"
 
 struct blkhash_leaves;
+
+/* Clients choose names, and most plugins take any: they must not be able to
+ * fill the memory with exports.
+ */
+#define EXPORTS_MAX 10000
 
 extern pthread_mutex_t exports_lock;
 
@@ -47,61 +49,31 @@ struct export {
   bool published;               /* the report has its sum; it is in ... */
   struct export *next_published, **link_published; /* ... disk->published */
   bool written;                 /* clients changed it since the last sum */
-  uint64_t contradictions;      /* of the table, when we looked last */
+  size_t contradictions;        /* of the table, when we looked last */
   uint64_t bytes_read;          /* by clients, since the last sum */
 };
 
-/* A connection.  What is not said to be set once is protected by
- * exports_lock.
- */
-struct conn {
-  const char *name;             /* of the export; set once */
-  uint64_t number;              /* in the order of conn_prepare */
-  uint64_t size;                /* bytes */
-  bool multi_conn;              /* sees what others change */
-  enum { CONN_OPENING, CONN_IDLE, CONN_JOINED, CONN_LEFT } state;
-  struct export *export;        /* NULL: not joined, or not watched */
-  struct disk *disk;            /* NULL: nothing is known of it */
-  uint64_t own_changes;         /* of disk->changes those by this */
-  uint64_t seen;                /* of those by others, that it can see */
-  bool last_failed;             /* the request that ended last; atomic */
-};
-
-/* CONN will be a connection to the export NAME, which must outlive it: before
- * the plugin is asked to open, since what is changed from then on it may not
- * see.
- */
-void conn_init (struct conn *conn, const char *name);
-
-/* It can do requests now. */
-void conn_prepare (struct conn *conn, uint64_t size, bool multi_conn);
-
-/* It does one: from now on it counts.  An export that cannot be watched (no
- * memory, too many names) works all the same.  True if a sum was withdrawn.
- */
-bool conn_join_locked (struct conn *conn);
-
-/* The connection ends as it should.  True if it was the last of its export:
- * then it alone can finish, until conn_finished.  Waits for one that is giving
- * up.
- */
-bool conn_leave (struct conn *conn);
-void conn_finished (struct conn *conn);
-
-/* It is gone without having left, or has left. */
-void conn_close (struct conn *conn);
-
-/* Changes of the disk by other connections.  Did any happen that it may not
- * see?
- */
-uint64_t conn_foreign_changes (struct conn *conn);
-bool conn_is_stale_locked (const struct conn *conn);
-
-/* It sees all changes by others of which there were FOREIGN. */
-void conn_refreshed (struct conn *conn, uint64_t foreign);
-
 /* What a client gets that asks for no name is the export NAME. */
 void exports_set_default (const char *name);
+
+/* The export NAME.  find: NULL if nobody used it yet.  get: NULL if it cannot
+ * be watched, with errno: ENOMEM, or ENOSPC when there are EXPORTS_MAX.
+ */
+struct export *export_find_locked (const char *name);
+struct export *export_get_locked (const char *name);
+
+/* The disk of the export NAME.  NULL: nothing is known of it. */
+struct disk *exports_disk_locked (const char *name);
+
+/* A connection comes that was told of SIZE; NEWER: after all that came before.
+ * True if a sum was withdrawn.
+ */
+bool export_see_size_locked (struct export *export, uint64_t size, bool newer);
+
+/* Does nobody use it?  What a client left that is gone must not push out what
+ * another one needs.
+ */
+void export_set_idle_locked (struct export *export, bool idle);
 
 /* How the export is called in the report. */
 const char *export_shown_name_locked (const struct export *export);

@@ -22,6 +22,7 @@
 
 #include "../lib/cleanup.h"
 #include "../lib/leaves.h"
+#include "conn.h"
 #include "export.h"
 #include "finish.h"
 #include "params.h"
@@ -45,9 +46,9 @@ last_failed (const struct pass *p)
 static void
 no_sum (const struct pass *p, const char *why)
 {
-  SCOPED_LOCK (&exports_lock);
-
   nbdkit_debug ("blkhash: no sum of '%s': %s", p->export->name, why);
+
+  SCOPED_LOCK (&exports_lock);
   if (pass_is_last_locked (p))
     report_incomplete (&p->export->line, export_shown_name_locked (p->export),
                        why);
@@ -155,16 +156,20 @@ give_back_pieces (const struct pass *p)
 }
 
 /* From here on a change makes the sum wrong.  True if all is known and nobody
- * is changing it.
+ * is changing it; what becomes missing after that is seen when it is folded.
  */
 static bool
 begin_fold (struct pass *p)
 {
-  SCOPED_LOCK (&exports_lock);
+  {
+    SCOPED_LOCK (&exports_lock);
 
-  export_catch_up_locked (p->export);
-  p->changes = p->export->disk->changes;
-  return p->export->disk->changing == 0 && pass_missing (p->leaves) == 0;
+    export_catch_up_locked (p->export);
+    p->changes = p->export->disk->changes;
+    if (p->export->disk->changing > 0)
+      return false;
+  }
+  return pass_missing (p->leaves) == 0;
 }
 
 /* False if it was changed meanwhile, or is being changed. */

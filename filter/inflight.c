@@ -17,6 +17,7 @@ taint (struct request *request, uint64_t offset, uint64_t end)
   if (request->taint == request->taint_end) {
     request->taint = offset;
     request->taint_end = end;
+    __atomic_store_n (&request->tainted, true, __ATOMIC_RELAXED);
     return;
   }
   if (offset < request->taint)
@@ -49,6 +50,12 @@ inflight_begin (struct inflight *inflight, struct request *request,
   if (inflight->first)
     inflight->first->prev = request;
   inflight->first = request;
+}
+
+bool
+inflight_is_tainted (const struct request *request)
+{
+  return __atomic_load_n (&request->tainted, __ATOMIC_RELAXED);
 }
 
 void

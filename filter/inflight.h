@@ -23,6 +23,7 @@ struct request {
   bool ignored;                 /* a look of which nothing can be learnt */
   uint64_t offset, end;         /* bytes; END is exclusive */
   uint64_t taint, taint_end;    /* the tainted part; empty if they are equal */
+  bool tainted;                 /* it is not empty; atomic, never reset */
 };
 
 struct inflight {
@@ -33,5 +34,8 @@ struct inflight {
 void inflight_begin (struct inflight *inflight, struct request *request,
                      bool change, uint64_t offset, uint64_t len);
 void inflight_end (struct inflight *inflight, struct request *request);
+
+/* Is a part of it tainted by now?  Needs no lock. */
+bool inflight_is_tainted (const struct request *request);
 
 #endif /* NBDKIT_BLKHASH_INFLIGHT_H */

@@ -43,8 +43,10 @@ void params_free (void);
   "blkhash-file=PATH              Where the checksum goes, default: stderr.\n" \
   "blkhash-digest=NAME            Digest, default sha256.\n" \
   "blkhash-block-size=SIZE        Block size, default 64k.\n" \
-  "blkhash-streams=N              Construction of blkhash 0.9 (64) and older.\n" \
-  "blkhash-name=NAME              Name of the default export, default \"-\".\n" \
+  "blkhash-streams=N              " \
+    "Construction of blkhash 0.9 (64) and older.\n" \
+  "blkhash-name=NAME              " \
+    "Name of the default export, default \"-\".\n" \
   "blkhash-tag=true               Print how the checksum was made.\n" \
   "blkhash-missing=read|fail      What to do about parts no client touched.\n" \
   "blkhash-distinct-exports=true  Every export name is another disk."

@@ -16,6 +16,7 @@
 #include "blkhash.h"
 
 #include "../lib/cleanup.h"
+#include "conn.h"
 #include "export.h"
 #include "params.h"
 #include "pass.h"

@@ -11,8 +11,8 @@
  * No client sees its write acknowledged while a stale sum can still come back
  * after a crash:
  *
- * - What a change makes wrong is withdrawn here before the plugin is told of the
- *   change, under exports_lock, as is whatever is published.  A sum is only
+ * - What a change makes wrong is withdrawn here before the plugin is told of
+ *   the change, under exports_lock, as is whatever is published.  A sum is only
  *   published when no change is in flight, so none comes in between.
  * - Before the plugin is told, the change waits in report_await_withdrawals,
  *   also for what others withdrew: until a state that was taken later is on the
@@ -46,6 +46,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
 static struct report_line *lines, **lines_tail = &lines;
 static uint64_t said;           /* how often anything was said */
+static bool lost;               /* there was no memory to say something */
 static bool writing;            /* a thread writes, without the lock */
 static pthread_cond_t written_changed = PTHREAD_COND_INITIALIZER;
 /* Changed with the lock, read without: of SAID, what is in the file, and when
@@ -89,16 +90,17 @@ static void
 write_state_locked (void)
 {
   char *text = join_lines_locked ();
-  bool sync = withdrawn > written;
+  bool sync = withdrawn > written, no_memory = lost;
   uint64_t version = said;
 
+  lost = false;
   writing = true;
   pthread_mutex_unlock (&lock);
   if (params.file)
     result_file_write (text, sync);
   else if (text)
     fputs (text, stderr);
-  else
+  if (no_memory || !text)
     nbdkit_error ("blkhash: no memory for the result");
   free (text);
   pthread_mutex_lock (&lock);
@@ -138,12 +140,10 @@ report_await_withdrawals (void)
 
 /* ---- What is said ---- */
 
-/* Takes TEXT over. */
+/* Takes TEXT over.  NULL: nothing is to be said. */
 static void
-say (struct report_line *line, char *text, bool is_sum)
+say_locked (struct report_line *line, char *text, bool is_sum)
 {
-  SCOPED_LOCK (&lock);
-
   if (!line->listed) {
     *lines_tail = line;
     lines_tail = &line->next;
@@ -162,9 +162,10 @@ say (struct report_line *line, char *text, bool is_sum)
 static void
 say_or_withdraw (struct report_line *line, char *text, bool is_sum)
 {
-  if (!text)
-    nbdkit_error ("blkhash: no memory for the result");
-  say (line, text, is_sum && text);
+  SCOPED_LOCK (&lock);
+
+  lost |= !text;
+  say_locked (line, text, is_sum && text);
 }
 
 void
@@ -197,5 +198,7 @@ report_incomplete (struct report_line *line, const char *name,
 void
 report_withdraw (struct report_line *line)
 {
-  say (line, NULL, false);
+  SCOPED_LOCK (&lock);
+
+  say_locked (line, NULL, false);
 }

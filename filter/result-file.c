@@ -194,7 +194,8 @@ replace_file (const char *text, bool sync)
 static int
 truncate_file (void)
 {
-  int fd = open (path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  int fd = open (path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW |
+                 O_NONBLOCK);
   int r = fd == -1 ? -1 : fsync (fd);
 
   if (fd != -1)

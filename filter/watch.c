@@ -21,6 +21,7 @@
 
 #include "../lib/cleanup.h"
 #include "../lib/leaves.h"
+#include "conn.h"
 #include "export.h"
 #include "params.h"
 #include "watch.h"
@@ -34,33 +35,34 @@ is_ignored_locked (const struct conn *conn)
   return !conn->export || conn->export->broken || conn_is_stale_locked (conn);
 }
 
+/* As conn_join_locked. */
 static bool
 learn_begin_locked (struct conn *conn, struct request *request,
                     uint64_t offset, uint64_t len)
 {
-  bool withdrawn = conn_join_locked (conn);
+  bool joined = conn_join_locked (conn);
 
   if (conn->disk)
     inflight_begin (&conn->disk->inflight, request, false, offset, len);
   if (conn->export)
     export_catch_up_locked (conn->export);
   request->ignored = is_ignored_locked (conn);
-  return withdrawn;
+  return joined;
 }
 
 void
 learn_begin (struct conn *conn, struct request *request,
              uint64_t offset, uint64_t len)
 {
-  bool withdrawn;
+  bool joined;
 
   {
     SCOPED_LOCK (&exports_lock);
 
-    withdrawn = learn_begin_locked (conn, request, offset, len);
+    joined = learn_begin_locked (conn, request, offset, len);
   }
-  if (withdrawn)
-    report_await_withdrawals ();
+  if (joined)
+    conn_joined (conn);
 }
 
 /* What is tainted already, or will be before the end, becomes unknown then.
@@ -120,7 +122,7 @@ learn_extents (struct conn *conn, const struct request *request,
 static bool
 withdraw_contradicted_locked (struct export *export)
 {
-  uint64_t contradictions = leaves_contradictions (export->leaves);
+  size_t contradictions = leaves_contradictions (export->leaves);
 
   if (contradictions == export->contradictions)
     return false;
@@ -166,14 +168,16 @@ learn_end (struct conn *conn, struct request *request, uint64_t bytes_read)
 
 /* ---- Changes ---- */
 
-static void
+/* As conn_join_locked. */
+static bool
 change_begin_locked (struct conn *conn, struct request *request,
                      uint64_t offset, uint64_t len)
 {
-  conn_join_locked (conn);
+  bool joined = conn_join_locked (conn);
+
   if (!conn->disk) {
     request->ignored = true;
-    return;
+    return joined;
   }
   disk_change_begin (conn->disk, request, offset, len);
   conn->own_changes++;
@@ -182,6 +186,7 @@ change_begin_locked (struct conn *conn, struct request *request,
     export_catch_up_locked (conn->export);
   if (conn->disk->published)
     exports_withdraw_locked (conn->disk, conn->export);
+  return joined;
 }
 
 /* Others can have withdrawn what was said of this disk a moment ago, and be
@@ -191,11 +196,15 @@ void
 change_begin (struct conn *conn, struct request *request,
               uint64_t offset, uint64_t len)
 {
+  bool joined;
+
   {
     SCOPED_LOCK (&exports_lock);
 
-    change_begin_locked (conn, request, offset, len);
+    joined = change_begin_locked (conn, request, offset, len);
   }
+  if (joined)
+    conn_joined (conn);
   report_await_withdrawals ();
 }
 
@@ -219,16 +228,14 @@ apply_untainted (struct conn *conn, const struct request *request,
                  enum change change, const void *buf)
 {
   struct blkhash_leaves *leaves = conn->export->leaves;
-  uint64_t taint, taint_end;
+  uint64_t taint = request->end, taint_end = request->end;
 
-  {
+  if (inflight_is_tainted (request)) {
     SCOPED_LOCK (&exports_lock);
 
     taint = request->taint;
     taint_end = request->taint_end;
   }
-  if (taint == taint_end)
-    taint = taint_end = request->end;
   apply (leaves, change, buf, request, request->offset, taint);
   apply (leaves, change, buf, request, taint_end, request->end);
 }

@@ -108,7 +108,8 @@ int
 leaves_contradict_locked (struct blkhash_leaves *l, uint64_t index,
                           uint64_t count)
 {
-  l->contradictions++;
+  __atomic_store_n (&l->contradictions, l->contradictions + 1,
+                    __ATOMIC_RELAXED);
   return leaves_set_locked (l, index, count, LEAF_MISSING);
 }
 

@@ -50,7 +50,7 @@ struct blkhash_leaves {
   struct pieces_budget own_budget; /* of the pieces, unless it is shared */
   struct pieces *pieces;        /* those that the tree calls LEAF_PARTIAL */
   uint64_t generation;          /* grows with every change */
-  uint64_t contradictions;      /* looks that made a block missing */
+  size_t contradictions;        /* looks that made a block missing; atomic */
   int error;                    /* what the table says may be wrong */
 
   /* Of a table that is given once: leaves before FOLDED are in OUTER already

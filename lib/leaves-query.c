@@ -125,12 +125,10 @@ blkhash_leaves_count (struct blkhash_leaves *l, uint64_t *data,
   }
 }
 
-uint64_t
+size_t
 leaves_contradictions (struct blkhash_leaves *l)
 {
-  SCOPED_LOCK (&l->lock);
-
-  return l->contradictions;
+  return __atomic_load_n (&l->contradictions, __ATOMIC_RELAXED);
 }
 
 size_t

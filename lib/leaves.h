@@ -36,8 +36,10 @@ int leaves_learn_data (struct blkhash_leaves *l, const void *buf,
 int leaves_learn_zero (struct blkhash_leaves *l, uint64_t len,
                        uint64_t offset);
 
-/* How many looks contradicted what was known. */
-uint64_t leaves_contradictions (struct blkhash_leaves *l);
+/* How many looks contradicted what was known.  Takes no lock, since a server
+ * asks after each look.
+ */
+size_t leaves_contradictions (struct blkhash_leaves *l);
 
 /* Does nobody use the table at present?  Then its pieces are the first that
  * are forgotten when others that share the bound need room.

@@ -1,0 +1,180 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Connections: which exports are in use, and who is the last to leave.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-filter.h>
+
+#include "../lib/cleanup.h"
+#include "conn.h"
+
+/* Protected by exports_lock. */
+static uint64_t nr_conns;       /* that there ever were */
+static pthread_cond_t not_finishing = PTHREAD_COND_INITIALIZER;
+
+void
+conn_init (struct conn *conn, const char *name)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  *conn = (struct conn) { .name = name };
+  conn->disk = exports_disk_locked (name);
+  if (conn->disk)
+    conn->seen = conn->disk->changes;
+}
+
+void
+conn_prepare (struct conn *conn, uint64_t size, bool multi_conn)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  conn->number = ++nr_conns;
+  conn->size = size;
+  conn->multi_conn = multi_conn;
+  conn->state = CONN_IDLE;
+}
+
+bool
+conn_join_locked (struct conn *conn)
+{
+  struct export *export;
+  bool withdrawn;
+
+  if (conn->state != CONN_IDLE)
+    return false;
+  conn->state = CONN_JOINED;
+  export = export_get_locked (conn->name);
+  if (!export) {
+    conn->unwatched = errno;
+    return true;
+  }
+  conn->export = export;
+  conn->disk = export->disk;
+  withdrawn = export_see_size_locked (export, conn->size,
+                                      conn->number > export->newest);
+  if (conn->number > export->newest)
+    export->newest = conn->number;
+  export->joins++;
+  export->conns++;
+  export_set_idle_locked (export, false);
+  return withdrawn;
+}
+
+void
+conn_joined (const struct conn *conn)
+{
+  if (conn->unwatched == ENOSPC)
+    nbdkit_error ("blkhash: more than %u exports, '%s' is not watched",
+                  EXPORTS_MAX, conn->name);
+  else if (conn->unwatched)
+    nbdkit_error ("blkhash: '%s' is not watched: %s", conn->name,
+                  strerror (conn->unwatched));
+  report_await_withdrawals ();
+}
+
+/* JOINED is set as conn_join_locked says. */
+static bool
+leave_locked (struct conn *conn, bool *joined)
+{
+  struct export *export;
+
+  /* One that did nothing leaves those alone who do, or did since it came. */
+  if (conn->state == CONN_IDLE) {
+    export = export_find_locked (conn->name);
+    if (export && (export->conns > 0 || export->finishing ||
+                   export->newest > conn->number))
+      return false;
+    *joined = conn_join_locked (conn);
+  }
+  export = conn->export;
+  if (conn->state != CONN_JOINED || !export)
+    return false;
+  conn->state = CONN_LEFT;
+  if (--export->conns > 0)
+    return false;
+  /* What an earlier one has read just before we changed it must be out of the
+   * table before we believe the table.
+   */
+  while (export->finishing)
+    pthread_cond_wait (&not_finishing, &exports_lock);
+  if (export->conns > 0)
+    return false;
+  /* Reset meanwhile, to a size that this connection cannot read. */
+  if (export->size != conn->size && !export->broken)
+    return false;
+  export->finishing = true;
+  return true;
+}
+
+bool
+conn_leave (struct conn *conn)
+{
+  bool joined = false, last;
+
+  {
+    SCOPED_LOCK (&exports_lock);
+
+    last = leave_locked (conn, &joined);
+  }
+  if (joined)
+    conn_joined (conn);
+  return last;
+}
+
+void
+conn_finished (struct conn *conn)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  conn->export->finishing = false;
+  pthread_cond_broadcast (&not_finishing);
+  if (conn->export->conns == 0)
+    export_set_idle_locked (conn->export, true);
+}
+
+void
+conn_close (struct conn *conn)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  if (conn->state == CONN_JOINED && conn->export) {
+    conn->export->conns--;
+    if (conn->export->conns == 0 && !conn->export->finishing)
+      export_set_idle_locked (conn->export, true);
+  }
+  conn->state = CONN_LEFT;
+}
+
+uint64_t
+conn_foreign_changes (struct conn *conn)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  return conn->disk ? conn->disk->changes - conn->own_changes : 0;
+}
+
+/* A connection that does not see what others change sees what was there when
+ * it was opened, or flushed.
+ */
+bool
+conn_is_stale_locked (const struct conn *conn)
+{
+  return !conn->multi_conn && conn->disk &&
+    conn->disk->changes - conn->own_changes > conn->seen;
+}
+
+void
+conn_refreshed (struct conn *conn, uint64_t foreign)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  if (foreign > conn->seen)
+    conn->seen = foreign;
+}

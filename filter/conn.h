@@ -1,0 +1,71 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Connections to exports.
+ *
+ * A connection counts from its first request on.  One that opens and does
+ * nothing, as a port scan or a handshake that fails does, for which nbdkit
+ * calls close and not finalize, disturbs nobody.
+ */
+
+#ifndef NBDKIT_BLKHASH_CONN_H
+#define NBDKIT_BLKHASH_CONN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "export.h"
+
+/* A connection.  What is not said to be set once is protected by
+ * exports_lock.
+ */
+struct conn {
+  const char *name;             /* of the export; set once */
+  uint64_t number;              /* in the order of conn_prepare */
+  uint64_t size;                /* bytes */
+  bool multi_conn;              /* sees what others change */
+  enum { CONN_OPENING, CONN_IDLE, CONN_JOINED, CONN_LEFT } state;
+  struct export *export;        /* NULL: not joined, or not watched */
+  struct disk *disk;            /* NULL: nothing is known of it */
+  uint64_t own_changes;         /* of disk->changes those by this */
+  uint64_t seen;                /* of those by others, that it can see */
+  int unwatched;                /* errno: why it joined no export */
+  bool last_failed;             /* the request that ended last; atomic */
+};
+
+/* CONN will be a connection to the export NAME, which must outlive it: before
+ * the plugin is asked to open, since what is changed from then on it may not
+ * see.
+ */
+void conn_init (struct conn *conn, const char *name);
+
+/* It can do requests now. */
+void conn_prepare (struct conn *conn, uint64_t size, bool multi_conn);
+
+/* It does one: from now on it counts.  An export that cannot be watched (no
+ * memory, too many names) works all the same.  True if there is something to
+ * do without the lock: conn_joined, which waits and tells.
+ */
+bool conn_join_locked (struct conn *conn);
+void conn_joined (const struct conn *conn);
+
+/* The connection ends as it should.  True if it was the last of its export:
+ * then it alone can finish, until conn_finished.  Waits for one that is giving
+ * up.
+ */
+bool conn_leave (struct conn *conn);
+void conn_finished (struct conn *conn);
+
+/* It is gone without having left, or has left. */
+void conn_close (struct conn *conn);
+
+/* Changes of the disk by other connections.  Did any happen that it may not
+ * see?
+ */
+uint64_t conn_foreign_changes (struct conn *conn);
+bool conn_is_stale_locked (const struct conn *conn);
+
+/* It sees all changes by others of which there were FOREIGN. */
+void conn_refreshed (struct conn *conn, uint64_t foreign);
+
+#endif /* NBDKIT_BLKHASH_CONN_H */

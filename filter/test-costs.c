@@ -1,0 +1,275 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Unit test: what a request costs in locks, also when very many exports are
+ * known; and that test-locks.h sees what it promises to see.
+ */
+
+#include <config.h>
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "export.h"
+#include "test-locks.h"
+#include "test-nbdkit.h"
+
+#define BLOCK 4096
+#define BLOCKS 16
+#define SIZE (BLOCK * BLOCKS)
+
+static char directory[] = "/tmp/blkhash-test-XXXXXX";
+static char path[sizeof directory + 5];
+
+/* ---- What is seen ---- */
+
+static void
+lock_in_both_orders (void)
+{
+  static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER;
+  static pthread_mutex_t b = PTHREAD_MUTEX_INITIALIZER;
+
+  pthread_mutex_lock (&a);
+  pthread_mutex_lock (&b);
+  pthread_mutex_unlock (&a);
+  pthread_mutex_lock (&a);
+}
+
+static void
+lock_in_a_circle (void)
+{
+  static pthread_mutex_t m[] = {
+    PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
+    PTHREAD_MUTEX_INITIALIZER
+  };
+  int i;
+
+  for (i = 0; i < 3; i++) {
+    pthread_mutex_lock (&m[i]);
+    pthread_mutex_lock (&m[(i + 1) % 3]);
+    pthread_mutex_unlock (&m[i]);
+    pthread_mutex_unlock (&m[(i + 1) % 3]);
+  }
+}
+
+static void __attribute__ ((noinline))
+init (pthread_mutex_t *m)
+{
+  pthread_mutex_init (m, NULL);
+  locks_watch (m);              /* not a tail call: that has no address here */
+}
+
+static void
+lock_two_of_one_kind (void)
+{
+  pthread_mutex_t m[2];
+
+  init (&m[0]);
+  init (&m[1]);
+  pthread_mutex_lock (&m[0]);
+  pthread_mutex_lock (&m[1]);
+}
+
+static void
+sync_with_a_lock (void)
+{
+  static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+
+  pthread_mutex_lock (&m);
+  fsync (0);
+}
+
+static void
+assert_aborts (void (*fn) (void))
+{
+  int status;
+  pid_t pid = fork ();
+
+  if (pid == 0) {
+    struct rlimit none = { 0, 0 };
+
+    setrlimit (RLIMIT_CORE, &none);
+    signal (SIGABRT, SIG_DFL);
+    fn ();
+    _exit (0);
+  }
+  assert_int_equal (waitpid (pid, &status, 0), pid);
+  assert_true (WIFSIGNALED (status) && WTERMSIG (status) == SIGABRT);
+}
+
+static void
+test_what_is_seen (void **state)
+{
+  (void) state;
+  assert_aborts (lock_in_both_orders);
+  assert_aborts (lock_in_a_circle);
+  assert_aborts (lock_two_of_one_kind);
+  assert_aborts (sync_with_a_lock);
+}
+
+/* ---- Reads ---- */
+
+static void
+assert_twice (struct client *client, uint32_t len, uint64_t offset)
+{
+  locks_watch (&exports_lock);
+  assert_int_equal (client_read (client, len, offset), 0);
+  assert_in_range (locks_taken_watched (), 1, 2);
+}
+
+static void
+test_reads (void **state)
+{
+  struct client *client = client_open ("reads");
+
+  (void) state;
+  memset (disk, 'd', SIZE / 2);
+  assert_twice (client, BLOCK, 0);              /* the first, and unknown */
+  assert_twice (client, BLOCK, 0);              /* known data */
+  assert_twice (client, 512, BLOCK);            /* a piece */
+  assert_twice (client, 512, BLOCK);
+  assert_twice (client, BLOCK - 512, BLOCK + 512); /* the rest of it */
+  assert_twice (client, SIZE / 2, SIZE / 2);    /* zeros */
+  assert_twice (client, SIZE / 2, SIZE / 2);
+  assert_twice (client, 512, SIZE / 2);         /* a piece of known zeros */
+  assert_twice (client, SIZE, 0);               /* all */
+  client_leave (client);
+
+  client = client_open ("reads");               /* there is a sum now */
+  assert_twice (client, BLOCK, 0);
+  memset (disk, 'e', BLOCK);
+  assert_twice (client, BLOCK, 0);              /* and it is withdrawn */
+  client_leave (client);
+}
+
+/* ---- Changes ---- */
+
+/* Pointers that lead nowhere: whoever follows one crashes. */
+static struct export *known[EXPORTS_MAX];
+static unsigned nr_known;
+
+static void
+poison_next (struct export *export)
+{
+  known[nr_known++] = export;
+}
+
+static void
+poison (void)
+{
+  unsigned i;
+
+  nr_known = 0;
+  exports_foreach_locked (poison_next);
+  for (i = 0; i < nr_known; i++)
+    known[i]->next = (struct export *) 1;
+}
+
+static void
+restore (void)
+{
+  unsigned i;
+
+  for (i = 0; i < nr_known; i++)
+    known[i]->next = i + 1 < nr_known ? known[i + 1] : NULL;
+}
+
+enum { WRITE, PIECE, ZERO, TRIM, AFTER_SUM, KINDS };
+
+/* How many locks each kind of change takes, exports_lock twice. */
+static void
+count_locks (struct client *client, unsigned counts[KINDS])
+{
+  unsigned kind, before;
+
+  for (kind = 0; kind < KINDS; kind++) {
+    struct client *other = client_open ("reads");
+
+    if (kind == AFTER_SUM)      /* which this one gets, and then it is gone */
+      client_read (other, SIZE, 0);
+    client_leave (other);
+    if (kind == AFTER_SUM)
+      assert_true (export_find_locked ("reads")->published);
+
+    locks_watch (&exports_lock);
+    before = locks_taken ();
+    switch (kind) {
+    case WRITE: client_write (client, 'a', BLOCK, 0); break;
+    case PIECE: client_write (client, 'a', 512, BLOCK); break;
+    case ZERO: client_zero (client, BLOCK, 2 * BLOCK); break;
+    case TRIM: client_trim (client, BLOCK, 3 * BLOCK); break;
+    case AFTER_SUM: client_write (client, 'a', BLOCK, 0); break;
+    }
+    counts[kind] = locks_taken () - before;
+    assert_int_equal (locks_taken_watched (), 2);
+  }
+}
+
+static void
+test_changes (void **state)
+{
+  struct client *client = client_open ("changes");
+  unsigned few[KINDS], many[KINDS], i;
+  char name[20];
+
+  (void) state;
+  count_locks (client, few);    /* the first time some things are set up */
+  count_locks (client, few);
+  for (i = 2; i < EXPORTS_MAX; i++) {
+    struct client *other;
+
+    sprintf (name, "%u", i);
+    other = client_open (name);
+    client_read (other, 1, 0);
+    client_vanish (other);
+  }
+  poison ();
+  assert_int_equal (nr_known, EXPORTS_MAX);
+  count_locks (client, many);
+  restore ();
+  assert_memory_equal (few, many, sizeof few);
+  client_leave (client);
+}
+
+static int
+start (void **state)
+{
+  (void) state;
+  if (!mkdtemp (directory))
+    return -1;
+  sprintf (path, "%s/sums", directory);
+  server_start (SIZE, path, "4096");
+  return 0;
+}
+
+static int
+stop (void **state)
+{
+  (void) state;
+  server_stop ();
+  unlink (path);
+  return rmdir (directory);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_what_is_seen),
+    cmocka_unit_test (test_reads),
+    cmocka_unit_test (test_changes),
+  };
+
+  return cmocka_run_group_tests (tests, start, stop);
+}

@@ -1,0 +1,254 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * For unit tests: every lock that is taken is seen.
+ *
+ * A kind is the address of the code that initialised a lock, or of the lock if
+ * it is static.  Who was held when who was taken are the arrows of a graph that
+ * must have no circle.
+ */
+
+#include <config.h>
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test-locks.h"
+
+#define MAX_KINDS 64
+#define MAX_HELD 8
+#define MAX_LOCKS (1u << 17)    /* a power of two */
+
+int __real_pthread_mutex_init (pthread_mutex_t *, const pthread_mutexattr_t *);
+int __real_pthread_mutex_lock (pthread_mutex_t *);
+int __real_pthread_mutex_trylock (pthread_mutex_t *);
+int __real_pthread_mutex_unlock (pthread_mutex_t *);
+int __wrap_pthread_mutex_init (pthread_mutex_t *, const pthread_mutexattr_t *);
+int __wrap_pthread_mutex_lock (pthread_mutex_t *);
+int __wrap_pthread_mutex_trylock (pthread_mutex_t *);
+int __wrap_pthread_mutex_unlock (pthread_mutex_t *);
+FILE *__real_fdopen (int, const char *);
+int __real_fsync (int);
+int __real_rename (const char *, const char *);
+FILE *__wrap_fdopen (int, const char *);
+int __wrap_fsync (int);
+int __wrap_rename (const char *, const char *);
+
+/* Without a lock wherever possible: it would order the threads, and hide from
+ * TSan what they do without.
+ */
+static struct {
+  _Atomic (const void *) lock, kind;
+} locks[MAX_LOCKS];             /* those that were initialised; by hash */
+static _Atomic (const void *) kinds[MAX_KINDS];
+static atomic_uint nr_kinds;
+static atomic_bool arrows[MAX_KINDS][MAX_KINDS]; /* [held][taken], closed */
+static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER; /* to all these */
+
+static _Thread_local struct {
+  const pthread_mutex_t *lock;
+  unsigned kind;
+} held[MAX_HELD];
+static _Thread_local unsigned nr_held, taken, taken_watched;
+static _Thread_local const pthread_mutex_t *watched;
+
+static void
+fail (const char *what, unsigned kind, unsigned other)
+{
+  fprintf (stderr, "%s: the locks of %p and of %p, "
+           "see addr2line or the debugger\n", what, (void *) kinds[kind],
+           (void *) kinds[other]);
+  abort ();
+}
+
+/* Where LOCK is, or would be. */
+static unsigned
+find_slot (const void *lock)
+{
+  unsigned i = (uintptr_t) lock / 16 * 2654435761u % MAX_LOCKS;
+  const void *found;
+
+  while ((found = locks[i].lock) && found != lock)
+    i = (i + 1) % MAX_LOCKS;
+  return i;
+}
+
+static unsigned
+find_kind (const void *kind)
+{
+  unsigned i = 0;
+
+  while (i < nr_kinds && kinds[i] != kind)
+    i++;
+  return i;
+}
+
+static unsigned
+kind_of (const pthread_mutex_t *lock)
+{
+  unsigned slot = find_slot (lock), i;
+  const void *kind = locks[slot].lock ? locks[slot].kind : lock;
+
+  i = find_kind (kind);
+  if (i < nr_kinds)
+    return i;
+  __real_pthread_mutex_lock (&adding);
+  i = find_kind (kind);
+  if (i == MAX_KINDS)
+    abort ();
+  if (i == nr_kinds) {
+    kinds[i] = kind;
+    nr_kinds++;
+  }
+  __real_pthread_mutex_unlock (&adding);
+  return i;
+}
+
+/* Keep the graph closed: an arrow to each that can be reached. */
+static void
+add_arrow (unsigned from, unsigned to)
+{
+  unsigned i, j;
+
+  __real_pthread_mutex_lock (&adding);
+  if (arrows[to][from])
+    fail ("taken in both orders", to, from);
+  for (i = 0; i < nr_kinds; i++)
+    for (j = 0; j < nr_kinds; j++)
+      if ((i == from || arrows[i][from]) && (j == to || arrows[to][j]))
+        arrows[i][j] = true;
+  __real_pthread_mutex_unlock (&adding);
+}
+
+/* ---- Locks ---- */
+
+static void
+push (const pthread_mutex_t *lock, unsigned kind)
+{
+  if (nr_held == MAX_HELD)
+    abort ();
+  held[nr_held].lock = lock;
+  held[nr_held++].kind = kind;
+  taken++;
+  taken_watched += lock == watched;
+}
+
+int
+__wrap_pthread_mutex_init (pthread_mutex_t *lock,
+                           const pthread_mutexattr_t *attr)
+{
+  unsigned slot;
+
+  __real_pthread_mutex_lock (&adding);
+  slot = find_slot (lock);
+  locks[slot].kind = __builtin_return_address (0);
+  locks[slot].lock = lock;
+  __real_pthread_mutex_unlock (&adding);
+  return __real_pthread_mutex_init (lock, attr);
+}
+
+int
+__wrap_pthread_mutex_lock (pthread_mutex_t *lock)
+{
+  unsigned kind = kind_of (lock), i;
+
+  for (i = 0; i < nr_held; i++) {
+    if (held[i].kind == kind)
+      fail ("two of one kind", kind, kind);
+    if (!arrows[held[i].kind][kind])
+      add_arrow (held[i].kind, kind);
+  }
+  push (lock, kind);
+  return __real_pthread_mutex_lock (lock);
+}
+
+/* Nobody waits here: no arrow leads to it. */
+int
+__wrap_pthread_mutex_trylock (pthread_mutex_t *lock)
+{
+  int r = __real_pthread_mutex_trylock (lock);
+
+  if (r == 0)
+    push (lock, kind_of (lock));
+  return r;
+}
+
+int
+__wrap_pthread_mutex_unlock (pthread_mutex_t *lock)
+{
+  unsigned i;
+
+  for (i = nr_held; i > 0; i--)
+    if (held[i - 1].lock == lock)
+      break;
+  if (i == 0)
+    abort ();
+  memmove (&held[i - 1], &held[i], (nr_held - i) * sizeof held[0]);
+  nr_held--;
+  return __real_pthread_mutex_unlock (lock);
+}
+
+/* ---- Files ---- */
+
+FILE *
+__wrap_fdopen (int fd, const char *mode)
+{
+  assert (nr_held == 0);
+  return __real_fdopen (fd, mode);
+}
+
+int
+__wrap_fsync (int fd)
+{
+  assert (nr_held == 0);
+  return __real_fsync (fd);
+}
+
+int
+__wrap_rename (const char *from, const char *to)
+{
+  assert (nr_held == 0);
+  return __real_rename (from, to);
+}
+
+/* ---- What was seen ---- */
+
+unsigned
+locks_held (void)
+{
+  return nr_held;
+}
+
+unsigned
+locks_taken (void)
+{
+  return taken;
+}
+
+void
+locks_watch (pthread_mutex_t *lock)
+{
+  watched = lock;
+  taken_watched = 0;
+}
+
+unsigned
+locks_taken_watched (void)
+{
+  return taken_watched;
+}
+
+unsigned
+locks_below (pthread_mutex_t *lock)
+{
+  unsigned kind = kind_of (lock), i, count = 0;
+
+  for (i = 0; i < nr_kinds; i++)
+    count += arrows[kind][i];
+  return count;
+}

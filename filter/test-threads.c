@@ -1,0 +1,169 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Unit test: random clients in many threads at once, without nbdkit, which does
+ * not run with TSan.  Locks are taken in one order, no file and no plugin is
+ * waited for with any of them, and the sum is right in the end.
+ *
+ * BLOCK_SIZE and BLOCKS are given by the Makefile: with large blocks all
+ * threads fight for the memory of what is known of blocks in part.
+ */
+
+#include <config.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "blkhash.h"
+
+#include "export.h"
+#include "test-locks.h"
+#include "test-nbdkit.h"
+
+#define THREADS 6
+#define STRING2(x) #x
+#define STRING(x) STRING2 (x)
+#define SIZE ((uint64_t) BLOCK_SIZE * BLOCKS - 1234)
+#define MAX_LEN (3 * BLOCK_SIZE < 65536 ? 3 * BLOCK_SIZE : 65536)
+
+static const char *const names[] = { "a", "b", "c" };
+
+static uint32_t
+below (unsigned *seed, uint32_t n)
+{
+  return (uint32_t) rand_r (seed) % n;
+}
+
+static void
+do_request (struct client *client, unsigned *seed)
+{
+  uint32_t len = 1 + below (seed, MAX_LEN);
+  uint64_t offset = (uint64_t) rand_r (seed) % (SIZE - len);
+
+  if (below (seed, 2)) {        /* a whole block, or some */
+    len = len < BLOCK_SIZE ? len : len - len % BLOCK_SIZE;
+    offset -= offset % BLOCK_SIZE;
+  }
+  switch (below (seed, 12)) {
+  case 0: case 1: case 2: case 3: client_read (client, len, offset); break;
+  case 4: case 5: case 6: client_write (client, 'a' + below (seed, 9), len,
+                                        offset); break;
+  case 7: client_zero (client, len, offset); break;
+  case 8: client_write (client, 0, len, offset); break;
+  case 9: client_trim (client, len, offset); break;
+  case 10: client_extents (client, len, offset); break;
+  case 11: client_flush (client); break;
+  }
+}
+
+static void *
+run_clients (void *opaque)
+{
+  unsigned seed = (uintptr_t) opaque;
+  int i, requests;
+
+  for (i = 0; i < ROUNDS; i++) {
+    struct client *client = client_open (names[below (&seed, 3)]);
+
+    for (requests = below (&seed, 30); requests > 0; requests--)
+      do_request (client, &seed);
+    if (below (&seed, 5) == 0)
+      client_vanish (client);
+    else
+      client_leave (client);
+    assert_int_equal (locks_held (), 0);
+  }
+  return NULL;
+}
+
+/* By the streaming API, which shares no table with the filter. */
+static void
+format_sum (char *line, size_t size, const char *name)
+{
+  struct blkhash_opts *opts = blkhash_opts_new ("sha256");
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  struct blkhash *h;
+  unsigned len, i;
+
+  blkhash_opts_set_block_size (opts, BLOCK_SIZE);
+  h = blkhash_new_opts (opts);
+  assert_int_equal (blkhash_update (h, disk, SIZE), 0);
+  assert_int_equal (blkhash_final (h, md, &len), 0);
+  for (i = 0; i < len; i++)
+    sprintf (line + 2 * i, "%02x", md[i]);
+  snprintf (line + 2 * len, size - 2 * len, "  %s\n", name);
+  blkhash_free (h);
+  blkhash_opts_free (opts);
+}
+
+/* The result file has the sum of the export NAME, and of no other. */
+static void
+check_result (const char *path, const char *name)
+{
+  char text[1024], line[256], *start;
+  FILE *f = fopen (path, "r");
+  size_t sums = 0;
+
+  assert_non_null (f);
+  text[fread (text, 1, sizeof text - 1, f)] = '\0';
+  fclose (f);
+  format_sum (line, sizeof line, name);
+  if (!strstr (text, line))
+    fail_msg ("expected %sgot %s", line, text);
+  for (start = text; *start; start = strchr (start, '\n') + 1)
+    sums += *start != '#';
+  assert_int_equal (sums, 1);
+}
+
+static void
+test_threads (void **state)
+{
+  char directory[] = "/tmp/blkhash-test-XXXXXX", path[sizeof directory + 5];
+  pthread_t threads[THREADS];
+  size_t i;
+
+  (void) state;
+  assert_non_null (mkdtemp (directory));
+  sprintf (path, "%s/sums", directory);
+  server_start (SIZE, path, STRING (BLOCK_SIZE));
+  disk_failures = 101;
+  for (i = 0; i < THREADS; i++)
+    assert_int_equal (pthread_create (&threads[i], NULL, run_clients,
+                                      (void *) (i + 1)), 0);
+  for (i = 0; i < THREADS; i++)
+    pthread_join (threads[i], NULL);
+
+  /* One that writes a little: all else is believed that was learnt. */
+  disk_failures = 0;
+  for (i = 0; i < sizeof names / sizeof names[0]; i++) {
+    struct client *client = client_open (names[i]);
+
+    client_write (client, 'x', 1, 0);
+    client_leave (client);
+    check_result (path, names[i]);
+  }
+
+  /* Of a table, of the report, and those below a table. */
+  assert_true (locks_below (&exports_lock) >= 2);
+  server_stop ();
+  unlink (path);
+  rmdir (directory);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_threads),
+  };
+
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}
