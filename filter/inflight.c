@@ -3,7 +3,8 @@
  *
  * Requests in flight, and which of them cannot be believed.
  *
- * nbdkit has at most 16 requests of a connection in flight, so a list does.
+ * nbdkit has at most 16 requests of a connection in flight, so lists do.  Looks
+ * have one of their own: most are in flight with nothing but others.
  */
 
 #include <config.h>
@@ -26,30 +27,46 @@ taint (struct request *request, uint64_t offset, uint64_t end)
     request->taint_end = end;
 }
 
-void
-inflight_begin (struct inflight *inflight, struct request *request,
-                bool change, uint64_t offset, uint64_t len)
+static struct request **
+list_of (struct inflight *inflight, const struct request *request)
 {
-  struct request *other;
+  return request->change ? &inflight->changes : &inflight->looks;
+}
 
-  *request = (struct request) {
-    .change = change,
-    .offset = offset,
-    .end = offset + len,
-    .next = inflight->first,
-  };
-  for (other = inflight->first; other; other = other->next) {
-    uint64_t from = offset > other->offset ? offset : other->offset;
+/* REQUEST, or one of those from OTHER on, is a change. */
+static void
+taint_overlaps (struct request *request, struct request *other)
+{
+  for (; other; other = other->next) {
+    uint64_t from = request->offset > other->offset ? request->offset
+                                                    : other->offset;
     uint64_t to = request->end < other->end ? request->end : other->end;
 
-    if (from < to && (change || other->change)) {
+    if (from < to) {
       taint (request, from, to);
       taint (other, from, to);
     }
   }
-  if (inflight->first)
-    inflight->first->prev = request;
-  inflight->first = request;
+}
+
+void
+inflight_begin (struct inflight *inflight, struct request *request,
+                bool change, uint64_t offset, uint64_t len)
+{
+  struct request **list;
+
+  *request = (struct request) {
+    .change = change, .offset = offset, .end = offset + len
+  };
+  taint_overlaps (request, inflight->changes);
+  if (change)
+    taint_overlaps (request, inflight->looks);
+
+  list = list_of (inflight, request);
+  request->next = *list;
+  if (*list)
+    (*list)->prev = request;
+  *list = request;
 }
 
 bool
@@ -64,7 +81,7 @@ inflight_end (struct inflight *inflight, struct request *request)
   if (request->prev)
     request->prev->next = request->next;
   else
-    inflight->first = request->next;
+    *list_of (inflight, request) = request->next;
   if (request->next)
     request->next->prev = request->prev;
 }

@@ -27,7 +27,7 @@ struct request {
 };
 
 struct inflight {
-  struct request *first;
+  struct request *looks, *changes;
 };
 
 /* From here on REQUEST is in flight; it belongs to the list until it ends. */
