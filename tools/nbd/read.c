@@ -195,7 +195,7 @@ nbd_fill (const struct source_options *options, struct nbd_handle **conns,
   struct error error = { "" };
   bool failed;
 
-  assert (nr_conns <= NBD_MAX_CONNS);
+  assert (nr_conns > 0 && nr_conns <= NBD_MAX_CONNS);
   set_up (&reader, conns, size);
   if (setup_requests (&reader, options, &error) == -1 ||
       read_export (&reader, options->threads, &error) == -1)

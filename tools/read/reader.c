@@ -219,13 +219,14 @@ reader_fill_stream (stream_function read_next, void *opaque,
   struct reader reader = {
     .read_next = read_next, .opaque = opaque, .fill = fill
   };
+  unsigned threads = options->threads + 1;
   size_t size;
 
   walk_init (&reader.walk, fill, take);
-  size = read_size (&reader, options->threads);
+  size = read_size (&reader, threads);
   reader.max_read = size < fill->block_size ? fill->block_size
     : size - size % fill->block_size;
-  reader.threads = threads_for (&reader, options->threads + 1, UINT64_MAX);
+  reader.threads = threads_for (&reader, threads, UINT64_MAX);
   run_threads (&reader);
   return end (&reader);
 }
