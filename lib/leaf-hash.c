@@ -14,7 +14,7 @@
 #include "cleanup.h"
 #include "digest.h"
 #include "leaf-hash.h"
-#include "sha256-lanes.h"
+#include "lanes.h"
 
 /* What one thread hashes with; there are as many as ever hashed at once. */
 struct hasher {

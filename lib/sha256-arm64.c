@@ -6,7 +6,7 @@
  * messages do not, so the lanes take turns, four rounds of each.
  *
  * It knows nothing of padding, nor of what the CPU has: that is the business
- * of sha256-lanes.c.  Any thread runs it.
+ * of lanes.c.  Any thread runs it.
  *
  * The costs were reasoned out and not measured: the authors had no such
  * machine.  Four rounds are one SHA256H and one SHA256H2, which need what the
@@ -27,7 +27,7 @@
 #include <arm_neon.h>
 
 #include "cpu.h"
-#include "sha256-kernel.h"
+#include "lane-kernel.h"
 
 #define TARGET __attribute__ ((target ("+crypto")))
 #define INLINE inline __attribute__ ((always_inline)) TARGET

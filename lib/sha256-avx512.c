@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 #include "cpu.h"
-#include "sha256-kernel.h"
+#include "lane-kernel.h"
 
 #define TARGET __attribute__ ((target ("avx512f,avx512bw")))
 #define INLINE inline __attribute__ ((always_inline)) TARGET

@@ -12,7 +12,7 @@
 #include <immintrin.h>
 
 #include "cpu.h"
-#include "sha256-kernel.h"
+#include "lane-kernel.h"
 
 #define TARGET __attribute__ ((target ("sha,sse4.1")))
 #define INLINE inline __attribute__ ((always_inline)) TARGET

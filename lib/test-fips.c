@@ -23,7 +23,7 @@
 
 #include "digest.h"
 #include "leaf.h"
-#include "sha256-lanes.h"
+#include "lanes.h"
 
 #define BLOCK 4096
 

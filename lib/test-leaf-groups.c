@@ -29,7 +29,7 @@
 
 #include "digest.h"
 #include "leaf.h"
-#include "sha256-lanes.h"
+#include "lanes.h"
 
 #define BLOCK 64
 #define MAX_BLOCKS 40

@@ -5,7 +5,7 @@
 # the library against the reference, with sha256 only, and with one SHA-256
 # kernel only, for each kernel of the family that this CPU has.
 
-kernels=$(./sha256-kernels | grep "^$family-") ||
+kernels=$(./lane-kernels | grep "^$family-") ||
   skip "this CPU has no $family"
 rounds=${BLKHASH_ROUNDS:-20}
 if [ -n "$wrapper" ] || [ "$SANITIZE" != no ]; then

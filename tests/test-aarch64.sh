@@ -66,7 +66,7 @@ cross_make () {
 
 cross_make lib check
 for kernel in arm64-x2 arm64-x3 arm64-x4; do
-  grep "OK \] $kernel: lengths" lib/test-sha256-lanes.log ||
+  grep "OK \] $kernel: lengths" lib/test-lanes.log ||
     fail "$kernel was not tested"
 done
 
@@ -78,7 +78,7 @@ unsigned long getauxval (unsigned long type) {
 cross $host-gcc -shared -fPIC -o "$dir/plain.so" "$dir/plain.c" ||
   fail "$dir/plain.c"
 plain="$qemu -E LD_PRELOAD=$dir/plain.so"
-run 0 $plain lib/test-sha256-lanes
+run 0 $plain lib/test-lanes
 ! grep "OK \] arm64" "$dir/stdout" "$dir/stderr" ||
   fail "uses instructions that the CPU lacks"
 

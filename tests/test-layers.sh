@@ -100,7 +100,7 @@ drawing_of () {
 check_layers lib "blkhash cleanup zero" "leaf-tree-*=leaf-tree
 leaves-*=leaves order-*=order pieces-share=pieces" "
 leaf: leaf-hash
-leaf-hash: digest sha256-lanes
+leaf-hash: digest lanes
 outer: digest
 opts: digest
 leaf-tree: leaf-tree-private
@@ -109,12 +109,12 @@ leaves: digest leaf leaf-tree leaves-private opts outer pieces pieces-budget pie
 pieces: pieces-budget pieces-share
 hash: completion digest leaf opts order outer pool
 digest: digest-family
-sha256-lanes: cpu sha256-kernel
-sha256-arm64: cpu sha256-kernel
-sha256-avx2: cpu sha256-kernel sha256-vector
-sha256-avx512: cpu sha256-kernel sha256-vector
-sha256-avx512sha: cpu sha256-kernel
-sha256-shani: cpu sha256-kernel
+lanes: cpu lane-kernel
+sha256-arm64: cpu lane-kernel
+sha256-avx2: cpu lane-kernel sha256-vector
+sha256-avx512: cpu lane-kernel sha256-vector
+sha256-avx512sha: cpu lane-kernel
+sha256-shani: cpu lane-kernel
 digest-blake2b: digest-family
 digest-blake3: digest-family
 digest-null: digest-family

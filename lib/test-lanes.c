@@ -25,8 +25,8 @@
 
 #include "blkhash.h"
 #include "cpu.h"
-#include "sha256-kernel.h"
-#include "sha256-lanes.h"
+#include "lane-kernel.h"
+#include "lanes.h"
 
 #define MD_SIZE 32
 #define MAX_LEN (1024 * 1024)

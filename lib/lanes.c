@@ -19,8 +19,8 @@
 #include <string.h>
 
 #include "cpu.h"
-#include "sha256-kernel.h"
-#include "sha256-lanes.h"
+#include "lane-kernel.h"
+#include "lanes.h"
 
 /* One message by OpenSSL, with and without instructions for SHA-256: whether it
  * has them is told by our own kernels, so BLKHASH_CPU=avx2 does not compare

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "cpu.h"
-#include "sha256-kernel.h"
+#include "lane-kernel.h"
 
 int
 main (void)

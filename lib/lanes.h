@@ -11,7 +11,7 @@
 
 #include <stddef.h>
 
-#include "sha256-kernel.h"       /* SHA256_MAX_LANES */
+#include "lane-kernel.h"        /* SHA256_MAX_LANES */
 
 struct sha256_lanes;            /* immutable, shared by threads */
 

@@ -12,7 +12,7 @@
 #include <stdalign.h>
 #include <string.h>
 
-#include "sha256-kernel.h"
+#include "lane-kernel.h"
 
 #define MD_SIZE 32
 #define BLOCK 64                /* bytes of a message block */

@@ -19,7 +19,7 @@ struct sha256_kernel {
   const char *name;             /* family-xLANES, for example "avx512-x16" */
   unsigned lanes;
   unsigned cpu;                 /* the features that it needs, of cpu.h */
-  unsigned cost, cost_amd;      /* of one call: see sha256-lanes.c */
+  unsigned cost, cost_amd;      /* of one call: see lanes.c */
 
   /* Compress BLOCKS message blocks of 64 bytes of each lane.  DATA[lane] has
    * any alignment.  STATE is uint32_t[8][lanes], word by word, aligned to 64.
