@@ -16,7 +16,7 @@ struct digest {
   const struct digest_ops *ops;
   const char *name;             /* canonical, static storage */
   size_t size;                  /* in bytes, 0 to BLKHASH_MAX_MD_SIZE */
-  bool any_sha256;              /* see digest.h */
+  bool replaceable;             /* see digest.h */
   void *impl;                   /* of the family */
 };
 

@@ -63,12 +63,11 @@ md_size (const EVP_MD *md)
 
 /* Of its own providers OpenSSL has one that promises nothing but the result. */
 static bool
-is_any_sha256 (const EVP_MD *md)
+is_replaceable (const EVP_MD *md)
 {
   const OSSL_PROVIDER *provider = EVP_MD_get0_provider (md);
 
-  return EVP_MD_is_a (md, "SHA256") &&
-    !EVP_default_properties_is_fips_enabled (NULL) &&
+  return !EVP_default_properties_is_fips_enabled (NULL) &&
     provider && strcmp (OSSL_PROVIDER_get0_name (provider), "default") == 0;
 }
 
@@ -147,7 +146,7 @@ openssl_find (const char *name, struct digest *digest)
   digest->ops = &ops;
   digest->name = canonical_name (md);
   digest->size = md_size (md);
-  digest->any_sha256 = is_any_sha256 (md);
+  digest->replaceable = is_replaceable (md);
   digest->impl = md;
   return 0;
 }

@@ -80,9 +80,9 @@ digest_size (const struct digest *digest)
 }
 
 bool
-digest_is_any_sha256 (const struct digest *digest)
+digest_is_replaceable (const struct digest *digest)
 {
-  return digest->any_sha256;
+  return digest->replaceable;
 }
 
 struct name_list {

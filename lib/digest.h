@@ -28,10 +28,11 @@ void digest_free (struct digest *digest);
 const char *digest_name (const struct digest *digest);
 size_t digest_size (const struct digest *digest);
 
-/* Is this SHA-256, and does it not matter whose code computes it?  It does in
- * FIPS mode, and when the configuration of OpenSSL names another provider.
+/* May other code that knows a digest of this name compute it instead?  Not in
+ * FIPS mode, nor when the configuration of OpenSSL names another provider: then
+ * it matters whose code does it.
  */
-bool digest_is_any_sha256 (const struct digest *digest);
+bool digest_is_replaceable (const struct digest *digest);
 
 /* Fill NAMES with up to COUNT sorted names, return how many there are. */
 size_t digest_list (const char **names, size_t count);

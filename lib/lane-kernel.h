@@ -1,49 +1,70 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What a multi-buffer SHA-256 kernel is: one for each instruction set and
- * number of lanes; only sha256-*.c include this.
+ * What a multi-buffer kernel is, and a hash that there are kernels of: one for
+ * each instruction set and number of lanes.
+ *
+ * The hash is one of FIPS 180: it compresses the message, block after block,
+ * into a state of words, each with the most significant byte first.
  */
 
-#ifndef BLKHASH_SHA256_KERNEL_H
-#define BLKHASH_SHA256_KERNEL_H
+#ifndef BLKHASH_LANE_KERNEL_H
+#define BLKHASH_LANE_KERNEL_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* More messages at a time are no faster with any kernel. */
-#define SHA256_MAX_LANES 32
+#define LANES_MAX 32
 
-struct sha256_kernel {
+#define LANE_MAX_BLOCK 128      /* bytes of a message block of any hash */
+#define LANE_MAX_MD 64          /* bytes of a digest */
+
+struct lane_kernel {
   const char *name;             /* family-xLANES, for example "avx512-x16" */
   unsigned lanes;
   unsigned cpu;                 /* the features that it needs, of cpu.h */
   unsigned cost, cost_amd;      /* of one call: see lanes.c */
 
-  /* Compress BLOCKS message blocks of 64 bytes of each lane.  DATA[lane] has
-   * any alignment.  STATE is uint32_t[8][lanes], word by word, aligned to 64.
+  /* Compress BLOCKS message blocks of each lane.  DATA[lane] has any alignment.
+   * STATE is an array [words][lanes] of uint32_t or uint64_t, aligned to 64.
    */
-  void (*compress) (uint32_t *state, const unsigned char *const *data,
+  void (*compress) (void *state, const unsigned char *const *data,
                     size_t blocks);
 };
 
-extern const struct sha256_kernel sha256_avx512sha_x4, sha256_avx512_x16,
-  sha256_avx2_x8, sha256_shani_x2, sha256_shani_x3, sha256_shani_x4,
-  sha256_arm64_x2, sha256_arm64_x3, sha256_arm64_x4;
+/* Sizes are in bytes.  A digest is the first words of the last state: so hashes
+ * that are other ones cut short, such as SHA-384, differ from them in numbers
+ * only, and have the same kernels.
+ */
+struct lane_hash {
+  const char *name;             /* as digest_name says it */
+  size_t block;                 /* of a message block */
+  size_t word;                  /* 4 or 8 */
+  size_t words;                 /* of the state, at most 8 */
+  size_t length;                /* of the field at the end, at least 8 */
+  size_t md;                    /* of a digest */
+  uint64_t initial_state[8];
+  /* What lane_kernel_works compares with: the digests of the LANE_PROOF_LEN
+   * bytes 0, 1, 2 ... and 255, 254, 253 ..., modulo 256.
+   */
+  unsigned char proof[2][LANE_MAX_MD];
 
-/* The constants of the 64 rounds, aligned to 16. */
-extern const uint32_t sha256_k[64];
+  unsigned cost_plain;          /* see lanes.c */
+  const struct lane_kernel *const *kernels; /* the last is NULL */
+};
 
-/* All kernels for this architecture, the last is NULL. */
-extern const struct sha256_kernel *const sha256_kernels[];
+#define LANE_PROOF_LEN 300      /* more than two message blocks of any hash */
 
 /* Does KERNEL, which this CPU can run, compute what FIPS 180 says? */
-bool sha256_kernel_works (const struct sha256_kernel *kernel);
+bool lane_kernel_works (const struct lane_hash *hash,
+                        const struct lane_kernel *kernel);
 
-/* The same as sha256_lanes_hash with this kernel, COUNT up to its lanes. */
-void sha256_kernel_hash (const struct sha256_kernel *kernel,
-                         const void *const data[], size_t len,
-                         unsigned char *const md[], size_t count);
+/* The same as lanes_hash with this kernel of HASH, COUNT up to its lanes. */
+void lane_kernel_hash (const struct lane_hash *hash,
+                       const struct lane_kernel *kernel,
+                       const void *const data[], size_t len,
+                       unsigned char *const md[], size_t count);
 
-#endif /* BLKHASH_SHA256_KERNEL_H */
+#endif /* BLKHASH_LANE_KERNEL_H */

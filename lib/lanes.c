@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-256 of many messages at a time: which kernel for how many of them.  Any
+ * A hash of many messages at a time: which kernel for how many of them.  Any
  * thread may use this; nothing changes once created.
  *
  * The cost of a kernel is that of one call, in hundredths of what OpenSSL needs
- * for one message of the same length on a CPU that has instructions for
- * SHA-256.  Costs were measured on one CPU by AMD (Zen 4) and, for all others,
+ * for one message of the same length on a CPU that has instructions for that
+ * hash; cost_plain is what it needs without.  Costs were measured on one CPU by AMD (Zen 4) and, for all others,
  * on one by Intel (Emerald Rapids), not on this one: all that they must tell is
  * that few messages are not worth a wide kernel, and which one is best for
  * many.
@@ -19,26 +19,27 @@
 #include <string.h>
 
 #include "cpu.h"
+#include "lane-hashes.h"
 #include "lane-kernel.h"
 #include "lanes.h"
 
-/* One message by OpenSSL, with and without instructions for SHA-256: whether it
- * has them is told by our own kernels, so BLKHASH_CPU=avx2 does not compare
- * with what a CPU with AVX2 alone could not do.
+/* One message by OpenSSL with instructions for the hash: whether the CPU has
+ * them is told by our own kernels, so BLKHASH_CPU=avx2 does not compare with
+ * what a CPU with AVX2 alone could not do.
  */
 #define ONE_COST 100
-#define ONE_COST_PLAIN 330
 #define SHA_INSTRUCTIONS (CPU_SHANI | CPU_ARM_SHA2)
 
-struct sha256_lanes {
+struct lanes {
+  const struct lane_hash *hash;
   bool amd;                     /* the costs of which CPU */
   size_t widest;                /* the most messages in one call */
   size_t enough;                /* the fewest at the least cost for each */
   /* For so many messages: the cheapest kernel with as many lanes, and how many
    * of them to hash next for the least cost of all.
    */
-  const struct sha256_kernel *kernel[SHA256_MAX_LANES + 1];
-  size_t next[SHA256_MAX_LANES + 1];
+  const struct lane_kernel *kernel[LANES_MAX + 1];
+  size_t next[LANES_MAX + 1];
 };
 
 /* Is NAME, or the family that it begins with, one of the words of LIST? */
@@ -58,13 +59,13 @@ is_listed (const char *name, const char *list)
 }
 
 static unsigned
-cost (const struct sha256_lanes *lanes, const struct sha256_kernel *kernel)
+cost (const struct lanes *lanes, const struct lane_kernel *kernel)
 {
   return lanes->amd ? kernel->cost_amd : kernel->cost;
 }
 
 static void
-add_kernel (struct sha256_lanes *lanes, const struct sha256_kernel *kernel)
+add_kernel (struct lanes *lanes, const struct lane_kernel *kernel)
 {
   size_t n;
 
@@ -80,13 +81,13 @@ add_kernel (struct sha256_lanes *lanes, const struct sha256_kernel *kernel)
  * leaves; of several that are as good the largest is the next.
  */
 static void
-plan (struct sha256_lanes *lanes, unsigned one_cost)
+plan (struct lanes *lanes, unsigned one_cost)
 {
-  unsigned least[SHA256_MAX_LANES + 1] = { 0, one_cost };
+  unsigned least[LANES_MAX + 1] = { 0, one_cost };
   size_t n, m;
 
   lanes->enough = 1;
-  for (n = 1; n <= SHA256_MAX_LANES; n++) {
+  for (n = 1; n <= LANES_MAX; n++) {
     least[n] = one_cost + least[n - 1];
     lanes->next[n] = 1;
     for (m = 1; m <= n && m <= lanes->widest; m++) {
@@ -102,25 +103,25 @@ plan (struct sha256_lanes *lanes, unsigned one_cost)
   }
 }
 
-struct sha256_lanes *
-sha256_lanes_create (void)
+struct lanes *
+lanes_create (const char *hash)
 {
   const char *list = secure_getenv ("BLKHASH_CPU");
   const unsigned features = cpu_features ();
   unsigned used = 0;
-  struct sha256_lanes *lanes;
+  const struct lane_kernel *kernel;
+  struct lanes *lanes;
   size_t i;
 
   lanes = calloc (1, sizeof *lanes);
   if (!lanes)
     return NULL;
+  lanes->hash = lane_hash_find (hash);
   lanes->amd = features & CPU_AMD;
-  for (i = 0; sha256_kernels[i]; i++) {
-    const struct sha256_kernel *kernel = sha256_kernels[i];
-
+  for (i = 0; lanes->hash && (kernel = lanes->hash->kernels[i]); i++) {
     if ((kernel->cpu & ~features) || (list && !is_listed (kernel->name, list)))
       continue;
-    if (!sha256_kernel_works (kernel)) {
+    if (!lane_kernel_works (lanes->hash, kernel)) {
       free (lanes);
       errno = EIO;
       return NULL;
@@ -133,36 +134,36 @@ sha256_lanes_create (void)
     errno = ENOTSUP;
     return NULL;
   }
-  plan (lanes, used & SHA_INSTRUCTIONS ? ONE_COST : ONE_COST_PLAIN);
+  plan (lanes, used & SHA_INSTRUCTIONS ? ONE_COST : lanes->hash->cost_plain);
   return lanes;
 }
 
 void
-sha256_lanes_free (struct sha256_lanes *lanes)
+lanes_free (struct lanes *lanes)
 {
   free (lanes);
 }
 
 size_t
-sha256_lanes_next (const struct sha256_lanes *lanes, size_t count)
+lanes_next (const struct lanes *lanes, size_t count)
 {
-  return lanes->next[count < SHA256_MAX_LANES ? count : SHA256_MAX_LANES];
+  return lanes->next[count < LANES_MAX ? count : LANES_MAX];
 }
 
 size_t
-sha256_lanes_enough (const struct sha256_lanes *lanes)
+lanes_enough (const struct lanes *lanes)
 {
   return lanes->enough;
 }
 
 void
-sha256_lanes_hash (const struct sha256_lanes *lanes, const void *const data[],
-                   size_t len, unsigned char *const md[], size_t count)
+lanes_hash (const struct lanes *lanes, const void *const data[], size_t len,
+            unsigned char *const md[], size_t count)
 {
   size_t n;
 
   for (; count > 0; count -= n, data += n, md += n) {
     n = count < lanes->widest ? count : lanes->widest;
-    sha256_kernel_hash (lanes->kernel[n], data, len, md, n);
+    lane_kernel_hash (lanes->hash, lanes->kernel[n], data, len, md, n);
   }
 }

@@ -24,7 +24,7 @@ struct hasher {
 
 struct hashers {
   const struct digest *digest;
-  struct sha256_lanes *lanes;   /* NULL: one block after the other */
+  struct lanes *lanes;          /* NULL: one block after the other */
   size_t block_size;            /* bytes */
 
   pthread_mutex_t lock;         /* protects what follows */
@@ -98,9 +98,9 @@ hash_equal (const struct hashers *hashers, struct digest_ctx *ctx,
     md[i] = blocks[i]->md;
   }
   for (i = 0; i < count && err == 0; i += n) {
-    n = hashers->lanes ? sha256_lanes_next (hashers->lanes, count - i) : 1;
+    n = hashers->lanes ? lanes_next (hashers->lanes, count - i) : 1;
     if (n > 1)
-      sha256_lanes_hash (hashers->lanes, data + i, blocks[i]->len, md + i, n);
+      lanes_hash (hashers->lanes, data + i, blocks[i]->len, md + i, n);
     else
       err = hash_one (ctx, blocks[i]);
   }
@@ -156,7 +156,7 @@ hashers_zeros (struct hashers *hashers, size_t len, unsigned char *md)
 size_t
 hashers_enough (const struct hashers *hashers)
 {
-  return hashers->lanes ? sha256_lanes_enough (hashers->lanes) : 0;
+  return hashers->lanes ? lanes_enough (hashers->lanes) : 0;
 }
 
 /* A kernel that fails its test is not left out in silence: what else can this
@@ -165,9 +165,9 @@ hashers_enough (const struct hashers *hashers)
 static int
 create_lanes (struct hashers *hashers)
 {
-  if (!digest_is_any_sha256 (hashers->digest))
+  if (!digest_is_replaceable (hashers->digest))
     return 0;
-  hashers->lanes = sha256_lanes_create ();
+  hashers->lanes = lanes_create (digest_name (hashers->digest));
   if (!hashers->lanes)
     return errno == ENOTSUP ? 0 : errno;
   return 0;
@@ -205,7 +205,7 @@ hashers_free (struct hashers *hashers)
     digest_ctx_free (hasher->ctx);
     free (hasher);
   }
-  sha256_lanes_free (hashers->lanes);
+  lanes_free (hashers->lanes);
   pthread_mutex_destroy (&hashers->lock);
   free (hashers);
 }

@@ -3,7 +3,7 @@
  *
  * A group of blocks in, their leaves out, in the calling thread.
  *
- * SHA-256 of many blocks at once is ours, see lanes.h; all else is done
+ * Some digests of many blocks at once are ours, see lanes.h; all else is done
  * one block after the other by whoever the digest comes from.
  *
  * It does not look for zeros, and knows nothing of other threads' blocks.

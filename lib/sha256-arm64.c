@@ -27,7 +27,7 @@
 #include <arm_neon.h>
 
 #include "cpu.h"
-#include "lane-kernel.h"
+#include "sha256.h"
 
 #define TARGET __attribute__ ((target ("+crypto")))
 #define INLINE inline __attribute__ ((always_inline)) TARGET
@@ -131,13 +131,13 @@ compress (uint32_t *state, unsigned lanes, const unsigned char *const *data,
 /* One kernel: the number of lanes is a constant in each. */
 #define KERNEL(LANES, COST)                                             \
   static TARGET void                                                    \
-  compress_x##LANES (uint32_t *state, const unsigned char *const *data, \
+  compress_x##LANES (void *state, const unsigned char *const *data,     \
                      size_t blocks)                                     \
   {                                                                     \
     compress (state, LANES, data, blocks);                              \
   }                                                                     \
                                                                         \
-  const struct sha256_kernel sha256_arm64_x##LANES = {                  \
+  const struct lane_kernel sha256_arm64_x##LANES = {                    \
     .name = "arm64-x" #LANES,                                           \
     .lanes = LANES,                                                     \
     .cpu = CPU_ARM_SHA2,                                                \

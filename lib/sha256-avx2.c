@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 #include "cpu.h"
-#include "lane-kernel.h"
+#include "sha256.h"
 
 #define TARGET __attribute__ ((target ("avx2")))
 #define INLINE inline __attribute__ ((always_inline)) TARGET
@@ -88,12 +88,12 @@ store_state (uint32_t *p, vec x)
 #include "sha256-vector.h"
 
 static TARGET void
-compress (uint32_t *state, const unsigned char *const *data, size_t blocks)
+compress (void *state, const unsigned char *const *data, size_t blocks)
 {
   compress_lanes (state, data, blocks);
 }
 
-const struct sha256_kernel sha256_avx2_x8 = {
+const struct lane_kernel sha256_avx2_x8 = {
   .name = "avx2-x8",
   .lanes = LANES,
   .cpu = CPU_AVX2,

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 #include "cpu.h"
-#include "lane-kernel.h"
+#include "sha256.h"
 
 #define TARGET __attribute__ ((target ("avx512f,avx512bw")))
 #define INLINE inline __attribute__ ((always_inline)) TARGET
@@ -65,12 +65,12 @@ load_pieces (const unsigned char *const *data, size_t offset)
 #include "sha256-vector.h"
 
 static TARGET void
-compress (uint32_t *state, const unsigned char *const *data, size_t blocks)
+compress (void *state, const unsigned char *const *data, size_t blocks)
 {
   compress_lanes (state, data, blocks);
 }
 
-const struct sha256_kernel sha256_avx512_x16 = {
+const struct lane_kernel sha256_avx512_x16 = {
   .name = "avx512-x16",
   .lanes = LANES,
   .cpu = CPU_AVX512,

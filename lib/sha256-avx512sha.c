@@ -27,7 +27,7 @@
 #include <stdbool.h>
 
 #include "cpu.h"
-#include "lane-kernel.h"
+#include "sha256.h"
 
 #define TARGET __attribute__ ((target ("avx512f,avx512bw,avx512vl,sha")))
 #define INLINE inline __attribute__ ((always_inline)) TARGET
@@ -241,8 +241,9 @@ hash (struct lane lane[LANES], const unsigned char *const *data, size_t pairs)
 }
 
 static TARGET void
-compress (uint32_t *state, const unsigned char *const *data, size_t blocks)
+compress (void *to, const unsigned char *const *data, size_t blocks)
 {
+  uint32_t *state = to;
   struct lane lane[LANES];
   const unsigned char *last[LANES];
   size_t n;
@@ -273,7 +274,7 @@ compress (uint32_t *state, const unsigned char *const *data, size_t blocks)
   }
 }
 
-const struct sha256_kernel sha256_avx512sha_x4 = {
+const struct lane_kernel sha256_avx512sha_x4 = {
   .name = "avx512sha-x4",
   .lanes = LANES,
   .cpu = CPU_AVX512 | CPU_SHANI | CPU_AMD,

@@ -12,7 +12,7 @@
 #include <immintrin.h>
 
 #include "cpu.h"
-#include "lane-kernel.h"
+#include "sha256.h"
 
 #define TARGET __attribute__ ((target ("sha,sse4.1")))
 #define INLINE inline __attribute__ ((always_inline)) TARGET
@@ -113,13 +113,13 @@ compress (uint32_t *state, const unsigned char *const *data, size_t blocks,
 
 #define KERNEL(LANES, COST, COST_AMD)                                   \
   static TARGET void                                                    \
-  compress_x##LANES (uint32_t *state, const unsigned char *const *data, \
+  compress_x##LANES (void *state, const unsigned char *const *data,     \
                      size_t blocks)                                     \
   {                                                                     \
     compress (state, data, blocks, LANES);                              \
   }                                                                     \
                                                                         \
-  const struct sha256_kernel sha256_shani_x##LANES = {                  \
+  const struct lane_kernel sha256_shani_x##LANES = {                    \
     .name = "shani-x" #LANES,                                           \
     .lanes = LANES,                                                     \
     .cpu = CPU_SHANI,                                                   \

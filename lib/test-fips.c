@@ -4,7 +4,7 @@
  * Unit test: in FIPS mode, and with other providers than the default one, all
  * hashing is done by OpenSSL.  The linker puts stand-ins before the questions
  * whether OpenSSL is in that mode and who the provider is, and a counter before
- * our own SHA-256.
+ * our own kernels.
  */
 
 #include <config.h>
@@ -29,17 +29,15 @@
 
 static bool fips;
 static const char *provider;    /* not the one that it is; or NULL */
-static unsigned calls;          /* of our SHA-256 */
+static unsigned calls;          /* of our kernels */
 
 int __wrap_EVP_default_properties_is_fips_enabled (OSSL_LIB_CTX *ctx);
 const char *__real_OSSL_PROVIDER_get0_name (const OSSL_PROVIDER *prov);
 const char *__wrap_OSSL_PROVIDER_get0_name (const OSSL_PROVIDER *prov);
-void __real_sha256_lanes_hash (const struct sha256_lanes *lanes,
-                               const void *const data[], size_t len,
-                               unsigned char *const md[], size_t count);
-void __wrap_sha256_lanes_hash (const struct sha256_lanes *lanes,
-                               const void *const data[], size_t len,
-                               unsigned char *const md[], size_t count);
+void __real_lanes_hash (const struct lanes *lanes, const void *const data[],
+                        size_t len, unsigned char *const md[], size_t count);
+void __wrap_lanes_hash (const struct lanes *lanes, const void *const data[],
+                        size_t len, unsigned char *const md[], size_t count);
 
 int
 __wrap_EVP_default_properties_is_fips_enabled (OSSL_LIB_CTX *ctx)
@@ -55,12 +53,11 @@ __wrap_OSSL_PROVIDER_get0_name (const OSSL_PROVIDER *prov)
 }
 
 void
-__wrap_sha256_lanes_hash (const struct sha256_lanes *lanes,
-                          const void *const data[], size_t len,
-                          unsigned char *const md[], size_t count)
+__wrap_lanes_hash (const struct lanes *lanes, const void *const data[],
+                   size_t len, unsigned char *const md[], size_t count)
 {
   calls++;
-  __real_sha256_lanes_hash (lanes, data, len, md, count);
+  __real_lanes_hash (lanes, data, len, md, count);
 }
 
 /* Leaves of LEAF_GROUP blocks with different bytes; returns the calls. */
@@ -90,7 +87,7 @@ static void
 test_fips (void **state)
 {
   unsigned char without[LEAF_GROUP][64] = { 0 }, with[LEAF_GROUP][64] = { 0 };
-  struct sha256_lanes *lanes = sha256_lanes_create ();
+  struct lanes *lanes = lanes_create ("sha256");
 
   (void) state;
   fips = false;
@@ -104,7 +101,7 @@ test_fips (void **state)
   assert_int_equal (hash ("sha256", with), 0);
   assert_memory_equal (with, without, sizeof with);
   provider = NULL;
-  sha256_lanes_free (lanes);
+  lanes_free (lanes);
 }
 
 static void

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: every kernel against OpenSSL, and the choice between them.  The
+ * Unit test: every kernel of every hash against OpenSSL, and the choice between
+ * them.  The
  * linker puts stand-ins before the questions what the CPU has and whether a
  * kernel works.
  */
@@ -25,20 +26,22 @@
 
 #include "blkhash.h"
 #include "cpu.h"
+#include "lane-hashes.h"
 #include "lane-kernel.h"
 #include "lanes.h"
 
-#define MD_SIZE 32
 #define MAX_LEN (1024 * 1024)
 
 unsigned __real_cpu_features (void);
 unsigned __wrap_cpu_features (void);
-bool __real_sha256_kernel_works (const struct sha256_kernel *kernel);
-bool __wrap_sha256_kernel_works (const struct sha256_kernel *kernel);
+bool __real_lane_kernel_works (const struct lane_hash *hash,
+                               const struct lane_kernel *kernel);
+bool __wrap_lane_kernel_works (const struct lane_hash *hash,
+                               const struct lane_kernel *kernel);
 
 static unsigned masked;         /* features that the CPU has not */
 static bool other_vendor;       /* with other costs */
-static const struct sha256_kernel *broken;
+static const struct lane_kernel *broken;
 static unsigned proven;         /* the features that kernels needed */
 
 unsigned
@@ -48,21 +51,40 @@ __wrap_cpu_features (void)
 }
 
 bool
-__wrap_sha256_kernel_works (const struct sha256_kernel *kernel)
+__wrap_lane_kernel_works (const struct lane_hash *hash,
+                          const struct lane_kernel *kernel)
 {
   proven |= kernel->cpu;
-  return kernel != broken && __real_sha256_kernel_works (kernel);
+  return kernel != broken && __real_lane_kernel_works (hash, kernel);
 }
 
 /* One buffer of random bytes for all: a lane begins anywhere in it. */
 static unsigned char *noise;
-#define NOISE_SIZE (MAX_LEN + 64 * SHA256_MAX_LANES)
+#define NOISE_SIZE (MAX_LEN + 64 * LANES_MAX)
 
-static const struct sha256_kernel *
+/* What a test is of. */
+struct subject {
+  const struct lane_hash *hash;
+  const struct lane_kernel *kernel; /* NULL: all of them */
+};
+
+static const struct lane_hash *hash; /* of the test that runs */
+
+static void
+use_hash (void **state)
+{
+  const struct subject *subject = *state;
+
+  hash = subject->hash;
+}
+
+static const struct lane_kernel *
 kernel_of (void **state)
 {
-  const struct sha256_kernel *kernel = *state;
+  const struct subject *subject = *state;
+  const struct lane_kernel *kernel = subject->kernel;
 
+  use_hash (state);
   if (kernel->cpu & ~cpu_features ()) {
     print_message ("SKIP: this CPU cannot run %s\n", kernel->name);
     skip ();
@@ -70,41 +92,51 @@ kernel_of (void **state)
   return kernel;
 }
 
+static void
+get_expected (const void *data, size_t len, unsigned char *md)
+{
+  const EVP_MD *evp = EVP_get_digestbyname (hash->name);
+
+  assert_non_null (evp);
+  assert_int_equal (EVP_MD_get_size (evp), hash->md);
+  assert_int_equal (EVP_Digest (data, len, md, NULL, evp, NULL), 1);
+}
+
 /* The digests of COUNT messages in an array of their own, surrounded by bytes
  * that must stay.
  */
 static void
-check (const struct sha256_kernel *kernel, const void *const data[],
+check (const struct lane_kernel *kernel, const void *const data[],
        size_t len, size_t count)
 {
-  unsigned char out[SHA256_MAX_LANES + 1][2 * MD_SIZE];
-  unsigned char *md[SHA256_MAX_LANES];
-  unsigned char expected[MD_SIZE], around[MD_SIZE];
+  unsigned char out[LANES_MAX + 1][2 * LANE_MAX_MD];
+  unsigned char *md[LANES_MAX];
+  unsigned char expected[LANE_MAX_MD], around[LANE_MAX_MD];
   size_t i;
 
   memset (out, 0xa5, sizeof out);
   memset (around, 0xa5, sizeof around);
-  for (i = 0; i < SHA256_MAX_LANES; i++)
-    md[i] = out[i] + MD_SIZE;
-  sha256_kernel_hash (kernel, data, len, md, count);
+  for (i = 0; i < LANES_MAX; i++)
+    md[i] = out[i] + LANE_MAX_MD;
+  lane_kernel_hash (hash, kernel, data, len, md, count);
   for (i = 0; i < count; i++) {
-    assert_int_equal (EVP_Digest (data[i], len, expected, NULL, EVP_sha256 (),
-                                  NULL), 1);
-    if (memcmp (md[i], expected, MD_SIZE) != 0)
+    get_expected (data[i], len, expected);
+    if (memcmp (md[i], expected, hash->md) != 0)
       fail_msg ("%s: lane %zu of %zu, %zu bytes", kernel->name, i, count, len);
-    assert_memory_equal (out[i], around, MD_SIZE);
+    assert_memory_equal (out[i], around, LANE_MAX_MD);
+    assert_memory_equal (md[i] + hash->md, around, LANE_MAX_MD - hash->md);
   }
-  for (; i < SHA256_MAX_LANES; i++)
-    assert_memory_equal (out[i] + MD_SIZE, around, MD_SIZE);
-  assert_memory_equal (out[SHA256_MAX_LANES], around, MD_SIZE);
+  for (; i < LANES_MAX; i++)
+    assert_memory_equal (out[i] + LANE_MAX_MD, around, LANE_MAX_MD);
+  assert_memory_equal (out[LANES_MAX], around, LANE_MAX_MD);
 }
 
 /* Each lane has content of its own. */
 static void
-check_at (const struct sha256_kernel *kernel, size_t offset, size_t len,
+check_at (const struct lane_kernel *kernel, size_t offset, size_t len,
           size_t count)
 {
-  const void *data[SHA256_MAX_LANES];
+  const void *data[LANES_MAX];
   size_t i;
 
   for (i = 0; i < count; i++)
@@ -115,14 +147,14 @@ check_at (const struct sha256_kernel *kernel, size_t offset, size_t len,
 static void
 test_lengths (void **state)
 {
-  const struct sha256_kernel *kernel = kernel_of (state);
+  const struct lane_kernel *kernel = kernel_of (state);
   static const size_t more[] = {
-    511, 4096, 16384, 65535, 65536, 65536 + 55, 65536 + 56, MAX_LEN - 1,
-    MAX_LEN,
+    511, 4096, 16384, 65535, 65536, 65536 + 55, 65536 + 56, 65536 + 111,
+    65536 + 112, MAX_LEN - 1, MAX_LEN,
   };
   size_t len, i;
 
-  for (len = 0; len <= 3 * 64 + 1; len++)
+  for (len = 0; len <= 3 * hash->block + 1; len++)
     check_at (kernel, 0, len, kernel->lanes);
   for (i = 0; i < sizeof more / sizeof more[0]; i++)
     check_at (kernel, 0, more[i], kernel->lanes);
@@ -131,12 +163,12 @@ test_lengths (void **state)
 static void
 test_counts (void **state)
 {
-  const struct sha256_kernel *kernel = kernel_of (state);
+  const struct lane_kernel *kernel = kernel_of (state);
   size_t count;
 
   for (count = 1; count <= kernel->lanes; count++) {
     check_at (kernel, count, 0, count);
-    check_at (kernel, count, 129, count);
+    check_at (kernel, count, 2 * hash->block + 1, count);
     check_at (kernel, count, 4096, count);
   }
 }
@@ -144,8 +176,8 @@ test_counts (void **state)
 static void
 test_alignments (void **state)
 {
-  const struct sha256_kernel *kernel = kernel_of (state);
-  const void *data[SHA256_MAX_LANES];
+  const struct lane_kernel *kernel = kernel_of (state);
+  const void *data[LANES_MAX];
   size_t offset, i;
 
   for (offset = 0; offset < 64; offset++) {
@@ -160,9 +192,9 @@ test_alignments (void **state)
 static void
 test_guard_pages (void **state)
 {
-  const struct sha256_kernel *kernel = kernel_of (state);
+  const struct lane_kernel *kernel = kernel_of (state);
   const size_t page = sysconf (_SC_PAGESIZE);
-  const void *data[SHA256_MAX_LANES];
+  const void *data[LANES_MAX];
   unsigned char *memory;
   size_t len, i;
 
@@ -172,7 +204,7 @@ test_guard_pages (void **state)
   memcpy (memory + page, noise, page);
   assert_int_equal (mprotect (memory, page, PROT_NONE), 0);
   assert_int_equal (mprotect (memory + 2 * page, page, PROT_NONE), 0);
-  for (len = 0; len <= 3 * 64 + 1; len++) {
+  for (len = 0; len <= 3 * hash->block + 1; len++) {
     /* At the end in one lane, at the beginning in the next. */
     for (i = 0; i < kernel->lanes; i++)
       data[i] = memory + page + (i % 2 == 0 ? page - len : 0);
@@ -190,16 +222,17 @@ test_guard_pages (void **state)
 /* The length in bits ends the padding, with all its bytes: no kernel hashes
  * here, this takes the place of one and looks at what it is given.
  */
-static unsigned char length_field[8];
+static unsigned char length_field[16];
 static size_t length_blocks;
 
 static void
-look_at_length (uint32_t *state, const unsigned char *const *data,
+look_at_length (void *state, const unsigned char *const *data,
                 size_t blocks)
 {
   (void) state;
   if (blocks <= 2)
-    memcpy (length_field, data[0] + blocks * 64 - 8, 8);
+    memcpy (length_field, data[0] + blocks * hash->block - hash->length,
+            hash->length);
   else
     length_blocks = blocks;
 }
@@ -207,44 +240,49 @@ look_at_length (uint32_t *state, const unsigned char *const *data,
 static void
 test_long_messages (void **state)
 {
-  static const struct sha256_kernel kernel = {
+  static const struct lane_kernel kernel = {
     .lanes = 2, .compress = look_at_length
   };
-  unsigned char out[2][MD_SIZE], *md[2] = { out[0], out[1] };
+  unsigned char out[2][LANE_MAX_MD], *md[2] = { out[0], out[1] };
   const void *data[2] = { noise, noise };
   unsigned bit;
 
-  (void) state;
-  for (bit = 8; bit < 8 * sizeof (size_t) - 3; bit++) {
+  use_hash (state);
+  for (bit = 9; bit < 8 * sizeof (size_t) - 3; bit++) {
     uint64_t bits = 0;
 
-    sha256_kernel_hash (&kernel, data, (size_t) 1 << bit, md, 2);
-    for (size_t i = 0; i < 8; i++)
+    lane_kernel_hash (hash, &kernel, data, (size_t) 1 << bit, md, 2);
+    for (size_t i = 0; i < hash->length; i++) {
+      assert_int_equal (bits >> 56, 0);
       bits = bits << 8 | length_field[i];
+    }
     assert_true (bits == (uint64_t) 8 << bit);
-    assert_true (length_blocks == (size_t) 1 << (bit - 6));
+    assert_true (length_blocks == ((size_t) 1 << bit) / hash->block);
   }
 }
 
 /* What the proof must find: kernels that are wrong in one bit of one lane, and
  * that mistake one lane for another.
  */
-static const struct sha256_kernel *good;
+static const struct lane_kernel *good;
 static size_t bad_lane;
 
 static void
-compress_one_wrong (uint32_t *state, const unsigned char *const *data,
+compress_one_wrong (void *state, const unsigned char *const *data,
                     size_t blocks)
 {
+  const size_t last = hash->md / hash->word - 1; /* word of the digest */
+  unsigned char *bytes = state;
+
   good->compress (state, data, blocks);
-  state[7 * good->lanes + bad_lane] ^= 1;
+  bytes[(last * good->lanes + bad_lane) * hash->word] ^= 1;
 }
 
 static void
-compress_two_mistaken (uint32_t *state, const unsigned char *const *data,
+compress_two_mistaken (void *state, const unsigned char *const *data,
                        size_t blocks)
 {
-  const unsigned char *mistaken[SHA256_MAX_LANES];
+  const unsigned char *mistaken[LANES_MAX];
 
   memcpy (mistaken, data, good->lanes * sizeof mistaken[0]);
   mistaken[bad_lane] = data[(bad_lane + 1) % good->lanes];
@@ -254,15 +292,15 @@ compress_two_mistaken (uint32_t *state, const unsigned char *const *data,
 static void
 test_proof (void **state)
 {
-  struct sha256_kernel bad = *kernel_of (state);
+  struct lane_kernel bad = *kernel_of (state);
 
-  good = *state;
-  assert_true (sha256_kernel_works (good));
+  good = kernel_of (state);
+  assert_true (lane_kernel_works (hash, good));
   for (bad_lane = 0; bad_lane < good->lanes; bad_lane++) {
     bad.compress = compress_one_wrong;
-    assert_false (sha256_kernel_works (&bad));
+    assert_false (lane_kernel_works (hash, &bad));
     bad.compress = compress_two_mistaken;
-    assert_false (sha256_kernel_works (&bad));
+    assert_false (lane_kernel_works (hash, &bad));
   }
 }
 
@@ -270,39 +308,39 @@ test_proof (void **state)
 static void
 test_chosen (void **state)
 {
-  const struct sha256_kernel *kernel = kernel_of (state);
-  unsigned char out[SHA256_MAX_LANES][MD_SIZE], expected[MD_SIZE];
-  unsigned char *md[SHA256_MAX_LANES];
-  const void *data[SHA256_MAX_LANES];
-  struct sha256_lanes *lanes;
+  const struct lane_kernel *kernel = kernel_of (state);
+  unsigned char out[LANES_MAX][LANE_MAX_MD], expected[LANE_MAX_MD];
+  unsigned char *md[LANES_MAX];
+  const void *data[LANES_MAX];
+  struct lanes *lanes;
   char list[100];
   size_t i;
 
-  for (i = 0; i < SHA256_MAX_LANES; i++) {
+  for (i = 0; i < LANES_MAX; i++) {
     md[i] = out[i];
     data[i] = noise + i;
   }
   snprintf (list, sizeof list, "no-such,%s", kernel->name);
   setenv ("BLKHASH_CPU", list, 1);
-  lanes = sha256_lanes_create ();
+  lanes = lanes_create (hash->name);
   assert_non_null (lanes);
   /* It is used, however fast the others are that are not. */
-  i = sha256_lanes_next (lanes, SHA256_MAX_LANES);
+  i = lanes_next (lanes, LANES_MAX);
   assert_true (i >= 2 && i <= kernel->lanes);
   /* More than there are lanes is no error. */
-  sha256_lanes_hash (lanes, data, 1000, md, SHA256_MAX_LANES);
-  for (i = 0; i < SHA256_MAX_LANES; i++) {
-    EVP_Digest (data[i], 1000, expected, NULL, EVP_sha256 (), NULL);
-    assert_memory_equal (md[i], expected, MD_SIZE);
+  lanes_hash (lanes, data, 1000, md, LANES_MAX);
+  for (i = 0; i < LANES_MAX; i++) {
+    get_expected (data[i], 1000, expected);
+    assert_memory_equal (md[i], expected, hash->md);
   }
-  sha256_lanes_free (lanes);
+  lanes_free (lanes);
 
   snprintf (list, sizeof list, "%s", kernel->name);
   *strchr (list, '-') = '\0';
   setenv ("BLKHASH_CPU", list, 1);
-  lanes = sha256_lanes_create ();
+  lanes = lanes_create (hash->name);
   assert_non_null (lanes);
-  sha256_lanes_free (lanes);
+  lanes_free (lanes);
   unsetenv ("BLKHASH_CPU");
 }
 
@@ -313,10 +351,10 @@ test_none (void **state)
                                        "avx512-x1", "-x16", " shani" };
   size_t i;
 
-  (void) state;
+  use_hash (state);
   for (i = 0; i < sizeof lists / sizeof lists[0]; i++) {
     setenv ("BLKHASH_CPU", lists[i], 1);
-    assert_null (sha256_lanes_create ());
+    assert_null (lanes_create (hash->name));
     assert_int_equal (errno, ENOTSUP);
   }
   unsetenv ("BLKHASH_CPU");
@@ -329,24 +367,24 @@ static void
 test_features (void **state)
 {
   const unsigned features = __real_cpu_features ();
-  struct sha256_lanes *lanes;
+  struct lanes *lanes;
 
-  (void) state;
+  use_hash (state);
   masked = ~0u;
-  assert_null (sha256_lanes_create ());
+  assert_null (lanes_create (hash->name));
   assert_int_equal (errno, ENOTSUP);
   for (unsigned bit = 1; bit <= features; bit <<= 1) {
     masked = bit;
     proven = 0;
-    lanes = sha256_lanes_create ();
+    lanes = lanes_create (hash->name);
     assert_int_equal (proven & bit, 0);
-    sha256_lanes_free (lanes);
+    lanes_free (lanes);
   }
   masked = 0;
-  for (size_t i = 0; sha256_kernels[i]; i++)
-    if ((sha256_kernels[i]->cpu & CPU_SHANI) &&
-        (sha256_kernels[i]->cpu & (CPU_AVX2 | CPU_AVX512)))
-      assert_true (sha256_kernels[i]->cpu & CPU_AMD);
+  for (size_t i = 0; hash->kernels[i]; i++)
+    if ((hash->kernels[i]->cpu & CPU_SHANI) &&
+        (hash->kernels[i]->cpu & (CPU_AVX2 | CPU_AVX512)))
+      assert_true (hash->kernels[i]->cpu & CPU_AMD);
 }
 
 /* A kernel that computes wrong results is none to do without: who knows what
@@ -355,19 +393,24 @@ test_features (void **state)
 static void
 test_broken (void **state)
 {
-  struct blkhash *h = blkhash_new ();
+  const struct lane_kernel *kernel = kernel_of (state);
+  struct blkhash_opts *opts = blkhash_opts_new (hash->name);
+  struct blkhash *h;
 
+  assert_non_null (opts);
+  h = blkhash_new_opts (opts);
   assert_non_null (h);
   blkhash_free (h);
-  broken = kernel_of (state);
-  assert_null (sha256_lanes_create ());
+  broken = kernel;
+  assert_null (lanes_create (hash->name));
   assert_int_equal (errno, EIO);
-  assert_null (blkhash_new ());
+  assert_null (blkhash_new_opts (opts));
   assert_int_equal (errno, EIO);
   setenv ("BLKHASH_CPU", "none", 1);
-  h = blkhash_new ();
+  h = blkhash_new_opts (opts);
   assert_non_null (h);
   blkhash_free (h);
+  blkhash_opts_free (opts);
   unsetenv ("BLKHASH_CPU");
   broken = NULL;
 }
@@ -381,9 +424,9 @@ cost_of (size_t count, unsigned chosen, unsigned one)
   const bool amd = cpu_features () & CPU_AMD;
   unsigned i, cost, least = count == 1 ? one : 1000000;
 
-  for (i = 0; sha256_kernels[i]; i++) {
-    cost = amd ? sha256_kernels[i]->cost_amd : sha256_kernels[i]->cost;
-    if ((chosen & 1 << i) && sha256_kernels[i]->lanes >= count && cost < least)
+  for (i = 0; hash->kernels[i]; i++) {
+    cost = amd ? hash->kernels[i]->cost_amd : hash->kernels[i]->cost;
+    if ((chosen & 1 << i) && hash->kernels[i]->lanes >= count && cost < least)
       least = cost;
   }
   return least;
@@ -397,35 +440,35 @@ static void
 check_plans (void)
 {
   const unsigned features = cpu_features ();
-  unsigned chosen, used, one, i, cost[SHA256_MAX_LANES + 1] = { 0 };
-  struct sha256_lanes *lanes;
+  unsigned chosen, used, one, i, cost[LANES_MAX + 1] = { 0 };
+  struct lanes *lanes;
   size_t n, next, enough;
 
-  for (i = 0; sha256_kernels[i]; i++)
+  for (i = 0; hash->kernels[i]; i++)
     ;
   for (chosen = 1; chosen < 1u << i; chosen++) {
     char list[200] = "";
 
     used = 0;
-    for (i = 0; sha256_kernels[i]; i++)
+    for (i = 0; hash->kernels[i]; i++)
       if ((chosen & 1 << i)) {
-        if (sha256_kernels[i]->cpu & ~features)
+        if (hash->kernels[i]->cpu & ~features)
           break;
         strcat (list, ",");
-        strcat (list, sha256_kernels[i]->name);
-        used |= sha256_kernels[i]->cpu;
+        strcat (list, hash->kernels[i]->name);
+        used |= hash->kernels[i]->cpu;
       }
-    one = used & (CPU_SHANI | CPU_ARM_SHA2) ? 100 : 330;
-    if (sha256_kernels[i]) {    /* this CPU cannot run one of them */
-      while (sha256_kernels[i])
+    one = used & (CPU_SHANI | CPU_ARM_SHA2) ? 100 : hash->cost_plain;
+    if (hash->kernels[i]) {    /* this CPU cannot run one of them */
+      while (hash->kernels[i])
         i++;
       continue;
     }
     setenv ("BLKHASH_CPU", list, 1);
-    lanes = sha256_lanes_create ();
+    lanes = lanes_create (hash->name);
     assert_non_null (lanes);
-    for (n = 1; n <= SHA256_MAX_LANES; n++) {
-      next = sha256_lanes_next (lanes, n);
+    for (n = 1; n <= LANES_MAX; n++) {
+      next = lanes_next (lanes, n);
       assert_true (next >= 1 && next <= n);
       cost[n] = cost_of (next, chosen, one) + cost[n - next];
       for (next = 1; next <= n; next++)
@@ -433,13 +476,13 @@ check_plans (void)
       assert_true (cost[n] <= n * one);
       assert_true (cost[n] >= cost[n - 1]);
     }
-    enough = sha256_lanes_enough (lanes);
-    for (n = 1; n <= SHA256_MAX_LANES; n++)
+    enough = lanes_enough (lanes);
+    for (n = 1; n <= LANES_MAX; n++)
       assert_true (n < enough ? cost[n] * enough > cost[enough] * n
                               : cost[n] * enough >= cost[enough] * n);
-    assert_int_equal (sha256_lanes_next (lanes, 1000000),
-                      sha256_lanes_next (lanes, SHA256_MAX_LANES));
-    sha256_lanes_free (lanes);
+    assert_int_equal (lanes_next (lanes, 1000000),
+                      lanes_next (lanes, LANES_MAX));
+    lanes_free (lanes);
   }
   unsetenv ("BLKHASH_CPU");
 }
@@ -447,37 +490,76 @@ check_plans (void)
 static void
 test_plan (void **state)
 {
-  (void) state;
+  use_hash (state);
   check_plans ();
   other_vendor = !(cpu_features () & CPU_ARM_SHA2); /* has one cost only */
   check_plans ();
   other_vendor = false;
 }
 
+static void
+test_other_hashes (void **state)
+{
+  static const char *const names[] = { "", "md5", "SHA256", "sha256-x8" };
+
+  (void) state;
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    assert_null (lanes_create (names[i]));
+    assert_int_equal (errno, ENOTSUP);
+  }
+}
+
+struct test {
+  const char *name;
+  CMUnitTestFunction function;
+};
+
+static const struct test of_kernels[] = {
+  { "lengths", test_lengths },
+  { "counts", test_counts },
+  { "alignments", test_alignments },
+  { "guard pages", test_guard_pages },
+  { "proof", test_proof },
+  { "chosen", test_chosen },
+  { "broken", test_broken },
+  { NULL, NULL },
+}, of_hashes[] = {
+  { "none", test_none },
+  { "plan", test_plan },
+  { "features", test_features },
+  { "long messages", test_long_messages },
+  { NULL, NULL },
+};
+
+#define MAX_TESTS 400
+
+static struct CMUnitTest tests[MAX_TESTS] = {
+  cmocka_unit_test (test_other_hashes),
+};
+static char names[MAX_TESTS][60];
+static size_t nr_tests = 1;
+
+static void
+add_tests (const struct test *test, const struct subject *subject)
+{
+  for (; test->name; test++, nr_tests++) {
+    assert_true (nr_tests < MAX_TESTS);
+    snprintf (names[nr_tests], sizeof names[0], "%s%s%s: %s",
+              subject->hash->name, subject->kernel ? " " : "",
+              subject->kernel ? subject->kernel->name : "", test->name);
+    tests[nr_tests].name = names[nr_tests];
+    tests[nr_tests].test_func = test->function;
+    tests[nr_tests].initial_state = (void *) subject;
+  }
+}
+
 int
 main (void)
 {
-  static const struct {
-    const char *name;
-    CMUnitTestFunction function;
-  } for_each[] = {
-    { "lengths", test_lengths },
-    { "counts", test_counts },
-    { "alignments", test_alignments },
-    { "guard pages", test_guard_pages },
-    { "proof", test_proof },
-    { "chosen", test_chosen },
-    { "broken", test_broken },
-  };
-  enum { EACH = sizeof for_each / sizeof for_each[0], MAX_KERNELS = 10 };
-  struct CMUnitTest tests[EACH * MAX_KERNELS + 4] = {
-    cmocka_unit_test (test_none),
-    cmocka_unit_test (test_plan),
-    cmocka_unit_test (test_features),
-    cmocka_unit_test (test_long_messages),
-  };
-  char names[EACH * MAX_KERNELS + 4][50];
-  size_t i, k, n = 4;
+  static struct subject subjects[MAX_TESTS];
+  struct subject *subject = subjects;
+  size_t i, k;
+  int r;
 
   noise = malloc (NOISE_SIZE);
   if (!noise)
@@ -485,15 +567,16 @@ main (void)
   srand (1);
   for (i = 0; i < NOISE_SIZE; i++)
     noise[i] = rand () >> 8;
-  for (k = 0; sha256_kernels[k]; k++)
-    for (i = 0; i < EACH; i++, n++) {
-      snprintf (names[n], sizeof names[n], "%s: %s", sha256_kernels[k]->name,
-                for_each[i].name);
-      tests[n].name = names[n];
-      tests[n].test_func = for_each[i].function;
-      tests[n].initial_state = (void *) sha256_kernels[k];
+  for (i = 0; lane_hashes[i]; i++) {
+    *subject = (struct subject) { lane_hashes[i], NULL };
+    add_tests (of_hashes, subject++);
+    for (k = 0; lane_hashes[i]->kernels[k]; k++) {
+      *subject = (struct subject) { lane_hashes[i],
+                                    lane_hashes[i]->kernels[k] };
+      add_tests (of_kernels, subject++);
     }
-  i = _cmocka_run_group_tests ("kernels", tests, n, NULL, NULL);
+  }
+  r = _cmocka_run_group_tests ("kernels", tests, nr_tests, NULL, NULL);
   free (noise);
-  return i;
+  return r;
 }

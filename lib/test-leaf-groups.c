@@ -331,7 +331,7 @@ waits_of (size_t batches, size_t count)
 static void
 test_gather (void **state)
 {
-  struct sha256_lanes *lanes = sha256_lanes_create ();
+  struct lanes *lanes = lanes_create ("sha256");
   size_t enough;
 
   (void) state;
@@ -342,8 +342,8 @@ test_gather (void **state)
     print_message ("SKIP: no lanes to fill\n");
     skip ();
   }
-  enough = sha256_lanes_enough (lanes);
-  sha256_lanes_free (lanes);
+  enough = lanes_enough (lanes);
+  lanes_free (lanes);
   create ("sha256", 2);
   assert_int_equal (waits_of (100, 1), 0);
   leaf_gather (engine);
@@ -395,14 +395,14 @@ force_wide_lanes (void)
   static const char *const kernels[] = { "avx512", "avx2" };
 
   for (size_t i = 0; i < 2; i++) {
-    struct sha256_lanes *lanes;
+    struct lanes *lanes;
     size_t enough = 0;
 
     setenv ("BLKHASH_CPU", kernels[i], 1);
-    lanes = sha256_lanes_create ();
+    lanes = lanes_create ("sha256");
     if (lanes)
-      enough = sha256_lanes_enough (lanes);
-    sha256_lanes_free (lanes);
+      enough = lanes_enough (lanes);
+    lanes_free (lanes);
     if (enough > 3)
       return enough;
   }

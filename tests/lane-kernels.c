@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Print the names of the SHA-256 kernels that this CPU has, for BLKHASH_CPU.
+ * Print the kernels that this CPU has, a line each: the digest that it computes,
+ * and its name, for BLKHASH_CPU.
  */
 
 #include <config.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 
 #include "cpu.h"
+#include "lane-hashes.h"
 #include "lane-kernel.h"
 
 int
@@ -16,8 +18,12 @@ main (void)
 {
   unsigned features = cpu_features ();
 
-  for (size_t i = 0; sha256_kernels[i]; i++)
-    if ((sha256_kernels[i]->cpu & ~features) == 0)
-      puts (sha256_kernels[i]->name);
+  for (size_t h = 0; lane_hashes[h]; h++)
+    for (size_t k = 0; lane_hashes[h]->kernels[k]; k++) {
+      const struct lane_kernel *kernel = lane_hashes[h]->kernels[k];
+
+      if ((kernel->cpu & ~features) == 0)
+        printf ("%s %s\n", lane_hashes[h]->name, kernel->name);
+    }
   return 0;
 }

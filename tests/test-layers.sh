@@ -109,12 +109,14 @@ leaves: digest leaf leaf-tree leaves-private opts outer pieces pieces-budget pie
 pieces: pieces-budget pieces-share
 hash: completion digest leaf opts order outer pool
 digest: digest-family
-lanes: cpu lane-kernel
-sha256-arm64: cpu lane-kernel
-sha256-avx2: cpu lane-kernel sha256-vector
-sha256-avx512: cpu lane-kernel sha256-vector
-sha256-avx512sha: cpu lane-kernel
-sha256-shani: cpu lane-kernel
+lanes: cpu lane-hashes lane-kernel
+lane-hashes: lane-kernel sha256
+sha256: lane-kernel
+sha256-arm64: cpu sha256
+sha256-avx2: cpu sha256 sha256-vector
+sha256-avx512: cpu sha256 sha256-vector
+sha256-avx512sha: cpu sha256
+sha256-shani: cpu sha256
 digest-blake2b: digest-family
 digest-blake3: digest-family
 digest-null: digest-family
