@@ -360,8 +360,8 @@ test_none (void **state)
   unsetenv ("BLKHASH_CPU");
 }
 
-/* Kernels that this CPU cannot run are not even tried, nor those that only AMD's
- * are not slow with.
+/* Kernels that this CPU cannot run are not even tried, nor those that are slow
+ * on all CPUs but AMD's.
  */
 static void
 test_features (void **state)

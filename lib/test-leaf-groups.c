@@ -327,7 +327,7 @@ waits_of (size_t batches, size_t count)
   return waits;
 }
 
-/* Nobody else comes: 1, 3, 7 ... 1023 batches do not wait after one that did. */
+/* Nobody else comes: 1, 3, 7 ... 1023 batches do not wait after one did. */
 static void
 test_gather (void **state)
 {

@@ -1095,7 +1095,8 @@ complete_blocks (void *opaque)
   uint64_t offset = filler->number * block;
 
   CHECK_INT (0, blkhash_leaves_data (filler->l, filler->data, half, offset));
-  CHECK_INT (0, blkhash_leaves_data (filler->l, filler->data, half, offset + half));
+  CHECK_INT (0, blkhash_leaves_data (filler->l, filler->data, half,
+                                     offset + half));
   return NULL;
 }
 

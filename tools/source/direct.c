@@ -183,8 +183,8 @@ direct_begin (void *opaque, struct error *error)
   return r;
 }
 
-/* Leave what is missing to qemu, which can tell why it did not take the image; or
- * takes it this time, with the page cache.
+/* Leave what is missing to qemu, which can tell why it did not take the image;
+ * or takes it this time, with the page cache.
  */
 static int
 fill_by_qemu (struct direct *direct, struct fill *fill)
