@@ -6,10 +6,10 @@
  *
  * The cost of a kernel is that of one call, in hundredths of what OpenSSL needs
  * for one message of the same length on a CPU that has instructions for that
- * hash; cost_plain is what it needs without.  Costs were measured on one CPU by AMD (Zen 4) and, for all others,
- * on one by Intel (Emerald Rapids), not on this one: all that they must tell is
- * that few messages are not worth a wide kernel, and which one is best for
- * many.
+ * hash; cost_plain is what it needs without.  Costs were measured on one CPU by
+ * AMD (Zen 4) and, for all others, on one by Intel (Emerald Rapids), not on this
+ * one: all that they must tell is that few messages are not worth a wide kernel,
+ * and which one is best for many.
  */
 
 #include <config.h>

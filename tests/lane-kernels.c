@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Print the kernels that this CPU has, a line each: the digest that it computes,
- * and its name, for BLKHASH_CPU.
+ * Print the kernels that this CPU has, for BLKHASH_CPU: a line each, with the
+ * digest that it computes and its name.
  */
 
 #include <config.h>
