@@ -46,7 +46,7 @@
  * hashed.
  */
 #define PATIENCE 1000000
-#define MAX_AT_ONCE 1023        /* batches that do not wait after others did */
+#define MAX_BACKOFF 1023        /* batches */
 
 /* What one thread brought, on its stack. */
 struct batch {
@@ -61,15 +61,15 @@ struct batch {
 
 struct leaf_engine {
   struct hashers *hashers;
-  size_t enough;                /* blocks that are worth no waiting for more */
+  size_t full_group;            /* blocks: more at once are no faster */
   unsigned cpus;
   unsigned char zero_md[BLKHASH_MAX_MD_SIZE];
 
   pthread_mutex_t lock;         /* protects what follows, and batches */
   unsigned hashing;             /* threads that hash a group */
-  bool gather;                  /* batches may wait for others ... */
-  unsigned in_vain;             /* ... but after so many that did so in vain, */
-  unsigned at_once;             /* so many do not. */
+  bool gather;                  /* a batch may wait for those of others */
+  unsigned backoff;             /* batches that do not, after one waited and */
+  unsigned backoff_left;        /*   none came; so many of them are to come */
   struct batch *queue, **queue_tail; /* batches that have blocks to take */
   size_t queued;                /* these blocks */
 };
@@ -121,7 +121,7 @@ wake_next_locked (struct leaf_engine *engine)
 static bool
 is_gathered (const struct leaf_engine *engine, const struct group *group)
 {
-  return group->count >= engine->enough &&
+  return group->count >= engine->full_group &&
     group->batch[0] != group->batch[group->count - 1];
 }
 
@@ -135,7 +135,7 @@ do_group_locked (struct leaf_engine *engine, struct batch *owner)
 
   take_group_locked (engine, &group);
   if (is_gathered (engine, &group))
-    engine->in_vain = 0;
+    engine->backoff = 0;
   owner->hashing = true;
   engine->hashing++;
   wake_next_locked (engine);
@@ -173,11 +173,11 @@ init_cond (pthread_cond_t *cond)
  * and less often, so that a client with few requests in flight does not wait.
  */
 static void
-waited_in_vain_locked (struct leaf_engine *engine)
+back_off_locked (struct leaf_engine *engine)
 {
-  engine->in_vain = engine->in_vain < MAX_AT_ONCE ? 2 * engine->in_vain + 1
-                                                  : MAX_AT_ONCE;
-  engine->at_once = engine->in_vain;
+  engine->backoff =
+    engine->backoff < MAX_BACKOFF ? 2 * engine->backoff + 1 : MAX_BACKOFF;
+  engine->backoff_left = engine->backoff;
 }
 
 /* Wait for others if that is worth it. */
@@ -187,10 +187,10 @@ gather_locked (struct leaf_engine *engine, struct batch *batch)
   struct timespec t;
   int r = 0;
 
-  if (!engine->gather || engine->queued >= engine->enough)
+  if (!engine->gather || engine->queued >= engine->full_group)
     return;
-  if (engine->at_once > 0) {
-    engine->at_once--;
+  if (engine->backoff_left > 0) {
+    engine->backoff_left--;
     return;
   }
   clock_gettime (CLOCK_MONOTONIC, &t);
@@ -199,10 +199,10 @@ gather_locked (struct leaf_engine *engine, struct batch *batch)
     t.tv_nsec -= 1000000000;
     t.tv_sec++;
   }
-  while (batch->untaken > 0 && engine->queued < engine->enough && r == 0)
+  while (batch->untaken > 0 && engine->queued < engine->full_group && r == 0)
     r = pthread_cond_timedwait (&batch->changed, &engine->lock, &t);
-  if (batch->untaken > 0 && engine->queued < engine->enough)
-    waited_in_vain_locked (engine);
+  if (batch->untaken > 0 && engine->queued < engine->full_group)
+    back_off_locked (engine);
 }
 
 #else /* a clock that is set back could make us wait for hours */
@@ -274,17 +274,17 @@ leaf_batch (struct leaf_engine *engine,
 void
 leaf_gather (struct leaf_engine *engine)
 {
-  engine->gather = engine->enough > 0;
+  engine->gather = engine->full_group > 0;
 }
 
 const unsigned char *
-leaf_zero (const struct leaf_engine *engine)
+leaf_zero_md (const struct leaf_engine *engine)
 {
   return engine->zero_md;
 }
 
 int
-leaf_zeros (struct leaf_engine *engine, size_t len, unsigned char *md)
+leaf_hash_zeros (struct leaf_engine *engine, size_t len, unsigned char *md)
 {
   return hashers_zeros (engine->hashers, len, md);
 }
@@ -303,14 +303,14 @@ leaf_engine_create (const struct digest *digest, uint32_t block_size)
   pthread_mutex_init (&engine->lock, NULL);
 
   engine->hashers = hashers_create (digest, block_size);
-  err = engine->hashers ? leaf_zeros (engine, block_size, engine->zero_md)
+  err = engine->hashers ? leaf_hash_zeros (engine, block_size, engine->zero_md)
                         : errno;
   if (err) {
     leaf_engine_free (engine);
     errno = err;
     return NULL;
   }
-  engine->enough = hashers_enough (engine->hashers);
+  engine->full_group = hashers_enough (engine->hashers);
   return engine;
 }
 

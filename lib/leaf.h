@@ -37,10 +37,10 @@ int leaf_batch (struct leaf_engine *engine,
 void leaf_gather (struct leaf_engine *engine);
 
 /* The leaf of a full block of zeros; it lives as long as the engine. */
-const unsigned char *leaf_zero (const struct leaf_engine *engine);
+const unsigned char *leaf_zero_md (const struct leaf_engine *engine);
 
 /* Store the leaf of LEN zero bytes. */
-int leaf_zeros (struct leaf_engine *engine, size_t len,
+int leaf_hash_zeros (struct leaf_engine *engine, size_t len,
                      unsigned char *md);
 
 #endif /* BLKHASH_LEAF_H */

@@ -55,7 +55,8 @@ take_batch_locked (struct blkhash_leaves *l, uint64_t index,
   case LEAF_ZERO:
     if (index == full) {        /* the short last block has its own leaf */
       batch->count = 1;
-      return leaf_zeros (l->engine, blocks_length (l, index, 1), batch->leaves);
+      return leaf_hash_zeros (l->engine, blocks_length (l, index, 1),
+                              batch->leaves);
     }
     batch->zeros = run.count < full - index ? run.count : full - index;
     if (batch->zeros > BATCH_ZEROS)
@@ -222,7 +223,7 @@ fold_anew (struct blkhash_leaves *l, struct sink *sink, unsigned char *md)
   err = leaves_hash_complete (l);
   if (err)
     return err;
-  outer = outer_create (l->digest, l->streams, leaf_zero (l->engine));
+  outer = outer_create (l->digest, l->streams, leaf_zero_md (l->engine));
   if (!outer)
     return errno;
   err = fold_all (l, outer, sink);

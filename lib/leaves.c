@@ -48,7 +48,7 @@ start (struct blkhash_leaves *l, const struct blkhash_opts *opts,
   if (!l->pieces)
     return -1;
   if (l->once) {
-    l->outer = outer_create (l->digest, l->streams, leaf_zero (l->engine));
+    l->outer = outer_create (l->digest, l->streams, leaf_zero_md (l->engine));
     if (!l->outer)
       return -1;
   }

@@ -58,9 +58,9 @@ hash_jobs (const struct job *job)
       if (!blocks[i].zero)
         continue;
       if (blocks[i].len == order->block_size)
-        memcpy (blocks[i].md, leaf_zero (order->engine), order->leaf_size);
+        memcpy (blocks[i].md, leaf_zero_md (order->engine), order->leaf_size);
       else
-        err = leaf_zeros (order->engine, blocks[i].len, blocks[i].md);
+        err = leaf_hash_zeros (order->engine, blocks[i].len, blocks[i].md);
     }
     if (err)
       return err;

@@ -41,10 +41,10 @@ int __real_leaf_batch (struct leaf_engine *engine, struct leaf_block *blocks,
                        size_t count);
 int __wrap_leaf_batch (struct leaf_engine *engine, struct leaf_block *blocks,
                        size_t count);
-int __real_leaf_zeros (struct leaf_engine *engine, size_t len,
-                       unsigned char *md);
-int __wrap_leaf_zeros (struct leaf_engine *engine, size_t len,
-                       unsigned char *md);
+int __real_leaf_hash_zeros (struct leaf_engine *engine, size_t len,
+                            unsigned char *md);
+int __wrap_leaf_hash_zeros (struct leaf_engine *engine, size_t len,
+                            unsigned char *md);
 
 static bool no_large_memory, no_threads, no_leaf_of_zeros;
 static int bad_byte = -1;       /* a block that begins so cannot be hashed */
@@ -64,9 +64,10 @@ __wrap_leaf_batch (struct leaf_engine *engine, struct leaf_block *blocks,
 }
 
 int
-__wrap_leaf_zeros (struct leaf_engine *engine, size_t len, unsigned char *md)
+__wrap_leaf_hash_zeros (struct leaf_engine *engine, size_t len,
+                        unsigned char *md)
 {
-  return no_leaf_of_zeros ? ENOMEM : __real_leaf_zeros (engine, len, md);
+  return no_leaf_of_zeros ? ENOMEM : __real_leaf_hash_zeros (engine, len, md);
 }
 
 void *

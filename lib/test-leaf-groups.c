@@ -234,9 +234,9 @@ test_zeros (void **state)
 
   (void) state;
   create ("sha1", 1);
-  assert_int_equal (leaf_zeros (engine, BLOCK, md), 0);
+  assert_int_equal (leaf_hash_zeros (engine, BLOCK, md), 0);
   bad_md = md;
-  assert_int_equal (leaf_zeros (engine, BLOCK, md), EIO);
+  assert_int_equal (leaf_hash_zeros (engine, BLOCK, md), EIO);
   destroy ();
 }
 

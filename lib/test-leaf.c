@@ -159,11 +159,11 @@ test_zeros (void **state)
   digest = digest_create ("sha1");
   ctx = digest_ctx_create (digest);
   engine = leaf_engine_create (digest, BLOCK);
-  block.md = (unsigned char *) leaf_zero (engine);
+  block.md = (unsigned char *) leaf_zero_md (engine);
   assert_true (is_leaf_of (ctx, &block));
   block.md = md;
   block.len = 77;
-  assert_int_equal (leaf_zeros (engine, 77, md), 0);
+  assert_int_equal (leaf_hash_zeros (engine, 77, md), 0);
   assert_true (is_leaf_of (ctx, &block));
   leaf_engine_free (engine);
   digest_ctx_free (ctx);
