@@ -109,7 +109,9 @@ leaves: digest leaf leaf-tree leaves-private opts outer pieces pieces-budget pie
 pieces: pieces-budget pieces-share
 hash: completion digest leaf opts order outer pool
 digest: digest-family
-lanes: cpu lane-hashes lane-kernel
+lanes: cpu lane-hashes lane-kernel lanes-measure lanes-plan
+lanes-measure: lane-kernel lanes-plan
+lanes-plan: lane-kernel
 lane-hashes: lane-kernel sha256
 sha256: lane-kernel
 sha256-arm64: cpu sha256
