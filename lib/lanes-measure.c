@@ -1,17 +1,18 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What a call of each kernel costs on this CPU, measured, in the calling thread.
+ * What a call of each kernel costs on this CPU, measured, in the calling
+ * thread.
  *
  * Each kernel, and the caller's hash of one message, hashes some KiB in turn,
- * several times, and the shortest time counts: whoever was preempted looks slow,
- * nobody looks fast.  All get work enough that what a call costs beside it does
- * not matter: less would make wide kernels look bad.  That it is the same bytes
- * in all lanes, and that they are in the cache, is the same for all.
+ * several times, and the shortest time counts: whoever was preempted looks
+ * slow, nobody looks fast.  All get work enough that what a call costs beside
+ * it does not matter: less would make wide kernels look bad.  That it is the
+ * same bytes in all lanes, and that they are in the cache, is the same for all.
  *
  * A kernel can be a hundred times slower than it should, such as one that mixes
- * AVX-512 with the instructions for SHA on Emerald Rapids.  It is tried with very
- * little first, and left out.
+ * AVX-512 with the instructions for SHA on Emerald Rapids.  It is tried with
+ * very little first, and left out.
  */
 
 #include <config.h>
@@ -54,7 +55,7 @@ now (void)
   return (uint64_t) t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Nanoseconds that C needs for BLOCKS message blocks of each lane, at least 1. */
+/* Nanoseconds that C needs for BLOCKS message blocks a lane, at least 1. */
 static int
 time_call (const struct lane_hash *hash, const struct candidate *c,
            size_t blocks, uint64_t *ns)

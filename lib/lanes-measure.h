@@ -22,8 +22,8 @@ struct lane_one {
 };
 
 /* Fill COSTS with the picoseconds that a message block takes, of ONE and of the
- * kernels of HASH whose bit is set in USABLE; they must have been proven.  Takes
- * some hundred microseconds.  0, or what ONE returned.
+ * kernels of HASH whose bit is set in USABLE; they must have been proven.  It
+ * takes some hundred microseconds.  0, or what ONE returned.
  */
 int lane_costs_measure (const struct lane_hash *hash, unsigned usable,
                         const struct lane_one *one, struct lane_costs *costs);

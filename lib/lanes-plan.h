@@ -16,8 +16,8 @@
 #define LANE_MAX_KERNELS 16     /* of a hash */
 #define LANE_NO_KERNEL 255      /* the caller's hash of one message */
 
-/* In any unit, below 2^32.  A call of a kernel costs the same whether all of its
- * lanes have a message or one.
+/* In any unit, below 2^32.  A call of a kernel costs the same whether all of
+ * its lanes have a message or one.
  */
 struct lane_costs {
   uint64_t one;                 /* of a message by the caller's own hash */

@@ -5,8 +5,8 @@
  *
  * There is one choice for each hash in a process, for all who use that hash: so
  * kernels are proven once, and measured once and then seldom.  Only with
- * BLKHASH_CPU there is one for each user, made by the guess, and never measured:
- * what tests see does not depend on time.
+ * BLKHASH_CPU there is one for each user, made by the guess, and never
+ * measured: what tests see does not depend on time.
  *
  * The guess is made from the cost of a call of each kernel, in hundredths of
  * what OpenSSL needs for one message of the same length on a CPU that has
@@ -206,6 +206,12 @@ lanes_free (struct lanes *lanes)
     free (lanes);
 }
 
+unsigned
+lanes_usable (const struct lanes *lanes)
+{
+  return lanes->usable;
+}
+
 size_t
 lanes_hash (const struct lanes *lanes, const void *const data[], size_t len,
             unsigned char *const md[], size_t count)
@@ -262,6 +268,21 @@ choose_plan (struct lanes *lanes, const struct lane_costs *costs)
     return best;
   lanes->plans[lanes->nr_plans] = plan;
   return &lanes->plans[lanes->nr_plans++];
+}
+
+int
+lanes_look (const struct lanes *lanes, const struct lane_one *one,
+            struct lane_costs *costs, struct lane_plan *plan)
+{
+  int err = lane_costs_measure (lanes->hash, lanes->usable, one, costs);
+
+  if (err)
+    return err;
+  if (lanes->forced)
+    *plan = *current_plan (lanes);
+  else
+    lane_plan_make (plan, lanes->hash, costs);
+  return 0;
 }
 
 void

@@ -14,6 +14,7 @@
 
 #include "lane-kernel.h"        /* LANES_MAX */
 #include "lanes-measure.h"      /* struct lane_one */
+#include "lanes-plan.h"
 
 struct lanes;                   /* any number of threads can use one at once */
 
@@ -27,6 +28,9 @@ struct lanes;                   /* any number of threads can use one at once */
 struct lanes *lanes_create (const char *hash);
 void lanes_free (struct lanes *lanes);
 
+/* The kernels of the hash that may be used: a bit for each, in its order. */
+unsigned lanes_usable (const struct lanes *lanes);
+
 /* Hash the first of COUNT messages of LEN bytes each, as many as is best, and
  * return how many, at most COUNT; 0: the caller's own hash of one message is as
  * fast for the next.  DATA[i] has any alignment; MD[i] gets the digest.
@@ -39,15 +43,22 @@ size_t lanes_hash (const struct lanes *lanes, const void *const data[],
  */
 size_t lanes_full_group (const struct lanes *lanes);
 
-/* The choice is a guess at first; lanes_measure makes it by what kernels cost on
- * this CPU.  That takes some hundred microseconds, so whoever hashes tells with
- * lanes_add how many bytes that were, and calls lanes_measure when it is due:
- * after the first MiBs in this process, and then seldom, in case the machine is
- * another one now.  It does nothing when it is not due, or is just being done.
+/* The choice is a guess at first; lanes_measure makes it by what kernels cost
+ * on this CPU.  That takes some hundred microseconds, so whoever hashes tells
+ * with lanes_add how many bytes that were, and calls lanes_measure when it is
+ * due: after the first MiBs in this process, and then seldom, in case the
+ * machine is another one now.  It does nothing when it is not due, or is just
+ * being done.
  */
 void lanes_add (struct lanes *lanes, size_t bytes);
 bool lanes_measure_is_due (const struct lanes *lanes);
 void lanes_measure (struct lanes *lanes, const struct lane_one *one);
+
+/* For who wants to see it: measure now, and tell the costs and the plan that
+ * they make, or the one that is forced.  0, or what ONE returned.
+ */
+int lanes_look (const struct lanes *lanes, const struct lane_one *one,
+                struct lane_costs *costs, struct lane_plan *plan);
 
 /* Is KERNEL in LIST, the value of BLKHASH_CPU or NULL for all, and can a CPU
  * with FEATURES, of cpu.h, run it?

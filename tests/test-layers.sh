@@ -107,6 +107,7 @@ leaf-tree: leaf-tree-private
 order: leaf order-private outer pool
 leaves: digest leaf leaf-tree leaves-private opts outer pieces pieces-budget pieces-share sink
 pieces: pieces-budget pieces-share
+kernels: cpu digest lane-hashes lanes
 hash: completion digest leaf opts order outer pool
 digest: digest-family
 lanes: cpu lane-hashes lane-kernel lanes-measure lanes-plan
