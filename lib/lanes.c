@@ -246,18 +246,21 @@ lanes_measure_is_due (const struct lanes *lanes)
     atomic_load_explicit (&lanes->left, memory_order_relaxed) <= 0;
 }
 
-/* The plan that costs least, but one that we have if it is hardly worse. */
+/* The plan that costs least, but one that we have if it is hardly worse.  The
+ * guess, which is the first, is none of these.
+ */
 static const struct lane_plan *
 choose_plan (struct lanes *lanes, const struct lane_costs *costs)
 {
   const struct lane_plan *best = current_plan (lanes);
   struct lane_plan plan;
-  uint64_t loss, least;
+  uint64_t loss, least = UINT64_MAX;
   size_t i;
 
   lane_plan_make (&plan, lanes->hash, costs);
-  least = lane_plan_loss (best, &plan, costs);
-  for (i = 0; i < lanes->nr_plans && least > MAX_LOSS; i++) {
+  if (best != &lanes->plans[0])
+    least = lane_plan_loss (best, &plan, costs);
+  for (i = 1; i < lanes->nr_plans && least > MAX_LOSS; i++) {
     loss = lane_plan_loss (&lanes->plans[i], &plan, costs);
     if (loss < least) {
       least = loss;

@@ -28,8 +28,10 @@
 
 #include "blkhash.h"
 #include "cpu.h"
+#include "digest.h"
 #include "lane-hashes.h"
 #include "lanes.h"
+#include "leaf.h"
 
 #define MESSAGES 40
 #define LEN 1000
@@ -401,16 +403,143 @@ measure_when_due (void)
   check (!lanes_measure_is_due (lanes));
 }
 
+/* All kernels as fast for two messages as the caller for so many thousandths. */
+static unsigned thousandths;
+
+static void
+two_messages (const struct lane_hash *hash, unsigned usable,
+              struct lane_costs *costs)
+{
+  for (size_t i = 0; hash->kernels[i]; i++)
+    if (usable & 1u << i)
+      costs->call[i] = thousandths * costs->one / 1000;
+}
+
+/* The guess has no weight, but of two plans that are hardly different the older
+ * one stays.
+ */
+static void
+keep_plan (void)
+{
+  static const struct {
+    unsigned thousandths, calls;
+  } steps[] = {
+    { 2010, 0 }, { 1970, 0 }, { 1900, 1 }, { 2040, 1 }, { 2100, 0 },
+    { 1900, 1 }, { 2100, 0 },
+  };
+  static struct messages m;
+  struct lanes *lanes = lanes_create (child_hash->name);
+
+  check (lanes);
+  make_messages (child_hash, &m);
+  set_costs = two_messages;
+  for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+    thousandths = steps[i].thousandths;
+    lanes_add (lanes, (size_t) 16 << 30);
+    lanes_measure (lanes, NULL);
+    check (hash_messages (child_hash, lanes, &m, 2) == steps[i].calls);
+  }
+}
+
+static void
+keep_no_guess (void)
+{
+  static struct messages m;
+  struct lanes *lanes = lanes_create (child_hash->name);
+
+  check (lanes);
+  make_messages (child_hash, &m);
+  set_costs = two_messages;
+  thousandths = 1990;
+  lanes_add (lanes, 8 << 20);
+  lanes_measure (lanes, NULL);
+  check (hash_messages (child_hash, lanes, &m, 2) == 1);
+}
+
+/* ---- Batches ---- */
+
+static struct leaf_engine *engine;
+
+static int
+hash_batch (void)
+{
+  static unsigned char bytes[LEAF_GROUP * 4096];
+  unsigned char out[LEAF_GROUP][LANE_MAX_MD];
+  struct leaf_block blocks[LEAF_GROUP];
+
+  memset (bytes, 1, sizeof bytes);
+  for (size_t i = 0; i < LEAF_GROUP; i++)
+    blocks[i] = (struct leaf_block) {
+      .data = bytes + i * 4096, .len = 4096, .md = out[i]
+    };
+  return leaf_batch (engine, blocks, LEAF_GROUP);
+}
+
+static void *
+hash_in_thread (void *opaque)
+{
+  (void) opaque;
+  check (hash_batch () == 0);
+  return NULL;
+}
+
+/* Whoever measures holds up nobody. */
+static void
+hash_meanwhile (const struct lane_hash *hash, unsigned usable,
+                struct lane_costs *costs)
+{
+  pthread_t thread;
+
+  check (pthread_create (&thread, NULL, hash_in_thread, NULL) == 0);
+  check (pthread_join (thread, NULL) == 0);
+  all_fast (hash, usable, costs);
+}
+
+static void
+measure_after_batches (void)
+{
+  struct digest *digest = digest_create (child_hash->name);
+  size_t i, batches;
+
+  alarm (300);                  /* for what hangs */
+  set_costs = hash_meanwhile;
+  engine = leaf_engine_create (digest, 4096);
+  check (engine);
+  check (leaf_best_count (engine) > LEAF_GROUP / 2);
+  for (batches = 0; measured == 0; batches++)
+    check (hash_batch () == 0);
+  check (batches > 60 && batches <= 65); /* 8 MiB */
+  for (i = 0; i < 2 * batches; i++)
+    check (hash_batch () == 0);
+  check (measured == 1);
+  check (leaf_best_count (engine) > LEAF_GROUP / 2);
+  leaf_engine_free (engine);
+
+  /* What is forced is not measured. */
+  setenv ("BLKHASH_CPU", "avx512,avx2,shani,arm64", 1);
+  engine = leaf_engine_create (digest, 4096);
+  for (i = 0; i < 2 * batches; i++)
+    check (hash_batch () == 0);
+  check (measured == 1);
+  leaf_engine_free (engine);
+  digest_free (digest);
+}
+
 static void
 test_due (void **state)
 {
+  static void (*const run[]) (void) = {
+    measure_when_due, measure_after_batches, keep_plan, keep_no_guess
+  };
+
   (void) state;
   for (size_t h = 0; lane_hashes[h]; h++) {
     child_hash = lane_hashes[h];
-    if (has_kernels (child_hash))
-      in_child (measure_when_due);
-    else
+    if (!has_kernels (child_hash))
       print_message ("SKIP: no kernels of %s here\n", child_hash->name);
+    else
+      for (size_t i = 0; i < sizeof run / sizeof run[0]; i++)
+        in_child (run[i]);
   }
 }
 
