@@ -138,6 +138,7 @@ conn: export ../lib/cleanup
 export: disk params report ../lib/cleanup ../lib/leaves
 disk: inflight written
 written: ../lib/leaf-tree
+params: ../lib/sum-kind
 report: params result-file ../lib/cleanup ../lib/sum-line
 result-file: params
 "
@@ -191,7 +192,7 @@ check_circles
 # ---- Those who use the library ----
 
 # What tools/ and other users may include of lib/.
-for_tools="cleanup zero sum-line"
+for_tools="cleanup zero sum-kind sum-line"
 
 # tools/ and examples/ use the public API.
 for file in tools/*.c tools/*/*.[ch] examples/*.c; do

@@ -17,6 +17,7 @@
 
 #include "blkhash.h"
 
+#include "../lib/sum-kind.h"
 #include "cli/command-line.h"
 #include "cli/options.h"
 #include "cli/usage.h"
@@ -26,12 +27,10 @@
 #define MAX_READ_SIZE (32 * 1024 * 1024) /* what every NBD server takes */
 
 static struct blkhash_opts *
-new_hash_opts (const char *digest)
+new_hash_opts (void)
 {
-  struct blkhash_opts *opts = blkhash_opts_new (digest);
+  struct blkhash_opts *opts = blkhash_opts_new ("sha256");
 
-  if (!opts && errno == EINVAL)
-    usage_error ("unknown digest '%s', see --list-digests", digest);
   if (!opts) {
     perror ("blksum");
     exit (EXIT_TROUBLE);
@@ -39,18 +38,29 @@ new_hash_opts (const char *digest)
   return opts;
 }
 
-/* The digest makes a new blkhash_opts: keep what was set before it. */
+/* NAME or, as nbdcopy writes it, NAME/SIZE.  Of several the last one counts,
+ * and then what --block-size says: see settle_block_size.
+ */
 static void
 set_digest (struct options *options, const struct option_use *use)
 {
-  struct blkhash_opts *old = options->hash;
+  struct blkhash_opts *opts = NULL;
+  struct sum_kind kind;
 
-  options->hash = new_hash_opts (use->arg);
-  blkhash_opts_set_block_size (options->hash,
-                               blkhash_opts_get_block_size (old));
-  blkhash_opts_set_threads (options->hash, blkhash_opts_get_threads (old));
-  blkhash_opts_set_streams (options->hash, blkhash_opts_get_streams (old));
-  blkhash_opts_free (old);
+  if (sum_kind_parse (use->arg, &kind) == 0 &&
+      kind.streams == 0 && !kind.linear) {
+    options->digest_block_size = kind.block_size;
+    kind.block_size = 0;
+    opts = sum_kind_opts (&kind, options->hash);
+    if (!opts && errno != EINVAL) {
+      perror ("blksum");
+      exit (EXIT_TROUBLE);
+    }
+  }
+  if (!opts)
+    usage_error ("unknown digest '%s', see --list-digests", use->arg);
+  blkhash_opts_free (options->hash);
+  options->hash = opts;
 }
 
 static void
@@ -59,6 +69,24 @@ set_block_size (struct options *options, const struct option_use *use)
   if (blkhash_opts_set_block_size (options->hash, use->number) != 0)
     usage_error ("--block-size: '%s' is not a power of two from 4 to 16m",
                  use->arg);
+  options->block_size_chosen = true;
+}
+
+/* Of --digest and --block-size, in whatever order. */
+static void
+settle_block_size (struct options *options)
+{
+  uint32_t size = options->digest_block_size;
+
+  if (size == 0)
+    return;
+  if (options->block_size_chosen &&
+      blkhash_opts_get_block_size (options->hash) != size)
+    usage_error ("--digest says another block size than --block-size");
+  if (blkhash_opts_set_block_size (options->hash, size) != 0)
+    usage_error ("--digest: the block size is not a power of two from 4 to "
+                 "16m");
+  options->block_size_chosen = true;
 }
 
 static void
@@ -164,8 +192,8 @@ enum { GROUP_HASH, GROUP_IMAGE, GROUP_NBD, GROUP_OUTPUT };
 
 /* In the order of --help. */
 static const struct option_row rows[] = {
-  { GROUP_HASH, 'd', "digest", "NAME",
-    "sha256 (default), or see --list-digests", .set = set_digest },
+  { GROUP_HASH, 'd', "digest", "NAME[/N]",
+    "sha256 (default), or see --list-digests; block size", .set = set_digest },
   { GROUP_HASH, 'l', "list-digests", NULL,
     "list the digests and exit", .print = list_digests },
   { GROUP_HASH, 'b', "block-size", "N",
@@ -254,7 +282,7 @@ set_defaults (struct options *options, int argc)
   long cpus = sysconf (_SC_NPROCESSORS_ONLN);
 
   *options = (struct options) {
-    .hash = new_hash_opts ("sha256"),
+    .hash = new_hash_opts (),
     .names = true,
     .progress_fd = -1,
     .source = {
@@ -283,6 +311,7 @@ options_parse (struct options *options, int argc, char *argv[])
 
   set_defaults (options, argc);
   first = command_line_parse (rows, options, argc, argv);
+  settle_block_size (options);
   options->source.threads = blkhash_opts_get_threads (options->hash);
 
   options->operands = argv + first;

@@ -8,6 +8,7 @@
 #define BLKSUM_OPTIONS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "util/source-options.h"
 
@@ -21,6 +22,8 @@ enum output_form {
 
 struct options {
   struct blkhash_opts *hash;    /* digest, block size, streams, threads */
+  uint32_t digest_block_size;   /* --digest says it; 0: it does not */
+  bool block_size_chosen;       /* else it is the default */
 
   /* Output. */
   enum output_form form;
