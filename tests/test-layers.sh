@@ -174,8 +174,9 @@ check_folders () {
 
 check_folders tools "
 .: job cli util
-job: cli source read util
+job: cli source read sums util
 cli: format util
+sums: util
 source: nbd read image format qemu io util
 nbd: read util
 read: io util
