@@ -9,16 +9,14 @@
 
 #include <config.h>
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/report.h"
 #include "cli/usage.h"
 #include "job/hash.h"
 #include "util/error.h"
@@ -36,40 +34,6 @@ occupy_standard_fds (void)
     if (fcntl (fd, F_GETFD) == -1 &&
         open ("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
       exit (EXIT_TROUBLE);
-}
-
-/* Each line begins with NAME, and whatever is in it, it makes no other line. */
-static void
-report (const char *name, const struct error *error)
-{
-  const char *text = error->text;
-  struct error prefix = { "" };
-
-  error_set (&prefix, "%s", name);
-  for (;;) {
-    int len = strcspn (text, "\n");
-
-    fprintf (stderr, "blksum: %s: %.*s\n", prefix.text, len, text);
-    if (text[len] == '\0')
-      return;
-    text += len + 1;
-  }
-}
-
-/* SIGPIPE is ignored, because of sockets; of a broken pipe behind stdout
- * blksum dies as any other program does.
- */
-static void write_failed (int err) __attribute__ ((noreturn));
-
-static void
-write_failed (int err)
-{
-  if (err == EPIPE) {
-    signal (SIGPIPE, SIG_DFL);
-    raise (SIGPIPE);
-  }
-  fprintf (stderr, "blksum: write error: %s\n", strerror (err));
-  exit (EXIT_TROUBLE);
 }
 
 int
@@ -98,7 +62,7 @@ main (int argc, char *argv[])
     }
     err = output_sum (&options, name, &sum);
     if (err)
-      write_failed (err);
+      report_write_failed (err);
   }
   options_free (&options);
   return status;
