@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * blksum: print the checksum of disk images.
+ * blksum: print the checksum of disk images, or check it.
  *
  * SIGINT and SIGTERM have their default action, at once: there is nothing to
  * clean up, see qemu/nbd-process.c.
@@ -18,6 +18,7 @@
 #include "cli/output.h"
 #include "cli/report.h"
 #include "cli/usage.h"
+#include "job/check.h"
 #include "job/hash.h"
 #include "util/error.h"
 
@@ -36,34 +37,44 @@ occupy_standard_fds (void)
       exit (EXIT_TROUBLE);
 }
 
+/* Returns the exit status. */
+static int
+print_sums (struct options *options)
+{
+  int i, status = EXIT_SUCCESS;
+
+  for (i = 0; i < options->nr_operands; i++) {
+    const char *name = options->operands[i];
+    struct error error = { "" };
+    struct sum sum;
+    int err;
+
+    if (options->nr_operands > 1)
+      options->progress_name = name;
+    if (job_hash (options, name, &sum, &error) == -1) {
+      report (name, &error);
+      status = EXIT_TROUBLE;
+      continue;
+    }
+    err = output_sum (options, name, &sum);
+    if (err)
+      report_write_failed (err);
+  }
+  return status;
+}
+
 int
 main (int argc, char *argv[])
 {
   struct options options;
-  int i, status = EXIT_SUCCESS;
+  int status;
 
   occupy_standard_fds ();
   options_parse (&options, argc, argv);
   signal (SIGPIPE, SIG_IGN);
   signal (SIGCHLD, SIG_DFL);    /* a parent may have ignored it */
 
-  for (i = 0; i < options.nr_operands; i++) {
-    const char *name = options.operands[i];
-    struct error error = { "" };
-    struct sum sum;
-    int err;
-
-    if (options.nr_operands > 1)
-      options.progress_name = name;
-    if (job_hash (&options, name, &sum, &error) == -1) {
-      report (name, &error);
-      status = EXIT_TROUBLE;
-      continue;
-    }
-    err = output_sum (&options, name, &sum);
-    if (err)
-      report_write_failed (err);
-  }
+  status = options.check ? job_check (&options) : print_sums (&options);
   options_free (&options);
   return status;
 }

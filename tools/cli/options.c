@@ -188,7 +188,7 @@ print_version (void)
                     unsigned: FIELD_UNSIGNED, unsigned long: FIELD_LONG)
 
 /* The parts of --help. */
-enum { GROUP_HASH, GROUP_IMAGE, GROUP_NBD, GROUP_OUTPUT };
+enum { GROUP_HASH, GROUP_IMAGE, GROUP_NBD, GROUP_CHECK, GROUP_OUTPUT };
 
 /* In the order of --help. */
 static const struct option_row rows[] = {
@@ -238,6 +238,30 @@ static const struct option_row rows[] = {
     "size of an NBD read, default 1m",
     SIZE (512, MAX_READ_SIZE), FIELD (source.read_size) },
 
+  { GROUP_CHECK, 0, "check", NULL,
+    "check the sums in the lists that are the operands",
+    FIELD (check), .value = true,
+    .excludes = "--check cannot be used with --tag, --no-names, --output, "
+                "--zero or --image-opts" },
+  { GROUP_CHECK, 'q', "quiet", NULL,
+    "print nothing for what is right",
+    FIELD (check_report), .value = CHECK_QUIET, .needs = "--check" },
+  { GROUP_CHECK, 0, "status", NULL,
+    "print nothing, the exit status tells",
+    FIELD (check_report), .value = CHECK_STATUS, .needs = "--check" },
+  { GROUP_CHECK, 'w', "warn", NULL,
+    "say which lines are not properly formatted",
+    FIELD (check_report), .value = CHECK_WARN, .needs = "--check" },
+  { GROUP_CHECK, 0, "strict", NULL,
+    "fail if any line is not properly formatted",
+    FIELD (strict), .value = true, .needs = "--check" },
+  { GROUP_CHECK, 0, "ignore-missing", NULL,
+    "pass over files that do not exist",
+    FIELD (ignore_missing), .value = true, .needs = "--check" },
+  { GROUP_CHECK, 0, "allow-uris", NULL,
+    "connect to the servers that lists name",
+    FIELD (allow_uris), .value = true, .needs = "--check" },
+
   { GROUP_OUTPUT, 0, "tag", NULL,
     "print how the sum was made: blk-sha256/64k (NAME) =",
     FIELD (form), .value = OUTPUT_TAG },
@@ -257,6 +281,7 @@ static const struct option_row rows[] = {
 
 static const char help_begin[] =
 "Usage: blksum [OPTION]... [FILE|URI|-]...\n"
+"       blksum --check [OPTION]... [LIST|-]...\n"
 "Print the checksum of disk images: the same for raw, qcow2, and an NBD\n"
 "export of one disk, and nearly free for its empty parts.\n"
 "\n"
@@ -265,8 +290,8 @@ static const char help_begin[] =
 
 static const char help_end[] =
 "\n"
-"Sizes take the suffixes k, m and g.  Exit status: 0 all well, 2 could not\n"
-"tell (usage, open, read, lock).\n";
+"Sizes take the suffixes k, m and g.  Exit status: 0 all well, 1 a checksum\n"
+"differs, 2 could not tell (usage, open, read, lock).\n";
 
 static void
 print_help (void)

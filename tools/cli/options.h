@@ -20,10 +20,25 @@ enum output_form {
   OUTPUT_JSON,                  /* an object a line */
 };
 
+/* What --check prints and says, beside errors. */
+enum check_report {
+  CHECK_ALL,
+  CHECK_QUIET,                  /* nothing of images that are right */
+  CHECK_STATUS,                 /* nothing */
+  CHECK_WARN,                   /* all, and lines that are malformed */
+};
+
 struct options {
   struct blkhash_opts *hash;    /* digest, block size, streams, threads */
   uint32_t digest_block_size;   /* --digest says it; 0: it does not */
   bool block_size_chosen;       /* else it is the default */
+
+  /* What is done with the operands: print their sums, or: */
+  bool check;                   /* they are lists of sums; with these: */
+  enum check_report check_report;
+  bool strict;                  /* malformed lines make it fail */
+  bool ignore_missing;          /* files */
+  bool allow_uris;              /* in lists */
 
   /* Output. */
   enum output_form form;
