@@ -19,6 +19,7 @@
 #include "cli/report.h"
 #include "cli/usage.h"
 #include "job/check.h"
+#include "job/expect.h"
 #include "job/hash.h"
 #include "util/error.h"
 
@@ -74,7 +75,12 @@ main (int argc, char *argv[])
   signal (SIGPIPE, SIG_IGN);
   signal (SIGCHLD, SIG_DFL);    /* a parent may have ignored it */
 
-  status = options.check ? job_check (&options) : print_sums (&options);
+  if (options.check)
+    status = job_check (&options);
+  else if (options.expect)
+    status = job_expect (&options);
+  else
+    status = print_sums (&options);
   options_free (&options);
   return status;
 }

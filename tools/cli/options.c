@@ -61,6 +61,7 @@ set_digest (struct options *options, const struct option_use *use)
     usage_error ("unknown digest '%s', see --list-digests", use->arg);
   blkhash_opts_free (options->hash);
   options->hash = opts;
+  options->digest_chosen = true;
 }
 
 static void
@@ -93,6 +94,7 @@ static void
 set_streams (struct options *options, const struct option_use *use)
 {
   blkhash_opts_set_streams (options->hash, use->number);
+  options->streams_chosen = true;
 }
 
 static void
@@ -243,9 +245,14 @@ static const struct option_row rows[] = {
     FIELD (check), .value = true,
     .excludes = "--check cannot be used with --tag, --no-names, --output, "
                 "--zero or --image-opts" },
+  { GROUP_CHECK, 0, "expect", "SUM",
+    "compare an image with [blk-DIGEST/SIZE:]SUM", FIELD (expect),
+    .excludes = "--expect cannot be used with --check, --tag, --no-names, "
+                "--output or --zero" },
   { GROUP_CHECK, 'q', "quiet", NULL,
-    "print nothing for what is right",
-    FIELD (check_report), .value = CHECK_QUIET, .needs = "--check" },
+    "print nothing for what is right; --expect: nothing",
+    FIELD (check_report), .value = CHECK_QUIET,
+    .needs = "--check or --expect" },
   { GROUP_CHECK, 0, "status", NULL,
     "print nothing, the exit status tells",
     FIELD (check_report), .value = CHECK_STATUS, .needs = "--check" },
@@ -282,6 +289,7 @@ static const struct option_row rows[] = {
 static const char help_begin[] =
 "Usage: blksum [OPTION]... [FILE|URI|-]...\n"
 "       blksum --check [OPTION]... [LIST|-]...\n"
+"       blksum --expect SUM [OPTION]... [FILE|URI|-]\n"
 "Print the checksum of disk images: the same for raw, qcow2, and an NBD\n"
 "export of one disk, and nearly free for its empty parts.\n"
 "\n"

@@ -31,11 +31,12 @@ enum check_report {
 struct options {
   struct blkhash_opts *hash;    /* digest, block size, streams, threads */
   uint32_t digest_block_size;   /* --digest says it; 0: it does not */
-  bool block_size_chosen;       /* else it is the default */
+  bool digest_chosen, block_size_chosen, streams_chosen; /* else: defaults */
 
   /* What is done with the operands: print their sums, or: */
+  const char *expect;           /* the sum of the only one is this; or */
   bool check;                   /* they are lists of sums; with these: */
-  enum check_report check_report;
+  enum check_report check_report; /* of --expect: CHECK_QUIET or not */
   bool strict;                  /* malformed lines make it fail */
   bool ignore_missing;          /* files */
   bool allow_uris;              /* in lists */
