@@ -11,8 +11,11 @@
 
 #include "lane-hashes.h"
 #include "sha256.h"
+#include "sha512.h"
 
-const struct lane_hash *const lane_hashes[] = { &sha256_lane_hash, NULL };
+const struct lane_hash *const lane_hashes[] = {
+  &sha256_lane_hash, &sha384_lane_hash, &sha512_lane_hash, NULL
+};
 
 const struct lane_hash *
 lane_hash_find (const char *name)
