@@ -110,7 +110,11 @@ pieces: pieces-budget pieces-share
 hash: completion digest leaf opts order outer pool
 digest: digest-family
 lanes: cpu lane-hashes lane-kernel
-lane-hashes: lane-kernel sha256 sha512
+lane-hashes: lane-kernel sha1 sha256 sha512
+sha1: lane-kernel
+sha1-avx2: cpu sha1 sha1-vector vector-avx2
+sha1-avx512: cpu sha1 sha1-vector vector-avx512
+sha1-avx512vl: cpu sha1 sha1-vector vector-avx512vl
 sha256: lane-kernel
 sha256-arm64: cpu sha256
 sha256-avx2: cpu sha256 sha256-vector
