@@ -28,7 +28,6 @@ const struct lane_kernel sha1_avx2_x8 = {
   .lanes = LANES,
   .cpu = CPU_AVX2,
   .cost = 660,
-  .cost_amd = 660,
   .compress = compress,
 };
 

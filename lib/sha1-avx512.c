@@ -28,7 +28,6 @@ const struct lane_kernel sha1_avx512_x16 = {
   .lanes = LANES,
   .cpu = CPU_AVX512,
   .cost = 680,
-  .cost_amd = 680,
   .compress = compress,
 };
 

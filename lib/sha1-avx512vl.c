@@ -29,7 +29,6 @@ const struct lane_kernel sha1_avx512_x8 = {
   .lanes = LANES,
   .cpu = CPU_AVX512,
   .cost = 416,
-  .cost_amd = 416,
   .compress = compress,
 };
 

@@ -98,7 +98,6 @@ const struct lane_kernel sha256_avx2_x8 = {
   .lanes = LANES,
   .cpu = CPU_AVX2,
   .cost = 910,
-  .cost_amd = 800,
   .compress = compress,
 };
 

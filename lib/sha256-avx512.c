@@ -75,7 +75,6 @@ const struct lane_kernel sha256_avx512_x16 = {
   .lanes = LANES,
   .cpu = CPU_AVX512,
   .cost = 700,
-  .cost_amd = 850,
   .compress = compress,
 };
 

@@ -29,7 +29,6 @@ const struct lane_kernel sha512_avx2_x4 = {
   .lanes = LANES,
   .cpu = CPU_AVX2,
   .cost = 236,
-  .cost_amd = 236,
   .compress = compress,
 };
 

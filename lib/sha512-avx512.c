@@ -36,7 +36,6 @@ const struct lane_kernel sha512_avx512_x8 = {
   .lanes = LANES,
   .cpu = CPU_AVX512,
   .cost = 197,
-  .cost_amd = 197,
   .compress = compress_x8,
 };
 
@@ -45,7 +44,6 @@ const struct lane_kernel sha512_avx512_x16 = {
   .lanes = 2 * LANES,
   .cpu = CPU_AVX512,
   .cost = 415,
-  .cost_amd = 415,
   .compress = compress_x16,
 };
 

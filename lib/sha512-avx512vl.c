@@ -30,7 +30,6 @@ const struct lane_kernel sha512_avx512_x4 = {
   .lanes = LANES,
   .cpu = CPU_AVX512,
   .cost = 118,
-  .cost_amd = 118,
   .compress = compress,
 };
 

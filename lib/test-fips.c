@@ -35,10 +35,10 @@ static unsigned calls;          /* of our kernels */
 int __wrap_EVP_default_properties_is_fips_enabled (OSSL_LIB_CTX *ctx);
 const char *__real_OSSL_PROVIDER_get0_name (const OSSL_PROVIDER *prov);
 const char *__wrap_OSSL_PROVIDER_get0_name (const OSSL_PROVIDER *prov);
-void __real_lanes_hash (const struct lanes *lanes, const void *const data[],
-                        size_t len, unsigned char *const md[], size_t count);
-void __wrap_lanes_hash (const struct lanes *lanes, const void *const data[],
-                        size_t len, unsigned char *const md[], size_t count);
+size_t __real_lanes_hash (const struct lanes *lanes, const void *const data[],
+                          size_t len, unsigned char *const md[], size_t count);
+size_t __wrap_lanes_hash (const struct lanes *lanes, const void *const data[],
+                          size_t len, unsigned char *const md[], size_t count);
 
 int
 __wrap_EVP_default_properties_is_fips_enabled (OSSL_LIB_CTX *ctx)
@@ -53,12 +53,12 @@ __wrap_OSSL_PROVIDER_get0_name (const OSSL_PROVIDER *prov)
   return provider ? provider : __real_OSSL_PROVIDER_get0_name (prov);
 }
 
-void
+size_t
 __wrap_lanes_hash (const struct lanes *lanes, const void *const data[],
                    size_t len, unsigned char *const md[], size_t count)
 {
   calls++;
-  __real_lanes_hash (lanes, data, len, md, count);
+  return __real_lanes_hash (lanes, data, len, md, count);
 }
 
 /* Leaves of LEAF_GROUP blocks with different bytes; returns the calls. */

@@ -342,7 +342,7 @@ test_gather (void **state)
     print_message ("SKIP: no lanes to fill\n");
     skip ();
   }
-  enough = lanes_enough (lanes);
+  enough = lanes_full_group (lanes);
   lanes_free (lanes);
   create ("sha256", 2);
   assert_int_equal (waits_of (100, 1), 0);
@@ -401,7 +401,7 @@ force_wide_lanes (void)
     setenv ("BLKHASH_CPU", kernels[i], 1);
     lanes = lanes_create ("sha256");
     if (lanes)
-      enough = lanes_enough (lanes);
+      enough = lanes_full_group (lanes);
     lanes_free (lanes);
     if (enough > 3)
       return enough;

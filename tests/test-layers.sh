@@ -107,9 +107,12 @@ leaf-tree: leaf-tree-private
 order: leaf order-private outer pool
 leaves: digest leaf leaf-tree leaves-private opts outer pieces pieces-budget pieces-share sink
 pieces: pieces-budget pieces-share
+kernels: cpu digest lane-hashes lanes
 hash: completion digest leaf opts order outer pool
 digest: digest-family
-lanes: cpu lane-hashes lane-kernel
+lanes: cpu lane-hashes lane-kernel lanes-measure lanes-plan
+lanes-measure: lane-kernel lanes-plan
+lanes-plan: lane-kernel
 lane-hashes: lane-kernel sha1 sha256 sha512
 sha1: lane-kernel
 sha1-avx2: cpu sha1 sha1-vector vector-avx2

@@ -142,6 +142,19 @@ list_digests (void)
   free (names);
 }
 
+static void
+list_kernels (void)
+{
+  char *text = blkhash_kernels ();
+
+  if (!text) {
+    perror ("blksum");
+    exit (EXIT_TROUBLE);
+  }
+  fputs (text, stdout);
+  free (text);
+}
+
 static void print_help (void);
 
 static void
@@ -168,6 +181,8 @@ static const struct option_row rows[] = {
     "sha256 (default), or see --list-digests", .set = set_digest },
   { GROUP_HASH, 'l', "list-digests", NULL,
     "list the digests and exit", .print = list_digests },
+  { GROUP_HASH, 0, "list-kernels", NULL,
+    "measure the code that hashes here, and exit", .print = list_kernels },
   { GROUP_HASH, 'b', "block-size", "N",
     "size of a block, default 64k; changes the sum",
     SIZE (0, UINT32_MAX), .set = set_block_size },
