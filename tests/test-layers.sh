@@ -113,13 +113,23 @@ digest: digest-family
 lanes: cpu lane-hashes lane-kernel lanes-measure lanes-plan
 lanes-measure: lane-kernel lanes-plan
 lanes-plan: lane-kernel
-lane-hashes: lane-kernel sha256
+lane-hashes: lane-kernel sha1 sha256 sha512
+sha1: lane-kernel
+sha1-avx2: cpu sha1 sha1-vector vector-avx2
+sha1-avx512: cpu sha1 sha1-vector vector-avx512
+sha1-avx512vl: cpu sha1 sha1-vector vector-avx512vl
 sha256: lane-kernel
 sha256-arm64: cpu sha256
 sha256-avx2: cpu sha256 sha256-vector
 sha256-avx512: cpu sha256 sha256-vector
 sha256-avx512sha: cpu sha256
 sha256-shani: cpu sha256
+sha512: lane-kernel
+sha512-avx2: cpu sha512 sha512-vector vector-avx2
+sha512-avx512: cpu sha512 sha512-vector vector-avx512
+sha512-avx512vl: cpu sha512 sha512-vector vector-avx512vl
+vector-avx2: vector-256
+vector-avx512vl: vector-256
 digest-blake2b: digest-family
 digest-blake3: digest-family
 digest-null: digest-family
