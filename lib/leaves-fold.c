@@ -222,7 +222,7 @@ fold_anew (struct blkhash_leaves *l, struct sink *sink, unsigned char *md)
   err = leaves_hash_complete (l);
   if (err)
     return err;
-  outer = outer_create (l->digest, l->streams, leaf_zero (l->engine));
+  outer = outer_create (l->digest, &l->construction, leaf_zero (l->engine));
   if (!outer)
     return errno;
   err = fold_all (l, outer, sink);

@@ -45,7 +45,9 @@ sum_line_hex (const unsigned char *md, size_t md_len)
   return hex;
 }
 
-/* How a sum is made: blk-sha256/64k, or blk-sha256/64k/s64. */
+/* How a sum is made: blk-sha256/64k, blk-sha256/64k/s64 or
+ * blk-sha256/64k/linear.
+ */
 static void
 print_construction (FILE *out, const struct blkhash_opts *opts)
 {
@@ -61,6 +63,8 @@ print_construction (FILE *out, const struct blkhash_opts *opts)
            unit);
   if (streams > 0)
     fprintf (out, "/s%u", streams);
+  if (blkhash_opts_get_linear (opts))
+    fputs ("/linear", out);
 }
 
 static void

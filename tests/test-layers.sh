@@ -101,11 +101,11 @@ check_layers lib "blkhash cleanup zero" "leaf-tree-*=leaf-tree
 leaves-*=leaves order-*=order pieces-share=pieces" "
 leaf: leaf-hash
 leaf-hash: digest sha256-lanes
-outer: digest
-opts: digest
+outer: construction digest
+opts: construction digest
 leaf-tree: leaf-tree-private
 order: leaf order-private outer pool
-leaves: digest leaf leaf-tree leaves-private opts outer pieces pieces-budget pieces-share sink
+leaves: construction digest leaf leaf-tree leaves-private opts outer pieces pieces-budget pieces-share sink
 pieces: pieces-budget pieces-share
 hash: completion digest leaf opts order outer pool
 digest: digest-family

@@ -50,6 +50,7 @@ set_digest (struct options *options, const struct option_use *use)
                                blkhash_opts_get_block_size (old));
   blkhash_opts_set_threads (options->hash, blkhash_opts_get_threads (old));
   blkhash_opts_set_streams (options->hash, blkhash_opts_get_streams (old));
+  blkhash_opts_set_linear (options->hash, blkhash_opts_get_linear (old));
   blkhash_opts_free (old);
 }
 
@@ -65,6 +66,13 @@ static void
 set_streams (struct options *options, const struct option_use *use)
 {
   blkhash_opts_set_streams (options->hash, use->number);
+}
+
+static void
+set_linear (struct options *options, const struct option_use *use)
+{
+  (void) use;
+  blkhash_opts_set_linear (options->hash, 1);
 }
 
 static void
@@ -174,6 +182,9 @@ static const struct option_row rows[] = {
   { GROUP_HASH, 0, "streams", "N",
     "the construction of blkhash 0.9 (64) and older",
     NUMBER (0, 1024), .set = set_streams },
+  { GROUP_HASH, 0, "linear", NULL,
+    "leave the size of the image out of the sum", .set = set_linear,
+    .excludes = "--linear cannot be used with --streams" },
   { GROUP_HASH, 't', "threads", "N",
     "threads that hash, default: online CPUs",
     NUMBER (1, MAX_THREADS), .set = set_threads },

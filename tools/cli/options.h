@@ -20,7 +20,7 @@ enum output_form {
 };
 
 struct options {
-  struct blkhash_opts *hash;    /* digest, block size, streams, threads */
+  struct blkhash_opts *hash;    /* digest, block size, construction, threads */
 
   /* Output. */
   enum output_form form;

@@ -85,7 +85,9 @@ json_line (const struct options *options, const char *name,
   add_string (json, "digest", blkhash_opts_get_digest_name (options->hash));
   add_number (json, "block-size",
               blkhash_opts_get_block_size (options->hash));
-  add_string (json, "construction", streams ? "streams" : "flat");
+  add_string (json, "construction",
+              streams ? "streams"
+              : blkhash_opts_get_linear (options->hash) ? "linear" : "flat");
   if (streams)
     add_number (json, "streams", streams);
   add_string (json, "format", sum->format);
