@@ -109,6 +109,7 @@ leaves: construction digest leaf leaf-tree leaves-private opts outer pieces piec
 pieces: pieces-budget pieces-share
 hash: completion digest leaf opts order outer pool
 digest: digest-family
+sum-line: sum-tag
 sha256-lanes: cpu sha256-kernel
 sha256-arm64: cpu sha256-kernel
 sha256-avx2: cpu sha256-kernel sha256-vector
@@ -191,7 +192,7 @@ check_circles
 # ---- Those who use the library ----
 
 # What tools/ and other users may include of lib/.
-for_tools="cleanup zero sum-line"
+for_tools="cleanup zero sum-line sum-tag"
 
 # tools/ and examples/ use the public API.
 for file in tools/*.c tools/*/*.[ch] examples/*.c; do
