@@ -116,6 +116,20 @@ blkhash_leaves_free (struct blkhash_leaves *l)
   errno = err;
 }
 
+int
+leaves_describe (struct blkhash_leaves *l, struct blkhash_opts *opts,
+                 uint64_t *size)
+{
+  if (!l->size_known)
+    return ENODATA;
+  opts_init (opts);
+  opts->digest_name = digest_name (l->digest);
+  opts->block_size = l->block_size;
+  opts->construction = l->construction;
+  *size = l->size;
+  return 0;
+}
+
 /* How many whole blocks LEN bytes at OFFSET begin with. */
 static uint64_t
 whole_blocks (const struct blkhash_leaves *l, uint64_t len, uint64_t offset)

@@ -103,6 +103,11 @@ leaf: leaf-hash
 leaf-hash: digest sha256-lanes
 outer: construction digest
 opts: construction digest
+manifest-table: blkhash-manifest leaves manifest-reader opts
+manifest-writer: blkhash-manifest crc32c digest manifest-format opts
+manifest-reader: blkhash-manifest crc32c digest manifest-format manifest-input manifest-sum
+manifest-sum: digest leaf opts outer
+manifest-format: sum-tag
 leaf-tree: leaf-tree-private
 order: leaf order-private outer pool
 leaves: construction digest leaf leaf-tree leaves-private opts outer pieces pieces-budget pieces-share sink
@@ -162,7 +167,7 @@ check_folders () {
     allowed="$folder $(echo "$table" | sed -n "s|^$folder: ||p")"
     for include in $(includes "$file"); do
       case $include in
-        ../* | blkhash | "$name") continue ;;
+        ../* | blkhash | blkhash-manifest | "$name") continue ;;
       esac
       is_one_of "${include%/*}" "$allowed" ||
         complain "$file includes $include.h"
@@ -202,17 +207,20 @@ for file in tools/*.c tools/*/*.[ch] examples/*.c; do
                   [ "${file%%/*}" = tools ] ||
                   complain "$file includes $include.h" ;;
       ../*) complain "$file includes $include.h" ;;
-      blkhash) ;;
+      blkhash | blkhash-manifest) ;;
       *) [ "${file%%/*}" = tools ] && [ -f "tools/$include.h" ] ||
            complain "$file includes $include.h" ;;
     esac
   done
 done
 
-# Nothing of what the public header includes is ours, or of third parties.
+# Nothing of what a public header includes is of third parties; that of manifests
+# includes that of the rest.
 for include in $(sed -n 's/^ *# *include *[<"]\(.*\)[>"].*/\1/p' \
-                     include/blkhash.h); do
-  is_one_of "$include" "stddef.h stdint.h" ||
-    complain "blkhash.h includes $include"
+                     include/*.h | sort -u); do
+  is_one_of "$include" "stddef.h stdint.h blkhash.h" ||
+    complain "a public header includes $include"
 done
+! grep 'include.*blkhash' include/blkhash.h ||
+  complain "blkhash.h includes a header of ours"
 exit $wrong
