@@ -179,7 +179,7 @@ check_folders () {
 
 check_folders tools "
 .: job cli util
-job: cli source read util
+job: cli source read io util
 cli: format util
 source: nbd read image format qemu io util
 nbd: read util

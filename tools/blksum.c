@@ -21,6 +21,7 @@
 #include "cli/output.h"
 #include "cli/usage.h"
 #include "job/hash.h"
+#include "job/manifest-file.h"
 #include "util/error.h"
 
 /* If a standard descriptor is closed, the next file that is opened gets its
@@ -96,6 +97,8 @@ main (int argc, char *argv[])
       status = EXIT_TROUBLE;
       continue;
     }
+    if (manifest_file_is_stdout (options.manifest))
+      continue;
     err = output_sum (&options, name, &sum);
     if (err)
       write_failed (err);

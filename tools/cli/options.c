@@ -231,6 +231,8 @@ static const struct option_row rows[] = {
   { GROUP_OUTPUT, 'z', "zero", NULL,
     "end lines with NUL, and escape no names",
     FIELD (zero_terminated), .value = true },
+  { GROUP_OUTPUT, 0, "manifest", "FILE",
+    "write the leaves to FILE; - is standard output", FIELD (manifest) },
   { GROUP_OUTPUT, 'h', "help", NULL,
     "print this and exit", .print = print_help },
   { GROUP_OUTPUT, 'V', "version", NULL,
@@ -302,6 +304,8 @@ options_parse (struct options *options, int argc, char *argv[])
     options->operands = standard_input;
     options->nr_operands = 1;
   }
+  if (options->manifest && options->nr_operands > 1)
+    usage_error ("--manifest is of one image");
 }
 
 void

@@ -25,6 +25,7 @@ struct options {
   /* Output. */
   enum output_form form;
   bool zero_terminated, names;
+  const char *manifest;         /* file to be written, "-": stdout; or NULL */
   int progress_fd;              /* -1: no progress */
   bool progress_bar;            /* else lines */
   const char *progress_name;    /* what is shown with the bar, or NULL */
