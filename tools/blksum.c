@@ -17,6 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "blkhash.h"
+
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/usage.h"
@@ -100,6 +102,7 @@ main (int argc, char *argv[])
     if (manifest_file_is_stdout (options.manifest))
       continue;
     err = output_sum (&options, name, &sum);
+    blkhash_opts_free (sum.hash);
     if (err)
       write_failed (err);
   }

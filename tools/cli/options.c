@@ -45,6 +45,7 @@ set_digest (struct options *options, const struct option_use *use)
 {
   struct blkhash_opts *old = options->hash;
 
+  options->hash_by_default = false;
   options->hash = new_hash_opts (use->arg);
   blkhash_opts_set_block_size (options->hash,
                                blkhash_opts_get_block_size (old));
@@ -57,6 +58,7 @@ set_digest (struct options *options, const struct option_use *use)
 static void
 set_block_size (struct options *options, const struct option_use *use)
 {
+  options->hash_by_default = false;
   if (blkhash_opts_set_block_size (options->hash, use->number) != 0)
     usage_error ("--block-size: '%s' is not a power of two from 4 to 16m",
                  use->arg);
@@ -65,6 +67,7 @@ set_block_size (struct options *options, const struct option_use *use)
 static void
 set_streams (struct options *options, const struct option_use *use)
 {
+  options->hash_by_default = false;
   blkhash_opts_set_streams (options->hash, use->number);
 }
 
@@ -72,6 +75,7 @@ static void
 set_linear (struct options *options, const struct option_use *use)
 {
   (void) use;
+  options->hash_by_default = false;
   blkhash_opts_set_linear (options->hash, 1);
 }
 
@@ -268,6 +272,7 @@ set_defaults (struct options *options, int argc)
 
   *options = (struct options) {
     .hash = new_hash_opts ("sha256"),
+    .hash_by_default = true,
     .names = true,
     .progress_fd = -1,
     .source = {

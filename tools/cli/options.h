@@ -21,6 +21,7 @@ enum output_form {
 
 struct options {
   struct blkhash_opts *hash;    /* digest, block size, construction, threads */
+  bool hash_by_default;         /* nobody chose it, but for the threads */
 
   /* Output. */
   enum output_form form;

@@ -20,6 +20,7 @@
 #include "cli/progress.h"
 #include "job/hash.h"
 #include "job/manifest-file.h"
+#include "job/manifest.h"
 #include "read/fill.h"
 #include "source/open.h"
 #include "source/source.h"
@@ -110,11 +111,18 @@ int
 job_hash (const struct options *options, const char *operand,
           struct sum *sum, struct error *error)
 {
+  const char *manifest = job_manifest_path (options, operand);
   double start = now ();
   struct blkhash_leaves *leaves;
   struct source *source;
   int r;
 
+  sum->hash = NULL;
+  if (manifest) {
+    r = job_manifest (options, manifest, sum, error);
+    sum->seconds = now () - start;
+    return r;
+  }
   if (source_open (&options->source, operand, &source, error) == -1)
     return -1;
   leaves = blkhash_leaves_new (options->hash, source->size,
