@@ -19,9 +19,11 @@
 
 #include "blkhash.h"
 
+#include "cli/difference.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/usage.h"
+#include "job/compare.h"
 #include "job/hash.h"
 #include "job/manifest-file.h"
 #include "util/error.h"
@@ -75,6 +77,26 @@ write_failed (int err)
   exit (EXIT_TROUBLE);
 }
 
+/* Returns the exit status. */
+static int
+compare (const struct options *options)
+{
+  struct difference difference;
+  struct error error = { "" };
+  const char *operand;
+  int err;
+
+  if (job_compare (options, &difference, &operand, &error) == -1) {
+    report (operand, &error);
+    return EXIT_TROUBLE;
+  }
+  err = options->quiet ? 0 : difference_print (options, &difference);
+  if (err)
+    write_failed (err);
+  free (difference.ranges);
+  return difference.differ ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
 int
 main (int argc, char *argv[])
 {
@@ -86,6 +108,10 @@ main (int argc, char *argv[])
   signal (SIGPIPE, SIG_IGN);
   signal (SIGCHLD, SIG_DFL);    /* a parent may have ignored it */
 
+  if (options.compare) {
+    status = compare (&options);
+    options.nr_operands = 0;
+  }
   for (i = 0; i < options.nr_operands; i++) {
     const char *name = options.operands[i];
     struct error error = { "" };

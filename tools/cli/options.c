@@ -172,7 +172,7 @@ print_version (void)
                     unsigned: FIELD_UNSIGNED, unsigned long: FIELD_LONG)
 
 /* The parts of --help. */
-enum { GROUP_HASH, GROUP_IMAGE, GROUP_NBD, GROUP_OUTPUT };
+enum { GROUP_HASH, GROUP_IMAGE, GROUP_NBD, GROUP_COMPARE, GROUP_OUTPUT };
 
 /* In the order of --help. */
 static const struct option_row rows[] = {
@@ -225,6 +225,17 @@ static const struct option_row rows[] = {
     "size of an NBD read, default 1m",
     SIZE (512, MAX_READ_SIZE), FIELD (source.read_size) },
 
+  { GROUP_COMPARE, 0, "compare", NULL,
+    "say where two images differ", FIELD (compare), .value = true,
+    .excludes = "--compare cannot be used with --tag, --no-names, --zero or "
+                "--manifest" },
+  { GROUP_COMPARE, 'q', "quiet", NULL,
+    "print nothing, stop at the first difference",
+    FIELD (quiet), .value = true, .needs = "--compare" },
+  { GROUP_COMPARE, 0, "strict", NULL,
+    "images of different sizes differ", FIELD (strict), .value = true,
+    .needs = "--compare" },
+
   { GROUP_OUTPUT, 0, "tag", NULL,
     "print how the sum was made: blk-sha256/64k (NAME) =",
     FIELD (form), .value = OUTPUT_TAG },
@@ -246,6 +257,7 @@ static const struct option_row rows[] = {
 
 static const char help_begin[] =
 "Usage: blksum [OPTION]... [FILE|URI|-]...\n"
+"       blksum --compare [OPTION]... A B\n"
 "Print the checksum of disk images: the same for raw, qcow2, and an NBD\n"
 "export of one disk, and nearly free for its empty parts.\n"
 "\n"
@@ -254,8 +266,8 @@ static const char help_begin[] =
 
 static const char help_end[] =
 "\n"
-"Sizes take the suffixes k, m and g.  Exit status: 0 all well, 2 could not\n"
-"tell (usage, open, read, lock).\n";
+"Sizes take the suffixes k, m and g.  Exit status: 0 all well, 1 images\n"
+"differ, 2 could not tell (usage, open, read, lock).\n";
 
 static void
 print_help (void)
@@ -311,6 +323,8 @@ options_parse (struct options *options, int argc, char *argv[])
   }
   if (options->manifest && options->nr_operands > 1)
     usage_error ("--manifest is of one image");
+  if (options->compare && options->nr_operands != 2)
+    usage_error ("--compare is of two images");
 }
 
 void

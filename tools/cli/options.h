@@ -26,6 +26,9 @@ struct options {
   /* Output. */
   enum output_form form;
   bool zero_terminated, names;
+  bool compare;                 /* the two operands; with these: */
+  bool strict;                  /* sizes that differ are a difference */
+  bool quiet;                   /* print nothing, stop at the first */
   const char *manifest;         /* file to be written, "-": stdout; or NULL */
   int progress_fd;              /* -1: no progress */
   bool progress_bar;            /* else lines */
