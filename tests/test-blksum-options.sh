@@ -30,7 +30,7 @@ run 0 blksum --help
 for option in --digest --list-digests --block-size --streams --linear --threads \
               --progress --cache --no-extents --format --image-opts --object \
               --force-share --queue-size --queue-depth --read-size --tag \
-              --no-names --output --zero --manifest --help --version; do
+              --no-names --output --zero --compare --quiet --strict --manifest --help --version; do
   grep -q -e "$option" "$dir/stdout" || fail "--help without $option"
 done
 [ "$(wc -L < "$dir/stdout")" -le 80 ] || fail "--help is too wide"
