@@ -25,6 +25,7 @@ struct params params;
 static const char *digest = "sha256";
 static int64_t block_size = -1;
 static unsigned streams;
+static bool linear;
 
 static int
 parse_bool (const char *value, bool *result)
@@ -62,6 +63,8 @@ params_config (const char *key, const char *value)
   }
   else if (strcmp (key, "blkhash-streams") == 0)
     return nbdkit_parse_unsigned (key, value, &streams) == -1 ? -1 : 1;
+  else if (strcmp (key, "blkhash-linear") == 0)
+    return parse_bool (value, &linear);
   else if (strcmp (key, "blkhash-file") == 0) {
     /* nbdkit changes its directory. */
     char *path = nbdkit_absolute_path (value);
@@ -128,6 +131,12 @@ params_complete (void)
     nbdkit_error ("blkhash-streams must be from 0 to 1024");
     return -1;
   }
+  if (linear && streams > 0) {
+    nbdkit_error ("blkhash-linear cannot be used with blkhash-streams");
+    return -1;
+  }
+  if (linear)
+    blkhash_opts_set_linear (params.hash, 1);
   return 0;
 }
 

@@ -17,7 +17,7 @@ enum missing {
 };
 
 struct params {
-  struct blkhash_opts *hash;    /* digest, block size, streams */
+  struct blkhash_opts *hash;    /* digest, block size, construction */
   const char *file;             /* absolute path of the result, or NULL */
   const char *name;             /* of the default export, or NULL */
   bool tag;                     /* lines in the form of blksum --tag */
@@ -45,6 +45,7 @@ void params_free (void);
   "blkhash-block-size=SIZE        Block size, default 64k.\n" \
   "blkhash-streams=N              " \
     "Construction of blkhash 0.9 (64) and older.\n" \
+  "blkhash-linear=true            Leave the size out of the checksum.\n" \
   "blkhash-name=NAME              " \
     "Name of the default export, default \"-\".\n" \
   "blkhash-tag=true               Print how the checksum was made.\n" \

@@ -80,9 +80,18 @@ int blkhash_opts_set_queue_depth (struct blkhash_opts *opts,
 /*
  * The construction: 0, the default, is flat; 1 to 1024 is that number of
  * streams, the construction of blkhash 0.9 (64 streams) and older.  Else
- * EINVAL and nothing changes.  Changes the hash.
+ * EINVAL and nothing changes.  Changes the hash.  Ends what
+ * blkhash_opts_set_linear chose.
  */
 int blkhash_opts_set_streams (struct blkhash_opts *opts, unsigned streams);
+
+/*
+ * The construction: 1 is linear, which is flat without the size of the image,
+ * for sums to be compared with those of others; 0 is not, the default.  Else
+ * EINVAL and nothing changes.  Changes the hash.  With 1 the number of streams
+ * becomes 0.
+ */
+int blkhash_opts_set_linear (struct blkhash_opts *opts, int linear);
 
 /*
  * What was set, or the default.  The digest name is the name in the list of
@@ -93,6 +102,7 @@ uint32_t blkhash_opts_get_block_size (const struct blkhash_opts *opts);
 uint8_t blkhash_opts_get_threads (const struct blkhash_opts *opts);
 unsigned blkhash_opts_get_queue_depth (const struct blkhash_opts *opts);
 unsigned blkhash_opts_get_streams (const struct blkhash_opts *opts);
+int blkhash_opts_get_linear (const struct blkhash_opts *opts);
 
 /*
  * List the digests, sorted by name.  Fills NAMES with up to COUNT names and

@@ -44,7 +44,8 @@ start (struct blkhash *h, const struct blkhash_opts *opts)
   h->engine = leaf_engine_create (h->digest, opts->block_size);
   if (!h->engine)
     return -1;
-  h->outer = outer_create (h->digest, opts->streams, leaf_zero_md (h->engine));
+  h->outer = outer_create (h->digest, &opts->construction,
+                           leaf_zero_md (h->engine));
   if (!h->outer)
     return -1;
   h->pool = order_pool_create (opts->threads);

@@ -16,6 +16,7 @@
 #include "leaf-tree.h"
 #include "leaf.h"
 #include "leaves-private.h"
+#include "leaves.h"
 #include "pieces.h"
 
 int
@@ -235,6 +236,26 @@ forget (struct blkhash_leaves *l, uint64_t index, uint64_t count)
   if (l->error)
     return l->error;
   return leaves_set_locked (l, index, count, LEAF_MISSING);
+}
+
+int
+leaves_put_leaves (struct blkhash_leaves *l, uint64_t first, uint64_t count,
+                   const unsigned char *leaves)
+{
+  uint64_t i;
+  int err;
+  SCOPED_LOCK (&l->lock);
+
+  err = check_new_locked (l, first, count);
+  if (err)
+    return err;
+  if (!leaves)
+    return leaves_set_locked (l, first, count, LEAF_ZERO);
+  drop_partials_locked (l, first, count);
+  l->generation++;
+  for (i = 0; i < count && err == 0; i++)
+    err = leaf_tree_set_data (l->tree, first + i, leaves + i * l->leaf_size);
+  return err ? leaves_stick_locked (l, err) : 0;
 }
 
 int

@@ -18,6 +18,7 @@
 #include "leaf-tree.h"
 #include "leaf.h"
 #include "leaves-private.h"
+#include "leaves.h"
 #include "outer.h"
 #include "sink.h"
 
@@ -223,7 +224,7 @@ fold_anew (struct blkhash_leaves *l, struct sink *sink, unsigned char *md)
   err = leaves_hash_complete (l);
   if (err)
     return err;
-  outer = outer_create (l->digest, l->streams, leaf_zero_md (l->engine));
+  outer = outer_create (l->digest, &l->construction, leaf_zero_md (l->engine));
   if (!outer)
     return errno;
   err = fold_all (l, outer, sink);
@@ -261,6 +262,15 @@ fold_in_turn (struct blkhash_leaves *l, unsigned char *md)
   return err;
 }
 
+static void
+store_result (const struct blkhash_leaves *l, const unsigned char *result,
+              unsigned char *md, unsigned int *len)
+{
+  memcpy (md, result, l->leaf_size);
+  if (len)
+    *len = l->leaf_size;
+}
+
 int
 blkhash_leaves_fold (struct blkhash_leaves *l, unsigned char *md,
                      unsigned int *len)
@@ -268,12 +278,29 @@ blkhash_leaves_fold (struct blkhash_leaves *l, unsigned char *md,
   unsigned char result[BLKHASH_MAX_MD_SIZE];
   int err = l->once ? finish_early_fold (l, result) : fold_in_turn (l, result);
 
-  if (err)
-    return err;
-  memcpy (md, result, l->leaf_size);
-  if (len)
-    *len = l->leaf_size;
-  return 0;
+  if (err == 0)
+    store_result (l, result, md, len);
+  return err;
+}
+
+int
+leaves_fold_to (struct blkhash_leaves *l,
+                const struct blkhash_leaf_sink *user,
+                unsigned char *md, unsigned int *len)
+{
+  unsigned char result[BLKHASH_MAX_MD_SIZE];
+  struct sink sink;
+  int err;
+
+  if (l->once)
+    return EINVAL;
+  if (!l->size_known)
+    return ENODATA;
+  sink_init (&sink, user, l->leaf_size);
+  err = fold_anew (l, &sink, result);
+  if (err == 0)
+    store_result (l, result, md, len);
+  return err;
 }
 
 int

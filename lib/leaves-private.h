@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "construction.h"
 #include "leaf-tree.h"
 #include "pieces.h"
 #include "sink.h"
@@ -38,7 +39,7 @@ struct blkhash_leaves {
   /* Set once. */
   size_t block_size;            /* bytes */
   size_t leaf_size;             /* bytes */
-  unsigned streams;
+  struct construction construction;
   bool once;                    /* BLKHASH_LEAVES_ONCE */
   struct digest *digest;
   struct leaf_engine *engine;

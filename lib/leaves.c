@@ -48,7 +48,8 @@ start (struct blkhash_leaves *l, const struct blkhash_opts *opts,
   if (!l->pieces)
     return -1;
   if (l->once) {
-    l->outer = outer_create (l->digest, l->streams, leaf_zero_md (l->engine));
+    l->outer = outer_create (l->digest, &l->construction,
+                             leaf_zero_md (l->engine));
     if (!l->outer)
       return -1;
   }
@@ -82,7 +83,7 @@ leaves_new_in_budget (const struct blkhash_opts *opts, uint64_t size,
     return NULL;
   l->block_size = opts->block_size;
   leaves_init_size (l, size);
-  l->streams = opts->streams;
+  l->construction = opts->construction;
   l->once = flags & BLKHASH_LEAVES_ONCE;
   pthread_mutex_init (&l->lock, NULL);
   pthread_cond_init (&l->folding_ended, NULL);
@@ -113,6 +114,20 @@ blkhash_leaves_free (struct blkhash_leaves *l)
   pthread_mutex_destroy (&l->lock);
   free (l);
   errno = err;
+}
+
+int
+leaves_describe (struct blkhash_leaves *l, struct blkhash_opts *opts,
+                 uint64_t *size)
+{
+  if (!l->size_known)
+    return ENODATA;
+  opts_init (opts);
+  opts->digest_name = digest_name (l->digest);
+  opts->block_size = l->block_size;
+  opts->construction = l->construction;
+  *size = l->size;
+  return 0;
 }
 
 /* How many whole blocks LEN bytes at OFFSET begin with. */

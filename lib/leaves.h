@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The leaf table for a server that sees the requests of others go by, such as
- * the filter for nbdkit: what it needs beside the public API, in blkhash.h,
- * whose words on threads, ranges and errors hold here too.
+ * the filter for nbdkit, and for manifests: what they need beside the public
+ * API, in blkhash.h, whose words on threads, ranges and errors hold here too.
  */
 
 #ifndef BLKHASH_LEAVES_H
@@ -15,6 +15,7 @@
 
 #include "pieces-budget.h"
 
+struct blkhash_leaf_sink;
 struct blkhash_leaves;
 struct blkhash_opts;
 
@@ -48,5 +49,26 @@ void leaves_set_idle (struct blkhash_leaves *l, bool idle);
 
 /* Forget all pieces of blocks, to give their memory back. */
 void leaves_forget_pieces (struct blkhash_leaves *l);
+
+/* ---- For manifests ---- */
+
+/* How the sum is made, and the size of the image.  ENODATA if the size is not
+ * known.
+ */
+int leaves_describe (struct blkhash_leaves *l, struct blkhash_opts *opts,
+                     uint64_t *size);
+
+/* As blkhash_leaves_fold, but SINK is told of the leaves.  EINVAL if the image
+ * is given once.
+ */
+int leaves_fold_to (struct blkhash_leaves *l,
+                    const struct blkhash_leaf_sink *sink,
+                    unsigned char *md, unsigned int *len);
+
+/* COUNT blocks from FIRST on have these LEAVES, or are zero if that is NULL.
+ * They are in the image, which is not given once.
+ */
+int leaves_put_leaves (struct blkhash_leaves *l, uint64_t first,
+                       uint64_t count, const unsigned char *leaves);
 
 #endif /* BLKHASH_LEAVES_H */

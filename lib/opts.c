@@ -105,7 +105,18 @@ blkhash_opts_set_streams (struct blkhash_opts *opts, unsigned streams)
 {
   if (streams > MAX_STREAMS)
     return EINVAL;
-  opts->streams = streams;
+  opts->construction = (struct construction) { .streams = streams };
+  return 0;
+}
+
+int
+blkhash_opts_set_linear (struct blkhash_opts *opts, int linear)
+{
+  if (linear != 0 && linear != 1)
+    return EINVAL;
+  opts->construction.linear = linear;
+  if (linear)
+    opts->construction.streams = 0;
   return 0;
 }
 
@@ -136,7 +147,13 @@ blkhash_opts_get_queue_depth (const struct blkhash_opts *opts)
 unsigned
 blkhash_opts_get_streams (const struct blkhash_opts *opts)
 {
-  return opts->streams;
+  return opts->construction.streams;
+}
+
+int
+blkhash_opts_get_linear (const struct blkhash_opts *opts)
+{
+  return opts->construction.linear;
 }
 
 size_t

@@ -9,11 +9,13 @@
 
 #include <stdint.h>
 
+#include "construction.h"
+
 struct blkhash_opts {
   const char *digest_name;      /* canonical, static storage */
   uint32_t block_size;
   unsigned queue_depth;
-  unsigned streams;
+  struct construction construction;
   uint8_t threads;
 };
 

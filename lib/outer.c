@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Leaves, in order, to the digest of the image: flat or in streams.
+ * Leaves, in order, to the digest of the image: flat, linear or in streams.
  *
- * Flat is one chain over all leaves and the size.  With S streams there are
- * S chains, leaf i belongs to chain i mod S, and a last digest is made of
- * those of the chains; the size is not in it.
+ * Flat is one chain over all leaves and the size, linear is the same without
+ * the size.  With S streams there are S chains, leaf i belongs to chain i mod S,
+ * and a last digest is made of those of the chains; the size is not in it.
  *
  * A run of zero blocks is the serial cost of an empty image: it is fed from a
  * page of repeated leaves, so that each call into the digest is long.
@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "blkhash.h"
+#include "construction.h"
 #include "digest.h"
 #include "outer.h"
 
@@ -26,7 +27,7 @@
 struct outer {
   const struct digest *digest;
   size_t leaf_size;             /* bytes */
-  unsigned streams;             /* 0: flat */
+  struct construction construction;
   unsigned chains;              /* 1, or streams */
   unsigned next;                /* the chain of the next leaf */
   unsigned char *zero_page;
@@ -52,10 +53,11 @@ start_chains (struct outer *outer)
 }
 
 struct outer *
-outer_create (const struct digest *digest, unsigned streams,
+outer_create (const struct digest *digest,
+              const struct construction *construction,
               const unsigned char *zero_leaf)
 {
-  unsigned chains = streams ? streams : 1;
+  unsigned chains = construction->streams ? construction->streams : 1;
   struct outer *outer;
   size_t i;
   int err = ENOMEM;
@@ -65,7 +67,7 @@ outer_create (const struct digest *digest, unsigned streams,
     return NULL;
   outer->digest = digest;
   outer->leaf_size = digest_size (digest);
-  outer->streams = streams;
+  outer->construction = *construction;
   outer->chains = chains;
 
   /* + 1: leaves can have no bytes, and malloc of 0 may be NULL. */
@@ -186,6 +188,9 @@ final_streams (struct outer *outer, unsigned char *md)
 int
 outer_final (struct outer *outer, uint64_t size, unsigned char *md)
 {
-  return outer->streams ? final_streams (outer, md)
-                        : final_flat (outer, size, md);
+  if (outer->construction.streams)
+    return final_streams (outer, md);
+  if (outer->construction.linear)
+    return digest_final (outer->chain[0], md);
+  return final_flat (outer, size, md);
 }

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Leaves, in order, to the digest of the image: flat or in streams.
+ * Leaves, in order, to the digest of the image: flat, linear or in streams.
  *
  * It knows nothing of blocks or content.  One thread at a time.
  */
@@ -12,14 +12,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct construction;
 struct digest;
 
 struct outer;
 
-/* STREAMS is 0 for the flat construction.  DIGEST must outlive it; ZERO_LEAF,
- * the leaf of a block of zeros, is copied.  NULL with errno set on failure.
+/* DIGEST must outlive it; CONSTRUCTION and ZERO_LEAF, the leaf of a block of
+ * zeros, are copied.  NULL with errno set on failure.
  */
-struct outer *outer_create (const struct digest *digest, unsigned streams,
+struct outer *outer_create (const struct digest *digest,
+                            const struct construction *construction,
                             const unsigned char *zero_leaf);
 void outer_free (struct outer *outer);
 

@@ -114,13 +114,13 @@ sum_kind_parse (const char *text, struct sum_kind *kind)
   return *p == '\0' ? 0 : EINVAL;
 }
 
-/* The only place that knows which constructions there are. */
 static int
 set_construction (struct blkhash_opts *opts, const struct sum_kind *kind)
 {
-  if (kind->linear)
-    return ENOTSUP;             /* not yet */
-  return blkhash_opts_set_streams (opts, kind->streams) ? ENOTSUP : 0;
+  if (blkhash_opts_set_streams (opts, kind->streams) != 0 ||
+      blkhash_opts_set_linear (opts, kind->linear) != 0)
+    return ENOTSUP;
+  return 0;
 }
 
 struct blkhash_opts *
@@ -136,6 +136,7 @@ sum_kind_opts (const struct sum_kind *kind,
   blkhash_opts_set_queue_depth (opts, blkhash_opts_get_queue_depth (defaults));
   blkhash_opts_set_block_size (opts, blkhash_opts_get_block_size (defaults));
   blkhash_opts_set_streams (opts, blkhash_opts_get_streams (defaults));
+  blkhash_opts_set_linear (opts, blkhash_opts_get_linear (defaults));
   if (sum_kind_is_complete (kind))
     err = blkhash_opts_set_block_size (opts, kind->block_size)
       ? EDOM : set_construction (opts, kind);

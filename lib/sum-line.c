@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "blkhash.h"
 #include "sum-line.h"
+#include "sum-tag.h"
 
 char *
 sum_line_escape (const char *name)
@@ -45,27 +45,10 @@ sum_line_hex (const unsigned char *md, size_t md_len)
   return hex;
 }
 
-/* How a sum is made: blk-sha256/64k, or blk-sha256/64k/s64. */
+/* TAG is NULL for a line without one. */
 static void
-print_construction (FILE *out, const struct blkhash_opts *opts)
-{
-  uint32_t size = blkhash_opts_get_block_size (opts);
-  unsigned streams = blkhash_opts_get_streams (opts);
-  const char *unit = "";
-
-  if (size % (1024 * 1024) == 0)
-    size /= 1024 * 1024, unit = "m";
-  else if (size % 1024 == 0)
-    size /= 1024, unit = "k";
-  fprintf (out, "blk-%s/%u%s", blkhash_opts_get_digest_name (opts), size,
-           unit);
-  if (streams > 0)
-    fprintf (out, "/s%u", streams);
-}
-
-static void
-print (FILE *out, const struct blkhash_opts *opts, const char *hex,
-       const char *name, bool tag, bool escaped)
+print (FILE *out, const char *tag, const char *hex, const char *name,
+       bool escaped)
 {
   if (escaped)
     putc ('\\', out);
@@ -75,7 +58,7 @@ print (FILE *out, const struct blkhash_opts *opts, const char *hex,
       fprintf (out, "  %s", name);
     return;
   }
-  print_construction (out, opts);
+  fputs (tag, out);
   if (name)
     fprintf (out, " (%s)", name);
   fprintf (out, " = %s", hex);
@@ -88,14 +71,15 @@ sum_line (const struct blkhash_opts *opts,
 {
   char *hex = sum_line_hex (md, md_len);
   char *escaped = escape && name ? sum_line_escape (name) : NULL;
+  char *made = tag ? sum_tag (opts) : NULL;
   char *line = NULL;
   size_t size;
   FILE *out;
 
-  if (hex && (escaped || !escape || !name)) {
+  if (hex && (escaped || !escape || !name) && (made || !tag)) {
     out = open_memstream (&line, &size);
     if (out) {
-      print (out, opts, hex, escaped ? escaped : name, tag,
+      print (out, made, hex, escaped ? escaped : name,
              escaped && strcmp (escaped, name) != 0);
       if (fclose (out) == EOF) {
         free (line);
@@ -105,5 +89,6 @@ sum_line (const struct blkhash_opts *opts,
   }
   free (hex);
   free (escaped);
+  free (made);
   return line;
 }

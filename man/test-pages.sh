@@ -45,17 +45,17 @@ else
   skip "man or groff is missing: the format of the pages is not checked"
 fi
 
-# Every declaration of the header is on a page, to the letter but for spaces.
+# Every declaration of the headers is on a page, to the letter but for spaces.
 awk '/^#/ { next } /^ *extern "C"/ || /^}$/ { next } { print }' \
-    "$srcdir/../include/blkhash.h" |
+    "$srcdir"/../include/*.h |
   sed 's,/\*[^*]*\*/,,; /\/\*/,/\*\//d' | tr -s ' \n' ' ' | tr ';' '\n' |
   sed -n 's/^ *\(.*(.*)\) *$/\1;/p' > "$dir/declarations"
 cat "$srcdir"/blkhash.pod "$srcdir"/blkhash-leaves.pod |
   tr -s ' \n' ' ' > "$dir/text"
-[ "$(wc -l < "$dir/declarations")" -gt 25 ] || fail "blkhash.h: not understood"
+[ "$(wc -l < "$dir/declarations")" -gt 25 ] || fail "headers: not understood"
 while read -r declaration; do
   grep -qF -e "$declaration" "$dir/text" ||
-    fail "blkhash.h: on no page: $declaration"
+    fail "in a header and on no page: $declaration"
 done < "$dir/declarations"
 
 # blksum(1) explains the options that blksum has, and no others: their letters,

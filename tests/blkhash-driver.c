@@ -17,6 +17,7 @@
  *                                order of the lines.
  *
  *   new DIGEST BLOCK-SIZE STREAMS THREADS QUEUE-DEPTH
+ *                                STREAMS can be "linear"
  *   update FROM LEN    zero LEN    aio FROM LEN
  *   reap                         wait until nothing is in flight
  *   final                        the digest
@@ -110,6 +111,14 @@ print_md (struct op *op, const unsigned char *md, unsigned int len)
     fprintf (op->out, "%02x", md[i]);
 }
 
+static int
+set_construction (struct blkhash_opts *opts, const struct op *op)
+{
+  if (strcmp (op->word[3], "linear") == 0)
+    return blkhash_opts_set_linear (opts, 1);
+  return blkhash_opts_set_streams (opts, number (op, 3));
+}
+
 static struct blkhash_opts *
 make_opts (const struct op *op)
 {
@@ -118,7 +127,7 @@ make_opts (const struct op *op)
   if (!opts)
     die ("blkhash_opts_new: %s: %s", op->word[1], strerror (errno));
   if (blkhash_opts_set_block_size (opts, number (op, 2)) != 0
-      || blkhash_opts_set_streams (opts, number (op, 3)) != 0)
+      || set_construction (opts, op) != 0)
     die ("block size or streams were refused");
   return opts;
 }

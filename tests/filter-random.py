@@ -66,6 +66,7 @@ class Case:
                                 rng.randrange(1 << 20, 3 << 20)))
         self.block_size = 1 << rng.randrange(12, 17)
         self.streams = rng.choice((0, 0, 0, 7))
+        self.linear = not self.streams and rng.random() < 0.2
         self.names = rng.choice(([""], [""], ["", "other"]))
         self.failing = rng.random() < 0.15
         self.image = os.path.join(directory, "image")
@@ -128,7 +129,8 @@ class Case:
             filters.append("--filter=noextents")
         parameters += ["blkhash-file=" + self.sums,
                        "blkhash-block-size=%d" % self.block_size,
-                       "blkhash-streams=%d" % self.streams]
+                       "blkhash-streams=%d" % self.streams,
+                       "blkhash-linear=%d" % self.linear]
         self.start(self.socket, *filters, *plugin, *parameters)
 
     def stop(self):
@@ -272,13 +274,15 @@ class Case:
     def expected(self):
         content = self.content()
         wanted = reference.blkhash(content, "sha256", self.block_size,
-                                   self.streams)
+                                   self.streams, self.linear)
         copy = os.path.join(self.dir, "copy")
         with open(copy, "wb") as f:
             f.write(content)
         command = [self.args.blksum, "-b", str(self.block_size)]
         if self.streams:
             command += ["--streams", str(self.streams)]
+        if self.linear:
+            command.append("--linear")
         by_blksum = subprocess.check_output(command + [copy], text=True)
         if by_blksum.split()[0] != wanted:
             raise Failed("blksum and the reference differ")
@@ -333,8 +337,9 @@ class Case:
                      self.lines())
 
     def describe(self):
-        return "seed %d: %s, %d bytes, blocks of %d, streams %d%s%s" % (
+        return "seed %d: %s, %d bytes, blocks of %d, streams %d%s%s%s" % (
             self.seed, self.kind, self.size, self.block_size, self.streams,
+            ", linear" if self.linear else "",
             ", two names" if len(self.names) > 1 else "",
             ", errors" if self.failing else "")
 

@@ -9,8 +9,8 @@ lacks is written out below: BLAKE3, and XXH64 and XXH3-128 unless python3-xxhash
 is installed.  Those are some thousand times slower than C, so keep the images
 that they hash small.
 
-As a module:   reference.blkhash(image, digest, block_size, streams)
-As a command:  reference.py [-d NAME] [-b SIZE] [-s STREAMS] [FILE|-]
+As a module:   reference.blkhash(image, digest, block_size, streams, linear)
+As a command:  reference.py [-d NAME] [-b SIZE] [-s STREAMS|--linear] [FILE|-]
 
 test-reference.sh checks this file against published vectors.
 """
@@ -410,11 +410,13 @@ def counted(segments, total):
         yield segment
 
 
-def blkhash(image, digest="sha256", block_size=65536, streams=0):
+def blkhash(image, digest="sha256", block_size=65536, streams=0,
+            linear=False):
     """The hash of IMAGE in hex.
 
     IMAGE is bytes, or an iterable of segments, each of them bytes or the
-    length of a hole.  STREAMS is 0 for the flat construction."""
+    length of a hole.  STREAMS is 0 for the flat construction, and for the
+    linear one, which is flat without the length."""
 
     def H(message):
         d = new(digest)
@@ -440,7 +442,8 @@ def blkhash(image, digest="sha256", block_size=65536, streams=0):
                                 share)
         index += count
     if streams == 0:
-        outers[0].update(struct.pack("<Q", total[0]))
+        if not linear:
+            outers[0].update(struct.pack("<Q", total[0]))
         return outers[0].digest().hex()
     return H(b"".join(outer.digest() for outer in outers)).hex()
 
@@ -501,11 +504,12 @@ def main():
     parser.add_argument("-b", "--block-size", type=size_argument,
                         default=65536, help="takes k, m, g")
     parser.add_argument("-s", "--streams", type=int, default=0)
+    parser.add_argument("--linear", action="store_true")
     parser.add_argument("file", nargs="?", default="-")
     args = parser.parse_args()
     fd = 0 if args.file == "-" else os.open(args.file, os.O_RDONLY)
     print(blkhash(file_segments(fd), args.digest, args.block_size,
-                  args.streams))
+                  args.streams, args.linear))
 
 
 if __name__ == "__main__":

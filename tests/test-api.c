@@ -237,6 +237,33 @@ test_opts (void)
   blkhash_opts_free (opts);
 }
 
+/* Streams and linear: the last one counts. */
+static void
+test_linear (void)
+{
+  struct blkhash_opts *opts = must (blkhash_opts_new ("sha256"));
+
+  CHECK_INT (0, blkhash_opts_get_linear (opts));
+  CHECK_INT (EINVAL, blkhash_opts_set_linear (opts, 2));
+  CHECK_INT (EINVAL, blkhash_opts_set_linear (opts, -1));
+  CHECK_INT (0, blkhash_opts_get_linear (opts));
+  CHECK_INT (0, blkhash_opts_set_streams (opts, 3));
+  CHECK_INT (0, blkhash_opts_set_linear (opts, 0));
+  CHECK_INT (3, blkhash_opts_get_streams (opts));
+  CHECK_INT (0, blkhash_opts_set_linear (opts, 1));
+  CHECK_INT (1, blkhash_opts_get_linear (opts));
+  CHECK_INT (0, blkhash_opts_get_streams (opts));
+  CHECK_INT (EINVAL, blkhash_opts_set_streams (opts, 1025));
+  CHECK_INT (1, blkhash_opts_get_linear (opts));
+  CHECK_INT (0, blkhash_opts_set_streams (opts, 3));
+  CHECK_INT (0, blkhash_opts_get_linear (opts));
+  CHECK_INT (3, blkhash_opts_get_streams (opts));
+  CHECK_INT (0, blkhash_opts_set_linear (opts, 1));
+  CHECK_INT (0, blkhash_opts_set_streams (opts, 0));
+  CHECK_INT (0, blkhash_opts_get_linear (opts));
+  blkhash_opts_free (opts);
+}
+
 /* The name is copied, found in any case, and given back as it is listed. */
 static void
 test_digest_name (void)
@@ -1201,6 +1228,7 @@ static const struct {
   void (*run) (void);
 } tests[] = {
   { "opts", test_opts },
+  { "linear", test_linear },
   { "digest-name", test_digest_name },
   { "digests", test_digests },
   { "kernels", test_kernels },

@@ -39,6 +39,14 @@ is_not $zeros raw
 run 1 blksum --expect $zeros raw
 says "expected blk-sha256/64k = $zeros$" "got      blk-sha256/64k = $sum$"
 
+# The linear construction; and a sum by another one is not taken for it.
+linear=$(reference --linear -b 4m raw)
+is blk-sha256/4m/linear:$linear raw
+is blk-sha256/4m/linear:$linear raw --linear -b 4m
+is $linear raw -b 4m --linear
+is_not blk-sha256/4m/linear:$linear other
+is_not blk-sha256/4m:$linear raw
+
 # How it was made is in it, or in the options, or in both.
 for kind in sha256/64k sha256/4k/s64 sha512/4m md5/512 sha1/16m/s3 \
             blake2b-256/1m/s1024; do
@@ -72,7 +80,7 @@ says_usage () {
   refuses "$@" missing
   grep -q "try 'blksum --help'" stderr || fail "not of the command line"
 }
-for options in "-d md5" "-b 4k" "--streams 4" "-d sha256/4k"; do
+for options in "-d md5" "-b 4k" "--streams 4" --linear "-d sha256/4k"; do
   says_usage "--expect: .*not one by" blksum $options \
              --expect blk-sha256/64k:$sum
 done
@@ -98,7 +106,6 @@ says_usage "unknown digest 'sha257'" blksum --expect blk-sha257/64k:$sum
 says_usage "power of two" blksum --expect blk-sha256/65k:$sum
 says_usage "form blk-DIGEST/SIZE" blksum --expect blk-sha256/64k/x:$sum
 says_usage "form blk-DIGEST/SIZE" blksum --expect blk-:$sum
-says_usage "linear, is not supported" blksum --expect blk-sha256/4m/linear:$sum
 says_usage "one image" blksum --expect $sum raw
 for option in --check --tag --no-names --zero --output=json; do
   says_usage "--expect cannot be used with" blksum --expect $sum $option

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The block size and the streams change the sum as the reference says; the
+# The block size and the construction change the sum as the reference says; the
 # threads never do.
 
 . "$(dirname "$0")/functions.sh"
@@ -37,6 +37,29 @@ prints_sum "$(reference "$dir/image")" blksum --streams 0 "$dir/image"
 head -c 1048576 /dev/zero | tr '\0' '\125' > "$dir/55"
 prints_sum 2a6d5ed17da97865da0fd3ca9a792f3bfaf325940c44fd6a2f0a224a051eb6f0 \
            blksum --streams 64 "$dir/55"
+
+for size in 4096 524288 4194304; do
+  for digest in sha256 md5 blake2b512; do
+    sum=$(reference --linear -d $digest -b $size "$dir/image")
+    prints_sum "$sum" blksum --linear -d $digest -b $size "$dir/image"
+    prints_sum "$sum" from_pipe -d $digest -b $size --linear
+    prints_sum "$sum" blksum --linear -b $size -d $digest -t 3 --no-extents \
+                      "$dir/image"
+  done
+done
+# The last block has the length that it has, and there may be none.
+for size in 0 1 511 65535 65536 65537 1048577; do
+  head -c $size "$dir/image" > "$dir/short"
+  prints_sum "$(reference --linear "$dir/short")" blksum --linear "$dir/short"
+  truncate -s $size "$dir/hole"
+  prints_sum "$(reference --linear "$dir/hole")" blksum --linear "$dir/hole"
+  rm "$dir/hole"
+done
+truncate -s 6g "$dir/sparse"
+write_data "$dir/sparse" 5000000000 100000
+prints_sum "$(reference --linear "$dir/sparse")" blksum --linear "$dir/sparse"
+refuses "--linear cannot be used with --streams.*" \
+        blksum --linear --streams 4 "$dir/image"
 
 sum=$(reference "$dir/image")
 streams_sum=$(reference -s 64 "$dir/image")

@@ -48,11 +48,12 @@ grep -qx "blksum (blkhash) [0-9.]*" "$dir/stdout" || fail "the version by -V"
 run 0 blksum --help
 [ ! -s "$dir/stderr" ] || fail "help on stderr"
 # Every option is there, and no line is too long for a terminal.
-for option in --digest --list-digests --list-kernels --block-size --streams --threads \
-              --progress --cache --no-extents --format --image-opts --object \
-              --force-share --queue-size --queue-depth --read-size --tag \
-              --check --expect --quiet --status --warn --strict --ignore-missing \
-              --allow-uris --no-names --output --zero --help --version; do
+for option in --digest --list-digests --list-kernels --block-size --streams --linear \
+              --threads --progress --cache --no-extents --format --image-opts \
+              --object --force-share --queue-size --queue-depth --read-size --tag \
+              --check --expect --compare --quiet --status --warn --strict \
+              --ignore-missing --allow-uris --manifest --no-names --output \
+              --zero --help --version; do
   grep -q -e "$option" "$dir/stdout" || fail "--help without $option"
 done
 [ "$(wc -L < "$dir/stdout")" -le 80 ] || fail "--help is too wide"

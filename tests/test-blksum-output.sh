@@ -49,6 +49,10 @@ prints "blk-sha256/64k/s64 (a) = $(reference -s 64 a)\n" \
        blksum --tag --streams 64 a
 prints "blk-sha1/64k/s4 (a) = $(reference -d sha1 -s 4 a)\n" \
        blksum --streams=4 --tag -d sha1 a
+prints "blk-sha256/4m/linear (a) = $(reference -b 4m --linear a)\n" \
+       blksum --linear --tag -b 4m a
+prints "blk-md5/64k/linear (a) = $(reference -d md5 --linear a)\n" \
+       blksum --linear --tag -d md5 a
 
 # A digest without bytes.
 prints "  a\n  b\n" blksum -d null a b

@@ -34,6 +34,9 @@ hashes "--streams 1024 -b 4k" "-s 1024 -b 4k" blkhash-streams=1024 \
        blkhash-block-size=4096
 hashes "-d sha1 --streams 1" "-d sha1 -s 1" blkhash-digest=sha1 \
        blkhash-streams=1
+hashes "--linear" "--linear" blkhash-linear=true
+hashes "--linear -b 4m" "--linear -b 4m" blkhash-linear=1 blkhash-block-size=4M
+hashes "" "" blkhash-linear=false
 
 # The digests of blksum are those of the filter.
 for digest in $(blksum --list-digests); do
@@ -56,6 +59,8 @@ tagged "blk-sha256/64k (-) = $(reference "$dir/image")"
 tagged "blk-md5/4k/s3 (a b) = $(reference -d md5 -b 4k -s 3 "$dir/image")" \
        blkhash-digest=md5 blkhash-block-size=4k blkhash-streams=3 \
        blkhash-name="a b"
+tagged "blk-sha256/512k/linear (-) = $(reference -b 512k --linear "$dir/image")" \
+       blkhash-block-size=512k blkhash-linear=true
 
 # What no client touched.
 serve --filter=stats file "$dir/image" blkhash-file="$sums" \
@@ -85,12 +90,15 @@ done
 for streams in 1025 -1 x 99999999999; do
   refuses_to_start '' null blkhash-streams=$streams
 done
+refuses_to_start '' null blkhash-linear=maybe
+refuses_to_start 'blkhash-linear cannot be used with blkhash-streams' \
+                 null blkhash-linear=true blkhash-streams=1
 refuses_to_start 'read or fail' null blkhash-missing=maybe
 refuses_to_start '' null blkhash-tag=maybe
 refuses_to_start '' null blkhash-distinct-exports=maybe
 refuses_to_start 'blkhash-nothing' null blkhash-nothing=1
 run 0 nbdkit --filter="$filter" null --help
-for parameter in file digest block-size streams name tag missing \
+for parameter in file digest block-size streams linear name tag missing \
                  distinct-exports; do
   grep -q "blkhash-$parameter=" "$dir/stdout" || fail "no help of $parameter"
 done

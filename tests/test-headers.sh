@@ -39,7 +39,8 @@ for header in "$src"/include/*.h "$src"/lib/*.h "$src"/tools/*/*.h \
            $flags -fsyntax-only "$dir/alone.c"
 done
 
-public="#include <blkhash.h>
+public="#include <blkhash-manifest.h>
+#include <blkhash.h>
 int main (void) { return blkhash_digests (0, 0) == 0; }"
 echo "$public" > "$dir/public.c"
 echo "$public" > "$dir/public.cc"

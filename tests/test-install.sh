@@ -24,10 +24,12 @@ grep -q '^    sudo ldconfig' "$abs_top_srcdir/README.md" ||
 {
   echo blksum
   echo blkhash.h
+  echo blkhash-manifest.h
   echo blkhash.pc
   echo libblkhash
   if [ -e "$abs_top_builddir/man/blksum.1" ]; then
-    printf '%s\n' blksum.1 blkhash.3 blkhash-leaves.3 blkhash-format.7
+    printf '%s\n' blksum.1 blkhash.3 blkhash-leaves.3 blkhash-format.7 \
+           blkhash-manifest.5
   fi
   if [ -d "$abs_top_builddir/filter/.libs" ]; then
     echo nbdkit-blkhash-filter.so

@@ -101,11 +101,16 @@ check_layers lib "blkhash cleanup zero" "leaf-tree-*=leaf-tree
 leaves-*=leaves order-*=order pieces-share=pieces" "
 leaf: leaf-hash
 leaf-hash: digest lanes
-outer: digest
-opts: digest
+outer: construction digest
+opts: construction digest
+manifest-table: blkhash-manifest leaves manifest-reader opts
+manifest-writer: blkhash-manifest crc32c digest manifest-format opts
+manifest-reader: blkhash-manifest crc32c digest manifest-format manifest-input manifest-sum
+manifest-sum: digest leaf opts outer
+manifest-format: sum-tag
 leaf-tree: leaf-tree-private
 order: leaf order-private outer pool
-leaves: digest leaf leaf-tree leaves-private opts outer pieces pieces-budget pieces-share sink
+leaves: construction digest leaf leaf-tree leaves-private opts outer pieces pieces-budget pieces-share sink
 pieces: pieces-budget pieces-share
 kernels: cpu digest lane-hashes lanes
 hash: completion digest leaf opts order outer pool
@@ -130,6 +135,8 @@ sha512-avx512: cpu sha512 sha512-vector vector-avx512
 sha512-avx512vl: cpu sha512 sha512-vector vector-avx512vl
 vector-avx2: vector-256
 vector-avx512vl: vector-256
+sum-line: sum-tag
+sum-tag: sum-kind
 digest-blake2b: digest-family
 digest-blake3: digest-family
 digest-null: digest-family
@@ -177,7 +184,7 @@ check_folders () {
     allowed="$folder $(echo "$table" | sed -n "s|^$folder: ||p")"
     for include in $(includes "$file"); do
       case $include in
-        ../* | blkhash | "$name") continue ;;
+        ../* | blkhash | blkhash-manifest | "$name") continue ;;
       esac
       is_one_of "${include%/*}" "$allowed" ||
         complain "$file includes $include.h"
@@ -189,7 +196,7 @@ check_folders () {
 
 check_folders tools "
 .: job cli util
-job: cli source read sums util
+job: cli source read sums io util
 cli: format util
 sums: util
 source: nbd read image format qemu io util
@@ -208,7 +215,7 @@ check_circles
 # ---- Those who use the library ----
 
 # What tools/ and other users may include of lib/.
-for_tools="cleanup zero sum-kind sum-line"
+for_tools="cleanup zero sum-kind sum-line sum-tag"
 
 # tools/ and examples/ use the public API.
 for file in tools/*.c tools/*/*.[ch] examples/*.c; do
@@ -218,17 +225,20 @@ for file in tools/*.c tools/*/*.[ch] examples/*.c; do
                   [ "${file%%/*}" = tools ] ||
                   complain "$file includes $include.h" ;;
       ../*) complain "$file includes $include.h" ;;
-      blkhash) ;;
+      blkhash | blkhash-manifest) ;;
       *) [ "${file%%/*}" = tools ] && [ -f "tools/$include.h" ] ||
            complain "$file includes $include.h" ;;
     esac
   done
 done
 
-# Nothing of what the public header includes is ours, or of third parties.
+# Nothing of what a public header includes is of third parties; that of manifests
+# includes that of the rest.
 for include in $(sed -n 's/^ *# *include *[<"]\(.*\)[>"].*/\1/p' \
-                     include/blkhash.h); do
-  is_one_of "$include" "stddef.h stdint.h" ||
-    complain "blkhash.h includes $include"
+                     include/*.h | sort -u); do
+  is_one_of "$include" "stddef.h stdint.h blkhash.h" ||
+    complain "a public header includes $include"
 done
+! grep 'include.*blkhash' include/blkhash.h ||
+  complain "blkhash.h includes a header of ours"
 exit $wrong

@@ -39,6 +39,7 @@ ROUND_TIMEOUT = 300             # seconds; generous, for valgrind
 TRANSCRIPT_TAIL = 60            # operations shown when a round fails
 LEAVES_ONCE = 1
 SIZE_UNKNOWN = 2**64 - 1
+LINEAR = "linear"               # in the place of a number of streams
 
 # What every build has, and what depends on the libraries it was built with.
 REQUIRED = {"sha256", "sha512", "sha1", "md5", "sha3-256", "blake2b512",
@@ -150,8 +151,10 @@ class Image:
         self.size = self.lead + len(self.body) + self.trail
 
     def hash(self, digest, streams):
+        linear = streams == LINEAR
         return reference.blkhash([self.lead, bytes(self.body), self.trail],
-                                 digest, self.bs, streams)
+                                 digest, self.bs, 0 if linear else streams,
+                                 linear)
 
     def blocks(self, start, end):
         """The blocks of the body that [start, end) of it touches."""
@@ -246,7 +249,7 @@ def stream_operations(rng, image, queue_depth):
 def test_stream(rng, driver, image, digest, streams, expected):
     threads = rng.choice([1, 2, 3, 4, 8, 16, 64, rng.randint(1, 64)])
     queue_depth = rng.choice([0, 1, 2, 16, rng.randint(1, 200)])
-    driver.run("new %s %d %d %d %d" % (digest, image.bs, streams, threads,
+    driver.run("new %s %d %s %d %d" % (digest, image.bs, streams, threads,
                                        queue_depth))
     operations = list(stream_operations(rng, image, queue_depth))
     if rng.random() < 0.15:
@@ -391,7 +394,7 @@ class TableTest:
         self.digest, self.streams, self.flags = digest, streams, flags
         self.knowledge = Knowledge(image)
         self.size_known = rng.random() < 0.5
-        driver.run("leaves-new %s %d %d %d %d" % (
+        driver.run("leaves-new %s %d %s %d %d" % (
             digest, image.bs, streams,
             image.size if self.size_known else SIZE_UNKNOWN, flags))
 
@@ -737,7 +740,7 @@ class TableTest:
 
 def run_round(rng, driver, digest):
     block_size = 4 << rng.randrange(19)
-    streams = rng.choice([0, 0, 0, 1, 2, 3, 4, 32, 64, 1024,
+    streams = rng.choice([0, 0, 0, 1, 2, 3, 4, 32, 64, 1024, LINEAR, LINEAR,
                           rng.randint(1, 1024)])
     image = Image(rng, digest, block_size)
     driver.run("content %d" % len(image.body))

@@ -144,6 +144,11 @@ check("hello",
       reference.blkhash(b"hello"))
 check("hello, md5", "f741ac9ce55f5325906bb14e9c05d467",
       reference.blkhash(b"hello", "md5"))
+check("empty, linear", hashlib.sha256().hexdigest(),
+      reference.blkhash(b"", linear=True))
+check("hello, linear",
+      hashlib.sha256(hashlib.sha256(b"hello").digest()).hexdigest(),
+      reference.blkhash(b"hello", linear=True))
 check("1 MiB of 0x55, 64 streams",
       "2a6d5ed17da97865da0fd3ca9a792f3bfaf325940c44fd6a2f0a224a051eb6f0",
       reference.blkhash(b"\x55" * (1 << 20), streams=64))
@@ -159,10 +164,12 @@ if os.environ.get("BLKHASH_SLOW"):
 # Holes and the cut in segments change nothing; the formula, without either.
 
 
-def formula(image, bs, streams):
+def formula(image, bs, streams, linear=False):
     def H(message):
         return hashlib.sha256(message).digest()
     leaves = [H(image[i:i + bs]) for i in range(0, len(image), bs)]
+    if linear:
+        return H(b"".join(leaves)).hex()
     if streams == 0:
         size = len(image).to_bytes(8, "little")
         return H(b"".join(leaves) + size).hex()
@@ -179,6 +186,12 @@ for bs in 4, 64, 512, 4096:
         check(what, expected, reference.blkhash(image, "sha256", bs, streams))
         check(what + ", holes", expected,
               reference.blkhash(segments, "sha256", bs, streams))
+    what = "%d bytes, blocks of %d, linear" % (len(image), bs)
+    expected = formula(image, bs, 0, linear=True)
+    check(what, expected,
+          reference.blkhash(image, "sha256", bs, linear=True))
+    check(what + ", holes", expected,
+          reference.blkhash(segments, "sha256", bs, linear=True))
 
 # The command: a sparse file by name, by redirection and through a pipe.
 with tempfile.NamedTemporaryFile() as f:

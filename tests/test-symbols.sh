@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # The shared library exports what blkhash.syms lists, no more and no less, and
-# that is what blkhash.h declares.
+# that is what the public headers declare.
 
 . "$(dirname "$0")/functions.sh"
 requires_program nm readelf
@@ -17,9 +17,9 @@ sed -n 's/^ *\(blkhash_[a-z_0-9]*\);$/\1/p' \
 
 # Names of functions: an identifier before a parenthesis, outside of comments.
 sed -e 's:/\*.*\*/::' -e '/\/\*/,/\*\//d' \
-    "$abs_top_srcdir/include/blkhash.h" |
+    "$abs_top_srcdir"/include/*.h |
   grep -o '\bblkhash_[a-z_0-9]* (' | tr -d ' (' | sort > "$dir/declared"
-diff -u "$dir/listed" "$dir/declared" || fail "blkhash.h is not blkhash.syms"
+diff -u "$dir/listed" "$dir/declared" || fail "the headers are not blkhash.syms"
 
 # Sanitizers export symbols of their own.
 nm -D --defined-only --format=posix "$library" |

@@ -14,13 +14,18 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "blkhash.h"
+
+#include "cli/difference.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/report.h"
 #include "cli/usage.h"
 #include "job/check.h"
+#include "job/compare.h"
 #include "job/expect.h"
 #include "job/hash.h"
+#include "job/manifest-file.h"
 #include "util/error.h"
 
 /* If a standard descriptor is closed, the next file that is opened gets its
@@ -57,11 +62,34 @@ print_sums (struct options *options)
       status = EXIT_TROUBLE;
       continue;
     }
+    if (manifest_file_is_stdout (options->manifest))
+      continue;
     err = output_sum (options, name, &sum);
+    blkhash_opts_free (sum.hash);
     if (err)
       report_write_failed (err);
   }
   return status;
+}
+
+/* Returns the exit status. */
+static int
+compare (const struct options *options)
+{
+  struct difference difference;
+  struct error error = { "" };
+  const char *operand;
+  int err;
+
+  if (job_compare (options, &difference, &operand, &error) == -1) {
+    report (operand, &error);
+    return EXIT_TROUBLE;
+  }
+  err = options->check_report == CHECK_QUIET ? 0 : difference_print (options, &difference);
+  if (err)
+    report_write_failed (err);
+  free (difference.ranges);
+  return difference.differ ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 int
@@ -79,6 +107,8 @@ main (int argc, char *argv[])
     status = job_check (&options);
   else if (options.expect)
     status = job_expect (&options);
+  else if (options.compare)
+    status = compare (&options);
   else
     status = print_sums (&options);
   options_free (&options);

@@ -94,7 +94,15 @@ static void
 set_streams (struct options *options, const struct option_use *use)
 {
   blkhash_opts_set_streams (options->hash, use->number);
-  options->streams_chosen = true;
+  options->construction_chosen = true;
+}
+
+static void
+set_linear (struct options *options, const struct option_use *use)
+{
+  (void) use;
+  blkhash_opts_set_linear (options->hash, 1);
+  options->construction_chosen = true;
 }
 
 static void
@@ -219,6 +227,9 @@ static const struct option_row rows[] = {
   { GROUP_HASH, 0, "streams", "N",
     "the construction of blkhash 0.9 (64) and older",
     NUMBER (0, 1024), .set = set_streams },
+  { GROUP_HASH, 0, "linear", NULL,
+    "leave the size of the image out of the sum", .set = set_linear,
+    .excludes = "--linear cannot be used with --streams" },
   { GROUP_HASH, 't', "threads", "N",
     "threads that hash, default: online CPUs",
     NUMBER (1, MAX_THREADS), .set = set_threads },
@@ -259,15 +270,19 @@ static const struct option_row rows[] = {
     "check the sums in the lists that are the operands",
     FIELD (check), .value = true,
     .excludes = "--check cannot be used with --tag, --no-names, --output, "
-                "--zero or --image-opts" },
+                "--zero, --manifest or --image-opts" },
   { GROUP_CHECK, 0, "expect", "SUM",
     "compare an image with [blk-DIGEST/SIZE:]SUM", FIELD (expect),
     .excludes = "--expect cannot be used with --check, --tag, --no-names, "
-                "--output or --zero" },
+                "--output, --zero or --manifest" },
+  { GROUP_CHECK, 0, "compare", NULL,
+    "say where two images differ", FIELD (compare), .value = true,
+    .excludes = "--compare cannot be used with --check, --expect, --tag, "
+                "--no-names, --zero or --manifest" },
   { GROUP_CHECK, 'q', "quiet", NULL,
-    "print nothing for what is right; --expect: nothing",
+    "print nothing for what is right; else nothing",
     FIELD (check_report), .value = CHECK_QUIET,
-    .needs = "--check or --expect" },
+    .needs = "--check, --expect or --compare" },
   { GROUP_CHECK, 0, "status", NULL,
     "print nothing, the exit status tells",
     FIELD (check_report), .value = CHECK_STATUS, .needs = "--check" },
@@ -275,8 +290,8 @@ static const struct option_row rows[] = {
     "say which lines are not properly formatted",
     FIELD (check_report), .value = CHECK_WARN, .needs = "--check" },
   { GROUP_CHECK, 0, "strict", NULL,
-    "fail if any line is not properly formatted",
-    FIELD (strict), .value = true, .needs = "--check" },
+    "fail if a line is malformed, or sizes differ",
+    FIELD (strict), .value = true, .needs = "--check or --compare" },
   { GROUP_CHECK, 0, "ignore-missing", NULL,
     "pass over files that do not exist",
     FIELD (ignore_missing), .value = true, .needs = "--check" },
@@ -294,6 +309,8 @@ static const struct option_row rows[] = {
   { GROUP_OUTPUT, 'z', "zero", NULL,
     "end lines with NUL, and escape no names",
     FIELD (zero_terminated), .value = true },
+  { GROUP_OUTPUT, 0, "manifest", "FILE",
+    "write the leaves to FILE; - is standard output", FIELD (manifest) },
   { GROUP_OUTPUT, 'h', "help", NULL,
     "print this and exit", .print = print_help },
   { GROUP_OUTPUT, 'V', "version", NULL,
@@ -305,6 +322,7 @@ static const char help_begin[] =
 "Usage: blksum [OPTION]... [FILE|URI|-]...\n"
 "       blksum --check [OPTION]... [LIST|-]...\n"
 "       blksum --expect SUM [OPTION]... [FILE|URI|-]\n"
+"       blksum --compare [OPTION]... A B\n"
 "Print the checksum of disk images: the same for raw, qcow2, and an NBD\n"
 "export of one disk, and nearly free for its empty parts.\n"
 "\n"
@@ -368,6 +386,10 @@ options_parse (struct options *options, int argc, char *argv[])
     options->operands = standard_input;
     options->nr_operands = 1;
   }
+  if (options->manifest && options->nr_operands > 1)
+    usage_error ("--manifest is of one image");
+  if (options->compare && options->nr_operands != 2)
+    usage_error ("--compare is of two images");
 }
 
 void

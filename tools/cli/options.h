@@ -29,21 +29,24 @@ enum check_report {
 };
 
 struct options {
-  struct blkhash_opts *hash;    /* digest, block size, streams, threads */
+  /* Digest, block size, construction, threads. */
+  struct blkhash_opts *hash;
   uint32_t digest_block_size;   /* --digest says it; 0: it does not */
-  bool digest_chosen, block_size_chosen, streams_chosen; /* else: defaults */
+  bool digest_chosen, block_size_chosen, construction_chosen; /* by the user */
 
   /* What is done with the operands: print their sums, or: */
   const char *expect;           /* the sum of the only one is this; or */
+  bool compare;                 /* where do the two differ; or */
   bool check;                   /* they are lists of sums; with these: */
-  enum check_report check_report; /* of --expect: CHECK_QUIET or not */
-  bool strict;                  /* malformed lines make it fail */
+  enum check_report check_report; /* of the others: CHECK_QUIET or not */
+  bool strict;                  /* malformed lines make it fail; or sizes */
   bool ignore_missing;          /* files */
   bool allow_uris;              /* in lists */
 
   /* Output. */
   enum output_form form;
   bool zero_terminated, names;
+  const char *manifest;         /* file to be written, "-": stdout; or NULL */
   int progress_fd;              /* -1: no progress */
   bool progress_bar;            /* else lines */
   const char *progress_name;    /* what is shown with the bar, or NULL */
@@ -59,5 +62,15 @@ struct options {
  */
 void options_parse (struct options *options, int argc, char *argv[]);
 void options_free (struct options *options);
+
+/* Did the user say how sums are made?  Else it may follow from something else,
+ * such as a manifest.
+ */
+static inline bool
+options_hash_is_chosen (const struct options *options)
+{
+  return options->digest_chosen || options->block_size_chosen ||
+    options->construction_chosen;
+}
 
 #endif /* BLKSUM_OPTIONS_H */

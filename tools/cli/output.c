@@ -70,22 +70,30 @@ json_hex (const struct sum *sum)
   return json;
 }
 
+static const struct blkhash_opts *
+hash_of (const struct options *options, const struct sum *sum)
+{
+  return sum->hash ? sum->hash : options->hash;
+}
+
 static char *
 json_line (const struct options *options, const char *name,
            const struct sum *sum)
 {
   struct json_object *json = json_object_new_object ();
   const int flags = JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE;
-  unsigned streams = blkhash_opts_get_streams (options->hash);
+  const struct blkhash_opts *hash = hash_of (options, sum);
+  unsigned streams = blkhash_opts_get_streams (hash);
   char seconds[32], *line;
 
   if (options->names)
     json_object_object_add (json, "name", json_name (name));
   json_object_object_add (json, "checksum", json_hex (sum));
-  add_string (json, "digest", blkhash_opts_get_digest_name (options->hash));
-  add_number (json, "block-size",
-              blkhash_opts_get_block_size (options->hash));
-  add_string (json, "construction", streams ? "streams" : "flat");
+  add_string (json, "digest", blkhash_opts_get_digest_name (hash));
+  add_number (json, "block-size", blkhash_opts_get_block_size (hash));
+  add_string (json, "construction",
+              streams ? "streams"
+              : blkhash_opts_get_linear (hash) ? "linear" : "flat");
   if (streams)
     add_number (json, "streams", streams);
   add_string (json, "format", sum->format);
@@ -107,7 +115,7 @@ output_sum (const struct options *options, const char *name,
 {
   char *line = options->form == OUTPUT_JSON
     ? json_line (options, name, sum)
-    : sum_line (options->hash, sum->md, sum->md_len,
+    : sum_line (hash_of (options, sum), sum->md, sum->md_len,
                 options->names ? name : NULL, options->form == OUTPUT_TAG,
                 !options->zero_terminated);
 

@@ -16,6 +16,8 @@ struct options;
 struct sum {
   unsigned char md[BLKHASH_MAX_MD_SIZE];
   unsigned md_len;
+  struct blkhash_opts *hash;    /* how it was made, which the caller frees, or
+                                 * NULL: as the options say */
   char format[32];              /* of the source */
   uint64_t size;                /* bytes, and so are these, its parts: */
   uint64_t data;                /* read, and in blocks that are not all zero */

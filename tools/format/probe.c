@@ -4,9 +4,10 @@
  * Which image format do the first bytes of a file look like, or the last?
  *
  * The answer is the one that qemu would give, so that what the user sees
- * through qemu is what is hashed, with two more: LUKS version 2, which is raw
- * for qemu, and dmg, which qemu tells by the name of the file.  A fixed vpc,
- * which qemu does not tell without its name either, is raw.
+ * through qemu is what is hashed, with three more: LUKS version 2 and our own
+ * manifests, which are raw for qemu, and dmg, which qemu tells by the name of
+ * the file.  A fixed vpc, which qemu does not tell without its name either, is
+ * raw.
  */
 
 #include <config.h>
@@ -125,6 +126,8 @@ probe_format (const unsigned char *bytes, size_t len)
   if (HAS (&head, 0, "#!/bin/sh\n#V2.0 Format\nmodprobe cloop file=$0 && "
            "mount -r -t iso9660 /dev/cloop $1\n"))
     return "cloop";
+  if (HAS (&head, 0, "blkhash-manifest "))
+    return "manifest";
   return "raw";
 }
 

@@ -54,6 +54,7 @@ static const struct example examples[] = {
   EXAMPLE ("parallels", 0, 64, "WithouFreSpacExt\2\0\0\0"),
   EXAMPLE ("raw", 0, 0, "WithoutFreeSpace\3\0\0\0"),
   EXAMPLE ("luks", 0, 8, "LUKS\xba\xbe\0\1"),
+  EXAMPLE ("manifest", 0, 17, "blkhash-manifest "),
   EXAMPLE ("luks2", 0, 8, "LUKS\xba\xbe\0\2"),
   EXAMPLE ("raw", 0, 0, "LUKS\xba\xbe\0\3"),
   EXAMPLE ("cloop", 0, sizeof CLOOP - 1, CLOOP),

@@ -28,6 +28,7 @@
 #include "job/check.h"
 #include "job/hash.h"
 #include "job/known.h"
+#include "job/manifest.h"
 #include "source/open.h"
 #include "sums/line.h"
 #include "sums/list.h"
@@ -101,12 +102,23 @@ unread (struct check *check, const char *name, const struct error *error)
 /* ---- A checksum ---- */
 
 static bool
-is_missing (const char *name)
+is_stdin (const struct options *options, const char *name)
 {
+  const char *path = job_manifest_path (options, name);
+
+  return strcmp (path ? path : name, "-") == 0;
+}
+
+static bool
+is_missing (const struct options *options, const char *name)
+{
+  const char *path = job_manifest_path (options, name);
   struct stat st;
 
-  return strcmp (name, "-") != 0 && !source_is_uri (name) &&
-    stat (name, &st) == -1 && errno == ENOENT;
+  if (!path)
+    path = name;
+  return strcmp (path, "-") != 0 && !source_is_uri (path) &&
+    stat (path, &st) == -1 && errno == ENOENT;
 }
 
 /* Hash the image of LINE, as OPTIONS say.  0, or -1 with the reason. */
@@ -120,6 +132,7 @@ hash (const struct options *options, const struct sums_line *line,
     return error_set (error, "a URI in a list is not opened without "
                       "--allow-uris");
   its_options.progress_name = line->name;
+  its_options.construction_chosen = true; /* no manifest of another kind */
   return job_hash (&its_options, line->name, sum, error);
 }
 
@@ -131,7 +144,7 @@ check_image (struct check *check, const struct options *options,
   struct sum sum;
 
   check->verdicts.formatted++;
-  if (options->ignore_missing && is_missing (line->name))
+  if (options->ignore_missing && is_missing (options, line->name))
     return;
   if (hash (options, line, &sum, &error) == -1)
     unread (check, line->name, &error);
@@ -144,6 +157,7 @@ check_image (struct check *check, const struct options *options,
     check->verdicts.mismatched++;
     print_verdict (check, line->name, "FAILED");
   }
+  blkhash_opts_free (sum.hash);
 }
 
 static void
@@ -152,7 +166,7 @@ check_sum (struct check *check, const struct sums_line *line)
   struct options options = *check->options;
   struct error error = { "" };
 
-  if (check->is_stdin && strcmp (line->name, "-") == 0) {
+  if (check->is_stdin && is_stdin (check->options, line->name)) {
     malformed (check, "it is of standard input, and so is the list");
     return;
   }

@@ -91,13 +91,15 @@ check_options (const struct options *options, const struct blkhash_opts *opts)
   else if (options->block_size_chosen &&
            blkhash_opts_get_block_size (chosen) !=
            blkhash_opts_get_block_size (opts))
-    differs = "block-size";
-  else if (options->streams_chosen &&
-           blkhash_opts_get_streams (chosen) !=
-           blkhash_opts_get_streams (opts))
-    differs = "streams";
+    differs = "block size";
+  else if (options->construction_chosen &&
+           (blkhash_opts_get_streams (chosen) !=
+            blkhash_opts_get_streams (opts) ||
+            blkhash_opts_get_linear (chosen) !=
+            blkhash_opts_get_linear (opts)))
+    differs = "construction";
   if (differs)
-    usage_error ("--expect: its checksum is not one by this --%s", differs);
+    usage_error ("--expect: its checksum is not one by this %s", differs);
 }
 
 static void
@@ -165,10 +167,12 @@ job_expect (const struct options *options)
     usage_error ("--expect is for one image");
   parse (options, &expected);
   its_options.hash = expected.opts;
+  its_options.construction_chosen = true; /* no manifest of another kind */
   if (job_hash (&its_options, name, &sum, &error) == -1)
     report (name, &error);
   else
     status = conclude (options, name, &expected, &sum);
+  blkhash_opts_free (sum.hash);
   blkhash_opts_free (expected.opts);
   free (expected.text);
   return status;

@@ -19,6 +19,8 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "job/hash.h"
+#include "job/manifest-file.h"
+#include "job/manifest.h"
 #include "read/fill.h"
 #include "source/open.h"
 #include "source/source.h"
@@ -85,20 +87,49 @@ fill_and_fold (struct source *source, struct blkhash_leaves *leaves,
   return r;
 }
 
+static int
+hash_with_manifest (struct source *source, struct blkhash_leaves *leaves,
+                    const struct options *options, struct sum *sum,
+                    struct error *error)
+{
+  struct manifest_file manifest;
+  int r;
+
+  if (manifest_file_open (&manifest, options->manifest, options->hash,
+                          source->size, leaves, error) == -1)
+    return -1;
+  r = fill_and_fold (source, leaves, options, sum, error);
+  if (r == 0)
+    r = manifest_file_finish (&manifest, sum, error);
+  else
+    manifest_file_explain (&manifest, error);
+  manifest_file_close (&manifest);
+  return r;
+}
+
 int
 job_hash (const struct options *options, const char *operand,
           struct sum *sum, struct error *error)
 {
+  const char *manifest = job_manifest_path (options, operand);
   double start = now ();
   struct blkhash_leaves *leaves;
   struct source *source;
   int r;
 
+  sum->hash = NULL;
+  if (manifest) {
+    r = job_manifest (options, manifest, sum, error);
+    sum->seconds = now () - start;
+    return r;
+  }
   if (source_open (&options->source, operand, &source, error) == -1)
     return -1;
   leaves = blkhash_leaves_new (options->hash, source->size,
                                BLKHASH_LEAVES_ONCE);
-  if (leaves)
+  if (leaves && options->manifest)
+    r = hash_with_manifest (source, leaves, options, sum, error);
+  else if (leaves)
     r = fill_and_fold (source, leaves, options, sum, error);
   else
     r = error_errno (error, errno, "cannot hash");

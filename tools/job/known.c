@@ -34,8 +34,7 @@ opts_of (const struct sum_kind *kind, const struct blkhash_opts *defaults,
     error_set (error, "its block size is not a power of two from 4 to 16m");
     break;
   case ENOTSUP:
-    error_set (error, "its construction, %s, is not supported",
-               kind->linear ? "linear" : "more than 1024 streams");
+    error_set (error, "it has more than 1024 streams");
     break;
   default:
     error_errno (error, errno, "cannot hash");

@@ -1,0 +1,196 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Manifests: the leaves of an image in a file.
+ *
+ * With them a program can tell which blocks of two disks differ, without both
+ * disks.  blkhash-manifest(5) describes the file byte for byte.
+ *
+ * There are two ways to write one:
+ *
+ *  - a writer is told of the leaves in the order of the image, by the sink of
+ *    a leaf table, and keeps next to nothing in memory;
+ *  - blkhash_leaves_save writes all that a leaf table knows;
+ *
+ * and two ways to read one:
+ *
+ *  - a reader gives the leaves in the order of the image, and keeps next to
+ *    nothing in memory;
+ *  - blkhash_leaves_load makes a leaf table of what a reader gives.
+ *
+ * All of them use a file descriptor that stays the caller's: from where it
+ * stands, with read or write, so that it can be a pipe.  A broken pipe is
+ * SIGPIPE, unless the program ignores that, and then EPIPE.
+ *
+ * Functions that return int return 0, or a positive errno value.
+ * Constructors return NULL and set errno.  One thread at a time may use a
+ * reader or a writer.
+ */
+
+#ifndef BLKHASH_MANIFEST_H
+#define BLKHASH_MANIFEST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <blkhash.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Writing --------------------------------------------------------- */
+
+struct blkhash_manifest_writer;
+
+/*
+ * Create a writer of the manifest of an image of SIZE bytes to FD.  OPTS has
+ * the digest, the block size and the construction; NULL means the defaults.
+ *
+ * SIZE can be BLKHASH_SIZE_UNKNOWN if FD can seek, and was not opened with
+ * O_APPEND: then the header is written last, with pwrite.
+ *
+ * Returns NULL and sets errno: ENOMEM; EINVAL if the configuration of OpenSSL
+ * does not provide the digest; ESPIPE or EINVAL if SIZE has to be known for FD.
+ */
+struct blkhash_manifest_writer *
+blkhash_manifest_writer_new (const struct blkhash_opts *opts, uint64_t size,
+                             int fd);
+
+/* Free W; NULL is allowed.  errno is preserved. */
+void blkhash_manifest_writer_free (struct blkhash_manifest_writer *w);
+
+/*
+ * Who is to be told of the leaves, for blkhash_leaves_set_sink, of a table with
+ * the same options.  W must outlive the fold.
+ *
+ * What the functions return is EINVAL if blocks do not come in order, or ENOMEM,
+ * or what write(2) said.  The first error sticks.
+ */
+struct blkhash_leaf_sink
+blkhash_manifest_writer_sink (struct blkhash_manifest_writer *w);
+
+/*
+ * All leaves were told of: the image has SIZE bytes, and its digest is MD, of
+ * LEN bytes, as blkhash_leaves_fold stored it.  Writes what is left.  Only then
+ * there is a manifest; what was written before is refused by every reader.
+ *
+ * It is not on the disk yet: that takes fsync.
+ *
+ * Errors: EINVAL if the blocks are not those of an image of SIZE bytes, if SIZE
+ * is not that given to blkhash_manifest_writer_new, if LEN is not the length of
+ * the digest, or on a second call; what write(2) said; the first error of the
+ * sink.
+ */
+int blkhash_manifest_writer_finish (struct blkhash_manifest_writer *w,
+                                    uint64_t size, const unsigned char *md,
+                                    unsigned int len);
+
+/*
+ * Write the manifest of the image that L knows all of, and fold L as
+ * blkhash_leaves_fold does, with its errors; MD may be NULL.  Its sink is not
+ * told.  EINVAL if L was created with BLKHASH_LEAVES_ONCE: it has a sink for
+ * that.
+ */
+int blkhash_leaves_save (struct blkhash_leaves *l, int fd, unsigned char *md,
+                         unsigned int *len);
+
+/* ---- Reading --------------------------------------------------------- */
+
+struct blkhash_manifest_reader;
+
+/*
+ * Do not compute the sum of the leaves, which takes as long as the fold of an
+ * image of that size.  Then the CRCs alone tell that the leaves are those that
+ * were written.
+ */
+#define BLKHASH_MANIFEST_NO_SUM 1u
+
+/*
+ * Create a reader of the manifest in FD.  FLAGS is 0 or BLKHASH_MANIFEST_NO_SUM.
+ * Nothing is read yet.
+ *
+ * Returns NULL and sets errno: EINVAL for unknown flags, ENOMEM.
+ */
+struct blkhash_manifest_reader *blkhash_manifest_reader_new (int fd,
+                                                             unsigned flags);
+
+/* Free R; NULL is allowed.  errno is preserved. */
+void blkhash_manifest_reader_free (struct blkhash_manifest_reader *r);
+
+/*
+ * Read the header.  This and blkhash_manifest_reader_next trust nothing that is
+ * in the file, and keep at most 8 MiB in memory.
+ *
+ * Errors: EBADMSG if this is no manifest, or it is damaged or cut off;
+ * ENOTSUP if it is of a later version, or of a digest that is not here; ENOMEM;
+ * what read(2) said.  blkhash_manifest_reader_error has the reason in words.
+ * The first error sticks.
+ */
+int blkhash_manifest_reader_start (struct blkhash_manifest_reader *r);
+
+/*
+ * What the header says: how the sum is made, the size of the image in bytes,
+ * and of which COUNT blocks from FIRST on the leaves are in the manifest, which
+ * is all of them or a part.  To be called when the reader was started.  The
+ * options live as long as R.
+ */
+const struct blkhash_opts *
+blkhash_manifest_reader_opts (const struct blkhash_manifest_reader *r);
+uint64_t blkhash_manifest_reader_size (const struct blkhash_manifest_reader *r);
+void blkhash_manifest_reader_blocks (const struct blkhash_manifest_reader *r,
+                                     uint64_t *first, uint64_t *count);
+
+/*
+ * Consecutive blocks: COUNT of them from block FIRST on, of data, whose leaves
+ * lie one behind the other in LEAVES, or all zero.
+ */
+struct blkhash_manifest_run {
+  uint64_t first, count;
+  const unsigned char *leaves;  /* NULL: blocks of zeros */
+};
+
+/*
+ * Read on.  Stores the next blocks in *RUN; LEAVES are valid until the next
+ * call.  Each run begins where the one before ended.  Data comes in parts of up
+ * to 65536 blocks, zeros come whole.
+ *
+ * Errors: ENOENT when there are no more.  Only then it is known that all before
+ * is right: the manifest is complete, and its sum is that of the leaves.  Others
+ * as in blkhash_manifest_reader_start.
+ */
+int blkhash_manifest_reader_next (struct blkhash_manifest_reader *r,
+                                  struct blkhash_manifest_run *run);
+
+/*
+ * Store the sum that the manifest says in MD, which must have room for
+ * BLKHASH_MAX_MD_SIZE bytes, and its length in bytes in *LEN (LEN may be NULL),
+ * after blkhash_manifest_reader_next returned ENOENT.
+ *
+ * Errors: ENODATA before that, or if this is a part, which has no sum.
+ */
+int blkhash_manifest_reader_sum (const struct blkhash_manifest_reader *r,
+                                 unsigned char *md, unsigned int *len);
+
+/*
+ * The reason for the last error of a function of R, in words, such as "the
+ * record at byte 512 has a wrong CRC".  Valid until the next call.
+ */
+const char *
+blkhash_manifest_reader_error (const struct blkhash_manifest_reader *r);
+
+/*
+ * Make a leaf table of what R gives, which was started and not read on, and was
+ * created without BLKHASH_MANIFEST_NO_SUM.  Of a part, all other blocks are
+ * missing in the table.  Memory grows with the leaves that are really there.
+ *
+ * Returns NULL and sets errno to an error of blkhash_manifest_reader_next, of
+ * blkhash_leaves_new, or to EINVAL.
+ */
+struct blkhash_leaves *blkhash_leaves_load (struct blkhash_manifest_reader *r);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* BLKHASH_MANIFEST_H */

@@ -1,0 +1,19 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * CRC32C, the CRC of Castagnoli's polynomial, as in RFC 3720.  Any thread.
+ */
+
+#ifndef BLKHASH_CRC32C_H
+#define BLKHASH_CRC32C_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The CRC of what CRC is of, with LEN bytes behind it; that of nothing is 0. */
+uint32_t crc32c (uint32_t crc, const void *buf, size_t len);
+
+/* The same on any CPU, for tests. */
+uint32_t crc32c_portable (uint32_t crc, const void *buf, size_t len);
+
+#endif /* BLKHASH_CRC32C_H */

@@ -1,0 +1,74 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The bytes of a manifest: its header, and the numbers of its records.
+ * blkhash-manifest(5) describes them.
+ *
+ * It knows nothing of files and of leaves.
+ */
+
+#ifndef BLKHASH_MANIFEST_FORMAT_H
+#define BLKHASH_MANIFEST_FORMAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct blkhash_opts;
+
+#define MANIFEST_HEADER_SIZE 512
+
+/* A record begins with two numbers: its first block, and how many; or that it
+ * is the end, and how many blocks are in all records.  It ends with its CRC and
+ * a number that is 0.
+ */
+#define MANIFEST_HEAD_SIZE 16
+#define MANIFEST_TAIL_SIZE 8
+#define MANIFEST_END UINT64_MAX
+#define MANIFEST_ZERO_RUN (UINT64_C (1) << 63) /* in the number of blocks */
+#define MANIFEST_MAX_LEAVES 65536 /* in a record */
+
+struct manifest_header {
+  struct blkhash_opts *opts;
+  uint64_t size;                /* of the image, bytes */
+  uint64_t first, count;        /* the blocks that are in the manifest */
+};
+
+/* How many blocks the image has. */
+uint64_t manifest_image_blocks (const struct manifest_header *header);
+
+/* Are all blocks of the image in it?  Only then there is a sum. */
+bool manifest_is_complete (const struct manifest_header *header);
+
+/* 0 or ENOMEM. */
+int manifest_header_print (const struct manifest_header *header,
+                           unsigned char bytes[MANIFEST_HEADER_SIZE]);
+
+/* Fill in HEADER, whose opts the caller frees, also after an error.  EBADMSG,
+ * ENOTSUP or ENOMEM, and *WHY says what is wrong.
+ */
+int manifest_header_parse (const unsigned char bytes[MANIFEST_HEADER_SIZE],
+                           struct manifest_header *header, const char **why);
+
+/* ---- Little-endian numbers ---- */
+
+static inline void
+manifest_put (unsigned char *bytes, uint64_t value, size_t size)
+{
+  size_t i;
+
+  for (i = 0; i < size; i++)
+    bytes[i] = value >> (8 * i);
+}
+
+static inline uint64_t
+manifest_get (const unsigned char *bytes, size_t size)
+{
+  uint64_t value = 0;
+
+  while (size > 0)
+    value = value << 8 | bytes[--size];
+  return value;
+}
+
+#endif /* BLKHASH_MANIFEST_FORMAT_H */

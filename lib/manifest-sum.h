@@ -1,0 +1,36 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The sum of an image, of its leaves and runs of zero blocks in order.
+ *
+ * It knows nothing of files.
+ */
+
+#ifndef BLKHASH_MANIFEST_SUM_H
+#define BLKHASH_MANIFEST_SUM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct blkhash_opts;
+
+struct manifest_sum;
+
+/* Of an image of SIZE bytes.  OPTS is copied.  NULL with errno set on
+ * failure.
+ */
+struct manifest_sum *manifest_sum_create (const struct blkhash_opts *opts,
+                                          uint64_t size);
+void manifest_sum_free (struct manifest_sum *sum);
+
+/* The leaves of the next COUNT blocks; or they are zero, the short last block
+ * included.  0, ENOMEM or EIO.
+ */
+int manifest_sum_leaves (struct manifest_sum *sum, const unsigned char *leaves,
+                         size_t count);
+int manifest_sum_zeros (struct manifest_sum *sum, uint64_t count);
+
+/* These were all. */
+int manifest_sum_final (struct manifest_sum *sum, unsigned char *md);
+
+#endif /* BLKHASH_MANIFEST_SUM_H */

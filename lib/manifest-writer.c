@@ -1,0 +1,349 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Write a manifest, as leaves come.
+ *
+ * A record is put together in the buffer, since it begins with the number of
+ * its leaves; whole records are written when there are enough.  What the file
+ * becomes does not depend on the parts in which leaves come: a record of data
+ * ends where zeros begin, or when it is full.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "blkhash-manifest.h"
+#include "crc32c.h"
+#include "digest.h"
+#include "manifest-format.h"
+#include "opts.h"
+
+#define WRITE_SIZE (256 * 1024) /* bytes: enough for a call of write */
+
+struct blkhash_manifest_writer {
+  int fd;
+  off_t start;                  /* of the header, if it is written last */
+  struct blkhash_opts opts;
+  struct manifest_header header;
+  bool header_last;
+  size_t leaf_size;
+  uint64_t next;                /* block */
+  int error;                    /* the first */
+  bool finished;
+
+  unsigned char *buf;
+  size_t size, used;            /* bytes */
+  size_t record;                /* where the open record begins in BUF */
+  size_t leaves;                /* in it; 0: none is open */
+};
+
+/* Make room for LEN bytes, which are used then.  NULL: no memory. */
+static unsigned char *
+append (struct blkhash_manifest_writer *w, size_t len)
+{
+  unsigned char *bytes;
+
+  if (len > w->size - w->used) {
+    size_t size = 2 * w->size;
+
+    while (size - w->used < len)
+      size *= 2;
+    bytes = realloc (w->buf, size);
+    if (!bytes)
+      return NULL;
+    w->buf = bytes;
+    w->size = size;
+  }
+  bytes = w->buf + w->used;
+  w->used += len;
+  return bytes;
+}
+
+static int
+write_out (struct blkhash_manifest_writer *w)
+{
+  size_t done = 0;
+
+  while (done < w->used) {
+    ssize_t n = write (w->fd, w->buf + done, w->used - done);
+
+    if (n == -1 && errno != EINTR)
+      return errno;
+    if (n > 0)
+      done += n;
+  }
+  w->used = 0;
+  return 0;
+}
+
+static int
+append_number (struct blkhash_manifest_writer *w, uint64_t value, size_t size)
+{
+  unsigned char *bytes = append (w, size);
+
+  if (!bytes)
+    return ENOMEM;
+  manifest_put (bytes, value, size);
+  return 0;
+}
+
+/* FIRST and COUNT are what a record begins with. */
+static int
+append_head (struct blkhash_manifest_writer *w, uint64_t first, uint64_t count)
+{
+  int err;
+
+  w->record = w->used;
+  err = append_number (w, first, 8);
+  return err ? err : append_number (w, count, 8);
+}
+
+/* CRC is that of what comes before the record and is to be in its CRC. */
+static int
+append_tail (struct blkhash_manifest_writer *w, uint32_t crc)
+{
+  int err;
+
+  crc = crc32c (crc, w->buf + w->record, w->used - w->record);
+  err = append_number (w, crc, 4);
+  return err ? err : append_number (w, 0, 4);
+}
+
+/* The leaves that came are a record. */
+static int
+close_record (struct blkhash_manifest_writer *w)
+{
+  int err;
+
+  if (w->leaves == 0)
+    return 0;
+  manifest_put (w->buf + w->record + 8, w->leaves, 8);
+  w->leaves = 0;
+  err = append_tail (w, 0);
+  if (err == 0 && w->used >= WRITE_SIZE)
+    err = write_out (w);
+  return err;
+}
+
+/* Up to as many as there is place for in the record. */
+static int
+append_leaves (struct blkhash_manifest_writer *w, const unsigned char *leaves,
+               size_t count)
+{
+  unsigned char *bytes;
+  int err;
+
+  if (w->leaves == 0) {
+    err = append_head (w, w->next, 0);
+    if (err)
+      return err;
+  }
+  bytes = append (w, count * w->leaf_size);
+  if (!bytes)
+    return ENOMEM;
+  memcpy (bytes, leaves, count * w->leaf_size);
+  w->leaves += count;
+  w->next += count;
+  return w->leaves == MANIFEST_MAX_LEAVES ? close_record (w) : 0;
+}
+
+/* ---- The sink ---- */
+
+static int
+write_data (void *opaque, uint64_t index, size_t count,
+            const unsigned char *leaves, size_t leaf_size)
+{
+  struct blkhash_manifest_writer *w = opaque;
+
+  if (w->error == 0 && (w->finished || index != w->next ||
+                        leaf_size != w->leaf_size))
+    w->error = EINVAL;
+  while (count > 0 && w->error == 0) {
+    size_t room = MANIFEST_MAX_LEAVES - w->leaves;
+    size_t n = count < room ? count : room;
+
+    w->error = append_leaves (w, leaves, n);
+    leaves += n * leaf_size;
+    count -= n;
+  }
+  return w->error;
+}
+
+static int
+write_zeros (void *opaque, uint64_t index, uint64_t count)
+{
+  struct blkhash_manifest_writer *w = opaque;
+
+  if (w->error == 0 && (w->finished || index != w->next))
+    w->error = EINVAL;
+  if (w->error == 0)
+    w->error = close_record (w);
+  if (w->error == 0)
+    w->error = append_head (w, w->next, count | MANIFEST_ZERO_RUN);
+  if (w->error == 0)
+    w->error = append_tail (w, 0);
+  w->next += count;
+  return w->error;
+}
+
+struct blkhash_leaf_sink
+blkhash_manifest_writer_sink (struct blkhash_manifest_writer *w)
+{
+  return (struct blkhash_leaf_sink) {
+    .data = write_data, .zero = write_zeros, .opaque = w
+  };
+}
+
+/* ---- The header and the end ---- */
+
+/* Will the header be written when the size is known?  Its place is kept. */
+static int
+begin (struct blkhash_manifest_writer *w)
+{
+  unsigned char *bytes = append (w, MANIFEST_HEADER_SIZE);
+  int flags;
+
+  if (!bytes)
+    return ENOMEM;
+  w->header_last = w->header.size == BLKHASH_SIZE_UNKNOWN;
+  if (!w->header_last) {
+    w->header.count = manifest_image_blocks (&w->header);
+    return manifest_header_print (&w->header, bytes);
+  }
+  memset (bytes, 0, MANIFEST_HEADER_SIZE);
+  w->start = lseek (w->fd, 0, SEEK_CUR);
+  flags = fcntl (w->fd, F_GETFL);
+  if (w->start == -1 || flags == -1)
+    return errno;
+  return flags & O_APPEND ? EINVAL : 0;
+}
+
+static int
+write_header (struct blkhash_manifest_writer *w, const unsigned char *bytes)
+{
+  size_t done = 0;
+
+  while (done < MANIFEST_HEADER_SIZE) {
+    ssize_t n = pwrite (w->fd, bytes + done, MANIFEST_HEADER_SIZE - done,
+                        w->start + done);
+
+    if (n == -1 && errno != EINTR)
+      return errno;
+    if (n > 0)
+      done += n;
+  }
+  return 0;
+}
+
+/* Its CRC is that of the header too. */
+static int
+append_end (struct blkhash_manifest_writer *w, const unsigned char *header,
+            const unsigned char *md)
+{
+  unsigned char *sum;
+  int err = append_head (w, MANIFEST_END, w->next);
+
+  if (err)
+    return err;
+  sum = append (w, w->leaf_size);
+  if (!sum)
+    return ENOMEM;
+  memcpy (sum, md, w->leaf_size);
+  return append_tail (w, crc32c (0, header, MANIFEST_HEADER_SIZE));
+}
+
+static int
+finish (struct blkhash_manifest_writer *w, const unsigned char *md)
+{
+  unsigned char header[MANIFEST_HEADER_SIZE];
+  int err = manifest_header_print (&w->header, header);
+
+  if (err == 0)
+    err = close_record (w);
+  if (err == 0)
+    err = append_end (w, header, md);
+  if (err == 0)
+    err = write_out (w);
+  if (err == 0 && w->header_last)
+    err = write_header (w, header);
+  return err;
+}
+
+int
+blkhash_manifest_writer_finish (struct blkhash_manifest_writer *w,
+                                uint64_t size, const unsigned char *md,
+                                unsigned int len)
+{
+  if (w->error)
+    return w->error;
+  if (w->finished || size == BLKHASH_SIZE_UNKNOWN || len != w->leaf_size ||
+      (!w->header_last && size != w->header.size))
+    return EINVAL;
+  w->header.size = size;
+  w->header.count = manifest_image_blocks (&w->header);
+  if (w->next != w->header.count)
+    return EINVAL;
+  w->finished = true;
+  w->error = finish (w, md);
+  return w->error;
+}
+
+/* ---- Its life ---- */
+
+struct blkhash_manifest_writer *
+blkhash_manifest_writer_new (const struct blkhash_opts *opts, uint64_t size,
+                             int fd)
+{
+  struct blkhash_manifest_writer *w = calloc (1, sizeof *w);
+  struct digest *digest;
+  int err = ENOMEM;
+
+  if (!w)
+    return NULL;
+  w->fd = fd;
+  if (opts)
+    w->opts = *opts;
+  else
+    opts_init (&w->opts);
+  w->header = (struct manifest_header) { .opts = &w->opts, .size = size };
+  digest = digest_create (w->opts.digest_name);
+  if (!digest) {
+    err = errno;
+    goto fail;
+  }
+  w->leaf_size = digest_size (digest);
+  digest_free (digest);
+
+  w->size = 2 * MANIFEST_HEADER_SIZE;
+  w->buf = malloc (w->size);
+  if (!w->buf)
+    goto fail;
+  err = begin (w);
+  if (err)
+    goto fail;
+  return w;
+
+ fail:
+  blkhash_manifest_writer_free (w);
+  errno = err;
+  return NULL;
+}
+
+void
+blkhash_manifest_writer_free (struct blkhash_manifest_writer *w)
+{
+  int err = errno;
+
+  if (!w)
+    return;
+  free (w->buf);
+  free (w);
+  errno = err;
+}

@@ -1,0 +1,307 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Manifests, written and read a second time: an independent reference.
+
+Written from blkhash-manifest(5); it shares no code with the library.  Digests
+and the construction are those of reference.py.
+
+As a module:   refmanifest.write(image, digest, block_size, streams, linear)
+               refmanifest.read(manifest)
+As a command:  refmanifest.py write [-d NAME] [-b SIZE] [-s STREAMS|--linear]
+                                    [FILE|-]     the manifest on stdout
+               refmanifest.py read [FILE|-]      its records as text, or status 1
+
+Read text is a line for each run: "FIRST zero COUNT", or "FIRST data LEAF..."
+for data, and at last "sum HEX", which is not there for a part.
+"""
+
+import argparse
+import os
+import re
+import struct
+import sys
+
+import reference
+
+END = 2**64 - 1
+ZERO = 1 << 63
+MOST = 65536                    # leaves in a record
+
+
+def crc_table():
+    for byte in range(256):
+        for _ in range(8):
+            byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
+        yield byte
+
+
+CRC_TABLE = list(crc_table())
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = crc >> 8 ^ CRC_TABLE[(crc ^ byte) & 0xFF]
+    return crc ^ 0xFFFFFFFF
+
+
+def tag(digest, block_size, streams, linear):
+    unit = "m" if block_size % 2**20 == 0 else \
+        "k" if block_size % 2**10 == 0 else ""
+    number = block_size // {"m": 2**20, "k": 2**10, "": 1}[unit]
+    return "blk-%s/%d%s%s" % (digest, number, unit,
+                              "/s%d" % streams if streams else
+                              "/linear" if linear else "")
+
+
+def header(made, size, first, count):
+    text = "blkhash-manifest 1\nsum: %s\nsize: %d\nblocks: %d:%d\n" % (
+        made, size, first, count)
+    return text.encode().ljust(512, b"\0")
+
+
+def record(first, count, content, before=b""):
+    head = struct.pack("<QQ", first, count) + content
+    return head + struct.pack("<II", crc32c(before + head), 0)
+
+
+def end(head, blocks, md):
+    return record(END, blocks, md, head)
+
+
+# ---- Writing --------------------------------------------------------------
+
+
+def leaves(image, digest, block_size):
+    """Yields (None, count) for blocks of zeros, and (leaf, 1)."""
+    for block, count in reference.cut(image, block_size):
+        if block is None or not any(block):
+            yield None, count
+        else:
+            d = reference.new(digest)
+            d.update(block)
+            yield d.digest(), 1
+
+
+def runs(pairs):
+    """Consecutive (None, count) joined, and leaves to records of data."""
+    zeros, data, first = 0, [], 0
+    for leaf, count in pairs:
+        if data and (leaf is None or len(data) == MOST):
+            yield first, data
+            first, data = first + len(data), []
+        if zeros and leaf is not None:
+            yield first, zeros
+            first, zeros = first + zeros, 0
+        if leaf is None:
+            zeros += count
+        else:
+            data.append(leaf)
+    if zeros or data:
+        yield first, zeros or data
+
+
+def write(image, digest="sha256", block_size=65536, streams=0, linear=False):
+    """The manifest of IMAGE, which is as for reference.blkhash: bytes, or a
+    list of segments."""
+    if isinstance(image, (bytes, bytearray, memoryview)):
+        image = [image]
+    image = list(image)
+    size = sum(s if isinstance(s, int) else len(s) for s in image)
+    blocks = -(-size // block_size)
+    md = reference.blkhash(image, digest, block_size, streams, linear)
+    parts = [header(tag(digest, block_size, streams, linear), size, 0, blocks)]
+    for first, run in runs(leaves(image, digest, block_size)):
+        if isinstance(run, int):
+            parts.append(record(first, run | ZERO, b""))
+        else:
+            parts.append(record(first, len(run), b"".join(run)))
+    parts.append(end(parts[0], blocks, bytes.fromhex(md)))
+    return b"".join(parts)
+
+
+# ---- Reading --------------------------------------------------------------
+
+
+class Wrong(Exception):
+    pass
+
+
+def need(condition, why):
+    if not condition:
+        raise Wrong(why)
+
+
+NUMBER = "(0|[1-9][0-9]*)"
+
+
+class Manifest:
+    """What is in one, or Wrong.  runs are (first, count, leaves or None)."""
+
+    def __init__(self, data):
+        self.data, self.at = data, 512
+        self.read_header()
+        self.runs, self.n = [], self.first
+        while not self.read_record():
+            pass
+        need(self.at == len(data), "something behind it")
+
+    def read_header(self):
+        text = self.data[:512]
+        need(len(text) == 512, "too short")
+        text = text.rstrip(b"\0")
+        need(re.fullmatch(b"[\n -~]*\n", text), "no text")
+        lines = text.decode().split("\n")[:-1]
+        need(lines[0] == "blkhash-manifest 1", "not a manifest")
+        keys = {}
+        for line in lines[1:]:
+            key, colon, value = line.partition(": ")
+            need(colon and not key.startswith("!"), "a line")
+            need(key not in keys or key not in ("sum", "size", "blocks"),
+                 "twice")
+            keys[key] = value
+        need({"sum", "size", "blocks"} <= set(keys), "a key is missing")
+        self.parse_sum(keys["sum"])
+        need(re.fullmatch(NUMBER, keys["size"]), "the size")
+        self.size = int(keys["size"])
+        need(self.size < 2**64 - 1, "the size")
+        numbers = re.fullmatch(NUMBER + ":" + NUMBER, keys["blocks"])
+        need(numbers, "the blocks")
+        self.first, self.count = map(int, numbers.groups())
+        self.blocks = -(-self.size // self.block_size)
+        need(self.first + self.count <= self.blocks, "the blocks")
+
+    def parse_sum(self, text):
+        parts = re.fullmatch("blk-([^/]*)/([0-9]+)([km]?)(/s([0-9]+)|/linear)?",
+                             text)
+        need(parts, "the sum")
+        self.digest, number, unit, how, streams = parts.groups()
+        self.block_size = int(number) << {"": 0, "k": 10, "m": 20}[unit]
+        self.streams, self.linear = int(streams or 0), how == "/linear"
+        need(self.streams <= 1024 and
+             self.block_size in [1 << n for n in range(2, 25)] and
+             text == tag(self.digest, self.block_size, self.streams,
+                         self.linear), "the sum")
+        try:
+            self.leaf_size = len(reference.new(self.digest).digest())
+        except ValueError as e:
+            raise Wrong(str(e)) from e
+
+    def take(self, size):
+        data = self.data[self.at:self.at + size]
+        need(len(data) == size, "cut off")
+        self.at += size
+        return data
+
+    def take_rest(self, head, size, before=b""):
+        content = self.take(size)
+        crc, zero = struct.unpack("<II", self.take(8))
+        need(crc == crc32c(before + head + content) and zero == 0, "the CRC")
+        return content
+
+    def read_record(self):
+        head = self.take(16)
+        first, count = struct.unpack("<QQ", head)
+        if first == END:
+            self.read_end(head, count)
+            return True
+        zero, count = count & ZERO, count & ~ZERO
+        need(first == self.n and 0 < count, "not in order")
+        need(first + count <= self.first + self.count, "too many blocks")
+        need(zero or count <= MOST, "too many leaves")
+        if self.runs:
+            _, count_before, before = self.runs[-1]
+            need(before is not None if zero else
+                 before is None or count_before == MOST, "not canonical")
+        content = self.take_rest(head, 0 if zero else count * self.leaf_size)
+        self.n += count
+        self.runs.append((first, count, None if zero else
+                          [content[i * self.leaf_size:][:self.leaf_size]
+                           for i in range(count)]))
+        return False
+
+    def read_end(self, head, count):
+        need(self.n == self.first + self.count == self.first + count,
+             "blocks are missing")
+        complete = self.count == self.blocks
+        self.md = self.take_rest(head, self.leaf_size if complete else 0,
+                                 self.data[:512])
+        if complete:
+            need(self.md == self.compute(), "the sum")
+
+    def compute(self):
+        """The sum of the leaves."""
+        def H(message):
+            d = reference.new(self.digest)
+            d.update(message)
+            return d.digest()
+
+        full = self.size // self.block_size
+        outer = [reference.new(self.digest)
+                 for _ in range(self.streams or 1)]
+        zero_leaf = H(bytes(self.block_size))
+        for first, count, data in self.runs:
+            if data is None and self.streams == 0:
+                whole = min(count, full - first)
+                reference.update_repeated(outer[0], zero_leaf, whole)
+                if count > whole:
+                    outer[0].update(H(bytes(self.size % self.block_size)))
+                continue
+            for i in range(count):
+                leaf = data[i] if data is not None else \
+                    zero_leaf if first + i < full else \
+                    H(bytes(self.size % self.block_size))
+                outer[(first + i) % len(outer)].update(leaf)
+        if self.streams:
+            return H(b"".join(d.digest() for d in outer))
+        if not self.linear:
+            outer[0].update(struct.pack("<Q", self.size))
+        return outer[0].digest()
+
+    def lines(self):
+        for first, count, data in self.runs:
+            if data is None:
+                yield "%d zero %d" % (first, count)
+            else:
+                yield "%d data %s" % (first,
+                                      " ".join(leaf.hex() for leaf in data))
+        if self.count == self.blocks:
+            yield "sum " + self.md.hex()
+
+
+def read(data):
+    return Manifest(bytes(data))
+
+
+# ---- The command ----------------------------------------------------------
+
+
+def main():
+    parser = argparse.ArgumentParser(description="the reference of manifests")
+    parser.add_argument("command", choices=("write", "read"))
+    parser.add_argument("-d", "--digest", default="sha256")
+    parser.add_argument("-b", "--block-size", type=reference.size_argument,
+                        default=65536, help="takes k, m, g")
+    parser.add_argument("-s", "--streams", type=int, default=0)
+    parser.add_argument("--linear", action="store_true")
+    parser.add_argument("file", nargs="?", default="-")
+    args = parser.parse_intermixed_args()
+    fd = 0 if args.file == "-" else os.open(args.file, os.O_RDONLY)
+    if args.command == "write":
+        sys.stdout.buffer.write(write(reference.file_segments(fd), args.digest,
+                                      args.block_size, args.streams,
+                                      args.linear))
+        return 0
+    try:
+        manifest = read(b"".join(reference.read_to(fd, None)))
+    except Wrong as e:
+        print("refmanifest.py: %s: %s" % (args.file, e), file=sys.stderr)
+        return 1
+    for line in manifest.lines():
+        print(line)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,185 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# --compare says where two images differ, in any mix of images and manifests.
+
+. "$(dirname "$0")/functions.sh"
+cd "$dir"
+
+# compares STATUS JSON A B [OPTION]...: in both directions.
+compares () {
+  wanted=$1 json=$2 a=$3 b=$4
+  shift 4
+  for order in "$a $b" "$b $a"; do
+    run $wanted blksum --compare --output=json "$@" $order
+    [ ! -s "$dir/stderr" ] || fail "a message"
+    [ "$(cat "$dir/stdout")" = "$json" ] || fail "not $json"
+    run $wanted blksum --compare -q "$@" $order
+    [ ! -s "$dir/stdout" ] && [ ! -s "$dir/stderr" ] || fail "not quiet"
+  done
+}
+
+# all_kinds NAME [OPTION]...: the image NAME.raw as others, in $kinds.
+all_kinds () {
+  name=$1
+  shift
+  kinds="$name.raw manifest:$name.blkm"
+  blksum "$@" --manifest $name.blkm $name.raw > /dev/null
+  if [ -n "$with_qemu" ]; then
+    qemu-img convert -f raw -O qcow2 $name.raw $name.qcow2
+    kinds="$kinds $name.qcow2"
+  fi
+}
+with_qemu=
+if grep -q '^#define HAVE_LIBNBD 1' "$abs_top_builddir/config.h" &&
+   command -v qemu-img > "$dir/stdout" && command -v qemu-nbd > "$dir/stdout"
+then
+  with_qemu=yes
+fi
+
+make_image a.raw
+cp a.raw b.raw
+printf x | dd of=b.raw bs=1 seek=70000 conv=notrunc status=none
+write_data b.raw 3000000 200000         # where it was zero
+write_zeros b.raw 5242880 4096          # where it was not
+printf x | dd of=b.raw bs=1 seek=8388607 conv=notrunc status=none
+all_kinds a
+a_kinds=$kinds
+all_kinds b
+b_kinds=$kinds
+differences='[{"start": 65536, "length": 65536}, {"start": 2949120, "length": 262144}, {"start": 5242880, "length": 65536}, {"start": 8323072, "length": 65536}]'
+for a in $a_kinds; do
+  for b in $a_kinds; do
+    compares 0 "[]" $a $b
+  done
+  for b in $b_kinds; do
+    compares 1 "$differences" $a $b
+  done
+done
+compares 1 "$differences" a.raw b.raw -t 1 --no-extents
+compares 1 "$differences" a.raw b.raw -d md5 --streams 4
+compares 1 '[{"start": 69632, "length": 4096}, {"start": 2998272, "length": 204800}, {"start": 5242880, "length": 4096}, {"start": 8384512, "length": 4096}]' a.raw b.raw -b 4k
+
+run 0 blksum --compare a.raw manifest:a.blkm
+grep -qx "The images are identical." "$dir/stdout" || fail "no line"
+run 1 blksum --compare a.raw manifest:b.blkm
+[ "$(cat "$dir/stdout")" = "At 65536: 65536 bytes differ.
+At 2949120: 262144 bytes differ.
+At 5242880: 65536 bytes differ.
+At 8323072: 65536 bytes differ." ] || fail "other lines"
+
+# A manifest from elsewhere, in a pipe.
+run 1 sh -c 'blksum --manifest - a.raw |
+             blksum --compare --output=json manifest:- b.raw'
+[ "$(cat "$dir/stdout")" = "$differences" ] || fail "other ranges by a pipe"
+
+# Leaves of other kinds; the construction does not matter.
+for options in "-b 4k" "-d sha512" "-d md5 -b 1m"; do
+  blksum $options --manifest other.blkm a.raw > /dev/null
+  compares 0 "[]" a.raw manifest:other.blkm
+  compares 0 "[]" a.raw manifest:other.blkm $options
+  refuses "manifest of blk-.* cannot be compared with blk-sha256/64k" \
+          blksum --compare manifest:a.blkm manifest:other.blkm
+  refuses "cannot be compared with" \
+          blksum --compare -d sha1 a.raw manifest:other.blkm
+done
+for options in "--linear" "--streams 64"; do
+  blksum $options --manifest other.blkm a.raw > /dev/null
+  compares 0 "[]" manifest:a.blkm manifest:other.blkm
+  compares 0 "[]" manifest:other.blkm a.raw
+done
+refuses "no length" blksum --compare -d null a.raw b.raw
+
+# Sizes: what is beyond the shorter one counts as zero.
+for size in 0 1 511 65535 65536 65537 1048577; do
+  head -c $size a.raw > short.raw
+  for more in 1 511 65536 100000; do
+    cp short.raw long.raw
+    truncate -s $((size + more)) long.raw
+    compares 0 "[]" short.raw long.raw
+    run 1 blksum --compare --strict short.raw long.raw
+    [ "$(cat "$dir/stdout")" = \
+      "The sizes differ: $size and $((size + more)) bytes." ] ||
+      fail "not what --strict says"
+    compares 0 "[]" short.raw short.raw --strict
+    printf x | dd of=long.raw bs=1 seek=$((size + more - 1)) conv=notrunc \
+      status=none
+    last=$(((size + more - 1) / 65536 * 65536))
+    compares 1 "[{\"start\": $last, \"length\": $((size + more - last))}]" \
+             short.raw long.raw
+    # As a manifest the longer one has digests, to compare with.
+    blksum --manifest long.blkm long.raw > /dev/null
+    compares 1 "[{\"start\": $last, \"length\": $((size + more - last))}]" \
+             short.raw manifest:long.blkm
+  done
+done
+# Of the block in which a manifest ends, and the other does not, there are two
+# digests that say nothing, unless one is zero.
+head -c 70000 a.raw > short.raw
+cp short.raw long.raw
+truncate -s 200000 long.raw
+blksum --manifest short.blkm short.raw > /dev/null
+blksum --manifest long.blkm long.raw > /dev/null
+compares 0 "[]" short.raw manifest:long.blkm
+for long in long.raw manifest:long.blkm; do
+  refuses "cannot tell" blksum --compare manifest:short.blkm $long
+  refuses "cannot tell" blksum --compare $long manifest:short.blkm
+done
+truncate -s 70000 zero.raw
+truncate -s 200000 zeros.raw
+blksum --manifest zero.blkm zero.raw > /dev/null
+compares 0 "[]" manifest:zero.blkm zeros.raw
+compares 1 '[{"start": 0, "length": 131072}]' manifest:zero.blkm long.raw
+head -c 131072 a.raw > short.raw
+blksum --manifest short.blkm short.raw > /dev/null
+cp short.raw long.raw
+truncate -s 200000 long.raw
+compares 0 "[]" manifest:short.blkm long.raw
+
+# A byte in 6 GiB.
+truncate -s 6g c.raw
+for at in 0 1000000000 3000000001; do
+  write_data c.raw $at 100000
+done
+cp --sparse=always c.raw d.raw
+printf x | dd of=d.raw bs=1 seek=4000000000 conv=notrunc status=none
+all_kinds c
+c_kinds=$kinds
+all_kinds d
+for c in $c_kinds; do
+  for d in $kinds; do
+    compares 1 '[{"start": 3999989760, "length": 65536}]' $c $d
+  done
+done
+
+# What cannot be compared; it is said of the right one.
+refuses "none: cannot open" blksum --compare a.raw none
+refuses "none: cannot open" blksum --compare none a.raw
+refuses "manifest:none: cannot open" blksum --compare a.raw manifest:none
+refuses "two images" blksum --compare a.raw
+refuses "two images" blksum --compare a.raw b.raw c.raw
+refuses "cannot be used with --tag" blksum --compare --tag a.raw b.raw
+refuses "a pipe cannot be compared" \
+        sh -c 'cat a.raw | blksum --compare - a.raw'
+head -c 700 a.blkm > cut.blkm
+refuses "cut.blkm: the manifest is cut off" \
+        blksum --compare manifest:cut.blkm a.raw
+refuses "cut.blkm: the manifest is cut off" \
+        blksum --compare manifest:a.blkm manifest:cut.blkm
+corpus=$abs_top_srcdir/tests/fuzz/corpus-manifest
+refuses "the sum of this manifest or of the other" \
+  blksum --compare "manifest:$corpus/flat.blkm" "manifest:$corpus/wrong-sum.blkm"
+refuses "part.blkm: .*part of an image" \
+  blksum --compare "manifest:$corpus/flat.blkm" "manifest:$corpus/part.blkm"
+refuses "a.blkm: .*looks like a manifest" blksum --compare a.blkm a.raw
+: > large.raw
+write_data large.raw 0 60000000
+cp large.raw larger.raw
+refuses "large.raw: .*changed" midway "touch large.raw" -t 1 --compare \
+        large.raw larger.raw
+[ -z "$with_qemu" ] || command -v nbdkit > "$dir/stdout" || exit 0
+requires_nbdkit file
+start_nbdkit file a.raw
+compares 0 "[]" a.raw "$uri"
+compares 1 "$differences" manifest:b.blkm "$uri"

@@ -1,0 +1,90 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# manifest:FILE is the image whose manifest that is, and only that way: what
+# looks like a manifest and is not called one is refused.
+
+. "$(dirname "$0")/functions.sh"
+
+refmanifest () {
+  "$PYTHON" "$abs_top_srcdir/tests/refmanifest.py" write "$@"
+}
+cd "$dir"
+make_image image
+
+# The sum, how it is made, and the size are those of the manifest.
+for options in "" "-b 4k -d sha512" "-d md5 --linear" "-s 64" "-d null"; do
+  refmanifest $options image > m.blkm
+  sum=$(reference $options image)
+  blksum_options=$(echo "$options" | sed 's/-s /--streams /')
+  prints_sum "$sum" blksum manifest:m.blkm
+  prints_sum "$sum" blksum $blksum_options manifest:m.blkm
+  prints_sum "$sum" sh -c 'blksum manifest:- < m.blkm'
+  prints_sum "$sum" sh -c 'cat m.blkm | blksum manifest:-'
+  [ "$(blksum --tag --no-names $blksum_options image)" = \
+    "$(blksum --tag --no-names manifest:m.blkm)" ] || fail "another tag"
+  run 0 blksum --output=json manifest:m.blkm
+  grep -q '"format":"manifest","size":8388608,"data-bytes":[1-9][0-9]*,"zero-bytes":0,"hole-bytes":[1-9]' "$dir/stdout" || fail "JSON"
+done
+for size in 0 1 511 65535 65536 65537 1048577; do
+  head -c $size image > short
+  truncate -s $size hole
+  for file in short hole; do
+    refmanifest $file > m.blkm
+    prints_sum "$(reference $file)" blksum manifest:m.blkm
+    run 0 blksum --output=json manifest:m.blkm
+    grep -q "\"size\":$size," "$dir/stdout" || fail "JSON with the size $size"
+    blksum --manifest own.blkm $file > /dev/null
+    prints_sum "$(reference $file)" blksum manifest:own.blkm
+  done
+  rm hole
+done
+
+# Several operands; one that fails.
+refmanifest -d md5 image > m.blkm
+run 2 blksum image manifest:m.blkm manifest:none image
+[ "$(cat "$dir/stdout")" = "$(reference image)  image
+$(reference -d md5 image)  manifest:m.blkm
+$(reference image)  image" ] || fail "not three sums"
+says_once "manifest:none: cannot open: No such file"
+
+# Options that say another sum.
+for options in "-d sha256" "-b 4k" "--streams 4" "--linear" "-d md5 -b 4k"; do
+  refuses "manifest of blk-md5/64k, not of" blksum $options manifest:m.blkm
+done
+refuses "this is a manifest" blksum --manifest out manifest:m.blkm
+refuses "this is a manifest" blksum -f raw manifest:m.blkm
+[ ! -e out ] || fail "a manifest of a manifest"
+
+# What is damaged.
+head -c 700 m.blkm > cut
+refuses "manifest:cut: the manifest is cut off" blksum manifest:cut
+refuses "manifest:-: the manifest is cut off" \
+        sh -c 'cat cut | blksum manifest:-'
+cp m.blkm flipped
+printf x | dd of=flipped bs=1 seek=530 conv=notrunc status=none
+refuses "manifest:flipped: the record at byte 512 has a wrong CRC" \
+        blksum manifest:flipped
+refuses "no manifest of blkhash" blksum manifest:image
+refuses "too short" blksum manifest:/dev/null
+refuses "Is a directory" blksum manifest:.
+for corpus in wrong-sum:'the sum is not that of the leaves' \
+              part:'a part of an image' overlap:'there before' \
+              many:'more leaves than' key:'later version' \
+              version:'version that is not known'; do
+  refuses "${corpus#*:}" blksum \
+    "manifest:$abs_top_srcdir/tests/fuzz/corpus-manifest/${corpus%%:*}.blkm"
+done
+
+# Without the prefix it is no manifest, and nothing is guessed.
+refuses "m.blkm: .*looks like a manifest.*manifest:NAME.*-f raw" blksum m.blkm
+refuses "looks like a manifest" blksum -d md5 ./m.blkm
+prints_sum "$(reference m.blkm)" blksum -f raw m.blkm
+prints_sum "$(reference m.blkm)" sh -c 'blksum < m.blkm'
+truncate -s 1m guest
+dd if=m.blkm of=guest conv=notrunc status=none
+refuses "looks like a manifest" blksum guest
+cp image manifest:m.blkm
+prints_sum "$(reference -d md5 image)" blksum manifest:m.blkm
+prints_sum "$(reference image)" blksum ./manifest:m.blkm

@@ -1,0 +1,158 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# --manifest writes the manifest of an image, the same whatever it is stored in,
+# and only when there is a sum.
+
+. "$(dirname "$0")/functions.sh"
+
+# refmanifest OPTION... IMAGE > MANIFEST
+refmanifest () {
+  "$PYTHON" "$abs_top_srcdir/tests/refmanifest.py" write "$@"
+}
+
+# writes SUM COMMAND...: which writes $dir/got, equal to $dir/expected.
+writes () {
+  rm -f "$dir/got"
+  prints_sum "$@"
+  cmp "$dir/expected" "$dir/got" || fail "another manifest: $*"
+  [ "$(stat -c %a "$dir/got")" = 600 ] || fail "not only the owner's: $*"
+}
+from_pipe () { cat "$image" | blksum "$@"; }
+
+image=$dir/image
+make_image "$image"
+for options in "" "-b 4k" "-b 1m -d sha512" "-d md5 -b 512" "--linear" \
+               "-d blake2b512"; do
+  refmanifest $options "$image" > "$dir/expected"
+  sum=$(reference $options "$image")
+  writes $sum blksum $options --manifest "$dir/got" "$image"
+  writes $sum blksum $options -t 3 --no-extents --manifest="$dir/got" "$image"
+  writes $sum from_pipe $options --manifest "$dir/got"
+  blksum $options --manifest - "$image" > "$dir/got" || fail "to stdout"
+  cmp "$dir/expected" "$dir/got" || fail "another on stdout"
+  blksum $options --manifest - "$image" | cat > "$dir/got"
+  cmp "$dir/expected" "$dir/got" || fail "another in a pipe"
+  from_pipe $options --manifest - | cat > "$dir/got"
+  cmp "$dir/expected" "$dir/got" || fail "another from a pipe to a pipe"
+done
+refmanifest -s 64 "$image" > "$dir/expected"
+writes "$(reference -s 64 "$image")" \
+       blksum --streams 64 --manifest "$dir/got" "$image"
+
+for size in 0 1 511 65535 65536 65537 1048577; do
+  head -c $size "$image" > "$dir/short"
+  refmanifest "$dir/short" > "$dir/expected"
+  writes "$(reference "$dir/short")" \
+         blksum --manifest "$dir/got" "$dir/short"
+done
+
+# A file of 6 GiB, with holes, and one byte of it changed.
+truncate -s 6g "$dir/sparse"
+for at in 0 1000000000 3000000001 6442400000; do
+  write_data "$dir/sparse" $at 40000
+done
+refmanifest "$dir/sparse" > "$dir/expected"
+writes "$(reference "$dir/sparse")" \
+       blksum --manifest "$dir/got" "$dir/sparse"
+printf x | dd of="$dir/sparse" bs=1 seek=4000000000 conv=notrunc status=none
+blksum --manifest "$dir/changed" "$dir/sparse" > /dev/null
+"$PYTHON" - "$abs_top_srcdir/tests" "$dir/got" "$dir/changed" << 'END' ||
+import sys
+sys.path.insert(0, sys.argv[1])
+import refmanifest
+
+def leaves(name):
+    result = {}
+    for first, count, data in refmanifest.read(open(name, "rb").read()).runs:
+        if data:
+            result.update(enumerate(data, first))
+    return result
+
+a, b = map(leaves, sys.argv[2:])
+changed = {i for i in {*a, *b} if a.get(i) != b.get(i)}
+assert changed == {4000000000 // 65536}, changed
+END
+  fail "not the block that was changed"
+
+# Only a manifest, or an empty file, is replaced, and all at once.
+refmanifest "$image" > "$dir/expected"
+sum=$(reference "$image")
+blksum --manifest "$dir/got" "$dir/short" > /dev/null
+ln "$dir/got" "$dir/before"
+prints_sum $sum blksum --manifest "$dir/got" "$image"
+cmp "$dir/expected" "$dir/got" || fail "it was not replaced"
+cmp -s "$dir/expected" "$dir/before" && fail "it was written in place"
+: > "$dir/empty"
+prints_sum $sum blksum --manifest "$dir/empty" "$image"
+cmp "$dir/expected" "$dir/empty" || fail "the empty file was not replaced"
+cp "$image" "$dir/copy"
+refuses "copy exists and is no manifest" \
+        blksum --manifest "$dir/copy" "$image"
+refuses "copy exists and is no manifest" \
+        sh -c 'blksum --manifest "$1" < /dev/null' sh "$dir/copy"
+cmp "$image" "$dir/copy" || fail "an image was replaced"
+mkdir "$dir/directory"
+refuses "not a regular file" blksum --manifest "$dir/directory" "$image"
+mkfifo "$dir/fifo"
+refuses "not a regular file" blksum --manifest "$dir/fifo" "$image"
+refuses "No such file" blksum --manifest "$dir/none/got" "$image"
+# A symbolic link stays one.
+ln -s got "$dir/link"
+prints_sum "$(reference "$dir/short")" \
+           blksum --manifest "$dir/link" "$dir/short"
+[ -L "$dir/link" ] || fail "the link was replaced"
+refmanifest "$dir/short" | cmp - "$dir/got" || fail "not by the link"
+
+# Nothing appears, and nothing is left, when there is no sum.
+mkdir "$dir/new"
+cd "$dir/new"
+refuses "No such file" blksum --manifest a "$dir/missing"
+refuses "one image" blksum --manifest a "$image" "$image"
+[ -z "$(ls)" ] || fail "left behind: $(ls)"
+cp "$dir/expected" a
+refuses "No such file" blksum --manifest a "$dir/missing"
+cmp a "$dir/expected" || fail "what was there is gone"
+if [ -c /dev/full ]; then
+  run 2 sh -c 'blksum --manifest - "$1" > /dev/full' sh "$image"
+  says_once "cannot write the manifest: No space left"
+  run 2 sh -c 'cat "$1" | blksum --manifest - > /dev/full' sh "$image"
+  says_once "cannot write the manifest: No space left"
+fi
+# The image changed while it was read, or blksum was killed meanwhile.
+truncate -s 400m "$dir/large"
+write_data "$dir/large" 0 30000000
+cp a before
+refuses "changed" midway "touch $dir/large" -t 1 --manifest a "$dir/large"
+cmp a before || fail "the manifest of an image that changed"
+for signal in TERM KILL; do
+  status=0
+  midway "kill -$signal \$pid" -t 1 --manifest a "$dir/large" > "$dir/stdout" \
+    2> "$dir/stderr" || status=$?
+  [ $status != 0 ] || fail "not killed by $signal"
+  cmp a before || fail "the manifest when killed by $signal"
+done
+ls | grep -v -x -e a -e before > "$dir/left" || :
+if "$PYTHON" -c 'import os; os.open(".", os.O_TMPFILE | os.O_WRONLY)'; then
+  [ ! -s "$dir/left" ] || fail "left behind: $(cat "$dir/left")"
+fi
+rm -f before a.*
+# A limit of the size of files stands for a disk that is full.
+rm a
+run 2 sh -c 'trap "" XFSZ; ulimit -f 1; exec blksum -b 512 --manifest a "$1"' \
+    sh "$image"
+says_once "cannot write the manifest: File too large"
+[ -z "$(ls)" ] || fail "left behind: $(ls)"
+
+requires_qemu
+refmanifest "$image" > "$dir/expected"
+for format in qcow2 vmdk vdi; do
+  qemu-img convert -f raw -O $format "$image" "$dir/other"
+  writes $sum blksum --manifest "$dir/got" "$dir/other"
+done
+qemu-img convert -c -f raw -O qcow2 "$image" "$dir/other"
+writes $sum blksum --manifest "$dir/got" "$dir/other"
+requires_nbdkit file
+start_nbdkit file "$image"
+writes $sum blksum --manifest "$dir/got" "$uri"

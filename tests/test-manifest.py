@@ -1,0 +1,418 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Manifests of random images, written and read by manifest-driver and by
+refmanifest.py; and such as are damaged or made to deceive.
+
+    test-manifest.py --driver PATH --dir DIR [--seed S] [--rounds N]
+                     [--limit-memory]
+
+The seed is printed; BLKHASH_SEED and BLKHASH_ROUNDS do what the options do.
+"""
+
+import argparse
+import os
+import random
+import re
+import resource
+import shlex
+import struct
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+
+import reference
+import refmanifest
+from refmanifest import ZERO, header, record, end
+
+DIGESTS = ["sha256", "sha512", "md5", "sha1", "blake2b512", "null"]
+MEMORY = 256 << 20              # of a driver that reads what is hostile
+
+
+class Failed(Exception):
+    pass
+
+
+def expect(what, expected, got):
+    if expected != got:
+        raise Failed("%s:\n  expected %.600s\n  got      %.600s"
+                     % (what, expected, got))
+
+
+class Driver:
+    def __init__(self, args):
+        self.command = shlex.split(os.environ.get("BLKHASH_DRIVER_WRAPPER",
+                                                  "")) + [args.driver]
+        self.dir = args.dir
+        self.limit_memory = args.limit_memory
+
+    def limit(self):
+        if self.limit_memory:
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+    def run(self, args, data, from_pipe=True):
+        """Status, output and messages; the input is a pipe or a file, the output
+        always a file."""
+        out = os.path.join(self.dir, "out")
+        with open(out, "w+b") as f:
+            how = {"input": data}
+            if not from_pipe:
+                name = os.path.join(self.dir, "in")
+                with open(name, "wb") as g:
+                    g.write(data)
+                how = {"stdin": open(name, "rb")}
+            done = subprocess.run(self.command + args, stdout=f,
+                                  stderr=subprocess.PIPE, check=False,
+                                  preexec_fn=self.limit, **how)
+            if not from_pipe:
+                how["stdin"].close()
+            f.seek(0)
+            return done.returncode, f.read(), done.stderr.decode()
+
+    def well(self, args, data, from_pipe=True):
+        status, out, err = self.run(args, data, from_pipe)
+        if status != 0 or err:
+            raise Failed("%s: status %d: %s" % (args, status, err))
+        return out
+
+
+# ---- Random images --------------------------------------------------------
+
+
+def random_image(rng, block_size):
+    """Runs of blocks of zeros and data, and blocks that are nearly zero."""
+    image = bytearray()
+    for _ in range(rng.randrange(12)):
+        n = rng.choice((1, 1, 2, rng.randrange(1, 50)))
+        kind = rng.randrange(4)
+        if kind == 0:
+            image += bytes(n * block_size)
+        elif kind == 1:
+            image += rng.randbytes(n * block_size)
+        elif kind == 2:
+            image += bytes(block_size - 1) + b"\1"
+        else:
+            image += bytes(rng.randrange(block_size))
+    if rng.random() < 0.4:
+        image += rng.choice((bytes, rng.randbytes))(
+            rng.randrange(1, block_size))
+    return bytes(image)
+
+
+def read_lines(manifest, flags):
+    """What the driver prints of it."""
+    first = "%s %d %d %d %d %d %d" % (
+        manifest.digest, manifest.block_size, manifest.streams,
+        manifest.linear, manifest.size, manifest.first, manifest.count)
+    return "\n".join([first, *manifest.lines()]) + "\n"
+
+
+def check_right(driver, data):
+    """All readers say the same of a manifest."""
+    manifest = refmanifest.read(data)
+    expected = read_lines(manifest, 0)
+    for flags in "0", "1":
+        for from_pipe in False, True:
+            expect("read %s" % flags, expected,
+                   driver.well(["read", flags], data, from_pipe).decode())
+    if manifest.count == manifest.blocks:
+        # All but keys that nobody knows, and the CRC of the header.
+        expect("load", data[512:-8], driver.well(["load"], data)[512:-8])
+
+
+def check_image(driver, image, digest, block_size, streams):
+    linear = streams == "linear"
+    data = refmanifest.write(image, digest, block_size,
+                             0 if linear else streams, linear)
+    for how in "sink", "end", "save":
+        expect("written by " + how, data,
+               driver.well(["write", digest, str(block_size), str(streams),
+                            how], image))
+    check_right(driver, data)
+
+
+def test_random(driver, rng, rounds):
+    for _ in range(rounds):
+        block_size = rng.choice((4, 64, 512, 4096))
+        check_image(driver, random_image(rng, block_size),
+                    rng.choice(DIGESTS), block_size,
+                    rng.choice((0, 0, 0, 1, 7, 64, "linear")))
+
+
+def test_sizes(driver):
+    for size in 0, 1, 511, 65535, 65536, 65537, 1048577:
+        for image in bytes(size), bytes(i % 251 for i in range(size)):
+            check_image(driver, image, "sha256", 65536, 0)
+    # A record is full, more than full, one less; zeros between.
+    for blocks in 65535, 65536, 65537, 131072, 140000:
+        image = struct.pack("<%dI" % blocks, *range(1, blocks + 1))
+        check_image(driver, image, "md5", 4, 0)
+    check_image(driver, image[:-1] + bytes(5000) + image, "md5", 4, "linear")
+
+
+# ---- What is wrong --------------------------------------------------------
+
+
+def refused(driver, what, data, why, flags=("0", "1")):
+    """No reader takes it, and the driver says why."""
+    try:
+        refmanifest.read(data)
+    except refmanifest.Wrong:
+        pass
+    else:
+        if "1" in flags:
+            raise Failed("the reference takes %s" % what)
+    for from_pipe in False, True:
+        for args in [["read", flag] for flag in flags] + [["load"]]:
+            status, _, err = driver.run(args, data, from_pipe)
+            if status != 1 or not re.search(why, err):
+                raise Failed("%s, %s: status %d, %r does not say %r"
+                             % (what, args, status, err, why))
+
+
+def test_damaged(driver, rng):
+    """Cut anywhere; any bit flipped."""
+    image = bytes(200) + rng.randbytes(300) + bytes(500) + rng.randbytes(77)
+    data = refmanifest.write(image, "md5", 64)
+    cuts = {0, 1, 511, 512, 513, 527, 528, 535, 536, len(data) - 1,
+            *(rng.randrange(len(data)) for _ in range(12))}
+    for n in sorted(cuts):
+        refused(driver, "%d of %d bytes" % (n, len(data)), data[:n],
+                "cut off|too short")
+    refused(driver, "a byte more", data + b"\0", "something behind")
+    places = [rng.randrange(8 * 512, 8 * len(data)) for _ in range(25)] + \
+        [8 * rng.randrange(70) + rng.randrange(8) for _ in range(15)]
+    for bit in places:
+        flipped = bytearray(data)
+        flipped[bit // 8] ^= 1 << bit % 8
+        refused(driver, "bit %d flipped" % bit, bytes(flipped), ": ")
+
+
+class Parts:
+    """A manifest to be put together wrongly: 10 blocks of 64 bytes, md5; zeros
+    are blocks 2 to 6."""
+
+    def __init__(self, streams=0):
+        image = bytes(range(1, 129)) + bytes(320) + bytes(range(1, 181))
+        self.right = refmanifest.read(
+            refmanifest.write(image, "md5", 64, streams))
+        self.head = self.right.data[:512]
+        self.md = self.right.md
+        runs = self.right.runs
+        self.records = [record(first, count | (ZERO if leaves is None else 0),
+                               b"".join(leaves or []))
+                        for first, count, leaves in runs]
+        self.end = end(self.head, 10, self.md)
+
+    def join(self, *records, head=None, end_=None):
+        return b"".join([head or self.head, *records, end_ or self.end])
+
+
+def data_record(first, count):
+    return record(first, count, bytes(range(16)) * count)
+
+
+def test_crafted_records(driver):
+    p = Parts()
+    a, zeros, b = p.records
+    expect("put together", p.right.data, p.join(a, zeros, b))
+    check_right(driver, p.right.data)
+    for what, why, data in (
+            ("a wrong sum", "the sum is not",
+             p.join(a, zeros, b, end_=end(p.head, 10, bytes(16)))),
+            ("other leaves", "the sum is not",
+             p.join(data_record(0, 2), zeros, b))):
+        refused(driver, what, data, why, flags="0")
+    for what, why, data in (
+            ("not sorted", "leaves blocks out", p.join(zeros, a, b)),
+            ("twice", "there before", p.join(a, a, zeros, b)),
+            ("overlapping", "there before",
+             p.join(a, record(1, 6 | ZERO, b""), b)),
+            ("a gap", "leaves blocks out", p.join(a, b)),
+            ("no end of it", "are missing", p.join(a, zeros)),
+            ("too many", "more blocks than",
+             p.join(a, zeros, b, data_record(10, 1))),
+            ("too many zeros", "more blocks than",
+             p.join(a, zeros, b, record(10, 1 | ZERO, b""))),
+            ("no leaves", "has no blocks", p.join(a, record(2, 0, b""))),
+            ("no zeros", "has no blocks", p.join(a, record(2, ZERO, b""))),
+            ("10^12 leaves", "more blocks than",
+             p.join(a, zeros, record(7, 10**12, b""))),
+            ("2^63 - 1 leaves", "more blocks than",
+             p.join(a, zeros, record(7, 2**63 - 1, b""))),
+            ("10^12 zeros", "more blocks than",
+             p.join(a, record(2, 10**12 | ZERO, b""))),
+            ("zeros in two", "part of the one before",
+             p.join(a, record(2, 2 | ZERO, b""), record(4, 3 | ZERO, b""), b)),
+            ("data in two", "part of the one before",
+             p.join(data_record(0, 1), data_record(1, 1), zeros, b)),
+            ("another number of blocks", "wrong number",
+             p.join(a, zeros, b, end_=end(p.head, 9, p.md))),
+            ("the end of another", "wrong CRC",
+             p.join(a, zeros, b, end_=end(p.head[:-1] + b"\1", 10, p.md))),
+            ("the end of a part", "cut off",
+             p.join(a, zeros, b, end_=end(p.head, 10, b""))),
+            ("two ends", "something behind", p.join(a, zeros, b, p.end)),
+            ("a CRC of 0", "wrong CRC",
+             p.join(a, zeros[:-8] + bytes(8), b)),
+            ("not 0 at the end", "does not end with 0",
+             p.join(a, zeros[:-1] + b"\1", b))):
+        refused(driver, what, data, why)
+
+
+def test_hostile_sizes(driver):
+    """Little is there of what the header and records say."""
+    made = "blk-sha512/4"
+    size = 2**64 - 2
+    head = header(made, size, 0, 2**62)
+    for what, why, data in (
+            ("65537 leaves", "more leaves than",
+             head + record(0, 65537, bytes(64))),
+            ("2^40 leaves", "more leaves than",
+             head + record(0, 2**40, bytes(64))),
+            ("65536 that are not there", "cut off",
+             head + record(0, 65536, bytes(64))),
+            ("nothing", "cut off", head)):
+        refused(driver, what, data, why)
+    # The sum of these would take very long, and is in the next thing read.
+    data = head + record(0, 2**62 | ZERO, b"") + end(head, 2**62, bytes(64))
+    for from_pipe in False, True:
+        expect("2^62 blocks", "sha512 4 0 0 %d 0 %d\n0 zero %d\nsum %s\n"
+               % (size, 2**62, 2**62, "00" * 64),
+               driver.well(["read", "1"], data, from_pipe).decode())
+    # 10^5 records, each of one block: what is kept does not grow.
+    head = header("blk-md5/4", 4 * 10**5, 0, 10**5)
+    records = [record(i, 1 | ZERO, b"") if i % 2 else data_record(i, 1)
+               for i in range(10**5)]
+    data = b"".join([head, *records, end(head, 10**5, bytes(16))])
+    driver.well(["read", "1"], data)
+    refused(driver, "10^5 records", data, "the sum is not", flags="0")
+
+
+def test_headers(driver):
+    p = Parts()
+    text = p.head.rstrip(b"\0").decode()
+    sum_line, size_line, blocks_line = text.split("\n")[1:4]
+
+    def with_head(text):
+        head = text.encode("latin-1").ljust(512, b"\0")
+        return p.join(*p.records, head=head, end_=end(head, 10, p.md))
+
+    check_right(driver, with_head(text))
+    check_right(driver, with_head(text + "made-by: somebody\nmade-by: else\n"))
+    check_right(driver, with_head(
+        "\n".join(["blkhash-manifest 1", "x: y", blocks_line, size_line,
+                   sum_line, ""])))
+    for what, why, head in (
+            ("nothing", "no manifest", ""),
+            ("another file", "no manifest", "\x7fELF"),
+            ("no newline", "version", text.replace("\n", " ")),
+            ("version 2", "version", text.replace("est 1", "est 2")),
+            ("version 1.1", "version", text.replace("est 1", "est 1.1")),
+            ("version 10", "version", text.replace("est 1", "est 10")),
+            ("a key to refuse", "later version", text + "!encrypted: yes\n"),
+            ("half a line", "damaged", text + "x: y"),
+            ("text behind NUL", "damaged", text + "\0x: y\n"),
+            ("a tab", "damaged", text + "x: \ty\n"),
+            ("an empty line", "not understood", text + "\n"),
+            ("no colon", "not understood", text + "x\n"),
+            ("no space", "not understood", text + "x:y\n"),
+            ("sum twice", "twice", text + sum_line + "\n"),
+            ("size twice", "twice", text + size_line + "\n"),
+            ("blocks twice", "twice", text + blocks_line + "\n"),
+            ("no sum", "all that is needed", text.replace("sum:", "sun:")),
+            ("no size", "all that is needed", text.replace("size:", "siz:")),
+            ("no blocks", "all that is needed", text.replace("blocks:", "b:")),
+            ("two kinds", "kind of sum", text.replace("md5/64", "md5/064")),
+            ("no digest", "kind of sum", text.replace("md5", "md6")),
+            ("no block size", "kind of sum", text.replace("md5/64", "md5/48")),
+            ("sha256sum", "kind of sum", text.replace("blk-", "")),
+            ("a size with zeros", "size", text.replace("size: ", "size: 0")),
+            ("a size that is signed", "size",
+             text.replace("size: ", "size: +")),
+            ("no number", "size", text.replace(size_line, "size: 0x10")),
+            ("2^64 - 1", "size",
+             text.replace(size_line, "size: 18446744073709551615")),
+            ("2^64 + 628", "size",
+             text.replace(size_line, "size: 18446744073709552244")),
+            ("no count", "numbers of blocks", text.replace(":10", ":")),
+            ("no first", "numbers of blocks", text.replace("0:10", ":10")),
+            ("spaces", "numbers of blocks", text.replace("0:10", "0: 10")),
+            ("three", "numbers of blocks", text.replace("0:10", "0:10:1")),
+            ("11 blocks", "does not have", text.replace("0:10", "0:11")),
+            ("blocks from 11", "does not have", text.replace("0:10", "11:0")),
+            ("numbers that wrap", "does not have", text.replace(
+                "0:10", "18446744073709551615:18446744073709551615"))):
+        refused(driver, "header: " + what, with_head(head), why)
+    # It says less than there is: the image is shorter than it was.
+    refused(driver, "another size, as many blocks",
+            with_head(text.replace(size_line, "size: 627")), "the sum is not",
+            flags="0")
+    for size in 576, 641:
+        refused(driver, "another size",
+                with_head(text.replace(size_line, "size: %d" % size)), ": ")
+
+
+def test_parts(driver):
+    """A part has no sum; all else holds for it too."""
+    p = Parts()
+    text = p.head.rstrip(b"\0").decode()
+    leaves = p.right.runs[2][2]
+
+    def part(first, count, *records):
+        head = text.replace("0:10", "%d:%d" % (first, count)).encode()
+        head = head.ljust(512, b"\0")
+        return b"".join([head, *records, end(head, count, b"")])
+
+    check_right(driver, part(0, 2, p.records[0]))
+    check_right(driver, part(3, 3, record(3, 3 | ZERO, b"")))
+    check_right(driver, part(5, 5, record(5, 2 | ZERO, b""), p.records[2]))
+    check_right(driver, part(8, 1, record(8, 1, leaves[1])))
+    check_right(driver, part(4, 0))
+    for what, why, data in (
+            ("less", "are missing", part(0, 3, p.records[0])),
+            ("more", "more blocks than", part(0, 1, p.records[0])),
+            ("elsewhere", "there before", part(1, 2, p.records[0])),
+            ("a gap at its start", "leaves blocks out",
+             part(1, 6, p.records[1])),
+            ("a sum", "wrong CRC",
+             part(0, 2, p.records[0])[:-24] + p.end)):
+        refused(driver, "a part, " + what, data, why)
+    for data in part(0, 2, p.records[0]), part(4, 0):
+        status, _, err = driver.run(["load"], data)
+        if status != 1 or "blkhash_leaves_save: No data available" not in err:
+            raise Failed("a part was saved: %d %s" % (status, err))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--driver", required=True)
+    parser.add_argument("--dir", required=True)
+    parser.add_argument("--limit-memory", action="store_true")
+    parser.add_argument("--seed", type=int,
+                        default=int(os.environ.get("BLKHASH_SEED") or
+                                    random.randrange(2**32)))
+    parser.add_argument("--rounds", type=int,
+                        default=int(os.environ.get("BLKHASH_ROUNDS") or 40))
+    args = parser.parse_args()
+    print("seed %d" % args.seed, flush=True)
+    rng = random.Random(args.seed)
+    driver = Driver(args)
+    expect("CRC", 0xE3069283, refmanifest.crc32c(b"123456789"))
+    try:
+        test_random(driver, rng, args.rounds)
+        test_sizes(driver)
+        test_damaged(driver, rng)
+        test_crafted_records(driver)
+        test_hostile_sizes(driver)
+        test_headers(driver)
+        test_parts(driver)
+    except Failed as e:
+        print("FAIL: seed %d, %s" % (args.seed, e))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,45 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Manifests: there is one for an image, whoever writes it; what is damaged or
+# made to deceive is refused; and the reader in the manual reads them.
+
+. "$(dirname "$0")/functions.sh"
+
+limit_memory=--limit-memory
+if [ -n "$wrapper" ] || [ "$SANITIZE" != no ]; then
+  limit_memory=
+fi
+driver=$(real_program "$abs_top_builddir/tests/manifest-driver")
+BLKHASH_DRIVER_WRAPPER=$wrapper
+export BLKHASH_DRIVER_WRAPPER
+"$PYTHON" "$abs_top_srcdir/tests/test-manifest.py" --driver "$driver" \
+          --dir "$dir" $limit_memory
+
+# The reader in the manual prints what the reference does, a leaf a line.
+sed -n '/^    import hashlib/,/^[^ ]/s/^    //p' \
+    "$abs_top_srcdir/man/blkhash-manifest.pod" > "$dir/blkm.py"
+[ "$(wc -l < "$dir/blkm.py")" -gt 10 ] || fail "no program in the manual"
+
+# reads OPTION... IMAGE
+reads () {
+  "$PYTHON" "$abs_top_srcdir/tests/refmanifest.py" write "$@" > "$dir/blkm"
+  "$PYTHON" "$abs_top_srcdir/tests/refmanifest.py" read "$dir/blkm" |
+    awk '$2 == "data" { for (i = 3; i <= NF; i++) print $1 + i - 3, $2, $i
+                        next }
+         { print }' > "$dir/expected"
+  run 0 "$PYTHON" "$dir/blkm.py" < "$dir/blkm"
+  diff -u "$dir/expected" "$dir/stdout" > "$dir/diff" ||
+    fail "the reader in the manual: $(head "$dir/diff")"
+}
+make_image "$dir/image"
+reads "$dir/image"
+reads -b 4k -d sha512 "$dir/image"
+reads -b 1m -d md5 "$dir/image"
+for size in 0 1 511 65535 65537 1000001; do
+  head -c $size "$dir/image" > "$dir/short"
+  reads "$dir/short"
+  reads -b 512 -d blake2b512 "$dir/short"
+done
+run 1 "$PYTHON" "$dir/blkm.py" < "$dir/image"

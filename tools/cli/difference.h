@@ -1,0 +1,29 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Where two images differ, and how that is printed.
+ */
+
+#ifndef BLKSUM_DIFFERENCE_H
+#define BLKSUM_DIFFERENCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct options;
+
+struct difference {
+  bool differ;
+  uint64_t size[2];             /* of the images, bytes */
+  struct difference_range {
+    uint64_t start, length;     /* bytes */
+  } *ranges;                    /* none if nobody wants to know where */
+  size_t nr_ranges;
+};
+
+/* Print on stdout.  0, or an errno value if it could not be written. */
+int difference_print (const struct options *options,
+                      const struct difference *difference);
+
+#endif /* BLKSUM_DIFFERENCE_H */

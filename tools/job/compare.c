@@ -1,0 +1,280 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The job: where do two images differ?
+ *
+ * Both are hashed, or their manifests are read, at the same time, and their
+ * leaves are compared as they come.  What is beyond the end of the shorter one
+ * is compared with zeros.
+ *
+ * The block in which the shorter one ends is hashed as if zeros followed.  Of a
+ * manifest that is not possible: then it may be that nobody can tell.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "blkhash-manifest.h"
+
+#include "../lib/sum-tag.h"
+#include "cli/difference.h"
+#include "cli/options.h"
+#include "cli/progress.h"
+#include "job/compare.h"
+#include "job/meet.h"
+#include "job/side.h"
+#include "util/error.h"
+
+struct compare {
+  const struct options *options;
+  struct side side[2];
+  struct meet meet;
+  struct progress progress;
+};
+
+/* ---- Of one kind ---- */
+
+static const struct blkhash_opts *
+manifest_opts (const struct side *side)
+{
+  return side->reader ? blkhash_manifest_reader_opts (side->reader) : NULL;
+}
+
+/* Are A and B leaves of the same kind?  The construction does not matter. */
+static bool
+are_alike (const struct blkhash_opts *a, const struct blkhash_opts *b)
+{
+  return blkhash_opts_get_block_size (a) == blkhash_opts_get_block_size (b) &&
+    strcmp (blkhash_opts_get_digest_name (a),
+            blkhash_opts_get_digest_name (b)) == 0;
+}
+
+static int
+refuse_kinds (const struct blkhash_opts *a, const struct blkhash_opts *b,
+              struct error *error)
+{
+  char *tag_a = sum_tag (a), *tag_b = sum_tag (b);
+
+  error_set (error, "it is a manifest of %s, which cannot be compared with %s",
+             tag_a ? tag_a : "one kind", tag_b ? tag_b : "another");
+  free (tag_a);
+  free (tag_b);
+  return -1;
+}
+
+/* How both are hashed: as the manifests are, and as the user said. */
+static int
+choose_opts (struct compare *compare, const char **operand,
+             struct error *error)
+{
+  const struct blkhash_opts *chosen = NULL;
+  int i;
+
+  if (options_hash_is_chosen (compare->options))
+    chosen = compare->options->hash;
+  for (i = 0; i < 2; i++) {
+    const struct blkhash_opts *opts = manifest_opts (&compare->side[i]);
+
+    *operand = compare->side[i].operand;
+    if (opts && chosen && !are_alike (opts, chosen))
+      return refuse_kinds (opts, chosen, error);
+    if (opts)
+      chosen = opts;
+  }
+  if (!chosen)
+    chosen = compare->options->hash;
+  compare->side[0].opts = compare->side[1].opts = chosen;
+  return 0;
+}
+
+/* 0 if it could not be found out. */
+static size_t
+leaf_size (const struct blkhash_opts *opts)
+{
+  struct blkhash *h = blkhash_new_opts (opts);
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  unsigned len;
+
+  if (!h || blkhash_final (h, md, &len) != 0)
+    len = 0;
+  blkhash_free (h);
+  return len;
+}
+
+/* ---- Sizes ---- */
+
+/* Images are hashed as if they had the size of the larger one.  Returns the
+ * block in which one ends all the same, or MEET_NO_BLOCK.
+ */
+static uint64_t
+choose_sizes (struct compare *compare)
+{
+  struct side *a = &compare->side[0], *b = &compare->side[1];
+  uint64_t size = a->size > b->size ? a->size : b->size;
+  uint32_t block_size = blkhash_opts_get_block_size (a->opts);
+
+  a->hashed_size = a->source ? size : a->size;
+  b->hashed_size = b->source ? size : b->size;
+  if (a->hashed_size == b->hashed_size)
+    return MEET_NO_BLOCK;
+  size = a->hashed_size < b->hashed_size ? a->hashed_size : b->hashed_size;
+  return size % block_size ? size / block_size : MEET_NO_BLOCK;
+}
+
+/* ---- Both at once ---- */
+
+static int
+run_sides (struct compare *compare)
+{
+  pthread_t thread;
+  int i, err;
+
+  for (i = 0; i < 2; i++) {
+    compare->side[i].meet = &compare->meet;
+    compare->side[i].index = i;
+    compare->side[i].progress = &compare->progress;
+  }
+  err = pthread_create (&thread, NULL, side_run, &compare->side[0]);
+  if (err)
+    return err;
+  side_run (&compare->side[1]);
+  pthread_join (thread, NULL);
+  return compare->meet.error;
+}
+
+/* Two manifests that were read to their ends have the same sum if they have the
+ * same leaves, and only then: what their sums are made of was not computed.
+ */
+static int
+check_sums (const struct compare *compare, struct error *error)
+{
+  const struct side *a = &compare->side[0], *b = &compare->side[1];
+  unsigned char md_a[BLKHASH_MAX_MD_SIZE], md_b[BLKHASH_MAX_MD_SIZE];
+  char *tag_a, *tag_b;
+  unsigned len;
+  int r = 0;
+
+  if (!a->reader || !b->reader || a->size != b->size ||
+      blkhash_manifest_reader_sum (a->reader, md_a, &len) != 0 ||
+      blkhash_manifest_reader_sum (b->reader, md_b, &len) != 0)
+    return 0;
+  tag_a = sum_tag (manifest_opts (a));
+  tag_b = sum_tag (manifest_opts (b));
+  if (tag_a && tag_b && strcmp (tag_a, tag_b) == 0 &&
+      (memcmp (md_a, md_b, len) == 0) == compare->meet.differ)
+    r = error_set (error, "the sum of this manifest or of the other is not "
+                   "that of its leaves");
+  free (tag_a);
+  free (tag_b);
+  return r;
+}
+
+/* Bytes of blocks. */
+static int
+take_ranges (const struct compare *compare, struct difference *difference)
+{
+  uint32_t block_size = blkhash_opts_get_block_size (compare->side[0].opts);
+  uint64_t size = difference->size[0] > difference->size[1]
+    ? difference->size[0] : difference->size[1];
+  size_t i, count = compare->meet.nr_ranges;
+
+  if (count == 0 || compare->options->check_report == CHECK_QUIET)
+    return 0;
+  difference->ranges = calloc (count, sizeof *difference->ranges);
+  if (!difference->ranges)
+    return ENOMEM;
+  difference->nr_ranges = count;
+  for (i = 0; i < count; i++) {
+    const struct meet_run *run = &compare->meet.ranges[i];
+    uint64_t start = run->first * block_size, left = size - start;
+
+    difference->ranges[i].start = start;
+    difference->ranges[i].length =
+      run->count > left / block_size ? left : run->count * block_size;
+  }
+  return 0;
+}
+
+static int
+finish (const struct compare *compare, int err, struct difference *difference,
+        const char **operand, struct error *error)
+{
+  const struct meet *meet = &compare->meet;
+  int i;
+
+  for (i = 0; i < 2; i++)
+    if (compare->side[i].failed) {
+      *operand = compare->side[i].operand;
+      *error = compare->side[i].error;
+      return -1;
+    }
+  *operand = compare->side[0].operand;
+  difference->differ = meet->differ ||
+    (compare->options->strict && difference->size[0] != difference->size[1]);
+  if (meet->tail_unknown && !difference->differ)
+    return error_set (error, "cannot tell whether it is the same: the block "
+                      "in which the shorter one ends is data, and a manifest "
+                      "has only digests");
+  if (check_sums (compare, error) == -1)
+    return -1;
+  if (err == 0)
+    err = take_ranges (compare, difference);
+  return err ? error_errno (error, err, "cannot compare") : 0;
+}
+
+static int
+compare_sides (struct compare *compare, struct difference *difference,
+               const char **operand, struct error *error)
+{
+  size_t size;
+  int err, r;
+
+  if (choose_opts (compare, operand, error) == -1)
+    return -1;
+  size = leaf_size (compare->side[0].opts);
+  if (size == 0)
+    return error_set (error, "cannot be compared with a digest that has no "
+                      "length");
+  difference->size[0] = compare->side[0].size;
+  difference->size[1] = compare->side[1].size;
+  meet_init (&compare->meet, size, choose_sizes (compare),
+             compare->options->check_report == CHECK_QUIET);
+  progress_init (&compare->progress, compare->options,
+                 (compare->side[0].source ? compare->side[0].size : 0) +
+                 (compare->side[1].source ? compare->side[1].size : 0));
+  err = run_sides (compare);
+  r = finish (compare, err, difference, operand, error);
+  progress_end (&compare->progress, r == 0 && !compare->meet.stopped);
+  meet_destroy (&compare->meet);
+  return r;
+}
+
+int
+job_compare (const struct options *options, struct difference *difference,
+             const char **operand, struct error *error)
+{
+  struct compare compare = { .options = options };
+  char **operands = options->operands;
+  bool check_sums = !side_is_manifest (options, operands[0]) ||
+    !side_is_manifest (options, operands[1]);
+  int i, r;
+
+  *difference = (struct difference) { .differ = false };
+  for (i = 0; i < 2; i++) {
+    *operand = operands[i];
+    if (side_open (&compare.side[i], options, operands[i], check_sums) == -1) {
+      *error = compare.side[i].error;
+      if (i == 1)
+        side_close (&compare.side[0]);
+      return -1;
+    }
+  }
+  r = compare_sides (&compare, difference, operand, error);
+  side_close (&compare.side[0]);
+  side_close (&compare.side[1]);
+  return r;
+}

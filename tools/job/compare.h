@@ -1,0 +1,20 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The job: where do two images differ?
+ */
+
+#ifndef BLKSUM_COMPARE_H
+#define BLKSUM_COMPARE_H
+
+struct difference;
+struct error;
+struct options;
+
+/* Compare the two operands.  0, and the caller frees the ranges; or -1 with the
+ * reason, and *OPERAND is the one that it is about.
+ */
+int job_compare (const struct options *options, struct difference *difference,
+                 const char **operand, struct error *error);
+
+#endif /* BLKSUM_COMPARE_H */

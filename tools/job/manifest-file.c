@@ -1,0 +1,209 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The manifest that is made while an image is hashed: --manifest.
+ *
+ * Leaves are written as they are folded.  A file appears when it is complete.
+ * On standard output it is the end that is missing until then.  What has a size
+ * that is known only at its end goes to a temporary file first, because the
+ * size is at the start of a manifest.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "blkhash-manifest.h"
+
+#include "cli/output.h"
+#include "job/manifest-file.h"
+#include "util/error.h"
+
+#define MAGIC "blkhash-manifest "
+#define COPY_SIZE 65536
+
+bool
+manifest_file_is_stdout (const char *name)
+{
+  return name && strcmp (name, "-") == 0;
+}
+
+/* ---- What is there already ---- */
+
+static bool
+begins_as_manifest (int fd)
+{
+  char head[sizeof MAGIC - 1];
+
+  return pread (fd, head, sizeof head, 0) == sizeof head &&
+    memcmp (head, MAGIC, sizeof head) == 0;
+}
+
+/* Only a manifest is replaced by one: with an operand forgotten, as in
+ * "--manifest disk.raw", the name is that of an image.
+ */
+static int
+check_replaceable (const char *name, struct error *error)
+{
+  int fd = open (name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), r = 0;
+  struct stat st;
+
+  if (fd == -1 && errno == ENOENT)
+    return 0;
+  if (fd == -1 || fstat (fd, &st) == -1)
+    r = error_errno (error, errno, "cannot replace %s", name);
+  else if (!S_ISREG (st.st_mode))
+    r = error_set (error, "%s is not a regular file: it is not replaced by "
+                   "a manifest", name);
+  else if (st.st_size > 0 && !begins_as_manifest (fd))
+    r = error_set (error, "%s exists and is no manifest: it is not replaced "
+                   "by one", name);
+  if (fd != -1)
+    close (fd);
+  return r;
+}
+
+/* ---- Where it goes ---- */
+
+/* A file that has no name, for what goes to standard output. */
+static int
+open_spool (struct new_file *file, struct error *error)
+{
+  const char *dir = getenv ("TMPDIR");
+  char *path;
+
+  *file = (struct new_file) { .fd = -1 };
+  if (asprintf (&path, "%s/blksum-XXXXXX", dir && *dir ? dir : "/tmp") == -1)
+    return error_errno (error, ENOMEM, "cannot make a temporary file");
+  file->fd = mkostemp (path, O_CLOEXEC);
+  if (file->fd == -1)
+    error_errno (error, errno, "cannot make a temporary file");
+  else
+    unlink (path);
+  free (path);
+  return file->fd == -1 ? -1 : 0;
+}
+
+static int
+open_target (struct manifest_file *manifest, const char *name, uint64_t size,
+             struct error *error)
+{
+  manifest->to_stdout = manifest_file_is_stdout (name);
+  manifest->spooled = manifest->to_stdout && size == BLKHASH_SIZE_UNKNOWN;
+  manifest->file = (struct new_file) { .fd = -1 };
+  if (manifest->spooled)
+    return open_spool (&manifest->file, error);
+  if (manifest->to_stdout)
+    return 0;
+  if (check_replaceable (name, error) == -1)
+    return -1;
+  return new_file_open (&manifest->file, name, error);
+}
+
+static int
+copy_to_stdout (int fd, struct error *error)
+{
+  char buf[COPY_SIZE];
+  off_t offset = 0;
+  ssize_t n;
+
+  while ((n = pread (fd, buf, sizeof buf, offset)) > 0) {
+    if (fwrite (buf, 1, n, stdout) != n)
+      break;
+    offset += n;
+  }
+  if (n != 0 || fflush (stdout) == EOF)
+    return error_errno (error, errno, "cannot write the manifest");
+  return 0;
+}
+
+/* ---- What is written ---- */
+
+static int
+keep_error (struct manifest_file *manifest, int err)
+{
+  if (manifest->err == 0)
+    manifest->err = err;
+  return err;
+}
+
+static int
+write_data (void *opaque, uint64_t index, size_t count,
+            const unsigned char *leaves, size_t leaf_size)
+{
+  struct manifest_file *manifest = opaque;
+  struct blkhash_leaf_sink sink =
+    blkhash_manifest_writer_sink (manifest->writer);
+
+  return keep_error (manifest, sink.data (sink.opaque, index, count, leaves,
+                                          leaf_size));
+}
+
+static int
+write_zeros (void *opaque, uint64_t index, uint64_t count)
+{
+  struct manifest_file *manifest = opaque;
+  struct blkhash_leaf_sink sink =
+    blkhash_manifest_writer_sink (manifest->writer);
+
+  return keep_error (manifest, sink.zero (sink.opaque, index, count));
+}
+
+int
+manifest_file_open (struct manifest_file *manifest, const char *name,
+                    const struct blkhash_opts *opts, uint64_t size,
+                    struct blkhash_leaves *leaves, struct error *error)
+{
+  struct blkhash_leaf_sink sink = { write_data, write_zeros, manifest };
+  int fd, err;
+
+  manifest->err = 0;
+  if (open_target (manifest, name, size, error) == -1)
+    return -1;
+  fd = manifest->file.fd == -1 ? STDOUT_FILENO : manifest->file.fd;
+  manifest->writer = blkhash_manifest_writer_new (opts, size, fd);
+  err = manifest->writer ? blkhash_leaves_set_sink (leaves, &sink) : errno;
+  if (err == 0)
+    return 0;
+  manifest_file_close (manifest);
+  return error_errno (error, err, "cannot make a manifest");
+}
+
+int
+manifest_file_finish (struct manifest_file *manifest, const struct sum *sum,
+                      struct error *error)
+{
+  int err = blkhash_manifest_writer_finish (manifest->writer, sum->size,
+                                            sum->md, sum->md_len);
+
+  if (err)
+    return error_errno (error, err, "cannot write the manifest");
+  if (manifest->spooled)
+    return copy_to_stdout (manifest->file.fd, error);
+  return manifest->to_stdout ? 0 : new_file_publish (&manifest->file, error);
+}
+
+void
+manifest_file_explain (const struct manifest_file *manifest,
+                       struct error *error)
+{
+  struct error written = { "" };
+
+  if (manifest->err == 0)
+    return;
+  error_errno (&written, manifest->err, "cannot write the manifest");
+  *error = written;
+}
+
+void
+manifest_file_close (struct manifest_file *manifest)
+{
+  blkhash_manifest_writer_free (manifest->writer);
+  new_file_close (&manifest->file);
+}

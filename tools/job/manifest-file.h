@@ -1,0 +1,51 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The manifest that is made while an image is hashed: --manifest.
+ */
+
+#ifndef BLKSUM_MANIFEST_FILE_H
+#define BLKSUM_MANIFEST_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "io/new-file.h"
+
+struct blkhash_leaves;
+struct blkhash_manifest_writer;
+struct blkhash_opts;
+struct error;
+struct sum;
+
+struct manifest_file {
+  bool to_stdout;
+  bool spooled;                 /* written to FILE, and then to stdout */
+  struct new_file file;
+  struct blkhash_manifest_writer *writer;
+  int err;                      /* of writing, an errno value */
+};
+
+/* Is NAME standard output? */
+bool manifest_file_is_stdout (const char *name);
+
+/* Begin the manifest NAME of the image that is given to LEAVES, which was given
+ * nothing yet, and is hashed by OPTS.  SIZE can be BLKHASH_SIZE_UNKNOWN.  0, or
+ * -1 with the reason: then there is nothing to be closed.
+ */
+int manifest_file_open (struct manifest_file *manifest, const char *name,
+                        const struct blkhash_opts *opts, uint64_t size,
+                        struct blkhash_leaves *leaves, struct error *error);
+
+/* All was hashed: publish the manifest. */
+int manifest_file_finish (struct manifest_file *manifest,
+                          const struct sum *sum, struct error *error);
+
+/* If writing failed, that is why hashing did: say it in ERROR instead. */
+void manifest_file_explain (const struct manifest_file *manifest,
+                            struct error *error);
+
+/* There is none, unless it was finished. */
+void manifest_file_close (struct manifest_file *manifest);
+
+#endif /* BLKSUM_MANIFEST_FILE_H */

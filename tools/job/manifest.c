@@ -1,0 +1,148 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The job: the sum of an image whose manifest there is.
+ *
+ * A manifest is only read where the user says that it is one: a guest can write
+ * one into its disk.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "blkhash-manifest.h"
+
+#include "../lib/sum-tag.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "job/manifest.h"
+#include "util/error.h"
+
+#define PREFIX "manifest:"
+
+const char *
+job_manifest_path (const struct options *options, const char *operand)
+{
+  if (options->source.image_opts ||
+      strncmp (operand, PREFIX, strlen (PREFIX)) != 0)
+    return NULL;
+  return operand + strlen (PREFIX);
+}
+
+/* Of a kind of sum that was asked for? */
+static int
+check_kind (const struct options *options, const struct blkhash_opts *opts,
+            struct error *error)
+{
+  char *asked = sum_tag (options->hash), *tag = sum_tag (opts);
+  int r = 0;
+
+  if (!asked || !tag)
+    r = error_errno (error, ENOMEM, "cannot read the manifest");
+  else if (options_hash_is_chosen (options) && strcmp (asked, tag) != 0)
+    r = error_set (error, "it is a manifest of %s, not of %s", tag, asked);
+  free (asked);
+  free (tag);
+  return r;
+}
+
+static struct blkhash_opts *
+copy_opts (const struct blkhash_opts *opts)
+{
+  struct blkhash_opts *copy =
+    blkhash_opts_new (blkhash_opts_get_digest_name (opts));
+
+  if (!copy)
+    return NULL;
+  blkhash_opts_set_block_size (copy, blkhash_opts_get_block_size (opts));
+  blkhash_opts_set_streams (copy, blkhash_opts_get_streams (opts));
+  if (blkhash_opts_get_linear (opts))
+    blkhash_opts_set_linear (copy, 1);
+  return copy;
+}
+
+/* How long the blocks of RUN are in an image of SIZE bytes. */
+static uint64_t
+run_length (const struct blkhash_manifest_run *run, uint64_t size,
+            uint32_t block_size)
+{
+  uint64_t left = size - run->first * block_size;
+
+  return run->count > left / block_size ? left : run->count * block_size;
+}
+
+static int
+read_failed (const struct blkhash_manifest_reader *r, struct error *error)
+{
+  return error_set (error, "%s", blkhash_manifest_reader_error (r));
+}
+
+/* Of a manifest that was started. */
+static int
+read_runs (struct blkhash_manifest_reader *r, struct sum *sum,
+           struct error *error)
+{
+  uint32_t block_size =
+    blkhash_opts_get_block_size (blkhash_manifest_reader_opts (r));
+  struct blkhash_manifest_run run;
+  int err;
+
+  sum->size = blkhash_manifest_reader_size (r);
+  while ((err = blkhash_manifest_reader_next (r, &run)) == 0)
+    *(run.leaves ? &sum->data : &sum->hole) += run_length (&run, sum->size,
+                                                           block_size);
+  if (err != ENOENT)
+    return read_failed (r, error);
+  if (blkhash_manifest_reader_sum (r, sum->md, &sum->md_len) != 0)
+    return error_set (error, "it is the manifest of a part of an image, which "
+                      "has no sum");
+  return 0;
+}
+
+static int
+read_manifest (const struct options *options,
+               struct blkhash_manifest_reader *r, struct sum *sum,
+               struct error *error)
+{
+  const struct blkhash_opts *opts;
+
+  if (blkhash_manifest_reader_start (r) != 0)
+    return read_failed (r, error);
+  opts = blkhash_manifest_reader_opts (r);
+  if (check_kind (options, opts, error) == -1 ||
+      read_runs (r, sum, error) == -1)
+    return -1;
+  sum->hash = copy_opts (opts);
+  return sum->hash ? 0 : error_errno (error, errno, "cannot hash");
+}
+
+int
+job_manifest (const struct options *options, const char *path,
+              struct sum *sum, struct error *error)
+{
+  bool is_stdin = strcmp (path, "-") == 0;
+  struct blkhash_manifest_reader *r;
+  int fd, status;
+
+  *sum = (struct sum) { .format = "manifest" };
+  if (options->manifest || options->source.format)
+    return error_set (error, "--manifest and -f are for images, and this is a "
+                      "manifest");
+  fd = is_stdin ? STDIN_FILENO : open (path, O_RDONLY | O_CLOEXEC);
+  if (fd == -1)
+    return error_errno (error, errno, "cannot open");
+  r = blkhash_manifest_reader_new (fd, 0);
+  status = r ? read_manifest (options, r, sum, error)
+    : error_errno (error, errno, "cannot read the manifest");
+  blkhash_manifest_reader_free (r);
+  if (!is_stdin)
+    close (fd);
+  return status;
+}

@@ -1,0 +1,223 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * One of two images that are compared: an image, which is hashed, or its
+ * manifest, which is read.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "blkhash-manifest.h"
+
+#include "cli/options.h"
+#include "cli/progress.h"
+#include "job/manifest.h"
+#include "job/meet.h"
+#include "job/side.h"
+#include "read/fill.h"
+#include "source/open.h"
+#include "source/source.h"
+
+/* ---- Opening ---- */
+
+bool
+side_is_manifest (const struct options *options, const char *operand)
+{
+  return job_manifest_path (options, operand) != NULL;
+}
+
+static int
+reader_failed (struct side *side)
+{
+  return error_set (&side->error, "%s",
+                    blkhash_manifest_reader_error (side->reader));
+}
+
+static int
+open_manifest (struct side *side, bool check_sum)
+{
+  const char *path = job_manifest_path (side->options, side->operand);
+  uint64_t first, count, last;
+  uint32_t block_size;
+
+  side->fd = strcmp (path, "-") == 0 ? dup (STDIN_FILENO)
+                                     : open (path, O_RDONLY | O_CLOEXEC);
+  if (side->fd == -1)
+    return error_errno (&side->error, errno, "cannot open");
+  side->reader =
+    blkhash_manifest_reader_new (side->fd,
+                                 check_sum ? 0 : BLKHASH_MANIFEST_NO_SUM);
+  if (!side->reader)
+    return error_errno (&side->error, errno, "cannot read the manifest");
+  if (blkhash_manifest_reader_start (side->reader) != 0)
+    return reader_failed (side);
+  side->size = blkhash_manifest_reader_size (side->reader);
+  block_size =
+    blkhash_opts_get_block_size (blkhash_manifest_reader_opts (side->reader));
+  last = side->size / block_size + (side->size % block_size != 0);
+  blkhash_manifest_reader_blocks (side->reader, &first, &count);
+  if (first != 0 || count != last)
+    return error_set (&side->error, "it is the manifest of a part of an image, "
+                      "which cannot be compared");
+  return 0;
+}
+
+/* Files of /proc have a size of 0 and content all the same, so these are read
+ * like a pipe; of an empty file the size is known, though.
+ */
+static bool
+is_empty_file (const char *name)
+{
+  int fd = strcmp (name, "-") == 0 ? dup (STDIN_FILENO)
+                                   : open (name, O_RDONLY | O_CLOEXEC);
+  struct stat st;
+  char byte;
+  bool empty = fd != -1 && fstat (fd, &st) == 0 && S_ISREG (st.st_mode) &&
+    pread (fd, &byte, 1, 0) == 0;
+
+  if (fd != -1)
+    close (fd);
+  return empty;
+}
+
+static int
+open_image (struct side *side)
+{
+  if (source_open (&side->options->source, side->operand, &side->source,
+                   &side->error) == -1)
+    return -1;
+  side->size = side->source->size;
+  if (side->size != SOURCE_SIZE_UNKNOWN)
+    return 0;
+  side->size = 0;
+  if (!is_empty_file (side->operand))
+    return error_set (&side->error, "a pipe cannot be compared, since nobody "
+                      "knows its size; its manifest can, see --manifest");
+  return 0;
+}
+
+int
+side_open (struct side *side, const struct options *options,
+           const char *operand, bool check_sum)
+{
+  int r;
+
+  *side = (struct side) { .operand = operand, .options = options, .fd = -1 };
+  r = side_is_manifest (options, operand) ? open_manifest (side, check_sum)
+                                          : open_image (side);
+  if (r == -1)
+    side_close (side);
+  return r;
+}
+
+void
+side_close (struct side *side)
+{
+  if (side->source)
+    source_close (side->source);
+  blkhash_manifest_reader_free (side->reader);
+  if (side->fd != -1)
+    close (side->fd);
+}
+
+/* ---- An image ---- */
+
+static int
+meet_data (void *opaque, uint64_t index, size_t count,
+           const unsigned char *leaves, size_t leaf_size)
+{
+  const struct side *side = opaque;
+  const struct meet_run run = { index, count, leaves };
+
+  (void) leaf_size;
+  return meet_blocks (side->meet, side->index, &run);
+}
+
+static int
+meet_zeros (void *opaque, uint64_t index, uint64_t count)
+{
+  const struct side *side = opaque;
+  const struct meet_run run = { index, count, NULL };
+
+  return meet_blocks (side->meet, side->index, &run);
+}
+
+static void
+advance (void *opaque, uint64_t len)
+{
+  progress_add (opaque, len);
+}
+
+static int
+fill_and_fold (struct side *side, struct blkhash_leaves *leaves)
+{
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  struct fill fill;
+  int r, err;
+
+  fill_init (&fill, leaves, blkhash_opts_get_block_size (side->opts));
+  fill.progress = advance;
+  fill.progress_opaque = side->progress;
+  r = side->size > 0 ? source_fill (side->source, &fill) : 0;
+  if (r == -1)
+    side->error = fill.error;
+  else if ((err = blkhash_leaves_fold (leaves, md, NULL)) != 0)
+    r = error_errno (&side->error, err, "cannot hash");
+  else
+    r = source_check_unchanged (side->source, &side->error);
+  fill_destroy (&fill);
+  return r;
+}
+
+static int
+run_image (struct side *side)
+{
+  struct blkhash_leaf_sink sink = { meet_data, meet_zeros, side };
+  struct blkhash_leaves *leaves =
+    blkhash_leaves_new (side->opts, side->hashed_size, BLKHASH_LEAVES_ONCE);
+  int err = leaves ? blkhash_leaves_set_sink (leaves, &sink) : errno, r;
+
+  if (err == 0 && side->hashed_size > side->size)
+    err = blkhash_leaves_zero (leaves, side->hashed_size - side->size,
+                               side->size);
+  r = err ? error_errno (&side->error, err, "cannot hash")
+          : fill_and_fold (side, leaves);
+  blkhash_leaves_free (leaves);
+  return r;
+}
+
+/* ---- A manifest ---- */
+
+static int
+run_manifest (struct side *side)
+{
+  struct blkhash_manifest_run run;
+  int err;
+
+  while ((err = blkhash_manifest_reader_next (side->reader, &run)) == 0) {
+    const struct meet_run blocks = { run.first, run.count, run.leaves };
+
+    err = meet_blocks (side->meet, side->index, &blocks);
+    if (err)
+      return error_errno (&side->error, err, "cannot compare");
+  }
+  return err == ENOENT ? 0 : reader_failed (side);
+}
+
+void *
+side_run (void *arg)
+{
+  struct side *side = arg;
+  int r = side->source ? run_image (side) : run_manifest (side);
+
+  side->failed = r == -1 && meet_stop (side->meet);
+  if (r == 0)
+    meet_end (side->meet, side->index);
+  return NULL;
+}

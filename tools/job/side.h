@@ -1,0 +1,57 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * One of two images that are compared: an image, which is hashed, or its
+ * manifest, which is read.  Each brings its leaves to where they meet, in a
+ * thread of its own.
+ */
+
+#ifndef BLKSUM_SIDE_H
+#define BLKSUM_SIDE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "blkhash.h"
+#include "util/error.h"
+
+struct blkhash_manifest_reader;
+struct meet;
+struct options;
+struct progress;
+struct source;
+
+struct side {
+  const char *operand;
+  const struct options *options;
+  struct source *source;        /* of an image, or NULL */
+  struct blkhash_manifest_reader *reader; /* of a manifest, or NULL */
+  int fd;                       /* of a manifest, or -1 */
+  uint64_t size;                /* of the image, bytes */
+
+  /* For side_run. */
+  const struct blkhash_opts *opts;
+  uint64_t hashed_size;         /* zeros are added up to this */
+  struct meet *meet;
+  int index;                    /* in MEET */
+  struct progress *progress;
+
+  /* What came of it. */
+  bool failed;
+  struct error error;
+};
+
+/* Is OPERAND a manifest? */
+bool side_is_manifest (const struct options *options, const char *operand);
+
+/* Open OPERAND.  With CHECK_SUM the sum of a manifest is computed while it is
+ * read.  0, or -1 with the reason in SIDE: then it need not be closed.
+ */
+int side_open (struct side *side, const struct options *options,
+               const char *operand, bool check_sum);
+void side_close (struct side *side);
+
+/* Bring all leaves: a thread function, whose ARG is a struct side. */
+void *side_run (void *arg);
+
+#endif /* BLKSUM_SIDE_H */
