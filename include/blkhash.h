@@ -102,6 +102,18 @@ unsigned blkhash_opts_get_streams (const struct blkhash_opts *opts);
  */
 size_t blkhash_digests (const char **names, size_t count);
 
+/*
+ * Describe the kernels of the library, which hash many blocks at once, in a
+ * text for people: a line for the CPU, one of titles, and one for each digest
+ * and kernel that this CPU has, with its speed, which is measured now, and the
+ * numbers of blocks for which it is the fastest.  That takes some milliseconds.
+ * The caller frees the text.
+ *
+ * Returns NULL with errno ENOMEM, or EIO if a digest or kernel fails.
+ * Thread-safe.
+ */
+char *blkhash_kernels (void);
+
 /* ---- Streaming: from the first byte to the last ---------------------- */
 
 /*
@@ -334,7 +346,8 @@ int blkhash_leaves_set_sink (struct blkhash_leaves *l,
 /*
  * How many bytes to give in one call of blkhash_leaves_data: with less it can
  * be slower, with more it is not faster.  A multiple of the block size, up to
- * 512 MiB for the largest blocks: bound it by the memory that you have.
+ * 512 MiB for the largest blocks: bound it by the memory that you have.  It can
+ * change while blocks are hashed; what it said before is never much worse.
  */
 size_t blkhash_leaves_batch (const struct blkhash_leaves *l);
 

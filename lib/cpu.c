@@ -7,6 +7,9 @@
 
 #include <config.h>
 
+#include <stdio.h>
+#include <string.h>
+
 #if defined __x86_64__
 #include <cpuid.h>
 #elif defined __AARCH64EL__ && defined __linux__
@@ -55,7 +58,38 @@ cpu_features (void)
   return features;
 }
 
-#elif defined __AARCH64EL__ && defined __linux__
+/* The numbers as Linux and the manuals say them: an extended family or model
+ * counts only where there is one.
+ */
+void
+cpu_name (char *name, size_t size)
+{
+  unsigned a, b, c, d, family, model;
+  char vendor[13] = "";
+
+  __cpuid (0, a, b, c, d);
+  memcpy (vendor, &b, 4);
+  memcpy (vendor + 4, &d, 4);
+  memcpy (vendor + 8, &c, 4);
+  __cpuid (1, a, b, c, d);
+  family = a >> 8 & 15;
+  model = a >> 4 & 15;
+  if (family == 6 || family == 15)
+    model += (a >> 16 & 15) << 4;
+  if (family == 15)
+    family += a >> 20 & 255;
+  snprintf (name, size, "%s, family %u, model %u", vendor, family, model);
+}
+
+#else
+
+void
+cpu_name (char *name, size_t size)
+{
+  snprintf (name, size, "%s", "");
+}
+
+#if defined __AARCH64EL__ && defined __linux__
 
 unsigned
 cpu_features (void)
@@ -72,3 +106,5 @@ cpu_features (void)
 }
 
 #endif
+
+#endif /* not x86_64 */

@@ -8,6 +8,8 @@
 #ifndef BLKHASH_CPU_H
 #define BLKHASH_CPU_H
 
+#include <stddef.h>
+
 enum {
   CPU_SHANI = 1,                /* SHA, SSSE3 and SSE4.1 */
   CPU_AVX2 = 2,
@@ -18,5 +20,10 @@ enum {
 
 /* All of the above that may be used here. */
 unsigned cpu_features (void);
+
+/* Store in NAME who made this CPU, its family and its model, in words, or "" if
+ * that cannot be told.
+ */
+void cpu_name (char *name, size_t size);
 
 #endif /* BLKHASH_CPU_H */

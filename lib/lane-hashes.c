@@ -10,9 +10,14 @@
 #include <string.h>
 
 #include "lane-hashes.h"
+#include "sha1.h"
 #include "sha256.h"
+#include "sha512.h"
 
-const struct lane_hash *const lane_hashes[] = { &sha256_lane_hash, NULL };
+const struct lane_hash *const lane_hashes[] = {
+  &sha1_lane_hash, &sha256_lane_hash, &sha384_lane_hash, &sha512_lane_hash,
+  NULL
+};
 
 const struct lane_hash *
 lane_hash_find (const char *name)

@@ -9,16 +9,9 @@
 #include <config.h>
 
 #include <assert.h>
-#include <stdalign.h>
 #include <string.h>
 
 #include "lane-kernel.h"
-
-/* Of all lanes, word by word. */
-union state {
-  alignas (64) uint32_t word32[8 * LANES_MAX];
-  uint64_t word64[8 * LANES_MAX];
-};
 
 static void
 store_be (unsigned char *p, uint64_t x, size_t size)
@@ -28,7 +21,7 @@ store_be (unsigned char *p, uint64_t x, size_t size)
 }
 
 static void
-set_initial_state (const struct lane_hash *hash, union state *state,
+set_initial_state (const struct lane_hash *hash, union lane_state *state,
                    size_t lanes)
 {
   size_t i;
@@ -42,7 +35,7 @@ set_initial_state (const struct lane_hash *hash, union state *state,
 
 /* The digest of lane I of LANES. */
 static void
-get_digest (const struct lane_hash *hash, const union state *state,
+get_digest (const struct lane_hash *hash, const union lane_state *state,
             size_t lanes, size_t i, unsigned char *md)
 {
   unsigned char bytes[8 * sizeof state->word64[0]];
@@ -84,7 +77,7 @@ lane_kernel_hash (const struct lane_hash *hash,
                   const void *const data[], size_t len,
                   unsigned char *const md[], size_t count)
 {
-  union state state;
+  union lane_state state;
   unsigned char end[LANES_MAX][2 * LANE_MAX_BLOCK];
   const unsigned char *from[LANES_MAX] = { NULL };
   const size_t lanes = kernel->lanes;

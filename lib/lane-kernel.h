@@ -11,6 +11,7 @@
 #ifndef BLKHASH_LANE_KERNEL_H
 #define BLKHASH_LANE_KERNEL_H
 
+#include <stdalign.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,14 +22,20 @@
 #define LANE_MAX_BLOCK 128      /* bytes of a message block of any hash */
 #define LANE_MAX_MD 64          /* bytes of a digest */
 
+/* The state of all lanes, word by word: [words][lanes]. */
+union lane_state {
+  alignas (64) uint32_t word32[8 * LANES_MAX];
+  uint64_t word64[8 * LANES_MAX];
+};
+
 struct lane_kernel {
   const char *name;             /* family-xLANES, for example "avx512-x16" */
   unsigned lanes;
   unsigned cpu;                 /* the features that it needs, of cpu.h */
-  unsigned cost, cost_amd;      /* of one call: see lanes.c */
+  unsigned cost;                /* of one call, until measured: see lanes.c */
 
   /* Compress BLOCKS message blocks of each lane.  DATA[lane] has any alignment.
-   * STATE is an array [words][lanes] of uint32_t or uint64_t, aligned to 64.
+   * STATE is uint32_t or uint64_t [words][lanes], aligned to 64.
    */
   void (*compress) (void *state, const unsigned char *const *data,
                     size_t blocks);
@@ -51,7 +58,7 @@ struct lane_hash {
    */
   unsigned char proof[2][LANE_MAX_MD];
 
-  unsigned cost_plain;          /* see lanes.c */
+  unsigned cost_plain;          /* of a message by OpenSSL, see lanes.c */
   const struct lane_kernel *const *kernels; /* the last is NULL */
 };
 

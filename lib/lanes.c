@@ -1,46 +1,72 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A hash of many messages at a time: which kernel for how many of them.  Any
- * thread may use this; nothing changes once created.
+ * A hash of many messages at a time: which kernel for how many of them.
  *
- * The cost of a kernel is that of one call, in hundredths of what OpenSSL needs
- * for one message of the same length on a CPU that has instructions for that
- * hash; cost_plain is what it needs without.  Costs were measured on one CPU by
- * AMD (Zen 4) and, for all others, on one by Intel (Emerald Rapids), not on this
- * one: all that they must tell is that few messages are not worth a wide kernel,
- * and which one is best for many.
+ * There is one choice for each hash in a process, for all who use that hash: so
+ * kernels are proven once, and measured once and then seldom.  Only with
+ * BLKHASH_CPU there is one for each user, made by the guess, and never
+ * measured: what tests see does not depend on time.
+ *
+ * The guess is made from the cost of a call of each kernel, in hundredths of
+ * what OpenSSL needs for one message of the same length on a CPU that has
+ * instructions for that hash; cost_plain is what it needs without.  The numbers
+ * are those of an Emerald Rapids, or, of what does not run there, a Zen 4.
+ *
+ * A plan is immutable once it is published, and is never freed: readers take no
+ * lock.  That is why there are only so many of them.  When all were used, the
+ * best of these is chosen; that a plan is kept while another is hardly better
+ * makes it unlikely.
  */
 
 #include <config.h>
 
+#include <assert.h>
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cleanup.h"
 #include "cpu.h"
 #include "lane-hashes.h"
-#include "lane-kernel.h"
 #include "lanes.h"
+#include "lanes-plan.h"
 
-/* One message by OpenSSL with instructions for the hash: whether the CPU has
- * them is told by our own kernels, so BLKHASH_CPU=avx2 does not compare with
- * what a CPU with AVX2 alone could not do.
- */
+/* One message by OpenSSL with instructions for the hash. */
 #define ONE_COST 100
 #define SHA_INSTRUCTIONS (CPU_SHANI | CPU_ARM_SHA2)
 
+/* KiB that are hashed before costs are measured, and then again: with about
+ * half a MiB hashed to measure, that is less than a ten thousandth.
+ */
+#define FIRST_KIB (8L << 10)
+#define AGAIN_KIB (16L << 20)
+
+#define MAX_PLANS 16
+#define MAX_LOSS 3              /* percent that a plan may cost to be kept */
+#define MAX_HASHES 8
+
 struct lanes {
   const struct lane_hash *hash;
-  bool amd;                     /* the costs of which CPU */
-  size_t widest;                /* the most messages in one call */
-  size_t enough;                /* the fewest at the least cost for each */
-  /* For so many messages: the cheapest kernel with as many lanes, and how many
-   * of them to hash next for the least cost of all.
-   */
-  const struct lane_kernel *kernel[LANES_MAX + 1];
-  size_t next[LANES_MAX + 1];
+  unsigned usable;              /* a bit for each of its kernels */
+  bool forced;                  /* by BLKHASH_CPU: never measured */
+
+  _Atomic (const struct lane_plan *) plan; /* one of those below */
+  atomic_long left;             /* KiB until it is measured */
+
+  atomic_flag measuring;        /* who set it may change what follows */
+  size_t nr_plans;
+  struct lane_plan plans[MAX_PLANS];
 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Both by the index of the hash, and protected by the lock: but a choice that
+ * was handed out is protected as it says.
+ */
+static struct lanes shared[MAX_HASHES];
+static unsigned proven[MAX_HASHES]; /* a bit for each kernel */
 
 /* Is NAME, or the family that it begins with, one of the words of LIST? */
 static bool
@@ -58,112 +84,224 @@ is_listed (const char *name, const char *list)
   }
 }
 
-static unsigned
-cost (const struct lanes *lanes, const struct lane_kernel *kernel)
+bool
+lane_kernel_is_usable (const struct lane_kernel *kernel, unsigned features,
+                       const char *list)
 {
-  return lanes->amd ? kernel->cost_amd : kernel->cost;
+  return (kernel->cpu & ~features) == 0 &&
+    (!list || is_listed (kernel->name, list));
 }
 
-static void
-add_kernel (struct lanes *lanes, const struct lane_kernel *kernel)
+static const struct lane_plan *
+current_plan (const struct lanes *lanes)
 {
-  size_t n;
-
-  if (lanes->widest < kernel->lanes)
-    lanes->widest = kernel->lanes;
-  for (n = 1; n <= kernel->lanes; n++)
-    if (!lanes->kernel[n] ||
-        cost (lanes, kernel) < cost (lanes, lanes->kernel[n]))
-      lanes->kernel[n] = kernel;
+  return atomic_load_explicit (&lanes->plan, memory_order_acquire);
 }
 
-/* The least cost of N messages is that of the best next call and of what it
- * leaves; of several that are as good the largest is the next.
+/* A forced choice is that of a CPU which has nothing else: AVX2 alone is not
+ * compared with instructions that such a CPU had not.
  */
 static void
-plan (struct lanes *lanes, unsigned one_cost)
+guess_plan (struct lanes *lanes, unsigned features)
 {
-  unsigned least[LANES_MAX + 1] = { 0, one_cost };
-  size_t n, m;
+  struct lane_costs costs = { 0 };
+  unsigned used = 0;
+  size_t i;
 
-  lanes->enough = 1;
-  for (n = 1; n <= LANES_MAX; n++) {
-    least[n] = one_cost + least[n - 1];
-    lanes->next[n] = 1;
-    for (m = 1; m <= n && m <= lanes->widest; m++) {
-      unsigned c = cost (lanes, lanes->kernel[m]) + least[n - m];
-
-      if (c <= least[n]) {
-        least[n] = c;
-        lanes->next[n] = m;
-      }
+  for (i = 0; lanes->hash->kernels[i]; i++)
+    if (lanes->usable & 1u << i) {
+      costs.call[i] = lanes->hash->kernels[i]->cost;
+      used |= lanes->hash->kernels[i]->cpu;
     }
-    if (least[n] * lanes->enough < least[lanes->enough] * n)
-      lanes->enough = n;
+  if (!lanes->forced)
+    used = features;
+  costs.one = used & SHA_INSTRUCTIONS ? ONE_COST : lanes->hash->cost_plain;
+  lane_plan_make (&lanes->plans[0], lanes->hash, &costs);
+  lanes->nr_plans = 1;
+  atomic_init (&lanes->plan, &lanes->plans[0]);
+}
+
+/* A kernel that fails its test is not left out in silence: what else can this
+ * CPU not do?
+ */
+static int
+prove_kernels_locked (const struct lanes *lanes, size_t index)
+{
+  size_t i;
+
+  for (i = 0; lanes->hash->kernels[i]; i++)
+    if ((lanes->usable & ~proven[index]) & 1u << i) {
+      if (!lane_kernel_works (lanes->hash, lanes->hash->kernels[i]))
+        return EIO;
+      proven[index] |= 1u << i;
+    }
+  return 0;
+}
+
+static int
+init_locked (struct lanes *lanes, size_t index, const char *list)
+{
+  const struct lane_hash *hash = lane_hashes[index];
+  const unsigned features = cpu_features ();
+  size_t i;
+  int err;
+
+  *lanes = (struct lanes) {
+    .hash = hash, .forced = list != NULL, .measuring = ATOMIC_FLAG_INIT
+  };
+  for (i = 0; hash->kernels[i]; i++)
+    if (lane_kernel_is_usable (hash->kernels[i], features, list))
+      lanes->usable |= 1u << i;
+  if (lanes->usable == 0)
+    return ENOTSUP;
+  err = prove_kernels_locked (lanes, index);
+  if (err)
+    return err;
+  guess_plan (lanes, features);
+  atomic_init (&lanes->left, FIRST_KIB);
+  return 0;
+}
+
+/* The lock is held for as long as the proofs take. */
+static struct lanes *
+create_locked (size_t index, const char *list)
+{
+  struct lanes *lanes = list ? malloc (sizeof *lanes) : &shared[index];
+  int err;
+
+  if (!lanes)
+    return NULL;
+  if (!list && current_plan (lanes)) /* it was created before */
+    return lanes;
+  err = init_locked (lanes, index, list);
+  if (err) {
+    if (list)
+      free (lanes);
+    errno = err;
+    return NULL;
   }
+  return lanes;
 }
 
 struct lanes *
 lanes_create (const char *hash)
 {
-  const char *list = secure_getenv ("BLKHASH_CPU");
-  const unsigned features = cpu_features ();
-  unsigned used = 0;
-  const struct lane_kernel *kernel;
-  struct lanes *lanes;
-  size_t i;
+  size_t index;
 
-  lanes = calloc (1, sizeof *lanes);
-  if (!lanes)
-    return NULL;
-  lanes->hash = lane_hash_find (hash);
-  lanes->amd = features & CPU_AMD;
-  for (i = 0; lanes->hash && (kernel = lanes->hash->kernels[i]); i++) {
-    if ((kernel->cpu & ~features) || (list && !is_listed (kernel->name, list)))
-      continue;
-    if (!lane_kernel_works (lanes->hash, kernel)) {
-      free (lanes);
-      errno = EIO;
-      return NULL;
+  for (index = 0; lane_hashes[index]; index++)
+    if (strcmp (lane_hashes[index]->name, hash) == 0) {
+      SCOPED_LOCK (&lock);
+
+      assert (index < MAX_HASHES);
+      return create_locked (index, secure_getenv ("BLKHASH_CPU"));
     }
-    add_kernel (lanes, kernel);
-    used |= kernel->cpu;
-  }
-  if (lanes->widest == 0) {
-    free (lanes);
-    errno = ENOTSUP;
-    return NULL;
-  }
-  plan (lanes, used & SHA_INSTRUCTIONS ? ONE_COST : lanes->hash->cost_plain);
-  return lanes;
+  errno = ENOTSUP;
+  return NULL;
 }
 
 void
 lanes_free (struct lanes *lanes)
 {
-  free (lanes);
+  if (lanes && lanes->forced)
+    free (lanes);
+}
+
+unsigned
+lanes_usable (const struct lanes *lanes)
+{
+  return lanes->usable;
 }
 
 size_t
-lanes_next (const struct lanes *lanes, size_t count)
-{
-  return lanes->next[count < LANES_MAX ? count : LANES_MAX];
-}
-
-size_t
-lanes_enough (const struct lanes *lanes)
-{
-  return lanes->enough;
-}
-
-void
 lanes_hash (const struct lanes *lanes, const void *const data[], size_t len,
             unsigned char *const md[], size_t count)
 {
-  size_t n;
+  const struct lane_plan *plan = current_plan (lanes);
+  const size_t n = count < LANES_MAX ? count : LANES_MAX;
 
-  for (; count > 0; count -= n, data += n, md += n) {
-    n = count < lanes->widest ? count : lanes->widest;
-    lane_kernel_hash (lanes->hash, lanes->kernel[n], data, len, md, n);
+  if (plan->kernel[n] == LANE_NO_KERNEL)
+    return 0;
+  lane_kernel_hash (lanes->hash, lanes->hash->kernels[plan->kernel[n]],
+                    data, len, md, plan->next[n]);
+  return plan->next[n];
+}
+
+size_t
+lanes_full_group (const struct lanes *lanes)
+{
+  return current_plan (lanes)->full_group;
+}
+
+void
+lanes_add (struct lanes *lanes, size_t bytes)
+{
+  atomic_fetch_sub_explicit (&lanes->left, bytes / 1024 + 1,
+                             memory_order_relaxed);
+}
+
+bool
+lanes_measure_is_due (const struct lanes *lanes)
+{
+  return !lanes->forced &&
+    atomic_load_explicit (&lanes->left, memory_order_relaxed) <= 0;
+}
+
+/* The plan that costs least, but one that we have if it is hardly worse.  The
+ * guess, which is the first, is none of these.
+ */
+static const struct lane_plan *
+choose_plan (struct lanes *lanes, const struct lane_costs *costs)
+{
+  const struct lane_plan *best = current_plan (lanes);
+  struct lane_plan plan;
+  uint64_t loss, least = UINT64_MAX;
+  size_t i;
+
+  lane_plan_make (&plan, lanes->hash, costs);
+  if (best != &lanes->plans[0])
+    least = lane_plan_loss (best, &plan, costs);
+  for (i = 1; i < lanes->nr_plans && least > MAX_LOSS; i++) {
+    loss = lane_plan_loss (&lanes->plans[i], &plan, costs);
+    if (loss < least) {
+      least = loss;
+      best = &lanes->plans[i];
+    }
   }
+  if (least <= MAX_LOSS || lanes->nr_plans == MAX_PLANS)
+    return best;
+  lanes->plans[lanes->nr_plans] = plan;
+  return &lanes->plans[lanes->nr_plans++];
+}
+
+int
+lanes_look (const struct lanes *lanes, const struct lane_one *one,
+            struct lane_costs *costs, struct lane_plan *plan)
+{
+  int err = lane_costs_measure (lanes->hash, lanes->usable, one, costs);
+
+  if (err)
+    return err;
+  if (lanes->forced)
+    *plan = *current_plan (lanes);
+  else
+    lane_plan_make (plan, lanes->hash, costs);
+  return 0;
+}
+
+void
+lanes_measure (struct lanes *lanes, const struct lane_one *one)
+{
+  struct lane_costs costs;
+
+  if (atomic_flag_test_and_set_explicit (&lanes->measuring,
+                                         memory_order_acquire))
+    return;
+  /* It may have been done since the caller saw that it is due. */
+  if (lanes_measure_is_due (lanes)) {
+    if (lane_costs_measure (lanes->hash, lanes->usable, one, &costs) == 0)
+      atomic_store_explicit (&lanes->plan, choose_plan (lanes, &costs),
+                             memory_order_release);
+    atomic_store_explicit (&lanes->left, AGAIN_KIB, memory_order_relaxed);
+  }
+  atomic_flag_clear_explicit (&lanes->measuring, memory_order_release);
 }

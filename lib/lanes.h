@@ -3,21 +3,24 @@
  *
  * A hash of many messages of one length at a time, each in a lane of its own:
  * the kernels for this CPU, and which of them to use for how many messages.
- * Knows nothing of blocks, nor of OpenSSL, which is as fast for one message.
+ * Knows nothing of blocks, nor of OpenSSL, which can be as fast for few.
  */
 
 #ifndef BLKHASH_LANES_H
 #define BLKHASH_LANES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "lane-kernel.h"        /* LANES_MAX */
+#include "lanes-measure.h"      /* struct lane_one */
+#include "lanes-plan.h"
 
-struct lanes;                   /* immutable, shared by threads */
+struct lanes;                   /* any number of threads can use one at once */
 
 /* HASH is a name, as digest_name says it.  NULL with errno ENOTSUP if there is
- * no kernel of that hash for this CPU or BLKHASH_CPU lists none, EIO if a kernel
- * computes wrong results, or ENOMEM.
+ * no kernel of that hash for this CPU or BLKHASH_CPU lists none, EIO if a
+ * kernel computes wrong results, or ENOMEM.
  *
  * BLKHASH_CPU, for tests, is a comma separated list of kernels ("avx512-x16")
  * and families of them ("avx512"): no other is used, of any hash.
@@ -25,21 +28,42 @@ struct lanes;                   /* immutable, shared by threads */
 struct lanes *lanes_create (const char *hash);
 void lanes_free (struct lanes *lanes);
 
-/* COUNT messages of one length wait, at least one: how many of them to hash
- * next for the least time in total.  1 means that the caller's own hash of one
- * message is as fast.
- */
-size_t lanes_next (const struct lanes *lanes, size_t count);
+/* The kernels of the hash that may be used: a bit for each, in its order. */
+unsigned lanes_usable (const struct lanes *lanes);
 
-/* The least number of messages that are hashed in the least time for each:
- * more at once are no faster.
+/* Hash the first of COUNT messages of LEN bytes each, as many as is best, and
+ * return how many, at most COUNT; 0: the caller's own hash of one message is as
+ * fast for the next.  DATA[i] has any alignment; MD[i] gets the digest.
  */
-size_t lanes_enough (const struct lanes *lanes);
+size_t lanes_hash (const struct lanes *lanes, const void *const data[],
+                   size_t len, unsigned char *const md[], size_t count);
 
-/* Hash COUNT messages of LEN bytes each.  DATA[i] has any alignment; MD[i] gets
- * the digest.
+/* The least number of messages that are hashed in about the least time for
+ * each: more at once are hardly faster.
  */
-void lanes_hash (const struct lanes *lanes, const void *const data[], size_t len,
-                 unsigned char *const md[], size_t count);
+size_t lanes_full_group (const struct lanes *lanes);
+
+/* The choice is a guess at first; lanes_measure makes it by what kernels cost
+ * on this CPU.  That takes some hundred microseconds, so whoever hashes tells
+ * with lanes_add how many bytes that were, and calls lanes_measure when it is
+ * due: after the first MiBs in this process, and then seldom, in case the
+ * machine is another one now.  It does nothing when it is not due, or is just
+ * being done.
+ */
+void lanes_add (struct lanes *lanes, size_t bytes);
+bool lanes_measure_is_due (const struct lanes *lanes);
+void lanes_measure (struct lanes *lanes, const struct lane_one *one);
+
+/* For who wants to see it: measure now, and tell the costs and the plan that
+ * they make, or the one that is forced.  0, or what ONE returned.
+ */
+int lanes_look (const struct lanes *lanes, const struct lane_one *one,
+                struct lane_costs *costs, struct lane_plan *plan);
+
+/* Is KERNEL in LIST, the value of BLKHASH_CPU or NULL for all, and can a CPU
+ * with FEATURES, of cpu.h, run it?
+ */
+bool lane_kernel_is_usable (const struct lane_kernel *kernel,
+                            unsigned features, const char *list);
 
 #endif /* BLKHASH_LANES_H */

@@ -83,11 +83,12 @@ hash_one (struct digest_ctx *ctx, const struct leaf_block *block)
   return err;
 }
 
-/* COUNT blocks of the same length. */
+/* COUNT full blocks. */
 static int
-hash_equal (const struct hashers *hashers, struct digest_ctx *ctx,
-            struct leaf_block *const *blocks, size_t count)
+hash_full (const struct hashers *hashers, struct digest_ctx *ctx,
+           struct leaf_block *const *blocks, size_t count)
 {
+  const size_t len = hashers->block_size;
   const void *data[LEAF_GROUP];
   unsigned char *md[LEAF_GROUP];
   size_t i, n;
@@ -98,12 +99,15 @@ hash_equal (const struct hashers *hashers, struct digest_ctx *ctx,
     md[i] = blocks[i]->md;
   }
   for (i = 0; i < count && err == 0; i += n) {
-    n = hashers->lanes ? lanes_next (hashers->lanes, count - i) : 1;
-    if (n > 1)
-      lanes_hash (hashers->lanes, data + i, blocks[i]->len, md + i, n);
-    else
+    n = hashers->lanes ? lanes_hash (hashers->lanes, data + i, len, md + i,
+                                     count - i) : 0;
+    if (n == 0) {
       err = hash_one (ctx, blocks[i]);
+      n = 1;
+    }
   }
+  if (hashers->lanes)
+    lanes_add (hashers->lanes, count * len);
   return err;
 }
 
@@ -126,7 +130,7 @@ hashers_hash (struct hashers *hashers, struct leaf_block *const *blocks,
       err = hash_one (hasher->ctx, blocks[i]);
   }
   if (err == 0)
-    err = hash_equal (hashers, hasher->ctx, full, n);
+    err = hash_full (hashers, hasher->ctx, full, n);
   return_hasher (hashers, hasher);
   return err;
 }
@@ -154,9 +158,34 @@ hashers_zeros (struct hashers *hashers, size_t len, unsigned char *md)
 }
 
 size_t
-hashers_enough (const struct hashers *hashers)
+hashers_full_group (const struct hashers *hashers)
 {
-  return hashers->lanes ? lanes_enough (hashers->lanes) : 0;
+  return hashers->lanes ? lanes_full_group (hashers->lanes) : 0;
+}
+
+static int
+update_one (void *ctx, const void *data, size_t len)
+{
+  return digest_update (ctx, data, len);
+}
+
+/* What goes wrong here has no consequence: the choice stays as it is. */
+void
+hashers_measure (struct hashers *hashers)
+{
+  struct hasher *hasher;
+
+  if (!hashers->lanes || !lanes_measure_is_due (hashers->lanes))
+    return;
+  hasher = borrow_hasher (hashers);
+  if (!hasher)
+    return;
+  if (digest_init (hasher->ctx) == 0) {
+    struct lane_one one = { .update = update_one, .opaque = hasher->ctx };
+
+    lanes_measure (hashers->lanes, &one);
+  }
+  return_hasher (hashers, hasher);
 }
 
 /* A kernel that fails its test is not left out in silence: what else can this

@@ -35,8 +35,16 @@ struct hashers *hashers_create (const struct digest *digest,
                                 uint32_t block_size);
 void hashers_free (struct hashers *hashers);
 
-/* How many blocks are worth no waiting for more; 0: even one. */
-size_t hashers_enough (const struct hashers *hashers);
+/* How many blocks are worth no waiting for more; 0: even one.  It can change
+ * after hashers_measure.
+ */
+size_t hashers_full_group (const struct hashers *hashers);
+
+/* Now and then look how fast this CPU hashes how many blocks.  To be called
+ * after each hashers_hash by a thread for which no other waits: mostly it
+ * returns at once, but it can take some hundred microseconds.
+ */
+void hashers_measure (struct hashers *hashers);
 
 /* Hash COUNT blocks, at most LEAF_GROUP.  0, ENOMEM or EIO. */
 int hashers_hash (struct hashers *hashers, struct leaf_block *const *blocks,

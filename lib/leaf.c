@@ -61,7 +61,6 @@ struct batch {
 
 struct leaf_engine {
   struct hashers *hashers;
-  size_t full_group;            /* blocks: more at once are no faster */
   unsigned cpus;
   unsigned char zero_md[BLKHASH_MAX_MD_SIZE];
 
@@ -115,13 +114,20 @@ wake_next_locked (struct leaf_engine *engine)
     pthread_cond_signal (&batch->changed);
 }
 
+/* Blocks: more at once are no faster. */
+static size_t
+full_group (const struct leaf_engine *engine)
+{
+  return hashers_full_group (engine->hashers);
+}
+
 /* Did several batches fill the lanes together?  One that was taken by another
  * whose wait was in vain did not.
  */
 static bool
 is_gathered (const struct leaf_engine *engine, const struct group *group)
 {
-  return group->count >= engine->full_group &&
+  return group->count >= full_group (engine) &&
     group->batch[0] != group->batch[group->count - 1];
 }
 
@@ -187,7 +193,7 @@ gather_locked (struct leaf_engine *engine, struct batch *batch)
   struct timespec t;
   int r = 0;
 
-  if (!engine->gather || engine->queued >= engine->full_group)
+  if (!engine->gather || engine->queued >= full_group (engine))
     return;
   if (engine->backoff_left > 0) {
     engine->backoff_left--;
@@ -199,9 +205,9 @@ gather_locked (struct leaf_engine *engine, struct batch *batch)
     t.tv_nsec -= 1000000000;
     t.tv_sec++;
   }
-  while (batch->untaken > 0 && engine->queued < engine->full_group && r == 0)
+  while (batch->untaken > 0 && engine->queued < full_group (engine) && r == 0)
     r = pthread_cond_timedwait (&batch->changed, &engine->lock, &t);
-  if (batch->untaken > 0 && engine->queued < engine->full_group)
+  if (batch->untaken > 0 && engine->queued < full_group (engine))
     back_off_locked (engine);
 }
 
@@ -268,13 +274,22 @@ leaf_batch (struct leaf_engine *engine,
     do_batch_locked (engine, &batch);
   }
   pthread_cond_destroy (&batch.changed);
+  hashers_measure (engine->hashers);
   return batch.error;
+}
+
+size_t
+leaf_best_count (const struct leaf_engine *engine)
+{
+  size_t n = full_group (engine);
+
+  return n > 0 ? LEAF_GROUP / n * n : LEAF_GROUP;
 }
 
 void
 leaf_gather (struct leaf_engine *engine)
 {
-  engine->gather = engine->full_group > 0;
+  engine->gather = full_group (engine) > 0;
 }
 
 const unsigned char *
@@ -310,7 +325,6 @@ leaf_engine_create (const struct digest *digest, uint32_t block_size)
     errno = err;
     return NULL;
   }
-  engine->full_group = hashers_enough (engine->hashers);
   return engine;
 }
 

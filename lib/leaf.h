@@ -30,6 +30,11 @@ void leaf_engine_free (struct leaf_engine *engine);
 int leaf_batch (struct leaf_engine *engine,
                 struct leaf_block *blocks, size_t count);
 
+/* How many blocks are best brought at once: they are hashed in full groups.  It
+ * can change when blocks were hashed, but LEAF_GROUP is never much worse.
+ */
+size_t leaf_best_count (const struct leaf_engine *engine);
+
 /* To be called before any batch: they come from more threads than there are
  * CPUs, with few blocks each.  From now on leaf_batch may wait for others, a
  * millisecond at most, as long as others come.

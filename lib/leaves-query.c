@@ -134,5 +134,5 @@ leaves_contradictions (struct blkhash_leaves *l)
 size_t
 blkhash_leaves_batch (const struct blkhash_leaves *l)
 {
-  return LEAF_GROUP * l->block_size;
+  return leaf_best_count (l->engine) * l->block_size;
 }

@@ -144,7 +144,6 @@ const struct lane_kernel sha256_avx2_x8 = {
   .lanes = LANES,
   .cpu = CPU_AVX2,
   .cost = 820,
-  .cost_amd = 720,
   .compress = compress,
 };
 

@@ -100,7 +100,7 @@ make_words (vec x[4])
 
 #include "sha256-vector.h"
 
-#define KERNEL(NAME, GROUPS, SHORT_CHAIN, COST, COST_AMD)               \
+#define KERNEL(NAME, GROUPS, SHORT_CHAIN, COST)                         \
   static TARGET void                                                    \
   compress_##NAME (void *state, const unsigned char *const *data,       \
                    size_t blocks)                                       \
@@ -113,12 +113,11 @@ make_words (vec x[4])
     .lanes = GROUPS * LANES,                                            \
     .cpu = CPU_AVX512,                                                  \
     .cost = COST,                                                       \
-    .cost_amd = COST_AMD,                                               \
     .compress = compress_##NAME,                                        \
   }
 
-KERNEL (x16, 1, false, 610, 750);
-KERNEL (x16s, 1, true, 640, 790);
-KERNEL (x32, 2, false, 1250, 1530);
+KERNEL (x16, 1, false, 610);
+KERNEL (x16s, 1, true, 640);
+KERNEL (x32, 2, false, 1250);
 
 #endif /* __x86_64__ */

@@ -278,7 +278,7 @@ const struct lane_kernel sha256_avx512sha_x4 = {
   .name = "avx512sha-x4",
   .lanes = LANES,
   .cpu = CPU_AVX512 | CPU_SHANI | CPU_AMD,
-  .cost_amd = 127,
+  .cost = 127,
   .compress = compress,
 };
 

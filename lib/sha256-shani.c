@@ -111,7 +111,7 @@ compress (uint32_t *state, const unsigned char *const *data, size_t blocks,
 #undef S
 }
 
-#define KERNEL(LANES, COST, COST_AMD)                                   \
+#define KERNEL(LANES, COST)                                             \
   static TARGET void                                                    \
   compress_x##LANES (void *state, const unsigned char *const *data,     \
                      size_t blocks)                                     \
@@ -124,12 +124,11 @@ compress (uint32_t *state, const unsigned char *const *data, size_t blocks,
     .lanes = LANES,                                                     \
     .cpu = CPU_SHANI,                                                   \
     .cost = COST,                                                       \
-    .cost_amd = COST_AMD,                                               \
     .compress = compress_x##LANES,                                      \
   }
 
-KERNEL (2, 146, 103);
-KERNEL (3, 219, 137);
-KERNEL (4, 292, 180);
+KERNEL (2, 146);
+KERNEL (3, 219);
+KERNEL (4, 292);
 
 #endif /* __x86_64__ */

@@ -1,24 +1,26 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: every kernel of every hash against OpenSSL, and the choice between
- * them.  The
- * linker puts stand-ins before the questions what the CPU has and whether a
+ * Unit test: which kernels are used, and that the choice follows what was
+ * measured, in threads too.  The linker puts stand-ins before the measurement,
+ * so that the test says what kernels cost, and before the question whether a
  * kernel works.
  */
 
 #include <config.h>
 
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -26,479 +28,182 @@
 
 #include "blkhash.h"
 #include "cpu.h"
+#include "digest.h"
 #include "lane-hashes.h"
-#include "lane-kernel.h"
 #include "lanes.h"
+#include "leaf.h"
 
-#define MAX_LEN (1024 * 1024)
+#define MESSAGES 40
+#define LEN 1000
 
-unsigned __real_cpu_features (void);
-unsigned __wrap_cpu_features (void);
 bool __real_lane_kernel_works (const struct lane_hash *hash,
                                const struct lane_kernel *kernel);
 bool __wrap_lane_kernel_works (const struct lane_hash *hash,
                                const struct lane_kernel *kernel);
+int __wrap_lane_costs_measure (const struct lane_hash *hash, unsigned usable,
+                               const struct lane_one *one,
+                               struct lane_costs *costs);
 
-static unsigned masked;         /* features that the CPU has not */
-static bool other_vendor;       /* with other costs */
 static const struct lane_kernel *broken;
-static unsigned proven;         /* the features that kernels needed */
-
-unsigned
-__wrap_cpu_features (void)
-{
-  return (__real_cpu_features () ^ (other_vendor ? CPU_AMD : 0)) & ~masked;
-}
+static unsigned proofs;
+static atomic_uint measured;    /* how often */
+static int measure_error;
+static void (*set_costs) (const struct lane_hash *hash, unsigned usable,
+                          struct lane_costs *costs);
 
 bool
 __wrap_lane_kernel_works (const struct lane_hash *hash,
                           const struct lane_kernel *kernel)
 {
-  proven |= kernel->cpu;
+  proofs++;
   return kernel != broken && __real_lane_kernel_works (hash, kernel);
 }
 
-/* One buffer of random bytes for all: a lane begins anywhere in it. */
-static unsigned char *noise;
-#define NOISE_SIZE (MAX_LEN + 64 * LANES_MAX)
+int
+__wrap_lane_costs_measure (const struct lane_hash *hash, unsigned usable,
+                           const struct lane_one *one,
+                           struct lane_costs *costs)
+{
+  (void) one;
+  *costs = (struct lane_costs) { .one = 1000 };
+  if (!measure_error)
+    set_costs (hash, usable, costs);
+  atomic_fetch_add (&measured, 1);
+  return measure_error;
+}
 
-/* What a test is of. */
-struct subject {
-  const struct lane_hash *hash;
-  const struct lane_kernel *kernel; /* NULL: all of them */
+/* Does RUN, which asserts, in a process of its own, where nothing was created
+ * or proven before.
+ */
+static void
+in_child (void (*run) (void))
+{
+  int status;
+  pid_t pid = fork ();
+
+  assert_int_not_equal (pid, -1);
+  if (pid == 0) {
+    run ();
+    _exit (0);
+  }
+  assert_int_equal (waitpid (pid, &status, 0), pid);
+  assert_true (WIFEXITED (status));
+  assert_int_equal (WEXITSTATUS (status), 0);
+}
+
+/* In a child cmocka cannot be told. */
+#define check(condition)                                                \
+  do                                                                    \
+    if (!(condition)) {                                                 \
+      fprintf (stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);  \
+      _exit (1);                                                        \
+    }                                                                   \
+  while (0)
+
+static struct lanes *
+create_or_skip (const struct lane_hash *hash)
+{
+  struct lanes *lanes = lanes_create (hash->name);
+
+  if (!lanes) {
+    assert_int_equal (errno, ENOTSUP);
+    print_message ("SKIP: no kernels of %s for this CPU\n", hash->name);
+  }
+  return lanes;
+}
+
+/* ---- Messages ---- */
+
+struct messages {
+  unsigned char byte[MESSAGES + LEN];
+  unsigned char expected[MESSAGES][LANE_MAX_MD];
 };
 
-static const struct lane_hash *hash; /* of the test that runs */
-
 static void
-use_hash (void **state)
+make_messages (const struct lane_hash *hash, struct messages *m)
 {
-  const struct subject *subject = *state;
-
-  hash = subject->hash;
-}
-
-static const struct lane_kernel *
-kernel_of (void **state)
-{
-  const struct subject *subject = *state;
-  const struct lane_kernel *kernel = subject->kernel;
-
-  use_hash (state);
-  if (kernel->cpu & ~cpu_features ()) {
-    print_message ("SKIP: this CPU cannot run %s\n", kernel->name);
-    skip ();
-  }
-  return kernel;
-}
-
-static void
-get_expected (const void *data, size_t len, unsigned char *md)
-{
-  const EVP_MD *evp = EVP_get_digestbyname (hash->name);
-
-  assert_non_null (evp);
-  assert_int_equal (EVP_MD_get_size (evp), hash->md);
-  assert_int_equal (EVP_Digest (data, len, md, NULL, evp, NULL), 1);
-}
-
-/* The digests of COUNT messages in an array of their own, surrounded by bytes
- * that must stay.
- */
-static void
-check (const struct lane_kernel *kernel, const void *const data[],
-       size_t len, size_t count)
-{
-  unsigned char out[LANES_MAX + 1][2 * LANE_MAX_MD];
-  unsigned char *md[LANES_MAX];
-  unsigned char expected[LANE_MAX_MD], around[LANE_MAX_MD];
   size_t i;
 
-  memset (out, 0xa5, sizeof out);
-  memset (around, 0xa5, sizeof around);
-  for (i = 0; i < LANES_MAX; i++)
-    md[i] = out[i] + LANE_MAX_MD;
-  lane_kernel_hash (hash, kernel, data, len, md, count);
+  for (i = 0; i < sizeof m->byte; i++)
+    m->byte[i] = i * i / 7;
+  for (i = 0; i < MESSAGES; i++)
+    EVP_Digest (m->byte + i, LEN, m->expected[i], NULL,
+                EVP_get_digestbyname (hash->name), NULL);
+}
+
+/* The digests of COUNT messages; returns how many calls had a kernel. */
+static unsigned
+hash_messages (const struct lane_hash *hash, struct lanes *lanes,
+               const struct messages *m, size_t count)
+{
+  unsigned char out[MESSAGES][LANE_MAX_MD];
+  unsigned char *md[MESSAGES];
+  const void *data[MESSAGES];
+  unsigned calls = 0;
+  size_t i, n;
+
   for (i = 0; i < count; i++) {
-    get_expected (data[i], len, expected);
-    if (memcmp (md[i], expected, hash->md) != 0)
-      fail_msg ("%s: lane %zu of %zu, %zu bytes", kernel->name, i, count, len);
-    assert_memory_equal (out[i], around, LANE_MAX_MD);
-    assert_memory_equal (md[i] + hash->md, around, LANE_MAX_MD - hash->md);
+    md[i] = out[i];
+    data[i] = m->byte + i;
   }
-  for (; i < LANES_MAX; i++)
-    assert_memory_equal (out[i] + LANE_MAX_MD, around, LANE_MAX_MD);
-  assert_memory_equal (out[LANES_MAX], around, LANE_MAX_MD);
+  for (i = 0; i < count; i += n) {
+    n = lanes_hash (lanes, data + i, LEN, md + i, count - i);
+    check (n <= count - i);
+    if (n == 0)
+      memcpy (md[i], m->expected[i], hash->md);
+    else
+      calls++;
+    n += n == 0;
+  }
+  for (i = 0; i < count; i++)
+    check (memcmp (out[i], m->expected[i], hash->md) == 0);
+  return calls;
 }
 
-/* Each lane has content of its own. */
+/* ---- Which kernels ---- */
+
 static void
-check_at (const struct lane_kernel *kernel, size_t offset, size_t len,
-          size_t count)
+test_usable (void **state)
 {
-  const void *data[LANES_MAX];
+  static const struct lane_kernel kernel = { .name = "avx-x8", .cpu = 5 };
+  static const char *const with[] = {
+    "avx-x8", "avx", "x,avx", "avx,x", ",avx-x8", "none,avx-x8,",
+  };
+  static const char *const without[] = {
+    "", "none", ",", "av", "avx-", "avx-x", "avx-x1", "avx-x80", "avx2", "-x8",
+    " avx", "avx ", "avx;x", "AVX",
+  };
   size_t i;
 
-  for (i = 0; i < count; i++)
-    data[i] = noise + offset + i * 61;
-  check (kernel, data, len, count);
-}
-
-static void
-test_lengths (void **state)
-{
-  const struct lane_kernel *kernel = kernel_of (state);
-  static const size_t more[] = {
-    511, 4096, 16384, 65535, 65536, 65536 + 55, 65536 + 56, 65536 + 111,
-    65536 + 112, MAX_LEN - 1, MAX_LEN,
-  };
-  size_t len, i;
-
-  for (len = 0; len <= 3 * hash->block + 1; len++)
-    check_at (kernel, 0, len, kernel->lanes);
-  for (i = 0; i < sizeof more / sizeof more[0]; i++)
-    check_at (kernel, 0, more[i], kernel->lanes);
-}
-
-static void
-test_counts (void **state)
-{
-  const struct lane_kernel *kernel = kernel_of (state);
-  size_t count;
-
-  for (count = 1; count <= kernel->lanes; count++) {
-    check_at (kernel, count, 0, count);
-    check_at (kernel, count, 2 * hash->block + 1, count);
-    check_at (kernel, count, 4096, count);
+  (void) state;
+  assert_true (lane_kernel_is_usable (&kernel, 5, NULL));
+  assert_true (lane_kernel_is_usable (&kernel, 7, NULL));
+  assert_false (lane_kernel_is_usable (&kernel, 0, NULL));
+  assert_false (lane_kernel_is_usable (&kernel, 4 | 2, NULL));
+  for (i = 0; i < sizeof with / sizeof with[0]; i++) {
+    assert_true (lane_kernel_is_usable (&kernel, 5, with[i]));
+    assert_false (lane_kernel_is_usable (&kernel, 4, with[i]));
   }
+  for (i = 0; i < sizeof without / sizeof without[0]; i++)
+    assert_false (lane_kernel_is_usable (&kernel, 5, without[i]));
 }
 
+/* Those that mix the two are only not slow on AMD's. */
 static void
-test_alignments (void **state)
-{
-  const struct lane_kernel *kernel = kernel_of (state);
-  const void *data[LANES_MAX];
-  size_t offset, i;
-
-  for (offset = 0; offset < 64; offset++) {
-    check_at (kernel, offset, 300, kernel->lanes);
-    for (i = 0; i < kernel->lanes; i++) /* all with the same */
-      data[i] = noise + i * 4096 + offset;
-    check (kernel, data, 300, kernel->lanes);
-  }
-}
-
-/* Messages that end where memory does, and that begin where it does. */
-static void
-test_guard_pages (void **state)
-{
-  const struct lane_kernel *kernel = kernel_of (state);
-  const size_t page = sysconf (_SC_PAGESIZE);
-  const void *data[LANES_MAX];
-  unsigned char *memory;
-  size_t len, i;
-
-  memory = mmap (NULL, 3 * page, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  assert_ptr_not_equal (memory, MAP_FAILED);
-  memcpy (memory + page, noise, page);
-  assert_int_equal (mprotect (memory, page, PROT_NONE), 0);
-  assert_int_equal (mprotect (memory + 2 * page, page, PROT_NONE), 0);
-  for (len = 0; len <= 3 * hash->block + 1; len++) {
-    /* At the end in one lane, at the beginning in the next. */
-    for (i = 0; i < kernel->lanes; i++)
-      data[i] = memory + page + (i % 2 == 0 ? page - len : 0);
-    check (kernel, data, len, kernel->lanes);
-    for (i = 0; i < kernel->lanes; i++)
-      data[i] = memory + page + (i % 2 == 1 ? page - len : 0);
-    check (kernel, data, len, kernel->lanes);
-  }
-  for (i = 0; i < kernel->lanes; i++)
-    data[i] = memory + page;
-  check (kernel, data, page, kernel->lanes);
-  munmap (memory, 3 * page);
-}
-
-/* The length in bits ends the padding, with all its bytes: no kernel hashes
- * here, this takes the place of one and looks at what it is given.
- */
-static unsigned char length_field[16];
-static size_t length_blocks;
-
-static void
-look_at_length (void *state, const unsigned char *const *data,
-                size_t blocks)
+test_mixed (void **state)
 {
   (void) state;
-  if (blocks <= 2)
-    memcpy (length_field, data[0] + blocks * hash->block - hash->length,
-            hash->length);
-  else
-    length_blocks = blocks;
-}
+  for (size_t h = 0; lane_hashes[h]; h++)
+    for (size_t k = 0; lane_hashes[h]->kernels[k]; k++) {
+      const unsigned cpu = lane_hashes[h]->kernels[k]->cpu;
 
-static void
-test_long_messages (void **state)
-{
-  static const struct lane_kernel kernel = {
-    .lanes = 2, .compress = look_at_length
-  };
-  unsigned char out[2][LANE_MAX_MD], *md[2] = { out[0], out[1] };
-  const void *data[2] = { noise, noise };
-  unsigned bit;
-
-  use_hash (state);
-  for (bit = 9; bit < 8 * sizeof (size_t) - 3; bit++) {
-    uint64_t bits = 0;
-
-    lane_kernel_hash (hash, &kernel, data, (size_t) 1 << bit, md, 2);
-    for (size_t i = 0; i < hash->length; i++) {
-      assert_int_equal (bits >> 56, 0);
-      bits = bits << 8 | length_field[i];
+      if ((cpu & CPU_SHANI) && (cpu & (CPU_AVX2 | CPU_AVX512)))
+        assert_true (cpu & CPU_AMD);
     }
-    assert_true (bits == (uint64_t) 8 << bit);
-    assert_true (length_blocks == ((size_t) 1 << bit) / hash->block);
-  }
-}
-
-/* What the proof must find: kernels that are wrong in one bit of one lane, and
- * that mistake one lane for another.
- */
-static const struct lane_kernel *good;
-static size_t bad_lane;
-
-static void
-compress_one_wrong (void *state, const unsigned char *const *data,
-                    size_t blocks)
-{
-  const size_t last = hash->md / hash->word - 1; /* word of the digest */
-  unsigned char *bytes = state;
-
-  good->compress (state, data, blocks);
-  bytes[(last * good->lanes + bad_lane) * hash->word] ^= 1;
-}
-
-static void
-compress_two_mistaken (void *state, const unsigned char *const *data,
-                       size_t blocks)
-{
-  const unsigned char *mistaken[LANES_MAX];
-
-  memcpy (mistaken, data, good->lanes * sizeof mistaken[0]);
-  mistaken[bad_lane] = data[(bad_lane + 1) % good->lanes];
-  good->compress (state, mistaken, blocks);
-}
-
-static void
-test_proof (void **state)
-{
-  struct lane_kernel bad = *kernel_of (state);
-
-  good = kernel_of (state);
-  assert_true (lane_kernel_works (hash, good));
-  for (bad_lane = 0; bad_lane < good->lanes; bad_lane++) {
-    bad.compress = compress_one_wrong;
-    assert_false (lane_kernel_works (hash, &bad));
-    bad.compress = compress_two_mistaken;
-    assert_false (lane_kernel_works (hash, &bad));
-  }
-}
-
-/* Only this kernel, by its name and by its family. */
-static void
-test_chosen (void **state)
-{
-  const struct lane_kernel *kernel = kernel_of (state);
-  unsigned char out[LANES_MAX][LANE_MAX_MD], expected[LANE_MAX_MD];
-  unsigned char *md[LANES_MAX];
-  const void *data[LANES_MAX];
-  struct lanes *lanes;
-  char list[100];
-  size_t i;
-
-  for (i = 0; i < LANES_MAX; i++) {
-    md[i] = out[i];
-    data[i] = noise + i;
-  }
-  snprintf (list, sizeof list, "no-such,%s", kernel->name);
-  setenv ("BLKHASH_CPU", list, 1);
-  lanes = lanes_create (hash->name);
-  assert_non_null (lanes);
-  /* It is used, however fast the others are that are not. */
-  i = lanes_next (lanes, LANES_MAX);
-  assert_true (i >= 2 && i <= kernel->lanes);
-  /* More than there are lanes is no error. */
-  lanes_hash (lanes, data, 1000, md, LANES_MAX);
-  for (i = 0; i < LANES_MAX; i++) {
-    get_expected (data[i], 1000, expected);
-    assert_memory_equal (md[i], expected, hash->md);
-  }
-  lanes_free (lanes);
-
-  snprintf (list, sizeof list, "%s", kernel->name);
-  *strchr (list, '-') = '\0';
-  setenv ("BLKHASH_CPU", list, 1);
-  lanes = lanes_create (hash->name);
-  assert_non_null (lanes);
-  lanes_free (lanes);
-  unsetenv ("BLKHASH_CPU");
 }
 
 static void
 test_none (void **state)
-{
-  static const char *const lists[] = { "", "none", ",", "sha", "shani-",
-                                       "avx512-x1", "-x16", " shani" };
-  size_t i;
-
-  use_hash (state);
-  for (i = 0; i < sizeof lists / sizeof lists[0]; i++) {
-    setenv ("BLKHASH_CPU", lists[i], 1);
-    assert_null (lanes_create (hash->name));
-    assert_int_equal (errno, ENOTSUP);
-  }
-  unsetenv ("BLKHASH_CPU");
-}
-
-/* Kernels that this CPU cannot run are not even tried, nor those that are slow
- * on all CPUs but AMD's.
- */
-static void
-test_features (void **state)
-{
-  const unsigned features = __real_cpu_features ();
-  struct lanes *lanes;
-
-  use_hash (state);
-  masked = ~0u;
-  assert_null (lanes_create (hash->name));
-  assert_int_equal (errno, ENOTSUP);
-  for (unsigned bit = 1; bit <= features; bit <<= 1) {
-    masked = bit;
-    proven = 0;
-    lanes = lanes_create (hash->name);
-    assert_int_equal (proven & bit, 0);
-    lanes_free (lanes);
-  }
-  masked = 0;
-  for (size_t i = 0; hash->kernels[i]; i++)
-    if ((hash->kernels[i]->cpu & CPU_SHANI) &&
-        (hash->kernels[i]->cpu & (CPU_AVX2 | CPU_AVX512)))
-      assert_true (hash->kernels[i]->cpu & CPU_AMD);
-}
-
-/* A kernel that computes wrong results is none to do without: who knows what
- * else is wrong.
- */
-static void
-test_broken (void **state)
-{
-  const struct lane_kernel *kernel = kernel_of (state);
-  struct blkhash_opts *opts = blkhash_opts_new (hash->name);
-  struct blkhash *h;
-
-  assert_non_null (opts);
-  h = blkhash_new_opts (opts);
-  assert_non_null (h);
-  blkhash_free (h);
-  broken = kernel;
-  assert_null (lanes_create (hash->name));
-  assert_int_equal (errno, EIO);
-  assert_null (blkhash_new_opts (opts));
-  assert_int_equal (errno, EIO);
-  setenv ("BLKHASH_CPU", "none", 1);
-  h = blkhash_new_opts (opts);
-  assert_non_null (h);
-  blkhash_free (h);
-  blkhash_opts_free (opts);
-  unsetenv ("BLKHASH_CPU");
-  broken = NULL;
-}
-
-/* The least cost of one call for COUNT messages, by hand: of the kernels whose
- * number is set in CHOSEN, or of OpenSSL.
- */
-static unsigned
-cost_of (size_t count, unsigned chosen, unsigned one)
-{
-  const bool amd = cpu_features () & CPU_AMD;
-  unsigned i, cost, least = count == 1 ? one : 1000000;
-
-  for (i = 0; hash->kernels[i]; i++) {
-    cost = amd ? hash->kernels[i]->cost_amd : hash->kernels[i]->cost;
-    if ((chosen & 1 << i) && hash->kernels[i]->lanes >= count && cost < least)
-      least = cost;
-  }
-  return least;
-}
-
-/* With any set of kernels no number of messages costs more than with another
- * first call, or than one message more would; and no more messages are enough
- * than have the least cost for each.
- */
-static void
-check_plans (void)
-{
-  const unsigned features = cpu_features ();
-  unsigned chosen, used, one, i, cost[LANES_MAX + 1] = { 0 };
-  struct lanes *lanes;
-  size_t n, next, enough;
-
-  for (i = 0; hash->kernels[i]; i++)
-    ;
-  for (chosen = 1; chosen < 1u << i; chosen++) {
-    char list[200] = "";
-
-    used = 0;
-    for (i = 0; hash->kernels[i]; i++)
-      if ((chosen & 1 << i)) {
-        if (hash->kernels[i]->cpu & ~features)
-          break;
-        strcat (list, ",");
-        strcat (list, hash->kernels[i]->name);
-        used |= hash->kernels[i]->cpu;
-      }
-    one = used & (CPU_SHANI | CPU_ARM_SHA2) ? 100 : hash->cost_plain;
-    if (hash->kernels[i]) {    /* this CPU cannot run one of them */
-      while (hash->kernels[i])
-        i++;
-      continue;
-    }
-    setenv ("BLKHASH_CPU", list, 1);
-    lanes = lanes_create (hash->name);
-    assert_non_null (lanes);
-    for (n = 1; n <= LANES_MAX; n++) {
-      next = lanes_next (lanes, n);
-      assert_true (next >= 1 && next <= n);
-      cost[n] = cost_of (next, chosen, one) + cost[n - next];
-      for (next = 1; next <= n; next++)
-        assert_true (cost[n] <= cost_of (next, chosen, one) + cost[n - next]);
-      assert_true (cost[n] <= n * one);
-      assert_true (cost[n] >= cost[n - 1]);
-    }
-    enough = lanes_enough (lanes);
-    for (n = 1; n <= LANES_MAX; n++)
-      assert_true (n < enough ? cost[n] * enough > cost[enough] * n
-                              : cost[n] * enough >= cost[enough] * n);
-    assert_int_equal (lanes_next (lanes, 1000000),
-                      lanes_next (lanes, LANES_MAX));
-    lanes_free (lanes);
-  }
-  unsetenv ("BLKHASH_CPU");
-}
-
-static void
-test_plan (void **state)
-{
-  use_hash (state);
-  check_plans ();
-  other_vendor = !(cpu_features () & CPU_ARM_SHA2); /* has one cost only */
-  check_plans ();
-  other_vendor = false;
-}
-
-static void
-test_other_hashes (void **state)
 {
   static const char *const names[] = { "", "md5", "SHA256", "sha256-x8" };
 
@@ -507,76 +212,468 @@ test_other_hashes (void **state)
     assert_null (lanes_create (names[i]));
     assert_int_equal (errno, ENOTSUP);
   }
+  setenv ("BLKHASH_CPU", "none", 1);
+  for (size_t h = 0; lane_hashes[h]; h++) {
+    assert_null (lanes_create (lane_hashes[h]->name));
+    assert_int_equal (errno, ENOTSUP);
+  }
+  unsetenv ("BLKHASH_CPU");
 }
 
-struct test {
-  const char *name;
-  CMUnitTestFunction function;
-};
+/* A kernel that is listed is used, however fast others are that are not, and
+ * whatever is hashed.
+ */
+static void
+check_forced (const struct lane_hash *hash, const char *list)
+{
+  struct messages m;
+  struct lanes *lanes;
 
-static const struct test of_kernels[] = {
-  { "lengths", test_lengths },
-  { "counts", test_counts },
-  { "alignments", test_alignments },
-  { "guard pages", test_guard_pages },
-  { "proof", test_proof },
-  { "chosen", test_chosen },
-  { "broken", test_broken },
-  { NULL, NULL },
-}, of_hashes[] = {
-  { "none", test_none },
-  { "plan", test_plan },
-  { "features", test_features },
-  { "long messages", test_long_messages },
-  { NULL, NULL },
-};
-
-#define MAX_TESTS 400
-
-static struct CMUnitTest tests[MAX_TESTS] = {
-  cmocka_unit_test (test_other_hashes),
-};
-static char names[MAX_TESTS][60];
-static size_t nr_tests = 1;
+  make_messages (hash, &m);
+  setenv ("BLKHASH_CPU", list, 1);
+  lanes = lanes_create (hash->name);
+  assert_non_null (lanes);
+  for (size_t n = 0; n <= MESSAGES; n++)
+    hash_messages (hash, lanes, &m, n);
+  assert_true (hash_messages (hash, lanes, &m, MESSAGES) > 0);
+  assert_in_range (lanes_full_group (lanes), 2, LANES_MAX);
+  lanes_add (lanes, SIZE_MAX / 4);
+  assert_false (lanes_measure_is_due (lanes));
+  lanes_free (lanes);
+  unsetenv ("BLKHASH_CPU");
+}
 
 static void
-add_tests (const struct test *test, const struct subject *subject)
+test_forced (void **state)
 {
-  for (; test->name; test++, nr_tests++) {
-    assert_true (nr_tests < MAX_TESTS);
-    snprintf (names[nr_tests], sizeof names[0], "%s%s%s: %s",
-              subject->hash->name, subject->kernel ? " " : "",
-              subject->kernel ? subject->kernel->name : "", test->name);
-    tests[nr_tests].name = names[nr_tests];
-    tests[nr_tests].test_func = test->function;
-    tests[nr_tests].initial_state = (void *) subject;
+  char list[100];
+
+  (void) state;
+  for (size_t h = 0; lane_hashes[h]; h++)
+    for (size_t k = 0; lane_hashes[h]->kernels[k]; k++) {
+      const struct lane_kernel *kernel = lane_hashes[h]->kernels[k];
+
+      if (!lane_kernel_is_usable (kernel, cpu_features (), NULL))
+        continue;
+      snprintf (list, sizeof list, "no-such,%s", kernel->name);
+      check_forced (lane_hashes[h], list);
+      snprintf (list, sizeof list, "%s", kernel->name);
+      *strchr (list, '-') = '\0';
+      check_forced (lane_hashes[h], list);
+    }
+}
+
+/* ---- Proofs ---- */
+
+static const struct lane_hash *child_hash;
+
+/* A kernel that computes wrong results is none to do without: who knows what
+ * else is wrong.
+ */
+static void
+use_broken (void)
+{
+  struct blkhash_opts *opts = blkhash_opts_new (child_hash->name);
+
+  check (opts);
+  check (!lanes_create (child_hash->name) && errno == EIO);
+  check (!blkhash_new_opts (opts) && errno == EIO);
+  setenv ("BLKHASH_CPU", broken->name, 1);
+  check (!lanes_create (child_hash->name) && errno == EIO);
+  setenv ("BLKHASH_CPU", "none", 1);
+  check (!lanes_create (child_hash->name) && errno == ENOTSUP);
+}
+
+static void
+prove_once (void)
+{
+  struct lanes *lanes;
+  unsigned before = proofs;
+
+  lanes = lanes_create (child_hash->name);
+  check (lanes && proofs > before);
+  lanes_free (lanes);
+  before = proofs;
+  check (lanes_create (child_hash->name) == lanes);
+  setenv ("BLKHASH_CPU", "avx512,avx2,shani,arm64", 1);
+  lanes = lanes_create (child_hash->name);
+  lanes_free (lanes);
+  check (lanes && proofs == before);
+}
+
+static bool
+has_kernels (const struct lane_hash *hash)
+{
+  for (size_t k = 0; hash->kernels[k]; k++)
+    if (lane_kernel_is_usable (hash->kernels[k], cpu_features (), NULL))
+      return true;
+  return false;
+}
+
+static void
+test_proofs (void **state)
+{
+  (void) state;
+  for (size_t h = 0; lane_hashes[h]; h++) {
+    child_hash = lane_hashes[h];
+    for (size_t k = 0; child_hash->kernels[k]; k++) {
+      broken = child_hash->kernels[k];
+      if (lane_kernel_is_usable (broken, cpu_features (), NULL))
+        in_child (use_broken);
+    }
+    broken = NULL;
+    if (has_kernels (child_hash))
+      in_child (prove_once);
+  }
+}
+
+/* ---- What was measured ---- */
+
+static void
+all_slow (const struct lane_hash *hash, unsigned usable,
+          struct lane_costs *costs)
+{
+  for (size_t i = 0; hash->kernels[i]; i++)
+    if (usable & 1u << i)
+      costs->call[i] = (hash->kernels[i]->lanes + 1) * costs->one;
+}
+
+static void
+all_fast (const struct lane_hash *hash, unsigned usable,
+          struct lane_costs *costs)
+{
+  for (size_t i = 0; hash->kernels[i]; i++)
+    if (usable & 1u << i)
+      costs->call[i] = costs->one;
+}
+
+static void
+all_hopeless (const struct lane_hash *hash, unsigned usable,
+              struct lane_costs *costs)
+{
+  (void) hash; (void) usable; (void) costs;
+}
+
+/* Another plan each time. */
+static void
+all_different (const struct lane_hash *hash, unsigned usable,
+               struct lane_costs *costs)
+{
+  const unsigned n = atomic_load (&measured);
+
+  for (size_t i = 0; hash->kernels[i]; i++)
+    if (usable & 1u << i)
+      costs->call[i] = (1 + n * 7919 % hash->kernels[i]->lanes) * costs->one;
+}
+
+static void
+measure (struct lanes *lanes)
+{
+  lanes_add (lanes, (size_t) 16 << 30);
+  assert_true (lanes_measure_is_due (lanes));
+  lanes_measure (lanes, NULL);
+  assert_false (lanes_measure_is_due (lanes));
+}
+
+/* After 8 MiB in a process, then after 16 GiB each. */
+static void
+measure_when_due (void)
+{
+  struct lanes *lanes = lanes_create (child_hash->name);
+
+  check (lanes);
+  set_costs = all_slow;
+  check (!lanes_measure_is_due (lanes));
+  lanes_add (lanes, (8 << 20) - 2048);
+  check (!lanes_measure_is_due (lanes));
+  lanes_measure (lanes, NULL);
+  check (measured == 0);
+  lanes_add (lanes, 2048);
+  check (lanes_measure_is_due (lanes));
+  lanes_measure (lanes, NULL);
+  check (measured == 1);
+  check (!lanes_measure_is_due (lanes));
+  lanes_add (lanes, ((size_t) 16 << 30) - 2048);
+  check (!lanes_measure_is_due (lanes));
+  lanes_add (lanes, 2048);
+  check (lanes_measure_is_due (lanes));
+  measure_error = EIO;
+  lanes_measure (lanes, NULL);
+  check (measured == 2);
+  check (!lanes_measure_is_due (lanes));
+}
+
+/* All kernels as fast for two messages as the caller for so many thousandths. */
+static unsigned thousandths;
+
+static void
+two_messages (const struct lane_hash *hash, unsigned usable,
+              struct lane_costs *costs)
+{
+  for (size_t i = 0; hash->kernels[i]; i++)
+    if (usable & 1u << i)
+      costs->call[i] = thousandths * costs->one / 1000;
+}
+
+/* The guess has no weight, but of two plans that are hardly different the older
+ * one stays.
+ */
+static void
+keep_plan (void)
+{
+  static const struct {
+    unsigned thousandths, calls;
+  } steps[] = {
+    { 2010, 0 }, { 1970, 0 }, { 1900, 1 }, { 2040, 1 }, { 2100, 0 },
+    { 1900, 1 }, { 2100, 0 },
+  };
+  static struct messages m;
+  struct lanes *lanes = lanes_create (child_hash->name);
+
+  check (lanes);
+  make_messages (child_hash, &m);
+  set_costs = two_messages;
+  for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+    thousandths = steps[i].thousandths;
+    lanes_add (lanes, (size_t) 16 << 30);
+    lanes_measure (lanes, NULL);
+    check (hash_messages (child_hash, lanes, &m, 2) == steps[i].calls);
+  }
+}
+
+static void
+keep_no_guess (void)
+{
+  static struct messages m;
+  struct lanes *lanes = lanes_create (child_hash->name);
+
+  check (lanes);
+  make_messages (child_hash, &m);
+  set_costs = two_messages;
+  thousandths = 1990;
+  lanes_add (lanes, 8 << 20);
+  lanes_measure (lanes, NULL);
+  check (hash_messages (child_hash, lanes, &m, 2) == 1);
+}
+
+/* ---- Batches ---- */
+
+static struct leaf_engine *engine;
+
+static int
+hash_batch (void)
+{
+  static unsigned char bytes[LEAF_GROUP * 4096];
+  unsigned char out[LEAF_GROUP][LANE_MAX_MD];
+  struct leaf_block blocks[LEAF_GROUP];
+
+  memset (bytes, 1, sizeof bytes);
+  for (size_t i = 0; i < LEAF_GROUP; i++)
+    blocks[i] = (struct leaf_block) {
+      .data = bytes + i * 4096, .len = 4096, .md = out[i]
+    };
+  return leaf_batch (engine, blocks, LEAF_GROUP);
+}
+
+static void *
+hash_in_thread (void *opaque)
+{
+  (void) opaque;
+  check (hash_batch () == 0);
+  return NULL;
+}
+
+/* Whoever measures holds up nobody. */
+static void
+hash_meanwhile (const struct lane_hash *hash, unsigned usable,
+                struct lane_costs *costs)
+{
+  pthread_t thread;
+
+  check (pthread_create (&thread, NULL, hash_in_thread, NULL) == 0);
+  check (pthread_join (thread, NULL) == 0);
+  all_fast (hash, usable, costs);
+}
+
+static void
+measure_after_batches (void)
+{
+  struct digest *digest = digest_create (child_hash->name);
+  size_t i, batches;
+
+  alarm (300);                  /* for what hangs */
+  set_costs = hash_meanwhile;
+  engine = leaf_engine_create (digest, 4096);
+  check (engine);
+  check (leaf_best_count (engine) > LEAF_GROUP / 2);
+  for (batches = 0; measured == 0; batches++)
+    check (hash_batch () == 0);
+  check (batches > 60 && batches <= 65); /* 8 MiB */
+  for (i = 0; i < 2 * batches; i++)
+    check (hash_batch () == 0);
+  check (measured == 1);
+  check (leaf_best_count (engine) > LEAF_GROUP / 2);
+  leaf_engine_free (engine);
+
+  /* What is forced is not measured. */
+  setenv ("BLKHASH_CPU", "avx512,avx2,shani,arm64", 1);
+  engine = leaf_engine_create (digest, 4096);
+  for (i = 0; i < 2 * batches; i++)
+    check (hash_batch () == 0);
+  check (measured == 1);
+  leaf_engine_free (engine);
+  digest_free (digest);
+}
+
+static void
+test_due (void **state)
+{
+  static void (*const run[]) (void) = {
+    measure_when_due, measure_after_batches, keep_plan, keep_no_guess
+  };
+
+  (void) state;
+  for (size_t h = 0; lane_hashes[h]; h++) {
+    child_hash = lane_hashes[h];
+    if (!has_kernels (child_hash))
+      print_message ("SKIP: no kernels of %s here\n", child_hash->name);
+    else
+      for (size_t i = 0; i < sizeof run / sizeof run[0]; i++)
+        in_child (run[i]);
+  }
+}
+
+static void
+check_follows (const struct lane_hash *hash, struct lanes *lanes)
+{
+  struct messages m;
+  unsigned i;
+
+  make_messages (hash, &m);
+  set_costs = all_slow;
+  measure (lanes);
+  assert_int_equal (hash_messages (hash, lanes, &m, MESSAGES), 0);
+  assert_int_equal (lanes_full_group (lanes), 1);
+  set_costs = all_fast;
+  measure (lanes);
+  assert_in_range (hash_messages (hash, lanes, &m, MESSAGES), 1, MESSAGES / 2);
+  assert_in_range (lanes_full_group (lanes), 2, LANES_MAX);
+
+  /* Who uses it later has the same. */
+  assert_ptr_equal (lanes_create (hash->name), lanes);
+
+  set_costs = all_hopeless;
+  measure (lanes);
+  assert_int_equal (hash_messages (hash, lanes, &m, MESSAGES), 0);
+
+  measure_error = EIO;          /* all stays as it is */
+  measure (lanes);
+  assert_int_equal (hash_messages (hash, lanes, &m, MESSAGES), 0);
+  measure_error = 0;
+
+  /* More often than there are plans: then the best of those is taken. */
+  set_costs = all_different;
+  for (i = 0; i < 100; i++) {
+    measure (lanes);
+    hash_messages (hash, lanes, &m, MESSAGES);
+  }
+  set_costs = all_slow;
+  measure (lanes);
+  assert_int_equal (hash_messages (hash, lanes, &m, MESSAGES), 0);
+  set_costs = all_fast;
+  measure (lanes);
+  assert_true (hash_messages (hash, lanes, &m, MESSAGES) > 0);
+}
+
+static void
+test_measured (void **state)
+{
+  (void) state;
+  for (size_t h = 0; lane_hashes[h]; h++) {
+    struct lanes *lanes = create_or_skip (lane_hashes[h]);
+
+    if (lanes) {
+      check_follows (lane_hashes[h], lanes);
+      lanes_free (lanes);
+    }
+  }
+}
+
+/* ---- Threads ---- */
+
+struct user {
+  pthread_t thread;
+  const struct lane_hash *hash;
+  struct lanes *lanes;
+  const struct messages *messages;
+};
+
+static void *
+hash_and_measure (void *opaque)
+{
+  struct user *user = opaque;
+
+  for (size_t i = 0; i < 200; i++) {
+    hash_messages (user->hash, user->lanes, user->messages, i % MESSAGES + 1);
+    lanes_add (user->lanes, (size_t) 8 << 30);
+    if (lanes_measure_is_due (user->lanes))
+      lanes_measure (user->lanes, NULL);
+    lanes_full_group (user->lanes);
+  }
+  return NULL;
+}
+
+static void
+one_plan_then_another (const struct lane_hash *hash, unsigned usable,
+                       struct lane_costs *costs)
+{
+  (atomic_load (&measured) % 2 ? all_slow : all_fast) (hash, usable, costs);
+}
+
+static void
+test_threads (void **state)
+{
+  enum { USERS = 4 };
+  struct user users[USERS];
+  struct messages m;
+  size_t i;
+
+  (void) state;
+  set_costs = one_plan_then_another;
+  for (size_t h = 0; lane_hashes[h]; h++) {
+    const struct lane_hash *hash = lane_hashes[h];
+    const unsigned before = atomic_load (&measured);
+    struct lanes *lanes = create_or_skip (hash);
+
+    if (!lanes)
+      continue;
+    make_messages (hash, &m);
+    for (i = 0; i < USERS; i++) {
+      users[i] = (struct user) {
+        .hash = hash, .lanes = lanes, .messages = &m
+      };
+      assert_int_equal (pthread_create (&users[i].thread, NULL,
+                                        hash_and_measure, &users[i]), 0);
+    }
+    for (i = 0; i < USERS; i++)
+      pthread_join (users[i].thread, NULL);
+    assert_true (atomic_load (&measured) > before);
   }
 }
 
 int
 main (void)
 {
-  static struct subject subjects[MAX_TESTS];
-  struct subject *subject = subjects;
-  size_t i, k;
-  int r;
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_proofs), /* first: nothing is proven yet */
+    cmocka_unit_test (test_due),    /* nor measured */
+    cmocka_unit_test (test_usable),
+    cmocka_unit_test (test_mixed),
+    cmocka_unit_test (test_none),
+    cmocka_unit_test (test_forced),
+    cmocka_unit_test (test_threads), /* before all plans are used */
+    cmocka_unit_test (test_measured),
+  };
 
-  noise = malloc (NOISE_SIZE);
-  if (!noise)
-    return EXIT_FAILURE;
-  srand (1);
-  for (i = 0; i < NOISE_SIZE; i++)
-    noise[i] = rand () >> 8;
-  for (i = 0; lane_hashes[i]; i++) {
-    *subject = (struct subject) { lane_hashes[i], NULL };
-    add_tests (of_hashes, subject++);
-    for (k = 0; lane_hashes[i]->kernels[k]; k++) {
-      *subject = (struct subject) { lane_hashes[i],
-                                    lane_hashes[i]->kernels[k] };
-      add_tests (of_kernels, subject++);
-    }
-  }
-  r = _cmocka_run_group_tests ("kernels", tests, nr_tests, NULL, NULL);
-  free (noise);
-  return r;
+  return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -249,6 +249,17 @@ test_digest_name (void)
   blkhash_opts_free (opts);
 }
 
+/* What is in it is looked at with blksum --list-kernels. */
+static void
+test_kernels (void)
+{
+  char *text = must (blkhash_kernels ());
+
+  CHECK (strncmp (text, "CPU: ", 5) == 0);
+  CHECK (text[strlen (text) - 1] == '\n');
+  free (text);
+}
+
 static void
 test_digests (void)
 {
@@ -1192,6 +1203,7 @@ static const struct {
   { "opts", test_opts },
   { "digest-name", test_digest_name },
   { "digests", test_digests },
+  { "kernels", test_kernels },
   { "known-answers", test_known_answers },
   { "zero", test_zero },
   { "after-final", test_after_final },

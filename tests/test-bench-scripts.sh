@@ -10,7 +10,7 @@
 bench=$abs_top_srcdir/tests/bench
 
 for script in bench-blksum bench-data bench-digest bench-filter bench-hole \
-              bench-null bench-report bench-requests bench-zero make-images \
+              bench-lanes bench-null bench-report bench-requests bench-zero make-images \
               plot; do
   run 0 "$PYTHON" "$bench/$script" --help
   grep -q "^usage: $script" "$dir/stdout" || fail "$script has no help"
@@ -60,6 +60,24 @@ for text in ("""{"mean": 9, "user": 2.5, "system": 0.25, "times": [3.5]}""",
     got = bench.only_run(json.loads(text))
     assert got == {"time": 3.5, "user": 2.5, "system": 0.25}, got
 END_OF_CHECK
+
+# This one prints its tables: a row for each digest and family, and those for
+# the numbers of blocks.
+if [ -n "$(./lane-kernels)" ]; then
+  run 0 "$PYTHON" "$bench/bench-lanes" --build "$abs_top_builddir" \
+    --runs 1 --seconds 0.001 --turns 1 --all
+  for digest in $(./lane-kernels | sed 's/ .*//' | sort -u); do
+    grep -q "^| $digest | all |" "$dir/stdout" || fail "no row of $digest"
+  done
+  ./lane-kernels | sed 's/-.*//' | sort -u | while read -r digest family; do
+    grep -q "^| $digest | $family |" "$dir/stdout" || fail "no $family"
+  done
+  [ "$(grep -c '^| [0-9]* | .* | .* | .* | .* |$' "$dir/stdout")" = \
+    "$(./lane-kernels | sed 's/ .*//' | sort -u | wc -l | \
+       awk '{ print 64 * $1 }')" ] || fail "not a row for each number of blocks"
+fi
+BLKHASH_CPU=none run 1 "$PYTHON" "$bench/bench-lanes" \
+  --build "$abs_top_builddir"
 
 run 0 "$PYTHON" "$bench/bench-report" "$dir"/results/*.json
 for name in data zero hole null digest; do

@@ -8,7 +8,7 @@
 . "$(dirname "$0")/functions.sh"
 [ "$PYTHON" != no ] || skip "python3 is missing"
 
-for program in blkhash-bench cache digest-bench zero-bench; do
+for program in blkhash-bench cache digest-bench lanes-bench zero-bench; do
   cat > "$dir/bin/$program" << END_OF_PROGRAM
 #!/bin/sh
 exec $(echo $wrapper) $(real_program "./bench/$program") "\$@"
@@ -150,6 +150,33 @@ refused digest-bench -r 100
 refused digest-bench -B 5000
 run 1 digest-bench -d nonsense
 
+# ---- lanes-bench ----
+
+kernels=$(./lane-kernels | sed -n 's/^sha256 //p')
+if [ -n "$kernels" ]; then
+  run 0 lanes-bench -n 1 -B 3 -r 4k
+  has_keys digest-name read-size batches
+  has digest-name sha256
+  has read-size 4096
+  "$PYTHON" -c '
+import json, sys
+(row,) = json.load(sys.stdin)["batches"]
+sides = ["choice", "OpenSSL"] + sys.argv[1:]
+assert list(row) == ["batch", "best", "ratio"] + sides, list(row)
+assert row["batch"] == 3 and row["best"] in sides[1:], row
+' $kernels < "$dir/stdout" || fail "lanes-bench measured something else"
+  BLKHASH_CPU=none run 1 lanes-bench -n 1 -B 3 -r 4k
+else
+  run 1 lanes-bench -n 1 -B 3 -r 4k
+fi
+run 1 lanes-bench -d md5
+run 1 lanes-bench -d nonsense
+refused lanes-bench -B 0
+refused lanes-bench -B 65
+refused lanes-bench -r 32
+refused lanes-bench -n 0
+refused lanes-bench now
+
 # ---- zero-bench ----
 
 run 0 zero-bench -T 0.002
@@ -191,7 +218,7 @@ run 0 cache "$dir/empty" "$dir/file"
 run 1 cache "$dir/none"
 refused cache
 
-for program in blkhash-bench cache digest-bench zero-bench; do
+for program in blkhash-bench cache digest-bench lanes-bench zero-bench; do
   run 0 $program --help
   grep -q "^Usage: $program" "$dir/stdout" || fail "$program has no help"
   run 2 $program --nonsense

@@ -19,6 +19,27 @@ fi
 run 0 blksum -l
 cmp "$dir/digests" "$dir/stdout" || fail "-l is not --list-digests"
 
+# One line for the CPU, one of titles; OpenSSL and our kernels of a digest are
+# those that the CPU has, and some of them are chosen for each number of blocks.
+run 0 blksum --list-kernels
+[ ! -s "$dir/stderr" ] || fail "kernels on stderr"
+[ "$(wc -L < "$dir/stdout")" -le 80 ] || fail "--list-kernels is too wide"
+sed -n 1p "$dir/stdout" | grep -q '^CPU: .' || fail "no CPU"
+sed -n 2p "$dir/stdout" | grep -q '^digest  *kernel .*for blocks$' ||
+  fail "no titles"
+sed 1,2d "$dir/stdout" | awk '$2 != "OpenSSL" { print $1, $2 }' \
+  > "$dir/kernels"
+./lane-kernels | diff - "$dir/kernels" || fail "not the kernels of this CPU"
+sed 1,2d "$dir/stdout" > "$dir/rows"
+awk 'NF != 5 || $4 !~ /^[0-9]+\.[0-9]+$/ || $5 !~ /^(-|[0-9,-]*)$/ { bad = 1; print }
+     { n = split ($5, part, ","); for (i = 1; i <= n; i++) {
+         m = split (part[i], end, "-");
+         if (part[i] != "-") count[$1] += end[m] - end[1] + 1 } }
+     END { for (d in count) if (count[d] != 32) { bad = 1; print d, count[d] }
+           exit bad }' "$dir/rows" || fail "a line that says something else"
+BLKHASH_CPU=none run 0 blksum --list-kernels
+[ "$(wc -l < "$dir/stdout")" = 2 ] || fail "kernels although there are none"
+
 run 0 blksum --version
 grep -qx "blksum (blkhash) [0-9.]*" "$dir/stdout" || fail "the version"
 [ "$(wc -l < "$dir/stdout")" = 1 ] || fail "not one line"
@@ -27,10 +48,11 @@ grep -qx "blksum (blkhash) [0-9.]*" "$dir/stdout" || fail "the version by -V"
 run 0 blksum --help
 [ ! -s "$dir/stderr" ] || fail "help on stderr"
 # Every option is there, and no line is too long for a terminal.
-for option in --digest --list-digests --block-size --streams --threads \
+for option in --digest --list-digests --list-kernels --block-size --streams --threads \
               --progress --cache --no-extents --format --image-opts --object \
               --force-share --queue-size --queue-depth --read-size --tag \
-              --no-names --output --zero --help --version; do
+              --check --expect --quiet --status --warn --strict --ignore-missing \
+              --allow-uris --no-names --output --zero --help --version; do
   grep -q -e "$option" "$dir/stdout" || fail "--help without $option"
 done
 [ "$(wc -L < "$dir/stdout")" -le 80 ] || fail "--help is too wide"

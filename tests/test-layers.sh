@@ -107,16 +107,29 @@ leaf-tree: leaf-tree-private
 order: leaf order-private outer pool
 leaves: digest leaf leaf-tree leaves-private opts outer pieces pieces-budget pieces-share sink
 pieces: pieces-budget pieces-share
+kernels: cpu digest lane-hashes lanes
 hash: completion digest leaf opts order outer pool
 digest: digest-family
-lanes: cpu lane-hashes lane-kernel
-lane-hashes: lane-kernel sha256
+lanes: cpu lane-hashes lane-kernel lanes-measure lanes-plan
+lanes-measure: lane-kernel lanes-plan
+lanes-plan: lane-kernel
+lane-hashes: lane-kernel sha1 sha256 sha512
+sha1: lane-kernel
+sha1-avx2: cpu sha1 sha1-vector vector-avx2
+sha1-avx512: cpu sha1 sha1-vector vector-avx512
+sha1-avx512vl: cpu sha1 sha1-vector vector-avx512vl
 sha256: lane-kernel
 sha256-arm64: cpu sha256
 sha256-avx2: cpu sha256 sha256-vector
 sha256-avx512: cpu sha256 sha256-vector
 sha256-avx512sha: cpu sha256
 sha256-shani: cpu sha256
+sha512: lane-kernel
+sha512-avx2: cpu sha512 sha512-vector vector-avx2
+sha512-avx512: cpu sha512 sha512-vector vector-avx512
+sha512-avx512vl: cpu sha512 sha512-vector vector-avx512vl
+vector-avx2: vector-256
+vector-avx512vl: vector-256
 digest-blake2b: digest-family
 digest-blake3: digest-family
 digest-null: digest-family
@@ -140,6 +153,7 @@ conn: export ../lib/cleanup
 export: disk params report ../lib/cleanup ../lib/leaves
 disk: inflight written
 written: ../lib/leaf-tree
+params: ../lib/sum-kind
 report: params result-file ../lib/cleanup ../lib/sum-line
 result-file: params
 "
@@ -175,8 +189,9 @@ check_folders () {
 
 check_folders tools "
 .: job cli util
-job: cli source read util
+job: cli source read sums util
 cli: format util
+sums: util
 source: nbd read image format qemu io util
 nbd: read util
 read: io util
@@ -193,7 +208,7 @@ check_circles
 # ---- Those who use the library ----
 
 # What tools/ and other users may include of lib/.
-for_tools="cleanup zero sum-line"
+for_tools="cleanup zero sum-kind sum-line"
 
 # tools/ and examples/ use the public API.
 for file in tools/*.c tools/*/*.[ch] examples/*.c; do

@@ -1,0 +1,129 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Vectors of 256 bits, for kernels with one lane an element: how message blocks
+ * of 16 words become vectors.  A template, of vector-avx2.h and
+ * vector-avx512vl.h, which have the operations: who includes these defines WORD
+ * before, the bits of a word, 32 or 64.
+ */
+
+#ifndef BLKHASH_VECTOR_256_H
+#define BLKHASH_VECTOR_256_H
+
+#define LANES (256 / WORD)
+
+typedef __m256i vec;
+
+#define JOIN_AGAIN(name, bits) name ## bits
+#define JOIN(name, bits) JOIN_AGAIN (name, bits)
+#if WORD == 32
+#define every _mm256_set1_epi32
+#else
+#define every _mm256_set1_epi64x
+#endif
+#define shift JOIN (_mm256_srli_epi, WORD)
+#define xor _mm256_xor_si256
+
+static INLINE vec
+load_state (const void *p)
+{
+  return _mm256_load_si256 (p);
+}
+
+static INLINE void
+store_state (void *p, vec x)
+{
+  _mm256_store_si256 (p, x);
+}
+
+/* GCC must not see that this is a sum: it would add up in another order, with
+ * what is known last not added last.
+ */
+static INLINE vec
+add (vec a, vec b)
+{
+  vec sum = JOIN (_mm256_add_epi, WORD) (a, b);
+
+  __asm__ ("" : "+x" (sum));
+  return sum;
+}
+
+/* The same ORDER of bytes in both halves. */
+static INLINE vec
+shuffle_bytes (vec x, __m128i order)
+{
+  return _mm256_shuffle_epi8 (x, _mm256_broadcastsi128_si256 (order));
+}
+
+/* Reverse the bytes of each word. */
+static INLINE vec
+swap_bytes (vec x)
+{
+#if WORD == 32
+  return shuffle_bytes (x, _mm_set_epi8 (12, 13, 14, 15, 8, 9, 10, 11,
+                                         4, 5, 6, 7, 0, 1, 2, 3));
+#else
+  return shuffle_bytes (x, _mm_set_epi8 (8, 9, 10, 11, 12, 13, 14, 15,
+                                         0, 1, 2, 3, 4, 5, 6, 7));
+#endif
+}
+
+/* As many rows as there are words in 128 bits: in each such piece, rows become
+ * columns.
+ */
+#define PIECE (128 / WORD)
+
+static INLINE void
+transpose_words (vec x[PIECE])
+{
+#if WORD == 32
+  vec ab01 = _mm256_unpacklo_epi32 (x[0], x[1]);
+  vec ab23 = _mm256_unpackhi_epi32 (x[0], x[1]);
+  vec cd01 = _mm256_unpacklo_epi32 (x[2], x[3]);
+  vec cd23 = _mm256_unpackhi_epi32 (x[2], x[3]);
+
+  x[0] = _mm256_unpacklo_epi64 (ab01, cd01);
+  x[1] = _mm256_unpackhi_epi64 (ab01, cd01);
+  x[2] = _mm256_unpacklo_epi64 (ab23, cd23);
+  x[3] = _mm256_unpackhi_epi64 (ab23, cd23);
+#else
+  vec a = x[0], b = x[1];
+
+  x[0] = _mm256_unpacklo_epi64 (a, b);
+  x[1] = _mm256_unpackhi_epi64 (a, b);
+#endif
+}
+
+/* Two rows of two pieces of 128 bits, the rows STEP apart. */
+static INLINE void
+transpose_pieces (vec *x, size_t step)
+{
+  vec a = x[0], b = x[step];
+
+  x[0] = swap_bytes (_mm256_permute2x128_si256 (a, b, 0x20));
+  x[step] = swap_bytes (_mm256_permute2x128_si256 (a, b, 0x31));
+}
+
+/* The message block at OFFSET in each lane.  Whole lines are loaded, one lane
+ * after the other: there can be more lanes than the cache has ways.
+ */
+static INLINE void
+load_words (vec w[16], const unsigned char *const *data, size_t offset)
+{
+#pragma GCC unroll 8
+  for (unsigned i = 0; i < LANES; i++)
+#pragma GCC unroll 4
+    for (unsigned j = 0; j < 16; j += LANES)
+      w[j + i] = _mm256_loadu_si256 ((const __m256i *) (data[i] + offset +
+                                                        j * WORD / 8));
+#pragma GCC unroll 8
+  for (unsigned i = 0; i < 16; i += PIECE)
+    transpose_words (w + i);
+#pragma GCC unroll 4
+  for (unsigned j = 0; j < 16; j += LANES)
+#pragma GCC unroll 4
+    for (unsigned i = 0; i < PIECE; i++)
+      transpose_pieces (w + j + i, PIECE);
+}
+
+#endif /* BLKHASH_VECTOR_256_H */
