@@ -403,7 +403,7 @@ measure_when_due (void)
   check (!lanes_measure_is_due (lanes));
 }
 
-/* All kernels as fast for two messages as the caller for so many thousandths. */
+/* What a call of any kernel costs, in thousandths of the caller's message. */
 static unsigned thousandths;
 
 static void
