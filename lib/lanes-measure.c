@@ -4,10 +4,16 @@
  * What a call of each kernel costs on this CPU, measured, in the calling
  * thread.
  *
- * Each kernel, and the caller's hash of one message, hashes some KiB in turn,
- * several times, and the shortest time counts: whoever was preempted looks
- * slow, nobody looks fast.  All get work enough that what a call costs beside
- * it does not matter: less would make wide kernels look bad.  That it is the
+ * The caller's hash of one message and each kernel hash some KiB in turn, in
+ * several rounds.  What counts is how long a kernel takes beside the caller's
+ * hash of the same round, the median of all rounds: a CPU whose speed changes
+ * changes it for both, and who is preempted now and then has no weight.  The
+ * shortest time of each would compare times of different speeds: beside other
+ * work on family 6 model 85 that was off by more than 10 % three times as
+ * often.
+ *
+ * All get work enough that what a call costs beside it does not matter: with
+ * half as much a kernel of 4 lanes looks 13 % worse than it is.  That it is the
  * same bytes in all lanes, and that they are in the cache, is the same for all.
  *
  * A kernel can be a hundred times slower than it should, such as one that mixes
@@ -18,17 +24,17 @@
 #include <config.h>
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "lanes-measure.h"
 
-#define CALL_BYTES 8192         /* of a call, all lanes together ... */
-#define CALL_BLOCKS 16          /* ... but at least so many of each */
+#define ONE_BYTES 8192          /* of a call of the caller's hash */
+#define CALL_BYTES 16384        /* of a kernel, all lanes together ... */
+#define CALL_BLOCKS 32          /* ... but at least so many of each */
 #define PROBE_BLOCKS 2
-#define MIN_ROUNDS 3
-#define MAX_ROUNDS 6
-#define BETTER 95               /* percent of the least time before */
+#define ROUNDS 5
 #define HOPELESS 20             /* times as slow as the caller's hash */
 
 /* What takes turns: ONE or KERNEL is NULL. */
@@ -36,7 +42,7 @@ struct candidate {
   const struct lane_one *one;
   const struct lane_kernel *kernel;
   size_t blocks;                /* of each lane, in a call */
-  uint64_t least;               /* nanoseconds of a call; 0: not yet */
+  double ns[ROUNDS];            /* for a message block of each lane */
   uint64_t *cost;               /* where the result goes */
 };
 
@@ -55,10 +61,12 @@ now (void)
   return (uint64_t) t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Nanoseconds that C needs for BLOCKS message blocks a lane, at least 1. */
+/* Nanoseconds that C needs for a message block of each lane when it hashes
+ * BLOCKS of them, more than 0.
+ */
 static int
 time_call (const struct lane_hash *hash, const struct candidate *c,
-           size_t blocks, uint64_t *ns)
+           size_t blocks, double *ns)
 {
   static const unsigned char message[CALL_BYTES];
   const unsigned char *data[LANES_MAX];
@@ -75,19 +83,18 @@ time_call (const struct lane_hash *hash, const struct candidate *c,
     err = c->one->update (c->one->opaque, message, blocks * hash->block);
   else
     c->kernel->compress (&state, data, blocks);
-  *ns = now () - start;
-  if (*ns == 0)
-    *ns = 1;
+  *ns = (double) (now () - start) / blocks;
+  if (*ns <= 0)
+    *ns = 1.0 / blocks;
   return err;
 }
 
 /* Is C, in two attempts, so slow that it is not worth a round? */
 static int
-probe (const struct lane_hash *hash, const struct candidate *one,
-       const struct candidate *c, bool *hopeless)
+probe (const struct lane_hash *hash, double one_ns, const struct candidate *c,
+       bool *hopeless)
 {
-  const uint64_t blocks = PROBE_BLOCKS * c->kernel->lanes;
-  uint64_t ns;
+  double ns;
   int i, err;
 
   *hopeless = true;
@@ -95,38 +102,14 @@ probe (const struct lane_hash *hash, const struct candidate *one,
     err = time_call (hash, c, PROBE_BLOCKS, &ns);
     if (err)
       return err;
-    *hopeless = ns * one->blocks > HOPELESS * one->least * blocks;
-  }
-  return 0;
-}
-
-/* One call of each.  *BETTER_FOUND: one of them was clearly faster than before,
- * or has not been measured before.
- */
-static int
-one_round (struct candidates *all, bool *better_found)
-{
-  uint64_t ns;
-  size_t i;
-  int err;
-
-  *better_found = false;
-  for (i = 0; i < all->count; i++) {
-    struct candidate *c = &all->candidate[i];
-
-    err = time_call (all->hash, c, c->blocks, &ns);
-    if (err)
-      return err;
-    if (c->least == 0 || ns * 100 < c->least * BETTER)
-      *better_found = true;
-    if (c->least == 0 || ns < c->least)
-      c->least = ns;
+    *hopeless = ns > HOPELESS * one_ns * c->kernel->lanes;
   }
   return 0;
 }
 
 static int
-add_kernels (struct candidates *all, unsigned usable, struct lane_costs *costs)
+add_kernels (struct candidates *all, unsigned usable, double one_ns,
+             struct lane_costs *costs)
 {
   const struct lane_hash *hash = all->hash;
   size_t i;
@@ -140,7 +123,7 @@ add_kernels (struct candidates *all, unsigned usable, struct lane_costs *costs)
 
     if (!(usable & 1u << i))
       continue;
-    err = probe (hash, &all->candidate[0], &c, &hopeless);
+    err = probe (hash, one_ns, &c, &hopeless);
     if (err)
       return err;
     if (hopeless)
@@ -153,6 +136,42 @@ add_kernels (struct candidates *all, unsigned usable, struct lane_costs *costs)
   return 0;
 }
 
+static int
+compare (const void *a, const void *b)
+{
+  const double x = *(const double *) a, y = *(const double *) b;
+
+  return (x > y) - (x < y);
+}
+
+static double
+median (double values[ROUNDS])
+{
+  qsort (values, ROUNDS, sizeof *values, compare);
+  return values[ROUNDS / 2];
+}
+
+static void
+store_costs (struct candidates *all)
+{
+  const struct candidate *one = &all->candidate[0];
+  double values[ROUNDS], one_ns;
+  size_t i, round;
+
+  memcpy (values, one->ns, sizeof values);
+  one_ns = median (values);
+  for (i = 0; i < all->count; i++) {
+    const struct candidate *c = &all->candidate[i];
+    double cost;
+
+    for (round = 0; round < ROUNDS; round++)
+      values[round] = c->ns[round] / one->ns[round];
+    cost = median (values) * one_ns * 1000 + 0.5;
+    /* 0 has another meaning, and plans have no more room. */
+    *c->cost = cost < 1 ? 1 : cost > UINT32_MAX ? UINT32_MAX : cost;
+  }
+}
+
 int
 lane_costs_measure (const struct lane_hash *hash, unsigned usable,
                     const struct lane_one *one, struct lane_costs *costs)
@@ -161,29 +180,26 @@ lane_costs_measure (const struct lane_hash *hash, unsigned usable,
     .hash = hash,
     .count = 1,
     .candidate = {
-      { .one = one, .blocks = CALL_BYTES / hash->block, .cost = &costs->one }
+      { .one = one, .blocks = ONE_BYTES / hash->block, .cost = &costs->one }
     },
   };
-  bool better_found = true;
+  double ns;
+  size_t i, round;
   int err = 0;
-  size_t i;
 
   memset (costs, 0, sizeof *costs);
-  /* Twice: the first time it was not in any cache. */
+  /* Twice: the first time it is in no cache. */
   for (i = 0; i < 2 && err == 0; i++)
-    err = one_round (&all, &better_found);
+    err = time_call (hash, &all.candidate[0], all.candidate[0].blocks, &ns);
   if (err == 0)
-    err = add_kernels (&all, usable, costs);
-  all.candidate[0].least = 0;   /* nobody has more turns than others */
-  for (i = 0; err == 0 && i < MAX_ROUNDS &&
-              (i < MIN_ROUNDS || better_found); i++)
-    err = one_round (&all, &better_found);
-  if (err)
-    return err;
-  for (i = 0; i < all.count; i++) {
-    struct candidate *c = &all.candidate[i];
+    err = add_kernels (&all, usable, ns, costs);
+  for (round = 0; round < ROUNDS; round++)
+    for (i = 0; i < all.count && err == 0; i++) {
+      struct candidate *c = &all.candidate[i];
 
-    *c->cost = c->least * 1000 / c->blocks;
-  }
-  return 0;
+      err = time_call (hash, c, c->blocks, &c->ns[round]);
+    }
+  if (err == 0)
+    store_costs (&all);
+  return err;
 }

@@ -38,11 +38,11 @@
 #define ONE_COST 100
 #define SHA_INSTRUCTIONS (CPU_SHANI | CPU_ARM_SHA2)
 
-/* KiB that are hashed before costs are measured, and then again: with about
- * half a MiB hashed to measure, that is less than a ten thousandth.
+/* KiB that are hashed before costs are measured, and then again.  To measure
+ * takes as long as to hash a MiB or two: less than a ten thousandth of that.
  */
 #define FIRST_KIB (8L << 10)
-#define AGAIN_KIB (16L << 20)
+#define AGAIN_KIB (32L << 20)
 
 #define MAX_PLANS 16
 #define MAX_LOSS 3              /* percent that a plan may cost to be kept */

@@ -369,13 +369,13 @@ all_different (const struct lane_hash *hash, unsigned usable,
 static void
 measure (struct lanes *lanes)
 {
-  lanes_add (lanes, (size_t) 16 << 30);
+  lanes_add (lanes, (size_t) 32 << 30);
   assert_true (lanes_measure_is_due (lanes));
   lanes_measure (lanes, NULL);
   assert_false (lanes_measure_is_due (lanes));
 }
 
-/* After 8 MiB in a process, then after 16 GiB each. */
+/* After 8 MiB in a process, then after 32 GiB each. */
 static void
 measure_when_due (void)
 {
@@ -393,7 +393,7 @@ measure_when_due (void)
   lanes_measure (lanes, NULL);
   check (measured == 1);
   check (!lanes_measure_is_due (lanes));
-  lanes_add (lanes, ((size_t) 16 << 30) - 2048);
+  lanes_add (lanes, ((size_t) 32 << 30) - 2048);
   check (!lanes_measure_is_due (lanes));
   lanes_add (lanes, 2048);
   check (lanes_measure_is_due (lanes));
@@ -403,7 +403,7 @@ measure_when_due (void)
   check (!lanes_measure_is_due (lanes));
 }
 
-/* All kernels as fast for two messages as the caller for so many thousandths. */
+/* What a call of any kernel costs, in thousandths of the caller's message. */
 static unsigned thousandths;
 
 static void
@@ -435,7 +435,7 @@ keep_plan (void)
   set_costs = two_messages;
   for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
     thousandths = steps[i].thousandths;
-    lanes_add (lanes, (size_t) 16 << 30);
+    lanes_add (lanes, (size_t) 32 << 30);
     lanes_measure (lanes, NULL);
     check (hash_messages (child_hash, lanes, &m, 2) == steps[i].calls);
   }

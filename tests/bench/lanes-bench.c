@@ -31,8 +31,8 @@ const char program[] = "lanes-bench";
 
 static const char usage[] =
 "Usage: lanes-bench [OPTION]...\n"
-"Measure the choice of kernels for 1 to 64 blocks, beside each kernel by itself\n"
-"and OpenSSL, in turn, and print the result as JSON.\n"
+"Measure the choice of kernels for 1 to 64 blocks, beside each kernel by\n"
+"itself and OpenSSL, in turn, and print the result as JSON.\n"
 "\n"
 "  -d, --digest-name NAME    digest, default sha256\n"
 "  -r, --read-size N         size of a block, default 64k\n"
