@@ -58,8 +58,8 @@ class Driver:
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
     def run(self, args, data, from_pipe=True):
-        """Status, output and messages; the input is a pipe or a file, the output
-        always a file."""
+        """Status, output and messages; the input is a pipe or a file, the
+        output always a file."""
         out = os.path.join(self.dir, "out")
         with open(out, "w+b") as f:
             how = {"input": data}
