@@ -64,8 +64,8 @@ void blkhash_manifest_writer_free (struct blkhash_manifest_writer *w);
  * Who is to be told of the leaves, for blkhash_leaves_set_sink, of a table with
  * the same options.  W must outlive the fold.
  *
- * What the functions return is EINVAL if blocks do not come in order, or ENOMEM,
- * or what write(2) said.  The first error sticks.
+ * What the functions return is EINVAL if blocks do not come in order, or
+ * ENOMEM, or what write(2) said.  The first error sticks.
  */
 struct blkhash_leaf_sink
 blkhash_manifest_writer_sink (struct blkhash_manifest_writer *w);
@@ -107,8 +107,8 @@ struct blkhash_manifest_reader;
 #define BLKHASH_MANIFEST_NO_SUM 1u
 
 /*
- * Create a reader of the manifest in FD.  FLAGS is 0 or BLKHASH_MANIFEST_NO_SUM.
- * Nothing is read yet.
+ * Create a reader of the manifest in FD.  FLAGS is 0 or
+ * BLKHASH_MANIFEST_NO_SUM.  Nothing is read yet.
  *
  * Returns NULL and sets errno: EINVAL for unknown flags, ENOMEM.
  */
@@ -156,8 +156,8 @@ struct blkhash_manifest_run {
  * to 65536 blocks, zeros come whole.
  *
  * Errors: ENOENT when there are no more.  Only then it is known that all before
- * is right: the manifest is complete, and its sum is that of the leaves.  Others
- * as in blkhash_manifest_reader_start.
+ * is right: the manifest is complete, and its sum is that of the leaves.
+ * Others as in blkhash_manifest_reader_start.
  */
 int blkhash_manifest_reader_next (struct blkhash_manifest_reader *r,
                                   struct blkhash_manifest_run *run);

@@ -10,7 +10,7 @@ As a module:   refmanifest.write(image, digest, block_size, streams, linear)
                refmanifest.read(manifest)
 As a command:  refmanifest.py write [-d NAME] [-b SIZE] [-s STREAMS|--linear]
                                     [FILE|-]     the manifest on stdout
-               refmanifest.py read [FILE|-]      its records as text, or status 1
+               refmanifest.py read [FILE|-]    its records as text, or status 1
 
 Read text is a line for each run: "FIRST zero COUNT", or "FIRST data LEAF..."
 for data, and at last "sum HEX", which is not there for a part.

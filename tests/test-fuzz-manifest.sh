@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The fuzz target of manifests takes its corpus, and each file of it with some of
-# its bytes changed.
+# The fuzz target of manifests takes its corpus, and each file of it with some
+# of its bytes changed.
 
 . "$(dirname "$0")/functions.sh"
 

@@ -5,7 +5,7 @@
 refmanifest.py; and such as are damaged or made to deceive.
 
     test-manifest.py --driver PATH --dir DIR [--seed S] [--rounds N]
-                     [--limit-memory]
+                     [--limit-memory] [--short]
 
 The seed is printed; BLKHASH_SEED and BLKHASH_ROUNDS do what the options do.
 """
@@ -46,14 +46,20 @@ class Driver:
                                                   "")) + [args.driver]
         self.dir = args.dir
         self.limit_memory = args.limit_memory
+        # From a pipe or a file; where programs are slow, in turns.
+        self.short, self.turn = args.short, False
+
+    def inputs(self):
+        self.turn = not self.turn
+        return (self.turn,) if self.short else (False, True)
 
     def limit(self):
         if self.limit_memory:
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
     def run(self, args, data, from_pipe=True):
-        """Status, output and messages; the input is a pipe or a file, the output
-        always a file."""
+        """Status, output and messages; the input is a pipe or a file, the
+        output always a file."""
         out = os.path.join(self.dir, "out")
         with open(out, "w+b") as f:
             how = {"input": data}
@@ -113,7 +119,7 @@ def check_right(driver, data):
     manifest = refmanifest.read(data)
     expected = read_lines(manifest, 0)
     for flags in "0", "1":
-        for from_pipe in False, True:
+        for from_pipe in driver.inputs():
             expect("read %s" % flags, expected,
                    driver.well(["read", flags], data, from_pipe).decode())
     if manifest.count == manifest.blocks:
@@ -145,7 +151,7 @@ def test_sizes(driver):
         for image in bytes(size), bytes(i % 251 for i in range(size)):
             check_image(driver, image, "sha256", 65536, 0)
     # A record is full, more than full, one less; zeros between.
-    for blocks in 65535, 65536, 65537, 131072, 140000:
+    for blocks in 65536, 65537, 140000:
         image = struct.pack("<%dI" % blocks, *range(1, blocks + 1))
         check_image(driver, image, "md5", 4, 0)
     check_image(driver, image[:-1] + bytes(5000) + image, "md5", 4, "linear")
@@ -163,12 +169,15 @@ def refused(driver, what, data, why, flags=("0", "1")):
     else:
         if "1" in flags:
             raise Failed("the reference takes %s" % what)
-    for from_pipe in False, True:
-        for args in [["read", flag] for flag in flags] + [["load"]]:
-            status, _, err = driver.run(args, data, from_pipe)
-            if status != 1 or not re.search(why, err):
-                raise Failed("%s, %s: status %d, %r does not say %r"
-                             % (what, args, status, err, why))
+    ways = [["read", flag] for flag in flags]
+    for args, from_pipe in zip(ways * 2, driver.inputs()):
+        status, _, err = driver.run(args, data, from_pipe)
+        if status != 1 or not re.search(why, err):
+            raise Failed("%s, %s: status %d, %r does not say %r"
+                         % (what, args, status, err, why))
+    # What a reader refuses a table is not made of.
+    if driver.run(["load"], data)[0] != 1:
+        raise Failed("%s: loaded" % what)
 
 
 def test_damaged(driver, rng):
@@ -390,11 +399,12 @@ def main():
     parser.add_argument("--driver", required=True)
     parser.add_argument("--dir", required=True)
     parser.add_argument("--limit-memory", action="store_true")
+    parser.add_argument("--short", action="store_true")
     parser.add_argument("--seed", type=int,
                         default=int(os.environ.get("BLKHASH_SEED") or
                                     random.randrange(2**32)))
     parser.add_argument("--rounds", type=int,
-                        default=int(os.environ.get("BLKHASH_ROUNDS") or 40))
+                        default=int(os.environ.get("BLKHASH_ROUNDS") or 20))
     args = parser.parse_args()
     print("seed %d" % args.seed, flush=True)
     rng = random.Random(args.seed)

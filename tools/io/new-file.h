@@ -19,8 +19,8 @@ struct new_file {
   bool named;                   /* it has that name already */
 };
 
-/* Only the owner may read and write it.  0, or -1 with the reason: then there is
- * nothing to be closed.
+/* Only the owner may read and write it.  0, or -1 with the reason: then there
+ * is nothing to be closed.
  */
 int new_file_open (struct new_file *file, const char *path,
                    struct error *error);

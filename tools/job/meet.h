@@ -25,7 +25,7 @@ struct meet_run {
 };
 
 struct meet_side {
-  struct meet_run run;          /* what is left of what came; its thread waits */
+  struct meet_run run;          /* what is left of it; its thread waits */
   bool ended;
 };
 
