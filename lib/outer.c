@@ -4,8 +4,8 @@
  * Leaves, in order, to the digest of the image: flat, linear or in streams.
  *
  * Flat is one chain over all leaves and the size, linear is the same without
- * the size.  With S streams there are S chains, leaf i belongs to chain i mod S,
- * and a last digest is made of those of the chains; the size is not in it.
+ * the size.  With S streams there are S chains, leaf i belongs to chain i mod
+ * S, and a last digest is made of those of the chains; the size is not in it.
  *
  * A run of zero blocks is the serial cost of an empty image: it is fed from a
  * page of repeated leaves, so that each call into the digest is long.

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-1 of eight messages in vectors of 256 bits with AVX-512: for fewer than the
- * 16 of sha1-avx512.c.  What it does is in sha1-vector.h.
+ * SHA-1 of eight messages in vectors of 256 bits with AVX-512: for fewer than
+ * the 16 of sha1-avx512.c.  What it does is in sha1-vector.h.
  */
 
 #include <config.h>

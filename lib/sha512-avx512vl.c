@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-512 of four messages in vectors of 256 bits with AVX-512: for fewer than the
- * eight of sha512-avx512.c.  What it does is in sha512-vector.h.
+ * SHA-512 of four messages in vectors of 256 bits with AVX-512: for fewer than
+ * the eight of sha512-avx512.c.  What it does is in sha512-vector.h.
  */
 
 #include <config.h>

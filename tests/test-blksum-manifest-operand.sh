@@ -74,7 +74,7 @@ for corpus in wrong-sum:'the sum is not that of the leaves' \
               many:'more leaves than' key:'later version' \
               version:'version that is not known'; do
   refuses "${corpus#*:}" blksum \
-    "manifest:$abs_top_srcdir/tests/fuzz/corpus-manifest/${corpus%%:*}.blkm"
+    "manifest:$abs_top_srcdir/tests/fuzz/manifest/${corpus%%:*}.blkm"
 done
 
 # Without the prefix it is no manifest, and nothing is guessed.

@@ -10,7 +10,9 @@ for corpus in "$abs_top_srcdir"/tests/fuzz/*/; do
   corpus=${corpus%/}
   target=fuzz-${corpus##*/}
   # "make check" has built it.
-  program=$(real_program "$abs_top_builddir/tools/$target")
+  program=$abs_top_builddir/tools/$target
+  [ -e "$program" ] || program=$abs_top_builddir/tests/$target
+  program=$(real_program "$program")
   [ -x "$program" ] || skip "$target was not built"
   run 0 $wrapper "$program" "$corpus"/*
   [ "$(cat "$dir/stdout")" = "$(ls "$corpus" | wc -l) inputs" ] ||
