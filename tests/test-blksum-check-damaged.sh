@@ -127,6 +127,10 @@ bounded () {
 says "input: 2: .*longer than 65536" "1 line is"
 yes '# comment' | head -n 2000000 | (run 2 bounded blksum --check -t 1)
 says_once "no properly"
+yes "$hex  missing" | head -n 100000 | (run 2 bounded blksum --check -t 1)
+[ "$(grep -c '^missing: FAILED open or read$' stdout)" = 100000 ] ||
+  fail "not 100000 that are missing"
+grep -q "WARNING: 100000 listed files could" stderr || fail "the summary"
 # A name that is too long for a file, and one that is as long as a line may be.
 long=$(head -c 60000 /dev/zero | tr '\0' n)
 echo "$hex  $long" > list

@@ -18,8 +18,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "blkhash.h"
-
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/report.h"
@@ -42,6 +40,7 @@ struct check {
   bool is_stdin;
   bool unreadable;              /* it could not be read up to its end */
   bool damaged;                 /* a line that had a checksum has none */
+  struct known known;           /* how the last checksum was made */
   struct verdicts verdicts;
 };
 
@@ -170,12 +169,13 @@ check_sum (struct check *check, const struct sums_line *line)
     malformed (check, "it is of standard input, and so is the list");
     return;
   }
-  options.hash = known_opts (line->kind, line->hex, options.hash, &error);
-  if (!options.hash)
+  if (known_set (&check->known, line->kind, line->hex, options.hash,
+                 &error) == -1) {
     malformed (check, error.text);
-  else
-    check_image (check, &options, line);
-  blkhash_opts_free (options.hash);
+    return;
+  }
+  options.hash = check->known.opts;
+  check_image (check, &options, line);
 }
 
 /* ---- A list ---- */
@@ -248,6 +248,7 @@ check_list (const struct options *options, const char *path)
   while ((r = sums_list_next (check.list, &line, &error)) == 1)
     check_line (&check, &line);
   sums_list_close (check.list);
+  known_destroy (&check.known);
   if (r == -1)
     report (check.name, &error);
   check.unreadable = r == -1;

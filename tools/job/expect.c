@@ -32,7 +32,7 @@ struct expected {
   char *text;                   /* what follows points into it */
   const char *kind;             /* "sha256/64k", or NULL: it does not say */
   const char *hex;
-  struct blkhash_opts *opts;    /* of the image */
+  struct known known;           /* how it is made */
 };
 
 /* A checksum of a file, as of sha256sum: a prefix that others use. */
@@ -111,11 +111,10 @@ parse (const struct options *options, struct expected *expected)
   if (!expected->text)
     usage_error ("--expect: no memory");
   split (expected);
-  expected->opts = known_opts (expected->kind, expected->hex, options->hash,
-                               &error);
-  if (!expected->opts)
+  if (known_set (&expected->known, expected->kind, expected->hex,
+                 options->hash, &error) == -1)
     usage_error ("--expect: %s", error.text);
-  check_options (options, expected->opts);
+  check_options (options, expected->known.opts);
 }
 
 /* Both numbers, one below the other. */
@@ -123,7 +122,7 @@ static void
 say_difference (const char *name, const struct expected *expected,
                 const struct sum *sum)
 {
-  char *got = sum_line (expected->opts, sum->md, sum->md_len, NULL, true,
+  char *got = sum_line (expected->known.opts, sum->md, sum->md_len, NULL, true,
                         false);
   int kind = got ? strcspn (got, " ") : 0;
   struct error error = { "" };
@@ -166,14 +165,14 @@ job_expect (const struct options *options)
   if (options->nr_operands > 1)
     usage_error ("--expect is for one image");
   parse (options, &expected);
-  its_options.hash = expected.opts;
+  its_options.hash = expected.known.opts;
   its_options.construction_chosen = true; /* no manifest of another kind */
   if (job_hash (&its_options, name, &sum, &error) == -1)
     report (name, &error);
   else
     status = conclude (options, name, &expected, &sum);
   blkhash_opts_free (sum.hash);
-  blkhash_opts_free (expected.opts);
+  known_destroy (&expected.known);
   free (expected.text);
   return status;
 }

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "blkhash.h"
@@ -43,41 +44,72 @@ opts_of (const struct sum_kind *kind, const struct blkhash_opts *defaults,
 }
 
 static int
-check_length (const char *hex, const struct blkhash_opts *opts,
-              struct error *error)
+parse (const char *text, const struct blkhash_opts *defaults,
+       struct sum_kind *kind, struct error *error)
 {
-  unsigned size;
-  int err = sum_kind_size (opts, &size);
-
-  if (err)
-    return error_errno (error, err, "cannot hash");
-  if (strlen (hex) != 2 * size)
-    return error_set (error, "it has %zu digits, but a checksum by %s has %u",
-                      strlen (hex), blkhash_opts_get_digest_name (opts),
-                      2 * size);
+  *kind = (struct sum_kind) { .block_size = 0 };
+  if (!text)
+    snprintf (kind->digest, sizeof kind->digest, "%s",
+              blkhash_opts_get_digest_name (defaults));
+  else if (sum_kind_parse (text, kind) != 0)
+    return error_set (error, "'blk-%s' is not of the form blk-DIGEST/SIZE",
+                      text);
   return 0;
 }
 
-struct blkhash_opts *
-known_opts (const char *text, const char *hex,
-            const struct blkhash_opts *defaults, struct error *error)
+static bool
+is_of_kind (const struct known *known, const char *kind)
 {
-  struct sum_kind kind = { .block_size = 0 };
-  struct blkhash_opts *opts;
+  if (!known->opts || !known->kind != !kind)
+    return false;
+  return !kind || strcmp (known->kind, kind) == 0;
+}
 
-  if (!text)
-    snprintf (kind.digest, sizeof kind.digest, "%s",
-              blkhash_opts_get_digest_name (defaults));
-  else if (sum_kind_parse (text, &kind) != 0) {
-    error_set (error, "'blk-%s' is not of the form blk-DIGEST/SIZE", text);
-    return NULL;
+static int
+set_kind (struct known *known, const char *text,
+          const struct blkhash_opts *defaults, struct error *error)
+{
+  struct sum_kind kind;
+  unsigned size;
+  int err;
+
+  known_destroy (known);
+  if (parse (text, defaults, &kind, error) == -1)
+    return -1;
+  known->opts = opts_of (&kind, defaults, error);
+  if (!known->opts)
+    return -1;
+  err = sum_kind_size (known->opts, &size);
+  if (!err && text && !(known->kind = strdup (text)))
+    err = errno;
+  if (err) {
+    known_destroy (known);
+    return error_errno (error, err, "cannot hash");
   }
-  opts = opts_of (&kind, defaults, error);
-  if (opts && check_length (hex, opts, error) == -1) {
-    blkhash_opts_free (opts);
-    opts = NULL;
-  }
-  return opts;
+  known->digits = 2 * size;
+  return 0;
+}
+
+int
+known_set (struct known *known, const char *kind, const char *hex,
+           const struct blkhash_opts *defaults, struct error *error)
+{
+  if (!is_of_kind (known, kind) &&
+      set_kind (known, kind, defaults, error) == -1)
+    return -1;
+  if (strlen (hex) != known->digits)
+    return error_set (error, "it has %zu digits, but a checksum by %s has %u",
+                      strlen (hex), blkhash_opts_get_digest_name (known->opts),
+                      known->digits);
+  return 0;
+}
+
+void
+known_destroy (struct known *known)
+{
+  free (known->kind);
+  blkhash_opts_free (known->opts);
+  *known = (struct known) { NULL };
 }
 
 static int
