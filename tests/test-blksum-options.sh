@@ -27,7 +27,7 @@ grep -qx "blksum (blkhash) [0-9.]*" "$dir/stdout" || fail "the version by -V"
 run 0 blksum --help
 [ ! -s "$dir/stderr" ] || fail "help on stderr"
 # Every option is there, and no line is too long for a terminal.
-for option in --digest --list-digests --block-size --streams --threads \
+for option in --digest --list-digests --block-size --streams --size --threads \
               --progress --cache --no-extents --format --image-opts --object \
               --force-share --queue-size --queue-depth --read-size --tag \
               --check --expect --quiet --status --warn --strict --ignore-missing \
