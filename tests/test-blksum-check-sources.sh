@@ -101,7 +101,7 @@ BLKSUM_DIRECT=0 checks qcow2
 run 1 blksum --check -f raw list
 echo "$sum  vmdk" > list
 checks vmdk
-# What names another file is not read without the format, as on the command line.
+# What names another file is not read without the format, as always.
 qemu-img create -q -f qcow2 -F raw -b raw overlay
 echo "$sum  overlay" > list
 run 2 blksum --check list

@@ -3,8 +3,8 @@
  *
  * The job: does an image have the checksum that it should have?
  *
- * The checksum is "HEX", or "blk-DIGEST/SIZE:HEX", in one word for programs that
- * hand it on, or what --tag --no-names prints.
+ * The checksum is "HEX"; or "blk-DIGEST/SIZE:HEX", in one word for programs
+ * that hand it on; or what --tag --no-names prints.
  */
 
 #include <config.h>

@@ -3,12 +3,11 @@
  *
  * A line of a list of checksums.
  *
- * What is not a checksum is of two kinds.  sha256sum passes over both, with a
- * warning, so that lists can be inside of other text, such as a signed mail.
- * We pass over what is no checksum for anybody to see.  What looks like one, but
- * has a character too few, or one that does not belong there, is damaged: a
- * check that passes over it would say that all is well with an image that it
- * never looked at.
+ * What is not a checksum is of two kinds.  Text is passed over, with a warning,
+ * so that a list can be inside of other text, such as a signed mail.  What looks
+ * like a checksum, but has a character too few, or one that does not belong
+ * there, is damaged, and that is an error: else all would be well with an image
+ * that nobody looked at.  sha256sum passes over both.
  */
 
 #include <config.h>

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A list of checksums, read line by line: it may come from anybody and be of any
- * length, and so may be its lines.
+ * A list of checksums, read line by line: it may come from anybody, and be of
+ * any length, and so may be its lines.
  */
 
 #ifndef BLKSUM_SUMS_LIST_H
