@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "blkhash.h"
-
 #include "../lib/cleanup.h"
 #include "nbd/conn.h"
 #include "nbd/handle.h"
@@ -65,8 +63,8 @@ static void
 hash_buffer (struct nbd_reader *reader, struct buffer *buffer)
 {
   uint64_t offset = buffer->place.range.offset;
-  int err = blkhash_leaves_data (reader->fill->leaves, buffer->bytes,
-                                 buffer->place.range.len, offset);
+  int err = fill_data (reader->fill, buffer->bytes, buffer->place.range.len,
+                       offset);
 
   if (err)
     fail_errno (reader, err, "cannot hash", offset);
