@@ -24,8 +24,11 @@
 #include "cli/usage.h"
 #include "cli/verdict.h"
 #include "job/expect.h"
+#include "job/follows.h"
 #include "job/hash.h"
 #include "job/known.h"
+#include "source/open.h"
+#include "source/source.h"
 #include "util/error.h"
 
 struct expected {
@@ -134,41 +137,62 @@ say_difference (const char *name, const struct expected *expected,
   free (got);
 }
 
+/* What follows the image does not change the status, unless it cannot be read:
+ * then a part of the answer is missing.
+ */
 static int
 conclude (const struct options *options, const char *name,
-          const struct expected *expected, const struct sum *sum)
+          const struct expected *expected, const struct sum *sum,
+          struct source *source)
 {
   bool same = known_matches (expected->hex, sum);
-  int err = 0;
+  int err;
 
-  if (options->check_report != CHECK_QUIET) {
-    err = verdict_print (name, same ? "OK" : "FAILED");
-    if (!same)
-      say_difference (name, expected, sum);
-  }
+  if (options->check_report == CHECK_QUIET)
+    return same ? EXIT_SUCCESS : EXIT_DIFFERS;
+  err = verdict_print (name, same ? "OK" : "FAILED");
+  if (!same)
+    say_difference (name, expected, sum);
   if (err)
     report_write_failed (err);
-  return same ? EXIT_SUCCESS : EXIT_DIFFERS;
+  if (!same)
+    return EXIT_DIFFERS;
+  return follows_print (source, name) == 0 ? EXIT_SUCCESS : EXIT_TROUBLE;
+}
+
+static int
+compare (const struct options *options, const struct expected *expected)
+{
+  const char *name = options->operands[0];
+  struct options its_options = *options;
+  struct error error = { "" };
+  struct source *source;
+  struct sum sum;
+  int status = EXIT_TROUBLE;
+
+  its_options.hash = expected->opts;
+  if (source_open (&options->source, name, &source, &error) == -1) {
+    report (name, &error);
+    return EXIT_TROUBLE;
+  }
+  if (job_hash_source (&its_options, source, &sum, &error) == -1)
+    report (name, &error);
+  else
+    status = conclude (options, name, expected, &sum, source);
+  source_close (source);
+  return status;
 }
 
 int
 job_expect (const struct options *options)
 {
-  const char *name = options->operands[0];
-  struct options its_options = *options;
-  struct error error = { "" };
   struct expected expected;
-  struct sum sum;
-  int status = EXIT_TROUBLE;
+  int status;
 
   if (options->nr_operands > 1)
     usage_error ("--expect is for one image");
   parse (options, &expected);
-  its_options.hash = expected.opts;
-  if (job_hash (&its_options, name, &sum, &error) == -1)
-    report (name, &error);
-  else
-    status = conclude (options, name, &expected, &sum);
+  status = compare (options, &expected);
   blkhash_opts_free (expected.opts);
   free (expected.text);
   return status;

@@ -86,16 +86,12 @@ fill_and_fold (struct source *source, struct blkhash_leaves *leaves,
 }
 
 int
-job_hash (const struct options *options, const char *operand,
-          struct sum *sum, struct error *error)
+job_hash_source (const struct options *options, struct source *source,
+                 struct sum *sum, struct error *error)
 {
-  double start = now ();
   struct blkhash_leaves *leaves;
-  struct source *source;
   int r;
 
-  if (source_open (&options->source, operand, &source, error) == -1)
-    return -1;
   leaves = blkhash_leaves_new (options->hash, source->size,
                                BLKHASH_LEAVES_ONCE);
   if (leaves)
@@ -104,6 +100,20 @@ job_hash (const struct options *options, const char *operand,
     r = error_errno (error, errno, "cannot hash");
   snprintf (sum->format, sizeof sum->format, "%s", source->format);
   blkhash_leaves_free (leaves);
+  return r;
+}
+
+int
+job_hash (const struct options *options, const char *operand,
+          struct sum *sum, struct error *error)
+{
+  double start = now ();
+  struct source *source;
+  int r;
+
+  if (source_open (&options->source, operand, &source, error) == -1)
+    return -1;
+  r = job_hash_source (options, source, sum, error);
   source_close (source);
   sum->seconds = now () - start;
   return r;
