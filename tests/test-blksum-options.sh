@@ -49,7 +49,7 @@ run 0 blksum --help
 [ ! -s "$dir/stderr" ] || fail "help on stderr"
 # Every option is there, and no line is too long for a terminal.
 for option in --digest --list-digests --list-kernels --block-size --streams --linear \
-              --threads --progress --cache --no-extents --format --image-opts \
+              --size --threads --progress --cache --no-extents --format --image-opts \
               --object --force-share --queue-size --queue-depth --read-size --tag \
               --check --expect --compare --quiet --status --warn --strict \
               --ignore-missing --allow-uris --manifest --no-names --output \

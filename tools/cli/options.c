@@ -106,6 +106,12 @@ set_linear (struct options *options, const struct option_use *use)
 }
 
 static void
+set_size (struct options *options, const struct option_use *use)
+{
+  options->source.size = use->number;
+}
+
+static void
 set_threads (struct options *options, const struct option_use *use)
 {
   blkhash_opts_set_threads (options->hash, use->number);
@@ -253,6 +259,9 @@ static const struct option_row rows[] = {
   { GROUP_IMAGE, 0, "object", "DEF",
     "define an object of qemu, such as a secret",
     .set = add_object, .needs = "--image-opts" },
+  { GROUP_IMAGE, 0, "size", "N",
+    "the image is the first N bytes, and more may follow",
+    SIZE (0, SOURCE_WHOLE - 1), .set = set_size },
   { GROUP_IMAGE, 'U', "force-share", NULL,
     "read an image that is in use", FIELD (source.force_share), .value = true },
 
@@ -352,6 +361,7 @@ set_defaults (struct options *options, int argc)
     .names = true,
     .progress_fd = -1,
     .source = {
+      .size = SOURCE_WHOLE,
       .extents = true,
       .queue_size = 2 * 1024 * 1024,
       .queue_depth = 16,

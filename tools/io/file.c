@@ -220,7 +220,8 @@ int
 file_read (const struct file *file, void *buf, size_t len, uint64_t at,
            uint64_t offset, struct error *error)
 {
-  int err = read_range (file->read_fd, file->mode, buf, len, len, at);
+  size_t pages = (len + READ_ALIGN - 1) / READ_ALIGN * READ_ALIGN;
+  int err = read_range (file->read_fd, file->mode, buf, pages, len, at);
 
   if (err == 0)
     return 0;

@@ -51,7 +51,8 @@ void file_avoid_cache (struct file *file);
 bool file_can_direct (const struct file *file);
 
 /* Read LEN bytes at AT, which are those at OFFSET of the image for messages, to
- * BUF.  All are aligned for direct I/O.  Any thread.  0 or -1.
+ * BUF.  Offsets and BUF are aligned for direct I/O, and BUF has room for whole
+ * pages: so much is read if it is there.  Any thread.  0 or -1.
  */
 int file_read (const struct file *file, void *buf, size_t len, uint64_t at,
                uint64_t offset, struct error *error);

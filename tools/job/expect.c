@@ -24,8 +24,12 @@
 #include "cli/usage.h"
 #include "cli/verdict.h"
 #include "job/expect.h"
+#include "job/follows.h"
 #include "job/hash.h"
 #include "job/known.h"
+#include "job/manifest.h"
+#include "source/open.h"
+#include "source/source.h"
 #include "util/error.h"
 
 struct expected {
@@ -135,43 +139,70 @@ say_difference (const char *name, const struct expected *expected,
   free (got);
 }
 
+/* What follows the image does not change the status, unless it cannot be read:
+ * then a part of the answer is missing.
+ */
 static int
 conclude (const struct options *options, const char *name,
-          const struct expected *expected, const struct sum *sum)
+          const struct expected *expected, const struct sum *sum,
+          struct source *source)
 {
   bool same = known_matches (expected->hex, sum);
-  int err = 0;
+  int err;
 
-  if (options->check_report != CHECK_QUIET) {
-    err = verdict_print (name, same ? "OK" : "FAILED");
-    if (!same)
-      say_difference (name, expected, sum);
-  }
+  if (options->check_report == CHECK_QUIET)
+    return same ? EXIT_SUCCESS : EXIT_DIFFERS;
+  err = verdict_print (name, same ? "OK" : "FAILED");
+  if (!same)
+    say_difference (name, expected, sum);
   if (err)
     report_write_failed (err);
-  return same ? EXIT_SUCCESS : EXIT_DIFFERS;
+  if (!same)
+    return EXIT_DIFFERS;
+  if (!source)
+    return EXIT_SUCCESS;
+  return follows_print (source, name) == 0 ? EXIT_SUCCESS : EXIT_TROUBLE;
+}
+
+static int
+compare (const struct options *options, const struct expected *expected)
+{
+  const char *name = options->operands[0];
+  struct options its_options = *options;
+  struct error error = { "" };
+  struct source *source = NULL; /* of a manifest there is none */
+  struct sum sum;
+  int status = EXIT_TROUBLE;
+
+  its_options.hash = expected->known.opts;
+  its_options.construction_chosen = true; /* no manifest of another kind */
+  if (!job_manifest_path (options, name) &&
+      source_open (&options->source, name, &source, &error) == -1) {
+    report (name, &error);
+    return EXIT_TROUBLE;
+  }
+  if ((source ? job_hash_source (&its_options, source, &sum, &error)
+              : job_hash (&its_options, name, &sum, &error)) == -1)
+    report (name, &error);
+  else {
+    status = conclude (options, name, expected, &sum, source);
+    blkhash_opts_free (sum.hash);
+  }
+  if (source)
+    source_close (source);
+  return status;
 }
 
 int
 job_expect (const struct options *options)
 {
-  const char *name = options->operands[0];
-  struct options its_options = *options;
-  struct error error = { "" };
   struct expected expected;
-  struct sum sum;
-  int status = EXIT_TROUBLE;
+  int status;
 
   if (options->nr_operands > 1)
     usage_error ("--expect is for one image");
   parse (options, &expected);
-  its_options.hash = expected.known.opts;
-  its_options.construction_chosen = true; /* no manifest of another kind */
-  if (job_hash (&its_options, name, &sum, &error) == -1)
-    report (name, &error);
-  else
-    status = conclude (options, name, &expected, &sum);
-  blkhash_opts_free (sum.hash);
+  status = compare (options, &expected);
   known_destroy (&expected.known);
   free (expected.text);
   return status;

@@ -108,23 +108,13 @@ hash_with_manifest (struct source *source, struct blkhash_leaves *leaves,
 }
 
 int
-job_hash (const struct options *options, const char *operand,
-          struct sum *sum, struct error *error)
+job_hash_source (const struct options *options, struct source *source,
+                 struct sum *sum, struct error *error)
 {
-  const char *manifest = job_manifest_path (options, operand);
-  double start = now ();
   struct blkhash_leaves *leaves;
-  struct source *source;
   int r;
 
   sum->hash = NULL;
-  if (manifest) {
-    r = job_manifest (options, manifest, sum, error);
-    sum->seconds = now () - start;
-    return r;
-  }
-  if (source_open (&options->source, operand, &source, error) == -1)
-    return -1;
   leaves = blkhash_leaves_new (options->hash, source->size,
                                BLKHASH_LEAVES_ONCE);
   if (leaves && options->manifest)
@@ -135,7 +125,26 @@ job_hash (const struct options *options, const char *operand,
     r = error_errno (error, errno, "cannot hash");
   snprintf (sum->format, sizeof sum->format, "%s", source->format);
   blkhash_leaves_free (leaves);
-  source_close (source);
+  return r;
+}
+
+int
+job_hash (const struct options *options, const char *operand,
+          struct sum *sum, struct error *error)
+{
+  const char *manifest = job_manifest_path (options, operand);
+  double start = now ();
+  struct source *source;
+  int r;
+
+  if (manifest)
+    r = job_manifest (options, manifest, sum, error);
+  else {
+    if (source_open (&options->source, operand, &source, error) == -1)
+      return -1;
+    r = job_hash_source (options, source, sum, error);
+    source_close (source);
+  }
   sum->seconds = now () - start;
   return r;
 }

@@ -9,10 +9,17 @@
 
 struct error;
 struct options;
+struct source;
 struct sum;
 
 /* Hash what OPERAND names.  0, or -1 with the reason; nothing is printed. */
 int job_hash (const struct options *options, const char *operand,
               struct sum *sum, struct error *error);
+
+/* The same for SOURCE, which is open, and stays open; but SUM does not say how
+ * long it took.  After an error SOURCE can only be closed.
+ */
+int job_hash_source (const struct options *options, struct source *source,
+                     struct sum *sum, struct error *error);
 
 #endif /* BLKSUM_JOB_HASH_H */

@@ -132,9 +132,10 @@ job_manifest (const struct options *options, const char *path,
   int fd, status;
 
   *sum = (struct sum) { .format = "manifest" };
-  if (options->manifest || options->source.format)
-    return error_set (error, "--manifest and -f are for images, and this is a "
-                      "manifest");
+  if (options->manifest || options->source.format ||
+      options->source.size != SOURCE_WHOLE)
+    return error_set (error, "--manifest, --size and -f are for images, and "
+                      "this is a manifest");
   fd = is_stdin ? STDIN_FILENO : open (path, O_RDONLY | O_CLOEXEC);
   if (fd == -1)
     return error_errno (error, errno, "cannot open");

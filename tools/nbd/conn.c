@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "blkhash.h"
-
 #include "../lib/cleanup.h"
 #include "nbd/conn.h"
 #include "nbd/handle.h"
@@ -65,8 +63,8 @@ static void
 hash_buffer (struct nbd_reader *reader, struct buffer *buffer)
 {
   uint64_t offset = buffer->place.range.offset;
-  int err = blkhash_leaves_data (reader->fill->leaves, buffer->bytes,
-                                 buffer->len, offset);
+  int err = fill_data (reader->fill, buffer->bytes, buffer->place.range.len,
+                       offset);
 
   if (err)
     fail_errno (reader, err, "cannot hash", offset);
@@ -198,12 +196,25 @@ is_full (const struct conn *conn, size_t len)
      conn->in_flight_bytes + len > reader->queue_size);
 }
 
+/* How many bytes to ask for, for conn->next. */
+static size_t
+next_len (const struct conn *conn)
+{
+  const struct nbd_reader *reader = conn->reader;
+  const struct range *range = &conn->next.range;
+  uint64_t len = (range->len + reader->min_request - 1)
+    / reader->min_request * reader->min_request;
+
+  return len < reader->end - range->offset ? len
+                                           : reader->end - range->offset;
+}
+
 /* Get a buffer for conn->next, if there is memory. */
 static bool
 start_buffer (struct conn *conn)
 {
   struct nbd_reader *reader = conn->reader;
-  struct buffer *buffer = queue_get (&reader->queue, conn->next.range.len);
+  struct buffer *buffer = queue_get (&reader->queue, next_len (conn));
 
   if (!buffer)
     return false;
@@ -256,7 +267,7 @@ start_reads (struct conn *conn)
     if (r != 1)
       return r;
     len = conn->filling ? conn->filling->len - conn->filling->asked
-                        : conn->next.range.len;
+                        : next_len (conn);
     if (len > conn->reader->max_request)
       len = conn->reader->max_request;
     if (len == 0 || is_full (conn, len))
@@ -301,7 +312,7 @@ conn_run (struct conn *conn)
     else if (conn->in_flight == 0 && conn->next.range.len == 0)
       walk_wait (&reader->walk);
     else if (conn->in_flight == 0)
-      queue_wait_memory (&reader->queue, conn->next.range.len);
+      queue_wait_memory (&reader->queue, next_len (conn));
     else if (nbd_poll (conn->nbd, -1) == -1)
       fail_nbd (reader, "lost the connection");
   }

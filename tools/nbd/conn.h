@@ -39,7 +39,8 @@ struct nbd_reader {
   /* Set once. */
   struct conn conns[NBD_MAX_CONNS];
   unsigned nr_conns;
-  size_t max_request, queue_size; /* bytes */
+  size_t min_request, max_request, queue_size; /* bytes */
+  uint64_t end;                 /* nothing behind it is asked for */
   unsigned queue_depth;         /* requests on a connection */
   struct fill *fill;
 

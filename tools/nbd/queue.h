@@ -21,8 +21,8 @@
 struct buffer {
   struct buffer *next;          /* in the queue */
   void *owner;
-  struct walk_range place;      /* in the image; has LEN bytes */
-  size_t len;
+  struct walk_range place;      /* in the image */
+  size_t len;                   /* of it and, for the server, a little more */
   size_t asked;                 /* bytes of LEN that requests were sent for, */
   size_t answered;              /* that were replied to, */
   size_t seen;                  /* and that have arrived */

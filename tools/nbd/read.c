@@ -23,6 +23,7 @@
 #define MAX_SPARE (12 * 1024 * 1024) /* bytes of memory, for hashing */
 #define MAX_MEMORY (40 * 1024 * 1024) /* for a few reads that are large */
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define ROUND_UP(n, align) (((n) + (align) - 1) & ~((align) - 1))
 
 /* ---- Threads ---- */
 
@@ -76,7 +77,8 @@ run_threads (struct nbd_reader *reader, unsigned count)
 /* ---- Sizes ---- */
 
 /* Sizes of reads and requests: a read is of whole blocks, in several requests
- * where the server does not take one that long.  0 or -1.
+ * where the server does not take one that long, or one that ends where the
+ * image does.  0 or -1.
  */
 static int
 setup_requests (struct nbd_reader *reader,
@@ -86,6 +88,7 @@ setup_requests (struct nbd_reader *reader,
   int64_t min = nbd_get_block_size (nbd, LIBNBD_SIZE_MINIMUM);
   int64_t max = nbd_get_block_size (nbd, LIBNBD_SIZE_MAXIMUM);
   uint64_t align = reader->fill->block_size;
+  uint64_t size = reader->cursor.size;
 
   if (min <= 0)
     min = 1;
@@ -105,6 +108,9 @@ setup_requests (struct nbd_reader *reader,
   reader->max_request = reader->cursor.max_read;
   if (reader->max_request > max)
     reader->max_request = max & ~(min - 1);
+  reader->min_request = min;
+  reader->end = MIN (ROUND_UP (size, (uint64_t) min), nbd_get_size (nbd));
+  nbd_extents_init (&reader->extents, reader->end);
   reader->queue_depth = options->queue_depth;
   reader->queue_size = options->queue_size;
   return 0;
@@ -149,7 +155,6 @@ set_up (struct nbd_reader *reader, struct nbd_handle **conns, uint64_t size)
   };
   pthread_mutex_init (&reader->lock, NULL);
   walk_init (&reader->walk, reader->fill, conn_take);
-  nbd_extents_init (&reader->extents, size);
 }
 
 static void

@@ -14,8 +14,8 @@ struct nbd_handle;
 struct source_options;
 
 /* Read what is missing in FILL by CONNS, NR_CONNS open connections, 1 to 16, to
- * one export of SIZE bytes.  0; or -1 with the reason in FILL, and the
- * connections are closed.
+ * one export, of which the image is the first SIZE bytes.  0; or -1 with the
+ * reason in FILL, and the connections are closed.
  */
 int nbd_fill (const struct source_options *options, struct nbd_handle **conns,
               unsigned nr_conns, uint64_t size, struct fill *fill);

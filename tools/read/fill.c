@@ -11,7 +11,10 @@
 #include "blkhash.h"
 
 #include "../lib/cleanup.h"
+#include "../lib/zero.h"
 #include "read/fill.h"
+
+#define SEARCH_UNIT (64 * 1024) /* bytes: ranges to be looked at start there */
 
 void
 fill_init (struct fill *fill, struct blkhash_leaves *leaves,
@@ -24,10 +27,83 @@ fill_init (struct fill *fill, struct blkhash_leaves *leaves,
 }
 
 void
+fill_init_search (struct fill *fill, uint64_t from)
+{
+  fill_init (fill, NULL, SEARCH_UNIT);
+  fill->from = from;
+}
+
+void
 fill_destroy (struct fill *fill)
 {
   pthread_mutex_destroy (&fill->lock);
 }
+
+/* ---- What was read ---- */
+
+/* How many of the LEN bytes of BUF are zero, before the first that is not? */
+static size_t
+count_zeros (const unsigned char *buf, size_t len)
+{
+  const size_t step = 4096;
+  size_t i = 0;
+
+  while (len - i > step && is_zero (buf + i, step))
+    i += step;
+  while (i < len && buf[i] == 0)
+    i++;
+  return i;
+}
+
+/* Whole blocks are read, also of what is before FROM. */
+static void
+look_at (struct fill *fill, const unsigned char *buf, size_t len,
+         uint64_t offset)
+{
+  uint64_t skip = offset < fill->from ? fill->from - offset : 0;
+  size_t at;
+
+  if (skip >= len)
+    return;
+  at = skip + count_zeros (buf + skip, len - skip);
+  if (at == len)
+    return;
+
+  SCOPED_LOCK (&fill->lock);
+  if (fill->to > offset + at)
+    fill->to = offset + at;
+}
+
+int
+fill_data (struct fill *fill, const void *buf, size_t len, uint64_t offset)
+{
+  if (fill->leaves)
+    return blkhash_leaves_data (fill->leaves, buf, len, offset);
+  look_at (fill, buf, len, offset);
+  return 0;
+}
+
+int
+fill_zero (struct fill *fill, uint64_t len, uint64_t offset)
+{
+  return fill->leaves ? blkhash_leaves_zero (fill->leaves, len, offset) : 0;
+}
+
+size_t
+fill_batch (const struct fill *fill)
+{
+  return fill->leaves ? blkhash_leaves_batch (fill->leaves) : SEARCH_UNIT;
+}
+
+bool
+fill_ends_before (struct fill *fill, uint64_t offset)
+{
+  SCOPED_LOCK (&fill->lock);
+
+  return offset >= fill->to;
+}
+
+/* ---- How far it is ---- */
 
 void
 fill_advance (struct fill *fill, uint64_t len, bool hole)
@@ -60,6 +136,18 @@ fill_has_failed (struct fill *fill)
   return error_is_set (&fill->error);
 }
 
+/* What the table misses; without one all is to be looked at. */
+static int
+next_missing (struct fill *fill, uint64_t offset, uint64_t *start,
+              uint64_t *len)
+{
+  if (fill->leaves)
+    return blkhash_leaves_next_missing (fill->leaves, offset, start, len);
+  *start = offset;
+  *len = UINT64_MAX - offset;
+  return 0;
+}
+
 int
 fill_missing_at (void *opaque, uint64_t offset, uint64_t *start,
                  uint64_t *len, struct error *error)
@@ -69,11 +157,13 @@ fill_missing_at (void *opaque, uint64_t offset, uint64_t *start,
 
   if (offset < fill->from)
     offset = fill->from;
-  err = blkhash_leaves_next_missing (fill->leaves, offset, start, len);
-  if (err == ENOENT || (err == 0 && *start >= fill->to))
-    return 0;
-  if (err)
+  err = next_missing (fill, offset, start, len);
+  if (err && err != ENOENT)
     return error_errno (error, err, "cannot hash");
+
+  SCOPED_LOCK (&fill->lock);
+  if (err || *start >= fill->to)
+    return 0;
   if (*len > fill->to - *start)
     *len = fill->to - *start;
   return 1;

@@ -3,6 +3,9 @@
  *
  * The order to fill a leaf table, and what came of it.  A job makes one and
  * owns the table; a source carries it out.
+ *
+ * Without a table it is an order to look for data: what is read is not hashed,
+ * and the first byte that is not zero ends it.
  */
 
 #ifndef BLKSUM_FILL_H
@@ -19,13 +22,14 @@ struct blkhash_leaves;
 
 struct fill {
   /* Set once. */
-  struct blkhash_leaves *leaves;
+  struct blkhash_leaves *leaves; /* NULL: look for data */
   size_t block_size;            /* of the table, bytes */
-  uint64_t from, to;            /* bytes: what is missing in between is read */
+  uint64_t from;                /* bytes: what is missing up to TO is read */
   void (*progress) (void *opaque, uint64_t len); /* any thread */
   void *progress_opaque;
 
   pthread_mutex_t lock;         /* protects what follows */
+  uint64_t to;                  /* bytes; the first data that was found */
   uint64_t hole;                /* bytes that were not read */
   struct error error;           /* the first of any thread; stops all */
 };
@@ -33,9 +37,28 @@ struct fill {
 /* To fill all of LEAVES, a table with blocks of BLOCK_SIZE bytes. */
 void fill_init (struct fill *fill, struct blkhash_leaves *leaves,
                 size_t block_size);
+
+/* To look for data at FROM and behind it, where the image does not end.  Then
+ * fill->to is where it is, or UINT64_MAX: there is none.
+ */
+void fill_init_search (struct fill *fill, uint64_t from);
+
 void fill_destroy (struct fill *fill);
 
 /* Below, every call is thread-safe. */
+
+/* Put the LEN bytes of BUF, or zeros, at OFFSET of the image into the table, or
+ * look at them.  0, or an errno value.
+ */
+int fill_data (struct fill *fill, const void *buf, size_t len,
+               uint64_t offset);
+int fill_zero (struct fill *fill, uint64_t len, uint64_t offset);
+
+/* How many bytes to give fill_data at once; see blkhash_leaves_batch. */
+size_t fill_batch (const struct fill *fill);
+
+/* Is nothing wanted any more at OFFSET and behind it? */
+bool fill_ends_before (struct fill *fill, uint64_t offset);
 
 /* LEN bytes were put into the table, and HOLE: without being read. */
 void fill_advance (struct fill *fill, uint64_t len, bool hole);

@@ -14,8 +14,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "blkhash.h"
-
 #include "io/read.h"
 #include "read/fill.h"
 #include "read/reader.h"
@@ -90,8 +88,7 @@ read_and_hash (struct reader *reader, const struct range *range, void *buf)
     fail (reader, &error);
     return;
   }
-  err = blkhash_leaves_data (reader->fill->leaves, buf, range->len,
-                             range->offset);
+  err = fill_data (reader->fill, buf, range->len, range->offset);
   if (err)
     fail_errno (reader, err, "cannot hash", range->offset);
 }
@@ -149,7 +146,7 @@ run_threads (struct reader *reader)
 static size_t
 read_size (const struct reader *reader, unsigned threads)
 {
-  size_t batch = blkhash_leaves_batch (reader->fill->leaves);
+  size_t batch = fill_batch (reader->fill);
   size_t bound = USUAL_MEMORY / threads;
   /* Twice as many, so that some can be hashed and others read. */
   size_t window = walk_max_range (&reader->walk, 2 * threads);

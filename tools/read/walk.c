@@ -6,8 +6,6 @@
 
 #include <config.h>
 
-#include "blkhash.h"
-
 #include "../lib/cleanup.h"
 #include "read/fill.h"
 #include "read/walk.h"
@@ -85,6 +83,8 @@ take (struct walk *walk, void *taker, bool wait, struct walk_range *range,
   r = walk->take (taker, &range->range, error);
   if (r != 1)
     return r;
+  if (fill_ends_before (walk->fill, range->range.offset))
+    return 0;
 
   SCOPED_LOCK (&walk->lock);
   window_take (&walk->window, &range->item, &range->range);
@@ -95,8 +95,7 @@ static int
 put_zeros (struct walk *walk, struct walk_range *zeros, struct error *error)
 {
   const struct range *range = &zeros->range;
-  int err = blkhash_leaves_zero (walk->fill->leaves, range->len,
-                                 range->offset);
+  int err = fill_zero (walk->fill, range->len, range->offset);
 
   if (err)
     error_errno (error, err, "cannot hash at offset %llu",

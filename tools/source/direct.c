@@ -30,6 +30,7 @@
 #include "util/error.h"
 #include "util/source-options.h"
 
+#define SECTOR 512              /* bytes */
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 struct direct {
@@ -117,22 +118,32 @@ without_qemu (const struct run *run, uint64_t len)
   return len - len % READ_ALIGN;
 }
 
+/* The length of RANGE in whole sectors: qemu need not give parts of them. */
+static uint64_t
+whole_sectors (const struct direct *direct, const struct range *range)
+{
+  uint64_t len = (range->len + SECTOR - 1) / SECTOR * SECTOR;
+
+  return MIN (len, direct->chain.size - range->offset);
+}
+
 static int
 direct_read (void *opaque, const struct range *range, void *buf,
              struct error *error)
 {
   struct direct *direct = opaque;
   char *bytes = buf;
+  uint64_t end = whole_sectors (direct, range);
   uint64_t done = 0, at = 0;    /* from DONE to AT qemu has to be asked */
 
-  while (at < range->len) {
+  while (at < end) {
     const struct file *file;
     struct run run;
     uint64_t len, n;
 
     if (find_run (direct, range->offset + at, &run, &file, error) == -1)
       return -1;
-    len = MIN (run.len, range->len - at);
+    len = MIN (run.len, end - at);
     n = without_qemu (&run, len);
     if (n == 0) {
       at += len;
@@ -193,9 +204,9 @@ fill_by_qemu (struct direct *direct, struct fill *fill)
   qemu_image_stop (&direct->qi);
   if (qemu_image_serve (&direct->qi, &fill->error) == -1)
     return -1;
-  if (direct->qi.size != direct->source.size)
+  if (direct->qi.size != direct->chain.size)
     return error_set (&fill->error, "qemu sees another size");
-  return qemu_image_fill (&direct->qi, fill);
+  return qemu_image_fill (&direct->qi, direct->source.size, fill);
 }
 
 static int

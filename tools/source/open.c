@@ -242,9 +242,9 @@ open_path (const struct source_options *options, const char *path,
   return r;
 }
 
-int
-source_open (const struct source_options *options, const char *operand,
-             struct source **source, struct error *error)
+static int
+open_operand (const struct source_options *options, const char *operand,
+              struct source **source, struct error *error)
 {
   if (options->image_opts)
     return open_opts (options, operand, source, error);
@@ -253,4 +253,35 @@ source_open (const struct source_options *options, const char *operand,
   if (source_is_uri (operand))
     return open_uri (options, operand, source, error);
   return open_path (options, operand, source, error);
+}
+
+/* ---- How much of it ---- */
+
+/* The image is the first SIZE bytes, if there are as many.  Of a pipe only
+ * reading tells.
+ */
+static int
+set_size (struct source *source, uint64_t size, struct error *error)
+{
+  source->full_size = source->size;
+  if (size == SOURCE_WHOLE)
+    return 0;
+  if (source->size != SOURCE_SIZE_UNKNOWN && source->size < size)
+    return error_set (error, "has only %llu bytes, fewer than the %llu of "
+                      "--size", (unsigned long long) source->size,
+                      (unsigned long long) size);
+  source->size = size;
+  return 0;
+}
+
+int
+source_open (const struct source_options *options, const char *operand,
+             struct source **source, struct error *error)
+{
+  if (open_operand (options, operand, source, error) == -1)
+    return -1;
+  if (set_size (*source, options->size, error) == 0)
+    return 0;
+  source_close (*source);
+  return -1;
 }

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -30,7 +29,6 @@ struct pipe {
   /* While it is filled; for whose turn it is. */
   struct fill *fill;
   uint64_t offset;              /* bytes, so far */
-  bool ended;
 };
 
 /* Let the writer run ahead: both are woken less often.  Fails without harm if
@@ -71,22 +69,32 @@ read_full (int fd, unsigned char *buf, size_t size)
 static int
 end (struct pipe *pipe, struct error *error)
 {
-  int err = blkhash_leaves_set_size (pipe->fill->leaves, pipe->offset);
+  int err;
 
-  pipe->ended = true;
-  pipe->source.size = pipe->offset;
+  if (pipe->source.size != SOURCE_SIZE_UNKNOWN)
+    return error_set (error, "ended after %llu bytes, fewer than the %llu of "
+                      "--size", (unsigned long long) pipe->offset,
+                      (unsigned long long) pipe->source.size);
+  err = blkhash_leaves_set_size (pipe->fill->leaves, pipe->offset);
+  pipe->source.size = pipe->source.full_size = pipe->offset;
   return err ? error_errno (error, err, "cannot hash") : 0;
 }
 
+/* Not a byte more than the image has is taken out of the pipe: what follows is
+ * for whoever reads next, and may never come.
+ */
 static int
 pipe_read_next (void *opaque, void *buf, size_t size, struct range *range,
                 struct error *error)
 {
   struct pipe *pipe = opaque;
+  uint64_t left = pipe->source.size - pipe->offset;
   ssize_t len;
 
-  if (pipe->ended)
+  if (left == 0)
     return 0;
+  if (size > left)
+    size = left;
   len = read_full (pipe->fd, buf, size);
   if (len == -1)
     return error_errno (error, errno, "cannot read");

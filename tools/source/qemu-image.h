@@ -53,8 +53,10 @@ int qemu_image_connect (struct qemu_image *qi, struct nbd_handle *nbd,
 /* Start it and connect to it, to read all of the image.  0 or -1. */
 int qemu_image_serve (struct qemu_image *qi, struct error *error);
 
-/* Read through the connection what is missing.  0 or -1. */
-int qemu_image_fill (struct qemu_image *qi, struct fill *fill);
+/* Read through the connection what is missing of the first SIZE bytes of the
+ * disk.  0 or -1.
+ */
+int qemu_image_fill (struct qemu_image *qi, uint64_t size, struct fill *fill);
 
 /* After an error of the connection, which is closed: if qemu-nbd said why,
  * that becomes the reason in ERROR.

@@ -23,7 +23,7 @@ struct qemu {
 static int
 qemu_fill (struct source *source, struct fill *fill)
 {
-  return qemu_image_fill (&((struct qemu *) source)->qi, fill);
+  return qemu_image_fill (&((struct qemu *) source)->qi, source->size, fill);
 }
 
 static int

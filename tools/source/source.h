@@ -20,7 +20,7 @@ struct source;
 #define SOURCE_SIZE_UNKNOWN UINT64_MAX
 
 struct source_ops {
-  /* Read what is missing in FILL.  What can only be read from its start to its
+  /* Read what is missing in FILL, of the first source->size bytes.  What can only be read from its start to its
    * end is read once and whole, into an empty table, which is told the size
    * then.  0, or -1 with the reason in FILL: now it can only be closed.
    */
@@ -38,7 +38,9 @@ struct source_ops {
 struct source {
   const struct source_ops *ops;
   char format[32];
-  uint64_t size;                /* bytes; SOURCE_SIZE_UNKNOWN up to the end */
+  uint64_t size;                /* of the image, bytes; SOURCE_SIZE_UNKNOWN up
+                                 * to the end */
+  uint64_t full_size;           /* the same, with what follows the image */
 };
 
 static inline int

@@ -10,6 +10,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#define SOURCE_WHOLE UINT64_MAX
 
 struct source_options {
   /* What to open. */
@@ -19,6 +22,8 @@ struct source_options {
   size_t nr_objects;
   bool force_share;
   bool refuse_sums;             /* what looks like a file of checksums */
+  uint64_t size;                /* of an image, bytes: there may be more, but
+                                 * not less; SOURCE_WHOLE: all there is */
 
   /* How to read it. */
   bool cache;                   /* what was read stays in the page cache */

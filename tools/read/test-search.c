@@ -1,0 +1,105 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Unit test: a fill without a table finds the first byte that is not zero, and
+ * reads little else.
+ */
+
+#include <config.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "read/fill.h"
+#include "read/reader.h"
+#include "read/test-disk.h"
+#include "util/source-options.h"
+
+#define ROUNDS 200
+
+/* Make all of it zero but NUMBER bytes, and some that are said to be holes. */
+static void
+make_rare (struct disk *disk, unsigned number)
+{
+  memset (disk->bytes, 0, disk->size);
+  while (number-- > 0) {
+    uint64_t at = rnd (disk->size);
+
+    if (!disk->hole[at / BLOCK])
+      disk->bytes[at] = 1;
+  }
+}
+
+/* The first byte at FROM or behind it that is not zero. */
+static uint64_t
+first_data (const struct disk *disk, uint64_t from)
+{
+  while (from < disk->size && disk->bytes[from] == 0)
+    from++;
+  return from < disk->size ? from : UINT64_MAX;
+}
+
+/* What was read is all data up to what was found, nothing before FROM but in
+ * the same unit, and by one thread nothing behind the range of what was found.
+ */
+static void
+check_reads (const struct disk *disk, const struct fill *fill,
+             unsigned threads)
+{
+  const uint64_t unit = 64 * 1024, range = 2 * 1024 * 1024;
+
+  for (uint64_t n = 0; n * BLOCK < disk->size; n++) {
+    if (n < fill->from / unit * (unit / BLOCK))
+      assert_int_equal (disk->reads[n], 0);
+    else if (n * BLOCK <= fill->to && !disk->hole[n])
+      assert_int_equal (disk->reads[n], 1);
+    else if (threads == 1 && fill->to < disk->size &&
+             n * BLOCK > fill->to + range)
+      assert_int_equal (disk->reads[n], 0);
+  }
+}
+
+static void
+test_search (void **state)
+{
+  static struct disk disk;
+
+  (void) state;
+  for (int i = 0; i < ROUNDS; i++) {
+    const struct source_options its_options = {
+      .extents = true, .threads = 1 + rnd (3)
+    };
+    struct reader_image image;
+    struct fill fill;
+    uint64_t from;
+
+    make_disk (&disk);
+    if (disk.size == 0)
+      continue;
+    make_rare (&disk, rnd (2) ? rnd (4) : 0);
+    from = rnd (disk.size);
+    image = image_of (&disk);
+    fill_init_search (&fill, from);
+    assert_int_equal (reader_fill (&image, &its_options, &fill), 0);
+    assert_int_equal (fill.to, first_data (&disk, from));
+    check_reads (&disk, &fill, its_options.threads);
+    fill_destroy (&fill);
+    free (disk.bytes);
+  }
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_search),
+  };
+
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}

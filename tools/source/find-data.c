@@ -1,0 +1,54 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Where a disk is not zero.
+ *
+ * A source reads what is missing, and here nothing is missing once data was
+ * found: read/fill.h.
+ */
+
+#include <config.h>
+
+#include <assert.h>
+
+#include "read/fill.h"
+#include "source/find-data.h"
+#include "source/source.h"
+#include "util/error.h"
+
+/* Without the size that --size gave it. */
+static int
+fill_whole (struct source *source, struct fill *fill)
+{
+  uint64_t size = source->size;
+  int r;
+
+  source->size = source->full_size;
+  r = source_fill (source, fill);
+  source->size = size;
+  return r;
+}
+
+int
+source_find_data (struct source *source, uint64_t from, uint64_t *offset,
+                  struct error *error)
+{
+  struct fill fill;
+  int r;
+
+  assert (source->full_size != SOURCE_SIZE_UNKNOWN);
+  if (from >= source->full_size)
+    return 0;
+  fill_init_search (&fill, from);
+  r = fill_whole (source, &fill);
+  if (r == -1)
+    *error = fill.error;
+  else
+    r = source_check_unchanged (source, error);
+  if (r == 0 && fill.to < source->full_size) {
+    *offset = fill.to;
+    r = 1;
+  }
+  fill_destroy (&fill);
+  return r;
+}
