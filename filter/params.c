@@ -16,6 +16,7 @@
 
 #include "blkhash.h"
 
+#include "../lib/sum-kind.h"
 #include "params.h"
 
 struct params params;
@@ -84,10 +85,16 @@ params_config (const char *key, const char *value)
   return 1;
 }
 
-int
-params_complete (void)
+/* The digest can be NAME/SIZE, as nbdcopy writes it. */
+static int
+make_hash (void)
 {
-  params.hash = blkhash_opts_new (digest);
+  struct sum_kind kind;
+
+  if (sum_kind_parse (digest, &kind) != 0 || kind.streams > 0 || kind.linear)
+    errno = EINVAL;
+  else
+    params.hash = blkhash_opts_new (kind.digest);
   if (!params.hash) {
     if (errno == EINVAL)
       nbdkit_error ("blkhash-digest: unknown digest: %s", digest);
@@ -95,6 +102,22 @@ params_complete (void)
       nbdkit_error ("blkhash: %m");
     return -1;
   }
+  if (kind.block_size == 0)
+    return 0;
+  if (block_size != -1 && block_size != kind.block_size) {
+    nbdkit_error ("blkhash-digest says another block size than "
+                  "blkhash-block-size");
+    return -1;
+  }
+  block_size = kind.block_size;
+  return 0;
+}
+
+int
+params_complete (void)
+{
+  if (make_hash () == -1)
+    return -1;
   if (block_size != -1 &&
       (block_size > UINT32_MAX ||
        blkhash_opts_set_block_size (params.hash, block_size) != 0)) {

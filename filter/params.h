@@ -41,7 +41,7 @@ void params_free (void);
 
 #define PARAMS_HELP \
   "blkhash-file=PATH              Where the checksum goes, default: stderr.\n" \
-  "blkhash-digest=NAME            Digest, default sha256.\n" \
+  "blkhash-digest=NAME[/SIZE]     Digest, default sha256; block size.\n" \
   "blkhash-block-size=SIZE        Block size, default 64k.\n" \
   "blkhash-streams=N              " \
     "Construction of blkhash 0.9 (64) and older.\n" \

@@ -17,23 +17,42 @@
 #define TARGET __attribute__ ((target ("avx2")))
 #define INLINE inline __attribute__ ((always_inline)) TARGET
 #define LANES 8
+#define MAX_GROUPS 1
 
 typedef __m256i vec;
 
-#define add _mm256_add_epi32
 #define every(k) _mm256_set1_epi32 (k)
-#define unpack_lo32 _mm256_unpacklo_epi32
-#define unpack_hi32 _mm256_unpackhi_epi32
-#define unpack_lo64 _mm256_unpacklo_epi64
-#define unpack_hi64 _mm256_unpackhi_epi64
-#define shift _mm256_srli_epi32
-#define rotate(x, n) \
-  _mm256_or_si256 (_mm256_srli_epi32 (x, n), _mm256_slli_epi32 (x, 32 - (n)))
+
+/* GCC must not see what X is made of, and makes it before all that needs it. */
+static INLINE vec
+opaque (vec x)
+{
+  __asm__ ("" : "+x" (x));
+  return x;
+}
+
+/* Else GCC adds up in another order, with the constant of the round, which is
+ * known first, added last, where the next round waits for it.
+ */
+static INLINE vec
+add (vec a, vec b)
+{
+  return opaque (_mm256_add_epi32 (a, b));
+}
+
+/* Two of the three units of a CPU by Intel can shift.  Else GCC makes all the
+ * shifts of three rotations first, and the third has nothing to do (4 % on
+ * Cascade Lake).
+ */
+#define shift(x, n) opaque (_mm256_srli_epi32 (x, n))
+#define rotate(x, n)                                                    \
+  opaque (_mm256_or_si256 (_mm256_srli_epi32 (x, n),                    \
+                           _mm256_slli_epi32 (x, 32 - (n))))
 
 static INLINE vec
 xor3 (vec a, vec b, vec c)
 {
-  return _mm256_xor_si256 (a, _mm256_xor_si256 (b, c));
+  return opaque (_mm256_xor_si256 (opaque (_mm256_xor_si256 (a, b)), c));
 }
 
 static INLINE vec
@@ -65,13 +84,34 @@ piece (const unsigned char *p)
   return _mm_loadu_si128 ((const __m128i *) p);
 }
 
-static INLINE vec
-load_pieces (const unsigned char *const *data, size_t offset)
+/* The lines of two lanes, in pieces of four words. */
+static INLINE void
+read_lines (vec x[4], const unsigned char *const *data, size_t offset,
+            const unsigned step)
 {
-  return _mm256_inserti128_si256
-    (_mm256_castsi128_si256 (piece (data[0] + offset)),
-     piece (data[4] + offset), 1);
+#pragma GCC unroll 4
+  for (unsigned i = 0; i < 4; i++)
+    x[i] = _mm256_inserti128_si256
+      (_mm256_castsi128_si256 (piece (data[step] + offset + i * 16)),
+       piece (data[step + 4] + offset + i * 16), 1);
 }
+
+/* Pieces of eight lanes become four words of all lanes. */
+static INLINE void
+make_words (vec x[4])
+{
+  vec ab01 = _mm256_unpacklo_epi32 (x[0], x[1]);
+  vec ab23 = _mm256_unpackhi_epi32 (x[0], x[1]);
+  vec cd01 = _mm256_unpacklo_epi32 (x[2], x[3]);
+  vec cd23 = _mm256_unpackhi_epi32 (x[2], x[3]);
+
+  x[0] = _mm256_unpacklo_epi64 (ab01, cd01);
+  x[1] = _mm256_unpackhi_epi64 (ab01, cd01);
+  x[2] = _mm256_unpacklo_epi64 (ab23, cd23);
+  x[3] = _mm256_unpackhi_epi64 (ab23, cd23);
+}
+
+#define WORD_NUMBER(step, i) (4 * (step) + (i))
 
 static INLINE vec
 load_state (const uint32_t *p)
@@ -90,14 +130,14 @@ store_state (uint32_t *p, vec x)
 static TARGET void
 compress (void *state, const unsigned char *const *data, size_t blocks)
 {
-  compress_lanes (state, data, blocks);
+  compress_groups (state, data, blocks, 1, false);
 }
 
 const struct lane_kernel sha256_avx2_x8 = {
   .name = "avx2-x8",
   .lanes = LANES,
   .cpu = CPU_AVX2,
-  .cost = 910,
+  .cost = 820,
   .compress = compress,
 };
 

@@ -3,7 +3,15 @@
  *
  * SHA-256 of many messages in vectors of 32 bit words, one lane an element:
  * what is the same for vectors of any width.  Who includes this defines before
- * vec (the type), LANES, INLINE (with the instruction set) and the operations.
+ * vec (the type), LANES (of one vector), MAX_GROUPS, INLINE (with the
+ * instruction set) and the operations.
+ *
+ * A group is as many lanes as a vector has elements.  Where the result of an
+ * operation is not there in the next cycle, one group cannot keep the CPU busy;
+ * two groups, a round of one after a round of the other, can.
+ *
+ * The order of the operations is this one, and not what GCC makes of it: see
+ * add in the files with the operations, and STAY_HERE.
  */
 
 #ifndef BLKHASH_SHA256_VECTOR_H
@@ -14,87 +22,143 @@
 #define sigma0(x) xor3 (rotate (x, 7), rotate (x, 18), shift (x, 3))
 #define sigma1(x) xor3 (rotate (x, 17), rotate (x, 19), shift (x, 10))
 
-/* Four vectors, each with pieces of four words of some lanes, become four
- * words of all lanes.
+/* GCC moves no access to the schedule W across this.  Else it keeps words in
+ * registers until the next use, has too few, and copies to and fro.
+ */
+#define STAY_HERE(w) __asm__ volatile ("" : : "r" (w) : "memory")
+
+/* The message block at OFFSET of each lane becomes the first 16 words of the
+ * schedule W in eight steps.  The first four read whole cache lines: there can
+ * be more lanes than the cache has ways, and then a line is soon gone.  What
+ * they read waits where the words from 16 on have been.
  */
 static INLINE void
-transpose (vec w[4])
+load_step (vec *w, const unsigned groups, const unsigned step,
+           const unsigned char *const *data, size_t offset)
 {
-  vec ab01 = unpack_lo32 (w[0], w[1]), ab23 = unpack_hi32 (w[0], w[1]);
-  vec cd01 = unpack_lo32 (w[2], w[3]), cd23 = unpack_hi32 (w[2], w[3]);
+  vec *read = w + 16 * groups;
+  vec x[4];
 
-  w[0] = swap_bytes (unpack_lo64 (ab01, cd01));
-  w[1] = swap_bytes (unpack_hi64 (ab01, cd01));
-  w[2] = swap_bytes (unpack_lo64 (ab23, cd23));
-  w[3] = swap_bytes (unpack_hi64 (ab23, cd23));
+#pragma GCC unroll 2
+  for (unsigned g = 0; g < groups; g++) {
+    if (step < 4) {
+      read_lines (x, data + g * LANES, offset, step);
+#pragma GCC unroll 4
+      for (unsigned i = 0; i < 4; i++)
+        read[(4 * step + i) * groups + g] = x[i];
+    }
+    else {
+#pragma GCC unroll 4
+      for (unsigned i = 0; i < 4; i++)
+        x[i] = read[(4 * i + step - 4) * groups + g];
+      make_words (x);
+#pragma GCC unroll 4
+      for (unsigned i = 0; i < 4; i++)
+        w[WORD_NUMBER (step - 4, i) * groups + g] = swap_bytes (x[i]);
+    }
+  }
 }
 
-static INLINE void
-load_words (vec w[16], const unsigned char *const *data, size_t offset)
+/* The word that comes 16 after the first of W. */
+static INLINE vec
+next_word (const vec *w, const unsigned groups)
 {
-  /* All of a lane at once: there can be more lanes than the cache has ways. */
-#pragma GCC unroll 4
-  for (unsigned i = 0; i < 4; i++)
-#pragma GCC unroll 4
-    for (unsigned j = 0; j < 4; j++)
-      w[j * 4 + i] = load_pieces (data + i, offset + j * 16);
-#pragma GCC unroll 4
-  for (unsigned i = 0; i < 16; i += 4)
-    transpose (w + i);
+  return add (add (w[0], w[9 * groups]),
+              add (sigma0 (w[groups]), sigma1 (w[14 * groups])));
 }
 
-/* W has the last 16 words of the schedule. */
+/* Not the words move from a to b and so on, but their names.
+ *
+ * The next round waits for the new e.  With SHORT_CHAIN it comes one addition
+ * earlier, and there is one more in all.
+ */
 static INLINE void
-next_word (vec w[16], unsigned i)
-{
-  w[i] = add (add (w[i], w[(i + 9) % 16]),
-              add (sigma0 (w[(i + 1) % 16]), sigma1 (w[(i + 14) % 16])));
-}
-
-/* Not the words move from a to b and so on, but their names. */
-static INLINE void
-one_round (vec s[8], vec w, uint32_t k, unsigned i)
+one_round (vec s[8], vec w, uint32_t k, const unsigned i,
+           const bool short_chain)
 {
   vec a = s[(8 - i) % 8], b = s[(9 - i) % 8], c = s[(10 - i) % 8];
   vec e = s[(12 - i) % 8], f = s[(13 - i) % 8], g = s[(14 - i) % 8];
   vec *d = &s[(11 - i) % 8], *h = &s[(15 - i) % 8];
+  vec sum = big_sigma1 (e);
+  vec t = add (add (*h, add (w, every (k))), choose (e, f, g));
 
-  *h = add (add (add (*h, add (w, every (k))), choose (e, f, g)),
-            big_sigma1 (e));
-  *d = add (*d, *h);
-  *h = add (*h, add (majority (a, b, c), big_sigma0 (a)));
+  if (short_chain) {
+    *d = add (add (*d, t), sum);
+    t = add (t, sum);
+  }
+  else {
+    t = add (t, sum);
+    *d = add (*d, t);
+  }
+  *h = add (t, add (majority (a, b, c), big_sigma0 (a)));
 }
 
+/* The rounds from T on, and the words 16 after theirs. */
 static INLINE void
-sixteen_rounds (vec s[8], vec w[16], const uint32_t *k, const bool more)
+eight_rounds (vec *s, vec *w, const unsigned groups, unsigned t,
+              const bool short_chain)
+{
+  w += t * groups;
+#pragma GCC unroll 8
+  for (unsigned i = 0; i < 8; i++)
+#pragma GCC unroll 2
+    for (unsigned g = 0; g < groups; g++) {
+      STAY_HERE (w);
+      one_round (s + g * 8, w[i * groups + g], sha256_k[t + i], i,
+                 short_chain);
+      w[(i + 16) * groups + g] = next_word (w + i * groups + g, groups);
+    }
+}
+
+/* The last rounds need no more words.  In between, the message block at OFFSET
+ * is loaded: the one is mostly rotations, the other mostly shuffles, which are
+ * done by other units of the CPU, and the cache has time to bring it.
+ */
+static INLINE void
+last_rounds (vec *s, vec *w, const unsigned groups,
+             const unsigned char *const *data, size_t offset,
+             const bool short_chain)
 {
 #pragma GCC unroll 16
   for (unsigned i = 0; i < 16; i++) {
-    one_round (s, w[i], k[i], i);
-    if (more)
-      next_word (w, i);
+#pragma GCC unroll 2
+    for (unsigned g = 0; g < groups; g++)
+      one_round (s + g * 8, w[(48 + i) * groups + g], sha256_k[48 + i], i % 8,
+                 short_chain);
+    if (i % 2 == 1)
+      load_step (w, groups, i / 2, data, offset);
+    STAY_HERE (w);
   }
 }
 
+/* Of GROUPS groups. */
 static INLINE void
-compress_lanes (uint32_t *state, const unsigned char *const *data,
-                size_t blocks)
+compress_groups (uint32_t *state, const unsigned char *const *data,
+                 size_t blocks, const unsigned groups, const bool short_chain)
 {
-  vec s[8], w[16];
+  vec s[8 * MAX_GROUPS], w[64 * MAX_GROUPS];
 
-  for (size_t offset = 0; offset < blocks * 64; offset += 64) {
-    load_words (w, data, offset);
+  if (blocks == 0)
+    return;
 #pragma GCC unroll 8
-    for (unsigned i = 0; i < 8; i++)
-      s[i] = load_state (state + i * LANES);
+  for (unsigned i = 0; i < 8; i++)
+    load_step (w, groups, i, data, 0);
+  for (size_t i = 0; i < blocks; i++) {
+    /* After the last block it is loaded again, for nothing. */
+    size_t next = i + 1 < blocks ? i + 1 : i;
+
+#pragma GCC unroll 16
+    for (unsigned j = 0; j < 8 * groups; j++)
+      s[j % groups * 8 + j / groups] = load_state (state + j * LANES);
 #pragma GCC unroll 1
-    for (unsigned t = 0; t < 48; t += 16)
-      sixteen_rounds (s, w, sha256_k + t, true);
-    sixteen_rounds (s, w, sha256_k + 48, false);
-#pragma GCC unroll 8
-    for (unsigned i = 0; i < 8; i++)
-      store_state (state + i * LANES,
-                   add (s[i], load_state (state + i * LANES)));
+    for (unsigned t = 0; t < 48; t += 8)
+      eight_rounds (s, w, groups, t, short_chain);
+    last_rounds (s, w, groups, data, next * 64, short_chain);
+#pragma GCC unroll 16
+    for (unsigned j = 0; j < 8 * groups; j++)
+      store_state (state + j * LANES,
+                   add (s[j % groups * 8 + j / groups],
+                        load_state (state + j * LANES)));
   }
 }
 

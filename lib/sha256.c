@@ -28,7 +28,8 @@ alignas (64) const uint32_t sha256_k[64] = {
 
 static const struct lane_kernel *const kernels[] = {
 #if defined __x86_64__
-  &sha256_avx512sha_x4, &sha256_avx512_x16, &sha256_avx2_x8,
+  &sha256_avx512sha_x4, &sha256_avx512_x16, &sha256_avx512_x16s,
+  &sha256_avx512_x32, &sha256_avx2_x8,
   &sha256_shani_x4, &sha256_shani_x3, &sha256_shani_x2,
 #elif defined __AARCH64EL__
   &sha256_arm64_x4, &sha256_arm64_x3, &sha256_arm64_x2,

@@ -14,8 +14,9 @@
 
 /* Their state is uint32_t[8][lanes], a message block 64 bytes. */
 extern const struct lane_kernel sha256_avx512sha_x4, sha256_avx512_x16,
-  sha256_avx2_x8, sha256_shani_x2, sha256_shani_x3, sha256_shani_x4,
-  sha256_arm64_x2, sha256_arm64_x3, sha256_arm64_x4;
+  sha256_avx512_x16s, sha256_avx512_x32, sha256_avx2_x8, sha256_shani_x2,
+  sha256_shani_x3, sha256_shani_x4, sha256_arm64_x2, sha256_arm64_x3,
+  sha256_arm64_x4;
 
 /* The constants of the 64 rounds, aligned to 64. */
 extern const uint32_t sha256_k[64];

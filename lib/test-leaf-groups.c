@@ -174,7 +174,7 @@ fail_in_group (size_t of, size_t block, int first, int second, int third)
   static struct batch slow, batch[3];
   static const size_t count[3] = { 20, 20, 30 };
 
-  create ("sha1", 1);
+  create ("md5", 1);
   slow_md[0] = slow.md[0];
   begin (&slow, 1);
   wait_for (&hashing, 1);
@@ -211,7 +211,7 @@ test_no_memory (void **state)
   static struct batch slow, other;
 
   (void) state;
-  create ("sha1", 2);
+  create ("md5", 2);
   slow_md[0] = slow.md[0];
   begin (&slow, 1);
   wait_for (&hashing, 1);
@@ -233,7 +233,7 @@ test_zeros (void **state)
   unsigned char md[64];
 
   (void) state;
-  create ("sha1", 1);
+  create ("md5", 1);
   assert_int_equal (leaf_hash_zeros (engine, BLOCK, md), 0);
   bad_md = md;
   assert_int_equal (leaf_hash_zeros (engine, BLOCK, md), EIO);
@@ -249,7 +249,7 @@ test_wake_next (void **state)
   static struct batch first, second, large, small;
 
   (void) state;
-  create ("sha1", 2);
+  create ("md5", 2);
   slow_md[0] = first.md[0];
   begin (&first, 1);
   wait_for (&hashing, 1);
@@ -372,7 +372,7 @@ test_gather (void **state)
     destroy ();
   }
 
-  create ("sha1", 2);
+  create ("md5", 2);
   leaf_gather (engine);
   assert_int_equal (waits_of (10, 1), 0);
   destroy ();

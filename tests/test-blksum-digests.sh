@@ -42,3 +42,42 @@ sum=$(reference "$dir/image")
 for alias in SHA256 Sha256 SHA2-256 sha-256; do
   prints_sum "$sum" blksum -d $alias "$dir/image"
 done
+
+# With the block size, as nbdcopy --blkhash= is told.
+sum=$(reference -d sha512 -b 4096 "$dir/image")
+for options in "-d sha512/4k" "-d SHA512/4K" "-d sha512/4096 -b 4k" \
+               "-b 4096 --digest=sha512/4k" "-d md5/1m -d sha512/4k" \
+               "-b 4k -d md5/4k -d sha512"; do
+  prints_sum "$sum" blksum $options "$dir/image"
+done
+# Of the last --digest nothing but what it says counts.
+prints_sum "$(reference -d sha512 "$dir/image")" \
+           blksum -d md5/1m -d sha512 "$dir/image"
+prints_sum "$(reference -d md5 -b 512 -s 4 "$dir/image")" \
+           blksum --streams 4 -d md5/512 "$dir/image"
+run 0 blksum --tag --no-names -d sha512/4k "$dir/image"
+echo "blk-sha512/4k = $sum" | cmp - "$dir/stdout" || fail "the tag"
+refuses "another block size" blksum -d sha512/4k -b 64k "$dir/image"
+refuses "another block size" blksum -b 64k -d sha512/4k "$dir/image"
+for size in 2 5000 32m 1g 99999999999999999999; do
+  refuses "power of two" blksum -d sha512/$size "$dir/image"
+done
+for digest in /4k sha512/ sha512/4k/ sha512/4x sha512/4k/s64 \
+              sha512/4k/linear sha513/4k sha512//4k; do
+  refuses "unknown digest '$digest'" blksum -d $digest "$dir/image"
+done
+# This is a name of OpenSSL, as it stands.
+prints_sum "$(reference -d sha512-256 "$dir/image")" \
+           blksum -d SHA2-512/256 "$dir/image"
+
+# The sum alone is what nbdcopy --blkhash-file writes: these were written by
+# version 1.24.
+printf hello > "$dir/hello"
+nbdcopy_wrote () {
+  run 0 blksum --no-names -d $1 "$dir/hello"
+  echo "$2" | cmp - "$dir/stdout" || fail "not what nbdcopy writes"
+}
+nbdcopy_wrote sha256 \
+  337355feb53a5309d5aba92796223c2c84ffab930e706c01fef573a2722545e6
+nbdcopy_wrote md5/4 8262896de34125dec173722c920e8bd0
+nbdcopy_wrote md5/1M f741ac9ce55f5325906bb14e9c05d467

@@ -51,7 +51,8 @@ run 0 blksum --help
 for option in --digest --list-digests --list-kernels --block-size --streams --threads \
               --progress --cache --no-extents --format --image-opts --object \
               --force-share --queue-size --queue-depth --read-size --tag \
-              --no-names --output --zero --help --version; do
+              --check --expect --quiet --status --warn --strict --ignore-missing \
+              --allow-uris --no-names --output --zero --help --version; do
   grep -q -e "$option" "$dir/stdout" || fail "--help without $option"
 done
 [ "$(wc -L < "$dir/stdout")" -le 80 ] || fail "--help is too wide"

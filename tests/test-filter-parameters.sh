@@ -27,6 +27,8 @@ done
 hashes "-b 4k" "-b 4k" blkhash-block-size=4k
 hashes "-b 16m" "-b 16m" blkhash-block-size=16M
 hashes "-b 512" "-b 512" blkhash-block-size=512
+hashes "-d sha512/512k" "-d sha512 -b 512k" blkhash-digest=sha512/512k
+hashes "-d md5/4k" "-d md5 -b 4k" blkhash-block-size=4k blkhash-digest=md5/4k
 hashes "--streams 64" "-s 64" blkhash-streams=64
 hashes "--streams 1024 -b 4k" "-s 1024 -b 4k" blkhash-streams=1024 \
        blkhash-block-size=4096
@@ -73,6 +75,10 @@ stop
 
 refuses_to_start 'unknown digest: sha257' null blkhash-digest=sha257
 refuses_to_start 'unknown digest: ' null blkhash-digest=
+refuses_to_start 'unknown digest: md5/4k/s3' null blkhash-digest=md5/4k/s3
+refuses_to_start 'power of two' null blkhash-digest=md5/5000
+refuses_to_start 'another block size' null blkhash-digest=md5/4k \
+                 blkhash-block-size=8k
 for size in 0 1 2 3 5000 32M 4G 8E x; do
   refuses_to_start '' null blkhash-block-size=$size
 done

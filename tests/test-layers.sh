@@ -157,6 +157,7 @@ conn: export ../lib/cleanup
 export: disk params report ../lib/cleanup ../lib/leaves
 disk: inflight written
 written: ../lib/leaf-tree
+params: ../lib/sum-kind
 report: params result-file ../lib/cleanup ../lib/sum-line
 result-file: params
 "
@@ -192,8 +193,9 @@ check_folders () {
 
 check_folders tools "
 .: job cli util
-job: cli source read util
+job: cli source read sums util
 cli: format util
+sums: util
 source: nbd read image format qemu io util
 nbd: read util
 read: io util
@@ -210,7 +212,7 @@ check_circles
 # ---- Those who use the library ----
 
 # What tools/ and other users may include of lib/.
-for_tools="cleanup zero sum-line"
+for_tools="cleanup zero sum-kind sum-line"
 
 # tools/ and examples/ use the public API.
 for file in tools/*.c tools/*/*.[ch] examples/*.c; do

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * blksum: print the checksum of disk images.
+ * blksum: print the checksum of disk images, or check it.
  *
  * SIGINT and SIGTERM have their default action, at once: there is nothing to
  * clean up, see qemu/nbd-process.c.
@@ -9,17 +9,17 @@
 
 #include <config.h>
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/report.h"
 #include "cli/usage.h"
+#include "job/check.h"
+#include "job/expect.h"
 #include "job/hash.h"
 #include "util/error.h"
 
@@ -38,68 +38,49 @@ occupy_standard_fds (void)
       exit (EXIT_TROUBLE);
 }
 
-/* Each line begins with NAME, and whatever is in it, it makes no other line. */
-static void
-report (const char *name, const struct error *error)
+/* Returns the exit status. */
+static int
+print_sums (struct options *options)
 {
-  const char *text = error->text;
-  struct error prefix = { "" };
+  int i, status = EXIT_SUCCESS;
 
-  error_set (&prefix, "%s", name);
-  for (;;) {
-    int len = strcspn (text, "\n");
+  for (i = 0; i < options->nr_operands; i++) {
+    const char *name = options->operands[i];
+    struct error error = { "" };
+    struct sum sum;
+    int err;
 
-    fprintf (stderr, "blksum: %s: %.*s\n", prefix.text, len, text);
-    if (text[len] == '\0')
-      return;
-    text += len + 1;
+    if (options->nr_operands > 1)
+      options->progress_name = name;
+    if (job_hash (options, name, &sum, &error) == -1) {
+      report (name, &error);
+      status = EXIT_TROUBLE;
+      continue;
+    }
+    err = output_sum (options, name, &sum);
+    if (err)
+      report_write_failed (err);
   }
-}
-
-/* SIGPIPE is ignored, because of sockets; of a broken pipe behind stdout
- * blksum dies as any other program does.
- */
-static void write_failed (int err) __attribute__ ((noreturn));
-
-static void
-write_failed (int err)
-{
-  if (err == EPIPE) {
-    signal (SIGPIPE, SIG_DFL);
-    raise (SIGPIPE);
-  }
-  fprintf (stderr, "blksum: write error: %s\n", strerror (err));
-  exit (EXIT_TROUBLE);
+  return status;
 }
 
 int
 main (int argc, char *argv[])
 {
   struct options options;
-  int i, status = EXIT_SUCCESS;
+  int status;
 
   occupy_standard_fds ();
   options_parse (&options, argc, argv);
   signal (SIGPIPE, SIG_IGN);
   signal (SIGCHLD, SIG_DFL);    /* a parent may have ignored it */
 
-  for (i = 0; i < options.nr_operands; i++) {
-    const char *name = options.operands[i];
-    struct error error = { "" };
-    struct sum sum;
-    int err;
-
-    if (options.nr_operands > 1)
-      options.progress_name = name;
-    if (job_hash (&options, name, &sum, &error) == -1) {
-      report (name, &error);
-      status = EXIT_TROUBLE;
-      continue;
-    }
-    err = output_sum (&options, name, &sum);
-    if (err)
-      write_failed (err);
-  }
+  if (options.check)
+    status = job_check (&options);
+  else if (options.expect)
+    status = job_expect (&options);
+  else
+    status = print_sums (&options);
   options_free (&options);
   return status;
 }

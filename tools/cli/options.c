@@ -17,6 +17,7 @@
 
 #include "blkhash.h"
 
+#include "../lib/sum-kind.h"
 #include "cli/command-line.h"
 #include "cli/options.h"
 #include "cli/usage.h"
@@ -26,12 +27,10 @@
 #define MAX_READ_SIZE (32 * 1024 * 1024) /* what every NBD server takes */
 
 static struct blkhash_opts *
-new_hash_opts (const char *digest)
+new_hash_opts (void)
 {
-  struct blkhash_opts *opts = blkhash_opts_new (digest);
+  struct blkhash_opts *opts = blkhash_opts_new ("sha256");
 
-  if (!opts && errno == EINVAL)
-    usage_error ("unknown digest '%s', see --list-digests", digest);
   if (!opts) {
     perror ("blksum");
     exit (EXIT_TROUBLE);
@@ -39,18 +38,30 @@ new_hash_opts (const char *digest)
   return opts;
 }
 
-/* The digest makes a new blkhash_opts: keep what was set before it. */
+/* NAME or, as nbdcopy writes it, NAME/SIZE.  Of several the last one counts,
+ * and then what --block-size says: see settle_block_size.
+ */
 static void
 set_digest (struct options *options, const struct option_use *use)
 {
-  struct blkhash_opts *old = options->hash;
+  struct blkhash_opts *opts = NULL;
+  struct sum_kind kind;
 
-  options->hash = new_hash_opts (use->arg);
-  blkhash_opts_set_block_size (options->hash,
-                               blkhash_opts_get_block_size (old));
-  blkhash_opts_set_threads (options->hash, blkhash_opts_get_threads (old));
-  blkhash_opts_set_streams (options->hash, blkhash_opts_get_streams (old));
-  blkhash_opts_free (old);
+  if (sum_kind_parse (use->arg, &kind) == 0 &&
+      kind.streams == 0 && !kind.linear) {
+    options->digest_block_size = kind.block_size;
+    kind.block_size = 0;
+    opts = sum_kind_opts (&kind, options->hash);
+    if (!opts && errno != EINVAL) {
+      perror ("blksum");
+      exit (EXIT_TROUBLE);
+    }
+  }
+  if (!opts)
+    usage_error ("unknown digest '%s', see --list-digests", use->arg);
+  blkhash_opts_free (options->hash);
+  options->hash = opts;
+  options->digest_chosen = true;
 }
 
 static void
@@ -59,12 +70,31 @@ set_block_size (struct options *options, const struct option_use *use)
   if (blkhash_opts_set_block_size (options->hash, use->number) != 0)
     usage_error ("--block-size: '%s' is not a power of two from 4 to 16m",
                  use->arg);
+  options->block_size_chosen = true;
+}
+
+/* Of --digest and --block-size, in whatever order. */
+static void
+settle_block_size (struct options *options)
+{
+  uint32_t size = options->digest_block_size;
+
+  if (size == 0)
+    return;
+  if (options->block_size_chosen &&
+      blkhash_opts_get_block_size (options->hash) != size)
+    usage_error ("--digest says another block size than --block-size");
+  if (blkhash_opts_set_block_size (options->hash, size) != 0)
+    usage_error ("--digest: the block size is not a power of two from 4 to "
+                 "16m");
+  options->block_size_chosen = true;
 }
 
 static void
 set_streams (struct options *options, const struct option_use *use)
 {
   blkhash_opts_set_streams (options->hash, use->number);
+  options->streams_chosen = true;
 }
 
 static void
@@ -173,12 +203,12 @@ print_version (void)
                     unsigned: FIELD_UNSIGNED, unsigned long: FIELD_LONG)
 
 /* The parts of --help. */
-enum { GROUP_HASH, GROUP_IMAGE, GROUP_NBD, GROUP_OUTPUT };
+enum { GROUP_HASH, GROUP_IMAGE, GROUP_NBD, GROUP_CHECK, GROUP_OUTPUT };
 
 /* In the order of --help. */
 static const struct option_row rows[] = {
-  { GROUP_HASH, 'd', "digest", "NAME",
-    "sha256 (default), or see --list-digests", .set = set_digest },
+  { GROUP_HASH, 'd', "digest", "NAME[/N]",
+    "sha256 (default), or see --list-digests; block size", .set = set_digest },
   { GROUP_HASH, 'l', "list-digests", NULL,
     "list the digests and exit", .print = list_digests },
   { GROUP_HASH, 0, "list-kernels", NULL,
@@ -225,6 +255,35 @@ static const struct option_row rows[] = {
     "size of an NBD read, default 1m",
     SIZE (512, MAX_READ_SIZE), FIELD (source.read_size) },
 
+  { GROUP_CHECK, 0, "check", NULL,
+    "check the sums in the lists that are the operands",
+    FIELD (check), .value = true,
+    .excludes = "--check cannot be used with --tag, --no-names, --output, "
+                "--zero or --image-opts" },
+  { GROUP_CHECK, 0, "expect", "SUM",
+    "compare an image with [blk-DIGEST/SIZE:]SUM", FIELD (expect),
+    .excludes = "--expect cannot be used with --check, --tag, --no-names, "
+                "--output or --zero" },
+  { GROUP_CHECK, 'q', "quiet", NULL,
+    "print nothing for what is right; --expect: nothing",
+    FIELD (check_report), .value = CHECK_QUIET,
+    .needs = "--check or --expect" },
+  { GROUP_CHECK, 0, "status", NULL,
+    "print nothing, the exit status tells",
+    FIELD (check_report), .value = CHECK_STATUS, .needs = "--check" },
+  { GROUP_CHECK, 'w', "warn", NULL,
+    "say which lines are not properly formatted",
+    FIELD (check_report), .value = CHECK_WARN, .needs = "--check" },
+  { GROUP_CHECK, 0, "strict", NULL,
+    "fail if any line is not properly formatted",
+    FIELD (strict), .value = true, .needs = "--check" },
+  { GROUP_CHECK, 0, "ignore-missing", NULL,
+    "pass over files that do not exist",
+    FIELD (ignore_missing), .value = true, .needs = "--check" },
+  { GROUP_CHECK, 0, "allow-uris", NULL,
+    "connect to the servers that lists name",
+    FIELD (allow_uris), .value = true, .needs = "--check" },
+
   { GROUP_OUTPUT, 0, "tag", NULL,
     "print how the sum was made: blk-sha256/64k (NAME) =",
     FIELD (form), .value = OUTPUT_TAG },
@@ -244,6 +303,8 @@ static const struct option_row rows[] = {
 
 static const char help_begin[] =
 "Usage: blksum [OPTION]... [FILE|URI|-]...\n"
+"       blksum --check [OPTION]... [LIST|-]...\n"
+"       blksum --expect SUM [OPTION]... [FILE|URI|-]\n"
 "Print the checksum of disk images: the same for raw, qcow2, and an NBD\n"
 "export of one disk, and nearly free for its empty parts.\n"
 "\n"
@@ -252,8 +313,8 @@ static const char help_begin[] =
 
 static const char help_end[] =
 "\n"
-"Sizes take the suffixes k, m and g.  Exit status: 0 all well, 2 could not\n"
-"tell (usage, open, read, lock).\n";
+"Sizes take the suffixes k, m and g.  Exit status: 0 all well, 1 a checksum\n"
+"differs, 2 could not tell (usage, open, read, lock).\n";
 
 static void
 print_help (void)
@@ -269,7 +330,7 @@ set_defaults (struct options *options, int argc)
   long cpus = sysconf (_SC_NPROCESSORS_ONLN);
 
   *options = (struct options) {
-    .hash = new_hash_opts ("sha256"),
+    .hash = new_hash_opts (),
     .names = true,
     .progress_fd = -1,
     .source = {
@@ -298,6 +359,7 @@ options_parse (struct options *options, int argc, char *argv[])
 
   set_defaults (options, argc);
   first = command_line_parse (rows, options, argc, argv);
+  settle_block_size (options);
   options->source.threads = blkhash_opts_get_threads (options->hash);
 
   options->operands = argv + first;

@@ -8,6 +8,7 @@
 #define BLKSUM_OPTIONS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "util/source-options.h"
 
@@ -19,8 +20,26 @@ enum output_form {
   OUTPUT_JSON,                  /* an object a line */
 };
 
+/* What --check prints and says, beside errors. */
+enum check_report {
+  CHECK_ALL,
+  CHECK_QUIET,                  /* nothing of images that are right */
+  CHECK_STATUS,                 /* nothing */
+  CHECK_WARN,                   /* all, and lines that are malformed */
+};
+
 struct options {
   struct blkhash_opts *hash;    /* digest, block size, streams, threads */
+  uint32_t digest_block_size;   /* --digest says it; 0: it does not */
+  bool digest_chosen, block_size_chosen, streams_chosen; /* else: defaults */
+
+  /* What is done with the operands: print their sums, or: */
+  const char *expect;           /* the sum of the only one is this; or */
+  bool check;                   /* they are lists of sums; with these: */
+  enum check_report check_report; /* of --expect: CHECK_QUIET or not */
+  bool strict;                  /* malformed lines make it fail */
+  bool ignore_missing;          /* files */
+  bool allow_uris;              /* in lists */
 
   /* Output. */
   enum output_form form;

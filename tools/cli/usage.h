@@ -9,7 +9,10 @@
 
 struct option;
 
-/* Exit status when something could not be told. */
+/* Exit status when an image is not what it should be, and when something could
+ * not be told.
+ */
+#define EXIT_DIFFERS 1
 #define EXIT_TROUBLE 2
 
 /* Say what is wrong, in one line, and exit with status 2. */

@@ -27,11 +27,8 @@
 #include "util/error.h"
 #include "util/source-options.h"
 
-/* A scheme and "://", as in nbd+unix:///?socket=PATH.  A file of such a name
- * can be given as ./NAME.
- */
-static bool
-is_uri (const char *operand)
+bool
+source_is_uri (const char *operand)
 {
   size_t n = 0;
 
@@ -180,9 +177,9 @@ check_sums (const struct source_options *options, int fd,
             struct error *error)
 {
   if (options->refuse_sums && looks_like_sums (fd))
-    return error_set (error, "looks like a file of checksums, and -c does "
-                      "not check them: it is the short form of --cache, "
-                      "which hashes this file when written out");
+    return error_set (error, "looks like a file of checksums: --check checks "
+                      "them, -c is the short form of --cache, which hashes "
+                      "this file when written out");
   return 0;
 }
 
@@ -253,7 +250,7 @@ source_open (const struct source_options *options, const char *operand,
     return open_opts (options, operand, source, error);
   if (strcmp (operand, "-") == 0)
     return open_stdin (options, source, error);
-  if (is_uri (operand))
+  if (source_is_uri (operand))
     return open_uri (options, operand, source, error);
   return open_path (options, operand, source, error);
 }

@@ -7,9 +7,16 @@
 #ifndef BLKSUM_OPEN_H
 #define BLKSUM_OPEN_H
 
+#include <stdbool.h>
+
 struct error;
 struct source;
 struct source_options;
+
+/* A scheme and "://", as in nbd+unix:///?socket=PATH.  A file of such a name
+ * can be given as ./NAME.
+ */
+bool source_is_uri (const char *operand);
 
 /* Open what OPERAND names: a file, device, URI, option string, or "-".  Nothing
  * is read but what tells what it is.  OPTIONS and OPERAND must stay until the

@@ -1,0 +1,49 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * How a sum is made, read from text: "sha256/64k/s64", which sum-line.c writes
+ * behind "blk-", and shorter forms of it, which users write.
+ */
+
+#ifndef BLKHASH_SUM_KIND_H
+#define BLKHASH_SUM_KIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct blkhash_opts;
+
+struct sum_kind {
+  char digest[48];
+  uint32_t block_size;          /* 0: it does not say */
+  unsigned streams;             /* 0: flat, unless it is linear */
+  bool linear;
+};
+
+/* Read DIGEST, DIGEST/SIZE, DIGEST/SIZE/sN or DIGEST/SIZE/linear.  A name of a
+ * digest that has a slash in it, as OpenSSL's SHA2-512/256, is that digest.
+ * 0, or EINVAL if TEXT has another form; whether there is such a digest says
+ * sum_kind_opts.
+ */
+int sum_kind_parse (const char *text, struct sum_kind *kind);
+
+/* Was the construction chosen?  "sha256/64k" is flat, "sha256" says nothing. */
+static inline bool
+sum_kind_is_complete (const struct sum_kind *kind)
+{
+  return kind->block_size != 0;
+}
+
+/* The options of the library for KIND.  What it does not say is as in
+ * DEFAULTS, and so are the threads.  The caller frees them.  NULL with errno
+ * EINVAL: there is no such digest; EDOM: no such block size; ENOTSUP: no such
+ * construction here; ENOMEM.
+ */
+struct blkhash_opts *sum_kind_opts (const struct sum_kind *kind,
+                                    const struct blkhash_opts *defaults);
+
+/* How many bytes a sum that is made with OPTS has.  0, or an errno value. */
+int sum_kind_size (const struct blkhash_opts *opts, unsigned *size);
+
+#endif /* BLKHASH_SUM_KIND_H */

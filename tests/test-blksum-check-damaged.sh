@@ -1,0 +1,154 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Lists of checksums that are damaged, or that somebody made who does not mean
+# well: never is all well with them, in little memory, and nothing is opened
+# that is not an image in the list.
+
+. "$(dirname "$0")/functions.sh"
+
+cd "$dir"
+printf hello > a
+printf world > b
+hex=$(reference a)
+good="$(blksum b)"
+
+# is_damaged REGEX FORMAT...: a line that printf makes is an error, whatever the
+# options are, unless it is the only one: then there is none.
+is_damaged () {
+  why=$1
+  shift
+  printf "$@" > line
+  (echo "$good"; cat line; echo; blksum --tag b) > list
+  for options in "" --quiet --strict; do
+    run 2 blksum --check $options list
+    [ "$(grep -c FAILED stdout)" = 0 ] || fail "read an image"
+    says "list: 2: improperly formatted checksum line: .*$why" \
+         "WARNING: 1 line is improperly formatted"
+  done
+  run 2 blksum --check --status list
+  [ ! -s stdout ] && [ ! -s stderr ] || fail "--status says something"
+  (cat line; echo) > list
+  run 2 blksum --check list
+  says "list: 1: improperly" "list: no properly formatted checksum lines found"
+}
+
+is_damaged "no name" %s $hex
+is_damaged "no name" 'blk-sha256/64k = %s' $hex
+is_damaged "CHECKSUM  NAME" '%s a' $hex
+is_damaged "CHECKSUM  NAME" '%sx  a' $hex
+is_damaged "CHECKSUM  NAME" 'x%s  a' ${hex#?}
+is_damaged "64 digits, but .*sha256 has 64\|63 digits" '%s  a' ${hex#?}
+is_damaged "32 digits, but a checksum by sha256 has 64" \
+           5d41402abc4b2a76b9719d911017c592'  a'
+is_damaged "64 digits, but a checksum by md5 has 32" 'blk-md5/64k (a) = %s' $hex
+is_damaged "64 digits, but a checksum by null has 0" \
+           'blk-null/64k (a) = %s' $hex
+is_damaged "backslash" '\\%s  a\\b' $hex
+is_damaged "backslash" '\\%s  a\\' $hex
+is_damaged "blk-DIGEST/SIZE (NAME)" 'blk-sha256/64k (a) = %sx' $hex
+is_damaged "blk-DIGEST/SIZE (NAME)" 'blk-sha256/64k (a) = '
+is_damaged "no name" 'blk-sha256/64k a) = %s' $hex
+is_damaged "form blk-DIGEST/SIZE" 'blk-sha256/64k/s (a) = %s' $hex
+is_damaged "form blk-DIGEST/SIZE" 'blk-sha256/ (a) = %s' $hex
+is_damaged "unknown digest 'sha257'" 'blk-sha257/64k (a) = %s' $hex
+is_damaged "power of two" 'blk-sha256/65k (a) = %s' $hex
+is_damaged "power of two" 'blk-sha256/99999999999999999999g (a) = %s' $hex
+is_damaged "1024 streams" 'blk-sha256/64k/s1025 (a) = %s' $hex
+is_damaged "first character" '#%s  a' ${hex#?}
+
+# Of many such lines the first is named, with --warn all.
+for i in 1 2 3 4; do echo "$hex a"; done > list
+run 2 blksum --check list
+says "list: 1: " "list: no properly"
+run 2 blksum --check --warn list
+says "list: 1: " "list: 2: " "list: 3: " "list: 4: " "list: no properly"
+
+# A list that was cut anywhere: not all is well, unless it looks complete, with
+# the end of a name missing, or of the last newline.
+(blksum --tag a; blksum b) > whole
+size=$(wc -c < whole)
+first=$(head -n 1 whole | wc -c)
+i=0
+while [ $i -lt $size ]; do
+  head -c $i whole > list
+  case $i in
+    $((first - 1)) | $first | $((size - 1))) run 0 blksum --check list ;;
+    *) run 2 blksum --check --quiet list ;;
+  esac
+  i=$((i + 1))
+done
+
+# Any bit of it is another one: what is told is another name, another sum, or
+# that the line is damaged.
+cat > flip.py << 'END'
+import sys
+data = bytearray(open("whole", "rb").read())
+bit = int(sys.argv[1])
+data[bit // 8] ^= 1 << bit % 8
+open("list", "wb").write(data)
+END
+bit=0
+while [ $bit -lt $((size * 8)) ]; do
+  "$PYTHON" flip.py $bit
+  status=0
+  blksum --check list > stdout 2> stderr || status=$?
+  case $status in
+    1 | 2) ;;
+    *) # The case of a digit or digest, and " " and "*", mean the same.
+       tr 'A-Z*' 'a-z ' < list | cmp -s - whole ||
+         fail "bit $bit: exit status $status: $(cat list)" ;;
+  esac
+  bit=$((bit + 11))
+done
+
+# NULs: not a list of lines.
+printf '%s\n%s  a\0b\n%s\n' "$good" $hex "$good" > list
+run 2 blksum --check list
+[ "$(cat stdout)" = "b: OK" ] || fail "went on"
+says_once "list: line 2 has a NUL"
+blksum -z a b > list
+run 2 blksum --check list
+says_once "list: line 1 has a NUL"
+head -c 100000 /dev/zero > list
+run 2 blksum --check list
+says_once "NUL"
+
+# Long lines, and many.
+limited () { (ulimit -v $1; shift; exec "$@"); }
+[ "$SANITIZE" != no ] || [ -n "$wrapper" ] || limited=yes
+bounded () {
+  if [ "$limited" ]; then limited 250000 "$@"; else "$@"; fi
+}
+(echo "$good"; printf '%s  ' $hex; head -c 300000000 /dev/zero | tr '\0' n
+ echo; echo "$good") | (run 2 bounded blksum --check -t 1)
+[ "$(grep -c OK stdout)" = 2 ] || fail "not both"
+says "input: 2: .*longer than 65536" "1 line is"
+yes '# comment' | head -n 2000000 | (run 2 bounded blksum --check -t 1)
+says_once "no properly"
+# A name that is too long for a file, and one that is as long as a line may be.
+long=$(head -c 60000 /dev/zero | tr '\0' n)
+echo "$hex  $long" > list
+run 2 blksum --check list
+[ "$(wc -l < stderr)" = 2 ] || fail "not two lines"
+
+# Servers are not connected to, and images do not name other files.
+for name in nbd://localhost:1/x nbd+unix:///?socket=$dir/s ssh://host/x; do
+  echo "$hex  $name" > list
+  run 2 blksum --check list
+  [ "$(cat stdout)" = "$name: FAILED open or read" ] || fail "$(cat stdout)"
+  says "--allow-uris" "1 listed file could not be read"
+  run 2 blksum --check --ignore-missing list
+done
+echo "$hex  json:{}" > list
+run 2 blksum --check list
+says "No such file" "1 listed file"
+# A name is one of a file, also if it begins with a dash.
+printf hello > --help
+echo "$hex  --help" > list
+run 0 blksum --check list
+# What is written on the terminal is one line for each.
+printf '\\%s  a\\nb: OK\n' $hex > list
+run 2 blksum --check list
+[ "$(cat stdout)" = '\a\nb: OK: FAILED open or read' ] || fail "made lines"

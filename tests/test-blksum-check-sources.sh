@@ -1,0 +1,129 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# blksum --check of whatever can be hashed, with sums of any kind.
+
+. "$(dirname "$0")/functions.sh"
+
+cd "$dir"
+make_image raw
+cp raw other
+write_data other 4000000 1
+
+# checks NAME ARGUMENT...: the list holds for the image NAME.  It does not hold
+# for the image NAME.other, if there is one.
+checks () {
+  checked=$1
+  shift
+  run 0 blksum --check "$@" list
+  [ ! -s stderr ] || fail "unexpected message"
+  [ "$(cat stdout)" = "$checked: OK" ] || fail "not OK: $*"
+  [ -e "$checked.other" ] || return 0
+  mv "$checked" "$checked.right"
+  mv "$checked.other" "$checked"
+  run 1 blksum --check "$@" list
+  [ "$(cat stdout)" = "$checked: FAILED" ] || fail "not FAILED: $*"
+  says_once "WARNING: 1 computed checksum did NOT match"
+  mv "$checked" "$checked.other"
+  mv "$checked.right" "$checked"
+}
+
+# How the sum was made is in the line, or in the options.
+mv other raw.other
+for kind in sha256/64k sha256/4k/s64 sha512/4m md5/512 sha1/16m/s3 \
+            blake2b512/1m/s1024; do
+  digest=${kind%%/*}
+  size=${kind#*/}
+  streams=0
+  case $size in
+    */s*) streams=${size#*/s}; size=${size%/*} ;;
+  esac
+  sum=$(reference -d $digest -b $size -s $streams raw)
+  echo "blk-$kind (raw) = $sum" > list
+  checks raw
+  # The options do not count then.
+  checks raw -d sha1 -b 64k --streams 5
+  echo "$sum  raw" > list
+  checks raw -d $digest -b $size --streams $streams
+  checks raw -d $digest/$size --streams $streams
+  # Without either it is taken for what blksum makes by default.
+  case $kind in
+    sha256/64k) run 0 blksum --check list ;;
+    sha256/*) run 1 blksum --check list ;;
+    *) run 2 blksum --check list
+       says "digits, but a checksum by sha256 has 64" "list: no proper" ;;
+  esac
+done
+# What a tag leaves out is as the options say.
+echo "blk-md5 (raw) = $(reference -d md5 -b 4k -s 2 raw)" > list
+checks raw -b 4k --streams 2 -d sha256
+# All of this build, of a small image: the reference is slow.
+head -c 20000 raw > small
+: > list
+for digest in $(blksum -l); do
+  sum=$(reference -d $digest -b 4k small 2> /dev/null) || continue
+  [ -n "$sum" ] || continue
+  echo "blk-$digest/4k (small) = $sum" >> list
+done
+run 0 blksum --check --quiet list
+[ ! -s stdout ] && [ ! -s stderr ] || fail "not quiet"
+# Whatever the number of threads, and with progress for each.
+run 0 blksum --check -t 3 --progress=2 list
+[ "$(grep -c '^100/100$' stderr)" = "$(grep -c OK stdout)" ] || fail "progress"
+
+# A pipe, by way of standard input, and a FIFO.
+sum=$(reference raw)
+echo "$sum  -" > list
+run 0 sh -c 'cat raw | blksum --check list'
+run 1 sh -c 'cat raw.other | blksum --check list'
+mkfifo fifo
+echo "$sum  fifo" > list
+cat raw > fifo &
+kill_at_exit $!
+run 0 blksum --check list
+
+# What fails while it is read is no other sum.
+start_evil_server raw error
+echo "$sum  $uri" > list
+run 2 blksum --check --allow-uris list
+[ "$(cat stdout)" = "$uri: FAILED open or read" ] || fail "$(cat stdout)"
+stop_evil_server
+
+requires_qemu
+qemu-img convert -f raw -O qcow2 raw qcow2
+qemu-img convert -f raw -O qcow2 raw.other qcow2.other
+qemu-img convert -f raw -O vmdk raw vmdk
+blksum --tag qcow2 > list
+checks qcow2
+checks qcow2 -f qcow2
+BLKSUM_DIRECT=0 checks qcow2
+run 1 blksum --check -f raw list
+echo "$sum  vmdk" > list
+checks vmdk
+# What names another file is not read without the format, as always.
+qemu-img create -q -f qcow2 -F raw -b raw overlay
+echo "$sum  overlay" > list
+run 2 blksum --check list
+says "overlay: .*raw" "1 listed file"
+checks overlay -f qcow2
+
+requires_nbdkit file
+start_nbdkit file raw
+echo "$sum  $uri" > list
+run 2 blksum --check list
+says "$uri: .*--allow-uris" "1 listed file"
+run 0 blksum --check --allow-uris list
+[ "$(cat stdout)" = "$uri: OK" ] || fail "NBD"
+start_nbdkit file raw.other
+echo "$sum  $uri" > list
+run 1 blksum --check --allow-uris list
+
+requires_root
+requires_program losetup
+device=$(losetup --find --show raw 2> losetup.log) ||
+  skip "no loop device: $(cat losetup.log)"
+at_exit "losetup -d $device"
+echo "$sum  $device" > list
+run 0 blksum --check list
+[ "$(cat stdout)" = "$device: OK" ] || fail "a block device"

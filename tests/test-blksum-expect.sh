@@ -1,0 +1,144 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# blksum --expect: is it this image?  0 yes, 1 no, 2 that cannot be told.
+
+. "$(dirname "$0")/functions.sh"
+
+cd "$dir"
+make_image raw
+cp raw other
+write_data other 4000000 1
+sum=$(reference raw)
+zeros=$(echo $sum | tr 0-9a-f 0)
+
+# is SUM IMAGE [OPTION]..., is_not SUM IMAGE [OPTION]...
+is () {
+  expect=$1 image=$2
+  shift 2
+  run 0 blksum --expect "$expect" "$@" "$image"
+  [ "$(cat stdout)" = "$image: OK" ] && [ ! -s stderr ] || fail "not OK"
+  run 0 blksum -q --expect "$expect" "$@" "$image"
+  [ ! -s stdout ] && [ ! -s stderr ] || fail "not quiet"
+}
+is_not () {
+  expect=$1 image=$2
+  shift 2
+  run 1 blksum --expect "$expect" "$@" "$image"
+  [ "$(cat stdout)" = "$image: FAILED" ] || fail "not FAILED"
+  says "$image: expected blk-.* = ${expect##*[: ]}$" "$image: got      blk-"
+  run 1 blksum --quiet --expect "$expect" "$@" "$image"
+  [ ! -s stdout ] && [ ! -s stderr ] || fail "not quiet"
+}
+
+is $sum raw
+is $(echo $sum | tr a-f A-F) raw
+is_not $sum other
+is_not $zeros raw
+run 1 blksum --expect $zeros raw
+says "expected blk-sha256/64k = $zeros$" "got      blk-sha256/64k = $sum$"
+
+# How it was made is in it, or in the options, or in both.
+for kind in sha256/64k sha256/4k/s64 sha512/4m md5/512 sha1/16m/s3 \
+            blake2b-256/1m/s1024; do
+  digest=${kind%%/*}
+  size=${kind#*/}
+  streams=0
+  case $size in
+    */s*) streams=${size#*/s}; size=${size%/*} ;;
+  esac
+  blksum -l | grep -q -x $digest || continue
+  options="-d $digest -b $size --streams $streams"
+  other=$(reference -d $digest -b $size -s $streams other)
+  its_sum=$(reference -d $digest -b $size -s $streams raw)
+  for expected in "blk-$kind:$its_sum" "blk-$kind = $its_sum"; do
+    is "$expected" raw
+    is "$expected" raw $options
+    is_not "$expected" other
+  done
+  is $its_sum raw $options
+  is_not $its_sum other $options
+  is blk-$digest:$its_sum raw $options
+  # What blksum prints, and nbdcopy.
+  is "$(blksum --tag --no-names $options raw)" raw
+  is "$(blksum --no-names $options raw)" raw -d $digest/$size \
+     --streams $streams
+  is_not "$(blksum --tag --no-names $options other)" raw
+done
+
+# What contradicts it, and nothing is opened.
+says_usage () {
+  refuses "$@" missing
+  grep -q "try 'blksum --help'" stderr || fail "not of the command line"
+}
+for options in "-d md5" "-b 4k" "--streams 4" "-d sha256/4k"; do
+  says_usage "--expect: .*not one by" blksum $options \
+             --expect blk-sha256/64k:$sum
+done
+# Another kind of checksum.
+for prefix in sha256 SHA256 sha512 md5; do
+  says_usage "'$prefix' is the checksum of a file.*blk-" \
+             blksum --expect $prefix:$sum
+done
+says_usage "'sha256' is the checksum of a file" blksum --expect "sha256 = $sum"
+says_usage "'etag' is not blk-DIGEST" blksum --expect etag:$sum
+says_usage "'sha256/64k' is not blk-DIGEST" blksum --expect sha256/64k:$sum
+# And what is none.
+says_usage "64" blksum --expect "${sum#?}"
+says_usage "64 digits, .*md5 has 32" blksum --expect blk-md5/64k:$sum
+says_usage "64 digits, .*null has 0" blksum --expect blk-null/64k:$sum
+says_usage "hexadecimal" blksum --expect ""
+says_usage "hexadecimal" blksum --expect "" -d null
+says_usage "hexadecimal" blksum --expect "blk-sha256/64k:"
+says_usage "hexadecimal" blksum --expect "blk-null/64k:"
+says_usage "hexadecimal" blksum --expect "$sum  raw"
+says_usage "hexadecimal" blksum --expect "x${sum#?}"
+says_usage "unknown digest 'sha257'" blksum --expect blk-sha257/64k:$sum
+says_usage "power of two" blksum --expect blk-sha256/65k:$sum
+says_usage "form blk-DIGEST/SIZE" blksum --expect blk-sha256/64k/x:$sum
+says_usage "form blk-DIGEST/SIZE" blksum --expect blk-:$sum
+says_usage "linear, is not supported" blksum --expect blk-sha256/4m/linear:$sum
+says_usage "one image" blksum --expect $sum raw
+for option in --check --tag --no-names --zero --output=json; do
+  says_usage "--expect cannot be used with" blksum --expect $sum $option
+done
+
+# What cannot be read is not another image, with --quiet either.
+refuses "missing: .*No such file" blksum --expect $sum missing
+refuses "missing: .*No such file" blksum -q --expect $sum missing
+
+# Pipes, and what is not raw.
+run 0 sh -c "cat raw | blksum --expect $sum"
+[ "$(cat stdout)" = "-: OK" ] || fail "a pipe"
+run 1 sh -c "cat other | blksum -q --expect $sum -"
+is $sum raw -f raw --progress=3 3> progress
+grep -q -x 100/100 progress || fail "no progress"
+
+requires_qemu
+qemu-img convert -f raw -O qcow2 raw qcow2
+qemu-img convert -f raw -O qcow2 other qcow2.other
+is $sum qcow2
+BLKSUM_DIRECT=0 is $sum qcow2
+is $sum qcow2 -f qcow2
+is_not $sum qcow2.other
+is_not $sum qcow2 -f raw
+is $sum driver=qcow2,file.filename=qcow2 --image-opts
+
+requires_nbdkit file
+start_nbdkit file raw
+is $sum "$uri"
+start_nbdkit file other
+is_not $sum "$uri"
+start_evil_server raw error
+run 2 blksum -q --expect $sum "$uri"
+[ ! -s stdout ] || fail "printed a verdict"
+stop_evil_server
+
+requires_root
+requires_program losetup
+device=$(losetup --find --show raw 2> losetup.log) ||
+  skip "no loop device: $(cat losetup.log)"
+at_exit "losetup -d $device"
+is $sum "$device"
+is_not $zeros "$device"

@@ -1,0 +1,53 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# The result file of the filter is a list for blksum --check: whatever is in it,
+# an image of which it has no checksum is never one that is right.
+
+. "$(dirname "$0")/filter-functions.sh"
+not_sanitized
+
+cd "$dir"
+make_image image
+cp image 'a: b\c'
+
+# With and without tag, with any name, and on standard input.
+for tag in true false; do
+  for name in image 'a: b\c' -; do
+    serve file "$dir/image" blkhash-file="$sums" blkhash-tag=$tag \
+          blkhash-name="$name" blkhash-digest=sha512/4k
+    # Not yet, and not while something is missing.
+    run 2 blksum --check -d sha512/4k "$sums"
+    says_once "no properly formatted"
+    client "" 'h.pread(8, 0)'
+    copy "$uri" copy
+    line_matches "$name\|a: b"
+    stop
+    run 0 sh -c 'blksum --check -d sha512/4k "$1" < copy' sh "$sums"
+    write_data copy 5000000 1
+    [ "$name" != - ] ||
+      run 1 sh -c 'blksum --check -d sha512/4k "$1" < copy' sh "$sums"
+  done
+done
+
+# What is incomplete fails, also beside what is right, and whatever is passed
+# over.
+serve file "$dir/image" blkhash-file="$sums" blkhash-missing=fail \
+      blkhash-name='a: b\c'
+client "" 'h.pread(8, 0)'
+line_matches '^# incomplete a: b\\\\c: '
+stop
+for options in "" --ignore-missing --quiet; do
+  run 2 blksum --check $options "$sums"
+  grep -q '^\\a: FAILED incomplete$\|^a: FAILED incomplete$' stdout ||
+    fail "$(cat stdout)"
+  grep -q 'blksum: a: incomplete: b.*c: the content of .* bytes' stderr ||
+    fail "$(cat stderr)"
+  grep -q 'WARNING: 1 listed file has no checksum' stderr || fail "no warning"
+done
+run 2 blksum --check --status "$sums"
+blksum image >> "$sums"
+run 2 blksum --check "$sums"
+grep -q '^image: OK' stdout || fail "the other one"
+says "incomplete" "has no checksum"

@@ -1,0 +1,49 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What went wrong after the command line was understood.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/report.h"
+#include "cli/usage.h"
+#include "util/error.h"
+
+/* Each line begins with NAME, and whatever is in it, it makes no other line. */
+void
+report (const char *name, const struct error *error)
+{
+  const char *text = error->text;
+  struct error prefix = { "" };
+
+  error_set (&prefix, "%s", name);
+  for (;;) {
+    int len = strcspn (text, "\n");
+
+    fprintf (stderr, "blksum: %s: %.*s\n", prefix.text, len, text);
+    if (text[len] == '\0')
+      return;
+    text += len + 1;
+  }
+}
+
+/* SIGPIPE is ignored, because of sockets; of a broken pipe behind stdout
+ * blksum dies as any other program does.
+ */
+void
+report_write_failed (int err)
+{
+  if (err == EPIPE) {
+    signal (SIGPIPE, SIG_DFL);
+    raise (SIGPIPE);
+  }
+  fprintf (stderr, "blksum: write error: %s\n", strerror (err));
+  exit (EXIT_TROUBLE);
+}

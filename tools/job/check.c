@@ -1,0 +1,256 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The job: are images still what lists of checksums say?
+ *
+ * A list is read while its images are hashed, one after the other, each by all
+ * threads, so that it can be of any length.  It may come from somebody who
+ * wants us to do what the user did not ask for: what is in it names images to
+ * read, as on the command line, but no servers to connect to.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "blkhash.h"
+
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/report.h"
+#include "cli/usage.h"
+#include "cli/verdict.h"
+#include "job/check.h"
+#include "job/hash.h"
+#include "job/known.h"
+#include "source/open.h"
+#include "sums/line.h"
+#include "sums/list.h"
+#include "util/error.h"
+
+/* One list. */
+struct check {
+  const struct options *options;
+  const char *name;             /* as users know it */
+  struct sums_list *list;
+  bool is_stdin;
+  bool unreadable;              /* it could not be read up to its end */
+  bool damaged;                 /* a line that had a checksum has none */
+  struct verdicts verdicts;
+};
+
+/* ---- What is said of a line ---- */
+
+static void
+print_verdict (const struct check *check, const char *name,
+               const char *verdict)
+{
+  int err = 0;
+
+  if (check->options->check_report != CHECK_STATUS)
+    err = verdict_print (name, verdict);
+  if (err)
+    report_write_failed (err);
+}
+
+/* WHY is NULL if it never was a checksum.  What is damaged makes the check
+ * fail, so the first such line is always said.
+ */
+static void
+malformed (struct check *check, const char *why)
+{
+  enum check_report level = check->options->check_report;
+  struct error error = { "" };
+
+  check->verdicts.malformed++;
+  if (level == CHECK_WARN ||
+      (why && !check->damaged && level != CHECK_STATUS)) {
+    error_set (&error, "%ju: improperly formatted checksum line%s%s",
+               (uintmax_t) sums_list_line_number (check->list),
+               why ? ": " : "", why ? why : "");
+    report (check->name, &error);
+  }
+  check->damaged |= why != NULL;
+}
+
+static void
+incomplete (struct check *check, const struct sums_line *line)
+{
+  struct error error = { "" };
+
+  check->verdicts.formatted++;
+  check->verdicts.incomplete++;
+  error_set (&error, "incomplete: %s", line->why);
+  report (line->name, &error);
+  print_verdict (check, line->name, "FAILED incomplete");
+}
+
+static void
+unread (struct check *check, const char *name, const struct error *error)
+{
+  check->verdicts.unread++;
+  report (name, error);
+  print_verdict (check, name, "FAILED open or read");
+}
+
+/* ---- A checksum ---- */
+
+static bool
+is_missing (const char *name)
+{
+  struct stat st;
+
+  return strcmp (name, "-") != 0 && !source_is_uri (name) &&
+    stat (name, &st) == -1 && errno == ENOENT;
+}
+
+/* Hash the image of LINE, as OPTIONS say.  0, or -1 with the reason. */
+static int
+hash (const struct options *options, const struct sums_line *line,
+      struct sum *sum, struct error *error)
+{
+  struct options its_options = *options;
+
+  if (source_is_uri (line->name) && !options->allow_uris)
+    return error_set (error, "a URI in a list is not opened without "
+                      "--allow-uris");
+  its_options.progress_name = line->name;
+  return job_hash (&its_options, line->name, sum, error);
+}
+
+static void
+check_image (struct check *check, const struct options *options,
+             const struct sums_line *line)
+{
+  struct error error = { "" };
+  struct sum sum;
+
+  check->verdicts.formatted++;
+  if (options->ignore_missing && is_missing (line->name))
+    return;
+  if (hash (options, line, &sum, &error) == -1)
+    unread (check, line->name, &error);
+  else if (known_matches (line->hex, &sum)) {
+    check->verdicts.matched++;
+    if (options->check_report != CHECK_QUIET)
+      print_verdict (check, line->name, "OK");
+  }
+  else {
+    check->verdicts.mismatched++;
+    print_verdict (check, line->name, "FAILED");
+  }
+}
+
+static void
+check_sum (struct check *check, const struct sums_line *line)
+{
+  struct options options = *check->options;
+  struct error error = { "" };
+
+  if (check->is_stdin && strcmp (line->name, "-") == 0) {
+    malformed (check, "it is of standard input, and so is the list");
+    return;
+  }
+  options.hash = known_opts (line->kind, line->hex, options.hash, &error);
+  if (!options.hash)
+    malformed (check, error.text);
+  else
+    check_image (check, &options, line);
+  blkhash_opts_free (options.hash);
+}
+
+/* ---- A list ---- */
+
+static void
+check_line (struct check *check, const struct sums_line *line)
+{
+  switch (line->type) {
+  case SUMS_NOTHING: break;
+  case SUMS_SUM: check_sum (check, line); break;
+  case SUMS_INCOMPLETE: incomplete (check, line); break;
+  case SUMS_OTHER: malformed (check, NULL); break;
+  case SUMS_DAMAGED: malformed (check, line->why); break;
+  }
+}
+
+static void
+complain (const struct check *check, const char *what)
+{
+  struct error error = { "" };
+
+  error_set (&error, "%s", what);
+  report (check->name, &error);
+}
+
+/* Say what all lines of a list come to, and return its status. */
+static int
+conclude (const struct check *check)
+{
+  const struct options *options = check->options;
+  const struct verdicts *verdicts = &check->verdicts;
+  bool silent = options->check_report == CHECK_STATUS;
+  bool nothing = options->ignore_missing && verdicts->matched == 0;
+
+  if (verdicts->formatted > 0 && !silent)
+    verdicts_warn (verdicts);
+  if (verdicts->formatted == 0 && !check->unreadable)
+    complain (check, "no properly formatted checksum lines found");
+  else if (nothing && !check->unreadable && !silent)
+    complain (check, "no file was verified");
+
+  if (verdicts->mismatched > 0)
+    return EXIT_DIFFERS;
+  if (verdicts->formatted == 0 || nothing || check->unreadable ||
+      check->damaged || verdicts->unread > 0 || verdicts->incomplete > 0 ||
+      (options->strict && verdicts->malformed > 0))
+    return EXIT_TROUBLE;
+  return EXIT_SUCCESS;
+}
+
+static int
+check_list (const struct options *options, const char *path)
+{
+  struct check check = {
+    .options = options,
+    .name = path,
+    .is_stdin = strcmp (path, "-") == 0,
+  };
+  struct error error = { "" };
+  struct sums_line line;
+  int r;
+
+  if (check.is_stdin)
+    check.name = "standard input";
+  check.list = sums_list_open (path, &error);
+  if (!check.list) {
+    report (check.name, &error);
+    return EXIT_TROUBLE;
+  }
+  while ((r = sums_list_next (check.list, &line, &error)) == 1)
+    check_line (&check, &line);
+  sums_list_close (check.list);
+  if (r == -1)
+    report (check.name, &error);
+  check.unreadable = r == -1;
+  return conclude (&check);
+}
+
+int
+job_check (const struct options *options)
+{
+  int i, status = EXIT_SUCCESS;
+
+  for (i = 0; i < options->nr_operands; i++) {
+    int of_list = check_list (options, options->operands[i]);
+
+    /* One that differs is told also if others could not be read. */
+    if (of_list == EXIT_DIFFERS || status == EXIT_SUCCESS)
+      status = of_list;
+  }
+  return status;
+}

@@ -1,0 +1,106 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A checksum that somebody gave us.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "blkhash.h"
+
+#include "../lib/sum-kind.h"
+#include "cli/output.h"
+#include "job/known.h"
+#include "util/error.h"
+
+static struct blkhash_opts *
+opts_of (const struct sum_kind *kind, const struct blkhash_opts *defaults,
+         struct error *error)
+{
+  struct blkhash_opts *opts = sum_kind_opts (kind, defaults);
+
+  if (opts)
+    return opts;
+  switch (errno) {
+  case EINVAL:
+    error_set (error, "unknown digest '%s'", kind->digest);
+    break;
+  case EDOM:
+    error_set (error, "its block size is not a power of two from 4 to 16m");
+    break;
+  case ENOTSUP:
+    error_set (error, "its construction, %s, is not supported",
+               kind->linear ? "linear" : "more than 1024 streams");
+    break;
+  default:
+    error_errno (error, errno, "cannot hash");
+  }
+  return NULL;
+}
+
+static int
+check_length (const char *hex, const struct blkhash_opts *opts,
+              struct error *error)
+{
+  unsigned size;
+  int err = sum_kind_size (opts, &size);
+
+  if (err)
+    return error_errno (error, err, "cannot hash");
+  if (strlen (hex) != 2 * size)
+    return error_set (error, "it has %zu digits, but a checksum by %s has %u",
+                      strlen (hex), blkhash_opts_get_digest_name (opts),
+                      2 * size);
+  return 0;
+}
+
+struct blkhash_opts *
+known_opts (const char *text, const char *hex,
+            const struct blkhash_opts *defaults, struct error *error)
+{
+  struct sum_kind kind = { .block_size = 0 };
+  struct blkhash_opts *opts;
+
+  if (!text)
+    snprintf (kind.digest, sizeof kind.digest, "%s",
+              blkhash_opts_get_digest_name (defaults));
+  else if (sum_kind_parse (text, &kind) != 0) {
+    error_set (error, "'blk-%s' is not of the form blk-DIGEST/SIZE", text);
+    return NULL;
+  }
+  opts = opts_of (&kind, defaults, error);
+  if (opts && check_length (hex, opts, error) == -1) {
+    blkhash_opts_free (opts);
+    opts = NULL;
+  }
+  return opts;
+}
+
+static int
+digit_value (char c)
+{
+  static const char digits[] = "0123456789abcdef0123456789ABCDEF";
+  const char *p = c ? strchr (digits, c) : NULL;
+
+  return p ? (p - digits) % 16 : -1;
+}
+
+bool
+known_matches (const char *hex, const struct sum *sum)
+{
+  unsigned i;
+
+  for (i = 0; i < sum->md_len; i++) {
+    int high = digit_value (hex[2 * i]);
+    int low = high == -1 ? -1 : digit_value (hex[2 * i + 1]);
+
+    if (low == -1 || sum->md[i] != high * 16 + low)
+      return false;
+  }
+  return hex[2 * i] == '\0';
+}

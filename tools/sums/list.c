@@ -1,0 +1,112 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A list of checksums, read line by line.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sums/line.h"
+#include "sums/list.h"
+#include "util/error.h"
+
+/* A name of PATH_MAX bytes, each of them escaped, is far from it. */
+#define MAX_LINE (64 * 1024)
+
+struct sums_list {
+  FILE *in;
+  uint64_t number;
+  char text[MAX_LINE + 1];      /* of one line, which ends with NUL */
+};
+
+struct sums_list *
+sums_list_open (const char *path, struct error *error)
+{
+  struct sums_list *list = malloc (sizeof *list);
+
+  if (!list) {
+    error_errno (error, errno, "cannot open");
+    return NULL;
+  }
+  list->number = 0;
+  list->in = strcmp (path, "-") == 0 ? stdin : fopen (path, "re");
+  if (!list->in) {
+    error_errno (error, errno, "cannot open");
+    free (list);
+    return NULL;
+  }
+  return list;
+}
+
+/* How a line ended. */
+enum line_end { END_NEWLINE, END_FILE, END_NUL };
+
+/* Read a line without its end.  Of one that is too long *LEN is MAX_LINE + 1,
+ * and its beginning is there.
+ */
+static enum line_end
+read_line (struct sums_list *list, size_t *len)
+{
+  int c;
+
+  *len = 0;
+  while ((c = getc_unlocked (list->in)) != EOF && c != '\n' && c != '\0') {
+    if (*len < MAX_LINE)
+      list->text[*len] = c;
+    if (*len <= MAX_LINE)
+      ++*len;
+  }
+  list->text[*len < MAX_LINE ? *len : MAX_LINE] = '\0';
+  return c == EOF ? END_FILE : c == '\0' ? END_NUL : END_NEWLINE;
+}
+
+int
+sums_list_next (struct sums_list *list, struct sums_line *line,
+                struct error *error)
+{
+  enum line_end end;
+  size_t len;
+
+  errno = 0;
+  end = read_line (list, &len);
+  if (ferror (list->in))
+    return error_errno (error, errno ? errno : EIO, "cannot read");
+  if (end == END_FILE && len == 0)
+    return 0;
+  list->number++;
+  if (end == END_NUL)
+    return error_set (error, "line %ju has a NUL character: this is not a "
+                      "list of checksums with a line for each",
+                      (uintmax_t) list->number);
+  if (len > MAX_LINE)
+    *line = (struct sums_line) {
+      .type = SUMS_DAMAGED, .why = "it is longer than 65536 bytes"
+    };
+  else
+    sums_line_parse (list->text, len, line);
+  if (end == END_FILE && line->type == SUMS_OTHER)
+    *line = (struct sums_line) {
+      .type = SUMS_DAMAGED, .why = "the list ends in the middle of it"
+    };
+  return 1;
+}
+
+uint64_t
+sums_list_line_number (const struct sums_list *list)
+{
+  return list->number;
+}
+
+void
+sums_list_close (struct sums_list *list)
+{
+  if (list->in != stdin)
+    fclose (list->in);
+  free (list);
+}

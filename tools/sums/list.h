@@ -1,0 +1,31 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A list of checksums, read line by line: it may come from anybody, and be of
+ * any length, and so may be its lines.
+ */
+
+#ifndef BLKSUM_SUMS_LIST_H
+#define BLKSUM_SUMS_LIST_H
+
+#include <stdint.h>
+
+struct error;
+struct sums_line;
+struct sums_list;
+
+/* Open the list PATH, or standard input if it is "-".  NULL with the reason. */
+struct sums_list *sums_list_open (const char *path, struct error *error);
+
+/* Read the next line: 1 with LINE, which is valid until the next call; 0 at the
+ * end; or -1 with the reason.
+ */
+int sums_list_next (struct sums_list *list, struct sums_line *line,
+                    struct error *error);
+
+/* The number of the line that was read last, from 1. */
+uint64_t sums_list_line_number (const struct sums_list *list);
+
+void sums_list_close (struct sums_list *list);
+
+#endif /* BLKSUM_SUMS_LIST_H */

@@ -1,0 +1,201 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Unit test: lines of a list of checksums.
+ */
+
+#include <config.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sums/line.h"
+
+#define HEX "0123456789abcdef0123456789ABCDEF"
+
+static char buffer[1024];
+
+static struct sums_line
+parse (const char *text)
+{
+  size_t len = strlen (text);
+  struct sums_line line;
+
+  assert_in_range (len, 0, sizeof buffer - 1);
+  memcpy (buffer, text, len + 1);
+  sums_line_parse (buffer, len, &line);
+  return line;
+}
+
+static void
+is_sum (const char *text, const char *kind, const char *name)
+{
+  struct sums_line line = parse (text);
+
+  assert_int_equal (line.type, SUMS_SUM);
+  assert_string_equal (line.hex, HEX);
+  assert_string_equal (line.name, name);
+  assert_int_equal (!line.kind, !kind);
+  if (kind)
+    assert_string_equal (line.kind, kind);
+}
+
+static void
+is_type (enum sums_type type, const char *text)
+{
+  struct sums_line line = parse (text);
+
+  if (line.type != type)
+    fail_msg ("'%s' is of type %d, not %d", text, line.type, type);
+  assert_int_equal (!line.why,
+                    type != SUMS_DAMAGED && type != SUMS_INCOMPLETE);
+}
+
+static void
+test_plain (void **state)
+{
+  (void) state;
+  is_sum (HEX "  name", NULL, "name");
+  is_sum (HEX " *name", NULL, "name");
+  is_sum (HEX "  name\r", NULL, "name");
+  is_sum (" \t" HEX "  name", NULL, "name");
+  is_sum (HEX "   two  words ", NULL, " two  words ");
+  is_sum (HEX "  *", NULL, "*");
+  is_sum (HEX "  -", NULL, "-");
+  is_sum (HEX "  caf\xe9", NULL, "caf\xe9");
+  /* Escapes only behind a backslash. */
+  is_sum (HEX "  back\\slash", NULL, "back\\slash");
+  is_sum ("\\" HEX "  back\\\\slash", NULL, "back\\slash");
+  is_sum ("\\" HEX "  a\\nb\\rc\\\\n", NULL, "a\nb\rc\\n");
+  is_sum (" \\" HEX " *\\\\", NULL, "\\");
+}
+
+static void
+test_tagged (void **state)
+{
+  (void) state;
+  is_sum ("blk-sha256/64k (name) = " HEX, "sha256/64k", "name");
+  is_sum ("blk-md5/4/s64 (name) = " HEX "\r", "md5/4/s64", "name");
+  is_sum ("  blk-x (name) = " HEX, "x", "name");
+  is_sum ("blk-x ((a) = b) = " HEX, "x", "(a) = b");
+  is_sum ("blk-x ()) = " HEX, "x", ")");
+  is_sum ("blk-x (a (b) = " HEX, "x", "a (b");
+  is_sum ("blk-x (a\\nb) = " HEX, "x", "a\\nb");
+  is_sum ("\\blk-x (a\\nb) = " HEX, "x", "a\nb");
+}
+
+static void
+test_nothing (void **state)
+{
+  (void) state;
+  is_type (SUMS_NOTHING, "");
+  is_type (SUMS_NOTHING, "\r");
+  is_type (SUMS_NOTHING, "#");
+  is_type (SUMS_NOTHING, "# a comment");
+  is_type (SUMS_NOTHING, "# incomplet x: y");
+  /* A checksum that somebody wanted to be none. */
+  is_type (SUMS_NOTHING, "#" HEX "  name");
+  is_type (SUMS_NOTHING, "# " HEX "  name");
+}
+
+static void
+test_incomplete (void **state)
+{
+  struct sums_line line = parse ("# incomplete a\\nb\\\\: why: not");
+
+  (void) state;
+  assert_int_equal (line.type, SUMS_INCOMPLETE);
+  assert_string_equal (line.name, "a\nb\\");
+  assert_string_equal (line.why, "why: not");
+  line = parse ("# incomplete \\x");
+  assert_int_equal (line.type, SUMS_INCOMPLETE);
+  assert_string_equal (line.why, "");
+}
+
+static void
+test_other (void **state)
+{
+  (void) state;
+  is_type (SUMS_OTHER, "-----BEGIN PGP SIGNED MESSAGE-----");
+  is_type (SUMS_OTHER, "Hash: SHA256");
+  is_type (SUMS_OTHER, " # no comment");
+  is_type (SUMS_OTHER, " ");
+  is_type (SUMS_OTHER, "\\");
+  is_type (SUMS_OTHER, "deadbeef");
+  is_type (SUMS_OTHER, "deadbeef  name");
+  is_type (SUMS_OTHER, "SHA256 (name) = " HEX);
+  is_type (SUMS_OTHER, "SHA2-256(name)= " HEX);
+  is_type (SUMS_OTHER,
+           "iQIzBAEBCAAdFiEE5Xq2u9yWJ0o7d3pZz0kTqgqf1wYFAmNb8vQACgkQz0kTqgqf");
+}
+
+static void
+test_damaged (void **state)
+{
+  static const char *const damaged[] = {
+    HEX, HEX " ", HEX "  ", HEX " *", HEX " name", HEX "\tname", HEX "name",
+    HEX "0", "\\" HEX, "\\" HEX "  a\\", "\\" HEX "  a\\xb", "\\" HEX "  a\\b",
+    "-----" HEX, "blk-", "blk-sha256/64k = " HEX, "blk-sha256/64k",
+    "blk-sha256/64k (name)", "blk-sha256/64k (name) = ",
+    "blk-sha256/64k (name) = x", "blk-sha256/64k (name) = " HEX "x",
+    "blk-sha256/64k (name) = " HEX " ", "blk-sha256/64k () = " HEX,
+    "blk-sha256/64k (name)= " HEX, "blk-sha256/64k (name = " HEX,
+    "blk-sha256/64k ) = " HEX, "\\blk-x (a\\xb) = " HEX,
+    "#123456789abcdef  name", "#123456789abcdef0123456789ABCDEF  name",
+    "3" "23456789abcdef  ", "alk-sha256/64k (name) = " HEX,
+    "Blk-sha256/64k (name) = " HEX,
+  };
+
+  (void) state;
+  for (size_t i = 0; i < sizeof damaged / sizeof damaged[0]; i++)
+    is_type (SUMS_DAMAGED, damaged[i]);
+}
+
+/* A bit that flipped anywhere makes no line of which nobody takes note, but in
+ * a name.
+ */
+static void
+test_bits (void **state)
+{
+  static const char *const lines[] = {
+    HEX "  n", "0123456789abcdef  n", "blk-sha256/64k (n) = " HEX,
+    "3333333333333333cccccccccccccccc  n",
+  };
+
+  (void) state;
+  for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+    for (size_t bit = 0; bit < 8 * strlen (lines[i]); bit++) {
+      struct sums_line line;
+      size_t len = strlen (lines[i]);
+
+      memcpy (buffer, lines[i], len + 1);
+      buffer[bit / 8] ^= 1 << bit % 8;
+      if (buffer[bit / 8] == '\n' || buffer[bit / 8] == '\0')
+        continue;
+      sums_line_parse (buffer, len, &line);
+      if (line.type != SUMS_SUM && line.type != SUMS_DAMAGED)
+        fail_msg ("bit %zu of '%s'", bit, lines[i]);
+    }
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_plain),
+    cmocka_unit_test (test_tagged),
+    cmocka_unit_test (test_nothing),
+    cmocka_unit_test (test_incomplete),
+    cmocka_unit_test (test_other),
+    cmocka_unit_test (test_damaged),
+    cmocka_unit_test (test_bits),
+  };
+
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}
