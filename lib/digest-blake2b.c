@@ -49,7 +49,9 @@ find (const char *name, struct digest *digest)
 {
   if (strcasecmp (name, NAME) != 0)
     return EINVAL;
-  *digest = (struct digest) { .ops = &ops, .name = NAME, .size = SIZE };
+  *digest = (struct digest) {
+    .ops = &ops, .name = NAME, .size = SIZE, .replaceable = true
+  };
   return 0;
 }
 

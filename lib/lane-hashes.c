@@ -9,14 +9,18 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "blake2b.h"
 #include "lane-hashes.h"
 #include "sha1.h"
 #include "sha256.h"
 #include "sha512.h"
 
 const struct lane_hash *const lane_hashes[] = {
-  &sha1_lane_hash, &sha256_lane_hash, &sha384_lane_hash, &sha512_lane_hash,
-  NULL
+#ifdef HAVE_LIBB2
+  &blake2b_256_lane_hash,
+#endif
+  &blake2b_512_lane_hash, &sha1_lane_hash, &sha256_lane_hash,
+  &sha384_lane_hash, &sha512_lane_hash, NULL
 };
 
 const struct lane_hash *

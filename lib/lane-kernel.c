@@ -21,6 +21,18 @@ store_be (unsigned char *p, uint64_t x, size_t size)
 }
 
 static void
+store_word (const struct lane_hash *hash, unsigned char *p, uint64_t x)
+{
+  size_t i;
+
+  if (hash->kind == LANE_FIPS180)
+    store_be (p, x, hash->word);
+  else
+    for (i = 0; i < hash->word; i++, x >>= 8)
+      p[i] = x;
+}
+
+static void
 set_initial_state (const struct lane_hash *hash, union lane_state *state,
                    size_t lanes)
 {
@@ -38,36 +50,57 @@ static void
 get_digest (const struct lane_hash *hash, const union lane_state *state,
             size_t lanes, size_t i, unsigned char *md)
 {
-  unsigned char bytes[8 * sizeof state->word64[0]];
-  size_t word, index;
+  size_t offset, index = i;
 
-  for (word = 0; word < hash->words; word++) {
-    index = word * lanes + i;
-    store_be (bytes + word * hash->word,
-              hash->word == sizeof state->word64[0] ? state->word64[index]
-                                                    : state->word32[index],
-              hash->word);
-  }
-  memcpy (md, bytes, hash->md);
+  assert (hash->md % hash->word == 0);
+  for (offset = 0; offset < hash->md; offset += hash->word, index += lanes)
+    store_word (hash, md + offset,
+                hash->word == sizeof state->word64[0] ? state->word64[index]
+                                                      : state->word32[index]);
 }
 
-/* The end of a message of LEN bytes, from the last whole message block on: the
- * rest of it, a bit, zeros and the length in bits.  Returns its blocks.
+/* How many message blocks come before the end of a message of LEN bytes? */
+static size_t
+whole_blocks (const struct lane_hash *hash, size_t len)
+{
+  if (hash->kind == LANE_BLAKE2B && len > 0)
+    len--;
+  return len / hash->block;
+}
+
+/* The end of a message of LEN bytes, after its whole blocks: what is left of it,
+ * and what the hash puts there.  Returns its blocks.
  */
 static size_t
 pad (const struct lane_hash *hash, unsigned char end[2 * LANE_MAX_BLOCK],
      const unsigned char *message, size_t len)
 {
-  size_t rest = len % hash->block;
+  size_t rest = len - whole_blocks (hash, len) * hash->block;
   size_t blocks = rest + 1 + hash->length <= hash->block ? 1 : 2;
-  unsigned char *last = end + blocks * hash->block;
 
   memset (end, 0, 2 * hash->block);
   if (rest > 0)
     memcpy (end, message + len - rest, rest);
+  if (hash->kind == LANE_BLAKE2B)
+    return 1;
   end[rest] = 0x80;
-  store_be (last - 8, (uint64_t) len * 8, 8);
+  store_be (end + blocks * hash->block - 8, (uint64_t) len * 8, 8);
   return blocks;
+}
+
+/* The next block is the last one of messages of LEN bytes. */
+static void
+set_last (const struct lane_hash *hash, union lane_state *state, size_t lanes,
+          size_t len)
+{
+  size_t i;
+
+  if (hash->kind != LANE_BLAKE2B)
+    return;
+  for (i = 0; i < lanes; i++) {
+    state->word64[8 * lanes + i] = (uint64_t) len - hash->block;
+    state->word64[9 * lanes + i] = UINT64_MAX;
+  }
 }
 
 /* Lanes without a message of their own do again what the first one does. */
@@ -87,13 +120,14 @@ lane_kernel_hash (const struct lane_hash *hash,
   set_initial_state (hash, &state, lanes);
   for (i = 0; i < lanes; i++)
     from[i] = data[i < count ? i : 0];
-  kernel->compress (&state, from, len / hash->block);
+  kernel->compress (&state, from, whole_blocks (hash, len));
 
   for (i = 0; i < lanes; i++) {
     if (i < count)
       blocks = pad (hash, end[i], from[i], len);
     from[i] = end[i < count ? i : 0];
   }
+  set_last (hash, &state, lanes, len);
   kernel->compress (&state, from, blocks);
 
   for (i = 0; i < count; i++)

@@ -4,8 +4,8 @@
  * What a multi-buffer kernel is, and a hash that there are kernels of: one for
  * each instruction set and number of lanes.
  *
- * The hash is one of FIPS 180: it compresses the message, block after block,
- * into a state of words, each with the most significant byte first.
+ * The hash is one of FIPS 180, or BLAKE2 (RFC 7693): it compresses the message,
+ * block after block, into a state of words.
  */
 
 #ifndef BLKHASH_LANE_KERNEL_H
@@ -21,11 +21,12 @@
 
 #define LANE_MAX_BLOCK 128      /* bytes of a message block of any hash */
 #define LANE_MAX_MD 64          /* bytes of a digest */
+#define LANE_MAX_WORDS 10       /* of a state */
 
 /* The state of all lanes, word by word: [words][lanes]. */
 union lane_state {
-  alignas (64) uint32_t word32[8 * LANES_MAX];
-  uint64_t word64[8 * LANES_MAX];
+  alignas (64) uint32_t word32[LANE_MAX_WORDS * LANES_MAX];
+  uint64_t word64[LANE_MAX_WORDS * LANES_MAX];
 };
 
 struct lane_kernel {
@@ -41,18 +42,32 @@ struct lane_kernel {
                     size_t blocks);
 };
 
+/* How a message ends, and the order of bytes. */
+enum lane_kind {
+  /* A bit, zeros and the length in bits; the most significant byte first. */
+  LANE_FIPS180,
+  /* Zeros, in a block that is not another one's end, so of at least one byte of
+   * any message that has one; the least significant byte first.  After its eight
+   * words the state has two more, which are no part of the digest: the bytes
+   * that were compressed, to which the kernel adds a block's before each, and
+   * all ones if that is the last block.
+   */
+  LANE_BLAKE2B,
+};
+
 /* Sizes are in bytes.  A digest is the first words of the last state: so hashes
  * that are other ones cut short, such as SHA-384, differ from them in numbers
  * only, and have the same kernels.
  */
 struct lane_hash {
   const char *name;             /* as digest_name says it */
+  enum lane_kind kind;
   size_t block;                 /* of a message block */
   size_t word;                  /* 4 or 8 */
-  size_t words;                 /* of the state, at most 8 */
-  size_t length;                /* of the field at the end, at least 8 */
+  size_t words;                 /* of the state, at most LANE_MAX_WORDS */
+  size_t length;                /* of the field at the end, at least 8, or 0 */
   size_t md;                    /* of a digest */
-  uint64_t initial_state[8];
+  uint64_t initial_state[LANE_MAX_WORDS];
   /* What lane_kernel_works compares with: the digests of the LANE_PROOF_LEN
    * bytes 0, 1, 2 ... and 255, 254, 253 ..., modulo 256.
    */
@@ -64,7 +79,7 @@ struct lane_hash {
 
 #define LANE_PROOF_LEN 300      /* more than two message blocks of any hash */
 
-/* Does KERNEL, which this CPU can run, compute what FIPS 180 says? */
+/* Does KERNEL, which this CPU can run, compute what its hash is defined to be? */
 bool lane_kernel_works (const struct lane_hash *hash,
                         const struct lane_kernel *kernel);
 

@@ -48,7 +48,7 @@ compress_lanes (uint32_t *state, const unsigned char *const *data,
   vec s[5], w[16];
 
   for (size_t offset = 0; offset < blocks * 64; offset += 64) {
-    load_words (w, data, offset);
+    load_swapped_words (w, data, offset);
 #pragma GCC unroll 5
     for (unsigned i = 0; i < 5; i++)
       s[i] = load_state (state + i * LANES);

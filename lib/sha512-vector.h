@@ -21,7 +21,7 @@ struct group {
 
 #define big_sigma0(x) xor3 (rotate (x, 28), rotate (x, 34), rotate (x, 39))
 #define big_sigma1(x) xor3 (rotate (x, 14), rotate (x, 18), rotate (x, 41))
-#define sigma0(x) xor3 (rotate (x, 1), rotate_byte (x), shift (x, 7))
+#define sigma0(x) xor3 (rotate (x, 1), rotate_bytes (x, 1), shift (x, 7))
 #define sigma1(x) xor3 (rotate (x, 19), rotate (x, 61), shift (x, 6))
 
 static INLINE void
@@ -69,7 +69,7 @@ compress_groups (uint64_t *state, const unsigned char *const *data,
   for (size_t offset = 0; offset < blocks * 128; offset += 128) {
 #pragma GCC unroll 2
     for (unsigned g = 0; g < groups; g++) {
-      load_words (group[g].w, data + g * LANES, offset);
+      load_swapped_words (group[g].w, data + g * LANES, offset);
 #pragma GCC unroll 8
       for (unsigned i = 0; i < 8; i++)
         group[g].s[i] = load_state (state + (i * groups + g) * LANES);

@@ -109,7 +109,8 @@ test_fips (void **state)
 {
   (void) state;
   for (size_t i = 0; lane_hashes[i]; i++)
-    check_digest (lane_hashes[i]->name);
+    if (strcmp (lane_hashes[i]->name, "blake2b-256") != 0) /* of libb2 */
+      check_digest (lane_hashes[i]->name);
 }
 
 static void

@@ -19,9 +19,9 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-#include <openssl/evp.h>
 
 #include "cpu.h"
+#include "digest.h"
 #include "lane-hashes.h"
 #include "lane-kernel.h"
 
@@ -61,14 +61,20 @@ kernel_of (void **state)
   return kernel;
 }
 
+/* By whoever the digest comes from. */
 static void
 get_expected (const void *data, size_t len, unsigned char *md)
 {
-  const EVP_MD *evp = EVP_get_digestbyname (hash->name);
+  struct digest *digest = digest_create (hash->name);
+  struct digest_ctx *ctx = digest_ctx_create (digest);
 
-  assert_non_null (evp);
-  assert_int_equal (EVP_MD_get_size (evp), hash->md);
-  assert_int_equal (EVP_Digest (data, len, md, NULL, evp, NULL), 1);
+  assert_non_null (ctx);
+  assert_int_equal (digest_size (digest), hash->md);
+  assert_int_equal (digest_init (ctx), 0);
+  assert_int_equal (digest_update (ctx, data, len), 0);
+  assert_int_equal (digest_final (ctx, md), 0);
+  digest_ctx_free (ctx);
+  digest_free (digest);
 }
 
 /* The digests of COUNT messages in an array of their own, surrounded by bytes
@@ -217,6 +223,8 @@ test_long_messages (void **state)
   unsigned bit;
 
   use_hash (state);
+  if (hash->kind != LANE_FIPS180)
+    skip ();                    /* no such field */
   for (bit = 9; bit < 8 * sizeof (size_t) - 3; bit++) {
     uint64_t bits = 0;
 

@@ -100,12 +100,13 @@ transpose_pieces (vec *x, size_t step)
 {
   vec a = x[0], b = x[step];
 
-  x[0] = swap_bytes (_mm256_permute2x128_si256 (a, b, 0x20));
-  x[step] = swap_bytes (_mm256_permute2x128_si256 (a, b, 0x31));
+  x[0] = _mm256_permute2x128_si256 (a, b, 0x20);
+  x[step] = _mm256_permute2x128_si256 (a, b, 0x31);
 }
 
-/* The message block at OFFSET in each lane.  Whole lines are loaded, one lane
- * after the other: there can be more lanes than the cache has ways.
+/* The message block at OFFSET in each lane, its words as they are.  Whole lines
+ * are loaded, one lane after the other: there can be more lanes than the cache
+ * has ways.
  */
 static INLINE void
 load_words (vec w[16], const unsigned char *const *data, size_t offset)
@@ -124,6 +125,16 @@ load_words (vec w[16], const unsigned char *const *data, size_t offset)
 #pragma GCC unroll 4
     for (unsigned i = 0; i < PIECE; i++)
       transpose_pieces (w + j + i, PIECE);
+}
+
+/* The same, of words that have the most significant byte first. */
+static INLINE void
+load_swapped_words (vec w[16], const unsigned char *const *data, size_t offset)
+{
+  load_words (w, data, offset);
+#pragma GCC unroll 16
+  for (unsigned i = 0; i < 16; i++)
+    w[i] = swap_bytes (w[i]);
 }
 
 #endif /* BLKHASH_VECTOR_256_H */

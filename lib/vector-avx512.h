@@ -20,7 +20,7 @@ typedef __m512i vec;
 #define every JOIN (_mm512_set1_epi, WORD)
 #define shift JOIN (_mm512_srli_epi, WORD)
 #define rotate JOIN (_mm512_ror_epi, WORD)
-#define rotate_byte(x) rotate (x, 8)
+#define rotate_bytes(x, n) rotate (x, 8 * (n))
 #define xor _mm512_xor_si512
 
 /* The last number is the table of truth. */
@@ -93,14 +93,15 @@ transpose_pieces (vec *x, size_t step)
   vec cd02 = _mm512_shuffle_i32x4 (x[2 * step], x[3 * step], 0x88);
   vec cd13 = _mm512_shuffle_i32x4 (x[2 * step], x[3 * step], 0xdd);
 
-  x[0] = swap_bytes (_mm512_shuffle_i32x4 (ab02, cd02, 0x88));
-  x[step] = swap_bytes (_mm512_shuffle_i32x4 (ab13, cd13, 0x88));
-  x[2 * step] = swap_bytes (_mm512_shuffle_i32x4 (ab02, cd02, 0xdd));
-  x[3 * step] = swap_bytes (_mm512_shuffle_i32x4 (ab13, cd13, 0xdd));
+  x[0] = _mm512_shuffle_i32x4 (ab02, cd02, 0x88);
+  x[step] = _mm512_shuffle_i32x4 (ab13, cd13, 0x88);
+  x[2 * step] = _mm512_shuffle_i32x4 (ab02, cd02, 0xdd);
+  x[3 * step] = _mm512_shuffle_i32x4 (ab13, cd13, 0xdd);
 }
 
-/* The message block at OFFSET in each lane.  Whole lines are loaded, one lane
- * after the other: there can be more lanes than the cache has ways.
+/* The message block at OFFSET in each lane, its words as they are.  Whole lines
+ * are loaded, one lane after the other: there can be more lanes than the cache
+ * has ways.
  */
 static INLINE void
 load_words (vec w[16], const unsigned char *const *data, size_t offset)
@@ -118,6 +119,16 @@ load_words (vec w[16], const unsigned char *const *data, size_t offset)
 #pragma GCC unroll 4
     for (unsigned i = 0; i < PIECE; i++)
       transpose_pieces (w + j + i, PIECE);
+}
+
+/* The same, of words that have the most significant byte first. */
+static INLINE void
+load_swapped_words (vec w[16], const unsigned char *const *data, size_t offset)
+{
+  load_words (w, data, offset);
+#pragma GCC unroll 16
+  for (unsigned i = 0; i < 16; i++)
+    w[i] = swap_bytes (w[i]);
 }
 
 #endif /* BLKHASH_VECTOR_AVX512_H */

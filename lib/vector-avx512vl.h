@@ -14,7 +14,7 @@
 #include "vector-256.h"
 
 #define rotate JOIN (_mm256_ror_epi, WORD)
-#define rotate_byte(x) rotate (x, 8)
+#define rotate_bytes(x, n) rotate (x, 8 * (n))
 
 /* The last number is the table of truth. */
 #define xor3(a, b, c) _mm256_ternarylogic_epi32 (a, b, c, 0x96)

@@ -118,7 +118,11 @@ digest: digest-family
 lanes: cpu lane-hashes lane-kernel lanes-measure lanes-plan
 lanes-measure: lane-kernel lanes-plan
 lanes-plan: lane-kernel
-lane-hashes: lane-kernel sha1 sha256 sha512
+lane-hashes: blake2b lane-kernel sha1 sha256 sha512
+blake2b: lane-kernel
+blake2b-avx2: blake2b blake2b-vector cpu vector-avx2
+blake2b-avx512: blake2b blake2b-vector cpu vector-avx512
+blake2b-avx512vl: blake2b blake2b-vector cpu vector-avx512vl
 sha1: lane-kernel
 sha1-avx2: cpu sha1 sha1-vector vector-avx2
 sha1-avx512: cpu sha1 sha1-vector vector-avx512
