@@ -81,6 +81,9 @@ for options in "" -a "-i zero" "-i hole" "-d null"; do
   run 0 timeout 120 blkhash-bench -T 0.1 $options
   has timeout-seconds 0.1
   has input-size 0
+  # Something was hashed also if the timeout was over before anything began.
+  run 0 timeout 120 blkhash-bench -T 1e-9 $options
+  ! grep -q '"total-size": 0,' "$dir/stdout" || fail "measured nothing: $options"
 done
 
 # refused OPTION...: by PROGRAM, with one line that names it.

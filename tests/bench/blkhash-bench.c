@@ -145,12 +145,15 @@ parse_options (int argc, char *argv[])
 static double start;
 static uint64_t total;          /* bytes appended so far */
 
-/* The length of what is to be appended next, MOST or less; 0 at the end. */
+/* The length of what is to be appended next, MOST or less; 0 at the end.  With
+ * a timeout it is never 0 at first: a busy machine may let it pass before that,
+ * and a rate of 0 says nothing.
+ */
 static size_t
 next_length (size_t most)
 {
   if (input_size == 0)
-    return seconds_now () - start < timeout_seconds ? most : 0;
+    return total == 0 || seconds_now () - start < timeout_seconds ? most : 0;
   return input_size - total < most ? input_size - total : most;
 }
 
