@@ -69,7 +69,7 @@ if [ -n "$(./lane-kernels)" ]; then
   for digest in $(./lane-kernels | sed 's/ .*//' | sort -u); do
     grep -q "^| $digest | all |" "$dir/stdout" || fail "no row of $digest"
   done
-  ./lane-kernels | sed 's/-.*//' | sort -u | while read -r digest family; do
+  ./lane-kernels | sed 's/-x[0-9a-z]*$//' | sort -u | while read -r digest family; do
     grep -q "^| $digest | $family |" "$dir/stdout" || fail "no $family"
   done
   [ "$(grep -c '^| [0-9]* | .* | .* | .* | .* |$' "$dir/stdout")" = \
