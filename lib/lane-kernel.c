@@ -68,8 +68,8 @@ whole_blocks (const struct lane_hash *hash, size_t len)
   return len / hash->block;
 }
 
-/* The end of a message of LEN bytes, after its whole blocks: what is left of it,
- * and what the hash puts there.  Returns its blocks.
+/* The end of a message of LEN bytes, after its whole blocks: what is left of
+ * it, and what the hash puts there.  Returns its blocks.
  */
 static size_t
 pad (const struct lane_hash *hash, unsigned char end[2 * LANE_MAX_BLOCK],

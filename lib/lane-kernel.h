@@ -47,9 +47,9 @@ enum lane_kind {
   /* A bit, zeros and the length in bits; the most significant byte first. */
   LANE_FIPS180,
   /* Zeros, in a block that is not another one's end, so of at least one byte of
-   * any message that has one; the least significant byte first.  After its eight
-   * words the state has two more, which are no part of the digest: the bytes
-   * that were compressed, to which the kernel adds a block's before each, and
+   * any message that has one; the least significant byte first.  After its
+   * eight words the state has two more, which are no part of the digest: the
+   * bytes that were compressed, to which the kernel adds a block's before each, and
    * all ones if that is the last block.
    */
   LANE_BLAKE2B,
@@ -79,7 +79,7 @@ struct lane_hash {
 
 #define LANE_PROOF_LEN 300      /* more than two message blocks of any hash */
 
-/* Does KERNEL, which this CPU can run, compute what its hash is defined to be? */
+/* Does KERNEL, which this CPU can run, compute what its hash is? */
 bool lane_kernel_works (const struct lane_hash *hash,
                         const struct lane_kernel *kernel);
 

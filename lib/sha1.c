@@ -6,7 +6,8 @@
  *
  * The costs of the kernels were measured against OpenSSL on an Intel CPU,
  * family 6 model 85, which has no instructions for SHA-1.  That these make
- * OpenSSL 2.6 times as fast is from docs/blkhash-performance.md, of an AMD EPYC.
+ * OpenSSL 2.6 times as fast is from docs/blkhash-performance.md, of an AMD
+ * EPYC.
  */
 
 #include <config.h>

@@ -85,7 +85,8 @@ compare (const struct options *options)
     report (operand, &error);
     return EXIT_TROUBLE;
   }
-  err = options->check_report == CHECK_QUIET ? 0 : difference_print (options, &difference);
+  err = options->check_report == CHECK_QUIET
+    ? 0 : difference_print (options, &difference);
   if (err)
     report_write_failed (err);
   free (difference.ranges);

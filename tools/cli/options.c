@@ -19,6 +19,7 @@
 
 #include "../lib/sum-kind.h"
 #include "cli/command-line.h"
+#include "cli/lists.h"
 #include "cli/options.h"
 #include "cli/usage.h"
 #include "format/format.h"
@@ -170,42 +171,7 @@ check_format (const char *format)
                meant ? "?)" : "", list ? list : "raw");
 }
 
-static void
-list_digests (void)
-{
-  size_t i, count = blkhash_digests (NULL, 0);
-  const char **names = calloc (count, sizeof *names);
-
-  if (!names) {
-    perror ("blksum");
-    exit (EXIT_TROUBLE);
-  }
-  blkhash_digests (names, count);
-  for (i = 0; i < count; i++)
-    puts (names[i]);
-  free (names);
-}
-
-static void
-list_kernels (void)
-{
-  char *text = blkhash_kernels ();
-
-  if (!text) {
-    perror ("blksum");
-    exit (EXIT_TROUBLE);
-  }
-  fputs (text, stdout);
-  free (text);
-}
-
 static void print_help (void);
-
-static void
-print_version (void)
-{
-  puts ("blksum (" PACKAGE_NAME ") " PACKAGE_VERSION);
-}
 
 #define NUMBER(lowest, highest) .min = lowest, .max = highest
 #define SIZE(lowest, highest) NUMBER (lowest, highest), .is_size = true
@@ -224,9 +190,9 @@ static const struct option_row rows[] = {
   { GROUP_HASH, 'd', "digest", "NAME[/N]",
     "sha256 (default), or see --list-digests; block size", .set = set_digest },
   { GROUP_HASH, 'l', "list-digests", NULL,
-    "list the digests and exit", .print = list_digests },
+    "list the digests and exit", .print = lists_digests },
   { GROUP_HASH, 0, "list-kernels", NULL,
-    "measure the code that hashes here, and exit", .print = list_kernels },
+    "measure the code that hashes here, and exit", .print = lists_kernels },
   { GROUP_HASH, 'b', "block-size", "N",
     "size of a block, default 64k; changes the sum",
     SIZE (0, UINT32_MAX), .set = set_block_size },
@@ -323,7 +289,7 @@ static const struct option_row rows[] = {
   { GROUP_OUTPUT, 'h', "help", NULL,
     "print this and exit", .print = print_help },
   { GROUP_OUTPUT, 'V', "version", NULL,
-    "print the version and exit", .print = print_version },
+    "print the version and exit", .print = lists_version },
   { .name = NULL },
 };
 

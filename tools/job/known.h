@@ -24,8 +24,8 @@ struct known {
 
 /* Find out how to hash an image that is to have the checksum HEX: as KIND says,
  * such as "sha256/64k", and what it does not say, or all if it is NULL, as in
- * DEFAULTS, which are the same in each call.  0 with the options in KNOWN, or -1
- * with the reason: nobody here can make such a checksum, or it has another
+ * DEFAULTS, which are the same in each call.  0 with the options in KNOWN, or
+ * -1 with the reason: nobody here can make such a checksum, or it has another
  * length.
  */
 int known_set (struct known *known, const char *kind, const char *hex,

@@ -1,0 +1,14 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What blksum tells of itself, and does nothing else then: on stdout.
+ */
+
+#ifndef BLKSUM_LISTS_H
+#define BLKSUM_LISTS_H
+
+void lists_digests (void);
+void lists_kernels (void);
+void lists_version (void);
+
+#endif /* BLKSUM_LISTS_H */
