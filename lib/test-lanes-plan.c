@@ -62,13 +62,13 @@ planned_cost (const struct lane_costs *costs, size_t count)
   while (count > 0) {
     const size_t next = plan.next[count], kernel = plan.kernel[count];
 
-    assert_in_range (next, 1, count);
+    assert_true (next >= 1 && next <= count);
     if (kernel == LANE_NO_KERNEL) {
       assert_int_equal (next, 1);
       cost += costs->one;
     }
     else {
-      assert_in_range (kernel, 0, NR_KERNELS - 1);
+      assert_true (kernel < NR_KERNELS);
       assert_true (costs->call[kernel] > 0);
       assert_true (next <= kernels[kernel]->lanes);
       cost += costs->call[kernel];
@@ -85,7 +85,7 @@ check_full_group (const struct lane_costs *costs)
   const double each = (double) least_cost (costs, full) / full;
   size_t n;
 
-  assert_in_range (full, 1, LANES_MAX);
+  assert_true (full >= 1 && full <= LANES_MAX);
   for (n = 1; n <= LANES_MAX; n++) {
     const double other = (double) least_cost (costs, n) / n;
 

@@ -251,7 +251,8 @@ check_forced (const struct lane_hash *hash, const char *list)
   for (size_t n = 0; n <= MESSAGES; n++)
     hash_messages (hash, lanes, &m, n);
   assert_true (hash_messages (hash, lanes, &m, MESSAGES) > 0);
-  assert_in_range (lanes_full_group (lanes), 2, LANES_MAX);
+  assert_true (lanes_full_group (lanes) >= 2 &&
+               lanes_full_group (lanes) <= LANES_MAX);
   lanes_add (lanes, SIZE_MAX / 4);
   assert_false (lanes_measure_is_due (lanes));
   lanes_free (lanes);
@@ -562,7 +563,7 @@ static void
 check_follows (const struct lane_hash *hash, struct lanes *lanes)
 {
   struct messages m;
-  unsigned i;
+  unsigned calls, i;
 
   make_messages (hash, &m);
   set_costs = all_slow;
@@ -571,8 +572,10 @@ check_follows (const struct lane_hash *hash, struct lanes *lanes)
   assert_int_equal (lanes_full_group (lanes), 1);
   set_costs = all_fast;
   measure (lanes);
-  assert_in_range (hash_messages (hash, lanes, &m, MESSAGES), 1, MESSAGES / 2);
-  assert_in_range (lanes_full_group (lanes), 2, LANES_MAX);
+  calls = hash_messages (hash, lanes, &m, MESSAGES);
+  assert_true (calls >= 1 && calls <= MESSAGES / 2);
+  assert_true (lanes_full_group (lanes) >= 2 &&
+               lanes_full_group (lanes) <= LANES_MAX);
 
   /* Who uses it later has the same. */
   assert_ptr_equal (lanes_create (hash->name), lanes);
