@@ -243,7 +243,7 @@ test_changes (void **state)
 }
 
 static int
-start (void **state)
+set_up (void **state)
 {
   (void) state;
   if (!mkdtemp (directory))
@@ -254,7 +254,7 @@ start (void **state)
 }
 
 static int
-stop (void **state)
+tear_down (void **state)
 {
   (void) state;
   server_stop ();
@@ -271,5 +271,5 @@ main (void)
     cmocka_unit_test (test_changes),
   };
 
-  return cmocka_run_group_tests (tests, start, stop);
+  return cmocka_run_group_tests (tests, set_up, tear_down);
 }

@@ -198,7 +198,7 @@ struct stopper {
 };
 
 static void *
-stop (void *arg)
+run_stopper (void *arg)
 {
   struct stopper *stopper = arg;
 
@@ -218,7 +218,7 @@ test_stop (void **state)
   (void) state;
   meet_init (&meet, LEAF, MEET_NO_BLOCK, false);
   image.meet = &meet;
-  assert_int_equal (pthread_create (&thread, NULL, stop, &stopper), 0);
+  assert_int_equal (pthread_create (&thread, NULL, run_stopper, &stopper), 0);
   bring (&image);
   pthread_join (thread, NULL);
   assert_int_equal (image.result, ECANCELED);
