@@ -80,8 +80,10 @@ test_search (void **state)
     uint64_t from;
 
     make_disk (&disk);
-    if (disk.size == 0)
+    if (disk.size == 0) {
+      free (disk.bytes);
       continue;
+    }
     make_rare (&disk, rnd (2) ? rnd (4) : 0);
     from = rnd (disk.size);
     image = image_of (&disk);
