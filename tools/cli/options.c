@@ -255,7 +255,7 @@ static const struct option_row rows[] = {
     .excludes = "--compare cannot be used with --check, --expect, --tag, "
                 "--no-names, --zero or --manifest" },
   { GROUP_CHECK, 'q', "quiet", NULL,
-    "print nothing for what is right; else nothing",
+    "print only errors; stop at the first difference",
     FIELD (check_report), .value = CHECK_QUIET,
     .needs = "--check, --expect or --compare" },
   { GROUP_CHECK, 0, "status", NULL,
@@ -307,7 +307,7 @@ static const char help_begin[] =
 static const char help_end[] =
 "\n"
 "Sizes take the suffixes k, m and g.  Exit status: 0 all well, 1 a checksum\n"
-"differs, 2 could not tell (usage, open, read, lock).\n";
+"or an image differs, 2 could not tell (usage, open, read, lock).\n";
 
 static void
 print_help (void)
