@@ -27,6 +27,16 @@ for options in "" "-b 4k -d sha512" "-d md5 --linear" "-s 64" "-d null"; do
   run 0 blksum --output=json manifest:m.blkm
   grep -q '"format":"manifest","size":8388608,"data-bytes":[1-9][0-9]*,"zero-bytes":0,"hole-bytes":[1-9]' "$dir/stdout" || fail "JSON"
 done
+# In a list, and what cannot be opened after it.
+refmanifest image > m.blkm
+blksum --tag manifest:m.blkm manifest:m.blkm > list
+sed 's/m.blkm/none/' list > list.none
+cat list list.none > both
+run 0 blksum --check list
+run 2 blksum --check both
+[ "$(grep -c ": OK$" "$dir/stdout")" = 2 ] &&
+  [ "$(grep -c ": FAILED open or read$" "$dir/stdout")" = 2 ] || fail "--check"
+
 for size in 0 1 511 65535 65536 65537 1048577; do
   head -c $size image > short
   truncate -s $size hole

@@ -140,7 +140,7 @@ check_image (struct check *check, const struct options *options,
              const struct sums_line *line)
 {
   struct error error = { "" };
-  struct sum sum;
+  struct sum sum = { .hash = NULL };
 
   check->verdicts.formatted++;
   if (options->ignore_missing && is_missing (options, line->name))
