@@ -22,8 +22,8 @@
 #include "conn.h"
 #include "export.h"
 #include "finish.h"
+#include "output-file.h"
 #include "params.h"
-#include "result-file.h"
 #include "watch.h"
 
 struct handle {

@@ -16,7 +16,7 @@
  *   published when no change is in flight, so none comes in between.
  * - Before the plugin is told, the change waits in report_await_withdrawals,
  *   also for what others withdrew: until a state that was taken later is on the
- *   disk, see result-file.c.
+ *   disk, see output-file.c.
  * - When that fails the file is emptied or removed, and when nothing works that
  *   is in the log, and the change goes on: a filter for checksums does not stop
  *   a disk.
@@ -39,9 +39,9 @@
 
 #include "../lib/cleanup.h"
 #include "../lib/sum-line.h"
+#include "output-file.h"
 #include "params.h"
 #include "report.h"
-#include "result-file.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
 static struct report_line *lines, **lines_tail = &lines;

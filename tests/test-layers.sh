@@ -156,7 +156,7 @@ drawing_of () {
 
 # Of lib/ what is in the table, and nothing else.
 check_layers filter "blkhash" "" "
-blkhash: conn export finish params result-file watch
+blkhash: conn export finish output-file params watch
 finish: conn export params pass ../lib/cleanup ../lib/leaves
 pass: conn export params watch ../lib/cleanup
 watch: conn export inflight params ../lib/cleanup ../lib/leaves
@@ -165,8 +165,8 @@ export: disk params report ../lib/cleanup ../lib/leaves
 disk: inflight written
 written: ../lib/leaf-tree
 params: ../lib/sum-kind
-report: params result-file ../lib/cleanup ../lib/sum-line
-result-file: params
+report: output-file params ../lib/cleanup ../lib/sum-line
+output-file: params
 "
 
 # ---- tools/ ----

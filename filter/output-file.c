@@ -30,8 +30,8 @@
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
+#include "output-file.h"
 #include "params.h"
-#include "result-file.h"
 
 /* Set by result_file_start. */
 static char *path, *new_path;   /* of the file, and of the one to replace it */

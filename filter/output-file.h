@@ -6,8 +6,8 @@
  * It knows nothing of what the text says.  One thread at a time.
  */
 
-#ifndef NBDKIT_BLKHASH_RESULT_FILE_H
-#define NBDKIT_BLKHASH_RESULT_FILE_H
+#ifndef NBDKIT_BLKHASH_OUTPUT_FILE_H
+#define NBDKIT_BLKHASH_OUTPUT_FILE_H
 
 #include <stdbool.h>
 
@@ -26,4 +26,4 @@ int result_file_check (void);
  */
 void result_file_write (const char *text, bool sync);
 
-#endif /* NBDKIT_BLKHASH_RESULT_FILE_H */
+#endif /* NBDKIT_BLKHASH_OUTPUT_FILE_H */
