@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The result file on the disk.
+ * A file on the disk that is replaced at once.
  *
  * Each new state is a new file beside it that is moved over it, so that a
  * reader sees one state or the next.  The new file is synced, moved, and then
@@ -31,108 +31,114 @@
 #include <nbdkit-filter.h>
 
 #include "output-file.h"
-#include "params.h"
-
-/* Set by result_file_start. */
-static char *path, *new_path;   /* of the file, and of the one to replace it */
-static int directory = -1;      /* in which they are */
-static mode_t mode;             /* of the file */
 
 /* Keep the directory open: it must be synced, by whatever user. */
 static int
-open_directory (void)
+open_directory (struct output_file *file)
 {
-  char *copy = strdup (path);
+  char *copy = strdup (file->path);
 
   if (!copy) {
     nbdkit_error ("blkhash: %m");
     return -1;
   }
-  directory = open (dirname (copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory == -1)
-    nbdkit_error ("blkhash-file: %s: cannot open its directory: %m", path);
+  file->directory = open (dirname (copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file->directory == -1)
+    nbdkit_error ("%s: %s: cannot open its directory: %m", file->param,
+                  file->path);
   free (copy);
-  return directory == -1 ? -1 : 0;
+  return file->directory == -1 ? -1 : 0;
 }
 
 /* Not all file systems can sync a directory, or have to. */
 static int
-sync_directory (void)
+sync_directory (const struct output_file *file)
 {
-  return fsync (directory) == -1 && errno != EINVAL && errno != ENOTSUP ? -1
-                                                                         : 0;
+  if (fsync (file->directory) == 0 || errno == EINVAL || errno == ENOTSUP)
+    return 0;
+  return -1;
 }
 
-int
-result_file_start (void)
+/* Make it, or empty it. */
+static int
+make_empty (struct output_file *file, const char *path)
 {
+  int fd = open (path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY |
+                 O_NONBLOCK, file->mode ? file->mode : 0666);
   struct stat st;
-  int fd;
 
-  if (!params.file)
-    return 0;
-  fd = open (params.file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY |
-             O_NONBLOCK, 0666);
   /* What an earlier server said must not come back after a crash. */
   if (fd == -1 || fstat (fd, &st) == -1 ||
       (S_ISREG (st.st_mode) && fsync (fd) == -1)) {
-    nbdkit_error ("blkhash-file: %s: %m", params.file);
+    nbdkit_error ("%s: %s: %m", file->param, path);
     if (fd != -1)
       close (fd);
     return -1;
   }
   close (fd);
   if (!S_ISREG (st.st_mode)) {
-    nbdkit_error ("blkhash-file: %s: not a regular file", params.file);
+    nbdkit_error ("%s: %s: not a regular file", file->param, path);
     return -1;
   }
-  mode = st.st_mode & 0777;
-
-  /* Replace what a symbolic link points to, not the link. */
-  path = nbdkit_realpath (params.file);
-  if (!path || asprintf (&new_path, "%s.blkhash-new", path) == -1 ||
-      open_directory () == -1)
-    return -1;
-  /* Nor must the name of an earlier file that somebody removed. */
-  if (sync_directory () == -1) {
-    nbdkit_error ("blkhash-file: %s: cannot sync its directory: %m", path);
-    return -1;
-  }
-  return result_file_check ();
-}
-
-static int
-open_new (void)
-{
-  unlink (new_path);            /* of a server that was killed */
-  return open (new_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  if (!file->mode)
+    file->mode = st.st_mode & 0777;
+  return 0;
 }
 
 int
-result_file_check (void)
+output_file_start (struct output_file *file, const char *path)
+{
+  if (make_empty (file, path) == -1)
+    return -1;
+  /* Replace what a symbolic link points to, not the link. */
+  file->path = nbdkit_realpath (path);
+  file->directory = -1;
+  if (!file->path ||
+      asprintf (&file->new_path, "%s.blkhash-new", file->path) == -1 ||
+      open_directory (file) == -1)
+    return -1;
+  /* Nor must the name of an earlier file that somebody removed. */
+  if (sync_directory (file) == -1) {
+    nbdkit_error ("%s: %s: cannot sync its directory: %m", file->param,
+                  file->path);
+    return -1;
+  }
+  return output_file_check (file);
+}
+
+static int
+open_new (const struct output_file *file)
+{
+  unlink (file->new_path);      /* of a server that was killed */
+  return open (file->new_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+               file->mode);
+}
+
+int
+output_file_check (const struct output_file *file)
 {
   int fd;
 
-  if (!path)
+  if (!file->path)
     return 0;
-  fd = open_new ();
+  fd = open_new (file);
   if (fd == -1) {
-    nbdkit_error ("blkhash-file: cannot make %s, to replace the file with: "
-                  "%m", new_path);
+    nbdkit_error ("%s: cannot make %s, to replace the file with: %m",
+                  file->param, file->new_path);
     return -1;
   }
   close (fd);
-  unlink (new_path);
+  unlink (file->new_path);
   return 0;
 }
 
 void
-result_file_stop (void)
+output_file_stop (struct output_file *file)
 {
-  free (path);
-  free (new_path);
-  if (directory != -1)
-    close (directory);
+  if (file->path && file->directory != -1)
+    close (file->directory);
+  free (file->path);
+  free (file->new_path);
 }
 
 /* ---- Writing ---- */
@@ -162,27 +168,28 @@ write_text (int fd, const char *text, bool sync)
  * without the file.
  */
 static void
-empty_old (int old)
+empty_old (const struct output_file *file, int old)
 {
   if (old == -1 || ftruncate (old, 0) == -1 || fsync (old) == -1)
-    unlink (path);
+    unlink (file->path);
 }
 
 static int
-replace_file (const char *text, bool sync)
+replace_file (const struct output_file *file, const char *text, bool sync)
 {
-  int fd = open_new (), old, r = 0;
+  int fd = open_new (file), old, r = 0;
 
   if (fd == -1)
     return -1;
-  old = open (path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (write_text (fd, text, sync) == -1 || rename (new_path, path) == -1) {
+  old = open (file->path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (write_text (fd, text, sync) == -1 ||
+      rename (file->new_path, file->path) == -1) {
     r = errno;
-    unlink (new_path);
+    unlink (file->new_path);
   }
-  else if (sync && sync_directory () == -1) {
+  else if (sync && sync_directory (file) == -1) {
     r = errno;
-    empty_old (old);
+    empty_old (file, old);
   }
   if (old != -1)
     close (old);
@@ -192,9 +199,9 @@ replace_file (const char *text, bool sync)
 
 /* In place.  It may be gone already. */
 static int
-truncate_file (void)
+truncate_file (const struct output_file *file)
 {
-  int fd = open (path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW |
+  int fd = open (file->path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW |
                  O_NONBLOCK);
   int r = fd == -1 ? -1 : fsync (fd);
 
@@ -204,24 +211,24 @@ truncate_file (void)
 }
 
 static int
-remove_file (void)
+remove_file (const struct output_file *file)
 {
-  return unlink (path) == -1 && errno != ENOENT ? -1 : sync_directory ();
+  return unlink (file->path) == -1 && errno != ENOENT ? -1
+                                                      : sync_directory (file);
 }
 
 void
-result_file_write (const char *text, bool sync)
+output_file_write (struct output_file *file, const char *text, bool sync)
 {
-  static bool failed;           /* then what it said may still be there */
-
   if (!text)
     errno = ENOMEM;
-  else if (replace_file (text, sync || failed) == 0) {
-    failed = false;
+  else if (replace_file (file, text, sync || file->failed) == 0) {
+    file->failed = false;
     return;
   }
-  failed = true;
-  nbdkit_error ("blkhash: cannot write %s: %m", path);
-  if (truncate_file () == -1 && remove_file () == -1)
-    nbdkit_error ("blkhash: cannot remove %s, it may be wrong now: %m", path);
+  file->failed = true;
+  nbdkit_error ("blkhash: cannot write %s: %m", file->path);
+  if (truncate_file (file) == -1 && remove_file (file) == -1)
+    nbdkit_error ("blkhash: cannot remove %s, it may be wrong now: %m",
+                  file->path);
 }

@@ -1,29 +1,41 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The result file on the disk: one state of it after the other.
+ * A file on the disk that is replaced at once: one state of it after the other.
  *
- * It knows nothing of what the text says.  One thread at a time.
+ * It knows nothing of what is in the file.  One thread at a time may use each.
  */
 
 #ifndef NBDKIT_BLKHASH_OUTPUT_FILE_H
 #define NBDKIT_BLKHASH_OUTPUT_FILE_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
-/* Make the file, empty, and see that it can be replaced.  0, or -1 with an
- * error told to nbdkit.  Without blkhash-file there is none.
+struct output_file {
+  const char *param;            /* that names it, for messages */
+  mode_t mode;                  /* of each new file */
+  char *path, *new_path;        /* of the file, and of one to replace it */
+  int directory;                /* in which they are, open; valid with PATH */
+  bool failed;                  /* what it said before may still be there */
+};
+
+/* Make the file PATH, empty, and see that it can be replaced.  FILE has PARAM
+ * and MODE only; without MODE it keeps the mode that it has.  0, or -1 with an
+ * error told to nbdkit.
  */
-int result_file_start (void);
-void result_file_stop (void);
+int output_file_start (struct output_file *file, const char *path);
 
-/* See again that the file can be replaced: nbdkit may be another user now. */
-int result_file_check (void);
+/* Also of one that was not started. */
+void output_file_stop (struct output_file *file);
+
+/* See again that it can be replaced: nbdkit may be another user now. */
+int output_file_check (const struct output_file *file);
 
 /* Let it say TEXT and nothing else.  NULL: there was no memory for it, and it
  * will say nothing.  SYNC: when this returns, what it said before does not come
  * back, also not by a crash.  What fails is told to nbdkit.
  */
-void result_file_write (const char *text, bool sync);
+void output_file_write (struct output_file *file, const char *text, bool sync);
 
 #endif /* NBDKIT_BLKHASH_OUTPUT_FILE_H */

@@ -43,6 +43,8 @@
 #include "params.h"
 #include "report.h"
 
+static struct output_file result = { .param = "blkhash-file" };
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
 static struct report_line *lines, **lines_tail = &lines;
 static uint64_t said;           /* how often anything was said */
@@ -53,6 +55,26 @@ static pthread_cond_t written_changed = PTHREAD_COND_INITIALIZER;
  * the last sum was withdrawn.
  */
 static uint64_t written, withdrawn;
+
+/* ---- Where it goes ---- */
+
+int
+report_start (void)
+{
+  return params.file ? output_file_start (&result, params.file) : 0;
+}
+
+int
+report_check (void)
+{
+  return output_file_check (&result);
+}
+
+void
+report_stop (void)
+{
+  output_file_stop (&result);
+}
 
 /* ---- What is to be written ---- */
 
@@ -97,7 +119,7 @@ write_state_locked (void)
   writing = true;
   pthread_mutex_unlock (&lock);
   if (params.file)
-    result_file_write (text, sync);
+    output_file_write (&result, text, sync);
   else if (text)
     fputs (text, stderr);
   if (no_memory || !text)

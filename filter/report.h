@@ -25,6 +25,16 @@ struct report_line {
   bool printed;                 /* on stderr, if there is no file */
 };
 
+/* See that it can be written: make the files, empty.  0, or -1 with an error
+ * told to nbdkit.
+ */
+int report_start (void);
+
+/* See it again: nbdkit may be another user now. */
+int report_check (void);
+
+void report_stop (void);
+
 /* There is a sum of the export NAME, MD of LEN bytes. */
 void report_sum (struct report_line *line, const char *name,
                  const unsigned char *md, size_t len);

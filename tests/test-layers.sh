@@ -156,7 +156,7 @@ drawing_of () {
 
 # Of lib/ what is in the table, and nothing else.
 check_layers filter "blkhash" "" "
-blkhash: conn export finish output-file params watch
+blkhash: conn export finish params report watch
 finish: conn export params pass ../lib/cleanup ../lib/leaves
 pass: conn export params watch ../lib/cleanup
 watch: conn export inflight params ../lib/cleanup ../lib/leaves
@@ -166,7 +166,6 @@ disk: inflight written
 written: ../lib/leaf-tree
 params: ../lib/sum-kind
 report: output-file params ../lib/cleanup ../lib/sum-line
-output-file: params
 "
 
 # ---- tools/ ----
