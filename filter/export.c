@@ -234,7 +234,7 @@ exports_set_default (const char *name)
 }
 
 void
-exports_foreach_locked (void (*fn) (struct export *export))
+exports_foreach (void (*fn) (struct export *export))
 {
   struct export *export;
 

@@ -95,8 +95,10 @@ bool export_withdraw_locked (struct export *export);
  */
 void exports_withdraw_locked (struct disk *disk, struct export *by);
 
-/* Call FN with each export.  There are no connections any more. */
-void exports_foreach_locked (void (*fn) (struct export *export));
+/* Call FN with each export, without the lock: there are no connections any
+ * more.
+ */
+void exports_foreach (void (*fn) (struct export *export));
 void exports_free (void);
 
 #endif /* NBDKIT_BLKHASH_EXPORT_H */

@@ -171,7 +171,7 @@ poison (void)
   unsigned i;
 
   nr_known = 0;
-  exports_foreach_locked (poison_next);
+  exports_foreach (poison_next);
   for (i = 0; i < nr_known; i++)
     known[i]->next = (struct export *) 1;
 }
