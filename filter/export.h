@@ -81,9 +81,10 @@ const char *export_shown_name_locked (const struct export *export);
 /* Let the table forget what was changed by other names. */
 void export_catch_up_locked (struct export *export);
 
-/* There is a sum, MD of LEN bytes. */
+/* There is a sum, MD of LEN bytes, and a manifest, as report_sum says. */
 void export_publish_locked (struct export *export,
-                            const unsigned char *md, size_t len);
+                            const unsigned char *md, size_t len,
+                            bool has_manifest);
 
 /* The report has no sum any more.  False if it had none: all is left as it is
  * then.

@@ -25,6 +25,7 @@
 #include "conn.h"
 #include "export.h"
 #include "finish.h"
+#include "manifest.h"
 #include "params.h"
 #include "pass.h"
 
@@ -183,8 +184,16 @@ publish (const struct pass *p, const unsigned char *md, unsigned len)
     return true;
   if (disk->changes != p->changes || disk->changing > 0)
     return false;
-  export_publish_locked (p->export, md, len);
+  export_publish_locked (p->export, md, len, p->saved);
   return true;
+}
+
+static void
+end_manifest (struct pass *p)
+{
+  if (p->saved)
+    manifest_end ();
+  p->saved = false;
 }
 
 /* True if there is no more to do: there is a sum, or it was said that there is
@@ -197,13 +206,14 @@ try_to_finish (struct pass *p)
   unsigned len;
   int err;
 
+  end_manifest (p);             /* that of what was changed meanwhile */
   if (complete (p) == -1) {
     give_back_pieces (p);
     return true;
   }
   if (!begin_fold (p))
     return false;
-  err = blkhash_leaves_fold (p->leaves, md, &len);
+  err = manifest_fold (p->leaves, md, &len, &p->saved);
   if (err == 0)
     return publish (p, md, len);
   if (err == EBUSY || err == ENODATA)
@@ -275,6 +285,7 @@ finish (nbdkit_next *next, struct conn *conn)
 
   find_sum (&p);
   report_write ();
+  end_manifest (&p);
 }
 
 /* ---- The end of the server ---- */
@@ -295,13 +306,20 @@ fold_known (struct export *export)
 {
   unsigned char md[BLKHASH_MAX_MD_SIZE];
   unsigned len;
+  bool saved;
 
   if (is_changing (export) || pass_missing (export->leaves) > 0 ||
-      blkhash_leaves_fold (export->leaves, md, &len) != 0)
+      manifest_fold (export->leaves, md, &len, &saved) != 0)
     return false;
+  {
+    SCOPED_LOCK (&exports_lock);
 
-  SCOPED_LOCK (&exports_lock);
-  export_publish_locked (export, md, len);
+    export_publish_locked (export, md, len, saved);
+  }
+  if (saved) {
+    report_write ();
+    manifest_end ();
+  }
   return true;
 }
 

@@ -93,9 +93,14 @@ output_file_start (struct output_file *file, const char *path)
   /* Replace what a symbolic link points to, not the link. */
   file->path = nbdkit_realpath (path);
   file->directory = -1;
-  if (!file->path ||
-      asprintf (&file->new_path, "%s.blkhash-new", file->path) == -1 ||
-      open_directory (file) == -1)
+  if (!file->path)
+    return -1;
+  if (asprintf (&file->new_path, "%s.blkhash-new", file->path) == -1) {
+    file->new_path = NULL;
+    nbdkit_error ("blkhash: %m");
+    return -1;
+  }
+  if (open_directory (file) == -1)
     return -1;
   /* Nor must the name of an earlier file that somebody removed. */
   if (sync_directory (file) == -1) {
@@ -130,6 +135,15 @@ output_file_check (const struct output_file *file)
   close (fd);
   unlink (file->new_path);
   return 0;
+}
+
+bool
+output_file_is_path (const struct output_file *file, const char *path)
+{
+  struct stat a, b;
+
+  return file->path && stat (file->path, &a) == 0 && stat (path, &b) == 0 &&
+    a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 void
@@ -174,18 +188,16 @@ empty_old (const struct output_file *file, int old)
     unlink (file->path);
 }
 
+/* FROM, which is removed if that fails. */
 static int
-replace_file (const struct output_file *file, const char *text, bool sync)
+move_over (const struct output_file *file, const char *from, bool sync)
 {
-  int fd = open_new (file), old, r = 0;
+  int old = open (file->path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  int r = 0;
 
-  if (fd == -1)
-    return -1;
-  old = open (file->path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (write_text (fd, text, sync) == -1 ||
-      rename (file->new_path, file->path) == -1) {
+  if (rename (from, file->path) == -1) {
     r = errno;
-    unlink (file->new_path);
+    unlink (from);
   }
   else if (sync && sync_directory (file) == -1) {
     r = errno;
@@ -195,6 +207,21 @@ replace_file (const struct output_file *file, const char *text, bool sync)
     close (old);
   errno = r;
   return r ? -1 : 0;
+}
+
+static int
+replace_file (const struct output_file *file, const char *text, bool sync)
+{
+  int fd = open_new (file), err;
+
+  if (fd == -1)
+    return -1;
+  if (write_text (fd, text, sync) == 0)
+    return move_over (file, file->new_path, sync);
+  err = errno;
+  unlink (file->new_path);
+  errno = err;
+  return -1;
 }
 
 /* In place.  It may be gone already. */
@@ -217,18 +244,32 @@ remove_file (const struct output_file *file)
                                                       : sync_directory (file);
 }
 
-void
-output_file_write (struct output_file *file, const char *text, bool sync)
+/* It was replaced, or that failed: R is 0 or -1, with errno. */
+static void
+replaced (struct output_file *file, int r)
 {
-  if (!text)
-    errno = ENOMEM;
-  else if (replace_file (file, text, sync || file->failed) == 0) {
-    file->failed = false;
+  file->failed = r == -1;
+  if (r == 0)
     return;
-  }
-  file->failed = true;
   nbdkit_error ("blkhash: cannot write %s: %m", file->path);
   if (truncate_file (file) == -1 && remove_file (file) == -1)
     nbdkit_error ("blkhash: cannot remove %s, it may be wrong now: %m",
                   file->path);
+}
+
+void
+output_file_write (struct output_file *file, const char *text, bool sync)
+{
+  if (text)
+    replaced (file, replace_file (file, text, sync || file->failed));
+  else {
+    errno = ENOMEM;
+    replaced (file, -1);
+  }
+}
+
+void
+output_file_move (struct output_file *file, const char *from)
+{
+  replaced (file, move_over (file, from, true));
 }

@@ -32,10 +32,18 @@ void output_file_stop (struct output_file *file);
 /* See again that it can be replaced: nbdkit may be another user now. */
 int output_file_check (const struct output_file *file);
 
+/* Is it the file PATH, which exists? */
+bool output_file_is_path (const struct output_file *file, const char *path);
+
 /* Let it say TEXT and nothing else.  NULL: there was no memory for it, and it
  * will say nothing.  SYNC: when this returns, what it said before does not come
  * back, also not by a crash.  What fails is told to nbdkit.
  */
 void output_file_write (struct output_file *file, const char *text, bool sync);
+
+/* Let FROM be the file, which is in the same directory and was synced; as
+ * output_file_write.
+ */
+void output_file_move (struct output_file *file, const char *from);
 
 #endif /* NBDKIT_BLKHASH_OUTPUT_FILE_H */

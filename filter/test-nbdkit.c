@@ -13,8 +13,10 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
@@ -44,14 +46,24 @@ static uint64_t disk_size;
 static pthread_mutex_t disk_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned calls;          /* of the plugin; under disk_lock */
 static struct nbdkit_filter *filter;
+static const char *manifest;    /* path */
 
 /* ---- nbdkit ---- */
+
+static atomic_uint errors;
 
 void
 nbdkit_error (const char *message, ...)
 {
   (void) message;
   assert (locks_held () == 0);
+  errors++;
+}
+
+unsigned
+errors_told (void)
+{
+  return errors;
 }
 
 void
@@ -73,14 +85,15 @@ nbdkit_realpath (const char *path)
   return realpath (path, NULL);
 }
 
-/* Whoever gave it keeps it. */
+/* Freed by server_stop. */
+static char *interned[2];
+static unsigned nr_interned;
+
 const char *
 nbdkit_strdup_intern (const char *string)
 {
-  static char *interned;
-
-  free (interned);
-  return interned = strdup (string);
+  assert (nr_interned < 2);
+  return interned[nr_interned++] = strdup (string);
 }
 
 int
@@ -161,6 +174,16 @@ fails_locked (int *err)
   return disk_failures > 0 && ++calls % disk_failures == 0;
 }
 
+/* A change comes, or has been made, and is not over. */
+static void
+check_withdrawn (void)
+{
+  struct stat st;
+
+  assert (locks_held () == 0);
+  assert (stat (manifest, &st) == -1 || st.st_size == 0);
+}
+
 static int
 plugin_pread (nbdkit_next *next, void *buf, uint32_t len, uint64_t offset,
               uint32_t flags, int *err)
@@ -178,7 +201,7 @@ plugin_pwrite (nbdkit_next *next, const void *buf, uint32_t len,
                uint64_t offset, uint32_t flags, int *err)
 {
   (void) next; (void) flags;
-  assert (locks_held () == 0);
+  check_withdrawn ();
   SCOPED_LOCK (&disk_lock);
 
   if (fails_locked (err))
@@ -192,7 +215,7 @@ plugin_zero (nbdkit_next *next, uint32_t len, uint64_t offset, uint32_t flags,
              int *err)
 {
   (void) next; (void) flags; (void) err;
-  assert (locks_held () == 0);
+  check_withdrawn ();
   SCOPED_LOCK (&disk_lock);
 
   memset (disk + offset, 0, len);
@@ -204,7 +227,7 @@ plugin_trim (nbdkit_next *next, uint32_t len, uint64_t offset, uint32_t flags,
              int *err)
 {
   (void) next; (void) flags; (void) err;
-  assert (locks_held () == 0);
+  check_withdrawn ();
   SCOPED_LOCK (&disk_lock);
 
   memset (disk + offset, 't', len);
@@ -284,13 +307,16 @@ configure (const char *key, const char *value)
 }
 
 void
-server_start (uint64_t size, const char *path, const char *block_size)
+server_start (uint64_t size, const char *path, const char *manifest_path,
+              const char *block_size)
 {
   disk_size = size;
+  manifest = manifest_path;
   disk = calloc (1, size);
   filter = filter_init ();
   filter->load ();
   configure ("blkhash-file", path);
+  configure ("blkhash-manifest", manifest);
   configure ("blkhash-block-size", block_size);
   if (!disk || filter->config_complete (plugin_config_complete, NULL) != 0 ||
       filter->get_ready (NBDKIT_THREAD_MODEL_PARALLEL) != 0 ||
@@ -303,6 +329,8 @@ server_stop (void)
 {
   filter->cleanup (NULL);
   filter->unload ();
+  while (nr_interned > 0)
+    free (interned[--nr_interned]);
   free (disk);
 }
 
