@@ -5,7 +5,7 @@
  *
  * For each write, sync and rename that is made when a client leaves, or before
  * a change: another client changes the disk just then, or that call fails.  The
- * plugin of test-nbdkit.c sees that no stale manifest is there, and in the end
+ * plugin, test-plugin.c, sees that no stale manifest is there, and in the end
  * there must be the right one.
  */
 
