@@ -199,7 +199,7 @@ __wrap_pthread_mutex_unlock (pthread_mutex_t *lock)
 
 /* ---- Files ---- */
 
-int (*on_file_call) (const char *call);
+_Thread_local int (*on_file_call) (const char *call);
 
 /* Is CALL to fail? */
 static bool

@@ -23,11 +23,11 @@
 /* How many this thread holds. */
 unsigned locks_held (void);
 
-/* Called before a file is written, synced or moved, with "fdopen", "write",
- * "fsync" or "rename".  What it returns, unless that is 0, is the errno with
- * which that fails.  Set it when there are no other threads.
+/* Called before this thread writes, syncs or moves a file, with "fdopen",
+ * "write", "fsync" or "rename".  What it returns, unless that is 0, is the errno
+ * with which that fails.
  */
-extern int (*on_file_call) (const char *call);
+extern _Thread_local int (*on_file_call) (const char *call);
 
 /* How often this thread took any lock, and how often LOCK since watched. */
 unsigned locks_taken (void);

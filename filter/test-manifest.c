@@ -123,7 +123,6 @@ interfere (const char *call)
     return 0;
   if (fail_with)
     return fail_with;
-  on_file_call = NULL;
   started = true;
   assert_int_equal (pthread_create (&thread, NULL, write_a_little, NULL), 0);
   while (!written && !(published && !is_published ("a")))
