@@ -24,8 +24,8 @@
 unsigned locks_held (void);
 
 /* Called before this thread writes, syncs or moves a file, with "fdopen",
- * "write", "fsync" or "rename".  What it returns, unless that is 0, is the errno
- * with which that fails.
+ * "write", "fsync" or "rename".  What it returns, unless that is 0, is the
+ * errno with which that fails.
  */
 extern _Thread_local int (*on_file_call) (const char *call);
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * For unit tests: a plugin whose disk is memory, for test-nbdkit.c, whose header
- * has what tests see of it.
+ * For unit tests: a plugin whose disk is memory, for test-nbdkit.c, whose
+ * header has what tests see of it.
  */
 
 #ifndef NBDKIT_BLKHASH_TEST_PLUGIN_H

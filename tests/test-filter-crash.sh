@@ -75,8 +75,8 @@ wait_until test -s "$dir/stderr" # that it did, or that it may not
 grep -q attached "$dir/stderr" || skip "strace cannot attach here"
 kill $tracer
 
-# fails WHICH LOG [PARAMETER]: a sum is withdrawn, and these syncs fail.  What the
-# log says then is in $dir/said, and what was in the result file in $before.
+# fails WHICH LOG [PARAMETER]: a sum is withdrawn, and these syncs fail.  What
+# the log says then is in $dir/said, what was in the result file in $before.
 fails () {
   serve_snapshot $3
   clients 'h = connect("", False)
