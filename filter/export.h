@@ -4,9 +4,10 @@
  * The exports that clients use, by name.
  *
  * Locks, in the order in which they are taken: exports_lock; that of a leaf
- * table, with those that the library takes below it; that of the report.  No
- * request waits for a file, the log or the plugin with any of them.  The unit
- * tests see every lock and abort where this is not so: see test-locks.h.
+ * table, with those that the library takes below it; that of the report.  That
+ * of the manifest is taken by no request, and with none of these.  Nobody waits
+ * for a file, the log or the plugin with any of them.  The unit tests see every
+ * lock and abort where this is not so: see test-locks.h.
  */
 
 #ifndef NBDKIT_BLKHASH_EXPORT_H
