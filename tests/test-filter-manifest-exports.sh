@@ -71,10 +71,3 @@ wait_until grep -q 'blkhash: the sums of export names differ' "$log"
 stop
 has_line "$(reference "$dir/disks/a")  a" || fail "the sum of a is gone"
 no_manifest
-
-not_sanitized
-refuses_to_start 'blkhash-manifest is of one disk' file dir="$dir/disks" \
-                 blkhash-distinct-exports=true blkhash-manifest="$manifest"
-run 0 nbdkit -U - --filter="$filter" null 1M blkhash-distinct-exports=false \
-    blkhash-manifest="$manifest" --run 'nbdcopy "$uri" null:'
-[ -s "$manifest" ] || fail "no manifest"

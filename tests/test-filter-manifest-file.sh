@@ -57,6 +57,15 @@ for same in "$sums" "$dir/symbolic" "$dir/hard"; do
                    blkhash-manifest="$same"
 done
 
+# Nor can there be one of several disks.
+mkdir "$dir/disks"
+cp "$dir/image" "$dir/disks"
+refuses_to_start 'blkhash-manifest is of one disk' file dir="$dir/disks" \
+                 blkhash-distinct-exports=true blkhash-manifest="$manifest"
+run 0 nbdkit -U - --filter="$filter" null 1M blkhash-distinct-exports=false \
+    blkhash-manifest="$manifest" --run 'nbdcopy "$uri" null:'
+[ -s "$manifest" ] || fail "no manifest"
+
 # A directory in which it cannot be replaced, whoever nbdkit runs as.
 mkdir "$dir/closed"
 touch "$dir/closed/manifest"
