@@ -34,7 +34,9 @@ if [ ! -e "$tar" ]; then
   debootstrap --variant=minbase --include=git,ca-certificates \
     --keyring=/usr/share/keyrings/debian-archive-keyring.gpg \
     "$suite" "$root" "$mirror"
-  tar -C "$root" -cf "$tar.new" .
+  # debootstrap leaves it mounted if it is busy.
+  ! mountpoint -q "$root/proc" || umount -l "$root/proc"
+  tar -C "$root" --one-file-system -cf "$tar.new" .
   mv "$tar.new" "$tar"
 else
   tar -C "$root" -xpf "$tar"
