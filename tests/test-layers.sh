@@ -105,6 +105,7 @@ outer: construction digest
 opts: construction digest
 manifest-table: blkhash-manifest leaves manifest-reader opts
 manifest-writer: blkhash-manifest crc32c digest manifest-format opts
+manifest-records: blkhash-manifest crc32c manifest-format manifest-input manifest-reader manifest-sum
 manifest-reader: blkhash-manifest crc32c digest manifest-format manifest-input manifest-sum
 manifest-sum: digest leaf opts outer
 manifest-format: sum-tag
