@@ -169,8 +169,7 @@ blkhash_manifest_reader_sum (const struct blkhash_manifest_reader *r,
 bool
 manifest_reader_is_fresh (const struct blkhash_manifest_reader *r)
 {
-  return r->started && r->err == 0 && r->next == r->header.first &&
-    !(r->flags & BLKHASH_MANIFEST_NO_SUM);
+  return r->started && r->err == 0 && r->next == r->header.first;
 }
 
 int

@@ -35,7 +35,7 @@ struct blkhash_manifest_reader {
   char error[160];              /* in words */
 };
 
-/* It was started and not read on, and will compare the sum. */
+/* It was started and not read on. */
 bool manifest_reader_is_fresh (const struct blkhash_manifest_reader *r);
 
 /* What was read cannot be used.  Returns ERR. */
