@@ -7,9 +7,11 @@
 
 #include <config.h>
 
+#include <string.h>
+
 #include <json-c/json.h>
 
-#include "fuzz.h"
+#include "fuzz-main.h"
 #include "image/options-tree.h"
 #include "image/qemuopts.h"
 #include "util/error.h"
