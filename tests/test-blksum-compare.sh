@@ -178,15 +178,3 @@ write_data large.raw 0 60000000
 cp large.raw larger.raw
 refuses "large.raw: .*changed" midway "touch large.raw" -t 1 --compare \
         large.raw larger.raw
-[ -z "$with_qemu" ] || command -v nbdkit > "$dir/stdout" || exit 0
-requires_nbdkit file
-start_nbdkit file a.raw
-compares 0 "[]" a.raw "$uri"
-for order in "manifest:b.blkm $uri" "$uri manifest:b.blkm"; do
-  run 1 blksum --compare --output=json $order
-  [ "$(cat "$dir/stdout")" = "$differences" ] || fail "not $differences"
-done
-# -q goes away while reads are in flight: nbdkit 1.32 can abort then.
-run 1 blksum --compare -q manifest:b.blkm "$uri"
-start_nbdkit file a.raw
-run 1 blksum --compare -q "$uri" manifest:b.blkm
