@@ -4,7 +4,7 @@
  * blksum: print the checksum of disk images, or check it.
  *
  * SIGINT and SIGTERM have their default action, at once: there is nothing to
- * clean up, see qemu/nbd-process.c.
+ * clean up, see qemu/nbd-process.c, or next to nothing, see io/new-file.c.
  */
 
 #include <config.h>
