@@ -18,6 +18,7 @@
 #include "blkhash.h"
 
 #include "../lib/sum-line.h"
+#include "cli/follows.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/report.h"
@@ -143,6 +144,23 @@ say_difference (const char *name, const struct expected *expected,
  * then a part of the answer is missing.
  */
 static int
+tell_follows (const char *name, struct source *source)
+{
+  struct follows follows;
+  struct error error = { "" };
+  int err;
+
+  if (follows_find (source, &follows, &error) == -1) {
+    report (name, &error);
+    return EXIT_TROUBLE;
+  }
+  err = follows_print (name, &follows);
+  if (err)
+    report_write_failed (err);
+  return EXIT_SUCCESS;
+}
+
+static int
 conclude (const struct options *options, const char *name,
           const struct expected *expected, const struct sum *sum,
           struct source *source)
@@ -159,9 +177,7 @@ conclude (const struct options *options, const char *name,
     report_write_failed (err);
   if (!same)
     return EXIT_DIFFERS;
-  if (!source)
-    return EXIT_SUCCESS;
-  return follows_print (source, name) == 0 ? EXIT_SUCCESS : EXIT_TROUBLE;
+  return source ? tell_follows (name, source) : EXIT_SUCCESS;
 }
 
 static int
