@@ -90,7 +90,9 @@ compare (const struct options *options)
   if (err)
     report_write_failed (err);
   free (difference.ranges);
-  return difference.differ ? EXIT_FAILURE : EXIT_SUCCESS;
+  if (difference.differ)
+    return EXIT_DIFFERS;
+  return difference.incomplete ? EXIT_TROUBLE : EXIT_SUCCESS;
 }
 
 int

@@ -24,7 +24,9 @@
 #include "cli/difference.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/report.h"
 #include "job/compare.h"
+#include "job/follows.h"
 #include "job/meet.h"
 #include "job/side.h"
 #include "util/error.h"
@@ -146,6 +148,13 @@ run_sides (struct compare *compare)
   return compare->meet.error;
 }
 
+/* Are there only the first bytes of what was hashed? */
+static bool
+is_cut (const struct compare *compare)
+{
+  return compare->options->source.size != SOURCE_WHOLE;
+}
+
 /* Two manifests that were read to their ends have the same sum if they have the
  * same leaves, and only then: what their sums are made of was not computed.
  */
@@ -158,7 +167,7 @@ check_sums (const struct compare *compare, struct error *error)
   unsigned len;
   int r = 0;
 
-  if (!a->reader || !b->reader || a->size != b->size ||
+  if (!a->reader || !b->reader || a->size != b->size || is_cut (compare) ||
       blkhash_manifest_reader_sum (a->reader, md_a, &len) != 0 ||
       blkhash_manifest_reader_sum (b->reader, md_b, &len) != 0)
     return 0;
@@ -253,6 +262,26 @@ compare_sides (struct compare *compare, struct difference *difference,
   return r;
 }
 
+/* What follows the images, with --size. */
+static void
+look_behind (struct compare *compare, struct difference *difference)
+{
+  int i;
+
+  for (i = 0; i < 2; i++) {
+    struct side *side = &compare->side[i];
+    struct error error = { "" };
+
+    difference->follows[i] = side->follows;
+    if (!side->source || follows_find (side->source, &difference->follows[i],
+                                       &error) == 0)
+      continue;
+    report (side->operand, &error);
+    difference->follows[i].what = FOLLOWS_UNREAD;
+    difference->incomplete = true;
+  }
+}
+
 int
 job_compare (const struct options *options, struct difference *difference,
              const char **operand, struct error *error)
@@ -260,10 +289,14 @@ job_compare (const struct options *options, struct difference *difference,
   struct compare compare = { .options = options };
   char **operands = options->operands;
   bool check_sums = !side_is_manifest (options, operands[0]) ||
-    !side_is_manifest (options, operands[1]);
+    !side_is_manifest (options, operands[1]) || is_cut (&compare);
   int i, r;
 
   *difference = (struct difference) { .differ = false };
+  *operand = operands[0];
+  if (side_is_stdin (options, operands[0]) &&
+      side_is_stdin (options, operands[1]))
+    return error_set (error, "standard input cannot be both images");
   for (i = 0; i < 2; i++) {
     *operand = operands[i];
     if (side_open (&compare.side[i], options, operands[i], check_sums) == -1) {
@@ -274,6 +307,8 @@ job_compare (const struct options *options, struct difference *difference,
     }
   }
   r = compare_sides (&compare, difference, operand, error);
+  if (r == 0 && is_cut (&compare) && options->check_report != CHECK_QUIET)
+    look_behind (&compare, difference);
   side_close (&compare.side[0]);
   side_close (&compare.side[1]);
   return r;

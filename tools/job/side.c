@@ -32,11 +32,42 @@ side_is_manifest (const struct options *options, const char *operand)
   return job_manifest_path (options, operand) != NULL;
 }
 
+bool
+side_is_stdin (const struct options *options, const char *operand)
+{
+  const char *path = job_manifest_path (options, operand);
+
+  return !options->source.image_opts &&
+    strcmp (path ? path : operand, "-") == 0;
+}
+
 static int
 reader_failed (struct side *side)
 {
   return error_set (&side->error, "%s",
                     blkhash_manifest_reader_error (side->reader));
+}
+
+/* The image is the first bytes of that in the manifest, with --size. */
+static int
+cut_manifest (struct side *side, uint32_t block_size)
+{
+  uint64_t size = side->options->source.size;
+
+  if (size == SOURCE_WHOLE || size == side->size)
+    return 0;
+  if (side->size < size)
+    return error_set (&side->error, "has only %llu bytes, fewer than the %llu "
+                      "of --size", (unsigned long long) side->size,
+                      (unsigned long long) size);
+  if (size % block_size != 0)
+    return error_set (&side->error, "has blocks of %lu bytes, and --size ends "
+                      "within one, of which there is only the digest",
+                      (unsigned long) block_size);
+  side->follows =
+    (struct follows) { FOLLOWS_ZERO, .len = side->size - size };
+  side->size = size;
+  return 0;
 }
 
 static int
@@ -65,7 +96,7 @@ open_manifest (struct side *side, bool check_sum)
   if (first != 0 || count != last)
     return error_set (&side->error, "it is the manifest of a part of an image, "
                       "which cannot be compared");
-  return 0;
+  return cut_manifest (side, block_size);
 }
 
 /* Files of /proc have a size of 0 and content all the same, so these are read
@@ -98,7 +129,8 @@ open_image (struct side *side)
   side->size = 0;
   if (!is_empty_file (side->operand))
     return error_set (&side->error, "a pipe cannot be compared, since nobody "
-                      "knows its size; its manifest can, see --manifest");
+                      "knows its size without --size; its manifest can, see "
+                      "--manifest");
   return 0;
 }
 
@@ -194,16 +226,34 @@ run_image (struct side *side)
 
 /* ---- A manifest ---- */
 
+/* Bring the blocks of RUN that are in the image, and look at the others. */
+static int
+meet_run (struct side *side, struct meet_run run, uint32_t block_size)
+{
+  uint64_t end = side->size / block_size + (side->size % block_size != 0);
+  uint64_t left = run.first < end ? end - run.first : 0;
+
+  if (run.count > left) {
+    if (run.leaves && side->follows.what == FOLLOWS_ZERO) {
+      side->follows.what = FOLLOWS_BLOCK;
+      side->follows.offset = (run.first + left) * block_size;
+    }
+    run.count = left;
+  }
+  return run.count > 0 ? meet_blocks (side->meet, side->index, &run) : 0;
+}
+
 static int
 run_manifest (struct side *side)
 {
+  uint32_t block_size = blkhash_opts_get_block_size (side->opts);
   struct blkhash_manifest_run run;
   int err;
 
   while ((err = blkhash_manifest_reader_next (side->reader, &run)) == 0) {
     const struct meet_run blocks = { run.first, run.count, run.leaves };
 
-    err = meet_blocks (side->meet, side->index, &blocks);
+    err = meet_run (side, blocks, block_size);
     if (err)
       return error_errno (&side->error, err, "cannot compare");
   }

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "blkhash.h"
+#include "cli/follows.h"
 #include "util/error.h"
 
 struct blkhash_manifest_reader;
@@ -28,6 +29,7 @@ struct side {
   struct blkhash_manifest_reader *reader; /* of a manifest, or NULL */
   int fd;                       /* of a manifest, or -1 */
   uint64_t size;                /* of the image, bytes */
+  struct follows follows;       /* of a manifest: what is in it behind that */
 
   /* For side_run. */
   const struct blkhash_opts *opts;
@@ -41,8 +43,9 @@ struct side {
   struct error error;
 };
 
-/* Is OPERAND a manifest? */
+/* Is OPERAND a manifest, or standard input, which a manifest can be too? */
 bool side_is_manifest (const struct options *options, const char *operand);
+bool side_is_stdin (const struct options *options, const char *operand);
 
 /* Open OPERAND.  With CHECK_SUM the sum of a manifest is computed while it is
  * read.  0, or -1 with the reason in SIDE: then it need not be closed.
