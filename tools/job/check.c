@@ -101,17 +101,9 @@ unread (struct check *check, const char *name, const struct error *error)
 /* ---- A checksum ---- */
 
 static bool
-is_stdin (const struct options *options, const char *name)
+is_missing (const char *name)
 {
-  const char *path = job_manifest_path (options, name);
-
-  return strcmp (path ? path : name, "-") == 0;
-}
-
-static bool
-is_missing (const struct options *options, const char *name)
-{
-  const char *path = job_manifest_path (options, name);
+  const char *path = job_manifest_path (name);
   struct stat st;
 
   if (!path)
@@ -143,7 +135,7 @@ check_image (struct check *check, const struct options *options,
   struct sum sum = { .hash = NULL };
 
   check->verdicts.formatted++;
-  if (options->ignore_missing && is_missing (options, line->name))
+  if (options->ignore_missing && is_missing (line->name))
     return;
   if (hash (options, line, &sum, &error) == -1)
     unread (check, line->name, &error);
@@ -165,7 +157,7 @@ check_sum (struct check *check, const struct sums_line *line)
   struct options options = *check->options;
   struct error error = { "" };
 
-  if (check->is_stdin && is_stdin (check->options, line->name)) {
+  if (check->is_stdin && job_manifest_is_stdin (check->options, line->name)) {
     malformed (check, "it is of standard input, and so is the list");
     return;
   }

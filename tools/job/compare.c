@@ -27,6 +27,7 @@
 #include "cli/report.h"
 #include "job/compare.h"
 #include "job/follows.h"
+#include "job/manifest.h"
 #include "job/meet.h"
 #include "job/side.h"
 #include "util/error.h"
@@ -288,14 +289,14 @@ job_compare (const struct options *options, struct difference *difference,
 {
   struct compare compare = { .options = options };
   char **operands = options->operands;
-  bool check_sums = !side_is_manifest (options, operands[0]) ||
-    !side_is_manifest (options, operands[1]) || is_cut (&compare);
+  bool check_sums = !job_manifest_path (operands[0]) ||
+    !job_manifest_path (operands[1]) || is_cut (&compare);
   int i, r;
 
   *difference = (struct difference) { .differ = false };
   *operand = operands[0];
-  if (side_is_stdin (options, operands[0]) &&
-      side_is_stdin (options, operands[1]))
+  if (job_manifest_is_stdin (options, operands[0]) &&
+      job_manifest_is_stdin (options, operands[1]))
     return error_set (error, "standard input cannot be both images");
   for (i = 0; i < 2; i++) {
     *operand = operands[i];

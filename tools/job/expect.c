@@ -192,7 +192,7 @@ compare (const struct options *options, const struct expected *expected)
 
   its_options.hash = expected->known.opts;
   its_options.construction_chosen = true; /* no manifest of another kind */
-  if (!job_manifest_path (options, name) &&
+  if (!job_manifest_path (name) &&
       source_open (&options->source, name, &source, &error) == -1) {
     report (name, &error);
     return EXIT_TROUBLE;

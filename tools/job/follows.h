@@ -11,8 +11,8 @@ struct error;
 struct follows;
 struct source;
 
-/* Look at what follows the image of SOURCE, which was hashed.  0, or -1 with the
- * reason: it could not be read, and SOURCE can only be closed.
+/* Look at what follows the image of SOURCE, which was hashed.  0, or -1 with
+ * the reason: it could not be read, and SOURCE can only be closed.
  */
 int follows_find (struct source *source, struct follows *follows,
                   struct error *error);

@@ -26,21 +26,6 @@
 
 /* ---- Opening ---- */
 
-bool
-side_is_manifest (const struct options *options, const char *operand)
-{
-  return job_manifest_path (options, operand) != NULL;
-}
-
-bool
-side_is_stdin (const struct options *options, const char *operand)
-{
-  const char *path = job_manifest_path (options, operand);
-
-  return !options->source.image_opts &&
-    strcmp (path ? path : operand, "-") == 0;
-}
-
 static int
 reader_failed (struct side *side)
 {
@@ -73,7 +58,7 @@ cut_manifest (struct side *side, uint32_t block_size)
 static int
 open_manifest (struct side *side, bool check_sum)
 {
-  const char *path = job_manifest_path (side->options, side->operand);
+  const char *path = job_manifest_path (side->operand);
   uint64_t first, count, last;
   uint32_t block_size;
 
@@ -141,7 +126,7 @@ side_open (struct side *side, const struct options *options,
   int r;
 
   *side = (struct side) { .operand = operand, .options = options, .fd = -1 };
-  r = side_is_manifest (options, operand) ? open_manifest (side, check_sum)
+  r = job_manifest_path (operand) ? open_manifest (side, check_sum)
                                           : open_image (side);
   if (r == -1)
     side_close (side);

@@ -43,10 +43,6 @@ struct side {
   struct error error;
 };
 
-/* Is OPERAND a manifest, or standard input, which a manifest can be too? */
-bool side_is_manifest (const struct options *options, const char *operand);
-bool side_is_stdin (const struct options *options, const char *operand);
-
 /* Open OPERAND.  With CHECK_SUM the sum of a manifest is computed while it is
  * read.  0, or -1 with the reason in SIDE: then it need not be closed.
  */
