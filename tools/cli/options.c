@@ -247,7 +247,7 @@ static const struct option_row rows[] = {
     .excludes = "--check cannot be used with --tag, --no-names, --output, "
                 "--zero, --manifest or --image-opts" },
   { GROUP_CHECK, 0, "expect", "SUM",
-    "compare an image with [blk-DIGEST/SIZE:]SUM", FIELD (expect),
+    "compare with [blk-DIGEST/SIZE:]SUM or manifest:FILE", FIELD (expect),
     .excludes = "--expect cannot be used with --check, --tag, --no-names, "
                 "--output, --zero or --manifest" },
   { GROUP_CHECK, 0, "compare", NULL,

@@ -4,7 +4,7 @@
  * The job: does an image have the checksum that it should have?
  *
  * The checksum is "HEX"; or "blk-DIGEST/SIZE:HEX", in one word for programs
- * that hand it on; or what --tag --no-names prints.
+ * that hand it on; or what --tag --no-names prints; or that of a manifest.
  */
 
 #include <config.h>
@@ -107,12 +107,49 @@ check_options (const struct options *options, const struct blkhash_opts *opts)
     usage_error ("--expect: its checksum is not one by this %s", differs);
 }
 
-static void
+/* The checksum in the manifest at PATH, with how it was made; or NULL: why not
+ * was reported.
+ */
+static char *
+manifest_text (const struct options *options, const char *path)
+{
+  struct options its_options = *options;
+  struct error error = { "" };
+  struct sum sum;
+  char *text;
+
+  /* They are for the image. */
+  its_options.source.format = NULL;
+  its_options.source.size = SOURCE_WHOLE;
+  its_options.digest_chosen = its_options.block_size_chosen =
+    its_options.construction_chosen = false;
+  if (job_manifest (&its_options, path, &sum, &error) == -1) {
+    report (options->expect, &error);
+    return NULL;
+  }
+  text = sum_line (sum.hash, sum.md, sum.md_len, NULL, true, false);
+  blkhash_opts_free (sum.hash);
+  if (!text)
+    usage_error ("--expect: no memory");
+  return text;
+}
+
+/* 0, or -1 if a manifest could not be read. */
+static int
 parse (const struct options *options, struct expected *expected)
 {
+  const char *path = job_manifest_path (options->expect);
   struct error error = { "" };
 
-  *expected = (struct expected) { .text = strdup (options->expect) };
+  if (path && job_manifest_is_stdin (options, options->expect) &&
+      job_manifest_is_stdin (options, options->operands[0]))
+    usage_error ("--expect: standard input cannot be both the manifest and the "
+                 "image");
+  *expected = (struct expected) {
+    .text = path ? manifest_text (options, path) : strdup (options->expect)
+  };
+  if (!expected->text && path)
+    return -1;
   if (!expected->text)
     usage_error ("--expect: no memory");
   split (expected);
@@ -120,6 +157,7 @@ parse (const struct options *options, struct expected *expected)
                  options->hash, &error) == -1)
     usage_error ("--expect: %s", error.text);
   check_options (options, expected->known.opts);
+  return 0;
 }
 
 /* Both numbers, one below the other. */
@@ -217,7 +255,8 @@ job_expect (const struct options *options)
 
   if (options->nr_operands > 1)
     usage_error ("--expect is for one image");
-  parse (options, &expected);
+  if (parse (options, &expected) == -1)
+    return EXIT_TROUBLE;
   status = compare (options, &expected);
   known_destroy (&expected.known);
   free (expected.text);
