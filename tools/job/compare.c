@@ -149,11 +149,12 @@ run_sides (struct compare *compare)
   return compare->meet.error;
 }
 
-/* Are there only the first bytes of what was hashed? */
+/* Are there leaves of what is not compared? */
 static bool
-is_cut (const struct compare *compare)
+is_part (const struct compare *compare)
 {
-  return compare->options->source.size != SOURCE_WHOLE;
+  return compare->options->source.size != SOURCE_WHOLE ||
+    compare->options->subset.n > 0;
 }
 
 /* Two manifests that were read to their ends have the same sum if they have the
@@ -168,7 +169,7 @@ check_sums (const struct compare *compare, struct error *error)
   unsigned len;
   int r = 0;
 
-  if (!a->reader || !b->reader || a->size != b->size || is_cut (compare) ||
+  if (!a->reader || !b->reader || a->size != b->size || is_part (compare) ||
       blkhash_manifest_reader_sum (a->reader, md_a, &len) != 0 ||
       blkhash_manifest_reader_sum (b->reader, md_b, &len) != 0)
     return 0;
@@ -236,6 +237,18 @@ finish (const struct compare *compare, int err, struct difference *difference,
   return err ? error_errno (error, err, "cannot compare") : 0;
 }
 
+static uint64_t
+bytes_to_read (const struct compare *compare)
+{
+  uint64_t size = 0;
+  int i;
+
+  for (i = 0; i < 2; i++)
+    if (compare->side[i].source)
+      size += subset_bytes (&compare->options->subset, compare->side[i].size);
+  return size;
+}
+
 static int
 compare_sides (struct compare *compare, struct difference *difference,
                const char **operand, struct error *error)
@@ -254,8 +267,7 @@ compare_sides (struct compare *compare, struct difference *difference,
   meet_init (&compare->meet, size, choose_sizes (compare),
              compare->options->check_report == CHECK_QUIET);
   progress_init (&compare->progress, compare->options,
-                 (compare->side[0].source ? compare->side[0].size : 0) +
-                 (compare->side[1].source ? compare->side[1].size : 0));
+                 bytes_to_read (compare));
   err = run_sides (compare);
   r = finish (compare, err, difference, operand, error);
   progress_end (&compare->progress, r == 0 && !compare->meet.stopped);
@@ -290,7 +302,7 @@ job_compare (const struct options *options, struct difference *difference,
   struct compare compare = { .options = options };
   char **operands = options->operands;
   bool check_sums = !job_manifest_path (operands[0]) ||
-    !job_manifest_path (operands[1]) || is_cut (&compare);
+    !job_manifest_path (operands[1]) || is_part (&compare);
   int i, r;
 
   *difference = (struct difference) { .differ = false };
@@ -308,8 +320,11 @@ job_compare (const struct options *options, struct difference *difference,
     }
   }
   r = compare_sides (&compare, difference, operand, error);
-  if (r == 0 && is_cut (&compare) && options->check_report != CHECK_QUIET)
+  if (r == 0 && options->source.size != SOURCE_WHOLE &&
+      options->subset.n == 0 && options->check_report != CHECK_QUIET)
     look_behind (&compare, difference);
+  if (r == 0)
+    difference->manifest_sum = side_sum (&compare.side[0]);
   side_close (&compare.side[0]);
   side_close (&compare.side[1]);
   return r;

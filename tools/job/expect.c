@@ -25,6 +25,7 @@
 #include "cli/usage.h"
 #include "cli/verdict.h"
 #include "job/expect.h"
+#include "job/expect-subset.h"
 #include "job/follows.h"
 #include "job/hash.h"
 #include "job/known.h"
@@ -255,6 +256,11 @@ job_expect (const struct options *options)
 
   if (options->nr_operands > 1)
     usage_error ("--expect is for one image");
+  if (options->subset.n > 0 && !job_manifest_path (options->expect))
+    usage_error ("--subset needs --expect of a manifest, as manifest:FILE: a "
+                 "checksum is of the whole image");
+  if (options->subset.n > 0)
+    return job_expect_subset (options);
   if (parse (options, &expected) == -1)
     return EXIT_TROUBLE;
   status = compare (options, &expected);

@@ -15,6 +15,7 @@
 
 #include "blkhash-manifest.h"
 
+#include "../lib/sum-line.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "job/manifest.h"
@@ -33,13 +34,15 @@ reader_failed (struct side *side)
                     blkhash_manifest_reader_error (side->reader));
 }
 
-/* The image is the first bytes of that in the manifest, with --size. */
+/* The image is the first bytes of that in the manifest, with --compare --size.
+ * With --expect and --check the image is to be all that is in the manifest.
+ */
 static int
 cut_manifest (struct side *side, uint32_t block_size)
 {
   uint64_t size = side->options->source.size;
 
-  if (size == SOURCE_WHOLE || size == side->size)
+  if (!side->options->compare || size == SOURCE_WHOLE || size == side->size)
     return 0;
   if (side->size < size)
     return error_set (&side->error, "has only %llu bytes, fewer than the %llu "
@@ -109,6 +112,11 @@ open_image (struct side *side)
                    &side->error) == -1)
     return -1;
   side->size = side->source->size;
+  if (side->source->full_size != SOURCE_SIZE_UNKNOWN)
+    return 0;
+  if (side->options->subset.n > 0 && !is_empty_file (side->operand))
+    return error_set (&side->error, "a pipe can only be read as a whole, not "
+                      "with --subset");
   if (side->size != SOURCE_SIZE_UNKNOWN)
     return 0;
   side->size = 0;
@@ -192,6 +200,24 @@ fill_and_fold (struct side *side, struct blkhash_leaves *leaves)
   return r;
 }
 
+/* What is not in the subset counts as zero, here and in a manifest. */
+static int
+pass_others (const struct side *side, struct blkhash_leaves *leaves)
+{
+  uint64_t offset, len;
+  int err = 0;
+
+  for (offset = 0; offset < side->size && err == 0; offset += len) {
+    bool chosen = subset_has (&side->options->subset, offset, &len);
+
+    if (len > side->size - offset)
+      len = side->size - offset;
+    if (!chosen)
+      err = blkhash_leaves_zero (leaves, len, offset);
+  }
+  return err;
+}
+
 static int
 run_image (struct side *side)
 {
@@ -203,6 +229,8 @@ run_image (struct side *side)
   if (err == 0 && side->hashed_size > side->size)
     err = blkhash_leaves_zero (leaves, side->hashed_size - side->size,
                                side->size);
+  if (err == 0)
+    err = pass_others (side, leaves);
   r = err ? error_errno (&side->error, err, "cannot hash")
           : fill_and_fold (side, leaves);
   blkhash_leaves_free (leaves);
@@ -210,6 +238,31 @@ run_image (struct side *side)
 }
 
 /* ---- A manifest ---- */
+
+/* Bring the blocks of RUN; those that are not in the subset as zeros. */
+static int
+meet_subset (struct side *side, struct meet_run run, uint32_t block_size)
+{
+  size_t leaf_size = side->meet->leaf_size;
+  int err = 0;
+
+  while (run.count > 0 && err == 0) {
+    struct meet_run part = run;
+    uint64_t len, count;
+
+    if (!subset_has (&side->options->subset, run.first * block_size, &len))
+      part.leaves = NULL;
+    count = len / block_size;
+    if (run.leaves && count < run.count)
+      part.count = count;
+    err = meet_blocks (side->meet, side->index, &part);
+    run.first += part.count;
+    run.count -= part.count;
+    if (run.leaves)
+      run.leaves += part.count * leaf_size;
+  }
+  return err;
+}
 
 /* Bring the blocks of RUN that are in the image, and look at the others. */
 static int
@@ -225,7 +278,7 @@ meet_run (struct side *side, struct meet_run run, uint32_t block_size)
     }
     run.count = left;
   }
-  return run.count > 0 ? meet_blocks (side->meet, side->index, &run) : 0;
+  return run.count > 0 ? meet_subset (side, run, block_size) : 0;
 }
 
 static int
@@ -243,6 +296,19 @@ run_manifest (struct side *side)
       return error_errno (&side->error, err, "cannot compare");
   }
   return err == ENOENT ? 0 : reader_failed (side);
+}
+
+char *
+side_sum (const struct side *side)
+{
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  unsigned len;
+
+  if (!side->reader ||
+      blkhash_manifest_reader_sum (side->reader, md, &len) != 0)
+    return NULL;
+  return sum_line (blkhash_manifest_reader_opts (side->reader), md, len, NULL,
+                   true, false);
 }
 
 void *

@@ -53,4 +53,9 @@ void side_close (struct side *side);
 /* Bring all leaves: a thread function, whose ARG is a struct side. */
 void *side_run (void *arg);
 
+/* The sum of a manifest that was read to its end, as --tag --no-names prints
+ * it, which the caller frees; or NULL.
+ */
+char *side_sum (const struct side *side);
+
 #endif /* BLKSUM_SIDE_H */
