@@ -89,8 +89,10 @@ compare (const struct options *options)
     ? 0 : difference_print (options, &difference);
   if (err)
     report_write_failed (err);
-  free (difference.ranges);
-  return difference.differ ? EXIT_FAILURE : EXIT_SUCCESS;
+  difference_destroy (&difference);
+  if (difference.differ)
+    return EXIT_DIFFERS;
+  return difference.incomplete ? EXIT_TROUBLE : EXIT_SUCCESS;
 }
 
 int
