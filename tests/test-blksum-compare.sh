@@ -160,6 +160,7 @@ refuses "manifest:none: cannot open" blksum --compare a.raw manifest:none
 refuses "two images" blksum --compare a.raw
 refuses "two images" blksum --compare a.raw b.raw c.raw
 refuses "--compare cannot be used with .*--tag" blksum --compare --tag a.raw b.raw
+refuses "cannot read: Is a directory" blksum --compare a.raw "$dir"
 refuses "a pipe cannot be compared" \
         sh -c 'cat a.raw | blksum --compare - a.raw'
 # Also when the one who wrote to it has closed it.

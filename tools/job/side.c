@@ -87,6 +87,14 @@ is_empty_file (const char *name)
   return empty;
 }
 
+static bool
+is_directory (const char *name)
+{
+  struct stat st;
+
+  return stat (name, &st) == 0 && S_ISDIR (st.st_mode);
+}
+
 static int
 open_image (struct side *side)
 {
@@ -96,6 +104,8 @@ open_image (struct side *side)
   side->size = side->source->size;
   if (side->size != SOURCE_SIZE_UNKNOWN)
     return 0;
+  if (is_directory (side->operand))
+    return error_errno (&side->error, EISDIR, "cannot read");
   side->size = 0;
   if (!is_empty_file (side->operand))
     return error_set (&side->error, "a pipe cannot be compared, since nobody "
