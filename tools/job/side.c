@@ -88,13 +88,14 @@ open_manifest (struct side *side, bool check_sum)
 }
 
 /* Files of /proc have a size of 0 and content all the same, so these are read
- * like a pipe; of an empty file the size is known, though.
+ * like a pipe; of an empty file the size is known, though.  Of a FIFO the one
+ * who wrote to it can be gone by now, and nobody else is waited for.
  */
 static bool
 is_empty_file (const char *name)
 {
-  int fd = strcmp (name, "-") == 0 ? dup (STDIN_FILENO)
-                                   : open (name, O_RDONLY | O_CLOEXEC);
+  int fd = strcmp (name, "-") == 0
+    ? dup (STDIN_FILENO) : open (name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat st;
   char byte;
   bool empty = fd != -1 && fstat (fd, &st) == 0 && S_ISREG (st.st_mode) &&
@@ -103,6 +104,14 @@ is_empty_file (const char *name)
   if (fd != -1)
     close (fd);
   return empty;
+}
+
+static bool
+is_directory (const char *name)
+{
+  struct stat st;
+
+  return stat (name, &st) == 0 && S_ISDIR (st.st_mode);
 }
 
 static int
@@ -119,6 +128,8 @@ open_image (struct side *side)
                       "with --subset");
   if (side->size != SOURCE_SIZE_UNKNOWN)
     return 0;
+  if (is_directory (side->operand))
+    return error_errno (&side->error, EISDIR, "cannot read");
   side->size = 0;
   if (!is_empty_file (side->operand))
     return error_set (&side->error, "a pipe cannot be compared, since nobody "
