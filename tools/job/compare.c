@@ -21,6 +21,7 @@
 
 #include "blkhash-manifest.h"
 
+#include "../lib/sum-kind.h"
 #include "../lib/sum-tag.h"
 #include "cli/difference.h"
 #include "cli/options.h"
@@ -94,20 +95,6 @@ choose_opts (struct compare *compare, const char **operand,
     chosen = compare->options->hash;
   compare->side[0].opts = compare->side[1].opts = chosen;
   return 0;
-}
-
-/* 0 if it could not be found out. */
-static size_t
-leaf_size (const struct blkhash_opts *opts)
-{
-  struct blkhash *h = blkhash_new_opts (opts);
-  unsigned char md[BLKHASH_MAX_MD_SIZE];
-  unsigned len;
-
-  if (!h || blkhash_final (h, md, &len) != 0)
-    len = 0;
-  blkhash_free (h);
-  return len;
 }
 
 /* ---- Sizes ---- */
@@ -269,12 +256,14 @@ static int
 compare_sides (struct compare *compare, struct difference *difference,
                const char **operand, struct error *error)
 {
-  size_t size;
+  unsigned size;
   int err, r;
 
   if (choose_opts (compare, operand, error) == -1)
     return -1;
-  size = leaf_size (compare->side[0].opts);
+  err = sum_kind_size (compare->side[0].opts, &size);
+  if (err)
+    return error_errno (error, err, "cannot compare");
   if (size == 0)
     return error_set (error, "cannot be compared with a digest that has no "
                       "length");
