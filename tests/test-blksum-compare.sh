@@ -174,16 +174,6 @@ refuses "two images" blksum --compare a.raw
 refuses "two images" blksum --compare a.raw b.raw c.raw
 refuses "--compare cannot be used with .*--tag" blksum --compare --tag a.raw b.raw
 refuses "cannot read: Is a directory" blksum --compare a.raw "$dir"
-refuses "a pipe cannot be compared" \
-        sh -c 'cat a.raw | blksum --compare - a.raw'
-# Also when the one who wrote to it has closed it.
-mkfifo fifo
-for i in 1 2 3 4 5; do
-  (: > fifo) &
-  refuses "a pipe cannot be compared" timeout $limit \
-          blksum --compare fifo a.raw
-  wait $!
-done
 head -c 700 a.blkm > cut.blkm
 refuses "cut.blkm: the manifest is cut off" \
         blksum --compare manifest:cut.blkm a.raw

@@ -7,8 +7,9 @@
  * leaves are compared as they come.  What is beyond the end of the shorter one
  * is compared with zeros.
  *
- * The block in which the shorter one ends is hashed as if zeros followed.  Of a
- * manifest that is not possible: then it may be that nobody can tell.
+ * The block in which an image ends is hashed as if zeros followed, since nobody
+ * knows yet how long a pipe is.  Of a manifest that is not possible: then it may
+ * be that nobody can tell.
  */
 
 #include <config.h>
@@ -20,6 +21,7 @@
 
 #include "blkhash-manifest.h"
 
+#include "../lib/sum-kind.h"
 #include "../lib/sum-tag.h"
 #include "cli/difference.h"
 #include "cli/options.h"
@@ -30,6 +32,7 @@
 #include "job/manifest.h"
 #include "job/meet.h"
 #include "job/side.h"
+#include "source/source.h"
 #include "util/error.h"
 
 struct compare {
@@ -94,38 +97,25 @@ choose_opts (struct compare *compare, const char **operand,
   return 0;
 }
 
-/* 0 if it could not be found out. */
-static size_t
-leaf_size (const struct blkhash_opts *opts)
-{
-  struct blkhash *h = blkhash_new_opts (opts);
-  unsigned char md[BLKHASH_MAX_MD_SIZE];
-  unsigned len;
-
-  if (!h || blkhash_final (h, md, &len) != 0)
-    len = 0;
-  blkhash_free (h);
-  return len;
-}
-
 /* ---- Sizes ---- */
 
-/* Images are hashed as if they had the size of the larger one.  Returns the
- * block in which one ends all the same, or MEET_NO_BLOCK.
+/* The block within which a manifest ends, if the other image goes on there, for
+ * all that is known; or MEET_NO_BLOCK.
  */
 static uint64_t
-choose_sizes (struct compare *compare)
+find_tail (const struct compare *compare)
 {
-  struct side *a = &compare->side[0], *b = &compare->side[1];
-  uint64_t size = a->size > b->size ? a->size : b->size;
-  uint32_t block_size = blkhash_opts_get_block_size (a->opts);
+  int i;
 
-  a->hashed_size = a->source ? size : a->size;
-  b->hashed_size = b->source ? size : b->size;
-  if (a->hashed_size == b->hashed_size)
-    return MEET_NO_BLOCK;
-  size = a->hashed_size < b->hashed_size ? a->hashed_size : b->hashed_size;
-  return size % block_size ? size / block_size : MEET_NO_BLOCK;
+  for (i = 0; i < 2; i++) {
+    const struct side *side = &compare->side[i];
+    uint32_t block_size = blkhash_opts_get_block_size (side->opts);
+
+    if (side->reader && compare->side[!i].size > side->size &&
+        side->size % block_size != 0)
+      return side->size / block_size;
+  }
+  return MEET_NO_BLOCK;
 }
 
 /* ---- Both at once ---- */
@@ -139,6 +129,7 @@ run_sides (struct compare *compare)
   for (i = 0; i < 2; i++) {
     compare->side[i].meet = &compare->meet;
     compare->side[i].index = i;
+    compare->side[i].other = &compare->side[!i];
     compare->side[i].progress = &compare->progress;
   }
   err = pthread_create (&thread, NULL, side_run, &compare->side[0]);
@@ -224,7 +215,11 @@ finish (const struct compare *compare, int err, struct difference *difference,
       return -1;
     }
   *operand = compare->side[0].operand;
+  difference->size[0] = compare->side[0].size;
+  difference->size[1] = compare->side[1].size;
+  /* By now it is known where a pipe ends. */
   difference->differ = meet->differ ||
+    (meet->tail_unknown && find_tail (compare) == MEET_NO_BLOCK) ||
     (compare->options->strict && difference->size[0] != difference->size[1]);
   if (meet->tail_unknown && !difference->differ)
     return error_set (error, "cannot tell whether it is the same: the block "
@@ -237,34 +232,42 @@ finish (const struct compare *compare, int err, struct difference *difference,
   return err ? error_errno (error, err, "cannot compare") : 0;
 }
 
+/* Of a pipe as many as the other has, since they may well be identical. */
 static uint64_t
 bytes_to_read (const struct compare *compare)
 {
-  uint64_t size = 0;
+  uint64_t total = 0;
   int i;
 
-  for (i = 0; i < 2; i++)
+  for (i = 0; i < 2; i++) {
+    uint64_t size = compare->side[i].size;
+
+    if (size == SOURCE_SIZE_UNKNOWN)
+      size = compare->side[!i].size;
+    if (size == SOURCE_SIZE_UNKNOWN)
+      return PROGRESS_NO_SIZE;
     if (compare->side[i].source)
-      size += subset_bytes (&compare->options->subset, compare->side[i].size);
-  return size;
+      total += subset_bytes (&compare->options->subset, size);
+  }
+  return total;
 }
 
 static int
 compare_sides (struct compare *compare, struct difference *difference,
                const char **operand, struct error *error)
 {
-  size_t size;
+  unsigned size;
   int err, r;
 
   if (choose_opts (compare, operand, error) == -1)
     return -1;
-  size = leaf_size (compare->side[0].opts);
+  err = sum_kind_size (compare->side[0].opts, &size);
+  if (err)
+    return error_errno (error, err, "cannot compare");
   if (size == 0)
     return error_set (error, "cannot be compared with a digest that has no "
                       "length");
-  difference->size[0] = compare->side[0].size;
-  difference->size[1] = compare->side[1].size;
-  meet_init (&compare->meet, size, choose_sizes (compare),
+  meet_init (&compare->meet, size, find_tail (compare),
              compare->options->check_report == CHECK_QUIET);
   progress_init (&compare->progress, compare->options,
                  bytes_to_read (compare));
@@ -319,7 +322,10 @@ job_compare (const struct options *options, struct difference *difference,
       return -1;
     }
   }
-  r = compare_sides (&compare, difference, operand, error);
+  if (side_is_same_pipe (&compare.side[0], &compare.side[1]))
+    r = error_set (error, "a pipe cannot be both images");
+  else
+    r = compare_sides (&compare, difference, operand, error);
   if (r == 0 && options->source.size != SOURCE_WHOLE &&
       options->subset.n == 0 && options->check_report != CHECK_QUIET)
     look_behind (&compare, difference);

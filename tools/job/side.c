@@ -65,8 +65,9 @@ open_manifest (struct side *side, bool check_sum)
   uint64_t first, count, last;
   uint32_t block_size;
 
-  side->fd = strcmp (path, "-") == 0 ? dup (STDIN_FILENO)
-                                     : open (path, O_RDONLY | O_CLOEXEC);
+  side->fd = strcmp (path, "-") == 0
+    ? fcntl (STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+    : open (path, O_RDONLY | O_CLOEXEC);
   if (side->fd == -1)
     return error_errno (&side->error, errno, "cannot open");
   side->reader =
@@ -88,8 +89,8 @@ open_manifest (struct side *side, bool check_sum)
 }
 
 /* Files of /proc have a size of 0 and content all the same, so these are read
- * like a pipe; of an empty file the size is known, though.  Of a FIFO the one
- * who wrote to it can be gone by now, and nobody else is waited for.
+ * like a pipe; of an empty file the size is known, though.  A FIFO is not waited
+ * for.
  */
 static bool
 is_empty_file (const char *name)
@@ -106,14 +107,6 @@ is_empty_file (const char *name)
   return empty;
 }
 
-static bool
-is_directory (const char *name)
-{
-  struct stat st;
-
-  return stat (name, &st) == 0 && S_ISDIR (st.st_mode);
-}
-
 static int
 open_image (struct side *side)
 {
@@ -121,20 +114,10 @@ open_image (struct side *side)
                    &side->error) == -1)
     return -1;
   side->size = side->source->size;
-  if (side->source->full_size != SOURCE_SIZE_UNKNOWN)
-    return 0;
-  if (side->options->subset.n > 0 && !is_empty_file (side->operand))
+  if (side->source->full_size == SOURCE_SIZE_UNKNOWN &&
+      side->options->subset.n > 0 && !is_empty_file (side->operand))
     return error_set (&side->error, "a pipe can only be read as a whole, not "
                       "with --subset");
-  if (side->size != SOURCE_SIZE_UNKNOWN)
-    return 0;
-  if (is_directory (side->operand))
-    return error_errno (&side->error, EISDIR, "cannot read");
-  side->size = 0;
-  if (!is_empty_file (side->operand))
-    return error_set (&side->error, "a pipe cannot be compared, since nobody "
-                      "knows its size without --size; its manifest can, see "
-                      "--manifest");
   return 0;
 }
 
@@ -152,6 +135,25 @@ side_open (struct side *side, const struct options *options,
   return r;
 }
 
+static bool
+is_pipe (const struct side *side, struct stat *st)
+{
+  const char *path = job_manifest_path (side->operand);
+  int r = job_manifest_is_stdin (side->options, side->operand)
+    ? fstat (STDIN_FILENO, st) : stat (path ? path : side->operand, st);
+
+  return r == 0 && (S_ISFIFO (st->st_mode) || S_ISSOCK (st->st_mode));
+}
+
+bool
+side_is_same_pipe (const struct side *a, const struct side *b)
+{
+  struct stat st_a, st_b;
+
+  return is_pipe (a, &st_a) && is_pipe (b, &st_b) &&
+    st_a.st_dev == st_b.st_dev && st_a.st_ino == st_b.st_ino;
+}
+
 void
 side_close (struct side *side)
 {
@@ -163,6 +165,22 @@ side_close (struct side *side)
 }
 
 /* ---- An image ---- */
+
+/* As how large to hash an image of SIZE bytes: the block in which it ends is to
+ * be comparable with that of the other, which may go on, so zeros follow; or
+ * end there, of which there is only the digest if the other is a manifest.
+ */
+static uint64_t
+table_size (void *opaque, uint64_t size)
+{
+  const struct side *side = opaque;
+  uint32_t block_size = blkhash_opts_get_block_size (side->opts);
+  uint64_t more = -size & (block_size - 1);
+
+  if (side->other->source)
+    return size + more;
+  return size > side->other->size ? size : side->other->size;
+}
 
 static int
 meet_data (void *opaque, uint64_t index, size_t count,
@@ -200,6 +218,8 @@ fill_and_fold (struct side *side, struct blkhash_leaves *leaves)
   fill_init (&fill, leaves, blkhash_opts_get_block_size (side->opts));
   fill.progress = advance;
   fill.progress_opaque = side->progress;
+  fill.table_size = table_size;
+  fill.table_size_opaque = side;
   r = side->size > 0 ? source_fill (side->source, &fill) : 0;
   if (r == -1)
     side->error = fill.error;
@@ -207,6 +227,7 @@ fill_and_fold (struct side *side, struct blkhash_leaves *leaves)
     r = error_errno (&side->error, err, "cannot hash");
   else
     r = source_check_unchanged (side->source, &side->error);
+  side->size = side->source->size;
   fill_destroy (&fill);
   return r;
 }
@@ -233,13 +254,14 @@ static int
 run_image (struct side *side)
 {
   struct blkhash_leaf_sink sink = { meet_data, meet_zeros, side };
+  uint64_t size = side->size == SOURCE_SIZE_UNKNOWN
+    ? BLKHASH_SIZE_UNKNOWN : table_size (side, side->size);
   struct blkhash_leaves *leaves =
-    blkhash_leaves_new (side->opts, side->hashed_size, BLKHASH_LEAVES_ONCE);
+    blkhash_leaves_new (side->opts, size, BLKHASH_LEAVES_ONCE);
   int err = leaves ? blkhash_leaves_set_sink (leaves, &sink) : errno, r;
 
-  if (err == 0 && side->hashed_size > side->size)
-    err = blkhash_leaves_zero (leaves, side->hashed_size - side->size,
-                               side->size);
+  if (err == 0 && size != BLKHASH_SIZE_UNKNOWN)
+    err = blkhash_leaves_zero (leaves, size - side->size, side->size);
   if (err == 0)
     err = pass_others (side, leaves);
   r = err ? error_errno (&side->error, err, "cannot hash")
