@@ -345,7 +345,8 @@ struct blkhash_leaf_sink {
  * missing or folds, and without any lock of the table; others can give blocks
  * meanwhile, but wait when there are many leaves to tell of.  They must not
  * call functions of the same table.  What they return, unless it is 0, is what
- * the fold returns; with BLKHASH_LEAVES_ONCE it sticks, as ENOMEM does.
+ * the fold returns; with BLKHASH_LEAVES_ONCE it sticks, as ENOMEM does, and is
+ * what the call returns that told them.
  *
  * Errors: EINVAL if one of the functions is NULL, if a sink is just being told,
  * or if the table was created with BLKHASH_LEAVES_ONCE and has told of leaves,

@@ -215,11 +215,11 @@ class Manifest:
             _, count_before, before = self.runs[-1]
             need(before is not None if zero else
                  before is None or count_before == MOST, "not canonical")
-        content = self.take_rest(head, 0 if zero else count * self.leaf_size)
+        n = self.leaf_size
+        content = self.take_rest(head, 0 if zero else count * n)
         self.n += count
         self.runs.append((first, count, None if zero else
-                          [content[i * self.leaf_size:][:self.leaf_size]
-                           for i in range(count)]))
+                          [content[i * n:(i + 1) * n] for i in range(count)]))
         return False
 
     def read_end(self, head, count):

@@ -159,8 +159,8 @@ drawing_of () {
 
 # Of lib/ what is in the table, and nothing else.
 check_layers filter "blkhash" "" "
-blkhash: conn export finish params result-file watch
-finish: conn export params pass ../lib/cleanup ../lib/leaves
+blkhash: conn export finish params report watch
+finish: conn export manifest params pass ../lib/cleanup ../lib/leaves
 pass: conn export params watch ../lib/cleanup
 watch: conn export inflight params ../lib/cleanup ../lib/leaves
 conn: export ../lib/cleanup
@@ -168,8 +168,8 @@ export: disk params report ../lib/cleanup ../lib/leaves
 disk: inflight written
 written: ../lib/leaf-tree
 params: ../lib/sum-kind
-report: params result-file ../lib/cleanup ../lib/sum-line
-result-file: params
+report: manifest output-file params ../lib/cleanup ../lib/sum-line
+manifest: blkhash-manifest output-file params ../lib/cleanup
 "
 
 # ---- tools/ ----

@@ -24,7 +24,10 @@
 #include "cli/difference.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/report.h"
 #include "job/compare.h"
+#include "job/follows.h"
+#include "job/manifest.h"
 #include "job/meet.h"
 #include "job/side.h"
 #include "util/error.h"
@@ -146,6 +149,14 @@ run_sides (struct compare *compare)
   return compare->meet.error;
 }
 
+/* Are there leaves of what is not compared? */
+static bool
+is_part (const struct compare *compare)
+{
+  return compare->options->source.size != SOURCE_WHOLE ||
+    compare->options->subset.n > 0;
+}
+
 /* Two manifests that were read to their ends have the same sum if they have the
  * same leaves, and only then: what their sums are made of was not computed.
  */
@@ -158,7 +169,7 @@ check_sums (const struct compare *compare, struct error *error)
   unsigned len;
   int r = 0;
 
-  if (!a->reader || !b->reader || a->size != b->size ||
+  if (!a->reader || !b->reader || a->size != b->size || is_part (compare) ||
       blkhash_manifest_reader_sum (a->reader, md_a, &len) != 0 ||
       blkhash_manifest_reader_sum (b->reader, md_b, &len) != 0)
     return 0;
@@ -226,6 +237,18 @@ finish (const struct compare *compare, int err, struct difference *difference,
   return err ? error_errno (error, err, "cannot compare") : 0;
 }
 
+static uint64_t
+bytes_to_read (const struct compare *compare)
+{
+  uint64_t size = 0;
+  int i;
+
+  for (i = 0; i < 2; i++)
+    if (compare->side[i].source)
+      size += subset_bytes (&compare->options->subset, compare->side[i].size);
+  return size;
+}
+
 static int
 compare_sides (struct compare *compare, struct difference *difference,
                const char **operand, struct error *error)
@@ -244,13 +267,32 @@ compare_sides (struct compare *compare, struct difference *difference,
   meet_init (&compare->meet, size, choose_sizes (compare),
              compare->options->check_report == CHECK_QUIET);
   progress_init (&compare->progress, compare->options,
-                 (compare->side[0].source ? compare->side[0].size : 0) +
-                 (compare->side[1].source ? compare->side[1].size : 0));
+                 bytes_to_read (compare));
   err = run_sides (compare);
   r = finish (compare, err, difference, operand, error);
   progress_end (&compare->progress, r == 0 && !compare->meet.stopped);
   meet_destroy (&compare->meet);
   return r;
+}
+
+/* What follows the images, with --size. */
+static void
+look_behind (struct compare *compare, struct difference *difference)
+{
+  int i;
+
+  for (i = 0; i < 2; i++) {
+    struct side *side = &compare->side[i];
+    struct error error = { "" };
+
+    difference->follows[i] = side->follows;
+    if (!side->source || follows_find (side->source, &difference->follows[i],
+                                       &error) == 0)
+      continue;
+    report (side->operand, &error);
+    difference->follows[i].what = FOLLOWS_UNREAD;
+    difference->incomplete = true;
+  }
 }
 
 int
@@ -259,11 +301,15 @@ job_compare (const struct options *options, struct difference *difference,
 {
   struct compare compare = { .options = options };
   char **operands = options->operands;
-  bool check_sums = !side_is_manifest (options, operands[0]) ||
-    !side_is_manifest (options, operands[1]);
+  bool check_sums = !job_manifest_path (operands[0]) ||
+    !job_manifest_path (operands[1]) || is_part (&compare);
   int i, r;
 
   *difference = (struct difference) { .differ = false };
+  *operand = operands[0];
+  if (job_manifest_is_stdin (options, operands[0]) &&
+      job_manifest_is_stdin (options, operands[1]))
+    return error_set (error, "standard input cannot be both images");
   for (i = 0; i < 2; i++) {
     *operand = operands[i];
     if (side_open (&compare.side[i], options, operands[i], check_sums) == -1) {
@@ -274,6 +320,11 @@ job_compare (const struct options *options, struct difference *difference,
     }
   }
   r = compare_sides (&compare, difference, operand, error);
+  if (r == 0 && options->source.size != SOURCE_WHOLE &&
+      options->subset.n == 0 && options->check_report != CHECK_QUIET)
+    look_behind (&compare, difference);
+  if (r == 0)
+    difference->manifest_sum = side_sum (&compare.side[0]);
   side_close (&compare.side[0]);
   side_close (&compare.side[1]);
   return r;

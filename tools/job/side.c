@@ -15,6 +15,7 @@
 
 #include "blkhash-manifest.h"
 
+#include "../lib/sum-line.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "job/manifest.h"
@@ -26,12 +27,6 @@
 
 /* ---- Opening ---- */
 
-bool
-side_is_manifest (const struct options *options, const char *operand)
-{
-  return job_manifest_path (options, operand) != NULL;
-}
-
 static int
 reader_failed (struct side *side)
 {
@@ -39,10 +34,34 @@ reader_failed (struct side *side)
                     blkhash_manifest_reader_error (side->reader));
 }
 
+/* The image is the first bytes of that in the manifest, with --compare --size.
+ * With --expect and --check the image is to be all that is in the manifest.
+ */
+static int
+cut_manifest (struct side *side, uint32_t block_size)
+{
+  uint64_t size = side->options->source.size;
+
+  if (!side->options->compare || size == SOURCE_WHOLE || size == side->size)
+    return 0;
+  if (side->size < size)
+    return error_set (&side->error, "has only %llu bytes, fewer than the %llu "
+                      "of --size", (unsigned long long) side->size,
+                      (unsigned long long) size);
+  if (size % block_size != 0)
+    return error_set (&side->error, "has blocks of %lu bytes, and --size ends "
+                      "within one, of which there is only the digest",
+                      (unsigned long) block_size);
+  side->follows =
+    (struct follows) { FOLLOWS_ZERO, .len = side->size - size };
+  side->size = size;
+  return 0;
+}
+
 static int
 open_manifest (struct side *side, bool check_sum)
 {
-  const char *path = job_manifest_path (side->options, side->operand);
+  const char *path = job_manifest_path (side->operand);
   uint64_t first, count, last;
   uint32_t block_size;
 
@@ -65,17 +84,18 @@ open_manifest (struct side *side, bool check_sum)
   if (first != 0 || count != last)
     return error_set (&side->error, "it is the manifest of a part of an image, "
                       "which cannot be compared");
-  return 0;
+  return cut_manifest (side, block_size);
 }
 
 /* Files of /proc have a size of 0 and content all the same, so these are read
- * like a pipe; of an empty file the size is known, though.
+ * like a pipe; of an empty file the size is known, though.  Of a FIFO the one
+ * who wrote to it can be gone by now, and nobody else is waited for.
  */
 static bool
 is_empty_file (const char *name)
 {
-  int fd = strcmp (name, "-") == 0 ? dup (STDIN_FILENO)
-                                   : open (name, O_RDONLY | O_CLOEXEC);
+  int fd = strcmp (name, "-") == 0
+    ? dup (STDIN_FILENO) : open (name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat st;
   char byte;
   bool empty = fd != -1 && fstat (fd, &st) == 0 && S_ISREG (st.st_mode) &&
@@ -86,6 +106,14 @@ is_empty_file (const char *name)
   return empty;
 }
 
+static bool
+is_directory (const char *name)
+{
+  struct stat st;
+
+  return stat (name, &st) == 0 && S_ISDIR (st.st_mode);
+}
+
 static int
 open_image (struct side *side)
 {
@@ -93,12 +121,20 @@ open_image (struct side *side)
                    &side->error) == -1)
     return -1;
   side->size = side->source->size;
+  if (side->source->full_size != SOURCE_SIZE_UNKNOWN)
+    return 0;
+  if (side->options->subset.n > 0 && !is_empty_file (side->operand))
+    return error_set (&side->error, "a pipe can only be read as a whole, not "
+                      "with --subset");
   if (side->size != SOURCE_SIZE_UNKNOWN)
     return 0;
+  if (is_directory (side->operand))
+    return error_errno (&side->error, EISDIR, "cannot read");
   side->size = 0;
   if (!is_empty_file (side->operand))
     return error_set (&side->error, "a pipe cannot be compared, since nobody "
-                      "knows its size; its manifest can, see --manifest");
+                      "knows its size without --size; its manifest can, see "
+                      "--manifest");
   return 0;
 }
 
@@ -109,7 +145,7 @@ side_open (struct side *side, const struct options *options,
   int r;
 
   *side = (struct side) { .operand = operand, .options = options, .fd = -1 };
-  r = side_is_manifest (options, operand) ? open_manifest (side, check_sum)
+  r = job_manifest_path (operand) ? open_manifest (side, check_sum)
                                           : open_image (side);
   if (r == -1)
     side_close (side);
@@ -175,6 +211,24 @@ fill_and_fold (struct side *side, struct blkhash_leaves *leaves)
   return r;
 }
 
+/* What is not in the subset counts as zero, here and in a manifest. */
+static int
+pass_others (const struct side *side, struct blkhash_leaves *leaves)
+{
+  uint64_t offset, len;
+  int err = 0;
+
+  for (offset = 0; offset < side->size && err == 0; offset += len) {
+    bool chosen = subset_has (&side->options->subset, offset, &len);
+
+    if (len > side->size - offset)
+      len = side->size - offset;
+    if (!chosen)
+      err = blkhash_leaves_zero (leaves, len, offset);
+  }
+  return err;
+}
+
 static int
 run_image (struct side *side)
 {
@@ -186,6 +240,8 @@ run_image (struct side *side)
   if (err == 0 && side->hashed_size > side->size)
     err = blkhash_leaves_zero (leaves, side->hashed_size - side->size,
                                side->size);
+  if (err == 0)
+    err = pass_others (side, leaves);
   r = err ? error_errno (&side->error, err, "cannot hash")
           : fill_and_fold (side, leaves);
   blkhash_leaves_free (leaves);
@@ -194,20 +250,76 @@ run_image (struct side *side)
 
 /* ---- A manifest ---- */
 
+/* Bring the blocks of RUN; those that are not in the subset as zeros. */
+static int
+meet_subset (struct side *side, struct meet_run run, uint32_t block_size)
+{
+  size_t leaf_size = side->meet->leaf_size;
+  int err = 0;
+
+  while (run.count > 0 && err == 0) {
+    struct meet_run part = run;
+    uint64_t len, count;
+
+    if (!subset_has (&side->options->subset, run.first * block_size, &len))
+      part.leaves = NULL;
+    count = len / block_size;
+    if (run.leaves && count < run.count)
+      part.count = count;
+    err = meet_blocks (side->meet, side->index, &part);
+    run.first += part.count;
+    run.count -= part.count;
+    if (run.leaves)
+      run.leaves += part.count * leaf_size;
+  }
+  return err;
+}
+
+/* Bring the blocks of RUN that are in the image, and look at the others. */
+static int
+meet_run (struct side *side, struct meet_run run, uint32_t block_size)
+{
+  uint64_t end = side->size / block_size + (side->size % block_size != 0);
+  uint64_t left = run.first < end ? end - run.first : 0;
+
+  if (run.count > left) {
+    if (run.leaves && side->follows.what == FOLLOWS_ZERO) {
+      side->follows.what = FOLLOWS_BLOCK;
+      side->follows.offset = (run.first + left) * block_size;
+    }
+    run.count = left;
+  }
+  return run.count > 0 ? meet_subset (side, run, block_size) : 0;
+}
+
 static int
 run_manifest (struct side *side)
 {
+  uint32_t block_size = blkhash_opts_get_block_size (side->opts);
   struct blkhash_manifest_run run;
   int err;
 
   while ((err = blkhash_manifest_reader_next (side->reader, &run)) == 0) {
     const struct meet_run blocks = { run.first, run.count, run.leaves };
 
-    err = meet_blocks (side->meet, side->index, &blocks);
+    err = meet_run (side, blocks, block_size);
     if (err)
       return error_errno (&side->error, err, "cannot compare");
   }
   return err == ENOENT ? 0 : reader_failed (side);
+}
+
+char *
+side_sum (const struct side *side)
+{
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  unsigned len;
+
+  if (!side->reader ||
+      blkhash_manifest_reader_sum (side->reader, md, &len) != 0)
+    return NULL;
+  return sum_line (blkhash_manifest_reader_opts (side->reader), md, len, NULL,
+                   true, false);
 }
 
 void *

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "blkhash.h"
+#include "cli/follows.h"
 #include "util/error.h"
 
 struct blkhash_manifest_reader;
@@ -28,6 +29,7 @@ struct side {
   struct blkhash_manifest_reader *reader; /* of a manifest, or NULL */
   int fd;                       /* of a manifest, or -1 */
   uint64_t size;                /* of the image, bytes */
+  struct follows follows;       /* of a manifest: what is in it behind that */
 
   /* For side_run. */
   const struct blkhash_opts *opts;
@@ -41,9 +43,6 @@ struct side {
   struct error error;
 };
 
-/* Is OPERAND a manifest? */
-bool side_is_manifest (const struct options *options, const char *operand);
-
 /* Open OPERAND.  With CHECK_SUM the sum of a manifest is computed while it is
  * read.  0, or -1 with the reason in SIDE: then it need not be closed.
  */
@@ -53,5 +52,10 @@ void side_close (struct side *side);
 
 /* Bring all leaves: a thread function, whose ARG is a struct side. */
 void *side_run (void *arg);
+
+/* The sum of a manifest that was read to its end, as --tag --no-names prints
+ * it, which the caller frees; or NULL.
+ */
+char *side_sum (const struct side *side);
 
 #endif /* BLKSUM_SIDE_H */
