@@ -279,7 +279,8 @@ def options_seeds():
             'json:{"driver":"qcow2","file":{"driver":"file",'
             '"filename":"json:x"},"backing":null}',
             "driver=raw,file.filename=json:{},x=\"\\\x80\xff",
-            "file=x,file.driver=raw", "a=1,a=2", "noa,nob.c,no", ",", "")):
+            "file=x,file.driver=raw", "a=1,a=2", "noa,nob.c,no", ",", "",
+            "a." * 63 + "a=x", "\xff." * 63 + "a=x", "a." * 64 + "a=x")):
         yield "%d" % number, text.encode("latin-1")
 
 
