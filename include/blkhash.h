@@ -114,9 +114,10 @@ size_t blkhash_digests (const char **names, size_t count);
 
 /*
  * Describe the kernels of the library, which hash many blocks at once, in a
- * text for people: a line for the CPU, one of titles, and one for each digest
- * and kernel that this CPU has, with its speed, which is measured now, and the
- * numbers of blocks for which it is the fastest.  That takes some milliseconds.
+ * text for people: a line for the CPU, one of titles, and for each digest one
+ * for the library that it comes from, and one for each kernel that this CPU
+ * has, with its speed, which is measured now, and the numbers of blocks for
+ * which it is the fastest.  That takes some milliseconds.
  * The caller frees the text.
  *
  * Returns NULL with errno ENOMEM, or EIO if a digest or kernel fails.
@@ -344,7 +345,8 @@ struct blkhash_leaf_sink {
  * missing or folds, and without any lock of the table; others can give blocks
  * meanwhile, but wait when there are many leaves to tell of.  They must not
  * call functions of the same table.  What they return, unless it is 0, is what
- * the fold returns; with BLKHASH_LEAVES_ONCE it sticks, as ENOMEM does.
+ * the fold returns; with BLKHASH_LEAVES_ONCE it sticks, as ENOMEM does, and is
+ * what the call returns that told them.
  *
  * Errors: EINVAL if one of the functions is NULL, if a sink is just being told,
  * or if the table was created with BLKHASH_LEAVES_ONCE and has told of leaves,

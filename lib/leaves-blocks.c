@@ -171,7 +171,7 @@ put_data (struct blkhash_leaves *l, enum how how, const unsigned char *buf,
     err = how == LEARN ? learn_block_locked (l, index + i, &blocks[i])
                        : leaves_store_locked (l, index + i, &blocks[i]);
   if (err == 0 && l->once)
-    leaves_fold_early_locked (l);
+    err = leaves_fold_early_locked (l);
   return err;
 }
 
@@ -224,7 +224,7 @@ put_zeros (struct blkhash_leaves *l, enum how how, uint64_t index,
   if (err == 0)
     err = leaves_set_locked (l, index, count, LEAF_ZERO);
   if (err == 0 && l->once)
-    leaves_fold_early_locked (l);
+    err = leaves_fold_early_locked (l);
   return err;
 }
 

@@ -114,14 +114,14 @@ end_folding_locked (struct blkhash_leaves *l)
   pthread_cond_broadcast (&l->folding_ended);
 }
 
-void
+int
 leaves_fold_early_locked (struct blkhash_leaves *l)
 {
   struct batch batch;
 
   if (l->folding) {
     wait_for_folding_locked (l); /* that thread sees what we added */
-    return;
+    return l->error;
   }
   l->folding = true;
   while (l->error == 0 && l->folded < l->blocks) {
@@ -147,6 +147,7 @@ leaves_fold_early_locked (struct blkhash_leaves *l)
       l->error = err;
   }
   end_folding_locked (l);
+  return l->error;
 }
 
 /* Everything was folded as it came; add the size. */

@@ -153,7 +153,7 @@ leaves_hash_busy (struct blkhash_leaves *l, struct partial *partial)
   else if (pieces_find (l->pieces, index) == partial) {
     err = leaves_store_locked (l, index, &block);
     if (err == 0 && l->once)
-      leaves_fold_early_locked (l);
+      err = leaves_fold_early_locked (l);
   }
   if (pieces_find (l->pieces, index) != partial)
     partial_free (l->pieces, partial);
@@ -188,7 +188,7 @@ store_zero_locked (struct blkhash_leaves *l, uint64_t index)
   int err = leaves_set_locked (l, index, 1, LEAF_ZERO);
 
   if (err == 0 && l->once)
-    leaves_fold_early_locked (l);
+    err = leaves_fold_early_locked (l);
   return err;
 }
 

@@ -153,10 +153,10 @@ void leaves_drop_partial_locked (struct blkhash_leaves *l,
 /* What the table says is not right any more.  Returns ERR. */
 int leaves_stick_locked (struct blkhash_leaves *l, int err);
 
-/* Fold what became known in order.  Returns with the lock held, but lets go
- * of it meanwhile.  Only for a table that is given once.
+/* Fold what became known in order.  Returns the error of the table, with the
+ * lock held, but lets go of it meanwhile.  Only for a table that is given once.
  */
-void leaves_fold_early_locked (struct blkhash_leaves *l);
+int leaves_fold_early_locked (struct blkhash_leaves *l);
 
 /* Hash the blocks that are complete and wait for it.  ENODATA if there are
  * others, or an error of the table.

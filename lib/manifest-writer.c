@@ -4,9 +4,10 @@
  * Write a manifest, as leaves come.
  *
  * A record is put together in the buffer, since it begins with the number of
- * its leaves; whole records are written when there are enough.  What the file
- * becomes does not depend on the parts in which leaves come: a record of data
- * ends where zeros begin, or when it is full.
+ * its leaves.  The header is written when the first leaves come, and whole
+ * records when there are enough.  What the file becomes does not depend on the
+ * parts in which leaves come: a record of data ends where zeros begin, or when
+ * it is full.
  */
 
 #include <config.h>
@@ -100,6 +101,12 @@ append_head (struct blkhash_manifest_writer *w, uint64_t first, uint64_t count)
 {
   int err;
 
+  /* Who reads a pipe knows from the header what to do meanwhile. */
+  if (w->next == 0 && !w->header_last) {
+    err = write_out (w);
+    if (err)
+      return err;
+  }
   w->record = w->used;
   err = append_number (w, first, 8);
   return err ? err : append_number (w, count, 8);

@@ -44,6 +44,11 @@ no answer; when the first is not given, the file REACHED appears:
   hold-extents  to a request for extents
   hold-read     to a read
 
+the first read is answered; when the client is gone, the file REACHED has the
+number of reads without an answer, and for how many seconds the client was there:
+  first         no other is answered
+  late          the others are when the client sends nothing more
+
 the end:
   no-close      nothing happens after the client has said good-bye
 """
@@ -54,6 +59,7 @@ import socket
 import struct
 import sys
 import threading
+import time
 
 OPT_EXPORT_NAME, OPT_ABORT, OPT_GO = 1, 2, 7
 OPT_STRUCTURED_REPLY, OPT_SET_META_CONTEXT = 8, 10
@@ -80,6 +86,9 @@ class Connection:
         self.sock, self.number, self.data = sock, number, data
         self.fault, self.argument = fault, argument
         self.bytes_read = 0
+        self.reads = []         # not answered yet
+        self.answered = 0
+        self.start = time.monotonic()
 
     def recv(self, count):
         got = b""
@@ -225,8 +234,19 @@ class Connection:
         """The client sends nothing more until it gets a reply."""
         return not select.select([self.sock], [], [], 0.05)[0]
 
+    def may_answer(self):
+        if self.fault == "first":
+            return self.answered == 0
+        if self.fault == "late" and self.answered == 0:
+            return True
+        return self.fault not in ("late", "reverse") or self.is_idle()
+
+    def answer(self):
+        while self.reads:
+            self.read(*self.reads.pop())
+            self.answered += 1
+
     def serve(self):
-        reads = []
         while True:
             _, _, command, cookie, offset, length = struct.unpack(
                 ">IHHQQI", self.recv(28))
@@ -239,11 +259,14 @@ class Connection:
                 self.block_status(cookie, offset, length)
             elif command == CMD_READ:
                 self.hold("hold-read")
-                reads.append((cookie, offset, length))
-            if self.fault != "reverse" or self.is_idle():
-                for request in reversed(reads):
-                    self.read(*request)
-                reads = []
+                self.reads.append((cookie, offset, length))
+            if self.may_answer():
+                self.answer()
+
+    def tell_end(self):
+        with open(self.argument + ".new", "w") as f:
+            print(len(self.reads), int(time.monotonic() - self.start), file=f)
+        os.rename(self.argument + ".new", self.argument)
 
     def run(self):
         try:
@@ -256,6 +279,8 @@ class Connection:
             self.serve()
         except (Gone, OSError):
             pass
+        if self.fault in ("first", "late"):
+            self.tell_end()
         self.sock.close()
 
 

@@ -34,7 +34,9 @@ if [ ! -e "$tar" ]; then
   debootstrap --variant=minbase --include=git,ca-certificates \
     --keyring=/usr/share/keyrings/debian-archive-keyring.gpg \
     "$suite" "$root" "$mirror"
-  tar -C "$root" -cf "$tar.new" .
+  # debootstrap leaves it mounted if it is busy.
+  ! mountpoint -q "$root/proc" || umount -l "$root/proc"
+  tar -C "$root" --one-file-system -cf "$tar.new" .
   mv "$tar.new" "$tar"
 else
   tar -C "$root" -xpf "$tar"
@@ -43,6 +45,8 @@ cp /etc/resolv.conf /etc/hosts "$root/etc/"
 # How this machine's apt reaches the mirror, and what it thinks of dates.
 apt-config dump | grep '^Acquire::' > "$root/etc/apt/apt.conf.d/99machine" ||
   true
+# What is thrown away need not be on the disk.
+echo force-unsafe-io > "$root/etc/dpkg/dpkg.cfg.d/unsafe-io"
 git clone -q --no-local "$top" "$root/root/blkhash"
 
 # Mounts and stray processes end with the namespaces.

@@ -7,7 +7,7 @@
 
 ./lane-kernels | grep " $family-" > "$dir/kernels" ||
   skip "this CPU has no $family"
-rounds=${BLKHASH_ROUNDS:-20}
+rounds=${BLKHASH_ROUNDS:-8}
 if [ -n "$wrapper" ] || [ "$SANITIZE" != no ]; then
   rounds=${BLKHASH_ROUNDS:-5}
 fi

@@ -126,6 +126,19 @@ for long in long.raw manifest:long.blkm; do
   refuses "cannot tell" blksum --compare manifest:short.blkm $long
   refuses "cannot tell" blksum --compare $long manifest:short.blkm
 done
+# It is told as if it differed when the images differ elsewhere: so they do not
+# get equal by a copy of what is told.
+cp long.raw other.raw
+printf x | dd of=other.raw bs=1 conv=notrunc status=none
+compares 1 '[{"start": 0, "length": 131072}]' manifest:short.blkm other.raw
+head -c 190000 a.raw > third.raw
+blksum --manifest third.blkm third.raw > /dev/null
+cp third.raw fourth.raw
+truncate -s 400000 fourth.raw
+printf x | dd of=fourth.raw bs=1 conv=notrunc status=none
+compares 1 \
+  '[{"start": 0, "length": 65536}, {"start": 131072, "length": 65536}]' \
+  manifest:third.blkm fourth.raw
 truncate -s 70000 zero.raw
 truncate -s 200000 zeros.raw
 blksum --manifest zero.blkm zero.raw > /dev/null
@@ -160,8 +173,7 @@ refuses "manifest:none: cannot open" blksum --compare a.raw manifest:none
 refuses "two images" blksum --compare a.raw
 refuses "two images" blksum --compare a.raw b.raw c.raw
 refuses "--compare cannot be used with .*--tag" blksum --compare --tag a.raw b.raw
-refuses "a pipe cannot be compared" \
-        sh -c 'cat a.raw | blksum --compare - a.raw'
+refuses "cannot read: Is a directory" blksum --compare a.raw "$dir"
 head -c 700 a.blkm > cut.blkm
 refuses "cut.blkm: the manifest is cut off" \
         blksum --compare manifest:cut.blkm a.raw
@@ -178,15 +190,3 @@ write_data large.raw 0 60000000
 cp large.raw larger.raw
 refuses "large.raw: .*changed" midway "touch large.raw" -t 1 --compare \
         large.raw larger.raw
-[ -z "$with_qemu" ] || command -v nbdkit > "$dir/stdout" || exit 0
-requires_nbdkit file
-start_nbdkit file a.raw
-compares 0 "[]" a.raw "$uri"
-for order in "manifest:b.blkm $uri" "$uri manifest:b.blkm"; do
-  run 1 blksum --compare --output=json $order
-  [ "$(cat "$dir/stdout")" = "$differences" ] || fail "not $differences"
-done
-# -q goes away while reads are in flight: nbdkit 1.32 can abort then.
-run 1 blksum --compare -q manifest:b.blkm "$uri"
-start_nbdkit file a.raw
-run 1 blksum --compare -q "$uri" manifest:b.blkm

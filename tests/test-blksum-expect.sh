@@ -75,6 +75,56 @@ for kind in sha256/64k sha256/4k/s64 sha512/4m md5/512 sha1/16m/s3 \
   is_not "$(blksum --tag --no-names $options other)" raw
 done
 
+# The sum of a manifest; the options must be those with which it was made.
+blksum --manifest raw.blkm raw > stdout
+blksum --manifest other.blkm -d md5 -b 4k --streams 3 other > stdout
+blksum --manifest linear.blkm --linear raw > stdout
+is manifest:raw.blkm raw
+is manifest:raw.blkm raw -f raw -d sha256 -b 64k
+is manifest:linear.blkm raw
+is manifest:other.blkm other
+is manifest:other.blkm other -d md5/4k --streams 3
+is manifest:raw.blkm manifest:raw.blkm
+for manifest in "raw.blkm other" "other.blkm raw" "linear.blkm other"; do
+  run 1 blksum --expect manifest:${manifest%% *} ${manifest#* }
+  [ "$(cat stdout)" = "${manifest#* }: FAILED" ] || fail "not FAILED"
+  says "expected blk-" "got      blk-"
+  run 1 blksum -q --expect manifest:${manifest%% *} ${manifest#* }
+  [ ! -s stdout ] && [ ! -s stderr ] || fail "not quiet"
+done
+from_pipe () { cat $input | blksum "$@"; }
+input=raw
+run 0 from_pipe --expect manifest:raw.blkm
+[ "$(cat stdout)" = "-: OK" ] || fail "the image in a pipe"
+run 1 from_pipe --expect manifest:other.blkm -
+input=raw.blkm
+run 0 from_pipe --expect manifest:- raw
+run 1 from_pipe --expect manifest:- other
+for image in "" - manifest:-; do
+  refuses "standard input cannot be both" \
+          from_pipe --expect manifest:- $image
+done
+cp raw larger
+truncate -s 10m larger
+run 1 blksum --expect manifest:raw.blkm larger
+run 0 blksum --expect manifest:raw.blkm --size 8m larger
+printf '%s\n' "larger: OK" "larger: what follows is zero, 2097152 bytes" |
+  cmp - stdout || fail "the first bytes"
+run 1 blksum --expect manifest:raw.blkm --size 7m larger
+head -c 700 raw.blkm > cut.blkm
+refuses "manifest:cut.blkm: the manifest is cut off" \
+        blksum --expect manifest:cut.blkm raw
+refuses "manifest:none: cannot open" blksum --expect manifest:none raw
+refuses "manifest:raw: .*no manifest" blksum --expect manifest:raw raw
+refuses "part of an image" blksum \
+  --expect "manifest:$abs_top_srcdir/tests/fuzz/manifest/part.blkm" raw
+refuses "the sum is not that of the leaves" blksum \
+  --expect "manifest:$abs_top_srcdir/tests/fuzz/manifest/wrong-sum.blkm" raw
+for options in "-d md5" "-b 4k" "--streams 4" --linear; do
+  refuses "--expect: .*not one by" \
+          blksum $options --expect manifest:raw.blkm raw
+done
+
 # What contradicts it, and nothing is opened.
 says_usage () {
   refuses "$@" missing

@@ -84,3 +84,11 @@ done
 
 refuses '.*--format' blksum --image-opts -f qcow2 "$dir/qcow2"
 refuses '.*--image-opts' blksum --object secret,id=a,data=b "$dir/qcow2"
+
+# A manifest stands beside them, as no option begins with its prefix.
+blksum --manifest "$dir/blkm" "$dir/raw" > "$dir/stdout"
+prints_sum "$sum" blksum --image-opts "manifest:$dir/blkm"
+for order in "manifest:$dir/blkm driver=qcow2,file.filename=$dir/qcow2" \
+             "driver=qcow2,file.filename=$dir/qcow2 manifest:$dir/blkm"; do
+  run 0 blksum --compare --image-opts $order
+done

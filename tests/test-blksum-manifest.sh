@@ -105,6 +105,18 @@ prints_sum "$(reference "$dir/short")" \
 [ -L "$dir/link" ] || fail "the link was replaced"
 refmanifest "$dir/short" | cmp - "$dir/got" || fail "not by the link"
 
+# Whoever reads a pipe gets the header at once, and can begin.
+mkfifo "$dir/image-fifo" "$dir/gate"
+write_data "$dir/data" 0 16000000
+rm -f "$dir/got"
+(cat "$dir/data" || :; cat "$dir/gate") > "$dir/image-fifo" &
+blksum --size 16g --manifest - "$dir/image-fifo" > "$dir/got" \
+  2> "$dir/stderr" &
+wait_until test -s "$dir/got"
+head -c 17 "$dir/got" | grep -q "blkhash-manifest " || fail "no header"
+: > "$dir/gate"
+wait $! || :
+
 # Nothing appears, and nothing is left, when there is no sum.
 mkdir "$dir/new"
 cd "$dir/new"

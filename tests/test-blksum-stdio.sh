@@ -28,12 +28,19 @@ refuses "write error: " to_closed blksum --list-digests
 # A reader that has gone: by SIGPIPE, as any program.
 mkfifo "$dir/fifo" "$dir/gone"
 to_gone_reader () {
-  (read -r _ < "$dir/gone"; exec blksum "$dir/image") > "$dir/fifo" &
+  (read -r _ < "$dir/gone"; exec "$@") > "$dir/fifo" &
   : < "$dir/fifo"
   echo > "$dir/gone"
   wait $!
 }
-run 141 to_gone_reader
+run 141 to_gone_reader blksum "$dir/image"
+run 141 to_gone_reader blksum --manifest - "$dir/image"
+[ ! -s "$dir/stderr" ] || fail "a message"
+# Its manifest goes to a temporary file first.
+mkfifo "$dir/image-fifo"
+cat "$dir/image" > "$dir/image-fifo" &
+run 141 to_gone_reader blksum --manifest - "$dir/image-fifo"
+[ ! -s "$dir/stderr" ] || fail "a message"
 
 # Closed stdin, stderr, all of them.  valgrind does not start without stderr.
 no_stdin () { "$@" <&-; }

@@ -104,7 +104,10 @@ leaf-hash: digest lanes
 outer: construction digest
 opts: construction digest
 manifest-table: blkhash-manifest leaves manifest-reader opts
+manifest-diff: blkhash-manifest leaf-diff manifest-format manifest-reader opts
+leaf-diff: blkhash-manifest
 manifest-writer: blkhash-manifest crc32c digest manifest-format opts
+manifest-records: blkhash-manifest crc32c manifest-format manifest-input manifest-reader manifest-sum
 manifest-reader: blkhash-manifest crc32c digest manifest-format manifest-input manifest-sum
 manifest-sum: digest leaf opts outer
 manifest-format: sum-tag

@@ -34,7 +34,7 @@ sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 
 import reference
 
-DEFAULT_ROUNDS = 250
+DEFAULT_ROUNDS = 100
 ROUND_TIMEOUT = 300             # seconds; generous, for valgrind
 TRANSCRIPT_TAIL = 60            # operations shown when a round fails
 LEAVES_ONCE = 1

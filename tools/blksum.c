@@ -4,7 +4,7 @@
  * blksum: print the checksum of disk images, or check it.
  *
  * SIGINT and SIGTERM have their default action, at once: there is nothing to
- * clean up, see qemu/nbd-process.c.
+ * clean up, see qemu/nbd-process.c, or next to nothing, see io/new-file.c.
  */
 
 #include <config.h>
@@ -89,8 +89,10 @@ compare (const struct options *options)
     ? 0 : difference_print (options, &difference);
   if (err)
     report_write_failed (err);
-  free (difference.ranges);
-  return difference.differ ? EXIT_FAILURE : EXIT_SUCCESS;
+  difference_destroy (&difference);
+  if (difference.differ)
+    return EXIT_DIFFERS;
+  return difference.incomplete ? EXIT_TROUBLE : EXIT_SUCCESS;
 }
 
 int

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/follows.h"
+
 struct options;
 
 struct difference {
@@ -20,7 +22,13 @@ struct difference {
     uint64_t start, length;     /* bytes */
   } *ranges;                    /* none if nobody wants to know where */
   size_t nr_ranges;
+  struct follows follows[2];    /* with --size */
+  bool incomplete;              /* what follows could not be read */
+  char *manifest_sum;           /* of the first image, if that is a manifest,
+                                 * as --tag --no-names prints it; or NULL */
 };
+
+void difference_destroy (struct difference *difference);
 
 /* Print on stdout.  0, or an errno value if it could not be written. */
 int difference_print (const struct options *options,

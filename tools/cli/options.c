@@ -113,6 +113,14 @@ set_size (struct options *options, const struct option_use *use)
 }
 
 static void
+set_subset (struct options *options, const struct option_use *use)
+{
+  if (subset_parse (&options->subset, use->arg) == -1)
+    usage_error ("--subset: '%s' is not K/N, with K from 0 to N - 1",
+                 use->arg);
+}
+
+static void
 set_threads (struct options *options, const struct option_use *use)
 {
   blkhash_opts_set_threads (options->hash, use->number);
@@ -247,13 +255,16 @@ static const struct option_row rows[] = {
     .excludes = "--check cannot be used with --tag, --no-names, --output, "
                 "--zero, --manifest or --image-opts" },
   { GROUP_CHECK, 0, "expect", "SUM",
-    "compare an image with [blk-DIGEST/SIZE:]SUM", FIELD (expect),
+    "compare with [blk-DIGEST/SIZE:]SUM or manifest:FILE", FIELD (expect),
     .excludes = "--expect cannot be used with --check, --tag, --no-names, "
                 "--output, --zero or --manifest" },
   { GROUP_CHECK, 0, "compare", NULL,
     "say where two images differ", FIELD (compare), .value = true,
     .excludes = "--compare cannot be used with --check, --expect, --tag, "
                 "--no-names, --zero or --manifest" },
+  { GROUP_CHECK, 0, "subset", "K/N",
+    "only every N-th GiB, from the K-th, counted from 0", .set = set_subset,
+    .needs = "--check, --expect or --compare" },
   { GROUP_CHECK, 'q', "quiet", NULL,
     "print only errors; stop at the first difference",
     FIELD (check_report), .value = CHECK_QUIET,

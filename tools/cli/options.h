@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "util/source-options.h"
+#include "util/subset.h"
 
 struct blkhash_opts;
 
@@ -38,6 +39,7 @@ struct options {
   const char *expect;           /* the sum of the only one is this; or */
   bool compare;                 /* where do the two differ; or */
   bool check;                   /* they are lists of sums; with these: */
+  struct subset subset;         /* of the others too: no more of an image */
   enum check_report check_report; /* of the others: CHECK_QUIET or not */
   bool strict;                  /* malformed lines make it fail; or sizes */
   bool ignore_missing;          /* files */

@@ -3,8 +3,8 @@
  *
  * A file that appears under its name when it is complete.
  *
- * Until then it has no name, where the file system can do that: blksum dies of
- * signals at once, and leaves nothing behind.
+ * Until then it has no name, where the file system can do that.  Elsewhere it is
+ * removed when a signal ends the program.
  */
 
 #include <config.h>
@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,47 @@ open_nameless (const char *path)
   return -1;
 }
 
+/* ---- Signals ---- */
+
+/* A file that has a name and is not complete, of which there is one at a time,
+ * or NULL.
+ */
+static const char *volatile incomplete;
+
+/* The default action of the signal follows. */
+static void
+remove_incomplete (int sig)
+{
+  if (incomplete)
+    unlink (incomplete);
+  raise (sig);
+}
+
+/* What is ignored, as with nohup, stays so. */
+static void
+catch_signals (void)
+{
+  static const int signals[] = { SIGHUP, SIGINT, SIGTERM };
+  struct sigaction old, action = {
+    .sa_handler = remove_incomplete, .sa_flags = SA_RESETHAND
+  };
+  size_t i;
+
+  for (i = 0; i < sizeof signals / sizeof signals[0]; i++)
+    if (sigaction (signals[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+      sigaction (signals[i], &action, NULL);
+}
+
+static void
+set_incomplete (const char *path)
+{
+  incomplete = path;
+  if (path)
+    catch_signals ();
+}
+
+/* ---- The file ---- */
+
 /* What a symbolic link points to is replaced, not the link. */
 static char *
 resolve (const char *path)
@@ -61,6 +103,17 @@ resolve (const char *path)
   char *real = realpath (path, NULL);
 
   return real || errno != ENOENT ? real : strdup (path);
+}
+
+static void
+open_named (struct new_file *file)
+{
+  set_incomplete (file->temporary);
+  file->fd = open (file->temporary,
+                   O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
+  file->named = file->fd != -1;
+  if (!file->named)
+    set_incomplete (NULL);
 }
 
 int
@@ -74,11 +127,8 @@ new_file_open (struct new_file *file, const char *path, struct error *error)
   else {
     unlink (file->temporary);   /* of a blksum that was killed */
     file->fd = open_nameless (file->path);
-    if (file->fd == -1) {
-      file->fd = open (file->temporary,
-                       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
-      file->named = file->fd != -1;
-    }
+    if (file->fd == -1)
+      open_named (file);
   }
   if (file->fd != -1)
     return 0;
@@ -95,11 +145,12 @@ give_name (struct new_file *file)
   if (file->named)
     return 0;
   print_fd_name (name, file->fd);
-  if (linkat (AT_FDCWD, name, AT_FDCWD, file->temporary,
-              AT_SYMLINK_FOLLOW) == -1)
-    return -1;
-  file->named = true;
-  return 0;
+  set_incomplete (file->temporary);
+  file->named = linkat (AT_FDCWD, name, AT_FDCWD, file->temporary,
+                        AT_SYMLINK_FOLLOW) == 0;
+  if (!file->named)
+    set_incomplete (NULL);
+  return file->named ? 0 : -1;
 }
 
 int
@@ -109,14 +160,17 @@ new_file_publish (struct new_file *file, struct error *error)
       rename (file->temporary, file->path) == -1)
     return error_errno (error, errno, "cannot make the file %s", file->path);
   file->named = false;
+  set_incomplete (NULL);
   return 0;
 }
 
 void
 new_file_close (struct new_file *file)
 {
-  if (file->named)
+  if (file->named) {
     unlink (file->temporary);
+    set_incomplete (NULL);
+  }
   if (file->fd != -1)
     close (file->fd);
   free (file->temporary);

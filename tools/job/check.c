@@ -18,12 +18,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/difference.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/report.h"
 #include "cli/usage.h"
 #include "cli/verdict.h"
 #include "job/check.h"
+#include "job/expect-subset.h"
 #include "job/hash.h"
 #include "job/known.h"
 #include "job/manifest.h"
@@ -100,18 +102,40 @@ unread (struct check *check, const char *name, const struct error *error)
 
 /* ---- A checksum ---- */
 
-static bool
-is_stdin (const struct options *options, const char *name)
-{
-  const char *path = job_manifest_path (options, name);
+#define VERDICT_SIZE 128
 
-  return strcmp (path ? path : name, "-") == 0;
+static int
+verify_whole (const struct options *options, const struct sums_line *line,
+              char *verdict, struct error *error)
+{
+  struct sum sum = { .hash = NULL };
+  bool matches;
+
+  if (job_hash (options, line->name, &sum, error) == -1)
+    return -1;
+  matches = known_matches (line->hex, &sum);
+  strcpy (verdict, matches ? "OK" : "FAILED");
+  blkhash_opts_free (sum.hash);
+  return matches;
+}
+
+static int
+verify_subset (const struct options *options, const struct sums_line *line,
+               char *verdict, struct error *error)
+{
+  struct difference difference;
+
+  if (expect_subset_line (options, line, &difference, error) == -1)
+    return -1;
+  expect_subset_verdict (options, &difference, verdict, VERDICT_SIZE);
+  difference_destroy (&difference);
+  return !difference.differ;
 }
 
 static bool
-is_missing (const struct options *options, const char *name)
+is_missing (const char *name)
 {
-  const char *path = job_manifest_path (options, name);
+  const char *path = job_manifest_path (name);
   struct stat st;
 
   if (!path)
@@ -120,10 +144,13 @@ is_missing (const struct options *options, const char *name)
     stat (path, &st) == -1 && errno == ENOENT;
 }
 
-/* Hash the image of LINE, as OPTIONS say.  0, or -1 with the reason. */
+/* Hash the image of LINE, as OPTIONS say, or some of it with --subset; of a
+ * manifest all is read in any case.  1 if it is what it should be, 0 if not,
+ * both with VERDICT; or -1 with the reason.
+ */
 static int
-hash (const struct options *options, const struct sums_line *line,
-      struct sum *sum, struct error *error)
+verify (const struct options *options, const struct sums_line *line,
+        char *verdict, struct error *error)
 {
   struct options its_options = *options;
 
@@ -132,7 +159,9 @@ hash (const struct options *options, const struct sums_line *line,
                       "--allow-uris");
   its_options.progress_name = line->name;
   its_options.construction_chosen = true; /* no manifest of another kind */
-  return job_hash (&its_options, line->name, sum, error);
+  if (options->subset.n > 0 && !job_manifest_path (line->name))
+    return verify_subset (&its_options, line, verdict, error);
+  return verify_whole (&its_options, line, verdict, error);
 }
 
 static void
@@ -140,23 +169,21 @@ check_image (struct check *check, const struct options *options,
              const struct sums_line *line)
 {
   struct error error = { "" };
-  struct sum sum = { .hash = NULL };
+  char verdict[VERDICT_SIZE];
+  int r;
 
   check->verdicts.formatted++;
-  if (options->ignore_missing && is_missing (options, line->name))
+  if (options->ignore_missing && is_missing (line->name))
     return;
-  if (hash (options, line, &sum, &error) == -1)
+  r = verify (options, line, verdict, &error);
+  if (r == -1) {
     unread (check, line->name, &error);
-  else if (known_matches (line->hex, &sum)) {
-    check->verdicts.matched++;
-    if (options->check_report != CHECK_QUIET)
-      print_verdict (check, line->name, "OK");
+    return;
   }
-  else {
-    check->verdicts.mismatched++;
-    print_verdict (check, line->name, "FAILED");
-  }
-  blkhash_opts_free (sum.hash);
+  check->verdicts.matched += r;
+  check->verdicts.mismatched += !r;
+  if (!r || options->check_report != CHECK_QUIET)
+    print_verdict (check, line->name, verdict);
 }
 
 static void
@@ -165,7 +192,7 @@ check_sum (struct check *check, const struct sums_line *line)
   struct options options = *check->options;
   struct error error = { "" };
 
-  if (check->is_stdin && is_stdin (check->options, line->name)) {
+  if (check->is_stdin && job_manifest_is_stdin (check->options, line->name)) {
     malformed (check, "it is of standard input, and so is the list");
     return;
   }

@@ -7,8 +7,9 @@
  * leaves are compared as they come.  What is beyond the end of the shorter one
  * is compared with zeros.
  *
- * The block in which the shorter one ends is hashed as if zeros followed.  Of a
- * manifest that is not possible: then it may be that nobody can tell.
+ * The block in which an image ends is hashed as if zeros followed, since nobody
+ * knows yet how long a pipe is.  Of a manifest that is not possible: then it may
+ * be that nobody can tell.
  */
 
 #include <config.h>
@@ -20,13 +21,18 @@
 
 #include "blkhash-manifest.h"
 
+#include "../lib/sum-kind.h"
 #include "../lib/sum-tag.h"
 #include "cli/difference.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/report.h"
 #include "job/compare.h"
+#include "job/follows.h"
+#include "job/manifest.h"
 #include "job/meet.h"
 #include "job/side.h"
+#include "source/source.h"
 #include "util/error.h"
 
 struct compare {
@@ -91,38 +97,25 @@ choose_opts (struct compare *compare, const char **operand,
   return 0;
 }
 
-/* 0 if it could not be found out. */
-static size_t
-leaf_size (const struct blkhash_opts *opts)
-{
-  struct blkhash *h = blkhash_new_opts (opts);
-  unsigned char md[BLKHASH_MAX_MD_SIZE];
-  unsigned len;
-
-  if (!h || blkhash_final (h, md, &len) != 0)
-    len = 0;
-  blkhash_free (h);
-  return len;
-}
-
 /* ---- Sizes ---- */
 
-/* Images are hashed as if they had the size of the larger one.  Returns the
- * block in which one ends all the same, or MEET_NO_BLOCK.
+/* The block within which a manifest ends, if the other image goes on there, for
+ * all that is known; or MEET_NO_BLOCK.
  */
 static uint64_t
-choose_sizes (struct compare *compare)
+find_tail (const struct compare *compare)
 {
-  struct side *a = &compare->side[0], *b = &compare->side[1];
-  uint64_t size = a->size > b->size ? a->size : b->size;
-  uint32_t block_size = blkhash_opts_get_block_size (a->opts);
+  int i;
 
-  a->hashed_size = a->source ? size : a->size;
-  b->hashed_size = b->source ? size : b->size;
-  if (a->hashed_size == b->hashed_size)
-    return MEET_NO_BLOCK;
-  size = a->hashed_size < b->hashed_size ? a->hashed_size : b->hashed_size;
-  return size % block_size ? size / block_size : MEET_NO_BLOCK;
+  for (i = 0; i < 2; i++) {
+    const struct side *side = &compare->side[i];
+    uint32_t block_size = blkhash_opts_get_block_size (side->opts);
+
+    if (side->reader && compare->side[!i].size > side->size &&
+        side->size % block_size != 0)
+      return side->size / block_size;
+  }
+  return MEET_NO_BLOCK;
 }
 
 /* ---- Both at once ---- */
@@ -136,6 +129,7 @@ run_sides (struct compare *compare)
   for (i = 0; i < 2; i++) {
     compare->side[i].meet = &compare->meet;
     compare->side[i].index = i;
+    compare->side[i].other = &compare->side[!i];
     compare->side[i].progress = &compare->progress;
   }
   err = pthread_create (&thread, NULL, side_run, &compare->side[0]);
@@ -144,6 +138,14 @@ run_sides (struct compare *compare)
   side_run (&compare->side[1]);
   pthread_join (thread, NULL);
   return compare->meet.error;
+}
+
+/* Are there leaves of what is not compared? */
+static bool
+is_part (const struct compare *compare)
+{
+  return compare->options->source.size != SOURCE_WHOLE ||
+    compare->options->subset.n > 0;
 }
 
 /* Two manifests that were read to their ends have the same sum if they have the
@@ -158,7 +160,7 @@ check_sums (const struct compare *compare, struct error *error)
   unsigned len;
   int r = 0;
 
-  if (!a->reader || !b->reader || a->size != b->size ||
+  if (!a->reader || !b->reader || a->size != b->size || is_part (compare) ||
       blkhash_manifest_reader_sum (a->reader, md_a, &len) != 0 ||
       blkhash_manifest_reader_sum (b->reader, md_b, &len) != 0)
     return 0;
@@ -213,7 +215,11 @@ finish (const struct compare *compare, int err, struct difference *difference,
       return -1;
     }
   *operand = compare->side[0].operand;
+  difference->size[0] = compare->side[0].size;
+  difference->size[1] = compare->side[1].size;
+  /* By now it is known where a pipe ends. */
   difference->differ = meet->differ ||
+    (meet->tail_unknown && find_tail (compare) == MEET_NO_BLOCK) ||
     (compare->options->strict && difference->size[0] != difference->size[1]);
   if (meet->tail_unknown && !difference->differ)
     return error_set (error, "cannot tell whether it is the same: the block "
@@ -226,31 +232,70 @@ finish (const struct compare *compare, int err, struct difference *difference,
   return err ? error_errno (error, err, "cannot compare") : 0;
 }
 
+/* Of a pipe as many as the other has, since they may well be identical. */
+static uint64_t
+bytes_to_read (const struct compare *compare)
+{
+  uint64_t total = 0;
+  int i;
+
+  for (i = 0; i < 2; i++) {
+    uint64_t size = compare->side[i].size;
+
+    if (size == SOURCE_SIZE_UNKNOWN)
+      size = compare->side[!i].size;
+    if (size == SOURCE_SIZE_UNKNOWN)
+      return PROGRESS_NO_SIZE;
+    if (compare->side[i].source)
+      total += subset_bytes (&compare->options->subset, size);
+  }
+  return total;
+}
+
 static int
 compare_sides (struct compare *compare, struct difference *difference,
                const char **operand, struct error *error)
 {
-  size_t size;
+  unsigned size;
   int err, r;
 
   if (choose_opts (compare, operand, error) == -1)
     return -1;
-  size = leaf_size (compare->side[0].opts);
+  err = sum_kind_size (compare->side[0].opts, &size);
+  if (err)
+    return error_errno (error, err, "cannot compare");
   if (size == 0)
     return error_set (error, "cannot be compared with a digest that has no "
                       "length");
-  difference->size[0] = compare->side[0].size;
-  difference->size[1] = compare->side[1].size;
-  meet_init (&compare->meet, size, choose_sizes (compare),
+  meet_init (&compare->meet, size, find_tail (compare),
              compare->options->check_report == CHECK_QUIET);
   progress_init (&compare->progress, compare->options,
-                 (compare->side[0].source ? compare->side[0].size : 0) +
-                 (compare->side[1].source ? compare->side[1].size : 0));
+                 bytes_to_read (compare));
   err = run_sides (compare);
   r = finish (compare, err, difference, operand, error);
   progress_end (&compare->progress, r == 0 && !compare->meet.stopped);
   meet_destroy (&compare->meet);
   return r;
+}
+
+/* What follows the images, with --size. */
+static void
+look_behind (struct compare *compare, struct difference *difference)
+{
+  int i;
+
+  for (i = 0; i < 2; i++) {
+    struct side *side = &compare->side[i];
+    struct error error = { "" };
+
+    difference->follows[i] = side->follows;
+    if (!side->source || follows_find (side->source, &difference->follows[i],
+                                       &error) == 0)
+      continue;
+    report (side->operand, &error);
+    difference->follows[i].what = FOLLOWS_UNREAD;
+    difference->incomplete = true;
+  }
 }
 
 int
@@ -259,11 +304,15 @@ job_compare (const struct options *options, struct difference *difference,
 {
   struct compare compare = { .options = options };
   char **operands = options->operands;
-  bool check_sums = !side_is_manifest (options, operands[0]) ||
-    !side_is_manifest (options, operands[1]);
+  bool check_sums = !job_manifest_path (operands[0]) ||
+    !job_manifest_path (operands[1]) || is_part (&compare);
   int i, r;
 
   *difference = (struct difference) { .differ = false };
+  *operand = operands[0];
+  if (job_manifest_is_stdin (options, operands[0]) &&
+      job_manifest_is_stdin (options, operands[1]))
+    return error_set (error, "standard input cannot be both images");
   for (i = 0; i < 2; i++) {
     *operand = operands[i];
     if (side_open (&compare.side[i], options, operands[i], check_sums) == -1) {
@@ -273,7 +322,15 @@ job_compare (const struct options *options, struct difference *difference,
       return -1;
     }
   }
-  r = compare_sides (&compare, difference, operand, error);
+  if (side_is_same_pipe (&compare.side[0], &compare.side[1]))
+    r = error_set (error, "a pipe cannot be both images");
+  else
+    r = compare_sides (&compare, difference, operand, error);
+  if (r == 0 && options->source.size != SOURCE_WHOLE &&
+      options->subset.n == 0 && options->check_report != CHECK_QUIET)
+    look_behind (&compare, difference);
+  if (r == 0)
+    difference->manifest_sum = side_sum (&compare.side[0]);
   side_close (&compare.side[0]);
   side_close (&compare.side[1]);
   return r;

@@ -11,8 +11,8 @@ struct difference;
 struct error;
 struct options;
 
-/* Compare the two operands.  0, and the caller frees the ranges; or -1 with the
- * reason, and *OPERAND is the one that it is about.
+/* Compare the two operands.  0, and DIFFERENCE is to be destroyed; or -1 with
+ * the reason, and *OPERAND is the one that it is about.
  */
 int job_compare (const struct options *options, struct difference *difference,
                  const char **operand, struct error *error);

@@ -4,7 +4,7 @@
  * The job: does an image have the checksum that it should have?
  *
  * The checksum is "HEX"; or "blk-DIGEST/SIZE:HEX", in one word for programs
- * that hand it on; or what --tag --no-names prints.
+ * that hand it on; or what --tag --no-names prints; or that of a manifest.
  */
 
 #include <config.h>
@@ -18,12 +18,14 @@
 #include "blkhash.h"
 
 #include "../lib/sum-line.h"
+#include "cli/follows.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/report.h"
 #include "cli/usage.h"
 #include "cli/verdict.h"
 #include "job/expect.h"
+#include "job/expect-subset.h"
 #include "job/follows.h"
 #include "job/hash.h"
 #include "job/known.h"
@@ -106,12 +108,49 @@ check_options (const struct options *options, const struct blkhash_opts *opts)
     usage_error ("--expect: its checksum is not one by this %s", differs);
 }
 
-static void
+/* The checksum in the manifest at PATH, with how it was made; or NULL: why not
+ * was reported.
+ */
+static char *
+manifest_text (const struct options *options, const char *path)
+{
+  struct options its_options = *options;
+  struct error error = { "" };
+  struct sum sum;
+  char *text;
+
+  /* They are for the image. */
+  its_options.source.format = NULL;
+  its_options.source.size = SOURCE_WHOLE;
+  its_options.digest_chosen = its_options.block_size_chosen =
+    its_options.construction_chosen = false;
+  if (job_manifest (&its_options, path, &sum, &error) == -1) {
+    report (options->expect, &error);
+    return NULL;
+  }
+  text = sum_line (sum.hash, sum.md, sum.md_len, NULL, true, false);
+  blkhash_opts_free (sum.hash);
+  if (!text)
+    usage_error ("--expect: no memory");
+  return text;
+}
+
+/* 0, or -1 if a manifest could not be read. */
+static int
 parse (const struct options *options, struct expected *expected)
 {
+  const char *path = job_manifest_path (options->expect);
   struct error error = { "" };
 
-  *expected = (struct expected) { .text = strdup (options->expect) };
+  if (path && job_manifest_is_stdin (options, options->expect) &&
+      job_manifest_is_stdin (options, options->operands[0]))
+    usage_error ("--expect: standard input cannot be both the manifest and the "
+                 "image");
+  *expected = (struct expected) {
+    .text = path ? manifest_text (options, path) : strdup (options->expect)
+  };
+  if (!expected->text && path)
+    return -1;
   if (!expected->text)
     usage_error ("--expect: no memory");
   split (expected);
@@ -119,6 +158,7 @@ parse (const struct options *options, struct expected *expected)
                  options->hash, &error) == -1)
     usage_error ("--expect: %s", error.text);
   check_options (options, expected->known.opts);
+  return 0;
 }
 
 /* Both numbers, one below the other. */
@@ -143,6 +183,23 @@ say_difference (const char *name, const struct expected *expected,
  * then a part of the answer is missing.
  */
 static int
+tell_follows (const char *name, struct source *source)
+{
+  struct follows follows;
+  struct error error = { "" };
+  int err;
+
+  if (follows_find (source, &follows, &error) == -1) {
+    report (name, &error);
+    return EXIT_TROUBLE;
+  }
+  err = follows_print (name, &follows);
+  if (err)
+    report_write_failed (err);
+  return EXIT_SUCCESS;
+}
+
+static int
 conclude (const struct options *options, const char *name,
           const struct expected *expected, const struct sum *sum,
           struct source *source)
@@ -159,9 +216,7 @@ conclude (const struct options *options, const char *name,
     report_write_failed (err);
   if (!same)
     return EXIT_DIFFERS;
-  if (!source)
-    return EXIT_SUCCESS;
-  return follows_print (source, name) == 0 ? EXIT_SUCCESS : EXIT_TROUBLE;
+  return source ? tell_follows (name, source) : EXIT_SUCCESS;
 }
 
 static int
@@ -176,7 +231,7 @@ compare (const struct options *options, const struct expected *expected)
 
   its_options.hash = expected->known.opts;
   its_options.construction_chosen = true; /* no manifest of another kind */
-  if (!job_manifest_path (options, name) &&
+  if (!job_manifest_path (name) &&
       source_open (&options->source, name, &source, &error) == -1) {
     report (name, &error);
     return EXIT_TROUBLE;
@@ -201,7 +256,13 @@ job_expect (const struct options *options)
 
   if (options->nr_operands > 1)
     usage_error ("--expect is for one image");
-  parse (options, &expected);
+  if (options->subset.n > 0 && !job_manifest_path (options->expect))
+    usage_error ("--subset needs --expect of a manifest, as manifest:FILE: a "
+                 "checksum is of the whole image");
+  if (options->subset.n > 0)
+    return job_expect_subset (options);
+  if (parse (options, &expected) == -1)
+    return EXIT_TROUBLE;
   status = compare (options, &expected);
   known_destroy (&expected.known);
   free (expected.text);

@@ -7,12 +7,14 @@
 #ifndef BLKSUM_JOB_FOLLOWS_H
 #define BLKSUM_JOB_FOLLOWS_H
 
+struct error;
+struct follows;
 struct source;
 
-/* Look at what follows the image of SOURCE, which was hashed, and print a line:
- * is it zero, or where not?  Nothing is printed if nothing follows.  Errors are
- * reported.  0, or -1: it could not be read, and SOURCE can only be closed.
+/* Look at what follows the image of SOURCE, which was hashed.  0, or -1 with
+ * the reason: it could not be read, and SOURCE can only be closed.
  */
-int follows_print (struct source *source, const char *name);
+int follows_find (struct source *source, struct follows *follows,
+                  struct error *error);
 
 #endif /* BLKSUM_JOB_FOLLOWS_H */

@@ -132,7 +132,7 @@ int
 job_hash (const struct options *options, const char *operand,
           struct sum *sum, struct error *error)
 {
-  const char *manifest = job_manifest_path (options, operand);
+  const char *manifest = job_manifest_path (operand);
   double start = now ();
   struct source *source;
   int r;

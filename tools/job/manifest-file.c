@@ -22,6 +22,7 @@
 #include "blkhash-manifest.h"
 
 #include "cli/output.h"
+#include "cli/report.h"
 #include "job/manifest-file.h"
 #include "util/error.h"
 
@@ -106,24 +107,36 @@ open_target (struct manifest_file *manifest, const char *name, uint64_t size,
   return new_file_open (&manifest->file, name, error);
 }
 
+/* 0, or an errno value. */
 static int
-copy_to_stdout (int fd, struct error *error)
+copy_to_stdout (int fd)
 {
   char buf[COPY_SIZE];
   off_t offset = 0;
   ssize_t n;
 
+  errno = 0;
   while ((n = pread (fd, buf, sizeof buf, offset)) > 0) {
     if (fwrite (buf, 1, n, stdout) != n)
       break;
     offset += n;
   }
-  if (n != 0 || fflush (stdout) == EOF)
-    return error_errno (error, errno, "cannot write the manifest");
-  return 0;
+  if (n == 0 && fflush (stdout) != EOF)
+    return 0;
+  return errno ? errno : EIO;
 }
 
 /* ---- What is written ---- */
+
+/* Who reads standard output is gone: that ends us as with a sum. */
+static int
+write_failed (const struct manifest_file *manifest, int err,
+              struct error *error)
+{
+  if (manifest->to_stdout && err == EPIPE)
+    report_write_failed (err);
+  return error_errno (error, err, "cannot write the manifest");
+}
 
 static int
 keep_error (struct manifest_file *manifest, int err)
@@ -182,10 +195,10 @@ manifest_file_finish (struct manifest_file *manifest, const struct sum *sum,
   int err = blkhash_manifest_writer_finish (manifest->writer, sum->size,
                                             sum->md, sum->md_len);
 
+  if (err == 0 && manifest->spooled)
+    err = copy_to_stdout (manifest->file.fd);
   if (err)
-    return error_errno (error, err, "cannot write the manifest");
-  if (manifest->spooled)
-    return copy_to_stdout (manifest->file.fd, error);
+    return write_failed (manifest, err, error);
   return manifest->to_stdout ? 0 : new_file_publish (&manifest->file, error);
 }
 
@@ -197,7 +210,7 @@ manifest_file_explain (const struct manifest_file *manifest,
 
   if (manifest->err == 0)
     return;
-  error_errno (&written, manifest->err, "cannot write the manifest");
+  write_failed (manifest, manifest->err, &written);
   *error = written;
 }
 

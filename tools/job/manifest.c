@@ -27,13 +27,25 @@
 
 #define PREFIX "manifest:"
 
+/* No image option begins like that, so it can stand beside those of
+ * --image-opts.
+ */
 const char *
-job_manifest_path (const struct options *options, const char *operand)
+job_manifest_path (const char *operand)
 {
-  if (options->source.image_opts ||
-      strncmp (operand, PREFIX, strlen (PREFIX)) != 0)
+  if (strncmp (operand, PREFIX, strlen (PREFIX)) != 0)
     return NULL;
   return operand + strlen (PREFIX);
+}
+
+bool
+job_manifest_is_stdin (const struct options *options, const char *operand)
+{
+  const char *path = job_manifest_path (operand);
+
+  if (!path && options->source.image_opts)
+    return false;
+  return strcmp (path ? path : operand, "-") == 0;
 }
 
 /* Of a kind of sum that was asked for? */

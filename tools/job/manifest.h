@@ -7,6 +7,8 @@
 #ifndef BLKSUM_JOB_MANIFEST_H
 #define BLKSUM_JOB_MANIFEST_H
 
+#include <stdbool.h>
+
 struct error;
 struct options;
 struct sum;
@@ -14,8 +16,11 @@ struct sum;
 /* The path of the manifest that OPERAND is, in OPERAND, or NULL if it is
  * something else.
  */
-const char *job_manifest_path (const struct options *options,
-                               const char *operand);
+const char *job_manifest_path (const char *operand);
+
+/* Is OPERAND, or the manifest that it is, on standard input? */
+bool job_manifest_is_stdin (const struct options *options,
+                            const char *operand);
 
 /* Fill in SUM with what the manifest at PATH, or "-", says of its image; what
  * its sum is made of was computed anew.  0, or -1 with the reason.

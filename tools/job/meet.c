@@ -65,12 +65,11 @@ has_room_locked (struct meet *meet)
 }
 
 static void
-differ_locked (struct meet *meet, uint64_t first, uint64_t count)
+add_range_locked (struct meet *meet, uint64_t first, uint64_t count)
 {
   struct meet_run *last =
     meet->nr_ranges ? &meet->ranges[meet->nr_ranges - 1] : NULL;
 
-  meet->differ = true;
   if (last && last->first + last->count == first)
     last->count += count;
   else if (has_room_locked (meet))
@@ -78,8 +77,22 @@ differ_locked (struct meet *meet, uint64_t first, uint64_t count)
       (struct meet_run) { .first = first, .count = count };
   else
     fail_locked (meet, ENOMEM);
+}
+
+static void
+differ_locked (struct meet *meet, uint64_t first, uint64_t count)
+{
+  meet->differ = true;
+  add_range_locked (meet, first, count);
   if (meet->only_whether)
     stop_locked (meet);
+}
+
+static void
+may_differ_locked (struct meet *meet, uint64_t block)
+{
+  meet->tail_unknown = true;
+  add_range_locked (meet, block, 1);
 }
 
 /* COUNT blocks of data of both. */
@@ -96,7 +109,7 @@ compare_data_locked (struct meet *meet, const struct meet_run *a,
                 b->leaves + i * meet->leaf_size, meet->leaf_size) == 0)
       continue;
     if (a->first + i == meet->tail)
-      meet->tail_unknown = true;
+      may_differ_locked (meet, a->first + i);
     else
       differ_locked (meet, a->first + i, 1);
   }

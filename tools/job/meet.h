@@ -42,7 +42,8 @@ struct meet {
   bool stopped;                 /* nothing more is compared */
   bool differ;
   bool tail_unknown;            /* whether the block TAIL does */
-  struct meet_run *ranges;      /* that differ; neighbours are joined */
+  struct meet_run *ranges;      /* that differ, and TAIL if that is unknown;
+                                 * neighbours are joined */
   size_t nr_ranges, room;
   int error;                    /* ENOMEM */
 };

@@ -15,6 +15,7 @@
 
 #include "blkhash-manifest.h"
 
+#include "../lib/sum-line.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "job/manifest.h"
@@ -26,12 +27,6 @@
 
 /* ---- Opening ---- */
 
-bool
-side_is_manifest (const struct options *options, const char *operand)
-{
-  return job_manifest_path (options, operand) != NULL;
-}
-
 static int
 reader_failed (struct side *side)
 {
@@ -39,15 +34,40 @@ reader_failed (struct side *side)
                     blkhash_manifest_reader_error (side->reader));
 }
 
+/* The image is the first bytes of that in the manifest, with --compare --size.
+ * With --expect and --check the image is to be all that is in the manifest.
+ */
+static int
+cut_manifest (struct side *side, uint32_t block_size)
+{
+  uint64_t size = side->options->source.size;
+
+  if (!side->options->compare || size == SOURCE_WHOLE || size == side->size)
+    return 0;
+  if (side->size < size)
+    return error_set (&side->error, "has only %llu bytes, fewer than the %llu "
+                      "of --size", (unsigned long long) side->size,
+                      (unsigned long long) size);
+  if (size % block_size != 0)
+    return error_set (&side->error, "has blocks of %lu bytes, and --size ends "
+                      "within one, of which there is only the digest",
+                      (unsigned long) block_size);
+  side->follows =
+    (struct follows) { FOLLOWS_ZERO, .len = side->size - size };
+  side->size = size;
+  return 0;
+}
+
 static int
 open_manifest (struct side *side, bool check_sum)
 {
-  const char *path = job_manifest_path (side->options, side->operand);
+  const char *path = job_manifest_path (side->operand);
   uint64_t first, count, last;
   uint32_t block_size;
 
-  side->fd = strcmp (path, "-") == 0 ? dup (STDIN_FILENO)
-                                     : open (path, O_RDONLY | O_CLOEXEC);
+  side->fd = strcmp (path, "-") == 0
+    ? fcntl (STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+    : open (path, O_RDONLY | O_CLOEXEC);
   if (side->fd == -1)
     return error_errno (&side->error, errno, "cannot open");
   side->reader =
@@ -65,17 +85,18 @@ open_manifest (struct side *side, bool check_sum)
   if (first != 0 || count != last)
     return error_set (&side->error, "it is the manifest of a part of an image, "
                       "which cannot be compared");
-  return 0;
+  return cut_manifest (side, block_size);
 }
 
 /* Files of /proc have a size of 0 and content all the same, so these are read
- * like a pipe; of an empty file the size is known, though.
+ * like a pipe; of an empty file the size is known, though.  A FIFO is not waited
+ * for.
  */
 static bool
 is_empty_file (const char *name)
 {
-  int fd = strcmp (name, "-") == 0 ? dup (STDIN_FILENO)
-                                   : open (name, O_RDONLY | O_CLOEXEC);
+  int fd = strcmp (name, "-") == 0
+    ? dup (STDIN_FILENO) : open (name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat st;
   char byte;
   bool empty = fd != -1 && fstat (fd, &st) == 0 && S_ISREG (st.st_mode) &&
@@ -93,12 +114,10 @@ open_image (struct side *side)
                    &side->error) == -1)
     return -1;
   side->size = side->source->size;
-  if (side->size != SOURCE_SIZE_UNKNOWN)
-    return 0;
-  side->size = 0;
-  if (!is_empty_file (side->operand))
-    return error_set (&side->error, "a pipe cannot be compared, since nobody "
-                      "knows its size; its manifest can, see --manifest");
+  if (side->source->full_size == SOURCE_SIZE_UNKNOWN &&
+      side->options->subset.n > 0 && !is_empty_file (side->operand))
+    return error_set (&side->error, "a pipe can only be read as a whole, not "
+                      "with --subset");
   return 0;
 }
 
@@ -109,11 +128,30 @@ side_open (struct side *side, const struct options *options,
   int r;
 
   *side = (struct side) { .operand = operand, .options = options, .fd = -1 };
-  r = side_is_manifest (options, operand) ? open_manifest (side, check_sum)
+  r = job_manifest_path (operand) ? open_manifest (side, check_sum)
                                           : open_image (side);
   if (r == -1)
     side_close (side);
   return r;
+}
+
+static bool
+is_pipe (const struct side *side, struct stat *st)
+{
+  const char *path = job_manifest_path (side->operand);
+  int r = job_manifest_is_stdin (side->options, side->operand)
+    ? fstat (STDIN_FILENO, st) : stat (path ? path : side->operand, st);
+
+  return r == 0 && (S_ISFIFO (st->st_mode) || S_ISSOCK (st->st_mode));
+}
+
+bool
+side_is_same_pipe (const struct side *a, const struct side *b)
+{
+  struct stat st_a, st_b;
+
+  return is_pipe (a, &st_a) && is_pipe (b, &st_b) &&
+    st_a.st_dev == st_b.st_dev && st_a.st_ino == st_b.st_ino;
 }
 
 void
@@ -127,6 +165,22 @@ side_close (struct side *side)
 }
 
 /* ---- An image ---- */
+
+/* As how large to hash an image of SIZE bytes: the block in which it ends is to
+ * be comparable with that of the other, which may go on, so zeros follow; or
+ * end there, of which there is only the digest if the other is a manifest.
+ */
+static uint64_t
+table_size (void *opaque, uint64_t size)
+{
+  const struct side *side = opaque;
+  uint32_t block_size = blkhash_opts_get_block_size (side->opts);
+  uint64_t more = -size & (block_size - 1);
+
+  if (side->other->source)
+    return size + more;
+  return size > side->other->size ? size : side->other->size;
+}
 
 static int
 meet_data (void *opaque, uint64_t index, size_t count,
@@ -164,6 +218,8 @@ fill_and_fold (struct side *side, struct blkhash_leaves *leaves)
   fill_init (&fill, leaves, blkhash_opts_get_block_size (side->opts));
   fill.progress = advance;
   fill.progress_opaque = side->progress;
+  fill.table_size = table_size;
+  fill.table_size_opaque = side;
   r = side->size > 0 ? source_fill (side->source, &fill) : 0;
   if (r == -1)
     side->error = fill.error;
@@ -171,21 +227,43 @@ fill_and_fold (struct side *side, struct blkhash_leaves *leaves)
     r = error_errno (&side->error, err, "cannot hash");
   else
     r = source_check_unchanged (side->source, &side->error);
+  side->size = side->source->size;
   fill_destroy (&fill);
   return r;
+}
+
+/* What is not in the subset counts as zero, here and in a manifest. */
+static int
+pass_others (const struct side *side, struct blkhash_leaves *leaves)
+{
+  uint64_t offset, len;
+  int err = 0;
+
+  for (offset = 0; offset < side->size && err == 0; offset += len) {
+    bool chosen = subset_has (&side->options->subset, offset, &len);
+
+    if (len > side->size - offset)
+      len = side->size - offset;
+    if (!chosen)
+      err = blkhash_leaves_zero (leaves, len, offset);
+  }
+  return err;
 }
 
 static int
 run_image (struct side *side)
 {
   struct blkhash_leaf_sink sink = { meet_data, meet_zeros, side };
+  uint64_t size = side->size == SOURCE_SIZE_UNKNOWN
+    ? BLKHASH_SIZE_UNKNOWN : table_size (side, side->size);
   struct blkhash_leaves *leaves =
-    blkhash_leaves_new (side->opts, side->hashed_size, BLKHASH_LEAVES_ONCE);
+    blkhash_leaves_new (side->opts, size, BLKHASH_LEAVES_ONCE);
   int err = leaves ? blkhash_leaves_set_sink (leaves, &sink) : errno, r;
 
-  if (err == 0 && side->hashed_size > side->size)
-    err = blkhash_leaves_zero (leaves, side->hashed_size - side->size,
-                               side->size);
+  if (err == 0 && size != BLKHASH_SIZE_UNKNOWN)
+    err = blkhash_leaves_zero (leaves, size - side->size, side->size);
+  if (err == 0)
+    err = pass_others (side, leaves);
   r = err ? error_errno (&side->error, err, "cannot hash")
           : fill_and_fold (side, leaves);
   blkhash_leaves_free (leaves);
@@ -194,20 +272,76 @@ run_image (struct side *side)
 
 /* ---- A manifest ---- */
 
+/* Bring the blocks of RUN; those that are not in the subset as zeros. */
+static int
+meet_subset (struct side *side, struct meet_run run, uint32_t block_size)
+{
+  size_t leaf_size = side->meet->leaf_size;
+  int err = 0;
+
+  while (run.count > 0 && err == 0) {
+    struct meet_run part = run;
+    uint64_t len, count;
+
+    if (!subset_has (&side->options->subset, run.first * block_size, &len))
+      part.leaves = NULL;
+    count = len / block_size;
+    if (run.leaves && count < run.count)
+      part.count = count;
+    err = meet_blocks (side->meet, side->index, &part);
+    run.first += part.count;
+    run.count -= part.count;
+    if (run.leaves)
+      run.leaves += part.count * leaf_size;
+  }
+  return err;
+}
+
+/* Bring the blocks of RUN that are in the image, and look at the others. */
+static int
+meet_run (struct side *side, struct meet_run run, uint32_t block_size)
+{
+  uint64_t end = side->size / block_size + (side->size % block_size != 0);
+  uint64_t left = run.first < end ? end - run.first : 0;
+
+  if (run.count > left) {
+    if (run.leaves && side->follows.what == FOLLOWS_ZERO) {
+      side->follows.what = FOLLOWS_BLOCK;
+      side->follows.offset = (run.first + left) * block_size;
+    }
+    run.count = left;
+  }
+  return run.count > 0 ? meet_subset (side, run, block_size) : 0;
+}
+
 static int
 run_manifest (struct side *side)
 {
+  uint32_t block_size = blkhash_opts_get_block_size (side->opts);
   struct blkhash_manifest_run run;
   int err;
 
   while ((err = blkhash_manifest_reader_next (side->reader, &run)) == 0) {
     const struct meet_run blocks = { run.first, run.count, run.leaves };
 
-    err = meet_blocks (side->meet, side->index, &blocks);
+    err = meet_run (side, blocks, block_size);
     if (err)
       return error_errno (&side->error, err, "cannot compare");
   }
   return err == ENOENT ? 0 : reader_failed (side);
+}
+
+char *
+side_sum (const struct side *side)
+{
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  unsigned len;
+
+  if (!side->reader ||
+      blkhash_manifest_reader_sum (side->reader, md, &len) != 0)
+    return NULL;
+  return sum_line (blkhash_manifest_reader_opts (side->reader), md, len, NULL,
+                   true, false);
 }
 
 void *

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "blkhash.h"
+#include "cli/follows.h"
 #include "util/error.h"
 
 struct blkhash_manifest_reader;
@@ -27,11 +28,13 @@ struct side {
   struct source *source;        /* of an image, or NULL */
   struct blkhash_manifest_reader *reader; /* of a manifest, or NULL */
   int fd;                       /* of a manifest, or -1 */
-  uint64_t size;                /* of the image, bytes */
+  uint64_t size;                /* of the image, bytes; of a pipe it is
+                                 * SOURCE_SIZE_UNKNOWN up to its end */
+  struct follows follows;       /* of a manifest: what is in it behind that */
 
   /* For side_run. */
   const struct blkhash_opts *opts;
-  uint64_t hashed_size;         /* zeros are added up to this */
+  const struct side *other;
   struct meet *meet;
   int index;                    /* in MEET */
   struct progress *progress;
@@ -41,9 +44,6 @@ struct side {
   struct error error;
 };
 
-/* Is OPERAND a manifest? */
-bool side_is_manifest (const struct options *options, const char *operand);
-
 /* Open OPERAND.  With CHECK_SUM the sum of a manifest is computed while it is
  * read.  0, or -1 with the reason in SIDE: then it need not be closed.
  */
@@ -51,7 +51,15 @@ int side_open (struct side *side, const struct options *options,
                const char *operand, bool check_sum);
 void side_close (struct side *side);
 
+/* Would each get a part of what comes out of a pipe? */
+bool side_is_same_pipe (const struct side *a, const struct side *b);
+
 /* Bring all leaves: a thread function, whose ARG is a struct side. */
 void *side_run (void *arg);
+
+/* The sum of a manifest that was read to its end, as --tag --no-names prints
+ * it, which the caller frees; or NULL.
+ */
+char *side_sum (const struct side *side);
 
 #endif /* BLKSUM_SIDE_H */

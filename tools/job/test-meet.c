@@ -182,6 +182,9 @@ test_tail (void **state)
   run_both (&meet, images);
   assert_false (meet.differ);
   assert_true (meet.tail_unknown);
+  assert_int_equal (meet.nr_ranges, 1); /* should another differ */
+  assert_int_equal (meet.ranges[0].first, 4);
+  assert_int_equal (meet.ranges[0].count, 1);
   meet_destroy (&meet);
 
   images[0].leaves[4][0] = 0;   /* but zeros are not data */

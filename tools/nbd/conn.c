@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 
 #include "../lib/cleanup.h"
 #include "nbd/conn.h"
@@ -23,18 +22,17 @@
 
 /* ---- Errors ---- */
 
-/* A connection may be waiting for a server that never answers. */
 void
 nbd_reader_fail (struct nbd_reader *reader, const struct error *error)
 {
-  unsigned i;
-
   if (!fill_fail (reader->fill, error))
     return;
   queue_stop (&reader->queue);
   walk_stop (&reader->walk);
-  for (i = 0; i < reader->nr_conns; i++)
-    shutdown (reader->conns[i].fd, SHUT_RDWR);
+
+  SCOPED_LOCK (&reader->lock);
+  reader->failed = true;
+  pthread_cond_signal (&reader->changed);
 }
 
 static void
@@ -282,13 +280,35 @@ start_reads (struct conn *conn)
 
 /* ---- The thread ---- */
 
+/* A server can abort when its client is gone while it answers, as nbdkit 1.32
+ * does: what is in flight is waited for also when nobody needs it.
+ */
 static void
-end (struct nbd_reader *reader)
+await_answers (struct conn *conn)
 {
+  struct nbd_reader *reader = conn->reader;
+
+  while (conn->in_flight > 0 && !conn->lost) {
+    {
+      SCOPED_LOCK (&reader->lock);
+
+      pthread_cond_signal (&reader->changed);
+    }
+    if (nbd_poll (conn->nbd, -1) == -1)
+      break;
+  }
+}
+
+static void
+end (struct conn *conn)
+{
+  struct nbd_reader *reader = conn->reader;
   SCOPED_LOCK (&reader->lock);
 
+  conn->ended = true;
   if (--reader->reading == 0)
     queue_end (&reader->queue);
+  pthread_cond_signal (&reader->changed);
 }
 
 void
@@ -316,6 +336,7 @@ conn_run (struct conn *conn)
     else if (nbd_poll (conn->nbd, -1) == -1)
       fail_nbd (reader, "lost the connection");
   }
-  end (reader);
+  await_answers (conn);
+  end (conn);
   nbd_reader_help (reader);
 }

@@ -23,11 +23,12 @@ struct error;
 struct fill;
 struct nbd_handle;
 
-/* All but READER, NBD and FD is of its thread alone. */
+/* All but READER, NBD, FD and ENDED is of its thread alone. */
 struct conn {
   struct nbd_reader *reader;
   struct nbd_handle *nbd;
   int fd;                       /* of the socket, to wake its thread */
+  bool ended;                   /* nothing more is asked; by reader->lock */
   struct walk_range next;       /* to read; none if its length is 0 */
   struct buffer *filling;       /* where it goes, once there is memory */
   unsigned in_flight;           /* reads, */
@@ -50,7 +51,9 @@ struct nbd_reader {
   struct nbd_extents extents;   /* the same */
 
   pthread_mutex_t lock;         /* protects what follows */
+  pthread_cond_t changed;       /* what follows, or an answer came */
   unsigned reading;             /* connections that did not end yet */
+  bool failed;
 };
 
 /* A take_function; OPAQUE is the connection to ask for extents. */

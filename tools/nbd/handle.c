@@ -36,6 +36,16 @@ nbd_handle_create (bool extents, struct error *error)
   return nbd;
 }
 
+/* Without waiting for the answer. */
+void
+nbd_handle_close (struct nbd_handle *nbd)
+{
+  if (!nbd)
+    return;
+  nbd_aio_disconnect (nbd, 0);
+  nbd_close (nbd);
+}
+
 const char *
 nbd_error_text (void)
 {

@@ -17,6 +17,11 @@ struct nbd_handle;
  */
 struct nbd_handle *nbd_handle_create (bool extents, struct error *error);
 
+/* Say good-bye to the server, if it is still there, and close; NULL is allowed.
+ * What is in flight is aborted.
+ */
+void nbd_handle_close (struct nbd_handle *nbd);
+
 /* libnbd's last error in this thread, without the name of its function. */
 const char *nbd_error_text (void);
 

@@ -10,14 +10,19 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sys/socket.h>
+#include <time.h>
 
+#include "../lib/cleanup.h"
 #include "nbd/conn.h"
+#include "nbd/handle.h"
 #include "nbd/load.h"
 #include "nbd/read.h"
 #include "read/fill.h"
 #include "util/error.h"
 #include "util/source-options.h"
 
+#define PATIENCE 5              /* s without an answer that nobody needs */
 #define MAX_THREADS 128
 #define MAX_REQUEST (32 * 1024 * 1024) /* bytes, what every server takes */
 #define MAX_SPARE (12 * 1024 * 1024) /* bytes of memory, for hashing */
@@ -41,35 +46,113 @@ run_helper (void *opaque)
   return NULL;
 }
 
-/* Every connection needs its thread; this thread is the first one's.  Threads
- * start in any order: all connections are counted before the first.
+/* The connections from FIRST on have no thread. */
+static void
+fail_to_start (struct nbd_reader *reader, unsigned first, int err)
+{
+  struct error error = { "" };
+
+  error_errno (&error, err, "cannot start a thread");
+  nbd_reader_fail (reader, &error);
+
+  SCOPED_LOCK (&reader->lock);
+  for (; first < reader->nr_conns; first++) {
+    reader->conns[first].ended = true;
+    reader->reading--;
+  }
+}
+
+/* COUNT threads, or more: every connection needs one.  They start in any order:
+ * all connections are counted before the first.  Returns how many were started.
  */
+static unsigned
+start_threads (struct nbd_reader *reader, unsigned count, pthread_t *threads)
+{
+  unsigned i, conns = reader->nr_conns;
+  int err = 0;
+
+  reader->reading = conns;
+  for (i = 0; i < conns || i < count; i++) {
+    err = i < conns
+      ? pthread_create (&threads[i], NULL, run_conn, &reader->conns[i])
+      : pthread_create (&threads[i], NULL, run_helper, reader);
+    if (err)
+      break;
+  }
+  if (i < conns)
+    fail_to_start (reader, i, err);
+  return i;
+}
+
+#ifdef HAVE_PTHREAD_CONDATTR_SETCLOCK
+
+static void
+init_cond (pthread_cond_t *cond)
+{
+  pthread_condattr_t attr;
+
+  pthread_condattr_init (&attr);
+  pthread_condattr_setclock (&attr, CLOCK_MONOTONIC);
+  pthread_cond_init (cond, &attr);
+  pthread_condattr_destroy (&attr);
+}
+
+/* Until all connections ended, or nothing came for too long. */
+static void
+wait_patiently_locked (struct nbd_reader *reader)
+{
+  int r = 0;
+
+  while (reader->reading > 0 && r == 0) {
+    struct timespec until;
+
+    clock_gettime (CLOCK_MONOTONIC, &until);
+    until.tv_sec += PATIENCE;
+    r = pthread_cond_timedwait (&reader->changed, &reader->lock, &until);
+  }
+}
+
+#else /* a clock that is set back could make us wait for hours */
+
+static void
+init_cond (pthread_cond_t *cond)
+{
+  pthread_cond_init (cond, NULL);
+}
+
+static void
+wait_patiently_locked (struct nbd_reader *reader)
+{
+  (void) reader;
+}
+
+#endif
+
+/* Wait until all connections ended.  After an error, or when nobody needs the
+ * rest, those are cut off whose server does not answer what it was asked.
+ */
+static void
+wait_for_conns (struct nbd_reader *reader)
+{
+  unsigned i;
+  SCOPED_LOCK (&reader->lock);
+
+  while (reader->reading > 0 && !reader->failed)
+    pthread_cond_wait (&reader->changed, &reader->lock);
+  if (reader->failed)
+    wait_patiently_locked (reader);
+  for (i = 0; i < reader->nr_conns; i++)
+    if (!reader->conns[i].ended)
+      shutdown (reader->conns[i].fd, SHUT_RDWR);
+}
+
 static void
 run_threads (struct nbd_reader *reader, unsigned count)
 {
   pthread_t threads[MAX_THREADS];
-  unsigned i, started = 0;
-  int err = 0;
+  unsigned i, started = start_threads (reader, count, threads);
 
-  reader->reading = reader->nr_conns;
-  for (i = 1; i < reader->nr_conns && err == 0; i++) {
-    err = pthread_create (&threads[started], NULL, run_conn,
-                          &reader->conns[i]);
-    if (err == 0)
-      started++;
-  }
-  if (err) {
-    struct error error = { "" };
-
-    error_errno (&error, err, "cannot start a thread");
-    nbd_reader_fail (reader, &error);
-  }
-  for (; i < count && err == 0; i++) {
-    err = pthread_create (&threads[started], NULL, run_helper, reader);
-    if (err == 0)
-      started++;
-  }
-  conn_run (&reader->conns[0]);
+  wait_for_conns (reader);
   for (i = 0; i < started; i++)
     pthread_join (threads[i], NULL);
 }
@@ -154,6 +237,7 @@ set_up (struct nbd_reader *reader, struct nbd_handle **conns, uint64_t size)
     .missing_opaque = reader->fill,
   };
   pthread_mutex_init (&reader->lock, NULL);
+  init_cond (&reader->changed);
   walk_init (&reader->walk, reader->fill, conn_take);
 }
 
@@ -162,6 +246,7 @@ tear_down (struct nbd_reader *reader)
 {
   nbd_extents_destroy (&reader->extents);
   walk_destroy (&reader->walk);
+  pthread_cond_destroy (&reader->changed);
   pthread_mutex_destroy (&reader->lock);
 }
 
@@ -169,7 +254,7 @@ static void
 close_conns (struct nbd_reader *reader)
 {
   for (unsigned i = 0; i < reader->nr_conns; i++) {
-    nbd_close (reader->conns[i].nbd);
+    nbd_handle_close (reader->conns[i].nbd);
     reader->conns[i].nbd = NULL;
   }
 }

@@ -89,6 +89,16 @@ fill_zero (struct fill *fill, uint64_t len, uint64_t offset)
   return fill->leaves ? blkhash_leaves_zero (fill->leaves, len, offset) : 0;
 }
 
+int
+fill_set_size (struct fill *fill, uint64_t size)
+{
+  uint64_t full = fill->table_size
+    ? fill->table_size (fill->table_size_opaque, size) : size;
+  int err = blkhash_leaves_set_size (fill->leaves, full);
+
+  return err ? err : blkhash_leaves_zero (fill->leaves, full - size, size);
+}
+
 size_t
 fill_batch (const struct fill *fill)
 {

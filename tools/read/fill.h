@@ -27,6 +27,11 @@ struct fill {
   uint64_t from;                /* bytes: what is missing up to TO is read */
   void (*progress) (void *opaque, uint64_t len); /* any thread */
   void *progress_opaque;
+  /* The size of the table of an image of SIZE bytes, with zeros up to there,
+   * when only its end told that; or NULL: the same.
+   */
+  uint64_t (*table_size) (void *opaque, uint64_t size);
+  void *table_size_opaque;
 
   pthread_mutex_t lock;         /* protects what follows */
   uint64_t to;                  /* bytes; the first data that was found */
@@ -53,6 +58,9 @@ void fill_destroy (struct fill *fill);
 int fill_data (struct fill *fill, const void *buf, size_t len,
                uint64_t offset);
 int fill_zero (struct fill *fill, uint64_t len, uint64_t offset);
+
+/* The image, whose size nobody knew, has SIZE bytes.  0, or an errno value. */
+int fill_set_size (struct fill *fill, uint64_t size);
 
 /* How many bytes to give fill_data at once; see blkhash_leaves_batch. */
 size_t fill_batch (const struct fill *fill);

@@ -122,11 +122,8 @@ nbd_uri_close (struct source *source)
 {
   struct nbd_uri *nbd_uri = (struct nbd_uri *) source;
 
-  for (unsigned i = 0; i < nbd_uri->nr_conns; i++) {
-    /* Say good-bye, but do not wait for the answer. */
-    nbd_aio_disconnect (nbd_uri->conns[i], 0);
-    nbd_close (nbd_uri->conns[i]);
-  }
+  for (unsigned i = 0; i < nbd_uri->nr_conns; i++)
+    nbd_handle_close (nbd_uri->conns[i]);
   free (nbd_uri);
 }
 

@@ -278,10 +278,14 @@ int
 source_open (const struct source_options *options, const char *operand,
              struct source **source, struct error *error)
 {
-  if (open_operand (options, operand, source, error) == -1)
+  struct source *opened;
+
+  if (open_operand (options, operand, &opened, error) == -1)
     return -1;
-  if (set_size (*source, options->size, error) == 0)
-    return 0;
-  source_close (*source);
-  return -1;
+  if (set_size (opened, options->size, error) == -1) {
+    source_close (opened);
+    return -1;
+  }
+  *source = opened;
+  return 0;
 }

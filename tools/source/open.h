@@ -20,7 +20,8 @@ bool source_is_uri (const char *operand);
 
 /* Open what OPERAND names: a file, device, URI, option string, or "-".  Nothing
  * is read but what tells what it is.  OPTIONS and OPERAND must stay until the
- * source is closed.  There must be no other threads.  0, or -1 with the reason.
+ * source is closed.  There must be no other threads.  0, or -1 with the reason:
+ * then *SOURCE is what it was.
  */
 int source_open (const struct source_options *options, const char *operand,
                  struct source **source, struct error *error);

@@ -8,10 +8,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-#include "blkhash.h"
 
 #include "read/fill.h"
 #include "read/reader.h"
@@ -20,6 +20,7 @@
 #include "util/error.h"
 
 #define PIPE_SIZE (1024 * 1024) /* bytes; what a user may ask for by default */
+#define INTERVAL 500            /* ms between two looks whether all stopped */
 
 struct pipe {
   struct source source;
@@ -45,14 +46,31 @@ enlarge_pipe (int fd)
 #endif
 }
 
+/* Wait until there is something to read, or nobody needs it any more: whoever
+ * writes may take long.  False with errno set.
+ */
+static bool
+wait_for_data (const struct pipe *pipe)
+{
+  struct pollfd poll_fd = { .fd = pipe->fd, .events = POLLIN };
+
+  do
+    if (fill_has_failed (pipe->fill)) {
+      errno = ECANCELED;
+      return false;
+    }
+  while (poll (&poll_fd, 1, INTERVAL) == 0);
+  return true;
+}
+
 /* Fill the buffer; only the last one is short.  -1 with errno set. */
 static ssize_t
-read_full (int fd, unsigned char *buf, size_t size)
+read_full (const struct pipe *pipe, unsigned char *buf, size_t size)
 {
   size_t n = 0;
 
   while (n < size) {
-    ssize_t r = read (fd, buf + n, size - n);
+    ssize_t r = wait_for_data (pipe) ? read (pipe->fd, buf + n, size - n) : -1;
 
     if (r == -1 && errno == EINTR)
       continue;
@@ -75,7 +93,7 @@ end (struct pipe *pipe, struct error *error)
     return error_set (error, "ended after %llu bytes, fewer than the %llu of "
                       "--size", (unsigned long long) pipe->offset,
                       (unsigned long long) pipe->source.size);
-  err = blkhash_leaves_set_size (pipe->fill->leaves, pipe->offset);
+  err = fill_set_size (pipe->fill, pipe->offset);
   pipe->source.size = pipe->source.full_size = pipe->offset;
   return err ? error_errno (error, err, "cannot hash") : 0;
 }
@@ -95,7 +113,7 @@ pipe_read_next (void *opaque, void *buf, size_t size, struct range *range,
     return 0;
   if (size > left)
     size = left;
-  len = read_full (pipe->fd, buf, size);
+  len = read_full (pipe, buf, size);
   if (len == -1)
     return error_errno (error, errno, "cannot read");
   *range = (struct range) { .offset = pipe->offset, .len = len };

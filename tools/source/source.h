@@ -20,9 +20,10 @@ struct source;
 #define SOURCE_SIZE_UNKNOWN UINT64_MAX
 
 struct source_ops {
-  /* Read what is missing in FILL, of the first source->size bytes.  What can only be read from its start to its
-   * end is read once and whole, into an empty table, which is told the size
-   * then.  0, or -1 with the reason in FILL: now it can only be closed.
+  /* Read what is missing in FILL, of the first source->size bytes.  What can
+   * only be read from its start to its end is read once and whole, into an
+   * empty table, which is told the size then.  0, or -1 with the reason in
+   * FILL: now it can only be closed.
    */
   int (*fill) (struct source *source, struct fill *fill);
 

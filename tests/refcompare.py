@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Where two images differ, found a second time: an independent reference.
+
+Leaves are those of refmanifest.py, of images and of manifests; it shares no
+code with the library.  The shorter image counts as if zeros followed.
+
+As a command:  refcompare.py [-d NAME] [-b SIZE] [--size N] [--subset K/N] A B
+where A and B are files or manifest:FILE: prints the ranges of blocks that
+differ, as blksum --compare --output=json prints a list.  Of SIZE bytes, with
+--size; of every N-th GiB from the K-th, counted from 0, with --subset.
+"""
+
+import argparse
+import json
+import os
+import sys
+
+import reference
+import refmanifest
+
+GIB = 1 << 30
+
+
+def segments(name):
+    """Those of a file, as in reference.py, and their length."""
+    fd = os.open(name, os.O_RDONLY)
+    try:
+        found = list(reference.file_segments(fd))
+    finally:
+        os.close(fd)
+    return found, sum(s if isinstance(s, int) else len(s) for s in found)
+
+
+def first(image, size):
+    """The first SIZE bytes of IMAGE, with zeros behind it if it is shorter."""
+    for segment in image:
+        length = segment if isinstance(segment, int) else len(segment)
+        if length > size:
+            segment = size if isinstance(segment, int) else segment[:size]
+            length = size
+        size -= length
+        yield segment
+    if size:
+        yield size
+
+
+class Image:
+    """RUNS are (leaf or None, count); the end of a manifest is its own."""
+
+    def __init__(self, operand):
+        name = operand.removeprefix("manifest:")
+        if name == operand:
+            self.segments, self.size = segments(name)
+            self.manifest = None
+        else:
+            with open(name, "rb") as file:
+                self.manifest = refmanifest.read(file.read())
+            self.size = self.manifest.size
+
+    def runs(self, size, digest, block_size):
+        if not self.manifest:
+            yield from refmanifest.leaves(first(self.segments, size), digest,
+                                          block_size)
+            return
+        for _, count, data in self.manifest.runs:
+            if data is None:
+                yield None, count
+            else:
+                yield from ((leaf, 1) for leaf in data)
+        yield None, -(-size // block_size) - self.manifest.blocks
+
+
+def differences(a, b):
+    """Pairs of block and count where two lists of runs differ."""
+    a, b = iter(a), iter(b)
+    index, of_a, of_b = 0, 0, 0
+    while True:
+        while of_a == 0:
+            leaf_a, of_a = next(a, (None, -1))
+        while of_b == 0:
+            leaf_b, of_b = next(b, (None, -1))
+        if of_a < 0 or of_b < 0:
+            return
+        count = min(of_a, of_b)
+        if leaf_a != leaf_b:
+            yield index, count
+        index, of_a, of_b = index + count, of_a - count, of_b - count
+
+
+def chosen(start, length, subset):
+    """The parts of a range that are in the subset."""
+    end = start + length
+    while start < end:
+        part = min(end, (start // GIB + 1) * GIB) if subset else end
+        if not subset or start // GIB % subset[1] == subset[0]:
+            yield start, part - start
+        start = part
+
+
+def compare(a, b, size, digest, block_size, subset):
+    ranges = []
+    for index, count in differences(a.runs(size, digest, block_size),
+                                    b.runs(size, digest, block_size)):
+        start = index * block_size
+        length = min(count * block_size, size - start)
+        for start, length in chosen(start, length, subset):
+            if length <= 0:
+                continue
+            if ranges and ranges[-1][0] + ranges[-1][1] == start:
+                ranges[-1] = ranges[-1][0], ranges[-1][1] + length
+            else:
+                ranges.append((start, length))
+    return [{"start": start, "length": length} for start, length in ranges]
+
+
+def main():
+    parser = argparse.ArgumentParser(description="the reference of --compare")
+    parser.add_argument("-d", "--digest", default="sha256")
+    parser.add_argument("-b", "--block-size", type=reference.size_argument,
+                        default=65536, help="takes k, m, g")
+    parser.add_argument("--size", type=reference.size_argument)
+    parser.add_argument("--subset", metavar="K/N")
+    parser.add_argument("a")
+    parser.add_argument("b")
+    args = parser.parse_args()
+    a, b = Image(args.a), Image(args.b)
+    size = max(a.size, b.size) if args.size is None else args.size
+    subset = args.subset and tuple(map(int, args.subset.split("/")))
+    print(json.dumps(compare(a, b, size, args.digest, args.block_size,
+                             subset)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

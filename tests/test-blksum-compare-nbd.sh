@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# --compare reads NBD exports, and leaves their servers as it found them.
+
+. "$(dirname "$0")/functions.sh"
+requires_nbd
+cd "$dir"
+
+make_image a.raw
+cp a.raw b.raw
+printf x | dd of=b.raw bs=1 seek=70000 conv=notrunc status=none
+blksum --manifest a.blkm a.raw > /dev/null
+blksum --manifest b.blkm b.raw > /dev/null
+
+# With -q it ends while reads are in flight.  It waits for what the server owes
+# it, because some die if it does not, but not for ever.
+for fault in first late; do
+  rm -f reached
+  start_evil_server a.raw $fault "$dir/reached"
+  run 1 timeout $limit blksum --compare -q manifest:b.blkm "$uri"
+  wait_until test -e reached
+  read -r unanswered seconds < reached
+  [ "$unanswered" = 0 ] || [ "$seconds" -ge 5 ] ||
+    fail "gone after $seconds s, with $unanswered reads in flight"
+  stop_evil_server
+done
+
+requires_nbdkit file
+start_nbdkit file a.raw
+for a in a.raw manifest:a.blkm "$uri"; do
+  run 0 blksum --compare --output=json "$uri" "$a"
+  [ "$(cat "$dir/stdout")" = "[]" ] || fail "not []"
+  run 0 blksum --compare -q "$a" "$uri"
+done
+for b in b.raw manifest:b.blkm; do
+  for order in "$b $uri" "$uri $b"; do
+    run 1 blksum --compare --output=json $order
+    [ "$(cat "$dir/stdout")" = '[{"start": 65536, "length": 65536}]' ] ||
+      fail "other ranges"
+    run 1 blksum --compare -q $order
+  done
+done
+
+# One server, again and again, with much in flight.
+write_data large.raw 0 60000000
+cp large.raw larger.raw
+printf x | dd of=larger.raw bs=1 conv=notrunc status=none
+blksum --manifest larger.blkm larger.raw > /dev/null
+start_nbdkit file large.raw
+for i in 1 2 3 4 5 6 7 8; do
+  run 1 blksum --compare -q "$uri" manifest:larger.blkm
+done
+kill -0 "$server" || fail "the server died"

@@ -1,0 +1,180 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# --compare takes what can only be read from its start to its end, and whose size
+# only the end tells: a pipe, also two.
+
+. "$(dirname "$0")/functions.sh"
+cd "$dir"
+mkfifo fifo other-fifo
+
+refcompare () {
+  "$PYTHON" "$abs_top_srcdir/tests/refcompare.py" "$@"
+}
+
+# from_pipe FILE ARGUMENT...
+from_pipe () {
+  piped=$1
+  shift
+  cat "$piped" | blksum "$@"
+}
+
+# from_fifo FILE ARGUMENT...
+from_fifo () {
+  cat "$1" > fifo &
+  shift
+  blksum "$@"
+}
+
+# from_fifos A B ARGUMENT...
+from_fifos () {
+  cat "$1" > fifo &
+  cat "$2" > other-fifo &
+  shift 2
+  blksum "$@"
+}
+
+# compares A B [OPTION]...: as the reference does.  A is in a pipe, of one kind
+# or another in turn, and B can be.
+turn=0
+compares () {
+  a=$1 b=$2
+  shift 2
+  json=$(refcompare "$@" "$a" "$b")
+  status=0
+  [ "$json" = "[]" ] || status=1
+  turn=$((turn + 1))
+  case $((turn % 4)),$b in
+    0,*) set -- from_pipe "$a" --compare - "$b" "$@" ;;
+    1,*) set -- from_pipe "$a" --compare "$b" - "$@" ;;
+    2,* | 3,manifest:*) set -- from_fifo "$a" --compare fifo "$b" "$@" ;;
+    3,*) set -- from_fifos "$a" "$b" --compare fifo other-fifo "$@" ;;
+  esac
+  run $status "$@" --output=json
+  [ ! -s stderr ] || fail "a message"
+  [ "$(cat stdout)" = "$json" ] || fail "not $json"
+  run $status "$@" -q
+  [ ! -s stdout ] && [ ! -s stderr ] || fail "not quiet"
+}
+
+make_image a
+for size in 0 1 511 65535 65536 65537 1048577; do
+  head -c $size a > image
+  blksum --manifest image.blkm image > tmp/sum
+  compares image image
+  compares image manifest:image.blkm
+  for more in 1 70000; do
+    # Zeros behind the end are equal; not with --strict.
+    cp image longer
+    truncate -s $((size + more)) longer
+    blksum --manifest longer.blkm longer > tmp/sum
+    compares image longer
+    compares longer image
+    compares image manifest:longer.blkm
+    run 1 from_pipe image --compare --strict - longer
+    [ "$(cat stdout)" = \
+      "The sizes differ: $size and $((size + more)) bytes." ] ||
+      fail "not what --strict says"
+    run 0 from_pipe image --compare --strict - manifest:image.blkm
+
+    printf x | dd of=longer bs=1 seek=$((size + more - 1)) conv=notrunc \
+      status=none
+    blksum --manifest longer.blkm longer > tmp/sum
+    compares image longer
+    compares longer image
+    compares image manifest:longer.blkm
+  done
+done
+
+# Of the block within which a manifest ends there is only a digest.  That says
+# all if the pipe ends there too, or before.
+head -c 70000 a > image
+blksum --manifest image.blkm image > tmp/sum
+for size in 65536 66000 69999 70000; do
+  head -c $size a > shorter
+  compares shorter manifest:image.blkm
+done
+printf x | dd of=shorter bs=1 seek=69999 conv=notrunc status=none
+compares shorter manifest:image.blkm
+for size in 70001 131072 300000; do
+  cp image longer
+  truncate -s $size longer
+  for order in "- manifest:image.blkm" "manifest:image.blkm -"; do
+    refuses "cannot tell" from_pipe longer --compare $order
+    run 2 from_pipe longer --compare -q $order
+  done
+done
+truncate -s 70000 zero
+blksum --manifest zero.blkm zero > tmp/sum
+truncate -s 300000 zeros
+compares zeros manifest:zero.blkm
+compares longer manifest:zero.blkm
+
+# Other digests, blocks and threads.
+cp a b
+write_data b 3000000 200000
+printf x | dd of=b bs=1 seek=8388607 conv=notrunc status=none
+compares a b
+compares a b -d md5 -b 4k
+compares a b -d sha512 -b 4m
+blksum --manifest b.blkm b > tmp/sum
+compares a manifest:b.blkm
+run 1 from_pipe a --compare -t 1 --no-extents - b
+run 1 from_pipe a --compare -t 7 - b
+
+# More than the threads have in memory, and both ways of waiting.
+truncate -s 3g large
+write_data large 2000000000 50000000
+cp --sparse=always large larger
+printf x | dd of=larger bs=1 seek=3000000000 conv=notrunc status=none
+run 1 from_pipe large --compare --output=json - larger
+[ "$(cat stdout)" = '[{"start": 2999975936, "length": 65536}]' ] ||
+  fail "another place"
+
+# Each would get a part of it.
+for operands in "- -" "- manifest:-"; do
+  refuses "standard input cannot be both" from_pipe a --compare $operands
+done
+[ ! -e /dev/stdin ] ||
+  refuses "a pipe cannot be both" from_pipe a --compare - /dev/stdin
+both_from_fifo () {
+  (cat a; cat a) > fifo &
+  blksum --compare fifo fifo
+}
+refuses "a pipe cannot be both" both_from_fifo
+
+# With -q it ends although who writes goes on, or gives nothing more.
+cp a c
+printf x | dd of=c bs=1 seek=8388607 conv=notrunc status=none
+(cat a || :; cat other-fifo) > fifo &
+run 1 timeout $limit blksum --compare -q -t 8 fifo c
+: > other-fifo
+cat a /dev/zero > fifo 2> tmp/cat &
+run 1 timeout $limit blksum --compare -q -t 8 fifo c
+
+# Progress, as if the pipe had the size of the other.
+run 0 sh -c 'cat a | blksum --progress=3 --compare - a 3> progress'
+[ "$(head -n 1 progress)" = 0/100 ] && [ "$(tail -n 1 progress)" = 100/100 ] ||
+  fail "progress: $(cat progress)"
+
+# From one program to the other.
+requires_qemu
+qemu-img convert -f raw -O qcow2 b b.qcow2
+for direct in 0 1; do
+  export BLKSUM_DIRECT=$direct
+  json=$(refcompare a b)
+  run 1 from_pipe a --compare --output=json - b.qcow2
+  [ "$(cat stdout)" = "$json" ] || fail "not $json"
+  run 0 from_pipe b --compare - b.qcow2
+  run 1 sh -c 'blksum --manifest - a |
+               blksum --progress=3 --compare --output=json manifest:- b.qcow2 \
+                 3> progress'
+  [ "$(cat stdout)" = "$json" ] || fail "not $json"
+  [ "$(tail -n 1 progress)" = 100/100 ] || fail "progress: $(cat progress)"
+done
+requires_nbdkit file
+requires_program nbdcopy
+start_nbdkit file b
+run 0 sh -c 'nbdcopy "$1" - | blksum --compare - b.qcow2' sh "$uri"
+run 1 sh -c 'nbdcopy "$1" - | blksum --compare - a' sh "$uri"
