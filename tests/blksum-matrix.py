@@ -155,7 +155,7 @@ class Images:
         padded = os.path.join(self.dir, "padded")
         write_file(padded, self.segments[which], self.stored_size("device"))
         for kind in "qcow2", "vmdk":
-            if kind in kinds:
+            if kind in kinds or kind + "-qemu" in kinds:
                 subprocess.run(["qemu-img", "convert", "-f", "raw", "-O", kind,
                                 padded, self.path(kind, which)], check=True,
                                stdout=subprocess.DEVNULL)
