@@ -49,8 +49,8 @@ enum lane_kind {
   /* Zeros, in a block that is not another one's end, so of at least one byte of
    * any message that has one; the least significant byte first.  After its
    * eight words the state has two more, which are no part of the digest: the
-   * bytes that were compressed, to which the kernel adds a block's before each, and
-   * all ones if that is the last block.
+   * bytes that were compressed, to which the kernel adds a block's before each,
+   * and all ones if that is the last block.
    */
   LANE_BLAKE2B,
 };

@@ -162,8 +162,8 @@ compare (struct diff *diff)
   }
 }
 
-/* The sums are the same if the leaves are, and only then; they may not have been
- * computed.
+/* The sums are the same if the leaves are, and only then; they may not have
+ * been computed.
  */
 static int
 check_sums (struct diff *diff)

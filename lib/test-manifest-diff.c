@@ -40,8 +40,8 @@ temporary (void)
   return fd;
 }
 
-/* The manifest of the first SIZE bytes of IMAGE, cut to CUT bytes if that is not
- * 0.
+/* The manifest of the first SIZE bytes of IMAGE, cut to CUT bytes if that is
+ * not 0.
  */
 static struct blkhash_manifest_reader *
 cut_manifest (uint64_t size, const struct blkhash_opts *opts, off_t cut)
@@ -269,8 +269,8 @@ test_blame (void **state)
   assert_int_equal (told.calls, 0);
 }
 
-/* The smaller one ends within a block: nobody can tell of that one, if both have
- * data there, but of all others; and what is behind is compared with zeros.
+/* The smaller one ends within a block: nobody can tell of that one, if both
+ * have data there, but of all others; and what is behind is compared with zeros.
  */
 static void
 test_tail (void **state)

@@ -3,8 +3,8 @@
  *
  * A file that appears under its name when it is complete.
  *
- * Until then it has no name, where the file system can do that.  Elsewhere it is
- * removed when a signal ends the program.
+ * Until then it has no name, where the file system can do that.  Elsewhere it
+ * is removed when a signal ends the program.
  */
 
 #include <config.h>

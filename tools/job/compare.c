@@ -8,8 +8,8 @@
  * is compared with zeros.
  *
  * The block in which an image ends is hashed as if zeros followed, since nobody
- * knows yet how long a pipe is.  Of a manifest that is not possible: then it may
- * be that nobody can tell.
+ * knows yet how long a pipe is.  Of a manifest that is not possible: then it
+ * may be that nobody can tell.
  */
 
 #include <config.h>

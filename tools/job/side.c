@@ -89,8 +89,8 @@ open_manifest (struct side *side, bool check_sum)
 }
 
 /* Files of /proc have a size of 0 and content all the same, so these are read
- * like a pipe; of an empty file the size is known, though.  A FIFO is not waited
- * for.
+ * like a pipe; of an empty file the size is known, though.  A FIFO is not
+ * waited for.
  */
 static bool
 is_empty_file (const char *name)
