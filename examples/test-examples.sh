@@ -69,6 +69,23 @@ check_image "1 MiB + 1, a hole"
 printf data | dd of="$dir/image" bs=1 seek=500000 conv=notrunc status=none
 check_image "1 MiB + 1, a hole with data in it"
 
+# Two manifests of 16 blocks: byte 70000 and the last one differ.
+seq 600000 | head -c 1048500 > "$dir/image"
+manifest=${reference%reference.py}refmanifest.py
+"${PYTHON:-python3}" "$manifest" write "$dir/image" > "$dir/a.blkm"
+for at in 70000 1048499; do
+  printf x | dd of="$dir/image" bs=1 seek=$at conv=notrunc status=none
+done
+"${PYTHON:-python3}" "$manifest" write "$dir/image" > "$dir/b.blkm"
+equal '65536 65536
+983040 65460' ./blkhash-diff "$dir/a.blkm" "$dir/b.blkm"
+equal '' ./blkhash-diff "$dir/a.blkm" "$dir/a.blkm"
+
+fails ./blkhash-diff "$dir/a.blkm"
+fails ./blkhash-diff "$dir/a.blkm" "$dir/missing"
+fails ./blkhash-diff "$dir/image" "$dir/a.blkm"
+head -c 700 "$dir/a.blkm" > "$dir/cut.blkm"
+fails ./blkhash-diff "$dir/a.blkm" "$dir/cut.blkm"
 fails ./blkhash-sync "$dir/missing"
 fails ./blkhash-sync "$dir"
 fails ./blkhash-leaves "$dir/missing"

@@ -23,7 +23,7 @@
 #include "export.h"
 #include "finish.h"
 #include "params.h"
-#include "result-file.h"
+#include "report.h"
 #include "watch.h"
 
 struct handle {
@@ -84,7 +84,7 @@ static int
 blkhash_get_ready (int thread_model)
 {
   (void) thread_model;
-  return result_file_start ();
+  return report_start ();
 }
 
 /* Now nbdkit is the user that it will be. */
@@ -92,7 +92,7 @@ static int
 blkhash_after_fork (nbdkit_backend *backend)
 {
   (void) backend;
-  return result_file_check ();
+  return report_check ();
 }
 
 static void
@@ -108,7 +108,7 @@ blkhash_unload (void)
   if (--loaded > 0)
     return;
   exports_free ();
-  result_file_stop ();
+  report_stop ();
   params_free ();
 }
 

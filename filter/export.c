@@ -131,9 +131,10 @@ unlink_published_locked (struct export *export)
 
 void
 export_publish_locked (struct export *export,
-                       const unsigned char *md, size_t len)
+                       const unsigned char *md, size_t len, bool has_manifest)
 {
-  report_sum (&export->line, export_shown_name_locked (export), md, len);
+  report_sum (&export->line, export_shown_name_locked (export), md, len,
+              has_manifest);
   if (!export->published)
     link_published_locked (export);
   export->written = false;
@@ -234,7 +235,7 @@ exports_set_default (const char *name)
 }
 
 void
-exports_foreach_locked (void (*fn) (struct export *export))
+exports_foreach (void (*fn) (struct export *export))
 {
   struct export *export;
 

@@ -4,9 +4,10 @@
  * The exports that clients use, by name.
  *
  * Locks, in the order in which they are taken: exports_lock; that of a leaf
- * table, with those that the library takes below it; that of the report.  No
- * request waits for a file, the log or the plugin with any of them.  The unit
- * tests see every lock and abort where this is not so: see test-locks.h.
+ * table, with those that the library takes below it; that of the report.  That
+ * of the manifest is taken by no request, and with none of these.  Nobody waits
+ * for a file, the log or the plugin with any of them.  The unit tests see every
+ * lock and abort where this is not so: see test-locks.h.
  */
 
 #ifndef NBDKIT_BLKHASH_EXPORT_H
@@ -81,9 +82,10 @@ const char *export_shown_name_locked (const struct export *export);
 /* Let the table forget what was changed by other names. */
 void export_catch_up_locked (struct export *export);
 
-/* There is a sum, MD of LEN bytes. */
+/* There is a sum, MD of LEN bytes, and a manifest, as report_sum says. */
 void export_publish_locked (struct export *export,
-                            const unsigned char *md, size_t len);
+                            const unsigned char *md, size_t len,
+                            bool has_manifest);
 
 /* The report has no sum any more.  False if it had none: all is left as it is
  * then.
@@ -95,8 +97,10 @@ bool export_withdraw_locked (struct export *export);
  */
 void exports_withdraw_locked (struct disk *disk, struct export *by);
 
-/* Call FN with each export.  There are no connections any more. */
-void exports_foreach_locked (void (*fn) (struct export *export));
+/* Call FN with each export, without the lock: there are no connections any
+ * more.
+ */
+void exports_foreach (void (*fn) (struct export *export));
 void exports_free (void);
 
 #endif /* NBDKIT_BLKHASH_EXPORT_H */

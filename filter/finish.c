@@ -25,6 +25,7 @@
 #include "conn.h"
 #include "export.h"
 #include "finish.h"
+#include "manifest.h"
 #include "params.h"
 #include "pass.h"
 
@@ -183,8 +184,16 @@ publish (const struct pass *p, const unsigned char *md, unsigned len)
     return true;
   if (disk->changes != p->changes || disk->changing > 0)
     return false;
-  export_publish_locked (p->export, md, len);
+  export_publish_locked (p->export, md, len, p->saved);
   return true;
+}
+
+static void
+end_manifest (struct pass *p)
+{
+  if (p->saved)
+    manifest_end ();
+  p->saved = false;
 }
 
 /* True if there is no more to do: there is a sum, or it was said that there is
@@ -197,13 +206,14 @@ try_to_finish (struct pass *p)
   unsigned len;
   int err;
 
+  end_manifest (p);             /* that of what was changed meanwhile */
   if (complete (p) == -1) {
     give_back_pieces (p);
     return true;
   }
   if (!begin_fold (p))
     return false;
-  err = blkhash_leaves_fold (p->leaves, md, &len);
+  err = manifest_fold (p->leaves, md, &len, &p->saved);
   if (err == 0)
     return publish (p, md, len);
   if (err == EBUSY || err == ENODATA)
@@ -275,42 +285,73 @@ finish (nbdkit_next *next, struct conn *conn)
 
   find_sum (&p);
   report_write ();
+  end_manifest (&p);
 }
 
 /* ---- The end of the server ---- */
+
+static bool
+is_changing (const struct export *export)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  return export->disk->changing > 0;
+}
 
 /* All of it is known, but the connection that was the last did not live to
  * find out.
  */
 static bool
-fold_known_locked (struct export *export)
+fold_known (struct export *export)
 {
   unsigned char md[BLKHASH_MAX_MD_SIZE];
   unsigned len;
+  bool saved;
 
-  if (export->disk->changing > 0 || pass_missing (export->leaves) > 0 ||
-      blkhash_leaves_fold (export->leaves, md, &len) != 0)
+  if (is_changing (export) || pass_missing (export->leaves) > 0 ||
+      manifest_fold (export->leaves, md, &len, &saved) != 0)
     return false;
-  export_publish_locked (export, md, len);
+  {
+    SCOPED_LOCK (&exports_lock);
+
+    export_publish_locked (export, md, len, saved);
+  }
+  if (saved) {
+    report_write ();
+    manifest_end ();
+  }
   return true;
 }
 
-static void
-say_final_locked (struct export *export)
+/* Is anything left to say of it?  WHY is why there can be no sum, or NULL. */
+static bool
+start_final (struct export *export, const char **why)
 {
-  const char *why = why_hopeless_locked (export);
-  char unknown[128];
+  SCOPED_LOCK (&exports_lock);
 
-  if (export->published)
+  *why = why_hopeless_locked (export);
+  if (!export->published && !*why)
+    export_catch_up_locked (export);
+  return !export->published;
+}
+
+static void
+say_final (struct export *export)
+{
+  char unknown[128];
+  const char *why;
+
+  if (!start_final (export, &why))
     return;
   if (!why) {
-    export_catch_up_locked (export);
-    if (fold_known_locked (export))
+    if (fold_known (export))
       return;
     snprintf (unknown, sizeof unknown, UNKNOWN_BYTES,
               pass_missing (export->leaves));
     why = unknown;
   }
+
+  SCOPED_LOCK (&exports_lock);
   if (!export->line.text)
     report_incomplete (&export->line, export_shown_name_locked (export), why);
 }
@@ -318,10 +359,6 @@ say_final_locked (struct export *export)
 void
 finish_all (void)
 {
-  {
-    SCOPED_LOCK (&exports_lock);
-
-    exports_foreach_locked (say_final_locked);
-  }
+  exports_foreach (say_final);
   report_write ();
 }

@@ -52,6 +52,19 @@ parse_missing (const char *value)
   return 1;
 }
 
+/* nbdkit changes its directory. */
+static int
+parse_path (const char *value, const char **result)
+{
+  char *path = nbdkit_absolute_path (value);
+
+  if (!path)
+    return -1;
+  *result = nbdkit_strdup_intern (path);
+  free (path);
+  return *result ? 1 : -1;
+}
+
 int
 params_config (const char *key, const char *value)
 {
@@ -65,16 +78,10 @@ params_config (const char *key, const char *value)
     return nbdkit_parse_unsigned (key, value, &streams) == -1 ? -1 : 1;
   else if (strcmp (key, "blkhash-linear") == 0)
     return parse_bool (value, &linear);
-  else if (strcmp (key, "blkhash-file") == 0) {
-    /* nbdkit changes its directory. */
-    char *path = nbdkit_absolute_path (value);
-
-    if (!path)
-      return -1;
-    params.file = nbdkit_strdup_intern (path);
-    free (path);
-    return params.file ? 1 : -1;
-  }
+  else if (strcmp (key, "blkhash-file") == 0)
+    return parse_path (value, &params.file);
+  else if (strcmp (key, "blkhash-manifest") == 0)
+    return parse_path (value, &params.manifest);
   else if (strcmp (key, "blkhash-name") == 0)
     params.name = value;
   else if (strcmp (key, "blkhash-tag") == 0)
@@ -137,6 +144,11 @@ params_complete (void)
   }
   if (linear)
     blkhash_opts_set_linear (params.hash, 1);
+  if (params.manifest && params.distinct_exports) {
+    nbdkit_error ("blkhash-manifest is of one disk: it cannot be used with "
+                  "blkhash-distinct-exports");
+    return -1;
+  }
   return 0;
 }
 

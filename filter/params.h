@@ -19,6 +19,7 @@ enum missing {
 struct params {
   struct blkhash_opts *hash;    /* digest, block size, construction */
   const char *file;             /* absolute path of the result, or NULL */
+  const char *manifest;         /* ... of the manifest */
   const char *name;             /* of the default export, or NULL */
   bool tag;                     /* lines in the form of blksum --tag */
   bool distinct_exports;        /* every export name is another disk */
@@ -41,6 +42,8 @@ void params_free (void);
 
 #define PARAMS_HELP \
   "blkhash-file=PATH              Where the checksum goes, default: stderr.\n" \
+  "blkhash-manifest=PATH          " \
+    "Where the digests of all blocks go, too.\n" \
   "blkhash-digest=NAME[/SIZE]     Digest, default sha256; block size.\n" \
   "blkhash-block-size=SIZE        Block size, default 64k.\n" \
   "blkhash-streams=N              " \

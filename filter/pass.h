@@ -29,6 +29,7 @@ struct pass {
   struct blkhash_leaves *leaves;
   uint64_t joins;               /* export->joins when this started */
   uint64_t changes;             /* of the disk, before the fold */
+  bool saved;                   /* the new manifest is ours, see manifest.h */
 };
 
 /* Is the connection still the last? */

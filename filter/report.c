@@ -16,7 +16,9 @@
  *   published when no change is in flight, so none comes in between.
  * - Before the plugin is told, the change waits in report_await_withdrawals,
  *   also for what others withdrew: until a state that was taken later is on the
- *   disk, see result-file.c.
+ *   disk, see output-file.c.
+ * - The manifest is said, and withdrawn, with the sum of the same leaves.  It
+ *   is written before that is said, see manifest.c, and only moved here.
  * - When that fails the file is emptied or removed, and when nothing works that
  *   is in the log, and the change goes on: a filter for checksums does not stop
  *   a disk.
@@ -37,22 +39,62 @@
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
+#include "blkhash.h"
+
 #include "../lib/cleanup.h"
 #include "../lib/sum-line.h"
+#include "manifest.h"
+#include "output-file.h"
 #include "params.h"
 #include "report.h"
-#include "result-file.h"
+
+_Static_assert (REPORT_MD_SIZE == BLKHASH_MAX_MD_SIZE, "the longest sum");
+
+static struct output_file result = { .param = "blkhash-file" };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
 static struct report_line *lines, **lines_tail = &lines;
 static uint64_t said;           /* how often anything was said */
 static bool lost;               /* there was no memory to say something */
 static bool writing;            /* a thread writes, without the lock */
+static struct report_line *manifest; /* of whose sum there is one, or NULL */
+static bool manifest_is_new;    /* it is still to be moved into its place */
+static bool manifest_is_there;  /* one is in its place, maybe another one */
+static bool disagreed;          /* the sums of one disk */
 static pthread_cond_t written_changed = PTHREAD_COND_INITIALIZER;
 /* Changed with the lock, read without: of SAID, what is in the file, and when
  * the last sum was withdrawn.
  */
 static uint64_t written, withdrawn;
+
+/* ---- Where it goes ---- */
+
+int
+report_start (void)
+{
+  if (params.file && output_file_start (&result, params.file) == -1)
+    return -1;
+  if (manifest_start () == -1)
+    return -1;
+  if (params.file && manifest_is_path (result.path)) {
+    nbdkit_error ("blkhash-file and blkhash-manifest are the same file");
+    return -1;
+  }
+  return 0;
+}
+
+int
+report_check (void)
+{
+  return output_file_check (&result) == -1 ? -1 : manifest_check ();
+}
+
+void
+report_stop (void)
+{
+  output_file_stop (&result);
+  manifest_stop ();
+}
 
 /* ---- What is to be written ---- */
 
@@ -85,27 +127,66 @@ join_lines_locked (void)
   return text;
 }
 
+/* What is to be written, with what went wrong since the last time. */
+struct state {
+  uint64_t version;
+  char *text;                   /* NULL: no memory */
+  bool sync;
+  bool move_manifest, empty_manifest;
+  bool no_memory, disagreed;
+};
+
+static struct state
+take_state_locked (void)
+{
+  struct state state = {
+    .version = said,
+    .text = join_lines_locked (),
+    .sync = withdrawn > written,
+    .move_manifest = manifest_is_new,
+    .empty_manifest = manifest_is_there && !manifest,
+    .no_memory = lost,
+    .disagreed = disagreed
+  };
+
+  state.no_memory |= !state.text;
+  lost = disagreed = manifest_is_new = false;
+  manifest_is_there = manifest != NULL;
+  return state;
+}
+
+/* The manifest is there before the line that tells of it. */
+static void
+write_state (const struct state *state)
+{
+  if (state->move_manifest)
+    manifest_move ();
+  if (state->empty_manifest)
+    manifest_empty ();
+  if (params.file)
+    output_file_write (&result, state->text, state->sync);
+  else if (state->text)
+    fputs (state->text, stderr);
+  if (state->no_memory)
+    nbdkit_error ("blkhash: no memory for the result");
+  if (state->disagreed)
+    nbdkit_error ("blkhash: the sums of export names differ, so there is no "
+                  "manifest");
+}
+
 /* Lets go of the lock while it writes. */
 static void
-write_state_locked (void)
+write_next_locked (void)
 {
-  char *text = join_lines_locked ();
-  bool sync = withdrawn > written, no_memory = lost;
-  uint64_t version = said;
+  struct state state = take_state_locked ();
 
-  lost = false;
   writing = true;
   pthread_mutex_unlock (&lock);
-  if (params.file)
-    result_file_write (text, sync);
-  else if (text)
-    fputs (text, stderr);
-  if (no_memory || !text)
-    nbdkit_error ("blkhash: no memory for the result");
-  free (text);
+  write_state (&state);
+  free (state.text);
   pthread_mutex_lock (&lock);
   writing = false;
-  __atomic_store_n (&written, version, __ATOMIC_RELEASE);
+  __atomic_store_n (&written, state.version, __ATOMIC_RELEASE);
   pthread_cond_broadcast (&written_changed);
 }
 
@@ -116,7 +197,7 @@ write_until_locked (uint64_t version)
     if (writing)
       pthread_cond_wait (&written_changed, &lock);
     else
-      write_state_locked ();
+      write_next_locked ();
 }
 
 void
@@ -156,21 +237,53 @@ say_locked (struct report_line *line, char *text, bool is_sum)
   line->text = text;
   line->is_sum = is_sum;
   line->printed = false;
+  if (manifest == line) {
+    manifest = NULL;
+    manifest_is_new = false;
+  }
 }
 
 /* No memory to say it: then at least nothing stale is said. */
 static void
-say_or_withdraw (struct report_line *line, char *text, bool is_sum)
+say_or_withdraw_locked (struct report_line *line, char *text, bool is_sum)
 {
-  SCOPED_LOCK (&lock);
-
   lost |= !text;
   say_locked (line, text, is_sum && text);
 }
 
+/* Has another line another sum?  Then the names are not those of one disk. */
+static bool
+disagrees_locked (const struct report_line *line)
+{
+  const struct report_line *other;
+
+  for (other = lines; other; other = other->next)
+    if (other->is_sum && memcmp (other->md, line->md, sizeof line->md) != 0)
+      return true;
+  return false;
+}
+
+/* LINE has the sum MD, and maybe a new manifest. */
+static void
+say_manifest_locked (struct report_line *line,
+                     const unsigned char *md, size_t len, bool is_new)
+{
+  memset (line->md, 0, sizeof line->md);
+  memcpy (line->md, md, len);
+  if (disagrees_locked (line)) {
+    disagreed = true;
+    manifest = NULL;
+    manifest_is_new = false;
+  }
+  else if (is_new) {
+    manifest = line;
+    manifest_is_new = true;
+  }
+}
+
 void
 report_sum (struct report_line *line, const char *name,
-            const unsigned char *md, size_t len)
+            const unsigned char *md, size_t len, bool has_manifest)
 {
   char *sum = sum_line (params.hash, md, len, name, params.tag, true);
   char *text = NULL;
@@ -178,7 +291,11 @@ report_sum (struct report_line *line, const char *name,
   if (sum && asprintf (&text, "%s\n", sum) == -1)
     text = NULL;
   free (sum);
-  say_or_withdraw (line, text, true);
+
+  SCOPED_LOCK (&lock);
+  say_or_withdraw_locked (line, text, true);
+  if (text && params.manifest)
+    say_manifest_locked (line, md, len, has_manifest);
 }
 
 void
@@ -192,7 +309,9 @@ report_incomplete (struct report_line *line, const char *name,
       asprintf (&text, "# incomplete %s: %s\n", escaped, why) == -1)
     text = NULL;
   free (escaped);
-  say_or_withdraw (line, text, false);
+
+  SCOPED_LOCK (&lock);
+  say_or_withdraw_locked (line, text, false);
 }
 
 void

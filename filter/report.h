@@ -16,18 +16,34 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define REPORT_MD_SIZE 64       /* bytes of the longest sum */
+
 /* What is said of one export.  Zero-initialised it says nothing. */
 struct report_line {
   struct report_line *next;     /* in the order of the first line of each */
   char *text;                   /* with its newline, or NULL */
   bool is_sum;
+  unsigned char md[REPORT_MD_SIZE]; /* the sum, padded with zeros */
   bool listed;
   bool printed;                 /* on stderr, if there is no file */
 };
 
-/* There is a sum of the export NAME, MD of LEN bytes. */
+/* See that it can be written: make the files, empty.  0, or -1 with an error
+ * told to nbdkit.
+ */
+int report_start (void);
+
+/* See it again: nbdkit may be another user now. */
+int report_check (void);
+
+void report_stop (void);
+
+/* There is a sum of the export NAME, MD of LEN bytes.  HAS_MANIFEST: the
+ * caller has its leaves in the new file of manifest_fold, until report_write
+ * returned.
+ */
 void report_sum (struct report_line *line, const char *name,
-                 const unsigned char *md, size_t len);
+                 const unsigned char *md, size_t len, bool has_manifest);
 
 /* There is none, and WHY. */
 void report_incomplete (struct report_line *line, const char *name,
@@ -37,12 +53,12 @@ void report_incomplete (struct report_line *line, const char *name,
 void report_withdraw (struct report_line *line);
 
 /* Write what was said.  When this returns, all that anybody said before is in
- * the file.
+ * the files.
  */
 void report_write (void);
 
 /* When this returns, all sums that were withdrawn before are gone from the
- * file, also after a crash.  Costs nothing when there are none.
+ * files, also after a crash.  Costs nothing when there are none.
  */
 void report_await_withdrawals (void);
 

@@ -30,7 +30,7 @@
 #define SIZE (BLOCK * BLOCKS)
 
 static char directory[] = "/tmp/blkhash-test-XXXXXX";
-static char path[sizeof directory + 5];
+static char path[sizeof directory + 5], manifest[sizeof directory + 9];
 
 /* ---- What is seen ---- */
 
@@ -91,6 +91,17 @@ sync_with_a_lock (void)
 }
 
 static void
+write_with_a_lock (void)
+{
+  static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+  ssize_t n;
+
+  pthread_mutex_lock (&m);
+  n = write (-1, "", 1);
+  (void) n;
+}
+
+static void
 assert_aborts (void (*fn) (void))
 {
   int status;
@@ -116,6 +127,7 @@ test_what_is_seen (void **state)
   assert_aborts (lock_in_a_circle);
   assert_aborts (lock_two_of_one_kind);
   assert_aborts (sync_with_a_lock);
+  assert_aborts (write_with_a_lock);
 }
 
 /* ---- Reads ---- */
@@ -171,7 +183,7 @@ poison (void)
   unsigned i;
 
   nr_known = 0;
-  exports_foreach_locked (poison_next);
+  exports_foreach (poison_next);
   for (i = 0; i < nr_known; i++)
     known[i]->next = (struct export *) 1;
 }
@@ -249,7 +261,8 @@ set_up (void **state)
   if (!mkdtemp (directory))
     return -1;
   sprintf (path, "%s/sums", directory);
-  server_start (SIZE, path, "4096");
+  sprintf (manifest, "%s/manifest", directory);
+  server_start (SIZE, path, manifest, "4096");
   return 0;
 }
 
@@ -259,6 +272,7 @@ tear_down (void **state)
   (void) state;
   server_stop ();
   unlink (path);
+  unlink (manifest);
   return rmdir (directory);
 }
 

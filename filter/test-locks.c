@@ -11,12 +11,14 @@
 #include <config.h>
 
 #include <assert.h>
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 
 #include "test-locks.h"
 
@@ -33,9 +35,11 @@ int __wrap_pthread_mutex_lock (pthread_mutex_t *);
 int __wrap_pthread_mutex_trylock (pthread_mutex_t *);
 int __wrap_pthread_mutex_unlock (pthread_mutex_t *);
 FILE *__real_fdopen (int, const char *);
+ssize_t __real_write (int, const void *, size_t);
 int __real_fsync (int);
 int __real_rename (const char *, const char *);
 FILE *__wrap_fdopen (int, const char *);
+ssize_t __wrap_write (int, const void *, size_t);
 int __wrap_fsync (int);
 int __wrap_rename (const char *, const char *);
 
@@ -195,25 +199,43 @@ __wrap_pthread_mutex_unlock (pthread_mutex_t *lock)
 
 /* ---- Files ---- */
 
+_Thread_local int (*on_file_call) (const char *call);
+
+/* Is CALL to fail? */
+static bool
+see_file_call (const char *call)
+{
+  int err;
+
+  assert (nr_held == 0);
+  err = on_file_call ? on_file_call (call) : 0;
+  if (err)
+    errno = err;
+  return err != 0;
+}
+
 FILE *
 __wrap_fdopen (int fd, const char *mode)
 {
-  assert (nr_held == 0);
-  return __real_fdopen (fd, mode);
+  return see_file_call ("fdopen") ? NULL : __real_fdopen (fd, mode);
+}
+
+ssize_t
+__wrap_write (int fd, const void *buf, size_t len)
+{
+  return see_file_call ("write") ? -1 : __real_write (fd, buf, len);
 }
 
 int
 __wrap_fsync (int fd)
 {
-  assert (nr_held == 0);
-  return __real_fsync (fd);
+  return see_file_call ("fsync") ? -1 : __real_fsync (fd);
 }
 
 int
 __wrap_rename (const char *from, const char *to)
 {
-  assert (nr_held == 0);
-  return __real_rename (from, to);
+  return see_file_call ("rename") ? -1 : __real_rename (from, to);
 }
 
 /* ---- What was seen ---- */

@@ -5,7 +5,7 @@
  *
  *   -Wl,--wrap=pthread_mutex_init,--wrap=pthread_mutex_lock
  *   -Wl,--wrap=pthread_mutex_trylock,--wrap=pthread_mutex_unlock
- *   -Wl,--wrap=fdopen,--wrap=fsync,--wrap=rename
+ *   -Wl,--wrap=fdopen,--wrap=write,--wrap=fsync,--wrap=rename
  *
  * Locks that were initialised in one place of the code are one kind.  When two
  * kinds were ever taken in both orders, one while the other was held, or two of
@@ -22,6 +22,12 @@
 
 /* How many this thread holds. */
 unsigned locks_held (void);
+
+/* Called before this thread writes, syncs or moves a file, with "fdopen",
+ * "write", "fsync" or "rename".  What it returns, unless that is 0, is the
+ * errno with which that fails.
+ */
+extern _Thread_local int (*on_file_call) (const char *call);
 
 /* How often this thread took any lock, and how often LOCK since watched. */
 unsigned locks_taken (void);

@@ -3,29 +3,24 @@
  *
  * For unit tests: what the filter calls of nbdkit, and what nbdkit calls of it.
  *
- * Neither the plugin nor the log may be waited for with a lock of the filter:
- * that is asserted wherever they are called.
+ * The log may not be waited for with a lock of the filter: that is asserted
+ * wherever it is called.
  */
 
 #include <config.h>
 
 #include <assert.h>
-#include <errno.h>
-#include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
-#include "../lib/cleanup.h"
-#include "../lib/zero.h"
 #include "test-locks.h"
 #include "test-nbdkit.h"
-
-#define UNIT 512                /* bytes of the smallest extent */
-#define MAX_EXTENTS 64
+#include "test-plugin.h"
 
 struct nbdkit_filter *filter_init (void);
 
@@ -33,25 +28,24 @@ struct client {
   void *handle;                 /* of the filter */
 };
 
-struct nbdkit_extents {
-  size_t count;
-  struct nbdkit_extent extent[MAX_EXTENTS];
-};
-
-unsigned char *disk;
-unsigned disk_failures;
-static uint64_t disk_size;
-static pthread_mutex_t disk_lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned calls;          /* of the plugin; under disk_lock */
 static struct nbdkit_filter *filter;
 
 /* ---- nbdkit ---- */
+
+static atomic_uint errors;
 
 void
 nbdkit_error (const char *message, ...)
 {
   (void) message;
   assert (locks_held () == 0);
+  errors++;
+}
+
+unsigned
+errors_told (void)
+{
+  return errors;
 }
 
 void
@@ -73,14 +67,15 @@ nbdkit_realpath (const char *path)
   return realpath (path, NULL);
 }
 
-/* Whoever gave it keeps it. */
+/* Freed by server_stop. */
+static char *interned[2];
+static unsigned nr_interned;
+
 const char *
 nbdkit_strdup_intern (const char *string)
 {
-  static char *interned;
-
-  free (interned);
-  return interned = strdup (string);
+  assert (nr_interned < 2);
+  return interned[nr_interned++] = strdup (string);
 }
 
 int
@@ -128,130 +123,7 @@ nbdkit_get_extent (const struct nbdkit_extents *extents, size_t i)
   return extents->extent[i];
 }
 
-/* ---- The plugin ---- */
-
-static int64_t
-plugin_get_size (nbdkit_next *next)
-{
-  (void) next;
-  return disk_size;
-}
-
-static int
-plugin_can (nbdkit_next *next)
-{
-  (void) next;
-  return 1;
-}
-
-static int
-plugin_block_size (nbdkit_next *next, uint32_t *minimum, uint32_t *preferred,
-                   uint32_t *maximum)
-{
-  (void) next;
-  *minimum = *preferred = *maximum = 0;
-  return 0;
-}
-
-/* Does this call fail? */
-static bool
-fails_locked (int *err)
-{
-  *err = EIO;
-  return disk_failures > 0 && ++calls % disk_failures == 0;
-}
-
-static int
-plugin_pread (nbdkit_next *next, void *buf, uint32_t len, uint64_t offset,
-              uint32_t flags, int *err)
-{
-  (void) next; (void) flags;
-  assert (locks_held () == 0);
-  SCOPED_LOCK (&disk_lock);
-
-  memcpy (buf, disk + offset, len);
-  return fails_locked (err) ? -1 : 0;
-}
-
-static int
-plugin_pwrite (nbdkit_next *next, const void *buf, uint32_t len,
-               uint64_t offset, uint32_t flags, int *err)
-{
-  (void) next; (void) flags;
-  assert (locks_held () == 0);
-  SCOPED_LOCK (&disk_lock);
-
-  if (fails_locked (err))
-    len /= 2;
-  memcpy (disk + offset, buf, len);
-  return disk_failures > 0 && calls % disk_failures == 0 ? -1 : 0;
-}
-
-static int
-plugin_zero (nbdkit_next *next, uint32_t len, uint64_t offset, uint32_t flags,
-             int *err)
-{
-  (void) next; (void) flags; (void) err;
-  assert (locks_held () == 0);
-  SCOPED_LOCK (&disk_lock);
-
-  memset (disk + offset, 0, len);
-  return 0;
-}
-
-static int
-plugin_trim (nbdkit_next *next, uint32_t len, uint64_t offset, uint32_t flags,
-             int *err)
-{
-  (void) next; (void) flags; (void) err;
-  assert (locks_held () == 0);
-  SCOPED_LOCK (&disk_lock);
-
-  memset (disk + offset, 't', len);
-  return 0;
-}
-
-static int
-plugin_flush (nbdkit_next *next, uint32_t flags, int *err)
-{
-  (void) next; (void) flags; (void) err;
-  assert (locks_held () == 0);
-  return 0;
-}
-
-static int
-plugin_extents (nbdkit_next *next, uint32_t len, uint64_t offset,
-                uint32_t flags, struct nbdkit_extents *extents, int *err)
-{
-  uint64_t end = offset + len, n;
-
-  (void) next; (void) flags; (void) err;
-  assert (locks_held () == 0);
-  SCOPED_LOCK (&disk_lock);
-
-  for (extents->count = 0; offset < end && extents->count < MAX_EXTENTS;
-       offset += n) {
-    n = end - offset < UNIT ? end - offset : UNIT;
-    extents->extent[extents->count++] = (struct nbdkit_extent) {
-      offset, n, is_zero (disk + offset, n) ? NBDKIT_EXTENT_ZERO : 0
-    };
-  }
-  return 0;
-}
-
-static nbdkit_next plugin = {
-  .get_size = plugin_get_size,
-  .block_size = plugin_block_size,
-  .can_flush = plugin_can,
-  .can_extents = plugin_can,
-  .can_multi_conn = plugin_can,
-  .pread = plugin_pread,
-  .pwrite = plugin_pwrite,
-  .flush = plugin_flush,
-  .trim = plugin_trim,
-  .zero = plugin_zero,
-  .extents = plugin_extents,
-};
+/* ---- The server ---- */
 
 static int
 plugin_open (nbdkit_context *context, int readonly, const char *name)
@@ -274,8 +146,6 @@ plugin_config_complete (nbdkit_backend *backend)
   return 0;
 }
 
-/* ---- The server ---- */
-
 static void
 configure (const char *key, const char *value)
 {
@@ -284,15 +154,16 @@ configure (const char *key, const char *value)
 }
 
 void
-server_start (uint64_t size, const char *path, const char *block_size)
+server_start (uint64_t size, const char *path, const char *manifest,
+              const char *block_size)
 {
-  disk_size = size;
-  disk = calloc (1, size);
+  plugin_start (size, manifest);
   filter = filter_init ();
   filter->load ();
   configure ("blkhash-file", path);
+  configure ("blkhash-manifest", manifest);
   configure ("blkhash-block-size", block_size);
-  if (!disk || filter->config_complete (plugin_config_complete, NULL) != 0 ||
+  if (filter->config_complete (plugin_config_complete, NULL) != 0 ||
       filter->get_ready (NBDKIT_THREAD_MODEL_PARALLEL) != 0 ||
       filter->after_fork (NULL) != 0)
     abort ();
@@ -303,7 +174,9 @@ server_stop (void)
 {
   filter->cleanup (NULL);
   filter->unload ();
-  free (disk);
+  while (nr_interned > 0)
+    free (interned[--nr_interned]);
+  plugin_stop ();
 }
 
 /* ---- Clients ---- */
@@ -377,7 +250,7 @@ client_trim (struct client *client, uint32_t len, uint64_t offset)
 int
 client_extents (struct client *client, uint32_t len, uint64_t offset)
 {
-  struct nbdkit_extents *extents = nbdkit_extents_new (offset, disk_size);
+  struct nbdkit_extents *extents = nbdkit_extents_new (offset, 0);
   int err, r = filter->extents (&plugin, client->handle, len, offset, 0,
                                 extents, &err);
 

@@ -13,11 +13,17 @@
 
 struct client;
 
-/* Start with a disk of SIZE bytes, the result file PATH and blocks of
- * BLOCK_SIZE, as nbdkit takes it.  stop can be called only once.
+/* Start with a disk of SIZE bytes, the result file PATH, the manifest MANIFEST
+ * and blocks of BLOCK_SIZE, as nbdkit takes it.  stop can be called only once.
+ * Whenever the plugin is told to change something the manifest must be empty,
+ * or gone.
  */
-void server_start (uint64_t size, const char *path, const char *block_size);
+void server_start (uint64_t size, const char *path, const char *manifest,
+                   const char *block_size);
 void server_stop (void);
+
+/* How many errors the filter told. */
+unsigned errors_told (void);
 
 extern unsigned char *disk;     /* its content; see also disk_failures */
 

@@ -3,7 +3,7 @@
  *
  * Unit test: random clients in many threads at once, without nbdkit, which does
  * not run with TSan.  Locks are taken in one order, no file and no plugin is
- * waited for with any of them, and the sum is right in the end.
+ * waited for with any of them, and sum and manifest are right in the end.
  *
  * BLOCK_SIZE and BLOCKS are given by the Makefile: with large blocks all
  * threads fight for the memory of what is known of blocks in part.
@@ -11,6 +11,8 @@
 
 #include <config.h>
 
+#include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +24,7 @@
 
 #include <cmocka.h>
 
-#include "blkhash.h"
+#include "blkhash-manifest.h"
 
 #include "export.h"
 #include "test-locks.h"
@@ -85,23 +87,55 @@ run_clients (void *opaque)
 }
 
 /* By the streaming API, which shares no table with the filter. */
-static void
-format_sum (char *line, size_t size, const char *name)
+static unsigned
+compute_sum (unsigned char *md)
 {
   struct blkhash_opts *opts = blkhash_opts_new ("sha256");
-  unsigned char md[BLKHASH_MAX_MD_SIZE];
   struct blkhash *h;
-  unsigned len, i;
+  unsigned len;
 
   blkhash_opts_set_block_size (opts, BLOCK_SIZE);
   h = blkhash_new_opts (opts);
   assert_int_equal (blkhash_update (h, disk, SIZE), 0);
   assert_int_equal (blkhash_final (h, md, &len), 0);
+  blkhash_free (h);
+  blkhash_opts_free (opts);
+  return len;
+}
+
+static void
+format_sum (char *line, size_t size, const char *name)
+{
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  unsigned len = compute_sum (md), i;
+
   for (i = 0; i < len; i++)
     sprintf (line + 2 * i, "%02x", md[i]);
   snprintf (line + 2 * len, size - 2 * len, "  %s\n", name);
-  blkhash_free (h);
-  blkhash_opts_free (opts);
+}
+
+/* The manifest is whole, and that of the disk. */
+static void
+check_manifest (const char *path)
+{
+  unsigned char md[BLKHASH_MAX_MD_SIZE], wanted[BLKHASH_MAX_MD_SIZE];
+  int fd = open (path, O_RDONLY), err;
+  struct blkhash_manifest_reader *r = blkhash_manifest_reader_new (fd, 0);
+  struct blkhash_manifest_run run;
+  unsigned len;
+
+  assert_true (fd != -1 && r);
+  assert_int_equal (blkhash_manifest_reader_start (r), 0);
+  do
+    err = blkhash_manifest_reader_next (r, &run);
+  while (err == 0);
+  assert_int_equal (err, ENOENT);
+  assert_int_equal (blkhash_manifest_reader_size (r), SIZE);
+  assert_int_equal (blkhash_manifest_reader_sum (r, md, &len), 0);
+  assert_int_equal (len, compute_sum (wanted));
+  assert_memory_equal (md, wanted, len);
+  blkhash_manifest_reader_free (r);
+  close (fd);
 }
 
 /* The result file has the sum of the export NAME, and of no other. */
@@ -123,17 +157,46 @@ check_result (const char *path, const char *name)
   assert_int_equal (sums, 1);
 }
 
+static void *
+read_all (void *opaque)
+{
+  struct client *client = client_open (opaque);
+
+  client_read (client, SIZE, 0);
+  client_leave (client);
+  return NULL;
+}
+
+/* All names get their sum at the same time, and each a manifest. */
+static void
+finish_at_once (int byte)
+{
+  struct client *client = client_open (names[0]);
+  pthread_t threads[sizeof names / sizeof names[0]];
+  size_t i;
+
+  client_write (client, byte, 1, 0);
+  client_vanish (client);
+  for (i = 0; i < sizeof names / sizeof names[0]; i++)
+    assert_int_equal (pthread_create (&threads[i], NULL, read_all,
+                                      (void *) names[i]), 0);
+  for (i = 0; i < sizeof names / sizeof names[0]; i++)
+    pthread_join (threads[i], NULL);
+}
+
 static void
 test_threads (void **state)
 {
   char directory[] = "/tmp/blkhash-test-XXXXXX", path[sizeof directory + 5];
+  char manifest[sizeof directory + 9];
   pthread_t threads[THREADS];
   size_t i;
 
   (void) state;
   assert_non_null (mkdtemp (directory));
   sprintf (path, "%s/sums", directory);
-  server_start (SIZE, path, STRING (BLOCK_SIZE));
+  sprintf (manifest, "%s/manifest", directory);
+  server_start (SIZE, path, manifest, STRING (BLOCK_SIZE));
   disk_failures = 101;
   for (i = 0; i < THREADS; i++)
     assert_int_equal (pthread_create (&threads[i], NULL, run_clients,
@@ -149,13 +212,20 @@ test_threads (void **state)
     client_write (client, 'x', 1, 0);
     client_leave (client);
     check_result (path, names[i]);
+    check_manifest (manifest);
+  }
+
+  for (i = 0; i < ROUNDS; i++) {
+    finish_at_once (i);
+    check_manifest (manifest);
   }
 
   /* Of a table, of the report, and those below a table. */
   assert_true (locks_below (&exports_lock) >= 2);
   server_stop ();
   unlink (path);
-  rmdir (directory);
+  unlink (manifest);
+  assert_int_equal (rmdir (directory), 0);
 }
 
 int

@@ -16,7 +16,9 @@
  *
  *  - a reader gives the leaves in the order of the image, and keeps next to
  *    nothing in memory;
- *  - blkhash_leaves_load makes a leaf table of what a reader gives.
+ *  - blkhash_leaves_load makes a leaf table of what a reader gives;
+ *
+ * and blkhash_manifest_diff tells where two of them differ.
  *
  * All of them use a file descriptor that stays the caller's: from where it
  * stands, with read or write, so that it can be a pipe.  A broken pipe is
@@ -188,6 +190,43 @@ blkhash_manifest_reader_error (const struct blkhash_manifest_reader *r);
  * blkhash_leaves_new, or to EINVAL.
  */
 struct blkhash_leaves *blkhash_leaves_load (struct blkhash_manifest_reader *r);
+
+/* ---- Comparing ------------------------------------------------------- */
+
+/*
+ * Where do the images of two manifests differ?  A and B are two readers that
+ * were started and not read on, of the same digest and block size; of which
+ * construction does not matter.  Both are read to their ends at the same time.
+ * Nothing is kept but what they need, whatever the sizes of the images.
+ *
+ * DIFFER is told of each range in which the images differ: of LEN bytes from
+ * START on, in the order of the image.  A range is whole blocks, of which some
+ * byte of each differs, but ends where the larger image ends; ranges do not
+ * touch each other.  What is beyond the end of the smaller image is compared
+ * with zeros.  DIFFER returns 0, or a positive errno value, which ends this and
+ * is returned.  It must not use A or B.
+ *
+ * 0: these were all.  Only then, and with ENODATA, it is known that what DIFFER
+ * was told is right.  Errors:
+ *
+ *  - ENODATA: the smaller image ends within a block, both have data in it, and
+ *    nobody can tell by digests whether the larger one has only zeros behind
+ *    it.  DIFFER was not told of this block, but of all others that differ.
+ *  - EINVAL: A and B are not such readers, or of different digests or block
+ *    sizes, or of the digest null; or one is a part of an image and the other
+ *    is not the same part of an image of the same size.  Nothing was read.
+ *  - EBADMSG: both images have the same size and construction, and the same sum
+ *    but other leaves, or another sum but the same leaves.
+ *  - those of blkhash_manifest_reader_next, of A or of B.
+ *
+ * blkhash_manifest_reader_error of A and of B has the reason in words; of one
+ * that is not to blame, and if it was DIFFER, it is empty.
+ */
+int blkhash_manifest_diff (struct blkhash_manifest_reader *a,
+                           struct blkhash_manifest_reader *b,
+                           int (*differ) (void *opaque, uint64_t start,
+                                          uint64_t len),
+                           void *opaque);
 
 #ifdef __cplusplus
 }

@@ -114,9 +114,10 @@ size_t blkhash_digests (const char **names, size_t count);
 
 /*
  * Describe the kernels of the library, which hash many blocks at once, in a
- * text for people: a line for the CPU, one of titles, and one for each digest
- * and kernel that this CPU has, with its speed, which is measured now, and the
- * numbers of blocks for which it is the fastest.  That takes some milliseconds.
+ * text for people: a line for the CPU, one of titles, and for each digest one
+ * for the library that it comes from, and one for each kernel that this CPU
+ * has, with its speed, which is measured now, and the numbers of blocks for
+ * which it is the fastest.  That takes some milliseconds.
  * The caller frees the text.
  *
  * Returns NULL with errno ENOMEM, or EIO if a digest or kernel fails.

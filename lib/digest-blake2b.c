@@ -61,4 +61,6 @@ list (void (*yield) (const char *name, void *opaque), void *opaque)
   yield (NAME, opaque);
 }
 
-const struct digest_family digest_blake2b = { .find = find, .list = list };
+const struct digest_family digest_blake2b = {
+  .library = "libb2", .find = find, .list = list
+};

@@ -61,4 +61,6 @@ list (void (*yield) (const char *name, void *opaque), void *opaque)
   yield (NAME, opaque);
 }
 
-const struct digest_family digest_blake3 = { .find = find, .list = list };
+const struct digest_family digest_blake3 = {
+  .library = "libblake3", .find = find, .list = list
+};

@@ -15,6 +15,7 @@ struct digest_ops;
 struct digest {
   const struct digest_ops *ops;
   const char *name;             /* canonical, static storage */
+  const char *library;          /* of the family, set by digest.c */
   size_t size;                  /* in bytes, 0 to BLKHASH_MAX_MD_SIZE */
   bool replaceable;             /* see digest.h */
   void *impl;                   /* of the family */
@@ -34,6 +35,7 @@ struct digest_ops {
 };
 
 struct digest_family {
+  const char *library;          /* whose code it is, for users */
   /* Fill DIGEST for NAME: 0, EINVAL if the family does not know it, or
    * another errno value.
    */

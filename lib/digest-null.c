@@ -62,4 +62,6 @@ list (void (*yield) (const char *name, void *opaque), void *opaque)
   yield (NAME, opaque);
 }
 
-const struct digest_family digest_null = { .find = find, .list = list };
+const struct digest_family digest_null = {
+  .library = "libblkhash", .find = find, .list = list
+};

@@ -174,6 +174,5 @@ openssl_list (void (*yield) (const char *name, void *opaque), void *opaque)
 }
 
 const struct digest_family digest_openssl = {
-  .find = openssl_find,
-  .list = openssl_list,
+  .library = "OpenSSL", .find = openssl_find, .list = openssl_list
 };

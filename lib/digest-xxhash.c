@@ -147,4 +147,6 @@ list (void (*yield) (const char *name, void *opaque), void *opaque)
     yield (digests[i].name, opaque);
 }
 
-const struct digest_family digest_xxhash = { .find = find, .list = list };
+const struct digest_family digest_xxhash = {
+  .library = "libxxhash", .find = find, .list = list
+};

@@ -47,8 +47,10 @@ digest_create (const char *name)
 
   if (!digest)
     return NULL;
-  for (i = 0; i < NR_FAMILIES && err == EINVAL; i++)
+  for (i = 0; i < NR_FAMILIES && err == EINVAL; i++) {
     err = families[i]->find (name, digest);
+    digest->library = families[i]->library;
+  }
   if (err) {
     free (digest);
     errno = err;
@@ -77,6 +79,12 @@ size_t
 digest_size (const struct digest *digest)
 {
   return digest->size;
+}
+
+const char *
+digest_library (const struct digest *digest)
+{
+  return digest->library;
 }
 
 bool

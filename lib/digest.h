@@ -28,6 +28,9 @@ void digest_free (struct digest *digest);
 const char *digest_name (const struct digest *digest);
 size_t digest_size (const struct digest *digest);
 
+/* The library whose code it is, such as "OpenSSL", for users. */
+const char *digest_library (const struct digest *digest);
+
 /* May other code that knows a digest of this name compute it instead?  Not in
  * FIPS mode, nor when the configuration of OpenSSL names another provider: then
  * it matters whose code does it.

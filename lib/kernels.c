@@ -49,12 +49,13 @@ print_kernel (FILE *out, const struct lane_hash *hash, const char *name,
 }
 
 static void
-print_hash (FILE *out, const struct lane_hash *hash, unsigned usable,
-            const struct lane_costs *costs, const struct lane_plan *plan)
+print_hash (FILE *out, const struct lane_hash *hash, const char *library,
+            unsigned usable, const struct lane_costs *costs,
+            const struct lane_plan *plan)
 {
   size_t i;
 
-  print_kernel (out, hash, "OpenSSL", 1, costs->one);
+  print_kernel (out, hash, library, 1, costs->one);
   print_counts (out, plan, LANE_NO_KERNEL);
   for (i = 0; hash->kernels[i]; i++)
     if (usable & 1u << i) {
@@ -71,8 +72,8 @@ update_one (void *ctx, const void *data, size_t len)
 }
 
 static int
-look (FILE *out, const struct lane_hash *hash, const struct lanes *lanes,
-      struct digest_ctx *ctx)
+look (FILE *out, const struct lane_hash *hash, const char *library,
+      const struct lanes *lanes, struct digest_ctx *ctx)
 {
   struct lane_one one = { .update = update_one, .opaque = ctx };
   struct lane_costs costs;
@@ -83,7 +84,7 @@ look (FILE *out, const struct lane_hash *hash, const struct lanes *lanes,
   if (err == 0)
     err = lanes_look (lanes, &one, &costs, &plan);
   if (err == 0)
-    print_hash (out, hash, lanes_usable (lanes), &costs, &plan);
+    print_hash (out, hash, library, lanes_usable (lanes), &costs, &plan);
   return err;
 }
 
@@ -105,7 +106,7 @@ describe_hash (FILE *out, const struct lane_hash *hash)
   }
   if (lanes) {
     ctx = digest_ctx_create (digest);
-    err = ctx ? look (out, hash, lanes, ctx) : errno;
+    err = ctx ? look (out, hash, digest_library (digest), lanes, ctx) : errno;
   }
   digest_ctx_free (ctx);
   lanes_free (lanes);

@@ -1,54 +1,34 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: which kernels are used, and that the choice follows what was
- * measured, in threads too.  The linker puts stand-ins before the measurement,
- * so that the test says what kernels cost, and before the question whether a
- * kernel works.
+ * Unit test: which kernels are used, and that none is that computes wrong
+ * results.  The linker puts a stand-in before the question whether one works.
  */
 
 #include <config.h>
 
 #include <errno.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "blkhash.h"
-#include "cpu.h"
-#include "digest.h"
-#include "lane-hashes.h"
-#include "lanes.h"
-#include "leaf.h"
-
-#define MESSAGES 40
-#define LEN 1000
+#include "test-lanes.h"
 
 bool __real_lane_kernel_works (const struct lane_hash *hash,
                                const struct lane_kernel *kernel);
 bool __wrap_lane_kernel_works (const struct lane_hash *hash,
                                const struct lane_kernel *kernel);
-int __wrap_lane_costs_measure (const struct lane_hash *hash, unsigned usable,
-                               const struct lane_one *one,
-                               struct lane_costs *costs);
 
 static const struct lane_kernel *broken;
 static unsigned proofs;
-static atomic_uint measured;    /* how often */
-static int measure_error;
-static void (*set_costs) (const struct lane_hash *hash, unsigned usable,
-                          struct lane_costs *costs);
 
 bool
 __wrap_lane_kernel_works (const struct lane_hash *hash,
@@ -56,123 +36,6 @@ __wrap_lane_kernel_works (const struct lane_hash *hash,
 {
   proofs++;
   return kernel != broken && __real_lane_kernel_works (hash, kernel);
-}
-
-int
-__wrap_lane_costs_measure (const struct lane_hash *hash, unsigned usable,
-                           const struct lane_one *one,
-                           struct lane_costs *costs)
-{
-  (void) one;
-  *costs = (struct lane_costs) { .one = 1000 };
-  if (!measure_error)
-    set_costs (hash, usable, costs);
-  atomic_fetch_add (&measured, 1);
-  return measure_error;
-}
-
-/* Does RUN, which asserts, in a process of its own, where nothing was created
- * or proven before.
- */
-static void
-in_child (void (*run) (void))
-{
-  int status;
-  pid_t pid = fork ();
-
-  assert_int_not_equal (pid, -1);
-  if (pid == 0) {
-    run ();
-    _exit (0);
-  }
-  assert_int_equal (waitpid (pid, &status, 0), pid);
-  assert_true (WIFEXITED (status));
-  assert_int_equal (WEXITSTATUS (status), 0);
-}
-
-/* In a child cmocka cannot be told. */
-#define check(condition)                                                \
-  do                                                                    \
-    if (!(condition)) {                                                 \
-      fprintf (stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);  \
-      _exit (1);                                                        \
-    }                                                                   \
-  while (0)
-
-static struct lanes *
-create_or_skip (const struct lane_hash *hash)
-{
-  struct lanes *lanes = lanes_create (hash->name);
-
-  if (!lanes) {
-    assert_int_equal (errno, ENOTSUP);
-    print_message ("SKIP: no kernels of %s for this CPU\n", hash->name);
-  }
-  return lanes;
-}
-
-/* ---- Messages ---- */
-
-struct messages {
-  unsigned char byte[MESSAGES + LEN];
-  unsigned char expected[MESSAGES][LANE_MAX_MD];
-};
-
-/* By whoever the digest comes from. */
-static void
-get_expected (const struct lane_hash *hash, const void *data, size_t len,
-              unsigned char *md)
-{
-  struct digest *digest = digest_create (hash->name);
-  struct digest_ctx *ctx = digest_ctx_create (digest);
-
-  assert_non_null (ctx);
-  assert_int_equal (digest_size (digest), hash->md);
-  assert_int_equal (digest_init (ctx), 0);
-  assert_int_equal (digest_update (ctx, data, len), 0);
-  assert_int_equal (digest_final (ctx, md), 0);
-  digest_ctx_free (ctx);
-  digest_free (digest);
-}
-
-static void
-make_messages (const struct lane_hash *hash, struct messages *m)
-{
-  size_t i;
-
-  for (i = 0; i < sizeof m->byte; i++)
-    m->byte[i] = i * i / 7;
-  for (i = 0; i < MESSAGES; i++)
-    get_expected (hash, m->byte + i, LEN, m->expected[i]);
-}
-
-/* The digests of COUNT messages; returns how many calls had a kernel. */
-static unsigned
-hash_messages (const struct lane_hash *hash, struct lanes *lanes,
-               const struct messages *m, size_t count)
-{
-  unsigned char out[MESSAGES][LANE_MAX_MD];
-  unsigned char *md[MESSAGES];
-  const void *data[MESSAGES];
-  unsigned calls = 0;
-  size_t i, n;
-
-  for (i = 0; i < count; i++) {
-    md[i] = out[i];
-    data[i] = m->byte + i;
-  }
-  for (i = 0; i < count; i += n) {
-    n = lanes_hash (lanes, data + i, LEN, md + i, count - i);
-    check (n <= count - i);
-    if (n == 0)
-      memcpy (md[i], m->expected[i], hash->md);
-    else
-      calls++;
-    n += n == 0;
-  }
-  for (i = 0; i < count; i++)
-    check (memcmp (out[i], m->expected[i], hash->md) == 0);
-  return calls;
 }
 
 /* ---- Which kernels ---- */
@@ -317,15 +180,6 @@ prove_once (void)
   check (lanes && proofs == before);
 }
 
-static bool
-has_kernels (const struct lane_hash *hash)
-{
-  for (size_t k = 0; hash->kernels[k]; k++)
-    if (lane_kernel_is_usable (hash->kernels[k], cpu_features (), NULL))
-      return true;
-  return false;
-}
-
 static void
 test_proofs (void **state)
 {
@@ -335,347 +189,11 @@ test_proofs (void **state)
     for (size_t k = 0; child_hash->kernels[k]; k++) {
       broken = child_hash->kernels[k];
       if (lane_kernel_is_usable (broken, cpu_features (), NULL))
-        in_child (use_broken);
+        assert_true (in_child (use_broken));
     }
     broken = NULL;
     if (has_kernels (child_hash))
-      in_child (prove_once);
-  }
-}
-
-/* ---- What was measured ---- */
-
-static void
-all_slow (const struct lane_hash *hash, unsigned usable,
-          struct lane_costs *costs)
-{
-  for (size_t i = 0; hash->kernels[i]; i++)
-    if (usable & 1u << i)
-      costs->call[i] = (hash->kernels[i]->lanes + 1) * costs->one;
-}
-
-static void
-all_fast (const struct lane_hash *hash, unsigned usable,
-          struct lane_costs *costs)
-{
-  for (size_t i = 0; hash->kernels[i]; i++)
-    if (usable & 1u << i)
-      costs->call[i] = costs->one;
-}
-
-static void
-all_hopeless (const struct lane_hash *hash, unsigned usable,
-              struct lane_costs *costs)
-{
-  (void) hash; (void) usable; (void) costs;
-}
-
-/* Another plan each time. */
-static void
-all_different (const struct lane_hash *hash, unsigned usable,
-               struct lane_costs *costs)
-{
-  const unsigned n = atomic_load (&measured);
-
-  for (size_t i = 0; hash->kernels[i]; i++)
-    if (usable & 1u << i)
-      costs->call[i] = (1 + n * 7919 % hash->kernels[i]->lanes) * costs->one;
-}
-
-static void
-measure (struct lanes *lanes)
-{
-  lanes_add (lanes, (size_t) 32 << 30);
-  assert_true (lanes_measure_is_due (lanes));
-  lanes_measure (lanes, NULL);
-  assert_false (lanes_measure_is_due (lanes));
-}
-
-/* After 8 MiB in a process, then after 32 GiB each. */
-static void
-measure_when_due (void)
-{
-  struct lanes *lanes = lanes_create (child_hash->name);
-
-  check (lanes);
-  set_costs = all_slow;
-  check (!lanes_measure_is_due (lanes));
-  lanes_add (lanes, (8 << 20) - 2048);
-  check (!lanes_measure_is_due (lanes));
-  lanes_measure (lanes, NULL);
-  check (measured == 0);
-  lanes_add (lanes, 2048);
-  check (lanes_measure_is_due (lanes));
-  lanes_measure (lanes, NULL);
-  check (measured == 1);
-  check (!lanes_measure_is_due (lanes));
-  lanes_add (lanes, ((size_t) 32 << 30) - 2048);
-  check (!lanes_measure_is_due (lanes));
-  lanes_add (lanes, 2048);
-  check (lanes_measure_is_due (lanes));
-  measure_error = EIO;
-  lanes_measure (lanes, NULL);
-  check (measured == 2);
-  check (!lanes_measure_is_due (lanes));
-}
-
-/* What a call of any kernel costs, in thousandths of the caller's message. */
-static unsigned thousandths;
-
-static void
-two_messages (const struct lane_hash *hash, unsigned usable,
-              struct lane_costs *costs)
-{
-  for (size_t i = 0; hash->kernels[i]; i++)
-    if (usable & 1u << i)
-      costs->call[i] = thousandths * costs->one / 1000;
-}
-
-/* The guess has no weight, but of two plans that are hardly different the older
- * one stays.
- */
-static void
-keep_plan (void)
-{
-  static const struct {
-    unsigned thousandths, calls;
-  } steps[] = {
-    { 2010, 0 }, { 1970, 0 }, { 1900, 1 }, { 2040, 1 }, { 2100, 0 },
-    { 1900, 1 }, { 2100, 0 },
-  };
-  static struct messages m;
-  struct lanes *lanes = lanes_create (child_hash->name);
-
-  check (lanes);
-  make_messages (child_hash, &m);
-  set_costs = two_messages;
-  for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-    thousandths = steps[i].thousandths;
-    lanes_add (lanes, (size_t) 32 << 30);
-    lanes_measure (lanes, NULL);
-    check (hash_messages (child_hash, lanes, &m, 2) == steps[i].calls);
-  }
-}
-
-static void
-keep_no_guess (void)
-{
-  static struct messages m;
-  struct lanes *lanes = lanes_create (child_hash->name);
-
-  check (lanes);
-  make_messages (child_hash, &m);
-  set_costs = two_messages;
-  thousandths = 1990;
-  lanes_add (lanes, 8 << 20);
-  lanes_measure (lanes, NULL);
-  check (hash_messages (child_hash, lanes, &m, 2) == 1);
-}
-
-/* ---- Batches ---- */
-
-static struct leaf_engine *engine;
-
-static int
-hash_batch (void)
-{
-  static unsigned char bytes[LEAF_GROUP * 4096];
-  unsigned char out[LEAF_GROUP][LANE_MAX_MD];
-  struct leaf_block blocks[LEAF_GROUP];
-
-  memset (bytes, 1, sizeof bytes);
-  for (size_t i = 0; i < LEAF_GROUP; i++)
-    blocks[i] = (struct leaf_block) {
-      .data = bytes + i * 4096, .len = 4096, .md = out[i]
-    };
-  return leaf_batch (engine, blocks, LEAF_GROUP);
-}
-
-static void *
-hash_in_thread (void *opaque)
-{
-  (void) opaque;
-  check (hash_batch () == 0);
-  return NULL;
-}
-
-/* Whoever measures holds up nobody. */
-static void
-hash_meanwhile (const struct lane_hash *hash, unsigned usable,
-                struct lane_costs *costs)
-{
-  pthread_t thread;
-
-  check (pthread_create (&thread, NULL, hash_in_thread, NULL) == 0);
-  check (pthread_join (thread, NULL) == 0);
-  all_fast (hash, usable, costs);
-}
-
-static void
-measure_after_batches (void)
-{
-  struct digest *digest = digest_create (child_hash->name);
-  size_t i, batches;
-
-  alarm (300);                  /* for what hangs */
-  set_costs = hash_meanwhile;
-  engine = leaf_engine_create (digest, 4096);
-  check (engine);
-  check (leaf_best_count (engine) > LEAF_GROUP / 2);
-  for (batches = 0; measured == 0; batches++)
-    check (hash_batch () == 0);
-  check (batches > 60 && batches <= 65); /* 8 MiB */
-  for (i = 0; i < 2 * batches; i++)
-    check (hash_batch () == 0);
-  check (measured == 1);
-  check (leaf_best_count (engine) > LEAF_GROUP / 2);
-  leaf_engine_free (engine);
-
-  /* What is forced is not measured. */
-  setenv ("BLKHASH_CPU", "avx512,avx2,shani,arm64", 1);
-  engine = leaf_engine_create (digest, 4096);
-  for (i = 0; i < 2 * batches; i++)
-    check (hash_batch () == 0);
-  check (measured == 1);
-  leaf_engine_free (engine);
-  digest_free (digest);
-}
-
-static void
-test_due (void **state)
-{
-  static void (*const run[]) (void) = {
-    measure_when_due, measure_after_batches, keep_plan, keep_no_guess
-  };
-
-  (void) state;
-  for (size_t h = 0; lane_hashes[h]; h++) {
-    child_hash = lane_hashes[h];
-    if (!has_kernels (child_hash))
-      print_message ("SKIP: no kernels of %s here\n", child_hash->name);
-    else
-      for (size_t i = 0; i < sizeof run / sizeof run[0]; i++)
-        in_child (run[i]);
-  }
-}
-
-static void
-check_follows (const struct lane_hash *hash, struct lanes *lanes)
-{
-  struct messages m;
-  unsigned calls, i;
-
-  make_messages (hash, &m);
-  set_costs = all_slow;
-  measure (lanes);
-  assert_int_equal (hash_messages (hash, lanes, &m, MESSAGES), 0);
-  assert_int_equal (lanes_full_group (lanes), 1);
-  set_costs = all_fast;
-  measure (lanes);
-  calls = hash_messages (hash, lanes, &m, MESSAGES);
-  assert_true (calls >= 1 && calls <= MESSAGES / 2);
-  assert_true (lanes_full_group (lanes) >= 2 &&
-               lanes_full_group (lanes) <= LANES_MAX);
-
-  /* Who uses it later has the same. */
-  assert_ptr_equal (lanes_create (hash->name), lanes);
-
-  set_costs = all_hopeless;
-  measure (lanes);
-  assert_int_equal (hash_messages (hash, lanes, &m, MESSAGES), 0);
-
-  measure_error = EIO;          /* all stays as it is */
-  measure (lanes);
-  assert_int_equal (hash_messages (hash, lanes, &m, MESSAGES), 0);
-  measure_error = 0;
-
-  /* More often than there are plans: then the best of those is taken. */
-  set_costs = all_different;
-  for (i = 0; i < 100; i++) {
-    measure (lanes);
-    hash_messages (hash, lanes, &m, MESSAGES);
-  }
-  set_costs = all_slow;
-  measure (lanes);
-  assert_int_equal (hash_messages (hash, lanes, &m, MESSAGES), 0);
-  set_costs = all_fast;
-  measure (lanes);
-  assert_true (hash_messages (hash, lanes, &m, MESSAGES) > 0);
-}
-
-static void
-test_measured (void **state)
-{
-  (void) state;
-  for (size_t h = 0; lane_hashes[h]; h++) {
-    struct lanes *lanes = create_or_skip (lane_hashes[h]);
-
-    if (lanes) {
-      check_follows (lane_hashes[h], lanes);
-      lanes_free (lanes);
-    }
-  }
-}
-
-/* ---- Threads ---- */
-
-struct user {
-  pthread_t thread;
-  const struct lane_hash *hash;
-  struct lanes *lanes;
-  const struct messages *messages;
-};
-
-static void *
-hash_and_measure (void *opaque)
-{
-  struct user *user = opaque;
-
-  for (size_t i = 0; i < 200; i++) {
-    hash_messages (user->hash, user->lanes, user->messages, i % MESSAGES + 1);
-    lanes_add (user->lanes, (size_t) 8 << 30);
-    if (lanes_measure_is_due (user->lanes))
-      lanes_measure (user->lanes, NULL);
-    lanes_full_group (user->lanes);
-  }
-  return NULL;
-}
-
-static void
-one_plan_then_another (const struct lane_hash *hash, unsigned usable,
-                       struct lane_costs *costs)
-{
-  (atomic_load (&measured) % 2 ? all_slow : all_fast) (hash, usable, costs);
-}
-
-static void
-test_threads (void **state)
-{
-  enum { USERS = 4 };
-  struct user users[USERS];
-  struct messages m;
-  size_t i;
-
-  (void) state;
-  set_costs = one_plan_then_another;
-  for (size_t h = 0; lane_hashes[h]; h++) {
-    const struct lane_hash *hash = lane_hashes[h];
-    const unsigned before = atomic_load (&measured);
-    struct lanes *lanes = create_or_skip (hash);
-
-    if (!lanes)
-      continue;
-    make_messages (hash, &m);
-    for (i = 0; i < USERS; i++) {
-      users[i] = (struct user) {
-        .hash = hash, .lanes = lanes, .messages = &m
-      };
-      assert_int_equal (pthread_create (&users[i].thread, NULL,
-                                        hash_and_measure, &users[i]), 0);
-    }
-    for (i = 0; i < USERS; i++)
-      pthread_join (users[i].thread, NULL);
-    assert_true (atomic_load (&measured) > before);
+      assert_true (in_child (prove_once));
   }
 }
 
@@ -684,13 +202,10 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_proofs), /* first: nothing is proven yet */
-    cmocka_unit_test (test_due),    /* nor measured */
     cmocka_unit_test (test_usable),
     cmocka_unit_test (test_mixed),
     cmocka_unit_test (test_none),
     cmocka_unit_test (test_forced),
-    cmocka_unit_test (test_threads), /* before all plans are used */
-    cmocka_unit_test (test_measured),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);

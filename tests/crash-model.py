@@ -5,10 +5,12 @@
 
     crash-model.py TRACE FILE DISK CONTENT
 
-CONTENT is in FILE, and on the disk, when the trace begins.  Whenever a write
-to DISK begins, no sum may be in FILE after a crash at that moment: whatever of
-what was not synced came to the disk, and whatever did not.  Prints the number
-of such writes, and of states of FILE that had a sum.
+FILE is a result file or a manifest; CONTENT is in it, and on the disk, when the
+trace begins.  Whenever a write to DISK begins, no sum and no manifest may be in
+FILE after a crash at that moment: whatever of what was not synced came to the
+disk, and whatever did not.  Nor may a manifest get its name before it is on the
+disk.  Prints the number of such writes, and of states of FILE that had a sum or
+a manifest.
 """
 
 import ast
@@ -16,7 +18,8 @@ import os
 import re
 import sys
 
-SUM = re.compile(rb"^[0-9a-f]{64}  ", re.M)
+# A manifest is whole by its name, whatever of its content is there.
+SUM = re.compile(rb"^[0-9a-f]{64}  |\Ablkhash-manifest 1$", re.M)
 CALL = re.compile(r"^(\d+) +(\w+)\((.*)\) += (-?\d+)(?:<.*>)?(?: .*)?$")
 STRING = re.compile(r'"((?:[^"\\]|\\.)*)"(\.\.\.)?')
 
@@ -82,6 +85,7 @@ class Model:
             old, new = (s.decode() for s in strings[:2])
             if new == self.path:
                 self.inodes[new] = self.inodes.pop(old)
+                self.check_synced(self.inodes[new])
                 self.named()
         elif name.startswith("unlink"):
             self.inodes.pop(strings[0].decode(), None)
@@ -89,12 +93,17 @@ class Model:
         else:
             self.on_fd(name, args, strings)
 
+    def check_synced(self, inode):
+        if inode.content.startswith(b"blkhash-manifest") and \
+           inode.possible != {inode.content}:
+            sys.exit("a manifest that is not on the disk gets its name")
+
     def check(self, line):
         for inode in self.possible:
             for content in inode.possible if inode else ():
                 if SUM.search(content):
                     sys.exit("%s\na crash here could bring back\n%s" %
-                             (line, content.decode()))
+                             (line, content.decode(errors="replace")))
 
 
 def main():

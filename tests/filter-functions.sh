@@ -11,6 +11,7 @@ filter=$abs_top_builddir/filter/.libs/nbdkit-blkhash-filter.so
 requires_program nbdkit nbdcopy nbdinfo
 requires "$PYTHON" -c 'import nbd'
 sums=$dir/sums
+manifest=$dir/manifest
 pause=$dir/pause.sock
 
 # nbdkit takes modules out of memory before valgrind tells of them.
@@ -156,6 +157,23 @@ sum_comes () {
 no_sum () {
   ! says '^\\\{0,1\}[0-9a-f]\{32,\} ' || fail "there is a sum:
 $(cat "$sums")"
+}
+
+# manifest_is IMAGE [OPTION]...: the manifest is that of IMAGE, by the
+# reference, which has these options, and only its owner's.
+manifest_is () {
+  image=$1
+  shift
+  "$PYTHON" "$abs_top_srcdir/tests/refmanifest.py" write "$@" "$image" \
+    > "$dir/wanted"
+  cmp "$dir/wanted" "$manifest" || fail "not the manifest of $image"
+  [ "$(stat -c %a "$manifest")" = 600 ] || fail "not only the owner's"
+}
+
+# no_manifest: there is none, but an empty file.
+no_manifest () {
+  [ -e "$manifest" ] || fail "the manifest is gone"
+  [ ! -s "$manifest" ] || fail "there is a manifest"
 }
 
 # refuses_to_start REGEX ARGUMENT...: nbdkit ends at once and says why.

@@ -7,7 +7,8 @@ Each case is a server with the filter and a random plugin below it, and some
 rounds of clients: they connect, write, zero, trim, read, ask for extents and
 disconnect, on four connections at once, over the same few places of a small
 disk.  What they leave behind is nowhere predicted: the result file must have
-the sum of what is on the disk then, by blksum and by reference.py.
+the sum of what is on the disk then, by blksum and by reference.py, and the
+manifest must be that of refmanifest.py.
 
     filter-random.py --filter FILE.so --blksum PROGRAM
 
@@ -27,6 +28,7 @@ import time
 
 import nbd
 import reference
+import refmanifest
 
 CONNECTIONS = 4
 LIMIT = 300                     # seconds, which no passing test uses up
@@ -71,6 +73,7 @@ class Case:
         self.failing = rng.random() < 0.15
         self.image = os.path.join(directory, "image")
         self.sums = os.path.join(directory, "sums")
+        self.manifest = os.path.join(directory, "manifest")
         self.trigger = os.path.join(directory, "trigger")
         self.socket = os.path.join(directory, "nbd.sock")
         self.servers = []
@@ -128,6 +131,7 @@ class Case:
         if rng.random() < 0.1:
             filters.append("--filter=noextents")
         parameters += ["blkhash-file=" + self.sums,
+                       "blkhash-manifest=" + self.manifest,
                        "blkhash-block-size=%d" % self.block_size,
                        "blkhash-streams=%d" % self.streams,
                        "blkhash-linear=%d" % self.linear]
@@ -286,13 +290,19 @@ class Case:
         by_blksum = subprocess.check_output(command + [copy], text=True)
         if by_blksum.split()[0] != wanted:
             raise Failed("blksum and the reference differ")
-        return wanted
+        return wanted, refmanifest.write(content, "sha256", self.block_size,
+                                         self.streams, self.linear)
 
-    def compare(self, wanted, lines):
+    def compare(self, wanted, lines, has_manifest=False):
+        wanted, manifest = wanted
         for name, md in lines.items():
             if md != wanted:
                 raise Failed("sum of %r: expected %s\ngot %s" % (
                     name, wanted, md))
+        with open(self.manifest, "rb") as f:
+            got = f.read()
+        if got != manifest and (got or has_manifest):
+            raise Failed("not the manifest, but %d bytes" % len(got))
 
     def wait_for_sum(self, name):
         deadline = time.monotonic() + LIMIT
@@ -326,7 +336,7 @@ class Case:
             wanted = self.expected()
             # The name that wrote last has a sum, others may have none.
             lines = self.wait_for_sum(self.names[-1])
-            self.compare(wanted, lines)
+            self.compare(wanted, lines, True)
             if self.rng.randrange(2):
                 self.clients(False)     # which changes nothing
                 self.compare(wanted, self.lines())

@@ -131,13 +131,17 @@ real_program () {
 # nowhere near it, however busy the machine, and never lets it run out.
 limit=300
 
-# $wrapper is put before our programs.
+# $wrapper is put before our programs, and before that blksum runs $prepare.
 wrapper=
+prepare=
 if [ "${BLKHASH_VALGRIND:-0}" != 0 ]; then
   [ "$VALGRIND" != no ] || skip "valgrind is missing"
   wrapper="$VALGRIND -q --vgdb=no --error-exitcode=99 --leak-check=full
     --errors-for-leak-kinds=definite --child-silent-after-fork=yes
     --suppressions=$abs_top_srcdir/tests/valgrind.supp"
+  # For valgrind the soft limit is the hard one, which nobody may change, and
+  # blksum lowers it to this.
+  prepare='ulimit -S -n 256'
 fi
 
 # Not the default of all compilers: what a thread leaves behind on its stack.
@@ -160,6 +164,7 @@ LD_LIBRARY_PATH=$abs_top_builddir/lib/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export TMPDIR PATH LD_LIBRARY_PATH
 cat > "$dir/bin/blksum" << END
 #!/bin/sh
+$prepare
 exec $(echo $wrapper) $(real_program "$abs_top_builddir/tools/blksum") "\$@"
 END
 chmod +x "$dir/bin/blksum"

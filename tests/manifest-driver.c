@@ -11,6 +11,8 @@
  *       prints "sum: TAG-PARTS", and lines as refmanifest.py read does
  *   manifest-driver load < MANIFEST > MANIFEST
  *       to a leaf table, and that to a manifest
+ *   manifest-driver diff FLAGS MANIFEST < MANIFEST
+ *       prints a line "START LENGTH" for each range that differs, in bytes
  *
  * Status 1: a function failed, and a line says which, and why.
  */
@@ -18,6 +20,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,11 +143,11 @@ reader_failed (const char *what, struct blkhash_manifest_reader *r, int err)
 }
 
 static struct blkhash_manifest_reader *
-start (unsigned flags)
+start (int fd, unsigned flags)
 {
   struct blkhash_manifest_reader *r =
     must ("blkhash_manifest_reader_new",
-          blkhash_manifest_reader_new (STDIN_FILENO, flags));
+          blkhash_manifest_reader_new (fd, flags));
   int err = blkhash_manifest_reader_start (r);
 
   if (err)
@@ -167,7 +170,7 @@ leaf_size (const struct blkhash_opts *opts)
 static void
 do_read (unsigned flags)
 {
-  struct blkhash_manifest_reader *r = start (flags);
+  struct blkhash_manifest_reader *r = start (STDIN_FILENO, flags);
   const struct blkhash_opts *opts = blkhash_manifest_reader_opts (r);
   size_t size = leaf_size (opts);
   unsigned char md[BLKHASH_MAX_MD_SIZE];
@@ -207,7 +210,7 @@ do_read (unsigned flags)
 static void
 do_load (void)
 {
-  struct blkhash_manifest_reader *r = start (0);
+  struct blkhash_manifest_reader *r = start (STDIN_FILENO, 0);
   struct blkhash_leaves *l = blkhash_leaves_load (r);
 
   if (!l)
@@ -216,6 +219,35 @@ do_load (void)
   check ("blkhash_leaves_save",
          blkhash_leaves_save (l, STDOUT_FILENO, NULL, NULL));
   blkhash_leaves_free (l);
+}
+
+static int
+print_range (void *opaque, uint64_t start, uint64_t len)
+{
+  (void) opaque;
+  return printf ("%" PRIu64 " %" PRIu64 "\n", start, len) < 0 ? EIO : 0;
+}
+
+static void
+do_diff (unsigned flags, const char *name)
+{
+  int fd = open (name, O_RDONLY), err;
+  struct blkhash_manifest_reader *a, *b;
+
+  if (fd == -1)
+    die (name, errno, "");
+  a = start (STDIN_FILENO, flags);
+  b = start (fd, flags);
+  err = blkhash_manifest_diff (a, b, print_range, NULL);
+  if (err)
+    fprintf (stderr, "blkhash_manifest_diff: %s: %s, %s\n", strerror (err),
+             blkhash_manifest_reader_error (a),
+             blkhash_manifest_reader_error (b));
+  blkhash_manifest_reader_free (a);
+  blkhash_manifest_reader_free (b);
+  close (fd);
+  if (err)
+    exit (fflush (stdout) == 0 ? 1 : 2);
 }
 
 int
@@ -227,6 +259,8 @@ main (int argc, char *argv[])
     do_read (atoi (argv[2]));
   else if (argc == 2 && strcmp (argv[1], "load") == 0)
     do_load ();
+  else if (argc == 4 && strcmp (argv[1], "diff") == 0)
+    do_diff (atoi (argv[2]), argv[3]);
   else
     return 2;
   return fflush (stdout) == 0 ? 0 : 1;

@@ -8,6 +8,7 @@ and the construction are those of reference.py.
 
 As a module:   refmanifest.write(image, digest, block_size, streams, linear)
                refmanifest.read(manifest)
+               refmanifest.diff(image, image, block_size)
 As a command:  refmanifest.py write [-d NAME] [-b SIZE] [-s STREAMS|--linear]
                                     [FILE|-]     the manifest on stdout
                refmanifest.py read [FILE|-]    its records as text, or status 1
@@ -272,6 +273,30 @@ class Manifest:
 
 def read(data):
     return Manifest(bytes(data))
+
+
+# ---- Comparing -------------------------------------------------------------
+
+
+def diff(a, b, block_size):
+    """Where the images A and B, bytes, differ, as their manifests tell: the
+    ranges [start, length] of blocks, and whether the manifests do not tell it
+    of the block in which the smaller one ends."""
+    a, b = sorted((a, b), key=len)
+    padded = a.ljust(len(b), b"\0")
+    ranges, unknown = [], False
+    for start in range(0, len(b), block_size):
+        x = padded[start:start + block_size]
+        y = b[start:start + block_size]
+        if start < len(a) < min(start + block_size, len(b)) and \
+                any(x) and any(y):
+            unknown = True
+        elif x != y:
+            if ranges and sum(ranges[-1]) == start:
+                ranges[-1][1] += len(y)
+            else:
+                ranges.append([start, len(y)])
+    return ranges, unknown
 
 
 # ---- The command ----------------------------------------------------------

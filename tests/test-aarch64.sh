@@ -79,6 +79,7 @@ cross $host-gcc -shared -fPIC -o "$dir/plain.so" "$dir/plain.c" ||
   fail "$dir/plain.c"
 plain="$qemu -E LD_PRELOAD=$dir/plain.so"
 run 0 $plain lib/test-lanes
+run 0 $plain lib/test-lanes-choice
 run 0 $plain lib/test-lane-kernel
 ! grep "OK \] sha256 arm64" "$dir/stdout" "$dir/stderr" ||
   fail "uses instructions that the CPU lacks"

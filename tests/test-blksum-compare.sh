@@ -173,6 +173,7 @@ refuses "manifest:none: cannot open" blksum --compare a.raw manifest:none
 refuses "two images" blksum --compare a.raw
 refuses "two images" blksum --compare a.raw b.raw c.raw
 refuses "--compare cannot be used with .*--tag" blksum --compare --tag a.raw b.raw
+refuses "cannot read: Is a directory" blksum --compare a.raw "$dir"
 head -c 700 a.blkm > cut.blkm
 refuses "cut.blkm: the manifest is cut off" \
         blksum --compare manifest:cut.blkm a.raw

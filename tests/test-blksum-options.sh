@@ -19,17 +19,23 @@ fi
 run 0 blksum -l
 cmp "$dir/digests" "$dir/stdout" || fail "-l is not --list-digests"
 
-# One line for the CPU, one of titles; OpenSSL and our kernels of a digest are
-# those that the CPU has, and some of them are chosen for each number of blocks.
+# One line for the CPU, one of titles; for a digest the library that it comes from,
+# and those of our kernels that the CPU has; some of them are chosen for each number
+# of blocks.
 run 0 blksum --list-kernels
 [ ! -s "$dir/stderr" ] || fail "kernels on stderr"
 [ "$(wc -L < "$dir/stdout")" -le 80 ] || fail "--list-kernels is too wide"
 sed -n 1p "$dir/stdout" | grep -q '^CPU: .' || fail "no CPU"
 sed -n 2p "$dir/stdout" | grep -q '^digest  *kernel .*for blocks$' ||
   fail "no titles"
-sed 1,2d "$dir/stdout" | awk '$2 != "OpenSSL" { print $1, $2 }' \
-  > "$dir/kernels"
+sed 1,2d "$dir/stdout" | awk '$2 ~ /-x/ { print $1, $2 }' > "$dir/kernels"
 ./lane-kernels | diff - "$dir/kernels" || fail "not the kernels of this CPU"
+sed 1,2d "$dir/stdout" | awk '$2 !~ /-x/ { print $1, $2 }' > "$dir/libraries"
+libb2=OpenSSL
+grep -q '^#define HAVE_LIBB2 1' "$abs_top_builddir/config.h" && libb2=libb2
+cut -d' ' -f1 "$dir/kernels" | uniq |
+  sed "s/\$/ OpenSSL/; s/^\(blake2b-256\) .*/\1 $libb2/" |
+  diff - "$dir/libraries" || fail "not the libraries of the digests"
 sed 1,2d "$dir/stdout" > "$dir/rows"
 awk 'NF != 5 || $4 !~ /^[0-9]+\.[0-9]+$/ || $5 !~ /^(-|[0-9,-]*)$/ { bad = 1; print }
      { n = split ($5, part, ","); for (i = 1; i <= n; i++) {

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # Whenever the machine crashes: no stale sum comes back, of what a client was
-# told is written.  crash-model.py finds what could be on the disk.
+# told is written, and no stale manifest.  crash-model.py finds what could be on
+# the disk.
 
 . "$(dirname "$0")/hold-functions.sh"
 requires_program strace
@@ -16,22 +17,23 @@ requires strace $calls -o "$dir/trace" true
 
 truncate -s 64k "$dir/disk"
 
-# no_stale_sum CONTENT CHANGES SUMS: so many of them at least are in the trace.
-no_stale_sum () {
-  "$PYTHON" "$abs_top_srcdir/tests/crash-model.py" "$dir/trace" "$sums" \
-            "$dir/disk" "$1" > "$dir/stdout" 2> "$dir/stderr" ||
-    fail "a stale sum can come back"
+# no_stale FILE CONTENT CHANGES SUMS: so many of them at least are in the trace.
+no_stale () {
+  "$PYTHON" "$abs_top_srcdir/tests/crash-model.py" "$dir/trace" "$1" \
+            "$dir/disk" "$2" > "$dir/stdout" 2> "$dir/stderr" ||
+    fail "what is stale in $1 can come back"
   read -r changes published < "$dir/stdout"
-  [ "$changes" -ge "$2" ] && [ "$published" -ge "$3" ] ||
-    fail "only $changes changes and $published sums"
+  [ "$changes" -ge "$3" ] && [ "$published" -ge "$4" ] ||
+    fail "only $changes changes and $published states of $1"
 }
 
 # ---- Clients of several names, that read and write at once ----
 
 stale="$(printf %064d 0)  stale"
 echo "$stale" > "$sums"
+echo "blkhash-manifest 1" > "$manifest"
 nbdkit_wrapper="strace $calls -o $dir/trace"
-serve_snapshot
+serve_snapshot blkhash-manifest="$manifest"
 server=$(cat "$socket.pid")
 kill_at_exit "$server"
 clients 'def reader(name, times=10):
@@ -56,16 +58,14 @@ for f in [later(reader, "a"), later(writer, "a"), later(reader, "b"),
 kill "$server"
 wait_until sh -c "! kill -0 $server 2> /dev/null"
 right_or_none a b c
-no_stale_sum "$stale
+no_stale "$sums" "$stale
+" 40 3
+no_stale "$manifest" "blkhash-manifest 1
 " 40 3
 nbdkit_wrapper=
 
 # ---- What fails ----
 
-# The syncs of the thread that withdraws a sum: of the new file (1) and of the
-# directory (2).  If 1 fails, of the old file that was emptied (2), and of the
-# directory without it (3).  If 2 fails, of the old file that was emptied (3),
-# and then of the new one that was (4) or of the directory without it (4).
 sleep 1000 &
 kill_at_exit $!
 strace -p $! -o "$dir/trace" 2> "$dir/stderr" &
@@ -75,10 +75,10 @@ wait_until test -s "$dir/stderr" # that it did, or that it may not
 grep -q attached "$dir/stderr" || skip "strace cannot attach here"
 kill $tracer
 
-# fails WHICH LOG: a sum is withdrawn, and these syncs fail.  What the log says
-# then is in $dir/said.
+# fails WHICH LOG [PARAMETER]: a sum is withdrawn, and these syncs fail.  What
+# the log says then is in $dir/said, what was in the result file in $before.
 fails () {
-  serve_snapshot
+  serve_snapshot $3
   clients 'h = connect("", False)
 h.pread(65536, 0)
 h.shutdown()'
@@ -101,12 +101,30 @@ os._exit(0)'
   stop
 }
 
+# The syncs of the thread that withdraws a sum: of the new file (1) and of the
+# directory (2).  If 1 fails, of the old file that was emptied (2), and of the
+# directory without it (3).  If 2 fails, of the old file that was emptied (3),
+# and then of the new one that was (4) or of the directory without it (4).
 for which in 1 2 1..2 2..3; do
-  fails $which 'blkhash: cannot write'
-  no_stale_sum "$before
+  fails $which 'blkhash: cannot write .*sums'
+  no_stale "$sums" "$before
 " 1 0
   ! grep -q 'may be wrong' "$dir/said" || fail "it was said to be wrong"
 done
 for which in 1..3 2..4; do
   fails $which 'cannot remove .*it may be wrong now'
+done
+
+# Those of the manifest come before them.
+for which in 1 2 1..2 2..3; do
+  fails $which 'blkhash: cannot write .*manifest' blkhash-manifest="$manifest"
+  no_stale "$sums" "$before
+" 1 0
+  no_stale "$manifest" "blkhash-manifest 1
+" 1 0
+  ! grep -q 'may be wrong' "$dir/said" || fail "it was said to be wrong"
+done
+for which in 1..3 2..4; do
+  fails $which 'cannot remove .*manifest, it may be wrong now' \
+        blkhash-manifest="$manifest"
 done

@@ -98,7 +98,7 @@ refuses_to_start '' null blkhash-tag=maybe
 refuses_to_start '' null blkhash-distinct-exports=maybe
 refuses_to_start 'blkhash-nothing' null blkhash-nothing=1
 run 0 nbdkit --filter="$filter" null --help
-for parameter in file digest block-size streams linear name tag missing \
+for parameter in file manifest digest block-size streams linear name tag missing \
                  distinct-exports; do
   grep -q "blkhash-$parameter=" "$dir/stdout" || fail "no help of $parameter"
 done

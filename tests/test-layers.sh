@@ -104,7 +104,10 @@ leaf-hash: digest lanes
 outer: construction digest
 opts: construction digest
 manifest-table: blkhash-manifest leaves manifest-reader opts
+manifest-diff: blkhash-manifest leaf-diff manifest-format manifest-reader opts
+leaf-diff: blkhash-manifest
 manifest-writer: blkhash-manifest crc32c digest manifest-format opts
+manifest-records: blkhash-manifest crc32c manifest-format manifest-input manifest-reader manifest-sum
 manifest-reader: blkhash-manifest crc32c digest manifest-format manifest-input manifest-sum
 manifest-sum: digest leaf opts outer
 manifest-format: sum-tag
@@ -156,8 +159,8 @@ drawing_of () {
 
 # Of lib/ what is in the table, and nothing else.
 check_layers filter "blkhash" "" "
-blkhash: conn export finish params result-file watch
-finish: conn export params pass ../lib/cleanup ../lib/leaves
+blkhash: conn export finish params report watch
+finish: conn export manifest params pass ../lib/cleanup ../lib/leaves
 pass: conn export params watch ../lib/cleanup
 watch: conn export inflight params ../lib/cleanup ../lib/leaves
 conn: export ../lib/cleanup
@@ -165,8 +168,8 @@ export: disk params report ../lib/cleanup ../lib/leaves
 disk: inflight written
 written: ../lib/leaf-tree
 params: ../lib/sum-kind
-report: params result-file ../lib/cleanup ../lib/sum-line
-result-file: params
+report: manifest output-file params ../lib/cleanup ../lib/sum-line
+manifest: blkhash-manifest output-file params ../lib/cleanup
 "
 
 # ---- tools/ ----

@@ -10,100 +10,16 @@ refmanifest.py; and such as are damaged or made to deceive.
 The seed is printed; BLKHASH_SEED and BLKHASH_ROUNDS do what the options do.
 """
 
-import argparse
-import os
-import random
 import re
-import resource
-import shlex
 import struct
-import subprocess
 import sys
 
 sys.dont_write_bytecode = True
 
-import reference
 import refmanifest
+from manifestdriver import (DIGESTS, Failed, Parts, data_record, expect,
+                            random_image, run)
 from refmanifest import ZERO, header, record, end
-
-DIGESTS = ["sha256", "sha512", "md5", "sha1", "blake2b512", "null"]
-MEMORY = 256 << 20              # of a driver that reads what is hostile
-
-
-class Failed(Exception):
-    pass
-
-
-def expect(what, expected, got):
-    if expected != got:
-        raise Failed("%s:\n  expected %.600s\n  got      %.600s"
-                     % (what, expected, got))
-
-
-class Driver:
-    def __init__(self, args):
-        self.command = shlex.split(os.environ.get("BLKHASH_DRIVER_WRAPPER",
-                                                  "")) + [args.driver]
-        self.dir = args.dir
-        self.limit_memory = args.limit_memory
-        # From a pipe or a file; where programs are slow, in turns.
-        self.short, self.turn = args.short, False
-
-    def inputs(self):
-        self.turn = not self.turn
-        return (self.turn,) if self.short else (False, True)
-
-    def limit(self):
-        if self.limit_memory:
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-
-    def run(self, args, data, from_pipe=True):
-        """Status, output and messages; the input is a pipe or a file, the
-        output always a file."""
-        out = os.path.join(self.dir, "out")
-        with open(out, "w+b") as f:
-            how = {"input": data}
-            if not from_pipe:
-                name = os.path.join(self.dir, "in")
-                with open(name, "wb") as g:
-                    g.write(data)
-                how = {"stdin": open(name, "rb")}
-            done = subprocess.run(self.command + args, stdout=f,
-                                  stderr=subprocess.PIPE, check=False,
-                                  preexec_fn=self.limit, **how)
-            if not from_pipe:
-                how["stdin"].close()
-            f.seek(0)
-            return done.returncode, f.read(), done.stderr.decode()
-
-    def well(self, args, data, from_pipe=True):
-        status, out, err = self.run(args, data, from_pipe)
-        if status != 0 or err:
-            raise Failed("%s: status %d: %s" % (args, status, err))
-        return out
-
-
-# ---- Random images --------------------------------------------------------
-
-
-def random_image(rng, block_size):
-    """Runs of blocks of zeros and data, and blocks that are nearly zero."""
-    image = bytearray()
-    for _ in range(rng.randrange(12)):
-        n = rng.choice((1, 1, 2, rng.randrange(1, 50)))
-        kind = rng.randrange(4)
-        if kind == 0:
-            image += bytes(n * block_size)
-        elif kind == 1:
-            image += rng.randbytes(n * block_size)
-        elif kind == 2:
-            image += bytes(block_size - 1) + b"\1"
-        else:
-            image += bytes(rng.randrange(block_size))
-    if rng.random() < 0.4:
-        image += rng.choice((bytes, rng.randbytes))(
-            rng.randrange(1, block_size))
-    return bytes(image)
 
 
 def read_lines(manifest, flags):
@@ -196,30 +112,6 @@ def test_damaged(driver, rng):
         flipped = bytearray(data)
         flipped[bit // 8] ^= 1 << bit % 8
         refused(driver, "bit %d flipped" % bit, bytes(flipped), ": ")
-
-
-class Parts:
-    """A manifest to be put together wrongly: 10 blocks of 64 bytes, md5; zeros
-    are blocks 2 to 6."""
-
-    def __init__(self, streams=0):
-        image = bytes(range(1, 129)) + bytes(320) + bytes(range(1, 181))
-        self.right = refmanifest.read(
-            refmanifest.write(image, "md5", 64, streams))
-        self.head = self.right.data[:512]
-        self.md = self.right.md
-        runs = self.right.runs
-        self.records = [record(first, count | (ZERO if leaves is None else 0),
-                               b"".join(leaves or []))
-                        for first, count, leaves in runs]
-        self.end = end(self.head, 10, self.md)
-
-    def join(self, *records, head=None, end_=None):
-        return b"".join([head or self.head, *records, end_ or self.end])
-
-
-def data_record(first, count):
-    return record(first, count, bytes(range(16)) * count)
 
 
 def test_crafted_records(driver):
@@ -394,35 +286,16 @@ def test_parts(driver):
             raise Failed("a part was saved: %d %s" % (status, err))
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--driver", required=True)
-    parser.add_argument("--dir", required=True)
-    parser.add_argument("--limit-memory", action="store_true")
-    parser.add_argument("--short", action="store_true")
-    parser.add_argument("--seed", type=int,
-                        default=int(os.environ.get("BLKHASH_SEED") or
-                                    random.randrange(2**32)))
-    parser.add_argument("--rounds", type=int,
-                        default=int(os.environ.get("BLKHASH_ROUNDS") or 20))
-    args = parser.parse_args()
-    print("seed %d" % args.seed, flush=True)
-    rng = random.Random(args.seed)
-    driver = Driver(args)
+def tests(driver, rng, rounds):
     expect("CRC", 0xE3069283, refmanifest.crc32c(b"123456789"))
-    try:
-        test_random(driver, rng, args.rounds)
-        test_sizes(driver)
-        test_damaged(driver, rng)
-        test_crafted_records(driver)
-        test_hostile_sizes(driver)
-        test_headers(driver)
-        test_parts(driver)
-    except Failed as e:
-        print("FAIL: seed %d, %s" % (args.seed, e))
-        return 1
-    return 0
+    test_random(driver, rng, rounds)
+    test_sizes(driver)
+    test_damaged(driver, rng)
+    test_crafted_records(driver)
+    test_hostile_sizes(driver)
+    test_headers(driver)
+    test_parts(driver)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(tests))

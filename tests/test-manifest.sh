@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # Manifests: there is one for an image, whoever writes it; what is damaged or
-# made to deceive is refused; and the reader in the manual reads them.
+# made to deceive is refused; two of them tell where images differ; and the reader
+# in the manual reads them.
 
 . "$(dirname "$0")/functions.sh"
 
@@ -15,8 +16,10 @@ fi
 driver=$(real_program "$abs_top_builddir/tests/manifest-driver")
 BLKHASH_DRIVER_WRAPPER=$wrapper
 export BLKHASH_DRIVER_WRAPPER
-"$PYTHON" "$abs_top_srcdir/tests/test-manifest.py" --driver "$driver" \
-          --dir "$dir" $how
+for tests in test-manifest test-manifest-diff; do
+  "$PYTHON" "$abs_top_srcdir/tests/$tests.py" --driver "$driver" --dir "$dir" \
+            $how
+done
 
 # The reader in the manual prints what the reference does, a leaf a line.
 sed -n '/^    import hashlib/,/^[^ ]/s/^    //p' \

@@ -53,7 +53,7 @@ run_crc32c (struct hasher *hasher,
   size_t i;
 
   for (i = 0; i < count; i++)
-    y->crc = crc32c (data + i * size, size);
+    y->crc = crc32c (0, data + i * size, size);
 }
 
 /* Nothing, or the CRC of the last block in the order of its digits. */

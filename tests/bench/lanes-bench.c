@@ -155,7 +155,7 @@ hash_by_choice (size_t count)
   }
 }
 
-/* NULL: OpenSSL. */
+/* NULL: the library that the digest comes from. */
 static void
 hash_by_kernel (const struct lane_kernel *kernel, size_t count)
 {
@@ -176,7 +176,7 @@ hash_by_kernel (const struct lane_kernel *kernel, size_t count)
 
 /* ---- Turns ---- */
 
-/* Of the choice, of OpenSSL and of each kernel, in this order. */
+/* Of the choice, of the library and of each kernel, in this order. */
 #define MAX_SIDES (2 + LANE_MAX_KERNELS)
 
 struct side {
@@ -194,7 +194,7 @@ add_sides (void)
   size_t i;
 
   sides[nr_sides++].name = "choice";
-  sides[nr_sides++].name = "OpenSSL";
+  sides[nr_sides++].name = digest_library (digest);
   for (i = 0; hash->kernels[i]; i++)
     if (lanes_usable (lanes) & 1u << i) {
       sides[nr_sides].kernel = hash->kernels[i];

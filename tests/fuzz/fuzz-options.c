@@ -7,12 +7,25 @@
 
 #include <config.h>
 
+#include <string.h>
+
 #include <json-c/json.h>
 
-#include "fuzz.h"
+#include "fuzz-main.h"
 #include "image/options-tree.h"
 #include "image/qemuopts.h"
 #include "util/error.h"
+
+/* As deep as it can be, which is more than json_tokener_parse takes. */
+static struct json_object *
+parse_json (const char *text)
+{
+  struct json_tokener *tokener = json_tokener_new_ex (OPTIONS_TREE_DEPTH + 1);
+  struct json_object *tree = json_tokener_parse_ex (tokener, text, -1);
+
+  json_tokener_free (tokener);
+  return tree;
+}
 
 int
 LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
@@ -27,8 +40,10 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
   if (!tree)
     return 0;
   target = qemuopts_target (tree, true);
-  told = qemuopts_is_json (target) ? json_tokener_parse (target + 5)
+  told = qemuopts_is_json (target) ? parse_json (target + strlen ("json:"))
     : options_tree_parse (target, &error);
+  if (!told)
+    abort ();
   again = qemuopts_target (told, true);
   if (strcmp (target, again) != 0)
     abort ();

@@ -89,13 +89,14 @@ open_manifest (struct side *side, bool check_sum)
 }
 
 /* Files of /proc have a size of 0 and content all the same, so these are read
- * like a pipe; of an empty file the size is known, though.
+ * like a pipe; of an empty file the size is known, though.  A FIFO is not waited
+ * for.
  */
 static bool
 is_empty_file (const char *name)
 {
-  int fd = strcmp (name, "-") == 0 ? dup (STDIN_FILENO)
-                                   : open (name, O_RDONLY | O_CLOEXEC);
+  int fd = strcmp (name, "-") == 0
+    ? dup (STDIN_FILENO) : open (name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat st;
   char byte;
   bool empty = fd != -1 && fstat (fd, &st) == 0 && S_ISREG (st.st_mode) &&

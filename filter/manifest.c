@@ -1,0 +1,159 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The manifest on the disk.
+ *
+ * It can be large, so its leaves are written while they are folded, by the
+ * thread that finishes an export, to a file of another name: requests wait for
+ * nothing of that, only for what is done at once then, to move it or to empty
+ * what is there.  Both can happen while a new one is written, for an export of
+ * another name, so these files have different names, too.
+ *
+ * There is one new file, and a thread that finishes another export waits for
+ * it: a server that is killed leaves one at most, and the next one removes it.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-filter.h>
+
+#include "blkhash-manifest.h"
+
+#include "../lib/cleanup.h"
+#include "manifest.h"
+#include "output-file.h"
+#include "params.h"
+
+/* Leaves are fingerprints of content. */
+#define MODE 0600
+
+static struct output_file file = { .param = "blkhash-manifest", .mode = MODE };
+static char *saving_path;       /* of the new file; set once */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
+static bool saving;             /* a thread has the new file */
+static pthread_cond_t saved_one = PTHREAD_COND_INITIALIZER;
+
+int
+manifest_start (void)
+{
+  if (!params.manifest)
+    return 0;
+  if (output_file_start (&file, params.manifest) == -1)
+    return -1;
+  if (asprintf (&saving_path, "%s.blkhash-saving", file.path) == -1) {
+    saving_path = NULL;
+    nbdkit_error ("blkhash: %m");
+    return -1;
+  }
+  unlink (saving_path);         /* of a server that was killed */
+  return 0;
+}
+
+int
+manifest_check (void)
+{
+  return output_file_check (&file);
+}
+
+void
+manifest_stop (void)
+{
+  output_file_stop (&file);
+  free (saving_path);
+}
+
+bool
+manifest_is_path (const char *path)
+{
+  return output_file_is_path (&file, path);
+}
+
+/* ---- The new file ---- */
+
+static void
+begin (void)
+{
+  SCOPED_LOCK (&lock);
+
+  while (saving)
+    pthread_cond_wait (&saved_one, &lock);
+  saving = true;
+}
+
+void
+manifest_end (void)
+{
+  unlink (saving_path);
+
+  SCOPED_LOCK (&lock);
+  saving = false;
+  pthread_cond_signal (&saved_one);
+}
+
+/* 0, or an error of the leaves or of the file. */
+static int
+save (struct blkhash_leaves *l, unsigned char *md, unsigned *len)
+{
+  int fd, err;
+
+  unlink (saving_path);         /* that could not be removed */
+  fd = open (saving_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
+  if (fd == -1)
+    return errno;
+  err = blkhash_leaves_save (l, fd, md, len);
+  if (err == 0 && fsync (fd) == -1)
+    err = errno;
+  if (close (fd) == -1 && err == 0)
+    err = errno;
+  return err;
+}
+
+int
+manifest_fold (struct blkhash_leaves *l, unsigned char *md, unsigned *len,
+               bool *saved)
+{
+  int err, fold_err;
+
+  *saved = false;
+  if (!params.manifest)
+    return blkhash_leaves_fold (l, md, len);
+  begin ();
+  err = save (l, md, len);
+  if (err == 0) {
+    *saved = true;
+    return 0;
+  }
+  manifest_end ();
+  if (err == EBUSY || err == ENODATA)
+    return err;
+
+  /* Is it the file?  There is a sum all the same. */
+  fold_err = blkhash_leaves_fold (l, md, len);
+  if (fold_err == 0)
+    nbdkit_error ("blkhash: cannot write %s: %s", saving_path, strerror (err));
+  return fold_err;
+}
+
+/* ---- Its place ---- */
+
+void
+manifest_move (void)
+{
+  output_file_move (&file, saving_path);
+}
+
+void
+manifest_empty (void)
+{
+  output_file_write (&file, "", true);
+}

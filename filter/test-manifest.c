@@ -1,0 +1,286 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Unit test: the manifest, when anything happens at any moment of its making.
+ *
+ * For each write, sync and rename that is made when a client leaves, or before
+ * a change: another client changes the disk just then, or that call fails.  The
+ * plugin, test-plugin.c, sees that no stale manifest is there, and in the end
+ * there must be the right one.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "blkhash-manifest.h"
+
+#include "../lib/cleanup.h"
+#include "export.h"
+#include "test-locks.h"
+#include "test-nbdkit.h"
+
+/* More than one record, the first of which is written when it is full. */
+#define BLOCK 4
+#define BLOCKS (65536 + 1000)
+#define SIZE (BLOCK * BLOCKS - 1)
+
+static char directory[] = "/tmp/blkhash-test-XXXXXX";
+static char path[sizeof directory + 5], manifest[sizeof directory + 9];
+
+static bool
+is_empty (const char *name)
+{
+  struct stat st;
+
+  return stat (name, &st) == -1 || st.st_size == 0;
+}
+
+/* The manifest is the one that blkhash_leaves_save makes of the disk. */
+static void
+check_manifest (void)
+{
+  struct blkhash_opts *opts = blkhash_opts_new ("sha256");
+  struct blkhash_leaves *l;
+  FILE *wanted = tmpfile ();
+  int fd = open (manifest, O_RDONLY);
+  char a[4096], b[4096];
+  ssize_t n;
+
+  assert_true (wanted && fd != -1);
+  blkhash_opts_set_block_size (opts, BLOCK);
+  l = blkhash_leaves_new (opts, SIZE, 0);
+  assert_int_equal (blkhash_leaves_data (l, disk, SIZE, 0), 0);
+  assert_int_equal (blkhash_leaves_save (l, fileno (wanted), NULL, NULL), 0);
+  rewind (wanted);
+  do {
+    n = read (fd, a, sizeof a);
+    assert_int_equal (fread (b, 1, sizeof b, wanted), n);
+    assert_memory_equal (a, b, n);
+  } while (n > 0);
+  close (fd);
+  fclose (wanted);
+  blkhash_leaves_free (l);
+  blkhash_opts_free (opts);
+}
+
+/* ---- What happens at the call number AT ---- */
+
+static unsigned calls, at;
+static int fail_with;           /* errno; 0: another client writes then */
+static struct client *writer;   /* of the same disk, by the name ... */
+static const char *writer_name;
+static pthread_t thread;
+static bool started;
+static atomic_bool written;
+
+static void *
+write_a_little (void *opaque)
+{
+  static int byte;
+
+  (void) opaque;
+  client_write (writer, ++byte, 1, SIZE / 2);
+  written = true;
+  return NULL;
+}
+
+static bool
+is_published (const char *name)
+{
+  struct export *export;
+  SCOPED_LOCK (&exports_lock);
+
+  export = export_find_locked (name);
+  return export && export->published;
+}
+
+/* A change that comes before the sum is published waits for nothing.  Another
+ * one withdraws the sum, and waits for the thread that makes this call.
+ */
+static int
+interfere (const char *call)
+{
+  bool published = is_published ("a");
+
+  (void) call;
+  if (calls++ != at)
+    return 0;
+  if (fail_with)
+    return fail_with;
+  started = true;
+  assert_int_equal (pthread_create (&thread, NULL, write_a_little, NULL), 0);
+  while (!written && !(published && !is_published ("a")))
+    usleep (100);
+  return 0;
+}
+
+/* A client writes, so that there is no sum, and leaves.  False if there was no
+ * call number AT.
+ */
+static bool
+leave_at (unsigned number)
+{
+  struct client *client = client_open ("a");
+
+  client_write (client, number, 1, 0);
+  writer = client_open (writer_name);
+  calls = 0;
+  at = number;
+  started = written = false;
+  on_file_call = interfere;
+  client_leave (client);
+  on_file_call = NULL;
+  if (started)
+    pthread_join (thread, NULL);
+  return calls > number;
+}
+
+/* ---- Tests ---- */
+
+/* The sum that there was is not that of the disk any more.  There is a new one
+ * when the writer is gone, or if it is of another export and was done in time.
+ */
+static void
+change_at_each_call (const char *name)
+{
+  unsigned i;
+
+  fail_with = 0;
+  writer_name = name;
+  for (i = 0; leave_at (i); i++) {
+    if (is_published ("a")) {
+      assert_string_not_equal (name, "a");
+      check_manifest ();
+    }
+    else
+      assert_true (is_empty (manifest));
+    client_leave (writer);
+    check_manifest ();
+  }
+  client_leave (writer);
+  check_manifest ();
+  assert_true (i >= 5);         /* 2 writes, 2 syncs, a rename; the result */
+}
+
+static void
+test_change (void **state)
+{
+  (void) state;
+  change_at_each_call ("a");
+  change_at_each_call ("b");
+}
+
+/* There is a sum all the same, and the manifest is the right one or none. */
+static void
+test_failed_publication (void **state)
+{
+  unsigned i, failures = 0;
+
+  (void) state;
+  fail_with = ENOSPC;
+  writer_name = "a";
+  for (i = 0; ; i++) {
+    unsigned told = errors_told ();
+
+    client_leave (client_open ("a"));
+    if (!leave_at (i))
+      break;
+    assert_true (errors_told () > told);
+    client_vanish (writer);
+    assert_true (is_published ("a"));
+    if (is_empty (manifest))
+      failures++;
+    else
+      check_manifest ();
+  }
+  client_vanish (writer);
+  check_manifest ();
+  assert_true (failures >= 5);
+}
+
+/* The plugin is asked to change something when it has been seen to that the
+ * manifest is not stale, whatever fails.
+ */
+static void
+test_failed_withdrawal (void **state)
+{
+  struct client *client;
+  unsigned i;
+
+  (void) state;
+  fail_with = EIO;
+  for (i = 0; ; i++) {
+    client_leave (client_open ("a"));
+    assert_true (is_published ("a"));
+    client = client_open ("a");
+    calls = 0;
+    at = i;
+    on_file_call = interfere;
+    client_write (client, i, 1, 1);
+    on_file_call = NULL;
+    client_leave (client);
+    check_manifest ();
+    if (calls <= i)
+      break;
+  }
+  assert_true (i >= 6);
+}
+
+/* Of all that is made on the way nothing is left. */
+static int
+tear_down (void **state)
+{
+  (void) state;
+  server_stop ();
+  unlink (path);
+  unlink (manifest);
+  return rmdir (directory);
+}
+
+static int
+set_up (void **state)
+{
+  struct client *client;
+  unsigned i;
+
+  (void) state;
+  if (!mkdtemp (directory))
+    return -1;
+  sprintf (path, "%s/sums", directory);
+  sprintf (manifest, "%s/manifest", directory);
+  server_start (SIZE, path, manifest, "4");
+  for (i = 0; i < SIZE; i++)
+    disk[i] = 1 + i / BLOCK % 255;
+  client = client_open ("a");
+  client_read (client, SIZE, 0);
+  client_leave (client);
+  return 0;
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_change),
+    cmocka_unit_test (test_failed_publication),
+    cmocka_unit_test (test_failed_withdrawal),
+  };
+
+  return cmocka_run_group_tests (tests, set_up, tear_down);
+}

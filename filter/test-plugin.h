@@ -1,0 +1,32 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * For unit tests: a plugin whose disk is memory, for test-nbdkit.c, whose
+ * header has what tests see of it.
+ */
+
+#ifndef NBDKIT_BLKHASH_TEST_PLUGIN_H
+#define NBDKIT_BLKHASH_TEST_PLUGIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-filter.h>
+
+#define MAX_EXTENTS 64
+
+struct nbdkit_extents {
+  size_t count;
+  struct nbdkit_extent extent[MAX_EXTENTS];
+};
+
+/* A disk of SIZE bytes.  Whenever something is to be changed on it the file
+ * MANIFEST must be empty, or gone.
+ */
+void plugin_start (uint64_t size, const char *manifest);
+void plugin_stop (void);
+
+extern nbdkit_next plugin;
+
+#endif /* NBDKIT_BLKHASH_TEST_PLUGIN_H */

@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Whatever blksum does with a checksum is right for images of every kind, size,
+# digest, block size and construction: see blksum-matrix.py, which takes
+# BLKHASH_SEED, BLKHASH_ROUNDS and BLKHASH_SLOW from the environment.
+
+. "$(dirname "$0")/functions.sh"
+
+if [ -n "$wrapper" ] || [ "$SANITIZE" != no ]; then
+  export BLKHASH_ROUNDS="${BLKHASH_ROUNDS:-15}"
+fi
+
+# What the program attaches is in $dir.
+detach () {
+  losetup --list --noheadings --output NAME,BACK-FILE |
+    grep -F " $dir/" | while read -r device file; do
+      losetup -d "$device"
+    done
+}
+if [ "$(id -u)" = 0 ] && command -v losetup > "$dir/stdout"; then
+  at_exit detach
+fi
+
+mkdir "$dir/exports"
+options=
+if ! grep -q '^#define HAVE_LIBNBD 1' "$abs_top_builddir/config.h"; then
+  options=--no-libnbd
+elif nbdkit file --version > "$dir/stdout" 2>&1; then
+  start_nbdkit file dir="$dir/exports"
+  options="--socket $socket"
+fi
+"$PYTHON" "$abs_top_srcdir/tests/blksum-matrix.py" --dir "$dir" $options ||
+  fail "see above"

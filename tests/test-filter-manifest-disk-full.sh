@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# The disk with the manifest is full: that is in the log, no stale manifest is
+# left and none that is cut off, and there is a sum all the same.
+
+. "$(dirname "$0")/filter-functions.sh"
+requires_root
+mkdir "$dir/small"
+requires mount -t tmpfs -o size=64k none "$dir/small"
+at_exit 'umount "$dir/small"'
+manifest=$dir/small/manifest
+
+make_image "$dir/image"
+
+# Too large from the first byte on.
+serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest" \
+      blkhash-block-size=512
+copy "$uri" null:
+wanted=$(reference -b 512 "$dir/image")
+line_comes "$wanted  -"
+no_manifest
+grep -q 'blkhash: cannot write .*manifest.*No space' "$log" ||
+  fail "not in the log"
+[ "$(ls "$dir/small")" = manifest ] || fail "left behind: $(ls "$dir/small")"
+stop
+
+# It becomes full, and there is space again; also with both files there.
+for file in "$sums" "$dir/small/sums"; do
+  sums=$file
+  serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest"
+  copy "$uri" null:
+  sum_comes "$dir/image"
+  manifest_is "$dir/image"
+  client "" "h.pwrite(b\"x\", 0)
+assert content('$manifest') == b''
+with open(\"$dir/small/fill\", \"wb\", buffering=0) as f:
+  try:
+    while True: f.write(bytes(4096))
+  except OSError: pass"
+  wait_until grep -q 'blkhash: cannot write .*manifest.*No space' "$log"
+  wait_until all_left
+  no_manifest
+  rm "$dir/small/fill"
+  client "" 'h.pwrite(b"y", 0)'
+  sum_comes "$dir/image"
+  manifest_is "$dir/image"
+  stop
+done

@@ -1,0 +1,52 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# As long as there is no sum there is no manifest, and blksum has no use for what
+# is there.
+
+. "$(dirname "$0")/filter-functions.sh"
+
+make_image "$dir/image"
+
+refused () {
+  no_manifest
+  refuses "too short for a manifest" blksum "manifest:$manifest"
+  refuses "too short for a manifest" \
+          blksum --compare "manifest:$manifest" "$dir/image"
+}
+
+# Something is missing, and is not to be read.
+serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest" \
+      blkhash-missing=fail
+refused
+client "" 'h.pread(h.get_size() - 609, 0)'
+line_comes '# incomplete -: the content of 609 bytes is not known'
+refused
+client "" 'h.pread(609, h.get_size() - 609)'
+sum_comes "$dir/image"
+manifest_is "$dir/image"
+client "" 'h.trim(4096, 0)'
+line_matches '^# incomplete -: '
+refused
+stop
+refused
+
+# A client that only looks: nothing is read for it.
+serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest"
+client "" 'h.pread(1, 0)'
+wait_until all_left
+refused
+stop
+says '^# incomplete -: '
+refused
+
+# The last request failed.
+serve --filter=error file "$dir/image" error-pwrite-rate=100% \
+      blkhash-file="$sums" blkhash-manifest="$manifest"
+client "" 'try: h.pwrite(b"x", 0)
+except nbd.Error: pass'
+line_matches '^# incomplete -: '
+refused
+stop
+refused

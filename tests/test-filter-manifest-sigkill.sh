@@ -1,0 +1,66 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# The server is killed while it makes the manifest: what is there is the right
+# one or none, and the next server begins anew and finds nothing in its way.
+
+. "$(dirname "$0")/filter-functions.sh"
+not_sanitized
+[ -z "$wrapper" ] || skip "strace and valgrind do not go together"
+requires_program strace
+
+make_image "$dir/image"
+
+# attach OPTION...: strace to the server.
+attach () {
+  rm -f "$dir/attached"
+  strace -f -p "$server" -o /dev/null "$@" 2> "$dir/attached" &
+  kill_at_exit $!
+  wait_until test -s "$dir/attached" # that it did, or that it may not
+  grep -q attached "$dir/attached" || skip "strace cannot attach here"
+}
+
+# killed_at CALL:NUMBER CODE: in the thread that makes the manifest, or that
+# withdraws it, for a client that does CODE.
+killed_at () {
+  attach -e trace=fsync,rename -e inject=${1%:*}:signal=KILL:when=${1#*:}
+  client "" "try:
+  $2
+  h.shutdown()
+except nbd.Error: pass
+os._exit(0)"
+  wait $server || :
+  [ ! -s "$manifest" ] || manifest_is "$dir/image"
+}
+
+# start: what the server before has left is gone.
+start () {
+  serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest"
+  no_manifest
+  [ "$(ls "$manifest"*)" = "$manifest" ] || fail "left by the last server"
+}
+
+# The new manifest is synced and moved, the directory is synced, and then the
+# line moved into the result file.
+for call in fsync:1 rename:1 fsync:2 rename:2; do
+  start
+  killed_at $call 'h.pread(h.get_size(), 0)'
+done
+[ -s "$manifest" ] || fail "it is moved after the line"
+
+# An empty file is synced and moved, and the directory synced, and all that again
+# for the result file, before the plugin is told.
+for call in fsync:1 rename:1 fsync:2 fsync:3 rename:2 fsync:4; do
+  start
+  client "" 'h.pread(h.get_size(), 0)'
+  sum_comes "$dir/image"
+  killed_at $call 'h.pwrite(b"x", 5000000)'
+done
+no_manifest
+
+start
+copy "$uri" null:
+sum_comes "$dir/image"
+manifest_is "$dir/image"
+stop

@@ -1,0 +1,87 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# A stale manifest is never there to be believed: it is empty before the first
+# write reaches the plugin, and there again when the writer has left.
+
+. "$(dirname "$0")/filter-functions.sh"
+requires_nbdkit --filter=pause
+
+make_image "$dir/disk"
+
+# What an earlier server left is gone at the start.
+echo 'blkhash-manifest 1' > "$manifest"
+echo stale > "$manifest.blkhash-saving"
+chmod 644 "$manifest"
+serve file "$dir/disk" blkhash-file="$sums" blkhash-manifest="$manifest"
+no_manifest
+copy "$uri" null:
+sum_comes "$dir/disk"
+manifest_is "$dir/disk"
+stop
+[ "$(ls "$manifest"*)" = "$manifest" ] || fail "left behind: $(ls "$manifest"*)"
+
+for change in 'h.pwrite(b"x", 0)' 'h.zero(4096, 0)' 'h.trim(65536, 65536)'; do
+  rm -f "$pause"
+  serve --filter=pause file "$dir/disk" pause-control="$pause" \
+        blkhash-file="$sums" blkhash-manifest="$manifest"
+  copy "$uri" null:
+  sum_comes "$dir/disk"
+  manifest_is "$dir/disk"
+  client "" "import threading
+before = content('$dir/disk')
+t = threading.Thread(target=lambda: $change)
+pause()
+t.start()
+wait_until(lambda: content('$sums') == b'')
+assert content('$manifest') == b'', 'it is still there'
+assert content('$dir/disk') == before, 'the plugin was called'
+resume()
+t.join()
+h.flush()
+assert content('$manifest') == b'', 'it is back too soon'"
+  sum_comes "$dir/disk"
+  manifest_is "$dir/disk"
+  stop
+  manifest_is "$dir/disk"
+done
+
+# The result goes to stderr: the manifest all the same.
+serve file "$dir/disk" blkhash-manifest="$manifest"
+copy "$uri" null:
+wait_until test -s "$manifest"
+manifest_is "$dir/disk"
+client "" "h.pwrite(b'y', 1000)
+assert content('$manifest') == b''"
+wait_until test -s "$manifest"
+manifest_is "$dir/disk"
+stop
+
+# What a client reads is not what was there when it was made, because something
+# else changed it.
+serve file "$dir/disk" blkhash-file="$sums" blkhash-manifest="$manifest"
+copy "$uri" null:
+sum_comes "$dir/disk"
+write_data "$dir/disk" 3000000 100000
+copy "$uri" "$dir/copy"
+wait_until all_left
+[ ! -s "$manifest" ] || manifest_is "$dir/disk"
+stop
+[ ! -s "$manifest" ] || manifest_is "$dir/disk"
+
+# Killed while a client writes, and when there is a sum.
+serve file "$dir/disk" blkhash-file="$sums" blkhash-manifest="$manifest"
+copy "$uri" null:
+sum_comes "$dir/disk"
+client "" "h.pwrite(b'z', 0)
+os.kill($server, 9)
+os._exit(0)"
+wait $server || :
+no_manifest
+serve file "$dir/disk" blkhash-file="$sums" blkhash-manifest="$manifest"
+copy "$uri" null:
+sum_comes "$dir/disk"
+kill -9 $server
+wait $server || :
+manifest_is "$dir/disk"

@@ -1,0 +1,118 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# The manifest of what was copied out of nbdkit or into it: byte for byte that
+# of blksum --manifest, wherever the disk is.
+
+. "$(dirname "$0")/filter-functions.sh"
+
+make_image "$dir/image"
+
+# is_made IMAGE "BLKSUM OPTIONS" "REFERENCE OPTIONS": the server has ended.
+is_made () {
+  has_line "$(reference $3 "$1")  -" || fail "no sum: $(cat "$sums")"
+  manifest_is "$1" $3
+  prints_sum "$(reference $3 "$1")" blksum $2 --manifest "$dir/other" "$1"
+  cmp "$manifest" "$dir/other" || fail "another one than that of blksum"
+  prints_sum "$(reference $3 "$1")" blksum "manifest:$manifest"
+  run 0 blksum --compare "manifest:$manifest" "$1"
+}
+
+# Copied out, hashed in any way.
+copied_out () {
+  options=$1 reference_options=$2
+  shift 2
+  serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest" "$@"
+  copy "$uri" null:
+  line_comes "$(reference $reference_options "$dir/image")  -"
+  manifest_is "$dir/image" $reference_options
+  stop
+  is_made "$dir/image" "$options" "$reference_options"
+}
+copied_out "" ""
+for digest in md5 sha512 blake2b512; do
+  copied_out "-d $digest" "-d $digest" blkhash-digest=$digest
+done
+copied_out "-d sha512/4k" "-d sha512 -b 4k" blkhash-digest=sha512/4k
+copied_out "-b 512" "-b 512" blkhash-block-size=512
+copied_out "-b 4m" "-b 4m" blkhash-block-size=4M
+copied_out "--streams 64" "-s 64" blkhash-streams=64
+copied_out "--linear" "--linear" blkhash-linear=true
+copied_out "" "" blkhash-tag=false blkhash-name=-
+
+# Read in part, and the rest by the filter; with trims and zeros.
+cp "$dir/image" "$dir/disk"
+serve file "$dir/disk" blkhash-file="$sums" blkhash-manifest="$manifest"
+client "" 'h.pread(h.get_size() // 2 + 5 * 65536, 0)'
+sum_comes "$dir/disk"
+manifest_is "$dir/disk"
+for change in 'h.trim(200000, 65536)' 'h.zero(65536 * 3, 1048576)' \
+              'h.pwrite(bytes(65536), 0)' 'h.pwrite(b"x" * 70000, 3000000)'; do
+  client "" "$change"
+  sum_comes "$dir/disk"
+  manifest_is "$dir/disk"
+done
+stop
+is_made "$dir/disk" "" ""
+
+# Any size, also where the last block is short, or there is none.
+for size in 0 1 511 65535 65536 65537 1048577; do
+  head -c $size "$dir/image" > "$dir/disk"
+  serve file "$dir/disk" blkhash-file="$sums" blkhash-manifest="$manifest"
+  copy "$uri" null:
+  sum_comes "$dir/disk"
+  stop
+  is_made "$dir/disk" "" ""
+  truncate -s 0 "$dir/disk"
+  truncate -s $size "$dir/disk"
+  serve file "$dir/disk" blkhash-file="$sums" blkhash-manifest="$manifest"
+  copy "$uri" null:
+  sum_comes "$dir/disk"
+  stop
+  is_made "$dir/disk" "" ""
+done
+
+# Where one byte was changed in 6 GiB.
+truncate -s 6g "$dir/sparse"
+for at in 0 1000000000 3000000001 6442400000; do
+  write_data "$dir/sparse" $at 40000
+done
+serve file "$dir/sparse" blkhash-file="$sums" blkhash-manifest="$manifest"
+copy "$uri" null:
+sum_comes "$dir/sparse"
+manifest_is "$dir/sparse"
+cp "$manifest" "$dir/before"
+client "" 'h.pwrite(b"x", 4000000000)'
+sum_comes "$dir/sparse"
+manifest_is "$dir/sparse"
+stop
+run 1 blksum --compare "manifest:$dir/before" "manifest:$manifest"
+grep -q 3999989760 "$dir/stdout" || fail "not that block"
+run 1 blksum --compare "manifest:$dir/before" "$dir/sparse"
+grep -q 3999989760 "$dir/stdout" || fail "not that block"
+rm "$dir/sparse"
+
+# Nothing else is left.
+[ "$(ls "$manifest"*)" = "$manifest" ] || fail "left behind: $(ls "$manifest"*)"
+
+# ---- Copied by qemu-img, from qcow2 and into it ----
+
+requires_qemu
+qemu-img convert -f raw -O qcow2 "$dir/image" "$dir/qcow2"
+truncate -s 8m "$dir/disk"
+serve file "$dir/disk" blkhash-file="$sums" blkhash-manifest="$manifest"
+copy "$dir/image" "$uri"
+sum_comes "$dir/disk"
+manifest_is "$dir/image"
+run 0 qemu-img convert -n -f qcow2 -O raw "$dir/qcow2" "$uri"
+sum_comes "$dir/disk"
+manifest_is "$dir/image"
+stop
+serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest"
+run 0 qemu-img convert -f raw -O qcow2 "$uri" "$dir/copy"
+sum_comes "$dir/image"
+stop
+prints_sum "$(reference "$dir/image")" \
+           blksum --manifest "$dir/other" "$dir/copy"
+cmp "$manifest" "$dir/other" || fail "another one than that of the qcow2"
