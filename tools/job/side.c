@@ -262,7 +262,7 @@ run_image (struct side *side)
 
   if (err == 0 && size != BLKHASH_SIZE_UNKNOWN)
     err = blkhash_leaves_zero (leaves, size - side->size, side->size);
-  if (err == 0)
+  if (err == 0 && size != BLKHASH_SIZE_UNKNOWN)
     err = pass_others (side, leaves);
   r = err ? error_errno (&side->error, err, "cannot hash")
           : fill_and_fold (side, leaves);
