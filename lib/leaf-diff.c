@@ -21,7 +21,8 @@ leaf_diff_tail (uint64_t size_a, uint64_t size_b, uint32_t block_size)
 
 /* COUNT blocks of data of both. */
 static int
-compare_data (struct leaf_diff *diff, const struct blkhash_manifest_run *a,
+compare_data (const struct leaf_diff *diff,
+              const struct blkhash_manifest_run *a,
               const struct blkhash_manifest_run *b, uint64_t count)
 {
   size_t size = diff->leaf_size;
@@ -33,10 +34,9 @@ compare_data (struct leaf_diff *diff, const struct blkhash_manifest_run *a,
   for (i = 0; i < count && r == 0; i++) {
     if (memcmp (a->leaves + i * size, b->leaves + i * size, size) == 0)
       continue;
-    if (a->first + i == diff->tail)
-      diff->tail_unknown = true;
-    else
-      r = diff->differ (diff->opaque, a->first + i, 1);
+    r = a->first + i == diff->tail
+      ? diff->may_differ (diff->opaque, diff->tail)
+      : diff->differ (diff->opaque, a->first + i, 1);
   }
   return r;
 }
@@ -52,7 +52,7 @@ take_away (const struct leaf_diff *diff, struct blkhash_manifest_run *run,
 }
 
 int
-leaf_diff_both (struct leaf_diff *diff, struct blkhash_manifest_run *a,
+leaf_diff_both (const struct leaf_diff *diff, struct blkhash_manifest_run *a,
                 struct blkhash_manifest_run *b)
 {
   uint64_t count = a->count < b->count ? a->count : b->count;
@@ -68,7 +68,7 @@ leaf_diff_both (struct leaf_diff *diff, struct blkhash_manifest_run *a,
 }
 
 int
-leaf_diff_alone (struct leaf_diff *diff, struct blkhash_manifest_run *run)
+leaf_diff_alone (const struct leaf_diff *diff, struct blkhash_manifest_run *run)
 {
   int r = run->leaves ? diff->differ (diff->opaque, run->first, run->count)
                       : 0;

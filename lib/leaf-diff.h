@@ -9,7 +9,6 @@
 #ifndef BLKHASH_LEAF_DIFF_H
 #define BLKHASH_LEAF_DIFF_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,11 +19,12 @@
 struct leaf_diff {
   size_t leaf_size;             /* bytes */
   uint64_t tail;                /* see leaf_diff_tail */
-  /* These blocks differ.  Not 0 ends the comparison. */
+  /* These blocks differ; nobody can tell whether the block TAIL does.  Not 0
+   * ends the comparison.
+   */
   int (*differ) (void *opaque, uint64_t first, uint64_t count);
+  int (*may_differ) (void *opaque, uint64_t tail);
   void *opaque;
-
-  bool tail_unknown;            /* whether the block TAIL differs */
 };
 
 /* The block in which one of two images ends, and the other does not: it has
@@ -35,12 +35,14 @@ uint64_t leaf_diff_tail (uint64_t size_a, uint64_t size_b,
                          uint32_t block_size);
 
 /* A and B begin at the same block.  Compare what both have, and take it away:
- * nothing is left of one of them then.  What DIFFER returned.
+ * nothing is left of one of them then.  What the functions returned.
  */
-int leaf_diff_both (struct leaf_diff *diff, struct blkhash_manifest_run *a,
+int leaf_diff_both (const struct leaf_diff *diff,
+                    struct blkhash_manifest_run *a,
                     struct blkhash_manifest_run *b);
 
 /* Likewise, where the other image has ended, as if that had zeros. */
-int leaf_diff_alone (struct leaf_diff *diff, struct blkhash_manifest_run *run);
+int leaf_diff_alone (const struct leaf_diff *diff,
+                     struct blkhash_manifest_run *run);
 
 #endif /* BLKHASH_LEAF_DIFF_H */

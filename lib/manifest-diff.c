@@ -36,6 +36,7 @@ struct diff {
   uint32_t block_size;
   uint64_t first, count;        /* blocks that differ, and more may follow */
   bool any;                     /* there were such */
+  bool tail_unknown;            /* leaf_diff_tail: whether that differs */
 };
 
 /* What both readers say is the reason for ERR. */
@@ -121,6 +122,16 @@ join (void *opaque, uint64_t first, uint64_t count)
   return err;
 }
 
+static int
+note_tail (void *opaque, uint64_t tail)
+{
+  struct diff *diff = opaque;
+
+  (void) tail;
+  diff->tail_unknown = true;
+  return 0;
+}
+
 /* ---- Both at once ---- */
 
 /* Have something of it, unless it has ended. */
@@ -194,7 +205,7 @@ blkhash_manifest_diff (struct blkhash_manifest_reader *a,
   struct diff diff = {
     .a = { .reader = a, .header = &a->header },
     .b = { .reader = b, .header = &b->header },
-    .leaves = { .differ = join, .opaque = &diff },
+    .leaves = { .differ = join, .may_differ = note_tail, .opaque = &diff },
     .differ = differ, .opaque = opaque,
   };
   int err = check (&diff);
@@ -211,7 +222,7 @@ blkhash_manifest_diff (struct blkhash_manifest_reader *a,
     err = tell (&diff);
   if (err == 0)
     err = check_sums (&diff);
-  if (err == 0 && diff.leaves.tail_unknown)
+  if (err == 0 && diff.tail_unknown)
     err = explain (&diff, ENODATA, "the smaller image ends within a block of "
                    "data, and a digest does not tell whether it is the same");
   return err;

@@ -100,7 +100,7 @@ choose_opts (struct compare *compare, const char **operand,
 /* ---- Sizes ---- */
 
 /* The block within which a manifest ends, if the other image goes on there, for
- * all that is known; or MEET_NO_BLOCK.
+ * all that is known; or LEAF_DIFF_NO_BLOCK.
  */
 static uint64_t
 find_tail (const struct compare *compare)
@@ -115,7 +115,7 @@ find_tail (const struct compare *compare)
         side->size % block_size != 0)
       return side->size / block_size;
   }
-  return MEET_NO_BLOCK;
+  return LEAF_DIFF_NO_BLOCK;
 }
 
 /* ---- Both at once ---- */
@@ -191,12 +191,12 @@ take_ranges (const struct compare *compare, struct difference *difference)
     return ENOMEM;
   difference->nr_ranges = count;
   for (i = 0; i < count; i++) {
-    const struct meet_run *run = &compare->meet.ranges[i];
-    uint64_t start = run->first * block_size, left = size - start;
+    const struct meet_range *range = &compare->meet.ranges[i];
+    uint64_t start = range->first * block_size, left = size - start;
 
     difference->ranges[i].start = start;
     difference->ranges[i].length =
-      run->count > left / block_size ? left : run->count * block_size;
+      range->count > left / block_size ? left : range->count * block_size;
   }
   return 0;
 }
@@ -219,7 +219,7 @@ finish (const struct compare *compare, int err, struct difference *difference,
   difference->size[1] = compare->side[1].size;
   /* By now it is known where a pipe ends. */
   difference->differ = meet->differ ||
-    (meet->tail_unknown && find_tail (compare) == MEET_NO_BLOCK) ||
+    (meet->tail_unknown && find_tail (compare) == LEAF_DIFF_NO_BLOCK) ||
     (compare->options->strict && difference->size[0] != difference->size[1]);
   if (meet->tail_unknown && !difference->differ)
     return error_set (error, "cannot tell whether it is the same: the block "

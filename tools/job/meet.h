@@ -16,38 +16,37 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MEET_NO_BLOCK UINT64_MAX
+#include "blkhash-manifest.h"
 
-/* Consecutive blocks, of data or, if LEAVES is NULL, of zeros. */
-struct meet_run {
-  uint64_t first, count;
-  const unsigned char *leaves;
-};
+#include "../lib/leaf-diff.h"
 
 struct meet_side {
-  struct meet_run run;          /* what is left of it; its thread waits */
+  struct blkhash_manifest_run run; /* what is left of it; its thread waits */
   bool ended;
+};
+
+struct meet_range {
+  uint64_t first, count;        /* blocks */
 };
 
 struct meet {
   /* Set once. */
-  size_t leaf_size;             /* bytes */
+  struct leaf_diff diff;
   bool only_whether;            /* not where they differ: stop at the first */
-  uint64_t tail;                /* the block in which one image ends, and the
-                                 * other does not: their leaves say nothing */
 
   pthread_mutex_t lock;         /* protects what follows */
   pthread_cond_t changed;
   struct meet_side side[2];
   bool stopped;                 /* nothing more is compared */
   bool differ;
-  bool tail_unknown;            /* whether the block TAIL does */
-  struct meet_run *ranges;      /* that differ, and TAIL if that is unknown;
+  bool tail_unknown;            /* whether the tail does */
+  struct meet_range *ranges;    /* that differ, and the tail if it may;
                                  * neighbours are joined */
   size_t nr_ranges, room;
   int error;                    /* ENOMEM */
 };
 
+/* TAIL as in leaf-diff.h. */
 void meet_init (struct meet *meet, size_t leaf_size, uint64_t tail,
                 bool only_whether);
 void meet_destroy (struct meet *meet);
@@ -56,7 +55,8 @@ void meet_destroy (struct meet *meet);
  * other does not have differs unless it is zero.  ECANCELED if it was stopped;
  * ENOMEM.
  */
-int meet_blocks (struct meet *meet, int side, const struct meet_run *run);
+int meet_blocks (struct meet *meet, int side,
+                 const struct blkhash_manifest_run *run);
 
 /* SIDE has no more. */
 void meet_end (struct meet *meet, int side);

@@ -187,7 +187,7 @@ meet_data (void *opaque, uint64_t index, size_t count,
            const unsigned char *leaves, size_t leaf_size)
 {
   const struct side *side = opaque;
-  const struct meet_run run = { index, count, leaves };
+  const struct blkhash_manifest_run run = { index, count, leaves };
 
   (void) leaf_size;
   return meet_blocks (side->meet, side->index, &run);
@@ -197,7 +197,7 @@ static int
 meet_zeros (void *opaque, uint64_t index, uint64_t count)
 {
   const struct side *side = opaque;
-  const struct meet_run run = { index, count, NULL };
+  const struct blkhash_manifest_run run = { index, count, NULL };
 
   return meet_blocks (side->meet, side->index, &run);
 }
@@ -274,13 +274,14 @@ run_image (struct side *side)
 
 /* Bring the blocks of RUN; those that are not in the subset as zeros. */
 static int
-meet_subset (struct side *side, struct meet_run run, uint32_t block_size)
+meet_subset (struct side *side, struct blkhash_manifest_run run,
+             uint32_t block_size)
 {
-  size_t leaf_size = side->meet->leaf_size;
+  size_t leaf_size = side->meet->diff.leaf_size;
   int err = 0;
 
   while (run.count > 0 && err == 0) {
-    struct meet_run part = run;
+    struct blkhash_manifest_run part = run;
     uint64_t len, count;
 
     if (!subset_has (&side->options->subset, run.first * block_size, &len))
@@ -299,7 +300,8 @@ meet_subset (struct side *side, struct meet_run run, uint32_t block_size)
 
 /* Bring the blocks of RUN that are in the image, and look at the others. */
 static int
-meet_run (struct side *side, struct meet_run run, uint32_t block_size)
+meet_run (struct side *side, struct blkhash_manifest_run run,
+          uint32_t block_size)
 {
   uint64_t end = side->size / block_size + (side->size % block_size != 0);
   uint64_t left = run.first < end ? end - run.first : 0;
@@ -322,9 +324,7 @@ run_manifest (struct side *side)
   int err;
 
   while ((err = blkhash_manifest_reader_next (side->reader, &run)) == 0) {
-    const struct meet_run blocks = { run.first, run.count, run.leaves };
-
-    err = meet_run (side, blocks, block_size);
+    err = meet_run (side, run, block_size);
     if (err)
       return error_errno (&side->error, err, "cannot compare");
   }

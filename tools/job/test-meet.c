@@ -49,7 +49,7 @@ bring (void *arg)
   while (at < image->blocks && image->result == 0) {
     bool zero = is_zero (image, at);
     unsigned most = 1 + rand_r (&image->seed) % 30, count = 0;
-    struct meet_run run = { .first = at };
+    struct blkhash_manifest_run run = { .first = at };
 
     while (at + count < image->blocks && count < most &&
            is_zero (image, at + count) == zero)
@@ -149,7 +149,7 @@ test_random (void **state)
       for (i = rand_r (&seed) % 5; i > 0; i--)
         images[1].leaves[rand_r (&seed) % BLOCKS][rand_r (&seed) % LEAF] ^= 1;
     }
-    meet_init (&meet, LEAF, MEET_NO_BLOCK, false);
+    meet_init (&meet, LEAF, LEAF_DIFF_NO_BLOCK, false);
     run_both (&meet, images);
     assert_int_equal (images[0].result, 0);
     assert_int_equal (images[1].result, 0);
@@ -157,7 +157,7 @@ test_random (void **state)
     meet_destroy (&meet);
 
     /* Both stop if only that is asked. */
-    meet_init (&meet, LEAF, MEET_NO_BLOCK, true);
+    meet_init (&meet, LEAF, LEAF_DIFF_NO_BLOCK, true);
     run_both (&meet, images);
     for (i = 0; i < BLOCKS && !is_different (images, i); i++)
       ;
@@ -219,7 +219,7 @@ test_stop (void **state)
   pthread_t thread;
 
   (void) state;
-  meet_init (&meet, LEAF, MEET_NO_BLOCK, false);
+  meet_init (&meet, LEAF, LEAF_DIFF_NO_BLOCK, false);
   image.meet = &meet;
   assert_int_equal (pthread_create (&thread, NULL, run_stopper, &stopper), 0);
   bring (&image);
