@@ -226,17 +226,23 @@ void blkhash_free (struct blkhash *h);
  */
 #define BLKHASH_LEAVES_ONCE 1u
 
+/*
+ * Only a sink wants the leaves: the digest of the image is not computed, and
+ * blkhash_leaves_fold stores none.  With BLKHASH_LEAVES_ONCE.  Enormous runs of
+ * zeros cost nothing then.
+ */
+#define BLKHASH_LEAVES_NO_SUM 2u
+
 /* For blkhash_leaves_new: blkhash_leaves_set_size will tell. */
 #define BLKHASH_SIZE_UNKNOWN UINT64_MAX
 
 /*
  * Create the leaf table of an image of SIZE bytes, or of one whose size is
  * BLKHASH_SIZE_UNKNOWN.  Nothing is known of its content yet.  OPTS may be
- * NULL.  FLAGS is 0 or BLKHASH_LEAVES_ONCE.
+ * NULL.  FLAGS is 0 or BLKHASH_LEAVES_ONCE, also with BLKHASH_LEAVES_NO_SUM.
  *
- * Returns NULL and sets errno: EINVAL for unknown flags, or if the
- * configuration of OpenSSL does not provide the digest; ENOMEM; EIO if it
- * failed.
+ * Returns NULL and sets errno: EINVAL for other flags, or if the configuration
+ * of OpenSSL does not provide the digest; ENOMEM; EIO if it failed.
  *
  * Any number of threads may use a table at once, except that
  * blkhash_leaves_free must be the last call.  On each block, calls that
@@ -369,6 +375,9 @@ size_t blkhash_leaves_batch (const struct blkhash_leaves *l);
  * (LEN may be NULL).  The table stays as it is and can be changed and folded
  * again, but a table created with BLKHASH_LEAVES_ONCE can be folded only
  * once; EINVAL after that.
+ *
+ * Of a table created with BLKHASH_LEAVES_NO_SUM nothing is stored in MD, which
+ * may be NULL, and 0 in *LEN.
  *
  * Errors: ENODATA if something is missing, the size for one; EBUSY if another
  * thread changed the table meanwhile; ENOMEM, EIO; what a sink returned.

@@ -60,7 +60,7 @@ take_batch_locked (struct blkhash_leaves *l, uint64_t index,
                               batch->leaves);
     }
     batch->zeros = run.count < full - index ? run.count : full - index;
-    if (batch->zeros > BATCH_ZEROS)
+    if (batch->zeros > BATCH_ZEROS && !l->no_sum)
       batch->zeros = BATCH_ZEROS;
     return 0;
   case LEAF_PARTIAL:
@@ -73,12 +73,15 @@ take_batch_locked (struct blkhash_leaves *l, uint64_t index,
   return ENODATA;
 }
 
+/* OUTER is NULL if no sum is wanted. */
 static int
 fold_batch (struct outer *outer, struct sink *sink, const struct batch *batch)
 {
-  int err = batch->zeros ? outer_zeros (outer, batch->zeros)
-                         : outer_leaves (outer, batch->leaves, batch->count);
+  int err = 0;
 
+  if (outer)
+    err = batch->zeros ? outer_zeros (outer, batch->zeros)
+                       : outer_leaves (outer, batch->leaves, batch->count);
   if (err)
     return err;
   return batch->zero ? sink_zeros (sink, batch->zeros + batch->count)
@@ -172,7 +175,8 @@ finish_early_fold (struct blkhash_leaves *l, unsigned char *md)
   end_folding_locked (l);
   if (err == 0) {
     l->finished = true;
-    err = outer_final (l->outer, l->size, md);
+    if (l->outer)
+      err = outer_final (l->outer, l->size, md);
   }
   if (err)
     l->error = err;
@@ -267,9 +271,12 @@ static void
 store_result (const struct blkhash_leaves *l, const unsigned char *result,
               unsigned char *md, unsigned int *len)
 {
-  memcpy (md, result, l->leaf_size);
+  unsigned size = l->no_sum ? 0 : l->leaf_size;
+
+  if (size > 0)
+    memcpy (md, result, size);
   if (len)
-    *len = l->leaf_size;
+    *len = size;
 }
 
 int

@@ -41,6 +41,7 @@ struct blkhash_leaves {
   size_t leaf_size;             /* bytes */
   struct construction construction;
   bool once;                    /* BLKHASH_LEAVES_ONCE */
+  bool no_sum;                  /* BLKHASH_LEAVES_NO_SUM */
   struct digest *digest;
   struct leaf_engine *engine;
 
@@ -59,7 +60,7 @@ struct blkhash_leaves {
    * OUTER and SINK, without the lock.  Of any other table SINK is only who is
    * to be told, and FOLDING that somebody is.
    */
-  struct outer *outer;
+  struct outer *outer;          /* NULL with NO_SUM */
   struct sink sink;
   uint64_t folded;              /* blocks */
   uint64_t unfolded;            /* leaves in the tree */

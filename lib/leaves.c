@@ -47,7 +47,7 @@ start (struct blkhash_leaves *l, const struct blkhash_opts *opts,
                              leaves_give_back, l);
   if (!l->pieces)
     return -1;
-  if (l->once) {
+  if (l->once && !l->no_sum) {
     l->outer = outer_create (l->digest, &l->construction,
                              leaf_zero_md (l->engine));
     if (!l->outer)
@@ -70,7 +70,8 @@ leaves_new_in_budget (const struct blkhash_opts *opts, uint64_t size,
   struct blkhash_opts defaults;
   struct blkhash_leaves *l;
 
-  if (flags & ~BLKHASH_LEAVES_ONCE) {
+  if (flags & ~(BLKHASH_LEAVES_ONCE | BLKHASH_LEAVES_NO_SUM) ||
+      flags == BLKHASH_LEAVES_NO_SUM) {
     errno = EINVAL;
     return NULL;
   }
@@ -85,6 +86,7 @@ leaves_new_in_budget (const struct blkhash_opts *opts, uint64_t size,
   leaves_init_size (l, size);
   l->construction = opts->construction;
   l->once = flags & BLKHASH_LEAVES_ONCE;
+  l->no_sum = flags & BLKHASH_LEAVES_NO_SUM;
   pthread_mutex_init (&l->lock, NULL);
   pthread_cond_init (&l->folding_ended, NULL);
   budget_init (&l->own_budget, PIECES_BOUND);

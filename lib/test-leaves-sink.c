@@ -243,6 +243,41 @@ test_long_run (void **state)
   }
 }
 
+/* Only the leaves are wanted: nothing is computed of 2^58 blocks of zeros. */
+static void
+test_no_sum (void **state)
+{
+  const unsigned flags = BLKHASH_LEAVES_ONCE | BLKHASH_LEAVES_NO_SUM;
+  uint64_t size = UINT64_MAX - BLOCK;
+  struct blkhash_leaves *l = image_table (size, 0, flags);
+  struct log log = { .next = 0 };
+  unsigned len = 1;
+
+  (void) state;
+  memset (image, 1, sizeof image);
+  set_log (l, &log);
+  assert_int_equal (blkhash_leaves_data (l, image, BLOCK, 0), 0);
+  assert_int_equal (blkhash_leaves_fold (l, NULL, &len), ENODATA);
+  assert_int_equal (blkhash_leaves_zero (l, size - BLOCK, BLOCK), 0);
+  assert_int_equal (blkhash_leaves_fold (l, NULL, &len), 0);
+  assert_int_equal (len, 0);
+  assert_int_equal (log.zero_runs, 1);
+  assert_true (log.next == size / BLOCK + 1);
+  assert_int_equal (blkhash_leaves_fold (l, NULL, &len), EINVAL);
+  blkhash_leaves_free (l);
+
+  l = image_table (MAX_SIZE - 9, 0, flags);
+  log = (struct log) { .next = 0 };
+  set_log (l, &log);
+  assert_int_equal (blkhash_leaves_data (l, image, MAX_SIZE - 9, 0), 0);
+  assert_int_equal (blkhash_leaves_fold (l, NULL, NULL), 0);
+  check_log (&log, MAX_SIZE - 9);
+  blkhash_leaves_free (l);
+
+  assert_null (blkhash_leaves_new (NULL, 0, BLKHASH_LEAVES_NO_SUM));
+  assert_int_equal (errno, EINVAL);
+}
+
 static void
 test_when (void **state)
 {
@@ -507,6 +542,7 @@ main (void)
     cmocka_unit_test (test_folded_again),
     cmocka_unit_test (test_told_early),
     cmocka_unit_test (test_long_run),
+    cmocka_unit_test (test_no_sum),
     cmocka_unit_test (test_when),
     cmocka_unit_test (test_fails),
     cmocka_unit_test (test_fails_early),
