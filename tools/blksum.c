@@ -76,17 +76,20 @@ print_sums (struct options *options)
 static int
 compare (const struct options *options)
 {
-  struct difference difference;
+  struct difference difference = {
+    .silent = options->check_report == CHECK_QUIET
+  };
   struct error error = { "" };
   const char *operand;
   int err;
 
   if (job_compare (options, &difference, &operand, &error) == -1) {
+    if (difference.write_error)
+      report_write_failed (difference.write_error);
     report (operand, &error);
     return EXIT_TROUBLE;
   }
-  err = options->check_report == CHECK_QUIET
-    ? 0 : difference_print (options, &difference);
+  err = difference_end (options, &difference);
   if (err)
     report_write_failed (err);
   difference_destroy (&difference);

@@ -2,6 +2,9 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Where two images differ, as lines or as JSON.
+ *
+ * JSON that has no end is not JSON: a comparison that fails cannot be taken for
+ * one that found so much and no more.
  */
 
 #include <config.h>
@@ -17,10 +20,10 @@
 void
 difference_destroy (struct difference *difference)
 {
-  free (difference->ranges);
   free (difference->manifest_sum);
 }
 
+/* Of what is compared; it can be UINT64_MAX if that is a pipe. */
 static uint64_t
 larger_size (const struct difference *difference)
 {
@@ -35,38 +38,41 @@ has_follows (const struct options *options)
   return options->source.size != SOURCE_WHOLE && options->subset.n == 0;
 }
 
-static void
-print_json_ranges (const struct difference *difference)
+/* A list, as other programs print it, unless there is more to tell. */
+static bool
+is_list (const struct options *options)
 {
-  size_t i;
-
-  putchar ('[');
-  for (i = 0; i < difference->nr_ranges; i++)
-    printf ("%s{\"start\": %" PRIu64 ", \"length\": %" PRIu64 "}",
-            i ? ", " : "", difference->ranges[i].start,
-            difference->ranges[i].length);
-  putchar (']');
+  return !has_follows (options) && options->subset.n == 0;
 }
 
-/* A list, as other programs print it, unless there is more to tell. */
+/* ---- JSON ---- */
+
+/* With --size that is the size, and with --subset there is no pipe: it is known
+ * from the start.
+ */
 static void
-print_json (const struct options *options,
+begin_json (const struct options *options,
             const struct difference *difference)
 {
   const struct subset *subset = &options->subset;
   uint64_t size = larger_size (difference);
 
-  if (!has_follows (options) && subset->n == 0) {
-    print_json_ranges (difference);
-    putchar ('\n');
-    return;
+  if (!is_list (options)) {
+    printf ("{\"size\": %" PRIu64, size);
+    if (subset->n > 0)
+      printf (", \"subset\": \"%" PRIu32 "/%" PRIu32 "\", \"compared\": %"
+              PRIu64, subset->k, subset->n, subset_bytes (subset, size));
+    fputs (", \"differences\": ", stdout);
   }
-  printf ("{\"size\": %" PRIu64, size);
-  if (subset->n > 0)
-    printf (", \"subset\": \"%" PRIu32 "/%" PRIu32 "\", \"compared\": %"
-            PRIu64, subset->k, subset->n, subset_bytes (subset, size));
-  fputs (", \"differences\": ", stdout);
-  print_json_ranges (difference);
+  putchar ('[');
+}
+
+static void
+end_json (const struct options *options, const struct difference *difference)
+{
+  if (difference->nr_ranges == 0)
+    begin_json (options, difference);
+  putchar (']');
   if (has_follows (options)) {
     fputs (", \"follows\": [", stdout);
     follows_print_json (&difference->follows[0]);
@@ -74,7 +80,22 @@ print_json (const struct options *options,
     follows_print_json (&difference->follows[1]);
     putchar (']');
   }
-  puts ("}");
+  puts (is_list (options) ? "" : "}");
+}
+
+/* ---- Lines ---- */
+
+/* Of a pipe only at its end. */
+static void
+print_sizes (struct difference *difference)
+{
+  if (difference->sizes_are_told ||
+      difference->size[0] == difference->size[1] ||
+      larger_size (difference) == UINT64_MAX)
+    return;
+  printf ("The sizes differ: %" PRIu64 " and %" PRIu64 " bytes.\n",
+          difference->size[0], difference->size[1]);
+  difference->sizes_are_told = true;
 }
 
 /* What was looked at, and that no more is said of the images than that. */
@@ -96,18 +117,11 @@ print_subset (const struct options *options,
 
 /* 0, or an errno value. */
 static int
-print_lines (const struct options *options,
-             const struct difference *difference)
+end_lines (const struct options *options, struct difference *difference)
 {
-  size_t i;
-  int err = 0;
+  int i, err = 0;
 
-  if (difference->size[0] != difference->size[1])
-    printf ("The sizes differ: %" PRIu64 " and %" PRIu64 " bytes.\n",
-            difference->size[0], difference->size[1]);
-  for (i = 0; i < difference->nr_ranges; i++)
-    printf ("At %" PRIu64 ": %" PRIu64 " bytes differ.\n",
-            difference->ranges[i].start, difference->ranges[i].length);
+  print_sizes (difference);
   if (options->subset.n > 0)
     print_subset (options, difference);
   else if (!difference->differ && has_follows (options))
@@ -120,16 +134,42 @@ print_lines (const struct options *options,
   return err;
 }
 
+/* ---- Both ---- */
+
 int
-difference_print (const struct options *options,
-                  const struct difference *difference)
+difference_range (const struct options *options,
+                  struct difference *difference, uint64_t start,
+                  uint64_t length)
+{
+  if (difference->nr_ranges++ == 0)
+    difference->first = start;
+  if (difference->silent)
+    return 0;
+  errno = 0;
+  if (options->form == OUTPUT_JSON) {
+    if (difference->nr_ranges == 1)
+      begin_json (options, difference);
+    printf ("%s{\"start\": %" PRIu64 ", \"length\": %" PRIu64 "}",
+            difference->nr_ranges > 1 ? ", " : "", start, length);
+  }
+  else {
+    print_sizes (difference);
+    printf ("At %" PRIu64 ": %" PRIu64 " bytes differ.\n", start, length);
+  }
+  return ferror (stdout) ? errno ? errno : EIO : 0;
+}
+
+int
+difference_end (const struct options *options, struct difference *difference)
 {
   int err = 0;
 
+  if (difference->silent)
+    return 0;
   if (options->form == OUTPUT_JSON)
-    print_json (options, difference);
+    end_json (options, difference);
   else
-    err = print_lines (options, difference);
+    err = end_lines (options, difference);
   if (err)
     return err;
   errno = 0;

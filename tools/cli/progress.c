@@ -113,6 +113,26 @@ progress_add (struct progress *progress, uint64_t len)
 }
 
 void
+progress_hide (struct progress *progress)
+{
+  pthread_mutex_lock (&progress->lock);
+  if (progress->fd != -1 && has_bar (progress))
+    progress_bar_wipe (progress->fd);
+}
+
+void
+progress_show (struct progress *progress)
+{
+  if (progress->fd != -1 && has_bar (progress)) {
+    if (has_percent (progress))
+      show_percent (progress);
+    else
+      show_bytes (progress);
+  }
+  pthread_mutex_unlock (&progress->lock);
+}
+
+void
 progress_end (struct progress *progress, bool complete)
 {
   if (progress->fd != -1) {

@@ -34,6 +34,12 @@ void progress_init (struct progress *progress, const struct options *options,
 /* LEN more bytes were hashed, or need not be.  Thread-safe. */
 void progress_add (struct progress *progress, uint64_t len);
 
+/* Between these two nothing is drawn, so that lines can be printed: wipe the
+ * bar, and draw it again.  By the same thread; one thread at a time.
+ */
+void progress_hide (struct progress *progress);
+void progress_show (struct progress *progress);
+
 /* The source was hashed, or failed: wipe the bar. */
 void progress_end (struct progress *progress, bool complete);
 

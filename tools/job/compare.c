@@ -37,6 +37,7 @@
 
 struct compare {
   const struct options *options;
+  struct difference *difference;
   struct side side[2];
   struct meet meet;
   struct progress progress;
@@ -120,6 +121,26 @@ find_tail (const struct compare *compare)
 
 /* ---- Both at once ---- */
 
+/* Nobody looks at DIFFERENCE meanwhile, and nobody draws a bar. */
+static int
+tell (void *opaque, const struct meet_range *range)
+{
+  struct compare *compare = opaque;
+  struct difference *difference = compare->difference;
+  uint32_t block_size = blkhash_opts_get_block_size (compare->side[0].opts);
+  uint64_t size = difference->size[0] > difference->size[1]
+    ? difference->size[0] : difference->size[1];
+  uint64_t start = range->first * block_size, left = size - start;
+
+  progress_hide (&compare->progress);
+  difference->write_error =
+    difference_range (compare->options, difference, start,
+                      range->count > left / block_size
+                      ? left : range->count * block_size);
+  progress_show (&compare->progress);
+  return difference->write_error;
+}
+
 static int
 run_sides (struct compare *compare)
 {
@@ -175,37 +196,12 @@ check_sums (const struct compare *compare, struct error *error)
   return r;
 }
 
-/* Bytes of blocks. */
 static int
-take_ranges (const struct compare *compare, struct difference *difference)
+finish (struct compare *compare, int err, const char **operand,
+        struct error *error)
 {
-  uint32_t block_size = blkhash_opts_get_block_size (compare->side[0].opts);
-  uint64_t size = difference->size[0] > difference->size[1]
-    ? difference->size[0] : difference->size[1];
-  size_t i, count = compare->meet.nr_ranges;
-
-  if (count == 0 || compare->options->check_report == CHECK_QUIET)
-    return 0;
-  difference->ranges = calloc (count, sizeof *difference->ranges);
-  if (!difference->ranges)
-    return ENOMEM;
-  difference->nr_ranges = count;
-  for (i = 0; i < count; i++) {
-    const struct meet_range *range = &compare->meet.ranges[i];
-    uint64_t start = range->first * block_size, left = size - start;
-
-    difference->ranges[i].start = start;
-    difference->ranges[i].length =
-      range->count > left / block_size ? left : range->count * block_size;
-  }
-  return 0;
-}
-
-static int
-finish (const struct compare *compare, int err, struct difference *difference,
-        const char **operand, struct error *error)
-{
-  const struct meet *meet = &compare->meet;
+  struct difference *difference = compare->difference;
+  struct meet *meet = &compare->meet;
   int i;
 
   for (i = 0; i < 2; i++)
@@ -225,10 +221,10 @@ finish (const struct compare *compare, int err, struct difference *difference,
     return error_set (error, "cannot tell whether it is the same: the block "
                       "in which the shorter one ends is data, and a manifest "
                       "has only digests");
-  if (check_sums (compare, error) == -1)
+  if (err == 0 && check_sums (compare, error) == -1)
     return -1;
-  if (err == 0)
-    err = take_ranges (compare, difference);
+  if (err == 0 && difference->differ)
+    err = meet_tell_last (meet);
   return err ? error_errno (error, err, "cannot compare") : 0;
 }
 
@@ -253,8 +249,8 @@ bytes_to_read (const struct compare *compare)
 }
 
 static int
-compare_sides (struct compare *compare, struct difference *difference,
-               const char **operand, struct error *error)
+compare_sides (struct compare *compare, const char **operand,
+               struct error *error)
 {
   unsigned size;
   int err, r;
@@ -267,12 +263,15 @@ compare_sides (struct compare *compare, struct difference *difference,
   if (size == 0)
     return error_set (error, "cannot be compared with a digest that has no "
                       "length");
+  compare->difference->size[0] = compare->side[0].size;
+  compare->difference->size[1] = compare->side[1].size;
   meet_init (&compare->meet, size, find_tail (compare),
-             compare->options->check_report == CHECK_QUIET);
+             compare->options->check_report == CHECK_QUIET ? NULL : tell,
+             compare);
   progress_init (&compare->progress, compare->options,
                  bytes_to_read (compare));
   err = run_sides (compare);
-  r = finish (compare, err, difference, operand, error);
+  r = finish (compare, err, operand, error);
   progress_end (&compare->progress, r == 0 && !compare->meet.stopped);
   meet_destroy (&compare->meet);
   return r;
@@ -302,13 +301,14 @@ int
 job_compare (const struct options *options, struct difference *difference,
              const char **operand, struct error *error)
 {
-  struct compare compare = { .options = options };
+  struct compare compare = {
+    .options = options, .difference = difference
+  };
   char **operands = options->operands;
   bool check_sums = !job_manifest_path (operands[0]) ||
     !job_manifest_path (operands[1]) || is_part (&compare);
   int i, r;
 
-  *difference = (struct difference) { .differ = false };
   *operand = operands[0];
   if (job_manifest_is_stdin (options, operands[0]) &&
       job_manifest_is_stdin (options, operands[1]))
@@ -325,7 +325,7 @@ job_compare (const struct options *options, struct difference *difference,
   if (side_is_same_pipe (&compare.side[0], &compare.side[1]))
     r = error_set (error, "a pipe cannot be both images");
   else
-    r = compare_sides (&compare, difference, operand, error);
+    r = compare_sides (&compare, operand, error);
   if (r == 0 && options->source.size != SOURCE_WHOLE &&
       options->subset.n == 0 && options->check_report != CHECK_QUIET)
     look_behind (&compare, difference);

@@ -45,6 +45,7 @@ compare (const struct options *options, const char *manifest,
   its_options.nr_operands = 2;
   its_options.strict = true;
   its_options.check_report = CHECK_ALL;
+  *difference = (struct difference) { .silent = true };
   return job_compare (&its_options, difference, operand, error);
 }
 
@@ -76,8 +77,7 @@ say_difference (const char *name, const struct difference *difference)
                "%" PRIu64, difference->size[1], difference->size[0]);
   else
     error_set (&error, "differs in the block at %" PRIu64 "; --compare tells "
-               "where else",
-               difference->ranges[0].start);
+               "where else", difference->first);
   report (name, &error);
 }
 

@@ -7,7 +7,6 @@
 #include <config.h>
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "../lib/cleanup.h"
 #include "job/meet.h"
@@ -28,35 +27,27 @@ fail_locked (struct meet *meet, int err)
 
 /* ---- What differs ---- */
 
-static bool
-has_room_locked (struct meet *meet)
+static void
+tell_locked (struct meet *meet)
 {
-  size_t room = meet->room ? 2 * meet->room : 64;
-  struct meet_range *ranges;
+  int err = meet->tell (meet->opaque, &meet->range);
 
-  if (meet->nr_ranges < meet->room)
-    return true;
-  ranges = realloc (meet->ranges, room * sizeof *ranges);
-  if (!ranges)
-    return false;
-  meet->ranges = ranges;
-  meet->room = room;
-  return true;
+  if (err)
+    fail_locked (meet, err);
 }
 
 static void
 add_range_locked (struct meet *meet, uint64_t first, uint64_t count)
 {
-  struct meet_range *last =
-    meet->nr_ranges ? &meet->ranges[meet->nr_ranges - 1] : NULL;
+  struct meet_range *range = &meet->range;
 
-  if (last && last->first + last->count == first)
-    last->count += count;
-  else if (has_room_locked (meet))
-    meet->ranges[meet->nr_ranges++] =
-      (struct meet_range) { .first = first, .count = count };
-  else
-    fail_locked (meet, ENOMEM);
+  if (range->count > 0 && range->first + range->count == first)
+    range->count += count;
+  else {
+    if (range->count > 0)
+      tell_locked (meet);
+    *range = (struct meet_range) { .first = first, .count = count };
+  }
 }
 
 static int
@@ -65,8 +56,9 @@ differ_locked (void *opaque, uint64_t first, uint64_t count)
   struct meet *meet = opaque;
 
   meet->differ = true;
-  add_range_locked (meet, first, count);
-  if (meet->only_whether)
+  if (meet->tell)
+    add_range_locked (meet, first, count);
+  else
     stop_locked (meet);
   return meet->stopped;
 }
@@ -77,7 +69,8 @@ may_differ_locked (void *opaque, uint64_t tail)
   struct meet *meet = opaque;
 
   meet->tail_unknown = true;
-  add_range_locked (meet, tail, 1);
+  if (meet->tell)
+    add_range_locked (meet, tail, 1);
   return meet->stopped;
 }
 
@@ -85,14 +78,15 @@ may_differ_locked (void *opaque, uint64_t tail)
 
 void
 meet_init (struct meet *meet, size_t leaf_size, uint64_t tail,
-           bool only_whether)
+           int (*tell) (void *opaque, const struct meet_range *range),
+           void *opaque)
 {
   *meet = (struct meet) {
     .diff = {
       .leaf_size = leaf_size, .tail = tail, .differ = differ_locked,
       .may_differ = may_differ_locked, .opaque = meet
     },
-    .only_whether = only_whether
+    .tell = tell, .opaque = opaque
   };
   pthread_mutex_init (&meet->lock, NULL);
   pthread_cond_init (&meet->changed, NULL);
@@ -101,7 +95,6 @@ meet_init (struct meet *meet, size_t leaf_size, uint64_t tail,
 void
 meet_destroy (struct meet *meet)
 {
-  free (meet->ranges);
   pthread_cond_destroy (&meet->changed);
   pthread_mutex_destroy (&meet->lock);
 }
@@ -146,4 +139,15 @@ meet_stop (struct meet *meet)
 
   stop_locked (meet);
   return first;
+}
+
+int
+meet_tell_last (struct meet *meet)
+{
+  SCOPED_LOCK (&meet->lock);
+
+  if (meet->range.count > 0 && !meet->error)
+    tell_locked (meet);
+  meet->range.count = 0;
+  return meet->error;
 }

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Where the leaves of two images meet, block by block, as they come: each from
- * a thread of its own, in order.  Who is ahead waits for the other, so nothing
- * is kept but what differs.
+ * a thread of its own, in order.  Who is ahead waits for the other, so
+ * nothing is kept.
  *
  * It knows nothing of where leaves come from.
  */
@@ -32,7 +32,8 @@ struct meet_range {
 struct meet {
   /* Set once. */
   struct leaf_diff diff;
-  bool only_whether;            /* not where they differ: stop at the first */
+  int (*tell) (void *opaque, const struct meet_range *range);
+  void *opaque;
 
   pthread_mutex_t lock;         /* protects what follows */
   pthread_cond_t changed;
@@ -40,20 +41,24 @@ struct meet {
   bool stopped;                 /* nothing more is compared */
   bool differ;
   bool tail_unknown;            /* whether the tail does */
-  struct meet_range *ranges;    /* that differ, and the tail if it may;
-                                 * neighbours are joined */
-  size_t nr_ranges, room;
-  int error;                    /* ENOMEM */
+  struct meet_range range;      /* the last that differs, or may, not told yet:
+                                 * its neighbours are to be joined to it */
+  int error;                    /* of TELL */
 };
 
-/* TAIL as in leaf-diff.h. */
+/* TAIL as in leaf-diff.h.  TELL is told of what differs, in order, neighbours
+ * joined, by one thread at a time while all others wait; what it returns,
+ * unless it is 0, is an errno value that ends all.  NULL if only whether they
+ * differ matters, so that the first difference stops all.
+ */
 void meet_init (struct meet *meet, size_t leaf_size, uint64_t tail,
-                bool only_whether);
+                int (*tell) (void *opaque, const struct meet_range *range),
+                void *opaque);
 void meet_destroy (struct meet *meet);
 
 /* The next blocks of SIDE, 0 or 1.  Returns when they were compared; what the
  * other does not have differs unless it is zero.  ECANCELED if it was stopped;
- * ENOMEM.
+ * what TELL returned.
  */
 int meet_blocks (struct meet *meet, int side,
                  const struct blkhash_manifest_run *run);
@@ -65,5 +70,10 @@ void meet_end (struct meet *meet, int side);
  * may be why.
  */
 bool meet_stop (struct meet *meet);
+
+/* Both have ended, and the images differ: tell of the last range, in which the
+ * tail is if nobody knows whether it differs.  What TELL returned.
+ */
+int meet_tell_last (struct meet *meet);
 
 #endif /* BLKSUM_MEET_H */

@@ -211,7 +211,6 @@ advance (void *opaque, uint64_t len)
 static int
 fill_and_fold (struct side *side, struct blkhash_leaves *leaves)
 {
-  unsigned char md[BLKHASH_MAX_MD_SIZE];
   struct fill fill;
   int r, err;
 
@@ -223,7 +222,7 @@ fill_and_fold (struct side *side, struct blkhash_leaves *leaves)
   r = side->size > 0 ? source_fill (side->source, &fill) : 0;
   if (r == -1)
     side->error = fill.error;
-  else if ((err = blkhash_leaves_fold (leaves, md, NULL)) != 0)
+  else if ((err = blkhash_leaves_fold (leaves, NULL, NULL)) != 0)
     r = error_errno (&side->error, err, "cannot hash");
   else
     r = source_check_unchanged (side->source, &side->error);
@@ -257,7 +256,8 @@ run_image (struct side *side)
   uint64_t size = side->size == SOURCE_SIZE_UNKNOWN
     ? BLKHASH_SIZE_UNKNOWN : table_size (side, side->size);
   struct blkhash_leaves *leaves =
-    blkhash_leaves_new (side->opts, size, BLKHASH_LEAVES_ONCE);
+    blkhash_leaves_new (side->opts, size,
+                        BLKHASH_LEAVES_ONCE | BLKHASH_LEAVES_NO_SUM);
   int err = leaves ? blkhash_leaves_set_sink (leaves, &sink) : errno, r;
 
   if (err == 0 && size != BLKHASH_SIZE_UNKNOWN)

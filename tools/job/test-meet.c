@@ -24,6 +24,13 @@
 #define BLOCKS 400
 #define LEAF 2                  /* bytes; zero: a block of zeros */
 
+/* What differs, as it was told. */
+struct told {
+  struct meet_range ranges[BLOCKS];
+  size_t count;
+  int fail;                     /* that is what it returns */
+};
+
 struct image {
   unsigned char leaves[BLOCKS][LEAF];
   unsigned blocks;
@@ -106,8 +113,20 @@ is_different (const struct image *images, unsigned block)
                           LEAF) != 0;
 }
 
+static int
+tell (void *opaque, const struct meet_range *range)
+{
+  struct told *told = opaque;
+
+  if (told->count < BLOCKS)
+    told->ranges[told->count] = *range;
+  told->count++;
+  return told->fail;
+}
+
 static void
-check_ranges (const struct meet *meet, const struct image *images)
+check_ranges (const struct meet *meet, const struct told *told,
+              const struct image *images)
 {
   size_t range = 0;
   unsigned i = 0;
@@ -118,15 +137,15 @@ check_ranges (const struct meet *meet, const struct image *images)
     while (i < BLOCKS && is_different (images, i))
       i++;
     if (i > first) {
-      assert_true (range < meet->nr_ranges);
-      assert_int_equal (meet->ranges[range].first, first);
-      assert_int_equal (meet->ranges[range].count, i - first);
+      assert_true (range < told->count);
+      assert_int_equal (told->ranges[range].first, first);
+      assert_int_equal (told->ranges[range].count, i - first);
       range++;
     }
     else
       i++;
   }
-  assert_int_equal (range, meet->nr_ranges);
+  assert_int_equal (range, told->count);
   assert_int_equal (meet->differ, range > 0);
 }
 
@@ -134,6 +153,7 @@ static void
 test_random (void **state)
 {
   static struct image images[2];
+  static struct told told;
   unsigned seed = 1;
   struct meet meet;
   int round, i;
@@ -149,15 +169,17 @@ test_random (void **state)
       for (i = rand_r (&seed) % 5; i > 0; i--)
         images[1].leaves[rand_r (&seed) % BLOCKS][rand_r (&seed) % LEAF] ^= 1;
     }
-    meet_init (&meet, LEAF, LEAF_DIFF_NO_BLOCK, false);
+    told.count = 0;
+    meet_init (&meet, LEAF, LEAF_DIFF_NO_BLOCK, tell, &told);
     run_both (&meet, images);
     assert_int_equal (images[0].result, 0);
     assert_int_equal (images[1].result, 0);
-    check_ranges (&meet, images);
+    assert_int_equal (meet_tell_last (&meet), 0);
+    check_ranges (&meet, &told, images);
     meet_destroy (&meet);
 
     /* Both stop if only that is asked. */
-    meet_init (&meet, LEAF, LEAF_DIFF_NO_BLOCK, true);
+    meet_init (&meet, LEAF, LEAF_DIFF_NO_BLOCK, NULL, NULL);
     run_both (&meet, images);
     for (i = 0; i < BLOCKS && !is_different (images, i); i++)
       ;
@@ -172,26 +194,59 @@ static void
 test_tail (void **state)
 {
   static struct image images[2];
+  struct told told = { .count = 0 };
   struct meet meet;
 
   (void) state;
   memset (images, 0, sizeof images);
   images[0].blocks = 5, images[1].blocks = 8;
   images[0].leaves[4][0] = 1, images[1].leaves[4][0] = 2;
-  meet_init (&meet, LEAF, 4, false);
+  meet_init (&meet, LEAF, 4, tell, &told);
   run_both (&meet, images);
   assert_false (meet.differ);
   assert_true (meet.tail_unknown);
-  assert_int_equal (meet.nr_ranges, 1); /* should another differ */
-  assert_int_equal (meet.ranges[0].first, 4);
-  assert_int_equal (meet.ranges[0].count, 1);
+  assert_int_equal (told.count, 0);
+  assert_int_equal (meet_tell_last (&meet), 0); /* should the sizes differ */
+  assert_int_equal (told.count, 1);
+  assert_int_equal (told.ranges[0].first, 4);
+  assert_int_equal (told.ranges[0].count, 1);
   meet_destroy (&meet);
 
   images[0].leaves[4][0] = 0;   /* but zeros are not data */
-  meet_init (&meet, LEAF, 4, false);
+  meet_init (&meet, LEAF, 4, tell, &told);
   run_both (&meet, images);
   assert_true (meet.differ);
   assert_false (meet.tail_unknown);
+  meet_destroy (&meet);
+}
+
+/* Who is told says that it failed, at the first range or at the last. */
+static void
+test_tell_fails (void **state)
+{
+  static struct image images[2];
+  struct told told = { .fail = ENOSPC };
+  struct meet meet;
+
+  (void) state;
+  memset (images, 0, sizeof images);
+  images[0].blocks = images[1].blocks = BLOCKS;
+  images[0].leaves[3][0] = images[0].leaves[9][0] = 1;
+  meet_init (&meet, LEAF, LEAF_DIFF_NO_BLOCK, tell, &told);
+  run_both (&meet, images);
+  assert_int_equal (meet.error, ENOSPC);
+  assert_true (images[0].result == ENOSPC || images[1].result == ENOSPC);
+  assert_int_equal (meet_tell_last (&meet), ENOSPC);
+  assert_int_equal (told.count, 1);
+  meet_destroy (&meet);
+
+  told.count = 0;
+  images[0].leaves[9][0] = 0;
+  meet_init (&meet, LEAF, LEAF_DIFF_NO_BLOCK, tell, &told);
+  run_both (&meet, images);
+  assert_int_equal (meet.error, 0);
+  assert_int_equal (meet_tell_last (&meet), ENOSPC);
+  assert_int_equal (told.count, 1);
   meet_destroy (&meet);
 }
 
@@ -219,7 +274,7 @@ test_stop (void **state)
   pthread_t thread;
 
   (void) state;
-  meet_init (&meet, LEAF, LEAF_DIFF_NO_BLOCK, false);
+  meet_init (&meet, LEAF, LEAF_DIFF_NO_BLOCK, NULL, NULL);
   image.meet = &meet;
   assert_int_equal (pthread_create (&thread, NULL, run_stopper, &stopper), 0);
   bring (&image);
@@ -236,6 +291,7 @@ main (void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_random),
     cmocka_unit_test (test_tail),
+    cmocka_unit_test (test_tell_fails),
     cmocka_unit_test (test_stop),
   };
 

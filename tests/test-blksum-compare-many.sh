@@ -1,0 +1,82 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# --compare prints what differs when it finds it, however often that is.
+
+. "$(dirname "$0")/functions.sh"
+cd "$dir"
+
+# Of blocks of 4 bytes every other one differs: 1.5 million ranges.
+"$PYTHON" - << 'END'
+blocks = 3 << 20
+with open("a", "wb") as f:
+    f.write(b"1234" * blocks)
+with open("b", "wb") as f:
+    f.write(b"1234abcd" * (blocks // 2))
+END
+
+# In little memory: 1.5 million ranges of 16 bytes would take 24 MiB.
+cat > compare.py << 'END'
+import os, resource, sys
+lines = 0
+read, write = os.pipe()
+pid = os.fork()
+if pid == 0:
+    os.dup2(write, 1)
+    os.close(read)
+    os.execvp(sys.argv[1], sys.argv[1:])
+os.close(write)
+with os.fdopen(read) as out:
+    for i, line in enumerate(out):
+        assert line == "At %u: 4 bytes differ.\n" % (8 * i + 4), line
+        lines += 1
+_, status, usage = os.wait4(pid, 0)
+assert lines == (3 << 19), lines
+assert os.waitstatus_to_exitcode(status) == 1, status
+print(usage.ru_maxrss // 1024)
+END
+run 0 "$PYTHON" compare.py $wrapper \
+  "$(real_program "$abs_top_builddir/tools/blksum")" --compare -t 2 -b 4 a b
+peak=$(cat "$dir/stdout")
+echo "$peak MiB"
+if [ "$(uname)" = Linux ] && [ -z "$wrapper" ] && [ "$SANITIZE" = no ]; then
+  [ "$peak" -le 24 ] || fail "it took $peak MiB"
+fi
+
+# As JSON.
+run 1 blksum --compare -b 4 --output=json a b
+"$PYTHON" - stdout << 'END'
+import json, sys
+found = json.load(open(sys.argv[1]))
+assert found == [{"start": 8 * i + 4, "length": 4} for i in range(3 << 19)]
+END
+
+# Not to the end if nobody reads it, or it cannot be written.
+blksum --compare -b 4 a b | head -n 1 > first
+[ "$(cat first)" = "At 4: 4 bytes differ." ] || fail "not the first one"
+run 2 sh -c '"$@" > /dev/full' -- blksum --compare -b 4 a b
+says_once "write error: No space left on device"
+run 2 sh -c '"$@" > /dev/full' -- blksum --compare -b 4m a b
+says_once "write error: No space left on device"
+
+# A comparison that fails when it has found something has printed that; nobody
+# can take it for all.
+blksum -b 4 --manifest b.blkm b > stdout
+head -c 20000000 b.blkm > cut.blkm
+run 2 blksum --compare a manifest:cut.blkm
+says_once "cut.blkm: the manifest is cut off"
+[ "$(head -n 1 stdout)" = "At 4: 4 bytes differ." ] || fail "no line"
+run 2 blksum --compare --output=json a manifest:cut.blkm
+says_once "cut.blkm: the manifest is cut off"
+if "$PYTHON" -c 'import json; json.load(open("stdout"))' 2> stderr; then
+  fail "complete JSON of a comparison that failed"
+fi
+
+# Zeros are compared, but not hashed: that would take half an hour.
+truncate -s 8t c 2> stderr || exit 0
+truncate -s 8t d
+printf x | dd of=d bs=1 seek=6442450944 conv=notrunc status=none
+run 1 blksum --compare -b 512 --output=json c d
+[ "$(cat stdout)" = '[{"start": 6442450944, "length": 512}]' ] ||
+  fail "not where it is"
