@@ -83,7 +83,10 @@ struct lane_hash {
 bool lane_kernel_works (const struct lane_hash *hash,
                         const struct lane_kernel *kernel);
 
-/* The same as lanes_hash with this kernel of HASH, COUNT up to its lanes. */
+/* The same as lanes_hash with this kernel of HASH, COUNT up to its lanes.  Not
+ * inline, also with LTO: what was proven is what hashes.
+ */
+__attribute__ ((noinline))
 void lane_kernel_hash (const struct lane_hash *hash,
                        const struct lane_kernel *kernel,
                        const void *const data[], size_t len,

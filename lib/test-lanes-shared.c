@@ -2,9 +2,6 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * What the unit tests of lanes.c share.
- *
- * Not inline, in the header: GCC gives two arrays of hash_messages the same
- * memory when it is inlined into a loop (GCC bug 90348).
  */
 
 #include <config.h>
