@@ -195,6 +195,15 @@ for other in flat wrong-sum; do
     --size 0 "manifest:$corpus/wrong-sum.blkm" "manifest:$corpus/$other.blkm"
 done
 
+# What follows nothing.
+: > empty
+run 0 blksum --compare --size 0 empty a
+[ "$(cat "$dir/stdout")" = "The first 0 bytes are identical.
+a: what follows is not zero, from offset 0 on" ] || fail "of an empty file"
+run 0 blksum --compare --size 0 empty empty
+[ "$(cat "$dir/stdout")" = "The first 0 bytes are identical." ] ||
+  fail "of two empty files"
+
 if grep -q '^#define HAVE_LIBNBD 1' "$abs_top_builddir/config.h" &&
    command -v nbdkit > "$dir/stdout" &&
    nbdkit eval --version > "$dir/stdout" 2>&1

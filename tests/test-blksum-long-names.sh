@@ -23,7 +23,7 @@ refuses ": .*No such file" blksum "$path/missing"
 refuses ": .*File name too long" blksum "$dir/$(printf '%01500d' 0)"
 refuses ": .*Is a directory" blksum "$path"
 : > "$path/empty"
-refuses ": .*is empty" blksum -f qcow2 "$path/empty"
+refuses ": .*truncated" blksum -f qcow2 "$path/empty"
 printf 'LUKS\272\276\000\001%01000d' 0 > "$path/luks"
 refuses ": .*LUKS" blksum "$path/luks"
 refuses ": .*truncated" midway "truncate -s 4m '$path/image'" -U -t 1 \

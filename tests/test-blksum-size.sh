@@ -78,14 +78,14 @@ for n in 8388609 10m 4611686018427387904 9223372036854775807 \
 done
 : > empty
 prints_sum $(reference empty) blksum --size 0 empty
-refuses "empty: ended after 0 bytes" blksum --size 1 empty
+refuses "empty: has only 0 bytes" blksum --size 1 empty
 for n in -1 1x "" 1.5 18446744073709551615 18446744073709551616 17179869184g; do
   refuses "--size" blksum --size "$n" raw
 done
 
 # Others are hashed all the same.
 run 2 blksum --size 1000 empty raw
-says_once "empty: ended after 0 bytes"
+says_once "empty: has only 0 bytes"
 head -c 1000 raw > first
 [ "$(cat stdout)" = "$(reference first)  raw" ] || fail "the next operand"
 

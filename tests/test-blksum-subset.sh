@@ -256,6 +256,11 @@ refuses "-: a pipe can only be read as a whole" \
         from_pipe --compare --size 1000 --subset 0/2 a -
 refuses "-: a pipe can only be read as a whole" \
         from_pipe --expect manifest:b.blkm --subset 0/2
+mkfifo fifo                    # it is refused without waiting for its end
+printf x > fifo &
+refuses "fifo: a pipe can only be read as a whole" \
+        timeout 600 blksum --compare --subset 0/2 fifo a
+wait
 refuses "standard input cannot be both" \
         blksum --expect manifest:- --subset 0/2 < b.blkm
 refuses "manifest of blk-sha256/64k, which cannot be compared" \

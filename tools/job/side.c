@@ -88,25 +88,6 @@ open_manifest (struct side *side, bool check_sum)
   return cut_manifest (side, block_size);
 }
 
-/* Files of /proc have a size of 0 and content all the same, so these are read
- * like a pipe; of an empty file the size is known, though.  A FIFO is not
- * waited for.
- */
-static bool
-is_empty_file (const char *name)
-{
-  int fd = strcmp (name, "-") == 0
-    ? dup (STDIN_FILENO) : open (name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  struct stat st;
-  char byte;
-  bool empty = fd != -1 && fstat (fd, &st) == 0 && S_ISREG (st.st_mode) &&
-    pread (fd, &byte, 1, 0) == 0;
-
-  if (fd != -1)
-    close (fd);
-  return empty;
-}
-
 static int
 open_image (struct side *side)
 {
@@ -115,7 +96,7 @@ open_image (struct side *side)
     return -1;
   side->size = side->source->size;
   if (side->source->full_size == SOURCE_SIZE_UNKNOWN &&
-      side->options->subset.n > 0 && !is_empty_file (side->operand))
+      side->options->subset.n > 0)
     return error_set (&side->error, "a pipe can only be read as a whole, not "
                       "with --subset");
   return 0;

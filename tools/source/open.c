@@ -131,16 +131,25 @@ open_opts (const struct source_options *options, const char *opts,
 
 /* ---- Files ---- */
 
-/* Files of /proc have a size of 0 and content all the same: what seems to be
- * empty is read until its end.
+/* Files of /proc have a size of 0 and content all the same: what only seems to
+ * be empty is read until its end.
  */
+static bool
+has_size (int fd, const struct stat *st)
+{
+  char byte;
+
+  return S_ISBLK (st->st_mode) ||
+    (S_ISREG (st->st_mode) &&
+     (st->st_size > 0 || pread (fd, &byte, 1, 0) == 0));
+}
+
 static bool
 is_seekable_image (int fd)
 {
   struct stat st;
 
-  return fstat (fd, &st) == 0 &&
-    ((S_ISREG (st.st_mode) && st.st_size > 0) || S_ISBLK (st.st_mode)) &&
+  return fstat (fd, &st) == 0 && has_size (fd, &st) &&
     lseek (fd, 0, SEEK_CUR) != -1;
 }
 
@@ -233,8 +242,8 @@ open_path (const struct source_options *options, const char *path,
   if (is_seekable_image (fd))
     return open_image (options, fd, path, source, error);
   if (is_other_than_raw (options))
-    r = error_set (error, "is empty, or no file or block device: it cannot "
-                   "be %s", options->format);
+    r = error_set (error, "can only be read from its start to its end, "
+                   "like a pipe: it cannot be %s", options->format);
   else
     r = pipe_open (options, fd, source, error);
   if (r == -1)
