@@ -40,12 +40,32 @@ is_ours () {
   [ ! -e /proc/self/environ ] || grep -qs "$dir" "/proc/$1/environ"
 }
 
+# end_of PID: wait for it, and kill it if it takes long.
+end_of () {
+  tries=0
+  while is_ours "$1" && kill -0 "$1" 2> /dev/null; do
+    [ $tries -lt 100 ] || kill -9 "$1" 2> /dev/null || :
+    tries=$((tries + 1))
+    sleep 0.1
+  done
+}
+
+# Servers end as a user ends them: nbdkit has files outside $dir then.  What waits
+# for a file in $dir goes on when that is gone.
 cleanup () {
   status=$?
   trap - EXIT
   eval "$on_exit"
+  ours=
   for pid in $pids; do
-    ! is_ours "$pid" || kill -9 "$pid" 2> /dev/null || :
+    if is_ours "$pid" && kill "$pid" 2> /dev/null; then
+      kill -CONT "$pid" 2> /dev/null || :
+      ours="$ours $pid"
+    fi
+  done
+  rm -rf "$dir" || :
+  for pid in $ours; do
+    end_of "$pid"
   done
   rm -rf "$dir"
   exit $status
