@@ -3,7 +3,7 @@
  *
  * Write a manifest, as leaves come.
  *
- * A record is put together in the buffer, since it begins with the number of
+ * A record is put together in a buffer, since it begins with the number of
  * its leaves.  The header is written when the first leaves come, and whole
  * records when there are enough.  What the file becomes does not depend on the
  * parts in which leaves come: a record of data ends where zeros begin, or when
@@ -24,12 +24,13 @@
 #include "crc32c.h"
 #include "digest.h"
 #include "manifest-format.h"
+#include "manifest-output.h"
 #include "opts.h"
 
 #define WRITE_SIZE (256 * 1024) /* bytes: enough for a call of write */
 
 struct blkhash_manifest_writer {
-  int fd;
+  struct manifest_output output;
   off_t start;                  /* of the header, if it is written last */
   struct blkhash_opts opts;
   struct manifest_header header;
@@ -39,55 +40,14 @@ struct blkhash_manifest_writer {
   int error;                    /* the first */
   bool finished;
 
-  unsigned char *buf;
-  size_t size, used;            /* bytes */
-  size_t record;                /* where the open record begins in BUF */
+  size_t record;                /* where the open record begins in OUTPUT */
   size_t leaves;                /* in it; 0: none is open */
 };
-
-/* Make room for LEN bytes, which are used then.  NULL: no memory. */
-static unsigned char *
-append (struct blkhash_manifest_writer *w, size_t len)
-{
-  unsigned char *bytes;
-
-  if (len > w->size - w->used) {
-    size_t size = 2 * w->size;
-
-    while (size - w->used < len)
-      size *= 2;
-    bytes = realloc (w->buf, size);
-    if (!bytes)
-      return NULL;
-    w->buf = bytes;
-    w->size = size;
-  }
-  bytes = w->buf + w->used;
-  w->used += len;
-  return bytes;
-}
-
-static int
-write_out (struct blkhash_manifest_writer *w)
-{
-  size_t done = 0;
-
-  while (done < w->used) {
-    ssize_t n = write (w->fd, w->buf + done, w->used - done);
-
-    if (n == -1 && errno != EINTR)
-      return errno;
-    if (n > 0)
-      done += n;
-  }
-  w->used = 0;
-  return 0;
-}
 
 static int
 append_number (struct blkhash_manifest_writer *w, uint64_t value, size_t size)
 {
-  unsigned char *bytes = append (w, size);
+  unsigned char *bytes = manifest_output_append (&w->output, size);
 
   if (!bytes)
     return ENOMEM;
@@ -103,11 +63,11 @@ append_head (struct blkhash_manifest_writer *w, uint64_t first, uint64_t count)
 
   /* Who reads a pipe knows from the header what to do meanwhile. */
   if (w->next == 0 && !w->header_last) {
-    err = write_out (w);
+    err = manifest_output_write (&w->output);
     if (err)
       return err;
   }
-  w->record = w->used;
+  w->record = w->output.used;
   err = append_number (w, first, 8);
   return err ? err : append_number (w, count, 8);
 }
@@ -118,7 +78,7 @@ append_tail (struct blkhash_manifest_writer *w, uint32_t crc)
 {
   int err;
 
-  crc = crc32c (crc, w->buf + w->record, w->used - w->record);
+  crc = crc32c (crc, w->output.buf + w->record, w->output.used - w->record);
   err = append_number (w, crc, 4);
   return err ? err : append_number (w, 0, 4);
 }
@@ -131,11 +91,11 @@ close_record (struct blkhash_manifest_writer *w)
 
   if (w->leaves == 0)
     return 0;
-  manifest_put (w->buf + w->record + 8, w->leaves, 8);
+  manifest_put (w->output.buf + w->record + 8, w->leaves, 8);
   w->leaves = 0;
   err = append_tail (w, 0);
-  if (err == 0 && w->used >= WRITE_SIZE)
-    err = write_out (w);
+  if (err == 0 && w->output.used >= WRITE_SIZE)
+    err = manifest_output_write (&w->output);
   return err;
 }
 
@@ -152,7 +112,7 @@ append_leaves (struct blkhash_manifest_writer *w, const unsigned char *leaves,
     if (err)
       return err;
   }
-  bytes = append (w, count * w->leaf_size);
+  bytes = manifest_output_append (&w->output, count * w->leaf_size);
   if (!bytes)
     return ENOMEM;
   memcpy (bytes, leaves, count * w->leaf_size);
@@ -214,7 +174,8 @@ blkhash_manifest_writer_sink (struct blkhash_manifest_writer *w)
 static int
 begin (struct blkhash_manifest_writer *w)
 {
-  unsigned char *bytes = append (w, MANIFEST_HEADER_SIZE);
+  unsigned char *bytes =
+    manifest_output_append (&w->output, MANIFEST_HEADER_SIZE);
   int flags;
 
   if (!bytes)
@@ -225,8 +186,8 @@ begin (struct blkhash_manifest_writer *w)
     return manifest_header_print (&w->header, bytes);
   }
   memset (bytes, 0, MANIFEST_HEADER_SIZE);
-  w->start = lseek (w->fd, 0, SEEK_CUR);
-  flags = fcntl (w->fd, F_GETFL);
+  w->start = lseek (w->output.fd, 0, SEEK_CUR);
+  flags = fcntl (w->output.fd, F_GETFL);
   if (w->start == -1 || flags == -1)
     return errno;
   return flags & O_APPEND ? EINVAL : 0;
@@ -238,8 +199,8 @@ write_header (struct blkhash_manifest_writer *w, const unsigned char *bytes)
   size_t done = 0;
 
   while (done < MANIFEST_HEADER_SIZE) {
-    ssize_t n = pwrite (w->fd, bytes + done, MANIFEST_HEADER_SIZE - done,
-                        w->start + done);
+    ssize_t n = pwrite (w->output.fd, bytes + done,
+                        MANIFEST_HEADER_SIZE - done, w->start + done);
 
     if (n == -1 && errno != EINTR)
       return errno;
@@ -259,7 +220,7 @@ append_end (struct blkhash_manifest_writer *w, const unsigned char *header,
 
   if (err)
     return err;
-  sum = append (w, w->leaf_size);
+  sum = manifest_output_append (&w->output, w->leaf_size);
   if (!sum)
     return ENOMEM;
   memcpy (sum, md, w->leaf_size);
@@ -277,7 +238,7 @@ finish (struct blkhash_manifest_writer *w, const unsigned char *md)
   if (err == 0)
     err = append_end (w, header, md);
   if (err == 0)
-    err = write_out (w);
+    err = manifest_output_write (&w->output);
   if (err == 0 && w->header_last)
     err = write_header (w, header);
   return err;
@@ -314,7 +275,6 @@ blkhash_manifest_writer_new (const struct blkhash_opts *opts, uint64_t size,
 
   if (!w)
     return NULL;
-  w->fd = fd;
   if (opts)
     w->opts = *opts;
   else
@@ -328,11 +288,9 @@ blkhash_manifest_writer_new (const struct blkhash_opts *opts, uint64_t size,
   w->leaf_size = digest_size (digest);
   digest_free (digest);
 
-  w->size = 2 * MANIFEST_HEADER_SIZE;
-  w->buf = malloc (w->size);
-  if (!w->buf)
-    goto fail;
-  err = begin (w);
+  err = manifest_output_init (&w->output, fd);
+  if (err == 0)
+    err = begin (w);
   if (err)
     goto fail;
   return w;
@@ -350,7 +308,7 @@ blkhash_manifest_writer_free (struct blkhash_manifest_writer *w)
 
   if (!w)
     return;
-  free (w->buf);
+  manifest_output_destroy (&w->output);
   free (w);
   errno = err;
 }

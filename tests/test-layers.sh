@@ -106,7 +106,7 @@ opts: construction digest
 manifest-table: blkhash-manifest leaves manifest-reader opts
 manifest-diff: blkhash-manifest leaf-diff manifest-format manifest-reader opts
 leaf-diff: blkhash-manifest
-manifest-writer: blkhash-manifest crc32c digest manifest-format opts
+manifest-writer: blkhash-manifest crc32c digest manifest-format manifest-output opts
 manifest-records: blkhash-manifest crc32c manifest-format manifest-input manifest-reader manifest-sum
 manifest-reader: blkhash-manifest crc32c digest manifest-format manifest-input manifest-sum
 manifest-sum: digest leaf opts outer
