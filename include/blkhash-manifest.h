@@ -59,12 +59,28 @@ struct blkhash_manifest_writer *
 blkhash_manifest_writer_new (const struct blkhash_opts *opts, uint64_t size,
                              int fd);
 
+/*
+ * The same of a part of an image: of COUNT blocks from block FIRST on.  The
+ * manifest of a part has no sum, unless these are all blocks of the image.
+ *
+ * EINVAL also if SIZE is BLKHASH_SIZE_UNKNOWN, or the image does not have these
+ * blocks.
+ */
+struct blkhash_manifest_writer *
+blkhash_manifest_writer_new_part (const struct blkhash_opts *opts,
+                                  uint64_t size, uint64_t first,
+                                  uint64_t count, int fd);
+
 /* Free W; NULL is allowed.  errno is preserved. */
 void blkhash_manifest_writer_free (struct blkhash_manifest_writer *w);
 
 /*
  * Who is to be told of the leaves, for blkhash_leaves_set_sink, of a table with
  * the same options.  W must outlive the fold.
+ *
+ * A writer of a part passes over the blocks that are not in it, whatever they
+ * are.  So they can be given as zeros, to a table with BLKHASH_LEAVES_NO_SUM,
+ * which costs nothing.
  *
  * What the functions return is EINVAL if blocks do not come in order, or
  * ENOMEM, or what write(2) said.  The first error sticks.
@@ -76,13 +92,14 @@ blkhash_manifest_writer_sink (struct blkhash_manifest_writer *w);
  * All leaves were told of: the image has SIZE bytes, and its digest is MD, of
  * LEN bytes, as blkhash_leaves_fold stored it.  Writes what is left.  Only then
  * there is a manifest; what was written before is refused by every reader.
+ * Where there is no sum, as of a part, MD may be NULL, and LEN is 0.
  *
  * It is not on the disk yet: that takes fsync.
  *
- * Errors: EINVAL if the blocks are not those of an image of SIZE bytes, if SIZE
- * is not that given to blkhash_manifest_writer_new, if LEN is not the length of
- * the digest, or on a second call; what write(2) said; the first error of the
- * sink.
+ * Errors: EINVAL if the blocks are not those of an image of SIZE bytes, or of
+ * the part of it, if SIZE is not that given to blkhash_manifest_writer_new, if
+ * LEN is not the length of the sum, or on a second call; what write(2) said; the
+ * first error of the sink.
  */
 int blkhash_manifest_writer_finish (struct blkhash_manifest_writer *w,
                                     uint64_t size, const unsigned char *md,

@@ -37,6 +37,7 @@ struct blkhash_manifest_writer {
   bool header_last;
   size_t leaf_size;
   uint64_t next;                /* block */
+  uint64_t end;                 /* from here on blocks are passed over */
   int error;                    /* the first */
   bool finished;
 
@@ -62,7 +63,7 @@ append_head (struct blkhash_manifest_writer *w, uint64_t first, uint64_t count)
   int err;
 
   /* Who reads a pipe knows from the header what to do meanwhile. */
-  if (w->next == 0 && !w->header_last) {
+  if (w->next == w->header.first && !w->header_last) {
     err = manifest_output_write (&w->output);
     if (err)
       return err;
@@ -123,12 +124,39 @@ append_leaves (struct blkhash_manifest_writer *w, const unsigned char *leaves,
 
 /* ---- The sink ---- */
 
+/* Leave what is not in the part out of COUNT blocks from *INDEX on.  Returns
+ * how many blocks remain.
+ */
+static uint64_t
+cut_to_part (const struct blkhash_manifest_writer *w, uint64_t *index,
+             uint64_t count)
+{
+  uint64_t first = w->header.first;
+
+  if (*index < first) {
+    uint64_t before = first - *index;
+
+    if (count <= before)
+      return 0;
+    *index = first;
+    count -= before;
+  }
+  if (*index >= w->end)
+    return 0;
+  return count < w->end - *index ? count : w->end - *index;
+}
+
 static int
 write_data (void *opaque, uint64_t index, size_t count,
             const unsigned char *leaves, size_t leaf_size)
 {
   struct blkhash_manifest_writer *w = opaque;
+  uint64_t told = index;
 
+  count = cut_to_part (w, &index, count);
+  if (count == 0)
+    return w->error;
+  leaves += (index - told) * leaf_size;
   if (w->error == 0 && (w->finished || index != w->next ||
                         leaf_size != w->leaf_size))
     w->error = EINVAL;
@@ -148,6 +176,9 @@ write_zeros (void *opaque, uint64_t index, uint64_t count)
 {
   struct blkhash_manifest_writer *w = opaque;
 
+  count = cut_to_part (w, &index, count);
+  if (count == 0)
+    return w->error;
   if (w->error == 0 && (w->finished || index != w->next))
     w->error = EINVAL;
   if (w->error == 0)
@@ -181,10 +212,8 @@ begin (struct blkhash_manifest_writer *w)
   if (!bytes)
     return ENOMEM;
   w->header_last = w->header.size == BLKHASH_SIZE_UNKNOWN;
-  if (!w->header_last) {
-    w->header.count = manifest_image_blocks (&w->header);
+  if (!w->header_last)
     return manifest_header_print (&w->header, bytes);
-  }
   memset (bytes, 0, MANIFEST_HEADER_SIZE);
   w->start = lseek (w->output.fd, 0, SEEK_CUR);
   flags = fcntl (w->output.fd, F_GETFL);
@@ -210,20 +239,28 @@ write_header (struct blkhash_manifest_writer *w, const unsigned char *bytes)
   return 0;
 }
 
+static size_t
+sum_size (const struct blkhash_manifest_writer *w)
+{
+  return manifest_is_complete (&w->header) ? w->leaf_size : 0;
+}
+
 /* Its CRC is that of the header too. */
 static int
 append_end (struct blkhash_manifest_writer *w, const unsigned char *header,
             const unsigned char *md)
 {
+  size_t size = sum_size (w);
   unsigned char *sum;
-  int err = append_head (w, MANIFEST_END, w->next);
+  int err = append_head (w, MANIFEST_END, w->header.count);
 
   if (err)
     return err;
-  sum = manifest_output_append (&w->output, w->leaf_size);
+  sum = manifest_output_append (&w->output, size);
   if (!sum)
     return ENOMEM;
-  memcpy (sum, md, w->leaf_size);
+  if (size > 0)
+    memcpy (sum, md, size);
   return append_tail (w, crc32c (0, header, MANIFEST_HEADER_SIZE));
 }
 
@@ -251,12 +288,13 @@ blkhash_manifest_writer_finish (struct blkhash_manifest_writer *w,
 {
   if (w->error)
     return w->error;
-  if (w->finished || size == BLKHASH_SIZE_UNKNOWN || len != w->leaf_size ||
+  if (w->finished || size == BLKHASH_SIZE_UNKNOWN ||
       (!w->header_last && size != w->header.size))
     return EINVAL;
   w->header.size = size;
-  w->header.count = manifest_image_blocks (&w->header);
-  if (w->next != w->header.count)
+  if (w->header_last)
+    w->header.count = manifest_image_blocks (&w->header);
+  if (w->next != w->header.first + w->header.count || len != sum_size (w))
     return EINVAL;
   w->finished = true;
   w->error = finish (w, md);
@@ -265,13 +303,53 @@ blkhash_manifest_writer_finish (struct blkhash_manifest_writer *w,
 
 /* ---- Its life ---- */
 
-struct blkhash_manifest_writer *
-blkhash_manifest_writer_new (const struct blkhash_opts *opts, uint64_t size,
-                             int fd)
+struct part {
+  uint64_t first, count;        /* blocks */
+};
+
+/* Blocks that the image does not have are not passed over: those are an error
+ * in the end.
+ */
+static int
+choose_blocks (struct blkhash_manifest_writer *w, const struct part *part)
+{
+  uint64_t blocks = w->header.count;
+
+  if (w->header.size == BLKHASH_SIZE_UNKNOWN || part->first > blocks ||
+      part->count > blocks - part->first)
+    return EINVAL;
+  w->header.first = w->next = part->first;
+  w->header.count = part->count;
+  if (part->first + part->count < blocks)
+    w->end = part->first + part->count;
+  return 0;
+}
+
+/* PART says which blocks, or is NULL for all. */
+static int
+prepare (struct blkhash_manifest_writer *w, const struct part *part, int fd)
+{
+  struct digest *digest = digest_create (w->opts.digest_name);
+  int err;
+
+  if (!digest)
+    return errno;
+  w->leaf_size = digest_size (digest);
+  digest_free (digest);
+  w->end = UINT64_MAX;
+  w->header.count = manifest_image_blocks (&w->header);
+  err = part ? choose_blocks (w, part) : 0;
+  if (err == 0)
+    err = manifest_output_init (&w->output, fd);
+  return err ? err : begin (w);
+}
+
+static struct blkhash_manifest_writer *
+create (const struct blkhash_opts *opts, uint64_t size,
+        const struct part *part, int fd)
 {
   struct blkhash_manifest_writer *w = calloc (1, sizeof *w);
-  struct digest *digest;
-  int err = ENOMEM;
+  int err;
 
   if (!w)
     return NULL;
@@ -280,25 +358,29 @@ blkhash_manifest_writer_new (const struct blkhash_opts *opts, uint64_t size,
   else
     opts_init (&w->opts);
   w->header = (struct manifest_header) { .opts = &w->opts, .size = size };
-  digest = digest_create (w->opts.digest_name);
-  if (!digest) {
-    err = errno;
-    goto fail;
-  }
-  w->leaf_size = digest_size (digest);
-  digest_free (digest);
-
-  err = manifest_output_init (&w->output, fd);
+  err = prepare (w, part, fd);
   if (err == 0)
-    err = begin (w);
-  if (err)
-    goto fail;
-  return w;
-
- fail:
+    return w;
   blkhash_manifest_writer_free (w);
   errno = err;
   return NULL;
+}
+
+struct blkhash_manifest_writer *
+blkhash_manifest_writer_new (const struct blkhash_opts *opts, uint64_t size,
+                             int fd)
+{
+  return create (opts, size, NULL, fd);
+}
+
+struct blkhash_manifest_writer *
+blkhash_manifest_writer_new_part (const struct blkhash_opts *opts,
+                                  uint64_t size, uint64_t first,
+                                  uint64_t count, int fd)
+{
+  const struct part part = { first, count };
+
+  return create (opts, size, &part, fd);
 }
 
 void

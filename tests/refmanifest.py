@@ -7,10 +7,12 @@ Written from blkhash-manifest(5); it shares no code with the library.  Digests
 and the construction are those of reference.py.
 
 As a module:   refmanifest.write(image, digest, block_size, streams, linear)
+               refmanifest.part(image, first, count, ...)
                refmanifest.read(manifest)
                refmanifest.diff(image, image, block_size)
 As a command:  refmanifest.py write [-d NAME] [-b SIZE] [-s STREAMS|--linear]
-                                    [FILE|-]     the manifest on stdout
+                                    [--part I/N] [FILE|-]
+                                  the manifest, or that of a part, on stdout
                refmanifest.py read [FILE|-]    its records as text, or status 1
 
 Read text is a line for each run: "FIRST zero COUNT", or "FIRST data LEAF..."
@@ -120,6 +122,44 @@ def write(image, digest="sha256", block_size=65536, streams=0, linear=False):
             parts.append(record(first, len(run), b"".join(run)))
     parts.append(end(parts[0], blocks, bytes.fromhex(md)))
     return b"".join(parts)
+
+
+def cut(pairs, first, end):
+    """Of pairs as leaves() yields them, for blocks from 0 on, those of FIRST
+    up to END."""
+    at = 0
+    for leaf, count in pairs:
+        low, high = max(at, first), min(at + count, end)
+        if low < high:
+            yield leaf, high - low
+        at += count
+
+
+def part(image, first, count, digest="sha256", block_size=65536, streams=0,
+         linear=False):
+    """The manifest of COUNT blocks of IMAGE from FIRST on."""
+    image = [image] if isinstance(image, (bytes, bytearray)) else list(image)
+    size = sum(s if isinstance(s, int) else len(s) for s in image)
+    if (first, count) == (0, -(-size // block_size)):
+        return write(image, digest, block_size, streams, linear)
+    parts = [header(tag(digest, block_size, streams, linear), size, first,
+                    count)]
+    for at, run in runs(cut(leaves(image, digest, block_size), first,
+                            first + count)):
+        zeros = isinstance(run, int)
+        parts.append(record(first + at, run | ZERO if zeros else len(run),
+                            b"" if zeros else b"".join(run)))
+    parts.append(end(parts[0], count, b""))
+    return b"".join(parts)
+
+
+def part_blocks(size, block_size, i, n):
+    """The first block, and how many, of part I of N, by blksum(1)."""
+    unit = 2**30 if size >= n * 2**30 else block_size
+    units, blocks = -(-size // unit), -(-size // block_size)
+    first, last = (min(k * units // n * unit // block_size, blocks)
+                   for k in (i, i + 1))
+    return first, last - first
 
 
 # ---- Reading --------------------------------------------------------------
@@ -310,9 +350,19 @@ def main():
                         default=65536, help="takes k, m, g")
     parser.add_argument("-s", "--streams", type=int, default=0)
     parser.add_argument("--linear", action="store_true")
+    parser.add_argument("--part", metavar="I/N")
     parser.add_argument("file", nargs="?", default="-")
     args = parser.parse_intermixed_args()
     fd = 0 if args.file == "-" else os.open(args.file, os.O_RDONLY)
+    if args.part:
+        i, n = map(int, args.part.split("/"))
+        image = list(reference.file_segments(fd))
+        size = sum(s if isinstance(s, int) else len(s) for s in image)
+        first, count = part_blocks(size, args.block_size, i, n)
+        sys.stdout.buffer.write(part(image, first, count, args.digest,
+                                     args.block_size, args.streams,
+                                     args.linear))
+        return 0
     if args.command == "write":
         sys.stdout.buffer.write(write(reference.file_segments(fd), args.digest,
                                       args.block_size, args.streams,

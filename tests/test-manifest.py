@@ -54,6 +54,30 @@ def check_image(driver, image, digest, block_size, streams):
     check_right(driver, data)
 
 
+def check_part(driver, image, digest, block_size, streams, first, count):
+    linear = streams == "linear"
+    data = refmanifest.part(image, first, count, digest, block_size,
+                            0 if linear else streams, linear)
+    expect("the part %d:%d" % (first, count), data,
+           driver.well(["part", digest, str(block_size), str(streams),
+                        str(first), str(count)], image))
+    check_right(driver, data)
+
+
+def test_random_parts(driver, rng, rounds):
+    for _ in range(rounds):
+        block_size = rng.choice((4, 64, 512))
+        image = random_image(rng, block_size)
+        blocks = -(-len(image) // block_size)
+        first = rng.randrange(blocks + 1)
+        count = rng.choice((blocks - first, rng.randrange(blocks - first + 1)))
+        check_part(driver, image, rng.choice(DIGESTS), block_size,
+                   rng.choice((0, 7, "linear")), first, count)
+    # Records are counted from where the part begins.
+    image = struct.pack("<140000I", *range(1, 140001))
+    check_part(driver, image, "md5", 4, 0, 3, 131080)
+
+
 def test_random(driver, rng, rounds):
     for _ in range(rounds):
         block_size = rng.choice((4, 64, 512, 4096))
@@ -289,6 +313,7 @@ def test_parts(driver):
 def tests(driver, rng, rounds):
     expect("CRC", 0xE3069283, refmanifest.crc32c(b"123456789"))
     test_random(driver, rng, rounds)
+    test_random_parts(driver, rng, rounds)
     test_sizes(driver)
     test_damaged(driver, rng)
     test_crafted_records(driver)

@@ -1,0 +1,255 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Unit test: manifests of parts of an image are written, and what happens when
+ * their writers are misused.  What is in one byte for byte is the business of
+ * tests/test-manifest.py.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "blkhash-manifest.h"
+
+#define BLOCK 65536
+#define BLOCKS 6
+#define SIZE (5 * BLOCK + 100)  /* data, and zeros: blocks 2 and 3 */
+#define LEAF 32
+
+static unsigned char image[SIZE];
+
+static int
+temporary (void)
+{
+  char name[] = "test-manifest-part-XXXXXX";
+  int fd = mkstemp (name);
+
+  assert_int_not_equal (fd, -1);
+  unlink (name);
+  return fd;
+}
+
+static void
+make_image (void)
+{
+  size_t i;
+
+  for (i = 0; i < SIZE; i++)
+    image[i] = i / BLOCK == 2 || i / BLOCK == 3 ? 0 : 1 + i / BLOCK;
+}
+
+/* ---- Writing ---- */
+
+/* Write COUNT blocks from FIRST on, by a table that is given zeros for all
+ * others.
+ */
+static int
+write_part (uint64_t first, uint64_t count)
+{
+  uint64_t start = first * BLOCK, end = (first + count) * BLOCK;
+  struct blkhash_leaves *l =
+    blkhash_leaves_new (NULL, SIZE,
+                        BLKHASH_LEAVES_ONCE | BLKHASH_LEAVES_NO_SUM);
+  int fd = temporary ();
+  struct blkhash_manifest_writer *w =
+    blkhash_manifest_writer_new_part (NULL, SIZE, first, count, fd);
+  struct blkhash_leaf_sink sink = blkhash_manifest_writer_sink (w);
+
+  start = start < SIZE ? start : SIZE;
+  end = end < SIZE ? end : SIZE;
+  assert_int_equal (blkhash_leaves_set_sink (l, &sink), 0);
+  assert_int_equal (blkhash_leaves_zero (l, start, 0), 0);
+  assert_int_equal (blkhash_leaves_zero (l, SIZE - end, end), 0);
+  assert_int_equal (blkhash_leaves_data (l, image + start, end - start, start),
+                    0);
+  assert_int_equal (blkhash_leaves_fold (l, NULL, NULL), 0);
+  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, NULL, 0), 0);
+  blkhash_manifest_writer_free (w);
+  blkhash_leaves_free (l);
+  lseek (fd, 0, SEEK_SET);
+  return fd;
+}
+
+static struct blkhash_manifest_reader *
+start_reader (int fd)
+{
+  struct blkhash_manifest_reader *r = blkhash_manifest_reader_new (fd, 0);
+
+  assert_non_null (r);
+  assert_int_equal (blkhash_manifest_reader_start (r), 0);
+  return r;
+}
+
+/* What a manifest says of each block: its leaf, or zeros. */
+static void
+read_blocks (int fd, unsigned char leaves[BLOCKS][LEAF])
+{
+  struct blkhash_manifest_reader *r = start_reader (fd);
+  struct blkhash_manifest_run run;
+  uint64_t i;
+  int err;
+
+  while ((err = blkhash_manifest_reader_next (r, &run)) == 0)
+    for (i = 0; i < run.count; i++) {
+      unsigned char *leaf = leaves[run.first + i];
+
+      if (run.leaves)
+        memcpy (leaf, run.leaves + i * LEAF, LEAF);
+      else
+        memset (leaf, 0, LEAF);
+    }
+  assert_int_equal (err, ENOENT);
+  blkhash_manifest_reader_free (r);
+  lseek (fd, 0, SEEK_SET);
+}
+
+static int
+write_whole (void)
+{
+  struct blkhash_leaves *l = blkhash_leaves_new (NULL, SIZE, 0);
+  int fd = temporary ();
+
+  assert_int_equal (blkhash_leaves_data (l, image, SIZE, 0), 0);
+  assert_int_equal (blkhash_leaves_save (l, fd, NULL, NULL), 0);
+  blkhash_leaves_free (l);
+  lseek (fd, 0, SEEK_SET);
+  return fd;
+}
+
+/* Every part, also one without blocks, has the leaves of the whole manifest. */
+static void
+test_parts (void **state)
+{
+  unsigned char expected[BLOCKS][LEAF], got[BLOCKS][LEAF];
+  int fd = write_whole ();
+  uint64_t first, count;
+
+  (void) state;
+  read_blocks (fd, expected);
+  close (fd);
+  for (first = 0; first <= BLOCKS; first++)
+    for (count = 0; count <= BLOCKS - first; count++) {
+      if (count == BLOCKS)
+        continue;
+      memcpy (got, expected, sizeof got);
+      memset (got[first < BLOCKS ? first : 0], 1, count * LEAF);
+      fd = write_part (first, count);
+      read_blocks (fd, got);
+      assert_memory_equal (got, expected, sizeof got);
+      close (fd);
+    }
+}
+
+/* All blocks are no part: there is a sum. */
+static void
+test_whole_part (void **state)
+{
+  struct blkhash_leaves *l =
+    blkhash_leaves_new (NULL, SIZE, BLKHASH_LEAVES_ONCE);
+  unsigned char md[BLKHASH_MAX_MD_SIZE], written[4096], expected[4096];
+  int fd = temporary (), whole = write_whole ();
+  struct blkhash_manifest_writer *w =
+    blkhash_manifest_writer_new_part (NULL, SIZE, 0, BLOCKS, fd);
+  struct blkhash_leaf_sink sink = blkhash_manifest_writer_sink (w);
+  ssize_t n;
+  unsigned len;
+
+  (void) state;
+  assert_int_equal (blkhash_leaves_set_sink (l, &sink), 0);
+  assert_int_equal (blkhash_leaves_data (l, image, SIZE, 0), 0);
+  assert_int_equal (blkhash_leaves_fold (l, md, &len), 0);
+  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, NULL, 0), EINVAL);
+  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, md, len), 0);
+  n = pread (whole, expected, sizeof expected, 0);
+  assert_int_equal (pread (fd, written, sizeof written, 0), n);
+  assert_memory_equal (written, expected, n);
+  blkhash_manifest_writer_free (w);
+  blkhash_leaves_free (l);
+  close (whole);
+  close (fd);
+}
+
+/* What is not in the part is passed over; what is in it comes in order. */
+static void
+test_writer_misused (void **state)
+{
+  unsigned char leaves[4 * LEAF] = { 1 };
+  int fd = temporary ();
+  struct blkhash_manifest_writer *w =
+    blkhash_manifest_writer_new_part (NULL, SIZE, 2, 2, fd);
+  struct blkhash_leaf_sink sink = blkhash_manifest_writer_sink (w);
+
+  (void) state;
+  assert_int_equal (sink.data (sink.opaque, 0, 2, leaves, LEAF), 0);
+  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, NULL, 0), EINVAL);
+  assert_int_equal (sink.data (sink.opaque, 1, 2, leaves, LEAF), 0);
+  assert_int_equal (sink.zero (sink.opaque, 3, 1), 0);
+  assert_int_equal (sink.zero (sink.opaque, 4, 1), 0);
+  assert_int_equal (sink.data (sink.opaque, 5, 1, leaves, LEAF), 0);
+  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE - 1, NULL, 0),
+                    EINVAL);
+  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, leaves, LEAF),
+                    EINVAL);
+  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, NULL, 0), 0);
+  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, NULL, 0), EINVAL);
+  blkhash_manifest_writer_free (w);
+
+  /* A block of it is left out: that sticks. */
+  w = blkhash_manifest_writer_new_part (NULL, SIZE, 2, 2, fd);
+  sink = blkhash_manifest_writer_sink (w);
+  assert_int_equal (sink.zero (sink.opaque, 0, 2), 0);
+  assert_int_equal (sink.zero (sink.opaque, 3, 1), EINVAL);
+  assert_int_equal (sink.zero (sink.opaque, 2, 1), EINVAL);
+  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, NULL, 0), EINVAL);
+  blkhash_manifest_writer_free (w);
+  close (fd);
+}
+
+static void
+test_no_such_part (void **state)
+{
+  static const struct {
+    uint64_t size, first, count;
+  } wrong[] = {
+    { SIZE, BLOCKS + 1, 0 }, { SIZE, 0, BLOCKS + 1 }, { SIZE, BLOCKS, 1 },
+    { SIZE, UINT64_MAX, 1 }, { SIZE, 1, UINT64_MAX },
+    { BLKHASH_SIZE_UNKNOWN, 0, 1 },
+  };
+  int fd = temporary ();
+  size_t i;
+
+  (void) state;
+  for (i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    errno = 0;
+    assert_null (blkhash_manifest_writer_new_part (NULL, wrong[i].size,
+                                                   wrong[i].first,
+                                                   wrong[i].count, fd));
+    assert_int_equal (errno, EINVAL);
+  }
+  assert_int_equal (lseek (fd, 0, SEEK_END), 0);
+  close (fd);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_parts),
+    cmocka_unit_test (test_whole_part),
+    cmocka_unit_test (test_writer_misused),
+    cmocka_unit_test (test_no_such_part),
+  };
+
+  make_image ();
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}
