@@ -16,7 +16,8 @@
  *
  *  - a reader gives the leaves in the order of the image, and keeps next to
  *    nothing in memory;
- *  - blkhash_leaves_load makes a leaf table of what a reader gives;
+ *  - blkhash_leaves_load makes a leaf table of what a reader gives, and
+ *    blkhash_leaves_put_run adds to one, so that parts become a whole;
  *
  * and blkhash_manifest_diff tells where two of them differ.
  *
@@ -98,8 +99,8 @@ blkhash_manifest_writer_sink (struct blkhash_manifest_writer *w);
  *
  * Errors: EINVAL if the blocks are not those of an image of SIZE bytes, or of
  * the part of it, if SIZE is not that given to blkhash_manifest_writer_new, if
- * LEN is not the length of the sum, or on a second call; what write(2) said; the
- * first error of the sink.
+ * LEN is not the length of the sum, or on a second call; what write(2) said;
+ * the first error of the sink.
  */
 int blkhash_manifest_writer_finish (struct blkhash_manifest_writer *w,
                                     uint64_t size, const unsigned char *md,
@@ -207,6 +208,22 @@ blkhash_manifest_reader_error (const struct blkhash_manifest_reader *r);
  * blkhash_leaves_new, or to EINVAL.
  */
 struct blkhash_leaves *blkhash_leaves_load (struct blkhash_manifest_reader *r);
+
+/*
+ * The blocks of RUN are those of the image of L, whose size is known: as if
+ * their content were given, with blkhash_leaves_data or blkhash_leaves_zero.
+ * That the leaves are of the digest and the block size of L is for the caller
+ * to see.
+ *
+ * So manifests of parts are put together: their runs go to a table that was
+ * created with BLKHASH_LEAVES_ONCE, in their order, and the sink of a writer to
+ * that table.
+ *
+ * Errors: EINVAL if the image does not have these blocks, or its size is not
+ * known; others as in blkhash_leaves_data.
+ */
+int blkhash_leaves_put_run (struct blkhash_leaves *l,
+                            const struct blkhash_manifest_run *run);
 
 /* ---- Comparing ------------------------------------------------------- */
 

@@ -238,24 +238,38 @@ forget (struct blkhash_leaves *l, uint64_t index, uint64_t count)
   return leaves_set_locked (l, index, count, LEAF_MISSING);
 }
 
+static int
+store_leaves_locked (struct blkhash_leaves *l, uint64_t first, uint64_t count,
+                     const unsigned char *leaves)
+{
+  uint64_t i;
+  int err = 0;
+
+  drop_partials_locked (l, first, count);
+  l->generation++;
+  for (i = 0; i < count && err == 0; i++) {
+    err = leaf_tree_set_data (l->tree, first + i, leaves + i * l->leaf_size);
+    l->unfolded += err == 0 && l->once;
+  }
+  return err ? leaves_stick_locked (l, err) : 0;
+}
+
 int
 leaves_put_leaves (struct blkhash_leaves *l, uint64_t first, uint64_t count,
                    const unsigned char *leaves)
 {
-  uint64_t i;
   int err;
   SCOPED_LOCK (&l->lock);
 
+  if (!l->size_known || first > l->blocks || count > l->blocks - first)
+    return EINVAL;
   err = check_new_locked (l, first, count);
-  if (err)
-    return err;
-  if (!leaves)
-    return leaves_set_locked (l, first, count, LEAF_ZERO);
-  drop_partials_locked (l, first, count);
-  l->generation++;
-  for (i = 0; i < count && err == 0; i++)
-    err = leaf_tree_set_data (l->tree, first + i, leaves + i * l->leaf_size);
-  return err ? leaves_stick_locked (l, err) : 0;
+  if (err == 0)
+    err = leaves ? store_leaves_locked (l, first, count, leaves)
+                 : leaves_set_locked (l, first, count, LEAF_ZERO);
+  if (err == 0 && l->once)
+    err = leaves_fold_early_locked (l);
+  return err;
 }
 
 int

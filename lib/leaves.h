@@ -66,7 +66,7 @@ int leaves_fold_to (struct blkhash_leaves *l,
                     unsigned char *md, unsigned int *len);
 
 /* COUNT blocks from FIRST on have these LEAVES, or are zero if that is NULL.
- * They are in the image, which is not given once.
+ * EINVAL if they are not in the image, or its size is not known.
  */
 int leaves_put_leaves (struct blkhash_leaves *l, uint64_t first,
                        uint64_t count, const unsigned char *leaves);

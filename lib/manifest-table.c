@@ -44,6 +44,13 @@ blkhash_leaves_save (struct blkhash_leaves *l, int fd, unsigned char *md,
   return err;
 }
 
+int
+blkhash_leaves_put_run (struct blkhash_leaves *l,
+                        const struct blkhash_manifest_run *run)
+{
+  return leaves_put_leaves (l, run->first, run->count, run->leaves);
+}
+
 static int
 load (struct blkhash_leaves *l, struct blkhash_manifest_reader *r)
 {

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: manifests of parts of an image are written, and what happens when
- * their writers are misused.  What is in one byte for byte is the business of
- * tests/test-manifest.py.
+ * Unit test: manifests of parts of an image are written, and become a whole,
+ * and what happens when this is misused.  What is in one byte for byte is the
+ * business of tests/test-manifest.py.
  */
 
 #include <config.h>
@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -240,6 +241,115 @@ test_no_such_part (void **state)
   close (fd);
 }
 
+/* ---- To a whole ---- */
+
+static void
+put_part (struct blkhash_leaves *l, int fd)
+{
+  struct blkhash_manifest_reader *r = start_reader (fd);
+  struct blkhash_manifest_run run;
+  int err;
+
+  while ((err = blkhash_manifest_reader_next (r, &run)) == 0)
+    assert_int_equal (blkhash_leaves_put_run (l, &run), 0);
+  assert_int_equal (err, ENOENT);
+  blkhash_manifest_reader_free (r);
+  close (fd);
+}
+
+/* Merge three parts, cut before the blocks A and B, to FD. */
+static void
+merge (uint64_t a, uint64_t b, bool reverse, int fd)
+{
+  struct blkhash_leaves *l =
+    blkhash_leaves_new (NULL, SIZE, BLKHASH_LEAVES_ONCE);
+  struct blkhash_manifest_writer *w =
+    blkhash_manifest_writer_new (NULL, SIZE, fd);
+  struct blkhash_leaf_sink sink = blkhash_manifest_writer_sink (w);
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  unsigned len;
+
+  assert_int_equal (blkhash_leaves_set_sink (l, &sink), 0);
+  if (reverse)
+    put_part (l, write_part (b, BLOCKS - b));
+  put_part (l, write_part (a, b - a));
+  put_part (l, write_part (0, a));
+  if (!reverse)
+    put_part (l, write_part (b, BLOCKS - b));
+  assert_int_equal (blkhash_leaves_fold (l, md, &len), 0);
+  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, md, len), 0);
+  blkhash_manifest_writer_free (w);
+  blkhash_leaves_free (l);
+}
+
+/* Wherever the image is cut, also within a run of zeros. */
+static void
+test_merge (void **state)
+{
+  unsigned char expected[4096], got[4096];
+  int whole = write_whole (), fd;
+  ssize_t size = pread (whole, expected, sizeof expected, 0);
+  uint64_t a, b;
+
+  (void) state;
+  assert_in_range (size, 512, sizeof expected - 1);
+  for (a = 0; a < BLOCKS; a++)
+    for (b = a > 0 ? a : 1; b < BLOCKS; b++) {
+      fd = temporary ();
+      merge (a, b, (a + b) % 2, fd);
+      assert_int_equal (pread (fd, got, sizeof got, 0), size);
+      assert_memory_equal (got, expected, size);
+      close (fd);
+    }
+  close (whole);
+}
+
+/* A table that can be changed: leaves and content, and the last call counts. */
+static void
+test_put_over (void **state)
+{
+  unsigned char md[BLKHASH_MAX_MD_SIZE], expected[BLKHASH_MAX_MD_SIZE];
+  struct blkhash_leaves *l = blkhash_leaves_new (NULL, SIZE, 0);
+  const struct blkhash_manifest_run zeros = { 0, BLOCKS, NULL };
+
+  (void) state;
+  assert_int_equal (blkhash_leaves_data (l, image, SIZE, 0), 0);
+  assert_int_equal (blkhash_leaves_fold (l, expected, NULL), 0);
+  assert_int_equal (blkhash_leaves_data (l, image, 100, 0), 0);
+  assert_int_equal (blkhash_leaves_put_run (l, &zeros), 0);
+  put_part (l, write_part (0, 2));
+  put_part (l, write_part (4, 2));
+  assert_int_equal (blkhash_leaves_fold (l, md, NULL), 0);
+  assert_memory_equal (md, expected, LEAF);
+  blkhash_leaves_free (l);
+}
+
+static void
+test_put_misused (void **state)
+{
+  unsigned char leaves[LEAF] = { 1 };
+  const struct blkhash_manifest_run one = { 0, 1, leaves };
+  static const struct blkhash_manifest_run wrong[] = {
+    { BLOCKS, 1, NULL }, { BLOCKS + 1, 0, NULL }, { 1, BLOCKS, NULL },
+    { UINT64_MAX, 1, NULL }, { 1, UINT64_MAX, NULL },
+  };
+  struct blkhash_leaves *l =
+    blkhash_leaves_new (NULL, SIZE, BLKHASH_LEAVES_ONCE);
+  size_t i;
+
+  (void) state;
+  for (i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+    assert_int_equal (blkhash_leaves_put_run (l, &wrong[i]), EINVAL);
+  assert_int_equal (blkhash_leaves_put_run (l, &one), 0);
+  assert_int_equal (blkhash_leaves_put_run (l, &one), EEXIST);
+  assert_int_equal (blkhash_leaves_data (l, image, 1, 0), EEXIST);
+  assert_int_equal (blkhash_leaves_fold (l, leaves, NULL), ENODATA);
+  blkhash_leaves_free (l);
+  l = blkhash_leaves_new (NULL, BLKHASH_SIZE_UNKNOWN, 0);
+  assert_int_equal (blkhash_leaves_put_run (l, &one), EINVAL);
+  blkhash_leaves_free (l);
+}
+
 int
 main (void)
 {
@@ -248,6 +358,9 @@ main (void)
     cmocka_unit_test (test_whole_part),
     cmocka_unit_test (test_writer_misused),
     cmocka_unit_test (test_no_such_part),
+    cmocka_unit_test (test_merge),
+    cmocka_unit_test (test_put_over),
+    cmocka_unit_test (test_put_misused),
   };
 
   make_image ();
