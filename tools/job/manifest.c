@@ -13,15 +13,14 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "blkhash-manifest.h"
 
-#include "../lib/sum-tag.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "job/kind.h"
 #include "job/manifest.h"
 #include "util/error.h"
 
@@ -46,38 +45,6 @@ job_manifest_is_stdin (const struct options *options, const char *operand)
   if (!path && options->source.image_opts)
     return false;
   return strcmp (path ? path : operand, "-") == 0;
-}
-
-/* Of a kind of sum that was asked for? */
-static int
-check_kind (const struct options *options, const struct blkhash_opts *opts,
-            struct error *error)
-{
-  char *asked = sum_tag (options->hash), *tag = sum_tag (opts);
-  int r = 0;
-
-  if (!asked || !tag)
-    r = error_errno (error, ENOMEM, "cannot read the manifest");
-  else if (options_hash_is_chosen (options) && strcmp (asked, tag) != 0)
-    r = error_set (error, "it is a manifest of %s, not of %s", tag, asked);
-  free (asked);
-  free (tag);
-  return r;
-}
-
-static struct blkhash_opts *
-copy_opts (const struct blkhash_opts *opts)
-{
-  struct blkhash_opts *copy =
-    blkhash_opts_new (blkhash_opts_get_digest_name (opts));
-
-  if (!copy)
-    return NULL;
-  blkhash_opts_set_block_size (copy, blkhash_opts_get_block_size (opts));
-  blkhash_opts_set_streams (copy, blkhash_opts_get_streams (opts));
-  if (blkhash_opts_get_linear (opts))
-    blkhash_opts_set_linear (copy, 1);
-  return copy;
 }
 
 /* How long the blocks of RUN are in an image of SIZE bytes. */
@@ -128,10 +95,10 @@ read_manifest (const struct options *options,
   if (blkhash_manifest_reader_start (r) != 0)
     return read_failed (r, error);
   opts = blkhash_manifest_reader_opts (r);
-  if (check_kind (options, opts, error) == -1 ||
+  if (kind_check (options, opts, error) == -1 ||
       read_runs (r, sum, error) == -1)
     return -1;
-  sum->hash = copy_opts (opts);
+  sum->hash = kind_copy (opts);
   return sum->hash ? 0 : error_errno (error, errno, "cannot hash");
 }
 
