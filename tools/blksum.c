@@ -26,6 +26,7 @@
 #include "job/expect.h"
 #include "job/hash.h"
 #include "job/manifest-file.h"
+#include "job/part.h"
 #include "util/error.h"
 
 /* If a standard descriptor is closed, the next file that is opened gets its
@@ -74,6 +75,19 @@ print_sums (struct options *options)
 
 /* Returns the exit status. */
 static int
+make_part (const struct options *options)
+{
+  const char *name = options->operands[0];
+  struct error error = { "" };
+
+  if (job_part (options, name, &error) == 0)
+    return EXIT_SUCCESS;
+  report (name, &error);
+  return EXIT_TROUBLE;
+}
+
+/* Returns the exit status. */
+static int
 compare (const struct options *options)
 {
   struct difference difference = {
@@ -115,6 +129,8 @@ main (int argc, char *argv[])
     status = job_expect (&options);
   else if (options.compare)
     status = compare (&options);
+  else if (options.part.n > 0)
+    status = make_part (&options);
   else
     status = print_sums (&options);
   options_free (&options);

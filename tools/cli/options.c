@@ -121,6 +121,14 @@ set_subset (struct options *options, const struct option_use *use)
 }
 
 static void
+set_part (struct options *options, const struct option_use *use)
+{
+  if (part_parse (&options->part, use->arg) == -1)
+    usage_error ("--part: '%s' is not I/N, with I from 0 to N - 1, and N up to "
+                 "%d", use->arg, PART_MOST);
+}
+
+static void
 set_threads (struct options *options, const struct option_use *use)
 {
   blkhash_opts_set_threads (options->hash, use->number);
@@ -191,7 +199,9 @@ static void print_help (void);
                     unsigned: FIELD_UNSIGNED, unsigned long: FIELD_LONG)
 
 /* The parts of --help. */
-enum { GROUP_HASH, GROUP_IMAGE, GROUP_NBD, GROUP_CHECK, GROUP_OUTPUT };
+enum {
+  GROUP_HASH, GROUP_IMAGE, GROUP_NBD, GROUP_CHECK, GROUP_PARTS, GROUP_OUTPUT
+};
 
 /* In the order of --help. */
 static const struct option_row rows[] = {
@@ -285,6 +295,15 @@ static const struct option_row rows[] = {
     "connect to the servers that lists name",
     FIELD (allow_uris), .value = true, .needs = "--check" },
 
+  { GROUP_PARTS, 0, "part", "I/N",
+    "write the manifest of part I of N, counted from 0", .set = set_part,
+    .needs = "--manifest-dir",
+    .excludes = "--part cannot be used with --check, --expect, --compare, "
+                "--tag, --no-names, --output, --zero or --manifest" },
+  { GROUP_PARTS, 0, "manifest-dir", "DIR",
+    "where it is written: part-000000-of-000001.blkm", FIELD (manifest_dir),
+    .needs = "--part" },
+
   { GROUP_OUTPUT, 0, "tag", NULL,
     "print how the sum was made: blk-sha256/64k (NAME) =",
     FIELD (form), .value = OUTPUT_TAG },
@@ -309,6 +328,7 @@ static const char help_begin[] =
 "       blksum --check [OPTION]... [LIST|-]...\n"
 "       blksum --expect SUM [OPTION]... [FILE|URI|-]\n"
 "       blksum --compare [OPTION]... A B\n"
+"       blksum --part I/N --manifest-dir DIR [OPTION]... [FILE|URI|-]\n"
 "Print the checksum of disk images: the same for raw, qcow2, and an NBD\n"
 "export of one disk, and nearly free for its empty parts.\n"
 "\n"
@@ -375,6 +395,8 @@ options_parse (struct options *options, int argc, char *argv[])
   }
   if (options->manifest && options->nr_operands > 1)
     usage_error ("--manifest is of one image");
+  if (options->part.n > 0 && options->nr_operands > 1)
+    usage_error ("--part is of one image");
   if (options->compare && options->nr_operands != 2)
     usage_error ("--compare is of two images");
 }

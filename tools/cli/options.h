@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "util/part.h"
 #include "util/source-options.h"
 #include "util/subset.h"
 
@@ -38,6 +39,8 @@ struct options {
   /* What is done with the operands: print their sums, or: */
   const char *expect;           /* the sum of the only one is this; or */
   bool compare;                 /* where do the two differ; or */
+  struct part part;             /* make the manifest of this part of it, if */
+  const char *manifest_dir;     /* part.n > 0, in this directory; or */
   bool check;                   /* they are lists of sums; with these: */
   struct subset subset;         /* of the others too: no more of an image */
   enum check_report check_report; /* of the others: CHECK_QUIET or not */

@@ -117,9 +117,12 @@ open_named (struct new_file *file)
 }
 
 int
-new_file_open (struct new_file *file, const char *path, struct error *error)
+new_file_open (struct new_file *file, const char *path, bool follow,
+               struct error *error)
 {
-  *file = (struct new_file) { .fd = -1, .path = resolve (path) };
+  *file = (struct new_file) {
+    .fd = -1, .path = follow ? resolve (path) : strdup (path)
+  };
   if (!file->path ||
       asprintf (&file->temporary, "%s.%ld.new", file->path,
                 (long) getpid ()) == -1)

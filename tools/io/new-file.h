@@ -14,15 +14,16 @@ struct error;
 
 struct new_file {
   int fd;                       /* what it is written to */
-  char *path;                   /* what it will be; no symbolic link */
+  char *path;                   /* what it will be */
   char *temporary;              /* its name until then */
   bool named;                   /* it has that name already */
 };
 
-/* Only the owner may read and write it.  0, or -1 with the reason: then there
- * is nothing to be closed.
+/* Only the owner may read and write it.  If PATH is a symbolic link, FOLLOW says
+ * whether what it points to is replaced, or the link.  0, or -1 with the reason:
+ * then there is nothing to be closed.
  */
-int new_file_open (struct new_file *file, const char *path,
+int new_file_open (struct new_file *file, const char *path, bool follow,
                    struct error *error);
 
 /* It is complete: on the disk, and then under its name. */

@@ -63,10 +63,10 @@ fold (struct blkhash_leaves *leaves, uint64_t hole, struct sum *sum,
   return 0;
 }
 
-static int
-fill_and_fold (struct source *source, struct blkhash_leaves *leaves,
-               const struct options *options, struct sum *sum,
-               struct error *error)
+int
+job_hash_table (const struct options *options, struct source *source,
+                struct blkhash_leaves *leaves, uint64_t len, struct sum *sum,
+                struct error *error)
 {
   struct progress progress;
   struct fill fill;
@@ -75,7 +75,7 @@ fill_and_fold (struct source *source, struct blkhash_leaves *leaves,
   fill_init (&fill, leaves, blkhash_opts_get_block_size (options->hash));
   fill.progress = advance;
   fill.progress_opaque = &progress;
-  progress_init (&progress, options, source->size);
+  progress_init (&progress, options, len);
   r = source_fill (source, &fill);
   if (r == -1)
     *error = fill.error;
@@ -98,7 +98,7 @@ hash_with_manifest (struct source *source, struct blkhash_leaves *leaves,
   if (manifest_file_open (&manifest, options->manifest, options->hash,
                           source->size, leaves, error) == -1)
     return -1;
-  r = fill_and_fold (source, leaves, options, sum, error);
+  r = job_hash_table (options, source, leaves, source->size, sum, error);
   if (r == 0)
     r = manifest_file_finish (&manifest, sum, error);
   else
@@ -120,7 +120,7 @@ job_hash_source (const struct options *options, struct source *source,
   if (leaves && options->manifest)
     r = hash_with_manifest (source, leaves, options, sum, error);
   else if (leaves)
-    r = fill_and_fold (source, leaves, options, sum, error);
+    r = job_hash_table (options, source, leaves, source->size, sum, error);
   else
     r = error_errno (error, errno, "cannot hash");
   snprintf (sum->format, sizeof sum->format, "%s", source->format);

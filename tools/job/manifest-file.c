@@ -104,7 +104,7 @@ open_target (struct manifest_file *manifest, const char *name, uint64_t size,
     return 0;
   if (check_replaceable (name, error) == -1)
     return -1;
-  return new_file_open (&manifest->file, name, error);
+  return new_file_open (&manifest->file, name, true, error);
 }
 
 /* 0, or an errno value. */
@@ -168,24 +168,48 @@ write_zeros (void *opaque, uint64_t index, uint64_t count)
   return keep_error (manifest, sink.zero (sink.opaque, index, count));
 }
 
+/* Have LEAVES tell the writer that was just created, if it was. */
+static int
+begin (struct manifest_file *manifest, struct blkhash_leaves *leaves,
+       struct error *error)
+{
+  struct blkhash_leaf_sink sink = { write_data, write_zeros, manifest };
+  int err = manifest->writer ? blkhash_leaves_set_sink (leaves, &sink) : errno;
+
+  manifest->err = 0;
+  if (err == 0)
+    return 0;
+  manifest_file_close (manifest);
+  return error_errno (error, err, "cannot make a manifest");
+}
+
 int
 manifest_file_open (struct manifest_file *manifest, const char *name,
                     const struct blkhash_opts *opts, uint64_t size,
                     struct blkhash_leaves *leaves, struct error *error)
 {
-  struct blkhash_leaf_sink sink = { write_data, write_zeros, manifest };
-  int fd, err;
+  int fd;
 
-  manifest->err = 0;
   if (open_target (manifest, name, size, error) == -1)
     return -1;
   fd = manifest->file.fd == -1 ? STDOUT_FILENO : manifest->file.fd;
   manifest->writer = blkhash_manifest_writer_new (opts, size, fd);
-  err = manifest->writer ? blkhash_leaves_set_sink (leaves, &sink) : errno;
-  if (err == 0)
-    return 0;
-  manifest_file_close (manifest);
-  return error_errno (error, err, "cannot make a manifest");
+  return begin (manifest, leaves, error);
+}
+
+int
+manifest_file_open_part (struct manifest_file *manifest, const char *path,
+                         const struct blkhash_opts *opts, uint64_t size,
+                         uint64_t first, uint64_t count,
+                         struct blkhash_leaves *leaves, struct error *error)
+{
+  *manifest = (struct manifest_file) { .to_stdout = false };
+  if (new_file_open (&manifest->file, path, false, error) == -1)
+    return -1;
+  manifest->writer =
+    blkhash_manifest_writer_new_part (opts, size, first, count,
+                                      manifest->file.fd);
+  return begin (manifest, leaves, error);
 }
 
 int

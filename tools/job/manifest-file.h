@@ -37,6 +37,16 @@ int manifest_file_open (struct manifest_file *manifest, const char *name,
                         const struct blkhash_opts *opts, uint64_t size,
                         struct blkhash_leaves *leaves, struct error *error);
 
+/* The same of a part of the image: of COUNT blocks from FIRST on.  What is at
+ * PATH, and no standard output, is replaced whatever it is, and not followed if
+ * it is a symbolic link.
+ */
+int manifest_file_open_part (struct manifest_file *manifest, const char *path,
+                             const struct blkhash_opts *opts, uint64_t size,
+                             uint64_t first, uint64_t count,
+                             struct blkhash_leaves *leaves,
+                             struct error *error);
+
 /* All was hashed: publish the manifest. */
 int manifest_file_finish (struct manifest_file *manifest,
                           const struct sum *sum, struct error *error);

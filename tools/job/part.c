@@ -1,0 +1,212 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The job: the manifest of a part of an image, unless it is there.
+ *
+ * What is there is believed if it is the manifest of this part of an image that
+ * is as long as this one.  What is in the image is not looked at then.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "blkhash-manifest.h"
+
+#include "cli/options.h"
+#include "cli/output.h"
+#include "job/hash.h"
+#include "job/kind.h"
+#include "job/manifest.h"
+#include "job/manifest-file.h"
+#include "job/part.h"
+#include "source/open.h"
+#include "source/source.h"
+#include "util/error.h"
+#include "util/part.h"
+
+/* Bytes: what is read begins and ends at such offsets, or where blocks do.  No
+ * NBD server asks for more, and no direct I/O.
+ */
+#define READ_UNIT ((uint64_t) 64 * 1024)
+
+struct making {
+  const struct options *options;
+  struct source *source;
+  char *path;                   /* of the manifest */
+  uint64_t first, count;        /* blocks in it */
+  bool whole;                   /* those are all: then it has a sum */
+};
+
+/* ---- What is there already ---- */
+
+/* All that is in it is read. */
+static bool
+is_this_part (const struct making *making, struct blkhash_manifest_reader *r)
+{
+  struct blkhash_manifest_run run;
+  uint64_t first, count;
+  int err;
+
+  if (blkhash_manifest_reader_start (r) != 0)
+    return false;
+  blkhash_manifest_reader_blocks (r, &first, &count);
+  if (first != making->first || count != making->count ||
+      blkhash_manifest_reader_size (r) != making->source->size ||
+      !kind_is_same (blkhash_manifest_reader_opts (r), making->options->hash))
+    return false;
+  do
+    err = blkhash_manifest_reader_next (r, &run);
+  while (err == 0);
+  return err == ENOENT;
+}
+
+/* 1, 0 or -1 with the reason: then it is not to be replaced. */
+static int
+is_there (const struct making *making, struct error *error)
+{
+  int fd = open (making->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY |
+                               O_NOFOLLOW);
+  struct blkhash_manifest_reader *r;
+  struct stat st;
+  int there;
+
+  if (fd == -1 && errno == ENOENT)
+    return 0;
+  if (fd == -1 && errno != ELOOP)
+    return error_errno (error, errno, "cannot open %s", making->path);
+  if (fd == -1 || fstat (fd, &st) == -1 || !S_ISREG (st.st_mode)) {
+    if (fd != -1)
+      close (fd);
+    return error_set (error, "%s is not a regular file: it is not replaced by "
+                      "a manifest", making->path);
+  }
+  r = blkhash_manifest_reader_new (fd, 0);
+  there = r && is_this_part (making, r);
+  blkhash_manifest_reader_free (r);
+  close (fd);
+  return there;
+}
+
+/* ---- Making it ---- */
+
+/* In bytes of the image, which may end within the last block. */
+static uint64_t
+block_offset (const struct making *making, uint64_t block)
+{
+  uint64_t size = making->source->size;
+  uint32_t block_size = blkhash_opts_get_block_size (making->options->hash);
+
+  return block > size / block_size ? size : block * block_size;
+}
+
+/* What is not in the part is zero for the table, and not in the manifest: but
+ * for what may be read together with it.  Stores in *LEN how much is to be read.
+ */
+static int
+pass_others (const struct making *making, struct blkhash_leaves *leaves,
+             uint64_t *len)
+{
+  uint64_t size = making->source->size;
+  uint64_t start = block_offset (making, making->first);
+  uint64_t end = block_offset (making, making->first + making->count);
+  uint64_t more = -end & (READ_UNIT - 1);
+  int err;
+
+  if (making->count > 0) {
+    start &= ~(READ_UNIT - 1);
+    end = more < size - end ? end + more : size;
+  }
+  *len = end - start;
+  err = blkhash_leaves_zero (leaves, start, 0);
+  return err ? err : blkhash_leaves_zero (leaves, size - end, end);
+}
+
+static int
+fill_part (const struct making *making, struct blkhash_leaves *leaves,
+           struct manifest_file *manifest, struct error *error)
+{
+  struct sum sum;
+  uint64_t len;
+  int err = pass_others (making, leaves, &len);
+
+  if (err)
+    error_errno (error, err, "cannot hash");
+  else if (job_hash_table (making->options, making->source, leaves, len, &sum,
+                           error) == 0)
+    return manifest_file_finish (manifest, &sum, error);
+  manifest_file_explain (manifest, error);
+  return -1;
+}
+
+static int
+make (const struct making *making, struct error *error)
+{
+  struct blkhash_leaves *leaves =
+    blkhash_leaves_new (making->options->hash, making->source->size,
+                        making->whole
+                        ? BLKHASH_LEAVES_ONCE
+                        : BLKHASH_LEAVES_ONCE | BLKHASH_LEAVES_NO_SUM);
+  struct manifest_file manifest;
+  int r;
+
+  if (!leaves)
+    return error_errno (error, errno, "cannot hash");
+  r = manifest_file_open_part (&manifest, making->path, making->options->hash,
+                               making->source->size, making->first,
+                               making->count, leaves, error);
+  if (r == 0) {
+    r = fill_part (making, leaves, &manifest, error);
+    manifest_file_close (&manifest);
+  }
+  blkhash_leaves_free (leaves);
+  return r;
+}
+
+/* ---- The job ---- */
+
+static int
+choose_blocks (struct making *making, struct error *error)
+{
+  const struct options *options = making->options;
+  const struct source *source = making->source;
+  uint32_t block_size = blkhash_opts_get_block_size (options->hash);
+  uint64_t size = source->size;
+
+  if (source->full_size == SOURCE_SIZE_UNKNOWN)
+    return error_set (error, "a pipe can only be read as a whole, not with "
+                      "--part");
+  part_blocks (&options->part, size, block_size, &making->first,
+               &making->count);
+  making->whole = making->first == 0 &&
+    making->count == size / block_size + (size % block_size != 0);
+  making->path = part_path (&options->part, options->manifest_dir);
+  return making->path ? 0 : error_errno (error, ENOMEM, "cannot hash");
+}
+
+int
+job_part (const struct options *options, const char *operand,
+          struct error *error)
+{
+  struct making making = { .options = options };
+  int r;
+
+  if (job_manifest_path (operand))
+    return error_set (error, "--part is for images, and this is a manifest");
+  if (source_open (&options->source, operand, &making.source, error) == -1)
+    return -1;
+  r = choose_blocks (&making, error);
+  if (r == 0)
+    r = is_there (&making, error);
+  if (r == 0)
+    r = make (&making, error);
+  free (making.path);
+  source_close (making.source);
+  return r == -1 ? -1 : 0;
+}

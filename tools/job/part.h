@@ -1,0 +1,19 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The job: the manifest of a part of an image, --part.
+ */
+
+#ifndef BLKSUM_JOB_PART_H
+#define BLKSUM_JOB_PART_H
+
+struct error;
+struct options;
+
+/* Make the manifest of a part of OPERAND, unless it is there.  0, or -1 with
+ * the reason.
+ */
+int job_part (const struct options *options, const char *operand,
+              struct error *error);
+
+#endif /* BLKSUM_JOB_PART_H */
