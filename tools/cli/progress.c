@@ -10,24 +10,15 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../lib/cleanup.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/progress-bar.h"
+#include "util/clock.h"
 
 #define INTERVAL 0.1            /* seconds, at least, between two numbers */
-
-static double
-now (void)
-{
-  struct timespec ts;
-
-  clock_gettime (CLOCK_MONOTONIC, &ts);
-  return ts.tv_sec + ts.tv_nsec * 1e-9;
-}
 
 static bool
 has_percent (const struct progress *progress)
@@ -60,7 +51,7 @@ show_percent (const struct progress *progress)
 static void
 show_bytes (struct progress *progress)
 {
-  double time = now (), seconds = time - progress->start;
+  double time = clock_seconds (), seconds = time - progress->start;
 
   if (progress->done > 0 && time - progress->shown < INTERVAL)
     return;
@@ -78,7 +69,7 @@ progress_init (struct progress *progress, const struct options *options,
     .bar = options->progress_bar,
     .name = options->progress_name,
     .size = size,
-    .start = now (),
+    .start = clock_seconds (),
   };
   pthread_mutex_init (&progress->lock, NULL);
   if (progress->fd == -1)

@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "blkhash.h"
 
@@ -24,20 +23,12 @@
 #include "read/fill.h"
 #include "source/open.h"
 #include "source/source.h"
+#include "util/clock.h"
 #include "util/error.h"
 
 _Static_assert (SOURCE_SIZE_UNKNOWN == BLKHASH_SIZE_UNKNOWN &&
                 SOURCE_SIZE_UNKNOWN == PROGRESS_NO_SIZE,
                 "a size that is not known is the same everywhere");
-
-static double
-now (void)
-{
-  struct timespec ts;
-
-  clock_gettime (CLOCK_MONOTONIC, &ts);
-  return ts.tv_sec + ts.tv_nsec * 1e-9;
-}
 
 static void
 advance (void *opaque, uint64_t len)
@@ -133,7 +124,7 @@ job_hash (const struct options *options, const char *operand,
           struct sum *sum, struct error *error)
 {
   const char *manifest = job_manifest_path (operand);
-  double start = now ();
+  double start = clock_seconds ();
   struct source *source;
   int r;
 
@@ -145,6 +136,6 @@ job_hash (const struct options *options, const char *operand,
     r = job_hash_source (options, source, sum, error);
     source_close (source);
   }
-  sum->seconds = now () - start;
+  sum->seconds = clock_seconds () - start;
   return r;
 }
