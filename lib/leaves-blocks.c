@@ -264,9 +264,14 @@ leaves_put_leaves (struct blkhash_leaves *l, uint64_t first, uint64_t count,
   if (!l->size_known || first > l->blocks || count > l->blocks - first)
     return EINVAL;
   err = check_new_locked (l, first, count);
-  if (err == 0)
-    err = leaves ? store_leaves_locked (l, first, count, leaves)
-                 : leaves_set_locked (l, first, count, LEAF_ZERO);
+  if (err)
+    return err;
+  if (!leaves)
+    err = leaves_set_locked (l, first, count, LEAF_ZERO);
+  else if (l->once && !l->folding && first == l->folded)
+    err = leaves_fold_next_locked (l, count, leaves);
+  else
+    err = store_leaves_locked (l, first, count, leaves);
   if (err == 0 && l->once)
     err = leaves_fold_early_locked (l);
   return err;

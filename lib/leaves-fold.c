@@ -153,6 +153,26 @@ leaves_fold_early_locked (struct blkhash_leaves *l)
   return l->error;
 }
 
+int
+leaves_fold_next_locked (struct blkhash_leaves *l, uint64_t count,
+                         const unsigned char *leaves)
+{
+  int err;
+
+  l->folding = true;
+  l->folded_data += blocks_length (l, l->folded, count);
+  l->folded += count;
+  pthread_mutex_unlock (&l->lock);
+  err = l->outer ? outer_leaves (l->outer, leaves, count) : 0;
+  if (err == 0)
+    err = sink_data (&l->sink, leaves, count);
+  pthread_mutex_lock (&l->lock);
+  end_folding_locked (l);
+  if (err)
+    l->error = err;
+  return err;
+}
+
 /* Everything was folded as it came; add the size. */
 static int
 finish_early_fold (struct blkhash_leaves *l, unsigned char *md)

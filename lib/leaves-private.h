@@ -159,6 +159,12 @@ int leaves_stick_locked (struct blkhash_leaves *l, int err);
  */
 int leaves_fold_early_locked (struct blkhash_leaves *l);
 
+/* The same of COUNT blocks with LEAVES, the first that are missing, which need
+ * not go through the tree for that.  Nobody is folding.
+ */
+int leaves_fold_next_locked (struct blkhash_leaves *l, uint64_t count,
+                             const unsigned char *leaves);
+
 /* Hash the blocks that are complete and wait for it.  ENODATA if there are
  * others, or an error of the table.
  */
