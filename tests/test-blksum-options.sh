@@ -58,7 +58,7 @@ for option in --digest --list-digests --list-kernels --block-size --streams --li
               --size --threads --progress --cache --no-extents --format --image-opts \
               --object --force-share --queue-size --queue-depth --read-size --tag \
               --check --expect --compare --quiet --status --warn --strict \
-              --ignore-missing --allow-uris --subset --part --manifest-dir \
+              --ignore-missing --allow-uris --subset --part --manifest-dir --merge \
               --manifest --no-names --output \
               --zero --help --version; do
   grep -q -e "$option" "$dir/stdout" || fail "--help without $option"

@@ -9,8 +9,10 @@
 
 #include <config.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -26,6 +28,7 @@
 #include "job/expect.h"
 #include "job/hash.h"
 #include "job/manifest-file.h"
+#include "job/merge.h"
 #include "job/part.h"
 #include "util/error.h"
 
@@ -86,6 +89,40 @@ make_part (const struct options *options)
   return EXIT_TROUBLE;
 }
 
+/* Print the sum of an image as that of its manifest, NAME. */
+static void
+print_merged (const struct options *options, const char *name,
+              const struct sum *sum)
+{
+  char *operand;
+  int err = ENOMEM;
+
+  if (asprintf (&operand, "manifest:%s", name) != -1) {
+    err = output_sum (options, operand, sum);
+    free (operand);
+  }
+  if (err)
+    report_write_failed (err);
+}
+
+/* Returns the exit status. */
+static int
+merge (const struct options *options)
+{
+  struct error error = { "" };
+  const char *operand;
+  struct sum sum;
+
+  if (job_merge (options, &sum, &operand, &error) == -1) {
+    report (operand, &error);
+    return EXIT_TROUBLE;
+  }
+  if (!manifest_file_is_stdout (options->manifest))
+    print_merged (options, options->manifest, &sum);
+  blkhash_opts_free (sum.hash);
+  return EXIT_SUCCESS;
+}
+
 /* Returns the exit status. */
 static int
 compare (const struct options *options)
@@ -131,6 +168,8 @@ main (int argc, char *argv[])
     status = compare (&options);
   else if (options.part.n > 0)
     status = make_part (&options);
+  else if (options.merge)
+    status = merge (&options);
   else
     status = print_sums (&options);
   options_free (&options);

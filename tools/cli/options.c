@@ -303,6 +303,11 @@ static const struct option_row rows[] = {
   { GROUP_PARTS, 0, "manifest-dir", "DIR",
     "where it is written: part-000000-of-000001.blkm", FIELD (manifest_dir),
     .needs = "--part" },
+  { GROUP_PARTS, 0, "merge", NULL,
+    "operands are manifests of parts: make that of all",
+    FIELD (merge), .value = true, .needs = "--manifest",
+    .excludes = "--merge cannot be used with --check, --expect, --compare, "
+                "--part, --format, --image-opts or --size" },
 
   { GROUP_OUTPUT, 0, "tag", NULL,
     "print how the sum was made: blk-sha256/64k (NAME) =",
@@ -329,6 +334,7 @@ static const char help_begin[] =
 "       blksum --expect SUM [OPTION]... [FILE|URI|-]\n"
 "       blksum --compare [OPTION]... A B\n"
 "       blksum --part I/N --manifest-dir DIR [OPTION]... [FILE|URI|-]\n"
+"       blksum --merge PART... --manifest FILE\n"
 "Print the checksum of disk images: the same for raw, qcow2, and an NBD\n"
 "export of one disk, and nearly free for its empty parts.\n"
 "\n"
@@ -389,11 +395,13 @@ options_parse (struct options *options, int argc, char *argv[])
 
   options->operands = argv + first;
   options->nr_operands = argc - first;
+  if (options->merge && options->nr_operands == 0)
+    usage_error ("--merge needs manifests of parts");
   if (options->nr_operands == 0) {
     options->operands = standard_input;
     options->nr_operands = 1;
   }
-  if (options->manifest && options->nr_operands > 1)
+  if (options->manifest && !options->merge && options->nr_operands > 1)
     usage_error ("--manifest is of one image");
   if (options->part.n > 0 && options->nr_operands > 1)
     usage_error ("--part is of one image");

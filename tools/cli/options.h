@@ -41,6 +41,7 @@ struct options {
   bool compare;                 /* where do the two differ; or */
   struct part part;             /* make the manifest of this part of it, if */
   const char *manifest_dir;     /* part.n > 0, in this directory; or */
+  bool merge;                   /* they are parts of an image: merge them; or */
   bool check;                   /* they are lists of sums; with these: */
   struct subset subset;         /* of the others too: no more of an image */
   enum check_report check_report; /* of the others: CHECK_QUIET or not */

@@ -107,7 +107,8 @@ block_offset (const struct making *making, uint64_t block)
 }
 
 /* What is not in the part is zero for the table, and not in the manifest: but
- * for what may be read together with it.  Stores in *LEN how much is to be read.
+ * for what may be read together with it.  Stores in *LEN how much is to be
+ * read.
  */
 static int
 pass_others (const struct making *making, struct blkhash_leaves *leaves,

@@ -1,0 +1,20 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The job: the manifest and the sum of an image whose parts have manifests.
+ */
+
+#ifndef BLKSUM_JOB_MERGE_H
+#define BLKSUM_JOB_MERGE_H
+
+struct error;
+struct options;
+struct sum;
+
+/* Write the manifest of the image that the operands are parts of, and fill in
+ * SUM with its sum.  0, or -1 with the reason, which is about *OPERAND.
+ */
+int job_merge (const struct options *options, struct sum *sum,
+               const char **operand, struct error *error);
+
+#endif /* BLKSUM_JOB_MERGE_H */

@@ -1,0 +1,60 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The manifests of parts of one image, in files: which blocks each has, and
+ * which of them are needed for a whole.  None stays open: there can be many.
+ */
+
+#ifndef BLKSUM_PARTS_H
+#define BLKSUM_PARTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+struct blkhash_manifest_reader;
+struct blkhash_opts;
+struct error;
+struct options;
+
+struct part_file {
+  const char *path;
+  struct stat st;               /* when its header was read */
+  uint64_t first, end;          /* blocks; the last one is before END */
+  bool needed;                  /* a whole has its blocks from FROM on, up to */
+  uint64_t from;                /* END; any others are in another file too */
+};
+
+struct parts {
+  struct part_file *files;      /* sorted by their first block */
+  size_t count;
+  struct blkhash_opts *opts;    /* how sums are made */
+  uint64_t size;                /* of the image, bytes */
+  uint64_t blocks;              /* of the image */
+};
+
+/* Read the headers of the COUNT files at PATHS, which are of one image and of
+ * what the user asked for.  0, or -1 with the reason, which is about *OPERAND;
+ * to be closed in any case.
+ */
+int parts_open (struct parts *parts, const struct options *options,
+                char **paths, size_t count, const char **operand,
+                struct error *error);
+void parts_close (struct parts *parts);
+
+/* Find out which files are needed.  0, or -1 with the blocks that are missing.
+ */
+int parts_choose (struct parts *parts, struct error *error);
+
+/* Open FILE again, and start its reader, *READER.  The descriptor, or -1 with
+ * the reason, also if it is not what it was.
+ */
+int parts_open_again (const struct parts *parts, const struct part_file *file,
+                      struct blkhash_manifest_reader **reader,
+                      struct error *error);
+
+/* In bytes of the image, where BLOCK begins, or it ends. */
+uint64_t parts_offset (const struct parts *parts, uint64_t block);
+
+#endif /* BLKSUM_PARTS_H */
