@@ -154,6 +154,13 @@ merges_not "got: the 5570560 bytes at 0 are in no part$" $third $third
 run 2 blksum --merge $second --manifest got
 printf 'blksum: got: the %s bytes at %s are in no part\n' 2752512 0 \
   2818048 5570560 | cmp - stderr || fail "not both: $(cat stderr)"
+# A part without blocks is no end of what is missing.
+"$PYTHON" "$abs_top_srcdir/tests/refmanifest.py" write --part 200/400 image \
+  > none.blkm
+head -n 4 none.blkm | grep -aqx "blocks: 64:0" || fail "a part with blocks"
+merges_not "got: the 2818048 bytes at 2752512 are in no part$" \
+           $first none.blkm $third
+merges parts/* none.blkm
 run 2 blksum --merge many/*[02468]-of-* --manifest got
 [ "$(wc -l < stderr)" = 11 ] || fail "not ten of many: $(cat stderr)"
 cp expected got

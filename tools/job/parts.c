@@ -249,6 +249,9 @@ parts_choose (struct parts *parts, struct error *error)
       block = best->end;
       continue;
     }
+    while (next < parts->count &&
+           parts->files[next].first == parts->files[next].end)
+      next++;                   /* one without blocks */
     gap = next < parts->count ? parts->files[next].first : parts->blocks;
     say_missing (parts, block, gap, out);
     block = gap;
