@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Random parts of random images, by the reference, for blksum --merge: they
+overlap, some are missing, some have no blocks, some are of another image.
+
+    blksum-merge.py --dir DIR [--seed S] [--rounds N]
+
+The seed is printed; BLKHASH_SEED and BLKHASH_ROUNDS do what the options do.
+"""
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True  # no __pycache__ in the source tree
+
+import refmanifest
+
+
+class Failure(Exception):
+    pass
+
+
+def random_image(rng, block_size):
+    image = bytearray()
+    for _ in range(rng.randrange(8)):
+        n = rng.choice((1, 2, rng.randrange(1, 30))) * block_size
+        image += bytes(n) if rng.random() < 0.5 else rng.randbytes(n)
+    if rng.random() < 0.5:
+        image += rng.randbytes(rng.randrange(1, block_size))
+    return bytes(image)
+
+
+def change_byte(rng, image):
+    """An image that differs in one block, or not at all."""
+    changed = bytearray(image)
+    if image and rng.random() < 0.4:
+        changed[rng.randrange(len(image))] ^= 0xff
+    return bytes(changed)
+
+
+def random_parts(rng, blocks):
+    """(first, count) of each; mostly they are all blocks."""
+    cuts = sorted({0, blocks, *(rng.randrange(blocks + 1)
+                                for _ in range(rng.randrange(6)))})
+    parts = [(a, b - a) for a, b in zip(cuts, cuts[1:])] or [(0, blocks)]
+    if rng.random() < 0.2 and len(parts) > 1:
+        parts.pop(rng.randrange(len(parts)))
+    for _ in range(rng.randrange(6)):
+        first = rng.randrange(blocks + 1)
+        parts.append((first, rng.randrange(blocks - first + 1)))
+    if rng.random() < 0.2:
+        parts.append((0, blocks))
+    rng.shuffle(parts)
+    return parts
+
+
+def gaps(said, size, block_size):
+    """What is in no part, (bytes, offset), where SAID are the contents that
+    the parts say of each block."""
+    first = None
+    for i, contents in enumerate(said + [{None}]):
+        if not contents and first is None:
+            first = i
+        elif contents and first is not None:
+            start, end = first * block_size, min(i * block_size, size)
+            yield end - start, start
+            first = None
+
+
+def expected(said, size, block_size, how):
+    """Status, what stderr is or has, and the manifest or None."""
+    if not all(said):
+        text = "".join("blksum: got: the %d bytes at %d are in no part\n" % gap
+                       for gap in gaps(said, size, block_size))
+        return 2, text, None
+    if any(len(contents) > 1 for contents in said):
+        return 2, " says something else than ", None
+    image = b"".join(contents.pop() for contents in said)
+    return 0, "", refmanifest.write(image, *how)
+
+
+def test(rng, directory):
+    block_size = rng.choice((4, 64, 512))
+    how = (rng.choice(("md5", "sha256")), block_size, *rng.choice(
+        ((0, False), (0, False), (7, False), (0, True))))
+    image = random_image(rng, block_size)
+    changed = change_byte(rng, image)
+    blocks = -(-len(image) // block_size)
+    said = [set() for _ in range(blocks)]
+    names = []
+    for first, count in random_parts(rng, blocks):
+        content = rng.choice((image, changed))
+        names.append("part%d" % len(names))
+        with open(os.path.join(directory, names[-1]), "wb") as f:
+            f.write(refmanifest.part(content, first, count, *how))
+        for i in range(first, first + count):
+            said[i].add(content[i * block_size:(i + 1) * block_size])
+    status, text, manifest = expected(said, len(image), block_size, how)
+    command = ["blksum", "--merge", *names, "--manifest", "got"]
+    done = subprocess.run(command, cwd=directory, capture_output=True,
+                          text=True, check=False)
+    got = None
+    path = os.path.join(directory, "got")
+    if os.path.exists(path):
+        with open(path, "rb") as f:
+            got = f.read()
+        os.unlink(path)
+    if (done.returncode, got) != (status, manifest) or \
+            (text not in done.stderr if text else done.stderr):
+        raise Failure("%s in %s, %d blocks:\n  expected %d, %r\n"
+                      "  got %d, %r, %s manifest" %
+                      (command, how, blocks, status, text, done.returncode,
+                       done.stderr, "another" if got != manifest else "that"))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--dir", required=True)
+    parser.add_argument("--seed", type=int,
+                        default=int(os.environ.get("BLKHASH_SEED") or
+                                    random.randrange(2**32)))
+    parser.add_argument("--rounds", type=int,
+                        default=int(os.environ.get("BLKHASH_ROUNDS") or 100))
+    args = parser.parse_args()
+    print("seed %d" % args.seed, flush=True)
+    rng = random.Random(args.seed)
+    try:
+        for _ in range(args.rounds):
+            test(rng, args.dir)
+    except Failure as e:
+        print("FAIL: seed %d: %s" % (args.seed, e))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,16 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Random parts become the image that they are of, or it is told why not: see
+# blksum-merge.py, which takes BLKHASH_SEED and BLKHASH_ROUNDS from the
+# environment.
+
+. "$(dirname "$0")/functions.sh"
+
+if [ -n "$wrapper" ] || [ "$SANITIZE" != no ]; then
+  export BLKHASH_ROUNDS="${BLKHASH_ROUNDS:-10}"
+fi
+mkdir "$dir/parts"
+"$PYTHON" "$abs_top_srcdir/tests/blksum-merge.py" --dir "$dir/parts" ||
+  fail "see above"
