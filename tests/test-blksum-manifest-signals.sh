@@ -25,6 +25,12 @@ ends_by HUP 1
 ends_by INT 2
 ends_by TERM 15
 
+# On a file system of several hosts, or containers, another blksum with the same
+# number may be writing: its file is not touched.
+run 0 sh -c 'echo theirs > a.$$.new; exec blksum --manifest a "$1"' sh "$dir/image"
+[ "$(cat a.*.new)" = theirs ] || fail "the file of another blksum is gone"
+rm a a.*.new
+
 # What is not complete does not take the place of what was there.
 blksum --manifest a "$dir/image" > "$dir/sum"
 [ "$(ls)" = a ] || fail "not only the manifest: $(ls)"

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "io/new-file.h"
@@ -116,6 +117,23 @@ open_named (struct new_file *file)
     set_incomplete (NULL);
 }
 
+/* Another blksum may be making the same file, with the same process number on
+ * another host or in another container.  That both take the same nanosecond is
+ * an error of one of them.  NULL: no memory.
+ */
+static char *
+temporary_name (const char *path)
+{
+  struct timespec now;
+  char *name;
+
+  clock_gettime (CLOCK_REALTIME, &now);
+  if (asprintf (&name, "%s.%ld.%09ld.new", path, (long) getpid (),
+                now.tv_nsec) == -1)
+    return NULL;
+  return name;
+}
+
 int
 new_file_open (struct new_file *file, const char *path, bool follow,
                struct error *error)
@@ -123,12 +141,9 @@ new_file_open (struct new_file *file, const char *path, bool follow,
   *file = (struct new_file) {
     .fd = -1, .path = follow ? resolve (path) : strdup (path)
   };
-  if (!file->path ||
-      asprintf (&file->temporary, "%s.%ld.new", file->path,
-                (long) getpid ()) == -1)
-    file->temporary = NULL;
-  else {
-    unlink (file->temporary);   /* of a blksum that was killed */
+  if (file->path)
+    file->temporary = temporary_name (file->path);
+  if (file->temporary) {
     file->fd = open_nameless (file->path);
     if (file->fd == -1)
       open_named (file);
