@@ -239,6 +239,19 @@ qemu-img convert -c -f raw -O qcow2 image other.qcow2
 of_any_kind blksum other.qcow2
 of_any_kind blksum --image-opts driver=qcow2,file.filename=other.qcow2
 
+# A server that takes no requests as small as the blocks: a part begins and ends
+# within one.
+if command -v nbdkit > stdout &&
+   nbdkit --filter=blocksize-policy file --version > stdout 2>&1
+then
+  start_nbdkit --filter=blocksize-policy file image blocksize-minimum=64K \
+    blocksize-preferred=64K blocksize-error-policy=error
+  for i in 0 1 2 16; do
+    expected_part $i 17 -b 4k image
+    makes $i 17 blksum -b 4k "$uri"
+  done
+fi
+
 # Nothing else is read, by the log of a server.
 requires_nbdkit --filter=log --filter=noextents file
 start_nbdkit --filter=log --filter=noextents file large logfile="$dir/log"
