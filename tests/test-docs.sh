@@ -52,7 +52,12 @@ page () {
 }
 
 page construction openssl
-page verification openssl qemu-img qemu-io qemu-nbd
+page=verification
+if grep -q '^#define HAVE_LIBNBD 1' "$abs_top_builddir/config.h"; then
+  page verification openssl qemu-img qemu-io qemu-nbd
+else
+  not_here "built without libnbd"
+fi
 page=compatibility
 if blksum --list-digests | grep -qx blake2b-256; then
   page compatibility basenc nbdcopy qemu-img qemu-nbd
@@ -62,6 +67,8 @@ fi
 page=filter
 if [ ! -f "$filter" ]; then
   not_here "built without nbdkit"
+elif [ -z "$nbdkit" ]; then
+  not_here "no nbdkit"
 elif [ "$SANITIZE" != no ]; then
   not_here "nbdkit has no sanitizer"
 else
