@@ -15,6 +15,7 @@
 #include "blkhash-manifest.h"
 #include "manifest-format.h"
 #include "manifest-input.h"
+#include "manifest-zeros.h"
 
 struct manifest_sum;
 
@@ -24,6 +25,7 @@ struct blkhash_manifest_reader {
   struct manifest_header header;
   uint32_t header_crc;
   size_t leaf_size;
+  struct manifest_zeros zeros;
   struct manifest_sum *sum;     /* of what was read, or NULL */
   bool started, ended;
   uint64_t next, end;           /* blocks: of the next record, and of all */

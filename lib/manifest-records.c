@@ -21,6 +21,7 @@
 #include "manifest-input.h"
 #include "manifest-reader.h"
 #include "manifest-sum.h"
+#include "manifest-zeros.h"
 
 /* Of the record that begins where bytes were taken until now. */
 static int
@@ -124,6 +125,9 @@ read_blocks (struct blkhash_manifest_reader *r, uint64_t first,
   err = find_record (r, size, 0, &bytes);
   if (err)
     return err;
+  if (!zeros && manifest_zeros_has (&r->zeros, first,
+                                    bytes + MANIFEST_HEAD_SIZE, count))
+    return bad_record (r, "has a block of zeros as data");
   *run = (struct blkhash_manifest_run) {
     .first = first, .count = count,
     .leaves = zeros ? NULL : bytes + MANIFEST_HEAD_SIZE,
