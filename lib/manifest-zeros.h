@@ -1,16 +1,16 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaves of blocks of zeros in a manifest: that of a full block, and that of
- * the short last block.
+ * The leaves of blocks of zeros in a manifest: of a full one, and of the short
+ * last block.
  *
  * A block of zeros is in a run of zeros, so no leaf of data is one of these.
  * Anything else would be a second manifest of the same image: one with the same
  * sum, but with blocks that differ.
  *
  * That holds for cryptographic digests: nobody knows data with the digest of
- * zeros.  With others, xxh64 and xxh3-128, a guest can make such a block.  It is
- * data, our writer says so, and a reader cannot tell it from zeros: it takes such
+ * zeros.  With xxh64 and xxh3-128 a guest can make such a block.  It is data,
+ * and our writer says so; a reader cannot tell it from zeros.  It takes these
  * leaves, so that all that is written can be read.
  *
  * It knows nothing of files.

@@ -116,8 +116,8 @@ class Parts:
 
 
 def zeros_as_data(image, digest, block_size, streams=0):
-    """The manifest of IMAGE, of up to 65536 blocks, but with its zeros as leaves
-    of data.  All else is right, the sum too."""
+    """The manifest of IMAGE, of up to 65536 blocks, with its zeros as leaves of
+    data.  All else is right, the sum too."""
     right = refmanifest.read(refmanifest.write(image, digest, block_size,
                                                streams))
     head = right.data[:512]
