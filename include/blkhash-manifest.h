@@ -173,7 +173,8 @@ struct blkhash_manifest_run {
 /*
  * Read on.  Stores the next blocks in *RUN; LEAVES are valid until the next
  * call.  Each run begins where the one before ended.  Data comes in parts of up
- * to 65536 blocks, zeros come whole.
+ * to 65536 blocks, zeros come whole.  The next call adds a run to the sum, which
+ * takes long if it is many zeros.
  *
  * Errors: ENOENT when there are no more.  Only then it is known that all before
  * is right: the manifest is complete, and its sum is that of the leaves.

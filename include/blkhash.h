@@ -327,6 +327,7 @@ void blkhash_leaves_count (struct blkhash_leaves *l, uint64_t *data,
  *
  * Each block comes exactly once, the first is block 0.  Runs of zeros come
  * whole: one never follows another, and the last can end with a short block.
+ * But with BLKHASH_LEAVES_NO_SUM they come at once, in parts of any length.
  * Runs of data come in parts of any length.
  *
  * Both functions return 0, or a positive errno value, which ends the fold.

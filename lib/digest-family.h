@@ -18,6 +18,7 @@ struct digest {
   const char *library;          /* of the family, set by digest.c */
   size_t size;                  /* in bytes, 0 to BLKHASH_MAX_MD_SIZE */
   bool replaceable;             /* see digest.h */
+  bool accidents_only;          /* it finds no damage that is done on purpose */
   void *impl;                   /* of the family */
 };
 

@@ -119,8 +119,9 @@ static const struct digest_ops xxh64_ops = {
 
 static const struct digest digests[] = {
   { .ops = &xxh3_128_ops, .name = "xxh3-128",
-    .size = sizeof (XXH128_canonical_t) },
-  { .ops = &xxh64_ops, .name = "xxh64", .size = sizeof (XXH64_canonical_t) },
+    .size = sizeof (XXH128_canonical_t), .accidents_only = true },
+  { .ops = &xxh64_ops, .name = "xxh64", .size = sizeof (XXH64_canonical_t),
+    .accidents_only = true },
 };
 
 #define NR_DIGESTS (sizeof digests / sizeof digests[0])

@@ -93,6 +93,12 @@ digest_is_replaceable (const struct digest *digest)
   return digest->replaceable;
 }
 
+bool
+digest_is_cryptographic (const struct digest *digest)
+{
+  return digest->size > 0 && !digest->accidents_only;
+}
+
 struct name_list {
   const char **names;
   size_t room, count;

@@ -37,6 +37,11 @@ const char *digest_library (const struct digest *digest);
  */
 bool digest_is_replaceable (const struct digest *digest);
 
+/* Does nobody know two messages with the same digest on purpose?  Of xxh64 and
+ * xxh3-128 anybody makes them, and of null all have it.
+ */
+bool digest_is_cryptographic (const struct digest *digest);
+
 /* Fill NAMES with up to COUNT sorted names, return how many there are. */
 size_t digest_list (const char **names, size_t count);
 

@@ -117,6 +117,20 @@ end_folding_locked (struct blkhash_leaves *l)
   pthread_cond_broadcast (&l->folding_ended);
 }
 
+/* If nobody but the sink wants the leaves, it need not wait for the end of a run
+ * of zeros.  More may have come when it was told.
+ */
+static int
+tell_zeros_locked (struct blkhash_leaves *l)
+{
+  int err;
+
+  pthread_mutex_unlock (&l->lock);
+  err = sink_end (&l->sink);
+  pthread_mutex_lock (&l->lock);
+  return err;
+}
+
 int
 leaves_fold_early_locked (struct blkhash_leaves *l)
 {
@@ -131,8 +145,12 @@ leaves_fold_early_locked (struct blkhash_leaves *l)
     uint64_t n;
     int err = take_batch_locked (l, l->folded, &batch);
 
-    if (err == ENODATA)
+    if (err == ENODATA && (!l->no_sum || !sink_has_zeros (&l->sink)))
       break;
+    if (err == ENODATA) {
+      l->error = tell_zeros_locked (l);
+      continue;
+    }
     n = batch.zeros + batch.count;
     if (err == 0)
       err = leaf_tree_set (l->tree, l->folded, n, LEAF_MISSING);

@@ -14,11 +14,11 @@
 
 #include "blkhash-manifest.h"
 #include "crc32c.h"
-#include "digest.h"
 #include "manifest-format.h"
 #include "manifest-input.h"
 #include "manifest-reader.h"
 #include "manifest-sum.h"
+#include "manifest-zeros.h"
 
 struct blkhash_manifest_reader *
 blkhash_manifest_reader_new (int fd, unsigned flags)
@@ -80,19 +80,17 @@ manifest_reader_explain_errno (struct blkhash_manifest_reader *r, int err)
 static int
 prepare (struct blkhash_manifest_reader *r)
 {
-  struct digest *digest =
-    digest_create (blkhash_opts_get_digest_name (r->header.opts));
+  int err = manifest_zeros_init (&r->zeros, r->header.opts, r->header.size);
 
-  if (!digest)
-    return errno;
-  r->leaf_size = digest_size (digest);
-  digest_free (digest);
+  if (err)
+    return err;
+  r->leaf_size = r->zeros.leaf_size;
   r->next = r->header.first;
   r->end = r->header.first + r->header.count;
   if ((r->flags & BLKHASH_MANIFEST_NO_SUM) ||
       !manifest_is_complete (&r->header))
     return 0;
-  r->sum = manifest_sum_create (r->header.opts, r->header.size);
+  r->sum = manifest_sum_create (r->header.opts, r->header.size, &r->zeros);
   return r->sum ? 0 : errno;
 }
 

@@ -15,6 +15,7 @@
 #include "blkhash-manifest.h"
 #include "manifest-format.h"
 #include "manifest-input.h"
+#include "manifest-zeros.h"
 
 struct manifest_sum;
 
@@ -24,7 +25,9 @@ struct blkhash_manifest_reader {
   struct manifest_header header;
   uint32_t header_crc;
   size_t leaf_size;
-  struct manifest_sum *sum;     /* of what was read, or NULL */
+  struct manifest_zeros zeros;
+  struct manifest_sum *sum;     /* of what was read before RUN, or NULL */
+  struct blkhash_manifest_run run; /* the last, whose leaves are in INPUT */
   bool started, ended;
   uint64_t next, end;           /* blocks: of the next record, and of all */
   bool after_zeros;             /* the record before is zeros */

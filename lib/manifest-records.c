@@ -21,6 +21,7 @@
 #include "manifest-input.h"
 #include "manifest-reader.h"
 #include "manifest-sum.h"
+#include "manifest-zeros.h"
 
 /* Of the record that begins where bytes were taken until now. */
 static int
@@ -93,16 +94,20 @@ check_numbers (struct blkhash_manifest_reader *r, uint64_t first,
   return 0;
 }
 
+/* Add the run that the caller has seen by now.  That can take very long, and
+ * who compares may need no more.
+ */
 static int
-add_to_sum (struct blkhash_manifest_reader *r,
-            const struct blkhash_manifest_run *run)
+add_to_sum (struct blkhash_manifest_reader *r)
 {
+  struct blkhash_manifest_run run = r->run;
   int err;
 
-  if (!r->sum)
+  r->run.count = 0;
+  if (!r->sum || run.count == 0)
     return 0;
-  err = run->leaves ? manifest_sum_leaves (r->sum, run->leaves, run->count)
-                    : manifest_sum_zeros (r->sum, run->count);
+  err = run.leaves ? manifest_sum_leaves (r->sum, run.leaves, run.count)
+                   : manifest_sum_zeros (r->sum, run.count);
   return err ? manifest_reader_explain_errno (r, err) : 0;
 }
 
@@ -124,7 +129,10 @@ read_blocks (struct blkhash_manifest_reader *r, uint64_t first,
   err = find_record (r, size, 0, &bytes);
   if (err)
     return err;
-  *run = (struct blkhash_manifest_run) {
+  if (!zeros && manifest_zeros_has (&r->zeros, first,
+                                    bytes + MANIFEST_HEAD_SIZE, count))
+    return bad_record (r, "has a block of zeros as data");
+  r->run = *run = (struct blkhash_manifest_run) {
     .first = first, .count = count,
     .leaves = zeros ? NULL : bytes + MANIFEST_HEAD_SIZE,
   };
@@ -132,7 +140,7 @@ read_blocks (struct blkhash_manifest_reader *r, uint64_t first,
   r->next += count;
   r->after_zeros = zeros;
   r->after_part = !zeros && count < MANIFEST_MAX_LEAVES;
-  return add_to_sum (r, run);
+  return 0;
 }
 
 /* Is the sum that of the leaves? */
@@ -184,8 +192,11 @@ read_record (struct blkhash_manifest_reader *r,
 {
   const unsigned char *bytes;
   uint64_t first, count;
-  int err = manifest_input_peek (&r->input, MANIFEST_HEAD_SIZE, &bytes);
+  int err = add_to_sum (r);
 
+  if (err)
+    return err;
+  err = manifest_input_peek (&r->input, MANIFEST_HEAD_SIZE, &bytes);
   if (err)
     return input_failed (r, err);
   first = manifest_get (bytes, 8);

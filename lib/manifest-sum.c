@@ -9,23 +9,22 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "blkhash.h"
 #include "digest.h"
-#include "leaf.h"
 #include "manifest-sum.h"
+#include "manifest-zeros.h"
 #include "opts.h"
 #include "outer.h"
 
 struct manifest_sum {
   struct digest *digest;
-  struct leaf_engine *engine;   /* for the leaves of zeros */
+  const struct manifest_zeros *zeros;
   struct outer *outer;
-  uint32_t block_size;
   uint64_t size, next;          /* bytes, block */
 };
 
 struct manifest_sum *
-manifest_sum_create (const struct blkhash_opts *opts, uint64_t size)
+manifest_sum_create (const struct blkhash_opts *opts, uint64_t size,
+                     const struct manifest_zeros *zeros)
 {
   struct manifest_sum *sum = calloc (1, sizeof *sum);
   int err;
@@ -33,13 +32,11 @@ manifest_sum_create (const struct blkhash_opts *opts, uint64_t size)
   if (!sum)
     return NULL;
   sum->size = size;
-  sum->block_size = opts->block_size;
+  sum->zeros = zeros;
   sum->digest = digest_create (opts->digest_name);
   if (sum->digest)
-    sum->engine = leaf_engine_create (sum->digest, opts->block_size);
-  if (sum->engine)
     sum->outer = outer_create (sum->digest, &opts->construction,
-                               leaf_zero_md (sum->engine));
+                               zeros->full_leaf);
   if (sum->outer)
     return sum;
   err = errno;
@@ -54,7 +51,6 @@ manifest_sum_free (struct manifest_sum *sum)
   if (!sum)
     return;
   outer_free (sum->outer);
-  leaf_engine_free (sum->engine);
   digest_free (sum->digest);
   free (sum);
 }
@@ -70,19 +66,13 @@ manifest_sum_leaves (struct manifest_sum *sum, const unsigned char *leaves,
 int
 manifest_sum_zeros (struct manifest_sum *sum, uint64_t count)
 {
-  uint64_t full = sum->size / sum->block_size;
-  unsigned char leaf[BLKHASH_MAX_MD_SIZE];
   int err;
 
   sum->next += count;
-  if (sum->next <= full)
+  if (sum->next - 1 != sum->zeros->short_block)
     return outer_zeros (sum->outer, count);
   err = outer_zeros (sum->outer, count - 1);
-  if (err == 0)
-    err = leaf_hash_zeros (sum->engine, sum->size % sum->block_size, leaf);
-  if (err == 0)
-    err = outer_leaves (sum->outer, leaf, 1);
-  return err;
+  return err ? err : outer_leaves (sum->outer, sum->zeros->short_leaf, 1);
 }
 
 int

@@ -13,14 +13,16 @@
 #include <stdint.h>
 
 struct blkhash_opts;
+struct manifest_zeros;
 
 struct manifest_sum;
 
-/* Of an image of SIZE bytes.  OPTS is copied.  NULL with errno set on
- * failure.
+/* Of an image of SIZE bytes.  OPTS is copied, ZEROS must outlive it.  NULL with
+ * errno set on failure.
  */
 struct manifest_sum *manifest_sum_create (const struct blkhash_opts *opts,
-                                          uint64_t size);
+                                          uint64_t size,
+                                          const struct manifest_zeros *zeros);
 void manifest_sum_free (struct manifest_sum *sum);
 
 /* The leaves of the next COUNT blocks; or they are zero, the short last block

@@ -26,6 +26,12 @@ sink_is_used (const struct sink *sink)
   return sink->user.data != NULL;
 }
 
+bool
+sink_has_zeros (const struct sink *sink)
+{
+  return sink->zeros > 0;
+}
+
 int
 sink_end (struct sink *sink)
 {

@@ -34,7 +34,10 @@ bool sink_is_used (const struct sink *sink);
 int sink_data (struct sink *sink, const unsigned char *leaves, size_t count);
 int sink_zeros (struct sink *sink, uint64_t count);
 
-/* These were all. */
+/* Are there zeros that were not told yet? */
+bool sink_has_zeros (const struct sink *sink);
+
+/* Tell them: these were all, or more will be a run of its own. */
 int sink_end (struct sink *sink);
 
 #endif /* BLKHASH_SINK_H */

@@ -266,6 +266,19 @@ test_no_sum (void **state)
   assert_int_equal (blkhash_leaves_fold (l, NULL, &len), EINVAL);
   blkhash_leaves_free (l);
 
+  /* Zeros are told at once. */
+  l = image_table (3 * BLOCK, 0, flags);
+  log = (struct log) { .next = 0 };
+  set_log (l, &log);
+  assert_int_equal (blkhash_leaves_zero (l, BLOCK, 0), 0);
+  assert_int_equal (log.next, 1);
+  assert_int_equal (blkhash_leaves_data (l, image, BLOCK, 2 * BLOCK), 0);
+  assert_int_equal (log.next, 1);
+  assert_int_equal (blkhash_leaves_zero (l, BLOCK, BLOCK), 0);
+  assert_int_equal (log.next, 3);
+  assert_int_equal (blkhash_leaves_fold (l, NULL, NULL), 0);
+  blkhash_leaves_free (l);
+
   l = image_table (MAX_SIZE - 9, 0, flags);
   log = (struct log) { .next = 0 };
   set_log (l, &log);

@@ -270,7 +270,7 @@ test_blame (void **state)
 }
 
 /* The smaller one ends within a block: nobody can tell of that one, if both
- * have data there, but of all others; and what is behind is compared with zeros.
+ * have data there, but of all others; what is behind is compared with zeros.
  */
 static void
 test_tail (void **state)

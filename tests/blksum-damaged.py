@@ -216,6 +216,14 @@ def crafted(data):
            "sum .*not that of")
     yield ("record-crc", head + a[:-8] + bytes(4) + a[-4:] + b + c + d + last,
            "wrong CRC")
+    # Zeros are no data, with a sum that is right too.
+    zero = refmanifest.zero_leaf("md5", 64)
+    yield ("zeros-as-data", head + record(0, 3, zero + b"".join(
+        right.runs[1][2])) + c + d + last, "512 has a block of zeros as data")
+    zero = refmanifest.zero_leaf("md5", 30)
+    right.runs[3] = (5, 1, [zero])
+    yield ("short-zeros-as-data", head + a + b + c + record(5, 1, zero) +
+           end(head, 6, right.compute()), "has a block of zeros as data")
     # 10^12 blocks, of which there is one, or what one record may have.
     large = header("blk-md5/64", 64 * 10**12, 0, 10**12)
     yield "large-none", large, "cut off"

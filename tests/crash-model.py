@@ -76,6 +76,13 @@ class Model:
             what.set(what.content + strings[0])
             self.published += bool(SUM.search(what.content))
 
+    def begin(self, text):
+        """Another thread can get the number of what is closed, and be seen to
+        use it, before the call is seen to end."""
+        closed = re.match(r"close\((\d+)<", text)
+        if closed:
+            self.fds.pop(int(closed.group(1)), None)
+
     def call(self, name, args, strings, result):
         if result < 0:
             return
@@ -121,10 +128,13 @@ def main():
                 model.check(line)
             if rest.endswith("<unfinished ...>"):
                 unfinished[pid] = rest[:-len("<unfinished ...>")].rstrip()
+                model.begin(unfinished[pid])
                 continue
             resumed = re.match(r"<\.\.\. \w+ resumed>", rest)
             if resumed:
                 rest = unfinished.pop(pid) + rest[resumed.end():]
+                if rest.startswith("close("):
+                    continue
             call = CALL.match(pid + " " + rest)
             if call:
                 _, name, args, result = call.groups()

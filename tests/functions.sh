@@ -37,7 +37,7 @@ pids=
 
 # is_ours PID: not a stranger's by now, whose process got the same number.
 is_ours () {
-  [ ! -e /proc/self/environ ] || grep -qs "$dir" "/proc/$1/environ"
+  [ ! -e /proc/self/environ ] || grep -qsF "$dir" "/proc/$1/environ"
 }
 
 # end_of PID: wait for it, and kill it if it takes long.
@@ -45,6 +45,7 @@ end_of () {
   tries=0
   while is_ours "$1" && kill -0 "$1" 2> /dev/null; do
     [ $tries -lt 100 ] || kill -9 "$1" 2> /dev/null || :
+    [ $tries -lt 200 ] || break
     tries=$((tries + 1))
     sleep 0.1
   done

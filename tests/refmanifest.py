@@ -20,6 +20,7 @@ for data, and at last "sum HEX", which is not there for a part.
 """
 
 import argparse
+import functools
 import os
 import re
 import struct
@@ -30,6 +31,8 @@ import reference
 END = 2**64 - 1
 ZERO = 1 << 63
 MOST = 65536                    # leaves in a record
+# Anybody can make data with the digest of zeros, or all have the same.
+NOT_CRYPTOGRAPHIC = "xxh64", "xxh3-128", "null"
 
 
 def crc_table():
@@ -71,6 +74,14 @@ def record(first, count, content, before=b""):
 
 def end(head, blocks, md):
     return record(END, blocks, md, head)
+
+
+@functools.cache
+def zero_leaf(digest, size):
+    """Of a block of SIZE zeros."""
+    d = reference.new(digest)
+    d.update(bytes(size))
+    return d.digest()
 
 
 # ---- Writing --------------------------------------------------------------
@@ -257,10 +268,19 @@ class Manifest:
                  before is None or count_before == MOST, "not canonical")
         n = self.leaf_size
         content = self.take_rest(head, 0 if zero else count * n)
+        data = None if zero else [content[i * n:(i + 1) * n]
+                                  for i in range(count)]
+        need(zero or self.digest in NOT_CRYPTOGRAPHIC or
+             not any(leaf == self.zero_leaf(first + i)
+                     for i, leaf in enumerate(data)), "zeros as data")
         self.n += count
-        self.runs.append((first, count, None if zero else
-                          [content[i * n:(i + 1) * n] for i in range(count)]))
+        self.runs.append((first, count, data))
         return False
+
+    def zero_leaf(self, block):
+        """Of the number BLOCK, if it were zeros."""
+        return zero_leaf(self.digest, min(self.block_size, self.size -
+                                          block * self.block_size))
 
     def read_end(self, head, count):
         need(self.n == self.first + self.count == self.first + count,
@@ -281,18 +301,18 @@ class Manifest:
         full = self.size // self.block_size
         outer = [reference.new(self.digest)
                  for _ in range(self.streams or 1)]
-        zero_leaf = H(bytes(self.block_size))
         for first, count, data in self.runs:
             if data is None and self.streams == 0:
                 whole = min(count, full - first)
-                reference.update_repeated(outer[0], zero_leaf, whole)
+                if whole:
+                    reference.update_repeated(outer[0], self.zero_leaf(first),
+                                              whole)
                 if count > whole:
-                    outer[0].update(H(bytes(self.size % self.block_size)))
+                    outer[0].update(self.zero_leaf(full))
                 continue
             for i in range(count):
                 leaf = data[i] if data is not None else \
-                    zero_leaf if first + i < full else \
-                    H(bytes(self.size % self.block_size))
+                    self.zero_leaf(first + i)
                 outer[(first + i) % len(outer)].update(leaf)
         if self.streams:
             return H(b"".join(d.digest() for d in outer))

@@ -153,6 +153,19 @@ run 1 timeout $limit blksum --compare -q -t 8 fifo c
 cat a /dev/zero > fifo 2> tmp/cat &
 run 1 timeout $limit blksum --compare -q -t 8 fifo c
 
+# Zeros of one side do not hide the first difference from -q: these never end.
+printf x > x
+run 1 timeout $limit blksum --compare -q /dev/zero x
+run 1 timeout $limit blksum --compare -q x /dev/zero
+
+# One side fails while the other waits for a writer that says nothing more.
+if [ -e /proc/self/mem ]; then
+  # shellcheck disable=SC2016 # expanded there
+  sh -c 'exec > fifo; while [ -d "$1" ]; do sleep 0.2; done' sh "$dir" &
+  refuses "/proc/self/mem: cannot read" \
+          timeout $limit blksum --compare fifo /proc/self/mem
+fi
+
 # Progress, as if the pipe had the size of the other.
 run 0 sh -c 'cat a | blksum --progress=3 --compare - a 3> progress'
 [ "$(head -n 1 progress)" = 0/100 ] && [ "$(tail -n 1 progress)" = 100/100 ] ||

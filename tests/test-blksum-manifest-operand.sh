@@ -82,6 +82,7 @@ refuses "Is a directory" blksum manifest:.
 for corpus in wrong-sum:'the sum is not that of the leaves' \
               part:'a part of an image' overlap:'there before' \
               many:'more leaves than' key:'later version' \
+              zeros-as-data:'at byte 512 has a block of zeros as data' \
               version:'version that is not known'; do
   refuses "${corpus#*:}" blksum \
     "manifest:$abs_top_srcdir/tests/fuzz/manifest/${corpus%%:*}.blkm"

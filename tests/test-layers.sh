@@ -107,9 +107,10 @@ manifest-table: blkhash-manifest leaves manifest-reader opts
 manifest-diff: blkhash-manifest leaf-diff manifest-format manifest-reader opts
 leaf-diff: blkhash-manifest
 manifest-writer: blkhash-manifest crc32c digest manifest-format manifest-output opts
-manifest-records: blkhash-manifest crc32c manifest-format manifest-input manifest-reader manifest-sum
-manifest-reader: blkhash-manifest crc32c digest manifest-format manifest-input manifest-sum
-manifest-sum: digest leaf opts outer
+manifest-records: blkhash-manifest crc32c manifest-format manifest-input manifest-reader manifest-sum manifest-zeros
+manifest-reader: blkhash-manifest crc32c manifest-format manifest-input manifest-sum manifest-zeros
+manifest-sum: digest manifest-zeros opts outer
+manifest-zeros: digest leaf opts
 manifest-format: sum-tag
 leaf-tree: leaf-tree-private
 order: leaf order-private outer pool

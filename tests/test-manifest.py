@@ -18,7 +18,7 @@ sys.dont_write_bytecode = True
 
 import refmanifest
 from manifestdriver import (DIGESTS, Failed, Parts, data_record, expect,
-                            random_image, run)
+                            random_image, run, zeros_as_data)
 from refmanifest import ZERO, header, record, end
 
 
@@ -186,6 +186,46 @@ def test_crafted_records(driver):
         refused(driver, what, data, why)
 
 
+def test_zeros_as_data(driver):
+    """Only zeros have the leaf of zeros, of as many as a block has."""
+    why = "the record at byte 512 has a block of zeros as data"
+    data = bytes(range(1, 65))
+    for digest, block_size, streams in (("sha256", 64, 0), ("md5", 512, 0),
+                                        ("blake2b512", 64, 7)):
+        for image in (data * 8 + bytes(512) + data, bytes(512),
+                      bytes(512) + data, data * 8 + bytes(512),
+                      data * 8 + bytes(1), data * 16 + bytes(63)):
+            refused(driver, "zeros as data",
+                    zeros_as_data(image, digest, block_size, streams), why)
+    # Of a part, and in the second record.
+    p = Parts()
+    zero = refmanifest.zero_leaf("md5", 64)
+    text = p.head.rstrip(b"\0").decode()
+    head = text.replace("0:10", "3:2").encode().ljust(512, b"\0")
+    refused(driver, "zeros as data of a part",
+            head + record(3, 2, bytes(16) + zero) + end(head, 2, b""), why)
+    refused(driver, "zeros behind zeros",
+            p.join(p.records[0], record(2, 1 | ZERO, b""),
+                   record(3, 7, zero * 4 + b"".join(p.right.runs[2][2]))),
+            "the record at byte 592 has a block of zeros as data")
+    # The leaf of as many zeros as a block does not have is one of data.
+    short = refmanifest.zero_leaf("md5", 52)
+    check_right(driver, right_sum(p, [bytes(16), short], [bytes(16), bytes(16),
+                                                          zero]))
+    # Nobody can tell data from zeros by these.
+    for digest in "null", "xxh64", "xxh3-128":
+        if driver.run(["write", digest, "64", "0", "sink"], b"")[0] == 0:
+            check_right(driver, zeros_as_data(data + bytes(100), digest, 64))
+
+
+def right_sum(p, first, last):
+    """P with other leaves of data, and their sum."""
+    p.right.runs = [(0, 2, first), p.right.runs[1], (7, 3, last)]
+    return p.join(record(0, 2, b"".join(first)), p.records[1],
+                  record(7, 3, b"".join(last)),
+                  end_=end(p.head, 10, p.right.compute()))
+
+
 def test_hostile_sizes(driver):
     """Little is there of what the header and records say."""
     made = "blk-sha512/4"
@@ -317,6 +357,7 @@ def tests(driver, rng, rounds):
     test_sizes(driver)
     test_damaged(driver, rng)
     test_crafted_records(driver)
+    test_zeros_as_data(driver)
     test_hostile_sizes(driver)
     test_headers(driver)
     test_parts(driver)

@@ -47,3 +47,6 @@ for size in 0 1 511 65535 65537 1000001; do
   reads -b 512 -d blake2b512 "$dir/short"
 done
 run 1 "$PYTHON" "$dir/blkm.py" < "$dir/image"
+corpus=$abs_top_srcdir/tests/fuzz/manifest
+run 0 "$PYTHON" "$dir/blkm.py" < "$corpus/flat.blkm"
+run 1 "$PYTHON" "$dir/blkm.py" < "$corpus/zeros-as-data.blkm"

@@ -134,6 +134,9 @@ compare (const struct options *options)
   const char *operand;
   int err;
 
+  /* What differs is seen when it is found, also through a pipe. */
+  if (options->form != OUTPUT_JSON)
+    setvbuf (stdout, NULL, _IOLBF, 0);
   if (job_compare (options, &difference, &operand, &error) == -1) {
     if (difference.write_error)
       report_write_failed (difference.write_error);

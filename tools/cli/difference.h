@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Where two images differ, and how that is printed: each range when it is found,
- * so that any number of them takes no memory.
+ * Where two images differ, and how that is printed: each range when it is
+ * found, so that any number of them takes no memory.
  */
 
 #ifndef BLKSUM_DIFFERENCE_H

@@ -117,8 +117,10 @@ progress_show (struct progress *progress)
   if (progress->fd != -1 && has_bar (progress)) {
     if (has_percent (progress))
       show_percent (progress);
-    else
+    else {
+      progress->shown = 0;
       show_bytes (progress);
+    }
   }
   pthread_mutex_unlock (&progress->lock);
 }

@@ -7,9 +7,9 @@
  * leaves are compared as they come.  What is beyond the end of the shorter one
  * is compared with zeros.
  *
- * The block in which an image ends is hashed as if zeros followed, since nobody
- * knows yet how long a pipe is.  Of a manifest that is not possible: then it
- * may be that nobody can tell.
+ * Of two images the block in which one ends is hashed as if zeros followed, since
+ * nobody knows yet how long a pipe is.  Of a manifest that is not possible: then
+ * it may be that nobody can tell.
  */
 
 #include <config.h>
@@ -151,12 +151,14 @@ tell (void *opaque, const struct meet_range *range)
     ? difference->size[0] : difference->size[1];
   uint64_t start = range->first * block_size, left = size - start;
 
-  progress_hide (&compare->progress);
+  if (!difference->silent)
+    progress_hide (&compare->progress);
   difference->write_error =
     difference_range (compare->options, difference, start,
                       range->count > left / block_size
                       ? left : range->count * block_size);
-  progress_show (&compare->progress);
+  if (!difference->silent)
+    progress_show (&compare->progress);
   return difference->write_error;
 }
 
@@ -267,6 +269,16 @@ bytes_to_read (const struct compare *compare)
   return total;
 }
 
+/* Is it known before anything is read? */
+static bool
+have_other_sizes (const struct compare *compare)
+{
+  const struct side *a = &compare->side[0], *b = &compare->side[1];
+
+  return a->size != SOURCE_SIZE_UNKNOWN && b->size != SOURCE_SIZE_UNKNOWN &&
+    a->size != b->size;
+}
+
 static int
 compare_sides (struct compare *compare, const char **operand,
                struct error *error)
@@ -284,6 +296,11 @@ compare_sides (struct compare *compare, const char **operand,
                       "length");
   compare->difference->size[0] = compare->side[0].size;
   compare->difference->size[1] = compare->side[1].size;
+  if (compare->options->strict && have_other_sizes (compare) &&
+      compare->options->check_report == CHECK_QUIET) {
+    compare->difference->differ = true;
+    return 0;
+  }
   meet_init (&compare->meet, size, find_tail (compare),
              compare->options->check_report == CHECK_QUIET ? NULL : tell,
              compare);
@@ -324,7 +341,7 @@ job_compare (const struct options *options, struct difference *difference,
     .options = options, .difference = difference
   };
   char **operands = options->operands;
-  bool check_sums = !job_manifest_path (operands[0]) ||
+  bool check_sum = !job_manifest_path (operands[0]) ||
     !job_manifest_path (operands[1]) || is_part (&compare);
   int i, r;
 
@@ -334,7 +351,7 @@ job_compare (const struct options *options, struct difference *difference,
     return error_set (error, "standard input cannot be both images");
   for (i = 0; i < 2; i++) {
     *operand = operands[i];
-    if (side_open (&compare.side[i], options, operands[i], check_sums) == -1) {
+    if (side_open (&compare.side[i], options, operands[i], check_sum) == -1) {
       *error = compare.side[i].error;
       if (i == 1)
         side_close (&compare.side[0]);

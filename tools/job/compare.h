@@ -11,10 +11,10 @@ struct difference;
 struct error;
 struct options;
 
-/* Compare the two operands.  DIFFERENCE is told how it is to be printed, all else
+/* Compare the two operands.  DIFFERENCE knows how it is to be printed, all else
  * of it is 0: ranges are printed as they are found, what is to be said at the
  * end is not.  0, and DIFFERENCE is to be destroyed; or -1 with the reason, and
- * *OPERAND is the one that it is about.
+ * *OPERAND is the one that it is about, unless it was not written.
  */
 int job_compare (const struct options *options, struct difference *difference,
                  const char **operand, struct error *error);

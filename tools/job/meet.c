@@ -141,6 +141,14 @@ meet_stop (struct meet *meet)
   return first;
 }
 
+bool
+meet_is_stopped (struct meet *meet)
+{
+  SCOPED_LOCK (&meet->lock);
+
+  return meet->stopped;
+}
+
 int
 meet_tell_last (struct meet *meet)
 {

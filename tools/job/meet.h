@@ -71,6 +71,9 @@ void meet_end (struct meet *meet, int side);
  */
 bool meet_stop (struct meet *meet);
 
+/* Does nobody wait for more?  The other side may have failed. */
+bool meet_is_stopped (struct meet *meet);
+
 /* Both have ended, and the images differ: tell of the last range, in which the
  * tail is if nobody knows whether it differs.  What TELL returned.
  */

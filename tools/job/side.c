@@ -159,7 +159,7 @@ table_size (void *opaque, uint64_t size)
   uint64_t more = -size & (block_size - 1);
 
   if (side->other->source)
-    return size + more;
+    return more < UINT64_MAX - size ? size + more : size;
   return size > side->other->size ? size : side->other->size;
 }
 
@@ -189,6 +189,12 @@ advance (void *opaque, uint64_t len)
   progress_add (opaque, len);
 }
 
+static bool
+is_stopped (void *opaque)
+{
+  return meet_is_stopped (opaque);
+}
+
 static int
 fill_and_fold (struct side *side, struct blkhash_leaves *leaves)
 {
@@ -200,6 +206,10 @@ fill_and_fold (struct side *side, struct blkhash_leaves *leaves)
   fill.progress_opaque = side->progress;
   fill.table_size = table_size;
   fill.table_size_opaque = side;
+  fill.stopped = is_stopped;
+  fill.stopped_opaque = side->meet;
+  if (side->options->subset.n > 0)
+    fill.subset = &side->options->subset;
   r = side->size > 0 ? source_fill (side->source, &fill) : 0;
   if (r == -1)
     side->error = fill.error;
@@ -210,24 +220,6 @@ fill_and_fold (struct side *side, struct blkhash_leaves *leaves)
   side->size = side->source->size;
   fill_destroy (&fill);
   return r;
-}
-
-/* What is not in the subset counts as zero, here and in a manifest. */
-static int
-pass_others (const struct side *side, struct blkhash_leaves *leaves)
-{
-  uint64_t offset, len;
-  int err = 0;
-
-  for (offset = 0; offset < side->size && err == 0; offset += len) {
-    bool chosen = subset_has (&side->options->subset, offset, &len);
-
-    if (len > side->size - offset)
-      len = side->size - offset;
-    if (!chosen)
-      err = blkhash_leaves_zero (leaves, len, offset);
-  }
-  return err;
 }
 
 static int
@@ -243,8 +235,6 @@ run_image (struct side *side)
 
   if (err == 0 && size != BLKHASH_SIZE_UNKNOWN)
     err = blkhash_leaves_zero (leaves, size - side->size, side->size);
-  if (err == 0 && size != BLKHASH_SIZE_UNKNOWN)
-    err = pass_others (side, leaves);
   r = err ? error_errno (&side->error, err, "cannot hash")
           : fill_and_fold (side, leaves);
   blkhash_leaves_free (leaves);

@@ -13,6 +13,7 @@
 #include "../lib/cleanup.h"
 #include "../lib/zero.h"
 #include "read/fill.h"
+#include "util/subset.h"
 
 #define SEARCH_UNIT (64 * 1024) /* bytes: ranges to be looked at start there */
 
@@ -141,6 +142,9 @@ fill_fail (struct fill *fill, const struct error *error)
 bool
 fill_has_failed (struct fill *fill)
 {
+  if (fill->stopped && fill->stopped (fill->stopped_opaque))
+    return true;
+
   SCOPED_LOCK (&fill->lock);
 
   return error_is_set (&fill->error);
@@ -158,6 +162,30 @@ next_missing (struct fill *fill, uint64_t offset, uint64_t *start,
   return 0;
 }
 
+/* The same within the subset; what is missing before it is zero. */
+static int
+next_chosen (struct fill *fill, uint64_t offset, uint64_t *start,
+             uint64_t *len)
+{
+  for (;;) {
+    int err = next_missing (fill, offset, start, len);
+    uint64_t same;
+    bool chosen;
+
+    if (err || !fill->subset)
+      return err;
+    chosen = subset_has (fill->subset, *start, &same);
+    if (*len > same)
+      *len = same;
+    if (chosen)
+      return 0;
+    err = fill_zero (fill, *len, *start);
+    if (err)
+      return err;
+    offset = *start + *len;
+  }
+}
+
 int
 fill_missing_at (void *opaque, uint64_t offset, uint64_t *start,
                  uint64_t *len, struct error *error)
@@ -167,7 +195,7 @@ fill_missing_at (void *opaque, uint64_t offset, uint64_t *start,
 
   if (offset < fill->from)
     offset = fill->from;
-  err = next_missing (fill, offset, start, len);
+  err = next_chosen (fill, offset, start, len);
   if (err && err != ENOENT)
     return error_errno (error, err, "cannot hash");
 

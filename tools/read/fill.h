@@ -19,6 +19,7 @@
 #include "util/error.h"
 
 struct blkhash_leaves;
+struct subset;
 
 struct fill {
   /* Set once. */
@@ -32,6 +33,11 @@ struct fill {
    */
   uint64_t (*table_size) (void *opaque, uint64_t size);
   void *table_size_opaque;
+  const struct subset *subset;  /* all else counts as zero, and is not read; or
+                                 * NULL: all of it */
+  bool (*stopped) (void *opaque); /* does nobody want it any more?  Or NULL;
+                                 * any thread */
+  void *stopped_opaque;
 
   pthread_mutex_t lock;         /* protects what follows */
   uint64_t to;                  /* bytes; the first data that was found */
@@ -73,6 +79,8 @@ void fill_advance (struct fill *fill, uint64_t len, bool hole);
 
 /* It failed, for the reason in ERROR.  False if it had failed before. */
 bool fill_fail (struct fill *fill, const struct error *error);
+
+/* Did it, or does nobody want it any more? */
 bool fill_has_failed (struct fill *fill);
 
 /* A missing_function of the cursor; OPAQUE is a struct fill. */

@@ -12,8 +12,9 @@ struct error;
 struct source;
 struct source_options;
 
-/* What FD gives until its end, or as much of it as source->size is set to.  It becomes the source's if this succeeds, but
- * standard input stays open.  0 or -1.
+/* What FD gives until its end, or as much of it as source->size is set to.  It
+ * becomes the source's if this succeeds, but standard input stays open.  0 or
+ * -1.
  */
 int pipe_open (const struct source_options *options, int fd,
                struct source **source, struct error *error);

@@ -1,0 +1,79 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The leaves of blocks of zeros in a manifest.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "digest.h"
+#include "leaf.h"
+#include "manifest-zeros.h"
+#include "opts.h"
+
+static int
+hash_zeros (struct manifest_zeros *zeros, const struct digest *digest,
+            uint32_t block_size, uint64_t size)
+{
+  struct leaf_engine *engine = leaf_engine_create (digest, block_size);
+  int err = 0;
+
+  if (!engine)
+    return errno;
+  memcpy (zeros->full_leaf, leaf_zero_md (engine), zeros->leaf_size);
+  if (size % block_size != 0) {
+    zeros->short_block = size / block_size;
+    err = leaf_hash_zeros (engine, size % block_size, zeros->short_leaf);
+  }
+  leaf_engine_free (engine);
+  return err;
+}
+
+int
+manifest_zeros_init (struct manifest_zeros *zeros,
+                     const struct blkhash_opts *opts, uint64_t size)
+{
+  struct digest *digest = digest_create (opts->digest_name);
+  int err;
+
+  if (!digest)
+    return errno;
+  *zeros = (struct manifest_zeros) {
+    .leaf_size = digest_size (digest),
+    .unique = digest_is_cryptographic (digest),
+    .short_block = MANIFEST_NO_BLOCK,
+  };
+  err = hash_zeros (zeros, digest, opts->block_size, size);
+  digest_free (digest);
+  return err;
+}
+
+static bool
+is_in (const unsigned char *leaf, const unsigned char *leaves, size_t count,
+       size_t leaf_size)
+{
+  size_t i;
+
+  for (i = 0; i < count; i++)
+    if (memcmp (leaves + i * leaf_size, leaf, leaf_size) == 0)
+      return true;
+  return false;
+}
+
+bool
+manifest_zeros_has (const struct manifest_zeros *zeros, uint64_t first,
+                    const unsigned char *leaves, size_t count)
+{
+  if (!zeros->unique || count == 0)
+    return false;
+  if (first + count - 1 == zeros->short_block) {
+    count--;
+    if (is_in (zeros->short_leaf, leaves + count * zeros->leaf_size, 1,
+               zeros->leaf_size))
+      return true;
+  }
+  return is_in (zeros->full_leaf, leaves, count, zeros->leaf_size);
+}

@@ -1,0 +1,78 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# The guides in docs/ tell the truth: each line of theirs that begins with "$ "
+# is run, those of a page in one shell, and prints what the page has below it.
+
+. "$(dirname "$0")/functions.sh"
+
+missing=
+# A page that cannot be tested makes the whole a SKIP, unless another one fails.
+not_here () {
+  missing="$missing$page.md: $*; "
+}
+
+# As if the filter that was built were installed.
+nbdkit=$(command -v nbdkit || :)
+filter=$abs_top_builddir/filter/.libs/nbdkit-blkhash-filter.so
+cat > "$dir/bin/nbdkit" << END
+#!/bin/sh
+for argument; do
+  shift
+  [ "\$argument" != --filter=blkhash ] || argument=--filter=$filter
+  set -- "\$@" "\$argument"
+done
+exec $nbdkit "\$@"
+END
+chmod +x "$dir/bin/nbdkit"
+
+# page NAME PROGRAM...: the commands of docs/NAME.md, which need these programs.
+page () {
+  page=$1
+  shift
+  for program; do
+    command -v "$program" > /dev/null || { not_here "no $program"; return 0; }
+  done
+  mkdir "$dir/$page"
+  cd "$dir/$page"
+  # The number of a command goes before it, and before what it prints.
+  awk '
+    more          { print substr ($0, 5) > "../commands"; more = /\\$/; next }
+    /^    \$ /    { print "echo command " ++n ":\n" substr ($0, 7) > "../commands"
+                    print "command " n ":" > "../expected"
+                    in_session = 1; more = /\\$/; next }
+    /^    /       { if (in_session) print substr ($0, 5) > "../expected"; next }
+                  { in_session = 0 }
+  ' "$abs_top_srcdir/docs/$page.md"
+  timeout $limit sh ../commands > ../got 2>&1 || :
+  [ "$(grep -c '^command' ../got)" -gt 5 ] || fail "$page.md: not understood"
+  diff -u ../expected ../got || fail "$page.md: see above"
+  cd "$dir"
+}
+
+page construction openssl
+page=verification
+if grep -q '^#define HAVE_LIBNBD 1' "$abs_top_builddir/config.h"; then
+  page verification openssl qemu-img qemu-io qemu-nbd
+else
+  not_here "built without libnbd"
+fi
+page=compatibility
+if blksum --list-digests | grep -qx blake2b-256; then
+  page compatibility basenc nbdcopy qemu-img qemu-nbd
+else
+  not_here "no digest blake2b-256"
+fi
+page=filter
+if [ ! -f "$filter" ]; then
+  not_here "built without nbdkit"
+elif [ -z "$nbdkit" ]; then
+  not_here "no nbdkit"
+elif [ "$SANITIZE" != no ]; then
+  not_here "nbdkit has no sanitizer"
+else
+  page filter nbdcopy nbdinfo qemu-img qemu-io qemu-nbd
+fi
+
+[ -z "$missing" ] || skip "${missing%; }"
