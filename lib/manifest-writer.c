@@ -7,7 +7,7 @@
  * its leaves.  The header is written when the first leaves come, and whole
  * records when there are enough.  What the file becomes does not depend on the
  * parts in which leaves come: a record of data ends where zeros begin, or when
- * it is full.
+ * it is full, and one of zeros where data begins.
  */
 
 #include <config.h>
@@ -43,6 +43,7 @@ struct blkhash_manifest_writer {
 
   size_t record;                /* where the open record begins in OUTPUT */
   size_t leaves;                /* in it; 0: none is open */
+  uint64_t zeros;               /* blocks before NEXT that are in no record */
 };
 
 static int
@@ -63,7 +64,7 @@ append_head (struct blkhash_manifest_writer *w, uint64_t first, uint64_t count)
   int err;
 
   /* Who reads a pipe knows from the header what to do meanwhile. */
-  if (w->next == w->header.first && !w->header_last) {
+  if (first == w->header.first && !w->header_last) {
     err = manifest_output_write (&w->output);
     if (err)
       return err;
@@ -98,6 +99,20 @@ close_record (struct blkhash_manifest_writer *w)
   if (err == 0 && w->output.used >= WRITE_SIZE)
     err = manifest_output_write (&w->output);
   return err;
+}
+
+/* The blocks of zeros that came are a record. */
+static int
+close_zeros (struct blkhash_manifest_writer *w)
+{
+  uint64_t count = w->zeros;
+  int err;
+
+  if (count == 0)
+    return 0;
+  w->zeros = 0;
+  err = append_head (w, w->next - count, count | MANIFEST_ZERO_RUN);
+  return err ? err : append_tail (w, 0);
 }
 
 /* Up to as many as there is place for in the record. */
@@ -160,6 +175,8 @@ write_data (void *opaque, uint64_t index, size_t count,
   if (w->error == 0 && (w->finished || index != w->next ||
                         leaf_size != w->leaf_size))
     w->error = EINVAL;
+  if (w->error == 0)
+    w->error = close_zeros (w);
   while (count > 0 && w->error == 0) {
     size_t room = MANIFEST_MAX_LEAVES - w->leaves;
     size_t n = count < room ? count : room;
@@ -183,10 +200,7 @@ write_zeros (void *opaque, uint64_t index, uint64_t count)
     w->error = EINVAL;
   if (w->error == 0)
     w->error = close_record (w);
-  if (w->error == 0)
-    w->error = append_head (w, w->next, count | MANIFEST_ZERO_RUN);
-  if (w->error == 0)
-    w->error = append_tail (w, 0);
+  w->zeros += count;
   w->next += count;
   return w->error;
 }
@@ -272,6 +286,8 @@ finish (struct blkhash_manifest_writer *w, const unsigned char *md)
 
   if (err == 0)
     err = close_record (w);
+  if (err == 0)
+    err = close_zeros (w);
   if (err == 0)
     err = append_end (w, header, md);
   if (err == 0)

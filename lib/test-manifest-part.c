@@ -216,6 +216,40 @@ test_writer_misused (void **state)
   close (fd);
 }
 
+/* Zeros come in parts when no sum is wanted, and are one record. */
+static void
+test_zeros_in_parts (void **state)
+{
+  unsigned char leaf[LEAF] = { 1 };
+  int fd = temporary ();
+  struct blkhash_manifest_writer *w =
+    blkhash_manifest_writer_new_part (NULL, SIZE, 1, 4, fd);
+  struct blkhash_leaf_sink sink = blkhash_manifest_writer_sink (w);
+  struct blkhash_manifest_reader *r;
+  struct blkhash_manifest_run run;
+
+  (void) state;
+  assert_int_equal (sink.zero (sink.opaque, 0, 2), 0);
+  assert_int_equal (sink.zero (sink.opaque, 2, 1), 0);
+  assert_int_equal (sink.data (sink.opaque, 3, 1, leaf, LEAF), 0);
+  assert_int_equal (sink.zero (sink.opaque, 4, 1), 0);
+  assert_int_equal (sink.zero (sink.opaque, 5, 1), 0);
+  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, NULL, 0), 0);
+  blkhash_manifest_writer_free (w);
+  lseek (fd, 0, SEEK_SET);
+  r = start_reader (fd);
+  assert_int_equal (blkhash_manifest_reader_next (r, &run), 0);
+  assert_null (run.leaves);
+  assert_int_equal (run.count, 2);
+  assert_int_equal (blkhash_manifest_reader_next (r, &run), 0);
+  assert_int_equal (blkhash_manifest_reader_next (r, &run), 0);
+  assert_null (run.leaves);
+  assert_int_equal (run.count, 1);
+  assert_int_equal (blkhash_manifest_reader_next (r, &run), ENOENT);
+  blkhash_manifest_reader_free (r);
+  close (fd);
+}
+
 static void
 test_no_such_part (void **state)
 {
@@ -357,6 +391,7 @@ main (void)
     cmocka_unit_test (test_parts),
     cmocka_unit_test (test_whole_part),
     cmocka_unit_test (test_writer_misused),
+    cmocka_unit_test (test_zeros_in_parts),
     cmocka_unit_test (test_no_such_part),
     cmocka_unit_test (test_merge),
     cmocka_unit_test (test_put_over),
