@@ -120,7 +120,7 @@ end_folding_locked (struct blkhash_leaves *l)
 /* If nobody but the sink wants the leaves, it need not wait for the end of a run
  * of zeros.  More may have come when it was told.
  */
-static int
+static void
 tell_zeros_locked (struct blkhash_leaves *l)
 {
   int err;
@@ -128,7 +128,8 @@ tell_zeros_locked (struct blkhash_leaves *l)
   pthread_mutex_unlock (&l->lock);
   err = sink_end (&l->sink);
   pthread_mutex_lock (&l->lock);
-  return err;
+  if (err)
+    l->error = err;
 }
 
 int
@@ -148,7 +149,7 @@ leaves_fold_early_locked (struct blkhash_leaves *l)
     if (err == ENODATA && (!l->no_sum || !sink_has_zeros (&l->sink)))
       break;
     if (err == ENODATA) {
-      l->error = tell_zeros_locked (l);
+      tell_zeros_locked (l);
       continue;
     }
     n = batch.zeros + batch.count;

@@ -287,6 +287,58 @@ test_leaf_table_error_sticks (void **state)
   blkhash_leaves_free (l);
 }
 
+static void *
+give_bad_block (void *opaque)
+{
+  static unsigned char buf[BLOCK] = { 1 };
+
+  blkhash_leaves_data (opaque, buf, BLOCK, 2 * BLOCK);
+  return NULL;
+}
+
+static int
+pass_data (void *opaque, uint64_t index, size_t count,
+           const unsigned char *leaves, size_t leaf_size)
+{
+  (void) opaque, (void) index, (void) count, (void) leaves, (void) leaf_size;
+  return 0;
+}
+
+/* Another thread fails while this one tells. */
+static int
+pass_zeros (void *opaque, uint64_t index, uint64_t count)
+{
+  pthread_t thread;
+
+  (void) index, (void) count;
+  if (pthread_create (&thread, NULL, give_bad_block, opaque) != 0)
+    return ENOMEM;
+  pthread_join (thread, NULL);
+  return 0;
+}
+
+static void
+test_leaf_table_error_while_told (void **state)
+{
+  struct blkhash_opts *opts = blkhash_opts_new ("sha256");
+  struct blkhash_leaf_sink sink = { pass_data, pass_zeros, NULL };
+  struct blkhash_leaves *l;
+
+  (void) state;
+  blkhash_opts_set_block_size (opts, BLOCK);
+  l = blkhash_leaves_new (opts, 3 * BLOCK,
+                          BLKHASH_LEAVES_ONCE | BLKHASH_LEAVES_NO_SUM);
+  assert_non_null (l);
+  sink.opaque = l;
+  assert_int_equal (blkhash_leaves_set_sink (l, &sink), 0);
+  bad_byte = 1;
+  assert_int_equal (blkhash_leaves_zero (l, BLOCK, 0), EIO);
+  bad_byte = -1;
+  assert_int_equal (blkhash_leaves_fold (l, NULL, NULL), EIO);
+  blkhash_leaves_free (l);
+  blkhash_opts_free (opts);
+}
+
 int
 main (void)
 {
@@ -298,6 +350,7 @@ main (void)
     cmocka_unit_test (test_no_threads),
     cmocka_unit_test (test_null_buffer),
     cmocka_unit_test (test_leaf_table_error_sticks),
+    cmocka_unit_test (test_leaf_table_error_while_told),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);
