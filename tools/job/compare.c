@@ -74,8 +74,9 @@ refuse_kinds (const struct blkhash_opts *a, const struct blkhash_opts *b,
   return -1;
 }
 
-/* Nobody sees a digest of two images, so one will do that is as hard to forge,
- * and faster on most CPUs.
+/* Nobody sees a digest of two images, so one will do that is as hard to forge.
+ * On the CPU where it was measured, without instructions for SHA-256, the
+ * comparison takes two thirds of the time that SHA-256 takes.
  */
 static const struct blkhash_opts *
 own_opts (struct compare *compare)
