@@ -9,10 +9,16 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "cli/progress.h"
 #include "cli/progress-signal.h"
+
+static pthread_t thread;
+static atomic_bool stopping;
 
 static void
 asked (sigset_t *set)
@@ -29,24 +35,27 @@ answer (void *unused)
 
   (void) unused;
   asked (&set);
-  for (;;)
-    if (sigwait (&set, &signal) == 0)
-      progress_tell ();
+  while (sigwait (&set, &signal) == 0 && !stopping)
+    progress_tell ();
   return NULL;
+}
+
+static void
+stop (void)
+{
+  stopping = true;
+  pthread_kill (thread, SIGUSR1);
+  pthread_join (thread, NULL);
 }
 
 /* Without that thread nobody answers, and no harm is done. */
 void
 progress_signal_start (void)
 {
-  pthread_attr_t attr;
-  pthread_t thread;
   sigset_t set;
 
   asked (&set);
   pthread_sigmask (SIG_BLOCK, &set, NULL);
-  pthread_attr_init (&attr);
-  pthread_attr_setdetachstate (&attr, PTHREAD_CREATE_DETACHED);
-  pthread_create (&thread, &attr, answer, NULL);
-  pthread_attr_destroy (&attr);
+  if (pthread_create (&thread, NULL, answer, NULL) == 0)
+    atexit (stop);
 }
