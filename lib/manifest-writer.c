@@ -28,21 +28,19 @@
 
 /* ---- The sink ---- */
 
-/* Leave what is not in the part out of COUNT blocks from *INDEX on.  Returns
+/* Leave what is not to be written out of COUNT blocks from *INDEX on.  Returns
  * how many blocks remain.
  */
 static uint64_t
 cut_to_part (const struct blkhash_manifest_writer *w, uint64_t *index,
              uint64_t count)
 {
-  uint64_t first = w->header.first;
-
-  if (*index < first) {
-    uint64_t before = first - *index;
+  if (*index < w->first) {
+    uint64_t before = w->first - *index;
 
     if (count <= before)
       return 0;
-    *index = first;
+    *index = w->first;
     count -= before;
   }
   if (*index >= w->end)
@@ -193,7 +191,7 @@ blkhash_manifest_writer_finish (struct blkhash_manifest_writer *w,
 {
   if (w->error)
     return w->error;
-  if (w->finished || size == BLKHASH_SIZE_UNKNOWN ||
+  if (w->finished || w->unfinished || size == BLKHASH_SIZE_UNKNOWN ||
       (!w->header_last && size != w->header.size))
     return EINVAL;
   w->header.size = size;
@@ -203,6 +201,21 @@ blkhash_manifest_writer_finish (struct blkhash_manifest_writer *w,
     return EINVAL;
   w->finished = true;
   w->error = finish (w, md);
+  return w->error;
+}
+
+int
+blkhash_manifest_writer_flush (struct blkhash_manifest_writer *w)
+{
+  if (w->error)
+    return w->error;
+  if (!w->unfinished)
+    return EINVAL;
+  w->error = manifest_writer_close_leaves (w);
+  if (w->error == 0)
+    w->error = manifest_writer_close_zeros (w);
+  if (w->error == 0)
+    w->error = manifest_output_write (&w->output);
   return w->error;
 }
 
@@ -223,7 +236,7 @@ choose_blocks (struct blkhash_manifest_writer *w, const struct part *part)
   if (w->header.size == BLKHASH_SIZE_UNKNOWN || part->first > blocks ||
       part->count > blocks - part->first)
     return EINVAL;
-  w->header.first = w->next = part->first;
+  w->header.first = w->first = w->next = part->first;
   w->header.count = part->count;
   if (part->first + part->count < blocks)
     w->end = part->first + part->count;
@@ -276,6 +289,33 @@ blkhash_manifest_writer_new (const struct blkhash_opts *opts, uint64_t size,
                              int fd)
 {
   return create (opts, size, NULL, fd);
+}
+
+/* Behind what is there already there is no other header. */
+static int
+begin_at (struct blkhash_manifest_writer *w, uint64_t next)
+{
+  if (w->header.size == BLKHASH_SIZE_UNKNOWN || next > w->header.count)
+    return EINVAL;
+  w->unfinished = true;
+  w->first = w->next = next;
+  if (next > 0)
+    w->output.used = 0;
+  return 0;
+}
+
+struct blkhash_manifest_writer *
+blkhash_manifest_writer_new_unfinished (const struct blkhash_opts *opts,
+                                        uint64_t size, uint64_t next, int fd)
+{
+  struct blkhash_manifest_writer *w = create (opts, size, NULL, fd);
+  int err = w ? begin_at (w, next) : errno;
+
+  if (err == 0)
+    return w;
+  blkhash_manifest_writer_free (w);
+  errno = err;
+  return NULL;
 }
 
 struct blkhash_manifest_writer *

@@ -27,9 +27,10 @@ struct blkhash_manifest_writer {
   bool header_last;
   size_t leaf_size;
   uint64_t next;                /* block */
-  uint64_t end;                 /* from here on blocks are passed over */
+  uint64_t first, end;          /* before and behind, blocks are passed over */
   int error;                    /* the first */
   bool finished;
+  bool unfinished;              /* and it will never be */
 
   size_t record;                /* where the open record begins in OUTPUT */
   size_t leaves;                /* in it; 0: none is open */
