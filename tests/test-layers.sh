@@ -205,9 +205,10 @@ check_folders () {
 
 check_folders tools "
 .: job cli util
-job: cli source read sums io util
+job: cli source read sums changes io util
 cli: format util
 sums: util
+changes: util
 source: nbd read image format qemu io util
 nbd: read util
 read: io util
