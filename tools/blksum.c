@@ -30,6 +30,7 @@
 #include "job/manifest-file.h"
 #include "job/merge.h"
 #include "job/part.h"
+#include "job/resume.h"
 #include "util/error.h"
 
 /* If a standard descriptor is closed, the next file that is opened gets its
@@ -87,6 +88,26 @@ make_part (const struct options *options)
     return EXIT_SUCCESS;
   report (name, &error);
   return EXIT_TROUBLE;
+}
+
+/* Returns the exit status. */
+static int
+resume (const struct options *options)
+{
+  const char *name = options->operands[0];
+  struct error error = { "" };
+  struct sum sum;
+  int r = job_resume (options, name, &sum, &error), err;
+
+  if (r != 0) {
+    report (name, &error);
+    return r == 1 ? EXIT_DIFFERS : EXIT_TROUBLE;
+  }
+  err = output_sum (options, name, &sum);
+  blkhash_opts_free (sum.hash);
+  if (err)
+    report_write_failed (err);
+  return EXIT_SUCCESS;
 }
 
 /* Print the sum of an image as that of its manifest, NAME. */
@@ -171,6 +192,8 @@ main (int argc, char *argv[])
     status = compare (&options);
   else if (options.part.n > 0)
     status = make_part (&options);
+  else if (options.resume)
+    status = resume (&options);
   else if (options.merge)
     status = merge (&options);
   else

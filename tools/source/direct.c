@@ -278,7 +278,7 @@ direct_check_unchanged (struct source *source, struct error *error)
 static const struct files *
 direct_files (const struct source *source)
 {
-  return qemu_image_files (&((const struct direct *) source)->qi);
+  return &((const struct direct *) source)->qi.files;
 }
 
 static void

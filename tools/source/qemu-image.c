@@ -150,12 +150,6 @@ qemu_image_destroy (struct qemu_image *qi)
   files_close (&qi->files);
 }
 
-const struct files *
-qemu_image_files (const struct qemu_image *qi)
-{
-  return qi->files.remote ? NULL : &qi->files;
-}
-
 static int
 start_and_connect (struct qemu_image *qi, bool cache, struct error *error)
 {

@@ -39,9 +39,6 @@ struct qemu_image {
 /* The first part is set, and the rest empty: qemu-nbd does not run. */
 void qemu_image_destroy (struct qemu_image *qi);
 
-/* All that the image is read from, or NULL if a part of it is on a server. */
-const struct files *qemu_image_files (const struct qemu_image *qi);
-
 /* Start qemu-nbd; CACHE: with the page cache.  There must be no other threads.
  * 0 or -1.
  */

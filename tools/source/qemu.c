@@ -35,7 +35,7 @@ qemu_check_unchanged (struct source *source, struct error *error)
 static const struct files *
 qemu_files (const struct source *source)
 {
-  return qemu_image_files (&((const struct qemu *) source)->qi);
+  return &((const struct qemu *) source)->qi.files;
 }
 
 static void

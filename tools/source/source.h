@@ -34,8 +34,8 @@ struct source_ops {
    */
   int (*check_unchanged) (struct source *source, struct error *error);
 
-  /* All that it is read from, in the state in which it was opened.  NULL: there
-   * is something else, or nobody can tell.
+  /* The local files that it is read from, in the state in which they were
+   * opened.  NULL: nobody can tell.
    */
   const struct files *(*files) (const struct source *source);
 
