@@ -31,6 +31,7 @@
 #include "job/merge.h"
 #include "job/part.h"
 #include "job/resume.h"
+#include "job/update.h"
 #include "util/error.h"
 
 /* If a standard descriptor is closed, the next file that is opened gets its
@@ -90,20 +91,26 @@ make_part (const struct options *options)
   return EXIT_TROUBLE;
 }
 
-/* Returns the exit status. */
+/* With a job that can find that a block is not what it was said to be.  Returns
+ * the exit status.
+ */
 static int
-resume (const struct options *options)
+print_incremental (const struct options *options,
+                   int (*job) (const struct options *options,
+                               const char *operand, struct sum *sum,
+                               struct error *error))
 {
   const char *name = options->operands[0];
   struct error error = { "" };
   struct sum sum;
-  int r = job_resume (options, name, &sum, &error), err;
+  int r = job (options, name, &sum, &error), err = 0;
 
   if (r != 0) {
     report (name, &error);
     return r == 1 ? EXIT_DIFFERS : EXIT_TROUBLE;
   }
-  err = output_sum (options, name, &sum);
+  if (!manifest_file_is_stdout (options->manifest))
+    err = output_sum (options, name, &sum);
   blkhash_opts_free (sum.hash);
   if (err)
     report_write_failed (err);
@@ -193,7 +200,9 @@ main (int argc, char *argv[])
   else if (options.part.n > 0)
     status = make_part (&options);
   else if (options.resume)
-    status = resume (&options);
+    status = print_incremental (&options, job_resume);
+  else if (options.update)
+    status = print_incremental (&options, job_update);
   else if (options.merge)
     status = merge (&options);
   else

@@ -341,6 +341,14 @@ static const struct option_row rows[] = {
   { GROUP_AGAIN, 0, "assume-unchanged", NULL,
     "a device or server, which tells nothing, is what it was",
     FIELD (assume_unchanged), .value = true, .needs = "--resume" },
+  { GROUP_AGAIN, 0, "update", "OLD",
+    "make the manifest of what has changed since that, OLD",
+    FIELD (update), .needs = "--changed",
+    .excludes = "--update cannot be used with --check, --expect, --compare, "
+                "--part or --merge" },
+  { GROUP_AGAIN, 0, "changed", "RANGES",
+    "a file that says where: JSON of start and length", FIELD (changed),
+    .needs = "--update" },
   { GROUP_AGAIN, 0, "audit", "N%",
     "what is read again to see that it did not change, default 0.1%",
     .set = set_audit, .needs = "--resume or --update" },
@@ -372,6 +380,7 @@ static const char help_begin[] =
 "       blksum --part I/N --manifest-dir DIR [OPTION]... [FILE|URI|-]\n"
 "       blksum --merge PART... --manifest FILE\n"
 "       blksum --resume --manifest FILE [OPTION]... FILE|URI\n"
+"       blksum --update OLD --changed RANGES --manifest NEW [OPTION]... FILE|URI\n"
 "Print the checksum of disk images: the same for raw, qcow2, and an NBD\n"
 "export of one disk, and nearly free for its empty parts.\n"
 "\n"
@@ -445,6 +454,8 @@ options_parse (struct options *options, int argc, char *argv[])
     usage_error ("--manifest is of one image");
   if (options->resume && strcmp (options->manifest, "-") == 0)
     usage_error ("--resume needs a file for --manifest, not standard output");
+  if (options->update && !options->manifest)
+    usage_error ("--update needs --manifest");
   if (options->part.n > 0 && options->nr_operands > 1)
     usage_error ("--part is of one image");
   if (options->compare && options->nr_operands != 2)
