@@ -77,7 +77,7 @@ ended KILL "$image"
 cp "$dir/kept" "$dir/m"
 starts_over "$stateless" "$sum" "$image"
 again
-sed -i 's/^journal: ./journal: x/' "$dir/m.state"
+sed -i 's/^journal: ./journal: -/' "$dir/m.state"
 starts_over "$stateless" "$sum" "$image"
 # An orphan is no harm.
 cp "$dir/kept.state" "$dir/m.state"

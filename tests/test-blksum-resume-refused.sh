@@ -36,6 +36,7 @@ unchanged
 
 # Of another version; or no state at all.
 for change in "s/state 1/state 2/" "\$a future: yes" "/^journal/d" "/^f/d" \
+              "s/^journal:.*/journal: /" \
               "1d" "s/^/x/"; do
   again
   sed -i "$change" "$dir/m.state"
