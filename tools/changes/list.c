@@ -1,0 +1,224 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A list that says what changed of an image.
+ *
+ * The rows of nbdinfo say of each byte whether it changed.  So they must cover
+ * the image, one behind the other: if they do not, some were lost, or they are
+ * of another disk.  A plain list says only what changed, and can be of nothing.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "changes/list.h"
+#include "changes/scan.h"
+#include "util/error.h"
+#include "util/ranges.h"
+
+#define DIRTY 1                 /* in a row's type */
+
+/* What an object has. */
+enum {
+  HAS_START = 1 << 0, HAS_LENGTH = 1 << 1, HAS_OFFSET = 1 << 2,
+  HAS_TYPE = 1 << 3, HAS_DESCRIPTION = 1 << 4,
+};
+#define HAS_RANGE (HAS_START | HAS_LENGTH)
+#define HAS_ROW (HAS_OFFSET | HAS_LENGTH | HAS_TYPE)
+
+struct item {
+  unsigned has;
+  uint64_t start, len;          /* START is also a row's offset */
+  uint64_t type;
+  char description[SCAN_STRING];
+};
+
+struct list {
+  struct scan scan;
+  uint64_t size;                /* of the image, bytes */
+  struct ranges *ranges;
+  unsigned form;                /* HAS_RANGE or HAS_ROW; 0: not yet known */
+  uint64_t covered;             /* by rows, from the start: bytes */
+};
+
+/* ---- Objects ---- */
+
+static int
+refuse_key (struct list *list, const char *key)
+{
+  static const char *const map[] = { "present", "depth", "data" };
+
+  for (size_t i = 0; i < sizeof map / sizeof *map; i++)
+    if (strcmp (key, map[i]) == 0)
+      return scan_refuse (&list->scan, "has '%s': it is of 'qemu-img map', in "
+                          "which what changed is \"data\": false; take what "
+                          "'nbdinfo --json --map=qemu:dirty-bitmap:NAME URI' "
+                          "prints", key);
+  return scan_refuse (&list->scan, "has '%s', and it is not known what that "
+                      "means", key);
+}
+
+static int
+take_member (struct list *list, const char *key, struct item *item)
+{
+  const struct {
+    const char *key;
+    unsigned has;
+    uint64_t *number;           /* NULL: it is the description */
+  } members[] = {
+    { "start", HAS_START, &item->start },
+    { "length", HAS_LENGTH, &item->len },
+    { "offset", HAS_OFFSET, &item->start },
+    { "type", HAS_TYPE, &item->type },
+    { "description", HAS_DESCRIPTION, NULL },
+  };
+  size_t i = 0;
+
+  while (i < sizeof members / sizeof *members &&
+         strcmp (key, members[i].key) != 0)
+    i++;
+  if (i == sizeof members / sizeof *members)
+    return refuse_key (list, key);
+  if (item->has & members[i].has)
+    return scan_refuse (&list->scan, "has '%s' twice", key);
+  item->has |= members[i].has;
+  return members[i].number ? scan_number (&list->scan, members[i].number)
+    : scan_string (&list->scan, item->description);
+}
+
+/* 1, or 0 at the end of the list. */
+static int
+take_item (struct list *list, struct item *item)
+{
+  char key[SCAN_STRING];
+  int r = scan_object (&list->scan);
+
+  *item = (struct item) { .has = 0 };
+  if (r != 1)
+    return r;
+  while ((r = scan_key (&list->scan, key)) == 1)
+    if (take_member (list, key, item) == -1)
+      return -1;
+  return r == 0 ? 1 : -1;
+}
+
+/* ---- What they mean ---- */
+
+static int
+check_form (struct list *list, const struct item *item)
+{
+  unsigned form = item->has & ~HAS_DESCRIPTION;
+
+  if (item->has != HAS_RANGE && form != HAS_ROW)
+    return scan_refuse (&list->scan, "has neither 'start' and 'length' nor "
+                        "'offset', 'length' and 'type', or not these alone");
+  if (list->form != 0 && list->form != form)
+    return scan_refuse (&list->scan, "is in another form than what is before "
+                        "it");
+  list->form = form;
+  return 0;
+}
+
+static int
+check_bounds (struct list *list, const struct item *item)
+{
+  if (item->len == 0)
+    return scan_refuse (&list->scan, "is of no bytes");
+  if (item->start > list->size || item->len > list->size - item->start)
+    return scan_refuse (&list->scan, "of %" PRIu64 " bytes at %" PRIu64 " ends "
+                        "behind the image, which has %" PRIu64 " bytes",
+                        item->len, item->start, list->size);
+  return 0;
+}
+
+/* Of a dirty bitmap, and behind the one before. */
+static int
+check_row (struct list *list, const struct item *item)
+{
+  const char *expected = item->type & DIRTY ? "dirty" : "clean";
+
+  if (item->start != list->covered)
+    return scan_refuse (&list->scan, "begins at %" PRIu64 ", and what is before "
+                        "it ends at %" PRIu64, item->start, list->covered);
+  if (item->has & HAS_DESCRIPTION && strcmp (item->description, expected) != 0)
+    return scan_refuse (&list->scan, "is '%s' with type %" PRIu64 ", which is "
+                        "not of a dirty bitmap", item->description,
+                        item->type);
+  list->covered += item->len;
+  return 0;
+}
+
+static int
+use_item (struct list *list, const struct item *item)
+{
+  int err = 0;
+
+  if (check_form (list, item) == -1 || check_bounds (list, item) == -1 ||
+      (list->form == HAS_ROW && check_row (list, item) == -1))
+    return -1;
+  if (list->form == HAS_RANGE || item->type & DIRTY)
+    err = ranges_add (list->ranges, item->start, item->len);
+  return err == 0 ? 0 : error_errno (list->scan.error, err,
+                                     "cannot store what changed");
+}
+
+/* ---- The list ---- */
+
+static int
+read_list (struct list *list)
+{
+  struct item item;
+  int r = scan_begin (&list->scan);
+
+  while (r == 0 && (r = take_item (list, &item)) == 1)
+    r = use_item (list, &item);
+  if (r == 0 && list->form == HAS_ROW && list->covered < list->size)
+    r = scan_refuse (&list->scan, "it ends at %" PRIu64 " of the %" PRIu64
+                     " bytes of the image: it is cut, or of another disk",
+                     list->covered, list->size);
+  return r;
+}
+
+/* A device would be read forever, or wait for somebody who types. */
+static int
+open_list (struct scan *scan, const char *path)
+{
+  struct stat st;
+  int r;
+
+  scan->name = path;
+  r = strcmp (path, "-") == 0 ? fstat (0, &st) : stat (path, &st);
+  if (r == 0 && !S_ISREG (st.st_mode) && !S_ISFIFO (st.st_mode))
+    return scan_refuse (scan, "it is not a file or a pipe");
+  if (r == 0)
+    scan->in = strcmp (path, "-") == 0 ? stdin : fopen (path, "re");
+  if (!scan->in)
+    return scan_refuse (scan, "cannot open: %s", strerror (errno));
+  return 0;
+}
+
+int
+changes_read (const char *path, uint64_t size, struct ranges *ranges,
+              struct error *error)
+{
+  struct list list = {
+    .scan = { .error = error }, .size = size, .ranges = ranges
+  };
+  int r = open_list (&list.scan, path);
+
+  if (r == 0)
+    r = read_list (&list);
+  if (list.scan.in && list.scan.in != stdin)
+    fclose (list.scan.in);
+  if (r == 0)
+    ranges_sort (ranges);
+  else
+    ranges_free (ranges);
+  return r;
+}

@@ -1,0 +1,188 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The JSON that lists of ranges are.
+ */
+
+#include <config.h>
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "changes/scan.h"
+#include "util/error.h"
+
+int
+scan_refuse (struct scan *scan, const char *fmt, ...)
+{
+  char where[40] = "", text[512];
+  va_list args;
+
+  if (scan->item > 0)
+    snprintf (where, sizeof where, "range %" PRIu64 " ", scan->item);
+  va_start (args, fmt);
+  vsnprintf (text, sizeof text, fmt, args);
+  va_end (args);
+  return error_about (scan->error, scan->name, "%s%s", where, text);
+}
+
+/* The next character that is not a space, or EOF. */
+static int
+next (struct scan *scan)
+{
+  int c;
+
+  do
+    c = getc_unlocked (scan->in);
+  while (c == ' ' || c == '\t' || c == '\n' || c == '\r');
+  return c;
+}
+
+/* C, or the end, is where it cannot be. */
+static int
+refuse_char (struct scan *scan, int c)
+{
+  int errnum = errno;
+
+  if (c != EOF)
+    return scan_refuse (scan, isgraph (c) ? "has '%c' where a list of ranges "
+                        "has none" : "has a byte %d where a list of ranges has "
+                        "none", c);
+  if (ferror (scan->in))
+    return error_about (scan->error, scan->name, "cannot read: %s",
+                        strerror (errnum));
+  return scan_refuse (scan, "is cut: the list has no end");
+}
+
+int
+scan_begin (struct scan *scan)
+{
+  int c = next (scan);
+
+  if (c == '[')
+    return 0;
+  if (c == EOF && !ferror (scan->in))
+    return scan_refuse (scan, "it is empty: a list of no ranges is []");
+  if (c == EOF)
+    return refuse_char (scan, c);
+  return scan_refuse (scan, "it is not a list of ranges in JSON");
+}
+
+/* The array ended, and the input does. */
+static int
+end (struct scan *scan)
+{
+  int c = next (scan);
+
+  scan->item = 0;
+  if (c == EOF && !ferror (scan->in))
+    return 0;
+  return c == EOF ? refuse_char (scan, c)
+    : scan_refuse (scan, "something follows the list of ranges");
+}
+
+int
+scan_object (struct scan *scan)
+{
+  int c = next (scan);
+
+  if (c == ']')
+    return end (scan);
+  if (scan->item > 0 && c == ',')
+    c = next (scan);
+  else if (scan->item > 0)
+    return refuse_char (scan, c);
+  scan->item++;
+  scan->member = 0;
+  return c == '{' ? 1 : refuse_char (scan, c);
+}
+
+/* What follows the first '"'. */
+static int
+take_string (struct scan *scan, char text[SCAN_STRING])
+{
+  size_t len = 0;
+  int c;
+
+  while ((c = getc_unlocked (scan->in)) != '"') {
+    if (c == EOF || c < ' ' || c >= 127 || c == '\\')
+      return refuse_char (scan, c);
+    if (len == SCAN_STRING - 1)
+      return scan_refuse (scan, "has a string, '%.*s...', that a list of ranges "
+                          "does not have", (int) len, text);
+    text[len++] = c;
+  }
+  text[len] = '\0';
+  return 0;
+}
+
+int
+scan_key (struct scan *scan, char key[SCAN_STRING])
+{
+  int c = next (scan);
+
+  if (c == '}')
+    return 0;
+  if (scan->member > 0) {
+    if (c != ',')
+      return refuse_char (scan, c);
+    c = next (scan);
+  }
+  scan->member++;
+  if (c != '"')
+    return refuse_char (scan, c);
+  if (take_string (scan, key) == -1)
+    return -1;
+  c = next (scan);
+  return c == ':' ? 1 : refuse_char (scan, c);
+}
+
+/* 0, or -1 if TEXT is not the only way to write a number of 64 bits. */
+static int
+parse_number (const char *text, uint64_t *number)
+{
+  unsigned long long value;
+  char *rest;
+
+  errno = 0;
+  value = strtoull (text, &rest, 10);
+  if (!isdigit ((unsigned char) *text) || *rest || errno != 0 ||
+      value > UINT64_MAX || (*text == '0' && text[1]))
+    return -1;
+  *number = value;
+  return 0;
+}
+
+int
+scan_number (struct scan *scan, uint64_t *number)
+{
+  char text[SCAN_STRING];
+  size_t len = 0;
+  int c = next (scan);
+
+  while (c != EOF && c != '\0' && strchr ("+-.0123456789eE", c) &&
+         len < sizeof text - 1) {
+    text[len++] = c;
+    c = getc_unlocked (scan->in);
+  }
+  text[len] = '\0';
+  if (len == 0)
+    return refuse_char (scan, c);
+  if (parse_number (text, number) == -1)
+    return scan_refuse (scan, "has '%s' where a whole number from 0 to 2^64 - 1 "
+                        "is", text);
+  return c == EOF || ungetc (c, scan->in) == EOF ? refuse_char (scan, c) : 0;
+}
+
+int
+scan_string (struct scan *scan, char text[SCAN_STRING])
+{
+  int c = next (scan);
+
+  return c == '"' ? take_string (scan, text) : refuse_char (scan, c);
+}

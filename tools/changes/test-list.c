@@ -1,0 +1,288 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Unit test: what is read of a list of what changed, and what is refused.
+ */
+
+#include <config.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "changes/list.h"
+#include "util/error.h"
+#include "util/ranges.h"
+
+static int fd;                  /* a list in memory, and its name */
+static char path[32];
+
+static void
+write_list (const char *text, size_t len)
+{
+  assert_int_equal (ftruncate (fd, 0), 0);
+  assert_int_equal (pwrite (fd, text, len, 0), len);
+}
+
+/* It says of an image of SIZE bytes that EXPECTED changed: "START+LENGTH ...".
+ */
+static void
+says (const char *text, uint64_t size, const char *expected)
+{
+  struct error error = { "" };
+  struct ranges ranges = { 0 };
+  char got[256] = "";
+  int r;
+
+  write_list (text, strlen (text));
+  r = changes_read (path, size, &ranges, &error);
+  assert_string_equal (error.text, "");
+  assert_int_equal (r, 0);
+  for (size_t i = 0; i < ranges.count; i++)
+    sprintf (got + strlen (got), "%s%ju+%ju", i > 0 ? " " : "",
+             (uintmax_t) ranges.items[i].start,
+             (uintmax_t) ranges.items[i].len);
+  assert_string_equal (got, expected);
+  ranges_free (&ranges);
+}
+
+/* The first LEN bytes of TEXT are refused with EXPECTED in the reason. */
+static void
+refuses_bytes (const char *text, size_t len, uint64_t size,
+               const char *expected)
+{
+  struct error error = { "" };
+  struct ranges ranges = { 0 };
+
+  write_list (text, len);
+  assert_int_equal (changes_read (path, size, &ranges, &error), -1);
+  assert_int_equal (ranges.count, 0);
+  assert_null (ranges.items);
+  if (!strstr (error.text, expected) || !strstr (error.text, path))
+    fail_msg ("%.*s: '%s' is not in: %s", (int) len, text, expected,
+              error.text);
+}
+
+static void
+refuses (const char *text, uint64_t size, const char *expected)
+{
+  refuses_bytes (text, strlen (text), size, expected);
+}
+
+static void
+test_plain (void **state)
+{
+  (void) state;
+  says ("[{\"start\": 0, \"length\": 65536}]\n", 65536, "0+65536");
+  says ("[{\"start\": 8, \"length\": 2}, {\"start\": 1, \"length\": 3}]", 10,
+        "1+3 8+2");
+  says ("[{\"start\":4,\"length\":4},{\"length\":4,\"start\":0}]", 10, "0+8");
+  says (" [\r\n{ \"start\" : 1 ,\t\"length\" : 2 }\n]\n\n", 3, "1+2");
+  says ("[{\"start\": 0, \"length\": 5}, {\"start\": 2, \"length\": 6}]", 8,
+        "0+8");
+  says ("[{\"start\": 18446744073709551613, \"length\": 1}]", UINT64_MAX - 1,
+        "18446744073709551613+1");
+  says ("[]", 10, "");
+  says (" [ ] \n", 0, "");
+}
+
+/* As nbdinfo of libnbd 1.14 prints it. */
+static const char rows[] =
+  "[\n"
+  "{ \"offset\": 0, \"length\": 1048576, \"type\": 0, \"description\": "
+    "\"clean\"},\n"
+  "{ \"offset\": 1048576, \"length\": 3145728, \"type\": 1, "
+    "\"description\": \"dirty\"},\n"
+  "{ \"offset\": 4194304, \"length\": 62914560, \"type\": 0, "
+    "\"description\": \"clean\"}\n"
+  "]\n";
+
+static void
+test_rows (void **state)
+{
+  (void) state;
+  says (rows, 64 << 20, "1048576+3145728");
+  says ("[{\"offset\": 0, \"length\": 10, \"type\": 0}]", 10, "");
+  says ("[{\"offset\": 0, \"length\": 5, \"type\": 2},"
+        "{\"offset\": 5, \"length\": 5, \"type\": 18446744073709551615}]", 10,
+        "5+5");
+  /* They must cover the image, in order. */
+  refuses (rows, (64 << 20) + 512, "it ends at 67108864 of the 67109376 bytes "
+           "of the image: it is cut, or of another disk");
+  refuses (rows, (64 << 20) - 512, "range 3 of 62914560 bytes at 4194304 ends "
+           "behind the image, which has 67108352 bytes");
+  refuses ("[{\"offset\": 1, \"length\": 9, \"type\": 0}]", 10,
+           "range 1 begins at 1, and what is before it ends at 0");
+  refuses ("[{\"offset\": 0, \"length\": 5, \"type\": 0},"
+           "{\"offset\": 6, \"length\": 4, \"type\": 0}]", 10,
+           "range 2 begins at 6, and what is before it ends at 5");
+  refuses ("[{\"offset\": 0, \"length\": 5, \"type\": 0},"
+           "{\"offset\": 4, \"length\": 6, \"type\": 0}]", 10, "ends at 5");
+  refuses ("[{\"offset\": 5, \"length\": 5, \"type\": 0},"
+           "{\"offset\": 0, \"length\": 5, \"type\": 0}]", 10, "ends at 0");
+}
+
+/* Lists of other things, in which the same bit means something else. */
+static void
+test_others (void **state)
+{
+  (void) state;
+  refuses ("[{\"start\": 0, \"length\": 10, \"depth\": 0, \"present\": true, "
+           "\"zero\": false, \"data\": true}]", 10, "range 1 has 'depth': it is "
+           "of 'qemu-img map', in which what changed is \"data\": false");
+  refuses ("[{\"present\": true}]", 10, "qemu-img map");
+  refuses ("[{\"start\": 0, \"length\": 10, \"data\": false}]", 10,
+           "qemu-img map");
+  refuses ("[{\"offset\": 0, \"length\": 10, \"type\": 3, \"description\": "
+           "\"hole,zero\"}]", 10, "range 1 is 'hole,zero' with type 3, which is "
+           "not of a dirty bitmap");
+  refuses ("[{\"offset\": 0, \"length\": 10, \"type\": 0, \"description\": "
+           "\"data\"}]", 10, "is 'data' with type 0");
+  refuses ("[{\"offset\": 0, \"length\": 10, \"type\": 0, \"description\": "
+           "\"dirty\"}]", 10, "is 'dirty' with type 0");
+  refuses ("[{\"start\": 0, \"length\": 10, \"dirty\": true}]", 10,
+           "range 1 has 'dirty', and it is not known what that means");
+  refuses ("[\n{ \"size\": 10, \"percent\": 100, \"type\": 0, "
+           "\"description\": \"clean\" }\n]", 10, "range 1 has 'size'");
+  refuses ("{\"size\": 10, \"differences\": []}", 10,
+           "it is not a list of ranges");
+  refuses ("At 0: 65536 bytes differ.\n", 65536, "it is not a list of ranges");
+}
+
+static void
+test_members (void **state)
+{
+  (void) state;
+  refuses ("[{}]", 10, "range 1 has neither 'start' and 'length'");
+  refuses ("[{\"start\": 0}]", 10, "range 1 has neither");
+  refuses ("[{\"length\": 1}]", 10, "range 1 has neither");
+  refuses ("[{\"offset\": 0, \"length\": 10}]", 10, "range 1 has neither");
+  refuses ("[{\"start\": 0, \"length\": 10, \"type\": 0}]", 10, "has neither");
+  refuses ("[{\"start\": 0, \"offset\": 0, \"length\": 10, \"type\": 0}]", 10,
+           "has neither");
+  refuses ("[{\"start\": 0, \"length\": 10, \"description\": \"dirty\"}]", 10,
+           "has neither");
+  refuses ("[{\"start\": 0, \"start\": 4, \"length\": 1}]", 10,
+           "range 1 has 'start' twice");
+  refuses ("[{\"start\": 0, \"length\": 1}, "
+           "{\"offset\": 0, \"length\": 10, \"type\": 0}]", 10,
+           "range 2 is in another form");
+  refuses ("[{\"offset\": 0, \"length\": 10, \"type\": 0}, "
+           "{\"start\": 0, \"length\": 1}]", 10, "range 2 is in another form");
+  refuses ("[{\"start\": 0, \"length\": 0}]", 10, "range 1 is of no bytes");
+}
+
+static void
+test_bounds (void **state)
+{
+  (void) state;
+  refuses ("[{\"start\": 0, \"length\": 11}]", 10, "range 1 of 11 bytes at 0 "
+           "ends behind the image, which has 10 bytes");
+  refuses ("[{\"start\": 10, \"length\": 1}]", 10, "ends behind the image");
+  refuses ("[{\"start\": 11, \"length\": 1}]", 10, "ends behind the image");
+  refuses ("[{\"start\": 0, \"length\": 1}]", 0, "ends behind the image");
+  refuses ("[{\"start\": 2, \"length\": 18446744073709551615}]", 10,
+           "ends behind the image");
+  refuses ("[{\"start\": 18446744073709551615, \"length\": 2}]", 10,
+           "ends behind the image");
+}
+
+static void
+test_numbers (void **state)
+{
+  static const char *const wrong[] = {
+    "-1", "-0", "+1", "1.0", "1.5", ".5", "1e1", "1E1", "01", "00", "1-1",
+    "18446744073709551616", "18446744073709551617", "99999999999999999999999",
+    "0000000000000000000000000000000000000000000000001", "-", "1.", "0e0",
+  };
+  static const char *const others[] = {
+    "true", "null", "\"1\"", "{}", "[1]", "", "0x1", "1 0", "NaN", "'1'",
+    "/**/1",
+  };
+  char text[128];
+  size_t i;
+
+  (void) state;
+  for (i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    snprintf (text, sizeof text, "[{\"start\": 0, \"length\": %s}]", wrong[i]);
+    refuses (text, 10, "where a whole number from 0 to 2^64 - 1 is");
+  }
+  for (i = 0; i < sizeof others / sizeof *others; i++) {
+    snprintf (text, sizeof text, "[{\"start\": %s, \"length\": 1}]", others[i]);
+    refuses (text, 10, "range 1 has ");
+  }
+}
+
+static void
+test_syntax (void **state)
+{
+  static const char *const wrong[] = {
+    "[{\"start\": 0, \"length\": 1},]", "[,]",
+    "[{\"start\": 0, \"length\": 1} {\"start\": 2, \"length\": 1}]",
+    "[{\"start\": 0, \"length\": 1,}]", "[{\"start\" 0, \"length\": 1}]",
+    "[{\"start\": 0 \"length\": 1}]", "[{,\"start\": 0, \"length\": 1}]",
+    "[{start: 0, length: 1}]", "[{'start': 0, 'length': 1}]", "[[]]", "[1]",
+    "[null]", "[}", "[{\"start\": 0, \"length\": 1]",
+    "[{\"st\\u0061rt\": 0, \"length\": 1}]", "[{\"\xc3\xa4\": 0}]",
+    "[{\"0123456789012345678901234567890123456789\": 0}]", "[// x\n]",
+  };
+  static const char nul[] = "[{\"start\": 0,\0 \"length\": 1}]";
+  size_t i, len;
+
+  (void) state;
+  for (i = 0; i < sizeof wrong / sizeof *wrong; i++)
+    refuses (wrong[i], 10, "has ");
+  refuses_bytes (nul, sizeof nul - 1, 10, "has a byte 0 where");
+  refuses ("[]]", 10, "something follows the list");
+  refuses ("[] []", 10, "something follows the list");
+  refuses ("[{\"start\": 0, \"length\": 1}]x", 10, "something follows");
+  refuses ("\xef\xbb\xbf[]", 10, "it is not a list of ranges");
+  refuses ("", 10, "it is empty");
+  refuses (" \n", 10, "it is empty");
+  /* Wherever it is cut. */
+  for (len = 1; len < strlen (rows) - 2; len++)
+    refuses_bytes (rows, len, 64 << 20, "is cut: the list has no end");
+}
+
+static void
+test_files (void **state)
+{
+  struct error error = { "" }, missing = { "" };
+  struct ranges ranges = { 0 };
+
+  (void) state;
+  assert_int_equal (changes_read ("/dev/zero", 10, &ranges, &error), -1);
+  assert_string_equal (error.text,
+                       "'/dev/zero': it is not a file or a pipe");
+  assert_int_equal (changes_read ("/dev/null/x", 10, &ranges, &missing), -1);
+  assert_non_null (strstr (missing.text, "cannot open: Not a directory"));
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_plain),
+    cmocka_unit_test (test_rows),
+    cmocka_unit_test (test_others),
+    cmocka_unit_test (test_members),
+    cmocka_unit_test (test_bounds),
+    cmocka_unit_test (test_numbers),
+    cmocka_unit_test (test_syntax),
+    cmocka_unit_test (test_files),
+  };
+
+  fd = memfd_create ("list", MFD_CLOEXEC);
+  if (fd == -1)
+    return 1;
+  snprintf (path, sizeof path, "/dev/fd/%d", fd);
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}
