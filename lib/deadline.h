@@ -3,8 +3,8 @@
  *
  * To wait for a condition, but not for ever, by a clock that nobody sets.
  *
- * Where a condition cannot use such a clock nobody waits at all: one that is set
- * back could make us wait for hours.
+ * Where a condition cannot use such a clock it is looked at now and then: a clock
+ * that is set back could make us wait for hours.
  */
 
 #ifndef BLKHASH_DEADLINE_H
@@ -16,6 +16,7 @@
 #include <time.h>
 
 #define DEADLINE_SECOND 1000000000u /* nanoseconds */
+#define DEADLINE_LOOK 1000000       /* nanoseconds: how often that is */
 
 /* Initialize COND for deadline_wait. */
 static inline void
@@ -57,8 +58,17 @@ deadline_wait (pthread_cond_t *cond, pthread_mutex_t *lock,
 #ifdef HAVE_PTHREAD_CONDATTR_SETCLOCK
   return pthread_cond_timedwait (cond, lock, deadline);
 #else
-  (void) cond; (void) lock; (void) deadline;
-  return ETIMEDOUT;
+  const struct timespec look = { .tv_nsec = DEADLINE_LOOK };
+  struct timespec now;
+
+  (void) cond;
+  pthread_mutex_unlock (lock);
+  nanosleep (&look, NULL);
+  pthread_mutex_lock (lock);
+  clock_gettime (CLOCK_MONOTONIC, &now);
+  return now.tv_sec > deadline->tv_sec ||
+    (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec)
+    ? ETIMEDOUT : 0;
 #endif
 }
 

@@ -7,43 +7,16 @@
 #include <config.h>
 
 #include <errno.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "blkhash-manifest.h"
 
 #include "../lib/cleanup.h"
+#include "../lib/deadline.h"
 #include "job/journal.h"
 #include "util/error.h"
 
-#define INTERVAL 2              /* s between two records */
-
-#ifdef HAVE_PTHREAD_CONDATTR_SETCLOCK
-
-#define CLOCK CLOCK_MONOTONIC
-
-static void
-init_cond (pthread_cond_t *cond)
-{
-  pthread_condattr_t attr;
-
-  pthread_condattr_init (&attr);
-  pthread_condattr_setclock (&attr, CLOCK);
-  pthread_cond_init (cond, &attr);
-  pthread_condattr_destroy (&attr);
-}
-
-#else /* a clock that is set back delays the next record */
-
-#define CLOCK CLOCK_REALTIME
-
-static void
-init_cond (pthread_cond_t *cond)
-{
-  pthread_cond_init (cond, NULL);
-}
-
-#endif
+#define INTERVAL (2 * (uint64_t) DEADLINE_SECOND) /* between two records */
 
 static void
 keep_error_locked (struct journal *journal, int err)
@@ -71,13 +44,11 @@ sync_locked (struct journal *journal)
 static void
 wait_locked (struct journal *journal)
 {
-  struct timespec until;
+  const struct timespec deadline = deadline_in (INTERVAL);
   int r = 0;
 
-  clock_gettime (CLOCK, &until);
-  until.tv_sec += INTERVAL;
   while (!journal->end && r == 0)
-    r = pthread_cond_timedwait (&journal->ends, &journal->lock, &until);
+    r = deadline_wait (&journal->ends, &journal->lock, &deadline);
 }
 
 /* What was told before the end is written after it was seen. */
@@ -105,7 +76,7 @@ journal_start (struct journal *journal, int fd,
 
   *journal = (struct journal) { .fd = fd, .writer = writer };
   pthread_mutex_init (&journal->lock, NULL);
-  init_cond (&journal->ends);
+  deadline_cond_init (&journal->ends);
   err = pthread_create (&journal->thread, NULL, run, journal);
   if (err == 0)
     return 0;
