@@ -45,8 +45,9 @@ manifest_header_print (const struct manifest_header *header,
   memset (bytes, 0, MANIFEST_HEADER_SIZE);
   snprintf ((char *) bytes, MANIFEST_HEADER_SIZE,
             NAME FORMAT_VERSION "\nsum: %s\nsize: %" PRIu64 "\n"
-            "blocks: %" PRIu64 ":%" PRIu64 "\n",
-            tag, header->size, header->first, header->count);
+            "blocks: %" PRIu64 ":%" PRIu64 "\n%s",
+            tag, header->size, header->first, header->count,
+            header->unfinished ? "!unfinished: yes\n" : "");
   free (tag);
   return 0;
 }
@@ -72,7 +73,8 @@ parse_number (const char *text, char end, uint64_t *value)
 }
 
 /* Each key sets a bit in SEEN. */
-enum { SEEN_SUM = 1, SEEN_SIZE = 2, SEEN_BLOCKS = 4, SEEN_ALL = 7 };
+enum { SEEN_SUM = 1, SEEN_SIZE = 2, SEEN_BLOCKS = 4, SEEN_ALL = 7,
+       SEEN_UNFINISHED = 8 };
 
 struct parser {
   struct manifest_header *header;
@@ -107,6 +109,14 @@ parse_blocks (struct parser *parser, const char *value)
     ? 0 : EBADMSG;
 }
 
+static int
+parse_unfinished (struct parser *parser, const char *value)
+{
+  parser->why = "the header says a state that is not known here";
+  parser->header->unfinished = true;
+  return strcmp (value, "yes") == 0 ? 0 : ENOTSUP;
+}
+
 static const struct {
   const char *key;
   unsigned seen;
@@ -115,6 +125,7 @@ static const struct {
   { "sum", SEEN_SUM, parse_sum },
   { "size", SEEN_SIZE, parse_size },
   { "blocks", SEEN_BLOCKS, parse_blocks },
+  { "!unfinished", SEEN_UNFINISHED, parse_unfinished },
 };
 
 /* LINE is "KEY: VALUE", without a line end. */
@@ -179,7 +190,7 @@ check_numbers (struct parser *parser)
   const struct manifest_header *header = parser->header;
   uint64_t blocks;
 
-  if (parser->seen != SEEN_ALL) {
+  if ((parser->seen & SEEN_ALL) != SEEN_ALL) {
     parser->why = "the header does not say all that is needed";
     return EBADMSG;
   }

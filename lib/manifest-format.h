@@ -32,6 +32,7 @@ struct manifest_header {
   struct blkhash_opts *opts;
   uint64_t size;                /* of the image, bytes */
   uint64_t first, count;        /* the blocks that are in the manifest */
+  bool unfinished;              /* or will be: it grows */
 };
 
 /* How many blocks the image has. */

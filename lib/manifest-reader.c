@@ -106,6 +106,11 @@ read_header (struct blkhash_manifest_reader *r)
   if (err)
     return manifest_reader_explain_errno (r, err);
   err = manifest_header_parse (bytes, &r->header, &why);
+  if (err == 0 && r->header.unfinished &&
+      !(r->flags & BLKHASH_MANIFEST_UNFINISHED)) {
+    why = "it is not finished: not all of the image was hashed";
+    err = EBADMSG;
+  }
   if (err == ENOMEM)
     return manifest_reader_explain_errno (r, err);
   if (err)

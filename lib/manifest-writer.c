@@ -191,7 +191,7 @@ blkhash_manifest_writer_finish (struct blkhash_manifest_writer *w,
 {
   if (w->error)
     return w->error;
-  if (w->finished || w->unfinished || size == BLKHASH_SIZE_UNKNOWN ||
+  if (w->finished || w->header.unfinished || size == BLKHASH_SIZE_UNKNOWN ||
       (!w->header_last && size != w->header.size))
     return EINVAL;
   w->header.size = size;
@@ -209,7 +209,7 @@ blkhash_manifest_writer_flush (struct blkhash_manifest_writer *w)
 {
   if (w->error)
     return w->error;
-  if (!w->unfinished)
+  if (!w->header.unfinished)
     return EINVAL;
   w->error = manifest_writer_close_leaves (w);
   if (w->error == 0)
@@ -297,10 +297,11 @@ begin_at (struct blkhash_manifest_writer *w, uint64_t next)
 {
   if (w->header.size == BLKHASH_SIZE_UNKNOWN || next > w->header.count)
     return EINVAL;
-  w->unfinished = true;
+  w->header.unfinished = true;
   w->first = w->next = next;
-  if (next > 0)
-    w->output.used = 0;
+  if (next == 0)
+    return manifest_header_print (&w->header, w->output.buf);
+  w->output.used = 0;
   return 0;
 }
 

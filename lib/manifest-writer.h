@@ -30,7 +30,6 @@ struct blkhash_manifest_writer {
   uint64_t first, end;          /* before and behind, blocks are passed over */
   int error;                    /* the first */
   bool finished;
-  bool unfinished;              /* and it will never be */
 
   size_t record;                /* where the open record begins in OUTPUT */
   size_t leaves;                /* in it; 0: none is open */

@@ -27,8 +27,8 @@ is_finished
 ended KILL "$image"
 [ "$(stat -c %a "$dir/m")" = 600 ] || fail "not only the owner's"
 [ "$(stat -c %a "$dir/m.state")" = 600 ] || fail "not only the owner's"
-refuses "cut off" blksum "manifest:$dir/m"
-refuses "cut off" blksum --expect "manifest:$dir/m" "$image"
+refuses "not finished" blksum "manifest:$dir/m"
+refuses "not finished" blksum --expect "manifest:$dir/m" "$image"
 resumes "$sum" "$image"
 again
 prints_sum "$sum" blksum --resume --manifest "$dir/m" --audit 100% "$image"
