@@ -15,6 +15,7 @@
 
 struct error;
 struct fill;
+struct ranges;
 struct source;
 
 #define SOURCE_SIZE_UNKNOWN UINT64_MAX
@@ -31,6 +32,12 @@ struct source_ops {
    * read counts only then.  0, or -1 with the reason.  NULL: nobody can tell.
    */
   int (*check_unchanged) (struct source *source, struct error *error);
+
+  /* Before it is read: what the dirty bitmap says has changed that the options
+   * name.  0, or -1 with the reason.  NULL: such a source has none.
+   */
+  int (*read_bitmap) (struct source *source, struct ranges *ranges,
+                      struct error *error);
 
   void (*close) (struct source *source);
 };
