@@ -25,7 +25,7 @@ blkhash_manifest_reader_new (int fd, unsigned flags)
 {
   struct blkhash_manifest_reader *r;
 
-  if (flags & ~BLKHASH_MANIFEST_NO_SUM) {
+  if (flags & ~(BLKHASH_MANIFEST_NO_SUM | BLKHASH_MANIFEST_UNFINISHED)) {
     errno = EINVAL;
     return NULL;
   }
@@ -87,8 +87,7 @@ prepare (struct blkhash_manifest_reader *r)
   r->leaf_size = r->zeros.leaf_size;
   r->next = r->header.first;
   r->end = r->header.first + r->header.count;
-  if ((r->flags & BLKHASH_MANIFEST_NO_SUM) ||
-      !manifest_is_complete (&r->header))
+  if (r->flags || !manifest_is_complete (&r->header))
     return 0;
   r->sum = manifest_sum_create (r->header.opts, r->header.size, &r->zeros);
   return r->sum ? 0 : errno;
@@ -150,6 +149,12 @@ blkhash_manifest_reader_blocks (const struct blkhash_manifest_reader *r,
   *count = r->header.count;
 }
 
+uint64_t
+blkhash_manifest_reader_offset (const struct blkhash_manifest_reader *r)
+{
+  return r->input.offset;
+}
+
 /* ---- The end ---- */
 
 int
@@ -167,7 +172,8 @@ blkhash_manifest_reader_sum (const struct blkhash_manifest_reader *r,
 bool
 manifest_reader_is_fresh (const struct blkhash_manifest_reader *r)
 {
-  return r->started && r->err == 0 && r->next == r->header.first;
+  return r->started && r->err == 0 && r->next == r->header.first &&
+    !(r->flags & BLKHASH_MANIFEST_UNFINISHED);
 }
 
 int

@@ -38,7 +38,7 @@ struct blkhash_manifest_reader {
   char error[160];              /* in words */
 };
 
-/* It was started and not read on. */
+/* It was started and not read on, and takes no manifest that is unfinished. */
 bool manifest_reader_is_fresh (const struct blkhash_manifest_reader *r);
 
 /* What was read cannot be used.  Returns ERR. */

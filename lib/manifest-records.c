@@ -23,6 +23,12 @@
 #include "manifest-sum.h"
 #include "manifest-zeros.h"
 
+static bool
+is_unfinished (const struct blkhash_manifest_reader *r)
+{
+  return r->flags & BLKHASH_MANIFEST_UNFINISHED;
+}
+
 /* Of the record that begins where bytes were taken until now. */
 static int
 bad_record (struct blkhash_manifest_reader *r, const char *what)
@@ -89,7 +95,7 @@ check_numbers (struct blkhash_manifest_reader *r, uint64_t first,
     return bad_record (r, "has more blocks than the header says");
   if (!zeros && count > MANIFEST_MAX_LEAVES)
     return bad_record (r, "has more leaves than allowed");
-  if (zeros ? r->after_zeros : r->after_part)
+  if ((zeros ? r->after_zeros : r->after_part) && !is_unfinished (r))
     return bad_record (r, "should be a part of the one before");
   return 0;
 }
@@ -177,12 +183,13 @@ read_end (struct blkhash_manifest_reader *r, uint64_t count)
   if (count != r->header.count)
     return bad_record (r, "says a wrong number of blocks");
   memcpy (r->md, bytes + MANIFEST_HEAD_SIZE, sum_size);
-  manifest_input_take (&r->input, size + MANIFEST_TAIL_SIZE);
-  err = manifest_input_peek (&r->input, 1, &bytes);
+  size += MANIFEST_TAIL_SIZE;
+  err = manifest_input_peek (&r->input, size + 1, &bytes);
   if (err == 0)
     return damaged (r, "there is something behind the manifest");
   if (err != ENODATA)
     return input_failed (r, err);
+  manifest_input_take (&r->input, size);
   return check_sum (r);
 }
 
@@ -219,5 +226,7 @@ blkhash_manifest_reader_next (struct blkhash_manifest_reader *r,
   if (!r->started)
     return manifest_reader_explain (r, EINVAL, "the manifest was not started");
   r->err = read_record (r, run);
+  if (r->err == EBADMSG && is_unfinished (r))
+    r->err = ENOENT;            /* the text says why there are no more */
   return r->err;
 }

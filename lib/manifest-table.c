@@ -71,7 +71,7 @@ blkhash_leaves_load (struct blkhash_manifest_reader *r)
   struct blkhash_leaves *l;
   int err;
 
-  if (!manifest_reader_is_fresh (r) || (r->flags & BLKHASH_MANIFEST_NO_SUM)) {
+  if (!manifest_reader_is_fresh (r) || r->flags != 0) {
     errno = EINVAL;
     return NULL;
   }

@@ -1,13 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Write a manifest, as leaves come.
+ * Write a manifest, as leaves come: the sink, the header and the end.
  *
- * A record is put together in a buffer, since it begins with the number of
- * its leaves.  The header is written when the first leaves come, and whole
- * records when there are enough.  What the file becomes does not depend on the
- * parts in which leaves come: a record of data ends where zeros begin, or when
- * it is full, and one of zeros where data begins.
+ * What the file becomes does not depend on the parts in which leaves come: a
+ * record of data ends where zeros begin, or when it is full, and one of zeros
+ * where data begins.
  */
 
 #include <config.h>
@@ -25,135 +23,24 @@
 #include "digest.h"
 #include "manifest-format.h"
 #include "manifest-output.h"
+#include "manifest-writer.h"
 #include "opts.h"
-
-#define WRITE_SIZE (256 * 1024) /* bytes: enough for a call of write */
-
-struct blkhash_manifest_writer {
-  struct manifest_output output;
-  off_t start;                  /* of the header, if it is written last */
-  struct blkhash_opts opts;
-  struct manifest_header header;
-  bool header_last;
-  size_t leaf_size;
-  uint64_t next;                /* block */
-  uint64_t end;                 /* from here on blocks are passed over */
-  int error;                    /* the first */
-  bool finished;
-
-  size_t record;                /* where the open record begins in OUTPUT */
-  size_t leaves;                /* in it; 0: none is open */
-  uint64_t zeros;               /* blocks before NEXT that are in no record */
-};
-
-static int
-append_number (struct blkhash_manifest_writer *w, uint64_t value, size_t size)
-{
-  unsigned char *bytes = manifest_output_append (&w->output, size);
-
-  if (!bytes)
-    return ENOMEM;
-  manifest_put (bytes, value, size);
-  return 0;
-}
-
-/* FIRST and COUNT are what a record begins with. */
-static int
-append_head (struct blkhash_manifest_writer *w, uint64_t first, uint64_t count)
-{
-  int err;
-
-  /* Who reads a pipe knows from the header what to do meanwhile. */
-  if (first == w->header.first && !w->header_last) {
-    err = manifest_output_write (&w->output);
-    if (err)
-      return err;
-  }
-  w->record = w->output.used;
-  err = append_number (w, first, 8);
-  return err ? err : append_number (w, count, 8);
-}
-
-/* CRC is that of what comes before the record and is to be in its CRC. */
-static int
-append_tail (struct blkhash_manifest_writer *w, uint32_t crc)
-{
-  int err;
-
-  crc = crc32c (crc, w->output.buf + w->record, w->output.used - w->record);
-  err = append_number (w, crc, 4);
-  return err ? err : append_number (w, 0, 4);
-}
-
-/* The leaves that came are a record. */
-static int
-close_record (struct blkhash_manifest_writer *w)
-{
-  int err;
-
-  if (w->leaves == 0)
-    return 0;
-  manifest_put (w->output.buf + w->record + 8, w->leaves, 8);
-  w->leaves = 0;
-  err = append_tail (w, 0);
-  if (err == 0 && w->output.used >= WRITE_SIZE)
-    err = manifest_output_write (&w->output);
-  return err;
-}
-
-/* The blocks of zeros that came are a record. */
-static int
-close_zeros (struct blkhash_manifest_writer *w)
-{
-  uint64_t count = w->zeros;
-  int err;
-
-  if (count == 0)
-    return 0;
-  w->zeros = 0;
-  err = append_head (w, w->next - count, count | MANIFEST_ZERO_RUN);
-  return err ? err : append_tail (w, 0);
-}
-
-/* Up to as many as there is place for in the record. */
-static int
-append_leaves (struct blkhash_manifest_writer *w, const unsigned char *leaves,
-               size_t count)
-{
-  unsigned char *bytes;
-  int err;
-
-  if (w->leaves == 0) {
-    err = append_head (w, w->next, 0);
-    if (err)
-      return err;
-  }
-  bytes = manifest_output_append (&w->output, count * w->leaf_size);
-  if (!bytes)
-    return ENOMEM;
-  memcpy (bytes, leaves, count * w->leaf_size);
-  w->leaves += count;
-  w->next += count;
-  return w->leaves == MANIFEST_MAX_LEAVES ? close_record (w) : 0;
-}
 
 /* ---- The sink ---- */
 
-/* Leave what is not in the part out of COUNT blocks from *INDEX on.  Returns
+/* Leave what is not to be written out of COUNT blocks from *INDEX on.  Returns
  * how many blocks remain.
  */
 static uint64_t
 cut_to_part (const struct blkhash_manifest_writer *w, uint64_t *index,
              uint64_t count)
 {
-  uint64_t first = w->header.first;
-
-  if (*index < first) {
-    uint64_t before = first - *index;
+  if (*index < w->first) {
+    uint64_t before = w->first - *index;
 
     if (count <= before)
       return 0;
-    *index = first;
+    *index = w->first;
     count -= before;
   }
   if (*index >= w->end)
@@ -176,12 +63,12 @@ write_data (void *opaque, uint64_t index, size_t count,
                         leaf_size != w->leaf_size))
     w->error = EINVAL;
   if (w->error == 0)
-    w->error = close_zeros (w);
+    w->error = manifest_writer_close_zeros (w);
   while (count > 0 && w->error == 0) {
     size_t room = MANIFEST_MAX_LEAVES - w->leaves;
     size_t n = count < room ? count : room;
 
-    w->error = append_leaves (w, leaves, n);
+    w->error = manifest_writer_leaves (w, leaves, n);
     leaves += n * leaf_size;
     count -= n;
   }
@@ -199,7 +86,7 @@ write_zeros (void *opaque, uint64_t index, uint64_t count)
   if (w->error == 0 && (w->finished || index != w->next))
     w->error = EINVAL;
   if (w->error == 0)
-    w->error = close_record (w);
+    w->error = manifest_writer_close_leaves (w);
   w->zeros += count;
   w->next += count;
   return w->error;
@@ -266,7 +153,7 @@ append_end (struct blkhash_manifest_writer *w, const unsigned char *header,
 {
   size_t size = sum_size (w);
   unsigned char *sum;
-  int err = append_head (w, MANIFEST_END, w->header.count);
+  int err = manifest_writer_head (w, MANIFEST_END, w->header.count);
 
   if (err)
     return err;
@@ -275,7 +162,7 @@ append_end (struct blkhash_manifest_writer *w, const unsigned char *header,
     return ENOMEM;
   if (size > 0)
     memcpy (sum, md, size);
-  return append_tail (w, crc32c (0, header, MANIFEST_HEADER_SIZE));
+  return manifest_writer_tail (w, crc32c (0, header, MANIFEST_HEADER_SIZE));
 }
 
 static int
@@ -285,9 +172,9 @@ finish (struct blkhash_manifest_writer *w, const unsigned char *md)
   int err = manifest_header_print (&w->header, header);
 
   if (err == 0)
-    err = close_record (w);
+    err = manifest_writer_close_leaves (w);
   if (err == 0)
-    err = close_zeros (w);
+    err = manifest_writer_close_zeros (w);
   if (err == 0)
     err = append_end (w, header, md);
   if (err == 0)
@@ -304,7 +191,7 @@ blkhash_manifest_writer_finish (struct blkhash_manifest_writer *w,
 {
   if (w->error)
     return w->error;
-  if (w->finished || size == BLKHASH_SIZE_UNKNOWN ||
+  if (w->finished || w->unfinished || size == BLKHASH_SIZE_UNKNOWN ||
       (!w->header_last && size != w->header.size))
     return EINVAL;
   w->header.size = size;
@@ -314,6 +201,21 @@ blkhash_manifest_writer_finish (struct blkhash_manifest_writer *w,
     return EINVAL;
   w->finished = true;
   w->error = finish (w, md);
+  return w->error;
+}
+
+int
+blkhash_manifest_writer_flush (struct blkhash_manifest_writer *w)
+{
+  if (w->error)
+    return w->error;
+  if (!w->unfinished)
+    return EINVAL;
+  w->error = manifest_writer_close_leaves (w);
+  if (w->error == 0)
+    w->error = manifest_writer_close_zeros (w);
+  if (w->error == 0)
+    w->error = manifest_output_write (&w->output);
   return w->error;
 }
 
@@ -334,7 +236,7 @@ choose_blocks (struct blkhash_manifest_writer *w, const struct part *part)
   if (w->header.size == BLKHASH_SIZE_UNKNOWN || part->first > blocks ||
       part->count > blocks - part->first)
     return EINVAL;
-  w->header.first = w->next = part->first;
+  w->header.first = w->first = w->next = part->first;
   w->header.count = part->count;
   if (part->first + part->count < blocks)
     w->end = part->first + part->count;
@@ -387,6 +289,33 @@ blkhash_manifest_writer_new (const struct blkhash_opts *opts, uint64_t size,
                              int fd)
 {
   return create (opts, size, NULL, fd);
+}
+
+/* Behind what is there already there is no other header. */
+static int
+begin_at (struct blkhash_manifest_writer *w, uint64_t next)
+{
+  if (w->header.size == BLKHASH_SIZE_UNKNOWN || next > w->header.count)
+    return EINVAL;
+  w->unfinished = true;
+  w->first = w->next = next;
+  if (next > 0)
+    w->output.used = 0;
+  return 0;
+}
+
+struct blkhash_manifest_writer *
+blkhash_manifest_writer_new_unfinished (const struct blkhash_opts *opts,
+                                        uint64_t size, uint64_t next, int fd)
+{
+  struct blkhash_manifest_writer *w = create (opts, size, NULL, fd);
+  int err = w ? begin_at (w, next) : errno;
+
+  if (err == 0)
+    return w;
+  blkhash_manifest_writer_free (w);
+  errno = err;
+  return NULL;
 }
 
 struct blkhash_manifest_writer *

@@ -227,7 +227,7 @@ test_reader_misused (void **state)
   (void) state;
   blkhash_manifest_reader_free (NULL);
   errno = 0;
-  assert_null (blkhash_manifest_reader_new (fd, 2));
+  assert_null (blkhash_manifest_reader_new (fd, 4));
   assert_int_equal (errno, EINVAL);
 
   r = blkhash_manifest_reader_new (fd, 0);

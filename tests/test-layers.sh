@@ -107,6 +107,7 @@ manifest-table: blkhash-manifest leaves manifest-reader opts
 manifest-diff: blkhash-manifest leaf-diff manifest-format manifest-reader opts
 leaf-diff: blkhash-manifest
 manifest-writer: blkhash-manifest crc32c digest manifest-format manifest-output opts
+manifest-writer-records: crc32c manifest-writer
 manifest-records: blkhash-manifest crc32c manifest-format manifest-input manifest-reader manifest-sum manifest-zeros
 manifest-reader: blkhash-manifest crc32c manifest-format manifest-input manifest-sum manifest-zeros
 manifest-sum: digest manifest-zeros opts outer

@@ -30,6 +30,8 @@
 #include "job/manifest-file.h"
 #include "job/merge.h"
 #include "job/part.h"
+#include "job/resume.h"
+#include "job/update.h"
 #include "util/error.h"
 
 /* If a standard descriptor is closed, the next file that is opened gets its
@@ -87,6 +89,32 @@ make_part (const struct options *options)
     return EXIT_SUCCESS;
   report (name, &error);
   return EXIT_TROUBLE;
+}
+
+/* With a job that can find that a block is not what it was said to be.  Returns
+ * the exit status.
+ */
+static int
+print_incremental (const struct options *options,
+                   int (*job) (const struct options *options,
+                               const char *operand, struct sum *sum,
+                               struct error *error))
+{
+  const char *name = options->operands[0];
+  struct error error = { "" };
+  struct sum sum;
+  int r = job (options, name, &sum, &error), err = 0;
+
+  if (r != 0) {
+    report (name, &error);
+    return r == 1 ? EXIT_DIFFERS : EXIT_TROUBLE;
+  }
+  if (!manifest_file_is_stdout (options->manifest))
+    err = output_sum (options, name, &sum);
+  blkhash_opts_free (sum.hash);
+  if (err)
+    report_write_failed (err);
+  return EXIT_SUCCESS;
 }
 
 /* Print the sum of an image as that of its manifest, NAME. */
@@ -171,6 +199,10 @@ main (int argc, char *argv[])
     status = compare (&options);
   else if (options.part.n > 0)
     status = make_part (&options);
+  else if (options.resume)
+    status = print_incremental (&options, job_resume);
+  else if (options.update)
+    status = print_incremental (&options, job_update);
   else if (options.merge)
     status = merge (&options);
   else

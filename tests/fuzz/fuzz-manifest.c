@@ -5,9 +5,10 @@
  * and into a leaf table.
  *
  * What it takes it must have read to the end, and a table that was loaded must
- * be saved as the same bytes, but for keys of the header that are not ours.  It
- * differs from itself nowhere, and from zeros where it has data.  To get past
- * the CRCs, the input is read a second time with right ones.
+ * be saved as the same bytes, but for keys of the header that are not ours; what
+ * is unfinished is read up to some record and no further.  A manifest differs
+ * from itself nowhere, and from zeros where it has data.  To get past the CRCs,
+ * the input is read a second time with right ones.
  */
 
 #include <config.h>
@@ -178,6 +179,50 @@ load_and_save (const uint8_t *data, size_t size)
   close (out);
 }
 
+/* Read what there is of a manifest that may be unfinished.  Returns how many
+ * bytes of it that is, or 0, and stores how many blocks are in them.
+ */
+static uint64_t
+read_prefix (const uint8_t *data, size_t size, uint64_t *blocks)
+{
+  int fd = fuzz_fd (data, size);
+  struct blkhash_manifest_reader *r =
+    blkhash_manifest_reader_new (fd, BLKHASH_MANIFEST_UNFINISHED);
+  struct blkhash_manifest_run run;
+  uint64_t first, count, offset = 0;
+  int err;
+
+  if (!r)
+    exit (1);
+  *blocks = 0;
+  if (blkhash_manifest_reader_start (r) == 0) {
+    blkhash_manifest_reader_blocks (r, &first, &count);
+    while ((err = blkhash_manifest_reader_next (r, &run)) == 0) {
+      if (run.first != first + *blocks || run.count == 0 ||
+          run.count > count - *blocks)
+        abort ();
+      *blocks += run.count;
+    }
+    offset = blkhash_manifest_reader_offset (r);
+    if (err != ENOENT || offset > size)
+      abort ();
+  }
+  blkhash_manifest_reader_free (r);
+  close (fd);
+  return offset;
+}
+
+/* What is behind the last whole record makes no difference. */
+static void
+read_unfinished (const uint8_t *data, size_t size)
+{
+  uint64_t blocks, again, offset = read_prefix (data, size, &blocks);
+
+  if (offset > 0 && (read_prefix (data, offset, &again) != offset ||
+                     again != blocks))
+    abort ();
+}
+
 static void
 read_input (const uint8_t *data, size_t size)
 {
@@ -195,6 +240,7 @@ read_input (const uint8_t *data, size_t size)
   }
   blkhash_manifest_reader_free (r);
   close (fd);
+  read_unfinished (data, size);
   if (taken)
     load_and_save (data, size);
 }

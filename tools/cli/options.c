@@ -7,6 +7,7 @@
 
 #include <config.h>
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -23,6 +24,7 @@
 #include "cli/options.h"
 #include "cli/usage.h"
 #include "format/format.h"
+#include "util/choice.h"
 
 #define MAX_THREADS 128
 #define MAX_READ_SIZE (32 * 1024 * 1024) /* what every NBD server takes */
@@ -128,6 +130,27 @@ set_part (struct options *options, const struct option_use *use)
                  "%d", use->arg, PART_MOST);
 }
 
+/* "N%", with up to six decimals: in millionths of a percent. */
+static void
+set_audit (struct options *options, const struct option_use *use)
+{
+  const char *digit = use->arg;
+  uint64_t value = 0, unit = 1000000;
+
+  for (; isdigit ((unsigned char) *digit) && value < 1000; digit++)
+    value = 10 * value + (*digit - '0');
+  value *= unit;
+  if (digit > use->arg && *digit == '.' && isdigit ((unsigned char) digit[1]))
+    for (digit++; isdigit ((unsigned char) *digit) && unit > 1; digit++) {
+      unit /= 10;
+      value += (*digit - '0') * unit;
+    }
+  if (digit == use->arg || strcmp (digit, "%") != 0 || value > CHOICE_ALL)
+    usage_error ("--audit: '%s' is not a number from 0 to 100, with up to six "
+                 "decimals, and a percent sign", use->arg);
+  options->audit = value;
+}
+
 static void
 set_threads (struct options *options, const struct option_use *use)
 {
@@ -200,7 +223,8 @@ static void print_help (void);
 
 /* The parts of --help. */
 enum {
-  GROUP_HASH, GROUP_IMAGE, GROUP_NBD, GROUP_CHECK, GROUP_PARTS, GROUP_OUTPUT
+  GROUP_HASH, GROUP_IMAGE, GROUP_NBD, GROUP_CHECK, GROUP_PARTS, GROUP_AGAIN,
+  GROUP_OUTPUT
 };
 
 /* In the order of --help. */
@@ -309,6 +333,26 @@ static const struct option_row rows[] = {
     .excludes = "--merge cannot be used with --check, --expect, --compare, "
                 "--part, --format, --image-opts or --size" },
 
+  { GROUP_AGAIN, 0, "resume", NULL,
+    "go on with a manifest that is not finished",
+    FIELD (resume), .value = true, .needs = "--manifest",
+    .excludes = "--resume cannot be used with --check, --expect, --compare, "
+                "--part, --merge or --update" },
+  { GROUP_AGAIN, 0, "assume-unchanged", NULL,
+    "a device or server, which tells nothing, is what it was",
+    FIELD (assume_unchanged), .value = true, .needs = "--resume" },
+  { GROUP_AGAIN, 0, "update", "OLD",
+    "make the manifest of what has changed since that, OLD",
+    FIELD (update), .needs = "--changed",
+    .excludes = "--update cannot be used with --check, --expect, --compare, "
+                "--part or --merge" },
+  { GROUP_AGAIN, 0, "changed", "RANGES",
+    "a file that says where: JSON of start and length", FIELD (changed),
+    .needs = "--update" },
+  { GROUP_AGAIN, 0, "audit", "N%",
+    "what is read again to see that it did not change, default 0.1%",
+    .set = set_audit, .needs = "--resume or --update" },
+
   { GROUP_OUTPUT, 0, "tag", NULL,
     "print how the sum was made: blk-sha256/64k (NAME) =",
     FIELD (form), .value = OUTPUT_TAG },
@@ -335,6 +379,8 @@ static const char help_begin[] =
 "       blksum --compare [OPTION]... A B\n"
 "       blksum --part I/N --manifest-dir DIR [OPTION]... [FILE|URI|-]\n"
 "       blksum --merge PART... --manifest FILE\n"
+"       blksum --resume --manifest FILE [OPTION]... FILE|URI\n"
+"       blksum --update OLD --changed RANGES --manifest NEW [OPTION]... FILE|URI\n"
 "Print the checksum of disk images: the same for raw, qcow2, and an NBD\n"
 "export of one disk, and nearly free for its empty parts.\n"
 "\n"
@@ -355,7 +401,7 @@ print_help (void)
 }
 
 static void
-set_defaults (struct options *options, int argc)
+set_defaults (struct options *options, int argc, char *argv[])
 {
   long cpus = sysconf (_SC_NPROCESSORS_ONLN);
 
@@ -363,6 +409,9 @@ set_defaults (struct options *options, int argc)
     .hash = new_hash_opts (),
     .names = true,
     .progress_fd = -1,
+    .audit = CHOICE_ALL / 1000,
+    .argc = argc,
+    .argv = argv,
     .source = {
       .size = SOURCE_WHOLE,
       .extents = true,
@@ -388,7 +437,7 @@ options_parse (struct options *options, int argc, char *argv[])
   static char *standard_input[] = { (char *) "-", NULL };
   int first;
 
-  set_defaults (options, argc);
+  set_defaults (options, argc, argv);
   first = command_line_parse (rows, options, argc, argv);
   settle_block_size (options);
   options->source.threads = blkhash_opts_get_threads (options->hash);
@@ -403,6 +452,10 @@ options_parse (struct options *options, int argc, char *argv[])
   }
   if (options->manifest && !options->merge && options->nr_operands > 1)
     usage_error ("--manifest is of one image");
+  if (options->resume && strcmp (options->manifest, "-") == 0)
+    usage_error ("--resume needs a file for --manifest, not standard output");
+  if (options->update && !options->manifest)
+    usage_error ("--update needs --manifest");
   if (options->part.n > 0 && options->nr_operands > 1)
     usage_error ("--part is of one image");
   if (options->compare && options->nr_operands != 2)

@@ -42,6 +42,12 @@ struct options {
   struct part part;             /* make the manifest of this part of it, if */
   const char *manifest_dir;     /* part.n > 0, in this directory; or */
   bool merge;                   /* they are parts of an image: merge them; or */
+  bool resume;                  /* go on with the manifest of the only one; or */
+  const char *update;           /* make it of this manifest of what it was */
+  const char *changed;          /* where it has changed since: a file */
+  bool assume_unchanged;        /* what nobody can tell has not changed */
+  uint32_t audit;               /* how much of what a manifest says is read, in
+                                 * millionths of a percent; or */
   bool check;                   /* they are lists of sums; with these: */
   struct subset subset;         /* of the others too: no more of an image */
   enum check_report check_report; /* of the others: CHECK_QUIET or not */
@@ -59,6 +65,8 @@ struct options {
 
   struct source_options source;
 
+  int argc;                     /* the command line */
+  char **argv;
   char **operands;              /* at least one */
   int nr_operands;
 };

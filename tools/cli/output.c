@@ -101,6 +101,10 @@ json_line (const struct options *options, const char *name,
   add_number (json, "data-bytes", sum->data);
   add_number (json, "zero-bytes", sum->zero);
   add_number (json, "hole-bytes", sum->hole);
+  if (sum->incremental) {
+    json_object_object_add (json, "incremental", json_object_new_boolean (1));
+    add_number (json, "read", sum->read);
+  }
   snprintf (seconds, sizeof seconds, "%.6f", sum->seconds);
   json_object_object_add (json, "seconds",
                           json_object_new_double_s (sum->seconds, seconds));

@@ -7,6 +7,7 @@
 #ifndef BLKSUM_OUTPUT_H
 #define BLKSUM_OUTPUT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "blkhash.h"
@@ -23,6 +24,8 @@ struct sum {
   uint64_t data;                /* read, and in blocks that are not all zero */
   uint64_t zero;                /* read, and in blocks that are */
   uint64_t hole;                /* known to be zero without reading */
+  bool incremental;             /* a manifest said the rest, but for these: */
+  uint64_t read;                /* from the image, of whatever content */
   double seconds;
 };
 

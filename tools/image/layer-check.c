@@ -65,6 +65,7 @@ check_with_data (struct layer *layer, const struct layer_context *context,
       (r == 1 && layer_open_file (&data, "the data file", path, context,
                                   error) == -1))
     return -1;
+  context->files->remote |= r == 0 && *name;
   return layer_check_tables (layer, r == 1 ? &data : NULL, error);
 }
 

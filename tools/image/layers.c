@@ -13,6 +13,7 @@
 #include "image/layer-check.h"
 #include "image/layers.h"
 #include "image/qemuname.h"
+#include "io/files.h"
 #include "util/error.h"
 
 #define MAX_LAYERS 200
@@ -62,6 +63,7 @@ open_behind (const struct layer *from, const struct layer_context *context,
     if (raw)
       layer->map = LAYER_RAW;
   }
+  context->files->remote |= r == 0;
   return r == -1 ? -1 : !bytes;
 }
 

@@ -21,6 +21,7 @@
 #include "image/layer.h"
 #include "image/qemuname.h"
 #include "image/storage.h"
+#include "io/files.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 
@@ -148,8 +149,10 @@ storage_find (struct storage *storage, const struct nodes *nodes,
   }
   if (layer_is_format (storage->driver))
     storage->kind = FORMAT;
-  else if (qemuname_is_protocol (storage->driver))
+  else if (qemuname_is_protocol (storage->driver)) {
     storage->kind = REMOTE;
+    nodes->context->files->remote = true;
+  }
   else
     return error_set (nodes->error, "refused because '%sdriver=%s' is not a "
                       "driver that blksum can check", storage->node.prefix,

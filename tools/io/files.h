@@ -17,6 +17,7 @@ struct file;
 struct files {
   bool cache;                   /* may what was read stay in the page cache? */
   bool force_share;             /* may others write them meanwhile? */
+  bool remote;                  /* a part of the image is on a server */
   struct file *first;
 };
 

@@ -183,6 +183,20 @@ new_file_publish (struct new_file *file, struct error *error)
 }
 
 void
+new_file_sync_directory (const char *path)
+{
+  char *copy = strdup (path);
+  int fd = copy ? open (dirname (copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+                : -1;
+
+  if (fd != -1) {
+    fsync (fd);
+    close (fd);
+  }
+  free (copy);
+}
+
+void
 new_file_close (struct new_file *file)
 {
   if (file->named) {

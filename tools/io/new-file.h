@@ -29,6 +29,11 @@ int new_file_open (struct new_file *file, const char *path, bool follow,
 /* It is complete: on the disk, and then under its name. */
 int new_file_publish (struct new_file *file, struct error *error);
 
+/* What was made, renamed or removed in the directory of PATH is so on the disk
+ * too.  Where that cannot be had, a crash can undo it.
+ */
+void new_file_sync_directory (const char *path);
+
 /* It is gone, unless it was published. */
 void new_file_close (struct new_file *file);
 

@@ -36,9 +36,9 @@ advance (void *opaque, uint64_t len)
   progress_add (opaque, len);
 }
 
-/* Fold the complete table, of which HOLE bytes were not read. */
+/* Fold the table, which is complete. */
 static int
-fold (struct blkhash_leaves *leaves, uint64_t hole, struct sum *sum,
+fold (struct blkhash_leaves *leaves, const struct fill *fill, struct sum *sum,
       struct error *error)
 {
   uint64_t data, zero;
@@ -49,15 +49,16 @@ fold (struct blkhash_leaves *leaves, uint64_t hole, struct sum *sum,
   blkhash_leaves_count (leaves, &data, &zero);
   sum->size = data + zero;
   sum->data = data;
-  sum->zero = zero - hole;
-  sum->hole = hole;
+  sum->zero = zero - fill->hole;
+  sum->hole = fill->hole;
+  sum->read = fill->read;
   return 0;
 }
 
 int
 job_hash_table (const struct options *options, struct source *source,
-                struct blkhash_leaves *leaves, uint64_t len, struct sum *sum,
-                struct error *error)
+                struct blkhash_leaves *leaves, const struct hash_part *part,
+                struct sum *sum, struct error *error)
 {
   struct progress progress;
   struct fill fill;
@@ -66,11 +67,13 @@ job_hash_table (const struct options *options, struct source *source,
   fill_init (&fill, leaves, blkhash_opts_get_block_size (options->hash));
   fill.progress = advance;
   fill.progress_opaque = &progress;
-  progress_init (&progress, options, len);
+  fill.wanted = part->wanted;
+  fill.wanted_opaque = part->opaque;
+  progress_init (&progress, options, part->len);
   r = source_fill (source, &fill);
   if (r == -1)
     *error = fill.error;
-  else if (fold (leaves, fill.hole, sum, error) == -1 ||
+  else if (fold (leaves, &fill, sum, error) == -1 ||
            source_check_unchanged (source, error) == -1)
     r = -1;
   progress_end (&progress, r == 0);
@@ -83,13 +86,14 @@ hash_with_manifest (struct source *source, struct blkhash_leaves *leaves,
                     const struct options *options, struct sum *sum,
                     struct error *error)
 {
+  const struct hash_part all = { .len = source->size };
   struct manifest_file manifest;
   int r;
 
   if (manifest_file_open (&manifest, options->manifest, options->hash,
                           source->size, leaves, error) == -1)
     return -1;
-  r = job_hash_table (options, source, leaves, source->size, sum, error);
+  r = job_hash_table (options, source, leaves, &all, sum, error);
   if (r == 0)
     r = manifest_file_finish (&manifest, sum, error);
   else
@@ -102,16 +106,17 @@ int
 job_hash_source (const struct options *options, struct source *source,
                  struct sum *sum, struct error *error)
 {
+  const struct hash_part all = { .len = source->size };
   struct blkhash_leaves *leaves;
   int r;
 
-  sum->hash = NULL;
+  *sum = (struct sum) { .hash = NULL };
   leaves = blkhash_leaves_new (options->hash, source->size,
                                BLKHASH_LEAVES_ONCE);
   if (leaves && options->manifest)
     r = hash_with_manifest (source, leaves, options, sum, error);
   else if (leaves)
-    r = job_hash_table (options, source, leaves, source->size, sum, error);
+    r = job_hash_table (options, source, leaves, &all, sum, error);
   else
     r = error_errno (error, errno, "cannot hash");
   snprintf (sum->format, sizeof sum->format, "%s", source->format);

@@ -46,11 +46,11 @@ begins_as_manifest (int fd)
     memcmp (head, MAGIC, sizeof head) == 0;
 }
 
-/* Only a manifest is replaced by one: with an operand forgotten, as in
- * "--manifest disk.raw", the name is that of an image.
+/* With an operand forgotten, as in "--manifest disk.raw", the name is that of an
+ * image.
  */
-static int
-check_replaceable (const char *name, struct error *error)
+int
+manifest_file_check (const char *name, struct error *error)
 {
   int fd = open (name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), r = 0;
   struct stat st;
@@ -102,7 +102,7 @@ open_target (struct manifest_file *manifest, const char *name, uint64_t size,
     return open_spool (&manifest->file, error);
   if (manifest->to_stdout)
     return 0;
-  if (check_replaceable (name, error) == -1)
+  if (manifest_file_check (name, error) == -1)
     return -1;
   return new_file_open (&manifest->file, name, true, error);
 }

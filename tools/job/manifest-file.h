@@ -29,6 +29,11 @@ struct manifest_file {
 /* Is NAME standard output? */
 bool manifest_file_is_stdout (const char *name);
 
+/* Only a manifest, or an empty file, is replaced by one.  0, or -1 with the
+ * reason: there is something else.
+ */
+int manifest_file_check (const char *name, struct error *error);
+
 /* Begin the manifest NAME of the image that is given to LEAVES, which was given
  * nothing yet, and is hashed by OPTS.  SIZE can be BLKHASH_SIZE_UNKNOWN.  0, or
  * -1 with the reason: then there is nothing to be closed.

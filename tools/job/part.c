@@ -133,14 +133,14 @@ static int
 fill_part (const struct making *making, struct blkhash_leaves *leaves,
            struct manifest_file *manifest, struct error *error)
 {
+  struct hash_part part = { .wanted = NULL };
   struct sum sum;
-  uint64_t len;
-  int err = pass_others (making, leaves, &len);
+  int err = pass_others (making, leaves, &part.len);
 
   if (err)
     error_errno (error, err, "cannot hash");
-  else if (job_hash_table (making->options, making->source, leaves, len, &sum,
-                           error) == 0)
+  else if (job_hash_table (making->options, making->source, leaves, &part,
+                           &sum, error) == 0)
     return manifest_file_finish (manifest, &sum, error);
   manifest_file_explain (manifest, error);
   return -1;

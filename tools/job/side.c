@@ -195,6 +195,14 @@ is_stopped (void *opaque)
   return meet_is_stopped (opaque);
 }
 
+static bool
+is_in_subset (void *opaque, uint64_t offset, uint64_t *len)
+{
+  const struct side *side = opaque;
+
+  return subset_has (&side->options->subset, offset, len);
+}
+
 static int
 fill_and_fold (struct side *side, struct blkhash_leaves *leaves)
 {
@@ -208,8 +216,10 @@ fill_and_fold (struct side *side, struct blkhash_leaves *leaves)
   fill.table_size_opaque = side;
   fill.stopped = is_stopped;
   fill.stopped_opaque = side->meet;
-  if (side->options->subset.n > 0)
-    fill.subset = &side->options->subset;
+  if (side->options->subset.n > 0) {
+    fill.wanted = is_in_subset;
+    fill.wanted_opaque = side;
+  }
   r = side->size > 0 ? source_fill (side->source, &fill) : 0;
   if (r == -1)
     side->error = fill.error;

@@ -13,7 +13,6 @@
 #include "../lib/cleanup.h"
 #include "../lib/zero.h"
 #include "read/fill.h"
-#include "util/subset.h"
 
 #define SEARCH_UNIT (64 * 1024) /* bytes: ranges to be looked at start there */
 
@@ -119,10 +118,10 @@ fill_ends_before (struct fill *fill, uint64_t offset)
 void
 fill_advance (struct fill *fill, uint64_t len, bool hole)
 {
-  if (hole) {
+  {
     SCOPED_LOCK (&fill->lock);
 
-    fill->hole += len;
+    *(hole ? &fill->hole : &fill->read) += len;
   }
   if (fill->progress)
     fill->progress (fill->progress_opaque, len);
@@ -162,22 +161,22 @@ next_missing (struct fill *fill, uint64_t offset, uint64_t *start,
   return 0;
 }
 
-/* The same within the subset; what is missing before it is zero. */
+/* The same of what is wanted; what is missing before it is zero. */
 static int
-next_chosen (struct fill *fill, uint64_t offset, uint64_t *start,
+next_wanted (struct fill *fill, uint64_t offset, uint64_t *start,
              uint64_t *len)
 {
   for (;;) {
     int err = next_missing (fill, offset, start, len);
     uint64_t same;
-    bool chosen;
+    bool wanted;
 
-    if (err || !fill->subset)
+    if (err || !fill->wanted)
       return err;
-    chosen = subset_has (fill->subset, *start, &same);
+    wanted = fill->wanted (fill->wanted_opaque, *start, &same);
     if (*len > same)
       *len = same;
-    if (chosen)
+    if (wanted)
       return 0;
     err = fill_zero (fill, *len, *start);
     if (err)
@@ -195,7 +194,7 @@ fill_missing_at (void *opaque, uint64_t offset, uint64_t *start,
 
   if (offset < fill->from)
     offset = fill->from;
-  err = next_chosen (fill, offset, start, len);
+  err = next_wanted (fill, offset, start, len);
   if (err && err != ENOENT)
     return error_errno (error, err, "cannot hash");
 

@@ -19,7 +19,6 @@
 #include "util/error.h"
 
 struct blkhash_leaves;
-struct subset;
 
 struct fill {
   /* Set once. */
@@ -33,15 +32,18 @@ struct fill {
    */
   uint64_t (*table_size) (void *opaque, uint64_t size);
   void *table_size_opaque;
-  const struct subset *subset;  /* all else counts as zero, and is not read; or
-                                 * NULL: all of it */
+  /* Is what is missing at OFFSET to be read?  Stores in *LEN how far this is the
+   * same, bytes.  The rest counts as zero.  NULL: all is.  One thread at a time.
+   */
+  bool (*wanted) (void *opaque, uint64_t offset, uint64_t *len);
+  void *wanted_opaque;
   bool (*stopped) (void *opaque); /* does nobody want it any more?  Or NULL;
                                  * any thread */
   void *stopped_opaque;
 
   pthread_mutex_t lock;         /* protects what follows */
   uint64_t to;                  /* bytes; the first data that was found */
-  uint64_t hole;                /* bytes that were not read */
+  uint64_t hole, read;          /* bytes that were not read, and were */
   struct error error;           /* the first of any thread; stops all */
 };
 

@@ -275,6 +275,12 @@ direct_check_unchanged (struct source *source, struct error *error)
   return files_check_unchanged (&direct->qi.files, error);
 }
 
+static const struct files *
+direct_files (const struct source *source)
+{
+  return &((const struct direct *) source)->qi.files;
+}
+
 static void
 free_direct (struct direct *direct)
 {
@@ -296,6 +302,7 @@ direct_close (struct source *source)
 static const struct source_ops direct_ops = {
   .fill = direct_fill,
   .check_unchanged = direct_check_unchanged,
+  .files = direct_files,
   .close = direct_close,
 };
 

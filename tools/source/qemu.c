@@ -32,6 +32,12 @@ qemu_check_unchanged (struct source *source, struct error *error)
   return files_check_unchanged (&((struct qemu *) source)->qi.files, error);
 }
 
+static const struct files *
+qemu_files (const struct source *source)
+{
+  return &((const struct qemu *) source)->qi.files;
+}
+
 static void
 qemu_close (struct source *source)
 {
@@ -42,6 +48,7 @@ qemu_close (struct source *source)
 static const struct source_ops qemu_ops = {
   .fill = qemu_fill,
   .check_unchanged = qemu_check_unchanged,
+  .files = qemu_files,
   .close = qemu_close,
 };
 

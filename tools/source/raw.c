@@ -64,6 +64,12 @@ raw_check_unchanged (struct source *source, struct error *error)
   return files_check_unchanged (&((struct raw *) source)->files, error);
 }
 
+static const struct files *
+raw_files (const struct source *source)
+{
+  return &((const struct raw *) source)->files;
+}
+
 static void
 raw_close (struct source *source)
 {
@@ -78,6 +84,7 @@ raw_close (struct source *source)
 static const struct source_ops raw_ops = {
   .fill = raw_fill,
   .check_unchanged = raw_check_unchanged,
+  .files = raw_files,
   .close = raw_close,
 };
 

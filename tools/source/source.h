@@ -11,9 +11,11 @@
 #ifndef BLKSUM_SOURCE_H
 #define BLKSUM_SOURCE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct error;
+struct files;
 struct fill;
 struct ranges;
 struct source;
@@ -32,6 +34,11 @@ struct source_ops {
    * read counts only then.  0, or -1 with the reason.  NULL: nobody can tell.
    */
   int (*check_unchanged) (struct source *source, struct error *error);
+
+  /* The local files that it is read from, in the state in which they were
+   * opened.  NULL: nobody can tell.
+   */
+  const struct files *(*files) (const struct source *source);
 
   /* Before it is read: what the dirty bitmap says has changed that the options
    * name.  0, or -1 with the reason.  NULL: such a source has none.
@@ -63,6 +70,12 @@ source_check_unchanged (struct source *source, struct error *error)
   if (!source->ops->check_unchanged)
     return 0;
   return source->ops->check_unchanged (source, error);
+}
+
+static inline const struct files *
+source_files (const struct source *source)
+{
+  return source->ops->files ? source->ops->files (source) : NULL;
 }
 
 static inline void

@@ -1,0 +1,408 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Unit test: a manifest that is never finished is written, cut anywhere,
+ * damaged anywhere, read and continued; and no other reader takes it.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "blkhash-manifest.h"
+
+#define BLOCK 65536
+#define BLOCKS 10
+#define SIZE (9 * (uint64_t) BLOCK + 100)
+#define LEAF 32
+#define HEADER 512
+#define ROOM 4096
+
+/* Of data, but for blocks 3, 4 and 5, which are zeros; and how the sink is told
+ * of them, with a flush behind each.
+ */
+static unsigned char leaves[BLOCKS][LEAF];
+static const struct told {
+  uint64_t first, count;
+  bool zero;
+} told[] = {
+  { 0, 1, false }, { 1, 2, false }, { 3, 1, true }, { 4, 2, true },
+  { 6, 3, false }, { 9, 1, false },
+};
+#define TOLD (sizeof told / sizeof told[0])
+
+static int
+temporary (void)
+{
+  char name[] = "test-manifest-unfinished-XXXXXX";
+  int fd = mkstemp (name);
+
+  assert_int_not_equal (fd, -1);
+  unlink (name);
+  return fd;
+}
+
+static void
+make_leaves (void)
+{
+  size_t i;
+
+  for (i = 0; i < BLOCKS; i++)
+    memset (leaves[i], 1 + i, LEAF);
+}
+
+static struct blkhash_manifest_reader *
+start_reader (int fd, unsigned flags)
+{
+  struct blkhash_manifest_reader *r;
+
+  lseek (fd, 0, SEEK_SET);
+  r = blkhash_manifest_reader_new (fd, flags);
+  assert_non_null (r);
+  assert_int_equal (blkhash_manifest_reader_start (r), 0);
+  return r;
+}
+
+/* Tell W of what T says. */
+static void
+tell (struct blkhash_manifest_writer *w, const struct told *t)
+{
+  struct blkhash_leaf_sink sink = blkhash_manifest_writer_sink (w);
+
+  if (t->zero)
+    assert_int_equal (sink.zero (sink.opaque, t->first, t->count), 0);
+  else
+    assert_int_equal (sink.data (sink.opaque, t->first, t->count,
+                                 leaves[t->first], LEAF), 0);
+}
+
+/* Where each record ends, in bytes; ENDS[0] is the end of the header. */
+static int
+write_all (off_t ends[TOLD + 1])
+{
+  int fd = temporary ();
+  struct blkhash_manifest_writer *w =
+    blkhash_manifest_writer_new_unfinished (NULL, SIZE, 0, fd);
+  size_t i;
+
+  assert_non_null (w);
+  assert_int_equal (blkhash_manifest_writer_flush (w), 0);
+  ends[0] = lseek (fd, 0, SEEK_CUR);
+  assert_int_equal (ends[0], HEADER);
+  for (i = 0; i < TOLD; i++) {
+    tell (w, &told[i]);
+    assert_int_equal (blkhash_manifest_writer_flush (w), 0);
+    ends[i + 1] = lseek (fd, 0, SEEK_CUR);
+    assert_int_equal (ends[i + 1] - ends[i],
+                      24 + (told[i].zero ? 0 : LEAF * told[i].count));
+    assert_int_equal (blkhash_manifest_writer_flush (w), 0);
+    assert_int_equal (lseek (fd, 0, SEEK_CUR), ends[i + 1]);
+  }
+  blkhash_manifest_writer_free (w);
+  return fd;
+}
+
+/* Read FD; what is there is right.  Returns how many blocks, and stores where
+ * they end.
+ */
+static uint64_t
+read_unfinished (int fd, uint64_t *offset)
+{
+  struct blkhash_manifest_reader *r =
+    start_reader (fd, BLKHASH_MANIFEST_UNFINISHED);
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  struct blkhash_manifest_run run;
+  uint64_t next = 0;
+  int err;
+
+  while ((err = blkhash_manifest_reader_next (r, &run)) == 0) {
+    assert_int_equal (run.first, next);
+    assert_true (run.count > 0 && run.count <= BLOCKS - next);
+    assert_true (!run.leaves == (next >= 3 && next < 6));
+    if (run.leaves)
+      assert_memory_equal (run.leaves, leaves[next], run.count * LEAF);
+    next += run.count;
+  }
+  assert_int_equal (err, ENOENT);
+  assert_int_equal (blkhash_manifest_reader_next (r, &run), ENOENT);
+  assert_int_not_equal (blkhash_manifest_reader_error (r)[0], '\0');
+  assert_int_equal (blkhash_manifest_reader_sum (r, md, NULL), ENODATA);
+  *offset = blkhash_manifest_reader_offset (r);
+  blkhash_manifest_reader_free (r);
+  return next;
+}
+
+static void
+refused_by_others (int fd)
+{
+  struct blkhash_manifest_reader *r =
+    start_reader (fd, BLKHASH_MANIFEST_NO_SUM);
+  struct blkhash_manifest_run run;
+  int err;
+
+  do
+    err = blkhash_manifest_reader_next (r, &run);
+  while (err == 0);
+  assert_int_equal (err, EBADMSG);
+  blkhash_manifest_reader_free (r);
+}
+
+/* How many records end at or before byte AT. */
+static size_t
+records_before (const off_t ends[TOLD + 1], off_t at)
+{
+  size_t n = 0;
+
+  while (n < TOLD && ends[n + 1] <= at)
+    n++;
+  return n;
+}
+
+/* ---- Cut, damaged, continued ---- */
+
+static void
+test_cut_anywhere (void **state)
+{
+  unsigned char whole[ROOM];
+  off_t ends[TOLD + 1], at;
+  int fd = write_all (ends);
+  ssize_t size = pread (fd, whole, sizeof whole, 0);
+
+  (void) state;
+  assert_int_equal (size, ends[TOLD]);
+  for (at = size; at >= HEADER; at--) {
+    size_t n = records_before (ends, at);
+    uint64_t offset;
+
+    assert_int_equal (ftruncate (fd, at), 0);
+    assert_int_equal (read_unfinished (fd, &offset),
+                      n == TOLD ? BLOCKS : told[n].first);
+    assert_int_equal (offset, ends[n]);
+    refused_by_others (fd);
+  }
+  close (fd);
+}
+
+/* Zeros, as some file systems leave behind; any byte changed; a record that is
+ * there twice, as of another journal.
+ */
+static void
+test_garbage_behind (void **state)
+{
+  unsigned char whole[ROOM], zeros[100] = { 0 };
+  off_t ends[TOLD + 1], at;
+  int fd = write_all (ends);
+  ssize_t size = pread (fd, whole, sizeof whole, 0);
+  uint64_t offset;
+
+  (void) state;
+  for (at = HEADER; at < size; at++) {
+    size_t n = records_before (ends, at);
+    unsigned char changed = whole[at] ^ 0x40;
+
+    assert_int_equal (pwrite (fd, &changed, 1, at), 1);
+    assert_int_equal (read_unfinished (fd, &offset), told[n].first);
+    assert_int_equal (offset, ends[n]);
+    assert_int_equal (pwrite (fd, &whole[at], 1, at), 1);
+  }
+  assert_int_equal (pwrite (fd, zeros, sizeof zeros, size), sizeof zeros);
+  assert_int_equal (read_unfinished (fd, &offset), BLOCKS);
+  assert_int_equal (offset, size);
+  for (at = 0; at < (off_t) TOLD; at++) {
+    off_t len = ends[at + 1] - ends[at];
+
+    assert_int_equal (pwrite (fd, whole + ends[at], len, ends[3]), len);
+    assert_int_equal (read_unfinished (fd, &offset),
+                      at == 3 ? BLOCKS : told[3].first);
+    assert_int_equal (pwrite (fd, whole + ends[3], size - ends[3], ends[3]),
+                      size - ends[3]);
+  }
+  close (fd);
+}
+
+/* From wherever it ended: blocks before are passed over. */
+static void
+test_continued (void **state)
+{
+  unsigned char whole[ROOM], got[ROOM];
+  off_t ends[TOLD + 1];
+  int fd = write_all (ends);
+  ssize_t size = pread (fd, whole, sizeof whole, 0);
+  size_t n, i;
+
+  (void) state;
+  for (n = 1; n < TOLD; n++) {
+    struct blkhash_manifest_writer *w;
+
+    assert_int_equal (ftruncate (fd, ends[n]), 0);
+    assert_int_equal (lseek (fd, 0, SEEK_END), ends[n]);
+    w = blkhash_manifest_writer_new_unfinished (NULL, SIZE, told[n].first, fd);
+    assert_non_null (w);
+    for (i = 0; i < TOLD; i++) {
+      tell (w, &told[i]);
+      assert_int_equal (blkhash_manifest_writer_flush (w), 0);
+    }
+    blkhash_manifest_writer_free (w);
+    assert_int_equal (pread (fd, got, sizeof got, 0), size);
+    assert_memory_equal (got, whole, size);
+  }
+  close (fd);
+}
+
+/* ---- A finished one ---- */
+
+static int
+write_finished (void)
+{
+  int fd = temporary ();
+  struct blkhash_manifest_writer *w =
+    blkhash_manifest_writer_new (NULL, SIZE, fd);
+  size_t i;
+
+  for (i = 0; i < TOLD; i++)
+    tell (w, &told[i]);
+  assert_int_equal (blkhash_manifest_writer_flush (w), EINVAL);
+  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, leaves[7], LEAF),
+                    0);
+  blkhash_manifest_writer_free (w);
+  return fd;
+}
+
+/* It has a sum, which is not checked; cut off it has none. */
+static void
+test_finished (void **state)
+{
+  int fd = write_finished ();
+  off_t size = lseek (fd, 0, SEEK_END);
+  struct blkhash_manifest_reader *r =
+    start_reader (fd, BLKHASH_MANIFEST_UNFINISHED);
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  struct blkhash_manifest_run run;
+  uint64_t offset;
+  int err;
+
+  (void) state;
+  do
+    err = blkhash_manifest_reader_next (r, &run);
+  while (err == 0);
+  assert_int_equal (err, ENOENT);
+  assert_int_equal (blkhash_manifest_reader_offset (r), size);
+  assert_int_equal (blkhash_manifest_reader_sum (r, md, NULL), 0);
+  assert_memory_equal (md, leaves[7], LEAF);
+  blkhash_manifest_reader_free (r);
+
+  assert_int_equal (pwrite (fd, "x", 1, size), 1);
+  assert_int_equal (read_unfinished (fd, &offset), BLOCKS);
+  assert_int_equal (offset, size - 24 - LEAF);
+  assert_int_equal (ftruncate (fd, size - 1), 0);
+  assert_int_equal (read_unfinished (fd, &offset), BLOCKS);
+  assert_int_equal (offset, size - 24 - LEAF);
+  close (fd);
+}
+
+/* ---- Misuse ---- */
+
+static void
+test_writer_misused (void **state)
+{
+  int fd = temporary ();
+  struct blkhash_manifest_writer *w =
+    blkhash_manifest_writer_new_unfinished (NULL, SIZE, 0, fd);
+  struct blkhash_leaf_sink sink = blkhash_manifest_writer_sink (w);
+
+  (void) state;
+  tell (w, &told[0]);
+  assert_int_equal (sink.zero (sink.opaque, 1, BLOCKS - 1), 0);
+  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, leaves[0], LEAF),
+                    EINVAL);
+  assert_int_equal (blkhash_manifest_writer_flush (w), 0);
+  assert_int_equal (sink.zero (sink.opaque, 0, 1), EINVAL);
+  assert_int_equal (blkhash_manifest_writer_flush (w), EINVAL);
+  blkhash_manifest_writer_free (w);
+
+  errno = 0;
+  assert_null (blkhash_manifest_writer_new_unfinished (NULL, SIZE, BLOCKS + 1,
+                                                       fd));
+  assert_int_equal (errno, EINVAL);
+  errno = 0;
+  assert_null (blkhash_manifest_writer_new_unfinished (NULL,
+                                                       BLKHASH_SIZE_UNKNOWN,
+                                                       0, fd));
+  assert_int_equal (errno, EINVAL);
+  close (fd);
+}
+
+static int
+differ_fails (void *opaque, uint64_t start, uint64_t len)
+{
+  (void) opaque; (void) start; (void) len;
+  return ECANCELED;
+}
+
+/* What wants all blocks takes no reader that ends where it likes. */
+static void
+test_reader_misused (void **state)
+{
+  int fd = write_finished (), other = write_finished ();
+  struct blkhash_manifest_reader *r =
+    start_reader (fd, BLKHASH_MANIFEST_UNFINISHED);
+  struct blkhash_manifest_reader *s = start_reader (other, 0);
+
+  (void) state;
+  errno = 0;
+  assert_null (blkhash_leaves_load (r));
+  assert_int_equal (errno, EINVAL);
+  assert_int_equal (blkhash_manifest_diff (r, s, differ_fails, NULL), EINVAL);
+  assert_int_equal (blkhash_manifest_diff (s, r, differ_fails, NULL), EINVAL);
+  blkhash_manifest_reader_free (r);
+  blkhash_manifest_reader_free (s);
+  errno = 0;
+  assert_null (blkhash_manifest_reader_new (fd, 4));
+  assert_int_equal (errno, EINVAL);
+  close (fd);
+  close (other);
+}
+
+/* A write that fails is remembered. */
+static void
+test_full (void **state)
+{
+  int fds[2];
+  struct blkhash_manifest_writer *w;
+
+  (void) state;
+  assert_int_equal (pipe (fds), 0);
+  close (fds[1]);
+  w = blkhash_manifest_writer_new_unfinished (NULL, SIZE, 0, fds[0]);
+  assert_int_equal (blkhash_manifest_writer_flush (w), EBADF);
+  assert_int_equal (blkhash_manifest_writer_flush (w), EBADF);
+  blkhash_manifest_writer_free (w);
+  close (fds[0]);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_cut_anywhere),
+    cmocka_unit_test (test_garbage_behind),
+    cmocka_unit_test (test_continued),
+    cmocka_unit_test (test_finished),
+    cmocka_unit_test (test_writer_misused),
+    cmocka_unit_test (test_reader_misused),
+    cmocka_unit_test (test_full),
+  };
+
+  make_leaves ();
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,78 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# --resume of whatever an image is stored in.
+
+. "$(dirname "$0")/functions.sh"
+. "$abs_top_srcdir/tests/resume-functions.sh"
+requires_qemu
+
+image=$dir/image
+make_large_image "$image"
+sum=$(reference "$image")
+blksum --manifest "$dir/expected" "$image" > /dev/null
+
+qemu-img convert -f raw -O qcow2 "$image" "$dir/base"
+for direct in 1 0; do
+  BLKSUM_DIRECT=$direct
+  export BLKSUM_DIRECT
+  ended KILL "$dir/base"
+  resumes "$sum" "$dir/base"
+done
+unset BLKSUM_DIRECT
+ended KILL -U "$dir/base"
+resumes "$sum" -U "$dir/base"
+opts=driver=qcow2,file.filename=$dir/base
+ended KILL --image-opts "$opts"
+resumes "$sum" --image-opts "$opts"
+ended KILL --image-opts "$opts"
+starts_over "begun with another image" "$sum" "$dir/base"
+qemu-img convert -f raw -O vmdk "$image" "$dir/vmdk"
+ended KILL "$dir/vmdk"
+resumes "$sum" "$dir/vmdk"
+qemu-img convert -c -f raw -O qcow2 "$image" "$dir/compressed"
+ended KILL "$dir/compressed"
+resumes "$sum" "$dir/compressed"
+
+# A chain: what is behind counts too.
+qemu-img create -q -f qcow2 -b base -F qcow2 "$dir/top"
+ended KILL -f qcow2 "$dir/top"
+resumes "$sum" -f qcow2 "$dir/top"
+ended KILL -f qcow2 "$dir/top"
+touch "$dir/base"
+starts_over "older than the last change of the image" "$sum" -f qcow2 "$dir/top"
+
+# A server: nbdkit 1.32 does not outlive a client that is killed.
+serve () {
+  socket=$dir/$1.sock
+  qemu-nbd -r -f raw -t -e 8 -k "$socket" --fork --pid-file="$dir/$1.pid" \
+    "$image"
+  kill_at_exit "$(cat "$dir/$1.pid")"
+  uri=nbd+unix:///?socket=$socket
+}
+serve a
+refuses "needs --assume-unchanged" \
+        blksum --resume --manifest "$dir/m" "$uri"
+ended KILL --assume-unchanged "$uri"
+refuses "needs --assume-unchanged" \
+        blksum --resume --manifest "$dir/m" "$uri"
+resumes "$sum" --assume-unchanged "$uri"
+# At another address it is the same disk: the user says so.
+ended KILL --assume-unchanged "$uri"
+serve b
+resumes "$sum" --assume-unchanged "$uri"
+ended KILL --assume-unchanged "$uri"
+starts_over "begun with another image" "$sum" "$image"
+# Of a file it can be told, so it is.
+ended KILL --assume-unchanged "$image"
+resumes "$sum" --assume-unchanged "$image"
+ended KILL --assume-unchanged "$image"
+touch "$image"
+starts_over "older than the last change of the image" "$sum" --assume-unchanged "$image"
+# A part of a chain on a server.
+qemu-img create -q -f qcow2 -b "$uri" -F raw "$dir/remote"
+refuses "needs --assume-unchanged" \
+        blksum --resume -f qcow2 --manifest "$dir/m" "$dir/remote"
+ended KILL --assume-unchanged -f qcow2 "$dir/remote"
+resumes "$sum" --assume-unchanged -f qcow2 "$dir/remote"

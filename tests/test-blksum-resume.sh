@@ -1,0 +1,106 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# --resume goes on where an earlier run was ended, by whatever: the sum and the
+# manifest are those of a run that was not ended.
+
+. "$(dirname "$0")/functions.sh"
+. "$abs_top_srcdir/tests/resume-functions.sh"
+
+image=$dir/image
+make_large_image "$image"
+sum=$(reference "$image")
+blksum --manifest "$dir/expected" "$image" > /dev/null
+
+# In one run.
+prints_sum "$sum" blksum --resume --manifest "$dir/m" "$image"
+is_finished
+run 0 blksum --output=json --resume --manifest "$dir/m" "$image"
+is_finished
+grep -q '"incremental":true,"read":[1-9]' "$dir/stdout" || fail "not so in JSON"
+: > "$dir/m"
+prints_sum "$sum" blksum --resume --manifest "$dir/m" "$image"
+is_finished
+
+# Ended and continued; what is left is no manifest.
+ended KILL "$image"
+[ "$(stat -c %a "$dir/m")" = 600 ] || fail "not only the owner's"
+[ "$(stat -c %a "$dir/m.state")" = 600 ] || fail "not only the owner's"
+refuses "cut off" blksum "manifest:$dir/m"
+refuses "cut off" blksum --expect "manifest:$dir/m" "$image"
+resumes "$sum" "$image"
+again
+prints_sum "$sum" blksum --resume --manifest "$dir/m" --audit 100% "$image"
+is_finished
+again
+resumes "$sum" -t 3 "$image"
+again
+prints_sum "$sum" blksum --resume --manifest "$dir/m" --no-extents "$image"
+is_finished
+
+# A signal that one can catch says how to go on, as the user wrote it.
+cd "$dir"
+for signal in INT TERM HUP; do
+  cp "$image" "it's image"
+  ended $signal "it's image"
+  [ "$(wc -l < "$dir/stderr")" = 1 ] || fail "not one line"
+  sed -n 's/^blksum: to continue: //p' "$dir/stderr" > "$dir/command"
+  grep -q -e " --resume --manifest $dir/m 'it'..'s image'$" "$dir/command" ||
+    fail "not the command"
+  sed -i 's/ --progress=[0-9]*//; s/^[^ ]*/blksum/' "$dir/command"
+  prints_sum "$sum" sh "$dir/command"
+  is_finished
+done
+cd - > /dev/null
+
+# All was hashed but not published, or that is all that is missing.
+ended KILL "$image"
+"$PYTHON" - "$abs_top_srcdir/tests" "$dir/m" "$dir/expected" << 'END'
+import sys
+sys.path.insert(0, sys.argv[1])
+import refmanifest
+
+# Its header, and all records: what a run leaves that is ended when it has
+# hashed the last block.
+head = open(sys.argv[2], "rb").read(512)
+whole = open(sys.argv[3], "rb").read()
+open(sys.argv[2], "wb").write(head + whole[512:-56])
+END
+much=0
+resumes "$sum" "$image"
+again
+cp "$dir/expected" "$dir/m"
+echo "sum: $sum" >> "$dir/m.state"
+resumes "$sum" "$image"
+much=60000000
+
+# Other blocks and digests.
+for options in "-b 4k" "-b 1m -d sha512" "--linear -b 512" "-b 4m -d md5" \
+               "--streams 64"; do
+  blksum $options --manifest "$dir/expected" "$image" > "$dir/sum"
+  ended KILL $options "$image"
+  resumes "$(cut -d' ' -f1 "$dir/sum")" $options "$image"
+done
+
+# A part of what is there.
+blksum --size 250000000 --manifest "$dir/expected" "$image" > "$dir/sum"
+ended KILL --size 250000000 "$image"
+resumes "$(cut -d' ' -f1 "$dir/sum")" --size 250000000 "$image"
+
+# What is empty, or has one block.
+for size in 0 1 65536 65537; do
+  head -c $size "$image" > "$dir/short"
+  blksum --manifest "$dir/expected" "$dir/short" > /dev/null
+  prints_sum "$(reference "$dir/short")" \
+             blksum --resume --manifest "$dir/m" "$dir/short"
+  is_finished
+done
+
+# A symbolic link stays one.
+blksum --manifest "$dir/expected" "$image" > /dev/null
+ln -s m "$dir/link"
+ended KILL "$image"
+prints_sum "$sum" blksum --resume --manifest "$dir/link" "$image"
+[ -L "$dir/link" ] || fail "the link was replaced"
+is_finished

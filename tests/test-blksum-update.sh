@@ -1,0 +1,177 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# --update reads what has changed, and the manifest that it makes is that of the
+# whole image; what was not said to have changed and did is found by the audit.
+
+. "$(dirname "$0")/functions.sh"
+
+# change IMAGE OFFSET...: a byte, and $dir/changes says so.
+change () {
+  changed=$1
+  shift
+  rows=
+  for at; do
+    printf x | dd of="$changed" bs=1 seek=$at conv=notrunc status=none
+    rows="$rows${rows:+,}{\"start\": $at, \"length\": 1}"
+  done
+  echo "[$rows]" > "$dir/changes"
+}
+
+# updates ARGUMENT...: of $dir/old, to what a whole run makes of $image.  Sets
+# $was_read.
+updates () {
+  rm -f "$dir/new"
+  run 0 blksum --output=json --update "$dir/old" --manifest "$dir/new" \
+    --changed "$dir/changes" "$@" "$image"
+  [ ! -s "$dir/stderr" ] || fail "unexpected message"
+  cmp "$dir/new" "$dir/expected" || fail "another manifest"
+  grep -q "\"checksum\":\"$sum\"" "$dir/stdout" || fail "not $sum"
+  grep -q '"incremental":true' "$dir/stdout" || fail "not incremental"
+  was_read=$(sed 's/.*"read":\([0-9]*\).*/\1/' "$dir/stdout")
+  for key in data zero hole; do
+    sed "s/.*\"$key-bytes\":\([0-9]*\).*/\1/" "$dir/stdout"
+  done | "$PYTHON" -c 'import sys; print(sum(map(int, sys.stdin)))' > "$dir/all"
+  [ "$(cat "$dir/all")" = "$size" ] || fail "the parts are not the whole"
+}
+
+image=$dir/image
+size=134217728
+truncate -s $size "$image"
+write_data "$image" 0 30000000
+write_zeros "$image" 40000000 10000000
+write_data "$image" 100000000 10000000
+
+for options in "" "-b 4k" "-b 1m -d sha512" "--linear -b 512"; do
+  blksum $options --manifest "$dir/old" "$image" > /dev/null
+  change "$image" 0 20000000 45000000 70000000 $((size - 1))
+  sum=$(reference $options "$image")
+  blksum $options --manifest "$dir/expected" "$image" > /dev/null
+  updates
+  updates --audit 0%
+  [ "$was_read" -le 5300000 ] || fail "$was_read bytes were read"
+  updates --audit 100% -t 3
+  updates --no-extents --audit 12.345%
+  updates $options
+  # To where the old one was.
+  cp "$dir/old" "$dir/copy"
+  prints_sum "$sum" blksum --update "$dir/old" --changed "$dir/changes" \
+    --manifest "$dir/old" "$image"
+  cmp "$dir/old" "$dir/expected" || fail "not in place"
+  # All by pipes, but the image.
+  blksum --update - --changed "$dir/changes" --manifest - "$image" \
+    < "$dir/copy" | cmp - "$dir/expected" || fail "another by pipes"
+  blksum --update "$dir/copy" --changed - --manifest - "$image" \
+    < "$dir/changes" | cmp - "$dir/expected" || fail "another by pipes"
+  blksum --update "$dir/copy" --changed "$dir/changes" --manifest - \
+    < "$image" | cmp - "$dir/expected" || fail "another by pipes"
+done
+
+# Nothing changed, or all.
+sum=$(reference "$image")
+blksum --manifest "$dir/old" "$image" > /dev/null
+cp "$dir/old" "$dir/expected"
+echo "[]" > "$dir/changes"
+updates
+[ "$was_read" -le 4194304 ] || fail "$was_read bytes were read"
+updates --audit 0%
+[ "$was_read" = 0 ] || fail "$was_read bytes were read"
+echo "[{\"start\": 0, \"length\": $size}]" > "$dir/changes"
+updates
+: > "$dir/empty"
+blksum --manifest "$dir/empty.blkm" "$dir/empty" > /dev/null
+echo "[]" > "$dir/none"
+prints_sum "$(reference "$dir/empty")" \
+           blksum --update "$dir/empty.blkm" --changed "$dir/none" \
+           --manifest "$dir/new" "$dir/empty"
+
+# A block that changed and is not in the list.
+cp "$image" "$dir/liar"
+change "$dir/liar" 21000000
+for options in "--audit 100%" "--audit 100% --no-extents"; do
+  rm -f "$dir/new"
+  run 1 blksum --update "$dir/old" --changed "$dir/none" $options \
+    --manifest "$dir/new" "$dir/liar"
+  says_once "liar: block 320 (65536 bytes at 20971520) is not what $dir/old says"
+  [ ! -s "$dir/stdout" ] || fail "printed a sum"
+  [ ! -e "$dir/new" ] || fail "made a manifest"
+done
+# Of few blocks all are audited; and a hole may have become data, or data one.
+for offset in 0 2000000 4194303; do
+  truncate -s 4m "$dir/small"
+  fallocate -p -o 0 -l 4194304 "$dir/small" || truncate -s 0 "$dir/small"
+  truncate -s 4m "$dir/small"
+  write_data "$dir/small" 3000000 1000000
+  blksum --manifest "$dir/small.blkm" "$dir/small" > /dev/null
+  printf x | dd of="$dir/small" bs=1 seek=$offset conv=notrunc status=none
+  run 1 blksum --update "$dir/small.blkm" --changed "$dir/none" \
+    --manifest "$dir/small.blkm" "$dir/small"
+  says_once "block $((offset / 65536)) (65536 bytes at"
+done
+blksum --manifest "$dir/small.blkm" "$dir/small" > /dev/null
+truncate -s 0 "$dir/small"
+truncate -s 4m "$dir/small"
+run 1 blksum --update "$dir/small.blkm" --changed "$dir/none" \
+  --manifest "$dir/new" "$dir/small"
+
+# What is refused.
+update () {
+  blksum --update "$dir/old" --changed "$dir/changes" --manifest "$dir/new" "$@"
+}
+rm -f "$dir/new"
+refuses "needs --changed" \
+        blksum --update "$dir/old" --manifest "$dir/new" "$image"
+refuses "needs --manifest" \
+        blksum --update "$dir/old" --changed "$dir/changes" "$image"
+refuses "needs --update" \
+        blksum --changed "$dir/changes" --manifest "$dir/new" "$image"
+refuses "cannot be used with" update --resume "$image"
+refuses "is not a number" update --audit 101% "$image"
+refuses "is not a number" update --audit 5 "$image"
+refuses "is not a number" update --audit -1% "$image"
+refuses "is not a number" update --audit .1% "$image"
+refuses "is not a number" update --audit 1.% "$image"
+refuses "is not a number" update --audit 1.1234567% "$image"
+refuses "needs --resume or --update" blksum --audit 1% "$image"
+refuses "manifest of blk-sha256/64k, not of blk-sha512/64k" \
+        update -d sha512 "$image"
+refuses "manifest of blk-sha256/64k, not of blk-sha256/4k" \
+        update -b 4k "$image"
+refuses "of another size has to be hashed whole" update "$dir/small"
+refuses "of another size has to be hashed whole" update --size 1m "$image"
+refuses "and this is a manifest" update "manifest:$dir/old"
+refuses "No such file" blksum --update "$dir/nothing" \
+        --changed "$dir/changes" --manifest "$dir/new" "$image"
+refuses "no manifest of blkhash" blksum --update "$image" \
+        --changed "$dir/changes" --manifest "$dir/new" "$image"
+refuses "No such file" blksum --update "$dir/old" \
+        --changed "$dir/nothing" --manifest "$dir/new" "$image"
+refuses "standard input can only be one" blksum --update - --changed - \
+        --manifest "$dir/new" "$image"
+refuses "standard input can only be one" blksum --update - \
+        --changed "$dir/changes" --manifest "$dir/new"
+from_pipe () { cat "$image" | update; }
+refuses "a pipe can only be read as a whole" from_pipe
+mkdir "$dir/parts"
+blksum --part 0/2 --manifest-dir "$dir/parts" "$dir/small"
+refuses "manifest of a part" blksum --update "$dir"/parts/part-000000-* \
+        --changed "$dir/none" --manifest "$dir/new" "$dir/small"
+cp "$image" "$dir/copy"
+refuses "exists and is no manifest" blksum --update "$dir/old" \
+        --changed "$dir/changes" --manifest "$dir/copy" "$image"
+
+# An old manifest that is damaged, also if nothing of that is needed: at its
+# end, and in a leaf.
+head -c -1 "$dir/old" > "$dir/cut"
+refuses "cut off" blksum --update "$dir/cut" --audit 0% \
+        --changed "$dir/none" --manifest "$dir/new" "$image"
+for at in 600 2000; do
+  cp "$dir/old" "$dir/cut"
+  printf '\0\0\0' | dd of="$dir/cut" bs=1 seek=$at conv=notrunc status=none
+  refuses "wrong CRC" blksum --update "$dir/cut" --audit 0% \
+          --changed "$dir/none" --manifest "$dir/new" "$image"
+  refuses "wrong CRC" blksum --update "$dir/cut" --audit 0% \
+          --changed "$dir/changes" --manifest "$dir/new" "$image"
+done
+[ ! -e "$dir/new" ] || fail "made a manifest"

@@ -1,0 +1,114 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What a user who interrupts a long work is told: how to go on with it.
+ *
+ * In the handler of a signal next to nothing can be done, so the text is made
+ * before.
+ */
+
+#include <config.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/interrupt.h"
+#include "cli/options.h"
+
+static const int signals[] = { SIGHUP, SIGINT, SIGTERM };
+#define SIGNALS (sizeof signals / sizeof signals[0])
+
+/* Set before the handler is, and freed after that. */
+static char *text;
+static size_t len;
+static pid_t owner;             /* no child that was just forked */
+static struct sigaction before[SIGNALS];
+
+/* What was done before follows, when this returns. */
+static void
+say_how (int sig)
+{
+  size_t i;
+  ssize_t r;
+
+  if (getpid () == owner) {
+    r = write (STDERR_FILENO, text, len);
+    (void) r;
+  }
+  for (i = 0; i < SIGNALS; i++)
+    if (signals[i] == sig)
+      sigaction (sig, &before[i], NULL);
+  raise (sig);
+}
+
+/* For a shell, as coreutils quote. */
+static void
+print_quoted (FILE *out, const char *word)
+{
+  static const char plain[] =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+    "%+,-./:=@_";
+
+  if (*word && strspn (word, plain) == strlen (word)) {
+    fputs (word, out);
+    return;
+  }
+  putc ('\'', out);
+  for (; *word; word++)
+    if (*word == '\'')
+      fputs ("'\\''", out);
+    else
+      putc (*word, out);
+  putc ('\'', out);
+}
+
+static void
+print_command (FILE *out, const struct options *options)
+{
+  int i;
+
+  /* What is drawn there is left behind. */
+  if (options->progress_bar && options->progress_fd == STDERR_FILENO)
+    putc ('\n', out);
+  fputs ("blksum: to continue:", out);
+  for (i = 0; i < options->argc; i++) {
+    putc (' ', out);
+    print_quoted (out, options->argv[i]);
+  }
+  putc ('\n', out);
+}
+
+void
+interrupt_begin (const struct options *options)
+{
+  struct sigaction action = { .sa_handler = say_how };
+  FILE *out = open_memstream (&text, &len);
+  size_t i;
+
+  if (!out)
+    return;
+  print_command (out, options);
+  if (fclose (out) != 0)
+    return;
+  owner = getpid ();
+  for (i = 0; i < SIGNALS; i++)
+    if (sigaction (signals[i], NULL, &before[i]) == 0 &&
+        before[i].sa_handler != SIG_IGN)
+      sigaction (signals[i], &action, NULL);
+}
+
+void
+interrupt_end (void)
+{
+  struct sigaction now;
+  size_t i;
+
+  for (i = 0; i < SIGNALS; i++)
+    if (sigaction (signals[i], NULL, &now) == 0 && now.sa_handler == say_how)
+      sigaction (signals[i], &before[i], NULL);
+  free (text);
+  text = NULL;
+}

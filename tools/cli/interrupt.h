@@ -1,0 +1,18 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What a user who interrupts a long work is told: how to go on with it.
+ */
+
+#ifndef BLKSUM_INTERRUPT_H
+#define BLKSUM_INTERRUPT_H
+
+struct options;
+
+/* From here on SIGINT, SIGTERM and SIGHUP, unless they are ignored, print the
+ * command line, and do what they did before: end the program.
+ */
+void interrupt_begin (const struct options *options);
+void interrupt_end (void);
+
+#endif /* BLKSUM_INTERRUPT_H */

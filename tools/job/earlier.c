@@ -1,0 +1,191 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What an earlier run left: does it count?
+ *
+ * What is of another kind or size is not thrown away: the user may have
+ * mistyped an option, and it may be the work of days.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "../lib/sum-line.h"
+#include "../lib/sum-tag.h"
+#include "cli/options.h"
+#include "io/file.h"
+#include "io/files.h"
+#include "job/earlier.h"
+#include "job/identity.h"
+#include "job/kind.h"
+#include "source/source.h"
+#include "util/error.h"
+
+/* ---- Opening ---- */
+
+static int
+read_all (struct earlier *earlier, struct error *error)
+{
+  int has;
+
+  if (asprintf (&earlier->state_path, "%s.state", earlier->file.path) == -1) {
+    earlier->state_path = NULL;
+    return error_errno (error, ENOMEM, "cannot hash");
+  }
+  has = state_read (&earlier->state, earlier->state_path, error);
+  earlier->has_state = has == 1;
+  if (has == -1)
+    return -1;
+  return journal_file_look (&earlier->file, &earlier->found, error);
+}
+
+int
+earlier_open (struct earlier *earlier, const struct options *options,
+              struct error *error)
+{
+  *earlier = (struct earlier) { .name = options->manifest };
+  if (journal_file_open (&earlier->file, options->manifest, error) == -1)
+    return -1;
+  if (read_all (earlier, error) == 0)
+    return 0;
+  earlier_close (earlier);
+  return -1;
+}
+
+void
+earlier_close (struct earlier *earlier)
+{
+  state_destroy (&earlier->state);
+  journal_found_destroy (&earlier->found);
+  journal_file_close (&earlier->file);
+  free (earlier->state_path);
+}
+
+/* ---- What is asked for ---- */
+
+/* A manifest can be hashed as a disk is, but not be written meanwhile. */
+static int
+check_other_file (const struct earlier *earlier, const struct source *source,
+                  struct error *error)
+{
+  const struct files *files = source_files (source);
+  const struct file *file;
+  struct stat st;
+
+  if (fstat (earlier->file.fd, &st) == -1)
+    return error_errno (error, errno, "cannot read %s", earlier->name);
+  for (file = files ? files->first : NULL; file; file = file->next)
+    if (file->st.st_dev == st.st_dev && file->st.st_ino == st.st_ino)
+      return error_set (error, "%s cannot be both the image and its manifest",
+                        earlier->name);
+  return 0;
+}
+
+/* 0, or -1: it is of another kind than what was asked for. */
+static int
+check_kind (const struct earlier *earlier, const struct blkhash_opts *hash,
+            struct error *error)
+{
+  char *begun, *asked;
+  int r;
+
+  if (earlier->found.part)
+    return error_set (error, "%s is the manifest of a part of an image, with "
+                      "which --resume cannot go on", earlier->name);
+  if (kind_is_same (earlier->found.opts, hash))
+    return 0;
+  begun = sum_tag (earlier->found.opts);
+  asked = sum_tag (hash);
+  r = begun && asked
+    ? error_set (error, "%s was begun as %s, and not as %s: give the same "
+                 "options, or remove it to start over", earlier->name, begun,
+                 asked)
+    : error_errno (error, ENOMEM, "cannot hash");
+  free (begun);
+  free (asked);
+  return r;
+}
+
+static int
+check_size (const struct earlier *earlier, const struct source *source,
+            struct error *error)
+{
+  if (earlier->found.size == source->size)
+    return 0;
+  return error_set (error, "%s was begun for %" PRIu64 " bytes, and not for %"
+                    PRIu64 ": remove it to start over", earlier->name,
+                    earlier->found.size, source->size);
+}
+
+/* ---- What counts ---- */
+
+/* Why what STATE tells of is not the image, or NULL. */
+static const char *
+why_not_same (const struct state *state, const struct identity *identity)
+{
+  if (!identity_is_of_same_files (state->identity, identity->text))
+    return "was begun with another image";
+  if (strcmp (state->identity, identity->text) != 0)
+    return "is older than the last change of the image";
+  if (state->untrusted)
+    return "was begun when the image had just changed, or was said to change "
+      "in the future";
+  return NULL;
+}
+
+/* A manifest that is finished has no number: it is told by its sum. */
+static bool
+is_its_sum (const struct earlier *earlier)
+{
+  const struct journal_found *found = &earlier->found;
+  char *hex = sum_line_hex (found->md, found->md_len);
+  bool same = hex && earlier->has_state && earlier->state.sum &&
+    strcmp (hex, earlier->state.sum) == 0;
+
+  free (hex);
+  return same;
+}
+
+static int
+refuse_finished (const struct earlier *earlier, struct error *error)
+{
+  return error_set (error, "%s is complete: 'blksum manifest:%s' prints its "
+                    "sum; to hash anew, remove it", earlier->name,
+                    earlier->name);
+}
+
+enum earlier_use
+earlier_judge (const struct earlier *earlier, const struct options *options,
+               const struct source *source, const struct identity *identity,
+               const char **why, struct error *error)
+{
+  const struct journal_found *found = &earlier->found;
+
+  if (check_other_file (earlier, source, error) == -1)
+    return EARLIER_REFUSED;
+  if (!found->opts)
+    return EARLIER_NOTHING;
+  if (check_kind (earlier, options->hash, error) == -1)
+    return EARLIER_REFUSED;
+  if (found->finished && is_its_sum (earlier) && found->size == source->size &&
+      !why_not_same (&earlier->state, identity))
+    return EARLIER_FINISHED;
+  if (found->finished)
+    return refuse_finished (earlier, error);
+
+  *why = !earlier->has_state ||
+    strcmp (earlier->state.journal, found->id) != 0
+    ? "has no state of the image beside it"
+    : why_not_same (&earlier->state, identity);
+  if (*why)
+    return EARLIER_WRONG;
+  if (check_size (earlier, source, error) == -1)
+    return EARLIER_REFUSED;
+  return found->blocks > 0 ? EARLIER_USABLE : EARLIER_NOTHING;
+}

@@ -1,0 +1,262 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The file of a manifest that is not finished.
+ *
+ * A record that a crash cut off, and what else is behind the last whole one, is
+ * cut off before anything is written there.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "blkhash-manifest.h"
+
+#include "io/new-file.h"
+#include "job/journal-file.h"
+#include "job/kind.h"
+#include "job/manifest-file.h"
+#include "util/error.h"
+
+#define HEADER_SIZE 512         /* see blkhash-manifest(5) */
+#define KEY "\njournal: "
+
+/* ---- Whose it is ---- */
+
+/* Is what is at its path still this file?  One that became a manifest is not. */
+static bool
+is_at_path (const struct journal_file *file)
+{
+  struct stat st, at_path;
+
+  return fstat (file->fd, &st) == 0 && stat (file->path, &at_path) == 0 &&
+    st.st_dev == at_path.st_dev && st.st_ino == at_path.st_ino;
+}
+
+static int
+lock (const struct journal_file *file, struct error *error)
+{
+  if (flock (file->fd, LOCK_EX | LOCK_NB) == 0)
+    return 0;
+  if (errno == EWOULDBLOCK)
+    return error_set (error, "another blksum is using %s", file->path);
+  return error_errno (error, errno, "cannot lock %s", file->path);
+}
+
+/* 1; 0: it was replaced meanwhile; or -1. */
+static int
+try_open (struct journal_file *file, struct error *error)
+{
+  if (manifest_file_check (file->path, error) == -1)
+    return -1;
+  file->fd = open (file->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
+  if (file->fd == -1)
+    return error_errno (error, errno, "cannot make the file %s", file->path);
+  if (lock (file, error) == -1) {
+    close (file->fd);
+    return -1;
+  }
+  if (is_at_path (file))
+    return 1;
+  close (file->fd);
+  return 0;
+}
+
+int
+journal_file_open (struct journal_file *file, const char *name,
+                   struct error *error)
+{
+  int tries, r = 0;
+
+  file->path = realpath (name, NULL);
+  if (!file->path)
+    file->path = strdup (name);
+  if (!file->path)
+    return error_errno (error, errno, "cannot open %s", name);
+  for (tries = 0; tries < 10 && r == 0; tries++)
+    r = try_open (file, error);
+  if (r == 1)
+    return 0;
+  error_set (error, "another blksum is using %s", file->path);
+  free (file->path);
+  return -1;
+}
+
+void
+journal_file_close (struct journal_file *file)
+{
+  struct stat st;
+
+  if (fstat (file->fd, &st) == 0 && st.st_size == 0 && is_at_path (file))
+    unlink (file->path);
+  close (file->fd);
+  free (file->path);
+}
+
+/* ---- What is in it ---- */
+
+struct blkhash_manifest_reader *
+journal_file_read (const struct journal_file *file, int *fd,
+                   struct error *error)
+{
+  struct blkhash_manifest_reader *r = NULL;
+
+  *fd = open (file->path, O_RDONLY | O_CLOEXEC);
+  if (*fd != -1)
+    r = blkhash_manifest_reader_new (*fd, BLKHASH_MANIFEST_UNFINISHED);
+  if (!r)
+    error_errno (error, errno, "cannot read %s", file->path);
+  else if (blkhash_manifest_reader_start (r) == 0)
+    return r;
+  else
+    error_set (error, "%s: %s", file->path, blkhash_manifest_reader_error (r));
+  blkhash_manifest_reader_free (r);
+  if (*fd != -1)
+    close (*fd);
+  return NULL;
+}
+
+/* The lines of the header, which is text. */
+static void
+find_id (const struct journal_file *file, char id[STATE_ID_DIGITS + 1])
+{
+  char header[HEADER_SIZE + 1] = "", *key;
+
+  if (pread (file->fd, header, HEADER_SIZE, 0) != HEADER_SIZE)
+    return;
+  key = strstr (header, KEY);
+  if (key && strspn (key + strlen (KEY), "0123456789abcdef") ==
+      STATE_ID_DIGITS)
+    memcpy (id, key + strlen (KEY), STATE_ID_DIGITS);
+}
+
+static int
+look (struct blkhash_manifest_reader *r, struct journal_found *found)
+{
+  struct blkhash_manifest_run run;
+  uint64_t first, count, blocks;
+  uint32_t block_size;
+  int err;
+
+  found->opts = kind_copy (blkhash_manifest_reader_opts (r));
+  if (!found->opts)
+    return errno;
+  found->size = blkhash_manifest_reader_size (r);
+  block_size = blkhash_opts_get_block_size (found->opts);
+  blocks = found->size / block_size + (found->size % block_size != 0);
+  blkhash_manifest_reader_blocks (r, &first, &count);
+  found->part = first != 0 || count != blocks;
+  while ((err = blkhash_manifest_reader_next (r, &run)) == 0)
+    found->blocks = run.first + run.count;
+  found->offset = blkhash_manifest_reader_offset (r);
+  found->finished = err == ENOENT &&
+    blkhash_manifest_reader_sum (r, found->md, &found->md_len) == 0;
+  return err == ENOENT ? 0 : err;
+}
+
+int
+journal_file_look (const struct journal_file *file,
+                   struct journal_found *found, struct error *error)
+{
+  struct blkhash_manifest_reader *r;
+  struct stat st;
+  int fd, err;
+
+  *found = (struct journal_found) { .opts = NULL };
+  if (fstat (file->fd, &st) == -1)
+    return error_errno (error, errno, "cannot read %s", file->path);
+  if (st.st_size < HEADER_SIZE)
+    return 0;
+  r = journal_file_read (file, &fd, error);
+  if (!r)
+    return -1;
+  err = look (r, found);
+  if (err)
+    error_set (error, "cannot read %s: %s", file->path,
+               blkhash_manifest_reader_error (r));
+  find_id (file, found->id);
+  blkhash_manifest_reader_free (r);
+  close (fd);
+  return err ? -1 : 0;
+}
+
+void
+journal_found_destroy (struct journal_found *found)
+{
+  blkhash_opts_free (found->opts);
+}
+
+/* ---- Writing ---- */
+
+/* Behind the lines that every manifest has.  0, or an errno value. */
+static int
+write_id (int fd, const char *id)
+{
+  char header[HEADER_SIZE + 1] = "";
+  size_t len;
+  int n;
+
+  if (pread (fd, header, HEADER_SIZE, 0) != HEADER_SIZE)
+    return EIO;
+  len = strlen (header);
+  /* The key begins with the end of the line before. */
+  n = snprintf (header + len, HEADER_SIZE - len, "%s%s\n", KEY + 1, id);
+  if (n >= HEADER_SIZE - len)
+    return EOVERFLOW;
+  return pwrite (fd, header, HEADER_SIZE, 0) == HEADER_SIZE ? 0 : EIO;
+}
+
+/* That the old records are gone has to be on the disk first: a crash must not
+ * leave them behind the new header.
+ */
+struct blkhash_manifest_writer *
+journal_file_begin (const struct journal_file *file,
+                    const struct blkhash_opts *opts, uint64_t size,
+                    const char *id, struct error *error)
+{
+  struct blkhash_manifest_writer *w = NULL;
+  int err = 0;
+
+  if (ftruncate (file->fd, 0) == -1 || fsync (file->fd) == -1 ||
+      lseek (file->fd, 0, SEEK_SET) == -1)
+    err = errno;
+  else {
+    w = blkhash_manifest_writer_new_unfinished (opts, size, 0, file->fd);
+    err = w ? blkhash_manifest_writer_flush (w) : errno;
+  }
+  if (err == 0)
+    err = write_id (file->fd, id);
+  if (err == 0 && fsync (file->fd) == -1)
+    err = errno;
+  if (err == 0) {
+    new_file_sync_directory (file->path);
+    return w;
+  }
+  blkhash_manifest_writer_free (w);
+  error_errno (error, err, "cannot write %s", file->path);
+  return NULL;
+}
+
+struct blkhash_manifest_writer *
+journal_file_continue (const struct journal_file *file,
+                       const struct journal_found *found,
+                       struct error *error)
+{
+  struct blkhash_manifest_writer *w = NULL;
+
+  if (ftruncate (file->fd, found->offset) == 0 &&
+      lseek (file->fd, found->offset, SEEK_SET) != -1)
+    w = blkhash_manifest_writer_new_unfinished (found->opts, found->size,
+                                                found->blocks, file->fd);
+  if (!w)
+    error_errno (error, errno, "cannot write %s", file->path);
+  return w;
+}

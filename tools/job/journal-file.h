@@ -1,0 +1,74 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The file of a manifest that is not finished: whose it is, and what is in it.
+ */
+
+#ifndef BLKSUM_JOURNAL_FILE_H
+#define BLKSUM_JOURNAL_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "blkhash.h"
+#include "job/state.h"
+
+struct blkhash_manifest_reader;
+struct blkhash_manifest_writer;
+struct error;
+
+struct journal_file {
+  char *path;                   /* of the file itself, if a link was given */
+  int fd;                       /* locked */
+};
+
+/* Open the file NAME, or make an empty one, and lock it: nobody else does that
+ * until it is closed.  0, or -1 with the reason: it is in use, or something that
+ * is not to be replaced by a manifest.
+ */
+int journal_file_open (struct journal_file *file, const char *name,
+                       struct error *error);
+
+/* An empty one is removed. */
+void journal_file_close (struct journal_file *file);
+
+/* What is in it.  Nothing: there is not even a header. */
+struct journal_found {
+  struct blkhash_opts *opts;    /* how sums are made; NULL: nothing */
+  uint64_t size;                /* of the image, bytes */
+  bool part;                    /* it is of a part of the image */
+  uint64_t blocks;              /* that it has, from the first on */
+  uint64_t offset;              /* bytes: where its last whole record ends */
+  char id[STATE_ID_DIGITS + 1]; /* the key "journal", or empty */
+  bool finished;
+  unsigned char md[BLKHASH_MAX_MD_SIZE]; /* of one that is finished */
+  unsigned md_len;
+};
+
+/* Look at all of it.  0 with what FOUND frees, or -1 with the reason: it cannot
+ * be read, or is of a later version.
+ */
+int journal_file_look (const struct journal_file *file,
+                       struct journal_found *found, struct error *error);
+void journal_found_destroy (struct journal_found *found);
+
+/* A reader of what is in it, which was started, with a descriptor *FD of its
+ * own.  NULL with the reason.
+ */
+struct blkhash_manifest_reader *
+journal_file_read (const struct journal_file *file, int *fd,
+                   struct error *error);
+
+/* Empty it, and begin anew, with the number ID; or go on behind what was found.
+ * NULL with the reason.
+ */
+struct blkhash_manifest_writer *
+journal_file_begin (const struct journal_file *file,
+                    const struct blkhash_opts *opts, uint64_t size,
+                    const char *id, struct error *error);
+struct blkhash_manifest_writer *
+journal_file_continue (const struct journal_file *file,
+                       const struct journal_found *found,
+                       struct error *error);
+
+#endif /* BLKSUM_JOURNAL_FILE_H */

@@ -1,0 +1,142 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A manifest that is not finished, as it grows.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "blkhash-manifest.h"
+
+#include "../lib/cleanup.h"
+#include "job/journal.h"
+#include "util/error.h"
+
+#define INTERVAL 2              /* s between two records */
+
+#ifdef HAVE_PTHREAD_CONDATTR_SETCLOCK
+
+#define CLOCK CLOCK_MONOTONIC
+
+static void
+init_cond (pthread_cond_t *cond)
+{
+  pthread_condattr_t attr;
+
+  pthread_condattr_init (&attr);
+  pthread_condattr_setclock (&attr, CLOCK);
+  pthread_cond_init (cond, &attr);
+  pthread_condattr_destroy (&attr);
+}
+
+#else /* a clock that is set back delays the next record */
+
+#define CLOCK CLOCK_REALTIME
+
+static void
+init_cond (pthread_cond_t *cond)
+{
+  pthread_cond_init (cond, NULL);
+}
+
+#endif
+
+static void
+keep_error_locked (struct journal *journal, int err)
+{
+  if (journal->err == 0)
+    journal->err = err;
+}
+
+/* Write what was told.  Who tells does not wait for the disk. */
+static void
+sync_locked (struct journal *journal)
+{
+  int err = blkhash_manifest_writer_flush (journal->writer);
+
+  if (err == 0) {
+    pthread_mutex_unlock (&journal->lock);
+    err = fdatasync (journal->fd) == -1 ? errno : 0;
+    pthread_mutex_lock (&journal->lock);
+  }
+  if (err)
+    keep_error_locked (journal, err);
+}
+
+static void *
+run (void *opaque)
+{
+  struct journal *journal = opaque;
+  SCOPED_LOCK (&journal->lock);
+
+  while (!journal->end) {
+    struct timespec until;
+    int r = 0;
+
+    clock_gettime (CLOCK, &until);
+    until.tv_sec += INTERVAL;
+    while (!journal->end && r == 0)
+      r = pthread_cond_timedwait (&journal->ends, &journal->lock, &until);
+    sync_locked (journal);
+  }
+  return NULL;
+}
+
+int
+journal_start (struct journal *journal, int fd,
+               struct blkhash_manifest_writer *writer,
+               struct error *error)
+{
+  int err;
+
+  *journal = (struct journal) { .fd = fd, .writer = writer };
+  pthread_mutex_init (&journal->lock, NULL);
+  init_cond (&journal->ends);
+  err = pthread_create (&journal->thread, NULL, run, journal);
+  if (err == 0)
+    return 0;
+  pthread_cond_destroy (&journal->ends);
+  pthread_mutex_destroy (&journal->lock);
+  blkhash_manifest_writer_free (writer);
+  return error_errno (error, err, "cannot start a thread");
+}
+
+int
+journal_tell (struct journal *journal, const struct blkhash_manifest_run *run,
+              size_t leaf_size)
+{
+  struct blkhash_leaf_sink sink;
+  int err;
+  SCOPED_LOCK (&journal->lock);
+
+  if (journal->err)
+    return journal->err;
+  sink = blkhash_manifest_writer_sink (journal->writer);
+  err = run->leaves
+    ? sink.data (sink.opaque, run->first, run->count, run->leaves,
+                 leaf_size)
+    : sink.zero (sink.opaque, run->first, run->count);
+  if (err)
+    keep_error_locked (journal, err);
+  return err;
+}
+
+int
+journal_stop (struct journal *journal)
+{
+  {
+    SCOPED_LOCK (&journal->lock);
+
+    journal->end = true;
+    pthread_cond_signal (&journal->ends);
+  }
+  pthread_join (journal->thread, NULL);
+  blkhash_manifest_writer_free (journal->writer);
+  pthread_cond_destroy (&journal->ends);
+  pthread_mutex_destroy (&journal->lock);
+  return journal->err;
+}

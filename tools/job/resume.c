@@ -1,0 +1,335 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The job: the manifest and the sum of an image, in as many runs as it takes.
+ *
+ * The manifest that grows is at the name of the one that it becomes, and beside
+ * it FILE.state tells of what image it is.  What is in it counts only if that
+ * image is now what it was then.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "blkhash-manifest.h"
+
+#include "../lib/sum-line.h"
+#include "cli/interrupt.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/report.h"
+#include "io/new-file.h"
+#include "job/earlier.h"
+#include "job/identity.h"
+#include "job/incremental.h"
+#include "job/journal.h"
+#include "job/manifest.h"
+#include "job/resume.h"
+#include "job/state.h"
+#include "source/open.h"
+#include "source/source.h"
+#include "util/clock.h"
+#include "util/error.h"
+#include "util/ranges.h"
+
+struct resume {
+  const struct options *options;
+  const char *operand;
+  struct source *source;
+  struct identity identity;
+  bool untrusted;               /* it could have changed unseen */
+  struct earlier earlier;
+};
+
+/* ---- The image ---- */
+
+static int
+open_image (struct resume *resume, struct error *error)
+{
+  if (source_open (&resume->options->source, resume->operand, &resume->source,
+                   error) == -1)
+    return -1;
+  if (identity_init (&resume->identity, resume->options, resume->operand,
+                     resume->source, error) == 0)
+    return 0;
+  source_close (resume->source);
+  return -1;
+}
+
+static void
+close_image (struct resume *resume)
+{
+  identity_destroy (&resume->identity);
+  source_close (resume->source);
+}
+
+/* What changed a moment ago may change again within the same tick of the clock,
+ * which nobody would see: wait until that is over, before anything is read.
+ */
+static int
+open_settled (struct resume *resume, struct error *error)
+{
+  struct timespec delay = { 0 };
+  long long wait;
+
+  if (open_image (resume, error) == -1)
+    return -1;
+  wait = identity_wait (&resume->identity);
+  if (wait > 0) {
+    close_image (resume);
+    delay.tv_sec = wait / 1000000000;
+    delay.tv_nsec = wait % 1000000000;
+    while (nanosleep (&delay, &delay) == -1 && errno == EINTR)
+      ;
+    if (open_image (resume, error) == -1)
+      return -1;
+    wait = identity_wait (&resume->identity);
+  }
+  resume->untrusted = wait != 0;
+  return 0;
+}
+
+static int
+check_image (const struct resume *resume, struct error *error)
+{
+  if (resume->source->full_size == SOURCE_SIZE_UNKNOWN)
+    return error_set (error, "a pipe can only be read as a whole, not with "
+                      "--resume");
+  if (!resume->identity.told && !resume->options->assume_unchanged)
+    return error_set (error, "nothing tells whether a device or what is on a "
+                      "server has changed: --resume needs --assume-unchanged");
+  return 0;
+}
+
+/* What is there is finished, by a run that ended just then. */
+static int
+take_finished (const struct resume *resume, struct sum *sum,
+               struct error *error)
+{
+  struct options options = *resume->options;
+
+  options.manifest = NULL;
+  options.source.format = NULL;
+  options.source.size = SOURCE_WHOLE;
+  if (job_manifest (&options, resume->earlier.file.path, sum, error) == -1)
+    return -1;
+  snprintf (sum->format, sizeof sum->format, "%s", resume->source->format);
+  sum->incremental = true;
+  unlink (resume->earlier.state_path);
+  return 0;
+}
+
+/* ---- Hashing ---- */
+
+static int
+make_id (char id[STATE_ID_DIGITS + 1], struct error *error)
+{
+  unsigned char bytes[STATE_ID_DIGITS / 2];
+  size_t i;
+
+  if (getentropy (bytes, sizeof bytes) == -1)
+    return error_errno (error, errno, "cannot hash");
+  for (i = 0; i < sizeof bytes; i++)
+    snprintf (id + 2 * i, 3, "%02x", bytes[i]);
+  return 0;
+}
+
+static struct blkhash_manifest_writer *
+start_over (struct resume *resume, struct error *error)
+{
+  const struct earlier *earlier = &resume->earlier;
+  struct blkhash_manifest_writer *writer;
+  char id[STATE_ID_DIGITS + 1];
+  const struct state state = {
+    .journal = id,
+    .identity = resume->identity.text,
+    .untrusted = resume->untrusted,
+  };
+
+  if (make_id (id, error) == -1 ||
+      state_write (&state, earlier->state_path, error) == -1)
+    return NULL;
+  writer = journal_file_begin (&earlier->file, resume->options->hash,
+                               resume->source->size, id, error);
+  if (!writer)
+    unlink (earlier->state_path);
+  return writer;
+}
+
+/* It becomes the manifest: first the state says so, for a run that finds the
+ * one and not the other.
+ */
+static int
+publish (struct resume *resume, struct incremental *inc,
+         const struct sum *sum, struct error *error)
+{
+  char *hex = sum_line_hex (sum->md, sum->md_len);
+  int r = hex ? state_add_sum (resume->earlier.state_path, hex, error)
+              : error_errno (error, ENOMEM, "cannot hash");
+
+  free (hex);
+  if (r == 0)
+    r = incremental_publish (inc, sum, error);
+  if (r == 0) {
+    new_file_sync_directory (resume->earlier.file.path);
+    unlink (resume->earlier.state_path);
+  }
+  return r;
+}
+
+/* What was believed is wrong, and who knows what else of it. */
+static void
+remove_all (const struct resume *resume)
+{
+  unlink (resume->earlier.file.path);
+  unlink (resume->earlier.state_path);
+}
+
+static int
+fill (struct resume *resume, struct incremental *inc,
+      struct blkhash_manifest_writer *writer, struct sum *sum,
+      struct error *error)
+{
+  struct journal journal;
+  int r, err;
+
+  if (journal_start (&journal, resume->earlier.file.fd, writer, error) == -1)
+    return -1;
+  interrupt_begin (resume->options);
+  r = incremental_fill (inc, &journal, sum, error);
+  interrupt_end ();
+  err = journal_stop (&journal);
+  if (r == 0 && err)
+    r = error_errno (error, err, "cannot write %s", resume->options->manifest);
+  if (r == 0)
+    r = publish (resume, inc, sum, error);
+  if (r == 1)
+    remove_all (resume);
+  return r;
+}
+
+/* With READER of the KNOWN blocks that were found, or NULL. */
+static int
+hash (struct resume *resume, struct blkhash_manifest_reader *reader,
+      uint64_t known, struct blkhash_manifest_writer *writer,
+      struct sum *sum, struct error *error)
+{
+  struct ranges unknown = { NULL };
+  struct belief belief = {
+    .reader = reader, .name = resume->options->manifest, .unknown = &unknown
+  };
+  uint64_t size = resume->source->size;
+  uint32_t block_size = blkhash_opts_get_block_size (resume->options->hash);
+  struct incremental inc;
+  int r, err = 0;
+
+  if (known <= size / block_size)
+    err = ranges_add (&unknown, known * block_size, size - known * block_size);
+  if (err)
+    r = error_errno (error, err, "cannot hash");
+  else
+    r = incremental_open (&inc, resume->options, resume->source, &belief,
+                          error);
+  if (r == 0) {
+    r = fill (resume, &inc, writer, sum, error);
+    incremental_close (&inc);
+  }
+  else
+    blkhash_manifest_writer_free (writer);
+  ranges_free (&unknown);
+  return r;
+}
+
+static int
+begin (struct resume *resume, struct sum *sum, struct error *error)
+{
+  struct blkhash_manifest_writer *writer = start_over (resume, error);
+
+  return writer ? hash (resume, NULL, 0, writer, sum, error) : -1;
+}
+
+static int
+go_on (struct resume *resume, struct sum *sum, struct error *error)
+{
+  const struct earlier *earlier = &resume->earlier;
+  struct blkhash_manifest_writer *writer;
+  struct blkhash_manifest_reader *reader;
+  int fd, r = -1;
+
+  reader = journal_file_read (&earlier->file, &fd, error);
+  if (!reader)
+    return -1;
+  writer = journal_file_continue (&earlier->file, &earlier->found, error);
+  if (writer)
+    r = hash (resume, reader, earlier->found.blocks, writer, sum, error);
+  blkhash_manifest_reader_free (reader);
+  close (fd);
+  return r;
+}
+
+/* ---- The job ---- */
+
+static void
+say_start_over (const struct resume *resume, const char *why)
+{
+  struct error line = { "" };
+
+  error_set (&line, "%s %s: starting over", resume->options->manifest, why);
+  report (resume->operand, &line);
+}
+
+static int
+use_earlier (struct resume *resume, struct sum *sum, struct error *error)
+{
+  const char *why;
+
+  switch (earlier_judge (&resume->earlier, resume->options, resume->source,
+                         &resume->identity, &why, error)) {
+  case EARLIER_REFUSED:
+    break;
+  case EARLIER_WRONG:
+    say_start_over (resume, why);
+    return begin (resume, sum, error);
+  case EARLIER_NOTHING:
+    return begin (resume, sum, error);
+  case EARLIER_USABLE:
+    return go_on (resume, sum, error);
+  case EARLIER_FINISHED:
+    return take_finished (resume, sum, error);
+  }
+  return -1;
+}
+
+int
+job_resume (const struct options *options, const char *operand,
+            struct sum *sum, struct error *error)
+{
+  struct resume resume = { .options = options, .operand = operand };
+  double start = clock_seconds ();
+  int r;
+
+  if (job_manifest_path (operand))
+    return error_set (error, "--resume is for images, and this is a manifest");
+  if (job_manifest_is_stdin (options, operand))
+    return error_set (error, "--resume is not for standard input, which may be "
+                      "something else next time");
+  if (open_settled (&resume, error) == -1)
+    return -1;
+  r = check_image (&resume, error);
+  if (r == 0)
+    r = earlier_open (&resume.earlier, options, error);
+  if (r == 0) {
+    r = use_earlier (&resume, sum, error);
+    earlier_close (&resume.earlier);
+  }
+  close_image (&resume);
+  if (r == 0)
+    sum->seconds = clock_seconds () - start;
+  return r;
+}

@@ -1,0 +1,21 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The job: the manifest and the sum of an image, in as many runs as it takes,
+ * --resume.
+ */
+
+#ifndef BLKSUM_JOB_RESUME_H
+#define BLKSUM_JOB_RESUME_H
+
+struct error;
+struct options;
+struct sum;
+
+/* Hash OPERAND, and go on where an earlier run was ended.  0; 1: a block is not
+ * what it was then, which ERROR says; or -1 with the reason.
+ */
+int job_resume (const struct options *options, const char *operand,
+                struct sum *sum, struct error *error);
+
+#endif /* BLKSUM_JOB_RESUME_H */

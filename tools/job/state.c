@@ -1,0 +1,208 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * FILE.state, beside a manifest that is not finished.
+ *
+ * It is lines of text.  Those of the identity are only compared as text, so
+ * there is nothing in it that could be misread.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "io/new-file.h"
+#include "job/state.h"
+#include "util/error.h"
+
+#define FIRST_LINE "blksum-state 1\n"
+#define MAX_SIZE (4 * 1024 * 1024) /* bytes; a line for each file of an image */
+
+/* ---- Reading ---- */
+
+/* The text of the file FD, or NULL with errno set; EFBIG: it is too long. */
+static char *
+read_text (int fd)
+{
+  char *text = calloc (1, MAX_SIZE + 1);
+  size_t len = 0;
+  ssize_t n = text ? 1 : -1;
+
+  while (n > 0 && len < MAX_SIZE) {
+    n = read (fd, text + len, MAX_SIZE - len);
+    if (n > 0)
+      len += n;
+  }
+  if (n == 0 && strlen (text) == len)
+    return text;
+  if (n != -1)
+    errno = EFBIG;
+  free (text);
+  return NULL;
+}
+
+/* What is behind KEY and ": " in LINE; NULL: it is of another key. */
+static const char *
+value_of (const char *line, const char *key)
+{
+  size_t len = strlen (key);
+
+  if (strncmp (line, key, len) != 0 || strncmp (line + len, ": ", 2) != 0)
+    return NULL;
+  return line + len + 2;
+}
+
+static bool
+is_identity (const char *line)
+{
+  return value_of (line, "format") || value_of (line, "operand") ||
+    value_of (line, "file") || value_of (line, "device") ||
+    value_of (line, "assumed");
+}
+
+/* LINE has no line end.  What is not known here may mean that nothing is to be
+ * believed.
+ */
+static bool
+take_line (struct state *state, FILE *identity, const char *line)
+{
+  const char *value;
+
+  if (is_identity (line))
+    return fprintf (identity, "%s\n", line) > 0;
+  value = value_of (line, "journal");
+  if (value && !state->journal)
+    return (state->journal = strdup (value)) != NULL;
+  value = value_of (line, "sum");
+  if (value) {                  /* the last one counts */
+    free (state->sum);
+    return (state->sum = strdup (value)) != NULL;
+  }
+  if (!value_of (line, "untrusted"))
+    return false;
+  state->untrusted = true;
+  return true;
+}
+
+/* A last line without a line end was not written whole, and does not count. */
+static bool
+parse (struct state *state, char *text)
+{
+  size_t len;
+  FILE *identity = open_memstream (&state->identity, &len);
+  bool taken = identity && strncmp (text, FIRST_LINE, strlen (FIRST_LINE)) == 0;
+  char *end;
+
+  if (!identity)
+    return false;
+  for (text += taken ? strlen (FIRST_LINE) : 0;
+       taken && (end = strchr (text, '\n')); text = end + 1) {
+    *end = '\0';
+    taken = take_line (state, identity, text);
+  }
+  if (fclose (identity) != 0)
+    return false;
+  return taken && state->journal && *state->identity;
+}
+
+int
+state_read (struct state *state, const char *path, struct error *error)
+{
+  int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  struct stat st;
+  char *text;
+  bool taken;
+
+  *state = (struct state) { .journal = NULL };
+  if (fd == -1 && errno == ENOENT)
+    return 0;
+  text = fd != -1 && fstat (fd, &st) == 0 && S_ISREG (st.st_mode)
+    ? read_text (fd) : NULL;
+  taken = text && parse (state, text);
+  free (text);
+  if (fd != -1)
+    close (fd);
+  if (taken)
+    return 1;
+  state_destroy (state);
+  return error_set (error, "'%s' is not the state of an unfinished manifest, as "
+                    "this version of blksum writes it: remove it to start "
+                    "over", path);
+}
+
+void
+state_destroy (struct state *state)
+{
+  free (state->journal);
+  free (state->identity);
+  free (state->sum);
+  *state = (struct state) { .journal = NULL };
+}
+
+/* ---- Writing ---- */
+
+/* 0, or an errno value. */
+static int
+write_text (int fd, const char *text)
+{
+  size_t len = strlen (text), done = 0;
+
+  while (done < len) {
+    ssize_t n = write (fd, text + done, len - done);
+
+    if (n == -1 && errno != EINTR)
+      return errno;
+    if (n > 0)
+      done += n;
+  }
+  return 0;
+}
+
+int
+state_write (const struct state *state, const char *path,
+             struct error *error)
+{
+  struct new_file file;
+  char *text;
+  int err, r = -1;
+
+  if (asprintf (&text, FIRST_LINE "journal: %s\n%s%s", state->journal,
+                state->identity,
+                state->untrusted ? "untrusted: yes\n" : "") == -1)
+    return error_errno (error, ENOMEM, "cannot make the file %s", path);
+  if (new_file_open (&file, path, false, error) == 0) {
+    err = write_text (file.fd, text);
+    r = err ? error_errno (error, err, "cannot write %s", path)
+            : new_file_publish (&file, error);
+    new_file_close (&file);
+  }
+  free (text);
+  return r;
+}
+
+/* In one write: the part of a line does not count. */
+int
+state_add_sum (const char *path, const char *hex, struct error *error)
+{
+  int fd = open (path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+  char *line;
+  int err;
+
+  if (asprintf (&line, "sum: %s\n", hex) == -1) {
+    line = NULL;
+    errno = ENOMEM;
+  }
+  err = fd == -1 || !line ? errno : write_text (fd, line);
+  if (err == 0 && fsync (fd) == -1)
+    err = errno;
+  if (fd != -1)
+    close (fd);
+  free (line);
+  return err ? error_errno (error, err, "cannot write %s", path) : 0;
+}

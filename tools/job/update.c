@@ -1,0 +1,201 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The job: the manifest and the sum of an image, by the manifest of what it was
+ * and a list of what has changed.
+ *
+ * Who tells what changed may be wrong, and has been; that is what the audit is
+ * for.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "blkhash-manifest.h"
+
+#include "changes/list.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "job/incremental.h"
+#include "job/kind.h"
+#include "job/manifest.h"
+#include "job/manifest-file.h"
+#include "job/update.h"
+#include "source/open.h"
+#include "source/source.h"
+#include "util/clock.h"
+#include "util/error.h"
+#include "util/ranges.h"
+
+struct update {
+  struct options options;       /* hash as the old manifest says */
+  struct source *source;
+  int fd;                       /* of the old manifest */
+  struct blkhash_manifest_reader *reader;
+  struct ranges changed;
+};
+
+/* ---- The old manifest ---- */
+
+static bool
+is_stdin (const char *name)
+{
+  return strcmp (name, "-") == 0;
+}
+
+static int
+check_old (const struct update *update, struct error *error)
+{
+  const struct blkhash_manifest_reader *r = update->reader;
+  const struct blkhash_opts *opts = blkhash_manifest_reader_opts (r);
+  uint64_t size = blkhash_manifest_reader_size (r), first, count;
+  uint32_t block_size = blkhash_opts_get_block_size (opts);
+  const char *name = update->options.update;
+
+  blkhash_manifest_reader_blocks (r, &first, &count);
+  if (first != 0 ||
+      count != size / block_size + (size % block_size != 0))
+    return error_set (error, "%s is the manifest of a part of an image, which "
+                      "cannot be updated", name);
+  if (size != update->source->size)
+    return error_set (error, "%s is of an image of %" PRIu64 " bytes, and this "
+                      "one has %" PRIu64 ": an image of another size has to be "
+                      "hashed whole", name, size, update->source->size);
+  return 0;
+}
+
+/* Its sums are made as the user says, or if he does not as it says. */
+static int
+take_kind (struct update *update, struct error *error)
+{
+  const struct blkhash_opts *opts =
+    blkhash_manifest_reader_opts (update->reader);
+  struct error reason = { "" };
+  struct blkhash_opts *copy;
+
+  if (kind_check (&update->options, opts, &reason) == -1)
+    return error_set (error, "%s: %s", update->options.update, reason.text);
+  copy = kind_copy (opts);
+  if (!copy)
+    return error_errno (error, errno, "cannot hash");
+  blkhash_opts_set_threads (copy,
+                            blkhash_opts_get_threads (update->options.hash));
+  update->options.hash = copy;
+  return 0;
+}
+
+static int
+open_old (struct update *update, struct error *error)
+{
+  const char *name = update->options.update;
+
+  update->fd = is_stdin (name) ? fcntl (STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                               : open (name, O_RDONLY | O_CLOEXEC);
+  if (update->fd != -1)
+    update->reader = blkhash_manifest_reader_new (update->fd, 0);
+  if (!update->reader)
+    return error_errno (error, errno, "cannot open %s", name);
+  if (blkhash_manifest_reader_start (update->reader) != 0)
+    return error_set (error, "%s: %s", name,
+                      blkhash_manifest_reader_error (update->reader));
+  return check_old (update, error);
+}
+
+/* ---- The new one ---- */
+
+static int
+hash (struct update *update, struct sum *sum, struct error *error)
+{
+  const struct belief belief = {
+    .reader = update->reader,
+    .name = update->options.update,
+    .finished = true,
+    .unknown = &update->changed,
+  };
+  struct incremental inc;
+  int r;
+
+  if (incremental_open (&inc, &update->options, update->source, &belief,
+                        error) == -1)
+    return -1;
+  r = incremental_fill (&inc, NULL, sum, error);
+  if (r == 0)
+    r = incremental_publish (&inc, sum, error);
+  incremental_close (&inc);
+  return r;
+}
+
+static int
+read_changes (struct update *update, struct error *error)
+{
+  const char *name = update->options.changed;
+  struct error reason = { "" };
+
+  if (changes_read (name, update->source->size, &update->changed,
+                    &reason) == 0)
+    return 0;
+  return error_set (error, "%s: %s", name, reason.text);
+}
+
+/* SUM says how it is made, as that need not be what the options say. */
+static int
+update_manifest (struct update *update, struct sum *sum, struct error *error)
+{
+  int r;
+
+  if (take_kind (update, error) == -1)
+    return -1;
+  r = read_changes (update, error);
+  if (r == 0)
+    r = hash (update, sum, error);
+  if (r == 0)
+    sum->hash = update->options.hash;
+  else
+    blkhash_opts_free (update->options.hash);
+  return r;
+}
+
+/* ---- The job ---- */
+
+static int
+check_operand (const struct options *options, const char *operand,
+               struct error *error)
+{
+  if (job_manifest_path (operand))
+    return error_set (error, "--update is for images, and this is a manifest");
+  if (is_stdin (options->update) + is_stdin (options->changed) +
+      job_manifest_is_stdin (options, operand) > 1)
+    return error_set (error, "standard input can only be one of the image, its "
+                      "manifest, and what has changed");
+  return 0;
+}
+
+int
+job_update (const struct options *options, const char *operand,
+            struct sum *sum, struct error *error)
+{
+  struct update update = { .options = *options, .fd = -1 };
+  double start = clock_seconds ();
+  int r = -1;
+
+  if (check_operand (options, operand, error) == -1 ||
+      source_open (&options->source, operand, &update.source, error) == -1)
+    return -1;
+  if (update.source->full_size == SOURCE_SIZE_UNKNOWN)
+    error_set (error, "a pipe can only be read as a whole, not with --update");
+  else if (open_old (&update, error) == 0)
+    r = update_manifest (&update, sum, error);
+  ranges_free (&update.changed);
+  blkhash_manifest_reader_free (update.reader);
+  if (update.fd != -1)
+    close (update.fd);
+  source_close (update.source);
+  if (r == 0)
+    sum->seconds = clock_seconds () - start;
+  return r;
+}

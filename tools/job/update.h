@@ -1,0 +1,21 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The job: the manifest and the sum of an image, by the manifest of what it was
+ * and a list of what has changed, --update.
+ */
+
+#ifndef BLKSUM_JOB_UPDATE_H
+#define BLKSUM_JOB_UPDATE_H
+
+struct error;
+struct options;
+struct sum;
+
+/* Hash OPERAND where it has changed.  0; 1: a block that was not said to have
+ * changed did, which ERROR says; or -1 with the reason.
+ */
+int job_update (const struct options *options, const char *operand,
+                struct sum *sum, struct error *error);
+
+#endif /* BLKSUM_JOB_UPDATE_H */

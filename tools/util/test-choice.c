@@ -1,0 +1,219 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Unit test: which parts of a disk are read, compared with a look at each unit;
+ * and that each is audited as often as the others.
+ */
+
+#include <config.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "util/choice.h"
+#include "util/ranges.h"
+
+#define UNIT 65536
+#define PERCENT (CHOICE_ALL / 100)
+
+static void
+add (struct ranges *ranges, uint64_t start, uint64_t len)
+{
+  assert_int_equal (ranges_add (ranges, start, len), 0);
+}
+
+/* Walk over the disk by what choice_at says, and store what each unit is.
+ * Returns how many are audited.
+ */
+static uint64_t
+walk (const struct choice *choice, unsigned char *kinds)
+{
+  uint64_t offset = 0, len, audited = 0, i;
+
+  while (offset < choice->size) {
+    enum choice_kind kind = choice_at (choice, offset, &len);
+
+    assert_true (len > 0);
+    if (len >= choice->size - offset)
+      len = choice->size - offset;
+    else
+      assert_int_equal ((offset + len) % choice->unit, 0);
+    for (i = 0; i < len; i += choice->unit)
+      kinds[(offset + i) / choice->unit] = kind;
+    if (kind == CHOICE_AUDITED) {
+      assert_true (len <= choice->unit);
+      audited++;
+    }
+    offset += len;
+  }
+  return audited;
+}
+
+/* From the middle of a unit it is the same as from its start. */
+static void
+check_within (const struct choice *choice, const unsigned char *kinds)
+{
+  uint64_t i, len, from_start;
+
+  for (i = 0; i < choice->size / choice->unit; i++) {
+    assert_int_equal (choice_at (choice, i * choice->unit, &from_start),
+                      kinds[i]);
+    assert_int_equal (choice_at (choice, i * choice->unit + 5, &len),
+                      kinds[i]);
+    assert_int_equal (len, from_start - 5);
+  }
+}
+
+static void
+test_random (void **state)
+{
+  static unsigned char kinds[3000];
+  unsigned round, i;
+
+  (void) state;
+  srand (1);
+  for (round = 0; round < 300; round++) {
+    struct ranges unknown = { 0 }, copy = { 0 };
+    uint64_t units = 1 + rand () % 2000, size = units * UNIT, len, believed;
+    uint32_t audit = round % 4 == 0 ? 0 : rand () % (20 * PERCENT);
+    struct choice choice;
+    uint64_t audited, least;
+
+    size -= rand () % 2 * (rand () % UNIT);
+    for (i = rand () % 30; i > 0; i--) {
+      uint64_t start = rand () % size;
+
+      len = 1 + rand () % (3 * UNIT);
+      add (&unknown, start, len);
+      add (&copy, start, len);
+    }
+    ranges_sort (&unknown);
+    ranges_sort (&copy);
+    ranges_align (&copy, UNIT, size);
+    assert_int_equal (choice_init (&choice, size, 4096, &unknown, audit,
+                                   rand ()), 0);
+    audited = walk (&choice, kinds);
+    check_within (&choice, kinds);
+    for (i = 0, believed = 0; i < units; i++) {
+      assert_int_equal (kinds[i] == CHOICE_UNKNOWN,
+                        ranges_has (&copy, (uint64_t) i * UNIT, &len));
+      believed += kinds[i] != CHOICE_UNKNOWN;
+    }
+    assert_int_equal (believed, choice.believed);
+    least = (believed * audit + CHOICE_ALL - 1) / CHOICE_ALL;
+    if (audit > 0 && least < CHOICE_LEAST)
+      least = CHOICE_LEAST;
+    assert_int_equal (audited, least < believed ? least : believed);
+    assert_in_range (choice_bytes (&choice), ranges_bytes (&unknown), size);
+    choice_destroy (&choice);
+    ranges_free (&unknown);
+    ranges_free (&copy);
+  }
+}
+
+static void
+test_none_and_all (void **state)
+{
+  static unsigned char kinds[1000];
+  struct ranges unknown = { 0 };
+  struct choice choice;
+  uint64_t len;
+
+  (void) state;
+  assert_int_equal (choice_init (&choice, 1000 * UNIT, UNIT, &unknown, 0, 1),
+                    0);
+  assert_int_equal (choice_at (&choice, 0, &len), CHOICE_BELIEVED);
+  assert_true (len >= 1000 * UNIT);
+  assert_int_equal (choice_bytes (&choice), 0);
+  choice_destroy (&choice);
+  assert_int_equal (choice_init (&choice, 1000 * UNIT, UNIT, &unknown,
+                                 CHOICE_ALL, 1), 0);
+  assert_int_equal (walk (&choice, kinds), 1000);
+  assert_int_equal (choice_bytes (&choice), 1000 * UNIT);
+  choice_destroy (&choice);
+  assert_int_equal (choice_init (&choice, 0, UNIT, &unknown, CHOICE_ALL, 1),
+                    0);
+  assert_int_equal (choice_at (&choice, 0, &len), CHOICE_BELIEVED);
+  assert_int_equal (choice_bytes (&choice), 0);
+  choice_destroy (&choice);
+  add (&unknown, 0, 3);
+  assert_int_equal (choice_init (&choice, 3, UNIT, &unknown, CHOICE_ALL, 1),
+                    0);
+  assert_int_equal (choice_at (&choice, 0, &len), CHOICE_UNKNOWN);
+  assert_int_equal (choice.audited, 0);
+  choice_destroy (&choice);
+  ranges_free (&unknown);
+}
+
+/* The largest image there can be, of which a little is believed or unknown. */
+static void
+test_enormous (void **state)
+{
+  struct ranges unknown = { 0 };
+  struct choice choice;
+  uint64_t size = UINT64_MAX - 1, len, offset = 0, steps = 0, audited = 0;
+
+  (void) state;
+  add (&unknown, UINT64_C (1) << 40, UINT64_MAX - 1 - (UINT64_C (1) << 41));
+  assert_int_equal (choice_init (&choice, size, UNIT, &unknown, PERCENT / 1000,
+                                 7), 0);
+  while (offset < size) {
+    audited += choice_at (&choice, offset, &len) == CHOICE_AUDITED;
+    offset = len < size - offset ? offset + len : size;
+    assert_true (steps++ < 100000);
+  }
+  assert_int_equal (audited, choice.audited);
+  assert_int_equal (choice.audited, (choice.believed + 99999) / 100000);
+  choice_destroy (&choice);
+  ranges_free (&unknown);
+
+  assert_int_equal (choice_init (&choice, size, 4, &unknown, CHOICE_ALL, 7), 0);
+  assert_int_equal (choice.audited, UINT64_C (1) << 48);
+  assert_int_equal (choice_at (&choice, size - 1, &len), CHOICE_AUDITED);
+  choice_destroy (&choice);
+}
+
+/* Of 1000 units 100 are audited: in 2000 rounds each 200 times.  The bounds are
+ * eight standard deviations away, and the seeds are always the same.
+ */
+static void
+test_fair (void **state)
+{
+  static unsigned char kinds[1000];
+  static unsigned times[1000];
+  struct ranges unknown = { 0 };
+  uint64_t round, i;
+
+  (void) state;
+  for (round = 0; round < 2000; round++) {
+    struct choice choice;
+
+    assert_int_equal (choice_init (&choice, 1000 * UNIT, UNIT, &unknown,
+                                   10 * PERCENT,
+                                   round * UINT64_C (0xd1342543de82ef95)), 0);
+    assert_int_equal (walk (&choice, kinds), 100);
+    for (i = 0; i < 1000; i++)
+      times[i] += kinds[i] == CHOICE_AUDITED;
+    choice_destroy (&choice);
+  }
+  for (i = 0; i < 1000; i++)
+    assert_in_range (times[i], 200 - 8 * 14, 200 + 8 * 14);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_random),
+    cmocka_unit_test (test_none_and_all),
+    cmocka_unit_test (test_enormous),
+    cmocka_unit_test (test_fair),
+  };
+
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}
