@@ -68,7 +68,7 @@ cp "$dir/stdout" "$dir/help"
 # Each begins where the others do, and no letter and no name is of two.
 grep '^  \(-.,\|   \) --' "$dir/help" > "$dir/rows"
 [ -s "$dir/rows" ] || fail "--help has no options"
-[ "$(grep -c '^.\{24\} [^ ]' "$dir/rows")" = "$(wc -l < "$dir/rows")" ] ||
+[ "$(grep -c '^.\{26\} [^ ]' "$dir/rows")" = "$(wc -l < "$dir/rows")" ] ||
   fail "--help is not in two columns"
 twice=$(tr -s ' ,' '\n\n' < "$dir/rows" | grep -e '^-.$' | sort | uniq -d
         cut -c 7- "$dir/rows" | grep -o -e '^--[-a-z]*' | sort | uniq -d)

@@ -198,7 +198,7 @@ command_line_parse (const struct option_row *rows, struct options *options,
   return optind;
 }
 
-#define HELP_COLUMN 25
+#define HELP_COLUMN 27
 
 static void
 print_row (const struct option_row *row)

@@ -339,18 +339,18 @@ static const struct option_row rows[] = {
     .excludes = "--resume cannot be used with --check, --expect, --compare, "
                 "--part, --merge or --update" },
   { GROUP_AGAIN, 0, "assume-unchanged", NULL,
-    "a device or server, which tells nothing, is what it was",
+    "a device or server is what it was",
     FIELD (assume_unchanged), .value = true, .needs = "--resume" },
   { GROUP_AGAIN, 0, "update", "OLD",
-    "make the manifest of what has changed since that, OLD",
+    "hash what has changed since the manifest OLD",
     FIELD (update), .needs = "--changed",
     .excludes = "--update cannot be used with --check, --expect, --compare, "
                 "--part or --merge" },
   { GROUP_AGAIN, 0, "changed", "RANGES",
-    "a file that says where: JSON of start and length", FIELD (changed),
+    "where that is: a JSON file of start and length", FIELD (changed),
     .needs = "--update" },
   { GROUP_AGAIN, 0, "audit", "N%",
-    "what is read again to see that it did not change, default 0.1%",
+    "how much of the rest to read again, default 0.1%",
     .set = set_audit, .needs = "--resume or --update" },
 
   { GROUP_OUTPUT, 0, "tag", NULL,

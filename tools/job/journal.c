@@ -67,22 +67,32 @@ sync_locked (struct journal *journal)
     keep_error_locked (journal, err);
 }
 
+/* Until it is time for a record, or the last one. */
+static void
+wait_locked (struct journal *journal)
+{
+  struct timespec until;
+  int r = 0;
+
+  clock_gettime (CLOCK, &until);
+  until.tv_sec += INTERVAL;
+  while (!journal->end && r == 0)
+    r = pthread_cond_timedwait (&journal->ends, &journal->lock, &until);
+}
+
+/* What was told before the end is written after it was seen. */
 static void *
 run (void *opaque)
 {
   struct journal *journal = opaque;
+  bool end;
   SCOPED_LOCK (&journal->lock);
 
-  while (!journal->end) {
-    struct timespec until;
-    int r = 0;
-
-    clock_gettime (CLOCK, &until);
-    until.tv_sec += INTERVAL;
-    while (!journal->end && r == 0)
-      r = pthread_cond_timedwait (&journal->ends, &journal->lock, &until);
+  do {
+    wait_locked (journal);
+    end = journal->end;
     sync_locked (journal);
-  }
+  } while (!end);
   return NULL;
 }
 

@@ -77,7 +77,7 @@ take_line (struct state *state, FILE *identity, const char *line)
   if (is_identity (line))
     return fprintf (identity, "%s\n", line) > 0;
   value = value_of (line, "journal");
-  if (value && !state->journal)
+  if (value && !state->journal && strlen (value) == STATE_ID_DIGITS)
     return (state->journal = strdup (value)) != NULL;
   value = value_of (line, "sum");
   if (value) {                  /* the last one counts */

@@ -1,0 +1,117 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# --resume starts over, and says why, if the image is not what it was in the run
+# before; and a block that is not what it was, which nothing tells, is found.
+
+. "$(dirname "$0")/functions.sh"
+. "$abs_top_srcdir/tests/resume-functions.sh"
+
+image=$dir/image
+make_large_image "$image"
+blksum --manifest "$dir/expected" "$image" > "$dir/sum"
+sum=$(cut -d' ' -f1 "$dir/sum")
+changed="m is older than the last change of the image"
+other="m was begun with another image"
+stateless="m has no state of the image beside it"
+
+# changes COMMAND...: change $image, and hash it as it is then.
+changes () {
+  echo "+ $*"
+  "$@"
+  blksum --manifest "$dir/expected" "$image" > "$dir/sum"
+  sum=$(cut -d' ' -f1 "$dir/sum")
+}
+one_byte () {
+  printf x | dd of="$image" bs=1 seek="$1" conv=notrunc status=none
+}
+with_old_times () {
+  touch -r "$image" "$dir/times"
+  one_byte 5000
+  touch -r "$dir/times" "$image"
+}
+replace () {
+  cp "$image" "$dir/image.new"
+  one_byte 6000
+  touch -r "$image" "$dir/image.new"
+  mv "$dir/image.new" "$image"
+}
+
+# A file that was touched, changed, changed with its times set back, is larger,
+# or is another one.
+ended KILL "$image"
+touch "$image"
+starts_over "$changed" "$sum" "$image"
+ended KILL "$image"
+changes one_byte 4000
+starts_over "$changed" "$sum" "$image"
+ended KILL "$image"
+changes with_old_times
+starts_over "$changed" "$sum" "$image"
+ended KILL "$image"
+changes truncate -s 301m "$image"
+starts_over "$changed" "$sum" "$image"
+ended KILL "$image"
+changes replace
+starts_over "$other" "$sum" "$image"
+ended KILL "$image"
+cp "$image" "$dir/copy"
+starts_over "$other" "$sum" "$dir/copy"
+
+# While it is read: nobody can tell which blocks were read before that.
+status=0
+midway "$(on_disk); touch $image" --resume --manifest "$dir/m" "$image" \
+  > "$dir/stdout" 2> "$dir/stderr" || status=$?
+[ $status = 2 ] || fail "status $status"
+says_once "changed while it was read"
+[ ! -s "$dir/stdout" ] || fail "printed a sum"
+starts_over "$changed" "$sum" "$image"
+
+# Without its state, or with that of another.
+ended KILL "$image"
+keep
+rm "$dir/m.state"
+starts_over "$stateless" "$sum" "$image"
+ended KILL "$image"
+cp "$dir/kept" "$dir/m"
+starts_over "$stateless" "$sum" "$image"
+again
+sed -i 's/^journal: ./journal: -/' "$dir/m.state"
+starts_over "$stateless" "$sum" "$image"
+# An orphan is no harm.
+cp "$dir/kept.state" "$dir/m.state"
+prints_sum "$sum" blksum --resume --manifest "$dir/m" "$image"
+is_finished
+
+# A file that is said to have changed in the future: its manifest is made, but
+# what is left of it is not trusted.
+touch -d "2 days" "$image"
+ended KILL "$image"
+starts_over "m was begun when the image had just changed, or was said to change \
+in the future" "$sum" "$image"
+touch "$image"
+
+# A leaf is not that of the image, although nothing tells it.
+ended KILL "$image"
+keep
+"$PYTHON" - "$abs_top_srcdir/tests" "$dir/kept" << 'END'
+import struct, sys
+sys.path.insert(0, sys.argv[1])
+import refmanifest
+
+data = bytearray(open(sys.argv[2], "rb").read())
+first, count = struct.unpack_from("<QQ", data, 512)
+assert first == 0 and 0 < count < 2**63
+data[512 + 16 + 32 * 3] ^= 1
+end = 512 + 16 + 32 * count
+struct.pack_into("<I", data, end, refmanifest.crc32c(data[512:end]))
+open(sys.argv[2], "wb").write(data)
+END
+again
+run 1 blksum --resume --audit 100% --manifest "$dir/m" "$image"
+says_once "image: block 3 (65536 bytes at 196608) is not what $dir/m says"
+[ ! -s "$dir/stdout" ] || fail "printed a sum"
+[ ! -e "$dir/m" ] && [ ! -e "$dir/m.state" ] || fail "it is still there"
+prints_sum "$sum" blksum --resume --manifest "$dir/m" "$image"
+is_finished

@@ -1,0 +1,77 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Whatever a crash leaves of an unfinished manifest, --resume makes the right one
+# of it: cut off anywhere, changed anywhere, with anything behind it.
+
+. "$(dirname "$0")/functions.sh"
+. "$abs_top_srcdir/tests/resume-functions.sh"
+
+image=$dir/image
+make_large_image "$image"
+sum=$(reference -b 1m "$image")
+blksum -b 1m --manifest "$dir/expected" "$image" > /dev/null
+
+# right WHAT: also if it starts over, which it then says.
+right () {
+  run 0 blksum -b 1m --resume --manifest "$dir/m" "$image"
+  [ "$(cut -d' ' -f1 "$dir/stdout")" = "$sum" ] || fail "$1: not $sum"
+  ! grep -v ": starting over$" "$dir/stderr" || fail "$1: an unexpected message"
+  cmp "$dir/m" "$dir/expected" || fail "$1: another manifest"
+  [ ! -e "$dir/m.state" ] || fail "$1: the state is left behind"
+}
+
+# Its header, and records of some blocks each, up to the last block.
+ended KILL -b 1m "$image"
+keep
+"$PYTHON" - "$abs_top_srcdir/tests" "$dir/kept" "$dir/expected" << 'END'
+import sys
+sys.path.insert(0, sys.argv[1])
+import refmanifest
+
+head = open(sys.argv[2], "rb").read(512)
+parts = []
+for first, count, leaves in \
+        refmanifest.read(open(sys.argv[3], "rb").read()).runs:
+    for at in range(0, count, 7):
+        n = min(7, count - at)
+        parts.append(refmanifest.record(
+            first + at, n | (0 if leaves else 1 << 63),
+            b"".join(leaves[at:at + n]) if leaves else b""))
+open(sys.argv[2], "wb").write(head + b"".join(parts))
+END
+size=$(stat -c %s "$dir/kept")
+again
+right "all blocks"
+
+for at in $(seq 512 61 "$size") $((size - 1)); do
+  again
+  truncate -s "$at" "$dir/m"
+  right "cut at $at"
+  again
+  printf '\252' | dd of="$dir/m" bs=1 seek="$at" conv=notrunc status=none
+  right "changed at $at"
+done
+for at in 0 17 300 511; do
+  again
+  truncate -s "$at" "$dir/m"
+  right "cut at $at"
+done
+
+# With something behind, and after a cut: zeros, garbage, records of another
+# block, and of another manifest.
+for at in 512 1000 "$size"; do
+  for behind in zeros garbage head tail other; do
+    again
+    truncate -s "$at" "$dir/m"
+    case $behind in
+      zeros) head -c 70000 /dev/zero ;;
+      garbage) seq 10000 ;;
+      head) head -c 1500 "$dir/kept" ;;
+      tail) tail -c 1500 "$dir/kept" ;;
+      other) tail -c +513 "$dir/expected" ;;
+    esac >> "$dir/m"
+    right "$behind behind $at"
+  done
+done

@@ -1,0 +1,139 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# What --resume refuses stays what it was: an unfinished manifest of another
+# kind, one that is finished, one in use, or something else.
+
+. "$(dirname "$0")/functions.sh"
+. "$abs_top_srcdir/tests/resume-functions.sh"
+
+image=$dir/image
+make_large_image "$image"
+sum=$(reference "$image")
+blksum --manifest "$dir/expected" "$image" > /dev/null
+resume () { blksum --resume --manifest "$dir/m" "$@"; }
+
+# Nothing of what was there changed.
+unchanged () {
+  cmp "$dir/m" "$dir/kept" || fail "the manifest changed"
+  cmp "$dir/m.state" "$dir/kept.state" || fail "the state changed"
+}
+
+ended KILL "$image"
+keep
+refuses "begun as blk-sha256/64k, and not as blk-sha512/64k" \
+        resume -d sha512 "$image"
+unchanged
+refuses "begun as blk-sha256/64k, and not as blk-sha256/4k" \
+        resume -b 4k "$image"
+refuses "begun as blk-sha256/64k, and not as blk-sha256/64k/linear" \
+        resume --linear "$image"
+refuses "begun for 314572800 bytes, and not for 1048576" \
+        resume --size 1m "$image"
+refuses "No such file" resume "$dir/none"
+unchanged
+
+# Of another version; or no state at all.
+for change in "s/state 1/state 2/" "\$a future: yes" "/^journal/d" "/^f/d" \
+              "s/^journal:.*/journal: /" \
+              "1d" "s/^/x/"; do
+  again
+  sed -i "$change" "$dir/m.state"
+  refuses "not the state of an unfinished manifest" resume "$image"
+  cmp "$dir/m" "$dir/kept" || fail "the manifest changed"
+done
+again
+printf '\0' >> "$dir/m.state"
+refuses "not the state of an unfinished manifest" resume "$image"
+rm "$dir/m.state"
+mkdir "$dir/m.state"
+refuses "not the state of an unfinished manifest" resume "$image"
+rmdir "$dir/m.state"
+# A line that was not written whole does not count.
+again
+printf 'sum: 12' >> "$dir/m.state"
+prints_sum "$sum" resume "$image"
+is_finished
+
+# In use: the other goes on.
+again
+truncate -s 512 "$dir/m"
+midway "$(on_disk); blksum --resume --manifest $dir/m $image \
+  > $dir/second 2>&1 || echo status \$? >> $dir/second" \
+  --resume --manifest "$dir/m" "$image" > "$dir/stdout" 2> "$dir/stderr" ||
+  fail "the first failed"
+[ "$(cut -d' ' -f1 "$dir/stdout")" = "$sum" ] || fail "not $sum"
+is_finished
+grep -q "another blksum is using .*/m$" "$dir/second" || fail "not in use"
+grep -q "^status 2$" "$dir/second" || fail "not refused"
+
+# Finished; also if a state of another one is beside it.
+for state in none other; do
+  cp "$dir/expected" "$dir/m"
+  rm -f "$dir/m.state"
+  if [ $state = other ]; then
+    cp "$dir/kept.state" "$dir/m.state"
+    echo "sum: $(echo "$sum" | tr 0-9 1-90)" >> "$dir/m.state"
+  fi
+  refuses "m is complete: 'blksum manifest:$dir/m' prints its sum" \
+          resume "$image"
+  cmp "$dir/m" "$dir/expected" || fail "the manifest changed"
+done
+# That of another image with the sum of this one, or this one with another's.
+echo "sum: $sum" >> "$dir/m.state"
+cp "$image" "$dir/copy"
+refuses "m is complete" resume "$dir/copy"
+rm -f "$dir/m" "$dir/m.state"
+
+# Something else than a manifest.
+for not in "$dir/copy:exists and is no manifest" "$dir/tmp:not a regular file" \
+           "$dir/none/m:No such file"; do
+  refuses "${not#*:}" blksum --resume --manifest "${not%%:*}" "$image"
+done
+cmp "$image" "$dir/copy" || fail "an image was replaced"
+mkfifo "$dir/fifo"
+refuses "not a regular file" blksum --resume --manifest "$dir/fifo" "$image"
+mkdir "$dir/parts"
+blksum --part 0/2 --manifest-dir "$dir/parts" "$image"
+refuses "manifest of a part" \
+        blksum --resume --manifest "$dir"/parts/part-000000-* "$image"
+# The image itself, which is a manifest that was begun.
+again
+refuses "cannot be both the image and its manifest" \
+        blksum --resume --manifest "$dir/m" -f raw "$dir/m"
+unchanged
+rm -f "$dir/m" "$dir/m.state"
+
+# What cannot be resumed.
+from_pipe () { cat "$image" | resume "$@"; }
+mkfifo "$dir/image-fifo"
+fifo () { cat "$image" > "$dir/image-fifo" & resume "$dir/image-fifo"; }
+refuses "not for standard input" from_pipe
+refuses "not for standard input" from_pipe -
+refuses "a pipe can only be read as a whole" fifo
+refuses "this is a manifest" resume "manifest:$dir/expected"
+refuses "needs --manifest" blksum --resume "$image"
+refuses "needs a file" blksum --resume --manifest - "$image"
+refuses "needs --resume" blksum --assume-unchanged "$image"
+refuses "one image" resume "$image" "$image"
+for option in --check "--expect $sum" --compare "--part 0/1 --manifest-dir ." \
+              --merge; do
+  refuses "cannot be used with" resume $option "$image"
+done
+refuses "needs --check" resume --subset 0/2 "$image"
+[ ! -e "$dir/m" ] && [ ! -e "$dir/m.state" ] || fail "left behind"
+
+# A limit of the size of files stands for a disk that is full.  What is there is
+# still good.
+for limit_of_files in 1 4 8 100; do
+  run 2 sh -c 'trap "" XFSZ; ulimit -f $3
+    exec blksum -b 4k --resume --manifest "$1" "$2"' sh "$dir/m" "$image" \
+    $limit_of_files
+  says_once "File too large"
+  [ ! -s "$dir/stdout" ] || fail "printed a sum"
+done
+blksum -b 4k --manifest "$dir/expected" "$image" > "$dir/sum"
+prints_sum "$(cut -d' ' -f1 "$dir/sum")" \
+           blksum -b 4k --resume --manifest "$dir/m" "$image"
+is_finished

@@ -1,0 +1,210 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Unit test: what is told is in the file when the journal was stopped, and some
+ * of it before; errors stick.  A record is due whenever the thread asks.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "blkhash-manifest.h"
+
+#include "job/journal.h"
+#include "util/error.h"
+
+#define BLOCK 65536
+#define BLOCKS 20000
+#define SIZE ((uint64_t) BLOCKS * BLOCK)
+#define LEAF 32
+
+int __wrap_pthread_cond_timedwait (pthread_cond_t *cond,
+                                   pthread_mutex_t *mutex,
+                                   const struct timespec *until);
+int __wrap_fdatasync (int fd);
+
+static bool busy;               /* set once: it is always time for a record */
+static int sync_error;
+
+int
+__wrap_pthread_cond_timedwait (pthread_cond_t *cond, pthread_mutex_t *mutex,
+                               const struct timespec *until)
+{
+  (void) until;
+  if (!busy)
+    return pthread_cond_wait (cond, mutex);
+  pthread_mutex_unlock (mutex);
+  sched_yield ();
+  pthread_mutex_lock (mutex);
+  return ETIMEDOUT;
+}
+
+int
+__wrap_fdatasync (int fd)
+{
+  (void) fd;
+  if (sync_error == 0)
+    return 0;
+  errno = sync_error;
+  return -1;
+}
+
+static int
+temporary (void)
+{
+  char name[] = "test-journal-XXXXXX";
+  int fd = mkstemp (name);
+
+  assert_int_not_equal (fd, -1);
+  unlink (name);
+  return fd;
+}
+
+static void
+start (struct journal *journal, int fd)
+{
+  struct error error = { "" };
+  struct blkhash_manifest_writer *w =
+    blkhash_manifest_writer_new_unfinished (NULL, SIZE, 0, fd);
+
+  assert_non_null (w);
+  assert_int_equal (journal_start (journal, fd, w, &error), 0);
+}
+
+/* Every tenth block is zero. */
+static int
+tell (struct journal *journal, uint64_t block)
+{
+  unsigned char leaf[LEAF];
+  const struct blkhash_manifest_run run = {
+    block, 1, block % 10 == 0 ? NULL : leaf
+  };
+
+  memset (leaf, 1 + block % 200, LEAF);
+  return journal_tell (journal, &run, LEAF);
+}
+
+/* How many blocks there are in FD, all right. */
+static uint64_t
+count_blocks (int fd)
+{
+  struct blkhash_manifest_reader *r;
+  struct blkhash_manifest_run run;
+  uint64_t next = 0, i;
+
+  assert_int_equal (lseek (fd, 0, SEEK_SET), 0);
+  r = blkhash_manifest_reader_new (fd, BLKHASH_MANIFEST_UNFINISHED);
+  assert_non_null (r);
+  assert_int_equal (blkhash_manifest_reader_start (r), 0);
+  while (blkhash_manifest_reader_next (r, &run) == 0)
+    for (i = 0; i < run.count; i++, next++) {
+      assert_true ((next % 10 == 0) == !run.leaves);
+      if (run.leaves)
+        assert_int_equal (run.leaves[i * LEAF], 1 + next % 200);
+    }
+  blkhash_manifest_reader_free (r);
+  return next;
+}
+
+static void
+test_busy (void **state)
+{
+  struct journal journal;
+  int fd = temporary ();
+  struct stat st;
+  uint64_t i;
+
+  (void) state;
+  busy = true;
+  start (&journal, fd);
+  for (i = 0; i < BLOCKS; i++)
+    assert_int_equal (tell (&journal, i), 0);
+  do
+    assert_int_equal (fstat (fd, &st), 0);
+  while (st.st_size == 0);
+  assert_int_equal (journal_stop (&journal), 0);
+  assert_int_equal (count_blocks (fd), BLOCKS);
+  close (fd);
+}
+
+/* All that was told is there, however short the run was. */
+static void
+test_stopped_at_once (void **state)
+{
+  struct journal journal;
+  unsigned round;
+
+  (void) state;
+  for (round = 0; round < 200; round++) {
+    int fd = temporary ();
+
+    busy = round % 2 == 0;
+    start (&journal, fd);
+    assert_int_equal (tell (&journal, 0), 0);
+    assert_int_equal (tell (&journal, 1), 0);
+    assert_int_equal (journal_stop (&journal), 0);
+    assert_int_equal (count_blocks (fd), 2);
+    close (fd);
+  }
+}
+
+static void
+test_errors (void **state)
+{
+  struct journal journal;
+  int fd = temporary (), err;
+  uint64_t i;
+
+  (void) state;
+  /* What cannot be synced: whoever tells is told. */
+  busy = true;
+  sync_error = EIO;
+  start (&journal, fd);
+  for (i = 0; (err = tell (&journal, i)) == 0; i++)
+    ;
+  assert_int_equal (err, EIO);
+  assert_int_equal (journal_stop (&journal), EIO);
+  sync_error = 0;
+
+  /* What is told out of order. */
+  busy = false;
+  start (&journal, fd);
+  assert_int_equal (tell (&journal, 0), 0);
+  assert_int_equal (tell (&journal, 5), EINVAL);
+  assert_int_equal (tell (&journal, 1), EINVAL);
+  assert_int_equal (journal_stop (&journal), EINVAL);
+
+  /* What cannot be written. */
+  close (fd);
+  fd = open ("/dev/null", O_RDONLY);
+  start (&journal, fd);
+  assert_int_equal (journal_stop (&journal), EBADF);
+  close (fd);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_busy),
+    cmocka_unit_test (test_stopped_at_once),
+    cmocka_unit_test (test_errors),
+  };
+
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}
