@@ -16,8 +16,11 @@
 #define PREFIX "blk-"
 #define MIN_DIGITS 8
 
-int
-bitmap_name_check (const char *name, const char *sum, struct error *error)
+/* How many digits of a sum NAME has; 0: it does not say of one.  Behind them
+ * there can be more, but no other letters of one word.
+ */
+static size_t
+count_digits (const char *name)
 {
   const char *digits;
   size_t count;
@@ -26,10 +29,24 @@ bitmap_name_check (const char *name, const char *sum, struct error *error)
     return 0;
   digits = name + strlen (PREFIX);
   count = strspn (digits, "0123456789abcdefABCDEF");
-  /* Behind a sum there can be more, but no other letters of one word. */
-  if (count < MIN_DIGITS || isalnum ((unsigned char) digits[count]))
-    return 0;
-  if (count <= strlen (sum) && strncasecmp (digits, sum, count) == 0)
+  return count < MIN_DIGITS || isalnum ((unsigned char) digits[count]) ? 0
+                                                                       : count;
+}
+
+bool
+bitmap_name_says_sum (const char *name)
+{
+  return count_digits (name) > 0;
+}
+
+int
+bitmap_name_check (const char *name, const char *sum, struct error *error)
+{
+  size_t count = count_digits (name);
+
+  if (count == 0 ||
+      (count <= strlen (sum) &&
+       strncasecmp (name + strlen (PREFIX), sum, count) == 0))
     return 0;
   return error_set (error, "the dirty bitmap '%s' says what changed since "
                     "another sum than %s", name, sum);

@@ -7,11 +7,15 @@
 #ifndef BLKSUM_CHANGES_BITMAP_NAME_H
 #define BLKSUM_CHANGES_BITMAP_NAME_H
 
+#include <stdbool.h>
+
 struct error;
 
-/* Is NAME no name that says of another sum than SUM, in hexadecimal digits?
- * "blk-" and 8 digits of a sum or more say that; any other says nothing.  0, or
- * -1 with the reason.
+/* Does NAME say of a sum?  "blk-" and 8 of its hexadecimal digits or more do. */
+bool bitmap_name_says_sum (const char *name);
+
+/* Does it say of no other sum than SUM, in hexadecimal digits?  0, or -1 with
+ * the reason.
  */
 int bitmap_name_check (const char *name, const char *sum,
                        struct error *error);

@@ -77,7 +77,7 @@ static int
 refuse (const char *name, const struct others *others, struct error *error)
 {
   if (*others->text)
-    return error_set (error, "the server has no dirty bitmap '%s', but %s%s",
+    return error_set (error, "the server has no dirty bitmap '%s'; it has %s%s",
                       name, others->text, others->more ? ", ..." : "");
   return error_set (error, "the server has no dirty bitmap '%s': qemu-nbd "
                     "offers it with -B, unless it is in use or inconsistent",
