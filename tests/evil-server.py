@@ -32,6 +32,19 @@ extents:
   extents-short       one extent, of NUMBER bytes at most; zeros are said so
   extents-late-error  as extents-short, an error in the second half of FILE
 
+a dirty bitmap, qemu:dirty-bitmap:evil, of which NUMBER, OFFSET+LENGTH, is dirty:
+  bitmap           as it should be
+  bitmap-names     the same, and there are many, with names of any bytes
+  bitmap-unlisted  the same, but it cannot be listed
+  bitmap-short     one extent of 4096 bytes at most in each answer
+  bitmap-beyond    its last extent is 2^32 - 1 bytes long, and dirty
+  bitmap-zero      a length of 0
+  bitmap-none      a chunk without an extent
+  bitmap-no-chunk  extents alone
+  bitmap-twice     all is clean, and then as it should be
+  bitmap-error     an error in the second half of FILE
+  bitmap-denied    it is listed, but cannot be had
+
 negotiation:
   size          NUMBER bytes
   block-size    NUMBER is MIN,PREFERRED,MAX
@@ -62,7 +75,7 @@ import threading
 import time
 
 OPT_EXPORT_NAME, OPT_ABORT, OPT_GO = 1, 2, 7
-OPT_STRUCTURED_REPLY, OPT_SET_META_CONTEXT = 8, 10
+OPT_STRUCTURED_REPLY, OPT_LIST_META_CONTEXT, OPT_SET_META_CONTEXT = 8, 9, 10
 REP_ACK, REP_INFO, REP_META_CONTEXT = 1, 3, 4
 REP_ERR_UNSUP = 2 ** 31 + 1
 INFO_EXPORT, INFO_BLOCK_SIZE = 0, 3
@@ -74,7 +87,8 @@ NONE, DATA, HOLE, BLOCK_STATUS = 0, 1, 2, 5
 ERROR, ERROR_OFFSET = 2 ** 15 + 1, 2 ** 15 + 2
 STATE_HOLE, STATE_ZERO = 1, 2
 EIO = 5
-CONTEXT = 1
+CONTEXT, BITMAP_CONTEXT = 1, 2
+BITMAP = b"qemu:dirty-bitmap:evil"
 
 
 class Gone(Exception):
@@ -86,6 +100,7 @@ class Connection:
         self.sock, self.number, self.data = sock, number, data
         self.fault, self.argument = fault, argument
         self.bytes_read = 0
+        self.has_bitmap = False
         self.reads = []         # not answered yet
         self.answered = 0
         self.start = time.monotonic()
@@ -131,21 +146,44 @@ class Connection:
                    struct.pack(">HQH", INFO_EXPORT, size, flags))
         self.reply(option, REP_ACK)
 
+    def tell_context(self, option, number, name):
+        self.reply(option, REP_META_CONTEXT, struct.pack(">I", number) + name)
+
+    def list_contexts(self, option):
+        if self.fault == "bitmap-unlisted":
+            return self.reply(option, REP_ERR_UNSUP)
+        self.tell_context(option, 0, b"base:allocation")
+        if self.fault.startswith("bitmap"):
+            self.tell_context(option, 0, BITMAP)
+        if self.fault == "bitmap-names":
+            for i in range(1000):
+                name = bytes(c for c in range(1, 256) if c % 3 == i % 3)
+                self.tell_context(option, 0, BITMAP + name * (i % 10))
+        self.reply(option, REP_ACK)
+
+    def set_contexts(self, option, payload):
+        self.tell_context(option, CONTEXT, b"base:allocation")
+        self.has_bitmap = self.fault.startswith("bitmap") and \
+            self.fault != "bitmap-denied" and payload.find(BITMAP) != -1
+        if self.has_bitmap:
+            self.tell_context(option, BITMAP_CONTEXT, BITMAP)
+        self.reply(option, REP_ACK)
+
     def negotiate(self):
         self.send("QQH", 0x4e42444d41474943, 0x49484156454f5054, 3)
         self.recv(4)
         while True:
             _, option, length = struct.unpack(">QII", self.recv(16))
-            self.recv(length)
+            payload = self.recv(length)
             if option == OPT_GO:
                 self.hold("hold-open")
                 return self.tell_export(option)
             if option == OPT_STRUCTURED_REPLY:
                 self.reply(option, REP_ACK)
+            elif option == OPT_LIST_META_CONTEXT:
+                self.list_contexts(option)
             elif option == OPT_SET_META_CONTEXT:
-                self.reply(option, REP_META_CONTEXT,
-                           struct.pack(">I", CONTEXT) + b"base:allocation")
-                self.reply(option, REP_ACK)
+                self.set_contexts(option, payload)
             elif option == OPT_ABORT:
                 raise Gone
             else:
@@ -218,6 +256,8 @@ class Connection:
                 flags = STATE_HOLE | STATE_ZERO
         if fault == "extents-late-error" and offset > len(self.data) // 2:
             return self.error_chunk(cookie)
+        if fault == "bitmap-error" and offset + length > len(self.data) // 2:
+            return self.error_chunk(cookie)
         if fault == "extents-zero":
             length = 0
         if fault == "extents-long":
@@ -225,8 +265,41 @@ class Connection:
         context = CONTEXT + (fault == "extents-context")
         extents = b"" if fault == "extents-none" else \
             struct.pack(">II", length, flags)
+        if self.has_bitmap:
+            self.bitmap_status(cookie, offset, length)
         self.chunk(BLOCK_STATUS, cookie, struct.pack(">I", context) + extents,
                    DONE)
+
+    def bitmap_extents(self, offset, length):
+        """(length, flags) of each extent."""
+        first, dirty = (int(n) for n in self.argument.split("+"))
+        end = offset + length
+        while offset < end:
+            is_dirty = first <= offset < first + dirty
+            until = min(end, *(n for n in (first, first + dirty, end)
+                               if n > offset))
+            yield until - offset, int(is_dirty)
+            offset = until
+
+    def bitmap_status(self, cookie, offset, length):
+        fault, extents = self.fault, list(self.bitmap_extents(offset, length))
+        if fault == "bitmap-no-chunk":
+            return
+        if fault == "bitmap-short":
+            extents = [(min(extents[0][0], 4096), extents[0][1])]
+        elif fault == "bitmap-beyond":
+            extents[-1] = 2 ** 32 - 1, 1
+        elif fault == "bitmap-zero":
+            extents[-1] = 0, 0
+        elif fault == "bitmap-none":
+            extents = []
+        chunks = [extents]
+        if fault == "bitmap-twice":
+            chunks.insert(0, [(length, 0)])
+        for told in chunks:
+            self.chunk(BLOCK_STATUS, cookie,
+                       struct.pack(">I", BITMAP_CONTEXT) +
+                       b"".join(struct.pack(">II", *e) for e in told))
 
     # ---- Requests ----
 

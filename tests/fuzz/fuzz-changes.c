@@ -36,7 +36,7 @@ check (const struct ranges *ranges)
   uint64_t end = 0;
 
   for (size_t i = 0; i < ranges->count; i++) {
-    const struct range *range = &ranges->items[i];
+    const struct ranges_item *range = &ranges->items[i];
 
     if ((i > 0 && range->start <= end) || range->len == 0 ||
         range->start > SIZE || range->len > SIZE - range->start)

@@ -343,12 +343,16 @@ static const struct option_row rows[] = {
     FIELD (assume_unchanged), .value = true, .needs = "--resume" },
   { GROUP_AGAIN, 0, "update", "OLD",
     "hash what has changed since the manifest OLD",
-    FIELD (update), .needs = "--changed",
+    FIELD (update), .needs = "--changed or --bitmap",
     .excludes = "--update cannot be used with --check, --expect, --compare, "
                 "--part or --merge" },
   { GROUP_AGAIN, 0, "changed", "RANGES",
     "where that is: a JSON file of start and length", FIELD (changed),
     .needs = "--update" },
+  { GROUP_AGAIN, 0, "bitmap", "NAME",
+    "where that is: a dirty bitmap of the NBD server",
+    FIELD (source.bitmap), .needs = "--update",
+    .excludes = "--bitmap cannot be used with --changed" },
   { GROUP_AGAIN, 0, "audit", "N%",
     "how much of the rest to read again, default 0.1%",
     .set = set_audit, .needs = "--resume or --update" },
@@ -381,6 +385,7 @@ static const char help_begin[] =
 "       blksum --merge PART... --manifest FILE\n"
 "       blksum --resume --manifest FILE [OPTION]... FILE|URI\n"
 "       blksum --update OLD --changed RANGES --manifest NEW [OPTION]... FILE|URI\n"
+"       blksum --update OLD --bitmap NAME --manifest NEW [OPTION]... URI\n"
 "Print the checksum of disk images: the same for raw, qcow2, and an NBD\n"
 "export of one disk, and nearly free for its empty parts.\n"
 "\n"
@@ -456,6 +461,8 @@ options_parse (struct options *options, int argc, char *argv[])
     usage_error ("--resume needs a file for --manifest, not standard output");
   if (options->update && !options->manifest)
     usage_error ("--update needs --manifest");
+  if (options->source.bitmap && !*options->source.bitmap)
+    usage_error ("--bitmap: a dirty bitmap has a name");
   if (options->part.n > 0 && options->nr_operands > 1)
     usage_error ("--part is of one image");
   if (options->compare && options->nr_operands != 2)

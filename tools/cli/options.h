@@ -44,7 +44,8 @@ struct options {
   bool merge;                   /* they are parts of an image: merge them; or */
   bool resume;                  /* go on with the manifest of the only one; or */
   const char *update;           /* make it of this manifest of what it was */
-  const char *changed;          /* where it has changed since: a file */
+  const char *changed;          /* where it has changed since: a file; NULL:
+                                 * source.bitmap says it */
   bool assume_unchanged;        /* what nobody can tell has not changed */
   uint32_t audit;               /* how much of what a manifest says is read, in
                                  * millionths of a percent; or */

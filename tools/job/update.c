@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The job: the manifest and the sum of an image, by the manifest of what it was
- * and a list of what has changed.
+ * and a list, or a dirty bitmap, of what has changed.
  *
  * Who tells what changed may be wrong, and has been; that is what the audit is
  * for.
@@ -21,6 +21,7 @@
 #include "changes/list.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "job/bitmap-of.h"
 #include "job/incremental.h"
 #include "job/kind.h"
 #include "job/manifest.h"
@@ -93,13 +94,17 @@ static int
 open_old (struct update *update, struct error *error)
 {
   const char *name = update->options.update;
+  const char *bitmap = update->options.source.bitmap;
 
   update->fd = is_stdin (name) ? fcntl (STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
                                : open (name, O_RDONLY | O_CLOEXEC);
-  if (update->fd != -1)
-    update->reader = blkhash_manifest_reader_new (update->fd, 0);
-  if (!update->reader)
+  if (update->fd == -1)
     return error_errno (error, errno, "cannot open %s", name);
+  if (bitmap && bitmap_of_manifest (bitmap, update->fd, name, error) == -1)
+    return -1;
+  update->reader = blkhash_manifest_reader_new (update->fd, 0);
+  if (!update->reader)
+    return error_errno (error, errno, "cannot read %s", name);
   if (blkhash_manifest_reader_start (update->reader) != 0)
     return error_set (error, "%s: %s", name,
                       blkhash_manifest_reader_error (update->reader));
@@ -133,13 +138,12 @@ hash (struct update *update, struct sum *sum, struct error *error)
 static int
 read_changes (struct update *update, struct error *error)
 {
-  const char *name = update->options.changed;
-  struct error reason = { "" };
+  struct source *source = update->source;
 
-  if (changes_read (name, update->source->size, &update->changed,
-                    &reason) == 0)
-    return 0;
-  return error_set (error, "%s: %s", name, reason.text);
+  if (update->options.source.bitmap)
+    return source->ops->read_bitmap (source, &update->changed, error);
+  return changes_read (update->options.changed, source->size,
+                       &update->changed, error);
 }
 
 /* SUM says how it is made, as that need not be what the options say. */
@@ -168,7 +172,13 @@ check_operand (const struct options *options, const char *operand,
 {
   if (job_manifest_path (operand))
     return error_set (error, "--update is for images, and this is a manifest");
-  if (is_stdin (options->update) + is_stdin (options->changed) +
+  if (options->source.bitmap &&
+      (options->source.image_opts || !source_is_uri (operand)))
+    return error_set (error, "--bitmap is for NBD: \"qemu-nbd -r -t -B %s\" "
+                      "serves an image with its dirty bitmap",
+                      options->source.bitmap);
+  if (is_stdin (options->update) +
+      (options->changed && is_stdin (options->changed)) +
       job_manifest_is_stdin (options, operand) > 1)
     return error_set (error, "standard input can only be one of the image, its "
                       "manifest, and what has changed");

@@ -24,6 +24,7 @@ struct error;
   F (aio_get_fd) \
   F (aio_is_connecting) \
   F (aio_is_dead) \
+  F (aio_is_negotiating) \
   F (aio_is_ready) \
   F (aio_pread_structured) \
   F (block_status) \
@@ -36,8 +37,11 @@ struct error;
   F (get_block_size) \
   F (get_error) \
   F (get_size) \
+  F (opt_go) \
+  F (opt_list_meta_context) \
   F (poll) \
   F (pread) \
+  F (set_opt_mode) \
   F (set_request_structured_replies) \
   F (set_uri_allow_local_file)
 
@@ -58,6 +62,7 @@ int libnbd_load (struct error *error);
 #define nbd_aio_get_fd libnbd.aio_get_fd
 #define nbd_aio_is_connecting libnbd.aio_is_connecting
 #define nbd_aio_is_dead libnbd.aio_is_dead
+#define nbd_aio_is_negotiating libnbd.aio_is_negotiating
 #define nbd_aio_is_ready libnbd.aio_is_ready
 #define nbd_aio_pread_structured libnbd.aio_pread_structured
 #define nbd_block_status libnbd.block_status
@@ -70,8 +75,11 @@ int libnbd_load (struct error *error);
 #define nbd_get_block_size libnbd.get_block_size
 #define nbd_get_error libnbd.get_error
 #define nbd_get_size libnbd.get_size
+#define nbd_opt_go libnbd.opt_go
+#define nbd_opt_list_meta_context libnbd.opt_list_meta_context
 #define nbd_poll libnbd.poll
 #define nbd_pread libnbd.pread
+#define nbd_set_opt_mode libnbd.set_opt_mode
 #define nbd_set_request_structured_replies \
   libnbd.set_request_structured_replies
 #define nbd_set_uri_allow_local_file libnbd.set_uri_allow_local_file

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "nbd/bitmap.h"
 #include "nbd/handle.h"
 #include "nbd/load.h"
 #include "nbd/read.h"
@@ -65,19 +66,32 @@ connect_another (const struct source_options *options, const char *uri,
   return NULL;
 }
 
+static int
+connect_nbd (const struct source_options *options, struct nbd_handle *nbd,
+             const char *uri, struct error *error)
+{
+  if (options->bitmap)
+    return nbd_bitmap_connect (nbd, uri, options->bitmap, options->extents,
+                               error);
+  if (nbd_connect_uri (nbd, uri) == -1)
+    return error_set (error, "cannot connect: %s", nbd_error_text ());
+  return 0;
+}
+
 /* The first connection.  0 or -1. */
 static int
 connect_first (struct nbd_uri *nbd_uri, const char *uri, struct error *error)
 {
-  struct nbd_handle *nbd = nbd_handle_create (nbd_uri->options->extents,
-                                              error);
+  const struct source_options *options = nbd_uri->options;
+  struct nbd_handle *nbd = nbd_handle_create (options->extents &&
+                                              !options->bitmap, error);
   int64_t size;
   int r = -1;
 
   if (!nbd)
     return -1;
-  if (nbd_connect_uri (nbd, uri) == -1)
-    error_set (error, "cannot connect: %s", nbd_error_text ());
+  if (connect_nbd (options, nbd, uri, error) == -1)
+    ;
   else if ((size = nbd_get_size (nbd)) < 0)
     error_set (error, "the server tells a size of 2^63 bytes or more");
   else {
@@ -117,6 +131,16 @@ nbd_uri_fill (struct source *source, struct fill *fill)
   return r;
 }
 
+static int
+nbd_uri_read_bitmap (struct source *source, struct ranges *ranges,
+                     struct error *error)
+{
+  struct nbd_uri *nbd_uri = (struct nbd_uri *) source;
+
+  return nbd_bitmap_read (nbd_uri->conns[0], nbd_uri->options->bitmap,
+                          source->size, ranges, error);
+}
+
 static void
 nbd_uri_close (struct source *source)
 {
@@ -129,6 +153,7 @@ nbd_uri_close (struct source *source)
 
 static const struct source_ops nbd_uri_ops = {
   .fill = nbd_uri_fill,
+  .read_bitmap = nbd_uri_read_bitmap,
   .close = nbd_uri_close,
 };
 

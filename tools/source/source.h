@@ -17,6 +17,7 @@
 struct error;
 struct files;
 struct fill;
+struct ranges;
 struct source;
 
 #define SOURCE_SIZE_UNKNOWN UINT64_MAX
@@ -38,6 +39,12 @@ struct source_ops {
    * opened.  NULL: nobody can tell.
    */
   const struct files *(*files) (const struct source *source);
+
+  /* Before it is read: what the dirty bitmap says has changed that the options
+   * name.  0, or -1 with the reason.  NULL: such a source has none.
+   */
+  int (*read_bitmap) (struct source *source, struct ranges *ranges,
+                      struct error *error);
 
   void (*close) (struct source *source);
 };

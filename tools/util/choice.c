@@ -103,7 +103,7 @@ find_unknown (const struct ranges *unknown, uint64_t offset)
 
   while (low < high) {
     size_t middle = low + (high - low) / 2;
-    const struct range *range = &unknown->items[middle];
+    const struct ranges_item *range = &unknown->items[middle];
 
     if (range->start + range->len <= offset)
       low = middle + 1;
@@ -159,7 +159,7 @@ choice_at (const struct choice *choice, uint64_t offset, uint64_t *len)
 
   *len = UINT64_MAX - offset;
   if (i < unknown->count) {
-    const struct range *range = &unknown->items[i];
+    const struct ranges_item *range = &unknown->items[i];
 
     if (range->start <= offset) {
       *len = range->start + range->len - offset;

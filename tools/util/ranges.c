@@ -12,7 +12,7 @@
 #include "util/ranges.h"
 
 static uint64_t
-end_of (const struct range *range)
+end_of (const struct ranges_item *range)
 {
   return range->start + range->len;
 }
@@ -23,11 +23,11 @@ end_of (const struct range *range)
 static void
 join (struct ranges *ranges, uint64_t gap)
 {
-  struct range *last = ranges->items;
+  struct ranges_item *last = ranges->items;
   size_t i;
 
   for (i = 1; i < ranges->count; i++) {
-    const struct range *next = &ranges->items[i];
+    const struct ranges_item *next = &ranges->items[i];
 
     if (next->start > end_of (last) && next->start - end_of (last) >= gap)
       *++last = *next;
@@ -43,7 +43,7 @@ static int
 make_room (struct ranges *ranges)
 {
   size_t room = ranges->room > 0 ? 2 * ranges->room : 64;
-  struct range *bigger;
+  struct ranges_item *bigger;
   uint64_t gap;
 
   if (ranges->room == RANGES_MAX) {
@@ -63,7 +63,7 @@ make_room (struct ranges *ranges)
 int
 ranges_add (struct ranges *ranges, uint64_t start, uint64_t len)
 {
-  struct range *last;
+  struct ranges_item *last;
 
   if (len > UINT64_MAX - start)
     return EOVERFLOW;
@@ -76,7 +76,7 @@ ranges_add (struct ranges *ranges, uint64_t start, uint64_t len)
   }
   if (ranges->count == ranges->room && make_room (ranges) != 0)
     return ENOMEM;
-  ranges->items[ranges->count++] = (struct range) { start, len };
+  ranges->items[ranges->count++] = (struct ranges_item) { start, len };
   return 0;
 }
 
@@ -92,7 +92,7 @@ ranges_free (struct ranges *ranges)
 static int
 compare (const void *a, const void *b)
 {
-  const struct range *x = a, *y = b;
+  const struct ranges_item *x = a, *y = b;
 
   return x->start < y->start ? -1 : x->start > y->start;
 }
@@ -117,7 +117,7 @@ ranges_align (struct ranges *ranges, uint32_t block_size, uint64_t size)
   size_t i, count = 0;
 
   for (i = 0; i < ranges->count && ranges->items[i].start < size; i++) {
-    struct range *range = &ranges->items[i];
+    struct ranges_item *range = &ranges->items[i];
     uint64_t end = end_of (range) < size ? end_of (range) : size;
     uint64_t rest = end % block_size;
 
@@ -137,7 +137,7 @@ bool
 ranges_has (const struct ranges *ranges, uint64_t offset, uint64_t *len)
 {
   size_t low = 0, high = ranges->count;
-  const struct range *range;
+  const struct ranges_item *range;
 
   /* Find the first that ends behind it. */
   while (low < high) {

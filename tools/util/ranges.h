@@ -17,13 +17,13 @@
 
 #define RANGES_MAX ((size_t) 1 << 22) /* of 16 bytes each */
 
-struct range {
+struct ranges_item {
   uint64_t start, len;          /* bytes; LEN is not 0 */
 };
 
 /* All zero: none. */
 struct ranges {
-  struct range *items;          /* in order and apart, once they are sorted */
+  struct ranges_item *items;          /* in order and apart, once they are sorted */
   size_t count, room;
 };
 

@@ -24,6 +24,7 @@ struct source_options {
   bool refuse_sums;             /* what looks like a file of checksums */
   uint64_t size;                /* of an image, bytes: there may be more, but
                                  * not less; SOURCE_WHOLE: all there is */
+  const char *bitmap;           /* of an NBD export, to be read; NULL: none */
 
   /* How to read it. */
   bool cache;                   /* what was read stays in the page cache */

@@ -1,0 +1,293 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Kill blksum --resume at random moments, and let another run finish: the sum
+and the manifest are right, and what the manifest had is not read again.
+
+    blksum-resume-random.py --dir DIR [--seed S] [--rounds N]
+
+A round is a kill: of the hashing of a file, or of an NBD server that is slow.
+At the end it is printed how much work was lost by a kill, in seconds of a run
+that is alone; no time is a reason to fail.  The seed is printed; BLKHASH_SEED
+and BLKHASH_ROUNDS do what the options do.
+"""
+
+import argparse
+import json
+import os
+import random
+import signal
+import statistics
+import struct
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True  # no __pycache__ in the source tree
+
+import reference
+
+BLOCK = 65536
+LIMIT = 300                     # seconds, which no passing test uses up
+RECORD_HEAD, RECORD_TAIL, HEADER = 16, 8, 512
+END, ZERO = 2**64 - 1, 1 << 63
+SYNCED = 2                      # seconds: what is older is on the disk
+
+
+class Failure(Exception):
+    pass
+
+
+def need(condition, *why):
+    if not condition:
+        raise Failure(*why)
+
+
+def wait_for(what):
+    end = time.monotonic() + LIMIT
+    while not what():
+        need(time.monotonic() < end, "waited too long")
+        time.sleep(0.005)
+
+
+def bytes_read(pid):
+    """By the system calls of PID; None if nobody tells."""
+    try:
+        with open("/proc/%d/io" % pid) as f:
+            return int(f.readline().split()[1])
+    except (OSError, IndexError):
+        return None
+
+
+def number_of_blocks(path, leaf_size):
+    """How many blocks the whole records of a manifest tell, and where the last
+    of them ends."""
+    try:
+        with open(path, "rb") as f:
+            data = f.read()
+    except FileNotFoundError:
+        return 0, 0
+    blocks, at = 0, HEADER
+    while len(data) - at >= RECORD_HEAD + RECORD_TAIL:
+        first, count = struct.unpack_from("<QQ", data, at)
+        size = RECORD_HEAD + RECORD_TAIL
+        size += 0 if count & ZERO else count * leaf_size
+        if first != blocks or at + size > len(data):
+            break
+        blocks += count & ~ZERO
+        at += size
+    return blocks, at
+
+
+def make_image(path, rng, size):
+    with open(path, "wb") as f:
+        while f.tell() < size:
+            n = min(rng.choice((BLOCK // 2, BLOCK, 10 * BLOCK)),
+                    size - f.tell())
+            f.write(bytes(n) if rng.random() < 0.05 else rng.randbytes(n))
+
+
+class Case:
+    """An image, and how blksum is called for it."""
+
+    def __init__(self, where, rng, name, size, digest, options):
+        self.name, self.rng, self.size = name, rng, size
+        self.image = os.path.join(where, name)
+        self.manifest = os.path.join(where, name + ".blkm")
+        self.state = self.manifest + ".state"
+        self.operand = self.image
+        self.options = ["-d", digest, *options]
+        make_image(self.image, rng, size)
+        with open(self.image, "rb") as f:
+            data = f.read()
+        self.sum = reference.blkhash([data], digest, BLOCK)
+        self.leaf_size = len(reference.new(digest).digest())
+        self.write_expected(where)
+        self.kills, self.lost = 0, []
+
+    def write_expected(self, where):
+        """As blksum writes it, which others tests compare with the reference;
+        and how fast it is."""
+        expected = os.path.join(where, self.name + ".expected")
+        start = time.monotonic()
+        out = subprocess.run(
+            ["blksum", *self.options, "--manifest", expected, self.image],
+            check=True, capture_output=True, text=True).stdout
+        self.rate = self.size / (time.monotonic() - start)
+        need(out.startswith(self.sum + " "), "another sum than the reference")
+        with open(expected, "rb") as f:
+            self.expected = f.read()
+
+    def start(self, *options):
+        return subprocess.Popen(
+            ["blksum", *self.options, "--output=json", "--resume",
+             "--manifest", self.manifest, *options, self.operand],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def reader(self, process):
+        """Whose reads are those of the image."""
+        return process.pid
+
+    # ---- Killed ----
+
+    def wait_random(self, process, blocks):
+        """Some moment, or the one at which the manifest is published."""
+        if self.rng.random() < 0.2:
+            before = self.inode()
+            wait_for(lambda: process.poll() is not None or
+                     (before and self.inode() != before))
+        else:
+            left = (self.size - blocks * BLOCK) / self.rate + SYNCED + 1
+            end = time.monotonic() + self.rng.uniform(0, left)
+            while process.poll() is None and time.monotonic() < end:
+                time.sleep(0.002)
+
+    def inode(self):
+        try:
+            return os.stat(self.manifest).st_ino
+        except FileNotFoundError:
+            return None
+
+    def kill(self):
+        """One run that is killed.  True if there is nothing left to be done."""
+        before, _ = number_of_blocks(self.manifest, self.leaf_size)
+        process = self.start("--audit", "0%")
+        reader = self.reader(process)
+        read_before = bytes_read(reader) if reader != process.pid else 0
+        self.wait_random(process, before)
+        process.send_signal(signal.SIGSTOP)
+        read = bytes_read(reader)
+        process.kill()
+        out, err = process.communicate()
+        self.kills += 1
+        if process.returncode == 0:
+            self.check_finished(out, err, before, 0)
+            return True
+        need(process.returncode == -signal.SIGKILL and not out and not err,
+             process.returncode, out, err)
+        if os.path.exists(self.manifest) and not os.path.exists(self.state) \
+                and os.stat(self.manifest).st_size > HEADER:
+            self.check_manifest()
+            return True
+        after, _ = number_of_blocks(self.manifest, self.leaf_size)
+        if os.path.exists(self.state):
+            need(after >= before, "less in the manifest than before")
+        if read is not None and read_before is not None:
+            new = (min(after * BLOCK, self.size) - before * BLOCK)
+            self.lost.append(max(0, read - read_before - new) / self.rate)
+        return False
+
+    def tear(self):
+        """As a crash of the host can leave the end of a file."""
+        size = os.path.getsize(self.manifest)
+        _, end = number_of_blocks(self.manifest, self.leaf_size)
+        how = self.rng.randrange(4)
+        if end <= HEADER or size > end:
+            return
+        if how == 0:
+            os.truncate(self.manifest, self.rng.randrange(HEADER, size))
+        elif how < 3:
+            with open(self.manifest, "ab") as f:
+                f.write(bytes(5000) if how == 1 else self.rng.randbytes(5000))
+
+    # ---- Finished ----
+
+    def check_manifest(self):
+        with open(self.manifest, "rb") as f:
+            need(f.read() == self.expected, "another manifest")
+        os.remove(self.manifest)
+
+    def check_finished(self, out, err, blocks, audited):
+        need(err == "", err)
+        result = json.loads(out)
+        need(result["checksum"] == self.sum, "wrong sum", out)
+        need(result["incremental"] is True, out)
+        most = self.size - min(blocks * BLOCK, self.size) + audited * BLOCK
+        need(result["read"] <= most, "read more than", most, out)
+        self.check_manifest()
+        need(not os.path.exists(self.state), "the state is left behind")
+
+    def finish(self):
+        if os.path.exists(self.manifest):
+            self.tear()
+        blocks, _ = number_of_blocks(self.manifest, self.leaf_size)
+        audit = self.rng.choice((None, "0%", "100%"))
+        process = self.start(*(["--audit", audit] if audit else []))
+        out, err = process.communicate()
+        need(process.returncode == 0, process.returncode, out, err)
+        audited = blocks if audit == "100%" else 0 if audit \
+            else min(blocks, max(64, blocks // 1000 + 1))
+        self.check_finished(out, err, blocks, audited)
+
+    def run(self):
+        """Returns after the image was hashed, in several runs."""
+        for _ in range(self.rng.randrange(1, 4)):
+            if self.kill():
+                return
+        self.finish()
+
+    def tell(self):
+        text = "%s: %d kills" % (self.name, self.kills)
+        if self.lost:
+            text += ", each lost %.1f s of work, at most %.1f s" % (
+                statistics.median(self.lost), max(self.lost))
+        print(text)
+
+
+class Nbd(Case):
+    """By an NBD server that reads RATE bytes in a second."""
+
+    def __init__(self, where, rng, size, rate):
+        super().__init__(where, rng, "nbd", size, "sha256",
+                         ["--assume-unchanged"])
+        self.rate = rate
+        socket = os.path.join(where, "socket")
+        self.server = subprocess.Popen(
+            ["nbdkit", "-f", "--exit-with-parent", "-U", socket, "-r",
+             "--filter=rate", "file", self.image, "rate=%d" % (8 * rate)],
+            stderr=subprocess.DEVNULL)
+        wait_for(lambda: os.path.exists(socket) or
+                 self.server.poll() is not None)
+        self.operand = "nbd+unix:///?socket=" + socket
+
+    def write_expected(self, where):
+        options, self.options = self.options, ["-d", "sha256"]
+        super().write_expected(where)
+        self.options = options
+
+    def reader(self, process):
+        return self.server.pid
+
+    def end(self):
+        self.server.terminate()
+        self.server.wait()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--dir", required=True)
+    parser.add_argument("--seed", default=os.environ.get("BLKHASH_SEED"))
+    parser.add_argument("--rounds", type=int,
+                        default=os.environ.get("BLKHASH_ROUNDS") or 4)
+    args = parser.parse_args()
+    seed = args.seed or str(random.randrange(2**32))
+    print("seed", seed, flush=True)
+    rng = random.Random(seed)
+    many = args.rounds > 10
+
+    # A run of each takes long enough for records to be written.
+    nbd = Nbd(args.dir, rng, (24 if many else 10) << 20, 4 << 20)
+    file = Case(args.dir, rng, "file", (384 if many else 64) << 20,
+                "sha3-512", ["-t", "1"])
+    try:
+        while nbd.kills + file.kills < args.rounds:
+            (file if file.kills < nbd.kills else nbd).run()
+    except Failure as failure:
+        sys.exit("seed %s: %s" % (seed, failure))
+    finally:
+        nbd.end()
+    nbd.tell()
+    file.tell()
+
+
+main()

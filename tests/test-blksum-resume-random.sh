@@ -1,0 +1,15 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# --resume, killed at random moments, goes on to the right sum: see
+# blksum-resume-random.py, which takes BLKHASH_SEED and BLKHASH_ROUNDS from the
+# environment.
+
+. "$(dirname "$0")/functions.sh"
+requires_nbdkit file --filter=rate
+
+[ -z "$wrapper" ] || skip "valgrind is too slow for what is limited by time"
+mkdir "$dir/runs"
+"$PYTHON" "$abs_top_srcdir/tests/blksum-resume-random.py" --dir "$dir/runs" ||
+  fail "see above"

@@ -1,0 +1,53 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The name of a dirty bitmap.
+ */
+
+#include <config.h>
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "changes/bitmap-name.h"
+#include "util/error.h"
+
+#define PREFIX "blk-"
+#define MIN_DIGITS 8
+
+/* How many digits of a sum NAME has; 0: it does not say of one.  Behind them
+ * there can be more, but no other letters of one word.
+ */
+static size_t
+count_digits (const char *name)
+{
+  const char *digits;
+  size_t count;
+
+  if (strncmp (name, PREFIX, strlen (PREFIX)) != 0)
+    return 0;
+  digits = name + strlen (PREFIX);
+  count = strspn (digits, "0123456789abcdefABCDEF");
+  return count < MIN_DIGITS || isalnum ((unsigned char) digits[count]) ? 0
+                                                                       : count;
+}
+
+bool
+bitmap_name_says_sum (const char *name)
+{
+  return count_digits (name) > 0;
+}
+
+int
+bitmap_name_check (const char *name, const char *sum, struct error *error)
+{
+  size_t count = count_digits (name);
+
+  if (count == 0 ||
+      (count <= strlen (sum) &&
+       strncasecmp (name + strlen (PREFIX), sum, count) == 0))
+    return 0;
+  return error_set (error, "the dirty bitmap '%s' says what changed since "
+                    "another sum than %s", name, sum);
+}

@@ -1,0 +1,82 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Is a dirty bitmap that of a manifest?
+ *
+ * The sum is at the end of a manifest, and there is to be no hashing, and no
+ * audit that finds a difference, before it is known that they belong together:
+ * so the manifest is read twice.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "blkhash-manifest.h"
+#include "blkhash.h"
+
+#include "../lib/sum-line.h"
+#include "changes/bitmap-name.h"
+#include "job/bitmap-of.h"
+#include "util/error.h"
+
+/* In hexadecimal digits; NULL on error. */
+static char *
+read_sum (struct blkhash_manifest_reader *r, const char *name,
+          struct error *error)
+{
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  struct blkhash_manifest_run run;
+  unsigned md_len;
+  char *hex = NULL;
+  int err = blkhash_manifest_reader_start (r);
+
+  while (err == 0)
+    err = blkhash_manifest_reader_next (r, &run);
+  if (err != ENOENT)
+    error_set (error, "%s: %s", name, blkhash_manifest_reader_error (r));
+  else if (blkhash_manifest_reader_sum (r, md, &md_len) != 0)
+    error_set (error, "%s is the manifest of a part of an image, which has no "
+               "sum", name);
+  else if (!(hex = sum_line_hex (md, md_len)))
+    error_errno (error, errno, "cannot read %s", name);
+  return hex;
+}
+
+static int
+check (const char *bitmap, int fd, const char *name, struct error *error)
+{
+  struct blkhash_manifest_reader *r = blkhash_manifest_reader_new (fd, 0);
+  char *hex;
+  int status = -1;
+
+  if (!r)
+    return error_errno (error, errno, "cannot read %s", name);
+  hex = read_sum (r, name, error);
+  if (hex)
+    status = bitmap_name_check (bitmap, hex, error);
+  free (hex);
+  blkhash_manifest_reader_free (r);
+  return status;
+}
+
+int
+bitmap_of_manifest (const char *bitmap, int fd, const char *name,
+                    struct error *error)
+{
+  off_t start;
+
+  if (!bitmap_name_says_sum (bitmap))
+    return 0;
+  start = lseek (fd, 0, SEEK_CUR);
+  if (start == -1)
+    return error_errno (error, errno, "cannot read %s twice, to see whether the "
+                        "dirty bitmap is of its sum", name);
+  if (check (bitmap, fd, name, error) == -1)
+    return -1;
+  if (lseek (fd, start, SEEK_SET) == -1)
+    return error_errno (error, errno, "cannot read %s", name);
+  return 0;
+}

@@ -1,0 +1,201 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A dirty bitmap of an NBD export.
+ *
+ * It comes over the connection that the data will come over: many a server of
+ * qemu takes only one, and ends with it.
+ *
+ * A bitmap that is in use elsewhere, or was when its host crashed, has lost
+ * changes.  qemu does not offer it to anybody.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nbd/bitmap.h"
+#include "nbd/handle.h"
+#include "nbd/load.h"
+#include "util/error.h"
+#include "util/ranges.h"
+
+#define PREFIX "qemu:dirty-bitmap:"
+#define DIRTY 1                 /* the flag of an extent */
+#define MAX_STATUS (UINT32_C (1) << 31) /* bytes; as for extents */
+
+/* ---- To connect ---- */
+
+/* Those that the server says that it has, for an error. */
+struct others {
+  char text[512];               /* "'b0', 'b1'" */
+  bool more;                    /* than there is room for */
+};
+
+static int
+store_other (void *opaque, const char *context)
+{
+  struct others *others = opaque;
+  size_t used = strlen (others->text), room = sizeof others->text - used;
+
+  if (strncmp (context, PREFIX, strlen (PREFIX)) != 0)
+    return 0;
+  context += strlen (PREFIX);
+  if (others->more || strlen (context) + sizeof ", ''" > room)
+    others->more = true;
+  else
+    snprintf (others->text + used, room, "%s'%s'", used > 0 ? ", " : "",
+              context);
+  return 0;
+}
+
+/* The options of the handle are those that ask for a context or more. */
+static int
+negotiate (struct nbd_handle *nbd, const char *context, bool extents,
+           struct others *others)
+{
+  /* Not every server lists them. */
+  if (nbd_aio_is_negotiating (nbd) == 1)
+    nbd_opt_list_meta_context (nbd, (nbd_context_callback) {
+                                 .callback = store_other, .user_data = others,
+                               });
+  /* An old server does not negotiate: then it has none. */
+  if (nbd_aio_is_negotiating (nbd) != 1)
+    return 0;
+  if (nbd_add_meta_context (nbd, context) == -1 ||
+      (extents &&
+       nbd_add_meta_context (nbd, LIBNBD_CONTEXT_BASE_ALLOCATION) == -1))
+    return -1;
+  return nbd_opt_go (nbd);
+}
+
+static int
+refuse (const char *name, const struct others *others, struct error *error)
+{
+  if (*others->text)
+    return error_set (error, "the server has no dirty bitmap '%s'; it has %s%s",
+                      name, others->text, others->more ? ", ..." : "");
+  return error_set (error, "the server has no dirty bitmap '%s': qemu-nbd "
+                    "offers it with -B, unless it is in use or inconsistent",
+                    name);
+}
+
+int
+nbd_bitmap_connect (struct nbd_handle *nbd, const char *uri, const char *name,
+                    bool extents, struct error *error)
+{
+  struct others others = { .more = false };
+  char *context;
+  int r;
+
+  if (asprintf (&context, PREFIX "%s", name) == -1)
+    return error_set (error, "out of memory");
+  if (nbd_set_opt_mode (nbd, true) == -1 || nbd_connect_uri (nbd, uri) == -1 ||
+      negotiate (nbd, context, extents, &others) == -1)
+    r = error_set (error, "cannot connect: %s", nbd_error_text ());
+  else if (nbd_can_meta_context (nbd, context) != 1)
+    r = refuse (name, &others, error);
+  else
+    r = 0;
+  free (context);
+  return r;
+}
+
+/* ---- To read ---- */
+
+struct bitmap {
+  struct nbd_handle *nbd;
+  const char *context;
+  uint64_t size;                /* of the image, bytes */
+  uint64_t offset;              /* what is before it was told */
+  unsigned answers;             /* to one request: each is of its offset */
+  struct ranges *ranges;
+};
+
+/* An errno value of what the server said. */
+static int
+use_extents (struct bitmap *bitmap, const uint32_t *entries, size_t count)
+{
+  int err = bitmap->answers++ > 0 || count == 0 ? EPROTO : 0;
+
+  for (; count > 0 && err == 0; count--, entries += 2) {
+    uint64_t left = bitmap->size - bitmap->offset;
+    uint64_t len = entries[0] < left ? entries[0] : left;
+
+    if (entries[0] == 0)
+      err = EPROTO;
+    else if (entries[1] & DIRTY)
+      err = ranges_add (bitmap->ranges, bitmap->offset, len);
+    bitmap->offset += len;
+  }
+  return err;
+}
+
+static int
+store (void *opaque, const char *context, uint64_t offset, uint32_t *entries,
+       size_t nr_entries, int *err)
+{
+  struct bitmap *bitmap = opaque;
+
+  (void) offset;
+  if (strcmp (context, bitmap->context) != 0)
+    return 0;
+  *err = use_extents (bitmap, entries, nr_entries / 2);
+  return *err ? -1 : 0;
+}
+
+static int
+ask (struct bitmap *bitmap, uint64_t len, struct error *error)
+{
+  uint64_t offset = bitmap->offset;
+
+  bitmap->answers = 0;
+  if (nbd_block_status (bitmap->nbd, len < MAX_STATUS ? len : MAX_STATUS,
+                        offset, (nbd_extent_callback) {
+                          .callback = store, .user_data = bitmap,
+                        }, 0) == -1)
+    return error_set (error, "cannot read the dirty bitmap at offset %" PRIu64
+                      ": %s", offset, nbd_error_text ());
+  if (bitmap->offset == offset)
+    return error_set (error, "the server said nothing of the dirty bitmap at "
+                      "offset %" PRIu64, offset);
+  return 0;
+}
+
+static int
+read_all (struct bitmap *bitmap, struct error *error)
+{
+  int64_t export_size = nbd_get_size (bitmap->nbd);
+  int r = 0;
+
+  if (export_size < 0 || export_size < bitmap->size)
+    return error_set (error, "the dirty bitmap is of %" PRId64 " bytes, the "
+                      "image has %" PRIu64, export_size, bitmap->size);
+  while (r == 0 && bitmap->offset < bitmap->size)
+    r = ask (bitmap, export_size - bitmap->offset, error);
+  return r;
+}
+
+int
+nbd_bitmap_read (struct nbd_handle *nbd, const char *name, uint64_t size,
+                 struct ranges *ranges, struct error *error)
+{
+  struct bitmap bitmap = { .nbd = nbd, .size = size, .ranges = ranges };
+  char *context;
+  int r;
+
+  if (asprintf (&context, PREFIX "%s", name) == -1)
+    return error_set (error, "out of memory");
+  bitmap.context = context;
+  r = read_all (&bitmap, error);
+  free (context);
+  if (r == 0)
+    ranges_sort (ranges);
+  else
+    ranges_free (ranges);
+  return r;
+}
