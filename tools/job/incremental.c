@@ -72,11 +72,8 @@ tell_all (struct incremental *inc, const struct blkhash_manifest_run *run)
 
   if (err || !inc->journal)
     return err;
-  err = journal_tell (inc->journal, run, inc->leaf_size);
-  if (err)
-    error_errno (&inc->error, err, "cannot write %s",
-                 inc->options->manifest);
-  return err;
+  return journal_tell (inc->journal, run, inc->leaf_size, &inc->error) == -1
+    ? ECANCELED : 0;
 }
 
 static int
