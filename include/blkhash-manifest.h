@@ -128,7 +128,8 @@ blkhash_manifest_writer_new_unfinished (const struct blkhash_opts *opts,
 
 /*
  * Write the header, if it is still to be written, and all leaves that W was told
- * of, as records.  They are on the disk after fsync.  A table tells of a run of
+ * of, as records.  Until then they are in memory, and nothing is written.  They
+ * are on the disk after fsync.  A table tells of a run of
  * zeros when it has ended, unless it was created with BLKHASH_LEAVES_NO_SUM.
  *
  * Errors: EINVAL if W is not one of blkhash_manifest_writer_new_unfinished; what

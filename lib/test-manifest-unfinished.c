@@ -259,6 +259,31 @@ test_continued (void **state)
   close (fd);
 }
 
+/* However much it is, only a flush writes it. */
+static void
+test_only_by_flush (void **state)
+{
+  enum { MANY = 3 * 65536 };
+  unsigned char *many = calloc (MANY, LEAF);
+  int fd = temporary ();
+  struct blkhash_manifest_writer *w =
+    blkhash_manifest_writer_new_unfinished (NULL, (uint64_t) MANY * BLOCK, 0,
+                                            fd);
+  struct blkhash_leaf_sink sink = blkhash_manifest_writer_sink (w);
+
+  (void) state;
+  assert_non_null (many);
+  memset (many, 1, (size_t) MANY * LEAF);
+  assert_int_equal (sink.data (sink.opaque, 0, MANY, many, LEAF), 0);
+  assert_int_equal (lseek (fd, 0, SEEK_END), 0);
+  assert_int_equal (blkhash_manifest_writer_flush (w), 0);
+  assert_int_equal (lseek (fd, 0, SEEK_END),
+                    HEADER + 3 * 24 + (off_t) MANY * LEAF);
+  blkhash_manifest_writer_free (w);
+  free (many);
+  close (fd);
+}
+
 /* ---- A finished one ---- */
 
 static int
@@ -397,6 +422,7 @@ main (void)
     cmocka_unit_test (test_cut_anywhere),
     cmocka_unit_test (test_garbage_behind),
     cmocka_unit_test (test_continued),
+    cmocka_unit_test (test_only_by_flush),
     cmocka_unit_test (test_finished),
     cmocka_unit_test (test_writer_misused),
     cmocka_unit_test (test_reader_misused),

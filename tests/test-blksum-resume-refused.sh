@@ -118,7 +118,7 @@ refuses "needs a file" blksum --resume --manifest - "$image"
 refuses "needs --resume" blksum --assume-unchanged "$image"
 refuses "one image" resume "$image" "$image"
 for option in --check "--expect $sum" --compare "--part 0/1 --manifest-dir ." \
-              --merge; do
+              --merge -U; do
   refuses "cannot be used with" resume $option "$image"
 done
 refuses "needs --check" resume --subset 0/2 "$image"

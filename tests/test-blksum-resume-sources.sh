@@ -21,8 +21,6 @@ for direct in 1 0; do
   resumes "$sum" "$dir/base"
 done
 unset BLKSUM_DIRECT
-ended KILL -U "$dir/base"
-resumes "$sum" -U "$dir/base"
 opts=driver=qcow2,file.filename=$dir/base
 ended KILL --image-opts "$opts"
 resumes "$sum" --image-opts "$opts"

@@ -337,7 +337,7 @@ static const struct option_row rows[] = {
     "go on with a manifest that is not finished",
     FIELD (resume), .value = true, .needs = "--manifest",
     .excludes = "--resume cannot be used with --check, --expect, --compare, "
-                "--part, --merge or --update" },
+                "--part, --merge, --update or --force-share" },
   { GROUP_AGAIN, 0, "assume-unchanged", NULL,
     "a device or server is what it was",
     FIELD (assume_unchanged), .value = true, .needs = "--resume" },

@@ -26,6 +26,7 @@
 #include "job/hash.h"
 #include "job/incremental.h"
 #include "job/journal.h"
+#include "job/manifest.h"
 #include "source/source.h"
 #include "util/choice.h"
 
@@ -57,13 +58,11 @@ next_believed (struct incremental *inc, uint64_t first,
   return 0;
 }
 
-/* How many bytes COUNT blocks from FIRST on have. */
 static uint64_t
-bytes_of (const struct incremental *inc, uint64_t first, uint64_t count)
+bytes_of (const struct incremental *inc,
+          const struct blkhash_manifest_run *run)
 {
-  uint64_t left = inc->source->size - first * inc->block_size;
-
-  return count > left / inc->block_size ? left : count * inc->block_size;
+  return job_manifest_run_length (run, inc->source->size, inc->block_size);
 }
 
 static int
@@ -73,11 +72,8 @@ tell_all (struct incremental *inc, const struct blkhash_manifest_run *run)
 
   if (err || !inc->journal)
     return err;
-  err = journal_tell (inc->journal, run, inc->leaf_size);
-  if (err)
-    error_errno (&inc->error, err, "cannot write %s",
-                 inc->options->manifest);
-  return err;
+  return journal_tell (inc->journal, run, inc->leaf_size, &inc->error) == -1
+    ? ECANCELED : 0;
 }
 
 static int
@@ -92,7 +88,7 @@ tell_believed (struct incremental *inc, uint64_t first, uint64_t count)
       return err;
     run.count = MIN (run.count, count);
     if (!run.leaves)
-      inc->believed_zeros += bytes_of (inc, first, run.count);
+      inc->believed_zeros += bytes_of (inc, &run);
     err = tell_all (inc, &run);
     first += run.count;
     count -= run.count;
@@ -105,9 +101,11 @@ tell_believed (struct incremental *inc, uint64_t first, uint64_t count)
 static int
 differs (struct incremental *inc, uint64_t block)
 {
+  const struct blkhash_manifest_run run = { .first = block, .count = 1 };
+
   inc->differs = true;
   error_set (&inc->error, "block %" PRIu64 " (%" PRIu64 " bytes at %" PRIu64
-             ") is not what %s says", block, bytes_of (inc, block, 1),
+             ") is not what %s says", block, bytes_of (inc, &run),
              block * inc->block_size, inc->belief->name);
   return ECANCELED;
 }

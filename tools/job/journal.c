@@ -13,10 +13,12 @@
 #include "blkhash-manifest.h"
 
 #include "../lib/cleanup.h"
+#include "io/files.h"
 #include "job/journal.h"
 #include "util/error.h"
 
 #define INTERVAL 2              /* s between two records */
+#define MOST_TOLD 8192          /* without being written */
 
 #ifdef HAVE_PTHREAD_CONDATTR_SETCLOCK
 
@@ -45,26 +47,41 @@ init_cond (pthread_cond_t *cond)
 
 #endif
 
-static void
-keep_error_locked (struct journal *journal, int err)
+static int
+fail_locked (struct journal *journal, int err)
 {
-  if (journal->err == 0)
-    journal->err = err;
+  return error_errno (&journal->error, err, "cannot write the unfinished "
+                      "manifest");
 }
 
-/* Write what was told.  Who tells does not wait for the disk. */
+/* Write what was told.  0 or -1. */
+static int
+write_locked (struct journal *journal)
+{
+  int err;
+
+  journal->told = 0;
+  if (error_is_set (&journal->error) ||
+      (journal->files &&
+       files_check_unchanged (journal->files, &journal->error) == -1))
+    return -1;
+  err = blkhash_manifest_writer_flush (journal->writer);
+  return err ? fail_locked (journal, err) : 0;
+}
+
+/* Who tells does not wait for the disk. */
 static void
 sync_locked (struct journal *journal)
 {
-  int err = blkhash_manifest_writer_flush (journal->writer);
+  int err;
 
-  if (err == 0) {
-    pthread_mutex_unlock (&journal->lock);
-    err = fdatasync (journal->fd) == -1 ? errno : 0;
-    pthread_mutex_lock (&journal->lock);
-  }
+  if (write_locked (journal) == -1)
+    return;
+  pthread_mutex_unlock (&journal->lock);
+  err = fdatasync (journal->fd) == -1 ? errno : 0;
+  pthread_mutex_lock (&journal->lock);
   if (err)
-    keep_error_locked (journal, err);
+    fail_locked (journal, err);
 }
 
 /* Until it is time for a record, or the last one. */
@@ -97,13 +114,13 @@ run (void *opaque)
 }
 
 int
-journal_start (struct journal *journal, int fd,
+journal_start (struct journal *journal, int fd, const struct files *files,
                struct blkhash_manifest_writer *writer,
                struct error *error)
 {
   int err;
 
-  *journal = (struct journal) { .fd = fd, .writer = writer };
+  *journal = (struct journal) { .fd = fd, .files = files, .writer = writer };
   pthread_mutex_init (&journal->lock, NULL);
   init_cond (&journal->ends);
   err = pthread_create (&journal->thread, NULL, run, journal);
@@ -115,28 +132,36 @@ journal_start (struct journal *journal, int fd,
   return error_errno (error, err, "cannot start a thread");
 }
 
-int
-journal_tell (struct journal *journal, const struct blkhash_manifest_run *run,
-              size_t leaf_size)
+static int
+tell_locked (struct journal *journal, const struct blkhash_manifest_run *run,
+             size_t leaf_size)
 {
-  struct blkhash_leaf_sink sink;
-  int err;
-  SCOPED_LOCK (&journal->lock);
-
-  if (journal->err)
-    return journal->err;
-  sink = blkhash_manifest_writer_sink (journal->writer);
-  err = run->leaves
-    ? sink.data (sink.opaque, run->first, run->count, run->leaves,
-                 leaf_size)
+  struct blkhash_leaf_sink sink =
+    blkhash_manifest_writer_sink (journal->writer);
+  int err = run->leaves
+    ? sink.data (sink.opaque, run->first, run->count, run->leaves, leaf_size)
     : sink.zero (sink.opaque, run->first, run->count);
+
   if (err)
-    keep_error_locked (journal, err);
-  return err;
+    return fail_locked (journal, err);
+  journal->told += run->leaves ? run->count : 1;
+  return journal->told < MOST_TOLD ? 0 : write_locked (journal);
 }
 
 int
-journal_stop (struct journal *journal)
+journal_tell (struct journal *journal, const struct blkhash_manifest_run *run,
+              size_t leaf_size, struct error *error)
+{
+  SCOPED_LOCK (&journal->lock);
+
+  if (!error_is_set (&journal->error) &&
+      tell_locked (journal, run, leaf_size) == 0)
+    return 0;
+  return error_set (error, "%s", journal->error.text);
+}
+
+int
+journal_stop (struct journal *journal, struct error *error)
 {
   {
     SCOPED_LOCK (&journal->lock);
@@ -148,5 +173,7 @@ journal_stop (struct journal *journal)
   blkhash_manifest_writer_free (journal->writer);
   pthread_cond_destroy (&journal->ends);
   pthread_mutex_destroy (&journal->lock);
-  return journal->err;
+  if (!error_is_set (&journal->error))
+    return 0;
+  return error_set (error, "%s", journal->error.text);
 }

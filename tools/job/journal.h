@@ -15,35 +15,43 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "util/error.h"
+
 struct blkhash_manifest_run;
 struct blkhash_manifest_writer;
-struct error;
+struct files;
 
 struct journal {
   int fd;
+  const struct files *files;    /* of the image, or NULL */
   pthread_t thread;
 
   pthread_mutex_t lock;         /* protects what follows */
   pthread_cond_t ends;
   struct blkhash_manifest_writer *writer;
-  int err;                      /* the first, an errno value */
+  size_t told;                  /* blocks, and runs of zeros, that are not
+                                 * written */
+  struct error error;           /* the first */
   bool end;
 };
 
-/* Begin to write to FD by WRITER, which becomes the journal's in any case.  0,
- * or -1 with the reason: then there is nothing to be stopped.
+/* Begin to write to FD by WRITER, which becomes the journal's in any case.  What
+ * is told is written if FILES are still what they were when they were opened,
+ * so that leaves are never of a state of the image that a crash undoes.  0, or
+ * -1 with the reason: then there is nothing to be stopped.
  */
-int journal_start (struct journal *journal, int fd,
+int journal_start (struct journal *journal, int fd, const struct files *files,
                    struct blkhash_manifest_writer *writer,
                    struct error *error);
 
 /* The blocks of RUN are known, whose leaves have LEAF_SIZE bytes: in their
- * order, and one thread at a time.  0, or an errno value, which sticks.
+ * order, and one thread at a time.  0, or -1 with the first reason.
  */
 int journal_tell (struct journal *journal,
-                  const struct blkhash_manifest_run *run, size_t leaf_size);
+                  const struct blkhash_manifest_run *run, size_t leaf_size,
+                  struct error *error);
 
-/* Write what is left, and end.  0, or the first error, an errno value. */
-int journal_stop (struct journal *journal);
+/* Write what is left, and end.  0, or -1 with the first reason. */
+int journal_stop (struct journal *journal, struct error *error);
 
 #endif /* BLKSUM_JOURNAL_H */

@@ -24,6 +24,8 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/report.h"
+#include "io/file.h"
+#include "io/files.h"
 #include "io/new-file.h"
 #include "job/earlier.h"
 #include "job/identity.h"
@@ -140,6 +142,21 @@ make_id (char id[STATE_ID_DIGITS + 1], struct error *error)
   return 0;
 }
 
+/* What is hashed is on the disk, as its times are, before anything of it is in
+ * the journal: else a crash could undo it, and nobody would see that.
+ */
+static int
+sync_image (const struct source *source, struct error *error)
+{
+  const struct files *files = source_files (source);
+  const struct file *file;
+
+  for (file = files ? files->first : NULL; file; file = file->next)
+    if (fsync (file->fd) == -1 && errno != EINVAL && errno != EROFS)
+      return error_errno (error, errno, "cannot sync the image");
+  return 0;
+}
+
 static struct blkhash_manifest_writer *
 start_over (struct resume *resume, struct error *error)
 {
@@ -153,6 +170,7 @@ start_over (struct resume *resume, struct error *error)
   };
 
   if (make_id (id, error) == -1 ||
+      sync_image (resume->source, error) == -1 ||
       state_write (&state, earlier->state_path, error) == -1)
     return NULL;
   writer = journal_file_begin (&earlier->file, resume->options->hash,
@@ -197,16 +215,16 @@ fill (struct resume *resume, struct incremental *inc,
       struct error *error)
 {
   struct journal journal;
-  int r, err;
+  int r;
 
-  if (journal_start (&journal, resume->earlier.file.fd, writer, error) == -1)
+  if (journal_start (&journal, resume->earlier.file.fd,
+                     source_files (resume->source), writer, error) == -1)
     return -1;
   interrupt_begin (resume->options);
   r = incremental_fill (inc, &journal, sum, error);
   interrupt_end ();
-  err = journal_stop (&journal);
-  if (r == 0 && err)
-    r = error_errno (error, err, "cannot write %s", resume->options->manifest);
+  if (journal_stop (&journal, error) == -1 && r == 0)
+    r = -1;
   if (r == 0)
     r = publish (resume, inc, sum, error);
   if (r == 1)

@@ -25,6 +25,7 @@
 
 #include "blkhash-manifest.h"
 
+#include "io/files.h"
 #include "job/journal.h"
 #include "util/error.h"
 
@@ -40,6 +41,17 @@ int __wrap_fdatasync (int fd);
 
 static bool busy;               /* set once: it is always time for a record */
 static int sync_error;
+static const struct files image;
+static bool changed;            /* the image did */
+static struct error reason;     /* of the last call */
+
+int
+files_check_unchanged (const struct files *files, struct error *error)
+{
+  assert_ptr_equal (files, &image);
+  return __atomic_load_n (&changed, __ATOMIC_RELAXED)
+    ? error_set (error, "it changed") : 0;
+}
 
 int
 __wrap_pthread_cond_timedwait (pthread_cond_t *cond, pthread_mutex_t *mutex,
@@ -83,7 +95,7 @@ start (struct journal *journal, int fd)
     blkhash_manifest_writer_new_unfinished (NULL, SIZE, 0, fd);
 
   assert_non_null (w);
-  assert_int_equal (journal_start (journal, fd, w, &error), 0);
+  assert_int_equal (journal_start (journal, fd, &image, w, &error), 0);
 }
 
 /* Every tenth block is zero. */
@@ -96,7 +108,8 @@ tell (struct journal *journal, uint64_t block)
   };
 
   memset (leaf, 1 + block % 200, LEAF);
-  return journal_tell (journal, &run, LEAF);
+  reason = (struct error) { "" };
+  return journal_tell (journal, &run, LEAF, &reason);
 }
 
 /* How many blocks there are in FD, all right. */
@@ -121,6 +134,13 @@ count_blocks (int fd)
   return next;
 }
 
+static int
+stop (struct journal *journal)
+{
+  reason = (struct error) { "" };
+  return journal_stop (journal, &reason);
+}
+
 static void
 test_busy (void **state)
 {
@@ -137,7 +157,7 @@ test_busy (void **state)
   do
     assert_int_equal (fstat (fd, &st), 0);
   while (st.st_size == 0);
-  assert_int_equal (journal_stop (&journal), 0);
+  assert_int_equal (stop (&journal), 0);
   assert_int_equal (count_blocks (fd), BLOCKS);
   close (fd);
 }
@@ -157,17 +177,48 @@ test_stopped_at_once (void **state)
     start (&journal, fd);
     assert_int_equal (tell (&journal, 0), 0);
     assert_int_equal (tell (&journal, 1), 0);
-    assert_int_equal (journal_stop (&journal), 0);
+    assert_int_equal (stop (&journal), 0);
     assert_int_equal (count_blocks (fd), 2);
     close (fd);
   }
+}
+
+/* What is told after the image has changed is not written, also when it is more
+ * than is kept in memory.
+ */
+static void
+test_changed (void **state)
+{
+  struct journal journal;
+  unsigned round;
+  uint64_t i;
+
+  (void) state;
+  for (round = 0; round < 2; round++) {
+    int fd = temporary ();
+
+    busy = round == 0;
+    changed = false;
+    start (&journal, fd);
+    for (i = 0; i < 9000; i++)
+      assert_int_equal (tell (&journal, i), 0);
+    __atomic_store_n (&changed, true, __ATOMIC_RELAXED);
+    while (tell (&journal, i) == 0)
+      i++;
+    assert_string_equal (reason.text, "it changed");
+    assert_int_equal (stop (&journal), -1);
+    assert_string_equal (reason.text, "it changed");
+    assert_in_range (count_blocks (fd), busy ? 0 : 8000, 9000);
+    close (fd);
+  }
+  changed = false;
 }
 
 static void
 test_errors (void **state)
 {
   struct journal journal;
-  int fd = temporary (), err;
+  int fd = temporary ();
   uint64_t i;
 
   (void) state;
@@ -175,25 +226,28 @@ test_errors (void **state)
   busy = true;
   sync_error = EIO;
   start (&journal, fd);
-  for (i = 0; (err = tell (&journal, i)) == 0; i++)
+  for (i = 0; tell (&journal, i) == 0; i++)
     ;
-  assert_int_equal (err, EIO);
-  assert_int_equal (journal_stop (&journal), EIO);
+  assert_non_null (strstr (reason.text, strerror (EIO)));
+  assert_int_equal (stop (&journal), -1);
+  assert_non_null (strstr (reason.text, strerror (EIO)));
   sync_error = 0;
 
   /* What is told out of order. */
   busy = false;
   start (&journal, fd);
   assert_int_equal (tell (&journal, 0), 0);
-  assert_int_equal (tell (&journal, 5), EINVAL);
-  assert_int_equal (tell (&journal, 1), EINVAL);
-  assert_int_equal (journal_stop (&journal), EINVAL);
+  assert_int_equal (tell (&journal, 5), -1);
+  assert_int_equal (tell (&journal, 1), -1);
+  assert_int_equal (stop (&journal), -1);
+  assert_non_null (strstr (reason.text, strerror (EINVAL)));
 
   /* What cannot be written. */
   close (fd);
   fd = open ("/dev/null", O_RDONLY);
   start (&journal, fd);
-  assert_int_equal (journal_stop (&journal), EBADF);
+  assert_int_equal (stop (&journal), -1);
+  assert_non_null (strstr (reason.text, strerror (EBADF)));
   close (fd);
 }
 
@@ -203,6 +257,7 @@ main (void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_busy),
     cmocka_unit_test (test_stopped_at_once),
+    cmocka_unit_test (test_changed),
     cmocka_unit_test (test_errors),
   };
 
