@@ -175,3 +175,27 @@ for at in 600 2000; do
           --changed "$dir/changes" --manifest "$dir/new" "$image"
 done
 [ ! -e "$dir/new" ] || fail "made a manifest"
+
+# In other formats, and an image in use.
+requires_qemu
+cp "$image" "$dir/before"
+blksum --manifest "$dir/old" "$image" > /dev/null
+qemu-img convert -f raw -O qcow2 "$image" "$dir/base"
+qemu-img create -q -f qcow2 -b base -F qcow2 "$dir/top"
+requires_program qemu-io
+qemu-io -c "write -P 7 30000000 5000" -c "write -z 3145728 131072" "$dir/top" \
+  > /dev/null
+qemu-img convert -O raw "$dir/top" "$image"
+echo '[{"start": 30000000, "length": 5000}, {"start": 3145728, "length": 131072}]' \
+  > "$dir/changes"
+sum=$(reference "$image")
+blksum --manifest "$dir/expected" "$image" > /dev/null
+for direct in 1 0; do
+  BLKSUM_DIRECT=$direct
+  export BLKSUM_DIRECT
+  image=$dir/top
+  updates -f qcow2
+  updates -f qcow2 -U
+  updates -f qcow2 --audit 100%
+done
+unset BLKSUM_DIRECT

@@ -157,6 +157,25 @@ sync_image (const struct source *source, struct error *error)
   return 0;
 }
 
+static void
+say_start_over (const struct resume *resume, const char *why)
+{
+  struct error line = { "" };
+
+  error_set (&line, "%s %s: starting over", resume->options->manifest, why);
+  report (resume->operand, &line);
+}
+
+static void
+say_untrusted (const struct resume *resume)
+{
+  struct error line = { "" };
+
+  error_set (&line, "the image has just changed, or its times are in the "
+             "future: if this run is ended, the next one starts over");
+  report (resume->operand, &line);
+}
+
 static struct blkhash_manifest_writer *
 start_over (struct resume *resume, struct error *error)
 {
@@ -169,6 +188,8 @@ start_over (struct resume *resume, struct error *error)
     .untrusted = resume->untrusted,
   };
 
+  if (resume->untrusted)
+    say_untrusted (resume);
   if (make_id (id, error) == -1 ||
       sync_image (resume->source, error) == -1 ||
       state_write (&state, earlier->state_path, error) == -1)
@@ -292,15 +313,6 @@ go_on (struct resume *resume, struct sum *sum, struct error *error)
 }
 
 /* ---- The job ---- */
-
-static void
-say_start_over (const struct resume *resume, const char *why)
-{
-  struct error line = { "" };
-
-  error_set (&line, "%s %s: starting over", resume->options->manifest, why);
-  report (resume->operand, &line);
-}
 
 static int
 use_earlier (struct resume *resume, struct sum *sum, struct error *error)
