@@ -15,16 +15,21 @@ serve () {
   servers=$((servers + 1))
   socket=$dir/qemu$servers.sock
   echo "+ qemu-nbd $*"
-  qemu-nbd -r -k "$socket" "$@" 2> "$socket.log" &
-  server=$!
-  kill_at_exit $server
-  wait_until test -S "$socket"
+  qemu-nbd --fork --pid-file="$socket.pid" -k "$socket" "$@" \
+    > "$socket.log" 2>&1 || fail "qemu-nbd: $(cat "$socket.log")"
+  server=$(cat "$socket.pid")
+  kill_at_exit "$server"
   uri=nbd+unix:///?socket=$socket
 }
 
+# stop SIGNAL
 stop () {
-  kill "$server"
-  wait "$server" 2> /dev/null || :
+  kill "-$1" "$server"
+  wait_until ended
+}
+
+ended () {
+  ! is_ours "$server" || ! kill -0 "$server" 2> /dev/null
 }
 
 # updates SUM ARGUMENT...: from $dir/old, and reads at most $most bytes.
@@ -88,7 +93,7 @@ rm "$dir/raw"
 
 # 2 % of the data, and the audit: 99 of 98304 blocks.
 most=$(((3072 / 50 + 99) * 65536))
-serve -f qcow2 -B "$bitmap" -t -e 4 "$image"
+serve -r -f qcow2 -B "$bitmap" -t -e 4 "$image"
 updates "$new" --bitmap "$bitmap" "$uri"
 updates "$new" --bitmap "$bitmap" --audit 0% -t 1 "$uri"
 nbdinfo --json --map="qemu:dirty-bitmap:$bitmap" "$uri" > "$dir/list"
@@ -116,31 +121,24 @@ run 2 blksum --bitmap "$bitmap" "$uri"
 run 2 blksum --update "$dir/old" --bitmap "$bitmap" --changed "$dir/list" \
     --manifest "$dir/new" "$uri"
 run 2 blksum --update "$dir/old" --bitmap "" --manifest "$dir/new" "$uri"
-stop
+stop TERM
 
 # A server that takes one connection, and ends with it.
-serve -f qcow2 -B "$bitmap" "$image"
+serve -r -f qcow2 -B "$bitmap" "$image"
 updates "$new" --bitmap "$bitmap" "$uri"
-wait "$server"
+wait_until ended
 
 # One without bitmaps.
-serve -f qcow2 -t "$image"
+serve -r -f qcow2 -t "$image"
 refuses_update "no dirty bitmap '$bitmap': qemu-nbd offers it with -B" \
                --bitmap "$bitmap" "$uri"
-stop
+stop TERM
 
 # The host of the image crashed: the bitmap lost what was written last.
-socket=$dir/writer.sock
-qemu-nbd -k "$socket" -f qcow2 -t "$image" &
-server=$!
-kill_at_exit $server
-wait_until test -S "$socket"
-qemu-io -f raw -c "write -P 1 0 64k" -c flush \
-  "nbd+unix:///?socket=$socket" > "$dir/log"
-kill -9 $server
-wait $server 2> /dev/null || :
-rm -f "$socket"
-run 1 qemu-nbd -r -k "$socket" -f qcow2 -B "$bitmap" "$image"
+serve -f qcow2 -t "$image"
+qemu-io -f raw -c "write -P 1 0 64k" -c flush "$uri" > "$dir/log"
+stop KILL
+run 1 qemu-nbd -r -k "$dir/no.sock" -f qcow2 -B "$bitmap" "$image"
 grep -q inconsistent "$dir/stderr" || fail "qemu-nbd offers it"
 
 # A server that breaks the protocol: an error, or the right sum.
