@@ -120,6 +120,7 @@ $(cat blksum-*-$3.log 2>&1)"
 
 # merge_failed REGEX...: said so, and made nothing.
 merge_failed () {
+  cat blksum-merge-$merge.log
   is_in_state FAILED 2:0 $merge
   [ ! -e disk.blkm ] || fail "there is a manifest"
   for regex; do
@@ -129,6 +130,7 @@ merge_failed () {
 }
 
 merge_succeeded () {
+  cat blksum-merge-$merge.log
   is_in_state COMPLETED 0:0 $merge
   echo "blk-sha256/64k (manifest:disk.blkm) = $sum" |
     diff - blksum-merge-$merge.log || fail "another sum"
