@@ -8,8 +8,7 @@
 # there is no network but a loopback.  All its files are in $dir.  It needs no
 # root where users can have namespaces, and nothing that is installed.
 
-# Debian's packages, unpacked by "./quickstart check", or elsewhere.
-slurm_root=${BLKHASH_SLURM:-$abs_top_builddir/slurm}
+. "$abs_top_srcdir/tests/unpacked.sh"
 
 # ---- The programs ----
 
@@ -27,23 +26,29 @@ link_program () {
 requires_slurm () {
   requires_program setpriv unshare
   [ "$(uname -s)" = Linux ] || skip "Slurm's proctrack/linuxproc needs Linux"
-  PATH=$PATH:$slurm_root/usr/bin:$slurm_root/usr/sbin:/usr/sbin:/sbin
+  PATH=$PATH:/usr/sbin:/sbin
   for name in munged mungekey slurmctld slurmd slurmstepd sbatch scontrol \
               squeue; do
     link_program $name
   done
-  for plugins in "$slurm_root"/usr/lib/*/slurm-wlm /usr/lib/*/slurm-wlm \
-                 /usr/lib*/slurm; do
+  for plugins in /usr/lib/*/slurm-wlm /usr/lib*/slurm \
+                 "$unpacked"/usr/lib/*/slurm-wlm; do
     [ ! -e "$plugins/auth_munge.so" ] || break
   done
   [ -e "$plugins/auth_munge.so" ] || skip "no plugins of Slurm"
-  LD_LIBRARY_PATH=$LD_LIBRARY_PATH:$plugins:${plugins%/*}
+  LD_LIBRARY_PATH=$LD_LIBRARY_PATH:$plugins
+  requires slurmctld -V
+  requires slurmd -V
+  requires munged --version
 }
 
 # ---- The namespaces ----
 
-# A user other than root keeps what is needed for the loopback.
-unshare="unshare --mount-proc --pid --net --uts --fork --kill-child"
+# --propagation: in a chroot it cannot be changed, and that of /proc, the only
+# thing that is mounted, --mount-proc changes itself.  A user other than root keeps
+# what is needed for the loopback.
+unshare="unshare --propagation unchanged --mount-proc --pid --net --uts --fork
+  --kill-child"
 [ "$(id -u)" = 0 ] ||
   unshare="unshare --user --map-current-user --keep-caps ${unshare#unshare}"
 # Also if this script is killed by SIGKILL.
@@ -64,7 +69,8 @@ socket.sethostname("localhost")
 # in_namespaces COMMAND...: its status is in $status.  When it is over, so is all
 # that it started.
 in_namespaces () {
-  requires $unshare "$PYTHON" -c "$loopback_up"
+  $unshare "$PYTHON" -c "$loopback_up" > "$dir/namespaces" 2>&1 ||
+    skip "no namespaces with a loopback: $(tail -n 1 "$dir/namespaces")"
   # In the background: a signal does not wait for it.
   $unshare "$@" &
   namespaces=$!
