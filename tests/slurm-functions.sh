@@ -132,9 +132,21 @@ SlurmdTimeout=0
 InactiveLimit=0
 UnkillableStepTimeout=3600
 END
+  # From 23.11 on slurmd does not start without cgroups, unless it is told so.
+  case $(slurmd -V) in
+    *\ 2[012].* | *\ 23.0*) ;;
+    *) echo CgroupPlugin=disabled > "$slurm/cgroup.conf" ;;
+  esac
+}
+
+# Of another version than those that this was tried with, perhaps.
+skip_if_ended () {
+  kill -0 "$1" 2> /dev/null || skip "$2 does not start: $(tail -n 1 "$slurm/$2.log")"
 }
 
 has_node () {
+  skip_if_ended $slurmctld slurmctld
+  skip_if_ended $slurmd slurmd
   scontrol --oneliner show node localhost > "$dir/node" 2>&1 &&
     grep -q " State=IDLE" "$dir/node"
 }
@@ -165,6 +177,8 @@ start_slurm () {
     > "$slurm/munged-output.log" 2>&1 &
   becomes_true test -S "$slurm/munge.sock" || slurm_failed "no munged"
   slurmctld -D > "$slurm/slurmctld-output.log" 2>&1 &
+  slurmctld=$!
   slurmd -D -d "$dir/bin/slurmstepd" > "$slurm/slurmd-output.log" 2>&1 &
+  slurmd=$!
   becomes_true has_node || slurm_failed "the cluster does not start"
 }
