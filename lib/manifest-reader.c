@@ -89,6 +89,9 @@ prepare (struct blkhash_manifest_reader *r)
   r->end = r->header.first + r->header.count;
   if (r->flags || !manifest_is_complete (&r->header))
     return 0;
+  err = manifest_zeros_hash (&r->zeros);
+  if (err)
+    return err;
   r->sum = manifest_sum_create (r->header.opts, r->header.size, &r->zeros);
   return r->sum ? 0 : errno;
 }

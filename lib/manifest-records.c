@@ -100,6 +100,19 @@ check_numbers (struct blkhash_manifest_reader *r, uint64_t first,
   return 0;
 }
 
+static int
+check_leaves (struct blkhash_manifest_reader *r, uint64_t first,
+              const unsigned char *leaves, size_t count)
+{
+  int err = manifest_zeros_hash (&r->zeros);
+
+  if (err)
+    return manifest_reader_explain_errno (r, err);
+  if (manifest_zeros_has (&r->zeros, first, leaves, count))
+    return bad_record (r, "has a block of zeros as data");
+  return 0;
+}
+
 /* Add the run that the caller has seen by now.  That can take very long, and
  * who compares may need no more.
  */
@@ -135,9 +148,9 @@ read_blocks (struct blkhash_manifest_reader *r, uint64_t first,
   err = find_record (r, size, 0, &bytes);
   if (err)
     return err;
-  if (!zeros && manifest_zeros_has (&r->zeros, first,
-                                    bytes + MANIFEST_HEAD_SIZE, count))
-    return bad_record (r, "has a block of zeros as data");
+  err = zeros ? 0 : check_leaves (r, first, bytes + MANIFEST_HEAD_SIZE, count);
+  if (err)
+    return err;
   r->run = *run = (struct blkhash_manifest_run) {
     .first = first, .count = count,
     .leaves = zeros ? NULL : bytes + MANIFEST_HEAD_SIZE,

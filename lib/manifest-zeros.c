@@ -14,40 +14,58 @@
 #include "manifest-zeros.h"
 #include "opts.h"
 
-static int
-hash_zeros (struct manifest_zeros *zeros, const struct digest *digest,
-            uint32_t block_size, uint64_t size)
+int
+manifest_zeros_init (struct manifest_zeros *zeros,
+                     const struct blkhash_opts *opts, uint64_t size)
 {
+  struct digest *digest = digest_create (opts->digest_name);
+
+  if (!digest)
+    return errno;
+  *zeros = (struct manifest_zeros) {
+    .opts = opts,
+    .size = size,
+    .leaf_size = digest_size (digest),
+    .unique = digest_is_cryptographic (digest),
+    .short_block = MANIFEST_NO_BLOCK,
+  };
+  digest_free (digest);
+  return 0;
+}
+
+static int
+hash_zeros (struct manifest_zeros *zeros, const struct digest *digest)
+{
+  uint32_t block_size = zeros->opts->block_size;
   struct leaf_engine *engine = leaf_engine_create (digest, block_size);
   int err = 0;
 
   if (!engine)
     return errno;
   memcpy (zeros->full_leaf, leaf_zero_md (engine), zeros->leaf_size);
-  if (size % block_size != 0) {
-    zeros->short_block = size / block_size;
-    err = leaf_hash_zeros (engine, size % block_size, zeros->short_leaf);
+  if (zeros->size % block_size != 0) {
+    zeros->short_block = zeros->size / block_size;
+    err = leaf_hash_zeros (engine, zeros->size % block_size,
+                           zeros->short_leaf);
   }
   leaf_engine_free (engine);
   return err;
 }
 
 int
-manifest_zeros_init (struct manifest_zeros *zeros,
-                     const struct blkhash_opts *opts, uint64_t size)
+manifest_zeros_hash (struct manifest_zeros *zeros)
 {
-  struct digest *digest = digest_create (opts->digest_name);
+  struct digest *digest;
   int err;
 
+  if (zeros->hashed)
+    return 0;
+  digest = digest_create (zeros->opts->digest_name);
   if (!digest)
     return errno;
-  *zeros = (struct manifest_zeros) {
-    .leaf_size = digest_size (digest),
-    .unique = digest_is_cryptographic (digest),
-    .short_block = MANIFEST_NO_BLOCK,
-  };
-  err = hash_zeros (zeros, digest, opts->block_size, size);
+  err = hash_zeros (zeros, digest);
   digest_free (digest);
+  zeros->hashed = err == 0;
   return err;
 }
 

@@ -26,8 +26,11 @@
 #include "blkhash.h"
 
 struct manifest_zeros {
+  const struct blkhash_opts *opts;
+  uint64_t size;                /* of the image, in bytes */
   size_t leaf_size;             /* bytes */
   bool unique;                  /* no other data has these leaves */
+  bool hashed;                  /* what follows is set */
   unsigned char full_leaf[BLKHASH_MAX_MD_SIZE];
   uint64_t short_block;         /* its number, or MANIFEST_NO_BLOCK */
   unsigned char short_leaf[BLKHASH_MAX_MD_SIZE];
@@ -35,13 +38,20 @@ struct manifest_zeros {
 
 #define MANIFEST_NO_BLOCK UINT64_MAX
 
-/* Of an image of SIZE bytes.  0, ENOMEM, EIO, or EINVAL if the digest is not
- * here.
+/* Of an image of SIZE bytes.  OPTS is the caller's, and used until the end.  0,
+ * ENOMEM, or EINVAL if the digest is not here.
  */
 int manifest_zeros_init (struct manifest_zeros *zeros,
                          const struct blkhash_opts *opts, uint64_t size);
 
-/* Is any of the COUNT leaves of data, from block FIRST on, that of zeros? */
+/* Hash them, if they are not.  That is a block of work, and who reads the
+ * manifests of many parts without data needs none of it.  0, ENOMEM or EIO.
+ */
+int manifest_zeros_hash (struct manifest_zeros *zeros);
+
+/* Is any of the COUNT leaves of data, from block FIRST on, that of zeros?  They
+ * were hashed.
+ */
 bool manifest_zeros_has (const struct manifest_zeros *zeros, uint64_t first,
                          const unsigned char *leaves, size_t count);
 

@@ -75,4 +75,18 @@ else
   page filter nbdcopy nbdinfo qemu-img qemu-io qemu-nbd
 fi
 
+# Hosts are this one, and what parallel keeps in the home directory is in $dir.
+. "$abs_top_srcdir/tests/unpacked.sh"
+cat > "$dir/bin/ssh" << 'END'
+#!/bin/sh
+# ssh HOST -- COMMAND
+shift 2
+exec sh -c "$*"
+END
+chmod +x "$dir/bin/ssh"
+mkdir "$dir/parallel"
+PARALLEL_HOME=$dir/parallel
+export PARALLEL_HOME
+page large parallel
+
 [ -z "$missing" ] || skip "${missing%; }"
