@@ -70,8 +70,8 @@ class Terminal:
         self.args = os.environ["ARGS"]
         with open(rc_path, "w") as f:
             f.write(rc)
-        pid, self.fd = pty.fork()
-        if pid == 0:
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
             size = struct.pack("HHHH", 100, 160, 0, 0)
             fcntl.ioctl(0, termios.TIOCSWINSZ, size)
             os.environ["TERM"] = "linux"
@@ -96,6 +96,10 @@ class Terminal:
             self.seen += data.decode(errors="replace")
         shown, self.seen = self.seen.split(prompt, 1)
         return shown
+
+    def end(self):
+        os.close(self.fd)       # and the shell gets SIGHUP
+        os.waitpid(self.pid, 0)
 
     def run(self, keys):
         """Type KEYS and Return.  Returns the arguments that blksum got."""
@@ -328,6 +332,7 @@ def main():
         failed += check_offers(shell, before, word, expected)
     if not isinstance(shell, Fish):
         failed += check_typed(shell)
+        shell.end()
     sys.exit(1 if failed else 0)
 
 
