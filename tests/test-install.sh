@@ -17,6 +17,12 @@ do_as_told () {
   run 0 make -C "$abs_top_builddir" "$1" DESTDIR="$root"
 }
 
+# completions: where shells look for them, unless configure was told otherwise.
+completions () {
+  sed -n 's,^[a-z]*completion_DATA = ,,p' \
+      "$abs_top_builddir/completions/Makefile"
+}
+
 do_as_told install
 grep -q '^    sudo ldconfig' "$abs_top_srcdir/README.md" ||
   fail "README.md does not say that the library is to be found"
@@ -35,7 +41,8 @@ grep -q '^    sudo ldconfig' "$abs_top_srcdir/README.md" ||
     echo nbdkit-blkhash-filter.so
     [ ! -e "$abs_top_builddir/man/blksum.1" ] || echo nbdkit-blkhash-filter.1
   fi
-} | sort > "$dir/expected"
+  completions | sed 's,.*/,,'
+} | sort -u > "$dir/expected"
 # The library has some names.
 find "$root" ! -type d | sed 's,.*/,,; s/^libblkhash\..*/libblkhash/' |
   sort -u > "$dir/installed"
@@ -55,6 +62,18 @@ for file in "$blksum" "$library" $filter; do
   run 0 readelf -d "$file"
   ! grep -F -e "$abs_top_builddir" -e "$root" "$dir/stdout" ||
     fail "${file#"$root"}: knows where it was built"
+done
+
+# Each completion is where its shell looks: that of Debian looks elsewhere than
+# zsh itself.
+for file in $(completions); do
+  case $file in
+    bash/*) place=share/bash-completion/completions ;;
+    fish/*) place=share/fish/vendor_completions.d ;;
+    zsh/*) place='share/zsh/[sv]*-[fc]*tions' ;;
+  esac
+  [ "$(find "$root" -path "*/$place/${file##*/}")" ] ||
+    fail "$file is not where $place is"
 done
 
 # With a sanitizer the filter is not one that nbdkit alone can load.

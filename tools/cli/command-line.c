@@ -134,10 +134,9 @@ apply (struct options *options, const struct option_use *use)
     set_field (options, use);
 }
 
-/* Is one of the options used that TEXT names, other than ROW? */
-static bool
-uses_one_of (const struct option_use *uses, const char *text,
-             const struct option_row *row)
+bool
+command_line_uses (const struct option_use *uses, const char *text,
+                   const struct option_row *row)
 {
   const struct option_use *use;
   size_t len;
@@ -162,9 +161,9 @@ check_together (const struct option_use *uses)
   for (use = uses; use < end; use++) {
     const struct option_row *row = use->row;
 
-    if (row && row->needs && !uses_one_of (uses, row->needs, row))
+    if (row && row->needs && !command_line_uses (uses, row->needs, row))
       usage_error ("--%s needs %s", row->name, row->needs);
-    if (row && row->excludes && uses_one_of (uses, row->excludes, row))
+    if (row && row->excludes && command_line_uses (uses, row->excludes, row))
       usage_error (row->excludes, use->arg);
   }
   for (use = uses; use < end; use++)

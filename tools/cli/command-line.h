@@ -34,6 +34,9 @@ struct option_row {
 
   uint64_t min, max;            /* max > 0: the argument is a number */
   bool is_size;                 /* with a suffix */
+  const char *words;            /* what the argument can be, if these few:
+                                 * "human json"; or NULL */
+  bool repeats;                 /* more than one has an effect */
 
   /* What is done: print, and exit; or set; or store the argument, or VALUE
    * if it takes none, in a field of struct options.
@@ -57,6 +60,12 @@ struct option_row {
  */
 int command_line_parse (const struct option_row *rows, struct options *options,
                         int argc, char *argv[]);
+
+/* Is one of the options used that TEXT names, other than ROW?  USES has
+ * USAGE_MAX_OPTIONS elements.
+ */
+bool command_line_uses (const struct option_use *uses, const char *text,
+                        const struct option_row *row);
 
 /* Print what --help says of the options. */
 void command_line_print (const struct option_row *rows);

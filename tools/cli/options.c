@@ -20,6 +20,7 @@
 
 #include "../lib/sum-kind.h"
 #include "cli/command-line.h"
+#include "cli/complete.h"
 #include "cli/lists.h"
 #include "cli/options.h"
 #include "cli/usage.h"
@@ -266,7 +267,7 @@ static const struct option_row rows[] = {
     FIELD (source.image_opts), .value = true },
   { GROUP_IMAGE, 0, "object", "DEF",
     "define an object of qemu, such as a secret",
-    .set = add_object, .needs = "--image-opts" },
+    .set = add_object, .repeats = true, .needs = "--image-opts" },
   { GROUP_IMAGE, 0, "size", "N",
     "the image is the first N bytes, and more may follow",
     SIZE (0, SOURCE_WHOLE - 1), .set = set_size },
@@ -363,7 +364,8 @@ static const struct option_row rows[] = {
   { GROUP_OUTPUT, 0, "no-names", NULL,
     "print the sums alone", FIELD (names), .value = false },
   { GROUP_OUTPUT, 0, "output", "FORM",
-    "human (default) or json, an object a line", .set = set_output },
+    "human (default) or json, an object a line",
+    .words = "human json", .set = set_output },
   { GROUP_OUTPUT, 'z', "zero", NULL,
     "end lines with NUL, and escape no names",
     FIELD (zero_terminated), .value = true },
@@ -405,6 +407,16 @@ print_help (void)
   fputs (help_end, stdout);
 }
 
+/* Not an option: all that follows is what the user is about to write. */
+static void
+print_completions (int argc, char *argv[])
+{
+  if (argc < 2 || strcmp (argv[1], "--complete") != 0)
+    return;
+  complete_print (rows, argc - 2, argv + 2);
+  exit (fflush (stdout) == EOF ? EXIT_TROUBLE : EXIT_SUCCESS);
+}
+
 static void
 set_defaults (struct options *options, int argc, char *argv[])
 {
@@ -442,6 +454,7 @@ options_parse (struct options *options, int argc, char *argv[])
   static char *standard_input[] = { (char *) "-", NULL };
   int first;
 
+  print_completions (argc, argv);
   set_defaults (options, argc, argv);
   first = command_line_parse (rows, options, argc, argv);
   settle_block_size (options);

@@ -1,0 +1,10 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# fish completes the options of blksum, every one of the table, and what they take,
+# as typed by a user.
+
+. "$(dirname "$0")/functions.sh"
+. "$abs_top_srcdir/tests/completion-functions.sh"
+complete_in fish

@@ -1,0 +1,290 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * How a command line that is not finished can go on.  All that is known here of
+ * an option is its row, and what its argument is follows from how --help calls
+ * it: a new option with FILE is completed with files.
+ */
+
+#include <config.h>
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command-line.h"
+#include "cli/complete.h"
+#include "cli/lists.h"
+#include "cli/usage.h"
+#include "format/format.h"
+
+/* What the words before the last say. */
+struct line {
+  const struct option_row *rows;
+  struct option_use uses[USAGE_MAX_OPTIONS]; /* each where its row is in ROWS */
+  const struct option_row *pending; /* the next word is its argument, or NULL */
+  bool options_ended;               /* by "--" */
+};
+
+static bool
+needs_argument (const struct option_row *row)
+{
+  return row->arg && row->arg[0] != '[';
+}
+
+static const struct option_row *
+find_letter (const struct option_row *rows, char letter)
+{
+  for (; rows->name; rows++)
+    if (rows->letter == letter)
+      return rows;
+  return NULL;
+}
+
+/* As getopt_long does, take the beginning of a name for it if there is no other
+ * that begins so.
+ */
+static const struct option_row *
+find_name (const struct option_row *rows, const char *name, size_t len)
+{
+  const struct option_row *found = NULL;
+  size_t count = 0;
+
+  for (; rows->name; rows++) {
+    if (strncmp (rows->name, name, len) != 0)
+      continue;
+    if (rows->name[len] == '\0')
+      return rows;
+    found = rows;
+    count++;
+  }
+  return count == 1 ? found : NULL;
+}
+
+/* Note which options are in WORD.  Returns the one whose argument begins in
+ * WORD, at *ARG, or, if that is 0, is the next word; NULL if none has one.
+ */
+static const struct option_row *
+note_options (struct line *line, const char *word, size_t *arg)
+{
+  const struct option_row *row;
+  size_t i;
+
+  if (word[1] == '-') {
+    size_t len = strcspn (word, "=");
+
+    row = find_name (line->rows, word + 2, len - 2);
+    if (!row)
+      return NULL;
+    line->uses[row - line->rows].row = row;
+    *arg = word[len] ? len + 1 : 0;
+    return needs_argument (row) || (row->arg && *arg > 0) ? row : NULL;
+  }
+  for (i = 1; word[i]; i++) {
+    row = find_letter (line->rows, word[i]);
+    if (!row)
+      return NULL;
+    line->uses[row - line->rows].row = row;
+    *arg = word[i + 1] ? i + 1 : 0;
+    if (needs_argument (row))
+      return row;
+  }
+  return NULL;
+}
+
+/* Of a word before the last. */
+static void
+note_word (struct line *line, const char *word)
+{
+  const struct option_row *row;
+  size_t arg;
+
+  if (line->pending)
+    line->pending = NULL;
+  else if (line->options_ended || word[0] != '-' || word[1] == '\0')
+    return;
+  else if (strcmp (word, "--") == 0)
+    line->options_ended = true;
+  else {
+    row = note_options (line, word, &arg);
+    if (row && arg == 0)
+      line->pending = row;
+  }
+}
+
+/* The first LEN bytes of WORD stay as they are. */
+static void
+print_kind (const char *kind, const char *word, size_t len)
+{
+  printf ("%s\t%.*s\n", kind, (int) len, word);
+}
+
+/* The powers of two from MIN to MAX that a block can have; most often such a
+ * size is wanted elsewhere, too.
+ */
+static void
+print_sizes (uint64_t min, uint64_t max)
+{
+  unsigned kib;
+
+  for (kib = 4; kib <= 16 * 1024; kib *= 2)
+    if (kib * 1024 >= min && kib * 1024 <= max)
+      printf (kib < 1024 ? "%uk\n" : "%um\n", kib < 1024 ? kib : kib / 1024);
+}
+
+/* LIST has ", " or spaces between its words. */
+static void
+print_list (const char *list)
+{
+  while (*list) {
+    size_t len = strcspn (list, ", ");
+
+    printf ("%.*s\n", (int) len, list);
+    list += len;
+    list += strspn (list, ", ");
+  }
+}
+
+static void
+print_formats (void)
+{
+  char *list = format_list ();
+
+  if (list)
+    print_list (list);
+  free (list);
+}
+
+/* A manifest's file behind "manifest:", at OFFSET in WORD.  Returns whether it
+ * is there.
+ */
+static bool
+print_manifest (const char *word, size_t offset)
+{
+  static const char prefix[] = "manifest:";
+  size_t len = strlen (prefix);
+
+  if (strncmp (word + offset, prefix, len) != 0)
+    return false;
+  print_kind ("files", word, offset + len);
+  return true;
+}
+
+/* Is that what --help calls a file, whatever it is for? */
+static bool
+is_file (const char *arg)
+{
+  return strcmp (arg, "FILE") == 0 || strcmp (arg, "OLD") == 0 ||
+    strcmp (arg, "RANGES") == 0;
+}
+
+/* The argument of ROW, at OFFSET in WORD. */
+static void
+print_argument (const struct option_row *row, const char *word, size_t offset)
+{
+  const char *slash = strrchr (word + offset, '/');
+
+  if (is_file (row->arg))
+    print_kind ("files", word, offset);
+  else if (strcmp (row->arg, "DIR") == 0)
+    print_kind ("directories", word, offset);
+  else if (strcmp (row->arg, "SUM") == 0) {
+    if (!print_manifest (word, offset)) {
+      print_kind ("words", word, offset);
+      puts ("manifest:");
+    }
+  }
+  else if (strcmp (row->arg, "NAME[/N]") == 0) {
+    print_kind ("words", word, slash ? slash + 1 - word : offset);
+    if (slash)
+      print_sizes (0, UINT64_MAX);
+    else
+      lists_digests ();
+  }
+  else {
+    print_kind ("words", word, offset);
+    if (strcmp (row->arg, "FMT") == 0)
+      print_formats ();
+    else if (row->words)
+      print_list (row->words);
+    else if (row->is_size && row->max <= UINT32_MAX) /* not that of a disk */
+      print_sizes (row->min, row->max);
+  }
+}
+
+/* Can ROW be added? */
+static bool
+is_possible (const struct line *line, const struct option_row *row)
+{
+  struct option_use added[USAGE_MAX_OPTIONS] = { { .row = row } };
+  const struct option_use *use, *end = line->uses + USAGE_MAX_OPTIONS;
+
+  if (row->excludes && command_line_uses (line->uses, row->excludes, row))
+    return false;
+  for (use = line->uses; use < end; use++) {
+    if (use->row == row && !row->repeats)
+      return false;
+    if (use->row && use->row->excludes &&
+        command_line_uses (added, use->row->excludes, use->row))
+      return false;
+  }
+  return true;
+}
+
+static void
+print_options (const struct line *line, const char *word)
+{
+  const struct option_row *row;
+
+  print_kind ("words", word, 0);
+  for (row = line->rows; row->name; row++) {
+    if (!is_possible (line, row))
+      continue;
+    if (row->letter && word[1] != '-')
+      printf ("-%c\t%s\n", row->letter, row->help);
+    printf ("--%s\t%s\n", row->name, row->help);
+    if (row->arg && !needs_argument (row))
+      printf ("--%s=\t%s\n", row->name, row->help);
+  }
+}
+
+static void
+print_operand (const struct line *line, const char *word)
+{
+  if (command_line_uses (line->uses, "--image-opts", NULL))
+    print_kind ("words", word, 0);
+  else if (command_line_uses (line->uses, "--check, --merge", NULL))
+    print_kind ("files", word, 0);
+  else if (!print_manifest (word, 0)) {
+    print_kind ("files", word, 0);
+    if (*word && strncmp ("manifest:", word, strlen (word)) == 0)
+      puts ("manifest:");
+  }
+}
+
+void
+complete_print (const struct option_row *rows, int nr_words,
+                char *const words[])
+{
+  const char *word = nr_words > 0 ? words[nr_words - 1] : "";
+  struct line line = { .rows = rows }, before;
+  const struct option_row *row;
+  size_t arg;
+  int i;
+
+  for (i = 0; i < nr_words - 1; i++)
+    note_word (&line, words[i]);
+  if (line.pending)
+    print_argument (line.pending, word, 0);
+  else if (line.options_ended || word[0] != '-')
+    print_operand (&line, word);
+  else {
+    before = line;
+    row = note_options (&line, word, &arg);
+    if (row && arg > 0)
+      print_argument (row, word, arg);
+    else
+      print_options (&before, word);
+  }
+}
