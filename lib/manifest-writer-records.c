@@ -36,7 +36,7 @@ manifest_writer_head (struct blkhash_manifest_writer *w, uint64_t first,
   int err;
 
   /* Who reads a pipe knows from the header what to do meanwhile. */
-  if (first == w->header.first && !w->header_last && !w->unfinished) {
+  if (first == w->header.first && !w->header_last && !w->header.unfinished) {
     err = manifest_output_write (&w->output);
     if (err)
       return err;
@@ -66,7 +66,7 @@ manifest_writer_close_leaves (struct blkhash_manifest_writer *w)
   manifest_put (w->output.buf + w->record + 8, w->leaves, 8);
   w->leaves = 0;
   err = manifest_writer_tail (w, 0);
-  if (err == 0 && w->output.used >= WRITE_SIZE && !w->unfinished)
+  if (err == 0 && w->output.used >= WRITE_SIZE && !w->header.unfinished)
     err = manifest_output_write (&w->output);
   return err;
 }
