@@ -1,15 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The options of blksum: a table, and before it what is done for those that do
- * more than to set a field.
+ * The options of blksum: a table.
  */
 
 #include <config.h>
 
-#include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,13 +14,12 @@
 
 #include "blkhash.h"
 
-#include "../lib/sum-kind.h"
 #include "cli/command-line.h"
 #include "cli/complete.h"
 #include "cli/lists.h"
+#include "cli/option-set.h"
 #include "cli/options.h"
 #include "cli/usage.h"
-#include "format/format.h"
 #include "util/choice.h"
 
 #define MAX_THREADS 128
@@ -40,175 +35,6 @@ new_hash_opts (void)
     exit (EXIT_TROUBLE);
   }
   return opts;
-}
-
-/* NAME or, as nbdcopy writes it, NAME/SIZE.  Of several the last one counts,
- * and then what --block-size says: see settle_block_size.
- */
-static void
-set_digest (struct options *options, const struct option_use *use)
-{
-  struct blkhash_opts *opts = NULL;
-  struct sum_kind kind;
-
-  if (sum_kind_parse (use->arg, &kind) == 0 &&
-      kind.streams == 0 && !kind.linear) {
-    options->digest_block_size = kind.block_size;
-    kind.block_size = 0;
-    opts = sum_kind_opts (&kind, options->hash);
-    if (!opts && errno != EINVAL) {
-      perror ("blksum");
-      exit (EXIT_TROUBLE);
-    }
-  }
-  if (!opts)
-    usage_error ("unknown digest '%s', see --list-digests", use->arg);
-  blkhash_opts_free (options->hash);
-  options->hash = opts;
-  options->digest_chosen = true;
-}
-
-static void
-set_block_size (struct options *options, const struct option_use *use)
-{
-  if (blkhash_opts_set_block_size (options->hash, use->number) != 0)
-    usage_error ("--block-size: '%s' is not a power of two from 4 to 16m",
-                 use->arg);
-  options->block_size_chosen = true;
-}
-
-/* Of --digest and --block-size, in whatever order. */
-static void
-settle_block_size (struct options *options)
-{
-  uint32_t size = options->digest_block_size;
-
-  if (size == 0)
-    return;
-  if (options->block_size_chosen &&
-      blkhash_opts_get_block_size (options->hash) != size)
-    usage_error ("--digest says another block size than --block-size");
-  if (blkhash_opts_set_block_size (options->hash, size) != 0)
-    usage_error ("--digest: the block size is not a power of two from 4 to "
-                 "16m");
-  options->block_size_chosen = true;
-}
-
-static void
-set_streams (struct options *options, const struct option_use *use)
-{
-  blkhash_opts_set_streams (options->hash, use->number);
-  options->construction_chosen = true;
-}
-
-static void
-set_linear (struct options *options, const struct option_use *use)
-{
-  (void) use;
-  blkhash_opts_set_linear (options->hash, 1);
-  options->construction_chosen = true;
-}
-
-static void
-set_size (struct options *options, const struct option_use *use)
-{
-  options->source.size = use->number;
-}
-
-static void
-set_subset (struct options *options, const struct option_use *use)
-{
-  if (subset_parse (&options->subset, use->arg) == -1)
-    usage_error ("--subset: '%s' is not K/N, with K from 0 to N - 1",
-                 use->arg);
-}
-
-static void
-set_part (struct options *options, const struct option_use *use)
-{
-  if (part_parse (&options->part, use->arg) == -1)
-    usage_error ("--part: '%s' is not I/N, with I from 0 to N - 1, and N up to "
-                 "%d", use->arg, PART_MOST);
-}
-
-/* "N%", with up to six decimals: in millionths of a percent. */
-static void
-set_audit (struct options *options, const struct option_use *use)
-{
-  const char *digit = use->arg;
-  uint64_t value = 0, unit = 1000000;
-
-  for (; isdigit ((unsigned char) *digit) && value < 1000; digit++)
-    value = 10 * value + (*digit - '0');
-  value *= unit;
-  if (digit > use->arg && *digit == '.' && isdigit ((unsigned char) digit[1]))
-    for (digit++; isdigit ((unsigned char) *digit) && unit > 1; digit++) {
-      unit /= 10;
-      value += (*digit - '0') * unit;
-    }
-  if (digit == use->arg || strcmp (digit, "%") != 0 || value > CHOICE_ALL)
-    usage_error ("--audit: '%s' is not a number from 0 to 100, with up to six "
-                 "decimals, and a percent sign", use->arg);
-  options->audit = value;
-}
-
-static void
-set_threads (struct options *options, const struct option_use *use)
-{
-  blkhash_opts_set_threads (options->hash, use->number);
-}
-
-static void
-set_cache (struct options *options, const struct option_use *use)
-{
-  options->source.cache = true;
-  options->source.refuse_sums |= use->by_letter;
-}
-
-static void
-set_progress (struct options *options, const struct option_use *use)
-{
-  options->progress_bar = !use->arg;
-  if (!use->arg)
-    options->progress_fd = isatty (STDERR_FILENO) ? STDERR_FILENO : -1;
-  else {
-    options->progress_fd = use->number;
-    if (fcntl (options->progress_fd, F_GETFD) == -1)
-      usage_error ("--progress: descriptor %s is not open", use->arg);
-  }
-}
-
-static void
-add_object (struct options *options, const struct option_use *use)
-{
-  options->source.objects[options->source.nr_objects++] = use->arg;
-}
-
-static void
-set_output (struct options *options, const struct option_use *use)
-{
-  if (strcmp (use->arg, "json") == 0)
-    options->form = OUTPUT_JSON;
-  else if (strcmp (use->arg, "human") == 0)
-    options->form = OUTPUT_PLAIN;
-  else
-    usage_error ("--output: '%s' is neither human nor json", use->arg);
-}
-
-/* An error that one sees before anything is read, and once. */
-static void
-check_format (const char *format)
-{
-  const char *meant;
-  char *list;
-
-  if (format_is_known (format))
-    return;
-  meant = format_meant (format);
-  list = format_list ();
-  usage_error ("unknown format '%s'%s%s%s; the formats here are %s", format,
-               meant ? " (did you mean " : "", meant ? meant : "",
-               meant ? "?)" : "", list ? list : "raw");
 }
 
 static void print_help (void);
@@ -231,28 +57,30 @@ enum {
 /* In the order of --help. */
 static const struct option_row rows[] = {
   { GROUP_HASH, 'd', "digest", "NAME[/N]",
-    "sha256 (default), or see --list-digests; block size", .set = set_digest },
+    "sha256 (default), or see --list-digests; block size",
+    .set = option_set_digest },
   { GROUP_HASH, 'l', "list-digests", NULL,
     "list the digests and exit", .print = lists_digests },
   { GROUP_HASH, 0, "list-kernels", NULL,
     "measure the code that hashes here, and exit", .print = lists_kernels },
   { GROUP_HASH, 'b', "block-size", "N",
     "size of a block, default 64k; changes the sum",
-    SIZE (0, UINT32_MAX), .set = set_block_size },
+    SIZE (0, UINT32_MAX), .set = option_set_block_size },
   { GROUP_HASH, 0, "streams", "N",
     "the construction of blkhash 0.9 (64) and older",
-    NUMBER (0, 1024), .set = set_streams },
+    NUMBER (0, 1024), .set = option_set_streams },
   { GROUP_HASH, 0, "linear", NULL,
-    "leave the size of the image out of the sum", .set = set_linear,
+    "leave the size of the image out of the sum", .set = option_set_linear,
     .excludes = "--linear cannot be used with --streams" },
   { GROUP_HASH, 't', "threads", "N",
     "threads that hash, default: online CPUs",
-    NUMBER (1, MAX_THREADS), .set = set_threads },
+    NUMBER (1, MAX_THREADS), .set = option_set_threads },
   { GROUP_HASH, 'p', "progress", "[=FD]",
     "show progress, or print lines N/100 to FD",
-    NUMBER (0, INT_MAX), .set = set_progress },
+    NUMBER (0, INT_MAX), .set = option_set_progress },
   { GROUP_HASH, 'c', "cache", NULL,
-    "use the page cache, and leave in it what was read", .set = set_cache },
+    "use the page cache, and leave in it what was read",
+    .set = option_set_cache },
   { GROUP_HASH, 0, "no-extents", NULL,
     "read everything, do not ask what is sparse",
     FIELD (source.extents), .value = false },
@@ -261,16 +89,16 @@ static const struct option_row rows[] = {
     "raw, qcow2, or any format of qemu; default: probe", FIELD (source.format),
     .excludes = "--format goes into the operand with --image-opts: "
                 "driver=%s,...",
-    .check = check_format },
+    .check = option_check_format },
   { GROUP_IMAGE, 0, "image-opts", NULL,
     "operands are image options of qemu",
     FIELD (source.image_opts), .value = true },
   { GROUP_IMAGE, 0, "object", "DEF",
     "define an object of qemu, such as a secret",
-    .set = add_object, .repeats = true, .needs = "--image-opts" },
+    .set = option_add_object, .repeats = true, .needs = "--image-opts" },
   { GROUP_IMAGE, 0, "size", "N",
     "the image is the first N bytes, and more may follow",
-    SIZE (0, SOURCE_WHOLE - 1), .set = set_size },
+    SIZE (0, SOURCE_WHOLE - 1), .set = option_set_size },
   { GROUP_IMAGE, 'U', "force-share", NULL,
     "read an image that is in use", FIELD (source.force_share), .value = true },
 
@@ -298,7 +126,8 @@ static const struct option_row rows[] = {
     .excludes = "--compare cannot be used with --check, --expect, --tag, "
                 "--no-names, --zero or --manifest" },
   { GROUP_CHECK, 0, "subset", "K/N",
-    "only every N-th GiB, from the K-th, counted from 0", .set = set_subset,
+    "only every N-th GiB, from the K-th, counted from 0",
+    .set = option_set_subset,
     .needs = "--check, --expect or --compare" },
   { GROUP_CHECK, 'q', "quiet", NULL,
     "print only errors; stop at the first difference",
@@ -321,7 +150,8 @@ static const struct option_row rows[] = {
     FIELD (allow_uris), .value = true, .needs = "--check" },
 
   { GROUP_PARTS, 0, "part", "I/N",
-    "write the manifest of part I of N, counted from 0", .set = set_part,
+    "write the manifest of part I of N, counted from 0",
+    .set = option_set_part,
     .needs = "--manifest-dir",
     .excludes = "--part cannot be used with --check, --expect, --compare, "
                 "--tag, --no-names, --output, --zero or --manifest" },
@@ -356,7 +186,7 @@ static const struct option_row rows[] = {
     .excludes = "--bitmap cannot be used with --changed" },
   { GROUP_AGAIN, 0, "audit", "N%",
     "how much of the rest to read again, default 0.1%",
-    .set = set_audit, .needs = "--resume or --update" },
+    .set = option_set_audit, .needs = "--resume or --update" },
 
   { GROUP_OUTPUT, 0, "tag", NULL,
     "print how the sum was made: blk-sha256/64k (NAME) =",
@@ -365,7 +195,7 @@ static const struct option_row rows[] = {
     "print the sums alone", FIELD (names), .value = false },
   { GROUP_OUTPUT, 0, "output", "FORM",
     "human (default) or json, an object a line",
-    .words = "human json", .set = set_output },
+    .words = "human json", .set = option_set_output },
   { GROUP_OUTPUT, 'z', "zero", NULL,
     "end lines with NUL, and escape no names",
     FIELD (zero_terminated), .value = true },
@@ -457,7 +287,7 @@ options_parse (struct options *options, int argc, char *argv[])
   print_completions (argc, argv);
   set_defaults (options, argc, argv);
   first = command_line_parse (rows, options, argc, argv);
-  settle_block_size (options);
+  option_settle_block_size (options);
   options->source.threads = blkhash_opts_get_threads (options->hash);
 
   options->operands = argv + first;

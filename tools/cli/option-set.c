@@ -1,0 +1,194 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What is done for the options that do more than to set a field.
+ */
+
+#include <config.h>
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "blkhash.h"
+
+#include "../lib/sum-kind.h"
+#include "cli/command-line.h"
+#include "cli/option-set.h"
+#include "cli/options.h"
+#include "cli/usage.h"
+#include "format/format.h"
+#include "util/choice.h"
+
+/* NAME or, as nbdcopy writes it, NAME/SIZE.  Of several the last one counts,
+ * and then what --block-size says: see option_settle_block_size.
+ */
+void
+option_set_digest (struct options *options, const struct option_use *use)
+{
+  struct blkhash_opts *opts = NULL;
+  struct sum_kind kind;
+
+  if (sum_kind_parse (use->arg, &kind) == 0 &&
+      kind.streams == 0 && !kind.linear) {
+    options->digest_block_size = kind.block_size;
+    kind.block_size = 0;
+    opts = sum_kind_opts (&kind, options->hash);
+    if (!opts && errno != EINVAL) {
+      perror ("blksum");
+      exit (EXIT_TROUBLE);
+    }
+  }
+  if (!opts)
+    usage_error ("unknown digest '%s', see --list-digests", use->arg);
+  blkhash_opts_free (options->hash);
+  options->hash = opts;
+  options->digest_chosen = true;
+}
+
+void
+option_set_block_size (struct options *options, const struct option_use *use)
+{
+  if (blkhash_opts_set_block_size (options->hash, use->number) != 0)
+    usage_error ("--block-size: '%s' is not a power of two from 4 to 16m",
+                 use->arg);
+  options->block_size_chosen = true;
+}
+
+/* Of --digest and --block-size, in whatever order. */
+void
+option_settle_block_size (struct options *options)
+{
+  uint32_t size = options->digest_block_size;
+
+  if (size == 0)
+    return;
+  if (options->block_size_chosen &&
+      blkhash_opts_get_block_size (options->hash) != size)
+    usage_error ("--digest says another block size than --block-size");
+  if (blkhash_opts_set_block_size (options->hash, size) != 0)
+    usage_error ("--digest: the block size is not a power of two from 4 to "
+                 "16m");
+  options->block_size_chosen = true;
+}
+
+void
+option_set_streams (struct options *options, const struct option_use *use)
+{
+  blkhash_opts_set_streams (options->hash, use->number);
+  options->construction_chosen = true;
+}
+
+void
+option_set_linear (struct options *options, const struct option_use *use)
+{
+  (void) use;
+  blkhash_opts_set_linear (options->hash, 1);
+  options->construction_chosen = true;
+}
+
+void
+option_set_size (struct options *options, const struct option_use *use)
+{
+  options->source.size = use->number;
+}
+
+void
+option_set_subset (struct options *options, const struct option_use *use)
+{
+  if (subset_parse (&options->subset, use->arg) == -1)
+    usage_error ("--subset: '%s' is not K/N, with K from 0 to N - 1",
+                 use->arg);
+}
+
+void
+option_set_part (struct options *options, const struct option_use *use)
+{
+  if (part_parse (&options->part, use->arg) == -1)
+    usage_error ("--part: '%s' is not I/N, with I from 0 to N - 1, and N up to "
+                 "%d", use->arg, PART_MOST);
+}
+
+/* "N%", with up to six decimals: in millionths of a percent. */
+void
+option_set_audit (struct options *options, const struct option_use *use)
+{
+  const char *digit = use->arg;
+  uint64_t value = 0, unit = 1000000;
+
+  for (; isdigit ((unsigned char) *digit) && value < 1000; digit++)
+    value = 10 * value + (*digit - '0');
+  value *= unit;
+  if (digit > use->arg && *digit == '.' && isdigit ((unsigned char) digit[1]))
+    for (digit++; isdigit ((unsigned char) *digit) && unit > 1; digit++) {
+      unit /= 10;
+      value += (*digit - '0') * unit;
+    }
+  if (digit == use->arg || strcmp (digit, "%") != 0 || value > CHOICE_ALL)
+    usage_error ("--audit: '%s' is not a number from 0 to 100, with up to six "
+                 "decimals, and a percent sign", use->arg);
+  options->audit = value;
+}
+
+void
+option_set_threads (struct options *options, const struct option_use *use)
+{
+  blkhash_opts_set_threads (options->hash, use->number);
+}
+
+void
+option_set_cache (struct options *options, const struct option_use *use)
+{
+  options->source.cache = true;
+  options->source.refuse_sums |= use->by_letter;
+}
+
+void
+option_set_progress (struct options *options, const struct option_use *use)
+{
+  options->progress_bar = !use->arg;
+  if (!use->arg)
+    options->progress_fd = isatty (STDERR_FILENO) ? STDERR_FILENO : -1;
+  else {
+    options->progress_fd = use->number;
+    if (fcntl (options->progress_fd, F_GETFD) == -1)
+      usage_error ("--progress: descriptor %s is not open", use->arg);
+  }
+}
+
+void
+option_add_object (struct options *options, const struct option_use *use)
+{
+  options->source.objects[options->source.nr_objects++] = use->arg;
+}
+
+void
+option_set_output (struct options *options, const struct option_use *use)
+{
+  if (strcmp (use->arg, "json") == 0)
+    options->form = OUTPUT_JSON;
+  else if (strcmp (use->arg, "human") == 0)
+    options->form = OUTPUT_PLAIN;
+  else
+    usage_error ("--output: '%s' is neither human nor json", use->arg);
+}
+
+/* An error that one sees before anything is read, and once. */
+void
+option_check_format (const char *format)
+{
+  const char *meant;
+  char *list;
+
+  if (format_is_known (format))
+    return;
+  meant = format_meant (format);
+  list = format_list ();
+  usage_error ("unknown format '%s'%s%s%s; the formats here are %s", format,
+               meant ? " (did you mean " : "", meant ? meant : "",
+               meant ? "?)" : "", list ? list : "raw");
+}

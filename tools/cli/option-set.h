@@ -1,0 +1,39 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What is done for the options that do more than to set a field: for rows of the
+ * table, see command-line.h.  What is wrong ends the program, see usage.h.
+ */
+
+#ifndef BLKSUM_OPTION_SET_H
+#define BLKSUM_OPTION_SET_H
+
+struct option_use;
+struct options;
+
+typedef void option_set_function (struct options *options,
+                                  const struct option_use *use);
+
+option_set_function option_set_digest,
+  option_set_block_size,
+  option_set_streams,
+  option_set_linear,
+  option_set_size,
+  option_set_subset,
+  option_set_part,
+  option_set_audit,
+  option_set_threads,
+  option_set_cache,
+  option_set_progress,
+  option_add_object,
+  option_set_output;
+
+/* Is it the name of a format? */
+void option_check_format (const char *format);
+
+/* When all options were read: what --digest and --block-size say, in whatever
+ * order.
+ */
+void option_settle_block_size (struct options *options);
+
+#endif /* BLKSUM_OPTION_SET_H */
