@@ -8,9 +8,9 @@
 # a line each.
 table_options () {
   sed -n "s/^ *{ GROUP_[A-Z]*, \('\(.\)'\|0\), \"\([^\"]*\)\",.*/-\2 --\3/p" \
-      "$abs_top_srcdir/tools/cli/options.c" |
+      "$abs_top_srcdir/tools/cli/option-table.c" |
     tr ' ' '\n' | grep -v '^-$' | LC_ALL=C sort > "$dir/table"
-  rows=$(grep -c '^ *{ GROUP_' "$abs_top_srcdir/tools/cli/options.c")
+  rows=$(grep -c '^ *{ GROUP_' "$abs_top_srcdir/tools/cli/option-table.c")
   [ "$(grep -c '^--' "$dir/table")" = "$rows" ] && [ "$rows" -gt 30 ] ||
     fail "cannot read the table of options"
   cat "$dir/table"

@@ -19,6 +19,7 @@
 #include "blkhash.h"
 
 #include "cli/difference.h"
+#include "cli/option-table.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress-signal.h"

@@ -72,12 +72,6 @@ struct options {
   int nr_operands;
 };
 
-/* Parse the command line; what needs no operand (--help) is done here and
- * exits, and so do errors, with status 2.
- */
-void options_parse (struct options *options, int argc, char *argv[]);
-void options_free (struct options *options);
-
 /* Did the user say how sums are made?  Else it may follow from something else,
  * such as a manifest.
  */

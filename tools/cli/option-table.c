@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The options of blksum: a table.
+ * The options of blksum: the table of all that there are.
  */
 
 #include <config.h>
@@ -18,6 +18,7 @@
 #include "cli/complete.h"
 #include "cli/lists.h"
 #include "cli/option-set.h"
+#include "cli/option-table.h"
 #include "cli/options.h"
 #include "cli/usage.h"
 #include "util/choice.h"
