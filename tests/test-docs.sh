@@ -87,6 +87,12 @@ chmod +x "$dir/bin/ssh"
 mkdir "$dir/parallel"
 PARALLEL_HOME=$dir/parallel
 export PARALLEL_HOME
-page large parallel
+page=large
+# There is another program of that name.
+if parallel --version 2>&1 < /dev/null | grep -q '^GNU parallel'; then
+  page large parallel perl
+else
+  not_here "no GNU parallel"
+fi
 
 [ -z "$missing" ] || skip "${missing%; }"

@@ -160,7 +160,7 @@ happens 11 cancel 'scancel $task; sleep 1000'
 here_twice='echo > here-$task; until [ $(ls here-* | wc -l) = 2 ]; do sleep 0.1; done'
 happens 7 first "$here_twice"
 happens 7 second "$here_twice"
-happens 20 kill 'kill -9 $PPID $pid'
+happens 20 kill 'kill -9 $pid $PPID'
 
 submit
 run 0 with_events \
