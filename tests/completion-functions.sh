@@ -23,7 +23,7 @@ make_names () {
   mkdir images images/deep 'a directory' mytools
   for name in disk.raw mine.blkm images/one.qcow2 images/two.qcow2 \
       'a directory/in it.blkm' 'white space.raw' 'a:b=c.raw' \
-      "it's \"quoted\".raw" '$HOME;`id`.raw' -dash.raw; do
+      "it's \"quoted\".raw" 'grün und blau.raw' '$HOME;`id`.raw' -dash.raw; do
     : > "./$name"
   done
   # A blksum that is asked by its path.

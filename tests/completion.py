@@ -7,8 +7,8 @@ For test-completion-SHELL.sh, which sets all that is in the environment, in a
 directory with the files of make_names in completion-functions.sh.  OPTIONS is
 a file with those of the table.
 
-bash and zsh run on a terminal of their own, on which we type.  "blksum" in
-PATH writes its arguments into $ARGS: so what a completion has put on the line is
+bash and zsh run on a terminal of their own, on which we type.  "blksum" in PATH
+writes its arguments into $ARGS: so what a completion has put on the line is
 seen as a program sees it, without quotes.  fish tells what it would offer.
 """
 
@@ -120,10 +120,11 @@ class Terminal:
 
 
 class Bash(Terminal):
-    def __init__(self):
+    def __init__(self, more=""):
         # With --posix it reads this file and none of the system.
         os.environ["ENV"] = os.environ["HOME"] + "/rc"
-        super().__init__(["bash", "--posix", "-i"], os.environ["ENV"], BASH)
+        super().__init__(["bash", "--posix", "-i"], os.environ["ENV"],
+                         BASH + more)
 
     def offers(self, before, word):
         """bash completes what is behind ":" and "=", and inserts all of that
@@ -205,8 +206,8 @@ def check_options(shell, table):
 
 SIZES = "4k 8k 16k 32k 64k 128k 256k 512k 1m 2m 4m 8m 16m".split()
 FILES = ["$HOME;`id`.raw", "-dash.raw", "a directory", "a:b=c.raw", "disk.raw",
-         "images", "it's \"quoted\".raw", "mine.blkm", "mytools",
-         "white space.raw"]
+         "grün und blau.raw", "images", "it's \"quoted\".raw", "mine.blkm",
+         "mytools", "white space.raw"]
 
 
 def cases(shell):
@@ -305,11 +306,14 @@ TYPED = [
     ("blksum \\$\tdi\t", ["$HOME;`id`.raw", "disk.raw"]),
     ("blksum --manifest=\\$\tdi\t", ["--manifest=$HOME;`id`.raw", "disk.raw"]),
     ("blksum manifest:\\$\tdi\t", ["manifest:$HOME;`id`.raw", "disk.raw"]),
+    ("blksum grün\t manifest:gr\t\tdi\t",
+     ["grün und blau.raw", "manifest:grün und blau.raw", "disk.raw"]),
+    ("blksum --que\tsi\t1m", ["--queue-size", "1m"]),
     ("blksum -- -d\tdi\t", ["--", "-dash.raw", "disk.raw"]),
     ("blksum sha1\x02\x02\x02\x02 \x02--dig\t", ["--digest", "sha1"]),
     ("true; blksum --ta\tdi\t", ["--tag", "disk.raw"]),
     ("LC_ALL=C blksum --ta\tdi\t", ["--tag", "disk.raw"]),
-    ("blksum di\t > ne\tsums", ["disk.raw"]),
+    ("blksum di\t > /dev/nu\t", ["disk.raw"]),
 ]
 
 
@@ -331,6 +335,12 @@ def main():
     for before, word, expected in cases(sys.argv[1]):
         failed += check_offers(shell, before, word, expected)
     if not isinstance(shell, Fish):
+        failed += check_typed(shell)
+        shell.end()
+    if isinstance(shell, Bash):
+        # As other users have it: words that are not cut, all shown at once.
+        shell = Bash("COMP_WORDBREAKS=${COMP_WORDBREAKS//[:=]/}\n"
+                     "bind 'set show-all-if-ambiguous on'\n")
         failed += check_typed(shell)
         shell.end()
     sys.exit(1 if failed else 0)

@@ -45,7 +45,7 @@ LC_ALL=C sort "$dir/words" | grep -v '=$' | diff -u "$dir/options" - ||
 has --progress=
 blksum --help > "$dir/help"
 sed 1d "$dir/stdout" | while IFS='	' read -r option text; do
-  grep -q -F -e "${option%=}" "$dir/help" && grep -q -F -e " $text" "$dir/help" ||
+  grep -F -e "${option%=}" "$dir/help" | grep -q -F -e " $text" ||
     fail "$option: not the help: $text"
 done
 says_kind words '' --
@@ -53,8 +53,8 @@ grep -v '=$' "$dir/words" | LC_ALL=C sort > "$dir/long"
 grep '^--' "$dir/options" | diff -u - "$dir/long" || fail "not the long options"
 
 # What was given is not offered again, by letter, by name or abbreviated, unless
-# another one has an effect; nor is what cannot be used with it, whichever of the
-# two is first.
+# another one has an effect; nor is what cannot be used with it, whichever of
+# the two is first.
 for given in -q --quiet --qui -zqU; do
   says_kind words '' $given -
   has_not -q --quiet
