@@ -74,3 +74,8 @@ refuses "needs --assume-unchanged" \
         blksum --resume -f qcow2 --manifest "$dir/m" "$dir/remote"
 ended KILL --assume-unchanged -f qcow2 "$dir/remote"
 resumes "$sum" --assume-unchanged -f qcow2 "$dir/remote"
+opts=driver=raw,file.driver=nbd,file.server.type=unix,file.server.path=$socket
+refuses "needs --assume-unchanged" \
+        blksum --resume --image-opts --manifest "$dir/m" "$opts"
+ended KILL --assume-unchanged --image-opts "$opts"
+resumes "$sum" --assume-unchanged --image-opts "$opts"

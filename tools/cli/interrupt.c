@@ -11,7 +11,6 @@
 
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -21,7 +20,9 @@
 static const int signals[] = { SIGHUP, SIGINT, SIGTERM };
 #define SIGNALS (sizeof signals / sizeof signals[0])
 
-/* Set before the handler is, and freed after that. */
+/* Set before the handler is, and never freed: in another thread it may still
+ * run.
+ */
 static char *text;
 static size_t len;
 static pid_t owner;             /* no child that was just forked */
@@ -109,6 +110,4 @@ interrupt_end (void)
   for (i = 0; i < SIGNALS; i++)
     if (sigaction (signals[i], NULL, &now) == 0 && now.sa_handler == say_how)
       sigaction (signals[i], &before[i], NULL);
-  free (text);
-  text = NULL;
 }

@@ -9,7 +9,7 @@
 
 struct options;
 
-/* From here on SIGINT, SIGTERM and SIGHUP, unless they are ignored, print the
+/* To be called once.  From here on SIGINT, SIGTERM and SIGHUP, unless they are ignored, print the
  * command line, and do what they did before: end the program.
  */
 void interrupt_begin (const struct options *options);

@@ -384,7 +384,7 @@ static const char help_begin[] =
 "       blksum --part I/N --manifest-dir DIR [OPTION]... [FILE|URI|-]\n"
 "       blksum --merge PART... --manifest FILE\n"
 "       blksum --resume --manifest FILE [OPTION]... FILE|URI\n"
-"       blksum --update OLD --changed RANGES --manifest NEW [OPTION]... FILE|URI\n"
+"       blksum --update OLD --changed RANGES --manifest NEW [OPTION]... FILE\n"
 "       blksum --update OLD --bitmap NAME --manifest NEW [OPTION]... URI\n"
 "Print the checksum of disk images: the same for raw, qcow2, and an NBD\n"
 "export of one disk, and nearly free for its empty parts.\n"

@@ -42,7 +42,7 @@ struct options {
   struct part part;             /* make the manifest of this part of it, if */
   const char *manifest_dir;     /* part.n > 0, in this directory; or */
   bool merge;                   /* they are parts of an image: merge them; or */
-  bool resume;                  /* go on with the manifest of the only one; or */
+  bool resume;                  /* go on with that of the only one; or */
   const char *update;           /* make it of this manifest of what it was */
   const char *changed;          /* where it has changed since: a file; NULL:
                                  * source.bitmap says it */

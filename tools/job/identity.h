@@ -23,7 +23,7 @@ struct source;
 struct identity {
   char *text;                   /* lines: how it was opened, and a line for each
                                  * file; equal if nothing changed */
-  bool told;                    /* it tells of all that the image is read from */
+  bool told;                    /* it tells of all that is read */
   struct timespec youngest;     /* the last change of all files */
 };
 
@@ -33,7 +33,7 @@ int identity_init (struct identity *identity, const struct options *options,
                    struct error *error);
 void identity_destroy (struct identity *identity);
 
-/* How long to wait, in ns, until the times can be trusted, 0 if they can; or -1:
+/* How long to wait, in ns, until the times can be trusted; 0: they can; or -1:
  * they are in the future, so that waiting does not help.
  */
 long long identity_wait (const struct identity *identity);

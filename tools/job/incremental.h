@@ -62,7 +62,7 @@ int incremental_open (struct incremental *incremental,
                       const struct options *options, struct source *source,
                       const struct belief *belief, struct error *error);
 
-/* Read what is needed, and set SUM, as job_hash_source does.  JOURNAL is told of
+/* Read what is needed, and set SUM as job_hash_source does.  JOURNAL is told of
  * all blocks, or is NULL.  0; 1: a block is not what is believed, which ERROR
  * says; or -1 with the reason.
  */

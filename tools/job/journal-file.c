@@ -31,7 +31,7 @@
 
 /* ---- Whose it is ---- */
 
-/* Is what is at its path still this file?  One that became a manifest is not. */
+/* Is what is at its path still this file?  Not if it became a manifest. */
 static bool
 is_at_path (const struct journal_file *file)
 {

@@ -23,8 +23,8 @@ struct journal_file {
 };
 
 /* Open the file NAME, or make an empty one, and lock it: nobody else does that
- * until it is closed.  0, or -1 with the reason: it is in use, or something that
- * is not to be replaced by a manifest.
+ * until it is closed.  0, or -1 with the reason: it is in use, or something
+ * that is not to be replaced by a manifest.
  */
 int journal_file_open (struct journal_file *file, const char *name,
                        struct error *error);

@@ -35,10 +35,10 @@ struct journal {
   bool end;
 };
 
-/* Begin to write to FD by WRITER, which becomes the journal's in any case.  What
- * is told is written if FILES are still what they were when they were opened,
- * so that leaves are never of a state of the image that a crash undoes.  0, or
- * -1 with the reason: then there is nothing to be stopped.
+/* Begin to write to FD by WRITER, which becomes the journal's in any case.
+ * What is told is written if FILES are still what they were when they were
+ * opened, so that leaves are never of a state of the image that a crash undoes.
+ * 0, or -1 with the reason: then there is nothing to be stopped.
  */
 int journal_start (struct journal *journal, int fd, const struct files *files,
                    struct blkhash_manifest_writer *writer,

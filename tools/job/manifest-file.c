@@ -46,8 +46,8 @@ begins_as_manifest (int fd)
     memcmp (head, MAGIC, sizeof head) == 0;
 }
 
-/* With an operand forgotten, as in "--manifest disk.raw", the name is that of an
- * image.
+/* With an operand forgotten, as in "--manifest disk.raw", the name is that of
+ * an image.
  */
 int
 manifest_file_check (const char *name, struct error *error)

@@ -131,8 +131,8 @@ state_read (struct state *state, const char *path, struct error *error)
   if (taken)
     return 1;
   state_destroy (state);
-  return error_set (error, "'%s' is not the state of an unfinished manifest, as "
-                    "this version of blksum writes it: remove it to start "
+  return error_set (error, "'%s' is not the state of an unfinished manifest, "
+                    "as this version of blksum writes it: remove it to start "
                     "over", path);
 }
 

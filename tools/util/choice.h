@@ -45,7 +45,7 @@ int choice_init (struct choice *choice, uint64_t size, uint32_t block_size,
 void choice_destroy (struct choice *choice);
 
 /* What is the byte at OFFSET?  Stores in *LEN how far this is the same for all
- * that follow, at least: bytes, in whole units, also behind the end of the disk.
+ * that follow, at least: bytes, in whole units, also behind the disk's end.
  */
 enum choice_kind choice_at (const struct choice *choice, uint64_t offset,
                             uint64_t *len);
