@@ -11,7 +11,9 @@
 
 struct error;
 
-/* Does NAME say of a sum?  "blk-" and 8 of its hexadecimal digits or more do. */
+/* Does NAME say of a sum?  "blk-" and 8 of its hexadecimal digits or more
+ * do.
+ */
 bool bitmap_name_says_sum (const char *name);
 
 /* Does it say of no other sum than SUM, in hexadecimal digits?  0, or -1 with

@@ -144,8 +144,9 @@ check_row (struct list *list, const struct item *item)
   const char *expected = item->type & DIRTY ? "dirty" : "clean";
 
   if (item->start != list->covered)
-    return scan_refuse (&list->scan, "begins at %" PRIu64 ", and what is before "
-                        "it ends at %" PRIu64, item->start, list->covered);
+    return scan_refuse (&list->scan, "begins at %" PRIu64 ", and what is "
+                        "before it ends at %" PRIu64, item->start,
+                        list->covered);
   if (item->has & HAS_DESCRIPTION && strcmp (item->description, expected) != 0)
     return scan_refuse (&list->scan, "is '%s' with type %" PRIu64 ", which is "
                         "not of a dirty bitmap", item->description,

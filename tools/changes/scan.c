@@ -113,8 +113,8 @@ take_string (struct scan *scan, char text[SCAN_STRING])
     if (c == EOF || c < ' ' || c >= 127 || c == '\\')
       return refuse_char (scan, c);
     if (len == SCAN_STRING - 1)
-      return scan_refuse (scan, "has a string, '%.*s...', that a list of ranges "
-                          "does not have", (int) len, text);
+      return scan_refuse (scan, "has a string, '%.*s...', that a list of "
+                          "ranges does not have", (int) len, text);
     text[len++] = c;
   }
   text[len] = '\0';
@@ -174,8 +174,8 @@ scan_number (struct scan *scan, uint64_t *number)
   if (len == 0)
     return refuse_char (scan, c);
   if (parse_number (text, number) == -1)
-    return scan_refuse (scan, "has '%s' where a whole number from 0 to 2^64 - 1 "
-                        "is", text);
+    return scan_refuse (scan, "has '%s' where a whole number from 0 to 2^64 - "
+                        "1 is", text);
   return c == EOF || ungetc (c, scan->in) == EOF ? refuse_char (scan, c) : 0;
 }
 

@@ -6,8 +6,8 @@
  *
  * It comes from anybody.  A parser of all JSON takes a number that is too large
  * for the largest that there is, and of two members of one name the last: here
- * each is an error, as is whatever lists of ranges do not have.  Memory does not
- * grow with the input.
+ * each is an error, as is whatever lists of ranges do not have.  Memory does
+ * not grow with the input.
  *
  * After an error, which is in the struct error, nothing but scan_refuse may be
  * called.  Functions return 0 or -1, or 1, 0 or -1.

@@ -136,14 +136,14 @@ test_others (void **state)
 {
   (void) state;
   refuses ("[{\"start\": 0, \"length\": 10, \"depth\": 0, \"present\": true, "
-           "\"zero\": false, \"data\": true}]", 10, "range 1 has 'depth': it is "
-           "of 'qemu-img map', in which what changed is \"data\": false");
+           "\"zero\": false, \"data\": true}]", 10, "range 1 has 'depth': it "
+           "is of 'qemu-img map', in which what changed is \"data\": false");
   refuses ("[{\"present\": true}]", 10, "qemu-img map");
   refuses ("[{\"start\": 0, \"length\": 10, \"data\": false}]", 10,
            "qemu-img map");
   refuses ("[{\"offset\": 0, \"length\": 10, \"type\": 3, \"description\": "
-           "\"hole,zero\"}]", 10, "range 1 is 'hole,zero' with type 3, which is "
-           "not of a dirty bitmap");
+           "\"hole,zero\"}]", 10, "range 1 is 'hole,zero' with type 3, which "
+           "is not of a dirty bitmap");
   refuses ("[{\"offset\": 0, \"length\": 10, \"type\": 0, \"description\": "
            "\"data\"}]", 10, "is 'data' with type 0");
   refuses ("[{\"offset\": 0, \"length\": 10, \"type\": 0, \"description\": "

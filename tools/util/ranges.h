@@ -23,7 +23,7 @@ struct ranges_item {
 
 /* All zero: none. */
 struct ranges {
-  struct ranges_item *items;          /* in order and apart, once they are sorted */
+  struct ranges_item *items;    /* in order and apart, once they are sorted */
   size_t count, room;
 };
 
@@ -40,8 +40,8 @@ void ranges_sort (struct ranges *ranges);
 /* Make whole blocks of them, and cut them at SIZE, the end of the disk. */
 void ranges_align (struct ranges *ranges, uint32_t block_size, uint64_t size);
 
-/* Is the byte at OFFSET in one?  Stores in *LEN how far this is the same for all
- * that follow: bytes, also behind the end of the disk.
+/* Is the byte at OFFSET in one?  Stores in *LEN how far this is the same for
+ * all that follow: bytes, also behind the end of the disk.
  */
 bool ranges_has (const struct ranges *ranges, uint64_t offset, uint64_t *len);
 
