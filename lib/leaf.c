@@ -32,11 +32,11 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "blkhash.h"
 #include "cleanup.h"
+#include "deadline.h"
 #include "leaf-hash.h"
 #include "leaf.h"
 #include "zero.h"
@@ -162,19 +162,6 @@ do_group_locked (struct leaf_engine *engine, struct batch *owner)
   }
 }
 
-#ifdef HAVE_PTHREAD_CONDATTR_SETCLOCK
-
-static void
-init_cond (pthread_cond_t *cond)
-{
-  pthread_condattr_t attr;
-
-  pthread_condattr_init (&attr);
-  pthread_condattr_setclock (&attr, CLOCK_MONOTONIC);
-  pthread_cond_init (cond, &attr);
-  pthread_condattr_destroy (&attr);
-}
-
 /* What did not fill the lanes in that time will not next time: try less
  * and less often, so that a client with few requests in flight does not wait.
  */
@@ -190,7 +177,7 @@ back_off_locked (struct leaf_engine *engine)
 static void
 gather_locked (struct leaf_engine *engine, struct batch *batch)
 {
-  struct timespec t;
+  struct timespec deadline;
   int r = 0;
 
   if (!engine->gather || engine->queued >= full_group (engine))
@@ -199,33 +186,12 @@ gather_locked (struct leaf_engine *engine, struct batch *batch)
     engine->backoff_left--;
     return;
   }
-  clock_gettime (CLOCK_MONOTONIC, &t);
-  t.tv_nsec += PATIENCE;
-  if (t.tv_nsec >= 1000000000) {
-    t.tv_nsec -= 1000000000;
-    t.tv_sec++;
-  }
+  deadline = deadline_in (PATIENCE);
   while (batch->untaken > 0 && engine->queued < full_group (engine) && r == 0)
-    r = pthread_cond_timedwait (&batch->changed, &engine->lock, &t);
+    r = deadline_wait (&batch->changed, &engine->lock, &deadline);
   if (batch->untaken > 0 && engine->queued < full_group (engine))
     back_off_locked (engine);
 }
-
-#else /* a clock that is set back could make us wait for hours */
-
-static void
-init_cond (pthread_cond_t *cond)
-{
-  pthread_cond_init (cond, NULL);
-}
-
-static void
-gather_locked (struct leaf_engine *engine, struct batch *batch)
-{
-  (void) engine; (void) batch;
-}
-
-#endif
 
 static void
 do_batch_locked (struct leaf_engine *engine, struct batch *batch)
@@ -264,7 +230,7 @@ leaf_batch (struct leaf_engine *engine,
   if (data == 0)
     return 0;
 
-  init_cond (&batch.changed);
+  deadline_cond_init (&batch.changed);
   {
     SCOPED_LOCK (&engine->lock);
 

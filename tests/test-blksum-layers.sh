@@ -54,6 +54,16 @@ prints_sum "$(reference long)" opts driver=qcow2,file.filename=overlay
 prints_sum "$(reference long)" opts driver=qcow2,file.filename=overlay,"\
 backing.driver=raw,backing.file.filename=odd"
 
+# What is a hole of one file is data of another, at the same place in both.
+truncate -s 8m base
+write_data base 8323072 65536
+qemu-img create -q -f qcow2 -F raw -b base above 8m
+qemu-io -f qcow2 -c 'write -q -P 7 1m 64k' -c 'write -q -P 0 1152k 256k' above
+fallocate --dig-holes above
+qemu-img convert -f qcow2 -O raw above flattened
+prints_sum "$(reference flattened)" blksum -f qcow2 above
+prints_sum "$(reference flattened)" blksum -f qcow2 -t 1 above
+
 # ---- A truncated layer, named in another way ----
 
 cp cut 'nbd:cut'

@@ -236,6 +236,20 @@ done
 # The sum of a whole one is computed anew, also if its leaves are right.
 cp "$abs_top_srcdir/tests/fuzz/manifest/wrong-sum.blkm" wrong.blkm
 merges_not "wrong.blkm: the sum is not that of the leaves" wrong.blkm
+# And of each of several.
+PYTHONPATH=$abs_top_srcdir/tests "$PYTHON" - << 'END'
+import refmanifest
+data = open("expected", "rb").read()
+md = bytes(32)
+blocks = int.from_bytes(data[-48:-40], "little")
+open("wrong.blkm", "wb").write(
+    data[:-56] + refmanifest.end(data[:512], blocks, md))
+END
+cp expected right.blkm
+merges right.blkm expected
+merges_not "the sum is not that of the leaves" wrong.blkm parts/*
+merges_not "blkm: says another sum than" wrong.blkm right.blkm
+merges_not "blkm: says another sum than" right.blkm wrong.blkm
 
 merges_not "missing: cannot open: No such file" parts/* missing
 merges_not "image: it is no manifest" parts/* image

@@ -105,6 +105,16 @@ is_silent blksum --part 0/3 --manifest-dir parts other
 run 0 blksum --part 0/3 --manifest-dir parts --progress=3 other 3> progress
 [ before -ef $file ] || fail "a part that was there was made anew"
 
+# Of as many blocks, but others.
+expected_part 1 2 image
+makes 1 2 blksum image
+cp "$(part_file 1 2)" "$(part_file 0 2)"
+expected_part 0 2 image
+is_silent blksum --part 0/2 --manifest-dir parts image
+cmp expected "$(part_file 0 2)" || fail "another half was taken for it"
+file=$(part_file 0 3)
+expected_part 0 3 image
+
 # made_anew: what is at the name now is replaced.
 made_anew () {
   cp -p $file wrong

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # --progress=FD prints lines N/100 that grow, from 0 to 100 if there is a sum;
-# a bar is only for terminals, and as wide as the terminal.
+# a bar is only for terminals, and as wide as the terminal.  SIGUSR1 asks how far
+# it is.
 
 . "$(dirname "$0")/functions.sh"
 
@@ -140,7 +141,9 @@ for columns, width in (40, 39), (100, 99), (333, 332), (0, 79):
     assert len(lines) > 1, lines
     for line in lines:
         assert len(line) == width, (columns, line)
-        bar, percent = re.fullmatch(r"\[(#* *)\] +(\d+)%", line).groups()
+        # What is fast enough has no rate, and a busy machine is not.
+        bar, percent = re.fullmatch(r"\[(#* *)\] +(\d+)%( [\d.]+ .*)?",
+                                    line).group(1, 2)
         assert bar.count("#") == len(bar) * int(percent) // 100, line
 # However narrow it is, the end of a line is not passed.
 for columns in NARROW:
@@ -226,6 +229,62 @@ assert out.split()[0] == sys.argv[2]
 assert {len(line) for line in lines} == {99, 39}, lines
 assert len(lines[-1]) == 39, lines
 END
+
+# What takes longer has a rate, and the time that is left, if there is room.
+start_nbdkit eval get_size='echo 8m' can_extents='exit 3' \
+  pread='[ -e '"'$dir/fast'"' ] || sleep 0.1; head -c $3 /dev/zero'
+printf %s "$uri" > "$dir/uri"
+shape "the rate" << 'END'
+import re, sys
+from terminal import Terminal
+uri = open(sys.argv[1] + "/uri").read()
+terminal = Terminal(80, "--read-size=64k", "--queue-depth=1", "-t", "1", uri)
+def has_rate(lines):
+    return any(re.fullmatch(r"\[#* *\] +\d+% [\d.]+ ([KMGT]i)?B/s, "
+                            r"(\d+:)?\d+:\d\d left *", line) for line in lines)
+terminal.until(has_rate)
+terminal.resize(30)
+drawn = len(terminal.lines())
+terminal.until(lambda lines: len(lines) > drawn + 1)
+open(sys.argv[1] + "/fast", "w").close()
+lines, out = terminal.end()
+assert out.split()[0] == sys.argv[2]
+assert {len(line) for line in lines} == {79, 29}, lines
+assert all("left" not in line for line in lines if len(line) == 29), lines
+END
+
+# asks COMMAND...: a line comes for SIGUSR1, as often as one asks, in the middle
+# of what lasts until $dir/go is there.
+asks () {
+  rm -f "$dir/go" "$dir/lines" "$dir/stderr"
+  start_nbdkit eval get_size='echo 8m' can_extents='exit 3' \
+    pread='while [ $4 -ge 4194304 ] && ! [ -e '"'$dir/go'"' ] &&
+                 [ -d '"'$dir'"' ]; do sleep 0.1; done
+           head -c $3 /dev/zero'
+  echo "+ $* $uri, and SIGUSR1"
+  "$@" "$uri" > "$dir/stdout" 2>> "$dir/stderr" 3> "$dir/lines" &
+  pid=$!
+  kill_at_exit $pid
+  wait_until test -s "$dir/lines" # from then on it does not end by that
+  wait_until answers
+  wait_until answers
+  touch "$dir/go"
+  wait $pid || fail "exit status $?"
+}
+answers () {
+  before=$(wc -l < "$dir/stderr")
+  kill -USR1 $pid || fail "it ended"
+  sleep 0.1
+  [ "$(wc -l < "$dir/stderr")" -gt "$before" ]
+}
+asks blksum --progress=3 --read-size=512k
+grep -q -x "$sum  $uri" "$dir/stdout" || fail "another sum"
+line='blksum: [0-9.]* [KM]iB of 8.0 MiB ([0-9]*%) done, [0-9.]* [KMG]*i*B/s'
+grep -q -x "$line.*" "$dir/stderr" || fail "how far is it?"
+if grep -v -x -e "$line, [0-9]*:[0-9][0-9] left" -e "$line, [0-9]* days left" \
+        -e "blksum: 0 B of 8.0 MiB (0%) done, 0 B/s" "$dir/stderr"; then
+  fail "a line that tells something else"
+fi
 
 sum=$(reference "$dir/image")
 start_nbdkit file "$dir/image"

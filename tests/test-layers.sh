@@ -97,7 +97,7 @@ drawing_of () {
   esac
 }
 
-check_layers lib "blkhash cleanup zero" "leaf-tree-*=leaf-tree
+check_layers lib "blkhash cleanup deadline zero" "leaf-tree-*=leaf-tree
 leaves-*=leaves order-*=order pieces-share=pieces" "
 leaf: leaf-hash
 leaf-hash: digest lanes
@@ -223,7 +223,7 @@ check_circles
 # ---- Those who use the library ----
 
 # What tools/ and other users may include of lib/.
-for_tools="cleanup leaf-diff zero sum-kind sum-line sum-tag"
+for_tools="cleanup deadline leaf-diff zero sum-kind sum-line sum-tag"
 
 # tools/ and examples/ use the public API.
 for file in tools/*.c tools/*/*.[ch] examples/*.c; do

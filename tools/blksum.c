@@ -21,6 +21,7 @@
 #include "cli/difference.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/progress-signal.h"
 #include "cli/report.h"
 #include "cli/usage.h"
 #include "job/check.h"
@@ -162,6 +163,7 @@ main (int argc, char *argv[])
   options_parse (&options, argc, argv);
   signal (SIGPIPE, SIG_IGN);
   signal (SIGCHLD, SIG_DFL);    /* a parent may have ignored it */
+  progress_signal_start ();
 
   if (options.check)
     status = job_check (&options);

@@ -23,6 +23,8 @@
 #define DEFAULT_WIDTH 80        /* of a terminal that does not know */
 #define PERCENT_WIDTH 4         /* columns of "100%" */
 #define MIN_BAR 5               /* with the brackets; no bar is less */
+#define BAR_WITH_TEXT 16        /* nor than this with a text behind it */
+#define TEXT_WIDTH 24           /* columns, so that the bar stays as it is */
 #define CUT "..."
 
 /* Columns that may be used. */
@@ -119,19 +121,6 @@ print_bar (FILE *out, int width, int percent)
   fputs ("] ", out);
 }
 
-static void
-print_bytes (char *text, size_t size, double bytes, const char *unit)
-{
-  static const char *const prefixes[] = { "", "Ki", "Mi", "Gi", "Ti", "Pi" };
-  size_t i = 0;
-
-  while (bytes >= 1024 && i < sizeof prefixes / sizeof prefixes[0] - 1) {
-    bytes /= 1024;
-    i++;
-  }
-  snprintf (text, size, "%.*f %s%s", i == 0 ? 0 : 1, bytes, prefixes[i], unit);
-}
-
 /* Write what was printed to OUT, in one piece. */
 static void
 show (int fd, FILE *out, char **text, size_t *size)
@@ -144,47 +133,61 @@ show (int fd, FILE *out, char **text, size_t *size)
   free (*text);
 }
 
-void
-progress_bar_percent (int fd, const char *name, int percent)
+/* How many columns TEXT takes behind a bar, with the space before it: none if
+ * it has no room in LEFT.
+ */
+static int
+text_columns (const char *text, int left)
 {
-  char *text = NULL;
+  int width = strlen (text);
+
+  if (width == 0)
+    return 0;
+  width = 1 + (width > TEXT_WIDTH ? width : TEXT_WIDTH);
+  return left - width >= BAR_WITH_TEXT ? width : 0;
+}
+
+void
+progress_bar_percent (int fd, const char *name, int percent, const char *text)
+{
+  char *line = NULL;
   size_t size = 0;
-  FILE *out = open_memstream (&text, &size);
-  int left = columns (fd) - PERCENT_WIDTH;
+  FILE *out = open_memstream (&line, &size);
+  int left = columns (fd) - PERCENT_WIDTH, behind;
 
   if (!out)
     return;
   putc ('\r', out);
+  behind = text_columns (text, left);
+  left -= behind;
   /* A half for the name. */
   left -= print_name (out, name, left / 2);
   if (left > MIN_BAR)
     print_bar (out, left - 3, percent);
   if (left >= 0)
     fprintf (out, "%3d%%", percent);
+  if (behind > 0)
+    fprintf (out, " %-*s", behind - 1, text);
   fputs ("\033[K", out);
-  show (fd, out, &text, &size);
+  show (fd, out, &line, &size);
 }
 
 void
-progress_bar_bytes (int fd, const char *name, uint64_t done, double rate)
+progress_bar_text (int fd, const char *name, const char *text)
 {
-  char *text = NULL, number[80], bytes[32], speed[32];
+  char *line = NULL;
   size_t size = 0;
-  FILE *out = open_memstream (&text, &size);
-  int left = columns (fd);
+  FILE *out = open_memstream (&line, &size);
+  int left = columns (fd) - (int) strlen (text);
 
   if (!out)
     return;
-  print_bytes (bytes, sizeof bytes, done, "B");
-  print_bytes (speed, sizeof speed, rate, "B/s");
-  snprintf (number, sizeof number, "%s, %s", bytes, speed);
-  left -= strlen (number);
   putc ('\r', out);
   print_name (out, name, left);
   if (left >= 0)
-    fputs (number, out);
+    fputs (text, out);
   fputs ("\033[K", out);
-  show (fd, out, &text, &size);
+  show (fd, out, &line, &size);
 }
 
 void

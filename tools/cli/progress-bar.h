@@ -7,15 +7,15 @@
 #ifndef BLKSUM_PROGRESS_BAR_H
 #define BLKSUM_PROGRESS_BAR_H
 
-#include <stdint.h>
-
 /* Draw a bar, PERCENT of it full, over what is in the line on the terminal FD,
- * with NAME in front of it, unless that is NULL.
+ * with NAME in front of it, unless that is NULL, and TEXT behind it, if there is
+ * room.
  */
-void progress_bar_percent (int fd, const char *name, int percent);
+void progress_bar_percent (int fd, const char *name, int percent,
+                           const char *text);
 
-/* The same for what has no known end: DONE bytes, at RATE bytes a second. */
-void progress_bar_bytes (int fd, const char *name, uint64_t done, double rate);
+/* The same of something that has no known end: no bar. */
+void progress_bar_text (int fd, const char *name, const char *text);
 
 /* Wipe it off. */
 void progress_bar_wipe (int fd);

@@ -16,9 +16,17 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/progress-bar.h"
+#include "cli/progress-text.h"
+#include "cli/report.h"
 #include "util/clock.h"
+#include "util/error.h"
 
-#define INTERVAL 0.1            /* seconds, at least, between two numbers */
+#define INTERVAL 0.1            /* seconds, at least, between two bars */
+#define SETTLED 1               /* seconds; a rate says little before */
+
+/* Of which progress_tell tells.  Its lock is taken before that of CURRENT. */
+static pthread_mutex_t current_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct progress *current;
 
 static bool
 has_percent (const struct progress *progress)
@@ -30,34 +38,70 @@ has_percent (const struct progress *progress)
 static bool
 has_bar (const struct progress *progress)
 {
-  return progress->bar && progress->size > 0;
+  return progress->fd != -1 && progress->bar && progress->size > 0;
 }
 
-static void
-show_percent (const struct progress *progress)
+static double
+seconds_since_start (const struct progress *progress)
 {
-  char text[16];
+  return clock_seconds () - progress->start;
+}
+
+/* ---- What is shown ---- */
+
+static void
+print_percent (const struct progress *progress)
+{
+  char text[32];
   ssize_t r;
 
-  if (progress->bar) {
-    progress_bar_percent (progress->fd, progress->name, progress->percent);
-    return;
-  }
   snprintf (text, sizeof text, "%d/100\n", progress->percent);
   r = write (progress->fd, text, strlen (text));
   (void) r;
 }
 
 static void
-show_bytes (struct progress *progress)
+draw_percent (const struct progress *progress)
 {
-  double time = clock_seconds (), seconds = time - progress->start;
+  double seconds = seconds_since_start (progress);
+  char text[80] = "";
 
-  if (progress->done > 0 && time - progress->shown < INTERVAL)
-    return;
-  progress->shown = time;
-  progress_bar_bytes (progress->fd, progress->name, progress->done,
-                      seconds > 0 ? progress->done / seconds : 0);
+  if (seconds >= SETTLED)
+    progress_text_left (text, sizeof text, progress->done, progress->size,
+                        seconds);
+  progress_bar_percent (progress->fd, progress->name, progress->percent, text);
+}
+
+static void
+draw_bytes (const struct progress *progress)
+{
+  char text[80], bytes[32], rate[32];
+
+  progress_text_bytes (bytes, sizeof bytes, progress->done);
+  progress_text_rate (rate, sizeof rate, progress->done,
+                      seconds_since_start (progress));
+  snprintf (text, sizeof text, "%s, %s", bytes, rate);
+  progress_bar_text (progress->fd, progress->name, text);
+}
+
+static void
+draw (struct progress *progress)
+{
+  progress->shown = clock_seconds ();
+  if (has_percent (progress))
+    draw_percent (progress);
+  else
+    draw_bytes (progress);
+}
+
+/* ---- How far it is ---- */
+
+static void
+set_current (struct progress *progress)
+{
+  SCOPED_LOCK (&current_lock);
+
+  current = progress;
 }
 
 void
@@ -72,69 +116,112 @@ progress_init (struct progress *progress, const struct options *options,
     .start = clock_seconds (),
   };
   pthread_mutex_init (&progress->lock, NULL);
-  if (progress->fd == -1)
-    return;
-  if (has_percent (progress))
-    show_percent (progress);
-  else if (has_bar (progress))
-    show_bytes (progress);
+  if (has_bar (progress))
+    draw (progress);
+  else if (progress->fd != -1 && !progress->bar && has_percent (progress))
+    print_percent (progress);
+  set_current (progress);
+}
+
+/* Did the percent change?  100 is shown when there is a sum. */
+static bool
+set_percent (struct progress *progress)
+{
+  int percent;
+
+  if (!has_percent (progress))
+    return false;
+  percent = 100.0 * progress->done / progress->size;
+  if (percent <= progress->percent || percent >= 100)
+    return false;
+  progress->percent = percent;
+  return true;
 }
 
 void
 progress_add (struct progress *progress, uint64_t len)
 {
-  int percent;
+  bool changed;
+  SCOPED_LOCK (&progress->lock);
 
+  progress->done += len;
   if (progress->fd == -1)
     return;
-
-  SCOPED_LOCK (&progress->lock);
-  progress->done += len;
-  if (!has_percent (progress)) {
-    if (has_bar (progress))
-      show_bytes (progress);
-    return;
+  changed = set_percent (progress);
+  if (has_bar (progress)) {
+    if (changed || clock_seconds () - progress->shown >= INTERVAL)
+      draw (progress);
   }
-  percent = 100.0 * progress->done / progress->size;
-  /* 100 is shown when there is a sum. */
-  if (percent > progress->percent && percent < 100) {
-    progress->percent = percent;
-    show_percent (progress);
-  }
+  else if (changed)
+    print_percent (progress);
 }
 
 void
 progress_hide (struct progress *progress)
 {
   pthread_mutex_lock (&progress->lock);
-  if (progress->fd != -1 && has_bar (progress))
+  if (has_bar (progress))
     progress_bar_wipe (progress->fd);
 }
 
 void
 progress_show (struct progress *progress)
 {
-  if (progress->fd != -1 && has_bar (progress)) {
-    if (has_percent (progress))
-      show_percent (progress);
-    else {
-      progress->shown = 0;
-      show_bytes (progress);
-    }
-  }
+  if (has_bar (progress))
+    draw (progress);
   pthread_mutex_unlock (&progress->lock);
 }
 
 void
 progress_end (struct progress *progress, bool complete)
 {
-  if (progress->fd != -1) {
-    if (complete && !progress->bar) {
-      progress->percent = 100;
-      show_percent (progress);
-    }
-    if (has_bar (progress))
-      progress_bar_wipe (progress->fd);
+  set_current (NULL);
+  if (progress->fd != -1 && !progress->bar && complete) {
+    progress->percent = 100;
+    print_percent (progress);
   }
+  if (has_bar (progress))
+    progress_bar_wipe (progress->fd);
   pthread_mutex_destroy (&progress->lock);
+}
+
+/* ---- Who asks ---- */
+
+/* "12.3 GiB of 100.0 GiB (12%) done, 1.2 GiB/s, 1:13 left" */
+static void
+describe (const struct progress *progress, struct error *text)
+{
+  double seconds = seconds_since_start (progress);
+  char done[32], size[32], rate[80];
+
+  progress_text_bytes (done, sizeof done, progress->done);
+  if (!has_percent (progress)) {
+    progress_text_rate (rate, sizeof rate, progress->done, seconds);
+    error_set (text, "%s done, %s", done, rate);
+    return;
+  }
+  progress_text_bytes (size, sizeof size, progress->size);
+  progress_text_left (rate, sizeof rate, progress->done, progress->size,
+                      seconds);
+  error_set (text, "%s of %s (%d%%) done, %s", done, size,
+             (int) (100.0 * progress->done / progress->size), rate);
+}
+
+void
+progress_tell (void)
+{
+  struct error text = { "" };
+  SCOPED_LOCK (&current_lock);
+
+  if (!current) {
+    fputs ("blksum: nothing is read at this moment\n", stderr);
+    return;
+  }
+  progress_hide (current);
+  describe (current, &text);
+  if (current->name)
+    report (current->name, &text);
+  else
+    fprintf (stderr, "blksum: %s\n", text.text);
+  progress_show (current);
 }

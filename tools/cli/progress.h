@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * How far one source is: a bar on a terminal, or lines for a program.
+ * How far one source is: a bar on a terminal, lines for a program, or a line when
+ * somebody asks.
  */
 
 #ifndef BLKSUM_PROGRESS_H
@@ -24,8 +25,8 @@ struct progress {
 
   pthread_mutex_t lock;         /* protects what follows */
   uint64_t done;                /* bytes */
-  int percent;                  /* shown last */
-  double shown;                 /* when that was */
+  int percent;                  /* of SIZE */
+  double shown;                 /* when the bar was drawn, seconds */
 };
 
 void progress_init (struct progress *progress, const struct options *options,
@@ -42,5 +43,8 @@ void progress_show (struct progress *progress);
 
 /* The source was hashed, or failed: wipe the bar. */
 void progress_end (struct progress *progress, bool complete);
+
+/* Print on standard error how far it is, whatever else is shown. */
+void progress_tell (void);
 
 #endif /* BLKSUM_PROGRESS_H */

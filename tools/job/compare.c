@@ -74,8 +74,9 @@ refuse_kinds (const struct blkhash_opts *a, const struct blkhash_opts *b,
   return -1;
 }
 
-/* Nobody sees a digest of two images, so one will do that is as hard to forge,
- * and faster on most CPUs.
+/* Nobody sees a digest of two images, so one will do that is as hard to forge.
+ * On the CPU where it was measured, without instructions for SHA-256, the
+ * comparison takes two thirds of the time that SHA-256 takes.
  */
 static const struct blkhash_opts *
 own_opts (struct compare *compare)
@@ -162,6 +163,13 @@ tell (void *opaque, const struct meet_range *range)
   return difference->write_error;
 }
 
+/* What takes time is to read an image. */
+static bool
+tells_progress (const struct compare *compare, int i)
+{
+  return compare->side[i].source || !compare->side[!i].source;
+}
+
 static int
 run_sides (struct compare *compare)
 {
@@ -172,7 +180,8 @@ run_sides (struct compare *compare)
     compare->side[i].meet = &compare->meet;
     compare->side[i].index = i;
     compare->side[i].other = &compare->side[!i];
-    compare->side[i].progress = &compare->progress;
+    compare->side[i].progress =
+      tells_progress (compare, i) ? &compare->progress : NULL;
   }
   err = pthread_create (&thread, NULL, side_run, &compare->side[0]);
   if (err)
@@ -251,7 +260,7 @@ finish (struct compare *compare, int err, const char **operand,
 
 /* Of a pipe as many as the other has, since they may well be identical. */
 static uint64_t
-bytes_to_read (const struct compare *compare)
+bytes_to_bring (const struct compare *compare)
 {
   uint64_t total = 0;
   int i;
@@ -263,7 +272,7 @@ bytes_to_read (const struct compare *compare)
       size = compare->side[!i].size;
     if (size == SOURCE_SIZE_UNKNOWN)
       return PROGRESS_NO_SIZE;
-    if (compare->side[i].source)
+    if (tells_progress (compare, i))
       total += subset_bytes (&compare->options->subset, size);
   }
   return total;
@@ -305,7 +314,7 @@ compare_sides (struct compare *compare, const char **operand,
              compare->options->check_report == CHECK_QUIET ? NULL : tell,
              compare);
   progress_init (&compare->progress, compare->options,
-                 bytes_to_read (compare));
+                 bytes_to_bring (compare));
   err = run_sides (compare);
   r = finish (compare, err, operand, error);
   progress_end (&compare->progress, r == 0 && !compare->meet.stopped);
@@ -324,8 +333,8 @@ look_behind (struct compare *compare, struct difference *difference)
     struct error error = { "" };
 
     difference->follows[i] = side->follows;
-    if (!side->source || follows_find (side->source, &difference->follows[i],
-                                       &error) == 0)
+    if (!side->source || follows_find (compare->options, side->source,
+                                       &difference->follows[i], &error) == 0)
       continue;
     report (side->operand, &error);
     difference->follows[i].what = FOLLOWS_UNREAD;

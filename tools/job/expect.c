@@ -124,6 +124,9 @@ manifest_text (const struct options *options, const char *path)
   its_options.source.size = SOURCE_WHOLE;
   its_options.digest_chosen = its_options.block_size_chosen =
     its_options.construction_chosen = false;
+  /* Lines for a program are of the image. */
+  if (!options->progress_bar)
+    its_options.progress_fd = -1;
   if (job_manifest (&its_options, path, &sum, &error) == -1) {
     report (options->expect, &error);
     return NULL;
@@ -183,13 +186,14 @@ say_difference (const char *name, const struct expected *expected,
  * then a part of the answer is missing.
  */
 static int
-tell_follows (const char *name, struct source *source)
+tell_follows (const struct options *options, const char *name,
+              struct source *source)
 {
   struct follows follows;
   struct error error = { "" };
   int err;
 
-  if (follows_find (source, &follows, &error) == -1) {
+  if (follows_find (options, source, &follows, &error) == -1) {
     report (name, &error);
     return EXIT_TROUBLE;
   }
@@ -216,7 +220,7 @@ conclude (const struct options *options, const char *name,
     report_write_failed (err);
   if (!same)
     return EXIT_DIFFERS;
-  return source ? tell_follows (name, source) : EXIT_SUCCESS;
+  return source ? tell_follows (options, name, source) : EXIT_SUCCESS;
 }
 
 static int

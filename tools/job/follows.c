@@ -7,13 +7,45 @@
 #include <config.h>
 
 #include "cli/follows.h"
+#include "cli/options.h"
+#include "cli/progress.h"
 #include "job/follows.h"
+#include "read/fill.h"
 #include "source/find-data.h"
 #include "source/source.h"
 
+static void
+advance (void *opaque, uint64_t len)
+{
+  progress_add (opaque, len);
+}
+
+/* 1: it set OFFSET; 0: there is no data; or -1. */
+static int
+search (const struct options *options, struct source *source,
+        uint64_t *offset, struct error *error)
+{
+  struct options its_options = *options;
+  struct progress progress;
+  struct fill fill;
+  int r;
+
+  /* A program was told 100/100 already. */
+  if (!options->progress_bar)
+    its_options.progress_fd = -1;
+  fill_init_search (&fill, source->size);
+  fill.progress = advance;
+  fill.progress_opaque = &progress;
+  progress_init (&progress, &its_options, source->full_size - source->size);
+  r = source_find_data (source, &fill, offset, error);
+  progress_end (&progress, r != -1);
+  fill_destroy (&fill);
+  return r;
+}
+
 int
-follows_find (struct source *source, struct follows *follows,
-              struct error *error)
+follows_find (const struct options *options, struct source *source,
+              struct follows *follows, struct error *error)
 {
   int r;
 
@@ -25,7 +57,7 @@ follows_find (struct source *source, struct follows *follows,
     return 0;
   }
   follows->len = source->full_size - source->size;
-  r = source_find_data (source, source->size, &follows->offset, error);
+  r = search (options, source, &follows->offset, error);
   follows->what = r == 1 ? FOLLOWS_DATA : FOLLOWS_ZERO;
   return r == -1 ? -1 : 0;
 }

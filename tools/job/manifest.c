@@ -20,6 +20,7 @@
 
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "job/kind.h"
 #include "job/manifest.h"
 #include "util/error.h"
@@ -47,10 +48,9 @@ job_manifest_is_stdin (const struct options *options, const char *operand)
   return strcmp (path ? path : operand, "-") == 0;
 }
 
-/* How long the blocks of RUN are in an image of SIZE bytes. */
-static uint64_t
-run_length (const struct blkhash_manifest_run *run, uint64_t size,
-            uint32_t block_size)
+uint64_t
+job_manifest_run_length (const struct blkhash_manifest_run *run, uint64_t size,
+                         uint32_t block_size)
 {
   uint64_t left = size - run->first * block_size;
 
@@ -65,18 +65,21 @@ read_failed (const struct blkhash_manifest_reader *r, struct error *error)
 
 /* Of a manifest that was started. */
 static int
-read_runs (struct blkhash_manifest_reader *r, struct sum *sum,
-           struct error *error)
+read_runs (struct blkhash_manifest_reader *r, struct progress *progress,
+           struct sum *sum, struct error *error)
 {
   uint32_t block_size =
     blkhash_opts_get_block_size (blkhash_manifest_reader_opts (r));
   struct blkhash_manifest_run run;
+  uint64_t len = 0;
   int err;
 
   sum->size = blkhash_manifest_reader_size (r);
-  while ((err = blkhash_manifest_reader_next (r, &run)) == 0)
-    *(run.leaves ? &sum->data : &sum->hole) += run_length (&run, sum->size,
-                                                           block_size);
+  while ((err = blkhash_manifest_reader_next (r, &run)) == 0) {
+    progress_add (progress, len); /* the one before is in the sum now */
+    len = job_manifest_run_length (&run, sum->size, block_size);
+    *(run.leaves ? &sum->data : &sum->hole) += len;
+  }
   if (err != ENOENT)
     return read_failed (r, error);
   if (blkhash_manifest_reader_sum (r, sum->md, &sum->md_len) != 0)
@@ -91,12 +94,18 @@ read_manifest (const struct options *options,
                struct error *error)
 {
   const struct blkhash_opts *opts;
+  struct progress progress;
+  int status;
 
   if (blkhash_manifest_reader_start (r) != 0)
     return read_failed (r, error);
   opts = blkhash_manifest_reader_opts (r);
-  if (kind_check (options, opts, error) == -1 ||
-      read_runs (r, sum, error) == -1)
+  if (kind_check (options, opts, error) == -1)
+    return -1;
+  progress_init (&progress, options, blkhash_manifest_reader_size (r));
+  status = read_runs (r, &progress, sum, error);
+  progress_end (&progress, status == 0);
+  if (status == -1)
     return -1;
   sum->hash = kind_copy (opts);
   return sum->hash ? 0 : error_errno (error, errno, "cannot hash");

@@ -19,6 +19,7 @@
 #include "../lib/sum-kind.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "job/kind.h"
 #include "job/manifest-file.h"
 #include "job/merge.h"
@@ -32,6 +33,7 @@ struct merge {
   const struct options *options;
   struct parts parts;
   unsigned leaf_size;           /* bytes */
+  struct progress progress;
   struct blkhash_leaves *leaves;
   struct manifest_file manifest;
   const char *says_sum;         /* the file of a whole image, or NULL */
@@ -84,6 +86,9 @@ put_file (struct merge *merge, struct part_reader *r,
     if (found == -1)
       return -1;
     err = blkhash_leaves_put_run (merge->leaves, &run);
+    progress_add (&merge->progress,
+                  parts_offset (&merge->parts, run.first + run.count) -
+                  parts_offset (&merge->parts, run.first));
     part_reader_take (r, run.count);
   }
   if (err) {
@@ -144,12 +149,14 @@ write_manifest (struct merge *merge, struct sum *sum, struct error *error)
                           merge->parts.opts, merge->parts.size, merge->leaves,
                           error) == -1)
     return -1;
+  progress_init (&merge->progress, merge->options, merge->parts.size);
   r = put_files (merge, error);
   if (r == 0)
     r = overlap_check (&merge->parts, merge->leaf_size, take_sum, merge,
                        merge->operand, error);
   if (r == 0)
     r = fold (merge, sum, error);
+  progress_end (&merge->progress, r == 0);
   manifest_file_close (&merge->manifest);
   return r;
 }

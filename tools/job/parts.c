@@ -70,11 +70,17 @@ open_part (const char *path, struct stat *st,
 }
 
 static bool
+is_same_time (const struct timespec *a, const struct timespec *b)
+{
+  return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+static bool
 is_same_file (const struct stat *a, const struct stat *b)
 {
   return a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
-    a->st_size == b->st_size && a->st_mtime == b->st_mtime &&
-    a->st_ctime == b->st_ctime;
+    a->st_size == b->st_size && is_same_time (&a->st_mtim, &b->st_mtim) &&
+    is_same_time (&a->st_ctim, &b->st_ctim);
 }
 
 int

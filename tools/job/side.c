@@ -284,7 +284,12 @@ meet_run (struct side *side, struct blkhash_manifest_run run,
     }
     run.count = left;
   }
-  return run.count > 0 ? meet_subset (side, run, block_size) : 0;
+  if (run.count == 0)
+    return 0;
+  if (side->progress)
+    progress_add (side->progress,
+                  job_manifest_run_length (&run, side->size, block_size));
+  return meet_subset (side, run, block_size);
 }
 
 static int

@@ -37,7 +37,7 @@ struct side {
   const struct side *other;
   struct meet *meet;
   int index;                    /* in MEET */
-  struct progress *progress;
+  struct progress *progress;    /* or NULL: the other tells how far it is */
 
   /* What came of it. */
   bool failed;

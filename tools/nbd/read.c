@@ -11,9 +11,9 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "../lib/cleanup.h"
+#include "../lib/deadline.h"
 #include "nbd/conn.h"
 #include "nbd/handle.h"
 #include "nbd/load.h"
@@ -22,7 +22,8 @@
 #include "util/error.h"
 #include "util/source-options.h"
 
-#define PATIENCE 5              /* s without an answer that nobody needs */
+/* Nanoseconds without an answer that nobody needs. */
+#define PATIENCE ((uint64_t) 5 * DEADLINE_SECOND)
 #define MAX_THREADS 128
 #define MAX_REQUEST (32 * 1024 * 1024) /* bytes, what every server takes */
 #define MAX_SPARE (12 * 1024 * 1024) /* bytes of memory, for hashing */
@@ -84,19 +85,6 @@ start_threads (struct nbd_reader *reader, unsigned count, pthread_t *threads)
   return i;
 }
 
-#ifdef HAVE_PTHREAD_CONDATTR_SETCLOCK
-
-static void
-init_cond (pthread_cond_t *cond)
-{
-  pthread_condattr_t attr;
-
-  pthread_condattr_init (&attr);
-  pthread_condattr_setclock (&attr, CLOCK_MONOTONIC);
-  pthread_cond_init (cond, &attr);
-  pthread_condattr_destroy (&attr);
-}
-
 /* Until all connections ended, or nothing came for too long. */
 static void
 wait_patiently_locked (struct nbd_reader *reader)
@@ -104,29 +92,11 @@ wait_patiently_locked (struct nbd_reader *reader)
   int r = 0;
 
   while (reader->reading > 0 && r == 0) {
-    struct timespec until;
+    struct timespec deadline = deadline_in (PATIENCE);
 
-    clock_gettime (CLOCK_MONOTONIC, &until);
-    until.tv_sec += PATIENCE;
-    r = pthread_cond_timedwait (&reader->changed, &reader->lock, &until);
+    r = deadline_wait (&reader->changed, &reader->lock, &deadline);
   }
 }
-
-#else /* a clock that is set back could make us wait for hours */
-
-static void
-init_cond (pthread_cond_t *cond)
-{
-  pthread_cond_init (cond, NULL);
-}
-
-static void
-wait_patiently_locked (struct nbd_reader *reader)
-{
-  (void) reader;
-}
-
-#endif
 
 /* Wait until all connections ended.  After an error, or when nobody needs the
  * rest, those are cut off whose server does not answer what it was asked.
@@ -237,7 +207,7 @@ set_up (struct nbd_reader *reader, struct nbd_handle **conns, uint64_t size)
     .missing_opaque = reader->fill,
   };
   pthread_mutex_init (&reader->lock, NULL);
-  init_cond (&reader->changed);
+  deadline_cond_init (&reader->changed);
   walk_init (&reader->walk, reader->fill, conn_take);
 }
 

@@ -11,6 +11,9 @@
 #include "read/walk.h"
 #include "util/error.h"
 
+#define ZERO_STEPS 256          /* of a large hole */
+#define MIN_ZEROS 65536         /* blocks of a step */
+
 void
 walk_init (struct walk *walk, struct fill *fill, take_function take)
 {
@@ -91,16 +94,48 @@ take (struct walk *walk, void *taker, bool wait, struct walk_range *range,
   return 1;
 }
 
+static void
+leave_window (struct walk *walk, struct walk_range *range)
+{
+  SCOPED_LOCK (&walk->lock);
+  bool was_open = window_is_open (&walk->window);
+
+  window_done (&walk->window, &range->item);
+  if (!was_open)
+    pthread_cond_broadcast (&walk->has_advanced);
+}
+
+/* How much of RANGE to put at once, so that a large hole, whose digests take
+ * long as well, shows progress.
+ */
+static uint64_t
+zeros_at_once (const struct walk *walk, const struct range *range)
+{
+  uint64_t block_size = walk->fill->block_size;
+  uint64_t blocks = range->len / block_size / ZERO_STEPS + 1;
+
+  return block_size * (blocks > MIN_ZEROS ? blocks : MIN_ZEROS);
+}
+
 static int
 put_zeros (struct walk *walk, struct walk_range *zeros, struct error *error)
 {
-  const struct range *range = &zeros->range;
-  int err = fill_zero (walk->fill, range->len, range->offset);
+  struct range range = zeros->range;
+  uint64_t at_once = zeros_at_once (walk, &range);
+  int err = 0;
 
+  while (range.len > 0 && err == 0) {
+    uint64_t len = range.len < at_once ? range.len : at_once;
+
+    err = fill_zero (walk->fill, len, range.offset);
+    fill_advance (walk->fill, len, true);
+    range.offset += len;
+    range.len -= len;
+  }
   if (err)
     error_errno (error, err, "cannot hash at offset %llu",
-                 (unsigned long long) range->offset);
-  walk_done (walk, zeros);
+                 (unsigned long long) zeros->range.offset);
+  leave_window (walk, zeros);
   return err ? -1 : 0;
 }
 
@@ -143,15 +178,8 @@ walk_move (struct walk *walk, struct walk_range *from, struct walk_range *to)
 void
 walk_done (struct walk *walk, struct walk_range *range)
 {
-  {
-    SCOPED_LOCK (&walk->lock);
-    bool was_open = window_is_open (&walk->window);
-
-    window_done (&walk->window, &range->item);
-    if (!was_open)
-      pthread_cond_broadcast (&walk->has_advanced);
-  }
-  fill_advance (walk->fill, range->range.len, range->range.zero);
+  leave_window (walk, range);
+  fill_advance (walk->fill, range->range.len, false);
 }
 
 void

@@ -30,25 +30,22 @@ fill_whole (struct source *source, struct fill *fill)
 }
 
 int
-source_find_data (struct source *source, uint64_t from, uint64_t *offset,
+source_find_data (struct source *source, struct fill *fill, uint64_t *offset,
                   struct error *error)
 {
-  struct fill fill;
   int r;
 
   assert (source->full_size != SOURCE_SIZE_UNKNOWN);
-  if (from >= source->full_size)
+  if (fill->from >= source->full_size)
     return 0;
-  fill_init_search (&fill, from);
-  r = fill_whole (source, &fill);
+  r = fill_whole (source, fill);
   if (r == -1)
-    *error = fill.error;
+    *error = fill->error;
   else
     r = source_check_unchanged (source, error);
-  if (r == 0 && fill.to < source->full_size) {
-    *offset = fill.to;
+  if (r == 0 && fill->to < source->full_size) {
+    *offset = fill->to;
     r = 1;
   }
-  fill_destroy (&fill);
   return r;
 }

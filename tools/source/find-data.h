@@ -10,16 +10,18 @@
 #include <stdint.h>
 
 struct error;
+struct fill;
 struct source;
 
-/* Set OFFSET to the first byte that is not zero at FROM or behind it, up to the
- * end of the disk, source->full_size, which must be known.  What is known to be
- * zero is not read, and nothing behind that byte is, but what was in flight.
+/* Carry out FILL, an order to look for data up to the end of the disk,
+ * source->full_size, which must be known: set OFFSET to the first byte that is
+ * not zero.  What is known to be zero is not read, and nothing behind that byte
+ * is, but what was in flight.
  *
  * 1; 0 if there is none; or -1 with the reason: it could not be read, or is not
  * what it was when it was opened.  Now SOURCE can only be closed.
  */
-int source_find_data (struct source *source, uint64_t from, uint64_t *offset,
-                      struct error *error);
+int source_find_data (struct source *source, struct fill *fill,
+                      uint64_t *offset, struct error *error);
 
 #endif /* BLKSUM_FIND_DATA_H */

@@ -1,0 +1,65 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * To wait for a condition, but not for ever, by a clock that nobody sets.
+ *
+ * Where a condition cannot use such a clock nobody waits at all: one that is set
+ * back could make us wait for hours.
+ */
+
+#ifndef BLKHASH_DEADLINE_H
+#define BLKHASH_DEADLINE_H
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <time.h>
+
+#define DEADLINE_SECOND 1000000000u /* nanoseconds */
+
+/* Initialize COND for deadline_wait. */
+static inline void
+deadline_cond_init (pthread_cond_t *cond)
+{
+#ifdef HAVE_PTHREAD_CONDATTR_SETCLOCK
+  pthread_condattr_t attr;
+
+  pthread_condattr_init (&attr);
+  pthread_condattr_setclock (&attr, CLOCK_MONOTONIC);
+  pthread_cond_init (cond, &attr);
+  pthread_condattr_destroy (&attr);
+#else
+  pthread_cond_init (cond, NULL);
+#endif
+}
+
+/* The moment NANOSECONDS from now. */
+static inline struct timespec
+deadline_in (uint64_t nanoseconds)
+{
+  struct timespec t;
+
+  clock_gettime (CLOCK_MONOTONIC, &t);
+  t.tv_sec += nanoseconds / DEADLINE_SECOND;
+  t.tv_nsec += nanoseconds % DEADLINE_SECOND;
+  if (t.tv_nsec >= DEADLINE_SECOND) {
+    t.tv_nsec -= DEADLINE_SECOND;
+    t.tv_sec++;
+  }
+  return t;
+}
+
+/* As pthread_cond_wait; ETIMEDOUT at DEADLINE. */
+static inline int
+deadline_wait (pthread_cond_t *cond, pthread_mutex_t *lock,
+               const struct timespec *deadline)
+{
+#ifdef HAVE_PTHREAD_CONDATTR_SETCLOCK
+  return pthread_cond_timedwait (cond, lock, deadline);
+#else
+  (void) cond; (void) lock; (void) deadline;
+  return ETIMEDOUT;
+#endif
+}
+
+#endif /* BLKHASH_DEADLINE_H */

@@ -1,0 +1,61 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * SIGUSR1 asks how far it is: a thread waits for that, which may print, as no
+ * signal handler may.
+ */
+
+#include <config.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "cli/progress.h"
+#include "cli/progress-signal.h"
+
+static pthread_t thread;
+static atomic_bool stopping;
+
+static void
+asked (sigset_t *set)
+{
+  sigemptyset (set);
+  sigaddset (set, SIGUSR1);
+}
+
+static void *
+answer (void *unused)
+{
+  sigset_t set;
+  int signal;
+
+  (void) unused;
+  asked (&set);
+  while (sigwait (&set, &signal) == 0 && !stopping)
+    progress_tell ();
+  return NULL;
+}
+
+static void
+stop (void)
+{
+  stopping = true;
+  pthread_kill (thread, SIGUSR1);
+  pthread_join (thread, NULL);
+}
+
+/* Without that thread nobody answers, and no harm is done. */
+void
+progress_signal_start (void)
+{
+  sigset_t set;
+
+  asked (&set);
+  pthread_sigmask (SIG_BLOCK, &set, NULL);
+  if (pthread_create (&thread, NULL, answer, NULL) == 0)
+    atexit (stop);
+}

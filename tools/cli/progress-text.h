@@ -1,0 +1,26 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * How far something is, in words.
+ */
+
+#ifndef BLKSUM_PROGRESS_TEXT_H
+#define BLKSUM_PROGRESS_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Write "12.3 GiB" to TEXT. */
+void progress_text_bytes (char *text, size_t room, double bytes);
+
+/* Write "1.2 GiB/s" to TEXT, of DONE bytes in so many SECONDS. */
+void progress_text_rate (char *text, size_t room, uint64_t done,
+                         double seconds);
+
+/* Write "1.2 GiB/s, 1:05 left" to TEXT, of SIZE bytes of which DONE are done, or
+ * only the rate if that tells nothing of the rest.
+ */
+void progress_text_left (char *text, size_t room, uint64_t done,
+                         uint64_t size, double seconds);
+
+#endif /* BLKSUM_PROGRESS_TEXT_H */
