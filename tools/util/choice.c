@@ -53,6 +53,21 @@ count_before (struct choice *choice)
   return 0;
 }
 
+/* Of some length, and as many that none is longer than that: then no unit is
+ * audited with less probability than LEAST of all units are.
+ */
+static void
+set_strata (struct choice *choice, uint64_t least)
+{
+  if (least < CHOICE_LEAST)
+    least = CHOICE_LEAST;
+  if (least > choice->believed)
+    least = choice->believed;
+  choice->stratum = choice->believed / least;
+  choice->audited = choice->believed / choice->stratum +
+    (choice->believed % choice->stratum != 0);
+}
+
 int
 choice_init (struct choice *choice, uint64_t size, uint32_t block_size,
              struct ranges *unknown, uint32_t audit, uint64_t seed)
@@ -67,13 +82,8 @@ choice_init (struct choice *choice, uint64_t size, uint32_t block_size,
   if (count_before (choice) != 0)
     return ENOMEM;
   choice->believed = units (choice, size) - choice->before[unknown->count];
-  if (audit > 0) {
-    choice->audited = share_of (choice->believed, audit);
-    if (choice->audited < CHOICE_LEAST)
-      choice->audited = CHOICE_LEAST;
-    if (choice->audited > choice->believed)
-      choice->audited = choice->believed;
-  }
+  if (audit > 0 && choice->believed > 0)
+    set_strata (choice, share_of (choice->believed, audit));
   return 0;
 }
 
@@ -125,26 +135,16 @@ random_of (const struct choice *choice, uint64_t index)
 }
 
 /* Of the units that are believed, the one with the number N: is it audited?
- * Stores in *COUNT for how many units this is so.  The first strata have one
- * unit more.
+ * Stores in *COUNT for how many units this is so.
  */
 static bool
 is_audited (const struct choice *choice, uint64_t n, uint64_t *count)
 {
-  uint64_t len = choice->believed / choice->audited;
-  uint64_t longer = choice->believed % choice->audited;
-  uint64_t index, start, chosen;
+  uint64_t index = n / choice->stratum, start = index * choice->stratum;
+  uint64_t left = choice->believed - start;
+  uint64_t len = left < choice->stratum ? left : choice->stratum;
+  uint64_t chosen = start + random_of (choice, index) % len;
 
-  if (n < longer * (len + 1)) {
-    index = n / (len + 1);
-    start = index * (len + 1);
-    len++;
-  }
-  else {
-    index = longer + (n - longer * (len + 1)) / len;
-    start = longer + index * len;
-  }
-  chosen = start + random_of (choice, index) % len;
   *count = n < chosen ? chosen - n : n > chosen ? start + len - n : 1;
   return n == chosen;
 }

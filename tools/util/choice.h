@@ -6,10 +6,10 @@
  * they are what they are believed to be.
  *
  * The disk is cut into units: blocks, or as many of them as are read at once.
- * The units that are believed are divided into as many strata as are to be
- * audited, of the same length but for one unit, and one unit of each is
- * audited: each with the same probability.  Nothing but a seed is kept of that,
- * so any thread can ask, in any order.
+ * The units that are believed are divided into strata, of the same length but
+ * for the last one, which can be shorter, and one unit of each is audited: each
+ * with the same probability, or a greater one.  Nothing but a seed is kept of
+ * that, so any thread can ask, in any order.
  */
 
 #ifndef BLKSUM_CHOICE_H
@@ -30,6 +30,7 @@ struct choice {
   uint64_t *before;             /* units of UNKNOWN before each of them, and the
                                  * sum of all */
   uint64_t believed, audited;   /* units */
+  uint64_t stratum;             /* units, if any are audited */
   uint64_t seed;
 };
 
