@@ -127,13 +127,13 @@ blkhash_manifest_writer_new_unfinished (const struct blkhash_opts *opts,
                                         uint64_t size, uint64_t next, int fd);
 
 /*
- * Write the header, if it is still to be written, and all leaves that W was told
- * of, as records.  Until then they are in memory, and nothing is written.  They
- * are on the disk after fsync.  A table tells of a run of
+ * Write the header, if it is still to be written, and all leaves that W was
+ * told of, as records.  Until then they are in memory, and nothing is written.
+ * They are on the disk after fsync.  A table tells of a run of
  * zeros when it has ended, unless it was created with BLKHASH_LEAVES_NO_SUM.
  *
- * Errors: EINVAL if W is not one of blkhash_manifest_writer_new_unfinished; what
- * write(2) said; the first error of the sink.
+ * Errors: EINVAL if W is not one of blkhash_manifest_writer_new_unfinished;
+ * what write(2) said; the first error of the sink.
  */
 int blkhash_manifest_writer_flush (struct blkhash_manifest_writer *w);
 
@@ -225,8 +225,8 @@ struct blkhash_manifest_run {
 /*
  * Read on.  Stores the next blocks in *RUN; LEAVES are valid until the next
  * call.  Each run begins where the one before ended.  Data comes in parts of up
- * to 65536 blocks, zeros come whole.  The next call adds a run to the sum, which
- * takes long if it is many zeros.
+ * to 65536 blocks, zeros come whole.  The next call adds a run to the sum,
+ * which takes long if it is many zeros.
  *
  * Errors: ENOENT when there are no more.  Only then it is known that all before
  * is right: the manifest is complete, and its sum is that of the leaves.

@@ -3,8 +3,8 @@
  *
  * To wait for a condition, but not for ever, by a clock that nobody sets.
  *
- * Where a condition cannot use such a clock it is looked at now and then: a clock
- * that is set back could make us wait for hours.
+ * Where a condition cannot use such a clock it is looked at now and then: a
+ * clock that is set back could make us wait for hours.
  */
 
 #ifndef BLKHASH_DEADLINE_H

@@ -117,8 +117,8 @@ end_folding_locked (struct blkhash_leaves *l)
   pthread_cond_broadcast (&l->folding_ended);
 }
 
-/* If nobody but the sink wants the leaves, it need not wait for the end of a run
- * of zeros.  More may have come when it was told.
+/* If nobody but the sink wants the leaves, it need not wait for the end of a
+ * run of zeros.  More may have come when it was told.
  */
 static void
 tell_zeros_locked (struct blkhash_leaves *l)

@@ -5,10 +5,10 @@
  * and into a leaf table.
  *
  * What it takes it must have read to the end, and a table that was loaded must
- * be saved as the same bytes, but for keys of the header that are not ours; what
- * is unfinished is read up to some record and no further.  A manifest differs
- * from itself nowhere, and from zeros where it has data.  To get past the CRCs,
- * the input is read a second time with right ones.
+ * be saved as the same bytes, but for keys of the header that are not ours;
+ * what is unfinished is read up to some record and no further.  A manifest
+ * differs from itself nowhere, and from zeros where it has data.  To get past
+ * the CRCs, the input is read a second time with right ones.
  */
 
 #include <config.h>

@@ -9,8 +9,9 @@
 
 struct options;
 
-/* To be called once.  From here on SIGINT, SIGTERM and SIGHUP, unless they are ignored, print the
- * command line, and do what they did before: end the program.
+/* To be called once.  From here on SIGINT, SIGTERM and SIGHUP, unless they are
+ * ignored, print the command line, and do what they did before: end the
+ * program.
  */
 void interrupt_begin (const struct options *options);
 void interrupt_end (void);

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What is done for the options that do more than to set a field: for rows of the
- * table, see command-line.h.  What is wrong ends the program, see usage.h.
+ * What is done for the options that do more than to set a field: for rows of
+ * the table, see command-line.h.  What is wrong ends the program, see usage.h.
  */
 
 #ifndef BLKSUM_OPTION_SET_H

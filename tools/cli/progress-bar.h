@@ -8,8 +8,8 @@
 #define BLKSUM_PROGRESS_BAR_H
 
 /* Draw a bar, PERCENT of it full, over what is in the line on the terminal FD,
- * with NAME in front of it, unless that is NULL, and TEXT behind it, if there is
- * room.
+ * with NAME in front of it, unless that is NULL, and TEXT behind it, if there
+ * is room.
  */
 void progress_bar_percent (int fd, const char *name, int percent,
                            const char *text);

@@ -17,8 +17,8 @@ void progress_text_bytes (char *text, size_t room, double bytes);
 void progress_text_rate (char *text, size_t room, uint64_t done,
                          double seconds);
 
-/* Write "1.2 GiB/s, 1:05 left" to TEXT, of SIZE bytes of which DONE are done, or
- * only the rate if that tells nothing of the rest.
+/* Write "1.2 GiB/s, 1:05 left" to TEXT, of SIZE bytes of which DONE are done,
+ * or only the rate if that tells nothing of the rest.
  */
 void progress_text_left (char *text, size_t room, uint64_t done,
                          uint64_t size, double seconds);

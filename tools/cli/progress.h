@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * How far one source is: a bar on a terminal, lines for a program, or a line when
- * somebody asks.
+ * How far one source is: a bar on a terminal, lines for a program, or a line
+ * when somebody asks.
  */
 
 #ifndef BLKSUM_PROGRESS_H

@@ -19,9 +19,9 @@ struct new_file {
   bool named;                   /* it has that name already */
 };
 
-/* Only the owner may read and write it.  If PATH is a symbolic link, FOLLOW says
- * whether what it points to is replaced, or the link.  0, or -1 with the reason:
- * then there is nothing to be closed.
+/* Only the owner may read and write it.  If PATH is a symbolic link, FOLLOW
+ * says whether what it points to is replaced, or the link.  0, or -1 with the
+ * reason: then there is nothing to be closed.
  */
 int new_file_open (struct new_file *file, const char *path, bool follow,
                    struct error *error);

@@ -7,9 +7,9 @@
  * leaves are compared as they come.  What is beyond the end of the shorter one
  * is compared with zeros.
  *
- * Of two images the block in which one ends is hashed as if zeros followed, since
- * nobody knows yet how long a pipe is.  Of a manifest that is not possible: then
- * it may be that nobody can tell.
+ * Of two images the block in which one ends is hashed as if zeros followed,
+ * since nobody knows yet how long a pipe is.  Of a manifest that is not
+ * possible: then it may be that nobody can tell.
  */
 
 #include <config.h>

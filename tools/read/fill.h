@@ -32,8 +32,9 @@ struct fill {
    */
   uint64_t (*table_size) (void *opaque, uint64_t size);
   void *table_size_opaque;
-  /* Is what is missing at OFFSET to be read?  Stores in *LEN how far this is the
-   * same, bytes.  The rest counts as zero.  NULL: all is.  One thread at a time.
+  /* Is what is missing at OFFSET to be read?  Stores in *LEN how far this is
+   * the same, bytes.  The rest counts as zero.  NULL: all is.  One thread at a
+   * time.
    */
   bool (*wanted) (void *opaque, uint64_t offset, uint64_t *len);
   void *wanted_opaque;
