@@ -76,6 +76,7 @@ else
 fi
 
 # Hosts are this one, and what parallel keeps in the home directory is in $dir.
+# It starts jobs with $SHELL, which is /bin/false for the user that CI has.
 . "$abs_top_srcdir/tests/unpacked.sh"
 cat > "$dir/bin/ssh" << 'END'
 #!/bin/sh
@@ -85,8 +86,10 @@ exec sh -c "$*"
 END
 chmod +x "$dir/bin/ssh"
 mkdir "$dir/parallel"
-PARALLEL_HOME=$dir/parallel
-export PARALLEL_HOME
+HOME=$dir/parallel
+PARALLEL_HOME=$HOME
+SHELL=/bin/sh
+export HOME PARALLEL_HOME SHELL
 page=large
 # There is another program of that name.
 if parallel --version 2>&1 < /dev/null | grep -q '^GNU parallel'; then
