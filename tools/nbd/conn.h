@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include "nbd/extents.h"
-#include "nbd/queue.h"
 #include "read/cursor.h"
+#include "read/queue.h"
 #include "read/walk.h"
 
 #define NBD_MAX_CONNS 16

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "../lib/cleanup.h"
-#include "nbd/queue.h"
+#include "read/queue.h"
 
 #define MIN_UNIT 4096           /* bytes */
 #define UNITS_PER_READ 16       /* of a read of MAX_LEN bytes */
