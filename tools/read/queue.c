@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The memory that NBD reads go to, and the queue from what has arrived to who
- * hashes it.
+ * The memory that reads go to, and the queue from what was read to who hashes
+ * it.
  *
  * Memory is handed out in units, the lowest that are free first: a few short
  * reads need little of it, many of them can be in flight, and what was used

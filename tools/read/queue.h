@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The memory that NBD reads go to, and the queue from what has arrived to who
- * hashes it.
+ * The memory that reads go to, and the queue from what was read to who hashes
+ * it.
  *
- * It knows nothing of NBD or hashing.  Every call is thread-safe.
+ * It knows nothing of reading or hashing.  Every call is thread-safe.
  */
 
-#ifndef BLKSUM_NBD_QUEUE_H
-#define BLKSUM_NBD_QUEUE_H
+#ifndef BLKSUM_QUEUE_H
+#define BLKSUM_QUEUE_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -22,7 +22,8 @@ struct buffer {
   struct buffer *next;          /* in the queue */
   void *owner;
   struct walk_range place;      /* in the image */
-  size_t len;                   /* of it and, for the server, a little more */
+  size_t len;                   /* of it, or a little more */
+  /* For NBD. */
   size_t asked;                 /* bytes of LEN that requests were sent for, */
   size_t answered;              /* that were replied to, */
   size_t seen;                  /* and that have arrived */
@@ -38,7 +39,7 @@ struct queue {
   pthread_mutex_t lock;         /* protects what follows */
   pthread_cond_t has_memory, has_buffer; /* or it stopped */
   unsigned char *used;          /* UNITS, 0 or 1 */
-  struct buffer *first, **last; /* what has arrived */
+  struct buffer *first, **last; /* what was read */
   size_t count;
   unsigned waiting;             /* threads in queue_wait_buffer */
   bool ended, stopped;
@@ -77,4 +78,4 @@ void queue_end (struct queue *queue);
 void queue_stop (struct queue *queue);
 bool queue_is_stopped (struct queue *queue);
 
-#endif /* BLKSUM_NBD_QUEUE_H */
+#endif /* BLKSUM_QUEUE_H */

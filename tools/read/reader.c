@@ -27,21 +27,14 @@
 #define MAX_THREADS 128
 
 struct reader {
-  /* Set once.  One of the two is there. */
+  /* Set once. */
   const struct reader_image *image;
-  struct cursor cursor;         /* its; for whose turn it is */
-  stream_function read_next;
-  void *opaque;                 /* for it */
-
   size_t max_read;              /* bytes of a buffer */
   unsigned threads;
   struct fill *fill;
   struct walk walk;
-};
 
-struct taker {
-  struct reader *reader;
-  void *buf;
+  struct cursor cursor;         /* for whose turn it is */
 };
 
 static void
@@ -68,13 +61,9 @@ fail_errno (struct reader *reader, int err, const char *what,
 static int
 take (void *opaque, struct range *range, struct error *error)
 {
-  const struct taker *taker = opaque;
-  struct reader *reader = taker->reader;
+  struct reader *reader = opaque;
 
-  if (reader->image)
-    return cursor_next (&reader->cursor, range, error);
-  return reader->read_next (reader->opaque, taker->buf, reader->max_read,
-                            range, error);
+  return cursor_next (&reader->cursor, range, error);
 }
 
 static void
@@ -84,7 +73,7 @@ read_and_hash (struct reader *reader, const struct range *range, void *buf)
   struct error error = { "" };
   int err;
 
-  if (image && image->read (image->opaque, range, buf, &error) == -1) {
+  if (image->read (image->opaque, range, buf, &error) == -1) {
     fail (reader, &error);
     return;
   }
@@ -97,24 +86,22 @@ static void *
 run_thread (void *opaque)
 {
   struct reader *reader = opaque;
-  struct taker taker = {
-    .reader = reader, .buf = read_buffer (reader->max_read)
-  };
+  void *buf = read_buffer (reader->max_read);
   struct error error = { "" };
   struct walk_range next;
   int r;
 
-  if (!taker.buf) {
+  if (!buf) {
     fail_errno (reader, errno, "cannot read", 0);
     return NULL;
   }
-  while ((r = walk_next (&reader->walk, &taker, &next, &error)) == 1) {
-    read_and_hash (reader, &next.range, taker.buf);
+  while ((r = walk_next (&reader->walk, reader, &next, &error)) == 1) {
+    read_and_hash (reader, &next.range, buf);
     walk_done (&reader->walk, &next);
   }
   if (r == -1)
     fail (reader, &error);
-  free (taker.buf);
+  free (buf);
   return NULL;
 }
 
@@ -130,7 +117,7 @@ run_threads (struct reader *reader)
   for (i = 1; i < reader->threads; i++)
     if (pthread_create (&threads[started], NULL, run_thread, reader) == 0)
       started++;
-  if (image && image->begin && image->begin (image->opaque, &error) == -1)
+  if (image->begin && image->begin (image->opaque, &error) == -1)
     fail (reader, &error);
   run_thread (reader);
   for (i = 0; i < started; i++)
@@ -204,31 +191,6 @@ reader_fill (const struct reader_image *image,
   cursor_start (&reader.cursor, align, read_size (&reader, options->threads));
   reader.max_read = reader.cursor.max_read;
   reader.threads = threads_for (&reader, options->threads, image->size);
-  run_threads (&reader);
-  return end (&reader);
-}
-
-/* One thread reads while the others hash: it is one more.  It takes no more at
- * once than the largest pipe holds by default: to wait for more, while others
- * have nothing to hash, cost 12 % of the time.
- */
-int
-reader_fill_stream (stream_function read_next, void *opaque,
-                    const struct source_options *options, struct fill *fill)
-{
-  struct reader reader = {
-    .read_next = read_next, .opaque = opaque, .fill = fill
-  };
-  unsigned threads = options->threads + 1;
-  size_t size;
-
-  walk_init (&reader.walk, fill, take);
-  size = read_size (&reader, threads);
-  if (size > MIB)
-    size = MIB;
-  reader.max_read = size < fill->block_size ? fill->block_size
-    : size - size % fill->block_size;
-  reader.threads = threads_for (&reader, threads, UINT64_MAX);
   run_threads (&reader);
   return end (&reader);
 }

@@ -41,16 +41,4 @@ struct reader_image {
 int reader_fill (const struct reader_image *image,
                  const struct source_options *options, struct fill *fill);
 
-/* What can only be read from its start to its end.  Read what comes next into
- * BUF, up to SIZE bytes, and set RANGE to it.  One thread at a time.  1, 0 at
- * the end, or -1 with the reason in ERROR.
- */
-typedef int (*stream_function) (void *opaque, void *buf, size_t size,
-                                struct range *range, struct error *error);
-
-/* Read all of it, missing or not.  0, or -1 with the reason in FILL. */
-int reader_fill_stream (stream_function read_next, void *opaque,
-                        const struct source_options *options,
-                        struct fill *fill);
-
 #endif /* BLKSUM_READER_H */

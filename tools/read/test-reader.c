@@ -21,6 +21,7 @@
 
 #include "read/fill.h"
 #include "read/reader.h"
+#include "read/stream.h"
 #include "read/test-disk.h"
 #include "util/error.h"
 #include "util/source-options.h"
@@ -279,7 +280,7 @@ test_stream (void **state)
     if (rnd (4) == 0)
       disk.fail_at = rnd (BLOCKS * BLOCK);
     fill_init (&fill, stream.leaves, BLOCK);
-    expected = reader_fill_stream (read_next, &stream, &options, &fill);
+    expected = stream_fill (read_next, &stream, &options, &fill);
     if (expected == 0)
       check_sum (stream.leaves, &disk);
     else

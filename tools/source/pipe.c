@@ -14,10 +14,11 @@
 #include <unistd.h>
 
 #include "read/fill.h"
-#include "read/reader.h"
+#include "read/stream.h"
 #include "source/pipe.h"
 #include "source/source.h"
 #include "util/error.h"
+#include "util/extent.h"
 
 #define PIPE_SIZE (1024 * 1024) /* bytes; what a user may ask for by default */
 #define INTERVAL 500            /* ms between two looks whether all stopped */
@@ -129,7 +130,7 @@ pipe_fill (struct source *source, struct fill *fill)
   struct pipe *pipe = (struct pipe *) source;
 
   pipe->fill = fill;
-  return reader_fill_stream (pipe_read_next, pipe, pipe->options, fill);
+  return stream_fill (pipe_read_next, pipe, pipe->options, fill);
 }
 
 static void
