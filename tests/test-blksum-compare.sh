@@ -206,3 +206,7 @@ write_data large.raw 0 60000000
 cp large.raw larger.raw
 refuses "large.raw: .*changed" midway "touch large.raw" -t 1 --compare \
         large.raw larger.raw
+refuses "larger.raw: .*changed" midway "touch larger.raw" -t 1 --compare \
+        large.raw larger.raw
+refuses "larger.raw: .*while it was read" midway "truncate -s 1m larger.raw" \
+        -t 1 --compare large.raw larger.raw

@@ -3,7 +3,8 @@
  *
  * The job: where do two images differ?
  *
- * Both are hashed, or their manifests are read, at the same time, and their
+ * Two files are read as one image, which is zero where they are the same.  Else
+ * both are hashed, or their manifests are read, at the same time, and their
  * leaves are compared as they come.  What is beyond the end of the shorter one
  * is compared with zeros.
  *
@@ -21,102 +22,30 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/sum-kind.h"
 #include "../lib/sum-tag.h"
 #include "cli/difference.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "job/compare-kind.h"
 #include "job/compare.h"
 #include "job/follows.h"
 #include "job/manifest.h"
 #include "job/meet.h"
 #include "job/side.h"
+#include "source/pair.h"
 #include "source/source.h"
 #include "util/error.h"
 
 struct compare {
   const struct options *options;
   struct difference *difference;
-  struct blkhash_opts *own_opts; /* or NULL */
   struct side side[2];
+  struct side both;             /* as one image, or without a source */
+  struct compare_kind kind;
   struct meet meet;
   struct progress progress;
 };
-
-/* ---- Of one kind ---- */
-
-static const struct blkhash_opts *
-manifest_opts (const struct side *side)
-{
-  return side->reader ? blkhash_manifest_reader_opts (side->reader) : NULL;
-}
-
-/* Are A and B leaves of the same kind?  The construction does not matter. */
-static bool
-are_alike (const struct blkhash_opts *a, const struct blkhash_opts *b)
-{
-  return blkhash_opts_get_block_size (a) == blkhash_opts_get_block_size (b) &&
-    strcmp (blkhash_opts_get_digest_name (a),
-            blkhash_opts_get_digest_name (b)) == 0;
-}
-
-static int
-refuse_kinds (const struct blkhash_opts *a, const struct blkhash_opts *b,
-              struct error *error)
-{
-  char *tag_a = sum_tag (a), *tag_b = sum_tag (b);
-
-  error_set (error, "it is a manifest of %s, which cannot be compared with %s",
-             tag_a ? tag_a : "one kind", tag_b ? tag_b : "another");
-  free (tag_a);
-  free (tag_b);
-  return -1;
-}
-
-/* Nobody sees a digest of two images, so one will do that is as hard to forge.
- * On the CPU where it was measured, without instructions for SHA-256, the
- * comparison takes two thirds of the time that SHA-256 takes.
- */
-static const struct blkhash_opts *
-own_opts (struct compare *compare)
-{
-  const struct blkhash_opts *opts = compare->options->hash;
-
-  if (compare->options->digest_chosen)
-    return opts;
-  compare->own_opts = blkhash_opts_new ("blake3");
-  if (!compare->own_opts ||
-      blkhash_opts_set_block_size (compare->own_opts,
-                                   blkhash_opts_get_block_size (opts)) != 0)
-    return opts;
-  return compare->own_opts;
-}
-
-/* How both are hashed: as the manifests are, and as the user said. */
-static int
-choose_opts (struct compare *compare, const char **operand,
-             struct error *error)
-{
-  const struct blkhash_opts *chosen = NULL;
-  int i;
-
-  if (!manifest_opts (&compare->side[0]) && !manifest_opts (&compare->side[1]))
-    chosen = own_opts (compare);
-  else if (options_hash_is_chosen (compare->options))
-    chosen = compare->options->hash;
-  for (i = 0; i < 2; i++) {
-    const struct blkhash_opts *opts = manifest_opts (&compare->side[i]);
-
-    *operand = compare->side[i].operand;
-    if (opts && chosen && !are_alike (opts, chosen))
-      return refuse_kinds (opts, chosen, error);
-    if (opts)
-      chosen = opts;
-  }
-  compare->side[0].opts = compare->side[1].opts = chosen;
-  return 0;
-}
 
 /* ---- Sizes ---- */
 
@@ -170,6 +99,26 @@ tells_progress (const struct compare *compare, int i)
   return compare->side[i].source || !compare->side[!i].source;
 }
 
+/* They were read as one image, which is compared with an empty one. */
+static int
+run_both (struct compare *compare)
+{
+  struct side *both = &compare->both, *failed;
+
+  both->opts = compare->kind.opts;
+  both->other = &compare->side[1];
+  both->meet = &compare->meet;
+  both->progress = &compare->progress;
+  meet_end (&compare->meet, 1);
+  side_run (both);
+  if (both->failed) {
+    failed = &compare->side[pair_failed (both->source)];
+    failed->failed = true;
+    failed->error = both->error;
+  }
+  return compare->meet.error;
+}
+
 static int
 run_sides (struct compare *compare)
 {
@@ -215,8 +164,8 @@ check_sums (const struct compare *compare, struct error *error)
       blkhash_manifest_reader_sum (a->reader, md_a, &len) != 0 ||
       blkhash_manifest_reader_sum (b->reader, md_b, &len) != 0)
     return 0;
-  tag_a = sum_tag (manifest_opts (a));
-  tag_b = sum_tag (manifest_opts (b));
+  tag_a = sum_tag (blkhash_manifest_reader_opts (a->reader));
+  tag_b = sum_tag (blkhash_manifest_reader_opts (b->reader));
   if (tag_a && tag_b && strcmp (tag_a, tag_b) == 0 &&
       (memcmp (md_a, md_b, len) == 0) == compare->meet.differ)
     r = error_set (error, "the sum of this manifest or of the other is not "
@@ -265,6 +214,8 @@ bytes_to_bring (const struct compare *compare)
   uint64_t total = 0;
   int i;
 
+  if (compare->both.source)
+    return subset_bytes (&compare->options->subset, compare->both.size);
   for (i = 0; i < 2; i++) {
     uint64_t size = compare->side[i].size;
 
@@ -292,17 +243,17 @@ static int
 compare_sides (struct compare *compare, const char **operand,
                struct error *error)
 {
-  unsigned size;
+  unsigned failed;
   int err, r;
 
-  if (choose_opts (compare, operand, error) == -1)
+  if (side_open_both (&compare->both, compare->side) == -1)
+    return error_errno (error, errno, "cannot compare");
+  if (compare_kind_choose (&compare->kind, compare->side, &compare->both,
+                           &failed, error) == -1) {
+    *operand = compare->side[failed].operand;
     return -1;
-  err = sum_kind_size (compare->side[0].opts, &size);
-  if (err)
-    return error_errno (error, err, "cannot compare");
-  if (size == 0)
-    return error_set (error, "cannot be compared with a digest that has no "
-                      "length");
+  }
+  compare->side[0].opts = compare->side[1].opts = compare->kind.opts;
   compare->difference->size[0] = compare->side[0].size;
   compare->difference->size[1] = compare->side[1].size;
   if (compare->options->strict && have_other_sizes (compare) &&
@@ -310,12 +261,12 @@ compare_sides (struct compare *compare, const char **operand,
     compare->difference->differ = true;
     return 0;
   }
-  meet_init (&compare->meet, size, find_tail (compare),
+  meet_init (&compare->meet, compare->kind.leaf_size, find_tail (compare),
              compare->options->check_report == CHECK_QUIET ? NULL : tell,
              compare);
   progress_init (&compare->progress, compare->options,
                  bytes_to_bring (compare));
-  err = run_sides (compare);
+  err = compare->both.source ? run_both (compare) : run_sides (compare);
   r = finish (compare, err, operand, error);
   progress_end (&compare->progress, r == 0 && !compare->meet.stopped);
   meet_destroy (&compare->meet);
@@ -347,7 +298,7 @@ job_compare (const struct options *options, struct difference *difference,
              const char **operand, struct error *error)
 {
   struct compare compare = {
-    .options = options, .difference = difference
+    .options = options, .difference = difference, .both = { .fd = -1 }
   };
   char **operands = options->operands;
   bool check_sum = !job_manifest_path (operands[0]) ||
@@ -376,8 +327,9 @@ job_compare (const struct options *options, struct difference *difference,
     look_behind (&compare, difference);
   if (r == 0)
     difference->manifest_sum = side_sum (&compare.side[0]);
+  side_close (&compare.both);
   side_close (&compare.side[0]);
   side_close (&compare.side[1]);
-  blkhash_opts_free (compare.own_opts);
+  compare_kind_free (&compare.kind);
   return r;
 }

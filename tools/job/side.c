@@ -23,6 +23,7 @@
 #include "job/side.h"
 #include "read/fill.h"
 #include "source/open.h"
+#include "source/pair.h"
 #include "source/source.h"
 
 /* ---- Opening ---- */
@@ -114,6 +115,22 @@ side_open (struct side *side, const struct options *options,
   if (r == -1)
     side_close (side);
   return r;
+}
+
+int
+side_open_both (struct side *both, const struct side sides[2])
+{
+  const struct options *options = sides[0].options;
+  struct source *const sources[2] = { sides[0].source, sides[1].source };
+
+  *both = (struct side) { .options = options, .fd = -1 };
+  if (!sources[0] || !sources[1])
+    return 0;
+  if (pair_open (&options->source, blkhash_opts_get_block_size (options->hash),
+                 sources, &both->source) == -1)
+    return errno == ENOTSUP ? 0 : -1;
+  both->size = both->source->size;
+  return 0;
 }
 
 static bool

@@ -51,6 +51,12 @@ int side_open (struct side *side, const struct options *options,
                const char *operand, bool check_sum);
 void side_close (struct side *side);
 
+/* Make BOTH the two sides as one image, which is zero where they are the same;
+ * without a source if that cannot be.  They must stay open.  0, or -1 with errno
+ * set.
+ */
+int side_open_both (struct side *both, const struct side sides[2]);
+
 /* Would each get a part of what comes out of a pipe? */
 bool side_is_same_pipe (const struct side *a, const struct side *b);
 

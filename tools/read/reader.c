@@ -55,6 +55,12 @@ fail_errno (struct reader *reader, int err, const char *what,
   fail (reader, &error);
 }
 
+static unsigned
+buffers_of (const struct reader_image *image)
+{
+  return image->reads_twice ? 2 : 1;
+}
+
 /* ---- Threads ---- */
 
 /* A take_function. */
@@ -62,8 +68,12 @@ static int
 take (void *opaque, struct range *range, struct error *error)
 {
   struct reader *reader = opaque;
+  const struct reader_image *image = reader->image;
+  int r = cursor_next (&reader->cursor, range, error);
 
-  return cursor_next (&reader->cursor, range, error);
+  if (r == 1 && !range->zero && image->note)
+    range->note = image->note (image->opaque, range);
+  return r;
 }
 
 static void
@@ -71,13 +81,15 @@ read_and_hash (struct reader *reader, const struct range *range, void *buf)
 {
   const struct reader_image *image = reader->image;
   struct error error = { "" };
-  int err;
+  int err, r = image->read (image->opaque, range, buf, &error);
 
-  if (image->read (image->opaque, range, buf, &error) == -1) {
+  if (r == -1) {
     fail (reader, &error);
     return;
   }
-  err = fill_data (reader->fill, buf, range->len, range->offset);
+  err = r == READER_ZERO
+    ? fill_zero (reader->fill, range->len, range->offset)
+    : fill_data (reader->fill, buf, range->len, range->offset);
   if (err)
     fail_errno (reader, err, "cannot hash", range->offset);
 }
@@ -86,7 +98,7 @@ static void *
 run_thread (void *opaque)
 {
   struct reader *reader = opaque;
-  void *buf = read_buffer (reader->max_read);
+  void *buf = read_buffer (reader->max_read * buffers_of (reader->image));
   struct error error = { "" };
   struct walk_range next;
   int r;
@@ -134,7 +146,7 @@ static size_t
 read_size (const struct reader *reader, unsigned threads)
 {
   size_t batch = fill_batch (reader->fill);
-  size_t bound = USUAL_MEMORY / threads;
+  size_t bound = USUAL_MEMORY / buffers_of (reader->image) / threads;
   /* Twice as many, so that some can be hashed and others read. */
   size_t window = walk_max_range (&reader->walk, 2 * threads);
 
@@ -152,7 +164,8 @@ static unsigned
 threads_for (const struct reader *reader, unsigned threads, uint64_t size)
 {
   uint64_t ranges = size / reader->max_read + 1;
-  uint64_t buffers = MAX_MEMORY / reader->max_read;
+  uint64_t buffers =
+    MAX_MEMORY / buffers_of (reader->image) / reader->max_read;
 
   if (ranges > buffers)
     ranges = buffers;

@@ -8,6 +8,7 @@
 #ifndef BLKSUM_READER_H
 #define BLKSUM_READER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,8 @@ struct error;
 struct fill;
 struct source_options;
 
+#define READER_ZERO 1
+
 /* What the threads ask.  Each returns 0, or -1 with the reason in ERROR. */
 struct reader_image {
   uint64_t size;                /* bytes */
@@ -25,8 +28,15 @@ struct reader_image {
   /* Where is it zero?  NULL: nobody knows.  One thread at a time. */
   extent_function extent_at;
 
+  /* What to note in RANGE, which is data and was handed out now: extent_at was
+   * asked for all of it, and perhaps for what is behind it.  One thread at a
+   * time.  Can be NULL.
+   */
+  unsigned (*note) (void *opaque, const struct range *range);
+
   /* Read RANGE into BUF, which is aligned for direct I/O and has room for
-   * whole pages.  Any thread.
+   * whole pages; with READS_TWICE for as many again.  It can be READER_ZERO
+   * instead of 0: what is in BUF does not matter, RANGE is zero.  Any thread.
    */
   int (*read) (void *opaque, const struct range *range, void *buf,
                struct error *error);
@@ -35,6 +45,13 @@ struct reader_image {
    * reading already.  Can be NULL.
    */
   int (*begin) (void *opaque, struct error *error);
+
+  /* When all threads have ended: can more be said than ERROR, of one of these
+   * functions?  Not for reader_fill.  Can be NULL.
+   */
+  void (*explain) (void *opaque, struct error *error);
+
+  bool reads_twice;
 };
 
 /* Read what is missing.  0, or -1 with the reason in FILL. */

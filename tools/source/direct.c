@@ -238,18 +238,50 @@ fill_by_qemu (struct direct *direct, struct fill *fill)
   return qemu_image_fill (&direct->qi, direct->source.size, fill);
 }
 
-static int
-direct_fill (struct source *source, struct fill *fill)
+static void
+direct_explain (void *opaque, struct error *error)
 {
-  struct direct *direct = (struct direct *) source;
-  const struct reader_image image = {
-    .size = source->size,
+  struct direct *direct = opaque;
+  struct error changed = { "" };
+
+  if (direct->lost)
+    qemu_image_explain (&direct->qi, error);
+  /* What could not be read need not have been there at first. */
+  else if (files_check_unchanged (&direct->qi.files, &changed) == -1)
+    *error = changed;
+}
+
+static struct reader_image
+image_of (struct direct *direct)
+{
+  return (struct reader_image) {
+    .size = direct->source.size,
     .opaque = direct,
     .extent_at = direct_extent_at,
     .read = direct_read,
     .begin = direct->qemu == STARTING ? direct_begin : NULL,
+    .explain = direct_explain,
   };
-  struct error changed = { "" };
+}
+
+/* If qemu does not take it, direct_fill leaves it to qemu. */
+static bool
+direct_image (struct source *source, struct reader_image *image)
+{
+  struct direct *direct = (struct direct *) source;
+  struct error error = { "" };
+
+  if (direct->qemu == STARTING)
+    direct_begin (direct, &error);
+  *image = image_of (direct);
+  return direct->qemu == SERVING;
+}
+
+static int
+direct_fill (struct source *source, struct fill *fill)
+{
+  struct direct *direct = (struct direct *) source;
+  const struct reader_image image = image_of (direct);
 
   if (direct->qemu == REFUSED)
     return fill_by_qemu (direct, fill);
@@ -257,11 +289,7 @@ direct_fill (struct source *source, struct fill *fill)
     return 0;
   if (direct->qemu == REFUSED)
     return fill_by_qemu (direct, fill);
-  if (direct->lost)
-    qemu_image_explain (&direct->qi, &fill->error);
-  /* What could not be read need not have been there at first. */
-  else if (files_check_unchanged (&direct->qi.files, &changed) == -1)
-    fill->error = changed;
+  direct_explain (direct, &fill->error);
   return -1;
 }
 
@@ -301,6 +329,7 @@ direct_close (struct source *source)
 
 static const struct source_ops direct_ops = {
   .fill = direct_fill,
+  .image = direct_image,
   .check_unchanged = direct_check_unchanged,
   .files = direct_files,
   .close = direct_close,

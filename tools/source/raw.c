@@ -44,17 +44,25 @@ raw_read (void *opaque, const struct range *range, void *buf,
                     raw->start + range->offset, range->offset, error);
 }
 
-static int
-raw_fill (struct source *source, struct fill *fill)
+static bool
+raw_image (struct source *source, struct reader_image *image)
 {
-  struct raw *raw = (struct raw *) source;
-  const struct reader_image image = {
+  *image = (struct reader_image) {
     .size = source->size,
-    .opaque = raw,
+    .opaque = source,
     .extent_at = raw_extent_at,
     .read = raw_read,
   };
+  return true;
+}
 
+static int
+raw_fill (struct source *source, struct fill *fill)
+{
+  const struct raw *raw = (struct raw *) source;
+  struct reader_image image;
+
+  raw_image (source, &image);
   return reader_fill (&image, raw->options, fill);
 }
 
@@ -83,6 +91,7 @@ raw_close (struct source *source)
 
 static const struct source_ops raw_ops = {
   .fill = raw_fill,
+  .image = raw_image,
   .check_unchanged = raw_check_unchanged,
   .files = raw_files,
   .close = raw_close,

@@ -11,12 +11,14 @@
 #ifndef BLKSUM_SOURCE_H
 #define BLKSUM_SOURCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct error;
 struct files;
 struct fill;
+struct reader_image;
 struct ranges;
 struct source;
 
@@ -29,6 +31,11 @@ struct source_ops {
    * FILL: now it can only be closed.
    */
   int (*fill) (struct source *source, struct fill *fill);
+
+  /* Set IMAGE to how it can be read at any offset, which may take until a
+   * server has started.  False if it cannot.  NULL: nor can any of its kind.
+   */
+  bool (*image) (struct source *source, struct reader_image *image);
 
   /* After it was read: is it still what it was when it was opened?  What was
    * read counts only then.  0, or -1 with the reason.  NULL: nobody can tell.

@@ -1,0 +1,22 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# --compare tells where the bytes of two random images differ: see
+# blksum-compare-random.py, which takes BLKHASH_SEED and BLKHASH_ROUNDS from the
+# environment.
+
+. "$(dirname "$0")/functions.sh"
+
+if [ -n "$wrapper" ] || [ "$SANITIZE" != no ]; then
+  export BLKHASH_ROUNDS="${BLKHASH_ROUNDS:-10}"
+fi
+options=
+if grep -q '^#define HAVE_LIBNBD 1' "$abs_top_builddir/config.h" &&
+   command -v qemu-img > "$dir/stdout" && command -v qemu-nbd > "$dir/stdout"
+then
+  options=--qemu
+fi
+mkdir "$dir/images"
+"$PYTHON" "$abs_top_srcdir/tests/blksum-compare-random.py" \
+  --dir "$dir/images" $options || fail "see above"

@@ -1,0 +1,28 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Of what kind the leaves are by which two images are compared.
+ */
+
+#ifndef BLKSUM_COMPARE_KIND_H
+#define BLKSUM_COMPARE_KIND_H
+
+struct blkhash_opts;
+struct error;
+struct side;
+
+struct compare_kind {
+  const struct blkhash_opts *opts;
+  unsigned leaf_size;           /* bytes, 1 or more */
+  struct blkhash_opts *own;     /* to be freed, or NULL */
+};
+
+/* As the manifests among the two SIDES are made, and as the user said; BOTH is
+ * as of side_open_both.  0, or -1 with the reason, which is about side *FAILED.
+ */
+int compare_kind_choose (struct compare_kind *kind,
+                         const struct side *sides, const struct side *both,
+                         unsigned *failed, struct error *error);
+void compare_kind_free (struct compare_kind *kind);
+
+#endif /* BLKSUM_COMPARE_KIND_H */

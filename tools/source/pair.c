@@ -1,0 +1,269 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Two images as one, which is zero where they are the same.
+ *
+ * The same range of both is read by one thread, which looks at both while they
+ * are in the cache of its core.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/cleanup.h"
+#include "io/read.h"
+#include "read/fill.h"
+#include "read/reader.h"
+#include "source/pair.h"
+#include "source/source.h"
+#include "util/error.h"
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+
+struct half {
+  /* Set once. */
+  struct source *source;
+  struct reader_image image;
+  unsigned note;                /* of a range that is zero in it */
+
+  /* For whose turn it is. */
+  uint64_t end;                 /* of the extent that was found last */
+  bool zero;                    /* that is */
+  uint64_t zero_from;           /* up to END, if so */
+};
+
+struct pair {
+  struct source source;
+  const struct source_options *options;
+  size_t block_size;            /* bytes */
+  struct half half[2];
+
+  pthread_mutex_t lock;         /* protects what follows */
+  struct error error;           /* the first, of half FAILED */
+  unsigned failed;
+};
+
+/* ---- The one that fails ---- */
+
+static int
+half_failed (struct pair *pair, const struct half *half,
+             const struct error *error)
+{
+  SCOPED_LOCK (&pair->lock);
+
+  if (!error_is_set (&pair->error)) {
+    pair->error = *error;
+    pair->failed = half - pair->half;
+  }
+  return -1;
+}
+
+unsigned
+pair_failed (const struct source *source)
+{
+  return ((const struct pair *) source)->failed;
+}
+
+/* ---- Extents ---- */
+
+static int
+find_extent (struct pair *pair, struct half *half, uint64_t offset,
+             struct error *error)
+{
+  const struct reader_image *image = &half->image;
+  struct extent extent = { .len = UINT64_MAX - offset, .zero = true };
+
+  if (offset < half->end)
+    return 0;
+  if (offset < image->size) {
+    extent = (struct extent) { .len = image->size - offset };
+    if (image->extent_at &&
+        image->extent_at (image->opaque, offset, &extent, error) == -1)
+      return half_failed (pair, half, error);
+    extent.len = MIN (extent.len, image->size - offset);
+  }
+  if (!half->zero || offset > half->end)
+    half->zero_from = offset;
+  half->end = offset + extent.len;
+  half->zero = extent.zero;
+  return 0;
+}
+
+static int
+pair_extent_at (void *opaque, uint64_t offset, struct extent *extent,
+                struct error *error)
+{
+  struct pair *pair = opaque;
+  struct half *a = &pair->half[0], *b = &pair->half[1];
+
+  if (find_extent (pair, a, offset, error) == -1 ||
+      find_extent (pair, b, offset, error) == -1)
+    return -1;
+  extent->len = MIN (a->end, b->end) - offset;
+  extent->zero = a->zero && b->zero;
+  return 0;
+}
+
+/* In which of the two is RANGE zero, though not in the other? */
+static unsigned
+pair_note (void *opaque, const struct range *range)
+{
+  const struct pair *pair = opaque;
+  unsigned note = 0;
+  int i;
+
+  for (i = 0; i < 2; i++) {
+    const struct half *half = &pair->half[i];
+
+    if (half->zero && half->zero_from <= range->offset &&
+        half->end - range->offset >= range->len)
+      note |= half->note;
+  }
+  return note;
+}
+
+/* ---- Reads ---- */
+
+static int
+read_half (struct pair *pair, const struct half *half,
+           const struct range *range, unsigned char *buf, struct error *error)
+{
+  const struct reader_image *image = &half->image;
+  struct range own = *range;
+  uint64_t left = image->size > own.offset ? image->size - own.offset : 0;
+
+  own.len = MIN (own.len, left);
+  if (own.len > 0 && image->read (image->opaque, &own, buf, error) == -1)
+    return half_failed (pair, half, error);
+  memset (buf + own.len, 0, range->len - own.len);
+  return 0;
+}
+
+/* Leave in A zeros for each block that is the same in B, and something else for
+ * the others.
+ */
+static void
+compare_blocks (unsigned char *a, const unsigned char *b, size_t len,
+                size_t block_size)
+{
+  size_t at, n;
+
+  for (at = 0; at < len; at += n) {
+    n = MIN (block_size, len - at);
+    if (memcmp (a + at, b + at, n) == 0)
+      memset (a + at, 0, n);
+    else
+      a[at] = 1;
+  }
+}
+
+static int
+pair_read (void *opaque, const struct range *range, void *buf,
+           struct error *error)
+{
+  struct pair *pair = opaque;
+  size_t room = (range->len + READ_ALIGN - 1) / READ_ALIGN * READ_ALIGN;
+  unsigned char *a = buf, *b = a + room;
+
+  if (range->note & pair->half[0].note)
+    return read_half (pair, &pair->half[1], range, buf, error);
+  if (range->note & pair->half[1].note)
+    return read_half (pair, &pair->half[0], range, buf, error);
+  if (read_half (pair, &pair->half[0], range, a, error) == -1 ||
+      read_half (pair, &pair->half[1], range, b, error) == -1)
+    return -1;
+  if (memcmp (a, b, range->len) == 0)
+    return READER_ZERO;
+  compare_blocks (a, b, range->len, pair->block_size);
+  return 0;
+}
+
+/* ---- The source ---- */
+
+static int
+pair_fill (struct source *source, struct fill *fill)
+{
+  struct pair *pair = (struct pair *) source;
+  const struct reader_image image = {
+    .size = source->size,
+    .opaque = pair,
+    .extent_at = pair_extent_at,
+    .note = pair_note,
+    .read = pair_read,
+    .reads_twice = true,
+  };
+
+  const struct reader_image *failed;
+
+  if (reader_fill (&image, pair->options, fill) == 0)
+    return 0;
+  if (error_is_set (&pair->error)) {
+    failed = &pair->half[pair->failed].image;
+    fill->error = pair->error;
+    if (failed->explain)
+      failed->explain (failed->opaque, &fill->error);
+  }
+  return -1;
+}
+
+static int
+pair_check_unchanged (struct source *source, struct error *error)
+{
+  struct pair *pair = (struct pair *) source;
+  int i;
+
+  for (i = 0; i < 2; i++)
+    if (source_check_unchanged (pair->half[i].source, error) == -1)
+      return half_failed (pair, &pair->half[i], error);
+  return 0;
+}
+
+static void
+pair_close (struct source *source)
+{
+  struct pair *pair = (struct pair *) source;
+
+  pthread_mutex_destroy (&pair->lock);
+  free (pair);
+}
+
+static const struct source_ops pair_ops = {
+  .fill = pair_fill,
+  .check_unchanged = pair_check_unchanged,
+  .close = pair_close,
+};
+
+int
+pair_open (const struct source_options *options, size_t block_size,
+           struct source *const both[2], struct source **source)
+{
+  struct pair *pair = calloc (1, sizeof *pair);
+  int i;
+
+  if (!pair)
+    return -1;
+  pair->options = options;
+  pair->block_size = block_size;
+  pair->source.ops = &pair_ops;
+  for (i = 0; i < 2; i++) {
+    struct half *half = &pair->half[i];
+
+    half->source = both[i];
+    half->note = 1 << i;
+    if (!both[i]->ops->image || !both[i]->ops->image (both[i], &half->image)) {
+      free (pair);
+      errno = ENOTSUP;
+      return -1;
+    }
+    if (pair->source.size < both[i]->size)
+      pair->source.size = both[i]->size;
+  }
+  pair->source.full_size = pair->source.size;
+  pthread_mutex_init (&pair->lock, NULL);
+  *source = &pair->source;
+  return 0;
+}
