@@ -38,10 +38,10 @@ page () {
   cd "$dir/$page"
   # The number of a command goes before it, and before what it prints.
   awk '
-    more          { print substr ($0, 5) > "../commands"; more = /\\$/; next }
+    more          { print substr ($0, 5) > "../commands"; more = /(\\|&&)$/; next }
     /^    \$ /    { print "echo command " ++n ":\n" substr ($0, 7) > "../commands"
                     print "command " n ":" > "../expected"
-                    in_session = 1; more = /\\$/; next }
+                    in_session = 1; more = /(\\|&&)$/; next }
     /^    /       { if (in_session) print substr ($0, 5) > "../expected"; next }
                   { in_session = 0 }
   ' "$abs_top_srcdir/docs/$page.md"
@@ -73,6 +73,20 @@ elif [ "$SANITIZE" != no ]; then
   not_here "nbdkit has no sanitizer"
 else
   page filter nbdcopy nbdinfo qemu-img qemu-io qemu-nbd
+  # Whatever the web server is called, its files are in the directory.
+  "$PYTHON" "$abs_top_srcdir/tests/web-server.py" "$dir/pipelines/web" \
+            "$dir/port" &
+  kill_at_exit $!
+  wait_until test -s "$dir/port"
+  http_proxy=http://127.0.0.1:$(cat "$dir/port")
+  no_proxy=
+  export http_proxy no_proxy
+  page=pipelines
+  if "$nbdkit" --dump-plugin curl > "$dir/stdout" 2>&1; then
+    page pipelines curl nbdcopy openssl qemu-img qemu-io qemu-nbd
+  else
+    not_here "no plugin curl of nbdkit"
+  fi
 fi
 
 # Hosts are this one, and what parallel keeps in the home directory is in $dir.

@@ -86,7 +86,7 @@ find_extent (struct pair *pair, struct half *half, uint64_t offset,
       return half_failed (pair, half, error);
     extent.len = MIN (extent.len, image->size - offset);
   }
-  if (!half->zero || offset > half->end)
+  if (!half->zero)
     half->zero_from = offset;
   half->end = offset + extent.len;
   half->zero = extent.zero;
