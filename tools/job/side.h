@@ -52,8 +52,8 @@ int side_open (struct side *side, const struct options *options,
 void side_close (struct side *side);
 
 /* Make BOTH the two sides as one image, which is zero where they are the same;
- * without a source if that cannot be.  They must stay open.  0, or -1 with errno
- * set.
+ * without a source if that cannot be.  They must stay open.  0, or -1 with
+ * errno set.
  */
 int side_open_both (struct side *both, const struct side sides[2]);
 

@@ -237,32 +237,41 @@ static const struct source_ops pair_ops = {
   .close = pair_close,
 };
 
+static bool
+find_images (struct pair *pair)
+{
+  struct half *a = &pair->half[0], *b = &pair->half[1];
+
+  return a->source->ops->image && b->source->ops->image &&
+    a->source->ops->image (a->source, &a->image) &&
+    b->source->ops->image (b->source, &b->image);
+}
+
 int
 pair_open (const struct source_options *options, size_t block_size,
            struct source *const both[2], struct source **source)
 {
-  struct pair *pair = calloc (1, sizeof *pair);
-  int i;
+  uint64_t size = both[0]->size > both[1]->size ? both[0]->size
+                                                : both[1]->size;
+  struct pair *pair = malloc (sizeof *pair);
 
   if (!pair)
     return -1;
-  pair->options = options;
-  pair->block_size = block_size;
-  pair->source.ops = &pair_ops;
-  for (i = 0; i < 2; i++) {
-    struct half *half = &pair->half[i];
-
-    half->source = both[i];
-    half->note = 1 << i;
-    if (!both[i]->ops->image || !both[i]->ops->image (both[i], &half->image)) {
-      free (pair);
-      errno = ENOTSUP;
-      return -1;
-    }
-    if (pair->source.size < both[i]->size)
-      pair->source.size = both[i]->size;
+  *pair = (struct pair) {
+    .source = {
+      .ops = &pair_ops, .format = "pair", .size = size, .full_size = size
+    },
+    .options = options,
+    .block_size = block_size,
+    .half = {
+      { .source = both[0], .note = 1 }, { .source = both[1], .note = 2 }
+    },
+  };
+  if (!find_images (pair)) {
+    free (pair);
+    errno = ENOTSUP;
+    return -1;
   }
-  pair->source.full_size = pair->source.size;
   pthread_mutex_init (&pair->lock, NULL);
   *source = &pair->source;
   return 0;
