@@ -151,7 +151,8 @@ static size_t
 read_size (const struct stream *stream, unsigned buffers)
 {
   size_t block_size = stream->fill->block_size, size = MIB;
-  size_t window = walk_max_range (&stream->walk, 2 * buffers);
+  /* It can be longer than all memory. */
+  uint64_t window = walk_max_range (&stream->walk, 2 * buffers);
 
   if (size > window)
     size = window;
