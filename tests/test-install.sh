@@ -39,7 +39,9 @@ grep -q '^    sudo ldconfig' "$abs_top_srcdir/README.md" ||
   fi
   if [ -d "$abs_top_builddir/filter/.libs" ]; then
     echo nbdkit-blkhash-filter.so
-    [ ! -e "$abs_top_builddir/man/blksum.1" ] || echo nbdkit-blkhash-filter.1
+    echo blkhash-v2v
+    [ ! -e "$abs_top_builddir/man/blksum.1" ] ||
+      printf '%s\n' nbdkit-blkhash-filter.1 blkhash-v2v.1
   fi
   completions | sed 's,.*/,,'
 } | sort -u > "$dir/expected"
