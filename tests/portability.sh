@@ -188,7 +188,8 @@ build ()
   cd "$dir"
   quietly "$dir/configure.out" "$top/configure" --enable-werror --with-cmocka \
     --without-nbdkit "$@" &&
-    quietly "$dir/make.out" make -j"$(nproc)"
+    quietly "$dir/make.out" make -j"$(nproc)" -C lib &&
+    quietly "$dir/make.out" make -j"$(nproc)" -C tools
 }
 
 # What make check printed of directory $1 of the build, in one line, and what did
