@@ -20,8 +20,10 @@
 #include <cmocka.h>
 
 #include "lanes-measure.h"
+#include "test-time64.h"
 
-int __wrap_clock_gettime (clockid_t clock, struct timespec *t);
+int __wrap_clock_gettime (clockid_t clock, struct timespec *t)
+  WRAPS_TIME64 (clock_gettime);
 
 enum { X4, X32, X16, NR_KERNELS, ONE = NR_KERNELS };
 

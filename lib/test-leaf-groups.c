@@ -30,6 +30,7 @@
 #include "digest.h"
 #include "leaf.h"
 #include "lanes.h"
+#include "test-time64.h"
 
 #define BLOCK 64
 #define MAX_BLOCKS 40
@@ -43,8 +44,10 @@ struct digest_ctx *__wrap_digest_ctx_create (const struct digest *digest);
 int __real_pthread_cond_wait (pthread_cond_t *cond, pthread_mutex_t *lock);
 int __wrap_pthread_cond_wait (pthread_cond_t *cond, pthread_mutex_t *lock);
 int __wrap_pthread_cond_timedwait (pthread_cond_t *cond, pthread_mutex_t *lock,
-                                   const struct timespec *until);
-int __wrap_clock_gettime (clockid_t clock, struct timespec *t);
+                                   const struct timespec *until)
+  WRAPS_TIME64 (pthread_cond_timedwait);
+int __wrap_clock_gettime (clockid_t clock, struct timespec *t)
+  WRAPS_TIME64 (clock_gettime);
 
 static long cpus;
 static bool no_contexts;

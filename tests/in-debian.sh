@@ -55,6 +55,7 @@ unshare --mount --pid --fork --kill-child bash -c '
   root=$1
   shift
   mount --make-rprivate /
+  mount --bind "$root" "$root"
   mount -t proc proc "$root/proc"
   mount -t tmpfs tmpfs "$root/dev/shm"
   mount --rbind /dev/pts "$root/dev/pts" || true
@@ -63,7 +64,11 @@ unshare --mount --pid --fork --kill-child bash -c '
     mount --bind /dev/$device "$root/dev/$device"
   done
   command=$(printf "%q " "$@")
-  exec chroot "$root" env -i HOME=/root CI=true LC_ALL=C.UTF-8 \
+  # Not chroot: in one, no user namespace can be made.
+  cd "$root"
+  pivot_root . .
+  umount -l .
+  exec env -i HOME=/root CI=true LC_ALL=C.UTF-8 \
     PATH=/usr/sbin:/usr/bin:/sbin:/bin \
     bash -c "cd /root/blkhash && exec $command"
 ' bash "$root" "$@" < /dev/null

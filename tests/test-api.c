@@ -417,10 +417,13 @@ test_after_final (void)
   blkhash_free (h);
 }
 
-/* The largest image, and one byte more: that error sticks. */
+/* The largest image, and one byte more: that error sticks.  With a size_t of 32
+ * bits it takes calls for years to get there.
+ */
 static void
 test_overflow (void)
 {
+#if SIZE_MAX == UINT64_MAX
   struct blkhash_opts *opts = new_opts ("null", 16 * MiB, 1, 1, 1);
   struct blkhash *h = must (blkhash_new_opts (opts));
   unsigned char md[BLKHASH_MAX_MD_SIZE];
@@ -428,7 +431,7 @@ test_overflow (void)
   CHECK_INT (0, blkhash_zero (h, SIZE_MAX / 2 + 1));
   CHECK_INT (0, blkhash_zero (h, SIZE_MAX / 2));
   CHECK_INT (0, blkhash_update (h, NULL, 0));
-  CHECK_INT (0, blkhash_zero (h, UINT64_MAX - SIZE_MAX));
+  CHECK_INT (0, blkhash_zero (h, 0));
   CHECK_INT (EOVERFLOW, blkhash_update (h, "x", 1));
   CHECK_INT (EOVERFLOW, blkhash_zero (h, 0));
   CHECK_INT (EOVERFLOW, blkhash_update (h, NULL, 0));
@@ -436,6 +439,7 @@ test_overflow (void)
   CHECK_INT (EOVERFLOW, blkhash_final (h, md, NULL));
   blkhash_free (h);
   blkhash_opts_free (opts);
+#endif
 }
 
 /* Bytes that were not taken are no part of the image: whoever looks at the
@@ -1215,8 +1219,14 @@ static void
 slow_100t (void)
 {
   struct blkhash *h = new_hash ("sha256", 64, 4, 0);
+  uint64_t left;
+  size_t len;
 
-  CHECK_INT (0, blkhash_zero (h, UINT64_C (100) << 40));
+  /* In one call, where a size_t can say it. */
+  for (left = UINT64_C (100) << 40; left > 0; left -= len) {
+    len = left < SIZE_MAX ? left : SIZE_MAX;
+    CHECK_INT (0, blkhash_zero (h, len));
+  }
   CHECK_FINAL ("659cfc90e33af01329e527444482f6b2"
                "afd01c827dc06724014b03a1e6583d39", h);
 }

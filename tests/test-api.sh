@@ -10,6 +10,12 @@
 if [ -n "$wrapper" ] || [ "$SANITIZE" != no ]; then
   export BLKHASH_NO_RSS=1 BLKHASH_SHORT=1
 fi
+# In an emulator those that count to 2^64 take hours.
+for name in $BLKHASH_API_TESTS; do
+  run 0 $(real_program ./test-api) "$name"
+  grep "^ok: $name" "$dir/stdout" || fail "no test of the API is $name"
+done
+[ -z "$BLKHASH_API_TESTS" ] || exit 0
 $wrapper $(real_program ./test-api)
 
 # In valgrind these would take minutes, to see nothing.

@@ -9,7 +9,7 @@
 . "$(dirname "$0")/functions.sh"
 
 how=--limit-memory
-if [ -n "$wrapper" ] || [ "$SANITIZE" != no ]; then
+if [ -n "$wrapper" ] || [ "$SANITIZE" != no ] || [ -n "$BLKHASH_NO_RSS" ]; then
   how=--short
   export BLKHASH_ROUNDS="${BLKHASH_ROUNDS:-5}"
 fi

@@ -264,6 +264,8 @@ file_read_table (const struct file *file, void *buf, size_t len, uint64_t at)
     : read_range (file->read_fd, READ_CACHED, buf, len, len, at);
 }
 
+#ifdef SEEK_HOLE
+
 /* Where data ends tmpfs finds by a look at each page, 20 ms for a GiB, and that
  * is before anything is read.  Of a file with all its blocks it is at the end,
  * or what follows is only known to be zero.
@@ -287,7 +289,6 @@ int
 file_extent (const struct file *file, uint64_t at, uint64_t *len, bool *hole,
              struct error *error)
 {
-#ifdef SEEK_HOLE
   off_t data = lseek (file->read_fd, at, SEEK_DATA);
   off_t end;
 
@@ -310,13 +311,22 @@ file_extent (const struct file *file, uint64_t at, uint64_t *len, bool *hole,
   end = lseek (file->read_fd, at, SEEK_HOLE);
   if (end > at)
     *len = end - at;
+  return 0;
+}
+
 #else
+
+int
+file_extent (const struct file *file, uint64_t at, uint64_t *len, bool *hole,
+             struct error *error)
+{
   (void) file; (void) at; (void) error;
   *len = UINT64_MAX;
   *hole = false;
-#endif
   return 0;
 }
+
+#endif
 
 /* ---- Changes ------------------------------------------------------------ */
 

@@ -20,7 +20,8 @@
 #define RWF_DONTCACHE 0x80
 #endif
 
-#ifndef HAVE_POSIX_FADVISE
+/* Where there is no posix_fadvise, nobody looks at these. */
+#ifndef POSIX_FADV_NORMAL
 #define POSIX_FADV_NORMAL 0
 #define POSIX_FADV_RANDOM 0
 #define POSIX_FADV_DONTNEED 0
@@ -146,6 +147,8 @@ read_best_mode (int fd)
     advise (fd, 0, 0, POSIX_FADV_NORMAL);
     return READ_DONTCACHE;
   }
+#else
+  (void) fd;
 #endif
   return READ_ADVISE;
 }

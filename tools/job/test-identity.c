@@ -17,6 +17,8 @@
 
 #include <cmocka.h>
 
+#include "../lib/test-time64.h"
+
 #include "cli/options.h"
 #include "io/file.h"
 #include "io/files.h"
@@ -26,7 +28,8 @@
 
 #define SECOND 1000000000LL
 
-int __wrap_clock_gettime (clockid_t clock, struct timespec *time);
+int __wrap_clock_gettime (clockid_t clock, struct timespec *time)
+  WRAPS_TIME64 (clock_gettime);
 
 static struct timespec now;
 

@@ -23,6 +23,8 @@
 
 #include <cmocka.h>
 
+#include "../lib/test-time64.h"
+
 #include "blkhash-manifest.h"
 
 #include "io/files.h"
@@ -36,7 +38,8 @@
 
 int __wrap_pthread_cond_timedwait (pthread_cond_t *cond,
                                    pthread_mutex_t *mutex,
-                                   const struct timespec *until);
+                                   const struct timespec *until)
+  WRAPS_TIME64 (pthread_cond_timedwait);
 int __wrap_fdatasync (int fd);
 
 static bool busy;               /* set once: it is always time for a record */

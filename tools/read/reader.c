@@ -148,7 +148,7 @@ read_size (const struct reader *reader, unsigned threads)
   size_t batch = fill_batch (reader->fill);
   size_t bound = USUAL_MEMORY / buffers_of (reader->image) / threads;
   /* Twice as many, so that some can be hashed and others read. */
-  size_t window = walk_max_range (&reader->walk, 2 * threads);
+  uint64_t window = walk_max_range (&reader->walk, 2 * threads);
 
   if (batch < 2 * MIB)
     batch = 2 * MIB;

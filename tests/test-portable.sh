@@ -1,0 +1,31 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# What replaces that which only some systems have compiles without a warning on
+# one that has it.  That it works, too, tests/portability.sh tells: it builds and
+# tests all of it that way.
+
+. "$(dirname "$0")/functions.sh"
+compiler=${CC:-cc}
+requires_program ${compiler%% *}
+src=$abs_top_srcdir
+
+# What configure looks for; portable.h hides the rest.
+checked='EVENTFD|POSIX_FADVISE|PREADV2|PTHREAD_CONDATTR_SETCLOCK'
+checked="HAVE_($checked|LINUX_FS_H|SYS_EVENTFD_H|SYS_PRCTL_H)"
+grep -v -E "define $checked" "$abs_top_builddir/config.h" > "$dir/config.h"
+
+flags="$CPPFLAGS $OPENSSL_CFLAGS $JSON_C_CFLAGS $LIBNBD_CFLAGS"
+compiled=0
+for file in $(grep -l -E "$checked|SEEK_HOLE|F_OFD_|deadline\.h" "$src"/lib/*.c \
+                   "$src"/tools/*/*.c); do
+  case ${file##*/} in test-*) continue ;; esac
+  compiled=$((compiled + 1))
+  echo "+ $file"
+  $compiler -std=gnu11 -Wall -Wextra -Wno-sign-compare -Werror -fsyntax-only \
+            -I"$dir" -include "$src/tests/portable.h" -I"$src/include" \
+            -I"$src/lib" -I"$src/tools" $flags "$file" > "$dir/stdout" 2>&1 ||
+    fail "does not compile: $file"
+done
+[ $compiled -gt 5 ] || fail "$compiled files: this tests nothing"
