@@ -7,6 +7,9 @@
 #
 #   tests/in-debian.sh sid
 #   tests/in-debian.sh trixie ./quickstart
+#   OUT=DIRECTORY tests/in-debian.sh sid make-something
+#
+# There the directory OUT, which has to exist, is /out.
 #
 # Needs root, git and debootstrap.  Packages come from the mirror that this
 # machine's apt uses, signatures are checked.  The chroot is made anew in
@@ -21,6 +24,7 @@ shift
 top=$(cd "$(dirname "$0")/.." && pwd)
 tmp=${TMPDIR:-/var/tmp}
 tar=$tmp/blkhash-$suite.tar
+out=${OUT:+$(realpath -e "$OUT")}
 root=$(mktemp -d "$tmp/blkhash-$suite.XXXXXX")
 trap 'rm -rf --one-file-system "$root"' EXIT
 chmod 755 "$root"
@@ -53,7 +57,8 @@ git clone -q --no-local "$top" "$root/root/blkhash"
 unshare --mount --pid --fork --kill-child bash -c '
   set -e
   root=$1
-  shift
+  out=$2
+  shift 2
   mount --make-rprivate /
   mount --bind "$root" "$root"
   mount -t proc proc "$root/proc"
@@ -63,6 +68,10 @@ unshare --mount --pid --fork --kill-child bash -c '
     touch "$root/dev/$device"
     mount --bind /dev/$device "$root/dev/$device"
   done
+  if [ "$out" ]; then
+    mkdir "$root/out"
+    mount --bind "$out" "$root/out"
+  fi
   command=$(printf "%q " "$@")
   # Not chroot: in one, no user namespace can be made.
   cd "$root"
@@ -71,4 +80,4 @@ unshare --mount --pid --fork --kill-child bash -c '
   exec env -i HOME=/root CI=true LC_ALL=C.UTF-8 \
     PATH=/usr/sbin:/usr/bin:/sbin:/bin \
     bash -c "cd /root/blkhash && exec $command"
-' bash "$root" "$@" < /dev/null
+' bash "$root" "$out" "$@" < /dev/null

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # The Debian package of the filter depends on the version of nbdkit that it was
-# built for, the only one that loads it, in any revision of the package.
+# built for, the only one that loads it, in any revision of the package.  That of
+# the library lists all symbols, and the packages have the version of the source.
 
 . "$(dirname "$0")/functions.sh"
 unset MAKEFLAGS MAKELEVEL MFLAGS
@@ -51,3 +52,16 @@ depends_of 1.45.19
 admits 1.45.19-1 || fail "built with 1.45.19, does not admit it"
 ! admits 1.45.20-1 || fail "built with 1.45.19, admits 1.45.20-1"
 ! admits 1.45.2-1 || fail "built with 1.45.19, admits 1.45.2-1"
+
+version=$(sed -n 's/^#define PACKAGE_VERSION "\(.*\)"$/\1/p' \
+              "$abs_top_builddir/config.h")
+run 0 sed -n '1s/^blkhash (\(.*\)-[^-]*) .*/\1/p' "$packaging/changelog"
+[ "$(cat "$dir/stdout")" = "$version" ] || fail "it is not version $version"
+
+sed -n 's/^    \(blkhash_.*\);$/\1/p' "$abs_top_srcdir/lib/blkhash.syms" |
+  LC_ALL=C sort > "$dir/symbols"
+[ -s "$dir/symbols" ] || fail "cannot read blkhash.syms"
+sed -n 's/^ \(blkhash_.*\)@.*/\1/p' "$packaging/libblkhash0.symbols" \
+  > "$dir/listed"
+diff "$dir/symbols" "$dir/listed" ||
+  fail "libblkhash0.symbols does not list what blkhash.syms exports"

@@ -1,0 +1,57 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Each file that "make install" installs is in one Debian package and in one RPM
+# package, and these name no file that it does not install.
+
+. "$(dirname "$0")/functions.sh"
+unset MAKEFLAGS MAKELEVEL MFLAGS
+requires_program make
+for part in man/blksum.1 filter/.libs; do
+  [ -e "$abs_top_builddir/$part" ] || skip "built without $part"
+done
+
+# names: of paths, a line each; the completion for bash has that of the program.
+names () {
+  sed 's,.*/completions/,completion-of-,; s,.*/,,'
+}
+
+run 0 make -C "$abs_top_builddir" install DESTDIR="$dir/root"
+find "$dir/root" ! -type d | names | LC_ALL=C sort > "$dir/installed"
+[ -s "$dir/installed" ] || fail "nothing is installed"
+
+# The patterns that name files in each kind of package, by their last part.  What
+# is removed before there are packages is named, too.
+cat "$abs_top_srcdir"/packaging/debian/*.install \
+    "$abs_top_srcdir/packaging/debian/not-installed" |
+  sed 's,^usr/share/man/man3$,blkhash*.3,' | names > "$dir/deb"
+sed -n '/^%files/,/^%changelog/{ /^%{/p; }; s/^rm -f %{buildroot}//p' \
+    "$abs_top_srcdir/packaging/blkhash.spec" |
+  names | sed '/\.[1-9]\*$/s/\*$//' > "$dir/rpm"
+
+# matches NAME PATTERN: shell patterns.
+matches () {
+  # shellcheck disable=SC2254 # it is a pattern
+  case $1 in
+    $2) true ;;
+    *) false ;;
+  esac
+}
+
+for kind in deb rpm; do
+  [ -s "$dir/$kind" ] || fail "cannot read the lists of $kind"
+  while read -r name; do
+    count=0
+    while read -r pattern; do
+      ! matches "$name" "$pattern" || count=$((count + 1))
+    done < "$dir/$kind"
+    [ $count = 1 ] || fail "$name is in $count packages of $kind"
+  done < "$dir/installed"
+  while read -r pattern; do
+    while read -r name; do
+      ! matches "$name" "$pattern" || continue 2
+    done < "$dir/installed"
+    fail "$kind: nothing that is installed is called $pattern"
+  done < "$dir/$kind"
+done
