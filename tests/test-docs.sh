@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # The guides in docs/ tell the truth: each line of theirs that begins with "$ "
-# is run, those of a page in one shell, and prints what the page has below it.  So
-# do the commands of the recording in README.md.
+# is run, those of a page in one shell, and prints what the page has below it.
+# The same goes for the recording in README.md.
 
 . "$(dirname "$0")/functions.sh"
 
