@@ -2,7 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# bench-blksum and bench-filter, with small images and one run of each case.
+# bench-blksum, bench-peers and bench-filter, with small images and one run of
+# each case.
 
 . "$(dirname "$0")/functions.sh"
 [ "$PYTHON" != no ] || skip "python3 is missing"
@@ -55,6 +56,74 @@ run 0 "$PYTHON" "$bench/bench-report" "$dir"/results/*.json
 for line in "Formats, image full, " "Threads, image full, " "| blksum qcow2 |"
 do
   grep -q "^$line" "$dir/stdout" || fail "no '$line'"
+done
+
+# Each peer that is here, and rows without a time for the others.  nbdcopy and
+# upstream's blksum are blksum, so that their numbers are right.
+without=$PATH
+mkdir "$dir/peers"
+cat > "$dir/peers/nbdcopy" << 'END'
+#!/bin/sh
+# nbdcopy --blkhash -- FILE null:
+[ "$1" != --help ] || { echo "[--blkhash=DIGEST]"; exit; }
+blksum --no-names "$3"
+END
+cat > "$dir/peers/other" << 'END'
+#!/bin/sh
+echo 0000000000000000000000000000000000000000000000000000000000000000
+END
+cat > "$dir/peers/filling" << 'END'
+#!/bin/sh
+# Like b3sum on tmpfs, which leaves no hole.
+cat "$1" > "$1.part"
+cat "$1.part" > "$1"
+rm "$1.part"
+blksum "$1"
+END
+chmod +x "$dir/peers"/*
+run 0 qemu-img convert -f raw -O qcow2 "$dir/images/full.raw" \
+  "$dir/images/full.qcow2"
+
+measure bench-peers --images none,full
+grep -q "none.raw is missing" "$dir/stderr" || fail "a missing image is not named"
+grep -q "sum  *full  *upstream blksum  *not measured here" "$dir/stderr" ||
+  fail "says that upstream's blksum was measured"
+has peers "blksum disk.raw" "blksum disk.qcow2" sha256sum \
+    "blksum --compare disk.raw copy.raw" \
+    "qemu-img compare disk.raw copy.raw" \
+    "blksum --compare disk.raw disk.qcow2" \
+    "qemu-img compare disk.raw disk.qcow2"
+[ "$(ls "$dir/images" | grep -c peers)" = 0 ] || fail "left a copy behind"
+
+# A page has the tables between its markers, which the README has.
+grep -qx '<!-- results: peers -->' "$abs_top_srcdir/README.md" ||
+  fail "README.md has no place for the results"
+printf '%s\n' '<!-- results: peers -->' '<!-- end of results -->' \
+  > "$dir/page.md"
+run 0 "$PYTHON" "$bench/bench-report" --update "$dir/page.md" \
+  "$dir/results/peers.json"
+grep -q '^| upstream blksum |.*| not measured here |$' "$dir/page.md" ||
+  fail "no row of what was not measured"
+grep -q '^| `qemu-img compare disk.raw disk.qcow2` | the first place |.*<br>' \
+  "$dir/page.md" || fail "no row of qemu-img compare"
+grep -q '^Seconds for a disk of 4 MiB ' "$dir/page.md" || fail "no machine"
+
+PATH=$dir/peers:$PATH
+measure bench-peers --images full --upstream blksum
+PATH=$without
+has peers "upstream blksum" "nbdcopy --blkhash"
+
+# Programs whose numbers should be the same; holes that should remain.
+for peer in other filling; do
+  run 1 "$PYTHON" "$bench/bench-peers" --build "$abs_top_builddir" \
+    --output "$dir/none" --runs 1 --images 25p \
+    --upstream "$dir/peers/$peer" "$dir/images"
+  case $peer in
+    other) message="^bench-peers: 0*, not [0-9a-f]*: .*/other" ;;
+    filling) message="25p.raw has lost its holes" ;;
+  esac
+  grep -q "$message" "$dir/stderr" || fail "does not say '$message'"
+  [ ! -e "$dir/none/peers.json" ] || fail "wrote a result"
 done
 
 [ -f "$abs_top_builddir/filter/.libs/nbdkit-blkhash-filter.so" ] ||

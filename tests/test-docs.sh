@@ -4,6 +4,7 @@
 #
 # The guides in docs/ tell the truth: each line of theirs that begins with "$ "
 # is run, those of a page in one shell, and prints what the page has below it.
+# The same goes for the recording in README.md.
 
 . "$(dirname "$0")/functions.sh"
 
@@ -51,6 +52,19 @@ page () {
   cd "$dir"
 }
 
+# recording PROGRAM...: what docs/media/blksum.svg shows.
+recording () {
+  page=README
+  [ "$PYTHON" != no ] || { not_here "no python3"; return 0; }
+  grep -q '^#define HAVE_LIBNBD 1' "$abs_top_builddir/config.h" ||
+    { not_here "built without libnbd"; return 0; }
+  for program; do
+    command -v "$program" > /dev/null || { not_here "no $program"; return 0; }
+  done
+  timeout $limit "$PYTHON" "$abs_top_srcdir/docs/media/record" --check \
+    > "$dir/got" 2>&1 || { cat "$dir/got"; fail "the recording: see above"; }
+}
+
 page construction openssl
 page=verification
 if grep -q '^#define HAVE_LIBNBD 1' "$abs_top_builddir/config.h"; then
@@ -73,6 +87,7 @@ elif [ "$SANITIZE" != no ]; then
   not_here "nbdkit has no sanitizer"
 else
   page filter nbdcopy nbdinfo qemu-img qemu-io qemu-nbd
+  recording nbdcopy qemu-img qemu-nbd
   # Whatever the web server is called, its files are in the directory.
   "$PYTHON" "$abs_top_srcdir/tests/web-server.py" "$dir/pipelines/web" \
             "$dir/port" &
