@@ -225,7 +225,7 @@ check_circles
 # ---- Those who use the library ----
 
 # What tools/ and other users may include of lib/.
-for_tools="cleanup deadline leaf-diff zero sum-kind sum-line sum-tag"
+for_tools="cleanup deadline leaf-diff zero sum-kind sum-line sum-tag test-time64"
 
 # tools/ and examples/ use the public API.
 for file in tools/*.c tools/*/*.[ch] examples/*.c; do
