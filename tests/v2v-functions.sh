@@ -132,7 +132,8 @@ in_own_group () {
   "$PYTHON" -c 'if True:
     import os, signal, sys
     os.setsid ()
-    signal.signal (signal.SIGINT, signal.SIG_DFL)
+    for number in signal.SIGHUP, signal.SIGINT, signal.SIGTERM:
+        signal.signal (number, signal.SIG_DFL)
     os.execvp (sys.argv[1], sys.argv[1:])' "$@" \
     > "$dir/stdout" 2> "$dir/stderr" &
   main=$!
