@@ -335,4 +335,7 @@ static struct nbdkit_filter filter = {
   .flush = blkhash_flush,
 };
 
+/* What nbdkit looks for; older nbdkits do not declare it. */
+struct nbdkit_filter *filter_init (void);
+
 NBDKIT_REGISTER_FILTER (filter)

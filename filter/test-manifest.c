@@ -142,7 +142,8 @@ leave_at (unsigned number)
   writer = client_open (writer_name);
   calls = 0;
   at = number;
-  started = written = false;
+  started = false;
+  written = false;
   on_file_call = interfere;
   client_leave (client);
   on_file_call = NULL;

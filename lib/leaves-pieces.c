@@ -273,7 +273,7 @@ leaves_put_piece (struct blkhash_leaves *l, enum how how,
   if (buf && is_zero (buf, len))
     buf = NULL;
   for (;;) {
-    struct todo todo = { NULL };
+    struct todo todo = { 0 };
     int err, hash_err = 0;
 
     {
@@ -297,7 +297,7 @@ leaves_put_piece (struct blkhash_leaves *l, enum how how,
 int
 leaves_end_piece (struct blkhash_leaves *l, uint64_t index)
 {
-  struct todo todo = { NULL };
+  struct todo todo = { 0 };
   int err = 0;
 
   {

@@ -187,7 +187,7 @@ static void
 test_shared_budget (void **state)
 {
   const uint32_t size = 1 << 20;
-  struct user users[3] = { { NULL } };
+  struct user users[3] = { { 0 } };
   struct pieces_budget budget;
   struct partial *victim = NULL;
   uint64_t i;

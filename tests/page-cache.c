@@ -168,6 +168,9 @@ pread64 (int fd, void *buf, size_t len, off64_t offset)
   return cached_pread (fd, buf, len, offset);
 }
 
+ssize_t __pread64_chk (int fd, void *buf, size_t len, off64_t offset,
+                       size_t size);
+
 ssize_t
 __pread64_chk (int fd, void *buf, size_t len, off64_t offset, size_t size)
 {

@@ -176,8 +176,8 @@ command_line_parse (const struct option_row *rows, struct options *options,
                     int argc, char *argv[])
 {
   char letters[2 * USAGE_MAX_OPTIONS + 2] = "";
-  struct option names[USAGE_MAX_OPTIONS + 1] = { { NULL } };
-  struct option_use uses[USAGE_MAX_OPTIONS] = { { NULL } };
+  struct option names[USAGE_MAX_OPTIONS + 1] = { { 0 } };
+  struct option_use uses[USAGE_MAX_OPTIONS] = { { 0 } };
   int c;
 
   fill_getopt (rows, letters, names);

@@ -43,7 +43,7 @@ struct layer {
   };
 };
 
-#define LAYER_NONE { NULL }
+#define LAYER_NONE { 0 }
 
 /* Set LAYER, which is none, to FILE.  0 or -1. */
 int layer_init (struct layer *layer, const struct file *file,

@@ -49,7 +49,7 @@ follows_find (const struct options *options, struct source *source,
 {
   int r;
 
-  *follows = (struct follows) { FOLLOWS_NOTHING };
+  *follows = (struct follows) { .what = FOLLOWS_NOTHING };
   if (source->full_size == source->size)
     return 0;
   if (source->full_size == SOURCE_SIZE_UNKNOWN) {

@@ -208,7 +208,7 @@ write_id (int fd, const char *id)
     return EIO;
   len = strlen (header);
   /* The key begins with the end of the line before. */
-  n = snprintf (header + len, HEADER_SIZE - len, "%s%s\n", KEY + 1, id);
+  n = snprintf (header + len, HEADER_SIZE - len, "%s%s\n", &KEY[1], id);
   if (n >= HEADER_SIZE - len)
     return EOVERFLOW;
   return pwrite (fd, header, HEADER_SIZE, 0) == HEADER_SIZE ? 0 : EIO;

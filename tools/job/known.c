@@ -109,7 +109,7 @@ known_destroy (struct known *known)
 {
   free (known->kind);
   blkhash_opts_free (known->opts);
-  *known = (struct known) { NULL };
+  *known = (struct known) { 0 };
 }
 
 static int

@@ -259,7 +259,7 @@ hash (struct resume *resume, struct blkhash_manifest_reader *reader,
       uint64_t known, struct blkhash_manifest_writer *writer,
       struct sum *sum, struct error *error)
 {
-  struct ranges unknown = { NULL };
+  struct ranges unknown = { 0 };
   struct belief belief = {
     .reader = reader, .name = resume->options->manifest, .unknown = &unknown
   };

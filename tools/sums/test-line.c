@@ -164,7 +164,7 @@ static void
 test_bits (void **state)
 {
   static const char *const lines[] = {
-    HEX "  n", "0123456789abcdef  n", "blk-sha256/64k (n) = " HEX,
+    (HEX "  n"), "0123456789abcdef  n", ("blk-sha256/64k (n) = " HEX),
     "3333333333333333cccccccccccccccc  n",
   };
 
