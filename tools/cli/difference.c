@@ -166,13 +166,13 @@ difference_end (const struct options *options, struct difference *difference)
 
   if (difference->silent)
     return 0;
+  errno = 0;
   if (options->form == OUTPUT_JSON)
     end_json (options, difference);
   else
     err = end_lines (options, difference);
   if (err)
     return err;
-  errno = 0;
   if (fflush (stdout) == EOF || ferror (stdout))
     return errno ? errno : EIO;
   return 0;

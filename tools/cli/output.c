@@ -113,6 +113,20 @@ json_line (const struct options *options, const char *name,
   return line;
 }
 
+/* LINE and END are on their way, or the reason why not: an errno value.  What
+ * fails says why at once, and not again: where it is told depends on when the
+ * C library writes.
+ */
+static int
+put_line (const char *line, char end)
+{
+  errno = 0;
+  if (fputs (line, stdout) == EOF || putchar (end) == EOF ||
+      fflush (stdout) == EOF || ferror (stdout))
+    return errno ? errno : EIO;
+  return 0;
+}
+
 int
 output_sum (const struct options *options, const char *name,
             const struct sum *sum)
@@ -122,14 +136,11 @@ output_sum (const struct options *options, const char *name,
     : sum_line (hash_of (options, sum), sum->md, sum->md_len,
                 options->names ? name : NULL, options->form == OUTPUT_TAG,
                 !options->zero_terminated);
+  int err;
 
   if (!line)
     return ENOMEM;
-  fputs (line, stdout);
+  err = put_line (line, options->zero_terminated ? '\0' : '\n');
   free (line);
-  putchar (options->zero_terminated ? '\0' : '\n');
-  errno = 0;
-  if (fflush (stdout) == EOF || ferror (stdout))
-    return errno ? errno : EIO;
-  return 0;
+  return err;
 }

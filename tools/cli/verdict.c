@@ -22,16 +22,16 @@ int
 verdict_print (const char *name, const char *verdict)
 {
   char *escaped = sum_line_escape (name);
+  int err = 0;
 
   if (!escaped)
     return ENOMEM;
-  printf ("%s%s: %s\n", strcmp (escaped, name) == 0 ? "" : "\\", escaped,
-          verdict);
-  free (escaped);
   errno = 0;
-  if (fflush (stdout) == EOF || ferror (stdout))
-    return errno ? errno : EIO;
-  return 0;
+  if (printf ("%s%s: %s\n", strcmp (escaped, name) == 0 ? "" : "\\", escaped,
+              verdict) < 0 || fflush (stdout) == EOF || ferror (stdout))
+    err = errno ? errno : EIO;
+  free (escaped);
+  return err;
 }
 
 static void
