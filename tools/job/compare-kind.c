@@ -97,7 +97,7 @@ compare_kind_choose (struct compare_kind *kind, const struct side *sides,
   const struct options *options = sides[0].options;
   unsigned i;
 
-  *kind = (struct compare_kind) { NULL };
+  *kind = (struct compare_kind) { 0 };
   *failed = 0;
   if (options->digest_chosen &&
       find_leaf_size (options->hash, &kind->leaf_size, error) == -1)
