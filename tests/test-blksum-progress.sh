@@ -42,6 +42,15 @@ refuses "descriptor 9 is not open" blksum --progress=9 "$dir/image"
 to_full () { "$@" 3> /dev/full; }
 prints_sum "$sum" to_full blksum --progress=3 "$dir/image"
 
+# What is believed has to be hashed too, though not read.
+truncate -s 64g "$dir/large"
+large_sum=$(blksum --manifest "$dir/old" "$dir/large" | cut -d' ' -f1)
+echo '[]' > "$dir/changes"
+prints_sum "$large_sum" with_fd3 blksum --progress=3 --audit 0% \
+  --update "$dir/old" --changed "$dir/changes" --manifest "$dir/new" "$dir/large"
+check_lines 100/100
+[ "$(wc -l < "$dir/lines")" -gt 3 ] || fail "nothing in between"
+
 # A terminal has one, and it is wiped off.
 "$PYTHON" - "$dir/image" "$sum" << 'END' || fail "the bar"
 import os, pty, subprocess, sys
@@ -66,6 +75,25 @@ END
 from_pipe () { cat "$dir/image" | "$@" 3> "$dir/lines"; }
 prints_sum "$sum" from_pipe blksum --progress=3
 [ "$(cat "$dir/lines")" = 100/100 ] || fail "not just 100/100 of a pipe"
+
+# So has what an earlier run left, which is read before the image.
+"$PYTHON" - "$dir/image" "$dir/old" << 'END' || fail "no bar before the image"
+import pty, subprocess, sys, os
+ours, theirs = pty.openpty()
+process = subprocess.Popen(["blksum", "-p", "-d", "sha512", "--resume",
+                            "--manifest", sys.argv[2], sys.argv[1]],
+                           stderr=theirs)
+os.close(theirs)
+text = b""
+try:
+    while True:
+        text += os.read(ours, 65536)
+except OSError:
+    pass
+assert process.wait() == 2
+assert text.startswith(b"\r["), text
+assert b"\r\033[Kblksum: " in text, text
+END
 
 # The shape of the bar.
 cat > "$dir/terminal.py" << 'END'

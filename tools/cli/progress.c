@@ -123,6 +123,17 @@ progress_init (struct progress *progress, const struct options *options,
   set_current (progress);
 }
 
+void
+progress_init_aside (struct progress *progress, const struct options *options,
+                     uint64_t size)
+{
+  struct options its_options = *options;
+
+  if (!options->progress_bar)
+    its_options.progress_fd = -1;
+  progress_init (progress, &its_options, size);
+}
+
 /* Did the percent change?  100 is shown when there is a sum. */
 static bool
 set_percent (struct progress *progress)

@@ -32,6 +32,12 @@ struct progress {
 void progress_init (struct progress *progress, const struct options *options,
                     uint64_t size);
 
+/* The same for something before or after that: a program, which expects one
+ * 100/100, is not told of it.
+ */
+void progress_init_aside (struct progress *progress,
+                          const struct options *options, uint64_t size);
+
 /* LEN more bytes were hashed, or need not be.  Thread-safe. */
 void progress_add (struct progress *progress, uint64_t len);
 

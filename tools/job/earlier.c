@@ -30,7 +30,8 @@
 /* ---- Opening ---- */
 
 static int
-read_all (struct earlier *earlier, struct error *error)
+read_all (struct earlier *earlier, const struct options *options,
+          struct error *error)
 {
   int has;
 
@@ -42,7 +43,7 @@ read_all (struct earlier *earlier, struct error *error)
   earlier->has_state = has == 1;
   if (has == -1)
     return -1;
-  return journal_file_look (&earlier->file, &earlier->found, error);
+  return journal_file_look (&earlier->file, options, &earlier->found, error);
 }
 
 int
@@ -52,7 +53,7 @@ earlier_open (struct earlier *earlier, const struct options *options,
   *earlier = (struct earlier) { .name = options->manifest };
   if (journal_file_open (&earlier->file, options->manifest, error) == -1)
     return -1;
-  if (read_all (earlier, error) == 0)
+  if (read_all (earlier, options, error) == 0)
     return 0;
   earlier_close (earlier);
   return -1;

@@ -25,18 +25,14 @@ static int
 search (const struct options *options, struct source *source,
         uint64_t *offset, struct error *error)
 {
-  struct options its_options = *options;
   struct progress progress;
   struct fill fill;
   int r;
 
-  /* A program was told 100/100 already. */
-  if (!options->progress_bar)
-    its_options.progress_fd = -1;
   fill_init_search (&fill, source->size);
   fill.progress = advance;
   fill.progress_opaque = &progress;
-  progress_init (&progress, &its_options, source->full_size - source->size);
+  progress_init_aside (&progress, options, source->full_size - source->size);
   r = source_find_data (source, &fill, offset, error);
   progress_end (&progress, r != -1);
   fill_destroy (&fill);

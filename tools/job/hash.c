@@ -60,24 +60,35 @@ job_hash_table (const struct options *options, struct source *source,
                 struct blkhash_leaves *leaves, const struct hash_part *part,
                 struct sum *sum, struct error *error)
 {
-  struct progress progress;
   struct fill fill;
   int r;
 
   fill_init (&fill, leaves, blkhash_opts_get_block_size (options->hash));
   fill.progress = advance;
-  fill.progress_opaque = &progress;
+  fill.progress_opaque = part->progress;
   fill.wanted = part->wanted;
   fill.wanted_opaque = part->opaque;
-  progress_init (&progress, options, part->len);
   r = source_fill (source, &fill);
   if (r == -1)
     *error = fill.error;
   else if (fold (leaves, &fill, sum, error) == -1 ||
            source_check_unchanged (source, error) == -1)
     r = -1;
-  progress_end (&progress, r == 0);
   fill_destroy (&fill);
+  return r;
+}
+
+static int
+hash_all (const struct options *options, struct source *source,
+          struct blkhash_leaves *leaves, struct sum *sum, struct error *error)
+{
+  struct progress progress;
+  const struct hash_part all = { .progress = &progress };
+  int r;
+
+  progress_init (&progress, options, source->size);
+  r = job_hash_table (options, source, leaves, &all, sum, error);
+  progress_end (&progress, r == 0);
   return r;
 }
 
@@ -86,14 +97,13 @@ hash_with_manifest (struct source *source, struct blkhash_leaves *leaves,
                     const struct options *options, struct sum *sum,
                     struct error *error)
 {
-  const struct hash_part all = { .len = source->size };
   struct manifest_file manifest;
   int r;
 
   if (manifest_file_open (&manifest, options->manifest, options->hash,
                           source->size, leaves, error) == -1)
     return -1;
-  r = job_hash_table (options, source, leaves, &all, sum, error);
+  r = hash_all (options, source, leaves, sum, error);
   if (r == 0)
     r = manifest_file_finish (&manifest, sum, error);
   else
@@ -106,7 +116,6 @@ int
 job_hash_source (const struct options *options, struct source *source,
                  struct sum *sum, struct error *error)
 {
-  const struct hash_part all = { .len = source->size };
   struct blkhash_leaves *leaves;
   int r;
 
@@ -116,7 +125,7 @@ job_hash_source (const struct options *options, struct source *source,
   if (leaves && options->manifest)
     r = hash_with_manifest (source, leaves, options, sum, error);
   else if (leaves)
-    r = job_hash_table (options, source, leaves, &all, sum, error);
+    r = hash_all (options, source, leaves, sum, error);
   else
     r = error_errno (error, errno, "cannot hash");
   snprintf (sum->format, sizeof sum->format, "%s", source->format);

@@ -13,6 +13,7 @@
 struct blkhash_leaves;
 struct error;
 struct options;
+struct progress;
 struct source;
 struct sum;
 
@@ -28,7 +29,7 @@ int job_hash_source (const struct options *options, struct source *source,
 
 /* What is to be read of an image. */
 struct hash_part {
-  uint64_t len;                 /* bytes in all */
+  struct progress *progress;    /* is told of each byte */
   bool (*wanted) (void *opaque, uint64_t offset, uint64_t *len); /* or NULL: all
                                  * that the table misses; see read/fill.h */
   void *opaque;

@@ -32,6 +32,9 @@
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 
+#define PIECE 65536             /* blocks that are told of at once, so that
+                                 * progress is seen */
+
 /* ---- What is believed ---- */
 
 /* Store in *RUN what is believed from block FIRST on.  0, or an errno value. */
@@ -86,10 +89,11 @@ tell_believed (struct incremental *inc, uint64_t first, uint64_t count)
     err = next_believed (inc, first, &run);
     if (err)
       return err;
-    run.count = MIN (run.count, count);
+    run.count = MIN (run.count, MIN (count, PIECE));
     if (!run.leaves)
       inc->believed_zeros += bytes_of (inc, &run);
     err = tell_all (inc, &run);
+    progress_add (&inc->progress, run.count * inc->leaf_size);
     first += run.count;
     count -= run.count;
   }
@@ -244,20 +248,39 @@ explain (const struct incremental *inc, struct error *error)
   return inc->differs ? 1 : -1;
 }
 
+/* Bytes that are hashed: of what is read, and leaves of what is believed. */
+static uint64_t
+work (const struct incremental *inc)
+{
+  uint64_t read = choice_bytes (&inc->choice);
+  uint64_t believed = (inc->source->size - read) / inc->block_size;
+
+  return read + believed * inc->leaf_size;
+}
+
+static int
+fill (struct incremental *inc, struct sum *sum, struct error *error)
+{
+  const struct hash_part part = {
+    .progress = &inc->progress,
+    .wanted = is_wanted,
+    .opaque = &inc->choice,
+  };
+  int r;
+
+  progress_init (&inc->progress, inc->options, work (inc));
+  r = job_hash_table (inc->options, inc->source, inc->read, &part, sum, error);
+  progress_end (&inc->progress, r == 0);
+  return r;
+}
+
 int
 incremental_fill (struct incremental *inc, struct journal *journal,
                   struct sum *sum, struct error *error)
 {
-  const struct hash_part part = {
-    .len = choice_bytes (&inc->choice),
-    .wanted = is_wanted,
-    .opaque = &inc->choice,
-  };
-
   *sum = (struct sum) { .hash = NULL };
   inc->journal = journal;
-  if (job_hash_table (inc->options, inc->source, inc->read, &part, sum,
-                      error) == -1)
+  if (fill (inc, sum, error) == -1)
     return explain (inc, error);
   if (read_to_end (inc, error) == -1)
     return -1;

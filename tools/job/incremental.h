@@ -18,6 +18,7 @@
 
 #include "blkhash-manifest.h"
 
+#include "cli/progress.h"
 #include "job/manifest-file.h"
 #include "util/choice.h"
 #include "util/error.h"
@@ -45,6 +46,7 @@ struct incremental {
   struct blkhash_leaves *read;  /* what is read; the rest is zero */
   struct blkhash_leaves *all;   /* the image */
   struct manifest_file manifest;
+  struct progress progress;
 
   /* For whoever is told of leaves: one thread at a time. */
   struct blkhash_manifest_run run; /* of the reader: what is left of it */

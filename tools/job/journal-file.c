@@ -20,6 +20,7 @@
 
 #include "blkhash-manifest.h"
 
+#include "cli/progress.h"
 #include "io/new-file.h"
 #include "job/journal-file.h"
 #include "job/kind.h"
@@ -138,10 +139,29 @@ find_id (const struct journal_file *file, char id[STATE_ID_DIGITS + 1])
     memcpy (id, key + strlen (KEY), STATE_ID_DIGITS);
 }
 
+/* Read to the end of it: 0, or an errno value. */
 static int
-look (struct blkhash_manifest_reader *r, struct journal_found *found)
+read_runs (struct blkhash_manifest_reader *r, struct progress *progress,
+           struct journal_found *found)
 {
   struct blkhash_manifest_run run;
+  int err;
+
+  while ((err = blkhash_manifest_reader_next (r, &run)) == 0) {
+    uint64_t offset = blkhash_manifest_reader_offset (r);
+
+    progress_add (progress, offset - found->offset);
+    found->offset = offset;
+    found->blocks = run.first + run.count;
+  }
+  found->offset = blkhash_manifest_reader_offset (r);
+  return err == ENOENT ? 0 : err;
+}
+
+static int
+look (struct blkhash_manifest_reader *r, struct progress *progress,
+      struct journal_found *found)
+{
   uint64_t first, count, blocks;
   uint32_t block_size;
   int err;
@@ -154,19 +174,19 @@ look (struct blkhash_manifest_reader *r, struct journal_found *found)
   blocks = found->size / block_size + (found->size % block_size != 0);
   blkhash_manifest_reader_blocks (r, &first, &count);
   found->part = first != 0 || count != blocks;
-  while ((err = blkhash_manifest_reader_next (r, &run)) == 0)
-    found->blocks = run.first + run.count;
-  found->offset = blkhash_manifest_reader_offset (r);
-  found->finished = err == ENOENT &&
+  err = read_runs (r, progress, found);
+  found->finished = err == 0 &&
     blkhash_manifest_reader_sum (r, found->md, &found->md_len) == 0;
-  return err == ENOENT ? 0 : err;
+  return err;
 }
 
 int
 journal_file_look (const struct journal_file *file,
-                   struct journal_found *found, struct error *error)
+                   const struct options *options, struct journal_found *found,
+                   struct error *error)
 {
   struct blkhash_manifest_reader *r;
+  struct progress progress;
   struct stat st;
   int fd, err;
 
@@ -178,7 +198,9 @@ journal_file_look (const struct journal_file *file,
   r = journal_file_read (file, &fd, error);
   if (!r)
     return -1;
-  err = look (r, found);
+  progress_init_aside (&progress, options, st.st_size);
+  err = look (r, &progress, found);
+  progress_end (&progress, err == 0);
   if (err)
     error_set (error, "cannot read %s: %s", file->path,
                blkhash_manifest_reader_error (r));

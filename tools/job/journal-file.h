@@ -16,6 +16,7 @@
 struct blkhash_manifest_reader;
 struct blkhash_manifest_writer;
 struct error;
+struct options;
 
 struct journal_file {
   char *path;                   /* of the file itself, if a link was given */
@@ -49,6 +50,7 @@ struct journal_found {
  * be read, or is of a later version.
  */
 int journal_file_look (const struct journal_file *file,
+                       const struct options *options,
                        struct journal_found *found, struct error *error);
 void journal_found_destroy (struct journal_found *found);
 

@@ -21,6 +21,7 @@
 
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "job/hash.h"
 #include "job/kind.h"
 #include "job/manifest.h"
@@ -133,14 +134,21 @@ static int
 fill_part (const struct making *making, struct blkhash_leaves *leaves,
            struct manifest_file *manifest, struct error *error)
 {
-  struct hash_part part = { .wanted = NULL };
+  struct progress progress;
+  const struct hash_part part = { .progress = &progress };
   struct sum sum;
-  int err = pass_others (making, leaves, &part.len);
+  uint64_t len;
+  int r = -1, err = pass_others (making, leaves, &len);
 
   if (err)
     error_errno (error, err, "cannot hash");
-  else if (job_hash_table (making->options, making->source, leaves, &part,
-                           &sum, error) == 0)
+  else {
+    progress_init (&progress, making->options, len);
+    r = job_hash_table (making->options, making->source, leaves, &part, &sum,
+                        error);
+    progress_end (&progress, r == 0);
+  }
+  if (r == 0)
     return manifest_file_finish (manifest, &sum, error);
   manifest_file_explain (manifest, error);
   return -1;
