@@ -75,3 +75,19 @@ for at in 512 1000 "$size"; do
     right "$behind behind $at"
   done
 done
+
+# It is cut off before anything is written: what a run adds that ends with an
+# error is not followed by what it found.
+requires_nbdkit eval
+start_nbdkit eval get_size='echo 8m' can_extents='exit 3' pread='
+  if [ $4 -ge 4194304 ]; then echo EIO no good >&2; exit 1; fi
+  head -c $3 /dev/zero'
+fails () {
+  run 2 blksum -t 1 --queue-depth=1 --read-size=512k --resume \
+    --assume-unchanged --manifest "$dir/failed" "$uri"
+}
+fails
+size=$(stat -c %s "$dir/failed")
+head -c 100000 /dev/urandom >> "$dir/failed"
+fails
+[ "$(stat -c %s "$dir/failed")" -lt $((size + 100000)) ] || fail "a tail is there"
