@@ -23,6 +23,13 @@
 #include "io/lock.h"
 
 #define TMPFS 0x01021994        /* f_type, see statfs(2) */
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+
+/* What is in the last 512 MiB below 2^63, where the largest file ends, is read:
+ * where data is in a folio that ends there, Linux on a tmpfs takes the end for
+ * a negative offset, and says that there is none.  No folio is larger.
+ */
+#define SEEK_END_OFFSET ((uint64_t) INT64_MAX + 1 - (UINT64_C (1) << 29))
 
 bool
 file_is_block_device (const struct file *file)
@@ -226,7 +233,9 @@ file_read (const struct file *file, void *buf, size_t len, uint64_t at,
            uint64_t offset, struct error *error)
 {
   size_t pages = (len + READ_ALIGN - 1) / READ_ALIGN * READ_ALIGN;
-  int err = read_range (file->read_fd, file->mode, buf, pages, len, at);
+  /* No read may go beyond the largest offset. */
+  size_t most = MIN (pages, INT64_MAX - at);
+  int err = read_range (file->read_fd, file->mode, buf, most, len, at);
 
   if (err == 0)
     return 0;
@@ -289,20 +298,24 @@ int
 file_extent (const struct file *file, uint64_t at, uint64_t *len, bool *hole,
              struct error *error)
 {
-  off_t data = lseek (file->read_fd, at, SEEK_DATA);
-  off_t end;
+  off_t data, end;
 
   *len = UINT64_MAX;
   *hole = false;
+  if (at >= SEEK_END_OFFSET)
+    return 0;
+  data = lseek (file->read_fd, at, SEEK_DATA);
   if (data == -1 && errno == ENXIO &&
       lseek (file->read_fd, 0, SEEK_END) < file->size)
     return error_set (error, "the file was truncated while it was read");
   if (data == -1) {
     *hole = errno == ENXIO;     /* no data up to the end */
+    if (*hole && file->size > SEEK_END_OFFSET)
+      *len = SEEK_END_OFFSET - at;
     return 0;
   }
   if (data > at) {
-    *len = data - at;
+    *len = MIN (data, SEEK_END_OFFSET) - at;
     *hole = true;
     return 0;
   }

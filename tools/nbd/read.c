@@ -24,6 +24,7 @@
 
 /* Nanoseconds without an answer that nobody needs. */
 #define PATIENCE ((uint64_t) 5 * DEADLINE_SECOND)
+#define INTERVAL (DEADLINE_SECOND / 2) /* between two looks at the job */
 #define MAX_THREADS 128
 #define MAX_REQUEST (32 * 1024 * 1024) /* bytes, what every server takes */
 #define MAX_SPARE (12 * 1024 * 1024) /* bytes of memory, for hashing */
@@ -98,6 +99,24 @@ wait_patiently_locked (struct nbd_reader *reader)
   }
 }
 
+/* Until they ended, one failed, or nobody needs the rest: a connection whose
+ * server does not answer would not notice that.
+ */
+static void
+wait_locked (struct nbd_reader *reader)
+{
+  while (reader->reading > 0 && !reader->failed) {
+    struct timespec deadline = deadline_in (INTERVAL);
+
+    deadline_wait (&reader->changed, &reader->lock, &deadline);
+    if (fill_has_failed (reader->fill)) {
+      queue_stop (&reader->queue);
+      walk_stop (&reader->walk);
+      reader->failed = true;
+    }
+  }
+}
+
 /* Wait until all connections ended.  After an error, or when nobody needs the
  * rest, those are cut off whose server does not answer what it was asked.
  */
@@ -107,8 +126,7 @@ wait_for_conns (struct nbd_reader *reader)
   unsigned i;
   SCOPED_LOCK (&reader->lock);
 
-  while (reader->reading > 0 && !reader->failed)
-    pthread_cond_wait (&reader->changed, &reader->lock);
+  wait_locked (reader);
   if (reader->failed)
     wait_patiently_locked (reader);
   for (i = 0; i < reader->nr_conns; i++)
