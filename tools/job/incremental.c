@@ -253,7 +253,8 @@ static uint64_t
 work (const struct incremental *inc)
 {
   uint64_t read = choice_bytes (&inc->choice);
-  uint64_t believed = (inc->source->size - read) / inc->block_size;
+  uint64_t rest = inc->source->size - read;
+  uint64_t believed = rest / inc->block_size + (rest % inc->block_size != 0);
 
   return read + believed * inc->leaf_size;
 }
