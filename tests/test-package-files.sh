@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # Each file that "make install" installs is in one Debian package and in one RPM
-# package, and these name no file that it does not install.
+# package, and these name no file that it does not install; and descriptions are
+# not too wide.
 
 . "$(dirname "$0")/functions.sh"
 unset MAKEFLAGS MAKELEVEL MFLAGS
@@ -55,3 +56,7 @@ for kind in deb rpm; do
     fail "$kind: nothing that is installed is called $pattern"
   done < "$dir/$kind"
 done
+
+# lintian, which only packagers run, warns of it.
+! grep -n '^ .\{80\}' "$abs_top_srcdir/packaging/debian/control" ||
+  fail "a line of a description is longer than 80 characters"
