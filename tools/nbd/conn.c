@@ -292,6 +292,7 @@ await_answers (struct conn *conn)
     {
       SCOPED_LOCK (&reader->lock);
 
+      reader->news++;
       pthread_cond_signal (&reader->changed);
     }
     if (nbd_poll (conn->nbd, -1) == -1)
@@ -308,6 +309,7 @@ end (struct conn *conn)
   conn->ended = true;
   if (--reader->reading == 0)
     queue_end (&reader->queue);
+  reader->news++;
   pthread_cond_signal (&reader->changed);
 }
 

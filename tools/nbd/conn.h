@@ -53,6 +53,7 @@ struct nbd_reader {
   pthread_mutex_t lock;         /* protects what follows */
   pthread_cond_t changed;       /* what follows, or an answer came */
   unsigned reading;             /* connections that did not end yet */
+  unsigned news;                /* counts answers, and connections that ended */
   bool failed;
 };
 

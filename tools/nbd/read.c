@@ -94,8 +94,11 @@ wait_patiently_locked (struct nbd_reader *reader)
 
   while (reader->reading > 0 && r == 0) {
     struct timespec deadline = deadline_in (PATIENCE);
+    unsigned news = reader->news;
 
-    r = deadline_wait (&reader->changed, &reader->lock, &deadline);
+    /* It can return without any. */
+    while (r == 0 && reader->news == news)
+      r = deadline_wait (&reader->changed, &reader->lock, &deadline);
   }
 }
 
