@@ -52,20 +52,30 @@ check_lines 100/100
 [ "$(wc -l < "$dir/lines")" -gt 3 ] || fail "nothing in between"
 
 # A terminal has one, and it is wiped off.
-"$PYTHON" - "$dir/image" "$sum" << 'END' || fail "the bar"
-import os, pty, subprocess, sys
-ours, theirs = pty.openpty()
-process = subprocess.Popen(["blksum", "-p", sys.argv[1]], stderr=theirs,
-                           stdout=subprocess.PIPE)
-os.close(theirs)
-text = b""
-try:
-    while True:
-        text += os.read(ours, 65536)
-except OSError:
-    pass
-assert process.communicate()[0].split()[0].decode() == sys.argv[2]
-assert process.returncode == 0
+cat > "$dir/drawn.py" << 'END'
+import os, pty, subprocess
+
+
+def drawn(*args):
+    """Of blksum on a terminal: exit status, what it printed, what it drew."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(["blksum", "-p", *args], stderr=theirs,
+                               stdout=subprocess.PIPE)
+    os.close(theirs)
+    text = b""
+    try:
+        while True:
+            text += os.read(ours, 65536)
+    except OSError:
+        pass
+    return process.wait(), process.stdout.read(), text
+END
+PYTHONPATH=$dir "$PYTHON" - "$dir/image" "$sum" << 'END' || fail "the bar"
+import sys
+from drawn import drawn
+status, out, text = drawn(sys.argv[1])
+assert status == 0
+assert out.split()[0].decode() == sys.argv[2]
 assert text.startswith(b"\r["), text
 assert text.endswith(b"\r\033[K"), text
 assert b"0%" in text and b"#" in text, text
@@ -77,20 +87,12 @@ prints_sum "$sum" from_pipe blksum --progress=3
 [ "$(cat "$dir/lines")" = 100/100 ] || fail "not just 100/100 of a pipe"
 
 # So has what an earlier run left, which is read before the image.
-"$PYTHON" - "$dir/image" "$dir/old" << 'END' || fail "no bar before the image"
-import pty, subprocess, sys, os
-ours, theirs = pty.openpty()
-process = subprocess.Popen(["blksum", "-p", "-d", "sha512", "--resume",
-                            "--manifest", sys.argv[2], sys.argv[1]],
-                           stderr=theirs)
-os.close(theirs)
-text = b""
-try:
-    while True:
-        text += os.read(ours, 65536)
-except OSError:
-    pass
-assert process.wait() == 2
+PYTHONPATH=$dir "$PYTHON" - "$dir/image" "$dir/old" << 'END' || fail "no bar before the image"
+import sys
+from drawn import drawn
+status, out, text = drawn("-d", "sha512", "--resume", "--manifest",
+                          sys.argv[2], sys.argv[1])
+assert status == 2
 assert text.startswith(b"\r["), text
 assert b"\r\033[Kblksum: " in text, text
 END
