@@ -46,7 +46,7 @@ struct journal_found {
   unsigned md_len;
 };
 
-/* Look at all of it.  0 with what FOUND frees, or -1 with the reason: it cannot
+/* Look at all of it, with progress as OPTIONS say.  0 with what FOUND frees, or -1 with the reason: it cannot
  * be read, or is of a later version.
  */
 int journal_file_look (const struct journal_file *file,
