@@ -53,7 +53,8 @@ run 1 "$PYTHON" "$bench/bench-blksum" --build "$abs_top_builddir" \
 grep -q "two sums" "$dir/stderr" || fail "measured two different disks"
 
 run 0 "$PYTHON" "$bench/bench-report" "$dir"/results/*.json
-for line in "Formats, image full, " "Threads, image full, " "| blksum qcow2 |"
+for line in "Formats, image full, " "Threads, image full, " "| blksum qcow2 |" \
+            "| 25p | blksum nbd raw |"
 do
   grep -q "^$line" "$dir/stdout" || fail "no '$line'"
 done

@@ -283,16 +283,17 @@ def only_run(result):
             "system": result["system"]}
 
 
-def hyperfine(args, commands, prepare=None):
+def hyperfine(args, commands, prepare=()):
     """Times of {name: command line}, run in turn, in the order given.
 
-    The command lines are split like those of a shell, but none is involved.
+    PREPARE is a list of command lines that are run before: one for all, or one for
+    each.  Command lines are split like those of a shell, but none is involved.
     """
     require("hyperfine")
     runs = {name: [] for name in commands}
     export = os.path.join(args.output, "hyperfine.json")
     os.makedirs(args.output, exist_ok=True)
-    extra = ["--prepare", prepare] if prepare else []
+    extra = ["--prepare=" + line for line in prepare]
     for i in range(args.runs):
         command = ["hyperfine", "--style=none", "--shell=none", "--runs=1",
                    "--warmup=%d" % (i == 0 and not prepare),
