@@ -108,14 +108,19 @@ def output_of(*command):
 
 
 def cpu_name():
+    """With the family and model of x86, which virtual machines do not hide."""
+    facts = {}
     try:
         with open("/proc/cpuinfo") as f:
             for line in f:
-                if line.startswith("model name"):
-                    return line.split(":", 1)[1].strip()
+                key, _, value = line.partition(":")
+                facts.setdefault(key.strip(), value.strip())
     except OSError:
         pass
-    return platform.processor() or platform.machine()
+    name = facts.get("model name", platform.processor() or platform.machine())
+    if "cpu family" in facts:
+        name += " (family %s, model %s)" % (facts["cpu family"], facts["model"])
+    return name
 
 
 def cpus():
