@@ -24,7 +24,9 @@ cmp "$dir/digests" "$dir/stdout" || fail "-l is not --list-digests"
 # of blocks.
 run 0 blksum --list-kernels
 [ ! -s "$dir/stderr" ] || fail "kernels on stderr"
-[ "$(wc -L < "$dir/stdout")" -le 80 ] || fail "--list-kernels is too wide"
+# How long the list of numbers is depends on the CPU.
+[ "$(sed 's/ [^ ]*$//' "$dir/stdout" | wc -L)" -le 44 ] ||
+  fail "--list-kernels is too wide"
 sed -n 1p "$dir/stdout" | grep -q '^CPU: .' || fail "no CPU"
 sed -n 2p "$dir/stdout" | grep -q '^digest  *kernel .*for blocks$' ||
   fail "no titles"
