@@ -25,6 +25,8 @@ results = {
     "blksum": [{"section": "formats", "image": "25p", "name": "raw",
                 "peak-memory": 1, **time},
                {"section": "formats", "image": "25p", "name": "b3sum", **time},
+               {"section": "data", "image": "25p", "name": "raw",
+                "peak-memory": 1, **time},
                {"section": "threads", "image": "25p", "name": "1", **time},
                {"section": "threads", "image": "25p", "name": "2", **time}],
     "blksum-cold": [{"section": "data", "image": image, "name": "raw",

@@ -291,8 +291,8 @@ def only_run(result):
 def hyperfine(args, commands, prepare=()):
     """Times of {name: command line}, run in turn, in the order given.
 
-    PREPARE is a list of command lines that are run before: one for all, or one for
-    each.  Command lines are split like those of a shell, but none is involved.
+    PREPARE is a list of command lines that are run before: one for all, or one
+    for each.  They are split like those of a shell, but none is involved.
     """
     require("hyperfine")
     runs = {name: [] for name in commands}
