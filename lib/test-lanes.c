@@ -157,6 +157,7 @@ use_broken (void)
   check (opts);
   check (!lanes_create (child_hash->name) && errno == EIO);
   check (!blkhash_new_opts (opts) && errno == EIO);
+  blkhash_opts_free (opts);
   setenv ("BLKHASH_CPU", broken->name, 1);
   check (!lanes_create (child_hash->name) && errno == EIO);
   setenv ("BLKHASH_CPU", "none", 1);
