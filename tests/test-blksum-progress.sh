@@ -87,7 +87,7 @@ prints_sum "$sum" from_pipe blksum --progress=3
 [ "$(cat "$dir/lines")" = 100/100 ] || fail "not just 100/100 of a pipe"
 
 # So has what an earlier run left, which is read before the image.
-PYTHONPATH=$dir "$PYTHON" - "$dir/image" "$dir/old" << 'END' || fail "no bar before the image"
+PYTHONPATH=$dir "$PYTHON" - "$dir/image" "$dir/old" << 'END' || fail "no bar"
 import sys
 from drawn import drawn
 status, out, text = drawn("-d", "sha512", "--resume", "--manifest",

@@ -46,8 +46,8 @@ struct journal_found {
   unsigned md_len;
 };
 
-/* Look at all of it, with progress as OPTIONS say.  0 with what FOUND frees, or -1 with the reason: it cannot
- * be read, or is of a later version.
+/* Look at all of it, with progress as OPTIONS say.  0 with what FOUND frees, or
+ * -1 with the reason: it cannot be read, or is of a later version.
  */
 int journal_file_look (const struct journal_file *file,
                        const struct options *options,
