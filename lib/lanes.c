@@ -38,10 +38,12 @@
 #define ONE_COST 100
 #define SHA_INSTRUCTIONS (CPU_SHANI | CPU_ARM_SHA2)
 
-/* KiB that are hashed before costs are measured, and then again.  To measure
- * takes as long as to hash a MiB or two: less than a ten thousandth of that.
+/* KiB that are hashed before costs are measured, before they are the second
+ * time, and then again.  To measure takes as long as to hash two or three MiB:
+ * a ten thousandth of the last.
  */
-#define FIRST_KIB (8L << 10)
+#define FIRST_KIB (16L << 10)
+#define SECOND_KIB (512L << 10)
 #define AGAIN_KIB (32L << 20)
 
 #define MAX_PLANS 16
@@ -57,6 +59,7 @@ struct lanes {
   atomic_long left;             /* KiB until it is measured */
 
   atomic_flag measuring;        /* who set it may change what follows */
+  struct lane_costs costs;      /* one is 0: not measured */
   size_t nr_plans;
   struct lane_plan plans[MAX_PLANS];
 };
@@ -246,12 +249,31 @@ lanes_measure_is_due (const struct lanes *lanes)
     atomic_load_explicit (&lanes->left, memory_order_relaxed) <= 0;
 }
 
+/* What was measured before weighs half.  Who shares a core with others can look
+ * at a bad time: on Zen 4, while another virtual machine uses the other half of
+ * the core, the kernel that is the fastest by far is hardly the fastest.  But a
+ * kernel that is not to be used now is not used.
+ */
+static void
+mix_costs (struct lane_costs *to, const struct lane_costs *costs)
+{
+  const struct lane_costs before = *to;
+  size_t i;
+
+  *to = *costs;
+  for (i = 0; i < LANE_MAX_KERNELS && before.one != 0; i++)
+    if (to->call[i] != 0 && before.call[i] != 0)
+      to->call[i] = (to->call[i] +
+                     before.call[i] * to->one / before.one + 1) / 2;
+}
+
 /* The plan that costs least, but one that we have if it is hardly worse.  The
  * guess, which is the first, is none of these.
  */
 static const struct lane_plan *
-choose_plan (struct lanes *lanes, const struct lane_costs *costs)
+choose_plan (struct lanes *lanes)
 {
+  const struct lane_costs *costs = &lanes->costs;
   const struct lane_plan *best = current_plan (lanes);
   struct lane_plan plan;
   uint64_t loss, least = UINT64_MAX;
@@ -292,16 +314,20 @@ void
 lanes_measure (struct lanes *lanes, const struct lane_one *one)
 {
   struct lane_costs costs;
+  long next;
 
   if (atomic_flag_test_and_set_explicit (&lanes->measuring,
                                          memory_order_acquire))
     return;
   /* It may have been done since the caller saw that it is due. */
   if (lanes_measure_is_due (lanes)) {
-    if (lane_costs_measure (lanes->hash, lanes->usable, one, &costs) == 0)
-      atomic_store_explicit (&lanes->plan, choose_plan (lanes, &costs),
+    next = lanes->costs.one == 0 ? SECOND_KIB : AGAIN_KIB;
+    if (lane_costs_measure (lanes->hash, lanes->usable, one, &costs) == 0) {
+      mix_costs (&lanes->costs, &costs);
+      atomic_store_explicit (&lanes->plan, choose_plan (lanes),
                              memory_order_release);
-    atomic_store_explicit (&lanes->left, AGAIN_KIB, memory_order_relaxed);
+    }
+    atomic_store_explicit (&lanes->left, next, memory_order_relaxed);
   }
   atomic_flag_clear_explicit (&lanes->measuring, memory_order_release);
 }
