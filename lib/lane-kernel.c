@@ -20,13 +20,16 @@ store_be (unsigned char *p, uint64_t x, size_t size)
     p[--size] = x;
 }
 
+/* With sizes that the compiler knows it needs no loop. */
 static void
 store_word (const struct lane_hash *hash, unsigned char *p, uint64_t x)
 {
   size_t i;
 
-  if (hash->kind == LANE_FIPS180)
-    store_be (p, x, hash->word);
+  if (hash->kind == LANE_FIPS180 && hash->word == 4)
+    store_be (p, x, 4);
+  else if (hash->kind == LANE_FIPS180)
+    store_be (p, x, 8);
   else
     for (i = 0; i < hash->word; i++, x >>= 8)
       p[i] = x;
@@ -36,13 +39,14 @@ static void
 set_initial_state (const struct lane_hash *hash, union lane_state *state,
                    size_t lanes)
 {
-  size_t i;
+  size_t word, end, i = 0;
 
-  for (i = 0; i < hash->words * lanes; i++)
-    if (hash->word == sizeof state->word64[0])
-      state->word64[i] = hash->initial_state[i / lanes];
-    else
-      state->word32[i] = hash->initial_state[i / lanes];
+  for (word = 0; word < hash->words; word++)
+    for (end = i + lanes; i < end; i++)
+      if (hash->word == sizeof state->word64[0])
+        state->word64[i] = hash->initial_state[word];
+      else
+        state->word32[i] = hash->initial_state[word];
 }
 
 /* The digest of lane I of LANES. */
