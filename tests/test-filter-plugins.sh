@@ -31,6 +31,9 @@ if h.can_zero(): h.zero(70000, 65536)'
 }
 
 make_image "$dir/image"
+mkdir -p "$dir/files/more"
+head -c 100000 "$dir/image" > "$dir/files/begin.raw"
+echo text > "$dir/files/more/text"
 writes file "$dir/image"
 writes memory 3m
 writes memory 3000001 allocator=malloc
@@ -40,13 +43,13 @@ reads pattern 5000000
 reads sparse-random 64m seed=1
 reads zero
 reads partitioning "$dir/image"
-reads floppy "$abs_top_srcdir/m4"
+reads floppy "$dir/files"
 head -c 3000000 "$dir/image" > "$dir/1"
 dd if="$dir/image" of="$dir/2" bs=3000000 skip=1 status=none
 # Its extents crash nbdkit 1.32 when they are asked for part of a sector.
 reads split "$dir/1" "$dir/2"
 if mke2fs -V > /dev/null 2>&1; then
-  reads linuxdisk "$abs_top_srcdir/m4"
+  reads linuxdisk "$dir/files"
 fi
 
 # Scripts: one request at a time.
