@@ -176,11 +176,12 @@ no_manifest () {
   [ ! -s "$manifest" ] || fail "there is a manifest"
 }
 
-# refuses_to_start REGEX ARGUMENT...: nbdkit ends at once and says why.
+# refuses_to_start REGEX ARGUMENT...: nbdkit ends at once and says why.  With
+# "-U -" it would leave a folder in /tmp.
 refuses_to_start () {
   regex=$1
   shift
-  run 1 nbdkit -U - --filter="$filter" "$@" --run true
+  run 1 nbdkit -U "$dir/refused.sock" --filter="$filter" "$@" --run true
   grep -q -e "$regex" "$dir/stderr" || fail "does not say '$regex'"
 }
 

@@ -46,7 +46,7 @@ refuses_to_start 'blkhash-manifest: .*regular' null blkhash-manifest=/dev/null
 refuses_to_start 'blkhash-manifest: .*directory' null blkhash-manifest="$dir"
 refuses_to_start '' null blkhash-manifest=
 mkfifo "$dir/fifo"
-run 1 timeout $limit nbdkit -U - --filter="$filter" null \
+run 1 timeout $limit nbdkit -U "$dir/refused.sock" --filter="$filter" null \
     blkhash-manifest="$dir/fifo" --run true
 for same in "$sums" "$dir/symbolic" "$dir/hard"; do
   rm -f "$dir/symbolic" "$dir/hard"
@@ -82,10 +82,11 @@ if [ "$(id -u)" = 0 ]; then
   export TMPDIR="$dir/home"
 fi
 requires $as_user nbdkit -U - null --run true
-run 1 $as_user nbdkit -U - --filter="$filter" null \
+run 1 $as_user nbdkit -U "$dir/refused.sock" --filter="$filter" null \
     blkhash-manifest="$dir/closed/manifest" --run true
 grep -q 'blkhash-manifest: cannot make .*: Permission denied' "$dir/stderr" ||
   fail "does not say why"
-run 1 $as_user nbdkit -U - --filter="$filter" null \
+run 1 $as_user nbdkit -U "$dir/refused.sock" --filter="$filter" null \
     blkhash-manifest="$dir/closed/new" --run true
-grep -q 'Permission denied' "$dir/stderr" || fail "does not say why"
+grep -q 'blkhash-manifest: .*Permission denied' "$dir/stderr" ||
+  fail "does not say why"

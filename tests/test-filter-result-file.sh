@@ -50,5 +50,5 @@ refuses_to_start 'regular' null blkhash-file=/dev/null
 refuses_to_start 'directory' null blkhash-file="$dir"
 refuses_to_start '' null blkhash-file=
 mkfifo "$dir/fifo"
-run 1 timeout $limit nbdkit -U - --filter="$filter" null \
+run 1 timeout $limit nbdkit -U "$dir/refused.sock" --filter="$filter" null \
     blkhash-file="$dir/fifo" --run true

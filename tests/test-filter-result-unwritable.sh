@@ -23,10 +23,11 @@ if [ "$(id -u)" = 0 ]; then
   export TMPDIR="$dir/home"
 fi
 requires $as_user nbdkit -U - null --run true
-run 1 $as_user nbdkit -U - --filter="$filter" null \
+run 1 $as_user nbdkit -U "$dir/refused.sock" --filter="$filter" null \
     blkhash-file="$dir/closed/sums" --run true
 grep -q 'cannot make .*: Permission denied' "$dir/stderr" ||
   fail "does not say why"
-run 1 $as_user nbdkit -U - --filter="$filter" null \
+run 1 $as_user nbdkit -U "$dir/refused.sock" --filter="$filter" null \
     blkhash-file="$dir/closed/new" --run true
-grep -q 'Permission denied' "$dir/stderr" || fail "does not say why"
+grep -q 'blkhash-file: .*Permission denied' "$dir/stderr" ||
+  fail "does not say why"
