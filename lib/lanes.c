@@ -249,10 +249,10 @@ lanes_measure_is_due (const struct lanes *lanes)
     atomic_load_explicit (&lanes->left, memory_order_relaxed) <= 0;
 }
 
-/* What was measured before weighs half.  Who shares a core with others can look
- * at a bad time: on Zen 4, while another virtual machine uses the other half of
- * the core, the kernel that is the fastest by far is hardly the fastest.  But a
- * kernel that is not to be used now is not used.
+/* What was measured before weighs half.  On a shared machine one can look at a
+ * bad time: a Zen 4 had times in which the kernel that is the fastest by far
+ * was hardly the fastest, as if a neighbour used the other half of the core.
+ * But a kernel that is not to be used now is not used.
  */
 static void
 mix_costs (struct lane_costs *to, const struct lane_costs *costs)
