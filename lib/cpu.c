@@ -7,6 +7,7 @@
 
 #include <config.h>
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +18,8 @@
 #endif
 
 #include "cpu.h"
+
+#define ASKED (1u << 31)        /* beside the features */
 
 #if defined __x86_64__
 
@@ -33,8 +36,8 @@ saved_registers (void)
   return low;
 }
 
-unsigned
-cpu_features (void)
+static unsigned
+ask (void)
 {
   unsigned a, b, c, d, leaf7, saved, vendor, features = 0;
 
@@ -45,6 +48,8 @@ cpu_features (void)
     features |= CPU_AMD;
   __cpuid_count (7, 0, a, leaf7, c, d);
   __cpuid (1, a, b, c, d);
+  if (c & bit_SSE4_2)
+    features |= CPU_CRC32C;
   if ((leaf7 & bit_SHA) && (c & bit_SSSE3) && (c & bit_SSE4_1))
     features |= CPU_SHANI;
   if (!(c & bit_OSXSAVE))
@@ -91,16 +96,19 @@ cpu_name (char *name, size_t size)
 
 #if defined __AARCH64EL__ && defined __linux__
 
-unsigned
-cpu_features (void)
+static unsigned
+ask (void)
 {
-  return getauxval (AT_HWCAP) & HWCAP_SHA2 ? CPU_ARM_SHA2 : 0;
+  const unsigned long has = getauxval (AT_HWCAP);
+
+  return (has & HWCAP_SHA2 ? CPU_ARM_SHA2 : 0) |
+    (has & HWCAP_CRC32 ? CPU_CRC32C : 0);
 }
 
 #else
 
-unsigned
-cpu_features (void)
+static unsigned
+ask (void)
 {
   return 0;
 }
@@ -108,3 +116,16 @@ cpu_features (void)
 #endif
 
 #endif /* not x86_64 */
+
+unsigned
+cpu_features (void)
+{
+  static atomic_uint answer;
+  unsigned features = atomic_load_explicit (&answer, memory_order_relaxed);
+
+  if (!(features & ASKED)) {
+    features = ASKED | ask ();
+    atomic_store_explicit (&answer, features, memory_order_relaxed);
+  }
+  return features;
+}

@@ -16,9 +16,10 @@ enum {
   CPU_AVX512 = 4,               /* F, BW and VL */
   CPU_ARM_SHA2 = 8,
   CPU_AMD = 16,                 /* made by AMD: what is fast there is its own */
+  CPU_CRC32C = 32,              /* SSE4.2, or the CRC32 of ARMv8 */
 };
 
-/* All of the above that may be used here. */
+/* All of the above that may be used here.  The CPU is asked once. */
 unsigned cpu_features (void);
 
 /* Store in NAME who made this CPU, its family and its model, in words, or "" if

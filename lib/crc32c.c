@@ -6,14 +6,13 @@
 
 #include <config.h>
 
-#include <stdbool.h>
 #include <string.h>
 
 #if defined __AARCH64EL__ && defined __linux__
 #include <arm_acle.h>
-#include <sys/auxv.h>
 #endif
 
+#include "cpu.h"
 #include "crc32c.h"
 
 static uint32_t
@@ -37,22 +36,10 @@ portable (uint32_t crc, const unsigned char *p, size_t len)
 
 #if defined __x86_64__
 
-static bool
-has_instruction (void)
-{
-  return __builtin_cpu_supports ("sse4.2");
-}
-
 #define WORD(crc, word) __builtin_ia32_crc32di (crc, word)
 #define TARGET __attribute__ ((target ("sse4.2")))
 
 #elif defined __AARCH64EL__ && defined __linux__
-
-static bool
-has_instruction (void)
-{
-  return getauxval (AT_HWCAP) & HWCAP_CRC32;
-}
 
 #define WORD(crc, word) __crc32cd (crc, word)
 #define TARGET __attribute__ ((target ("+crc")))
@@ -76,8 +63,8 @@ by_words (uint32_t crc, const unsigned char *p, size_t len)
 uint32_t
 crc32c (uint32_t crc, const void *buf, size_t len)
 {
-  return has_instruction () ? ~by_words (~crc, buf, len)
-                            : crc32c_portable (crc, buf, len);
+  return cpu_features () & CPU_CRC32C ? ~by_words (~crc, buf, len)
+                                      : crc32c_portable (crc, buf, len);
 }
 
 #else

@@ -123,6 +123,7 @@ digest: digest-family
 lanes: cpu lane-hashes lane-kernel lanes-measure lanes-plan
 lanes-measure: lane-kernel lanes-plan
 lanes-plan: lane-kernel
+crc32c: cpu
 lane-hashes: blake2b lane-kernel sha1 sha256 sha512
 blake2b: lane-kernel
 blake2b-avx2: blake2b blake2b-vector cpu vector-avx2
