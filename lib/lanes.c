@@ -4,9 +4,11 @@
  * A hash of many messages at a time: which kernel for how many of them.
  *
  * There is one choice for each hash in a process, for all who use that hash: so
- * kernels are proven once, and measured once and then seldom.  Only with
- * BLKHASH_CPU there is one for each user, made by the guess, and never
- * measured: what tests see does not depend on time.
+ * kernels are proven once, and measured once and then seldom.  Those that the
+ * guess takes are proven before it is used, the others before they are
+ * measured: who hashes little pays for few.  Only with BLKHASH_CPU there is one
+ * for each user, made by the guess, and never measured: what tests see does not
+ * depend on time.
  *
  * The guess is made from the cost of a call of each kernel, in hundredths of
  * what OpenSSL needs for one message of the same length on a CPU that has
@@ -52,6 +54,7 @@
 
 struct lanes {
   const struct lane_hash *hash;
+  unsigned *proven;             /* of that hash, see below */
   unsigned usable;              /* a bit for each of its kernels */
   bool forced;                  /* by BLKHASH_CPU: never measured */
 
@@ -105,7 +108,8 @@ current_plan (const struct lanes *lanes)
  * compared with instructions that such a CPU had not.
  */
 static void
-guess_plan (struct lanes *lanes, unsigned features)
+guess_plan (const struct lanes *lanes, unsigned features,
+            struct lane_plan *plan)
 {
   struct lane_costs costs = { 0 };
   unsigned used = 0;
@@ -119,26 +123,45 @@ guess_plan (struct lanes *lanes, unsigned features)
   if (!lanes->forced)
     used = features;
   costs.one = used & SHA_INSTRUCTIONS ? ONE_COST : lanes->hash->cost_plain;
-  lane_plan_make (&lanes->plans[0], lanes->hash, &costs);
-  lanes->nr_plans = 1;
-  atomic_init (&lanes->plan, &lanes->plans[0]);
+  lane_plan_make (plan, lanes->hash, &costs);
+}
+
+/* The kernels of PLAN, a bit for each. */
+static unsigned
+kernels_of (const struct lane_plan *plan)
+{
+  unsigned kernels = 0;
+  size_t n;
+
+  for (n = 1; n <= LANES_MAX; n++)
+    if (plan->kernel[n] != LANE_NO_KERNEL)
+      kernels |= 1u << plan->kernel[n];
+  return kernels;
 }
 
 /* A kernel that fails its test is not left out in silence: what else can this
  * CPU not do?
  */
 static int
-prove_kernels_locked (const struct lanes *lanes, size_t index)
+prove_locked (const struct lanes *lanes, unsigned kernels)
 {
   size_t i;
 
   for (i = 0; lanes->hash->kernels[i]; i++)
-    if ((lanes->usable & ~proven[index]) & 1u << i) {
+    if ((kernels & ~*lanes->proven) & 1u << i) {
       if (!lane_kernel_works (lanes->hash, lanes->hash->kernels[i]))
         return EIO;
-      proven[index] |= 1u << i;
+      *lanes->proven |= 1u << i;
     }
   return 0;
+}
+
+static int
+prove_all (const struct lanes *lanes)
+{
+  SCOPED_LOCK (&lock);
+
+  return prove_locked (lanes, lanes->usable);
 }
 
 static int
@@ -150,17 +173,20 @@ init_locked (struct lanes *lanes, size_t index, const char *list)
   int err;
 
   *lanes = (struct lanes) {
-    .hash = hash, .forced = list != NULL, .measuring = ATOMIC_FLAG_INIT
+    .hash = hash, .proven = &proven[index], .forced = list != NULL,
+    .measuring = ATOMIC_FLAG_INIT
   };
   for (i = 0; hash->kernels[i]; i++)
     if (lane_kernel_is_usable (hash->kernels[i], features, list))
       lanes->usable |= 1u << i;
   if (lanes->usable == 0)
     return ENOTSUP;
-  err = prove_kernels_locked (lanes, index);
+  guess_plan (lanes, features, &lanes->plans[0]);
+  err = prove_locked (lanes, kernels_of (&lanes->plans[0]));
   if (err)
     return err;
-  guess_plan (lanes, features);
+  lanes->nr_plans = 1;
+  atomic_init (&lanes->plan, &lanes->plans[0]);
   atomic_init (&lanes->left, FIRST_KIB);
   return 0;
 }
@@ -299,8 +325,10 @@ int
 lanes_look (const struct lanes *lanes, const struct lane_one *one,
             struct lane_costs *costs, struct lane_plan *plan)
 {
-  int err = lane_costs_measure (lanes->hash, lanes->usable, one, costs);
+  int err = prove_all (lanes);
 
+  if (err == 0)
+    err = lane_costs_measure (lanes->hash, lanes->usable, one, costs);
   if (err)
     return err;
   if (lanes->forced)
@@ -310,24 +338,38 @@ lanes_look (const struct lanes *lanes, const struct lane_one *one,
   return 0;
 }
 
-void
+/* What goes wrong when ONE is measured has no consequence: the choice stays as
+ * it is.  But with a kernel that does not work it stays due, and fails again.
+ */
+static int
+measure_now (struct lanes *lanes, const struct lane_one *one)
+{
+  const long next = lanes->costs.one == 0 ? SECOND_KIB : AGAIN_KIB;
+  struct lane_costs costs;
+  int err = prove_all (lanes);
+
+  if (err)
+    return err;
+  if (lane_costs_measure (lanes->hash, lanes->usable, one, &costs) == 0) {
+    mix_costs (&lanes->costs, &costs);
+    atomic_store_explicit (&lanes->plan, choose_plan (lanes),
+                           memory_order_release);
+  }
+  atomic_store_explicit (&lanes->left, next, memory_order_relaxed);
+  return 0;
+}
+
+int
 lanes_measure (struct lanes *lanes, const struct lane_one *one)
 {
-  struct lane_costs costs;
-  long next;
+  int err = 0;
 
   if (atomic_flag_test_and_set_explicit (&lanes->measuring,
                                          memory_order_acquire))
-    return;
+    return 0;
   /* It may have been done since the caller saw that it is due. */
-  if (lanes_measure_is_due (lanes)) {
-    next = lanes->costs.one == 0 ? SECOND_KIB : AGAIN_KIB;
-    if (lane_costs_measure (lanes->hash, lanes->usable, one, &costs) == 0) {
-      mix_costs (&lanes->costs, &costs);
-      atomic_store_explicit (&lanes->plan, choose_plan (lanes),
-                             memory_order_release);
-    }
-    atomic_store_explicit (&lanes->left, next, memory_order_relaxed);
-  }
+  if (lanes_measure_is_due (lanes))
+    err = measure_now (lanes, one);
   atomic_flag_clear_explicit (&lanes->measuring, memory_order_release);
+  return err;
 }

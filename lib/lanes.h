@@ -20,7 +20,7 @@ struct lanes;                   /* any number of threads can use one at once */
 
 /* HASH is a name, as digest_name says it.  NULL with errno ENOTSUP if there is
  * no kernel of that hash for this CPU or BLKHASH_CPU lists none, EIO if a
- * kernel computes wrong results, or ENOMEM.
+ * kernel that is to be used computes wrong results, or ENOMEM.
  *
  * BLKHASH_CPU, for tests, is a comma separated list of kernels ("avx512-x16")
  * and families of them ("avx512"): no other is used, of any hash.
@@ -48,14 +48,15 @@ size_t lanes_full_group (const struct lanes *lanes);
  * with lanes_add how many bytes that were, and calls lanes_measure when it is
  * due: after the first MiBs in this process, and then seldom, in case the
  * machine is another one now.  It does nothing when it is not due, or is just
- * being done.
+ * being done.  0, or EIO if any kernel computes wrong results.
  */
 void lanes_add (struct lanes *lanes, size_t bytes);
 bool lanes_measure_is_due (const struct lanes *lanes);
-void lanes_measure (struct lanes *lanes, const struct lane_one *one);
+int lanes_measure (struct lanes *lanes, const struct lane_one *one);
 
 /* For who wants to see it: measure now, and tell the costs and the plan that
- * they make, or the one that is forced.  0, or what ONE returned.
+ * they make, or the one that is forced.  0, what ONE returned, or EIO if any
+ * kernel computes wrong results.
  */
 int lanes_look (const struct lanes *lanes, const struct lane_one *one,
                 struct lane_costs *costs, struct lane_plan *plan);

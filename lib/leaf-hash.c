@@ -169,23 +169,25 @@ update_one (void *ctx, const void *data, size_t len)
   return digest_update (ctx, data, len);
 }
 
-/* What goes wrong here has no consequence: the choice stays as it is. */
-void
+/* Without a hasher the choice stays as it is, and it is tried again. */
+int
 hashers_measure (struct hashers *hashers)
 {
   struct hasher *hasher;
+  int err = 0;
 
   if (!hashers->lanes || !lanes_measure_is_due (hashers->lanes))
-    return;
+    return 0;
   hasher = borrow_hasher (hashers);
   if (!hasher)
-    return;
+    return 0;
   if (digest_init (hasher->ctx) == 0) {
     struct lane_one one = { .update = update_one, .opaque = hasher->ctx };
 
-    lanes_measure (hashers->lanes, &one);
+    err = lanes_measure (hashers->lanes, &one);
   }
   return_hasher (hashers, hasher);
+  return err;
 }
 
 /* A kernel that fails its test is not left out in silence: what else can this

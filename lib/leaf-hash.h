@@ -42,9 +42,10 @@ size_t hashers_full_group (const struct hashers *hashers);
 
 /* Now and then look how fast this CPU hashes how many blocks.  To be called
  * after each hashers_hash by a thread for which no other waits: mostly it
- * returns at once, but it can take some hundred microseconds.
+ * returns at once, but it can take some hundred microseconds.  0, or EIO if
+ * this CPU computes wrong leaves, although none of those that were made.
  */
-void hashers_measure (struct hashers *hashers);
+int hashers_measure (struct hashers *hashers);
 
 /* Hash COUNT blocks, at most LEAF_GROUP.  0, ENOMEM or EIO. */
 int hashers_hash (struct hashers *hashers, struct leaf_block *const *blocks,

@@ -226,6 +226,7 @@ leaf_batch (struct leaf_engine *engine,
   struct batch batch = {
     .next_block = blocks, .untaken = data, .left = data
   };
+  int err;
 
   if (data == 0)
     return 0;
@@ -240,8 +241,8 @@ leaf_batch (struct leaf_engine *engine,
     do_batch_locked (engine, &batch);
   }
   pthread_cond_destroy (&batch.changed);
-  hashers_measure (engine->hashers);
-  return batch.error;
+  err = hashers_measure (engine->hashers);
+  return batch.error ? batch.error : err;
 }
 
 size_t

@@ -146,35 +146,77 @@ test_forced (void **state)
 
 static const struct lane_hash *child_hash;
 
+/* No sum with it. */
+static void
+hash_with_broken (void)
+{
+  static unsigned char data[1 << 20];
+  struct blkhash_opts *opts = blkhash_opts_new (child_hash->name);
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  struct blkhash *hash;
+
+  check (opts);
+  memset (data, 1, sizeof data);
+  hash = blkhash_new_opts (opts);
+  check (hash || errno == EIO);
+  if (hash) {
+    blkhash_update (hash, data, sizeof data);
+    check (blkhash_final (hash, md, NULL) == EIO);
+  }
+  blkhash_free (hash);
+  blkhash_opts_free (opts);
+}
+
 /* A kernel that computes wrong results is none to do without: who knows what
- * else is wrong.
+ * else is wrong.  One that the guess takes is found at once, any other before
+ * it can be taken, and then again and again.
  */
 static void
 use_broken (void)
 {
-  struct blkhash_opts *opts = blkhash_opts_new (child_hash->name);
+  struct lanes *lanes;
 
-  check (opts);
-  check (!lanes_create (child_hash->name) && errno == EIO);
-  check (!blkhash_new_opts (opts) && errno == EIO);
-  blkhash_opts_free (opts);
+  lanes = lanes_create (child_hash->name);
+  check (lanes || errno == EIO);
+  if (lanes) {
+    lanes_add (lanes, 16 << 20);
+    check (lanes_measure (lanes, NULL) == EIO);
+    check (lanes_measure_is_due (lanes));
+    check (lanes_measure (lanes, NULL) == EIO);
+  }
+  hash_with_broken ();
+  check (!blkhash_kernels () && errno == EIO);
   setenv ("BLKHASH_CPU", broken->name, 1);
   check (!lanes_create (child_hash->name) && errno == EIO);
   setenv ("BLKHASH_CPU", "none", 1);
   check (!lanes_create (child_hash->name) && errno == ENOTSUP);
 }
 
+static int
+update_fails (void *opaque, const void *data, size_t len)
+{
+  (void) opaque; (void) data; (void) len;
+  return EIO;
+}
+
+/* When it is measured for the first time all are proven, each once. */
 static void
 prove_once (void)
 {
+  const struct lane_one one = { .update = update_fails };
   struct lanes *lanes;
-  unsigned before = proofs;
+  unsigned before;
 
   lanes = lanes_create (child_hash->name);
-  check (lanes && proofs > before);
-  lanes_free (lanes);
+  check (lanes && proofs > 0);
   before = proofs;
-  check (lanes_create (child_hash->name) == lanes);
+  check (lanes_create (child_hash->name) == lanes && proofs == before);
+  lanes_add (lanes, 16 << 20);
+  check (lanes_measure (lanes, &one) == 0);
+  check (proofs == (unsigned) __builtin_popcount (lanes_usable (lanes)));
+  before = proofs;
+  lanes_add (lanes, (size_t) 32 << 30);
+  check (lanes_measure (lanes, &one) == 0);
   setenv ("BLKHASH_CPU", "avx512,avx2,shani,arm64", 1);
   lanes = lanes_create (child_hash->name);
   lanes_free (lanes);
