@@ -94,46 +94,81 @@ read_and_hash (struct reader *reader, const struct range *range, void *buf)
     fail_errno (reader, err, "cannot hash", range->offset);
 }
 
+/* Is there one more, which is RANGE now? */
+static bool
+next_range (struct reader *reader, struct walk_range *range)
+{
+  struct error error = { "" };
+  int r = walk_next (&reader->walk, reader, range, &error);
+
+  if (r == -1)
+    fail (reader, &error);
+  return r == 1;
+}
+
+/* RANGE and those that come after it. */
+static void
+read_ranges (struct reader *reader, struct walk_range *range)
+{
+  void *buf = read_buffer (reader->max_read * buffers_of (reader->image));
+
+  if (!buf)
+    fail_errno (reader, errno, "cannot read", range->range.offset);
+  do {
+    if (buf)
+      read_and_hash (reader, &range->range, buf);
+    walk_done (&reader->walk, range);
+  } while (next_range (reader, range));
+  free (buf);
+}
+
 static void *
 run_thread (void *opaque)
 {
   struct reader *reader = opaque;
-  void *buf = read_buffer (reader->max_read * buffers_of (reader->image));
-  struct error error = { "" };
-  struct walk_range next;
-  int r;
+  struct walk_range range;
 
-  if (!buf) {
-    fail_errno (reader, errno, "cannot read", 0);
-    return NULL;
-  }
-  while ((r = walk_next (&reader->walk, reader, &next, &error)) == 1) {
-    read_and_hash (reader, &next.range, buf);
-    walk_done (&reader->walk, &next);
-  }
-  if (r == -1)
-    fail (reader, &error);
-  free (buf);
+  if (next_range (reader, &range))
+    read_ranges (reader, &range);
   return NULL;
 }
 
-/* This thread is one of them: a small or empty image needs no other. */
+/* Returns how many there are. */
+static unsigned
+start_others (struct reader *reader, pthread_t others[MAX_THREADS])
+{
+  unsigned i, started = 0;
+
+  for (i = 1; i < reader->threads; i++)
+    if (pthread_create (&others[started], NULL, run_thread, reader) == 0)
+      started++;
+  return started;
+}
+
+/* This thread is one of them: a small image needs no other, nor does one in
+ * which nothing is to be read.
+ */
 static void
 run_threads (struct reader *reader)
 {
   const struct reader_image *image = reader->image;
-  pthread_t threads[MAX_THREADS];
+  pthread_t others[MAX_THREADS];
   struct error error = { "" };
+  struct walk_range range;
   unsigned i, started = 0;
 
-  for (i = 1; i < reader->threads; i++)
-    if (pthread_create (&threads[started], NULL, run_thread, reader) == 0)
-      started++;
-  if (image->begin && image->begin (image->opaque, &error) == -1)
-    fail (reader, &error);
-  run_thread (reader);
+  if (image->begin) {
+    started = start_others (reader, others);
+    if (image->begin (image->opaque, &error) == -1)
+      fail (reader, &error);
+  }
+  if (next_range (reader, &range)) {
+    if (!image->begin)
+      started = start_others (reader, others);
+    read_ranges (reader, &range);
+  }
   for (i = 0; i < started; i++)
-    pthread_join (threads[i], NULL);
+    pthread_join (others[i], NULL);
 }
 
 /* ---- Sizes ---- */

@@ -8,12 +8,15 @@
 #include <config.h>
 
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -27,6 +30,7 @@
 #include "util/source-options.h"
 
 #define ROUNDS 40
+#define MIB (1024 * 1024)
 
 static const struct source_options options = {
   .extents = true, .threads = 3
@@ -234,6 +238,80 @@ test_error_stops (void **state)
   blkhash_leaves_free (leaves);
 }
 
+/* ---- Threads ---- */
+
+/* Only the caller of reader_fill looks for data, and there is none. */
+static int
+extent_by_caller (void *opaque, uint64_t offset, struct extent *extent,
+                  struct error *error)
+{
+  const pthread_t *caller = opaque;
+
+  (void) offset;
+  if (!pthread_equal (*caller, pthread_self ()))
+    return error_set (error, "another thread");
+  *extent = (struct extent) { .len = MIB, .zero = true };
+  return 0;
+}
+
+static void
+test_no_data (void **state)
+{
+  pthread_t caller = pthread_self ();
+  const struct reader_image image = {
+    .size = 64 * MIB, .opaque = &caller, .extent_at = extent_by_caller
+  };
+  struct blkhash_leaves *leaves;
+  struct error error;
+
+  (void) state;
+  for (int i = 0; i < ROUNDS; i++) {
+    leaves = new_table (image.size, BLKHASH_LEAVES_ONCE);
+    assert_int_equal (fill_part (leaves, &image, 0, UINT64_MAX, &error), 0);
+    blkhash_leaves_free (leaves);
+  }
+}
+
+/* All threads are there when there is something to read: none goes on before
+ * each has begun.
+ */
+static int
+read_with_others (void *opaque, const struct range *range, void *buf,
+                  struct error *error)
+{
+  atomic_uint *reading = opaque;
+
+  (void) error;
+  memset (buf, 1, range->len);
+  (*reading)++;
+  while (*reading < options.threads)
+    sched_yield ();
+  return 0;
+}
+
+static void
+test_all_read (void **state)
+{
+  static atomic_uint reading;
+  const struct reader_image image = {
+    .size = 64 * MIB, .opaque = &reading, .read = read_with_others
+  };
+  struct blkhash_leaves *leaves;
+  struct error error;
+
+  (void) state;
+  alarm (300);                  /* for what hangs */
+  for (int i = 0; i < 4; i++) {
+    reading = 0;
+    leaves = new_table (image.size, BLKHASH_LEAVES_ONCE);
+    assert_int_equal (fill_part (leaves, &image, 0, UINT64_MAX, &error), 0);
+    blkhash_leaves_free (leaves);
+  }
+  alarm (0);
+}
+
+/* ---- Streams ---- */
+
 struct stream {
   struct disk *disk;
   struct blkhash_leaves *leaves;
@@ -300,6 +378,8 @@ main (void)
     cmocka_unit_test (test_missing),
     cmocka_unit_test (test_error),
     cmocka_unit_test (test_error_stops),
+    cmocka_unit_test (test_no_data),
+    cmocka_unit_test (test_all_read),
     cmocka_unit_test (test_stream),
   };
 
