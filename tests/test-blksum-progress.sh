@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # --progress=FD prints lines N/100 that grow, from 0 to 100 if there is a sum;
-# a bar is only for terminals, and as wide as the terminal.  SIGUSR1 asks how far
-# it is.
+# a bar is only for terminals, and as wide as the terminal.  SIGUSR1 asks how
+# far it is.
 
 . "$(dirname "$0")/functions.sh"
 
@@ -47,7 +47,8 @@ truncate -s 64g "$dir/large"
 large_sum=$(blksum --manifest "$dir/old" "$dir/large" | cut -d' ' -f1)
 echo '[]' > "$dir/changes"
 prints_sum "$large_sum" with_fd3 blksum --progress=3 --audit 0% \
-  --update "$dir/old" --changed "$dir/changes" --manifest "$dir/new" "$dir/large"
+  --update "$dir/old" --changed "$dir/changes" --manifest "$dir/new" \
+  "$dir/large"
 check_lines 100/100
 [ "$(wc -l < "$dir/lines")" -gt 3 ] || fail "nothing in between"
 
@@ -315,6 +316,56 @@ if grep -v -x -e "$line, [0-9]*:[0-9][0-9] left" -e "$line, [0-9]* days left" \
         -e "blksum: 0 B of 8.0 MiB (0%) done, 0 B/s" "$dir/stderr"; then
   fail "a line that tells something else"
 fi
+
+# As long as the sum cannot be written, too.  One small file, which is read at
+# once, does not answer, but nobody is killed.
+truncate -s 1m "$dir/small"
+truncate -s 3m "$dir/larger"
+blksum "$dir/small" > "$dir/sums"
+cat > "$dir/ask.py" << 'END'
+import fcntl, os, re, signal, subprocess, sys, time
+
+r, w = os.pipe()
+size = fcntl.fcntl(w, 1031, 4096)  # F_SETPIPE_SZ, which Python 3.9 has not
+os.write(w, b"x" * size)
+told, err = os.pipe()
+os.set_blocking(told, False)
+p = subprocess.Popen(sys.argv[2:], stdout=w, stderr=err)
+os.close(w)
+os.close(err)
+
+
+def is_blocked():
+    with open(f"/proc/{p.pid}/status") as status:
+        mask = re.search("^SigBlk:\t(.*)", status.read(), re.M).group(1)
+    return int(mask, 16) >> signal.SIGUSR1 - 1 & 1
+
+
+def answer():
+    p.send_signal(signal.SIGUSR1)
+    time.sleep(0.1)
+    try:
+        return os.read(told, 1000)
+    except BlockingIOError:
+        return b""
+
+
+while not is_blocked():
+    time.sleep(0.01)
+text = answer()
+while sys.argv[1] == "answered" and not text:
+    text = answer()
+assert bool(text) == (sys.argv[1] == "answered"), text
+assert not text or b"this moment" in text or b"MiB" in text, text
+with os.fdopen(r, "rb") as pipe:
+    assert pipe.read()[size:]
+assert p.wait() == 0
+END
+ask () { timeout 120 python3 "$dir/ask.py" "$@" || fail "$*"; }
+ask silent blksum "$dir/small"
+ask answered blksum "$dir/larger"
+ask answered blksum "$dir/small" "$dir/small"
+ask answered blksum --check "$dir/sums"
 
 sum=$(reference "$dir/image")
 start_nbdkit file "$dir/image"

@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "blkhash.h"
@@ -22,6 +23,7 @@
 #include "cli/option-table.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "cli/progress-signal.h"
 #include "cli/report.h"
 #include "cli/usage.h"
@@ -182,6 +184,16 @@ compare (const struct options *options)
   return difference.incomplete ? EXIT_TROUBLE : EXIT_SUCCESS;
 }
 
+/* It opens at once.  A server can keep one waiting, and a list is long. */
+static bool
+is_one_file (const struct options *options)
+{
+  struct stat st;
+
+  return !options->check && options->nr_operands == 1 &&
+    stat (options->operands[0], &st) == 0 && S_ISREG (st.st_mode);
+}
+
 int
 main (int argc, char *argv[])
 {
@@ -192,7 +204,9 @@ main (int argc, char *argv[])
   options_parse (&options, argc, argv);
   signal (SIGPIPE, SIG_IGN);
   signal (SIGCHLD, SIG_DFL);    /* a parent may have ignored it */
-  progress_signal_start ();
+  progress_signal_block ();
+  if (!is_one_file (&options))
+    progress_listen ();
 
   if (options.check)
     status = job_check (&options);

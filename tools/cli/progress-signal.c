@@ -14,9 +14,9 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "cli/progress.h"
 #include "cli/progress-signal.h"
 
+static void (*tell) (void);     /* NULL: there is no thread yet */
 static pthread_t thread;
 static atomic_bool stopping;
 
@@ -28,7 +28,7 @@ asked (sigset_t *set)
 }
 
 static void *
-answer (void *unused)
+run_thread (void *unused)
 {
   sigset_t set;
   int signal;
@@ -36,7 +36,7 @@ answer (void *unused)
   (void) unused;
   asked (&set);
   while (sigwait (&set, &signal) == 0 && !stopping)
-    progress_tell ();
+    tell ();
   return NULL;
 }
 
@@ -48,14 +48,22 @@ stop (void)
   pthread_join (thread, NULL);
 }
 
-/* Without that thread nobody answers, and no harm is done. */
 void
-progress_signal_start (void)
+progress_signal_block (void)
 {
   sigset_t set;
 
   asked (&set);
   pthread_sigmask (SIG_BLOCK, &set, NULL);
-  if (pthread_create (&thread, NULL, answer, NULL) == 0)
+}
+
+/* Without that thread nobody answers, and no harm is done. */
+void
+progress_signal_answer (void (*answer) (void))
+{
+  if (tell)
+    return;
+  tell = answer;
+  if (pthread_create (&thread, NULL, run_thread, NULL) == 0)
     atexit (stop);
 }

@@ -1,15 +1,20 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SIGUSR1 asks how far it is, as it does dd.
+ * SIGUSR1 asks how far it is, as it does dd: when that is answered, and where.
  */
 
 #ifndef BLKSUM_PROGRESS_SIGNAL_H
 #define BLKSUM_PROGRESS_SIGNAL_H
 
-/* From now on SIGUSR1 has it printed on standard error.  To be called before
- * there is any other thread: they must not get the signal.
+/* SIGUSR1 waits for progress_signal_answer.  To be called before there is any
+ * other thread: they must not get the signal.
  */
-void progress_signal_start (void);
+void progress_signal_block (void);
+
+/* From now on ANSWER is called for it, in a thread of its own; the first call
+ * says by whom.  Not thread-safe.
+ */
+void progress_signal_answer (void (*answer) (void));
 
 #endif /* BLKSUM_PROGRESS_SIGNAL_H */

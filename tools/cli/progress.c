@@ -16,6 +16,7 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/progress-bar.h"
+#include "cli/progress-signal.h"
 #include "cli/progress-text.h"
 #include "cli/report.h"
 #include "util/clock.h"
@@ -23,8 +24,9 @@
 
 #define INTERVAL 0.1            /* seconds, at least, between two bars */
 #define SETTLED 1               /* seconds; a rate says little before */
+#define AT_ONCE (2 << 20)       /* bytes that are read before anyone can ask */
 
-/* Of which progress_tell tells.  Its lock is taken before that of CURRENT. */
+/* Of which tell tells.  Its lock is taken before that of CURRENT. */
 static pthread_mutex_t current_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct progress *current;
 
@@ -94,6 +96,67 @@ draw (struct progress *progress)
     draw_bytes (progress);
 }
 
+/* ---- Who asks ---- */
+
+/* "12.3 GiB of 100.0 GiB (12%) done, 1.2 GiB/s, 1:13 left" */
+static void
+describe (const struct progress *progress, struct error *text)
+{
+  double seconds = seconds_since_start (progress);
+  char done[32], size[32], rate[80];
+
+  progress_text_bytes (done, sizeof done, progress->done);
+  if (!has_percent (progress)) {
+    progress_text_rate (rate, sizeof rate, progress->done, seconds);
+    error_set (text, "%s done, %s", done, rate);
+    return;
+  }
+  progress_text_bytes (size, sizeof size, progress->size);
+  progress_text_left (rate, sizeof rate, progress->done, progress->size,
+                      seconds);
+  error_set (text, "%s of %s (%d%%) done, %s", done, size,
+             (int) (100.0 * progress->done / progress->size), rate);
+}
+
+static void
+tell (void)
+{
+  struct error text = { "" };
+  SCOPED_LOCK (&current_lock);
+
+  if (!current) {
+    fputs ("blksum: nothing is read at this moment\n", stderr);
+    return;
+  }
+  progress_hide (current);
+  describe (current, &text);
+  if (current->name)
+    report (current->name, &text);
+  else
+    fprintf (stderr, "blksum: %s\n", text.text);
+  progress_show (current);
+}
+
+void
+progress_listen (void)
+{
+  progress_signal_answer (tell);
+}
+
+/* SIZE more bytes are to be read.  For few of them that thread is not worth its
+ * time: a thirtieth of what an image of 1 MiB takes.
+ */
+static void
+expect (uint64_t size)
+{
+  static uint64_t expected;
+
+  if (size > AT_ONCE - expected)
+    progress_listen ();
+  else
+    expected += size;
+}
+
 /* ---- How far it is ---- */
 
 static void
@@ -116,6 +179,7 @@ progress_init (struct progress *progress, const struct options *options,
     .start = clock_seconds (),
   };
   pthread_mutex_init (&progress->lock, NULL);
+  expect (size);
   if (has_bar (progress))
     draw (progress);
   else if (progress->fd != -1 && !progress->bar && has_percent (progress))
@@ -194,45 +258,4 @@ progress_end (struct progress *progress, bool complete)
   if (has_bar (progress))
     progress_bar_wipe (progress->fd);
   pthread_mutex_destroy (&progress->lock);
-}
-
-/* ---- Who asks ---- */
-
-/* "12.3 GiB of 100.0 GiB (12%) done, 1.2 GiB/s, 1:13 left" */
-static void
-describe (const struct progress *progress, struct error *text)
-{
-  double seconds = seconds_since_start (progress);
-  char done[32], size[32], rate[80];
-
-  progress_text_bytes (done, sizeof done, progress->done);
-  if (!has_percent (progress)) {
-    progress_text_rate (rate, sizeof rate, progress->done, seconds);
-    error_set (text, "%s done, %s", done, rate);
-    return;
-  }
-  progress_text_bytes (size, sizeof size, progress->size);
-  progress_text_left (rate, sizeof rate, progress->done, progress->size,
-                      seconds);
-  error_set (text, "%s of %s (%d%%) done, %s", done, size,
-             (int) (100.0 * progress->done / progress->size), rate);
-}
-
-void
-progress_tell (void)
-{
-  struct error text = { "" };
-  SCOPED_LOCK (&current_lock);
-
-  if (!current) {
-    fputs ("blksum: nothing is read at this moment\n", stderr);
-    return;
-  }
-  progress_hide (current);
-  describe (current, &text);
-  if (current->name)
-    report (current->name, &text);
-  else
-    fprintf (stderr, "blksum: %s\n", text.text);
-  progress_show (current);
 }

@@ -50,7 +50,10 @@ void progress_show (struct progress *progress);
 /* The source was hashed, or failed: wipe the bar. */
 void progress_end (struct progress *progress, bool complete);
 
-/* Print on standard error how far it is, whatever else is shown. */
-void progress_tell (void);
+/* From now on SIGUSR1, which is to be blocked, has it printed on standard error
+ * how far it is, whatever else is shown.  Otherwise that begins with the first
+ * source that is not read at once, by the thread that calls progress_init.
+ */
+void progress_listen (void);
 
 #endif /* BLKSUM_PROGRESS_H */
