@@ -105,18 +105,15 @@ measure_often (struct lanes *lanes)
     measure (lanes);
 }
 
-/* After 16 MiB in a process, then after 512 MiB, then after 32 GiB each. */
+/* The measurement with the number FAILING fails. */
 static void
-measure_when_due (void)
+check_due (const uint64_t after[4], size_t failing)
 {
-  static const uint64_t after[] = {
-    16 << 20, 512 << 20, (uint64_t) 32 << 30, (uint64_t) 32 << 30
-  };
   struct lanes *lanes = lanes_create (child_hash->name);
 
   check (lanes);
   set_costs = all_slow;
-  for (size_t i = 0; i < sizeof after / sizeof after[0]; i++) {
+  for (size_t i = 0; i < 4; i++) {
     check (!lanes_measure_is_due (lanes));
     lanes_add (lanes, after[i] - 2048);
     check (!lanes_measure_is_due (lanes));
@@ -124,11 +121,32 @@ measure_when_due (void)
     check (measured == i);
     lanes_add (lanes, 2048);
     check (lanes_measure_is_due (lanes));
-    if (i == 2)
-      measure_error = EIO;
+    measure_error = i == failing ? EIO : 0;
     lanes_measure (lanes, NULL);
     check (measured == i + 1);
   }
+}
+
+/* After 16 MiB in a process, then after 512 MiB, then after 32 GiB each. */
+static void
+measure_when_due (void)
+{
+  static const uint64_t after[] = {
+    16 << 20, 512 << 20, (uint64_t) 32 << 30, (uint64_t) 32 << 30
+  };
+
+  check_due (after, 2);
+}
+
+/* Until there are two. */
+static void
+measure_when_first_failed (void)
+{
+  static const uint64_t after[] = {
+    16 << 20, 512 << 20, 512 << 20, (uint64_t) 32 << 30
+  };
+
+  check_due (after, 0);
 }
 
 /* What a call of any kernel costs, in thousandths of the caller's message. */
@@ -259,7 +277,8 @@ static void
 test_due (void **state)
 {
   static void (*const run[]) (void) = {
-    measure_when_due, measure_after_batches, keep_plan, keep_no_guess
+    measure_when_due, measure_when_first_failed, measure_after_batches,
+    keep_plan, keep_no_guess
   };
 
   (void) state;
