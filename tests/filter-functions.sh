@@ -176,8 +176,9 @@ no_manifest () {
   [ ! -s "$manifest" ] || fail "there is a manifest"
 }
 
-# refuses_to_start REGEX ARGUMENT...: nbdkit ends at once and says why.  With
-# "-U -" it would leave a folder in /tmp.
+# A nbdkit that ends before it serves leaves a folder in /tmp with "-U -".
+
+# refuses_to_start REGEX ARGUMENT...: nbdkit ends at once and says why.
 refuses_to_start () {
   regex=$1
   shift
@@ -189,7 +190,8 @@ refuses_to_start () {
 # with nbdkit 1.48, even when it does not delay reads.
 delay_can_be_read () {
   printf x > "$dir/byte"
-  nbdkit -U - --filter="$filter" --filter=delay memory 1M wdelay=1ms \
-         blkhash-file="$dir/delay" --run "nbdcopy '$dir/byte' \"\$uri\"" \
-         2> /dev/null && ! grep -q incomplete "$dir/delay"
+  nbdkit -U "$dir/delay.sock" --filter="$filter" --filter=delay memory 1M \
+         wdelay=1ms blkhash-file="$dir/delay" \
+         --run "nbdcopy '$dir/byte' \"\$uri\"" 2> /dev/null &&
+    ! grep -q incomplete "$dir/delay"
 }
