@@ -58,15 +58,18 @@ struct lane {
   __m128i abef, cdgh;           /* the first letter is topmost */
 };
 
-/* For the two rounds R of 64 in both message blocks of a lane. */
+/* For pair R of rounds, of 64 in both message blocks of a lane. */
 static INLINE const uint64_t *
 words (const struct schedule *from, unsigned r, unsigned lane)
 {
   return &from->rounds[r % 32][lane / 2][r / 32 * 2 + lane % 2];
 }
 
-/* One instruction each, in the order in which they are written: volatile ones
- * stay so.
+/* Instructions, which stay in the order in which they are written because all
+ * are volatile.
+ *
+ * Two rounds of lane N.  The halves of its state change places with each pair,
+ * so there is one for even numbers R and one for odd ones.
  */
 #define TWO_ROUNDS(x, y, r, n)                                          \
   do {                                                                  \
@@ -104,7 +107,7 @@ words (const struct schedule *from, unsigned r, unsigned lane)
                     : "m" (*(const __m128i_u *) (data[n] + (at))),      \
                       "m" (*(const __m128i_u *) (data[n] + 64 + (at))))
 
-/* The words T and T + 1 are done. */
+/* Words T and T + 1 are done. */
 #define PUT(t, wt, wt1)                                                 \
   PLUS_K (x, wt, t);                                                    \
   PLUS_K (y, wt1, (t) + 1);                                             \
@@ -130,7 +133,7 @@ words (const struct schedule *from, unsigned r, unsigned lane)
   ODD (2 * (n) + 1, 3);                                                 \
   PIECE (d, n, 48)
 
-/* Four vectors of pieces become the words T to T + 3 of all lanes. */
+/* Four vectors of pieces become words T to T + 3 of all lanes. */
 #define TRANSPOSE(t, a, b, c, d)                                        \
   EVEN (8 + (t) / 2, 0);                                                \
   EVEN (8 + (t) / 2, 1);                                                \
