@@ -61,17 +61,20 @@ for text in ("""{"mean": 9, "user": 2.5, "system": 0.25, "times": [3.5]}""",
     assert got == {"time": 3.5, "user": 2.5, "system": 0.25}, got
 END_OF_CHECK
 
-# This one prints its tables: a row for each digest and family, and those for
-# the numbers of blocks.
+# This one prints its tables: a row for each family of a digest that OpenSSL has
+# too, and those for the numbers of blocks.
 if [ -n "$(./lane-kernels)" ]; then
   run 0 "$PYTHON" "$bench/bench-lanes" --build "$abs_top_builddir" \
     --runs 1 --seconds 0.001 --turns 1 --all
   for digest in $(./lane-kernels | sed 's/ .*//' | sort -u); do
+    [ "$digest" != blake2b-256 ] || continue
     grep -q "^| $digest | all |" "$dir/stdout" || fail "no row of $digest"
   done
   ./lane-kernels | sed 's/-x[0-9a-z]*$//' | sort -u | while read -r digest family; do
+    [ "$digest" != blake2b-256 ] || continue
     grep -q "^| $digest | $family |" "$dir/stdout" || fail "no $family"
   done
+  grep -q "^| blake2b-256 |" "$dir/stdout" && fail "a row without OpenSSL"
   [ "$(grep -c '^| [0-9]* | .* | .* | .* | .* |$' "$dir/stdout")" = \
     "$(./lane-kernels | sed 's/ .*//' | sort -u | wc -l | \
        awk '{ print 64 * $1 }')" ] || fail "not a row for each number of blocks"
