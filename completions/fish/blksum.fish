@@ -6,7 +6,8 @@
 # What can come next is known to blksum, which is asked with --complete; this
 # is how fish is told.
 
-# Sets __blksum_kind, and __blksum_words to words with their help.
+# Sets __blksum_kind, __blksum_words to words with their help, __blksum_prefix to
+# what is before a path, as in manifest:PATH, and __blksum_path to that path.
 function __blksum_ask
     set -l line (commandline -cp)
     # Once is enough for all the conditions below.
@@ -15,7 +16,9 @@ function __blksum_ask
 
     set -l words (commandline -opc)
     set -l word (commandline -ct)
-    set word (string unescape -- $word; or printf '%s\n' $word)
+    # A quote that is open is closed.
+    set word (string unescape -- $word; or string unescape -- $word\"
+        or string unescape -- $word\'; or printf '%s\n' $word)
     # The one that is on the line, if that is one.
     set -l program (string replace -r '^~/' "$HOME/" -- $words[1])
     type -q -- $program; or set program blksum
@@ -25,6 +28,8 @@ function __blksum_ask
     set -l first (string split \t -- $lines[1])
     set -g __blksum_words $first[2]$lines[2..-1]
     set -g __blksum_kind $first[1] files # if it says nothing
+    set -g __blksum_prefix "$first[2]"
+    set -g __blksum_path (string replace -- "$__blksum_prefix" '' "$word")
 end
 
 function __blksum_kind_is
@@ -37,7 +42,20 @@ function __blksum_print_words
     printf '%s\n' $__blksum_words
 end
 
+# fish finds those behind ":" and "=" by itself, but not in quotes.
+function __blksum_print_files
+    printf '%s\n' $__blksum_prefix(complete -C"'' "(string escape -n -- \
+        $__blksum_path))
+end
+
+function __blksum_print_directories
+    printf '%s\n' $__blksum_prefix(__fish_complete_directories \
+        (string escape -n -- $__blksum_path))
+end
+
 complete -c blksum -f -k -a '(__blksum_print_words)'
-complete -c blksum -n '__blksum_kind_is files' -F
+complete -c blksum -n '__blksum_kind_is files; and test -z "$__blksum_prefix"' -F
+complete -c blksum -n '__blksum_kind_is files; and test -n "$__blksum_prefix"' \
+    -a '(__blksum_print_files)'
 complete -c blksum -n '__blksum_kind_is directories' \
-    -a '(__fish_complete_directories)'
+    -a '(__blksum_print_directories)'
