@@ -30,6 +30,10 @@ struct client {
 
 static struct nbdkit_filter *filter;
 
+/* The filter gives them to what is called next, and does not look into them. */
+static struct nbdkit_backend { int nothing; } backend;
+static struct nbdkit_context { int nothing; } context;
+
 /* ---- nbdkit ---- */
 
 static atomic_uint errors;
@@ -126,30 +130,30 @@ nbdkit_get_extent (const struct nbdkit_extents *extents, size_t i)
 /* ---- The server ---- */
 
 static int
-plugin_open (nbdkit_context *context, int readonly, const char *name)
+plugin_open (nbdkit_context *nxdata, int readonly, const char *name)
 {
-  (void) context; (void) readonly; (void) name;
+  (void) nxdata; (void) readonly; (void) name;
   return 0;
 }
 
 static int
-plugin_config (nbdkit_backend *backend, const char *key, const char *value)
+plugin_config (nbdkit_backend *nxdata, const char *key, const char *value)
 {
-  (void) backend; (void) key; (void) value;
+  (void) nxdata; (void) key; (void) value;
   abort ();
 }
 
 static int
-plugin_config_complete (nbdkit_backend *backend)
+plugin_config_complete (nbdkit_backend *nxdata)
 {
-  (void) backend;
+  (void) nxdata;
   return 0;
 }
 
 static void
 configure (const char *key, const char *value)
 {
-  if (filter->config (plugin_config, NULL, key, value) != 0)
+  if (filter->config (plugin_config, &backend, key, value) != 0)
     abort ();
 }
 
@@ -163,16 +167,16 @@ server_start (uint64_t size, const char *path, const char *manifest,
   configure ("blkhash-file", path);
   configure ("blkhash-manifest", manifest);
   configure ("blkhash-block-size", block_size);
-  if (filter->config_complete (plugin_config_complete, NULL) != 0 ||
+  if (filter->config_complete (plugin_config_complete, &backend) != 0 ||
       filter->get_ready (NBDKIT_THREAD_MODEL_PARALLEL) != 0 ||
-      filter->after_fork (NULL) != 0)
+      filter->after_fork (&backend) != 0)
     abort ();
 }
 
 void
 server_stop (void)
 {
-  filter->cleanup (NULL);
+  filter->cleanup (&backend);
   filter->unload ();
   while (nr_interned > 0)
     free (interned[--nr_interned]);
@@ -188,7 +192,7 @@ client_open (const char *name)
 
   if (!client)
     abort ();
-  client->handle = filter->open (plugin_open, NULL, 0, name, 0);
+  client->handle = filter->open (plugin_open, &context, 0, name, 0);
   if (!client->handle || filter->prepare (&plugin, client->handle, 0) != 0)
     abort ();
   return client;

@@ -194,7 +194,7 @@ test_changed (void **state)
 {
   struct journal journal;
   unsigned round;
-  uint64_t i;
+  uint64_t i, count;
 
   (void) state;
   for (round = 0; round < 2; round++) {
@@ -211,7 +211,8 @@ test_changed (void **state)
     assert_string_equal (reason.text, "it changed");
     assert_int_equal (stop (&journal), -1);
     assert_string_equal (reason.text, "it changed");
-    assert_in_range (count_blocks (fd), busy ? 0 : 8000, 9000);
+    count = count_blocks (fd);
+    assert_true (count <= 9000 && (busy || count >= 8000));
     close (fd);
   }
   changed = false;

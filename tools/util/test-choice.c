@@ -135,7 +135,8 @@ test_random (void **state)
       check_shares (&choice, kinds, least);
     else
       assert_int_equal (audited, 0);
-    assert_in_range (choice_bytes (&choice), ranges_bytes (&unknown), size);
+    assert_true (choice_bytes (&choice) >= ranges_bytes (&unknown));
+    assert_true (choice_bytes (&choice) <= size);
     choice_destroy (&choice);
     ranges_free (&unknown);
     ranges_free (&copy);
@@ -196,7 +197,7 @@ test_enormous (void **state)
   }
   assert_int_equal (audited, choice.audited);
   least = (choice.believed + 99999) / 100000;
-  assert_in_range (choice.audited, least, least + 1);
+  assert_true (choice.audited == least || choice.audited == least + 1);
   choice_destroy (&choice);
   ranges_free (&unknown);
 
@@ -230,7 +231,7 @@ test_fair (void **state)
     choice_destroy (&choice);
   }
   for (i = 0; i < 1000; i++)
-    assert_in_range (times[i], 200 - 8 * 14, 200 + 8 * 14);
+    assert_true (times[i] >= 200 - 8 * 14 && times[i] <= 200 + 8 * 14);
 }
 
 int
