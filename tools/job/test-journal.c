@@ -138,7 +138,7 @@ count_blocks (int fd)
 }
 
 static int
-stop (struct journal *journal)
+finish (struct journal *journal)
 {
   reason = (struct error) { "" };
   return journal_stop (journal, &reason);
@@ -160,7 +160,7 @@ test_busy (void **state)
   do
     assert_int_equal (fstat (fd, &st), 0);
   while (st.st_size == 0);
-  assert_int_equal (stop (&journal), 0);
+  assert_int_equal (finish (&journal), 0);
   assert_int_equal (count_blocks (fd), BLOCKS);
   close (fd);
 }
@@ -180,7 +180,7 @@ test_stopped_at_once (void **state)
     start (&journal, fd);
     assert_int_equal (tell (&journal, 0), 0);
     assert_int_equal (tell (&journal, 1), 0);
-    assert_int_equal (stop (&journal), 0);
+    assert_int_equal (finish (&journal), 0);
     assert_int_equal (count_blocks (fd), 2);
     close (fd);
   }
@@ -209,7 +209,7 @@ test_changed (void **state)
     while (tell (&journal, i) == 0)
       i++;
     assert_string_equal (reason.text, "it changed");
-    assert_int_equal (stop (&journal), -1);
+    assert_int_equal (finish (&journal), -1);
     assert_string_equal (reason.text, "it changed");
     count = count_blocks (fd);
     assert_true (count <= 9000 && (busy || count >= 8000));
@@ -233,7 +233,7 @@ test_errors (void **state)
   for (i = 0; tell (&journal, i) == 0; i++)
     ;
   assert_non_null (strstr (reason.text, strerror (EIO)));
-  assert_int_equal (stop (&journal), -1);
+  assert_int_equal (finish (&journal), -1);
   assert_non_null (strstr (reason.text, strerror (EIO)));
   sync_error = 0;
 
@@ -243,14 +243,14 @@ test_errors (void **state)
   assert_int_equal (tell (&journal, 0), 0);
   assert_int_equal (tell (&journal, 5), -1);
   assert_int_equal (tell (&journal, 1), -1);
-  assert_int_equal (stop (&journal), -1);
+  assert_int_equal (finish (&journal), -1);
   assert_non_null (strstr (reason.text, strerror (EINVAL)));
 
   /* What cannot be written. */
   close (fd);
   fd = open ("/dev/null", O_RDONLY);
   start (&journal, fd);
-  assert_int_equal (stop (&journal), -1);
+  assert_int_equal (finish (&journal), -1);
   assert_non_null (strstr (reason.text, strerror (EBADF)));
   close (fd);
 }
