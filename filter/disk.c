@@ -112,6 +112,6 @@ disk_catch_up (struct disk *disk, const void *by, uint64_t *seen,
 void
 disk_destroy (struct disk *disk)
 {
-  written_destroy (&disk->written);
+  block_set_destroy (&disk->written);
   free (disk->log);
 }

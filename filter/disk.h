@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "block-set.h"
 #include "inflight.h"
-#include "written.h"
 
 struct disk_change;
 struct export;
@@ -26,7 +26,7 @@ struct disk {
   uint64_t changes;             /* begun and ended, counted both times */
   unsigned changing;            /* changes that are in flight */
   struct inflight inflight;
-  struct written written;
+  struct block_set written;     /* by clients, since the server started */
 
   /* The last changes, for those exports that did not see them. */
   struct disk_change *log;      /* NULL before the first */

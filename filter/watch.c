@@ -76,6 +76,11 @@ learn_data (struct conn *conn, const struct request *request, const void *buf)
                        request->end - request->offset, request->offset);
 }
 
+/* Of a block that clients wrote to or trimmed, since the server started, an
+ * extents reply proves nothing: a filter below that caches, as nbdkit's cache
+ * filter does, passes on what the plugin says, which does not know what was
+ * written, while its own copy does not know what was trimmed.
+ */
 static void
 learn_zero (struct conn *conn, uint64_t offset, uint64_t end)
 {
@@ -87,8 +92,8 @@ learn_zero (struct conn *conn, uint64_t offset, uint64_t end)
     {
       SCOPED_LOCK (&exports_lock);
 
-      written = written_at (&conn->disk->written, block_size, offset, end,
-                            &run_end);
+      written = block_set_at (&conn->disk->written, block_size, offset, end,
+                              &run_end);
     }
     if (!written)
       leaves_learn_zero (conn->export->leaves, run_end - offset, offset);
@@ -253,9 +258,9 @@ note_change_locked (struct conn *conn, const struct request *request,
                     enum change change, bool known)
 {
   if (change != CHANGE_ZERO)
-    written_add (&conn->disk->written,
-                 blkhash_opts_get_block_size (params.hash),
-                 request->offset, request->end);
+    block_set_add (&conn->disk->written,
+                   blkhash_opts_get_block_size (params.hash),
+                   request->offset, request->end);
   if (!conn->export)
     return;
   conn->export->written = true;

@@ -1,0 +1,39 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A set of blocks of a disk.
+ *
+ * Memory grows with the number of runs, not with their length.  When there is
+ * no memory for it the set becomes that of all blocks, so it is of use where a
+ * block too many does no harm.
+ *
+ * It knows nothing of exports and requests.  Its user holds a lock.
+ */
+
+#ifndef NBDKIT_BLKHASH_BLOCK_SET_H
+#define NBDKIT_BLKHASH_BLOCK_SET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct leaf_tree;
+
+/* Zero-initialised it is empty. */
+struct block_set {
+  struct leaf_tree *blocks;     /* NULL: none, or all */
+  bool all;                     /* no memory to tell which */
+};
+
+/* Add all blocks of BLOCK_SIZE bytes that have bytes from OFFSET to END. */
+void block_set_add (struct block_set *set, uint32_t block_size,
+                    uint64_t offset, uint64_t end);
+
+/* Is the block with the byte at OFFSET in the set?  *RUN_END is where the
+ * answer ends to be the same, at most END; both are in bytes.
+ */
+bool block_set_at (const struct block_set *set, uint32_t block_size,
+                   uint64_t offset, uint64_t end, uint64_t *run_end);
+
+void block_set_destroy (struct block_set *set);
+
+#endif /* NBDKIT_BLKHASH_BLOCK_SET_H */
