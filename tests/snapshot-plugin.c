@@ -4,15 +4,22 @@
  * A plugin of nbdkit for the tests of the filter: a disk in a file, whose
  * connections can have a view of their own, and whose calls can be held.
  *
- *   file=PATH      the disk; what a client changes is in it at once
+ *   file=PATH      the disk
  *   views=shared   every connection sees the disk (the default)
- *   views=own      it sees the disk as it was in .open, and its own changes;
- *                  and those of others ...
+ *   views=own      it sees the disk as it was in .open, and its own changes,
+ *                  which the disk has at once; and those of others ...
+ *   views=back     the same, but the disk gets its changes by a flush, or when
+ *                  it is closed
  *   flush=fresh    after it has flushed (the default)
  *   flush=old      never
  *   flush=none     never, and there is no flush
+ *   flush=refused  never, and a flush fails and does nothing
+ *   flush=eio      never, and a flush fails and loses what the disk has not
+ *   multi-conn=BOOL  what is said of it; default: true if views are shared
  *   extents=false  there are no extents
  *   fast-zero=false  a fast zero is refused
+ *   fast-zero=half   it does a half and is refused, as with a filter between
+ *                  that tries twice
  *   default-export=NAME  what the export "" is called
  *   model=MODEL    the thread model
  *   hold=DIR       hold calls, see hold.h: those named as callbacks at their
@@ -25,7 +32,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <sys/stat.h>
@@ -34,21 +40,24 @@
 #include <nbdkit-plugin.h>
 
 #include "hold.h"
+#include "snapshot-view.h"
 
 #define THREAD_MODEL NBDKIT_THREAD_MODEL_PARALLEL
 #define UNIT 4096               /* bytes of the smallest extent */
 
 static const char *file, *default_export;
-static bool own_views, extents = true, fast_zero = true;
-static enum { FLUSH_FRESH, FLUSH_OLD, FLUSH_NONE } flush;
+static bool extents = true;
+static int multi_conn = -1;     /* not given */
+static enum view_kind views;
+static enum {
+  FLUSH_FRESH, FLUSH_OLD, FLUSH_NONE, FLUSH_REFUSED, FLUSH_EIO
+} flush;
+static enum {
+  FAST_ZERO_TRUE, FAST_ZERO_FALSE, FAST_ZERO_HALF
+} fast_zero;
 static int model = THREAD_MODEL;
 static int64_t size;
 static int disk = -1;
-
-/* A connection.  Tests that have own views do one thing at a time. */
-struct view {
-  char *bytes;                  /* NULL: the disk itself */
-};
 
 /* ---- The server ---- */
 
@@ -76,8 +85,13 @@ find (const char *value, const char *const *values)
 static int
 snapshot_config (const char *key, const char *value)
 {
-  static const char *const flushes[] = { "fresh", "old", "none", NULL };
-  static const char *const views[] = { "shared", "own", NULL };
+  static const char *const flushes[] = {
+    "fresh", "old", "none", "refused", "eio", NULL
+  };
+  static const char *const fast_zeros[] = {
+    "true", "false", "half", NULL
+  };
+  static const char *const kinds[] = { "shared", "own", "back", NULL };
   static const char *const models[] = {
     "serialize_connections", "serialize_all_requests", "serialize_requests",
     "parallel", NULL
@@ -93,9 +107,11 @@ snapshot_config (const char *key, const char *value)
   else if (strcmp (key, "extents") == 0)
     return is_bool (value, &extents);
   else if (strcmp (key, "fast-zero") == 0)
-    return is_bool (value, &fast_zero);
+    fast_zero = r = find (value, fast_zeros);
+  else if (strcmp (key, "multi-conn") == 0)
+    multi_conn = r = nbdkit_parse_bool (value);
   else if (strcmp (key, "views") == 0)
-    own_views = (r = find (value, views)) == 1;
+    views = r = find (value, kinds);
   else if (strcmp (key, "flush") == 0)
     flush = r = find (value, flushes);
   else if (strcmp (key, "model") == 0)
@@ -137,40 +153,21 @@ snapshot_default_export (int readonly, int is_tls)
 
 /* ---- Connections ---- */
 
-static int
-refresh (struct view *view)
-{
-  if (pread (disk, view->bytes, size, 0) == size)
-    return 0;
-  nbdkit_error ("cannot read the disk: %m");
-  return -1;
-}
-
 static void
 snapshot_close (void *handle)
 {
-  struct view *view = handle;
-
+  hold ("close");
+  view_write_back (handle);
   nbdkit_debug ("snapshot: close");
-  free (view->bytes);
-  free (view);
+  view_close (handle);
 }
 
 static void *
 snapshot_open (int readonly)
 {
-  struct view *view = calloc (1, sizeof *view);
+  struct view *view = view_open (views, disk, size);
 
   (void) readonly;
-  if (!view)
-    return NULL;
-  if (own_views) {
-    view->bytes = malloc (size);
-    if (!view->bytes || refresh (view) == -1) {
-      snapshot_close (view);
-      return NULL;
-    }
-  }
   hold ("open");
   return view;
 }
@@ -188,7 +185,7 @@ snapshot_can_multi_conn (void *handle)
 {
   (void) handle;
   hold ("can_multi_conn");
-  return !own_views;
+  return multi_conn == -1 ? views == VIEW_SHARED : multi_conn;
 }
 
 static int
@@ -229,30 +226,6 @@ snapshot_block_size (void *handle, uint32_t *minimum, uint32_t *preferred,
 /* ---- Requests ---- */
 
 static int
-get (const struct view *view, void *buf, uint32_t count, uint64_t offset)
-{
-  if (view->bytes) {
-    memcpy (buf, view->bytes + offset, count);
-    return 0;
-  }
-  if (pread (disk, buf, count, offset) == count)
-    return 0;
-  nbdkit_error ("pread: %m");
-  return -1;
-}
-
-static int
-put (struct view *view, const void *buf, uint32_t count, uint64_t offset)
-{
-  if (view->bytes)
-    memcpy (view->bytes + offset, buf, count);
-  if (pwrite (disk, buf, count, offset) == count)
-    return 0;
-  nbdkit_error ("pwrite: %m");
-  return -1;
-}
-
-static int
 fill (struct view *view, char byte, uint32_t count, uint64_t offset)
 {
   char buf[UNIT];
@@ -261,7 +234,7 @@ fill (struct view *view, char byte, uint32_t count, uint64_t offset)
   while (count > 0) {
     uint32_t n = count < sizeof buf ? count : sizeof buf;
 
-    if (put (view, buf, n, offset) == -1)
+    if (view_write (view, buf, n, offset) == -1)
       return -1;
     count -= n;
     offset += n;
@@ -277,7 +250,7 @@ snapshot_pread (void *handle, void *buf, uint32_t count, uint64_t offset,
 
   (void) flags;
   hold ("pread");
-  r = get (handle, buf, count, offset);
+  r = view_read (handle, buf, count, offset);
   hold ("pread-done");
   hold_after ("pread");
   return r;
@@ -291,9 +264,16 @@ snapshot_pwrite (void *handle, const void *buf, uint32_t count,
 
   (void) flags;
   hold ("pwrite");
-  r = put (handle, buf, count, offset);
+  r = view_write (handle, buf, count, offset);
   hold ("pwrite-done");
   return r;
+}
+
+static int
+fail (int error)
+{
+  nbdkit_set_error (error);
+  return -1;
 }
 
 static int
@@ -301,9 +281,11 @@ snapshot_zero (void *handle, uint32_t count, uint64_t offset, uint32_t flags)
 {
   int r;
 
-  if ((flags & NBDKIT_FLAG_FAST_ZERO) && !fast_zero) {
-    nbdkit_set_error (EOPNOTSUPP);
-    return -1;
+  if (flags & NBDKIT_FLAG_FAST_ZERO) {
+    if (fast_zero == FAST_ZERO_HALF)
+      fill (handle, 0, count / 2, offset);
+    if (fast_zero != FAST_ZERO_TRUE)
+      return fail (EOPNOTSUPP);
   }
   hold ("zero");
   r = fill (handle, 0, count, offset);
@@ -326,11 +308,18 @@ snapshot_trim (void *handle, uint32_t count, uint64_t offset, uint32_t flags)
 static int
 snapshot_flush (void *handle, uint32_t flags)
 {
-  struct view *view = handle;
-
   (void) flags;
   hold ("flush");
-  return view->bytes && flush == FLUSH_FRESH ? refresh (view) : 0;
+  if (flush == FLUSH_REFUSED)
+    return fail (EOPNOTSUPP);
+  if (flush == FLUSH_EIO) {
+    view_lose (handle);
+    return fail (EIO);
+  }
+  if (view_write_back (handle) == -1)
+    return -1;
+  hold ("flush-done");
+  return flush == FLUSH_FRESH ? view_refresh (handle) : 0;
 }
 
 static int
@@ -349,7 +338,7 @@ snapshot_extents (void *handle, uint32_t count, uint64_t offset,
     n = UNIT - offset % UNIT;
     if (n > end - offset)
       n = end - offset;
-    if (get (handle, buf, n, offset) == -1)
+    if (view_read (handle, buf, n, offset) == -1)
       return -1;
     if (memcmp (buf, zeros, n) == 0)
       type = NBDKIT_EXTENT_ZERO | NBDKIT_EXTENT_HOLE;

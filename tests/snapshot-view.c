@@ -1,0 +1,125 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a connection of snapshot-plugin.c sees of the disk.
+ */
+
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-plugin.h>
+
+#include "snapshot-view.h"
+
+struct view {
+  int disk;
+  size_t size;
+  char *bytes;                  /* NULL: the disk itself */
+  char *dirty;                  /* of each byte, whether the disk lacks it; NULL:
+                                 * the disk has all */
+};
+
+struct view *
+view_open (enum view_kind kind, int disk, size_t size)
+{
+  struct view *view = calloc (1, sizeof *view);
+
+  if (!view)
+    return NULL;
+  view->disk = disk;
+  view->size = size;
+  if (kind == VIEW_SHARED)
+    return view;
+  view->bytes = malloc (size);
+  if (kind == VIEW_BACK)
+    view->dirty = calloc (1, size);
+  if (!view->bytes || (kind == VIEW_BACK && !view->dirty) ||
+      view_refresh (view) == -1) {
+    view_close (view);
+    return NULL;
+  }
+  return view;
+}
+
+void
+view_close (struct view *view)
+{
+  free (view->bytes);
+  free (view->dirty);
+  free (view);
+}
+
+int
+view_read (const struct view *view, void *buf, size_t len, uint64_t offset)
+{
+  if (view->bytes) {
+    memcpy (buf, view->bytes + offset, len);
+    return 0;
+  }
+  if (pread (view->disk, buf, len, offset) == (ssize_t) len)
+    return 0;
+  nbdkit_error ("pread: %m");
+  return -1;
+}
+
+static int
+write_disk (const struct view *view, const void *buf, size_t len,
+            uint64_t offset)
+{
+  if (pwrite (view->disk, buf, len, offset) == (ssize_t) len)
+    return 0;
+  nbdkit_error ("pwrite: %m");
+  return -1;
+}
+
+int
+view_write (struct view *view, const void *buf, size_t len, uint64_t offset)
+{
+  if (view->bytes)
+    memcpy (view->bytes + offset, buf, len);
+  if (view->dirty) {
+    memset (view->dirty + offset, 1, len);
+    return 0;
+  }
+  return write_disk (view, buf, len, offset);
+}
+
+int
+view_write_back (struct view *view)
+{
+  const char *dirty = view->dirty, *start, *end;
+
+  if (!dirty)
+    return 0;
+  for (start = dirty; (start = memchr (start, 1, dirty + view->size - start));
+       start = end) {
+    end = memchr (start, 0, dirty + view->size - start);
+    if (!end)
+      end = dirty + view->size;
+    if (write_disk (view, view->bytes + (start - dirty), end - start,
+                    start - dirty) == -1)
+      return -1;
+  }
+  view_lose (view);
+  return 0;
+}
+
+void
+view_lose (struct view *view)
+{
+  if (view->dirty)
+    memset (view->dirty, 0, view->size);
+}
+
+int
+view_refresh (struct view *view)
+{
+  if (!view->bytes ||
+      pread (view->disk, view->bytes, view->size, 0) == (ssize_t) view->size)
+    return 0;
+  nbdkit_error ("cannot read the disk: %m");
+  return -1;
+}
