@@ -142,6 +142,7 @@ blkhash_open (nbdkit_next_open *next, nbdkit_context *context,
   }
   conn_init (&handle->conn, handle->name);
   if (next (context, readonly, exportname) == -1) {
+    conn_close (&handle->conn);
     free (handle->name);
     free (handle);
     return NULL;
@@ -170,6 +171,7 @@ blkhash_finalize (nbdkit_next *next, void *opaque)
 {
   struct handle *handle = opaque;
 
+  finish_changes (next, &handle->conn);
   if (conn_leave (&handle->conn)) {
     finish (next, &handle->conn);
     conn_finished (&handle->conn);
@@ -253,7 +255,9 @@ blkhash_pwrite (nbdkit_next *next, void *opaque,
   return done (handle, r);
 }
 
-/* A fast zero is refused, and nothing done, where it would not be fast. */
+/* A fast zero is refused where it would not be fast.  For the client that is no
+ * failure: it writes zeros then.
+ */
 static bool
 is_refused (int r, uint32_t flags, int err)
 {
@@ -272,7 +276,7 @@ blkhash_zero (nbdkit_next *next, void *opaque,
   change_begin (&handle->conn, &request, offset, count);
   r = next->zero (next, count, offset, flags, err);
   if (is_refused (r, flags, *err)) {
-    change_end (&handle->conn, &request, CHANGE_NONE, NULL);
+    change_end (&handle->conn, &request, CHANGE_REFUSED, NULL);
     return r;
   }
   change_end (&handle->conn, &request,
@@ -290,20 +294,20 @@ blkhash_trim (nbdkit_next *next, void *opaque,
 
   change_begin (&handle->conn, &request, offset, count);
   r = next->trim (next, count, offset, flags, err);
-  change_end (&handle->conn, &request, CHANGE_UNKNOWN, NULL);
+  change_end (&handle->conn, &request, CHANGE_TRIM, NULL);
   return done (handle, r);
 }
 
-/* What others changed before it is seen by this connection after it. */
 static int
 blkhash_flush (nbdkit_next *next, void *opaque, uint32_t flags, int *err)
 {
   struct handle *handle = opaque;
-  uint64_t foreign = conn_foreign_changes (&handle->conn);
-  int r = next->flush (next, flags, err);
+  struct flush flush;
+  int r;
 
-  if (r == 0)
-    conn_refreshed (&handle->conn, foreign);
+  conn_flush_begin (&handle->conn, &flush);
+  r = next->flush (next, flags, err);
+  conn_flush_end (&handle->conn, &flush, r == 0);
   return done (handle, r);
 }
 

@@ -47,7 +47,53 @@ block_set_at (const struct block_set *set, uint32_t block_size,
 }
 
 void
-block_set_destroy (struct block_set *set)
+block_set_remove (struct block_set *set, uint32_t block_size,
+                  uint64_t offset, uint64_t end)
+{
+  uint64_t first = offset / block_size + (offset % block_size != 0);
+  uint64_t last = end / block_size;
+
+  /* Without memory they stay. */
+  if (set->blocks && first < last)
+    leaf_tree_set (set->blocks, first, last - first, LEAF_MISSING);
+}
+
+void
+block_set_move (struct block_set *set, uint32_t block_size,
+                struct block_set *from)
+{
+  uint64_t offset = 0, end;
+
+  if (block_set_is_empty (set)) {
+    struct block_set empty = *set;
+
+    *set = *from;
+    *from = empty;
+  }
+  for (; block_set_next (from, block_size, &offset, &end); offset = end)
+    block_set_add (set, block_size, offset, end);
+  block_set_clear (from);
+}
+
+bool
+block_set_next (const struct block_set *set, uint32_t block_size,
+                uint64_t *offset, uint64_t *end)
+{
+  for (; *offset < UINT64_MAX; *offset = *end)
+    if (block_set_at (set, block_size, *offset, UINT64_MAX, end))
+      return true;
+  return false;
+}
+
+bool
+block_set_is_empty (const struct block_set *set)
+{
+  return !set->blocks && !set->all;
+}
+
+void
+block_set_clear (struct block_set *set)
 {
   leaf_tree_free (set->blocks);
+  *set = (struct block_set) { 0 };
 }

@@ -34,6 +34,23 @@ void block_set_add (struct block_set *set, uint32_t block_size,
 bool block_set_at (const struct block_set *set, uint32_t block_size,
                    uint64_t offset, uint64_t end, uint64_t *run_end);
 
-void block_set_destroy (struct block_set *set);
+/* Remove those of which all bytes are from OFFSET to END. */
+void block_set_remove (struct block_set *set, uint32_t block_size,
+                       uint64_t offset, uint64_t end);
+
+/* Add all of FROM, which is empty then. */
+void block_set_move (struct block_set *set, uint32_t block_size,
+                     struct block_set *from);
+
+/* Set *OFFSET and *END to the first run of blocks in the set that ends behind
+ * *OFFSET, but not before *OFFSET.  False: there is none.
+ */
+bool block_set_next (const struct block_set *set, uint32_t block_size,
+                     uint64_t *offset, uint64_t *end);
+
+bool block_set_is_empty (const struct block_set *set);
+
+/* Empty it. */
+void block_set_clear (struct block_set *set);
 
 #endif /* NBDKIT_BLKHASH_BLOCK_SET_H */

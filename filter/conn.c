@@ -26,8 +26,10 @@ conn_init (struct conn *conn, const char *name)
 
   *conn = (struct conn) { .name = name };
   conn->disk = exports_disk_locked (name);
-  if (conn->disk)
+  if (conn->disk) {
     conn->seen = conn->disk->changes;
+    visibility_open (&conn->disk->visibility, &conn->unflushed);
+  }
 }
 
 void
@@ -39,6 +41,18 @@ conn_prepare (struct conn *conn, uint64_t size, bool multi_conn)
   conn->size = size;
   conn->multi_conn = multi_conn;
   conn->state = CONN_IDLE;
+}
+
+/* Nobody had used the export when the connection was opened, so what others have
+ * changed there since was not counted: it is taken for one that sees none of it.
+ */
+static void
+meet_disk_locked (struct conn *conn, struct disk *disk)
+{
+  conn->disk = disk;
+  if (disk->changes > 0)
+    conn->multi_conn = false;
+  visibility_open (&disk->visibility, &conn->unflushed);
 }
 
 bool
@@ -56,7 +70,8 @@ conn_join_locked (struct conn *conn)
     return true;
   }
   conn->export = export;
-  conn->disk = export->disk;
+  if (!conn->disk)
+    meet_disk_locked (conn, export->disk);
   withdrawn = export_see_size_locked (export, conn->size,
                                       conn->number > export->newest);
   if (conn->number > export->newest)
@@ -113,6 +128,13 @@ leave_locked (struct conn *conn, bool *joined)
   return true;
 }
 
+static void
+leave_disk_locked (struct conn *conn)
+{
+  if (conn->disk)
+    visibility_leave (&conn->disk->visibility, &conn->unflushed);
+}
+
 bool
 conn_leave (struct conn *conn)
 {
@@ -122,6 +144,8 @@ conn_leave (struct conn *conn)
     SCOPED_LOCK (&exports_lock);
 
     last = leave_locked (conn, &joined);
+    if (!last)
+      leave_disk_locked (conn);
   }
   if (joined)
     conn_joined (conn);
@@ -133,6 +157,7 @@ conn_finished (struct conn *conn)
 {
   SCOPED_LOCK (&exports_lock);
 
+  leave_disk_locked (conn);
   conn->export->finishing = false;
   pthread_cond_broadcast (&not_finishing);
   if (conn->export->conns == 0)
@@ -150,31 +175,58 @@ conn_close (struct conn *conn)
       export_set_idle_locked (conn->export, true);
   }
   conn->state = CONN_LEFT;
+  leave_disk_locked (conn);
 }
 
-uint64_t
-conn_foreign_changes (struct conn *conn)
-{
-  SCOPED_LOCK (&exports_lock);
+/* ---- Visibility ---- */
 
+static uint64_t
+foreign_changes (const struct conn *conn)
+{
   return conn->disk ? conn->disk->changes - conn->own_changes : 0;
 }
 
-/* A connection that does not see what others change sees what was there when
- * it was opened, or flushed.
- */
+bool
+conn_is_behind_locked (const struct conn *conn)
+{
+  return foreign_changes (conn) > conn->seen;
+}
+
 bool
 conn_is_stale_locked (const struct conn *conn)
 {
-  return !conn->multi_conn && conn->disk &&
-    conn->disk->changes - conn->own_changes > conn->seen;
+  return !conn->multi_conn && conn_is_behind_locked (conn);
 }
 
 void
-conn_refreshed (struct conn *conn, uint64_t foreign)
+conn_flush_begin (struct conn *conn, struct flush *flush)
 {
   SCOPED_LOCK (&exports_lock);
 
-  if (foreign > conn->seen)
-    conn->seen = foreign;
+  flush->foreign = foreign_changes (conn);
+  flush->counts = conn->disk && visibility_flush_begin (&conn->unflushed);
+}
+
+/* A flush failed, so a change may be lost. */
+static void
+lose (void *opaque, uint64_t offset, uint64_t end)
+{
+  disk_change (opaque, NULL, offset, end);
+}
+
+/* What a flush brings to the disk is a change for those connections that were
+ * opened between the change and the flush.
+ */
+void
+conn_flush_end (struct conn *conn, const struct flush *flush, bool ok)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  if (flush->counts) {
+    visibility_flush_end (&conn->unflushed, ok, lose, conn->disk);
+    conn->disk->changes++;
+    conn->own_changes++;
+  }
+  if (ok && flush->foreign > conn->seen)
+    conn->seen = flush->foreign;
 }

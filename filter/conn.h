@@ -23,12 +23,13 @@ struct conn {
   const char *name;             /* of the export; set once */
   uint64_t number;              /* in the order of conn_prepare */
   uint64_t size;                /* bytes */
-  bool multi_conn;              /* sees what others change */
+  bool multi_conn;              /* sees what others changed and flushed */
   enum { CONN_OPENING, CONN_IDLE, CONN_JOINED, CONN_LEFT } state;
   struct export *export;        /* NULL: not joined, or not watched */
   struct disk *disk;            /* NULL: nothing is known of it */
   uint64_t own_changes;         /* of disk->changes those by this */
   uint64_t seen;                /* of those by others, that it can see */
+  struct unflushed unflushed;   /* of the disk's visibility */
   int unwatched;                /* errno: why it joined no export */
   bool last_failed;             /* the request that ended last; atomic */
 };
@@ -59,13 +60,20 @@ void conn_finished (struct conn *conn);
 /* It is gone without having left, or has left. */
 void conn_close (struct conn *conn);
 
-/* Changes of the disk by other connections.  Did any happen that it may not
- * see?
+/* Did others change the disk since the connection was opened or flushed?  Stale:
+ * so that it may not see that, without multi-conn, whatever they flushed.
  */
-uint64_t conn_foreign_changes (struct conn *conn);
+bool conn_is_behind_locked (const struct conn *conn);
 bool conn_is_stale_locked (const struct conn *conn);
 
-/* It sees all changes by others of which there were FOREIGN. */
-void conn_refreshed (struct conn *conn, uint64_t foreign);
+/* A flush of the connection: begin before the plugin is asked, and tell then
+ * whether it worked.
+ */
+struct flush {
+  uint64_t foreign;             /* changes by others that it makes visible */
+  bool counts;                  /* it makes changes of this connection visible */
+};
+void conn_flush_begin (struct conn *conn, struct flush *flush);
+void conn_flush_end (struct conn *conn, const struct flush *flush, bool ok);
 
 #endif /* NBDKIT_BLKHASH_CONN_H */

@@ -67,16 +67,20 @@ put_in_log (struct disk *disk, const void *by, uint64_t offset, uint64_t end)
 }
 
 void
-disk_change_end (struct disk *disk, struct request *request,
-                 const void *by, bool changed)
+disk_change (struct disk *disk, const void *by, uint64_t offset, uint64_t end)
 {
-  unsigned others = disk->exports - (by != NULL);
+  if (disk->exports > (by != NULL))
+    put_in_log (disk, by, offset, end);
+}
 
+void
+disk_change_end (struct disk *disk, struct request *request,
+                 const void *by)
+{
   disk->changes++;
   disk->changing--;
   inflight_end (&disk->inflight, request);
-  if (changed && others > 0)
-    put_in_log (disk, by, request->offset, request->end);
+  disk_change (disk, by, request->offset, request->end);
 }
 
 void
@@ -112,6 +116,7 @@ disk_catch_up (struct disk *disk, const void *by, uint64_t *seen,
 void
 disk_destroy (struct disk *disk)
 {
-  block_set_destroy (&disk->written);
+  block_set_clear (&disk->written);
+  visibility_destroy (&disk->visibility);
   free (disk->log);
 }

@@ -15,6 +15,7 @@
 
 #include "block-set.h"
 #include "inflight.h"
+#include "visibility.h"
 
 struct disk_change;
 struct export;
@@ -26,6 +27,7 @@ struct disk {
   uint64_t changes;             /* begun and ended, counted both times */
   unsigned changing;            /* changes that are in flight */
   struct inflight inflight;
+  struct visibility visibility;
   struct block_set written;     /* by clients, since the server started */
 
   /* The last changes, for those exports that did not see them. */
@@ -37,9 +39,14 @@ struct disk {
 /* REQUEST was given by export BY.  NULL: by one that is not watched. */
 void disk_change_begin (struct disk *disk, struct request *request,
                         uint64_t offset, uint64_t len);
-/* ... and left something else behind, unless CHANGED is false. */
 void disk_change_end (struct disk *disk, struct request *request,
-                      const void *by, bool changed);
+                      const void *by);
+
+/* What is from OFFSET to END is not known any more by other names than BY; by
+ * none if that is NULL.
+ */
+void disk_change (struct disk *disk, const void *by,
+                  uint64_t offset, uint64_t end);
 
 /* From now on changes are missed: set *SEEN, for disk_catch_up. */
 void disk_look (struct disk *disk, uint64_t *seen);

@@ -151,18 +151,20 @@ export_withdraw_locked (struct export *export)
   return true;
 }
 
-void
-exports_withdraw_locked (struct disk *disk, struct export *by)
+bool
+exports_withdraw_locked (struct disk *disk, struct export *by,
+                         const char *why)
 {
   struct export *export;
+  bool any = disk->published != NULL;
 
   if (by)
     export_withdraw_locked (by);
   while ((export = disk->published)) {
     export_withdraw_locked (export);
-    report_incomplete (&export->line, export_shown_name_locked (export),
-                       "it was changed by another export name");
+    report_incomplete (&export->line, export_shown_name_locked (export), why);
   }
+  return any;
 }
 
 /* Nothing is known: a new export, or one that is not what it was.  True if a

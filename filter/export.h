@@ -92,10 +92,12 @@ void export_publish_locked (struct export *export,
  */
 bool export_withdraw_locked (struct export *export);
 
-/* DISK is changed through BY: neither that nor any other name has a sum.  Takes
- * as long as there are names that had one, however many others there are.
+/* DISK is not what the sums say, as seen through BY: neither that nor any other
+ * name has a sum; of the others it is said WHY.  True if there was one.  Takes as
+ * long as there are names that had one, however many others there are.
  */
-void exports_withdraw_locked (struct disk *disk, struct export *by);
+bool exports_withdraw_locked (struct disk *disk, struct export *by,
+                              const char *why);
 
 /* Call FN with each export, without the lock: there are no connections any
  * more.

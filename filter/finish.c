@@ -30,6 +30,7 @@
 #include "pass.h"
 
 #define TRIES 3                 /* when exports of other names interfere */
+#define NOT_SEEN "the last client may not see what others changed"
 #define UNKNOWN_BYTES "the content of %" PRIu64 " bytes is not known"
 
 /* Hashing a hole takes time too, about 40 s for this, which is 128 TiB in
@@ -72,24 +73,35 @@ may_read_rest (const struct pass *p, uint64_t missing)
   return p->export->written || missing < p->export->bytes_read;
 }
 
-/* Does the connection see what other ones changed?  A flush makes it so. */
+/* Flush the connection.  False if that failed or cannot be done. */
+static bool
+flush (nbdkit_next *next, struct conn *conn)
+{
+  struct flush flush;
+  int err, r;
+
+  if (next->can_flush (next) != 1)
+    return false;
+  conn_flush_begin (conn, &flush);
+  r = next->flush (next, 0, &err);
+  conn_flush_end (conn, &flush, r == 0);
+  return r == 0;
+}
+
+/* See that the connection sees what other ones changed and flushed. */
 static bool
 sees_all_changes (const struct pass *p)
 {
-  uint64_t foreign = conn_foreign_changes (p->conn);
-  int err;
-
   {
     SCOPED_LOCK (&exports_lock);
 
-    if (!conn_is_stale_locked (p->conn))
+    if (!conn_is_behind_locked (p->conn))
       return true;
   }
-  if (p->next->can_flush (p->next) != 1 ||
-      p->next->flush (p->next, 0, &err) == -1)
-    return false;
-  conn_refreshed (p->conn, foreign);
-  return true;
+  if (flush (p->next, p->conn))
+    return true;
+  /* Where nothing can be flushed what others changed is hidden. */
+  return p->conn->multi_conn && p->next->can_flush (p->next) == 0;
 }
 
 /* See that nothing is missing any more, if no export of another name
@@ -105,7 +117,7 @@ complete (const struct pass *p)
   if (missing == 0)
     return 0;
   if (!sees_all_changes (p)) {
-    no_sum (p, "the last client may not see what others changed");
+    no_sum (p, NOT_SEEN);
     return -1;
   }
   pass_ask_extents (p);
@@ -125,6 +137,10 @@ complete (const struct pass *p)
   if (!may_read_rest (p, missing)) {
     nbdkit_debug ("blkhash: '%s': %s, waiting for another client",
                   p->export->name, why);
+    return -1;
+  }
+  if (pass_is_hidden (p)) {
+    no_sum (p, NOT_SEEN);
     return -1;
   }
   err = pass_read (p, missing);
@@ -286,6 +302,50 @@ finish (nbdkit_next *next, struct conn *conn)
   find_sum (&p);
   report_write ();
   end_manifest (&p);
+}
+
+/* ---- A client leaves ---- */
+
+static bool
+needs_flush (struct conn *conn)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  return visibility_needs_flush (&conn->unflushed);
+}
+
+/* Is there anybody who could need to see what it changed, and a table to put that
+ * into?
+ */
+static bool
+must_read_own (const struct pass *p)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  return params.missing == MISSING_READ && p->export && !p->export->broken &&
+    p->export->leaves && p->export->disk->visibility.nr_open > 1 &&
+    !last_failed (p);
+}
+
+/* What it changed reaches the disk by a flush, or else when the plugin closes the
+ * connection, which comes later than all that a filter sees.
+ *
+ * What no flush makes visible to connections that are open now is proven only by
+ * what this connection itself reads.
+ */
+void
+finish_changes (nbdkit_next *next, struct conn *conn)
+{
+  struct pass p = {
+    .next = next, .conn = conn, .export = conn->export, .own_only = true
+  };
+
+  if (needs_flush (conn))
+    flush (next, conn);
+  if (!must_read_own (&p))
+    return;
+  p.leaves = p.export->leaves;
+  pass_read (&p, 0);
 }
 
 /* ---- The end of the server ---- */

@@ -13,6 +13,11 @@
 
 struct conn;
 
+/* CONN will leave, the last or not: let others see what it changed; NEXT is its
+ * way to the plugin.
+ */
+void finish_changes (nbdkit_next *next, struct conn *conn);
+
 /* CONN was the last connection of its export and has left; NEXT is its way to
  * the plugin.  The result, if there is one, is in the report then.
  */

@@ -56,7 +56,8 @@ inflight_begin (struct inflight *inflight, struct request *request,
   struct request **list;
 
   *request = (struct request) {
-    .change = change, .offset = offset, .end = offset + len
+    .change = change, .offset = offset, .end = offset + len,
+    .hidden = offset + len, .hidden_end = offset + len
   };
   taint_overlaps (request, inflight->changes);
   if (change)

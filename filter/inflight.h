@@ -23,6 +23,7 @@ struct request {
   bool ignored;                 /* a look of which nothing can be learnt */
   uint64_t offset, end;         /* bytes; END is exclusive */
   uint64_t taint, taint_end;    /* the tainted part; empty if they are equal */
+  uint64_t hidden, hidden_end;  /* of a look, what it proves nothing of */
   bool tainted;                 /* it is not empty; atomic, never reset */
 };
 

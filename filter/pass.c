@@ -38,7 +38,7 @@ why_stop (const struct pass *p)
 {
   SCOPED_LOCK (&exports_lock);
 
-  if (!pass_is_last_locked (p))
+  if (!p->own_only && !pass_is_last_locked (p))
     return ECANCELED;
   return conn_is_stale_locked (p->conn) ? ESTALE : 0;
 }
@@ -115,6 +115,56 @@ pass_ask_extents (const struct pass *p)
 
 /* ---- Reading ---- */
 
+bool
+pass_is_hidden (const struct pass *p)
+{
+  const struct visibility *v = &p->export->disk->visibility;
+  uint64_t start, len, offset, end;
+
+  for (offset = 0;
+       blkhash_leaves_next_missing (p->leaves, offset, &start, &len) == 0;
+       offset = start + len) {
+    SCOPED_LOCK (&exports_lock);
+
+    for (offset = start; offset < start + len; offset = end)
+      if (visibility_hidden (v, &p->conn->unflushed, offset, start + len,
+                             &end))
+        return true;
+  }
+  return false;
+}
+
+/* The part of a missing range that this pass is to read.  False: there is none. */
+static bool
+clip (const struct pass *p, uint64_t *start, uint64_t *len)
+{
+  uint64_t offset, end;
+  SCOPED_LOCK (&exports_lock);
+
+  if (!p->own_only)
+    return true;
+  for (offset = *start; offset < *start + *len; offset = end)
+    if (visibility_own (&p->conn->unflushed, offset, *start + *len, &end)) {
+      *start = offset;
+      *len = end - offset;
+      return true;
+    }
+  return false;
+}
+
+/* The next range to read, at OFFSET or behind it. */
+static bool
+next_range (const struct pass *p, uint64_t offset,
+            uint64_t *start, uint64_t *len)
+{
+  while (blkhash_leaves_next_missing (p->leaves, offset, start, len) == 0) {
+    if (clip (p, start, len))
+      return true;
+    offset = *start + *len;
+  }
+  return false;
+}
+
 /* The smallest unit that the plugin can read, and how much at once. */
 static void
 find_read_sizes (const struct pass *p, uint64_t *unit, uint64_t *most)
@@ -155,7 +205,7 @@ read_missing (const struct pass *p, void *buf, uint64_t missing)
   uint64_t offset = 0, start, len, done = 0, told = 0;
 
   find_read_sizes (p, &unit, &most);
-  while (blkhash_leaves_next_missing (p->leaves, offset, &start, &len) == 0) {
+  while (next_range (p, offset, &start, &len)) {
     int err = why_stop (p);
     uint64_t end;
 
@@ -184,13 +234,18 @@ read_missing (const struct pass *p, void *buf, uint64_t missing)
 int
 pass_read (const struct pass *p, uint64_t missing)
 {
-  void *buf = malloc (READ_SIZE);
+  uint64_t start, len;
+  void *buf;
   int err;
 
+  if (!next_range (p, 0, &start, &len))
+    return 0;
+  buf = malloc (READ_SIZE);
   if (!buf)
     return ENOMEM;
-  nbdkit_debug ("blkhash: reading %" PRIu64 " missing bytes of '%s'",
-                missing, p->export->name);
+  if (!p->own_only)
+    nbdkit_debug ("blkhash: reading %" PRIu64 " missing bytes of '%s'",
+                  missing, p->export->name);
   err = read_missing (p, buf, missing);
   free (buf);
   return err;

@@ -30,6 +30,8 @@ struct pass {
   uint64_t joins;               /* export->joins when this started */
   uint64_t changes;             /* of the disk, before the fold */
   bool saved;                   /* the new manifest is ours, see manifest.h */
+  bool own_only;                /* only what others cannot be made to see; the
+                                 * connection need not be the last */
 };
 
 /* Is the connection still the last? */
@@ -42,6 +44,9 @@ uint64_t pass_missing (struct blkhash_leaves *leaves);
  * of it has to be read.
  */
 void pass_ask_extents (const struct pass *p);
+
+/* Is anything missing that is hidden from the connection? */
+bool pass_is_hidden (const struct pass *p);
 
 /* Read the MISSING bytes.  0, or why the rest could not be read; ECANCELED if
  * there is another connection now, ESTALE if this one may not see any more what

@@ -208,8 +208,11 @@ count_locks (struct client *client, unsigned counts[KINDS])
   for (kind = 0; kind < KINDS; kind++) {
     struct client *other = client_open ("reads");
 
-    if (kind == AFTER_SUM)      /* which this one gets, and then it is gone */
+    if (kind == AFTER_SUM) {    /* which this one gets, and then it is gone */
+      client_write (client, 'b', SIZE, 0);
+      client_flush (client);
       client_read (other, SIZE, 0);
+    }
     client_leave (other);
     if (kind == AFTER_SUM)
       assert_true (export_find_locked ("reads")->published);

@@ -7,9 +7,17 @@
  * request that is tainted while it is hashed makes that part unknown when it
  * ends, and so does the other one: it does not matter which ends first.
  *
- * A connection that may not see what another one changed teaches nothing, and
- * what it changes is not known: nobody knows in which order the two reach the
- * disk.
+ * A connection without multi-conn that may not see what another one changed
+ * teaches nothing, and what it changes is not known.  With multi-conn, too,
+ * another connection may not see a change before it was flushed: visibility.c
+ * says of each block whether what is read there proves anything, and whether it
+ * is known which of two changes is the last.
+ *
+ * A fast zero that was refused may have changed its range: a filter such as
+ * nbdkit's retry filter can have zeroed half of it before it was refused, or
+ * all of it when only the flush that emulates FUA was.  Its range is unknown.
+ * But a client that did nothing else is not one that writes, for which the rest
+ * would be read.
  */
 
 #include <config.h>
@@ -35,6 +43,21 @@ is_ignored_locked (const struct conn *conn)
   return !conn->export || conn->export->broken || conn_is_stale_locked (conn);
 }
 
+/* One range, not a set, holds all of REQUEST that is hidden. */
+static void
+hide_locked (const struct conn *conn, struct request *request)
+{
+  uint64_t offset, run_end;
+
+  for (offset = request->offset; offset < request->end; offset = run_end)
+    if (visibility_hidden (&conn->disk->visibility, &conn->unflushed,
+                           offset, request->end, &run_end)) {
+      if (request->hidden == request->end)
+        request->hidden = offset;
+      request->hidden_end = run_end;
+    }
+}
+
 /* As conn_join_locked. */
 static bool
 learn_begin_locked (struct conn *conn, struct request *request,
@@ -47,6 +70,8 @@ learn_begin_locked (struct conn *conn, struct request *request,
   if (conn->export)
     export_catch_up_locked (conn->export);
   request->ignored = is_ignored_locked (conn);
+  if (!request->ignored)
+    hide_locked (conn, request);
   return joined;
 }
 
@@ -68,12 +93,22 @@ learn_begin (struct conn *conn, struct request *request,
 /* What is tainted already, or will be before the end, becomes unknown then.
  * The table keeps its errors, until somebody wants the sum.
  */
+static void
+learn_range (struct conn *conn, const struct request *request,
+             const unsigned char *buf, uint64_t offset, uint64_t end)
+{
+  if (offset < end)
+    leaves_learn_data (conn->export->leaves, buf + (offset - request->offset),
+                       end - offset, offset);
+}
+
 void
 learn_data (struct conn *conn, const struct request *request, const void *buf)
 {
-  if (!request->ignored)
-    leaves_learn_data (conn->export->leaves, buf,
-                       request->end - request->offset, request->offset);
+  if (request->ignored)
+    return;
+  learn_range (conn, request, buf, request->offset, request->hidden);
+  learn_range (conn, request, buf, request->hidden_end, request->end);
 }
 
 /* Of a block that clients wrote to or trimmed, since the server started, an
@@ -116,26 +151,31 @@ learn_extents (struct conn *conn, const struct request *request,
       offset = request->offset;
     if (end > request->end)
       end = request->end;
-    if (e.type & NBDKIT_EXTENT_ZERO)
-      learn_zero (conn, offset, end);
+    if (e.type & NBDKIT_EXTENT_ZERO) {
+      learn_zero (conn, offset, end < request->hidden ? end : request->hidden);
+      learn_zero (conn, offset > request->hidden_end ? offset
+                                                     : request->hidden_end,
+                  end);
+    }
   }
 }
 
-/* The disk is not what the sum says: it was changed from outside, or it never
- * reads twice the same.
+/* The disk is not what was known of it: it was changed from outside, or it never
+ * reads twice the same.  So what other names know of this range is no better, and
+ * no sum of this disk is true any more.
  */
 static bool
-withdraw_contradicted_locked (struct export *export)
+withdraw_contradicted_locked (struct export *export,
+                              const struct request *request)
 {
   size_t contradictions = leaves_contradictions (export->leaves);
 
   if (contradictions == export->contradictions)
     return false;
   export->contradictions = contradictions;
-  if (!export->published)
-    return false;
-  export_withdraw_locked (export);
-  return true;
+  disk_change (export->disk, export, request->offset, request->end);
+  return exports_withdraw_locked (export->disk, export,
+                                  "another export name reads something else");
 }
 
 static bool
@@ -148,7 +188,7 @@ learn_end_locked (struct conn *conn, struct request *request,
     blkhash_leaves_forget (conn->export->leaves,
                            request->taint_end - request->taint,
                            request->taint);
-    withdrawn = withdraw_contradicted_locked (conn->export);
+    withdrawn = withdraw_contradicted_locked (conn->export, request);
   }
   if (conn->export)
     conn->export->bytes_read += bytes_read;
@@ -189,8 +229,12 @@ change_begin_locked (struct conn *conn, struct request *request,
   request->ignored = is_ignored_locked (conn);
   if (conn->export)
     export_catch_up_locked (conn->export);
+  /* Its sum was there, so it is wanted again: the rest will be read. */
+  if (conn->export && conn->export->published)
+    conn->export->written = true;
   if (conn->disk->published)
-    exports_withdraw_locked (conn->disk, conn->export);
+    exports_withdraw_locked (conn->disk, conn->export,
+                             "it was changed by another export name");
   return joined;
 }
 
@@ -252,20 +296,69 @@ forget (struct export *export, uint64_t offset, uint64_t end)
     blkhash_leaves_forget (export->leaves, end - offset, offset);
 }
 
+/* With what is judged as one with it. */
+static void
+forget_around (struct export *export, uint64_t offset, uint64_t end)
+{
+  visibility_round (&offset, &end);
+  forget (export, offset, end < export->size ? end : export->size);
+}
+
+/* From OFFSET to END it is what this change made of it. */
+static void
+overwrite_locked (struct conn *conn, const struct request *request,
+                  uint64_t offset, uint64_t end)
+{
+  struct visibility *v = &conn->disk->visibility;
+
+  if (offset < request->taint)
+    visibility_overwrite (v, offset,
+                          end < request->taint ? end : request->taint);
+  if (end > request->taint_end)
+    visibility_overwrite (v, offset > request->taint_end ? offset
+                                                         : request->taint_end,
+                          end);
+}
+
+/* What another connection changed too is not known, what is KNOWN replaces what
+ * was there.
+ */
+static void
+judge_conflicts_locked (struct conn *conn, const struct request *request,
+                        bool known)
+{
+  uint64_t offset, run_end;
+
+  for (offset = request->offset; offset < request->end; offset = run_end)
+    if (visibility_conflict (&conn->disk->visibility, &conn->unflushed,
+                             offset, request->end, &run_end)) {
+      if (conn->export)
+        forget_around (conn->export, offset, run_end);
+    }
+    else if (known)
+      overwrite_locked (conn, request, offset, run_end);
+}
+
 /* What is left behind, but for what is KNOWN and in the table already. */
 static void
 note_change_locked (struct conn *conn, const struct request *request,
                     enum change change, bool known)
 {
+  judge_conflicts_locked (conn, request, known);
+  visibility_change (&conn->disk->visibility, &conn->unflushed,
+                     request->offset, request->end, change == CHANGE_TRIM);
   if (change != CHANGE_ZERO)
     block_set_add (&conn->disk->written,
                    blkhash_opts_get_block_size (params.hash),
                    request->offset, request->end);
   if (!conn->export)
     return;
-  conn->export->written = true;
+  if (change != CHANGE_REFUSED)
+    conn->export->written = true;
   if (known)
     forget (conn->export, request->taint, request->taint_end);
+  else if (request->ignored)
+    forget_around (conn->export, request->offset, request->end);
   else
     forget (conn->export, request->offset, request->end);
 }
@@ -274,16 +367,16 @@ void
 change_end (struct conn *conn, struct request *request,
             enum change change, const void *buf)
 {
-  bool known = change != CHANGE_UNKNOWN && !request->ignored;
+  bool known = (change == CHANGE_DATA || change == CHANGE_ZERO) &&
+    !request->ignored;
 
-  if (known && change != CHANGE_NONE)
+  if (known)
     apply_untainted (conn, request, change, buf);
 
   SCOPED_LOCK (&exports_lock);
   if (!conn->disk)
     return;
   conn->own_changes++;
-  if (change != CHANGE_NONE)
-    note_change_locked (conn, request, change, known);
-  disk_change_end (conn->disk, request, conn->export, change != CHANGE_NONE);
+  note_change_locked (conn, request, change, known);
+  disk_change_end (conn->disk, request, conn->export);
 }

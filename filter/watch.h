@@ -38,8 +38,9 @@ void learn_end (struct conn *conn, struct request *request,
 
 /* What a change leaves behind. */
 enum change {
-  CHANGE_NONE,                  /* it was refused, all is as before */
-  CHANGE_UNKNOWN,               /* a trim, or an error */
+  CHANGE_REFUSED,               /* a fast zero; unknown, too, see watch.c */
+  CHANGE_UNKNOWN,               /* an error */
+  CHANGE_TRIM,
   CHANGE_DATA,                  /* what is in BUF */
   CHANGE_ZERO,
 };

@@ -19,6 +19,7 @@ serve_snapshot () {
 #   later (FUNCTION, ...)  the result of calling it in another thread, later:
 #                          that of its get ()
 #   write (H, DATA, OFFSET)  begins, in flight until wait (H)
+#   wait_for (H, CONDITION)  lets the requests of H go on until that is true
 #   Hold (CALL)            a call of the plugin, see hold.h: wait () until it is
 #                          there, release () it
 #   logged (TEXT, N)       waits until the log of nbdkit has it N times
@@ -71,6 +72,10 @@ def write(h, data, offset):
 def wait(h):
     while h.aio_in_flight():
         h.poll(-1)
+
+def wait_for(h, condition):
+    while not condition():
+        h.poll(10)
 
 def log():
     return open(os.environ["LOG"], errors="replace").read()

@@ -48,6 +48,7 @@ second = Hold('pread')
 first.release()
 second.wait()
 b.pwrite(b'b', $1)
+if b.can_flush(): b.flush()
 second.release()"
 }
 
@@ -71,6 +72,7 @@ left = later(a.shutdown)
 while "snapshot: close" not in log():
     if hold.is_there():
         b.pwrite(b"b", 1000)
+        b.flush()
         held, hold = hold, Hold("pread")
         held.release()
     time.sleep(0.01)

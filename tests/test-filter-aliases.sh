@@ -22,14 +22,19 @@ for change in 'h.pwrite(b"x", 1000000)' 'h.zero(65536, 0)' \
   client b "$change"
   line_comes '# incomplete a: it was changed by another export name'
   sum_comes "$dir/disk" b
-  # A client that reads all of it, one that was connected all the time, and
-  # one that reads only what was changed.
+  # A client that reads all of it, and one that was connected all the time; but
+  # what is read after a trim through such a connection proves nothing.
   client a "$change
 h.pread(h.get_size(), 0)"
   sum_comes "$dir/disk" a
   client a "h2 = connect('b')
 h2${change#h}
 h2.shutdown()
+case = '''$change'''
+if 'trim' in case:
+    wait_until(lambda: content('$log').count(b'blkhash: close') == 5)
+    h.shutdown()
+    h = connect('a')
 h.pread(h.get_size(), 0)"
   sum_comes "$dir/disk" a
   sum_comes "$dir/disk" b
@@ -82,9 +87,11 @@ h2 = connect('b')
 h2.pread(1, 0)
 $before
 h.pwrite(b'1' * 65536, 0)
+h.flush()
 h3 = connect('c')
 h3.pread(h3.get_size(), 0)
 h.pwrite(b'2' * 65536, 65536)
+h.flush()
 h3.shutdown()
 h2.shutdown()"
   wait_until all_left

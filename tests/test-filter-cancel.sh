@@ -19,7 +19,7 @@ for end in pass 'os._exit(0)'; do
   rm -f "$dir/reads"
   touch "$dir/hold"
   serve eval thread_model='echo parallel' get_size='stat -c %s $dir/disk' \
-        pread="$held_pread" can_multi_conn='exit 0' \
+        pread="$held_pread" can_multi_conn='exit 0' flush='exit 0' \
         pwrite='dd of=$dir/disk seek=$4 oflag=seek_bytes conv=notrunc status=none' \
         blkhash-file="$sums"
   client "" 'h.pwrite(b"first", 0); os._exit(0)'

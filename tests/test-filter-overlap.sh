@@ -10,7 +10,8 @@ requires delay_can_be_read
 
 truncate -s 2m "$dir/disk"
 
-# at_once COUNT REQUEST: on COUNT connections, each with its number as "i".
+# at_once COUNT REQUEST [AFTER]: on COUNT connections, each with its number as
+# "i".
 at_once () {
   client "" "import threading
 def request(h, i):
@@ -21,7 +22,8 @@ for c in range(5):
                for i, h in enumerate(clients)]
     for t in threads: t.start()
     for t in threads: t.join()
-for h2 in clients: h2.shutdown()"
+for h2 in clients: h2.shutdown()
+${3:-pass}"
   sum_comes "$dir/disk"
 }
 
@@ -33,7 +35,13 @@ at_once 4 'h.pwrite(bytes([65 + i]) * 65536, 0)'
 at_once 4 'h.pwrite(bytes([65 + i]) * 100000, i * 30000)'
 at_once 4 'h.pwrite(bytes([65 + i]), i % 2)'
 at_once 4 'h.pwrite(b"x" * 65536, 0) if i % 2 else h.zero(65536, 0)'
-at_once 4 'h.pwrite(b"x" * 65536, 0) if i % 2 else h.trim(65536, 32768)'
+# What another connection trimmed is proven by one that comes later.
+at_once 4 'h.pwrite(b"x" * 65536, 0) if i % 2 else h.trim(65536, 32768)' \
+        "closed = b'blkhash: close'
+wait_until(lambda: content('$log').count(closed) == 27)
+h.shutdown()
+h = connect('')
+h.pread(2 << 20, 0)"
 stop
 
 # Reads while a write is in flight, and that are in flight when it comes.
@@ -52,7 +60,7 @@ for delay in pread pwrite; do
   serve eval thread_model='echo parallel' get_size='stat -c %s $dir/disk' \
         pread="dd if=\$dir/disk skip=\$4 count=\$3 iflag=skip_bytes,count_bytes status=none $slow_pread" \
         pwrite="dd of=\$dir/disk seek=\$4 oflag=seek_bytes conv=notrunc status=none $slow_pwrite" \
-        can_multi_conn='exit 0' can_extents='exit 0' \
+        can_multi_conn='exit 0' flush='exit 0' can_extents='exit 0' \
         extents='echo $4 $3 $(cmp -s -n $3 -i $4:0 $dir/disk /dev/zero && echo hole,zero); sleep 0.1' \
         blkhash-file="$sums"
   # The old content comes to the reader after the new one is there.

@@ -44,3 +44,23 @@ cmp "$dir/copy" "$dir/disk" || fail "the copy differs"
 wait_until all_left
 ! has_line "$(reference "$dir/before")  -" || fail "a stale sum"
 stop
+
+# By no name of that disk; and by the other name the sum comes back only when that
+# range has been read again.
+cp "$dir/before" "$dir/disk"
+serve file "$dir/disk" blkhash-file="$sums"
+client a 'h.pread(h.get_size(), 0)'
+client b 'h.pread(h.get_size(), 0)'
+sum_comes "$dir/disk" a
+sum_comes "$dir/disk" b
+write_data "$dir/disk" 3000000 100000
+client a 'h.pread(h.get_size(), 0)'
+sum_comes "$dir/disk" a
+line_comes '# incomplete b: another export name reads something else'
+client b 'h.pread(1, 0)'
+wait_until all_left
+! has_line "$(reference "$dir/before")  b" || fail "a stale sum of b"
+client b 'h.pread(h.get_size(), 0)'
+sum_comes "$dir/disk" b
+stop
+sum_comes "$dir/disk" b

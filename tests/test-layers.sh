@@ -168,7 +168,8 @@ pass: conn export params watch ../lib/cleanup
 watch: conn export inflight params ../lib/cleanup ../lib/leaves
 conn: export ../lib/cleanup
 export: disk params report ../lib/cleanup ../lib/leaves
-disk: block-set inflight
+disk: block-set inflight visibility
+visibility: block-set params
 block-set: ../lib/leaf-tree
 params: ../lib/sum-kind
 report: manifest output-file params ../lib/cleanup ../lib/sum-line

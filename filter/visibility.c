@@ -1,0 +1,257 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Which changes of a disk are visible to other connections.
+ *
+ * A plugin, or a filter below, may keep what a connection changes until this
+ * connection flushes or closes; until then the connection sees its own change,
+ * and others may see the old content.  So each connection has a set of blocks
+ * that it changed and did not flush.  While a block is in such a set
+ *
+ * - what another connection reads there proves nothing: it is hidden;
+ * - when another connection changes it, the two are in conflict: which of them
+ *   reaches the disk last is not known.
+ *
+ * A flush that succeeds empties the set.  When it fails, what was changed may be
+ * lost: no connection that is open proves that content by reading, not even the
+ * one that changed it.
+ *
+ * A trim stays hidden after a flush, until the block is overwritten or the
+ * connection has closed: nbdkit's cache filter passes trims on to the plugin, but
+ * a flush only if it has something to write back.
+ *
+ * A connection that leaves with blocks that are still hidden (it trimmed, or the
+ * plugin cannot flush, or failed to) puts them on the disk when the plugin closes
+ * it, which a filter does not see.  They stay hidden from connections that were
+ * opened before; one that opens later sees them.  All that have left share one
+ * set, for as long as such an older connection is open.
+ *
+ * Sets have units of at least 64 KiB, whatever the block size of the hash: below
+ * there can be caches and filters, such as nbdkit's blocksize filter, that read,
+ * modify and write units of their own, and so bring an old view of the bytes
+ * around a change to the disk.
+ *
+ * Rejected: to count changes, as conn.c does for connections without multi-conn.
+ * With several connections that write, each would always be behind the others,
+ * and all would have to be read back.
+ */
+
+#include <config.h>
+
+#include <stddef.h>
+
+#include "blkhash.h"
+
+#include "params.h"
+#include "visibility.h"
+
+#define MIN_UNIT (64 * 1024)    /* bytes */
+
+static uint32_t
+unit (void)
+{
+  uint32_t block_size = blkhash_opts_get_block_size (params.hash);
+
+  return block_size > MIN_UNIT ? block_size : MIN_UNIT;
+}
+
+void
+visibility_round (uint64_t *offset, uint64_t *end)
+{
+  uint64_t rest = *end % unit ();
+
+  *offset -= *offset % unit ();
+  if (rest)
+    *end += unit () - rest;
+}
+
+/* ---- Connections ---- */
+
+void
+visibility_open (struct visibility *v, struct unflushed *u)
+{
+  u->opened = ++v->last_opened;
+  v->nr_open++;
+}
+
+static void
+clear (struct unflushed *u)
+{
+  block_set_clear (&u->changed);
+  block_set_clear (&u->flushing);
+  block_set_clear (&u->trimmed);
+}
+
+static void
+unlink_conn (struct unflushed *u)
+{
+  if (!u->link)
+    return;
+  *u->link = u->next;
+  if (u->next)
+    u->next->link = u->link;
+  u->link = NULL;
+}
+
+void
+visibility_leave (struct visibility *v, struct unflushed *u)
+{
+  struct unflushed *left = &v->left;
+
+  if (u->opened == 0)
+    return;
+  unlink_conn (u);
+  v->nr_open--;
+  if (u->opened <= left->opened && --v->nr_older == 0) {
+    clear (left);
+    left->opened = 0;
+  }
+  if (v->nr_open > 0 && !(block_set_is_empty (&u->changed) &&
+                          block_set_is_empty (&u->trimmed))) {
+    block_set_move (&left->changed, unit (), &u->changed);
+    block_set_move (&left->trimmed, unit (), &u->trimmed);
+    left->opened = v->last_opened;
+    v->nr_older = v->nr_open;
+  }
+  clear (u);
+  u->opened = 0;
+}
+
+void
+visibility_destroy (struct visibility *v)
+{
+  clear (&v->left);
+}
+
+/* ---- Changes ---- */
+
+void
+visibility_change (struct visibility *v, struct unflushed *u,
+                   uint64_t offset, uint64_t end, bool trim)
+{
+  if (!u->link) {
+    u->link = &v->conns;
+    u->next = v->conns;
+    if (u->next)
+      u->next->link = &u->next;
+    v->conns = u;
+  }
+  block_set_add (&u->changed, unit (), offset, end);
+  if (trim)
+    block_set_add (&u->trimmed, unit (), offset, end);
+}
+
+/* Is the byte at OFFSET in SET, or else *IN already?  *RUN_END is lowered to where
+ * that changes.
+ */
+static void
+look_up (const struct block_set *set, uint64_t offset, uint64_t *run_end,
+         bool *in)
+{
+  if (!block_set_is_empty (set))
+    *in |= block_set_at (set, unit (), offset, *run_end, run_end);
+}
+
+static bool
+find (const struct visibility *v, const struct unflushed *u,
+      uint64_t offset, uint64_t end, uint64_t *run_end, bool trims)
+{
+  const struct unflushed *other;
+  bool in = false;
+
+  *run_end = end;
+  for (other = v->conns; other; other = other->next) {
+    if (other == u)
+      continue;
+    look_up (&other->changed, offset, run_end, &in);
+    look_up (&other->flushing, offset, run_end, &in);
+    if (trims)
+      look_up (&other->trimmed, offset, run_end, &in);
+  }
+  if (u->opened <= v->left.opened) {
+    look_up (&v->left.changed, offset, run_end, &in);
+    if (trims)
+      look_up (&v->left.trimmed, offset, run_end, &in);
+  }
+  return in;
+}
+
+bool
+visibility_conflict (const struct visibility *v, const struct unflushed *u,
+                     uint64_t offset, uint64_t end, uint64_t *run_end)
+{
+  return find (v, u, offset, end, run_end, false);
+}
+
+bool
+visibility_hidden (const struct visibility *v, const struct unflushed *u,
+                   uint64_t offset, uint64_t end, uint64_t *run_end)
+{
+  bool in = find (v, u, offset, end, run_end, true);
+
+  if (u->failed)
+    look_up (&u->changed, offset, run_end, &in);
+  return in;
+}
+
+bool
+visibility_own (const struct unflushed *u,
+                uint64_t offset, uint64_t end, uint64_t *run_end)
+{
+  bool in = false;
+
+  *run_end = end;
+  if (!u->failed)
+    look_up (&u->changed, offset, run_end, &in);
+  look_up (&u->trimmed, offset, run_end, &in);
+  return in;
+}
+
+void
+visibility_overwrite (struct visibility *v, uint64_t offset, uint64_t end)
+{
+  struct unflushed *u;
+
+  for (u = v->conns; u; u = u->next)
+    block_set_remove (&u->trimmed, unit (), offset, end);
+  block_set_remove (&v->left.trimmed, unit (), offset, end);
+}
+
+/* ---- Flushes ---- */
+
+bool
+visibility_needs_flush (const struct unflushed *u)
+{
+  return !block_set_is_empty (&u->changed);
+}
+
+/* Of flushes at the same time one counts: which changes were made before each
+ * began is not worth another set.
+ */
+bool
+visibility_flush_begin (struct unflushed *u)
+{
+  if (u->is_flushing || block_set_is_empty (&u->changed))
+    return false;
+  u->is_flushing = true;
+  block_set_move (&u->flushing, unit (), &u->changed);
+  return true;
+}
+
+void
+visibility_flush_end (struct unflushed *u, bool ok,
+                      void (*fn) (void *opaque, uint64_t offset, uint64_t end),
+                      void *opaque)
+{
+  uint64_t offset = 0, end;
+
+  u->is_flushing = false;
+  u->failed = !ok;
+  if (ok) {
+    block_set_clear (&u->flushing);
+    return;
+  }
+  for (; block_set_next (&u->flushing, unit (), &offset, &end); offset = end)
+    fn (opaque, offset, end);
+  block_set_move (&u->changed, unit (), &u->flushing);
+}

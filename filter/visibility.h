@@ -1,0 +1,98 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Which changes of a disk are visible to other connections than the one that
+ * made them.
+ *
+ * NBD promises that a change is visible to other connections after a flush, with
+ * multi-conn too; without multi-conn it is after a flush of the connection that
+ * made it, and one of the connection that reads.  See visibility.c for what
+ * follows from that.
+ *
+ * Ranges are in bytes, END is exclusive.  The caller holds a lock.
+ */
+
+#ifndef NBDKIT_BLKHASH_VISIBILITY_H
+#define NBDKIT_BLKHASH_VISIBILITY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "block-set.h"
+
+/* What a connection changed that others may not see.  Zero-initialised it is
+ * that of a connection that is not open.
+ */
+struct unflushed {
+  struct unflushed *next, **link; /* in the list; LINK is NULL if it is not */
+  uint64_t opened;              /* its number, in the order of opening, or 0 */
+  struct block_set changed;     /* since the last flush began */
+  struct block_set flushing;    /* before the flush in flight began */
+  struct block_set trimmed;     /* since it was opened */
+  bool is_flushing;
+  bool failed;                  /* the last flush */
+};
+
+/* The connections of a disk.  Zero-initialised there are none. */
+struct visibility {
+  struct unflushed *conns;      /* those that changed something */
+  struct unflushed left;        /* by those that have left; hidden from those
+                                 * that were opened up to left.opened */
+  uint64_t last_opened;
+  unsigned nr_open;             /* connections */
+  unsigned nr_older;            /* of these, opened up to left.opened */
+};
+
+/* A connection opens, before the plugin is asked to; and leaves, after its last
+ * request.
+ */
+void visibility_open (struct visibility *v, struct unflushed *u);
+void visibility_leave (struct visibility *v, struct unflushed *u);
+
+/* It changed a range; TRIM: by a trim. */
+void visibility_change (struct visibility *v, struct unflushed *u,
+                        uint64_t offset, uint64_t end, bool trim);
+
+/* Did another connection change the byte at OFFSET too, so that which of the two
+ * changes reaches the disk last is not known?  *RUN_END is where the answer ends
+ * to be the same, at most END.
+ */
+bool visibility_conflict (const struct visibility *v,
+                          const struct unflushed *u,
+                          uint64_t offset, uint64_t end, uint64_t *run_end);
+
+/* Does a read of the byte at OFFSET through this connection prove nothing?
+ * *RUN_END as above.
+ */
+bool visibility_hidden (const struct visibility *v,
+                        const struct unflushed *u,
+                        uint64_t offset, uint64_t end, uint64_t *run_end);
+
+/* Is the byte at OFFSET one that other connections cannot be made to see by a
+ * flush?  *RUN_END as above.
+ */
+bool visibility_own (const struct unflushed *u,
+                     uint64_t offset, uint64_t end, uint64_t *run_end);
+
+/* The range was overwritten, which makes an earlier trim of it irrelevant. */
+void visibility_overwrite (struct visibility *v, uint64_t offset, uint64_t end);
+
+/* A flush of the connection begins, and ends.  begin returns whether this flush
+ * is the one that counts: then end must be called.  If it fails the caller is
+ * told of what may be lost, by FN.
+ */
+bool visibility_flush_begin (struct unflushed *u);
+void visibility_flush_end (struct unflushed *u, bool ok,
+                           void (*fn) (void *opaque, uint64_t offset,
+                                       uint64_t end),
+                           void *opaque);
+
+/* Is there anything that a flush would make visible? */
+bool visibility_needs_flush (const struct unflushed *u);
+
+/* The smallest range around one that is judged as a whole. */
+void visibility_round (uint64_t *offset, uint64_t *end);
+
+void visibility_destroy (struct visibility *v);
+
+#endif /* NBDKIT_BLKHASH_VISIBILITY_H */

@@ -1,0 +1,209 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Connections that keep what they change until they flush or close, and those that
+# see what others changed only after a flush, with multi-conn too: the sum is that
+# of what is on the disk when all have closed.
+
+. "$(dirname "$0")/hold-functions.sh"
+
+make_image "$dir/image"
+
+# serve_views PARAMETER...: a new disk.
+serve_views () {
+  cp "$dir/image" "$dir/disk"
+  serve_snapshot "$@"
+}
+
+# scenario CODE [NAME]...: of connections "a", which is there already, and "b".
+# All are gone then.  There is a sum where flushes work, and a right one or none
+# where they do not.
+scenario () {
+  code=$1
+  shift
+  for parameters in 'views=back' 'views=back multi-conn=true' \
+                    'views=own' 'views=own multi-conn=true' \
+                    'views=back multi-conn=true model=serialize_all_requests'; do
+    serve_views $parameters flush=fresh
+    clients "a = connect()
+b = connect()
+$code"
+    stop
+    sum_comes "$dir/disk" "$@"
+  done
+  for parameters in 'views=back' 'views=back multi-conn=true'; do
+    for flush in none refused eio; do
+      serve_views $parameters flush=$flush
+      clients "def flush(self):
+    try: self.flush_of_libnbd()
+    except nbd.Error: pass
+nbd.NBD.flush_of_libnbd, nbd.NBD.flush = nbd.NBD.flush, flush
+a = connect()
+b = connect()
+$code"
+      stop
+      right_or_none "${@:--}"
+    done
+  done
+}
+
+whole='(b"%c" % byte) * 65536, 0'
+part='(b"%c" % byte) * 100, 1000'
+for range in "$whole" "$part"; do
+  write="def write(h, byte): h.pwrite($range)
+"
+  # What comes last on the disk is what closes last, not what was written last.
+  scenario "$write
+write(a, 65)
+write(b, 66)
+b.flush()
+b.shutdown()
+a.shutdown()"
+  scenario "$write
+write(a, 65)
+write(b, 66)
+b.flush()
+a.shutdown()
+b.shutdown()"
+  scenario "$write
+write(b, 66)
+write(a, 65)
+b.flush()
+write(b, 67)
+a.shutdown()
+b.shutdown()"
+  # What another connection has not flushed yet is not read.
+  scenario "$write
+write(a, 65)
+b.pread(8 << 20, 0)
+b.block_status(8 << 20, 0, lambda *_: 0)
+a.shutdown()
+b.shutdown()"
+  scenario "$write
+write(a, 65)
+b.pread(8 << 20, 0)
+b.shutdown()
+a.pread(8 << 20, 0)
+a.shutdown()"
+  # Nor what it flushed before this one did.
+  scenario "$write
+a.pread(1, 0)
+write(b, 66)
+b.pwrite(b'p', 200000)
+b.shutdown()
+a.pwrite(b'q', 300000)
+a.shutdown()"
+done
+# The same by two names.
+scenario 'c = connect("other")
+a.pwrite(b"a" * 65536, 0)
+c.pwrite(b"c" * 65536, 0)
+c.flush()
+c.shutdown()
+a.shutdown()
+b.shutdown()
+c = connect("other")
+c.pread(8 << 20, 0)
+c.shutdown()' other
+
+# A connection that was opened before a change was flushed, and reads after that.
+for parameters in 'views=back' 'views=back multi-conn=true'; do
+  serve_views $parameters
+  clients 'a = connect()
+a.trim(65536, 0)
+b = connect()
+a.flush()
+b.pread(65536, 0)
+b.shutdown()
+a.shutdown()'
+  stop
+  sum_comes "$dir/disk"
+done
+
+# A flush is in flight: what is changed meanwhile is not flushed by it.
+serve_views views=back
+clients 'a = connect()
+b = connect()
+a.pwrite(b"1" * 65536, 65536)
+hold = Hold("flush-done")
+flush = a.aio_flush()
+wait_for(a, hold.is_there)
+write(a, b"1" * 65536, 0)
+wait_for(a, lambda: a.aio_in_flight() == 1)
+b.pwrite(b"2" * 65536, 0)
+b.flush()
+b.shutdown()
+hold.release()
+wait(a)
+a.shutdown()'
+stop
+sum_comes "$dir/disk"
+
+# A connection flushes what it changed before it leaves; a flush that fails, when
+# it is the last one or not, leaves what it changed unknown.
+serve_views views=shared
+clients 'a = connect()
+a.pread(1, 0)
+a.shutdown()'
+wait_until grep -q 'blkhash: close$' "$log"
+! grep -q 'snapshot: flush' "$log" || fail "flushed without need"
+clients 'a = connect()
+a.pwrite(b"x" * 10, 0)
+a.flush()
+a.shutdown()'
+sum_comes "$dir/disk"
+[ "$(grep -c 'snapshot: flush' "$log")" = 1 ] || fail "flushed twice"
+clients 'a = connect()
+a.pwrite(b"y" * 65536, 0)
+a.shutdown()'
+sum_comes "$dir/disk"
+[ "$(grep -c 'snapshot: flush' "$log")" = 2 ] || fail "not flushed"
+stop
+serve_views views=back flush=eio
+clients 'a = connect()
+b = connect()
+b.pwrite(b"b" * 65536, 0)
+b.shutdown()
+a.pread(8 << 20, 0)
+a.shutdown()'
+line_matches '^# incomplete -: '
+stop
+no_sum
+
+# Filters that promise multi-conn for a plugin that has it not.  What is trimmed
+# passes by the cache; it is proven by the connection that trims, when that leaves,
+# or by one that comes later.
+for filter_below in 'multi-conn multi-conn-mode=emulate' 'multi-conn' \
+                    'cache' 'cache cache=writethrough' 'cache cache=unsafe'; do
+  set -- $filter_below
+  requires_nbdkit --filter=$1
+  for change in 'pwrite(b"b" * 65536, 0)' 'pwrite(b"b", 100000)' \
+                'zero(65536, 0)' 'trim(65536, 0)'; do
+    for views in own back; do
+      cp "$dir/image" "$dir/disk"
+      serve --filter=$1 "$snapshot" file="$dir/disk" views=$views $2 \
+            hold="$dir/hold" blkhash-file="$sums"
+      clients "a = connect()
+a.pwrite(b'a', 1500000)
+b = connect()
+b.$change
+b.shutdown()
+logged('blkhash: close')
+a.shutdown()
+logged('blkhash: close', 2)
+print(sums())
+h = connect()
+wanted = h.pread(8 << 20, 0)
+open('$dir/wanted', 'wb').write(wanted)
+h.shutdown()"
+      # What was there when a had left, and what comes then.
+      for sum in $(sed -n 's/^\([0-9a-f]\{64\}\)  -$/\1/p' "$dir/stdout"); do
+        [ "$sum" = "$(reference "$dir/wanted")" ] ||
+          fail "wrong sum after $change with $filter_below"
+      done
+      sum_comes "$dir/wanted"
+      stop
+    done
+  done
+done
