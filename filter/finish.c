@@ -314,24 +314,22 @@ needs_flush (struct conn *conn)
   return visibility_needs_flush (&conn->unflushed);
 }
 
-/* Is there anybody who could need to see what it changed, and a table to put that
- * into?
- */
+/* Is there a table that wants the content of what the connection changed? */
 static bool
 must_read_own (const struct pass *p)
 {
   SCOPED_LOCK (&exports_lock);
 
   return params.missing == MISSING_READ && p->export && !p->export->broken &&
-    p->export->leaves && p->export->disk->visibility.nr_open > 1 &&
-    !last_failed (p);
+    p->export->leaves && !last_failed (p);
 }
 
 /* What it changed reaches the disk by a flush, or else when the plugin closes the
  * connection, which comes later than all that a filter sees.
  *
- * What no flush makes visible to connections that are open now is proven only by
- * what this connection itself reads.
+ * What no flush makes visible to other connections that are open is proven only by
+ * what this connection itself reads.  It does so even when it is the only one:
+ * another one can be opened before this one has left.
  */
 void
 finish_changes (nbdkit_next *next, struct conn *conn)
