@@ -120,9 +120,8 @@ blkhash_default_export (nbdkit_next_default_export *next,
 {
   const char *name = next (nxdata, readonly);
 
-  (void) is_tls;
   if (name)
-    exports_set_default (name);
+    exports_set_default (name, is_tls);
   return name;
 }
 
@@ -132,7 +131,6 @@ blkhash_open (nbdkit_next_open *next, nbdkit_context *context,
 {
   struct handle *handle = calloc (1, sizeof *handle);
 
-  (void) is_tls;
   if (handle)
     handle->name = strdup (exportname);
   if (!handle || !handle->name) {
@@ -140,7 +138,7 @@ blkhash_open (nbdkit_next_open *next, nbdkit_context *context,
     free (handle);
     return NULL;
   }
-  conn_init (&handle->conn, handle->name);
+  conn_init (&handle->conn, handle->name, is_tls);
   if (next (context, readonly, exportname) == -1) {
     conn_close (&handle->conn);
     free (handle->name);

@@ -20,11 +20,11 @@ static uint64_t nr_conns;       /* that there ever were */
 static pthread_cond_t not_finishing = PTHREAD_COND_INITIALIZER;
 
 void
-conn_init (struct conn *conn, const char *name)
+conn_init (struct conn *conn, const char *name, bool tls)
 {
   SCOPED_LOCK (&exports_lock);
 
-  *conn = (struct conn) { .name = name };
+  *conn = (struct conn) { .name = name, .tls = tls };
   conn->disk = exports_disk_locked (name);
   if (conn->disk) {
     conn->seen = conn->disk->changes;
@@ -49,10 +49,18 @@ conn_prepare (struct conn *conn, uint64_t size, bool multi_conn)
 static void
 meet_disk_locked (struct conn *conn, struct disk *disk)
 {
+  if (conn->disk || !disk)
+    return;
   conn->disk = disk;
   if (disk->changes > 0)
     conn->multi_conn = false;
   visibility_open (&disk->visibility, &conn->unflushed);
+}
+
+bool
+conn_is_shut_out_locked (const struct conn *conn)
+{
+  return !conn->tls && conn->disk && conn->disk->tls;
 }
 
 bool
@@ -64,16 +72,19 @@ conn_join_locked (struct conn *conn)
   if (conn->state != CONN_IDLE)
     return false;
   conn->state = CONN_JOINED;
-  export = export_get_locked (conn->name);
+  meet_disk_locked (conn, exports_disk_locked (conn->name));
+  if (conn_is_shut_out_locked (conn))
+    return false;
+  export = export_get_locked (conn->name, conn->tls);
   if (!export) {
     conn->unwatched = errno;
     return true;
   }
   conn->export = export;
-  if (!conn->disk)
-    meet_disk_locked (conn, export->disk);
-  withdrawn = export_see_size_locked (export, conn->size,
-                                      conn->number > export->newest);
+  meet_disk_locked (conn, export->disk);
+  withdrawn = conn->tls && exports_see_tls_locked (export->disk);
+  withdrawn |= export_see_size_locked (export, conn->size,
+                                       conn->number > export->newest);
   if (conn->number > export->newest)
     export->newest = conn->number;
   export->joins++;
@@ -102,7 +113,7 @@ leave_locked (struct conn *conn, bool *joined)
 
   /* One that did nothing leaves those alone who do, or did since it came. */
   if (conn->state == CONN_IDLE) {
-    export = export_find_locked (conn->name);
+    export = export_find_locked (conn->name, conn->tls);
     if (export && (export->conns > 0 || export->finishing ||
                    export->newest > conn->number))
       return false;

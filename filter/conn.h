@@ -21,6 +21,7 @@
  */
 struct conn {
   const char *name;             /* of the export; set once */
+  bool tls;                     /* set once */
   uint64_t number;              /* in the order of conn_prepare */
   uint64_t size;                /* bytes */
   bool multi_conn;              /* sees what others changed and flushed */
@@ -38,17 +39,26 @@ struct conn {
  * the plugin is asked to open, since what is changed from then on it may not
  * see.
  */
-void conn_init (struct conn *conn, const char *name);
+void conn_init (struct conn *conn, const char *name, bool tls);
 
 /* It can do requests now. */
 void conn_prepare (struct conn *conn, uint64_t size, bool multi_conn);
 
 /* It does one: from now on it counts.  An export that cannot be watched (no
- * memory, too many names) works all the same.  True if there is something to
- * do without the lock: conn_joined, which waits and tells.
+ * memory, too many names) works all the same, and so does a connection that is
+ * shut out.  True if there is something to do without the lock: conn_joined,
+ * which waits and tells.
  */
 bool conn_join_locked (struct conn *conn);
 void conn_joined (const struct conn *conn);
+
+/* Is it a connection without TLS to a disk that has, or had, connections with TLS?
+ * A filter below, such as nbdkit's tls-fallback, can show clients without TLS
+ * another disk, so what these see proves nothing about what those with TLS see,
+ * and they must not touch the result of those.  What they change counts all the
+ * same: without such a filter it is one disk.
+ */
+bool conn_is_shut_out_locked (const struct conn *conn);
 
 /* The connection ends as it should.  True if it was the last of its export:
  * then it alone can finish, until conn_finished.  Waits for one that is giving

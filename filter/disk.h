@@ -24,6 +24,7 @@ struct export;
 struct disk {
   unsigned exports;             /* names by which it is known */
   struct export *published;     /* of these, those that have a sum */
+  bool tls;                     /* it has, or had, a client with TLS */
   uint64_t changes;             /* begun and ended, counted both times */
   unsigned changing;            /* changes that are in flight */
   struct inflight inflight;

@@ -23,9 +23,9 @@ pthread_mutex_t exports_lock = PTHREAD_MUTEX_INITIALIZER;
 /* Protected by exports_lock. */
 static struct export *exports, **exports_tail = &exports;
 static void *exports_by_name;   /* of tsearch(3) */
-static unsigned nr_exports;
+static unsigned nr_exports[2];  /* without TLS, and with */
 static struct disk shared_disk; /* unless exports are distinct */
-static char *default_name;
+static char *default_name[2];   /* without TLS, and with */
 
 /* Of pieces of blocks that wait for the rest, in all exports together. */
 static struct pieces_budget budget = { .bound = 64 * 1024 * 1024 };
@@ -33,31 +33,35 @@ static struct pieces_budget budget = { .bound = 64 * 1024 * 1024 };
 static int
 compare_names (const void *a, const void *b)
 {
-  return strcmp (((const struct export *) a)->name,
-                 ((const struct export *) b)->name);
+  const struct export *x = a, *y = b;
+
+  return x->tls == y->tls ? strcmp (x->name, y->name) : x->tls - y->tls;
 }
 
 struct export *
-export_find_locked (const char *name)
+export_find_locked (const char *name, bool tls)
 {
-  struct export key = { .name = (char *) name };
+  struct export key = { .name = (char *) name, .tls = tls };
   void *found = tfind (&key, &exports_by_name, compare_names);
 
   return found ? *(struct export **) found : NULL;
 }
 
 static struct export *
-add_export_locked (const char *name)
+add_export_locked (const char *name, bool tls)
 {
+  struct disk *disk = exports_disk_locked (name);
   struct export *export;
 
-  if (nr_exports == EXPORTS_MAX) {
+  if (nr_exports[tls] == EXPORTS_MAX) {
     errno = ENOSPC;
     return NULL;
   }
   export = calloc (1, sizeof *export);
-  if (export)
+  if (export) {
     export->name = strdup (name);
+    export->tls = tls;
+  }
   if (!export || !export->name ||
       !tsearch (export, &exports_by_name, compare_names)) {
     if (export)
@@ -66,21 +70,21 @@ add_export_locked (const char *name)
     errno = ENOMEM;
     return NULL;
   }
-  export->disk = params.distinct_exports ? &export->own_disk : &shared_disk;
+  export->disk = disk ? disk : &export->own_disk;
   export->disk->exports++;
   disk_look (export->disk, &export->log_seen);
   *exports_tail = export;
   exports_tail = &export->next;
-  nr_exports++;
+  nr_exports[tls]++;
   return export;
 }
 
 struct export *
-export_get_locked (const char *name)
+export_get_locked (const char *name, bool tls)
 {
-  struct export *export = export_find_locked (name);
+  struct export *export = export_find_locked (name, tls);
 
-  return export ? export : add_export_locked (name);
+  return export ? export : add_export_locked (name, tls);
 }
 
 struct disk *
@@ -90,7 +94,9 @@ exports_disk_locked (const char *name)
 
   if (!params.distinct_exports)
     return &shared_disk;
-  export = export_find_locked (name);
+  export = export_find_locked (name, false);
+  if (!export)
+    export = export_find_locked (name, true);
   return export ? export->disk : NULL;
 }
 
@@ -99,7 +105,8 @@ export_shown_name_locked (const struct export *export)
 {
   if (*export->name == '\0')
     return params.name ? params.name : "-";
-  if (params.name && default_name && strcmp (export->name, default_name) == 0)
+  if (params.name && default_name[export->tls] &&
+      strcmp (export->name, default_name[export->tls]) == 0)
     return params.name;
   return export->name;
 }
@@ -133,6 +140,8 @@ void
 export_publish_locked (struct export *export,
                        const unsigned char *md, size_t len, bool has_manifest)
 {
+  if (export->silent)
+    return;
   report_sum (&export->line, export_shown_name_locked (export), md, len,
               has_manifest);
   if (!export->published)
@@ -151,6 +160,13 @@ export_withdraw_locked (struct export *export)
   return true;
 }
 
+void
+export_incomplete_locked (struct export *export, const char *why)
+{
+  if (!export->silent)
+    report_incomplete (&export->line, export_shown_name_locked (export), why);
+}
+
 bool
 exports_withdraw_locked (struct disk *disk, struct export *by,
                          const char *why)
@@ -162,7 +178,7 @@ exports_withdraw_locked (struct disk *disk, struct export *by,
     export_withdraw_locked (by);
   while ((export = disk->published)) {
     export_withdraw_locked (export);
-    report_incomplete (&export->line, export_shown_name_locked (export), why);
+    export_incomplete_locked (export, why);
   }
   return any;
 }
@@ -198,6 +214,25 @@ export_see_size_locked (struct export *export, uint64_t size, bool newer)
   return export_withdraw_locked (export);
 }
 
+bool
+exports_see_tls_locked (struct disk *disk)
+{
+  struct export *export;
+  bool withdrawn = false;
+
+  if (disk->tls)
+    return false;
+  disk->tls = true;
+  for (export = exports; export; export = export->next)
+    if (export->disk == disk && !export->tls) {
+      withdrawn |= export_withdraw_locked (export);
+      report_withdraw (&export->line);
+      export->broken = "clients with TLS use this disk";
+      export->silent = true;
+    }
+  return withdrawn;
+}
+
 void
 export_set_idle_locked (struct export *export, bool idle)
 {
@@ -226,14 +261,14 @@ export_catch_up_locked (struct export *export)
 }
 
 void
-exports_set_default (const char *name)
+exports_set_default (const char *name, bool tls)
 {
   SCOPED_LOCK (&exports_lock);
 
-  if (default_name && strcmp (default_name, name) == 0)
+  if (default_name[tls] && strcmp (default_name[tls], name) == 0)
     return;
-  free (default_name);
-  default_name = strdup (name); /* NULL: it is called by its own name */
+  free (default_name[tls]);
+  default_name[tls] = strdup (name); /* NULL: it is called by its own name */
 }
 
 void
@@ -260,5 +295,6 @@ exports_free (void)
     free (export);
   }
   disk_destroy (&shared_disk);
-  free (default_name);
+  free (default_name[false]);
+  free (default_name[true]);
 }

@@ -32,6 +32,7 @@ extern pthread_mutex_t exports_lock;
 struct export {
   struct export *next;          /* in the order in which they came */
   char *name;
+  bool tls;                     /* that of clients with TLS; set once */
   struct report_line line;      /* of the report */
 
   /* All below is protected by exports_lock; the leaf table has its own lock,
@@ -43,6 +44,7 @@ struct export {
   struct blkhash_leaves *leaves;
   uint64_t size;                /* bytes */
   const char *broken;           /* why there can be no sum, or NULL */
+  bool silent;                  /* and nothing is said of it */
   unsigned conns;               /* connections that are open */
   uint64_t joins;               /* connections that ever counted */
   uint64_t newest;              /* the highest number of these */
@@ -55,13 +57,14 @@ struct export {
 };
 
 /* What a client gets that asks for no name is the export NAME. */
-void exports_set_default (const char *name);
+void exports_set_default (const char *name, bool tls);
 
-/* The export NAME.  find: NULL if nobody used it yet.  get: NULL if it cannot
- * be watched, with errno: ENOMEM, or ENOSPC when there are EXPORTS_MAX.
+/* The export NAME, for clients with TLS or without.  find: NULL if nobody used it
+ * yet.  get: NULL if it cannot be watched, with errno: ENOMEM, or ENOSPC when
+ * there are EXPORTS_MAX with TLS, or without.
  */
-struct export *export_find_locked (const char *name);
-struct export *export_get_locked (const char *name);
+struct export *export_find_locked (const char *name, bool tls);
+struct export *export_get_locked (const char *name, bool tls);
 
 /* The disk of the export NAME.  NULL: nothing is known of it. */
 struct disk *exports_disk_locked (const char *name);
@@ -70,6 +73,11 @@ struct disk *exports_disk_locked (const char *name);
  * True if a sum was withdrawn.
  */
 bool export_see_size_locked (struct export *export, uint64_t size, bool newer);
+
+/* A client with TLS uses DISK: of what clients without TLS saw nothing is said any
+ * more.  True if a sum was withdrawn.
+ */
+bool exports_see_tls_locked (struct disk *disk);
 
 /* Does nobody use it?  What a client left that is gone must not push out what
  * another one needs.
@@ -86,6 +94,9 @@ void export_catch_up_locked (struct export *export);
 void export_publish_locked (struct export *export,
                             const unsigned char *md, size_t len,
                             bool has_manifest);
+
+/* There is none, and WHY. */
+void export_incomplete_locked (struct export *export, const char *why);
 
 /* The report has no sum any more.  False if it had none: all is left as it is
  * then.

@@ -52,8 +52,7 @@ no_sum (const struct pass *p, const char *why)
 
   SCOPED_LOCK (&exports_lock);
   if (pass_is_last_locked (p))
-    report_incomplete (&p->export->line, export_shown_name_locked (p->export),
-                       why);
+    export_incomplete_locked (p->export, why);
 }
 
 /* The table is of no use any more. */
@@ -411,7 +410,7 @@ say_final (struct export *export)
 
   SCOPED_LOCK (&exports_lock);
   if (!export->line.text)
-    report_incomplete (&export->line, export_shown_name_locked (export), why);
+    export_incomplete_locked (export, why);
 }
 
 void

@@ -215,7 +215,7 @@ count_locks (struct client *client, unsigned counts[KINDS])
     }
     client_leave (other);
     if (kind == AFTER_SUM)
-      assert_true (export_find_locked ("reads")->published);
+      assert_true (export_find_locked ("reads", false)->published);
 
     locks_watch (&exports_lock);
     before = locks_taken ();

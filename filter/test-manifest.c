@@ -106,7 +106,7 @@ is_published (const char *name)
   struct export *export;
   SCOPED_LOCK (&exports_lock);
 
-  export = export_find_locked (name);
+  export = export_find_locked (name, false);
   return export && export->published;
 }
 

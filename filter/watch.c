@@ -170,7 +170,7 @@ withdraw_contradicted_locked (struct export *export,
 {
   size_t contradictions = leaves_contradictions (export->leaves);
 
-  if (contradictions == export->contradictions)
+  if (contradictions == export->contradictions || export->silent)
     return false;
   export->contradictions = contradictions;
   disk_change (export->disk, export, request->offset, request->end);
@@ -234,7 +234,9 @@ change_begin_locked (struct conn *conn, struct request *request,
     conn->export->written = true;
   if (conn->disk->published)
     exports_withdraw_locked (conn->disk, conn->export,
-                             "it was changed by another export name");
+                             conn_is_shut_out_locked (conn)
+                             ? "it was changed by a client without TLS"
+                             : "it was changed by another export name");
   return joined;
 }
 

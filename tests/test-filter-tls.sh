@@ -29,11 +29,85 @@ sum_comes "$dir/image"
 stop
 sum_comes "$dir/image"
 
-# Below ours there are two disks of one name.
+# Below ours there are two disks of one name.  A client without TLS has a line of
+# its own until one with TLS comes, and none afterwards.
 above="--tls=on --tls-psk=$dir/psk"
-serve --filter=tls-fallback file "$dir/image" blkhash-file="$sums"
+serve --filter=tls-fallback file "$dir/image" blkhash-file="$sums" \
+      blkhash-manifest="$manifest"
 copy "$uri" "$dir/message"
 sum_comes "$dir/message"
 copy "$(secure)" "$dir/copy"
 sum_comes "$dir/image"
+wait_until test -s "$manifest"
+cp "$sums" "$dir/before"
+unchanged () {
+  cmp "$sums" "$dir/before" && manifest_is "$dir/image" ||
+    fail "a client without TLS: $1: $(cat "$sums")"
+}
+
+# Whatever it does, with whatever names, at whatever time.
+requires "$PYTHON" -c 'import nbd; assert nbd.NBD().supports_tls()'
+client "" 'assert h.get_size() != 8 << 20'
+unchanged 'it came'
+copy "$uri" "$dir/message"
+unchanged 'it read'
+client other 'h.pread(1, 0); os._exit(0)'
+unchanged 'another name'
+secure_client="def secure(name=''):
+    s = nbd.NBD()
+    s.set_tls(nbd.TLS_REQUIRE)
+    s.set_tls_username('alice')
+    s.set_tls_psk_file('$dir/psk')
+    s.set_export_name(name)
+    s.connect_unix(sys.argv[1])
+    return s
+"
+client "" "$secure_client
+s = secure()
+h.pread(h.get_size(), 0)
+s.pread(65536, 0)
+connect('').shutdown()
+s.shutdown()
+h.pread(h.get_size(), 0)"
+wait_until all_left
+unchanged 'it was there before and after one with TLS'
 stop
+unchanged 'the server ended'
+
+# One with TLS that comes first has its sum, too, with names that others filled.
+serve --filter=tls-fallback file "$dir/image" blkhash-file="$sums"
+client "" 'for i in range(1000):
+    other = connect("%d" % i)
+    other.pread(1, 0)
+    other.shutdown()
+s = h'
+copy "$(secure)" "$dir/copy"
+sum_comes "$dir/image"
+wait_until all_left
+stop
+[ "$(cat "$sums")" = "$(reference "$dir/image")  -" ] ||
+  fail "more than one line: $(head "$sums")"
+
+# Without tls-fallback both are one disk: what is changed without TLS counts.
+for distinct in false true; do
+  cp "$dir/image" "$dir/disk"
+  serve file "$dir/disk" blkhash-file="$sums" blkhash-distinct-exports=$distinct
+  # One that was there before does not touch the result by reading.
+  client "" "$secure_client
+s = secure()
+s.pread(s.get_size(), 0)
+s.shutdown()
+wait_until(lambda: content('$sums').endswith(b'  -\n'))
+h.pread(1000, 0)"
+  wait_until all_left
+  [ "$(cat "$sums")" = "$(reference "$dir/image")  -" ] ||
+    fail "a client without TLS read: $(cat "$sums")"
+  client "" 'h.pwrite(b"x" * 10, 1000000)
+wait_until(lambda: not content("'"$sums"'").endswith(b"  -\n"))'
+  wait_until all_left
+  [ "$(cat "$sums")" = "# incomplete -: it was changed by a client without TLS" ] ||
+    fail "a client without TLS wrote: $(cat "$sums")"
+  copy "$(secure)" "$dir/copy"
+  sum_comes "$dir/disk"
+  stop
+done
