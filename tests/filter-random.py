@@ -310,16 +310,29 @@ class Case:
             lines = self.lines()
             if name in lines:
                 return lines
+            if self.may_be_hidden(name):
+                self.touch(name)
             time.sleep(0.005)
         raise Failed("no sum of %r: %s" % (name, open(self.sums).read()))
+
+    def may_be_hidden(self, name):
+        """Is it said that the last client may not see what others changed?  Clients
+        that just break can still be there when the next one comes, which then
+        cannot see what two of them trimmed.  One that comes later does.
+        """
+        with open(self.sums) as f:
+            return "# incomplete %s: the last client may not see" % (
+                name or "-") in f.read()
+
+    def touch(self, name):
+        h = self.connect(name)
+        h.pwrite(b"x", self.rng.randrange(self.size))
+        h.shutdown()
 
     def touch_all(self):
         """A well-behaved client of each name: it writes a byte."""
         for name in self.names:
-            h = self.connect(name)
-            h.pwrite(b"x", self.rng.randrange(self.size))
-            h.shutdown()
-            del h
+            self.touch(name)
             self.wait_for_sum(name)
 
     def run(self):
