@@ -104,6 +104,24 @@ prints_sum "$(reference "$dir/short")" \
            blksum --manifest "$dir/link" "$dir/short"
 [ -L "$dir/link" ] || fail "the link was replaced"
 refmanifest "$dir/short" | cmp - "$dir/got" || fail "not by the link"
+# Also one whose target is not there yet, which is made.
+mkdir "$dir/sub"
+ln -s target "$dir/dangling"
+ln -s ../target "$dir/sub/second"
+ln -s sub/second "$dir/first"
+ln -s "$dir/first" "$dir/absolute"
+for link in dangling sub/second first absolute; do
+  prints_sum "$(reference "$dir/short")" \
+             blksum --manifest "$dir/$link" "$dir/short"
+  [ -L "$dir/$link" ] || fail "the link was replaced"
+  cmp "$dir/target" "$dir/got" || fail "the target was not made"
+  rm "$dir/target"
+done
+ln -s none/target "$dir/nowhere"
+refuses "cannot make the file .*none/target: No such file" \
+        blksum --manifest "$dir/nowhere" "$dir/short"
+ln -s loop "$dir/loop"
+refuses "symbolic links" blksum --manifest "$dir/loop" "$dir/short"
 
 # Whoever reads a pipe gets the header at once, and can begin.
 mkfifo "$dir/image-fifo" "$dir/gate"

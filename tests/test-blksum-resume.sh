@@ -107,3 +107,16 @@ ended KILL "$image"
 prints_sum "$sum" blksum --resume --manifest "$dir/link" "$image"
 [ -L "$dir/link" ] || fail "the link was replaced"
 is_finished
+# Also one whose target is not there yet: both runs use what it points to.
+ln -s m "$dir/dangling"
+midway "$(on_disk) && kill -KILL \$pid" --resume --manifest "$dir/dangling" \
+  "$image" > "$dir/stdout" 2> "$dir/stderr" && fail "not ended"
+[ -e "$dir/m.state" ] || fail "no state beside the target"
+[ ! -e "$dir/dangling.state" ] || fail "a state beside the link"
+keep
+resumes "$sum" "$image"
+again
+run 0 blksum --resume --manifest "$dir/dangling" "$image"
+[ ! -s "$dir/stderr" ] || fail "unexpected message"
+[ -L "$dir/dangling" ] || fail "the link was replaced"
+is_finished

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,13 +98,40 @@ set_incomplete (const char *path)
 
 /* ---- The file ---- */
 
-/* What a symbolic link points to is replaced, not the link. */
+/* What the symbolic link PATH points to, as seen from where we are; or NULL: it
+ * is none.
+ */
 static char *
-resolve (const char *path)
+link_target (const char *path)
 {
-  char *real = realpath (path, NULL);
+  char text[PATH_MAX], *copy, *target = NULL;
+  ssize_t len = readlink (path, text, sizeof text);
 
-  return real || errno != ENOENT ? real : strdup (path);
+  if (len <= 0 || len == sizeof text)
+    return NULL;
+  if (text[0] == '/')
+    return strndup (text, len);
+  copy = strdup (path);
+  if (copy && asprintf (&target, "%s/%.*s", dirname (copy), (int) len,
+                        text) == -1)
+    target = NULL;
+  free (copy);
+  return target;
+}
+
+char *
+new_file_resolve (const char *path)
+{
+  char *real = realpath (path, NULL), *target;
+
+  if (real || errno != ENOENT)
+    return real;
+  target = link_target (path);
+  if (!target)
+    return strdup (path);
+  real = new_file_resolve (target);
+  free (target);
+  return real;
 }
 
 static void
@@ -135,12 +163,9 @@ temporary_name (const char *path)
 }
 
 int
-new_file_open (struct new_file *file, const char *path, bool follow,
-               struct error *error)
+new_file_open (struct new_file *file, const char *path, struct error *error)
 {
-  *file = (struct new_file) {
-    .fd = -1, .path = follow ? resolve (path) : strdup (path)
-  };
+  *file = (struct new_file) { .fd = -1, .path = strdup (path) };
   if (file->path)
     file->temporary = temporary_name (file->path);
   if (file->temporary) {

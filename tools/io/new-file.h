@@ -19,11 +19,16 @@ struct new_file {
   bool named;                   /* it has that name already */
 };
 
-/* Only the owner may read and write it.  If PATH is a symbolic link, FOLLOW
- * says whether what it points to is replaced, or the link.  0, or -1 with the
- * reason: then there is nothing to be closed.
+/* The path that PATH is when all symbolic links are followed, also to a file
+ * that is not there yet.  NULL with errno set.
  */
-int new_file_open (struct new_file *file, const char *path, bool follow,
+char *new_file_resolve (const char *path);
+
+/* Only the owner may read and write it.  If PATH is a symbolic link, that is
+ * replaced, and not what it points to.  0, or -1 with the reason: then there is
+ * nothing to be closed.
+ */
+int new_file_open (struct new_file *file, const char *path,
                    struct error *error);
 
 /* It is complete: on the disk, and then under its name. */

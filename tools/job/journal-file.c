@@ -77,9 +77,7 @@ journal_file_open (struct journal_file *file, const char *name,
 {
   int tries, r = 0;
 
-  file->path = realpath (name, NULL);
-  if (!file->path)
-    file->path = strdup (name);
+  file->path = new_file_resolve (name);
   if (!file->path)
     return error_errno (error, errno, "cannot open %s", name);
   for (tries = 0; tries < 10 && r == 0; tries++)

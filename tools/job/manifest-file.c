@@ -95,6 +95,9 @@ static int
 open_target (struct manifest_file *manifest, const char *name, uint64_t size,
              struct error *error)
 {
+  char *path;
+  int r;
+
   manifest->to_stdout = manifest_file_is_stdout (name);
   manifest->spooled = manifest->to_stdout && size == BLKHASH_SIZE_UNKNOWN;
   manifest->file = (struct new_file) { .fd = -1 };
@@ -104,7 +107,11 @@ open_target (struct manifest_file *manifest, const char *name, uint64_t size,
     return 0;
   if (manifest_file_check (name, error) == -1)
     return -1;
-  return new_file_open (&manifest->file, name, true, error);
+  path = new_file_resolve (name);
+  r = path ? new_file_open (&manifest->file, path, error)
+           : error_errno (error, errno, "cannot make the file %s", name);
+  free (path);
+  return r;
 }
 
 /* 0, or an errno value. */
@@ -204,7 +211,7 @@ manifest_file_open_part (struct manifest_file *manifest, const char *path,
                          struct blkhash_leaves *leaves, struct error *error)
 {
   *manifest = (struct manifest_file) { .to_stdout = false };
-  if (new_file_open (&manifest->file, path, false, error) == -1)
+  if (new_file_open (&manifest->file, path, error) == -1)
     return -1;
   manifest->writer =
     blkhash_manifest_writer_new_part (opts, size, first, count,

@@ -176,7 +176,7 @@ state_write (const struct state *state, const char *path,
                 state->identity,
                 state->untrusted ? "untrusted: yes\n" : "") == -1)
     return error_errno (error, ENOMEM, "cannot make the file %s", path);
-  if (new_file_open (&file, path, false, error) == 0) {
+  if (new_file_open (&file, path, error) == 0) {
     err = write_text (file.fd, text);
     r = err ? error_errno (error, err, "cannot write %s", path)
             : new_file_publish (&file, error);
