@@ -36,8 +36,7 @@ merges () {
 merges_not () {
   regex=$1
   shift
-  echo "blkhash-manifest before" > got
-  cp got before
+  cp before got
   refuses "$regex" blksum --merge "$@" --manifest got
   cmp before got || fail "something else is there"
 }
@@ -61,6 +60,7 @@ all_numbers () {
   done
 }
 
+printf before | blksum --manifest before > one
 make_image image
 all_numbers image
 [ $sum = "$(reference image)" ] || fail "not the sum of the reference"
@@ -257,7 +257,7 @@ mkfifo fifo
 for other in fifo . /dev/null; do
   merges_not "$other: is not a regular file" parts/* $other
 done
-refuses "is no manifest: it is not replaced" \
+refuses "image exists and is no manifest" \
         blksum --merge parts/* --manifest image
 make_image again
 cmp image again || fail "an image was replaced"

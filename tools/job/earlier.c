@@ -14,79 +14,78 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "../lib/sum-line.h"
 #include "../lib/sum-tag.h"
 #include "cli/options.h"
-#include "io/file.h"
-#include "io/files.h"
+#include "io/new-file.h"
 #include "job/earlier.h"
 #include "job/identity.h"
 #include "job/kind.h"
+#include "job/target.h"
 #include "source/source.h"
 #include "util/error.h"
 
 /* ---- Opening ---- */
 
+/* Both files, and may they be replaced? */
 static int
-read_all (struct earlier *earlier, const struct options *options,
-          struct error *error)
+check_files (struct earlier *earlier, const char *path,
+             const struct source *source, struct error *error)
 {
   int has;
 
-  if (asprintf (&earlier->state_path, "%s.state", earlier->file.path) == -1) {
-    earlier->state_path = NULL;
+  earlier->state_path = state_path_of (path);
+  if (!earlier->state_path)
     return error_errno (error, ENOMEM, "cannot hash");
-  }
   has = state_read (&earlier->state, earlier->state_path, error);
   earlier->has_state = has == 1;
   if (has == -1)
     return -1;
-  return journal_file_look (&earlier->file, options, &earlier->found, error);
+  return target_check_path (earlier->name, has ? TARGET_OF_BLKSUM
+                                               : TARGET_OF_USER,
+                            source, error);
+}
+
+static void
+destroy_state (struct earlier *earlier)
+{
+  state_destroy (&earlier->state);
+  free (earlier->state_path);
 }
 
 int
 earlier_open (struct earlier *earlier, const struct options *options,
-              struct error *error)
+              const struct source *source, struct error *error)
 {
+  char *path = new_file_resolve (options->manifest);
+  int r;
+
   *earlier = (struct earlier) { .name = options->manifest };
-  if (journal_file_open (&earlier->file, options->manifest, error) == -1)
-    return -1;
-  if (read_all (earlier, options, error) == 0)
-    return 0;
-  earlier_close (earlier);
-  return -1;
+  r = path ? check_files (earlier, path, source, error)
+    : error_errno (error, errno, "cannot open %s", options->manifest);
+  if (r == 0)
+    r = journal_file_open (&earlier->file, path, error);
+  free (path);
+  if (r == 0) {
+    r = journal_file_look (&earlier->file, options, &earlier->found, error);
+    if (r == -1)
+      earlier_close (earlier);
+  }
+  else
+    destroy_state (earlier);
+  return r;
 }
 
 void
 earlier_close (struct earlier *earlier)
 {
-  state_destroy (&earlier->state);
   journal_found_destroy (&earlier->found);
   journal_file_close (&earlier->file);
-  free (earlier->state_path);
+  destroy_state (earlier);
 }
 
 /* ---- What is asked for ---- */
-
-/* A manifest can be hashed as a disk is, but not be written meanwhile. */
-static int
-check_other_file (const struct earlier *earlier, const struct source *source,
-                  struct error *error)
-{
-  const struct files *files = source_files (source);
-  const struct file *file;
-  struct stat st;
-
-  if (fstat (earlier->file.fd, &st) == -1)
-    return error_errno (error, errno, "cannot read %s", earlier->name);
-  for (file = files ? files->first : NULL; file; file = file->next)
-    if (file->st.st_dev == st.st_dev && file->st.st_ino == st.st_ino)
-      return error_set (error, "%s cannot be both the image and its manifest",
-                        earlier->name);
-  return 0;
-}
 
 /* 0, or -1: it is of another kind than what was asked for. */
 static int
@@ -168,8 +167,6 @@ earlier_judge (const struct earlier *earlier, const struct options *options,
 {
   const struct journal_found *found = &earlier->found;
 
-  if (check_other_file (earlier, source, error) == -1)
-    return EARLIER_REFUSED;
   if (!found->opts)
     return EARLIER_NOTHING;
   if (check_kind (earlier, options->hash, error) == -1)

@@ -26,11 +26,12 @@ struct earlier {
   struct journal_found found;
 };
 
-/* Open the manifest that OPTIONS say, make it if it is not there, and look at
- * what is in it.  0, or -1 with the reason.
+/* Open the manifest that OPTIONS say, of SOURCE, make it if it is not there, and
+ * look at what is in it.  0, or -1 with the reason, such as that it is something
+ * that is not to be replaced.
  */
 int earlier_open (struct earlier *earlier, const struct options *options,
-                  struct error *error);
+                  const struct source *source, struct error *error);
 void earlier_close (struct earlier *earlier);
 
 enum earlier_use {

@@ -101,7 +101,7 @@ hash_with_manifest (struct source *source, struct blkhash_leaves *leaves,
   int r;
 
   if (manifest_file_open (&manifest, options->manifest, options->hash,
-                          source->size, leaves, error) == -1)
+                          source->size, source, leaves, error) == -1)
     return -1;
   r = hash_all (options, source, leaves, sum, error);
   if (r == 0)

@@ -353,7 +353,7 @@ incremental_open (struct incremental *inc, const struct options *options,
   };
   if (choose (inc, error) == 0 && make_tables (inc, error) == 0 &&
       manifest_file_open (&inc->manifest, options->manifest, options->hash,
-                          source->size, inc->all, error) == 0)
+                          source->size, source, inc->all, error) == 0)
     return 0;
   free_tables (inc);
   return -1;

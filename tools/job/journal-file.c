@@ -24,7 +24,6 @@
 #include "io/new-file.h"
 #include "job/journal-file.h"
 #include "job/kind.h"
-#include "job/manifest-file.h"
 #include "util/error.h"
 
 #define HEADER_SIZE 512         /* see blkhash-manifest(5) */
@@ -56,8 +55,6 @@ lock (const struct journal_file *file, struct error *error)
 static int
 try_open (struct journal_file *file, struct error *error)
 {
-  if (manifest_file_check (file->path, error) == -1)
-    return -1;
   file->fd = open (file->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
   if (file->fd == -1)
     return error_errno (error, errno, "cannot make the file %s", file->path);
@@ -72,14 +69,14 @@ try_open (struct journal_file *file, struct error *error)
 }
 
 int
-journal_file_open (struct journal_file *file, const char *name,
+journal_file_open (struct journal_file *file, const char *path,
                    struct error *error)
 {
   int tries, r = 0;
 
-  file->path = new_file_resolve (name);
+  file->path = strdup (path);
   if (!file->path)
-    return error_errno (error, errno, "cannot open %s", name);
+    return error_errno (error, errno, "cannot open %s", path);
   for (tries = 0; tries < 10 && r == 0; tries++)
     r = try_open (file, error);
   if (r == 1)

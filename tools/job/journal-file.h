@@ -19,15 +19,15 @@ struct error;
 struct options;
 
 struct journal_file {
-  char *path;                   /* of the file itself, if a link was given */
+  char *path;
   int fd;                       /* locked */
 };
 
-/* Open the file NAME, or make an empty one, and lock it: nobody else does that
- * until it is closed.  0, or -1 with the reason: it is in use, or something
- * that is not to be replaced by a manifest.
+/* Open the file at PATH, which has no symbolic links and can be replaced, or
+ * make an empty one, and lock it: nobody else does that until it is closed.  0,
+ * or -1 with the reason, such as that it is in use.
  */
-int journal_file_open (struct journal_file *file, const char *name,
+int journal_file_open (struct journal_file *file, const char *path,
                        struct error *error);
 
 /* An empty one is removed. */

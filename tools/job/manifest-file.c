@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "blkhash-manifest.h"
@@ -24,50 +23,15 @@
 #include "cli/output.h"
 #include "cli/report.h"
 #include "job/manifest-file.h"
+#include "job/target.h"
 #include "util/error.h"
 
-#define MAGIC "blkhash-manifest "
 #define COPY_SIZE 65536
 
 bool
 manifest_file_is_stdout (const char *name)
 {
   return name && strcmp (name, "-") == 0;
-}
-
-/* ---- What is there already ---- */
-
-static bool
-begins_as_manifest (int fd)
-{
-  char head[sizeof MAGIC - 1];
-
-  return pread (fd, head, sizeof head, 0) == sizeof head &&
-    memcmp (head, MAGIC, sizeof head) == 0;
-}
-
-/* With an operand forgotten, as in "--manifest disk.raw", the name is that of
- * an image.
- */
-int
-manifest_file_check (const char *name, struct error *error)
-{
-  int fd = open (name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), r = 0;
-  struct stat st;
-
-  if (fd == -1 && errno == ENOENT)
-    return 0;
-  if (fd == -1 || fstat (fd, &st) == -1)
-    r = error_errno (error, errno, "cannot replace %s", name);
-  else if (!S_ISREG (st.st_mode))
-    r = error_set (error, "%s is not a regular file: it is not replaced by "
-                   "a manifest", name);
-  else if (st.st_size > 0 && !begins_as_manifest (fd))
-    r = error_set (error, "%s exists and is no manifest: it is not replaced "
-                   "by one", name);
-  if (fd != -1)
-    close (fd);
-  return r;
 }
 
 /* ---- Where it goes ---- */
@@ -93,7 +57,7 @@ open_spool (struct new_file *file, struct error *error)
 
 static int
 open_target (struct manifest_file *manifest, const char *name, uint64_t size,
-             struct error *error)
+             const struct source *source, struct error *error)
 {
   char *path;
   int r;
@@ -105,7 +69,7 @@ open_target (struct manifest_file *manifest, const char *name, uint64_t size,
     return open_spool (&manifest->file, error);
   if (manifest->to_stdout)
     return 0;
-  if (manifest_file_check (name, error) == -1)
+  if (target_check_path (name, TARGET_OF_USER, source, error) == -1)
     return -1;
   path = new_file_resolve (name);
   r = path ? new_file_open (&manifest->file, path, error)
@@ -193,11 +157,12 @@ begin (struct manifest_file *manifest, struct blkhash_leaves *leaves,
 int
 manifest_file_open (struct manifest_file *manifest, const char *name,
                     const struct blkhash_opts *opts, uint64_t size,
+                    const struct source *source,
                     struct blkhash_leaves *leaves, struct error *error)
 {
   int fd;
 
-  if (open_target (manifest, name, size, error) == -1)
+  if (open_target (manifest, name, size, source, error) == -1)
     return -1;
   fd = manifest->file.fd == -1 ? STDOUT_FILENO : manifest->file.fd;
   manifest->writer = blkhash_manifest_writer_new (opts, size, fd);

@@ -16,6 +16,7 @@ struct blkhash_leaves;
 struct blkhash_manifest_writer;
 struct blkhash_opts;
 struct error;
+struct source;
 struct sum;
 
 struct manifest_file {
@@ -29,17 +30,15 @@ struct manifest_file {
 /* Is NAME standard output? */
 bool manifest_file_is_stdout (const char *name);
 
-/* Only a manifest, or an empty file, is replaced by one.  0, or -1 with the
- * reason: there is something else.
- */
-int manifest_file_check (const char *name, struct error *error);
-
 /* Begin the manifest NAME of the image that is given to LEAVES, which was given
- * nothing yet, and is hashed by OPTS.  SIZE can be BLKHASH_SIZE_UNKNOWN.  0, or
- * -1 with the reason: then there is nothing to be closed.
+ * nothing yet, and is hashed by OPTS.  SIZE can be BLKHASH_SIZE_UNKNOWN.  What
+ * is there must be something that job/target.h says can be replaced; SOURCE is
+ * the image, or NULL.  0, or -1 with the reason: then there is nothing to be
+ * closed.
  */
 int manifest_file_open (struct manifest_file *manifest, const char *name,
                         const struct blkhash_opts *opts, uint64_t size,
+                        const struct source *source,
                         struct blkhash_leaves *leaves, struct error *error);
 
 /* The same of a part of the image: of COUNT blocks from FIRST on.  What is at

@@ -146,8 +146,8 @@ write_manifest (struct merge *merge, struct sum *sum, struct error *error)
 
   *merge->operand = merge->options->manifest;
   if (manifest_file_open (&merge->manifest, merge->options->manifest,
-                          merge->parts.opts, merge->parts.size, merge->leaves,
-                          error) == -1)
+                          merge->parts.opts, merge->parts.size, NULL,
+                          merge->leaves, error) == -1)
     return -1;
   progress_init (&merge->progress, merge->options, merge->parts.size);
   r = put_files (merge, error);

@@ -14,7 +14,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "blkhash-manifest.h"
@@ -27,6 +26,7 @@
 #include "job/manifest.h"
 #include "job/manifest-file.h"
 #include "job/part.h"
+#include "job/target.h"
 #include "source/open.h"
 #include "source/source.h"
 #include "util/error.h"
@@ -75,22 +75,21 @@ is_there (const struct making *making, struct error *error)
   int fd = open (making->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY |
                                O_NOFOLLOW);
   struct blkhash_manifest_reader *r;
-  struct stat st;
   int there;
 
-  if (fd == -1 && errno == ENOENT)
-    return 0;
-  if (fd == -1 && errno != ELOOP)
-    return error_errno (error, errno, "cannot open %s", making->path);
-  if (fd == -1 || fstat (fd, &st) == -1 || !S_ISREG (st.st_mode)) {
-    if (fd != -1)
-      close (fd);
-    return error_set (error, "%s is not a regular file: it is not replaced by "
-                      "a manifest", making->path);
+  if (fd == -1)
+    return errno == ENOENT ? 0
+      : errno == ELOOP
+      ? error_set (error, "%s is not a regular file: it is not replaced by a "
+                   "manifest", making->path)
+      : error_errno (error, errno, "cannot open %s", making->path);
+  there = target_check (fd, making->path, TARGET_OF_BLKSUM, making->source,
+                        error);
+  if (there == 0) {
+    r = blkhash_manifest_reader_new (fd, 0);
+    there = r && is_this_part (making, r);
+    blkhash_manifest_reader_free (r);
   }
-  r = blkhash_manifest_reader_new (fd, 0);
-  there = r && is_this_part (making, r);
-  blkhash_manifest_reader_free (r);
   close (fd);
   return there;
 }

@@ -353,7 +353,7 @@ job_resume (const struct options *options, const char *operand,
     return -1;
   r = check_image (&resume, error);
   if (r == 0)
-    r = earlier_open (&resume.earlier, options, error);
+    r = earlier_open (&resume.earlier, options, resume.source, error);
   if (r == 0) {
     r = use_earlier (&resume, sum, error);
     earlier_close (&resume.earlier);

@@ -24,6 +24,14 @@
 #define FIRST_LINE "blksum-state 1\n"
 #define MAX_SIZE (4 * 1024 * 1024) /* bytes; a line for each file of an image */
 
+char *
+state_path_of (const char *manifest)
+{
+  char *path;
+
+  return asprintf (&path, "%s.state", manifest) == -1 ? NULL : path;
+}
+
 /* ---- Reading ---- */
 
 /* The text of the file FD, or NULL with errno set; EFBIG: it is too long. */
@@ -114,7 +122,8 @@ parse (struct state *state, char *text)
 int
 state_read (struct state *state, const char *path, struct error *error)
 {
-  int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY |
+                       O_NOFOLLOW);
   struct stat st;
   char *text;
   bool taken;

@@ -25,6 +25,9 @@ struct state {
   char *sum;                    /* hexadecimal, when all was hashed, or NULL */
 };
 
+/* The path of the state of the MANIFEST, or NULL if there is no memory. */
+char *state_path_of (const char *manifest);
+
 /* Read the state at PATH.  1; 0: there is none; or -1 with the reason: there is
  * something that is none.
  */

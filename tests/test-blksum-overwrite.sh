@@ -1,0 +1,161 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# On no path that blksum writes it replaces a file that is not its own, such as
+# the disk itself: it says so before it reads any image, and the file stays what
+# it was.  What an ended run left is its own.
+
+. "$(dirname "$0")/functions.sh"
+cd "$dir"
+
+make_image image
+blksum --manifest whole image > stdout
+cp whole old
+echo "[]" > changes
+mkdir parts
+blksum --part 0/2 --manifest-dir parts image
+blksum --part 1/2 --manifest-dir parts image
+
+# keeps REGEX FILE ARGUMENT...: blksum ARGUMENT... refuses to replace FILE.
+# Progress begins when an image is read.
+keeps () {
+  keeps_regex=$1 file=$2
+  shift 2
+  cp -p $file before
+  inode=$(stat -c %i $file)
+  : > progress
+  refuses "$keeps_regex" blksum --progress=9 "$@" 9> progress
+  [ ! -s progress ] || fail "an image was read"
+  cmp before $file || fail "it changed: $file"
+  [ "$(stat -c %i $file)" = $inode ] || fail "another file: $file"
+}
+
+# Each path that is written: "part" has the name that --part gives it.
+part=parts/part-000000-of-000003.blkm
+keeps_all () {
+  keeps "$1" m --manifest m image
+  keeps "$1" m --update old --changed changes --manifest m image
+  keeps "$1" m --merge parts/part-00000?-of-000002.blkm --manifest m
+  keeps "$1" m --resume --manifest m image
+}
+keeps_part () {
+  cp m $part
+  keeps "$1" $part --part 0/3 --manifest-dir parts image
+  rm $part
+}
+
+# What is no manifest: also what another program, or blksum, wrote.
+no="exists and is no manifest that can be replaced:"
+blksum --tag image > list
+for other in image list changes; do
+  cp $other m
+  keeps_all "m $no it is "
+  keeps_part "$part $no it does not begin as one"
+done
+printf x > m
+keeps_all "m $no it is too short"
+keeps_part "$no it does not begin as one"
+
+# A raw disk whose guest wrote a manifest to its start: whole, unfinished, or
+# only the header.
+unfinished () {
+  head -c 512 whole | "$PYTHON" -c '
+import sys
+text = sys.stdin.buffer.read().rstrip(b"\0") + b"!unfinished: yes\n"
+sys.stdout.buffer.write(text.ljust(512, b"\0"))'
+  tail -c +513 whole | head -c -56
+}
+unfinished > begun
+for guest in whole begun; do
+  for len in 512 "$(stat -c %s $guest)"; do
+    head -c $len $guest > m
+    head -c 100000 image >> m
+    keeps_all "m $no the record at byte\|m $no there is something behind"
+    head -c $len $guest > m
+    truncate -s 8m m
+    keeps_all "m $no the record at byte\|m $no there is something behind"
+  done
+done
+
+# A manifest that is damaged, or of a later version.
+cp whole m
+printf '\252' | dd of=m bs=1 seek=1000 conv=notrunc status=none
+keeps_all "m $no the record at byte [0-9]* has a wrong CRC"
+(printf 'blkhash-manifest 2\n'; tail -c +20 whole) > m
+keeps_all "m $no it is of a version"
+
+# The image itself, also when it is empty or a manifest: by any name, and when
+# it is standard input.
+: > empty
+cp whole manifest
+both="cannot be both the image and its manifest"
+from_stdin () { blksum "$@" < $image; }
+for image in empty manifest; do
+  ln -s $image link
+  ln $image hard
+  for name in $image ./$image link hard; do
+    keeps "$name $both" $image --manifest $name -f raw $image
+    keeps "$name $both" $image --resume --manifest $name -f raw $image
+    refuses "$name $both" from_stdin --manifest $name
+  done
+  blksum --manifest old.$image -f raw $image > stdout
+  keeps "$image $both" $image --update old.$image --changed changes \
+        --manifest $image -f raw $image
+  cp -p $image parts/part-000000-of-000001.blkm
+  keeps "$both" parts/part-000000-of-000001.blkm --part 0/1 \
+        --manifest-dir parts -f raw parts/part-000000-of-000001.blkm
+  rm link hard parts/part-000000-of-000001.blkm
+done
+
+# What an ended run left is replaced: up to a whole record, or, where the name
+# tells that it is ours, to anywhere.
+sum=$(reference image)
+for len in 512 "$(stat -c %s begun)"; do
+  for how in "--update old --changed changes" --resume ""; do
+    head -c $len begun > m
+    run 0 blksum $how --manifest m image
+    [ "$(cut -d' ' -f1 stdout)" = $sum ] || fail "not $sum"
+    cmp m whole || fail "another manifest"
+  done
+done
+
+# In the place of FILE.state: nothing is read, and FILE stays as well.
+rm m
+in_place () {
+  refuses "'m.state' is not the state" \
+          blksum --progress=9 --resume --manifest m image 9> progress
+  [ ! -s progress ] || fail "an image was read"
+  [ ! -e m ] || fail "a manifest was begun"
+}
+: > progress
+mkdir m.state
+in_place
+rmdir m.state
+mkfifo m.state
+in_place
+rm m.state
+for other in image list whole; do
+  cp $other m.state
+  in_place
+  cmp $other m.state || fail "it changed"
+done
+rm m.state
+printf 'blksum-state 1\njournal: %032d\nformat: raw\n' 0 > state
+ln -s state m.state
+in_place
+[ -L m.state ] || fail "the link was replaced"
+rm m.state
+
+# An image of several files: none of them.
+requires_qemu
+: > base
+qemu-img create -q -f qcow2 -b base -F raw top 1m
+for direct in 1 0; do
+  BLKSUM_DIRECT=$direct
+  export BLKSUM_DIRECT
+  keeps "base $both" base --manifest base -f qcow2 top
+  keeps "base $both" base --resume --manifest base -f qcow2 top
+  keeps "base $both" base --manifest base --image-opts \
+        driver=qcow2,file.filename=top,backing.driver=raw,backing.file.filename=base
+done

@@ -1,0 +1,109 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The file that a manifest is written to: may what is there be replaced?
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "blkhash-manifest.h"
+
+#include "io/file.h"
+#include "io/files.h"
+#include "job/target.h"
+#include "source/source.h"
+#include "util/error.h"
+
+#define MAGIC "blkhash-manifest "
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+
+static bool
+is_of_source (const struct source *source, const struct stat *st)
+{
+  const struct files *files = source ? source_files (source) : NULL;
+  const struct file *file = files ? files->first : NULL;
+
+  while (file &&
+         (file->st.st_dev != st->st_dev || file->st.st_ino != st->st_ino))
+    file = file->next;
+  return file != NULL;
+}
+
+static int
+refuse (const char *name, const char *why, struct error *error)
+{
+  return error_set (error, "%s exists and is no manifest that can be replaced: "
+                    "%s", name, why);
+}
+
+static int
+check_begin (int fd, const char *name, off_t size, struct error *error)
+{
+  char head[sizeof MAGIC - 1];
+  ssize_t len = MIN (size, (off_t) sizeof head);
+
+  if (pread (fd, head, len, 0) == len && memcmp (head, MAGIC, len) == 0)
+    return 0;
+  return refuse (name, "it does not begin as one", error);
+}
+
+/* The sum is not computed, so that this takes no longer than the file. */
+static int
+check_records (int fd, const char *name, off_t size, struct error *error)
+{
+  struct blkhash_manifest_reader *r =
+    blkhash_manifest_reader_new (fd, BLKHASH_MANIFEST_NO_SUM |
+                                     BLKHASH_MANIFEST_UNFINISHED);
+  struct blkhash_manifest_run run;
+  int err = r ? blkhash_manifest_reader_start (r) : errno, status = 0;
+
+  while (err == 0)
+    err = blkhash_manifest_reader_next (r, &run);
+  if (!r)
+    status = error_errno (error, err, "cannot replace %s", name);
+  else if (err != ENOENT || blkhash_manifest_reader_offset (r) < size)
+    status = refuse (name, blkhash_manifest_reader_error (r), error);
+  blkhash_manifest_reader_free (r);
+  return status;
+}
+
+int
+target_check (int fd, const char *name, enum target_name whose,
+              const struct source *source, struct error *error)
+{
+  struct stat st;
+
+  if (fstat (fd, &st) == -1)
+    return error_errno (error, errno, "cannot replace %s", name);
+  if (!S_ISREG (st.st_mode))
+    return error_set (error, "%s is not a regular file: it is not replaced by "
+                      "a manifest", name);
+  if (is_of_source (source, &st))
+    return error_set (error, "%s cannot be both the image and its manifest",
+                      name);
+  if (st.st_size == 0)
+    return 0;
+  return whose == TARGET_OF_BLKSUM
+    ? check_begin (fd, name, st.st_size, error)
+    : check_records (fd, name, st.st_size, error);
+}
+
+int
+target_check_path (const char *path, enum target_name whose,
+                   const struct source *source, struct error *error)
+{
+  int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), r;
+
+  if (fd == -1)
+    return errno == ENOENT ? 0
+      : error_errno (error, errno, "cannot replace %s", path);
+  r = target_check (fd, path, whose, source, error);
+  close (fd);
+  return r;
+}
