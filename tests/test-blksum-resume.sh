@@ -78,6 +78,57 @@ echo "sum: $sum" >> "$dir/m.state"
 resumes "$sum" "$image"
 much=$part
 
+# All was hashed and published, and the sum did not arrive: standard output is
+# full, or a pipe that has no room when blksum is killed.
+full () { blksum --resume --manifest "$dir/m" "$image" > /dev/full; }
+if [ -c /dev/full ]; then
+  run 2 full
+  says_once "write error: No space left"
+  cmp "$dir/m" "$dir/expected" || fail "another manifest"
+  run 0 blksum --output=json --resume --manifest "$dir/m" "$image"
+  grep -q "\"checksum\":\"$sum\".*\"read\":0" "$dir/stdout" || fail "not $sum"
+  is_finished
+fi
+mkfifo "$dir/held"
+exec 8<> "$dir/held"
+fill () {
+  "$PYTHON" - "$dir/held" << 'END'
+import os, sys
+held = os.open(sys.argv[1], os.O_WRONLY | os.O_NONBLOCK)
+for size in 4096, 1:
+    try:
+        while True:
+            os.write(held, b"x" * size)
+    except BlockingIOError:
+        pass
+END
+}
+is_published () { cmp -s "$dir/m" "$dir/expected"; }
+held () {
+  fill
+  blksum --resume --manifest "$dir/m" "$image" > "$dir/held" 8<&- &
+  held=$!
+  kill_at_exit $held
+  wait_until is_published
+}
+held
+kill -KILL $held
+wait $held || :
+much=0
+resumes "$sum" "$image"
+much=$part
+# Somebody removes the manifest before the sum has arrived, and begins another:
+# its state is not the one to be removed.
+held
+rm "$dir/m"
+ended KILL "$image"
+keep
+"$PYTHON" -c 'import os; [os.read(8, 65536) for i in range(2)]'
+wait $held || fail "it did not end"
+exec 8<&-
+cmp "$dir/m.state" "$dir/kept.state" || fail "another state"
+resumes "$sum" "$image"
+
 # Other blocks and digests.
 for options in "-b 4k" "-b 1m -d sha512" "--linear -b 512" "-b 4m -d md5" \
                "--streams 64"; do

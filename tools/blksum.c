@@ -121,6 +121,19 @@ print_incremental (const struct options *options,
   return EXIT_SUCCESS;
 }
 
+/* What tells that it is finished stays until the sum has arrived: else the same
+ * command could not print it again.  Returns the exit status.
+ */
+static int
+resume (const struct options *options)
+{
+  int status = print_incremental (options, job_resume);
+
+  if (status == EXIT_SUCCESS)
+    job_resume_end (options);
+  return status;
+}
+
 /* Print the sum of an image as that of its manifest, NAME. */
 static void
 print_merged (const struct options *options, const char *name,
@@ -217,7 +230,7 @@ main (int argc, char *argv[])
   else if (options.part.n > 0)
     status = make_part (&options);
   else if (options.resume)
-    status = print_incremental (&options, job_resume);
+    status = resume (&options);
   else if (options.update)
     status = print_incremental (&options, job_update);
   else if (options.merge)

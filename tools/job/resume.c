@@ -109,7 +109,9 @@ check_image (const struct resume *resume, struct error *error)
   return 0;
 }
 
-/* What is there is finished, by a run that ended just then. */
+/* What is there is finished, by a run that was ended before it had printed the
+ * sum and removed the state.
+ */
 static int
 take_finished (const struct resume *resume, struct sum *sum,
                struct error *error)
@@ -123,7 +125,6 @@ take_finished (const struct resume *resume, struct sum *sum,
     return -1;
   snprintf (sum->format, sizeof sum->format, "%s", resume->source->format);
   sum->incremental = true;
-  unlink (resume->earlier.state_path);
   return 0;
 }
 
@@ -215,10 +216,8 @@ publish (struct resume *resume, struct incremental *inc,
   free (hex);
   if (r == 0)
     r = incremental_publish (inc, sum, error);
-  if (r == 0) {
+  if (r == 0)
     new_file_sync_directory (resume->earlier.file.path);
-    unlink (resume->earlier.state_path);
-  }
   return r;
 }
 
@@ -362,4 +361,24 @@ job_resume (const struct options *options, const char *operand,
   if (r == 0)
     sum->seconds = clock_seconds () - start;
   return r;
+}
+
+/* Another run may have begun meanwhile, if somebody removed the manifest: its
+ * state has no sum.
+ */
+void
+job_resume_end (const struct options *options)
+{
+  char *path = new_file_resolve (options->manifest);
+  char *state_path = path ? state_path_of (path) : NULL;
+  struct error error = { "" };
+  struct state state;
+
+  if (state_path && state_read (&state, state_path, &error) == 1) {
+    if (state.sum)
+      unlink (state_path);
+    state_destroy (&state);
+  }
+  free (state_path);
+  free (path);
 }

@@ -18,4 +18,9 @@ struct sum;
 int job_resume (const struct options *options, const char *operand,
                 struct sum *sum, struct error *error);
 
+/* Its sum has arrived: remove what is left beside the manifest.  Without this
+ * the next run finds that the image was hashed, and has the same SUM.
+ */
+void job_resume_end (const struct options *options);
+
 #endif /* BLKSUM_JOB_RESUME_H */
