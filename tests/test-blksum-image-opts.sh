@@ -30,6 +30,10 @@ refuses "file.filename=$dir/qcow2: .*driver" \
         blksum --image-opts "file.filename=$dir/qcow2"
 refuses "driver=qcow2,file.filename=$dir/none: " \
         blksum --image-opts "driver=qcow2,file.filename=$dir/none"
+for json in 'json:{"driver":"qcow2","file":{"filename":"x"}}' 'json:{}' json:; do
+  refuses "$json: .*--image-opts takes driver=FORMAT,file.filename=FILE, and no \
+JSON$" blksum --image-opts "$json"
+done
 refuses "driver=nonsense" \
         blksum --image-opts "driver=nonsense,file.filename=$dir/qcow2"
 # What qemu says is in the user's words.

@@ -180,6 +180,9 @@ options_tree_parse (const char *text, struct error *error)
 
   if (!parser.tree || !copy)
     r = error_set (error, "out of memory");
+  else if (strncmp (text, "json:", strlen ("json:")) == 0)
+    r = error_set (error, "refused because --image-opts takes "
+                   "driver=FORMAT,file.filename=FILE, and no JSON");
   while (r == 0 && *rest)
     r = take_option (&parser, &rest);
   free (copy);

@@ -131,6 +131,8 @@ state_read (struct state *state, const char *path, struct error *error)
   *state = (struct state) { .journal = NULL };
   if (fd == -1 && errno == ENOENT)
     return 0;
+  if (fd == -1 && errno != ELOOP)
+    return error_errno (error, errno, "cannot open %s", path);
   text = fd != -1 && fstat (fd, &st) == 0 && S_ISREG (st.st_mode)
     ? read_text (fd) : NULL;
   taken = text && parse (state, text);

@@ -111,12 +111,16 @@ make_connection (const struct plan *plan)
     fail_child (plan, "cannot make a socket");
 }
 
-/* Move a descriptor out of the way of the fixed ones. */
+/* Move a descriptor out of the way of the fixed ones.  EINVAL: no descriptor
+ * may have such a number.
+ */
 static int
 lift (const struct plan *plan, int fd)
 {
   int lifted = fcntl (fd, F_DUPFD_CLOEXEC, FREE_FD);
 
+  if (lifted == -1 && errno == EINVAL)
+    errno = EMFILE;
   if (lifted == -1)
     fail_child (plan, "cannot move a descriptor");
   return lifted;

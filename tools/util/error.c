@@ -6,9 +6,12 @@
 
 #include <config.h>
 
+#include <errno.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "util/error.h"
 
@@ -114,6 +117,22 @@ error_set_lines (struct error *error, const char *text)
   return -1;
 }
 
+/* The limit that was met can be changed by the user. */
+static void
+append_errno (struct error *error, int errnum)
+{
+  struct rlimit limit;
+  char text[64];
+
+  append_one_line (error, ": ");
+  append_one_line (error, strerror (errnum));
+  if (errnum != EMFILE || getrlimit (RLIMIT_NOFILE, &limit) == -1)
+    return;
+  snprintf (text, sizeof text, " (ulimit -n: %ju)",
+            (uintmax_t) limit.rlim_cur);
+  append_one_line (error, text);
+}
+
 int
 error_errno (struct error *error, int errnum, const char *fmt, ...)
 {
@@ -124,7 +143,6 @@ error_errno (struct error *error, int errnum, const char *fmt, ...)
   va_start (args, fmt);
   append_format (error, fmt, args);
   va_end (args);
-  append_one_line (error, ": ");
-  append_one_line (error, strerror (errnum));
+  append_errno (error, errnum);
   return -1;
 }

@@ -29,7 +29,9 @@ error_is_set (const struct error *error)
 int error_set (struct error *error, const char *fmt, ...)
   __attribute__ ((format (printf, 2, 3)));
 
-/* The same with ": " and the text of ERRNUM, an errno value, behind it. */
+/* The same with ": " and the text of ERRNUM, an errno value, behind it; of
+ * EMFILE with the limit.
+ */
 int error_errno (struct error *error, int errnum, const char *fmt, ...)
   __attribute__ ((format (printf, 3, 4)));
 

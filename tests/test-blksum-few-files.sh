@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# With fewer open files than it takes there is the right sum, or an error that
+# says what the limit is, whatever it was that could not be opened.
+
+. "$(dirname "$0")/functions.sh"
+[ -z "$wrapper" ] || skip "valgrind needs files of its own"
+cd "$dir"
+
+# within FILES COMMAND...: without a shell, which needs files too.
+blksum=$(real_program "$abs_top_builddir/tools/blksum")
+within () {
+  "$PYTHON" -c '
+import os, resource, sys
+files = int(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+os.execv(sys.argv[2], sys.argv[2:])' "$@"
+}
+
+# sum_or_limit SUM FILES ARGUMENT...
+sum_or_limit () {
+  wanted=$1 files=$2
+  shift 2
+  status=0
+  within $files "$blksum" "$@" > stdout 2> stderr || status=$?
+  if [ $status = 0 ]; then
+    [ "$(cut -d' ' -f1 stdout)" = "$wanted" ] || fail "not $wanted: $*"
+  else
+    [ $status = 2 ] || fail "exit status $status with $files files: $*"
+    [ ! -s stdout ] || fail "printed a sum"
+    says_once "Too many open files (ulimit -n: $files)$"
+  fi
+}
+
+make_image image
+sum=$(reference image)
+for files in 4 5 6 8; do
+  sum_or_limit $sum $files --manifest manifest image
+  rm -f resumed
+  sum_or_limit $sum $files --resume --manifest resumed image
+done
+run 2 within 4 "$blksum" --manifest manifest image
+requires_qemu
+qemu-img convert -f raw -O qcow2 image qcow2
+for files in 4 5 6 7 8 9 10 11 12 13 14 15 16 20 32; do
+  sum_or_limit $sum $files qcow2
+done
+run 2 within 10 "$blksum" qcow2
