@@ -58,6 +58,29 @@ is_damaged "power of two" 'blk-sha256/99999999999999999999g (a) = %s' $hex
 is_damaged "1024 streams" 'blk-sha256/64k/s1025 (a) = %s' $hex
 is_damaged "first character" '#%s  a' ${hex#?}
 
+# A byte order mark in front, which an editor may have put there; behind it is a
+# checksum, tagged or not, or that there is none.
+mark=$(printf '\357\273\277')
+for line in "$hex  a" "$(blksum --tag a)" "# incomplete a: why" "${hex#?}  a"; do
+  echo "$mark$line" > list
+  run 2 blksum --check list
+  says "list: 1: .*: it begins with a UTF-8 byte order mark$" "no properly"
+  (echo "$mark$line"; blksum a) > list
+  run 2 blksum --check list
+  [ "$(cat stdout)" = "a: OK" ] || fail "not the other"
+  says "list: 1: .*: it begins with a UTF-8 byte order mark$" "1 line is"
+done
+for line in "" "# comment" "a text"; do
+  (echo "$mark$line"; blksum a) > list
+  run 0 blksum --check list
+done
+# Also in the middle, where two lists were put together; and twice.
+for marks in $mark $mark$mark; do
+  (blksum a; echo "$marks# incomplete a: why") > list
+  run 2 blksum --check list
+  says "list: 2: .*: it begins with a UTF-8 byte order mark$" "1 line is"
+done
+
 # Of many such lines the first is named, with --warn all.
 for i in 1 2 3 4; do echo "$hex a"; done > list
 run 2 blksum --check list
@@ -156,3 +179,27 @@ run 0 blksum --check list
 printf '\\%s  a\\nb: OK\n' $hex > list
 run 2 blksum --check list
 [ "$(cat stdout)" = '\a\nb: OK: FAILED open or read' ] || fail "made lines"
+# And nothing that a terminal obeys: control characters of ASCII, and beyond.
+control=$(printf 'a\001\t\033[1m\177\302\233b\303\251')
+shown=$(printf 'a???[1m??b\303\251')
+printf hello > "$control"
+for tag in "" --tag; do
+  blksum $tag "$control" > list
+  run 0 blksum --check list
+  [ "$(cat stdout)" = "$shown: OK" ] || fail "$(od -c stdout)"
+done
+run 0 blksum --expect $hex "$control"
+[ "$(cat stdout)" = "$shown: OK" ] || fail "$(od -c stdout)"
+rm "$control"
+run 2 blksum --check list
+[ "$(cat stdout)" = "$shown: FAILED open or read" ] || fail "$(od -c stdout)"
+says "a.*b.*: cannot open: No such file" "1 listed file"
+[ "$(head -n 1 stderr | cut -d: -f 2)" = " $shown" ] || fail "not as above"
+printf '\\%s  a\\n\033\n' $hex > list
+run 2 blksum --check list
+[ "$(cat stdout)" = '\a\n?: FAILED open or read' ] || fail "$(od -c stdout)"
+# Not only the beginning of a character.
+printf '%s  a\302\n' $hex > list
+run 2 blksum --check list
+[ "$(head -c 3 stdout | od -An -c | tr -d ' ')" = 'a302:' ] ||
+  fail "$(od -c stdout)"

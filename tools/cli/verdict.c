@@ -14,21 +14,40 @@
 
 #include "../lib/sum-line.h"
 #include "cli/verdict.h"
+#include "util/control.h"
+
+/* Each becomes '?', as in messages. */
+static void
+hide_controls (char *text)
+{
+  char *to = text;
+  size_t len;
+
+  for (; *text; text += len ? len : 1) {
+    len = control_length (text);
+    *to++ = len ? '?' : *text;
+  }
+  *to = '\0';
+}
 
 /* A name is escaped as in lists, and like them the line begins with a backslash
- * then: whatever is in it, it makes no other line.
+ * then: whatever is in it, it makes no other line, and the terminal does nothing
+ * but print it.
  */
 int
 verdict_print (const char *name, const char *verdict)
 {
   char *escaped = sum_line_escape (name);
+  const char *prefix;
   int err = 0;
 
   if (!escaped)
     return ENOMEM;
+  prefix = strcmp (escaped, name) == 0 ? "" : "\\";
+  hide_controls (escaped);
   errno = 0;
-  if (printf ("%s%s: %s\n", strcmp (escaped, name) == 0 ? "" : "\\", escaped,
-              verdict) < 0 || fflush (stdout) == EOF || ferror (stdout))
+  if (printf ("%s%s: %s\n", prefix, escaped, verdict) < 0 ||
+      fflush (stdout) == EOF || ferror (stdout))
     err = errno ? errno : EIO;
   free (escaped);
   return err;

@@ -21,6 +21,8 @@
 static const char hex_digits[] = "0123456789abcdefABCDEF";
 static const char blanks[] = " \t";
 
+#define MARK "\xef\xbb\xbf"     /* U+FEFF in UTF-8 */
+
 /* The shortest sum of a digest, xxh64, has so many digits. */
 #define MIN_DIGITS 16
 
@@ -182,8 +184,8 @@ parse_plain (char *text, bool escaped, struct sums_line *line)
   }
 }
 
-void
-sums_line_parse (char *text, size_t len, struct sums_line *line)
+static void
+parse (char *text, size_t len, struct sums_line *line)
 {
   bool escaped;
 
@@ -205,4 +207,20 @@ sums_line_parse (char *text, size_t len, struct sums_line *line)
     parse_plain (text, escaped, line);
   else
     parse_other (text, "it is not 'CHECKSUM  NAME'", line);
+}
+
+/* Some editors put a byte order mark in front of the first line; behind lists
+ * that were put together it is elsewhere.  What would be a checksum behind it is
+ * none.
+ */
+void
+sums_line_parse (char *text, size_t len, struct sums_line *line)
+{
+  size_t mark = 0;
+
+  while (strncmp (text + mark, MARK, strlen (MARK)) == 0)
+    mark += strlen (MARK);
+  parse (text + mark, len - mark, line);
+  if (mark > 0 && line->type != SUMS_NOTHING && line->type != SUMS_OTHER)
+    set_damaged (line, "it begins with a UTF-8 byte order mark");
 }

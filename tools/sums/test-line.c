@@ -18,6 +18,7 @@
 #include "sums/line.h"
 
 #define HEX "0123456789abcdef0123456789ABCDEF"
+#define MARK "\xef\xbb\xbf"
 
 static char buffer[1024];
 
@@ -150,6 +151,8 @@ test_damaged (void **state)
     "#123456789abcdef  name", "#123456789abcdef0123456789ABCDEF  name",
     "3" "23456789abcdef  ", "alk-sha256/64k (name) = " HEX,
     "Blk-sha256/64k (name) = " HEX,
+    MARK HEX "  name", MARK MARK HEX "  name", MARK "blk-",
+    MARK "# incomplete name: why",
   };
 
   (void) state;

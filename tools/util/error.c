@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "util/control.h"
 #include "util/error.h"
 
 static const char more[] = "\n(more lines are not shown)";
@@ -29,19 +30,18 @@ append (struct error *error, const char *text, const char *end, size_t spare)
   size_t n = strlen (error->text), max = sizeof error->text - 3 - spare;
 
   for (; text < end && n < max; text++) {
-    unsigned char c = *text;
+    size_t control = control_length (text);
 
-    if (c == '\n') {
+    if (*text == '\n') {
       if (text + 1 == end || text[1] == '\n')
         continue;
       error->text[n++] = ';';
-      c = ' ';
+      error->text[n++] = ' ';
+      continue;
     }
-    else if (c == 0xc2 && text + 1 < end && (text[1] & 0xe0) == 0x80) {
-      text++;
-      c = '?';
-    }
-    error->text[n++] = c < ' ' || c == 127 ? '?' : c;
+    error->text[n++] = control ? '?' : *text;
+    if (control)
+      text += control - 1;
   }
   error->text[n] = '\0';
   return text == end;
