@@ -161,6 +161,15 @@ cp "$image" "$dir/copy"
 refuses "exists and is no manifest" blksum --update "$dir/old" \
         --changed "$dir/changes" --manifest "$dir/copy" "$image"
 
+# A digest without a length tells of no block whether it has changed: the list is
+# believed, and the audit finds nothing.
+blksum -d null --manifest "$dir/null" "$dir/liar" > /dev/null
+for options in "" "--audit 100%" "--audit 0%" "-d null"; do
+  refuses "null has only digests without a length, which cannot be audited" \
+          blksum --update "$dir/null" --changed "$dir/none" $options \
+          --manifest "$dir/new" "$dir/liar"
+done
+
 # An old manifest that is damaged, also if nothing of that is needed: at its
 # end, and in a leaf.
 head -c -1 "$dir/old" > "$dir/cut"

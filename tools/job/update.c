@@ -18,6 +18,7 @@
 
 #include "blkhash-manifest.h"
 
+#include "../lib/sum-kind.h"
 #include "changes/list.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -78,7 +79,14 @@ take_kind (struct update *update, struct error *error)
     blkhash_manifest_reader_opts (update->reader);
   struct error reason = { "" };
   struct blkhash_opts *copy;
+  unsigned leaf_size;
+  int err = sum_kind_size (opts, &leaf_size);
 
+  if (err)
+    return error_errno (error, err, "cannot hash");
+  if (leaf_size == 0)
+    return error_set (error, "%s has only digests without a length, which "
+                      "cannot be audited", update->options.update);
   if (kind_check (&update->options, opts, &reason) == -1)
     return error_set (error, "%s: %s", update->options.update, reason.text);
   copy = kind_copy (opts);
