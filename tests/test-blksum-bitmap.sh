@@ -141,6 +141,26 @@ stop KILL
 run 1 qemu-nbd -r -k "$dir/no.sock" -f qcow2 -B "$bitmap" "$image"
 grep -q inconsistent "$dir/stderr" || fail "qemu-nbd offers it"
 
+# The trap of the manual: what was cut off by shrinking the image, and is zero
+# after it has grown again, is not in the bitmap.  Only the audit finds it.
+write_data "$dir/small" 0 4194304
+qemu-img convert -f raw -O qcow2 "$dir/small" "$image"
+blksum --manifest "$dir/old" "$image" > /dev/null
+qemu-img bitmap --add -f qcow2 "$image" resized
+qemu-img resize -q -f qcow2 --shrink "$image" 2m
+qemu-img resize -q -f qcow2 "$image" 4m
+run 1 blksum --expect "manifest:$dir/old" "$image"
+serve -r -f qcow2 -B resized -t "$image"
+run 0 blksum --update "$dir/old" --bitmap resized --audit 0% \
+  --manifest "$dir/new" "$uri"
+cmp "$dir/new" "$dir/old" ||
+  fail "this qemu has it in the bitmap: the manual says that none has"
+rm "$dir/new" "$dir/small"
+run 1 blksum --update "$dir/old" --bitmap resized --audit 100% \
+  --manifest "$dir/new" "$uri"
+says_once "block 32 (65536 bytes at 2097152) is not what $dir/old says"
+stop TERM
+
 # A server that breaks the protocol: an error, or the right sum.
 write_data "$dir/small" 0 9000001
 blksum --manifest "$dir/old" "$dir/small" > "$dir/sum"
