@@ -20,6 +20,7 @@
 #include <nbdkit-filter.h>
 
 #include "conn.h"
+#include "ending.h"
 #include "export.h"
 #include "finish.h"
 #include "params.h"
@@ -99,6 +100,7 @@ static void
 blkhash_cleanup (nbdkit_backend *backend)
 {
   (void) backend;
+  ending_begin ();
   finish_all ();
 }
 
@@ -113,6 +115,14 @@ blkhash_unload (void)
 }
 
 /* ---- Connections ---- */
+
+static int
+blkhash_preconnect (nbdkit_next_preconnect *next, nbdkit_backend *nxdata,
+                    int readonly)
+{
+  ending_stop_thread ();
+  return next (nxdata, readonly);
+}
 
 static const char *
 blkhash_default_export (nbdkit_next_default_export *next,
@@ -169,11 +179,14 @@ blkhash_finalize (nbdkit_next *next, void *opaque)
 {
   struct handle *handle = opaque;
 
+  if (!ending_enter ())
+    return 0;
   finish_changes (next, &handle->conn);
   if (conn_leave (&handle->conn)) {
     finish (next, &handle->conn);
     conn_finished (&handle->conn);
   }
+  ending_leave ();
   return 0;
 }
 
@@ -324,6 +337,7 @@ static struct nbdkit_filter filter = {
   .get_ready = blkhash_get_ready,
   .after_fork = blkhash_after_fork,
   .cleanup = blkhash_cleanup,
+  .preconnect = blkhash_preconnect,
   .default_export = blkhash_default_export,
   .open = blkhash_open,
   .close = blkhash_close,

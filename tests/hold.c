@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include <sys/socket.h>
 
 #include "hold.h"
 
@@ -86,4 +87,53 @@ pthread_mutex_unlock (pthread_mutex_t *mutex)
   if (depth > 0)
     depth--;
   return next (mutex);
+}
+
+/* ---- The end of nbdkit ---- */
+
+struct thread {
+  void *(*function) (void *);
+  void *argument;
+};
+
+static void *
+run_held (void *opaque)
+{
+  struct thread thread = *(struct thread *) opaque;
+
+  free (opaque);
+  hold ("thread");
+  return thread.function (thread.argument);
+}
+
+int
+pthread_create (pthread_t *id, const pthread_attr_t *attributes,
+                void *(*function) (void *), void *argument)
+{
+  static int (*next) (pthread_t *, const pthread_attr_t *, void *(*) (void *),
+                      void *);
+  struct thread *thread = malloc (sizeof *thread);
+
+  if (!thread)
+    return errno;
+  if (!next)
+    next = (int (*) (pthread_t *, const pthread_attr_t *, void *(*) (void *),
+                     void *)) dlsym (RTLD_NEXT, "pthread_create");
+  *thread = (struct thread) { function, argument };
+  return next (id, attributes, run_held, thread);
+}
+
+int
+close (int fd)
+{
+  static int (*next) (int);
+  int listens;
+  socklen_t len = sizeof listens;
+
+  if (!next)
+    next = (int (*) (int)) dlsym (RTLD_NEXT, "close");
+  if (getsockopt (fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) == 0 &&
+      listens)
+    hold ("listening");
+  return next (fd);
 }

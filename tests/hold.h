@@ -22,4 +22,9 @@ void hold (const char *call);
  */
 void hold_after (const char *call);
 
+/* With this module in LD_PRELOAD, too, a new thread is held as "thread" before it
+ * runs, and what closes a socket that listens as "listening".  When nbdkit
+ * quits, it has waited for its connections then.
+ */
+
 #endif /* TESTS_HOLD_H */

@@ -137,6 +137,12 @@ snapshot_get_ready (void)
   return 0;
 }
 
+static void
+snapshot_cleanup (void)
+{
+  hold ("cleanup");
+}
+
 static int
 snapshot_thread_model (void)
 {
@@ -355,6 +361,7 @@ static struct nbdkit_plugin plugin = {
   .description = "for tests: connections with their own view",
   .config = snapshot_config,
   .get_ready = snapshot_get_ready,
+  .cleanup = snapshot_cleanup,
   .thread_model = snapshot_thread_model,
   .default_export = snapshot_default_export,
   .open = snapshot_open,

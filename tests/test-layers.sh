@@ -162,12 +162,13 @@ drawing_of () {
 
 # Of lib/ what is in the table, and nothing else.
 check_layers filter "blkhash" "" "
-blkhash: conn export finish params report watch
+blkhash: conn ending export finish params report watch
 finish: conn export manifest params pass ../lib/cleanup ../lib/leaves
 pass: conn export params watch ../lib/cleanup
 watch: conn export inflight params ../lib/cleanup ../lib/leaves
 conn: export ../lib/cleanup
 export: disk params report ../lib/cleanup ../lib/leaves
+ending: ../lib/cleanup
 disk: block-set inflight visibility
 visibility: block-set params
 block-set: ../lib/leaf-tree

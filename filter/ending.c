@@ -1,0 +1,70 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The end of the server, for connections of which nbdkit does not know yet.
+ *
+ * A thread that must not go on waits for the exit of the process, in code that
+ * stays in memory when nbdkit unloads this module (see -z nodelete in the
+ * Makefile).  Refusing the connection would be worse: nbdkit then walks over its
+ * list of filters, to free what the connection has.
+ */
+
+#include <config.h>
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "../lib/cleanup.h"
+#include "ending.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t none_inside = PTHREAD_COND_INITIALIZER;
+
+/* Protected by lock. */
+static bool is_ending;
+static unsigned inside;         /* threads between enter and leave */
+
+void
+ending_begin (void)
+{
+  SCOPED_LOCK (&lock);
+
+  is_ending = true;
+  while (inside > 0)
+    pthread_cond_wait (&none_inside, &lock);
+}
+
+bool
+ending_enter (void)
+{
+  SCOPED_LOCK (&lock);
+
+  if (!is_ending)
+    inside++;
+  return !is_ending;
+}
+
+void
+ending_leave (void)
+{
+  SCOPED_LOCK (&lock);
+
+  if (--inside == 0)
+    pthread_cond_signal (&none_inside);
+}
+
+static bool
+has_begun (void)
+{
+  SCOPED_LOCK (&lock);
+
+  return is_ending;
+}
+
+void
+ending_stop_thread (void)
+{
+  if (has_begun ())
+    for (;;)
+      pause ();
+}
