@@ -69,23 +69,47 @@ grep -q "^blk-sha256/64k (.*) = $wanted\$" sums.1 || fail "the outer one"
 grep -q "^blk-sha1/64k ($dir/dst) = $(reference -d sha1 src)\$" sums.2 ||
   fail "the inner one"
 
+# serving-v2v EXPORT SERVER OPTION ARGUMENT...: copies $source to a server that it
+# runs, which OPTION tells its socket.
+cat > bin/serving-v2v << END
+#!/bin/sh
+export=\$1 server=\$2 option=\$3
+shift 3
+"\$server" "\$option" "$dir/out" --pid-file "$dir/pid" "\$@" &
+server=\$!
+trap 'kill \$server; wait; rm -f "$dir/pid"' EXIT
+trap 'exit 1' HUP INT TERM
+until [ -s "$dir/pid" ]; do
+  kill -0 \$server || exit
+  sleep 0.05
+done
+nbdcopy "\$source" "nbd+unix:///\$export?socket=$dir/out" --flush
+END
+chmod +x bin/serving-v2v
+
 # One server for all disks, which are exports by their names.
 mkdir images
 empty "images/$odd"
 start_nbdkit -r file "$dir/src"
 source=$uri
-cd images
-start_nbdkit file dir=.
-cd ..
-export=$("$PYTHON" -c 'import sys, urllib.parse
+export source
+name=$("$PYTHON" -c 'import sys, urllib.parse
 print (urllib.parse.quote (sys.argv[1]))' "$odd")
 (cd images && run 0 blkhash-v2v --sums ../sums \
-  nbdcopy "$source" "nbd+unix:///$export?socket=$socket")
+  serving-v2v "$name" nbdkit --unix --foreground file dir=.)
 blksum --tag "$dir/images/$odd" | sed 's,images/,images/./,' | diff - sums ||
   fail "the sums of an export"
+rm -f out
 
-# nbdcopy itself, from the server of a disk without a guest; to qcow2, as
-# virt-v2v has it written, and with -oo compressed.
+# nbdcopy itself, to a server that it does not run, whose disk has no name here.
+empty dst
+start_nbdkit file "$dir/dst"
+run 0 blkhash-v2v --sums sums nbdcopy "$source" "$uri"
+echo "blk-sha256/64k ($uri) = $wanted" | diff - sums ||
+  fail "the sums of a URI"
+
+# From the server of a disk without a guest to qcow2, as virt-v2v has it written,
+# and with -oo compressed.
 if command -v qemu-nbd > /dev/null && command -v qemu-img > /dev/null; then
   for name in 'a, b' 'driver=c'; do
     qemu-img create -q -f qcow2 "$name" 8m
@@ -97,15 +121,8 @@ if command -v qemu-nbd > /dev/null && command -v qemu-img > /dev/null; then
         ;;
       *) set -- --format qcow2 "$dir/$name" ;;
     esac
-    qemu-nbd -t --shared=0 --discard=unmap --pid-file "$dir/pid" \
-             --socket "$dir/out" "$@" &
-    kill_at_exit $!
-    wait_until test -s pid
     run 0 blkhash-v2v --sums sums \
-        nbdcopy "$source" "nbd+unix:///?socket=$dir/out" --flush
-    kill $(cat pid)
-    wait_until test ! -e out
-    rm -f pid
+        serving-v2v '' qemu-nbd --socket -t --shared=0 --discard=unmap "$@"
     echo "blk-sha256/64k ($dir/$name) = $wanted" | diff - sums ||
       fail "the sums of $name"
     run 0 blksum --check --strict sums

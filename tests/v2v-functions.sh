@@ -41,7 +41,7 @@ cat > "$dir/bin/fake-v2v" << 'END'
 #!/bin/sh
 # FILTER, PARAMETERS: of nbdkit for the destination, before and behind its
 # plugin, which is "file" or PLUGIN; OPTIONS: of nbdcopy; STATUS: what to exit
-# with.
+# with; BEFORE_SERVERS: a command.
 v2v=$(mktemp -d "$TMPDIR/v2v.XXXXXX")
 servers=
 finish () {
@@ -69,6 +69,7 @@ serve () {
 pids=
 i=0
 while [ $# -ge 2 ]; do
+  eval "$BEFORE_SERVERS"
   serve "$v2v/in$i" file file="$1"
   if [ "$PLUGIN" ]; then
     serve "$v2v/out$i" $PLUGIN
@@ -90,8 +91,8 @@ END
 chmod +x "$dir/bin/nbdkit" "$dir/bin/nbdcopy" "$dir/bin/fake-v2v"
 
 PATH=$abs_top_srcdir/filter:$PATH
-BEFORE_COPY= AFTER_COPY= FILTER= PARAMETERS= PLUGIN= OPTIONS=
-export BEFORE_COPY AFTER_COPY FILTER PARAMETERS PLUGIN OPTIONS
+BEFORE_COPY= AFTER_COPY= BEFORE_SERVERS= FILTER= PARAMETERS= PLUGIN= OPTIONS=
+export BEFORE_COPY AFTER_COPY BEFORE_SERVERS FILTER PARAMETERS PLUGIN OPTIONS
 
 make_image "$dir/src"
 
