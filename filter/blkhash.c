@@ -19,6 +19,7 @@
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
+#include "config-files.h"
 #include "conn.h"
 #include "ending.h"
 #include "export.h"
@@ -51,7 +52,7 @@ blkhash_config (nbdkit_next_config *next, nbdkit_backend *nxdata,
 {
   int r = params_config (key, value);
 
-  if (r == 0)
+  if (r == 0 && config_files_add (key, value) == 0)
     return next (nxdata, key, value);
   return r == 1 ? 0 : -1;
 }
@@ -112,6 +113,7 @@ blkhash_unload (void)
   exports_free ();
   report_stop ();
   params_free ();
+  config_files_free ();
 }
 
 /* ---- Connections ---- */

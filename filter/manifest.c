@@ -29,6 +29,7 @@
 #include "blkhash-manifest.h"
 
 #include "../lib/cleanup.h"
+#include "config-files.h"
 #include "manifest.h"
 #include "output-file.h"
 #include "params.h"
@@ -36,33 +37,70 @@
 /* Leaves are fingerprints of content. */
 #define MODE 0600
 
-static struct output_file file = { .param = "blkhash-manifest", .mode = MODE };
 static char *saving_path;       /* of the new file; set once */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
-static bool saving;             /* a thread has the new file */
-static pthread_cond_t saved_one = PTHREAD_COND_INITIALIZER;
+/* ---- The start ---- */
+
+/* All of it, but the sum of its leaves, which could take long. */
+static bool
+is_manifest (int fd)
+{
+  struct blkhash_manifest_reader *r =
+    blkhash_manifest_reader_new (fd, BLKHASH_MANIFEST_NO_SUM);
+  struct blkhash_manifest_run run;
+  int err = r ? blkhash_manifest_reader_start (r) : errno;
+
+  while (err == 0)
+    err = blkhash_manifest_reader_next (r, &run);
+  blkhash_manifest_reader_free (r);
+  return err == ENOENT;
+}
+
+static struct output_file file = {
+  .param = "blkhash-manifest", .is_ours = is_manifest, .what = "a manifest",
+  .mode = MODE
+};
 
 int
-manifest_start (void)
+manifest_open (void)
 {
   if (!params.manifest)
     return 0;
-  if (output_file_start (&file, params.manifest) == -1)
+  if (output_file_open (&file, params.manifest) == -1)
     return -1;
   if (asprintf (&saving_path, "%s.blkhash-saving", file.path) == -1) {
     saving_path = NULL;
     nbdkit_error ("blkhash: %m");
     return -1;
   }
-  unlink (saving_path);         /* of a server that was killed */
   return 0;
+}
+
+int
+manifest_lock (void)
+{
+  return output_file_lock (&file);
 }
 
 int
 manifest_check (void)
 {
+  if (!params.manifest)
+    return 0;
+  if (config_files_check (file.param, saving_path) == -1)
+    return -1;
+  if (output_file_remove_leftover (saving_path) == -1) {
+    nbdkit_error ("%s: cannot make %s, for the new manifest: %m", file.param,
+                  saving_path);
+    return -1;
+  }
   return output_file_check (&file);
+}
+
+int
+manifest_start (void)
+{
+  return output_file_empty (&file);
 }
 
 void
@@ -72,13 +110,11 @@ manifest_stop (void)
   free (saving_path);
 }
 
-bool
-manifest_is_path (const char *path)
-{
-  return output_file_is_path (&file, path);
-}
-
 /* ---- The new file ---- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
+static bool saving;             /* a thread has the new file */
+static pthread_cond_t saved_one = PTHREAD_COND_INITIALIZER;
 
 static void
 begin (void)
@@ -93,7 +129,7 @@ begin (void)
 void
 manifest_end (void)
 {
-  unlink (saving_path);
+  output_file_remove_leftover (saving_path);
 
   SCOPED_LOCK (&lock);
   saving = false;
@@ -106,7 +142,8 @@ save (struct blkhash_leaves *l, unsigned char *md, unsigned *len)
 {
   int fd, err;
 
-  unlink (saving_path);         /* that could not be removed */
+  if (output_file_remove_leftover (saving_path) == -1)
+    return errno;
   fd = open (saving_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
   if (fd == -1)
     return errno;

@@ -15,17 +15,14 @@
 
 struct blkhash_leaves;
 
-/* Make the file, empty, and see that it can be replaced.  0, or -1 with an
- * error told to nbdkit.  Without blkhash-manifest there is none.
+/* The start, as in output-file.h; start is the last.  0, or -1 with an error told
+ * to nbdkit.  Without blkhash-manifest they do nothing.
  */
+int manifest_open (void);
+int manifest_lock (void);
+int manifest_check (void);
 int manifest_start (void);
 void manifest_stop (void);
-
-/* See again that it can be replaced: nbdkit may be another user now. */
-int manifest_check (void);
-
-/* Is PATH, which exists, the manifest? */
-bool manifest_is_path (const char *path);
 
 /* As blkhash_leaves_fold.  *SAVED is set to whether the leaves are in a new
  * file, which is on the disk: not without blkhash-manifest, nor when that

@@ -11,8 +11,11 @@
  * If any of that fails the old content must go all the same: the file is
  * emptied in place and synced, and if even that fails removed.  Was it the
  * directory that could not be synced, the old file, whose name could come back,
- * is emptied too.  What an earlier server left is emptied and synced at the
- * start.
+ * is emptied too.
+ *
+ * At the start, a file that exists is emptied and synced, if it is of an earlier
+ * server.  Anything else could be of value, such as the disk itself, and nothing
+ * is changed: the slip of a hand must not destroy it.
  */
 
 #include <config.h>
@@ -30,6 +33,7 @@
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
+#include "config-files.h"
 #include "output-file.h"
 
 /* Keep the directory open: it must be synced, by whatever user. */
@@ -59,17 +63,17 @@ sync_directory (const struct output_file *file)
   return -1;
 }
 
-/* Make it, or empty it. */
+/* ---- At the start ---- */
+
+/* Make it if it is not there. */
 static int
-make_empty (struct output_file *file, const char *path)
+make (struct output_file *file, const char *path)
 {
-  int fd = open (path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY |
-                 O_NONBLOCK, file->mode ? file->mode : 0666);
+  int fd = open (path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+                 file->mode ? file->mode : 0666);
   struct stat st;
 
-  /* What an earlier server said must not come back after a crash. */
-  if (fd == -1 || fstat (fd, &st) == -1 ||
-      (S_ISREG (st.st_mode) && fsync (fd) == -1)) {
+  if (fd == -1 || fstat (fd, &st) == -1) {
     nbdkit_error ("%s: %s: %m", file->param, path);
     if (fd != -1)
       close (fd);
@@ -86,13 +90,13 @@ make_empty (struct output_file *file, const char *path)
 }
 
 int
-output_file_start (struct output_file *file, const char *path)
+output_file_open (struct output_file *file, const char *path)
 {
-  if (make_empty (file, path) == -1)
+  if (make (file, path) == -1)
     return -1;
   /* Replace what a symbolic link points to, not the link. */
   file->path = nbdkit_realpath (path);
-  file->directory = -1;
+  file->directory = file->old = -1;
   if (!file->path)
     return -1;
   if (asprintf (&file->new_path, "%s.blkhash-new", file->path) == -1) {
@@ -100,21 +104,76 @@ output_file_start (struct output_file *file, const char *path)
     nbdkit_error ("blkhash: %m");
     return -1;
   }
-  if (open_directory (file) == -1)
-    return -1;
-  /* Nor must the name of an earlier file that somebody removed. */
-  if (sync_directory (file) == -1) {
-    nbdkit_error ("%s: %s: cannot sync its directory: %m", file->param,
-                  file->path);
+  return config_files_check (file->param, file->path) == -1 ||
+    open_directory (file) == -1 ? -1 : 0;
+}
+
+/* Is what is there ours? */
+static int
+examine (struct output_file *file)
+{
+  struct stat st;
+
+  file->old = open (file->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY |
+                    O_NONBLOCK);
+  if (file->old == -1 || fstat (file->old, &st) == -1) {
+    nbdkit_error ("%s: %s: %m", file->param, file->path);
     return -1;
   }
-  return output_file_check (file);
+  if (S_ISREG (st.st_mode) && (st.st_size == 0 || file->is_ours (file->old)))
+    return 0;
+  nbdkit_error ("%s: %s exists and is not %s: it is not replaced; remove it "
+                "if it is not needed", file->param, file->path, file->what);
+  return -1;
+}
+
+int
+output_file_lock (struct output_file *file)
+{
+  if (!file->path)
+    return 0;
+  return lock_file_lock (&file->lock, file->param, file->path) == -1 ||
+    examine (file) == -1 ? -1 : 0;
+}
+
+int
+output_file_empty (struct output_file *file)
+{
+  int r;
+
+  if (!file->path)
+    return 0;
+  /* Neither what an earlier server said must come back after a crash, nor the
+   * name of an earlier file that somebody removed.
+   */
+  r = ftruncate (file->old, 0) == -1 || fsync (file->old) == -1 ||
+    sync_directory (file) == -1 ? -1 : 0;
+  if (r == -1)
+    nbdkit_error ("%s: cannot empty %s: %m", file->param, file->path);
+  close (file->old);
+  file->old = -1;
+  return r;
+}
+
+int
+output_file_remove_leftover (const char *path)
+{
+  struct stat st;
+
+  if (lstat (path, &st) == -1)
+    return errno == ENOENT ? 0 : -1;
+  if (!S_ISREG (st.st_mode)) {
+    errno = EEXIST;
+    return -1;
+  }
+  return unlink (path);
 }
 
 static int
 open_new (const struct output_file *file)
 {
-  unlink (file->new_path);      /* of a server that was killed */
+  if (output_file_remove_leftover (file->new_path) == -1)
+    return -1;
   return open (file->new_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
                file->mode);
 }
@@ -126,6 +185,8 @@ output_file_check (const struct output_file *file)
 
   if (!file->path)
     return 0;
+  if (config_files_check (file->param, file->new_path) == -1)
+    return -1;
   fd = open_new (file);
   if (fd == -1) {
     nbdkit_error ("%s: cannot make %s, to replace the file with: %m",
@@ -137,44 +198,46 @@ output_file_check (const struct output_file *file)
   return 0;
 }
 
-bool
-output_file_is_path (const struct output_file *file, const char *path)
-{
-  struct stat a, b;
-
-  return file->path && stat (file->path, &a) == 0 && stat (path, &b) == 0 &&
-    a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
 void
 output_file_stop (struct output_file *file)
 {
   if (file->path && file->directory != -1)
     close (file->directory);
+  if (file->path && file->old != -1)
+    close (file->old);
+  lock_file_unlock (&file->lock);
   free (file->path);
   free (file->new_path);
 }
 
 /* ---- Writing ---- */
 
+int
+output_file_write_at (int fd, off_t offset, const char *text, size_t len)
+{
+  ssize_t n;
+
+  for (; len > 0; text += n, len -= n, offset += n) {
+    n = pwrite (fd, text, len, offset);
+    if (n == -1)
+      return -1;
+  }
+  return 0;
+}
+
+/* Closes FD. */
 static int
 write_text (int fd, const char *text, bool sync)
 {
-  FILE *out = fdopen (fd, "w");
+  int r = output_file_write_at (fd, 0, text, strlen (text)), err;
 
-  if (!out) {
-    close (fd);
+  if (r == 0 && sync)
+    r = fsync (fd);
+  err = errno;
+  if (close (fd) == -1 && r == 0)
     return -1;
-  }
-  if (fputs (text, out) == EOF || fflush (out) == EOF ||
-      (sync && fsync (fd) == -1)) {
-    int err = errno;
-
-    fclose (out);
-    errno = err;
-    return -1;
-  }
-  return fclose (out) == EOF ? -1 : 0;
+  errno = err;
+  return r;
 }
 
 /* The directory was not synced: what was in OLD could come back under its name.
@@ -210,12 +273,17 @@ move_over (const struct output_file *file, const char *from, bool sync)
 }
 
 static int
-replace_file (const struct output_file *file, const char *text, bool sync)
+replace_file (struct output_file *file, const char *text, bool sync)
 {
   int fd = open_new (file), err;
+  struct stat st;
 
   if (fd == -1)
     return -1;
+  if (fstat (fd, &st) == 0) {
+    file->dev = st.st_dev;
+    file->ino = st.st_ino;
+  }
   if (write_text (fd, text, sync) == 0)
     return move_over (file, file->new_path, sync);
   err = errno;
@@ -244,9 +312,8 @@ remove_file (const struct output_file *file)
                                                       : sync_directory (file);
 }
 
-/* It was replaced, or that failed: R is 0 or -1, with errno. */
-static void
-replaced (struct output_file *file, int r)
+void
+output_file_written (struct output_file *file, int r)
 {
   file->failed = r == -1;
   if (r == 0)
@@ -261,15 +328,32 @@ void
 output_file_write (struct output_file *file, const char *text, bool sync)
 {
   if (text)
-    replaced (file, replace_file (file, text, sync || file->failed));
+    output_file_written (file, replace_file (file, text,
+                                             sync || file->failed));
   else {
     errno = ENOMEM;
-    replaced (file, -1);
+    output_file_written (file, -1);
   }
 }
 
 void
 output_file_move (struct output_file *file, const char *from)
 {
-  replaced (file, move_over (file, from, true));
+  output_file_written (file, move_over (file, from, true));
+}
+
+int
+output_file_reopen (const struct output_file *file, off_t size)
+{
+  int fd = open (file->path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY |
+                 O_NONBLOCK);
+  struct stat st;
+
+  if (fd == -1)
+    return -1;
+  if (!file->failed && fstat (fd, &st) == 0 && st.st_dev == file->dev &&
+      st.st_ino == file->ino && st.st_size == size)
+    return fd;
+  close (fd);
+  return -1;
 }

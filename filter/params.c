@@ -17,6 +17,7 @@
 #include "blkhash.h"
 
 #include "../lib/sum-kind.h"
+#include "config-files.h"
 #include "params.h"
 
 struct params params;
@@ -54,12 +55,16 @@ parse_missing (const char *value)
 
 /* nbdkit changes its directory. */
 static int
-parse_path (const char *value, const char **result)
+parse_path (const char *key, const char *value, const char **result)
 {
   char *path = nbdkit_absolute_path (value);
 
   if (!path)
     return -1;
+  if (config_files_add (key, path) == -1) {
+    free (path);
+    return -1;
+  }
   *result = nbdkit_strdup_intern (path);
   free (path);
   return *result ? 1 : -1;
@@ -79,9 +84,9 @@ params_config (const char *key, const char *value)
   else if (strcmp (key, "blkhash-linear") == 0)
     return parse_bool (value, &linear);
   else if (strcmp (key, "blkhash-file") == 0)
-    return parse_path (value, &params.file);
+    return parse_path (key, value, &params.file);
   else if (strcmp (key, "blkhash-manifest") == 0)
-    return parse_path (value, &params.manifest);
+    return parse_path (key, value, &params.manifest);
   else if (strcmp (key, "blkhash-name") == 0)
     params.name = value;
   else if (strcmp (key, "blkhash-tag") == 0)
@@ -123,6 +128,16 @@ make_hash (void)
   return 0;
 }
 
+static int
+find_md_len (void)
+{
+  int err = sum_kind_size (params.hash, &params.md_len);
+
+  if (err)
+    nbdkit_error ("blkhash: %s", strerror (err));
+  return err ? -1 : 0;
+}
+
 int
 params_complete (void)
 {
@@ -149,7 +164,7 @@ params_complete (void)
                   "blkhash-distinct-exports");
     return -1;
   }
-  return 0;
+  return find_md_len ();
 }
 
 void

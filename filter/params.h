@@ -18,6 +18,7 @@ enum missing {
 
 struct params {
   struct blkhash_opts *hash;    /* digest, block size, construction */
+  unsigned md_len;              /* bytes of a sum */
   const char *file;             /* absolute path of the result, or NULL */
   const char *manifest;         /* ... of the manifest */
   const char *name;             /* of the default export, or NULL */

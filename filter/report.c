@@ -16,7 +16,7 @@
  *   published when no change is in flight, so none comes in between.
  * - Before the plugin is told, the change waits in report_await_withdrawals,
  *   also for what others withdrew: until a state that was taken later is on the
- *   disk, see output-file.c.
+ *   disk, see result-file.c.
  * - The manifest is said, and withdrawn, with the sum of the same leaves.  It
  *   is written before that is said, see manifest.c, and only moved here.
  * - When that fails the file is emptied or removed, and when nothing works that
@@ -44,16 +44,18 @@
 #include "../lib/cleanup.h"
 #include "../lib/sum-line.h"
 #include "manifest.h"
-#include "output-file.h"
 #include "params.h"
 #include "report.h"
+#include "result-file.h"
 
 _Static_assert (REPORT_MD_SIZE == BLKHASH_MAX_MD_SIZE, "the longest sum");
 
-static struct output_file result = { .param = "blkhash-file" };
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
 static struct report_line *lines, **lines_tail = &lines;
+static size_t nr_lines;
+/* Of which something was said that is not written yet. */
+static struct report_line *changed, **changed_tail = &changed;
+static size_t nr_changed;
 static uint64_t said;           /* how often anything was said */
 static bool lost;               /* there was no memory to say something */
 static bool writing;            /* a thread writes, without the lock */
@@ -72,76 +74,90 @@ static uint64_t written, withdrawn;
 int
 report_start (void)
 {
-  if (params.file && output_file_start (&result, params.file) == -1)
+  if (result_file_open () == -1 || manifest_open () == -1 ||
+      result_file_lock () == -1 || manifest_lock () == -1 ||
+      report_check () == -1 ||
+      result_file_start () == -1 || manifest_start () == -1)
     return -1;
-  if (manifest_start () == -1)
-    return -1;
-  if (params.file && manifest_is_path (result.path)) {
-    nbdkit_error ("blkhash-file and blkhash-manifest are the same file");
-    return -1;
-  }
   return 0;
 }
 
 int
 report_check (void)
 {
-  return output_file_check (&result) == -1 ? -1 : manifest_check ();
+  return result_file_check () == -1 ? -1 : manifest_check ();
 }
 
 void
 report_stop (void)
 {
-  output_file_stop (&result);
+  result_file_stop ();
   manifest_stop ();
 }
 
 /* ---- What is to be written ---- */
 
-/* In the file are all lines; on stderr comes what was not printed yet. */
-static bool
-is_to_be_written (const struct report_line *line)
-{
-  return line->text && (params.file || !line->printed);
-}
-
-/* What is to be written, in one string.  NULL: no memory. */
-static char *
-join_lines_locked (void)
-{
-  struct report_line *line;
-  char *text, *end;
-  size_t len = 1;
-
-  for (line = lines; line; line = line->next)
-    len += is_to_be_written (line) ? strlen (line->text) : 0;
-  text = end = malloc (len);
-  if (!text)
-    return NULL;
-  *text = '\0';
-  for (line = lines; line; line = line->next)
-    if (is_to_be_written (line)) {
-      end = stpcpy (end, line->text);
-      line->printed = true;
-    }
-  return text;
-}
-
 /* What is to be written, with what went wrong since the last time. */
 struct state {
   uint64_t version;
-  char *text;                   /* NULL: no memory */
+  bool whole;                   /* of the file all lines, not only changes */
+  struct result_change *changes; /* NULL: no memory */
+  size_t nr_changes;
   bool sync;
   bool move_manifest, empty_manifest;
   bool no_memory, disagreed;
 };
+
+static void
+free_changes (struct state *state)
+{
+  size_t i;
+
+  for (i = 0; state->changes && i < state->nr_changes; i++)
+    free (state->changes[i].text);
+  free (state->changes);
+  state->changes = NULL;
+}
+
+static void
+take_line_locked (struct state *state, struct report_line *line)
+{
+  struct result_change *change;
+
+  if (!state->changes)
+    return;
+  change = &state->changes[state->nr_changes++];
+  change->place = &line->place;
+  change->text = line->text ? strdup (line->text) : NULL;
+  if (line->text && !change->text)
+    free_changes (state);
+}
+
+static void
+take_lines_locked (struct state *state)
+{
+  size_t max = state->whole ? nr_lines : nr_changed;
+  struct report_line *line;
+
+  state->changes = calloc (max + 1, sizeof *state->changes);
+  for (line = lines; state->whole && line; line = line->next)
+    take_line_locked (state, line);
+  for (line = changed; line; line = line->next_changed) {
+    if (!state->whole)
+      take_line_locked (state, line);
+    line->changed = false;
+  }
+  changed = NULL;
+  changed_tail = &changed;
+  nr_changed = 0;
+}
 
 static struct state
 take_state_locked (void)
 {
   struct state state = {
     .version = said,
-    .text = join_lines_locked (),
+    .whole = params.file && !result_file_takes_changes (),
     .sync = withdrawn > written,
     .move_manifest = manifest_is_new,
     .empty_manifest = manifest_is_there && !manifest,
@@ -149,29 +165,48 @@ take_state_locked (void)
     .disagreed = disagreed
   };
 
-  state.no_memory |= !state.text;
+  take_lines_locked (&state);
+  state.no_memory |= !state.changes;
   lost = disagreed = manifest_is_new = false;
   manifest_is_there = manifest != NULL;
   return state;
 }
 
-/* The manifest is there before the line that tells of it. */
 static void
+print_lines (const struct state *state)
+{
+  size_t i;
+
+  for (i = 0; state->changes && i < state->nr_changes; i++)
+    if (state->changes[i].text)
+      fputs (state->changes[i].text, stderr);
+}
+
+/* The manifest is there before the line that tells of it.  False if all has to
+ * be written.
+ */
+static bool
 write_state (const struct state *state)
 {
+  bool is_written = true;
+
   if (state->move_manifest)
     manifest_move ();
   if (state->empty_manifest)
     manifest_empty ();
-  if (params.file)
-    output_file_write (&result, state->text, state->sync);
-  else if (state->text)
-    fputs (state->text, stderr);
+  if (!params.file)
+    print_lines (state);
+  else if (state->whole || !state->changes)
+    result_file_replace (state->changes, state->nr_changes, state->sync);
+  else
+    is_written = result_file_change (state->changes, state->nr_changes,
+                                     state->sync);
   if (state->no_memory)
     nbdkit_error ("blkhash: no memory for the result");
   if (state->disagreed)
     nbdkit_error ("blkhash: the sums of export names differ, so there is no "
                   "manifest");
+  return is_written;
 }
 
 /* Lets go of the lock while it writes. */
@@ -179,14 +214,16 @@ static void
 write_next_locked (void)
 {
   struct state state = take_state_locked ();
+  bool is_written;
 
   writing = true;
   pthread_mutex_unlock (&lock);
-  write_state (&state);
-  free (state.text);
+  is_written = write_state (&state);
+  free_changes (&state);
   pthread_mutex_lock (&lock);
   writing = false;
-  __atomic_store_n (&written, state.version, __ATOMIC_RELEASE);
+  if (is_written)
+    __atomic_store_n (&written, state.version, __ATOMIC_RELEASE);
   pthread_cond_broadcast (&written_changed);
 }
 
@@ -219,6 +256,18 @@ report_await_withdrawals (void)
   write_until_locked (withdrawn);
 }
 
+bool
+report_is_empty (void)
+{
+  const struct report_line *line;
+  SCOPED_LOCK (&lock);
+
+  for (line = lines; line; line = line->next)
+    if (line->text)
+      return false;
+  return true;
+}
+
 /* ---- What is said ---- */
 
 /* Takes TEXT over.  NULL: nothing is to be said. */
@@ -229,6 +278,14 @@ say_locked (struct report_line *line, char *text, bool is_sum)
     *lines_tail = line;
     lines_tail = &line->next;
     line->listed = true;
+    nr_lines++;
+  }
+  if (!line->changed) {
+    line->next_changed = NULL;
+    *changed_tail = line;
+    changed_tail = &line->next_changed;
+    line->changed = true;
+    nr_changed++;
   }
   said++;
   if (line->is_sum)
@@ -236,7 +293,6 @@ say_locked (struct report_line *line, char *text, bool is_sum)
   free (line->text);
   line->text = text;
   line->is_sum = is_sum;
-  line->printed = false;
   if (manifest == line) {
     manifest = NULL;
     manifest_is_new = false;

@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "result-file.h"
+
 #define REPORT_MD_SIZE 64       /* bytes of the longest sum */
 
 /* What is said of one export.  Zero-initialised it says nothing. */
@@ -25,10 +27,12 @@ struct report_line {
   bool is_sum;
   unsigned char md[REPORT_MD_SIZE]; /* the sum, padded with zeros */
   bool listed;
-  bool printed;                 /* on stderr, if there is no file */
+  bool changed;                 /* it is not written yet, and is in a list: */
+  struct report_line *next_changed;
+  struct result_place place;    /* for the thread that writes */
 };
 
-/* See that it can be written: make the files, empty.  0, or -1 with an error
+/* See that it can be written, and that nothing is lost: empty the files.  0, or -1 with an error
  * told to nbdkit.
  */
 int report_start (void);
@@ -51,6 +55,9 @@ void report_incomplete (struct report_line *line, const char *name,
 
 /* What was said is not true any more. */
 void report_withdraw (struct report_line *line);
+
+/* Is nothing said of any export? */
+bool report_is_empty (void);
 
 /* Write what was said.  When this returns, all that anybody said before is in
  * the files.

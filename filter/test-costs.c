@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: what a request costs in locks, also when very many exports are
- * known; and that test-locks.h sees what it promises to see.
+ * Unit test: what a request costs in locks, and a result in bytes written, also
+ * when very many exports are known; and that test-locks.h sees what it promises to see.
  */
 
 #include <config.h>
@@ -165,6 +165,46 @@ test_reads (void **state)
   client_leave (client);
 }
 
+/* ---- Names ---- */
+
+#define NAMES 2000
+#define NAME 4000               /* bytes */
+
+static void
+make_name (char *name, unsigned i)
+{
+  memset (name, 'n', NAME);
+  sprintf (name + NAME - 5, "%05u", i);
+}
+
+/* Many long names that have a sum do not make the next one cost more. */
+static void
+test_names (void **state)
+{
+  char name[NAME + 1];
+  uint64_t before = file_bytes_written;
+  struct client *client;
+  unsigned i;
+
+  (void) state;
+  for (i = 0; i < NAMES; i++) {
+    make_name (name, i);
+    client = client_open (name);
+    client_read (client, SIZE, 0);
+    client_leave (client);
+    assert_true (export_find_locked (name, false)->published);
+  }
+  /* When the file is replaced, each byte is written again for one before. */
+  assert_true (file_bytes_written - before < 3 * NAMES * (NAME + 100));
+
+  /* One that only looks costs nothing. */
+  before = file_bytes_written;
+  client = client_open ("looks");
+  client_read (client, 1, 0);
+  client_leave (client);
+  assert_int_equal (file_bytes_written, before);
+}
+
 /* ---- Changes ---- */
 
 /* Pointers that lead nowhere: whoever follows one crashes. */
@@ -285,6 +325,7 @@ main (void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_what_is_seen),
     cmocka_unit_test (test_reads),
+    cmocka_unit_test (test_names),
     cmocka_unit_test (test_changes),
   };
 

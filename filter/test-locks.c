@@ -34,12 +34,14 @@ int __wrap_pthread_mutex_init (pthread_mutex_t *, const pthread_mutexattr_t *);
 int __wrap_pthread_mutex_lock (pthread_mutex_t *);
 int __wrap_pthread_mutex_trylock (pthread_mutex_t *);
 int __wrap_pthread_mutex_unlock (pthread_mutex_t *);
-FILE *__real_fdopen (int, const char *);
 ssize_t __real_write (int, const void *, size_t);
+ssize_t __real_pwrite (int, const void *, size_t, off_t);
+int __real_flock (int, int);
 int __real_fsync (int);
 int __real_rename (const char *, const char *);
-FILE *__wrap_fdopen (int, const char *);
 ssize_t __wrap_write (int, const void *, size_t);
+ssize_t __wrap_pwrite (int, const void *, size_t, off_t);
+int __wrap_flock (int, int);
 int __wrap_fsync (int);
 int __wrap_rename (const char *, const char *);
 
@@ -200,6 +202,7 @@ __wrap_pthread_mutex_unlock (pthread_mutex_t *lock)
 /* ---- Files ---- */
 
 _Thread_local int (*on_file_call) (const char *call);
+_Thread_local uint64_t file_bytes_written;
 
 /* Is CALL to fail? */
 static bool
@@ -214,16 +217,28 @@ see_file_call (const char *call)
   return err != 0;
 }
 
-FILE *
-__wrap_fdopen (int fd, const char *mode)
-{
-  return see_file_call ("fdopen") ? NULL : __real_fdopen (fd, mode);
-}
-
 ssize_t
 __wrap_write (int fd, const void *buf, size_t len)
 {
-  return see_file_call ("write") ? -1 : __real_write (fd, buf, len);
+  if (see_file_call ("write"))
+    return -1;
+  file_bytes_written += len;
+  return __real_write (fd, buf, len);
+}
+
+ssize_t
+__wrap_pwrite (int fd, const void *buf, size_t len, off_t offset)
+{
+  if (see_file_call ("pwrite"))
+    return -1;
+  file_bytes_written += len;
+  return __real_pwrite (fd, buf, len, offset);
+}
+
+int
+__wrap_flock (int fd, int operation)
+{
+  return see_file_call ("flock") ? -1 : __real_flock (fd, operation);
 }
 
 int

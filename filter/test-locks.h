@@ -5,7 +5,8 @@
  *
  *   -Wl,--wrap=pthread_mutex_init,--wrap=pthread_mutex_lock
  *   -Wl,--wrap=pthread_mutex_trylock,--wrap=pthread_mutex_unlock
- *   -Wl,--wrap=fdopen,--wrap=write,--wrap=fsync,--wrap=rename
+ *   -Wl,--wrap=write,--wrap=pwrite,--wrap=fsync
+ *   -Wl,--wrap=rename,--wrap=flock
  *
  * Locks that were initialised in one place of the code are one kind.  When two
  * kinds were ever taken in both orders, one while the other was held, or two of
@@ -19,15 +20,19 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /* How many this thread holds. */
 unsigned locks_held (void);
 
-/* Called before this thread writes, syncs or moves a file, with "fdopen",
- * "write", "fsync" or "rename".  What it returns, unless that is 0, is the
+/* Called before this thread writes, syncs, moves or locks a file, with "write",
+ * "pwrite", "fsync", "rename" or "flock".  What it returns, unless that is 0, is the
  * errno with which that fails.
  */
 extern _Thread_local int (*on_file_call) (const char *call);
+
+/* How much this thread wrote to files, by write and pwrite. */
+extern _Thread_local uint64_t file_bytes_written;
 
 /* How often this thread took any lock, and how often LOCK since watched. */
 unsigned locks_taken (void);

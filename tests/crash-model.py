@@ -33,6 +33,18 @@ class Inode:
         self.content = content
         self.possible.add(content)
 
+    def write(self, offset, data):
+        def changed(content):
+            content = content.ljust(offset, b"\0")
+            return content[:offset] + data + content[offset + len(data):]
+        self.content = changed(self.content)
+        if len(data) > 1:
+            self.possible |= {changed(c) for c in self.possible}
+        # One byte makes a line of a comment, or the other way round.  Of all that
+        # can be, only what has more lines matters.
+        elif data == b"\n":
+            self.possible = {changed(c) for c in self.possible}
+
     def sync(self):
         self.possible = {self.content}
 
@@ -74,6 +86,9 @@ class Model:
             what.set(b"")
         elif name == "write":
             what.set(what.content + strings[0])
+            self.published += bool(SUM.search(what.content))
+        elif name == "pwrite64":
+            what.write(int(args.rsplit(",", 1)[1]), strings[0])
             self.published += bool(SUM.search(what.content))
 
     def begin(self, text):

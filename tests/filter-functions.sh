@@ -170,6 +170,21 @@ manifest_is () {
   [ "$(stat -c %a "$manifest")" = 600 ] || fail "not only the owner's"
 }
 
+# The first line of a result file that has lines of several exports.
+result_header='# nbdkit-blkhash-filter replaces this file'
+
+# without_header FILE: its lines, without that one, which has to be there.
+without_header () {
+  [ "$(head -n 1 "$1")" = "$result_header" ] || fail "no header: $(head "$1")"
+  tail -n +2 "$1"
+}
+
+# nothing_beside FILE: but its lock, while the server runs.
+nothing_beside () {
+  [ "$(ls "$1"*)" = "$1
+$1.blkhash-lock" ] || fail "left behind: $(ls "$1"*)"
+}
+
 # no_manifest: there is none, but an empty file.
 no_manifest () {
   [ -e "$manifest" ] || fail "the manifest is gone"

@@ -107,6 +107,7 @@ expected $wanted, or a reason for none
 got:
 $(cat "$sums")"
   done
-  ! grep -v -e '^# incomplete [^:]*: .' -e "^$wanted  " "$sums" ||
+  ! grep -v -e '^# incomplete [^:]*: .' -e "^$wanted  " \
+         -e "^$result_header\$" "$sums" ||
     fail "expected $wanted"
 }

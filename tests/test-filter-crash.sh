@@ -10,7 +10,7 @@
 requires_program strace
 not_sanitized
 [ -z "$wrapper" ] || skip "strace and valgrind do not go together"
-calls='-qq -f -y -s 65536
+calls='-qq -f -y -s 1000000
   -e trace=/^(open|close$|rename|unlink|f(data)?sync|ftruncate|write$|pwrite64)
   -e signal=none'
 requires strace $calls -o "$dir/trace" true
@@ -29,9 +29,9 @@ no_stale () {
 
 # ---- Clients of several names, that read and write at once ----
 
-stale="$(printf %064d 0)  stale"
+stale="$(printf %064d 0)  -"
 echo "$stale" > "$sums"
-echo "blkhash-manifest 1" > "$manifest"
+blksum --manifest "$manifest" "$dir/disk"
 nbdkit_wrapper="strace $calls -o $dir/trace"
 serve_snapshot blkhash-manifest="$manifest"
 server=$(cat "$socket.pid")
@@ -62,6 +62,45 @@ no_stale "$sums" "$stale
 " 40 3
 no_stale "$manifest" "blkhash-manifest 1
 " 40 3
+
+# ---- The same, when lines are changed in place, in a large result file ----
+
+long='names = ["%s%02d" % ("n" * 4000, i) for i in range(20)]
+'
+rm "$sums" "$manifest"
+serve_snapshot
+server=$(cat "$socket.pid")
+kill_at_exit "$server"
+clients "$long"'def read(name):
+    h = connect(name, False)
+    h.pread(65536, 0)
+    h.shutdown()
+def read_all():
+    for name in names: read(name)
+def write_some(name):
+    for i in range(5):
+        h = connect(name, False)
+        for j in range(4):
+            write(h, bytes([i + j]), j * 5000)
+        wait(h)
+        h.shutdown()
+read_all()
+while len([s for s in sums().splitlines() if s[0] != "#"]) < 20:
+    time.sleep(0.01)
+open(os.environ["DIR"] + "/large", "w").write(sums())
+for f in [later(write_some, names[0]), later(read_all),
+          later(write_some, names[1]), later(read_all)]:
+    f.get()'
+[ "$(wc -c < "$dir/large")" -gt 65536 ] || fail "not large"
+run 2 blksum --check "$dir/large"
+grep -q 'WARNING: 20 listed files could not be read' "$dir/stderr" ||
+  fail "not 20 lines: $(cut -c 1-200 "$dir/stderr")"
+kill "$server"
+wait_until sh -c "! kill -0 $server 2> /dev/null"
+grep -q '^[0-9]* *pwrite64([0-9]*<.*/sums>, "#", 1,' "$dir/trace" ||
+  fail "not in place"
+no_stale "$sums" "" 40 3
+rm "$sums"
 nbdkit_wrapper=
 
 # ---- What fails ----
@@ -75,14 +114,18 @@ wait_until test -s "$dir/stderr" # that it did, or that it may not
 grep -q attached "$dir/stderr" || skip "strace cannot attach here"
 kill $tracer
 
+names='names = [""]
+'
 # fails WHICH LOG [PARAMETER]: a sum is withdrawn, and these syncs fail.  What
 # the log says then is in $dir/said, what was in the result file in $before.
 fails () {
   serve_snapshot $3
-  clients 'h = connect("", False)
-h.pread(65536, 0)
-h.shutdown()'
-  line_matches '^[0-9a-f]\{64\}  '
+  clients "$names"'for name in names:
+    h = connect(name, False)
+    h.pread(65536, 0)
+    h.shutdown()
+while len([s for s in sums().splitlines() if s[0] != "#"]) < len(names):
+    time.sleep(0.01)'
   before=$(cat "$sums")
   rm -f "$dir/attached"
   strace $(echo $calls | sed s/-qq//) -e inject=fsync:error=EIO:when=$1 \
@@ -90,7 +133,7 @@ h.shutdown()'
   tracer=$!
   kill_at_exit $tracer
   wait_until grep -q -s 'attached' "$dir/attached"
-  clients 'h = connect("", False)
+  clients "$names"'h = connect(names[0], False)
 h.pwrite(b"x", 0)
 with open(os.environ["DIR"] + "/said", "w") as f: f.write(log())
 os._exit(0)'
@@ -127,4 +170,19 @@ done
 for which in 1..3 2..4; do
   fails $which 'cannot remove .*manifest, it may be wrong now' \
         blkhash-manifest="$manifest"
+done
+
+# In place: of the new lines that say why there is no sum (1), and of those that
+# were withdrawn (2).  If one fails the file is emptied, or that fails, too.
+names=$long
+for which in 1 2 1..2 2..3; do
+  rm -f "$sums"
+  fails $which 'blkhash: cannot write .*sums'
+  no_stale "$sums" "$before
+" 1 0
+  ! grep -q 'may be wrong' "$dir/said" || fail "it was said to be wrong"
+done
+for which in 1..3 2..4; do
+  rm -f "$sums"
+  fails $which 'cannot remove .*it may be wrong now'
 done

@@ -23,7 +23,7 @@ line_comes "$wanted  -"
 no_manifest
 grep -q 'blkhash: cannot write .*manifest.*No space' "$log" ||
   fail "not in the log"
-[ "$(ls "$dir/small")" = manifest ] || fail "left behind: $(ls "$dir/small")"
+nothing_beside "$manifest"
 stop
 
 # It becomes full, and there is space again; also with both files there.

@@ -22,7 +22,7 @@ kill "$(cat "$dir/daemon.pid")"
 
 # It is emptied at the start, through a symbolic link.  Only its owner can read
 # it, whoever could before.
-echo stale > "$dir/real"
+blksum --manifest "$dir/real" "$dir/image"
 chmod 664 "$dir/real"
 ln -s real "$dir/link"
 serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$dir/link"

@@ -38,7 +38,7 @@ os._exit(0)"
 start () {
   serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest"
   no_manifest
-  [ "$(ls "$manifest"*)" = "$manifest" ] || fail "left by the last server"
+  nothing_beside "$manifest"
 }
 
 # The new manifest is synced and moved, the directory is synced, and then the

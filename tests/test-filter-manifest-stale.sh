@@ -11,7 +11,7 @@ requires_nbdkit --filter=pause
 make_image "$dir/disk"
 
 # What an earlier server left is gone at the start.
-echo 'blkhash-manifest 1' > "$manifest"
+blksum --manifest "$manifest" "$dir/disk"
 echo stale > "$manifest.blkhash-saving"
 chmod 644 "$manifest"
 serve file "$dir/disk" blkhash-file="$sums" blkhash-manifest="$manifest"
@@ -19,6 +19,7 @@ no_manifest
 copy "$uri" null:
 sum_comes "$dir/disk"
 manifest_is "$dir/disk"
+nothing_beside "$manifest"
 stop
 [ "$(ls "$manifest"*)" = "$manifest" ] || fail "left behind: $(ls "$manifest"*)"
 

@@ -23,6 +23,7 @@ is_made () {
 copied_out () {
   options=$1 reference_options=$2
   shift 2
+  rm -f "$sums"
   serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest" "$@"
   copy "$uri" null:
   line_comes "$(reference $reference_options "$dir/image")  -"

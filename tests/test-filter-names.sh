@@ -27,7 +27,7 @@ $wanted  # incomplete x: y
 $wanted  é
 END
 stop
-diff "$dir/wanted" "$sums" || fail "the result file differs"
+without_header "$sums" | diff "$dir/wanted" - || fail "the result file differs"
 
 # The lines without a sum are escaped too.
 serve file "$dir/image" blkhash-file="$sums"
@@ -37,6 +37,7 @@ stop
 says '^# incomplete a\\nb\\\\: ' || fail "$(cat "$sums")"
 
 # blksum prints the same line.
+rm "$sums"
 serve file "$dir/image" blkhash-file="$sums" blkhash-name="$dir/image"
 copy "$uri" null:
 stop

@@ -14,6 +14,7 @@ hashes () {
   blksum_options=$1
   wanted=$(reference $2 "$dir/image")
   shift 2
+  rm -f "$sums"
   serve file "$dir/image" blkhash-file="$sums" "$@"
   copy "$uri" null:
   line_comes "$wanted  -"
@@ -50,6 +51,7 @@ done
 tagged () {
   line=$1
   shift
+  rm -f "$sums"
   serve file "$dir/image" blkhash-file="$sums" blkhash-tag=true "$@"
   copy "$uri" null:
   line_comes "$line"
@@ -63,6 +65,7 @@ tagged "blk-sha256/512k/linear (-) = $(reference -b 512k --linear "$dir/image")"
        blkhash-block-size=512k blkhash-linear=true
 
 # What no client touched.
+rm -f "$sums"
 serve --filter=stats file "$dir/image" blkhash-file="$sums" \
       blkhash-missing=fail statsfile="$dir/stats"
 client "" 'h.pread(h.get_size() - 1 - 608, 0)'

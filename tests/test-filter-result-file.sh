@@ -22,7 +22,7 @@ kill "$(cat "$dir/daemon.pid")"
 sums=$dir/sums
 
 # It is emptied at the start, through a symbolic link, and keeps its mode.
-echo stale > "$dir/real"
+echo "$wanted  -" > "$dir/real"
 chmod 640 "$dir/real"
 ln -s real "$dir/link"
 serve file "$dir/image" blkhash-file="$dir/link"

@@ -162,7 +162,7 @@ drawing_of () {
 
 # Of lib/ what is in the table, and nothing else.
 check_layers filter "blkhash" "" "
-blkhash: conn ending export finish params report watch
+blkhash: config-files conn ending export finish params report watch
 finish: conn export manifest params pass ../lib/cleanup ../lib/leaves
 pass: conn export params watch ../lib/cleanup
 watch: conn export inflight params ../lib/cleanup ../lib/leaves
@@ -172,9 +172,13 @@ ending: ../lib/cleanup
 disk: block-set inflight visibility
 visibility: block-set params
 block-set: ../lib/leaf-tree
-params: ../lib/sum-kind
-report: manifest output-file params ../lib/cleanup ../lib/sum-line
-manifest: blkhash-manifest output-file params ../lib/cleanup
+params: config-files ../lib/sum-kind
+report: manifest params result-file ../lib/cleanup ../lib/sum-line
+manifest: blkhash-manifest config-files output-file params ../lib/cleanup
+result-file: output-file params result-lines
+result-lines: params ../lib/sum-line ../lib/sum-tag
+output-file: config-files lock-file
+lock-file: config-files
 "
 
 # ---- tools/ ----

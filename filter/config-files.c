@@ -1,0 +1,81 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The files that parameters name.
+ *
+ * A filter does not know which values are paths.  So each value is taken for
+ * one, and files are compared, not names: a link to the disk is the disk.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-filter.h>
+
+#include "config-files.h"
+
+struct config_file {
+  struct config_file *next;
+  char *path;                   /* absolute */
+  char key[];
+};
+
+/* Written before the server forks, by one thread. */
+static struct config_file *files;
+
+int
+config_files_add (const char *key, const char *value)
+{
+  struct config_file *file;
+
+  if (*value == '\0')
+    return 0;
+  file = malloc (sizeof *file + strlen (key) + 1);
+  if (!file) {
+    nbdkit_error ("blkhash: %m");
+    return -1;
+  }
+  strcpy (file->key, key);
+  file->path = nbdkit_absolute_path (value);
+  if (!file->path) {
+    free (file);
+    return -1;
+  }
+  file->next = files;
+  files = file;
+  return 0;
+}
+
+int
+config_files_check (const char *param, const char *path)
+{
+  const struct config_file *file;
+  struct stat a, b;
+
+  if (stat (path, &a) == -1)
+    return 0;
+  for (file = files; file; file = file->next)
+    if (strcmp (file->key, param) != 0 && stat (file->path, &b) == 0 &&
+        a.st_dev == b.st_dev && a.st_ino == b.st_ino) {
+      nbdkit_error ("%s and %s are the same file: %s", param, file->key, path);
+      return -1;
+    }
+  return 0;
+}
+
+void
+config_files_free (void)
+{
+  while (files) {
+    struct config_file *file = files;
+
+    files = file->next;
+    free (file->path);
+    free (file);
+  }
+}

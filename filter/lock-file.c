@@ -1,0 +1,121 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The lock of a file that is replaced.
+ *
+ * The file is replaced by rename, so a lock of it would be one of what it was.
+ * So PATH.blkhash-lock is locked, an empty file.  It is removed by the server
+ * that has the lock.  Another server that has opened it just before sees that
+ * what it has locked has no name any more, and tries again.
+ *
+ * flock, because that lock survives the fork into the background, and belongs to
+ * the open file, not to the process.  Where the file system has no locks, two
+ * servers are not kept apart.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-filter.h>
+
+#include "config-files.h"
+#include "lock-file.h"
+
+/* Only what we can have made. */
+static int
+open_lock (const struct lock_file *lock, const char *param)
+{
+  int fd = open (lock->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC |
+                 O_NOCTTY | O_NONBLOCK, 0600);
+  struct stat st;
+
+  if (fd == -1 || fstat (fd, &st) == -1)
+    nbdkit_error ("%s: cannot make %s, to lock it: %m", param, lock->path);
+  else if (!S_ISREG (st.st_mode) || st.st_size > 0)
+    nbdkit_error ("%s: %s is not an empty file, so it is not ours to lock",
+                  param, lock->path);
+  else
+    return fd;
+  if (fd != -1)
+    close (fd);
+  return -1;
+}
+
+static bool
+has_name (const struct lock_file *lock)
+{
+  struct stat a, b;
+
+  return fstat (lock->fd, &a) == 0 && lstat (lock->path, &b) == 0 &&
+    a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* 0, or -1 with an error told. */
+static int
+lock_fd (const struct lock_file *lock, const char *param, const char *path)
+{
+  if (flock (lock->fd, LOCK_EX | LOCK_NB) == 0)
+    return 0;
+  if (errno == EWOULDBLOCK) {
+    nbdkit_error ("%s: %s is in use by another nbdkit, which has locked %s",
+                  param, path, lock->path);
+    return -1;
+  }
+  nbdkit_debug ("blkhash: cannot lock %s: %s", lock->path, strerror (errno));
+  return 0;
+}
+
+static int
+lock_named (struct lock_file *lock, const char *param, const char *path)
+{
+  for (;;) {
+    lock->fd = open_lock (lock, param);
+    if (lock->fd == -1)
+      return -1;
+    if (lock_fd (lock, param, path) == -1) {
+      close (lock->fd);
+      return -1;
+    }
+    if (has_name (lock))
+      return 0;
+    close (lock->fd);           /* the server that had it has removed it */
+  }
+}
+
+int
+lock_file_lock (struct lock_file *lock, const char *param, const char *path)
+{
+  if (asprintf (&lock->path, "%s.blkhash-lock", path) == -1) {
+    lock->path = NULL;
+    nbdkit_error ("blkhash: %m");
+    return -1;
+  }
+  if (config_files_check (param, lock->path) == 0 &&
+      lock_named (lock, param, path) == 0)
+    return 0;
+  free (lock->path);
+  lock->path = NULL;
+  return -1;
+}
+
+void
+lock_file_unlock (struct lock_file *lock)
+{
+  if (!lock->path)
+    return;
+  if (has_name (lock))
+    unlink (lock->path);
+  close (lock->fd);
+  free (lock->path);
+  lock->path = NULL;
+}

@@ -1,0 +1,234 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The result file: a line for each export, that can change.
+ *
+ * As long as it is small, it is replaced as a whole for each change, see
+ * output-file.c.  Clients choose the names of exports, and so the length of the
+ * lines and how many there are: in a large file a change must not cost more than
+ * the lines that change.  There, before each line is "#" and a newline, an empty
+ * comment; and that becomes "##", so that the line is a comment, when it does not
+ * count any more.  A change is made so:
+ *
+ * - new lines are appended as comments, and synced;
+ * - "##" becomes "#" and a newline before the new ones;
+ * - "#" and a newline become "##" before the old ones, and that is synced where
+ *   they must not come back.
+ *
+ * Each of these changes is one byte, so a reader sees a whole line or none,
+ * also after a crash.  A reader can see the old and the new line of an export
+ * for a moment, but never none where there was one and will be one.
+ *
+ * When more than a half of it does not count, the file is replaced: each byte
+ * is written again for one that was written before, at most.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "output-file.h"
+#include "params.h"
+#include "result-file.h"
+#include "result-lines.h"
+
+#define MAX_SMALL 65536         /* bytes */
+
+#define PREFIX_LEN (strlen (RESULT_LIVE))
+
+static struct output_file file = {
+  .param = "blkhash-file", .is_ours = result_lines_are_ours,
+  .what = "a result of this command"
+};
+
+/* Of a large one. */
+static bool is_large;
+static off_t size;              /* bytes */
+static off_t live;              /* of them, in lines that count */
+
+int
+result_file_open (void)
+{
+  return params.file ? output_file_open (&file, params.file) : 0;
+}
+
+int
+result_file_lock (void)
+{
+  return output_file_lock (&file);
+}
+
+int
+result_file_check (void)
+{
+  return output_file_check (&file);
+}
+
+int
+result_file_start (void)
+{
+  return output_file_empty (&file);
+}
+
+void
+result_file_stop (void)
+{
+  output_file_stop (&file);
+}
+
+/* ---- The whole file ---- */
+
+static size_t
+total_len (const struct result_change *changes, size_t count)
+{
+  size_t len = 0, i;
+
+  for (i = 0; i < count; i++)
+    len += changes[i].text ? strlen (changes[i].text) : 0;
+  return len;
+}
+
+/* The texts of CHANGES behind START, each behind PREFIX, and where they are
+ * when this comes to OFFSET.  NULL: no memory.
+ */
+static char *
+join (const char *start, const char *prefix, off_t offset,
+      const struct result_change *changes, size_t count)
+{
+  char *text = malloc (strlen (start) + total_len (changes, count) +
+                       count * strlen (prefix) + 1);
+  char *end = text;
+  size_t i;
+
+  if (!text)
+    return NULL;
+  end = stpcpy (end, start);
+  for (i = 0; i < count; i++) {
+    *changes[i].place = (struct result_place) { 0, 0 };
+    if (changes[i].text) {
+      changes[i].place->start = offset + (end - text);
+      changes[i].place->len = strlen (changes[i].text);
+      end = stpcpy (stpcpy (end, prefix), changes[i].text);
+    }
+  }
+  return text;
+}
+
+static char *
+join_small (const struct result_change *changes, size_t count)
+{
+  char *text = join (RESULT_HEADER, "", 0, changes, count);
+  char *lines = text ? text + strlen (RESULT_HEADER) : NULL;
+
+  if (text && result_lines_need_no_header (lines))
+    memmove (text, lines, strlen (lines) + 1);
+  return text;
+}
+
+static char *
+join_large (const struct result_change *changes, size_t count)
+{
+  char *text = join (RESULT_HEADER, RESULT_LIVE, 0, changes, count);
+
+  if (text)
+    size = live = strlen (text);
+  return text;
+}
+
+/* A large one is always synced: an older one that came back would not have what
+ * is changed in place.
+ */
+void
+result_file_replace (const struct result_change *changes, size_t count,
+                     bool sync)
+{
+  char *text = NULL;
+
+  is_large = changes && total_len (changes, count) > MAX_SMALL;
+  if (changes)
+    text = is_large ? join_large (changes, count)
+                    : join_small (changes, count);
+  output_file_write (&file, text, sync || is_large);
+  free (text);
+}
+
+/* ---- Changes in place ---- */
+
+bool
+result_file_takes_changes (void)
+{
+  return is_large && live >= size - live;
+}
+
+/* Comments become lines, or the other way round: by their second byte.  0, or -1
+ * with errno, as all below.
+ */
+static int
+mark (int fd, off_t start, const char *prefix)
+{
+  return output_file_write_at (fd, start + 1, prefix + 1, 1);
+}
+
+static int
+append (int fd, const struct result_change *changes, size_t count)
+{
+  char *text = join ("", RESULT_DEAD, size, changes, count);
+  size_t len = text ? strlen (text) : 0;
+  int r = text ? 0 : -1;
+
+  if (len > 0 && (output_file_write_at (fd, size, text, len) == -1 ||
+                  fsync (fd) == -1))
+    r = -1;
+  free (text);
+  size += len;
+  live += len;
+  return r;
+}
+
+static int
+change (int fd, const struct result_change *changes, size_t count,
+        const struct result_place *old, bool sync)
+{
+  size_t i;
+
+  if (append (fd, changes, count) == -1)
+    return -1;
+  for (i = 0; i < count; i++)
+    if (changes[i].text &&
+        mark (fd, changes[i].place->start, RESULT_LIVE) == -1)
+      return -1;
+  for (i = 0; i < count; i++)
+    if (old[i].start > 0) {
+      if (mark (fd, old[i].start, RESULT_DEAD) == -1)
+        return -1;
+      live -= PREFIX_LEN + old[i].len;
+    }
+  return sync ? fsync (fd) : 0;
+}
+
+bool
+result_file_change (const struct result_change *changes, size_t count,
+                    bool sync)
+{
+  int fd = output_file_reopen (&file, size), r = -1;
+  struct result_place *old;
+  size_t i;
+
+  if (fd == -1) {
+    is_large = false;
+    return false;
+  }
+  old = calloc (count + 1, sizeof *old);
+  for (i = 0; old && i < count; i++)
+    old[i] = *changes[i].place;
+  if (old)
+    r = change (fd, changes, count, old, sync);
+  free (old);
+  is_large = r == 0;
+  output_file_written (&file, r);
+  close (fd);
+  return true;
+}

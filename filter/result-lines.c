@@ -1,0 +1,186 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The lines of a result file: which of them are ours.
+ *
+ * A file that exists must not be emptied if it is not ours.  A line with a sum
+ * is not proof enough: blksum writes the same for its files, and its lists are
+ * worth keeping.  So a file is ours if it has
+ *
+ * - one line, with a sum that is made as this command makes it, of the default
+ *   export, whose name is that of blkhash-name or "-";
+ * - one line "# incomplete NAME: why", which only this filter writes;
+ * - any number of such lines, for any names, behind a header.
+ */
+
+#include <config.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../lib/sum-line.h"
+#include "../lib/sum-tag.h"
+#include "params.h"
+#include "result-lines.h"
+
+/* Longer than any line of ours: a name of a client has up to 4096 bytes, and one
+ * on the command line 128 KiB, and escaping can double it.
+ */
+#define MAX_LINE (300 * 1024)
+
+#define DIGITS "0123456789abcdef"
+
+static bool
+begins_with (const char *text, const char *start)
+{
+  return strncmp (text, start, strlen (start)) == 0;
+}
+
+/* ---- A line ---- */
+
+/* The name in a line with a sum, with its length, or NULL. */
+static const char *
+find_name (const char *line, const char *tag, size_t digits, size_t *len)
+{
+  const char *end;
+
+  line += *line == '\\';
+  end = line + strlen (line);
+  if (strspn (line, DIGITS) == digits && begins_with (line + digits, "  ")) {
+    line += digits + 2;
+    *len = end - line;
+    return line;
+  }
+  if (!begins_with (line, tag) || !begins_with (line + strlen (tag), " ("))
+    return NULL;
+  line += strlen (tag) + 2;
+  if ((size_t) (end - line) < 4 + digits ||
+      !begins_with (end - digits - 4, ") = ") ||
+      strspn (end - digits, DIGITS) != digits)
+    return NULL;
+  *len = end - digits - 4 - line;
+  return line;
+}
+
+/* Is NAME, of LEN bytes, WANTED when that is escaped? */
+static bool
+is_name (const char *name, size_t len, const char *wanted)
+{
+  char *escaped = sum_line_escape (wanted);
+  bool is = escaped && strlen (escaped) == len &&
+    memcmp (escaped, name, len) == 0;
+
+  free (escaped);
+  return is;
+}
+
+/* A sum that is made as ours are; ANY name, or that of the default export. */
+static bool
+is_sum (const char *line, bool any)
+{
+  char *tag = sum_tag (params.hash);
+  const char *name = NULL;
+  size_t len;
+
+  if (tag)
+    name = find_name (line, tag, 2 * params.md_len, &len);
+  free (tag);
+  return name && len > 0 &&
+    (any || is_name (name, len, "-") ||
+     (params.name && is_name (name, len, params.name)));
+}
+
+static bool
+is_incomplete (const char *line)
+{
+  return begins_with (line, "# incomplete ") && strstr (line, ": ");
+}
+
+/* Behind a header. */
+static bool
+is_ours (const char *line)
+{
+  return is_sum (line, true) || is_incomplete (line) ||
+    strcmp (line, "#") == 0 || begins_with (line, RESULT_DEAD);
+}
+
+bool
+result_lines_need_no_header (const char *lines)
+{
+  const char *end = strchrnul (lines, '\n');
+  char *line;
+  bool no;
+
+  if (*end == '\0' || end[1] != '\0')
+    return *lines == '\0';
+  line = strndup (lines, end - lines);
+  no = line && (is_incomplete (line) || is_sum (line, false));
+  free (line);
+  return no;
+}
+
+/* ---- A file ---- */
+
+/* The next line without its end, which is "" if it has none.  False at the end
+ * of the file, or where there is something that is no line.
+ */
+static bool
+read_line (FILE *in, char *line, const char **end)
+{
+  size_t len = 0;
+  int c;
+
+  while ((c = getc_unlocked (in)) != EOF && c != '\n') {
+    if (c == '\0' || len == MAX_LINE - 1)
+      return false;
+    line[len++] = c;
+  }
+  line[len] = '\0';
+  *end = c == EOF ? "" : "\n";
+  return c != EOF || len > 0;
+}
+
+/* What a server that was killed was about to append can be cut off. */
+static bool
+is_ours_behind_header (FILE *in, char *line)
+{
+  const char *end;
+
+  while (read_line (in, line, &end))
+    if (!is_ours (line) || (*end == '\0' && *line != '#'))
+      return false;
+  return feof (in);
+}
+
+static bool
+is_one_line (FILE *in, char *line, const char *end)
+{
+  return *end == '\n' && (is_incomplete (line) || is_sum (line, false)) &&
+    getc_unlocked (in) == EOF && feof (in);
+}
+
+bool
+result_lines_are_ours (int fd)
+{
+  int copy = dup (fd);
+  FILE *in = copy == -1 ? NULL : fdopen (copy, "r");
+  char *line = malloc (MAX_LINE);
+  const char *end;
+  bool ours = false;
+
+  if (in && line && read_line (in, line, &end)) {
+    if (begins_with (RESULT_HEADER, line) &&
+        strlen (line) + 1 == strlen (RESULT_HEADER) && *end == '\n')
+      ours = is_ours_behind_header (in, line);
+    else
+      ours = is_one_line (in, line, end);
+  }
+  free (line);
+  if (in)
+    fclose (in);
+  else if (copy != -1)
+    close (copy);
+  return ours;
+}

@@ -1,0 +1,192 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Unit test: one has the lock, whatever another one does between the steps of
+ * locking, and nothing is left.
+ *
+ * That two locks are those of one process does not matter to flock.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lock-file.h"
+#include "test-locks.h"
+#include "test-nbdkit.h"
+
+static char directory[] = "/tmp/blkhash-test-XXXXXX";
+static char path[sizeof directory + 5];
+static char lock_path[sizeof path + 13];
+
+static struct lock_file a, b;
+
+static int
+try_lock (struct lock_file *lock)
+{
+  return lock_file_lock (lock, "blkhash-file", path);
+}
+
+static bool
+is_there (void)
+{
+  return access (lock_path, F_OK) == 0;
+}
+
+static void
+test_twice (void **state)
+{
+  unsigned told = errors_told ();
+
+  (void) state;
+  assert_int_equal (try_lock (&a), 0);
+  assert_int_equal (try_lock (&b), -1);
+  assert_int_equal (errors_told (), told + 1);
+  lock_file_unlock (&b);        /* which it has not */
+  assert_true (is_there ());
+  assert_int_equal (try_lock (&b), -1);
+  lock_file_unlock (&a);
+  assert_false (is_there ());
+  assert_int_equal (try_lock (&b), 0);
+  lock_file_unlock (&b);
+  assert_false (is_there ());
+}
+
+/* ---- What happens before flock ---- */
+
+static unsigned calls, failures;
+
+/* The one that had it goes, and takes the file away; then another one comes. */
+static int
+interfere (const char *call)
+{
+  if (strcmp (call, "flock") != 0 || calls++ > 0)
+    return 0;
+  on_file_call = NULL;
+  lock_file_unlock (&a);
+  if (failures > 0)
+    assert_int_equal (try_lock (&a), 0);
+  on_file_call = interfere;
+  return 0;
+}
+
+static void
+test_removed_before (void **state)
+{
+  (void) state;
+  for (failures = 0; failures < 2; failures++) {
+    assert_int_equal (try_lock (&a), 0);
+    calls = 0;
+    on_file_call = interfere;
+    assert_int_equal (try_lock (&b), failures ? -1 : 0);
+    on_file_call = NULL;
+    assert_int_equal (calls, 2);
+    /* Whichever has it has the file that has the name. */
+    assert_int_equal (try_lock (failures ? &b : &a), -1);
+    lock_file_unlock (failures ? &a : &b);
+    assert_false (is_there ());
+  }
+}
+
+static int
+no_locks (const char *call)
+{
+  return strcmp (call, "flock") == 0 ? ENOLCK : 0;
+}
+
+static void
+test_no_locks (void **state)
+{
+  (void) state;
+  on_file_call = no_locks;
+  assert_int_equal (try_lock (&a), 0);
+  assert_int_equal (try_lock (&b), 0);
+  on_file_call = NULL;
+  lock_file_unlock (&a);
+  lock_file_unlock (&b);
+  assert_false (is_there ());
+}
+
+/* ---- What is there already ---- */
+
+static void
+assert_not_ours (void)
+{
+  struct stat before, after;
+
+  assert_int_equal (lstat (lock_path, &before), 0);
+  assert_int_equal (try_lock (&a), -1);
+  assert_int_equal (lstat (lock_path, &after), 0);
+  assert_int_equal (before.st_ino, after.st_ino);
+  assert_int_equal (before.st_size, after.st_size);
+}
+
+static void
+test_not_ours (void **state)
+{
+  FILE *f;
+
+  (void) state;
+  assert_int_equal (mkdir (lock_path, 0700), 0);
+  assert_not_ours ();
+  assert_int_equal (rmdir (lock_path), 0);
+  assert_int_equal (symlink (path, lock_path), 0);
+  assert_not_ours ();
+  assert_int_equal (access (path, F_OK), -1);
+  assert_int_equal (unlink (lock_path), 0);
+  assert_int_equal (mkfifo (lock_path, 0600), 0);
+  assert_not_ours ();
+  assert_int_equal (unlink (lock_path), 0);
+  f = fopen (lock_path, "w");
+  assert_true (f && fputs ("x", f) != EOF && fclose (f) != EOF);
+  assert_not_ours ();
+
+  /* Left by a server that was killed. */
+  assert_int_equal (truncate (lock_path, 0), 0);
+  assert_int_equal (try_lock (&a), 0);
+  lock_file_unlock (&a);
+  assert_false (is_there ());
+}
+
+static int
+set_up (void **state)
+{
+  (void) state;
+  if (!mkdtemp (directory))
+    return -1;
+  sprintf (path, "%s/sums", directory);
+  sprintf (lock_path, "%s.blkhash-lock", path);
+  return 0;
+}
+
+static int
+tear_down (void **state)
+{
+  (void) state;
+  return rmdir (directory);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_twice),
+    cmocka_unit_test (test_removed_before),
+    cmocka_unit_test (test_no_locks),
+    cmocka_unit_test (test_not_ours),
+  };
+
+  return cmocka_run_group_tests (tests, set_up, tear_down);
+}

@@ -1,0 +1,415 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Unit test: the result file, when it is large.  At each write, sync and rename a
+ * reader reads it, or the server is killed there, or that call fails.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "blkhash.h"
+
+#include "params.h"
+#include "result-file.h"
+#include "result-lines.h"
+#include "test-locks.h"
+#include "test-nbdkit.h"
+
+#define DIGITS 64
+#define NAME 4096               /* bytes of a name */
+#define LINES 2000
+#define MAX_SMALL 65536
+
+static char directory[] = "/tmp/blkhash-test-XXXXXX";
+static char path[sizeof directory + 5];
+
+/* What is said of each name: the number of its sum, and 0: nothing, -1: that it
+ * is incomplete.
+ */
+static int now[LINES], before[LINES];
+static struct result_place places[LINES];
+static unsigned nr_lines;
+
+static char *
+make_line (unsigned i, int what)
+{
+  char name[NAME + 1];
+  char *line = NULL;
+
+  memset (name, 'n', NAME);
+  sprintf (name + NAME - 5, "%05u", i);
+  if (what != 0 &&
+      (what < 0 ? asprintf (&line, "# incomplete %s: why\n", name)
+                : asprintf (&line, "%0*x  %s\n", DIGITS, what, name)) == -1)
+    abort ();
+  return line;
+}
+
+/* ---- A reader ---- */
+
+static int seen[LINES][2];      /* of each name, at most two lines */
+
+/* How many lines of names it has. */
+static unsigned
+read_file (void)
+{
+  FILE *f = fopen (path, "r");
+  char *line = NULL, *end, *wanted;
+  size_t size = 0;
+  unsigned i, count = 0;
+  int what;
+
+  memset (seen, 0, sizeof seen);
+  for (; f && getline (&line, &size, f) != -1; free (wanted)) {
+    wanted = NULL;
+    if (*line == '#' && strncmp (line, "# incomplete ", 13) != 0)
+      continue;
+    what = *line == '#' ? -1 : (int) strtol (line, NULL, 16);
+    end = *line == '#' ? strstr (line, ": why") : strchr (line, '\n');
+    assert_non_null (end);
+    i = strtoul (end - 5, NULL, 10);
+    assert_true (i < LINES);
+    wanted = make_line (i, what);
+    assert_string_equal (line, wanted);
+    assert_int_equal (seen[i][1], 0);
+    seen[i][seen[i][0] != 0] = what;
+    count++;
+  }
+  free (line);
+  if (f)
+    fclose (f);
+  return count;
+}
+
+static void
+assert_says (const int *what)
+{
+  unsigned i;
+
+  read_file ();
+  for (i = 0; i < nr_lines; i++) {
+    assert_int_equal (seen[i][0], what[i]);
+    assert_int_equal (seen[i][1], 0);
+  }
+}
+
+/* What it says now or said before, in whole lines, and nothing where there is
+ * something before and after.
+ */
+static void
+assert_says_either (void)
+{
+  unsigned i, j;
+
+  read_file ();
+  for (i = 0; i < nr_lines; i++) {
+    for (j = 0; j < 2; j++)
+      assert_true (seen[i][j] == 0 || seen[i][j] == now[i] ||
+                   seen[i][j] == before[i]);
+    assert_true (seen[i][0] != 0 || now[i] == 0 || before[i] == 0);
+  }
+}
+
+static void
+assert_is_ours (void)
+{
+  int fd = open (path, O_RDONLY);
+  struct stat st;
+
+  assert_true (fd != -1 && fstat (fd, &st) == 0);
+  assert_true (st.st_size == 0 || result_lines_are_ours (fd));
+  close (fd);
+}
+
+/* ---- Changes ---- */
+
+static void
+free_texts (struct result_change *changes, unsigned count)
+{
+  while (count > 0)
+    free (changes[--count].text);
+}
+
+static void
+update (bool sync)
+{
+  struct result_change changes[LINES];
+  unsigned i, count = 0;
+
+  for (i = 0; i < nr_lines; i++)
+    if (now[i] != before[i])
+      changes[count++] = (struct result_change) {
+        &places[i], make_line (i, now[i])
+      };
+  if (!result_file_takes_changes () ||
+      !result_file_change (changes, count, sync)) {
+    free_texts (changes, count);
+    for (count = 0; count < nr_lines; count++)
+      changes[count] = (struct result_change) {
+        &places[count], make_line (count, now[count])
+      };
+    result_file_replace (changes, count, sync);
+  }
+  free_texts (changes, count);
+}
+
+static void
+say (unsigned i, int what, bool sync)
+{
+  memcpy (before, now, sizeof now);
+  now[i] = what;
+  update (sync);
+}
+
+/* NR_LINES have a line, and the file is as when it was just replaced. */
+static void
+start (unsigned count)
+{
+  unsigned i;
+
+  nr_lines = count;
+  memset (before, 0, sizeof before);
+  memset (places, 0, sizeof places);
+  for (i = 0; i < count; i++)
+    now[i] = 1;
+  result_file_replace (NULL, 0, true);
+  update (true);
+  assert_says (now);
+}
+
+/* A few lines, which change to anything. */
+static void
+change_some (unsigned *seed)
+{
+  unsigned i, count = 1 + rand_r (seed) % 4;
+
+  memcpy (before, now, sizeof now);
+  while (count-- > 0) {
+    i = rand_r (seed) % nr_lines;
+    now[i] = rand_r (seed) % 3 ? 2 + rand_r (seed) % 1000
+                               : -(rand_r (seed) % 2);
+  }
+}
+
+/* ---- Tests ---- */
+
+/* As many names as there can be, each with a new line, and then again. */
+static void
+test_cost (void **state)
+{
+  uint64_t max = NAME + DIGITS + 10, total;
+  unsigned i, round;
+
+  (void) state;
+  start (LINES);
+  for (round = 2; round < 4; round++) {
+    file_bytes_written = 0;
+    for (i = 0; i < LINES; i++)
+      say (i, round, true);
+    assert_says (now);
+    /* Each line once, and once more when the file is replaced. */
+    total = file_bytes_written;
+    assert_true (total <= 3 * max * LINES);
+  }
+  start (LINES);
+  file_bytes_written = 0;
+  say (LINES / 2, 5, true);
+  assert_true (file_bytes_written <= max + 10);
+  file_bytes_written = 0;
+  say (LINES / 2, 0, true);
+  assert_int_equal (file_bytes_written, 1);
+  assert_says (now);
+}
+
+static unsigned calls;
+
+static int
+look (const char *call)
+{
+  (void) call;
+  calls++;
+  on_file_call = NULL;
+  assert_says_either ();
+  assert_is_ours ();
+  on_file_call = look;
+  return 0;
+}
+
+static void
+test_readers (void **state)
+{
+  unsigned seed = 1, i;
+
+  (void) state;
+  start (30);
+  for (i = 0; i < 200; i++) {
+    change_some (&seed);
+    on_file_call = look;
+    update (rand_r (&seed) % 2);
+    on_file_call = NULL;
+    assert_says (now);
+    assert_is_ours ();
+  }
+  assert_true (calls > 200);
+}
+
+static unsigned fail_at;
+
+static int
+fail_once (const char *call)
+{
+  (void) call;
+  return calls++ == fail_at ? EIO : 0;
+}
+
+/* Nothing stale is left, and the next change says all again. */
+static void
+test_failures (void **state)
+{
+  unsigned i, told;
+
+  (void) state;
+  for (fail_at = 0; ; fail_at++) {
+    start (30);
+    memcpy (before, now, sizeof now);
+    for (i = 0; i < 6; i++)
+      now[i] = i < 3 ? 0 : 7;
+    assert_true (result_file_takes_changes ());
+    calls = 0;
+    told = errors_told ();
+    on_file_call = fail_once;
+    update (true);
+    on_file_call = NULL;
+    if (calls <= fail_at)
+      break;
+    assert_true (errors_told () > told);
+    assert_int_equal (read_file (), 0);
+    say (10, 9, true);
+    assert_says (now);
+  }
+  assert_true (fail_at > 8);
+}
+
+/* Another program has removed, replaced or changed it. */
+static void
+test_others (void **state)
+{
+  FILE *f;
+
+  (void) state;
+  start (30);
+  assert_int_equal (unlink (path), 0);
+  say (1, 2, false);
+  assert_says (now);
+
+  start (30);
+  f = fopen (path, "a");
+  assert_true (f && fputs ("x\n", f) != EOF && fclose (f) != EOF);
+  say (1, 2, false);
+  assert_says (now);
+}
+
+/* It grows and shrinks: what is small has no comments. */
+static void
+test_sizes (void **state)
+{
+  unsigned i;
+  char *line;
+  struct stat st;
+
+  (void) state;
+  start (30);
+  for (i = 1; i < 30; i++) {
+    say (i, 0, true);
+    assert_says (now);
+    assert_is_ours ();
+  }
+  assert_int_equal (stat (path, &st), 0);
+  line = make_line (0, 1);
+  assert_int_equal (st.st_size, strlen (RESULT_HEADER) + strlen (line));
+  free (line);
+  for (i = 1; i < 30; i++) {
+    say (i, 3, true);
+    assert_says (now);
+    assert_is_ours ();
+  }
+  assert_int_equal (stat (path, &st), 0);
+  assert_true (st.st_size > MAX_SMALL);
+}
+
+/* The server is killed while it appends. */
+static void
+test_cut_off (void **state)
+{
+  char *line = make_line (4, 2), *p;
+  int fd;
+
+  (void) state;
+  start (30);
+  fd = open (path, O_WRONLY | O_APPEND);
+  assert_true (fd != -1 && write (fd, "#", 1) == 1);
+  assert_is_ours ();
+  assert_int_equal (write (fd, "#", 1), 1);
+  for (p = line; *p; p++) {
+    assert_int_equal (write (fd, p, 1), 1);
+    assert_says (now);
+    assert_is_ours ();
+  }
+  close (fd);
+  free (line);
+}
+
+static int
+set_up (void **state)
+{
+  (void) state;
+  if (!mkdtemp (directory))
+    return -1;
+  sprintf (path, "%s/sums", directory);
+  params.file = path;
+  params.hash = blkhash_opts_new ("sha256");
+  params.md_len = DIGITS / 2;
+  return params.hash && result_file_open () == 0 && result_file_lock () == 0 &&
+    result_file_check () == 0 && result_file_start () == 0 ? 0 : -1;
+}
+
+/* Of all that is made on the way nothing is left. */
+static int
+tear_down (void **state)
+{
+  (void) state;
+  result_file_stop ();
+  blkhash_opts_free (params.hash);
+  unlink (path);
+  return rmdir (directory);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_cost),
+    cmocka_unit_test (test_readers),
+    cmocka_unit_test (test_failures),
+    cmocka_unit_test (test_others),
+    cmocka_unit_test (test_sizes),
+    cmocka_unit_test (test_cut_off),
+  };
+
+  return cmocka_run_group_tests (tests, set_up, tear_down);
+}

@@ -1,0 +1,82 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# A second nbdkit with the result file or the manifest of another one changes
+# nothing, and says why.
+
+. "$(dirname "$0")/filter-functions.sh"
+not_sanitized
+requires_program flock
+
+make_image "$dir/image"
+cd "$dir"
+ln -s sums link
+
+# second REGEX ARGUMENT...: it does not start, and the first one's results stay.
+second () {
+  regex=$1
+  shift
+  run 1 nbdkit --filter="$filter" file "$dir/image" "$@"
+  grep -q -e "$regex" "$dir/stderr" || fail "does not say '$regex'"
+  sum_comes "$dir/image"
+  manifest_is "$dir/image"
+}
+
+in_use='is in use by another nbdkit'
+all_second () {
+  # The same command; then another socket and one of the files, by any name.
+  second "blkhash-file: .* $in_use" -U "$socket" blkhash-file="$sums" \
+         blkhash-manifest="$manifest"
+  second "blkhash-file: .* $in_use" -U other.sock blkhash-file="$sums"
+  second "blkhash-file: .* $in_use" -U other.sock blkhash-file=link \
+         blkhash-manifest=other
+  second "blkhash-manifest: .* $in_use" -U other.sock blkhash-file=other \
+         blkhash-manifest="$manifest"
+  second "blkhash-manifest: .* $in_use" -U other.sock blkhash-file=other \
+         blkhash-manifest=sums
+  ! [ -e other.sock ] || fail "it served"
+}
+
+serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest"
+copy "$uri" null:
+sum_comes "$dir/image"
+all_second
+# The file is replaced, and the lock stays.
+client "" 'h.pwrite(b"x", 0)
+h.pread(1, 0)'
+sum_comes "$dir/image"
+all_second
+stop
+[ "$(ls sums* manifest*)" = "manifest
+sums" ] || fail "left behind: $(ls)"
+
+# In the background, where nbdkit is another process.
+socket=$dir/daemon.sock
+nbdkit -U "$socket" -P daemon.pid --filter="$filter" file "$dir/image" \
+       blkhash-file="$sums" blkhash-manifest="$manifest"
+wait_until test -s daemon.pid
+kill_at_exit "$(cat daemon.pid)"
+copy "nbd+unix:///?socket=$socket" null:
+sum_comes "$dir/image"
+all_second
+
+# The lock of one that is killed is none.
+kill -9 "$(cat daemon.pid)"
+wait_until flock -n sums.blkhash-lock true
+serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest"
+[ ! -s "$sums" ] || fail "not emptied"
+copy "$uri" null:
+sum_comes "$dir/image"
+stop
+[ "$(ls sums* manifest*)" = "manifest
+sums" ] || fail "left behind: $(ls)"
+
+# Nor of one that could not start for another reason.
+: > taken.sock
+run 1 nbdkit -U taken.sock --filter="$filter" file "$dir/image" \
+    blkhash-file="$sums" blkhash-manifest="$manifest"
+serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest"
+copy "$uri" null:
+sum_comes "$dir/image"
+stop

@@ -1,0 +1,171 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# The slip of a hand: what exists and is not a result of the filter is not emptied,
+# least of all the disk.  Nothing is changed then, and what the filter made itself
+# is replaced.
+
+. "$(dirname "$0")/filter-functions.sh"
+not_sanitized
+
+make_image "$dir/image"
+cp "$dir/image" "$dir/copy"
+cd "$dir"
+wanted=$(reference image)
+
+# keeps FILE REGEX ARGUMENT...: nbdkit does not start, and the file is what it
+# was; nor is anything left beside it.
+keeps () {
+  file=$1
+  shift
+  cp -a "$file" kept
+  refuses_to_start "$@"
+  cmp "$file" kept || fail "$file was changed"
+  [ ! -e "$file.blkhash-new" ] || fail "left behind: $file.blkhash-new"
+}
+
+# ---- The disk, and other files that parameters name ----
+
+for parameter in blkhash-file blkhash-manifest; do
+  keeps image "$parameter and file are the same file" file image $parameter=image
+  keeps image "" file file="$dir/image" $parameter=image
+done
+cmp image copy
+
+: > empty
+ln -s empty symbolic
+ln empty hard
+for parameter in blkhash-file blkhash-manifest; do
+  for disk in empty "$dir/empty" file=empty; do
+    for name in empty "$dir/empty" symbolic hard; do
+      keeps empty "$parameter and file are the same file" file $disk $parameter=$name
+      keeps empty "$parameter and file are the same file" file $parameter=$name file=$name
+    done
+  done
+  # Of a filter below, also if it is to be made.
+  refuses_to_start "are the same file" --filter=log null logfile=log $parameter=log
+  rm -f log
+done
+# The files beside it, too.
+for beside in new lock; do
+  : > "sums.blkhash-$beside"
+  keeps "sums.blkhash-$beside" "are the same file" \
+        file "sums.blkhash-$beside" blkhash-file=sums
+  rm "sums.blkhash-$beside"
+done
+: > m.blkhash-saving
+keeps m.blkhash-saving "are the same file" file m.blkhash-saving blkhash-manifest=m
+rm -f m.blkhash-saving sums m
+
+# A name or a digest that is also a file is no file.
+: > sha512
+run 0 nbdkit -U - --filter="$filter" null 1M blkhash-digest=sha512 \
+    blkhash-file=sha512 --run 'nbdcopy "$uri" null:'
+rm sha512
+
+# ---- What is not ours ----
+
+blksum --manifest good.blkm image > list
+blksum copy >> list
+blksum --tag image > tagged
+blksum -d md5 - < image > md5
+head -c 200 good.blkm > cut.blkm
+cp good.blkm more.blkm
+echo >> more.blkm
+echo notes > text
+printf '\n' > newline
+head -c 1000 /dev/zero > zeros
+printf '%s  -' "$wanted" > no-end
+printf '%s  -\n%s  -\n' "$wanted" "$wanted" > twice
+printf '%s\n%s  a\nnotes\n' "$result_header" "$wanted" > appended
+printf '# incomplete a: why\nnotes\n' > appended-2
+printf '%s\n%s  a\n# notes\n' "$result_header" "$wanted" > commented
+printf '%s\n%s  a' "$result_header" "$wanted" > no-end-2
+{ printf '# incomplete '; head -c 600000 /dev/zero | tr '\0' x; } > long
+
+not_ours='exists and is not .*: it is not replaced; remove it'
+for file in list tagged md5 good.blkm cut.blkm text newline zeros no-end twice \
+            appended appended-2 commented no-end-2 long; do
+  keeps $file "blkhash-file: .*/$file $not_ours" null 1M blkhash-file=$file
+done
+keeps tagged "$not_ours" null blkhash-file=tagged blkhash-name=copy
+for file in list text cut.blkm more.blkm zeros; do
+  keeps $file "blkhash-manifest: .*/$file $not_ours" null 1M \
+        blkhash-manifest=$file
+done
+
+# Nothing is changed unless all is well with both.
+echo "$wanted  -" > sums
+cp good.blkm manifest
+keeps sums "$not_ours" null blkhash-file=sums blkhash-manifest=text
+keeps manifest "$not_ours" null blkhash-file=text blkhash-manifest=manifest
+
+# What is in the place of a file that is needed on the way.
+mkdir directory
+for beside in sums.blkhash-new sums.blkhash-lock manifest.blkhash-new \
+              manifest.blkhash-lock manifest.blkhash-saving; do
+  for make in 'mkdir' 'mkfifo' 'ln -s text' 'ln -s nothing'; do
+    $make $beside
+    for file in sums manifest; do
+      cp -a $file kept
+      refuses_to_start "cannot make.*$beside\\|$beside is not an empty file" \
+                       null blkhash-file=sums blkhash-manifest=manifest
+      cmp $file kept || fail "$file was changed"
+    done
+    [ -L $beside ] || [ -d $beside ] || [ -p $beside ] || fail "$beside is gone"
+    rm -r $beside
+    rm -f *.blkhash-lock
+  done
+done
+[ ! -e nothing ] || fail "made by a link"
+
+# ---- What is ours ----
+
+# again PARAMETER...: the same command, twice.
+again () {
+  for i in 1 2 3; do
+    run 0 nbdkit -U - --filter="$filter" file image blkhash-file=ours \
+        blkhash-manifest=ours.blkm "$@" --run "$client"
+    [ "$(ls ours*)" = "ours
+ours.blkm" ] || fail "left behind: $(ls ours*)"
+  done
+  cat ours
+  rm -f ours ours.blkm
+}
+client='nbdcopy "$uri" null:'
+again
+again blkhash-name=image
+again blkhash-name='a\b  c) = (d'
+again blkhash-tag=true
+again blkhash-tag=true blkhash-name='a\b  c) = (d'
+again blkhash-digest=sha512/4k blkhash-streams=3 blkhash-tag=true
+again blkhash-digest=null blkhash-linear=true
+client='nbdinfo --size "$uri"'
+again
+again blkhash-name=image
+client='for name in "" a b%20%20c; do
+  nbdcopy "nbd+unix:///$name?socket=$unixsocket" null:
+  nbdinfo "nbd+unix:///x$name?socket=$unixsocket"
+done'
+again
+again blkhash-tag=true
+
+# Another name of the default export; with the name now, and of nbdkit that was
+# killed, with what it has left.
+for line in "$wanted  -" "$wanted  image" "blk-sha256/64k (-) = $wanted" \
+            "# incomplete other: why"; do
+  echo "$line" > sums
+  for file in sums manifest; do
+    echo left > $file.blkhash-new
+    : > $file.blkhash-lock
+  done
+  head -c 10 good.blkm > manifest.blkhash-saving
+  run 0 nbdkit -U - --filter="$filter" file image blkhash-file=sums \
+      blkhash-name=image blkhash-manifest=manifest \
+      --run 'test ! -s sums && test ! -s manifest && nbdcopy "$uri" null:'
+  [ "$(cat sums)" = "$wanted  image" ] || fail "$(cat sums)"
+  [ "$(ls sums* manifest*)" = "manifest
+sums" ] || fail "left behind: $(ls sums* manifest*)"
+done
+cmp image copy
