@@ -7,7 +7,10 @@
  * other finishes when it leaves.
  *
  * Who only looked around must not cost a pass over the whole disk: without
- * writes, the rest is read when it is less than what clients read.
+ * writes, the rest is read when it is less than what clients read.  Nor a line of
+ * the result, as clients choose names, and as many as they like.  But at the end
+ * of the server that nothing is said must not be taken for success, where
+ * clients read anything.
  */
 
 #include <config.h>
@@ -45,13 +48,21 @@ last_failed (const struct pass *p)
   return __atomic_load_n (&p->conn->last_failed, __ATOMIC_RELAXED);
 }
 
+/* Is there nothing to say of it: did clients neither read nor change it? */
+static bool
+is_unused_locked (const struct export *export)
+{
+  return !export->written && export->bytes_read == 0 && !export->line.listed;
+}
+
 static void
 no_sum (const struct pass *p, const char *why)
 {
   nbdkit_debug ("blkhash: no sum of '%s': %s", p->export->name, why);
 
   SCOPED_LOCK (&exports_lock);
-  if (pass_is_last_locked (p))
+  if (pass_is_last_locked (p) &&
+      (last_failed (p) || !is_unused_locked (p->export)))
     export_incomplete_locked (p->export, why);
 }
 
@@ -124,18 +135,19 @@ complete (const struct pass *p)
   if (missing == 0)
     return 0;
   snprintf (why, sizeof why, UNKNOWN_BYTES, missing);
-  if (params.missing == MISSING_FAIL) {
-    no_sum (p, why);
-    return -1;
-  }
   /* The retry filter above us closes and opens again after an error. */
   if (last_failed (p)) {
-    no_sum (p, "the last request failed");
+    no_sum (p, params.missing == MISSING_FAIL ? why
+                                              : "the last request failed");
     return -1;
   }
   if (!may_read_rest (p, missing)) {
     nbdkit_debug ("blkhash: '%s': %s, waiting for another client",
                   p->export->name, why);
+    return -1;
+  }
+  if (params.missing == MISSING_FAIL) {
+    no_sum (p, why);
     return -1;
   }
   if (pass_is_hidden (p)) {
@@ -380,6 +392,9 @@ fold_known (struct export *export)
   return true;
 }
 
+/* Set for the names of which nothing would be said otherwise. */
+static bool say_unused;
+
 /* Is anything left to say of it?  WHY is why there can be no sum, or NULL. */
 static bool
 start_final (struct export *export, const char **why)
@@ -409,7 +424,7 @@ say_final (struct export *export)
   }
 
   SCOPED_LOCK (&exports_lock);
-  if (!export->line.text)
+  if (!export->line.text && (say_unused || !is_unused_locked (export)))
     export_incomplete_locked (export, why);
 }
 
@@ -417,5 +432,9 @@ void
 finish_all (void)
 {
   exports_foreach (say_final);
+  if (report_is_empty ()) {
+    say_unused = true;
+    exports_foreach (say_final);
+  }
   report_write ();
 }

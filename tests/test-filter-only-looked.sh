@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Clients choose names.  Of one under which a client only looked nothing is said;
+# but that nothing is said of a disk that was read must not be taken for success.
+
+. "$(dirname "$0")/filter-functions.sh"
+
+make_image "$dir/image"
+wanted=$(reference "$dir/image")
+whole='h.pread(h.get_size(), 0)'
+half='h.pread(h.get_size() // 2 + 70000, 0)'
+
+# only_line LINE: the result file has it alone, as it always was.
+only_line () {
+  [ "$(cat "$sums")" = "$1" ] || fail "not '$1' only:
+$(cat "$sums")"
+}
+
+serve file "$dir/image" blkhash-file="$sums" blkhash-missing=fail
+client "" "$whole"
+line_comes "$wanted  -"
+client looked 'h.pread(100000, 0)'
+client opened 'h.get_size()'
+client extents 'h.block_status(h.get_size(), 0, lambda *args: 0)'
+wait_until all_left
+only_line "$wanted  -"
+client half "$half"
+line_matches '^# incomplete half: the content of'
+has_line "$wanted  -" || fail "$(cat "$sums")"
+! says 'looked\|opened\|extents' || fail "$(cat "$sums")"
+stop
+# A copy that broke off must not be passed over.
+says '^# incomplete looked: the content of' || fail "$(cat "$sums")"
+! says 'opened\|extents' || fail "$(cat "$sums")"
+[ "$(without_header "$sums" | wc -l)" = 3 ] || fail "$(cat "$sums")"
+
+# What is not there is an error, and at the end there is something.
+rm "$sums"
+serve file "$dir/image" blkhash-file="$sums" blkhash-missing=fail
+client "" 'h.get_size()'
+wait_until all_left
+[ ! -s "$sums" ] || fail "$(cat "$sums")"
+run 2 blksum --check "$sums"
+stop
+says '^# incomplete -: the content of' || fail "$(cat "$sums")"
+run 2 blksum --check "$sums"
+
+# What failed is said.
+[ "$SANITIZE" = no ] || exit 0
+rm "$sums"
+serve --filter=error file "$dir/image" blkhash-file="$sums" \
+      error-pread-rate=100% error-file="$dir/fail"
+client "" "$whole"
+line_comes "$wanted  -"
+: > "$dir/fail"
+client failed 'try: h.pread(1, 0)
+except nbd.Error: pass'
+line_matches '^# incomplete failed: the last request failed'
+stop
