@@ -94,7 +94,10 @@ static int
 blkhash_after_fork (nbdkit_backend *backend)
 {
   (void) backend;
-  return report_check ();
+  if (report_check () == 0)
+    return 0;
+  report_stop ();               /* nbdkit does not unload us then */
+  return -1;
 }
 
 static void

@@ -108,6 +108,7 @@ manifest_stop (void)
 {
   output_file_stop (&file);
   free (saving_path);
+  saving_path = NULL;
 }
 
 /* ---- The new file ---- */

@@ -65,14 +65,18 @@ sync_directory (const struct output_file *file)
 
 /* ---- At the start ---- */
 
-/* Make it if it is not there. */
+/* Make it if it is not there, also where a symbolic link points to. */
 static int
 make (struct output_file *file, const char *path)
 {
-  int fd = open (path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
-                 file->mode ? file->mode : 0666);
+  int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  mode_t mode = file->mode ? file->mode : 0666;
+  int fd = open (path, flags | O_EXCL, mode);
   struct stat st;
 
+  file->made = fd != -1;
+  if (fd == -1 && errno == EEXIST)
+    fd = open (path, flags, mode);
   if (fd == -1 || fstat (fd, &st) == -1) {
     nbdkit_error ("%s: %s: %m", file->param, path);
     if (fd != -1)
@@ -152,6 +156,7 @@ output_file_empty (struct output_file *file)
     nbdkit_error ("%s: cannot empty %s: %m", file->param, file->path);
   close (file->old);
   file->old = -1;
+  file->made = false;
   return r;
 }
 
@@ -201,13 +206,19 @@ output_file_check (const struct output_file *file)
 void
 output_file_stop (struct output_file *file)
 {
-  if (file->path && file->directory != -1)
+  if (!file->path)
+    return;
+  /* Without the lock it could be another server's by now. */
+  if (file->made && file->lock.path)
+    unlink (file->path);
+  if (file->directory != -1)
     close (file->directory);
-  if (file->path && file->old != -1)
+  if (file->old != -1)
     close (file->old);
   lock_file_unlock (&file->lock);
   free (file->path);
   free (file->new_path);
+  file->path = file->new_path = NULL;
 }
 
 /* ---- Writing ---- */

@@ -22,6 +22,7 @@ struct output_file {
   char *path, *new_path;        /* of the file, and of one to replace it */
   int directory;                /* in which they are, open; valid with PATH */
   int old;                      /* what was there, open, until it is emptied */
+  bool made;                    /* nothing was there */
   struct lock_file lock;
   dev_t dev;                    /* of what output_file_write wrote, ... */
   ino_t ino;                    /* ... and which file it is */
@@ -43,7 +44,9 @@ int output_file_lock (struct output_file *file);
 int output_file_check (const struct output_file *file);
 int output_file_empty (struct output_file *file);
 
-/* Also of one that was not opened. */
+/* Also of one that was not opened, or whose start failed: then nothing is left of
+ * it.
+ */
 void output_file_stop (struct output_file *file);
 
 /* Remove what a server that was killed left at PATH.  0, or -1 with errno:

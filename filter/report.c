@@ -74,11 +74,13 @@ static uint64_t written, withdrawn;
 int
 report_start (void)
 {
-  if (result_file_open () == -1 || manifest_open () == -1 ||
-      result_file_lock () == -1 || manifest_lock () == -1 ||
+  if (result_file_open () == -1 || result_file_lock () == -1 ||
+      manifest_open () == -1 || manifest_lock () == -1 ||
       report_check () == -1 ||
-      result_file_start () == -1 || manifest_start () == -1)
+      result_file_start () == -1 || manifest_start () == -1) {
+    report_stop ();
     return -1;
+  }
   return 0;
 }
 

@@ -22,7 +22,8 @@ keeps () {
   cp -a "$file" kept
   refuses_to_start "$@"
   cmp "$file" kept || fail "$file was changed"
-  [ ! -e "$file.blkhash-new" ] || fail "left behind: $file.blkhash-new"
+  ! ls "$dir" | grep -v '^sums\.blkhash-' | grep 'blkhash-\(lock\|new\)$' ||
+    fail "left behind"
 }
 
 # ---- The disk, and other files that parameters name ----
@@ -100,6 +101,9 @@ echo "$wanted  -" > sums
 cp good.blkm manifest
 keeps sums "$not_ours" null blkhash-file=sums blkhash-manifest=text
 keeps manifest "$not_ours" null blkhash-file=text blkhash-manifest=manifest
+keeps text "$not_ours" null blkhash-file=fresh blkhash-manifest=text
+keeps text "$not_ours" null blkhash-manifest=fresh blkhash-file=text
+[ ! -e fresh ] || fail "made for nothing"
 
 # What is in the place of a file that is needed on the way.
 mkdir directory
@@ -115,7 +119,6 @@ for beside in sums.blkhash-new sums.blkhash-lock manifest.blkhash-new \
     done
     [ -L $beside ] || [ -d $beside ] || [ -p $beside ] || fail "$beside is gone"
     rm -r $beside
-    rm -f *.blkhash-lock
   done
 done
 [ ! -e nothing ] || fail "made by a link"
