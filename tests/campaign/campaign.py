@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Random servers with the filter, and random clients of them, against the
+reference.
+
+Each run is a random stack (stacks.py) and some crowds of clients (clients.py),
+which connect, change, read, leave, break off and are killed, several at a
+time; then the server ends, by a signal, in the middle of it or not.
+
+Whatever sum is in the result file when all connections have closed must be
+that of what is on the disk then: what a fresh connection reads at blkhash's
+place in the stack, and, after the end, what is in the image.  The manifest
+must be that of refmanifest.py.  Nothing else is predicted, with two
+exceptions: when a change was acknowledged there is no sum of this name any
+more, and one client that behaves well, alone, gets a sum.
+
+    campaign.py --filter FILE.so --snapshot PLUGIN.so
+
+BLKHASH_SEED is the seed of the first run, BLKHASH_ROUNDS how many runs there
+are.  A run that fails prints its seed, and leaves what it had in the directory
+BLKHASH_KEEP, if there is one.  At the end it is told how often there was a sum,
+and for which reasons there was none.
+"""
+
+import argparse
+import collections
+import os
+import resource
+import shutil
+import sys
+import tempfile
+import time
+
+import stacks
+from run import Run
+from server import Discarded, Failed
+
+
+def one_run(args, seed, tally):
+    """None, or what went wrong."""
+    directory = tempfile.mkdtemp(prefix="campaign-")
+    try:
+        run = Run(args, seed, directory, tally)
+        print(run.describe(), flush=True)
+        try:
+            run.run()
+            tally["runs"] += 1
+        except Discarded as e:
+            tally["discarded"] += 1
+            print("discarded:", e, flush=True)
+        except Failed as e:
+            keep = os.environ.get("BLKHASH_KEEP")
+            if keep:
+                shutil.copytree(directory, os.path.join(keep, str(seed)),
+                                dirs_exist_ok=True,
+                                ignore=shutil.ignore_patterns("*.sock"))
+            return "%s\n%s" % (run.describe(), e)
+        finally:
+            run.clean_up()
+    finally:
+        shutil.rmtree(directory)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--filter", required=True)
+    parser.add_argument("--snapshot", required=True)
+    parser.add_argument("--wrapper", default="")
+    args = parser.parse_args()
+    seed = int(os.environ.get("BLKHASH_SEED") or time.time())
+    rounds = int(os.environ.get("BLKHASH_ROUNDS") or 40)
+    tally, failures = collections.Counter(), []
+    resource.setrlimit(resource.RLIMIT_CORE,
+                       (resource.getrlimit(resource.RLIMIT_CORE)[1],) * 2)
+    with tempfile.TemporaryDirectory(prefix="campaign-") as common:
+        # That of TSan itself.
+        args.more_threads = "libtsan" in args.wrapper
+        args.sanitizer = "LD_PRELOAD" in args.wrapper
+        # With a sanitizer before them the programs of scripts can fail.
+        args.modules = stacks.find_modules(common, args.snapshot,
+                                           not args.sanitizer)
+        for i in range(seed, seed + rounds):
+            failure = one_run(args, i, tally)
+            if failure:
+                failures.append(failure)
+                print("FAIL:", failure, flush=True)
+    for what, number in sorted(tally.items()):
+        print("%6d %s" % (number, what))
+    if failures:
+        print("%d of %d runs failed: %s" % (len(failures), rounds, " ".join(
+            f.split()[1].rstrip(":") for f in failures)))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,146 @@
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""nbdkit as a process of the campaign: when its connections are closed, and how
+it ended."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+LIMIT = 300                     # seconds, which no passing test uses up
+
+# Of nbdkit itself, when a client breaks off: it asserts that there is still a
+# socket to reply to when two requests are in flight, and the multi-conn filter
+# that a handshake is completed.
+ABORTS = ("raw_send_socket: Assertion `sock >= 0'",
+          "multi_conn_close: Assertion `h->group == NULL'")
+
+
+class Failed(Exception):
+    pass
+
+
+class Aborted(Exception):
+    """nbdkit has ended by itself, in a way that is known."""
+
+
+class Discarded(Exception):
+    """A stack that nbdkit refuses, or that serves nothing."""
+
+
+def gdb(*arguments):
+    """What gdb says, if it is there."""
+    if not shutil.which("gdb"):
+        return ""
+    return subprocess.run(["gdb", "-batch", *arguments], text=True,
+                          stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT).stdout
+
+
+class Server:
+    def __init__(self, args, socket, arguments, image, threads=1):
+        """THREADS: that it has without any client."""
+        self.args, self.socket = args, socket
+        self.directory = os.path.dirname(socket)
+        self.threads = threads + args.more_threads
+        self.may_race = False
+        with open(socket + ".log", "w") as log:
+            self.process = subprocess.Popen(
+                [*args.wrapper.split(), "nbdkit", "-f", "-v", "-U", socket,
+                 "-P", socket + ".pid", *arguments],
+                stderr=log, cwd=self.directory,
+                env=dict(os.environ, IMAGE=image))
+
+    def start(self):
+        self.wait_until("nbdkit starts", lambda: self.has_ended() or
+                        os.path.exists(self.socket + ".pid"))
+        if self.has_ended():
+            raise Discarded(self.log(3))
+
+    def has_ended(self):
+        return self.process.poll() is not None
+
+    def kill(self):
+        if not self.has_ended():
+            self.process.kill()
+            self.process.wait()
+
+    def log(self, lines=1000):
+        """The last of it."""
+        with open(self.socket + ".log", errors="replace") as f:
+            return "".join(f.readlines()[-lines:])
+
+    # ---- Waiting ----
+
+    def hang(self, what):
+        raise Failed("HANG, not in time: %s\n%s" % (
+            what, gdb("-p", str(self.process.pid),
+                      "-ex", "thread apply all bt")))
+
+    def wait_until(self, what, condition):
+        deadline, pause = time.monotonic() + LIMIT, 0.0005
+        while not condition():
+            if time.monotonic() > deadline:
+                self.hang(what)
+            time.sleep(pause)
+            pause = min(pause * 1.5, 0.02)
+
+    def all_closed(self):
+        """Until .close of the plugin is over: the thread of a connection ends
+        after that."""
+        def closed():
+            try:
+                return len(os.listdir(tasks)) <= self.threads
+            except FileNotFoundError:
+                return True
+        tasks = "/proc/%d/task" % self.process.pid
+        self.wait_until("connections are closed", closed)
+        if self.has_ended():
+            self.ended_badly("while it served")
+
+    # ---- The end ----
+
+    def gone(self, status):
+        """Its process was waited for by somebody else."""
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+
+    def wait_for_end(self, number, when):
+        """After the signal NUMBER.  With a sanitizer before it, nbdkit can hang
+        in a destructor of p11-kit, after everything of ours is over: see
+        filter-functions.sh."""
+        if self.args.sanitizer:
+            self.wait_until("the filter is unloaded", lambda: self.has_ended()
+                            or "blkhash: unload" in self.log())
+            try:
+                self.process.wait(1)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                return
+        self.wait_until("nbdkit ends", self.has_ended)
+        if self.process.returncode not in (
+                0 if number == signal.SIGTERM else -number,):
+            self.ended_badly(when)
+
+    def ended_badly(self, when):
+        status = self.process.poll()
+        core = os.path.join(self.directory, "core")
+        backtrace = gdb("-ex", "bt", "-ex", "thread apply all bt", "nbdkit",
+                        core) if os.path.exists(core) else ""
+        if status == -signal.SIGABRT and any(
+                line in self.log() for line in ABORTS):
+            raise Aborted("nbdkit aborted by itself")
+        if self.may_race and status < 0 and \
+           "blkhash" not in backtrace.split("\nThread ")[0]:
+            raise Aborted("nbdkit crashed when it was to end")
+        raise Failed("CRASH: nbdkit ended %s with %s\n%s\n%s" % (
+            when, status, self.log(15), backtrace))
+
+    def check_log(self):
+        with open(self.socket + ".log", errors="replace") as f:
+            log = f.read()
+        found = re.search(r"^.*(Sanitizer|runtime error).*", log, re.M)
+        if found:
+            raise Failed("SANITIZER: " + log[found.start():][:6000])

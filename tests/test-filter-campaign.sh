@@ -1,0 +1,19 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Random servers with the filter and random clients, against the reference: the
+# short form of campaign/campaign.py, which takes BLKHASH_SEED and
+# BLKHASH_ROUNDS from the environment.
+
+with_tsan=yes
+. "$(dirname "$0")/filter-functions.sh"
+
+[ -z "$wrapper" ] || skip "filters of nbdkit leak by themselves"
+if [ -n "$nbdkit_wrapper" ]; then
+  export BLKHASH_ROUNDS="${BLKHASH_ROUNDS:-10}"
+fi
+PYTHONPATH="$abs_top_srcdir/tests" PYTHONDONTWRITEBYTECODE=1 \
+  "$PYTHON" "$abs_top_srcdir/tests/campaign/campaign.py" --filter "$filter" \
+  --snapshot "$abs_top_builddir/tests/.libs/snapshot-plugin.so" \
+  --wrapper "$(echo $nbdkit_wrapper)"
