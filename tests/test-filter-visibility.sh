@@ -129,6 +129,20 @@ a.shutdown()'
   sum_comes "$dir/disk"
 done
 
+# What one trimmed and another one changed, while both were open, is proven by one
+# that comes later, and does nothing but look.
+serve_views views=shared
+clients 'a = connect()
+b = connect()
+a.trim(4096, 0)
+b.pwrite(b"b" * 4096, 8192)
+a.shutdown()
+b.shutdown()'
+line_comes '# incomplete -: the last client may not see what others changed'
+run 0 nbdinfo "$uri"
+sum_comes "$dir/disk"
+stop
+
 # A flush is in flight: what is changed meanwhile is not flushed by it.
 serve_views views=back
 clients 'a = connect()
