@@ -28,6 +28,7 @@ class Inode:
     def __init__(self, content):
         self.content = content
         self.possible = {content}
+        self.appended = False   # what was is not on the disk yet
 
     def set(self, content):
         self.content = content
@@ -40,13 +41,17 @@ class Inode:
         self.content = changed(self.content)
         if len(data) > 1:
             self.possible |= {changed(c) for c in self.possible}
+            self.appended = True
         # One byte makes a line of a comment, or the other way round.  Of all that
         # can be, only what has more lines matters.
         elif data == b"\n":
+            if self.appended:
+                sys.exit("a line counts before it is on the disk")
             self.possible = {changed(c) for c in self.possible}
 
     def sync(self):
         self.possible = {self.content}
+        self.appended = False
 
 
 class Model:

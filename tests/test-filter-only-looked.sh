@@ -47,6 +47,17 @@ stop
 says '^# incomplete -: the content of' || fail "$(cat "$sums")"
 run 2 blksum --check "$sums"
 
+# Whatever the reason is.
+rm "$sums"
+serve null 1P blkhash-file="$sums"
+client looked 'h.get_size()'
+wait_until all_left
+[ ! -s "$sums" ] || fail "$(cat "$sums")"
+client read 'h.pread(1, 0)'
+line_comes '# incomplete read: it has more than 2^31 blocks'
+stop
+! says looked || fail "$(cat "$sums")"
+
 # What failed is said.
 [ "$SANITIZE" = no ] || exit 0
 rm "$sums"
