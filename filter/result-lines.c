@@ -87,7 +87,7 @@ is_sum (const char *line, bool any)
   if (tag)
     name = find_name (line, tag, 2 * params.md_len, &len);
   free (tag);
-  return name && len > 0 &&
+  return name &&
     (any || is_name (name, len, "-") ||
      (params.name && is_name (name, len, params.name)));
 }

@@ -139,6 +139,7 @@ ours.blkm" ] || fail "left behind: $(ls ours*)"
 client='nbdcopy "$uri" null:'
 again
 again blkhash-name=image
+again blkhash-name=
 again blkhash-name='a\b  c) = (d'
 again blkhash-tag=true
 again blkhash-tag=true blkhash-name='a\b  c) = (d'
