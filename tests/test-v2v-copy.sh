@@ -11,9 +11,9 @@
 wanted=$(reference "$dir/src")
 cd "$dir"
 
-# One disk.  What was in FILE before is gone.
+# One disk.  A sum that was in FILE before is gone.
 empty dst
-echo old > sums
+echo "blk-sha256/64k (old) = 00" > sums
 mkdir manifests
 run 0 blkhash-v2v --sums sums --manifest-dir manifests \
       fake-v2v "$dir/src" "$dir/dst"

@@ -14,7 +14,7 @@ wanted=$(reference src)
 # fails STATUS REGEX: blkhash-v2v ends so, says so, and leaves nothing.
 fails () {
   empty dst
-  echo old > sums
+  echo "blk-sha256/64k (old) = 00" > sums
   mkdir -p manifests
   run "$1" blkhash-v2v --sums sums --manifest-dir manifests \
       fake-v2v "$dir/src" "$dir/dst"
@@ -128,7 +128,7 @@ refused blkhash-v2v "$dir/none"
 # Each program that is missing is named.  A directory with all that it runs.
 mkdir programs
 for program in sh cat grep ln ls mkdir mktemp mv rm sed sleep sort touch tr \
-               blksum nbdcopy nbdinfo nbdkit setpriv; do
+               wc blksum nbdcopy nbdinfo nbdkit setpriv; do
   ln -s "$(command -v $program)" "programs/$program"
 done
 cp "$abs_top_srcdir/filter/blkhash-v2v" programs

@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Where blkhash-v2v is told, by a slip of the hand, to write a result to something
+# that is none, nothing is emptied, replaced or removed.
+
+. "$(dirname "$0")/v2v-functions.sh"
+
+cd "$dir"
+printf 'a line\n' > text
+printf 'blk-sha256/64k (a) = 00\nand more\n' > almost
+blksum src > list
+mkdir directory
+
+# kept FILE CODE...: blkhash-v2v fails, and FILE is what it was.
+kept () {
+  kept=$1
+  shift
+  cp -a "$kept" before
+  empty dst
+  run 2 blkhash-v2v "$@" fake-v2v "$dir/src" "$dir/dst"
+  diff -r before "$kept" || fail "$kept is not what it was"
+  rm -rf before
+}
+
+for file in src text almost list directory; do
+  kept $file --sums $file
+done
+complains 'directory: is no regular file'
+
+# A disk that the same run has copied there.
+rm dst
+BEFORE_SERVERS="truncate -s $(stat -c %s src) '$dir/dst'"
+export BEFORE_SERVERS
+run 2 blkhash-v2v --sums dst fake-v2v "$dir/src" "$dir/dst"
+complains 'dst: has something else than sums'
+cmp src dst || fail "the copy is gone"
+unset BEFORE_SERVERS
+
+for name in dst.blkm dst.blkm.unverified; do
+  for file in src text directory; do
+    rm -rf manifests
+    mkdir manifests
+    cp -a $file manifests/$name
+    STATUS=0
+    export STATUS
+    kept manifests/$name --manifest-dir manifests
+    unset STATUS
+    [ "$(ls manifests)" = $name ] || fail "more in manifests: $(ls manifests)"
+  done
+done
+
+# Its own are replaced.
+rm -rf manifests
+mkdir manifests
+for i in 1 2; do
+  empty dst
+  run 0 blkhash-v2v --sums sums --manifest-dir manifests \
+      fake-v2v "$dir/src" "$dir/dst"
+  echo "blk-sha256/64k ($dir/dst) = $(reference src)" | diff - sums ||
+    fail "the sums"
+  blksum --manifest - src | cmp - manifests/dst.blkm || fail "the manifest"
+done
