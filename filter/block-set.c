@@ -59,19 +59,26 @@ block_set_remove (struct block_set *set, uint32_t block_size,
 }
 
 void
-block_set_move (struct block_set *set, uint32_t block_size,
-                struct block_set *from)
+block_set_add_set (struct block_set *set, uint32_t block_size,
+                   const struct block_set *from)
 {
   uint64_t offset = 0, end;
 
+  for (; block_set_next (from, block_size, &offset, &end); offset = end)
+    block_set_add (set, block_size, offset, end);
+}
+
+void
+block_set_move (struct block_set *set, uint32_t block_size,
+                struct block_set *from)
+{
   if (block_set_is_empty (set)) {
     struct block_set empty = *set;
 
     *set = *from;
     *from = empty;
   }
-  for (; block_set_next (from, block_size, &offset, &end); offset = end)
-    block_set_add (set, block_size, offset, end);
+  block_set_add_set (set, block_size, from);
   block_set_clear (from);
 }
 

@@ -38,7 +38,9 @@ bool block_set_at (const struct block_set *set, uint32_t block_size,
 void block_set_remove (struct block_set *set, uint32_t block_size,
                        uint64_t offset, uint64_t end);
 
-/* Add all of FROM, which is empty then. */
+/* Add all of FROM; move: which is empty then. */
+void block_set_add_set (struct block_set *set, uint32_t block_size,
+                        const struct block_set *from);
 void block_set_move (struct block_set *set, uint32_t block_size,
                      struct block_set *from);
 

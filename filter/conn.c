@@ -28,7 +28,7 @@ conn_init (struct conn *conn, const char *name, bool tls)
   conn->disk = exports_disk_locked (name);
   if (conn->disk) {
     conn->seen = conn->disk->changes;
-    visibility_open (&conn->disk->visibility, &conn->unflushed);
+    visibility_open (&conn->disk->visibility, &conn->unflushed, tls);
   }
 }
 
@@ -54,7 +54,7 @@ meet_disk_locked (struct conn *conn, struct disk *disk)
   conn->disk = disk;
   if (disk->changes > 0)
     conn->multi_conn = false;
-  visibility_open (&disk->visibility, &conn->unflushed);
+  visibility_open (&disk->visibility, &conn->unflushed, conn->tls);
 }
 
 bool
@@ -69,10 +69,12 @@ conn_join_locked (struct conn *conn)
   struct export *export;
   bool withdrawn;
 
+  /* An export that cannot be watched by this one can be by others, later. */
+  if (!conn->disk)
+    meet_disk_locked (conn, exports_disk_locked (conn->name));
   if (conn->state != CONN_IDLE)
     return false;
   conn->state = CONN_JOINED;
-  meet_disk_locked (conn, exports_disk_locked (conn->name));
   if (conn_is_shut_out_locked (conn))
     return false;
   export = export_get_locked (conn->name, conn->tls);

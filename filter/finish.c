@@ -331,8 +331,8 @@ must_read_own (const struct pass *p)
 {
   SCOPED_LOCK (&exports_lock);
 
-  return params.missing == MISSING_READ && p->export && !p->export->broken &&
-    p->export->leaves && !last_failed (p);
+  return params.missing == MISSING_READ && p->export && p->export->leaves &&
+    !why_hopeless_locked (p->export) && !last_failed (p);
 }
 
 /* What it changed reaches the disk by a flush, or else when the plugin closes the

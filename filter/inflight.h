@@ -20,6 +20,7 @@
 struct request {
   struct request *prev, *next;
   bool change;                  /* else a look */
+  bool listed;                  /* it is in flight */
   bool ignored;                 /* a look of which nothing can be learnt */
   uint64_t offset, end;         /* bytes; END is exclusive */
   uint64_t taint, taint_end;    /* the tainted part; empty if they are equal */

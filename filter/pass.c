@@ -38,7 +38,7 @@ why_stop (const struct pass *p)
 {
   SCOPED_LOCK (&exports_lock);
 
-  if (!p->own_only && !pass_is_last_locked (p))
+  if (p->export->broken || (!p->own_only && !pass_is_last_locked (p)))
     return ECANCELED;
   return conn_is_stale_locked (p->conn) ? ESTALE : 0;
 }

@@ -24,7 +24,8 @@
  * plugin cannot flush, or failed to) puts them on the disk when the plugin closes
  * it, which a filter does not see.  They stay hidden from connections that were
  * opened before; one that opens later sees them.  All that have left share one
- * set, for as long as such an older connection is open.
+ * set, for as long as such an older connection is open; there are two, so that
+ * older connections without TLS count for such connections alone.
  *
  * Sets have units of at least 64 KiB, whatever the block size of the hash: below
  * there can be caches and filters, such as nbdkit's blocksize filter, that read,
@@ -68,10 +69,11 @@ visibility_round (uint64_t *offset, uint64_t *end)
 /* ---- Connections ---- */
 
 void
-visibility_open (struct visibility *v, struct unflushed *u)
+visibility_open (struct visibility *v, struct unflushed *u, bool tls)
 {
   u->opened = ++v->last_opened;
-  v->nr_open++;
+  u->tls = tls;
+  v->left[tls].nr_open++;
 }
 
 static void
@@ -93,25 +95,33 @@ unlink_conn (struct unflushed *u)
   u->link = NULL;
 }
 
+static void
+remember (struct left *left, const struct unflushed *u, uint64_t last_opened)
+{
+  if (left->nr_open == 0)
+    return;
+  block_set_add_set (&left->sets.changed, unit (), &u->changed);
+  block_set_add_set (&left->sets.trimmed, unit (), &u->trimmed);
+  left->sets.opened = last_opened;
+  left->nr_older = left->nr_open;
+}
+
 void
 visibility_leave (struct visibility *v, struct unflushed *u)
 {
-  struct unflushed *left = &v->left;
+  struct left *left = &v->left[u->tls];
 
   if (u->opened == 0)
     return;
   unlink_conn (u);
-  v->nr_open--;
-  if (u->opened <= left->opened && --v->nr_older == 0) {
-    clear (left);
-    left->opened = 0;
+  left->nr_open--;
+  if (u->opened <= left->sets.opened && --left->nr_older == 0) {
+    clear (&left->sets);
+    left->sets.opened = 0;
   }
-  if (v->nr_open > 0 && !(block_set_is_empty (&u->changed) &&
-                          block_set_is_empty (&u->trimmed))) {
-    block_set_move (&left->changed, unit (), &u->changed);
-    block_set_move (&left->trimmed, unit (), &u->trimmed);
-    left->opened = v->last_opened;
-    v->nr_older = v->nr_open;
+  if (!(block_set_is_empty (&u->changed) && block_set_is_empty (&u->trimmed))) {
+    remember (&v->left[false], u, v->last_opened);
+    remember (&v->left[true], u, v->last_opened);
   }
   clear (u);
   u->opened = 0;
@@ -120,7 +130,8 @@ visibility_leave (struct visibility *v, struct unflushed *u)
 void
 visibility_destroy (struct visibility *v)
 {
-  clear (&v->left);
+  clear (&v->left[false].sets);
+  clear (&v->left[true].sets);
 }
 
 /* ---- Changes ---- */
@@ -156,7 +167,7 @@ static bool
 find (const struct visibility *v, const struct unflushed *u,
       uint64_t offset, uint64_t end, uint64_t *run_end, bool trims)
 {
-  const struct unflushed *other;
+  const struct unflushed *other, *left = &v->left[u->tls].sets;
   bool in = false;
 
   *run_end = end;
@@ -168,10 +179,10 @@ find (const struct visibility *v, const struct unflushed *u,
     if (trims)
       look_up (&other->trimmed, offset, run_end, &in);
   }
-  if (u->opened <= v->left.opened) {
-    look_up (&v->left.changed, offset, run_end, &in);
+  if (u->opened <= left->opened) {
+    look_up (&left->changed, offset, run_end, &in);
     if (trims)
-      look_up (&v->left.trimmed, offset, run_end, &in);
+      look_up (&left->trimmed, offset, run_end, &in);
   }
   return in;
 }
@@ -214,7 +225,8 @@ visibility_overwrite (struct visibility *v, uint64_t offset, uint64_t end)
 
   for (u = v->conns; u; u = u->next)
     block_set_remove (&u->trimmed, unit (), offset, end);
-  block_set_remove (&v->left.trimmed, unit (), offset, end);
+  block_set_remove (&v->left[false].sets.trimmed, unit (), offset, end);
+  block_set_remove (&v->left[true].sets.trimmed, unit (), offset, end);
 }
 
 /* ---- Flushes ---- */

@@ -26,6 +26,7 @@
 struct unflushed {
   struct unflushed *next, **link; /* in the list; LINK is NULL if it is not */
   uint64_t opened;              /* its number, in the order of opening, or 0 */
+  bool tls;
   struct block_set changed;     /* since the last flush began */
   struct block_set flushing;    /* before the flush in flight began */
   struct block_set trimmed;     /* since it was opened */
@@ -33,20 +34,29 @@ struct unflushed {
   bool failed;                  /* the last flush */
 };
 
+/* What connections changed that have left; hidden from those that were opened up
+ * to sets.opened.
+ */
+struct left {
+  struct unflushed sets;
+  unsigned nr_open;             /* connections */
+  unsigned nr_older;            /* of these, opened up to sets.opened */
+};
+
 /* The connections of a disk.  Zero-initialised there are none. */
 struct visibility {
   struct unflushed *conns;      /* those that changed something */
-  struct unflushed left;        /* by those that have left; hidden from those
-                                 * that were opened up to left.opened */
+  /* As it is hidden from connections without TLS, and with: so those without do
+   * not keep anything hidden from those with TLS by staying open.
+   */
+  struct left left[2];
   uint64_t last_opened;
-  unsigned nr_open;             /* connections */
-  unsigned nr_older;            /* of these, opened up to left.opened */
 };
 
 /* A connection opens, before the plugin is asked to; and leaves, after its last
  * request.
  */
-void visibility_open (struct visibility *v, struct unflushed *u);
+void visibility_open (struct visibility *v, struct unflushed *u, bool tls);
 void visibility_leave (struct visibility *v, struct unflushed *u);
 
 /* It changed a range; TRIM: by a trim. */

@@ -65,6 +65,7 @@ learn_begin_locked (struct conn *conn, struct request *request,
 {
   bool joined = conn_join_locked (conn);
 
+  *request = (struct request) { .listed = false };
   if (conn->disk)
     inflight_begin (&conn->disk->inflight, request, false, offset, len);
   if (conn->export)
@@ -192,7 +193,7 @@ learn_end_locked (struct conn *conn, struct request *request,
   }
   if (conn->export)
     conn->export->bytes_read += bytes_read;
-  if (conn->disk)
+  if (request->listed)
     inflight_end (&conn->disk->inflight, request);
   return withdrawn;
 }
@@ -221,7 +222,9 @@ change_begin_locked (struct conn *conn, struct request *request,
   bool joined = conn_join_locked (conn);
 
   if (!conn->disk) {
-    request->ignored = true;
+    *request = (struct request) {
+      .ignored = true, .offset = offset, .end = offset + len
+    };
     return joined;
   }
   disk_change_begin (conn->disk, request, offset, len);
@@ -371,14 +374,24 @@ change_end (struct conn *conn, struct request *request,
 {
   bool known = (change == CHANGE_DATA || change == CHANGE_ZERO) &&
     !request->ignored;
+  bool late;
 
   if (known)
     apply_untainted (conn, request, change, buf);
+  {
+    SCOPED_LOCK (&exports_lock);
 
-  SCOPED_LOCK (&exports_lock);
-  if (!conn->disk)
-    return;
-  conn->own_changes++;
-  note_change_locked (conn, request, change, known);
-  disk_change_end (conn->disk, request, conn->export);
+    /* Nothing was known of its disk when it began. */
+    late = !request->listed;
+    if (late)
+      change_begin_locked (conn, request, request->offset,
+                           request->end - request->offset);
+    if (request->listed) {
+      conn->own_changes++;
+      note_change_locked (conn, request, change, known);
+      disk_change_end (conn->disk, request, conn->export);
+    }
+  }
+  if (late)
+    report_await_withdrawals ();
 }

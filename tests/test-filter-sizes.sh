@@ -48,5 +48,9 @@ client "" 'for i in range(8): h.block_status(0x7fffffff, i << 59, lambda *_: 0)
 h.pwrite(b"y", h.get_size() - 1)
 h.zero(0x7fffffff, 1 << 62)'
 line_comes '# incomplete -: it has more than 2^31 blocks'
+# Nor is what was trimmed read for it.
+client "" 'h.trim(1 << 20, 0)'
+wait_until all_left
+! grep 'memory: pread' "$log" || fail "it was read"
 [ -n "$nbdkit_wrapper" ] || [ $(($(rss) - before)) -lt 10000 ] || fail "memory: from $before to $(rss) KiB"
 stop

@@ -111,3 +111,57 @@ wait_until(lambda: not content("'"$sums"'").endswith(b"  -\n"))'
   sum_comes "$dir/disk"
   stop
 done
+
+# One that is idle, since before the first with TLS did anything, does not hide from
+# these what they trimmed and closed before they opened.
+above="--tls=on --tls-psk=$dir/psk"
+serve memory 1M blkhash-file="$sums"
+client "" "$secure_client
+closed = lambda n: wait_until(
+    lambda: content('$log').count(b'blkhash: close\\n') == n)
+b = secure('a')
+a = secure('a')
+a.pwrite(b'a' * (1 << 20), 0)
+a.trim(65536, 0)
+a.flush()
+a.shutdown()
+closed(1)
+c = secure('c')
+c.pread(1, 1 << 19)
+b.trim(65536, 1 << 17)
+b.pwrite(b'b' * 65536, 1 << 17)
+b.flush()
+b.shutdown()
+closed(2)
+c.flush()
+c.pwrite(b'c', 1 << 18)
+c.flush()
+c.shutdown()
+closed(3)
+s = secure('c')
+open('$dir/content', 'wb').write(s.pread(1 << 20, 0))
+print(content('$sums').decode())"
+grep -x "$(reference "$dir/content")  c" "$dir/stdout" ||
+  fail "an idle client hides: $(cat "$dir/stdout")"
+stop
+
+# Where there are too many names, one without TLS is not watched; what it changes
+# counts all the same when one with TLS comes to that disk.
+serve memory 1M blkhash-file="$sums" blkhash-distinct-exports=true
+client "" "$secure_client
+for i in range(10000):
+    other = connect('%d' % i)
+    other.pread(1, 0)
+    other.shutdown()
+h = connect('X')
+h.pread(1, 0)
+s = secure('X')
+s.pwrite(b'x' * (1 << 20), 0)
+s.flush()
+s.shutdown()
+wait_until(lambda: content('$sums').endswith(b'  X\\n'))
+h.pwrite(b'y' * 65536, 0)
+assert not content('$sums').endswith(b'  X\\n')"
+wait_until all_left
+line_comes '# incomplete X: it was changed by a client without TLS'
+stop
