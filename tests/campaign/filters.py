@@ -211,13 +211,19 @@ def noparallel(rng, place):
                  traits="lone" if kind == "connections" else "")]
 
 
+def fua(rng, place):
+    # With fuamode=force nbdkit 1.32 can abort.
+    modes = ["fuamode=none", "fuamode=emulate", "fuamode=pass"]
+    if place.above or not place.own_views:
+        modes.append("fuamode=discard")
+    return [Part("fua", rng.choice(modes))]
+
+
 EITHER = [
     cache, cow, error, retry, retry_request, delay, offset, partition,
     truncate, swab, blocksize, blocksize_policy, log, stats,
     multi_conn, noparallel,
-    # With fuamode=force nbdkit 1.32 can abort.
-    simple("fua", (), ("fuamode=emulate",), ("fuamode=pass",),
-           ("fuamode=discard",)),
+    fua,
     simple("nozero", ("zeromode=none",), ("zeromode=emulate",),
            ("zeromode=notrim",), ("zeromode=plugin", "fastzeromode=none"),
            ("zeromode=emulate", "fastzeromode=slow"),

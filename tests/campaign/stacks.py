@@ -27,8 +27,8 @@ manual):
   (tmpdisk);
 - a plugin with its own views that says multi-conn, itself or by
   multi-conn-mode=unsafe, or whose flush does not bring a view up to date;
-- such a plugin below multi-conn-track-dirty=conn or fast, which keeps flushes
-  back;
+- such a plugin below multi-conn-track-dirty=conn or fast, or fuamode=discard,
+  which keep flushes back;
 - cache, cow and cacheextents over names that are different disks: they have
   one state for all;
 - cache-max-size: what was trimmed below the cache comes back when the cache
