@@ -155,7 +155,7 @@ run 1 digest-bench -d nonsense
 
 # ---- lanes-bench ----
 
-kernels=$(./lane-kernels | sed -n 's/^sha256 //p')
+kernels=$($(echo $wrapper) "$(real_program ./lane-kernels)" | sed -n 's/^sha256 //p')
 if [ -n "$kernels" ]; then
   run 0 lanes-bench -n 1 -B 3 -r 4k
   has_keys digest-name read-size batches
