@@ -124,7 +124,9 @@ def truncate(rng, place):
 def swab(rng, place):
     if place.size < 8:
         return None
-    return [Part("blocksize", "minblock=512", traits="maps"),
+    # As in blocksize below.
+    return [Part("blocksize", "minblock=512",
+                 traits="maps hides" if place.above else "maps"),
             Part("swab", "swab-bits=%d" % rng.choice((16, 32, 64)),
                  traits="maps opaque" if place.above else "maps")]
 
