@@ -54,7 +54,7 @@ def cache(rng, place):
 def cow(rng, place):
     if place.has_directory:
         return None
-    return [Part("cow", *maybe(rng, "cow-on-read=true", "cow-on-cache=true",
+    return [Part("cow", *maybe(rng, "cow-on-cache=true",
                                "cow-block-size=4k"),
                  traits="opaque hides" if place.above else "volatile")]
 
@@ -200,7 +200,8 @@ def multi_conn(rng, place):
         tracks += ["conn", "fast"]
     return [Part("multi-conn", "multi-conn-mode=" + rng.choice(modes),
                  "multi-conn-track-dirty=" + rng.choice(tracks),
-                 *maybe(rng, "multi-conn-exportname=true"))]
+                 *(maybe(rng, "multi-conn-exportname=true")
+                   if place.above else ()))]
 
 
 def cacheextents(rng, place):

@@ -28,7 +28,9 @@ manual):
 - a plugin with its own views that says multi-conn, itself or by
   multi-conn-mode=unsafe, or whose flush does not bring a view up to date;
 - such a plugin below multi-conn-track-dirty=conn or fast, or fuamode=discard,
-  which keep flushes back;
+  which keep flushes back, or multi-conn-exportname=true, by which a flush
+  counts for one name of the disk;
+- cow-on-read: nbdkit 1.32 loses a write when that block is read meanwhile;
 - cache, cow and cacheextents over names that are different disks: they have
   one state for all;
 - cache-max-size: what was trimmed below the cache comes back when the cache
