@@ -32,8 +32,8 @@ struct report_line {
   struct result_place place;    /* for the thread that writes */
 };
 
-/* See that it can be written, and that nothing is lost: empty the files.  0, or -1 with an error
- * told to nbdkit.
+/* See that it can be written, and that nothing is lost: empty the files.  0, or
+ * -1 with an error told to nbdkit.
  */
 int report_start (void);
 
