@@ -11,7 +11,7 @@
 
 #include <stddef.h>
 
-#include "../lib/leaf-tree.h"
+#include "../lib/leaves/leaf-tree.h"
 #include "block-set.h"
 
 void

@@ -12,7 +12,7 @@
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
-#include "../lib/cleanup.h"
+#include "../lib/common/cleanup.h"
 #include "conn.h"
 
 /* Protected by exports_lock. */

@@ -14,7 +14,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "../lib/cleanup.h"
+#include "../lib/common/cleanup.h"
 #include "ending.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -13,8 +13,8 @@
 
 #include "blkhash.h"
 
-#include "../lib/cleanup.h"
-#include "../lib/leaves.h"
+#include "../lib/common/cleanup.h"
+#include "../lib/leaves/leaves.h"
 #include "export.h"
 #include "params.h"
 

@@ -28,7 +28,7 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/cleanup.h"
+#include "../lib/common/cleanup.h"
 #include "config-files.h"
 #include "manifest.h"
 #include "output-file.h"

@@ -16,7 +16,7 @@
 
 #include "blkhash.h"
 
-#include "../lib/sum-kind.h"
+#include "../lib/common/sum-kind.h"
 #include "config-files.h"
 #include "params.h"
 

@@ -15,7 +15,7 @@
 
 #include "blkhash.h"
 
-#include "../lib/cleanup.h"
+#include "../lib/common/cleanup.h"
 #include "conn.h"
 #include "export.h"
 #include "params.h"

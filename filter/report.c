@@ -41,8 +41,8 @@
 
 #include "blkhash.h"
 
-#include "../lib/cleanup.h"
-#include "../lib/sum-line.h"
+#include "../lib/common/cleanup.h"
+#include "../lib/common/sum-line.h"
 #include "manifest.h"
 #include "params.h"
 #include "report.h"

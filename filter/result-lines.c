@@ -20,8 +20,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../lib/sum-line.h"
-#include "../lib/sum-tag.h"
+#include "../lib/common/sum-line.h"
+#include "../lib/common/sum-tag.h"
 #include "params.h"
 #include "result-lines.h"
 

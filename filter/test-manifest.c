@@ -30,7 +30,7 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/cleanup.h"
+#include "../lib/common/cleanup.h"
 #include "export.h"
 #include "test-locks.h"
 #include "test-nbdkit.h"

@@ -16,8 +16,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "../lib/cleanup.h"
-#include "../lib/zero.h"
+#include "../lib/common/cleanup.h"
+#include "../lib/common/zero.h"
 #include "test-locks.h"
 #include "test-nbdkit.h"
 #include "test-plugin.h"

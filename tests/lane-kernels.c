@@ -9,9 +9,9 @@
 
 #include <stdio.h>
 
-#include "cpu.h"
-#include "lane-hashes.h"
-#include "lane-kernel.h"
+#include "common/cpu.h"
+#include "lanes/lane-hashes.h"
+#include "lanes/lane-kernel.h"
 
 int
 main (void)

@@ -20,7 +20,7 @@ flags="$CPPFLAGS $OPENSSL_CFLAGS $JSON_C_CFLAGS $LIBNBD_CFLAGS $NBDKIT_CFLAGS"
 src=$abs_top_srcdir
 # Without nbdkit the filter is not built, and its headers have no use.
 with_nbdkit=$(grep '^#define HAVE_NBDKIT 1' "$abs_top_builddir/config.h") || :
-for header in "$src"/include/*.h "$src"/lib/*.h "$src"/tools/*/*.h \
+for header in "$src"/include/*.h "$src"/lib/*/*.h "$src"/tools/*/*.h \
               "$src"/filter/*.h "$src"/tests/bench/*.h; do
   case $header in
     */*-vector.h | */vector-*.h) continue ;; # templates

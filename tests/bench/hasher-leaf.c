@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "blkhash.h"
-#include "digest.h"
-#include "leaf.h"
+#include "digest/digest.h"
+#include "construction/leaf.h"
 
 #include "args.h"
 #include "hasher.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "args.h"
-#include "crc32c.h"
+#include "manifest/crc32c.h"
 #include "hasher.h"
 
 struct yardstick {

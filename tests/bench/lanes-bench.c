@@ -20,9 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "digest.h"
-#include "lane-hashes.h"
-#include "lanes.h"
+#include "digest/digest.h"
+#include "lanes/lane-hashes.h"
+#include "lanes/lanes.h"
 
 #include "args.h"
 #include "clock.h"

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../lib/zero.h"
+#include "../../lib/common/zero.h"
 
 #include "args.h"
 #include "clock.h"

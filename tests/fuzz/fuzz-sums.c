@@ -10,8 +10,8 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "../lib/sum-kind.h"
-#include "../lib/sum-line.h"
+#include "../lib/common/sum-kind.h"
+#include "../lib/common/sum-line.h"
 #include "blkhash.h"
 #include "fuzz.h"
 #include "sums/line.h"

@@ -16,7 +16,7 @@
 
 #include "blkhash.h"
 
-#include "../lib/sum-kind.h"
+#include "../lib/common/sum-kind.h"
 #include "cli/command-line.h"
 #include "cli/option-set.h"
 #include "cli/options.h"

@@ -16,7 +16,7 @@
 
 #include "blkhash.h"
 
-#include "../lib/sum-line.h"
+#include "../lib/common/sum-line.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "util/utf8.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../lib/cleanup.h"
+#include "../lib/common/cleanup.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/progress-bar.h"

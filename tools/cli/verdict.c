@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/sum-line.h"
+#include "../lib/common/sum-line.h"
 #include "cli/verdict.h"
 #include "util/control.h"
 

@@ -17,7 +17,7 @@
 #include "blkhash-manifest.h"
 #include "blkhash.h"
 
-#include "../lib/sum-line.h"
+#include "../lib/common/sum-line.h"
 #include "changes/bitmap-name.h"
 #include "job/bitmap-of.h"
 #include "util/error.h"

@@ -11,8 +11,8 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/sum-kind.h"
-#include "../lib/sum-tag.h"
+#include "../lib/common/sum-kind.h"
+#include "../lib/common/sum-tag.h"
 #include "cli/options.h"
 #include "job/compare-kind.h"
 #include "job/side.h"

@@ -22,7 +22,7 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/sum-tag.h"
+#include "../lib/common/sum-tag.h"
 #include "cli/difference.h"
 #include "cli/options.h"
 #include "cli/progress.h"

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/sum-line.h"
-#include "../lib/sum-tag.h"
+#include "../lib/common/sum-line.h"
+#include "../lib/common/sum-tag.h"
 #include "cli/options.h"
 #include "io/new-file.h"
 #include "job/earlier.h"

@@ -18,7 +18,7 @@
 
 #include "blkhash.h"
 
-#include "../lib/sum-tag.h"
+#include "../lib/common/sum-tag.h"
 #include "cli/difference.h"
 #include "cli/options.h"
 #include "cli/report.h"

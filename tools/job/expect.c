@@ -17,7 +17,7 @@
 
 #include "blkhash.h"
 
-#include "../lib/sum-line.h"
+#include "../lib/common/sum-line.h"
 #include "cli/follows.h"
 #include "cli/options.h"
 #include "cli/output.h"

@@ -20,7 +20,7 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/sum-kind.h"
+#include "../lib/common/sum-kind.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "job/hash.h"

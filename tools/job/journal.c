@@ -11,8 +11,8 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/cleanup.h"
-#include "../lib/deadline.h"
+#include "../lib/common/cleanup.h"
+#include "../lib/common/deadline.h"
 #include "io/files.h"
 #include "job/journal.h"
 #include "util/error.h"

@@ -12,7 +12,7 @@
 
 #include "blkhash.h"
 
-#include "../lib/sum-tag.h"
+#include "../lib/common/sum-tag.h"
 #include "cli/options.h"
 #include "job/kind.h"
 #include "util/error.h"

@@ -14,7 +14,7 @@
 
 #include "blkhash.h"
 
-#include "../lib/sum-kind.h"
+#include "../lib/common/sum-kind.h"
 #include "cli/output.h"
 #include "job/known.h"
 #include "util/error.h"

@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-#include "../lib/cleanup.h"
+#include "../lib/common/cleanup.h"
 #include "job/meet.h"
 
 static void

@@ -18,7 +18,7 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/leaf-diff.h"
+#include "../lib/manifest/leaf-diff.h"
 
 struct meet_side {
   struct blkhash_manifest_run run; /* what is left of it; its thread waits */

@@ -18,7 +18,7 @@
 
 #include "blkhash.h"
 
-#include "../lib/leaf-diff.h"
+#include "../lib/manifest/leaf-diff.h"
 #include "job/overlap.h"
 #include "job/part-reader.h"
 #include "job/parts.h"

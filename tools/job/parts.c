@@ -16,7 +16,7 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/sum-tag.h"
+#include "../lib/common/sum-tag.h"
 #include "job/kind.h"
 #include "job/parts.h"
 #include "util/error.h"

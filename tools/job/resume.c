@@ -19,7 +19,7 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/sum-line.h"
+#include "../lib/common/sum-line.h"
 #include "cli/interrupt.h"
 #include "cli/options.h"
 #include "cli/output.h"

@@ -15,7 +15,7 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/sum-line.h"
+#include "../lib/common/sum-line.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "job/manifest.h"

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "../lib/test-time64.h"
+#include "../lib/common/test-time64.h"
 
 #include "cli/options.h"
 #include "io/file.h"

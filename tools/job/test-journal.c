@@ -23,7 +23,7 @@
 
 #include <cmocka.h>
 
-#include "../lib/test-time64.h"
+#include "../lib/common/test-time64.h"
 
 #include "blkhash-manifest.h"
 

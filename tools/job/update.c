@@ -18,7 +18,7 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/sum-kind.h"
+#include "../lib/common/sum-kind.h"
 #include "changes/list.h"
 #include "cli/options.h"
 #include "cli/output.h"

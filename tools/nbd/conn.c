@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "../lib/cleanup.h"
+#include "../lib/common/cleanup.h"
 #include "nbd/conn.h"
 #include "nbd/handle.h"
 #include "nbd/load.h"

@@ -12,8 +12,8 @@
 #include <pthread.h>
 #include <sys/socket.h>
 
-#include "../lib/cleanup.h"
-#include "../lib/deadline.h"
+#include "../lib/common/cleanup.h"
+#include "../lib/common/deadline.h"
 #include "nbd/conn.h"
 #include "nbd/handle.h"
 #include "nbd/load.h"

@@ -10,8 +10,8 @@
 
 #include "blkhash.h"
 
-#include "../lib/cleanup.h"
-#include "../lib/zero.h"
+#include "../lib/common/cleanup.h"
+#include "../lib/common/zero.h"
 #include "read/fill.h"
 
 #define SEARCH_UNIT (64 * 1024) /* bytes: ranges to be looked at start there */

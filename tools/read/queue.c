@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/cleanup.h"
+#include "../lib/common/cleanup.h"
 #include "read/queue.h"
 
 #define MIN_UNIT 4096           /* bytes */

@@ -6,7 +6,7 @@
 
 #include <config.h>
 
-#include "../lib/cleanup.h"
+#include "../lib/common/cleanup.h"
 #include "read/fill.h"
 #include "read/walk.h"
 #include "util/error.h"

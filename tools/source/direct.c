@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/cleanup.h"
+#include "../lib/common/cleanup.h"
 #include "image/chain.h"
 #include "io/file.h"
 #include "nbd/handle.h"

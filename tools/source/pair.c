@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/cleanup.h"
+#include "../lib/common/cleanup.h"
 #include "io/read.h"
 #include "read/fill.h"
 #include "read/reader.h"

@@ -1,0 +1,131 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The instruction sets for which there is code of our own: which of them the
+ * CPU has and the operating system lets us use.  Knows nothing of digests.
+ */
+
+#include <config.h>
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#if defined __x86_64__
+#include <cpuid.h>
+#elif defined __AARCH64EL__ && defined __linux__
+#include <sys/auxv.h>
+#endif
+
+#include "common/cpu.h"
+
+#define ASKED (1u << 31)        /* beside the features */
+
+#if defined __x86_64__
+
+/* The registers that the operating system saves when it switches threads. */
+#define XCR0_AVX 0x06
+#define XCR0_AVX512 0xe6
+
+static unsigned
+saved_registers (void)
+{
+  unsigned low, high;
+
+  __asm__ ("xgetbv" : "=a" (low), "=d" (high) : "c" (0));
+  return low;
+}
+
+static unsigned
+ask (void)
+{
+  unsigned a, b, c, d, leaf7, saved, vendor, features = 0;
+
+  /* Few of them: in a virtual machine each takes microseconds. */
+  if (__get_cpuid_max (0, &vendor) < 7)
+    return 0;
+  if (vendor == signature_AMD_ebx)
+    features |= CPU_AMD;
+  __cpuid_count (7, 0, a, leaf7, c, d);
+  __cpuid (1, a, b, c, d);
+  if (c & bit_SSE4_2)
+    features |= CPU_CRC32C;
+  if ((leaf7 & bit_SHA) && (c & bit_SSSE3) && (c & bit_SSE4_1))
+    features |= CPU_SHANI;
+  if (!(c & bit_OSXSAVE))
+    return features;
+  saved = saved_registers ();
+  if ((leaf7 & bit_AVX2) && (saved & XCR0_AVX) == XCR0_AVX)
+    features |= CPU_AVX2;
+  if ((leaf7 & bit_AVX512F) && (leaf7 & bit_AVX512BW) &&
+      (leaf7 & bit_AVX512VL) && (saved & XCR0_AVX512) == XCR0_AVX512)
+    features |= CPU_AVX512;
+  return features;
+}
+
+/* The numbers as Linux and the manuals say them: an extended family or model
+ * counts only where there is one.
+ */
+void
+cpu_name (char *name, size_t size)
+{
+  unsigned a, b, c, d, family, model;
+  char vendor[13] = "";
+
+  __cpuid (0, a, b, c, d);
+  memcpy (vendor, &b, 4);
+  memcpy (vendor + 4, &d, 4);
+  memcpy (vendor + 8, &c, 4);
+  __cpuid (1, a, b, c, d);
+  family = a >> 8 & 15;
+  model = a >> 4 & 15;
+  if (family == 6 || family == 15)
+    model += (a >> 16 & 15) << 4;
+  if (family == 15)
+    family += a >> 20 & 255;
+  snprintf (name, size, "%s, family %u, model %u", vendor, family, model);
+}
+
+#else
+
+void
+cpu_name (char *name, size_t size)
+{
+  snprintf (name, size, "%s", "");
+}
+
+#if defined __AARCH64EL__ && defined __linux__
+
+static unsigned
+ask (void)
+{
+  const unsigned long has = getauxval (AT_HWCAP);
+
+  return (has & HWCAP_SHA2 ? CPU_ARM_SHA2 : 0) |
+    (has & HWCAP_CRC32 ? CPU_CRC32C : 0);
+}
+
+#else
+
+static unsigned
+ask (void)
+{
+  return 0;
+}
+
+#endif
+
+#endif /* not x86_64 */
+
+unsigned
+cpu_features (void)
+{
+  static atomic_uint answer;
+  unsigned features = atomic_load_explicit (&answer, memory_order_relaxed);
+
+  if (!(features & ASKED)) {
+    features = ASKED | ask ();
+    atomic_store_explicit (&answer, features, memory_order_relaxed);
+  }
+  return features;
+}

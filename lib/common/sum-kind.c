@@ -1,0 +1,165 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * How a sum is made, read from text.
+ *
+ * The text may come from anybody: nothing of it is believed before it was
+ * looked at, and there is a limit for each part.
+ */
+
+#include <config.h>
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "blkhash.h"
+#include "common/sum-kind.h"
+
+#define TOO_LARGE (1u << 26)    /* for a size and for a number of streams */
+
+/* The number at *TEXT, which then points behind it, or 0 if there is none that
+ * is 1 or more.  All that are too large are TOO_LARGE.
+ */
+static uint32_t
+read_number (const char **text)
+{
+  uint32_t number = 0;
+
+  for (; isdigit ((unsigned char) **text); ++*text) {
+    number = number * 10 + (**text - '0');
+    if (number > TOO_LARGE)
+      number = TOO_LARGE;
+  }
+  return number;
+}
+
+/* A size in bytes, with or without unit, or 0. */
+static uint32_t
+read_size (const char **text)
+{
+  static const char units[] = "kmg";
+  uint32_t size = read_number (text);
+  const char *unit = strchr (units, tolower ((unsigned char) **text));
+  unsigned shift;
+
+  if (size == 0 || **text == '\0' || !unit)
+    return size;
+  ++*text;
+  shift = 10 * (unit - units + 1);
+  return size > TOO_LARGE >> shift ? TOO_LARGE : size << shift;
+}
+
+static bool
+read_digest (const char **text, struct sum_kind *kind)
+{
+  size_t len = 0;
+
+  while (isalnum ((unsigned char) (*text)[len]) || (*text)[len] == '-')
+    len++;
+  if (len == 0 || len >= sizeof kind->digest)
+    return false;
+  memcpy (kind->digest, *text, len);
+  kind->digest[len] = '\0';
+  *text += len;
+  return true;
+}
+
+static bool
+read_construction (const char **text, struct sum_kind *kind)
+{
+  if (strcmp (*text, "linear") == 0) {
+    kind->linear = true;
+    *text += strlen (*text);
+    return true;
+  }
+  if (**text != 's')
+    return false;
+  ++*text;
+  kind->streams = read_number (text);
+  return kind->streams > 0;
+}
+
+/* A name of one of OpenSSL's digests, such as SHA2-512/256, has a slash. */
+static bool
+is_name_with_slash (const char *text, struct sum_kind *kind)
+{
+  size_t len = strlen (text);
+  struct blkhash_opts *opts;
+
+  if (len >= sizeof kind->digest)
+    return false;
+  opts = blkhash_opts_new (text);
+  if (!opts)
+    return false;
+  blkhash_opts_free (opts);
+  memcpy (kind->digest, text, len + 1);
+  return true;
+}
+
+int
+sum_kind_parse (const char *text, struct sum_kind *kind)
+{
+  const char *p = text;
+
+  *kind = (struct sum_kind) { .streams = 0 };
+  if (!read_digest (&p, kind))
+    return EINVAL;
+  if (*p == '\0' || is_name_with_slash (text, kind))
+    return 0;
+  if (*p++ != '/' || (kind->block_size = read_size (&p)) == 0)
+    return EINVAL;
+  if (*p == '/' && (p++, !read_construction (&p, kind)))
+    return EINVAL;
+  return *p == '\0' ? 0 : EINVAL;
+}
+
+static int
+set_construction (struct blkhash_opts *opts, const struct sum_kind *kind)
+{
+  if (blkhash_opts_set_streams (opts, kind->streams) != 0 ||
+      blkhash_opts_set_linear (opts, kind->linear) != 0)
+    return ENOTSUP;
+  return 0;
+}
+
+struct blkhash_opts *
+sum_kind_opts (const struct sum_kind *kind,
+               const struct blkhash_opts *defaults)
+{
+  struct blkhash_opts *opts = blkhash_opts_new (kind->digest);
+  int err = 0;
+
+  if (!opts)
+    return NULL;
+  blkhash_opts_set_threads (opts, blkhash_opts_get_threads (defaults));
+  blkhash_opts_set_queue_depth (opts, blkhash_opts_get_queue_depth (defaults));
+  blkhash_opts_set_block_size (opts, blkhash_opts_get_block_size (defaults));
+  blkhash_opts_set_streams (opts, blkhash_opts_get_streams (defaults));
+  blkhash_opts_set_linear (opts, blkhash_opts_get_linear (defaults));
+  if (sum_kind_is_complete (kind))
+    err = blkhash_opts_set_block_size (opts, kind->block_size)
+      ? EDOM : set_construction (opts, kind);
+  if (err) {
+    blkhash_opts_free (opts);
+    errno = err;
+    return NULL;
+  }
+  return opts;
+}
+
+int
+sum_kind_size (const struct blkhash_opts *opts, unsigned *size)
+{
+  /* The sum of nothing: the library has no shorter way to ask. */
+  struct blkhash_leaves *leaves = blkhash_leaves_new (opts, 0,
+                                                      BLKHASH_LEAVES_ONCE);
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  int err;
+
+  if (!leaves)
+    return errno;
+  err = blkhash_leaves_fold (leaves, md, size);
+  blkhash_leaves_free (leaves);
+  return err;
+}

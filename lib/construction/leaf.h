@@ -1,0 +1,51 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A batch of blocks in, their leaves out: all that is hashed of the content of
+ * an image comes through here.
+ *
+ * Blocks are independent messages, so a batch can be hashed in any way that
+ * is fast; callers bring as many blocks at once as they can.  Zero detection
+ * happens here too: a block of zeros costs a look at its bytes.
+ */
+
+#ifndef BLKHASH_LEAF_H
+#define BLKHASH_LEAF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "construction/leaf-hash.h"
+
+struct digest;
+
+struct leaf_engine;             /* any number of threads can use one at once */
+
+/* DIGEST must outlive the engine.  NULL with errno set on failure. */
+struct leaf_engine *leaf_engine_create (const struct digest *digest,
+                                        uint32_t block_size);
+void leaf_engine_free (struct leaf_engine *engine);
+
+/* Hash COUNT blocks.  0, ENOMEM or EIO. */
+int leaf_batch (struct leaf_engine *engine,
+                struct leaf_block *blocks, size_t count);
+
+/* How many blocks are best brought at once: they are hashed in full groups.  It
+ * can change when blocks were hashed, but LEAF_GROUP is never much worse.
+ */
+size_t leaf_best_count (const struct leaf_engine *engine);
+
+/* To be called before any batch: they come from more threads than there are
+ * CPUs, with few blocks each.  From now on leaf_batch may wait for others, a
+ * millisecond at most, as long as others come.
+ */
+void leaf_gather (struct leaf_engine *engine);
+
+/* The leaf of a full block of zeros; it lives as long as the engine. */
+const unsigned char *leaf_zero_md (const struct leaf_engine *engine);
+
+/* Store the leaf of LEN zero bytes. */
+int leaf_hash_zeros (struct leaf_engine *engine, size_t len,
+                     unsigned char *md);
+
+#endif /* BLKHASH_LEAF_H */

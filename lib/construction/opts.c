@@ -1,0 +1,163 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What the user chose.  Knows the limits, nothing else.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "blkhash.h"
+#include "digest/digest.h"
+#include "construction/opts.h"
+
+#define DEFAULT_DIGEST "sha256"
+#define DEFAULT_BLOCK_SIZE (64 * 1024)
+#define MIN_BLOCK_SIZE 4
+#define MAX_BLOCK_SIZE (16 * 1024 * 1024)
+#define MAX_DEFAULT_THREADS 16
+#define MAX_THREADS 128
+#define MAX_QUEUE_DEPTH 65536
+#define MAX_STREAMS 1024
+
+static uint8_t
+default_threads (void)
+{
+  long n = sysconf (_SC_NPROCESSORS_ONLN);
+
+  if (n < 1)
+    return 1;
+  return n < MAX_DEFAULT_THREADS ? n : MAX_DEFAULT_THREADS;
+}
+
+void
+opts_init (struct blkhash_opts *opts)
+{
+  *opts = (struct blkhash_opts) {
+    .digest_name = DEFAULT_DIGEST,
+    .block_size = DEFAULT_BLOCK_SIZE,
+    .threads = default_threads (),
+  };
+}
+
+struct blkhash_opts *
+blkhash_opts_new (const char *name)
+{
+  struct blkhash_opts *opts;
+  struct digest *digest;
+
+  if (!name) {
+    errno = EINVAL;
+    return NULL;
+  }
+  digest = digest_create (name);
+  if (!digest)
+    return NULL;
+
+  opts = malloc (sizeof *opts);
+  if (opts) {
+    opts_init (opts);
+    opts->digest_name = digest_name (digest);
+  }
+  digest_free (digest);
+  return opts;
+}
+
+void
+blkhash_opts_free (struct blkhash_opts *opts)
+{
+  free (opts);
+}
+
+int
+blkhash_opts_set_block_size (struct blkhash_opts *opts, uint32_t block_size)
+{
+  if (block_size < MIN_BLOCK_SIZE || block_size > MAX_BLOCK_SIZE ||
+      (block_size & (block_size - 1)) != 0)
+    return EINVAL;
+  opts->block_size = block_size;
+  return 0;
+}
+
+int
+blkhash_opts_set_threads (struct blkhash_opts *opts, uint8_t threads)
+{
+  if (threads < 1 || threads > MAX_THREADS)
+    return EINVAL;
+  opts->threads = threads;
+  return 0;
+}
+
+int
+blkhash_opts_set_queue_depth (struct blkhash_opts *opts, unsigned queue_depth)
+{
+  if (queue_depth > MAX_QUEUE_DEPTH)
+    return EINVAL;
+  opts->queue_depth = queue_depth;
+  return 0;
+}
+
+int
+blkhash_opts_set_streams (struct blkhash_opts *opts, unsigned streams)
+{
+  if (streams > MAX_STREAMS)
+    return EINVAL;
+  opts->construction = (struct construction) { .streams = streams };
+  return 0;
+}
+
+int
+blkhash_opts_set_linear (struct blkhash_opts *opts, int linear)
+{
+  if (linear != 0 && linear != 1)
+    return EINVAL;
+  opts->construction.linear = linear;
+  if (linear)
+    opts->construction.streams = 0;
+  return 0;
+}
+
+const char *
+blkhash_opts_get_digest_name (const struct blkhash_opts *opts)
+{
+  return opts->digest_name;
+}
+
+uint32_t
+blkhash_opts_get_block_size (const struct blkhash_opts *opts)
+{
+  return opts->block_size;
+}
+
+uint8_t
+blkhash_opts_get_threads (const struct blkhash_opts *opts)
+{
+  return opts->threads;
+}
+
+unsigned
+blkhash_opts_get_queue_depth (const struct blkhash_opts *opts)
+{
+  return opts->queue_depth;
+}
+
+unsigned
+blkhash_opts_get_streams (const struct blkhash_opts *opts)
+{
+  return opts->construction.streams;
+}
+
+int
+blkhash_opts_get_linear (const struct blkhash_opts *opts)
+{
+  return opts->construction.linear;
+}
+
+size_t
+blkhash_digests (const char **names, size_t count)
+{
+  return digest_list (names, count);
+}

@@ -1,0 +1,25 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What the user chose.  Knows the limits, nothing else.
+ */
+
+#ifndef BLKHASH_OPTS_H
+#define BLKHASH_OPTS_H
+
+#include <stdint.h>
+
+#include "construction/construction.h"
+
+struct blkhash_opts {
+  const char *digest_name;      /* canonical, static storage */
+  uint32_t block_size;
+  unsigned queue_depth;
+  struct construction construction;
+  uint8_t threads;
+};
+
+/* Fill in the defaults. */
+void opts_init (struct blkhash_opts *opts);
+
+#endif /* BLKHASH_OPTS_H */

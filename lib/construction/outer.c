@@ -1,0 +1,196 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Leaves, in order, to the digest of the image: flat, linear or in streams.
+ *
+ * Flat is one chain over all leaves and the size, linear is the same without
+ * the size.  With S streams there are S chains, leaf i belongs to chain i mod
+ * S, and a last digest is made of those of the chains; the size is not in it.
+ *
+ * A run of zero blocks is the serial cost of an empty image: it is fed from a
+ * page of repeated leaves, so that each call into the digest is long.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "blkhash.h"
+#include "construction/construction.h"
+#include "digest/digest.h"
+#include "construction/outer.h"
+
+#define ZERO_LEAVES 512         /* leaves in the page */
+
+struct outer {
+  const struct digest *digest;
+  size_t leaf_size;             /* bytes */
+  struct construction construction;
+  unsigned chains;              /* 1, or streams */
+  unsigned next;                /* the chain of the next leaf */
+  unsigned char *zero_page;
+  struct digest_ctx *chain[];
+};
+
+static int
+start_chains (struct outer *outer)
+{
+  unsigned i;
+
+  for (i = 0; i < outer->chains; i++) {
+    int err;
+
+    outer->chain[i] = digest_ctx_create (outer->digest);
+    if (!outer->chain[i])
+      return ENOMEM;
+    err = digest_init (outer->chain[i]);
+    if (err)
+      return err;
+  }
+  return 0;
+}
+
+struct outer *
+outer_create (const struct digest *digest,
+              const struct construction *construction,
+              const unsigned char *zero_leaf)
+{
+  unsigned chains = construction->streams ? construction->streams : 1;
+  struct outer *outer;
+  size_t i;
+  int err = ENOMEM;
+
+  outer = calloc (1, sizeof *outer + chains * sizeof outer->chain[0]);
+  if (!outer)
+    return NULL;
+  outer->digest = digest;
+  outer->leaf_size = digest_size (digest);
+  outer->construction = *construction;
+  outer->chains = chains;
+
+  /* + 1: leaves can have no bytes, and malloc of 0 may be NULL. */
+  outer->zero_page = malloc (ZERO_LEAVES * outer->leaf_size + 1);
+  if (!outer->zero_page)
+    goto fail;
+  for (i = 0; i < ZERO_LEAVES; i++)
+    memcpy (outer->zero_page + i * outer->leaf_size, zero_leaf,
+            outer->leaf_size);
+
+  err = start_chains (outer);
+  if (err)
+    goto fail;
+  return outer;
+
+ fail:
+  outer_free (outer);
+  errno = err;
+  return NULL;
+}
+
+void
+outer_free (struct outer *outer)
+{
+  unsigned i;
+
+  if (!outer)
+    return;
+  for (i = 0; i < outer->chains; i++)
+    digest_ctx_free (outer->chain[i]);
+  free (outer->zero_page);
+  free (outer);
+}
+
+int
+outer_leaves (struct outer *outer, const unsigned char *leaves, size_t count)
+{
+  size_t i;
+  int err = 0;
+
+  if (outer->chains == 1)
+    return digest_update (outer->chain[0], leaves,
+                          count * outer->leaf_size);
+  for (i = 0; i < count && err == 0; i++) {
+    err = digest_update (outer->chain[outer->next],
+                         leaves + i * outer->leaf_size, outer->leaf_size);
+    outer->next = (outer->next + 1) % outer->chains;
+  }
+  return err;
+}
+
+static int
+chain_zeros (struct outer *outer, unsigned chain, uint64_t count)
+{
+  int err = 0;
+
+  while (count > 0 && err == 0) {
+    size_t n = count < ZERO_LEAVES ? count : ZERO_LEAVES;
+
+    err = digest_update (outer->chain[chain], outer->zero_page,
+                         n * outer->leaf_size);
+    count -= n;
+  }
+  return err;
+}
+
+int
+outer_zeros (struct outer *outer, uint64_t count)
+{
+  uint64_t each = count / outer->chains;
+  unsigned rest = count % outer->chains;
+  unsigned i;
+  int err = 0;
+
+  /* Counted from the next chain, the first REST chains get one more. */
+  for (i = 0; i < outer->chains && err == 0; i++)
+    err = chain_zeros (outer, (outer->next + i) % outer->chains,
+                       each + (i < rest));
+  outer->next = (outer->next + rest) % outer->chains;
+  return err;
+}
+
+static int
+final_flat (struct outer *outer, uint64_t size, unsigned char *md)
+{
+  unsigned char le64[8];
+  unsigned i;
+  int err;
+
+  for (i = 0; i < sizeof le64; i++)
+    le64[i] = size >> (8 * i);
+  err = digest_update (outer->chain[0], le64, sizeof le64);
+  return err ? err : digest_final (outer->chain[0], md);
+}
+
+static int
+final_streams (struct outer *outer, unsigned char *md)
+{
+  struct digest_ctx *root = digest_ctx_create (outer->digest);
+  unsigned char chain_md[BLKHASH_MAX_MD_SIZE];
+  unsigned i;
+  int err;
+
+  if (!root)
+    return ENOMEM;
+  err = digest_init (root);
+  for (i = 0; i < outer->chains && err == 0; i++) {
+    err = digest_final (outer->chain[i], chain_md);
+    if (err == 0)
+      err = digest_update (root, chain_md, outer->leaf_size);
+  }
+  if (err == 0)
+    err = digest_final (root, md);
+  digest_ctx_free (root);
+  return err;
+}
+
+int
+outer_final (struct outer *outer, uint64_t size, unsigned char *md)
+{
+  if (outer->construction.streams)
+    return final_streams (outer, md);
+  if (outer->construction.linear)
+    return digest_final (outer->chain[0], md);
+  return final_flat (outer, size, md);
+}

@@ -1,0 +1,66 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * blake2b-256: BLAKE2b with a digest of 32 bytes, from libb2.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <strings.h>
+
+#include <blake2.h>
+
+#include "digest/digest-family.h"
+
+#define NAME "blake2b-256"
+#define SIZE 32
+
+static int
+blake2b_256_init (const struct digest *digest, void *state)
+{
+  (void) digest;
+  return blake2b_init (state, SIZE) == 0 ? 0 : EIO;
+}
+
+static int
+blake2b_256_update (void *state, const void *buf, size_t len)
+{
+  return blake2b_update (state, buf, len) == 0 ? 0 : EIO;
+}
+
+static int
+blake2b_256_final (const struct digest *digest, void *state,
+                   unsigned char *md)
+{
+  (void) digest;
+  return blake2b_final (state, md, SIZE) == 0 ? 0 : EIO;
+}
+
+static const struct digest_ops ops = {
+  .state_size = sizeof (blake2b_state),
+  .init = blake2b_256_init,
+  .update = blake2b_256_update,
+  .final = blake2b_256_final,
+};
+
+static int
+find (const char *name, struct digest *digest)
+{
+  if (strcasecmp (name, NAME) != 0)
+    return EINVAL;
+  *digest = (struct digest) {
+    .ops = &ops, .name = NAME, .size = SIZE, .replaceable = true
+  };
+  return 0;
+}
+
+static void
+list (void (*yield) (const char *name, void *opaque), void *opaque)
+{
+  yield (NAME, opaque);
+}
+
+const struct digest_family digest_blake2b = {
+  .library = "libb2", .find = find, .list = list
+};

@@ -1,0 +1,66 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * blake3: from libblake3, which chooses its SIMD code for the CPU.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <strings.h>
+
+#include <blake3.h>
+
+#include "digest/digest-family.h"
+
+#define NAME "blake3"
+
+static int
+blake3_init (const struct digest *digest, void *state)
+{
+  (void) digest;
+  blake3_hasher_init (state);
+  return 0;
+}
+
+static int
+blake3_update (void *state, const void *buf, size_t len)
+{
+  blake3_hasher_update (state, buf, len);
+  return 0;
+}
+
+static int
+blake3_final (const struct digest *digest, void *state, unsigned char *md)
+{
+  blake3_hasher_finalize (state, md, digest->size);
+  return 0;
+}
+
+static const struct digest_ops ops = {
+  .state_size = sizeof (blake3_hasher),
+  .init = blake3_init,
+  .update = blake3_update,
+  .final = blake3_final,
+};
+
+static int
+find (const char *name, struct digest *digest)
+{
+  if (strcasecmp (name, NAME) != 0)
+    return EINVAL;
+  *digest = (struct digest) {
+    .ops = &ops, .name = NAME, .size = BLAKE3_OUT_LEN
+  };
+  return 0;
+}
+
+static void
+list (void (*yield) (const char *name, void *opaque), void *opaque)
+{
+  yield (NAME, opaque);
+}
+
+const struct digest_family digest_blake3 = {
+  .library = "libblake3", .find = find, .list = list
+};

@@ -1,0 +1,178 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Every digest of OpenSSL, under the name that `openssl dgst -list` has for
+ * it.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/objects.h>
+#include <openssl/provider.h>
+
+#include "blkhash.h"
+#include "digest/digest-family.h"
+
+#define NAME_CHARS \
+  "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_/."
+
+/* KECCAK has no number in OpenSSL, hence no name that lives long enough. */
+static const char *const numberless[] = {
+  "keccak-224", "keccak-256", "keccak-384", "keccak-512",
+};
+
+/* The canonical name of MD, or NULL if it is none that we offer: NULL digests
+ * nothing, and KECCAK-KMAC and the like are parts of a MAC.
+ */
+static const char *
+canonical_name (const EVP_MD *md)
+{
+  int nid = EVP_MD_get_type (md);
+  size_t i;
+
+  if (nid != NID_undef)
+    return OBJ_nid2ln (nid);
+  for (i = 0; i < sizeof numberless / sizeof numberless[0]; i++)
+    if (EVP_MD_is_a (md, numberless[i]))
+      return numberless[i];
+  return NULL;
+}
+
+/* The length of a digest in bytes, 0 if it has none.  SHAKE has any length;
+ * these are the defaults that OpenSSL 3.4 dropped.
+ */
+static size_t
+md_size (const EVP_MD *md)
+{
+  int size;
+
+  if (EVP_MD_is_a (md, "SHAKE128"))
+    return 16;
+  if (EVP_MD_is_a (md, "SHAKE256"))
+    return 32;
+  if (EVP_MD_get_flags (md) & EVP_MD_FLAG_XOF)
+    return 0;
+  size = EVP_MD_get_size (md);
+  return size > 0 && size <= BLKHASH_MAX_MD_SIZE ? size : 0;
+}
+
+/* Of its own providers OpenSSL has one that promises nothing but the result. */
+static bool
+is_replaceable (const EVP_MD *md)
+{
+  const OSSL_PROVIDER *provider = EVP_MD_get0_provider (md);
+
+  return !EVP_default_properties_is_fips_enabled (NULL) &&
+    provider && strcmp (OSSL_PROVIDER_get0_name (provider), "default") == 0;
+}
+
+static int
+openssl_setup (const struct digest *digest, void *state)
+{
+  (void) digest;
+  *(EVP_MD_CTX **) state = EVP_MD_CTX_new ();
+  return *(EVP_MD_CTX **) state ? 0 : ENOMEM;
+}
+
+static void
+openssl_teardown (void *state)
+{
+  EVP_MD_CTX_free (*(EVP_MD_CTX **) state);
+}
+
+static int
+openssl_init (const struct digest *digest, void *state)
+{
+  EVP_MD_CTX *ctx = *(EVP_MD_CTX **) state;
+
+  return EVP_DigestInit_ex2 (ctx, digest->impl, NULL) ? 0 : EIO;
+}
+
+static int
+openssl_update (void *state, const void *buf, size_t len)
+{
+  return EVP_DigestUpdate (*(EVP_MD_CTX **) state, buf, len) ? 0 : EIO;
+}
+
+static int
+openssl_final (const struct digest *digest, void *state, unsigned char *md)
+{
+  EVP_MD_CTX *ctx = *(EVP_MD_CTX **) state;
+
+  if (EVP_MD_get_flags (digest->impl) & EVP_MD_FLAG_XOF)
+    return EVP_DigestFinalXOF (ctx, md, digest->size) ? 0 : EIO;
+  return EVP_DigestFinal_ex (ctx, md, NULL) ? 0 : EIO;
+}
+
+static void
+openssl_release (struct digest *digest)
+{
+  EVP_MD_free (digest->impl);
+}
+
+static const struct digest_ops ops = {
+  .state_size = sizeof (EVP_MD_CTX *),
+  .setup = openssl_setup,
+  .teardown = openssl_teardown,
+  .init = openssl_init,
+  .update = openssl_update,
+  .final = openssl_final,
+  .release = openssl_release,
+};
+
+static int
+openssl_find (const char *name, struct digest *digest)
+{
+  EVP_MD *md;
+
+  /* Newer versions forgive white space around a name; we do not. */
+  if (name[strspn (name, NAME_CHARS)] != '\0')
+    return EINVAL;
+  /* The caller's queue of OpenSSL errors is not ours to add to. */
+  ERR_set_mark ();
+  md = EVP_MD_fetch (NULL, name, NULL);
+  ERR_pop_to_mark ();
+  if (!md)
+    return EINVAL;
+  if (!canonical_name (md) || md_size (md) == 0) {
+    EVP_MD_free (md);
+    return EINVAL;
+  }
+  digest->ops = &ops;
+  digest->name = canonical_name (md);
+  digest->size = md_size (md);
+  digest->replaceable = is_replaceable (md);
+  digest->impl = md;
+  return 0;
+}
+
+struct lister {
+  void (*yield) (const char *name, void *opaque);
+  void *opaque;
+};
+
+static void
+list_one (EVP_MD *md, void *opaque)
+{
+  struct lister *lister = opaque;
+
+  if (canonical_name (md) && md_size (md) > 0)
+    lister->yield (canonical_name (md), lister->opaque);
+}
+
+static void
+openssl_list (void (*yield) (const char *name, void *opaque), void *opaque)
+{
+  struct lister lister = { yield, opaque };
+
+  EVP_MD_do_all_provided (NULL, list_one, &lister);
+}
+
+const struct digest_family digest_openssl = {
+  .library = "OpenSSL", .find = openssl_find, .list = openssl_list
+};

@@ -1,0 +1,261 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The streaming API: the image from its first byte to its last.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "blkhash.h"
+#include "hash/completion.h"
+#include "digest/digest.h"
+#include "construction/leaf.h"
+#include "construction/opts.h"
+#include "hash/order.h"
+#include "construction/outer.h"
+#include "hash/pool.h"
+
+struct blkhash {
+  size_t block_size;            /* bytes */
+  uint64_t size;                /* bytes appended so far */
+  int error;                    /* the first one */
+  bool finished;                /* blkhash_final was called */
+
+  struct digest *digest;
+  struct leaf_engine *engine;
+  struct outer *outer;
+  struct pool *pool;
+  struct order *order;
+  struct completions *completions; /* NULL: no asynchronous calls */
+};
+
+static int
+start (struct blkhash *h, const struct blkhash_opts *opts)
+{
+  h->block_size = opts->block_size;
+  h->digest = digest_create (opts->digest_name);
+  if (!h->digest)
+    return -1;
+  h->engine = leaf_engine_create (h->digest, opts->block_size);
+  if (!h->engine)
+    return -1;
+  h->outer = outer_create (h->digest, &opts->construction,
+                           leaf_zero_md (h->engine));
+  if (!h->outer)
+    return -1;
+  h->pool = order_pool_create (opts->threads);
+  if (!h->pool)
+    return -1;
+  h->order = order_create (h->engine, h->outer, h->pool, opts->block_size,
+                           digest_size (h->digest), opts->threads,
+                           opts->queue_depth);
+  if (!h->order)
+    return -1;
+  if (opts->queue_depth > 0) {
+    h->completions = completions_create (opts->queue_depth);
+    if (!h->completions)
+      return -1;
+  }
+  return 0;
+}
+
+struct blkhash *
+blkhash_new_opts (const struct blkhash_opts *opts)
+{
+  struct blkhash_opts defaults;
+  struct blkhash *h;
+
+  if (!opts) {
+    opts_init (&defaults);
+    opts = &defaults;
+  }
+  h = calloc (1, sizeof *h);
+  if (h && start (h, opts) == -1) {
+    blkhash_free (h);
+    return NULL;
+  }
+  return h;
+}
+
+struct blkhash *
+blkhash_new (void)
+{
+  return blkhash_new_opts (NULL);
+}
+
+void
+blkhash_free (struct blkhash *h)
+{
+  int err = errno;
+
+  if (!h)
+    return;
+  /* First the threads: they use all the rest. */
+  pool_free (h->pool);
+  completions_free (h->completions);
+  order_free (h->order);
+  outer_free (h->outer);
+  leaf_engine_free (h->engine);
+  digest_free (h->digest);
+  free (h);
+  errno = err;
+}
+
+/* Also what the caller did wrong: bytes that he wanted to append and that are
+ * not there must not go unnoticed if he looks at blkhash_final alone.
+ */
+static int
+stick (struct blkhash *h, int err)
+{
+  if (h->error == 0)
+    h->error = err;
+  return h->error;
+}
+
+/* Can LEN bytes be appended now? */
+static int
+check_append (struct blkhash *h, size_t len)
+{
+  if (h->finished)
+    return EINVAL;
+  if (h->error == 0 && len > UINT64_MAX - h->size)
+    return stick (h, EOVERFLOW);
+  return h->error;
+}
+
+/* How much of LEN belongs to a block that was begun. */
+static size_t
+head_length (const struct blkhash *h, size_t len)
+{
+  size_t partial = order_partial (h->order);
+
+  if (partial == 0)
+    return 0;
+  return len < h->block_size - partial ? len : h->block_size - partial;
+}
+
+int
+blkhash_update (struct blkhash *h, const void *buf, size_t len)
+{
+  int err = check_append (h, len);
+
+  if (err || len == 0)
+    return err;
+  if (!buf)
+    return stick (h, EINVAL);
+  h->size += len;
+  return stick (h, order_copy (h->order, buf, len));
+}
+
+int
+blkhash_zero (struct blkhash *h, size_t len)
+{
+  size_t head;
+  int err = check_append (h, len);
+
+  if (err || len == 0)
+    return err;
+  h->size += len;
+
+  head = head_length (h, len);
+  err = order_copy_zeros (h->order, head);
+  len -= head;
+  if (err == 0 && len >= h->block_size)
+    err = order_zeros (h->order, len / h->block_size);
+  if (err == 0)
+    err = order_copy_zeros (h->order, len % h->block_size);
+  return stick (h, err);
+}
+
+int
+blkhash_aio_update (struct blkhash *h, const void *buf, size_t len,
+                    void *user_data)
+{
+  const unsigned char *data = buf;
+  size_t head, middle, tail;
+  struct request *request;
+  int err = check_append (h, len);
+
+  if (err)
+    return err;
+  if (!h->completions)
+    return stick (h, ENOTSUP);
+  if (!buf && len > 0)
+    return stick (h, EINVAL);
+
+  head = head_length (h, len);
+  tail = (len - head) % h->block_size;
+  middle = len - head - tail;
+  /* One part is the submission itself. */
+  request = completions_start (h->completions, user_data,
+                               order_data_jobs (h->order, middle) + 1);
+  if (!request)
+    return EAGAIN;
+  h->size += len;
+
+  /* Only the ends, shorter than a block, are copied. */
+  err = order_copy (h->order, data, head);
+  if (err == 0 && middle > 0)
+    err = order_data (h->order, data + head, middle,
+                      request_part_done, request);
+  if (err == 0)
+    err = order_copy (h->order, data + head + middle, tail);
+  if (err) {
+    /* The caller has BUF back, so nobody may use it any more; and there is no
+     * completion, as the last part of the request is never done.
+     */
+    order_finish (h->order);
+    return stick (h, err);
+  }
+  request_part_done (request, 0);
+  return 0;
+}
+
+int
+blkhash_aio_completion_fd (struct blkhash *h)
+{
+  if (h->finished || !h->completions) {
+    errno = h->finished ? EINVAL : ENOTSUP;
+    return -1;
+  }
+  return completions_fd (h->completions);
+}
+
+int
+blkhash_aio_completions (struct blkhash *h,
+                         struct blkhash_completion *out, unsigned count)
+{
+  if (h->finished)
+    return -EINVAL;
+  if (!h->completions)
+    return -ENOTSUP;
+  return completions_reap (h->completions, out, count);
+}
+
+int
+blkhash_final (struct blkhash *h, unsigned char *md, unsigned int *len)
+{
+  unsigned char result[BLKHASH_MAX_MD_SIZE];
+  int err;
+
+  if (h->finished)
+    return EINVAL;
+  h->finished = true;
+
+  /* Even after an error: when this returns no buffer is in use. */
+  err = stick (h, order_finish (h->order));
+  if (err == 0)
+    err = outer_final (h->outer, h->size, result);
+  if (err)
+    return err;
+
+  memcpy (md, result, digest_size (h->digest));
+  if (len)
+    *len = digest_size (h->digest);
+  return 0;
+}

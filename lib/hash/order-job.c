@@ -1,0 +1,106 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The jobs of an order, in the threads of the pool: the data of each becomes
+ * its leaves.
+ *
+ * A job belongs to the thread that runs it until it is done, which it says
+ * under the order's lock.
+ */
+
+#include <config.h>
+
+#include <pthread.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "construction/leaf.h"
+#include "hash/order-private.h"
+#include "hash/order.h"
+#include "hash/pool.h"
+
+/* The next blocks of the jobs from *JOB on, *OFFSET bytes into it. */
+static size_t
+take_blocks (const struct job **job, size_t *offset,
+             struct leaf_block *blocks)
+{
+  size_t n = 0;
+
+  while (n < LEAF_GROUP && *job) {
+    const struct order *order = (*job)->order;
+    size_t left = (*job)->len - *offset;
+
+    blocks[n].data = (*job)->data + *offset;
+    blocks[n].len = left < order->block_size ? left : order->block_size;
+    blocks[n].md = (*job)->leaves
+      + *offset / order->block_size * order->leaf_size;
+    *offset += blocks[n++].len;
+    if (*offset == (*job)->len) {
+      *job = (const struct job *) (*job)->task.next;
+      *offset = 0;
+    }
+  }
+  return n;
+}
+
+/* Blocks of several jobs are hashed together. */
+static int
+hash_jobs (const struct job *job)
+{
+  const struct order *order = job->order;
+  struct leaf_block blocks[LEAF_GROUP];
+  size_t n, offset = 0;
+
+  while ((n = take_blocks (&job, &offset, blocks)) > 0) {
+    int err = leaf_batch (order->engine, blocks, n);
+
+    for (size_t i = 0; i < n && err == 0; i++) {
+      if (!blocks[i].zero)
+        continue;
+      if (blocks[i].len == order->block_size)
+        memcpy (blocks[i].md, leaf_zero_md (order->engine), order->leaf_size);
+      else
+        err = leaf_hash_zeros (order->engine, blocks[i].len, blocks[i].md);
+    }
+    if (err)
+      return err;
+  }
+  return 0;
+}
+
+static void
+end_job (struct job *job, int err)
+{
+  struct order *order = job->order;
+  void (*done_cb) (void *, int) = job->done_cb;
+  void *opaque = job->opaque;
+
+  {
+    SCOPED_LOCK (&order->lock);
+
+    job->error = err;
+    job->done = true;
+    pthread_cond_signal (&order->job_done);
+  }
+  /* From here on the job may be in use for something else. */
+  if (done_cb)
+    done_cb (opaque, err);
+}
+
+static void
+run_jobs (struct pool_task *tasks)
+{
+  struct job *next, *job = (struct job *) tasks;
+  int err = hash_jobs (job);
+
+  for (; job; job = next) {
+    next = (struct job *) job->task.next;
+    end_job (job, err);
+  }
+}
+
+struct pool *
+order_pool_create (unsigned threads)
+{
+  return pool_create (threads, LEAF_GROUP, run_jobs);
+}

@@ -1,0 +1,357 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Unit test: no memory, no threads, blocks that cannot be hashed, and
+ * completions that are reaped one by one.  The linker puts the wrappers below
+ * between the library and libc.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "blkhash.h"
+#include "construction/leaf.h"
+
+#define BLOCK 65536
+
+void *__real_malloc (size_t size);
+void *__wrap_malloc (size_t size);
+int __real_posix_memalign (void **p, size_t alignment, size_t size);
+int __wrap_posix_memalign (void **p, size_t alignment, size_t size);
+int __real_pthread_create (pthread_t *thread, const pthread_attr_t *attr,
+                           void *(*start) (void *), void *arg);
+int __wrap_pthread_create (pthread_t *thread, const pthread_attr_t *attr,
+                           void *(*start) (void *), void *arg);
+
+int __real_leaf_batch (struct leaf_engine *engine, struct leaf_block *blocks,
+                       size_t count);
+int __wrap_leaf_batch (struct leaf_engine *engine, struct leaf_block *blocks,
+                       size_t count);
+int __real_leaf_hash_zeros (struct leaf_engine *engine, size_t len,
+                            unsigned char *md);
+int __wrap_leaf_hash_zeros (struct leaf_engine *engine, size_t len,
+                            unsigned char *md);
+
+static bool no_large_memory, no_threads, no_leaf_of_zeros;
+static int bad_byte = -1;       /* a block that begins so cannot be hashed */
+static atomic_size_t hashed;    /* blocks */
+
+int
+__wrap_leaf_batch (struct leaf_engine *engine, struct leaf_block *blocks,
+                   size_t count)
+{
+  for (size_t i = 0; i < count; i++)
+    if (*(const unsigned char *) blocks[i].data == bad_byte)
+      return EIO;
+  const int err = __real_leaf_batch (engine, blocks, count);
+
+  atomic_fetch_add (&hashed, count);
+  return err;
+}
+
+int
+__wrap_leaf_hash_zeros (struct leaf_engine *engine, size_t len,
+                        unsigned char *md)
+{
+  return no_leaf_of_zeros ? ENOMEM : __real_leaf_hash_zeros (engine, len, md);
+}
+
+void *
+__wrap_malloc (size_t size)
+{
+  return no_large_memory && size > 1024 * 1024 ? NULL : __real_malloc (size);
+}
+
+int
+__wrap_posix_memalign (void **p, size_t alignment, size_t size)
+{
+  return no_large_memory && size > 1024 * 1024
+    ? ENOMEM : __real_posix_memalign (p, alignment, size);
+}
+
+int
+__wrap_pthread_create (pthread_t *thread, const pthread_attr_t *attr,
+                       void *(*start) (void *), void *arg)
+{
+  return no_threads ? EAGAIN : __real_pthread_create (thread, attr, start, arg);
+}
+
+static struct blkhash *
+new_hash (unsigned queue_depth)
+{
+  struct blkhash_opts *opts = blkhash_opts_new ("sha256");
+  struct blkhash *h;
+
+  blkhash_opts_set_queue_depth (opts, queue_depth);
+  blkhash_opts_set_threads (opts, 2);
+  h = blkhash_new_opts (opts);
+  blkhash_opts_free (opts);
+  assert_non_null (h);
+  return h;
+}
+
+/* The copy of the short end fails after the blocks before it were submitted:
+ * the buffer is ours again all the same, and no completion comes.
+ */
+static void
+test_failed_aio_update (void **state)
+{
+  struct blkhash *h = new_hash (4);
+  size_t len = 64 * BLOCK + 100;
+  unsigned char *buf = malloc (len);
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  struct blkhash_completion done[4];
+
+  (void) state;
+  memset (buf, 1, len);
+  no_large_memory = true;
+  assert_int_equal (blkhash_aio_update (h, buf, len, buf), ENOMEM);
+  no_large_memory = false;
+  free (buf);
+  /* Nothing uses it any more, so nothing can complete later. */
+  assert_int_equal (blkhash_aio_completions (h, done, 4), 0);
+  assert_int_equal (blkhash_update (h, "x", 1), ENOMEM);
+  assert_int_equal (blkhash_final (h, md, NULL), ENOMEM);
+  blkhash_free (h);
+}
+
+/* A block anywhere in the image, of jobs that are hashed together or not: each
+ * request completes, that of the block with the error, and there is no digest.
+ * Requests that come later may be refused.
+ */
+static void
+test_bad_block (void **state)
+{
+  static unsigned char buf[100][BLOCK];
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  struct blkhash_completion done[100];
+  size_t bad, i;
+
+  (void) state;
+  bad_byte = 255;
+  for (bad = 0; bad < 100; bad += 33) {
+    struct blkhash *h = new_hash (100);
+    size_t requests = 0, n = 0;
+    int err = 0, error = 0;
+
+    for (i = 0; i < 100; i++)
+      buf[i][0] = i == bad ? 255 : 1;
+    while (requests < 100 && err == 0) {
+      err = blkhash_aio_update (h, buf[requests], BLOCK, buf[requests]);
+      requests += err == 0;
+    }
+    assert_true (err == 0 || (err == EIO && requests > bad));
+    while (n < requests)
+      n += blkhash_aio_completions (h, done + n, requests - n);
+    for (i = 0; i < requests; i++)
+      if (done[i].user_data == buf[bad])
+        error = done[i].error;
+    assert_int_equal (error, EIO);
+    assert_int_equal (blkhash_final (h, md, NULL), EIO);
+    blkhash_free (h);
+
+    h = new_hash (0);
+    err = blkhash_update (h, buf, sizeof buf - 1);
+    assert_true (err == 0 || err == EIO);
+    assert_int_equal (blkhash_final (h, md, NULL), EIO);
+    blkhash_free (h);
+  }
+  bad_byte = -1;
+}
+
+/* The short last block is of zeros, and its leaf cannot be made. */
+static void
+test_no_leaf_of_zeros (void **state)
+{
+  struct blkhash *h = new_hash (0);
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+
+  (void) state;
+  no_leaf_of_zeros = true;
+  assert_int_equal (blkhash_zero (h, BLOCK + 1), 0);
+  assert_int_equal (blkhash_final (h, md, NULL), ENOMEM);
+  no_leaf_of_zeros = false;
+  blkhash_free (h);
+}
+
+/* Whoever drains the descriptor and reaps one is woken again for the next. */
+static void
+test_reap_one_by_one (void **state)
+{
+  static unsigned char buf[8][BLOCK];
+  struct blkhash *h = new_hash (8);
+  struct pollfd poll_fd = {
+    .fd = blkhash_aio_completion_fd (h), .events = POLLIN
+  };
+  struct blkhash_completion done;
+  char drain[8];
+  int i;
+
+  (void) state;
+  atomic_store (&hashed, 0);
+  for (i = 0; i < 8; i++) {
+    buf[i][0] = 1;
+    assert_int_equal (blkhash_aio_update (h, buf[i], BLOCK, buf[i]), 0);
+  }
+  assert_int_equal (blkhash_aio_update (h, buf[0], BLOCK, NULL), EAGAIN);
+  /* All are done, or about to be: one drain takes most of the wake-ups. */
+  while (atomic_load (&hashed) < 8)
+    usleep (100);
+  for (i = 0; i < 8; ) {
+    assert_int_equal (poll (&poll_fd, 1, 300000), 1);
+    assert_true (read (poll_fd.fd, drain, sizeof drain) > 0);
+    i += blkhash_aio_completions (h, &done, 1);
+  }
+  blkhash_free (h);
+}
+
+/* Without threads everything still works, in the caller. */
+static void
+test_no_threads (void **state)
+{
+  static unsigned char buf[40 * BLOCK + 7];
+  unsigned char with[BLKHASH_MAX_MD_SIZE], without[BLKHASH_MAX_MD_SIZE];
+  struct blkhash_completion done;
+  struct blkhash *h;
+
+  (void) state;
+  memset (buf, 1, sizeof buf);
+  h = new_hash (1);
+  assert_int_equal (blkhash_update (h, buf, sizeof buf), 0);
+  assert_int_equal (blkhash_update (h, buf, sizeof buf), 0);
+  assert_int_equal (blkhash_final (h, with, NULL), 0);
+  blkhash_free (h);
+
+  no_threads = true;
+  h = new_hash (1);
+  assert_int_equal (blkhash_update (h, buf, sizeof buf), 0);
+  assert_int_equal (blkhash_aio_update (h, buf, sizeof buf, buf), 0);
+  assert_int_equal (blkhash_aio_completions (h, &done, 1), 1);
+  assert_ptr_equal (done.user_data, buf);
+  assert_int_equal (blkhash_final (h, without, NULL), 0);
+  no_threads = false;
+  blkhash_free (h);
+  assert_memory_equal (with, without, 32);
+}
+
+static void
+test_null_buffer (void **state)
+{
+  struct blkhash_leaves *l = blkhash_leaves_new (NULL, 1000, 0);
+  struct blkhash *h = new_hash (1);
+
+  (void) state;
+  assert_int_equal (blkhash_update (h, NULL, 0), 0);
+  assert_int_equal (blkhash_aio_update (h, NULL, 1, NULL), EINVAL);
+  assert_int_equal (blkhash_update (h, NULL, 1), EINVAL);
+  assert_int_equal (blkhash_leaves_data (l, NULL, 1, 0), EINVAL);
+  assert_int_equal (blkhash_leaves_data (l, NULL, 0, 0), 0);
+  blkhash_free (h);
+  blkhash_leaves_free (l);
+}
+
+/* A table that may have leaves of content that is gone says nothing more. */
+static void
+test_leaf_table_error_sticks (void **state)
+{
+  struct blkhash_leaves *l = blkhash_leaves_new (NULL, 2 * BLOCK, 0);
+  static unsigned char buf[BLOCK] = { 255 };
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  uint64_t start, len;
+
+  (void) state;
+  assert_int_equal (blkhash_leaves_zero (l, 2 * BLOCK, 0), 0);
+  bad_byte = 255;
+  assert_int_equal (blkhash_leaves_data (l, buf, BLOCK, BLOCK), EIO);
+  bad_byte = -1;
+  assert_int_equal (blkhash_leaves_data (l, buf, BLOCK, BLOCK), EIO);
+  assert_int_equal (blkhash_leaves_data (l, buf, 1, 0), EIO);
+  assert_int_equal (blkhash_leaves_zero (l, 2 * BLOCK, 0), EIO);
+  assert_int_equal (blkhash_leaves_forget (l, BLOCK, 0), EIO);
+  assert_int_equal (blkhash_leaves_next_missing (l, 0, &start, &len), EIO);
+  assert_int_equal (blkhash_leaves_fold (l, md, NULL), EIO);
+  blkhash_leaves_free (l);
+}
+
+static void *
+give_bad_block (void *opaque)
+{
+  static unsigned char buf[BLOCK] = { 1 };
+
+  blkhash_leaves_data (opaque, buf, BLOCK, 2 * BLOCK);
+  return NULL;
+}
+
+static int
+pass_data (void *opaque, uint64_t index, size_t count,
+           const unsigned char *leaves, size_t leaf_size)
+{
+  (void) opaque, (void) index, (void) count, (void) leaves, (void) leaf_size;
+  return 0;
+}
+
+/* Another thread fails while this one tells. */
+static int
+pass_zeros (void *opaque, uint64_t index, uint64_t count)
+{
+  pthread_t thread;
+
+  (void) index, (void) count;
+  if (pthread_create (&thread, NULL, give_bad_block, opaque) != 0)
+    return ENOMEM;
+  pthread_join (thread, NULL);
+  return 0;
+}
+
+static void
+test_leaf_table_error_while_told (void **state)
+{
+  struct blkhash_opts *opts = blkhash_opts_new ("sha256");
+  struct blkhash_leaf_sink sink = { pass_data, pass_zeros, NULL };
+  struct blkhash_leaves *l;
+
+  (void) state;
+  blkhash_opts_set_block_size (opts, BLOCK);
+  l = blkhash_leaves_new (opts, 3 * BLOCK,
+                          BLKHASH_LEAVES_ONCE | BLKHASH_LEAVES_NO_SUM);
+  assert_non_null (l);
+  sink.opaque = l;
+  assert_int_equal (blkhash_leaves_set_sink (l, &sink), 0);
+  bad_byte = 1;
+  assert_int_equal (blkhash_leaves_zero (l, BLOCK, 0), EIO);
+  bad_byte = -1;
+  assert_int_equal (blkhash_leaves_fold (l, NULL, NULL), EIO);
+  blkhash_leaves_free (l);
+  blkhash_opts_free (opts);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_failed_aio_update),
+    cmocka_unit_test (test_bad_block),
+    cmocka_unit_test (test_no_leaf_of_zeros),
+    cmocka_unit_test (test_reap_one_by_one),
+    cmocka_unit_test (test_no_threads),
+    cmocka_unit_test (test_null_buffer),
+    cmocka_unit_test (test_leaf_table_error_sticks),
+    cmocka_unit_test (test_leaf_table_error_while_told),
+  };
+
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,34 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * BLAKE2b of four messages with AVX2.  What it does is in blake2b-vector.h.
+ */
+
+#include <config.h>
+
+#ifdef __x86_64__
+
+#include <immintrin.h>
+
+#include "lanes/blake2b.h"
+#include "common/cpu.h"
+
+#define WORD 64
+#include "lanes/vector-avx2.h"
+#include "lanes/blake2b-vector.h"
+
+static TARGET void
+compress (void *state, const unsigned char *const *data, size_t blocks)
+{
+  compress_lanes (state, data, blocks);
+}
+
+const struct lane_kernel blake2b_avx2_x4 = {
+  .name = "avx2-x4",
+  .lanes = LANES,
+  .cpu = CPU_AVX2,
+  .cost = 178,
+  .compress = compress,
+};
+
+#endif /* __x86_64__ */

@@ -1,0 +1,23 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * BLAKE2b as a hash of many messages at a time: its constants and its kernels,
+ * for the files that have these.
+ */
+
+#ifndef BLKHASH_BLAKE2B_H
+#define BLKHASH_BLAKE2B_H
+
+#include <stdint.h>
+
+#include "lanes/lane-kernel.h"
+
+/* Their state is uint64_t[10][lanes], a message block 128 bytes. */
+extern const struct lane_kernel blake2b_avx512_x8, blake2b_avx512_x4,
+  blake2b_avx2_x4;
+
+extern const uint64_t blake2b_iv[8];
+
+extern const struct lane_hash blake2b_256_lane_hash, blake2b_512_lane_hash;
+
+#endif /* BLKHASH_BLAKE2B_H */

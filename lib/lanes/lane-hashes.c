@@ -1,0 +1,35 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The hashes that we have kernels of.
+ */
+
+#include <config.h>
+
+#include <stddef.h>
+#include <string.h>
+
+#include "lanes/blake2b.h"
+#include "lanes/lane-hashes.h"
+#include "lanes/sha1.h"
+#include "lanes/sha256.h"
+#include "lanes/sha512.h"
+
+const struct lane_hash *const lane_hashes[] = {
+#ifdef HAVE_LIBB2
+  &blake2b_256_lane_hash,
+#endif
+  &blake2b_512_lane_hash, &sha1_lane_hash, &sha256_lane_hash,
+  &sha384_lane_hash, &sha512_lane_hash, NULL
+};
+
+const struct lane_hash *
+lane_hash_find (const char *name)
+{
+  size_t i;
+
+  for (i = 0; lane_hashes[i]; i++)
+    if (strcmp (lane_hashes[i]->name, name) == 0)
+      return lane_hashes[i];
+  return NULL;
+}

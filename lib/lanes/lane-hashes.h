@@ -1,0 +1,18 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The hashes that we have kernels of.
+ */
+
+#ifndef BLKHASH_LANE_HASHES_H
+#define BLKHASH_LANE_HASHES_H
+
+#include "lanes/lane-kernel.h"
+
+/* The last is NULL. */
+extern const struct lane_hash *const lane_hashes[];
+
+/* NAME is as digest_name says it.  NULL if it is none of them. */
+const struct lane_hash *lane_hash_find (const char *name);
+
+#endif /* BLKHASH_LANE_HASHES_H */

@@ -1,0 +1,168 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Whole messages by a kernel that only compresses message blocks: the state at
+ * the beginning, the padding at the end, and the proof that it works.  What is
+ * the same for all kernels of all hashes.
+ */
+
+#include <config.h>
+
+#include <assert.h>
+#include <string.h>
+
+#include "lanes/lane-kernel.h"
+
+static void
+store_be (unsigned char *p, uint64_t x, size_t size)
+{
+  for (; size > 0; x >>= 8)
+    p[--size] = x;
+}
+
+/* With sizes that the compiler knows it needs no loop. */
+static void
+store_word (const struct lane_hash *hash, unsigned char *p, uint64_t x)
+{
+  size_t i;
+
+  if (hash->kind == LANE_FIPS180 && hash->word == 4)
+    store_be (p, x, 4);
+  else if (hash->kind == LANE_FIPS180)
+    store_be (p, x, 8);
+  else
+    for (i = 0; i < hash->word; i++, x >>= 8)
+      p[i] = x;
+}
+
+static void
+set_initial_state (const struct lane_hash *hash, union lane_state *state,
+                   size_t lanes)
+{
+  size_t word, end, i = 0;
+
+  for (word = 0; word < hash->words; word++)
+    for (end = i + lanes; i < end; i++)
+      if (hash->word == sizeof state->word64[0])
+        state->word64[i] = hash->initial_state[word];
+      else
+        state->word32[i] = hash->initial_state[word];
+}
+
+/* The digest of lane I of LANES. */
+static void
+get_digest (const struct lane_hash *hash, const union lane_state *state,
+            size_t lanes, size_t i, unsigned char *md)
+{
+  size_t offset, index = i;
+
+  assert (hash->md % hash->word == 0);
+  for (offset = 0; offset < hash->md; offset += hash->word, index += lanes)
+    store_word (hash, md + offset,
+                hash->word == sizeof state->word64[0] ? state->word64[index]
+                                                      : state->word32[index]);
+}
+
+/* How many message blocks come before the end of a message of LEN bytes? */
+static size_t
+whole_blocks (const struct lane_hash *hash, size_t len)
+{
+  if (hash->kind == LANE_BLAKE2B && len > 0)
+    len--;
+  return len / hash->block;
+}
+
+/* The end of a message of LEN bytes, after its whole blocks: what is left of
+ * it, and what the hash puts there.  Returns its blocks.
+ */
+static size_t
+pad (const struct lane_hash *hash, unsigned char end[2 * LANE_MAX_BLOCK],
+     const unsigned char *message, size_t len)
+{
+  size_t rest = len - whole_blocks (hash, len) * hash->block;
+  size_t blocks = rest + 1 + hash->length <= hash->block ? 1 : 2;
+
+  memset (end, 0, 2 * hash->block);
+  if (rest > 0)
+    memcpy (end, message + len - rest, rest);
+  if (hash->kind == LANE_BLAKE2B)
+    return 1;
+  end[rest] = 0x80;
+  store_be (end + blocks * hash->block - 8, (uint64_t) len * 8, 8);
+  return blocks;
+}
+
+/* The next block is the last one of messages of LEN bytes. */
+static void
+set_last (const struct lane_hash *hash, union lane_state *state, size_t lanes,
+          size_t len)
+{
+  size_t i;
+
+  if (hash->kind != LANE_BLAKE2B)
+    return;
+  for (i = 0; i < lanes; i++) {
+    state->word64[8 * lanes + i] = (uint64_t) len - hash->block;
+    state->word64[9 * lanes + i] = UINT64_MAX;
+  }
+}
+
+/* Lanes without a message of their own do again what the first one does. */
+void
+lane_kernel_hash (const struct lane_hash *hash,
+                  const struct lane_kernel *kernel,
+                  const void *const data[], size_t len,
+                  unsigned char *const md[], size_t count)
+{
+  union lane_state state;
+  unsigned char end[LANES_MAX][2 * LANE_MAX_BLOCK];
+  const unsigned char *from[LANES_MAX] = { NULL };
+  const size_t lanes = kernel->lanes;
+  size_t i, blocks = 0;
+
+  assert (count > 0 && count <= lanes && lanes <= LANES_MAX);
+  set_initial_state (hash, &state, lanes);
+  for (i = 0; i < lanes; i++)
+    from[i] = data[i < count ? i : 0];
+  kernel->compress (&state, from, whole_blocks (hash, len));
+
+  for (i = 0; i < lanes; i++) {
+    if (i < count)
+      blocks = pad (hash, end[i], from[i], len);
+    from[i] = end[i < count ? i : 0];
+  }
+  set_last (hash, &state, lanes, len);
+  kernel->compress (&state, from, blocks);
+
+  for (i = 0; i < count; i++)
+    get_digest (hash, &state, lanes, i, md[i]);
+}
+
+/* Each lane gets either message by one bit of its number, for each bit: so no
+ * two lanes have the same all the time, and none can stand in for another.
+ */
+bool
+lane_kernel_works (const struct lane_hash *hash,
+                   const struct lane_kernel *kernel)
+{
+  unsigned char message[2][LANE_PROOF_LEN], md[LANES_MAX][LANE_MAX_MD];
+  const void *data[LANES_MAX];
+  unsigned char *out[LANES_MAX];
+  size_t i, bit;
+
+  for (i = 0; i < LANE_PROOF_LEN; i++) {
+    message[0][i] = i;
+    message[1][i] = 255 - i;
+  }
+  for (bit = 1; bit < kernel->lanes; bit *= 2) {
+    for (i = 0; i < kernel->lanes; i++) {
+      data[i] = message[(i & bit) != 0];
+      out[i] = md[i];
+    }
+    lane_kernel_hash (hash, kernel, data, LANE_PROOF_LEN, out, kernel->lanes);
+    for (i = 0; i < kernel->lanes; i++)
+      if (memcmp (md[i], hash->proof[(i & bit) != 0], hash->md) != 0)
+        return false;
+  }
+  return true;
+}

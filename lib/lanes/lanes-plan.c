@@ -1,0 +1,111 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Which kernel for how many messages, by what a call of each costs.
+ */
+
+#include <config.h>
+
+#include <assert.h>
+
+#include "lanes/lanes-plan.h"
+
+/* A group of blocks waits for more until it is full: for less than this many
+ * percent that is not worth it.
+ */
+#define FULL_PERCENT 5
+
+/* The cheapest kernel with COUNT lanes or more. */
+static unsigned
+cheapest (const struct lane_hash *hash, const struct lane_costs *costs,
+          size_t count)
+{
+  unsigned i, best = LANE_NO_KERNEL;
+
+  for (i = 0; hash->kernels[i]; i++)
+    if (costs->call[i] != 0 && hash->kernels[i]->lanes >= count &&
+        (best == LANE_NO_KERNEL || costs->call[i] < costs->call[best]))
+      best = i;
+  assert (i <= LANE_MAX_KERNELS);
+  return best;
+}
+
+static size_t
+full_group (const uint64_t least[LANES_MAX + 1])
+{
+  size_t n, best = 1;
+
+  for (n = 2; n <= LANES_MAX; n++)
+    if (least[n] * best < least[best] * n)
+      best = n;
+  for (n = 1; n < best; n++)
+    if (least[n] * best * 100 <= least[best] * n * (100 + FULL_PERCENT))
+      break;
+  return n;
+}
+
+/* The least cost of N messages is that of the best next call and of what it
+ * leaves.
+ */
+void
+lane_plan_make (struct lane_plan *plan, const struct lane_hash *hash,
+                const struct lane_costs *costs)
+{
+  uint64_t least[LANES_MAX + 1] = { 0 };
+  unsigned kernel[LANES_MAX + 1];
+  size_t n, m;
+
+  *plan = (struct lane_plan) { .full_group = 1 };
+  for (n = 1; n <= LANES_MAX; n++) {
+    kernel[n] = cheapest (hash, costs, n);
+    least[n] = costs->one + least[n - 1];
+    plan->next[n] = 1;
+    plan->kernel[n] = LANE_NO_KERNEL;
+    for (m = 1; m <= n && kernel[m] != LANE_NO_KERNEL; m++) {
+      uint64_t cost = costs->call[kernel[m]] + least[n - m];
+
+      if (cost < least[n] || (cost == least[n] && m > 1)) {
+        least[n] = cost;
+        plan->next[n] = m;
+        plan->kernel[n] = kernel[m];
+      }
+    }
+  }
+  plan->full_group = full_group (least);
+}
+
+/* Of all numbers of messages; false if one has no cost. */
+static bool
+sum_costs (const struct lane_plan *plan, const struct lane_costs *costs,
+           uint64_t sum[LANES_MAX + 1])
+{
+  size_t n;
+
+  sum[0] = 0;
+  for (n = 1; n <= LANES_MAX; n++) {
+    uint64_t cost = plan->kernel[n] == LANE_NO_KERNEL
+                      ? costs->one : costs->call[plan->kernel[n]];
+
+    if (cost == 0)
+      return false;
+    sum[n] = cost + sum[n - plan->next[n]];
+  }
+  return true;
+}
+
+uint64_t
+lane_plan_loss (const struct lane_plan *plan, const struct lane_plan *best,
+                const struct lane_costs *costs)
+{
+  uint64_t sum[LANES_MAX + 1], least[LANES_MAX + 1], percent, loss = 0;
+  size_t n;
+
+  if (!sum_costs (plan, costs, sum) || !sum_costs (best, costs, least))
+    return UINT64_MAX;
+  for (n = 1; n <= LANES_MAX; n++) {
+    percent = (sum[n] - least[n]) * 100 / least[n];
+    if (loss < percent)
+      loss = percent;
+  }
+  return loss;
+}

@@ -1,0 +1,375 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A hash of many messages at a time: which kernel for how many of them.
+ *
+ * There is one choice for each hash in a process, for all who use that hash: so
+ * kernels are proven once, and measured once and then seldom.  Those that the
+ * guess takes are proven before it is used, the others before they are
+ * measured: who hashes little pays for few.  Only with BLKHASH_CPU there is one
+ * for each user, made by the guess, and never measured: what tests see does not
+ * depend on time.
+ *
+ * The guess is made from the cost of a call of each kernel, in hundredths of
+ * what OpenSSL needs for one message of the same length on a CPU that has
+ * instructions for that hash; cost_plain is what it needs without.  The numbers
+ * are those of an Emerald Rapids, or, of what does not run there, a Zen 4.
+ *
+ * A plan is immutable once it is published, and is never freed: readers take no
+ * lock.  That is why there are only so many of them.  When all were used, the
+ * best of these is chosen; that a plan is kept while another is hardly better
+ * makes it unlikely.
+ */
+
+#include <config.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/cpu.h"
+#include "lanes/lane-hashes.h"
+#include "lanes/lanes.h"
+#include "lanes/lanes-plan.h"
+
+/* One message by OpenSSL with instructions for the hash. */
+#define ONE_COST 100
+#define SHA_INSTRUCTIONS (CPU_SHANI | CPU_ARM_SHA2)
+
+/* KiB that are hashed before costs are measured, before they are the second
+ * time, and then again.  To measure takes as long as to hash two or three MiB:
+ * a ten thousandth of the last.
+ */
+#define FIRST_KIB (16L << 10)
+#define SECOND_KIB (512L << 10)
+#define AGAIN_KIB (32L << 20)
+
+#define MAX_PLANS 16
+#define MAX_LOSS 3              /* percent that a plan may cost to be kept */
+#define MAX_HASHES 8
+
+struct lanes {
+  const struct lane_hash *hash;
+  unsigned *proven;             /* of that hash, see below */
+  unsigned usable;              /* a bit for each of its kernels */
+  bool forced;                  /* by BLKHASH_CPU: never measured */
+
+  _Atomic (const struct lane_plan *) plan; /* one of those below */
+  atomic_long left;             /* KiB until it is measured */
+
+  atomic_flag measuring;        /* who set it may change what follows */
+  struct lane_costs costs;      /* one is 0: not measured */
+  size_t nr_plans;
+  struct lane_plan plans[MAX_PLANS];
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Both by the index of the hash, and protected by the lock: but a choice that
+ * was handed out is protected as it says.
+ */
+static struct lanes shared[MAX_HASHES];
+static unsigned proven[MAX_HASHES]; /* a bit for each kernel */
+
+/* Is NAME, or the family that it begins with, one of the words of LIST? */
+static bool
+is_listed (const char *name, const char *list)
+{
+  size_t len;
+
+  for (;; list += len + 1) {
+    len = strcspn (list, ",");
+    if (strncmp (name, list, len) == 0 &&
+        (name[len] == '\0' || name[len] == '-'))
+      return true;
+    if (list[len] == '\0')
+      return false;
+  }
+}
+
+bool
+lane_kernel_is_usable (const struct lane_kernel *kernel, unsigned features,
+                       const char *list)
+{
+  return (kernel->cpu & ~features) == 0 &&
+    (!list || is_listed (kernel->name, list));
+}
+
+static const struct lane_plan *
+current_plan (const struct lanes *lanes)
+{
+  return atomic_load_explicit (&lanes->plan, memory_order_acquire);
+}
+
+/* A forced choice is that of a CPU which has nothing else: AVX2 alone is not
+ * compared with instructions that such a CPU had not.
+ */
+static void
+guess_plan (const struct lanes *lanes, unsigned features,
+            struct lane_plan *plan)
+{
+  struct lane_costs costs = { 0 };
+  unsigned used = 0;
+  size_t i;
+
+  for (i = 0; lanes->hash->kernels[i]; i++)
+    if (lanes->usable & 1u << i) {
+      costs.call[i] = lanes->hash->kernels[i]->cost;
+      used |= lanes->hash->kernels[i]->cpu;
+    }
+  if (!lanes->forced)
+    used = features;
+  costs.one = used & SHA_INSTRUCTIONS ? ONE_COST : lanes->hash->cost_plain;
+  lane_plan_make (plan, lanes->hash, &costs);
+}
+
+/* The kernels of PLAN, a bit for each. */
+static unsigned
+kernels_of (const struct lane_plan *plan)
+{
+  unsigned kernels = 0;
+  size_t n;
+
+  for (n = 1; n <= LANES_MAX; n++)
+    if (plan->kernel[n] != LANE_NO_KERNEL)
+      kernels |= 1u << plan->kernel[n];
+  return kernels;
+}
+
+/* A kernel that fails its test is not left out in silence: what else can this
+ * CPU not do?
+ */
+static int
+prove_locked (const struct lanes *lanes, unsigned kernels)
+{
+  size_t i;
+
+  for (i = 0; lanes->hash->kernels[i]; i++)
+    if ((kernels & ~*lanes->proven) & 1u << i) {
+      if (!lane_kernel_works (lanes->hash, lanes->hash->kernels[i]))
+        return EIO;
+      *lanes->proven |= 1u << i;
+    }
+  return 0;
+}
+
+static int
+prove_all (const struct lanes *lanes)
+{
+  SCOPED_LOCK (&lock);
+
+  return prove_locked (lanes, lanes->usable);
+}
+
+static int
+init_locked (struct lanes *lanes, size_t index, const char *list)
+{
+  const struct lane_hash *hash = lane_hashes[index];
+  const unsigned features = cpu_features ();
+  size_t i;
+  int err;
+
+  *lanes = (struct lanes) {
+    .hash = hash, .proven = &proven[index], .forced = list != NULL,
+    .measuring = ATOMIC_FLAG_INIT
+  };
+  for (i = 0; hash->kernels[i]; i++)
+    if (lane_kernel_is_usable (hash->kernels[i], features, list))
+      lanes->usable |= 1u << i;
+  if (lanes->usable == 0)
+    return ENOTSUP;
+  guess_plan (lanes, features, &lanes->plans[0]);
+  err = prove_locked (lanes, kernels_of (&lanes->plans[0]));
+  if (err)
+    return err;
+  lanes->nr_plans = 1;
+  atomic_init (&lanes->plan, &lanes->plans[0]);
+  atomic_init (&lanes->left, FIRST_KIB);
+  return 0;
+}
+
+/* The lock is held for as long as the proofs take. */
+static struct lanes *
+create_locked (size_t index, const char *list)
+{
+  struct lanes *lanes = list ? malloc (sizeof *lanes) : &shared[index];
+  int err;
+
+  if (!lanes)
+    return NULL;
+  if (!list && current_plan (lanes)) /* it was created before */
+    return lanes;
+  err = init_locked (lanes, index, list);
+  if (err) {
+    if (list)
+      free (lanes);
+    errno = err;
+    return NULL;
+  }
+  return lanes;
+}
+
+struct lanes *
+lanes_create (const char *hash)
+{
+  size_t index;
+
+  for (index = 0; lane_hashes[index]; index++)
+    if (strcmp (lane_hashes[index]->name, hash) == 0) {
+      SCOPED_LOCK (&lock);
+
+      assert (index < MAX_HASHES);
+      return create_locked (index, secure_getenv ("BLKHASH_CPU"));
+    }
+  errno = ENOTSUP;
+  return NULL;
+}
+
+void
+lanes_free (struct lanes *lanes)
+{
+  if (lanes && lanes->forced)
+    free (lanes);
+}
+
+unsigned
+lanes_usable (const struct lanes *lanes)
+{
+  return lanes->usable;
+}
+
+size_t
+lanes_hash (const struct lanes *lanes, const void *const data[], size_t len,
+            unsigned char *const md[], size_t count)
+{
+  const struct lane_plan *plan = current_plan (lanes);
+  const size_t n = count < LANES_MAX ? count : LANES_MAX;
+
+  if (plan->kernel[n] == LANE_NO_KERNEL)
+    return 0;
+  lane_kernel_hash (lanes->hash, lanes->hash->kernels[plan->kernel[n]],
+                    data, len, md, plan->next[n]);
+  return plan->next[n];
+}
+
+size_t
+lanes_full_group (const struct lanes *lanes)
+{
+  return current_plan (lanes)->full_group;
+}
+
+void
+lanes_add (struct lanes *lanes, size_t bytes)
+{
+  atomic_fetch_sub_explicit (&lanes->left, bytes / 1024 + 1,
+                             memory_order_relaxed);
+}
+
+bool
+lanes_measure_is_due (const struct lanes *lanes)
+{
+  return !lanes->forced &&
+    atomic_load_explicit (&lanes->left, memory_order_relaxed) <= 0;
+}
+
+/* What was measured before weighs half.  On a shared machine one can look at a
+ * bad time: a Zen 4 had times in which the kernel that is the fastest by far
+ * was hardly the fastest, as if a neighbour used the other half of the core.
+ * But a kernel that is not to be used now is not used.
+ */
+static void
+mix_costs (struct lane_costs *to, const struct lane_costs *costs)
+{
+  const struct lane_costs before = *to;
+  size_t i;
+
+  *to = *costs;
+  for (i = 0; i < LANE_MAX_KERNELS && before.one != 0; i++)
+    if (to->call[i] != 0 && before.call[i] != 0)
+      to->call[i] = (to->call[i] +
+                     before.call[i] * to->one / before.one + 1) / 2;
+}
+
+/* The plan that costs least, but one that we have if it is hardly worse.  The
+ * guess, which is the first, is none of these.
+ */
+static const struct lane_plan *
+choose_plan (struct lanes *lanes)
+{
+  const struct lane_costs *costs = &lanes->costs;
+  const struct lane_plan *best = current_plan (lanes);
+  struct lane_plan plan;
+  uint64_t loss, least = UINT64_MAX;
+  size_t i;
+
+  lane_plan_make (&plan, lanes->hash, costs);
+  if (best != &lanes->plans[0])
+    least = lane_plan_loss (best, &plan, costs);
+  for (i = 1; i < lanes->nr_plans && least > MAX_LOSS; i++) {
+    loss = lane_plan_loss (&lanes->plans[i], &plan, costs);
+    if (loss < least) {
+      least = loss;
+      best = &lanes->plans[i];
+    }
+  }
+  if (least <= MAX_LOSS || lanes->nr_plans == MAX_PLANS)
+    return best;
+  lanes->plans[lanes->nr_plans] = plan;
+  return &lanes->plans[lanes->nr_plans++];
+}
+
+int
+lanes_look (const struct lanes *lanes, const struct lane_one *one,
+            struct lane_costs *costs, struct lane_plan *plan)
+{
+  int err = prove_all (lanes);
+
+  if (err == 0)
+    err = lane_costs_measure (lanes->hash, lanes->usable, one, costs);
+  if (err)
+    return err;
+  if (lanes->forced)
+    *plan = *current_plan (lanes);
+  else
+    lane_plan_make (plan, lanes->hash, costs);
+  return 0;
+}
+
+/* What goes wrong when ONE is measured has no consequence: the choice stays as
+ * it is.  But with a kernel that does not work it stays due, and fails again.
+ */
+static int
+measure_now (struct lanes *lanes, const struct lane_one *one)
+{
+  const long next = lanes->costs.one == 0 ? SECOND_KIB : AGAIN_KIB;
+  struct lane_costs costs;
+  int err = prove_all (lanes);
+
+  if (err)
+    return err;
+  if (lane_costs_measure (lanes->hash, lanes->usable, one, &costs) == 0) {
+    mix_costs (&lanes->costs, &costs);
+    atomic_store_explicit (&lanes->plan, choose_plan (lanes),
+                           memory_order_release);
+  }
+  atomic_store_explicit (&lanes->left, next, memory_order_relaxed);
+  return 0;
+}
+
+int
+lanes_measure (struct lanes *lanes, const struct lane_one *one)
+{
+  int err = 0;
+
+  if (atomic_flag_test_and_set_explicit (&lanes->measuring,
+                                         memory_order_acquire))
+    return 0;
+  /* It may have been done since the caller saw that it is due. */
+  if (lanes_measure_is_due (lanes))
+    err = measure_now (lanes, one);
+  atomic_flag_clear_explicit (&lanes->measuring, memory_order_release);
+  return err;
+}

@@ -1,0 +1,34 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * SHA-1 of eight messages with AVX2.  What it does is in sha1-vector.h.
+ */
+
+#include <config.h>
+
+#ifdef __x86_64__
+
+#include <immintrin.h>
+
+#include "common/cpu.h"
+#include "lanes/sha1.h"
+
+#define WORD 32
+#include "lanes/vector-avx2.h"
+#include "lanes/sha1-vector.h"
+
+static TARGET void
+compress (void *state, const unsigned char *const *data, size_t blocks)
+{
+  compress_lanes (state, data, blocks);
+}
+
+const struct lane_kernel sha1_avx2_x8 = {
+  .name = "avx2-x8",
+  .lanes = LANES,
+  .cpu = CPU_AVX2,
+  .cost = 660,
+  .compress = compress,
+};
+
+#endif /* __x86_64__ */

@@ -1,0 +1,34 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * SHA-1 of 16 messages with AVX-512.  What it does is in sha1-vector.h.
+ */
+
+#include <config.h>
+
+#ifdef __x86_64__
+
+#include <immintrin.h>
+
+#include "common/cpu.h"
+#include "lanes/sha1.h"
+
+#define WORD 32
+#include "lanes/vector-avx512.h"
+#include "lanes/sha1-vector.h"
+
+static TARGET void
+compress (void *state, const unsigned char *const *data, size_t blocks)
+{
+  compress_lanes (state, data, blocks);
+}
+
+const struct lane_kernel sha1_avx512_x16 = {
+  .name = "avx512-x16",
+  .lanes = LANES,
+  .cpu = CPU_AVX512,
+  .cost = 680,
+  .compress = compress,
+};
+
+#endif /* __x86_64__ */

@@ -1,0 +1,25 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * SHA-1 as a hash of many messages at a time: its constants and its kernels,
+ * for the files that have these.
+ */
+
+#ifndef BLKHASH_SHA1_H
+#define BLKHASH_SHA1_H
+
+#include <stdint.h>
+
+#include "lanes/lane-kernel.h"
+
+/* Their state is uint32_t[5][lanes], a message block 64 bytes. */
+extern const struct lane_kernel sha1_avx512_x16, sha1_avx512_x8, sha1_avx2_x8;
+
+/* The constants of the rounds, each of 20 of them. */
+static const uint32_t sha1_k[4] = {
+  0x5a827999, 0x6ed9eba1, 0x8f1bbcdc, 0xca62c1d6,
+};
+
+extern const struct lane_hash sha1_lane_hash;
+
+#endif /* BLKHASH_SHA1_H */

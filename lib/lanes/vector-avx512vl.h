@@ -1,0 +1,24 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Vectors of 256 bits with the instructions of AVX-512, which rotates and has
+ * logic of three operands: see vector-256.h.
+ */
+
+#ifndef BLKHASH_VECTOR_AVX512VL_H
+#define BLKHASH_VECTOR_AVX512VL_H
+
+#define TARGET __attribute__ ((target ("avx512f,avx512bw,avx512vl")))
+#define INLINE inline __attribute__ ((always_inline)) TARGET
+
+#include "lanes/vector-256.h"
+
+#define rotate JOIN (_mm256_ror_epi, WORD)
+#define rotate_bytes(x, n) rotate (x, 8 * (n))
+
+/* The last number is the table of truth. */
+#define xor3(a, b, c) _mm256_ternarylogic_epi32 (a, b, c, 0x96)
+#define choose(e, f, g) _mm256_ternarylogic_epi32 (e, f, g, 0xca)
+#define majority(a, b, c) _mm256_ternarylogic_epi32 (a, b, c, 0xe8)
+
+#endif /* BLKHASH_VECTOR_AVX512VL_H */

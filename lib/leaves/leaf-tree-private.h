@@ -1,0 +1,99 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The inside of a tree of leaves, shared by leaf-tree.c, which is all above its
+ * bottom, and leaf-tree-bottom.c.
+ */
+
+#ifndef BLKHASH_LEAF_TREE_PRIVATE_H
+#define BLKHASH_LEAF_TREE_PRIVATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "leaves/leaf-tree.h"
+
+#define BITS 6
+#define WAYS (1u << BITS)
+
+/* Each block has at most one bit set in the three; none: missing. */
+struct bottom {
+  uint64_t zero, data, partial;
+  unsigned room;                /* leaves that are allocated */
+  unsigned char *leaves;        /* of the blocks in data, without gaps */
+};
+
+struct inner {
+  void *slot[WAYS];
+};
+
+struct spare {
+  struct spare *next;
+};
+
+#define LEAF_ROOMS (BITS + 1)   /* 1, 2, 4 ... WAYS leaves */
+
+struct leaf_tree {
+  uint64_t blocks;
+  size_t leaf_size;
+  unsigned height;              /* levels of inner nodes above the bottom; what
+                                 * these do not reach is missing */
+  void *root;                   /* a slot */
+  struct spare *spare_leaves[LEAF_ROOMS];
+  struct spare *spare_bottoms, *spare_inners;
+};
+
+/* ---- Memory ---- */
+
+/* What was freed is kept for the next that wants as much. */
+static inline void
+spare_keep (struct spare **list, void *memory)
+{
+  struct spare *spare = memory;
+
+  if (!memory)
+    return;
+  spare->next = *list;
+  *list = spare;
+}
+
+static inline void *
+spare_take (struct spare **list, size_t size)
+{
+  struct spare *spare = *list;
+
+  if (!spare)
+    return malloc (size);
+  *list = spare->next;
+  return spare;
+}
+
+static inline void
+spare_free (struct spare *spare)
+{
+  struct spare *next;
+
+  for (; spare; spare = next) {
+    next = spare->next;
+    free (spare);
+  }
+}
+
+/* ---- Bottoms; block I of them ---- */
+
+/* Set blocks to LEAF_MISSING, LEAF_ZERO or LEAF_PARTIAL. */
+void bottom_set (const struct leaf_tree *tree, struct bottom *bottom,
+                 unsigned first, unsigned count, enum leaf_state state);
+
+/* Set a block to LEAF_DATA.  0 or ENOMEM. */
+int bottom_set_data (struct leaf_tree *tree, struct bottom *bottom, unsigned i,
+                     const unsigned char *leaf);
+
+struct leaf_run bottom_run (const struct leaf_tree *tree,
+                            const struct bottom *bottom, unsigned i);
+
+/* Give the memory of the leaves back. */
+void bottom_drop_leaves (struct leaf_tree *tree, struct bottom *bottom);
+
+#endif /* BLKHASH_LEAF_TREE_PRIVATE_H */

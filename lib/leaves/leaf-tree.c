@@ -1,0 +1,308 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What is known of each block of an image.
+ *
+ * A radix tree, 64 ways at each level, as deep as the highest block that was
+ * ever set demands, so that an image of unknown size costs no more than others.
+ * At the bottom a node holds 64 blocks and their leaves.  Above, a slot is a
+ * child, or NULL when all below it is missing, or ALL_ZERO when all below it
+ * is zero: an 8 EiB hole is a handful of slots, and a fully allocated image
+ * costs little more than its leaves.
+ *
+ * Memory that was freed is kept: malloc would keep it too, but for each thread
+ * that ever got some, and one thread at a time changes the tree.
+ */
+
+#include <config.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "leaves/leaf-tree-private.h"
+#include "leaves/leaf-tree.h"
+
+static const char all_zero;
+#define ALL_ZERO ((void *) &all_zero) /* never written to */
+
+static bool
+is_node (const void *slot)
+{
+  return slot != NULL && slot != ALL_ZERO;
+}
+
+/* Does a tree of that height have a place for block INDEX? */
+static bool
+reaches (unsigned height, uint64_t index)
+{
+  unsigned bits = (height + 1) * BITS;
+
+  return bits >= 64 || index >> bits == 0;
+}
+
+struct leaf_tree *
+leaf_tree_create (uint64_t blocks, size_t leaf_size)
+{
+  struct leaf_tree *tree = calloc (1, sizeof *tree);
+
+  if (!tree)
+    return NULL;
+  tree->blocks = blocks;
+  tree->leaf_size = leaf_size;
+  return tree;
+}
+
+void
+leaf_tree_set_blocks (struct leaf_tree *tree, uint64_t blocks)
+{
+  tree->blocks = blocks;
+}
+
+/* ---- Memory ---- */
+
+size_t
+leaf_tree_path_size (const struct leaf_tree *tree)
+{
+  unsigned height = 0;
+
+  while (tree->blocks > 0 && !reaches (height, tree->blocks - 1))
+    height++;
+  return sizeof (struct bottom) + height * sizeof (struct inner);
+}
+
+/* HEIGHT is that of the node in the slot: 0 for a bottom. */
+static void
+free_slot (struct leaf_tree *tree, void *slot, unsigned height)
+{
+  unsigned i;
+
+  if (!is_node (slot))
+    return;
+  if (height == 0) {
+    struct bottom *bottom = slot;
+
+    bottom_drop_leaves (tree, bottom);
+    spare_keep (&tree->spare_bottoms, bottom);
+  }
+  else {
+    for (i = 0; i < WAYS; i++)
+      free_slot (tree, ((struct inner *) slot)->slot[i], height - 1);
+    spare_keep (&tree->spare_inners, slot);
+  }
+}
+
+void
+leaf_tree_free (struct leaf_tree *tree)
+{
+  unsigned i;
+
+  if (!tree)
+    return;
+  free_slot (tree, tree->root, tree->height);
+  for (i = 0; i < LEAF_ROOMS; i++)
+    spare_free (tree->spare_leaves[i]);
+  spare_free (tree->spare_bottoms);
+  spare_free (tree->spare_inners);
+  free (tree);
+}
+
+static void *
+new_node (struct leaf_tree *tree, unsigned height)
+{
+  size_t size = height ? sizeof (struct inner) : sizeof (struct bottom);
+  void *node = spare_take (height ? &tree->spare_inners
+                                  : &tree->spare_bottoms, size);
+
+  return node ? memset (node, 0, size) : NULL;
+}
+
+/* ---- Nodes ---- */
+
+/* Add levels at the top, until the tree reaches block INDEX. */
+static int
+grow (struct leaf_tree *tree, uint64_t index)
+{
+  for (; !reaches (tree->height, index); tree->height++) {
+    struct inner *inner;
+
+    if (!tree->root)            /* it is missing at any height */
+      continue;
+    inner = new_node (tree, tree->height + 1);
+    if (!inner)
+      return ENOMEM;
+    inner->slot[0] = tree->root;
+    tree->root = inner;
+  }
+  return 0;
+}
+
+/* Make a node of what the slot holds, all of one state until now. */
+static void *
+split_slot (struct leaf_tree *tree, void **slot, unsigned height)
+{
+  void *node;
+
+  if (is_node (*slot))
+    return *slot;
+  node = new_node (tree, height);
+  if (!node)
+    return NULL;
+  if (*slot == ALL_ZERO) {
+    if (height == 0)
+      ((struct bottom *) node)->zero = UINT64_MAX;
+    else {
+      struct inner *inner = node;
+      unsigned i;
+
+      for (i = 0; i < WAYS; i++)
+        inner->slot[i] = ALL_ZERO;
+    }
+  }
+  return *slot = node;
+}
+
+/* The opposite, when the node is of one state again. */
+static void
+merge_slot (struct leaf_tree *tree, void **slot, unsigned height)
+{
+  void *state;
+
+  if (height == 0) {
+    const struct bottom *bottom = *slot;
+
+    if (bottom->zero == UINT64_MAX)
+      state = ALL_ZERO;
+    else if (!bottom->zero && !bottom->data && !bottom->partial)
+      state = NULL;
+    else
+      return;
+  }
+  else {
+    const struct inner *inner = *slot;
+    unsigned i;
+
+    state = inner->slot[0];
+    if (is_node (state))
+      return;
+    for (i = 1; i < WAYS; i++)
+      if (inner->slot[i] != state)
+        return;
+  }
+  free_slot (tree, *slot, height);
+  *slot = state;
+}
+
+/* FIRST counts from the first block below the slot. */
+static int
+set_slot (struct leaf_tree *tree, void **slot, unsigned height,
+          uint64_t first, uint64_t count, enum leaf_state state)
+{
+  void *uniform = state == LEAF_ZERO ? ALL_ZERO : NULL;
+  unsigned shift = height * BITS;
+  int err = 0;
+
+  /* The whole slot?  Its size does not fit in 64 bits at the very top, but
+   * no range is that long.
+   */
+  if (state != LEAF_PARTIAL && first == 0 && shift + BITS < 64 &&
+      count == UINT64_C (1) << (shift + BITS)) {
+    free_slot (tree, *slot, height);
+    *slot = uniform;
+    return 0;
+  }
+  if (state != LEAF_PARTIAL && *slot == uniform)
+    return 0;
+  if (!split_slot (tree, slot, height))
+    return ENOMEM;
+
+  if (height == 0)
+    bottom_set (tree, *slot, first, count, state);
+  else {
+    struct inner *inner = *slot;
+
+    while (count > 0 && err == 0) {
+      uint64_t below = first & ((UINT64_C (1) << shift) - 1);
+      uint64_t n = (UINT64_C (1) << shift) - below;
+
+      if (n > count)
+        n = count;
+      err = set_slot (tree, &inner->slot[first >> shift], height - 1, below,
+                      n, state);
+      first += n;
+      count -= n;
+    }
+  }
+  if (err == 0)
+    merge_slot (tree, slot, height);
+  return err;
+}
+
+int
+leaf_tree_set (struct leaf_tree *tree, uint64_t first, uint64_t count,
+               enum leaf_state state)
+{
+  assert (state != LEAF_DATA);
+  assert (first <= tree->blocks && count <= tree->blocks - first);
+  if (count == 0)
+    return 0;
+  if (grow (tree, first + count - 1) != 0)
+    return ENOMEM;
+  return set_slot (tree, &tree->root, tree->height, first, count, state);
+}
+
+int
+leaf_tree_set_data (struct leaf_tree *tree, uint64_t index,
+                    const unsigned char *leaf)
+{
+  void **slot = &tree->root;
+  unsigned height;
+  struct bottom *bottom;
+
+  assert (index < tree->blocks);
+  if (grow (tree, index) != 0)
+    return ENOMEM;
+  for (height = tree->height; height > 0; height--) {
+    struct inner *inner = split_slot (tree, slot, height);
+
+    if (!inner)
+      return ENOMEM;
+    slot = &inner->slot[(index >> height * BITS) & (WAYS - 1)];
+  }
+  bottom = split_slot (tree, slot, 0);
+  if (!bottom)
+    return ENOMEM;
+  return bottom_set_data (tree, bottom, index & (WAYS - 1), leaf);
+}
+
+struct leaf_run
+leaf_tree_run (const struct leaf_tree *tree, uint64_t index)
+{
+  const void *slot = tree->root;
+  unsigned height = tree->height;
+  struct leaf_run run;
+
+  assert (index < tree->blocks);
+  if (!slot || !reaches (height, index))
+    return (struct leaf_run) { LEAF_MISSING, tree->blocks - index, NULL };
+  for (; height > 0 && is_node (slot); height--)
+    slot = ((const struct inner *) slot)
+      ->slot[(index >> height * BITS) & (WAYS - 1)];
+
+  if (is_node (slot))
+    run = bottom_run (tree, slot, index & (WAYS - 1));
+  else {
+    unsigned shift = (height + 1) * BITS;
+
+    run.state = slot == ALL_ZERO ? LEAF_ZERO : LEAF_MISSING;
+    run.leaves = NULL;
+    run.count = shift < 64 ? (UINT64_C (1) << shift) -
+                             (index & ((UINT64_C (1) << shift) - 1))
+                           : UINT64_MAX;
+  }
+  if (run.count > tree->blocks - index)
+    run.count = tree->blocks - index;
+  return run;
+}

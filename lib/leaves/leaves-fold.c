@@ -1,0 +1,365 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The leaf table: from leaves to the digest of the image, and to the sink.
+ *
+ * Leaves are copied out of the tree a batch at a time, so that the lock is
+ * never held while the outer hash runs, which takes long for an enormous hole.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "blkhash.h"
+#include "common/cleanup.h"
+#include "digest/digest.h"
+#include "leaves/leaf-tree.h"
+#include "construction/leaf.h"
+#include "leaves/leaves-private.h"
+#include "leaves/leaves.h"
+#include "construction/outer.h"
+#include "leaves/sink.h"
+
+#define BATCH_LEAVES 64
+#define MAX_UNFOLDED 32768      /* leaves, while a thread folds */
+#define BATCH_ZEROS (1u << 20)  /* about 16 ms of hashing for sha256 */
+
+/* Consecutive leaves: ZEROS leaves of zero blocks, or COUNT others, of which
+ * only that of the short last block can be of a ZERO block.
+ */
+struct batch {
+  uint64_t zeros;
+  size_t count;
+  bool zero;
+  unsigned char leaves[BATCH_LEAVES * BLKHASH_MAX_MD_SIZE];
+};
+
+/* Copy leaves from INDEX on; ENODATA if the block is not known, EBUSY if
+ * another thread is hashing it.
+ */
+static int
+take_batch_locked (struct blkhash_leaves *l, uint64_t index,
+                   struct batch *batch)
+{
+  struct leaf_run run = leaf_tree_run (l->tree, index);
+  uint64_t full = leaves_size (l) / l->block_size;
+
+  batch->zeros = batch->count = 0;
+  batch->zero = run.state == LEAF_ZERO;
+  switch (run.state) {
+  case LEAF_DATA:
+    batch->count = run.count;
+    memcpy (batch->leaves, run.leaves, run.count * l->leaf_size);
+    return 0;
+  case LEAF_ZERO:
+    if (index == full) {        /* the short last block has its own leaf */
+      batch->count = 1;
+      return leaf_hash_zeros (l->engine, blocks_length (l, index, 1),
+                              batch->leaves);
+    }
+    batch->zeros = run.count < full - index ? run.count : full - index;
+    if (batch->zeros > BATCH_ZEROS && !l->no_sum)
+      batch->zeros = BATCH_ZEROS;
+    return 0;
+  case LEAF_PARTIAL:
+    if (pieces_find (l->pieces, index)->on_zeros)
+      return EBUSY;
+    break;
+  case LEAF_MISSING:
+    break;
+  }
+  return ENODATA;
+}
+
+/* OUTER is NULL if no sum is wanted. */
+static int
+fold_batch (struct outer *outer, struct sink *sink, const struct batch *batch)
+{
+  int err = 0;
+
+  if (outer)
+    err = batch->zeros ? outer_zeros (outer, batch->zeros)
+                       : outer_leaves (outer, batch->leaves, batch->count);
+  if (err)
+    return err;
+  return batch->zero ? sink_zeros (sink, batch->zeros + batch->count)
+                     : sink_data (sink, batch->leaves, batch->count);
+}
+
+/* One thread folds, and all others may hash faster than that: they wait as long
+ * as there is much to fold.  That thread waits for nobody.
+ */
+static void
+wait_for_folding_locked (struct blkhash_leaves *l)
+{
+  if (l->unfolded <= MAX_UNFOLDED)
+    return;
+  while (l->folding && l->unfolded > MAX_UNFOLDED / 2)
+    pthread_cond_wait (&l->folding_ended, &l->lock);
+}
+
+static void
+folded_locked (struct blkhash_leaves *l, uint64_t leaves)
+{
+  bool many = l->unfolded > MAX_UNFOLDED / 2;
+
+  l->unfolded -= leaves;
+  if (many && l->unfolded <= MAX_UNFOLDED / 2)
+    pthread_cond_broadcast (&l->folding_ended);
+}
+
+static void
+end_folding_locked (struct blkhash_leaves *l)
+{
+  l->folding = false;
+  pthread_cond_broadcast (&l->folding_ended);
+}
+
+/* If nobody but the sink wants the leaves, it need not wait for the end of a
+ * run of zeros.  More may have come when it was told.
+ */
+static void
+tell_zeros_locked (struct blkhash_leaves *l)
+{
+  int err;
+
+  pthread_mutex_unlock (&l->lock);
+  err = sink_end (&l->sink);
+  pthread_mutex_lock (&l->lock);
+  if (err)
+    l->error = err;
+}
+
+int
+leaves_fold_early_locked (struct blkhash_leaves *l)
+{
+  struct batch batch;
+
+  if (l->folding) {
+    wait_for_folding_locked (l); /* that thread sees what we added */
+    return l->error;
+  }
+  l->folding = true;
+  while (l->error == 0 && l->folded < l->blocks) {
+    uint64_t n;
+    int err = take_batch_locked (l, l->folded, &batch);
+
+    if (err == ENODATA && (!l->no_sum || !sink_has_zeros (&l->sink)))
+      break;
+    if (err == ENODATA) {
+      tell_zeros_locked (l);
+      continue;
+    }
+    n = batch.zeros + batch.count;
+    if (err == 0)
+      err = leaf_tree_set (l->tree, l->folded, n, LEAF_MISSING);
+    if (err == 0) {
+      *(batch.zero ? &l->folded_zero : &l->folded_data) +=
+        blocks_length (l, l->folded, n);
+      l->folded += n;
+      if (!batch.zero)
+        folded_locked (l, n);
+      pthread_mutex_unlock (&l->lock);
+      err = fold_batch (l->outer, &l->sink, &batch);
+      pthread_mutex_lock (&l->lock);
+    }
+    if (err)
+      l->error = err;
+  }
+  end_folding_locked (l);
+  return l->error;
+}
+
+int
+leaves_fold_next_locked (struct blkhash_leaves *l, uint64_t count,
+                         const unsigned char *leaves)
+{
+  int err;
+
+  l->folding = true;
+  l->folded_data += blocks_length (l, l->folded, count);
+  l->folded += count;
+  pthread_mutex_unlock (&l->lock);
+  err = l->outer ? outer_leaves (l->outer, leaves, count) : 0;
+  if (err == 0)
+    err = sink_data (&l->sink, leaves, count);
+  pthread_mutex_lock (&l->lock);
+  end_folding_locked (l);
+  if (err)
+    l->error = err;
+  return err;
+}
+
+/* Everything was folded as it came; add the size. */
+static int
+finish_early_fold (struct blkhash_leaves *l, unsigned char *md)
+{
+  int err;
+  SCOPED_LOCK (&l->lock);
+
+  while (l->folding)
+    pthread_cond_wait (&l->folding_ended, &l->lock);
+  if (l->finished)
+    return EINVAL;
+  if (l->error)
+    return l->error;
+  if (!l->size_known || l->folded < l->blocks)
+    return ENODATA;
+  l->folding = true;
+  pthread_mutex_unlock (&l->lock);
+  err = sink_end (&l->sink);
+  pthread_mutex_lock (&l->lock);
+  end_folding_locked (l);
+  if (err == 0) {
+    l->finished = true;
+    if (l->outer)
+      err = outer_final (l->outer, l->size, md);
+  }
+  if (err)
+    l->error = err;
+  return err;
+}
+
+/* Fold a snapshot: any change that comes in between is noticed. */
+static int
+fold_all (struct blkhash_leaves *l, struct outer *outer, struct sink *sink)
+{
+  uint64_t index, generation = 0;
+  struct batch batch;
+
+  for (index = 0; index < l->blocks; index += batch.zeros + batch.count) {
+    int err;
+
+    {
+      SCOPED_LOCK (&l->lock);
+
+      if (index == 0)
+        generation = l->generation;
+      if (l->error)
+        return l->error;
+      if (l->generation != generation)
+        return EBUSY;
+      err = take_batch_locked (l, index, &batch);
+    }
+    if (err == 0)
+      err = fold_batch (outer, sink, &batch);
+    if (err)
+      return err;
+  }
+  /* The last batch may have taken long. */
+  SCOPED_LOCK (&l->lock);
+  if (l->error)
+    return l->error;
+  return l->blocks > 0 && l->generation != generation ? EBUSY : 0;
+}
+
+static int
+fold_anew (struct blkhash_leaves *l, struct sink *sink, unsigned char *md)
+{
+  struct outer *outer;
+  uint64_t start, len;
+  int err;
+
+  /* Do not hash for minutes to find a gap at the end. */
+  if (blkhash_leaves_next_missing (l, 0, &start, &len) == 0)
+    return ENODATA;
+  err = leaves_hash_complete (l);
+  if (err)
+    return err;
+  outer = outer_create (l->digest, &l->construction, leaf_zero_md (l->engine));
+  if (!outer)
+    return errno;
+  err = fold_all (l, outer, sink);
+  if (err == 0)
+    err = sink_end (sink);
+  if (err == 0)
+    err = outer_final (outer, l->size, md);
+  outer_free (outer);
+  return err;
+}
+
+/* One after the other if there is a sink. */
+static int
+fold_in_turn (struct blkhash_leaves *l, unsigned char *md)
+{
+  struct sink sink;
+  int err;
+
+  {
+    SCOPED_LOCK (&l->lock);
+
+    if (!l->size_known)
+      return ENODATA;
+    while (l->folding)
+      pthread_cond_wait (&l->folding_ended, &l->lock);
+    sink = l->sink;
+    l->folding = sink_is_used (&sink);
+  }
+  err = fold_anew (l, &sink, md);
+  if (sink_is_used (&sink)) {
+    SCOPED_LOCK (&l->lock);
+
+    end_folding_locked (l);
+  }
+  return err;
+}
+
+static void
+store_result (const struct blkhash_leaves *l, const unsigned char *result,
+              unsigned char *md, unsigned int *len)
+{
+  unsigned size = l->no_sum ? 0 : l->leaf_size;
+
+  if (size > 0)
+    memcpy (md, result, size);
+  if (len)
+    *len = size;
+}
+
+int
+blkhash_leaves_fold (struct blkhash_leaves *l, unsigned char *md,
+                     unsigned int *len)
+{
+  unsigned char result[BLKHASH_MAX_MD_SIZE];
+  int err = l->once ? finish_early_fold (l, result) : fold_in_turn (l, result);
+
+  if (err == 0)
+    store_result (l, result, md, len);
+  return err;
+}
+
+int
+leaves_fold_to (struct blkhash_leaves *l,
+                const struct blkhash_leaf_sink *user,
+                unsigned char *md, unsigned int *len)
+{
+  unsigned char result[BLKHASH_MAX_MD_SIZE];
+  struct sink sink;
+  int err;
+
+  if (l->once)
+    return EINVAL;
+  if (!l->size_known)
+    return ENODATA;
+  sink_init (&sink, user, l->leaf_size);
+  err = fold_anew (l, &sink, result);
+  if (err == 0)
+    store_result (l, result, md, len);
+  return err;
+}
+
+int
+blkhash_leaves_set_sink (struct blkhash_leaves *l,
+                         const struct blkhash_leaf_sink *sink)
+{
+  SCOPED_LOCK (&l->lock);
+
+  if (sink && (!sink->data || !sink->zero))
+    return EINVAL;
+  if (l->folding || l->folded > 0 || l->finished)
+    return EINVAL;
+  sink_init (&l->sink, sink, l->leaf_size);
+  return 0;
+}

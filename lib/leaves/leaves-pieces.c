@@ -1,0 +1,311 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The leaf table: pieces of blocks, given, learnt or forgotten.
+ *
+ * A block that its last piece completes is hashed without the lock, and stays
+ * in the pieces meanwhile, marked busy: whoever has news of that block then
+ * takes it out, and the thread that hashes it finds that its leaf is not
+ * wanted any more.
+ *
+ * A block of zeros of which a part is given anew is complete at once, and more
+ * is to be expected: it is hashed when its memory is wanted, or to fold.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+
+#include "blkhash.h"
+#include "common/cleanup.h"
+#include "leaves/leaf-tree.h"
+#include "construction/leaf.h"
+#include "leaves/leaves-private.h"
+#include "leaves/pieces.h"
+#include "leaves/pieces-share.h"
+#include "common/zero.h"
+
+/* What has to be done without the lock. */
+struct todo {
+  struct partial *hash;         /* hash this block, which is complete */
+  uint64_t seen;                /* wait for memory that is given back from
+                                 * then on */
+};
+
+/* Take the memory of the block back.  EAGAIN if it is to be hashed first. */
+static int
+give_up_locked (struct blkhash_leaves *l, struct partial *partial,
+                struct todo *todo)
+{
+  if (!leaves_is_complete (l, partial))
+    return leaves_set_locked (l, partial->index, 1, LEAF_MISSING);
+  partial_set_busy (l->pieces, partial);
+  todo->hash = partial;
+  return EAGAIN;
+}
+
+/* Room for one more block.  0; EAGAIN if there is something to do first;
+ * ENOBUFS if there is none; ENOMEM.
+ */
+static int
+reserve_locked (struct blkhash_leaves *l, struct partial **partial,
+                bool zero, struct todo *todo)
+{
+  while (!(*partial = pieces_reserve (l->pieces, zero, &todo->seen))) {
+    struct partial *oldest;
+    int err = errno;
+
+    if (err == ENOBUFS)
+      err = share_make_room (l->pieces, &oldest);
+    if (err == EAGAIN)
+      err = give_up_locked (l, oldest, todo);
+    if (err)
+      return err;
+  }
+  return 0;
+}
+
+/* All that is known of this busy block is zero. */
+static bool
+busy_is_zero (const struct blkhash_leaves *l, const struct partial *partial)
+{
+  return !partial->has_data ||
+    is_zero (partial->bytes, blocks_length (l, partial->index, 1));
+}
+
+/* Find what is known of the content of a block, to change a part of it.  Of
+ * a complete block that is not zero nothing is: only its leaf was kept.  0 or
+ * an error as above.
+ */
+static int
+open_partial_locked (struct blkhash_leaves *l, uint64_t index,
+                     struct partial **partial, struct todo *todo)
+{
+  enum leaf_state state = leaf_tree_run (l->tree, index).state;
+  struct partial *old = NULL;
+  int err;
+
+  if (state == LEAF_PARTIAL) {
+    old = *partial = pieces_find (l->pieces, index);
+    if (!old->busy)
+      return 0;
+  }
+  err = reserve_locked (l, partial, state == LEAF_ZERO, todo);
+  if (err == ENOMEM)
+    leaves_stick_locked (l, err);
+  if (err)
+    return err;
+  if (leaf_tree_set (l->tree, index, 1, LEAF_PARTIAL) != 0) {
+    partial_free (l->pieces, *partial);
+    return leaves_stick_locked (l, ENOMEM);
+  }
+  if (old) {
+    /* It is complete, and the rest of a block of zeros stays known. */
+    if (busy_is_zero (l, old))
+      state = LEAF_ZERO;
+    leaves_drop_partial_locked (l, old);
+  }
+  pieces_add (l->pieces, *partial, index);
+  if (state == LEAF_ZERO)
+    partial_zero (*partial, blocks_length (l, index, 1));
+  return 0;
+}
+
+static int
+check_new_piece_locked (struct blkhash_leaves *l, uint64_t index,
+                        size_t len, size_t start)
+{
+  enum leaf_state state;
+  struct partial *partial;
+
+  if (l->error)
+    return l->error;
+  if (!l->once)
+    return 0;
+  if (index < l->folded)
+    return EEXIST;
+  state = leaf_tree_run (l->tree, index).state;
+  if (state == LEAF_MISSING)
+    return 0;
+  if (state != LEAF_PARTIAL)
+    return EEXIST;
+  partial = pieces_find (l->pieces, index);
+  return partial->busy || partial_overlaps (partial, len, start) ? EEXIST : 0;
+}
+
+/* All pieces of the block are there: make its leaf. */
+int
+leaves_hash_busy (struct blkhash_leaves *l, struct partial *partial)
+{
+  unsigned char leaf[BLKHASH_MAX_MD_SIZE];
+  uint64_t index = partial->index;
+  struct leaf_block block = {
+    .data = partial->bytes, .len = blocks_length (l, index, 1), .md = leaf
+  };
+  int err = leaf_batch (l->engine, &block, 1);
+
+  SCOPED_LOCK (&l->lock);
+  if (err) {
+    leaves_stick_locked (l, err);
+    if (pieces_find (l->pieces, index) == partial)
+      pieces_remove (l->pieces, partial);
+  }
+  else if (pieces_find (l->pieces, index) == partial) {
+    err = leaves_store_locked (l, index, &block);
+    if (err == 0 && l->once)
+      err = leaves_fold_early_locked (l);
+  }
+  if (pieces_find (l->pieces, index) != partial)
+    partial_free (l->pieces, partial);
+  return err;
+}
+
+/* Does a look at a piece of a block teach anything?  A complete block says
+ * all, and a look that contradicts what is known only makes it missing.
+ */
+static bool
+learns_piece_locked (struct blkhash_leaves *l, const unsigned char *buf,
+                     size_t len, uint64_t index, size_t start)
+{
+  enum leaf_state state = leaf_tree_run (l->tree, index).state;
+  const struct partial *partial;
+
+  if (state == LEAF_MISSING)
+    return true;
+  if (state == LEAF_PARTIAL) {
+    partial = pieces_find (l->pieces, index);
+    if (partial_agrees (partial, buf, len, start))
+      return !partial->busy;
+  }
+  if (state == LEAF_PARTIAL || (state == LEAF_ZERO && buf))
+    leaves_contradict_locked (l, index, 1);
+  return false;
+}
+
+static int
+store_zero_locked (struct blkhash_leaves *l, uint64_t index)
+{
+  int err = leaves_set_locked (l, index, 1, LEAF_ZERO);
+
+  if (err == 0 && l->once)
+    err = leaves_fold_early_locked (l);
+  return err;
+}
+
+/* Something was added to the block, or its end became known. */
+static int
+settle_locked (struct blkhash_leaves *l, struct partial *partial,
+               struct todo *todo)
+{
+  if (!leaves_is_complete (l, partial))
+    return 0;
+  if (!partial->has_data)
+    return store_zero_locked (l, partial->index);
+  if (!partial->on_zeros) {
+    partial_set_busy (l->pieces, partial);
+    todo->hash = partial;
+  }
+  return 0;
+}
+
+/* 0 or an error; or EAGAIN, or ENOBUFS if there is no memory for the piece. */
+static int
+put_locked (struct blkhash_leaves *l, enum how how, const unsigned char *buf,
+            size_t len, uint64_t index, size_t start, struct todo *todo)
+{
+  struct partial *partial;
+  int err = check_new_piece_locked (l, index, len, start);
+
+  if (err)
+    return err;
+  if (how == LEARN && !learns_piece_locked (l, buf, len, index, start))
+    return l->error;
+  if (!buf && leaf_tree_run (l->tree, index).state == LEAF_ZERO)
+    return 0;
+  err = open_partial_locked (l, index, &partial, todo);
+  if (err)
+    return err;
+  l->generation++;
+  if (pieces_put (l->pieces, partial, buf, len, start) != 0)
+    return leaves_set_locked (l, index, 1, LEAF_MISSING);
+  return settle_locked (l, partial, todo);
+}
+
+static int
+forget_locked (struct blkhash_leaves *l, size_t len, uint64_t index,
+               size_t start, struct todo *todo)
+{
+  enum leaf_state state = leaf_tree_run (l->tree, index).state;
+  struct partial *partial;
+  int err;
+
+  if (l->error)
+    return l->error;
+  if (state == LEAF_MISSING)
+    return 0;
+  if (state == LEAF_DATA)       /* the rest is not known either */
+    return leaves_set_locked (l, index, 1, LEAF_MISSING);
+  err = open_partial_locked (l, index, &partial, todo);
+  if (err)
+    return err;
+  l->generation++;
+  partial->on_zeros = false;
+  if (pieces_forget (l->pieces, partial, len, start) != 0 ||
+      partial->nr_ranges == 0)
+    return leaves_set_locked (l, index, 1, LEAF_MISSING);
+  return 0;
+}
+
+/* No memory for what is known of the block. */
+static int
+lose_block (struct blkhash_leaves *l, uint64_t index)
+{
+  SCOPED_LOCK (&l->lock);
+
+  return l->error ? l->error : leaves_set_locked (l, index, 1, LEAF_MISSING);
+}
+
+int
+leaves_put_piece (struct blkhash_leaves *l, enum how how,
+                  const unsigned char *buf, size_t len,
+                  uint64_t index, size_t start)
+{
+  if (buf && is_zero (buf, len))
+    buf = NULL;
+  for (;;) {
+    struct todo todo = { 0 };
+    int err, hash_err = 0;
+
+    {
+      SCOPED_LOCK (&l->lock);
+
+      err = how == FORGET
+        ? forget_locked (l, len, index, start, &todo)
+        : put_locked (l, how, buf, len, index, start, &todo);
+    }
+    if (todo.hash)
+      hash_err = leaves_hash_busy (l, todo.hash);
+    if (hash_err)
+      return hash_err;
+    if (err == ENOBUFS && !budget_wait (l->pieces->budget, todo.seen))
+      return how == LEARN ? 0 : lose_block (l, index);
+    if (err != EAGAIN && err != ENOBUFS)
+      return err;
+  }
+}
+
+int
+leaves_end_piece (struct blkhash_leaves *l, uint64_t index)
+{
+  struct todo todo = { 0 };
+  int err = 0;
+
+  {
+    SCOPED_LOCK (&l->lock);
+    struct partial *partial = pieces_find (l->pieces, index);
+
+    if (partial && !partial->busy)
+      err = settle_locked (l, partial, &todo);
+  }
+  return todo.hash ? leaves_hash_busy (l, todo.hash) : err;
+}

@@ -1,0 +1,138 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The leaf table: what is missing, how much is known, and how much to give.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+
+#include "blkhash.h"
+#include "common/cleanup.h"
+#include "leaves/leaf-tree.h"
+#include "construction/leaf.h"
+#include "leaves/leaves-private.h"
+#include "leaves/leaves.h"
+#include "leaves/pieces.h"
+#include "common/zero.h"
+
+/* The first gap of a block at or after START; false if there is none.  A busy
+ * block is one that is just given, unless it was complete before.
+ */
+static bool
+find_gap_locked (struct blkhash_leaves *l, uint64_t index, size_t start,
+                 size_t *gap, size_t *len)
+{
+  const struct partial *partial = pieces_find (l->pieces, index);
+  size_t end = blocks_length (l, index, 1);
+  size_t i;
+  bool known = !partial->busy || partial->on_zeros;
+
+  *gap = start;
+  for (i = 0; known && i < partial->nr_ranges; i++) {
+    const struct partial_range *range = &partial->ranges[i];
+
+    if (range->start > *gap) {
+      end = range->start;
+      break;
+    }
+    if (range->end > *gap)
+      *gap = range->end;
+  }
+  *len = end - *gap;
+  return *len > 0;
+}
+
+int
+blkhash_leaves_next_missing (struct blkhash_leaves *l, uint64_t offset,
+                             uint64_t *start, uint64_t *len)
+{
+  uint64_t index = offset / l->block_size;
+  size_t gap, gap_len;
+  SCOPED_LOCK (&l->lock);
+
+  if (l->error)
+    return l->error;
+  if (l->folded == l->blocks)
+    return ENOENT;
+  if (index < l->folded)
+    offset = (index = l->folded) * l->block_size;
+  while (offset < leaves_size (l)) {
+    struct leaf_run run = leaf_tree_run (l->tree, index);
+
+    if (run.state == LEAF_MISSING) {
+      uint64_t end = index + run.count;
+
+      while (end < l->blocks &&
+             (run = leaf_tree_run (l->tree, end)).state == LEAF_MISSING)
+        end += run.count;
+      *start = offset;
+      *len = (end == l->blocks ? leaves_size (l) : end * l->block_size) -
+        offset;
+      return 0;
+    }
+    if (run.state == LEAF_PARTIAL) {
+      run.count = 1;
+      if (find_gap_locked (l, index, offset % l->block_size,
+                           &gap, &gap_len)) {
+        *start = index * l->block_size + gap;
+        *len = gap_len;
+        return 0;
+      }
+    }
+    index += run.count;
+    if (index == l->blocks)
+      break;
+    offset = index * l->block_size;
+  }
+  return ENOENT;
+}
+
+/* A block that may be complete, but is not hashed yet. */
+static void
+count_partial_locked (struct blkhash_leaves *l, uint64_t index,
+                      uint64_t *data, uint64_t *zero)
+{
+  const struct partial *partial = pieces_find (l->pieces, index);
+  uint64_t len = blocks_length (l, index, 1);
+
+  if (partial && partial->on_zeros && partial_covers (partial, len, 0))
+    *(is_zero (partial->bytes, len) ? zero : data) += len;
+}
+
+void
+blkhash_leaves_count (struct blkhash_leaves *l, uint64_t *data,
+                      uint64_t *zero)
+{
+  uint64_t index;
+  SCOPED_LOCK (&l->lock);
+
+  *data = l->folded_data;
+  *zero = l->folded_zero;
+  for (index = l->folded; index < l->blocks; ) {
+    struct leaf_run run = leaf_tree_run (l->tree, index);
+
+    if (run.state == LEAF_DATA)
+      *data += blocks_length (l, index, run.count);
+    if (run.state == LEAF_ZERO)
+      *zero += blocks_length (l, index, run.count);
+    if (run.state == LEAF_PARTIAL) {
+      run.count = 1;
+      count_partial_locked (l, index, data, zero);
+    }
+    index += run.count;
+  }
+}
+
+size_t
+leaves_contradictions (struct blkhash_leaves *l)
+{
+  return __atomic_load_n (&l->contradictions, __ATOMIC_RELAXED);
+}
+
+size_t
+blkhash_leaves_batch (const struct blkhash_leaves *l)
+{
+  return leaf_best_count (l->engine) * l->block_size;
+}

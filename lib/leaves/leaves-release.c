@@ -1,0 +1,119 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The leaf table: giving the memory of pieces back, by hashing blocks that are
+ * complete and by forgetting others.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+
+#include "blkhash.h"
+#include "common/cleanup.h"
+#include "construction/leaf.h"
+#include "leaves/leaves-private.h"
+#include "leaves/leaves.h"
+#include "leaves/pieces.h"
+
+/* Hash the block, which is complete, with the lock held: the table may be gone
+ * as soon as it is not.
+ */
+static void
+hash_locked (struct blkhash_leaves *l, const struct partial *partial)
+{
+  unsigned char leaf[BLKHASH_MAX_MD_SIZE];
+  uint64_t index = partial->index;
+  struct leaf_block block = {
+    .data = partial->bytes, .len = blocks_length (l, index, 1), .md = leaf
+  };
+  int err = leaf_batch (l->engine, &block, 1);
+
+  if (err) {
+    leaves_set_locked (l, index, 1, LEAF_MISSING);
+    leaves_stick_locked (l, err);
+  }
+  else
+    leaves_store_locked (l, index, &block);
+}
+
+/* Others that share the budget have no room, and we hold most.  Whoever calls
+ * has nothing to do with this table, which can be freed when this returns.
+ */
+bool
+leaves_give_back (void *opaque)
+{
+  struct blkhash_leaves *l = opaque;
+  struct partial *oldest;
+
+  if (pthread_mutex_trylock (&l->lock) != 0)
+    return false;
+  oldest = pieces_oldest (l->pieces);
+  if (oldest && leaves_is_complete (l, oldest))
+    hash_locked (l, oldest);
+  else if (oldest)
+    leaves_set_locked (l, oldest->index, 1, LEAF_MISSING);
+  pthread_mutex_unlock (&l->lock);
+  return oldest != NULL;
+}
+
+/* Hash the oldest block if all of it is known.  ENODATA if it is not, ENOENT
+ * if there is none.
+ */
+static int
+hash_oldest (struct blkhash_leaves *l)
+{
+  struct partial *oldest;
+
+  {
+    SCOPED_LOCK (&l->lock);
+
+    oldest = pieces_oldest (l->pieces);
+    if (!oldest)
+      return ENOENT;
+    if (!leaves_is_complete (l, oldest))
+      return ENODATA;
+    partial_set_busy (l->pieces, oldest);
+  }
+  return leaves_hash_busy (l, oldest);
+}
+
+int
+leaves_hash_complete (struct blkhash_leaves *l)
+{
+  int err;
+
+  do
+    err = hash_oldest (l);
+  while (err == 0);
+  return err == ENOENT ? 0 : err;
+}
+
+/* Unless all of it has become known meanwhile. */
+static void
+forget_oldest (struct blkhash_leaves *l)
+{
+  SCOPED_LOCK (&l->lock);
+  struct partial *oldest = pieces_oldest (l->pieces);
+
+  if (oldest && !leaves_is_complete (l, oldest))
+    leaves_set_locked (l, oldest->index, 1, LEAF_MISSING);
+}
+
+void
+leaves_set_idle (struct blkhash_leaves *l, bool idle)
+{
+  l->pieces->idle = idle;
+}
+
+void
+leaves_forget_pieces (struct blkhash_leaves *l)
+{
+  int err;
+
+  do {
+    err = hash_oldest (l);
+    if (err == ENODATA)
+      forget_oldest (l);
+  } while (err == 0 || err == ENODATA);
+}

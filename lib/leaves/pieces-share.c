@@ -1,0 +1,126 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Those who share a budget for pieces of blocks.
+ *
+ * Each has its own lock, which whoever wants room may not wait for: it holds
+ * its own.  So one that is in use just now is passed over, for the next.
+ *
+ * Who begins to hold something enters the list, and stays there until somebody
+ * who looks for room finds that it has nothing any more.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+
+#include "common/cleanup.h"
+#include "leaves/pieces.h"
+#include "leaves/pieces-share.h"
+
+static void
+enter_locked (struct pieces *pieces)
+{
+  struct pieces_budget *budget = pieces->budget;
+
+  pieces->prev_user = NULL;
+  pieces->next_user = budget->users;
+  if (budget->users)
+    budget->users->prev_user = pieces;
+  budget->users = pieces;
+  pieces->listed = true;
+}
+
+static void
+leave_locked (struct pieces *pieces)
+{
+  if (pieces->prev_user)
+    pieces->prev_user->next_user = pieces->next_user;
+  else
+    pieces->budget->users = pieces->next_user;
+  if (pieces->next_user)
+    pieces->next_user->prev_user = pieces->prev_user;
+  pieces->listed = false;
+}
+
+void
+share_begin (struct pieces *pieces)
+{
+  if (pieces->listed)
+    return;
+
+  SCOPED_LOCK (&pieces->budget->users_lock);
+  if (!pieces->listed)
+    enter_locked (pieces);
+}
+
+void
+share_end (struct pieces *pieces)
+{
+  SCOPED_LOCK (&pieces->budget->users_lock);
+
+  if (pieces->listed)
+    leave_locked (pieces);
+}
+
+/* How much is to be taken from USER before it is taken from others. */
+static uint64_t
+surplus (const struct pieces *user)
+{
+  uint64_t held = user->held;
+
+  return held > 0 && user->idle ? held + UINT64_MAX / 2 : held;
+}
+
+/* Of those not tried yet, who holds most, one that is idle before all others;
+ * FIRST if others hold as much.
+ */
+static struct pieces *
+find_richest_locked (struct pieces_budget *budget, struct pieces *first)
+{
+  struct pieces *user, *next, *best = NULL;
+  uint64_t most = 0;
+
+  if (first->listed && !first->tried) {
+    most = surplus (first);
+    best = most > 0 ? first : NULL;
+  }
+  for (user = budget->users; user; user = next) {
+    uint64_t held = surplus (user);
+
+    next = user->next_user;
+    if (held == 0) {
+      leave_locked (user);
+      /* It may have begun again, and seen that it was listed. */
+      if (user->held > 0)
+        enter_locked (user);
+    }
+    else if (!user->tried && held > most) {
+      best = user;
+      most = held;
+    }
+  }
+  return best;
+}
+
+int
+share_make_room (struct pieces *pieces, struct partial **oldest)
+{
+  struct pieces_budget *budget = pieces->budget;
+  struct pieces *user;
+  SCOPED_LOCK (&budget->users_lock);
+
+  for (user = budget->users; user; user = user->next_user)
+    user->tried = false;
+  while ((user = find_richest_locked (budget, pieces))) {
+    if (user == pieces) {
+      *oldest = pieces_oldest (pieces);
+      if (*oldest)
+        return EAGAIN;
+    }
+    else if (user->give_back && user->give_back (user->opaque))
+      return 0;
+    user->tried = true;
+  }
+  return ENOBUFS;
+}

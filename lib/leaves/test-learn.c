@@ -1,0 +1,188 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Unit test: a look at the image fills gaps, and never replaces what is known;
+ * it only makes it missing when it contradicts.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "blkhash.h"
+#include "leaves/leaves.h"
+
+#define BLOCK 64
+#define BLOCKS 10
+#define SIZE (BLOCK * BLOCKS - 20) /* the last block is short */
+
+static struct blkhash_leaves *
+new_table (void)
+{
+  struct blkhash_opts *opts = blkhash_opts_new ("sha256");
+  struct blkhash_leaves *l;
+
+  blkhash_opts_set_block_size (opts, BLOCK);
+  l = blkhash_leaves_new (opts, SIZE, 0);
+  blkhash_opts_free (opts);
+  assert_non_null (l);
+  return l;
+}
+
+static bool
+is_known (struct blkhash_leaves *l, uint64_t block)
+{
+  uint64_t start, len;
+
+  return blkhash_leaves_next_missing (l, block * BLOCK, &start, &len) != 0 ||
+    start >= (block + 1) * BLOCK;
+}
+
+static void
+learn (struct blkhash_leaves *l, int byte, size_t len, uint64_t offset)
+{
+  unsigned char buf[SIZE];
+
+  memset (buf, byte, len);
+  assert_int_equal (leaves_learn_data (l, buf, len, offset), 0);
+}
+
+static void
+give (struct blkhash_leaves *l, int byte, size_t len, uint64_t offset)
+{
+  unsigned char buf[SIZE];
+
+  memset (buf, byte, len);
+  assert_int_equal (blkhash_leaves_data (l, buf, len, offset), 0);
+}
+
+static void
+test_fills_gaps (void **state)
+{
+  struct blkhash_leaves *l = new_table ();
+
+  (void) state;
+  learn (l, 'a', BLOCK, 0);
+  assert_true (is_known (l, 0));
+  learn (l, 'a', 10, BLOCK);
+  assert_false (is_known (l, 1));
+  learn (l, 'a', BLOCK - 5, BLOCK + 5);
+  assert_true (is_known (l, 1));
+  assert_int_equal (leaves_learn_zero (l, SIZE - 2 * BLOCK, 2 * BLOCK), 0);
+  assert_true (is_known (l, BLOCKS - 1));
+  blkhash_leaves_free (l);
+}
+
+static void
+test_known_stays (void **state)
+{
+  struct blkhash_leaves *l = new_table ();
+
+  (void) state;
+  give (l, 'a', BLOCK, 0);
+  assert_int_equal (blkhash_leaves_zero (l, BLOCK, BLOCK), 0);
+  learn (l, 'a', BLOCK, 0);
+  assert_true (is_known (l, 0));
+  /* Of a complete block the leaf alone is kept: nothing to compare with. */
+  learn (l, 'x', 7, 3);
+  assert_true (is_known (l, 0));
+  assert_int_equal (leaves_learn_zero (l, BLOCK, BLOCK), 0);
+  learn (l, 0, 7, BLOCK + 3);
+  assert_true (is_known (l, 1));
+  blkhash_leaves_free (l);
+}
+
+static void
+test_contradiction (void **state)
+{
+  struct blkhash_leaves *l = new_table ();
+  uint64_t i;
+
+  (void) state;
+  for (i = 0; i < BLOCKS - 1; i++)
+    give (l, i % 2 ? 'a' : 0, BLOCK, i * BLOCK);
+
+  learn (l, 'b', BLOCK, 1 * BLOCK);     /* other data */
+  assert_false (is_known (l, 1));
+  assert_int_equal (leaves_learn_zero (l, BLOCK, 3 * BLOCK), 0);
+  assert_false (is_known (l, 3));
+  learn (l, 'b', BLOCK, 4 * BLOCK);     /* data where zeros were */
+  assert_false (is_known (l, 4));
+  learn (l, 'b', 3, 6 * BLOCK + 9);     /* a piece of it */
+  assert_false (is_known (l, 6));
+
+  assert_true (is_known (l, 0));
+  assert_true (is_known (l, 2));
+  assert_true (is_known (l, 5));
+  assert_true (is_known (l, 7));
+  blkhash_leaves_free (l);
+}
+
+/* Zeros over everything at once: each block has its own answer. */
+static void
+test_zeros_over_all (void **state)
+{
+  struct blkhash_leaves *l = new_table ();
+
+  (void) state;
+  give (l, 'a', BLOCK, 0);
+  assert_int_equal (blkhash_leaves_zero (l, BLOCK, BLOCK), 0);
+  give (l, 'a', 5, 2 * BLOCK);
+  assert_int_equal (blkhash_leaves_zero (l, 5, 3 * BLOCK), 0);
+  assert_int_equal (leaves_learn_zero (l, SIZE, 0), 0);
+  assert_false (is_known (l, 0));
+  assert_true (is_known (l, 1));
+  assert_false (is_known (l, 2));
+  assert_true (is_known (l, 3));
+  assert_true (is_known (l, 4));
+  assert_true (is_known (l, BLOCKS - 1));
+  blkhash_leaves_free (l);
+}
+
+static void
+test_pieces (void **state)
+{
+  struct blkhash_leaves *l = new_table ();
+  uint64_t start, len;
+
+  (void) state;
+  give (l, 'a', 20, 10);
+  learn (l, 'a', 15, 20);       /* agrees where it overlaps */
+  assert_int_equal (blkhash_leaves_next_missing (l, 10, &start, &len), 0);
+  assert_int_equal (start, 35);
+  learn (l, 'b', 2, 12);        /* contradicts: all of the block is missing */
+  assert_int_equal (blkhash_leaves_next_missing (l, 0, &start, &len), 0);
+  assert_int_equal (start, 0);
+  assert_true (len >= BLOCK);
+
+  give (l, 'a', 20, BLOCK);
+  learn (l, 'a', BLOCK, BLOCK); /* whole block over pieces */
+  assert_true (is_known (l, 1));
+  give (l, 'a', 20, 2 * BLOCK);
+  learn (l, 'b', BLOCK, 2 * BLOCK);
+  assert_false (is_known (l, 2));
+  blkhash_leaves_free (l);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_fills_gaps),
+    cmocka_unit_test (test_known_stays),
+    cmocka_unit_test (test_contradiction),
+    cmocka_unit_test (test_zeros_over_all),
+    cmocka_unit_test (test_pieces),
+  };
+
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,297 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Unit test: tables that share a budget for pieces of blocks, blocks of zeros
+ * of which a part is given, and no memory.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "blkhash.h"
+#include "construction/leaf.h"
+#include "leaves/leaves-private.h"
+#include "leaves/leaves.h"
+
+#define MIB (1024 * 1024)
+#define BLOCK 65536
+#define BLOCKS 4000
+
+void *__real_malloc (size_t size);
+void *__wrap_malloc (size_t size);
+void *__real_calloc (size_t count, size_t size);
+void *__wrap_calloc (size_t count, size_t size);
+int __real_leaf_batch (struct leaf_engine *engine, struct leaf_block *blocks,
+                       size_t count);
+int __wrap_leaf_batch (struct leaf_engine *engine, struct leaf_block *blocks,
+                       size_t count);
+
+static bool no_memory;          /* for anything small */
+static _Atomic size_t hashed;   /* blocks */
+
+void *
+__wrap_malloc (size_t size)
+{
+  return no_memory && size < BLOCK ? NULL : __real_malloc (size);
+}
+
+void *
+__wrap_calloc (size_t count, size_t size)
+{
+  return no_memory && count * size < BLOCK ? NULL
+                                           : __real_calloc (count, size);
+}
+
+int
+__wrap_leaf_batch (struct leaf_engine *engine, struct leaf_block *blocks,
+                   size_t count)
+{
+  hashed += count;
+  return __real_leaf_batch (engine, blocks, count);
+}
+
+static struct blkhash_leaves *
+new_table (uint32_t block_size, struct pieces_budget *budget)
+{
+  struct blkhash_opts *opts = blkhash_opts_new ("sha256");
+  struct blkhash_leaves *l;
+
+  blkhash_opts_set_block_size (opts, block_size);
+  l = leaves_new_in_budget (opts, (uint64_t) BLOCKS * block_size, 0, budget);
+  blkhash_opts_free (opts);
+  assert_non_null (l);
+  return l;
+}
+
+static void
+give (struct blkhash_leaves *l, uint64_t block, uint64_t count)
+{
+  for (; count > 0; count--, block++)
+    assert_int_equal (blkhash_leaves_data (l, "x", 1, block * BLOCK + 7), 0);
+}
+
+static uint64_t
+missing_bytes (struct blkhash_leaves *l)
+{
+  uint64_t offset = 0, start, len, sum = 0;
+
+  while (blkhash_leaves_next_missing (l, offset, &start, &len) == 0) {
+    sum += len;
+    offset = start + len;
+  }
+  return sum;
+}
+
+/* Blocks of which one byte is known. */
+static uint64_t
+pieces_of (struct blkhash_leaves *l)
+{
+  return (uint64_t) BLOCKS * BLOCK - missing_bytes (l);
+}
+
+/* A table that nobody uses any more does not keep others from the memory. */
+static void
+test_others_give_back (void **state)
+{
+  struct pieces_budget budget = { .bound = 64 * MIB };
+  struct blkhash_leaves *gone = new_table (BLOCK, &budget);
+  struct blkhash_leaves *used = new_table (BLOCK, &budget);
+
+  (void) state;
+  give (gone, 0, 2000);
+  assert_true (pieces_of (gone) > 800);
+  give (used, 0, 400);
+  assert_int_equal (pieces_of (used), 400);
+  assert_true (pieces_of (gone) > 400);
+  give (used, 400, 2000);
+  /* The two hold the same now. */
+  assert_true (pieces_of (used) > 400);
+  assert_true (pieces_of (gone) > 400);
+  blkhash_leaves_free (gone);
+  give (used, 0, 700);
+  assert_true (pieces_of (used) > 800);
+  leaves_forget_pieces (used);
+  assert_int_equal (pieces_of (used), 0);
+  assert_true (budget.used <= MIB);
+  blkhash_leaves_free (used);
+  assert_int_equal (budget.used, 0);
+}
+
+/* What is complete is not lost when others want its memory. */
+static void
+test_others_hash (void **state)
+{
+  struct pieces_budget budget = { .bound = 64 * MIB };
+  struct blkhash_leaves *gone = new_table (BLOCK, &budget);
+  struct blkhash_leaves *used = new_table (BLOCK, &budget);
+  uint64_t start, len;
+
+  (void) state;
+  assert_int_equal (blkhash_leaves_zero (gone, (uint64_t) BLOCKS * BLOCK, 0),
+                    0);
+  give (gone, 0, 800);
+  hashed = 0;
+  give (used, 0, 400);
+  assert_int_equal (pieces_of (used), 400);
+  assert_true (hashed > 200);
+  assert_int_equal (blkhash_leaves_next_missing (gone, 0, &start, &len),
+                    ENOENT);
+  blkhash_leaves_free (gone);
+  blkhash_leaves_free (used);
+}
+
+/* Into a block of zeros a byte costs a byte, not a block. */
+static void
+test_byte_into_zeros (void **state)
+{
+  struct blkhash_leaves *l = new_table (16 * MIB, NULL);
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  struct rusage before, after;
+  uint64_t i, start, len;
+
+  (void) state;
+  assert_int_equal (blkhash_leaves_zero (l, (uint64_t) BLOCKS * 16 * MIB, 0),
+                    0);
+  hashed = 0;
+  getrusage (RUSAGE_SELF, &before);
+  for (i = 0; i < 100; i++)
+    assert_int_equal (blkhash_leaves_data (l, "x", 1, i * 4096 + 5), 0);
+  getrusage (RUSAGE_SELF, &after);
+  assert_int_equal (hashed, 0);
+  assert_true (after.ru_minflt - before.ru_minflt < 1000);
+  assert_int_equal (blkhash_leaves_next_missing (l, 0, &start, &len), ENOENT);
+  assert_int_equal (blkhash_leaves_fold (l, md, NULL), 0);
+  assert_int_equal (hashed, 1);
+  blkhash_leaves_free (l);
+}
+
+/* There is no memory for all of them: the oldest are hashed, not forgotten. */
+static void
+test_zeros_are_hashed (void **state)
+{
+  struct blkhash_leaves *l = new_table (BLOCK, NULL);
+  uint64_t start, len, data, zero;
+
+  (void) state;
+  assert_int_equal (blkhash_leaves_zero (l, (uint64_t) BLOCKS * BLOCK, 0), 0);
+  hashed = 0;
+  give (l, 0, 3000);
+  assert_true (hashed > 2000 && hashed < 2200);
+  assert_int_equal (blkhash_leaves_next_missing (l, 0, &start, &len), ENOENT);
+  blkhash_leaves_count (l, &data, &zero);
+  assert_int_equal (data, 3000 * BLOCK);
+  assert_int_equal (zero, 1000 * BLOCK);
+
+  /* All other bytes of one that is not hashed yet can still be given. */
+  assert_int_equal (blkhash_leaves_data (l, "y", 1, 2999 * BLOCK), 0);
+  assert_int_equal (blkhash_leaves_next_missing (l, 0, &start, &len), ENOENT);
+  leaves_forget_pieces (l);
+  assert_int_equal (blkhash_leaves_next_missing (l, 0, &start, &len), ENOENT);
+  assert_int_equal (hashed, 3000);
+  blkhash_leaves_free (l);
+}
+
+/* There is memory for the piece, but not to say so in the tree: the table
+ * tells, and still forgets its pieces.
+ */
+static void
+test_no_memory (void **state)
+{
+  struct blkhash_leaves *l = new_table (BLOCK, NULL);
+  uint64_t start, len;
+
+  (void) state;
+  give (l, 0, 3);
+  no_memory = true;
+  assert_int_equal (blkhash_leaves_data (l, "x", 1, 3000 * BLOCK), ENOMEM);
+  no_memory = false;
+  alarm (60);
+  leaves_forget_pieces (l);
+  alarm (0);
+  assert_int_equal (blkhash_leaves_data (l, "x", 1, 0), ENOMEM);
+  assert_int_equal (blkhash_leaves_next_missing (l, 0, &start, &len), ENOMEM);
+  blkhash_leaves_free (l);
+}
+
+struct writer {
+  struct blkhash_leaves *l;
+  unsigned seed;
+};
+
+static void *
+write_randomly (void *opaque)
+{
+  struct writer *writer = opaque;
+  unsigned i;
+
+  for (i = 0; i < 4000; i++) {
+    uint64_t block = rand_r (&writer->seed) % BLOCKS;
+    size_t at = rand_r (&writer->seed) % (BLOCK - 10);
+    int err = rand_r (&writer->seed) % 8 == 0
+      ? blkhash_leaves_zero (writer->l, BLOCK, block * BLOCK)
+      : blkhash_leaves_data (writer->l, "0123456789", 10, block * BLOCK + at);
+
+    if (err)
+      return (void *) writer;
+  }
+  return NULL;
+}
+
+/* Tables take from each other at the same time. */
+static void
+test_at_once (void **state)
+{
+  struct pieces_budget budget = { .bound = 4 * MIB };
+  struct blkhash_leaves *tables[3];
+  struct writer writers[9];
+  pthread_t threads[9];
+  unsigned i;
+
+  (void) state;
+  for (i = 0; i < 3; i++)
+    tables[i] = new_table (BLOCK, &budget);
+  for (i = 0; i < 9; i++) {
+    writers[i] = (struct writer) { tables[i % 3], i };
+    assert_int_equal (pthread_create (&threads[i], NULL, write_randomly,
+                                      &writers[i]), 0);
+  }
+  for (i = 0; i < 9; i++) {
+    void *failed;
+
+    pthread_join (threads[i], &failed);
+    assert_null (failed);
+  }
+  assert_true (budget.used <= budget.bound);
+  assert_int_equal (budget.busy, 0);
+  for (i = 0; i < 3; i++)
+    blkhash_leaves_free (tables[i]);
+  assert_int_equal (budget.used, 0);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_others_give_back),
+    cmocka_unit_test (test_others_hash),
+    cmocka_unit_test (test_byte_into_zeros),
+    cmocka_unit_test (test_zeros_are_hashed),
+    cmocka_unit_test (test_no_memory),
+    cmocka_unit_test (test_at_once),
+  };
+
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}

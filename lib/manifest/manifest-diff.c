@@ -1,0 +1,229 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Where two images differ, by their manifests.
+ *
+ * Both are read at the same time, so that nothing is kept but a record of each,
+ * and the range that differs and may go on.  Leaves of different constructions
+ * can be compared: a leaf does not depend on what is made of it.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "blkhash-manifest.h"
+#include "manifest/leaf-diff.h"
+#include "manifest/manifest-format.h"
+#include "manifest/manifest-reader.h"
+#include "construction/opts.h"
+
+struct side {
+  struct blkhash_manifest_reader *reader;
+  const struct manifest_header *header;
+  struct blkhash_manifest_run run; /* what is left of it */
+  bool ended;
+};
+
+struct diff {
+  struct side a, b;
+  struct leaf_diff leaves;
+  int (*differ) (void *opaque, uint64_t start, uint64_t len);
+  void *opaque;
+  uint64_t size;                /* bytes of the larger image */
+  uint32_t block_size;
+  uint64_t first, count;        /* blocks that differ, and more may follow */
+  bool any;                     /* there were such */
+  bool tail_unknown;            /* leaf_diff_tail: whether that differs */
+};
+
+/* What both readers say is the reason for ERR. */
+static int
+explain (struct diff *diff, int err, const char *why)
+{
+  manifest_reader_explain (diff->a.reader, err, "%s", why);
+  return manifest_reader_explain (diff->b.reader, err, "%s", why);
+}
+
+/* ---- What can be compared ---- */
+
+static bool
+are_alike (const struct manifest_header *a, const struct manifest_header *b)
+{
+  return a->opts->block_size == b->opts->block_size &&
+    strcmp (a->opts->digest_name, b->opts->digest_name) == 0;
+}
+
+/* Of two parts nothing would tell which blocks only one has. */
+static bool
+have_same_blocks (const struct manifest_header *a,
+                  const struct manifest_header *b)
+{
+  if (a->size == b->size)
+    return a->first == b->first && a->count == b->count;
+  return manifest_is_complete (a) && manifest_is_complete (b);
+}
+
+static int
+check (struct diff *diff)
+{
+  const struct manifest_header *a = diff->a.header, *b = diff->b.header;
+
+  if (!manifest_reader_is_fresh (diff->a.reader) ||
+      !manifest_reader_is_fresh (diff->b.reader) ||
+      diff->a.reader == diff->b.reader)
+    return explain (diff, EINVAL, "two manifests are needed that were started "
+                    "and not read on");
+  if (!are_alike (a, b))
+    return explain (diff, EINVAL, "the manifests are of different digests or "
+                    "block sizes");
+  if (!have_same_blocks (a, b))
+    return explain (diff, EINVAL, "the manifests are of different parts");
+  diff->leaves.leaf_size = diff->a.reader->leaf_size;
+  if (diff->leaves.leaf_size == 0)
+    return explain (diff, EINVAL, "the manifests are of a digest that has no "
+                    "length");
+  return 0;
+}
+
+/* ---- Ranges ---- */
+
+/* Tell of what differs until now, in bytes. */
+static int
+tell (struct diff *diff)
+{
+  uint64_t start = diff->first * diff->block_size, left = diff->size - start;
+  uint64_t count = diff->count;
+  int err;
+
+  if (count == 0)
+    return 0;
+  diff->count = 0;
+  err = diff->differ (diff->opaque, start, count > left / diff->block_size
+                                             ? left
+                                             : count * diff->block_size);
+  return err ? explain (diff, err, "") : 0;
+}
+
+static int
+join (void *opaque, uint64_t first, uint64_t count)
+{
+  struct diff *diff = opaque;
+  int err = 0;
+
+  if (diff->count == 0 || diff->first + diff->count != first) {
+    err = tell (diff);
+    diff->first = first;
+  }
+  diff->count += count;
+  diff->any = true;
+  return err;
+}
+
+static int
+note_tail (void *opaque, uint64_t tail)
+{
+  struct diff *diff = opaque;
+
+  (void) tail;
+  diff->tail_unknown = true;
+  return 0;
+}
+
+/* ---- Both at once ---- */
+
+/* Have something of it, unless it has ended. */
+static int
+read_on (struct side *side, struct side *other)
+{
+  int err;
+
+  if (side->ended || side->run.count > 0)
+    return 0;
+  err = blkhash_manifest_reader_next (side->reader, &side->run);
+  if (err == ENOENT)
+    side->ended = true;
+  else if (err) {
+    manifest_reader_explain (other->reader, err, "%s", "");
+    return err;
+  }
+  return 0;
+}
+
+static int
+compare (struct diff *diff)
+{
+  struct side *a = &diff->a, *b = &diff->b;
+  int err;
+
+  for (;;) {
+    err = read_on (a, b);
+    if (err == 0)
+      err = read_on (b, a);
+    if (err || (a->ended && b->ended))
+      return err;
+    if (a->ended || b->ended)
+      err = leaf_diff_alone (&diff->leaves, a->ended ? &b->run : &a->run);
+    else
+      err = leaf_diff_both (&diff->leaves, &a->run, &b->run);
+    if (err)
+      return err;
+  }
+}
+
+/* The sums are the same if the leaves are, and only then; they may not have
+ * been computed.
+ */
+static int
+check_sums (struct diff *diff)
+{
+  const struct manifest_header *a = diff->a.header, *b = diff->b.header;
+  unsigned char md_a[BLKHASH_MAX_MD_SIZE], md_b[BLKHASH_MAX_MD_SIZE];
+  unsigned len;
+
+  if (a->size != b->size ||
+      a->opts->construction.streams != b->opts->construction.streams ||
+      a->opts->construction.linear != b->opts->construction.linear ||
+      blkhash_manifest_reader_sum (diff->a.reader, md_a, &len) != 0 ||
+      blkhash_manifest_reader_sum (diff->b.reader, md_b, &len) != 0)
+    return 0;
+  if ((memcmp (md_a, md_b, len) == 0) == diff->any)
+    return explain (diff, EBADMSG, "the sum of this manifest or of the other "
+                    "is not that of its leaves");
+  return 0;
+}
+
+int
+blkhash_manifest_diff (struct blkhash_manifest_reader *a,
+                       struct blkhash_manifest_reader *b,
+                       int (*differ) (void *opaque, uint64_t start,
+                                      uint64_t len),
+                       void *opaque)
+{
+  struct diff diff = {
+    .a = { .reader = a, .header = &a->header },
+    .b = { .reader = b, .header = &b->header },
+    .leaves = { .differ = join, .may_differ = note_tail, .opaque = &diff },
+    .differ = differ, .opaque = opaque,
+  };
+  int err = check (&diff);
+
+  if (err)
+    return err;
+  diff.block_size = diff.a.header->opts->block_size;
+  diff.size = diff.a.header->size > diff.b.header->size
+    ? diff.a.header->size : diff.b.header->size;
+  diff.leaves.tail = leaf_diff_tail (diff.a.header->size, diff.b.header->size,
+                                     diff.block_size);
+  err = compare (&diff);
+  if (err == 0)
+    err = tell (&diff);
+  if (err == 0)
+    err = check_sums (&diff);
+  if (err == 0 && diff.tail_unknown)
+    err = explain (&diff, ENODATA, "the smaller image ends within a block of "
+                   "data, and a digest does not tell whether it is the same");
+  return err;
+}

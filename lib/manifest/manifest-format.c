@@ -1,0 +1,224 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The header of a manifest: lines of text, so that "head -c 512" shows what the
+ * manifest is of.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "blkhash.h"
+#include "manifest/manifest-format.h"
+#include "common/sum-tag.h"
+
+#define NAME "blkhash-manifest "
+#define FORMAT_VERSION "1"
+
+uint64_t
+manifest_image_blocks (const struct manifest_header *header)
+{
+  uint32_t block_size = blkhash_opts_get_block_size (header->opts);
+
+  return header->size / block_size + (header->size % block_size != 0);
+}
+
+bool
+manifest_is_complete (const struct manifest_header *header)
+{
+  return header->first == 0 && header->count == manifest_image_blocks (header);
+}
+
+int
+manifest_header_print (const struct manifest_header *header,
+                       unsigned char bytes[MANIFEST_HEADER_SIZE])
+{
+  char *tag = sum_tag (header->opts);
+
+  if (!tag)
+    return ENOMEM;
+  memset (bytes, 0, MANIFEST_HEADER_SIZE);
+  snprintf ((char *) bytes, MANIFEST_HEADER_SIZE,
+            NAME FORMAT_VERSION "\nsum: %s\nsize: %" PRIu64 "\n"
+            "blocks: %" PRIu64 ":%" PRIu64 "\n%s",
+            tag, header->size, header->first, header->count,
+            header->unfinished ? "!unfinished: yes\n" : "");
+  free (tag);
+  return 0;
+}
+
+/* A number in its one spelling, up to the character END.  Returns what follows
+ * that, or NULL.
+ */
+static const char *
+parse_number (const char *text, char end, uint64_t *value)
+{
+  const char *p = text;
+
+  for (*value = 0; *p >= '0' && *p <= '9'; p++) {
+    unsigned digit = *p - '0';
+
+    if (*value > (UINT64_MAX - digit) / 10)
+      return NULL;
+    *value = 10 * *value + digit;
+  }
+  if (p == text || (*text == '0' && p > text + 1) || *p != end)
+    return NULL;
+  return p + 1;
+}
+
+/* Each key sets a bit in SEEN. */
+enum { SEEN_SUM = 1, SEEN_SIZE = 2, SEEN_BLOCKS = 4, SEEN_ALL = 7,
+       SEEN_UNFINISHED = 8 };
+
+struct parser {
+  struct manifest_header *header;
+  unsigned seen;
+  const char *why;
+};
+
+static int
+parse_sum (struct parser *parser, const char *value)
+{
+  parser->header->opts = sum_tag_parse (value);
+  if (parser->header->opts)
+    return 0;
+  parser->why = "the header says a kind of sum that is not known here";
+  return errno == EINVAL ? ENOTSUP : errno;
+}
+
+static int
+parse_size (struct parser *parser, const char *value)
+{
+  parser->why = "the header says a wrong size";
+  return parse_number (value, '\0', &parser->header->size) &&
+    parser->header->size != BLKHASH_SIZE_UNKNOWN ? 0 : EBADMSG;
+}
+
+static int
+parse_blocks (struct parser *parser, const char *value)
+{
+  parser->why = "the header says wrong numbers of blocks";
+  value = parse_number (value, ':', &parser->header->first);
+  return value && parse_number (value, '\0', &parser->header->count)
+    ? 0 : EBADMSG;
+}
+
+static int
+parse_unfinished (struct parser *parser, const char *value)
+{
+  parser->why = "the header says a state that is not known here";
+  parser->header->unfinished = true;
+  return strcmp (value, "yes") == 0 ? 0 : ENOTSUP;
+}
+
+static const struct {
+  const char *key;
+  unsigned seen;
+  int (*parse) (struct parser *parser, const char *value);
+} keys[] = {
+  { "sum", SEEN_SUM, parse_sum },
+  { "size", SEEN_SIZE, parse_size },
+  { "blocks", SEEN_BLOCKS, parse_blocks },
+  { "!unfinished", SEEN_UNFINISHED, parse_unfinished },
+};
+
+/* LINE is "KEY: VALUE", without a line end. */
+static int
+parse_line (struct parser *parser, char *line)
+{
+  char *value = strstr (line, ": ");
+  size_t i;
+
+  if (!value) {
+    parser->why = "the header has a line that is not understood";
+    return EBADMSG;
+  }
+  *value = '\0';
+  value += strlen (": ");
+  for (i = 0; i < sizeof keys / sizeof keys[0]; i++)
+    if (strcmp (line, keys[i].key) == 0) {
+      if (parser->seen & keys[i].seen) {
+        parser->why = "the header says something twice";
+        return EBADMSG;
+      }
+      parser->seen |= keys[i].seen;
+      return keys[i].parse (parser, value);
+    }
+  if (*line == '!') {
+    parser->why = "it needs a later version of blkhash";
+    return ENOTSUP;
+  }
+  return 0;
+}
+
+/* The text ends with a line end, and what is behind it is NUL. */
+static bool
+is_text (const unsigned char *bytes, size_t len)
+{
+  size_t i;
+
+  for (i = 0; i < len; i++)
+    if (bytes[i] != '\n' && (bytes[i] < ' ' || bytes[i] > '~'))
+      return false;
+  for (; i < MANIFEST_HEADER_SIZE; i++)
+    if (bytes[i] != '\0')
+      return false;
+  return len > 0 && bytes[len - 1] == '\n';
+}
+
+static int
+parse_version (struct parser *parser, const char *line)
+{
+  if (strncmp (line, NAME, strlen (NAME)) != 0) {
+    parser->why = "it is no manifest of blkhash";
+    return EBADMSG;
+  }
+  parser->why = "it is of a version that is not known here";
+  return strcmp (line + strlen (NAME), FORMAT_VERSION) == 0 ? 0 : ENOTSUP;
+}
+
+/* The numbers say an image and a part of it. */
+static int
+check_numbers (struct parser *parser)
+{
+  const struct manifest_header *header = parser->header;
+  uint64_t blocks;
+
+  if ((parser->seen & SEEN_ALL) != SEEN_ALL) {
+    parser->why = "the header does not say all that is needed";
+    return EBADMSG;
+  }
+  blocks = manifest_image_blocks (header);
+  parser->why = "the header says blocks that the image does not have";
+  return header->first <= blocks && header->count <= blocks - header->first
+    ? 0 : EBADMSG;
+}
+
+int
+manifest_header_parse (const unsigned char bytes[MANIFEST_HEADER_SIZE],
+                       struct manifest_header *header, const char **why)
+{
+  struct parser parser = { .header = header };
+  char text[MANIFEST_HEADER_SIZE + 1] = "", *rest = text;
+  int err;
+
+  memcpy (text, bytes, MANIFEST_HEADER_SIZE);
+  err = parse_version (&parser, strsep (&rest, "\n"));
+  if (err == 0 && !is_text (bytes, strnlen ((const char *) bytes,
+                                            MANIFEST_HEADER_SIZE))) {
+    parser.why = "the header is damaged";
+    err = EBADMSG;
+  }
+  while (err == 0 && *rest)
+    err = parse_line (&parser, strsep (&rest, "\n"));
+  if (err == 0)
+    err = check_numbers (&parser);
+  *why = parser.why;
+  return err;
+}

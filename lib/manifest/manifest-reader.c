@@ -1,0 +1,192 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A reader of a manifest: its life, and the header.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "blkhash-manifest.h"
+#include "manifest/crc32c.h"
+#include "manifest/manifest-format.h"
+#include "manifest/manifest-input.h"
+#include "manifest/manifest-reader.h"
+#include "manifest/manifest-sum.h"
+#include "manifest/manifest-zeros.h"
+
+struct blkhash_manifest_reader *
+blkhash_manifest_reader_new (int fd, unsigned flags)
+{
+  struct blkhash_manifest_reader *r;
+
+  if (flags & ~(BLKHASH_MANIFEST_NO_SUM | BLKHASH_MANIFEST_UNFINISHED)) {
+    errno = EINVAL;
+    return NULL;
+  }
+  r = calloc (1, sizeof *r);
+  if (!r)
+    return NULL;
+  r->flags = flags;
+  manifest_input_init (&r->input, fd);
+  return r;
+}
+
+void
+blkhash_manifest_reader_free (struct blkhash_manifest_reader *r)
+{
+  int err = errno;
+
+  if (!r)
+    return;
+  manifest_sum_free (r->sum);
+  blkhash_opts_free (r->header.opts);
+  manifest_input_destroy (&r->input);
+  free (r);
+  errno = err;
+}
+
+const char *
+blkhash_manifest_reader_error (const struct blkhash_manifest_reader *r)
+{
+  return r->error;
+}
+
+int
+manifest_reader_explain (struct blkhash_manifest_reader *r, int err,
+                         const char *fmt, ...)
+{
+  va_list args;
+
+  va_start (args, fmt);
+  vsnprintf (r->error, sizeof r->error, fmt, args);
+  va_end (args);
+  return err;
+}
+
+int
+manifest_reader_explain_errno (struct blkhash_manifest_reader *r, int err)
+{
+  return manifest_reader_explain (r, err, "%s", strerror (err));
+}
+
+/* ---- The header ---- */
+
+static int
+prepare (struct blkhash_manifest_reader *r)
+{
+  int err = manifest_zeros_init (&r->zeros, r->header.opts, r->header.size);
+
+  if (err)
+    return err;
+  r->leaf_size = r->zeros.leaf_size;
+  r->next = r->header.first;
+  r->end = r->header.first + r->header.count;
+  if (r->flags || !manifest_is_complete (&r->header))
+    return 0;
+  err = manifest_zeros_hash (&r->zeros);
+  if (err)
+    return err;
+  r->sum = manifest_sum_create (r->header.opts, r->header.size, &r->zeros);
+  return r->sum ? 0 : errno;
+}
+
+static int
+read_header (struct blkhash_manifest_reader *r)
+{
+  const unsigned char *bytes;
+  const char *why;
+  int err = manifest_input_peek (&r->input, MANIFEST_HEADER_SIZE, &bytes);
+
+  if (err == ENODATA)
+    return manifest_reader_explain (r, EBADMSG, "it is too short for a "
+                                    "manifest of blkhash");
+  if (err)
+    return manifest_reader_explain_errno (r, err);
+  err = manifest_header_parse (bytes, &r->header, &why);
+  if (err == 0 && r->header.unfinished &&
+      !(r->flags & BLKHASH_MANIFEST_UNFINISHED)) {
+    why = "it is not finished: not all of the image was hashed";
+    err = EBADMSG;
+  }
+  if (err == ENOMEM)
+    return manifest_reader_explain_errno (r, err);
+  if (err)
+    return manifest_reader_explain (r, err, "%s", why);
+  r->header_crc = crc32c (0, bytes, MANIFEST_HEADER_SIZE);
+  manifest_input_take (&r->input, MANIFEST_HEADER_SIZE);
+  err = prepare (r);
+  return err ? manifest_reader_explain_errno (r, err) : 0;
+}
+
+int
+blkhash_manifest_reader_start (struct blkhash_manifest_reader *r)
+{
+  if (r->err)
+    return r->err;
+  if (r->started)
+    return manifest_reader_explain (r, EINVAL, "the manifest was started "
+                                    "before");
+  r->err = read_header (r);
+  r->started = r->err == 0;
+  return r->err;
+}
+
+const struct blkhash_opts *
+blkhash_manifest_reader_opts (const struct blkhash_manifest_reader *r)
+{
+  return r->header.opts;
+}
+
+uint64_t
+blkhash_manifest_reader_size (const struct blkhash_manifest_reader *r)
+{
+  return r->header.size;
+}
+
+void
+blkhash_manifest_reader_blocks (const struct blkhash_manifest_reader *r,
+                                uint64_t *first, uint64_t *count)
+{
+  *first = r->header.first;
+  *count = r->header.count;
+}
+
+uint64_t
+blkhash_manifest_reader_offset (const struct blkhash_manifest_reader *r)
+{
+  return r->input.offset;
+}
+
+/* ---- The end ---- */
+
+int
+blkhash_manifest_reader_sum (const struct blkhash_manifest_reader *r,
+                             unsigned char *md, unsigned int *len)
+{
+  if (!r->ended || !manifest_is_complete (&r->header))
+    return ENODATA;
+  memcpy (md, r->md, r->leaf_size);
+  if (len)
+    *len = r->leaf_size;
+  return 0;
+}
+
+bool
+manifest_reader_is_fresh (const struct blkhash_manifest_reader *r)
+{
+  return r->started && r->err == 0 && r->next == r->header.first &&
+    !(r->flags & BLKHASH_MANIFEST_UNFINISHED);
+}
+
+int
+manifest_reader_fail (struct blkhash_manifest_reader *r, int err)
+{
+  r->err = manifest_reader_explain_errno (r, err);
+  return err;
+}

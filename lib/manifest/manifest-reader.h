@@ -1,0 +1,53 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The inside of a reader of a manifest: manifest-reader.c has its header,
+ * manifest-records.c the rest.
+ */
+
+#ifndef BLKHASH_MANIFEST_READER_H
+#define BLKHASH_MANIFEST_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "blkhash-manifest.h"
+#include "manifest/manifest-format.h"
+#include "manifest/manifest-input.h"
+#include "manifest/manifest-zeros.h"
+
+struct manifest_sum;
+
+struct blkhash_manifest_reader {
+  struct manifest_input input;
+  unsigned flags;
+  struct manifest_header header;
+  uint32_t header_crc;
+  size_t leaf_size;
+  struct manifest_zeros zeros;
+  struct manifest_sum *sum;     /* of what was read before RUN, or NULL */
+  struct blkhash_manifest_run run; /* the last, whose leaves are in INPUT */
+  bool started, ended;
+  uint64_t next, end;           /* blocks: of the next record, and of all */
+  bool after_zeros;             /* the record before is zeros */
+  bool after_part;              /* or has less leaves than there is place for */
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+
+  int err;                      /* the first */
+  char error[160];              /* in words */
+};
+
+/* It was started and not read on, and takes no manifest that is unfinished. */
+bool manifest_reader_is_fresh (const struct blkhash_manifest_reader *r);
+
+/* What was read cannot be used.  Returns ERR. */
+int manifest_reader_fail (struct blkhash_manifest_reader *r, int err);
+
+/* Store the reason for ERR, in words.  Returns ERR, which does not stick. */
+int manifest_reader_explain (struct blkhash_manifest_reader *r, int err,
+                             const char *fmt, ...)
+  __attribute__ ((format (printf, 3, 4)));
+int manifest_reader_explain_errno (struct blkhash_manifest_reader *r, int err);
+
+#endif /* BLKHASH_MANIFEST_READER_H */

@@ -1,0 +1,245 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Read the records of a manifest, and believe nothing that is in them.
+ *
+ * A record is given when all of it was read and its CRC is right.  Numbers are
+ * compared with what the header says and with the bytes that are left, before
+ * any memory depends on them.  What only the end tells, such as that nothing is
+ * missing, is told with ENOENT.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "blkhash-manifest.h"
+#include "manifest/crc32c.h"
+#include "manifest/manifest-format.h"
+#include "manifest/manifest-input.h"
+#include "manifest/manifest-reader.h"
+#include "manifest/manifest-sum.h"
+#include "manifest/manifest-zeros.h"
+
+static bool
+is_unfinished (const struct blkhash_manifest_reader *r)
+{
+  return r->flags & BLKHASH_MANIFEST_UNFINISHED;
+}
+
+/* Of the record that begins where bytes were taken until now. */
+static int
+bad_record (struct blkhash_manifest_reader *r, const char *what)
+{
+  return manifest_reader_explain (r, EBADMSG, "the record at byte %" PRIu64
+                                  " %s", r->input.offset, what);
+}
+
+static int
+damaged (struct blkhash_manifest_reader *r, const char *what)
+{
+  return manifest_reader_explain (r, EBADMSG, "%s", what);
+}
+
+static int
+cut_off (struct blkhash_manifest_reader *r)
+{
+  return damaged (r, "the manifest is cut off");
+}
+
+/* What came of reading. */
+static int
+input_failed (struct blkhash_manifest_reader *r, int err)
+{
+  return err == ENODATA ? cut_off (r)
+                        : manifest_reader_explain_errno (r, err);
+}
+
+/* Find a record of SIZE bytes without its tail, and check that.  CRC is that of
+ * what is to be in its CRC before it.
+ */
+static int
+find_record (struct blkhash_manifest_reader *r, size_t size, uint32_t crc,
+             const unsigned char **bytes)
+{
+  const unsigned char *tail;
+  int err;
+
+  if (!manifest_input_may_have (&r->input, size + MANIFEST_TAIL_SIZE))
+    return cut_off (r);
+  err = manifest_input_peek (&r->input, size + MANIFEST_TAIL_SIZE, bytes);
+  if (err)
+    return input_failed (r, err);
+  tail = *bytes + size;
+  if (manifest_get (tail, 4) != crc32c (crc, *bytes, size))
+    return bad_record (r, "has a wrong CRC");
+  if (manifest_get (tail + 4, 4) != 0)
+    return bad_record (r, "does not end with 0");
+  return 0;
+}
+
+/* COUNT blocks from FIRST on come next, and not in more records than needed. */
+static int
+check_numbers (struct blkhash_manifest_reader *r, uint64_t first,
+               uint64_t count, bool zeros)
+{
+  if (first < r->next)
+    return bad_record (r, "has blocks that were there before");
+  if (first > r->next)
+    return bad_record (r, "leaves blocks out");
+  if (count == 0)
+    return bad_record (r, "has no blocks");
+  if (count > r->end - first)
+    return bad_record (r, "has more blocks than the header says");
+  if (!zeros && count > MANIFEST_MAX_LEAVES)
+    return bad_record (r, "has more leaves than allowed");
+  if ((zeros ? r->after_zeros : r->after_part) && !is_unfinished (r))
+    return bad_record (r, "should be a part of the one before");
+  return 0;
+}
+
+static int
+check_leaves (struct blkhash_manifest_reader *r, uint64_t first,
+              const unsigned char *leaves, size_t count)
+{
+  int err = manifest_zeros_hash (&r->zeros);
+
+  if (err)
+    return manifest_reader_explain_errno (r, err);
+  if (manifest_zeros_has (&r->zeros, first, leaves, count))
+    return bad_record (r, "has a block of zeros as data");
+  return 0;
+}
+
+/* Add the run that the caller has seen by now.  That can take very long, and
+ * who compares may need no more.
+ */
+static int
+add_to_sum (struct blkhash_manifest_reader *r)
+{
+  struct blkhash_manifest_run run = r->run;
+  int err;
+
+  r->run.count = 0;
+  if (!r->sum || run.count == 0)
+    return 0;
+  err = run.leaves ? manifest_sum_leaves (r->sum, run.leaves, run.count)
+                   : manifest_sum_zeros (r->sum, run.count);
+  return err ? manifest_reader_explain_errno (r, err) : 0;
+}
+
+static int
+read_blocks (struct blkhash_manifest_reader *r, uint64_t first,
+             uint64_t count, struct blkhash_manifest_run *run)
+{
+  bool zeros = count & MANIFEST_ZERO_RUN;
+  const unsigned char *bytes;
+  size_t size = MANIFEST_HEAD_SIZE;
+  int err;
+
+  count &= ~MANIFEST_ZERO_RUN;
+  err = check_numbers (r, first, count, zeros);
+  if (err)
+    return err;
+  if (!zeros)
+    size += count * r->leaf_size;
+  err = find_record (r, size, 0, &bytes);
+  if (err)
+    return err;
+  err = zeros ? 0 : check_leaves (r, first, bytes + MANIFEST_HEAD_SIZE, count);
+  if (err)
+    return err;
+  r->run = *run = (struct blkhash_manifest_run) {
+    .first = first, .count = count,
+    .leaves = zeros ? NULL : bytes + MANIFEST_HEAD_SIZE,
+  };
+  manifest_input_take (&r->input, size + MANIFEST_TAIL_SIZE);
+  r->next += count;
+  r->after_zeros = zeros;
+  r->after_part = !zeros && count < MANIFEST_MAX_LEAVES;
+  return 0;
+}
+
+/* Is the sum that of the leaves? */
+static int
+check_sum (struct blkhash_manifest_reader *r)
+{
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  int err;
+
+  if (!r->sum)
+    return 0;
+  err = manifest_sum_final (r->sum, md);
+  if (err)
+    return manifest_reader_explain_errno (r, err);
+  if (memcmp (md, r->md, r->leaf_size) != 0)
+    return damaged (r, "the sum is not that of the leaves");
+  return 0;
+}
+
+static int
+read_end (struct blkhash_manifest_reader *r, uint64_t count)
+{
+  size_t sum_size = manifest_is_complete (&r->header) ? r->leaf_size : 0;
+  size_t size = MANIFEST_HEAD_SIZE + sum_size;
+  const unsigned char *bytes;
+  int err;
+
+  if (r->next < r->end)
+    return manifest_reader_explain (r, EBADMSG, "blocks from %" PRIu64
+                                    " on are missing", r->next);
+  err = find_record (r, size, r->header_crc, &bytes);
+  if (err)
+    return err;
+  if (count != r->header.count)
+    return bad_record (r, "says a wrong number of blocks");
+  memcpy (r->md, bytes + MANIFEST_HEAD_SIZE, sum_size);
+  size += MANIFEST_TAIL_SIZE;
+  err = manifest_input_peek (&r->input, size + 1, &bytes);
+  if (err == 0)
+    return damaged (r, "there is something behind the manifest");
+  if (err != ENODATA)
+    return input_failed (r, err);
+  manifest_input_take (&r->input, size);
+  return check_sum (r);
+}
+
+static int
+read_record (struct blkhash_manifest_reader *r,
+             struct blkhash_manifest_run *run)
+{
+  const unsigned char *bytes;
+  uint64_t first, count;
+  int err = add_to_sum (r);
+
+  if (err)
+    return err;
+  err = manifest_input_peek (&r->input, MANIFEST_HEAD_SIZE, &bytes);
+  if (err)
+    return input_failed (r, err);
+  first = manifest_get (bytes, 8);
+  count = manifest_get (bytes + 8, 8);
+  if (first != MANIFEST_END)
+    return read_blocks (r, first, count, run);
+  err = read_end (r, count);
+  if (err)
+    return err;
+  r->ended = true;
+  return manifest_reader_explain (r, ENOENT, "there are no more blocks");
+}
+
+int
+blkhash_manifest_reader_next (struct blkhash_manifest_reader *r,
+                              struct blkhash_manifest_run *run)
+{
+  if (r->err)
+    return r->err;
+  if (!r->started)
+    return manifest_reader_explain (r, EINVAL, "the manifest was not started");
+  r->err = read_record (r, run);
+  if (r->err == EBADMSG && is_unfinished (r))
+    r->err = ENOENT;            /* the text says why there are no more */
+  return r->err;
+}

@@ -1,0 +1,90 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A leaf table to a manifest, and back.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+
+#include "blkhash-manifest.h"
+#include "leaves/leaves.h"
+#include "manifest/manifest-reader.h"
+#include "construction/opts.h"
+
+static int
+save (struct blkhash_leaves *l, struct blkhash_manifest_writer *w,
+      uint64_t size, unsigned char *md, unsigned *len)
+{
+  struct blkhash_leaf_sink sink = blkhash_manifest_writer_sink (w);
+  int err = leaves_fold_to (l, &sink, md, len);
+
+  return err ? err : blkhash_manifest_writer_finish (w, size, md, *len);
+}
+
+int
+blkhash_leaves_save (struct blkhash_leaves *l, int fd, unsigned char *md,
+                     unsigned int *len)
+{
+  unsigned char result[BLKHASH_MAX_MD_SIZE];
+  struct blkhash_manifest_writer *w;
+  struct blkhash_opts opts;
+  unsigned result_len;
+  uint64_t size;
+  int err = leaves_describe (l, &opts, &size);
+
+  if (err)
+    return err;
+  w = blkhash_manifest_writer_new (&opts, size, fd);
+  if (!w)
+    return errno;
+  err = save (l, w, size, md ? md : result, len ? len : &result_len);
+  blkhash_manifest_writer_free (w);
+  return err;
+}
+
+int
+blkhash_leaves_put_run (struct blkhash_leaves *l,
+                        const struct blkhash_manifest_run *run)
+{
+  return leaves_put_leaves (l, run->first, run->count, run->leaves);
+}
+
+static int
+load (struct blkhash_leaves *l, struct blkhash_manifest_reader *r)
+{
+  struct blkhash_manifest_run run;
+  int err;
+
+  while ((err = blkhash_manifest_reader_next (r, &run)) == 0) {
+    err = leaves_put_leaves (l, run.first, run.count, run.leaves);
+    if (err)
+      return manifest_reader_fail (r, err);
+  }
+  return err == ENOENT ? 0 : err;
+}
+
+struct blkhash_leaves *
+blkhash_leaves_load (struct blkhash_manifest_reader *r)
+{
+  struct blkhash_leaves *l;
+  int err;
+
+  if (!manifest_reader_is_fresh (r) || r->flags != 0) {
+    errno = EINVAL;
+    return NULL;
+  }
+  l = blkhash_leaves_new (blkhash_manifest_reader_opts (r),
+                          blkhash_manifest_reader_size (r), 0);
+  if (!l) {
+    errno = manifest_reader_fail (r, errno);
+    return NULL;
+  }
+  err = load (l, r);
+  if (err == 0)
+    return l;
+  blkhash_leaves_free (l);
+  errno = err;
+  return NULL;
+}

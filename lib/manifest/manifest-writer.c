@@ -1,0 +1,342 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Write a manifest, as leaves come: the sink, the header and the end.
+ *
+ * What the file becomes does not depend on the parts in which leaves come: a
+ * record of data ends where zeros begin, or when it is full, and one of zeros
+ * where data begins.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "blkhash-manifest.h"
+#include "manifest/crc32c.h"
+#include "digest/digest.h"
+#include "manifest/manifest-format.h"
+#include "manifest/manifest-output.h"
+#include "manifest/manifest-writer.h"
+#include "construction/opts.h"
+
+/* ---- The sink ---- */
+
+/* Leave what is not to be written out of COUNT blocks from *INDEX on.  Returns
+ * how many blocks remain.
+ */
+static uint64_t
+cut_to_part (const struct blkhash_manifest_writer *w, uint64_t *index,
+             uint64_t count)
+{
+  if (*index < w->first) {
+    uint64_t before = w->first - *index;
+
+    if (count <= before)
+      return 0;
+    *index = w->first;
+    count -= before;
+  }
+  if (*index >= w->end)
+    return 0;
+  return count < w->end - *index ? count : w->end - *index;
+}
+
+static int
+write_data (void *opaque, uint64_t index, size_t count,
+            const unsigned char *leaves, size_t leaf_size)
+{
+  struct blkhash_manifest_writer *w = opaque;
+  uint64_t told = index;
+
+  count = cut_to_part (w, &index, count);
+  if (count == 0)
+    return w->error;
+  leaves += (index - told) * leaf_size;
+  if (w->error == 0 && (w->finished || index != w->next ||
+                        leaf_size != w->leaf_size))
+    w->error = EINVAL;
+  if (w->error == 0)
+    w->error = manifest_writer_close_zeros (w);
+  while (count > 0 && w->error == 0) {
+    size_t room = MANIFEST_MAX_LEAVES - w->leaves;
+    size_t n = count < room ? count : room;
+
+    w->error = manifest_writer_leaves (w, leaves, n);
+    leaves += n * leaf_size;
+    count -= n;
+  }
+  return w->error;
+}
+
+static int
+write_zeros (void *opaque, uint64_t index, uint64_t count)
+{
+  struct blkhash_manifest_writer *w = opaque;
+
+  count = cut_to_part (w, &index, count);
+  if (count == 0)
+    return w->error;
+  if (w->error == 0 && (w->finished || index != w->next))
+    w->error = EINVAL;
+  if (w->error == 0)
+    w->error = manifest_writer_close_leaves (w);
+  w->zeros += count;
+  w->next += count;
+  return w->error;
+}
+
+struct blkhash_leaf_sink
+blkhash_manifest_writer_sink (struct blkhash_manifest_writer *w)
+{
+  return (struct blkhash_leaf_sink) {
+    .data = write_data, .zero = write_zeros, .opaque = w
+  };
+}
+
+/* ---- The header and the end ---- */
+
+/* Will the header be written when the size is known?  Its place is kept. */
+static int
+begin (struct blkhash_manifest_writer *w)
+{
+  unsigned char *bytes =
+    manifest_output_append (&w->output, MANIFEST_HEADER_SIZE);
+  int flags;
+
+  if (!bytes)
+    return ENOMEM;
+  w->header_last = w->header.size == BLKHASH_SIZE_UNKNOWN;
+  if (!w->header_last)
+    return manifest_header_print (&w->header, bytes);
+  memset (bytes, 0, MANIFEST_HEADER_SIZE);
+  w->start = lseek (w->output.fd, 0, SEEK_CUR);
+  flags = fcntl (w->output.fd, F_GETFL);
+  if (w->start == -1 || flags == -1)
+    return errno;
+  return flags & O_APPEND ? EINVAL : 0;
+}
+
+static int
+write_header (struct blkhash_manifest_writer *w, const unsigned char *bytes)
+{
+  size_t done = 0;
+
+  while (done < MANIFEST_HEADER_SIZE) {
+    ssize_t n = pwrite (w->output.fd, bytes + done,
+                        MANIFEST_HEADER_SIZE - done, w->start + done);
+
+    if (n == -1 && errno != EINTR)
+      return errno;
+    if (n > 0)
+      done += n;
+  }
+  return 0;
+}
+
+static size_t
+sum_size (const struct blkhash_manifest_writer *w)
+{
+  return manifest_is_complete (&w->header) ? w->leaf_size : 0;
+}
+
+/* Its CRC is that of the header too. */
+static int
+append_end (struct blkhash_manifest_writer *w, const unsigned char *header,
+            const unsigned char *md)
+{
+  size_t size = sum_size (w);
+  unsigned char *sum;
+  int err = manifest_writer_head (w, MANIFEST_END, w->header.count);
+
+  if (err)
+    return err;
+  sum = manifest_output_append (&w->output, size);
+  if (!sum)
+    return ENOMEM;
+  if (size > 0)
+    memcpy (sum, md, size);
+  return manifest_writer_tail (w, crc32c (0, header, MANIFEST_HEADER_SIZE));
+}
+
+static int
+finish (struct blkhash_manifest_writer *w, const unsigned char *md)
+{
+  unsigned char header[MANIFEST_HEADER_SIZE];
+  int err = manifest_header_print (&w->header, header);
+
+  if (err == 0)
+    err = manifest_writer_close_leaves (w);
+  if (err == 0)
+    err = manifest_writer_close_zeros (w);
+  if (err == 0)
+    err = append_end (w, header, md);
+  if (err == 0)
+    err = manifest_output_write (&w->output);
+  if (err == 0 && w->header_last)
+    err = write_header (w, header);
+  return err;
+}
+
+int
+blkhash_manifest_writer_finish (struct blkhash_manifest_writer *w,
+                                uint64_t size, const unsigned char *md,
+                                unsigned int len)
+{
+  if (w->error)
+    return w->error;
+  if (w->finished || w->header.unfinished || size == BLKHASH_SIZE_UNKNOWN ||
+      (!w->header_last && size != w->header.size))
+    return EINVAL;
+  w->header.size = size;
+  if (w->header_last)
+    w->header.count = manifest_image_blocks (&w->header);
+  if (w->next != w->header.first + w->header.count || len != sum_size (w))
+    return EINVAL;
+  w->finished = true;
+  w->error = finish (w, md);
+  return w->error;
+}
+
+int
+blkhash_manifest_writer_flush (struct blkhash_manifest_writer *w)
+{
+  if (w->error)
+    return w->error;
+  if (!w->header.unfinished)
+    return EINVAL;
+  w->error = manifest_writer_close_leaves (w);
+  if (w->error == 0)
+    w->error = manifest_writer_close_zeros (w);
+  if (w->error == 0)
+    w->error = manifest_output_write (&w->output);
+  return w->error;
+}
+
+/* ---- Its life ---- */
+
+struct part {
+  uint64_t first, count;        /* blocks */
+};
+
+/* Blocks that the image does not have are not passed over: those are an error
+ * in the end.
+ */
+static int
+choose_blocks (struct blkhash_manifest_writer *w, const struct part *part)
+{
+  uint64_t blocks = w->header.count;
+
+  if (w->header.size == BLKHASH_SIZE_UNKNOWN || part->first > blocks ||
+      part->count > blocks - part->first)
+    return EINVAL;
+  w->header.first = w->first = w->next = part->first;
+  w->header.count = part->count;
+  if (part->first + part->count < blocks)
+    w->end = part->first + part->count;
+  return 0;
+}
+
+/* PART says which blocks, or is NULL for all. */
+static int
+prepare (struct blkhash_manifest_writer *w, const struct part *part, int fd)
+{
+  struct digest *digest = digest_create (w->opts.digest_name);
+  int err;
+
+  if (!digest)
+    return errno;
+  w->leaf_size = digest_size (digest);
+  digest_free (digest);
+  w->end = UINT64_MAX;
+  w->header.count = manifest_image_blocks (&w->header);
+  err = part ? choose_blocks (w, part) : 0;
+  if (err == 0)
+    err = manifest_output_init (&w->output, fd);
+  return err ? err : begin (w);
+}
+
+static struct blkhash_manifest_writer *
+create (const struct blkhash_opts *opts, uint64_t size,
+        const struct part *part, int fd)
+{
+  struct blkhash_manifest_writer *w = calloc (1, sizeof *w);
+  int err;
+
+  if (!w)
+    return NULL;
+  if (opts)
+    w->opts = *opts;
+  else
+    opts_init (&w->opts);
+  w->header = (struct manifest_header) { .opts = &w->opts, .size = size };
+  err = prepare (w, part, fd);
+  if (err == 0)
+    return w;
+  blkhash_manifest_writer_free (w);
+  errno = err;
+  return NULL;
+}
+
+struct blkhash_manifest_writer *
+blkhash_manifest_writer_new (const struct blkhash_opts *opts, uint64_t size,
+                             int fd)
+{
+  return create (opts, size, NULL, fd);
+}
+
+/* Behind what is there already there is no other header. */
+static int
+begin_at (struct blkhash_manifest_writer *w, uint64_t next)
+{
+  if (w->header.size == BLKHASH_SIZE_UNKNOWN || next > w->header.count)
+    return EINVAL;
+  w->header.unfinished = true;
+  w->first = w->next = next;
+  if (next == 0)
+    return manifest_header_print (&w->header, w->output.buf);
+  w->output.used = 0;
+  return 0;
+}
+
+struct blkhash_manifest_writer *
+blkhash_manifest_writer_new_unfinished (const struct blkhash_opts *opts,
+                                        uint64_t size, uint64_t next, int fd)
+{
+  struct blkhash_manifest_writer *w = create (opts, size, NULL, fd);
+  int err = w ? begin_at (w, next) : errno;
+
+  if (err == 0)
+    return w;
+  blkhash_manifest_writer_free (w);
+  errno = err;
+  return NULL;
+}
+
+struct blkhash_manifest_writer *
+blkhash_manifest_writer_new_part (const struct blkhash_opts *opts,
+                                  uint64_t size, uint64_t first,
+                                  uint64_t count, int fd)
+{
+  const struct part part = { first, count };
+
+  return create (opts, size, &part, fd);
+}
+
+void
+blkhash_manifest_writer_free (struct blkhash_manifest_writer *w)
+{
+  int err = errno;
+
+  if (!w)
+    return;
+  manifest_output_destroy (&w->output);
+  free (w);
+  errno = err;
+}

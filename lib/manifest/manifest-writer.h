@@ -1,0 +1,54 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The inside of a writer of a manifest: manifest-writer.c has its life, the
+ * sink, the header and the end, manifest-writer-records.c the records.
+ *
+ * Functions return 0, ENOMEM, or what write(2) said.
+ */
+
+#ifndef BLKHASH_MANIFEST_WRITER_H
+#define BLKHASH_MANIFEST_WRITER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "manifest/manifest-format.h"
+#include "manifest/manifest-output.h"
+#include "construction/opts.h"
+
+struct blkhash_manifest_writer {
+  struct manifest_output output;
+  off_t start;                  /* of the header, if it is written last */
+  struct blkhash_opts opts;
+  struct manifest_header header;
+  bool header_last;
+  size_t leaf_size;
+  uint64_t next;                /* block */
+  uint64_t first, end;          /* before and behind, blocks are passed over */
+  int error;                    /* the first */
+  bool finished;
+
+  size_t record;                /* where the open record begins in OUTPUT */
+  size_t leaves;                /* in it; 0: none is open */
+  uint64_t zeros;               /* blocks before NEXT that are in no record */
+};
+
+/* Begin a record, or the end, with FIRST and COUNT. */
+int manifest_writer_head (struct blkhash_manifest_writer *w, uint64_t first,
+                          uint64_t count);
+
+/* End it.  CRC is that of what comes before it and is to be in its CRC. */
+int manifest_writer_tail (struct blkhash_manifest_writer *w, uint32_t crc);
+
+/* The next COUNT blocks: up to as many as there is place for in the record. */
+int manifest_writer_leaves (struct blkhash_manifest_writer *w,
+                            const unsigned char *leaves, size_t count);
+
+/* The leaves that came are a record; or the blocks of zeros are. */
+int manifest_writer_close_leaves (struct blkhash_manifest_writer *w);
+int manifest_writer_close_zeros (struct blkhash_manifest_writer *w);
+
+#endif /* BLKHASH_MANIFEST_WRITER_H */

@@ -1,0 +1,100 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Unit test: what is read of the file of a manifest, a piece at a time, and how
+ * much memory that takes.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "manifest/manifest-input.h"
+
+static int
+temporary (void)
+{
+  char name[] = "test-manifest-input-XXXXXX";
+  int fd = mkstemp (name);
+
+  assert_int_not_equal (fd, -1);
+  unlink (name);
+  return fd;
+}
+
+/* Of a pipe nobody knows how much is in it: memory grows as it comes. */
+static void
+test_input (void **state)
+{
+  static unsigned char image[30000];
+  struct manifest_input input;
+  const unsigned char *bytes;
+  int fds[2];
+
+  (void) state;
+  memset (image, 1, sizeof image);
+  assert_int_equal (pipe (fds), 0);
+  assert_int_equal (write (fds[1], image, 30000), 30000);
+  close (fds[1]);
+  manifest_input_init (&input, fds[0]);
+  assert_true (manifest_input_may_have (&input, UINT64_MAX));
+  assert_int_equal (manifest_input_peek (&input, 4 << 20, &bytes), ENODATA);
+  assert_true (input.size >= 30000 && input.size <= 65536);
+  assert_int_equal (manifest_input_peek (&input, 30000, &bytes), 0);
+  assert_memory_equal (bytes, image, 30000);
+  manifest_input_take (&input, 29999);
+  assert_int_equal (manifest_input_peek (&input, 1, &bytes), 0);
+  assert_int_equal (manifest_input_peek (&input, 2, &bytes), ENODATA);
+  manifest_input_destroy (&input);
+  close (fds[0]);
+}
+
+/* Of a file it is known, from where it stands. */
+static void
+test_input_file (void **state)
+{
+  static unsigned char all[2000000];
+  int fd = temporary ();
+  struct manifest_input input;
+  const unsigned char *bytes;
+  size_t i, len;
+
+  (void) state;
+  for (i = 0; i < sizeof all; i++)
+    all[i] = i % 251;
+  assert_int_equal (write (fd, all, sizeof all), sizeof all);
+  lseek (fd, 100, SEEK_SET);
+  manifest_input_init (&input, fd);
+  assert_true (manifest_input_may_have (&input, sizeof all - 100));
+  assert_false (manifest_input_may_have (&input, sizeof all - 99));
+  for (i = 100, len = 1; i + len <= sizeof all; i += len, len += 4999) {
+    assert_int_equal (manifest_input_peek (&input, len, &bytes), 0);
+    assert_memory_equal (bytes, all + i, len);
+    manifest_input_take (&input, len);
+  }
+  assert_int_equal (input.offset, i - 100);
+  assert_int_equal (input.left, sizeof all - i);
+  assert_true (input.size >= 1 && input.size <= 2 * len);
+  manifest_input_destroy (&input);
+  close (fd);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_input),
+    cmocka_unit_test (test_input_file),
+  };
+
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}
