@@ -148,7 +148,7 @@ def blocksize_policy(rng, place):
 
 
 def extentlist(rng, place):
-    """True when the server starts.  Later it is a lie where clients write."""
+    """True when the server starts, and where clients write a lie after that."""
     if not place.content:
         return None
     path = os.path.join(place.directory, "extents")
@@ -160,7 +160,7 @@ def extentlist(rng, place):
                 f.write("%d %d hole,zero\n" % (i, len(part)))
             else:
                 f.write("%d %d\n" % (i, len(part)))
-    return [Part("extentlist", "extentlist=" + path)]
+    return [Part("extentlist", "extentlist=" + path, traits="readonly")]
 
 
 def ddrescue(rng, place):

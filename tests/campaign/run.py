@@ -354,16 +354,19 @@ class Run:
         self.check_final()
 
     def connect_first(self):
-        try:
-            h = clients.connect(self.socket, self.stack.names[0],
-                                self.stack.tls)
-            size = h.get_size()
-            h.shutdown()
-        except nbd.Error as e:
-            raise Discarded(str(e))
-        self.server.all_closed()
-        if size == 0:
-            raise Discarded("an empty disk")
+        """With TLS, where there is TLS: from then on nothing is said of what
+        clients without TLS see of that disk, which tls-fallback makes another
+        one."""
+        for name in self.stack.names if self.stack.distinct else [""]:
+            try:
+                h = clients.connect(self.socket, name, self.stack.tls)
+                size = h.get_size()
+                h.shutdown()
+            except nbd.Error as e:
+                raise Discarded(str(e))
+            self.server.all_closed()
+            if size == 0:
+                raise Discarded("an empty disk")
 
     def run(self):
         self.serve()

@@ -161,6 +161,10 @@ class Stack:
                {"delay", "multi-conn"} <= names | used or \
                {"limit", "luks"} <= names | used:
                 continue
+            # The list is of the image, and blkhash believes it.
+            if "extentlist" in names | used and \
+               any("maps" in part.traits for part in chosen + parts):
+                continue
             used |= names
             chosen += parts
         # What fails is behind what tries again.
