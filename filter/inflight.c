@@ -9,6 +9,7 @@
 
 #include <config.h>
 
+#include "../lib/common/numbers.h"
 #include "inflight.h"
 
 /* Grow the tainted part to hold the overlap; it is one range, not a set. */
@@ -40,7 +41,7 @@ taint_overlaps (struct request *request, struct request *other)
   for (; other; other = other->next) {
     uint64_t from = request->offset > other->offset ? request->offset
                                                     : other->offset;
-    uint64_t to = request->end < other->end ? request->end : other->end;
+    uint64_t to = MIN (request->end, other->end);
 
     if (from < to) {
       taint (request, from, to);

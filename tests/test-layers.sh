@@ -110,7 +110,7 @@ lanes: common
 
 # ---- filter/ ----
 # Of lib/ what is in the table, and nothing else.
-check_layers filter "blkhash" "
+check_layers filter "blkhash ../lib/common/numbers" "
 blkhash: config-files conn ending export finish params report watch
 finish: conn export manifest params pass ../lib/common/cleanup ../lib/leaves/leaves
 pass: conn export params watch ../lib/common/cleanup
@@ -154,7 +154,7 @@ check_circles
 # ---- Those who use the library ----
 
 # What tools/ and other users may include of lib/.
-for_tools="common/cleanup common/deadline common/zero common/sum-kind
+for_tools="common/cleanup common/deadline common/numbers common/zero common/sum-kind
 common/sum-line common/sum-tag common/test-time64 manifest/leaf-diff"
 
 # tools/ and examples/ use the public API.

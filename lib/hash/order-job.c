@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/numbers.h"
 #include "construction/leaf.h"
 #include "hash/order-private.h"
 #include "hash/order.h"
@@ -31,7 +32,7 @@ take_blocks (const struct job **job, size_t *offset,
     size_t left = (*job)->len - *offset;
 
     blocks[n].data = (*job)->data + *offset;
-    blocks[n].len = left < order->block_size ? left : order->block_size;
+    blocks[n].len = MIN (left, order->block_size);
     blocks[n].md = (*job)->leaves
       + *offset / order->block_size * order->leaf_size;
     *offset += blocks[n++].len;

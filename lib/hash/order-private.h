@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/numbers.h"
 #include "hash/pool.h"
 
 struct leaf_engine;
@@ -66,7 +67,7 @@ struct order {
 static inline size_t
 order_blocks_in (const struct order *order, size_t len)
 {
-  return (len + order->block_size - 1) / order->block_size;
+  return DIV_ROUND_UP (len, order->block_size);
 }
 
 #endif /* BLKHASH_ORDER_PRIVATE_H */

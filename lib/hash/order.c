@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/numbers.h"
 #include "hash/order-private.h"
 #include "hash/order.h"
 #include "construction/outer.h"
@@ -216,7 +217,7 @@ order_partial (const struct order *order)
 size_t
 order_data_jobs (const struct order *order, size_t len)
 {
-  return (len + order->job_bytes - 1) / order->job_bytes;
+  return DIV_ROUND_UP (len, order->job_bytes);
 }
 
 int
@@ -230,7 +231,7 @@ order_data (struct order *order, const void *buf, size_t len,
   err = flush_copies (order);
 
   while (len > 0 && err == 0) {
-    size_t n = len < order->job_bytes ? len : order->job_bytes;
+    size_t n = MIN (len, order->job_bytes);
     struct job *job = new_job (order);
 
     job->data = data;

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "blkhash.h"
+#include "common/numbers.h"
 #include "digest/digest.h"
 #include "leaves/leaf-tree.h"
 #include "construction/leaf.h"
@@ -152,7 +153,7 @@ first_piece (const struct blkhash_leaves *l, uint64_t len, uint64_t offset)
 {
   size_t left = l->block_size - offset % l->block_size;
 
-  return len < left ? len : left;
+  return MIN (len, left);
 }
 
 /* BUF is NULL for zeros, and when it does not matter. */

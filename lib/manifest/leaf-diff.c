@@ -8,12 +8,13 @@
 
 #include <string.h>
 
+#include "common/numbers.h"
 #include "manifest/leaf-diff.h"
 
 uint64_t
 leaf_diff_tail (uint64_t size_a, uint64_t size_b, uint32_t block_size)
 {
-  uint64_t size = size_a < size_b ? size_a : size_b;
+  uint64_t size = MIN (size_a, size_b);
 
   return size_a != size_b && size % block_size ? size / block_size
                                                : LEAF_DIFF_NO_BLOCK;
@@ -55,7 +56,7 @@ int
 leaf_diff_both (const struct leaf_diff *diff, struct blkhash_manifest_run *a,
                 struct blkhash_manifest_run *b)
 {
-  uint64_t count = a->count < b->count ? a->count : b->count;
+  uint64_t count = MIN (a->count, b->count);
   int r = 0;
 
   if (a->leaves && b->leaves)

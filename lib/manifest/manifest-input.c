@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/numbers.h"
 #include "manifest/manifest-input.h"
 
 #define FIRST_SIZE (64 * 1024)  /* bytes */
@@ -97,5 +98,5 @@ manifest_input_take (struct manifest_input *input, size_t len)
   input->start += len;
   input->offset += len;
   if (input->left != UINT64_MAX)
-    input->left -= len < input->left ? len : input->left;
+    input->left -= MIN (len, input->left);
 }

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "blkhash-manifest.h"
+#include "common/numbers.h"
 #include "manifest/crc32c.h"
 #include "digest/digest.h"
 #include "manifest/manifest-format.h"
@@ -66,7 +67,7 @@ write_data (void *opaque, uint64_t index, size_t count,
     w->error = manifest_writer_close_zeros (w);
   while (count > 0 && w->error == 0) {
     size_t room = MANIFEST_MAX_LEAVES - w->leaves;
-    size_t n = count < room ? count : room;
+    size_t n = MIN (count, room);
 
     w->error = manifest_writer_leaves (w, leaves, n);
     leaves += n * leaf_size;

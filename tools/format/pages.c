@@ -9,9 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/common/numbers.h"
 #include "format/pages.h"
-
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 int
 pages_init (struct pages *pages, const struct imagefile *file,

@@ -16,10 +16,9 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "../lib/common/numbers.h"
 #include "format/imagefile.h"
 #include "format/probe.h"
-
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 struct head {
   const unsigned char *bytes;

@@ -15,11 +15,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "../lib/common/numbers.h"
 #include "format/imagefile.h"
 #include "format/qcow2.h"
 #include "format/qcow2-bitmaps.h"
-
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 #define CHUNK 65536             /* bytes of a table that are read at once */
 #define IN_USE UINT32_C (1)     /* not written at the end: not loaded */

@@ -16,13 +16,12 @@
 
 #include <stdlib.h>
 
+#include "../lib/common/numbers.h"
 #include "format/imagefile.h"
 #include "format/qcow2.h"
 #include "format/qcow2-check.h"
 #include "format/qcow2-entry.h"
 #include "format/qcow2-tail.h"
-
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 #define CHUNK 65536             /* bytes of a table that are read at once */
 

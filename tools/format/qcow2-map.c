@@ -9,11 +9,10 @@
 
 #include <config.h>
 
+#include "../lib/common/numbers.h"
 #include "format/qcow2.h"
 #include "format/qcow2-entry.h"
 #include "format/qcow2-map.h"
-
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 /* How many bits are set in a row, from bit N on? */
 static unsigned

@@ -18,11 +18,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "../lib/common/numbers.h"
 #include "format/qcow2.h"
 #include "format/qcow2-stream.h"
 #include "format/qcow2-tail.h"
-
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 void
 qcow2_tail_init (struct qcow2_tail *tail, const struct imagefile *file,

@@ -13,10 +13,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "../lib/common/numbers.h"
 #include "format/imagefile.h"
 #include "format/vdi.h"
-
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 #define CHUNK 65536             /* bytes of the map that are read at once */
 #define BLOCK_SIZE (UINT64_C (1) << 20) /* the only one that qemu takes */

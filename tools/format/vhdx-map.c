@@ -9,9 +9,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "../lib/common/numbers.h"
 #include "format/vhdx-map.h"
-
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 /* What ENTRY says of its block from IN_BLOCK on. */
 static void

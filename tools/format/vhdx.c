@@ -19,10 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/common/numbers.h"
 #include "format/imagefile.h"
 #include "format/vhdx.h"
-
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 #define MIB (UINT64_C (1) << 20)
 #define TIB (UINT64_C (1) << 40)
@@ -258,7 +257,7 @@ vhdx_check (const struct imagefile *file, struct vhdx *vhdx,
       read_metadata (file, &metadata, vhdx, error) == -1)
     return -1;
   vhdx->bat = bat.offset;
-  blocks = (vhdx->size + vhdx->block_size - 1) / vhdx->block_size;
+  blocks = DIV_ROUND_UP (vhdx->size, vhdx->block_size);
   if (blocks > 0 &&
       vhdx_entry_at (vhdx, blocks - 1) + VHDX_ENTRY > bat.offset + bat.len)
     return imagefile_error (file, error, "the vhdx block allocation table is "

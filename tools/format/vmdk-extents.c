@@ -17,10 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/common/numbers.h"
 #include "format/imagefile.h"
 #include "format/vmdk-extents.h"
-
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 #define SECTOR 512
 #define MAX_SECTORS (INT64_MAX / SECTOR)

@@ -23,10 +23,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "../lib/common/numbers.h"
 #include "format/imagefile.h"
 #include "format/vmdk.h"
-
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 #define SECTOR 512
 #define DESCRIPTOR_SECTORS 20   /* what qemu reads */

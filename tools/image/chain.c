@@ -9,12 +9,11 @@
 
 #include <config.h>
 
+#include "../lib/common/numbers.h"
 #include "format/qcow2-map.h"
 #include "format/vhdx-map.h"
 #include "image/chain.h"
 #include "image/layer.h"
-
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 int
 chain_open (struct chain *chain, const struct layer *top, struct error *error)

@@ -12,6 +12,7 @@
 
 #include <json-c/json.h>
 
+#include "../lib/common/numbers.h"
 #include "format/imagefile.h"
 #include "format/probe.h"
 #include "format/qcow2-bitmaps.h"
@@ -25,8 +26,6 @@
 #include "image/qemuname.h"
 #include "image/qemuopts.h"
 #include "io/file.h"
-
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 /* Refuse a qcow2 that was probed and names NAME. */
 static int

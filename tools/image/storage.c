@@ -17,13 +17,12 @@
 
 #include <json-c/json.h>
 
+#include "../lib/common/numbers.h"
 #include "format/imagefile.h"
 #include "image/layer.h"
 #include "image/qemuname.h"
 #include "image/storage.h"
 #include "io/files.h"
-
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 /* ---- Options ----------------------------------------------------------- */
 

@@ -19,11 +19,11 @@
 #endif
 #include <unistd.h>
 
+#include "../lib/common/numbers.h"
 #include "io/file.h"
 #include "io/lock.h"
 
 #define TMPFS 0x01021994        /* f_type, see statfs(2) */
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 /* What is in the last 512 MiB below 2^63, where the largest file ends, is read:
  * where data is in a folio that ends there, Linux on a tmpfs takes the end for

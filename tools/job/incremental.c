@@ -20,6 +20,7 @@
 
 #include "blkhash-manifest.h"
 
+#include "../lib/common/numbers.h"
 #include "../lib/common/sum-kind.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -29,8 +30,6 @@
 #include "job/manifest.h"
 #include "source/source.h"
 #include "util/choice.h"
-
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 #define PIECE 65536             /* blocks that are told of at once, so that
                                  * progress is seen */

@@ -15,6 +15,7 @@
 
 #include "blkhash-manifest.h"
 
+#include "../lib/common/numbers.h"
 #include "../lib/common/sum-line.h"
 #include "cli/options.h"
 #include "cli/progress.h"
@@ -177,7 +178,7 @@ table_size (void *opaque, uint64_t size)
 
   if (side->other->source)
     return more < UINT64_MAX - size ? size + more : size;
-  return size > side->other->size ? size : side->other->size;
+  return MAX (size, side->other->size);
 }
 
 static int

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../lib/common/numbers.h"
 #include "blkhash-manifest.h"
 
 #include "io/file.h"
@@ -21,7 +22,6 @@
 #include "util/error.h"
 
 #define MAGIC "blkhash-manifest "
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 static bool
 is_of_source (const struct source *source, const struct stat *st)

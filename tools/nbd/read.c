@@ -14,6 +14,7 @@
 
 #include "../lib/common/cleanup.h"
 #include "../lib/common/deadline.h"
+#include "../lib/common/numbers.h"
 #include "nbd/conn.h"
 #include "nbd/handle.h"
 #include "nbd/load.h"
@@ -29,8 +30,6 @@
 #define MAX_REQUEST (32 * 1024 * 1024) /* bytes, what every server takes */
 #define MAX_SPARE (12 * 1024 * 1024) /* bytes of memory, for hashing */
 #define MAX_MEMORY (40 * 1024 * 1024) /* for a few reads that are large */
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-#define ROUND_UP(n, align) (((n) + (align) - 1) & ~((align) - 1))
 
 /* ---- Threads ---- */
 

@@ -9,6 +9,7 @@
 
 #include <config.h>
 
+#include "../lib/common/numbers.h"
 #include "read/cursor.h"
 #include "util/error.h"
 
@@ -20,15 +21,9 @@
 static uint64_t
 round_up (uint64_t n, uint64_t align)
 {
-  uint64_t rounded = (n + align - 1) & ~(align - 1);
+  uint64_t rounded = ROUND_UP (n, align);
 
-  return rounded < n ? UINT64_MAX & ~(align - 1) : rounded;
-}
-
-static uint64_t
-round_down (uint64_t n, uint64_t align)
-{
-  return n & ~(align - 1);
+  return rounded < n ? ROUND_DOWN (UINT64_MAX, align) : rounded;
 }
 
 void
@@ -100,7 +95,7 @@ static uint64_t
 extent_whole_end (const struct cursor *cursor)
 {
   return cursor->extent_end >= cursor->end
-    ? cursor->end : round_down (cursor->extent_end, cursor->align);
+    ? cursor->end : ROUND_DOWN (cursor->extent_end, cursor->align);
 }
 
 /* Where data that starts at the cursor ends: before the first whole block that
@@ -119,7 +114,7 @@ find_data_end (struct cursor *cursor, uint64_t limit, uint64_t *end,
       return -1;
     start = round_up (start, cursor->align);
     if (cursor->extent_zero && extent_whole_end (cursor) > start) {
-      *end = start < limit ? start : limit;
+      *end = MIN (start, limit);
       return 0;
     }
   }
@@ -151,7 +146,7 @@ next_part (struct cursor *cursor, struct error *error)
   if (len > cursor->size - start)
     len = cursor->size - start;
   cursor->end = whole_end (cursor, start + len);
-  cursor->offset = round_down (start, cursor->align);
+  cursor->offset = ROUND_DOWN (start, cursor->align);
   if (cursor->extent_end < cursor->offset) {
     cursor->extent_end = cursor->offset;
     cursor->extent_zero = false;

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "../lib/common/cleanup.h"
+#include "../lib/common/numbers.h"
 #include "read/queue.h"
 
 #define MIN_UNIT 4096           /* bytes */
@@ -34,7 +35,7 @@ queue_init (struct queue *queue, size_t memory, size_t max_len)
 
   if (memory < max_len)
     memory = max_len;
-  queue->units = (memory + queue->unit - 1) / queue->unit;
+  queue->units = DIV_ROUND_UP (memory, queue->unit);
   queue->memory = malloc (queue->units * queue->unit);
   queue->buffers = calloc (queue->units, sizeof *queue->buffers);
   queue->used = calloc (queue->units, 1);
@@ -57,7 +58,7 @@ queue_destroy (struct queue *queue)
 static size_t
 units_for (const struct queue *queue, size_t len)
 {
-  return (len + queue->unit - 1) / queue->unit;
+  return DIV_ROUND_UP (len, queue->unit);
 }
 
 /* The first of COUNT free units; queue->units if there are not as many. */

@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "../lib/common/numbers.h"
 #include "io/read.h"
 #include "read/fill.h"
 #include "read/reader.h"
@@ -191,7 +192,7 @@ read_size (const struct reader *reader, unsigned threads)
     bound = MIB;
   if (bound > window)
     bound = window;
-  return batch < bound ? batch : bound;
+  return MIN (batch, bound);
 }
 
 /* As many as there are ranges of SIZE bytes, or buffers. */
@@ -204,7 +205,7 @@ threads_for (const struct reader *reader, unsigned threads, uint64_t size)
 
   if (ranges > buffers)
     ranges = buffers;
-  return ranges < threads ? ranges : threads;
+  return MIN (ranges, threads);
 }
 
 /* ---- The whole ---- */

@@ -7,6 +7,7 @@
 #include <config.h>
 
 #include "../lib/common/cleanup.h"
+#include "../lib/common/numbers.h"
 #include "read/fill.h"
 #include "read/walk.h"
 #include "util/error.h"
@@ -125,7 +126,7 @@ put_zeros (struct walk *walk, struct walk_range *zeros, struct error *error)
   int err = 0;
 
   while (range.len > 0 && err == 0) {
-    uint64_t len = range.len < at_once ? range.len : at_once;
+    uint64_t len = MIN (range.len, at_once);
 
     err = fill_zero (walk->fill, len, range.offset);
     fill_advance (walk->fill, len, true);

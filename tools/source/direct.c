@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "../lib/common/cleanup.h"
+#include "../lib/common/numbers.h"
 #include "image/chain.h"
 #include "io/file.h"
 #include "nbd/handle.h"
@@ -31,7 +32,6 @@
 #include "util/source-options.h"
 
 #define SECTOR 512              /* bytes */
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 /* Of FILE from START to END, which are bytes in it. */
 struct known_extent {

@@ -15,14 +15,13 @@
 #include <string.h>
 
 #include "../lib/common/cleanup.h"
+#include "../lib/common/numbers.h"
 #include "io/read.h"
 #include "read/fill.h"
 #include "read/reader.h"
 #include "source/pair.h"
 #include "source/source.h"
 #include "util/error.h"
-
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 struct half {
   /* Set once. */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "../lib/common/numbers.h"
 #include "util/choice.h"
 #include "util/ranges.h"
 
@@ -142,7 +143,7 @@ is_audited (const struct choice *choice, uint64_t n, uint64_t *count)
 {
   uint64_t index = n / choice->stratum, start = index * choice->stratum;
   uint64_t left = choice->believed - start;
-  uint64_t len = left < choice->stratum ? left : choice->stratum;
+  uint64_t len = MIN (left, choice->stratum);
   uint64_t chosen = start + random_of (choice, index) % len;
 
   *count = n < chosen ? chosen - n : n > chosen ? start + len - n : 1;
