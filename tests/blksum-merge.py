@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Random parts of random images, by the reference, for blksum --merge: they
-overlap, some are missing, some have no blocks, some are of another image.
+"""Random parts of random images, by the reference, for blksum --merge: some
+are there twice, overlap, are missing, have no blocks, are of another image.
 
     blksum-merge.py --dir DIR [--seed S] [--rounds N]
 
@@ -42,20 +42,35 @@ def change_byte(rng, image):
     return bytes(changed)
 
 
-def random_parts(rng, blocks):
+def random_parts(rng, blocks, block_size, size):
     """(first, count) of each; mostly they are all blocks."""
-    cuts = sorted({0, blocks, *(rng.randrange(blocks + 1)
-                                for _ in range(rng.randrange(6)))})
-    parts = [(a, b - a) for a, b in zip(cuts, cuts[1:])] or [(0, blocks)]
+    if rng.random() < 0.5:
+        n = rng.randrange(1, 2 * blocks + 3)
+        parts = [refmanifest.part_blocks(size, block_size, i, n)
+                 for i in range(n)]
+    else:
+        cuts = sorted({0, blocks, *(rng.randrange(blocks + 1)
+                                    for _ in range(rng.randrange(6)))})
+        parts = [(a, b - a) for a, b in zip(cuts, cuts[1:])] or [(0, blocks)]
     if rng.random() < 0.2 and len(parts) > 1:
         parts.pop(rng.randrange(len(parts)))
-    for _ in range(rng.randrange(6)):
+    parts += rng.choices(parts, k=rng.choice((0, 0, rng.randrange(6))))
+    for _ in range(rng.choice((0, 0, rng.randrange(4)))):
         first = rng.randrange(blocks + 1)
         parts.append((first, rng.randrange(blocks - first + 1)))
-    if rng.random() < 0.2:
+    if rng.random() < 0.1:
         parts.append((0, blocks))
     rng.shuffle(parts)
     return parts
+
+
+def overlap(parts):
+    """Have two of them, which are not the same, a block, or is one without
+    blocks within another?"""
+    return any(a != b and a[1] > 0 and
+               (max(a[0], b[0]) < min(sum(a), sum(b)) or
+                b[1] == 0 and a[0] < b[0] < sum(a))
+               for a in parts for b in parts)
 
 
 def gaps(said, size, block_size):
@@ -71,8 +86,10 @@ def gaps(said, size, block_size):
             first = None
 
 
-def expected(said, size, block_size, how):
+def expected(parts, said, size, block_size, how):
     """Status, what stderr is or has, and the manifest or None."""
+    if overlap(parts):
+        return 2, " must be made with the same N ", None
     if not all(said):
         text = "".join("blksum: got: the %d bytes at %d are in no part\n" % gap
                        for gap in gaps(said, size, block_size))
@@ -92,14 +109,16 @@ def test(rng, directory):
     blocks = -(-len(image) // block_size)
     said = [set() for _ in range(blocks)]
     names = []
-    for first, count in random_parts(rng, blocks):
+    parts = random_parts(rng, blocks, block_size, len(image))
+    for first, count in parts:
         content = rng.choice((image, changed))
         names.append("part%d" % len(names))
         with open(os.path.join(directory, names[-1]), "wb") as f:
             f.write(refmanifest.part(content, first, count, *how))
         for i in range(first, first + count):
             said[i].add(content[i * block_size:(i + 1) * block_size])
-    status, text, manifest = expected(said, len(image), block_size, how)
+    status, text, manifest = expected(parts, said, len(image), block_size,
+                                      how)
     command = ["blksum", "--merge", *names, "--manifest", "got"]
     done = subprocess.run(command, cwd=directory, capture_output=True,
                           text=True, check=False)

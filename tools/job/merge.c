@@ -4,27 +4,24 @@
  * The job: the manifest and the sum of an image whose parts have manifests.
  *
  * Leaves are put into a table in the order of the image, which tells the writer
- * of the manifest at once, so that it keeps none.  What several parts say is
- * compared before the manifest gets its end.
+ * of the manifest at once, so that it keeps none.  A part that is there twice
+ * is compared with the other before the manifest gets its end.
  */
 
 #include <config.h>
 
 #include <errno.h>
-#include <stdbool.h>
-#include <string.h>
+#include <inttypes.h>
+#include <unistd.h>
 
 #include "blkhash-manifest.h"
 
-#include "../lib/common/sum-kind.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "job/kind.h"
 #include "job/manifest-file.h"
 #include "job/merge.h"
-#include "job/overlap.h"
-#include "job/part-reader.h"
 #include "job/parts.h"
 #include "util/clock.h"
 #include "util/error.h"
@@ -32,90 +29,133 @@
 struct merge {
   const struct options *options;
   struct parts parts;
-  unsigned leaf_size;           /* bytes */
   struct progress progress;
   struct blkhash_leaves *leaves;
   struct manifest_file manifest;
-  const char *says_sum;         /* the file of a whole image, or NULL */
-  unsigned char says_md[BLKHASH_MAX_MD_SIZE];
   const char **operand;
 };
 
-/* ---- The sum that a part says ---- */
-
-/* An overlap_sum_function. */
-static int
-take_sum (void *opaque, const char *path, const unsigned char *md,
-          unsigned len, struct error *error)
-{
-  struct merge *merge = opaque;
-
-  if (merge->says_sum && memcmp (merge->says_md, md, len) != 0)
-    return error_set (error, "says another sum than %s", merge->says_sum);
-  merge->says_sum = path;
-  memcpy (merge->says_md, md, len);
-  return 0;
-}
-
-/* Its leaves are those that SUM is made of. */
-static int
-check_sum (const struct merge *merge, const struct sum *sum,
-           struct error *error)
-{
-  if (!merge->says_sum || memcmp (merge->says_md, sum->md, sum->md_len) == 0)
-    return 0;
-  *merge->operand = merge->says_sum;
-  return error_set (error, "the sum is not that of the leaves");
-}
-
 /* ---- The leaves ---- */
 
+/* Returns -1 and the reason, which is about the manifest that is written. */
 static int
-put_file (struct merge *merge, struct part_reader *r,
-          const struct part_file *file, struct error *error)
+fail_to_merge (struct merge *merge, int err, struct error *error)
 {
-  unsigned char md[BLKHASH_MAX_MD_SIZE];
-  struct blkhash_manifest_run run;
-  int found, err = 0;
-  unsigned len;
+  *merge->operand = merge->options->manifest;
+  error_errno (error, err, "cannot merge");
+  manifest_file_explain (&merge->manifest, error);
+  return -1;
+}
 
-  *merge->operand = file->path;
-  if (part_reader_seek (r, file, file->from, error) == -1)
-    return -1;
-  while (err == 0 && (found = part_reader_peek (r, file->end, &run, error))) {
-    if (found == -1)
-      return -1;
+static int
+put_leaves (struct merge *merge, struct blkhash_manifest_reader *reader,
+            struct error *error)
+{
+  struct blkhash_manifest_run run;
+  int end, err = 0;
+
+  while (err == 0 && (end = blkhash_manifest_reader_next (reader, &run)) == 0) {
     err = blkhash_leaves_put_run (merge->leaves, &run);
     progress_add (&merge->progress,
                   parts_offset (&merge->parts, run.first + run.count) -
                   parts_offset (&merge->parts, run.first));
-    part_reader_take (r, run.count);
   }
-  if (err) {
-    *merge->operand = merge->options->manifest;
-    error_errno (error, err, "cannot merge");
-    manifest_file_explain (&merge->manifest, error);
-    return -1;
-  }
-  if (part_reader_finish (r, md, &len, error) == -1)
-    return -1;
-  if (file->first > 0 || file->end < merge->parts.blocks)
-    return 0;
-  return take_sum (merge, file->path, md, len, error);
+  if (err)
+    return fail_to_merge (merge, err, error);
+  if (end != ENOENT)
+    return error_set (error, "%s", blkhash_manifest_reader_error (reader));
+  return 0;
 }
+
+static int
+put_file (struct merge *merge, const struct part_file *file,
+          struct error *error)
+{
+  struct blkhash_manifest_reader *reader;
+  int r, fd;
+
+  *merge->operand = file->path;
+  fd = parts_open_again (&merge->parts, file, &reader, error);
+  if (fd == -1)
+    return -1;
+  r = put_leaves (merge, reader, error);
+  blkhash_manifest_reader_free (reader);
+  close (fd);
+  return r;
+}
+
+/* ---- The same part again ---- */
+
+static int
+note_difference (void *opaque, uint64_t start, uint64_t len)
+{
+  uint64_t *offset = opaque;
+
+  (void) len;
+  *offset = start;
+  return ECANCELED;
+}
+
+/* Of FILE and the one before, both open. */
+static int
+compare_leaves (struct merge *merge, const struct part_file *file,
+                struct blkhash_manifest_reader *before,
+                struct blkhash_manifest_reader *reader, struct error *error)
+{
+  const char *why;
+  uint64_t offset;
+  int err = blkhash_manifest_diff (before, reader, note_difference, &offset);
+
+  if (err == 0)
+    return 0;
+  if (err == ECANCELED)
+    return error_set (error, "says something else than %s of the block at %"
+                      PRIu64, file[-1].path, offset);
+  why = blkhash_manifest_reader_error (reader);
+  if (!*why) {
+    *merge->operand = file[-1].path;
+    why = blkhash_manifest_reader_error (before);
+  }
+  return error_set (error, "%s", why);
+}
+
+static int
+compare_file (struct merge *merge, const struct part_file *file,
+              struct error *error)
+{
+  struct blkhash_manifest_reader *before, *reader;
+  int fd, fd_before, r = -1;
+
+  *merge->operand = file[-1].path;
+  fd_before = parts_open_again (&merge->parts, file - 1, &before, error);
+  if (fd_before == -1)
+    return -1;
+  *merge->operand = file->path;
+  fd = parts_open_again (&merge->parts, file, &reader, error);
+  if (fd != -1) {
+    r = compare_leaves (merge, file, before, reader, error);
+    blkhash_manifest_reader_free (reader);
+    close (fd);
+  }
+  blkhash_manifest_reader_free (before);
+  close (fd_before);
+  return r;
+}
+
+/* ---- All parts ---- */
 
 static int
 put_files (struct merge *merge, struct error *error)
 {
-  struct part_reader reader;
   size_t i;
   int r = 0;
 
-  part_reader_init (&reader, &merge->parts, merge->leaf_size);
-  for (i = 0; i < merge->parts.count && r == 0; i++)
-    if (merge->parts.files[i].needed)
-      r = put_file (merge, &reader, &merge->parts.files[i], error);
-  part_reader_destroy (&reader);
+  for (i = 0; i < merge->parts.count && r == 0; i++) {
+    const struct part_file *file = &merge->parts.files[i];
+
+    r = file->again ? compare_file (merge, file, error)
+                    : put_file (merge, file, error);
+  }
   return r;
 }
 
@@ -127,13 +167,8 @@ fold (struct merge *merge, struct sum *sum, struct error *error)
   int err = blkhash_leaves_fold (merge->leaves, sum->md, &sum->md_len);
 
   *merge->operand = merge->options->manifest;
-  if (err) {
-    error_errno (error, err, "cannot merge");
-    manifest_file_explain (&merge->manifest, error);
-    return -1;
-  }
-  if (check_sum (merge, sum, error) == -1)
-    return -1;
+  if (err)
+    return fail_to_merge (merge, err, error);
   blkhash_leaves_count (merge->leaves, &sum->data, &sum->hole);
   sum->size = merge->parts.size;
   return manifest_file_finish (&merge->manifest, sum, error);
@@ -152,9 +187,6 @@ write_manifest (struct merge *merge, struct sum *sum, struct error *error)
   progress_init (&merge->progress, merge->options, merge->parts.size);
   r = put_files (merge, error);
   if (r == 0)
-    r = overlap_check (&merge->parts, merge->leaf_size, take_sum, merge,
-                       merge->operand, error);
-  if (r == 0)
     r = fold (merge, sum, error);
   progress_end (&merge->progress, r == 0);
   manifest_file_close (&merge->manifest);
@@ -165,14 +197,11 @@ write_manifest (struct merge *merge, struct sum *sum, struct error *error)
 static int
 merge_parts (struct merge *merge, struct sum *sum, struct error *error)
 {
-  int err, r;
+  int r;
 
   *merge->operand = merge->options->manifest;
-  if (parts_choose (&merge->parts, error) == -1)
+  if (parts_check (&merge->parts, merge->operand, error) == -1)
     return -1;
-  err = sum_kind_size (merge->parts.opts, &merge->leaf_size);
-  if (err)
-    return error_errno (error, err, "cannot merge");
   merge->leaves = blkhash_leaves_new (merge->parts.opts, merge->parts.size,
                                       BLKHASH_LEAVES_ONCE);
   if (!merge->leaves)

@@ -37,13 +37,10 @@ open_regular (const char *path, struct stat *st, struct error *error)
                     "than once");
 }
 
-/* CRCs tell whether leaves are those that were written; and the sum of a whole
- * image is compared with that of all parts.
- */
 static int
 start (int fd, struct blkhash_manifest_reader **reader, struct error *error)
 {
-  *reader = blkhash_manifest_reader_new (fd, BLKHASH_MANIFEST_NO_SUM);
+  *reader = blkhash_manifest_reader_new (fd, 0);
   if (!*reader)
     return error_errno (error, errno, "cannot read the manifest");
   if (blkhash_manifest_reader_start (*reader) == 0)
@@ -166,12 +163,15 @@ add_file (struct parts *parts, const struct options *options,
   return r;
 }
 
+/* One without blocks comes before that which begins at the same. */
 static int
 compare_files (const void *a, const void *b)
 {
   const struct part_file *x = a, *y = b;
 
-  return x->first < y->first ? -1 : x->first > y->first;
+  if (x->first != y->first)
+    return x->first < y->first ? -1 : 1;
+  return x->end < y->end ? -1 : x->end > y->end;
 }
 
 int
@@ -202,7 +202,7 @@ parts_close (struct parts *parts)
   blkhash_opts_free (parts->opts);
 }
 
-/* ---- What is needed ---- */
+/* ---- A whole ---- */
 
 uint64_t
 parts_offset (const struct parts *parts, uint64_t block)
@@ -212,17 +212,25 @@ parts_offset (const struct parts *parts, uint64_t block)
   return block > parts->size / block_size ? parts->size : block * block_size;
 }
 
-/* Of the files from *NEXT on that begin at BLOCK or before: the one that goes
- * furthest, or BEST, if that does.
- */
-static struct part_file *
-furthest (const struct parts *parts, size_t *next, uint64_t block,
-          struct part_file *best)
+/* Two parts of the same N have the same blocks, or none of each other's. */
+static int
+check_overlaps (struct parts *parts, const char **operand, struct error *error)
 {
-  for (; *next < parts->count && parts->files[*next].first <= block; ++*next)
-    if (!best || parts->files[*next].end > best->end)
-      best = &parts->files[*next];
-  return best;
+  size_t i;
+
+  for (i = 1; i < parts->count; i++) {
+    struct part_file *file = &parts->files[i], *before = file - 1;
+
+    if (file->first >= before->end)
+      continue;
+    file->again = file->first == before->first && file->end == before->end;
+    if (file->again)
+      continue;
+    *operand = file->path;
+    return error_set (error, "overlaps %s, and is not the same part: all must "
+                      "be made with the same N of --part I/N", before->path);
+  }
+  return 0;
 }
 
 static void
@@ -230,42 +238,41 @@ say_missing (const struct parts *parts, uint64_t block, uint64_t end, FILE *out)
 {
   uint64_t start = parts_offset (parts, block);
 
-  if (out)
+  if (out && block < end)
     fprintf (out, "the %" PRIu64 " bytes at %" PRIu64 " are in no part\n",
              parts_offset (parts, end) - start, start);
 }
 
-/* Files that begin before what there is already ends are only taken if nothing
- * else goes on from there, so as few as possible are needed.
- */
-int
-parts_choose (struct parts *parts, struct error *error)
+/* No two overlap. */
+static int
+check_gaps (const struct parts *parts, struct error *error)
 {
-  struct part_file *best = NULL;
-  uint64_t block = 0, gap;
   char *missing = NULL;
-  size_t next = 0, size;
+  uint64_t block = 0;
+  size_t i, size;
   FILE *out = open_memstream (&missing, &size);
 
-  while (block < parts->blocks) {
-    best = furthest (parts, &next, block, best);
-    if (best && best->end > block) {
-      best->needed = true;
-      best->from = block;
-      block = best->end;
+  for (i = 0; i < parts->count; i++) {
+    const struct part_file *file = &parts->files[i];
+
+    if (file->first == file->end)
       continue;
-    }
-    while (next < parts->count &&
-           parts->files[next].first == parts->files[next].end)
-      next++;                   /* one without blocks */
-    gap = next < parts->count ? parts->files[next].first : parts->blocks;
-    say_missing (parts, block, gap, out);
-    block = gap;
+    say_missing (parts, block, file->first, out);
+    block = file->end;
   }
+  say_missing (parts, block, parts->blocks, out);
   if (!out || fclose (out) == EOF)
     error_errno (error, errno, "cannot merge");
   else if (size > 0)
     error_set_lines (error, missing);
   free (missing);
   return error_is_set (error) ? -1 : 0;
+}
+
+int
+parts_check (struct parts *parts, const char **operand, struct error *error)
+{
+  if (check_overlaps (parts, operand, error) == -1)
+    return -1;
+  return check_gaps (parts, error);
 }

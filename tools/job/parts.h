@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The manifests of parts of one image, in files: which blocks each has, and
- * which of them are needed for a whole.  None stays open: there can be many.
+ * whether they are a whole.  None stays open: there can be many.
  */
 
 #ifndef BLKSUM_PARTS_H
@@ -22,12 +22,11 @@ struct part_file {
   const char *path;
   struct stat st;               /* when its header was read */
   uint64_t first, end;          /* blocks; the last one is before END */
-  bool needed;                  /* a whole has its blocks from FROM on, up to */
-  uint64_t from;                /* END; any others are in another file too */
+  bool again;                   /* the same part as the file before */
 };
 
 struct parts {
-  struct part_file *files;      /* sorted by their first block */
+  struct part_file *files;      /* in the order of the image */
   size_t count;
   struct blkhash_opts *opts;    /* how sums are made */
   uint64_t size;                /* of the image, bytes */
@@ -43,12 +42,15 @@ int parts_open (struct parts *parts, const struct options *options,
                 struct error *error);
 void parts_close (struct parts *parts);
 
-/* Find out which files are needed.  0, or -1 with the blocks that are missing.
+/* Do they follow each other, but for the same part again, and are they the
+ * whole image?  0, or -1 with the file that overlaps another, which then is
+ * *OPERAND, or with the blocks that are missing.
  */
-int parts_choose (struct parts *parts, struct error *error);
+int parts_check (struct parts *parts, const char **operand,
+                 struct error *error);
 
-/* Open FILE again, and start its reader, *READER.  The descriptor, or -1 with
- * the reason, also if it is not what it was.
+/* Open FILE again, and start its reader, *READER, which the caller frees.  The
+ * descriptor, or -1 with the reason, also if it is not what it was.
  */
 int parts_open_again (const struct parts *parts, const struct part_file *file,
                       struct blkhash_manifest_reader **reader,
