@@ -4,6 +4,8 @@
 #
 # libnbd is loaded when it is needed, and only then.  Where it is missing a raw
 # image has its sum, and what needs libnbd is an error that names it.
+# Tools that compute the dependencies of packages find it in an ELF note, as in
+# https://systemd.io/ELF_DLOPEN_METADATA/.
 
 . "$(dirname "$0")/functions.sh"
 requires_nbdkit memory
@@ -20,6 +22,25 @@ grep -q libblkhash "$dir/raw" || skip "the C library does not know LD_DEBUG"
 ! grep libnbd "$dir/raw" || fail "a raw image loads libnbd"
 libraries blksum "$uri" > "$dir/nbd"
 grep -q libnbd "$dir/nbd" || fail "libnbd is not seen when it is loaded"
+
+if command -v objcopy > "$dir/stdout"; then
+  objcopy -O binary -j .note.dlopen \
+    "$(real_program "$abs_top_builddir/tools/blksum")" "$dir/note" ||
+    fail "no section .note.dlopen"
+  "$PYTHON" - "$dir/note" "$dir/nbd" << 'END' || fail "the note is wrong"
+import json, struct, sys
+note = open(sys.argv[1], "rb").read()
+owner_size, size, kind = struct.unpack_from("=III", note)
+assert note[12:16] == b"FDO\0" and owner_size == 4, note
+assert kind == 0x407c0c0a and (size + 3) // 4 * 4 == len(note) - 16, note
+assert note[16 + size - 1:] == bytes(len(note) - 15 - size), note
+(library,) = json.loads(note[16:15 + size])
+assert library["priority"] == "recommended" and library["feature"], library
+(soname,) = library["soname"]
+loaded = {path.split("/")[-1] for path in open(sys.argv[2]).read().split()}
+assert soname in loaded, (soname, loaded)
+END
+fi
 
 # in_place_of_libnbd FILE REGEX
 in_place_of_libnbd () {

@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdint.h>
 
 #include "nbd/load.h"
 #include "util/error.h"
@@ -16,6 +17,26 @@
 #define SONAME "libnbd.0.dylib"
 #else
 #define SONAME "libnbd.so.0"
+#endif
+
+/* Programs that make packages look here for what is not in DT_NEEDED:
+ * https://systemd.io/ELF_DLOPEN_METADATA/
+ */
+#ifdef __ELF__
+#define NOTE_OWNER "FDO"
+#define NOTE_TYPE 0x407c0c0a
+#define NOTE_TEXT \
+  "[{\"soname\":[\"" SONAME "\"],\"feature\":\"nbd\"," \
+  "\"description\":\"NBD, and formats of images other than raw\"," \
+  "\"priority\":\"recommended\"}]"
+
+static const struct {
+  uint32_t owner_size, text_size, type;
+  char owner[sizeof NOTE_OWNER];
+  _Alignas (4) char text[sizeof NOTE_TEXT];
+} note __attribute__ ((used, aligned (4), section (".note.dlopen"))) = {
+  sizeof NOTE_OWNER, sizeof NOTE_TEXT, NOTE_TYPE, NOTE_OWNER, NOTE_TEXT
+};
 #endif
 
 struct libnbd libnbd;
