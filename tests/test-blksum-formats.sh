@@ -71,8 +71,7 @@ for format in nonsense 'qcow2,x=y' '' ' raw'; do
 done
 
 # What was meant with a name that qemu does not use.
-for format in vhd:vpc VHD:vpc QCOW2:qcow2 Raw:raw iso:raw img:raw \
-              hdd:parallels qcow3:qcow2 vmkd:vmdk; do
+for format in vhd:vpc VHD:vpc iso:raw img:raw hdd:parallels; do
   refuses "unknown format '${format%:*}' (did you mean ${format#*:}?)" \
           blksum -f "${format%:*}" "$dir/raw"
 done

@@ -14,7 +14,6 @@
 
 #include "cli/usage.h"
 #include "util/error.h"
-#include "util/nearest.h"
 
 void
 usage_error (const char *fmt, ...)
@@ -56,15 +55,13 @@ ambiguous_option (const struct option *options, const char *name, int len)
 void
 usage_unknown_option (const struct option *options, const char *arg)
 {
-  const char *names[USAGE_MAX_OPTIONS + 1] = { NULL }, *name, *meant;
-  size_t i, count = 0, alike = 0;
+  size_t i, alike = 0;
+  const char *name;
   int len;
 
-  for (i = 0; options[i].name && i < USAGE_MAX_OPTIONS; i++) {
-    names[count++] = options[i].name;
+  for (i = 0; options[i].name; i++)
     if (optopt != 0 && optopt == options[i].val)
       usage_error ("option '--%s' takes no argument", options[i].name);
-  }
   if (optopt != 0)
     usage_error ("invalid option '-%c'", optopt);
 
@@ -72,12 +69,9 @@ usage_unknown_option (const struct option *options, const char *arg)
   if (!name)
     usage_error ("unrecognized option '%s'", arg);
   len = strlen (name);
-  for (i = 0; i < count; i++)
-    alike += strncmp (names[i], name, len) == 0;
+  for (i = 0; options[i].name; i++)
+    alike += strncmp (options[i].name, name, len) == 0;
   if (alike > 1)
     ambiguous_option (options, name, len);
-  meant = nearest (name, names);
-  usage_error ("unrecognized option '--%s'%s%s%s", name,
-               meant ? " (did you mean '--" : "", meant ? meant : "",
-               meant ? "'?)" : "");
+  usage_error ("unrecognized option '--%s'", name);
 }

@@ -14,7 +14,6 @@
 #include "format/format.h"
 #include "qemu/process.h"
 #include "util/error.h"
-#include "util/nearest.h"
 
 static const char *const formats[] = {
   "raw", "bochs", "cloop", "dmg", "luks", "parallels", "qcow2", "qcow", "qed",
@@ -46,7 +45,7 @@ format_meant (const char *name)
   for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
     if (strcasecmp (name, others[i].other) == 0)
       return others[i].name;
-  return nearest (name, formats);
+  return NULL;
 }
 
 /* The part of the help of qemu-img that lists its drivers, as " a b c \n", in

@@ -12,7 +12,7 @@
 /* Is it one that blksum can read, raw or through qemu? */
 bool format_is_known (const char *name);
 
-/* What somebody may have meant with a name that is not known, or NULL. */
+/* The name in qemu of a format that is called NAME elsewhere, or NULL. */
 const char *format_meant (const char *name);
 
 /* The names of those that the qemu here has, raw first, with ", " between them.
