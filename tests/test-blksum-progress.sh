@@ -317,10 +317,8 @@ if grep -v -x -e "$line, [0-9]*:[0-9][0-9] left" -e "$line, [0-9]* days left" \
   fail "a line that tells something else"
 fi
 
-# As long as the sum cannot be written, too.  One small file, which is read at
-# once, does not answer, but nobody is killed.
+# As long as the sum cannot be written, too, and for one small file.
 truncate -s 1m "$dir/small"
-truncate -s 3m "$dir/larger"
 blksum "$dir/small" > "$dir/sums"
 cat > "$dir/ask.py" << 'END'
 import fcntl, os, re, signal, subprocess, sys, time
@@ -330,7 +328,7 @@ size = fcntl.fcntl(w, 1031, 4096)  # F_SETPIPE_SZ, which Python 3.9 has not
 os.write(w, b"x" * size)
 told, err = os.pipe()
 os.set_blocking(told, False)
-p = subprocess.Popen(sys.argv[2:], stdout=w, stderr=err)
+p = subprocess.Popen(sys.argv[1:], stdout=w, stderr=err)
 os.close(w)
 os.close(err)
 
@@ -353,19 +351,17 @@ def answer():
 while not is_blocked():
     time.sleep(0.01)
 text = answer()
-while sys.argv[1] == "answered" and not text:
+while not text:
     text = answer()
-assert bool(text) == (sys.argv[1] == "answered"), text
-assert not text or b"this moment" in text or b"MiB" in text, text
+assert b"this moment" in text or b"MiB" in text, text
 with os.fdopen(r, "rb") as pipe:
     assert pipe.read()[size:]
 assert p.wait() == 0
 END
 ask () { timeout 120 python3 "$dir/ask.py" "$@" || fail "$*"; }
-ask silent blksum "$dir/small"
-ask answered blksum "$dir/larger"
-ask answered blksum "$dir/small" "$dir/small"
-ask answered blksum --check "$dir/sums"
+ask blksum "$dir/small"
+ask blksum "$dir/small" "$dir/small"
+ask blksum --check "$dir/sums"
 
 sum=$(reference "$dir/image")
 start_nbdkit file "$dir/image"

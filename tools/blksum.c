@@ -14,7 +14,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "blkhash.h"
@@ -24,7 +23,6 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
-#include "cli/progress-signal.h"
 #include "cli/report.h"
 #include "cli/usage.h"
 #include "job/check.h"
@@ -197,16 +195,6 @@ compare (const struct options *options)
   return difference.incomplete ? EXIT_TROUBLE : EXIT_SUCCESS;
 }
 
-/* It opens at once.  A server can keep one waiting, and a list is long. */
-static bool
-is_one_file (const struct options *options)
-{
-  struct stat st;
-
-  return !options->check && options->nr_operands == 1 &&
-    stat (options->operands[0], &st) == 0 && S_ISREG (st.st_mode);
-}
-
 int
 main (int argc, char *argv[])
 {
@@ -217,9 +205,7 @@ main (int argc, char *argv[])
   options_parse (&options, argc, argv);
   signal (SIGPIPE, SIG_IGN);
   signal (SIGCHLD, SIG_DFL);    /* a parent may have ignored it */
-  progress_signal_block ();
-  if (!is_one_file (&options))
-    progress_listen ();
+  progress_listen ();
 
   if (options.check)
     status = job_check (&options);

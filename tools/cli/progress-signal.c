@@ -16,7 +16,7 @@
 
 #include "cli/progress-signal.h"
 
-static void (*tell) (void);     /* NULL: there is no thread yet */
+static void (*tell) (void);
 static pthread_t thread;
 static atomic_bool stopping;
 
@@ -48,21 +48,14 @@ stop (void)
   pthread_join (thread, NULL);
 }
 
+/* Without that thread nobody answers, and no harm is done. */
 void
-progress_signal_block (void)
+progress_signal_answer (void (*answer) (void))
 {
   sigset_t set;
 
   asked (&set);
   pthread_sigmask (SIG_BLOCK, &set, NULL);
-}
-
-/* Without that thread nobody answers, and no harm is done. */
-void
-progress_signal_answer (void (*answer) (void))
-{
-  if (tell)
-    return;
   tell = answer;
   if (pthread_create (&thread, NULL, run_thread, NULL) == 0)
     atexit (stop);

@@ -7,13 +7,8 @@
 #ifndef BLKSUM_PROGRESS_SIGNAL_H
 #define BLKSUM_PROGRESS_SIGNAL_H
 
-/* SIGUSR1 waits for progress_signal_answer.  To be called before there is any
- * other thread: they must not get the signal.
- */
-void progress_signal_block (void);
-
-/* From now on ANSWER is called for it, in a thread of its own; the first call
- * says by whom.  Not thread-safe.
+/* From now on ANSWER is called for it, in a thread of its own.  To be called
+ * once, before there is any other thread: they must not get the signal.
  */
 void progress_signal_answer (void (*answer) (void));
 

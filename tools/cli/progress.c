@@ -24,7 +24,6 @@
 
 #define INTERVAL 0.1            /* seconds, at least, between two bars */
 #define SETTLED 1               /* seconds; a rate says little before */
-#define AT_ONCE (2 << 20)       /* bytes that are read before anyone can ask */
 
 /* Of which tell tells.  Its lock is taken before that of CURRENT. */
 static pthread_mutex_t current_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -143,20 +142,6 @@ progress_listen (void)
   progress_signal_answer (tell);
 }
 
-/* SIZE more bytes are to be read.  For few of them that thread is not worth its
- * time: a thirtieth of what an image of 1 MiB takes.
- */
-static void
-expect (uint64_t size)
-{
-  static uint64_t expected;
-
-  if (size > AT_ONCE - expected)
-    progress_listen ();
-  else
-    expected += size;
-}
-
 /* ---- How far it is ---- */
 
 static void
@@ -179,7 +164,6 @@ progress_init (struct progress *progress, const struct options *options,
     .start = clock_seconds (),
   };
   pthread_mutex_init (&progress->lock, NULL);
-  expect (size);
   if (has_bar (progress))
     draw (progress);
   else if (progress->fd != -1 && !progress->bar && has_percent (progress))

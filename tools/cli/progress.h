@@ -50,9 +50,8 @@ void progress_show (struct progress *progress);
 /* The source was hashed, or failed: wipe the bar. */
 void progress_end (struct progress *progress, bool complete);
 
-/* From now on SIGUSR1, which is to be blocked, has it printed on standard error
- * how far it is, whatever else is shown.  Otherwise that begins with the first
- * source that is not read at once, by the thread that calls progress_init.
+/* From now on SIGUSR1 has it printed on standard error how far it is, whatever
+ * else is shown.  To be called once, before there is any other thread.
  */
 void progress_listen (void);
 
