@@ -4,7 +4,8 @@
 #
 # The RPM of the filter requires the version of nbdkit that it was built for,
 # the only one that loads it, and has the filter where that nbdkit looks.  The
-# packages have the version of the source.
+# packages have the version of the source.  That of the library provides what a
+# program requires that was linked with another library of its SONAME.
 
 . "$(dirname "$0")/functions.sh"
 requires_program rpmspec
@@ -54,3 +55,14 @@ version=$(sed -n 's/^#define PACKAGE_VERSION "\(.*\)"$/\1/p' \
 grep -q "^Version: *$version\$" "$dir/stdout" || fail "it is not version $version"
 grep -q "^\* .* - $version-1\$" "$dir/stdout" ||
   fail "the changelog does not know version $version"
+
+# What rpmbuild reads from the library.  One of 32 bits has no "(64bit)".
+library=$abs_top_builddir/lib/.libs/libblkhash.so
+elfdeps=$(rpm -E '%{_rpmconfigdir}')/elfdeps
+[ -e "$library" ] || skip "no shared library"
+requires_program "$elfdeps"
+echo "$library" | "$elfdeps" --provides > "$dir/stdout"
+grep -qx 'libblkhash\.so\.0\(()(64bit)\)\{0,1\}' "$dir/stdout" ||
+  fail "the library does not provide its SONAME"
+grep -q '^libblkhash\.so\.0(BLKHASH_1\.0)' "$dir/stdout" ||
+  fail "the library does not provide the version of its symbols"
