@@ -4,7 +4,8 @@
  * The tables of the formats cloop, parallels, qcow and qed.
  *
  * qemu allocates a table of the size that the header gives, also where the
- * file has nothing of it.  What else is in these images is left to it.
+ * file has nothing of it, and may take that for zeros: then a file that is cut
+ * within its table has a sum.  What else is in these images is left to it.
  */
 
 #include <config.h>

@@ -4,7 +4,8 @@
  * The grain directories of the vmdk formats of ESX.
  *
  * qemu allocates a directory of the size that the header gives, also where
- * the file has nothing of it.  What else is in these images is left to it.
+ * the file has nothing of it, which it takes for zeros: then a file that is cut
+ * within its directory has a sum.  What else is in these images is left to it.
  */
 
 #include <config.h>
