@@ -128,16 +128,6 @@ make_hash (void)
   return 0;
 }
 
-static int
-find_md_len (void)
-{
-  int err = sum_kind_size (params.hash, &params.md_len);
-
-  if (err)
-    nbdkit_error ("blkhash: %s", strerror (err));
-  return err ? -1 : 0;
-}
-
 int
 params_complete (void)
 {
@@ -164,7 +154,8 @@ params_complete (void)
                   "blkhash-distinct-exports");
     return -1;
   }
-  return find_md_len ();
+  params.md_len = blkhash_opts_get_digest_size (params.hash);
+  return 0;
 }
 
 void

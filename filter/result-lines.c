@@ -20,8 +20,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "blkhash.h"
+
 #include "../lib/common/sum-line.h"
-#include "../lib/common/sum-tag.h"
 #include "params.h"
 #include "result-lines.h"
 
@@ -80,13 +81,12 @@ is_name (const char *name, size_t len, const char *wanted)
 static bool
 is_sum (const char *line, bool any)
 {
-  char *tag = sum_tag (params.hash);
+  char tag[BLKHASH_MAX_TAG_SIZE];
   const char *name = NULL;
   size_t len;
 
-  if (tag)
+  if (blkhash_opts_get_tag (params.hash, tag, sizeof tag) == 0)
     name = find_name (line, tag, 2 * params.md_len, &len);
-  free (tag);
   return name &&
     (any || is_name (name, len, "-") ||
      (params.name && is_name (name, len, params.name)));

@@ -31,8 +31,22 @@
 extern "C" {
 #endif
 
+/* The version of this header: 1.2.3 is major 1, minor 2, micro 3. */
+#define BLKHASH_VERSION_MAJOR 1
+#define BLKHASH_VERSION_MINOR 0
+#define BLKHASH_VERSION_MICRO 0
+
+/*
+ * Returns the version of the library that the program runs with, such as
+ * "1.0.0".  The string is valid until the program ends.  Thread-safe.
+ */
+const char *blkhash_version (void);
+
 /* The longest digest, in bytes, of any algorithm. */
 #define BLKHASH_MAX_MD_SIZE 64
+
+/* The longest tag of options, in bytes, with its NUL. */
+#define BLKHASH_MAX_TAG_SIZE 64
 
 struct blkhash;
 struct blkhash_leaves;
@@ -51,6 +65,23 @@ struct blkhash_opts;
  * they need from it: it can be changed, used again or freed afterwards.
  */
 struct blkhash_opts *blkhash_opts_new (const char *digest_name);
+
+/*
+ * Create a copy of OPTS, or options with the defaults if OPTS is NULL.
+ *
+ * Returns NULL with errno ENOMEM.
+ */
+struct blkhash_opts *blkhash_opts_copy (const struct blkhash_opts *opts);
+
+/*
+ * Create options from TAG, a text that says how a hash is made, as
+ * blkhash_opts_get_tag prints it.  Threads and queue depth have their
+ * defaults.
+ *
+ * Returns NULL with errno EINVAL if TAG is NULL, is spelled in any other way,
+ * or names a digest that this library does not have; ENOMEM.
+ */
+struct blkhash_opts *blkhash_opts_from_tag (const char *tag);
 
 /* Free options; NULL is allowed. */
 void blkhash_opts_free (struct blkhash_opts *opts);
@@ -103,6 +134,35 @@ uint8_t blkhash_opts_get_threads (const struct blkhash_opts *opts);
 unsigned blkhash_opts_get_queue_depth (const struct blkhash_opts *opts);
 unsigned blkhash_opts_get_streams (const struct blkhash_opts *opts);
 int blkhash_opts_get_linear (const struct blkhash_opts *opts);
+
+/*
+ * Returns the length in bytes of a digest, and so of a leaf: 32 for sha256, 0
+ * for null.
+ */
+size_t blkhash_opts_get_digest_size (const struct blkhash_opts *opts);
+
+/*
+ * Print how a hash is made, in the one spelling that there is:
+ *
+ *     blk-sha256/64k          digest and block size
+ *     blk-sha256/64k/s64      and 64 streams
+ *     blk-sha256/4m/linear    and the construction linear
+ *
+ * TAG has room for SIZE bytes.  BLKHASH_MAX_TAG_SIZE is enough.
+ *
+ * Returns 0, or ERANGE if SIZE is too small: TAG is cut off then, and ends with
+ * a NUL unless SIZE is 0.
+ */
+int blkhash_opts_get_tag (const struct blkhash_opts *opts, char *tag,
+                          size_t size);
+
+/*
+ * Returns 1 if A and B have the same digest, block size, and construction, so
+ * that they make the same hash of the same image; else 0.  Threads and queue
+ * depth do not matter.
+ */
+int blkhash_opts_same_hash (const struct blkhash_opts *a,
+                            const struct blkhash_opts *b);
 
 /*
  * List the digests, sorted by name.  Fills NAMES with up to COUNT names and

@@ -276,6 +276,110 @@ test_digest_name (void)
   blkhash_opts_free (opts);
 }
 
+static void
+test_version (void)
+{
+  char version[64];
+
+  sprintf (version, "%d.%d.%d", BLKHASH_VERSION_MAJOR, BLKHASH_VERSION_MINOR,
+           BLKHASH_VERSION_MICRO);
+  CHECK_INT (0, strcmp (version, blkhash_version ()));
+}
+
+static void
+check_tag (int line, const char *expected, const struct blkhash_opts *opts)
+{
+  char tag[BLKHASH_MAX_TAG_SIZE] = "";
+  int err = blkhash_opts_get_tag (opts, tag, sizeof tag);
+
+  check_at (line, err == 0 && strcmp (expected, tag) == 0,
+            "expected %s, got %s", expected, tag);
+}
+
+/* A copy has all options, and is independent. */
+static void
+test_copy (void)
+{
+  struct blkhash_opts *opts = new_opts ("sha512", 4 * KiB, 3, 7, 5);
+  struct blkhash_opts *copy = must (blkhash_opts_copy (opts));
+  struct blkhash_opts *defaults = must (blkhash_opts_copy (NULL));
+
+  CHECK_INT (0, blkhash_opts_set_block_size (opts, 8 * KiB));
+  CHECK_INT (0, blkhash_opts_set_linear (opts, 1));
+  CHECK_INT (0, blkhash_opts_set_threads (opts, 1));
+  blkhash_opts_free (opts);
+  CHECK_INT (7, blkhash_opts_get_threads (copy));
+  CHECK_INT (5, blkhash_opts_get_queue_depth (copy));
+  CHECK_INT (64, blkhash_opts_get_digest_size (copy));
+  check_tag (__LINE__, "blk-sha512/4k/s3", copy);
+  CHECK_INT (32, blkhash_opts_get_digest_size (defaults));
+  check_tag (__LINE__, "blk-sha256/64k", defaults);
+  blkhash_opts_free (copy);
+  blkhash_opts_free (defaults);
+}
+
+/* What does not change the hash does not count. */
+static void
+test_same_hash (void)
+{
+  struct blkhash_opts *a = new_opts ("sha256", BLOCK, 0, 1, 0);
+  struct blkhash_opts *b = new_opts ("SHA2-256", BLOCK, 0, 9, 7);
+  struct blkhash_opts *other = new_opts ("sha512-256", BLOCK, 0, 1, 0);
+
+  CHECK_INT (1, blkhash_opts_same_hash (a, a));
+  CHECK_INT (1, blkhash_opts_same_hash (a, b));
+  CHECK_INT (0, blkhash_opts_same_hash (a, other));
+  CHECK_INT (0, blkhash_opts_set_block_size (b, BLOCK / 2));
+  CHECK_INT (0, blkhash_opts_same_hash (a, b));
+  CHECK_INT (0, blkhash_opts_set_block_size (b, BLOCK));
+  CHECK_INT (0, blkhash_opts_set_streams (b, 1));
+  CHECK_INT (0, blkhash_opts_same_hash (a, b));
+  CHECK_INT (0, blkhash_opts_set_linear (b, 1));
+  CHECK_INT (0, blkhash_opts_same_hash (a, b));
+  CHECK_INT (0, blkhash_opts_set_linear (a, 1));
+  CHECK_INT (1, blkhash_opts_same_hash (a, b));
+  blkhash_opts_free (a);
+  blkhash_opts_free (b);
+  blkhash_opts_free (other);
+}
+
+/* Other spellings are the business of lib/construction/test-tag.c. */
+static void
+test_tag (void)
+{
+  const char *text = "blk-sha256/64k/s1024";
+  struct blkhash_opts *opts = must (blkhash_opts_from_tag (text));
+  char tag[BLKHASH_MAX_TAG_SIZE];
+
+  check_tag (__LINE__, text, opts);
+  CHECK_INT (1024, blkhash_opts_get_streams (opts));
+  CHECK_INT (0, blkhash_opts_get_tag (opts, tag, strlen (text) + 1));
+  memset (tag, 'x', sizeof tag);
+  CHECK_INT (ERANGE, blkhash_opts_get_tag (opts, tag, strlen (text)));
+  CHECK_INT (0, strcmp (tag, "blk-sha256/64k/s102"));
+  CHECK_INT ('x', tag[strlen (text)]);
+  CHECK_INT (ERANGE, blkhash_opts_get_tag (opts, NULL, 0));
+  blkhash_opts_free (opts);
+  CHECK_ERRNO (EINVAL, blkhash_opts_from_tag (NULL) == NULL);
+  CHECK_ERRNO (EINVAL, blkhash_opts_from_tag ("sha256/64k") == NULL);
+  CHECK_ERRNO (EINVAL, blkhash_opts_from_tag ("blk-sha257/64k") == NULL);
+}
+
+/* The longest there is of each digest has room, and comes back. */
+static void
+check_longest_tag (struct blkhash_opts *opts)
+{
+  char tag[BLKHASH_MAX_TAG_SIZE];
+  struct blkhash_opts *again;
+
+  CHECK_INT (0, blkhash_opts_set_block_size (opts, 512 * KiB));
+  CHECK_INT (0, blkhash_opts_set_linear (opts, 1));
+  CHECK_INT (0, blkhash_opts_get_tag (opts, tag, sizeof tag));
+  again = must (blkhash_opts_from_tag (tag));
+  CHECK_INT (1, blkhash_opts_same_hash (opts, again));
+  blkhash_opts_free (again);
+}
+
 /* What is in it is looked at with blksum --list-kernels. */
 static void
 test_kernels (void)
@@ -314,6 +418,7 @@ test_digests (void)
     memset (md, 0xa5, sizeof md);
     CHECK_INT (0, blkhash_update (h, "abc", 3));
     CHECK_INT (0, blkhash_final (h, md, &len));
+    CHECK_INT (len, blkhash_opts_get_digest_size (opts));
     if (strcmp (names[i], "null") == 0)
       CHECK_INT (0, len);
     else
@@ -326,6 +431,7 @@ test_digests (void)
     CHECK_INT (0, blkhash_leaves_fold (l, leaves_md, &leaves_len));
     check_at (__LINE__, len == leaves_len && memcmp (md, leaves_md, len) == 0,
               "%s: the leaf table has another digest", names[i]);
+    check_longest_tag (opts);
     blkhash_leaves_free (l);
     blkhash_free (h);
     blkhash_opts_free (opts);
@@ -1240,6 +1346,10 @@ static const struct {
   { "opts", test_opts },
   { "linear", test_linear },
   { "digest-name", test_digest_name },
+  { "version", test_version },
+  { "copy", test_copy },
+  { "same-hash", test_same_hash },
+  { "tag", test_tag },
   { "digests", test_digests },
   { "kernels", test_kernels },
   { "known-answers", test_known_answers },

@@ -50,6 +50,12 @@ for std in c99 c11 gnu17; do
            $include -fsyntax-only "$dir/public.c"
 done
 
+# The version is that of configure.ac.
+version=$(sed -n 's/^#define BLKHASH_VERSION_[A-Z]* \([0-9]*\)$/\1/p' \
+              "$src/include/blkhash.h" | paste -s -d .)
+grep -qFx "#define PACKAGE_VERSION \"$version\"" "$abs_top_builddir/config.h" ||
+  fail "blkhash.h says another version: $version"
+
 compiler=${CXX:-c++}
 requires_program ${compiler%% *}
 for std in c++11 c++17 gnu++20; do

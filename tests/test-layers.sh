@@ -125,7 +125,7 @@ params: config-files ../lib/common/sum-kind
 report: manifest params result-file ../lib/common/cleanup ../lib/common/sum-line
 manifest: blkhash-manifest config-files output-file params ../lib/common/cleanup
 result-file: output-file params result-lines
-result-lines: params ../lib/common/sum-line ../lib/common/sum-tag
+result-lines: params ../lib/common/sum-line
 output-file: config-files lock-file
 lock-file: config-files
 "
@@ -155,7 +155,7 @@ check_circles
 
 # What tools/ and other users may include of lib/.
 for_tools="common/cleanup common/deadline common/numbers common/zero common/sum-kind
-common/sum-line common/sum-tag common/test-time64 manifest/leaf-diff"
+common/sum-line common/test-time64 manifest/leaf-diff"
 
 # tools/ and examples/ use the public API.
 for file in tools/*.c tools/*/*.[ch] examples/*.c; do

@@ -147,19 +147,3 @@ sum_kind_opts (const struct sum_kind *kind,
   }
   return opts;
 }
-
-int
-sum_kind_size (const struct blkhash_opts *opts, unsigned *size)
-{
-  /* The sum of nothing: the library has no shorter way to ask. */
-  struct blkhash_leaves *leaves = blkhash_leaves_new (opts, 0,
-                                                      BLKHASH_LEAVES_ONCE);
-  unsigned char md[BLKHASH_MAX_MD_SIZE];
-  int err;
-
-  if (!leaves)
-    return errno;
-  err = blkhash_leaves_fold (leaves, md, size);
-  blkhash_leaves_free (leaves);
-  return err;
-}

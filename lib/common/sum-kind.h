@@ -43,7 +43,4 @@ sum_kind_is_complete (const struct sum_kind *kind)
 struct blkhash_opts *sum_kind_opts (const struct sum_kind *kind,
                                     const struct blkhash_opts *defaults);
 
-/* How many bytes a sum that is made with OPTS has.  0, or an errno value. */
-int sum_kind_size (const struct blkhash_opts *opts, unsigned *size);
-
 #endif /* BLKHASH_SUM_KIND_H */

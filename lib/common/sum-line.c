@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "blkhash.h"
 #include "common/sum-line.h"
-#include "common/sum-tag.h"
 
 char *
 sum_line_escape (const char *name)
@@ -71,15 +71,16 @@ sum_line (const struct blkhash_opts *opts,
 {
   char *hex = sum_line_hex (md, md_len);
   char *escaped = escape && name ? sum_line_escape (name) : NULL;
-  char *made = tag ? sum_tag (opts) : NULL;
+  char text[BLKHASH_MAX_TAG_SIZE];
   char *line = NULL;
   size_t size;
   FILE *out;
 
-  if (hex && (escaped || !escape || !name) && (made || !tag)) {
+  if (hex && (escaped || !escape || !name) &&
+      (!tag || blkhash_opts_get_tag (opts, text, sizeof text) == 0)) {
     out = open_memstream (&line, &size);
     if (out) {
-      print (out, made, hex, escaped ? escaped : name,
+      print (out, tag ? text : NULL, hex, escaped ? escaped : name,
              escaped && strcmp (escaped, name) != 0);
       if (fclose (out) == EOF) {
         free (line);
@@ -89,6 +90,5 @@ sum_line (const struct blkhash_opts *opts,
   }
   free (hex);
   free (escaped);
-  free (made);
   return line;
 }

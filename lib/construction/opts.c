@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "blkhash.h"
@@ -15,6 +16,7 @@
 #include "construction/opts.h"
 
 #define DEFAULT_DIGEST "sha256"
+#define DEFAULT_DIGEST_SIZE 32
 #define DEFAULT_BLOCK_SIZE (64 * 1024)
 #define MIN_BLOCK_SIZE 4
 #define MAX_BLOCK_SIZE (16 * 1024 * 1024)
@@ -38,6 +40,7 @@ opts_init (struct blkhash_opts *opts)
 {
   *opts = (struct blkhash_opts) {
     .digest_name = DEFAULT_DIGEST,
+    .digest_size = DEFAULT_DIGEST_SIZE,
     .block_size = DEFAULT_BLOCK_SIZE,
     .threads = default_threads (),
   };
@@ -61,9 +64,24 @@ blkhash_opts_new (const char *name)
   if (opts) {
     opts_init (opts);
     opts->digest_name = digest_name (digest);
+    opts->digest_size = digest_size (digest);
   }
   digest_free (digest);
   return opts;
+}
+
+struct blkhash_opts *
+blkhash_opts_copy (const struct blkhash_opts *opts)
+{
+  struct blkhash_opts *copy = malloc (sizeof *copy);
+
+  if (!copy)
+    return NULL;
+  if (opts)
+    *copy = *opts;
+  else
+    opts_init (copy);
+  return copy;
 }
 
 void
@@ -126,6 +144,12 @@ blkhash_opts_get_digest_name (const struct blkhash_opts *opts)
   return opts->digest_name;
 }
 
+size_t
+blkhash_opts_get_digest_size (const struct blkhash_opts *opts)
+{
+  return opts->digest_size;
+}
+
 uint32_t
 blkhash_opts_get_block_size (const struct blkhash_opts *opts)
 {
@@ -156,8 +180,24 @@ blkhash_opts_get_linear (const struct blkhash_opts *opts)
   return opts->construction.linear;
 }
 
+int
+blkhash_opts_same_hash (const struct blkhash_opts *a,
+                        const struct blkhash_opts *b)
+{
+  return strcmp (a->digest_name, b->digest_name) == 0 &&
+    a->block_size == b->block_size &&
+    a->construction.streams == b->construction.streams &&
+    a->construction.linear == b->construction.linear;
+}
+
 size_t
 blkhash_digests (const char **names, size_t count)
 {
   return digest_list (names, count);
+}
+
+const char *
+blkhash_version (void)
+{
+  return PACKAGE_VERSION;
 }

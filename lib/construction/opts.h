@@ -7,12 +7,14 @@
 #ifndef BLKHASH_OPTS_H
 #define BLKHASH_OPTS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "construction/construction.h"
 
 struct blkhash_opts {
   const char *digest_name;      /* canonical, static storage */
+  size_t digest_size;           /* bytes */
   uint32_t block_size;
   unsigned queue_depth;
   struct construction construction;

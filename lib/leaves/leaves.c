@@ -127,6 +127,7 @@ leaves_describe (struct blkhash_leaves *l, struct blkhash_opts *opts,
     return ENODATA;
   opts_init (opts);
   opts->digest_name = digest_name (l->digest);
+  opts->digest_size = l->leaf_size;
   opts->block_size = l->block_size;
   opts->construction = l->construction;
   *size = l->size;

@@ -15,7 +15,6 @@
 
 #include "blkhash.h"
 #include "manifest/manifest-format.h"
-#include "common/sum-tag.h"
 
 #define NAME "blkhash-manifest "
 #define FORMAT_VERSION "1"
@@ -34,22 +33,19 @@ manifest_is_complete (const struct manifest_header *header)
   return header->first == 0 && header->count == manifest_image_blocks (header);
 }
 
-int
+void
 manifest_header_print (const struct manifest_header *header,
                        unsigned char bytes[MANIFEST_HEADER_SIZE])
 {
-  char *tag = sum_tag (header->opts);
+  char tag[BLKHASH_MAX_TAG_SIZE] = "";
 
-  if (!tag)
-    return ENOMEM;
+  blkhash_opts_get_tag (header->opts, tag, sizeof tag);
   memset (bytes, 0, MANIFEST_HEADER_SIZE);
   snprintf ((char *) bytes, MANIFEST_HEADER_SIZE,
             NAME FORMAT_VERSION "\nsum: %s\nsize: %" PRIu64 "\n"
             "blocks: %" PRIu64 ":%" PRIu64 "\n%s",
             tag, header->size, header->first, header->count,
             header->unfinished ? "!unfinished: yes\n" : "");
-  free (tag);
-  return 0;
 }
 
 /* A number in its one spelling, up to the character END.  Returns what follows
@@ -85,7 +81,7 @@ struct parser {
 static int
 parse_sum (struct parser *parser, const char *value)
 {
-  parser->header->opts = sum_tag_parse (value);
+  parser->header->opts = blkhash_opts_from_tag (value);
   if (parser->header->opts)
     return 0;
   parser->why = "the header says a kind of sum that is not known here";

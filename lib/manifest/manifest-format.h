@@ -41,9 +41,8 @@ uint64_t manifest_image_blocks (const struct manifest_header *header);
 /* Are all blocks of the image in it?  Only then there is a sum. */
 bool manifest_is_complete (const struct manifest_header *header);
 
-/* 0 or ENOMEM. */
-int manifest_header_print (const struct manifest_header *header,
-                           unsigned char bytes[MANIFEST_HEADER_SIZE]);
+void manifest_header_print (const struct manifest_header *header,
+                            unsigned char bytes[MANIFEST_HEADER_SIZE]);
 
 /* Fill in HEADER, whose opts the caller frees, also after an error.  EBADMSG,
  * ENOTSUP or ENOMEM, and *WHY says what is wrong.

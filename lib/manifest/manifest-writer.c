@@ -114,8 +114,10 @@ begin (struct blkhash_manifest_writer *w)
   if (!bytes)
     return ENOMEM;
   w->header_last = w->header.size == BLKHASH_SIZE_UNKNOWN;
-  if (!w->header_last)
-    return manifest_header_print (&w->header, bytes);
+  if (!w->header_last) {
+    manifest_header_print (&w->header, bytes);
+    return 0;
+  }
   memset (bytes, 0, MANIFEST_HEADER_SIZE);
   w->start = lseek (w->output.fd, 0, SEEK_CUR);
   flags = fcntl (w->output.fd, F_GETFL);
@@ -170,10 +172,9 @@ static int
 finish (struct blkhash_manifest_writer *w, const unsigned char *md)
 {
   unsigned char header[MANIFEST_HEADER_SIZE];
-  int err = manifest_header_print (&w->header, header);
+  int err = manifest_writer_close_leaves (w);
 
-  if (err == 0)
-    err = manifest_writer_close_leaves (w);
+  manifest_header_print (&w->header, header);
   if (err == 0)
     err = manifest_writer_close_zeros (w);
   if (err == 0)
@@ -301,8 +302,9 @@ begin_at (struct blkhash_manifest_writer *w, uint64_t next)
   w->header.unfinished = true;
   w->first = w->next = next;
   if (next == 0)
-    return manifest_header_print (&w->header, w->output.buf);
-  w->output.used = 0;
+    manifest_header_print (&w->header, w->output.buf);
+  else
+    w->output.used = 0;
   return 0;
 }
 

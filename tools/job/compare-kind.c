@@ -6,13 +6,10 @@
 
 #include <config.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "blkhash-manifest.h"
 
-#include "../lib/common/sum-kind.h"
-#include "../lib/common/sum-tag.h"
 #include "cli/options.h"
 #include "job/compare-kind.h"
 #include "job/side.h"
@@ -37,24 +34,20 @@ static int
 refuse_kinds (const struct blkhash_opts *a, const struct blkhash_opts *b,
               struct error *error)
 {
-  char *tag_a = sum_tag (a), *tag_b = sum_tag (b);
+  char tag_a[BLKHASH_MAX_TAG_SIZE], tag_b[BLKHASH_MAX_TAG_SIZE];
 
-  error_set (error, "it is a manifest of %s, which cannot be compared with %s",
-             tag_a ? tag_a : "one kind", tag_b ? tag_b : "another");
-  free (tag_a);
-  free (tag_b);
-  return -1;
+  blkhash_opts_get_tag (a, tag_a, sizeof tag_a);
+  blkhash_opts_get_tag (b, tag_b, sizeof tag_b);
+  return error_set (error, "it is a manifest of %s, which cannot be compared "
+                    "with %s", tag_a, tag_b);
 }
 
 /* Leaves by which two images can be compared have a length. */
 static int
-find_leaf_size (const struct blkhash_opts *opts, unsigned *size,
+find_leaf_size (const struct blkhash_opts *opts, size_t *size,
                 struct error *error)
 {
-  int err = sum_kind_size (opts, size);
-
-  if (err)
-    return error_errno (error, err, "cannot compare");
+  *size = blkhash_opts_get_digest_size (opts);
   if (*size == 0)
     return error_set (error, "cannot be compared with a digest that has no "
                       "length");

@@ -22,7 +22,6 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/common/sum-tag.h"
 #include "cli/difference.h"
 #include "cli/options.h"
 #include "cli/progress.h"
@@ -156,23 +155,18 @@ check_sums (const struct compare *compare, struct error *error)
 {
   const struct side *a = &compare->side[0], *b = &compare->side[1];
   unsigned char md_a[BLKHASH_MAX_MD_SIZE], md_b[BLKHASH_MAX_MD_SIZE];
-  char *tag_a, *tag_b;
   unsigned len;
-  int r = 0;
 
   if (!a->reader || !b->reader || a->size != b->size || is_part (compare) ||
       blkhash_manifest_reader_sum (a->reader, md_a, &len) != 0 ||
       blkhash_manifest_reader_sum (b->reader, md_b, &len) != 0)
     return 0;
-  tag_a = sum_tag (blkhash_manifest_reader_opts (a->reader));
-  tag_b = sum_tag (blkhash_manifest_reader_opts (b->reader));
-  if (tag_a && tag_b && strcmp (tag_a, tag_b) == 0 &&
+  if (blkhash_opts_same_hash (blkhash_manifest_reader_opts (a->reader),
+                              blkhash_manifest_reader_opts (b->reader)) &&
       (memcmp (md_a, md_b, len) == 0) == compare->meet.differ)
-    r = error_set (error, "the sum of this manifest or of the other is not "
-                   "that of its leaves");
-  free (tag_a);
-  free (tag_b);
-  return r;
+    return error_set (error, "the sum of this manifest or of the other is not "
+                      "that of its leaves");
+  return 0;
 }
 
 static int

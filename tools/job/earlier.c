@@ -16,12 +16,10 @@
 #include <string.h>
 
 #include "../lib/common/sum-line.h"
-#include "../lib/common/sum-tag.h"
 #include "cli/options.h"
 #include "io/new-file.h"
 #include "job/earlier.h"
 #include "job/identity.h"
-#include "job/kind.h"
 #include "job/target.h"
 #include "source/source.h"
 #include "util/error.h"
@@ -92,24 +90,18 @@ static int
 check_kind (const struct earlier *earlier, const struct blkhash_opts *hash,
             struct error *error)
 {
-  char *begun, *asked;
-  int r;
+  char begun[BLKHASH_MAX_TAG_SIZE], asked[BLKHASH_MAX_TAG_SIZE];
 
   if (earlier->found.part)
     return error_set (error, "%s is the manifest of a part of an image, with "
                       "which --resume cannot go on", earlier->name);
-  if (kind_is_same (earlier->found.opts, hash))
+  if (blkhash_opts_same_hash (earlier->found.opts, hash))
     return 0;
-  begun = sum_tag (earlier->found.opts);
-  asked = sum_tag (hash);
-  r = begun && asked
-    ? error_set (error, "%s was begun as %s, and not as %s: give the same "
-                 "options, or remove it to start over", earlier->name, begun,
-                 asked)
-    : error_errno (error, ENOMEM, "cannot hash");
-  free (begun);
-  free (asked);
-  return r;
+  blkhash_opts_get_tag (earlier->found.opts, begun, sizeof begun);
+  blkhash_opts_get_tag (hash, asked, sizeof asked);
+  return error_set (error, "%s was begun as %s, and not as %s: give the same "
+                    "options, or remove it to start over", earlier->name,
+                    begun, asked);
 }
 
 static int

@@ -18,7 +18,6 @@
 
 #include "blkhash.h"
 
-#include "../lib/common/sum-tag.h"
 #include "cli/difference.h"
 #include "cli/options.h"
 #include "cli/report.h"
@@ -124,16 +123,16 @@ static int
 check_sum (const struct options *options, const struct sums_line *line,
            const struct difference *difference, struct error *error)
 {
-  char *tag = sum_tag (options->hash), *wanted = NULL;
+  char tag[BLKHASH_MAX_TAG_SIZE], *wanted = NULL;
   int r = 0;
 
-  if (!tag || !difference->manifest_sum ||
+  blkhash_opts_get_tag (options->hash, tag, sizeof tag);
+  if (!difference->manifest_sum ||
       asprintf (&wanted, "%s = %s", tag, line->hex) == -1)
     r = error_errno (error, ENOMEM, "cannot check");
   else if (strcasecmp (wanted, difference->manifest_sum) != 0)
     r = error_set (error, "%s.blkm is the manifest of another image, with %s",
                    line->name, difference->manifest_sum);
-  free (tag);
   free (wanted);
   return r;
 }

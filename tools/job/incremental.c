@@ -21,7 +21,6 @@
 #include "blkhash-manifest.h"
 
 #include "../lib/common/numbers.h"
-#include "../lib/common/sum-kind.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "job/hash.h"
@@ -319,15 +318,14 @@ make_tables (struct incremental *inc, struct error *error)
   const struct blkhash_opts *hash = inc->options->hash;
   const struct blkhash_leaf_sink sink = { tell_data, tell_zeros, inc };
   uint64_t size = inc->source->size;
-  int err = sum_kind_size (hash, &inc->leaf_size);
+  int err;
 
-  if (err == 0) {
-    inc->all = blkhash_leaves_new (hash, size, BLKHASH_LEAVES_ONCE);
-    inc->read = blkhash_leaves_new (hash, size, BLKHASH_LEAVES_ONCE |
-                                                BLKHASH_LEAVES_NO_SUM);
-    err = inc->all && inc->read ? blkhash_leaves_set_sink (inc->read, &sink)
-                                : errno;
-  }
+  inc->leaf_size = blkhash_opts_get_digest_size (hash);
+  inc->all = blkhash_leaves_new (hash, size, BLKHASH_LEAVES_ONCE);
+  inc->read = blkhash_leaves_new (hash, size, BLKHASH_LEAVES_ONCE |
+                                              BLKHASH_LEAVES_NO_SUM);
+  err = inc->all && inc->read ? blkhash_leaves_set_sink (inc->read, &sink)
+                              : errno;
   return err ? error_errno (error, err, "cannot hash") : 0;
 }
 

@@ -50,7 +50,7 @@ struct incremental {
 
   /* For whoever is told of leaves: one thread at a time. */
   struct blkhash_manifest_run run; /* of the reader: what is left of it */
-  unsigned leaf_size;           /* bytes */
+  size_t leaf_size;             /* bytes */
   uint64_t believed_zeros;      /* bytes */
   struct journal *journal;      /* is told too; or NULL */
   struct error error;           /* why it was ended */

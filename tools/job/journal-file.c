@@ -23,7 +23,6 @@
 #include "cli/progress.h"
 #include "io/new-file.h"
 #include "job/journal-file.h"
-#include "job/kind.h"
 #include "util/error.h"
 
 #define HEADER_SIZE 512         /* see blkhash-manifest(5) */
@@ -161,7 +160,7 @@ look (struct blkhash_manifest_reader *r, struct progress *progress,
   uint32_t block_size;
   int err;
 
-  found->opts = kind_copy (blkhash_manifest_reader_opts (r));
+  found->opts = blkhash_opts_copy (blkhash_manifest_reader_opts (r));
   if (!found->opts)
     return errno;
   found->size = blkhash_manifest_reader_size (r);

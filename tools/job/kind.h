@@ -8,22 +8,14 @@
 #ifndef BLKSUM_KIND_H
 #define BLKSUM_KIND_H
 
-#include <stdbool.h>
-
 struct blkhash_opts;
 struct error;
 struct options;
-
-/* Do A and B make the same sums? */
-bool kind_is_same (const struct blkhash_opts *a, const struct blkhash_opts *b);
 
 /* Is a manifest of OPTS what the user asked for, if he did?  0, or -1 with the
  * reason.
  */
 int kind_check (const struct options *options, const struct blkhash_opts *opts,
                 struct error *error);
-
-/* One that lives as long as the caller wants.  NULL and errno. */
-struct blkhash_opts *kind_copy (const struct blkhash_opts *opts);
 
 #endif /* BLKSUM_KIND_H */

@@ -70,8 +70,6 @@ set_kind (struct known *known, const char *text,
           const struct blkhash_opts *defaults, struct error *error)
 {
   struct sum_kind kind;
-  unsigned size;
-  int err;
 
   known_destroy (known);
   if (parse (text, defaults, &kind, error) == -1)
@@ -79,14 +77,11 @@ set_kind (struct known *known, const char *text,
   known->opts = opts_of (&kind, defaults, error);
   if (!known->opts)
     return -1;
-  err = sum_kind_size (known->opts, &size);
-  if (!err && text && !(known->kind = strdup (text)))
-    err = errno;
-  if (err) {
+  if (text && !(known->kind = strdup (text))) {
     known_destroy (known);
-    return error_errno (error, err, "cannot hash");
+    return error_errno (error, ENOMEM, "cannot hash");
   }
-  known->digits = 2 * size;
+  known->digits = 2 * blkhash_opts_get_digest_size (known->opts);
   return 0;
 }
 

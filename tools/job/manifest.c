@@ -107,7 +107,7 @@ read_manifest (const struct options *options,
   progress_end (&progress, status == 0);
   if (status == -1)
     return -1;
-  sum->hash = kind_copy (opts);
+  sum->hash = blkhash_opts_copy (opts);
   return sum->hash ? 0 : error_errno (error, errno, "cannot hash");
 }
 

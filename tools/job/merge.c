@@ -19,7 +19,6 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
-#include "job/kind.h"
 #include "job/manifest-file.h"
 #include "job/merge.h"
 #include "job/parts.h"
@@ -206,7 +205,7 @@ merge_parts (struct merge *merge, struct sum *sum, struct error *error)
                                       BLKHASH_LEAVES_ONCE);
   if (!merge->leaves)
     return error_errno (error, errno, "cannot merge");
-  sum->hash = kind_copy (merge->parts.opts);
+  sum->hash = blkhash_opts_copy (merge->parts.opts);
   r = sum->hash ? write_manifest (merge, sum, error)
                 : error_errno (error, errno, "cannot merge");
   if (r == -1)

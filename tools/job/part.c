@@ -22,7 +22,6 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "job/hash.h"
-#include "job/kind.h"
 #include "job/manifest.h"
 #include "job/manifest-file.h"
 #include "job/part.h"
@@ -60,7 +59,8 @@ is_this_part (const struct making *making, struct blkhash_manifest_reader *r)
   blkhash_manifest_reader_blocks (r, &first, &count);
   if (first != making->first || count != making->count ||
       blkhash_manifest_reader_size (r) != making->source->size ||
-      !kind_is_same (blkhash_manifest_reader_opts (r), making->options->hash))
+      !blkhash_opts_same_hash (blkhash_manifest_reader_opts (r),
+                               making->options->hash))
     return false;
   do
     err = blkhash_manifest_reader_next (r, &run);

@@ -16,7 +16,6 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/common/sum-tag.h"
 #include "job/kind.h"
 #include "job/parts.h"
 #include "util/error.h"
@@ -95,7 +94,7 @@ parts_open_again (const struct parts *parts, const struct part_file *file,
   if (is_same_file (&st, &file->st) && first == file->first &&
       first + count == file->end &&
       blkhash_manifest_reader_size (*reader) == parts->size &&
-      kind_is_same (blkhash_manifest_reader_opts (*reader), parts->opts))
+      blkhash_opts_same_hash (blkhash_manifest_reader_opts (*reader), parts->opts))
     return fd;
   blkhash_manifest_reader_free (*reader);
   close (fd);
@@ -109,16 +108,14 @@ refuse_image (const struct parts *parts,
               const struct blkhash_manifest_reader *reader,
               struct error *error)
 {
-  char *tag = sum_tag (blkhash_manifest_reader_opts (reader));
-  char *other_tag = sum_tag (parts->opts);
+  char tag[BLKHASH_MAX_TAG_SIZE], other_tag[BLKHASH_MAX_TAG_SIZE];
 
-  error_set (error, "is of another image than %s: %s of %" PRIu64 " bytes, not "
-             "%s of %" PRIu64, parts->files[0].path, tag ? tag : "a sum",
-             blkhash_manifest_reader_size (reader),
-             other_tag ? other_tag : "a sum", parts->size);
-  free (tag);
-  free (other_tag);
-  return -1;
+  blkhash_opts_get_tag (blkhash_manifest_reader_opts (reader), tag, sizeof tag);
+  blkhash_opts_get_tag (parts->opts, other_tag, sizeof other_tag);
+  return error_set (error, "is of another image than %s: %s of %" PRIu64
+                    " bytes, not %s of %" PRIu64, parts->files[0].path, tag,
+                    blkhash_manifest_reader_size (reader), other_tag,
+                    parts->size);
 }
 
 /* What the first file says is so for all. */
@@ -133,7 +130,7 @@ take_image (struct parts *parts, const struct options *options,
     return -1;
   parts->size = blkhash_manifest_reader_size (reader);
   parts->blocks = parts->size / block_size + (parts->size % block_size != 0);
-  parts->opts = kind_copy (opts);
+  parts->opts = blkhash_opts_copy (opts);
   return parts->opts ? 0 : error_errno (error, errno, "cannot merge");
 }
 
@@ -153,7 +150,7 @@ add_file (struct parts *parts, const struct options *options,
   if (!parts->opts)
     r = take_image (parts, options, reader, error);
   else if (blkhash_manifest_reader_size (reader) != parts->size ||
-           !kind_is_same (blkhash_manifest_reader_opts (reader), parts->opts))
+           !blkhash_opts_same_hash (blkhash_manifest_reader_opts (reader), parts->opts))
     r = refuse_image (parts, reader, error);
   blkhash_manifest_reader_blocks (reader, &file->first, &count);
   file->end = file->first + count;

@@ -18,7 +18,6 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/common/sum-kind.h"
 #include "changes/list.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -79,17 +78,13 @@ take_kind (struct update *update, struct error *error)
     blkhash_manifest_reader_opts (update->reader);
   struct error reason = { "" };
   struct blkhash_opts *copy;
-  unsigned leaf_size;
-  int err = sum_kind_size (opts, &leaf_size);
 
-  if (err)
-    return error_errno (error, err, "cannot hash");
-  if (leaf_size == 0)
+  if (blkhash_opts_get_digest_size (opts) == 0)
     return error_set (error, "%s has only digests without a length, which "
                       "cannot be audited", update->options.update);
   if (kind_check (&update->options, opts, &reason) == -1)
     return error_set (error, "%s: %s", update->options.update, reason.text);
-  copy = kind_copy (opts);
+  copy = blkhash_opts_copy (opts);
   if (!copy)
     return error_errno (error, errno, "cannot hash");
   blkhash_opts_set_threads (copy,

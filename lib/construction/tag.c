@@ -1,0 +1,75 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The tag of options, which says how a hash is made: blk-sha256/64k.
+ *
+ * A tag that is parsed is printed again and compared, so that there is one
+ * spelling: no alias of a digest, no "1024k" for "1m", no leading zero.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "blkhash.h"
+#include "common/sum-kind.h"
+
+int
+blkhash_opts_get_tag (const struct blkhash_opts *opts, char *tag, size_t size)
+{
+  uint32_t block_size = blkhash_opts_get_block_size (opts);
+  unsigned streams = blkhash_opts_get_streams (opts);
+  char construction[16] = "";
+  const char *unit = "";
+  int len;
+
+  if (block_size % (1024 * 1024) == 0)
+    block_size /= 1024 * 1024, unit = "m";
+  else if (block_size % 1024 == 0)
+    block_size /= 1024, unit = "k";
+  if (streams > 0)
+    snprintf (construction, sizeof construction, "/s%u", streams);
+  else if (blkhash_opts_get_linear (opts))
+    strcpy (construction, "/linear");
+  len = snprintf (tag, size, "blk-%s/%u%s%s",
+                  blkhash_opts_get_digest_name (opts), block_size, unit,
+                  construction);
+  return len < size ? 0 : ERANGE;
+}
+
+static bool
+has_tag (const struct blkhash_opts *opts, const char *text)
+{
+  char tag[BLKHASH_MAX_TAG_SIZE];
+
+  return blkhash_opts_get_tag (opts, tag, sizeof tag) == 0 &&
+    strcmp (tag, text) == 0;
+}
+
+struct blkhash_opts *
+blkhash_opts_from_tag (const char *tag)
+{
+  struct blkhash_opts *defaults, *opts;
+  struct sum_kind kind;
+
+  errno = EINVAL;
+  if (!tag || strncmp (tag, "blk-", strlen ("blk-")) != 0 ||
+      sum_kind_parse (tag + strlen ("blk-"), &kind) != 0 ||
+      !sum_kind_is_complete (&kind))
+    return NULL;
+  defaults = blkhash_opts_new (kind.digest);
+  if (!defaults)
+    return NULL;
+  opts = sum_kind_opts (&kind, defaults);
+  blkhash_opts_free (defaults);
+  if (opts && has_tag (opts, tag))
+    return opts;
+  if (opts || errno != ENOMEM)
+    errno = EINVAL;
+  blkhash_opts_free (opts);
+  return NULL;
+}
