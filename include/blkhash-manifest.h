@@ -99,43 +99,12 @@ blkhash_manifest_writer_sink (struct blkhash_manifest_writer *w);
  *
  * Errors: EINVAL if the blocks are not those of an image of SIZE bytes, or of
  * the part of it, if SIZE is not that given to blkhash_manifest_writer_new, if
- * LEN is not the length of the sum, on a second call, or if W is one of
- * blkhash_manifest_writer_new_unfinished; what write(2) said; the first error
- * of the sink.
+ * LEN is not the length of the sum, or on a second call; what write(2) said; the
+ * first error of the sink.
  */
 int blkhash_manifest_writer_finish (struct blkhash_manifest_writer *w,
                                     uint64_t size, const unsigned char *md,
                                     unsigned int len);
-
-/*
- * A writer of a manifest that is never finished: what is known of an image of
- * SIZE bytes while it is hashed, so that this can go on after a crash.  It has
- * the blocks from 0 to some block, in records of any length, and no end, so
- * that no reader takes it for the manifest of the image; one with
- * BLKHASH_MANIFEST_UNFINISHED reads it.
- *
- * NEXT is 0, and the header comes first; or such a manifest of the blocks
- * before NEXT is continued, and FD stands where its last whole record ends, see
- * blkhash_manifest_reader_offset.  Blocks before NEXT are passed over, as with
- * blkhash_manifest_writer_new_part.
- *
- * EINVAL also if SIZE is BLKHASH_SIZE_UNKNOWN, or the image has less than NEXT
- * blocks.
- */
-struct blkhash_manifest_writer *
-blkhash_manifest_writer_new_unfinished (const struct blkhash_opts *opts,
-                                        uint64_t size, uint64_t next, int fd);
-
-/*
- * Write the header, if it is still to be written, and all leaves that W was
- * told of, as records.  Until then they are in memory, and nothing is written.
- * They are on the disk after fsync.  A table tells of a run of
- * zeros when it has ended, unless it was created with BLKHASH_LEAVES_NO_SUM.
- *
- * Errors: EINVAL if W is not one of blkhash_manifest_writer_new_unfinished;
- * what write(2) said; the first error of the sink.
- */
-int blkhash_manifest_writer_flush (struct blkhash_manifest_writer *w);
 
 /*
  * Write the manifest of the image that L knows all of, and fold L as
@@ -158,19 +127,8 @@ struct blkhash_manifest_reader;
 #define BLKHASH_MANIFEST_NO_SUM 1u
 
 /*
- * The manifest may be unfinished: one that grows, or what a crash has left of
- * it.  Records may be of any length.  blkhash_manifest_reader_next returns
- * ENOENT where the last whole record ends, whatever is behind that: a record
- * that is cut off or has a wrong CRC, zeros, other blocks than the next.  All
- * runs before are what was written, and blkhash_manifest_reader_error says why
- * there are no more.  No sum is computed; but of a manifest of a whole image
- * that is finished, blkhash_manifest_reader_sum stores what it says, and
- * nothing of others.
- */
-#define BLKHASH_MANIFEST_UNFINISHED 2u
-
-/*
- * Create a reader of the manifest in FD.  FLAGS is 0 or some of these.  Nothing
+ * Create a reader of the manifest in FD.  FLAGS is 0 or
+ * BLKHASH_MANIFEST_NO_SUM.  Nothing
  * is read yet.
  *
  * Returns NULL and sets errno: EINVAL for unknown flags, ENOMEM.
@@ -203,15 +161,6 @@ blkhash_manifest_reader_opts (const struct blkhash_manifest_reader *r);
 uint64_t blkhash_manifest_reader_size (const struct blkhash_manifest_reader *r);
 void blkhash_manifest_reader_blocks (const struct blkhash_manifest_reader *r,
                                      uint64_t *first, uint64_t *count);
-
-/*
- * How many bytes were read on, from where FD stood: of the header, and of the
- * records of all runs that blkhash_manifest_reader_next gave, and of the end.
- * With BLKHASH_MANIFEST_UNFINISHED, what is behind can be cut off, and other
- * records written there.
- */
-uint64_t
-blkhash_manifest_reader_offset (const struct blkhash_manifest_reader *r);
 
 /*
  * Consecutive blocks: COUNT of them from block FIRST on, of data, whose leaves
@@ -299,9 +248,8 @@ int blkhash_leaves_put_run (struct blkhash_leaves *l,
  *  - ENODATA: the smaller image ends within a block, both have data in it, and
  *    nobody can tell by digests whether the larger one has only zeros behind
  *    it.  DIFFER was not told of this block, but of all others that differ.
- *  - EINVAL: A and B are not such readers, or one has
- *    BLKHASH_MANIFEST_UNFINISHED, or they are of different digests or block
- *    sizes, or of the digest null; or one is a part of an image and the other
+ *  - EINVAL: A and B are not such readers, or they are of different digests or
+ *    block sizes, or of the digest null; or one is a part of an image and the other
  *    is not the same part of an image of the same size.  Nothing was read.
  *  - EBADMSG: both images have the same size and construction, and the same sum
  *    but other leaves, or another sum but the same leaves.

@@ -172,19 +172,6 @@ int blkhash_opts_same_hash (const struct blkhash_opts *a,
  */
 size_t blkhash_digests (const char **names, size_t count);
 
-/*
- * Describe the kernels of the library, which hash many blocks at once, in a
- * text for people: a line for the CPU, one of titles, and for each digest one
- * for the library that it comes from, and one for each kernel that this CPU
- * has, with its speed, which is measured now, and the numbers of blocks for
- * which it is the fastest.  That takes some milliseconds.
- * The caller frees the text.
- *
- * Returns NULL with errno ENOMEM, or EIO if a digest or kernel fails.
- * Thread-safe.
- */
-char *blkhash_kernels (void);
-
 /* ---- Streaming: from the first byte to the last ---------------------- */
 
 /*

@@ -141,7 +141,7 @@ real_program () {
     */*) real_dir=${1%/*} ;;
     *) real_dir=. ;;
   esac
-  if [ -x "$real_dir/.libs/${1##*/}" ]; then
+  if [ "$(head -c 2 "$1")" = '#!' ] && [ -x "$real_dir/.libs/${1##*/}" ]; then
     echo "$real_dir/.libs/${1##*/}"
   else
     echo "$1"

@@ -380,17 +380,6 @@ check_longest_tag (struct blkhash_opts *opts)
   blkhash_opts_free (again);
 }
 
-/* What is in it is looked at with blksum --list-kernels. */
-static void
-test_kernels (void)
-{
-  char *text = must (blkhash_kernels ());
-
-  CHECK (strncmp (text, "CPU: ", 5) == 0);
-  CHECK (text[strlen (text) - 1] == '\n');
-  free (text);
-}
-
 static void
 test_digests (void)
 {
@@ -1351,7 +1340,6 @@ static const struct {
   { "same-hash", test_same_hash },
   { "tag", test_tag },
   { "digests", test_digests },
-  { "kernels", test_kernels },
   { "known-answers", test_known_answers },
   { "zero", test_zero },
   { "after-final", test_after_final },

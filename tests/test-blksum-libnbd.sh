@@ -18,7 +18,7 @@ libraries () {
   LD_DEBUG=files "$@" 2>&1 > "$dir/stdout" | sed -n 's/.*file=\([^ ]*\) .*/\1/p'
 }
 libraries blksum "$dir/image" > "$dir/raw"
-grep -q libblkhash "$dir/raw" || skip "the C library does not know LD_DEBUG"
+grep -q libcrypto "$dir/raw" || skip "the C library does not know LD_DEBUG"
 ! grep libnbd "$dir/raw" || fail "a raw image loads libnbd"
 libraries blksum "$uri" > "$dir/nbd"
 grep -q libnbd "$dir/nbd" || fail "libnbd is not seen when it is loaded"

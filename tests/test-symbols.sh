@@ -40,6 +40,20 @@ if grep -e TEXTREL -e RPATH -e RUNPATH "$dir/dynamic"; then
   fail "a library that is not fit to be installed"
 fi
 
+# blksum has the library linked in: no function of one is in the place of one of
+# the other with the same name.
+nm --defined-only --format=posix "$abs_top_builddir/lib/.libs/libcore.a" |
+  sed -n 's/^\([^ ]*\) [A-Z] .*/\1/p' | grep -v '^__*[a-z]*san_' |
+  sort -u > "$dir/of-library"
+find "$abs_top_builddir/tools" -name '*.o' ! -name 'test-*' ! -name 'fuzz-*' \
+    -exec nm --defined-only --format=posix {} + |
+  sed -n 's/^\([^ ]*\) [A-Z] .*/\1/p' | grep -v '^__*[a-z]*san_' |
+  sort -u > "$dir/of-blksum"
+[ -s "$dir/of-library" ] && [ -s "$dir/of-blksum" ] || fail "nm found nothing"
+if comm -12 "$dir/of-library" "$dir/of-blksum" | grep .; then
+  fail "names that both the library and blksum have"
+fi
+
 # It does what the header promises: no exit, no abort of its own, no stderr.
 nm -D --undefined-only "$library" | sed 's/.* U //; s/@.*//' > "$dir/used"
 for symbol in exit _exit abort stderr stdout printf puts perror signal \

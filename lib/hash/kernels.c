@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "blkhash.h"
 #include "common/cpu.h"
 #include "digest/digest.h"
+#include "hash/kernels.h"
 #include "lanes/lane-hashes.h"
 #include "lanes/lanes.h"
 
@@ -115,7 +115,7 @@ describe_hash (FILE *out, const struct lane_hash *hash)
 }
 
 char *
-blkhash_kernels (void)
+kernels_describe (void)
 {
   char cpu[80], *text = NULL;
   size_t i, size;

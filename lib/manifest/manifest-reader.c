@@ -18,14 +18,25 @@
 #include "manifest/manifest-input.h"
 #include "manifest/manifest-reader.h"
 #include "manifest/manifest-sum.h"
+#include "manifest/manifest-unfinished.h"
 #include "manifest/manifest-zeros.h"
+
+struct blkhash_manifest_reader *
+manifest_reader_new_unfinished (int fd)
+{
+  struct blkhash_manifest_reader *r = blkhash_manifest_reader_new (fd, 0);
+
+  if (r)
+    r->unfinished = true;
+  return r;
+}
 
 struct blkhash_manifest_reader *
 blkhash_manifest_reader_new (int fd, unsigned flags)
 {
   struct blkhash_manifest_reader *r;
 
-  if (flags & ~(BLKHASH_MANIFEST_NO_SUM | BLKHASH_MANIFEST_UNFINISHED)) {
+  if (flags & ~BLKHASH_MANIFEST_NO_SUM) {
     errno = EINVAL;
     return NULL;
   }
@@ -87,7 +98,7 @@ prepare (struct blkhash_manifest_reader *r)
   r->leaf_size = r->zeros.leaf_size;
   r->next = r->header.first;
   r->end = r->header.first + r->header.count;
-  if (r->flags || !manifest_is_complete (&r->header))
+  if (r->flags || r->unfinished || !manifest_is_complete (&r->header))
     return 0;
   err = manifest_zeros_hash (&r->zeros);
   if (err)
@@ -109,8 +120,7 @@ read_header (struct blkhash_manifest_reader *r)
   if (err)
     return manifest_reader_explain_errno (r, err);
   err = manifest_header_parse (bytes, &r->header, &why);
-  if (err == 0 && r->header.unfinished &&
-      !(r->flags & BLKHASH_MANIFEST_UNFINISHED)) {
+  if (err == 0 && r->header.unfinished && !r->unfinished) {
     why = "it is not finished: not all of the image was hashed";
     err = EBADMSG;
   }
@@ -158,7 +168,7 @@ blkhash_manifest_reader_blocks (const struct blkhash_manifest_reader *r,
 }
 
 uint64_t
-blkhash_manifest_reader_offset (const struct blkhash_manifest_reader *r)
+manifest_reader_offset (const struct blkhash_manifest_reader *r)
 {
   return r->input.offset;
 }
@@ -181,7 +191,7 @@ bool
 manifest_reader_is_fresh (const struct blkhash_manifest_reader *r)
 {
   return r->started && r->err == 0 && r->next == r->header.first &&
-    !(r->flags & BLKHASH_MANIFEST_UNFINISHED);
+    !r->unfinished;
 }
 
 int

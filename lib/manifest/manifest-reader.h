@@ -22,6 +22,7 @@ struct manifest_sum;
 struct blkhash_manifest_reader {
   struct manifest_input input;
   unsigned flags;
+  bool unfinished;              /* or may be */
   struct manifest_header header;
   uint32_t header_crc;
   size_t leaf_size;

@@ -23,12 +23,6 @@
 #include "manifest/manifest-sum.h"
 #include "manifest/manifest-zeros.h"
 
-static bool
-is_unfinished (const struct blkhash_manifest_reader *r)
-{
-  return r->flags & BLKHASH_MANIFEST_UNFINISHED;
-}
-
 /* Of the record that begins where bytes were taken until now. */
 static int
 bad_record (struct blkhash_manifest_reader *r, const char *what)
@@ -95,7 +89,7 @@ check_numbers (struct blkhash_manifest_reader *r, uint64_t first,
     return bad_record (r, "has more blocks than the header says");
   if (!zeros && count > MANIFEST_MAX_LEAVES)
     return bad_record (r, "has more leaves than allowed");
-  if ((zeros ? r->after_zeros : r->after_part) && !is_unfinished (r))
+  if ((zeros ? r->after_zeros : r->after_part) && !r->unfinished)
     return bad_record (r, "should be a part of the one before");
   return 0;
 }
@@ -239,7 +233,7 @@ blkhash_manifest_reader_next (struct blkhash_manifest_reader *r,
   if (!r->started)
     return manifest_reader_explain (r, EINVAL, "the manifest was not started");
   r->err = read_record (r, run);
-  if (r->err == EBADMSG && is_unfinished (r))
+  if (r->err == EBADMSG && r->unfinished)
     r->err = ENOENT;            /* the text says why there are no more */
   return r->err;
 }

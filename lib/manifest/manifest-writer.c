@@ -24,6 +24,7 @@
 #include "digest/digest.h"
 #include "manifest/manifest-format.h"
 #include "manifest/manifest-output.h"
+#include "manifest/manifest-unfinished.h"
 #include "manifest/manifest-writer.h"
 #include "construction/opts.h"
 
@@ -207,7 +208,7 @@ blkhash_manifest_writer_finish (struct blkhash_manifest_writer *w,
 }
 
 int
-blkhash_manifest_writer_flush (struct blkhash_manifest_writer *w)
+manifest_writer_flush (struct blkhash_manifest_writer *w)
 {
   if (w->error)
     return w->error;
@@ -309,8 +310,8 @@ begin_at (struct blkhash_manifest_writer *w, uint64_t next)
 }
 
 struct blkhash_manifest_writer *
-blkhash_manifest_writer_new_unfinished (const struct blkhash_opts *opts,
-                                        uint64_t size, uint64_t next, int fd)
+manifest_writer_new_unfinished (const struct blkhash_opts *opts,
+                                uint64_t size, uint64_t next, int fd)
 {
   struct blkhash_manifest_writer *w = create (opts, size, NULL, fd);
   int err = w ? begin_at (w, next) : errno;

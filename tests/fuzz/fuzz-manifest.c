@@ -21,6 +21,7 @@
 
 #include "../lib/manifest/crc32c.h"
 #include "../lib/manifest/manifest-reader.h"
+#include "../lib/manifest/manifest-unfinished.h"
 #include "fuzz-main.h"
 
 #define MAX_HASHED (1 << 16)    /* blocks: the sum of more takes too long */
@@ -186,8 +187,7 @@ static uint64_t
 read_prefix (const uint8_t *data, size_t size, uint64_t *blocks)
 {
   int fd = fuzz_fd (data, size);
-  struct blkhash_manifest_reader *r =
-    blkhash_manifest_reader_new (fd, BLKHASH_MANIFEST_UNFINISHED);
+  struct blkhash_manifest_reader *r = manifest_reader_new_unfinished (fd);
   struct blkhash_manifest_run run;
   uint64_t first, count, offset = 0;
   int err;
@@ -203,7 +203,7 @@ read_prefix (const uint8_t *data, size_t size, uint64_t *blocks)
         abort ();
       *blocks += run.count;
     }
-    offset = blkhash_manifest_reader_offset (r);
+    offset = manifest_reader_offset (r);
     if (err != ENOENT || offset > size)
       abort ();
   }

@@ -11,6 +11,7 @@
 
 #include "blkhash.h"
 
+#include "../lib/hash/kernels.h"
 #include "cli/lists.h"
 #include "cli/usage.h"
 
@@ -33,7 +34,7 @@ lists_digests (void)
 void
 lists_kernels (void)
 {
-  char *text = blkhash_kernels ();
+  char *text = kernels_describe ();
 
   if (!text) {
     perror ("blksum");

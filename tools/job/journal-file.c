@@ -20,6 +20,7 @@
 
 #include "blkhash-manifest.h"
 
+#include "../lib/manifest/manifest-unfinished.h"
 #include "cli/progress.h"
 #include "io/new-file.h"
 #include "job/journal-file.h"
@@ -106,7 +107,7 @@ journal_file_read (const struct journal_file *file, int *fd,
 
   *fd = open (file->path, O_RDONLY | O_CLOEXEC);
   if (*fd != -1)
-    r = blkhash_manifest_reader_new (*fd, BLKHASH_MANIFEST_UNFINISHED);
+    r = manifest_reader_new_unfinished (*fd);
   if (!r)
     error_errno (error, errno, "cannot read %s", file->path);
   else if (blkhash_manifest_reader_start (r) == 0)
@@ -142,13 +143,13 @@ read_runs (struct blkhash_manifest_reader *r, struct progress *progress,
   int err;
 
   while ((err = blkhash_manifest_reader_next (r, &run)) == 0) {
-    uint64_t offset = blkhash_manifest_reader_offset (r);
+    uint64_t offset = manifest_reader_offset (r);
 
     progress_add (progress, offset - found->offset);
     found->offset = offset;
     found->blocks = run.first + run.count;
   }
-  found->offset = blkhash_manifest_reader_offset (r);
+  found->offset = manifest_reader_offset (r);
   return err == ENOENT ? 0 : err;
 }
 
@@ -245,8 +246,8 @@ journal_file_begin (const struct journal_file *file,
       lseek (file->fd, 0, SEEK_SET) == -1)
     err = errno;
   else {
-    w = blkhash_manifest_writer_new_unfinished (opts, size, 0, file->fd);
-    err = w ? blkhash_manifest_writer_flush (w) : errno;
+    w = manifest_writer_new_unfinished (opts, size, 0, file->fd);
+    err = w ? manifest_writer_flush (w) : errno;
   }
   if (err == 0)
     err = write_id (file->fd, id);
@@ -270,8 +271,8 @@ journal_file_continue (const struct journal_file *file,
 
   if (ftruncate (file->fd, found->offset) == 0 &&
       lseek (file->fd, found->offset, SEEK_SET) != -1)
-    w = blkhash_manifest_writer_new_unfinished (found->opts, found->size,
-                                                found->blocks, file->fd);
+    w = manifest_writer_new_unfinished (found->opts, found->size,
+                                        found->blocks, file->fd);
   if (!w)
     error_errno (error, errno, "cannot write %s", file->path);
   return w;

@@ -13,6 +13,7 @@
 
 #include "../lib/common/cleanup.h"
 #include "../lib/common/deadline.h"
+#include "../lib/manifest/manifest-unfinished.h"
 #include "io/files.h"
 #include "job/journal.h"
 #include "util/error.h"
@@ -38,7 +39,7 @@ write_locked (struct journal *journal)
       (journal->files &&
        files_check_unchanged (journal->files, &journal->error) == -1))
     return -1;
-  err = blkhash_manifest_writer_flush (journal->writer);
+  err = manifest_writer_flush (journal->writer);
   return err ? fail_locked (journal, err) : 0;
 }
 

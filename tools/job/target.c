@@ -15,6 +15,7 @@
 #include "../lib/common/numbers.h"
 #include "blkhash-manifest.h"
 
+#include "../lib/manifest/manifest-unfinished.h"
 #include "io/file.h"
 #include "io/files.h"
 #include "job/target.h"
@@ -57,9 +58,7 @@ check_begin (int fd, const char *name, off_t size, struct error *error)
 static int
 check_records (int fd, const char *name, off_t size, struct error *error)
 {
-  struct blkhash_manifest_reader *r =
-    blkhash_manifest_reader_new (fd, BLKHASH_MANIFEST_NO_SUM |
-                                     BLKHASH_MANIFEST_UNFINISHED);
+  struct blkhash_manifest_reader *r = manifest_reader_new_unfinished (fd);
   struct blkhash_manifest_run run;
   int err = r ? blkhash_manifest_reader_start (r) : errno, status = 0;
 
@@ -67,7 +66,7 @@ check_records (int fd, const char *name, off_t size, struct error *error)
     err = blkhash_manifest_reader_next (r, &run);
   if (!r)
     status = error_errno (error, err, "cannot replace %s", name);
-  else if (err != ENOENT || blkhash_manifest_reader_offset (r) < size)
+  else if (err != ENOENT || manifest_reader_offset (r) < size)
     status = refuse (name, blkhash_manifest_reader_error (r), error);
   blkhash_manifest_reader_free (r);
   return status;

@@ -27,6 +27,7 @@
 
 #include "blkhash-manifest.h"
 
+#include "../lib/manifest/manifest-unfinished.h"
 #include "io/files.h"
 #include "job/journal.h"
 #include "util/error.h"
@@ -95,7 +96,7 @@ start (struct journal *journal, int fd)
 {
   struct error error = { "" };
   struct blkhash_manifest_writer *w =
-    blkhash_manifest_writer_new_unfinished (NULL, SIZE, 0, fd);
+    manifest_writer_new_unfinished (NULL, SIZE, 0, fd);
 
   assert_non_null (w);
   assert_int_equal (journal_start (journal, fd, &image, w, &error), 0);
@@ -124,7 +125,7 @@ count_blocks (int fd)
   uint64_t next = 0, i;
 
   assert_int_equal (lseek (fd, 0, SEEK_SET), 0);
-  r = blkhash_manifest_reader_new (fd, BLKHASH_MANIFEST_UNFINISHED);
+  r = manifest_reader_new_unfinished (fd);
   assert_non_null (r);
   assert_int_equal (blkhash_manifest_reader_start (r), 0);
   while (blkhash_manifest_reader_next (r, &run) == 0)

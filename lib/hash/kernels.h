@@ -1,0 +1,21 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The kernels of this CPU as a table, for blksum --list-kernels.
+ *
+ * Not public: the table is for people, and its form changes.
+ */
+
+#ifndef BLKHASH_KERNELS_H
+#define BLKHASH_KERNELS_H
+
+/* Returns a text that the caller frees: a line for the CPU, one of titles, and
+ * for each digest one for the library that it comes from, and one for each
+ * kernel that this CPU has, with its speed, which is measured now, and the
+ * numbers of blocks for which it is the fastest.  That takes some milliseconds.
+ *
+ * NULL with errno ENOMEM, or EIO if a digest or a kernel fails.  Thread-safe.
+ */
+char *kernels_describe (void);
+
+#endif /* BLKHASH_KERNELS_H */
