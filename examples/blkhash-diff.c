@@ -32,15 +32,15 @@ fail (const struct manifest *m, const char *why)
 static void
 start (struct manifest *m, const char *name)
 {
+  char reason[BLKHASH_MAX_REASON_SIZE];
+
   m->name = name;
   m->fd = open (name, O_RDONLY);
   if (m->fd == -1)
     fail (m, strerror (errno));
-  m->reader = blkhash_manifest_reader_new (m->fd, 0);
+  m->reader = blkhash_manifest_reader_new (m->fd, 0, reason, sizeof reason);
   if (!m->reader)
-    fail (m, strerror (errno));
-  if (blkhash_manifest_reader_start (m->reader) != 0)
-    fail (m, blkhash_manifest_reader_error (m->reader));
+    fail (m, reason);
 }
 
 static void

@@ -46,9 +46,9 @@ static bool
 is_manifest (int fd)
 {
   struct blkhash_manifest_reader *r =
-    blkhash_manifest_reader_new (fd, BLKHASH_MANIFEST_NO_SUM);
+    blkhash_manifest_reader_new (fd, BLKHASH_MANIFEST_NO_SUM, NULL, 0);
   struct blkhash_manifest_run run;
-  int err = r ? blkhash_manifest_reader_start (r) : errno;
+  int err = r ? 0 : errno;
 
   while (err == 0)
     err = blkhash_manifest_reader_next (r, &run);

@@ -126,41 +126,44 @@ struct blkhash_manifest_reader;
  */
 #define BLKHASH_MANIFEST_NO_SUM 1u
 
+/* The longest reason of blkhash_manifest_reader_new, in bytes, with its NUL. */
+#define BLKHASH_MAX_REASON_SIZE 160
+
 /*
- * Create a reader of the manifest in FD.  FLAGS is 0 or
- * BLKHASH_MANIFEST_NO_SUM.  Nothing
- * is read yet.
+ * Create a reader of the manifest in FD, and read its header.  FLAGS is 0 or
+ * BLKHASH_MANIFEST_NO_SUM.
  *
- * Returns NULL and sets errno: EINVAL for unknown flags, ENOMEM.
+ * This and blkhash_manifest_reader_next trust nothing that is in the file, and
+ * keep at most 8 MiB in memory.
+ *
+ * Returns NULL and sets errno: EBADMSG if this is no manifest, or is damaged or
+ * cut off; ENOTSUP if it is of a later version, or of a digest that this
+ * library does not have; EINVAL for other flags; ENOMEM; that of read(2).
+ * The reason in words, such as "it is no manifest of blkhash", is printed to
+ * REASON then, which has room for SIZE bytes: BLKHASH_MAX_REASON_SIZE is
+ * enough, and what does not fit is cut off.  REASON may be NULL.
  */
-struct blkhash_manifest_reader *blkhash_manifest_reader_new (int fd,
-                                                             unsigned flags);
+struct blkhash_manifest_reader *
+blkhash_manifest_reader_new (int fd, unsigned flags, char *reason,
+                             size_t size);
 
 /* Free R; NULL is allowed.  errno is preserved. */
 void blkhash_manifest_reader_free (struct blkhash_manifest_reader *r);
 
 /*
- * Read the header.  This and blkhash_manifest_reader_next trust nothing that is
- * in the file, and keep at most 8 MiB in memory.
- *
- * Errors: EBADMSG if this is no manifest, or it is damaged or cut off;
- * ENOTSUP if it is of a later version, or of a digest that is not here; ENOMEM;
- * what read(2) said.  blkhash_manifest_reader_error has the reason in words.
- * The first error sticks.
- */
-int blkhash_manifest_reader_start (struct blkhash_manifest_reader *r);
-
-/*
- * What the header says: how the sum is made, the size of the image in bytes,
- * and of which COUNT blocks from FIRST on the leaves are in the manifest, which
- * is all of them or a part.  To be called when the reader was started.  The
- * options live as long as R.
+ * Return what the header says: how the hash is made, the size of the image in
+ * bytes, and of which COUNT blocks from block FIRST on the leaves are in the
+ * manifest; and 1 if it is complete, which means that these are all blocks of
+ * the image, or 0 if it is the manifest of a part.  The options live as long as
+ * R.
  */
 const struct blkhash_opts *
 blkhash_manifest_reader_opts (const struct blkhash_manifest_reader *r);
 uint64_t blkhash_manifest_reader_size (const struct blkhash_manifest_reader *r);
 void blkhash_manifest_reader_blocks (const struct blkhash_manifest_reader *r,
                                      uint64_t *first, uint64_t *count);
+int
+blkhash_manifest_reader_is_complete (const struct blkhash_manifest_reader *r);
 
 /*
  * Consecutive blocks: COUNT of them from block FIRST on, of data, whose leaves
@@ -179,7 +182,7 @@ struct blkhash_manifest_run {
  *
  * Errors: ENOENT when there are no more.  Only then it is known that all before
  * is right: the manifest is complete, and its sum is that of the leaves.
- * Others as in blkhash_manifest_reader_start.
+ * Others as in blkhash_manifest_reader_new.
  */
 int blkhash_manifest_reader_next (struct blkhash_manifest_reader *r,
                                   struct blkhash_manifest_run *run);
@@ -202,8 +205,8 @@ const char *
 blkhash_manifest_reader_error (const struct blkhash_manifest_reader *r);
 
 /*
- * Make a leaf table of what R gives, which was started and not read on, and was
- * created without flags.  Of a part, all other blocks are
+ * Make a leaf table of what R gives, which was created without flags and of which
+ * nothing but the header was read.  Of a part, all other blocks are
  * missing in the table.  Memory grows with the leaves that are really there.
  *
  * Returns NULL and sets errno to an error of blkhash_manifest_reader_next, of
@@ -230,8 +233,8 @@ int blkhash_leaves_put_run (struct blkhash_leaves *l,
 /* ---- Comparing ------------------------------------------------------- */
 
 /*
- * Where do the images of two manifests differ?  A and B are two readers that
- * were started and not read on, of the same digest and block size; of which
+ * Where do the images of two manifests differ?  A and B are two readers of
+ * which nothing but the headers was read, of the same digest and block size; of which
  * construction does not matter.  Both are read to their ends at the same time.
  * Nothing is kept but what they need, whatever the sizes of the images.
  *

@@ -196,26 +196,13 @@ reader_failed (const char *what, struct blkhash_manifest_reader *r, int err)
 static struct blkhash_manifest_reader *
 start (int fd, unsigned flags)
 {
+  char reason[BLKHASH_MAX_REASON_SIZE];
   struct blkhash_manifest_reader *r =
-    must ("blkhash_manifest_reader_new",
-          blkhash_manifest_reader_new (fd, flags));
-  int err = blkhash_manifest_reader_start (r);
+    blkhash_manifest_reader_new (fd, flags, reason, sizeof reason);
 
-  if (err)
-    reader_failed ("blkhash_manifest_reader_start", r, err);
+  if (!r)
+    die ("blkhash_manifest_reader_new", errno, reason);
   return r;
-}
-
-static size_t
-leaf_size (const struct blkhash_opts *opts)
-{
-  struct blkhash *h = must ("blkhash_new_opts", blkhash_new_opts (opts));
-  unsigned char md[BLKHASH_MAX_MD_SIZE];
-  unsigned len;
-
-  check ("blkhash_final", blkhash_final (h, md, &len));
-  blkhash_free (h);
-  return len;
 }
 
 static void
@@ -223,7 +210,7 @@ do_read (unsigned flags)
 {
   struct blkhash_manifest_reader *r = start (STDIN_FILENO, flags);
   const struct blkhash_opts *opts = blkhash_manifest_reader_opts (r);
-  size_t size = leaf_size (opts);
+  size_t size = blkhash_opts_get_digest_size (opts);
   unsigned char md[BLKHASH_MAX_MD_SIZE];
   struct blkhash_manifest_run run;
   uint64_t first, count, i;

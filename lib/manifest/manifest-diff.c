@@ -74,8 +74,8 @@ check (struct diff *diff)
   if (!manifest_reader_is_fresh (diff->a.reader) ||
       !manifest_reader_is_fresh (diff->b.reader) ||
       diff->a.reader == diff->b.reader)
-    return explain (diff, EINVAL, "two manifests are needed that were started "
-                    "and not read on");
+    return explain (diff, EINVAL, "two manifests are needed of which nothing "
+                    "but the headers was read");
   if (!are_alike (a, b))
     return explain (diff, EINVAL, "the manifests are of different digests or "
                     "block sizes");

@@ -21,33 +21,6 @@
 #include "manifest/manifest-unfinished.h"
 #include "manifest/manifest-zeros.h"
 
-struct blkhash_manifest_reader *
-manifest_reader_new_unfinished (int fd)
-{
-  struct blkhash_manifest_reader *r = blkhash_manifest_reader_new (fd, 0);
-
-  if (r)
-    r->unfinished = true;
-  return r;
-}
-
-struct blkhash_manifest_reader *
-blkhash_manifest_reader_new (int fd, unsigned flags)
-{
-  struct blkhash_manifest_reader *r;
-
-  if (flags & ~BLKHASH_MANIFEST_NO_SUM) {
-    errno = EINVAL;
-    return NULL;
-  }
-  r = calloc (1, sizeof *r);
-  if (!r)
-    return NULL;
-  r->flags = flags;
-  manifest_input_init (&r->input, fd);
-  return r;
-}
-
 void
 blkhash_manifest_reader_free (struct blkhash_manifest_reader *r)
 {
@@ -134,18 +107,45 @@ read_header (struct blkhash_manifest_reader *r)
   return err ? manifest_reader_explain_errno (r, err) : 0;
 }
 
-int
-blkhash_manifest_reader_start (struct blkhash_manifest_reader *r)
+/* A reader that has read the header.  On failure the reason is in REASON. */
+static struct blkhash_manifest_reader *
+create (int fd, unsigned flags, bool unfinished, char *reason, size_t size)
 {
-  if (r->err)
-    return r->err;
-  if (r->started)
-    return manifest_reader_explain (r, EINVAL, "the manifest was started "
-                                    "before");
-  r->err = read_header (r);
-  r->started = r->err == 0;
-  return r->err;
+  struct blkhash_manifest_reader *r = NULL;
+  int err = flags & ~BLKHASH_MANIFEST_NO_SUM ? EINVAL : 0;
+
+  if (err == 0) {
+    r = calloc (1, sizeof *r);
+    err = r ? 0 : ENOMEM;
+  }
+  if (r) {
+    r->flags = flags;
+    r->unfinished = unfinished;
+    manifest_input_init (&r->input, fd);
+    err = read_header (r);
+  }
+  if (err == 0)
+    return r;
+  if (reason)
+    snprintf (reason, size, "%s", r ? r->error : strerror (err));
+  blkhash_manifest_reader_free (r);
+  errno = err;
+  return NULL;
 }
+
+struct blkhash_manifest_reader *
+blkhash_manifest_reader_new (int fd, unsigned flags, char *reason, size_t size)
+{
+  return create (fd, flags, false, reason, size);
+}
+
+struct blkhash_manifest_reader *
+manifest_reader_new_unfinished (int fd, char *reason, size_t size)
+{
+  return create (fd, 0, true, reason, size);
+}
+
+/* ---- What it says ---- */
 
 const struct blkhash_opts *
 blkhash_manifest_reader_opts (const struct blkhash_manifest_reader *r)
@@ -165,6 +165,12 @@ blkhash_manifest_reader_blocks (const struct blkhash_manifest_reader *r,
 {
   *first = r->header.first;
   *count = r->header.count;
+}
+
+int
+blkhash_manifest_reader_is_complete (const struct blkhash_manifest_reader *r)
+{
+  return manifest_is_complete (&r->header);
 }
 
 uint64_t
@@ -190,8 +196,7 @@ blkhash_manifest_reader_sum (const struct blkhash_manifest_reader *r,
 bool
 manifest_reader_is_fresh (const struct blkhash_manifest_reader *r)
 {
-  return r->started && r->err == 0 && r->next == r->header.first &&
-    !r->unfinished;
+  return r->err == 0 && r->next == r->header.first && !r->unfinished;
 }
 
 int

@@ -29,7 +29,7 @@ struct blkhash_manifest_reader {
   struct manifest_zeros zeros;
   struct manifest_sum *sum;     /* of what was read before RUN, or NULL */
   struct blkhash_manifest_run run; /* the last, whose leaves are in INPUT */
-  bool started, ended;
+  bool ended;
   uint64_t next, end;           /* blocks: of the next record, and of all */
   bool after_zeros;             /* the record before is zeros */
   bool after_part;              /* or has less leaves than there is place for */
@@ -39,7 +39,7 @@ struct blkhash_manifest_reader {
   char error[160];              /* in words */
 };
 
-/* It was started and not read on, and takes no manifest that is unfinished. */
+/* Nothing but the header was read, and the manifest is not unfinished. */
 bool manifest_reader_is_fresh (const struct blkhash_manifest_reader *r);
 
 /* What was read cannot be used.  Returns ERR. */

@@ -230,8 +230,6 @@ blkhash_manifest_reader_next (struct blkhash_manifest_reader *r,
 {
   if (r->err)
     return r->err;
-  if (!r->started)
-    return manifest_reader_explain (r, EINVAL, "the manifest was not started");
   r->err = read_record (r, run);
   if (r->err == EBADMSG && r->unfinished)
     r->err = ENOENT;            /* the text says why there are no more */

@@ -13,6 +13,7 @@
 #ifndef BLKHASH_MANIFEST_UNFINISHED_H
 #define BLKHASH_MANIFEST_UNFINISHED_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "blkhash-manifest.h"
@@ -38,8 +39,8 @@ manifest_writer_new_unfinished (const struct blkhash_opts *opts,
  */
 int manifest_writer_flush (struct blkhash_manifest_writer *w);
 
-/* Create a reader of a manifest that may be unfinished: one that grows, or what
- * a crash left of it.  blkhash_manifest_reader_next returns ENOENT where the
+/* blkhash_manifest_reader_new of a manifest that may be unfinished: one that
+ * grows, or what a crash left of it.  blkhash_manifest_reader_next returns ENOENT where the
  * last whole record ends, whatever follows: a record that is cut off or has a
  * wrong CRC, zeros, other blocks than the next.  All runs before are what was
  * written, and blkhash_manifest_reader_error has the reason why there are no
@@ -47,7 +48,7 @@ int manifest_writer_flush (struct blkhash_manifest_writer *w);
  * finished manifest of a whole image has, which is not checked, and returns
  * ENODATA for all others.
  */
-struct blkhash_manifest_reader *manifest_reader_new_unfinished (int fd);
+struct blkhash_manifest_reader *manifest_reader_new_unfinished (int fd, char *reason, size_t size);
 
 /* Returns how many bytes R has read from where FD stood, of what it gave: the
  * header, the records of all runs, and the end.  What follows an unfinished

@@ -56,8 +56,8 @@ cut_manifest (uint64_t size, const struct blkhash_opts *opts, off_t cut)
   if (cut)
     assert_int_equal (ftruncate (fd, cut), 0);
   lseek (fd, 0, SEEK_SET);
-  r = blkhash_manifest_reader_new (fd, 0);
-  assert_int_equal (blkhash_manifest_reader_start (r), 0);
+  r = blkhash_manifest_reader_new (fd, 0, NULL, 0);
+  assert_non_null (r);
   return r;
 }
 
@@ -191,18 +191,13 @@ assert_einval (struct blkhash_manifest_reader *a,
 static void
 test_misused (void **state)
 {
-  struct blkhash_manifest_reader *a, *b, *other;
+  struct blkhash_manifest_reader *a, *b;
   struct blkhash_manifest_run run;
   struct told told = { 0 };
 
   (void) state;
   open_two (&a, &b);
   assert_einval (a, a);
-  other = blkhash_manifest_reader_new (-1, 0);
-  assert_einval (a, other);
-  assert_int_equal (blkhash_manifest_reader_start (other), EBADF);
-  assert_einval (a, other);
-  blkhash_manifest_reader_free (other);
   /* Nothing was read: that can still be compared. */
   assert_int_equal (blkhash_manifest_diff (a, b, tell, &told), 0);
   assert_int_equal (told.calls, 5);

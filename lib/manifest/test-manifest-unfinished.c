@@ -68,9 +68,8 @@ start_reader (int fd)
   struct blkhash_manifest_reader *r;
 
   lseek (fd, 0, SEEK_SET);
-  r = manifest_reader_new_unfinished (fd);
+  r = manifest_reader_new_unfinished (fd, NULL, 0);
   assert_non_null (r);
-  assert_int_equal (blkhash_manifest_reader_start (r), 0);
   return r;
 }
 
@@ -145,15 +144,15 @@ read_unfinished (int fd, uint64_t *offset)
 static void
 refused_by_others (int fd)
 {
-  struct blkhash_manifest_reader *r;
+  char reason[BLKHASH_MAX_REASON_SIZE];
 
   lseek (fd, 0, SEEK_SET);
-  r = blkhash_manifest_reader_new (fd, BLKHASH_MANIFEST_NO_SUM);
-  assert_non_null (r);
-  assert_int_equal (blkhash_manifest_reader_start (r), EBADMSG);
-  assert_string_equal (blkhash_manifest_reader_error (r),
+  errno = 0;
+  assert_null (blkhash_manifest_reader_new (fd, BLKHASH_MANIFEST_NO_SUM,
+                                            reason, sizeof reason));
+  assert_int_equal (errno, EBADMSG);
+  assert_string_equal (reason,
                        "it is not finished: not all of the image was hashed");
-  blkhash_manifest_reader_free (r);
 }
 
 /* How many records end at or before byte AT. */
@@ -377,12 +376,12 @@ static void
 test_reader_misused (void **state)
 {
   int fd = write_finished (), other = write_finished ();
-  struct blkhash_manifest_reader *r = start_reader (fd);
-  struct blkhash_manifest_reader *s = blkhash_manifest_reader_new (other, 0);
+  struct blkhash_manifest_reader *r = start_reader (fd), *s;
 
   (void) state;
   lseek (other, 0, SEEK_SET);
-  assert_int_equal (blkhash_manifest_reader_start (s), 0);
+  s = blkhash_manifest_reader_new (other, 0, NULL, 0);
+  assert_non_null (s);
   errno = 0;
   assert_null (blkhash_leaves_load (r));
   assert_int_equal (errno, EINVAL);
@@ -392,7 +391,7 @@ test_reader_misused (void **state)
   blkhash_manifest_reader_free (s);
   /* A public one refuses what is unfinished, whatever flags it is given. */
   errno = 0;
-  assert_null (blkhash_manifest_reader_new (fd, 2));
+  assert_null (blkhash_manifest_reader_new (fd, 2, NULL, 0));
   assert_int_equal (errno, EINVAL);
   close (fd);
   close (other);

@@ -216,6 +216,17 @@ saved_table (void)
   return fd;
 }
 
+static struct blkhash_manifest_reader *
+new_reader (int fd, unsigned flags)
+{
+  struct blkhash_manifest_reader *r;
+
+  lseek (fd, 0, SEEK_SET);
+  r = blkhash_manifest_reader_new (fd, flags, NULL, 0);
+  assert_non_null (r);
+  return r;
+}
+
 static void
 test_reader_misused (void **state)
 {
@@ -226,20 +237,13 @@ test_reader_misused (void **state)
 
   (void) state;
   blkhash_manifest_reader_free (NULL);
-  errno = 0;
-  assert_null (blkhash_manifest_reader_new (fd, 4));
-  assert_int_equal (errno, EINVAL);
-
-  r = blkhash_manifest_reader_new (fd, 0);
-  assert_int_equal (blkhash_manifest_reader_next (r, &run), EINVAL);
-  errno = 0;
-  assert_null (blkhash_leaves_load (r));
-  assert_int_equal (errno, EINVAL);
-  assert_int_equal (blkhash_manifest_reader_start (r), 0);
-  assert_int_equal (blkhash_manifest_reader_start (r), EINVAL);
+  r = new_reader (fd, 0);
+  assert_int_equal (blkhash_manifest_reader_is_complete (r), 1);
   assert_int_equal (blkhash_manifest_reader_sum (r, md, NULL), ENODATA);
   assert_int_equal (blkhash_manifest_reader_next (r, &run), 0);
+  errno = 0;
   assert_null (blkhash_leaves_load (r));
+  assert_int_equal (errno, EINVAL);
   assert_int_equal (blkhash_manifest_reader_sum (r, md, NULL), ENODATA);
   while (blkhash_manifest_reader_next (r, &run) == 0)
     ;
@@ -249,9 +253,7 @@ test_reader_misused (void **state)
   blkhash_manifest_reader_free (r);
 
   /* A table is only made of what is known to be right. */
-  lseek (fd, 0, SEEK_SET);
-  r = blkhash_manifest_reader_new (fd, BLKHASH_MANIFEST_NO_SUM);
-  assert_int_equal (blkhash_manifest_reader_start (r), 0);
+  r = new_reader (fd, BLKHASH_MANIFEST_NO_SUM);
   errno = 0;
   assert_null (blkhash_leaves_load (r));
   assert_int_equal (errno, EINVAL);
@@ -260,17 +262,42 @@ test_reader_misused (void **state)
 }
 
 static void
+assert_no_reader (int fd, unsigned flags, int err, const char *why)
+{
+  char reason[BLKHASH_MAX_REASON_SIZE + 1];
+  size_t size;
+
+  lseek (fd, 0, SEEK_SET);
+  errno = 0;
+  assert_null (blkhash_manifest_reader_new (fd, flags, NULL, 0));
+  assert_int_equal (errno, err);
+  for (size = 0; size < sizeof reason; size++) {
+    memset (reason, '?', sizeof reason);
+    lseek (fd, 0, SEEK_SET);
+    errno = 0;
+    assert_null (blkhash_manifest_reader_new (fd, flags, reason, size));
+    assert_int_equal (errno, err);
+    if (size > 0)
+      assert_memory_equal (reason, why, strnlen (reason, sizeof reason));
+    assert_int_equal (reason[size], '?');
+  }
+  assert_string_equal (reason, why);
+}
+
+/* There is no reader, and a reason, which is cut off where there is no room. */
+static void
 test_read_errors (void **state)
 {
-  struct blkhash_manifest_reader *r = blkhash_manifest_reader_new (-1, 0);
-  struct blkhash_manifest_run run;
+  int fd = temporary ();
 
   (void) state;
-  assert_int_equal (blkhash_manifest_reader_start (r), EBADF);
-  assert_string_equal (blkhash_manifest_reader_error (r), strerror (EBADF));
-  assert_int_equal (blkhash_manifest_reader_start (r), EBADF);
-  assert_int_equal (blkhash_manifest_reader_next (r, &run), EBADF);
-  blkhash_manifest_reader_free (r);
+  assert_no_reader (-1, 0, EBADF, strerror (EBADF));
+  assert_no_reader (fd, 4, EINVAL, strerror (EINVAL));
+  assert_no_reader (fd, 0, EBADMSG,
+                    "it is too short for a manifest of blkhash");
+  assert_int_equal (pwrite (fd, image, 512, 0), 512);
+  assert_no_reader (fd, 0, EBADMSG, "it is no manifest of blkhash");
+  close (fd);
 }
 
 /* Zeros are given before their sum is computed, which takes weeks. */
@@ -289,9 +316,7 @@ test_run_before_sum (void **state)
   assert_int_equal (sink.zero (sink.opaque, 0, size / BLOCK), 0);
   assert_int_equal (blkhash_manifest_writer_finish (w, size, image, LEAF), 0);
   blkhash_manifest_writer_free (w);
-  lseek (fd, 0, SEEK_SET);
-  r = blkhash_manifest_reader_new (fd, 0);
-  assert_int_equal (blkhash_manifest_reader_start (r), 0);
+  r = new_reader (fd, 0);
   alarm (300);
   assert_int_equal (blkhash_manifest_reader_next (r, &run), 0);
   alarm (0);
@@ -306,12 +331,11 @@ test_load (void **state)
 {
   unsigned char md[BLKHASH_MAX_MD_SIZE], loaded[BLKHASH_MAX_MD_SIZE];
   int fd = saved_table ();
-  struct blkhash_manifest_reader *r = blkhash_manifest_reader_new (fd, 0);
+  struct blkhash_manifest_reader *r = new_reader (fd, 0);
   struct blkhash_leaves *l;
   uint64_t start, len, data, zero;
 
   (void) state;
-  assert_int_equal (blkhash_manifest_reader_start (r), 0);
   l = blkhash_leaves_load (r);
   assert_non_null (l);
   blkhash_leaves_count (l, &data, &zero);

@@ -70,8 +70,8 @@ start (int fd)
 
   if (lseek (fd, 0, SEEK_SET) == -1)
     abort ();
-  r = blkhash_manifest_reader_new (fd, 0);
-  if (!r || blkhash_manifest_reader_start (r) != 0)
+  r = blkhash_manifest_reader_new (fd, 0, NULL, 0);
+  if (!r)
     abort ();
   return r;
 }
@@ -159,12 +159,11 @@ load_and_save (const uint8_t *data, size_t size)
 {
   uint8_t *again = malloc (size + 1);
   int fd = fuzz_fd (data, size), out = fuzz_fd (NULL, 0);
-  struct blkhash_manifest_reader *r = blkhash_manifest_reader_new (fd, 0);
-  struct blkhash_leaves *l = NULL;
+  struct blkhash_manifest_reader *r =
+    blkhash_manifest_reader_new (fd, 0, NULL, 0);
+  struct blkhash_leaves *l = r ? blkhash_leaves_load (r) : NULL;
   ssize_t n;
 
-  if (r && blkhash_manifest_reader_start (r) == 0)
-    l = blkhash_leaves_load (r);
   if (l && blkhash_leaves_save (l, out, NULL, NULL) == 0) {
     n = again ? pread (out, again, size + 1, 0) : 0;
     if (again &&
@@ -187,15 +186,14 @@ static uint64_t
 read_prefix (const uint8_t *data, size_t size, uint64_t *blocks)
 {
   int fd = fuzz_fd (data, size);
-  struct blkhash_manifest_reader *r = manifest_reader_new_unfinished (fd);
+  struct blkhash_manifest_reader *r =
+    manifest_reader_new_unfinished (fd, NULL, 0);
   struct blkhash_manifest_run run;
   uint64_t first, count, offset = 0;
   int err;
 
-  if (!r)
-    exit (1);
   *blocks = 0;
-  if (blkhash_manifest_reader_start (r) == 0) {
+  if (r) {
     blkhash_manifest_reader_blocks (r, &first, &count);
     while ((err = blkhash_manifest_reader_next (r, &run)) == 0) {
       if (run.first != first + *blocks || run.count == 0 ||
@@ -227,14 +225,16 @@ static void
 read_input (const uint8_t *data, size_t size)
 {
   int fd = fuzz_fd (data, size);
+  char reason[BLKHASH_MAX_REASON_SIZE] = "";
   struct blkhash_manifest_reader *r =
-    blkhash_manifest_reader_new (fd, BLKHASH_MANIFEST_NO_SUM);
+    blkhash_manifest_reader_new (fd, BLKHASH_MANIFEST_NO_SUM, reason,
+                                 sizeof reason);
   uint64_t first, count;
   bool taken = false;
 
-  if (!r)
-    exit (1);
-  if (blkhash_manifest_reader_start (r) == 0) {
+  if (!r != (*reason != '\0'))
+    abort ();
+  if (r) {
     blkhash_manifest_reader_blocks (r, &first, &count);
     taken = read_all (r) && count <= MAX_HASHED;
   }
@@ -279,13 +279,11 @@ get_leaf_size (const uint8_t *data, size_t size, size_t *leaf_size)
 {
   int fd = fuzz_fd (data, size);
   struct blkhash_manifest_reader *r =
-    blkhash_manifest_reader_new (fd, BLKHASH_MANIFEST_NO_SUM);
-  bool taken;
+    blkhash_manifest_reader_new (fd, BLKHASH_MANIFEST_NO_SUM, NULL, 0);
+  bool taken = r != NULL;
 
-  if (!r)
-    exit (1);
-  taken = blkhash_manifest_reader_start (r) == 0;
-  *leaf_size = r->leaf_size;
+  if (r)
+    *leaf_size = r->leaf_size;
   blkhash_manifest_reader_free (r);
   close (fd);
   return taken;

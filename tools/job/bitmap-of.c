@@ -31,10 +31,11 @@ read_sum (struct blkhash_manifest_reader *r, const char *name,
   struct blkhash_manifest_run run;
   unsigned md_len;
   char *hex = NULL;
-  int err = blkhash_manifest_reader_start (r);
+  int err;
 
-  while (err == 0)
+  do
     err = blkhash_manifest_reader_next (r, &run);
+  while (err == 0);
   if (err != ENOENT)
     error_set (error, "%s: %s", name, blkhash_manifest_reader_error (r));
   else if (blkhash_manifest_reader_sum (r, md, &md_len) != 0)
@@ -48,12 +49,13 @@ read_sum (struct blkhash_manifest_reader *r, const char *name,
 static int
 check (const char *bitmap, int fd, const char *name, struct error *error)
 {
-  struct blkhash_manifest_reader *r = blkhash_manifest_reader_new (fd, 0);
-  char *hex;
+  char reason[BLKHASH_MAX_REASON_SIZE], *hex;
+  struct blkhash_manifest_reader *r =
+    blkhash_manifest_reader_new (fd, 0, reason, sizeof reason);
   int status = -1;
 
   if (!r)
-    return error_errno (error, errno, "cannot read %s", name);
+    return error_set (error, "%s: %s", name, reason);
   hex = read_sum (r, name, error);
   if (hex)
     status = bitmap_name_check (bitmap, hex, error);

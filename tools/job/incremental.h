@@ -31,7 +31,7 @@ struct sum;
 
 /* What is believed. */
 struct belief {
-  struct blkhash_manifest_reader *reader; /* started; or NULL: nothing is */
+  struct blkhash_manifest_reader *reader; /* or NULL: nothing is */
   const char *name;             /* of its manifest */
   bool finished;                /* it is right only if all of it is */
   struct ranges *unknown;       /* all else is in it */

@@ -103,21 +103,20 @@ struct blkhash_manifest_reader *
 journal_file_read (const struct journal_file *file, int *fd,
                    struct error *error)
 {
-  struct blkhash_manifest_reader *r = NULL;
+  struct blkhash_manifest_reader *r;
+  char reason[BLKHASH_MAX_REASON_SIZE];
 
   *fd = open (file->path, O_RDONLY | O_CLOEXEC);
-  if (*fd != -1)
-    r = manifest_reader_new_unfinished (*fd);
-  if (!r)
+  if (*fd == -1) {
     error_errno (error, errno, "cannot read %s", file->path);
-  else if (blkhash_manifest_reader_start (r) == 0)
-    return r;
-  else
-    error_set (error, "%s: %s", file->path, blkhash_manifest_reader_error (r));
-  blkhash_manifest_reader_free (r);
-  if (*fd != -1)
+    return NULL;
+  }
+  r = manifest_reader_new_unfinished (*fd, reason, sizeof reason);
+  if (!r) {
+    error_set (error, "%s: %s", file->path, reason);
     close (*fd);
-  return NULL;
+  }
+  return r;
 }
 
 /* The lines of the header, which is text. */
@@ -157,18 +156,13 @@ static int
 look (struct blkhash_manifest_reader *r, struct progress *progress,
       struct journal_found *found)
 {
-  uint64_t first, count, blocks;
-  uint32_t block_size;
   int err;
 
   found->opts = blkhash_opts_copy (blkhash_manifest_reader_opts (r));
   if (!found->opts)
     return errno;
   found->size = blkhash_manifest_reader_size (r);
-  block_size = blkhash_opts_get_block_size (found->opts);
-  blocks = found->size / block_size + (found->size % block_size != 0);
-  blkhash_manifest_reader_blocks (r, &first, &count);
-  found->part = first != 0 || count != blocks;
+  found->part = !blkhash_manifest_reader_is_complete (r);
   err = read_runs (r, progress, found);
   found->finished = err == 0 &&
     blkhash_manifest_reader_sum (r, found->md, &found->md_len) == 0;

@@ -54,8 +54,8 @@ int journal_file_look (const struct journal_file *file,
                        struct journal_found *found, struct error *error);
 void journal_found_destroy (struct journal_found *found);
 
-/* A reader of what is in it, which was started, with a descriptor *FD of its
- * own.  NULL with the reason.
+/* A reader of what is in it, with a descriptor *FD of its own.  NULL with the
+ * reason.
  */
 struct blkhash_manifest_reader *
 journal_file_read (const struct journal_file *file, int *fd,

@@ -63,7 +63,6 @@ read_failed (const struct blkhash_manifest_reader *r, struct error *error)
   return error_set (error, "%s", blkhash_manifest_reader_error (r));
 }
 
-/* Of a manifest that was started. */
 static int
 read_runs (struct blkhash_manifest_reader *r, struct progress *progress,
            struct sum *sum, struct error *error)
@@ -97,8 +96,6 @@ read_manifest (const struct options *options,
   struct progress progress;
   int status;
 
-  if (blkhash_manifest_reader_start (r) != 0)
-    return read_failed (r, error);
   opts = blkhash_manifest_reader_opts (r);
   if (kind_check (options, opts, error) == -1)
     return -1;
@@ -116,6 +113,7 @@ job_manifest (const struct options *options, const char *path,
               struct sum *sum, struct error *error)
 {
   bool is_stdin = strcmp (path, "-") == 0;
+  char reason[BLKHASH_MAX_REASON_SIZE];
   struct blkhash_manifest_reader *r;
   int fd, status;
 
@@ -127,9 +125,9 @@ job_manifest (const struct options *options, const char *path,
   fd = is_stdin ? STDIN_FILENO : open (path, O_RDONLY | O_CLOEXEC);
   if (fd == -1)
     return error_errno (error, errno, "cannot open");
-  r = blkhash_manifest_reader_new (fd, 0);
+  r = blkhash_manifest_reader_new (fd, 0, reason, sizeof reason);
   status = r ? read_manifest (options, r, sum, error)
-    : error_errno (error, errno, "cannot read the manifest");
+             : error_set (error, "%s", reason);
   blkhash_manifest_reader_free (r);
   if (!is_stdin)
     close (fd);

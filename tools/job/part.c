@@ -54,8 +54,6 @@ is_this_part (const struct making *making, struct blkhash_manifest_reader *r)
   uint64_t first, count;
   int err;
 
-  if (blkhash_manifest_reader_start (r) != 0)
-    return false;
   blkhash_manifest_reader_blocks (r, &first, &count);
   if (first != making->first || count != making->count ||
       blkhash_manifest_reader_size (r) != making->source->size ||
@@ -86,7 +84,7 @@ is_there (const struct making *making, struct error *error)
   there = target_check (fd, making->path, TARGET_OF_BLKSUM, making->source,
                         error);
   if (there == 0) {
-    r = blkhash_manifest_reader_new (fd, 0);
+    r = blkhash_manifest_reader_new (fd, 0, NULL, 0);
     there = r && is_this_part (making, r);
     blkhash_manifest_reader_free (r);
   }

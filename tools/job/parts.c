@@ -36,33 +36,21 @@ open_regular (const char *path, struct stat *st, struct error *error)
                     "than once");
 }
 
-static int
-start (int fd, struct blkhash_manifest_reader **reader, struct error *error)
-{
-  *reader = blkhash_manifest_reader_new (fd, 0);
-  if (!*reader)
-    return error_errno (error, errno, "cannot read the manifest");
-  if (blkhash_manifest_reader_start (*reader) == 0)
-    return 0;
-  error_set (error, "%s", blkhash_manifest_reader_error (*reader));
-  blkhash_manifest_reader_free (*reader);
-  *reader = NULL;
-  return -1;
-}
-
 /* The descriptor, or -1. */
 static int
 open_part (const char *path, struct stat *st,
            struct blkhash_manifest_reader **reader, struct error *error)
 {
+  char reason[BLKHASH_MAX_REASON_SIZE];
   int fd = open_regular (path, st, error);
 
   if (fd == -1)
     return -1;
-  if (start (fd, reader, error) == 0)
+  *reader = blkhash_manifest_reader_new (fd, 0, reason, sizeof reason);
+  if (*reader)
     return fd;
   close (fd);
-  return -1;
+  return error_set (error, "%s", reason);
 }
 
 static bool

@@ -64,7 +64,7 @@ static int
 open_manifest (struct side *side, bool check_sum)
 {
   const char *path = job_manifest_path (side->operand);
-  uint64_t first, count, last;
+  char reason[BLKHASH_MAX_REASON_SIZE];
   uint32_t block_size;
 
   side->fd = strcmp (path, "-") == 0
@@ -74,17 +74,14 @@ open_manifest (struct side *side, bool check_sum)
     return error_errno (&side->error, errno, "cannot open");
   side->reader =
     blkhash_manifest_reader_new (side->fd,
-                                 check_sum ? 0 : BLKHASH_MANIFEST_NO_SUM);
+                                 check_sum ? 0 : BLKHASH_MANIFEST_NO_SUM,
+                                 reason, sizeof reason);
   if (!side->reader)
-    return error_errno (&side->error, errno, "cannot read the manifest");
-  if (blkhash_manifest_reader_start (side->reader) != 0)
-    return reader_failed (side);
+    return error_set (&side->error, "%s", reason);
   side->size = blkhash_manifest_reader_size (side->reader);
   block_size =
     blkhash_opts_get_block_size (blkhash_manifest_reader_opts (side->reader));
-  last = side->size / block_size + (side->size % block_size != 0);
-  blkhash_manifest_reader_blocks (side->reader, &first, &count);
-  if (first != 0 || count != last)
+  if (!blkhash_manifest_reader_is_complete (side->reader))
     return error_set (&side->error, "it is the manifest of a part of an image, "
                       "which cannot be compared");
   return cut_manifest (side, block_size);

@@ -58,15 +58,18 @@ check_begin (int fd, const char *name, off_t size, struct error *error)
 static int
 check_records (int fd, const char *name, off_t size, struct error *error)
 {
-  struct blkhash_manifest_reader *r = manifest_reader_new_unfinished (fd);
+  char reason[BLKHASH_MAX_REASON_SIZE];
+  struct blkhash_manifest_reader *r =
+    manifest_reader_new_unfinished (fd, reason, sizeof reason);
   struct blkhash_manifest_run run;
-  int err = r ? blkhash_manifest_reader_start (r) : errno, status = 0;
+  int err, status = 0;
 
-  while (err == 0)
-    err = blkhash_manifest_reader_next (r, &run);
   if (!r)
-    status = error_errno (error, err, "cannot replace %s", name);
-  else if (err != ENOENT || manifest_reader_offset (r) < size)
+    return refuse (name, reason, error);
+  do
+    err = blkhash_manifest_reader_next (r, &run);
+  while (err == 0);
+  if (err != ENOENT || manifest_reader_offset (r) < size)
     status = refuse (name, blkhash_manifest_reader_error (r), error);
   blkhash_manifest_reader_free (r);
   return status;

@@ -53,14 +53,10 @@ static int
 check_old (const struct update *update, struct error *error)
 {
   const struct blkhash_manifest_reader *r = update->reader;
-  const struct blkhash_opts *opts = blkhash_manifest_reader_opts (r);
-  uint64_t size = blkhash_manifest_reader_size (r), first, count;
-  uint32_t block_size = blkhash_opts_get_block_size (opts);
+  uint64_t size = blkhash_manifest_reader_size (r);
   const char *name = update->options.update;
 
-  blkhash_manifest_reader_blocks (r, &first, &count);
-  if (first != 0 ||
-      count != size / block_size + (size % block_size != 0))
+  if (!blkhash_manifest_reader_is_complete (r))
     return error_set (error, "%s is the manifest of a part of an image, which "
                       "cannot be updated", name);
   if (size != update->source->size)
@@ -98,6 +94,7 @@ open_old (struct update *update, struct error *error)
 {
   const char *name = update->options.update;
   const char *bitmap = update->options.source.bitmap;
+  char reason[BLKHASH_MAX_REASON_SIZE];
 
   update->fd = is_stdin (name) ? fcntl (STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
                                : open (name, O_RDONLY | O_CLOEXEC);
@@ -105,12 +102,10 @@ open_old (struct update *update, struct error *error)
     return error_errno (error, errno, "cannot open %s", name);
   if (bitmap && bitmap_of_manifest (bitmap, update->fd, name, error) == -1)
     return -1;
-  update->reader = blkhash_manifest_reader_new (update->fd, 0);
+  update->reader = blkhash_manifest_reader_new (update->fd, 0, reason,
+                                                sizeof reason);
   if (!update->reader)
-    return error_errno (error, errno, "cannot read %s", name);
-  if (blkhash_manifest_reader_start (update->reader) != 0)
-    return error_set (error, "%s: %s", name,
-                      blkhash_manifest_reader_error (update->reader));
+    return error_set (error, "%s: %s", name, reason);
   return check_old (update, error);
 }
 
