@@ -172,6 +172,8 @@ blkhash_manifest_reader_is_complete (const struct blkhash_manifest_reader *r);
 struct blkhash_manifest_run {
   uint64_t first, count;
   const unsigned char *leaves;  /* NULL: blocks of zeros */
+  size_t leaf_size;             /* bytes */
+  uint64_t reserved[4];         /* 0; for later versions */
 };
 
 /*
@@ -217,15 +219,16 @@ struct blkhash_leaves *blkhash_leaves_load (struct blkhash_manifest_reader *r);
 /*
  * The blocks of RUN are those of the image of L, whose size is known: as if
  * their content were given, with blkhash_leaves_data or blkhash_leaves_zero.
- * That the leaves are of the digest and the block size of L is for the caller
- * to see.
+ * It is up to the caller that the leaves are of the digest and the block size
+ * of L, see blkhash_opts_same_hash.
  *
  * So manifests of parts are put together: their runs go to a table that was
  * created with BLKHASH_LEAVES_ONCE, in their order, and the sink of a writer to
  * that table.
  *
- * Errors: EINVAL if the image does not have these blocks, or its size is not
- * known; others as in blkhash_leaves_data.
+ * Errors: EINVAL if the image does not have these blocks, if its size is not
+ * known, if the leaves have another size than those of L, or if reserved is not
+ * 0; others as in blkhash_leaves_data.
  */
 int blkhash_leaves_put_run (struct blkhash_leaves *l,
                             const struct blkhash_manifest_run *run);

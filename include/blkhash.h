@@ -384,6 +384,7 @@ struct blkhash_leaf_sink {
                const unsigned char *leaves, size_t leaf_size);
   int (*zero) (void *opaque, uint64_t index, uint64_t count);
   void *opaque;
+  void *reserved[4];            /* NULL; for later versions */
 };
 
 /*
@@ -402,7 +403,7 @@ struct blkhash_leaf_sink {
  * the fold returns; with BLKHASH_LEAVES_ONCE it sticks, as ENOMEM does, and is
  * what the call returns that told them.
  *
- * Errors: EINVAL if one of the functions is NULL, if a sink is just being told,
+ * Errors: EINVAL if one of the functions is NULL or reserved is not, if a sink is just being told,
  * or if the table was created with BLKHASH_LEAVES_ONCE and has told of leaves,
  * or would have.  So set it before anything is given.
  */

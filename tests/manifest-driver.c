@@ -210,7 +210,6 @@ do_read (unsigned flags)
 {
   struct blkhash_manifest_reader *r = start (STDIN_FILENO, flags);
   const struct blkhash_opts *opts = blkhash_manifest_reader_opts (r);
-  size_t size = blkhash_opts_get_digest_size (opts);
   unsigned char md[BLKHASH_MAX_MD_SIZE];
   struct blkhash_manifest_run run;
   uint64_t first, count, i;
@@ -231,7 +230,7 @@ do_read (unsigned flags)
     printf ("%" PRIu64 " data", run.first);
     for (i = 0; i < run.count; i++) {
       putchar (' ');
-      print_hex (run.leaves + i * size, size);
+      print_hex (run.leaves + i * run.leaf_size, run.leaf_size);
     }
     putchar ('\n');
   }

@@ -1132,7 +1132,9 @@ test_leaves_in_order (void)
   struct blkhash_opts *opts = new_opts ("sha256", 512, 0, 1, 0);
   uint64_t size = (getenv ("BLKHASH_SHORT") ? 1 : 16) * UINT64_C (128) * MiB;
   uint64_t told = 0;
-  struct blkhash_leaf_sink sink = { count_data, count_zero, &told };
+  struct blkhash_leaf_sink sink = {
+    .data = count_data, .zero = count_zero, .opaque = &told
+  };
   unsigned char md[BLKHASH_MAX_MD_SIZE], other_md[BLKHASH_MAX_MD_SIZE];
   struct blkhash_leaves *l;
 

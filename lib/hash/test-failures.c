@@ -321,7 +321,9 @@ static void
 test_leaf_table_error_while_told (void **state)
 {
   struct blkhash_opts *opts = blkhash_opts_new ("sha256");
-  struct blkhash_leaf_sink sink = { pass_data, pass_zeros, NULL };
+  struct blkhash_leaf_sink sink = {
+    .data = pass_data, .zero = pass_zeros, .opaque = NULL
+  };
   struct blkhash_leaves *l;
 
   (void) state;

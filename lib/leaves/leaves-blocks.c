@@ -256,12 +256,13 @@ store_leaves_locked (struct blkhash_leaves *l, uint64_t first, uint64_t count,
 
 int
 leaves_put_leaves (struct blkhash_leaves *l, uint64_t first, uint64_t count,
-                   const unsigned char *leaves)
+                   const unsigned char *leaves, size_t leaf_size)
 {
   int err;
   SCOPED_LOCK (&l->lock);
 
-  if (!l->size_known || first > l->blocks || count > l->blocks - first)
+  if (!l->size_known || first > l->blocks || count > l->blocks - first ||
+      (leaves && leaf_size != l->leaf_size))
     return EINVAL;
   err = check_new_locked (l, first, count);
   if (err)

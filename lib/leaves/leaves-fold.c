@@ -354,9 +354,11 @@ int
 blkhash_leaves_set_sink (struct blkhash_leaves *l,
                          const struct blkhash_leaf_sink *sink)
 {
+  static const struct blkhash_leaf_sink none;
   SCOPED_LOCK (&l->lock);
 
-  if (sink && (!sink->data || !sink->zero))
+  if (sink && (!sink->data || !sink->zero ||
+               memcmp (sink->reserved, none.reserved, sizeof none.reserved)))
     return EINVAL;
   if (l->folding || l->folded > 0 || l->finished)
     return EINVAL;

@@ -65,10 +65,12 @@ int leaves_fold_to (struct blkhash_leaves *l,
                     const struct blkhash_leaf_sink *sink,
                     unsigned char *md, unsigned int *len);
 
-/* COUNT blocks from FIRST on have these LEAVES, or are zero if that is NULL.
- * EINVAL if they are not in the image, or its size is not known.
+/* COUNT blocks from FIRST on have these LEAVES, each of LEAF_SIZE bytes, or are
+ * zero if that is NULL.  EINVAL if they are not in the image, its size is not
+ * known, or leaves have another size.
  */
 int leaves_put_leaves (struct blkhash_leaves *l, uint64_t first,
-                       uint64_t count, const unsigned char *leaves);
+                       uint64_t count, const unsigned char *leaves,
+                       size_t leaf_size);
 
 #endif /* BLKHASH_LEAVES_H */

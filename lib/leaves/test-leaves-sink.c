@@ -86,7 +86,9 @@ log_zero (void *opaque, uint64_t index, uint64_t count)
 static void
 set_log (struct blkhash_leaves *l, struct log *log)
 {
-  struct blkhash_leaf_sink sink = { log_data, log_zero, log };
+  struct blkhash_leaf_sink sink = {
+    .data = log_data, .zero = log_zero, .opaque = log
+  };
 
   assert_int_equal (blkhash_leaves_set_sink (l, &sink), 0);
   memset (&sink, 0, sizeof sink); /* it is copied */
@@ -294,14 +296,22 @@ test_no_sum (void **state)
 static void
 test_when (void **state)
 {
-  struct blkhash_leaf_sink no_data = { NULL, log_zero, NULL };
-  struct blkhash_leaf_sink no_zero = { log_data, NULL, NULL };
+  struct blkhash_leaf_sink no_data = {
+    .data = NULL, .zero = log_zero, .opaque = NULL
+  };
+  struct blkhash_leaf_sink no_zero = {
+    .data = log_data, .zero = NULL, .opaque = NULL
+  };
+  struct blkhash_leaf_sink later = {
+    .data = log_data, .zero = log_zero, .reserved = { [3] = image }
+  };
   struct blkhash_leaves *l = image_table (2 * BLOCK, 0, BLKHASH_LEAVES_ONCE);
 
   (void) state;
   memset (image, 1, sizeof image);
   assert_int_equal (blkhash_leaves_set_sink (l, &no_data), EINVAL);
   assert_int_equal (blkhash_leaves_set_sink (l, &no_zero), EINVAL);
+  assert_int_equal (blkhash_leaves_set_sink (l, &later), EINVAL);
   assert_int_equal (blkhash_leaves_data (l, image, BLOCK, 0), 0);
   assert_int_equal (blkhash_leaves_set_sink (l, NULL), EINVAL);
   blkhash_leaves_free (l);
@@ -497,7 +507,9 @@ static void
 test_without_lock (void **state)
 {
   struct blkhash_leaves *l = image_table (3 * BLOCK, 0, BLKHASH_LEAVES_ONCE);
-  struct blkhash_leaf_sink sink = { wait_for_other, log_zero, NULL };
+  struct blkhash_leaf_sink sink = {
+    .data = wait_for_other, .zero = log_zero, .opaque = NULL
+  };
   uint64_t start, len;
   pthread_t thread;
   void *done;

@@ -26,7 +26,7 @@ compare_data (const struct leaf_diff *diff,
               const struct blkhash_manifest_run *a,
               const struct blkhash_manifest_run *b, uint64_t count)
 {
-  size_t size = diff->leaf_size;
+  size_t size = a->leaf_size;
   uint64_t i;
   int r = 0;
 
@@ -43,13 +43,12 @@ compare_data (const struct leaf_diff *diff,
 }
 
 static void
-take_away (const struct leaf_diff *diff, struct blkhash_manifest_run *run,
-           uint64_t count)
+take_away (struct blkhash_manifest_run *run, uint64_t count)
 {
   run->first += count;
   run->count -= count;
   if (run->leaves)
-    run->leaves += count * diff->leaf_size;
+    run->leaves += count * run->leaf_size;
 }
 
 int
@@ -63,8 +62,8 @@ leaf_diff_both (const struct leaf_diff *diff, struct blkhash_manifest_run *a,
     r = compare_data (diff, a, b, count);
   else if (a->leaves || b->leaves)
     r = diff->differ (diff->opaque, a->first, count);
-  take_away (diff, a, count);
-  take_away (diff, b, count);
+  take_away (a, count);
+  take_away (b, count);
   return r;
 }
 
@@ -74,6 +73,6 @@ leaf_diff_alone (const struct leaf_diff *diff, struct blkhash_manifest_run *run)
   int r = run->leaves ? diff->differ (diff->opaque, run->first, run->count)
                       : 0;
 
-  take_away (diff, run, run->count);
+  take_away (run, run->count);
   return r;
 }

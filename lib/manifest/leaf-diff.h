@@ -17,7 +17,6 @@
 #define LEAF_DIFF_NO_BLOCK UINT64_MAX
 
 struct leaf_diff {
-  size_t leaf_size;             /* bytes */
   uint64_t tail;                /* see leaf_diff_tail */
   /* These blocks differ; nobody can tell whether the block TAIL does.  Not 0
    * ends the comparison.
@@ -34,7 +33,7 @@ struct leaf_diff {
 uint64_t leaf_diff_tail (uint64_t size_a, uint64_t size_b,
                          uint32_t block_size);
 
-/* A and B begin at the same block.  Compare what both have, and take it away:
+/* A and B begin at the same block, and their leaves have the same size.  Compare what both have, and take it away:
  * nothing is left of one of them then.  What the functions returned.
  */
 int leaf_diff_both (const struct leaf_diff *diff,

@@ -81,8 +81,7 @@ check (struct diff *diff)
                     "block sizes");
   if (!have_same_blocks (a, b))
     return explain (diff, EINVAL, "the manifests are of different parts");
-  diff->leaves.leaf_size = diff->a.reader->leaf_size;
-  if (diff->leaves.leaf_size == 0)
+  if (diff->a.reader->leaf_size == 0)
     return explain (diff, EINVAL, "the manifests are of a digest that has no "
                     "length");
   return 0;

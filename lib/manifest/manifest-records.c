@@ -148,6 +148,7 @@ read_blocks (struct blkhash_manifest_reader *r, uint64_t first,
   r->run = *run = (struct blkhash_manifest_run) {
     .first = first, .count = count,
     .leaves = zeros ? NULL : bytes + MANIFEST_HEAD_SIZE,
+    .leaf_size = r->leaf_size,
   };
   manifest_input_take (&r->input, size + MANIFEST_TAIL_SIZE);
   r->next += count;

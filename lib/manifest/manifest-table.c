@@ -7,6 +7,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <string.h>
 
 #include "blkhash-manifest.h"
 #include "leaves/leaves.h"
@@ -48,7 +49,12 @@ int
 blkhash_leaves_put_run (struct blkhash_leaves *l,
                         const struct blkhash_manifest_run *run)
 {
-  return leaves_put_leaves (l, run->first, run->count, run->leaves);
+  static const struct blkhash_manifest_run none;
+
+  if (memcmp (run->reserved, none.reserved, sizeof none.reserved) != 0)
+    return EINVAL;
+  return leaves_put_leaves (l, run->first, run->count, run->leaves,
+                            run->leaf_size);
 }
 
 static int
@@ -58,7 +64,8 @@ load (struct blkhash_leaves *l, struct blkhash_manifest_reader *r)
   int err;
 
   while ((err = blkhash_manifest_reader_next (r, &run)) == 0) {
-    err = leaves_put_leaves (l, run.first, run.count, run.leaves);
+    err = leaves_put_leaves (l, run.first, run.count, run.leaves,
+                             run.leaf_size);
     if (err)
       return manifest_reader_fail (r, err);
   }

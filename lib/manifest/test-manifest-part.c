@@ -344,7 +344,7 @@ test_put_over (void **state)
 {
   unsigned char md[BLKHASH_MAX_MD_SIZE], expected[BLKHASH_MAX_MD_SIZE];
   struct blkhash_leaves *l = blkhash_leaves_new (NULL, SIZE, 0);
-  const struct blkhash_manifest_run zeros = { 0, BLOCKS, NULL };
+  const struct blkhash_manifest_run zeros = { .count = BLOCKS };
 
   (void) state;
   assert_int_equal (blkhash_leaves_data (l, image, SIZE, 0), 0);
@@ -362,10 +362,16 @@ static void
 test_put_misused (void **state)
 {
   unsigned char leaves[LEAF] = { 1 };
-  const struct blkhash_manifest_run one = { 0, 1, leaves };
-  static const struct blkhash_manifest_run wrong[] = {
-    { BLOCKS, 1, NULL }, { BLOCKS + 1, 0, NULL }, { 1, BLOCKS, NULL },
-    { UINT64_MAX, 1, NULL }, { 1, UINT64_MAX, NULL },
+  const struct blkhash_manifest_run one = {
+    .count = 1, .leaves = leaves, .leaf_size = LEAF
+  };
+  const struct blkhash_manifest_run wrong[] = {
+    { .first = BLOCKS, .count = 1 }, { .first = BLOCKS + 1 },
+    { .first = 1, .count = BLOCKS }, { .first = UINT64_MAX, .count = 1 },
+    { .first = 1, .count = UINT64_MAX },
+    { .count = 1, .leaves = leaves, .leaf_size = LEAF - 1 },
+    { .count = 1, .leaves = leaves, .leaf_size = 2 * LEAF },
+    { .count = 1, .reserved = { [3] = 1 } },
   };
   struct blkhash_leaves *l =
     blkhash_leaves_new (NULL, SIZE, BLKHASH_LEAVES_ONCE);

@@ -172,7 +172,9 @@ test_save (void **state)
   unsigned char md[BLKHASH_MAX_MD_SIZE], saved[BLKHASH_MAX_MD_SIZE];
   struct blkhash_leaves *l = full_table (0);
   int told = 0, fd = temporary ();
-  struct blkhash_leaf_sink sink = { nobody_data, nobody_zero, &told };
+  struct blkhash_leaf_sink sink = {
+    .data = nobody_data, .zero = nobody_zero, .opaque = &told
+  };
   unsigned len = 0;
 
   (void) state;

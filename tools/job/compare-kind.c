@@ -44,11 +44,9 @@ refuse_kinds (const struct blkhash_opts *a, const struct blkhash_opts *b,
 
 /* Leaves by which two images can be compared have a length. */
 static int
-find_leaf_size (const struct blkhash_opts *opts, size_t *size,
-                struct error *error)
+check_length (const struct blkhash_opts *opts, struct error *error)
 {
-  *size = blkhash_opts_get_digest_size (opts);
-  if (*size == 0)
+  if (blkhash_opts_get_digest_size (opts) == 0)
     return error_set (error, "cannot be compared with a digest that has no "
                       "length");
   return 0;
@@ -92,8 +90,7 @@ compare_kind_choose (struct compare_kind *kind, const struct side *sides,
 
   *kind = (struct compare_kind) { 0 };
   *failed = 0;
-  if (options->digest_chosen &&
-      find_leaf_size (options->hash, &kind->leaf_size, error) == -1)
+  if (options->digest_chosen && check_length (options->hash, error) == -1)
     return -1;
   if (!manifest_opts (&sides[0]) && !manifest_opts (&sides[1]))
     kind->opts = images_opts (kind, options, both);
@@ -108,7 +105,7 @@ compare_kind_choose (struct compare_kind *kind, const struct side *sides,
     if (opts)
       kind->opts = opts;
   }
-  return find_leaf_size (kind->opts, &kind->leaf_size, error);
+  return check_length (kind->opts, error);
 }
 
 void

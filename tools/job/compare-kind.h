@@ -7,15 +7,12 @@
 #ifndef BLKSUM_COMPARE_KIND_H
 #define BLKSUM_COMPARE_KIND_H
 
-#include <stddef.h>
-
 struct blkhash_opts;
 struct error;
 struct side;
 
 struct compare_kind {
   const struct blkhash_opts *opts;
-  size_t leaf_size;             /* bytes, 1 or more */
   struct blkhash_opts *own;     /* to be freed, or NULL */
 };
 

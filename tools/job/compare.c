@@ -255,7 +255,7 @@ compare_sides (struct compare *compare, const char **operand,
     compare->difference->differ = true;
     return 0;
   }
-  meet_init (&compare->meet, compare->kind.leaf_size, find_tail (compare),
+  meet_init (&compare->meet, find_tail (compare),
              compare->options->check_report == CHECK_QUIET ? NULL : tell,
              compare);
   progress_init (&compare->progress, compare->options,

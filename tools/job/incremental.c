@@ -55,7 +55,7 @@ next_believed (struct incremental *inc, uint64_t first,
   run->first += passed;
   run->count -= passed;
   if (run->leaves)
-    run->leaves += passed * inc->leaf_size;
+    run->leaves += passed * run->leaf_size;
   return 0;
 }
 
@@ -73,8 +73,7 @@ tell_all (struct incremental *inc, const struct blkhash_manifest_run *run)
 
   if (err || !inc->journal)
     return err;
-  return journal_tell (inc->journal, run, inc->leaf_size, &inc->error) == -1
-    ? ECANCELED : 0;
+  return journal_tell (inc->journal, run, &inc->error) == -1 ? ECANCELED : 0;
 }
 
 static int
@@ -168,7 +167,7 @@ tell (struct incremental *inc, struct blkhash_manifest_run run)
     run.first += part.count;
     run.count -= part.count;
     if (run.leaves)
-      run.leaves += part.count * inc->leaf_size;
+      run.leaves += part.count * run.leaf_size;
   }
   return err;
 }
@@ -178,16 +177,17 @@ tell_data (void *opaque, uint64_t index, size_t count,
            const unsigned char *leaves, size_t leaf_size)
 {
   struct incremental *inc = opaque;
-  const struct blkhash_manifest_run run = { index, count, leaves };
+  const struct blkhash_manifest_run run = {
+    .first = index, .count = count, .leaves = leaves, .leaf_size = leaf_size
+  };
 
-  (void) leaf_size;
   return tell (inc, run);
 }
 
 static int
 tell_zeros (void *opaque, uint64_t index, uint64_t count)
 {
-  const struct blkhash_manifest_run run = { index, count, NULL };
+  const struct blkhash_manifest_run run = { .first = index, .count = count };
 
   return tell (opaque, run);
 }
@@ -316,7 +316,9 @@ static int
 make_tables (struct incremental *inc, struct error *error)
 {
   const struct blkhash_opts *hash = inc->options->hash;
-  const struct blkhash_leaf_sink sink = { tell_data, tell_zeros, inc };
+  const struct blkhash_leaf_sink sink = {
+    .data = tell_data, .zero = tell_zeros, .opaque = inc
+  };
   uint64_t size = inc->source->size;
   int err;
 

@@ -105,13 +105,13 @@ journal_start (struct journal *journal, int fd, const struct files *files,
 }
 
 static int
-tell_locked (struct journal *journal, const struct blkhash_manifest_run *run,
-             size_t leaf_size)
+tell_locked (struct journal *journal, const struct blkhash_manifest_run *run)
 {
   struct blkhash_leaf_sink sink =
     blkhash_manifest_writer_sink (journal->writer);
   int err = run->leaves
-    ? sink.data (sink.opaque, run->first, run->count, run->leaves, leaf_size)
+    ? sink.data (sink.opaque, run->first, run->count, run->leaves,
+                 run->leaf_size)
     : sink.zero (sink.opaque, run->first, run->count);
 
   if (err)
@@ -122,12 +122,11 @@ tell_locked (struct journal *journal, const struct blkhash_manifest_run *run,
 
 int
 journal_tell (struct journal *journal, const struct blkhash_manifest_run *run,
-              size_t leaf_size, struct error *error)
+              struct error *error)
 {
   SCOPED_LOCK (&journal->lock);
 
-  if (!error_is_set (&journal->error) &&
-      tell_locked (journal, run, leaf_size) == 0)
+  if (!error_is_set (&journal->error) && tell_locked (journal, run) == 0)
     return 0;
   return error_set (error, "%s", journal->error.text);
 }

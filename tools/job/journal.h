@@ -44,11 +44,11 @@ int journal_start (struct journal *journal, int fd, const struct files *files,
                    struct blkhash_manifest_writer *writer,
                    struct error *error);
 
-/* The blocks of RUN are known, whose leaves have LEAF_SIZE bytes: in their
- * order, and one thread at a time.  0, or -1 with the first reason.
+/* The blocks of RUN are known: in their order, and one thread at a time.  0, or
+ * -1 with the first reason.
  */
 int journal_tell (struct journal *journal,
-                  const struct blkhash_manifest_run *run, size_t leaf_size,
+                  const struct blkhash_manifest_run *run,
                   struct error *error);
 
 /* Write what is left, and end.  0, or -1 with the first reason. */

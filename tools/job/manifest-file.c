@@ -144,7 +144,9 @@ static int
 begin (struct manifest_file *manifest, struct blkhash_leaves *leaves,
        struct error *error)
 {
-  struct blkhash_leaf_sink sink = { write_data, write_zeros, manifest };
+  const struct blkhash_leaf_sink sink = {
+    .data = write_data, .zero = write_zeros, .opaque = manifest
+  };
   int err = manifest->writer ? blkhash_leaves_set_sink (leaves, &sink) : errno;
 
   manifest->err = 0;

@@ -77,14 +77,14 @@ may_differ_locked (void *opaque, uint64_t tail)
 /* ---- Two runs ---- */
 
 void
-meet_init (struct meet *meet, size_t leaf_size, uint64_t tail,
+meet_init (struct meet *meet, uint64_t tail,
            int (*tell) (void *opaque, const struct meet_range *range),
            void *opaque)
 {
   *meet = (struct meet) {
     .diff = {
-      .leaf_size = leaf_size, .tail = tail, .differ = differ_locked,
-      .may_differ = may_differ_locked, .opaque = meet
+      .tail = tail, .differ = differ_locked, .may_differ = may_differ_locked,
+      .opaque = meet
     },
     .tell = tell, .opaque = opaque
   };

@@ -51,7 +51,7 @@ struct meet {
  * unless it is 0, is an errno value that ends all.  NULL if only whether they
  * differ matters, so that the first difference stops all.
  */
-void meet_init (struct meet *meet, size_t leaf_size, uint64_t tail,
+void meet_init (struct meet *meet, uint64_t tail,
                 int (*tell) (void *opaque, const struct meet_range *range),
                 void *opaque);
 void meet_destroy (struct meet *meet);

@@ -183,9 +183,10 @@ meet_data (void *opaque, uint64_t index, size_t count,
            const unsigned char *leaves, size_t leaf_size)
 {
   const struct side *side = opaque;
-  const struct blkhash_manifest_run run = { index, count, leaves };
+  const struct blkhash_manifest_run run = {
+    .first = index, .count = count, .leaves = leaves, .leaf_size = leaf_size
+  };
 
-  (void) leaf_size;
   return meet_blocks (side->meet, side->index, &run);
 }
 
@@ -193,7 +194,7 @@ static int
 meet_zeros (void *opaque, uint64_t index, uint64_t count)
 {
   const struct side *side = opaque;
-  const struct blkhash_manifest_run run = { index, count, NULL };
+  const struct blkhash_manifest_run run = { .first = index, .count = count };
 
   return meet_blocks (side->meet, side->index, &run);
 }
@@ -250,7 +251,9 @@ fill_and_fold (struct side *side, struct blkhash_leaves *leaves)
 static int
 run_image (struct side *side)
 {
-  struct blkhash_leaf_sink sink = { meet_data, meet_zeros, side };
+  const struct blkhash_leaf_sink sink = {
+    .data = meet_data, .zero = meet_zeros, .opaque = side
+  };
   uint64_t size = side->size == SOURCE_SIZE_UNKNOWN
     ? BLKHASH_SIZE_UNKNOWN : table_size (side, side->size);
   struct blkhash_leaves *leaves =
@@ -273,7 +276,6 @@ static int
 meet_subset (struct side *side, struct blkhash_manifest_run run,
              uint32_t block_size)
 {
-  size_t leaf_size = side->meet->diff.leaf_size;
   int err = 0;
 
   while (run.count > 0 && err == 0) {
@@ -289,7 +291,7 @@ meet_subset (struct side *side, struct blkhash_manifest_run run,
     run.first += part.count;
     run.count -= part.count;
     if (run.leaves)
-      run.leaves += part.count * leaf_size;
+      run.leaves += part.count * run.leaf_size;
   }
   return err;
 }

@@ -108,12 +108,12 @@ tell (struct journal *journal, uint64_t block)
 {
   unsigned char leaf[LEAF];
   const struct blkhash_manifest_run run = {
-    block, 1, block % 10 == 0 ? NULL : leaf
+    block, 1, block % 10 == 0 ? NULL : leaf, LEAF
   };
 
   memset (leaf, 1 + block % 200, LEAF);
   reason = (struct error) { "" };
-  return journal_tell (journal, &run, LEAF, &reason);
+  return journal_tell (journal, &run, &reason);
 }
 
 /* How many blocks there are in FD, all right. */

@@ -56,7 +56,7 @@ bring (void *arg)
   while (at < image->blocks && image->result == 0) {
     bool zero = is_zero (image, at);
     unsigned most = 1 + rand_r (&image->seed) % 30, count = 0;
-    struct blkhash_manifest_run run = { .first = at };
+    struct blkhash_manifest_run run = { .first = at, .leaf_size = LEAF };
 
     while (at + count < image->blocks && count < most &&
            is_zero (image, at + count) == zero)
@@ -170,7 +170,7 @@ test_random (void **state)
         images[1].leaves[rand_r (&seed) % BLOCKS][rand_r (&seed) % LEAF] ^= 1;
     }
     told.count = 0;
-    meet_init (&meet, LEAF, LEAF_DIFF_NO_BLOCK, tell, &told);
+    meet_init (&meet, LEAF_DIFF_NO_BLOCK, tell, &told);
     run_both (&meet, images);
     assert_int_equal (images[0].result, 0);
     assert_int_equal (images[1].result, 0);
@@ -179,7 +179,7 @@ test_random (void **state)
     meet_destroy (&meet);
 
     /* Both stop if only that is asked. */
-    meet_init (&meet, LEAF, LEAF_DIFF_NO_BLOCK, NULL, NULL);
+    meet_init (&meet, LEAF_DIFF_NO_BLOCK, NULL, NULL);
     run_both (&meet, images);
     for (i = 0; i < BLOCKS && !is_different (images, i); i++)
       ;
@@ -201,7 +201,7 @@ test_tail (void **state)
   memset (images, 0, sizeof images);
   images[0].blocks = 5, images[1].blocks = 8;
   images[0].leaves[4][0] = 1, images[1].leaves[4][0] = 2;
-  meet_init (&meet, LEAF, 4, tell, &told);
+  meet_init (&meet, 4, tell, &told);
   run_both (&meet, images);
   assert_false (meet.differ);
   assert_true (meet.tail_unknown);
@@ -213,7 +213,7 @@ test_tail (void **state)
   meet_destroy (&meet);
 
   images[0].leaves[4][0] = 0;   /* but zeros are not data */
-  meet_init (&meet, LEAF, 4, tell, &told);
+  meet_init (&meet, 4, tell, &told);
   run_both (&meet, images);
   assert_true (meet.differ);
   assert_false (meet.tail_unknown);
@@ -232,7 +232,7 @@ test_tell_fails (void **state)
   memset (images, 0, sizeof images);
   images[0].blocks = images[1].blocks = BLOCKS;
   images[0].leaves[3][0] = images[0].leaves[9][0] = 1;
-  meet_init (&meet, LEAF, LEAF_DIFF_NO_BLOCK, tell, &told);
+  meet_init (&meet, LEAF_DIFF_NO_BLOCK, tell, &told);
   run_both (&meet, images);
   assert_int_equal (meet.error, ENOSPC);
   assert_true (images[0].result == ENOSPC || images[1].result == ENOSPC);
@@ -242,7 +242,7 @@ test_tell_fails (void **state)
 
   told.count = 0;
   images[0].leaves[9][0] = 0;
-  meet_init (&meet, LEAF, LEAF_DIFF_NO_BLOCK, tell, &told);
+  meet_init (&meet, LEAF_DIFF_NO_BLOCK, tell, &told);
   run_both (&meet, images);
   assert_int_equal (meet.error, 0);
   assert_int_equal (meet_tell_last (&meet), ENOSPC);
@@ -274,7 +274,7 @@ test_stop (void **state)
   pthread_t thread;
 
   (void) state;
-  meet_init (&meet, LEAF, LEAF_DIFF_NO_BLOCK, NULL, NULL);
+  meet_init (&meet, LEAF_DIFF_NO_BLOCK, NULL, NULL);
   image.meet = &meet;
   assert_int_equal (pthread_create (&thread, NULL, run_stopper, &stopper), 0);
   bring (&image);
