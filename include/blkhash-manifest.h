@@ -90,21 +90,23 @@ struct blkhash_leaf_sink
 blkhash_manifest_writer_sink (struct blkhash_manifest_writer *w);
 
 /*
- * All leaves were told of: the image has SIZE bytes, and its digest is MD, of
- * LEN bytes, as blkhash_leaves_fold stored it.  Writes what is left.  Only then
- * there is a manifest; what was written before is refused by every reader.
- * Where there is no sum, as of a part, MD may be NULL, and LEN is 0.
+ * Write the end of the manifest, when the sink has got all leaves of an image of
+ * SIZE bytes.  Only then there is a manifest: a reader refuses what was written
+ * before.  It is on the disk after fsync.
  *
- * It is not on the disk yet: that takes fsync.
+ * The writer has computed the digest of the image, which is stored in MD, which
+ * must have room for BLKHASH_MAX_MD_SIZE bytes, and its length in bytes in *LEN.
+ * Both may be NULL.  A part of an image has no digest: nothing is stored in MD
+ * then, and 0 in *LEN.
  *
  * Errors: EINVAL if the blocks are not those of an image of SIZE bytes, or of
- * the part of it, if SIZE is not that given to blkhash_manifest_writer_new, if
- * LEN is not the length of the sum, or on a second call; what write(2) said; the
- * first error of the sink.
+ * the part of it, if SIZE is not that given to blkhash_manifest_writer_new, or on
+ * a second call; ENOMEM, EIO; that of write(2); the first error of the sink.
+ * Nothing is stored on error.
  */
 int blkhash_manifest_writer_finish (struct blkhash_manifest_writer *w,
-                                    uint64_t size, const unsigned char *md,
-                                    unsigned int len);
+                                    uint64_t size, unsigned char *md,
+                                    unsigned int *len);
 
 /*
  * Write the manifest of the image that L knows all of, and fold L as

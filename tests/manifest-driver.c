@@ -84,18 +84,17 @@ write_manifest (const struct blkhash_opts *opts, const char *how)
 {
   int save = strcmp (how, "save") == 0, at_end = strcmp (how, "end") == 0;
   struct blkhash_manifest_writer *w = NULL;
-  unsigned char md[BLKHASH_MAX_MD_SIZE];
   struct blkhash_leaf_sink sink;
   struct blkhash_leaves *l;
   unsigned char *image;
-  unsigned md_len;
   uint64_t told;
   size_t size;
 
   image = read_image (&size);
   told = at_end ? BLKHASH_SIZE_UNKNOWN : size;
   l = must ("blkhash_leaves_new",
-            blkhash_leaves_new (opts, told, save ? 0 : BLKHASH_LEAVES_ONCE));
+            blkhash_leaves_new (opts, told, save ? 0 : BLKHASH_LEAVES_ONCE |
+                                                       BLKHASH_LEAVES_NO_SUM));
   if (!save) {
     w = must ("blkhash_manifest_writer_new",
               blkhash_manifest_writer_new (opts, told, STDOUT_FILENO));
@@ -107,11 +106,11 @@ write_manifest (const struct blkhash_opts *opts, const char *how)
     check ("blkhash_leaves_set_size", blkhash_leaves_set_size (l, size));
   if (save)
     check ("blkhash_leaves_save",
-           blkhash_leaves_save (l, STDOUT_FILENO, md, &md_len));
+           blkhash_leaves_save (l, STDOUT_FILENO, NULL, NULL));
   else {
-    check ("blkhash_leaves_fold", blkhash_leaves_fold (l, md, &md_len));
+    check ("blkhash_leaves_fold", blkhash_leaves_fold (l, NULL, NULL));
     check ("blkhash_manifest_writer_finish",
-           blkhash_manifest_writer_finish (w, size, md, md_len));
+           blkhash_manifest_writer_finish (w, size, NULL, NULL));
   }
   blkhash_manifest_writer_free (w);
   blkhash_leaves_free (l);
@@ -123,28 +122,23 @@ static void
 write_part (const struct blkhash_opts *opts, uint64_t first, uint64_t count)
 {
   struct blkhash_manifest_writer *w;
-  unsigned char md[BLKHASH_MAX_MD_SIZE];
   struct blkhash_leaf_sink sink;
   struct blkhash_leaves *l;
-  unsigned md_len;
-  uint64_t blocks;
   size_t size;
   unsigned char *image = read_image (&size);
 
-  blocks = (size + blkhash_opts_get_block_size (opts) - 1) /
-    blkhash_opts_get_block_size (opts);
   l = must ("blkhash_leaves_new",
-            blkhash_leaves_new (opts, size, BLKHASH_LEAVES_ONCE));
+            blkhash_leaves_new (opts, size, BLKHASH_LEAVES_ONCE |
+                                            BLKHASH_LEAVES_NO_SUM));
   w = must ("blkhash_manifest_writer_new_part",
             blkhash_manifest_writer_new_part (opts, size, first, count,
                                               STDOUT_FILENO));
   sink = blkhash_manifest_writer_sink (w);
   check ("blkhash_leaves_set_sink", blkhash_leaves_set_sink (l, &sink));
   check ("blkhash_leaves_data", blkhash_leaves_data (l, image, size, 0));
-  check ("blkhash_leaves_fold", blkhash_leaves_fold (l, md, &md_len));
+  check ("blkhash_leaves_fold", blkhash_leaves_fold (l, NULL, NULL));
   check ("blkhash_manifest_writer_finish",
-         blkhash_manifest_writer_finish (w, size, md,
-                                         count == blocks ? md_len : 0));
+         blkhash_manifest_writer_finish (w, size, NULL, NULL));
   blkhash_manifest_writer_free (w);
   blkhash_leaves_free (l);
   free (image);

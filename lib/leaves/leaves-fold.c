@@ -245,6 +245,8 @@ fold_all (struct blkhash_leaves *l, struct outer *outer, struct sink *sink)
     }
     if (err == 0)
       err = fold_batch (outer, sink, &batch);
+    if (err == 0 && !outer)
+      err = sink_end (sink);    /* in time to see a change */
     if (err)
       return err;
   }
@@ -255,10 +257,11 @@ fold_all (struct blkhash_leaves *l, struct outer *outer, struct sink *sink)
   return l->blocks > 0 && l->generation != generation ? EBUSY : 0;
 }
 
+/* MD is NULL if only the sink wants the leaves. */
 static int
 fold_anew (struct blkhash_leaves *l, struct sink *sink, unsigned char *md)
 {
-  struct outer *outer;
+  struct outer *outer = NULL;
   uint64_t start, len;
   int err;
 
@@ -268,13 +271,16 @@ fold_anew (struct blkhash_leaves *l, struct sink *sink, unsigned char *md)
   err = leaves_hash_complete (l);
   if (err)
     return err;
-  outer = outer_create (l->digest, &l->construction, leaf_zero_md (l->engine));
-  if (!outer)
-    return errno;
+  if (md) {
+    outer = outer_create (l->digest, &l->construction,
+                          leaf_zero_md (l->engine));
+    if (!outer)
+      return errno;
+  }
   err = fold_all (l, outer, sink);
   if (err == 0)
     err = sink_end (sink);
-  if (err == 0)
+  if (err == 0 && md)
     err = outer_final (outer, l->size, md);
   outer_free (outer);
   return err;
@@ -331,23 +337,16 @@ blkhash_leaves_fold (struct blkhash_leaves *l, unsigned char *md,
 }
 
 int
-leaves_fold_to (struct blkhash_leaves *l,
-                const struct blkhash_leaf_sink *user,
-                unsigned char *md, unsigned int *len)
+leaves_fold_to (struct blkhash_leaves *l, const struct blkhash_leaf_sink *user)
 {
-  unsigned char result[BLKHASH_MAX_MD_SIZE];
   struct sink sink;
-  int err;
 
   if (l->once)
     return EINVAL;
   if (!l->size_known)
     return ENODATA;
   sink_init (&sink, user, l->leaf_size);
-  err = fold_anew (l, &sink, result);
-  if (err == 0)
-    store_result (l, result, md, len);
-  return err;
+  return fold_anew (l, &sink, NULL);
 }
 
 int

@@ -76,7 +76,7 @@ prepare (struct blkhash_manifest_reader *r)
   err = manifest_zeros_hash (&r->zeros);
   if (err)
     return err;
-  r->sum = manifest_sum_create (r->header.opts, r->header.size, &r->zeros);
+  r->sum = manifest_sum_create (r->header.opts, &r->zeros);
   return r->sum ? 0 : errno;
 }
 

@@ -166,7 +166,7 @@ check_sum (struct blkhash_manifest_reader *r)
 
   if (!r->sum)
     return 0;
-  err = manifest_sum_final (r->sum, md);
+  err = manifest_sum_final (r->sum, r->header.size, md);
   if (err)
     return manifest_reader_explain_errno (r, err);
   if (memcmp (md, r->md, r->leaf_size) != 0)

@@ -19,11 +19,11 @@ struct manifest_sum {
   struct digest *digest;
   const struct manifest_zeros *zeros;
   struct outer *outer;
-  uint64_t size, next;          /* bytes, block */
+  uint64_t next;                /* block */
 };
 
 struct manifest_sum *
-manifest_sum_create (const struct blkhash_opts *opts, uint64_t size,
+manifest_sum_create (const struct blkhash_opts *opts,
                      const struct manifest_zeros *zeros)
 {
   struct manifest_sum *sum = calloc (1, sizeof *sum);
@@ -31,7 +31,6 @@ manifest_sum_create (const struct blkhash_opts *opts, uint64_t size,
 
   if (!sum)
     return NULL;
-  sum->size = size;
   sum->zeros = zeros;
   sum->digest = digest_create (opts->digest_name);
   if (sum->digest)
@@ -76,7 +75,8 @@ manifest_sum_zeros (struct manifest_sum *sum, uint64_t count)
 }
 
 int
-manifest_sum_final (struct manifest_sum *sum, unsigned char *md)
+manifest_sum_final (struct manifest_sum *sum, uint64_t size,
+                    unsigned char *md)
 {
-  return outer_final (sum->outer, sum->size, md);
+  return outer_final (sum->outer, size, md);
 }

@@ -17,22 +17,22 @@ struct manifest_zeros;
 
 struct manifest_sum;
 
-/* Of an image of SIZE bytes.  OPTS is copied, ZEROS must outlive it.  NULL with
- * errno set on failure.
+/* OPTS is copied.  ZEROS, which are hashed, must outlive it.  NULL with errno set
+ * on failure.
  */
 struct manifest_sum *manifest_sum_create (const struct blkhash_opts *opts,
-                                          uint64_t size,
                                           const struct manifest_zeros *zeros);
 void manifest_sum_free (struct manifest_sum *sum);
 
-/* The leaves of the next COUNT blocks; or they are zero, the short last block
- * included.  0, ENOMEM or EIO.
+/* The leaves of the next COUNT blocks; or they are zero, with the short last
+ * block that ZEROS say.  0, ENOMEM or EIO.
  */
 int manifest_sum_leaves (struct manifest_sum *sum, const unsigned char *leaves,
                          size_t count);
 int manifest_sum_zeros (struct manifest_sum *sum, uint64_t count);
 
-/* These were all. */
-int manifest_sum_final (struct manifest_sum *sum, unsigned char *md);
+/* These were all blocks of an image of SIZE bytes. */
+int manifest_sum_final (struct manifest_sum *sum, uint64_t size,
+                        unsigned char *md);
 
 #endif /* BLKHASH_MANIFEST_SUM_H */

@@ -19,19 +19,17 @@ save (struct blkhash_leaves *l, struct blkhash_manifest_writer *w,
       uint64_t size, unsigned char *md, unsigned *len)
 {
   struct blkhash_leaf_sink sink = blkhash_manifest_writer_sink (w);
-  int err = leaves_fold_to (l, &sink, md, len);
+  int err = leaves_fold_to (l, &sink);
 
-  return err ? err : blkhash_manifest_writer_finish (w, size, md, *len);
+  return err ? err : blkhash_manifest_writer_finish (w, size, md, len);
 }
 
 int
 blkhash_leaves_save (struct blkhash_leaves *l, int fd, unsigned char *md,
                      unsigned int *len)
 {
-  unsigned char result[BLKHASH_MAX_MD_SIZE];
   struct blkhash_manifest_writer *w;
   struct blkhash_opts opts;
-  unsigned result_len;
   uint64_t size;
   int err = leaves_describe (l, &opts, &size);
 
@@ -40,7 +38,7 @@ blkhash_leaves_save (struct blkhash_leaves *l, int fd, unsigned char *md,
   w = blkhash_manifest_writer_new (&opts, size, fd);
   if (!w)
     return errno;
-  err = save (l, w, size, md ? md : result, len ? len : &result_len);
+  err = save (l, w, size, md, len);
   blkhash_manifest_writer_free (w);
   return err;
 }

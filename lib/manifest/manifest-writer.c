@@ -24,9 +24,80 @@
 #include "digest/digest.h"
 #include "manifest/manifest-format.h"
 #include "manifest/manifest-output.h"
+#include "manifest/manifest-sum.h"
 #include "manifest/manifest-unfinished.h"
 #include "manifest/manifest-writer.h"
+#include "manifest/manifest-zeros.h"
 #include "construction/opts.h"
+
+/* ---- The sum ---- */
+
+/* A run of zeros may end with the short last block of an image whose size is not
+ * known yet.  So the last block of zeros is added when it is known what follows.
+ */
+static int
+sum_zeros (struct blkhash_manifest_writer *w, uint64_t count)
+{
+  if (!w->sum)
+    return 0;
+  count -= !w->zero_last;
+  w->zero_last = true;
+  return count > 0 ? manifest_sum_zeros (w->sum, count) : 0;
+}
+
+static int
+sum_last_zero (struct blkhash_manifest_writer *w)
+{
+  if (!w->sum || !w->zero_last)
+    return 0;
+  w->zero_last = false;
+  return manifest_sum_zeros (w->sum, 1);
+}
+
+static int
+sum_data (struct blkhash_manifest_writer *w, const unsigned char *leaves,
+          size_t count)
+{
+  int err = sum_last_zero (w);
+
+  return err || !w->sum ? err : manifest_sum_leaves (w->sum, leaves, count);
+}
+
+static int
+init_zeros (struct blkhash_manifest_writer *w, uint64_t size)
+{
+  int err = manifest_zeros_init (&w->zeros_leaves, &w->opts, size);
+
+  return err ? err : manifest_zeros_hash (&w->zeros_leaves);
+}
+
+/* The size is known now. */
+static int
+sum_final (struct blkhash_manifest_writer *w, unsigned char *md)
+{
+  uint64_t size = w->header.size;
+  int err = 0;
+
+  if (!w->sum)
+    return 0;
+  if (w->header_last && w->zero_last)
+    err = init_zeros (w, size);
+  if (err == 0)
+    err = sum_last_zero (w);
+  return err ? err : manifest_sum_final (w->sum, size, md);
+}
+
+/* Before that only full blocks are zero. */
+static int
+sum_begin (struct blkhash_manifest_writer *w)
+{
+  int err = init_zeros (w, w->header_last ? 0 : w->header.size);
+
+  if (err)
+    return err;
+  w->sum = manifest_sum_create (&w->opts, &w->zeros_leaves);
+  return w->sum ? 0 : errno;
+}
 
 /* ---- The sink ---- */
 
@@ -65,6 +136,8 @@ write_data (void *opaque, uint64_t index, size_t count,
                         leaf_size != w->leaf_size))
     w->error = EINVAL;
   if (w->error == 0)
+    w->error = sum_data (w, leaves, count);
+  if (w->error == 0)
     w->error = manifest_writer_close_zeros (w);
   while (count > 0 && w->error == 0) {
     size_t room = MANIFEST_MAX_LEAVES - w->leaves;
@@ -87,6 +160,8 @@ write_zeros (void *opaque, uint64_t index, uint64_t count)
     return w->error;
   if (w->error == 0 && (w->finished || index != w->next))
     w->error = EINVAL;
+  if (w->error == 0)
+    w->error = sum_zeros (w, count);
   if (w->error == 0)
     w->error = manifest_writer_close_leaves (w);
   w->zeros += count;
@@ -144,10 +219,11 @@ write_header (struct blkhash_manifest_writer *w, const unsigned char *bytes)
   return 0;
 }
 
+/* 0: it is a part, and has none. */
 static size_t
 sum_size (const struct blkhash_manifest_writer *w)
 {
-  return manifest_is_complete (&w->header) ? w->leaf_size : 0;
+  return w->sum ? w->leaf_size : 0;
 }
 
 /* Its CRC is that of the header too. */
@@ -170,7 +246,7 @@ append_end (struct blkhash_manifest_writer *w, const unsigned char *header,
 }
 
 static int
-finish (struct blkhash_manifest_writer *w, const unsigned char *md)
+finish (struct blkhash_manifest_writer *w, unsigned char *md)
 {
   unsigned char header[MANIFEST_HEADER_SIZE];
   int err = manifest_writer_close_leaves (w);
@@ -178,6 +254,8 @@ finish (struct blkhash_manifest_writer *w, const unsigned char *md)
   manifest_header_print (&w->header, header);
   if (err == 0)
     err = manifest_writer_close_zeros (w);
+  if (err == 0)
+    err = sum_final (w, md);
   if (err == 0)
     err = append_end (w, header, md);
   if (err == 0)
@@ -189,9 +267,11 @@ finish (struct blkhash_manifest_writer *w, const unsigned char *md)
 
 int
 blkhash_manifest_writer_finish (struct blkhash_manifest_writer *w,
-                                uint64_t size, const unsigned char *md,
-                                unsigned int len)
+                                uint64_t size, unsigned char *md,
+                                unsigned int *len)
 {
+  unsigned char result[BLKHASH_MAX_MD_SIZE];
+
   if (w->error)
     return w->error;
   if (w->finished || w->header.unfinished || size == BLKHASH_SIZE_UNKNOWN ||
@@ -200,11 +280,17 @@ blkhash_manifest_writer_finish (struct blkhash_manifest_writer *w,
   w->header.size = size;
   if (w->header_last)
     w->header.count = manifest_image_blocks (&w->header);
-  if (w->next != w->header.first + w->header.count || len != sum_size (w))
+  if (w->next != w->header.first + w->header.count)
     return EINVAL;
   w->finished = true;
-  w->error = finish (w, md);
-  return w->error;
+  w->error = finish (w, result);
+  if (w->error)
+    return w->error;
+  if (md)
+    memcpy (md, result, sum_size (w));
+  if (len)
+    *len = sum_size (w);
+  return 0;
 }
 
 int
@@ -262,12 +348,17 @@ prepare (struct blkhash_manifest_writer *w, const struct part *part, int fd)
   err = part ? choose_blocks (w, part) : 0;
   if (err == 0)
     err = manifest_output_init (&w->output, fd);
-  return err ? err : begin (w);
+  if (err == 0)
+    err = begin (w);
+  if (err || w->header.unfinished ||
+      !(w->header_last || manifest_is_complete (&w->header)))
+    return err;
+  return sum_begin (w);
 }
 
 static struct blkhash_manifest_writer *
 create (const struct blkhash_opts *opts, uint64_t size,
-        const struct part *part, int fd)
+        const struct part *part, bool unfinished, int fd)
 {
   struct blkhash_manifest_writer *w = calloc (1, sizeof *w);
   int err;
@@ -278,7 +369,9 @@ create (const struct blkhash_opts *opts, uint64_t size,
     w->opts = *opts;
   else
     opts_init (&w->opts);
-  w->header = (struct manifest_header) { .opts = &w->opts, .size = size };
+  w->header = (struct manifest_header) {
+    .opts = &w->opts, .size = size, .unfinished = unfinished
+  };
   err = prepare (w, part, fd);
   if (err == 0)
     return w;
@@ -291,7 +384,7 @@ struct blkhash_manifest_writer *
 blkhash_manifest_writer_new (const struct blkhash_opts *opts, uint64_t size,
                              int fd)
 {
-  return create (opts, size, NULL, fd);
+  return create (opts, size, NULL, false, fd);
 }
 
 /* Behind what is there already there is no other header. */
@@ -300,11 +393,8 @@ begin_at (struct blkhash_manifest_writer *w, uint64_t next)
 {
   if (w->header.size == BLKHASH_SIZE_UNKNOWN || next > w->header.count)
     return EINVAL;
-  w->header.unfinished = true;
   w->first = w->next = next;
-  if (next == 0)
-    manifest_header_print (&w->header, w->output.buf);
-  else
+  if (next > 0)
     w->output.used = 0;
   return 0;
 }
@@ -313,7 +403,7 @@ struct blkhash_manifest_writer *
 manifest_writer_new_unfinished (const struct blkhash_opts *opts,
                                 uint64_t size, uint64_t next, int fd)
 {
-  struct blkhash_manifest_writer *w = create (opts, size, NULL, fd);
+  struct blkhash_manifest_writer *w = create (opts, size, NULL, true, fd);
   int err = w ? begin_at (w, next) : errno;
 
   if (err == 0)
@@ -330,7 +420,7 @@ blkhash_manifest_writer_new_part (const struct blkhash_opts *opts,
 {
   const struct part part = { first, count };
 
-  return create (opts, size, &part, fd);
+  return create (opts, size, &part, false, fd);
 }
 
 void
@@ -340,6 +430,7 @@ blkhash_manifest_writer_free (struct blkhash_manifest_writer *w)
 
   if (!w)
     return;
+  manifest_sum_free (w->sum);
   manifest_output_destroy (&w->output);
   free (w);
   errno = err;

@@ -17,7 +17,10 @@
 
 #include "manifest/manifest-format.h"
 #include "manifest/manifest-output.h"
+#include "manifest/manifest-zeros.h"
 #include "construction/opts.h"
+
+struct manifest_sum;
 
 struct blkhash_manifest_writer {
   struct manifest_output output;
@@ -29,6 +32,10 @@ struct blkhash_manifest_writer {
   uint64_t next;                /* block */
   uint64_t first, end;          /* before and behind, blocks are passed over */
   int error;                    /* the first */
+
+  struct manifest_zeros zeros_leaves;
+  struct manifest_sum *sum;     /* of the blocks before NEXT; or NULL: none */
+  bool zero_last;               /* but for the last one, which is zero */
   bool finished;
 
   size_t record;                /* where the open record begins in OUTPUT */

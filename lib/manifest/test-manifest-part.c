@@ -74,7 +74,7 @@ write_part (uint64_t first, uint64_t count)
   assert_int_equal (blkhash_leaves_data (l, image + start, end - start, start),
                     0);
   assert_int_equal (blkhash_leaves_fold (l, NULL, NULL), 0);
-  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, NULL, 0), 0);
+  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, NULL, NULL), 0);
   blkhash_manifest_writer_free (w);
   blkhash_leaves_free (l);
   lseek (fd, 0, SEEK_SET);
@@ -151,13 +151,14 @@ test_parts (void **state)
     }
 }
 
-/* All blocks are no part: there is a sum. */
+/* All blocks are no part: there is a sum, which a part has none of. */
 static void
 test_whole_part (void **state)
 {
   struct blkhash_leaves *l =
     blkhash_leaves_new (NULL, SIZE, BLKHASH_LEAVES_ONCE);
-  unsigned char md[BLKHASH_MAX_MD_SIZE], written[4096], expected[4096];
+  unsigned char md[BLKHASH_MAX_MD_SIZE], sum[BLKHASH_MAX_MD_SIZE];
+  unsigned char written[4096], expected[4096];
   int fd = temporary (), whole = write_whole ();
   struct blkhash_manifest_writer *w =
     blkhash_manifest_writer_new_part (NULL, SIZE, 0, BLOCKS, fd);
@@ -168,9 +169,10 @@ test_whole_part (void **state)
   (void) state;
   assert_int_equal (blkhash_leaves_set_sink (l, &sink), 0);
   assert_int_equal (blkhash_leaves_data (l, image, SIZE, 0), 0);
-  assert_int_equal (blkhash_leaves_fold (l, md, &len), 0);
-  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, NULL, 0), EINVAL);
-  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, md, len), 0);
+  assert_int_equal (blkhash_leaves_fold (l, md, NULL), 0);
+  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, sum, &len), 0);
+  assert_int_equal (len, LEAF);
+  assert_memory_equal (sum, md, LEAF);
   n = pread (whole, expected, sizeof expected, 0);
   assert_int_equal (pread (fd, written, sizeof written, 0), n);
   assert_memory_equal (written, expected, n);
@@ -184,7 +186,8 @@ test_whole_part (void **state)
 static void
 test_writer_misused (void **state)
 {
-  unsigned char leaves[4 * LEAF] = { 1 };
+  unsigned char leaves[4 * LEAF] = { 1 }, md[BLKHASH_MAX_MD_SIZE];
+  unsigned len = 77;
   int fd = temporary ();
   struct blkhash_manifest_writer *w =
     blkhash_manifest_writer_new_part (NULL, SIZE, 2, 2, fd);
@@ -192,17 +195,16 @@ test_writer_misused (void **state)
 
   (void) state;
   assert_int_equal (sink.data (sink.opaque, 0, 2, leaves, LEAF), 0);
-  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, NULL, 0), EINVAL);
+  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, NULL, NULL), EINVAL);
   assert_int_equal (sink.data (sink.opaque, 1, 2, leaves, LEAF), 0);
   assert_int_equal (sink.zero (sink.opaque, 3, 1), 0);
   assert_int_equal (sink.zero (sink.opaque, 4, 1), 0);
   assert_int_equal (sink.data (sink.opaque, 5, 1, leaves, LEAF), 0);
-  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE - 1, NULL, 0),
+  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE - 1, NULL, NULL),
                     EINVAL);
-  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, leaves, LEAF),
-                    EINVAL);
-  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, NULL, 0), 0);
-  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, NULL, 0), EINVAL);
+  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, md, &len), 0);
+  assert_int_equal (len, 0);
+  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, NULL, NULL), EINVAL);
   blkhash_manifest_writer_free (w);
 
   /* A block of it is left out: that sticks. */
@@ -211,7 +213,7 @@ test_writer_misused (void **state)
   assert_int_equal (sink.zero (sink.opaque, 0, 2), 0);
   assert_int_equal (sink.zero (sink.opaque, 3, 1), EINVAL);
   assert_int_equal (sink.zero (sink.opaque, 2, 1), EINVAL);
-  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, NULL, 0), EINVAL);
+  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, NULL, NULL), EINVAL);
   blkhash_manifest_writer_free (w);
   close (fd);
 }
@@ -234,7 +236,7 @@ test_zeros_in_parts (void **state)
   assert_int_equal (sink.data (sink.opaque, 3, 1, leaf, LEAF), 0);
   assert_int_equal (sink.zero (sink.opaque, 4, 1), 0);
   assert_int_equal (sink.zero (sink.opaque, 5, 1), 0);
-  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, NULL, 0), 0);
+  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, NULL, NULL), 0);
   blkhash_manifest_writer_free (w);
   lseek (fd, 0, SEEK_SET);
   r = start_reader (fd);
@@ -296,12 +298,11 @@ static void
 merge (uint64_t a, uint64_t b, bool reverse, int fd)
 {
   struct blkhash_leaves *l =
-    blkhash_leaves_new (NULL, SIZE, BLKHASH_LEAVES_ONCE);
+    blkhash_leaves_new (NULL, SIZE,
+                        BLKHASH_LEAVES_ONCE | BLKHASH_LEAVES_NO_SUM);
   struct blkhash_manifest_writer *w =
     blkhash_manifest_writer_new (NULL, SIZE, fd);
   struct blkhash_leaf_sink sink = blkhash_manifest_writer_sink (w);
-  unsigned char md[BLKHASH_MAX_MD_SIZE];
-  unsigned len;
 
   assert_int_equal (blkhash_leaves_set_sink (l, &sink), 0);
   if (reverse)
@@ -310,8 +311,8 @@ merge (uint64_t a, uint64_t b, bool reverse, int fd)
   put_part (l, write_part (0, a));
   if (!reverse)
     put_part (l, write_part (b, BLOCKS - b));
-  assert_int_equal (blkhash_leaves_fold (l, md, &len), 0);
-  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, md, len), 0);
+  assert_int_equal (blkhash_leaves_fold (l, NULL, NULL), 0);
+  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, NULL, NULL), 0);
   blkhash_manifest_writer_free (w);
   blkhash_leaves_free (l);
 }

@@ -13,6 +13,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -22,6 +23,8 @@
 #include <cmocka.h>
 
 #include "blkhash-manifest.h"
+#include "manifest/crc32c.h"
+#include "manifest/manifest-format.h"
 
 #define BLOCK 65536
 #define SIZE (3 * BLOCK + 100)  /* 4 blocks */
@@ -80,7 +83,8 @@ nobody_zero (void *opaque, uint64_t index, uint64_t count)
 static void
 test_writer_misused (void **state)
 {
-  unsigned char leaf[LEAF] = { 1 };
+  unsigned char leaf[LEAF] = { 1 }, md[BLKHASH_MAX_MD_SIZE];
+  unsigned len = 77;
   int fd = temporary ();
   struct blkhash_manifest_writer *w =
     blkhash_manifest_writer_new (NULL, 2 * BLOCK, fd);
@@ -88,20 +92,20 @@ test_writer_misused (void **state)
 
   (void) state;
   blkhash_manifest_writer_free (NULL);
-  /* Too early, another size, another digest: nothing sticks. */
-  assert_int_equal (blkhash_manifest_writer_finish (w, 2 * BLOCK, leaf, LEAF),
+  /* Too early, another size: nothing sticks. */
+  assert_int_equal (blkhash_manifest_writer_finish (w, 2 * BLOCK, md, &len),
                     EINVAL);
   assert_int_equal (sink.data (sink.opaque, 0, 1, leaf, LEAF), 0);
   assert_int_equal (sink.zero (sink.opaque, 1, 1), 0);
-  assert_int_equal (blkhash_manifest_writer_finish (w, BLOCK, leaf, LEAF),
+  assert_int_equal (blkhash_manifest_writer_finish (w, BLOCK, md, &len),
                     EINVAL);
-  assert_int_equal (blkhash_manifest_writer_finish (w, 2 * BLOCK + 1, leaf,
-                                                    LEAF), EINVAL);
-  assert_int_equal (blkhash_manifest_writer_finish (w, 2 * BLOCK, leaf, 20),
-                    EINVAL);
-  assert_int_equal (blkhash_manifest_writer_finish (w, 2 * BLOCK, leaf, LEAF),
+  assert_int_equal (blkhash_manifest_writer_finish (w, 2 * BLOCK + 1, md,
+                                                    &len), EINVAL);
+  assert_int_equal (len, 77);
+  assert_int_equal (blkhash_manifest_writer_finish (w, 2 * BLOCK, md, &len),
                     0);
-  assert_int_equal (blkhash_manifest_writer_finish (w, 2 * BLOCK, leaf, LEAF),
+  assert_int_equal (len, LEAF);
+  assert_int_equal (blkhash_manifest_writer_finish (w, 2 * BLOCK, md, &len),
                     EINVAL);
   assert_int_equal (sink.data (sink.opaque, 2, 1, leaf, LEAF), EINVAL);
   blkhash_manifest_writer_free (w);
@@ -111,7 +115,7 @@ test_writer_misused (void **state)
   sink = blkhash_manifest_writer_sink (w);
   assert_int_equal (sink.zero (sink.opaque, 1, 1), EINVAL);
   assert_int_equal (sink.zero (sink.opaque, 0, 2), EINVAL);
-  assert_int_equal (blkhash_manifest_writer_finish (w, 2 * BLOCK, leaf, LEAF),
+  assert_int_equal (blkhash_manifest_writer_finish (w, 2 * BLOCK, md, &len),
                     EINVAL);
   blkhash_manifest_writer_free (w);
   w = blkhash_manifest_writer_new (NULL, 2 * BLOCK, fd);
@@ -119,6 +123,76 @@ test_writer_misused (void **state)
   assert_int_equal (sink.data (sink.opaque, 0, 1, leaf, 64), EINVAL);
   blkhash_manifest_writer_free (w);
   close (fd);
+}
+
+static void
+set_block (unsigned char *data, unsigned block, bool zero)
+{
+  memset (data + block * 16, zero ? 0 : 1 + block, 16);
+}
+
+/* The image has LEN bytes of DATA, and comes last block first. */
+static void
+check_sum (const struct blkhash_opts *opts, const unsigned char *data,
+           uint64_t len, bool known)
+{
+  unsigned char md[BLKHASH_MAX_MD_SIZE], expected[BLKHASH_MAX_MD_SIZE];
+  uint64_t size = known ? len : BLKHASH_SIZE_UNKNOWN, at = len;
+  int fd = temporary ();
+  struct blkhash *h = blkhash_new_opts (opts);
+  struct blkhash_leaves *l =
+    blkhash_leaves_new (opts, size,
+                        BLKHASH_LEAVES_ONCE | BLKHASH_LEAVES_NO_SUM);
+  struct blkhash_manifest_writer *w =
+    blkhash_manifest_writer_new (opts, size, fd);
+  struct blkhash_leaf_sink sink = blkhash_manifest_writer_sink (w);
+
+  assert_int_equal (blkhash_leaves_set_sink (l, &sink), 0);
+  while (at > 0) {
+    uint64_t start = (at - 1) / 16 * 16;
+
+    assert_int_equal (blkhash_leaves_data (l, data + start, at - start, start),
+                      0);
+    at = start;
+  }
+  if (!known)
+    assert_int_equal (blkhash_leaves_set_size (l, len), 0);
+  assert_int_equal (blkhash_leaves_fold (l, NULL, NULL), 0);
+  assert_int_equal (blkhash_manifest_writer_finish (w, len, md, NULL), 0);
+  assert_int_equal (blkhash_update (h, data, len), 0);
+  assert_int_equal (blkhash_final (h, expected, NULL), 0);
+  assert_memory_equal (md, expected, LEAF);
+  blkhash_manifest_writer_free (w);
+  blkhash_leaves_free (l);
+  blkhash_free (h);
+  close (fd);
+}
+
+/* The writer computes the sum: of blocks and zeros in any pattern, with a short
+ * last block of either, in each construction.
+ */
+static void
+test_sum (void **state)
+{
+  struct blkhash_opts *opts = blkhash_opts_new ("sha256");
+  unsigned char data[4 * 16];
+  unsigned pattern, block, len, how;
+
+  (void) state;
+  assert_int_equal (blkhash_opts_set_block_size (opts, 16), 0);
+  for (how = 0; how < 3; how++) {
+    assert_int_equal (how < 2 ? blkhash_opts_set_streams (opts, 3 * how)
+                              : blkhash_opts_set_linear (opts, 1), 0);
+    for (pattern = 0; pattern < 16; pattern++) {
+      for (block = 0; block < 4; block++)
+        set_block (data, block, pattern & 1u << block);
+      for (len = 0; len <= sizeof data; len += len % 16 == 0 ? 7 : 9) {
+        check_sum (opts, data, len, true);
+        check_sum (opts, data, len, false);
+      }
+    }
+  }
+  blkhash_opts_free (opts);
 }
 
 /* A size that is told at the end needs a file that can be written in any place.
@@ -302,22 +376,40 @@ test_read_errors (void **state)
   close (fd);
 }
 
+/* The manifest of zeros, whose sum is not that. */
+static int
+zeros_manifest (uint64_t size)
+{
+  unsigned char bytes[512 + 24 + 24 + LEAF] = { 0 };
+  unsigned char *record = bytes + 512, *end = record + 24;
+  struct blkhash_opts *opts = blkhash_opts_new ("sha256");
+  const struct manifest_header header = {
+    .opts = opts, .size = size, .count = size / BLOCK
+  };
+  int fd = temporary ();
+
+  manifest_header_print (&header, bytes);
+  manifest_put (record + 8, header.count | MANIFEST_ZERO_RUN, 8);
+  manifest_put (record + 16, crc32c (0, record, 16), 4);
+  manifest_put (end, MANIFEST_END, 8);
+  manifest_put (end + 8, header.count, 8);
+  manifest_put (end + 16 + LEAF,
+                crc32c (crc32c (0, bytes, 512), end, 16 + LEAF), 4);
+  assert_int_equal (write (fd, bytes, sizeof bytes), sizeof bytes);
+  blkhash_opts_free (opts);
+  return fd;
+}
+
 /* Zeros are given before their sum is computed, which takes weeks. */
 static void
 test_run_before_sum (void **state)
 {
   const uint64_t size = UINT64_C (1) << 63;
-  int fd = temporary ();
-  struct blkhash_manifest_writer *w =
-    blkhash_manifest_writer_new (NULL, size, fd);
-  struct blkhash_leaf_sink sink = blkhash_manifest_writer_sink (w);
+  int fd = zeros_manifest (size);
   struct blkhash_manifest_reader *r;
   struct blkhash_manifest_run run;
 
   (void) state;
-  assert_int_equal (sink.zero (sink.opaque, 0, size / BLOCK), 0);
-  assert_int_equal (blkhash_manifest_writer_finish (w, size, image, LEAF), 0);
-  blkhash_manifest_writer_free (w);
   r = new_reader (fd, 0);
   alarm (300);
   assert_int_equal (blkhash_manifest_reader_next (r, &run), 0);
@@ -362,6 +454,7 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_writer_misused),
+    cmocka_unit_test (test_sum),
     cmocka_unit_test (test_unknown_size),
     cmocka_unit_test (test_write_errors),
     cmocka_unit_test (test_save),

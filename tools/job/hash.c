@@ -108,6 +108,8 @@ hash_with_manifest (struct source *source, struct blkhash_leaves *leaves,
     r = manifest_file_finish (&manifest, sum, error);
   else
     manifest_file_explain (&manifest, error);
+  if (r == 0)
+    r = manifest_file_publish (&manifest, error);
   manifest_file_close (&manifest);
   return r;
 }
@@ -117,11 +119,13 @@ job_hash_source (const struct options *options, struct source *source,
                  struct sum *sum, struct error *error)
 {
   struct blkhash_leaves *leaves;
+  unsigned flags = BLKHASH_LEAVES_ONCE;
   int r;
 
   *sum = (struct sum) { .hash = NULL };
-  leaves = blkhash_leaves_new (options->hash, source->size,
-                               BLKHASH_LEAVES_ONCE);
+  if (options->manifest)        /* its writer computes the sum */
+    flags |= BLKHASH_LEAVES_NO_SUM;
+  leaves = blkhash_leaves_new (options->hash, source->size, flags);
   if (leaves && options->manifest)
     r = hash_with_manifest (source, leaves, options, sum, error);
   else if (leaves)

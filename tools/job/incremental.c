@@ -6,8 +6,8 @@
  * There are two leaf tables.  One is filled from the image, and what is not
  * read counts as zeros in it, which cost nothing.  It tells of its leaves in
  * order, and where something is believed, that takes the place of the zeros.
- * All this goes to the other table, which computes the sum and tells the writer
- * of the manifest.
+ * All this goes to the other table, which tells the writer of the manifest, and
+ * that computes the sum.
  */
 
 #include <config.h>
@@ -222,7 +222,7 @@ static int
 fold (struct incremental *inc, struct sum *sum, struct error *error)
 {
   uint64_t data, zero;
-  int err = blkhash_leaves_fold (inc->all, sum->md, &sum->md_len);
+  int err = blkhash_leaves_fold (inc->all, NULL, NULL);
 
   if (err)
     return error_errno (error, err, "cannot hash");
@@ -286,14 +286,13 @@ incremental_fill (struct incremental *inc, struct journal *journal,
   if (fold (inc, sum, error) == -1)
     return explain (inc, error);
   memcpy (sum->format, inc->source->format, sizeof sum->format);
-  return 0;
+  return manifest_file_finish (&inc->manifest, sum, error);
 }
 
 int
-incremental_publish (struct incremental *inc, const struct sum *sum,
-                     struct error *error)
+incremental_publish (struct incremental *inc, struct error *error)
 {
-  return manifest_file_finish (&inc->manifest, sum, error);
+  return manifest_file_publish (&inc->manifest, error);
 }
 
 /* ---- Its life ---- */
@@ -323,7 +322,8 @@ make_tables (struct incremental *inc, struct error *error)
   int err;
 
   inc->leaf_size = blkhash_opts_get_digest_size (hash);
-  inc->all = blkhash_leaves_new (hash, size, BLKHASH_LEAVES_ONCE);
+  inc->all = blkhash_leaves_new (hash, size, BLKHASH_LEAVES_ONCE |
+                                             BLKHASH_LEAVES_NO_SUM);
   inc->read = blkhash_leaves_new (hash, size, BLKHASH_LEAVES_ONCE |
                                               BLKHASH_LEAVES_NO_SUM);
   err = inc->all && inc->read ? blkhash_leaves_set_sink (inc->read, &sink)

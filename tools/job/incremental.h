@@ -74,7 +74,7 @@ int incremental_fill (struct incremental *incremental,
 
 /* Then the manifest appears.  0, or -1 with the reason. */
 int incremental_publish (struct incremental *incremental,
-                         const struct sum *sum, struct error *error);
+                         struct error *error);
 
 /* There is none, unless it was published. */
 void incremental_close (struct incremental *incremental);

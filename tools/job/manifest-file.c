@@ -187,14 +187,20 @@ manifest_file_open_part (struct manifest_file *manifest, const char *path,
 }
 
 int
-manifest_file_finish (struct manifest_file *manifest, const struct sum *sum,
+manifest_file_finish (struct manifest_file *manifest, struct sum *sum,
                       struct error *error)
 {
   int err = blkhash_manifest_writer_finish (manifest->writer, sum->size,
-                                            sum->md, sum->md_len);
+                                            sum->md, &sum->md_len);
 
-  if (err == 0 && manifest->spooled)
-    err = copy_to_stdout (manifest->file.fd);
+  return err ? write_failed (manifest, err, error) : 0;
+}
+
+int
+manifest_file_publish (struct manifest_file *manifest, struct error *error)
+{
+  int err = manifest->spooled ? copy_to_stdout (manifest->file.fd) : 0;
+
   if (err)
     return write_failed (manifest, err, error);
   return manifest->to_stdout ? 0 : new_file_publish (&manifest->file, error);

@@ -31,7 +31,7 @@ struct manifest_file {
 bool manifest_file_is_stdout (const char *name);
 
 /* Begin the manifest NAME of the image that is given to LEAVES, which was given
- * nothing yet, and is hashed by OPTS.  SIZE can be BLKHASH_SIZE_UNKNOWN.  What
+ * nothing yet, computes no sum, and is hashed by OPTS.  SIZE can be BLKHASH_SIZE_UNKNOWN.  What
  * is there must be something that job/target.h says can be replaced; SOURCE is
  * the image, or NULL.  0, or -1 with the reason: then there is nothing to be
  * closed.
@@ -51,15 +51,21 @@ int manifest_file_open_part (struct manifest_file *manifest, const char *path,
                              struct blkhash_leaves *leaves,
                              struct error *error);
 
-/* All was hashed: publish the manifest. */
-int manifest_file_finish (struct manifest_file *manifest,
-                          const struct sum *sum, struct error *error);
+/* All was hashed, of an image of SUM's size.  Write the end, and store the sum in
+ * SUM, which a part of the image has none of.
+ */
+int manifest_file_finish (struct manifest_file *manifest, struct sum *sum,
+                          struct error *error);
+
+/* Then the manifest appears. */
+int manifest_file_publish (struct manifest_file *manifest,
+                           struct error *error);
 
 /* If writing failed, that is why hashing did: say it in ERROR instead. */
 void manifest_file_explain (const struct manifest_file *manifest,
                             struct error *error);
 
-/* There is none, unless it was finished. */
+/* There is none, unless it was published. */
 void manifest_file_close (struct manifest_file *manifest);
 
 #endif /* BLKSUM_MANIFEST_FILE_H */

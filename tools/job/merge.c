@@ -163,14 +163,16 @@ put_files (struct merge *merge, struct error *error)
 static int
 fold (struct merge *merge, struct sum *sum, struct error *error)
 {
-  int err = blkhash_leaves_fold (merge->leaves, sum->md, &sum->md_len);
+  int err = blkhash_leaves_fold (merge->leaves, NULL, NULL);
 
   *merge->operand = merge->options->manifest;
   if (err)
     return fail_to_merge (merge, err, error);
   blkhash_leaves_count (merge->leaves, &sum->data, &sum->hole);
   sum->size = merge->parts.size;
-  return manifest_file_finish (&merge->manifest, sum, error);
+  if (manifest_file_finish (&merge->manifest, sum, error) == -1)
+    return -1;
+  return manifest_file_publish (&merge->manifest, error);
 }
 
 static int
@@ -202,7 +204,8 @@ merge_parts (struct merge *merge, struct sum *sum, struct error *error)
   if (parts_check (&merge->parts, merge->operand, error) == -1)
     return -1;
   merge->leaves = blkhash_leaves_new (merge->parts.opts, merge->parts.size,
-                                      BLKHASH_LEAVES_ONCE);
+                                      BLKHASH_LEAVES_ONCE |
+                                      BLKHASH_LEAVES_NO_SUM);
   if (!merge->leaves)
     return error_errno (error, errno, "cannot merge");
   sum->hash = blkhash_opts_copy (merge->parts.opts);

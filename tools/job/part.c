@@ -41,7 +41,6 @@ struct making {
   struct source *source;
   char *path;                   /* of the manifest */
   uint64_t first, count;        /* blocks in it */
-  bool whole;                   /* those are all: then it has a sum */
 };
 
 /* ---- What is there already ---- */
@@ -146,9 +145,10 @@ fill_part (const struct making *making, struct blkhash_leaves *leaves,
     progress_end (&progress, r == 0);
   }
   if (r == 0)
-    return manifest_file_finish (manifest, &sum, error);
-  manifest_file_explain (manifest, error);
-  return -1;
+    r = manifest_file_finish (manifest, &sum, error);
+  else
+    manifest_file_explain (manifest, error);
+  return r == 0 ? manifest_file_publish (manifest, error) : -1;
 }
 
 static int
@@ -156,9 +156,7 @@ make (const struct making *making, struct error *error)
 {
   struct blkhash_leaves *leaves =
     blkhash_leaves_new (making->options->hash, making->source->size,
-                        making->whole
-                        ? BLKHASH_LEAVES_ONCE
-                        : BLKHASH_LEAVES_ONCE | BLKHASH_LEAVES_NO_SUM);
+                        BLKHASH_LEAVES_ONCE | BLKHASH_LEAVES_NO_SUM);
   struct manifest_file manifest;
   int r;
 
@@ -190,8 +188,6 @@ choose_blocks (struct making *making, struct error *error)
                       "--part");
   part_blocks (&options->part, size, block_size, &making->first,
                &making->count);
-  making->whole = making->first == 0 &&
-    making->count == size / block_size + (size % block_size != 0);
   making->path = part_path (&options->part, options->manifest_dir);
   return making->path ? 0 : error_errno (error, ENOMEM, "cannot hash");
 }

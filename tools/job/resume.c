@@ -215,7 +215,7 @@ publish (struct resume *resume, struct incremental *inc,
 
   free (hex);
   if (r == 0)
-    r = incremental_publish (inc, sum, error);
+    r = incremental_publish (inc, error);
   if (r == 0)
     new_file_sync_directory (resume->earlier.file.path);
   return r;

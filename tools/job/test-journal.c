@@ -108,7 +108,8 @@ tell (struct journal *journal, uint64_t block)
 {
   unsigned char leaf[LEAF];
   const struct blkhash_manifest_run run = {
-    block, 1, block % 10 == 0 ? NULL : leaf, LEAF
+    .first = block, .count = 1, .leaves = block % 10 == 0 ? NULL : leaf,
+    .leaf_size = LEAF
   };
 
   memset (leaf, 1 + block % 200, LEAF);

@@ -128,7 +128,7 @@ hash (struct update *update, struct sum *sum, struct error *error)
     return -1;
   r = incremental_fill (&inc, NULL, sum, error);
   if (r == 0)
-    r = incremental_publish (&inc, sum, error);
+    r = incremental_publish (&inc, error);
   incremental_close (&inc);
   return r;
 }
