@@ -236,6 +236,8 @@ conn_flush_end (struct conn *conn, const struct flush *flush, bool ok)
   SCOPED_LOCK (&exports_lock);
 
   if (flush->counts) {
+    if (ok)
+      disk_flushed (conn->disk, &conn->unflushed);
     visibility_flush_end (&conn->unflushed, ok, lose, conn->disk);
     conn->disk->changes++;
     conn->own_changes++;

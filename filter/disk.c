@@ -84,6 +84,19 @@ disk_change_end (struct disk *disk, struct request *request,
 }
 
 void
+disk_flushed (struct disk *disk, const struct unflushed *by)
+{
+  struct request *request;
+  uint64_t offset, run_end;
+
+  for (request = disk->inflight.changes; request; request = request->next)
+    for (offset = request->offset; offset < request->end; offset = run_end)
+      if (visibility_flushing (by, offset, request->end, &run_end) &&
+          request->by != by)
+        inflight_replaced (request, offset, run_end);
+}
+
+void
 disk_look (struct disk *disk, uint64_t *seen)
 {
   *seen = disk->logged;

@@ -87,3 +87,14 @@ inflight_end (struct inflight *inflight, struct request *request)
   if (request->next)
     request->next->prev = request->prev;
 }
+
+void
+inflight_replaced (struct request *request, uint64_t offset, uint64_t end)
+{
+  if (request->hidden == request->hidden_end) {
+    request->hidden = offset;
+    request->hidden_end = end;
+  }
+  request->hidden = MIN (request->hidden, offset);
+  request->hidden_end = MAX (request->hidden_end, end);
+}

@@ -24,7 +24,10 @@ struct request {
   bool ignored;                 /* a look of which nothing can be learnt */
   uint64_t offset, end;         /* bytes; END is exclusive */
   uint64_t taint, taint_end;    /* the tainted part; empty if they are equal */
-  uint64_t hidden, hidden_end;  /* of a look, what it proves nothing of */
+  uint64_t hidden, hidden_end;  /* of a look, what it proves nothing of; of a
+                                 * change, what a flush of another connection
+                                 * may have replaced; empty if they are equal */
+  const void *by;               /* of a change, the connection */
   bool tainted;                 /* it is not empty; atomic, never reset */
 };
 
@@ -36,6 +39,9 @@ struct inflight {
 void inflight_begin (struct inflight *inflight, struct request *request,
                      bool change, uint64_t offset, uint64_t len);
 void inflight_end (struct inflight *inflight, struct request *request);
+
+/* Of the change REQUEST another connection may have replaced this range. */
+void inflight_replaced (struct request *request, uint64_t offset, uint64_t end);
 
 /* Is a part of it tainted by now?  Needs no lock. */
 bool inflight_is_tainted (const struct request *request);

@@ -10,7 +10,8 @@
  *
  * - what another connection reads there proves nothing: it is hidden;
  * - when another connection changes it, the two are in conflict: which of them
- *   reaches the disk last is not known.
+ *   reaches the disk last is not known; also when the flush ends before the change
+ *   does, see disk_flushed.
  *
  * A flush that succeeds empties the set.  When it fails, what was changed may be
  * lost: no connection that is open proves that content by reading, not even the
@@ -248,6 +249,17 @@ visibility_flush_begin (struct unflushed *u)
   u->is_flushing = true;
   block_set_move (&u->flushing, unit (), &u->changed);
   return true;
+}
+
+bool
+visibility_flushing (const struct unflushed *u,
+                     uint64_t offset, uint64_t end, uint64_t *run_end)
+{
+  bool in = false;
+
+  *run_end = end;
+  look_up (&u->flushing, offset, run_end, &in);
+  return in;
 }
 
 void

@@ -97,6 +97,11 @@ void visibility_flush_end (struct unflushed *u, bool ok,
                                        uint64_t end),
                            void *opaque);
 
+/* Does the flush in flight bring the byte at OFFSET to the disk?  *RUN_END as above.
+ */
+bool visibility_flushing (const struct unflushed *u,
+                          uint64_t offset, uint64_t end, uint64_t *run_end);
+
 /* Is there anything that a flush would make visible? */
 bool visibility_needs_flush (const struct unflushed *u);
 

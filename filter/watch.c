@@ -228,6 +228,7 @@ change_begin_locked (struct conn *conn, struct request *request,
     return joined;
   }
   disk_change_begin (conn->disk, request, offset, len);
+  request->by = &conn->unflushed;
   conn->own_changes++;
   request->ignored = is_ignored_locked (conn);
   if (conn->export)
@@ -325,22 +326,25 @@ overwrite_locked (struct conn *conn, const struct request *request,
                           end);
 }
 
-/* What another connection changed too is not known, what is KNOWN replaces what
- * was there.
+/* What another connection changed too, or flushed meanwhile, is not known; what is
+ * KNOWN replaces what was there.
  */
 static void
 judge_conflicts_locked (struct conn *conn, const struct request *request,
                         bool known)
 {
+  bool replaced = request->hidden < request->hidden_end;
   uint64_t offset, run_end;
 
+  if (replaced && conn->export)
+    forget_around (conn->export, request->hidden, request->hidden_end);
   for (offset = request->offset; offset < request->end; offset = run_end)
     if (visibility_conflict (&conn->disk->visibility, &conn->unflushed,
                              offset, request->end, &run_end)) {
       if (conn->export)
         forget_around (conn->export, offset, run_end);
     }
-    else if (known)
+    else if (known && !replaced)
       overwrite_locked (conn, request, offset, run_end);
 }
 

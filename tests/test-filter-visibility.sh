@@ -115,6 +115,31 @@ c = connect("other")
 c.pread(8 << 20, 0)
 c.shutdown()' other
 
+# A flush brings to the disk what its connection wrote earlier, over what another
+# connection is writing at the same time: which of the two is there is not known
+# when the write has ended, although nothing is left to be flushed then.
+for parameters in 'views=back' 'views=back multi-conn=true'; do
+  for range in "$whole" "$part"; do
+    serve_views $parameters
+    clients "def data(byte): return $range
+a = connect()
+a.pwrite(*data(65))
+b = connect()
+held = Hold('flush-done')
+content, offset = data(66)
+b.aio_pwrite(nbd.Buffer.from_bytearray(bytearray(content)), offset,
+             flags=nbd.CMD_FLAG_FUA)
+wait_for(b, held.is_there)
+a.flush()
+held.release()
+wait(b)
+a.shutdown()
+b.shutdown()"
+    stop
+    sum_comes "$dir/disk"
+  done
+done
+
 # A connection that was opened before a change was flushed, and reads after that.
 for parameters in 'views=back' 'views=back multi-conn=true'; do
   serve_views $parameters
