@@ -9,16 +9,29 @@
  * and all other blocks are hashed in parallel.  blkhash-format(7) describes
  * the construction byte for byte.
  *
- * There are two ways in:
+ * There are two interfaces:
  *
  *  - struct blkhash takes the image from its first byte to its last, as
  *    sha256sum would (blkhash_update, blkhash_zero, blkhash_final);
  *  - struct blkhash_leaves takes parts of the image in any order from any
  *    thread (blkhash_leaves_data, blkhash_leaves_zero, blkhash_leaves_fold).
  *
- * Functions that return int return 0, or a positive errno value.
- * Constructors return NULL and set errno.  The library writes nothing to
- * stderr, installs no signal handlers and keeps no global mutable state.
+ * Functions that return int return 0, or a positive errno value, unless their
+ * comment says otherwise.  Constructors return NULL and set errno.  Lengths and
+ * offsets in the image are uint64_t, lengths in memory size_t.
+ *
+ * Programs written for blkhash 0.11 and before compile and link unchanged.
+ * What they use keeps its prototypes and its errors: blkhash_new, _new_opts,
+ * _update, _zero, _aio_update, _aio_completion_fd, _aio_completions, _final
+ * and _free; blkhash_digests; blkhash_opts_new, _free, the setters and getters
+ * of the block size, threads, queue depth and streams, and
+ * blkhash_opts_get_digest_name; struct blkhash_completion and
+ * BLKHASH_MAX_MD_SIZE.  So blkhash_zero has a length of size_t,
+ * blkhash_aio_completion_fd returns -1 and sets errno, and
+ * blkhash_aio_completions returns a negative errno value.  All else is new.
+ *
+ * The library writes nothing to stderr, installs no signal handlers and keeps
+ * no state that a program could see.
  */
 
 #ifndef BLKHASH_H
@@ -267,26 +280,27 @@ void blkhash_free (struct blkhash *h);
 /* ---- The leaf table: any part, in any order, from any thread --------- */
 
 /*
- * The image is given once: no byte is given twice or forgotten.  The table
- * then folds and frees leaves as soon as everything before them is known, so
- * an image that is given roughly in order takes next to no memory.
+ * The image is given once: no byte is given twice or forgotten.  Then the
+ * table folds and frees leaves as soon as all blocks before them are known, so
+ * that an image that is given roughly in order takes next to no memory.
  */
 #define BLKHASH_LEAVES_ONCE 1u
 
 /*
- * Only a sink wants the leaves: the digest of the image is not computed, and
- * blkhash_leaves_fold stores none.  With BLKHASH_LEAVES_ONCE.  Enormous runs of
- * zeros cost nothing then.
+ * Only with BLKHASH_LEAVES_ONCE: the digest of the image is not computed, and
+ * blkhash_leaves_fold stores none.  Only the sink gets the leaves.  Enormous
+ * runs of zeros cost nothing then.
  */
 #define BLKHASH_LEAVES_NO_SUM 2u
 
-/* For blkhash_leaves_new: blkhash_leaves_set_size will tell. */
+/* For blkhash_leaves_new: blkhash_leaves_set_size sets the size. */
 #define BLKHASH_SIZE_UNKNOWN UINT64_MAX
 
 /*
- * Create the leaf table of an image of SIZE bytes, or of one whose size is
- * BLKHASH_SIZE_UNKNOWN.  Nothing is known of its content yet.  OPTS may be
- * NULL.  FLAGS is 0 or BLKHASH_LEAVES_ONCE, also with BLKHASH_LEAVES_NO_SUM.
+ * Create the leaf table of an image of SIZE bytes, or of unknown size if
+ * SIZE is BLKHASH_SIZE_UNKNOWN.  All blocks are missing at first.  OPTS may be
+ * NULL for the defaults.  FLAGS is 0, BLKHASH_LEAVES_ONCE, or
+ * BLKHASH_LEAVES_ONCE | BLKHASH_LEAVES_NO_SUM.
  *
  * Returns NULL and sets errno: EINVAL for other flags, or if the configuration
  * of OpenSSL does not provide the digest; ENOMEM; EIO if it failed.
@@ -297,9 +311,9 @@ void blkhash_free (struct blkhash *h);
  *
  * Memory grows with the data given, not with SIZE: a digest for each block
  * of data; nothing for runs of zeros; and up to 64 MiB for blocks of which
- * only a part is known, but always room for one.  When that is exceeded, the
- * oldest such block is forgotten, and is missing again; and so is a block
- * that arrives in thousands of scattered pieces.
+ * only a part is known, but at least for one.  When there is no more room, the
+ * oldest such block is evicted, and is missing again; and so is a block that
+ * arrives in thousands of scattered pieces.
  */
 struct blkhash_leaves *blkhash_leaves_new (const struct blkhash_opts *opts,
                                            uint64_t size, unsigned flags);
@@ -308,38 +322,39 @@ struct blkhash_leaves *blkhash_leaves_new (const struct blkhash_opts *opts,
 void blkhash_leaves_free (struct blkhash_leaves *l);
 
 /*
- * Tell that the image is SIZE bytes, which may be UINT64_MAX.  Until then as
- * much can be given as fits in 2^64 - 1 bytes, at the same cost as with a known
- * size, but the table cannot be folded.  A short last block that was given
- * before is complete from now on.  (It was copied and is hashed in this call;
- * one that is given after this call, at once, is not copied.)
+ * Set the size of the image to SIZE bytes, which may be UINT64_MAX, where it
+ * was unknown.  Before that, blocks can be given up to 2^64 - 1 bytes, at the
+ * same cost as with a known size, but the table cannot be folded.  A short
+ * last block that was given before is complete from now on.  (It was copied,
+ * and is hashed in this call; one that is given after this call is not
+ * copied.)
  *
- * Can be called once, while other threads give what lies before SIZE.
+ * Can be called once, while other threads give blocks before SIZE.
  *
- * Errors: EINVAL if the size is known already, or if something was given at or
- * after SIZE, even if it was forgotten since: nothing changes then; ENOMEM and
- * EIO, which stick.
+ * Errors: EINVAL if the size is known already, or if blocks were given at or
+ * after SIZE, even if they were forgotten since: nothing changes then; ENOMEM
+ * and EIO, which stick.
  */
 int blkhash_leaves_set_size (struct blkhash_leaves *l, uint64_t size);
 
 /*
- * The LEN bytes at OFFSET of the image are those of BUF (data), or are zero
- * (zero), or are not known any more (forget).  Any offset, length and overlap
- * with earlier calls is fine; the last call counts.  Blocks can arrive in
- * pieces.
+ * Set LEN bytes at OFFSET of the image: to those of BUF (data), to zeros
+ * (zero), or to missing (forget).  Any offset and length will do, and ranges
+ * can overlap those of earlier calls: the last call counts.  Blocks can arrive
+ * in pieces.
  *
  * The table keeps digests, not content: when a part of a complete block that
- * is not all zero is given anew, the rest of that block becomes missing.
+ * is not all zero is set again, the rest of that block becomes missing.
  *
- * Hashing is done in the calling threads, for each other too; BUF can be used
- * again on return.
+ * Hashing is done in the calling threads: one may hash blocks of others, which
+ * wait for it.  BUF can be used again on return.
  *
  * Errors: EINVAL if the range passes the end of the image, or BUF is NULL and
  * LEN is not 0: nothing changes then; EEXIST if the table was created with
  * BLKHASH_LEAVES_ONCE and a byte is given twice or forgotten (other parts of
  * the range may have been taken then); ENOMEM; EIO if the digest failed.
- * ENOMEM and EIO stick: what the table says could be wrong then, so every later
- * call returns them.
+ * ENOMEM and EIO stick: the leaves could be wrong then, so every later call
+ * returns them.
  */
 int blkhash_leaves_data (struct blkhash_leaves *l, const void *buf,
                          size_t len, uint64_t offset);
@@ -349,35 +364,43 @@ int blkhash_leaves_forget (struct blkhash_leaves *l, uint64_t len,
                            uint64_t offset);
 
 /*
- * Find the first missing range at or after OFFSET and store where it starts
- * and its length, both in bytes; another may follow at once.  Returns ENOENT
- * if nothing is missing there.  A range that another thread is just giving is
- * missing until that call returns.
+ * Find the first missing range at or after OFFSET.  Stores where it starts in
+ * *START and its length in *LEN, both in bytes; the next missing range can
+ * begin where this one ends.  A range that another thread is giving is missing
+ * until that call returns.
  *
- * As long as the size is not known, all that comes after what was given is
- * missing too, up to UINT64_MAX, so there is always something.
+ * As long as the size is unknown, the range after the last block that was given
+ * is missing, up to UINT64_MAX.
+ *
+ * Errors: ENOENT if nothing is missing there; those that stick.
  */
 int blkhash_leaves_next_missing (struct blkhash_leaves *l, uint64_t offset,
                                  uint64_t *start, uint64_t *len);
 
 /*
- * How many bytes of the image are in blocks known to hold data, and in blocks
- * known to be all zero.  The rest is missing, or in blocks known in part.
+ * Store how many bytes of the image are in blocks that are known to have data
+ * in *DATA, and in blocks that are known to be zero in *ZERO.  The rest is
+ * missing, or in blocks of which only a part is known.
  */
 void blkhash_leaves_count (struct blkhash_leaves *l, uint64_t *data,
                            uint64_t *zero);
 
 /*
- * Who is told of the leaves, in the order of the image: of COUNT blocks of data
- * from block INDEX on, whose leaves lie one behind the other in LEAVES, each of
- * LEAF_SIZE bytes; or of COUNT blocks that are all zero.
+ * Callbacks that receive the leaves, in the order of the image.
  *
- * Each block comes exactly once, the first is block 0.  Runs of zeros come
- * whole: one never follows another, and the last can end with a short block.
- * But with BLKHASH_LEAVES_NO_SUM they come at once, in parts of any length.
- * Runs of data come in parts of any length.
+ * data gets COUNT blocks of data from block INDEX on: LEAVES is their leaves,
+ * one behind the other, each of LEAF_SIZE bytes.  zero gets COUNT blocks of
+ * zeros from block INDEX on.  OPAQUE is that of the sink.
  *
- * Both functions return 0, or a positive errno value, which ends the fold.
+ * Each block comes exactly once, the first is block 0.  Data comes in runs of
+ * any length.  Consecutive blocks of zeros come in one call, and the last of
+ * them can be the short last block of the image; but with
+ * BLKHASH_LEAVES_NO_SUM they come as soon as they are known, in runs of any
+ * length.
+ *
+ * Both return 0, or a positive errno value, which ends the fold.
+ *
+ * A program sets all members: reserved to NULL.
  */
 struct blkhash_leaf_sink {
   int (*data) (void *opaque, uint64_t index, size_t count,
@@ -388,33 +411,33 @@ struct blkhash_leaf_sink {
 };
 
 /*
- * Set who is told of the leaves; SINK is copied, NULL means nobody.
+ * Set the sink of L.  SINK is copied; NULL means none.
  *
- * Each blkhash_leaves_fold tells of all of them, from block 0, before it
- * returns.  A table that was created with BLKHASH_LEAVES_ONCE tells of those
- * before the first that is missing, also in the calls that give blocks, so that
- * it need not keep them.  What was told is the image only when
- * blkhash_leaves_fold has returned 0; one that fails may have told of a part.
+ * Each blkhash_leaves_fold calls it for all leaves, from block 0, before it
+ * returns.  A table that was created with BLKHASH_LEAVES_ONCE calls it for the
+ * leaves before the first missing block in the calls that give blocks, too, so
+ * that it need not keep them.  The leaves are those of the image only when
+ * blkhash_leaves_fold has returned 0; after an error they can be a part of
+ * them.
  *
- * The functions are called by one thread at a time, whichever brought what was
- * missing or folds, and without any lock of the table; others can give blocks
- * meanwhile, but wait when there are many leaves to tell of.  They must not
- * call functions of the same table.  What they return, unless it is 0, is what
- * the fold returns; with BLKHASH_LEAVES_ONCE it sticks, as ENOMEM does, and is
- * what the call returns that told them.
+ * The callbacks run in one thread at a time, one that gives blocks or folds,
+ * and hold no lock of the table.  Other threads can give blocks meanwhile, but
+ * wait when many leaves are to be folded.  A callback must not call functions
+ * of the same table.  If it returns an error, the call that made it returns
+ * that error; with BLKHASH_LEAVES_ONCE it sticks, as ENOMEM does.
  *
- * Errors: EINVAL if one of the functions is NULL or reserved is not, if a sink is just being told,
- * or if the table was created with BLKHASH_LEAVES_ONCE and has told of leaves,
- * or would have.  So set it before anything is given.
+ * Errors: EINVAL if a callback is NULL, if reserved is not NULL, if a callback
+ * is running, or if the table was created with BLKHASH_LEAVES_ONCE and block 0
+ * was given.  So set it before any block is given.
  */
 int blkhash_leaves_set_sink (struct blkhash_leaves *l,
                              const struct blkhash_leaf_sink *sink);
 
 /*
- * How many bytes to give in one call of blkhash_leaves_data: with less it can
- * be slower, with more it is not faster.  A multiple of the block size, up to
- * 512 MiB for the largest blocks: bound it by the memory that you have.  It can
- * change while blocks are hashed; what it said before is never much worse.
+ * Returns how many bytes to give in one call of blkhash_leaves_data: fewer can
+ * be slower, more are not faster.  It is a multiple of the block size, up to
+ * 512 MiB for the largest blocks: limit it by the memory that you have.  It can
+ * change while blocks are hashed, but an earlier value is never much worse.
  */
 size_t blkhash_leaves_batch (const struct blkhash_leaves *l);
 
@@ -425,12 +448,12 @@ size_t blkhash_leaves_batch (const struct blkhash_leaves *l);
  * again, but a table created with BLKHASH_LEAVES_ONCE can be folded only
  * once; EINVAL after that.
  *
- * Of a table created with BLKHASH_LEAVES_NO_SUM nothing is stored in MD, which
- * may be NULL, and 0 in *LEN.
+ * If the table was created with BLKHASH_LEAVES_NO_SUM, nothing is stored in MD,
+ * which may be NULL, and 0 in *LEN.
  *
- * Errors: ENODATA if something is missing, the size for one; EBUSY if another
- * thread changed the table meanwhile; ENOMEM, EIO; what a sink returned.
- * Nothing is stored on error.
+ * Errors: ENODATA if a block is missing, or the size is unknown; EBUSY if
+ * another thread changed the table meanwhile; ENOMEM, EIO; that of a callback
+ * of the sink.  Nothing is stored on error.
  */
 int blkhash_leaves_fold (struct blkhash_leaves *l, unsigned char *md,
                          unsigned int *len);

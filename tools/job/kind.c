@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * How a manifest says that sums are made.
+ * Is a manifest of the digest, block size and construction that were asked for?
  */
 
 #include <config.h>

@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * How a manifest says that sums are made: its digest, block size and
- * construction.
+ * Is a manifest of the digest, block size and construction that were asked for?
  */
 
 #ifndef BLKSUM_KIND_H
