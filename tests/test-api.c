@@ -1161,7 +1161,8 @@ test_leaves_in_order (void)
 /* ---- Each in a process of its own ---- */
 
 /* One thread after the other fills the memory for pieces of blocks, and malloc
- * has an arena for each: see test-api.sh.
+ * has an arena for each: see test-api.sh.  The first leave to the next what is
+ * kept, the others complete it, so that nothing is.
  */
 struct filler {
   struct blkhash_leaves *l;
@@ -1170,6 +1171,8 @@ struct filler {
 };
 
 #define FILL 1100               /* blocks: more than there is memory for */
+#define KEPT 900                /* of these, at least */
+#define FILLERS 24
 
 static sem_t turn_ended, all_ended; /* none ends before: its arena is its own */
 
@@ -1183,6 +1186,14 @@ fill_pieces (void *opaque)
   for (i = 0; i < FILL; i++)
     CHECK_INT (0, blkhash_leaves_data (filler->l, filler->data, BLOCK - 1,
                                        (block + i) * BLOCK));
+  if (filler->number >= FILLERS / 2) {
+    for (i = FILL - KEPT; i < FILL; i++)
+      CHECK_INT (0, blkhash_leaves_data (filler->l, filler->data, 1,
+                                         (block + i + 1) * BLOCK - 1));
+    CHECK_INT (0, blkhash_leaves_forget (filler->l,
+                                         (uint64_t) (FILL - KEPT) * BLOCK,
+                                         block * BLOCK));
+  }
   sem_post (&turn_ended);
   while (sem_wait (&all_ended) == -1)
     ;
@@ -1192,19 +1203,18 @@ fill_pieces (void *opaque)
 static void
 test_leaves_threads_bound (void)
 {
-  enum { THREADS = 24 };
   unsigned char *data = must (malloc (BLOCK));
   size_t before = resident (), most;
   struct blkhash_leaves *l =
-    must (blkhash_leaves_new (NULL, (uint64_t) THREADS * FILL * BLOCK, 0));
-  pthread_t threads[THREADS];
-  struct filler fillers[THREADS];
+    must (blkhash_leaves_new (NULL, (uint64_t) FILLERS * FILL * BLOCK, 0));
+  pthread_t threads[FILLERS];
+  struct filler fillers[FILLERS];
   unsigned i;
 
   memset (data, 0x55, BLOCK);
   sem_init (&turn_ended, 0, 0);
   sem_init (&all_ended, 0, 0);
-  for (i = 0; i < THREADS; i++) {
+  for (i = 0; i < FILLERS; i++) {
     fillers[i] = (struct filler) { l, i, data };
     CHECK_INT (0, pthread_create (&threads[i], NULL, fill_pieces,
                                   &fillers[i]));
@@ -1212,9 +1222,9 @@ test_leaves_threads_bound (void)
       ;
   }
   most = resident ();
-  for (i = 0; i < THREADS; i++)
+  for (i = 0; i < FILLERS; i++)
     sem_post (&all_ended);
-  for (i = 0; i < THREADS; i++)
+  for (i = 0; i < FILLERS; i++)
     pthread_join (threads[i], NULL);
   if (before > 0)
     check_at (__LINE__, most < before + 80 * MiB,

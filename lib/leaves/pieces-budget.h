@@ -3,8 +3,7 @@
  *
  * Memory for pieces of blocks, within a bound that any number of tables share.
  *
- * What counts is what is mapped: it never goes through malloc, which keeps for
- * each thread what others freed.  It knows nothing of blocks.  Every call is
+ * All chunks are of one size.  It knows nothing of blocks.  Every call is
  * thread-safe.
  */
 
@@ -29,17 +28,17 @@ struct pieces_budget {
 
   pthread_mutex_t lock;         /* protects what follows; taken last */
   pthread_cond_t has_freed;
-  size_t used;                  /* bytes that are mapped, and overhead */
+  size_t used;                  /* bytes in chunks, spare ones too, and
+                                 * overhead */
   unsigned busy;                /* chunks that are being hashed */
   uint64_t freed;               /* grows with every one given back */
   unsigned tables;
-  struct slab *slabs;           /* from which small chunks are cut, */
-  unsigned nr_slabs;
-  size_t slab_chunk;            /* of this size, bytes */
-  struct spare *spare;          /* those of them that are not in use */
+  size_t chunk;                 /* bytes of each; set by the first table */
+  unsigned char *base;          /* bound bytes of addresses, or NULL */
+  size_t cut;                   /* bytes of them that chunks were cut from, */
+  size_t dirty;                 /* and may be not zero, from the first on */
+  struct spare *spare;          /* those chunks that are not in use */
   size_t handed;                /* how many are */
-  struct spare *large;          /* large ones that are kept for the next, */
-  size_t large_size, large_kept; /* each of so many bytes, and all */
 };
 
 /* One that is static, and never destroyed, can be all zero but for the bound
@@ -48,19 +47,19 @@ struct pieces_budget {
 void budget_init (struct pieces_budget *budget, size_t bound);
 void budget_destroy (struct pieces_budget *budget);
 
-/* A table begins and ends to use it.  With the last one all memory goes. */
-void budget_enter (struct pieces_budget *budget);
+/* A table begins and ends to use it, for chunks of CHUNK bytes, a multiple of
+ * 64 that is the same for all tables.  With the last one all memory goes.
+ */
+void budget_enter (struct pieces_budget *budget, size_t chunk);
 void budget_leave (struct pieces_budget *budget);
 
-/* SIZE bytes, and OVERHEAD bytes that the caller has elsewhere for them.
- * *ZERO: they are all zero; set, if a large chunk is to be so.  NULL with errno
- * ENOMEM, or ENOBUFS: the bound would be exceeded; then *SEEN is for
- * budget_wait.
+/* A chunk, and OVERHEAD bytes that the caller has elsewhere for it.  *ZERO: it
+ * is best all zero; set to whether it is.  NULL with errno ENOMEM, or ENOBUFS:
+ * the bound would be exceeded; then *SEEN is for budget_wait.
  */
-void *budget_get (struct pieces_budget *budget, size_t size, size_t overhead,
-                  bool *zero, uint64_t *seen);
-void budget_put (struct pieces_budget *budget, void *chunk, size_t size,
-                 size_t overhead);
+void *budget_get (struct pieces_budget *budget, size_t overhead, bool *zero,
+                  uint64_t *seen);
+void budget_put (struct pieces_budget *budget, void *chunk, size_t overhead);
 
 /* A chunk begins, or ends, to be hashed: it is given back soon. */
 void budget_busy (struct pieces_budget *budget, bool begins);

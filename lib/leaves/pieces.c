@@ -20,6 +20,7 @@
 #define MIN_BUCKETS 64
 #define MIN_RANGES 64           /* of a block, if it can have as many */
 #define MAX_RANGES 4096
+#define CHUNK_ALIGN 64          /* bytes, of content too: a cache line */
 
 /* So many pieces cost more time than to read the block again. */
 static size_t
@@ -48,6 +49,8 @@ pieces_create (uint32_t block_size, size_t overhead,
   pieces->max_ranges = max_ranges (block_size);
   pieces->chunk = sizeof (struct partial) + block_size +
     pieces->max_ranges * sizeof (struct partial_range);
+  pieces->chunk += CHUNK_ALIGN - 1;
+  pieces->chunk -= pieces->chunk % CHUNK_ALIGN;
   pieces->overhead = overhead + 2 * sizeof *pieces->buckets;
   pieces->budget = budget;
   pieces->give_back = give_back;
@@ -58,7 +61,7 @@ pieces_create (uint32_t block_size, size_t overhead,
     free (pieces);
     return NULL;
   }
-  budget_enter (budget);
+  budget_enter (budget, pieces->chunk);
   return pieces;
 }
 
@@ -85,14 +88,13 @@ pieces_reserve (struct pieces *pieces, bool zero, uint64_t *seen)
   struct partial_range *ranges;
   struct partial *partial;
 
-  partial = budget_get (pieces->budget, pieces->chunk, pieces->overhead,
-                        &zero, seen);
+  partial = budget_get (pieces->budget, pieces->overhead, &zero, seen);
   if (!partial)
     return NULL;
   ranges = (struct partial_range *) (partial + 1);
   *partial = (struct partial) {
     .fresh = zero, .ranges = ranges,
-    .bytes = (unsigned char *) (ranges + pieces->max_ranges)
+    .bytes = (unsigned char *) partial + pieces->chunk - pieces->block_size
   };
   return partial;
 }
@@ -109,7 +111,7 @@ partial_free (struct pieces *pieces, struct partial *partial)
 {
   bool busy = partial->busy;
 
-  budget_put (pieces->budget, partial, pieces->chunk, pieces->overhead);
+  budget_put (pieces->budget, partial, pieces->overhead);
   if (busy)
     budget_busy (pieces->budget, false);
 }
