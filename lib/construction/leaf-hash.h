@@ -40,10 +40,10 @@ void hashers_free (struct hashers *hashers);
  */
 size_t hashers_full_group (const struct hashers *hashers);
 
-/* Now and then look how fast this CPU hashes how many blocks.  To be called
- * after each hashers_hash by a thread for which no other waits: mostly it
- * returns at once, but it can take some hundred microseconds.  0, or EIO if
- * this CPU computes wrong leaves, although none of those that were made.
+/* Measure, twice in a process, how fast this CPU hashes how many blocks.  To be
+ * called after each hashers_hash by a thread for which no other waits: nearly
+ * always it returns at once, but it can take some hundred microseconds.  0, or
+ * EIO if this CPU computes wrong leaves, although none of those that were made.
  */
 int hashers_measure (struct hashers *hashers);
 

@@ -54,8 +54,8 @@ struct candidates {
   struct candidate candidate[LANE_MAX_KERNELS + 1];
 };
 
-static uint64_t
-now (void)
+uint64_t
+lane_time (void)
 {
   struct timespec t;
 
@@ -80,12 +80,12 @@ time_call (const struct lane_hash *hash, const struct candidate *c,
   for (i = 0; i < LANES_MAX; i++)
     data[i] = message;
   memset (&state, 0, sizeof state);
-  start = now ();
+  start = lane_time ();
   if (c->one)
     err = c->one->update (c->one->opaque, message, blocks * hash->block);
   else
     c->kernel->compress (&state, data, blocks);
-  *ns = (double) (now () - start) / blocks;
+  *ns = (double) (lane_time () - start) / blocks;
   if (*ns <= 0)
     *ns = 1.0 / blocks;
   return err;

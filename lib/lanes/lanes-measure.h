@@ -9,6 +9,7 @@
 #define BLKHASH_LANES_MEASURE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "lanes/lane-kernel.h"
 #include "lanes/lanes-plan.h"         /* struct lane_costs */
@@ -27,5 +28,8 @@ struct lane_one {
  */
 int lane_costs_measure (const struct lane_hash *hash, unsigned usable,
                         const struct lane_one *one, struct lane_costs *costs);
+
+/* Nanoseconds, by a clock that nobody sets. */
+uint64_t lane_time (void);
 
 #endif /* BLKHASH_LANES_MEASURE_H */

@@ -73,39 +73,3 @@ lane_plan_make (struct lane_plan *plan, const struct lane_hash *hash,
   }
   plan->full_group = full_group (least);
 }
-
-/* Of all numbers of messages; false if one has no cost. */
-static bool
-sum_costs (const struct lane_plan *plan, const struct lane_costs *costs,
-           uint64_t sum[LANES_MAX + 1])
-{
-  size_t n;
-
-  sum[0] = 0;
-  for (n = 1; n <= LANES_MAX; n++) {
-    uint64_t cost = plan->kernel[n] == LANE_NO_KERNEL
-                      ? costs->one : costs->call[plan->kernel[n]];
-
-    if (cost == 0)
-      return false;
-    sum[n] = cost + sum[n - plan->next[n]];
-  }
-  return true;
-}
-
-uint64_t
-lane_plan_loss (const struct lane_plan *plan, const struct lane_plan *best,
-                const struct lane_costs *costs)
-{
-  uint64_t sum[LANES_MAX + 1], least[LANES_MAX + 1], percent, loss = 0;
-  size_t n;
-
-  if (!sum_costs (plan, costs, sum) || !sum_costs (best, costs, least))
-    return UINT64_MAX;
-  for (n = 1; n <= LANES_MAX; n++) {
-    percent = (sum[n] - least[n]) * 100 / least[n];
-    if (loss < percent)
-      loss = percent;
-  }
-  return loss;
-}

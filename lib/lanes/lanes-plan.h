@@ -40,12 +40,4 @@ struct lane_plan {
 void lane_plan_make (struct lane_plan *plan, const struct lane_hash *hash,
                      const struct lane_costs *costs);
 
-/* By how many percent PLAN costs more than BEST, which was made for COSTS, for
- * that number of messages for which it is most.  UINT64_MAX if it uses what is
- * not to be used.
- */
-uint64_t lane_plan_loss (const struct lane_plan *plan,
-                         const struct lane_plan *best,
-                         const struct lane_costs *costs);
-
 #endif /* BLKHASH_LANES_PLAN_H */

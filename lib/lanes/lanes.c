@@ -4,21 +4,22 @@
  * A hash of many messages at a time: which kernel for how many of them.
  *
  * There is one choice for each hash in a process, for all who use that hash: so
- * kernels are proven once, and measured once and then seldom.  Those that the
- * guess takes are proven before it is used, the others before they are
- * measured: who hashes little pays for few.  Only with BLKHASH_CPU there is one
- * for each user, made by the guess, and never measured: what tests see does not
- * depend on time.
+ * kernels are proven once, and measured twice.  Those that the guess takes are
+ * proven before it is used, the others before they are measured: who hashes
+ * little pays for few.  Only with BLKHASH_CPU there is one for each user, made
+ * by the guess, and never measured: what tests see does not depend on time.
  *
  * The guess is made from the cost of a call of each kernel, in hundredths of
  * what OpenSSL needs for one message of the same length on a CPU that has
  * instructions for that hash; cost_plain is what it needs without.  The numbers
  * are those of an Emerald Rapids, or, of what does not run there, a Zen 4.
  *
+ * Kernels are measured when the first MiBs were hashed, and once more some
+ * seconds later: a machine that was busy the first time would let a server keep
+ * a bad choice for as long as it runs.  The second measurement counts alone.
+ *
  * A plan is immutable once it is published, and is never freed: readers take no
- * lock.  That is why there are only so many of them.  When all were used, the
- * best of these is chosen; that a plan is kept while another is hardly better
- * makes it unlikely.
+ * lock.  There are three, the guess and one of each measurement.
  */
 
 #include <config.h>
@@ -40,31 +41,29 @@
 #define ONE_COST 100
 #define SHA_INSTRUCTIONS (CPU_SHANI | CPU_ARM_SHA2)
 
-/* KiB that are hashed before costs are measured, before they are the second
- * time, and then again.  To measure takes as long as to hash two or three MiB:
- * a ten thousandth of the last.
+/* KiB that are hashed before costs are measured: that takes as long as to hash
+ * two or three MiB.
  */
 #define FIRST_KIB (16L << 10)
-#define SECOND_KIB (512L << 10)
-#define AGAIN_KIB (32L << 20)
+#define AGAIN_NS UINT64_C (5000000000) /* from then until the second time */
+#define NEVER UINT64_MAX
 
-#define MAX_PLANS 16
-#define MAX_LOSS 3              /* percent that a plan may cost to be kept */
 #define MAX_HASHES 8
 
 struct lanes {
   const struct lane_hash *hash;
   unsigned *proven;             /* of that hash, see below */
   unsigned usable;              /* a bit for each of its kernels */
-  bool forced;                  /* by BLKHASH_CPU: never measured */
+  bool forced;                  /* by BLKHASH_CPU: AGAIN is NEVER */
 
   _Atomic (const struct lane_plan *) plan; /* one of those below */
-  atomic_long left;             /* KiB until it is measured */
+  atomic_long left;             /* KiB until it is measured the first time */
+  _Atomic uint64_t again;       /* when it is measured the second time, as
+                                 * lane_time; 0: after the first; or NEVER */
 
   atomic_flag measuring;        /* who set it may change what follows */
-  struct lane_costs costs;      /* one is 0: not measured */
   size_t nr_plans;
-  struct lane_plan plans[MAX_PLANS];
+  struct lane_plan plans[3];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -188,6 +187,7 @@ init_locked (struct lanes *lanes, size_t index, const char *list)
   lanes->nr_plans = 1;
   atomic_init (&lanes->plan, &lanes->plans[0]);
   atomic_init (&lanes->left, FIRST_KIB);
+  atomic_init (&lanes->again, lanes->forced ? NEVER : 0);
   return 0;
 }
 
@@ -261,64 +261,28 @@ lanes_full_group (const struct lanes *lanes)
   return current_plan (lanes)->full_group;
 }
 
+static uint64_t
+measure_again_at (const struct lanes *lanes)
+{
+  return atomic_load_explicit (&lanes->again, memory_order_relaxed);
+}
+
 void
 lanes_add (struct lanes *lanes, size_t bytes)
 {
-  atomic_fetch_sub_explicit (&lanes->left, bytes / 1024 + 1,
-                             memory_order_relaxed);
+  if (measure_again_at (lanes) == 0)
+    atomic_fetch_sub_explicit (&lanes->left, bytes / 1024 + 1,
+                               memory_order_relaxed);
 }
 
 bool
 lanes_measure_is_due (const struct lanes *lanes)
 {
-  return !lanes->forced &&
-    atomic_load_explicit (&lanes->left, memory_order_relaxed) <= 0;
-}
+  const uint64_t again = measure_again_at (lanes);
 
-/* What was measured before weighs half.  On a shared machine one can look at a
- * bad time: a Zen 4 had times in which the kernel that is the fastest by far
- * was hardly the fastest, as if a neighbour used the other half of the core.
- * But a kernel that is not to be used now is not used.
- */
-static void
-mix_costs (struct lane_costs *to, const struct lane_costs *costs)
-{
-  const struct lane_costs before = *to;
-  size_t i;
-
-  *to = *costs;
-  for (i = 0; i < LANE_MAX_KERNELS && before.one != 0; i++)
-    if (to->call[i] != 0 && before.call[i] != 0)
-      to->call[i] = (to->call[i] +
-                     before.call[i] * to->one / before.one + 1) / 2;
-}
-
-/* The plan that costs least, but one that we have if it is hardly worse.  The
- * guess, which is the first, is none of these.
- */
-static const struct lane_plan *
-choose_plan (struct lanes *lanes)
-{
-  const struct lane_costs *costs = &lanes->costs;
-  const struct lane_plan *best = current_plan (lanes);
-  struct lane_plan plan;
-  uint64_t loss, least = UINT64_MAX;
-  size_t i;
-
-  lane_plan_make (&plan, lanes->hash, costs);
-  if (best != &lanes->plans[0])
-    least = lane_plan_loss (best, &plan, costs);
-  for (i = 1; i < lanes->nr_plans && least > MAX_LOSS; i++) {
-    loss = lane_plan_loss (&lanes->plans[i], &plan, costs);
-    if (loss < least) {
-      least = loss;
-      best = &lanes->plans[i];
-    }
-  }
-  if (least <= MAX_LOSS || lanes->nr_plans == MAX_PLANS)
-    return best;
-  lanes->plans[lanes->nr_plans] = plan;
-  return &lanes->plans[lanes->nr_plans++];
+  if (again == 0)
+    return atomic_load_explicit (&lanes->left, memory_order_relaxed) <= 0;
+  return again != NEVER && lane_time () >= again;
 }
 
 int
@@ -344,18 +308,20 @@ lanes_look (const struct lanes *lanes, const struct lane_one *one,
 static int
 measure_now (struct lanes *lanes, const struct lane_one *one)
 {
-  const long next = lanes->costs.one == 0 ? SECOND_KIB : AGAIN_KIB;
+  const bool first = measure_again_at (lanes) == 0;
   struct lane_costs costs;
   int err = prove_all (lanes);
 
   if (err)
     return err;
   if (lane_costs_measure (lanes->hash, lanes->usable, one, &costs) == 0) {
-    mix_costs (&lanes->costs, &costs);
-    atomic_store_explicit (&lanes->plan, choose_plan (lanes),
-                           memory_order_release);
+    struct lane_plan *plan = &lanes->plans[lanes->nr_plans++];
+
+    lane_plan_make (plan, lanes->hash, &costs);
+    atomic_store_explicit (&lanes->plan, plan, memory_order_release);
   }
-  atomic_store_explicit (&lanes->left, next, memory_order_relaxed);
+  atomic_store_explicit (&lanes->again, first ? lane_time () + AGAIN_NS : NEVER,
+                         memory_order_relaxed);
   return 0;
 }
 

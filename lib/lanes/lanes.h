@@ -46,9 +46,9 @@ size_t lanes_full_group (const struct lanes *lanes);
 /* The choice is a guess at first; lanes_measure makes it by what kernels cost
  * on this CPU.  That takes some hundred microseconds, so whoever hashes tells
  * with lanes_add how many bytes that were, and calls lanes_measure when it is
- * due: after the first MiBs in this process, and then seldom, in case the
- * machine is another one now.  It does nothing when it is not due, or is just
- * being done.  0, or EIO if any kernel computes wrong results.
+ * due: after the first MiBs in this process, and once more some seconds later.
+ * It does nothing when it is not due, or is just being done.  0, or EIO if any
+ * kernel computes wrong results.
  */
 void lanes_add (struct lanes *lanes, size_t bytes);
 bool lanes_measure_is_due (const struct lanes *lanes);

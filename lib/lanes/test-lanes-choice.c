@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: the choice of kernels follows what was measured, in threads too.
- * The linker puts a stand-in before the measurement, so that the test says what
- * kernels cost.
+ * The linker puts stand-ins before the measurement and the clock, so that the
+ * test says what kernels cost, and when.
  */
 
 #include <config.h>
@@ -29,12 +29,23 @@
 int __wrap_lane_costs_measure (const struct lane_hash *hash, unsigned usable,
                                const struct lane_one *one,
                                struct lane_costs *costs);
+uint64_t __wrap_lane_time (void);
 
+#define MIB (1 << 20)
+#define SECOND UINT64_C (1000000000)
+
+static _Atomic uint64_t now = 1000 * SECOND;
 static atomic_uint measured;    /* how often */
 static int measure_error;
 static void (*set_costs) (const struct lane_hash *hash, unsigned usable,
                           struct lane_costs *costs);
 static const struct lane_hash *child_hash;
+
+uint64_t
+__wrap_lane_time (void)
+{
+  return now;
+}
 
 int
 __wrap_lane_costs_measure (const struct lane_hash *hash, unsigned usable,
@@ -76,79 +87,6 @@ all_hopeless (const struct lane_hash *hash, unsigned usable,
   (void) hash; (void) usable; (void) costs;
 }
 
-/* Another plan each time. */
-static void
-all_different (const struct lane_hash *hash, unsigned usable,
-               struct lane_costs *costs)
-{
-  const unsigned n = atomic_load (&measured);
-
-  for (size_t i = 0; hash->kernels[i]; i++)
-    if (usable & 1u << i)
-      costs->call[i] = (1 + n * 7919 % hash->kernels[i]->lanes) * costs->one;
-}
-
-static void
-measure (struct lanes *lanes)
-{
-  lanes_add (lanes, (size_t) 32 << 30);
-  assert_true (lanes_measure_is_due (lanes));
-  lanes_measure (lanes, NULL);
-  assert_false (lanes_measure_is_due (lanes));
-}
-
-/* What was measured before weighs half: seven times later it hardly counts. */
-static void
-measure_often (struct lanes *lanes)
-{
-  for (size_t i = 0; i < 7; i++)
-    measure (lanes);
-}
-
-/* The measurement with the number FAILING fails. */
-static void
-check_due (const uint64_t after[4], size_t failing)
-{
-  struct lanes *lanes = lanes_create (child_hash->name);
-
-  check (lanes);
-  set_costs = all_slow;
-  for (size_t i = 0; i < 4; i++) {
-    check (!lanes_measure_is_due (lanes));
-    lanes_add (lanes, after[i] - 2048);
-    check (!lanes_measure_is_due (lanes));
-    lanes_measure (lanes, NULL);
-    check (measured == i);
-    lanes_add (lanes, 2048);
-    check (lanes_measure_is_due (lanes));
-    measure_error = i == failing ? EIO : 0;
-    lanes_measure (lanes, NULL);
-    check (measured == i + 1);
-  }
-}
-
-/* After 16 MiB in a process, then after 512 MiB, then after 32 GiB each. */
-static void
-measure_when_due (void)
-{
-  static const uint64_t after[] = {
-    16 << 20, 512 << 20, (uint64_t) 32 << 30, (uint64_t) 32 << 30
-  };
-
-  check_due (after, 2);
-}
-
-/* Until there are two. */
-static void
-measure_when_first_failed (void)
-{
-  static const uint64_t after[] = {
-    16 << 20, 512 << 20, 512 << 20, (uint64_t) 32 << 30
-  };
-
-  check_due (after, 0);
-}
-
 /* What a call of any kernel costs, in thousandths of the caller's message. */
 static unsigned thousandths;
 
@@ -163,34 +101,82 @@ two_messages (const struct lane_hash *hash, unsigned usable,
       costs->call[i] = thousandths * costs->one / 1000;
 }
 
-/* The guess has no weight, and each measurement half of it; but of two plans
- * that are hardly different the older one stays.
+/* ---- When ---- */
+
+/* It is measured if it is due, and only then. */
+static void
+check_due (struct lanes *lanes, bool due)
+{
+  const unsigned before = measured;
+
+  check (lanes_measure_is_due (lanes) == due);
+  check (lanes_measure (lanes, NULL) == 0);
+  check (measured == before + due);
+  check (!lanes_measure_is_due (lanes));
+}
+
+/* After 16 MiB in a process, and after 5 seconds more; never again.  The
+ * measurement with the number FAILING fails.
  */
 static void
-keep_plan (void)
+measure_when_due (unsigned failing)
 {
-  static const struct {
-    unsigned thousandths, calls;
-  } steps[] = {
-    { 2010, 0 }, { 1970, 0 }, { 1900, 0 }, { 1800, 1 }, { 2180, 1 },
-    { 2180, 0 }, { 1700, 1 }, { 2300, 0 },
-  };
-  static struct messages m;
   struct lanes *lanes = lanes_create (child_hash->name);
 
   check (lanes);
-  make_messages (child_hash, &m);
-  set_costs = two_messages;
-  for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-    thousandths = steps[i].thousandths;
-    lanes_add (lanes, (size_t) 32 << 30);
-    lanes_measure (lanes, NULL);
-    check (hash_messages (child_hash, lanes, &m, 2) == steps[i].calls);
-  }
+  set_costs = all_slow;
+  now += 3600 * SECOND;         /* alone that is no reason */
+  lanes_add (lanes, 16 * MIB - 2048);
+  check_due (lanes, false);
+  lanes_add (lanes, 2048);
+  measure_error = failing == 1 ? EIO : 0;
+  check_due (lanes, true);
+
+  lanes_add (lanes, (size_t) 32 << 30); /* nor is that */
+  now += 5 * SECOND - 1;
+  check_due (lanes, false);
+  now += 1;
+  measure_error = failing == 2 ? EIO : 0;
+  check_due (lanes, true);
+
+  lanes_add (lanes, (size_t) 32 << 30);
+  now += 3600 * SECOND;
+  check_due (lanes, false);
 }
 
 static void
-keep_no_guess (void)
+measure_twice (void)
+{
+  measure_when_due (0);
+}
+
+static void
+measure_twice_first_fails (void)
+{
+  measure_when_due (1);
+}
+
+static void
+measure_twice_second_fails (void)
+{
+  measure_when_due (2);
+}
+
+/* ---- What follows ---- */
+
+static void
+measure (struct lanes *lanes)
+{
+  lanes_add (lanes, 16 * MIB);
+  now += 5 * SECOND;
+  check_due (lanes, true);
+}
+
+/* What the second measurement says counts alone, however little it differs: a
+ * call pays for two messages if it costs less than 2000.
+ */
+static void
+check_replaced (unsigned first, unsigned second)
 {
   static struct messages m;
   struct lanes *lanes = lanes_create (child_hash->name);
@@ -198,10 +184,92 @@ keep_no_guess (void)
   check (lanes);
   make_messages (child_hash, &m);
   set_costs = two_messages;
-  thousandths = 1990;
-  lanes_add (lanes, 16 << 20);
-  lanes_measure (lanes, NULL);
-  check (hash_messages (child_hash, lanes, &m, 2) == 1);
+  thousandths = first;
+  measure (lanes);
+  check (hash_messages (child_hash, lanes, &m, 2) == (first < 2000));
+  thousandths = second;
+  measure (lanes);
+  check (hash_messages (child_hash, lanes, &m, 2) == (second < 2000));
+}
+
+static void
+replace_fast (void)
+{
+  check_replaced (1000, 2010);
+}
+
+static void
+replace_slow (void)
+{
+  check_replaced (2010, 1990);
+}
+
+static void
+check_none (struct lanes *lanes, const struct messages *m)
+{
+  check (hash_messages (child_hash, lanes, m, MESSAGES) == 0);
+  check (lanes_full_group (lanes) == 1);
+}
+
+static void
+check_fast (struct lanes *lanes, const struct messages *m)
+{
+  const unsigned calls = hash_messages (child_hash, lanes, m, MESSAGES);
+
+  check (calls >= 1 && calls <= MESSAGES / 2);
+  check (lanes_full_group (lanes) >= 2 &&
+         lanes_full_group (lanes) <= LANES_MAX);
+}
+
+static void
+follow_slow_fast (void)
+{
+  static struct messages m;
+  struct lanes *lanes = lanes_create (child_hash->name);
+
+  check (lanes);
+  make_messages (child_hash, &m);
+  set_costs = all_slow;
+  measure (lanes);
+  check_none (lanes, &m);
+  set_costs = all_fast;
+  measure (lanes);
+  check_fast (lanes, &m);
+
+  /* Who uses it later has the same. */
+  check (lanes_create (child_hash->name) == lanes);
+}
+
+static void
+follow_fast_hopeless (void)
+{
+  static struct messages m;
+  struct lanes *lanes = lanes_create (child_hash->name);
+
+  check (lanes);
+  make_messages (child_hash, &m);
+  set_costs = all_fast;
+  measure (lanes);
+  check_fast (lanes, &m);
+  set_costs = all_hopeless;
+  measure (lanes);
+  check_none (lanes, &m);
+}
+
+/* A measurement that fails changes nothing. */
+static void
+follow_failed (void)
+{
+  static struct messages m;
+  struct lanes *lanes = lanes_create (child_hash->name);
+
+  check (lanes);
+  make_messages (child_hash, &m);
+  set_costs = all_slow;
+  measure (lanes);
+  measure_error = EIO;
+  measure (lanes);
+  check_none (lanes, &m);
 }
 
 /* ---- Batches ---- */
@@ -261,6 +329,10 @@ measure_after_batches (void)
     check (hash_batch () == 0);
   check (measured == 1);
   check (leaf_best_count (engine) > LEAF_GROUP / 2);
+  now += 5 * SECOND;
+  for (i = 0; i < 2 * batches; i++)
+    check (hash_batch () == 0);
+  check (measured == 2);
   leaf_engine_free (engine);
 
   /* What is forced is not measured. */
@@ -268,17 +340,18 @@ measure_after_batches (void)
   engine = leaf_engine_create (digest, 4096);
   for (i = 0; i < 2 * batches; i++)
     check (hash_batch () == 0);
-  check (measured == 1);
+  check (measured == 2);
   leaf_engine_free (engine);
   digest_free (digest);
 }
 
 static void
-test_due (void **state)
+test_choice (void **state)
 {
   static void (*const run[]) (void) = {
-    measure_when_due, measure_when_first_failed, measure_after_batches,
-    keep_plan, keep_no_guess
+    measure_twice, measure_twice_first_fails, measure_twice_second_fails,
+    replace_fast, replace_slow, follow_slow_fast, follow_fast_hopeless,
+    follow_failed, measure_after_batches
   };
 
   (void) state;
@@ -289,66 +362,6 @@ test_due (void **state)
     else
       for (size_t i = 0; i < sizeof run / sizeof run[0]; i++)
         assert_true (in_child (run[i]));
-  }
-}
-
-static void
-check_follows (const struct lane_hash *hash, struct lanes *lanes)
-{
-  struct messages m;
-  unsigned calls, i;
-
-  make_messages (hash, &m);
-  set_costs = all_slow;
-  measure_often (lanes);
-  assert_int_equal (hash_messages (hash, lanes, &m, MESSAGES), 0);
-  assert_int_equal (lanes_full_group (lanes), 1);
-  set_costs = all_fast;
-  measure_often (lanes);
-  calls = hash_messages (hash, lanes, &m, MESSAGES);
-  assert_true (calls >= 1 && calls <= MESSAGES / 2);
-  assert_true (lanes_full_group (lanes) >= 2 &&
-               lanes_full_group (lanes) <= LANES_MAX);
-
-  /* Who uses it later has the same. */
-  assert_ptr_equal (lanes_create (hash->name), lanes);
-
-  set_costs = all_hopeless;     /* once is enough */
-  measure (lanes);
-  assert_int_equal (hash_messages (hash, lanes, &m, MESSAGES), 0);
-
-  measure_error = EIO;          /* all stays as it is */
-  measure (lanes);
-  assert_int_equal (hash_messages (hash, lanes, &m, MESSAGES), 0);
-  measure_error = 0;
-
-  /* More often than there are plans: then the best of those is taken. */
-  set_costs = all_different;
-  for (i = 0; i < 100; i++) {
-    measure (lanes);
-    hash_messages (hash, lanes, &m, MESSAGES);
-  }
-  set_costs = all_slow;
-  measure_often (lanes);
-  assert_int_equal (hash_messages (hash, lanes, &m, MESSAGES), 0);
-  set_costs = all_fast;
-  measure_often (lanes);
-  assert_true (hash_messages (hash, lanes, &m, MESSAGES) > 0);
-}
-
-static void
-test_measured (void **state)
-{
-  (void) state;
-  for (size_t h = 0; lane_hashes[h]; h++) {
-    struct lanes *lanes;
-
-    if (!has_kernels (lane_hashes[h]))
-      continue;
-    lanes = lanes_create (lane_hashes[h]->name);
-    assert_non_null (lanes);
-    check_follows (lane_hashes[h], lanes);
-    lanes_free (lanes);
   }
 }
 
@@ -368,7 +381,8 @@ hash_and_measure (void *opaque)
 
   for (size_t i = 0; i < 200; i++) {
     hash_messages (user->hash, user->lanes, user->messages, i % MESSAGES + 1);
-    lanes_add (user->lanes, (size_t) 8 << 30);
+    lanes_add (user->lanes, MIB);
+    now += SECOND / 4;
     if (lanes_measure_is_due (user->lanes))
       lanes_measure (user->lanes, NULL);
     lanes_full_group (user->lanes);
@@ -410,7 +424,7 @@ test_threads (void **state)
     }
     for (i = 0; i < USERS; i++)
       pthread_join (users[i].thread, NULL);
-    assert_true (atomic_load (&measured) > before);
+    assert_int_equal (atomic_load (&measured), before + 2);
   }
 }
 
@@ -418,9 +432,8 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_due),     /* first: nothing is measured yet */
-    cmocka_unit_test (test_threads), /* before all plans are used */
-    cmocka_unit_test (test_measured),
+    cmocka_unit_test (test_choice), /* first: nothing is measured yet */
+    cmocka_unit_test (test_threads),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);

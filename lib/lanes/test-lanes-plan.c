@@ -105,7 +105,6 @@ check (const struct lane_costs *costs)
   for (n = 1; n <= LANES_MAX; n++)
     assert_int_equal (planned_cost (costs, n), least_cost (costs, n));
   check_full_group (costs);
-  assert_int_equal (lane_plan_loss (&plan, &plan, costs), 0);
 }
 
 static void
@@ -201,29 +200,6 @@ test_random (void **state)
   }
 }
 
-/* What keeping a plan costs when costs become others. */
-static void
-test_loss (void **state)
-{
-  struct lane_costs costs = { .one = 100, .call = { [X16] = 400 } };
-  struct lane_plan old;
-
-  (void) state;
-  lane_plan_make (&old, &hash, &costs);
-  costs.call[X8] = 400;
-  lane_plan_make (&plan, &hash, &costs);
-  assert_int_equal (lane_plan_loss (&old, &plan, &costs), 0);
-  costs.call[X8] = 391;
-  lane_plan_make (&plan, &hash, &costs);
-  assert_int_equal (lane_plan_loss (&old, &plan, &costs), 2);
-  costs.call[X8] = 200;         /* 8 messages: 400 against 200 */
-  lane_plan_make (&plan, &hash, &costs);
-  assert_int_equal (lane_plan_loss (&old, &plan, &costs), 100);
-  costs.call[X16] = 0;
-  lane_plan_make (&plan, &hash, &costs);
-  assert_true (lane_plan_loss (&old, &plan, &costs) == UINT64_MAX);
-}
-
 int
 main (void)
 {
@@ -232,7 +208,6 @@ main (void)
     cmocka_unit_test (test_slow_and_fast),
     cmocka_unit_test (test_equal),
     cmocka_unit_test (test_random),
-    cmocka_unit_test (test_loss),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);
