@@ -14,8 +14,7 @@ reference.py and refmanifest.py say, manifests byte for byte.
 
 The seed is printed.  There are N cases, chosen at random; among the first are
 all pairs of a kind and a size.  As many cases as there are, or more, are all of
-them.  BLKHASH_SEED and BLKHASH_ROUNDS do what the options do, and
-BLKHASH_SLOW=1 is for all cases.
+them, and so is 0.  BLKHASH_SEED and BLKHASH_ROUNDS do what the options do.
 
 NBD exports are those of a server on the socket PATH that serves what is in
 DIR/exports.  Loop devices that are left behind are for the caller to detach.
@@ -570,8 +569,6 @@ def run_cases(args, kinds, cases):
 def parse_arguments():
     environ = os.environ
     rounds = environ.get("BLKHASH_ROUNDS")
-    if environ.get("BLKHASH_SLOW", "0") not in ("", "0"):
-        rounds = 0
     parser = argparse.ArgumentParser(description="all that blksum does")
     parser.add_argument("--dir", required=True)
     parser.add_argument("--socket", help="of a server of DIR/exports")

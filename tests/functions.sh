@@ -173,6 +173,42 @@ case $SANITIZE in
     ;;
 esac
 
+# ---- The short form and the long one ----
+
+# is_long: "make check-long" runs this, which takes all cases.
+is_long () {
+  [ "${BLKHASH_SLOW:-0}" != 0 ]
+}
+
+# is_observed: programs run in valgrind or with a sanitizer, and take their time.
+is_observed () {
+  [ -n "$wrapper" ] || [ "$SANITIZE" != no ]
+}
+
+# every N: is true for each case in the long form, and else for each N-th that is
+# asked for, beginning with the first.
+cases=0
+every () {
+  cases=$((cases + 1))
+  is_long || [ $(((cases - 1) % $1)) = 0 ]
+}
+
+# rounds SHORT LONG OBSERVED: how many a random test has, unless the user said so:
+# SHORT, or in the long form LONG, and OBSERVED if programs are observed.
+rounds () {
+  if ! is_long; then
+    default_rounds=$1
+  elif is_observed; then
+    default_rounds=$3
+  else
+    default_rounds=$2
+  fi
+  BLKHASH_ROUNDS=${BLKHASH_ROUNDS:-$default_rounds}
+  export BLKHASH_ROUNDS
+}
+
+# ---- The directory of the test ----
+
 dir=$(mktemp -d "${TMPDIR:-/tmp}/blkhash-test-XXXXXX")
 trap cleanup EXIT
 trap 'exit 129' HUP

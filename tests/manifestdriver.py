@@ -35,7 +35,7 @@ class Driver:
                                                   "")) + [args.driver]
         self.dir = args.dir
         self.limit_memory = args.limit_memory
-        # From a pipe or a file; where programs are slow, in turns.
+        # From a pipe or a file; in the short form in turns, and not each size.
         self.short, self.turn = args.short, False
 
     def inputs(self):

@@ -7,14 +7,11 @@
 
 ./lane-kernels | grep " $family-" > "$dir/kernels" ||
   skip "this CPU has no $family"
-rounds=${BLKHASH_ROUNDS:-8}
-if [ -n "$wrapper" ] || [ "$SANITIZE" != no ]; then
-  rounds=${BLKHASH_ROUNDS:-5}
-fi
+rounds 3 20 8
 export BLKHASH_DRIVER_WRAPPER="$(echo $wrapper)"
 while read -r digest kernel; do
   echo "$digest by $kernel"
   BLKHASH_CPU=$kernel "$PYTHON" "$abs_top_srcdir/tests/test-random.py" \
     --driver "$(real_program ./blkhash-driver)" --digest $digest \
-    --rounds "$rounds" < /dev/null
+    < /dev/null
 done < "$dir/kernels"

@@ -6,7 +6,6 @@
 # some minutes.
 
 . "$(dirname "$0")/functions.sh"
-[ "${BLKHASH_SLOW:-0}" != 0 ] || skip "BLKHASH_SLOW=1 asks for it"
 [ -z "$wrapper" ] || skip "much too slow with valgrind"
 
 $(real_program ./test-api) slow

@@ -1304,7 +1304,7 @@ test_copies_bound (void)
   free (data);
 }
 
-/* ---- On request: BLKHASH_SLOW=1 ---- */
+/* ---- For make check-long ---- */
 
 static void
 slow_100g (void)

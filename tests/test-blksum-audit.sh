@@ -8,9 +8,7 @@
 
 . "$(dirname "$0")/functions.sh"
 
-if [ -n "$wrapper" ]; then
-  export BLKHASH_ROUNDS="${BLKHASH_ROUNDS:-3}"
-fi
+rounds 10 40 20
 mkdir "$dir/runs"
 "$PYTHON" "$abs_top_srcdir/tests/blksum-audit.py" --dir "$dir/runs" ||
   fail "see above"

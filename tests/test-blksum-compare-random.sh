@@ -8,9 +8,7 @@
 
 . "$(dirname "$0")/functions.sh"
 
-if [ -n "$wrapper" ] || [ "$SANITIZE" != no ]; then
-  export BLKHASH_ROUNDS="${BLKHASH_ROUNDS:-10}"
-fi
+rounds 10 60 20
 options=
 if grep -q '^#define HAVE_LIBNBD 1' "$abs_top_builddir/config.h" &&
    command -v qemu-img > "$dir/stdout" && command -v qemu-nbd > "$dir/stdout"

@@ -10,7 +10,5 @@
 requires_qemu
 [ "$PYTHON" != no ] || skip "python3 is missing"
 
-if [ -n "$wrapper" ] || [ "$SANITIZE" != no ]; then
-  export BLKHASH_ROUNDS="${BLKHASH_ROUNDS:-10}"
-fi
+rounds 10 80 20
 "$PYTHON" "$abs_top_srcdir/tests/image-opts-random.py" "$dir"

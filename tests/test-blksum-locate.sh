@@ -10,8 +10,6 @@
 requires_qemu
 requires_program qemu-io
 
-if [ -n "$wrapper" ] || [ "$SANITIZE" != no ]; then
-  export BLKHASH_ROUNDS="${BLKHASH_ROUNDS:-2}"
-fi
+rounds 2 24 4
 "$PYTHON" "$abs_top_srcdir/tests/blksum-locate.py" --dir "$dir" ||
   fail "see above"

@@ -4,13 +4,11 @@
 #
 # Whatever blksum does with a checksum is right for images of every kind, size,
 # digest, block size and construction: see blksum-matrix.py, which takes
-# BLKHASH_SEED, BLKHASH_ROUNDS and BLKHASH_SLOW from the environment.
+# BLKHASH_SEED and BLKHASH_ROUNDS from the environment.
 
 . "$(dirname "$0")/functions.sh"
 
-if [ -n "$wrapper" ] || [ "$SANITIZE" != no ]; then
-  export BLKHASH_ROUNDS="${BLKHASH_ROUNDS:-15}"
-fi
+rounds 15 0 56
 
 # What the program attaches is in $dir.
 detach () {

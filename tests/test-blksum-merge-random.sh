@@ -8,9 +8,7 @@
 
 . "$(dirname "$0")/functions.sh"
 
-if [ -n "$wrapper" ] || [ "$SANITIZE" != no ]; then
-  export BLKHASH_ROUNDS="${BLKHASH_ROUNDS:-10}"
-fi
+rounds 10 200 40
 mkdir "$dir/parts"
 "$PYTHON" "$abs_top_srcdir/tests/blksum-merge.py" --dir "$dir/parts" ||
   fail "see above"

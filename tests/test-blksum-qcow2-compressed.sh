@@ -81,7 +81,5 @@ if [ -z "$wrapper" ]; then
 fi
 
 requires_inflating
-if [ -n "$wrapper" ] || [ "$SANITIZE" != no ]; then
-  export BLKHASH_ROUNDS="${BLKHASH_ROUNDS:-3}"
-fi
+rounds 3 24 12
 "$PYTHON" "$abs_top_srcdir/tests/qcow2-compressed.py" "$dir"

@@ -11,7 +11,5 @@ requires_qemu
 requires_inflating
 requires_program qemu-io
 
-if [ -n "$wrapper" ] || [ "$SANITIZE" != no ]; then
-  export BLKHASH_ROUNDS="${BLKHASH_ROUNDS:-8}"
-fi
+rounds 8 50 25
 "$PYTHON" "$abs_top_srcdir/tests/qcow2-random.py" "$dir"

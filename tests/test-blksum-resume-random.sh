@@ -10,6 +10,7 @@
 requires_nbdkit file --filter=rate
 
 [ -z "$wrapper" ] || skip "valgrind is too slow for what is limited by time"
+rounds 4 12 12
 mkdir "$dir/runs"
 "$PYTHON" "$abs_top_srcdir/tests/blksum-resume-random.py" --dir "$dir/runs" ||
   fail "see above"

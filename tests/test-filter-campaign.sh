@@ -10,9 +10,7 @@ with_tsan=yes
 . "$(dirname "$0")/filter-functions.sh"
 
 [ -z "$wrapper" ] || skip "filters of nbdkit leak by themselves"
-if [ -n "$nbdkit_wrapper" ]; then
-  export BLKHASH_ROUNDS="${BLKHASH_ROUNDS:-10}"
-fi
+rounds 10 2000 200
 PYTHONPATH="$abs_top_srcdir/tests" PYTHONDONTWRITEBYTECODE=1 \
   "$PYTHON" "$abs_top_srcdir/tests/campaign/campaign.py" --filter "$filter" \
   --snapshot "$abs_top_builddir/tests/.libs/snapshot-plugin.so" \

@@ -91,7 +91,7 @@ def test_sizes(driver):
         for image in bytes(size), bytes(i % 251 for i in range(size)):
             check_image(driver, image, "sha256", 65536, 0)
     # A record is full, more than full, one less; zeros between.
-    for blocks in 65536, 65537, 140000:
+    for blocks in (65537,) if driver.short else (65536, 65537, 140000):
         image = struct.pack("<%dI" % blocks, *range(1, blocks + 1))
         check_image(driver, image, "md5", 4, 0)
     check_image(driver, image[:-1] + bytes(5000) + image, "md5", 4, "linear")

@@ -8,11 +8,10 @@
 
 . "$(dirname "$0")/functions.sh"
 
-how=--limit-memory
-if [ -n "$wrapper" ] || [ "$SANITIZE" != no ] || [ -n "$BLKHASH_NO_RSS" ]; then
-  how=--short
-  export BLKHASH_ROUNDS="${BLKHASH_ROUNDS:-5}"
-fi
+how=
+is_observed || [ -n "$BLKHASH_NO_RSS" ] || how=--limit-memory
+is_long || how="$how --short"
+rounds 5 40 10
 driver=$(real_program "$abs_top_builddir/tests/manifest-driver")
 BLKHASH_DRIVER_WRAPPER=$wrapper
 export BLKHASH_DRIVER_WRAPPER

@@ -7,9 +7,7 @@
 
 . "$(dirname "$0")/functions.sh"
 
-if [ -n "$wrapper" ] || [ "$SANITIZE" != no ]; then
-  export BLKHASH_ROUNDS="${BLKHASH_ROUNDS:-25}"
-fi
+rounds 25 400 100
 export BLKHASH_DRIVER_WRAPPER="$(echo $wrapper)"
 "$PYTHON" "$abs_top_srcdir/tests/test-random.py" \
           --driver "$(real_program ./blkhash-driver)"
