@@ -74,7 +74,9 @@ stop () {
     # With the sanitizer before it, nbdkit can hang in a destructor of p11-kit,
     # after everything of ours is over.
     wait_until grep -q 'blkhash: unload' "$log"
-    sleep 0.2
+    for try in 1 2 3 4 5 6 7 8 9 10; do
+      ! grep -qs '^State:.[^Z]' /proc/$server/status || sleep 0.02
+    done
     kill -9 $server 2> /dev/null || :
     wait $server || :
     ! grep -q -e 'AddressSanitizer' -e 'runtime error' "$log" ||
