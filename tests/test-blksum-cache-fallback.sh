@@ -20,6 +20,8 @@ if [ -d /dev/shm ] && [ -w /dev/shm ]; then
   prints_sum "$sum" from_shm
 fi
 
+# A sanitizer must be the first library.
+[ "$SANITIZE" = no ] || exit 0
 . "$(dirname "$0")/page-cache-functions.sh"
 [ -z "$no_model" ] || skip "$no_model"
 

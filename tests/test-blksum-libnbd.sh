@@ -58,7 +58,8 @@ in_place_of_libnbd () {
 : > "$dir/empty"
 in_place_of_libnbd "$dir/empty" "cannot load libnbd: "
 
-[ "$SANITIZE" = no ] || skip "a sanitizer knows no other library"
+# A sanitizer knows no other library.
+[ "$SANITIZE" = no ] || exit 0
 : "${CC:=cc}"
 requires $CC --version
 echo "int other;" > "$dir/other.c"

@@ -20,6 +20,9 @@ for change in 'h.trim(100000, 1000)' 'h.trim(65536, 65536)' \
 done
 stop
 
+# Shells do not run with a sanitizer.
+[ "$SANITIZE" = no ] || exit 0
+
 # A plugin that does not do what a trim asks, one that does something else,
 # and one that says that a fast zero would be slow.
 export dir
