@@ -215,8 +215,8 @@ refuses_to_start () {
 # with nbdkit 1.48, even when it does not delay reads.
 delay_can_be_read () {
   printf x > "$dir/byte"
-  nbdkit -U "$dir/delay.sock" --filter="$filter" --filter=delay memory 1M \
-         wdelay=1ms blkhash-file="$dir/delay" \
-         --run "nbdcopy '$dir/byte' \"\$uri\"" 2> /dev/null &&
-    ! grep -q incomplete "$dir/delay"
+  serve --filter=delay memory 1M wdelay=1ms blkhash-file="$dir/delay"
+  nbdcopy "$dir/byte" "$uri"
+  stop
+  ! grep -q incomplete "$dir/delay"
 }
