@@ -7,7 +7,6 @@
 
 . "$(dirname "$0")/functions.sh"
 requires_nbdkit eval
-requires timeout --version
 
 truncate -s 4m "$dir/image"
 write_data "$dir/image" 0 4194304
@@ -24,18 +23,29 @@ start_nbdkit eval thread_model='echo parallel' can_multi_conn='exit 0' \
     elif [ -e $dir/hold ]; then
       echo $4 >> $dir/ahead
     fi
-    dd if=$dir/image skip=$4 count=$3 iflag=skip_bytes,count_bytes status=none'
+    dd if=$dir/image skip=$4 count=$3 iflag=skip_bytes,count_bytes status=none
+    [ $4 = 0 ] || echo $4 >> $dir/answered'
+
+# asks_no_more: each read that came is answered, and all threads of blksum wait.
+asks_no_more () {
+  [ "$(sort "$dir/ahead" | uniq)" = "$(sort "$dir/answered" | uniq)" ] &&
+    ! grep -h '^State:' "/proc/$blksum_pid/task/"*/status | grep -qv sleeping
+}
 
 # held: blksum in the background, until the first read is held and others came.
 held () {
-  rm -f "$dir/held" "$dir/ahead"
+  rm -f "$dir/held" "$dir/ahead" "$dir/answered"
   touch "$dir/hold"
-  timeout 300 blksum --no-names -b 4 -t 8 "$uri" \
-    > "$dir/stdout" 2> "$dir/stderr" &
+  blksum --no-names -b 4 -t 8 "$uri" > "$dir/stdout" 2> "$dir/stderr" &
   blksum_pid=$!
+  kill_at_exit $blksum_pid
   wait_until test -s "$dir/held"
   wait_until test -s "$dir/ahead"
-  sleep 1                       # if it were longer, no more would come
+  wait_until test -s "$dir/answered"
+  # What was answered a moment ago may not have arrived the first time.
+  for again in 1 2 3 4 5; do
+    wait_until asks_no_more
+  done
   last=$(sort -n "$dir/ahead" | tail -n 1)
   rm "$dir/hold"
   status=0
