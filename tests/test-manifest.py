@@ -246,13 +246,14 @@ def test_hostile_sizes(driver):
         expect("2^62 blocks", "sha512 4 0 0 %d 0 %d\n0 zero %d\nsum %s\n"
                % (size, 2**62, 2**62, "00" * 64),
                driver.well(["read", "1"], data, from_pipe).decode())
-    # 10^5 records, each of one block: what is kept does not grow.
-    head = header("blk-md5/4", 4 * 10**5, 0, 10**5)
+    # Many records, each of one block: what is kept does not grow.
+    count = 10**4 if driver.short else 10**5
+    head = header("blk-md5/4", 4 * count, 0, count)
     records = [record(i, 1 | ZERO, b"") if i % 2 else data_record(i, 1)
-               for i in range(10**5)]
-    data = b"".join([head, *records, end(head, 10**5, bytes(16))])
+               for i in range(count)]
+    data = b"".join([head, *records, end(head, count, bytes(16))])
     driver.well(["read", "1"], data)
-    refused(driver, "10^5 records", data, "the sum is not", flags="0")
+    refused(driver, "%d records" % count, data, "the sum is not", flags="0")
 
 
 def test_headers(driver):
