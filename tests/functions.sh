@@ -267,8 +267,9 @@ hide_proc () {
   [ -r /proc/self/environ ] || skip "no /proc to be hidden"
   [ -z "$wrapper" ] || skip "valgrind needs /proc"
   [ "$SANITIZE" = no ] || skip "sanitizers need /proc"
-  hide="mount -t tmpfs none /proc"
-  unshare="unshare --mount"
+  # In a chroot no more than this can be made private.
+  hide="mount --make-private /proc && mount -t tmpfs none /proc"
+  unshare="unshare --mount --propagation unchanged"
   [ "$(id -u)" = 0 ] || unshare="$unshare --map-root-user"
   requires $unshare sh -c "$hide && ! [ -e /proc/self ]"
   mv "$dir/bin/blksum" "$dir/bin/blksum.seeing"
