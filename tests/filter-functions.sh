@@ -216,7 +216,7 @@ refuses_to_start () {
 delay_can_be_read () {
   printf x > "$dir/byte"
   serve --filter=delay memory 1M wdelay=1ms blkhash-file="$dir/delay"
-  nbdcopy "$dir/byte" "$uri"
+  nbdcopy "$dir/byte" "$uri" || return 1
   stop
   ! grep -q incomplete "$dir/delay"
 }

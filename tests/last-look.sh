@@ -16,6 +16,9 @@ nbdkit_wrapper="env LD_PRELOAD=$snapshot"
 
 step=0
 places=0
+# Another fifth of them each time.
+cases=$(($(od -An -N1 -tu1 /dev/urandom) % 5))
+echo "begins with $cases"
 held=yes
 while [ -n "$held" ]; do
   step=$((step + 1))

@@ -8,7 +8,7 @@
 
 . "$(dirname "$0")/functions.sh"
 
-rounds 10 40 20
+rounds 20 40 20
 mkdir "$dir/runs"
 "$PYTHON" "$abs_top_srcdir/tests/blksum-audit.py" --dir "$dir/runs" ||
   fail "see above"

@@ -12,9 +12,9 @@ requires_qemu
 
 export BLKSUM_DIRECT=0
 failed=
-names='changed-early changing locks qcow2 qcow2-corrupt qcow2-state truncated'
-! is_long || names="$names device fake-qemu-nbd page-cache race shrinking sigkill
-  signals"
+names='changed-early changing locks qcow2 qcow2-corrupt qcow2-state race shrinking
+  truncated'
+! is_long || names="$names device fake-qemu-nbd page-cache sigkill signals"
 for name in $names; do
   test=$(dirname "$0")/test-blksum-$name.sh
   status=0

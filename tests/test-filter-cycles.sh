@@ -32,9 +32,9 @@ for round in 1 2 3 4 5 6 7 8; do
   clients $count
   after=$(rss)
   echo "from $before to $after KiB"
-  [ $((after - before)) -ge 3000 ] || break
+  [ $((after - before)) -ge $((3 * count)) ] || break
 done
-[ -n "$wrapper" ] || [ "$SANITIZE" != no ] || [ $((after - before)) -lt 3000 ] ||
+[ -n "$wrapper" ] || [ "$SANITIZE" != no ] || [ $((after - before)) -lt $((3 * count)) ] ||
   fail "memory: from $before to $after KiB, after $round rounds"
 few_files () { [ "$(ls "/proc/$server/fd" | wc -l)" -lt 20 ]; }
 wait_until few_files

@@ -91,7 +91,7 @@ def test_sizes(driver):
         for image in bytes(size), bytes(i % 251 for i in range(size)):
             check_image(driver, image, "sha256", 65536, 0)
     # A record is full, more than full, one less; zeros between.
-    for blocks in (65537,) if driver.short else (65536, 65537, 140000):
+    for blocks in (65536, 65537) if driver.short else (65536, 65537, 140000):
         image = struct.pack("<%dI" % blocks, *range(1, blocks + 1))
         check_image(driver, image, "md5", 4, 0)
     check_image(driver, image[:-1] + bytes(5000) + image, "md5", 4, "linear")
@@ -109,8 +109,8 @@ def refused(driver, what, data, why, flags=("0", "1")):
     else:
         if "1" in flags:
             raise Failed("the reference takes %s" % what)
-    ways = [["read", flag] for flag in flags]
-    for args, from_pipe in zip(ways * 2, driver.inputs()):
+    for args, from_pipe in [(["read", flag], from_pipe) for flag in flags
+                            for from_pipe in driver.inputs()]:
         status, _, err = driver.run(args, data, from_pipe)
         if status != 1 or not re.search(why, err):
             raise Failed("%s, %s: status %d, %r does not say %r"
