@@ -217,7 +217,7 @@ conn_flush_begin (struct conn *conn, struct flush *flush)
   SCOPED_LOCK (&exports_lock);
 
   flush->foreign = foreign_changes (conn);
-  flush->counts = conn->disk && visibility_flush_begin (&conn->unflushed);
+  visibility_flush_begin (&conn->unflushed);
 }
 
 /* A flush failed, so a change may be lost. */
@@ -233,13 +233,14 @@ lose (void *opaque, uint64_t offset, uint64_t end)
 void
 conn_flush_end (struct conn *conn, const struct flush *flush, bool ok)
 {
+  struct disk *disk;
   SCOPED_LOCK (&exports_lock);
 
-  if (flush->counts) {
-    if (ok)
-      disk_flushed (conn->disk, &conn->unflushed);
-    visibility_flush_end (&conn->unflushed, ok, lose, conn->disk);
-    conn->disk->changes++;
+  disk = conn->disk;
+  if (disk)
+    disk_flush_ended (disk, &conn->unflushed, ok);
+  if (visibility_flush_end (&conn->unflushed, ok, lose, disk) && disk) {
+    disk->changes++;
     conn->own_changes++;
   }
   if (ok && flush->foreign > conn->seen)

@@ -81,7 +81,6 @@ bool conn_is_stale_locked (const struct conn *conn);
  */
 struct flush {
   uint64_t foreign;             /* changes by others that it makes visible */
-  bool counts;                  /* it makes changes of this connection visible */
 };
 void conn_flush_begin (struct conn *conn, struct flush *flush);
 void conn_flush_end (struct conn *conn, const struct flush *flush, bool ok);

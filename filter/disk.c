@@ -84,11 +84,13 @@ disk_change_end (struct disk *disk, struct request *request,
 }
 
 void
-disk_flushed (struct disk *disk, const struct unflushed *by)
+disk_flush_ended (struct disk *disk, const struct unflushed *by, bool ok)
 {
   struct request *request;
   uint64_t offset, run_end;
 
+  if (!ok)
+    inflight_taint_by (&disk->inflight, by);
   for (request = disk->inflight.changes; request; request = request->next)
     for (offset = request->offset; offset < request->end; offset = run_end)
       if (visibility_flushing (by, offset, request->end, &run_end) &&

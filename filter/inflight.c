@@ -88,6 +88,21 @@ inflight_end (struct inflight *inflight, struct request *request)
     request->next->prev = request->prev;
 }
 
+static void
+taint_list (struct request *request, const void *by)
+{
+  for (; request; request = request->next)
+    if (request->by == by)
+      taint (request, request->offset, request->end);
+}
+
+void
+inflight_taint_by (struct inflight *inflight, const void *by)
+{
+  taint_list (inflight->changes, by);
+  taint_list (inflight->looks, by);
+}
+
 void
 inflight_replaced (struct request *request, uint64_t offset, uint64_t end)
 {

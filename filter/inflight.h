@@ -27,7 +27,7 @@ struct request {
   uint64_t hidden, hidden_end;  /* of a look, what it proves nothing of; of a
                                  * change, what a flush of another connection
                                  * may have replaced; empty if they are equal */
-  const void *by;               /* of a change, the connection */
+  const void *by;               /* the connection */
   bool tainted;                 /* it is not empty; atomic, never reset */
 };
 
@@ -42,6 +42,9 @@ void inflight_end (struct inflight *inflight, struct request *request);
 
 /* Of the change REQUEST another connection may have replaced this range. */
 void inflight_replaced (struct request *request, uint64_t offset, uint64_t end);
+
+/* Taint all requests of a connection. */
+void inflight_taint_by (struct inflight *inflight, const void *by);
 
 /* Is a part of it tainted by now?  Needs no lock. */
 bool inflight_is_tainted (const struct request *request);

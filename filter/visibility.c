@@ -11,11 +11,11 @@
  * - what another connection reads there proves nothing: it is hidden;
  * - when another connection changes it, the two are in conflict: which of them
  *   reaches the disk last is not known; also when the flush ends before the change
- *   does, see disk_flushed.
+ *   does, see disk_flush_ended.
  *
  * A flush that succeeds empties the set.  When it fails, what was changed may be
- * lost: no connection that is open proves that content by reading, not even the
- * one that changed it.
+ * lost, also what was changed while it was in flight: no connection that is open
+ * proves that content by reading, not even the one that changed it.
  *
  * A trim stays hidden after a flush, until the block is overwritten or the
  * connection has closed: nbdkit's cache filter passes trims on to the plugin, but
@@ -238,17 +238,17 @@ visibility_needs_flush (const struct unflushed *u)
   return !block_set_is_empty (&u->changed);
 }
 
-/* Of flushes at the same time one counts: which changes were made before each
- * began is not worth another set.
+/* Flushes that overlap in time are one, which ends with the last of them: when one
+ * fails, another one can succeed because what it had to write is lost.  Which changes
+ * were made before each began is not worth another set.
  */
-bool
+void
 visibility_flush_begin (struct unflushed *u)
 {
-  if (u->is_flushing || block_set_is_empty (&u->changed))
-    return false;
-  u->is_flushing = true;
+  if (u->nr_flushes++ > 0)
+    return;
+  u->flush_failed = false;
   block_set_move (&u->flushing, unit (), &u->changed);
-  return true;
 }
 
 bool
@@ -262,20 +262,34 @@ visibility_flushing (const struct unflushed *u,
   return in;
 }
 
-void
+static void
+lose (struct unflushed *u,
+      void (*fn) (void *opaque, uint64_t offset, uint64_t end), void *opaque)
+{
+  uint64_t offset = 0, end;
+
+  u->failed = u->flush_failed = true;
+  block_set_move (&u->changed, unit (), &u->flushing);
+  for (; block_set_next (&u->changed, unit (), &offset, &end); offset = end)
+    fn (opaque, offset, end);
+}
+
+bool
 visibility_flush_end (struct unflushed *u, bool ok,
                       void (*fn) (void *opaque, uint64_t offset, uint64_t end),
                       void *opaque)
 {
-  uint64_t offset = 0, end;
+  bool flushed;
 
-  u->is_flushing = false;
-  u->failed = !ok;
-  if (ok) {
-    block_set_clear (&u->flushing);
-    return;
+  u->nr_flushes--;
+  if (!ok) {
+    lose (u, fn, opaque);
+    return true;
   }
-  for (; block_set_next (&u->flushing, unit (), &offset, &end); offset = end)
-    fn (opaque, offset, end);
-  block_set_move (&u->changed, unit (), &u->flushing);
+  if (u->nr_flushes > 0 || u->flush_failed)
+    return false;
+  flushed = !block_set_is_empty (&u->flushing);
+  block_set_clear (&u->flushing);
+  u->failed = false;
+  return flushed;
 }

@@ -28,9 +28,10 @@ struct unflushed {
   uint64_t opened;              /* its number, in the order of opening, or 0 */
   bool tls;
   struct block_set changed;     /* since the last flush began */
-  struct block_set flushing;    /* before the flush in flight began */
+  struct block_set flushing;    /* before the flushes in flight began */
   struct block_set trimmed;     /* since it was opened */
-  bool is_flushing;
+  unsigned nr_flushes;          /* in flight */
+  bool flush_failed;            /* of those, and since they began, any */
   bool failed;                  /* the last flush */
 };
 
@@ -87,12 +88,12 @@ bool visibility_own (const struct unflushed *u,
 /* The range was overwritten, which makes an earlier trim of it irrelevant. */
 void visibility_overwrite (struct visibility *v, uint64_t offset, uint64_t end);
 
-/* A flush of the connection begins, and ends.  begin returns whether this flush
- * is the one that counts: then end must be called.  If it fails the caller is
- * told of what may be lost, by FN.
+/* A flush of the connection begins, and ends.  end returns whether that changed
+ * what other connections may see.  If it failed the caller is told of what may be
+ * lost, by FN.
  */
-bool visibility_flush_begin (struct unflushed *u);
-void visibility_flush_end (struct unflushed *u, bool ok,
+void visibility_flush_begin (struct unflushed *u);
+bool visibility_flush_end (struct unflushed *u, bool ok,
                            void (*fn) (void *opaque, uint64_t offset,
                                        uint64_t end),
                            void *opaque);

@@ -66,8 +66,10 @@ learn_begin_locked (struct conn *conn, struct request *request,
   bool joined = conn_join_locked (conn);
 
   *request = (struct request) { .listed = false };
-  if (conn->disk)
+  if (conn->disk) {
     inflight_begin (&conn->disk->inflight, request, false, offset, len);
+    request->by = &conn->unflushed;
+  }
   if (conn->export)
     export_catch_up_locked (conn->export);
   request->ignored = is_ignored_locked (conn);

@@ -15,6 +15,7 @@
  *   flush=none     never, and there is no flush
  *   flush=refused  never, and a flush fails and does nothing
  *   flush=eio      never, and a flush fails and loses what the disk has not
+ *   flush=eio-once the first flush does that, the others are fresh
  *   multi-conn=BOOL  what is said of it; default: true if views are shared
  *   extents=false  there are no extents
  *   fast-zero=false  a fast zero is refused
@@ -23,7 +24,8 @@
  *   default-export=NAME  what the export "" is called
  *   model=MODEL    the thread model
  *   hold=DIR       hold calls, see hold.h: those named as callbacks at their
- *                  begin, or "CALLBACK-done": the work is done, the call is not
+ *                  begin, or "CALLBACK-done": the work is done, the call is not;
+ *                  "flush-lost" if it has failed
  *
  * What was trimmed is neither what it was nor zero.
  */
@@ -50,7 +52,8 @@ static bool extents = true;
 static int multi_conn = -1;     /* not given */
 static enum view_kind views;
 static enum {
-  FLUSH_FRESH, FLUSH_OLD, FLUSH_NONE, FLUSH_REFUSED, FLUSH_EIO
+  FLUSH_FRESH, FLUSH_OLD, FLUSH_NONE, FLUSH_REFUSED, FLUSH_EIO,
+  FLUSH_EIO_ONCE
 } flush;
 static enum {
   FAST_ZERO_TRUE, FAST_ZERO_FALSE, FAST_ZERO_HALF
@@ -86,7 +89,7 @@ static int
 snapshot_config (const char *key, const char *value)
 {
   static const char *const flushes[] = {
-    "fresh", "old", "none", "refused", "eio", NULL
+    "fresh", "old", "none", "refused", "eio", "eio-once", NULL
   };
   static const char *const fast_zeros[] = {
     "true", "false", "half", NULL
@@ -318,8 +321,11 @@ snapshot_flush (void *handle, uint32_t flags)
   hold ("flush");
   if (flush == FLUSH_REFUSED)
     return fail (EOPNOTSUPP);
-  if (flush == FLUSH_EIO) {
+  if (flush == FLUSH_EIO || flush == FLUSH_EIO_ONCE) {
+    if (flush == FLUSH_EIO_ONCE)
+      flush = FLUSH_FRESH;
     view_lose (handle);
+    hold ("flush-lost");
     return fail (EIO);
   }
   if (view_write_back (handle) == -1)

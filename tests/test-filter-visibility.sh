@@ -143,6 +143,43 @@ b.shutdown()"
   done
 done
 
+# A flush that fails can lose also what was written while it was in flight, and what
+# is being written or flushed by another request just then.  The next flush succeeds,
+# with nothing left to write.
+for parameters in 'views=back' 'views=back multi-conn=true'; do
+  while read -r code; do
+    serve_views $parameters flush=eio-once
+    clients "def hold(call, begin):
+    held = Hold(call)
+    begin()
+    wait_for(a, held.is_there)
+    return held
+def flush(): return hold('flush', a.aio_flush)
+def fail():
+    try: a.flush()
+    except nbd.Error: return
+    sys.exit('the flush did not fail')
+def change(): write(a, b'c' * 65536, 0)
+def done(): wait_for(a, lambda: a.aio_in_flight() == 1)
+def read(): a.aio_pread(nbd.Buffer(65536), 0)
+a = connect()
+$code
+held.release()
+wait(a)
+a.pread(1, 1 << 20)
+a.shutdown()"
+    stop
+    sum_comes "$dir/disk"
+  done <<'END'
+held = flush(); change(); done()
+a.pwrite(b"d", 2 << 20); held = flush(); change(); done()
+a.pwrite(b"d", 2 << 20); held = flush(); a.pwrite(b"c", 0); fail()
+begun = flush(); a.pwrite(b"c", 0); held = hold("flush-lost", begun.release); a.flush()
+held = hold("pwrite-done", change); fail()
+a.pwrite(b"c" * 65536, 0); held = hold("pread-done", read); fail(); a.pread(1, 0)
+END
+done
+
 # A connection that was opened before a change was flushed, and reads after that.
 for parameters in 'views=back' 'views=back multi-conn=true'; do
   serve_views $parameters
