@@ -249,7 +249,7 @@ count_locks (struct client *client, unsigned counts[KINDS])
     struct client *other = client_open ("reads");
 
     if (kind == AFTER_SUM) {    /* which this one gets, and then it is gone */
-      client_write (client, 'b', SIZE, 0);
+      client_write (client, 'b', SIZE, 0, 0);
       client_flush (client);
       client_read (other, SIZE, 0);
     }
@@ -260,11 +260,11 @@ count_locks (struct client *client, unsigned counts[KINDS])
     locks_watch (&exports_lock);
     before = locks_taken ();
     switch (kind) {
-    case WRITE: client_write (client, 'a', BLOCK, 0); break;
-    case PIECE: client_write (client, 'a', 512, BLOCK); break;
-    case ZERO: client_zero (client, BLOCK, 2 * BLOCK); break;
-    case TRIM: client_trim (client, BLOCK, 3 * BLOCK); break;
-    case AFTER_SUM: client_write (client, 'a', BLOCK, 0); break;
+    case WRITE: client_write (client, 'a', BLOCK, 0, 0); break;
+    case PIECE: client_write (client, 'a', 512, BLOCK, 0); break;
+    case ZERO: client_zero (client, BLOCK, 2 * BLOCK, 0); break;
+    case TRIM: client_trim (client, BLOCK, 3 * BLOCK, 0); break;
+    case AFTER_SUM: client_write (client, 'a', BLOCK, 0, 0); break;
     }
     counts[kind] = locks_taken () - before;
     assert_int_equal (locks_taken_watched (), 2);

@@ -95,7 +95,7 @@ write_a_little (void *opaque)
   static int byte;
 
   (void) opaque;
-  client_write (writer, ++byte, 1, SIZE / 2);
+  client_write (writer, ++byte, 1, SIZE / 2, 0);
   written = true;
   return NULL;
 }
@@ -138,7 +138,7 @@ leave_at (unsigned number)
 {
   struct client *client = client_open ("a");
 
-  client_write (client, number, 1, 0);
+  client_write (client, number, 1, 0, 0);
   writer = client_open (writer_name);
   calls = 0;
   at = number;
@@ -233,7 +233,7 @@ test_failed_withdrawal (void **state)
     calls = 0;
     at = i;
     on_file_call = interfere;
-    client_write (client, i, 1, 1);
+    client_write (client, i, 1, 1, 0);
     on_file_call = NULL;
     client_leave (client);
     check_manifest ();

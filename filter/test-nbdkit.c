@@ -24,15 +24,20 @@
 
 struct nbdkit_filter *filter_init (void);
 
+/* Given to the filter when it opens, and back by what opens the plugin. */
+struct nbdkit_context {
+  nbdkit_next *next;            /* of the plugin */
+};
+
 struct client {
+  struct nbdkit_context context;
   void *handle;                 /* of the filter */
 };
 
 static struct nbdkit_filter *filter;
 
-/* The filter gives them to what is called next, and does not look into them. */
+/* The filter gives it to what is called next, and does not look into it. */
 static struct nbdkit_backend { int nothing; } backend;
-static struct nbdkit_context { int nothing; } context;
 
 /* ---- nbdkit ---- */
 
@@ -132,7 +137,8 @@ nbdkit_get_extent (const struct nbdkit_extents *extents, size_t i)
 static int
 plugin_open (nbdkit_context *nxdata, int readonly, const char *name)
 {
-  (void) nxdata; (void) readonly; (void) name;
+  (void) readonly; (void) name;
+  nxdata->next = plugin_connect ();
   return 0;
 }
 
@@ -150,9 +156,10 @@ plugin_config_complete (nbdkit_backend *nxdata)
   return 0;
 }
 
-static void
-configure (const char *key, const char *value)
+void
+server_configure (const char *key, const char *value)
 {
+  filter = filter_init ();
   if (filter->config (plugin_config, &backend, key, value) != 0)
     abort ();
 }
@@ -162,11 +169,10 @@ server_start (uint64_t size, const char *path, const char *manifest,
               const char *block_size)
 {
   plugin_start (size, manifest);
-  filter = filter_init ();
+  server_configure ("blkhash-file", path);
+  server_configure ("blkhash-manifest", manifest);
+  server_configure ("blkhash-block-size", block_size);
   filter->load ();
-  configure ("blkhash-file", path);
-  configure ("blkhash-manifest", manifest);
-  configure ("blkhash-block-size", block_size);
   if (filter->config_complete (plugin_config_complete, &backend) != 0 ||
       filter->get_ready (NBDKIT_THREAD_MODEL_PARALLEL) != 0 ||
       filter->after_fork (&backend) != 0)
@@ -192,8 +198,10 @@ client_open (const char *name)
 
   if (!client)
     abort ();
-  client->handle = filter->open (plugin_open, &context, 0, name, 0);
-  if (!client->handle || filter->prepare (&plugin, client->handle, 0) != 0)
+  client->handle = filter->open (plugin_open, &client->context, 0, name,
+                                 0);
+  if (!client->handle ||
+      filter->prepare (client->context.next, client->handle, 0) != 0)
     abort ();
   return client;
 }
@@ -201,7 +209,7 @@ client_open (const char *name)
 void
 client_leave (struct client *client)
 {
-  filter->finalize (&plugin, client->handle);
+  filter->finalize (client->context.next, client->handle);
   client_vanish (client);
 }
 
@@ -209,6 +217,7 @@ void
 client_vanish (struct client *client)
 {
   filter->close (client->handle);
+  plugin_disconnect (client->context.next);
   free (client);
 }
 
@@ -216,47 +225,53 @@ int
 client_read (struct client *client, uint32_t len, uint64_t offset)
 {
   void *buf = malloc (len);
-  int err, r = filter->pread (&plugin, client->handle, buf, len, offset, 0,
-                              &err);
+  int err, r = filter->pread (client->context.next, client->handle, buf, len,
+                              offset, 0, &err);
 
   free (buf);
   return r;
 }
 
 int
-client_write (struct client *client, int byte, uint32_t len, uint64_t offset)
+client_write (struct client *client, int byte, uint32_t len, uint64_t offset,
+              uint32_t flags)
 {
   void *buf = malloc (len);
   int err, r;
 
   memset (buf, byte, len);
-  r = filter->pwrite (&plugin, client->handle, buf, len, offset, 0, &err);
+  r = filter->pwrite (client->context.next, client->handle, buf, len, offset,
+                      flags, &err);
   free (buf);
   return r;
 }
 
 int
-client_zero (struct client *client, uint32_t len, uint64_t offset)
+client_zero (struct client *client, uint32_t len, uint64_t offset,
+             uint32_t flags)
 {
   int err;
 
-  return filter->zero (&plugin, client->handle, len, offset, 0, &err);
+  return filter->zero (client->context.next, client->handle, len, offset, flags,
+                       &err);
 }
 
 int
-client_trim (struct client *client, uint32_t len, uint64_t offset)
+client_trim (struct client *client, uint32_t len, uint64_t offset,
+             uint32_t flags)
 {
   int err;
 
-  return filter->trim (&plugin, client->handle, len, offset, 0, &err);
+  return filter->trim (client->context.next, client->handle, len, offset, flags,
+                       &err);
 }
 
 int
 client_extents (struct client *client, uint32_t len, uint64_t offset)
 {
   struct nbdkit_extents *extents = nbdkit_extents_new (offset, 0);
-  int err, r = filter->extents (&plugin, client->handle, len, offset, 0,
-                                extents, &err);
+  int err, r = filter->extents (client->context.next, client->handle, len,
+                                offset, 0, extents, &err);
 
   nbdkit_extents_free (extents);
   return r;
@@ -267,5 +282,5 @@ client_flush (struct client *client)
 {
   int err;
 
-  return filter->flush (&plugin, client->handle, 0, &err);
+  return filter->flush (client->context.next, client->handle, 0, &err);
 }

@@ -22,6 +22,9 @@ void server_start (uint64_t size, const char *path, const char *manifest,
                    const char *block_size);
 void server_stop (void);
 
+/* One more parameter of the filter; before server_start. */
+void server_configure (const char *key, const char *value);
+
 /* How many errors the filter told. */
 unsigned errors_told (void);
 
@@ -30,6 +33,29 @@ extern unsigned char *disk;     /* its content; see also disk_failures */
 /* One in so many requests fails; 0: none. */
 extern unsigned disk_failures;
 
+/* What connections see of it; it can be changed when there are none.  By default
+ * they share one view, and have multi-conn.
+ */
+struct disk_mode {
+  enum disk_views {
+    VIEWS_SHARED,
+    VIEWS_OWN,                  /* that of its opening, until it is refreshed */
+    VIEWS_BACK                  /* and what a connection changes stays there */
+  } views;
+  enum disk_flush {
+    FLUSH_WORKS,
+    FLUSH_NONE,                 /* there is none */
+    FLUSH_FAILS                 /* now and then, and loses what is not written */
+  } flush;
+  bool multi_conn;
+};
+extern struct disk_mode disk_mode;
+
+/* The seed of this thread.  Unless it is 0 the disk does at random what it may do,
+ * such as to write back, or to let other threads go on.
+ */
+extern _Thread_local unsigned disk_seed;
+
 /* A client of the export NAME. */
 struct client *client_open (const char *name);
 
@@ -37,12 +63,14 @@ struct client *client_open (const char *name);
 void client_leave (struct client *client);
 void client_vanish (struct client *client);
 
-/* 0, or -1 if the plugin failed. */
+/* 0, or -1 if the plugin failed.  FLAGS are those of nbdkit. */
 int client_read (struct client *client, uint32_t len, uint64_t offset);
 int client_write (struct client *client, int byte, uint32_t len,
-                  uint64_t offset);
-int client_zero (struct client *client, uint32_t len, uint64_t offset);
-int client_trim (struct client *client, uint32_t len, uint64_t offset);
+                  uint64_t offset, uint32_t flags);
+int client_zero (struct client *client, uint32_t len, uint64_t offset,
+                 uint32_t flags);
+int client_trim (struct client *client, uint32_t len, uint64_t offset,
+                 uint32_t flags);
 int client_extents (struct client *client, uint32_t len, uint64_t offset);
 int client_flush (struct client *client);
 

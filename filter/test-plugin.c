@@ -1,10 +1,15 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * For unit tests: a plugin whose disk is memory.
+ * For unit tests: a plugin whose disk is memory, and whose connections can have
+ * views of it.
  *
  * It may not be waited for with a lock of the filter: that is asserted wherever
  * it is called.
+ *
+ * A view does no more than NBD promises: other connections see what was changed
+ * after a flush, or after a change with FUA; without multi-conn they have to
+ * flush, too.  But it is a cache: it can write back, and read again, at any time.
  */
 
 #include <config.h>
@@ -12,6 +17,8 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -24,11 +31,22 @@
 
 #define UNIT 512                /* bytes of the smallest extent */
 
+struct view {
+  nbdkit_next next;             /* first: the filter has its address */
+  struct view *next_view;       /* all protected by disk_lock */
+  unsigned char *bytes;         /* NULL: the disk itself */
+  unsigned char *dirty;         /* of each byte, does the disk lack it? */
+};
+
 unsigned char *disk;
 unsigned disk_failures;
+struct disk_mode disk_mode = { .multi_conn = true };
+_Thread_local unsigned disk_seed;
+
 static uint64_t disk_size;
 static pthread_mutex_t disk_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned calls;          /* of the plugin; under disk_lock */
+static struct view *views;
 static const char *manifest;    /* path */
 
 void
@@ -47,6 +65,132 @@ plugin_stop (void)
   free (disk);
 }
 
+/* ---- Chance ---- */
+
+static bool
+one_in (unsigned n)
+{
+  return disk_seed != 0 && (unsigned) rand_r (&disk_seed) % n == 0;
+}
+
+static void
+maybe_yield (void)
+{
+  if (one_in (4))
+    sched_yield ();
+}
+
+/* Does this call fail? */
+static bool
+fails_locked (int *err)
+{
+  *err = EIO;
+  return disk_failures > 0 && ++calls % disk_failures == 0;
+}
+
+/* ---- Views ---- */
+
+/* Let VIEW see what is on the disk, but for its own changes. */
+static void
+refresh_locked (struct view *view, uint64_t offset, uint64_t end)
+{
+  const unsigned char *dirty = view->dirty, *next;
+  uint64_t len;
+
+  for (; dirty && offset < end; offset += len) {
+    next = memchr (dirty + offset, !dirty[offset], end - offset);
+    len = next ? next - (dirty + offset) : end - offset;
+    if (!dirty[offset])
+      memcpy (view->bytes + offset, disk + offset, len);
+  }
+}
+
+/* Let VIEW see it, and with multi-conn every other view. */
+static void
+refresh (struct view *view, uint64_t offset, uint64_t end)
+{
+  SCOPED_LOCK (&disk_lock);
+
+  refresh_locked (view, offset, end);
+  if (disk_mode.multi_conn)
+    for (view = views; view; view = view->next_view)
+      refresh_locked (view, offset, end);
+}
+
+/* Write the first range of VIEW that is dirty, from *OFFSET on, to the disk; or
+ * LOSE it.  False: there is none.
+ */
+static bool
+write_back_next (struct view *view, uint64_t *offset, uint64_t end, bool lose)
+{
+  const unsigned char *start;
+  SCOPED_LOCK (&disk_lock);
+
+  if (!view->bytes || *offset == end)
+    return false;
+  start = memchr (view->dirty + *offset, 1, end - *offset);
+  if (!start)
+    return false;
+  for (*offset = start - view->dirty; *offset < end && view->dirty[*offset];
+       ++*offset) {
+    view->dirty[*offset] = 0;
+    if (!lose)
+      disk[*offset] = view->bytes[*offset];
+  }
+  return true;
+}
+
+static void
+write_back (struct view *view, uint64_t offset, uint64_t end)
+{
+  while (write_back_next (view, &offset, end, false))
+    maybe_yield ();
+}
+
+/* What a cache does at any time. */
+static void
+maybe_evict (struct view *view)
+{
+  maybe_yield ();
+  if (one_in (16))
+    write_back (view, 0, disk_size);
+  if (one_in (16)) {
+    SCOPED_LOCK (&disk_lock);
+
+    refresh_locked (view, 0, disk_size);
+  }
+}
+
+static unsigned char *
+content (const struct view *view)
+{
+  return view->bytes ? view->bytes : disk;
+}
+
+/* VIEW has changed this range. */
+static void
+changed_locked (struct view *view, uint64_t offset, uint32_t len)
+{
+  if (!view->bytes)
+    return;
+  if (disk_mode.views == VIEWS_BACK)
+    memset (view->dirty + offset, 1, len);
+  else
+    memcpy (disk + offset, view->bytes + offset, len);
+}
+
+static void
+end_change (struct view *view, uint64_t offset, uint32_t len, uint32_t flags)
+{
+  maybe_evict (view);
+  if (flags & NBDKIT_FLAG_FUA) {
+    write_back (view, offset, offset + len);
+    refresh (view, offset, offset + len);
+  }
+}
+
+/* ---- Callbacks ---- */
+
 static int64_t
 plugin_get_size (nbdkit_next *next)
 {
@@ -62,20 +206,26 @@ plugin_can (nbdkit_next *next)
 }
 
 static int
+plugin_can_flush (nbdkit_next *next)
+{
+  (void) next;
+  return disk_mode.flush != FLUSH_NONE;
+}
+
+static int
+plugin_can_multi_conn (nbdkit_next *next)
+{
+  (void) next;
+  return disk_mode.multi_conn;
+}
+
+static int
 plugin_block_size (nbdkit_next *next, uint32_t *minimum, uint32_t *preferred,
                    uint32_t *maximum)
 {
   (void) next;
   *minimum = *preferred = *maximum = 0;
   return 0;
-}
-
-/* Does this call fail? */
-static bool
-fails_locked (int *err)
-{
-  *err = EIO;
-  return disk_failures > 0 && ++calls % disk_failures == 0;
 }
 
 /* A change comes, or has been made, and is not over. */
@@ -92,57 +242,113 @@ static int
 plugin_pread (nbdkit_next *next, void *buf, uint32_t len, uint64_t offset,
               uint32_t flags, int *err)
 {
-  (void) next; (void) flags;
-  assert (locks_held () == 0);
-  SCOPED_LOCK (&disk_lock);
+  struct view *view = (struct view *) next;
+  int r;
 
-  memcpy (buf, disk + offset, len);
-  return fails_locked (err) ? -1 : 0;
+  (void) flags;
+  assert (locks_held () == 0);
+  maybe_evict (view);
+  {
+    SCOPED_LOCK (&disk_lock);
+
+    memcpy (buf, content (view) + offset, len);
+    r = fails_locked (err) ? -1 : 0;
+  }
+  maybe_yield ();
+  return r;
 }
 
 static int
 plugin_pwrite (nbdkit_next *next, const void *buf, uint32_t len,
                uint64_t offset, uint32_t flags, int *err)
 {
-  (void) next; (void) flags;
-  check_withdrawn ();
-  SCOPED_LOCK (&disk_lock);
+  struct view *view = (struct view *) next;
+  bool fails;
 
-  if (fails_locked (err))
-    len /= 2;
-  memcpy (disk + offset, buf, len);
-  return disk_failures > 0 && calls % disk_failures == 0 ? -1 : 0;
+  check_withdrawn ();
+  maybe_yield ();
+  {
+    SCOPED_LOCK (&disk_lock);
+
+    fails = fails_locked (err);
+    if (fails)
+      len /= 2;
+    memcpy (content (view) + offset, buf, len);
+    changed_locked (view, offset, len);
+  }
+  end_change (view, offset, len, fails ? 0 : flags);
+  return fails ? -1 : 0;
 }
 
+static int
+fill (nbdkit_next *next, int byte, uint32_t len, uint64_t offset,
+      uint32_t flags)
+{
+  struct view *view = (struct view *) next;
+
+  check_withdrawn ();
+  maybe_yield ();
+  {
+    SCOPED_LOCK (&disk_lock);
+
+    memset (content (view) + offset, byte, len);
+    changed_locked (view, offset, len);
+  }
+  end_change (view, offset, len, flags);
+  return 0;
+}
+
+/* A fast zero is not fast now and then, and has done a half. */
 static int
 plugin_zero (nbdkit_next *next, uint32_t len, uint64_t offset, uint32_t flags,
              int *err)
 {
-  (void) next; (void) flags; (void) err;
-  check_withdrawn ();
-  SCOPED_LOCK (&disk_lock);
-
-  memset (disk + offset, 0, len);
-  return 0;
+  if ((flags & NBDKIT_FLAG_FAST_ZERO) && one_in (2)) {
+    *err = ENOTSUP;
+    fill (next, 0, len / 2, offset, 0);
+    return -1;
+  }
+  return fill (next, 0, len, offset, flags);
 }
 
 static int
 plugin_trim (nbdkit_next *next, uint32_t len, uint64_t offset, uint32_t flags,
              int *err)
 {
-  (void) next; (void) flags; (void) err;
-  check_withdrawn ();
-  SCOPED_LOCK (&disk_lock);
-
-  memset (disk + offset, 't', len);
-  return 0;
+  (void) err;
+  return fill (next, 't', len, offset, flags);
 }
 
+/* Of each range it is chance whether the disk has it. */
+static void
+lose (struct view *view)
+{
+  uint64_t offset = 0;
+
+  while (write_back_next (view, &offset, disk_size, one_in (2)))
+    maybe_yield ();
+}
+
+/* When one fails another one beside it can succeed, as with fsync. */
 static int
 plugin_flush (nbdkit_next *next, uint32_t flags, int *err)
 {
-  (void) next; (void) flags; (void) err;
+  struct view *view = (struct view *) next;
+
+  (void) flags;
   assert (locks_held () == 0);
+  assert (disk_mode.flush != FLUSH_NONE);
+  *err = EIO;
+  maybe_yield ();
+  if (disk_mode.flush == FLUSH_FAILS && one_in (2)) {
+    lose (view);
+    maybe_yield ();
+    return -1;
+  }
+  write_back (view, 0, disk_size);
+  maybe_yield ();
+  refresh (view, 0, disk_size);
+  maybe_yield ();
   return 0;
 }
 
@@ -150,28 +356,35 @@ static int
 plugin_extents (nbdkit_next *next, uint32_t len, uint64_t offset,
                 uint32_t flags, struct nbdkit_extents *extents, int *err)
 {
+  struct view *view = (struct view *) next;
   uint64_t end = offset + len, n;
 
-  (void) next; (void) flags; (void) err;
+  (void) flags; (void) err;
   assert (locks_held () == 0);
-  SCOPED_LOCK (&disk_lock);
+  maybe_evict (view);
+  {
+    SCOPED_LOCK (&disk_lock);
 
-  for (extents->count = 0; offset < end && extents->count < MAX_EXTENTS;
-       offset += n) {
-    n = end - offset < UNIT ? end - offset : UNIT;
-    extents->extent[extents->count++] = (struct nbdkit_extent) {
-      offset, n, is_zero (disk + offset, n) ? NBDKIT_EXTENT_ZERO : 0
-    };
+    for (extents->count = 0; offset < end && extents->count < MAX_EXTENTS;
+         offset += n) {
+      n = end - offset < UNIT ? end - offset : UNIT;
+      extents->extent[extents->count++] = (struct nbdkit_extent) {
+        offset, n, is_zero (content (view) + offset, n) ? NBDKIT_EXTENT_ZERO : 0
+      };
+    }
   }
+  maybe_yield ();
   return 0;
 }
 
-nbdkit_next plugin = {
+/* ---- Connections ---- */
+
+static const nbdkit_next callbacks = {
   .get_size = plugin_get_size,
   .block_size = plugin_block_size,
-  .can_flush = plugin_can,
+  .can_flush = plugin_can_flush,
   .can_extents = plugin_can,
-  .can_multi_conn = plugin_can,
+  .can_multi_conn = plugin_can_multi_conn,
   .pread = plugin_pread,
   .pwrite = plugin_pwrite,
   .flush = plugin_flush,
@@ -179,3 +392,48 @@ nbdkit_next plugin = {
   .zero = plugin_zero,
   .extents = plugin_extents,
 };
+
+nbdkit_next *
+plugin_connect (void)
+{
+  struct view *view = calloc (1, sizeof *view);
+
+  maybe_yield ();
+  if (!view)
+    abort ();
+  view->next = callbacks;
+  if (disk_mode.views != VIEWS_SHARED) {
+    view->bytes = malloc (disk_size);
+    view->dirty = calloc (1, disk_size);
+    if (!view->bytes || !view->dirty)
+      abort ();
+  }
+  {
+    SCOPED_LOCK (&disk_lock);
+
+    refresh_locked (view, 0, disk_size);
+    view->next_view = views;
+    views = view;
+  }
+  maybe_yield ();
+  return &view->next;
+}
+
+void
+plugin_disconnect (nbdkit_next *next)
+{
+  struct view *view = (struct view *) next, **link = &views;
+
+  maybe_yield ();
+  write_back (view, 0, disk_size);
+  {
+    SCOPED_LOCK (&disk_lock);
+
+    while (*link != view)
+      link = &(*link)->next_view;
+    *link = view->next_view;
+  }
+  free (view->bytes);
+  free (view->dirty);
+  free (view);
+}

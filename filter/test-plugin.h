@@ -27,6 +27,10 @@ struct nbdkit_extents {
 void plugin_start (uint64_t size, const char *manifest);
 void plugin_stop (void);
 
-extern nbdkit_next plugin;
+/* A connection, with its view of the disk.  What that keeps of its changes comes
+ * to the disk when it is closed.
+ */
+nbdkit_next *plugin_connect (void);
+void plugin_disconnect (nbdkit_next *next);
 
 #endif /* NBDKIT_BLKHASH_TEST_PLUGIN_H */

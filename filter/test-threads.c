@@ -11,8 +11,6 @@
 
 #include <config.h>
 
-#include <errno.h>
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,11 +22,10 @@
 
 #include <cmocka.h>
 
-#include "blkhash-manifest.h"
-
 #include "export.h"
 #include "test-locks.h"
 #include "test-nbdkit.h"
+#include "test-sums.h"
 
 #define THREADS 6
 #define STRING2(x) #x
@@ -57,10 +54,10 @@ do_request (struct client *client, unsigned *seed)
   switch (below (seed, 12)) {
   case 0: case 1: case 2: case 3: client_read (client, len, offset); break;
   case 4: case 5: case 6: client_write (client, 'a' + below (seed, 9), len,
-                                        offset); break;
-  case 7: client_zero (client, len, offset); break;
-  case 8: client_write (client, 0, len, offset); break;
-  case 9: client_trim (client, len, offset); break;
+                                        offset, 0); break;
+  case 7: client_zero (client, len, offset, 0); break;
+  case 8: client_write (client, 0, len, offset, 0); break;
+  case 9: client_trim (client, len, offset, 0); break;
   case 10: client_extents (client, len, offset); break;
   case 11: client_flush (client); break;
   }
@@ -86,70 +83,25 @@ run_clients (void *opaque)
   return NULL;
 }
 
-/* By the streaming API, which shares no table with the filter. */
-static unsigned
-compute_sum (unsigned char *md)
-{
-  struct blkhash_opts *opts = blkhash_opts_new ("sha256");
-  struct blkhash *h;
-  unsigned len;
-
-  blkhash_opts_set_block_size (opts, BLOCK_SIZE);
-  h = blkhash_new_opts (opts);
-  assert_int_equal (blkhash_update (h, disk, SIZE), 0);
-  assert_int_equal (blkhash_final (h, md, &len), 0);
-  blkhash_free (h);
-  blkhash_opts_free (opts);
-  return len;
-}
-
-static void
-format_sum (char *line, size_t size, const char *name)
-{
-  unsigned char md[BLKHASH_MAX_MD_SIZE];
-  unsigned len = compute_sum (md), i;
-
-  for (i = 0; i < len; i++)
-    sprintf (line + 2 * i, "%02x", md[i]);
-  snprintf (line + 2 * len, size - 2 * len, "  %s\n", name);
-}
-
-/* The manifest is whole, and that of the disk. */
 static void
 check_manifest (const char *path)
 {
-  unsigned char md[BLKHASH_MAX_MD_SIZE], wanted[BLKHASH_MAX_MD_SIZE];
-  int fd = open (path, O_RDONLY), err;
-  struct blkhash_manifest_reader *r =
-    blkhash_manifest_reader_new (fd, 0, NULL, 0);
-  struct blkhash_manifest_run run;
-  unsigned len;
-
-  assert_true (fd != -1 && r);
-  do
-    err = blkhash_manifest_reader_next (r, &run);
-  while (err == 0);
-  assert_int_equal (err, ENOENT);
-  assert_int_equal (blkhash_manifest_reader_size (r), SIZE);
-  assert_int_equal (blkhash_manifest_reader_sum (r, md, &len), 0);
-  assert_int_equal (len, compute_sum (wanted));
-  assert_memory_equal (md, wanted, len);
-  blkhash_manifest_reader_free (r);
-  close (fd);
+  assert_true (manifest_is_right (path, SIZE, BLOCK_SIZE));
 }
 
 /* The result file has the sum of the export NAME, and of no other. */
 static void
 check_result (const char *path, const char *name)
 {
-  char text[1024], line[256], *start;
+  char text[1024], sum[SUM_LEN], line[256], *start;
   FILE *f = fopen (path, "r");
   size_t sums = 0;
 
   assert_non_null (f);
   text[fread (text, 1, sizeof text - 1, f)] = '\0';
   fclose (f);
-  format_sum (line, sizeof line, name);
+  disk_sum (sum, SIZE, BLOCK_SIZE);
+  snprintf (line, sizeof line, "%s  %s\n", sum, name);
   if (!strstr (text, line))
     fail_msg ("expected %sgot %s", line, text);
   for (start = text; *start; start = strchr (start, '\n') + 1)
@@ -175,7 +127,7 @@ finish_at_once (int byte)
   pthread_t threads[sizeof names / sizeof names[0]];
   size_t i;
 
-  client_write (client, byte, 1, 0);
+  client_write (client, byte, 1, 0, 0);
   client_vanish (client);
   for (i = 0; i < sizeof names / sizeof names[0]; i++)
     assert_int_equal (pthread_create (&threads[i], NULL, read_all,
@@ -209,7 +161,7 @@ test_threads (void **state)
   for (i = 0; i < sizeof names / sizeof names[0]; i++) {
     struct client *client = client_open (names[i]);
 
-    client_write (client, 'x', 1, 0);
+    client_write (client, 'x', 1, 0, 0);
     client_leave (client);
     check_result (path, names[i]);
     check_manifest (manifest);

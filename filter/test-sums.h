@@ -1,0 +1,23 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * For unit tests: the sum of the disk of test-nbdkit.h, by the streaming API,
+ * which shares no table with the filter.
+ */
+
+#ifndef NBDKIT_BLKHASH_TEST_SUMS_H
+#define NBDKIT_BLKHASH_TEST_SUMS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "blkhash.h"
+
+/* The digits of the sum of the first SIZE bytes. */
+#define SUM_LEN (2 * BLKHASH_MAX_MD_SIZE + 1)
+void disk_sum (char sum[SUM_LEN], uint64_t size, uint32_t block_size);
+
+/* Is the manifest PATH whole, and that of the disk? */
+bool manifest_is_right (const char *path, uint64_t size, uint32_t block_size);
+
+#endif /* NBDKIT_BLKHASH_TEST_SUMS_H */

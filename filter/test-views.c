@@ -1,0 +1,368 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Unit test: random clients in threads at once, of a disk of which connections can
+ * have views of their own.  When all have closed, every sum that there is must be
+ * that of the disk, and so must the manifest.  A client that is alone gets a sum.
+ *
+ * A server is a process, with some crowds of clients one after the other.  Prints
+ * the seed, and takes BLKHASH_SEED, and in BLKHASH_ROUNDS the number of crowds for
+ * each mode.  A server that fails prints its own seed: it may have to be repeated,
+ * since threads run at the same time.
+ */
+
+#include <config.h>
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-filter.h>
+
+#include <cmocka.h>
+
+#include "test-locks.h"
+#include "test-nbdkit.h"
+#include "test-sums.h"
+
+#define THREADS 4
+#define CROWDS 20               /* of a server */
+
+/* All modes of the disk are legal: without a flush NBD promises nothing of what
+ * other connections see.
+ */
+static struct mode {
+  char name[48];
+  struct disk_mode disk;
+} modes[3 * 3 * 2];
+
+static unsigned first_seed, rounds = 20;
+
+/* ---- A server ---- */
+
+static const struct mode *mode;
+static unsigned server_seed;
+static char path[64], manifest[64];
+static uint32_t block_size;
+static uint64_t size;
+static const char *const names[] = { "a", "b", "c" };
+static unsigned nr_names;
+static bool missing_read;       /* blkhash-missing=read */
+static unsigned failures;       /* as disk_failures, in a crowd */
+
+static uint32_t
+below (unsigned *seed, uint32_t n)
+{
+  return (uint32_t) rand_r (seed) % n;
+}
+
+static void
+complain (const char *what, const char *found)
+{
+  fprintf (stderr, "%s: %s: BLKHASH_SEED=%u BLKHASH_ROUNDS=%d\n%s\n",
+           mode->name, what, server_seed, CROWDS, found);
+  _exit (1);
+}
+
+/* Every sum of the result file is that of the disk, and so is the manifest, if
+ * there is one.  The export NAME has a sum, if it is not NULL.
+ */
+static void
+check (const char *name)
+{
+  char text[1024], sum[SUM_LEN], *line, *rest;
+  FILE *f = fopen (path, "r");
+  struct stat st;
+  bool found = !name;
+
+  if (!f)
+    complain ("no result file", path);
+  text[fread (text, 1, sizeof text - 1, f)] = '\0';
+  fclose (f);
+  disk_sum (sum, size, block_size);
+  for (rest = text; (line = strsep (&rest, "\n")) && *line; ) {
+    if (*line == '#')
+      continue;
+    if (strncmp (line, sum, strlen (sum)) != 0)
+      complain ("wrong sum", line);
+    found |= name && strcmp (line + strlen (sum) + 2, name) == 0;
+  }
+  if (!found)
+    complain ("no sum", text);
+  if (stat (manifest, &st) == 0 && st.st_size > 0 &&
+      !manifest_is_right (manifest, size, block_size))
+    complain ("wrong manifest", "");
+}
+
+/* ---- Clients ---- */
+
+static void
+do_request (struct client *client, unsigned *seed)
+{
+  uint32_t most = size / 2 < 3 * block_size ? size / 2 : 3 * block_size;
+  uint32_t len = 1 + below (seed, most);
+  uint64_t offset = below (seed, size - len);
+  uint32_t flags = below (seed, 4) == 0 ? NBDKIT_FLAG_FUA : 0;
+
+  if (below (seed, 2)) {        /* a whole block, or some */
+    len = len < block_size ? len : len - len % block_size;
+    offset -= offset % block_size;
+  }
+  switch (below (seed, 12)) {
+  case 0: case 1: case 2: client_read (client, len, offset); break;
+  case 3: case 4: case 5: client_write (client, 'a' + below (seed, 9), len,
+                                        offset, flags); break;
+  case 6: flags |= NBDKIT_FLAG_FAST_ZERO; /* fall through */
+  case 7: flags |= NBDKIT_FLAG_MAY_TRIM * below (seed, 2);
+    client_zero (client, len, offset, flags); break;
+  case 8: client_write (client, 0, len, offset, flags); break;
+  case 9: client_trim (client, len, offset, flags); break;
+  case 10: client_extents (client, len, offset); break;
+  case 11:
+    if (mode->disk.flush != FLUSH_NONE)
+      client_flush (client);
+    break;
+  }
+}
+
+struct job {
+  struct client *client;
+  unsigned seed;
+};
+
+static void *
+run_job (void *opaque)
+{
+  struct job *job = opaque;
+  unsigned requests = below (&job->seed, 10);
+
+  disk_seed = job->seed | 1;
+  while (requests-- > 0)
+    do_request (job->client, &job->seed);
+  return NULL;
+}
+
+/* Where changes can reach the disk when their connection is closed, no connection
+ * may be opened from when it begins to leave until then: see "What is not seen" in
+ * the manual.
+ */
+static pthread_rwlock_t late = PTHREAD_RWLOCK_INITIALIZER;
+
+static bool
+is_late (void)
+{
+  return mode->disk.views == VIEWS_BACK && mode->disk.flush != FLUSH_WORKS;
+}
+
+static struct client *
+open_client (const char *name)
+{
+  struct client *client;
+
+  if (is_late ())
+    pthread_rwlock_wrlock (&late);
+  client = client_open (name);
+  if (is_late ())
+    pthread_rwlock_unlock (&late);
+  return client;
+}
+
+static void
+close_client (struct client *client, bool vanish)
+{
+  if (is_late ())
+    pthread_rwlock_rdlock (&late);
+  if (vanish && (mode->disk.views != VIEWS_BACK || is_late ()))
+    client_vanish (client);
+  else
+    client_leave (client);
+  if (is_late ())
+    pthread_rwlock_unlock (&late);
+}
+
+/* A connection is used by this thread and by another one. */
+static void
+run_client (unsigned *seed)
+{
+  struct client *client = open_client (names[below (seed, nr_names)]);
+  struct job own = { client, rand_r (seed) }, other = { client, rand_r (seed) };
+  pthread_t thread;
+
+  if (pthread_create (&thread, NULL, run_job, &other) != 0)
+    abort ();
+  run_job (&own);
+  pthread_join (thread, NULL);
+  close_client (client, below (seed, 8) == 0);
+}
+
+static void *
+run_clients (void *opaque)
+{
+  unsigned seed = (uintptr_t) opaque, clients = 1 + below (&seed, 2);
+
+  disk_seed = seed | 1;
+  while (clients-- > 0)
+    run_client (&seed);
+  return NULL;
+}
+
+static void
+run_crowd (unsigned *seed)
+{
+  pthread_t threads[THREADS];
+  unsigned i, n = 2 + below (seed, THREADS - 1);
+
+  disk_mode = mode->disk;
+  disk_failures = failures;
+  for (i = 0; i < n; i++)
+    if (pthread_create (&threads[i], NULL, run_clients,
+                        (void *) (uintptr_t) rand_r (seed)) != 0)
+      abort ();
+  for (i = 0; i < n; i++)
+    pthread_join (threads[i], NULL);
+  check (NULL);
+}
+
+/* A client that is alone, and for which nothing fails.  What the filter knows from
+ * earlier clients is not read again.
+ */
+static void
+be_alone (unsigned *seed)
+{
+  const char *name = names[below (seed, nr_names)];
+  struct client *client;
+
+  if (mode->disk.flush == FLUSH_FAILS)
+    disk_mode.flush = FLUSH_WORKS;
+  disk_failures = 0;
+  client = client_open (name);
+  client_write (client, 'x', 1, 0, 0);
+  client_leave (client);
+  check (missing_read ? name : NULL);
+  if (missing_read)
+    return;
+  client = client_open (name);
+  client_read (client, size, 0);
+  client_leave (client);
+  check (name);
+}
+
+static void
+start_server (const char *directory)
+{
+  unsigned seed = server_seed;
+  char bytes[32];
+
+  block_size = below (&seed, 2) ? 4096 : 65536;
+  size = block_size * (4 + below (&seed, block_size == 4096 ? 36 : 4)) -
+    below (&seed, 2) * 1234;
+  nr_names = below (&seed, 2) ? 1 : 3;
+  missing_read = below (&seed, 4) > 0;
+  failures = below (&seed, 3) ? 0 : 31;
+  sprintf (bytes, "%u", block_size);
+  sprintf (path, "%s/sums", directory);
+  sprintf (manifest, "%s/manifest", directory);
+  server_configure ("blkhash-missing", missing_read ? "read" : "fail");
+  server_start (size, path, manifest, bytes);
+}
+
+static void
+run_server (void)
+{
+  char directory[] = "/dev/shm/blkhash-test-XXXXXX";
+  unsigned seed, i;
+
+  /* Of a sync nothing is seen here. */
+  if (!mkdtemp (directory)) {
+    strcpy (directory, "/tmp/blkhash-test-XXXXXX");
+    if (!mkdtemp (directory))
+      complain ("no directory", directory);
+  }
+  start_server (directory);
+  for (i = 0, seed = server_seed; i < CROWDS; i++) {
+    run_crowd (&seed);
+    if (below (&seed, 4) == 0)
+      be_alone (&seed);
+  }
+  be_alone (&seed);
+  server_stop ();
+  unlink (path);
+  unlink (manifest);
+  if (rmdir (directory) != 0)
+    complain ("something is left", directory);
+}
+
+/* ---- Modes ---- */
+
+/* The state of a server cannot be made twice in one process. */
+static void
+test_mode (void **state)
+{
+  unsigned i;
+  int status;
+  pid_t pid;
+
+  mode = *state;
+  for (i = 0; i < (rounds + CROWDS - 1) / CROWDS; i++) {
+    server_seed = first_seed + i;
+    fflush (NULL);
+    pid = fork ();
+    if (pid == 0) {
+      signal (SIGABRT, SIG_DFL);
+      signal (SIGSEGV, SIG_DFL);
+      run_server ();
+      exit (0);
+    }
+    assert_int_equal (waitpid (pid, &status, 0), pid);
+    if (status != 0)
+      fail_msg ("status %#x: BLKHASH_SEED=%u", status, server_seed);
+  }
+}
+
+#define NR_MODES (sizeof modes / sizeof modes[0])
+
+static void
+make_mode (struct mode *m, unsigned number)
+{
+  static const char *const views[] = { "shared", "own", "back" };
+  static const char *const flushes[] = { "", ", no flush", ", flush fails" };
+
+  m->disk.views = number / 6;
+  m->disk.flush = number / 2 % 3;
+  m->disk.multi_conn = number % 2;
+  sprintf (m->name, "%s%s%s", views[m->disk.views], flushes[m->disk.flush],
+           m->disk.multi_conn ? ", multi-conn" : "");
+}
+
+int
+main (void)
+{
+  const char *given = getenv ("BLKHASH_SEED");
+  struct CMUnitTest tests[NR_MODES];
+  unsigned i;
+
+  first_seed = given ? strtoul (given, NULL, 10) : (unsigned) time (NULL);
+  given = getenv ("BLKHASH_ROUNDS");
+  if (given)
+    rounds = strtoul (given, NULL, 10);
+  printf ("BLKHASH_SEED=%u\n", first_seed);
+  for (i = 0; i < NR_MODES; i++) {
+    make_mode (&modes[i], i);
+    tests[i] = (struct CMUnitTest) {
+      modes[i].name, test_mode, NULL, NULL, &modes[i]
+    };
+  }
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}
