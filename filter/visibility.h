@@ -31,7 +31,7 @@ struct unflushed {
   struct block_set flushing;    /* before the flushes in flight began */
   struct block_set trimmed;     /* since it was opened */
   unsigned nr_flushes;          /* in flight */
-  bool flush_failed;            /* of those, and since they began, any */
+  bool flush_failed;            /* one of them, or that overlapped them */
   bool failed;                  /* the last flush */
 };
 
