@@ -35,6 +35,8 @@ blkhash_leaves_save (struct blkhash_leaves *l, int fd, unsigned char *md,
 
   if (err)
     return err;
+  if (size == BLKHASH_SIZE_UNKNOWN)
+    return EINVAL;              /* no header can have this size */
   w = blkhash_manifest_writer_new (&opts, size, fd);
   if (!w)
     return errno;
@@ -77,7 +79,9 @@ blkhash_leaves_load (struct blkhash_manifest_reader *r)
   int err;
 
   if (!manifest_reader_is_fresh (r) || r->flags != 0) {
-    errno = EINVAL;
+    errno = manifest_reader_explain (r, EINVAL, "a reader without flags is "
+                                     "needed that has read nothing but the "
+                                     "header");
     return NULL;
   }
   l = blkhash_leaves_new (blkhash_manifest_reader_opts (r),

@@ -179,27 +179,40 @@ blkhash_manifest_writer_sink (struct blkhash_manifest_writer *w)
 
 /* ---- The header and the end ---- */
 
+/* A descriptor that cannot be written shows now, not after hours of hashing. */
+static int
+check_fd (const struct blkhash_manifest_writer *w)
+{
+  int flags = fcntl (w->output.fd, F_GETFL);
+
+  if (flags == -1)
+    return errno;
+  if ((flags & O_ACCMODE) != O_WRONLY && (flags & O_ACCMODE) != O_RDWR)
+    return EBADF;
+  return w->header_last && flags & O_APPEND ? EINVAL : 0;
+}
+
 /* Will the header be written when the size is known?  Its place is kept. */
 static int
 begin (struct blkhash_manifest_writer *w)
 {
   unsigned char *bytes =
     manifest_output_append (&w->output, MANIFEST_HEADER_SIZE);
-  int flags;
+  int err;
 
   if (!bytes)
     return ENOMEM;
   w->header_last = w->header.size == BLKHASH_SIZE_UNKNOWN;
+  err = check_fd (w);
+  if (err)
+    return err;
   if (!w->header_last) {
     manifest_header_print (&w->header, bytes);
     return 0;
   }
   memset (bytes, 0, MANIFEST_HEADER_SIZE);
   w->start = lseek (w->output.fd, 0, SEEK_CUR);
-  flags = fcntl (w->output.fd, F_GETFL);
-  if (w->start == -1 || flags == -1)
-    return errno;
-  return flags & O_APPEND ? EINVAL : 0;
+  return w->start == -1 ? errno : 0;
 }
 
 static int

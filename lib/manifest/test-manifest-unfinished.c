@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -405,13 +406,15 @@ test_full (void **state)
   struct blkhash_manifest_writer *w;
 
   (void) state;
+  signal (SIGPIPE, SIG_IGN);
   assert_int_equal (pipe (fds), 0);
-  close (fds[1]);
-  w = manifest_writer_new_unfinished (NULL, SIZE, 0, fds[0]);
-  assert_int_equal (manifest_writer_flush (w), EBADF);
-  assert_int_equal (manifest_writer_flush (w), EBADF);
-  blkhash_manifest_writer_free (w);
   close (fds[0]);
+  w = manifest_writer_new_unfinished (NULL, SIZE, 0, fds[1]);
+  assert_non_null (w);
+  assert_int_equal (manifest_writer_flush (w), EPIPE);
+  assert_int_equal (manifest_writer_flush (w), EPIPE);
+  blkhash_manifest_writer_free (w);
+  close (fds[1]);
 }
 
 int

@@ -78,6 +78,18 @@ nobody_zero (void *opaque, uint64_t index, uint64_t count)
   return 0;
 }
 
+/* A reader says why it can be no table. */
+static void
+assert_not_loaded (struct blkhash_manifest_reader *r)
+{
+  errno = 0;
+  assert_null (blkhash_leaves_load (r));
+  assert_int_equal (errno, EINVAL);
+  assert_string_equal (blkhash_manifest_reader_error (r),
+                       "a reader without flags is needed that has read "
+                       "nothing but the header");
+}
+
 /* ---- Writing ---- */
 
 static void
@@ -218,6 +230,34 @@ test_unknown_size (void **state)
 }
 
 static void
+assert_bad_fd (int fd)
+{
+  const uint64_t sizes[] = { SIZE, BLKHASH_SIZE_UNKNOWN };
+
+  for (int i = 0; i < 2; i++) {
+    errno = 0;
+    assert_null (blkhash_manifest_writer_new (NULL, sizes[i], fd));
+    assert_int_equal (errno, EBADF);
+  }
+  errno = 0;
+  assert_null (blkhash_manifest_writer_new_part (NULL, SIZE, 0, 1, fd));
+  assert_int_equal (errno, EBADF);
+}
+
+/* One that cannot be written is refused before anything is hashed. */
+static void
+test_bad_fd (void **state)
+{
+  int fd = open ("/dev/null", O_RDONLY);
+
+  (void) state;
+  assert_int_not_equal (fd, -1);
+  assert_bad_fd (fd);
+  assert_bad_fd (-1);
+  close (fd);
+}
+
+static void
 test_write_errors (void **state)
 {
   struct blkhash_leaves *l = full_table (0);
@@ -273,6 +313,12 @@ test_save (void **state)
   blkhash_leaves_free (l);
   l = blkhash_leaves_new (NULL, BLKHASH_SIZE_UNKNOWN, 0);
   assert_int_equal (blkhash_leaves_save (l, fd, NULL, NULL), ENODATA);
+  /* No manifest has this size: not found out when all of it was hashed. */
+  assert_int_equal (blkhash_leaves_set_size (l, UINT64_MAX), 0);
+  assert_int_equal (blkhash_leaves_zero (l, UINT64_MAX, 0), 0);
+  alarm (300);
+  assert_int_equal (blkhash_leaves_save (l, fd, NULL, NULL), EINVAL);
+  alarm (0);
   blkhash_leaves_free (l);
   close (fd);
 }
@@ -317,22 +363,18 @@ test_reader_misused (void **state)
   assert_int_equal (blkhash_manifest_reader_is_complete (r), 1);
   assert_int_equal (blkhash_manifest_reader_sum (r, md, NULL), ENODATA);
   assert_int_equal (blkhash_manifest_reader_next (r, &run), 0);
-  errno = 0;
-  assert_null (blkhash_leaves_load (r));
-  assert_int_equal (errno, EINVAL);
+  assert_not_loaded (r);
   assert_int_equal (blkhash_manifest_reader_sum (r, md, NULL), ENODATA);
   while (blkhash_manifest_reader_next (r, &run) == 0)
     ;
   assert_int_equal (blkhash_manifest_reader_next (r, &run), ENOENT);
   assert_int_equal (blkhash_manifest_reader_sum (r, md, NULL), 0);
-  assert_null (blkhash_leaves_load (r));
+  assert_not_loaded (r);
   blkhash_manifest_reader_free (r);
 
   /* A table is only made of what is known to be right. */
   r = new_reader (fd, BLKHASH_MANIFEST_NO_SUM);
-  errno = 0;
-  assert_null (blkhash_leaves_load (r));
-  assert_int_equal (errno, EINVAL);
+  assert_not_loaded (r);
   blkhash_manifest_reader_free (r);
   close (fd);
 }
@@ -456,6 +498,7 @@ main (void)
     cmocka_unit_test (test_writer_misused),
     cmocka_unit_test (test_sum),
     cmocka_unit_test (test_unknown_size),
+    cmocka_unit_test (test_bad_fd),
     cmocka_unit_test (test_write_errors),
     cmocka_unit_test (test_save),
     cmocka_unit_test (test_reader_misused),
