@@ -8,6 +8,7 @@
 set -e
 
 reference=${srcdir:-.}/../tests/reference.py
+manifest=${srcdir:-.}/../tests/refmanifest.py
 "${PYTHON:-python3}" -c 'import hashlib' 2> /dev/null || {
   echo "SKIP: ${PYTHON:-python3} is missing"
   exit 77
@@ -40,6 +41,14 @@ fails () {
   fi
 }
 
+# The manifest from a pipe is that of the reference, byte for byte.
+check_manifest () {
+  rm -f "$dir/image.blkm"
+  equal "$1" sh -c "cat | ./blkhash-manifest '$dir/image.blkm'"
+  "${PYTHON:-python3}" "$manifest" write "$dir/image" > "$dir/expected.blkm"
+  cmp "$dir/expected.blkm" "$dir/image.blkm" || failed=1
+}
+
 check_image () {
   echo "$1"
   expected=$("${PYTHON:-python3}" "$reference" "$dir/image")
@@ -50,6 +59,7 @@ check_image () {
   equal "$expected" ./blkhash-leaves "$dir/image"
   equal "$expected" sh -c 'cat | ./blkhash-sync'
   equal "$expected" sh -c 'cat | ./blkhash-aio'
+  check_manifest "$expected"
 }
 
 # The reference, too, has to know the published answer.
@@ -71,7 +81,6 @@ check_image "1 MiB + 1, a hole with data in it"
 
 # Two manifests of 16 blocks: byte 70000 and the last one differ.
 seq 600000 | head -c 1048500 > "$dir/image"
-manifest=${reference%reference.py}refmanifest.py
 "${PYTHON:-python3}" "$manifest" write "$dir/image" > "$dir/a.blkm"
 for at in 70000 1048499; do
   printf x | dd of="$dir/image" bs=1 seek=$at conv=notrunc status=none
@@ -91,6 +100,8 @@ fails ./blkhash-sync "$dir"
 fails ./blkhash-leaves "$dir/missing"
 fails ./blkhash-leaves "$dir"
 fails ./blkhash-leaves
+fails ./blkhash-manifest "$dir/image.blkm"
+fails ./blkhash-manifest
 fails sh -c './blkhash-aio < .'
 
 exit $failed
