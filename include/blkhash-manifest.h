@@ -27,7 +27,8 @@
  *
  * Functions that return int return 0, or a positive errno value, unless their
  * comment says otherwise.  Constructors return NULL and set errno.  Lengths and
- * offsets in the image are uint64_t, lengths in memory size_t.
+ * offsets in the image are uint64_t, lengths in memory size_t.  Pointers must
+ * not be NULL unless the comment says so.
  *
  * One thread at a time may use a reader or a writer.  Different ones are
  * independent.
@@ -54,11 +55,15 @@ struct blkhash_manifest_writer;
  * the digest, the block size and the construction; NULL means the defaults.
  *
  * SIZE can be BLKHASH_SIZE_UNKNOWN if FD can seek, and was not opened with
- * O_APPEND: then the header is written last, with pwrite(2).
+ * O_APPEND: then the header is written last, with pwrite(2).  No manifest has
+ * the size UINT64_MAX, which is that value.
+ *
+ * What is written is buffered: an error of write(2), ENOSPC for instance, can
+ * come as late as blkhash_manifest_writer_finish.
  *
  * Returns NULL and sets errno: ENOMEM; EINVAL if the configuration of OpenSSL
- * does not provide the digest, EIO if it failed; ESPIPE or EINVAL if FD needs a
- * known SIZE.
+ * does not provide the digest, EIO if it failed; EBADF if FD is not open for
+ * writing; ESPIPE or EINVAL if FD needs a known SIZE.
  */
 struct blkhash_manifest_writer *
 blkhash_manifest_writer_new (const struct blkhash_opts *opts, uint64_t size,
@@ -82,9 +87,10 @@ void blkhash_manifest_writer_free (struct blkhash_manifest_writer *w);
 
 /*
  * Returns the sink that gives leaves to W, for blkhash_leaves_set_sink of a
- * table with the same options.  W must outlive the fold.  The table should have
- * BLKHASH_LEAVES_NO_SUM: the writer computes the digest of the image, and the
- * table would compute it once more.
+ * table with the same options.  W must live until the last call on the table
+ * but blkhash_leaves_free.  The table should have BLKHASH_LEAVES_NO_SUM: the
+ * writer computes the digest of the image, and the table would compute it once
+ * more.
  *
  * A writer of a part ignores blocks that are not in it.  So they can be given
  * to the table as zeros, which costs nothing.
@@ -97,7 +103,7 @@ blkhash_manifest_writer_sink (struct blkhash_manifest_writer *w);
 
 /*
  * Write the end of the manifest, when the sink has got all leaves of an image
- * of SIZE bytes.  Until then there is no manifest: a reader refuses what was
+ * of SIZE bytes.  Only then is there a manifest: a reader refuses what was
  * written before.  It is on the disk after fsync(2).
  *
  * The writer has computed the digest of the image.  It is stored in MD, which
@@ -107,8 +113,9 @@ blkhash_manifest_writer_sink (struct blkhash_manifest_writer *w);
  *
  * Errors: EINVAL if the blocks are not those of an image of SIZE bytes, or of
  * the part of it, if SIZE is not that given to blkhash_manifest_writer_new, or
- * on a second call; ENOMEM, EIO; that of write(2); the first error of the sink.
- * Nothing is stored on error.
+ * is UINT64_MAX: nothing changes then, and it can be called again; EINVAL
+ * after it returned 0; ENOMEM, EIO; that of write(2); the first error of the
+ * sink: these stick.  Nothing is stored on error.
  */
 int blkhash_manifest_writer_finish (struct blkhash_manifest_writer *w,
                                     uint64_t size, unsigned char *md,
@@ -119,8 +126,9 @@ int blkhash_manifest_writer_finish (struct blkhash_manifest_writer *w,
  * digest of the image in MD and its length in bytes in *LEN, as
  * blkhash_leaves_fold does; both may be NULL.  The sink of L is not called.
  *
- * Errors: those of blkhash_leaves_fold; that of write(2); EINVAL if L was
- * created with BLKHASH_LEAVES_ONCE: it needs a writer and its sink.
+ * Errors: those of blkhash_leaves_fold; that of write(2); EBADF if FD is not
+ * open for writing; EINVAL if the size is UINT64_MAX, or if L was created with
+ * BLKHASH_LEAVES_ONCE: it needs a writer and its sink.
  */
 int blkhash_leaves_save (struct blkhash_leaves *l, int fd, unsigned char *md,
                          unsigned int *len);
@@ -144,7 +152,9 @@ struct blkhash_manifest_reader;
  * BLKHASH_MANIFEST_NO_SUM.
  *
  * This and blkhash_manifest_reader_next trust nothing that is in the file, and
- * keep at most 8 MiB in memory.
+ * keep at most 8 MiB in memory.  But a file of 600 bytes can be the manifest of
+ * 2^63 zeros, whose digest takes weeks.  If the file is not trusted, look at
+ * blkhash_manifest_reader_size first, or use BLKHASH_MANIFEST_NO_SUM.
  *
  * Returns NULL and sets errno: EBADMSG if this is no manifest, or is damaged or
  * cut off; ENOTSUP if it is of a later version, or of a digest that this
@@ -192,9 +202,10 @@ struct blkhash_manifest_run {
  * Read the next blocks, and store them in *RUN; their leaves are valid until
  * the next call.  Each run begins where the one before it ends.  Data comes in
  * runs of up to 65536 blocks, consecutive zeros come in one run.  The next call
- * adds the run to the digest of the image, which takes long for many zeros.
+ * adds the run to the digest of the image, which takes long for many zeros: see
+ * blkhash_zero, and blkhash_manifest_reader_new.
  *
- * Errors: ENOENT when there are no more.  Only then all runs before are known
+ * Errors: ENOENT when there are no more.  Only then are all runs before known
  * to be right: the manifest is whole, and its digest is that of its leaves.
  * Others as of blkhash_manifest_reader_new.  The first error sticks.
  */
@@ -212,8 +223,11 @@ int blkhash_manifest_reader_sum (const struct blkhash_manifest_reader *r,
                                  unsigned char *md, unsigned int *len);
 
 /*
- * Returns the reason for the last error of a function of R in words, such as
- * "the record at byte 512 has a wrong CRC".  It is valid until the next call.
+ * Returns the reason for the last error of blkhash_manifest_reader_next,
+ * blkhash_leaves_load or blkhash_manifest_diff with R, in words, such as "the
+ * record at byte 512 has a wrong CRC".  An error that is returned again,
+ * because it sticks, does not store its reason again, and
+ * blkhash_manifest_reader_sum stores none.  It is valid until the next call.
  */
 const char *
 blkhash_manifest_reader_error (const struct blkhash_manifest_reader *r);
@@ -226,6 +240,7 @@ blkhash_manifest_reader_error (const struct blkhash_manifest_reader *r);
  *
  * Returns NULL and sets errno to an error of blkhash_manifest_reader_next or of
  * blkhash_leaves_new, or to EINVAL if R is of another kind.
+ * blkhash_manifest_reader_error returns the reason in words.
  */
 struct blkhash_leaves *blkhash_leaves_load (struct blkhash_manifest_reader *r);
 
@@ -261,12 +276,14 @@ int blkhash_leaves_put_run (struct blkhash_leaves *l,
  * with zeros.  DIFFER returns 0, or a positive errno value, which ends the
  * comparison and is returned.  It must not use A or B.
  *
- * Returns 0 when these were all ranges.  Only then, and with ENODATA, the
- * ranges are known to be right.  Errors:
+ * Returns 0 when these were all ranges.  Only then, and with ENODATA, are the
+ * ranges known to be right.  No range at all does not mean that the digests of
+ * the images are the same: the larger one can have zeros at its end.  Errors:
  *
- *  - ENODATA: the smaller image ends within a block, and both have data in it.
- *    Digests do not show whether the larger image has only zeros in the rest of
- *    that block.  DIFFER was not called for it, but for all others that differ.
+ *  - ENODATA: the smaller image, of SIZE bytes, ends within a block, and both
+ *    have data in it.  Digests do not show whether the larger image has only
+ *    zeros in the rest of that block, which begins at byte SIZE - SIZE %
+ *    block_size.  DIFFER was not called for it, but for all others that differ.
  *  - EINVAL: A and B are not such readers, or they are of different digests or
  *    block sizes, or of the digest null; or one is a part of an image and the
  *    other is not the same part of an image of the same size.  Nothing was

@@ -16,9 +16,13 @@
  *  - struct blkhash_leaves takes parts of the image in any order from any
  *    thread (blkhash_leaves_data, blkhash_leaves_zero, blkhash_leaves_fold).
  *
+ * Only a leaf table makes a manifest (blkhash-manifest.h), also of an image
+ * that comes in order: struct blkhash keeps no leaves.
+ *
  * Functions that return int return 0, or a positive errno value, unless their
  * comment says otherwise.  Constructors return NULL and set errno.  Lengths and
- * offsets in the image are uint64_t, lengths in memory size_t.
+ * offsets in the image are uint64_t, lengths in memory size_t.  Pointers must
+ * not be NULL unless the comment says so.
  *
  * Programs written for blkhash 0.11 and before compile and link unchanged.
  * What they use keeps its prototypes and its errors: blkhash_new, _new_opts,
@@ -91,8 +95,9 @@ struct blkhash_opts *blkhash_opts_copy (const struct blkhash_opts *opts);
  * blkhash_opts_get_tag prints it.  Threads and queue depth have their
  * defaults.
  *
- * Returns NULL with errno EINVAL if TAG is NULL, is spelled in any other way,
- * or names a digest that this library does not have; ENOMEM.
+ * Returns NULL with errno EINVAL if TAG is NULL, is not in exactly this
+ * spelling (lower case, largest unit), or names a digest that this library does
+ * not have; ENOMEM.
  */
 struct blkhash_opts *blkhash_opts_from_tag (const char *tag);
 
@@ -124,8 +129,7 @@ int blkhash_opts_set_queue_depth (struct blkhash_opts *opts,
 /*
  * The construction: 0, the default, is flat; 1 to 1024 is that number of
  * streams, the construction of blkhash 0.9 (64 streams) and older.  Else
- * EINVAL and nothing changes.  Changes the hash.  Ends what
- * blkhash_opts_set_linear chose.
+ * EINVAL and nothing changes.  Changes the hash.  Turns linear off.
  */
 int blkhash_opts_set_streams (struct blkhash_opts *opts, unsigned streams);
 
@@ -212,8 +216,10 @@ int blkhash_update (struct blkhash *h, const void *buf, size_t len);
 
 /*
  * Append LEN zero bytes.  The same hash as blkhash_update with a buffer of
- * zeros, in constant memory and a small fraction of the time.  Errors as in
- * blkhash_update.
+ * zeros, in constant memory and a small fraction of the time: with the defaults
+ * about a third of a second for each TiB, in this call or a later one.  The
+ * smaller the blocks, the longer.  If LEN is not trusted, limit it.  Errors as
+ * in blkhash_update.
  */
 int blkhash_zero (struct blkhash *h, size_t len);
 
@@ -224,10 +230,11 @@ int blkhash_zero (struct blkhash *h, size_t len);
  * blkhash_free returned.
  *
  * Synchronous and asynchronous calls can be mixed; the image is what they
- * append, in the order of the calls.  Memory is bounded: a request that is
- * much larger, for each thread, than 2 MiB or 1024 blocks, or that does not
- * start and end at a block boundary, may wait for earlier data to be hashed,
- * and so may any other when only the oldest data is not.
+ * append, in the order of the calls.  Memory is bounded: a request that is much
+ * larger, for each thread, than 2 MiB or 1024 blocks, or that does not start
+ * and end at a block boundary, may wait for earlier data to be hashed.  Any
+ * request may wait if the oldest data is still being hashed when the rest of
+ * the queue is done.  A request with LEN 0 completes like any other.
  *
  * Returns EAGAIN when queue_depth requests are in flight, that is, submitted
  * and not reaped; nothing was appended then, and it is not a sticky error.
@@ -253,7 +260,9 @@ struct blkhash_completion {
 
 /*
  * Reap completed requests, in the order in which they completed.  Fills OUT
- * with up to COUNT completions and does not wait.
+ * with up to COUNT completions and does not wait.  If more have completed, the
+ * descriptor stays readable.  The error of a completion is ENOMEM or EIO if
+ * its data could not be hashed; blkhash_final fails then, too.
  *
  * Returns the number of completions, or a negative errno value: -ENOTSUP if
  * the queue depth is 0, -EINVAL after blkhash_final.
@@ -262,10 +271,10 @@ int blkhash_aio_completions (struct blkhash *h,
                              struct blkhash_completion *out, unsigned count);
 
 /*
- * Finish: waits for the work in flight and stores the digest in MD, which
- * must have room for BLKHASH_MAX_MD_SIZE bytes, and its length in bytes in
- * *LEN (LEN may be NULL); the length of "null" is 0.  Can be called once;
- * every later call on H but blkhash_free fails with EINVAL.
+ * Finish: waits for the work in flight and stores the digest in MD, which must
+ * have room for BLKHASH_MAX_MD_SIZE bytes, and its length in bytes in *LEN (LEN
+ * may be NULL); the length of "null" is 0.  Can be called once, whatever it
+ * returns: every later call on H but blkhash_free fails with EINVAL.
  *
  * On error, the first error of any call, or EINVAL, nothing is stored.
  */
@@ -282,14 +291,15 @@ void blkhash_free (struct blkhash *h);
 /*
  * The image is given once: no byte is given twice or forgotten.  Then the
  * table folds and frees leaves as soon as all blocks before them are known, so
- * that an image that is given roughly in order takes next to no memory.
+ * that an image that is given roughly in order takes next to no memory.  Bytes
+ * of a block that was evicted, see blkhash_leaves_new, count as not given.
  */
 #define BLKHASH_LEAVES_ONCE 1u
 
 /*
- * Only with BLKHASH_LEAVES_ONCE: the digest of the image is not computed, and
- * blkhash_leaves_fold stores none.  Only the sink gets the leaves.  Enormous
- * runs of zeros cost nothing then.
+ * Only with BLKHASH_LEAVES_ONCE: alone it is EINVAL.  The digest of the image
+ * is not computed, and blkhash_leaves_fold stores none.  Only the sink gets the
+ * leaves.  Enormous runs of zeros cost nothing then.
  */
 #define BLKHASH_LEAVES_NO_SUM 2u
 
@@ -309,11 +319,13 @@ void blkhash_free (struct blkhash *h);
  * blkhash_leaves_free must be the last call.  On each block, calls that
  * overlap in time take effect in some order.
  *
- * Memory grows with the data given, not with SIZE: a digest for each block
- * of data; nothing for runs of zeros; and up to 64 MiB for blocks of which
- * only a part is known, but at least for one.  When there is no more room, the
- * oldest such block is evicted, and is missing again; and so is a block that
- * arrives in thousands of scattered pieces.
+ * Memory grows with the data given, not with SIZE: a digest for each block of
+ * data; nothing for runs of zeros; and up to 64 MiB for blocks of which only a
+ * part is known, but at least for one.  When there is no more room, the oldest
+ * such block is evicted, and is missing again.  So is a block of which too many
+ * pieces are known that do not touch each other, when one more arrives: one for
+ * each 128 bytes of a block, but 64 to 4096; 512 in blocks of 64 KiB.  The call
+ * that evicts returns 0: ask blkhash_leaves_next_missing.
  */
 struct blkhash_leaves *blkhash_leaves_new (const struct blkhash_opts *opts,
                                            uint64_t size, unsigned flags);
@@ -329,11 +341,12 @@ void blkhash_leaves_free (struct blkhash_leaves *l);
  * and is hashed in this call; one that is given after this call is not
  * copied.)
  *
- * Can be called once, while other threads give blocks before SIZE.
+ * Can succeed once, while other threads give blocks before SIZE.  A manifest
+ * cannot have the size UINT64_MAX.
  *
- * Errors: EINVAL if the size is known already, or if blocks were given at or
- * after SIZE, even if they were forgotten since: nothing changes then; ENOMEM
- * and EIO, which stick.
+ * Errors: EINVAL if the size is known already, or if bytes were given at or
+ * after SIZE, even if they were forgotten since: nothing changes then; ENOMEM,
+ * EIO, and others that stick.
  */
 int blkhash_leaves_set_size (struct blkhash_leaves *l, uint64_t size);
 
@@ -346,15 +359,20 @@ int blkhash_leaves_set_size (struct blkhash_leaves *l, uint64_t size);
  * The table keeps digests, not content: when a part of a complete block that
  * is not all zero is set again, the rest of that block becomes missing.
  *
+ * Zeros are hashed when they are folded, at the cost of blkhash_zero: with
+ * BLKHASH_LEAVES_ONCE in this call or a later one, and with
+ * BLKHASH_LEAVES_NO_SUM never.  If LEN or the size is not trusted, limit it.
+ *
  * Hashing is done in the calling threads: one may hash blocks of others, which
  * wait for it.  BUF can be used again on return.
  *
  * Errors: EINVAL if the range passes the end of the image, or BUF is NULL and
  * LEN is not 0: nothing changes then; EEXIST if the table was created with
  * BLKHASH_LEAVES_ONCE and a byte is given twice or forgotten (other parts of
- * the range may have been taken then); ENOMEM; EIO if the digest failed.
- * ENOMEM and EIO stick: the leaves could be wrong then, so every later call
- * returns them.
+ * the range may have been taken then); ENOMEM; EIO if the digest failed; with
+ * BLKHASH_LEAVES_ONCE that of a callback of the sink.  ENOMEM, EIO and those of
+ * the sink stick: the leaves could be wrong or lost then, so every later call
+ * returns them.  EINVAL and EEXIST do not stick.
  */
 int blkhash_leaves_data (struct blkhash_leaves *l, const void *buf,
                          size_t len, uint64_t offset);
@@ -445,8 +463,8 @@ size_t blkhash_leaves_batch (const struct blkhash_leaves *l);
  * Fold the leaves to the digest of the image and store it in MD, which must
  * have room for BLKHASH_MAX_MD_SIZE bytes, and its length in bytes in *LEN
  * (LEN may be NULL).  The table stays as it is and can be changed and folded
- * again, but a table created with BLKHASH_LEAVES_ONCE can be folded only
- * once; EINVAL after that.
+ * again, but a table created with BLKHASH_LEAVES_ONCE can be folded only once
+ * successfully; EINVAL after that.
  *
  * If the table was created with BLKHASH_LEAVES_NO_SUM, nothing is stored in MD,
  * which may be NULL, and 0 in *LEN.
