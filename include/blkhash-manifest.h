@@ -159,9 +159,9 @@ struct blkhash_manifest_reader;
  * Returns NULL and sets errno: EBADMSG if this is no manifest, or is damaged or
  * cut off; ENOTSUP if it is of a later version, or of a digest that this
  * library does not have; EINVAL for other flags; ENOMEM, EIO; that of read(2).
- * The reason in words, such as "it is no manifest of blkhash", is printed to
- * REASON then, which has room for SIZE bytes: BLKHASH_MAX_REASON_SIZE is
- * enough, and what does not fit is cut off.  REASON may be NULL.
+ * The reason in words, such as "not a blkhash manifest", is printed to REASON
+ * then, which has room for SIZE bytes: BLKHASH_MAX_REASON_SIZE is enough, and
+ * what does not fit is cut off.  REASON may be NULL.
  */
 struct blkhash_manifest_reader *
 blkhash_manifest_reader_new (int fd, unsigned flags, char *reason,

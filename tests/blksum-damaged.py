@@ -148,7 +148,7 @@ def test_cut_and_flipped(blksum, rng):
            blksum.run("manifest:right"))
     all_refused(blksum, cuts(data), "cut off|too short")
     all_refused(blksum, flips(data), ".")
-    all_refused(blksum, [("more", data + b"\0")], "something behind")
+    all_refused(blksum, [("more", data + b"\0")], "trailing data")
     blksum.check_memory("manifests")
     return data
 

@@ -76,14 +76,14 @@ cp m.blkm flipped
 printf x | dd of=flipped bs=1 seek=530 conv=notrunc status=none
 refuses "manifest:flipped: the record at byte 512 has a wrong CRC" \
         blksum manifest:flipped
-refuses "no manifest of blkhash" blksum manifest:image
+refuses "not a blkhash manifest" blksum manifest:image
 refuses "too short" blksum manifest:/dev/null
 refuses "Is a directory" blksum manifest:.
 for corpus in wrong-sum:'the sum is not that of the leaves' \
               part:'a part of an image' overlap:'there before' \
               many:'more leaves than' key:'later version' \
               zeros-as-data:'at byte 512 has a block of zeros as data' \
-              version:'version that is not known'; do
+              version:'unsupported version'; do
   refuses "${corpus#*:}" blksum \
     "manifest:$abs_top_srcdir/tests/fuzz/manifest/${corpus%%:*}.blkm"
 done

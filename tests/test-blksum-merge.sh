@@ -265,7 +265,7 @@ merges_not "wrong.blkm: the sum is not that of the leaves" wrong.blkm right.blkm
 merges_not "wrong.blkm: the sum is not that of the leaves" right.blkm wrong.blkm
 
 merges_not "missing: cannot open: No such file" parts/* missing
-merges_not "image: it is no manifest" parts/* image
+merges_not "image: not a blkhash manifest" parts/* image
 mkfifo fifo
 for other in fifo . /dev/null; do
   merges_not "$other: is not a regular file" parts/* $other

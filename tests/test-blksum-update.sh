@@ -143,7 +143,7 @@ refuses "of another size has to be hashed whole" update --size 1m "$image"
 refuses "and this is a manifest" update "manifest:$dir/old"
 refuses "No such file" blksum --update "$dir/nothing" \
         --changed "$dir/changes" --manifest "$dir/new" "$image"
-refuses "no manifest of blkhash" blksum --update "$image" \
+refuses "not a blkhash manifest" blksum --update "$image" \
         --changed "$dir/changes" --manifest "$dir/new" "$image"
 refuses "No such file" blksum --update "$dir/old" \
         --changed "$dir/nothing" --manifest "$dir/new" "$image"

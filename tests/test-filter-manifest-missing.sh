@@ -11,8 +11,8 @@ make_image "$dir/image"
 
 refused () {
   no_manifest
-  refuses "too short for a manifest" blksum "manifest:$manifest"
-  refuses "too short for a manifest" \
+  refuses "too short to be a blkhash manifest" blksum "manifest:$manifest"
+  refuses "too short to be a blkhash manifest" \
           blksum --compare "manifest:$manifest" "$dir/image"
 }
 

@@ -129,7 +129,7 @@ def test_damaged(driver, rng):
     for n in sorted(cuts):
         refused(driver, "%d of %d bytes" % (n, len(data)), data[:n],
                 "cut off|too short")
-    refused(driver, "a byte more", data + b"\0", "something behind")
+    refused(driver, "a byte more", data + b"\0", "trailing data")
     places = [rng.randrange(8 * 512, 8 * len(data)) for _ in range(25)] + \
         [8 * rng.randrange(70) + rng.randrange(8) for _ in range(15)]
     for bit in places:
@@ -178,7 +178,7 @@ def test_crafted_records(driver):
              p.join(a, zeros, b, end_=end(p.head[:-1] + b"\1", 10, p.md))),
             ("the end of a part", "cut off",
              p.join(a, zeros, b, end_=end(p.head, 10, b""))),
-            ("two ends", "something behind", p.join(a, zeros, b, p.end)),
+            ("two ends", "trailing data", p.join(a, zeros, b, p.end)),
             ("a CRC of 0", "wrong CRC",
              p.join(a, zeros[:-8] + bytes(8), b)),
             ("not 0 at the end", "does not end with 0",
@@ -271,8 +271,8 @@ def test_headers(driver):
         "\n".join(["blkhash-manifest 1", "x: y", blocks_line, size_line,
                    sum_line, ""])))
     for what, why, head in (
-            ("nothing", "no manifest", ""),
-            ("another file", "no manifest", "\x7fELF"),
+            ("nothing", "not a blkhash", ""),
+            ("another file", "not a blkhash", "\x7fELF"),
             ("no newline", "version", text.replace("\n", " ")),
             ("version 2", "version", text.replace("est 1", "est 2")),
             ("version 1.1", "version", text.replace("est 1", "est 1.1")),

@@ -172,10 +172,10 @@ static int
 parse_version (struct parser *parser, const char *line)
 {
   if (strncmp (line, NAME, strlen (NAME)) != 0) {
-    parser->why = "it is no manifest of blkhash";
+    parser->why = "not a blkhash manifest";
     return EBADMSG;
   }
-  parser->why = "it is of a version that is not known here";
+  parser->why = "unsupported version";
   return strcmp (line + strlen (NAME), FORMAT_VERSION) == 0 ? 0 : ENOTSUP;
 }
 

@@ -88,8 +88,8 @@ read_header (struct blkhash_manifest_reader *r)
   int err = manifest_input_peek (&r->input, MANIFEST_HEADER_SIZE, &bytes);
 
   if (err == ENODATA)
-    return manifest_reader_explain (r, EBADMSG, "it is too short for a "
-                                    "manifest of blkhash");
+    return manifest_reader_explain (r, EBADMSG, "too short to be a "
+                                    "blkhash manifest");
   if (err)
     return manifest_reader_explain_errno (r, err);
   err = manifest_header_parse (bytes, &r->header, &why);

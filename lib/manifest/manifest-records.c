@@ -194,7 +194,7 @@ read_end (struct blkhash_manifest_reader *r, uint64_t count)
   size += MANIFEST_TAIL_SIZE;
   err = manifest_input_peek (&r->input, size + 1, &bytes);
   if (err == 0)
-    return damaged (r, "there is something behind the manifest");
+    return damaged (r, "trailing data after the manifest");
   if (err != ENODATA)
     return input_failed (r, err);
   manifest_input_take (&r->input, size);

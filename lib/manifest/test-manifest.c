@@ -412,9 +412,9 @@ test_read_errors (void **state)
   assert_no_reader (-1, 0, EBADF, strerror (EBADF));
   assert_no_reader (fd, 4, EINVAL, strerror (EINVAL));
   assert_no_reader (fd, 0, EBADMSG,
-                    "it is too short for a manifest of blkhash");
+                    "too short to be a blkhash manifest");
   assert_int_equal (pwrite (fd, image, 512, 0), 512);
-  assert_no_reader (fd, 0, EBADMSG, "it is no manifest of blkhash");
+  assert_no_reader (fd, 0, EBADMSG, "not a blkhash manifest");
   close (fd);
 }
 
