@@ -200,6 +200,8 @@ class Run:
                                self.stack.threads)
             self.may_fail = True
             contents = self.read_disks(again)
+            if None in contents.values() and self.stack.below_server:
+                self.servers[0].all_closed() # or has it aborted?
         else:
             with open(self.stack.image, "rb") as f:
                 contents = {None: f.read()}
@@ -344,14 +346,13 @@ class Run:
         self.server.check_log()
         self.tally["passes over what is missing"] += len(re.findall(
             r"blkhash: reading \d+ missing bytes", self.server.log()))
-        if self.stack.below_server:
-            # It may not have written yet what it was sent last.
-            try:
+        try:
+            if self.stack.below_server:
+                # It may not have written yet what it was sent last.
                 self.servers[0].all_closed()
-            except Aborted:
-                self.tally["not checked at the end: abort below"] += 1
-                return
-        self.check_final()
+            self.check_final()
+        except Aborted:
+            self.tally["not checked at the end: abort below"] += 1
 
     def connect_first(self):
         """With TLS, where there is TLS: from then on nothing is said of what
