@@ -115,7 +115,7 @@ head -c 700 raw.blkm > cut.blkm
 refuses "manifest:cut.blkm: the manifest is cut off" \
         blksum --expect manifest:cut.blkm raw
 refuses "manifest:none: cannot open" blksum --expect manifest:none raw
-refuses "manifest:raw: .*no manifest" blksum --expect manifest:raw raw
+refuses "manifest:raw: .*not a blkhash manifest" blksum --expect manifest:raw raw
 refuses "part of an image" blksum \
   --expect "manifest:$abs_top_srcdir/tests/fuzz/manifest/part.blkm" raw
 refuses "the sum is not that of the leaves" blksum \
