@@ -18,9 +18,12 @@ void
 block_set_add (struct block_set *set, uint32_t block_size,
                uint64_t offset, uint64_t end)
 {
-  uint64_t first = offset / block_size;
+  uint64_t first = offset / block_size, run_end;
 
-  if (offset >= end || set->all)
+  if (offset >= end)
+    return;
+  /* Mostly it is there already, which is cheaper to see than to set. */
+  if (block_set_at (set, block_size, offset, end, &run_end) && run_end == end)
     return;
   if (!set->blocks)
     set->blocks = leaf_tree_create (UINT64_MAX / block_size + 1, 0);
@@ -50,11 +53,13 @@ void
 block_set_remove (struct block_set *set, uint32_t block_size,
                   uint64_t offset, uint64_t end)
 {
-  uint64_t first = offset / block_size + (offset % block_size != 0);
-  uint64_t last = end / block_size;
+  uint64_t first, last;
 
-  /* Without memory they stay. */
-  if (set->blocks && first < last)
+  if (!set->blocks)             /* without memory they stay */
+    return;
+  first = offset / block_size + (offset % block_size != 0);
+  last = end / block_size;
+  if (first < last)
     leaf_tree_set (set->blocks, first, last - first, LEAF_MISSING);
 }
 
