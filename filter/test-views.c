@@ -1,14 +1,15 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: random clients in threads at once, of a disk of which connections can
- * have views of their own.  When all have closed, every sum that there is must be
- * that of the disk, and so must the manifest.  A client that is alone gets a sum.
+ * Unit test: random clients in threads at once, of a disk of which connections
+ * can have views of their own.  When all have closed, every sum that there is
+ * must be that of the disk, and so must the manifest.  A client that is alone
+ * gets a sum.
  *
- * A server is a process, with some crowds of clients one after the other.  Prints
- * the seed, and takes BLKHASH_SEED, and in BLKHASH_ROUNDS the number of crowds for
- * each mode.  A server that fails prints its own seed: it may have to be repeated,
- * since threads run at the same time.
+ * A server is a process, with some crowds of clients one after the other.
+ * Prints the seed, and takes BLKHASH_SEED, and in BLKHASH_ROUNDS the number of
+ * crowds for each mode.  A server that fails prints its own seed: it may have
+ * to be repeated, since threads run at the same time.
  */
 
 #include <config.h>
@@ -154,9 +155,9 @@ run_job (void *opaque)
   return NULL;
 }
 
-/* Where changes can reach the disk when their connection is closed, no connection
- * may be opened from when it begins to leave until then: see "What is not seen" in
- * the manual.
+/* Where changes can reach the disk when their connection is closed, no
+ * connection may be opened from when it begins to leave until then: see "What
+ * is not seen" in the manual.
  */
 static pthread_rwlock_t late = PTHREAD_RWLOCK_INITIALIZER;
 
@@ -235,8 +236,8 @@ run_crowd (unsigned *seed)
   check (NULL);
 }
 
-/* A client that is alone, and for which nothing fails.  What the filter knows from
- * earlier clients is not read again.
+/* A client that is alone, and for which nothing fails.  What the filter knows
+ * from earlier clients is not read again.
  */
 static void
 be_alone (unsigned *seed)
@@ -349,11 +350,13 @@ make_mode (struct mode *m, unsigned number)
 int
 main (void)
 {
-  const char *given = getenv ("BLKHASH_SEED");
+  const char *given = getenv ("BLKHASH_SEED"), *slow = getenv ("BLKHASH_SLOW");
   struct CMUnitTest tests[NR_MODES];
   unsigned i;
 
   first_seed = given ? strtoul (given, NULL, 10) : (unsigned) time (NULL);
+  if (slow && *slow && strcmp (slow, "0") != 0)
+    rounds = 1000;
   given = getenv ("BLKHASH_ROUNDS");
   if (given)
     rounds = strtoul (given, NULL, 10);
