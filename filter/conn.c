@@ -43,8 +43,9 @@ conn_prepare (struct conn *conn, uint64_t size, bool multi_conn)
   conn->state = CONN_IDLE;
 }
 
-/* Nobody had used the export when the connection was opened, so what others have
- * changed there since was not counted: it is taken for one that sees none of it.
+/* Nobody had used the export when the connection was opened, so what others
+ * have changed there since was not counted: it is taken for one that sees none
+ * of it.
  */
 static void
 meet_disk_locked (struct conn *conn, struct disk *disk)

@@ -52,11 +52,11 @@ void conn_prepare (struct conn *conn, uint64_t size, bool multi_conn);
 bool conn_join_locked (struct conn *conn);
 void conn_joined (const struct conn *conn);
 
-/* Is it a connection without TLS to a disk that has, or had, connections with TLS?
- * A filter below, such as nbdkit's tls-fallback, can show clients without TLS
- * another disk, so what these see proves nothing about what those with TLS see,
- * and they must not touch the result of those.  What they change counts all the
- * same: without such a filter it is one disk.
+/* Is it a connection without TLS to a disk that has, or had, connections with
+ * TLS?  A filter below, such as nbdkit's tls-fallback, can show clients without
+ * TLS another disk, so what these see proves nothing about what those with TLS
+ * see, and they must not touch the result of those.  What they change counts
+ * all the same: without such a filter it is one disk.
  */
 bool conn_is_shut_out_locked (const struct conn *conn);
 
@@ -70,8 +70,9 @@ void conn_finished (struct conn *conn);
 /* It is gone without having left, or has left. */
 void conn_close (struct conn *conn);
 
-/* Did others change the disk since the connection was opened or flushed?  Stale:
- * so that it may not see that, without multi-conn, whatever they flushed.
+/* Did others change the disk since the connection was opened or flushed?
+ * Stale: so that it may not see that, without multi-conn, whatever they
+ * flushed.
  */
 bool conn_is_behind_locked (const struct conn *conn);
 bool conn_is_stale_locked (const struct conn *conn);

@@ -49,10 +49,11 @@ void disk_change_end (struct disk *disk, struct request *request,
 void disk_change (struct disk *disk, const void *by,
                   uint64_t offset, uint64_t end);
 
-/* The flush of a connection that is in flight has ended.  A change of another one
- * that is in flight in the same place may be on the disk, or replaced by what was
- * flushed.  If the flush failed, changes of this connection that are in flight may
- * be lost, and what it reads at the same time is not what is on the disk.
+/* The flush of a connection that is in flight has ended.  A change of another
+ * one that is in flight in the same place may be on the disk, or replaced by
+ * what was flushed.  If the flush failed, changes of this connection that are
+ * in flight may be lost, and what it reads at the same time is not what is on
+ * the disk.
  */
 void disk_flush_ended (struct disk *disk, const struct unflushed *by, bool ok);
 

@@ -5,8 +5,8 @@
  *
  * A thread that must not go on waits for the exit of the process, in code that
  * stays in memory when nbdkit unloads this module (see -z nodelete in the
- * Makefile).  Refusing the connection would be worse: nbdkit then walks over its
- * list of filters, to free what the connection has.
+ * Makefile).  Refusing the connection would be worse: nbdkit then walks over
+ * its list of filters, to free what the connection has.
  */
 
 #include <config.h>

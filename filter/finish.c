@@ -7,9 +7,9 @@
  * other finishes when it leaves.
  *
  * Who only looked around must not cost a pass over the whole disk: without
- * writes, the rest is read when it is less than what clients read.  Nor a line of
- * the result, as clients choose names, and as many as they like.  But at the end
- * of the server that nothing is said must not be taken for success, where
+ * writes, the rest is read when it is less than what clients read.  Nor a line
+ * of the result, as clients choose names, and as many as they like.  But at the
+ * end of the server that nothing is said must not be taken for success, where
  * clients read anything.
  */
 
@@ -335,12 +335,12 @@ must_read_own (const struct pass *p)
     !why_hopeless_locked (p->export) && !last_failed (p);
 }
 
-/* What it changed reaches the disk by a flush, or else when the plugin closes the
- * connection, which comes later than all that a filter sees.
+/* What it changed reaches the disk by a flush, or else when the plugin closes
+ * the connection, which comes later than all that a filter sees.
  *
- * What no flush makes visible to other connections that are open is proven only by
- * what this connection itself reads.  It does so even when it is the only one:
- * another one can be opened before this one has left.
+ * What no flush makes visible to other connections that are open is proven only
+ * by what this connection itself reads.  It does so even when it is the only
+ * one: another one can be opened before this one has left.
  */
 void
 finish_changes (nbdkit_next *next, struct conn *conn)

@@ -26,8 +26,8 @@
 #include "params.h"
 #include "result-lines.h"
 
-/* Longer than any line of ours: a name of a client has up to 4096 bytes, and one
- * on the command line 128 KiB, and escaping can double it.
+/* Longer than any line of ours: a name of a client has up to 4096 bytes, and
+ * one on the command line 128 KiB, and escaping can double it.
  */
 #define MAX_LINE (300 * 1024)
 

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Unit test: what a request costs in locks, and a result in bytes written, also
- * when very many exports are known; and that test-locks.h sees what it promises to see.
+ * when very many exports are known; and that test-locks.h sees what it promises
+ * to see.
  */
 
 #include <config.h>

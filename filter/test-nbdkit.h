@@ -33,8 +33,8 @@ extern unsigned char *disk;     /* its content; see also disk_failures */
 /* One in so many requests fails; 0: none. */
 extern unsigned disk_failures;
 
-/* What connections see of it; it can be changed when there are none.  By default
- * they share one view, and have multi-conn.
+/* What connections see of it; it can be changed when there are none.  By
+ * default they share one view, and have multi-conn.
  */
 struct disk_mode {
   enum disk_views {
@@ -51,8 +51,8 @@ struct disk_mode {
 };
 extern struct disk_mode disk_mode;
 
-/* The seed of this thread.  Unless it is 0 the disk does at random what it may do,
- * such as to write back, or to let other threads go on.
+/* The seed of this thread.  Unless it is 0 the disk does at random what it may
+ * do, such as to write back, or to let other threads go on.
  */
 extern _Thread_local unsigned disk_seed;
 

@@ -9,7 +9,8 @@
  *
  * A view does no more than NBD promises: other connections see what was changed
  * after a flush, or after a change with FUA; without multi-conn they have to
- * flush, too.  But it is a cache: it can write back, and read again, at any time.
+ * flush, too.  But it is a cache: it can write back, and read again, at any
+ * time.
  */
 
 #include <config.h>

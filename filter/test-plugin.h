@@ -27,8 +27,8 @@ struct nbdkit_extents {
 void plugin_start (uint64_t size, const char *manifest);
 void plugin_stop (void);
 
-/* A connection, with its view of the disk.  What that keeps of its changes comes
- * to the disk when it is closed.
+/* A connection, with its view of the disk.  What that keeps of its changes
+ * comes to the disk when it is closed.
  */
 nbdkit_next *plugin_connect (void);
 void plugin_disconnect (nbdkit_next *next);

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: random clients in many threads at once, without nbdkit, of which TSan
- * sees nothing.  Locks are taken in one order, no file and no plugin is waited for
- * with any of them, and sum and manifest are right in the end.
+ * Unit test: random clients in many threads at once, without nbdkit, of which
+ * TSan sees nothing.  Locks are taken in one order, no file and no plugin is
+ * waited for with any of them, and sum and manifest are right in the end.
  *
  * BLOCK_SIZE and BLOCKS are given by the Makefile: with large blocks all
  * threads fight for the memory of what is known of blocks in part.

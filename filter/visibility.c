@@ -13,29 +13,29 @@
  *   reaches the disk last is not known; also when the flush ends before the change
  *   does, see disk_flush_ended.
  *
- * A flush that succeeds empties the set.  When it fails, what was changed may be
- * lost, also what was changed while it was in flight: no connection that is open
- * proves that content by reading, not even the one that changed it.
+ * A flush that succeeds empties the set.  When it fails, what was changed may
+ * be lost, also what was changed while it was in flight: no connection that is
+ * open proves that content by reading, not even the one that changed it.
  *
  * A trim stays hidden after a flush, until the block is overwritten or the
- * connection has closed: nbdkit's cache filter passes trims on to the plugin, but
- * a flush only if it has something to write back.
+ * connection has closed: nbdkit's cache filter passes trims on to the plugin,
+ * but a flush only if it has something to write back.
  *
- * A connection that leaves with blocks that are still hidden (it trimmed, or the
- * plugin cannot flush, or failed to) puts them on the disk when the plugin closes
- * it, which a filter does not see.  They stay hidden from connections that were
- * opened before; one that opens later sees them.  All that have left share one
- * set, for as long as such an older connection is open; there are two, so that
- * older connections without TLS count for such connections alone.
+ * A connection that leaves with blocks that are still hidden (it trimmed, or
+ * the plugin cannot flush, or failed to) puts them on the disk when the plugin
+ * closes it, which a filter does not see.  They stay hidden from connections
+ * that were opened before; one that opens later sees them.  All that have left
+ * share one set, for as long as such an older connection is open; there are
+ * two, so that older connections without TLS count for such connections alone.
  *
- * Sets have units of at least 64 KiB, whatever the block size of the hash: below
- * there can be caches and filters, such as nbdkit's blocksize filter, that read,
- * modify and write units of their own, and so bring an old view of the bytes
- * around a change to the disk.
+ * Sets have units of at least 64 KiB, whatever the block size of the hash:
+ * below there can be caches and filters, such as nbdkit's blocksize filter,
+ * that read, modify and write units of their own, and so bring an old view of
+ * the bytes around a change to the disk.
  *
- * Rejected: to count changes, as conn.c does for connections without multi-conn.
- * With several connections that write, each would always be behind the others,
- * and all would have to be read back.
+ * Rejected: to count changes, as conn.c does for connections without
+ * multi-conn.  With several connections that write, each would always be behind
+ * the others, and all would have to be read back.
  */
 
 #include <config.h>
@@ -153,8 +153,8 @@ visibility_change (struct visibility *v, struct unflushed *u,
     block_set_add (&u->trimmed, unit (), offset, end);
 }
 
-/* Is the byte at OFFSET in SET, or else *IN already?  *RUN_END is lowered to where
- * that changes.
+/* Is the byte at OFFSET in SET, or else *IN already?  *RUN_END is lowered to
+ * where that changes.
  */
 static void
 look_up (const struct block_set *set, uint64_t offset, uint64_t *run_end,
@@ -238,9 +238,9 @@ visibility_needs_flush (const struct unflushed *u)
   return !block_set_is_empty (&u->changed);
 }
 
-/* Flushes that overlap in time are one, which ends with the last of them: when one
- * fails, another one can succeed because what it had to write is lost.  Which changes
- * were made before each began is not worth another set.
+/* Flushes that overlap in time are one, which ends with the last of them: when
+ * one fails, another one can succeed because what it had to write is lost.
+ * Which changes were made before each began is not worth another set.
  */
 void
 visibility_flush_begin (struct unflushed *u)

@@ -4,10 +4,10 @@
  * Which changes of a disk are visible to other connections than the one that
  * made them.
  *
- * NBD promises that a change is visible to other connections after a flush, with
- * multi-conn too; without multi-conn it is after a flush of the connection that
- * made it, and one of the connection that reads.  See visibility.c for what
- * follows from that.
+ * NBD promises that a change is visible to other connections after a flush,
+ * with multi-conn too; without multi-conn it is after a flush of the connection
+ * that made it, and one of the connection that reads.  See visibility.c for
+ * what follows from that.
  *
  * Ranges are in bytes, END is exclusive.  The caller holds a lock.
  */
@@ -35,8 +35,8 @@ struct unflushed {
   bool failed;                  /* the last flush */
 };
 
-/* What connections changed that have left; hidden from those that were opened up
- * to sets.opened.
+/* What connections changed that have left; hidden from those that were opened
+ * up to sets.opened.
  */
 struct left {
   struct unflushed sets;
@@ -64,9 +64,9 @@ void visibility_leave (struct visibility *v, struct unflushed *u);
 void visibility_change (struct visibility *v, struct unflushed *u,
                         uint64_t offset, uint64_t end, bool trim);
 
-/* Did another connection change the byte at OFFSET too, so that which of the two
- * changes reaches the disk last is not known?  *RUN_END is where the answer ends
- * to be the same, at most END.
+/* Did another connection change the byte at OFFSET too, so that which of the
+ * two changes reaches the disk last is not known?  *RUN_END is where the answer
+ * ends to be the same, at most END.
  */
 bool visibility_conflict (const struct visibility *v,
                           const struct unflushed *u,
@@ -89,8 +89,8 @@ bool visibility_own (const struct unflushed *u,
 void visibility_overwrite (struct visibility *v, uint64_t offset, uint64_t end);
 
 /* A flush of the connection begins, and ends.  end returns whether that changed
- * what other connections may see.  If it failed the caller is told of what may be
- * lost, by FN.
+ * what other connections may see.  If it failed the caller is told of what may
+ * be lost, by FN.
  */
 void visibility_flush_begin (struct unflushed *u);
 bool visibility_flush_end (struct unflushed *u, bool ok,
@@ -98,7 +98,8 @@ bool visibility_flush_end (struct unflushed *u, bool ok,
                                        uint64_t end),
                            void *opaque);
 
-/* Does the flush in flight bring the byte at OFFSET to the disk?  *RUN_END as above.
+/* Does the flush in flight bring the byte at OFFSET to the disk?  *RUN_END as
+ * above.
  */
 bool visibility_flushing (const struct unflushed *u,
                           uint64_t offset, uint64_t end, uint64_t *run_end);

@@ -163,9 +163,9 @@ learn_extents (struct conn *conn, const struct request *request,
   }
 }
 
-/* The disk is not what was known of it: it was changed from outside, or it never
- * reads twice the same.  So what other names know of this range is no better, and
- * no sum of this disk is true any more.
+/* The disk is not what was known of it: it was changed from outside, or it
+ * never reads twice the same.  So what other names know of this range is no
+ * better, and no sum of this disk is true any more.
  */
 static bool
 withdraw_contradicted_locked (struct export *export,
@@ -328,8 +328,8 @@ overwrite_locked (struct conn *conn, const struct request *request,
                           end);
 }
 
-/* What another connection changed too, or flushed meanwhile, is not known; what is
- * KNOWN replaces what was there.
+/* What another connection changed too, or flushed meanwhile, is not known; what
+ * is KNOWN replaces what was there.
  */
 static void
 judge_conflicts_locked (struct conn *conn, const struct request *request,

@@ -12,8 +12,8 @@
 
 #include "blkhash.h"
 #include "common/cleanup.h"
-#include "digest/digest.h"
 #include "construction/leaf-hash.h"
+#include "digest/digest.h"
 #include "lanes/lanes.h"
 
 /* What one thread hashes with; there are as many as ever hashed at once. */

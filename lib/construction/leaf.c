@@ -37,9 +37,9 @@
 #include "blkhash.h"
 #include "common/cleanup.h"
 #include "common/deadline.h"
+#include "common/zero.h"
 #include "construction/leaf-hash.h"
 #include "construction/leaf.h"
-#include "common/zero.h"
 
 /* The longest that a batch waits for others, in nanoseconds.  A copy at 1 GB/s
  * brings 16 blocks of 64 KiB in that time; of a slower one little is to be

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "blkhash.h"
-#include "digest/digest.h"
 #include "construction/opts.h"
+#include "digest/digest.h"
 
 #define DEFAULT_DIGEST "sha256"
 #define DEFAULT_DIGEST_SIZE 32

@@ -19,8 +19,8 @@
 
 #include "blkhash.h"
 #include "construction/construction.h"
-#include "digest/digest.h"
 #include "construction/outer.h"
+#include "digest/digest.h"
 
 #define ZERO_LEAVES 512         /* leaves in the page */
 

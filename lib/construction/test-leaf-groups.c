@@ -27,10 +27,10 @@
 
 #include <cmocka.h>
 
-#include "digest/digest.h"
-#include "construction/leaf.h"
-#include "lanes/lanes.h"
 #include "common/test-time64.h"
+#include "construction/leaf.h"
+#include "digest/digest.h"
+#include "lanes/lanes.h"
 
 #define BLOCK 64
 #define MAX_BLOCKS 40

@@ -20,8 +20,8 @@
 
 #include <cmocka.h>
 
-#include "digest/digest.h"
 #include "construction/leaf.h"
+#include "digest/digest.h"
 
 #define THREADS 16
 #define ROUNDS 100

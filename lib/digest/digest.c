@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "digest/digest.h"
 #include "digest/digest-family.h"
+#include "digest/digest.h"
 
 /* In the order of the search.  Ours come first: OpenSSL knows "NULL", which
  * is none that anybody wants.

@@ -21,10 +21,10 @@
 #include <openssl/evp.h>
 #include <openssl/provider.h>
 
+#include "construction/leaf.h"
 #include "digest/digest.h"
 #include "lanes/lane-hashes.h"
 #include "lanes/lanes.h"
-#include "construction/leaf.h"
 
 #define BLOCK 4096
 

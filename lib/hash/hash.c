@@ -12,12 +12,12 @@
 #include <string.h>
 
 #include "blkhash.h"
-#include "hash/completion.h"
-#include "digest/digest.h"
 #include "construction/leaf.h"
 #include "construction/opts.h"
-#include "hash/order.h"
 #include "construction/outer.h"
+#include "digest/digest.h"
+#include "hash/completion.h"
+#include "hash/order.h"
 #include "hash/pool.h"
 
 struct blkhash {

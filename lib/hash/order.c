@@ -23,9 +23,9 @@
 
 #include "common/cleanup.h"
 #include "common/numbers.h"
+#include "construction/outer.h"
 #include "hash/order-private.h"
 #include "hash/order.h"
-#include "construction/outer.h"
 #include "hash/pool.h"
 
 #define JOB_BYTES (2u << 20)    /* of data in a job, if blocks are not larger */

@@ -21,8 +21,8 @@
 #include <cmocka.h>
 
 #include "blkhash.h"
-#include "leaves/leaves-private.h"
 #include "construction/outer.h"
+#include "leaves/leaves-private.h"
 
 #define BLOCK 4
 #define BLOCKS 200000

@@ -13,8 +13,8 @@
 
 #include "blkhash.h"
 #include "common/cleanup.h"
-#include "leaves/leaf-tree.h"
 #include "construction/leaf.h"
+#include "leaves/leaf-tree.h"
 #include "leaves/leaves-private.h"
 #include "leaves/leaves.h"
 #include "leaves/pieces.h"

@@ -14,12 +14,12 @@
 
 #include "blkhash.h"
 #include "common/cleanup.h"
+#include "construction/leaf.h"
+#include "construction/outer.h"
 #include "digest/digest.h"
 #include "leaves/leaf-tree.h"
-#include "construction/leaf.h"
 #include "leaves/leaves-private.h"
 #include "leaves/leaves.h"
-#include "construction/outer.h"
 #include "leaves/sink.h"
 
 #define BATCH_LEAVES 64

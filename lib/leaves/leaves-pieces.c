@@ -18,12 +18,12 @@
 
 #include "blkhash.h"
 #include "common/cleanup.h"
-#include "leaves/leaf-tree.h"
-#include "construction/leaf.h"
-#include "leaves/leaves-private.h"
-#include "leaves/pieces.h"
-#include "leaves/pieces-share.h"
 #include "common/zero.h"
+#include "construction/leaf.h"
+#include "leaves/leaf-tree.h"
+#include "leaves/leaves-private.h"
+#include "leaves/pieces-share.h"
+#include "leaves/pieces.h"
 
 /* What has to be done without the lock. */
 struct todo {

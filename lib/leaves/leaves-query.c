@@ -10,12 +10,12 @@
 
 #include "blkhash.h"
 #include "common/cleanup.h"
-#include "leaves/leaf-tree.h"
+#include "common/zero.h"
 #include "construction/leaf.h"
+#include "leaves/leaf-tree.h"
 #include "leaves/leaves-private.h"
 #include "leaves/leaves.h"
 #include "leaves/pieces.h"
-#include "common/zero.h"
 
 /* The first gap of a block at or after START; false if there is none.  A busy
  * block is one that is just given, unless it was complete before.

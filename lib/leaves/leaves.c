@@ -18,13 +18,13 @@
 
 #include "blkhash.h"
 #include "common/numbers.h"
-#include "digest/digest.h"
-#include "leaves/leaf-tree.h"
 #include "construction/leaf.h"
-#include "leaves/leaves-private.h"
-#include "leaves/leaves.h"
 #include "construction/opts.h"
 #include "construction/outer.h"
+#include "digest/digest.h"
+#include "leaves/leaf-tree.h"
+#include "leaves/leaves-private.h"
+#include "leaves/leaves.h"
 #include "leaves/pieces.h"
 
 #define PIECES_BOUND (64 * 1024 * 1024) /* bytes */

@@ -58,8 +58,8 @@ void leaves_forget_pieces (struct blkhash_leaves *l);
 int leaves_describe (struct blkhash_leaves *l, struct blkhash_opts *opts,
                      uint64_t *size);
 
-/* As blkhash_leaves_fold, but only to SINK, without a sum.  Runs of zeros come in
- * parts.  EINVAL if the image is given once.
+/* As blkhash_leaves_fold, but only to SINK, without a sum.  Runs of zeros come
+ * in parts.  EINVAL if the image is given once.
  */
 int leaves_fold_to (struct blkhash_leaves *l,
                     const struct blkhash_leaf_sink *sink);

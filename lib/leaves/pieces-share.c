@@ -15,8 +15,8 @@
 #include <errno.h>
 
 #include "common/cleanup.h"
-#include "leaves/pieces.h"
 #include "leaves/pieces-share.h"
+#include "leaves/pieces.h"
 
 static void
 enter_locked (struct pieces *pieces)

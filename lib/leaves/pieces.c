@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "leaves/pieces.h"
-#include "leaves/pieces-share.h"
 #include "common/zero.h"
+#include "leaves/pieces-share.h"
+#include "leaves/pieces.h"
 
 #define MIN_BUCKETS 64
 #define MIN_RANGES 64           /* of a block, if it can have as many */

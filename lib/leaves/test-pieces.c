@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
-#include "leaves/pieces.h"
 #include "leaves/pieces-share.h"
+#include "leaves/pieces.h"
 
 #define BLOCK_SIZE 256
 #define ROUNDS 20000

@@ -33,8 +33,9 @@ struct leaf_diff {
 uint64_t leaf_diff_tail (uint64_t size_a, uint64_t size_b,
                          uint32_t block_size);
 
-/* A and B begin at the same block, and their leaves have the same size.  Compare what both have, and take it away:
- * nothing is left of one of them then.  What the functions returned.
+/* A and B begin at the same block, and their leaves have the same size.
+ * Compare what both have, and take it away: nothing is left of one of them
+ * then.  What the functions returned.
  */
 int leaf_diff_both (const struct leaf_diff *diff,
                     struct blkhash_manifest_run *a,

@@ -15,10 +15,10 @@
 #include <string.h>
 
 #include "blkhash-manifest.h"
+#include "construction/opts.h"
 #include "manifest/leaf-diff.h"
 #include "manifest/manifest-format.h"
 #include "manifest/manifest-reader.h"
-#include "construction/opts.h"
 
 struct side {
   struct blkhash_manifest_reader *reader;

@@ -9,11 +9,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "construction/opts.h"
+#include "construction/outer.h"
 #include "digest/digest.h"
 #include "manifest/manifest-sum.h"
 #include "manifest/manifest-zeros.h"
-#include "construction/opts.h"
-#include "construction/outer.h"
 
 struct manifest_sum {
   struct digest *digest;

@@ -17,8 +17,8 @@ struct manifest_zeros;
 
 struct manifest_sum;
 
-/* OPTS is copied.  ZEROS, which are hashed, must outlive it.  NULL with errno set
- * on failure.
+/* OPTS is copied.  ZEROS, which are hashed, must outlive it.  NULL with errno
+ * set on failure.
  */
 struct manifest_sum *manifest_sum_create (const struct blkhash_opts *opts,
                                           const struct manifest_zeros *zeros);

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "blkhash-manifest.h"
+#include "construction/opts.h"
 #include "leaves/leaves.h"
 #include "manifest/manifest-reader.h"
-#include "construction/opts.h"
 
 static int
 save (struct blkhash_leaves *l, struct blkhash_manifest_writer *w,

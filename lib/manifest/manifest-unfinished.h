@@ -40,15 +40,16 @@ manifest_writer_new_unfinished (const struct blkhash_opts *opts,
 int manifest_writer_flush (struct blkhash_manifest_writer *w);
 
 /* blkhash_manifest_reader_new of a manifest that may be unfinished: one that
- * grows, or what a crash left of it.  blkhash_manifest_reader_next returns ENOENT where the
- * last whole record ends, whatever follows: a record that is cut off or has a
- * wrong CRC, zeros, other blocks than the next.  All runs before are what was
- * written, and blkhash_manifest_reader_error has the reason why there are no
- * more.  No sum is computed.  blkhash_manifest_reader_sum stores the sum that a
- * finished manifest of a whole image has, which is not checked, and returns
- * ENODATA for all others.
+ * grows, or what a crash left of it.  blkhash_manifest_reader_next returns
+ * ENOENT where the last whole record ends, whatever follows: a record that is
+ * cut off or has a wrong CRC, zeros, other blocks than the next.  All runs
+ * before are what was written, and blkhash_manifest_reader_error has the reason
+ * why there are no more.  No sum is computed.  blkhash_manifest_reader_sum
+ * stores the sum that a finished manifest of a whole image has, which is not
+ * checked, and returns ENODATA for all others.
  */
-struct blkhash_manifest_reader *manifest_reader_new_unfinished (int fd, char *reason, size_t size);
+struct blkhash_manifest_reader *
+manifest_reader_new_unfinished (int fd, char *reason, size_t size);
 
 /* Returns how many bytes R has read from where FD stood, of what it gave: the
  * header, the records of all runs, and the end.  What follows an unfinished

@@ -20,20 +20,21 @@
 
 #include "blkhash-manifest.h"
 #include "common/numbers.h"
-#include "manifest/crc32c.h"
+#include "construction/opts.h"
 #include "digest/digest.h"
+#include "manifest/crc32c.h"
 #include "manifest/manifest-format.h"
 #include "manifest/manifest-output.h"
 #include "manifest/manifest-sum.h"
 #include "manifest/manifest-unfinished.h"
 #include "manifest/manifest-writer.h"
 #include "manifest/manifest-zeros.h"
-#include "construction/opts.h"
 
 /* ---- The sum ---- */
 
-/* A run of zeros may end with the short last block of an image whose size is not
- * known yet.  So the last block of zeros is added when it is known what follows.
+/* A run of zeros may end with the short last block of an image whose size is
+ * not known yet.  So the last block of zeros is added when it is known what
+ * follows.
  */
 static int
 sum_zeros (struct blkhash_manifest_writer *w, uint64_t count)

@@ -15,10 +15,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "construction/opts.h"
 #include "manifest/manifest-format.h"
 #include "manifest/manifest-output.h"
 #include "manifest/manifest-zeros.h"
-#include "construction/opts.h"
 
 struct manifest_sum;
 

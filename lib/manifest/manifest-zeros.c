@@ -9,10 +9,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "digest/digest.h"
 #include "construction/leaf.h"
-#include "manifest/manifest-zeros.h"
 #include "construction/opts.h"
+#include "digest/digest.h"
+#include "manifest/manifest-zeros.h"
 
 int
 manifest_zeros_init (struct manifest_zeros *zeros,

@@ -195,7 +195,8 @@ test_writer_misused (void **state)
 
   (void) state;
   assert_int_equal (sink.data (sink.opaque, 0, 2, leaves, LEAF), 0);
-  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, NULL, NULL), EINVAL);
+  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, NULL, NULL),
+                    EINVAL);
   assert_int_equal (sink.data (sink.opaque, 1, 2, leaves, LEAF), 0);
   assert_int_equal (sink.zero (sink.opaque, 3, 1), 0);
   assert_int_equal (sink.zero (sink.opaque, 4, 1), 0);
@@ -204,7 +205,8 @@ test_writer_misused (void **state)
                     EINVAL);
   assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, md, &len), 0);
   assert_int_equal (len, 0);
-  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, NULL, NULL), EINVAL);
+  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, NULL, NULL),
+                    EINVAL);
   blkhash_manifest_writer_free (w);
 
   /* A block of it is left out: that sticks. */
@@ -213,7 +215,8 @@ test_writer_misused (void **state)
   assert_int_equal (sink.zero (sink.opaque, 0, 2), 0);
   assert_int_equal (sink.zero (sink.opaque, 3, 1), EINVAL);
   assert_int_equal (sink.zero (sink.opaque, 2, 1), EINVAL);
-  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, NULL, NULL), EINVAL);
+  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, NULL, NULL),
+                    EINVAL);
   blkhash_manifest_writer_free (w);
   close (fd);
 }

@@ -31,8 +31,8 @@ hide_controls (char *text)
 }
 
 /* A name is escaped as in lists, and like them the line begins with a backslash
- * then: whatever is in it, it makes no other line, and the terminal does nothing
- * but print it.
+ * then: whatever is in it, it makes no other line, and the terminal does
+ * nothing but print it.
  */
 int
 verdict_print (const char *name, const char *verdict)

@@ -31,10 +31,10 @@ struct manifest_file {
 bool manifest_file_is_stdout (const char *name);
 
 /* Begin the manifest NAME of the image that is given to LEAVES, which was given
- * nothing yet, computes no sum, and is hashed by OPTS.  SIZE can be BLKHASH_SIZE_UNKNOWN.  What
- * is there must be something that job/target.h says can be replaced; SOURCE is
- * the image, or NULL.  0, or -1 with the reason: then there is nothing to be
- * closed.
+ * nothing yet, computes no sum, and is hashed by OPTS.  SIZE can be
+ * BLKHASH_SIZE_UNKNOWN.  What is there must be something that job/target.h says
+ * can be replaced; SOURCE is the image, or NULL.  0, or -1 with the reason:
+ * then there is nothing to be closed.
  */
 int manifest_file_open (struct manifest_file *manifest, const char *name,
                         const struct blkhash_opts *opts, uint64_t size,
@@ -51,8 +51,8 @@ int manifest_file_open_part (struct manifest_file *manifest, const char *path,
                              struct blkhash_leaves *leaves,
                              struct error *error);
 
-/* All was hashed, of an image of SUM's size.  Write the end, and store the sum in
- * SUM, which a part of the image has none of.
+/* All was hashed, of an image of SUM's size.  Write the end, and store the sum
+ * in SUM, which a part of the image has none of.
  */
 int manifest_file_finish (struct manifest_file *manifest, struct sum *sum,
                           struct error *error);

@@ -82,7 +82,8 @@ parts_open_again (const struct parts *parts, const struct part_file *file,
   if (is_same_file (&st, &file->st) && first == file->first &&
       first + count == file->end &&
       blkhash_manifest_reader_size (*reader) == parts->size &&
-      blkhash_opts_same_hash (blkhash_manifest_reader_opts (*reader), parts->opts))
+      blkhash_opts_same_hash (blkhash_manifest_reader_opts (*reader),
+                              parts->opts))
     return fd;
   blkhash_manifest_reader_free (*reader);
   close (fd);
@@ -138,7 +139,8 @@ add_file (struct parts *parts, const struct options *options,
   if (!parts->opts)
     r = take_image (parts, options, reader, error);
   else if (blkhash_manifest_reader_size (reader) != parts->size ||
-           !blkhash_opts_same_hash (blkhash_manifest_reader_opts (reader), parts->opts))
+           !blkhash_opts_same_hash (blkhash_manifest_reader_opts (reader),
+                                    parts->opts))
     r = refuse_image (parts, reader, error);
   blkhash_manifest_reader_blocks (reader, &file->first, &count);
   file->end = file->first + count;

@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../lib/common/numbers.h"
 #include "blkhash-manifest.h"
 
+#include "../lib/common/numbers.h"
 #include "../lib/manifest/manifest-unfinished.h"
 #include "io/file.h"
 #include "io/files.h"
