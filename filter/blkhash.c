@@ -23,6 +23,7 @@
 #include "conn.h"
 #include "ending.h"
 #include "export.h"
+#include "final.h"
 #include "finish.h"
 #include "params.h"
 #include "report.h"
@@ -105,7 +106,7 @@ blkhash_cleanup (nbdkit_backend *backend)
 {
   (void) backend;
   ending_begin ();
-  finish_all ();
+  final_report ();
 }
 
 static void

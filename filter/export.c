@@ -27,6 +27,12 @@ static unsigned nr_exports[2];  /* without TLS, and with */
 static struct disk shared_disk; /* unless exports are distinct */
 static char *default_name[2];   /* without TLS, and with */
 
+/* Hashing a hole takes time too, about 40 s for this, which is 128 TiB in
+ * blocks of 64 KiB: an export of 8 EiB, which costs nothing to serve, would
+ * keep the server for weeks.
+ */
+#define MAX_BLOCKS (UINT64_C (1) << 31)
+
 /* Of pieces of blocks that wait for the rest, in all exports together. */
 static struct pieces_budget budget = { .bound = 64 * 1024 * 1024 };
 
@@ -238,6 +244,20 @@ export_set_idle_locked (struct export *export, bool idle)
 {
   if (export->leaves)
     leaves_set_idle (export->leaves, idle);
+}
+
+bool
+export_is_unused_locked (const struct export *export)
+{
+  return !export->written && export->bytes_read == 0 && !export->line.listed;
+}
+
+const char *
+export_why_hopeless_locked (const struct export *export)
+{
+  if (export->size / blkhash_opts_get_block_size (params.hash) > MAX_BLOCKS)
+    return "it has more than 2^31 blocks";
+  return export->broken;
 }
 
 /* A range that was changed by another name, whose size can be another one. */

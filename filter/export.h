@@ -95,6 +95,17 @@ void export_publish_locked (struct export *export,
                             const unsigned char *md, size_t len,
                             bool has_manifest);
 
+/* The reason why there is none, with how many bytes that is, a uint64_t. */
+#define EXPORT_UNKNOWN_BYTES "the content of %" PRIu64 " bytes is not known"
+
+/* Is there nothing to say of it: did clients neither read nor change it? */
+bool export_is_unused_locked (const struct export *export);
+
+/* Why there can be no sum, as far as is known without looking any further, or
+ * NULL.
+ */
+const char *export_why_hopeless_locked (const struct export *export);
+
 /* There is none, and WHY. */
 void export_incomplete_locked (struct export *export, const char *why);
 

@@ -8,9 +8,7 @@
  *
  * Who only looked around must not cost a pass over the whole disk: without
  * writes, the rest is read when it is less than what clients read.  Nor a line
- * of the result, as clients choose names, and as many as they like.  But at the
- * end of the server that nothing is said must not be taken for success, where
- * clients read anything.
+ * of the result, as clients choose names, and as many as they like.
  */
 
 #include <config.h>
@@ -34,25 +32,11 @@
 
 #define TRIES 3                 /* when exports of other names interfere */
 #define NOT_SEEN "the last client may not see what others changed"
-#define UNKNOWN_BYTES "the content of %" PRIu64 " bytes is not known"
-
-/* Hashing a hole takes time too, about 40 s for this, which is 128 TiB in
- * blocks of 64 KiB: an export of 8 EiB, which costs nothing to serve, would
- * keep the server for weeks.
- */
-#define MAX_BLOCKS (UINT64_C (1) << 31)
 
 static bool
 last_failed (const struct pass *p)
 {
   return __atomic_load_n (&p->conn->last_failed, __ATOMIC_RELAXED);
-}
-
-/* Is there nothing to say of it: did clients neither read nor change it? */
-static bool
-is_unused_locked (const struct export *export)
-{
-  return !export->written && export->bytes_read == 0 && !export->line.listed;
 }
 
 static void
@@ -62,7 +46,7 @@ no_sum (const struct pass *p, const char *why)
 
   SCOPED_LOCK (&exports_lock);
   if (pass_is_last_locked (p) &&
-      (last_failed (p) || !is_unused_locked (p->export)))
+      (last_failed (p) || !export_is_unused_locked (p->export)))
     export_incomplete_locked (p->export, why);
 }
 
@@ -134,7 +118,7 @@ complete (const struct pass *p)
   missing = pass_missing (p->leaves);
   if (missing == 0)
     return 0;
-  snprintf (why, sizeof why, UNKNOWN_BYTES, missing);
+  snprintf (why, sizeof why, EXPORT_UNKNOWN_BYTES, missing);
   /* The retry filter above us closes and opens again after an error. */
   if (last_failed (p)) {
     no_sum (p, params.missing == MISSING_FAIL ? why
@@ -249,17 +233,6 @@ try_to_finish (struct pass *p)
   return true;
 }
 
-/* Why there can be no sum, as far as is known without looking any further, or
- * NULL.
- */
-static const char *
-why_hopeless_locked (const struct export *export)
-{
-  if (export->size / blkhash_opts_get_block_size (params.hash) > MAX_BLOCKS)
-    return "it has more than 2^31 blocks";
-  return export->broken;
-}
-
 /* False if there is nothing to do. */
 static bool
 start (struct pass *p, const char **why)
@@ -270,7 +243,7 @@ start (struct pass *p, const char **why)
   p->joins = p->export->joins;
   p->changes = p->export->disk->changes;
   p->leaves = p->export->leaves;
-  *why = why_hopeless_locked (p->export);
+  *why = export_why_hopeless_locked (p->export);
   return !p->export->published && pass_is_last_locked (p);
 }
 
@@ -332,7 +305,7 @@ must_read_own (const struct pass *p)
   SCOPED_LOCK (&exports_lock);
 
   return params.missing == MISSING_READ && p->export && p->export->leaves &&
-    !why_hopeless_locked (p->export) && !last_failed (p);
+    !export_why_hopeless_locked (p->export) && !last_failed (p);
 }
 
 /* What it changed reaches the disk by a flush, or else when the plugin closes
@@ -355,86 +328,4 @@ finish_changes (nbdkit_next *next, struct conn *conn)
     return;
   p.leaves = p.export->leaves;
   pass_read (&p, 0);
-}
-
-/* ---- The end of the server ---- */
-
-static bool
-is_changing (const struct export *export)
-{
-  SCOPED_LOCK (&exports_lock);
-
-  return export->disk->changing > 0;
-}
-
-/* All of it is known, but the connection that was the last did not live to
- * find out.
- */
-static bool
-fold_known (struct export *export)
-{
-  unsigned char md[BLKHASH_MAX_MD_SIZE];
-  unsigned len;
-  bool saved;
-
-  if (is_changing (export) || pass_missing (export->leaves) > 0 ||
-      manifest_fold (export->leaves, md, &len, &saved) != 0)
-    return false;
-  {
-    SCOPED_LOCK (&exports_lock);
-
-    export_publish_locked (export, md, len, saved);
-  }
-  if (saved) {
-    report_write ();
-    manifest_end ();
-  }
-  return true;
-}
-
-/* Set for the names of which nothing would be said otherwise. */
-static bool say_unused;
-
-/* Is anything left to say of it?  WHY is why there can be no sum, or NULL. */
-static bool
-start_final (struct export *export, const char **why)
-{
-  SCOPED_LOCK (&exports_lock);
-
-  *why = why_hopeless_locked (export);
-  if (!export->published && !*why)
-    export_catch_up_locked (export);
-  return !export->published;
-}
-
-static void
-say_final (struct export *export)
-{
-  char unknown[128];
-  const char *why;
-
-  if (!start_final (export, &why))
-    return;
-  if (!why) {
-    if (fold_known (export))
-      return;
-    snprintf (unknown, sizeof unknown, UNKNOWN_BYTES,
-              pass_missing (export->leaves));
-    why = unknown;
-  }
-
-  SCOPED_LOCK (&exports_lock);
-  if (!export->line.text && (say_unused || !is_unused_locked (export)))
-    export_incomplete_locked (export, why);
-}
-
-void
-finish_all (void)
-{
-  exports_foreach (say_final);
-  if (report_is_empty ()) {
-    say_unused = true;
-    exports_foreach (say_final);
-  }
-  report_write ();
 }

@@ -23,7 +23,4 @@ void finish_changes (nbdkit_next *next, struct conn *conn);
  */
 void finish (nbdkit_next *next, struct conn *conn);
 
-/* The server ends: of each export without a sum, say so. */
-void finish_all (void);
-
 #endif /* NBDKIT_BLKHASH_FINISH_H */

@@ -111,7 +111,8 @@ lanes: common
 # ---- filter/ ----
 # Of lib/ what is in the table, and nothing else.
 check_layers filter "blkhash ../lib/common/numbers" "
-blkhash: config-files conn ending export finish params report watch
+blkhash: config-files conn ending export final finish params report watch
+final: export manifest pass report ../lib/common/cleanup
 finish: conn export manifest params pass ../lib/common/cleanup ../lib/leaves/leaves
 pass: conn export params watch ../lib/common/cleanup
 watch: conn export inflight params ../lib/common/cleanup ../lib/leaves/leaves

@@ -1,0 +1,102 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What is said of each export when the server ends.
+ *
+ * That nothing is said of an export must not be taken for success where clients
+ * read anything.  Nothing can be read any more.
+ */
+
+#include <config.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "blkhash.h"
+
+#include "../lib/common/cleanup.h"
+#include "export.h"
+#include "final.h"
+#include "manifest.h"
+#include "pass.h"
+#include "report.h"
+
+static bool
+is_changing (const struct export *export)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  return export->disk->changing > 0;
+}
+
+/* All of it is known, but the connection that was the last did not live to
+ * find out.
+ */
+static bool
+fold_known (struct export *export)
+{
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  unsigned len;
+  bool saved;
+
+  if (is_changing (export) || pass_missing (export->leaves) > 0 ||
+      manifest_fold (export->leaves, md, &len, &saved) != 0)
+    return false;
+  {
+    SCOPED_LOCK (&exports_lock);
+
+    export_publish_locked (export, md, len, saved);
+  }
+  if (saved) {
+    report_write ();
+    manifest_end ();
+  }
+  return true;
+}
+
+/* Set for the names of which nothing would be said otherwise. */
+static bool say_unused;
+
+/* Is anything left to say of it?  WHY is why there can be no sum, or NULL. */
+static bool
+start_final (struct export *export, const char **why)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  *why = export_why_hopeless_locked (export);
+  if (!export->published && !*why)
+    export_catch_up_locked (export);
+  return !export->published;
+}
+
+static void
+say_final (struct export *export)
+{
+  char unknown[128];
+  const char *why;
+
+  if (!start_final (export, &why))
+    return;
+  if (!why) {
+    if (fold_known (export))
+      return;
+    snprintf (unknown, sizeof unknown, EXPORT_UNKNOWN_BYTES,
+              pass_missing (export->leaves));
+    why = unknown;
+  }
+
+  SCOPED_LOCK (&exports_lock);
+  if (!export->line.text && (say_unused || !export_is_unused_locked (export)))
+    export_incomplete_locked (export, why);
+}
+
+void
+final_report (void)
+{
+  exports_foreach (say_final);
+  if (report_is_empty ()) {
+    say_unused = true;
+    exports_foreach (say_final);
+  }
+  report_write ();
+}
