@@ -84,7 +84,7 @@ diff -u "$dir/help-parameters" "$dir/page-parameters" ||
 
 # The reasons that nbdkit-blkhash-filter(1) lists are those that the filter gives,
 # to the letter.
-cat "$srcdir"/../filter/*.c | tr -d '\n' |
+cat "$srcdir"/../filter/*.[ch] | tr -d '\n' |
   sed 's/%" PRI[a-z0-9]* "/N/g; s/%s/ERROR/g' > "$dir/code"
 sed -n '/^Reasons for an export/,/^=back/s/^=item //p' \
     "$srcdir/nbdkit-blkhash-filter.pod" | sed 's/I<\([^>]*\)>/\1/g; s/, C</\
