@@ -11,42 +11,70 @@
 
 #include <stddef.h>
 
+#include "../lib/common/numbers.h"
 #include "../lib/leaves/leaf-tree.h"
 #include "block-set.h"
+
+/* Where block INDEX starts; the last blocks are beyond all bytes. */
+static uint64_t
+start_of (uint64_t index, uint32_t block_size)
+{
+  return index > UINT64_MAX / block_size ? UINT64_MAX : index * block_size;
+}
 
 void
 block_set_add (struct block_set *set, uint32_t block_size,
                uint64_t offset, uint64_t end)
 {
-  uint64_t first = offset / block_size, run_end;
+  uint64_t first, next, run_end;
 
   if (offset >= end)
     return;
   /* Mostly it is there already, which is cheaper to see than to set. */
   if (block_set_at (set, block_size, offset, end, &run_end) && run_end == end)
     return;
+  first = offset / block_size;
+  next = (end - 1) / block_size + 1;
   if (!set->blocks)
     set->blocks = leaf_tree_create (UINT64_MAX / block_size + 1, 0);
   if (!set->blocks ||
-      leaf_tree_set (set->blocks, first,
-                     (end - 1) / block_size - first + 1, LEAF_ZERO) != 0)
+      leaf_tree_set (set->blocks, first, next - first, LEAF_ZERO) != 0)
     set->all = true;
+  set->in = (struct block_range) {
+    start_of (first, block_size), start_of (next, block_size)
+  };
+  set->out = (struct block_range) { 0 };
+}
+
+/* The run of blocks that block INDEX is in, from there on.  In the set or not:
+ * *IN.
+ */
+static struct block_range
+find_run (const struct block_set *set, uint32_t block_size, uint64_t index,
+          bool *in)
+{
+  struct leaf_run run;
+
+  *in = set->all;
+  if (set->all || !set->blocks)
+    return (struct block_range) { 0, UINT64_MAX };
+  run = leaf_tree_run (set->blocks, index);
+  *in = run.state == LEAF_ZERO;
+  return (struct block_range) {
+    start_of (index, block_size), start_of (index + run.count, block_size)
+  };
 }
 
 bool
-block_set_at (const struct block_set *set, uint32_t block_size,
-              uint64_t offset, uint64_t end, uint64_t *run_end)
+block_set_look_up (struct block_set *set, uint32_t block_size,
+                   uint64_t offset, uint64_t end, uint64_t *run_end)
 {
-  uint64_t index = offset / block_size;
-  struct leaf_run run;
+  bool in;
+  struct block_range run = find_run (set, block_size, offset / block_size, &in);
 
-  *run_end = end;
-  if (set->all || !set->blocks)
-    return set->all;
-  run = leaf_tree_run (set->blocks, index);
-  if (run.count <= (end - 1) / block_size - index)
-    *run_end = (index + run.count) * block_size;
-  return run.state == LEAF_ZERO;
+  *(in ? &set->in : &set->out) = run;
+  *run_end = MIN (end, run.end);
+  return in;
 }
 
 void
@@ -59,13 +87,15 @@ block_set_remove (struct block_set *set, uint32_t block_size,
     return;
   first = offset / block_size + (offset % block_size != 0);
   last = end / block_size;
-  if (first < last)
-    leaf_tree_set (set->blocks, first, last - first, LEAF_MISSING);
+  if (first >= last)
+    return;
+  leaf_tree_set (set->blocks, first, last - first, LEAF_MISSING);
+  set->in = (struct block_range) { 0 };
 }
 
 void
 block_set_add_set (struct block_set *set, uint32_t block_size,
-                   const struct block_set *from)
+                   struct block_set *from)
 {
   uint64_t offset = 0, end;
 
@@ -88,19 +118,13 @@ block_set_move (struct block_set *set, uint32_t block_size,
 }
 
 bool
-block_set_next (const struct block_set *set, uint32_t block_size,
+block_set_next (struct block_set *set, uint32_t block_size,
                 uint64_t *offset, uint64_t *end)
 {
   for (; *offset < UINT64_MAX; *offset = *end)
     if (block_set_at (set, block_size, *offset, UINT64_MAX, end))
       return true;
   return false;
-}
-
-bool
-block_set_is_empty (const struct block_set *set)
-{
-  return !set->blocks && !set->all;
 }
 
 void

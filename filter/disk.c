@@ -84,7 +84,7 @@ disk_change_end (struct disk *disk, struct request *request,
 }
 
 void
-disk_flush_ended (struct disk *disk, const struct unflushed *by, bool ok)
+disk_flush_ended (struct disk *disk, struct unflushed *by, bool ok)
 {
   struct request *request;
   uint64_t offset, run_end;

@@ -55,7 +55,7 @@ void disk_change (struct disk *disk, const void *by,
  * in flight may be lost, and what it reads at the same time is not what is on
  * the disk.
  */
-void disk_flush_ended (struct disk *disk, const struct unflushed *by, bool ok);
+void disk_flush_ended (struct disk *disk, struct unflushed *by, bool ok);
 
 /* From now on changes are missed: set *SEEN, for disk_catch_up. */
 void disk_look (struct disk *disk, uint64_t *seen);

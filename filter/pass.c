@@ -118,7 +118,7 @@ pass_ask_extents (const struct pass *p)
 bool
 pass_is_hidden (const struct pass *p)
 {
-  const struct visibility *v = &p->export->disk->visibility;
+  struct visibility *v = &p->export->disk->visibility;
   uint64_t start, len, offset, end;
 
   for (offset = 0;

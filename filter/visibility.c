@@ -97,7 +97,7 @@ unlink_conn (struct unflushed *u)
 }
 
 static void
-remember (struct left *left, const struct unflushed *u, uint64_t last_opened)
+remember (struct left *left, struct unflushed *u, uint64_t last_opened)
 {
   if (left->nr_open == 0)
     return;
@@ -137,38 +137,44 @@ visibility_destroy (struct visibility *v)
 
 /* ---- Changes ---- */
 
+static void
+link_conn (struct visibility *v, struct unflushed *u)
+{
+  u->link = &v->conns;
+  u->next = v->conns;
+  if (u->next)
+    u->next->link = &u->next;
+  v->conns = u;
+}
+
 void
 visibility_change (struct visibility *v, struct unflushed *u,
                    uint64_t offset, uint64_t end, bool trim)
 {
-  if (!u->link) {
-    u->link = &v->conns;
-    u->next = v->conns;
-    if (u->next)
-      u->next->link = &u->next;
-    v->conns = u;
-  }
+  if (!u->link)
+    link_conn (v, u);
   block_set_add (&u->changed, unit (), offset, end);
-  if (trim)
+  if (trim) {
     block_set_add (&u->trimmed, unit (), offset, end);
+    v->trims = true;
+  }
 }
 
 /* Is the byte at OFFSET in SET, or else *IN already?  *RUN_END is lowered to
  * where that changes.
  */
-static void
-look_up (const struct block_set *set, uint64_t offset, uint64_t *run_end,
-         bool *in)
+static inline void
+look_up (struct block_set *set, uint64_t offset, uint64_t *run_end, bool *in)
 {
   if (!block_set_is_empty (set))
     *in |= block_set_at (set, unit (), offset, *run_end, run_end);
 }
 
 static bool
-find (const struct visibility *v, const struct unflushed *u,
+find (struct visibility *v, const struct unflushed *u,
       uint64_t offset, uint64_t end, uint64_t *run_end, bool trims)
 {
-  const struct unflushed *other, *left = &v->left[u->tls].sets;
+  struct unflushed *other, *left = &v->left[u->tls].sets;
   bool in = false;
 
   *run_end = end;
@@ -189,14 +195,14 @@ find (const struct visibility *v, const struct unflushed *u,
 }
 
 bool
-visibility_conflict (const struct visibility *v, const struct unflushed *u,
+visibility_conflict (struct visibility *v, const struct unflushed *u,
                      uint64_t offset, uint64_t end, uint64_t *run_end)
 {
   return find (v, u, offset, end, run_end, false);
 }
 
 bool
-visibility_hidden (const struct visibility *v, const struct unflushed *u,
+visibility_hidden (struct visibility *v, struct unflushed *u,
                    uint64_t offset, uint64_t end, uint64_t *run_end)
 {
   bool in = find (v, u, offset, end, run_end, true);
@@ -207,7 +213,7 @@ visibility_hidden (const struct visibility *v, const struct unflushed *u,
 }
 
 bool
-visibility_own (const struct unflushed *u,
+visibility_own (struct unflushed *u,
                 uint64_t offset, uint64_t end, uint64_t *run_end)
 {
   bool in = false;
@@ -224,6 +230,8 @@ visibility_overwrite (struct visibility *v, uint64_t offset, uint64_t end)
 {
   struct unflushed *u;
 
+  if (!v->trims)
+    return;
   for (u = v->conns; u; u = u->next)
     block_set_remove (&u->trimmed, unit (), offset, end);
   block_set_remove (&v->left[false].sets.trimmed, unit (), offset, end);
@@ -252,7 +260,7 @@ visibility_flush_begin (struct unflushed *u)
 }
 
 bool
-visibility_flushing (const struct unflushed *u,
+visibility_flushing (struct unflushed *u,
                      uint64_t offset, uint64_t end, uint64_t *run_end)
 {
   bool in = false;

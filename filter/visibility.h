@@ -52,6 +52,7 @@ struct visibility {
    */
   struct left left[2];
   uint64_t last_opened;
+  bool trims;                   /* something was trimmed, ever */
 };
 
 /* A connection opens, before the plugin is asked to; and leaves, after its last
@@ -64,25 +65,33 @@ void visibility_leave (struct visibility *v, struct unflushed *u);
 void visibility_change (struct visibility *v, struct unflushed *u,
                         uint64_t offset, uint64_t end, bool trim);
 
+/* Did no other connection leave anything behind that is hidden from this one?
+ * Mostly that is so, and no block need be looked up.
+ */
+static inline bool
+visibility_is_alone (const struct visibility *v, const struct unflushed *u)
+{
+  return (!v->conns || (v->conns == u && !u->next)) &&
+    u->opened > v->left[u->tls].sets.opened;
+}
+
 /* Did another connection change the byte at OFFSET too, so that which of the
  * two changes reaches the disk last is not known?  *RUN_END is where the answer
  * ends to be the same, at most END.
  */
-bool visibility_conflict (const struct visibility *v,
-                          const struct unflushed *u,
+bool visibility_conflict (struct visibility *v, const struct unflushed *u,
                           uint64_t offset, uint64_t end, uint64_t *run_end);
 
 /* Does a read of the byte at OFFSET through this connection prove nothing?
  * *RUN_END as above.
  */
-bool visibility_hidden (const struct visibility *v,
-                        const struct unflushed *u,
+bool visibility_hidden (struct visibility *v, struct unflushed *u,
                         uint64_t offset, uint64_t end, uint64_t *run_end);
 
 /* Is the byte at OFFSET one that other connections cannot be made to see by a
  * flush?  *RUN_END as above.
  */
-bool visibility_own (const struct unflushed *u,
+bool visibility_own (struct unflushed *u,
                      uint64_t offset, uint64_t end, uint64_t *run_end);
 
 /* The range was overwritten, which makes an earlier trim of it irrelevant. */
@@ -101,7 +110,7 @@ bool visibility_flush_end (struct unflushed *u, bool ok,
 /* Does the flush in flight bring the byte at OFFSET to the disk?  *RUN_END as
  * above.
  */
-bool visibility_flushing (const struct unflushed *u,
+bool visibility_flushing (struct unflushed *u,
                           uint64_t offset, uint64_t end, uint64_t *run_end);
 
 /* Is there anything that a flush would make visible? */

@@ -45,7 +45,7 @@ is_ignored_locked (const struct conn *conn)
 
 /* One range, not a set, holds all of REQUEST that is hidden. */
 static void
-hide_locked (const struct conn *conn, struct request *request)
+hide_locked (struct conn *conn, struct request *request)
 {
   uint64_t offset, run_end;
 
@@ -328,6 +328,17 @@ overwrite_locked (struct conn *conn, const struct request *request,
                           end);
 }
 
+static bool
+is_conflict_locked (struct conn *conn, uint64_t offset, uint64_t end,
+                    uint64_t *run_end)
+{
+  struct visibility *v = &conn->disk->visibility;
+
+  *run_end = end;
+  return !visibility_is_alone (v, &conn->unflushed) &&
+    visibility_conflict (v, &conn->unflushed, offset, end, run_end);
+}
+
 /* What another connection changed too, or flushed meanwhile, is not known; what
  * is KNOWN replaces what was there.
  */
@@ -341,8 +352,7 @@ judge_conflicts_locked (struct conn *conn, const struct request *request,
   if (replaced && conn->export)
     forget_around (conn->export, request->hidden, request->hidden_end);
   for (offset = request->offset; offset < request->end; offset = run_end)
-    if (visibility_conflict (&conn->disk->visibility, &conn->unflushed,
-                             offset, request->end, &run_end)) {
+    if (is_conflict_locked (conn, offset, request->end, &run_end)) {
       if (conn->export)
         forget_around (conn->export, offset, run_end);
     }
