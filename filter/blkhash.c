@@ -19,15 +19,16 @@
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
+#include "change.h"
 #include "config-files.h"
 #include "conn.h"
 #include "ending.h"
 #include "export.h"
 #include "final.h"
 #include "finish.h"
+#include "learn.h"
 #include "params.h"
 #include "report.h"
-#include "watch.h"
 
 struct handle {
   struct conn conn;

@@ -212,6 +212,12 @@ conn_is_stale_locked (const struct conn *conn)
   return !conn->multi_conn && conn_is_behind_locked (conn);
 }
 
+bool
+conn_is_ignored_locked (const struct conn *conn)
+{
+  return !conn->export || conn->export->broken || conn_is_stale_locked (conn);
+}
+
 void
 conn_flush_begin (struct conn *conn, struct flush *flush)
 {

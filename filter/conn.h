@@ -77,6 +77,9 @@ void conn_close (struct conn *conn);
 bool conn_is_behind_locked (const struct conn *conn);
 bool conn_is_stale_locked (const struct conn *conn);
 
+/* Is nothing to be learnt from what goes through it now? */
+bool conn_is_ignored_locked (const struct conn *conn);
+
 /* A flush of the connection: begin before the plugin is asked, and tell then
  * whether it worked.
  */

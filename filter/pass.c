@@ -18,9 +18,9 @@
 #include "../lib/common/cleanup.h"
 #include "conn.h"
 #include "export.h"
+#include "learn.h"
 #include "params.h"
 #include "pass.h"
-#include "watch.h"
 
 #define READ_SIZE (1024 * 1024)         /* bytes */
 #define EXTENTS_SIZE (1u << 30)         /* bytes to ask about at once */

@@ -111,11 +111,12 @@ lanes: common
 # ---- filter/ ----
 # Of lib/ what is in the table, and nothing else.
 check_layers filter "blkhash ../lib/common/numbers" "
-blkhash: config-files conn ending export final finish params report watch
+blkhash: change config-files conn ending export final finish learn params report
 final: export manifest pass report ../lib/common/cleanup
 finish: conn export manifest params pass ../lib/common/cleanup ../lib/leaves/leaves
-pass: conn export params watch ../lib/common/cleanup
-watch: conn export inflight params ../lib/common/cleanup ../lib/leaves/leaves
+pass: conn export learn params ../lib/common/cleanup
+change: conn export inflight params ../lib/common/cleanup
+learn: conn export inflight params ../lib/common/cleanup ../lib/leaves/leaves
 conn: export ../lib/common/cleanup
 export: disk params report ../lib/common/cleanup ../lib/leaves/leaves
 ending: ../lib/common/cleanup

@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What is learnt from each request that passes by.
+ * What is learnt from a request that looks at the disk.
  *
  * Nothing here calls the plugin, and nothing here can fail a request: what
  * goes wrong with hashing only means that there is no sum.
  */
 
-#ifndef NBDKIT_BLKHASH_WATCH_H
-#define NBDKIT_BLKHASH_WATCH_H
+#ifndef NBDKIT_BLKHASH_LEARN_H
+#define NBDKIT_BLKHASH_LEARN_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,22 +36,4 @@ void learn_extents (struct conn *conn, const struct request *request,
 void learn_end (struct conn *conn, struct request *request,
                 uint64_t bytes_read);
 
-/* What a change leaves behind. */
-enum change {
-  CHANGE_REFUSED,               /* a fast zero; unknown, too, see watch.c */
-  CHANGE_UNKNOWN,               /* an error */
-  CHANGE_TRIM,
-  CHANGE_DATA,                  /* what is in BUF */
-  CHANGE_ZERO,
-};
-
-/* A change: begin before the plugin is asked, and end when it is done.  When
- * begin returns no sum of the old content is in the result file, nor can come
- * back there by a crash.
- */
-void change_begin (struct conn *conn, struct request *request,
-                   uint64_t offset, uint64_t len);
-void change_end (struct conn *conn, struct request *request,
-                 enum change change, const void *buf);
-
-#endif /* NBDKIT_BLKHASH_WATCH_H */
+#endif /* NBDKIT_BLKHASH_LEARN_H */
