@@ -28,77 +28,6 @@
 #include "manifest/manifest-sum.h"
 #include "manifest/manifest-unfinished.h"
 #include "manifest/manifest-writer.h"
-#include "manifest/manifest-zeros.h"
-
-/* ---- The sum ---- */
-
-/* A run of zeros may end with the short last block of an image whose size is
- * not known yet.  So the last block of zeros is added when it is known what
- * follows.
- */
-static int
-sum_zeros (struct blkhash_manifest_writer *w, uint64_t count)
-{
-  if (!w->sum)
-    return 0;
-  count -= !w->zero_last;
-  w->zero_last = true;
-  return count > 0 ? manifest_sum_zeros (w->sum, count) : 0;
-}
-
-static int
-sum_last_zero (struct blkhash_manifest_writer *w)
-{
-  if (!w->sum || !w->zero_last)
-    return 0;
-  w->zero_last = false;
-  return manifest_sum_zeros (w->sum, 1);
-}
-
-static int
-sum_data (struct blkhash_manifest_writer *w, const unsigned char *leaves,
-          size_t count)
-{
-  int err = sum_last_zero (w);
-
-  return err || !w->sum ? err : manifest_sum_leaves (w->sum, leaves, count);
-}
-
-static int
-init_zeros (struct blkhash_manifest_writer *w, uint64_t size)
-{
-  int err = manifest_zeros_init (&w->zeros_leaves, &w->opts, size);
-
-  return err ? err : manifest_zeros_hash (&w->zeros_leaves);
-}
-
-/* The size is known now. */
-static int
-sum_final (struct blkhash_manifest_writer *w, unsigned char *md)
-{
-  uint64_t size = w->header.size;
-  int err = 0;
-
-  if (!w->sum)
-    return 0;
-  if (w->header_last && w->zero_last)
-    err = init_zeros (w, size);
-  if (err == 0)
-    err = sum_last_zero (w);
-  return err ? err : manifest_sum_final (w->sum, size, md);
-}
-
-/* Before that only full blocks are zero. */
-static int
-sum_begin (struct blkhash_manifest_writer *w)
-{
-  int err = init_zeros (w, w->header_last ? 0 : w->header.size);
-
-  if (err)
-    return err;
-  w->sum = manifest_sum_create (&w->opts, &w->zeros_leaves);
-  return w->sum ? 0 : errno;
-}
 
 /* ---- The sink ---- */
 
@@ -137,7 +66,7 @@ write_data (void *opaque, uint64_t index, size_t count,
                         leaf_size != w->leaf_size))
     w->error = EINVAL;
   if (w->error == 0)
-    w->error = sum_data (w, leaves, count);
+    w->error = manifest_writer_sum_data (w, leaves, count);
   if (w->error == 0)
     w->error = manifest_writer_close_zeros (w);
   while (count > 0 && w->error == 0) {
@@ -162,7 +91,7 @@ write_zeros (void *opaque, uint64_t index, uint64_t count)
   if (w->error == 0 && (w->finished || index != w->next))
     w->error = EINVAL;
   if (w->error == 0)
-    w->error = sum_zeros (w, count);
+    w->error = manifest_writer_sum_zeros (w, count);
   if (w->error == 0)
     w->error = manifest_writer_close_leaves (w);
   w->zeros += count;
@@ -269,7 +198,7 @@ finish (struct blkhash_manifest_writer *w, unsigned char *md)
   if (err == 0)
     err = manifest_writer_close_zeros (w);
   if (err == 0)
-    err = sum_final (w, md);
+    err = manifest_writer_sum_final (w, md);
   if (err == 0)
     err = append_end (w, header, md);
   if (err == 0)
@@ -367,7 +296,7 @@ prepare (struct blkhash_manifest_writer *w, const struct part *part, int fd)
   if (err || w->header.unfinished ||
       !(w->header_last || manifest_is_complete (&w->header)))
     return err;
-  return sum_begin (w);
+  return manifest_writer_sum_begin (w);
 }
 
 static struct blkhash_manifest_writer *

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The inside of a writer of a manifest: manifest-writer.c has its life, the
- * sink, the header and the end, manifest-writer-records.c the records.
+ * sink, the header and the end, manifest-writer-records.c the records, and
+ * manifest-writer-sum.c the sum.
  *
  * Functions return 0, ENOMEM, or what write(2) said.
  */
@@ -57,5 +58,16 @@ int manifest_writer_leaves (struct blkhash_manifest_writer *w,
 /* The leaves that came are a record; or the blocks of zeros are. */
 int manifest_writer_close_leaves (struct blkhash_manifest_writer *w);
 int manifest_writer_close_zeros (struct blkhash_manifest_writer *w);
+
+/* Begin the sum, if there is one; add the next COUNT blocks to it, of data or
+ * zeros; and when the size is known store it in MD.
+ */
+int manifest_writer_sum_begin (struct blkhash_manifest_writer *w);
+int manifest_writer_sum_data (struct blkhash_manifest_writer *w,
+                              const unsigned char *leaves, size_t count);
+int manifest_writer_sum_zeros (struct blkhash_manifest_writer *w,
+                               uint64_t count);
+int manifest_writer_sum_final (struct blkhash_manifest_writer *w,
+                               unsigned char *md);
 
 #endif /* BLKHASH_MANIFEST_WRITER_H */
