@@ -41,6 +41,7 @@ done
 
 public="#include <blkhash-manifest.h>
 #include <blkhash.h>
+#include <blkhash-leaves.h>
 int main (void) { return blkhash_digests (0, 0) == 0; }"
 echo "$public" > "$dir/public.c"
 echo "$public" > "$dir/public.cc"

@@ -30,6 +30,7 @@ grep -q '^    sudo ldconfig' "$abs_top_srcdir/README.md" ||
 {
   echo blksum
   echo blkhash.h
+  echo blkhash-leaves.h
   echo blkhash-manifest.h
   echo blkhash.pc
   echo libblkhash

@@ -175,13 +175,15 @@ for file in tools/*.c tools/*/*.[ch] examples/*.c; do
   done
 done
 
-# Nothing of what a public header includes is of third parties; that of manifests
-# includes that of the rest.
+# Nothing of what a public header includes is of third parties; each includes the
+# one before it: leaf tables, the rest, manifests.
 for include in $(sed -n 's/^ *# *include *[<"]\(.*\)[>"].*/\1/p' \
                      include/*.h | sort -u); do
-  is_one_of "$include" "stddef.h stdint.h blkhash.h" ||
+  is_one_of "$include" "stddef.h stdint.h blkhash-leaves.h blkhash.h" ||
     complain "a public header includes $include"
 done
-! grep 'include.*blkhash' include/blkhash.h ||
-  complain "blkhash.h includes a header of ours"
+! grep 'include.*blkhash' include/blkhash-leaves.h ||
+  complain "blkhash-leaves.h includes a header of ours"
+! grep 'include.*blkhash\(-manifest\)*\.h' include/blkhash.h ||
+  complain "blkhash.h includes what includes it"
 exit $wrong

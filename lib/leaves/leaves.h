@@ -6,8 +6,8 @@
  * API, in blkhash.h, whose words on threads, ranges and errors hold here too.
  */
 
-#ifndef BLKHASH_LEAVES_H
-#define BLKHASH_LEAVES_H
+#ifndef BLKHASH_LEAVES_LEAVES_H
+#define BLKHASH_LEAVES_LEAVES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -72,4 +72,4 @@ int leaves_put_leaves (struct blkhash_leaves *l, uint64_t first,
                        uint64_t count, const unsigned char *leaves,
                        size_t leaf_size);
 
-#endif /* BLKHASH_LEAVES_H */
+#endif /* BLKHASH_LEAVES_LEAVES_H */
