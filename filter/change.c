@@ -23,6 +23,7 @@
 #include "blkhash.h"
 
 #include "../lib/common/cleanup.h"
+#include "../lib/common/numbers.h"
 #include "change.h"
 #include "conn.h"
 #include "export.h"
@@ -116,12 +117,22 @@ forget (struct export *export, uint64_t offset, uint64_t end)
     blkhash_leaves_forget (export->leaves, end - offset, offset);
 }
 
+/* By all names, and also what looks in flight are about to learn. */
+static void
+forget_all (struct conn *conn, uint64_t offset, uint64_t end)
+{
+  inflight_taint_looks (&conn->disk->inflight, offset, end);
+  disk_change (conn->disk, conn->export, offset, end);
+  if (conn->export && offset < conn->export->size)
+    forget (conn->export, offset, MIN (end, conn->export->size));
+}
+
 /* With what is judged as one with it. */
 static void
-forget_around (struct export *export, uint64_t offset, uint64_t end)
+forget_around (struct conn *conn, uint64_t offset, uint64_t end)
 {
   visibility_round (&offset, &end);
-  forget (export, offset, end < export->size ? end : export->size);
+  forget_all (conn, offset, end);
 }
 
 /* From OFFSET to END it is what this change made of it. */
@@ -151,6 +162,35 @@ is_conflict_locked (struct conn *conn, uint64_t offset, uint64_t end,
     visibility_conflict (v, &conn->unflushed, offset, end, run_end);
 }
 
+static void
+judge_rest_locked (struct conn *conn, uint64_t offset, uint64_t end)
+{
+  uint64_t run_end;
+
+  for (; offset < end; offset = run_end)
+    if (visibility_hidden (&conn->disk->visibility, &conn->unflushed,
+                           offset, end, &run_end))
+      forget_all (conn, offset, run_end);
+}
+
+/* A layer below that changes a part of a unit writes the rest as this connection
+ * sees it.  Where another connection changed something in the same unit that is
+ * a conflict, unless it was a trim or the units are not ours.
+ */
+static void
+judge_surroundings_locked (struct conn *conn, const struct request *request)
+{
+  const struct visibility *v = &conn->disk->visibility;
+  uint64_t start = request->offset, end = request->end;
+
+  if (!(v->trims || params.shifted) ||
+      visibility_is_alone (v, &conn->unflushed))
+    return;
+  visibility_round (&start, &end);
+  judge_rest_locked (conn, start, request->offset);
+  judge_rest_locked (conn, request->end, end);
+}
+
 /* What another connection changed too, or flushed meanwhile, is not known; what
  * is KNOWN replaces what was there.
  */
@@ -161,15 +201,14 @@ judge_conflicts_locked (struct conn *conn, const struct request *request,
   bool replaced = request->hidden < request->hidden_end;
   uint64_t offset, run_end;
 
-  if (replaced && conn->export)
-    forget_around (conn->export, request->hidden, request->hidden_end);
+  if (replaced)
+    forget_around (conn, request->hidden, request->hidden_end);
   for (offset = request->offset; offset < request->end; offset = run_end)
-    if (is_conflict_locked (conn, offset, request->end, &run_end)) {
-      if (conn->export)
-        forget_around (conn->export, offset, run_end);
-    }
+    if (is_conflict_locked (conn, offset, request->end, &run_end))
+      forget_around (conn, offset, run_end);
     else if (known && !replaced)
       overwrite_locked (conn, request, offset, run_end);
+  judge_surroundings_locked (conn, request);
 }
 
 /* What is left behind, but for what is KNOWN and in the table already. */
@@ -191,7 +230,7 @@ note_change_locked (struct conn *conn, const struct request *request,
   if (known)
     forget (conn->export, request->taint, request->taint_end);
   else if (request->ignored)
-    forget_around (conn->export, request->offset, request->end);
+    forget_around (conn, request->offset, request->end);
   else
     forget (conn->export, request->offset, request->end);
 }

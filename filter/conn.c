@@ -142,13 +142,6 @@ leave_locked (struct conn *conn, bool *joined)
   return true;
 }
 
-static void
-leave_disk_locked (struct conn *conn)
-{
-  if (conn->disk)
-    visibility_leave (&conn->disk->visibility, &conn->unflushed);
-}
-
 bool
 conn_leave (struct conn *conn)
 {
@@ -158,8 +151,6 @@ conn_leave (struct conn *conn)
     SCOPED_LOCK (&exports_lock);
 
     last = leave_locked (conn, &joined);
-    if (!last)
-      leave_disk_locked (conn);
   }
   if (joined)
     conn_joined (conn);
@@ -171,7 +162,6 @@ conn_finished (struct conn *conn)
 {
   SCOPED_LOCK (&exports_lock);
 
-  leave_disk_locked (conn);
   conn->export->finishing = false;
   pthread_cond_broadcast (&not_finishing);
   if (conn->export->conns == 0)
@@ -189,7 +179,11 @@ conn_close (struct conn *conn)
       export_set_idle_locked (conn->export, true);
   }
   conn->state = CONN_LEFT;
-  leave_disk_locked (conn);
+  /* Not before: what is opened before the plugin closes this connection may not
+   * see what it changed.
+   */
+  if (conn->disk)
+    visibility_leave (&conn->disk->visibility, &conn->unflushed);
 }
 
 /* ---- Visibility ---- */

@@ -104,6 +104,19 @@ inflight_taint_by (struct inflight *inflight, const void *by)
 }
 
 void
+inflight_taint_looks (struct inflight *inflight, uint64_t offset, uint64_t end)
+{
+  struct request *look;
+
+  for (look = inflight->looks; look; look = look->next) {
+    uint64_t from = MAX (offset, look->offset), to = MIN (end, look->end);
+
+    if (from < to)
+      taint (look, from, to);
+  }
+}
+
+void
 inflight_replaced (struct request *request, uint64_t offset, uint64_t end)
 {
   if (request->hidden == request->hidden_end) {

@@ -46,6 +46,10 @@ void inflight_replaced (struct request *request, uint64_t offset, uint64_t end);
 /* Taint all requests of a connection. */
 void inflight_taint_by (struct inflight *inflight, const void *by);
 
+/* Taint what looks in flight have of this range. */
+void inflight_taint_looks (struct inflight *inflight,
+                           uint64_t offset, uint64_t end);
+
 /* Is a part of it tainted by now?  Needs no lock. */
 bool inflight_is_tainted (const struct request *request);
 

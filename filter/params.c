@@ -70,9 +70,27 @@ parse_path (const char *key, const char *value, const char **result)
   return *result ? 1 : -1;
 }
 
+/* Is KEY of a filter that serves a part of what is below it, which can begin
+ * anywhere: offset, partition, tar, ext2 or luks?
+ */
+static bool
+may_shift (const char *key)
+{
+  static const char *const keys[] = {
+    "offset", "partition", "tar-entry", "ext2file", "passphrase"
+  };
+  size_t i;
+
+  for (i = 0; i < sizeof keys / sizeof keys[0]; i++)
+    if (strcmp (key, keys[i]) == 0)
+      return true;
+  return false;
+}
+
 int
 params_config (const char *key, const char *value)
 {
+  params.shifted |= may_shift (key);
   if (strcmp (key, "blkhash-digest") == 0)
     digest = value;
   else if (strcmp (key, "blkhash-block-size") == 0) {

@@ -25,6 +25,8 @@ struct params {
   bool tag;                     /* lines in the form of blksum --tag */
   bool distinct_exports;        /* every export name is another disk */
   enum missing missing;
+  bool shifted;                 /* what is below may see the disk shifted by a
+                                 * part of 64 KiB */
 };
 
 /* Set before the server forks, read-only afterwards. */

@@ -19,19 +19,23 @@
  *
  * A trim stays hidden after a flush, until the block is overwritten or the
  * connection has closed: nbdkit's cache filter passes trims on to the plugin,
- * but a flush only if it has something to write back.
+ * but a flush only if it has something to write back.  When a connection that
+ * does not see the trim changes a part of the block, the cache writes the rest
+ * as this connection sees it: that is forgotten, see change.c.
  *
  * A connection that leaves with blocks that are still hidden (it trimmed, or
  * the plugin cannot flush, or failed to) puts them on the disk when the plugin
- * closes it, which a filter does not see.  They stay hidden from connections
- * that were opened before; one that opens later sees them.  All that have left
- * share one set, for as long as such an older connection is open; there are
+ * closes it, which a filter does not see: its own .close comes first.  They
+ * stay hidden from connections that were opened before that.  All that have
+ * left share one set, for as long as such an older connection is open; there are
  * two, so that older connections without TLS count for such connections alone.
  *
  * Sets have units of at least 64 KiB, whatever the block size of the hash:
  * below there can be caches and filters, such as nbdkit's blocksize filter,
  * that read, modify and write units of their own, and so bring an old view of
- * the bytes around a change to the disk.
+ * the bytes around a change to the disk.  Where a filter between serves a part
+ * of what is below it, such units can begin anywhere, and what is within 64 KiB
+ * of a change counts as changed.
  *
  * Rejected: to count changes, as conn.c does for connections without
  * multi-conn.  With several connections that write, each would always be behind
@@ -44,6 +48,7 @@
 
 #include "blkhash.h"
 
+#include "../lib/common/numbers.h"
 #include "params.h"
 #include "visibility.h"
 
@@ -57,11 +62,25 @@ unit (void)
   return block_size > MIN_UNIT ? block_size : MIN_UNIT;
 }
 
+/* Units of a layer below that sees the disk shifted can begin anywhere: each
+ * that has bytes of the range.
+ */
+static void
+widen (uint64_t *offset, uint64_t *end)
+{
+  if (!params.shifted)
+    return;
+  *offset -= MIN (*offset, unit () - 1);
+  *end += MIN (UINT64_MAX - *end, unit () - 1);
+}
+
 void
 visibility_round (uint64_t *offset, uint64_t *end)
 {
-  uint64_t rest = *end % unit ();
+  uint64_t rest;
 
+  widen (offset, end);
+  rest = *end % unit ();
   *offset -= *offset % unit ();
   if (rest)
     *end += unit () - rest;
@@ -153,6 +172,7 @@ visibility_change (struct visibility *v, struct unflushed *u,
 {
   if (!u->link)
     link_conn (v, u);
+  widen (&offset, &end);
   block_set_add (&u->changed, unit (), offset, end);
   if (trim) {
     block_set_add (&u->trimmed, unit (), offset, end);
