@@ -1,0 +1,199 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The queue depth: how many reads to keep in flight.
+ *
+ * Storage that takes LATENCY for a read and can give RATE needs RATE * LATENCY
+ * in flight, and more only makes the reads wait for each other.  Neither is
+ * known, so the depth is raised for a round, and kept as far as the rate grew
+ * with it.  A round is at least as many reads as the limit, one of which began
+ * in it, so it is at least as long as a read, and long enough for a rate that
+ * is more than noise.
+ *
+ *   STEADY  the rate at the limit is measured
+ *   UP      the limit is GROWTH times as high.  If the rate grew by more than
+ *           half as much, the limit stays, and is raised again at once.  If it
+ *           grew by less, what is needed in flight lies between the two: the
+ *           old limit times the gain.  If it did not grow, the limit is as
+ *           before, and the next probe comes later.
+ *   DRAIN   the limit is a quarter lower, but more is still in flight
+ *   DOWN    the rate at it is measured.  If it is the same, the limit stays.
+ *
+ * Nothing is raised while the threads are busy: of what is in the page cache,
+ * or when hashing is the limit, more reads in flight win nothing.
+ *
+ * A stall of the storage spoils a round.  The rate at the limit is therefore
+ * the best of some rounds; two slow rounds one after the other are a storage
+ * that has changed, and the depth for it is looked for at once.
+ */
+
+#include <config.h>
+
+#include "../lib/common/numbers.h"
+#include "read/depth.h"
+
+#define MIN_ROUND (10 * 1000 * 1000) /* ns */
+#define GROWTH 4
+#define MARGIN 1.25             /* of reads, over what is needed in flight */
+#define GAIN 1.1                /* of the rate, which is more than noise */
+#define SAME 0.95               /* of the rate, which is no loss */
+#define DECAY 0.02              /* of the best rate in a round */
+#define MIN_BACKOFF 8           /* rounds */
+#define MAX_BACKOFF 256
+#define IDLE 0.1                /* of the threads' time: they wait for data */
+#define READ_COST (64 * 1024)   /* bytes: what a read of nothing costs */
+
+void
+depth_init (struct depth *depth, unsigned start, unsigned max,
+            unsigned threads)
+{
+  *depth = (struct depth) {
+    .limit = start, .min = start, .max = MAX (start, max), .threads = threads,
+    .up_backoff = MIN_BACKOFF,
+    .down_in = MIN_BACKOFF, .down_backoff = MIN_BACKOFF,
+  };
+}
+
+/* ---- Probes ---- */
+
+static void
+start_probe (struct depth *depth, int phase, unsigned limit)
+{
+  depth->phase = phase;
+  depth->base = depth->limit;
+  depth->limit = limit;
+}
+
+/* The limit is LIMIT, where the rate is RATE; the next probes are due. */
+static void
+settle (struct depth *depth, unsigned limit, double rate, unsigned up_in)
+{
+  depth->phase = DEPTH_STEADY;
+  depth->limit = limit;
+  depth->rate = rate;
+  depth->up_in = up_in;
+}
+
+static unsigned
+back_off (unsigned *backoff)
+{
+  unsigned rounds = *backoff;
+
+  *backoff = MIN (2 * rounds, MAX_BACKOFF);
+  return rounds;
+}
+
+static void
+raise (struct depth *depth)
+{
+  if (depth->limit < depth->max)
+    start_probe (depth, DEPTH_UP, MIN (depth->limit * GROWTH, depth->max));
+}
+
+static void
+end_up (struct depth *depth, double rate, bool waits)
+{
+  double gain = rate / depth->rate;
+  double growth = (double) depth->limit / depth->base;
+  double needed = depth->base * gain * MARGIN;
+
+  if (gain > 1 + (growth - 1) / 2) {
+    depth->up_backoff = MIN_BACKOFF;
+    settle (depth, depth->limit, rate, 0);
+    if (waits)
+      raise (depth);
+  }
+  else if (gain > GAIN) {
+    depth->up_backoff = MIN_BACKOFF;
+    settle (depth, MIN (needed + 0.5, depth->limit), rate, MIN_BACKOFF);
+  }
+  else
+    settle (depth, depth->base, depth->rate, back_off (&depth->up_backoff));
+}
+
+static void
+end_down (struct depth *depth, double rate)
+{
+  if (rate >= depth->rate * SAME) {
+    depth->down_backoff = MIN_BACKOFF;
+    /* Many small losses would be a large one. */
+    settle (depth, depth->limit, MAX (rate, depth->rate), depth->up_backoff);
+    depth->down_in = 1;
+  }
+  else {
+    settle (depth, depth->base, depth->rate, depth->up_in);
+    depth->down_in = back_off (&depth->down_backoff);
+  }
+}
+
+/* ---- Rounds ---- */
+
+/* Two in a row are a storage that has changed. */
+static void
+learn_rate (struct depth *depth, double rate)
+{
+  bool slow = rate < depth->rate / 2;
+
+  if (slow && depth->was_slow) {
+    depth->rate = rate;
+    depth->up_in = 0;
+    depth->up_backoff = MIN_BACKOFF;
+    slow = false;
+  }
+  else if (rate > depth->rate)
+    depth->rate = rate;
+  else if (!slow)
+    depth->rate += (rate - depth->rate) * DECAY;
+  depth->was_slow = slow;
+}
+
+static void
+end_steady (struct depth *depth, double rate)
+{
+  learn_rate (depth, rate);
+  if (depth->was_slow)
+    return;
+  if (depth->up_in == 0)
+    raise (depth);
+  else if (depth->down_in == 0 && depth->limit > depth->min)
+    start_probe (depth, DEPTH_DRAIN,
+                 MAX (depth->limit - (depth->limit + 3) / 4, depth->min));
+  if (depth->up_in > 0)
+    depth->up_in--;
+  if (depth->down_in > 0)
+    depth->down_in--;
+}
+
+static void
+end_round (struct depth *depth, uint64_t now)
+{
+  const struct depth_round *round = &depth->round;
+  double length = now - round->start;
+  double rate = round->work / length;
+  bool waits = round->busy < depth->threads * length * (1 - IDLE);
+
+  if (depth->phase == DEPTH_UP)
+    end_up (depth, rate, waits);
+  else if (depth->phase == DEPTH_DRAIN)
+    depth->phase = DEPTH_DOWN;
+  else if (depth->phase == DEPTH_DOWN)
+    end_down (depth, rate);
+  else if (waits)
+    end_steady (depth, rate);
+  depth->round = (struct depth_round) { .start = now };
+}
+
+void
+depth_read_done (struct depth *depth, const struct depth_read *read)
+{
+  struct depth_round *round = &depth->round;
+
+  if (round->start == 0)
+    round->start = read->start;
+  round->work += read->len + READ_COST;
+  round->busy += read->busy;
+  round->reads++;
+  if (read->start >= round->start && round->reads >= depth->limit &&
+      read->end - round->start >= MIN_ROUND)
+    end_round (depth, read->end);
+}
