@@ -14,36 +14,29 @@
 #include <stdlib.h>
 
 #include "../lib/common/cleanup.h"
+#include "../lib/common/numbers.h"
 #include "nbd/conn.h"
 #include "nbd/handle.h"
 #include "nbd/load.h"
-#include "read/fill.h"
+#include "util/clock.h"
 #include "util/error.h"
 
 /* ---- Errors ---- */
 
-void
-nbd_reader_fail (struct nbd_reader *reader, const struct error *error)
+static void
+was_failed (struct nbd_reader *reader)
 {
-  if (!fill_fail (reader->fill, error))
-    return;
-  queue_stop (&reader->queue);
-  walk_stop (&reader->walk);
-
   SCOPED_LOCK (&reader->lock);
+
   reader->failed = true;
   pthread_cond_signal (&reader->changed);
 }
 
-static void
-fail_errno (struct nbd_reader *reader, int err, const char *what,
-            uint64_t offset)
+void
+nbd_reader_fail (struct nbd_reader *reader, const struct error *error)
 {
-  struct error error = { "" };
-
-  error_errno (&error, err, "%s at offset %llu", what,
-               (unsigned long long) offset);
-  nbd_reader_fail (reader, &error);
+  scheduler_fail (&reader->scheduler, error);
+  was_failed (reader);
 }
 
 static void
@@ -60,14 +53,9 @@ fail_nbd (struct nbd_reader *reader, const char *what)
 static void
 hash_buffer (struct nbd_reader *reader, struct buffer *buffer)
 {
-  uint64_t offset = buffer->place.range.offset;
-  int err = fill_data (reader->fill, buffer->bytes, buffer->place.range.len,
-                       offset);
-
-  if (err)
-    fail_errno (reader, err, "cannot hash", offset);
-  walk_done (&reader->walk, &buffer->place);
-  queue_free (&reader->queue, buffer);
+  scheduler_hash (&reader->scheduler, buffer);
+  if (scheduler_is_stopped (&reader->scheduler))
+    was_failed (reader);
 }
 
 void
@@ -75,7 +63,7 @@ nbd_reader_help (struct nbd_reader *reader)
 {
   struct buffer *buffer;
 
-  while ((buffer = queue_wait_buffer (&reader->queue)))
+  while (scheduler_next (&reader->scheduler, &buffer) == SCHEDULER_HASH)
     hash_buffer (reader, buffer);
 }
 
@@ -103,7 +91,7 @@ find_next (struct conn *conn)
   int r = 1;
 
   if (conn->next.range.len == 0)
-    r = walk_try_next (&reader->walk, conn, &conn->next, &error);
+    r = walk_try_next (&reader->scheduler.walk, conn, &conn->next, &error);
   if (r == -1)
     nbd_reader_fail (reader, &error);
   return r;
@@ -144,16 +132,20 @@ request_done (struct buffer *buffer, size_t len, int *err)
   if (*err) {
     if (*err == ENOTCONN)       /* why is for conn_run to find out */
       conn->lost = true;
-    else
-      fail_errno (reader, *err, "cannot read",
-                  buffer->place.range.offset);
+    else {
+      scheduler_fail_errno (&reader->scheduler, *err, "cannot read",
+                            buffer->place.range.offset);
+      was_failed (reader);
+    }
     /* Not 1: if it was lost in nbd_aio_pread, libnbd 1.14 would use the
      * command after it freed it.  nbd_close frees it.
      */
     return 0;
   }
-  if (last)
-    queue_put (&reader->queue, buffer);
+  if (last) {
+    conn->reads--;
+    scheduler_was_read (&reader->scheduler, buffer);
+  }
   return 1;
 }
 
@@ -184,14 +176,27 @@ last_done (void *opaque, int *err)
   return request_done (buffer, last_request (buffer), err);
 }
 
+/* The depth is that of all connections. */
+static bool
+has_enough_reads (const struct conn *conn)
+{
+  struct nbd_reader *reader = conn->reader;
+  unsigned depth = scheduler_depth (&reader->scheduler);
+
+  return conn->reads >= DIV_ROUND_UP (depth, reader->nr_conns);
+}
+
+/* One request is always possible. */
 static bool
 is_full (const struct conn *conn, size_t len)
 {
   const struct nbd_reader *reader = conn->reader;
 
   return conn->in_flight > 0 &&
-    (conn->in_flight >= reader->queue_depth ||
-     conn->in_flight_bytes + len > reader->queue_size);
+    ((reader->queue_depth > 0 && conn->in_flight >= reader->queue_depth) ||
+     (reader->queue_size > 0 &&
+      conn->in_flight_bytes + len > reader->queue_size) ||
+     (!conn->filling && has_enough_reads (conn)));
 }
 
 /* How many bytes to ask for, for conn->next. */
@@ -212,13 +217,16 @@ static bool
 start_buffer (struct conn *conn)
 {
   struct nbd_reader *reader = conn->reader;
-  struct buffer *buffer = queue_get (&reader->queue, next_len (conn));
+  struct buffer *buffer = scheduler_try_get (&reader->scheduler,
+                                             next_len (conn));
 
   if (!buffer)
     return false;
   buffer->owner = conn;
-  walk_move (&reader->walk, &conn->next, &buffer->place);
+  buffer->start = clock_ns ();
+  walk_move (&reader->scheduler.walk, &conn->next, &buffer->place);
   conn->filling = buffer;
+  conn->reads++;
   conn->next.range.len = 0;
   return true;
 }
@@ -308,7 +316,7 @@ end (struct conn *conn)
 
   conn->ended = true;
   if (--reader->reading == 0)
-    queue_end (&reader->queue);
+    scheduler_end (&reader->scheduler);
   reader->news++;
   pthread_cond_signal (&reader->changed);
 }
@@ -317,24 +325,25 @@ void
 conn_run (struct conn *conn)
 {
   struct nbd_reader *reader = conn->reader;
+  struct scheduler *scheduler = &reader->scheduler;
   int r = 1;
 
-  while (!queue_is_stopped (&reader->queue)) {
+  while (!scheduler_is_stopped (scheduler)) {
     struct buffer *buffer;
 
     if (r == 1)
       r = start_reads (conn);
     if (r == -1 || (r == 0 && conn->in_flight == 0 && !conn->lost))
       break;
-    buffer = queue_take (&reader->queue);
+    buffer = scheduler_try_hash (scheduler);
     if (buffer)
       hash_buffer (reader, buffer);
     else if (conn->lost)
       fail_nbd (reader, "lost the connection");
     else if (conn->in_flight == 0 && conn->next.range.len == 0)
-      walk_wait (&reader->walk);
+      walk_wait (&scheduler->walk);
     else if (conn->in_flight == 0)
-      queue_wait_memory (&reader->queue, next_len (conn));
+      scheduler_wait_memory (scheduler, next_len (conn));
     else if (nbd_poll (conn->nbd, -1) == -1)
       fail_nbd (reader, "lost the connection");
   }

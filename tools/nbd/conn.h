@@ -14,8 +14,7 @@
 
 #include "nbd/extents.h"
 #include "read/cursor.h"
-#include "read/queue.h"
-#include "read/walk.h"
+#include "read/scheduler.h"
 
 #define NBD_MAX_CONNS 16
 
@@ -31,7 +30,8 @@ struct conn {
   bool ended;                   /* nothing more is asked; by reader->lock */
   struct walk_range next;       /* to read; none if its length is 0 */
   struct buffer *filling;       /* where it goes, once there is memory */
-  unsigned in_flight;           /* reads, */
+  unsigned reads;               /* in flight: buffers, */
+  unsigned in_flight;           /* requests, */
   size_t in_flight_bytes;       /* and their bytes */
   bool lost;                    /* the connection is gone */
 };
@@ -40,13 +40,12 @@ struct nbd_reader {
   /* Set once. */
   struct conn conns[NBD_MAX_CONNS];
   unsigned nr_conns;
-  size_t min_request, max_request, queue_size; /* bytes */
+  size_t min_request, max_request; /* bytes */
   uint64_t end;                 /* nothing behind it is asked for */
-  unsigned queue_depth;         /* requests on a connection */
-  struct fill *fill;
+  size_t queue_size;            /* bytes on a connection, */
+  unsigned queue_depth;         /* and requests, at most; 0: no such bound */
 
-  struct queue queue;
-  struct walk walk;
+  struct scheduler scheduler;
   struct cursor cursor;         /* for whose turn it is */
   struct nbd_extents extents;   /* the same */
 

@@ -29,7 +29,8 @@
 #define MAX_THREADS 128
 #define MAX_REQUEST (32 * 1024 * 1024) /* bytes, what every server takes */
 #define MAX_SPARE (12 * 1024 * 1024) /* bytes of memory, for hashing */
-#define MAX_MEMORY (40 * 1024 * 1024) /* for a few reads that are large */
+#define MAX_MEMORY (44 * 1024 * 1024) /* of all buffers */
+#define START 2                 /* reads in flight on a connection, at first */
 
 /* ---- Threads ---- */
 
@@ -111,9 +112,8 @@ wait_locked (struct nbd_reader *reader)
     struct timespec deadline = deadline_in (INTERVAL);
 
     deadline_wait (&reader->changed, &reader->lock, &deadline);
-    if (fill_has_failed (reader->fill)) {
-      queue_stop (&reader->queue);
-      walk_stop (&reader->walk);
+    if (fill_has_failed (reader->scheduler.fill)) {
+      scheduler_stop (&reader->scheduler);
       reader->failed = true;
     }
   }
@@ -160,7 +160,7 @@ setup_requests (struct nbd_reader *reader,
   struct nbd_handle *nbd = reader->conns[0].nbd;
   int64_t min = nbd_get_block_size (nbd, LIBNBD_SIZE_MINIMUM);
   int64_t max = nbd_get_block_size (nbd, LIBNBD_SIZE_MAXIMUM);
-  uint64_t align = reader->fill->block_size;
+  uint64_t align = reader->scheduler.fill->block_size;
   uint64_t size = reader->cursor.size;
 
   if (min <= 0)
@@ -177,7 +177,8 @@ setup_requests (struct nbd_reader *reader,
     reader->cursor.extent_at = nbd_extent_at;
   cursor_start (&reader->cursor, align,
                 MIN (options->read_size,
-                     walk_max_range (&reader->walk, 2 * reader->nr_conns)));
+                     walk_max_range (&reader->scheduler.walk,
+                                     2 * reader->nr_conns)));
   reader->max_request = reader->cursor.max_read;
   if (reader->max_request > max)
     reader->max_request = max & ~(min - 1);
@@ -189,30 +190,53 @@ setup_requests (struct nbd_reader *reader,
   return 0;
 }
 
-/* What can be in flight, and for each thread what it hashes, within reason; or
- * a few reads if they are larger than what is to be in flight.
- */
+/* How many reads may be in flight on a connection, by the options. */
+static uint64_t
+reads_by_options (const struct nbd_reader *reader)
+{
+  uint64_t reads = UINT32_MAX;
+
+  if (reader->queue_size > 0)
+    reads = MAX (reader->queue_size / reader->cursor.max_read, 1);
+  if (reader->queue_depth > 0)
+    reads = MIN (reads, reader->queue_depth);
+  return reads;
+}
+
+/* As much as is promised, unless the options ask for more. */
 static size_t
 memory_for (const struct nbd_reader *reader, unsigned threads)
 {
-  size_t max = reader->cursor.max_read;
-  size_t in_flight = reader->queue_size, spare = MAX_SPARE;
-  size_t least = MAX_MEMORY - MAX_MEMORY % max;
+  size_t asked = reader->nr_conns * reader->queue_size +
+    MIN (threads * reader->cursor.max_read, MAX_SPARE);
 
-  if (in_flight / max >= reader->queue_depth)
-    in_flight = reader->queue_depth * max;
-  if (spare / max >= threads)
-    spare = threads * max;
-  if (least / max > 3)
-    least = 3 * max;
-  return reader->nr_conns * in_flight + spare > least
-    ? reader->nr_conns * in_flight + spare : least;
+  return MAX (asked, MAX_MEMORY);
+}
+
+/* For each connection some reads in flight, and for each thread one to hash. */
+static struct scheduler_bounds
+bounds_of (const struct nbd_reader *reader, unsigned threads)
+{
+  size_t max_len = reader->cursor.max_read;
+  size_t memory = memory_for (reader, threads);
+  uint64_t by_options = reads_by_options (reader);
+  uint64_t most = MIN (MAX (memory / max_len, 1),
+                       reader->nr_conns * by_options + threads);
+
+  return (struct scheduler_bounds) {
+    .memory = memory,
+    .max_len = max_len,
+    .hashing = threads,
+    .start = MIN (most, reader->nr_conns * MIN (by_options, START) + threads),
+    .depth = most,
+  };
 }
 
 /* ---- The whole ---- */
 
 static void
-set_up (struct nbd_reader *reader, struct nbd_handle **conns, uint64_t size)
+set_up (struct nbd_reader *reader, struct nbd_handle **conns, uint64_t size,
+        struct fill *fill)
 {
   for (unsigned i = 0; i < reader->nr_conns; i++)
     reader->conns[i] = (struct conn) {
@@ -224,18 +248,18 @@ set_up (struct nbd_reader *reader, struct nbd_handle **conns, uint64_t size)
     .size = size,
     .extent_opaque = &reader->extents,
     .missing_at = fill_missing_at,
-    .missing_opaque = reader->fill,
+    .missing_opaque = fill,
   };
   pthread_mutex_init (&reader->lock, NULL);
   deadline_cond_init (&reader->changed);
-  walk_init (&reader->walk, reader->fill, conn_take);
+  scheduler_init (&reader->scheduler, fill, conn_take);
 }
 
 static void
 tear_down (struct nbd_reader *reader)
 {
   nbd_extents_destroy (&reader->extents);
-  walk_destroy (&reader->walk);
+  scheduler_destroy (&reader->scheduler);
   pthread_cond_destroy (&reader->changed);
   pthread_mutex_destroy (&reader->lock);
 }
@@ -253,17 +277,16 @@ static int
 read_export (struct nbd_reader *reader, unsigned threads,
              struct error *error)
 {
-  int err = queue_init (&reader->queue, memory_for (reader, threads),
-                        reader->cursor.max_read);
+  struct scheduler_bounds bounds = bounds_of (reader, threads);
+  int err = scheduler_set_bounds (&reader->scheduler, &bounds);
 
   if (err)
     error_errno (error, err, "cannot read");
   else
     run_threads (reader, threads);
   /* This aborts what is in flight: the buffers must still be there. */
-  if (fill_has_failed (reader->fill))
+  if (fill_has_failed (reader->scheduler.fill))
     close_conns (reader);
-  queue_destroy (&reader->queue);
   return err ? -1 : 0;
 }
 
@@ -271,12 +294,12 @@ int
 nbd_fill (const struct source_options *options, struct nbd_handle **conns,
           unsigned nr_conns, uint64_t size, struct fill *fill)
 {
-  struct nbd_reader reader = { .nr_conns = nr_conns, .fill = fill };
+  struct nbd_reader reader = { .nr_conns = nr_conns };
   struct error error = { "" };
   bool failed;
 
   assert (nr_conns > 0 && nr_conns <= NBD_MAX_CONNS);
-  set_up (&reader, conns, size);
+  set_up (&reader, conns, size, fill);
   if (setup_requests (&reader, options, &error) == -1 ||
       read_export (&reader, options->threads, &error) == -1)
     fill_fail (fill, &error);

@@ -3,58 +3,43 @@
  *
  * Threads that read an image and fill a leaf table.
  *
- * Each thread takes the next range, reads it into a buffer of its own, and
- * hands the buffer to the leaf table, which hashes it in that thread.  There is
- * no queue: the data stays in the cache of one core.
+ * Each thread takes the next range, reads it, and hands it to the leaf table,
+ * which hashes it in that thread: see scheduler.c.  A thread is started when
+ * there is something to do for one more.
  */
 
 #include <config.h>
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
 
+#include "../lib/common/cleanup.h"
 #include "../lib/common/numbers.h"
 #include "io/read.h"
+#include "read/cpu-time.h"
 #include "read/fill.h"
 #include "read/reader.h"
-#include "read/walk.h"
+#include "read/scheduler.h"
+#include "util/clock.h"
 #include "util/error.h"
 #include "util/source-options.h"
 
 #define MIB (1024 * 1024)       /* bytes */
 #define USUAL_MEMORY (32 * MIB) /* of all buffers, unless that is too little */
-#define MAX_MEMORY (44 * MIB)   /* then fewer threads read */
+#define MAX_MEMORY (44 * MIB)   /* then fewer are in use */
+#define MAX_DEPTH 64
 #define MAX_THREADS 128
 
 struct reader {
-  /* Set once. */
   const struct reader_image *image;
-  size_t max_read;              /* bytes of a buffer */
-  unsigned threads;
-  struct fill *fill;
-  struct walk walk;
+  struct scheduler scheduler;
 
   struct cursor cursor;         /* for whose turn it is */
+
+  pthread_mutex_t lock;         /* protects what follows */
+  pthread_t threads[MAX_THREADS];
+  unsigned started;
 };
-
-static void
-fail (struct reader *reader, const struct error *error)
-{
-  fill_fail (reader->fill, error);
-  walk_stop (&reader->walk);
-}
-
-static void
-fail_errno (struct reader *reader, int err, const char *what,
-            uint64_t offset)
-{
-  struct error error = { "" };
-
-  error_errno (&error, err, "%s at offset %llu", what,
-               (unsigned long long) offset);
-  fail (reader, &error);
-}
 
 static unsigned
 buffers_of (const struct reader_image *image)
@@ -62,13 +47,19 @@ buffers_of (const struct reader_image *image)
   return image->reads_twice ? 2 : 1;
 }
 
-/* ---- Threads ---- */
+/* ---- Read ---- */
 
-/* A take_function. */
+/* Take_functions; TAKER is what asks for a range. */
+struct taker {
+  struct reader *reader;
+  struct buffer *buffer;
+};
+
 static int
-take (void *opaque, struct range *range, struct error *error)
+take_range (void *opaque, struct range *range, struct error *error)
 {
-  struct reader *reader = opaque;
+  const struct taker *taker = opaque;
+  struct reader *reader = taker->reader;
   const struct reader_image *image = reader->image;
   int r = cursor_next (&reader->cursor, range, error);
 
@@ -77,99 +68,129 @@ take (void *opaque, struct range *range, struct error *error)
   return r;
 }
 
+static int
+take_next (void *opaque, struct range *range, struct error *error)
+{
+  const struct taker *taker = opaque;
+  const struct reader_image *image = taker->reader->image;
+
+  return image->read_next (image->opaque, taker->buffer->bytes,
+                           taker->reader->scheduler.bounds.max_len, range,
+                           error);
+}
+
 static void
-read_and_hash (struct reader *reader, const struct range *range, void *buf)
+read_place (struct reader *reader, struct buffer *buffer)
 {
   const struct reader_image *image = reader->image;
+  struct scheduler *scheduler = &reader->scheduler;
+  struct cpu_time time;
   struct error error = { "" };
-  int err, r = image->read (image->opaque, range, buf, &error);
+  int r;
 
-  if (r == -1) {
-    fail (reader, &error);
-    return;
-  }
-  err = r == READER_ZERO
-    ? fill_zero (reader->fill, range->len, range->offset)
-    : fill_data (reader->fill, buf, range->len, range->offset);
-  if (err)
-    fail_errno (reader, err, "cannot hash", range->offset);
-}
-
-/* Is there one more, which is RANGE now? */
-static bool
-next_range (struct reader *reader, struct walk_range *range)
-{
-  struct error error = { "" };
-  int r = walk_next (&reader->walk, reader, range, &error);
-
+  buffer->start = clock_ns ();
+  cpu_time_start (&time);
+  r = image->read (image->opaque, &buffer->place.range, buffer->bytes,
+                   &error);
+  buffer->busy = cpu_time_busy (&time, clock_ns () - buffer->start);
   if (r == -1)
-    fail (reader, &error);
-  return r == 1;
+    scheduler_fail (scheduler, &error);
+  if (r == READER_ZERO)
+    scheduler_is_zero (scheduler, buffer);
+  else
+    scheduler_was_read (scheduler, buffer);
 }
 
-/* RANGE and those that come after it. */
-static void
-read_ranges (struct reader *reader, struct walk_range *range)
-{
-  void *buf = read_buffer (reader->max_read * buffers_of (reader->image));
+/* ---- Threads ---- */
 
-  if (!buf)
-    fail_errno (reader, errno, "cannot read", range->range.offset);
-  do {
-    if (buf)
-      read_and_hash (reader, &range->range, buf);
-    walk_done (&reader->walk, range);
-  } while (next_range (reader, range));
-  free (buf);
+static void *run_thread (void *opaque);
+
+static void
+start_thread (struct reader *reader)
+{
+  SCOPED_LOCK (&reader->lock);
+
+  if (reader->started < MAX_THREADS &&
+      pthread_create (&reader->threads[reader->started], NULL, run_thread,
+                      reader) == 0)
+    reader->started++;
+}
+
+static void
+start_thread_if_needed (struct reader *reader)
+{
+  if (scheduler_lacks_thread (&reader->scheduler))
+    start_thread (reader);
+}
+
+/* Others start when something is to be read: a small image needs no other, nor
+ * does one in which nothing is.
+ */
+static void
+read_into (struct reader *reader, struct buffer *buffer)
+{
+  struct taker taker = { .reader = reader, .buffer = buffer };
+
+  if (!scheduler_take_range (&reader->scheduler, &taker, buffer,
+                             buffers_of (reader->image)))
+    return;
+  if (reader->image->read_next)
+    scheduler_was_read (&reader->scheduler, buffer);
+  start_thread_if_needed (reader);
+  if (!reader->image->read_next)
+    read_place (reader, buffer);
 }
 
 static void *
 run_thread (void *opaque)
 {
   struct reader *reader = opaque;
-  struct walk_range range;
+  struct scheduler *scheduler = &reader->scheduler;
+  enum scheduler_step step;
+  struct buffer *buffer;
 
-  if (next_range (reader, &range))
-    read_ranges (reader, &range);
+  while ((step = scheduler_next (scheduler, &buffer)) != SCHEDULER_END)
+    if (step == SCHEDULER_READ)
+      read_into (reader, buffer);
+    else
+      scheduler_hash (scheduler, buffer);
   return NULL;
 }
 
-/* Returns how many there are. */
-static unsigned
-start_others (struct reader *reader, pthread_t others[MAX_THREADS])
+/* A thread that ends was started by one that had not ended. */
+static void
+join_threads (struct reader *reader)
 {
-  unsigned i, started = 0;
+  unsigned i;
 
-  for (i = 1; i < reader->threads; i++)
-    if (pthread_create (&others[started], NULL, run_thread, reader) == 0)
-      started++;
-  return started;
+  for (i = 0; ; i++) {
+    pthread_t thread;
+
+    {
+      SCOPED_LOCK (&reader->lock);
+
+      if (i == reader->started)
+        break;
+      thread = reader->threads[i];
+    }
+    pthread_join (thread, NULL);
+  }
 }
 
-/* This thread is one of them: a small image needs no other, nor does one in
- * which nothing is to be read.
- */
+/* This thread is one of them. */
 static void
 run_threads (struct reader *reader)
 {
   const struct reader_image *image = reader->image;
-  pthread_t others[MAX_THREADS];
   struct error error = { "" };
-  struct walk_range range;
-  unsigned i, started = 0;
 
   if (image->begin) {
-    started = start_others (reader, others);
+    start_thread (reader);
     if (image->begin (image->opaque, &error) == -1)
-      fail (reader, &error);
+      scheduler_fail (&reader->scheduler, &error);
   }
-  if (next_range (reader, &range)) {
-    if (!image->begin)
-      started = start_others (reader, others);
-    read_ranges (reader, &range);
-  }
-  for (i = 0; i < started; i++)
-    pthread_join (others[i], NULL);
+  run_thread (reader);
+  join_threads (reader);
 }
 
 /* ---- Sizes ---- */
@@ -181,10 +202,10 @@ run_threads (struct reader *reader)
 static size_t
 read_size (const struct reader *reader, unsigned threads)
 {
-  size_t batch = fill_batch (reader->fill);
+  size_t batch = fill_batch (reader->scheduler.fill);
   size_t bound = USUAL_MEMORY / buffers_of (reader->image) / threads;
   /* Twice as many, so that some can be hashed and others read. */
-  uint64_t window = walk_max_range (&reader->walk, 2 * threads);
+  uint64_t window = walk_max_range (&reader->scheduler.walk, 2 * threads);
 
   if (batch < 2 * MIB)
     batch = 2 * MIB;
@@ -195,27 +216,73 @@ read_size (const struct reader *reader, unsigned threads)
   return MIN (batch, bound);
 }
 
-/* As many as there are ranges of SIZE bytes, or buffers. */
-static unsigned
-threads_for (const struct reader *reader, unsigned threads, uint64_t size)
+/* The same of a stream: whole blocks, and no more than the largest pipe holds
+ * by default: to wait for more, while others have nothing to hash, cost 12 % of
+ * the time.
+ */
+static size_t
+stream_read_size (const struct reader *reader, unsigned buffers)
 {
-  uint64_t ranges = size / reader->max_read + 1;
-  uint64_t buffers =
-    MAX_MEMORY / buffers_of (reader->image) / reader->max_read;
+  size_t block_size = reader->scheduler.fill->block_size, size = MIB;
+  /* It can be longer than all memory. */
+  uint64_t window = walk_max_range (&reader->scheduler.walk, 2 * buffers);
 
-  if (ranges > buffers)
-    ranges = buffers;
-  return MIN (ranges, threads);
+  if (size > window)
+    size = window;
+  return size < block_size ? block_size : size - size % block_size;
+}
+
+/* As many buffers as there are ranges, or fit. */
+static struct scheduler_bounds
+bounds_of (const struct reader *reader, unsigned threads)
+{
+  const struct reader_image *image = reader->image;
+  size_t max_len = reader->cursor.max_read * buffers_of (image);
+  uint64_t buffers = MIN (image->size / reader->cursor.max_read + 1,
+                          MAX (MAX_MEMORY / max_len, 1));
+
+  return (struct scheduler_bounds) {
+    .memory = MIN (buffers * max_len, MAX_MEMORY),
+    .max_len = max_len,
+    .hashing = threads,
+    .reading = MAX_THREADS,
+    .start = MIN (buffers, threads),
+    .depth = MAX (threads, MAX_DEPTH),
+  };
+}
+
+/* One is being read, and one waits. */
+static struct scheduler_bounds
+stream_bounds (const struct reader *reader, unsigned threads)
+{
+  unsigned buffers = threads + 2;
+  size_t max_len = stream_read_size (reader, buffers);
+
+  return (struct scheduler_bounds) {
+    .memory = MIN (buffers * max_len, MAX_MEMORY),
+    .max_len = max_len,
+    .hashing = threads,
+    .reading = 1,
+    .start = buffers,
+    .depth = buffers,
+    .read_first = true,
+  };
+}
+
+static struct scheduler_bounds
+set_sizes (struct reader *reader, unsigned threads)
+{
+  /* Direct I/O needs aligned offsets; blocks can be smaller than that. */
+  uint64_t block_size = reader->scheduler.fill->block_size;
+
+  if (reader->image->read_next)
+    return stream_bounds (reader, threads);
+  cursor_start (&reader->cursor, MAX (block_size, READ_ALIGN),
+                read_size (reader, threads));
+  return bounds_of (reader, threads);
 }
 
 /* ---- The whole ---- */
-
-static int
-end (struct reader *reader)
-{
-  walk_destroy (&reader->walk);
-  return fill_has_failed (reader->fill) ? -1 : 0;
-}
 
 int
 reader_fill (const struct reader_image *image,
@@ -230,16 +297,19 @@ reader_fill (const struct reader_image *image,
       .missing_at = fill_missing_at,
       .missing_opaque = fill,
     },
-    .fill = fill,
+    .lock = PTHREAD_MUTEX_INITIALIZER,
   };
-  /* Direct I/O needs aligned offsets; blocks can be smaller than that. */
-  uint64_t align = fill->block_size < READ_ALIGN ? READ_ALIGN
-                                                 : fill->block_size;
+  struct scheduler *scheduler = &reader.scheduler;
+  struct scheduler_bounds bounds;
+  int err;
 
-  walk_init (&reader.walk, fill, take);
-  cursor_start (&reader.cursor, align, read_size (&reader, options->threads));
-  reader.max_read = reader.cursor.max_read;
-  reader.threads = threads_for (&reader, options->threads, image->size);
-  run_threads (&reader);
-  return end (&reader);
+  scheduler_init (scheduler, fill, image->read_next ? take_next : take_range);
+  bounds = set_sizes (&reader, options->threads);
+  err = scheduler_set_bounds (scheduler, &bounds);
+  if (err)
+    scheduler_fail_errno (scheduler, err, "cannot read", 0);
+  else
+    run_threads (&reader);
+  scheduler_destroy (scheduler);
+  return fill_has_failed (fill) ? -1 : 0;
 }

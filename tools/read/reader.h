@@ -16,6 +16,7 @@
 
 struct error;
 struct fill;
+struct range;
 struct source_options;
 
 #define READER_ZERO 1
@@ -41,6 +42,13 @@ struct reader_image {
   int (*read) (void *opaque, const struct range *range, void *buf,
                struct error *error);
 
+  /* Instead of all of them, of what can only be read from its start to its end:
+   * read what comes next into BUF, up to SIZE bytes, and set RANGE to it.  One
+   * thread at a time.  1, 0 at the end, or -1.
+   */
+  int (*read_next) (void *opaque, void *buf, size_t size,
+                    struct range *range, struct error *error);
+
   /* Called once, by the thread that called reader_fill, while the others are
    * reading already.  Can be NULL.
    */
@@ -54,7 +62,9 @@ struct reader_image {
   bool reads_twice;
 };
 
-/* Read what is missing.  0, or -1 with the reason in FILL. */
+/* Read what is missing; of what has a read_next, all.  0, or -1 with the reason
+ * in FILL.
+ */
 int reader_fill (const struct reader_image *image,
                  const struct source_options *options, struct fill *fill);
 

@@ -24,7 +24,6 @@
 
 #include "read/fill.h"
 #include "read/reader.h"
-#include "read/stream.h"
 #include "read/test-disk.h"
 #include "util/error.h"
 #include "util/source-options.h"
@@ -348,6 +347,9 @@ test_stream (void **state)
   (void) state;
   for (int i = 0; i < ROUNDS; i++) {
     struct stream stream = { .disk = &disk };
+    const struct reader_image image = {
+      .opaque = &stream, .read_next = read_next
+    };
     struct fill fill;
     int expected;
 
@@ -358,7 +360,7 @@ test_stream (void **state)
     if (rnd (4) == 0)
       disk.fail_at = rnd (BLOCKS * BLOCK);
     fill_init (&fill, stream.leaves, BLOCK);
-    expected = stream_fill (read_next, &stream, &options, &fill);
+    expected = reader_fill (&image, &options, &fill);
     if (expected == 0)
       check_sum (stream.leaves, &disk);
     else

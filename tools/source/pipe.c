@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "read/fill.h"
-#include "read/stream.h"
+#include "read/reader.h"
 #include "source/pipe.h"
 #include "source/source.h"
 #include "util/error.h"
@@ -129,8 +129,12 @@ pipe_fill (struct source *source, struct fill *fill)
 {
   struct pipe *pipe = (struct pipe *) source;
 
+  const struct reader_image image = {
+    .size = source->size, .opaque = pipe, .read_next = pipe_read_next
+  };
+
   pipe->fill = fill;
-  return stream_fill (pipe_read_next, pipe, pipe->options, fill);
+  return reader_fill (&image, pipe->options, fill);
 }
 
 static void

@@ -7,6 +7,7 @@
 #ifndef BLKSUM_CLOCK_H
 #define BLKSUM_CLOCK_H
 
+#include <stdint.h>
 #include <time.h>
 
 /* Seconds, since some moment. */
@@ -17,6 +18,16 @@ clock_seconds (void)
 
   clock_gettime (CLOCK_MONOTONIC, &ts);
   return ts.tv_sec + ts.tv_nsec * 1e-9;
+}
+
+/* Nanoseconds, since the same. */
+static inline uint64_t
+clock_ns (void)
+{
+  struct timespec ts;
+
+  clock_gettime (CLOCK_MONOTONIC, &ts);
+  return ts.tv_sec * UINT64_C (1000000000) + ts.tv_nsec;
 }
 
 #endif /* BLKSUM_CLOCK_H */

@@ -1,0 +1,102 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The buffers that reads go to, and their memory.
+ *
+ * It is handed out in units, the lowest that are free first: a few short reads
+ * need little of it, many of them can be in flight, and what was used last, and
+ * is in a CPU's cache, is used next.  What was never used takes no memory.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/common/numbers.h"
+#include "io/read.h"
+#include "read/buffers.h"
+
+#define UNITS_PER_READ 16       /* of a read of MAX_LEN bytes */
+
+int
+buffers_init (struct buffers *buffers, size_t memory, size_t max_len)
+{
+  size_t unit = ROUND_UP (DIV_ROUND_UP (max_len, UNITS_PER_READ),
+                          (size_t) READ_ALIGN);
+
+  if (memory < max_len)
+    memory = max_len;
+  *buffers = (struct buffers) {
+    .unit = unit, .units = DIV_ROUND_UP (memory, unit)
+  };
+  buffers->bytes = read_buffer (buffers->units * unit);
+  buffers->used = calloc (buffers->units, 1);
+  buffers->all = calloc (buffers->units, sizeof *buffers->all);
+  return buffers->bytes && buffers->used && buffers->all ? 0 : ENOMEM;
+}
+
+void
+buffers_destroy (struct buffers *buffers)
+{
+  free (buffers->all);
+  free (buffers->used);
+  free (buffers->bytes);
+}
+
+/* The first of the free units for LEN bytes, or buffers->units. */
+static size_t
+find_free (const struct buffers *buffers, size_t len)
+{
+  size_t count = DIV_ROUND_UP (len, buffers->unit), start = 0;
+
+  while (count <= buffers->units - start) {
+    const unsigned char *used = memchr (buffers->used + start, 1, count);
+
+    if (!used)
+      return start;
+    start = used + 1 - buffers->used;
+  }
+  return buffers->units;
+}
+
+struct buffer *
+buffers_get (struct buffers *buffers, size_t len)
+{
+  size_t unit = find_free (buffers, len);
+  struct buffer *buffer = &buffers->all[unit];
+
+  if (unit == buffers->units)
+    return NULL;
+  memset (buffers->used + unit, 1, DIV_ROUND_UP (len, buffers->unit));
+  buffers->in_use++;
+  *buffer = (struct buffer) {
+    .len = len, .bytes = buffers->bytes + unit * buffers->unit
+  };
+  return buffer;
+}
+
+bool
+buffers_has (const struct buffers *buffers, size_t len)
+{
+  return find_free (buffers, len) < buffers->units;
+}
+
+void
+buffers_shrink (struct buffers *buffers, struct buffer *buffer, size_t len)
+{
+  size_t first = buffer - buffers->all;
+  size_t kept = DIV_ROUND_UP (len, buffers->unit);
+  size_t had = DIV_ROUND_UP (buffer->len, buffers->unit);
+
+  memset (buffers->used + first + kept, 0, had - kept);
+  buffer->len = len;
+}
+
+void
+buffers_free (struct buffers *buffers, struct buffer *buffer)
+{
+  buffers_shrink (buffers, buffer, 0);
+  buffers->in_use--;
+}

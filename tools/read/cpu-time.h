@@ -1,0 +1,72 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * For how much of some time a thread did not wait for a device or a server.
+ *
+ * A thread that waits gives up its CPU; one that had to leave it to others was
+ * busy all the same.
+ */
+
+#ifndef BLKSUM_CPU_TIME_H
+#define BLKSUM_CPU_TIME_H
+
+#include <stdint.h>
+#include <time.h>
+
+#include <sys/resource.h>
+#include <sys/time.h>
+
+#ifdef RUSAGE_THREAD
+
+struct cpu_time {
+  struct rusage usage;
+};
+
+static inline void
+cpu_time_start (struct cpu_time *time)
+{
+  getrusage (RUSAGE_THREAD, &time->usage);
+}
+
+static inline uint64_t
+cpu_time_ns (const struct rusage *usage)
+{
+  return (usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) *
+    UINT64_C (1000000000) +
+    (usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * UINT64_C (1000);
+}
+
+/* Of the NS nanoseconds since the start; in the same thread. */
+static inline uint64_t
+cpu_time_busy (const struct cpu_time *time, uint64_t ns)
+{
+  struct rusage now;
+
+  getrusage (RUSAGE_THREAD, &now);
+  return now.ru_nvcsw == time->usage.ru_nvcsw
+    ? ns : cpu_time_ns (&now) - cpu_time_ns (&time->usage);
+}
+
+#else
+
+/* Nothing tells: a read counts as a wait. */
+struct cpu_time {
+  char unused;
+};
+
+static inline void
+cpu_time_start (struct cpu_time *time)
+{
+  (void) time;
+}
+
+static inline uint64_t
+cpu_time_busy (const struct cpu_time *time, uint64_t ns)
+{
+  (void) time; (void) ns;
+  return 0;
+}
+
+#endif
+
+#endif /* BLKSUM_CPU_TIME_H */

@@ -1,0 +1,382 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What the threads that read an image and fill a leaf table do next.
+ *
+ * A buffer is in use from before it is read until it is hashed; how many there
+ * may be is the queue depth.  A thread hashes the oldest buffer in the queue if
+ * it may, and reads otherwise.  While no read waits, and the depth is that of
+ * the threads, the oldest is the one that the thread has just read, and its
+ * data stays in the cache of one core.  When reads wait there are more threads
+ * than may hash, most of them in a read.
+ *
+ * A thread that has found something to do wakes another one if there is more:
+ * so no thread is woken that would find nothing.
+ */
+
+#include <config.h>
+
+#include "../lib/common/cleanup.h"
+#include "../lib/common/numbers.h"
+#include "io/read.h"
+#include "read/fill.h"
+#include "read/scheduler.h"
+#include "util/clock.h"
+#include "util/error.h"
+
+void
+scheduler_init (struct scheduler *scheduler, struct fill *fill,
+                take_function take)
+{
+  *scheduler = (struct scheduler) { .fill = fill };
+  scheduler->last = &scheduler->first;
+  walk_init (&scheduler->walk, fill, take);
+  pthread_mutex_init (&scheduler->lock, NULL);
+  pthread_cond_init (&scheduler->changed, NULL);
+}
+
+int
+scheduler_set_bounds (struct scheduler *scheduler,
+                      const struct scheduler_bounds *bounds)
+{
+  scheduler->bounds = *bounds;
+  depth_init (&scheduler->depth, bounds->start, bounds->depth,
+              bounds->hashing);
+  return buffers_init (&scheduler->buffers, bounds->memory, bounds->max_len);
+}
+
+void
+scheduler_destroy (struct scheduler *scheduler)
+{
+  buffers_destroy (&scheduler->buffers);
+  pthread_cond_destroy (&scheduler->changed);
+  pthread_mutex_destroy (&scheduler->lock);
+  walk_destroy (&scheduler->walk);
+}
+
+/* ---- Buffers ---- */
+
+static bool
+has_buffer_locked (const struct scheduler *scheduler, size_t len)
+{
+  return scheduler->buffers.in_use < scheduler->depth.limit &&
+    buffers_has (&scheduler->buffers, len);
+}
+
+static struct buffer *
+get_locked (struct scheduler *scheduler, size_t len)
+{
+  return scheduler->buffers.in_use < scheduler->depth.limit
+    ? buffers_get (&scheduler->buffers, len) : NULL;
+}
+
+static struct buffer *
+dequeue_locked (struct scheduler *scheduler)
+{
+  struct buffer *buffer = scheduler->first;
+
+  scheduler->first = buffer->next;
+  if (!scheduler->first)
+    scheduler->last = &scheduler->first;
+  scheduler->queued--;
+  scheduler->hashing++;
+  return buffer;
+}
+
+/* ---- What to do ---- */
+
+static bool
+can_hash_locked (const struct scheduler *scheduler)
+{
+  return scheduler->first && scheduler->hashing < scheduler->bounds.hashing;
+}
+
+static bool
+may_read_locked (const struct scheduler *scheduler)
+{
+  return !scheduler->ended && scheduler->reading < scheduler->bounds.reading;
+}
+
+static bool
+has_work_locked (const struct scheduler *scheduler)
+{
+  return can_hash_locked (scheduler) ||
+    (may_read_locked (scheduler) &&
+     has_buffer_locked (scheduler, scheduler->bounds.max_len));
+}
+
+static void
+wake_locked (struct scheduler *scheduler)
+{
+  if (scheduler->waiting > 0 && has_work_locked (scheduler))
+    pthread_cond_signal (&scheduler->changed);
+}
+
+static bool
+try_read_locked (struct scheduler *scheduler, struct buffer **buffer)
+{
+  if (!may_read_locked (scheduler))
+    return false;
+  *buffer = get_locked (scheduler, scheduler->bounds.max_len);
+  if (!*buffer)
+    return false;
+  scheduler->reading++;
+  return true;
+}
+
+/* SCHEDULER_END if there is nothing at the moment. */
+static enum scheduler_step
+try_next_locked (struct scheduler *scheduler, struct buffer **buffer)
+{
+  if (scheduler->bounds.read_first && try_read_locked (scheduler, buffer))
+    return SCHEDULER_READ;
+  if (can_hash_locked (scheduler)) {
+    *buffer = dequeue_locked (scheduler);
+    return SCHEDULER_HASH;
+  }
+  return try_read_locked (scheduler, buffer) ? SCHEDULER_READ : SCHEDULER_END;
+}
+
+/* When nothing more is to be read, the threads that hash take what is left. */
+enum scheduler_step
+scheduler_next (struct scheduler *scheduler, struct buffer **buffer)
+{
+  enum scheduler_step step;
+  SCOPED_LOCK (&scheduler->lock);
+
+  while (!scheduler->stopped) {
+    step = try_next_locked (scheduler, buffer);
+    if (step != SCHEDULER_END) {
+      wake_locked (scheduler);
+      return step;
+    }
+    if (scheduler->ended)
+      break;
+    scheduler->waiting++;
+    pthread_cond_wait (&scheduler->changed, &scheduler->lock);
+    scheduler->waiting--;
+  }
+  return SCHEDULER_END;
+}
+
+bool
+scheduler_lacks_thread (struct scheduler *scheduler)
+{
+  SCOPED_LOCK (&scheduler->lock);
+
+  return scheduler->waiting == 0 && !scheduler->stopped &&
+    has_work_locked (scheduler);
+}
+
+/* ---- Read ---- */
+
+static void
+end_locked (struct scheduler *scheduler)
+{
+  scheduler->ended = true;
+  pthread_cond_broadcast (&scheduler->changed);
+}
+
+static void
+give_back (struct scheduler *scheduler, struct buffer *buffer)
+{
+  SCOPED_LOCK (&scheduler->lock);
+
+  scheduler->reading--;
+  buffers_free (&scheduler->buffers, buffer);
+  end_locked (scheduler);
+}
+
+static void
+keep_memory (struct scheduler *scheduler, struct buffer *buffer,
+             unsigned copies)
+{
+  size_t kept = copies * ROUND_UP (buffer->place.range.len,
+                                   (uint64_t) READ_ALIGN);
+
+  SCOPED_LOCK (&scheduler->lock);
+
+  if (kept < buffer->len)
+    buffers_shrink (&scheduler->buffers, buffer, kept);
+}
+
+bool
+scheduler_take_range (struct scheduler *scheduler, void *taker,
+                      struct buffer *buffer, unsigned copies)
+{
+  struct error error = { "" };
+  int r = walk_next (&scheduler->walk, taker, &buffer->place, &error);
+
+  if (r == -1)
+    scheduler_fail (scheduler, &error);
+  if (r != 1) {
+    give_back (scheduler, buffer);
+    return false;
+  }
+  keep_memory (scheduler, buffer, copies);
+  return true;
+}
+
+static void
+queue_locked (struct scheduler *scheduler, struct buffer *buffer)
+{
+  buffer->next = NULL;
+  *scheduler->last = buffer;
+  scheduler->last = &buffer->next;
+  scheduler->queued++;
+}
+
+/* A worker looks for more to do next, and wakes another one if there is. */
+void
+scheduler_was_read (struct scheduler *scheduler, struct buffer *buffer)
+{
+  SCOPED_LOCK (&scheduler->lock);
+
+  queue_locked (scheduler, buffer);
+  if (scheduler->bounds.reading > 0)
+    scheduler->reading--;
+  else
+    wake_locked (scheduler);
+}
+
+/* ---- Hash ---- */
+
+/* BUFFER is in the table now. */
+static void
+done (struct scheduler *scheduler, struct buffer *buffer, unsigned *doing)
+{
+  const struct depth_read read = {
+    .start = buffer->start, .end = clock_ns (), .busy = buffer->busy,
+    .len = buffer->place.range.len,
+  };
+
+  walk_done (&scheduler->walk, &buffer->place);
+
+  SCOPED_LOCK (&scheduler->lock);
+  depth_read_done (&scheduler->depth, &read);
+  buffers_free (&scheduler->buffers, buffer);
+  --*doing;
+  if (scheduler->starved > 0)
+    pthread_cond_broadcast (&scheduler->changed);
+}
+
+static void
+check (struct scheduler *scheduler, int err, const struct range *range)
+{
+  if (err)
+    scheduler_fail_errno (scheduler, err, "cannot hash", range->offset);
+}
+
+void
+scheduler_is_zero (struct scheduler *scheduler, struct buffer *buffer)
+{
+  const struct range *range = &buffer->place.range;
+
+  check (scheduler, fill_zero (scheduler->fill, range->len, range->offset),
+         range);
+  done (scheduler, buffer, &scheduler->reading);
+}
+
+void
+scheduler_hash (struct scheduler *scheduler, struct buffer *buffer)
+{
+  const struct range *range = &buffer->place.range;
+  uint64_t start = clock_ns ();
+
+  check (scheduler, fill_data (scheduler->fill, buffer->bytes, range->len,
+                               range->offset), range);
+  buffer->busy += clock_ns () - start;
+  done (scheduler, buffer, &scheduler->hashing);
+}
+
+/* ---- Connections ---- */
+
+struct buffer *
+scheduler_try_get (struct scheduler *scheduler, size_t len)
+{
+  SCOPED_LOCK (&scheduler->lock);
+
+  return scheduler->stopped ? NULL : get_locked (scheduler, len);
+}
+
+void
+scheduler_wait_memory (struct scheduler *scheduler, size_t len)
+{
+  SCOPED_LOCK (&scheduler->lock);
+
+  scheduler->starved++;
+  while (!has_buffer_locked (scheduler, len) && !scheduler->stopped)
+    pthread_cond_wait (&scheduler->changed, &scheduler->lock);
+  scheduler->starved--;
+}
+
+struct buffer *
+scheduler_try_hash (struct scheduler *scheduler)
+{
+  SCOPED_LOCK (&scheduler->lock);
+
+  return !scheduler->stopped && can_hash_locked (scheduler) &&
+    scheduler->queued > scheduler->waiting ? dequeue_locked (scheduler) : NULL;
+}
+
+unsigned
+scheduler_depth (struct scheduler *scheduler)
+{
+  SCOPED_LOCK (&scheduler->lock);
+
+  return scheduler->depth.limit;
+}
+
+/* ---- The end ---- */
+
+void
+scheduler_end (struct scheduler *scheduler)
+{
+  SCOPED_LOCK (&scheduler->lock);
+
+  end_locked (scheduler);
+}
+
+static void
+stop (struct scheduler *scheduler)
+{
+  SCOPED_LOCK (&scheduler->lock);
+
+  scheduler->stopped = true;
+  pthread_cond_broadcast (&scheduler->changed);
+}
+
+void
+scheduler_stop (struct scheduler *scheduler)
+{
+  stop (scheduler);
+  walk_stop (&scheduler->walk);
+}
+
+bool
+scheduler_is_stopped (struct scheduler *scheduler)
+{
+  SCOPED_LOCK (&scheduler->lock);
+
+  return scheduler->stopped;
+}
+
+bool
+scheduler_fail (struct scheduler *scheduler, const struct error *error)
+{
+  bool first = fill_fail (scheduler->fill, error);
+
+  scheduler_stop (scheduler);
+  return first;
+}
+
+bool
+scheduler_fail_errno (struct scheduler *scheduler, int err, const char *what,
+                      uint64_t offset)
+{
+  struct error error = { "" };
+
+  error_errno (&error, err, "%s at offset %llu", what,
+               (unsigned long long) offset);
+  return scheduler_fail (scheduler, &error);
+}
