@@ -16,7 +16,7 @@
 static inline struct imagefile
 test_image (struct file *file, FILE *f, uint64_t size)
 {
-  *file = (struct file) { .fd = -1, .read_fd = fileno (f), .size = size };
+  *file = (struct file) { .fd = -1, .data.fd = fileno (f), .size = size };
   return imagefile_of (file);
 }
 

@@ -400,7 +400,7 @@ static void
 test_data_file (void **state)
 {
   FILE *f = tmpfile ();
-  struct file opened, opened_data = { .read_fd = -1 };
+  struct file opened, opened_data = { .data.fd = -1 };
   struct imagefile file = test_image (&opened, f, 4 * 4096);
   struct imagefile data = { .file = &opened_data, .size = 4096 };
   struct error error = { "" };

@@ -95,10 +95,11 @@ use_direct (struct file *file, uint64_t position)
       fcntl (file->fd, F_SETFL, flags | O_DIRECT) == 0;
   }
   else if (position % READ_ALIGN == 0) {
-    file->read_fd = reopen_direct (file);
-    file->direct = file->read_fd != -1;
-    if (!file->direct)
-      file->read_fd = file->fd;
+    int fd = reopen_direct (file);
+
+    file->direct = fd != -1;
+    if (file->direct)
+      file->data.fd = fd;
   }
 }
 
@@ -116,6 +117,13 @@ file_can_direct (const struct file *file)
 }
 
 #else
+
+static int
+reopen_direct (const struct file *file)
+{
+  (void) file;
+  return -1;
+}
 
 static void
 use_direct (struct file *file, uint64_t position)
@@ -137,8 +145,10 @@ file_can_direct (const struct file *file)
 void
 file_free (struct file *file)
 {
-  if (file->read_fd != file->fd)
-    close (file->read_fd);
+  if (file->data.fd != file->fd)
+    close (file->data.fd);
+  if (file->data.direct_fd != -1)
+    close (file->data.direct_fd);
   if (file->path)
     close (file->fd);
   free (file->path);
@@ -212,7 +222,8 @@ file_new (int fd, const char *path, bool named, bool force_share, bool cache,
   }
   file->path = copy;
   file->named = file->by_path = named;
-  file->fd = file->read_fd = fd;
+  file->fd = fd;
+  file->data = (struct read_file) { .fd = fd, .direct_fd = -1 };
   if (set_up (file, force_share, cache, error) == 0)
     return file;
   file_free (file);
@@ -224,8 +235,11 @@ file_new (int fd, const char *path, bool named, bool force_share, bool cache,
 void
 file_avoid_cache (struct file *file)
 {
-  if (!file_is_block_device (file))
-    file->mode = read_best_mode (file->fd);
+  if (file_is_block_device (file))
+    return;
+  file->data.mode = read_best_mode (file->fd);
+  if (file->data.mode == READ_ADVISE && file->data.direct_fd == -1)
+    file->data.direct_fd = reopen_direct (file);
 }
 
 int
@@ -235,7 +249,7 @@ file_read (const struct file *file, void *buf, size_t len, uint64_t at,
   size_t pages = (len + READ_ALIGN - 1) / READ_ALIGN * READ_ALIGN;
   /* No read may go beyond the largest offset. */
   size_t most = MIN (pages, INT64_MAX - at);
-  int err = read_range (file->read_fd, file->mode, buf, most, len, at);
+  int err = read_range (&file->data, buf, most, len, at);
 
   if (err == 0)
     return 0;
@@ -249,7 +263,7 @@ file_read (const struct file *file, void *buf, size_t len, uint64_t at,
 
 /* Direct I/O is for whole pages. */
 static int
-read_pages (const struct file *file, void *buf, size_t len, uint64_t at)
+read_pages (const struct read_file *file, void *buf, size_t len, uint64_t at)
 {
   size_t before = at % READ_ALIGN;
   size_t size = (before + len + READ_ALIGN - 1) / READ_ALIGN * READ_ALIGN;
@@ -258,8 +272,7 @@ read_pages (const struct file *file, void *buf, size_t len, uint64_t at)
 
   if (err)
     return err;
-  err = read_range (file->read_fd, READ_CACHED, pages, size, before + len,
-                    at - before);
+  err = read_range (file, pages, size, before + len, at - before);
   if (err == 0)
     memcpy (buf, (char *) pages + before, len);
   free (pages);
@@ -269,8 +282,10 @@ read_pages (const struct file *file, void *buf, size_t len, uint64_t at)
 int
 file_read_table (const struct file *file, void *buf, size_t len, uint64_t at)
 {
-  return file->direct ? read_pages (file, buf, len, at)
-    : read_range (file->read_fd, READ_CACHED, buf, len, len, at);
+  const struct read_file cached = { .fd = file->data.fd, .direct_fd = -1 };
+
+  return file->direct ? read_pages (&cached, buf, len, at)
+                      : read_range (&cached, buf, len, len, at);
 }
 
 #ifdef SEEK_HOLE
@@ -304,9 +319,9 @@ file_extent (const struct file *file, uint64_t at, uint64_t *len, bool *hole,
   *hole = false;
   if (at >= SEEK_END_OFFSET)
     return 0;
-  data = lseek (file->read_fd, at, SEEK_DATA);
+  data = lseek (file->data.fd, at, SEEK_DATA);
   if (data == -1 && errno == ENXIO &&
-      lseek (file->read_fd, 0, SEEK_END) < file->size)
+      lseek (file->data.fd, 0, SEEK_END) < file->size)
     return error_set (error, "the file was truncated while it was read");
   if (data == -1) {
     *hole = errno == ENXIO;     /* no data up to the end */
@@ -321,7 +336,7 @@ file_extent (const struct file *file, uint64_t at, uint64_t *len, bool *hole,
   }
   if (is_slow_to_seek (file))
     return 0;
-  end = lseek (file->read_fd, at, SEEK_HOLE);
+  end = lseek (file->data.fd, at, SEEK_HOLE);
   if (end > at)
     *len = end - at;
   return 0;

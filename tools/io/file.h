@@ -24,9 +24,9 @@ struct file {
   bool named;                   /* in messages; the operand need not be */
   bool by_path;                 /* qemu opens what is at its path */
   int fd;
-  int read_fd;                  /* the same, or another for direct I/O */
-  bool direct;                  /* READ_FD is for direct I/O */
-  enum read_mode mode;          /* of data */
+  struct read_file data;        /* how data is read: data.fd is the same, or
+                                 * another for direct I/O */
+  bool direct;                  /* data.fd is for direct I/O */
   uint64_t size;                /* bytes */
   struct stat st;               /* before anything was read */
 };

@@ -47,22 +47,29 @@ advise (int fd, off_t offset, off_t len, int advice)
 #endif
 }
 
-/* What is in the cache can be had without waiting.  The rest is read and
- * dropped at once.
+/* What is in the cache can be had without waiting.  The rest is read by direct
+ * I/O: FUSE and NFS then have all of a read in flight, and not one piece of
+ * 128 KiB after the other.  It can fail for its alignment, and can go through
+ * the cache all the same: what was read is dropped at once.
  */
 static ssize_t
-read_advise (int fd, void *buf, size_t len, uint64_t offset)
+read_advise (const struct read_file *file, void *buf, size_t len,
+             uint64_t offset)
 {
   ssize_t r = -1;
 
 #if defined HAVE_PREADV2 && defined RWF_NOWAIT
-  r = read_flags (fd, buf, len, offset, RWF_NOWAIT);
+  r = read_flags (file->fd, buf, len, offset, RWF_NOWAIT);
   if (r > 0)
     return r;
+  r = -1;
 #endif
-  r = pread (fd, buf, len, offset);
+  if (file->direct_fd != -1)
+    r = pread (file->direct_fd, buf, len, offset);
+  if (file->direct_fd == -1 || (r == -1 && errno == EINVAL))
+    r = pread (file->fd, buf, len, offset);
   if (r > 0)
-    advise (fd, offset, r, POSIX_FADV_DONTNEED);
+    advise (file->fd, offset, r, POSIX_FADV_DONTNEED);
   return r;
 }
 
@@ -86,32 +93,32 @@ read_buffer (size_t size)
 }
 
 static ssize_t
-read_once (int fd, enum read_mode mode, void *buf, size_t len,
+read_once (const struct read_file *file, void *buf, size_t len,
            uint64_t offset)
 {
-  switch (mode) {
+  switch (file->mode) {
   case READ_CACHED:
     break;
   case READ_DONTCACHE:
 #ifdef HAVE_PREADV2
-    return read_flags (fd, buf, len, offset, RWF_DONTCACHE);
+    return read_flags (file->fd, buf, len, offset, RWF_DONTCACHE);
 #else
     break;
 #endif
   case READ_ADVISE:
-    return read_advise (fd, buf, len, offset);
+    return read_advise (file, buf, len, offset);
   }
-  return pread (fd, buf, len, offset);
+  return pread (file->fd, buf, len, offset);
 }
 
 int
-read_range (int fd, enum read_mode mode, void *buf, size_t len, size_t min,
+read_range (const struct read_file *file, void *buf, size_t len, size_t min,
             uint64_t offset)
 {
   size_t done = 0;
 
   while (done < min) {
-    ssize_t r = read_once (fd, mode, (char *) buf + done, len - done,
+    ssize_t r = read_once (file, (char *) buf + done, len - done,
                            offset + done);
 
     if (r == -1 && errno == EINTR)

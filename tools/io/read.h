@@ -19,7 +19,15 @@
 enum read_mode {
   READ_CACHED,                  /* through the page cache, the usual way */
   READ_DONTCACHE,               /* drop what was not there: RWF_DONTCACHE */
-  READ_ADVISE,                  /* the same by RWF_NOWAIT and fadvise */
+  READ_ADVISE,                  /* the same by RWF_NOWAIT, direct I/O and
+                                 * fadvise */
+};
+
+/* A file, open once or twice. */
+struct read_file {
+  int fd;
+  int direct_fd;                /* for direct I/O by READ_ADVISE; -1: none */
+  enum read_mode mode;
 };
 
 /* Offsets, lengths and buffers of direct I/O are multiples of this. */
@@ -31,11 +39,11 @@ enum read_mode {
  */
 void *read_buffer (size_t size);
 
-/* Read LEN bytes at OFFSET of FD, or at least MIN, in any number of system
+/* Read LEN bytes at OFFSET of FILE, or at least MIN, in any number of system
  * calls.  Returns 0; an errno value; or -1 if the file ends before.
  */
-int read_range (int fd, enum read_mode mode, void *buf, size_t len, size_t min,
-                uint64_t offset);
+int read_range (const struct read_file *file, void *buf, size_t len,
+                size_t min, uint64_t offset);
 
 /* To be called before anything is read from a file that is not to be left in
  * the cache; then the best way to read it.
