@@ -56,6 +56,7 @@ no answer; when the first is not given, the file REACHED appears:
   hold-open     to the option that opens the export
   hold-extents  to a request for extents
   hold-read     to a read
+  hold-64       to any read; REACHED appears when there are 64
 
 the first read is answered; when the client is gone, the file REACHED has the
 number of reads without an answer, and for how many seconds the client was there:
@@ -333,6 +334,10 @@ class Connection:
             elif command == CMD_READ:
                 self.hold("hold-read")
                 self.reads.append((cookie, offset, length))
+                if self.fault == "hold-64":
+                    if len(self.reads) == 64:
+                        open(self.argument, "w").close()
+                    continue
             if self.may_answer():
                 self.answer()
 

@@ -65,6 +65,14 @@ for fault in hold-open hold-extents hold-read; do
   done
 done
 
+# One that does not answer many reads.
+for signal in INT TERM HUP KILL; do
+  rm -f "$dir/reached"
+  start_evil_server "$dir/image" hold-64 "$dir/reached"
+  BLKSUM_DEPTH=64 ends_by $signal "$dir/reached" blksum --read-size 64k "$uri"
+  stop_evil_server
+done
+
 # qemu-nbd, in the middle of an image.
 requires_qemu
 qemu-img convert -f raw -O qcow2 "$dir/image" "$dir/qcow2"

@@ -90,3 +90,7 @@ try_all "$dir/large" "-t 128"
 try_all "$dir/large" "-t 128 -b 1m"
 try_all "$dir/large" "-t 16 -b 16m"
 try_all "$dir/large" "-t 128 -b 16m"
+
+# Many reads in flight, as of a slow disk.
+export BLKSUM_DEPTH=64
+try_all "$dir/large" "-t 2"

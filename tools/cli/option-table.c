@@ -104,10 +104,10 @@ static const struct option_row rows[] = {
     "read an image that is in use", FIELD (source.force_share), .value = true },
 
   { GROUP_NBD, 0, "queue-size", "N",
-    "bytes of NBD reads in flight, default 2m",
+    "most bytes of NBD reads in flight",
     SIZE (1, 1024 * 1024 * 1024), FIELD (source.queue_size) },
   { GROUP_NBD, 0, "queue-depth", "N",
-    "number of NBD reads in flight, default 16",
+    "most NBD reads in flight",
     NUMBER (1, 1024), FIELD (source.queue_depth) },
   { GROUP_NBD, 0, "read-size", "N",
     "size of an NBD read, default 1m",
@@ -263,8 +263,6 @@ set_defaults (struct options *options, int argc, char *argv[])
     .source = {
       .size = SOURCE_WHOLE,
       .extents = true,
-      .queue_size = 2 * 1024 * 1024,
-      .queue_depth = 16,
       .read_size = 1024 * 1024,
       .objects = calloc (argc + 1, sizeof (char *)),
     },

@@ -11,11 +11,13 @@
  * is more than noise.
  *
  *   STEADY  the rate at the limit is measured
- *   UP      the limit is GROWTH times as high.  If the rate grew by more than
- *           half as much, the limit stays, and is raised again at once.  If it
- *           grew by less, what is needed in flight lies between the two: the
- *           old limit times the gain.  If it did not grow, the limit is as
- *           before, and the next probe comes later.
+ *   UP      the limit is several times as high.  If the rate grew by more than
+ *           half as much, the limit stays, and is raised again at once.
+ *   AGAIN   it did not: some of these reads began late, so another round is
+ *           measured.  If the rate grew by less, what is needed in flight lies
+ *           between the two: the old limit times the gain; and a smaller probe
+ *           follows.  If it did not grow, the limit is as before, and the next
+ *           probe comes later.
  *   DRAIN   the limit is a quarter lower, but more is still in flight
  *   DOWN    the rate at it is measured.  If it is the same, the limit stays.
  *
@@ -29,16 +31,20 @@
 
 #include <config.h>
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "../lib/common/numbers.h"
 #include "read/depth.h"
 
 #define MIN_ROUND (10 * 1000 * 1000) /* ns */
-#define GROWTH 4
+#define FIRST_GROWTH 4
+#define GROWTH 2
 #define MARGIN 1.25             /* of reads, over what is needed in flight */
 #define GAIN 1.1                /* of the rate, which is more than noise */
 #define SAME 0.95               /* of the rate, which is no loss */
 #define DECAY 0.02              /* of the best rate in a round */
-#define MIN_BACKOFF 8           /* rounds */
+#define MIN_BACKOFF 4           /* rounds */
 #define MAX_BACKOFF 256
 #define IDLE 0.1                /* of the threads' time: they wait for data */
 #define READ_COST (64 * 1024)   /* bytes: what a read of nothing costs */
@@ -49,9 +55,30 @@ depth_init (struct depth *depth, unsigned start, unsigned max,
 {
   *depth = (struct depth) {
     .limit = start, .min = start, .max = MAX (start, max), .threads = threads,
-    .up_backoff = MIN_BACKOFF,
+    .growth = FIRST_GROWTH, .up_backoff = MIN_BACKOFF,
     .down_in = MIN_BACKOFF, .down_backoff = MIN_BACKOFF,
   };
+}
+
+/* ---- For tests ---- */
+
+#define MAX_RANDOM 64
+
+void
+depth_force (struct depth *depth, const char *value)
+{
+  bool is_random = strcmp (value, "random") == 0;
+  int reads = is_random ? MAX_RANDOM : atoi (value);
+
+  depth->limit = depth->forced = MAX (reads, 1);
+  depth->seed = is_random;
+}
+
+static void
+next_forced (struct depth *depth)
+{
+  if (depth->seed)
+    depth->limit = 1 + rand_r (&depth->seed) % depth->forced;
 }
 
 /* ---- Probes ---- */
@@ -87,7 +114,8 @@ static void
 raise (struct depth *depth)
 {
   if (depth->limit < depth->max)
-    start_probe (depth, DEPTH_UP, MIN (depth->limit * GROWTH, depth->max));
+    start_probe (depth, DEPTH_UP,
+                 MIN (depth->limit * depth->growth, depth->max));
 }
 
 static void
@@ -98,14 +126,19 @@ end_up (struct depth *depth, double rate, bool waits)
   double needed = depth->base * gain * MARGIN;
 
   if (gain > 1 + (growth - 1) / 2) {
-    depth->up_backoff = MIN_BACKOFF;
     settle (depth, depth->limit, rate, 0);
     if (waits)
       raise (depth);
+    return;
   }
-  else if (gain > GAIN) {
+  if (depth->phase == DEPTH_UP) {
+    depth->phase = DEPTH_AGAIN;
+    return;
+  }
+  depth->growth = GROWTH;
+  if (gain > GAIN) {
     depth->up_backoff = MIN_BACKOFF;
-    settle (depth, MIN (needed + 0.5, depth->limit), rate, MIN_BACKOFF);
+    settle (depth, MIN (needed + 0.5, depth->limit), rate, 1);
   }
   else
     settle (depth, depth->base, depth->rate, back_off (&depth->up_backoff));
@@ -172,7 +205,7 @@ end_round (struct depth *depth, uint64_t now)
   double rate = round->work / length;
   bool waits = round->busy < depth->threads * length * (1 - IDLE);
 
-  if (depth->phase == DEPTH_UP)
+  if (depth->phase == DEPTH_UP || depth->phase == DEPTH_AGAIN)
     end_up (depth, rate, waits);
   else if (depth->phase == DEPTH_DRAIN)
     depth->phase = DEPTH_DOWN;
@@ -188,6 +221,10 @@ depth_read_done (struct depth *depth, const struct depth_read *read)
 {
   struct depth_round *round = &depth->round;
 
+  if (depth->forced) {
+    next_forced (depth);
+    return;
+  }
   if (round->start == 0)
     round->start = read->start;
   round->work += read->len + READ_COST;

@@ -33,14 +33,19 @@ struct depth {
   /* Of depth.c. */
   unsigned min, max;            /* the limit is never outside */
   unsigned threads;             /* that can be busy */
-  enum { DEPTH_STEADY, DEPTH_UP, DEPTH_DRAIN, DEPTH_DOWN } phase;
+  enum {
+    DEPTH_STEADY, DEPTH_UP, DEPTH_AGAIN, DEPTH_DRAIN, DEPTH_DOWN
+  } phase;
   struct depth_round round;
   unsigned base;                /* the limit before the probe */
+  unsigned growth;              /* of it by the next one */
   double rate;                  /* at BASE; 0: not known */
   bool was_slow;                /* so was the last round */
   unsigned up_in, up_backoff;   /* rounds until the next probe, and after a
                                  * probe that found nothing */
   unsigned down_in, down_backoff;
+  unsigned forced;              /* reads; for tests */
+  unsigned seed;
 };
 
 /* START reads at first, and no less later; up to MAX.  THREADS can be busy with
@@ -48,6 +53,11 @@ struct depth {
  */
 void depth_init (struct depth *depth, unsigned start, unsigned max,
                  unsigned threads);
+
+/* For tests: as many as VALUE says, or with "random" another number after each
+ * read.
+ */
+void depth_force (struct depth *depth, const char *value);
 
 /* A read was hashed. */
 void depth_read_done (struct depth *depth, const struct depth_read *read);

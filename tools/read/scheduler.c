@@ -16,6 +16,8 @@
 
 #include <config.h>
 
+#include <stdlib.h>
+
 #include "../lib/common/cleanup.h"
 #include "../lib/common/numbers.h"
 #include "io/read.h"
@@ -39,9 +41,13 @@ int
 scheduler_set_bounds (struct scheduler *scheduler,
                       const struct scheduler_bounds *bounds)
 {
+  const char *forced = getenv ("BLKSUM_DEPTH");
+
   scheduler->bounds = *bounds;
   depth_init (&scheduler->depth, bounds->start, bounds->depth,
               bounds->hashing);
+  if (forced)
+    depth_force (&scheduler->depth, forced);
   return buffers_init (&scheduler->buffers, bounds->memory, bounds->max_len);
 }
 

@@ -309,6 +309,58 @@ test_all_read (void **state)
   alarm (0);
 }
 
+/* As many reads are in flight as there may be, with three threads that hash:
+ * none ends before all have begun.
+ */
+#define DEPTH 64
+
+static int
+short_extents (void *opaque, uint64_t offset, struct extent *extent,
+               struct error *error)
+{
+  (void) opaque; (void) error;
+  *extent = (struct extent) {
+    .len = offset % MIB == 0 ? BLOCK : MIB - offset % MIB,
+    .zero = offset % MIB != 0,
+  };
+  return 0;
+}
+
+static int
+read_with_all (void *opaque, const struct range *range, void *buf,
+               struct error *error)
+{
+  atomic_uint *reading = opaque;
+
+  (void) error;
+  memset (buf, 1, range->len);
+  (*reading)++;
+  while (*reading < DEPTH)
+    sched_yield ();
+  return 0;
+}
+
+static void
+test_depth (void **state)
+{
+  static atomic_uint reading;
+  const struct reader_image image = {
+    .size = UINT64_C (2) * DEPTH * MIB, .opaque = &reading,
+    .extent_at = short_extents, .read = read_with_all
+  };
+  struct blkhash_leaves *leaves = new_table (image.size, BLKHASH_LEAVES_ONCE);
+  struct error error;
+
+  (void) state;
+  alarm (300);                  /* for what hangs */
+  setenv ("BLKSUM_DEPTH", "64", 1);
+  assert_int_equal (fill_part (leaves, &image, 0, UINT64_MAX, &error), 0);
+  unsetenv ("BLKSUM_DEPTH");
+  assert_int_equal (reading, 2 * DEPTH);
+  alarm (0);
+  blkhash_leaves_free (leaves);
+}
+
 /* ---- Streams ---- */
 
 struct stream {
@@ -382,6 +434,7 @@ main (void)
     cmocka_unit_test (test_error_stops),
     cmocka_unit_test (test_no_data),
     cmocka_unit_test (test_all_read),
+    cmocka_unit_test (test_depth),
     cmocka_unit_test (test_stream),
   };
 

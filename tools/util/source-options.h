@@ -30,8 +30,9 @@ struct source_options {
   bool cache;                   /* what was read stays in the page cache */
   bool extents;                 /* ask what is sparse */
   unsigned threads;             /* that read and hash, 1 or more */
-  size_t queue_size, read_size; /* bytes */
-  unsigned queue_depth;
+  size_t read_size;             /* of NBD, bytes */
+  size_t queue_size;            /* bytes in flight on an NBD connection, and */
+  unsigned queue_depth;         /* requests, at most; 0: as many as help */
 };
 
 #endif /* BLKSUM_SOURCE_OPTIONS_H */
