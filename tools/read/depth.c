@@ -14,19 +14,20 @@
  *   UP      the limit is several times as high.  If the rate grew by more than
  *           half as much, the limit stays, and is raised again at once.
  *   AGAIN   it did not: some of these reads began late, so another round is
- *           measured.  If the rate grew by less, what is needed in flight lies
- *           between the two: the old limit times the gain; and a smaller probe
- *           follows.  If it did not grow, the limit is as before, and the next
- *           probe comes later.
+ *           measured.  If the rate grew by less, in both, what is needed in
+ *           flight lies between the two: the old limit times the gain; and a
+ *           smaller probe follows.  If it did not grow, the limit is as before,
+ *           and the next probe comes later.
  *   DRAIN   the limit is a quarter lower, but more is still in flight
  *   DOWN    the rate at it is measured.  If it is the same, the limit stays.
  *
  * Nothing is raised while the threads are busy: of what is in the page cache,
  * or when hashing is the limit, more reads in flight win nothing.
  *
- * A stall of the storage spoils a round.  The rate at the limit is therefore
- * the best of some rounds; two slow rounds one after the other are a storage
- * that has changed, and the depth for it is looked for at once.
+ * A stall of the storage spoils a round, which is left out.  Two slow rounds one
+ * after the other are a storage that has changed, and the depth for it is looked
+ * for at once.  A lower limit must come near the best rate there was, or many
+ * small losses would become a large one.
  */
 
 #include <config.h>
@@ -43,6 +44,7 @@
 #define MARGIN 1.25             /* of reads, over what is needed in flight */
 #define GAIN 1.1                /* of the rate, which is more than noise */
 #define SAME 0.95               /* of the rate, which is no loss */
+#define WEIGHT 0.25             /* of a round in the mean rate */
 #define DECAY 0.02              /* of the best rate in a round */
 #define MIN_BACKOFF 4           /* rounds */
 #define MAX_BACKOFF 256
@@ -93,12 +95,17 @@ start_probe (struct depth *depth, int phase, unsigned limit)
 
 /* The limit is LIMIT, where the rate is RATE; the next probes are due. */
 static void
-settle (struct depth *depth, unsigned limit, double rate, unsigned up_in)
+settle (struct depth *depth, unsigned limit, unsigned up_in)
 {
   depth->phase = DEPTH_STEADY;
   depth->limit = limit;
-  depth->rate = rate;
   depth->up_in = up_in;
+}
+
+static void
+set_rate (struct depth *depth, double rate)
+{
+  depth->rate = depth->best = rate;
 }
 
 static unsigned
@@ -123,38 +130,40 @@ end_up (struct depth *depth, double rate, bool waits)
 {
   double gain = rate / depth->rate;
   double growth = (double) depth->limit / depth->base;
-  double needed = depth->base * gain * MARGIN;
 
   if (gain > 1 + (growth - 1) / 2) {
-    settle (depth, depth->limit, rate, 0);
+    set_rate (depth, rate);
+    settle (depth, depth->limit, 0);
     if (waits)
       raise (depth);
     return;
   }
   if (depth->phase == DEPTH_UP) {
     depth->phase = DEPTH_AGAIN;
+    depth->first_gain = gain;
     return;
   }
+  gain = MIN (gain, depth->first_gain);
   depth->growth = GROWTH;
   if (gain > GAIN) {
     depth->up_backoff = MIN_BACKOFF;
-    settle (depth, MIN (needed + 0.5, depth->limit), rate, 1);
+    set_rate (depth, depth->rate * gain);
+    settle (depth, MIN (depth->base * gain * MARGIN + 0.5, depth->limit), 1);
   }
   else
-    settle (depth, depth->base, depth->rate, back_off (&depth->up_backoff));
+    settle (depth, depth->base, back_off (&depth->up_backoff));
 }
 
 static void
 end_down (struct depth *depth, double rate)
 {
-  if (rate >= depth->rate * SAME) {
+  if (rate >= depth->best * SAME) {
     depth->down_backoff = MIN_BACKOFF;
-    /* Many small losses would be a large one. */
-    settle (depth, depth->limit, MAX (rate, depth->rate), depth->up_backoff);
+    settle (depth, depth->limit, depth->up_backoff);
     depth->down_in = 1;
   }
   else {
-    settle (depth, depth->base, depth->rate, depth->up_in);
+    settle (depth, depth->base, depth->up_in);
     depth->down_in = back_off (&depth->down_backoff);
   }
 }
@@ -168,15 +177,16 @@ learn_rate (struct depth *depth, double rate)
   bool slow = rate < depth->rate / 2;
 
   if (slow && depth->was_slow) {
-    depth->rate = rate;
+    set_rate (depth, rate);
     depth->up_in = 0;
     depth->up_backoff = MIN_BACKOFF;
     slow = false;
   }
-  else if (rate > depth->rate)
-    depth->rate = rate;
-  else if (!slow)
-    depth->rate += (rate - depth->rate) * DECAY;
+  else if (!slow) {
+    depth->rate += (rate - depth->rate) * (depth->rate > 0 ? WEIGHT : 1);
+    depth->best += (depth->rate - depth->best) * DECAY;
+    depth->best = MAX (depth->best, depth->rate);
+  }
   depth->was_slow = slow;
 }
 

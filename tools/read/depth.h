@@ -39,7 +39,9 @@ struct depth {
   struct depth_round round;
   unsigned base;                /* the limit before the probe */
   unsigned growth;              /* of it by the next one */
-  double rate;                  /* at BASE; 0: not known */
+  double rate;                  /* at the limit, a mean; 0: not known */
+  double best;                  /* at this limit or a higher one */
+  double first_gain;            /* of the rate, by the probe */
   bool was_slow;                /* so was the last round */
   unsigned up_in, up_backoff;   /* rounds until the next probe, and after a
                                  * probe that found nothing */
