@@ -136,7 +136,8 @@ lock-file: config-files
 
 check_folders tools "
 .: job cli util
-job: cli source read sums changes io util
+job: leaves cli source read sums changes io util
+leaves: cli source read util
 cli: format util
 sums: util
 changes: util
@@ -157,7 +158,7 @@ check_circles
 
 # What tools/ and other users may include of lib/.
 for_tools="common/cleanup common/deadline common/numbers common/zero common/sum-kind
-common/sum-line common/test-time64 hash/kernels manifest/leaf-diff
+common/sum-line common/test-time64 hash/kernels manifest/leaf-diff manifest/leaf-runs
 manifest/manifest-unfinished"
 
 # tools/ and examples/ use the public API.

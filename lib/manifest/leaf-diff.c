@@ -1,15 +1,20 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Which blocks of two images differ, by their leaves, which come in order.
+ * Which blocks of two images differ, by their leaves.
+ *
+ * A run of each is at hand.  What both have is compared and taken away; then
+ * the one of which nothing is left is asked for more.
  */
 
 #include <config.h>
 
+#include <errno.h>
 #include <string.h>
 
 #include "common/numbers.h"
 #include "manifest/leaf-diff.h"
+#include "manifest/leaf-runs.h"
 
 uint64_t
 leaf_diff_tail (uint64_t size_a, uint64_t size_b, uint32_t block_size)
@@ -20,59 +25,141 @@ leaf_diff_tail (uint64_t size_a, uint64_t size_b, uint32_t block_size)
                                                : LEAF_DIFF_NO_BLOCK;
 }
 
+/* ---- Ranges ---- */
+
+int
+leaf_diff_tell_last (struct leaf_diff *diff)
+{
+  uint64_t count = diff->count;
+
+  diff->count = 0;
+  diff->failed = -1;
+  return count > 0 ? diff->differ (diff->opaque, diff->first, count) : 0;
+}
+
+static int
+add (struct leaf_diff *diff, uint64_t first, uint64_t count)
+{
+  int err = 0;
+
+  if (!diff->differ)
+    return 0;
+  if (diff->count == 0 || diff->first + diff->count != first) {
+    err = leaf_diff_tell_last (diff);
+    diff->first = first;
+  }
+  diff->count += count;
+  return err;
+}
+
+static int
+differ (struct leaf_diff *diff, uint64_t first, uint64_t count)
+{
+  diff->any = true;
+  return add (diff, first, count);
+}
+
+static int
+may_differ (struct leaf_diff *diff)
+{
+  diff->tail_unknown = true;
+  return diff->tell_tail ? add (diff, diff->tail, 1) : 0;
+}
+
+/* ---- Runs ---- */
+
 /* COUNT blocks of data of both. */
 static int
-compare_data (const struct leaf_diff *diff,
-              const struct blkhash_manifest_run *a,
+compare_data (struct leaf_diff *diff, const struct blkhash_manifest_run *a,
               const struct blkhash_manifest_run *b, uint64_t count)
 {
   size_t size = a->leaf_size;
   uint64_t i;
-  int r = 0;
+  int err = 0;
 
   if (memcmp (a->leaves, b->leaves, count * size) == 0)
     return 0;
-  for (i = 0; i < count && r == 0; i++) {
+  for (i = 0; i < count && err == 0; i++) {
     if (memcmp (a->leaves + i * size, b->leaves + i * size, size) == 0)
       continue;
-    r = a->first + i == diff->tail
-      ? diff->may_differ (diff->opaque, diff->tail)
-      : diff->differ (diff->opaque, a->first + i, 1);
+    err = a->first + i == diff->tail ? may_differ (diff)
+                                     : differ (diff, a->first + i, 1);
   }
-  return r;
+  return err;
 }
 
-static void
-take_away (struct blkhash_manifest_run *run, uint64_t count)
-{
-  run->first += count;
-  run->count -= count;
-  if (run->leaves)
-    run->leaves += count * run->leaf_size;
-}
-
-int
-leaf_diff_both (const struct leaf_diff *diff, struct blkhash_manifest_run *a,
-                struct blkhash_manifest_run *b)
+static int
+compare_both (struct leaf_diff *diff, struct blkhash_manifest_run *a,
+              struct blkhash_manifest_run *b)
 {
   uint64_t count = MIN (a->count, b->count);
-  int r = 0;
+  int err = 0;
 
   if (a->leaves && b->leaves)
-    r = compare_data (diff, a, b, count);
+    err = compare_data (diff, a, b, count);
   else if (a->leaves || b->leaves)
-    r = diff->differ (diff->opaque, a->first, count);
-  take_away (a, count);
-  take_away (b, count);
-  return r;
+    err = differ (diff, a->first, count);
+  leaf_run_skip (a, count);
+  leaf_run_skip (b, count);
+  return err;
+}
+
+/* The other image has ended. */
+static int
+compare_alone (struct leaf_diff *diff, struct blkhash_manifest_run *run)
+{
+  int err = run->leaves ? differ (diff, run->first, run->count) : 0;
+
+  run->count = 0;
+  return err;
+}
+
+/* ---- Both ---- */
+
+struct input {
+  struct leaf_runs *runs;
+  struct blkhash_manifest_run run; /* what is left of it */
+  bool ended;
+};
+
+/* Have a run of each that has not ended. */
+static int
+read_on (struct leaf_diff *diff, struct input inputs[2])
+{
+  int i, err;
+
+  for (i = 0; i < 2; i++) {
+    struct input *input = &inputs[i];
+
+    if (input->ended || input->run.count > 0)
+      continue;
+    err = input->runs->next (input->runs, &input->run);
+    if (err && err != ENOENT) {
+      diff->failed = i;
+      return err;
+    }
+    input->ended = err == ENOENT;
+  }
+  return 0;
 }
 
 int
-leaf_diff_alone (const struct leaf_diff *diff, struct blkhash_manifest_run *run)
+leaf_diff (struct leaf_diff *diff, struct leaf_runs *a, struct leaf_runs *b)
 {
-  int r = run->leaves ? diff->differ (diff->opaque, run->first, run->count)
-                      : 0;
+  struct input inputs[2] = { { .runs = a }, { .runs = b } };
+  struct blkhash_manifest_run *run_a = &inputs[0].run, *run_b = &inputs[1].run;
+  int err;
 
-  take_away (run, run->count);
-  return r;
+  do {
+    err = read_on (diff, inputs);
+    if (err || (inputs[0].ended && inputs[1].ended))
+      return err;
+    if (inputs[0].ended)
+      err = compare_alone (diff, run_b);
+    else if (inputs[1].ended)
+      err = compare_alone (diff, run_a);
+    else
+      err = compare_both (diff, run_a, run_b);
+  } while (err == 0 && (diff->differ || !diff->any));
+  return err;
 }

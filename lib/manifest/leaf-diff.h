@@ -1,29 +1,38 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Which blocks of two images differ, by their leaves, which come in order.
+ * Which blocks of two images differ, by their leaves.
  *
- * It knows nothing of where leaves come from, and keeps none of them.
+ * It knows nothing of where leaves come from, and keeps a run of each image.
  */
 
 #ifndef BLKHASH_LEAF_DIFF_H
 #define BLKHASH_LEAF_DIFF_H
 
-#include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
-#include "blkhash-manifest.h"
+struct leaf_runs;
 
 #define LEAF_DIFF_NO_BLOCK UINT64_MAX
 
 struct leaf_diff {
+  /* Set by the caller. */
   uint64_t tail;                /* see leaf_diff_tail */
-  /* These blocks differ; nobody can tell whether the block TAIL does.  Not 0
-   * ends the comparison.
+  bool tell_tail;               /* if it may differ, it is in a range */
+  /* These blocks differ: ranges in order, neighbours joined.  Not 0 ends the
+   * comparison, and is returned.  NULL: the first difference ends it.
    */
   int (*differ) (void *opaque, uint64_t first, uint64_t count);
-  int (*may_differ) (void *opaque, uint64_t tail);
   void *opaque;
+
+  /* What came of it. */
+  bool any;                     /* blocks differ */
+  bool tail_unknown;            /* nobody can tell whether TAIL does */
+  int failed;                   /* after an error of an iterator: 0 or 1, which;
+                                 * of DIFFER: -1 */
+  uint64_t first, count;        /* the last range, which was not told yet; or
+                                 * COUNT is 0 */
 };
 
 /* The block in which one of two images ends, and the other does not: it has
@@ -33,16 +42,14 @@ struct leaf_diff {
 uint64_t leaf_diff_tail (uint64_t size_a, uint64_t size_b,
                          uint32_t block_size);
 
-/* A and B begin at the same block, and their leaves have the same size.
- * Compare what both have, and take it away: nothing is left of one of them
- * then.  What the functions returned.
+/* Compare the leaves of A and B, which begin at the same block and have the
+ * same size, to the end of both, or to the first difference if that is enough.
+ * What only one has is compared with zeros.  0, or an errno value.
  */
-int leaf_diff_both (const struct leaf_diff *diff,
-                    struct blkhash_manifest_run *a,
-                    struct blkhash_manifest_run *b);
+int leaf_diff (struct leaf_diff *diff, struct leaf_runs *a,
+               struct leaf_runs *b);
 
-/* Likewise, where the other image has ended, as if that had zeros. */
-int leaf_diff_alone (const struct leaf_diff *diff,
-                     struct blkhash_manifest_run *run);
+/* Tell of the last range too.  What DIFFER returned. */
+int leaf_diff_tell_last (struct leaf_diff *diff);
 
 #endif /* BLKHASH_LEAF_DIFF_H */

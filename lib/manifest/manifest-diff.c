@@ -3,9 +3,9 @@
  *
  * Where two images differ, by their manifests.
  *
- * Both are read at the same time, so that nothing is kept but a record of each,
- * and the range that differs and may go on.  Leaves of different constructions
- * can be compared: a leaf does not depend on what is made of it.
+ * Both are read at the same time, so that nothing is kept but a record of each.
+ * Leaves of different constructions can be compared: a leaf does not depend on
+ * what is made of it.
  */
 
 #include <config.h>
@@ -17,26 +17,23 @@
 #include "blkhash-manifest.h"
 #include "construction/opts.h"
 #include "manifest/leaf-diff.h"
+#include "manifest/leaf-runs.h"
 #include "manifest/manifest-format.h"
 #include "manifest/manifest-reader.h"
 
-struct side {
+struct input {
+  struct leaf_runs runs;
   struct blkhash_manifest_reader *reader;
   const struct manifest_header *header;
-  struct blkhash_manifest_run run; /* what is left of it */
-  bool ended;
 };
 
 struct diff {
-  struct side a, b;
+  struct input a, b;
   struct leaf_diff leaves;
   int (*differ) (void *opaque, uint64_t start, uint64_t len);
   void *opaque;
   uint64_t size;                /* bytes of the larger image */
   uint32_t block_size;
-  uint64_t first, count;        /* blocks that differ, and more may follow */
-  bool any;                     /* there were such */
-  bool tail_unknown;            /* leaf_diff_tail: whether that differs */
 };
 
 /* What both readers say is the reason for ERR. */
@@ -87,89 +84,40 @@ check (struct diff *diff)
   return 0;
 }
 
-/* ---- Ranges ---- */
-
-/* Tell of what differs until now, in bytes. */
-static int
-tell (struct diff *diff)
-{
-  uint64_t start = diff->first * diff->block_size, left = diff->size - start;
-  uint64_t count = diff->count;
-  int err;
-
-  if (count == 0)
-    return 0;
-  diff->count = 0;
-  err = diff->differ (diff->opaque, start, count > left / diff->block_size
-                                             ? left
-                                             : count * diff->block_size);
-  return err ? explain (diff, err, "") : 0;
-}
-
-static int
-join (void *opaque, uint64_t first, uint64_t count)
-{
-  struct diff *diff = opaque;
-  int err = 0;
-
-  if (diff->count == 0 || diff->first + diff->count != first) {
-    err = tell (diff);
-    diff->first = first;
-  }
-  diff->count += count;
-  diff->any = true;
-  return err;
-}
-
-static int
-note_tail (void *opaque, uint64_t tail)
-{
-  struct diff *diff = opaque;
-
-  (void) tail;
-  diff->tail_unknown = true;
-  return 0;
-}
-
 /* ---- Both at once ---- */
 
-/* Have something of it, unless it has ended. */
 static int
-read_on (struct side *side, struct side *other)
+next_run (struct leaf_runs *runs, struct blkhash_manifest_run *run)
 {
-  int err;
-
-  if (side->ended || side->run.count > 0)
-    return 0;
-  err = blkhash_manifest_reader_next (side->reader, &side->run);
-  if (err == ENOENT)
-    side->ended = true;
-  else if (err) {
-    manifest_reader_explain (other->reader, err, "%s", "");
-    return err;
-  }
-  return 0;
+  return blkhash_manifest_reader_next (((struct input *) runs)->reader, run);
 }
 
+/* The blocks as bytes of the image. */
+static int
+tell (void *opaque, uint64_t first, uint64_t count)
+{
+  struct diff *diff = opaque;
+  uint64_t start = first * diff->block_size, left = diff->size - start;
+
+  return diff->differ (diff->opaque, start, count > left / diff->block_size
+                                              ? left
+                                              : count * diff->block_size);
+}
+
+/* The reason is that of the reader that failed, if one did. */
 static int
 compare (struct diff *diff)
 {
-  struct side *a = &diff->a, *b = &diff->b;
-  int err;
+  struct leaf_diff *leaves = &diff->leaves;
+  int err = leaf_diff (leaves, &diff->a.runs, &diff->b.runs);
 
-  for (;;) {
-    err = read_on (a, b);
-    if (err == 0)
-      err = read_on (b, a);
-    if (err || (a->ended && b->ended))
-      return err;
-    if (a->ended || b->ended)
-      err = leaf_diff_alone (&diff->leaves, a->ended ? &b->run : &a->run);
-    else
-      err = leaf_diff_both (&diff->leaves, &a->run, &b->run);
-    if (err)
-      return err;
-  }
+  if (err == 0)
+    err = leaf_diff_tell_last (leaves);
+  if (err && leaves->failed != 0)
+    manifest_reader_explain (diff->a.reader, err, "%s", "");
+  if (err && leaves->failed != 1)
+    manifest_reader_explain (diff->b.reader, err, "%s", "");
+  return err;
 }
 
 /* The sums are the same if the leaves are, and only then; they may not have
@@ -188,7 +136,7 @@ check_sums (struct diff *diff)
       blkhash_manifest_reader_sum (diff->a.reader, md_a, &len) != 0 ||
       blkhash_manifest_reader_sum (diff->b.reader, md_b, &len) != 0)
     return 0;
-  if ((memcmp (md_a, md_b, len) == 0) == diff->any)
+  if ((memcmp (md_a, md_b, len) == 0) == diff->leaves.any)
     return explain (diff, EBADMSG, "the sum of this manifest or of the other "
                     "is not that of its leaves");
   return 0;
@@ -202,9 +150,9 @@ blkhash_manifest_diff (struct blkhash_manifest_reader *a,
                        void *opaque)
 {
   struct diff diff = {
-    .a = { .reader = a, .header = &a->header },
-    .b = { .reader = b, .header = &b->header },
-    .leaves = { .differ = join, .may_differ = note_tail, .opaque = &diff },
+    .a = { .runs.next = next_run, .reader = a, .header = &a->header },
+    .b = { .runs.next = next_run, .reader = b, .header = &b->header },
+    .leaves = { .differ = tell, .opaque = &diff },
     .differ = differ, .opaque = opaque,
   };
   int err = check (&diff);
@@ -218,10 +166,8 @@ blkhash_manifest_diff (struct blkhash_manifest_reader *a,
                                      diff.block_size);
   err = compare (&diff);
   if (err == 0)
-    err = tell (&diff);
-  if (err == 0)
     err = check_sums (&diff);
-  if (err == 0 && diff.tail_unknown)
+  if (err == 0 && diff.leaves.tail_unknown)
     err = explain (&diff, ENODATA, "the smaller image ends within a block of "
                    "data, and a digest does not tell whether it is the same");
   return err;

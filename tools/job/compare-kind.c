@@ -11,14 +11,14 @@
 #include "blkhash-manifest.h"
 
 #include "cli/options.h"
+#include "job/compare-input.h"
 #include "job/compare-kind.h"
-#include "job/side.h"
 #include "util/error.h"
 
 static const struct blkhash_opts *
-manifest_opts (const struct side *side)
+manifest_opts (const struct compare_input *input)
 {
-  return side->reader ? blkhash_manifest_reader_opts (side->reader) : NULL;
+  return input->reader ? blkhash_manifest_reader_opts (input->reader) : NULL;
 }
 
 /* Are A and B leaves of the same kind?  The construction does not matter. */
@@ -72,7 +72,7 @@ own_opts (struct compare_kind *kind, const struct blkhash_opts *users,
  */
 static const struct blkhash_opts *
 images_opts (struct compare_kind *kind, const struct options *options,
-             const struct side *both)
+             const struct compare_input *both)
 {
   if (both->source)
     return own_opts (kind, options->hash, "xxh3-128");
@@ -81,23 +81,24 @@ images_opts (struct compare_kind *kind, const struct options *options,
 }
 
 int
-compare_kind_choose (struct compare_kind *kind, const struct side *sides,
-                     const struct side *both, unsigned *failed,
+compare_kind_choose (struct compare_kind *kind,
+                     const struct compare_input *inputs,
+                     const struct compare_input *both, unsigned *failed,
                      struct error *error)
 {
-  const struct options *options = sides[0].options;
+  const struct options *options = inputs[0].options;
   unsigned i;
 
   *kind = (struct compare_kind) { 0 };
   *failed = 0;
   if (options->digest_chosen && check_length (options->hash, error) == -1)
     return -1;
-  if (!manifest_opts (&sides[0]) && !manifest_opts (&sides[1]))
+  if (!manifest_opts (&inputs[0]) && !manifest_opts (&inputs[1]))
     kind->opts = images_opts (kind, options, both);
   else if (options_hash_is_chosen (options))
     kind->opts = options->hash;
   for (i = 0; i < 2; i++) {
-    const struct blkhash_opts *opts = manifest_opts (&sides[i]);
+    const struct blkhash_opts *opts = manifest_opts (&inputs[i]);
 
     *failed = i;
     if (opts && kind->opts && !are_alike (opts, kind->opts))

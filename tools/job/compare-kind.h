@@ -9,19 +9,21 @@
 
 struct blkhash_opts;
 struct error;
-struct side;
+struct compare_input;
 
 struct compare_kind {
   const struct blkhash_opts *opts;
   struct blkhash_opts *own;     /* to be freed, or NULL */
 };
 
-/* As the manifests among the two SIDES are made, and as the user said; BOTH is
- * as of side_open_both.  0, or -1 with the reason, which is about side *FAILED.
+/* As the manifests among the two INPUTS are made, and as the user said; BOTH is
+ * as of compare_input_open_both.  0, or -1 with the reason, which is about
+ * input *FAILED.
  */
 int compare_kind_choose (struct compare_kind *kind,
-                         const struct side *sides, const struct side *both,
-                         unsigned *failed, struct error *error);
+                         const struct compare_input *inputs,
+                         const struct compare_input *both, unsigned *failed,
+                         struct error *error);
 void compare_kind_free (struct compare_kind *kind);
 
 #endif /* BLKSUM_COMPARE_KIND_H */

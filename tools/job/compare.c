@@ -16,22 +16,23 @@
 #include <config.h>
 
 #include <errno.h>
-#include <pthread.h>
-#include <stdlib.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "blkhash-manifest.h"
 
+#include "../lib/common/numbers.h"
+#include "../lib/manifest/leaf-diff.h"
+#include "../lib/manifest/leaf-runs.h"
 #include "cli/difference.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "job/compare-input.h"
 #include "job/compare-kind.h"
 #include "job/compare.h"
 #include "job/follows.h"
 #include "job/manifest.h"
-#include "job/meet.h"
-#include "job/side.h"
 #include "source/pair.h"
 #include "source/source.h"
 #include "util/error.h"
@@ -39,10 +40,11 @@
 struct compare {
   const struct options *options;
   struct difference *difference;
-  struct side side[2];
-  struct side both;             /* as one image, or without a source */
+  struct compare_input input[2];
+  struct compare_input both;    /* as one image, or without a source */
+  struct compare_input *failed; /* of the two, or NULL */
   struct compare_kind kind;
-  struct meet meet;
+  struct leaf_diff diff;
   struct progress progress;
 };
 
@@ -57,35 +59,32 @@ find_tail (const struct compare *compare)
   int i;
 
   for (i = 0; i < 2; i++) {
-    const struct side *side = &compare->side[i];
-    uint32_t block_size = blkhash_opts_get_block_size (side->opts);
+    const struct compare_input *input = &compare->input[i];
+    uint32_t block_size = blkhash_opts_get_block_size (compare->kind.opts);
 
-    if (side->reader && compare->side[!i].size > side->size &&
-        side->size % block_size != 0)
-      return side->size / block_size;
+    if (input->reader && compare->input[!i].size > input->size &&
+        input->size % block_size != 0)
+      return input->size / block_size;
   }
   return LEAF_DIFF_NO_BLOCK;
 }
 
 /* ---- Both at once ---- */
 
-/* Nobody looks at DIFFERENCE meanwhile, and nobody draws a bar. */
 static int
-tell (void *opaque, const struct meet_range *range)
+tell (void *opaque, uint64_t first, uint64_t count)
 {
   struct compare *compare = opaque;
   struct difference *difference = compare->difference;
-  uint32_t block_size = blkhash_opts_get_block_size (compare->side[0].opts);
-  uint64_t size = difference->size[0] > difference->size[1]
-    ? difference->size[0] : difference->size[1];
-  uint64_t start = range->first * block_size, left = size - start;
+  uint32_t block_size = blkhash_opts_get_block_size (compare->kind.opts);
+  uint64_t size = MAX (difference->size[0], difference->size[1]);
+  uint64_t start = first * block_size, left = size - start;
 
   if (!difference->silent)
     progress_hide (&compare->progress);
   difference->write_error =
     difference_range (compare->options, difference, start,
-                      range->count > left / block_size
-                      ? left : range->count * block_size);
+                      count > left / block_size ? left : count * block_size);
   if (!difference->silent)
     progress_show (&compare->progress);
   return difference->write_error;
@@ -95,48 +94,64 @@ tell (void *opaque, const struct meet_range *range)
 static bool
 tells_progress (const struct compare *compare, int i)
 {
-  return compare->side[i].source || !compare->side[!i].source;
+  return compare->input[i].source || !compare->input[!i].source;
 }
 
-/* They were read as one image, which is compared with an empty one. */
 static int
-run_both (struct compare *compare)
+has_no_leaves (struct leaf_runs *runs, struct blkhash_manifest_run *run)
 {
-  struct side *both = &compare->both, *failed;
+  (void) runs;
+  (void) run;
+  return ENOENT;
+}
 
-  both->opts = compare->kind.opts;
-  both->other = &compare->side[1];
-  both->meet = &compare->meet;
-  both->progress = &compare->progress;
-  meet_end (&compare->meet, 1);
-  side_run (both);
-  if (both->failed) {
-    failed = &compare->side[pair_failed (both->source)];
-    failed->failed = true;
-    failed->error = both->error;
+/* They are read as one image, which is compared with an empty one. */
+static int
+diff_both (struct compare *compare)
+{
+  struct compare_input *both = &compare->both;
+  struct leaf_runs nothing = { .next = has_no_leaves };
+  struct leaf_runs *runs =
+    compare_input_start (both, compare->kind.opts, &compare->input[1], NULL,
+                         &compare->progress);
+  int err = runs ? leaf_diff (&compare->diff, runs, &nothing) : ECANCELED;
+  bool failed = err && (!runs || compare->diff.failed == 0);
+
+  if (runs)
+    compare_input_stop (both);
+  if (failed) {
+    compare->failed = &compare->input[pair_failed (both->source)];
+    compare->failed->error = both->error;
   }
-  return compare->meet.error;
+  return err;
 }
 
+/* One that was stopped because the other failed has no reason. */
 static int
-run_sides (struct compare *compare)
+diff_inputs (struct compare *compare)
 {
-  pthread_t thread;
-  int i, err;
+  struct leaf_runs *runs[2] = { NULL, NULL };
+  struct image_group group;
+  int i, err = 0;
 
+  image_group_init (&group);
+  for (i = 0; i < 2 && err == 0; i++) {
+    runs[i] = compare_input_start (&compare->input[i], compare->kind.opts,
+                                   &compare->input[!i], &group,
+                                   tells_progress (compare, i)
+                                   ? &compare->progress : NULL);
+    err = runs[i] ? 0 : ECANCELED;
+  }
+  if (err == 0)
+    err = leaf_diff (&compare->diff, runs[0], runs[1]);
   for (i = 0; i < 2; i++) {
-    compare->side[i].meet = &compare->meet;
-    compare->side[i].index = i;
-    compare->side[i].other = &compare->side[!i];
-    compare->side[i].progress =
-      tells_progress (compare, i) ? &compare->progress : NULL;
+    if (runs[i])
+      compare_input_stop (&compare->input[i]);
+    if (err && !compare->failed && error_is_set (&compare->input[i].error))
+      compare->failed = &compare->input[i];
   }
-  err = pthread_create (&thread, NULL, side_run, &compare->side[0]);
-  if (err)
-    return err;
-  side_run (&compare->side[1]);
-  pthread_join (thread, NULL);
-  return compare->meet.error;
+  image_group_destroy (&group);
+  return err;
 }
 
 /* Are there leaves of what is not compared? */
@@ -153,7 +168,7 @@ is_part (const struct compare *compare)
 static int
 check_sums (const struct compare *compare, struct error *error)
 {
-  const struct side *a = &compare->side[0], *b = &compare->side[1];
+  const struct compare_input *a = &compare->input[0], *b = &compare->input[1];
   unsigned char md_a[BLKHASH_MAX_MD_SIZE], md_b[BLKHASH_MAX_MD_SIZE];
   unsigned len;
 
@@ -163,7 +178,7 @@ check_sums (const struct compare *compare, struct error *error)
     return 0;
   if (blkhash_opts_same_hash (blkhash_manifest_reader_opts (a->reader),
                               blkhash_manifest_reader_opts (b->reader)) &&
-      (memcmp (md_a, md_b, len) == 0) == compare->meet.differ)
+      (memcmp (md_a, md_b, len) == 0) == compare->diff.any)
     return error_set (error, "the sum of this manifest or of the other is not "
                       "that of its leaves");
   return 0;
@@ -174,30 +189,28 @@ finish (struct compare *compare, int err, const char **operand,
         struct error *error)
 {
   struct difference *difference = compare->difference;
-  struct meet *meet = &compare->meet;
-  int i;
+  struct leaf_diff *diff = &compare->diff;
 
-  for (i = 0; i < 2; i++)
-    if (compare->side[i].failed) {
-      *operand = compare->side[i].operand;
-      *error = compare->side[i].error;
-      return -1;
-    }
-  *operand = compare->side[0].operand;
-  difference->size[0] = compare->side[0].size;
-  difference->size[1] = compare->side[1].size;
+  if (compare->failed) {
+    *operand = compare->failed->operand;
+    *error = compare->failed->error;
+    return -1;
+  }
+  *operand = compare->input[0].operand;
+  difference->size[0] = compare->input[0].size;
+  difference->size[1] = compare->input[1].size;
   /* By now it is known where a pipe ends. */
-  difference->differ = meet->differ ||
-    (meet->tail_unknown && find_tail (compare) == LEAF_DIFF_NO_BLOCK) ||
+  difference->differ = diff->any ||
+    (diff->tail_unknown && find_tail (compare) == LEAF_DIFF_NO_BLOCK) ||
     (compare->options->strict && difference->size[0] != difference->size[1]);
-  if (meet->tail_unknown && !difference->differ)
+  if (diff->tail_unknown && !difference->differ)
     return error_set (error, "cannot tell whether it is the same: the block "
                       "in which the shorter one ends is data, and a manifest "
                       "has only digests");
   if (err == 0 && check_sums (compare, error) == -1)
     return -1;
   if (err == 0 && difference->differ)
-    err = meet_tell_last (meet);
+    err = leaf_diff_tell_last (diff);
   return err ? error_errno (error, err, "cannot compare") : 0;
 }
 
@@ -211,10 +224,10 @@ bytes_to_bring (const struct compare *compare)
   if (compare->both.source)
     return subset_bytes (&compare->options->subset, compare->both.size);
   for (i = 0; i < 2; i++) {
-    uint64_t size = compare->side[i].size;
+    uint64_t size = compare->input[i].size;
 
     if (size == SOURCE_SIZE_UNKNOWN)
-      size = compare->side[!i].size;
+      size = compare->input[!i].size;
     if (size == SOURCE_SIZE_UNKNOWN)
       return PROGRESS_NO_SIZE;
     if (tells_progress (compare, i))
@@ -227,43 +240,45 @@ bytes_to_bring (const struct compare *compare)
 static bool
 have_other_sizes (const struct compare *compare)
 {
-  const struct side *a = &compare->side[0], *b = &compare->side[1];
+  const struct compare_input *a = &compare->input[0], *b = &compare->input[1];
 
   return a->size != SOURCE_SIZE_UNKNOWN && b->size != SOURCE_SIZE_UNKNOWN &&
     a->size != b->size;
 }
 
 static int
-compare_sides (struct compare *compare, const char **operand,
-               struct error *error)
+compare_inputs (struct compare *compare, const char **operand,
+                struct error *error)
 {
   unsigned failed;
   int err, r;
 
-  if (side_open_both (&compare->both, compare->side) == -1)
+  if (compare_input_open_both (&compare->both, compare->input) == -1)
     return error_errno (error, errno, "cannot compare");
-  if (compare_kind_choose (&compare->kind, compare->side, &compare->both,
+  if (compare_kind_choose (&compare->kind, compare->input, &compare->both,
                            &failed, error) == -1) {
-    *operand = compare->side[failed].operand;
+    *operand = compare->input[failed].operand;
     return -1;
   }
-  compare->side[0].opts = compare->side[1].opts = compare->kind.opts;
-  compare->difference->size[0] = compare->side[0].size;
-  compare->difference->size[1] = compare->side[1].size;
+  compare->difference->size[0] = compare->input[0].size;
+  compare->difference->size[1] = compare->input[1].size;
   if (compare->options->strict && have_other_sizes (compare) &&
       compare->options->check_report == CHECK_QUIET) {
     compare->difference->differ = true;
     return 0;
   }
-  meet_init (&compare->meet, find_tail (compare),
-             compare->options->check_report == CHECK_QUIET ? NULL : tell,
-             compare);
+  compare->diff = (struct leaf_diff) {
+    .tail = find_tail (compare),
+    .tell_tail = true,
+    .differ = compare->options->check_report == CHECK_QUIET ? NULL : tell,
+    .opaque = compare,
+  };
   progress_init (&compare->progress, compare->options,
                  bytes_to_bring (compare));
-  err = compare->both.source ? run_both (compare) : run_sides (compare);
+  err = compare->both.source ? diff_both (compare) : diff_inputs (compare);
   r = finish (compare, err, operand, error);
-  progress_end (&compare->progress, r == 0 && !compare->meet.stopped);
-  meet_destroy (&compare->meet);
+  progress_end (&compare->progress,
+                r == 0 && (compare->diff.differ || !compare->diff.any));
   return r;
 }
 
@@ -274,14 +289,14 @@ look_behind (struct compare *compare, struct difference *difference)
   int i;
 
   for (i = 0; i < 2; i++) {
-    struct side *side = &compare->side[i];
+    struct compare_input *input = &compare->input[i];
     struct error error = { "" };
 
-    difference->follows[i] = side->follows;
-    if (!side->source || follows_find (compare->options, side->source,
-                                       &difference->follows[i], &error) == 0)
+    difference->follows[i] = input->follows;
+    if (!input->source || follows_find (compare->options, input->source,
+                                        &difference->follows[i], &error) == 0)
       continue;
-    report (side->operand, &error);
+    report (input->operand, &error);
     difference->follows[i].what = FOLLOWS_UNREAD;
     difference->incomplete = true;
   }
@@ -305,25 +320,26 @@ job_compare (const struct options *options, struct difference *difference,
     return error_set (error, "standard input cannot be both images");
   for (i = 0; i < 2; i++) {
     *operand = operands[i];
-    if (side_open (&compare.side[i], options, operands[i], check_sum) == -1) {
-      *error = compare.side[i].error;
+    if (compare_input_open (&compare.input[i], options, operands[i],
+                            check_sum) == -1) {
+      *error = compare.input[i].error;
       if (i == 1)
-        side_close (&compare.side[0]);
+        compare_input_close (&compare.input[0]);
       return -1;
     }
   }
-  if (side_is_same_pipe (&compare.side[0], &compare.side[1]))
+  if (compare_input_is_same_pipe (&compare.input[0], &compare.input[1]))
     r = error_set (error, "a pipe cannot be both images");
   else
-    r = compare_sides (&compare, operand, error);
+    r = compare_inputs (&compare, operand, error);
   if (r == 0 && options->source.size != SOURCE_WHOLE &&
       options->subset.n == 0 && options->check_report != CHECK_QUIET)
     look_behind (&compare, difference);
   if (r == 0)
-    difference->manifest_sum = side_sum (&compare.side[0]);
-  side_close (&compare.both);
-  side_close (&compare.side[0]);
-  side_close (&compare.side[1]);
+    difference->manifest_sum = compare_input_sum (&compare.input[0]);
+  compare_input_close (&compare.both);
+  compare_input_close (&compare.input[0]);
+  compare_input_close (&compare.input[1]);
   compare_kind_free (&compare.kind);
   return r;
 }

@@ -20,74 +20,24 @@
 #include "job/hash.h"
 #include "job/manifest-file.h"
 #include "job/manifest.h"
-#include "read/fill.h"
+#include "leaves/image-table.h"
 #include "source/open.h"
 #include "source/source.h"
 #include "util/clock.h"
 #include "util/error.h"
-
-_Static_assert (SOURCE_SIZE_UNKNOWN == BLKHASH_SIZE_UNKNOWN &&
-                SOURCE_SIZE_UNKNOWN == PROGRESS_NO_SIZE,
-                "a size that is not known is the same everywhere");
-
-static void
-advance (void *opaque, uint64_t len)
-{
-  progress_add (opaque, len);
-}
-
-/* Fold the table, which is complete. */
-static int
-fold (struct blkhash_leaves *leaves, const struct fill *fill, struct sum *sum,
-      struct error *error)
-{
-  uint64_t data, zero;
-  int err = blkhash_leaves_fold (leaves, sum->md, &sum->md_len);
-
-  if (err)
-    return error_errno (error, err, "cannot hash");
-  blkhash_leaves_count (leaves, &data, &zero);
-  sum->size = data + zero;
-  sum->data = data;
-  sum->zero = zero - fill->hole;
-  sum->hole = fill->hole;
-  sum->read = fill->read;
-  return 0;
-}
-
-int
-job_hash_table (const struct options *options, struct source *source,
-                struct blkhash_leaves *leaves, const struct hash_part *part,
-                struct sum *sum, struct error *error)
-{
-  struct fill fill;
-  int r;
-
-  fill_init (&fill, leaves, blkhash_opts_get_block_size (options->hash));
-  fill.progress = advance;
-  fill.progress_opaque = part->progress;
-  fill.wanted = part->wanted;
-  fill.wanted_opaque = part->opaque;
-  r = source_fill (source, &fill);
-  if (r == -1)
-    *error = fill.error;
-  else if (fold (leaves, &fill, sum, error) == -1 ||
-           source_check_unchanged (source, error) == -1)
-    r = -1;
-  fill_destroy (&fill);
-  return r;
-}
 
 static int
 hash_all (const struct options *options, struct source *source,
           struct blkhash_leaves *leaves, struct sum *sum, struct error *error)
 {
   struct progress progress;
-  const struct hash_part all = { .progress = &progress };
+  const struct image_request all = {
+    .opts = options->hash, .progress = &progress
+  };
   int r;
 
   progress_init (&progress, options, source->size);
-  r = job_hash_table (options, source, leaves, &all, sum, error);
+  r = image_table_fill (source, leaves, &all, sum, error);
   progress_end (&progress, r == 0);
   return r;
 }

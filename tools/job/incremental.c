@@ -21,12 +21,12 @@
 #include "blkhash-manifest.h"
 
 #include "../lib/common/numbers.h"
+#include "../lib/manifest/leaf-runs.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "job/hash.h"
 #include "job/incremental.h"
 #include "job/journal.h"
-#include "job/manifest.h"
+#include "leaves/image-table.h"
 #include "source/source.h"
 #include "util/choice.h"
 
@@ -63,7 +63,7 @@ static uint64_t
 bytes_of (const struct incremental *inc,
           const struct blkhash_manifest_run *run)
 {
-  return job_manifest_run_length (run, inc->source->size, inc->block_size);
+  return leaf_run_bytes (run, inc->source->size, inc->block_size);
 }
 
 static int
@@ -260,7 +260,8 @@ work (const struct incremental *inc)
 static int
 fill (struct incremental *inc, struct sum *sum, struct error *error)
 {
-  const struct hash_part part = {
+  const struct image_request request = {
+    .opts = inc->options->hash,
     .progress = &inc->progress,
     .wanted = is_wanted,
     .opaque = &inc->choice,
@@ -268,7 +269,7 @@ fill (struct incremental *inc, struct sum *sum, struct error *error)
   int r;
 
   progress_init (&inc->progress, inc->options, work (inc));
-  r = job_hash_table (inc->options, inc->source, inc->read, &part, sum, error);
+  r = image_table_fill (inc->source, inc->read, &request, sum, error);
   progress_end (&inc->progress, r == 0);
   return r;
 }

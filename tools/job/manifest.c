@@ -18,6 +18,7 @@
 
 #include "blkhash-manifest.h"
 
+#include "../lib/manifest/leaf-runs.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -48,15 +49,6 @@ job_manifest_is_stdin (const struct options *options, const char *operand)
   return strcmp (path ? path : operand, "-") == 0;
 }
 
-uint64_t
-job_manifest_run_length (const struct blkhash_manifest_run *run, uint64_t size,
-                         uint32_t block_size)
-{
-  uint64_t left = size - run->first * block_size;
-
-  return run->count > left / block_size ? left : run->count * block_size;
-}
-
 static int
 read_failed (const struct blkhash_manifest_reader *r, struct error *error)
 {
@@ -76,7 +68,7 @@ read_runs (struct blkhash_manifest_reader *r, struct progress *progress,
   sum->size = blkhash_manifest_reader_size (r);
   while ((err = blkhash_manifest_reader_next (r, &run)) == 0) {
     progress_add (progress, len); /* the one before is in the sum now */
-    len = job_manifest_run_length (&run, sum->size, block_size);
+    len = leaf_run_bytes (&run, sum->size, block_size);
     *(run.leaves ? &sum->data : &sum->hole) += len;
   }
   if (err != ENOENT)

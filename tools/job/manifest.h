@@ -8,9 +8,7 @@
 #define BLKSUM_JOB_MANIFEST_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
-struct blkhash_manifest_run;
 struct error;
 struct options;
 struct sum;
@@ -19,12 +17,6 @@ struct sum;
  * something else.
  */
 const char *job_manifest_path (const char *operand);
-
-/* How many bytes the blocks of RUN have in an image of SIZE bytes: the last one
- * of them can be shorter.
- */
-uint64_t job_manifest_run_length (const struct blkhash_manifest_run *run,
-                                  uint64_t size, uint32_t block_size);
 
 /* Is OPERAND, or the manifest that it is, on standard input? */
 bool job_manifest_is_stdin (const struct options *options,

@@ -21,11 +21,11 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
-#include "job/hash.h"
 #include "job/manifest.h"
 #include "job/manifest-file.h"
 #include "job/part.h"
 #include "job/target.h"
+#include "leaves/image-table.h"
 #include "source/open.h"
 #include "source/source.h"
 #include "util/error.h"
@@ -131,7 +131,9 @@ fill_part (const struct making *making, struct blkhash_leaves *leaves,
            struct manifest_file *manifest, struct error *error)
 {
   struct progress progress;
-  const struct hash_part part = { .progress = &progress };
+  const struct image_request request = {
+    .opts = making->options->hash, .progress = &progress
+  };
   struct sum sum;
   uint64_t len;
   int r = -1, err = pass_others (making, leaves, &len);
@@ -140,8 +142,7 @@ fill_part (const struct making *making, struct blkhash_leaves *leaves,
     error_errno (error, err, "cannot hash");
   else {
     progress_init (&progress, making->options, len);
-    r = job_hash_table (making->options, making->source, leaves, &part, &sum,
-                        error);
+    r = image_table_fill (making->source, leaves, &request, &sum, error);
     progress_end (&progress, r == 0);
   }
   if (r == 0)

@@ -1,14 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: two threads bring blocks in random runs, and what differs is what
+ * Unit test: two iterators give blocks in random runs, and what differs is what
  * a plain loop finds.
  */
 
 #include <config.h>
 
 #include <errno.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -19,25 +18,26 @@
 
 #include <cmocka.h>
 
-#include "job/meet.h"
+#include "manifest/leaf-diff.h"
+#include "manifest/leaf-runs.h"
 
 #define BLOCKS 400
 #define LEAF 2                  /* bytes; zero: a block of zeros */
 
 /* What differs, as it was told. */
 struct told {
-  struct meet_range ranges[BLOCKS];
+  struct { uint64_t first, count; } ranges[BLOCKS];
   size_t count;
   int fail;                     /* that is what it returns */
 };
 
 struct image {
+  struct leaf_runs runs;
   unsigned char leaves[BLOCKS][LEAF];
   unsigned blocks;
-  unsigned seed;                /* of its thread */
-  struct meet *meet;
-  int index;
-  int result;
+  unsigned seed;
+  unsigned next;                /* block */
+  int fail;                     /* instead of ENOENT */
 };
 
 static bool
@@ -47,44 +47,35 @@ is_zero (const struct image *image, unsigned block)
 }
 
 /* A run of data, or of zeros, is cut at random. */
-static void *
-bring (void *arg)
+static int
+next (struct leaf_runs *runs, struct blkhash_manifest_run *run)
 {
-  struct image *image = arg;
-  unsigned at = 0;
+  struct image *image = (struct image *) runs;
+  unsigned at = image->next, most = 1 + rand_r (&image->seed) % 30;
+  bool zero = is_zero (image, at);
 
-  while (at < image->blocks && image->result == 0) {
-    bool zero = is_zero (image, at);
-    unsigned most = 1 + rand_r (&image->seed) % 30, count = 0;
-    struct blkhash_manifest_run run = { .first = at, .leaf_size = LEAF };
-
-    while (at + count < image->blocks && count < most &&
-           is_zero (image, at + count) == zero)
-      count++;
-    run.count = count;
-    run.leaves = zero ? NULL : image->leaves[at];
-    image->result = meet_blocks (image->meet, image->index, &run);
-    at += count;
-  }
-  if (image->result == 0)
-    meet_end (image->meet, image->index);
-  return NULL;
+  if (at == image->blocks)
+    return image->fail ? image->fail : ENOENT;
+  while (image->next < image->blocks && image->next < at + most &&
+         is_zero (image, image->next) == zero)
+    image->next++;
+  *run = (struct blkhash_manifest_run) {
+    .first = at, .count = image->next - at,
+    .leaves = zero ? NULL : image->leaves[at], .leaf_size = LEAF
+  };
+  return 0;
 }
 
-static void
-run_both (struct meet *meet, struct image *images)
+static int
+compare (struct leaf_diff *diff, struct image *images)
 {
-  pthread_t thread;
   int i;
 
   for (i = 0; i < 2; i++) {
-    images[i].meet = meet;
-    images[i].index = i;
-    images[i].result = 0;
+    images[i].runs.next = next;
+    images[i].next = 0;
   }
-  assert_int_equal (pthread_create (&thread, NULL, bring, &images[0]), 0);
-  bring (&images[1]);
-  pthread_join (thread, NULL);
+  return leaf_diff (diff, &images[0].runs, &images[1].runs);
 }
 
 static void
@@ -114,18 +105,28 @@ is_different (const struct image *images, unsigned block)
 }
 
 static int
-tell (void *opaque, const struct meet_range *range)
+tell (void *opaque, uint64_t first, uint64_t count)
 {
   struct told *told = opaque;
 
-  if (told->count < BLOCKS)
-    told->ranges[told->count] = *range;
+  if (told->count < BLOCKS) {
+    told->ranges[told->count].first = first;
+    told->ranges[told->count].count = count;
+  }
   told->count++;
   return told->fail;
 }
 
+static struct leaf_diff
+diff_of (uint64_t tail, struct told *told)
+{
+  return (struct leaf_diff) {
+    .tail = tail, .differ = told ? tell : NULL, .opaque = told
+  };
+}
+
 static void
-check_ranges (const struct meet *meet, const struct told *told,
+check_ranges (const struct leaf_diff *diff, const struct told *told,
               const struct image *images)
 {
   size_t range = 0;
@@ -146,7 +147,7 @@ check_ranges (const struct meet *meet, const struct told *told,
       i++;
   }
   assert_int_equal (range, told->count);
-  assert_int_equal (meet->differ, range > 0);
+  assert_int_equal (diff->any, range > 0);
 }
 
 static void
@@ -155,7 +156,7 @@ test_random (void **state)
   static struct image images[2];
   static struct told told;
   unsigned seed = 1;
-  struct meet meet;
+  struct leaf_diff diff;
   int round, i;
 
   (void) state;
@@ -170,22 +171,19 @@ test_random (void **state)
         images[1].leaves[rand_r (&seed) % BLOCKS][rand_r (&seed) % LEAF] ^= 1;
     }
     told.count = 0;
-    meet_init (&meet, LEAF_DIFF_NO_BLOCK, tell, &told);
-    run_both (&meet, images);
-    assert_int_equal (images[0].result, 0);
-    assert_int_equal (images[1].result, 0);
-    assert_int_equal (meet_tell_last (&meet), 0);
-    check_ranges (&meet, &told, images);
-    meet_destroy (&meet);
+    diff = diff_of (LEAF_DIFF_NO_BLOCK, &told);
+    assert_int_equal (compare (&diff, images), 0);
+    assert_int_equal (leaf_diff_tell_last (&diff), 0);
+    check_ranges (&diff, &told, images);
 
-    /* Both stop if only that is asked. */
-    meet_init (&meet, LEAF_DIFF_NO_BLOCK, NULL, NULL);
-    run_both (&meet, images);
+    /* It stops if only that is asked. */
+    diff = diff_of (LEAF_DIFF_NO_BLOCK, NULL);
+    assert_int_equal (compare (&diff, images), 0);
     for (i = 0; i < BLOCKS && !is_different (images, i); i++)
       ;
-    assert_int_equal (meet.differ, i < BLOCKS);
-    assert_int_equal (meet.stopped, meet.differ);
-    meet_destroy (&meet);
+    assert_int_equal (diff.any, i < BLOCKS);
+    if (diff.any)
+      assert_true (images[0].next <= i + 30);
   }
 }
 
@@ -195,29 +193,32 @@ test_tail (void **state)
 {
   static struct image images[2];
   struct told told = { .count = 0 };
-  struct meet meet;
+  struct leaf_diff diff = diff_of (4, &told);
 
   (void) state;
-  memset (images, 0, sizeof images);
   images[0].blocks = 5, images[1].blocks = 8;
   images[0].leaves[4][0] = 1, images[1].leaves[4][0] = 2;
-  meet_init (&meet, 4, tell, &told);
-  run_both (&meet, images);
-  assert_false (meet.differ);
-  assert_true (meet.tail_unknown);
+  assert_int_equal (compare (&diff, images), 0);
+  assert_int_equal (leaf_diff_tell_last (&diff), 0);
+  assert_false (diff.any);
+  assert_true (diff.tail_unknown);
   assert_int_equal (told.count, 0);
-  assert_int_equal (meet_tell_last (&meet), 0); /* should the sizes differ */
+
+  diff = diff_of (4, &told);
+  diff.tell_tail = true;        /* should the images differ */
+  assert_int_equal (compare (&diff, images), 0);
+  assert_false (diff.any);
+  assert_int_equal (told.count, 0);
+  assert_int_equal (leaf_diff_tell_last (&diff), 0);
   assert_int_equal (told.count, 1);
   assert_int_equal (told.ranges[0].first, 4);
   assert_int_equal (told.ranges[0].count, 1);
-  meet_destroy (&meet);
 
   images[0].leaves[4][0] = 0;   /* but zeros are not data */
-  meet_init (&meet, 4, tell, &told);
-  run_both (&meet, images);
-  assert_true (meet.differ);
-  assert_false (meet.tail_unknown);
-  meet_destroy (&meet);
+  diff = diff_of (4, &told);
+  assert_int_equal (compare (&diff, images), 0);
+  assert_true (diff.any);
+  assert_false (diff.tail_unknown);
 }
 
 /* Who is told says that it failed, at the first range or at the last. */
@@ -226,63 +227,40 @@ test_tell_fails (void **state)
 {
   static struct image images[2];
   struct told told = { .fail = ENOSPC };
-  struct meet meet;
+  struct leaf_diff diff = diff_of (LEAF_DIFF_NO_BLOCK, &told);
 
   (void) state;
-  memset (images, 0, sizeof images);
   images[0].blocks = images[1].blocks = BLOCKS;
   images[0].leaves[3][0] = images[0].leaves[9][0] = 1;
-  meet_init (&meet, LEAF_DIFF_NO_BLOCK, tell, &told);
-  run_both (&meet, images);
-  assert_int_equal (meet.error, ENOSPC);
-  assert_true (images[0].result == ENOSPC || images[1].result == ENOSPC);
-  assert_int_equal (meet_tell_last (&meet), ENOSPC);
+  assert_int_equal (compare (&diff, images), ENOSPC);
+  assert_int_equal (diff.failed, -1);
   assert_int_equal (told.count, 1);
-  meet_destroy (&meet);
 
   told.count = 0;
   images[0].leaves[9][0] = 0;
-  meet_init (&meet, LEAF_DIFF_NO_BLOCK, tell, &told);
-  run_both (&meet, images);
-  assert_int_equal (meet.error, 0);
-  assert_int_equal (meet_tell_last (&meet), ENOSPC);
+  diff = diff_of (LEAF_DIFF_NO_BLOCK, &told);
+  assert_int_equal (compare (&diff, images), 0);
+  assert_int_equal (leaf_diff_tell_last (&diff), ENOSPC);
   assert_int_equal (told.count, 1);
-  meet_destroy (&meet);
 }
 
-struct stopper {
-  struct meet *meet;
-  bool first;
-};
-
-static void *
-run_stopper (void *arg)
-{
-  struct stopper *stopper = arg;
-
-  stopper->first = meet_stop (stopper->meet);
-  return NULL;
-}
-
-/* Who waits for the other is told when that one failed. */
+/* It is known which of the two failed. */
 static void
-test_stop (void **state)
+test_iterator_fails (void **state)
 {
-  static struct image image = { .blocks = 3 };
-  struct meet meet;
-  struct stopper stopper = { .meet = &meet };
-  pthread_t thread;
+  static struct image images[2];
+  struct told told = { .count = 0 };
+  struct leaf_diff diff;
+  int i;
 
   (void) state;
-  meet_init (&meet, LEAF_DIFF_NO_BLOCK, NULL, NULL);
-  image.meet = &meet;
-  assert_int_equal (pthread_create (&thread, NULL, run_stopper, &stopper), 0);
-  bring (&image);
-  pthread_join (thread, NULL);
-  assert_int_equal (image.result, ECANCELED);
-  assert_true (stopper.first);
-  assert_false (meet_stop (&meet));
-  meet_destroy (&meet);
+  for (i = 0; i < 2; i++) {
+    images[i].blocks = 7, images[!i].blocks = BLOCKS;
+    images[i].fail = EIO, images[!i].fail = 0;
+    diff = diff_of (LEAF_DIFF_NO_BLOCK, &told);
+    assert_int_equal (compare (&diff, images), EIO);
+    assert_int_equal (diff.failed, i);
+  }
 }
 
 int
@@ -292,7 +270,7 @@ main (void)
     cmocka_unit_test (test_random),
     cmocka_unit_test (test_tail),
     cmocka_unit_test (test_tell_fails),
-    cmocka_unit_test (test_stop),
+    cmocka_unit_test (test_iterator_fails),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);

@@ -1,0 +1,252 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * One of two images that are compared: an image, which is hashed, or its
+ * manifest, which is read.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "blkhash-manifest.h"
+
+#include "../lib/common/numbers.h"
+#include "../lib/common/sum-line.h"
+#include "cli/options.h"
+#include "job/compare-input.h"
+#include "job/manifest.h"
+#include "source/open.h"
+#include "source/pair.h"
+#include "source/source.h"
+
+/* ---- Opening ---- */
+
+/* The image is the first bytes of that in the manifest, with --compare --size.
+ * With --expect and --check the image is to be all that is in the manifest.
+ */
+static int
+cut_manifest (struct compare_input *input, uint32_t block_size)
+{
+  uint64_t size = input->options->source.size;
+
+  if (!input->options->compare || size == SOURCE_WHOLE || size == input->size)
+    return 0;
+  if (input->size < size)
+    return error_set (&input->error, "has only %llu bytes, fewer than the %llu "
+                      "of --size", (unsigned long long) input->size,
+                      (unsigned long long) size);
+  if (size % block_size != 0)
+    return error_set (&input->error, "has blocks of %lu bytes, and --size ends "
+                      "within one, of which there is only the digest",
+                      (unsigned long) block_size);
+  input->follows =
+    (struct follows) { FOLLOWS_ZERO, .len = input->size - size };
+  input->size = size;
+  return 0;
+}
+
+static int
+open_manifest (struct compare_input *input, bool check_sum)
+{
+  const char *path = job_manifest_path (input->operand);
+  char reason[BLKHASH_MAX_REASON_SIZE];
+  uint32_t block_size;
+
+  input->fd = strcmp (path, "-") == 0
+    ? fcntl (STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+    : open (path, O_RDONLY | O_CLOEXEC);
+  if (input->fd == -1)
+    return error_errno (&input->error, errno, "cannot open");
+  input->reader =
+    blkhash_manifest_reader_new (input->fd,
+                                 check_sum ? 0 : BLKHASH_MANIFEST_NO_SUM,
+                                 reason, sizeof reason);
+  if (!input->reader)
+    return error_set (&input->error, "%s", reason);
+  input->size = blkhash_manifest_reader_size (input->reader);
+  block_size =
+    blkhash_opts_get_block_size (blkhash_manifest_reader_opts (input->reader));
+  if (!blkhash_manifest_reader_is_complete (input->reader))
+    return error_set (&input->error, "it is the manifest of a part of an "
+                      "image, which cannot be compared");
+  return cut_manifest (input, block_size);
+}
+
+static int
+open_image (struct compare_input *input)
+{
+  if (source_open (&input->options->source, input->operand, &input->source,
+                   &input->error) == -1)
+    return -1;
+  input->size = input->source->size;
+  if (input->source->full_size == SOURCE_SIZE_UNKNOWN &&
+      input->options->subset.n > 0)
+    return error_set (&input->error, "a pipe can only be read as a whole, not "
+                      "with --subset");
+  return 0;
+}
+
+int
+compare_input_open (struct compare_input *input, const struct options *options,
+                    const char *operand, bool check_sum)
+{
+  int r;
+
+  *input = (struct compare_input) {
+    .operand = operand, .options = options, .fd = -1
+  };
+  r = job_manifest_path (operand) ? open_manifest (input, check_sum)
+                                  : open_image (input);
+  if (r == -1)
+    compare_input_close (input);
+  return r;
+}
+
+int
+compare_input_open_both (struct compare_input *both,
+                         const struct compare_input inputs[2])
+{
+  const struct options *options = inputs[0].options;
+  struct source *const sources[2] = { inputs[0].source, inputs[1].source };
+
+  *both = (struct compare_input) { .options = options, .fd = -1 };
+  if (!sources[0] || !sources[1])
+    return 0;
+  if (pair_open (&options->source, blkhash_opts_get_block_size (options->hash),
+                 sources, &both->source) == -1)
+    return errno == ENOTSUP ? 0 : -1;
+  both->size = both->source->size;
+  return 0;
+}
+
+static bool
+is_pipe (const struct compare_input *input, struct stat *st)
+{
+  const char *path = job_manifest_path (input->operand);
+  int r = job_manifest_is_stdin (input->options, input->operand)
+    ? fstat (STDIN_FILENO, st) : stat (path ? path : input->operand, st);
+
+  return r == 0 && (S_ISFIFO (st->st_mode) || S_ISSOCK (st->st_mode));
+}
+
+bool
+compare_input_is_same_pipe (const struct compare_input *a,
+                            const struct compare_input *b)
+{
+  struct stat st_a, st_b;
+
+  return is_pipe (a, &st_a) && is_pipe (b, &st_b) &&
+    st_a.st_dev == st_b.st_dev && st_a.st_ino == st_b.st_ino;
+}
+
+void
+compare_input_close (struct compare_input *input)
+{
+  if (input->source)
+    source_close (input->source);
+  blkhash_manifest_reader_free (input->reader);
+  if (input->fd != -1)
+    close (input->fd);
+}
+
+/* ---- Its leaves ---- */
+
+/* As how large to hash an image of SIZE bytes: the block in which it ends is to
+ * be comparable with that of the other, which may go on, so zeros follow; or
+ * end there, of which there is only the digest if the other is a manifest.
+ */
+static uint64_t
+table_size (void *opaque, uint64_t size)
+{
+  const struct compare_input *input = opaque;
+  uint32_t block_size = blkhash_opts_get_block_size (input->opts);
+  uint64_t more = -size & (block_size - 1);
+
+  if (input->other->source)
+    return more < UINT64_MAX - size ? size + more : size;
+  return MAX (size, input->other->size);
+}
+
+static bool
+is_in_subset (void *opaque, uint64_t offset, uint64_t *len)
+{
+  const struct compare_input *input = opaque;
+
+  return subset_has (&input->options->subset, offset, len);
+}
+
+static struct leaf_runs *
+start_image (struct compare_input *input, struct image_group *group,
+             struct progress *progress)
+{
+  const struct image_request request = {
+    .opts = input->opts,
+    .progress = progress,
+    .wanted = input->options->subset.n > 0 ? is_in_subset : NULL,
+    .table_size = table_size,
+    .opaque = input,
+  };
+
+  return image_runs_open (&input->image, input->source, &request, group,
+                          &input->error) == 0 ? &input->image.runs : NULL;
+}
+
+static struct leaf_runs *
+start_manifest (struct compare_input *input, struct progress *progress)
+{
+  const struct subset *subset = &input->options->subset;
+
+  manifest_runs_init (&input->manifest, input->reader, NULL, input->size,
+                      progress, &input->error);
+  if (subset->n == 0)
+    return &input->manifest.runs;
+  subset_runs_init (&input->subset, &input->manifest.runs, subset,
+                    blkhash_opts_get_block_size (input->opts));
+  return &input->subset.runs;
+}
+
+struct leaf_runs *
+compare_input_start (struct compare_input *input,
+                     const struct blkhash_opts *opts,
+                     const struct compare_input *other,
+                     struct image_group *group, struct progress *progress)
+{
+  input->opts = opts;
+  input->other = other;
+  return input->source ? start_image (input, group, progress)
+                       : start_manifest (input, progress);
+}
+
+void
+compare_input_stop (struct compare_input *input)
+{
+  uint64_t behind = input->manifest.behind;
+
+  if (input->source) {
+    image_runs_close (&input->image);
+    input->size = input->source->size;
+  }
+  else if (behind != UINT64_MAX && input->follows.what == FOLLOWS_ZERO) {
+    input->follows.what = FOLLOWS_BLOCK;
+    input->follows.offset =
+      behind * blkhash_opts_get_block_size (input->opts);
+  }
+}
+
+char *
+compare_input_sum (const struct compare_input *input)
+{
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  unsigned len;
+
+  if (!input->reader ||
+      blkhash_manifest_reader_sum (input->reader, md, &len) != 0)
+    return NULL;
+  return sum_line (blkhash_manifest_reader_opts (input->reader), md, len, NULL,
+                   true, false);
+}

@@ -1,0 +1,81 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * An image into a leaf table: the source fills what the table says is missing.
+ */
+
+#include <config.h>
+
+#include <stddef.h>
+
+#include "blkhash.h"
+
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "leaves/image-table.h"
+#include "read/fill.h"
+#include "source/source.h"
+#include "util/error.h"
+
+_Static_assert (SOURCE_SIZE_UNKNOWN == BLKHASH_SIZE_UNKNOWN &&
+                SOURCE_SIZE_UNKNOWN == PROGRESS_NO_SIZE,
+                "a size that is not known is the same everywhere");
+
+static void
+advance (void *opaque, uint64_t len)
+{
+  progress_add (opaque, len);
+}
+
+static void
+prepare (struct fill *fill, struct blkhash_leaves *leaves,
+         const struct image_request *request)
+{
+  fill_init (fill, leaves, blkhash_opts_get_block_size (request->opts));
+  if (request->progress)
+    fill->progress = advance;
+  fill->progress_opaque = request->progress;
+  fill->table_size = request->table_size;
+  fill->wanted = request->wanted;
+  fill->table_size_opaque = fill->wanted_opaque = request->opaque;
+  fill->stopped = request->stopped;
+  fill->stopped_opaque = request->stopped_opaque;
+}
+
+/* Fold the table, which is complete. */
+static int
+fold (struct blkhash_leaves *leaves, const struct fill *fill, struct sum *sum,
+      struct error *error)
+{
+  uint64_t data, zero;
+  int err = blkhash_leaves_fold (leaves, sum->md, &sum->md_len);
+
+  if (err)
+    return error_errno (error, err, "cannot hash");
+  blkhash_leaves_count (leaves, &data, &zero);
+  sum->size = data + zero;
+  sum->data = data;
+  sum->zero = zero - fill->hole;
+  sum->hole = fill->hole;
+  sum->read = fill->read;
+  return 0;
+}
+
+int
+image_table_fill (struct source *source, struct blkhash_leaves *leaves,
+                  const struct image_request *request, struct sum *sum,
+                  struct error *error)
+{
+  struct fill fill;
+  int r;
+
+  prepare (&fill, leaves, request);
+  r = source->size > 0 ? source_fill (source, &fill) : 0;
+  if (r == -1)
+    *error = fill.error;
+  else if (fold (leaves, &fill, sum, error) == -1 ||
+           source_check_unchanged (source, error) == -1)
+    r = -1;
+  fill_destroy (&fill);
+  return r;
+}
