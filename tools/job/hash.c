@@ -3,8 +3,8 @@
  *
  * The job: the sum of one source.
  *
- * The job owns the leaf table and what is done with it; the source fills what
- * the table says is missing.
+ * A leaf table computes the sum while the source fills it; or the writer of a
+ * manifest does, from the leaves that it is given.
  */
 
 #include <config.h>
@@ -27,37 +27,43 @@
 #include "util/error.h"
 
 static int
-hash_all (const struct options *options, struct source *source,
-          struct blkhash_leaves *leaves, struct sum *sum, struct error *error)
+hash_to_sum (const struct options *options, struct source *source,
+             struct sum *sum, struct error *error)
 {
+  struct blkhash_leaves *leaves =
+    blkhash_leaves_new (options->hash, source->size, BLKHASH_LEAVES_ONCE);
   struct progress progress;
   const struct image_request all = {
     .opts = options->hash, .progress = &progress
   };
   int r;
 
+  if (!leaves)
+    return error_errno (error, errno, "cannot hash");
   progress_init (&progress, options, source->size);
   r = image_table_fill (source, leaves, &all, sum, error);
   progress_end (&progress, r == 0);
+  blkhash_leaves_free (leaves);
   return r;
 }
 
 static int
-hash_with_manifest (struct source *source, struct blkhash_leaves *leaves,
-                    const struct options *options, struct sum *sum,
-                    struct error *error)
+hash_with_manifest (const struct options *options, struct source *source,
+                    struct sum *sum, struct error *error)
 {
   struct manifest_file manifest;
+  struct progress progress;
+  const struct image_request all = {
+    .opts = options->hash, .progress = &progress
+  };
   int r;
 
   if (manifest_file_open (&manifest, options->manifest, options->hash,
-                          source->size, source, leaves, error) == -1)
+                          source->size, source, error) == -1)
     return -1;
-  r = hash_all (options, source, leaves, sum, error);
-  if (r == 0)
-    r = manifest_file_finish (&manifest, sum, error);
-  else
-    manifest_file_explain (&manifest, error);
+  progress_init (&progress, options, source->size);
+  r = manifest_file_hash (&manifest, source, &all, sum, error);
+  progress_end (&progress, r == 0);
   if (r == 0)
     r = manifest_file_publish (&manifest, error);
   manifest_file_close (&manifest);
@@ -68,22 +74,12 @@ int
 job_hash_source (const struct options *options, struct source *source,
                  struct sum *sum, struct error *error)
 {
-  struct blkhash_leaves *leaves;
-  unsigned flags = BLKHASH_LEAVES_ONCE;
   int r;
 
   *sum = (struct sum) { .hash = NULL };
-  if (options->manifest)        /* its writer computes the sum */
-    flags |= BLKHASH_LEAVES_NO_SUM;
-  leaves = blkhash_leaves_new (options->hash, source->size, flags);
-  if (leaves && options->manifest)
-    r = hash_with_manifest (source, leaves, options, sum, error);
-  else if (leaves)
-    r = hash_all (options, source, leaves, sum, error);
-  else
-    r = error_errno (error, errno, "cannot hash");
+  r = options->manifest ? hash_with_manifest (options, source, sum, error)
+                        : hash_to_sum (options, source, sum, error);
   snprintf (sum->format, sizeof sum->format, "%s", source->format);
-  blkhash_leaves_free (leaves);
   return r;
 }
 

@@ -18,11 +18,10 @@
 
 #include "blkhash-manifest.h"
 
-#include "cli/progress.h"
 #include "job/manifest-file.h"
 #include "util/choice.h"
-#include "util/error.h"
 
+struct error;
 struct journal;
 struct options;
 struct ranges;
@@ -42,19 +41,7 @@ struct incremental {
   struct source *source;
   const struct belief *belief;
   struct choice choice;
-  uint32_t block_size;          /* bytes */
-  struct blkhash_leaves *read;  /* what is read; the rest is zero */
-  struct blkhash_leaves *all;   /* the image */
   struct manifest_file manifest;
-  struct progress progress;
-
-  /* For whoever is told of leaves: one thread at a time. */
-  struct blkhash_manifest_run run; /* of the reader: what is left of it */
-  size_t leaf_size;             /* bytes */
-  uint64_t believed_zeros;      /* bytes */
-  struct journal *journal;      /* is told too; or NULL */
-  struct error error;           /* why it was ended */
-  bool differs;                 /* because of an audited block */
 };
 
 /* Begin the manifest that OPTIONS say, of SOURCE.  BELIEF must outlive it.  0,

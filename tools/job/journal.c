@@ -131,6 +131,26 @@ journal_tell (struct journal *journal, const struct blkhash_manifest_run *run,
   return error_set (error, "%s", journal->error.text);
 }
 
+static int
+next (struct leaf_runs *runs, struct blkhash_manifest_run *run)
+{
+  const struct journal_runs *j = (struct journal_runs *) runs;
+  int err = j->all->next (j->all, run);
+
+  if (err)
+    return err;
+  return journal_tell (j->journal, run, j->error) == 0 ? 0 : ECANCELED;
+}
+
+void
+journal_runs_init (struct journal_runs *journal_runs, struct leaf_runs *all,
+                   struct journal *journal, struct error *error)
+{
+  *journal_runs = (struct journal_runs) {
+    .runs.next = next, .all = all, .journal = journal, .error = error
+  };
+}
+
 int
 journal_stop (struct journal *journal, struct error *error)
 {

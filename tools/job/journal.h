@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "../lib/manifest/leaf-runs.h"
 #include "util/error.h"
 
 struct blkhash_manifest_run;
@@ -50,6 +51,18 @@ int journal_start (struct journal *journal, int fd, const struct files *files,
 int journal_tell (struct journal *journal,
                   const struct blkhash_manifest_run *run,
                   struct error *error);
+
+/* The leaves of ALL, as an iterator: the journal is told of what is taken. */
+struct journal_runs {
+  struct leaf_runs runs;
+  struct leaf_runs *all;
+  struct journal *journal;
+  struct error *error;          /* where the reason is wanted */
+};
+
+void journal_runs_init (struct journal_runs *journal_runs,
+                        struct leaf_runs *all, struct journal *journal,
+                        struct error *error);
 
 /* Write what is left, and end.  0, or -1 with the first reason. */
 int journal_stop (struct journal *journal, struct error *error);

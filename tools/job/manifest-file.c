@@ -24,6 +24,7 @@
 #include "cli/report.h"
 #include "job/manifest-file.h"
 #include "job/target.h"
+#include "leaves/image-runs.h"
 #include "util/error.h"
 
 #define COPY_SIZE 65536
@@ -109,48 +110,17 @@ write_failed (const struct manifest_file *manifest, int err,
   return error_errno (error, err, "cannot write the manifest");
 }
 
+/* The writer was just created, or was not. */
 static int
-keep_error (struct manifest_file *manifest, int err)
-{
-  if (manifest->err == 0)
-    manifest->err = err;
-  return err;
-}
-
-static int
-write_data (void *opaque, uint64_t index, size_t count,
-            const unsigned char *leaves, size_t leaf_size)
-{
-  struct manifest_file *manifest = opaque;
-  struct blkhash_leaf_sink sink =
-    blkhash_manifest_writer_sink (manifest->writer);
-
-  return keep_error (manifest, sink.data (sink.opaque, index, count, leaves,
-                                          leaf_size));
-}
-
-static int
-write_zeros (void *opaque, uint64_t index, uint64_t count)
-{
-  struct manifest_file *manifest = opaque;
-  struct blkhash_leaf_sink sink =
-    blkhash_manifest_writer_sink (manifest->writer);
-
-  return keep_error (manifest, sink.zero (sink.opaque, index, count));
-}
-
-/* Have LEAVES tell the writer that was just created, if it was. */
-static int
-begin (struct manifest_file *manifest, struct blkhash_leaves *leaves,
+begin (struct manifest_file *manifest, const struct blkhash_opts *opts,
        struct error *error)
 {
-  const struct blkhash_leaf_sink sink = {
-    .data = write_data, .zero = write_zeros, .opaque = manifest
-  };
-  int err = manifest->writer ? blkhash_leaves_set_sink (leaves, &sink) : errno;
+  int err = errno;
 
-  manifest->err = 0;
-  if (err == 0)
+  manifest->block_size = blkhash_opts_get_block_size (opts);
+  manifest->data = 0;
+  manifest->ends_with_data = false;
+  if (manifest->writer)
     return 0;
   manifest_file_close (manifest);
   return error_errno (error, err, "cannot make a manifest");
@@ -159,8 +129,7 @@ begin (struct manifest_file *manifest, struct blkhash_leaves *leaves,
 int
 manifest_file_open (struct manifest_file *manifest, const char *name,
                     const struct blkhash_opts *opts, uint64_t size,
-                    const struct source *source,
-                    struct blkhash_leaves *leaves, struct error *error)
+                    const struct source *source, struct error *error)
 {
   int fd;
 
@@ -168,14 +137,13 @@ manifest_file_open (struct manifest_file *manifest, const char *name,
     return -1;
   fd = manifest->file.fd == -1 ? STDOUT_FILENO : manifest->file.fd;
   manifest->writer = blkhash_manifest_writer_new (opts, size, fd);
-  return begin (manifest, leaves, error);
+  return begin (manifest, opts, error);
 }
 
 int
 manifest_file_open_part (struct manifest_file *manifest, const char *path,
                          const struct blkhash_opts *opts, uint64_t size,
-                         uint64_t first, uint64_t count,
-                         struct blkhash_leaves *leaves, struct error *error)
+                         uint64_t first, uint64_t count, struct error *error)
 {
   *manifest = (struct manifest_file) { .to_stdout = false };
   if (new_file_open (&manifest->file, path, error) == -1)
@@ -183,17 +151,74 @@ manifest_file_open_part (struct manifest_file *manifest, const char *path,
   manifest->writer =
     blkhash_manifest_writer_new_part (opts, size, first, count,
                                       manifest->file.fd);
-  return begin (manifest, leaves, error);
+  return begin (manifest, opts, error);
+}
+
+/* 0, or an errno value. */
+static int
+write_run (struct manifest_file *manifest,
+           const struct blkhash_manifest_run *run)
+{
+  struct blkhash_leaf_sink sink =
+    blkhash_manifest_writer_sink (manifest->writer);
+
+  manifest->ends_with_data = run->leaves != NULL;
+  if (run->leaves)
+    manifest->data += run->count;
+  return run->leaves
+    ? sink.data (sink.opaque, run->first, run->count, run->leaves,
+                 run->leaf_size)
+    : sink.zero (sink.opaque, run->first, run->count);
+}
+
+int
+manifest_file_write (struct manifest_file *manifest, struct leaf_runs *runs,
+                     struct error *error)
+{
+  struct blkhash_manifest_run run;
+  int err;
+
+  while ((err = runs->next (runs, &run)) == 0) {
+    err = write_run (manifest, &run);
+    if (err)
+      return write_failed (manifest, err, error);
+  }
+  return err == ENOENT ? 0 : -1;
 }
 
 int
 manifest_file_finish (struct manifest_file *manifest, struct sum *sum,
                       struct error *error)
 {
+  uint64_t data = manifest->data * manifest->block_size;
+  uint64_t more = -sum->size & (manifest->block_size - 1);
   int err = blkhash_manifest_writer_finish (manifest->writer, sum->size,
                                             sum->md, &sum->md_len);
 
+  sum->data = manifest->ends_with_data ? data - more : data;
+  sum->zero = sum->size - sum->data;
   return err ? write_failed (manifest, err, error) : 0;
+}
+
+int
+manifest_file_hash (struct manifest_file *manifest, struct source *source,
+                    const struct image_request *request, struct sum *sum,
+                    struct error *error)
+{
+  struct image_runs image;
+  int r;
+
+  if (image_runs_open (&image, source, request, NULL, error) == -1)
+    return -1;
+  r = manifest_file_write (manifest, &image.runs, error);
+  image_runs_close (&image);
+  if (r == -1)
+    return -1;
+  *sum = image.sum;
+  if (manifest_file_finish (manifest, sum, error) == -1)
+    return -1;
+  sum->zero -= sum->hole;
+  return 0;
 }
 
 int
@@ -204,18 +229,6 @@ manifest_file_publish (struct manifest_file *manifest, struct error *error)
   if (err)
     return write_failed (manifest, err, error);
   return manifest->to_stdout ? 0 : new_file_publish (&manifest->file, error);
-}
-
-void
-manifest_file_explain (const struct manifest_file *manifest,
-                       struct error *error)
-{
-  struct error written = { "" };
-
-  if (manifest->err == 0)
-    return;
-  write_failed (manifest, manifest->err, &written);
-  *error = written;
 }
 
 void

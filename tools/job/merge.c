@@ -3,15 +3,15 @@
  *
  * The job: the manifest and the sum of an image whose parts have manifests.
  *
- * Leaves are put into a table in the order of the image, which tells the writer
- * of the manifest at once, so that it keeps none.  A part that is there twice
- * is compared with the other before the manifest gets its end.
+ * The leaves of one part after the other are those of the image.  A part that
+ * is there twice is compared with the other before the manifest gets its end.
  */
 
 #include <config.h>
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <unistd.h>
 
 #include "blkhash-manifest.h"
@@ -22,66 +22,25 @@
 #include "job/manifest-file.h"
 #include "job/merge.h"
 #include "job/parts.h"
+#include "leaves/manifest-runs.h"
 #include "util/clock.h"
 #include "util/error.h"
 
 struct merge {
+  struct leaf_runs runs;        /* of the image */
   const struct options *options;
   struct parts parts;
   struct progress progress;
-  struct blkhash_leaves *leaves;
   struct manifest_file manifest;
   const char **operand;
+  struct error *error;
+
+  /* The part of which there may be more. */
+  size_t opened;                /* parts, with those that are there again */
+  struct manifest_runs part;    /* with a reader, or without */
+  int fd;
+  bool failed;                  /* a part did: *OPERAND */
 };
-
-/* ---- The leaves ---- */
-
-/* Returns -1 and the reason, which is about the manifest that is written. */
-static int
-fail_to_merge (struct merge *merge, int err, struct error *error)
-{
-  *merge->operand = merge->options->manifest;
-  error_errno (error, err, "cannot merge");
-  manifest_file_explain (&merge->manifest, error);
-  return -1;
-}
-
-static int
-put_leaves (struct merge *merge, struct blkhash_manifest_reader *reader,
-            struct error *error)
-{
-  struct blkhash_manifest_run run;
-  int end, err = 0;
-
-  while (err == 0 && (end = blkhash_manifest_reader_next (reader, &run)) == 0) {
-    err = blkhash_leaves_put_run (merge->leaves, &run);
-    progress_add (&merge->progress,
-                  parts_offset (&merge->parts, run.first + run.count) -
-                  parts_offset (&merge->parts, run.first));
-  }
-  if (err)
-    return fail_to_merge (merge, err, error);
-  if (end != ENOENT)
-    return error_set (error, "%s", blkhash_manifest_reader_error (reader));
-  return 0;
-}
-
-static int
-put_file (struct merge *merge, const struct part_file *file,
-          struct error *error)
-{
-  struct blkhash_manifest_reader *reader;
-  int r, fd;
-
-  *merge->operand = file->path;
-  fd = parts_open_again (&merge->parts, file, &reader, error);
-  if (fd == -1)
-    return -1;
-  r = put_leaves (merge, reader, error);
-  blkhash_manifest_reader_free (reader);
-  close (fd);
-  return r;
-}
 
 /* ---- The same part again ---- */
 
@@ -143,52 +102,89 @@ compare_file (struct merge *merge, const struct part_file *file,
 
 /* ---- All parts ---- */
 
-static int
-put_files (struct merge *merge, struct error *error)
+static void
+close_part (struct merge *merge)
 {
-  size_t i;
-  int r = 0;
+  if (!merge->part.reader)
+    return;
+  blkhash_manifest_reader_free (merge->part.reader);
+  close (merge->fd);
+  merge->part.reader = NULL;
+}
 
-  for (i = 0; i < merge->parts.count && r == 0; i++) {
-    const struct part_file *file = &merge->parts.files[i];
+static int
+open_part (struct merge *merge, const struct part_file *file)
+{
+  struct blkhash_manifest_reader *reader;
 
-    r = file->again ? compare_file (merge, file, error)
-                    : put_file (merge, file, error);
+  if (file->again)
+    return compare_file (merge, file, merge->error);
+  *merge->operand = file->path;
+  merge->fd = parts_open_again (&merge->parts, file, &reader, merge->error);
+  if (merge->fd == -1)
+    return -1;
+  manifest_runs_init (&merge->part, reader, NULL, merge->parts.size,
+                      &merge->progress, merge->error);
+  return 0;
+}
+
+/* 0; ENOENT at the end of the last one; or an errno value. */
+static int
+next_of_parts (struct merge *merge, struct blkhash_manifest_run *run)
+{
+  int err = ENOENT;
+
+  for (;;) {
+    if (merge->part.reader)
+      err = merge->part.runs.next (&merge->part.runs, run);
+    if (err != ENOENT || merge->opened == merge->parts.count)
+      return err;
+    close_part (merge);
+    if (open_part (merge, &merge->parts.files[merge->opened++]) == -1)
+      return ECANCELED;
   }
-  return r;
+}
+
+static int
+next (struct leaf_runs *runs, struct blkhash_manifest_run *run)
+{
+  struct merge *merge = (struct merge *) runs;
+  int err = next_of_parts (merge, run);
+
+  merge->failed = err && err != ENOENT;
+  return err;
 }
 
 /* ---- The manifest ---- */
 
 static int
-fold (struct merge *merge, struct sum *sum, struct error *error)
+finish (struct merge *merge, struct sum *sum, struct error *error)
 {
-  int err = blkhash_leaves_fold (merge->leaves, NULL, NULL);
-
-  *merge->operand = merge->options->manifest;
-  if (err)
-    return fail_to_merge (merge, err, error);
-  blkhash_leaves_count (merge->leaves, &sum->data, &sum->hole);
   sum->size = merge->parts.size;
   if (manifest_file_finish (&merge->manifest, sum, error) == -1)
     return -1;
+  sum->hole = sum->zero;
+  sum->zero = 0;
   return manifest_file_publish (&merge->manifest, error);
 }
 
 static int
 write_manifest (struct merge *merge, struct sum *sum, struct error *error)
 {
+  const char *name = merge->options->manifest;
   int r;
 
-  *merge->operand = merge->options->manifest;
-  if (manifest_file_open (&merge->manifest, merge->options->manifest,
-                          merge->parts.opts, merge->parts.size, NULL,
-                          merge->leaves, error) == -1)
+  *merge->operand = name;
+  if (manifest_file_open (&merge->manifest, name, merge->parts.opts,
+                          merge->parts.size, NULL, error) == -1)
     return -1;
   progress_init (&merge->progress, merge->options, merge->parts.size);
-  r = put_files (merge, error);
+  r = manifest_file_write (&merge->manifest, &merge->runs, error);
+  close_part (merge);
+  if (!merge->failed)
+    *merge->operand = name;
   if (r == 0)
-    r = fold (merge, sum, error);
+    r = finish (merge, sum, error);
   progress_end (&merge->progress, r == 0);
   manifest_file_close (&merge->manifest);
   return r;
@@ -203,17 +199,11 @@ merge_parts (struct merge *merge, struct sum *sum, struct error *error)
   *merge->operand = merge->options->manifest;
   if (parts_check (&merge->parts, merge->operand, error) == -1)
     return -1;
-  merge->leaves = blkhash_leaves_new (merge->parts.opts, merge->parts.size,
-                                      BLKHASH_LEAVES_ONCE |
-                                      BLKHASH_LEAVES_NO_SUM);
-  if (!merge->leaves)
-    return error_errno (error, errno, "cannot merge");
   sum->hash = blkhash_opts_copy (merge->parts.opts);
   r = sum->hash ? write_manifest (merge, sum, error)
                 : error_errno (error, errno, "cannot merge");
   if (r == -1)
     blkhash_opts_free (sum->hash);
-  blkhash_leaves_free (merge->leaves);
   return r;
 }
 
@@ -221,7 +211,9 @@ int
 job_merge (const struct options *options, struct sum *sum,
            const char **operand, struct error *error)
 {
-  struct merge merge = { .options = options, .operand = operand };
+  struct merge merge = {
+    .runs.next = next, .options = options, .operand = operand, .error = error
+  };
   double start = clock_seconds ();
   int r;
 

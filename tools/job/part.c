@@ -103,74 +103,69 @@ block_offset (const struct making *making, uint64_t block)
   return block > size / block_size ? size : block * block_size;
 }
 
-/* What is not in the part is zero for the table, and not in the manifest: but
- * for what may be read together with it.  Stores in *LEN how much is to be
- * read.
- */
-static int
-pass_others (const struct making *making, struct blkhash_leaves *leaves,
-             uint64_t *len)
+/* What is read: the part, and what may be read together with it. */
+struct extract {
+  uint64_t start, end;          /* bytes */
+};
+
+static struct extract
+find_extract (const struct making *making)
 {
   uint64_t size = making->source->size;
   uint64_t start = block_offset (making, making->first);
   uint64_t end = block_offset (making, making->first + making->count);
   uint64_t more = -end & (READ_UNIT - 1);
-  int err;
 
   if (making->count > 0) {
     start &= ~(READ_UNIT - 1);
     end = more < size - end ? end + more : size;
   }
-  *len = end - start;
-  err = blkhash_leaves_zero (leaves, start, 0);
-  return err ? err : blkhash_leaves_zero (leaves, size - end, end);
+  return (struct extract) { start, end };
+}
+
+static bool
+is_in_extract (void *opaque, uint64_t offset, uint64_t *len)
+{
+  const struct extract *extract = opaque;
+  bool before = offset < extract->start, in = !before && offset < extract->end;
+
+  *len = (before ? extract->start : in ? extract->end : UINT64_MAX) - offset;
+  return in;
 }
 
 static int
-fill_part (const struct making *making, struct blkhash_leaves *leaves,
-           struct manifest_file *manifest, struct error *error)
+write_part (const struct making *making, struct manifest_file *manifest,
+            struct error *error)
 {
+  struct extract extract = find_extract (making);
   struct progress progress;
   const struct image_request request = {
-    .opts = making->options->hash, .progress = &progress
+    .opts = making->options->hash,
+    .progress = &progress,
+    .wanted = is_in_extract,
+    .opaque = &extract,
   };
   struct sum sum;
-  uint64_t len;
-  int r = -1, err = pass_others (making, leaves, &len);
+  int r;
 
-  if (err)
-    error_errno (error, err, "cannot hash");
-  else {
-    progress_init (&progress, making->options, len);
-    r = image_table_fill (making->source, leaves, &request, &sum, error);
-    progress_end (&progress, r == 0);
-  }
-  if (r == 0)
-    r = manifest_file_finish (manifest, &sum, error);
-  else
-    manifest_file_explain (manifest, error);
+  progress_init (&progress, making->options, extract.end - extract.start);
+  r = manifest_file_hash (manifest, making->source, &request, &sum, error);
+  progress_end (&progress, r == 0);
   return r == 0 ? manifest_file_publish (manifest, error) : -1;
 }
 
 static int
 make (const struct making *making, struct error *error)
 {
-  struct blkhash_leaves *leaves =
-    blkhash_leaves_new (making->options->hash, making->source->size,
-                        BLKHASH_LEAVES_ONCE | BLKHASH_LEAVES_NO_SUM);
   struct manifest_file manifest;
   int r;
 
-  if (!leaves)
-    return error_errno (error, errno, "cannot hash");
-  r = manifest_file_open_part (&manifest, making->path, making->options->hash,
+  if (manifest_file_open_part (&manifest, making->path, making->options->hash,
                                making->source->size, making->first,
-                               making->count, leaves, error);
-  if (r == 0) {
-    r = fill_part (making, leaves, &manifest, error);
-    manifest_file_close (&manifest);
-  }
-  blkhash_leaves_free (leaves);
+                               making->count, error) == -1)
+    return -1;
+  r = write_part (making, &manifest, error);
+  manifest_file_close (&manifest);
   return r;
 }
 

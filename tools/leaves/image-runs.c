@@ -123,7 +123,9 @@ find_run (struct image_batch *batch, uint64_t first, bool data)
   return run;
 }
 
-/* Put as much of RUN into the batch as there is room for, and take it away. */
+/* Put as much of RUN into the batch as there is room for, and take it away.
+ * Leaves of the digest null have no length.
+ */
 static void
 put (struct image_batch *batch, struct blkhash_manifest_run *run)
 {
@@ -133,7 +135,7 @@ put (struct image_batch *batch, struct blkhash_manifest_run *run)
 
   if (!to)
     return;
-  if (run->leaves) {
+  if (run->leaves && run->leaf_size > 0) {
     count = MIN (count, (MOST_BYTES - batch->used) / run->leaf_size);
     if (count == 0)
       return;

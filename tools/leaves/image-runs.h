@@ -64,8 +64,8 @@ struct image_runs {
  * the options of REQUEST must be there until it is closed.  0, or -1 with the
  * reason in ERROR: then there is nothing to be closed.
  *
- * If the image cannot be read, the reason is in ERROR, unless there is another,
- * when the iterator returns ECANCELED, or at the latest after it was closed.  If
+ * If the image cannot be read, the iterator returns ECANCELED, and the reason
+ * is in ERROR, unless there is another; at the latest after it was closed.  If
  * the other member of the group failed, it returns ECANCELED without a reason.
  */
 int image_runs_open (struct image_runs *image, struct source *source,

@@ -63,6 +63,16 @@ progress_add (struct progress *progress, uint64_t len)
 
 /* ---- The source ---- */
 
+static struct blkhash_opts *
+make_opts (const char *digest)
+{
+  struct blkhash_opts *new = blkhash_opts_new (digest);
+
+  if (!new || blkhash_opts_set_block_size (new, BLOCK) != 0)
+    abort ();
+  return new;
+}
+
 static bool
 is_zero_block (const struct script *script, unsigned block)
 {
@@ -158,7 +168,7 @@ take_all (struct image_runs *image, const struct script *script,
 
 /* More than two batches hold, of either kind. */
 static void
-test_all (void **state)
+check_all (void)
 {
   static const unsigned zeros[] = { 0, 1, 2, 7 };
   struct image_runs image;
@@ -166,7 +176,6 @@ test_all (void **state)
   uint64_t blocks;
   unsigned i;
 
-  (void) state;
   for (i = 0; i < sizeof zeros / sizeof zeros[0]; i++) {
     struct script script = {
       .blocks = 30000, .hold = UINT32_MAX, .zero = zeros[i]
@@ -178,6 +187,26 @@ test_all (void **state)
     assert_int_equal (image.sum.size, script.source.size);
     image_runs_close (&image);
   }
+}
+
+static void
+test_all (void **state)
+{
+  (void) state;
+  check_all ();
+}
+
+/* Of leaves that have no length. */
+static void
+test_null (void **state)
+{
+  struct blkhash_opts *sha256 = opts;
+
+  (void) state;
+  opts = make_opts ("null");
+  check_all ();
+  blkhash_opts_free (opts);
+  opts = sha256;
 }
 
 /* The leaves are those of the blocks: two images that differ in two of them. */
@@ -423,6 +452,7 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_all),
+    cmocka_unit_test (test_null),
     cmocka_unit_test (test_diff),
     cmocka_unit_test (test_stalled),
     cmocka_unit_test (test_fails),
@@ -435,9 +465,7 @@ main (void)
 
   int failed;
 
-  opts = blkhash_opts_new ("sha256");
-  if (!opts || blkhash_opts_set_block_size (opts, BLOCK) != 0)
-    return 1;
+  opts = make_opts ("sha256");
   sem_init (&waits, 0, 0);
   alarm (120);
   failed = cmocka_run_group_tests (tests, NULL, NULL);

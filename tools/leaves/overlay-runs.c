@@ -1,0 +1,154 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The leaves of an image of which others, the base, say most, as an iterator.
+ *
+ * The image leads: it has a run for each block, also of those that it was not
+ * asked for.  The base is read up to the same block when that is needed.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "../lib/common/numbers.h"
+#include "cli/progress.h"
+#include "leaves/overlay-runs.h"
+#include "util/choice.h"
+#include "util/error.h"
+
+#define PIECE 65536             /* blocks of the base that are taken at once, so
+                                 * that progress is seen */
+
+/* ---- The base ---- */
+
+/* Have the block FIRST of the base at the start of what is left. */
+static int
+find_base (struct overlay_runs *overlay, uint64_t first)
+{
+  struct blkhash_manifest_run *left = &overlay->base_left;
+
+  while (left->first + left->count <= first) {
+    int err = overlay->base->next (overlay->base, left);
+
+    if (err == ENOENT)
+      error_set (overlay->error, "%s: there are no more blocks",
+                 overlay->base_name);
+    if (err)
+      return ECANCELED;
+  }
+  leaf_run_skip (left, first - left->first);
+  return 0;
+}
+
+static int
+read_to_end (struct overlay_runs *overlay)
+{
+  int err = ENOENT;
+
+  if (overlay->base && overlay->base_is_checked)
+    do
+      err = overlay->base->next (overlay->base, &overlay->base_left);
+    while (err == 0);
+  return err;
+}
+
+static int
+take_base (struct overlay_runs *overlay, struct blkhash_manifest_run *run)
+{
+  struct blkhash_manifest_run *base = &overlay->base_left;
+  int err = find_base (overlay, run->first);
+
+  if (err)
+    return err;
+  run->count = MIN (run->count, MIN (base->count, PIECE));
+  run->leaves = base->leaves;
+  run->leaf_size = base->leaf_size;
+  if (!run->leaves)
+    overlay->base_zeros += leaf_run_bytes (run, overlay->size,
+                                           overlay->block_size);
+  progress_add (overlay->progress, run->count * base->leaf_size);
+  return 0;
+}
+
+/* ---- The audit ---- */
+
+static int
+differs (struct overlay_runs *overlay, uint64_t block)
+{
+  const struct blkhash_manifest_run run = { .first = block, .count = 1 };
+
+  overlay->differs = true;
+  error_set (overlay->error, "block %" PRIu64 " (%" PRIu64 " bytes at %" PRIu64
+             ") is not what %s says", block,
+             leaf_run_bytes (&run, overlay->size, overlay->block_size),
+             block * overlay->block_size, overlay->base_name);
+  return ECANCELED;
+}
+
+/* The blocks of RUN are those of the base; it is cut to what is at hand of
+ * that.
+ */
+static int
+audit (struct overlay_runs *overlay, struct blkhash_manifest_run *run)
+{
+  const struct blkhash_manifest_run *base = &overlay->base_left;
+  size_t size;
+  uint64_t i;
+  int err = find_base (overlay, run->first);
+
+  if (err)
+    return err;
+  size = base->leaf_size;
+  run->count = MIN (run->count, base->count);
+  if (!base->leaves != !run->leaves)
+    return differs (overlay, run->first);
+  for (i = 0; run->leaves && i < run->count; i++)
+    if (memcmp (base->leaves + i * size, run->leaves + i * size, size) != 0)
+      return differs (overlay, run->first + i);
+  return 0;
+}
+
+/* ---- Both ---- */
+
+/* What the blocks of RUN are; it is cut to those of the same kind. */
+static enum choice_kind
+kind_of (const struct overlay_runs *overlay, struct blkhash_manifest_run *run)
+{
+  uint64_t len, count;
+  enum choice_kind kind = choice_at (overlay->choice,
+                                     run->first * overlay->block_size, &len);
+
+  count = len / overlay->block_size + (len % overlay->block_size != 0);
+  run->count = MIN (run->count, count);
+  return kind;
+}
+
+static int
+next (struct leaf_runs *runs, struct blkhash_manifest_run *run)
+{
+  struct overlay_runs *overlay = (struct overlay_runs *) runs;
+  struct blkhash_manifest_run *left = &overlay->image_left;
+  int err = 0;
+
+  if (left->count == 0)
+    err = overlay->image->next (overlay->image, left);
+  if (err)
+    return err == ENOENT ? read_to_end (overlay) : err;
+  *run = *left;
+  switch (kind_of (overlay, run)) {
+  case CHOICE_BELIEVED: err = take_base (overlay, run); break;
+  case CHOICE_AUDITED: err = audit (overlay, run); break;
+  case CHOICE_UNKNOWN: break;
+  }
+  leaf_run_skip (left, run->count);
+  return err;
+}
+
+void
+overlay_runs_init (struct overlay_runs *overlay)
+{
+  overlay->runs.next = next;
+}

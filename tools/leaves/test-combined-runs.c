@@ -1,0 +1,314 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Unit test: iterators that are made of others, block by block as a plain loop
+ * says.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/progress.h"
+#include "leaves/overlay-runs.h"
+#include "leaves/subset-runs.h"
+#include "util/choice.h"
+#include "util/error.h"
+#include "util/ranges.h"
+#include "util/subset.h"
+
+#define BLOCKS 500
+#define BLOCK 65536             /* bytes: a unit of choices */
+#define SIZE (BLOCKS * BLOCK - 1000)
+#define LEAF 2                  /* bytes; zero: a block of zeros */
+
+struct image {
+  struct leaf_runs runs;
+  unsigned char leaves[BLOCKS][LEAF];
+  unsigned blocks;
+  unsigned seed;
+  unsigned next;                /* block */
+  int fail;                     /* instead of ENOENT */
+};
+
+static uint64_t progress;       /* bytes */
+
+void
+progress_add (struct progress *unused, uint64_t len)
+{
+  (void) unused;
+  progress += len;
+}
+
+static bool
+is_zero (const struct image *image, unsigned block)
+{
+  return image->leaves[block][0] == 0;
+}
+
+/* A run of data, or of zeros, is cut at random. */
+static int
+next (struct leaf_runs *runs, struct blkhash_manifest_run *run)
+{
+  struct image *image = (struct image *) runs;
+  unsigned at = image->next, most = 1 + rand_r (&image->seed) % 30;
+  bool zero;
+
+  if (at == image->blocks)
+    return image->fail ? image->fail : ENOENT;
+  zero = is_zero (image, at);
+  while (image->next < image->blocks && image->next < at + most &&
+         is_zero (image, image->next) == zero)
+    image->next++;
+  *run = (struct blkhash_manifest_run) {
+    .first = at, .count = image->next - at,
+    .leaves = zero ? NULL : image->leaves[at], .leaf_size = LEAF
+  };
+  return 0;
+}
+
+static void
+fill (struct image *image, unsigned *seed)
+{
+  unsigned i, kind = 0;
+
+  *image = (struct image) {
+    .runs.next = next, .blocks = BLOCKS, .seed = rand_r (seed)
+  };
+  for (i = 0; i < BLOCKS; i++) {
+    if (rand_r (seed) % 10 == 0)
+      kind = rand_r (seed) % 2;
+    image->leaves[i][0] = kind;
+    image->leaves[i][1] = kind * (1 + rand_r (seed) % 3);
+  }
+}
+
+/* Take all leaves.  Returns what ended that. */
+static int
+take (struct leaf_runs *runs, struct image *to)
+{
+  struct blkhash_manifest_run run;
+  int err;
+
+  *to = (struct image) { .blocks = 0 };
+  while ((err = runs->next (runs, &run)) == 0) {
+    assert_int_equal (run.first, to->blocks);
+    assert_true (run.count > 0 && run.count <= BLOCKS - to->blocks);
+    if (run.leaves)
+      memcpy (to->leaves[to->blocks], run.leaves, run.count * LEAF);
+    to->blocks += run.count;
+  }
+  return err;
+}
+
+/* ---- An overlay ---- */
+
+static void
+choose (struct choice *choice, struct ranges *unknown, unsigned *seed)
+{
+  int i;
+
+  *unknown = (struct ranges) { 0 };
+  for (i = rand_r (seed) % 5; i > 0; i--)
+    assert_int_equal (ranges_add (unknown, rand_r (seed) % BLOCKS * BLOCK,
+                                  rand_r (seed) % 50 * BLOCK / 2), 0);
+  assert_int_equal (choice_init (choice, SIZE, BLOCK, unknown,
+                                 rand_r (seed) % 3 * (CHOICE_ALL / 2),
+                                 rand_r (seed)), 0);
+}
+
+static enum choice_kind
+kind_of (const struct choice *choice, unsigned block)
+{
+  uint64_t len;
+
+  return choice_at (choice, (uint64_t) block * BLOCK, &len);
+}
+
+/* The image has zeros where it was not asked, and is else the base, but for
+ * blocks that changed: CHANGE says of which kind.  Returns the first that was
+ * audited.
+ */
+static unsigned
+make_images (struct image *base, struct image *image, struct image *expected,
+             const struct choice *choice, enum choice_kind change,
+             unsigned *seed)
+{
+  unsigned i, wrong = BLOCKS;
+
+  fill (base, seed);
+  *expected = *base;
+  for (i = 0; i < BLOCKS; i++)
+    if (kind_of (choice, i) == change && rand_r (seed) % 8 == 0) {
+      bool was_zero = is_zero (base, i);
+
+      expected->leaves[i][0] = was_zero || rand_r (seed) % 2;
+      expected->leaves[i][1] = expected->leaves[i][0] ? 9 : 0;
+      if (change == CHOICE_AUDITED && i < wrong)
+        wrong = i;
+    }
+  *image = *expected;
+  for (i = 0; i < BLOCKS; i++)
+    if (kind_of (choice, i) == CHOICE_BELIEVED)
+      memset (image->leaves[i], 0, LEAF);
+  return wrong;
+}
+
+static void
+check_sums (const struct overlay_runs *overlay, const struct image *expected,
+            const struct choice *choice)
+{
+  uint64_t zeros = 0, believed = 0;
+  unsigned i;
+
+  for (i = 0; i < BLOCKS; i++)
+    if (kind_of (choice, i) == CHOICE_BELIEVED) {
+      believed++;
+      if (is_zero (expected, i))
+        zeros += i < BLOCKS - 1 ? BLOCK : BLOCK - 1000;
+    }
+  assert_int_equal (overlay->base_zeros, zeros);
+  assert_int_equal (progress, believed * LEAF);
+}
+
+static void
+check_overlay (enum choice_kind change, unsigned *seed)
+{
+  static struct image base, image, expected, got;
+  struct choice choice;
+  struct ranges unknown;
+  struct error error = { "" };
+  struct overlay_runs overlay = {
+    .base = &base.runs, .image = &image.runs, .choice = &choice,
+    .base_name = "base", .base_is_checked = true, .size = SIZE,
+    .block_size = BLOCK, .error = &error
+  };
+  unsigned wrong;
+  int err;
+
+  choose (&choice, &unknown, seed);
+  wrong = make_images (&base, &image, &expected, &choice, change, seed);
+  overlay_runs_init (&overlay);
+  progress = 0;
+  err = take (&overlay.runs, &got);
+  assert_memory_equal (got.leaves, expected.leaves, got.blocks * LEAF);
+  assert_int_equal (overlay.differs, wrong < BLOCKS);
+  assert_int_equal (err, wrong < BLOCKS ? ECANCELED : ENOENT);
+  if (wrong < BLOCKS) {
+    char text[32];
+
+    snprintf (text, sizeof text, "block %u (", wrong);
+    assert_memory_equal (error.text, text, strlen (text));
+    assert_true (got.blocks <= wrong);
+  }
+  else {
+    assert_int_equal (got.blocks, BLOCKS);
+    assert_int_equal (base.next, BLOCKS);
+    check_sums (&overlay, &expected, &choice);
+  }
+  choice_destroy (&choice);
+  ranges_free (&unknown);
+}
+
+static void
+test_overlay (void **state)
+{
+  unsigned seed = 1;
+  int round;
+
+  (void) state;
+  for (round = 0; round < 500; round++) {
+    check_overlay (CHOICE_UNKNOWN, &seed);
+    check_overlay (CHOICE_AUDITED, &seed);
+  }
+}
+
+/* An error of either is that of the whole, also behind the last block: nothing
+ * of a base is right if its end is not.
+ */
+static void
+test_overlay_fails (void **state)
+{
+  static struct image base, image, got;
+  struct choice choice;
+  struct ranges unknown = { 0 };
+  struct error error = { "" };
+  struct overlay_runs overlay = {
+    .base = &base.runs, .image = &image.runs, .choice = &choice,
+    .base_name = "base", .base_is_checked = true, .size = SIZE,
+    .block_size = BLOCK, .error = &error
+  };
+  const struct overlay_runs fresh = overlay;
+  unsigned seed = 1;
+
+  (void) state;
+  assert_int_equal (choice_init (&choice, SIZE, BLOCK, &unknown, 0, 1), 0);
+  fill (&base, &seed);
+  image = base;
+  base.fail = EIO;
+  overlay_runs_init (&overlay);
+  assert_int_equal (take (&overlay.runs, &got), EIO);
+  assert_int_equal (got.blocks, BLOCKS);
+
+  overlay = fresh;
+  fill (&base, &seed);
+  image = base;
+  image.blocks = 7, image.fail = ECANCELED;
+  overlay_runs_init (&overlay);
+  assert_int_equal (take (&overlay.runs, &got), ECANCELED);
+  assert_int_equal (got.blocks, 7);
+  assert_false (overlay.differs);
+  choice_destroy (&choice);
+}
+
+/* ---- A subset ---- */
+
+static void
+test_subset (void **state)
+{
+  static struct image all, got;
+  const uint32_t block_size = 1u << 28;
+  unsigned seed = 1, i;
+  uint32_t n, k;
+
+  (void) state;
+  for (n = 1; n < 6; n++)
+    for (k = 0; k < n; k++) {
+      const struct subset subset = { k, n };
+      struct subset_runs subset_runs;
+
+      fill (&all, &seed);
+      subset_runs_init (&subset_runs, &all.runs, &subset, block_size);
+      assert_int_equal (take (&subset_runs.runs, &got), ENOENT);
+      assert_int_equal (got.blocks, BLOCKS);
+      for (i = 0; i < BLOCKS; i++) {
+        static const unsigned char zero[LEAF];
+        uint64_t len;
+        bool has = subset_has (&subset, (uint64_t) i * block_size, &len);
+
+        assert_memory_equal (got.leaves[i], has ? all.leaves[i] : zero, LEAF);
+      }
+    }
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_overlay),
+    cmocka_unit_test (test_overlay_fails),
+    cmocka_unit_test (test_subset),
+  };
+
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}
