@@ -11,12 +11,16 @@
 
 #include "../lib/common/numbers.h"
 #include "format/pages.h"
+#include "io/file.h"
+
+#define AHEAD 65536             /* bytes */
 
 int
 pages_init (struct pages *pages, const struct imagefile *file,
             struct error *error)
 {
   pages->file = file;
+  pages->prefetched = 0;
   memset (pages->at, 0xff, sizeof pages->at);
   pages->bytes = malloc (PAGES_COUNT * PAGES_SIZE);
   if (!pages->bytes)
@@ -28,6 +32,14 @@ void
 pages_destroy (struct pages *pages)
 {
   free (pages->bytes);
+}
+
+/* The pages near to one are read next, and together as fast as one. */
+static void
+prefetch (const struct imagefile *file, uint64_t start)
+{
+  file_prefetch_table (file->file, MIN (AHEAD, file->size - start),
+                       file->start + start);
 }
 
 const unsigned char *
@@ -45,6 +57,7 @@ pages_entry (struct pages *pages, const char *what, uint64_t offset,
     uint64_t len = MIN (PAGES_SIZE, pages->file->size - start);
 
     pages->at[slot] = UINT64_MAX;
+    prefetch (pages->file, ROUND_DOWN (start, (uint64_t) AHEAD));
     if (imagefile_read (pages->file, what, page, len, start, error) == -1)
       return NULL;
     pages->at[slot] = number;

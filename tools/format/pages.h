@@ -21,6 +21,7 @@ struct pages {
   const struct imagefile *file;
   unsigned char *bytes;         /* page N is in slot N % PAGES_COUNT */
   uint64_t at[PAGES_COUNT];     /* which it is */
+  uint64_t prefetched;          /* for qcow2_prefetch */
 };
 
 /* FILE must stay until the end.  0 or -1. */

@@ -32,6 +32,7 @@ struct walk {
   struct qcow2_count count;
   struct qcow2_tail tail;
   uint64_t l2_bytes;            /* of the L2 tables seen */
+  uint64_t prefetched;          /* L1 entries of which they are being read */
   unsigned char l1[CHUNK], l2[CHUNK];
 };
 
@@ -109,6 +110,8 @@ check_l1 (struct walk *w)
     for (size_t i = 0; i < n; i += 8) {
       uint64_t l2_offset = be64_at (w->l1 + i) & QCOW2_OFFSET;
 
+      qcow2_prefetch (w->file, qcow2, w->l1 + i, (done + i) / 8, (n - i) / 8,
+                      &w->prefetched);
       if (l2_offset && check_l2 (w, l2_offset, guest) == -1)
         return -1;
       guest += UINT64_C (1) << bits;
@@ -132,7 +135,7 @@ qcow2_check (const struct imagefile *file, const struct imagefile *data,
   w->qcow2 = qcow2;
   w->error = error;
   w->count = (struct qcow2_count) { 0, 0 };
-  w->l2_bytes = 0;
+  w->l2_bytes = w->prefetched = 0;
   qcow2_tail_init (&w->tail, file, qcow2);
   r = check_l1 (w);
   *count = w->count;

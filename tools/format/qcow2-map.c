@@ -116,6 +116,9 @@ qcow2_map_at (struct pages *pages, const struct qcow2 *qcow2,
 
   if (!entry)
     return -1;
+  qcow2_prefetch (pages->file, qcow2, entry, index,
+                  pages_rest (pages, at, tables - index, 8),
+                  &pages->prefetched);
   l1 = be64_at (entry);
   table = l1 & QCOW2_OFFSET;
   run->len = ((index + 1) << bits) - offset;

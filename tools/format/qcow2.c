@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "../lib/common/numbers.h"
 #include "format/imagefile.h"
 #include "format/qcow2.h"
 
@@ -208,4 +209,25 @@ qcow2_read_header (const struct imagefile *file, struct qcow2 *qcow2,
                    error) == -1)
     return -1;
   return 0;
+}
+
+/* On storage far away a table takes long to read, and the next ones do not
+ * depend on it.
+ */
+#define AHEAD 32                /* entries of the L1 table */
+
+void
+qcow2_prefetch (const struct imagefile *file, const struct qcow2 *qcow2,
+                const unsigned char *entry, uint64_t index, uint64_t count,
+                uint64_t *next)
+{
+  uint64_t end = index + MIN (count, AHEAD);
+
+  for (*next = MAX (*next, index); *next < end; ++*next) {
+    uint64_t table = be64_at (entry + (*next - index) * 8) & QCOW2_OFFSET;
+    uint64_t len = qcow2_cluster_size (qcow2);
+
+    if (table != 0 && imagefile_holds (file, table, len))
+      file_prefetch_table (file->file, len, file->start + table);
+  }
 }

@@ -71,4 +71,12 @@ qcow2_l2_tables (const struct qcow2 *qcow2)
 int qcow2_read_header (const struct imagefile *file, struct qcow2 *qcow2,
                        struct error *error);
 
+/* ENTRY is that of the L1 table at INDEX, and COUNT - 1 are behind it: start to
+ * read the L2 tables of some that are used next.  *NEXT is the first index for
+ * which that was not done, 0 at first.
+ */
+void qcow2_prefetch (const struct imagefile *file, const struct qcow2 *qcow2,
+                     const unsigned char *entry, uint64_t index,
+                     uint64_t count, uint64_t *next);
+
 #endif /* BLKSUM_QCOW2_H */

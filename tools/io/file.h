@@ -63,6 +63,14 @@ int file_read (const struct file *file, void *buf, size_t len, uint64_t at,
 int file_read_table (const struct file *file, void *buf, size_t len,
                      uint64_t at);
 
+/* It will be read soon: start with that, where there is a page cache. */
+static inline void
+file_prefetch_table (const struct file *file, size_t len, uint64_t at)
+{
+  if (!file->direct)
+    read_ahead (file->fd, len, at);
+}
+
 /* Is there data or a hole at AT, and how long?  If the file is shorter than it
  * was, that is an error.  0 or -1.
  */

@@ -13,7 +13,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "../lib/common/numbers.h"
 #include "io/read.h"
+
+#define MAX_ASKED 512           /* pages to be looked for at once */
 
 /* Linux 6.14; glibc of the same time. */
 #ifndef RWF_DONTCACHE
@@ -24,6 +27,7 @@
 #ifndef POSIX_FADV_NORMAL
 #define POSIX_FADV_NORMAL 0
 #define POSIX_FADV_RANDOM 0
+#define POSIX_FADV_WILLNEED 0
 #define POSIX_FADV_DONTNEED 0
 #endif
 
@@ -47,6 +51,46 @@ advise (int fd, off_t offset, off_t len, int advice)
 #endif
 }
 
+#ifdef __linux__
+
+/* Can the pages that start at OFFSET be had from the cache?  Cut *LEN to those
+ * of which this is the same.  The mapping is never looked into.  What cannot be
+ * told counts as cached: then it is read the usual way.
+ */
+static bool
+is_cached (int fd, size_t *len, uint64_t offset)
+{
+  unsigned char pages[MAX_ASKED];
+  size_t size = sysconf (_SC_PAGESIZE), asked = MIN (*len, MAX_ASKED * size);
+  size_t count = DIV_ROUND_UP (asked, size), n = 1;
+  void *map = MAP_FAILED;
+  bool known;
+
+  if (offset % size == 0)
+    map = mmap (NULL, asked, PROT_READ, MAP_SHARED, fd, offset);
+  if (map == MAP_FAILED)
+    return true;
+  known = mincore (map, asked, pages) == 0;
+  munmap (map, asked);
+  if (!known)
+    return true;
+  while (n < count && ((pages[n] ^ pages[0]) & 1) == 0)
+    n++;
+  *len = MIN (n * size, *len);
+  return pages[0] & 1;
+}
+
+#else
+
+static bool
+is_cached (int fd, size_t *len, uint64_t offset)
+{
+  (void) fd; (void) len; (void) offset;
+  return true;
+}
+
+#endif
+
 /* What is in the cache can be had without waiting.  The rest is read by direct
  * I/O: FUSE and NFS then have all of a read in flight, and not one piece of
  * 128 KiB after the other.  It can fail for its alignment, and can go through
@@ -56,17 +100,20 @@ static ssize_t
 read_advise (const struct read_file *file, void *buf, size_t len,
              uint64_t offset)
 {
+  bool direct = file->direct_fd != -1;
   ssize_t r = -1;
 
 #if defined HAVE_PREADV2 && defined RWF_NOWAIT
   r = read_flags (file->fd, buf, len, offset, RWF_NOWAIT);
   if (r > 0)
     return r;
-  r = -1;
+  /* As of FUSE and NFS. */
+  if (r == -1 && errno == EOPNOTSUPP && direct)
+    direct = !is_cached (file->fd, &len, offset);
 #endif
-  if (file->direct_fd != -1)
+  if (direct)
     r = pread (file->direct_fd, buf, len, offset);
-  if (file->direct_fd == -1 || (r == -1 && errno == EINVAL))
+  if (!direct || (r == -1 && errno == EINVAL))
     r = pread (file->fd, buf, len, offset);
   if (r > 0)
     advise (file->fd, offset, r, POSIX_FADV_DONTNEED);
@@ -130,6 +177,12 @@ read_range (const struct read_file *file, void *buf, size_t len, size_t min,
     done += r;
   }
   return 0;
+}
+
+void
+read_ahead (int fd, size_t len, uint64_t offset)
+{
+  advise (fd, offset, len, POSIX_FADV_WILLNEED);
 }
 
 /* Pages that the kernel reads ahead look like pages that were there, so it must

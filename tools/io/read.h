@@ -45,6 +45,9 @@ void *read_buffer (size_t size);
 int read_range (const struct read_file *file, void *buf, size_t len,
                 size_t min, uint64_t offset);
 
+/* Start to read LEN bytes at OFFSET of FD into the page cache. */
+void read_ahead (int fd, size_t len, uint64_t offset);
+
 /* To be called before anything is read from a file that is not to be left in
  * the cache; then the best way to read it.
  */
