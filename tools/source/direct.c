@@ -337,20 +337,16 @@ static const struct source_ops direct_ops = {
 
 /* ---- Is it for us? ---- */
 
-/* For tests, and for whoever trusts qemu more than us. */
-static bool
-is_allowed (void)
-{
-  const char *value = getenv ("BLKSUM_DIRECT");
-
-  return !value || strcmp (value, "0") != 0;
-}
-
-/* What others write, or the user distrusts, is left to qemu. */
+/* What others write, or the user distrusts, is left to qemu; and all for tests,
+ * and for whoever trusts qemu more than us.
+ */
 static bool
 is_for_us (const struct qemu_image *qi)
 {
-  return is_allowed () && !qi->options->force_share && qi->options->extents;
+  const char *value = getenv ("BLKSUM_DIRECT");
+
+  return (!value || strcmp (value, "0") != 0) &&
+    !qi->options->force_share && qi->options->extents;
 }
 
 /* 1, 0 or -1. */
