@@ -43,9 +43,11 @@ manifest_header_print (const struct manifest_header *header,
   memset (bytes, 0, MANIFEST_HEADER_SIZE);
   snprintf ((char *) bytes, MANIFEST_HEADER_SIZE,
             NAME FORMAT_VERSION "\nsum: %s\nsize: %" PRIu64 "\n"
-            "blocks: %" PRIu64 ":%" PRIu64 "\n%s",
+            "blocks: %" PRIu64 ":%" PRIu64 "\n%s%s%s%s",
             tag, header->size, header->first, header->count,
-            header->unfinished ? "!unfinished: yes\n" : "");
+            header->unfinished ? "!unfinished: yes\n" : "",
+            *header->id ? "journal: " : "", header->id,
+            *header->id ? "\n" : "");
 }
 
 /* A number in its one spelling, up to the character END.  Returns what follows
@@ -70,7 +72,7 @@ parse_number (const char *text, char end, uint64_t *value)
 
 /* Each key sets a bit in SEEN. */
 enum { SEEN_SUM = 1, SEEN_SIZE = 2, SEEN_BLOCKS = 4, SEEN_ALL = 7,
-       SEEN_UNFINISHED = 8 };
+       SEEN_UNFINISHED = 8, SEEN_ID = 16 };
 
 struct parser {
   struct manifest_header *header;
@@ -113,6 +115,15 @@ parse_unfinished (struct parser *parser, const char *value)
   return strcmp (value, "yes") == 0 ? 0 : ENOTSUP;
 }
 
+/* What is too long was written by others, and says nothing here. */
+static int
+parse_id (struct parser *parser, const char *value)
+{
+  if (strlen (value) < sizeof parser->header->id)
+    strcpy (parser->header->id, value);
+  return 0;
+}
+
 static const struct {
   const char *key;
   unsigned seen;
@@ -122,6 +133,7 @@ static const struct {
   { "size", SEEN_SIZE, parse_size },
   { "blocks", SEEN_BLOCKS, parse_blocks },
   { "!unfinished", SEEN_UNFINISHED, parse_unfinished },
+  { "journal", SEEN_ID, parse_id },
 };
 
 /* LINE is "KEY: VALUE", without a line end. */

@@ -33,6 +33,7 @@ struct manifest_header {
   uint64_t size;                /* of the image, bytes */
   uint64_t first, count;        /* the blocks that are in the manifest */
   bool unfinished;              /* or will be: it grows */
+  char id[64];                  /* the key "journal", or empty */
 };
 
 /* How many blocks the image has. */

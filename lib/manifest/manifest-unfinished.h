@@ -29,6 +29,12 @@ struct blkhash_manifest_writer *
 manifest_writer_new_unfinished (const struct blkhash_opts *opts,
                                 uint64_t size, uint64_t next, int fd);
 
+/* Have the header of W, which is still to be written, say ID, in its key
+ * "journal": some text of one line, such as a number drawn at random.  EINVAL if
+ * W is of another kind, or has written, or ID has 64 bytes or more.
+ */
+int manifest_writer_set_id (struct blkhash_manifest_writer *w, const char *id);
+
 /* Write the header, if it is still to be written, and all leaves that the sink
  * of W was given, as records.  Nothing else writes.  They are on the disk after
  * fsync.  A table gives a run of zeros to its sink when it has ended, unless it
@@ -50,6 +56,9 @@ int manifest_writer_flush (struct blkhash_manifest_writer *w);
  */
 struct blkhash_manifest_reader *
 manifest_reader_new_unfinished (int fd, char *reason, size_t size);
+
+/* Returns the ID in the header, or "".  It lives as long as R. */
+const char *manifest_reader_id (const struct blkhash_manifest_reader *r);
 
 /* Returns how many bytes R has read from where FD stood, of what it gave: the
  * header, the records of all runs, and the end.  What follows an unfinished

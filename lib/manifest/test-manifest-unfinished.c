@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -165,6 +166,49 @@ records_before (const off_t ends[TOLD + 1], off_t at)
   while (n < TOLD && ends[n + 1] <= at)
     n++;
   return n;
+}
+
+/* ---- The header ---- */
+
+/* It is a line behind all others, and there from the first write on. */
+static void
+test_id (void **state)
+{
+  char text[HEADER + 1] = "", max[65];
+  int fd = temporary ();
+  struct blkhash_manifest_writer *w =
+    manifest_writer_new_unfinished (NULL, SIZE, 0, fd);
+  struct blkhash_manifest_reader *r;
+
+  (void) state;
+  memset (max, 'x', sizeof max);
+  max[64] = '\0';
+  assert_int_equal (manifest_writer_set_id (w, max), EINVAL);
+  assert_int_equal (manifest_writer_set_id (w, "another"), 0);
+  assert_int_equal (manifest_writer_set_id (w, "0123abc"), 0);
+  assert_int_equal (lseek (fd, 0, SEEK_END), 0);
+  assert_int_equal (manifest_writer_flush (w), 0);
+  assert_int_equal (manifest_writer_set_id (w, "late"), EINVAL);
+  blkhash_manifest_writer_free (w);
+
+  assert_int_equal (pread (fd, text, HEADER, 0), HEADER);
+  assert_string_equal (text + strlen (text) - 35,
+                       "\n!unfinished: yes\njournal: 0123abc\n");
+  r = start_reader (fd);
+  assert_string_equal (manifest_reader_id (r), "0123abc");
+  blkhash_manifest_reader_free (r);
+
+  /* One by another program, which is longer. */
+  snprintf (text + strlen (text) - 8, 80, "%s\n", max);
+  assert_int_equal (pwrite (fd, text, HEADER, 0), HEADER);
+  r = start_reader (fd);
+  assert_string_equal (manifest_reader_id (r), "");
+  blkhash_manifest_reader_free (r);
+  close (fd);
+
+  w = blkhash_manifest_writer_new (NULL, SIZE, fileno (stderr));
+  assert_int_equal (manifest_writer_set_id (w, "finished"), EINVAL);
+  blkhash_manifest_writer_free (w);
 }
 
 /* ---- Cut, damaged, continued ---- */
@@ -421,6 +465,7 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_id),
     cmocka_unit_test (test_cut_anywhere),
     cmocka_unit_test (test_garbage_behind),
     cmocka_unit_test (test_continued),

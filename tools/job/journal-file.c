@@ -27,7 +27,6 @@
 #include "util/error.h"
 
 #define HEADER_SIZE 512         /* see blkhash-manifest(5) */
-#define KEY "\njournal: "
 
 /* ---- Whose it is ---- */
 
@@ -119,20 +118,6 @@ journal_file_read (const struct journal_file *file, int *fd,
   return r;
 }
 
-/* The lines of the header, which is text. */
-static void
-find_id (const struct journal_file *file, char id[STATE_ID_DIGITS + 1])
-{
-  char header[HEADER_SIZE + 1] = "", *key;
-
-  if (pread (file->fd, header, HEADER_SIZE, 0) != HEADER_SIZE)
-    return;
-  key = strstr (header, KEY);
-  if (key && strspn (key + strlen (KEY), "0123456789abcdef") ==
-      STATE_ID_DIGITS)
-    memcpy (id, key + strlen (KEY), STATE_ID_DIGITS);
-}
-
 /* Read to the end of it: 0, or an errno value. */
 static int
 read_runs (struct blkhash_manifest_reader *r, struct progress *progress,
@@ -163,6 +148,7 @@ look (struct blkhash_manifest_reader *r, struct progress *progress,
     return errno;
   found->size = blkhash_manifest_reader_size (r);
   found->part = !blkhash_manifest_reader_is_complete (r);
+  snprintf (found->id, sizeof found->id, "%s", manifest_reader_id (r));
   err = read_runs (r, progress, found);
   found->finished = err == 0 &&
     blkhash_manifest_reader_sum (r, found->md, &found->md_len) == 0;
@@ -193,7 +179,6 @@ journal_file_look (const struct journal_file *file,
   if (err)
     error_set (error, "cannot read %s: %s", file->path,
                blkhash_manifest_reader_error (r));
-  find_id (file, found->id);
   blkhash_manifest_reader_free (r);
   close (fd);
   return err ? -1 : 0;
@@ -206,24 +191,6 @@ journal_found_destroy (struct journal_found *found)
 }
 
 /* ---- Writing ---- */
-
-/* Behind the lines that every manifest has.  0, or an errno value. */
-static int
-write_id (int fd, const char *id)
-{
-  char header[HEADER_SIZE + 1] = "";
-  size_t len;
-  int n;
-
-  if (pread (fd, header, HEADER_SIZE, 0) != HEADER_SIZE)
-    return EIO;
-  len = strlen (header);
-  /* The key begins with the end of the line before. */
-  n = snprintf (header + len, HEADER_SIZE - len, "%s%s\n", &KEY[1], id);
-  if (n >= HEADER_SIZE - len)
-    return EOVERFLOW;
-  return pwrite (fd, header, HEADER_SIZE, 0) == HEADER_SIZE ? 0 : EIO;
-}
 
 /* That the old records are gone has to be on the disk first: a crash must not
  * leave them behind the new header.
@@ -241,10 +208,10 @@ journal_file_begin (const struct journal_file *file,
     err = errno;
   else {
     w = manifest_writer_new_unfinished (opts, size, 0, file->fd);
-    err = w ? manifest_writer_flush (w) : errno;
+    err = w ? manifest_writer_set_id (w, id) : errno;
   }
   if (err == 0)
-    err = write_id (file->fd, id);
+    err = manifest_writer_flush (w);
   if (err == 0 && fsync (file->fd) == -1)
     err = errno;
   if (err == 0) {

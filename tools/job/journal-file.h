@@ -40,7 +40,7 @@ struct journal_found {
   bool part;                    /* it is of a part of the image */
   uint64_t blocks;              /* that it has, from the first on */
   uint64_t offset;              /* bytes: where its last whole record ends */
-  char id[STATE_ID_DIGITS + 1]; /* the key "journal", or empty */
+  char id[64];                  /* the key "journal", or empty */
   bool finished;
   unsigned char md[BLKHASH_MAX_MD_SIZE]; /* of one that is finished */
   unsigned md_len;
