@@ -185,19 +185,25 @@ is_observed () {
   [ -n "$wrapper" ] || [ "$SANITIZE" != no ]
 }
 
-# every N: is true for each case in the long form, and else for each N-th that is
-# asked for, beginning with the first.
+# every N [OBSERVED]: is true for each case in the long form, and else for each N-th
+# that is asked for, beginning with the first; for each OBSERVED-th if programs are
+# observed.  A number that has no factor in common with those of the loops takes all
+# of each loop's values in turn.
 cases=0
 every () {
   cases=$((cases + 1))
-  is_long || [ $(((cases - 1) % $1)) = 0 ]
+  step_of_cases=$1
+  ! is_observed || step_of_cases=${2:-$1}
+  is_long || [ $(((cases - 1) % step_of_cases)) = 0 ]
 }
 
 # rounds SHORT LONG OBSERVED: how many a random test has, unless the user said so:
-# SHORT, or in the long form LONG, and OBSERVED if programs are observed.
+# SHORT, or in the long form LONG.  If programs are observed it is half of SHORT, and
+# in the long form OBSERVED.
 rounds () {
   if ! is_long; then
     default_rounds=$1
+    ! is_observed || default_rounds=$((($1 + 1) / 2))
   elif is_observed; then
     default_rounds=$3
   else

@@ -66,7 +66,7 @@ class Gone:
 scanned () {
   for call in open get_size can_multi_conn can_fast_zero; do
     for step in info go old; do
-      every 5 || continue
+      every 5 11 || continue
       cp "$dir/image" "$dir/disk"
       serve_snapshot
       clients "$broken
