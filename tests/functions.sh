@@ -225,12 +225,18 @@ TMPDIR=$dir/tmp
 PATH=$dir/bin:$PATH
 LD_LIBRARY_PATH=$abs_top_builddir/lib/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export TMPDIR PATH LD_LIBRARY_PATH
-cat > "$dir/bin/blksum" << END
+# A link where there is nothing to be added: a shell takes a fifth of the time that
+# blksum takes.
+if [ -z "$prepare$wrapper" ]; then
+  ln -s "$(real_program "$abs_top_builddir/tools/blksum")" "$dir/bin/blksum"
+else
+  cat > "$dir/bin/blksum" << END
 #!/bin/sh
 $prepare
 exec $(echo $wrapper) $(real_program "$abs_top_builddir/tools/blksum") "\$@"
 END
-chmod +x "$dir/bin/blksum"
+  chmod +x "$dir/bin/blksum"
+fi
 
 # ---- Images ----
 
@@ -261,8 +267,7 @@ make_image () {
 
 # reference [OPTION]... FILE: the sum alone, by tests/reference.py.
 reference () {
-  "$PYTHON" "$abs_top_srcdir/tests/reference.py" "$@" > "$dir/reference"
-  cut -d' ' -f1 < "$dir/reference"
+  "$PYTHON" "$abs_top_srcdir/tests/reference.py" "$@"
 }
 
 # ---- Surroundings ----
@@ -348,13 +353,16 @@ run () {
 }
 
 # prints_sum SUM COMMAND: COMMAND, which runs blksum, ends well, and the first
-# word it prints is SUM.
+# word of the only line that it prints is SUM.
 prints_sum () {
   wanted_sum=$1
   shift
   run 0 "$@"
   [ ! -s "$dir/stderr" ] || fail "unexpected message: $*"
-  got_sum=$(cut -d' ' -f1 < "$dir/stdout")
+  {
+    read -r got_sum got_name || :
+    ! read -r got_more || fail "more than one line: $*"
+  } < "$dir/stdout"
   [ "$got_sum" = "$wanted_sum" ] || fail "$*
   expected $wanted_sum
   got      $got_sum"

@@ -40,20 +40,20 @@ children_of () {
 # again.
 ended_by () {
   for BEFORE_COPY in "$hold" ''; do
-    if [ "$BEFORE_COPY" ]; then
-      cp bin/blksum blksum
-    else
+    if [ -z "$BEFORE_COPY" ]; then
+      mv bin/blksum blksum
       cat > bin/blksum << END
 #!/bin/sh
 case \$* in *nbd+unix*) $hold ;; esac
 exec $dir/blksum "\$@"
 END
+      chmod +x bin/blksum
     fi
     echo "+ $1"
     start
     eval "$1"
     ends "$2"
-    cp blksum bin/blksum
+    [ "$BEFORE_COPY" ] || mv blksum bin/blksum
   done
 }
 
