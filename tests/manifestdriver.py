@@ -37,6 +37,7 @@ class Driver:
         self.limit_memory = args.limit_memory
         # From a pipe or a file; in the short form in turns, and not each size.
         self.short, self.turn = args.short, False
+        self.every, self.refused = args.every, 0
 
     def inputs(self):
         """From a pipe, or from a file: in the short form one of them.  The order
@@ -45,9 +46,13 @@ class Driver:
         return ((self.turn ^ self.turn >> 1) & 1 != 0,) if self.short else \
             (False, True)
 
+    def takes(self):
+        """Whether to try the next one that is refused."""
+        self.refused += 1
+        return (self.refused - 1) % self.every == 0
+
     def limit(self):
-        if self.limit_memory:
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
     def run(self, args, data, from_pipe=True):
         """Status, output and messages; the input is a pipe or a file, the
@@ -55,14 +60,15 @@ class Driver:
         out = os.path.join(self.dir, "out")
         with open(out, "w+b") as f:
             how = {"input": data}
+            if self.limit_memory:
+                how["preexec_fn"] = self.limit
             if not from_pipe:
                 name = os.path.join(self.dir, "in")
                 with open(name, "wb") as g:
                     g.write(data)
                 how = {"stdin": open(name, "rb")}
             done = subprocess.run(self.command + args, stdout=f,
-                                  stderr=subprocess.PIPE, check=False,
-                                  preexec_fn=self.limit, **how)
+                                  stderr=subprocess.PIPE, check=False, **how)
             if not from_pipe:
                 how["stdin"].close()
             f.seek(0)
@@ -147,6 +153,7 @@ def run(tests):
     parser.add_argument("--dir", required=True)
     parser.add_argument("--limit-memory", action="store_true")
     parser.add_argument("--short", action="store_true")
+    parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--seed", type=int,
                         default=int(os.environ.get("BLKHASH_SEED") or
                                     random.randrange(2**32)))

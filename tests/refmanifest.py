@@ -45,6 +45,7 @@ def crc_table():
 CRC_TABLE = list(crc_table())
 
 
+@functools.lru_cache(maxsize=64)  # what is written is read
 def crc32c(data):
     crc = 0xFFFFFFFF
     for byte in data:
