@@ -35,13 +35,20 @@ from_fifos () {
   blksum "$@"
 }
 
-# compares A B [OPTION]...: as the reference does.  A is in a pipe, of one kind
-# or another in turn, and B can be.
-turn=0
+# compares A B [OPTION]...: as the reference does.
 compares () {
   a=$1 b=$2
   shift 2
   json=$(refcompare "$@" "$a" "$b")
+  differ_so "$a" "$b" "$@"
+}
+
+# differ_so A B [OPTION]...: as $json says.  A is in a pipe, of one kind or another in
+# turn, and B can be.
+turn=0
+differ_so () {
+  a=$1 b=$2
+  shift 2
   status=0
   [ "$json" = "[]" ] || status=1
   turn=$((turn + 1))
@@ -63,15 +70,16 @@ for size in 0 1 511 65535 65536 65537 1048577; do
   head -c $size a > image
   blksum --manifest image.blkm image > tmp/sum
   compares image image
-  compares image manifest:image.blkm
+  differ_so image manifest:image.blkm
   for more in 1 70000; do
+    every 1 3 || continue
     # Zeros behind the end are equal; not with --strict.
     cp image longer
     truncate -s $((size + more)) longer
     blksum --manifest longer.blkm longer > tmp/sum
     compares image longer
-    compares longer image
-    compares image manifest:longer.blkm
+    differ_so longer image
+    differ_so image manifest:longer.blkm
     run 1 from_pipe image --compare --strict - longer
     [ "$(cat stdout)" = \
       "The sizes differ: $size and $((size + more)) bytes." ] ||
@@ -82,8 +90,8 @@ for size in 0 1 511 65535 65536 65537 1048577; do
       status=none
     blksum --manifest longer.blkm longer > tmp/sum
     compares image longer
-    compares longer image
-    compares image manifest:longer.blkm
+    differ_so longer image
+    differ_so image manifest:longer.blkm
   done
 done
 
@@ -126,10 +134,10 @@ run 1 from_pipe a --compare -t 7 - b
 # More than the threads have in memory, and both ways of waiting; 3 GiB in the long
 # form.
 scale=1
-! is_long || scale=4
-at=$((scale * 750000000))
-truncate -s $((scale * 768))m large
-write_data large $((scale * 500000000)) 50000000
+! is_long || scale=16
+at=$((scale * 187500000))
+truncate -s $((scale * 192))m large
+write_data large $((scale * 125000000)) 50000000
 cp --sparse=always large larger
 printf x | dd of=larger bs=1 seek=$at conv=notrunc status=none
 run 1 from_pipe large --compare --output=json - larger

@@ -13,21 +13,23 @@ refcompare () {
 }
 
 # compares SIZE A B [OPTION]...: as the reference does, in both directions, and
-# quietly with -q.  Options in $also are for blksum alone.
+# quietly with -q, in the short form in one of them.  Options in $also are for blksum
+# alone.
 also=
 compares () {
   size=$1 a=$2 b=$3
   shift 3
+  json=$(refcompare --size $size "$@" $a $b)
+  status=0
+  [ "$json" = "[]" ] || status=1
   for order in "$a $b" "$b $a"; do
-    json=$(refcompare --size $size "$@" $order)
-    status=0
-    [ "$json" = "[]" ] || status=1
     run $status blksum --compare --size $size --output=json $also "$@" $order
     [ ! -s stderr ] || fail "a message"
     case $(cat stdout) in
       "{\"size\": $size, \"differences\": $json, \"follows\": ["*"]}") ;;
       *) fail "not $json" ;;
     esac
+    is_long || [ "$order" = "$a $b" ] || continue
     run $status blksum --compare -q --size $size $also "$@" $order
     [ ! -s stdout ] && [ ! -s stderr ] || fail "not quiet"
   done
@@ -55,6 +57,7 @@ done
 # ---- The first bytes, and no others ----
 
 for size in 0 1 70000 2949120 2999999 3000000 3000001 3014656 4000000 8388608; do
+  every 1 2 || continue
   compares $size a b
   compares $size a b -b 4k -d md5
   also="-t 1 --no-extents --streams 4"

@@ -7,7 +7,8 @@
 . "$(dirname "$0")/functions.sh"
 cd "$dir"
 
-# compares STATUS JSON A B [OPTION]...: in both directions.
+# compares STATUS JSON A B [OPTION]...: in both directions; with -q in one of them in
+# the short form.
 compares () {
   wanted=$1 json=$2 a=$3 b=$4
   shift 4
@@ -15,6 +16,7 @@ compares () {
     run $wanted blksum --compare --output=json "$@" $order
     [ ! -s "$dir/stderr" ] || fail "a message"
     [ "$(cat "$dir/stdout")" = "$json" ] || fail "not $json"
+    is_long || [ "$order" = "$a $b" ] || continue
     run $wanted blksum --compare -q "$@" $order
     [ ! -s "$dir/stdout" ] && [ ! -s "$dir/stderr" ] || fail "not quiet"
   done
@@ -49,10 +51,12 @@ a_kinds=$kinds
 all_kinds b
 b_kinds=$kinds
 differences='[{"start": 65536, "length": 65536}, {"start": 2949120, "length": 262144}, {"start": 5242880, "length": 65536}, {"start": 8323072, "length": 65536}]'
+set -- $a_kinds
 for a in $a_kinds; do
-  for b in $a_kinds; do
+  for b; do
     compares 0 "[]" $a $b
   done
+  shift
   for b in $b_kinds; do
     compares 1 "$differences" $a $b
   done
@@ -95,6 +99,7 @@ refuses "no length" blksum --compare -d null a.raw b.raw
 for size in 0 1 511 65535 65536 65537 1048577; do
   head -c $size a.raw > short.raw
   for more in 1 511 65536 100000; do
+    every 1 3 || continue
     cp short.raw long.raw
     truncate -s $((size + more)) long.raw
     compares 0 "[]" short.raw long.raw
