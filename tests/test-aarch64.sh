@@ -105,7 +105,7 @@ for test in opts digest known-answers zero after-final aio free upstream-style \
   grep "^ok: .*$test" "$dir/stdout" || fail "no test of the API is $test"
 done
 
-rounds 25 50 50
+rounds 10 50 50
 BLKHASH_DRIVER_WRAPPER="$qemu" \
   "$PYTHON" "$abs_top_srcdir/tests/test-random.py" \
   --driver tests/blkhash-driver || fail "random calls on aarch64"
