@@ -141,7 +141,10 @@ def blocksize(rng, place):
 
 
 def blocksize_policy(rng, place):
+    # The blocksize filter rounds the size down to the smallest request.
     smallest, policy = rng.choice(((1, "allow"), (1, "error"), (512, "allow")))
+    if place.size % smallest != 0:
+        smallest = 1
     return [Part("blocksize-policy", "blocksize-minimum=%d" % smallest,
                  "blocksize-preferred=4096", "blocksize-maximum=1M",
                  "blocksize-error-policy=" + policy, traits="fails")]
