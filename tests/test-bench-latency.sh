@@ -1,0 +1,129 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# bench-latency, with small disks and one run of each case: what it counts, what
+# it writes, and that nothing is left of it, also when it is interrupted.
+
+. "$(dirname "$0")/functions.sh"
+[ "$PYTHON" != no ] || skip "python3 is missing"
+requires_nbdkit file --filter=delay
+requires_program qemu-img nbdcopy
+bench=$abs_top_srcdir/tests/bench
+disk=./bench/.libs/disk-filter.so
+[ -e "$disk" ] || skip "built without nbdkit"
+
+# ---- disk-filter ----
+
+# As a hard disk or not, it is the same disk, and each read is counted.
+make_image "$dir/image"
+sum=$(reference "$dir/image")
+for parameters in "" "disk-rate=1000000000 disk-seek=1"; do
+  rm -f "$dir/counts"
+  start_nbdkit -r "--filter=$disk" file "$dir/image" \
+    disk-counts="$dir/counts" $parameters
+  prints_sum "$sum" blksum --no-extents --read-size 64k "$uri"
+  PYTHONPATH=$bench "$PYTHON" - "$dir/counts" << 'END_OF_CHECK' ||
+import storage, sys
+with open(sys.argv[1], "rb") as f:
+    before = f.read()
+counts = storage.Counts(sys.argv[1])
+assert set(counts.get().values()) == {0}
+with open(sys.argv[1], "r+b") as f:
+    f.write(before)
+got = counts.get()
+assert got["bytes"] == 8 << 20 and got["reads"] >= 128, got
+assert got["in-flight"] == 0 and 1 <= got["most"] <= 128, got
+assert got["nanoseconds"] > 0, got
+END_OF_CHECK
+    fail "wrong counts, with '$parameters'"
+done
+
+# ---- A short run ----
+
+# latency STATUS OPTION...
+latency () {
+  status_wanted=$1
+  shift
+  run $status_wanted "$PYTHON" "$bench/bench-latency" \
+    --build "$abs_top_builddir" --output "$dir/results" --runs 1 --size 2 "$@"
+}
+
+sections="nbd sparse"
+if [ -e /dev/fuse ] && command -v nbdfuse fusermount3 > /dev/null; then
+  sections="file nbd qcow2 sparse"
+fi
+latency 0 --before "$abs_top_builddir" --storage "0 ms,1 ms,50 MB/s,disk"
+"$PYTHON" - "$dir/results/latency.json" $sections << 'END_OF_CHECK' ||
+import json, sys
+results = json.load(open(sys.argv[1]))["results"]
+sections = sys.argv[2:]
+assert list(dict.fromkeys(r["section"] for r in results)) == sections, results
+for section in sections:
+    got = {r["name"]: r for r in results if r["section"] == section}
+    ours = {"blksum", "blksum again", "blksum before"}
+    by_nbd = section in ("nbd", "sparse")
+    others = ({"best --queue-size", "nbdcopy"} if by_nbd else
+              {"blksum -c", "sha256sum", "b3sum", "best of fio"})
+    assert set(got) == ours | others, got
+    for name in ours:
+        assert got[name]["throughput"] > 0 and got[name]["most"] > 0, got
+        assert len(got[name]["runs"]) == len(got[name]["ratios"]) == 1, got
+    places = {r["storage"] for r in results if r["section"] == section}
+    assert places == ({"10 ms"} if section in ("qcow2", "sparse") else
+                      {"0 ms", "1 ms", "50 MB/s", "disk"}), places
+END_OF_CHECK
+  fail "measured something else"
+[ -z "$(ls -A "$TMPDIR")" ] || fail "left files behind"
+
+run 0 "$PYTHON" "$bench/bench-report" "$dir/results/latency.json"
+for line in "Section nbd:" "| MB/s | 0 ms | 1 ms | 50 MB/s | disk |" \
+            "| nbdcopy | " "| in flight (most), latency | " "| the limit |  |  | "
+do
+  grep -qF "$line" "$dir/stdout" || fail "no '$line'"
+done
+
+# A slow program reads less; what is not here has no result.
+mkdir "$dir/few"
+for program in nbdkit nbdcopy; do
+  ln -s "$(command -v $program)" "$dir/few"
+done
+PATH=$dir/few latency 0 --size 32 --limit 0 --storage "1 ms" \
+  --sections file,nbd
+grep -q "^no files: " "$dir/stderr" || fail "does not say why there are no files"
+"$PYTHON" - "$dir/results/latency.json" << 'END_OF_CHECK' ||
+import json, sys
+results = json.load(open(sys.argv[1]))["results"]
+assert {r["section"] for r in results} == {"nbd"}
+sizes = {r["name"]: r["size"] for r in results}
+assert sizes["blksum"] == 1 << 20, sizes
+END_OF_CHECK
+  fail "a slow program did not read a smaller disk"
+
+# ---- Interrupted ----
+
+is_reading () {
+  [ -n "$(od -An -t u8 -N 8 "$TMPDIR"/bench-latency-*/counts 2> /dev/null |
+            tr -d ' 0\n')" ]
+}
+
+# One that would take minutes.
+for signal in INT TERM; do
+  "$PYTHON" "$bench/bench-latency" --build "$abs_top_builddir" \
+    --output "$dir/results" --size 64 --limit 1000 --storage "100 ms" \
+    > "$dir/stdout" 2> "$dir/stderr" &
+  pid=$!
+  kill_at_exit $pid
+  wait_until is_reading
+  kill -$signal $pid
+  status=0
+  wait $pid || status=$?
+  case $signal,$status in
+    INT,130 | TERM,143) ;;
+    *) fail "ended with $status by SIG$signal" ;;
+  esac
+  [ -z "$(ls -A "$TMPDIR")" ] || fail "left files behind by SIG$signal"
+  ! grep -qF "$TMPDIR" /proc/mounts || fail "is still mounted"
+  ! grep -qsaF "$TMPDIR/bench-latency" /proc/[0-9]*/cmdline ||
+    fail "left a process behind"
+done
