@@ -2,9 +2,13 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * What a connection of snapshot-plugin.c sees of the disk.
+ *
+ * Whatever the thread model, nbdkit's multi-conn filter flushes a connection in
+ * the thread of another one.
  */
 
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +21,7 @@
 struct view {
   int disk;
   size_t size;
+  pthread_mutex_t lock;         /* protects what follows */
   char *bytes;                  /* NULL: the disk itself */
   char *dirty;                  /* of each byte, whether the disk lacks it; NULL:
                                  * the disk has all */
@@ -29,6 +34,7 @@ view_open (enum view_kind kind, int disk, size_t size)
 
   if (!view)
     return NULL;
+  pthread_mutex_init (&view->lock, NULL);
   view->disk = disk;
   view->size = size;
   if (kind == VIEW_SHARED)
@@ -47,16 +53,19 @@ view_open (enum view_kind kind, int disk, size_t size)
 void
 view_close (struct view *view)
 {
+  pthread_mutex_destroy (&view->lock);
   free (view->bytes);
   free (view->dirty);
   free (view);
 }
 
 int
-view_read (const struct view *view, void *buf, size_t len, uint64_t offset)
+view_read (struct view *view, void *buf, size_t len, uint64_t offset)
 {
   if (view->bytes) {
+    pthread_mutex_lock (&view->lock);
     memcpy (buf, view->bytes + offset, len);
+    pthread_mutex_unlock (&view->lock);
     return 0;
   }
   if (pread (view->disk, buf, len, offset) == (ssize_t) len)
@@ -75,20 +84,32 @@ write_disk (const struct view *view, const void *buf, size_t len,
   return -1;
 }
 
-int
-view_write (struct view *view, const void *buf, size_t len, uint64_t offset)
+static int
+write_locked (struct view *view, const void *buf, size_t len, uint64_t offset)
 {
   if (view->bytes)
     memcpy (view->bytes + offset, buf, len);
-  if (view->dirty) {
-    memset (view->dirty + offset, 1, len);
-    return 0;
-  }
-  return write_disk (view, buf, len, offset);
+  if (!view->dirty)
+    return write_disk (view, buf, len, offset);
+  memset (view->dirty + offset, 1, len);
+  return 0;
 }
 
 int
-view_write_back (struct view *view)
+view_write (struct view *view, const void *buf, size_t len, uint64_t offset)
+{
+  int r;
+
+  if (!view->bytes)
+    return write_disk (view, buf, len, offset);
+  pthread_mutex_lock (&view->lock);
+  r = write_locked (view, buf, len, offset);
+  pthread_mutex_unlock (&view->lock);
+  return r;
+}
+
+static int
+write_back_locked (struct view *view)
 {
   const char *dirty = view->dirty, *start, *end;
 
@@ -103,23 +124,60 @@ view_write_back (struct view *view)
                     start - dirty) == -1)
       return -1;
   }
-  view_lose (view);
+  memset (view->dirty, 0, view->size);
   return 0;
+}
+
+int
+view_write_back (struct view *view)
+{
+  int r;
+
+  pthread_mutex_lock (&view->lock);
+  r = write_back_locked (view);
+  pthread_mutex_unlock (&view->lock);
+  return r;
 }
 
 void
 view_lose (struct view *view)
 {
+  pthread_mutex_lock (&view->lock);
   if (view->dirty)
     memset (view->dirty, 0, view->size);
+  pthread_mutex_unlock (&view->lock);
+}
+
+/* What was written since it was written back stays. */
+static int
+refresh_locked (struct view *view)
+{
+  char *bytes = malloc (view->size);
+  size_t i;
+
+  if (!bytes || pread (view->disk, bytes, view->size, 0) !=
+                (ssize_t) view->size) {
+    nbdkit_error ("cannot read the disk: %m");
+    free (bytes);
+    return -1;
+  }
+  for (i = 0; view->dirty && i < view->size; i++)
+    if (view->dirty[i])
+      bytes[i] = view->bytes[i];
+  free (view->bytes);
+  view->bytes = bytes;
+  return 0;
 }
 
 int
 view_refresh (struct view *view)
 {
-  if (!view->bytes ||
-      pread (view->disk, view->bytes, view->size, 0) == (ssize_t) view->size)
+  int r;
+
+  if (!view->bytes)
     return 0;
-  nbdkit_error ("cannot read the disk: %m");
-  return -1;
+  pthread_mutex_lock (&view->lock);
+  r = refresh_locked (view);
+  pthread_mutex_unlock (&view->lock);
+  return r;
 }

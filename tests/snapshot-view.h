@@ -29,7 +29,7 @@ struct view *view_open (enum view_kind kind, int disk, size_t size);
 void view_close (struct view *view);
 
 /* 0, or -1 with an error that nbdkit was told of. */
-int view_read (const struct view *view, void *buf, size_t len, uint64_t offset);
+int view_read (struct view *view, void *buf, size_t len, uint64_t offset);
 int view_write (struct view *view, const void *buf, size_t len,
                 uint64_t offset);
 
