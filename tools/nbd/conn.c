@@ -144,6 +144,7 @@ request_done (struct buffer *buffer, size_t len, int *err)
   }
   if (last) {
     conn->reads--;
+    buffer->waited = clock_ns () - buffer->start;
     scheduler_was_read (&reader->scheduler, buffer);
   }
   return 1;

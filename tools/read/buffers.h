@@ -20,7 +20,7 @@ struct buffer {
   unsigned char *bytes;         /* aligned for direct I/O */
   size_t len;                   /* of the memory, bytes */
   uint64_t start;               /* of the read, ns */
-  uint64_t busy;                /* ns since then in which no thread waited */
+  uint64_t waited, busy;        /* ns since then: see depth.h */
   /* For NBD. */
   void *owner;
   size_t asked;                 /* bytes of LEN that requests were sent for, */

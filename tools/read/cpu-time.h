@@ -36,15 +36,21 @@ cpu_time_ns (const struct rusage *usage)
     (usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * UINT64_C (1000);
 }
 
-/* Of the NS nanoseconds since the start; in the same thread. */
+/* Of the NS nanoseconds since the start; in the same thread.  Where it gave up
+ * its CPU and also lost it, each of these took as long.
+ */
 static inline uint64_t
 cpu_time_busy (const struct cpu_time *time, uint64_t ns)
 {
   struct rusage now;
+  uint64_t waits, losses, cpu;
 
   getrusage (RUSAGE_THREAD, &now);
-  return now.ru_nvcsw == time->usage.ru_nvcsw
-    ? ns : cpu_time_ns (&now) - cpu_time_ns (&time->usage);
+  waits = now.ru_nvcsw - time->usage.ru_nvcsw;
+  losses = now.ru_nivcsw - time->usage.ru_nivcsw;
+  cpu = cpu_time_ns (&now) - cpu_time_ns (&time->usage);
+  return waits == 0 || cpu >= ns
+    ? ns : cpu + (ns - cpu) / (waits + losses) * losses;
 }
 
 #else

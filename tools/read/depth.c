@@ -21,8 +21,11 @@
  *   DRAIN   the limit is a quarter lower, but more is still in flight
  *   DOWN    the rate at it is measured.  If it is the same, the limit stays.
  *
- * Nothing is raised while the threads are busy: of what is in the page cache,
- * or when hashing is the limit, more reads in flight win nothing.
+ * Nothing is raised while the threads are busy, as they are when hashing is the
+ * limit, or while reads do not wait: of what is in the page cache more reads in
+ * flight win nothing, however little of a CPU the neighbours leave.  The lowest
+ * limit is best for it.  A few reads that wait, for a lock or a page that is
+ * missing, count only in two rounds one after the other.
  *
  * A stall of the storage spoils a round, which is left out.  Two slow rounds one
  * after the other are a storage that has changed, and the depth for it is looked
@@ -49,6 +52,8 @@
 #define MIN_BACKOFF 4           /* rounds */
 #define MAX_BACKOFF 256
 #define IDLE 0.1                /* of the threads' time: they wait for data */
+#define WAIT 0.3                /* of the time of reads and hashes: reads wait */
+#define NO_WAIT 0.05            /* of that time: they do not */
 #define READ_COST (64 * 1024)   /* bytes: what a read of nothing costs */
 
 void
@@ -213,7 +218,10 @@ end_round (struct depth *depth, uint64_t now)
   const struct depth_round *round = &depth->round;
   double length = now - round->start;
   double rate = round->work / length;
-  bool waits = round->busy < depth->threads * length * (1 - IDLE);
+  double used = (double) round->waited + round->busy;
+  bool idle = round->busy < depth->threads * length * (1 - IDLE);
+  bool has_waits = idle && round->waited > used * WAIT;
+  bool waits = has_waits && (depth->had_waits || 2 * round->slow > round->reads);
 
   if (depth->phase == DEPTH_UP || depth->phase == DEPTH_AGAIN)
     end_up (depth, rate, waits);
@@ -223,6 +231,9 @@ end_round (struct depth *depth, uint64_t now)
     end_down (depth, rate);
   else if (waits)
     end_steady (depth, rate);
+  else if (round->waited < used * NO_WAIT && depth->limit > depth->min)
+    settle (depth, depth->min, back_off (&depth->up_backoff));
+  depth->had_waits = has_waits;
   depth->round = (struct depth_round) { .start = now };
 }
 
@@ -238,8 +249,10 @@ depth_read_done (struct depth *depth, const struct depth_read *read)
   if (round->start == 0)
     round->start = read->start;
   round->work += read->len + READ_COST;
+  round->waited += read->waited;
   round->busy += read->busy;
   round->reads++;
+  round->slow += read->waited > read->busy;
   if (read->start >= round->start && round->reads >= depth->limit &&
       read->end - round->start >= MIN_ROUND)
     end_round (depth, read->end);

@@ -16,15 +16,16 @@
 /* A read that was hashed.  Times are nanoseconds of one clock. */
 struct depth_read {
   uint64_t start, end;          /* of both */
-  uint64_t busy;                /* ns of them in which a thread did not wait */
+  uint64_t waited;              /* ns of the read without a CPU, */
+  uint64_t busy;                /* and of both with one */
   uint64_t len;                 /* bytes */
 };
 
 struct depth_round {
   uint64_t start;               /* ns */
-  uint64_t busy;                /* ns, of all threads */
+  uint64_t waited, busy;        /* ns, of all threads */
   uint64_t work;                /* bytes and more */
-  unsigned reads;
+  unsigned reads, slow;         /* SLOW of them waited for the most part */
 };
 
 struct depth {
@@ -42,7 +43,7 @@ struct depth {
   double rate;                  /* at the limit, a mean; 0: not known */
   double best;                  /* at this limit or a higher one */
   double first_gain;            /* of the rate, by the probe */
-  bool was_slow;                /* so was the last round */
+  bool was_slow, had_waits;     /* so was the last round */
   unsigned up_in, up_backoff;   /* rounds until the next probe, and after a
                                  * probe that found nothing */
   unsigned down_in, down_backoff;

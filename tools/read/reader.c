@@ -85,6 +85,7 @@ read_place (struct reader *reader, struct buffer *buffer)
   const struct reader_image *image = reader->image;
   struct scheduler *scheduler = &reader->scheduler;
   struct cpu_time time;
+  uint64_t ns;
   struct error error = { "" };
   int r;
 
@@ -92,7 +93,9 @@ read_place (struct reader *reader, struct buffer *buffer)
   cpu_time_start (&time);
   r = image->read (image->opaque, &buffer->place.range, buffer->bytes,
                    &error);
-  buffer->busy = cpu_time_busy (&time, clock_ns () - buffer->start);
+  ns = clock_ns () - buffer->start;
+  buffer->busy = cpu_time_busy (&time, ns);
+  buffer->waited = ns - buffer->busy;
   if (r == -1)
     scheduler_fail (scheduler, &error);
   if (r == READER_ZERO)

@@ -252,8 +252,8 @@ static void
 done (struct scheduler *scheduler, struct buffer *buffer, unsigned *doing)
 {
   const struct depth_read read = {
-    .start = buffer->start, .end = clock_ns (), .busy = buffer->busy,
-    .len = buffer->place.range.len,
+    .start = buffer->start, .end = clock_ns (), .waited = buffer->waited,
+    .busy = buffer->busy, .len = buffer->place.range.len,
   };
 
   walk_done (&scheduler->walk, &buffer->place);
