@@ -44,6 +44,20 @@ file_is_sparse (const struct file *file)
     file->st.st_blocks < file->size / 512;
 }
 
+/* Its content is in the page cache and nowhere else, but for swap. */
+static bool
+is_tmpfs (const struct file *file)
+{
+#ifdef __linux__
+  struct statfs fs;
+
+  return fstatfs (file->fd, &fs) == 0 && fs.f_type == TMPFS;
+#else
+  (void) file;
+  return false;
+#endif
+}
+
 /* ---- Direct I/O --------------------------------------------------------- */
 
 #if defined O_DIRECT && defined __linux__
@@ -238,7 +252,8 @@ file_avoid_cache (struct file *file)
   if (file_is_block_device (file))
     return;
   file->data.mode = read_best_mode (file->fd);
-  if (file->data.mode == READ_ADVISE && file->data.direct_fd == -1)
+  if (file->data.mode == READ_ADVISE && file->data.direct_fd == -1 &&
+      !is_tmpfs (file))
     file->data.direct_fd = reopen_direct (file);
 }
 
@@ -290,24 +305,6 @@ file_read_table (const struct file *file, void *buf, size_t len, uint64_t at)
 
 #ifdef SEEK_HOLE
 
-/* Where data ends tmpfs finds by a look at each page, 20 ms for a GiB, and that
- * is before anything is read.  Of a file with all its blocks it is at the end,
- * or what follows is only known to be zero.
- */
-static bool
-is_slow_to_seek (const struct file *file)
-{
-#ifdef __linux__
-  struct statfs fs;
-
-  return !file_is_sparse (file) && fstatfs (file->fd, &fs) == 0 &&
-    fs.f_type == TMPFS;
-#else
-  (void) file;
-  return false;
-#endif
-}
-
 /* Where the file system cannot tell, everything is data. */
 int
 file_extent (const struct file *file, uint64_t at, uint64_t *len, bool *hole,
@@ -334,7 +331,10 @@ file_extent (const struct file *file, uint64_t at, uint64_t *len, bool *hole,
     *hole = true;
     return 0;
   }
-  if (is_slow_to_seek (file))
+  /* tmpfs looks at each page, 20 ms for a GiB, before anything is read.  Of a
+   * file with all its blocks what follows is at most known to be zero.
+   */
+  if (!file_is_sparse (file) && is_tmpfs (file))
     return 0;
   end = lseek (file->data.fd, at, SEEK_HOLE);
   if (end > at)

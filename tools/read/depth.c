@@ -51,6 +51,7 @@
 #define DECAY 0.02              /* of the best rate in a round */
 #define MIN_BACKOFF 4           /* rounds */
 #define MAX_BACKOFF 256
+#define SETTLING 2              /* rounds before the first probe */
 #define IDLE 0.1                /* of the threads' time: they wait for data */
 #define WAIT 0.3                /* of the time of reads and hashes: reads wait */
 #define NO_WAIT 0.05            /* of that time: they do not */
@@ -195,9 +196,20 @@ learn_rate (struct depth *depth, double rate)
   depth->was_slow = slow;
 }
 
+/* Where a round is much longer than a read there is time to measure well. */
+static void
+take_time (struct depth *depth)
+{
+  if (depth->rate == 0 && depth->round.reads >= 2 * depth->limit) {
+    depth->growth = GROWTH;
+    depth->up_in = SETTLING;
+  }
+}
+
 static void
 end_steady (struct depth *depth, double rate)
 {
+  take_time (depth);
   learn_rate (depth, rate);
   if (depth->was_slow)
     return;
