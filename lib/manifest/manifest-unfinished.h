@@ -30,8 +30,8 @@ manifest_writer_new_unfinished (const struct blkhash_opts *opts,
                                 uint64_t size, uint64_t next, int fd);
 
 /* Have the header of W, which is still to be written, say ID, in its key
- * "journal": some text of one line, such as a number drawn at random.  EINVAL if
- * W is of another kind, or has written, or ID has 64 bytes or more.
+ * "journal": some text of one line, such as a number drawn at random.  EINVAL
+ * if W is of another kind, or has written, or ID has 64 bytes or more.
  */
 int manifest_writer_set_id (struct blkhash_manifest_writer *w, const char *id);
 
