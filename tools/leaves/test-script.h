@@ -1,0 +1,184 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * For unit tests: images whose source is a script, which a test holds where it
+ * wants.
+ */
+
+#ifndef BLKSUM_TEST_SCRIPT_H
+#define BLKSUM_TEST_SCRIPT_H
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cli/progress.h"
+#include "leaves/image-runs.h"
+#include "read/fill.h"
+#include "source/source.h"
+
+#define BLOCK 512               /* bytes */
+
+/* Its blocks are data, but for those whose number is a multiple of ZERO. */
+struct script {
+  struct source source;
+  unsigned blocks, zero;
+  unsigned hold;                /* this block is given only after RELEASE */
+  sem_t held, release;
+  const char *fails;            /* at the end */
+
+  bool stopped;                 /* it was asked whether it is, and was */
+  int err;                      /* of the last block that it gave */
+};
+
+static struct blkhash_opts *opts;
+static sem_t waits;             /* for room in a batch, or for leaves */
+
+int __real_pthread_cond_wait (pthread_cond_t *cond, pthread_mutex_t *lock);
+int __wrap_pthread_cond_wait (pthread_cond_t *cond, pthread_mutex_t *lock);
+
+int
+__wrap_pthread_cond_wait (pthread_cond_t *cond, pthread_mutex_t *lock)
+{
+  sem_post (&waits);
+  return __real_pthread_cond_wait (cond, lock);
+}
+
+void
+progress_add (struct progress *progress, uint64_t len)
+{
+  (void) progress;
+  (void) len;
+}
+
+/* ---- The source ---- */
+
+static struct blkhash_opts *
+make_opts (const char *digest)
+{
+  struct blkhash_opts *new = blkhash_opts_new (digest);
+
+  if (!new || blkhash_opts_set_block_size (new, BLOCK) != 0)
+    abort ();
+  return new;
+}
+
+static bool
+is_zero_block (const struct script *script, unsigned block)
+{
+  return script->zero && block % script->zero == 0;
+}
+
+static int
+give (struct script *script, struct fill *fill, unsigned block)
+{
+  unsigned char data[BLOCK] = { 0 };
+
+  if (block == script->hold) {
+    sem_post (&script->held);
+    sem_wait (&script->release);
+  }
+  script->stopped = fill_has_failed (fill);
+  if (script->stopped)
+    return ECANCELED;
+  memcpy (data, &block, sizeof block);
+  data[BLOCK - 1] = 1;
+  return is_zero_block (script, block)
+    ? fill_zero (fill, BLOCK, (uint64_t) block * BLOCK)
+    : fill_data (fill, data, BLOCK, (uint64_t) block * BLOCK);
+}
+
+static int
+run_script (struct source *source, struct fill *fill)
+{
+  struct script *script = (struct script *) source;
+  struct error error = { "" };
+  unsigned block;
+
+  for (block = 0; block < script->blocks && script->err == 0; block++)
+    script->err = give (script, fill, block);
+  if (script->err)
+    error_errno (&error, script->err, "cannot hash");
+  else if (script->fails)
+    error_set (&error, "%s", script->fails);
+  else
+    return 0;
+  fill_fail (fill, &error);
+  return -1;
+}
+
+static const struct source_ops ops = { .fill = run_script };
+
+/* SCRIPT says how many blocks there are, and more. */
+static void
+open_member (struct image_runs *image, struct script *script,
+             struct image_group *group, struct error *error)
+{
+  const struct image_request request = { .opts = opts };
+
+  script->source = (struct source) {
+    .ops = &ops, .size = (uint64_t) script->blocks * BLOCK
+  };
+  sem_init (&script->held, 0, 0);
+  sem_init (&script->release, 0, 0);
+  *error = (struct error) { "" };
+  assert_int_equal (image_runs_open (image, &script->source, &request, group,
+                                     error), 0);
+}
+
+static inline void
+open_script (struct image_runs *image, struct script *script,
+             struct error *error)
+{
+  open_member (image, script, NULL, error);
+}
+
+/* ---- The iterator ---- */
+
+/* Take all: returns what ended it. */
+static int
+take_all (struct image_runs *image, const struct script *script,
+          uint64_t *blocks)
+{
+  struct blkhash_manifest_run run;
+  int err;
+
+  *blocks = 0;
+  while ((err = image->runs.next (&image->runs, &run)) == 0) {
+    uint64_t i;
+
+    assert_int_equal (run.first, *blocks);
+    assert_true (run.count > 0);
+    for (i = 0; i < run.count; i++)
+      assert_int_equal (is_zero_block (script, run.first + i), !run.leaves);
+    *blocks += run.count;
+  }
+  return err;
+}
+
+/* ---- The tests ---- */
+
+static int
+run_with_scripts (int (*run) (void))
+{
+  int failed;
+
+  opts = make_opts ("sha256");
+  sem_init (&waits, 0, 0);
+  alarm (120);
+  failed = run ();
+  blkhash_opts_free (opts);
+  return failed;
+}
+
+#endif /* BLKSUM_TEST_SCRIPT_H */
