@@ -30,7 +30,7 @@ struct storage {
   uint64_t (*latency) (struct storage *storage, uint64_t now, unsigned depth);
   uint64_t base;                /* ns */
   uint64_t free_at;             /* ns: what can do one thing at a time */
-  uint64_t until;               /* ns: before it, it is another */
+  uint64_t until, early;        /* ns: before it, it takes as long */
   uint64_t hash;                /* ns: how long a read is hashed */
   bool cached;                  /* reads are copied, and do not wait */
 };
@@ -109,12 +109,12 @@ limited (struct storage *storage, uint64_t now, unsigned depth)
   return one_by_one (storage, now, depth) + 10 * MS;
 }
 
-/* 100 µs up to some moment, and BASE from then on. */
+/* EARLY up to some moment, and BASE from then on. */
 static uint64_t
 becomes_slow (struct storage *storage, uint64_t now, unsigned depth)
 {
   (void) depth;
-  return now < storage->until ? MS / 10 : storage->base;
+  return now < storage->until ? storage->early : storage->base;
 }
 
 /* ---- The program ---- */
@@ -383,19 +383,26 @@ test_limited (void **state)
   assert_true (result.changes < 100);
 }
 
-/* The beginning of an image is cached, and the rest is not. */
+/* The beginning of an image is cached, and the rest is not; or it is moved to
+ * other storage.
+ */
 static void
 test_becomes_slow (void **state)
 {
-  struct storage storage = {
-    .latency = becomes_slow, .base = 20 * MS, .hash = MS,
-    .until = 6 * SECOND
-  };
-  struct result result = run (&storage, 20);
+  static const uint64_t early[] = { MS / 10, 2 * MS };
+  unsigned i;
 
   (void) state;
-  assert_true (result.depth.limit >= MAX / 2);
-  assert_true (result.rate > 0.7 * THREADS * 1000);
+  for (i = 0; i < 2; i++) {
+    struct storage storage = {
+      .latency = becomes_slow, .base = 20 * MS, .hash = MS,
+      .until = 6 * SECOND, .early = early[i]
+    };
+    struct result result = run (&storage, 20);
+
+    assert_true (result.depth.limit >= MAX / 2);
+    assert_true (result.rate > 0.7 * THREADS * 1000);
+  }
 }
 
 int
