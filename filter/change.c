@@ -173,9 +173,9 @@ judge_rest_locked (struct conn *conn, uint64_t offset, uint64_t end)
       forget_all (conn, offset, run_end);
 }
 
-/* A layer below that changes a part of a unit writes the rest as this connection
- * sees it.  Where another connection changed something in the same unit that is
- * a conflict, unless it was a trim or the units are not ours.
+/* A layer below that changes a part of a unit writes the rest as this
+ * connection sees it.  Where another connection changed something in the same
+ * unit that is a conflict, unless it was a trim or the units are not ours.
  */
 static void
 judge_surroundings_locked (struct conn *conn, const struct request *request)

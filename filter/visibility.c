@@ -10,8 +10,8 @@
  *
  * - what another connection reads there proves nothing: it is hidden;
  * - when another connection changes it, the two are in conflict: which of them
- *   reaches the disk last is not known; also when the flush ends before the change
- *   does, see disk_flush_ended.
+ *   reaches the disk last is not known; also when the flush ends before the
+ *   change does, see disk_flush_ended.
  *
  * A flush that succeeds empties the set.  When it fails, what was changed may
  * be lost, also what was changed while it was in flight: no connection that is
@@ -27,8 +27,9 @@
  * the plugin cannot flush, or failed to) puts them on the disk when the plugin
  * closes it, which a filter does not see: its own .close comes first.  They
  * stay hidden from connections that were opened before that.  All that have
- * left share one set, for as long as such an older connection is open; there are
- * two, so that older connections without TLS count for such connections alone.
+ * left share one set, for as long as such an older connection is open; there
+ * are two, so that older connections without TLS count for such connections
+ * alone.
  *
  * Sets have units of at least 64 KiB, whatever the block size of the hash:
  * below there can be caches and filters, such as nbdkit's blocksize filter,
