@@ -27,10 +27,10 @@
  * limit is best for it.  A few reads that wait, for a lock or a page that is
  * missing, count only in two rounds one after the other.
  *
- * A stall of the storage spoils a round, which is left out.  Two slow rounds one
- * after the other are a storage that has changed, and the depth for it is looked
- * for at once.  A lower limit must come near the best rate there was, or many
- * small losses would become a large one.
+ * A stall of the storage spoils a round, which is left out.  Two slow rounds,
+ * one after the other, are a storage that has changed, and the depth for it is
+ * looked for at once.  A lower limit must come near the best rate there was, or
+ * many small losses would become a large one.
  */
 
 #include <config.h>
@@ -53,7 +53,7 @@
 #define MAX_BACKOFF 256
 #define SETTLING 2              /* rounds before the first probe */
 #define IDLE 0.1                /* of the threads' time: they wait for data */
-#define WAIT 0.3                /* of the time of reads and hashes: reads wait */
+#define WAIT 0.3                /* of the time of reads and hashes */
 #define NO_WAIT 0.05            /* of that time: they do not */
 #define READ_COST (64 * 1024)   /* bytes: what a read of nothing costs */
 
@@ -233,7 +233,8 @@ end_round (struct depth *depth, uint64_t now)
   double used = (double) round->waited + round->busy;
   bool idle = round->busy < depth->threads * length * (1 - IDLE);
   bool has_waits = idle && round->waited > used * WAIT;
-  bool waits = has_waits && (depth->had_waits || 2 * round->slow > round->reads);
+  bool waits = has_waits &&
+    (depth->had_waits || 2 * round->slow > round->reads);
 
   if (depth->phase == DEPTH_UP || depth->phase == DEPTH_AGAIN)
     end_up (depth, rate, waits);

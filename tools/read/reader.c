@@ -180,7 +180,7 @@ join_threads (struct reader *reader)
   }
 }
 
-/* This thread is one of them. */
+/* This thread is one of them.  If it is the only one it begins first. */
 static void
 run_threads (struct reader *reader)
 {
@@ -188,7 +188,8 @@ run_threads (struct reader *reader)
   struct error error = { "" };
 
   if (image->begin) {
-    start_thread (reader);
+    if (reader->scheduler.bounds.start > 1)
+      start_thread (reader);
     if (image->begin (image->opaque, &error) == -1)
       scheduler_fail (&reader->scheduler, &error);
   }
