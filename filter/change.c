@@ -122,6 +122,8 @@ static void
 forget_all (struct conn *conn, uint64_t offset, uint64_t end)
 {
   inflight_taint_looks (&conn->disk->inflight, offset, end);
+  block_set_add (&conn->disk->written,
+                 blkhash_opts_get_block_size (params.hash), offset, end);
   disk_change (conn->disk, conn->export, offset, end);
   if (conn->export && offset < conn->export->size)
     forget (conn->export, offset, MIN (end, conn->export->size));
@@ -223,14 +225,14 @@ note_change_locked (struct conn *conn, const struct request *request,
     block_set_add (&conn->disk->written,
                    blkhash_opts_get_block_size (params.hash),
                    request->offset, request->end);
+  if (request->ignored)
+    forget_around (conn, request->offset, request->end);
   if (!conn->export)
     return;
   if (change != CHANGE_REFUSED)
     conn->export->written = true;
   if (known)
     forget (conn->export, request->taint, request->taint_end);
-  else if (request->ignored)
-    forget_around (conn, request->offset, request->end);
   else
     forget (conn->export, request->offset, request->end);
 }

@@ -16,17 +16,22 @@
 
 #include "blkhash.h"
 
+#include "../lib/common/numbers.h"
 #include "../lib/common/sum-kind.h"
 #include "config-files.h"
 #include "params.h"
 
-struct params params;
+#define MIN_UNIT (64 * 1024)    /* bytes; of nbdkit's blocksize, cache, cow */
+#define MAX_UNIT (1024 * 1024 * 1024)
+
+struct params params = { .unit = MIN_UNIT };
 
 /* The options of the hash are made when all is known. */
 static const char *digest = "sha256";
 static int64_t block_size = -1;
 static unsigned streams;
 static bool linear;
+static int64_t offset;          /* of the offset filter */
 
 static int
 parse_bool (const char *value, bool *result)
@@ -70,27 +75,34 @@ parse_path (const char *key, const char *value, const char **result)
   return *result ? 1 : -1;
 }
 
-/* Is KEY of a filter that serves a part of what is below it, which can begin
- * anywhere: offset, partition, tar, ext2 or luks?
+/* Of filters below: they have these parameters too.  Those that serve a part of
+ * what is below them can begin anywhere (offset, partition, tar, ext2, luks);
+ * others have blocks of their own (cache, cow).
  */
-static bool
-may_shift (const char *key)
+static int
+note_other (const char *key, const char *value)
 {
-  static const char *const keys[] = {
-    "offset", "partition", "tar-entry", "ext2file", "passphrase"
+  static const char *const shifting[] = {
+    "partition", "tar-entry", "ext2file", "passphrase"
   };
+  int64_t size = 0;
   size_t i;
 
-  for (i = 0; i < sizeof keys / sizeof keys[0]; i++)
-    if (strcmp (key, keys[i]) == 0)
-      return true;
-  return false;
+  for (i = 0; i < sizeof shifting / sizeof shifting[0]; i++)
+    params.shifted |= strcmp (key, shifting[i]) == 0;
+  if (strcmp (key, "offset") == 0)
+    size = offset = nbdkit_parse_size (value);
+  else if (strcmp (key, "cache-min-block-size") == 0 ||
+           strcmp (key, "cow-block-size") == 0) {
+    size = nbdkit_parse_size (value);
+    params.unit = MAX (params.unit, MIN (size, MAX_UNIT));
+  }
+  return size == -1 ? -1 : 0;
 }
 
 int
 params_config (const char *key, const char *value)
 {
-  params.shifted |= may_shift (key);
   if (strcmp (key, "blkhash-digest") == 0)
     digest = value;
   else if (strcmp (key, "blkhash-block-size") == 0) {
@@ -114,7 +126,7 @@ params_config (const char *key, const char *value)
   else if (strcmp (key, "blkhash-distinct-exports") == 0)
     return parse_bool (value, &params.distinct_exports);
   else
-    return 0;
+    return note_other (key, value);
   return 1;
 }
 
@@ -173,6 +185,8 @@ params_complete (void)
     return -1;
   }
   params.md_len = blkhash_opts_get_digest_size (params.hash);
+  params.unit = MAX (params.unit, blkhash_opts_get_block_size (params.hash));
+  params.shifted |= offset % params.unit != 0;
   return 0;
 }
 

@@ -8,6 +8,7 @@
 #define NBDKIT_BLKHASH_PARAMS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct blkhash_opts;
 
@@ -25,8 +26,9 @@ struct params {
   bool tag;                     /* lines in the form of blksum --tag */
   bool distinct_exports;        /* every export name is another disk */
   enum missing missing;
-  bool shifted;                 /* what is below may see the disk shifted by a
-                                 * part of 64 KiB */
+  uint32_t unit;                /* bytes that a layer below may read, modify
+                                 * and write as a whole */
+  bool shifted;                 /* where such units begin is not known */
 };
 
 /* Set before the server forks, read-only afterwards. */

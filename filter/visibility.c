@@ -35,7 +35,7 @@
  * below there can be caches and filters, such as nbdkit's blocksize filter,
  * that read, modify and write units of their own, and so bring an old view of
  * the bytes around a change to the disk.  Where a filter between serves a part
- * of what is below it, such units can begin anywhere, and what is within 64 KiB
+ * of what is below it, such units can begin anywhere, and what is within a unit
  * of a change counts as changed.
  *
  * Rejected: to count changes, as conn.c does for connections without
@@ -47,21 +47,9 @@
 
 #include <stddef.h>
 
-#include "blkhash.h"
-
 #include "../lib/common/numbers.h"
 #include "params.h"
 #include "visibility.h"
-
-#define MIN_UNIT (64 * 1024)    /* bytes */
-
-static uint32_t
-unit (void)
-{
-  uint32_t block_size = blkhash_opts_get_block_size (params.hash);
-
-  return block_size > MIN_UNIT ? block_size : MIN_UNIT;
-}
 
 /* Units of a layer below that sees the disk shifted can begin anywhere: each
  * that has bytes of the range.
@@ -71,8 +59,8 @@ widen (uint64_t *offset, uint64_t *end)
 {
   if (!params.shifted)
     return;
-  *offset -= MIN (*offset, unit () - 1);
-  *end += MIN (UINT64_MAX - *end, unit () - 1);
+  *offset -= MIN (*offset, params.unit - 1);
+  *end += MIN (UINT64_MAX - *end, params.unit - 1);
 }
 
 void
@@ -81,10 +69,10 @@ visibility_round (uint64_t *offset, uint64_t *end)
   uint64_t rest;
 
   widen (offset, end);
-  rest = *end % unit ();
-  *offset -= *offset % unit ();
+  rest = *end % params.unit;
+  *offset -= *offset % params.unit;
   if (rest)
-    *end += unit () - rest;
+    *end += params.unit - rest;
 }
 
 /* ---- Connections ---- */
@@ -121,8 +109,8 @@ remember (struct left *left, struct unflushed *u, uint64_t last_opened)
 {
   if (left->nr_open == 0)
     return;
-  block_set_add_set (&left->sets.changed, unit (), &u->changed);
-  block_set_add_set (&left->sets.trimmed, unit (), &u->trimmed);
+  block_set_add_set (&left->sets.changed, params.unit, &u->changed);
+  block_set_add_set (&left->sets.trimmed, params.unit, &u->trimmed);
   left->sets.opened = last_opened;
   left->nr_older = left->nr_open;
 }
@@ -174,9 +162,9 @@ visibility_change (struct visibility *v, struct unflushed *u,
   if (!u->link)
     link_conn (v, u);
   widen (&offset, &end);
-  block_set_add (&u->changed, unit (), offset, end);
+  block_set_add (&u->changed, params.unit, offset, end);
   if (trim) {
-    block_set_add (&u->trimmed, unit (), offset, end);
+    block_set_add (&u->trimmed, params.unit, offset, end);
     v->trims = true;
   }
 }
@@ -188,7 +176,7 @@ static inline void
 look_up (struct block_set *set, uint64_t offset, uint64_t *run_end, bool *in)
 {
   if (!block_set_is_empty (set))
-    *in |= block_set_at (set, unit (), offset, *run_end, run_end);
+    *in |= block_set_at (set, params.unit, offset, *run_end, run_end);
 }
 
 static bool
@@ -254,9 +242,9 @@ visibility_overwrite (struct visibility *v, uint64_t offset, uint64_t end)
   if (!v->trims)
     return;
   for (u = v->conns; u; u = u->next)
-    block_set_remove (&u->trimmed, unit (), offset, end);
-  block_set_remove (&v->left[false].sets.trimmed, unit (), offset, end);
-  block_set_remove (&v->left[true].sets.trimmed, unit (), offset, end);
+    block_set_remove (&u->trimmed, params.unit, offset, end);
+  block_set_remove (&v->left[false].sets.trimmed, params.unit, offset, end);
+  block_set_remove (&v->left[true].sets.trimmed, params.unit, offset, end);
 }
 
 /* ---- Flushes ---- */
@@ -277,7 +265,7 @@ visibility_flush_begin (struct unflushed *u)
   if (u->nr_flushes++ > 0)
     return;
   u->flush_failed = false;
-  block_set_move (&u->flushing, unit (), &u->changed);
+  block_set_move (&u->flushing, params.unit, &u->changed);
 }
 
 bool
@@ -298,8 +286,8 @@ lose (struct unflushed *u,
   uint64_t offset = 0, end;
 
   u->failed = u->flush_failed = true;
-  block_set_move (&u->changed, unit (), &u->flushing);
-  for (; block_set_next (&u->changed, unit (), &offset, &end); offset = end)
+  block_set_move (&u->changed, params.unit, &u->flushing);
+  for (; block_set_next (&u->changed, params.unit, &offset, &end); offset = end)
     fn (opaque, offset, end);
 }
 

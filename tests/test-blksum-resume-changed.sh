@@ -116,7 +116,7 @@ first, count = struct.unpack_from("<QQ", data, 512)
 assert first == 0 and 0 < count < 2**63
 data[512 + 16 + 32 * 3] ^= 1
 end = 512 + 16 + 32 * count
-struct.pack_into("<I", data, end, refmanifest.crc32c(data[512:end]))
+struct.pack_into("<I", data, end, refmanifest.crc32c(bytes(data[512:end])))
 open(sys.argv[2], "wb").write(data)
 END
 again

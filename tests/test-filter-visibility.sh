@@ -334,7 +334,7 @@ serve_cache () {
   filter_above=$2
   shift 2
   serve "--filter=$filter_above" --filter=cache "$snapshot" file="$dir/disk" \
-        views=$views cache=unsafe cache-min-block-size=64k \
+        views=$views cache=unsafe \
         blkhash-block-size=4096 blkhash-file="$sums" "$@"
 }
 
@@ -346,9 +346,10 @@ h = connect()
 open('$dir/wanted', 'wb').write(h.pread(h.get_size(), 0))
 h.shutdown()"
 
-# Blocks of the cache begin anywhere where a filter between shifts the disk.
-for shift in 0 32768; do
-  serve_cache own offset offset=$shift
+# Blocks of the cache begin anywhere where a filter between shifts the disk, and can
+# be larger.
+while read -r shift size at; do
+  serve_cache own offset offset=$shift cache-min-block-size=$size
   clients "a = connect()
 b = connect()
 a.trim(131072, 0)
@@ -356,17 +357,21 @@ a.flush()
 a.pread(131072, 0)
 a.shutdown()
 logged('blkhash: close')
-b.pwrite(b'b' * 4096, 65536)
+b.pwrite(b'b' * 4096, $at)
 b.shutdown()
 logged('blkhash: close', 2)
 $look"
-  is_right "offset=$shift"
+  is_right "offset=$shift, blocks of $size"
   stop
-done
+done << 'END'
+0 64k 65536
+32768 64k 65536
+0 1m 524288
+END
 
 # Also if it was opened when the other one had left, but was not closed: the plugin
 # has what was trimmed when it is closed, as the cache flushes nothing.
-serve_cache back delay delay-close=1
+serve_cache back delay delay-close=1 cache-min-block-size=64k
 clients "a = connect()
 a.trim(131072, 0)
 a.flush()
