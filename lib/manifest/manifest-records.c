@@ -47,8 +47,11 @@ cut_off (struct blkhash_manifest_reader *r)
 static int
 input_failed (struct blkhash_manifest_reader *r, int err)
 {
-  return err == ENODATA ? cut_off (r)
-                        : manifest_reader_explain_errno (r, err);
+  if (err == ENODATA)
+    return cut_off (r);
+  err = manifest_reader_explain_errno (r, err);
+  /* Of read(2) they are neither the end nor a wrong record. */
+  return err == ENOENT || err == EBADMSG ? EIO : err;
 }
 
 /* Find a record of SIZE bytes without its tail, and check that.  CRC is that of

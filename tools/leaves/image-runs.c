@@ -218,9 +218,9 @@ fill (struct image_runs *image, struct sum *sum, struct error *error)
     err = blkhash_leaves_zero (image->leaves, table_size (image) - size, size);
   if (err)
     error_errno (error, err, "cannot hash");
-  else
-    image_table_fill (image->source, image->leaves, &image->request, sum,
-                      error);
+  else if (image_table_fill (image->source, image->leaves, &image->request,
+                             sum, error) == -1)
+    error_set (error, "cannot hash");   /* unless there is a reason already */
 }
 
 /* An error after it was closed is that it was. */
@@ -290,9 +290,9 @@ swap (struct image_runs *image)
   struct image_batch *empty = image->front;
 
   wait_locked (image);
-  if (image->closed)
-    return ECANCELED;
   if (image->back->count == 0) {
+    if (image->closed)
+      return ECANCELED;
     explain (image);
     return error_is_set (&image->reason) ? ECANCELED : ENOENT;
   }

@@ -70,7 +70,9 @@ image_table_fill (struct source *source, struct blkhash_leaves *leaves,
   int r;
 
   prepare (&fill, leaves, request);
-  r = source->size > 0 ? source_fill (source, &fill) : 0;
+  /* An empty image that is compared has no blocks of its own. */
+  r = request->table_size && source->size == 0 ? 0
+                                               : source_fill (source, &fill);
   if (r == -1)
     *error = fill.error;
   else if (fold (leaves, &fill, sum, error) == -1 ||
