@@ -113,7 +113,7 @@ read_advise (const struct read_file *file, void *buf, size_t len,
 #endif
   if (direct)
     r = pread (file->direct_fd, buf, len, offset);
-  if (!direct || (r == -1 && errno == EINVAL))
+  if (!direct || (r == -1 && errno != EINTR))
     r = pread (file->fd, buf, len, offset);
   if (r > 0)
     advise (file->fd, offset, r, POSIX_FADV_DONTNEED);

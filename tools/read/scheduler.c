@@ -35,6 +35,7 @@ scheduler_init (struct scheduler *scheduler, struct fill *fill,
   walk_init (&scheduler->walk, fill, take);
   pthread_mutex_init (&scheduler->lock, NULL);
   pthread_cond_init (&scheduler->changed, NULL);
+  pthread_cond_init (&scheduler->has_memory, NULL);
 }
 
 int
@@ -55,6 +56,7 @@ void
 scheduler_destroy (struct scheduler *scheduler)
 {
   buffers_destroy (&scheduler->buffers);
+  pthread_cond_destroy (&scheduler->has_memory);
   pthread_cond_destroy (&scheduler->changed);
   pthread_mutex_destroy (&scheduler->lock);
   walk_destroy (&scheduler->walk);
@@ -202,8 +204,10 @@ keep_memory (struct scheduler *scheduler, struct buffer *buffer,
 
   SCOPED_LOCK (&scheduler->lock);
 
-  if (kept < buffer->len)
+  if (kept < buffer->len) {
     buffers_shrink (&scheduler->buffers, buffer, kept);
+    wake_locked (scheduler);
+  }
 }
 
 bool
@@ -263,7 +267,7 @@ done (struct scheduler *scheduler, struct buffer *buffer, unsigned *doing)
   buffers_free (&scheduler->buffers, buffer);
   --*doing;
   if (scheduler->starved > 0)
-    pthread_cond_broadcast (&scheduler->changed);
+    pthread_cond_broadcast (&scheduler->has_memory);
 }
 
 static void
@@ -312,7 +316,7 @@ scheduler_wait_memory (struct scheduler *scheduler, size_t len)
 
   scheduler->starved++;
   while (!has_buffer_locked (scheduler, len) && !scheduler->stopped)
-    pthread_cond_wait (&scheduler->changed, &scheduler->lock);
+    pthread_cond_wait (&scheduler->has_memory, &scheduler->lock);
   scheduler->starved--;
 }
 
@@ -350,6 +354,7 @@ stop (struct scheduler *scheduler)
 
   scheduler->stopped = true;
   pthread_cond_broadcast (&scheduler->changed);
+  pthread_cond_broadcast (&scheduler->has_memory);
 }
 
 void

@@ -40,7 +40,8 @@ struct scheduler {
   struct walk walk;
 
   pthread_mutex_t lock;         /* protects what follows */
-  pthread_cond_t changed;
+  pthread_cond_t changed;       /* for scheduler_next */
+  pthread_cond_t has_memory;    /* for scheduler_wait_memory */
   struct buffers buffers;
   struct depth depth;
   struct buffer *first, **last; /* the queue: read, but not hashed */
