@@ -5,7 +5,7 @@
 # Images of odd sizes have the sum of the raw file when nbdkit serves them.
 
 . "$(dirname "$0")/functions.sh"
-requires_nbdkit file
+requires_nbdkit file pattern
 
 for size in 0 1 511 512 70000 65535 65536 65537 1048577; do
   : > "$dir/data"
@@ -14,6 +14,20 @@ for size in 0 1 511 512 70000 65535 65536 65537 1048577; do
   prints_sum "$(reference "$dir/data")" blksum "$uri"
   kill "$server"
 done
+
+# Few buffers, and more threads than connections: a buffer that was read wakes one
+# that hashes it, and none that waits for memory.
+start_nbdkit pattern 160m
+for options in "-b 16m" "-b 1m --read-size 32m"; do
+  run 0 blksum -t 1 $options "$uri"
+  wanted=$(cut -d' ' -f1 < "$dir/stdout")
+  for BLKSUM_DEPTH in '' 1 2 random; do
+    if [ -n "$BLKSUM_DEPTH" ]; then export BLKSUM_DEPTH; else unset BLKSUM_DEPTH; fi
+    prints_sum "$wanted" timeout 100 blksum -t 8 $options "$uri"
+  done
+done
+unset BLKSUM_DEPTH
+kill "$server"
 
 # As an export with holes, by name, and over TCP on the loopback.
 make_image "$dir/image"
