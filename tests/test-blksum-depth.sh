@@ -17,19 +17,10 @@ if is_long; then
     signals size vhdx"
 fi
 
-failed=
 for BLKSUM_DEPTH in $depths; do
   export BLKSUM_DEPTH
   for name in $names; do
-    test=$(dirname "$0")/test-blksum-$name.sh
-    status=0
-    (trap - EXIT; exec "$test") > "$dir/log" 2>&1 || status=$?
-    echo "BLKSUM_DEPTH=$BLKSUM_DEPTH $test: exit status $status"
-    case $status in
-      0) ;;
-      77) grep "^SKIP" "$dir/log" ;;
-      *) cat "$dir/log"; failed="$failed $BLKSUM_DEPTH:${test##*/}" ;;
-    esac
+    run_again $name
   done
+  [ -z "$failed_again" ] || fail "with BLKSUM_DEPTH=$BLKSUM_DEPTH:$failed_again"
 done
-[ -z "$failed" ] || fail "with BLKSUM_DEPTH:$failed"

@@ -11,20 +11,11 @@ requires_qemu
 [ -z "$wrapper" ] || skip "once is enough in valgrind"
 
 export BLKSUM_DIRECT=0
-failed=
 names='changed-early changing locks qcow2 qcow2-corrupt qcow2-state race shrinking
   truncated'
 ! is_long || names="$names device fake-qemu-nbd page-cache sigkill signals"
 for name in $names; do
   every 1 2 || continue
-  test=$(dirname "$0")/test-blksum-$name.sh
-  status=0
-  (trap - EXIT; exec "$test") > "$dir/log" 2>&1 || status=$?
-  echo "$test: exit status $status"
-  case $status in
-    0) ;;
-    77) grep "^SKIP" "$dir/log" ;;
-    *) cat "$dir/log"; failed="$failed ${test##*/}" ;;
-  esac
+  run_again $name
 done
-[ -z "$failed" ] || fail "with BLKSUM_DIRECT=0:$failed"
+[ -z "$failed_again" ] || fail "with BLKSUM_DIRECT=0:$failed_again"
