@@ -77,12 +77,17 @@ def names(known=None):
 
 
 def built(args, path):
-    """The program itself: libtool's script would be measured as well."""
+    """The program itself: libtool's script would be measured as well.  What is
+    in .libs beside a program can be of an earlier build."""
     directory, name = os.path.split(path)
-    for candidate in (os.path.join(args.build, directory, ".libs", name),
-                      os.path.join(args.build, path)):
-        if os.path.exists(candidate):
-            return candidate
+    program = os.path.join(args.build, path)
+    if os.path.exists(program):
+        with open(program, "rb") as f:
+            if f.read(2) != b"#!":
+                return program
+    real = os.path.join(args.build, directory, ".libs", name)
+    if os.path.exists(real):
+        return real
     die("%s is missing in %s; build it, or say --build DIR"
         % (path, args.build))
 
