@@ -51,7 +51,7 @@ test_null (void **state)
   opts = sha256;
 }
 
-/* What was hashed is seen, also if no more comes for now. */
+/* What was hashed is seen while the source stalls. */
 static void
 test_stalled (void **state)
 {

@@ -29,7 +29,8 @@ struct scheduler_bounds {
   unsigned hashing;             /* threads at once */
   unsigned reading;             /* the same; 0: workers only hash */
   unsigned start, depth;        /* buffers in use, at first and at most */
-  bool read_first;              /* who writes what is read waits for it */
+  bool read_first;              /* the writer of a pipe waits while nothing is
+                                 * read */
 };
 
 struct scheduler {

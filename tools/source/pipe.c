@@ -128,7 +128,6 @@ static int
 pipe_fill (struct source *source, struct fill *fill)
 {
   struct pipe *pipe = (struct pipe *) source;
-
   const struct reader_image image = {
     .size = source->size, .opaque = pipe, .read_next = pipe_read_next
   };
