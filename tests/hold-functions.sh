@@ -23,6 +23,7 @@ serve_snapshot () {
 #   Hold (CALL)            a call of the plugin, see hold.h: wait () until it is
 #                          there, release () it
 #   logged (TEXT, N)       waits until the log of nbdkit has it N times
+#   all_closed ()          waits until the plugin has closed what it opened
 #   sums ()                what the result file says
 clients () {
   echo "+ clients: $1"
@@ -83,6 +84,9 @@ def log():
 def logged(text, n=1):
     while log().count(text) < n:
         time.sleep(0.01)
+
+def all_closed():
+    logged("snapshot: closed", log().count("snapshot: open returned"))
 
 def sums():
     return open(os.environ["SUMS"]).read()

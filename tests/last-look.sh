@@ -32,7 +32,7 @@ open('$dir/hold/lock-after-$after', 'w').write('$step')
 hold = Hold('lock')
 left = later(a.shutdown)
 while not hold.is_there():
-    if 'snapshot: close' in log():
+    if 'snapshot: closed' in log():
         os.unlink(hold.path)
         break
     time.sleep(0.01)
@@ -46,7 +46,7 @@ else:
         b.trim(8 << 20, 0)
         hold.release()
         left.get()
-        logged('snapshot: close')
+        logged('snapshot: closed')
         b.shutdown()"
   held=$(cat "$dir/stdout")
   stop

@@ -167,7 +167,7 @@ snapshot_close (void *handle)
 {
   hold ("close");
   view_write_back (handle);
-  nbdkit_debug ("snapshot: close");
+  nbdkit_debug ("snapshot: closed");
   view_close (handle);
 }
 

@@ -24,7 +24,7 @@ a = connect('a')
 a.pwrite(b'a', 0)
 $code
 left.get()
-logged('snapshot: close')
+logged('snapshot: closed')
 read = sum(int(line.split('count=')[1].split()[0])
            for line in log().splitlines() if 'snapshot: pread count=' in line)
 assert read <= $most, '%d bytes were read' % read
@@ -69,7 +69,7 @@ done
 # Changed each time that it is read.
 pass 'hold = Hold("pread")
 left = later(a.shutdown)
-while "snapshot: close" not in log():
+while "snapshot: closed" not in log():
     if hold.is_there():
         b.pwrite(b"b", 1000)
         b.flush()

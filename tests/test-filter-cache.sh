@@ -82,7 +82,7 @@ h.shutdown()'
 cached 'h = connect()
 h.pwrite(b"x" * 163840, 0)
 h.shutdown()
-logged("snapshot: close")
+logged("snapshot: closed")
 h = connect()
 for offset in 0, 5, 70000:
     h.pwrite(bytes(1), offset)
@@ -106,7 +106,7 @@ cached 'h = connect()
 other = connect("other")
 h.pwrite(b"x" * 163840, 0)
 h.shutdown()
-logged("snapshot: close")
+logged("snapshot: closed")
 other.pread(1, 200000)
 other.block_status(1 << 20, 0, lambda *_: 0)
 other.shutdown()'

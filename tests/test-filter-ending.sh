@@ -38,7 +38,7 @@ try:
 except nbd.Error:
     pass
 a.shutdown()
-logged('snapshot: close')
+logged('snapshot: closed')
 thread = Hold('thread')
 late = later(late_connection)
 thread.wait()

@@ -133,7 +133,7 @@ a.shutdown()'
 scanned 'a = connect()
 a.pwrite(b"x", 0)
 a.shutdown()
-logged("snapshot: close")
+logged("snapshot: closed")
 gone = Gone(call, step)
 gone.end()'
 

@@ -16,7 +16,7 @@ in_flight () {
   cp "$dir/image" "$dir/disk"
   serve_snapshot $4
   clients "def closed(n=1):
-    logged('snapshot: close', n)
+    logged('snapshot: closed', n)
 b = connect('b')
 a = connect('a')
 a.pread(8 << 20, 0)
@@ -104,7 +104,7 @@ hold.release()
 change.get()
 reading.release()
 left.get()
-logged('snapshot: close')
+logged('snapshot: closed')
 b.shutdown()"
     stop
     right_or_none a b

@@ -28,7 +28,7 @@ clients "for i in range($names):
     h = connect(str(i), False)
     h.pread(65536, 0)
     h.shutdown()
-logged('snapshot: close', $names)"
+logged('snapshot: closed', $names)"
 [ "$(grep -c '^[0-9a-f]\{64\}  ' "$sums")" = $names ] || fail "no sums"
 
 before=$(work)

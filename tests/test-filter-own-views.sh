@@ -24,12 +24,13 @@ a = connect()
 $code"
     stop
     right_or_none - "$@"
-    # A client that comes later sees everything.
+    # A client that opens the disk after all others closed it sees everything.
     cp "$dir/image" "$dir/disk"
     serve_snapshot views=own flush=$flush
     clients "flush = '$flush' != 'none'
 a = connect()
 $code
+all_closed()
 h = connect()
 h.pread(h.get_size(), 0)
 h.shutdown()"

@@ -39,6 +39,6 @@ h.shutdown()"
 # 16 MiB are all that fit.  One that is still there has a right to its share.
 for distinct in true false; do
   clients_of 24 'gone.shutdown()
-logged("snapshot: close")' blkhash-distinct-exports=$distinct
+logged("snapshot: closed")' blkhash-distinct-exports=$distinct
   clients_of 23 '' blkhash-distinct-exports=$distinct
 done

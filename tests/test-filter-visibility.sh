@@ -22,7 +22,7 @@ serve_views () {
 # .close any more then, and so loses what is not flushed.  There is a sum where
 # flushes work, and a right one or none where they do not.
 plugin_closed_all () {
-  [ "$(grep -c 'snapshot: close$' "$log")" -ge \
+  [ "$(grep -c 'snapshot: closed$' "$log")" -ge \
     "$(grep -c 'snapshot: open readonly=' "$log")" ]
 }
 
@@ -114,6 +114,7 @@ c.flush()
 c.shutdown()
 a.shutdown()
 b.shutdown()
+all_closed()
 c = connect("other")
 c.pread(8 << 20, 0)
 c.shutdown()' other
