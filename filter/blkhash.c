@@ -26,7 +26,7 @@
 #include "export.h"
 #include "final.h"
 #include "finish.h"
-#include "learn.h"
+#include "observe.h"
 #include "params.h"
 #include "report.h"
 
@@ -231,11 +231,11 @@ blkhash_pread (nbdkit_next *next, void *opaque,
   struct request request;
   int r;
 
-  learn_begin (&handle->conn, &request, offset, count);
+  observe_begin (&handle->conn, &request, offset, count);
   r = next->pread (next, buf, count, offset, flags, err);
   if (r == 0)
-    learn_data (&handle->conn, &request, buf);
-  learn_end (&handle->conn, &request, r == 0 ? count : 0);
+    observe_data (&handle->conn, &request, buf);
+  observe_end (&handle->conn, &request, r == 0 ? count : 0);
   return done (handle, r);
 }
 
@@ -248,12 +248,12 @@ blkhash_extents (nbdkit_next *next, void *opaque,
   struct request request;
   int r;
 
-  learn_begin (&handle->conn, &request, offset, count);
+  observe_begin (&handle->conn, &request, offset, count);
   r = next->extents (next, count, offset, flags, extents, err);
   if (r == 0)
-    learn_extents (&handle->conn, &request, extents,
-                   flags & NBDKIT_FLAG_REQ_ONE);
-  learn_end (&handle->conn, &request, 0);
+    observe_extents (&handle->conn, &request, extents,
+                     flags & NBDKIT_FLAG_REQ_ONE);
+  observe_end (&handle->conn, &request, 0);
   return done (handle, r);
 }
 

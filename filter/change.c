@@ -4,8 +4,8 @@
  * What a request that changes the disk leaves behind.
  *
  * Hashing is done between begin and end of a request, without the lock, as in
- * learn.c.  What a connection without multi-conn changes is not known while it
- * may not see what another one changed; of two changes of a block by two
+ * observe.c.  What a connection without multi-conn changes is not known while
+ * it may not see what another one changed; of two changes of a block by two
  * connections visibility.c says whether it is known which is the last.
  *
  * A fast zero that was refused may have changed its range: a filter such as

@@ -18,7 +18,7 @@
 #include "../lib/common/cleanup.h"
 #include "conn.h"
 #include "export.h"
-#include "learn.h"
+#include "observe.h"
 #include "params.h"
 #include "pass.h"
 
@@ -78,16 +78,16 @@ ask_extents (const struct pass *p, uint64_t offset, uint32_t len)
 
   if (!extents)
     return offset;
-  learn_begin (p->conn, &request, offset, len);
+  observe_begin (p->conn, &request, offset, len);
   if (p->next->extents (p->next, len, offset, 0, extents, &err) == 0) {
-    learn_extents (p->conn, &request, extents, false);
+    observe_extents (p->conn, &request, extents, false);
     count = nbdkit_extents_count (extents);
     if (count > 0) {
       last = nbdkit_get_extent (extents, count - 1);
       end = last.offset + last.length;
     }
   }
-  learn_end (p->conn, &request, 0);
+  observe_end (p->conn, &request, 0);
   nbdkit_extents_free (extents);
   return end;
 }
@@ -189,11 +189,11 @@ read_range (const struct pass *p, void *buf, uint32_t len, uint64_t offset)
   struct request request;
   int err = EIO, r;
 
-  learn_begin (p->conn, &request, offset, len);
+  observe_begin (p->conn, &request, offset, len);
   r = p->next->pread (p->next, buf, len, offset, 0, &err);
   if (r == 0)
-    learn_data (p->conn, &request, buf);
-  learn_end (p->conn, &request, 0);
+    observe_data (p->conn, &request, buf);
+  observe_end (p->conn, &request, 0);
   return r == 0 ? 0 : err;
 }
 

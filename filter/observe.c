@@ -24,7 +24,7 @@
 #include "../lib/leaves/leaves.h"
 #include "conn.h"
 #include "export.h"
-#include "learn.h"
+#include "observe.h"
 #include "params.h"
 
 /* One range, not a set, holds all of REQUEST that is hidden. */
@@ -44,8 +44,8 @@ hide_locked (struct conn *conn, struct request *request)
 
 /* As conn_join_locked. */
 static bool
-learn_begin_locked (struct conn *conn, struct request *request,
-                    uint64_t offset, uint64_t len)
+observe_begin_locked (struct conn *conn, struct request *request,
+                      uint64_t offset, uint64_t len)
 {
   bool joined = conn_join_locked (conn);
 
@@ -63,15 +63,15 @@ learn_begin_locked (struct conn *conn, struct request *request,
 }
 
 void
-learn_begin (struct conn *conn, struct request *request,
-             uint64_t offset, uint64_t len)
+observe_begin (struct conn *conn, struct request *request,
+               uint64_t offset, uint64_t len)
 {
   bool joined;
 
   {
     SCOPED_LOCK (&exports_lock);
 
-    joined = learn_begin_locked (conn, request, offset, len);
+    joined = observe_begin_locked (conn, request, offset, len);
   }
   if (joined)
     conn_joined (conn);
@@ -81,8 +81,8 @@ learn_begin (struct conn *conn, struct request *request,
  * The table keeps its errors, until somebody wants the sum.
  */
 static void
-learn_range (struct conn *conn, const struct request *request,
-             const unsigned char *buf, uint64_t offset, uint64_t end)
+observe_range (struct conn *conn, const struct request *request,
+               const unsigned char *buf, uint64_t offset, uint64_t end)
 {
   if (offset < end)
     leaves_learn_data (conn->export->leaves, buf + (offset - request->offset),
@@ -90,12 +90,12 @@ learn_range (struct conn *conn, const struct request *request,
 }
 
 void
-learn_data (struct conn *conn, const struct request *request, const void *buf)
+observe_data (struct conn *conn, const struct request *request, const void *buf)
 {
   if (request->ignored)
     return;
-  learn_range (conn, request, buf, request->offset, request->hidden);
-  learn_range (conn, request, buf, request->hidden_end, request->end);
+  observe_range (conn, request, buf, request->offset, request->hidden);
+  observe_range (conn, request, buf, request->hidden_end, request->end);
 }
 
 /* Of a block that clients wrote to or trimmed, since the server started, an
@@ -104,7 +104,7 @@ learn_data (struct conn *conn, const struct request *request, const void *buf)
  * written, while its own copy does not know what was trimmed.
  */
 static void
-learn_zero (struct conn *conn, uint64_t offset, uint64_t end)
+observe_zero (struct conn *conn, uint64_t offset, uint64_t end)
 {
   uint32_t block_size = blkhash_opts_get_block_size (params.hash);
   uint64_t run_end;
@@ -123,8 +123,8 @@ learn_zero (struct conn *conn, uint64_t offset, uint64_t end)
 }
 
 void
-learn_extents (struct conn *conn, const struct request *request,
-               const struct nbdkit_extents *extents, bool first_only)
+observe_extents (struct conn *conn, const struct request *request,
+                 const struct nbdkit_extents *extents, bool first_only)
 {
   size_t i, count = nbdkit_extents_count (extents);
 
@@ -139,10 +139,11 @@ learn_extents (struct conn *conn, const struct request *request,
     if (end > request->end)
       end = request->end;
     if (e.type & NBDKIT_EXTENT_ZERO) {
-      learn_zero (conn, offset, end < request->hidden ? end : request->hidden);
-      learn_zero (conn, offset > request->hidden_end ? offset
+      observe_zero (conn, offset,
+                    end < request->hidden ? end : request->hidden);
+      observe_zero (conn, offset > request->hidden_end ? offset
                                                      : request->hidden_end,
-                  end);
+                    end);
     }
   }
 }
@@ -166,8 +167,8 @@ withdraw_contradicted_locked (struct export *export,
 }
 
 static bool
-learn_end_locked (struct conn *conn, struct request *request,
-                  uint64_t bytes_read)
+observe_end_locked (struct conn *conn, struct request *request,
+                    uint64_t bytes_read)
 {
   bool withdrawn = false;
 
@@ -185,14 +186,14 @@ learn_end_locked (struct conn *conn, struct request *request,
 }
 
 void
-learn_end (struct conn *conn, struct request *request, uint64_t bytes_read)
+observe_end (struct conn *conn, struct request *request, uint64_t bytes_read)
 {
   bool withdrawn;
 
   {
     SCOPED_LOCK (&exports_lock);
 
-    withdrawn = learn_end_locked (conn, request, bytes_read);
+    withdrawn = observe_end_locked (conn, request, bytes_read);
   }
   if (withdrawn)
     report_await_withdrawals ();

@@ -7,8 +7,8 @@
  * goes wrong with hashing only means that there is no sum.
  */
 
-#ifndef NBDKIT_BLKHASH_LEARN_H
-#define NBDKIT_BLKHASH_LEARN_H
+#ifndef NBDKIT_BLKHASH_OBSERVE_H
+#define NBDKIT_BLKHASH_OBSERVE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,15 +25,15 @@ struct nbdkit_extents;
  * the list can be longer than what was asked for, and only its first one
  * counts if FIRST_ONLY.
  */
-void learn_begin (struct conn *conn, struct request *request,
-                  uint64_t offset, uint64_t len);
-void learn_data (struct conn *conn, const struct request *request,
-                 const void *buf);
-void learn_extents (struct conn *conn, const struct request *request,
-                    const struct nbdkit_extents *extents, bool first_only);
+void observe_begin (struct conn *conn, struct request *request,
+                    uint64_t offset, uint64_t len);
+void observe_data (struct conn *conn, const struct request *request,
+                   const void *buf);
+void observe_extents (struct conn *conn, const struct request *request,
+                      const struct nbdkit_extents *extents, bool first_only);
 
 /* BYTES_READ is what a client read by it. */
-void learn_end (struct conn *conn, struct request *request,
-                uint64_t bytes_read);
+void observe_end (struct conn *conn, struct request *request,
+                  uint64_t bytes_read);
 
-#endif /* NBDKIT_BLKHASH_LEARN_H */
+#endif /* NBDKIT_BLKHASH_OBSERVE_H */
