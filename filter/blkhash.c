@@ -19,13 +19,13 @@
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
-#include "change.h"
 #include "config-files.h"
 #include "conn.h"
 #include "ending.h"
 #include "export.h"
 #include "final.h"
 #include "finish.h"
+#include "modify.h"
 #include "observe.h"
 #include "params.h"
 #include "report.h"
@@ -266,10 +266,10 @@ blkhash_pwrite (nbdkit_next *next, void *opaque,
   struct request request;
   int r;
 
-  change_begin (&handle->conn, &request, offset, count);
+  modify_begin (&handle->conn, &request, offset, count);
   r = next->pwrite (next, buf, count, offset, flags, err);
-  change_end (&handle->conn, &request,
-              r == 0 ? CHANGE_DATA : CHANGE_UNKNOWN, buf);
+  modify_end (&handle->conn, &request,
+              r == 0 ? MODIFY_DATA : MODIFY_UNKNOWN, buf);
   return done (handle, r);
 }
 
@@ -291,14 +291,14 @@ blkhash_zero (nbdkit_next *next, void *opaque,
   struct request request;
   int r;
 
-  change_begin (&handle->conn, &request, offset, count);
+  modify_begin (&handle->conn, &request, offset, count);
   r = next->zero (next, count, offset, flags, err);
   if (is_refused (r, flags, *err)) {
-    change_end (&handle->conn, &request, CHANGE_REFUSED, NULL);
+    modify_end (&handle->conn, &request, MODIFY_REFUSED, NULL);
     return r;
   }
-  change_end (&handle->conn, &request,
-              r == 0 ? CHANGE_ZERO : CHANGE_UNKNOWN, NULL);
+  modify_end (&handle->conn, &request,
+              r == 0 ? MODIFY_ZERO : MODIFY_UNKNOWN, NULL);
   return done (handle, r);
 }
 
@@ -310,9 +310,9 @@ blkhash_trim (nbdkit_next *next, void *opaque,
   struct request request;
   int r;
 
-  change_begin (&handle->conn, &request, offset, count);
+  modify_begin (&handle->conn, &request, offset, count);
   r = next->trim (next, count, offset, flags, err);
-  change_end (&handle->conn, &request, CHANGE_TRIM, NULL);
+  modify_end (&handle->conn, &request, MODIFY_TRIM, NULL);
   return done (handle, r);
 }
 

@@ -21,7 +21,7 @@
  * connection has closed: nbdkit's cache filter passes trims on to the plugin,
  * but a flush only if it has something to write back.  When a connection that
  * does not see the trim changes a part of the block, the cache writes the rest
- * as this connection sees it: that is forgotten, see change.c.
+ * as this connection sees it: that is forgotten, see modify.c.
  *
  * A connection that leaves with blocks that are still hidden (it trimmed, or
  * the plugin cannot flush, or failed to) puts them on the disk when the plugin

@@ -111,11 +111,11 @@ lanes: common
 # ---- filter/ ----
 # Of lib/ what is in the table, and nothing else.
 check_layers filter "blkhash ../lib/common/numbers" "
-blkhash: change config-files conn ending export final finish observe params report
+blkhash: config-files conn ending export final finish modify observe params report
 final: export manifest pass report ../lib/common/cleanup
 finish: conn export manifest params pass ../lib/common/cleanup ../lib/leaves/leaves
 pass: conn export observe params ../lib/common/cleanup
-change: conn export inflight params ../lib/common/cleanup
+modify: conn export inflight params ../lib/common/cleanup
 observe: conn export inflight params ../lib/common/cleanup ../lib/leaves/leaves
 conn: export ../lib/common/cleanup
 export: disk params report ../lib/common/cleanup ../lib/leaves/leaves

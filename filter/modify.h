@@ -7,8 +7,8 @@
  * goes wrong with hashing only means that there is no sum.
  */
 
-#ifndef NBDKIT_BLKHASH_CHANGE_H
-#define NBDKIT_BLKHASH_CHANGE_H
+#ifndef NBDKIT_BLKHASH_MODIFY_H
+#define NBDKIT_BLKHASH_MODIFY_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,21 +18,21 @@
 struct conn;
 
 /* What a change leaves behind. */
-enum change {
-  CHANGE_REFUSED,               /* a fast zero; unknown, too, see change.c */
-  CHANGE_UNKNOWN,               /* an error */
-  CHANGE_TRIM,
-  CHANGE_DATA,                  /* what is in BUF */
-  CHANGE_ZERO,
+enum modify_result {
+  MODIFY_REFUSED,               /* a fast zero; unknown, too, see modify.c */
+  MODIFY_UNKNOWN,               /* an error */
+  MODIFY_TRIM,
+  MODIFY_DATA,                  /* what is in BUF */
+  MODIFY_ZERO,
 };
 
 /* A change: begin before the plugin is asked, and end when it is done.  When
  * begin returns no sum of the old content is in the result file, nor can come
  * back there by a crash.
  */
-void change_begin (struct conn *conn, struct request *request,
+void modify_begin (struct conn *conn, struct request *request,
                    uint64_t offset, uint64_t len);
-void change_end (struct conn *conn, struct request *request,
-                 enum change change, const void *buf);
+void modify_end (struct conn *conn, struct request *request,
+                 enum modify_result result, const void *buf);
 
-#endif /* NBDKIT_BLKHASH_CHANGE_H */
+#endif /* NBDKIT_BLKHASH_MODIFY_H */

@@ -24,14 +24,14 @@
 
 #include "../lib/common/cleanup.h"
 #include "../lib/common/numbers.h"
-#include "change.h"
 #include "conn.h"
 #include "export.h"
+#include "modify.h"
 #include "params.h"
 
 /* As conn_join_locked. */
 static bool
-change_begin_locked (struct conn *conn, struct request *request,
+modify_begin_locked (struct conn *conn, struct request *request,
                      uint64_t offset, uint64_t len)
 {
   bool joined = conn_join_locked (conn);
@@ -63,7 +63,7 @@ change_begin_locked (struct conn *conn, struct request *request,
  * writing it out still.
  */
 void
-change_begin (struct conn *conn, struct request *request,
+modify_begin (struct conn *conn, struct request *request,
               uint64_t offset, uint64_t len)
 {
   bool joined;
@@ -71,7 +71,7 @@ change_begin (struct conn *conn, struct request *request,
   {
     SCOPED_LOCK (&exports_lock);
 
-    joined = change_begin_locked (conn, request, offset, len);
+    joined = modify_begin_locked (conn, request, offset, len);
   }
   if (joined)
     conn_joined (conn);
@@ -79,13 +79,13 @@ change_begin (struct conn *conn, struct request *request,
 }
 
 static void
-apply (struct blkhash_leaves *leaves, enum change change,
+apply (struct blkhash_leaves *leaves, enum modify_result result,
        const unsigned char *buf, const struct request *request,
        uint64_t offset, uint64_t end)
 {
   if (offset >= end)
     return;
-  if (change == CHANGE_DATA)
+  if (result == MODIFY_DATA)
     blkhash_leaves_data (leaves, buf + (offset - request->offset),
                          end - offset, offset);
   else
@@ -95,7 +95,7 @@ apply (struct blkhash_leaves *leaves, enum change change,
 /* Everything but what is tainted by now. */
 static void
 apply_untainted (struct conn *conn, const struct request *request,
-                 enum change change, const void *buf)
+                 enum modify_result result, const void *buf)
 {
   struct blkhash_leaves *leaves = conn->export->leaves;
   uint64_t taint = request->end, taint_end = request->end;
@@ -106,8 +106,8 @@ apply_untainted (struct conn *conn, const struct request *request,
     taint = request->taint;
     taint_end = request->taint_end;
   }
-  apply (leaves, change, buf, request, request->offset, taint);
-  apply (leaves, change, buf, request, taint_end, request->end);
+  apply (leaves, result, buf, request, request->offset, taint);
+  apply (leaves, result, buf, request, taint_end, request->end);
 }
 
 static void
@@ -216,12 +216,12 @@ judge_conflicts_locked (struct conn *conn, const struct request *request,
 /* What is left behind, but for what is KNOWN and in the table already. */
 static void
 note_change_locked (struct conn *conn, const struct request *request,
-                    enum change change, bool known)
+                    enum modify_result result, bool known)
 {
   judge_conflicts_locked (conn, request, known);
   visibility_change (&conn->disk->visibility, &conn->unflushed,
-                     request->offset, request->end, change == CHANGE_TRIM);
-  if (change != CHANGE_ZERO)
+                     request->offset, request->end, result == MODIFY_TRIM);
+  if (result != MODIFY_ZERO)
     block_set_add (&conn->disk->written,
                    blkhash_opts_get_block_size (params.hash),
                    request->offset, request->end);
@@ -229,7 +229,7 @@ note_change_locked (struct conn *conn, const struct request *request,
     forget_around (conn, request->offset, request->end);
   if (!conn->export)
     return;
-  if (change != CHANGE_REFUSED)
+  if (result != MODIFY_REFUSED)
     conn->export->written = true;
   if (known)
     forget (conn->export, request->taint, request->taint_end);
@@ -238,26 +238,26 @@ note_change_locked (struct conn *conn, const struct request *request,
 }
 
 void
-change_end (struct conn *conn, struct request *request,
-            enum change change, const void *buf)
+modify_end (struct conn *conn, struct request *request,
+            enum modify_result result, const void *buf)
 {
-  bool known = (change == CHANGE_DATA || change == CHANGE_ZERO) &&
+  bool known = (result == MODIFY_DATA || result == MODIFY_ZERO) &&
     !request->ignored;
   bool late;
 
   if (known)
-    apply_untainted (conn, request, change, buf);
+    apply_untainted (conn, request, result, buf);
   {
     SCOPED_LOCK (&exports_lock);
 
     /* Nothing was known of its disk when it began. */
     late = !request->listed;
     if (late)
-      change_begin_locked (conn, request, request->offset,
+      modify_begin_locked (conn, request, request->offset,
                            request->end - request->offset);
     if (request->listed) {
       conn->own_changes++;
-      note_change_locked (conn, request, change, known);
+      note_change_locked (conn, request, result, known);
       disk_change_end (conn->disk, request, conn->export);
     }
   }
