@@ -31,7 +31,7 @@ taint (struct request *request, uint64_t offset, uint64_t end)
 static struct request **
 list_of (struct inflight *inflight, const struct request *request)
 {
-  return request->change ? &inflight->changes : &inflight->looks;
+  return request->change ? &inflight->changes : &inflight->reads;
 }
 
 /* REQUEST, or one of those from OTHER on, is a change. */
@@ -62,7 +62,7 @@ inflight_begin (struct inflight *inflight, struct request *request,
   };
   taint_overlaps (request, inflight->changes);
   if (change)
-    taint_overlaps (request, inflight->looks);
+    taint_overlaps (request, inflight->reads);
 
   list = list_of (inflight, request);
   request->next = *list;
@@ -100,19 +100,19 @@ void
 inflight_taint_by (struct inflight *inflight, const void *by)
 {
   taint_list (inflight->changes, by);
-  taint_list (inflight->looks, by);
+  taint_list (inflight->reads, by);
 }
 
 void
-inflight_taint_looks (struct inflight *inflight, uint64_t offset, uint64_t end)
+inflight_taint_reads (struct inflight *inflight, uint64_t offset, uint64_t end)
 {
-  struct request *look;
+  struct request *request;
 
-  for (look = inflight->looks; look; look = look->next) {
-    uint64_t from = MAX (offset, look->offset), to = MIN (end, look->end);
+  for (request = inflight->reads; request; request = request->next) {
+    uint64_t from = MAX (offset, request->offset), to = MIN (end, request->end);
 
     if (from < to)
-      taint (look, from, to);
+      taint (request, from, to);
   }
 }
 

@@ -117,11 +117,11 @@ forget (struct export *export, uint64_t offset, uint64_t end)
     blkhash_leaves_forget (export->leaves, end - offset, offset);
 }
 
-/* By all names, and also what looks in flight are about to learn. */
+/* By all names, and also what reads in flight are about to learn. */
 static void
 forget_all (struct conn *conn, uint64_t offset, uint64_t end)
 {
-  inflight_taint_looks (&conn->disk->inflight, offset, end);
+  inflight_taint_reads (&conn->disk->inflight, offset, end);
   block_set_add (&conn->disk->written,
                  blkhash_opts_get_block_size (params.hash), offset, end);
   disk_change (conn->disk, conn->export, offset, end);
