@@ -262,7 +262,7 @@ export_why_hopeless_locked (const struct export *export)
 
 /* A range that was changed by another name, whose size can be another one. */
 static void
-forget_range (void *opaque, uint64_t offset, uint64_t end)
+invalidate_range (void *opaque, uint64_t offset, uint64_t end)
 {
   struct export *export = opaque;
 
@@ -277,7 +277,7 @@ export_catch_up_locked (struct export *export)
 {
   if (export->leaves)
     disk_catch_up (export->disk, export, &export->log_seen,
-                   forget_range, export);
+                   invalidate_range, export);
 }
 
 void

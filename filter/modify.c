@@ -111,7 +111,7 @@ apply_untainted (struct conn *conn, const struct request *request,
 }
 
 static void
-forget (struct export *export, uint64_t offset, uint64_t end)
+invalidate (struct export *export, uint64_t offset, uint64_t end)
 {
   if (export->leaves)
     blkhash_leaves_forget (export->leaves, end - offset, offset);
@@ -119,22 +119,22 @@ forget (struct export *export, uint64_t offset, uint64_t end)
 
 /* By all names, and also what reads in flight are about to learn. */
 static void
-forget_all (struct conn *conn, uint64_t offset, uint64_t end)
+invalidate_all (struct conn *conn, uint64_t offset, uint64_t end)
 {
   inflight_taint_reads (&conn->disk->inflight, offset, end);
   block_set_add (&conn->disk->written,
                  blkhash_opts_get_block_size (params.hash), offset, end);
   disk_change (conn->disk, conn->export, offset, end);
   if (conn->export && offset < conn->export->size)
-    forget (conn->export, offset, MIN (end, conn->export->size));
+    invalidate (conn->export, offset, MIN (end, conn->export->size));
 }
 
 /* With what is judged as one with it. */
 static void
-forget_around (struct conn *conn, uint64_t offset, uint64_t end)
+invalidate_around (struct conn *conn, uint64_t offset, uint64_t end)
 {
   visibility_round (&offset, &end);
-  forget_all (conn, offset, end);
+  invalidate_all (conn, offset, end);
 }
 
 /* From OFFSET to END it is what this change made of it. */
@@ -165,14 +165,14 @@ is_conflict_locked (struct conn *conn, uint64_t offset, uint64_t end,
 }
 
 static void
-judge_rest_locked (struct conn *conn, uint64_t offset, uint64_t end)
+invalidate_hidden_locked (struct conn *conn, uint64_t offset, uint64_t end)
 {
   uint64_t run_end;
 
   for (; offset < end; offset = run_end)
     if (visibility_hidden (&conn->disk->visibility, &conn->unflushed,
                            offset, end, &run_end))
-      forget_all (conn, offset, run_end);
+      invalidate_all (conn, offset, run_end);
 }
 
 /* A layer below that changes a part of a unit writes the rest as this
@@ -180,7 +180,8 @@ judge_rest_locked (struct conn *conn, uint64_t offset, uint64_t end)
  * unit that is a conflict, unless it was a trim or the units are not ours.
  */
 static void
-judge_surroundings_locked (struct conn *conn, const struct request *request)
+invalidate_surroundings_locked (struct conn *conn,
+                                const struct request *request)
 {
   const struct visibility *v = &conn->disk->visibility;
   uint64_t start = request->offset, end = request->end;
@@ -189,36 +190,36 @@ judge_surroundings_locked (struct conn *conn, const struct request *request)
       visibility_is_alone (v, &conn->unflushed))
     return;
   visibility_round (&start, &end);
-  judge_rest_locked (conn, start, request->offset);
-  judge_rest_locked (conn, request->end, end);
+  invalidate_hidden_locked (conn, start, request->offset);
+  invalidate_hidden_locked (conn, request->end, end);
 }
 
 /* What another connection changed too, or flushed meanwhile, is not known; what
  * is KNOWN replaces what was there.
  */
 static void
-judge_conflicts_locked (struct conn *conn, const struct request *request,
-                        bool known)
+invalidate_conflicts_locked (struct conn *conn, const struct request *request,
+                             bool known)
 {
   bool replaced = request->hidden < request->hidden_end;
   uint64_t offset, run_end;
 
   if (replaced)
-    forget_around (conn, request->hidden, request->hidden_end);
+    invalidate_around (conn, request->hidden, request->hidden_end);
   for (offset = request->offset; offset < request->end; offset = run_end)
     if (is_conflict_locked (conn, offset, request->end, &run_end))
-      forget_around (conn, offset, run_end);
+      invalidate_around (conn, offset, run_end);
     else if (known && !replaced)
       overwrite_locked (conn, request, offset, run_end);
-  judge_surroundings_locked (conn, request);
+  invalidate_surroundings_locked (conn, request);
 }
 
 /* What is left behind, but for what is KNOWN and in the table already. */
 static void
-note_change_locked (struct conn *conn, const struct request *request,
-                    enum modify_result result, bool known)
+record_change_locked (struct conn *conn, const struct request *request,
+                      enum modify_result result, bool known)
 {
-  judge_conflicts_locked (conn, request, known);
+  invalidate_conflicts_locked (conn, request, known);
   visibility_change (&conn->disk->visibility, &conn->unflushed,
                      request->offset, request->end, result == MODIFY_TRIM);
   if (result != MODIFY_ZERO)
@@ -226,15 +227,15 @@ note_change_locked (struct conn *conn, const struct request *request,
                    blkhash_opts_get_block_size (params.hash),
                    request->offset, request->end);
   if (request->ignored)
-    forget_around (conn, request->offset, request->end);
+    invalidate_around (conn, request->offset, request->end);
   if (!conn->export)
     return;
   if (result != MODIFY_REFUSED)
     conn->export->written = true;
   if (known)
-    forget (conn->export, request->taint, request->taint_end);
+    invalidate (conn->export, request->taint, request->taint_end);
   else
-    forget (conn->export, request->offset, request->end);
+    invalidate (conn->export, request->offset, request->end);
 }
 
 void
@@ -257,7 +258,7 @@ modify_end (struct conn *conn, struct request *request,
                            request->end - request->offset);
     if (request->listed) {
       conn->own_changes++;
-      note_change_locked (conn, request, result, known);
+      record_change_locked (conn, request, result, known);
       disk_change_end (conn->disk, request, conn->export);
     }
   }
