@@ -189,7 +189,7 @@ blkhash_finalize (nbdkit_next *next, void *opaque)
   if (!ending_enter ())
     return 0;
   finish_changes (next, &handle->conn);
-  if (conn_leave (&handle->conn)) {
+  if (conn_disconnect (&handle->conn)) {
     finish (next, &handle->conn);
     conn_finished (&handle->conn);
   }

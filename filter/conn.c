@@ -48,7 +48,7 @@ conn_prepare (struct conn *conn, uint64_t size, bool multi_conn)
  * of it.
  */
 static void
-meet_disk_locked (struct conn *conn, struct disk *disk)
+attach_disk_locked (struct conn *conn, struct disk *disk)
 {
   if (conn->disk || !disk)
     return;
@@ -72,7 +72,7 @@ conn_join_locked (struct conn *conn)
 
   /* An export that cannot be watched by this one can be by others, later. */
   if (!conn->disk)
-    meet_disk_locked (conn, exports_disk_locked (conn->name));
+    attach_disk_locked (conn, exports_disk_locked (conn->name));
   if (conn->state != CONN_IDLE)
     return false;
   conn->state = CONN_JOINED;
@@ -84,7 +84,7 @@ conn_join_locked (struct conn *conn)
     return true;
   }
   conn->export = export;
-  meet_disk_locked (conn, export->disk);
+  attach_disk_locked (conn, export->disk);
   withdrawn = conn->tls && exports_see_tls_locked (export->disk);
   withdrawn |= export_see_size_locked (export, conn->size,
                                        conn->number > export->newest);
@@ -110,7 +110,7 @@ conn_joined (const struct conn *conn)
 
 /* JOINED is set as conn_join_locked says. */
 static bool
-leave_locked (struct conn *conn, bool *joined)
+disconnect_locked (struct conn *conn, bool *joined)
 {
   struct export *export;
 
@@ -125,7 +125,7 @@ leave_locked (struct conn *conn, bool *joined)
   export = conn->export;
   if (conn->state != CONN_JOINED || !export)
     return false;
-  conn->state = CONN_LEFT;
+  conn->state = CONN_DISCONNECTED;
   if (--export->conns > 0)
     return false;
   /* What an earlier one has read just before we changed it must be out of the
@@ -143,14 +143,14 @@ leave_locked (struct conn *conn, bool *joined)
 }
 
 bool
-conn_leave (struct conn *conn)
+conn_disconnect (struct conn *conn)
 {
   bool joined = false, last;
 
   {
     SCOPED_LOCK (&exports_lock);
 
-    last = leave_locked (conn, &joined);
+    last = disconnect_locked (conn, &joined);
   }
   if (joined)
     conn_joined (conn);
@@ -178,12 +178,12 @@ conn_close (struct conn *conn)
     if (conn->export->conns == 0 && !conn->export->finishing)
       export_set_idle_locked (conn->export, true);
   }
-  conn->state = CONN_LEFT;
+  conn->state = CONN_DISCONNECTED;
   /* Not before: what is opened before the plugin closes this connection may not
    * see what it changed.
    */
   if (conn->disk)
-    visibility_leave (&conn->disk->visibility, &conn->unflushed);
+    visibility_close (&conn->disk->visibility, &conn->unflushed);
 }
 
 /* ---- Visibility ---- */

@@ -25,7 +25,7 @@ struct conn {
   uint64_t number;              /* in the order of conn_prepare */
   uint64_t size;                /* bytes */
   bool multi_conn;              /* sees what others changed and flushed */
-  enum { CONN_OPENING, CONN_IDLE, CONN_JOINED, CONN_LEFT } state;
+  enum { CONN_OPENING, CONN_IDLE, CONN_JOINED, CONN_DISCONNECTED } state;
   struct export *export;        /* NULL: not joined, or not watched */
   struct disk *disk;            /* NULL: nothing is known of it */
   uint64_t own_changes;         /* of disk->changes those by this */
@@ -64,7 +64,7 @@ bool conn_is_shut_out_locked (const struct conn *conn);
  * then it alone can finish, until conn_finished.  Waits for one that is giving
  * up.
  */
-bool conn_leave (struct conn *conn);
+bool conn_disconnect (struct conn *conn);
 void conn_finished (struct conn *conn);
 
 /* It is gone without having left, or has left. */

@@ -157,13 +157,13 @@ test_reads (void **state)
   assert_twice (client, SIZE / 2, SIZE / 2);
   assert_twice (client, 512, SIZE / 2);         /* a piece of known zeros */
   assert_twice (client, SIZE, 0);               /* all */
-  client_leave (client);
+  client_disconnect (client);
 
   client = client_open ("reads");               /* there is a sum now */
   assert_twice (client, BLOCK, 0);
   memset (disk, 'e', BLOCK);
   assert_twice (client, BLOCK, 0);              /* and it is withdrawn */
-  client_leave (client);
+  client_disconnect (client);
 }
 
 /* ---- Names ---- */
@@ -192,7 +192,7 @@ test_names (void **state)
     make_name (name, i);
     client = client_open (name);
     client_read (client, SIZE, 0);
-    client_leave (client);
+    client_disconnect (client);
     assert_true (export_find_locked (name, false)->published);
   }
   /* When the file is replaced, each byte is written again for one before. */
@@ -202,7 +202,7 @@ test_names (void **state)
   before = file_bytes_written;
   client = client_open ("looks");
   client_read (client, 1, 0);
-  client_leave (client);
+  client_disconnect (client);
   assert_int_equal (file_bytes_written, before);
 }
 
@@ -254,7 +254,7 @@ count_locks (struct client *client, unsigned counts[KINDS])
       client_flush (client);
       client_read (other, SIZE, 0);
     }
-    client_leave (other);
+    client_disconnect (other);
     if (kind == AFTER_SUM)
       assert_true (export_find_locked ("reads", false)->published);
 
@@ -296,7 +296,7 @@ test_changes (void **state)
   count_locks (client, many);
   restore ();
   assert_memory_equal (few, many, sizeof few);
-  client_leave (client);
+  client_disconnect (client);
 }
 
 static int

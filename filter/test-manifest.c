@@ -134,7 +134,7 @@ interfere (const char *call)
  * call number AT.
  */
 static bool
-leave_at (unsigned number)
+disconnect_at (unsigned number)
 {
   struct client *client = client_open ("a");
 
@@ -145,7 +145,7 @@ leave_at (unsigned number)
   started = false;
   written = false;
   on_file_call = interfere;
-  client_leave (client);
+  client_disconnect (client);
   on_file_call = NULL;
   if (started)
     pthread_join (thread, NULL);
@@ -164,17 +164,17 @@ change_at_each_call (const char *name)
 
   fail_with = 0;
   writer_name = name;
-  for (i = 0; leave_at (i); i++) {
+  for (i = 0; disconnect_at (i); i++) {
     if (is_published ("a")) {
       assert_string_not_equal (name, "a");
       check_manifest ();
     }
     else
       assert_true (is_empty (manifest));
-    client_leave (writer);
+    client_disconnect (writer);
     check_manifest ();
   }
-  client_leave (writer);
+  client_disconnect (writer);
   check_manifest ();
   assert_true (i >= 5);         /* 2 writes, 2 syncs, a rename; the result */
 }
@@ -199,8 +199,8 @@ test_failed_publication (void **state)
   for (i = 0; ; i++) {
     unsigned told = errors_told ();
 
-    client_leave (client_open ("a"));
-    if (!leave_at (i))
+    client_disconnect (client_open ("a"));
+    if (!disconnect_at (i))
       break;
     assert_true (errors_told () > told);
     client_vanish (writer);
@@ -227,7 +227,7 @@ test_failed_withdrawal (void **state)
   (void) state;
   fail_with = EIO;
   for (i = 0; ; i++) {
-    client_leave (client_open ("a"));
+    client_disconnect (client_open ("a"));
     assert_true (is_published ("a"));
     client = client_open ("a");
     calls = 0;
@@ -235,7 +235,7 @@ test_failed_withdrawal (void **state)
     on_file_call = interfere;
     client_write (client, i, 1, 1, 0);
     on_file_call = NULL;
-    client_leave (client);
+    client_disconnect (client);
     check_manifest ();
     if (calls <= i)
       break;
@@ -270,7 +270,7 @@ set_up (void **state)
     disk[i] = 1 + i / BLOCK % 255;
   client = client_open ("a");
   client_read (client, SIZE, 0);
-  client_leave (client);
+  client_disconnect (client);
   return 0;
 }
 

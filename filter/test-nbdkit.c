@@ -207,7 +207,7 @@ client_open (const char *name)
 }
 
 void
-client_leave (struct client *client)
+client_disconnect (struct client *client)
 {
   filter->finalize (client->context.next, client->handle);
   client_vanish (client);

@@ -60,7 +60,7 @@ extern _Thread_local unsigned disk_seed;
 struct client *client_open (const char *name);
 
 /* It leaves as it should, or is gone without a word. */
-void client_leave (struct client *client);
+void client_disconnect (struct client *client);
 void client_vanish (struct client *client);
 
 /* 0, or -1 if the plugin failed.  FLAGS are those of nbdkit. */

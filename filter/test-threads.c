@@ -77,7 +77,7 @@ run_clients (void *opaque)
     if (below (&seed, 5) == 0)
       client_vanish (client);
     else
-      client_leave (client);
+      client_disconnect (client);
     assert_int_equal (locks_held (), 0);
   }
   return NULL;
@@ -115,7 +115,7 @@ read_all (void *opaque)
   struct client *client = client_open (opaque);
 
   client_read (client, SIZE, 0);
-  client_leave (client);
+  client_disconnect (client);
   return NULL;
 }
 
@@ -162,7 +162,7 @@ test_threads (void **state)
     struct client *client = client_open (names[i]);
 
     client_write (client, 'x', 1, 0, 0);
-    client_leave (client);
+    client_disconnect (client);
     check_result (path, names[i]);
     check_manifest (manifest);
   }

@@ -188,7 +188,7 @@ close_client (struct client *client, bool vanish)
   if (vanish && (mode->disk.views != VIEWS_BACK || is_late ()))
     client_vanish (client);
   else
-    client_leave (client);
+    client_disconnect (client);
   if (is_late ())
     pthread_rwlock_unlock (&late);
 }
@@ -250,13 +250,13 @@ be_alone (unsigned *seed)
   disk_failures = 0;
   client = client_open (name);
   client_write (client, 'x', 1, 0, 0);
-  client_leave (client);
+  client_disconnect (client);
   check (missing_read ? name : NULL);
   if (missing_read)
     return;
   client = client_open (name);
   client_read (client, size, 0);
-  client_leave (client);
+  client_disconnect (client);
   check (name);
 }
 

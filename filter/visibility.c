@@ -82,7 +82,7 @@ visibility_open (struct visibility *v, struct unflushed *u, bool tls)
 {
   u->opened = ++v->last_opened;
   u->tls = tls;
-  v->left[tls].nr_open++;
+  v->closed[tls].nr_open++;
 }
 
 static void
@@ -105,32 +105,33 @@ unlink_conn (struct unflushed *u)
 }
 
 static void
-remember (struct left *left, struct unflushed *u, uint64_t last_opened)
+keep_for_older (struct closed *closed, struct unflushed *u,
+                uint64_t last_opened)
 {
-  if (left->nr_open == 0)
+  if (closed->nr_open == 0)
     return;
-  block_set_add_set (&left->sets.changed, params.unit, &u->changed);
-  block_set_add_set (&left->sets.trimmed, params.unit, &u->trimmed);
-  left->sets.opened = last_opened;
-  left->nr_older = left->nr_open;
+  block_set_add_set (&closed->sets.changed, params.unit, &u->changed);
+  block_set_add_set (&closed->sets.trimmed, params.unit, &u->trimmed);
+  closed->sets.opened = last_opened;
+  closed->nr_older = closed->nr_open;
 }
 
 void
-visibility_leave (struct visibility *v, struct unflushed *u)
+visibility_close (struct visibility *v, struct unflushed *u)
 {
-  struct left *left = &v->left[u->tls];
+  struct closed *closed = &v->closed[u->tls];
 
   if (u->opened == 0)
     return;
   unlink_conn (u);
-  left->nr_open--;
-  if (u->opened <= left->sets.opened && --left->nr_older == 0) {
-    clear (&left->sets);
-    left->sets.opened = 0;
+  closed->nr_open--;
+  if (u->opened <= closed->sets.opened && --closed->nr_older == 0) {
+    clear (&closed->sets);
+    closed->sets.opened = 0;
   }
   if (!(block_set_is_empty (&u->changed) && block_set_is_empty (&u->trimmed))) {
-    remember (&v->left[false], u, v->last_opened);
-    remember (&v->left[true], u, v->last_opened);
+    keep_for_older (&v->closed[false], u, v->last_opened);
+    keep_for_older (&v->closed[true], u, v->last_opened);
   }
   clear (u);
   u->opened = 0;
@@ -139,8 +140,8 @@ visibility_leave (struct visibility *v, struct unflushed *u)
 void
 visibility_destroy (struct visibility *v)
 {
-  clear (&v->left[false].sets);
-  clear (&v->left[true].sets);
+  clear (&v->closed[false].sets);
+  clear (&v->closed[true].sets);
 }
 
 /* ---- Changes ---- */
@@ -183,7 +184,7 @@ static bool
 find (struct visibility *v, const struct unflushed *u,
       uint64_t offset, uint64_t end, uint64_t *run_end, bool trims)
 {
-  struct unflushed *other, *left = &v->left[u->tls].sets;
+  struct unflushed *other, *closed = &v->closed[u->tls].sets;
   bool in = false;
 
   *run_end = end;
@@ -195,10 +196,10 @@ find (struct visibility *v, const struct unflushed *u,
     if (trims)
       look_up (&other->trimmed, offset, run_end, &in);
   }
-  if (u->opened <= left->opened) {
-    look_up (&left->changed, offset, run_end, &in);
+  if (u->opened <= closed->opened) {
+    look_up (&closed->changed, offset, run_end, &in);
     if (trims)
-      look_up (&left->trimmed, offset, run_end, &in);
+      look_up (&closed->trimmed, offset, run_end, &in);
   }
   return in;
 }
@@ -243,8 +244,8 @@ visibility_overwrite (struct visibility *v, uint64_t offset, uint64_t end)
     return;
   for (u = v->conns; u; u = u->next)
     block_set_remove (&u->trimmed, params.unit, offset, end);
-  block_set_remove (&v->left[false].sets.trimmed, params.unit, offset, end);
-  block_set_remove (&v->left[true].sets.trimmed, params.unit, offset, end);
+  block_set_remove (&v->closed[false].sets.trimmed, params.unit, offset, end);
+  block_set_remove (&v->closed[true].sets.trimmed, params.unit, offset, end);
 }
 
 /* ---- Flushes ---- */

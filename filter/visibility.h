@@ -38,7 +38,7 @@ struct unflushed {
 /* What connections changed that have left; hidden from those that were opened
  * up to sets.opened.
  */
-struct left {
+struct closed {
   struct unflushed sets;
   unsigned nr_open;             /* connections */
   unsigned nr_older;            /* of these, opened up to sets.opened */
@@ -50,7 +50,7 @@ struct visibility {
   /* As it is hidden from connections without TLS, and with: so those without do
    * not keep anything hidden from those with TLS by staying open.
    */
-  struct left left[2];
+  struct closed closed[2];
   uint64_t last_opened;
   bool trims;                   /* something was trimmed, ever */
 };
@@ -59,7 +59,7 @@ struct visibility {
  * request.
  */
 void visibility_open (struct visibility *v, struct unflushed *u, bool tls);
-void visibility_leave (struct visibility *v, struct unflushed *u);
+void visibility_close (struct visibility *v, struct unflushed *u);
 
 /* It changed a range; TRIM: by a trim. */
 void visibility_change (struct visibility *v, struct unflushed *u,
@@ -72,7 +72,7 @@ static inline bool
 visibility_is_alone (const struct visibility *v, const struct unflushed *u)
 {
   return (!v->conns || (v->conns == u && !u->next)) &&
-    u->opened > v->left[u->tls].sets.opened;
+    u->opened > v->closed[u->tls].sets.opened;
 }
 
 /* Did another connection change the byte at OFFSET too, so that which of the
