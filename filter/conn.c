@@ -85,8 +85,8 @@ conn_join_locked (struct conn *conn)
   }
   conn->export = export;
   attach_disk_locked (conn, export->disk);
-  withdrawn = conn->tls && exports_see_tls_locked (export->disk);
-  withdrawn |= export_see_size_locked (export, conn->size,
+  withdrawn = conn->tls && exports_set_tls_locked (export->disk);
+  withdrawn |= export_set_size_locked (export, conn->size,
                                        conn->number > export->newest);
   if (conn->number > export->newest)
     export->newest = conn->number;

@@ -99,7 +99,7 @@ disk_flush_ended (struct disk *disk, struct unflushed *by, bool ok)
 }
 
 void
-disk_look (struct disk *disk, uint64_t *seen)
+disk_log_position (struct disk *disk, uint64_t *seen)
 {
   *seen = disk->logged;
   disk->may_extend = false;

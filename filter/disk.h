@@ -58,7 +58,7 @@ void disk_change (struct disk *disk, const void *by,
 void disk_flush_ended (struct disk *disk, struct unflushed *by, bool ok);
 
 /* From now on changes are missed: set *SEEN, for disk_catch_up. */
-void disk_look (struct disk *disk, uint64_t *seen);
+void disk_log_position (struct disk *disk, uint64_t *seen);
 
 /* Tell FN of the ranges that were changed since *SEEN was set, by others than
  * BY, and set *SEEN.  When there were too many it is

@@ -78,7 +78,7 @@ add_export_locked (const char *name, bool tls)
   }
   export->disk = disk ? disk : &export->own_disk;
   export->disk->exports++;
-  disk_look (export->disk, &export->log_seen);
+  disk_log_position (export->disk, &export->log_seen);
   *exports_tail = export;
   exports_tail = &export->next;
   nr_exports[tls]++;
@@ -198,7 +198,7 @@ reset_locked (struct export *export, uint64_t size)
   blkhash_leaves_free (export->leaves);
   export->leaves = leaves_new_in_budget (params.hash, size, 0, &budget);
   export->broken = export->leaves ? NULL : "no memory";
-  disk_look (export->disk, &export->log_seen);
+  disk_log_position (export->disk, &export->log_seen);
   export->contradictions = 0;
   export->size = size;
   export->written = false;
@@ -207,7 +207,7 @@ reset_locked (struct export *export, uint64_t size)
 }
 
 bool
-export_see_size_locked (struct export *export, uint64_t size, bool newer)
+export_set_size_locked (struct export *export, uint64_t size, bool newer)
 {
   bool in_use = export->conns > 0 || export->finishing;
 
@@ -221,7 +221,7 @@ export_see_size_locked (struct export *export, uint64_t size, bool newer)
 }
 
 bool
-exports_see_tls_locked (struct disk *disk)
+exports_set_tls_locked (struct disk *disk)
 {
   struct export *export;
   bool withdrawn = false;

@@ -72,12 +72,12 @@ struct disk *exports_disk_locked (const char *name);
 /* A connection comes that was told of SIZE; NEWER: after all that came before.
  * True if a sum was withdrawn.
  */
-bool export_see_size_locked (struct export *export, uint64_t size, bool newer);
+bool export_set_size_locked (struct export *export, uint64_t size, bool newer);
 
 /* A client with TLS uses DISK: of what clients without TLS saw nothing is said any
  * more.  True if a sum was withdrawn.
  */
-bool exports_see_tls_locked (struct disk *disk);
+bool exports_set_tls_locked (struct disk *disk);
 
 /* Does nobody use it?  What a client left that is gone must not push out what
  * another one needs.

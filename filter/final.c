@@ -55,7 +55,7 @@ fold_known (struct export *export)
 }
 
 /* Set for the names of which nothing would be said otherwise. */
-static bool say_unused;
+static bool report_unused;
 
 /* Is anything left to say of it?  WHY is why there can be no sum, or NULL. */
 static bool
@@ -70,7 +70,7 @@ start_final (struct export *export, const char **why)
 }
 
 static void
-say_final (struct export *export)
+report_export (struct export *export)
 {
   char unknown[128];
   const char *why;
@@ -86,17 +86,18 @@ say_final (struct export *export)
   }
 
   SCOPED_LOCK (&exports_lock);
-  if (!export->line.text && (say_unused || !export_is_unused_locked (export)))
+  if (!export->line.text &&
+      (report_unused || !export_is_unused_locked (export)))
     export_incomplete_locked (export, why);
 }
 
 void
 final_report (void)
 {
-  exports_foreach (say_final);
+  exports_foreach (report_export);
   if (report_is_empty ()) {
-    say_unused = true;
-    exports_foreach (say_final);
+    report_unused = true;
+    exports_foreach (report_export);
   }
   report_write ();
 }

@@ -114,7 +114,7 @@ complete (const struct pass *p)
     no_sum (p, NOT_SEEN);
     return -1;
   }
-  pass_ask_extents (p);
+  pass_query_extents (p);
   missing = pass_missing (p->leaves);
   if (missing == 0)
     return 0;
@@ -153,7 +153,7 @@ complete (const struct pass *p)
  * be read again.  One that retries goes on where it left off.
  */
 static void
-give_back_pieces (const struct pass *p)
+evict_pieces (const struct pass *p)
 {
   bool is_last;
 
@@ -219,7 +219,7 @@ try_to_finish (struct pass *p)
 
   end_manifest (p);             /* that of what was changed meanwhile */
   if (complete (p) == -1) {
-    give_back_pieces (p);
+    evict_pieces (p);
     return true;
   }
   if (!begin_fold (p))
@@ -249,7 +249,7 @@ start (struct pass *p, const char **why)
 
 /* It was tried again and again; there were CHANGES when that began. */
 static const char *
-why_in_vain (const struct pass *p, uint64_t changes)
+why_retries_failed (const struct pass *p, uint64_t changes)
 {
   const struct disk *disk = p->export->disk;
   SCOPED_LOCK (&exports_lock);
@@ -275,7 +275,7 @@ find_sum (struct pass *p)
   for (i = 0; i < TRIES; i++)
     if (try_to_finish (p))
       return;
-  no_sum (p, why_in_vain (p, changes));
+  no_sum (p, why_retries_failed (p, changes));
 }
 
 void

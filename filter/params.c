@@ -80,7 +80,7 @@ parse_path (const char *key, const char *value, const char **result)
  * others have blocks of their own (cache, cow).
  */
 static int
-note_other (const char *key, const char *value)
+parse_other (const char *key, const char *value)
 {
   static const char *const shifting[] = {
     "partition", "tar-entry", "ext2file", "passphrase"
@@ -126,7 +126,7 @@ params_config (const char *key, const char *value)
   else if (strcmp (key, "blkhash-distinct-exports") == 0)
     return parse_bool (value, &params.distinct_exports);
   else
-    return note_other (key, value);
+    return parse_other (key, value);
   return 1;
 }
 

@@ -67,7 +67,7 @@ round_up (uint64_t n, uint64_t unit)
  * shorter.
  */
 static uint64_t
-ask_extents (const struct pass *p, uint64_t offset, uint32_t len)
+query_extents (const struct pass *p, uint64_t offset, uint32_t len)
 {
   struct nbdkit_extents *extents = nbdkit_extents_new (offset, p->export->size);
   struct request request;
@@ -93,7 +93,7 @@ ask_extents (const struct pass *p, uint64_t offset, uint32_t len)
 }
 
 void
-pass_ask_extents (const struct pass *p)
+pass_query_extents (const struct pass *p)
 {
   uint64_t unit = blkhash_opts_get_block_size (params.hash);
   uint64_t offset = 0, start, len, end;
@@ -107,7 +107,7 @@ pass_ask_extents (const struct pass *p)
     if (end > p->export->size)
       end = p->export->size;
     offset = start - start % unit;
-    offset = ask_extents (p, offset, end - offset);
+    offset = query_extents (p, offset, end - offset);
     if (offset <= start)
       return;
   }
@@ -202,7 +202,7 @@ static int
 read_missing (const struct pass *p, void *buf, uint64_t missing)
 {
   uint64_t size = p->export->size, unit, most;
-  uint64_t offset = 0, start, len, done = 0, told = 0;
+  uint64_t offset = 0, start, len, done = 0, reported = 0;
 
   find_read_sizes (p, &unit, &most);
   while (next_range (p, offset, &start, &len)) {
@@ -222,10 +222,10 @@ read_missing (const struct pass *p, void *buf, uint64_t missing)
       return err;
     offset = end;
     done += end - start;
-    if (done - told >= PROGRESS_STEP) {
+    if (done - reported >= PROGRESS_STEP) {
       nbdkit_debug ("blkhash: read %" PRIu64 " of %" PRIu64 " missing bytes "
                     "of '%s'", done, missing, p->export->name);
-      told = done;
+      reported = done;
     }
   }
   return 0;

@@ -43,7 +43,7 @@ uint64_t pass_missing (struct blkhash_leaves *leaves);
 /* Learn what is zero of what is missing.  When the plugin cannot answer, all
  * of it has to be read.
  */
-void pass_ask_extents (const struct pass *p);
+void pass_query_extents (const struct pass *p);
 
 /* Is anything missing that is hidden from the connection? */
 bool pass_is_hidden (const struct pass *p);

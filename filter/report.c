@@ -56,7 +56,7 @@ static size_t nr_lines;
 /* Of which something was said that is not written yet. */
 static struct report_line *changed, **changed_tail = &changed;
 static size_t nr_changed;
-static uint64_t said;           /* how often anything was said */
+static uint64_t latest;         /* how often anything was said */
 static bool lost;               /* there was no memory to say something */
 static bool writing;            /* a thread writes, without the lock */
 static struct report_line *manifest; /* of whose sum there is one, or NULL */
@@ -158,7 +158,7 @@ static struct state
 take_state_locked (void)
 {
   struct state state = {
-    .version = said,
+    .version = latest,
     .whole = params.file && !result_file_takes_changes (),
     .sync = withdrawn > written,
     .move_manifest = manifest_is_new,
@@ -244,7 +244,7 @@ report_write (void)
 {
   SCOPED_LOCK (&lock);
 
-  write_until_locked (said);
+  write_until_locked (latest);
 }
 
 void
@@ -274,7 +274,7 @@ report_is_empty (void)
 
 /* Takes TEXT over.  NULL: nothing is to be said. */
 static void
-say_locked (struct report_line *line, char *text, bool is_sum)
+set_line_locked (struct report_line *line, char *text, bool is_sum)
 {
   if (!line->listed) {
     *lines_tail = line;
@@ -289,9 +289,9 @@ say_locked (struct report_line *line, char *text, bool is_sum)
     line->changed = true;
     nr_changed++;
   }
-  said++;
+  latest++;
   if (line->is_sum)
-    __atomic_store_n (&withdrawn, said, __ATOMIC_RELEASE);
+    __atomic_store_n (&withdrawn, latest, __ATOMIC_RELEASE);
   free (line->text);
   line->text = text;
   line->is_sum = is_sum;
@@ -303,10 +303,10 @@ say_locked (struct report_line *line, char *text, bool is_sum)
 
 /* No memory to say it: then at least nothing stale is said. */
 static void
-say_or_withdraw_locked (struct report_line *line, char *text, bool is_sum)
+set_or_withdraw_locked (struct report_line *line, char *text, bool is_sum)
 {
   lost |= !text;
-  say_locked (line, text, is_sum && text);
+  set_line_locked (line, text, is_sum && text);
 }
 
 /* Has another line another sum?  Then the names are not those of one disk. */
@@ -323,7 +323,7 @@ disagrees_locked (const struct report_line *line)
 
 /* LINE has the sum MD, and maybe a new manifest. */
 static void
-say_manifest_locked (struct report_line *line,
+set_manifest_locked (struct report_line *line,
                      const unsigned char *md, size_t len, bool is_new)
 {
   memset (line->md, 0, sizeof line->md);
@@ -351,9 +351,9 @@ report_sum (struct report_line *line, const char *name,
   free (sum);
 
   SCOPED_LOCK (&lock);
-  say_or_withdraw_locked (line, text, true);
+  set_or_withdraw_locked (line, text, true);
   if (text && params.manifest)
-    say_manifest_locked (line, md, len, has_manifest);
+    set_manifest_locked (line, md, len, has_manifest);
 }
 
 void
@@ -369,7 +369,7 @@ report_incomplete (struct report_line *line, const char *name,
   free (escaped);
 
   SCOPED_LOCK (&lock);
-  say_or_withdraw_locked (line, text, false);
+  set_or_withdraw_locked (line, text, false);
 }
 
 void
@@ -377,5 +377,5 @@ report_withdraw (struct report_line *line)
 {
   SCOPED_LOCK (&lock);
 
-  say_locked (line, NULL, false);
+  set_line_locked (line, NULL, false);
 }

@@ -48,12 +48,12 @@ is_there (void)
 static void
 test_twice (void **state)
 {
-  unsigned told = errors_told ();
+  unsigned reported = errors_reported ();
 
   (void) state;
   assert_int_equal (try_lock (&a), 0);
   assert_int_equal (try_lock (&b), -1);
-  assert_int_equal (errors_told (), told + 1);
+  assert_int_equal (errors_reported (), reported + 1);
   lock_file_unlock (&b);        /* which it has not */
   assert_true (is_there ());
   assert_int_equal (try_lock (&b), -1);

@@ -197,12 +197,12 @@ test_failed_publication (void **state)
   fail_with = ENOSPC;
   writer_name = "a";
   for (i = 0; ; i++) {
-    unsigned told = errors_told ();
+    unsigned reported = errors_reported ();
 
     client_disconnect (client_open ("a"));
     if (!disconnect_at (i))
       break;
-    assert_true (errors_told () > told);
+    assert_true (errors_reported () > reported);
     client_vanish (writer);
     assert_true (is_published ("a"));
     if (is_empty (manifest))

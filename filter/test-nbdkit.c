@@ -52,7 +52,7 @@ nbdkit_error (const char *message, ...)
 }
 
 unsigned
-errors_told (void)
+errors_reported (void)
 {
   return errors;
 }

@@ -26,7 +26,7 @@ void server_stop (void);
 void server_configure (const char *key, const char *value);
 
 /* How many errors the filter told. */
-unsigned errors_told (void);
+unsigned errors_reported (void);
 
 extern unsigned char *disk;     /* its content; see also disk_failures */
 

@@ -97,7 +97,7 @@ read_file (void)
 }
 
 static void
-assert_says (const int *what)
+assert_has (const int *what)
 {
   unsigned i;
 
@@ -112,7 +112,7 @@ assert_says (const int *what)
  * something before and after.
  */
 static void
-assert_says_either (void)
+assert_has_either (void)
 {
   unsigned i, j;
 
@@ -169,7 +169,7 @@ update (bool sync)
 }
 
 static void
-say (unsigned i, int what, bool sync)
+set_line (unsigned i, int what, bool sync)
 {
   memcpy (before, now, sizeof now);
   now[i] = what;
@@ -189,7 +189,7 @@ start (unsigned count)
     now[i] = 1;
   result_file_replace (NULL, 0, true);
   update (true);
-  assert_says (now);
+  assert_has (now);
 }
 
 /* A few lines, which change to anything. */
@@ -220,33 +220,33 @@ test_cost (void **state)
   for (round = 2; round < 4; round++) {
     file_bytes_written = 0;
     for (i = 0; i < LINES; i++)
-      say (i, round, true);
-    assert_says (now);
+      set_line (i, round, true);
+    assert_has (now);
     /* Each line once, and once more when the file is replaced. */
     total = file_bytes_written;
     assert_true (total <= 3 * max * LINES);
   }
   start (LINES);
   file_bytes_written = 0;
-  say (LINES / 2, 5, true);
+  set_line (LINES / 2, 5, true);
   assert_true (file_bytes_written <= max + 10);
   file_bytes_written = 0;
-  say (LINES / 2, 0, true);
+  set_line (LINES / 2, 0, true);
   assert_int_equal (file_bytes_written, 1);
-  assert_says (now);
+  assert_has (now);
 }
 
 static unsigned calls;
 
 static int
-look (const char *call)
+check_both (const char *call)
 {
   (void) call;
   calls++;
   on_file_call = NULL;
-  assert_says_either ();
+  assert_has_either ();
   assert_is_ours ();
-  on_file_call = look;
+  on_file_call = check_both;
   return 0;
 }
 
@@ -259,10 +259,10 @@ test_readers (void **state)
   start (30);
   for (i = 0; i < 200; i++) {
     change_some (&seed);
-    on_file_call = look;
+    on_file_call = check_both;
     update (rand_r (&seed) % 2);
     on_file_call = NULL;
-    assert_says (now);
+    assert_has (now);
     assert_is_ours ();
   }
   assert_true (calls > 200);
@@ -281,7 +281,7 @@ fail_once (const char *call)
 static void
 test_failures (void **state)
 {
-  unsigned i, told;
+  unsigned i, reported;
 
   (void) state;
   for (fail_at = 0; ; fail_at++) {
@@ -291,16 +291,16 @@ test_failures (void **state)
       now[i] = i < 3 ? 0 : 7;
     assert_true (result_file_takes_changes ());
     calls = 0;
-    told = errors_told ();
+    reported = errors_reported ();
     on_file_call = fail_once;
     update (true);
     on_file_call = NULL;
     if (calls <= fail_at)
       break;
-    assert_true (errors_told () > told);
+    assert_true (errors_reported () > reported);
     assert_int_equal (read_file (), 0);
-    say (10, 9, true);
-    assert_says (now);
+    set_line (10, 9, true);
+    assert_has (now);
   }
   assert_true (fail_at > 8);
 }
@@ -314,14 +314,14 @@ test_others (void **state)
   (void) state;
   start (30);
   assert_int_equal (unlink (path), 0);
-  say (1, 2, false);
-  assert_says (now);
+  set_line (1, 2, false);
+  assert_has (now);
 
   start (30);
   f = fopen (path, "a");
   assert_true (f && fputs ("x\n", f) != EOF && fclose (f) != EOF);
-  say (1, 2, false);
-  assert_says (now);
+  set_line (1, 2, false);
+  assert_has (now);
 }
 
 /* It grows and shrinks: what is small has no comments. */
@@ -335,8 +335,8 @@ test_sizes (void **state)
   (void) state;
   start (30);
   for (i = 1; i < 30; i++) {
-    say (i, 0, true);
-    assert_says (now);
+    set_line (i, 0, true);
+    assert_has (now);
     assert_is_ours ();
   }
   assert_int_equal (stat (path, &st), 0);
@@ -344,8 +344,8 @@ test_sizes (void **state)
   assert_int_equal (st.st_size, strlen (RESULT_HEADER) + strlen (line));
   free (line);
   for (i = 1; i < 30; i++) {
-    say (i, 3, true);
-    assert_says (now);
+    set_line (i, 3, true);
+    assert_has (now);
     assert_is_ours ();
   }
   assert_int_equal (stat (path, &st), 0);
@@ -367,7 +367,7 @@ test_cut_off (void **state)
   assert_int_equal (write (fd, "#", 1), 1);
   for (p = line; *p; p++) {
     assert_int_equal (write (fd, p, 1), 1);
-    assert_says (now);
+    assert_has (now);
     assert_is_ours ();
   }
   close (fd);

@@ -121,7 +121,7 @@ read_all (void *opaque)
 
 /* All names get their sum at the same time, and each a manifest. */
 static void
-finish_at_once (int byte)
+finish_in_parallel (int byte)
 {
   struct client *client = client_open (names[0]);
   pthread_t threads[sizeof names / sizeof names[0]];
@@ -168,7 +168,7 @@ test_threads (void **state)
   }
 
   for (i = 0; i < ROUNDS; i++) {
-    finish_at_once (i);
+    finish_in_parallel (i);
     check_manifest (manifest);
   }
 

@@ -240,7 +240,7 @@ run_crowd (unsigned *seed)
  * from earlier clients is not read again.
  */
 static void
-be_alone (unsigned *seed)
+run_alone (unsigned *seed)
 {
   const char *name = names[below (seed, nr_names)];
   struct client *client;
@@ -295,9 +295,9 @@ run_server (void)
   for (i = 0, seed = server_seed; i < CROWDS; i++) {
     run_crowd (&seed);
     if (below (&seed, 4) == 0)
-      be_alone (&seed);
+      run_alone (&seed);
   }
-  be_alone (&seed);
+  run_alone (&seed);
   server_stop ();
   unlink (path);
   unlink (manifest);
