@@ -3,8 +3,8 @@
  *
  * A set of blocks of a disk.
  *
- * The set is a tree of leaves without any leaf: blocks that it calls LEAF_ZERO
- * are in the set, those that it calls LEAF_MISSING are not.
+ * The set is a leaf tree of the library that stores states only, no leaves:
+ * LEAF_ZERO marks a block in the set, LEAF_MISSING one that is not.
  */
 
 #include <config.h>
@@ -15,7 +15,7 @@
 #include "../lib/leaves/leaf-tree.h"
 #include "block-set.h"
 
-/* Where block INDEX starts; the last blocks are beyond all bytes. */
+/* The first byte of block INDEX, or UINT64_MAX if that overflows. */
 static uint64_t
 start_of (uint64_t index, uint32_t block_size)
 {
@@ -30,7 +30,7 @@ block_set_add (struct block_set *set, uint32_t block_size,
 
   if (offset >= end)
     return;
-  /* Mostly it is there already, which is cheaper to see than to set. */
+  /* Usually it is in the set already, and a look-up is cheaper than a set. */
   if (block_set_at (set, block_size, offset, end, &run_end) && run_end == end)
     return;
   first = offset / block_size;
@@ -46,9 +46,7 @@ block_set_add (struct block_set *set, uint32_t block_size,
   set->out = (struct block_range) { 0 };
 }
 
-/* The run of blocks that block INDEX is in, from there on.  In the set or not:
- * *IN.
- */
+/* The rest of the run that block INDEX is in.  *IN: is the run in the set? */
 static struct block_range
 find_run (const struct block_set *set, uint32_t block_size, uint64_t index,
           bool *in)
@@ -83,7 +81,7 @@ block_set_remove (struct block_set *set, uint32_t block_size,
 {
   uint64_t first, last;
 
-  if (!set->blocks)             /* without memory they stay */
+  if (!set->blocks)             /* no block, or all, which stay */
     return;
   first = offset / block_size + (offset % block_size != 0);
   last = end / block_size;

@@ -3,11 +3,11 @@
  *
  * A set of blocks of a disk.
  *
- * Memory grows with the number of runs, not with their length.  When there is
- * no memory for it the set becomes that of all blocks, so it is of use where a
+ * Memory grows with the number of runs, not with their length.  If an
+ * allocation fails the set becomes that of all blocks, so use it only where a
  * block too many does no harm.
  *
- * It knows nothing of exports and requests.  Its user holds a lock.
+ * Not thread-safe: the caller holds a lock, since a look-up changes the cache.
  */
 
 #ifndef NBDKIT_BLKHASH_BLOCK_SET_H
@@ -18,7 +18,7 @@
 
 struct leaf_tree;
 
-/* From START to END, which are bytes; empty if they are equal. */
+/* Bytes from START to END, exclusive; empty if they are equal. */
 struct block_range {
   uint64_t start, end;
 };
@@ -26,9 +26,9 @@ struct block_range {
 /* Zero-initialised it is empty. */
 struct block_set {
   struct leaf_tree *blocks;     /* NULL: none, or all */
-  bool all;                     /* no memory to tell which */
-  /* Of what was looked up last, so that a request costs no look-up that is in
-   * the same run as the one before.
+  bool all;                     /* an allocation failed */
+  /* The runs of the last look-ups: a request in the same run as the one before
+   * needs no look-up in the tree.
    */
   struct block_range in, out;   /* in the set, and not in it */
 };
@@ -37,13 +37,13 @@ struct block_set {
 void block_set_add (struct block_set *set, uint32_t block_size,
                     uint64_t offset, uint64_t end);
 
-/* Is the block with the byte at OFFSET in the set?  *RUN_END is where the
- * answer ends to be the same, at most END; both are in bytes.
+/* Is the block with the byte at OFFSET in the set?  *RUN_END is set to how far
+ * the answer is known to hold, at most END; both are in bytes.
  */
 bool block_set_look_up (struct block_set *set, uint32_t block_size,
                         uint64_t offset, uint64_t end, uint64_t *run_end);
 
-/* The same, without a call if it is known. */
+/* The same, from the cached runs if they have it. */
 static inline bool
 block_set_at (struct block_set *set, uint32_t block_size,
               uint64_t offset, uint64_t end, uint64_t *run_end)
@@ -56,18 +56,18 @@ block_set_at (struct block_set *set, uint32_t block_size,
   return block_set_look_up (set, block_size, offset, end, run_end);
 }
 
-/* Remove those of which all bytes are from OFFSET to END. */
+/* Remove the blocks that are completely between OFFSET and END. */
 void block_set_remove (struct block_set *set, uint32_t block_size,
                        uint64_t offset, uint64_t end);
 
-/* Add all of FROM; move: which is empty then. */
+/* Add all blocks of FROM; move empties FROM. */
 void block_set_add_set (struct block_set *set, uint32_t block_size,
                         struct block_set *from);
 void block_set_move (struct block_set *set, uint32_t block_size,
                      struct block_set *from);
 
-/* Set *OFFSET and *END to the first run of blocks in the set that ends behind
- * *OFFSET, but not before *OFFSET.  False: there is none.
+/* Set *OFFSET and *END to the next run of blocks in the set at *OFFSET or after
+ * it.  A run that begins before is clipped.  False: there is none.
  */
 bool block_set_next (struct block_set *set, uint32_t block_size,
                      uint64_t *offset, uint64_t *end);
@@ -78,7 +78,7 @@ block_set_is_empty (const struct block_set *set)
   return !set->blocks && !set->all;
 }
 
-/* Empty it. */
+/* Remove all blocks, and free the memory. */
 void block_set_clear (struct block_set *set);
 
 #endif /* NBDKIT_BLKHASH_BLOCK_SET_H */

@@ -3,8 +3,9 @@
  *
  * The files that parameters name.
  *
- * A filter does not know which values are paths.  So each value is taken for
- * one, and files are compared, not names: a link to the disk is the disk.
+ * A filter cannot find out which values are paths, so each value is taken for
+ * one.  Device and inode are compared, not names: a link to the disk is the
+ * disk.
  */
 
 #include <config.h>

@@ -1,19 +1,22 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The files that parameters name: ours, of the plugin, and of filters below.
+ * The files that parameters name: those of this filter, of the plugin, and of
+ * filters below.
+ *
+ * Files are added while nbdkit configures, by one thread.
  */
 
 #ifndef NBDKIT_BLKHASH_CONFIG_FILES_H
 #define NBDKIT_BLKHASH_CONFIG_FILES_H
 
-/* The parameter KEY has VALUE, which may be the path of a file.  0, or -1 with
- * an error told to nbdkit.
+/* Add VALUE of the parameter KEY, which may be the path of a file.  0, or -1
+ * after nbdkit_error.
  */
 int config_files_add (const char *key, const char *value);
 
-/* See that PATH, which the parameter PARAM makes us write, is not the file of
- * another parameter.  0, or -1 with an error told to nbdkit.
+/* Check that PATH, which the filter writes because of PARAM, is not the file of
+ * another parameter.  0, or -1 after nbdkit_error.
  */
 int config_files_check (const char *param, const char *path);
 

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The end of the server, for connections of which nbdkit does not know yet.
+ * Shutdown of the server, for connections that nbdkit has not counted yet.
  *
  * A thread that must not go on waits for the exit of the process, in code that
  * stays in memory when nbdkit unloads this module (see -z nodelete in the
- * Makefile).  Refusing the connection would be worse: nbdkit then walks over
- * its list of filters, to free what the connection has.
+ * Makefile).  Rejected: to refuse the connection.  nbdkit then walks its list
+ * of filters, to free the connection's handles.
  */
 
 #include <config.h>

@@ -3,13 +3,13 @@
  *
  * The lock of a file that is replaced.
  *
- * The file is replaced by rename, so a lock of it would be one of what it was.
- * So PATH.blkhash-lock is locked, an empty file.  It is removed by the server
- * that has the lock.  Another server that has opened it just before sees that
- * what it has locked has no name any more, and tries again.
+ * The file is replaced by rename, so a lock of it would be lost with the old
+ * inode.  So PATH.blkhash-lock is locked, an empty file, which the server that
+ * holds the lock removes.  Another server that opened it before that finds,
+ * when it has the lock, that its file has no name any more, and retries.
  *
- * flock, because that lock survives the fork into the background, and belongs to
- * the open file, not to the process.  Where the file system has no locks, two
+ * flock, because that lock survives the fork into the background, and belongs
+ * to the open file, not to the process.  If the file system has no locks, two
  * servers are not kept apart.
  */
 
@@ -31,7 +31,7 @@
 #include "config-files.h"
 #include "lock-file.h"
 
-/* Only what we can have made. */
+/* Refuse anything that an earlier server cannot have made. */
 static int
 open_lock (const struct lock_file *lock, const char *param)
 {
@@ -60,7 +60,7 @@ has_name (const struct lock_file *lock)
     a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* 0, or -1 with an error told. */
+/* 0, also if the file system has no locks, or -1 after nbdkit_error. */
 static int
 lock_fd (const struct lock_file *lock, const char *param, const char *path)
 {
@@ -88,7 +88,7 @@ lock_named (struct lock_file *lock, const char *param, const char *path)
     }
     if (has_name (lock))
       return 0;
-    close (lock->fd);           /* the server that had it has removed it */
+    close (lock->fd);           /* the server that held it has removed it */
   }
 }
 

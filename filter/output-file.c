@@ -1,21 +1,20 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A file on the disk that is replaced at once.
+ * A file that is replaced atomically.
  *
- * Each new state is a new file beside it that is moved over it, so that a
- * reader sees one state or the next.  The new file is synced, moved, and then
- * the directory is synced: before that a crash leaves the old file or the new
+ * Each new state is written to a new file beside it and renamed over it, so a
+ * reader sees one state or the next.  The new file is synced, renamed, and then
+ * the directory is synced: a crash before that leaves the old file or the new
  * one, after it only the new one.
  *
- * If any of that fails the old content must go all the same: the file is
- * emptied in place and synced, and if even that fails removed.  Was it the
- * directory that could not be synced, the old file, whose name could come back,
- * is emptied too.
+ * If any of that fails the old content must not stay: the file is truncated in
+ * place and synced, and removed if that fails too.  If the directory could not
+ * be synced, the old inode, whose name could come back, is truncated too.
  *
- * At the start, a file that exists is emptied and synced, if it is of an earlier
- * server.  Anything else could be of value, such as the disk itself, and nothing
- * is changed: the slip of a hand must not destroy it.
+ * At the start an existing file is emptied and synced if an earlier server
+ * wrote it.  Any other file may be of value, such as the disk itself: then the
+ * start fails and changes nothing, so that a mistyped path destroys nothing.
  */
 
 #include <config.h>
@@ -36,7 +35,9 @@
 #include "config-files.h"
 #include "output-file.h"
 
-/* Keep the directory open: it must be synced, by whatever user. */
+/* Keep the directory open: it is synced later, when nbdkit may be another user
+ * that cannot open it.
+ */
 static int
 open_directory (struct output_file *file)
 {
@@ -54,7 +55,7 @@ open_directory (struct output_file *file)
   return file->directory == -1 ? -1 : 0;
 }
 
-/* Not all file systems can sync a directory, or have to. */
+/* Some file systems cannot sync a directory, and need not. */
 static int
 sync_directory (const struct output_file *file)
 {
@@ -65,7 +66,7 @@ sync_directory (const struct output_file *file)
 
 /* ---- At the start ---- */
 
-/* Make it if it is not there, also where a symbolic link points to. */
+/* Create it if it does not exist, also as the target of a symbolic link. */
 static int
 make (struct output_file *file, const char *path)
 {
@@ -98,7 +99,7 @@ output_file_open (struct output_file *file, const char *path)
 {
   if (make (file, path) == -1)
     return -1;
-  /* Replace what a symbolic link points to, not the link. */
+  /* Replace the target of a symbolic link, not the link. */
   file->path = nbdkit_realpath (path);
   file->directory = file->old = -1;
   if (!file->path)
@@ -112,7 +113,7 @@ output_file_open (struct output_file *file, const char *path)
     open_directory (file) == -1 ? -1 : 0;
 }
 
-/* Is what is there ours? */
+/* Check that its content is ours.  0, or -1 after nbdkit_error. */
 static int
 examine (struct output_file *file)
 {
@@ -147,8 +148,8 @@ output_file_empty (struct output_file *file)
 
   if (!file->path)
     return 0;
-  /* Neither what an earlier server said must come back after a crash, nor the
-   * name of an earlier file that somebody removed.
+  /* After a crash neither the content of an earlier server may come back, nor
+   * the name of an earlier file that was removed.
    */
   r = ftruncate (file->old, 0) == -1 || fsync (file->old) == -1 ||
     sync_directory (file) == -1 ? -1 : 0;
@@ -208,7 +209,7 @@ output_file_stop (struct output_file *file)
 {
   if (!file->path)
     return;
-  /* Without the lock it could be another server's by now. */
+  /* Without the lock it could belong to another server by now. */
   if (file->made && file->lock.path)
     unlink (file->path);
   if (file->directory != -1)
@@ -251,9 +252,8 @@ write_text (int fd, const char *text, bool sync)
   return r;
 }
 
-/* The directory was not synced: what was in OLD could come back under its name.
- * If it cannot be emptied it can only be tried again to sync the directory,
- * without the file.
+/* The directory was not synced, so OLD could come back under its name: truncate
+ * it.  If that fails, remove the file; the caller syncs the directory again.
  */
 static void
 empty_old (const struct output_file *file, int old)
@@ -262,7 +262,7 @@ empty_old (const struct output_file *file, int old)
     unlink (file->path);
 }
 
-/* FROM, which is removed if that fails. */
+/* Rename FROM over the file.  FROM is removed if that fails. */
 static int
 move_over (const struct output_file *file, const char *from, bool sync)
 {
@@ -303,7 +303,7 @@ replace_file (struct output_file *file, const char *text, bool sync)
   return -1;
 }
 
-/* In place.  It may be gone already. */
+/* Truncate in place.  It may have been removed already. */
 static int
 truncate_file (const struct output_file *file)
 {

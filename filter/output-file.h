@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A file on the disk that is replaced at once: one state of it after the other.
+ * A file that is replaced atomically, one state after the other.
  *
- * It knows nothing of what is in the file.  One thread at a time may use each.
+ * Not thread-safe: one thread at a time uses a file.
  */
 
 #ifndef NBDKIT_BLKHASH_OUTPUT_FILE_H
@@ -15,65 +15,68 @@
 #include "lock-file.h"
 
 struct output_file {
-  const char *param;            /* that names it, for messages */
+  const char *param;            /* its parameter, for messages */
   bool (*is_ours) (int fd);     /* could an earlier server have written FD? */
-  const char *what;             /* that is, for messages: "a manifest" */
+  const char *what;             /* for messages: "a manifest" */
   mode_t mode;                  /* of each new file */
-  char *path, *new_path;        /* of the file, and of one to replace it */
-  int directory;                /* in which they are, open; valid with PATH */
-  int old;                      /* what was there, open, until it is emptied */
-  bool made;                    /* nothing was there */
+  char *path, *new_path;        /* of the file, and of its replacement */
+  int directory;                /* of both, open; valid with PATH */
+  int old;                      /* the file as found, until it is emptied */
+  bool made;                    /* it did not exist */
   struct lock_file lock;
-  dev_t dev;                    /* of what output_file_write wrote, ... */
-  ino_t ino;                    /* ... and which file it is */
-  bool failed;                  /* what it said before may still be there */
+  dev_t dev;                    /* of the file that output_file_write made */
+  ino_t ino;                    /* and its inode */
+  bool failed;                  /* the old content may still be on the disk */
 };
 
-/* The start, in this order, so that nothing is changed unless all is well with
- * all files.  All return 0, or -1 with an error told to nbdkit, and do nothing of
- * a file that was not opened.
+/* Start-up, in this order, so that no file is changed unless all files pass.
+ * All return 0, or -1 after nbdkit_error.  They do nothing if the file was not
+ * opened.
  *
- * open: the file is PATH, which is made if it is not there.  FILE has the
- * members before PATH only; without MODE it keeps the mode that it has.
- * lock: no other server has it, and what is in it is ours.
- * check: it can be replaced.  Also later: nbdkit may be another user then.
- * empty: there is nothing in it, also after a crash.
+ * open: sets PATH and creates the file if it does not exist.  FILE has the
+ * members before PATH only; without MODE the file keeps its mode.
+ * lock: locks it, and checks that its content is ours.
+ * check: checks that it can be replaced.  Call it again after nbdkit has
+ * changed its user.
+ * empty: truncates it, and syncs that.
  */
 int output_file_open (struct output_file *file, const char *path);
 int output_file_lock (struct output_file *file);
 int output_file_check (const struct output_file *file);
 int output_file_empty (struct output_file *file);
 
-/* Also of one that was not opened, or whose start failed: then nothing is left of
- * it.
+/* Does nothing if it was not opened.  If the start failed, a file that was
+ * created is removed.
  */
 void output_file_stop (struct output_file *file);
 
-/* Remove what a server that was killed left at PATH.  0, or -1 with errno:
- * EEXIST, it is no regular file, so that it is not ours.
+/* Remove the file at PATH, of a server that was killed.  0, or -1 with errno;
+ * EEXIST if it is not a regular file, so not ours.
  */
 int output_file_remove_leftover (const char *path);
 
-/* Let it say TEXT and nothing else.  NULL: there was no memory for it, and it
- * will say nothing.  SYNC: when this returns, what it said before does not come
- * back, also not by a crash.  What fails is told to nbdkit.
+/* Replace the content by TEXT.  NULL: there was no memory for it, and the file
+ * is emptied.  SYNC: when this returns, the old content does not come back,
+ * also after a crash.  Errors go to nbdkit_error.
  */
 void output_file_write (struct output_file *file, const char *text, bool sync);
 
-/* Let FROM be the file, which is in the same directory and was synced; as
- * output_file_write.
+/* Replace the file by FROM, which is in the same directory and was synced; else
+ * as output_file_write.
  */
 void output_file_move (struct output_file *file, const char *from);
 
-/* Open what output_file_write wrote, to change it in place.  -1: it is another
- * file now, or has not SIZE bytes, or failed.
+/* Open the file that output_file_write made, to change it in place.  -1 if it
+ * is another file now, if its size is not SIZE, or if the last write failed.
  */
 int output_file_reopen (const struct output_file *file, off_t size);
 
 /* Write LEN bytes of TEXT.  0, or -1 with errno. */
 int output_file_write_at (int fd, off_t offset, const char *text, size_t len);
 
-/* It was changed; or R is -1, that failed, with errno: it will say nothing. */
+/* A change in place has ended.  If R is -1 it failed with errno, and the file
+ * is emptied.
+ */
 void output_file_written (struct output_file *file, int r);
 
 #endif /* NBDKIT_BLKHASH_OUTPUT_FILE_H */
