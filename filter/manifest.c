@@ -1,16 +1,16 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The manifest on the disk.
+ * The manifest file.
  *
- * It can be large, so its leaves are written while they are folded, by the
- * thread that finishes an export, to a file of another name: requests wait for
- * nothing of that, only for what is done at once then, to move it or to empty
- * what is there.  Both can happen while a new one is written, for an export of
- * another name, so these files have different names, too.
+ * It can be large, so the thread that finishes an export writes the leaves to a
+ * new file, PATH.blkhash-saving, while it folds them.  Requests do not wait for
+ * that, only for the rename, or for the replacement by an empty file.  These
+ * can run while another export's new manifest is written, so the empty
+ * replacement has another name, see output-file.c.
  *
- * There is one new file, and a thread that finishes another export waits for
- * it: a server that is killed leaves one at most, and the next one removes it.
+ * There is one new file at a time; a thread that finishes another export waits
+ * for it.  So a killed server leaves one at most, which the next one removes.
  */
 
 #include <config.h>
@@ -34,14 +34,14 @@
 #include "output-file.h"
 #include "params.h"
 
-/* Leaves are fingerprints of content. */
+/* Leaves prove which blocks the disk has. */
 #define MODE 0600
 
 static char *saving_path;       /* of the new file; set once */
 
-/* ---- The start ---- */
+/* ---- Start-up ---- */
 
-/* All of it, but the sum of its leaves, which could take long. */
+/* Reads all of it, but does not compute its sum, which could take long. */
 static bool
 is_manifest (int fd)
 {
@@ -175,14 +175,14 @@ manifest_fold (struct blkhash_leaves *l, unsigned char *md, unsigned *len,
   if (err == EBUSY || err == ENODATA)
     return err;
 
-  /* Is it the file?  There is a sum all the same. */
+  /* If the file failed, there is still a sum. */
   fold_err = blkhash_leaves_fold (l, md, len);
   if (fold_err == 0)
     nbdkit_error ("blkhash: cannot write %s: %s", saving_path, strerror (err));
   return fold_err;
 }
 
-/* ---- Its place ---- */
+/* ---- The manifest ---- */
 
 void
 manifest_move (void)

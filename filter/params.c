@@ -26,7 +26,7 @@
 
 struct params params = { .unit = MIN_UNIT };
 
-/* The options of the hash are made when all is known. */
+/* Collected until params_complete makes the options of the hash. */
 static const char *digest = "sha256";
 static int64_t block_size = -1;
 static unsigned streams;
@@ -58,7 +58,7 @@ parse_missing (const char *value)
   return 1;
 }
 
-/* nbdkit changes its directory. */
+/* Paths are made absolute, because nbdkit changes its directory. */
 static int
 parse_path (const char *key, const char *value, const char **result)
 {
@@ -75,9 +75,9 @@ parse_path (const char *key, const char *value, const char **result)
   return *result ? 1 : -1;
 }
 
-/* Of filters below: they have these parameters too.  Those that serve a part of
- * what is below them can begin anywhere (offset, partition, tar, ext2, luks);
- * others have blocks of their own (cache, cow).
+/* Parameters of filters below that decide how they cut the disk.  Some serve a
+ * part of what is below them, which can begin anywhere (offset, partition, tar,
+ * ext2, luks); others have blocks of their own (cache, cow).
  */
 static int
 parse_other (const char *key, const char *value)

@@ -13,8 +13,8 @@
 struct blkhash_opts;
 
 enum missing {
-  MISSING_READ,                 /* read what no client touched */
-  MISSING_FAIL,                 /* there is no sum then */
+  MISSING_READ,                 /* read what is missing */
+  MISSING_FAIL,                 /* report the export as incomplete */
 };
 
 struct params {
@@ -28,7 +28,7 @@ struct params {
   enum missing missing;
   uint32_t unit;                /* bytes that a layer below may read, modify
                                  * and write as a whole */
-  bool shifted;                 /* where such units begin is not known */
+  bool shifted;                 /* such units can begin at any byte */
 };
 
 /* Set before the server forks, read-only afterwards. */
@@ -37,7 +37,7 @@ extern struct params params;
 /* 1 if KEY is ours and VALUE was taken, 0 if it is not ours, -1 on error. */
 int params_config (const char *key, const char *value);
 
-/* All was configured.  0 or -1. */
+/* Check and complete them after the last params_config.  0 or -1. */
 int params_complete (void);
 
 /* Print blkhash_digests=NAME,NAME... */

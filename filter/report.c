@@ -1,30 +1,30 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What is said of each export, and when it is written.
+ * The line of each export, and when it is written.
  *
- * What is said is numbered, under the lock; it is written without it, by a
- * thread that said something or waits for what was said, one at a time.  Such a
- * thread takes all that was said until then, so states reach the file in their
- * order, and those who wait share a write.
+ * Each call that sets a line makes a new version of the report, under the lock.
+ * Versions are written without the lock, by a thread that made one or waits for
+ * one, one thread at a time.  It writes the latest version, so versions reach
+ * the file in their order, and threads that wait share a write.
  *
  * No client sees its write acknowledged while a stale sum can still come back
  * after a crash:
  *
- * - What a change makes wrong is withdrawn here before the plugin is told of
- *   the change, under exports_lock, as is whatever is published.  A sum is only
- *   published when no change is in flight, so none comes in between.
- * - Before the plugin is told, the change waits in report_await_withdrawals,
- *   also for what others withdrew: until a state that was taken later is on the
- *   disk, see result-file.c.
- * - The manifest is said, and withdrawn, with the sum of the same leaves.  It
- *   is written before that is said, see manifest.c, and only moved here.
- * - When that fails the file is emptied or removed, and when nothing works that
- *   is in the log, and the change goes on: a filter for checksums does not stop
- *   a disk.
+ * - A request that modifies the disk withdraws the sums that it makes wrong
+ *   before it calls the plugin, under exports_lock.  Sums are published under
+ *   the same lock, and only if no change is in flight: none comes in between.
+ * - Then, before it calls the plugin, it waits in report_await_withdrawals
+ *   until a version after the last withdrawal, of any thread, is on the disk,
+ *   see result-file.c.
+ * - The manifest is published and withdrawn with the sum of its leaves.  It was
+ *   written before, see manifest.c, and is only renamed here.
+ * - If writing fails, the file is emptied or removed.  If that fails too, there
+ *   is an error in the log and the request goes on: a filter for checksums does
+ *   not stop a disk.
  *
- * A state that withdraws nothing need not be on the disk: a sum that is new may
- * be lost in a crash.
+ * A version that withdraws nothing need not be synced: a new sum may be lost in
+ * a crash.
  */
 
 #include <config.h>
@@ -53,23 +53,23 @@ _Static_assert (REPORT_MD_SIZE == BLKHASH_MAX_MD_SIZE, "the longest sum");
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
 static struct report_line *lines, **lines_tail = &lines;
 static size_t nr_lines;
-/* Of which something was said that is not written yet. */
+/* Those that were set and are not written yet. */
 static struct report_line *changed, **changed_tail = &changed;
 static size_t nr_changed;
-static uint64_t latest;         /* how often anything was said */
-static bool lost;               /* there was no memory to say something */
+static uint64_t latest;         /* version */
+static bool lost;               /* there was no memory for a line */
 static bool writing;            /* a thread writes, without the lock */
-static struct report_line *manifest; /* of whose sum there is one, or NULL */
-static bool manifest_is_new;    /* it is still to be moved into its place */
-static bool manifest_is_there;  /* one is in its place, maybe another one */
-static bool disagreed;          /* the sums of one disk */
+static struct report_line *manifest; /* the line with its sum, or NULL */
+static bool manifest_is_new;    /* it is not renamed yet */
+static bool manifest_is_there;  /* the file has one, maybe an older one */
+static bool disagreed;          /* two names have different sums */
 static pthread_cond_t written_changed = PTHREAD_COND_INITIALIZER;
-/* Changed with the lock, read without: of SAID, what is in the file, and when
- * the last sum was withdrawn.
+/* Set under the lock, read without: the version that is in the file, and that
+ * of the last withdrawal of a sum.
  */
 static uint64_t written, withdrawn;
 
-/* ---- Where it goes ---- */
+/* ---- The files ---- */
 
 int
 report_start (void)
@@ -97,12 +97,12 @@ report_stop (void)
   manifest_stop ();
 }
 
-/* ---- What is to be written ---- */
+/* ---- Writing ---- */
 
-/* What is to be written, with what went wrong since the last time. */
+/* A snapshot to be written, with the errors since the last one. */
 struct state {
   uint64_t version;
-  bool whole;                   /* of the file all lines, not only changes */
+  bool whole;                   /* all lines, for a new file */
   struct result_change *changes; /* NULL: no memory */
   size_t nr_changes;
   bool sync;
@@ -184,8 +184,8 @@ print_lines (const struct state *state)
       fputs (state->changes[i].text, stderr);
 }
 
-/* The manifest is there before the line that tells of it.  False if all has to
- * be written.
+/* The manifest is in place before the line with its sum.  False if another
+ * program has changed the file, so that it must be replaced.
  */
 static bool
 write_state (const struct state *state)
@@ -211,7 +211,7 @@ write_state (const struct state *state)
   return is_written;
 }
 
-/* Lets go of the lock while it writes. */
+/* Releases the lock while it writes. */
 static void
 write_next_locked (void)
 {
@@ -270,9 +270,9 @@ report_is_empty (void)
   return true;
 }
 
-/* ---- What is said ---- */
+/* ---- Lines ---- */
 
-/* Takes TEXT over.  NULL: nothing is to be said. */
+/* Takes ownership of TEXT.  NULL: there is no line any more. */
 static void
 set_line_locked (struct report_line *line, char *text, bool is_sum)
 {
@@ -301,7 +301,7 @@ set_line_locked (struct report_line *line, char *text, bool is_sum)
   }
 }
 
-/* No memory to say it: then at least nothing stale is said. */
+/* TEXT is NULL if there was no memory: then the old line goes all the same. */
 static void
 set_or_withdraw_locked (struct report_line *line, char *text, bool is_sum)
 {
@@ -309,7 +309,7 @@ set_or_withdraw_locked (struct report_line *line, char *text, bool is_sum)
   set_line_locked (line, text, is_sum && text);
 }
 
-/* Has another line another sum?  Then the names are not those of one disk. */
+/* Does another line have another sum?  Then the names are different disks. */
 static bool
 disagrees_locked (const struct report_line *line)
 {
@@ -321,7 +321,7 @@ disagrees_locked (const struct report_line *line)
   return false;
 }
 
-/* LINE has the sum MD, and maybe a new manifest. */
+/* LINE has the sum MD, with a new manifest if IS_NEW. */
 static void
 set_manifest_locked (struct report_line *line,
                      const unsigned char *md, size_t len, bool is_new)

@@ -3,24 +3,24 @@
  *
  * The result file: a line for each export, that can change.
  *
- * As long as it is small, it is replaced as a whole for each change, see
- * output-file.c.  Clients choose the names of exports, and so the length of the
- * lines and how many there are: in a large file a change must not cost more than
- * the lines that change.  There, before each line is "#" and a newline, an empty
- * comment; and that becomes "##", so that the line is a comment, when it does not
- * count any more.  A change is made so:
+ * A small file is replaced as a whole for each change, see output-file.c.
+ * Clients choose the names of exports, so also the number of lines and their
+ * length: in a large file a change must cost only the lines that change.  There
+ * each line has a prefix: "#" and a newline, an empty comment, if the line is
+ * valid; "##", which makes it a comment, if it is not.  A change has three
+ * steps:
  *
- * - new lines are appended as comments, and synced;
- * - "##" becomes "#" and a newline before the new ones;
- * - "#" and a newline become "##" before the old ones, and that is synced where
- *   they must not come back.
+ * - the new lines are appended as comments, and synced;
+ * - the prefixes of the new lines become "#" and a newline;
+ * - those of the old lines become "##", and that is synced if the old lines
+ *   must not come back.
  *
- * Each of these changes is one byte, so a reader sees a whole line or none,
- * also after a crash.  A reader can see the old and the new line of an export
- * for a moment, but never none where there was one and will be one.
+ * A prefix changes in one byte, so a reader sees a whole line or none, also
+ * after a crash.  It can see the old and the new line of an export for a
+ * moment, but never neither of the two.
  *
- * When more than a half of it does not count, the file is replaced: each byte
- * is written again for one that was written before, at most.
+ * When less than half of the bytes are valid, the file is replaced: so each
+ * byte that was written causes one more at most.
  */
 
 #include <config.h>
@@ -44,10 +44,9 @@ static struct output_file file = {
   .what = "a result of this command"
 };
 
-/* Of a large one. */
-static bool is_large;
+static bool is_large;           /* it is changed in place; then: */
 static off_t size;              /* bytes */
-static off_t live;              /* of them, in lines that count */
+static off_t live;              /* of them, in valid lines */
 
 int
 result_file_open (void)
@@ -91,8 +90,8 @@ total_len (const struct result_change *changes, size_t count)
   return len;
 }
 
-/* The texts of CHANGES behind START, each behind PREFIX, and where they are
- * when this comes to OFFSET.  NULL: no memory.
+/* Returns START and the texts of CHANGES, each after PREFIX, and sets their
+ * places for a file that has this at OFFSET.  NULL: no memory.
  */
 static char *
 join (const char *start, const char *prefix, off_t offset,
@@ -138,8 +137,8 @@ join_large (const struct result_change *changes, size_t count)
   return text;
 }
 
-/* A large one is always synced: an older one that came back would not have what
- * is changed in place.
+/* A large file is always synced: if an older one came back after a crash, it
+ * would lack the changes made in place.
  */
 void
 result_file_replace (const struct result_change *changes, size_t count,
@@ -163,8 +162,8 @@ result_file_takes_changes (void)
   return is_large && live >= size - live;
 }
 
-/* Comments become lines, or the other way round: by their second byte.  0, or -1
- * with errno, as all below.
+/* Write the second byte of PREFIX, which makes a comment valid or the other way
+ * round.  0, or -1 with errno, as all below.
  */
 static int
 mark (int fd, off_t start, const char *prefix)

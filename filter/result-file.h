@@ -3,7 +3,7 @@
  *
  * The result file: a line for each export, that can change.
  *
- * It knows nothing of what is in a line.  One thread at a time may use it.
+ * Not thread-safe: report.c calls it from one thread at a time.
  */
 
 #ifndef NBDKIT_BLKHASH_RESULT_FILE_H
@@ -13,22 +13,22 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Where a line is in a file that is changed in place, for result-file.c only.
- * Zero-initialised it is nowhere.
+/* The position of a line in a file that is changed in place, for result-file.c
+ * only.  Zero-initialised the line is not in the file.
  */
 struct result_place {
-  off_t start;                  /* of what is before it */
-  size_t len;
+  off_t start;                  /* of its prefix */
+  size_t len;                   /* without the prefix */
 };
 
 struct result_change {
   struct result_place *place;   /* of the line */
-  char *text;                   /* of it from now on, with its newline, or NULL:
-                                 * there is none */
+  char *text;                   /* the new line, with its newline; NULL: it is
+                                 * removed */
 };
 
-/* The start, as in output-file.h; start is the last.  0, or -1 with an error told
- * to nbdkit.  Without blkhash-file they do nothing.
+/* Start-up, as in output-file.h, where start is empty.  0, or -1 after
+ * nbdkit_error.  They do nothing without blkhash-file.
  */
 int result_file_open (void);
 int result_file_lock (void);
@@ -36,16 +36,16 @@ int result_file_check (void);
 int result_file_start (void);
 void result_file_stop (void);
 
-/* Can it be told only what changes, by result_file_change? */
+/* Can it be changed in place, by result_file_change? */
 bool result_file_takes_changes (void);
 
-/* Let it say what it says, but for the COUNT CHANGES; replace: say these and
- * nothing else, in this order.  CHANGES is NULL if there was no memory for it:
- * then it will say nothing.  SYNC: when this returns, what it said before does
- * not come back, also not by a crash.  What fails is told to nbdkit.
+/* Make the COUNT CHANGES in place; replace: write a file with these lines only,
+ * in this order.  CHANGES is NULL if there was no memory for them: then the
+ * file is emptied.  SYNC: when this returns, the old content does not come
+ * back, also after a crash.  Errors go to nbdkit_error.
  *
- * change: false, and nothing was done, if another program has changed the file.
- * Then it takes no changes any more.
+ * change returns false, without a change, if another program has changed the
+ * file.  Then it must be replaced.
  */
 bool result_file_change (const struct result_change *changes, size_t count,
                          bool sync);

@@ -3,14 +3,14 @@
  *
  * The lines of a result file: which of them are ours.
  *
- * A file that exists must not be emptied if it is not ours.  A line with a sum
- * is not proof enough: blksum writes the same for its files, and its lists are
- * worth keeping.  So a file is ours if it has
+ * An existing file must not be emptied if it is not ours.  A line with a sum
+ * does not prove that: blksum writes the same lines for its files, and its
+ * lists are worth keeping.  So a file is ours if it has
  *
- * - one line, with a sum that is made as this command makes it, of the default
- *   export, whose name is that of blkhash-name or "-";
+ * - one line, with a sum of the same digest, block size and construction, of
+ *   the default export, whose name is that of blkhash-name or "-";
  * - one line "# incomplete NAME: why", which only this filter writes;
- * - any number of such lines, for any names, behind a header.
+ * - any number of such lines, for any names, after the header.
  */
 
 #include <config.h>
@@ -26,8 +26,8 @@
 #include "params.h"
 #include "result-lines.h"
 
-/* Longer than any line of ours: a name of a client has up to 4096 bytes, and
- * one on the command line 128 KiB, and escaping can double it.
+/* Longer than any line of ours: a client's export name has up to 4096 bytes,
+ * blkhash-name on the command line 128 KiB, and escaping can double it.
  */
 #define MAX_LINE (300 * 1024)
 
@@ -77,7 +77,7 @@ is_name (const char *name, size_t len, const char *wanted)
   return is;
 }
 
-/* A sum that is made as ours are; ANY name, or that of the default export. */
+/* A sum with our parameters, of ANY name, or of the default export only. */
 static bool
 is_sum (const char *line, bool any)
 {
@@ -98,7 +98,7 @@ is_incomplete (const char *line)
   return begins_with (line, "# incomplete ") && strstr (line, ": ");
 }
 
-/* Behind a header. */
+/* Is LINE, after the header, one that this filter writes? */
 static bool
 is_ours (const char *line)
 {
@@ -123,8 +123,8 @@ result_lines_need_no_header (const char *lines)
 
 /* ---- A file ---- */
 
-/* The next line without its end, which is "" if it has none.  False at the end
- * of the file, or where there is something that is no line.
+/* Read the next line without its newline; *END is "" if it has none.  False at
+ * the end of the file, or if the line has a NUL or is too long.
  */
 static bool
 read_line (FILE *in, char *line, const char **end)
@@ -142,7 +142,7 @@ read_line (FILE *in, char *line, const char **end)
   return c != EOF || len > 0;
 }
 
-/* What a server that was killed was about to append can be cut off. */
+/* The last line can be cut off if a server was killed while it appended. */
 static bool
 is_ours_behind_header (FILE *in, char *line)
 {

@@ -9,19 +9,19 @@
 
 #include <stdbool.h>
 
-/* The first line of a file that its lines do not tell to be ours. */
+/* The first line of a file whose other lines do not prove that it is ours. */
 #define RESULT_HEADER "# nbdkit-blkhash-filter replaces this file\n"
 
-/* What is before a line of a file that is changed in place, and before one that
- * does not count any more, which is a comment then.  They differ in one byte.
+/* Prefixes of lines in a file that is changed in place: a valid line, and one
+ * that is commented out.  They differ in one byte.
  */
 #define RESULT_LIVE "#\n"
 #define RESULT_DEAD "##"
 
-/* Did this command write FD, from its start, before? */
+/* Did an earlier run of this command write FD?  It is read from its start. */
 bool result_lines_are_ours (int fd);
 
-/* Are the LINES so that this is known of them without a header? */
+/* Do LINES prove that without a header? */
 bool result_lines_need_no_header (const char *lines);
 
 #endif /* NBDKIT_BLKHASH_RESULT_LINES_H */
