@@ -1,10 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * nbdkit-blkhash-filter: the checksum of a disk falls out of its transfer.
+ * nbdkit-blkhash-filter: computes the checksum of a disk while it is
+ * transferred.
  *
- * This file has the callbacks of nbdkit only.  They pass everything on as it
- * is: no data, error, flag or answer is changed by this filter.
+ * This file has the callbacks of nbdkit only.  They pass every request on as it
+ * is: the filter changes no data, error, flag or reply.  Requests of one
+ * connection come from several threads at once.
  */
 
 #include <config.h>
@@ -35,8 +37,8 @@ struct handle {
   char *name;                   /* of the export */
 };
 
-/* How often this module is on the command line: nbdkit loads it once for all,
- * and all would share one state.
+/* How often this filter is on the command line: all instances would share the
+ * static state of one module.
  */
 static unsigned loaded;
 
@@ -91,7 +93,7 @@ blkhash_get_ready (int thread_model)
   return report_start ();
 }
 
-/* Now nbdkit is the user that it will be. */
+/* nbdkit has changed to its final user, and to the background. */
 static int
 blkhash_after_fork (nbdkit_backend *backend)
 {
@@ -178,8 +180,8 @@ blkhash_prepare (nbdkit_next *next, void *opaque, int readonly)
   return 0;
 }
 
-/* Not in close, which nbdkit does not call in every case, and where the
- * plugin cannot be read any more.
+/* Not in close, which nbdkit does not call in every case, and where the plugin
+ * cannot be read any more.
  */
 static int
 blkhash_finalize (nbdkit_next *next, void *opaque)
@@ -209,8 +211,8 @@ blkhash_close (void *opaque)
 
 /* ---- Requests ---- */
 
-/* Passes on the result R of a request.  What all threads of the connection read
- * is not written to without need.
+/* Record whether the request failed, and return its result R.  The flag is only
+ * written if it changes, since all threads of the connection read it.
  */
 static int
 done (struct handle *handle, int r)
@@ -273,7 +275,7 @@ blkhash_pwrite (nbdkit_next *next, void *opaque,
   return done (handle, r);
 }
 
-/* A fast zero is refused where it would not be fast.  For the client that is no
+/* A fast zero is refused if it would not be fast.  For the client that is no
  * failure: it writes zeros then.
  */
 static bool

@@ -1,7 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Connections: which exports are in use, and who is the last to leave.
+ * Connections: which exports are in use, and which client disconnects last.
+ *
+ * Called by the threads of each connection, from the callbacks in blkhash.c.
  */
 
 #include <config.h>
@@ -16,7 +18,7 @@
 #include "conn.h"
 
 /* Protected by exports_lock. */
-static uint64_t nr_conns;       /* that there ever were */
+static uint64_t nr_conns;       /* ever prepared */
 static pthread_cond_t not_finishing = PTHREAD_COND_INITIALIZER;
 
 void
@@ -43,9 +45,8 @@ conn_prepare (struct conn *conn, uint64_t size, bool multi_conn)
   conn->state = CONN_IDLE;
 }
 
-/* Nobody had used the export when the connection was opened, so what others
- * have changed there since was not counted: it is taken for one that sees none
- * of it.
+/* The disk had no export when the connection was opened, so changes by others
+ * since then were not counted: assume that the connection sees none of them.
  */
 static void
 attach_disk_locked (struct conn *conn, struct disk *disk)
@@ -70,7 +71,9 @@ conn_join_locked (struct conn *conn)
   struct export *export;
   bool withdrawn;
 
-  /* An export that cannot be watched by this one can be by others, later. */
+  /* Also if this connection cannot watch its export: others can create it
+   * later.
+   */
   if (!conn->disk)
     attach_disk_locked (conn, exports_disk_locked (conn->name));
   if (conn->state != CONN_IDLE)
@@ -108,13 +111,15 @@ conn_joined (const struct conn *conn)
   report_await_withdrawals ();
 }
 
-/* JOINED is set as conn_join_locked says. */
+/* *JOINED is set if conn_joined must be called. */
 static bool
 disconnect_locked (struct conn *conn, bool *joined)
 {
   struct export *export;
 
-  /* One that did nothing leaves those alone who do, or did since it came. */
+  /* An idle connection must not finish an export that others use, or have used
+   * since it was opened.
+   */
   if (conn->state == CONN_IDLE) {
     export = export_find_locked (conn->name, conn->tls);
     if (export && (export->conns > 0 || export->finishing ||
@@ -128,14 +133,14 @@ disconnect_locked (struct conn *conn, bool *joined)
   conn->state = CONN_DISCONNECTED;
   if (--export->conns > 0)
     return false;
-  /* What an earlier one has read just before we changed it must be out of the
-   * table before we believe the table.
+  /* An earlier one that is finishing may have read blocks before this
+   * connection changed them.  Wait until it has invalidated them.
    */
   while (export->finishing)
     pthread_cond_wait (&not_finishing, &exports_lock);
   if (export->conns > 0)
     return false;
-  /* Reset meanwhile, to a size that this connection cannot read. */
+  /* The table was reset meanwhile, to a size that this connection cannot read. */
   if (export->size != conn->size && !export->broken)
     return false;
   export->finishing = true;
@@ -179,8 +184,8 @@ conn_close (struct conn *conn)
       export_set_idle_locked (conn->export, true);
   }
   conn->state = CONN_DISCONNECTED;
-  /* Not before: what is opened before the plugin closes this connection may not
-   * see what it changed.
+  /* Not earlier: connections that are opened before the plugin closes this one
+   * may not see its changes.
    */
   if (conn->disk)
     visibility_close (&conn->disk->visibility, &conn->unflushed);
@@ -221,15 +226,15 @@ conn_flush_begin (struct conn *conn, struct flush *flush)
   visibility_flush_begin (&conn->unflushed);
 }
 
-/* A flush failed, so a change may be lost. */
+/* A flush failed: changes of this range may be lost. */
 static void
 lose (void *opaque, uint64_t offset, uint64_t end)
 {
   disk_change (opaque, NULL, offset, end);
 }
 
-/* What a flush brings to the disk is a change for those connections that were
- * opened between the change and the flush.
+/* A flush that writes changes to the disk counts as another change, for
+ * connections that were opened between the two.
  */
 void
 conn_flush_end (struct conn *conn, const struct flush *flush, bool ok)

@@ -3,9 +3,11 @@
  *
  * Connections to exports.
  *
- * A connection counts from its first request on.  One that opens and does
- * nothing, as a port scan or a handshake that fails does, for which nbdkit
- * calls close and not finalize, disturbs nobody.
+ * States: OPENING until .prepare; IDLE until the first request, or .finalize;
+ * JOINED, which counts as a client of the export; DISCONNECTED after .finalize
+ * or .close.  A connection that makes no request, such as that of a port scan,
+ * for which nbdkit calls .close but not .finalize, does not delay or cancel the
+ * sum of the export.
  */
 
 #ifndef NBDKIT_BLKHASH_CONN_H
@@ -16,72 +18,70 @@
 
 #include "export.h"
 
-/* A connection.  What is not said to be set once is protected by
- * exports_lock.
+/* A connection.  All is protected by exports_lock, unless it is set once or
+ * atomic.
  */
 struct conn {
   const char *name;             /* of the export; set once */
   bool tls;                     /* set once */
   uint64_t number;              /* in the order of conn_prepare */
   uint64_t size;                /* bytes */
-  bool multi_conn;              /* sees what others changed and flushed */
+  bool multi_conn;              /* it sees what other connections flushed */
   enum { CONN_OPENING, CONN_IDLE, CONN_JOINED, CONN_DISCONNECTED } state;
   struct export *export;        /* NULL: not joined, or not watched */
-  struct disk *disk;            /* NULL: nothing is known of it */
-  uint64_t own_changes;         /* of disk->changes those by this */
-  uint64_t seen;                /* of those by others, that it can see */
-  struct unflushed unflushed;   /* of the disk's visibility */
+  struct disk *disk;            /* NULL: there is none yet for this name */
+  uint64_t own_changes;         /* of disk->changes those by this one */
+  uint64_t seen;                /* of those by others, how many it sees */
+  struct unflushed unflushed;   /* in disk->visibility */
   int unwatched;                /* errno: why it joined no export */
   bool last_failed;             /* the request that ended last; atomic */
 };
 
-/* CONN will be a connection to the export NAME, which must outlive it: before
- * the plugin is asked to open, since what is changed from then on it may not
- * see.
+/* Initialize CONN for the export NAME, which must outlive it.  Call it before
+ * the plugin opens the connection, which may not see changes made after that.
  */
 void conn_init (struct conn *conn, const char *name, bool tls);
 
-/* It can do requests now. */
+/* From .prepare: requests can follow. */
 void conn_prepare (struct conn *conn, uint64_t size, bool multi_conn);
 
-/* It does one: from now on it counts.  An export that cannot be watched (no
- * memory, too many names) works all the same, and so does a connection that is
- * shut out.  True if there is something to do without the lock: conn_joined,
- * which waits and tells.
+/* Called at each request; the first one makes it a client of the export.
+ * Requests also work if the export cannot be watched (no memory, too many
+ * names), or if the connection is shut out.  True if the caller must call
+ * conn_joined without the lock, which logs errors and waits for withdrawals.
  */
 bool conn_join_locked (struct conn *conn);
 void conn_joined (const struct conn *conn);
 
 /* Is it a connection without TLS to a disk that has, or had, connections with
  * TLS?  A filter below, such as nbdkit's tls-fallback, can show clients without
- * TLS another disk, so what these see proves nothing about what those with TLS
- * see, and they must not touch the result of those.  What they change counts
- * all the same: without such a filter it is one disk.
+ * TLS another disk.  So their reads prove nothing about the disk of clients
+ * with TLS, and must not affect its result.  Their changes invalidate all the
+ * same: without such a filter it is one disk.
  */
 bool conn_is_shut_out_locked (const struct conn *conn);
 
-/* The connection ends as it should.  True if it was the last of its export:
- * then it alone can finish, until conn_finished.  Waits for one that is giving
- * up.
+/* From .finalize: the client disconnects.  True if it was the last one of the
+ * export: then the caller finishes the export, and no other thread does until
+ * conn_finished.  Waits for an earlier one that is still finishing.
  */
 bool conn_disconnect (struct conn *conn);
 void conn_finished (struct conn *conn);
 
-/* It is gone without having left, or has left. */
+/* From .close, with or without conn_disconnect before. */
 void conn_close (struct conn *conn);
 
-/* Did others change the disk since the connection was opened or flushed?
- * Stale: so that it may not see that, without multi-conn, whatever they
- * flushed.
+/* Behind: did others change the disk since the connection was opened or
+ * flushed?  Stale: and it may not see that, even if they flushed, because it
+ * has no multi-conn.
  */
 bool conn_is_behind_locked (const struct conn *conn);
 bool conn_is_stale_locked (const struct conn *conn);
 
-/* Is nothing to be learnt from what goes through it now? */
+/* Does content of its requests prove nothing at present? */
 bool conn_is_ignored_locked (const struct conn *conn);
 
-/* A flush of the connection: begin before the plugin is asked, and tell then
- * whether it worked.
+/* A flush of the connection: begin before the plugin flushes; OK: it succeeded.
  */
 struct flush {
   uint64_t foreign;             /* changes by others that it makes visible */

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A disk, and what was changed on it.
+ * A disk, and the log of its changes.
  *
- * A change costs the same whatever the number of exports: it is put into a
- * log, and each export reads on there before it learns or gives anything the
- * next time.  One that did not look for long, as a client that left long ago,
- * finds that it missed some, and forgets everything.
+ * A change costs the same whatever the number of exports: it is appended to a
+ * log, and each export reads the log on before it observes a request or
+ * publishes.  An export that was not used for long finds that the log has lost
+ * changes, and invalidates everything.
  */
 
 #include <config.h>
@@ -31,7 +31,7 @@ disk_change_begin (struct disk *disk, struct request *request,
   inflight_begin (&disk->inflight, request, true, offset, len);
 }
 
-/* Clients that write in order make one long change. */
+/* Sequential writes make one long entry. */
 static bool
 extend_last (struct disk *disk, const void *by, uint64_t offset, uint64_t end)
 {
@@ -55,7 +55,7 @@ put_in_log (struct disk *disk, const void *by, uint64_t offset, uint64_t end)
   if (!disk->log)
     disk->log = calloc (LOG_SIZE, sizeof *disk->log);
   if (!disk->log) {
-    disk->logged += LOG_SIZE + 1; /* all have missed something */
+    disk->logged += LOG_SIZE + 1; /* as if all exports missed changes */
     return;
   }
   if (extend_last (disk, by, offset, end))

@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A disk: what those export names share that are the same disk, which is all
- * of them, unless the user said that exports are distinct.
+ * A disk: the state that all its export names share.  All names are one disk,
+ * unless the user configured distinct exports.
  *
- * It knows nothing of hashing and of the plugin.  Its user holds a lock.
+ * Not thread-safe: the caller holds exports_lock.  Nothing here hashes, or
+ * calls the plugin.
  */
 
 #ifndef NBDKIT_BLKHASH_DISK_H
@@ -20,10 +21,10 @@
 struct disk_change;
 struct export;
 
-/* Zero-initialised it is a disk that nobody has seen. */
+/* Zero-initialised it is a disk without exports. */
 struct disk {
-  unsigned exports;             /* names by which it is known */
-  struct export *published;     /* of these, those that have a sum */
+  unsigned exports;             /* names that clients have used */
+  struct export *published;     /* list of those that have a sum */
   bool tls;                     /* it has, or had, a client with TLS */
   uint64_t changes;             /* begun and ended, counted both times */
   unsigned changing;            /* changes that are in flight */
@@ -31,38 +32,38 @@ struct disk {
   struct visibility visibility;
   struct block_set written;     /* by clients, since the server started */
 
-  /* The last changes, for those exports that did not see them. */
+  /* A ring buffer of the last changes, for exports that did not make them. */
   struct disk_change *log;      /* NULL before the first */
-  uint64_t logged;              /* changes ever put there */
-  bool may_extend;              /* nobody has seen the last one yet */
+  uint64_t logged;              /* changes ever appended */
+  bool may_extend;              /* no export has read the last one yet */
 };
 
-/* REQUEST was given by export BY.  NULL: by one that is not watched. */
+/* REQUEST modifies the disk.  BY is its export, or NULL if that is not watched.
+ */
 void disk_change_begin (struct disk *disk, struct request *request,
                         uint64_t offset, uint64_t len);
 void disk_change_end (struct disk *disk, struct request *request,
                       const void *by);
 
-/* What is from OFFSET to END is not known any more by other names than BY; by
- * none if that is NULL.
+/* Invalidate the range from OFFSET to END for all exports but BY; for all if
+ * that is NULL.
  */
 void disk_change (struct disk *disk, const void *by,
                   uint64_t offset, uint64_t end);
 
-/* The flush of a connection that is in flight has ended.  A change of another
- * one that is in flight in the same place may be on the disk, or replaced by
- * what was flushed.  If the flush failed, changes of this connection that are
- * in flight may be lost, and what it reads at the same time is not what is on
- * the disk.
+/* A flush of connection BY has ended.  A change of another connection in flight
+ * over a flushed block may be on the disk, or overwritten by the flush.  If the
+ * flush failed, changes of BY in flight may be lost, and its reads in flight
+ * may not return what is on the disk.
  */
 void disk_flush_ended (struct disk *disk, struct unflushed *by, bool ok);
 
-/* From now on changes are missed: set *SEEN, for disk_catch_up. */
+/* Set *SEEN to the end of the log, for disk_catch_up. */
 void disk_log_position (struct disk *disk, uint64_t *seen);
 
-/* Tell FN of the ranges that were changed since *SEEN was set, by others than
- * BY, and set *SEEN.  When there were too many it is
- * called with all of the disk.
+/* Call FN with each range that others than BY changed since *SEEN, and set
+ * *SEEN to the end of the log.  If the log has lost changes since *SEEN, FN
+ * gets the whole disk.
  */
 void disk_catch_up (struct disk *disk, const void *by, uint64_t *seen,
                     void (*fn) (void *opaque, uint64_t offset, uint64_t end),

@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Requests in flight, and which of them cannot be believed.
+ * Requests in flight, and which parts of them are tainted.
  *
- * nbdkit has at most 16 requests of a connection in flight, so lists do.  Looks
- * have one of their own: most are in flight with nothing but others.
+ * nbdkit has at most 16 requests of a connection in flight by default, so lists
+ * are enough.  Reads have a list of their own, which another read need not
+ * search: most requests in flight with a read are reads.
  */
 
 #include <config.h>
@@ -12,7 +13,7 @@
 #include "../lib/common/numbers.h"
 #include "inflight.h"
 
-/* Grow the tainted part to hold the overlap; it is one range, not a set. */
+/* Extend the tainted part by the overlap; it is one range, not a set. */
 static void
 taint (struct request *request, uint64_t offset, uint64_t end)
 {
@@ -34,7 +35,9 @@ list_of (struct inflight *inflight, const struct request *request)
   return request->change ? &inflight->changes : &inflight->reads;
 }
 
-/* REQUEST, or one of those from OTHER on, is a change. */
+/* Taint REQUEST and those of the list OTHER where they overlap.  Of each pair
+ * one is a change.
+ */
 static void
 taint_overlaps (struct request *request, struct request *other)
 {
