@@ -140,7 +140,7 @@ disconnect_locked (struct conn *conn, bool *joined)
     pthread_cond_wait (&not_finishing, &exports_lock);
   if (export->conns > 0)
     return false;
-  /* The table was reset meanwhile, to a size that this connection cannot read. */
+  /* The table was reset meanwhile, to a size that this one cannot read. */
   if (export->size != conn->size && !export->broken)
     return false;
   export->finishing = true;

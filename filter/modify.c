@@ -1,18 +1,18 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What a request that changes the disk leaves behind.
+ * Observing a request that modifies the disk.
  *
- * Hashing is done between begin and end of a request, without the lock, as in
- * observe.c.  What a connection without multi-conn changes is not known while
- * it may not see what another one changed; of two changes of a block by two
- * connections visibility.c says whether it is known which is the last.
+ * The new content is hashed between begin and end of the request, without the
+ * lock, as in observe.c.  It is unknown if the connection has no multi-conn and
+ * may not see what another one changed.  If two connections changed a block,
+ * visibility.c knows whether the order of the two is known.
  *
  * A fast zero that was refused may have changed its range: a filter such as
  * nbdkit's retry filter can have zeroed half of it before it was refused, or
- * all of it when only the flush that emulates FUA was.  Its range is unknown.
- * But a client that did nothing else is not one that writes, for which the rest
- * would be read.
+ * all of it if only the flush that emulates FUA was.  So the range is unknown.
+ * But if clients did nothing else, they do not count as writers, for which
+ * finish.c reads the rest.
  */
 
 #include <config.h>
@@ -29,7 +29,7 @@
 #include "modify.h"
 #include "params.h"
 
-/* As conn_join_locked. */
+/* Returns what conn_join_locked does. */
 static bool
 modify_begin_locked (struct conn *conn, struct request *request,
                      uint64_t offset, uint64_t len)
@@ -48,7 +48,7 @@ modify_begin_locked (struct conn *conn, struct request *request,
   request->ignored = conn_is_ignored_locked (conn);
   if (conn->export)
     export_catch_up_locked (conn->export);
-  /* Its sum was there, so it is wanted again: the rest will be read. */
+  /* It had a sum, so read the rest at the end to publish one again. */
   if (conn->export && conn->export->published)
     conn->export->written = true;
   if (conn->disk->published)
@@ -59,8 +59,8 @@ modify_begin_locked (struct conn *conn, struct request *request,
   return joined;
 }
 
-/* Others can have withdrawn what was said of this disk a moment ago, and be
- * writing it out still.
+/* Waits also if nothing was withdrawn here: another thread may have withdrawn
+ * the sums of this disk, and not have written that yet.
  */
 void
 modify_begin (struct conn *conn, struct request *request,
@@ -92,7 +92,7 @@ apply (struct blkhash_leaves *leaves, enum modify_result result,
     blkhash_leaves_zero (leaves, end - offset, offset);
 }
 
-/* Everything but what is tainted by now. */
+/* Put all but the tainted part into the leaf table. */
 static void
 apply_untainted (struct conn *conn, const struct request *request,
                  enum modify_result result, const void *buf)
@@ -117,7 +117,9 @@ invalidate (struct export *export, uint64_t offset, uint64_t end)
     blkhash_leaves_forget (export->leaves, end - offset, offset);
 }
 
-/* By all names, and also what reads in flight are about to learn. */
+/* For all export names, and for reads in flight, which may have the old
+ * content.
+ */
 static void
 invalidate_all (struct conn *conn, uint64_t offset, uint64_t end)
 {
@@ -129,7 +131,7 @@ invalidate_all (struct conn *conn, uint64_t offset, uint64_t end)
     invalidate (conn->export, offset, MIN (end, conn->export->size));
 }
 
-/* With what is judged as one with it. */
+/* The range, extended to whole units of layers below. */
 static void
 invalidate_around (struct conn *conn, uint64_t offset, uint64_t end)
 {
@@ -137,7 +139,7 @@ invalidate_around (struct conn *conn, uint64_t offset, uint64_t end)
   invalidate_all (conn, offset, end);
 }
 
-/* From OFFSET to END it is what this change made of it. */
+/* The request has overwritten OFFSET to END, except for its tainted part. */
 static void
 overwrite_locked (struct conn *conn, const struct request *request,
                   uint64_t offset, uint64_t end)
@@ -175,9 +177,9 @@ invalidate_hidden_locked (struct conn *conn, uint64_t offset, uint64_t end)
       invalidate_all (conn, offset, run_end);
 }
 
-/* A layer below that changes a part of a unit writes the rest as this
- * connection sees it.  Where another connection changed something in the same
- * unit that is a conflict, unless it was a trim or the units are not ours.
+/* A layer below that modifies a part of a unit writes back the rest as this
+ * connection sees it.  Changes of other connections in the same unit are
+ * conflicts already, except for trims, and where units can begin anywhere.
  */
 static void
 invalidate_surroundings_locked (struct conn *conn,
@@ -194,8 +196,8 @@ invalidate_surroundings_locked (struct conn *conn,
   invalidate_hidden_locked (conn, request->end, end);
 }
 
-/* What another connection changed too, or flushed meanwhile, is not known; what
- * is KNOWN replaces what was there.
+/* Invalidate what another connection has changed too, or flushed meanwhile.  If
+ * the new content is KNOWN, the rest is overwritten.
  */
 static void
 invalidate_conflicts_locked (struct conn *conn, const struct request *request,
@@ -214,7 +216,9 @@ invalidate_conflicts_locked (struct conn *conn, const struct request *request,
   invalidate_surroundings_locked (conn, request);
 }
 
-/* What is left behind, but for what is KNOWN and in the table already. */
+/* Record the change.  KNOWN: the table has the new content already, except for
+ * the tainted part.
+ */
 static void
 record_change_locked (struct conn *conn, const struct request *request,
                       enum modify_result result, bool known)
@@ -251,7 +255,7 @@ modify_end (struct conn *conn, struct request *request,
   {
     SCOPED_LOCK (&exports_lock);
 
-    /* Nothing was known of its disk when it began. */
+    /* It began before the disk had an export. */
     late = !request->listed;
     if (late)
       modify_begin_locked (conn, request, request->offset,

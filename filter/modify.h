@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What a request that changes the disk leaves behind.
+ * Observing a request that modifies the disk: pwrite, zero or trim.
  *
- * Nothing here calls the plugin, and nothing here can fail a request: what
- * goes wrong with hashing only means that there is no sum.
+ * Nothing here calls the plugin, or fails the request: if hashing fails, there
+ * is no sum.
  */
 
 #ifndef NBDKIT_BLKHASH_MODIFY_H
@@ -17,18 +17,18 @@
 
 struct conn;
 
-/* What a change leaves behind. */
+/* The content of the range after the request. */
 enum modify_result {
-  MODIFY_REFUSED,               /* a fast zero; unknown, too, see modify.c */
-  MODIFY_UNKNOWN,               /* an error */
-  MODIFY_TRIM,
-  MODIFY_DATA,                  /* what is in BUF */
-  MODIFY_ZERO,
+  MODIFY_REFUSED,               /* unknown: a fast zero, see modify.c */
+  MODIFY_UNKNOWN,               /* unknown: it failed */
+  MODIFY_TRIM,                  /* unknown: it was trimmed */
+  MODIFY_DATA,                  /* BUF */
+  MODIFY_ZERO,                  /* zeros */
 };
 
-/* A change: begin before the plugin is asked, and end when it is done.  When
- * begin returns no sum of the old content is in the result file, nor can come
- * back there by a crash.
+/* Begin before the plugin is called, and end after it.  When begin returns, no
+ * sum of the old content is in the result file, nor can come back after a
+ * crash.
  */
 void modify_begin (struct conn *conn, struct request *request,
                    uint64_t offset, uint64_t len);

@@ -1,16 +1,16 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What is learnt from a request that looks at the disk.
+ * Observing a request that reads: its content goes into the leaf table.
  *
- * Hashing is done between begin and end of a request, without the lock.  A
- * request that is tainted while it is hashed makes that part unknown when it
- * ends, and so does the other one: it does not matter which ends first.
+ * It is hashed between begin and end of the request, without the lock.  If the
+ * request is tainted before it ends, the tainted part is invalidated at its
+ * end, and so it is by the other request: the order of the two does not matter.
  *
- * A connection without multi-conn that may not see what another one changed
- * teaches nothing.  With multi-conn, too, another connection may not see a
- * change before it was flushed: visibility.c says of each block whether what is
- * read there proves anything.
+ * A read proves nothing if its connection has no multi-conn and may not see
+ * what another one changed.  Even with multi-conn a connection may not see a
+ * change before it is flushed: visibility.c knows for which blocks a read
+ * proves their content.
  */
 
 #include <config.h>
@@ -27,7 +27,7 @@
 #include "observe.h"
 #include "params.h"
 
-/* One range, not a set, holds all of REQUEST that is hidden. */
+/* Set the hidden range of REQUEST: one range, not a set, around all of it. */
 static void
 hide_locked (struct conn *conn, struct request *request)
 {
@@ -77,8 +77,8 @@ observe_begin (struct conn *conn, struct request *request,
     conn_joined (conn);
 }
 
-/* What is tainted already, or will be before the end, becomes unknown then.
- * The table keeps its errors, until somebody wants the sum.
+/* Tainted parts are included; observe_end invalidates them.  The table keeps
+ * errors, and returns them when it is folded.
  */
 static void
 observe_range (struct conn *conn, const struct request *request,
@@ -98,10 +98,10 @@ observe_data (struct conn *conn, const struct request *request, const void *buf)
   observe_range (conn, request, buf, request->hidden_end, request->end);
 }
 
-/* Of a block that clients wrote to or trimmed, since the server started, an
- * extents reply proves nothing: a filter below that caches, as nbdkit's cache
- * filter does, passes on what the plugin says, which does not know what was
- * written, while its own copy does not know what was trimmed.
+/* An extents reply proves nothing for blocks that clients have written or
+ * trimmed since the server started.  A caching filter below, such as nbdkit's
+ * cache filter, passes on the plugin's extents, which lack cached writes, while
+ * its own copy lacks trims.
  */
 static void
 observe_zero (struct conn *conn, uint64_t offset, uint64_t end)
@@ -148,9 +148,9 @@ observe_extents (struct conn *conn, const struct request *request,
   }
 }
 
-/* The disk is not what was known of it: it was changed from outside, or it
- * never reads twice the same.  So what other names know of this range is no
- * better, and no sum of this disk is true any more.
+/* The request contradicts a known block: the disk was changed from outside, or
+ * does not return the same data twice.  So invalidate the range for the other
+ * names too, and withdraw all sums of the disk.
  */
 static bool
 withdraw_contradicted_locked (struct export *export,

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What is learnt from a request that looks at the disk.
+ * Observing a request that reads: pread or extents.
  *
- * Nothing here calls the plugin, and nothing here can fail a request: what
- * goes wrong with hashing only means that there is no sum.
+ * Nothing here calls the plugin, or fails the request: if hashing fails, there
+ * is no sum.
  */
 
 #ifndef NBDKIT_BLKHASH_OBSERVE_H
@@ -18,12 +18,13 @@
 struct conn;
 struct nbdkit_extents;
 
-/* A look at the export: begin before the plugin is asked, then tell what it
- * found, then end.  A connection that has left can still look.
+/* A request: begin before the plugin is called, then data or extents if it
+ * succeeds, then end.  A connection that has disconnected can still read, see
+ * pass.c.
  *
- * Of extents that are ZERO the content is known, unless a client changed it;
- * the list can be longer than what was asked for, and only its first one
- * counts if FIRST_ONLY.
+ * Extents that are ZERO prove zeros, except where clients changed the disk.
+ * The list may extend beyond the request.  FIRST_ONLY: only its first entry is
+ * valid.
  */
 void observe_begin (struct conn *conn, struct request *request,
                     uint64_t offset, uint64_t len);
@@ -32,7 +33,7 @@ void observe_data (struct conn *conn, const struct request *request,
 void observe_extents (struct conn *conn, const struct request *request,
                       const struct nbdkit_extents *extents, bool first_only);
 
-/* BYTES_READ is what a client read by it. */
+/* BYTES_READ: how many bytes a client read, 0 for the filter's own reads. */
 void observe_end (struct conn *conn, struct request *request,
                   uint64_t bytes_read);
 

@@ -1,46 +1,46 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Which changes of a disk are visible to other connections.
+ * Which changes of a disk other connections may not see yet.
  *
- * A plugin, or a filter below, may keep what a connection changes until this
- * connection flushes or closes; until then the connection sees its own change,
- * and others may see the old content.  So each connection has a set of blocks
- * that it changed and did not flush.  While a block is in such a set
+ * A plugin, or a filter below, may cache the changes of a connection until it
+ * flushes or is closed.  Until then the connection sees its own change, and
+ * others may see the old content.  So each connection has a set of blocks that
+ * it changed and did not flush.  While a block is in such a set
  *
- * - what another connection reads there proves nothing: it is hidden;
- * - when another connection changes it, the two are in conflict: which of them
- *   reaches the disk last is not known; also when the flush ends before the
- *   change does, see disk_flush_ended.
+ * - it is hidden: a read of it by another connection proves nothing;
+ * - a change of it by another connection is a conflict: which of the two
+ *   reaches the disk last is unknown.  That is also so if the flush ends before
+ *   the change does, see disk_flush_ended.
  *
- * A flush that succeeds empties the set.  When it fails, what was changed may
- * be lost, also what was changed while it was in flight: no connection that is
- * open proves that content by reading, not even the one that changed it.
+ * A flush that succeeds empties the set.  If it fails, these changes may be
+ * lost, and also those made while it was in flight.  Then no read by an open
+ * connection proves their content, not even one by the connection itself.
  *
  * A trim stays hidden after a flush, until the block is overwritten or the
- * connection has closed: nbdkit's cache filter passes trims on to the plugin,
- * but a flush only if it has something to write back.  When a connection that
- * does not see the trim changes a part of the block, the cache writes the rest
- * as this connection sees it: that is forgotten, see modify.c.
+ * connection is closed: nbdkit's cache filter passes trims on to the plugin,
+ * but a flush only if it has something to write back.  If a connection that
+ * does not see the trim modifies a part of the block, the cache writes back the
+ * rest as that connection sees it: modify.c invalidates it.
  *
- * A connection that leaves with blocks that are still hidden (it trimmed, or
- * the plugin cannot flush, or failed to) puts them on the disk when the plugin
- * closes it, which a filter does not see: its own .close comes first.  They
- * stay hidden from connections that were opened before that.  All that have
- * left share one set, for as long as such an older connection is open; there
- * are two, so that older connections without TLS count for such connections
- * alone.
+ * Blocks can still be hidden when their connection is closed: trimmed ones, or
+ * all if the plugin cannot flush, or failed to.  They reach the disk when the
+ * plugin closes the connection, which is after the filter's .close.  So they
+ * stay hidden from connections that were opened before that.  One set holds the
+ * blocks of all closed connections, for as long as such an older connection is
+ * open.  There are two such sets, so that an older connection without TLS keeps
+ * blocks hidden only from those without TLS.
  *
  * Sets have units of at least 64 KiB, whatever the block size of the hash:
- * below there can be caches and filters, such as nbdkit's blocksize filter,
- * that read, modify and write units of their own, and so bring an old view of
- * the bytes around a change to the disk.  Where a filter between serves a part
- * of what is below it, such units can begin anywhere, and what is within a unit
- * of a change counts as changed.
+ * caches and filters below, such as nbdkit's blocksize filter, read, modify and
+ * write units of their own, and so write an old view of the bytes around a
+ * change to the disk.  If a filter between serves a part of what is below it,
+ * such units can begin at any byte, and all within a unit of a change counts as
+ * changed.
  *
  * Rejected: to count changes, as conn.c does for connections without
  * multi-conn.  With several connections that write, each would always be behind
- * the others, and all would have to be read back.
+ * the others, and everything would have to be read back.
  */
 
 #include <config.h>
@@ -51,8 +51,8 @@
 #include "params.h"
 #include "visibility.h"
 
-/* Units of a layer below that sees the disk shifted can begin anywhere: each
- * that has bytes of the range.
+/* If units of layers below can begin at any byte, extend the range to each unit
+ * that can have bytes of it.
  */
 static void
 widen (uint64_t *offset, uint64_t *end)
@@ -170,8 +170,8 @@ visibility_change (struct visibility *v, struct unflushed *u,
   }
 }
 
-/* Is the byte at OFFSET in SET, or else *IN already?  *RUN_END is lowered to
- * where that changes.
+/* Set *IN if the byte at OFFSET is in SET, and lower *RUN_END to how far that
+ * answer holds.
  */
 static inline void
 look_up (struct block_set *set, uint64_t offset, uint64_t *run_end, bool *in)
@@ -256,9 +256,9 @@ visibility_needs_flush (const struct unflushed *u)
   return !block_set_is_empty (&u->changed);
 }
 
-/* Flushes that overlap in time are one, which ends with the last of them: when
- * one fails, another one can succeed because what it had to write is lost.
- * Which changes were made before each began is not worth another set.
+/* Flushes that overlap in time count as one, which ends with the last of them:
+ * if one fails, another one can succeed because the data is lost already.
+ * Rejected: a set for each flush, of the changes before it began.
  */
 void
 visibility_flush_begin (struct unflushed *u)
