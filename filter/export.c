@@ -29,11 +29,11 @@ static char *default_name[2];   /* without TLS, and with */
 
 /* Hashing a hole takes time too, about 40 s for this, which is 128 TiB in
  * blocks of 64 KiB: an export of 8 EiB, which costs nothing to serve, would
- * keep the server for weeks.
+ * keep the server from exiting for weeks.
  */
 #define MAX_BLOCKS (UINT64_C (1) << 31)
 
-/* Of pieces of blocks that wait for the rest, in all exports together. */
+/* For pieces of blocks whose rest is missing, of all exports together. */
 static struct pieces_budget budget = { .bound = 64 * 1024 * 1024 };
 
 static int
@@ -117,8 +117,8 @@ export_shown_name_locked (const struct export *export)
   return export->name;
 }
 
-/* Not counted, but listed: a change must not walk over all names to find those
- * that have a sum.
+/* A list, so that a change need not walk over all exports to find those with a
+ * sum.
  */
 static void
 link_published_locked (struct export *export)
@@ -189,8 +189,8 @@ exports_withdraw_locked (struct disk *disk, struct export *by,
   return any;
 }
 
-/* Nothing is known: a new export, or one that is not what it was.  True if a
- * sum was withdrawn.
+/* Start with an empty table: a new export, or one that has another size.  True
+ * if a sum was withdrawn.
  */
 static bool
 reset_locked (struct export *export, uint64_t size)
@@ -260,7 +260,7 @@ export_why_hopeless_locked (const struct export *export)
   return export->broken;
 }
 
-/* A range that was changed by another name, whose size can be another one. */
+/* A range that was changed by another name, whose size can be larger. */
 static void
 invalidate_range (void *opaque, uint64_t offset, uint64_t end)
 {
@@ -288,7 +288,7 @@ exports_set_default (const char *name, bool tls)
   if (default_name[tls] && strcmp (default_name[tls], name) == 0)
     return;
   free (default_name[tls]);
-  default_name[tls] = strdup (name); /* NULL: it is called by its own name */
+  default_name[tls] = strdup (name); /* NULL: it is reported by its own name */
 }
 
 void

@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What is said of each export when the server ends.
+ * The report of each export when the server ends.
  *
- * That nothing is said of an export must not be taken for success where clients
- * read anything.  Nothing can be read any more.
+ * An export without a line must not be taken for success if clients read it, so
+ * each of these gets a line.  Called from .cleanup: the plugin cannot be read
+ * any more.
  */
 
 #include <config.h>
@@ -29,8 +30,8 @@ is_changing (const struct export *export)
   return export->disk->changing > 0;
 }
 
-/* All of it is known, but the connection that was the last did not live to
- * find out.
+/* Publish the sum of an export that is known completely, although the last
+ * connection was closed without .finalize.  False if it is not.
  */
 static bool
 fold_known (struct export *export)
@@ -54,10 +55,10 @@ fold_known (struct export *export)
   return true;
 }
 
-/* Set for the names of which nothing would be said otherwise. */
+/* Report exports also that clients neither read nor changed. */
 static bool report_unused;
 
-/* Is anything left to say of it?  WHY is why there can be no sum, or NULL. */
+/* Is there no sum of it?  *WHY is set to why there can be none, or NULL. */
 static bool
 start_final (struct export *export, const char **why)
 {

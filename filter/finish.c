@@ -1,14 +1,16 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What happens when the last connection to an export leaves.
+ * The last connection to an export disconnects.
  *
- * Another connection can join at any moment; then this one gives up, and the
- * other finishes when it leaves.
+ * The steps: query extents of what is missing; read the rest; fold the leaves;
+ * publish, if no change came in between.  Another connection can join at any
+ * moment.  Then this one stops, and the other one finishes when it disconnects.
  *
- * Who only looked around must not cost a pass over the whole disk: without
- * writes, the rest is read when it is less than what clients read.  Nor a line
- * of the result, as clients choose names, and as many as they like.
+ * A client that only probes the disk, such as nbdinfo, must not cost a pass
+ * over all of it: if clients did not write, the rest is read only if it is less
+ * than what they read.  Nor does it get a line in the result file, since
+ * clients choose names, and any number of them.
  */
 
 #include <config.h>
@@ -30,7 +32,7 @@
 #include "params.h"
 #include "pass.h"
 
-#define TRIES 3                 /* when exports of other names interfere */
+#define TRIES 3                 /* if changes by other names interfere */
 #define NOT_SEEN "the last client may not see what others changed"
 
 static bool
@@ -50,7 +52,7 @@ no_sum (const struct pass *p, const char *why)
     export_incomplete_locked (p->export, why);
 }
 
-/* The table is of no use any more. */
+/* An error of the table: there can be no sum of it any more. */
 static void
 give_up (const struct pass *p, const char *why)
 {
@@ -82,7 +84,7 @@ flush (nbdkit_next *next, struct conn *conn)
   return r == 0;
 }
 
-/* See that the connection sees what other ones changed and flushed. */
+/* Make sure that the connection sees what others changed and flushed. */
 static bool
 sees_all_changes (const struct pass *p)
 {
@@ -94,12 +96,12 @@ sees_all_changes (const struct pass *p)
   }
   if (flush (p->next, p->conn))
     return true;
-  /* Where nothing can be flushed what others changed is hidden. */
+  /* If nothing can be flushed, changes by others are hidden block by block. */
   return p->conn->multi_conn && p->next->can_flush (p->next) == 0;
 }
 
-/* See that nothing is missing any more, if no export of another name
- * interferes.  0, or -1 if there is no sum, at least not now.
+/* Query and read what is missing.  0 if nothing is missing any more, unless
+ * changes by another name interfere; -1 if there is no sum, at least not now.
  */
 static int
 complete (const struct pass *p)
@@ -119,7 +121,9 @@ complete (const struct pass *p)
   if (missing == 0)
     return 0;
   snprintf (why, sizeof why, EXPORT_UNKNOWN_BYTES, missing);
-  /* The retry filter above us closes and opens again after an error. */
+  /* After an error a retry filter above closes the connection and opens it
+   * again.
+   */
   if (last_failed (p)) {
     no_sum (p, params.missing == MISSING_FAIL ? why
                                               : "the last request failed");
@@ -149,8 +153,9 @@ complete (const struct pass *p)
   return 0;
 }
 
-/* Others need the memory of what a client left that is gone, and the blocks can
- * be read again.  One that retries goes on where it left off.
+/* Free the pieces of blocks of clients that have disconnected: other exports
+ * need the memory, and the blocks can be read again.  Not after a failed
+ * request: the client may retry, and complete them.
  */
 static void
 evict_pieces (const struct pass *p)
@@ -162,13 +167,14 @@ evict_pieces (const struct pass *p)
 
     is_last = pass_is_last_locked (p);
   }
-  /* Another one that comes just now only has more to find out. */
+  /* If a connection joins just now, only more is missing for it. */
   if (params.missing == MISSING_READ && is_last && !last_failed (p))
     leaves_forget_pieces (p->leaves);
 }
 
-/* From here on a change makes the sum wrong.  True if all is known and nobody
- * is changing it; what becomes missing after that is seen when it is folded.
+/* From here on a change makes the sum wrong, which publish detects.  True if
+ * nothing is missing and no change is in flight.  If a block is invalidated
+ * later, folding fails.
  */
 static bool
 begin_fold (struct pass *p)
@@ -184,7 +190,7 @@ begin_fold (struct pass *p)
   return pass_missing (p->leaves) == 0;
 }
 
-/* False if it was changed meanwhile, or is being changed. */
+/* False if there was a change since begin_fold, or one is in flight. */
 static bool
 publish (const struct pass *p, const unsigned char *md, unsigned len)
 {
@@ -207,8 +213,8 @@ end_manifest (struct pass *p)
   p->saved = false;
 }
 
-/* True if there is no more to do: there is a sum, or it was said that there is
- * none.  False if it has to be tried again.
+/* True if this is finished: the result is reported, or another connection will
+ * finish.  False if it must be retried.
  */
 static bool
 try_to_finish (struct pass *p)
@@ -217,7 +223,7 @@ try_to_finish (struct pass *p)
   unsigned len;
   int err;
 
-  end_manifest (p);             /* that of what was changed meanwhile */
+  end_manifest (p);             /* of the previous try */
   if (complete (p) == -1) {
     evict_pieces (p);
     return true;
@@ -233,7 +239,7 @@ try_to_finish (struct pass *p)
   return true;
 }
 
-/* False if there is nothing to do. */
+/* False if the export has a sum, or another connection has joined. */
 static bool
 start (struct pass *p, const char **why)
 {
@@ -247,7 +253,7 @@ start (struct pass *p, const char **why)
   return !p->export->published && pass_is_last_locked (p);
 }
 
-/* It was tried again and again; there were CHANGES when that began. */
+/* All tries failed.  CHANGES: disk->changes before the first. */
 static const char *
 why_retries_failed (const struct pass *p, uint64_t changes)
 {
@@ -288,7 +294,7 @@ finish (nbdkit_next *next, struct conn *conn)
   end_manifest (&p);
 }
 
-/* ---- A client leaves ---- */
+/* ---- A client disconnects ---- */
 
 static bool
 needs_flush (struct conn *conn)
@@ -298,7 +304,7 @@ needs_flush (struct conn *conn)
   return visibility_needs_flush (&conn->unflushed);
 }
 
-/* Is there a table that wants the content of what the connection changed? */
+/* Can content that this connection reads complete the table? */
 static bool
 must_read_own (const struct pass *p)
 {
@@ -308,12 +314,12 @@ must_read_own (const struct pass *p)
     !export_why_hopeless_locked (p->export) && !last_failed (p);
 }
 
-/* What it changed reaches the disk by a flush, or else when the plugin closes
- * the connection, which comes later than all that a filter sees.
+/* Changes reach the disk by a flush, or else when the plugin closes the
+ * connection, which is after the last callback of this filter.
  *
- * What no flush makes visible to other connections that are open is proven only
- * by what this connection itself reads.  It does so even when it is the only
- * one: another one can be opened before this one has left.
+ * If no flush makes a change visible to other open connections, only this
+ * connection can read its content.  It does so even if it is the only one:
+ * another one can be opened before this one is closed.
  */
 void
 finish_changes (nbdkit_next *next, struct conn *conn)

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What happens when the last connection to an export leaves: find out the
- * rest, and publish the sum.
+ * The last connection to an export disconnects: read what is missing, and
+ * publish the sum.
  */
 
 #ifndef NBDKIT_BLKHASH_FINISH_H
@@ -13,13 +13,14 @@
 
 struct conn;
 
-/* CONN will leave, the last or not: let others see what it changed; NEXT is its
- * way to the plugin.
+/* CONN is about to disconnect, as the last or not: flush its changes, and read
+ * those that other connections cannot see.  Both functions are called from
+ * .finalize, with the NEXT of that.
  */
 void finish_changes (nbdkit_next *next, struct conn *conn);
 
-/* CONN was the last connection of its export and has left; NEXT is its way to
- * the plugin.  The result, if there is one, is in the report then.
+/* CONN was the last connection of its export: conn_disconnect returned true.
+ * When this returns, the result, if there is one, is in the result file.
  */
 void finish (nbdkit_next *next, struct conn *conn);
 

@@ -23,7 +23,7 @@
 #include "pass.h"
 
 #define READ_SIZE (1024 * 1024)         /* bytes */
-#define EXTENTS_SIZE (1u << 30)         /* bytes to ask about at once */
+#define EXTENTS_SIZE (1u << 30)         /* bytes to query at once */
 #define PROGRESS_STEP (UINT64_C (1) << 30) /* bytes between debug messages */
 
 bool
@@ -32,7 +32,7 @@ pass_is_last_locked (const struct pass *p)
   return p->export->conns == 0 && p->export->joins == p->joins;
 }
 
-/* 0, or why the pass cannot go on, as in pass_read. */
+/* 0, or an errno value if the pass must stop, as for pass_read. */
 static int
 why_stop (const struct pass *p)
 {
@@ -63,8 +63,8 @@ round_up (uint64_t n, uint64_t unit)
 
 /* ---- Extents ---- */
 
-/* Ask about LEN bytes at OFFSET.  Returns where the answer ends: it can be
- * shorter.
+/* Query LEN bytes at OFFSET.  Returns where the reply ends, which can be
+ * earlier.
  */
 static uint64_t
 query_extents (const struct pass *p, uint64_t offset, uint32_t len)
@@ -102,7 +102,7 @@ pass_query_extents (const struct pass *p)
     return;
   while (why_stop (p) == 0 &&
          blkhash_leaves_next_missing (p->leaves, offset, &start, &len) == 0) {
-    /* Not all plugins like to be asked about odd ranges. */
+    /* Whole blocks, since some plugins fail for unaligned ranges. */
     end = round_up (start + (len < EXTENTS_SIZE ? len : EXTENTS_SIZE), unit);
     if (end > p->export->size)
       end = p->export->size;
@@ -134,7 +134,7 @@ pass_is_hidden (const struct pass *p)
   return false;
 }
 
-/* The part of a missing range that this pass is to read.  False: there is none. */
+/* Clip a missing range to what this pass must read.  False: nothing. */
 static bool
 clip (const struct pass *p, uint64_t *start, uint64_t *len)
 {
@@ -152,7 +152,7 @@ clip (const struct pass *p, uint64_t *start, uint64_t *len)
   return false;
 }
 
-/* The next range to read, at OFFSET or behind it. */
+/* The next range to read, at OFFSET or after it. */
 static bool
 next_range (const struct pass *p, uint64_t offset,
             uint64_t *start, uint64_t *len)
@@ -165,7 +165,7 @@ next_range (const struct pass *p, uint64_t offset,
   return false;
 }
 
-/* The smallest unit that the plugin can read, and how much at once. */
+/* The smallest unit that the plugin can read, and the most it can at once. */
 static void
 find_read_sizes (const struct pass *p, uint64_t *unit, uint64_t *most)
 {

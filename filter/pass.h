@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A pass over what is missing in an export: ask for its extents, read it.
+ * A pass over what is missing in an export: query its extents, or read it.
  *
- * It learns, but decides nothing.  The plugin is only asked through the
- * connection that was the last: it is there, it is prepared, and it has the
- * right name and the right thread.  When another connection comes, the pass is
- * given up.
+ * finish.c decides whether there is a pass, and publishes.  Requests go through
+ * the connection that was the last, in its .finalize: it is prepared, for the
+ * right export, and in the right thread for nbdkit's thread model.  Rejected:
+ * a context of our own, which bypasses the thread model, and can abort nbdkit
+ * 1.32.  The pass is cancelled if another connection joins.
  */
 
 #ifndef NBDKIT_BLKHASH_PASS_H
@@ -27,30 +28,30 @@ struct pass {
   struct conn *conn;
   struct export *export;
   struct blkhash_leaves *leaves;
-  uint64_t joins;               /* export->joins when this started */
-  uint64_t changes;             /* of the disk, before the fold */
-  bool saved;                   /* the new manifest is ours, see manifest.h */
-  bool own_only;                /* only what others cannot be made to see; the
-                                 * connection need not be the last */
+  uint64_t joins;               /* export->joins at the start */
+  uint64_t changes;             /* disk->changes before the fold */
+  bool saved;                   /* it owns the new file, see manifest.h */
+  bool own_only;                /* only read changes that no flush shows to
+                                 * others; it need not be the last */
 };
 
 /* Is the connection still the last? */
 bool pass_is_last_locked (const struct pass *p);
 
-/* How many bytes are missing. */
+/* How many bytes of the table are missing. */
 uint64_t pass_missing (struct blkhash_leaves *leaves);
 
-/* Learn what is zero of what is missing.  When the plugin cannot answer, all
- * of it has to be read.
+/* Query extents of what is missing, and observe those that are zero.  If the
+ * plugin has no extents or fails, the rest stays missing.
  */
 void pass_query_extents (const struct pass *p);
 
 /* Is anything missing that is hidden from the connection? */
 bool pass_is_hidden (const struct pass *p);
 
-/* Read the MISSING bytes.  0, or why the rest could not be read; ECANCELED if
- * there is another connection now, ESTALE if this one may not see any more what
- * others changed.
+/* Read the MISSING bytes.  0, or an errno value: ECANCELED if another
+ * connection has joined, ESTALE if others changed the disk and this connection
+ * may not see that.
  */
 int pass_read (const struct pass *p, uint64_t missing);
 
