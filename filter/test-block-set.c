@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: two sets of blocks are what two arrays are that are changed in the
- * same way, at random.  Prints the seed, and takes BLKHASH_SEED.
+ * Unit test: random operations on two sets of blocks, compared with the same
+ * operations on two arrays.  Prints the seed, and takes BLKHASH_SEED.
  */
 
 #include <config.h>
@@ -28,7 +28,7 @@
 static struct block_set sets[2];
 static bool models[2][BLOCKS];
 
-/* Most requests end where blocks do, and are near the one before. */
+/* Most ranges end at block boundaries, and many begin where the last ended. */
 static void
 choose_range (uint64_t *offset, uint64_t *end)
 {
@@ -65,7 +65,7 @@ remove_whole (struct block_set *set, bool *model, uint64_t offset,
       model[i] = false;
 }
 
-/* The blocks of FROM are added to the other set, and stay in FROM or not. */
+/* Add the blocks of FROM to the other set; MOVE: and remove them from FROM. */
 static void
 add_set (unsigned from, bool move)
 {
@@ -106,7 +106,7 @@ change (unsigned i)
     clear (i);
 }
 
-/* A run may end where the next one is the same. */
+/* A run may end before the answer changes. */
 static void
 check (struct block_set *set, const bool *model)
 {
@@ -140,7 +140,7 @@ test_random (void **state)
   clear (1);
 }
 
-/* The last block that has bytes, behind which no number of a byte is. */
+/* The last block, whose end is not a uint64_t. */
 static void
 test_end (void **state)
 {

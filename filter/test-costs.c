@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: what a request costs in locks, and a result in bytes written, also
- * when very many exports are known; and that test-locks.h sees what it promises
- * to see.
+ * Unit test: how many locks a request takes, and how many bytes a result
+ * writes, also with very many exports; and that test-locks.h detects what it
+ * promises to detect.
  */
 
 #include <config.h>
@@ -33,7 +33,7 @@
 static char directory[] = "/tmp/blkhash-test-XXXXXX";
 static char path[sizeof directory + 5], manifest[sizeof directory + 9];
 
-/* ---- What is seen ---- */
+/* ---- What test-locks.h detects ---- */
 
 static void
 lock_in_both_orders (void)
@@ -162,7 +162,7 @@ test_reads (void **state)
   client = client_open ("reads");               /* there is a sum now */
   assert_twice (client, BLOCK, 0);
   memset (disk, 'e', BLOCK);
-  assert_twice (client, BLOCK, 0);              /* and it is withdrawn */
+  assert_twice (client, BLOCK, 0);              /* that withdraws it */
   client_disconnect (client);
 }
 
@@ -178,7 +178,7 @@ make_name (char *name, unsigned i)
   sprintf (name + NAME - 5, "%05u", i);
 }
 
-/* Many long names that have a sum do not make the next one cost more. */
+/* The cost of a sum does not grow with the number of long names with a sum. */
 static void
 test_names (void **state)
 {
@@ -195,10 +195,10 @@ test_names (void **state)
     client_disconnect (client);
     assert_true (export_find_locked (name, false)->published);
   }
-  /* When the file is replaced, each byte is written again for one before. */
+  /* Replacing the file writes each byte at most once more. */
   assert_true (file_bytes_written - before < 3 * NAMES * (NAME + 100));
 
-  /* One that only looks costs nothing. */
+  /* A client that only probes the disk writes nothing. */
   before = file_bytes_written;
   client = client_open ("looks");
   client_read (client, 1, 0);
@@ -208,7 +208,7 @@ test_names (void **state)
 
 /* ---- Changes ---- */
 
-/* Pointers that lead nowhere: whoever follows one crashes. */
+/* Invalid pointers: code that walks the list of exports crashes. */
 static struct export *known[EXPORTS_MAX];
 static unsigned nr_known;
 
@@ -240,7 +240,7 @@ restore (void)
 
 enum { WRITE, PIECE, ZERO, TRIM, AFTER_SUM, KINDS };
 
-/* How many locks each kind of change takes, exports_lock twice. */
+/* Count the locks that each kind of change takes, exports_lock twice. */
 static void
 count_locks (struct client *client, unsigned counts[KINDS])
 {
@@ -249,7 +249,7 @@ count_locks (struct client *client, unsigned counts[KINDS])
   for (kind = 0; kind < KINDS; kind++) {
     struct client *other = client_open ("reads");
 
-    if (kind == AFTER_SUM) {    /* which this one gets, and then it is gone */
+    if (kind == AFTER_SUM) {    /* OTHER gets one; then CLIENT withdraws it */
       client_write (client, 'b', SIZE, 0, 0);
       client_flush (client);
       client_read (other, SIZE, 0);
@@ -280,7 +280,7 @@ test_changes (void **state)
   char name[20];
 
   (void) state;
-  count_locks (client, few);    /* the first time some things are set up */
+  count_locks (client, few);    /* not counted: it initializes */
   count_locks (client, few);
   for (i = 2; i < EXPORTS_MAX; i++) {
     struct client *other;
@@ -292,7 +292,7 @@ test_changes (void **state)
   }
   poison ();
   assert_int_equal (nr_known, EXPORTS_MAX);
-  count_locks (client, many);   /* seconds later kernels are measured again */
+  count_locks (client, many);   /* not counted: may measure kernels again */
   count_locks (client, many);
   restore ();
   assert_memory_equal (few, many, sizeof few);

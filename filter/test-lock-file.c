@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: one has the lock, whatever another one does between the steps of
- * locking, and nothing is left.
+ * Unit test: only one server holds the lock, whatever another one does between
+ * the steps of locking, and no file is left.
  *
- * That two locks are those of one process does not matter to flock.
+ * Both locks are taken by one process, which makes no difference for flock.
  */
 
 #include <config.h>
@@ -54,7 +54,7 @@ test_twice (void **state)
   assert_int_equal (try_lock (&a), 0);
   assert_int_equal (try_lock (&b), -1);
   assert_int_equal (errors_reported (), reported + 1);
-  lock_file_unlock (&b);        /* which it has not */
+  lock_file_unlock (&b);        /* it does not hold it */
   assert_true (is_there ());
   assert_int_equal (try_lock (&b), -1);
   lock_file_unlock (&a);
@@ -68,7 +68,7 @@ test_twice (void **state)
 
 static unsigned calls, failures;
 
-/* The one that had it goes, and takes the file away; then another one comes. */
+/* The holder unlocks, and so removes the file; then another server locks. */
 static int
 interfere (const char *call)
 {
@@ -93,7 +93,7 @@ test_removed_before (void **state)
     assert_int_equal (try_lock (&b), failures ? -1 : 0);
     on_file_call = NULL;
     assert_int_equal (calls, 2);
-    /* Whichever has it has the file that has the name. */
+    /* The holder has locked the file that has the name. */
     assert_int_equal (try_lock (failures ? &b : &a), -1);
     lock_file_unlock (failures ? &a : &b);
     assert_false (is_there ());
@@ -119,7 +119,7 @@ test_no_locks (void **state)
   assert_false (is_there ());
 }
 
-/* ---- What is there already ---- */
+/* ---- Existing files ---- */
 
 static void
 assert_not_ours (void)

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * For unit tests: every lock that is taken is seen.
+ * For unit tests: intercepts every lock.
  *
  * A kind is the address of the code that initialised a lock, or of the lock if
- * it is static.  Who was held when who was taken are the arrows of a graph that
- * must have no circle.
+ * it is static.  Kinds are the nodes of a graph, with an arrow from a held lock
+ * to one that was taken meanwhile.  It must have no cycle.
  */
 
 #include <config.h>
@@ -45,16 +45,16 @@ int __wrap_flock (int, int);
 int __wrap_fsync (int);
 int __wrap_rename (const char *, const char *);
 
-/* Without a lock wherever possible: it would order the threads, and hide from
- * TSan what they do without.
+/* Atomics instead of a lock wherever possible: a lock would order the threads,
+ * and so hide races from TSan.
  */
 static struct {
   _Atomic (const void *) lock, kind;
-} locks[MAX_LOCKS];             /* those that were initialised; by hash */
+} locks[MAX_LOCKS];             /* hash table of initialised locks */
 static _Atomic (const void *) kinds[MAX_KINDS];
 static atomic_uint nr_kinds;
-static atomic_bool arrows[MAX_KINDS][MAX_KINDS]; /* [held][taken], closed */
-static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER; /* to all these */
+static atomic_bool arrows[MAX_KINDS][MAX_KINDS]; /* [held][taken], closure */
+static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER; /* to these */
 
 static _Thread_local struct {
   const pthread_mutex_t *lock;
@@ -72,7 +72,7 @@ fail (const char *what, unsigned kind, unsigned other)
   abort ();
 }
 
-/* Where LOCK is, or would be. */
+/* The slot of LOCK, or a free one. */
 static unsigned
 find_slot (const void *lock)
 {
@@ -115,7 +115,7 @@ kind_of (const pthread_mutex_t *lock)
   return i;
 }
 
-/* Keep the graph closed: an arrow to each that can be reached. */
+/* Keep the closure: an arrow to each node that can be reached. */
 static void
 add_arrow (unsigned from, unsigned to)
 {
@@ -173,7 +173,7 @@ __wrap_pthread_mutex_lock (pthread_mutex_t *lock)
   return __real_pthread_mutex_lock (lock);
 }
 
-/* Nobody waits here: no arrow leads to it. */
+/* It does not wait, so it cannot deadlock: no arrow. */
 int
 __wrap_pthread_mutex_trylock (pthread_mutex_t *lock)
 {
@@ -204,7 +204,7 @@ __wrap_pthread_mutex_unlock (pthread_mutex_t *lock)
 _Thread_local int (*on_file_call) (const char *call);
 _Thread_local uint64_t file_bytes_written;
 
-/* Is CALL to fail? */
+/* Must CALL fail? */
 static bool
 see_file_call (const char *call)
 {
@@ -253,7 +253,7 @@ __wrap_rename (const char *from, const char *to)
   return see_file_call ("rename") ? -1 : __real_rename (from, to);
 }
 
-/* ---- What was seen ---- */
+/* ---- Results ---- */
 
 unsigned
 locks_held (void)

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: the manifest, when anything happens at any moment of its making.
+ * Unit test: changes and errors at every step of writing the manifest.
  *
- * For each write, sync and rename that is made when a client leaves, or before
- * a change: another client changes the disk just then, or that call fails.  The
- * plugin, test-plugin.c, sees that no stale manifest is there, and in the end
- * there must be the right one.
+ * At each write, sync and rename when a client disconnects, or before a change:
+ * another client changes the disk at that moment, or the call fails.  The
+ * plugin, test-plugin.c, asserts that there is no stale manifest, and in the
+ * end there must be the right one.
  */
 
 #include <config.h>
@@ -35,7 +35,7 @@
 #include "test-locks.h"
 #include "test-nbdkit.h"
 
-/* More than one record, the first of which is written when it is full. */
+/* More than one record: the first is written when it is full. */
 #define BLOCK 4
 #define BLOCKS (65536 + 1000)
 #define SIZE (BLOCK * BLOCKS - 1)
@@ -79,10 +79,10 @@ check_manifest (void)
   blkhash_opts_free (opts);
 }
 
-/* ---- What happens at the call number AT ---- */
+/* ---- Interference at the call number AT ---- */
 
 static unsigned calls, at;
-static int fail_with;           /* errno; 0: another client writes then */
+static int fail_with;           /* errno; 0: another client writes instead */
 static struct client *writer;   /* of the same disk, by the name ... */
 static const char *writer_name;
 static pthread_t thread;
@@ -110,8 +110,8 @@ is_published (const char *name)
   return export && export->published;
 }
 
-/* A change that comes before the sum is published waits for nothing.  Another
- * one withdraws the sum, and waits for the thread that makes this call.
+/* A change before the sum is published does not wait.  A later one withdraws
+ * the sum, and waits for the thread that makes this call.
  */
 static int
 interfere (const char *call)
@@ -130,8 +130,8 @@ interfere (const char *call)
   return 0;
 }
 
-/* A client writes, so that there is no sum, and leaves.  False if there was no
- * call number AT.
+/* A client writes, so that there is no sum, and disconnects.  False if there
+ * was no call NUMBER.
  */
 static bool
 disconnect_at (unsigned number)
@@ -154,8 +154,8 @@ disconnect_at (unsigned number)
 
 /* ---- Tests ---- */
 
-/* The sum that there was is not that of the disk any more.  There is a new one
- * when the writer is gone, or if it is of another export and was done in time.
+/* The writer invalidates the sum.  There is a new one after it has
+ * disconnected, or before, if it uses another name and wrote early enough.
  */
 static void
 change_at_each_call (const char *name)
@@ -187,7 +187,7 @@ test_change (void **state)
   change_at_each_call ("b");
 }
 
-/* There is a sum all the same, and the manifest is the right one or none. */
+/* There is a sum all the same, and the manifest is right or empty. */
 static void
 test_failed_publication (void **state)
 {
@@ -215,8 +215,8 @@ test_failed_publication (void **state)
   assert_true (failures >= 5);
 }
 
-/* The plugin is asked to change something when it has been seen to that the
- * manifest is not stale, whatever fails.
+/* Whatever fails, the manifest is not stale when the plugin is called to change
+ * the disk.
  */
 static void
 test_failed_withdrawal (void **state)
@@ -243,7 +243,7 @@ test_failed_withdrawal (void **state)
   assert_true (i >= 6);
 }
 
-/* Of all that is made on the way nothing is left. */
+/* rmdir checks that no temporary file is left. */
 static int
 tear_down (void **state)
 {

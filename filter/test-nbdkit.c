@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * For unit tests: what the filter calls of nbdkit, and what nbdkit calls of it.
+ * For unit tests: the functions of nbdkit that the filter calls, and calls of
+ * the filter as nbdkit makes them.
  *
- * The log may not be waited for with a lock of the filter: that is asserted
- * wherever it is called.
+ * Functions that log assert that the caller holds no lock of the filter.
  */
 
 #include <config.h>
@@ -24,7 +24,7 @@
 
 struct nbdkit_filter *filter_init (void);
 
-/* Given to the filter when it opens, and back by what opens the plugin. */
+/* Passed to the filter's .open, which passes it to plugin_open. */
 struct nbdkit_context {
   nbdkit_next *next;            /* of the plugin */
 };
@@ -36,7 +36,7 @@ struct client {
 
 static struct nbdkit_filter *filter;
 
-/* The filter gives it to what is called next, and does not look into it. */
+/* Opaque for the filter, which passes it on. */
 static struct nbdkit_backend { int nothing; } backend;
 
 /* ---- nbdkit ---- */

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * For unit tests: what the filter calls of nbdkit, a plugin whose disk is
- * memory, and clients.  Any thread can be a client.
+ * For unit tests: the functions of nbdkit that the filter calls, a plugin whose
+ * disk is memory, and clients.  Any thread can run a client.
  */
 
 #ifndef NBDKIT_BLKHASH_TEST_NBDKIT_H
@@ -14,9 +14,9 @@
 struct client;
 
 /* Start with a disk of SIZE bytes, the result file PATH, the manifest MANIFEST
- * and blocks of BLOCK_SIZE, as nbdkit takes it.  stop can be called only once.
- * Whenever the plugin is told to change something the manifest must be empty,
- * or gone.
+ * and blocks of BLOCK_SIZE, as nbdkit parses it.  stop can be called only once.
+ * The plugin aborts if a request modifies the disk while MANIFEST exists and is
+ * not empty.
  */
 void server_start (uint64_t size, const char *path, const char *manifest,
                    const char *block_size);
@@ -25,7 +25,7 @@ void server_stop (void);
 /* One more parameter of the filter; before server_start. */
 void server_configure (const char *key, const char *value);
 
-/* How many errors the filter told. */
+/* How often the filter called nbdkit_error. */
 unsigned errors_reported (void);
 
 extern unsigned char *disk;     /* its content; see also disk_failures */
@@ -33,33 +33,33 @@ extern unsigned char *disk;     /* its content; see also disk_failures */
 /* One in so many requests fails; 0: none. */
 extern unsigned disk_failures;
 
-/* What connections see of it; it can be changed when there are none.  By
- * default they share one view, and have multi-conn.
+/* How connections see it; set it only while there are none.  By default they
+ * share one view, and have multi-conn.
  */
 struct disk_mode {
   enum disk_views {
     VIEWS_SHARED,
-    VIEWS_OWN,                  /* that of its opening, until it is refreshed */
-    VIEWS_BACK                  /* and what a connection changes stays there */
+    VIEWS_OWN,                  /* the disk at open, until it is refreshed */
+    VIEWS_BACK                  /* and changes stay there: a write-back cache */
   } views;
   enum disk_flush {
     FLUSH_WORKS,
     FLUSH_NONE,                 /* there is none */
-    FLUSH_FAILS                 /* now and then, and loses what is not written */
+    FLUSH_FAILS                 /* at random, and loses unwritten changes */
   } flush;
   bool multi_conn;
 };
 extern struct disk_mode disk_mode;
 
-/* The seed of this thread.  Unless it is 0 the disk does at random what it may
- * do, such as to write back, or to let other threads go on.
+/* The seed of this thread.  Unless it is 0 the disk does at random what it is
+ * allowed to, such as to write back, or to yield to other threads.
  */
 extern _Thread_local unsigned disk_seed;
 
 /* A client of the export NAME. */
 struct client *client_open (const char *name);
 
-/* It leaves as it should, or is gone without a word. */
+/* Close with .finalize before, or without, as after a lost connection. */
 void client_disconnect (struct client *client);
 void client_vanish (struct client *client);
 

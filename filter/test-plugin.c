@@ -4,13 +4,11 @@
  * For unit tests: a plugin whose disk is memory, and whose connections can have
  * views of it.
  *
- * It may not be waited for with a lock of the filter: that is asserted wherever
- * it is called.
+ * Each callback asserts that the caller holds no lock of the filter.
  *
- * A view does no more than NBD promises: other connections see what was changed
- * after a flush, or after a change with FUA; without multi-conn they have to
- * flush, too.  But it is a cache: it can write back, and read again, at any
- * time.
+ * A view does no more than NBD promises: other connections see changes after a
+ * flush, or after a change with FUA; without multi-conn they must flush, too.
+ * But it is a cache: it can write back, and refresh, at any time.
  */
 
 #include <config.h>
@@ -66,7 +64,7 @@ plugin_stop (void)
   free (disk);
 }
 
-/* ---- Chance ---- */
+/* ---- Random events ---- */
 
 static bool
 one_in (unsigned n)
@@ -81,7 +79,7 @@ maybe_yield (void)
     sched_yield ();
 }
 
-/* Does this call fail? */
+/* Must this call fail? */
 static bool
 fails_locked (int *err)
 {
@@ -91,7 +89,7 @@ fails_locked (int *err)
 
 /* ---- Views ---- */
 
-/* Let VIEW see what is on the disk, but for its own changes. */
+/* Update VIEW from the disk, except for its own changes. */
 static void
 refresh_locked (struct view *view, uint64_t offset, uint64_t end)
 {
@@ -106,7 +104,7 @@ refresh_locked (struct view *view, uint64_t offset, uint64_t end)
   }
 }
 
-/* Let VIEW see it, and with multi-conn every other view. */
+/* Update VIEW, and with multi-conn every other view. */
 static void
 refresh (struct view *view, uint64_t offset, uint64_t end)
 {
@@ -118,8 +116,8 @@ refresh (struct view *view, uint64_t offset, uint64_t end)
       refresh_locked (view, offset, end);
 }
 
-/* Write the first range of VIEW that is dirty, from *OFFSET on, to the disk; or
- * LOSE it.  False: there is none.
+/* Write the first dirty range of VIEW from *OFFSET on to the disk; LOSE:
+ * discard it.  False: there is none.
  */
 static bool
 write_back_next (struct view *view, uint64_t *offset, uint64_t end, bool lose)
@@ -148,7 +146,7 @@ write_back (struct view *view, uint64_t offset, uint64_t end)
     maybe_yield ();
 }
 
-/* What a cache does at any time. */
+/* A cache can write back and refresh at any time. */
 static void
 maybe_evict (struct view *view)
 {
@@ -229,7 +227,7 @@ plugin_block_size (nbdkit_next *next, uint32_t *minimum, uint32_t *preferred,
   return 0;
 }
 
-/* A change comes, or has been made, and is not over. */
+/* Called by requests that modify the disk. */
 static void
 check_withdrawn (void)
 {
@@ -299,7 +297,7 @@ fill (nbdkit_next *next, int byte, uint32_t len, uint64_t offset,
   return 0;
 }
 
-/* A fast zero is not fast now and then, and has done a half. */
+/* A fast zero is refused at random, after it has zeroed half of the range. */
 static int
 plugin_zero (nbdkit_next *next, uint32_t len, uint64_t offset, uint32_t flags,
              int *err)
@@ -320,7 +318,7 @@ plugin_trim (nbdkit_next *next, uint32_t len, uint64_t offset, uint32_t flags,
   return fill (next, 't', len, offset, flags);
 }
 
-/* Of each range it is chance whether the disk has it. */
+/* Write or discard each dirty range at random. */
 static void
 lose (struct view *view)
 {
@@ -330,7 +328,7 @@ lose (struct view *view)
     maybe_yield ();
 }
 
-/* When one fails another one beside it can succeed, as with fsync. */
+/* If one fails, another one at the same time can succeed, as with fsync. */
 static int
 plugin_flush (nbdkit_next *next, uint32_t flags, int *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * For unit tests: a plugin whose disk is memory, for test-nbdkit.c, whose
- * header has what tests see of it.
+ * For unit tests: a plugin whose disk is memory, for test-nbdkit.c.  Tests use
+ * test-nbdkit.h.
  */
 
 #ifndef NBDKIT_BLKHASH_TEST_PLUGIN_H
@@ -21,14 +21,14 @@ struct nbdkit_extents {
   struct nbdkit_extent extent[MAX_EXTENTS];
 };
 
-/* A disk of SIZE bytes.  Whenever something is to be changed on it the file
- * MANIFEST must be empty, or gone.
+/* A disk of SIZE bytes.  When a request modifies it the file MANIFEST must be
+ * empty, or not exist.
  */
 void plugin_start (uint64_t size, const char *manifest);
 void plugin_stop (void);
 
-/* A connection, with its view of the disk.  What that keeps of its changes
- * comes to the disk when it is closed.
+/* A connection, with its view of the disk.  disconnect writes the changes that
+ * the view caches to the disk.
  */
 nbdkit_next *plugin_connect (void);
 void plugin_disconnect (nbdkit_next *next);

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: the result file, when it is large.  At each write, sync and rename a
- * reader reads it, or the server is killed there, or that call fails.
+ * Unit test: a large result file.  At each write, sync and rename a reader
+ * reads it, or the server is killed, or that call fails.
  */
 
 #include <config.h>
@@ -38,9 +38,7 @@
 static char directory[] = "/tmp/blkhash-test-XXXXXX";
 static char path[sizeof directory + 5];
 
-/* What is said of each name: the number of its sum, and 0: nothing, -1: that it
- * is incomplete.
- */
+/* The line of each name: the number of its sum; 0: none, -1: incomplete. */
 static int now[LINES], before[LINES];
 static struct result_place places[LINES];
 static unsigned nr_lines;
@@ -64,7 +62,7 @@ make_line (unsigned i, int what)
 
 static int seen[LINES][2];      /* of each name, at most two lines */
 
-/* How many lines of names it has. */
+/* Read it into SEEN.  Returns the number of lines with names. */
 static unsigned
 read_file (void)
 {
@@ -108,8 +106,8 @@ assert_has (const int *what)
   }
 }
 
-/* What it says now or said before, in whole lines, and nothing where there is
- * something before and after.
+/* Each line is the old or the new one, as a whole, and not missing if there are
+ * both.
  */
 static void
 assert_has_either (void)
@@ -176,7 +174,7 @@ set_line (unsigned i, int what, bool sync)
   update (sync);
 }
 
-/* NR_LINES have a line, and the file is as when it was just replaced. */
+/* COUNT names have a line, and the file was just replaced. */
 static void
 start (unsigned count)
 {
@@ -192,7 +190,7 @@ start (unsigned count)
   assert_has (now);
 }
 
-/* A few lines, which change to anything. */
+/* Change a few lines at random. */
 static void
 change_some (unsigned *seed)
 {
@@ -208,7 +206,7 @@ change_some (unsigned *seed)
 
 /* ---- Tests ---- */
 
-/* As many names as there can be, each with a new line, and then again. */
+/* Each of many names gets a new line, twice. */
 static void
 test_cost (void **state)
 {
@@ -222,7 +220,7 @@ test_cost (void **state)
     for (i = 0; i < LINES; i++)
       set_line (i, round, true);
     assert_has (now);
-    /* Each line once, and once more when the file is replaced. */
+    /* Each line once, and once more if the file is replaced. */
     total = file_bytes_written;
     assert_true (total <= 3 * max * LINES);
   }
@@ -277,7 +275,7 @@ fail_once (const char *call)
   return calls++ == fail_at ? EIO : 0;
 }
 
-/* Nothing stale is left, and the next change says all again. */
+/* No stale line is left, and the next change writes all again. */
 static void
 test_failures (void **state)
 {
@@ -305,7 +303,7 @@ test_failures (void **state)
   assert_true (fail_at > 8);
 }
 
-/* Another program has removed, replaced or changed it. */
+/* Another program has removed or changed it. */
 static void
 test_others (void **state)
 {
@@ -324,7 +322,7 @@ test_others (void **state)
   assert_has (now);
 }
 
-/* It grows and shrinks: what is small has no comments. */
+/* It shrinks and grows: a small file has no comments. */
 static void
 test_sizes (void **state)
 {
@@ -388,7 +386,7 @@ set_up (void **state)
     result_file_check () == 0 && result_file_start () == 0 ? 0 : -1;
 }
 
-/* Of all that is made on the way nothing is left. */
+/* rmdir checks that no temporary file is left. */
 static int
 tear_down (void **state)
 {

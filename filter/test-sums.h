@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * For unit tests: the sum of the disk of test-nbdkit.h, by the streaming API,
- * which shares no table with the filter.
+ * For unit tests: the expected sum of the disk of test-nbdkit.h, by the
+ * streaming API, which does not use leaf tables as the filter does.
  */
 
 #ifndef NBDKIT_BLKHASH_TEST_SUMS_H
@@ -17,7 +17,7 @@
 #define SUM_LEN (2 * BLKHASH_MAX_MD_SIZE + 1)
 void disk_sum (char sum[SUM_LEN], uint64_t size, uint32_t block_size);
 
-/* Is the manifest PATH whole, and that of the disk? */
+/* Is the manifest PATH complete, and that of the disk? */
 bool manifest_is_right (const char *path, uint64_t size, uint32_t block_size);
 
 #endif /* NBDKIT_BLKHASH_TEST_SUMS_H */

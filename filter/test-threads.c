@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: random clients in many threads at once, without nbdkit, of which
- * TSan sees nothing.  Locks are taken in one order, no file and no plugin is
- * waited for with any of them, and sum and manifest are right in the end.
+ * Unit test: random clients in many threads at once, without nbdkit, which is
+ * not built for TSan.  Locks are taken in one order, no thread does file I/O or
+ * calls the plugin with any of them held, and in the end sum and manifest are
+ * right.
  *
- * BLOCK_SIZE and BLOCKS are given by the Makefile: with large blocks all
- * threads fight for the memory of what is known of blocks in part.
+ * BLOCK_SIZE and BLOCKS are set by the Makefile: with large blocks all threads
+ * compete for the memory for pieces of blocks.
  */
 
 #include <config.h>
@@ -119,7 +120,7 @@ read_all (void *opaque)
   return NULL;
 }
 
-/* All names get their sum at the same time, and each a manifest. */
+/* All names get a sum, and a manifest, at the same time. */
 static void
 finish_in_parallel (int byte)
 {
@@ -156,7 +157,7 @@ test_threads (void **state)
   for (i = 0; i < THREADS; i++)
     pthread_join (threads[i], NULL);
 
-  /* One that writes a little: all else is believed that was learnt. */
+  /* A client that writes one byte: all else comes from the table. */
   disk_failures = 0;
   for (i = 0; i < sizeof names / sizeof names[0]; i++) {
     struct client *client = client_open (names[i]);
@@ -172,7 +173,7 @@ test_threads (void **state)
     check_manifest (manifest);
   }
 
-  /* Of a table, of the report, and those below a table. */
+  /* The locks of a table and of the report, and those below a table. */
   assert_true (locks_below (&exports_lock) >= 2);
   server_stop ();
   unlink (path);

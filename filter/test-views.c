@@ -1,15 +1,14 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: random clients in threads at once, of a disk of which connections
- * can have views of their own.  When all have closed, every sum that there is
- * must be that of the disk, and so must the manifest.  A client that is alone
- * gets a sum.
+ * Unit test: random clients in many threads, with a disk of which connections
+ * can have views of their own.  When all are closed, every published sum must
+ * be that of the disk, and so must the manifest.  A single client gets a sum.
  *
- * A server is a process, with some crowds of clients one after the other.
- * Prints the seed, and takes BLKHASH_SEED, and in BLKHASH_ROUNDS the number of
- * crowds for each mode.  A server that fails prints its own seed: it may have
- * to be repeated, since threads run at the same time.
+ * Each server is a process, with several crowds of clients in sequence.  Prints
+ * the seed, and takes BLKHASH_SEED, and in BLKHASH_ROUNDS the number of crowds
+ * for each mode.  A server that fails prints its own seed; threads run at the
+ * same time, so it can take several runs to reproduce.
  */
 
 #include <config.h>
@@ -41,8 +40,8 @@
 #define THREADS 4
 #define CROWDS 20               /* of a server */
 
-/* All modes of the disk are legal: without a flush NBD promises nothing of what
- * other connections see.
+/* All modes of the disk are legal: without a flush NBD does not promise that
+ * other connections see a change.
  */
 static struct mode {
   char name[48];
@@ -78,7 +77,7 @@ complain (const char *what, const char *found)
 }
 
 /* Every sum of the result file is that of the disk, and so is the manifest, if
- * there is one.  The export NAME has a sum, if it is not NULL.
+ * there is one.  If NAME is not NULL, that export has a sum.
  */
 static void
 check (const char *name)
@@ -155,9 +154,9 @@ run_job (void *opaque)
   return NULL;
 }
 
-/* Where changes can reach the disk when their connection is closed, no
- * connection may be opened from when it begins to leave until then: see "What
- * is not seen" in the manual.
+/* If changes can reach the disk when their connection is closed, no connection
+ * may be opened between its .finalize and that: see "What is not seen" in the
+ * manual.
  */
 static pthread_rwlock_t late = PTHREAD_RWLOCK_INITIALIZER;
 
@@ -193,7 +192,7 @@ close_client (struct client *client, bool vanish)
     pthread_rwlock_unlock (&late);
 }
 
-/* A connection is used by this thread and by another one. */
+/* Two threads use one connection. */
 static void
 run_client (unsigned *seed)
 {
@@ -236,8 +235,8 @@ run_crowd (unsigned *seed)
   check (NULL);
 }
 
-/* A client that is alone, and for which nothing fails.  What the filter knows
- * from earlier clients is not read again.
+/* A single client, whose requests do not fail.  Blocks that are known from
+ * earlier clients are not read again.
  */
 static void
 run_alone (unsigned *seed)
@@ -285,7 +284,7 @@ run_server (void)
   char directory[] = "/dev/shm/blkhash-test-XXXXXX";
   unsigned seed, i;
 
-  /* Of a sync nothing is seen here. */
+  /* In memory, since syncs do not matter here. */
   if (!mkdtemp (directory)) {
     strcpy (directory, "/tmp/blkhash-test-XXXXXX");
     if (!mkdtemp (directory))
@@ -307,7 +306,7 @@ run_server (void)
 
 /* ---- Modes ---- */
 
-/* The state of a server cannot be made twice in one process. */
+/* A process for each server, whose state is static. */
 static void
 test_mode (void **state)
 {
