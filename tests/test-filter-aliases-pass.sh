@@ -2,9 +2,10 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# What is changed by another name of the disk while the rest is read, after the
-# last client of this name has left: the sum is right, and nothing but that is
-# read twice.  A connection that does not see it does not go on reading in vain.
+# The disk is changed by another export name while the rest is read, after the
+# last client of this name has disconnected: the sum is right, and only the
+# changed part is read twice.  A connection that does not see the change stops
+# reading.
 
 . "$(dirname "$0")/hold-functions.sh"
 

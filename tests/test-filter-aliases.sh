@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Most plugins serve one disk by every name: what is written by one name makes
-# the sum by the other name wrong, so its line goes, and comes back right.
+# Most plugins serve one disk by every name: a write by one name invalidates the
+# sum of the other name, so its line is withdrawn, and published again later.
 
 . "$(dirname "$0")/filter-functions.sh"
 

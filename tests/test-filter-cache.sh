@@ -2,10 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# nbdkit's cache filter keeps what clients write, and passes on the extents of
-# the plugin, which says that there is a hole.  What clients wrote is not zero
-# because extents say so.  Trims it passes on, and keeps its own copy of what
-# was there: what is trimmed is not zero either.
+# nbdkit's cache filter keeps writes, and passes on the extents of the plugin,
+# which reports a hole there.  It passes trims on, and keeps its own copy of
+# trimmed blocks.  In neither case may an extents reply prove zeros.
 
 . "$(dirname "$0")/hold-functions.sh"
 requires_nbdkit --filter=cache

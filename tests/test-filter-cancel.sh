@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A client that comes while the rest is being read back: its writes are in the
-# sum, which comes when it has left.
+# A client connects while the rest is being read back: the reading is cancelled,
+# and the sum includes its writes, and is published when it has disconnected.
 
 . "$(dirname "$0")/filter-functions.sh"
 

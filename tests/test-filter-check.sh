@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The result file of the filter is a list for blksum --check: whatever is in it,
-# an image of which it has no checksum is never one that is right.
+# The result file is a list for blksum --check.  Whatever the file contains, an
+# image without a checksum in it never passes.
 
 . "$(dirname "$0")/filter-functions.sh"
 not_sanitized

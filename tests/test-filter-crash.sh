@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Whenever the machine crashes: no stale sum comes back, of what a client was
-# told is written, and no stale manifest.  crash-model.py finds what could be on
-# the disk.
+# No stale sum or manifest comes back after a crash of the machine, at whatever
+# moment, if a client's write was acknowledged.  crash-model.py computes the
+# states that the disk can have.
 
 . "$(dirname "$0")/hold-functions.sh"
 requires_program strace

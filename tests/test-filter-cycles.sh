@@ -2,7 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Clients come and go, a thousand in the long form: nothing is leaked.
+# Clients connect and disconnect, a thousand in the long form: nothing is
+# leaked.
 
 . "$(dirname "$0")/filter-functions.sh"
 

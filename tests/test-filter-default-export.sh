@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A plugin that has another name for the default export: for a client that asks
-# for the default, blkhash-name is the name in its line all the same.
+# A plugin has another name for the default export: the line of a client that
+# requests the default export still has the name of blkhash-name.
 
 . "$(dirname "$0")/hold-functions.sh"
 

@@ -2,10 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# nbdkit accepts a connection and is told to quit before the thread of the
-# connection has run.  It does not wait for that thread.  The filter lets it not
-# run into what is being freed, and not use the plugin when that is told that the
-# server ends.
+# nbdkit accepts a connection and gets SIGTERM before the thread of the connection
+# has run.  It does not wait for that thread.  The filter keeps the thread from
+# using freed memory, and from using the plugin during the plugin's .cleanup.
 
 . "$(dirname "$0")/hold-functions.sh"
 not_sanitized

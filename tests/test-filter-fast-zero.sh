@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A fast zero that is refused, because it would not be fast, is no failure: clients
-# try it, and then write zeros.  What it leaves behind is not known: a filter below
-# can have zeroed a part of the range before.
+# A refused fast zero, because it would not be fast, is no failure: clients try
+# it, and then write zeros.  Its range is unknown afterwards: a filter below can
+# have zeroed a part of it.
 
 . "$(dirname "$0")/hold-functions.sh"
 

@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A client whose handshake fails, as that of a port scan does: nbdkit opens the
-# plugin for it, and closes it without a word.  The sum of what others did does
-# not get lost.  The short form has a fifth of the cases.
+# A handshake fails, as that of a port scan does: nbdkit opens the plugin, and
+# closes it without .finalize.  The sum of other clients is not lost.  The short
+# form has a fifth of the cases.
 
 . "$(dirname "$0")/hold-functions.sh"
 

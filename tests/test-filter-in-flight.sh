@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# While a change of the disk is in flight, by whatever name, no sum of what was
-# there before is published: if the server is killed, it would stand for good.
+# While a change of the disk is in flight, by any export name, no sum of the old
+# content is published: if the server is killed, it would stay.
 
 . "$(dirname "$0")/hold-functions.sh"
 

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# What a connection that has left learns by block status is of no use when a new one changes
-# the disk meanwhile: see last-look.sh.
+# Extents that a disconnected connection queries are not used for blocks that a
+# new connection changes meanwhile: see last-look.sh.
 
 after=extents
 . "$(dirname "$0")/last-look.sh"

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# What a connection that has left learns by reading is of no use when a new one changes
-# the disk meanwhile: see last-look.sh.
+# Data that a disconnected connection reads is not used for blocks that a new
+# connection changes meanwhile: see last-look.sh.
 
 after=pread
 . "$(dirname "$0")/last-look.sh"

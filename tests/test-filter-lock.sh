@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A second nbdkit with the result file or the manifest of another one changes
-# nothing, and says why.
+# A second nbdkit with the result file or the manifest of another one fails,
+# with an error, and changes nothing.
 
 . "$(dirname "$0")/filter-functions.sh"
 not_sanitized

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The disk with the manifest is full: that is in the log, no stale manifest is
-# left and none that is cut off, and there is a sum all the same.
+# The file system of the manifest is full: there is an error in the log, no
+# stale or truncated manifest, and a sum all the same.
 
 . "$(dirname "$0")/filter-functions.sh"
 requires_root

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A manifest is of one disk, by whatever name.  Where names are different disks
-# there is none, rather than one of a disk that nobody can tell.
+# A manifest is of one disk, by whatever export name.  If names are different
+# disks there is none, since it would be unknown of which disk it is.
 
 . "$(dirname "$0")/filter-functions.sh"
 

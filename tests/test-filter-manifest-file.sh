@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Where the manifest goes, and what is an error at the start.
+# Where the manifest is written, and which paths are errors at the start.
 
 . "$(dirname "$0")/filter-functions.sh"
 not_sanitized

@@ -2,8 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# As long as there is no sum there is no manifest, and blksum has no use for what
-# is there.
+# While there is no sum the manifest is empty, and blksum refuses it.
 
 . "$(dirname "$0")/filter-functions.sh"
 

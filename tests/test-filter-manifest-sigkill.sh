@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The server is killed while it makes the manifest: what is there is the right
-# one or none, and the next server begins anew and finds nothing in its way.
+# The server is killed while it writes the manifest: the file is right or empty,
+# and the next server starts, and replaces what is left.
 
 . "$(dirname "$0")/filter-functions.sh"
 not_sanitized

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The server is told to quit, with clients connected or just gone: what was
-# written before has its manifest.
+# The server gets SIGTERM, with clients connected or just disconnected: there is
+# a manifest of what was written before.
 
 . "$(dirname "$0")/filter-functions.sh"
 not_sanitized

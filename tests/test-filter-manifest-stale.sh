@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A stale manifest is never there to be believed: it is empty before the first
-# write reaches the plugin, and there again when the writer has left.
+# There is never a stale manifest: it is emptied before the first write reaches
+# the plugin, and written again when the writer has disconnected.
 
 . "$(dirname "$0")/filter-functions.sh"
 requires_nbdkit --filter=pause

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The manifest of what was copied out of nbdkit or into it: byte for byte that
-# of blksum --manifest, wherever the disk is.
+# The manifest of a copy out of nbdkit or into it is byte for byte that of
+# blksum --manifest.
 
 . "$(dirname "$0")/filter-functions.sh"
 

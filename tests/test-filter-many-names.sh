@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Clients choose names.  Many of them for one disk do not make a change cost
-# more: all their sums are taken back at once, not each by a file of its own.
+# Clients choose names.  Many names of one disk do not make a change cost more:
+# all their sums are withdrawn in one write, not in one for each.
 
 . "$(dirname "$0")/hold-functions.sh"
 requires_program strace

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The names of exports in the result file, which clients choose, and which
-# blksum --check is to find.
+# Export names in the result file: clients choose them, and blksum --check must
+# find them.
 
 . "$(dirname "$0")/filter-functions.sh"
 

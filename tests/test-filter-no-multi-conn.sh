@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Without multi-conn a connection may see what was there before another one
-# wrote.  What it reads then teaches nothing.
+# Without multi-conn a connection may see the content before another one's
+# write, so its reads prove nothing then.
 
 . "$(dirname "$0")/filter-functions.sh"
 requires_nbdkit cc

@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The slip of a hand: what exists and is not a result of the filter is not emptied,
-# least of all the disk.  Nothing is changed then, and what the filter made itself
-# is replaced.
+# A mistyped path: a file that exists and is not a result of the filter is not
+# emptied, least of all the disk, and nothing is changed.  Files of the filter
+# itself are replaced.
 
 . "$(dirname "$0")/filter-functions.sh"
 not_sanitized

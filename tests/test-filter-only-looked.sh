@@ -2,8 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Clients choose names.  Of one under which a client only looked nothing is said;
-# but that nothing is said of a disk that was read must not be taken for success.
+# Clients choose names.  An export that a client only probed has no line; but a
+# disk that was read must have one, so that a missing line is not taken for
+# success.
 
 . "$(dirname "$0")/filter-functions.sh"
 

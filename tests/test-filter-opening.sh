@@ -2,9 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A connection that is just being opened while another one changes the disk:
-# its view is that of .open, so it may not see the change.  A wrong sum must
-# not come of it.
+# A connection is being opened while another one changes the disk: its view is
+# that of .open, so it may not see the change.  There must be no wrong sum.
 
 . "$(dirname "$0")/hold-functions.sh"
 

@@ -2,10 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Connections that do not see what others change, because the plugin has no
-# multi-conn: a connection whose view is old is not what the sum comes from,
-# unless a flush makes it see everything.  Either there is the sum of what is on
-# the disk, or it says why there is none.
+# Connections that do not see changes by others, because the plugin has no
+# multi-conn: the sum does not come from a stale connection, unless a flush
+# refreshes it.  There is the sum of the disk, or the reason why there is none.
 
 . "$(dirname "$0")/hold-functions.sh"
 

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The filter changes no data, no error, no flag and no answer.
+# The filter changes no data, error, flag or reply.
 
 . "$(dirname "$0")/filter-functions.sh"
 

@@ -2,8 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Pieces of blocks that a client has left behind do not take the memory of one
-# that works well, by another name of the disk or of another disk.
+# Pieces of blocks of a client that has disconnected do not use up the memory
+# for those of another client, of the same disk by another name or of another
+# disk.
 
 . "$(dirname "$0")/hold-functions.sh"
 

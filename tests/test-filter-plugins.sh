@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The plugins that people have below the filter.
+# Common plugins below the filter.
 
 . "$(dirname "$0")/filter-functions.sh"
 

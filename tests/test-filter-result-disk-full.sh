@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The disk with the result file is full when the result comes: that is in the
-# log, and no stale sum is left.
+# The file system of the result file is full when the result is written: there
+# is an error in the log, and no stale sum.
 
 . "$(dirname "$0")/filter-functions.sh"
 requires_root

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Where the result goes, and what becomes of it when that fails.
+# Where the result is written, and what happens if that fails.
 
 . "$(dirname "$0")/filter-functions.sh"
 not_sanitized

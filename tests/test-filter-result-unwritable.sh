@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A directory in which the result cannot be replaced is an error at the start,
-# whoever nbdkit runs as.
+# A directory in which the result file cannot be replaced is an error at the
+# start, for any user that nbdkit runs as.
 
 . "$(dirname "$0")/filter-functions.sh"
 not_sanitized

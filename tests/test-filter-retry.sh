@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The retry filter above ours opens the disk again in the middle of a transfer.
-# That is not the end of it: nothing is read back then.
+# The retry filter above ours closes and opens the connection in the middle of a
+# transfer.  That must not cause a pass to read the rest.
 
 . "$(dirname "$0")/filter-functions.sh"
 requires_nbdkit --filter=retry --filter=error

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A disk changes its size while the rest of it is being read back.
+# The size of the disk changes while the rest of it is read back.
 
 . "$(dirname "$0")/filter-functions.sh"
 

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A stale sum is never there to be believed: the line goes before the first
-# write reaches the plugin, and comes back when the writer has left.
+# There is never a stale sum: its line is withdrawn before the first write
+# reaches the plugin, and published again when the writer has disconnected.
 
 . "$(dirname "$0")/filter-functions.sh"
 requires_nbdkit --filter=pause

@@ -2,7 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# TLS, and the filter that shows another disk to who comes without.
+# TLS, and nbdkit's tls-fallback filter, which serves another disk to clients
+# without TLS.
 
 . "$(dirname "$0")/filter-functions.sh"
 nbdkit --dump-config | grep -q '^tls=yes' || skip "nbdkit without TLS"

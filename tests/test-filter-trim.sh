@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# What becomes of zeroes, trims and extents.
+# The effect of zeroes, trims and extents on a sum.
 
 . "$(dirname "$0")/filter-functions.sh"
 

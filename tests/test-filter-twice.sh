@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The filter twice on the command line: either that works, or it is an error
-# that says so; nbdkit does not crash.
+# The filter twice on the command line works, or is an error with a message;
+# nbdkit does not crash.
 
 . "$(dirname "$0")/filter-functions.sh"
 not_sanitized

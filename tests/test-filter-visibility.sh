@@ -2,10 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Connections that keep what they change until they flush or close, and those that
-# see what others changed only after a flush, with multi-conn too: the sum is that
-# of what is on the disk when all have closed.  The short form has a fifth of the
-# cases.
+# Connections that keep changes until they flush or close, and those that see
+# changes by others only after a flush, with multi-conn too: the sum is that of
+# the disk when all are closed.  The short form has a fifth of the cases.
 
 . "$(dirname "$0")/hold-functions.sh"
 

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A client that only looks around does not cost a pass over the disk: without
-# writes, the rest is read when it is less than what clients read.
+# A client that only probes the disk does not cause a pass over it: without
+# writes, the rest is read only if it is less than what clients read.
 
 . "$(dirname "$0")/filter-functions.sh"
 not_sanitized
