@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# To be sourced by test-filter-last-look-AFTER.sh, which sets $after.
+# To be sourced by test-filter-last-read-AFTER.sh, which sets $after.
 #
 # A connection that has left asks and reads what is missing, while a new one
 # changes the disk: what the old one sees of it then is of no use, wherever
