@@ -331,6 +331,21 @@ blkhash_flush (nbdkit_next *next, void *opaque, uint32_t flags, int *err)
   return done (handle, r);
 }
 
+static int
+blkhash_cache (nbdkit_next *next, void *opaque,
+               uint32_t count, uint64_t offset, uint32_t flags, int *err)
+{
+  struct handle *handle = opaque;
+  struct request request;
+  int r;
+
+  observe_begin (&handle->conn, &request, offset, count);
+  r = next->cache (next, count, offset, flags, err);
+  modify_prefetched (&handle->conn, &request);
+  observe_end (&handle->conn, &request, 0);
+  return done (handle, r);
+}
+
 static struct nbdkit_filter filter = {
   .name = "blkhash",
   .longname = "nbdkit blkhash filter",
@@ -358,6 +373,7 @@ static struct nbdkit_filter filter = {
   .zero = blkhash_zero,
   .trim = blkhash_trim,
   .flush = blkhash_flush,
+  .cache = blkhash_cache,
 };
 
 /* What nbdkit looks for; older nbdkits do not declare it. */

@@ -166,15 +166,22 @@ is_conflict_locked (struct conn *conn, uint64_t offset, uint64_t end,
     visibility_conflict (v, &conn->unflushed, offset, end, run_end);
 }
 
-static void
+/* Invalidate what this connection does not see from OFFSET to END.  True if there is
+ * such a range.
+ */
+static bool
 invalidate_hidden_locked (struct conn *conn, uint64_t offset, uint64_t end)
 {
   uint64_t run_end;
+  bool any = false;
 
   for (; offset < end; offset = run_end)
     if (visibility_hidden (&conn->disk->visibility, &conn->unflushed,
-                           offset, end, &run_end))
+                           offset, end, &run_end)) {
       invalidate_all (conn, offset, run_end);
+      any = true;
+    }
+  return any;
 }
 
 /* A layer below that modifies a part of a unit writes back the rest as this
@@ -267,5 +274,34 @@ modify_end (struct conn *conn, struct request *request,
     }
   }
   if (late)
+    report_await_withdrawals ();
+}
+
+static bool
+brings_back_locked (struct conn *conn, const struct request *request)
+{
+  uint64_t offset = request->offset, end = request->end;
+
+  if (!conn->disk || !conn->disk->visibility.trims ||
+      visibility_is_alone (&conn->disk->visibility, &conn->unflushed))
+    return false;
+  visibility_round (&offset, &end);
+  return invalidate_hidden_locked (conn, offset, end);
+}
+
+void
+modify_prefetched (struct conn *conn, const struct request *request)
+{
+  bool withdrawn = false;
+
+  {
+    SCOPED_LOCK (&exports_lock);
+
+    if (brings_back_locked (conn, request))
+      withdrawn = exports_withdraw_locked (conn->disk, conn->export,
+                                           "a prefetch brought back what was "
+                                           "there before a trim");
+  }
+  if (withdrawn)
     report_await_withdrawals ();
 }

@@ -35,4 +35,9 @@ void modify_begin (struct conn *conn, struct request *request,
 void modify_end (struct conn *conn, struct request *request,
                  enum modify_result result, const void *buf);
 
+/* A prefetch that REQUEST began with observe_begin is done.  A cache below now has
+ * what this connection sees there, and others read that.
+ */
+void modify_prefetched (struct conn *conn, const struct request *request);
+
 #endif /* NBDKIT_BLKHASH_MODIFY_H */

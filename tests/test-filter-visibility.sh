@@ -388,3 +388,31 @@ logged('blkhash: close', 2)
 $look"
 is_right "opened before the other one was closed"
 stop
+
+# A prefetch keeps in the cache what its connection sees, and so brings back what was
+# there before a trim.  The sum of another name was published before that.
+for name in '' other; do
+  for views in own back; do
+    serve_cache $views delay cache-on-read=false
+    clients "a = connect('$name')
+b = connect()
+a.trim(131072, 0)
+a.flush()
+a.pread(a.get_size(), 0)
+a.shutdown()
+logged('blkhash: close')
+b.cache(131072, 0)
+b.shutdown()
+logged('blkhash: close', 2)
+print(sums())
+connect().shutdown()
+logged('blkhash: close', 3)
+h = connect('$name')
+open('$dir/wanted', 'wb').write(h.pread(h.get_size(), 0))
+h.shutdown()
+logged('blkhash: close', 4)
+print(sums().replace('other', '-'))"
+    is_right "after a prefetch of ${name:-the same name}"
+    stop
+  done
+done
