@@ -139,6 +139,8 @@ probe (const struct imagefile *file, unsigned char head[PROBE_SIZE],
   unsigned char end[PROBE_SIZE];
   const char *format;
 
+  /* Most images are raw: one wait for the storage, not two. */
+  file_prefetch_table (file->file, len, file->start + file->size - len);
   if (imagefile_read (file, "the first bytes", head, len, 0, error) == -1)
     return NULL;
   format = probe_format (head, len);
