@@ -17,7 +17,7 @@
 #include "blkhash.h"
 
 #include "../lib/common/numbers.h"
-#include "../lib/common/sum-kind.h"
+#include "../lib/common/hash-spec.h"
 #include "config-files.h"
 #include "params.h"
 
@@ -134,9 +134,9 @@ params_config (const char *key, const char *value)
 static int
 make_hash (void)
 {
-  struct sum_kind kind;
+  struct hash_spec kind;
 
-  if (sum_kind_parse (digest, &kind) != 0 || kind.streams > 0 || kind.linear)
+  if (hash_spec_parse (digest, &kind) != 0 || kind.streams > 0 || kind.linear)
     errno = EINVAL;
   else
     params.hash = blkhash_opts_new (kind.digest);

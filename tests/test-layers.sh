@@ -123,7 +123,7 @@ ending: ../lib/common/cleanup
 disk: block-set inflight visibility
 visibility: block-set params
 block-set: ../lib/leaves/leaf-tree
-params: config-files ../lib/common/sum-kind
+params: config-files ../lib/common/hash-spec
 report: manifest params result-file ../lib/common/cleanup ../lib/common/sum-line
 manifest: blkhash-manifest config-files output-file params ../lib/common/cleanup
 result-file: output-file params result-lines
@@ -157,7 +157,7 @@ check_circles
 # ---- Those who use the library ----
 
 # What tools/ and other users may include of lib/.
-for_tools="common/cleanup common/deadline common/numbers common/zero common/sum-kind
+for_tools="common/cleanup common/deadline common/numbers common/zero common/hash-spec
 common/sum-line common/test-time64 hash/kernels manifest/leaf-diff manifest/leaf-runs
 manifest/manifest-unfinished"
 

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "blkhash.h"
-#include "common/sum-kind.h"
+#include "common/hash-spec.h"
 
 int
 blkhash_opts_get_tag (const struct blkhash_opts *opts, char *tag, size_t size)
@@ -54,17 +54,17 @@ struct blkhash_opts *
 blkhash_opts_from_tag (const char *tag)
 {
   struct blkhash_opts *defaults, *opts;
-  struct sum_kind kind;
+  struct hash_spec spec;
 
   errno = EINVAL;
   if (!tag || strncmp (tag, "blk-", strlen ("blk-")) != 0 ||
-      sum_kind_parse (tag + strlen ("blk-"), &kind) != 0 ||
-      !sum_kind_is_complete (&kind))
+      hash_spec_parse (tag + strlen ("blk-"), &spec) != 0 ||
+      !hash_spec_is_complete (&spec))
     return NULL;
-  defaults = blkhash_opts_new (kind.digest);
+  defaults = blkhash_opts_new (spec.digest);
   if (!defaults)
     return NULL;
-  opts = sum_kind_opts (&kind, defaults);
+  opts = hash_spec_opts (&spec, defaults);
   blkhash_opts_free (defaults);
   if (opts && has_tag (opts, tag))
     return opts;

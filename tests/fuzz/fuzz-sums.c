@@ -10,7 +10,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "../lib/common/sum-kind.h"
+#include "../lib/common/hash-spec.h"
 #include "../lib/common/sum-line.h"
 #include "blkhash.h"
 #include "fuzz.h"
@@ -22,7 +22,7 @@ check_sum (const struct sums_line *line)
 {
   char *escaped = sum_line_escape (line->name), *text;
   struct sums_line again;
-  struct sum_kind kind;
+  struct hash_spec kind;
   int len;
 
   if (*line->name == '\0' || *line->hex == '\0')
@@ -38,10 +38,10 @@ check_sum (const struct sums_line *line)
       strcmp (again.hex, line->hex) != 0 || !again.kind != !line->kind ||
       (line->kind && strcmp (again.kind, line->kind) != 0))
     abort ();
-  if (line->kind && sum_kind_parse (line->kind, &kind) == 0) {
+  if (line->kind && hash_spec_parse (line->kind, &kind) == 0) {
     struct blkhash_opts *defaults = blkhash_opts_new ("sha256");
 
-    blkhash_opts_free (sum_kind_opts (&kind, defaults));
+    blkhash_opts_free (hash_spec_opts (&kind, defaults));
     blkhash_opts_free (defaults);
   }
   free (text);

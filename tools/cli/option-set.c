@@ -16,7 +16,7 @@
 
 #include "blkhash.h"
 
-#include "../lib/common/sum-kind.h"
+#include "../lib/common/hash-spec.h"
 #include "cli/command-line.h"
 #include "cli/option-set.h"
 #include "cli/options.h"
@@ -31,13 +31,13 @@ void
 option_set_digest (struct options *options, const struct option_use *use)
 {
   struct blkhash_opts *opts = NULL;
-  struct sum_kind kind;
+  struct hash_spec kind;
 
-  if (sum_kind_parse (use->arg, &kind) == 0 &&
+  if (hash_spec_parse (use->arg, &kind) == 0 &&
       kind.streams == 0 && !kind.linear) {
     options->digest_block_size = kind.block_size;
     kind.block_size = 0;
-    opts = sum_kind_opts (&kind, options->hash);
+    opts = hash_spec_opts (&kind, options->hash);
     if (!opts && errno != EINVAL) {
       perror ("blksum");
       exit (EXIT_TROUBLE);

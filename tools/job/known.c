@@ -14,16 +14,16 @@
 
 #include "blkhash.h"
 
-#include "../lib/common/sum-kind.h"
+#include "../lib/common/hash-spec.h"
 #include "cli/output.h"
 #include "job/known.h"
 #include "util/error.h"
 
 static struct blkhash_opts *
-opts_of (const struct sum_kind *kind, const struct blkhash_opts *defaults,
+opts_of (const struct hash_spec *kind, const struct blkhash_opts *defaults,
          struct error *error)
 {
-  struct blkhash_opts *opts = sum_kind_opts (kind, defaults);
+  struct blkhash_opts *opts = hash_spec_opts (kind, defaults);
 
   if (opts)
     return opts;
@@ -45,13 +45,13 @@ opts_of (const struct sum_kind *kind, const struct blkhash_opts *defaults,
 
 static int
 parse (const char *text, const struct blkhash_opts *defaults,
-       struct sum_kind *kind, struct error *error)
+       struct hash_spec *kind, struct error *error)
 {
-  *kind = (struct sum_kind) { .block_size = 0 };
+  *kind = (struct hash_spec) { .block_size = 0 };
   if (!text)
     snprintf (kind->digest, sizeof kind->digest, "%s",
               blkhash_opts_get_digest_name (defaults));
-  else if (sum_kind_parse (text, kind) != 0)
+  else if (hash_spec_parse (text, kind) != 0)
     return error_set (error, "'blk-%s' is not of the form blk-DIGEST/SIZE",
                       text);
   return 0;
@@ -69,7 +69,7 @@ static int
 set_kind (struct known *known, const char *text,
           const struct blkhash_opts *defaults, struct error *error)
 {
-  struct sum_kind kind;
+  struct hash_spec kind;
 
   known_destroy (known);
   if (parse (text, defaults, &kind, error) == -1)

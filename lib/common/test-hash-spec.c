@@ -17,21 +17,21 @@
 #include <cmocka.h>
 
 #include "blkhash.h"
-#include "common/sum-kind.h"
+#include "common/hash-spec.h"
 #include "common/sum-line.h"
 
 static void
 parses (const char *text, const char *digest, uint32_t block_size,
         unsigned streams, bool linear)
 {
-  struct sum_kind kind;
+  struct hash_spec spec;
 
-  assert_int_equal (sum_kind_parse (text, &kind), 0);
-  assert_string_equal (kind.digest, digest);
-  assert_int_equal (kind.block_size, block_size);
-  assert_int_equal (kind.streams, streams);
-  assert_int_equal (kind.linear, linear);
-  assert_int_equal (sum_kind_is_complete (&kind), block_size != 0);
+  assert_int_equal (hash_spec_parse (text, &spec), 0);
+  assert_string_equal (spec.digest, digest);
+  assert_int_equal (spec.block_size, block_size);
+  assert_int_equal (spec.streams, streams);
+  assert_int_equal (spec.linear, linear);
+  assert_int_equal (hash_spec_is_complete (&spec), block_size != 0);
 }
 
 static void
@@ -63,24 +63,24 @@ test_bad (void **state)
     "sha256/+64k", "sha256/0x40",
     "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz/64k",
   };
-  struct sum_kind kind;
+  struct hash_spec spec;
 
   (void) state;
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-    assert_int_equal (sum_kind_parse (bad[i], &kind), EINVAL);
+    assert_int_equal (hash_spec_parse (bad[i], &spec), EINVAL);
 }
 
 static struct blkhash_opts *
 opts_of (const char *text)
 {
   struct blkhash_opts *defaults = blkhash_opts_new ("md5"), *opts;
-  struct sum_kind kind;
+  struct hash_spec spec;
 
   blkhash_opts_set_block_size (defaults, 4096);
   blkhash_opts_set_streams (defaults, 3);
   blkhash_opts_set_threads (defaults, 7);
-  assert_int_equal (sum_kind_parse (text, &kind), 0);
-  opts = sum_kind_opts (&kind, defaults);
+  assert_int_equal (hash_spec_parse (text, &spec), 0);
+  opts = hash_spec_opts (&spec, defaults);
   blkhash_opts_free (defaults);
   return opts;
 }
@@ -140,19 +140,19 @@ test_no_opts (void **state)
 static void
 test_written (void **state)
 {
-  static const char *const kinds[] = {
+  static const char *const specs[] = {
     "sha256/64k", "md5/4", "sha1/512", "sha512/16m", "sha3-256/1m/s64",
     "sha512-256/1k/s1",
   };
 
   (void) state;
-  for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-    struct blkhash_opts *opts = opts_of (kinds[i]);
+  for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
+    struct blkhash_opts *opts = opts_of (specs[i]);
     char *line = sum_line (opts, NULL, 0, NULL, true, false);
 
     assert_memory_equal (line, "blk-", 4);
-    assert_memory_equal (line + 4, kinds[i], strlen (kinds[i]));
-    assert_string_equal (line + 4 + strlen (kinds[i]), " = ");
+    assert_memory_equal (line + 4, specs[i], strlen (specs[i]));
+    assert_string_equal (line + 4 + strlen (specs[i]), " = ");
     free (line);
     blkhash_opts_free (opts);
   }

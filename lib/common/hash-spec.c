@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "blkhash.h"
-#include "common/sum-kind.h"
+#include "common/hash-spec.h"
 
 #define TOO_LARGE (1u << 26)    /* for a size and for a number of streams */
 
@@ -51,83 +51,83 @@ read_size (const char **text)
 }
 
 static bool
-read_digest (const char **text, struct sum_kind *kind)
+read_digest (const char **text, struct hash_spec *spec)
 {
   size_t len = 0;
 
   while (isalnum ((unsigned char) (*text)[len]) || (*text)[len] == '-')
     len++;
-  if (len == 0 || len >= sizeof kind->digest)
+  if (len == 0 || len >= sizeof spec->digest)
     return false;
-  memcpy (kind->digest, *text, len);
-  kind->digest[len] = '\0';
+  memcpy (spec->digest, *text, len);
+  spec->digest[len] = '\0';
   *text += len;
   return true;
 }
 
 static bool
-read_construction (const char **text, struct sum_kind *kind)
+read_construction (const char **text, struct hash_spec *spec)
 {
   if (strcmp (*text, "linear") == 0) {
-    kind->linear = true;
+    spec->linear = true;
     *text += strlen (*text);
     return true;
   }
   if (**text != 's')
     return false;
   ++*text;
-  kind->streams = read_number (text);
-  return kind->streams > 0;
+  spec->streams = read_number (text);
+  return spec->streams > 0;
 }
 
 /* A name of one of OpenSSL's digests, such as SHA2-512/256, has a slash. */
 static bool
-is_name_with_slash (const char *text, struct sum_kind *kind)
+is_name_with_slash (const char *text, struct hash_spec *spec)
 {
   size_t len = strlen (text);
   struct blkhash_opts *opts;
 
-  if (len >= sizeof kind->digest)
+  if (len >= sizeof spec->digest)
     return false;
   opts = blkhash_opts_new (text);
   if (!opts)
     return false;
   blkhash_opts_free (opts);
-  memcpy (kind->digest, text, len + 1);
+  memcpy (spec->digest, text, len + 1);
   return true;
 }
 
 int
-sum_kind_parse (const char *text, struct sum_kind *kind)
+hash_spec_parse (const char *text, struct hash_spec *spec)
 {
   const char *p = text;
 
-  *kind = (struct sum_kind) { .streams = 0 };
-  if (!read_digest (&p, kind))
+  *spec = (struct hash_spec) { .streams = 0 };
+  if (!read_digest (&p, spec))
     return EINVAL;
-  if (*p == '\0' || is_name_with_slash (text, kind))
+  if (*p == '\0' || is_name_with_slash (text, spec))
     return 0;
-  if (*p++ != '/' || (kind->block_size = read_size (&p)) == 0)
+  if (*p++ != '/' || (spec->block_size = read_size (&p)) == 0)
     return EINVAL;
-  if (*p == '/' && (p++, !read_construction (&p, kind)))
+  if (*p == '/' && (p++, !read_construction (&p, spec)))
     return EINVAL;
   return *p == '\0' ? 0 : EINVAL;
 }
 
 static int
-set_construction (struct blkhash_opts *opts, const struct sum_kind *kind)
+set_construction (struct blkhash_opts *opts, const struct hash_spec *spec)
 {
-  if (blkhash_opts_set_streams (opts, kind->streams) != 0 ||
-      blkhash_opts_set_linear (opts, kind->linear) != 0)
+  if (blkhash_opts_set_streams (opts, spec->streams) != 0 ||
+      blkhash_opts_set_linear (opts, spec->linear) != 0)
     return ENOTSUP;
   return 0;
 }
 
 struct blkhash_opts *
-sum_kind_opts (const struct sum_kind *kind,
-               const struct blkhash_opts *defaults)
+hash_spec_opts (const struct hash_spec *spec,
+                const struct blkhash_opts *defaults)
 {
-  struct blkhash_opts *opts = blkhash_opts_new (kind->digest);
+  struct blkhash_opts *opts = blkhash_opts_new (spec->digest);
   int err = 0;
 
   if (!opts)
@@ -137,9 +137,9 @@ sum_kind_opts (const struct sum_kind *kind,
   blkhash_opts_set_block_size (opts, blkhash_opts_get_block_size (defaults));
   blkhash_opts_set_streams (opts, blkhash_opts_get_streams (defaults));
   blkhash_opts_set_linear (opts, blkhash_opts_get_linear (defaults));
-  if (sum_kind_is_complete (kind))
-    err = blkhash_opts_set_block_size (opts, kind->block_size)
-      ? EDOM : set_construction (opts, kind);
+  if (hash_spec_is_complete (spec))
+    err = blkhash_opts_set_block_size (opts, spec->block_size)
+      ? EDOM : set_construction (opts, spec);
   if (err) {
     blkhash_opts_free (opts);
     errno = err;

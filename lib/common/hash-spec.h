@@ -5,8 +5,8 @@
  * behind "blk-", and shorter forms of it, which users write.
  */
 
-#ifndef BLKHASH_SUM_KIND_H
-#define BLKHASH_SUM_KIND_H
+#ifndef BLKHASH_HASH_SPEC_H
+#define BLKHASH_HASH_SPEC_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 struct blkhash_opts;
 
-struct sum_kind {
+struct hash_spec {
   char digest[48];
   uint32_t block_size;          /* 0: it does not say */
   unsigned streams;             /* 0: flat, unless it is linear */
@@ -24,15 +24,15 @@ struct sum_kind {
 /* Read DIGEST, DIGEST/SIZE, DIGEST/SIZE/sN or DIGEST/SIZE/linear.  A name of a
  * digest that has a slash in it, as OpenSSL's SHA2-512/256, is that digest.
  * 0, or EINVAL if TEXT has another form; whether there is such a digest says
- * sum_kind_opts.
+ * hash_spec_opts.
  */
-int sum_kind_parse (const char *text, struct sum_kind *kind);
+int hash_spec_parse (const char *text, struct hash_spec *spec);
 
 /* Was the construction chosen?  "sha256/64k" is flat, "sha256" says nothing. */
 static inline bool
-sum_kind_is_complete (const struct sum_kind *kind)
+hash_spec_is_complete (const struct hash_spec *spec)
 {
-  return kind->block_size != 0;
+  return spec->block_size != 0;
 }
 
 /* The options of the library for KIND.  What it does not say is as in
@@ -40,7 +40,7 @@ sum_kind_is_complete (const struct sum_kind *kind)
  * EINVAL: there is no such digest; EDOM: no such block size; ENOTSUP: no such
  * construction here; ENOMEM.
  */
-struct blkhash_opts *sum_kind_opts (const struct sum_kind *kind,
-                                    const struct blkhash_opts *defaults);
+struct blkhash_opts *hash_spec_opts (const struct hash_spec *spec,
+                                     const struct blkhash_opts *defaults);
 
-#endif /* BLKHASH_SUM_KIND_H */
+#endif /* BLKHASH_HASH_SPEC_H */
