@@ -85,8 +85,8 @@ observe_range (struct conn *conn, const struct request *request,
                const unsigned char *buf, uint64_t offset, uint64_t end)
 {
   if (offset < end)
-    leaves_learn_data (conn->export->leaves, buf + (offset - request->offset),
-                       end - offset, offset);
+    leaves_observe_data (conn->export->leaves, buf + (offset - request->offset),
+                         end - offset, offset);
 }
 
 void
@@ -118,7 +118,7 @@ observe_zero (struct conn *conn, uint64_t offset, uint64_t end)
                               &run_end);
     }
     if (!written)
-      leaves_learn_zero (conn->export->leaves, run_end - offset, offset);
+      leaves_observe_zero (conn->export->leaves, run_end - offset, offset);
   }
 }
 

@@ -118,8 +118,8 @@ leaves_contradict_locked (struct blkhash_leaves *l, uint64_t index,
  * missing: nobody knows which of the two is right.
  */
 static int
-learn_block_locked (struct blkhash_leaves *l, uint64_t index,
-                    const struct leaf_block *block)
+observe_block_locked (struct blkhash_leaves *l, uint64_t index,
+                      const struct leaf_block *block)
 {
   struct leaf_run run = leaf_tree_run (l->tree, index);
   bool agrees = true;
@@ -168,16 +168,16 @@ put_data (struct blkhash_leaves *l, enum how how, const unsigned char *buf,
     return leaves_stick_locked (l, err);
   err = check_new_locked (l, index, count);
   for (i = 0; i < count && err == 0; i++)
-    err = how == LEARN ? learn_block_locked (l, index + i, &blocks[i])
-                       : leaves_store_locked (l, index + i, &blocks[i]);
+    err = how == OBSERVE ? observe_block_locked (l, index + i, &blocks[i])
+                         : leaves_store_locked (l, index + i, &blocks[i]);
   if (err == 0 && l->once)
     err = leaves_fold_early_locked (l);
   return err;
 }
 
 static int
-learn_zeros_locked (struct blkhash_leaves *l, uint64_t index,
-                          uint64_t count)
+observe_zeros_locked (struct blkhash_leaves *l, uint64_t index,
+                      uint64_t count)
 {
   static const struct leaf_block zero = { .zero = true };
   uint64_t end = index + count;
@@ -218,8 +218,8 @@ put_zeros (struct blkhash_leaves *l, enum how how, uint64_t index,
   int err;
   SCOPED_LOCK (&l->lock);
 
-  if (how == LEARN)
-    return learn_zeros_locked (l, index, count);
+  if (how == OBSERVE)
+    return observe_zeros_locked (l, index, count);
   err = check_new_locked (l, index, count);
   if (err == 0)
     err = leaves_set_locked (l, index, count, LEAF_ZERO);

@@ -164,8 +164,8 @@ leaves_hash_busy (struct blkhash_leaves *l, struct partial *partial)
  * all, and a look that contradicts what is known only makes it missing.
  */
 static bool
-learns_piece_locked (struct blkhash_leaves *l, const unsigned char *buf,
-                     size_t len, uint64_t index, size_t start)
+observe_piece_locked (struct blkhash_leaves *l, const unsigned char *buf,
+                      size_t len, uint64_t index, size_t start)
 {
   enum leaf_state state = leaf_tree_run (l->tree, index).state;
   const struct partial *partial;
@@ -218,7 +218,7 @@ put_locked (struct blkhash_leaves *l, enum how how, const unsigned char *buf,
 
   if (err)
     return err;
-  if (how == LEARN && !learns_piece_locked (l, buf, len, index, start))
+  if (how == OBSERVE && !observe_piece_locked (l, buf, len, index, start))
     return l->error;
   if (!buf && leaf_tree_run (l->tree, index).state == LEAF_ZERO)
     return 0;
@@ -288,7 +288,7 @@ leaves_put_piece (struct blkhash_leaves *l, enum how how,
     if (hash_err)
       return hash_err;
     if (err == ENOBUFS && !budget_wait (l->pieces->budget, todo.seen))
-      return how == LEARN ? 0 : lose_block (l, index);
+      return how == OBSERVE ? 0 : lose_block (l, index);
     if (err != EAGAIN && err != ENOBUFS)
       return err;
   }

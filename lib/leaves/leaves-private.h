@@ -95,7 +95,7 @@ blocks_length (const struct blkhash_leaves *l, uint64_t index,
 /* What a range is: given, by somebody who says what is so from now on;
  * learnt, by somebody who looked; or forgotten.
  */
-enum how { GIVE, LEARN, FORGET };
+enum how { GIVE, OBSERVE, FORGET };
 
 /* SIZE can be BLKHASH_SIZE_UNKNOWN. */
 void leaves_init_size (struct blkhash_leaves *l, uint64_t size);

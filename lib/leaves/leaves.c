@@ -214,14 +214,14 @@ blkhash_leaves_forget (struct blkhash_leaves *l, uint64_t len,
 }
 
 int
-leaves_learn_data (struct blkhash_leaves *l, const void *buf,
-                   size_t len, uint64_t offset)
+leaves_observe_data (struct blkhash_leaves *l, const void *buf,
+                     size_t len, uint64_t offset)
 {
-  return put (l, LEARN, buf, len, offset);
+  return put (l, OBSERVE, buf, len, offset);
 }
 
 int
-leaves_learn_zero (struct blkhash_leaves *l, uint64_t len, uint64_t offset)
+leaves_observe_zero (struct blkhash_leaves *l, uint64_t len, uint64_t offset)
 {
-  return put (l, LEARN, NULL, len, offset);
+  return put (l, OBSERVE, NULL, len, offset);
 }

@@ -32,10 +32,10 @@ struct blkhash_leaves *leaves_new_in_budget (const struct blkhash_opts *opts,
  * changed: what was not known is learnt, what was known stays, and what is
  * contradicted becomes missing.  A part of a complete block says nothing new.
  */
-int leaves_learn_data (struct blkhash_leaves *l, const void *buf,
-                       size_t len, uint64_t offset);
-int leaves_learn_zero (struct blkhash_leaves *l, uint64_t len,
-                       uint64_t offset);
+int leaves_observe_data (struct blkhash_leaves *l, const void *buf,
+                         size_t len, uint64_t offset);
+int leaves_observe_zero (struct blkhash_leaves *l, uint64_t len,
+                         uint64_t offset);
 
 /* How many looks contradicted what was known.  Takes no lock, since a server
  * asks after each look.

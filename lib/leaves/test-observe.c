@@ -48,12 +48,12 @@ is_known (struct blkhash_leaves *l, uint64_t block)
 }
 
 static void
-learn (struct blkhash_leaves *l, int byte, size_t len, uint64_t offset)
+observe (struct blkhash_leaves *l, int byte, size_t len, uint64_t offset)
 {
   unsigned char buf[SIZE];
 
   memset (buf, byte, len);
-  assert_int_equal (leaves_learn_data (l, buf, len, offset), 0);
+  assert_int_equal (leaves_observe_data (l, buf, len, offset), 0);
 }
 
 static void
@@ -71,13 +71,13 @@ test_fills_gaps (void **state)
   struct blkhash_leaves *l = new_table ();
 
   (void) state;
-  learn (l, 'a', BLOCK, 0);
+  observe (l, 'a', BLOCK, 0);
   assert_true (is_known (l, 0));
-  learn (l, 'a', 10, BLOCK);
+  observe (l, 'a', 10, BLOCK);
   assert_false (is_known (l, 1));
-  learn (l, 'a', BLOCK - 5, BLOCK + 5);
+  observe (l, 'a', BLOCK - 5, BLOCK + 5);
   assert_true (is_known (l, 1));
-  assert_int_equal (leaves_learn_zero (l, SIZE - 2 * BLOCK, 2 * BLOCK), 0);
+  assert_int_equal (leaves_observe_zero (l, SIZE - 2 * BLOCK, 2 * BLOCK), 0);
   assert_true (is_known (l, BLOCKS - 1));
   blkhash_leaves_free (l);
 }
@@ -90,13 +90,13 @@ test_known_stays (void **state)
   (void) state;
   give (l, 'a', BLOCK, 0);
   assert_int_equal (blkhash_leaves_zero (l, BLOCK, BLOCK), 0);
-  learn (l, 'a', BLOCK, 0);
+  observe (l, 'a', BLOCK, 0);
   assert_true (is_known (l, 0));
   /* Of a complete block the leaf alone is kept: nothing to compare with. */
-  learn (l, 'x', 7, 3);
+  observe (l, 'x', 7, 3);
   assert_true (is_known (l, 0));
-  assert_int_equal (leaves_learn_zero (l, BLOCK, BLOCK), 0);
-  learn (l, 0, 7, BLOCK + 3);
+  assert_int_equal (leaves_observe_zero (l, BLOCK, BLOCK), 0);
+  observe (l, 0, 7, BLOCK + 3);
   assert_true (is_known (l, 1));
   blkhash_leaves_free (l);
 }
@@ -111,13 +111,13 @@ test_contradiction (void **state)
   for (i = 0; i < BLOCKS - 1; i++)
     give (l, i % 2 ? 'a' : 0, BLOCK, i * BLOCK);
 
-  learn (l, 'b', BLOCK, 1 * BLOCK);     /* other data */
+  observe (l, 'b', BLOCK, 1 * BLOCK); /* other data */
   assert_false (is_known (l, 1));
-  assert_int_equal (leaves_learn_zero (l, BLOCK, 3 * BLOCK), 0);
+  assert_int_equal (leaves_observe_zero (l, BLOCK, 3 * BLOCK), 0);
   assert_false (is_known (l, 3));
-  learn (l, 'b', BLOCK, 4 * BLOCK);     /* data where zeros were */
+  observe (l, 'b', BLOCK, 4 * BLOCK); /* data where zeros were */
   assert_false (is_known (l, 4));
-  learn (l, 'b', 3, 6 * BLOCK + 9);     /* a piece of it */
+  observe (l, 'b', 3, 6 * BLOCK + 9); /* a piece of it */
   assert_false (is_known (l, 6));
 
   assert_true (is_known (l, 0));
@@ -138,7 +138,7 @@ test_zeros_over_all (void **state)
   assert_int_equal (blkhash_leaves_zero (l, BLOCK, BLOCK), 0);
   give (l, 'a', 5, 2 * BLOCK);
   assert_int_equal (blkhash_leaves_zero (l, 5, 3 * BLOCK), 0);
-  assert_int_equal (leaves_learn_zero (l, SIZE, 0), 0);
+  assert_int_equal (leaves_observe_zero (l, SIZE, 0), 0);
   assert_false (is_known (l, 0));
   assert_true (is_known (l, 1));
   assert_false (is_known (l, 2));
@@ -156,19 +156,19 @@ test_pieces (void **state)
 
   (void) state;
   give (l, 'a', 20, 10);
-  learn (l, 'a', 15, 20);       /* agrees where it overlaps */
+  observe (l, 'a', 15, 20); /* agrees where it overlaps */
   assert_int_equal (blkhash_leaves_next_missing (l, 10, &start, &len), 0);
   assert_int_equal (start, 35);
-  learn (l, 'b', 2, 12);        /* contradicts: all of the block is missing */
+  observe (l, 'b', 2, 12); /* contradicts: all of the block is missing */
   assert_int_equal (blkhash_leaves_next_missing (l, 0, &start, &len), 0);
   assert_int_equal (start, 0);
   assert_true (len >= BLOCK);
 
   give (l, 'a', 20, BLOCK);
-  learn (l, 'a', BLOCK, BLOCK); /* whole block over pieces */
+  observe (l, 'a', BLOCK, BLOCK); /* whole block over pieces */
   assert_true (is_known (l, 1));
   give (l, 'a', 20, 2 * BLOCK);
-  learn (l, 'b', BLOCK, 2 * BLOCK);
+  observe (l, 'b', BLOCK, 2 * BLOCK);
   assert_false (is_known (l, 2));
   blkhash_leaves_free (l);
 }
