@@ -34,8 +34,8 @@ struct todo {
 
 /* Take the memory of the block back.  EAGAIN if it is to be hashed first. */
 static int
-give_up_locked (struct blkhash_leaves *l, struct partial *partial,
-                struct todo *todo)
+evict_locked (struct blkhash_leaves *l, struct partial *partial,
+              struct todo *todo)
 {
   if (!leaves_is_complete (l, partial))
     return leaves_set_locked (l, partial->index, 1, LEAF_MISSING);
@@ -58,7 +58,7 @@ reserve_locked (struct blkhash_leaves *l, struct partial **partial,
     if (err == ENOBUFS)
       err = share_make_room (l->pieces, &oldest);
     if (err == EAGAIN)
-      err = give_up_locked (l, oldest, todo);
+      err = evict_locked (l, oldest, todo);
     if (err)
       return err;
   }

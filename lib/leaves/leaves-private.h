@@ -171,6 +171,6 @@ int leaves_fold_next_locked (struct blkhash_leaves *l, uint64_t count,
 int leaves_hash_complete (struct blkhash_leaves *l);
 
 /* For struct pieces: forget the oldest block, without waiting for a lock. */
-bool leaves_give_back (void *opaque);
+bool leaves_evict_oldest (void *opaque);
 
 #endif /* BLKHASH_LEAVES_PRIVATE_H */

@@ -41,7 +41,7 @@ hash_locked (struct blkhash_leaves *l, const struct partial *partial)
  * has nothing to do with this table, which can be freed when this returns.
  */
 bool
-leaves_give_back (void *opaque)
+leaves_evict_oldest (void *opaque)
 {
   struct blkhash_leaves *l = opaque;
   struct partial *oldest;

@@ -45,7 +45,7 @@ start (struct blkhash_leaves *l, const struct blkhash_opts *opts,
     return -1;
   l->pieces = pieces_create (opts->block_size, leaf_tree_path_size (l->tree),
                              budget ? budget : &l->own_budget,
-                             leaves_give_back, l);
+                             leaves_evict_oldest, l);
   if (!l->pieces)
     return -1;
   if (l->once && !l->no_sum) {

@@ -76,7 +76,7 @@ surplus (const struct pieces *user)
  * FIRST if others hold as much.
  */
 static struct pieces *
-find_richest_locked (struct pieces_budget *budget, struct pieces *first)
+find_largest_locked (struct pieces_budget *budget, struct pieces *first)
 {
   struct pieces *user, *next, *best = NULL;
   uint64_t most = 0;
@@ -112,13 +112,13 @@ share_make_room (struct pieces *pieces, struct partial **oldest)
 
   for (user = budget->users; user; user = user->next_user)
     user->tried = false;
-  while ((user = find_richest_locked (budget, pieces))) {
+  while ((user = find_largest_locked (budget, pieces))) {
     if (user == pieces) {
       *oldest = pieces_oldest (pieces);
       if (*oldest)
         return EAGAIN;
     }
-    else if (user->give_back && user->give_back (user->opaque))
+    else if (user->evict && user->evict (user->opaque))
       return 0;
     user->tried = true;
   }

@@ -39,7 +39,7 @@ max_ranges (uint32_t block_size)
 struct pieces *
 pieces_create (uint32_t block_size, size_t overhead,
                struct pieces_budget *budget,
-               bool (*give_back) (void *opaque), void *opaque)
+               bool (*evict) (void *opaque), void *opaque)
 {
   struct pieces *pieces = calloc (1, sizeof *pieces);
 
@@ -53,7 +53,7 @@ pieces_create (uint32_t block_size, size_t overhead,
   pieces->chunk -= pieces->chunk % CHUNK_ALIGN;
   pieces->overhead = overhead + 2 * sizeof *pieces->buckets;
   pieces->budget = budget;
-  pieces->give_back = give_back;
+  pieces->evict = evict;
   pieces->opaque = opaque;
   pieces->nr_buckets = MIN_BUCKETS;
   pieces->buckets = calloc (MIN_BUCKETS, sizeof *pieces->buckets);

@@ -44,7 +44,7 @@ struct pieces {
   size_t max_ranges, chunk;     /* chunk: bytes of a partial, with all in it */
   size_t overhead;              /* of a block, in its user's memory */
   struct pieces_budget *budget;
-  bool (*give_back) (void *opaque);
+  bool (*evict) (void *opaque);
   void *opaque;
 
   size_t count, nr_buckets;     /* nr_buckets is a power of two */
@@ -66,7 +66,7 @@ struct pieces {
  */
 struct pieces *pieces_create (uint32_t block_size, size_t overhead,
                               struct pieces_budget *budget,
-                              bool (*give_back) (void *opaque), void *opaque);
+                              bool (*evict) (void *opaque), void *opaque);
 void pieces_free (struct pieces *pieces);
 
 bool pieces_is_empty (const struct pieces *pieces);

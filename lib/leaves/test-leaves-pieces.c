@@ -104,7 +104,7 @@ pieces_of (struct blkhash_leaves *l)
 
 /* A table that nobody uses any more does not keep others from the memory. */
 static void
-test_others_give_back (void **state)
+test_evict_others (void **state)
 {
   struct pieces_budget budget = { .bound = 64 * MIB };
   struct blkhash_leaves *gone = new_table (BLOCK, &budget);
@@ -285,7 +285,7 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_others_give_back),
+    cmocka_unit_test (test_evict_others),
     cmocka_unit_test (test_others_hash),
     cmocka_unit_test (test_byte_into_zeros),
     cmocka_unit_test (test_zeros_are_hashed),

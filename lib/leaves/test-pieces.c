@@ -167,7 +167,7 @@ struct user {
 };
 
 static bool
-give_back (void *opaque)
+evict (void *opaque)
 {
   struct user *user = opaque;
   struct partial *oldest = pieces_oldest (user->pieces);
@@ -195,7 +195,7 @@ test_shared_budget (void **state)
   (void) state;
   budget_init (&budget, 11 * size);
   for (i = 0; i < 3; i++)
-    users[i].pieces = pieces_create (size, 0, &budget, give_back, &users[i]);
+    users[i].pieces = pieces_create (size, 0, &budget, evict, &users[i]);
   for (i = 0; i < 6; i++)
     assert_non_null (add (users[0].pieces, i));
   for (i = 0; i < 4; i++)
