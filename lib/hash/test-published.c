@@ -79,7 +79,7 @@ static const struct example {
 #define NR_EXAMPLES (sizeof examples / sizeof examples[0])
 
 static void
-compare (const char *who, size_t lane, const unsigned char *md, size_t size,
+compare (const char *kernel, size_t lane, const unsigned char *md, size_t size,
          const char *expected)
 {
   char hex[2 * LANE_MAX_MD + 1];
@@ -87,7 +87,7 @@ compare (const char *who, size_t lane, const unsigned char *md, size_t size,
   for (size_t i = 0; i < size; i++)
     snprintf (hex + 2 * i, 3, "%02x", md[i]);
   if (strcmp (hex, expected) != 0)
-    fail_msg ("%s, lane %zu:\n  expected %s\n  got      %s", who, lane,
+    fail_msg ("%s, lane %zu:\n  expected %s\n  got      %s", kernel, lane,
               expected, hex);
 }
 

@@ -50,9 +50,9 @@ __wrap_clock_gettime (clockid_t clock, struct timespec *t)
 }
 
 static void
-work (unsigned who, size_t blocks)
+work (unsigned kernel, size_t blocks)
 {
-  struct behaviour *b = &behaviour[who];
+  struct behaviour *b = &behaviour[kernel];
 
   now += b->ns * blocks * (b->factor ? b->factor (b->calls) : 1);
   b->calls++;
@@ -60,7 +60,7 @@ work (unsigned who, size_t blocks)
 }
 
 static void
-compress (unsigned who, unsigned lanes, void *state,
+compress (unsigned kernel, unsigned lanes, void *state,
           const unsigned char *const *data, size_t blocks)
 {
   assert_int_equal ((uintptr_t) state % 64, 0);
@@ -68,11 +68,11 @@ compress (unsigned who, unsigned lanes, void *state,
     for (size_t j = 0; j < blocks * BLOCK; j++) /* is it there? */
       (void) *(const volatile unsigned char *) &data[i][j];
   if (blocks < 32)
-    behaviour[who].probes++;
+    behaviour[kernel].probes++;
   else
     assert_true (blocks * BLOCK * lanes == 32768 ||
                  (blocks == 32 && blocks * BLOCK * lanes > 32768));
-  work (who, blocks);
+  work (kernel, blocks);
 }
 
 #define KERNEL(LANES)                                                   \

@@ -121,7 +121,7 @@ end_folding_locked (struct blkhash_leaves *l)
  * run of zeros.  More may have come when it was told.
  */
 static void
-tell_zeros_locked (struct blkhash_leaves *l)
+report_zeros_locked (struct blkhash_leaves *l)
 {
   int err;
 
@@ -149,7 +149,7 @@ leaves_fold_early_locked (struct blkhash_leaves *l)
     if (err == ENODATA && (!l->no_sum || !sink_has_zeros (&l->sink)))
       break;
     if (err == ENODATA) {
-      tell_zeros_locked (l);
+      report_zeros_locked (l);
       continue;
     }
     n = batch.zeros + batch.count;

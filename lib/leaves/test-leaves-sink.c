@@ -195,7 +195,7 @@ test_folded_again (void **state)
 
 /* A table that is given once does not keep what it can tell. */
 static void
-test_told_early (void **state)
+test_called_early (void **state)
 {
   struct blkhash_leaves *l = image_table (6 * BLOCK, 0, BLKHASH_LEAVES_ONCE);
   struct log log = { .next = 0 };
@@ -481,7 +481,7 @@ test_threads_fold (void **state)
   blkhash_leaves_free (l);
 }
 
-static sem_t told, given;
+static sem_t called, given;
 
 static int
 wait_for_other (void *opaque, uint64_t index, size_t count,
@@ -489,7 +489,7 @@ wait_for_other (void *opaque, uint64_t index, size_t count,
 {
   (void) opaque; (void) count; (void) leaves; (void) leaf_size;
   if (index == 0) {
-    sem_post (&told);
+    sem_post (&called);
     while (sem_wait (&given) == -1)
       ;
   }
@@ -515,13 +515,13 @@ test_without_lock (void **state)
   void *done;
 
   (void) state;
-  sem_init (&told, 0, 0);
+  sem_init (&called, 0, 0);
   sem_init (&given, 0, 0);
   memset (image, 1, sizeof image);
   assert_int_equal (blkhash_leaves_set_sink (l, &sink), 0);
   alarm (60);
   assert_int_equal (pthread_create (&thread, NULL, give_first, l), 0);
-  while (sem_wait (&told) == -1)
+  while (sem_wait (&called) == -1)
     ;
   assert_int_equal (blkhash_leaves_data (l, image, BLOCK, BLOCK), 0);
   assert_int_equal (blkhash_leaves_next_missing (l, 0, &start, &len), 0);
@@ -534,7 +534,7 @@ test_without_lock (void **state)
   assert_int_equal (blkhash_leaves_data (l, image, BLOCK, 2 * BLOCK), 0);
   check_fold (l, 3 * BLOCK, 0);
   blkhash_leaves_free (l);
-  sem_destroy (&told);
+  sem_destroy (&called);
   sem_destroy (&given);
 }
 
@@ -565,7 +565,7 @@ main (void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_random),
     cmocka_unit_test (test_folded_again),
-    cmocka_unit_test (test_told_early),
+    cmocka_unit_test (test_called_early),
     cmocka_unit_test (test_long_run),
     cmocka_unit_test (test_no_sum),
     cmocka_unit_test (test_when),

@@ -276,17 +276,17 @@ int __wrap_pthread_mutex_lock (pthread_mutex_t *lock);
 /* Before the table is locked AT times from now on, another thread tells the
  * size.
  */
-static struct teller {
+static struct setter {
   struct blkhash_leaves *l;
   unsigned at;
   size_t size;
   int err;
-} *teller;                      /* set while there is one thread */
+} *setter;                      /* set while there is one thread */
 
 static void *
-tell_size (void *opaque)
+set_size (void *opaque)
 {
-  struct teller *now = opaque;
+  struct setter *now = opaque;
 
   now->err = blkhash_leaves_set_size (now->l, now->size);
   return NULL;
@@ -295,12 +295,12 @@ tell_size (void *opaque)
 int
 __wrap_pthread_mutex_lock (pthread_mutex_t *lock)
 {
-  if (teller && lock == &teller->l->lock && teller->at-- == 0) {
-    struct teller *now = teller;
+  if (setter && lock == &setter->l->lock && setter->at-- == 0) {
+    struct setter *now = setter;
     pthread_t thread;
 
-    teller = NULL;
-    if (pthread_create (&thread, NULL, tell_size, now) != 0)
+    setter = NULL;
+    if (pthread_create (&thread, NULL, set_size, now) != 0)
       abort ();
     pthread_join (thread, NULL);
   }
@@ -311,23 +311,23 @@ __wrap_pthread_mutex_lock (pthread_mutex_t *lock)
  * else there is a sum.
  */
 static bool
-tell_in_the_middle (unsigned at, bool forget, unsigned flags)
+set_in_the_middle (unsigned at, bool forget, unsigned flags)
 {
   const size_t size = 2 * BLOCK + 10;
   struct blkhash_leaves *l = image_table (BLKHASH_SIZE_UNKNOWN, 0, flags);
-  struct teller now = { l, at, size, -1 };
-  bool told;
+  struct setter now = { l, at, size, -1 };
+  bool was_set;
 
   if (forget)
     assert_int_equal (blkhash_leaves_data (l, image, size, 0), 0);
-  teller = &now;
+  setter = &now;
   if (forget)
     assert_int_equal (blkhash_leaves_forget (l, 9 * BLOCK, BLOCK), 0);
   else
     assert_int_equal (blkhash_leaves_data (l, image, size, 0), 0);
-  told = !teller;
-  teller = NULL;
-  if (!told)
+  was_set = !setter;
+  setter = NULL;
+  if (!was_set)
     assert_int_equal (blkhash_leaves_set_size (l, size), 0);
   else
     assert_int_equal (now.err, 0);
@@ -336,7 +336,7 @@ tell_in_the_middle (unsigned at, bool forget, unsigned flags)
                                            BLOCK), 0);
   check_sum (l, size, 0);
   blkhash_leaves_free (l);
-  return told;
+  return was_set;
 }
 
 static void
@@ -348,11 +348,11 @@ test_in_the_middle (void **state)
   image_fill (image, sizeof image);
   memset (image + 2 * BLOCK, 1, 10);
   for (flags = 0; flags < 2; flags++)
-    for (at = 0; tell_in_the_middle (at, false, flags); at++)
+    for (at = 0; set_in_the_middle (at, false, flags); at++)
       assert_true (at < 100);
   assert_true (at > 3);
   /* Not at its start: there is nothing to forget behind the end. */
-  for (at = 1; tell_in_the_middle (at, true, 0); at++)
+  for (at = 1; set_in_the_middle (at, true, 0); at++)
     assert_true (at < 100);
   assert_true (at > 1);
 }
@@ -362,12 +362,12 @@ static void
 test_just_before (void **state)
 {
   struct blkhash_leaves *l = image_table (BLKHASH_SIZE_UNKNOWN, 0, 0);
-  struct teller now = { l, 0, BLOCK + 9, -1 };
+  struct setter now = { l, 0, BLOCK + 9, -1 };
 
   (void) state;
-  teller = &now;
+  setter = &now;
   assert_int_equal (blkhash_leaves_data (l, image, BLOCK + 10, 0), EINVAL);
-  assert_null (teller);
+  assert_null (setter);
   assert_int_equal (now.err, 0);
   assert_int_equal (blkhash_leaves_data (l, image, BLOCK + 9, 0), 0);
   check_sum (l, BLOCK + 9, 0);

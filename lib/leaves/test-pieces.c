@@ -39,7 +39,7 @@ model_all (const bool *known, uint32_t len, uint32_t start, bool value)
 static void
 check_ranges (const struct partial *partial, const bool *known)
 {
-  bool told[BLOCK_SIZE] = { false };
+  bool covered[BLOCK_SIZE] = { false };
   size_t i;
 
   for (i = 0; i < partial->nr_ranges; i++) {
@@ -48,9 +48,9 @@ check_ranges (const struct partial *partial, const bool *known)
     assert_true (range->start < range->end && range->end <= BLOCK_SIZE);
     if (i > 0)
       assert_true (range->start > range[-1].end);
-    memset (told + range->start, true, range->end - range->start);
+    memset (covered + range->start, true, range->end - range->start);
   }
-  assert_memory_equal (told, known, sizeof told);
+  assert_memory_equal (covered, known, sizeof covered);
 }
 
 static void

@@ -28,7 +28,7 @@ leaf_diff_tail (uint64_t size_a, uint64_t size_b, uint32_t block_size)
 /* ---- Ranges ---- */
 
 int
-leaf_diff_tell_last (struct leaf_diff *diff)
+leaf_diff_flush (struct leaf_diff *diff)
 {
   uint64_t count = diff->count;
 
@@ -45,7 +45,7 @@ add (struct leaf_diff *diff, uint64_t first, uint64_t count)
   if (!diff->differ)
     return 0;
   if (diff->count == 0 || diff->first + diff->count != first) {
-    err = leaf_diff_tell_last (diff);
+    err = leaf_diff_flush (diff);
     diff->first = first;
   }
   diff->count += count;
@@ -63,7 +63,7 @@ static int
 may_differ (struct leaf_diff *diff)
 {
   diff->tail_unknown = true;
-  return diff->tell_tail ? add (diff, diff->tail, 1) : 0;
+  return diff->report_tail ? add (diff, diff->tail, 1) : 0;
 }
 
 /* ---- Runs ---- */

@@ -19,7 +19,7 @@ struct leaf_runs;
 struct leaf_diff {
   /* Set by the caller. */
   uint64_t tail;                /* see leaf_diff_tail */
-  bool tell_tail;               /* if it may differ, it is in a range */
+  bool report_tail;             /* if it may differ, it is in a range */
   /* These blocks differ: ranges in order, neighbours joined.  Not 0 ends the
    * comparison, and is returned.  NULL: the first difference ends it.
    */
@@ -50,6 +50,6 @@ int leaf_diff (struct leaf_diff *diff, struct leaf_runs *a,
                struct leaf_runs *b);
 
 /* Tell of the last range too.  What DIFFER returned. */
-int leaf_diff_tell_last (struct leaf_diff *diff);
+int leaf_diff_flush (struct leaf_diff *diff);
 
 #endif /* BLKHASH_LEAF_DIFF_H */

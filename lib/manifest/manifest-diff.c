@@ -94,7 +94,7 @@ next_run (struct leaf_runs *runs, struct blkhash_manifest_run *run)
 
 /* The blocks as bytes of the image. */
 static int
-tell (void *opaque, uint64_t first, uint64_t count)
+report_range (void *opaque, uint64_t first, uint64_t count)
 {
   struct diff *diff = opaque;
   uint64_t start = first * diff->block_size, left = diff->size - start;
@@ -112,7 +112,7 @@ compare (struct diff *diff)
   int err = leaf_diff (leaves, &diff->a.runs, &diff->b.runs);
 
   if (err == 0)
-    err = leaf_diff_tell_last (leaves);
+    err = leaf_diff_flush (leaves);
   if (err && leaves->failed != 0)
     manifest_reader_explain (diff->a.reader, err, "%s", "");
   if (err && leaves->failed != 1)
@@ -152,7 +152,7 @@ blkhash_manifest_diff (struct blkhash_manifest_reader *a,
   struct diff diff = {
     .a = { .runs.next = next_run, .reader = a, .header = &a->header },
     .b = { .runs.next = next_run, .reader = b, .header = &b->header },
-    .leaves = { .differ = tell, .opaque = &diff },
+    .leaves = { .differ = report_range, .opaque = &diff },
     .differ = differ, .opaque = opaque,
   };
   int err = check (&diff);

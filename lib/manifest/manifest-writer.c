@@ -56,12 +56,12 @@ write_data (void *opaque, uint64_t index, size_t count,
             const unsigned char *leaves, size_t leaf_size)
 {
   struct blkhash_manifest_writer *w = opaque;
-  uint64_t told = index;
+  uint64_t from = index;
 
   count = cut_to_part (w, &index, count);
   if (count == 0)
     return w->error;
-  leaves += (index - told) * leaf_size;
+  leaves += (index - from) * leaf_size;
   if (w->error == 0 && (w->finished || index != w->next ||
                         leaf_size != w->leaf_size))
     w->error = EINVAL;

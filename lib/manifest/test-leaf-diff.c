@@ -25,7 +25,7 @@
 #define LEAF 2                  /* bytes; zero: a block of zeros */
 
 /* What differs, as it was told. */
-struct told {
+struct found {
   struct { uint64_t first, count; } ranges[BLOCKS];
   size_t count;
   int fail;                     /* that is what it returns */
@@ -105,28 +105,28 @@ is_different (const struct image *images, unsigned block)
 }
 
 static int
-tell (void *opaque, uint64_t first, uint64_t count)
+report (void *opaque, uint64_t first, uint64_t count)
 {
-  struct told *told = opaque;
+  struct found *found = opaque;
 
-  if (told->count < BLOCKS) {
-    told->ranges[told->count].first = first;
-    told->ranges[told->count].count = count;
+  if (found->count < BLOCKS) {
+    found->ranges[found->count].first = first;
+    found->ranges[found->count].count = count;
   }
-  told->count++;
-  return told->fail;
+  found->count++;
+  return found->fail;
 }
 
 static struct leaf_diff
-diff_of (uint64_t tail, struct told *told)
+diff_of (uint64_t tail, struct found *found)
 {
   return (struct leaf_diff) {
-    .tail = tail, .differ = told ? tell : NULL, .opaque = told
+    .tail = tail, .differ = found ? report : NULL, .opaque = found
   };
 }
 
 static void
-check_ranges (const struct leaf_diff *diff, const struct told *told,
+check_ranges (const struct leaf_diff *diff, const struct found *found,
               const struct image *images)
 {
   size_t range = 0;
@@ -138,15 +138,15 @@ check_ranges (const struct leaf_diff *diff, const struct told *told,
     while (i < BLOCKS && is_different (images, i))
       i++;
     if (i > first) {
-      assert_true (range < told->count);
-      assert_int_equal (told->ranges[range].first, first);
-      assert_int_equal (told->ranges[range].count, i - first);
+      assert_true (range < found->count);
+      assert_int_equal (found->ranges[range].first, first);
+      assert_int_equal (found->ranges[range].count, i - first);
       range++;
     }
     else
       i++;
   }
-  assert_int_equal (range, told->count);
+  assert_int_equal (range, found->count);
   assert_int_equal (diff->any, range > 0);
 }
 
@@ -154,7 +154,7 @@ static void
 test_random (void **state)
 {
   static struct image images[2];
-  static struct told told;
+  static struct found found;
   unsigned seed = 1;
   struct leaf_diff diff;
   int round, i;
@@ -170,11 +170,11 @@ test_random (void **state)
       for (i = rand_r (&seed) % 5; i > 0; i--)
         images[1].leaves[rand_r (&seed) % BLOCKS][rand_r (&seed) % LEAF] ^= 1;
     }
-    told.count = 0;
-    diff = diff_of (LEAF_DIFF_NO_BLOCK, &told);
+    found.count = 0;
+    diff = diff_of (LEAF_DIFF_NO_BLOCK, &found);
     assert_int_equal (compare (&diff, images), 0);
-    assert_int_equal (leaf_diff_tell_last (&diff), 0);
-    check_ranges (&diff, &told, images);
+    assert_int_equal (leaf_diff_flush (&diff), 0);
+    check_ranges (&diff, &found, images);
 
     /* It stops if only that is asked. */
     diff = diff_of (LEAF_DIFF_NO_BLOCK, NULL);
@@ -192,30 +192,30 @@ static void
 test_tail (void **state)
 {
   static struct image images[2];
-  struct told told = { .count = 0 };
-  struct leaf_diff diff = diff_of (4, &told);
+  struct found found = { .count = 0 };
+  struct leaf_diff diff = diff_of (4, &found);
 
   (void) state;
   images[0].blocks = 5, images[1].blocks = 8;
   images[0].leaves[4][0] = 1, images[1].leaves[4][0] = 2;
   assert_int_equal (compare (&diff, images), 0);
-  assert_int_equal (leaf_diff_tell_last (&diff), 0);
+  assert_int_equal (leaf_diff_flush (&diff), 0);
   assert_false (diff.any);
   assert_true (diff.tail_unknown);
-  assert_int_equal (told.count, 0);
+  assert_int_equal (found.count, 0);
 
-  diff = diff_of (4, &told);
-  diff.tell_tail = true;        /* should the images differ */
+  diff = diff_of (4, &found);
+  diff.report_tail = true;      /* should the images differ */
   assert_int_equal (compare (&diff, images), 0);
   assert_false (diff.any);
-  assert_int_equal (told.count, 0);
-  assert_int_equal (leaf_diff_tell_last (&diff), 0);
-  assert_int_equal (told.count, 1);
-  assert_int_equal (told.ranges[0].first, 4);
-  assert_int_equal (told.ranges[0].count, 1);
+  assert_int_equal (found.count, 0);
+  assert_int_equal (leaf_diff_flush (&diff), 0);
+  assert_int_equal (found.count, 1);
+  assert_int_equal (found.ranges[0].first, 4);
+  assert_int_equal (found.ranges[0].count, 1);
 
   images[0].leaves[4][0] = 0;   /* but zeros are not data */
-  diff = diff_of (4, &told);
+  diff = diff_of (4, &found);
   assert_int_equal (compare (&diff, images), 0);
   assert_true (diff.any);
   assert_false (diff.tail_unknown);
@@ -223,25 +223,25 @@ test_tail (void **state)
 
 /* Who is told says that it failed, at the first range or at the last. */
 static void
-test_tell_fails (void **state)
+test_report_fails (void **state)
 {
   static struct image images[2];
-  struct told told = { .fail = ENOSPC };
-  struct leaf_diff diff = diff_of (LEAF_DIFF_NO_BLOCK, &told);
+  struct found found = { .fail = ENOSPC };
+  struct leaf_diff diff = diff_of (LEAF_DIFF_NO_BLOCK, &found);
 
   (void) state;
   images[0].blocks = images[1].blocks = BLOCKS;
   images[0].leaves[3][0] = images[0].leaves[9][0] = 1;
   assert_int_equal (compare (&diff, images), ENOSPC);
   assert_int_equal (diff.failed, -1);
-  assert_int_equal (told.count, 1);
+  assert_int_equal (found.count, 1);
 
-  told.count = 0;
+  found.count = 0;
   images[0].leaves[9][0] = 0;
-  diff = diff_of (LEAF_DIFF_NO_BLOCK, &told);
+  diff = diff_of (LEAF_DIFF_NO_BLOCK, &found);
   assert_int_equal (compare (&diff, images), 0);
-  assert_int_equal (leaf_diff_tell_last (&diff), ENOSPC);
-  assert_int_equal (told.count, 1);
+  assert_int_equal (leaf_diff_flush (&diff), ENOSPC);
+  assert_int_equal (found.count, 1);
 }
 
 /* It is known which of the two failed. */
@@ -249,7 +249,7 @@ static void
 test_iterator_fails (void **state)
 {
   static struct image images[2];
-  struct told told = { .count = 0 };
+  struct found found = { .count = 0 };
   struct leaf_diff diff;
   int i;
 
@@ -257,7 +257,7 @@ test_iterator_fails (void **state)
   for (i = 0; i < 2; i++) {
     images[i].blocks = 7, images[!i].blocks = BLOCKS;
     images[i].fail = EIO, images[!i].fail = 0;
-    diff = diff_of (LEAF_DIFF_NO_BLOCK, &told);
+    diff = diff_of (LEAF_DIFF_NO_BLOCK, &found);
     assert_int_equal (compare (&diff, images), EIO);
     assert_int_equal (diff.failed, i);
   }
@@ -269,7 +269,7 @@ main (void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_random),
     cmocka_unit_test (test_tail),
-    cmocka_unit_test (test_tell_fails),
+    cmocka_unit_test (test_report_fails),
     cmocka_unit_test (test_iterator_fails),
   };
 

@@ -74,21 +74,21 @@ close_manifest (struct blkhash_manifest_reader *r)
   blkhash_manifest_reader_free (r);
 }
 
-struct told {
+struct found {
   unsigned calls;
   uint64_t start, len;          /* of the last */
   int result;
 };
 
 static int
-tell (void *opaque, uint64_t start, uint64_t len)
+report (void *opaque, uint64_t start, uint64_t len)
 {
-  struct told *told = opaque;
+  struct found *found = opaque;
 
-  told->calls++;
-  told->start = start;
-  told->len = len;
-  return told->result;
+  found->calls++;
+  found->start = start;
+  found->len = len;
+  return found->result;
 }
 
 /* Every second block differs, and nothing else does. */
@@ -128,14 +128,14 @@ test_ranges (void **state)
 {
   unsigned char md_a[BLKHASH_MAX_MD_SIZE], md_b[BLKHASH_MAX_MD_SIZE];
   struct blkhash_manifest_reader *a, *b;
-  struct told told = { 0 };
+  struct found found = { 0 };
 
   (void) state;
   open_two (&a, &b);
-  assert_int_equal (blkhash_manifest_diff (a, b, tell, &told), 0);
-  assert_int_equal (told.calls, 5);
-  assert_int_equal (told.start, 9 * BLOCK);
-  assert_int_equal (told.len, BLOCK);
+  assert_int_equal (blkhash_manifest_diff (a, b, report, &found), 0);
+  assert_int_equal (found.calls, 5);
+  assert_int_equal (found.start, 9 * BLOCK);
+  assert_int_equal (found.len, BLOCK);
   /* Both were read, and have sums. */
   assert_int_equal (blkhash_manifest_reader_sum (a, md_a, NULL), 0);
   assert_int_equal (blkhash_manifest_reader_sum (b, md_b, NULL), 0);
@@ -150,14 +150,14 @@ static void
 test_stopped (void **state)
 {
   struct blkhash_manifest_reader *a, *b;
-  struct told told = { .result = ECANCELED };
+  struct found found = { .result = ECANCELED };
 
   (void) state;
   open_two (&a, &b);
-  assert_int_equal (blkhash_manifest_diff (a, b, tell, &told), ECANCELED);
-  assert_int_equal (told.calls, 1);
-  assert_int_equal (told.start, BLOCK);
-  assert_int_equal (told.len, BLOCK);
+  assert_int_equal (blkhash_manifest_diff (a, b, report, &found), ECANCELED);
+  assert_int_equal (found.calls, 1);
+  assert_int_equal (found.start, BLOCK);
+  assert_int_equal (found.len, BLOCK);
   assert_reasons (a, "", b, "");
   close_two (a, b);
 
@@ -165,11 +165,11 @@ test_stopped (void **state)
   a = manifest (SIZE, NULL);
   image[SIZE - 1] = 2;
   b = manifest (SIZE, NULL);
-  told.calls = 0;
-  assert_int_equal (blkhash_manifest_diff (a, b, tell, &told), ECANCELED);
-  assert_int_equal (told.calls, 1);
-  assert_int_equal (told.start, 10 * BLOCK);
-  assert_int_equal (told.len, 100);
+  found.calls = 0;
+  assert_int_equal (blkhash_manifest_diff (a, b, report, &found), ECANCELED);
+  assert_int_equal (found.calls, 1);
+  assert_int_equal (found.start, 10 * BLOCK);
+  assert_int_equal (found.len, 100);
   assert_reasons (a, "", b, "");
   close_two (a, b);
 }
@@ -178,11 +178,11 @@ static void
 assert_einval (struct blkhash_manifest_reader *a,
                struct blkhash_manifest_reader *b)
 {
-  struct told told = { 0 };
+  struct found found = { 0 };
 
-  assert_int_equal (blkhash_manifest_diff (a, b, tell, &told), EINVAL);
-  assert_int_equal (blkhash_manifest_diff (b, a, tell, &told), EINVAL);
-  assert_int_equal (told.calls, 0);
+  assert_int_equal (blkhash_manifest_diff (a, b, report, &found), EINVAL);
+  assert_int_equal (blkhash_manifest_diff (b, a, report, &found), EINVAL);
+  assert_int_equal (found.calls, 0);
   assert_int_not_equal (blkhash_manifest_reader_error (a)[0], '\0');
   assert_string_equal (blkhash_manifest_reader_error (a),
                        blkhash_manifest_reader_error (b));
@@ -193,14 +193,14 @@ test_misused (void **state)
 {
   struct blkhash_manifest_reader *a, *b;
   struct blkhash_manifest_run run;
-  struct told told = { 0 };
+  struct found found = { 0 };
 
   (void) state;
   open_two (&a, &b);
   assert_einval (a, a);
   /* Nothing was read: that can still be compared. */
-  assert_int_equal (blkhash_manifest_diff (a, b, tell, &told), 0);
-  assert_int_equal (told.calls, 5);
+  assert_int_equal (blkhash_manifest_diff (a, b, report, &found), 0);
+  assert_int_equal (found.calls, 5);
   assert_einval (a, b);
   close_two (a, b);
 
@@ -216,7 +216,7 @@ test_kinds (void **state)
 {
   struct blkhash_opts *opts = blkhash_opts_new ("sha256");
   struct blkhash_manifest_reader *a, *b;
-  struct told told = { 0 };
+  struct found found = { 0 };
 
   (void) state;
   memset (image, 1, sizeof image);
@@ -228,8 +228,8 @@ test_kinds (void **state)
   blkhash_opts_set_block_size (opts, BLOCK);
   blkhash_opts_set_linear (opts, 1);
   b = manifest (SIZE, opts);
-  assert_int_equal (blkhash_manifest_diff (a, b, tell, &told), 0);
-  assert_int_equal (told.calls, 0);
+  assert_int_equal (blkhash_manifest_diff (a, b, report, &found), 0);
+  assert_int_equal (found.calls, 0);
   close_two (a, b);
   blkhash_opts_free (opts);
 
@@ -246,22 +246,22 @@ static void
 test_blame (void **state)
 {
   struct blkhash_manifest_reader *a, *b;
-  struct told told = { 0 };
+  struct found found = { 0 };
 
   (void) state;
   memset (image, 1, sizeof image);
   a = manifest (SIZE, NULL);
   b = cut_manifest (SIZE, NULL, 700);
-  assert_int_equal (blkhash_manifest_diff (a, b, tell, &told), EBADMSG);
+  assert_int_equal (blkhash_manifest_diff (a, b, report, &found), EBADMSG);
   assert_reasons (a, "", b, "the manifest is cut off");
   close_two (a, b);
 
   a = cut_manifest (SIZE, NULL, 700);
   b = manifest (SIZE, NULL);
-  assert_int_equal (blkhash_manifest_diff (a, b, tell, &told), EBADMSG);
+  assert_int_equal (blkhash_manifest_diff (a, b, report, &found), EBADMSG);
   assert_reasons (a, "the manifest is cut off", b, "");
   close_two (a, b);
-  assert_int_equal (told.calls, 0);
+  assert_int_equal (found.calls, 0);
 }
 
 /* The smaller one ends within a block: nobody can tell of that one, if both
@@ -271,7 +271,7 @@ static void
 test_tail (void **state)
 {
   struct blkhash_manifest_reader *a, *b;
-  struct told told = { 0 };
+  struct found found = { 0 };
 
   (void) state;
   memset (image, 0, sizeof image);
@@ -279,9 +279,9 @@ test_tail (void **state)
   a = manifest (3 * BLOCK + 1, NULL);
   image[0] = 2;
   b = manifest (SIZE, NULL);
-  assert_int_equal (blkhash_manifest_diff (a, b, tell, &told), ENODATA);
-  assert_int_equal (told.calls, 2);
-  assert_int_equal (told.start, 7 * BLOCK);
+  assert_int_equal (blkhash_manifest_diff (a, b, report, &found), ENODATA);
+  assert_int_equal (found.calls, 2);
+  assert_int_equal (found.start, 7 * BLOCK);
   assert_string_equal (blkhash_manifest_reader_error (a),
                        blkhash_manifest_reader_error (b));
   close_two (a, b);
@@ -290,9 +290,9 @@ test_tail (void **state)
   a = manifest (3 * BLOCK + 1, NULL);
   image[3 * BLOCK + 1] = 1;
   b = manifest (SIZE, NULL);
-  told.calls = 0;
-  assert_int_equal (blkhash_manifest_diff (a, b, tell, &told), 0);
-  assert_int_equal (told.calls, 2);
+  found.calls = 0;
+  assert_int_equal (blkhash_manifest_diff (a, b, report, &found), 0);
+  assert_int_equal (found.calls, 2);
   close_two (a, b);
 }
 

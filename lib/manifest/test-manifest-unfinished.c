@@ -35,14 +35,14 @@
  * of them, with a flush behind each.
  */
 static unsigned char leaves[BLOCKS][LEAF];
-static const struct told {
+static const struct run {
   uint64_t first, count;
   bool zero;
-} told[] = {
+} runs[] = {
   { 0, 1, false }, { 1, 2, false }, { 3, 1, true }, { 4, 2, true },
   { 6, 3, false }, { 9, 1, false },
 };
-#define TOLD (sizeof told / sizeof told[0])
+#define RUNS (sizeof runs / sizeof runs[0])
 
 static int
 temporary (void)
@@ -77,7 +77,7 @@ start_reader (int fd)
 
 /* Tell W of what T says. */
 static void
-tell (struct blkhash_manifest_writer *w, const struct told *t)
+give (struct blkhash_manifest_writer *w, const struct run *t)
 {
   struct blkhash_leaf_sink sink = blkhash_manifest_writer_sink (w);
 
@@ -90,7 +90,7 @@ tell (struct blkhash_manifest_writer *w, const struct told *t)
 
 /* Where each record ends, in bytes; ENDS[0] is the end of the header. */
 static int
-write_all (off_t ends[TOLD + 1])
+write_all (off_t ends[RUNS + 1])
 {
   int fd = temporary ();
   struct blkhash_manifest_writer *w =
@@ -101,12 +101,12 @@ write_all (off_t ends[TOLD + 1])
   assert_int_equal (manifest_writer_flush (w), 0);
   ends[0] = lseek (fd, 0, SEEK_CUR);
   assert_int_equal (ends[0], HEADER);
-  for (i = 0; i < TOLD; i++) {
-    tell (w, &told[i]);
+  for (i = 0; i < RUNS; i++) {
+    give (w, &runs[i]);
     assert_int_equal (manifest_writer_flush (w), 0);
     ends[i + 1] = lseek (fd, 0, SEEK_CUR);
     assert_int_equal (ends[i + 1] - ends[i],
-                      24 + (told[i].zero ? 0 : LEAF * told[i].count));
+                      24 + (runs[i].zero ? 0 : LEAF * runs[i].count));
     assert_int_equal (manifest_writer_flush (w), 0);
     assert_int_equal (lseek (fd, 0, SEEK_CUR), ends[i + 1]);
   }
@@ -159,11 +159,11 @@ refused_by_others (int fd)
 
 /* How many records end at or before byte AT. */
 static size_t
-records_before (const off_t ends[TOLD + 1], off_t at)
+records_before (const off_t ends[RUNS + 1], off_t at)
 {
   size_t n = 0;
 
-  while (n < TOLD && ends[n + 1] <= at)
+  while (n < RUNS && ends[n + 1] <= at)
     n++;
   return n;
 }
@@ -217,19 +217,19 @@ static void
 test_cut_anywhere (void **state)
 {
   unsigned char whole[ROOM];
-  off_t ends[TOLD + 1], at;
+  off_t ends[RUNS + 1], at;
   int fd = write_all (ends);
   ssize_t size = pread (fd, whole, sizeof whole, 0);
 
   (void) state;
-  assert_int_equal (size, ends[TOLD]);
+  assert_int_equal (size, ends[RUNS]);
   for (at = size; at >= HEADER; at--) {
     size_t n = records_before (ends, at);
     uint64_t offset;
 
     assert_int_equal (ftruncate (fd, at), 0);
     assert_int_equal (read_unfinished (fd, &offset),
-                      n == TOLD ? BLOCKS : told[n].first);
+                      n == RUNS ? BLOCKS : runs[n].first);
     assert_int_equal (offset, ends[n]);
     refused_by_others (fd);
   }
@@ -243,7 +243,7 @@ static void
 test_garbage_behind (void **state)
 {
   unsigned char whole[ROOM], zeros[100] = { 0 };
-  off_t ends[TOLD + 1], at;
+  off_t ends[RUNS + 1], at;
   int fd = write_all (ends);
   ssize_t size = pread (fd, whole, sizeof whole, 0);
   uint64_t offset;
@@ -254,19 +254,19 @@ test_garbage_behind (void **state)
     unsigned char changed = whole[at] ^ 0x40;
 
     assert_int_equal (pwrite (fd, &changed, 1, at), 1);
-    assert_int_equal (read_unfinished (fd, &offset), told[n].first);
+    assert_int_equal (read_unfinished (fd, &offset), runs[n].first);
     assert_int_equal (offset, ends[n]);
     assert_int_equal (pwrite (fd, &whole[at], 1, at), 1);
   }
   assert_int_equal (pwrite (fd, zeros, sizeof zeros, size), sizeof zeros);
   assert_int_equal (read_unfinished (fd, &offset), BLOCKS);
   assert_int_equal (offset, size);
-  for (at = 0; at < (off_t) TOLD; at++) {
+  for (at = 0; at < (off_t) RUNS; at++) {
     off_t len = ends[at + 1] - ends[at];
 
     assert_int_equal (pwrite (fd, whole + ends[at], len, ends[3]), len);
     assert_int_equal (read_unfinished (fd, &offset),
-                      at == 3 ? BLOCKS : told[3].first);
+                      at == 3 ? BLOCKS : runs[3].first);
     assert_int_equal (pwrite (fd, whole + ends[3], size - ends[3], ends[3]),
                       size - ends[3]);
   }
@@ -278,21 +278,21 @@ static void
 test_continued (void **state)
 {
   unsigned char whole[ROOM], got[ROOM];
-  off_t ends[TOLD + 1];
+  off_t ends[RUNS + 1];
   int fd = write_all (ends);
   ssize_t size = pread (fd, whole, sizeof whole, 0);
   size_t n, i;
 
   (void) state;
-  for (n = 1; n < TOLD; n++) {
+  for (n = 1; n < RUNS; n++) {
     struct blkhash_manifest_writer *w;
 
     assert_int_equal (ftruncate (fd, ends[n]), 0);
     assert_int_equal (lseek (fd, 0, SEEK_END), ends[n]);
-    w = manifest_writer_new_unfinished (NULL, SIZE, told[n].first, fd);
+    w = manifest_writer_new_unfinished (NULL, SIZE, runs[n].first, fd);
     assert_non_null (w);
-    for (i = 0; i < TOLD; i++) {
-      tell (w, &told[i]);
+    for (i = 0; i < RUNS; i++) {
+      give (w, &runs[i]);
       assert_int_equal (manifest_writer_flush (w), 0);
     }
     blkhash_manifest_writer_free (w);
@@ -338,8 +338,8 @@ write_finished (unsigned char *md)
     blkhash_manifest_writer_new (NULL, SIZE, fd);
   size_t i;
 
-  for (i = 0; i < TOLD; i++)
-    tell (w, &told[i]);
+  for (i = 0; i < RUNS; i++)
+    give (w, &runs[i]);
   assert_int_equal (manifest_writer_flush (w), EINVAL);
   assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, md, NULL), 0);
   blkhash_manifest_writer_free (w);
@@ -388,7 +388,7 @@ test_writer_misused (void **state)
   struct blkhash_leaf_sink sink = blkhash_manifest_writer_sink (w);
 
   (void) state;
-  tell (w, &told[0]);
+  give (w, &runs[0]);
   assert_int_equal (sink.zero (sink.opaque, 1, BLOCKS - 1), 0);
   assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, NULL, NULL),
                     EINVAL);

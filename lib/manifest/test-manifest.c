@@ -62,8 +62,8 @@ give (struct blkhash_leaves *l)
 }
 
 static int
-nobody_data (void *opaque, uint64_t index, size_t count,
-             const unsigned char *leaves, size_t leaf_size)
+count_data (void *opaque, uint64_t index, size_t count,
+            const unsigned char *leaves, size_t leaf_size)
 {
   (void) index, (void) count, (void) leaves, (void) leaf_size;
   ++*(int *) opaque;
@@ -71,7 +71,7 @@ nobody_data (void *opaque, uint64_t index, size_t count,
 }
 
 static int
-nobody_zero (void *opaque, uint64_t index, uint64_t count)
+count_zero (void *opaque, uint64_t index, uint64_t count)
 {
   (void) index, (void) count;
   ++*(int *) opaque;
@@ -285,9 +285,9 @@ test_save (void **state)
 {
   unsigned char md[BLKHASH_MAX_MD_SIZE], saved[BLKHASH_MAX_MD_SIZE];
   struct blkhash_leaves *l = full_table (0);
-  int told = 0, fd = temporary ();
+  int calls = 0, fd = temporary ();
   struct blkhash_leaf_sink sink = {
-    .data = nobody_data, .zero = nobody_zero, .opaque = &told
+    .data = count_data, .zero = count_zero, .opaque = &calls
   };
   unsigned len = 0;
 
@@ -299,11 +299,11 @@ test_save (void **state)
   lseek (fd, 0, SEEK_SET);
   assert_int_equal (blkhash_leaves_save (l, fd, saved, &len), 0);
   assert_int_equal (len, LEAF);
-  assert_int_equal (told, 0);
+  assert_int_equal (calls, 0);
   assert_int_equal (lseek (fd, 0, SEEK_CUR), lseek (fd, 0, SEEK_END));
   assert_int_equal (blkhash_leaves_fold (l, md, NULL), 0);
   assert_memory_equal (md, saved, LEAF);
-  assert_int_equal (told, 4);
+  assert_int_equal (calls, 4);
   blkhash_leaves_free (l);
 
   l = full_table (BLKHASH_LEAVES_ONCE);

@@ -210,7 +210,7 @@ finish (struct compare *compare, int err, const char **operand,
   if (err == 0 && check_sums (compare, error) == -1)
     return -1;
   if (err == 0 && difference->differ)
-    err = leaf_diff_tell_last (diff);
+    err = leaf_diff_flush (diff);
   return err ? error_errno (error, err, "cannot compare") : 0;
 }
 
@@ -269,7 +269,7 @@ compare_inputs (struct compare *compare, const char **operand,
   }
   compare->diff = (struct leaf_diff) {
     .tail = find_tail (compare),
-    .tell_tail = true,
+    .report_tail = true,
     .differ = compare->options->check_report == CHECK_QUIET ? NULL : tell,
     .opaque = compare,
   };
