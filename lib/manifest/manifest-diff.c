@@ -38,10 +38,10 @@ struct diff {
 
 /* What both readers say is the reason for ERR. */
 static int
-explain (struct diff *diff, int err, const char *why)
+fail (struct diff *diff, int err, const char *why)
 {
-  manifest_reader_explain (diff->a.reader, err, "%s", why);
-  return manifest_reader_explain (diff->b.reader, err, "%s", why);
+  manifest_reader_set_error (diff->a.reader, err, "%s", why);
+  return manifest_reader_set_error (diff->b.reader, err, "%s", why);
 }
 
 /* ---- What can be compared ---- */
@@ -71,16 +71,16 @@ check (struct diff *diff)
   if (!manifest_reader_is_fresh (diff->a.reader) ||
       !manifest_reader_is_fresh (diff->b.reader) ||
       diff->a.reader == diff->b.reader)
-    return explain (diff, EINVAL, "two manifests are needed of which nothing "
-                    "but the headers was read");
+    return fail (diff, EINVAL, "two manifests are needed of which nothing "
+                 "but the headers was read");
   if (!are_alike (a, b))
-    return explain (diff, EINVAL, "the manifests are of different digests or "
-                    "block sizes");
+    return fail (diff, EINVAL, "the manifests are of different digests or "
+                 "block sizes");
   if (!have_same_blocks (a, b))
-    return explain (diff, EINVAL, "the manifests are of different parts");
+    return fail (diff, EINVAL, "the manifests are of different parts");
   if (diff->a.reader->leaf_size == 0)
-    return explain (diff, EINVAL, "the manifests are of a digest that has no "
-                    "length");
+    return fail (diff, EINVAL, "the manifests are of a digest that has no "
+                 "length");
   return 0;
 }
 
@@ -114,9 +114,9 @@ compare (struct diff *diff)
   if (err == 0)
     err = leaf_diff_flush (leaves);
   if (err && leaves->failed != 0)
-    manifest_reader_explain (diff->a.reader, err, "%s", "");
+    manifest_reader_set_error (diff->a.reader, err, "%s", "");
   if (err && leaves->failed != 1)
-    manifest_reader_explain (diff->b.reader, err, "%s", "");
+    manifest_reader_set_error (diff->b.reader, err, "%s", "");
   return err;
 }
 
@@ -137,8 +137,8 @@ check_sums (struct diff *diff)
       blkhash_manifest_reader_sum (diff->b.reader, md_b, &len) != 0)
     return 0;
   if ((memcmp (md_a, md_b, len) == 0) == diff->leaves.any)
-    return explain (diff, EBADMSG, "the sum of this manifest or of the other "
-                    "is not that of its leaves");
+    return fail (diff, EBADMSG, "the sum of this manifest or of the other "
+                 "is not that of its leaves");
   return 0;
 }
 
@@ -168,7 +168,7 @@ blkhash_manifest_diff (struct blkhash_manifest_reader *a,
   if (err == 0)
     err = check_sums (&diff);
   if (err == 0 && diff.leaves.tail_unknown)
-    err = explain (&diff, ENODATA, "the smaller image ends within a block of "
-                   "data, and a digest does not tell whether it is the same");
+    err = fail (&diff, ENODATA, "the smaller image ends within a block of "
+                "data, and a digest does not tell whether it is the same");
   return err;
 }

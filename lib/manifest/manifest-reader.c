@@ -42,8 +42,8 @@ blkhash_manifest_reader_error (const struct blkhash_manifest_reader *r)
 }
 
 int
-manifest_reader_explain (struct blkhash_manifest_reader *r, int err,
-                         const char *fmt, ...)
+manifest_reader_set_error (struct blkhash_manifest_reader *r, int err,
+                           const char *fmt, ...)
 {
   va_list args;
 
@@ -54,9 +54,9 @@ manifest_reader_explain (struct blkhash_manifest_reader *r, int err,
 }
 
 int
-manifest_reader_explain_errno (struct blkhash_manifest_reader *r, int err)
+manifest_reader_set_errno (struct blkhash_manifest_reader *r, int err)
 {
-  return manifest_reader_explain (r, err, "%s", strerror (err));
+  return manifest_reader_set_error (r, err, "%s", strerror (err));
 }
 
 /* ---- The header ---- */
@@ -88,23 +88,23 @@ read_header (struct blkhash_manifest_reader *r)
   int err = manifest_input_peek (&r->input, MANIFEST_HEADER_SIZE, &bytes);
 
   if (err == ENODATA)
-    return manifest_reader_explain (r, EBADMSG, "too short to be a "
-                                    "blkhash manifest");
+    return manifest_reader_set_error (r, EBADMSG, "too short to be a "
+                                      "blkhash manifest");
   if (err)
-    return manifest_reader_explain_errno (r, err);
+    return manifest_reader_set_errno (r, err);
   err = manifest_header_parse (bytes, &r->header, &why);
   if (err == 0 && r->header.unfinished && !r->unfinished) {
     why = "it is not finished: not all of the image was hashed";
     err = EBADMSG;
   }
   if (err == ENOMEM)
-    return manifest_reader_explain_errno (r, err);
+    return manifest_reader_set_errno (r, err);
   if (err)
-    return manifest_reader_explain (r, err, "%s", why);
+    return manifest_reader_set_error (r, err, "%s", why);
   r->header_crc = crc32c (0, bytes, MANIFEST_HEADER_SIZE);
   manifest_input_take (&r->input, MANIFEST_HEADER_SIZE);
   err = prepare (r);
-  return err ? manifest_reader_explain_errno (r, err) : 0;
+  return err ? manifest_reader_set_errno (r, err) : 0;
 }
 
 /* A reader that has read the header.  On failure the reason is in REASON. */
@@ -202,6 +202,6 @@ manifest_reader_is_fresh (const struct blkhash_manifest_reader *r)
 int
 manifest_reader_fail (struct blkhash_manifest_reader *r, int err)
 {
-  r->err = manifest_reader_explain_errno (r, err);
+  r->err = manifest_reader_set_errno (r, err);
   return err;
 }

@@ -46,9 +46,9 @@ bool manifest_reader_is_fresh (const struct blkhash_manifest_reader *r);
 int manifest_reader_fail (struct blkhash_manifest_reader *r, int err);
 
 /* Store the reason for ERR, in words.  Returns ERR, which does not stick. */
-int manifest_reader_explain (struct blkhash_manifest_reader *r, int err,
-                             const char *fmt, ...)
+int manifest_reader_set_error (struct blkhash_manifest_reader *r, int err,
+                               const char *fmt, ...)
   __attribute__ ((format (printf, 3, 4)));
-int manifest_reader_explain_errno (struct blkhash_manifest_reader *r, int err);
+int manifest_reader_set_errno (struct blkhash_manifest_reader *r, int err);
 
 #endif /* BLKHASH_MANIFEST_READER_H */

@@ -27,14 +27,14 @@
 static int
 bad_record (struct blkhash_manifest_reader *r, const char *what)
 {
-  return manifest_reader_explain (r, EBADMSG, "the record at byte %" PRIu64
-                                  " %s", r->input.offset, what);
+  return manifest_reader_set_error (r, EBADMSG, "the record at byte %" PRIu64
+                                    " %s", r->input.offset, what);
 }
 
 static int
 damaged (struct blkhash_manifest_reader *r, const char *what)
 {
-  return manifest_reader_explain (r, EBADMSG, "%s", what);
+  return manifest_reader_set_error (r, EBADMSG, "%s", what);
 }
 
 static int
@@ -49,7 +49,7 @@ input_failed (struct blkhash_manifest_reader *r, int err)
 {
   if (err == ENODATA)
     return cut_off (r);
-  err = manifest_reader_explain_errno (r, err);
+  err = manifest_reader_set_errno (r, err);
   /* Of read(2) they are neither the end nor a wrong record. */
   return err == ENOENT || err == EBADMSG ? EIO : err;
 }
@@ -104,7 +104,7 @@ check_leaves (struct blkhash_manifest_reader *r, uint64_t first,
   int err = manifest_zeros_hash (&r->zeros);
 
   if (err)
-    return manifest_reader_explain_errno (r, err);
+    return manifest_reader_set_errno (r, err);
   if (manifest_zeros_has (&r->zeros, first, leaves, count))
     return bad_record (r, "has a block of zeros as data");
   return 0;
@@ -124,7 +124,7 @@ add_to_sum (struct blkhash_manifest_reader *r)
     return 0;
   err = run.leaves ? manifest_sum_leaves (r->sum, run.leaves, run.count)
                    : manifest_sum_zeros (r->sum, run.count);
-  return err ? manifest_reader_explain_errno (r, err) : 0;
+  return err ? manifest_reader_set_errno (r, err) : 0;
 }
 
 static int
@@ -171,7 +171,7 @@ check_sum (struct blkhash_manifest_reader *r)
     return 0;
   err = manifest_sum_final (r->sum, r->header.size, md);
   if (err)
-    return manifest_reader_explain_errno (r, err);
+    return manifest_reader_set_errno (r, err);
   if (memcmp (md, r->md, r->leaf_size) != 0)
     return damaged (r, "the sum is not that of the leaves");
   return 0;
@@ -186,8 +186,8 @@ read_end (struct blkhash_manifest_reader *r, uint64_t count)
   int err;
 
   if (r->next < r->end)
-    return manifest_reader_explain (r, EBADMSG, "blocks from %" PRIu64
-                                    " on are missing", r->next);
+    return manifest_reader_set_error (r, EBADMSG, "blocks from %" PRIu64
+                                      " on are missing", r->next);
   err = find_record (r, size, r->header_crc, &bytes);
   if (err)
     return err;
@@ -225,7 +225,7 @@ read_record (struct blkhash_manifest_reader *r,
   if (err)
     return err;
   r->ended = true;
-  return manifest_reader_explain (r, ENOENT, "there are no more blocks");
+  return manifest_reader_set_error (r, ENOENT, "there are no more blocks");
 }
 
 int

@@ -79,9 +79,9 @@ blkhash_leaves_load (struct blkhash_manifest_reader *r)
   int err;
 
   if (!manifest_reader_is_fresh (r) || r->flags != 0) {
-    errno = manifest_reader_explain (r, EINVAL, "a reader without flags is "
-                                     "needed that has read nothing but the "
-                                     "header");
+    errno = manifest_reader_set_error (r, EINVAL, "a reader without flags is "
+                                       "needed that has read nothing but the "
+                                       "header");
     return NULL;
   }
   l = blkhash_leaves_new (blkhash_manifest_reader_opts (r),
