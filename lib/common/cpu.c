@@ -19,7 +19,7 @@
 
 #include "common/cpu.h"
 
-#define ASKED (1u << 31)        /* beside the features */
+#define DETECTED (1u << 31)     /* beside the features */
 
 #if defined __x86_64__
 
@@ -37,7 +37,7 @@ saved_registers (void)
 }
 
 static unsigned
-ask (void)
+detect (void)
 {
   unsigned a, b, c, d, leaf7, saved, vendor, features = 0;
 
@@ -97,7 +97,7 @@ cpu_name (char *name, size_t size)
 #if defined __AARCH64EL__ && defined __linux__
 
 static unsigned
-ask (void)
+detect (void)
 {
   const unsigned long has = getauxval (AT_HWCAP);
 
@@ -108,7 +108,7 @@ ask (void)
 #else
 
 static unsigned
-ask (void)
+detect (void)
 {
   return 0;
 }
@@ -123,8 +123,8 @@ cpu_features (void)
   static atomic_uint answer;
   unsigned features = atomic_load_explicit (&answer, memory_order_relaxed);
 
-  if (!(features & ASKED)) {
-    features = ASKED | ask ();
+  if (!(features & DETECTED)) {
+    features = DETECTED | detect ();
     atomic_store_explicit (&answer, features, memory_order_relaxed);
   }
   return features;

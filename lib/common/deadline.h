@@ -16,7 +16,7 @@
 #include <time.h>
 
 #define DEADLINE_SECOND 1000000000u /* nanoseconds */
-#define DEADLINE_LOOK 1000000       /* nanoseconds: how often that is */
+#define DEADLINE_POLL 1000000       /* nanoseconds: how often that is */
 
 /* Initialize COND for deadline_wait. */
 static inline void
@@ -58,12 +58,12 @@ deadline_wait (pthread_cond_t *cond, pthread_mutex_t *lock,
 #ifdef HAVE_PTHREAD_CONDATTR_SETCLOCK
   return pthread_cond_timedwait (cond, lock, deadline);
 #else
-  const struct timespec look = { .tv_nsec = DEADLINE_LOOK };
+  const struct timespec interval = { .tv_nsec = DEADLINE_POLL };
   struct timespec now;
 
   (void) cond;
   pthread_mutex_unlock (lock);
-  nanosleep (&look, NULL);
+  nanosleep (&interval, NULL);
   pthread_mutex_lock (lock);
   clock_gettime (CLOCK_MONOTONIC, &now);
   return now.tv_sec > deadline->tv_sec ||

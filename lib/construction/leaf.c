@@ -45,7 +45,7 @@
  * brings 16 blocks of 64 KiB in that time; of a slower one little is to be
  * hashed.
  */
-#define PATIENCE 1000000
+#define GATHER_TIMEOUT 1000000
 #define MAX_BACKOFF 1023        /* batches */
 
 /* What one thread brought, on its stack. */
@@ -186,7 +186,7 @@ gather_locked (struct leaf_engine *engine, struct batch *batch)
     engine->backoff_left--;
     return;
   }
-  deadline = deadline_in (PATIENCE);
+  deadline = deadline_in (GATHER_TIMEOUT);
   while (batch->untaken > 0 && engine->queued < full_group (engine) && r == 0)
     r = deadline_wait (&batch->changed, &engine->lock, &deadline);
   if (batch->untaken > 0 && engine->queued < full_group (engine))

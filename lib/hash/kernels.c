@@ -72,8 +72,8 @@ update_one (void *ctx, const void *data, size_t len)
 }
 
 static int
-look (FILE *out, const struct lane_hash *hash, const char *library,
-      const struct lanes *lanes, struct digest_ctx *ctx)
+measure_hash (FILE *out, const struct lane_hash *hash, const char *library,
+              const struct lanes *lanes, struct digest_ctx *ctx)
 {
   struct lane_one one = { .update = update_one, .opaque = ctx };
   struct lane_costs costs;
@@ -82,7 +82,7 @@ look (FILE *out, const struct lane_hash *hash, const char *library,
 
   err = digest_init (ctx);
   if (err == 0)
-    err = lanes_look (lanes, &one, &costs, &plan);
+    err = lanes_measure_costs (lanes, &one, &costs, &plan);
   if (err == 0)
     print_hash (out, hash, library, lanes_usable (lanes), &costs, &plan);
   return err;
@@ -106,7 +106,8 @@ describe_hash (FILE *out, const struct lane_hash *hash)
   }
   if (lanes) {
     ctx = digest_ctx_create (digest);
-    err = ctx ? look (out, hash, digest_library (digest), lanes, ctx) : errno;
+    err = ctx ? measure_hash (out, hash, digest_library (digest), lanes, ctx)
+              : errno;
   }
   digest_ctx_free (ctx);
   lanes_free (lanes);

@@ -185,7 +185,7 @@ test_share (void **state)
 static atomic_int blocked_signal;
 
 static void
-look_at_mask (struct pool_task *tasks)
+check_mask (struct pool_task *tasks)
 {
   sigset_t mask;
 
@@ -197,7 +197,7 @@ look_at_mask (struct pool_task *tasks)
 static void
 test_signals_blocked (void **state)
 {
-  struct pool *pool = pool_create (1, BATCH, look_at_mask);
+  struct pool *pool = pool_create (1, BATCH, check_mask);
   struct pool_task task = { .weight = 1 };
   sigset_t mask;
 

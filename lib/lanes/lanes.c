@@ -286,8 +286,8 @@ lanes_measure_is_due (const struct lanes *lanes)
 }
 
 int
-lanes_look (const struct lanes *lanes, const struct lane_one *one,
-            struct lane_costs *costs, struct lane_plan *plan)
+lanes_measure_costs (const struct lanes *lanes, const struct lane_one *one,
+                     struct lane_costs *costs, struct lane_plan *plan)
 {
   int err = prove_all (lanes);
 

@@ -58,8 +58,8 @@ int lanes_measure (struct lanes *lanes, const struct lane_one *one);
  * they make, or the one that is forced.  0, what ONE returned, or EIO if any
  * kernel computes wrong results.
  */
-int lanes_look (const struct lanes *lanes, const struct lane_one *one,
-                struct lane_costs *costs, struct lane_plan *plan);
+int lanes_measure_costs (const struct lanes *lanes, const struct lane_one *one,
+                         struct lane_costs *costs, struct lane_plan *plan);
 
 /* Is KERNEL in LIST, the value of BLKHASH_CPU or NULL for all, and can a CPU
  * with FEATURES, of cpu.h, run it?
