@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The instruction sets for which there is code of our own: which of them the
- * CPU has and the operating system lets us use.  Knows nothing of digests.
+ * Detect the instruction sets that our kernels need: a feature is set if the
+ * CPU has the instructions and the operating system saves their registers.
+ * Called from any thread.
  */
 
 #include <config.h>

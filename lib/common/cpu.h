@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The instruction sets for which there is code of our own: which of them the
- * CPU has and the operating system lets us use.  Knows nothing of digests.
+ * Detect the instruction sets that our kernels need: a feature is set if the
+ * CPU has the instructions and the operating system saves their registers.
+ * Called from any thread.
  */
 
 #ifndef BLKHASH_CPU_H
@@ -15,15 +16,15 @@ enum {
   CPU_AVX2 = 2,
   CPU_AVX512 = 4,               /* F, BW and VL */
   CPU_ARM_SHA2 = 8,
-  CPU_AMD = 16,                 /* made by AMD: what is fast there is its own */
+  CPU_AMD = 16,                 /* the vendor: some code is fast on AMD only */
   CPU_CRC32C = 32,              /* SSE4.2, or the CRC32 of ARMv8 */
 };
 
-/* All of the above that may be used here.  The CPU is asked once. */
+/* The features that can be used here.  They are detected once. */
 unsigned cpu_features (void);
 
-/* Store in NAME who made this CPU, its family and its model, in words, or "" if
- * that cannot be told.
+/* Store in NAME the vendor, family and model of this CPU, in words, or "" if
+ * they are not known.
  */
 void cpu_name (char *name, size_t size);
 

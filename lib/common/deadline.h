@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * To wait for a condition, but not for ever, by a clock that nobody sets.
+ * Wait for a condition variable with a timeout, by the monotonic clock.
  *
- * Where a condition cannot use such a clock it is looked at now and then: a
- * clock that is set back could make us wait for hours.
+ * If condition variables cannot use that clock, they are polled instead: with
+ * the real-time clock, a clock that is set back could extend the wait by hours.
  */
 
 #ifndef BLKHASH_DEADLINE_H
@@ -16,7 +16,7 @@
 #include <time.h>
 
 #define DEADLINE_SECOND 1000000000u /* nanoseconds */
-#define DEADLINE_POLL 1000000       /* nanoseconds: how often that is */
+#define DEADLINE_POLL 1000000       /* nanoseconds between two polls */
 
 /* Initialize COND for deadline_wait. */
 static inline void

@@ -1,10 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * How a sum is made, read from text.
+ * Parse a hash spec: the digest, block size and construction of a hash.
  *
- * The text may come from anybody: nothing of it is believed before it was
- * looked at, and there is a limit for each part.
+ * The text is untrusted: each part is validated, and has a limit.
  */
 
 #include <config.h>
@@ -18,8 +17,8 @@
 
 #define TOO_LARGE (1u << 26)    /* for a size and for a number of streams */
 
-/* The number at *TEXT, which then points behind it, or 0 if there is none that
- * is 1 or more.  All that are too large are TOO_LARGE.
+/* Parse the number at *TEXT and advance *TEXT.  Returns 0 if there is no number
+ * of 1 or more.  Larger numbers are clamped to TOO_LARGE.
  */
 static uint32_t
 read_number (const char **text)
@@ -34,7 +33,7 @@ read_number (const char **text)
   return number;
 }
 
-/* A size in bytes, with or without unit, or 0. */
+/* Parse a size in bytes, with or without unit.  0: there is none. */
 static uint32_t
 read_size (const char **text)
 {
@@ -80,7 +79,7 @@ read_construction (const char **text, struct hash_spec *spec)
   return spec->streams > 0;
 }
 
-/* A name of one of OpenSSL's digests, such as SHA2-512/256, has a slash. */
+/* Some names of OpenSSL's digests, such as SHA2-512/256, contain a slash. */
 static bool
 is_name_with_slash (const char *text, struct hash_spec *spec)
 {

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * How a sum is made, read from text: "sha256/64k/s64", which sum-line.c writes
- * behind "blk-", and shorter forms of it, which users write.
+ * A hash spec: the digest, block size and construction of a hash, as text.
+ * "sha256/64k/s64" is the form that sum-line.c prints after "blk-"; users can
+ * write shorter forms.
  */
 
 #ifndef BLKHASH_HASH_SPEC_H
@@ -16,29 +17,29 @@ struct blkhash_opts;
 
 struct hash_spec {
   char digest[48];
-  uint32_t block_size;          /* 0: it does not say */
+  uint32_t block_size;          /* 0: not specified */
   unsigned streams;             /* 0: flat, unless it is linear */
   bool linear;
 };
 
-/* Read DIGEST, DIGEST/SIZE, DIGEST/SIZE/sN or DIGEST/SIZE/linear.  A name of a
- * digest that has a slash in it, as OpenSSL's SHA2-512/256, is that digest.
- * 0, or EINVAL if TEXT has another form; whether there is such a digest says
- * hash_spec_opts.
+/* Parse DIGEST, DIGEST/SIZE, DIGEST/SIZE/sN or DIGEST/SIZE/linear.  A text that
+ * is the name of a digest, such as OpenSSL's SHA2-512/256, is that digest.
+ * Returns 0, or EINVAL if TEXT has another form.  hash_spec_opts checks that
+ * the digest exists.
  */
 int hash_spec_parse (const char *text, struct hash_spec *spec);
 
-/* Was the construction chosen?  "sha256/64k" is flat, "sha256" says nothing. */
+/* Is the construction specified?  "sha256/64k" is flat, "sha256" is open. */
 static inline bool
 hash_spec_is_complete (const struct hash_spec *spec)
 {
   return spec->block_size != 0;
 }
 
-/* The options of the library for KIND.  What it does not say is as in
- * DEFAULTS, and so are the threads.  The caller frees them.  NULL with errno
- * EINVAL: there is no such digest; EDOM: no such block size; ENOTSUP: no such
- * construction here; ENOMEM.
+/* Create the library's options for SPEC.  Parameters that SPEC does not specify,
+ * and the threads and queue depth, are copied from DEFAULTS.  The caller frees
+ * them.  Returns NULL with errno EINVAL if the digest, EDOM if the block size,
+ * or ENOTSUP if the construction is not supported; or ENOMEM.
  */
 struct blkhash_opts *hash_spec_opts (const struct hash_spec *spec,
                                      const struct blkhash_opts *defaults);

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A checksum as a line of text, the one form in which blksum and the nbdkit
- * filter print it.
+ * Format a checksum as a line of text.  blksum and the nbdkit filter print all
+ * checksums in this form.
  */
 
 #ifndef BLKHASH_SUM_LINE_H
@@ -13,10 +13,10 @@
 
 struct blkhash_opts;
 
-/* "HEX  NAME", or with TAG "blk-sha256/64k (NAME) = HEX", which says how the
- * sum was made.  A NULL name is left out.  With ESCAPE, the backslash, newline
- * and carriage return in a name are escaped, and the line starts with a
- * backslash then, as the programs of coreutils do it.
+/* "HEX  NAME", or with TAG "blk-sha256/64k (NAME) = HEX", which has the
+ * parameters of the hash.  A NULL name is left out.  With ESCAPE, backslash,
+ * newline and carriage return in a name are escaped, and a line with an escaped
+ * name starts with a backslash, as in coreutils.
  *
  * There is no line end.  The caller frees the string; NULL: no memory.
  */

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: how a sum is made, from text.
+ * Unit test: hash specs are parsed.
  */
 
 #include <config.h>
@@ -46,7 +46,7 @@ test_parse (void **state)
   parses ("md5/5000", "md5", 5000, 0, false);
   parses ("blake2b-256/16m/s64", "blake2b-256", 16 << 20, 64, false);
   parses ("sha256/4m/linear", "sha256", 4 << 20, 0, true);
-  /* One of OpenSSL's names for it; the other is of blocks of 256 bytes. */
+  /* A digest of OpenSSL; the other one is sha512 in blocks of 256 bytes. */
   parses ("SHA2-512/256", "SHA2-512/256", 0, 0, false);
   parses ("sha512/256", "sha512", 256, 0, false);
 }
@@ -85,7 +85,7 @@ opts_of (const char *text)
   return opts;
 }
 
-/* What the text says, and only what it does not say from the defaults. */
+/* Parameters that TEXT does not specify, and only those, are the defaults. */
 static void
 has_opts (const char *text, const char *digest, uint32_t block_size,
           unsigned streams, unsigned size)
@@ -136,7 +136,7 @@ test_no_opts (void **state)
   has_error ("sha256/64k/s4294967300", ENOTSUP);
 }
 
-/* What sum_line writes is read again. */
+/* The tags that sum_line prints can be parsed. */
 static void
 test_written (void **state)
 {

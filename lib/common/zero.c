@@ -10,9 +10,9 @@
 
 #include "common/zero.h"
 
-/* Data is nearly always seen to be data in its first bytes.  When these are
- * zero, the buffer is zero if it equals itself moved by their number: memcmp
- * is the fastest loop there is, and is chosen for the CPU by libc.
+/* Nearly all data has a nonzero byte among the first.  If these are zero, the
+ * buffer is zero if it equals itself shifted by their number: memcmp is the
+ * fastest loop available, and libc selects it for the CPU.
  */
 #define HEAD 16
 

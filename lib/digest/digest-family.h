@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What a family of digests has to provide; only digest*.c include this.
+ * A family of digests: the algorithms of one library.  Only digest*.c include
+ * this.
  */
 
 #ifndef BLKHASH_DIGEST_FAMILY_H
@@ -18,7 +19,7 @@ struct digest {
   const char *library;          /* of the family, set by digest.c */
   size_t size;                  /* in bytes, 0 to BLKHASH_MAX_MD_SIZE */
   bool replaceable;             /* see digest.h */
-  bool accidents_only;          /* it finds no damage that is done on purpose */
+  bool accidents_only;          /* not cryptographic: collisions can be made */
   void *impl;                   /* of the family */
 };
 
@@ -36,8 +37,8 @@ struct digest_ops {
 };
 
 struct digest_family {
-  const char *library;          /* whose code it is, for users */
-  /* Fill DIGEST for NAME: 0, EINVAL if the family does not know it, or
+  const char *library;          /* its name, for users */
+  /* Fill DIGEST for NAME: 0, EINVAL if the family does not have it, or
    * another errno value.
    */
   int (*find) (const char *name, struct digest *digest);

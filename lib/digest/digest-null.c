@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * null: no bytes whatever the message, to measure all that is not hashing.
- * Its digest has the length 0, as that of other programs that know it.
+ * null: an empty digest of any message, to measure everything but hashing.  Its
+ * length is 0, as in other programs that support it.
  */
 
 #include <config.h>

@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Every digest of OpenSSL, under the name that `openssl dgst -list` has for
- * it.
+ * All digests of OpenSSL, by the names that `openssl dgst -list` prints.
  */
 
 #include <config.h>
@@ -21,12 +20,12 @@
 #define NAME_CHARS \
   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_/."
 
-/* KECCAK has no number in OpenSSL, hence no name that lives long enough. */
+/* KECCAK has no NID in OpenSSL, and so no name with static storage. */
 static const char *const numberless[] = {
   "keccak-224", "keccak-256", "keccak-384", "keccak-512",
 };
 
-/* The canonical name of MD, or NULL if it is none that we offer: NULL digests
+/* The canonical name of MD, or NULL if it is not offered: the digest NULL hashes
  * nothing, and KECCAK-KMAC and the like are parts of a MAC.
  */
 static const char *
@@ -61,7 +60,9 @@ md_size (const EVP_MD *md)
   return size > 0 && size <= BLKHASH_MAX_MD_SIZE ? size : 0;
 }
 
-/* Of its own providers OpenSSL has one that promises nothing but the result. */
+/* Only the default provider makes no promise about the implementation: the
+ * configuration can select another one, and FIPS mode demands a validated one.
+ */
 static bool
 is_replaceable (const EVP_MD *md)
 {
@@ -130,10 +131,10 @@ openssl_find (const char *name, struct digest *digest)
 {
   EVP_MD *md;
 
-  /* Newer versions forgive white space around a name; we do not. */
+  /* Newer versions ignore white space around a name.  Refuse it. */
   if (name[strspn (name, NAME_CHARS)] != '\0')
     return EINVAL;
-  /* The caller's queue of OpenSSL errors is not ours to add to. */
+  /* Do not leave errors in the program's error queue. */
   ERR_set_mark ();
   md = EVP_MD_fetch (NULL, name, NULL);
   ERR_pop_to_mark ();

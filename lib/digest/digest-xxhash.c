@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * xxh3-128 and xxh64, from libxxhash: they detect corruption, they do not
- * resist anybody.  Digests are in the canonical, big-endian form of xxhsum.
+ * xxh3-128 and xxh64, from libxxhash: they detect accidental corruption only,
+ * because collisions are easy to make.  Digests are in the canonical,
+ * big-endian form of xxhsum.
  */
 
 #include <config.h>

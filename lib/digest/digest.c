@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The digests of all families under one roof.
+ * Digests by name, of all families.
  */
 
 #include <config.h>
@@ -13,8 +13,8 @@
 #include "digest/digest-family.h"
 #include "digest/digest.h"
 
-/* In the order of the search.  Ours come first: OpenSSL knows "NULL", which
- * is none that anybody wants.
+/* In search order.  Ours come first, since OpenSSL has a digest "NULL" too,
+ * which hashes nothing.
  */
 static const struct digest_family *const families[] = {
   &digest_null,
@@ -104,7 +104,9 @@ struct name_list {
   size_t room, count;
 };
 
-/* Insert in order.  A family can yield a name twice: providers overlap. */
+/* Insert in sorted order.  A family can yield a name twice if providers
+ * overlap.
+ */
 static void
 add_name (const char *name, void *opaque)
 {
@@ -138,7 +140,7 @@ digest_list (const char **names, size_t count)
 
   for (i = 0; i < NR_FAMILIES; i++)
     families[i]->list (add_name, &list);
-  /* A provider can list what the configuration keeps from being fetched. */
+  /* A provider can list digests that the configuration does not allow. */
   for (i = 0; i < list.count; i++) {
     struct digest *digest = digest_create (list.names[i]);
 

@@ -1,10 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A message digest algorithm, whichever library it comes from.
- *
- * This is the only header through which the rest of the library sees digests.
- * It knows nothing of blocks.
+ * Message digests: one interface to the algorithms of several libraries.  The
+ * rest of the library uses digests through this header only.
  */
 
 #ifndef BLKHASH_DIGEST_H
@@ -28,17 +26,17 @@ void digest_free (struct digest *digest);
 const char *digest_name (const struct digest *digest);
 size_t digest_size (const struct digest *digest);
 
-/* The library whose code it is, such as "OpenSSL", for users. */
+/* The library that implements it, such as "OpenSSL", for users. */
 const char *digest_library (const struct digest *digest);
 
-/* May other code that knows a digest of this name compute it instead?  Not in
- * FIPS mode, nor when the configuration of OpenSSL names another provider: then
- * it matters whose code does it.
+/* May our kernels compute this digest instead of its library?  Not in FIPS
+ * mode, nor if OpenSSL is configured to use another provider: then the
+ * implementation matters.
  */
 bool digest_is_replaceable (const struct digest *digest);
 
-/* Does nobody know two messages with the same digest on purpose?  Of xxh64 and
- * xxh3-128 anybody makes them, and of null all have it.
+/* Is it infeasible to make two messages with the same digest?  For xxh64 and
+ * xxh3-128 it is easy, and with null all messages have the same.
  */
 bool digest_is_cryptographic (const struct digest *digest);
 
@@ -50,7 +48,7 @@ struct digest_ctx *digest_ctx_create (const struct digest *digest);
 void digest_ctx_free (struct digest_ctx *ctx);
 
 /* Start a message, add to it, and store digest_size bytes in MD.  0, or EIO
- * if the library below failed.
+ * if the underlying library failed.
  */
 int digest_init (struct digest_ctx *ctx);
 int digest_update (struct digest_ctx *ctx, const void *buf, size_t len);

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: in FIPS mode, and with other providers than the default one, all
- * hashing is done by OpenSSL.  The linker puts stand-ins before the questions
- * whether OpenSSL is in that mode and who the provider is, and a counter before
- * our own kernels.
+ * hashing is done by OpenSSL.  Linker wrappers replace the OpenSSL functions
+ * that report that mode and the provider's name, and count the calls of our own
+ * kernels.
  */
 
 #include <config.h>
@@ -29,7 +29,7 @@
 #define BLOCK 4096
 
 static bool fips;
-static const char *provider;    /* not the one that it is; or NULL */
+static const char *provider;    /* to report; NULL: the real one */
 static unsigned calls;          /* of our kernels */
 
 int __wrap_EVP_default_properties_is_fips_enabled (OSSL_LIB_CTX *ctx);
