@@ -36,10 +36,10 @@ hash_spec_is_complete (const struct hash_spec *spec)
   return spec->block_size != 0;
 }
 
-/* Create the library's options for SPEC.  Parameters that SPEC does not specify,
- * and the threads and queue depth, are copied from DEFAULTS.  The caller frees
- * them.  Returns NULL with errno EINVAL if the digest, EDOM if the block size,
- * or ENOTSUP if the construction is not supported; or ENOMEM.
+/* Create the library's options for SPEC.  Parameters that SPEC does not
+ * specify, and the threads and queue depth, are copied from DEFAULTS.  The
+ * caller frees them.  Returns NULL with errno EINVAL if the digest, EDOM if the
+ * block size, or ENOTSUP if the construction is not supported; or ENOMEM.
  */
 struct blkhash_opts *hash_spec_opts (const struct hash_spec *spec,
                                      const struct blkhash_opts *defaults);

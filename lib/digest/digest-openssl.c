@@ -25,8 +25,8 @@ static const char *const numberless[] = {
   "keccak-224", "keccak-256", "keccak-384", "keccak-512",
 };
 
-/* The canonical name of MD, or NULL if it is not offered: the digest NULL hashes
- * nothing, and KECCAK-KMAC and the like are parts of a MAC.
+/* The canonical name of MD, or NULL if it is not offered: the digest NULL
+ * hashes nothing, and KECCAK-KMAC and the like are parts of a MAC.
  */
 static const char *
 canonical_name (const EVP_MD *md)

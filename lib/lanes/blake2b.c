@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * BLAKE2b, with digests of 32 and of 64 bytes, as a hash of many messages at a
- * time: its numbers, of RFC 7693, and the list of its kernels.  The size of the
- * digest is in the first word that it begins with.
+ * time: its constants, of RFC 7693, and the list of its kernels.  The first
+ * word of the initial state contains the size of the digest.
  *
  * The costs of the kernels were measured on an Intel CPU, family 6 model 85,
  * against libb2, and nowhere else.

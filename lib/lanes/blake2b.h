@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * BLAKE2b as a hash of many messages at a time: its constants and its kernels,
- * for the files that have these.
+ * BLAKE2b as a hash of many messages at a time: what its constants and its
+ * kernels share.
  */
 
 #ifndef BLKHASH_BLAKE2B_H

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The hashes that we have kernels of.
+ * The hashes that have kernels.
  */
 
 #include <config.h>

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The hashes that we have kernels of.
+ * The hashes that have kernels.
  */
 
 #ifndef BLKHASH_LANE_HASHES_H
@@ -12,7 +12,7 @@
 /* The last is NULL. */
 extern const struct lane_hash *const lane_hashes[];
 
-/* NAME is as digest_name says it.  NULL if it is none of them. */
+/* NAME is as digest_name returns it.  NULL: that hash has no kernels. */
 const struct lane_hash *lane_hash_find (const char *name);
 
 #endif /* BLKHASH_LANE_HASHES_H */

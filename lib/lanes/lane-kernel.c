@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Whole messages by a kernel that only compresses message blocks: the state at
- * the beginning, the padding at the end, and the proof that it works.  What is
- * the same for all kernels of all hashes.
+ * Hash whole messages with a kernel, which only compresses message blocks: set
+ * the initial state, pad the end, and read the digests.  And the self-test of a
+ * kernel.  This code is shared by all kernels of all hashes.
  */
 
 #include <config.h>
@@ -20,7 +20,7 @@ store_be (unsigned char *p, uint64_t x, size_t size)
     p[--size] = x;
 }
 
-/* With sizes that the compiler knows it needs no loop. */
+/* Constant sizes, so that the compiler unrolls the loop. */
 static void
 store_word (const struct lane_hash *hash, unsigned char *p, uint64_t x)
 {
@@ -63,7 +63,9 @@ get_digest (const struct lane_hash *hash, const union lane_state *state,
                                                       : state->word32[index]);
 }
 
-/* How many message blocks come before the end of a message of LEN bytes? */
+/* The message blocks of LEN bytes that need no padding.  BLAKE2b handles the
+ * last block differently, so it is not one of them.
+ */
 static size_t
 whole_blocks (const struct lane_hash *hash, size_t len)
 {
@@ -72,8 +74,8 @@ whole_blocks (const struct lane_hash *hash, size_t len)
   return len / hash->block;
 }
 
-/* The end of a message of LEN bytes, after its whole blocks: what is left of
- * it, and what the hash puts there.  Returns its blocks.
+/* Store the rest of a message of LEN bytes, after its whole blocks, in END and
+ * pad it.  Returns the number of message blocks in END.
  */
 static size_t
 pad (const struct lane_hash *hash, unsigned char end[2 * LANE_MAX_BLOCK],
@@ -107,7 +109,7 @@ set_last (const struct lane_hash *hash, union lane_state *state, size_t lanes,
   }
 }
 
-/* Lanes without a message of their own do again what the first one does. */
+/* Lanes without a message of their own repeat that of the first lane. */
 void
 lane_kernel_hash (const struct lane_hash *hash,
                   const struct lane_kernel *kernel,
@@ -138,8 +140,8 @@ lane_kernel_hash (const struct lane_hash *hash,
     get_digest (hash, &state, lanes, i, md[i]);
 }
 
-/* Each lane gets either message by one bit of its number, for each bit: so no
- * two lanes have the same all the time, and none can stand in for another.
+/* In each round one bit of its index selects the message of a lane.  Any two
+ * lanes differ in some bit, so a kernel that mixes up lanes is found.
  */
 bool
 lane_kernel_works (const struct lane_hash *hash,

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What a multi-buffer kernel is, and a hash that there are kernels of: one for
- * each instruction set and number of lanes.
+ * A multi-buffer kernel hashes several messages at a time, one in each lane.  A
+ * lane hash has kernels for several instruction sets and numbers of lanes.
  *
  * The hash is one of FIPS 180, or BLAKE2 (RFC 7693): it compresses the message,
  * block after block, into a state of words.
@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* More messages at a time are no faster with any kernel. */
+/* No kernel is faster with more messages at a time. */
 #define LANES_MAX 32
 
 #define LANE_MAX_BLOCK 128      /* bytes of a message block of any hash */
@@ -42,25 +42,25 @@ struct lane_kernel {
                     size_t blocks);
 };
 
-/* How a message ends, and the order of bytes. */
+/* The padding of a message, and the order of bytes. */
 enum lane_kind {
   /* A bit, zeros and the length in bits; the most significant byte first. */
   LANE_FIPS180,
-  /* Zeros, in a block that is not another one's end, so of at least one byte of
-   * any message that has one; the least significant byte first.  After its
-   * eight words the state has two more, which are no part of the digest: the
-   * bytes that were compressed, to which the kernel adds a block's before each,
-   * and all ones if that is the last block.
+  /* Zeros; the least significant byte first.  The last block is special even if
+   * it is full, and only an empty message has an empty one.  After its eight
+   * words the state has two more, which are not part of the digest: the number
+   * of bytes compressed, to which the kernel adds the size of each block before
+   * it compresses it, and all ones for the last block.
    */
   LANE_BLAKE2B,
 };
 
-/* Sizes are in bytes.  A digest is the first words of the last state: so hashes
- * that are other ones cut short, such as SHA-384, differ from them in numbers
- * only, and have the same kernels.
+/* Sizes are in bytes.  A digest is the first words of the final state.  So a
+ * truncated hash, such as SHA-384, differs from the full one in constants only,
+ * and has the same kernels.
  */
 struct lane_hash {
-  const char *name;             /* as digest_name says it */
+  const char *name;             /* as digest_name returns it */
   enum lane_kind kind;
   size_t block;                 /* of a message block */
   size_t word;                  /* 4 or 8 */
@@ -79,12 +79,13 @@ struct lane_hash {
 
 #define LANE_PROOF_LEN 300      /* more than two message blocks of any hash */
 
-/* Does KERNEL, which this CPU can run, compute what its hash is? */
+/* Test KERNEL, which this CPU can run: does it compute HASH? */
 bool lane_kernel_works (const struct lane_hash *hash,
                         const struct lane_kernel *kernel);
 
 /* The same as lanes_hash with this kernel of HASH, COUNT up to its lanes.  Not
- * inline, also with LTO: what was proven is what hashes.
+ * inline, not even with LTO, so that the code that was tested is the code that
+ * hashes.
  */
 __attribute__ ((noinline))
 void lane_kernel_hash (const struct lane_hash *hash,

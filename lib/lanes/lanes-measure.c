@@ -1,26 +1,25 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What a call of each kernel costs on this CPU, measured, in the calling
- * thread.
+ * Measure the cost of a call of each kernel on this CPU, in the calling thread.
  *
- * The caller's hash of one message and each kernel hash some KiB in turn, in
- * several rounds.  What counts is how long a kernel takes beside the caller's
- * hash of the same round, the median of all rounds: a CPU whose speed changes
- * changes it for both, and who is preempted now and then has no weight.  The
- * shortest time of each would compare times of different speeds: beside other
- * work on family 6 model 85 that was off by more than 10 % three times as
- * often.
+ * The caller's hash of one message and the kernels hash some KiB in turn, in
+ * several rounds.  The cost of a kernel is its time relative to that of the
+ * caller's hash in the same round, the median over all rounds: a change of the
+ * CPU's frequency affects both, and a preemption now and then does not move the
+ * median.  The minimum of each was rejected, since it compares times at
+ * different frequencies: with other load on family 6 model 85 it was off by
+ * more than 10 % three times as often.
  *
- * All get work enough that what a call costs beside it does not matter.  With
- * half as much, and not warm, 18 of 150 processes on family 25 model 17 took
- * another kernel than avx512sha-x4, which is a third faster there; like
- * this, 2 and 7.  That it is the same bytes in all lanes, and that they are in
- * the cache, is the same for all.
+ * Each call hashes enough that the overhead of a call does not matter.  With
+ * half as much, and not warm, 18 of 150 processes on family 25 model 17
+ * selected another kernel than avx512sha-x4, which is a third faster there; as
+ * it is now, 2 and 7.  All lanes hash the same bytes, which are in the cache,
+ * for all candidates alike.
  *
- * A kernel can be a hundred times slower than it should, such as one that mixes
- * AVX-512 with the instructions for SHA on Emerald Rapids.  It is tried with
- * very little first, and left out.
+ * A kernel can be a hundred times slower than expected, such as one that mixes
+ * AVX-512 with the SHA instructions on Emerald Rapids.  A probe with very
+ * little data rules it out first.
  */
 
 #include <config.h>
@@ -39,7 +38,7 @@
 #define ROUNDS 5
 #define HOPELESS 20             /* times as slow as the caller's hash */
 
-/* What takes turns: ONE or KERNEL is NULL. */
+/* What is measured: ONE or KERNEL is NULL. */
 struct candidate {
   const struct lane_one *one;
   const struct lane_kernel *kernel;
@@ -109,8 +108,8 @@ probe (const struct lane_hash *hash, double one_ns, const struct candidate *c,
   return 0;
 }
 
-/* Time a call of C, which has just run with very little: so that its code is
- * where that of one in a long row of calls is, and not where others left it.
+/* Time a call of C after a short warm-up call, so that caches and branch
+ * predictors are as in a long series of calls of C.
  */
 static int
 time_warm_call (const struct lane_hash *hash, const struct candidate *c,
@@ -181,7 +180,7 @@ store_costs (struct candidates *all)
     for (round = 0; round < ROUNDS; round++)
       values[round] = c->ns[round] / one->ns[round];
     cost = median (values) * one_ns * 1000 + 0.5;
-    /* 0 has another meaning, and plans have no more room. */
+    /* 0 means: do not use; and costs in a plan are below 2^32. */
     *c->cost = cost < 1 ? 1 : cost > UINT32_MAX ? UINT32_MAX : cost;
   }
 }
@@ -202,7 +201,7 @@ lane_costs_measure (const struct lane_hash *hash, unsigned usable,
   int err = 0;
 
   memset (costs, 0, sizeof *costs);
-  /* Twice: the first time it is in no cache. */
+  /* Twice: the first call has cold caches. */
   for (i = 0; i < 2 && err == 0; i++)
     err = time_call (hash, &all.candidate[0], all.candidate[0].blocks, &ns);
   if (err == 0)

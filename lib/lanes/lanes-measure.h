@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What a call of each kernel costs on this CPU, measured.  Knows nothing of who
- * uses the numbers, nor of OpenSSL, which it is handed.
+ * Measure the cost of a call of each kernel on this CPU, relative to a hash of
+ * one message that the caller passes.
  */
 
 #ifndef BLKHASH_LANES_MEASURE_H
@@ -29,7 +29,7 @@ struct lane_one {
 int lane_costs_measure (const struct lane_hash *hash, unsigned usable,
                         const struct lane_one *one, struct lane_costs *costs);
 
-/* Nanoseconds, by a clock that nobody sets. */
+/* Nanoseconds of the monotonic clock. */
 uint64_t lane_time (void);
 
 #endif /* BLKHASH_LANES_MEASURE_H */

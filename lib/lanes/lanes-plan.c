@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Which kernel for how many messages, by what a call of each costs.
+ * Select the kernel for each number of messages, by dynamic programming over
+ * the costs of calls.
  */
 
 #include <config.h>
@@ -10,8 +11,8 @@
 
 #include "lanes/lanes-plan.h"
 
-/* A group of blocks waits for more until it is full: for less than this many
- * percent that is not worth it.
+/* A group of blocks waits for more until it is full.  A group counts as full if
+ * more blocks would save less than this many percent of the cost of each.
  */
 #define FULL_PERCENT 5
 
@@ -44,8 +45,8 @@ full_group (const uint64_t least[LANES_MAX + 1])
   return n;
 }
 
-/* The least cost of N messages is that of the best next call and of what it
- * leaves.
+/* The least cost of N messages is the cost of the next call plus the least cost
+ * of the messages that it leaves, minimized over all calls.
  */
 void
 lane_plan_make (struct lane_plan *plan, const struct lane_hash *hash,

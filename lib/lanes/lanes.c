@@ -1,25 +1,26 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A hash of many messages at a time: which kernel for how many of them.
+ * Hash many messages at a time, with the best kernel for their number.
  *
- * There is one choice for each hash in a process, for all who use that hash: so
- * kernels are proven once, and measured twice.  Those that the guess takes are
- * proven before it is used, the others before they are measured: who hashes
- * little pays for few.  Only with BLKHASH_CPU there is one for each user, made
- * by the guess, and never measured: what tests see does not depend on time.
+ * A plan selects the kernel for each number of messages.  All users of a hash
+ * in a process share its plan, so each kernel is tested once and measured
+ * twice.  The kernels of the guessed plan are tested before the plan is used,
+ * all others before they are measured: a process that hashes little tests few.
+ * With BLKHASH_CPU each user has its own plan, which is the guess and never
+ * measured, so that tests do not depend on time.
  *
- * The guess is made from the cost of a call of each kernel, in hundredths of
- * what OpenSSL needs for one message of the same length on a CPU that has
- * instructions for that hash; cost_plain is what it needs without.  The numbers
- * are those of an Emerald Rapids, or, of what does not run there, a Zen 4.
+ * The guess uses constant costs of a call of each kernel, in percent of the
+ * time that OpenSSL takes for one message of the same length on a CPU with
+ * instructions for that hash; cost_plain is its time without them.  They were
+ * measured on Emerald Rapids, or on Zen 4 if a kernel does not run there.
  *
- * Kernels are measured when the first MiBs were hashed, and once more some
- * seconds later: a machine that was busy the first time would let a server keep
- * a bad choice for as long as it runs.  The second measurement counts alone.
+ * Kernels are measured after the first MiBs, and again some seconds later:
+ * otherwise a server could keep a bad plan from a busy moment for as long as it
+ * runs.  The second measurement replaces the first.
  *
- * A plan is immutable once it is published, and is never freed: readers take no
- * lock.  There are three, the guess and one of each measurement.
+ * A plan is immutable once it is published, and never freed, so readers take no
+ * lock.  There are three: the guess and one for each measurement.
  */
 
 #include <config.h>
@@ -37,15 +38,15 @@
 #include "lanes/lanes.h"
 #include "lanes/lanes-plan.h"
 
-/* One message by OpenSSL with instructions for the hash. */
+/* The cost of one message with OpenSSL, with instructions for the hash. */
 #define ONE_COST 100
 #define SHA_INSTRUCTIONS (CPU_SHANI | CPU_ARM_SHA2)
 
-/* KiB that are hashed before costs are measured: that takes as long as to hash
- * two or three MiB.
+/* KiB to hash before costs are measured.  A measurement takes as long as
+ * hashing two or three MiB.
  */
 #define FIRST_KIB (16L << 10)
-#define AGAIN_NS UINT64_C (5000000000) /* from then until the second time */
+#define AGAIN_NS UINT64_C (5000000000) /* first to second measurement */
 #define NEVER UINT64_MAX
 
 #define MAX_HASHES 8
@@ -57,23 +58,23 @@ struct lanes {
   bool forced;                  /* by BLKHASH_CPU: AGAIN is NEVER */
 
   _Atomic (const struct lane_plan *) plan; /* one of those below */
-  atomic_long left;             /* KiB until it is measured the first time */
-  _Atomic uint64_t again;       /* when it is measured the second time, as
-                                 * lane_time; 0: after the first; or NEVER */
+  atomic_long left;             /* KiB until the first measurement */
+  _Atomic uint64_t again;       /* time of the second measurement, of lane_time;
+                                 * 0: the first is not done; or NEVER */
 
-  atomic_flag measuring;        /* who set it may change what follows */
+  atomic_flag measuring;        /* protects what follows, by try-lock */
   size_t nr_plans;
   struct lane_plan plans[3];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Both by the index of the hash, and protected by the lock: but a choice that
- * was handed out is protected as it says.
+/* By the index of the hash, protected by LOCK.  Once lanes_create has returned
+ * a struct lanes, its fields are protected as they say.
  */
 static struct lanes shared[MAX_HASHES];
 static unsigned proven[MAX_HASHES]; /* a bit for each kernel */
 
-/* Is NAME, or the family that it begins with, one of the words of LIST? */
+/* Is NAME, or the family that it begins with, an item of LIST? */
 static bool
 is_listed (const char *name, const char *list)
 {
@@ -103,8 +104,8 @@ current_plan (const struct lanes *lanes)
   return atomic_load_explicit (&lanes->plan, memory_order_acquire);
 }
 
-/* A forced choice is that of a CPU which has nothing else: AVX2 alone is not
- * compared with instructions that such a CPU had not.
+/* With BLKHASH_CPU the guess is that of a CPU with the listed instruction sets
+ * only: "avx2" is not compared with SHA instructions, which such a CPU lacks.
  */
 static void
 guess_plan (const struct lanes *lanes, unsigned features,
@@ -138,8 +139,8 @@ kernels_of (const struct lane_plan *plan)
   return kernels;
 }
 
-/* A kernel that fails its test is not left out in silence: what else can this
- * CPU not do?
+/* A kernel that fails its test is an error, and not skipped: a CPU that
+ * computes wrong results cannot be trusted with other code either.
  */
 static int
 prove_locked (const struct lanes *lanes, unsigned kernels)
@@ -191,7 +192,7 @@ init_locked (struct lanes *lanes, size_t index, const char *list)
   return 0;
 }
 
-/* The lock is held for as long as the proofs take. */
+/* The lock is held during the tests of the kernels. */
 static struct lanes *
 create_locked (size_t index, const char *list)
 {
@@ -200,7 +201,7 @@ create_locked (size_t index, const char *list)
 
   if (!lanes)
     return NULL;
-  if (!list && current_plan (lanes)) /* it was created before */
+  if (!list && current_plan (lanes)) /* already created */
     return lanes;
   err = init_locked (lanes, index, list);
   if (err) {
@@ -302,8 +303,8 @@ lanes_measure_costs (const struct lanes *lanes, const struct lane_one *one,
   return 0;
 }
 
-/* What goes wrong when ONE is measured has no consequence: the choice stays as
- * it is.  But with a kernel that does not work it stays due, and fails again.
+/* If ONE fails, the plan does not change.  If a kernel fails its test, the
+ * measurement stays due, and the next one fails again.
  */
 static int
 measure_now (struct lanes *lanes, const struct lane_one *one)
@@ -333,7 +334,7 @@ lanes_measure (struct lanes *lanes, const struct lane_one *one)
   if (atomic_flag_test_and_set_explicit (&lanes->measuring,
                                          memory_order_acquire))
     return 0;
-  /* It may have been done since the caller saw that it is due. */
+  /* Another thread may have measured since the caller checked. */
   if (lanes_measure_is_due (lanes))
     err = measure_now (lanes, one);
   atomic_flag_clear_explicit (&lanes->measuring, memory_order_release);

@@ -28,7 +28,7 @@ function (vec b, vec c, vec d, const unsigned t)
   return xor3 (b, c, d);
 }
 
-/* Not the words move from a to b and so on, but their names. */
+/* The words do not move from a to b and so on: their names rotate. */
 static INLINE void
 one_round (vec s[5], vec w, const unsigned t)
 {

@@ -1,13 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-1 as a hash of many messages at a time: its numbers, of FIPS 180, and the
- * list of its kernels.
+ * SHA-1 as a hash of many messages at a time: its constants, of FIPS 180, and
+ * the list of its kernels.
  *
  * The costs of the kernels were measured against OpenSSL on an Intel CPU,
- * family 6 model 85, which has no instructions for SHA-1.  That these make
- * OpenSSL 2.6 times as fast is from docs/blkhash-performance.md, of an AMD
- * EPYC.
+ * family 6 model 85, which has no instructions for SHA-1.  That OpenSSL is 2.6
+ * times as fast with them is from docs/blkhash-performance.md, of an AMD EPYC.
  */
 
 #include <config.h>

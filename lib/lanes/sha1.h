@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-1 as a hash of many messages at a time: its constants and its kernels,
- * for the files that have these.
+ * SHA-1 as a hash of many messages at a time: what its constants and its
+ * kernels share.
  */
 
 #ifndef BLKHASH_SHA1_H

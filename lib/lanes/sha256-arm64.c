@@ -5,19 +5,18 @@
  * of ARMv8.  The rounds of one message wait for each other; those of several
  * messages do not, so the lanes take turns, four rounds of each.
  *
- * It knows nothing of padding, nor of what the CPU has: that is the business
- * of lanes.c.  Any thread runs it.
+ * Padding is done by lane-kernel.c, and lanes.c checks that the CPU has the
+ * instructions.  Called from any thread.
  *
- * The costs were reasoned out and not measured: the authors had no such
- * machine.  Four rounds are one SHA256H and one SHA256H2, which need what the
- * four rounds before gave, and in three of four cases one SHA256SU0 and one
- * SHA256SU1, which no round waits for at once.  On a Neoverse N2, by its
- * published tables, the first two take 4 cycles and all four share one pipe,
- * an instruction a cycle.  So a message alone takes 4 + 1 cycles for four
- * rounds, and keeps that pipe busy for 2 + 2 * 3/4 = 3.5 of them: two messages
- * at once fill it and take 140 % of the time of one, and n messages 70 n %.
- * The costs leave a little for the rest, and for the registers that four
- * lanes spill.
+ * The costs were derived and not measured: the authors had no such machine.
+ * Four rounds are one SHA256H and one SHA256H2, which need what the four rounds
+ * before gave, and in three of four cases one SHA256SU0 and one SHA256SU1,
+ * which no round waits for at once.  On a Neoverse N2, by its published tables,
+ * the first two take 4 cycles and all four share one pipe, an instruction a
+ * cycle.  So a message alone takes 4 + 1 cycles for four rounds, and keeps that
+ * pipe busy for 2 + 2 * 3/4 = 3.5 of them: two messages at once fill it and
+ * take 140 % of the time of one, and n messages 70 n %.  The costs leave a
+ * little for the rest, and for the registers that four lanes spill.
  */
 
 #include <config.h>

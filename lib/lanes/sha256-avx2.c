@@ -24,7 +24,7 @@ typedef __m256i vec;
 
 #define every(k) _mm256_set1_epi32 (k)
 
-/* GCC must not see what X is made of, and makes it before all that needs it. */
+/* Hide from GCC how X is computed, so that it is computed here. */
 static INLINE vec
 opaque (vec x)
 {
@@ -32,8 +32,8 @@ opaque (vec x)
   return x;
 }
 
-/* Else GCC adds up in another order, with the constant of the round, which is
- * known first, added last, where the next round waits for it.
+/* Otherwise GCC reorders the additions, so that the constant of the round,
+ * which is ready first, is added last, where the next round waits for it.
  */
 static INLINE vec
 add (vec a, vec b)
@@ -41,9 +41,9 @@ add (vec a, vec b)
   return opaque (_mm256_add_epi32 (a, b));
 }
 
-/* Two of the three units of a CPU by Intel can shift.  Else GCC makes all the
- * shifts of three rotations first, and the third has nothing to do (4 % on
- * Cascade Lake).
+/* Two of the three vector units of Intel CPUs can shift.  Otherwise GCC places
+ * all shifts of three rotations first, and the third unit idles (4 % on Cascade
+ * Lake).
  */
 #define shift(x, n) opaque (_mm256_srli_epi32 (x, n))
 #define rotate(x, n)                                                    \
@@ -85,8 +85,8 @@ piece (const unsigned char *p)
   return _mm_loadu_si128 ((const __m128i *) p);
 }
 
-/* The lines of two lanes, in pieces of four words.  Lines that come later are
- * asked for: this gains 1 to 2 % on Cascade Lake when they are not in L2.  With
+/* Load the cache lines of two lanes, in pieces of four words, and prefetch
+ * later lines: this gains 1 to 2 % on Cascade Lake if they are not in L2.  With
  * AVX-512 it costs as much.
  */
 static INLINE void

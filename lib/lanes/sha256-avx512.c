@@ -4,11 +4,12 @@
  * SHA-256 of 16 and of 32 messages with AVX-512.  What it does is in
  * sha256-vector.h.
  *
- * Which is the fastest depends on how many units a CPU has for vectors of 512
- * bits, and how soon their results are there.  With two units, as CPUs by Intel
- * have, x16 is bound by their number alone: it has the fewest instructions.
- * With four, as Zen 5 has, 16 messages are too few: x16s waits less, at the
- * price of an addition a round, and x32 has always something to do.
+ * Which is the fastest depends on the number of units that a CPU has for
+ * vectors of 512 bits, and on their latency.  With two units, as Intel CPUs
+ * have, x16 is bound by throughput alone: it has the fewest instructions.  With
+ * four, as Zen 5 has, 16 messages are bound by latency: x16s has a shorter
+ * dependency chain, at the price of an addition a round, and x32 has two
+ * chains.
  */
 
 #include <config.h>
@@ -32,13 +33,13 @@ typedef __m512i vec;
 #define shift _mm512_srli_epi32
 #define rotate _mm512_ror_epi32
 
-/* The last number is the table of truth. */
+/* The last operand is the truth table. */
 #define xor3(a, b, c) _mm512_ternarylogic_epi32 (a, b, c, 0x96)
 #define choose(e, f, g) _mm512_ternarylogic_epi32 (e, f, g, 0xca)
 #define majority(a, b, c) _mm512_ternarylogic_epi32 (a, b, c, 0xe8)
 
-/* GCC must not see that this is a sum: it would add up in another order, with
- * the constant of the round, which is known first, added last, where the next
+/* Hide from GCC that this is a sum: it would reorder the additions, so that the
+ * constant of the round, which is ready first, is added last, where the next
  * round waits for it (5 % on Cascade Lake, more on Zen 5).  Volatile, so that
  * what else is between two sums stays there (2 % on Cascade Lake).
  */

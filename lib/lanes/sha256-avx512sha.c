@@ -17,8 +17,8 @@
  * thousand orders on Zen 4 and are 4 to 5 % faster there than those of GCC;
  * others that look as good are up to 15 % slower: measure what you change.
  *
- * Only for CPUs by AMD.  The instructions for SHA-256 have no VEX form, and one
- * by Intel takes hundreds of cycles for each while upper halves of registers
+ * Only for AMD CPUs.  The instructions for SHA-256 have no VEX form, and an
+ * Intel CPU takes hundreds of cycles for each while upper halves of registers
  * are in use: there this is a hundred times slower than OpenSSL (measured on
  * Emerald Rapids).
  */
@@ -65,8 +65,7 @@ words (const struct schedule *from, unsigned r, unsigned lane)
   return &from->rounds[r % 32][lane / 2][r / 32 * 2 + lane % 2];
 }
 
-/* Instructions, which stay in the order in which they are written because all
- * are volatile.
+/* The instructions stay in the order of the source, since all are volatile.
  *
  * Two rounds of lane N.  The halves of its state change places with each pair,
  * so there is one for even numbers R and one for odd ones.
@@ -218,9 +217,9 @@ words (const struct schedule *from, unsigned r, unsigned lane)
     }                                                                   \
   } while (0)
 
-/* All 32 registers are named: only half of them will do for the rounds, and GCC
- * would give those to the schedule, and move the state to and fro.  A named one
- * is lost in a call, which nobody makes here but TSan.
+/* All 32 registers are assigned by name: the rounds can use only half of them,
+ * and GCC would use those for the schedule, and spill the state.  A function
+ * call clobbers named registers; only TSan inserts calls here.
  */
 #ifdef __SANITIZE_THREAD__
 #define IN(name)
@@ -281,7 +280,7 @@ hash (struct lane lane[LANES], const unsigned char *const *data, size_t pairs)
 
   two_blocks (lane, false, NULL, &schedule[0], from);
   for (i = 0; i < pairs; i++) {
-    if (i + 1 < pairs)          /* else the last one twice, for nothing */
+    if (i + 1 < pairs)          /* else the last again, unused */
       for (n = 0; n < LANES; n++)
         from[n] += 128;
     two_blocks (lane, true, &schedule[i % 2], &schedule[(i + 1) % 2], from);

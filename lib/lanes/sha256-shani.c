@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-256 with the x86 instructions for it, two to four messages interleaved:
- * one alone waits most of the time for its own results.
+ * SHA-256 with the x86 instructions for it, two to four messages interleaved: a
+ * single message is bound by the latency of these instructions.
  */
 
 #include <config.h>

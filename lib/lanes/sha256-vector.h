@@ -2,15 +2,15 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * SHA-256 of many messages in vectors of 32 bit words, one lane an element:
- * what is the same for vectors of any width.  Who includes this defines before
- * vec (the type), LANES (of one vector), MAX_GROUPS, INLINE (with the
- * instruction set) and the operations.
+ * what is the same for vectors of any width.  A template: the including file
+ * first defines vec (the type), LANES (of one vector), MAX_GROUPS, INLINE (with
+ * the instruction set) and the operations.
  *
  * A group is as many lanes as a vector has elements.  Where the result of an
  * operation is not there in the next cycle, one group cannot keep the CPU busy;
  * two groups, a round of one after a round of the other, can.
  *
- * The order of the operations is this one, and not what GCC makes of it: see
+ * The order of the operations is fixed here, and not left to GCC: see
  * add in the files with the operations, and STAY_HERE.
  */
 
@@ -22,8 +22,8 @@
 #define sigma0(x) xor3 (rotate (x, 7), rotate (x, 18), shift (x, 3))
 #define sigma1(x) xor3 (rotate (x, 17), rotate (x, 19), shift (x, 10))
 
-/* GCC moves no access to the schedule W across this.  Else it keeps words in
- * registers until the next use, has too few, and copies to and fro.
+/* GCC moves no access to the schedule W across this.  Otherwise it keeps
+ * words in registers until their next use, runs out of registers, and spills.
  */
 #define STAY_HERE(w) __asm__ volatile ("" : : "r" (w) : "memory")
 
@@ -67,7 +67,7 @@ next_word (const vec *w, const unsigned groups)
               add (sigma0 (w[groups]), sigma1 (w[14 * groups])));
 }
 
-/* Not the words move from a to b and so on, but their names.
+/* The words do not move from a to b and so on: their names rotate.
  *
  * The next round waits for the new e.  With SHORT_CHAIN it comes one addition
  * earlier, and there is one more in all.

@@ -31,7 +31,7 @@ next_word (vec w[16], unsigned i)
               add (sigma0 (w[(i + 1) % 16]), sigma1 (w[(i + 14) % 16])));
 }
 
-/* Not the words move from a to b and so on, but their names. */
+/* The words do not move from a to b and so on: their names rotate. */
 static INLINE void
 one_round (vec s[8], vec w, uint64_t k, unsigned i)
 {

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-512 and SHA-384 as hashes of many messages at a time: their numbers, of
- * FIPS 180, and the list of their kernels.  SHA-384 is SHA-512 that begins with
- * another state and is cut short.
+ * SHA-512 and SHA-384 as hashes of many messages at a time: their constants,
+ * of FIPS 180, and the list of their kernels.  SHA-384 is SHA-512 with another
+ * initial state, truncated.
  *
  * The costs of the kernels were measured on an Intel CPU, family 6 model 85,
  * where OpenSSL does one message with AVX2, and nowhere else.

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-512 and SHA-384 as hashes of many messages at a time: their constants and
- * their kernels, for the files that have these.
+ * SHA-512 and SHA-384 as hashes of many messages at a time: what their
+ * constants and their kernels share.
  */
 
 #ifndef BLKHASH_SHA512_H

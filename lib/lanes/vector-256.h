@@ -3,8 +3,8 @@
  *
  * Vectors of 256 bits, for kernels with one lane an element: how message blocks
  * of 16 words become vectors.  A template, of vector-avx2.h and
- * vector-avx512vl.h, which have the operations: who includes these defines WORD
- * before, the bits of a word, 32 or 64.
+ * vector-avx512vl.h, which have the operations.  The including file first
+ * defines WORD, the bits of a word, 32 or 64.
  */
 
 #ifndef BLKHASH_VECTOR_256_H
@@ -36,8 +36,8 @@ store_state (void *p, vec x)
   _mm256_store_si256 (p, x);
 }
 
-/* GCC must not see that this is a sum: it would add up in another order, with
- * what is known last not added last.
+/* Hide from GCC that this is a sum: it would reorder the additions, so that the
+ * operand that is ready last is not added last.
  */
 static INLINE vec
 add (vec a, vec b)
@@ -104,9 +104,9 @@ transpose_pieces (vec *x, size_t step)
   x[step] = _mm256_permute2x128_si256 (a, b, 0x31);
 }
 
-/* The message block at OFFSET in each lane, its words as they are.  Whole lines
- * are loaded, one lane after the other: there can be more lanes than the cache
- * has ways.
+/* The message block at OFFSET in each lane, its words as they are.  Whole cache
+ * lines are loaded, one lane after the other: there can be more lanes than the
+ * cache has ways.
  */
 static INLINE void
 load_words (vec w[16], const unsigned char *const *data, size_t offset)

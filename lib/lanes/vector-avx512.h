@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Vectors of 512 bits, for kernels with one lane an element: the operations,
- * and how message blocks of 16 words become vectors.  A template: who includes
- * this defines WORD before, the bits of a word, 32 or 64.
+ * and how message blocks of 16 words become vectors.  A template: the
+ * including file first defines WORD, the bits of a word, 32 or 64.
  */
 
 #ifndef BLKHASH_VECTOR_AVX512_H
@@ -23,7 +23,7 @@ typedef __m512i vec;
 #define rotate_bytes(x, n) rotate (x, 8 * (n))
 #define xor _mm512_xor_si512
 
-/* The last number is the table of truth. */
+/* The last operand is the truth table. */
 #define xor3(a, b, c) _mm512_ternarylogic_epi32 (a, b, c, 0x96)
 #define choose(e, f, g) _mm512_ternarylogic_epi32 (e, f, g, 0xca)
 #define majority(a, b, c) _mm512_ternarylogic_epi32 (a, b, c, 0xe8)
@@ -31,8 +31,8 @@ typedef __m512i vec;
 #define load_state(p) _mm512_load_si512 (p)
 #define store_state(p, x) _mm512_store_si512 (p, x)
 
-/* GCC must not see that this is a sum: it would add up in another order, with
- * what is known last not added last.
+/* Hide from GCC that this is a sum: it would reorder the additions, so that the
+ * operand that is ready last is not added last.
  */
 static INLINE vec
 add (vec a, vec b)
@@ -99,9 +99,9 @@ transpose_pieces (vec *x, size_t step)
   x[3 * step] = _mm512_shuffle_i32x4 (ab13, cd13, 0xdd);
 }
 
-/* The message block at OFFSET in each lane, its words as they are.  Whole lines
- * are loaded, one lane after the other: there can be more lanes than the cache
- * has ways.
+/* The message block at OFFSET in each lane, its words as they are.  Whole cache
+ * lines are loaded, one lane after the other: there can be more lanes than the
+ * cache has ways.
  */
 static INLINE void
 load_words (vec w[16], const unsigned char *const *data, size_t offset)

@@ -16,7 +16,7 @@
 #define rotate JOIN (_mm256_ror_epi, WORD)
 #define rotate_bytes(x, n) rotate (x, 8 * (n))
 
-/* The last number is the table of truth. */
+/* The last operand is the truth table. */
 #define xor3(a, b, c) _mm256_ternarylogic_epi32 (a, b, c, 0x96)
 #define choose(e, f, g) _mm256_ternarylogic_epi32 (e, f, g, 0xca)
 #define majority(a, b, c) _mm256_ternarylogic_epi32 (a, b, c, 0xe8)
