@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The bottom of a tree of leaves: the state of 64 blocks, three words with a
- * bit for each, and the leaves of those with data, one behind the other.
+ * The bottom nodes of the leaf tree: the states of 64 blocks, as three bitmaps,
+ * and the leaves of those with data, in an array without gaps.
  */
 
 #include <config.h>
@@ -13,7 +13,7 @@
 #include "leaves/leaf-tree-private.h"
 #include "leaves/leaf-tree.h"
 
-/* Leaves come in rooms of 1, 2, 4 ... 64. */
+/* Arrays of leaves have room for 1, 2, 4 ... 64. */
 static struct spare **
 spare_leaves (struct leaf_tree *tree, unsigned room)
 {
@@ -35,14 +35,14 @@ bottom_drop_leaves (struct leaf_tree *tree, struct bottom *bottom)
     spare_keep (spare_leaves (tree, bottom->room), bottom->leaves);
 }
 
-/* How many leaves lie before that of block I. */
+/* How many leaves precede that of block I. */
 static unsigned
 leaves_before (const struct bottom *bottom, unsigned i)
 {
   return __builtin_popcountll (bottom->data & ((UINT64_C (1) << i) - 1));
 }
 
-/* Take the leaves of COUNT blocks from FIRST out. */
+/* Remove the leaves of COUNT blocks from FIRST on. */
 static void
 remove_leaves (const struct leaf_tree *tree, struct bottom *bottom,
                unsigned first, unsigned count)
@@ -58,7 +58,7 @@ remove_leaves (const struct leaf_tree *tree, struct bottom *bottom,
              (all - j) * leaf_size);
 }
 
-/* Make room for a leaf at I of those that are there. */
+/* Make room for a leaf at index I of the array. */
 static int
 insert_leaf (struct leaf_tree *tree, struct bottom *bottom, unsigned i)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The inside of a tree of leaves, shared by leaf-tree.c, which is all above its
- * bottom, and leaf-tree-bottom.c.
+ * The internals of the leaf tree: leaf-tree.c has the inner nodes,
+ * leaf-tree-bottom.c the bottom nodes.
  */
 
 #ifndef BLKHASH_LEAF_TREE_PRIVATE_H
@@ -37,8 +37,8 @@ struct spare {
 struct leaf_tree {
   uint64_t blocks;
   size_t leaf_size;
-  unsigned height;              /* levels of inner nodes above the bottom; what
-                                 * these do not reach is missing */
+  unsigned height;              /* levels of inner nodes above the bottom;
+                                 * blocks beyond their reach are missing */
   void *root;                   /* a slot */
   struct spare *spare_leaves[LEAF_ROOMS];
   struct spare *spare_bottoms, *spare_inners;
@@ -46,7 +46,7 @@ struct leaf_tree {
 
 /* ---- Memory ---- */
 
-/* What was freed is kept for the next that wants as much. */
+/* Free memory is kept in a list for each size, for the next allocation. */
 static inline void
 spare_keep (struct spare **list, void *memory)
 {
@@ -93,7 +93,7 @@ int bottom_set_data (struct leaf_tree *tree, struct bottom *bottom, unsigned i,
 struct leaf_run bottom_run (const struct leaf_tree *tree,
                             const struct bottom *bottom, unsigned i);
 
-/* Give the memory of the leaves back. */
+/* Free the leaves. */
 void bottom_drop_leaves (struct leaf_tree *tree, struct bottom *bottom);
 
 #endif /* BLKHASH_LEAF_TREE_PRIVATE_H */

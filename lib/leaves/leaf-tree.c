@@ -1,17 +1,18 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What is known of each block of an image.
+ * The leaf tree: the state and leaf of each block of an image.
  *
- * A radix tree, 64 ways at each level, as deep as the highest block that was
- * ever set demands, so that an image of unknown size costs no more than others.
+ * A radix tree, 64 ways at each level.  Its height depends on the highest block
+ * that was set, so an image of unknown size costs no more than others.
  * At the bottom a node holds 64 blocks and their leaves.  Above, a slot is a
  * child, or NULL when all below it is missing, or ALL_ZERO when all below it
  * is zero: an 8 EiB hole is a handful of slots, and a fully allocated image
  * costs little more than its leaves.
  *
- * Memory that was freed is kept: malloc would keep it too, but for each thread
- * that ever got some, and one thread at a time changes the tree.
+ * Freed memory is kept for the next allocation.  free would keep it too, but in
+ * an arena for each thread that allocated, while one thread at a time changes
+ * the tree.
  */
 
 #include <config.h>
@@ -34,7 +35,7 @@ is_node (const void *slot)
   return slot != NULL && slot != ALL_ZERO;
 }
 
-/* Does a tree of that height have a place for block INDEX? */
+/* Does a tree of this height contain block INDEX? */
 static bool
 reaches (unsigned height, uint64_t index)
 {
@@ -128,7 +129,7 @@ grow (struct leaf_tree *tree, uint64_t index)
   for (; !reaches (tree->height, index); tree->height++) {
     struct inner *inner;
 
-    if (!tree->root)            /* it is missing at any height */
+    if (!tree->root)            /* all is missing, at any height */
       continue;
     inner = new_node (tree, tree->height + 1);
     if (!inner)
@@ -139,7 +140,7 @@ grow (struct leaf_tree *tree, uint64_t index)
   return 0;
 }
 
-/* Make a node of what the slot holds, all of one state until now. */
+/* Replace a slot of uniform state by a node. */
 static void *
 split_slot (struct leaf_tree *tree, void **slot, unsigned height)
 {
@@ -164,7 +165,7 @@ split_slot (struct leaf_tree *tree, void **slot, unsigned height)
   return *slot = node;
 }
 
-/* The opposite, when the node is of one state again. */
+/* Replace a node by a slot of uniform state, if all of it has that state. */
 static void
 merge_slot (struct leaf_tree *tree, void **slot, unsigned height)
 {

@@ -1,10 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What is known of each block of an image: a sparse map from block index to
- * state and leaf.
+ * The leaf tree: a sparse map from the index of a block to its state and leaf.
  *
- * It knows nothing of content and of threads: its user holds a lock.
+ * The caller holds a lock.
  */
 
 #ifndef BLKHASH_LEAF_TREE_H
@@ -33,11 +32,10 @@ struct leaf_tree;
 struct leaf_tree *leaf_tree_create (uint64_t blocks, size_t leaf_size);
 void leaf_tree_free (struct leaf_tree *tree);
 
-/* There are only BLOCKS blocks; none of the others was ever set. */
+/* Set the number of blocks; no block beyond was ever set. */
 void leaf_tree_set_blocks (struct leaf_tree *tree, uint64_t blocks);
 
-/* The most that one block can take in the tree if no other is near, without its
- * leaf; bytes.
+/* The largest size in bytes of the nodes for a single block, without its leaf.
  */
 size_t leaf_tree_path_size (const struct leaf_tree *tree);
 

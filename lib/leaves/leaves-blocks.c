@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaf table: whole blocks, given, learnt or forgotten.
+ * The leaf table: whole blocks, given, observed or forgotten.
  *
- * Blocks are hashed before the lock is taken.
+ * Blocks are hashed in the calling thread, before it takes the lock.
  */
 
 #include <config.h>
@@ -83,7 +83,7 @@ leaves_store_locked (struct blkhash_leaves *l, uint64_t index,
   return err ? leaves_stick_locked (l, err) : 0;
 }
 
-/* Can these blocks be given, or were they given before? */
+/* EEXIST if a table that is given once already has one of these blocks. */
 static int
 check_new_locked (struct blkhash_leaves *l, uint64_t first, uint64_t count)
 {
@@ -114,8 +114,8 @@ leaves_contradict_locked (struct blkhash_leaves *l, uint64_t index,
   return leaves_set_locked (l, index, count, LEAF_MISSING);
 }
 
-/* A look at a block found BLOCK there.  What was known and is not so becomes
- * missing: nobody knows which of the two is right.
+/* The observed content of a block is BLOCK.  If it contradicts the table, the
+ * block becomes missing: either of the two can be outdated.
  */
 static int
 observe_block_locked (struct blkhash_leaves *l, uint64_t index,

@@ -1,10 +1,16 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaf table: from leaves to the digest of the image, and to the sink.
+ * The leaf table: fold the leaves, in order, to the digest of the image, and
+ * pass them to the sink.
  *
- * Leaves are copied out of the tree a batch at a time, so that the lock is
- * never held while the outer hash runs, which takes long for an enormous hole.
+ * Leaves are copied out of the tree a batch at a time, so that the lock is not
+ * held while the outer hash or a sink runs: folding a huge hole takes long.
+ *
+ * A table that is given once is folded early: the thread that gives a block
+ * becomes the folder, if there is none, and folds until it reaches a missing
+ * block.  Any other table is folded anew by each call, and the fold fails with
+ * EBUSY if the table changes meanwhile.
  */
 
 #include <config.h>
@@ -36,8 +42,8 @@ struct batch {
   unsigned char leaves[BATCH_LEAVES * BLKHASH_MAX_MD_SIZE];
 };
 
-/* Copy leaves from INDEX on; ENODATA if the block is not known, EBUSY if
- * another thread is hashing it.
+/* Copy leaves from INDEX on.  ENODATA if the block is missing or incomplete;
+ * EBUSY if another thread is writing into a block of zeros.
  */
 static int
 take_batch_locked (struct blkhash_leaves *l, uint64_t index,
@@ -73,7 +79,7 @@ take_batch_locked (struct blkhash_leaves *l, uint64_t index,
   return ENODATA;
 }
 
-/* OUTER is NULL if no sum is wanted. */
+/* OUTER is NULL if no sum is computed. */
 static int
 fold_batch (struct outer *outer, struct sink *sink, const struct batch *batch)
 {
@@ -88,8 +94,8 @@ fold_batch (struct outer *outer, struct sink *sink, const struct batch *batch)
                      : sink_data (sink, batch->leaves, batch->count);
 }
 
-/* One thread folds, and all others may hash faster than that: they wait as long
- * as there is much to fold.  That thread waits for nobody.
+/* One thread folds, and the others may hash faster than it folds.  They wait
+ * here while too many leaves are unfolded.  The folding thread never waits.
  */
 static void
 wait_for_folding_locked (struct blkhash_leaves *l)
@@ -117,8 +123,8 @@ end_folding_locked (struct blkhash_leaves *l)
   pthread_cond_broadcast (&l->folding_ended);
 }
 
-/* If nobody but the sink wants the leaves, it need not wait for the end of a
- * run of zeros.  More may have come when it was told.
+/* Without a sum, the sink need not wait for the end of a run of zeros.  The
+ * lock is released meanwhile, so more blocks may be known on return.
  */
 static void
 report_zeros_locked (struct blkhash_leaves *l)
@@ -138,7 +144,7 @@ leaves_fold_early_locked (struct blkhash_leaves *l)
   struct batch batch;
 
   if (l->folding) {
-    wait_for_folding_locked (l); /* that thread sees what we added */
+    wait_for_folding_locked (l); /* that thread folds our blocks */
     return l->error;
   }
   l->folding = true;
@@ -192,7 +198,7 @@ leaves_fold_next_locked (struct blkhash_leaves *l, uint64_t count,
   return err;
 }
 
-/* Everything was folded as it came; add the size. */
+/* All leaves are folded already: end the sink, and add the size. */
 static int
 finish_early_fold (struct blkhash_leaves *l, unsigned char *md)
 {
@@ -222,7 +228,7 @@ finish_early_fold (struct blkhash_leaves *l, unsigned char *md)
   return err;
 }
 
-/* Fold a snapshot: any change that comes in between is noticed. */
+/* Fold a snapshot: EBUSY if the table changes meanwhile. */
 static int
 fold_all (struct blkhash_leaves *l, struct outer *outer, struct sink *sink)
 {
@@ -246,18 +252,18 @@ fold_all (struct blkhash_leaves *l, struct outer *outer, struct sink *sink)
     if (err == 0)
       err = fold_batch (outer, sink, &batch);
     if (err == 0 && !outer)
-      err = sink_end (sink);    /* in time to see a change */
+      err = sink_end (sink);    /* before the check for a change */
     if (err)
       return err;
   }
-  /* The last batch may have taken long. */
+  /* The table may have changed during the last batch. */
   SCOPED_LOCK (&l->lock);
   if (l->error)
     return l->error;
   return l->blocks > 0 && l->generation != generation ? EBUSY : 0;
 }
 
-/* MD is NULL if only the sink wants the leaves. */
+/* MD is NULL to pass the leaves to the sink only. */
 static int
 fold_anew (struct blkhash_leaves *l, struct sink *sink, unsigned char *md)
 {
@@ -265,7 +271,7 @@ fold_anew (struct blkhash_leaves *l, struct sink *sink, unsigned char *md)
   uint64_t start, len;
   int err;
 
-  /* Do not hash for minutes to find a gap at the end. */
+  /* Do not hash for minutes before a missing block at the end is found. */
   if (blkhash_leaves_next_missing (l, 0, &start, &len) == 0)
     return ENODATA;
   err = leaves_hash_complete (l);
@@ -286,7 +292,7 @@ fold_anew (struct blkhash_leaves *l, struct sink *sink, unsigned char *md)
   return err;
 }
 
-/* One after the other if there is a sink. */
+/* With a sink, folds of other threads run one after the other. */
 static int
 fold_in_turn (struct blkhash_leaves *l, unsigned char *md)
 {

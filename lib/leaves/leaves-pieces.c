@@ -1,15 +1,16 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaf table: pieces of blocks, given, learnt or forgotten.
+ * The leaf table: pieces of blocks, given, observed or forgotten.
  *
- * A block that its last piece completes is hashed without the lock, and stays
- * in the pieces meanwhile, marked busy: whoever has news of that block then
- * takes it out, and the thread that hashes it finds that its leaf is not
- * wanted any more.
+ * When its last piece completes a block, the calling thread hashes the block
+ * without the lock.  Meanwhile it stays in the pieces, marked busy.  If another
+ * thread changes that block, it removes the busy one from the pieces, and the
+ * hashing thread discards the leaf.
  *
- * A block of zeros of which a part is given anew is complete at once, and more
- * is to be expected: it is hashed when its memory is wanted, or to fold.
+ * When data is written into a block of zeros, the block is complete at once,
+ * but more writes are likely.  So it is hashed only when its memory is needed,
+ * or when the table is folded.
  */
 
 #include <config.h>
@@ -25,14 +26,14 @@
 #include "leaves/pieces-share.h"
 #include "leaves/pieces.h"
 
-/* What has to be done without the lock. */
+/* What the caller does after it releases the lock. */
 struct todo {
   struct partial *hash;         /* hash this block, which is complete */
-  uint64_t seen;                /* wait for memory that is given back from
-                                 * then on */
+  uint64_t seen;                /* for budget_wait */
 };
 
-/* Take the memory of the block back.  EAGAIN if it is to be hashed first. */
+/* Evict an incomplete block.  EAGAIN: it is complete, and TODO is to hash it.
+ */
 static int
 evict_locked (struct blkhash_leaves *l, struct partial *partial,
               struct todo *todo)
@@ -44,8 +45,8 @@ evict_locked (struct blkhash_leaves *l, struct partial *partial,
   return EAGAIN;
 }
 
-/* Room for one more block.  0; EAGAIN if there is something to do first;
- * ENOBUFS if there is none; ENOMEM.
+/* Allocate a partial, evicting others if needed.  0; EAGAIN: do TODO and try
+ * again; ENOBUFS: nothing can be evicted now; ENOMEM.
  */
 static int
 reserve_locked (struct blkhash_leaves *l, struct partial **partial,
@@ -65,7 +66,7 @@ reserve_locked (struct blkhash_leaves *l, struct partial **partial,
   return 0;
 }
 
-/* All that is known of this busy block is zero. */
+/* Is this busy block, which is complete, all zero? */
 static bool
 busy_is_zero (const struct blkhash_leaves *l, const struct partial *partial)
 {
@@ -73,9 +74,9 @@ busy_is_zero (const struct blkhash_leaves *l, const struct partial *partial)
     is_zero (partial->bytes, blocks_length (l, partial->index, 1));
 }
 
-/* Find what is known of the content of a block, to change a part of it.  Of
- * a complete block that is not zero nothing is: only its leaf was kept.  0 or
- * an error as above.
+/* Find or create the partial of a block, to modify a part of it.  A block of
+ * zeros stays known outside that part.  A complete block of data does not: only
+ * its leaf was kept.  0 or an error as above.
  */
 static int
 open_partial_locked (struct blkhash_leaves *l, uint64_t index,
@@ -100,7 +101,7 @@ open_partial_locked (struct blkhash_leaves *l, uint64_t index,
     return leaves_stick_locked (l, ENOMEM);
   }
   if (old) {
-    /* It is complete, and the rest of a block of zeros stays known. */
+    /* It is complete: if it is all zero, the rest stays known. */
     if (busy_is_zero (l, old))
       state = LEAF_ZERO;
     leaves_drop_partial_locked (l, old);
@@ -133,7 +134,7 @@ check_new_piece_locked (struct blkhash_leaves *l, uint64_t index,
   return partial->busy || partial_overlaps (partial, len, start) ? EEXIST : 0;
 }
 
-/* All pieces of the block are there: make its leaf. */
+/* Hash a complete block.  The leaf is discarded if the block has changed. */
 int
 leaves_hash_busy (struct blkhash_leaves *l, struct partial *partial)
 {
@@ -160,8 +161,8 @@ leaves_hash_busy (struct blkhash_leaves *l, struct partial *partial)
   return err;
 }
 
-/* Does a look at a piece of a block teach anything?  A complete block says
- * all, and a look that contradicts what is known only makes it missing.
+/* Returns true if the observed piece adds to a missing or partial block.  A
+ * piece that contradicts the table makes the block missing, and is not stored.
  */
 static bool
 observe_piece_locked (struct blkhash_leaves *l, const unsigned char *buf,
@@ -192,7 +193,9 @@ store_zero_locked (struct blkhash_leaves *l, uint64_t index)
   return err;
 }
 
-/* Something was added to the block, or its end became known. */
+/* A piece was added to the block, or the size of the image became known: store
+ * or hash the block if it is complete.
+ */
 static int
 settle_locked (struct blkhash_leaves *l, struct partial *partial,
                struct todo *todo)
@@ -208,7 +211,7 @@ settle_locked (struct blkhash_leaves *l, struct partial *partial,
   return 0;
 }
 
-/* 0 or an error; or EAGAIN, or ENOBUFS if there is no memory for the piece. */
+/* 0 or an error; EAGAIN, or ENOBUFS if there is no memory for the piece. */
 static int
 put_locked (struct blkhash_leaves *l, enum how how, const unsigned char *buf,
             size_t len, uint64_t index, size_t start, struct todo *todo)
@@ -243,7 +246,7 @@ forget_locked (struct blkhash_leaves *l, size_t len, uint64_t index,
     return l->error;
   if (state == LEAF_MISSING)
     return 0;
-  if (state == LEAF_DATA)       /* the rest is not known either */
+  if (state == LEAF_DATA)       /* its content was not kept */
     return leaves_set_locked (l, index, 1, LEAF_MISSING);
   err = open_partial_locked (l, index, &partial, todo);
   if (err)
@@ -256,7 +259,7 @@ forget_locked (struct blkhash_leaves *l, size_t len, uint64_t index,
   return 0;
 }
 
-/* No memory for what is known of the block. */
+/* The budget has no room for the block: it becomes missing. */
 static int
 lose_block (struct blkhash_leaves *l, uint64_t index)
 {

@@ -1,11 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The inside of a leaf table, shared by leaves.c, which is told what is in the
- * image and leaves it to leaves-blocks.c and leaves-pieces.c; leaves-release.c,
- * which gives the memory of pieces back; leaves-size.c, which knows how large
- * the image is; leaves-query.c, which tells what is known; and leaves-fold.c,
- * which makes the digest of it.
+ * The internals of a leaf table.  leaves.c cuts ranges into blocks and pieces,
+ * which leaves-blocks.c and leaves-pieces.c store; leaves-release.c releases
+ * the memory of pieces, leaves-size.c handles the size of the image,
+ * leaves-query.c reports missing ranges, and leaves-fold.c computes the digest.
  */
 
 #ifndef BLKHASH_LEAVES_PRIVATE_H
@@ -46,19 +45,20 @@ struct blkhash_leaves {
   struct leaf_engine *engine;
 
   pthread_mutex_t lock;         /* protects all below */
-  uint64_t given_end;           /* where what was given before the size ends */
+  uint64_t given_end;           /* end of the ranges given while the size was
+                                 * unknown */
   uint64_t blocks;              /* of leaves_size */
   struct leaf_tree *tree;
   struct pieces_budget own_budget; /* of the pieces, unless it is shared */
-  struct pieces *pieces;        /* those that the tree calls LEAF_PARTIAL */
+  struct pieces *pieces;        /* the blocks that are LEAF_PARTIAL */
   uint64_t generation;          /* grows with every change */
-  size_t contradictions;        /* looks that made a block missing; atomic */
-  int error;                    /* what the table says may be wrong */
+  size_t contradictions;        /* observations that contradicted; atomic */
+  int error;                    /* sticks: leaves may be wrong or lost */
 
-  /* Of a table that is given once: leaves before FOLDED are in OUTER already
-   * and gone from the tree.  The thread that set FOLDING, and no other, uses
-   * OUTER and SINK, without the lock.  Of any other table SINK is only who is
-   * to be told, and FOLDING that somebody is.
+  /* In a table that is given once, leaves before FOLDED are in OUTER and
+   * removed from the tree; only the thread that set FOLDING uses OUTER and
+   * SINK, without the lock.  In any other table each fold copies SINK, and
+   * FOLDING is set while a fold calls it.
    */
   struct outer *outer;          /* NULL with NO_SUM */
   struct sink sink;
@@ -66,11 +66,11 @@ struct blkhash_leaves {
   uint64_t unfolded;            /* leaves in the tree */
   uint64_t folded_data, folded_zero; /* bytes before FOLDED */
   bool folding, finished;
-  pthread_cond_t folding_ended; /* or there are less unfolded */
+  pthread_cond_t folding_ended; /* or UNFOLDED has fallen to the limit */
 };
 
-/* The image, as long as its size is not known, is as large as any can be.  The
- * ranges of all calls lie within it, and stay so when it becomes known.
+/* While the size is unknown the image has the maximum size.  All ranges lie
+ * within it, also when the size becomes known.
  */
 static inline uint64_t
 leaves_size (const struct blkhash_leaves *l)
@@ -92,17 +92,17 @@ blocks_length (const struct blkhash_leaves *l, uint64_t index,
 
 #define LEAVES_BATCH 64         /* blocks that are hashed at once */
 
-/* What a range is: given, by somebody who says what is so from now on;
- * learnt, by somebody who looked; or forgotten.
+/* How a range changes the table: GIVE replaces the content; OBSERVE adds
+ * content that was read, and detects contradictions; FORGET makes it missing.
  */
 enum how { GIVE, OBSERVE, FORGET };
 
 /* SIZE can be BLKHASH_SIZE_UNKNOWN. */
 void leaves_init_size (struct blkhash_leaves *l, uint64_t size);
 
-/* Begin a call on *LEN bytes at OFFSET: EINVAL if they are not in the image,
- * else they are in it from now on.  What is to be forgotten after the end of
- * all that was given is cut off.
+/* Begin a call on *LEN bytes at OFFSET: EINVAL if they are not in the image.
+ * While the size is unknown, no smaller size can be set from now on.  A range
+ * to forget is cut at the end of the ranges given.
  */
 int leaves_enter_range (struct blkhash_leaves *l, enum how how,
                         uint64_t offset, uint64_t *len);
@@ -119,20 +119,19 @@ int leaves_put_piece (struct blkhash_leaves *l, enum how how,
                       const unsigned char *buf, size_t len,
                       uint64_t index, size_t start);
 
-/* The last block may be known in part, and complete now that it is known where
- * it ends.
- */
+/* The size became known: the last block, if it is partial, may be complete. */
 int leaves_end_piece (struct blkhash_leaves *l, uint64_t index);
 
-/* Set blocks to LEAF_MISSING or LEAF_ZERO, or store a leaf, whatever was
- * there.
+/* Set blocks to LEAF_MISSING or LEAF_ZERO, or store a leaf, replacing their
+ * state.
  */
 int leaves_set_locked (struct blkhash_leaves *l, uint64_t first,
                        uint64_t count, enum leaf_state state);
 int leaves_store_locked (struct blkhash_leaves *l, uint64_t index,
                          const struct leaf_block *block);
 
-/* A look contradicts what was known of a block. */
+/* An observation contradicts the table: make the blocks missing, and count it.
+ */
 int leaves_contradict_locked (struct blkhash_leaves *l, uint64_t index,
                               uint64_t count);
 
@@ -144,33 +143,34 @@ leaves_is_complete (const struct blkhash_leaves *l,
   return partial_covers (partial, blocks_length (l, partial->index, 1), 0);
 }
 
-/* Hash a block of which all is known, and which the caller set busy. */
+/* Hash a complete block, which the caller has set busy. */
 int leaves_hash_busy (struct blkhash_leaves *l, struct partial *partial);
 
-/* Take a block out of the pieces; the tree is to be set by the caller. */
+/* Remove a block from the pieces.  The caller sets the tree. */
 void leaves_drop_partial_locked (struct blkhash_leaves *l,
                                  struct partial *partial);
 
-/* What the table says is not right any more.  Returns ERR. */
+/* Record an error after which leaves can be wrong.  Returns the first error. */
 int leaves_stick_locked (struct blkhash_leaves *l, int err);
 
-/* Fold what became known in order.  Returns the error of the table, with the
- * lock held, but lets go of it meanwhile.  Only for a table that is given once.
+/* Fold the leaves before the first missing block.  Called with the lock, which
+ * it releases meanwhile.  Returns the error of the table.  Only for a table
+ * that is given once.
  */
 int leaves_fold_early_locked (struct blkhash_leaves *l);
 
-/* The same of COUNT blocks with LEAVES, the first that are missing, which need
- * not go through the tree for that.  Nobody is folding.
+/* Fold COUNT blocks with LEAVES, the first ones missing, without storing them
+ * in the tree.  No other thread may be folding.
  */
 int leaves_fold_next_locked (struct blkhash_leaves *l, uint64_t count,
                              const unsigned char *leaves);
 
-/* Hash the blocks that are complete and wait for it.  ENODATA if there are
- * others, or an error of the table.
+/* Hash the complete blocks among the pieces.  ENODATA if a block is incomplete,
+ * or an error of the table.
  */
 int leaves_hash_complete (struct blkhash_leaves *l);
 
-/* For struct pieces: forget the oldest block, without waiting for a lock. */
+/* For struct pieces: evict the oldest block, without waiting for a lock. */
 bool leaves_evict_oldest (void *opaque);
 
 #endif /* BLKHASH_LEAVES_PRIVATE_H */

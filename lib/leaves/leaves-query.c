@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaf table: what is missing, how much is known, and how much to give.
+ * The leaf table: find missing ranges, count known bytes, and the batch size.
  */
 
 #include <config.h>
@@ -17,8 +17,9 @@
 #include "leaves/leaves.h"
 #include "leaves/pieces.h"
 
-/* The first gap of a block at or after START; false if there is none.  A busy
- * block is one that is just given, unless it was complete before.
+/* Find the first gap of a block at or after START; false if there is none.  A
+ * busy block is still being given, so all of it is missing, unless it was
+ * complete before.
  */
 static bool
 find_gap_locked (struct blkhash_leaves *l, uint64_t index, size_t start,
@@ -89,7 +90,7 @@ blkhash_leaves_next_missing (struct blkhash_leaves *l, uint64_t offset,
   return ENOENT;
 }
 
-/* A block that may be complete, but is not hashed yet. */
+/* Count a block that is complete, but not hashed yet. */
 static void
 count_partial_locked (struct blkhash_leaves *l, uint64_t index,
                       uint64_t *data, uint64_t *zero)

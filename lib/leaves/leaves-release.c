@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaf table: giving the memory of pieces back, by hashing blocks that are
- * complete and by forgetting others.
+ * The leaf table: release the memory of pieces.  Complete blocks are hashed,
+ * others are evicted.
  */
 
 #include <config.h>
@@ -16,8 +16,8 @@
 #include "leaves/leaves.h"
 #include "leaves/pieces.h"
 
-/* Hash the block, which is complete, with the lock held: the table may be gone
- * as soon as it is not.
+/* Hash a complete block with the lock held: the table may be freed as soon as
+ * the lock is released.
  */
 static void
 hash_locked (struct blkhash_leaves *l, const struct partial *partial)
@@ -37,8 +37,9 @@ hash_locked (struct blkhash_leaves *l, const struct partial *partial)
     leaves_store_locked (l, index, &block);
 }
 
-/* Others that share the budget have no room, and we hold most.  Whoever calls
- * has nothing to do with this table, which can be freed when this returns.
+/* Called by another table that shares the budget and needs room, because this
+ * one is the largest user.  That thread holds no reference to this table, which
+ * can be freed when this returns.
  */
 bool
 leaves_evict_oldest (void *opaque)
@@ -57,8 +58,8 @@ leaves_evict_oldest (void *opaque)
   return oldest != NULL;
 }
 
-/* Hash the oldest block if all of it is known.  ENODATA if it is not, ENOENT
- * if there is none.
+/* Hash the oldest block if it is complete.  ENODATA if it is not, ENOENT if
+ * there is none.
  */
 static int
 hash_oldest (struct blkhash_leaves *l)
@@ -89,7 +90,7 @@ leaves_hash_complete (struct blkhash_leaves *l)
   return err == ENOENT ? 0 : err;
 }
 
-/* Unless all of it has become known meanwhile. */
+/* Evict the oldest block, unless it has become complete meanwhile. */
 static void
 forget_oldest (struct blkhash_leaves *l)
 {

@@ -3,9 +3,9 @@
  *
  * The leaf table: an image whose size becomes known at its end.
  *
- * Until then the image is as large as any can be.  Its end is set behind all
- * that was given, so that no range of a call that is still busy, and no block
- * but the last, is affected.
+ * Until then the image has the maximum size.  A size before the end of a range
+ * that was given is refused, so setting the size affects no call in progress,
+ * and no block but the last.
  */
 
 #include <config.h>
@@ -17,7 +17,7 @@
 #include "leaves/leaf-tree.h"
 #include "leaves/leaves-private.h"
 
-/* False if the size is known by now. */
+/* Record the range.  False if the size has become known. */
 static bool
 enter_unknown (struct blkhash_leaves *l, enum how how, uint64_t offset,
                uint64_t *len)

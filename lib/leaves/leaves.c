@@ -1,14 +1,16 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaf table: what is in the image, in any order, from any thread.
+ * The leaf table: collects the content of an image in any order, from any
+ * thread, and folds the leaves to the digest of the image.
  *
- * The tree says what is known of each block, the pieces hold the content of
- * blocks of which only a part is known.  A range is cut into whole blocks and
- * pieces of blocks, and each goes its own way.
+ * The tree has the state and the leaf of each block; the pieces have the
+ * content of blocks of which only a part is known.  A range is cut into whole
+ * blocks, which are hashed without the lock, and pieces of blocks, which are
+ * copied.
  *
- * An operation that fails half way may leave the table with leaves of content
- * that is gone.  That error sticks, and nothing is ever folded from it.
+ * An operation that fails half way can leave leaves of outdated content in the
+ * table.  Its error sticks, and every later call fails.
  */
 
 #include <config.h>
@@ -134,7 +136,7 @@ leaves_describe (struct blkhash_leaves *l, struct blkhash_opts *opts,
   return 0;
 }
 
-/* How many whole blocks LEN bytes at OFFSET begin with. */
+/* The number of whole blocks at the start of LEN bytes at OFFSET. */
 static uint64_t
 whole_blocks (const struct blkhash_leaves *l, uint64_t len, uint64_t offset)
 {
@@ -142,13 +144,13 @@ whole_blocks (const struct blkhash_leaves *l, uint64_t len, uint64_t offset)
 
   if (offset % l->block_size != 0)
     return 0;
-  /* The short last block is whole when all of it is there. */
+  /* The short last block is whole if the range has all of it. */
   if (offset + len == leaves_size (l) && len % l->block_size != 0)
     count++;
   return count;
 }
 
-/* The bytes of LEN at OFFSET that are in the first block. */
+/* How many of LEN bytes at OFFSET are in the first block. */
 static size_t
 first_piece (const struct blkhash_leaves *l, uint64_t len, uint64_t offset)
 {
@@ -157,7 +159,7 @@ first_piece (const struct blkhash_leaves *l, uint64_t len, uint64_t offset)
   return MIN (len, left);
 }
 
-/* BUF is NULL for zeros, and when it does not matter. */
+/* BUF is NULL for zeros and for FORGET. */
 static int
 put (struct blkhash_leaves *l, enum how how, const unsigned char *buf,
      uint64_t len, uint64_t offset)

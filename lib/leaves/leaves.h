@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaf table for a server that sees the requests of others go by, such as
- * the filter for nbdkit, and for manifests: what they need beside the public
- * API, in blkhash.h, whose words on threads, ranges and errors hold here too.
+ * The leaf table, beyond the public API: for a server that observes the
+ * requests of its clients, such as the filter for nbdkit, and for manifests.
+ * The rules of blkhash-leaves.h on threads, ranges and errors hold here too.
  */
 
 #ifndef BLKHASH_LEAVES_LEAVES_H
@@ -19,54 +19,54 @@ struct blkhash_leaf_sink;
 struct blkhash_leaves;
 struct blkhash_opts;
 
-/* blkhash_leaves_new for a server: its tables share BUDGET, a bound on the
- * memory of blocks of which only a part is known, which must outlive them; and
- * it calls from many threads with little data each, which are hashed together.
- * NULL: as blkhash_leaves_new.
+/* blkhash_leaves_new for a server.  Its tables share BUDGET, which bounds the
+ * memory of partial blocks and must outlive them.  Small requests of many
+ * threads are hashed together.  BUDGET NULL: the same as blkhash_leaves_new.
  */
 struct blkhash_leaves *leaves_new_in_budget (const struct blkhash_opts *opts,
                                              uint64_t size, unsigned flags,
                                              struct pieces_budget *budget);
 
-/* As blkhash_leaves_data and _zero, but the content was only looked at, not
- * changed: what was not known is learnt, what was known stays, and what is
- * contradicted becomes missing.  A part of a complete block says nothing new.
+/* As blkhash_leaves_data and _zero, for content that was read and not written:
+ * missing content is added, known content stays, and a block whose known
+ * content is contradicted becomes missing.  A part of a complete block of data
+ * cannot be compared, and is ignored.
  */
 int leaves_observe_data (struct blkhash_leaves *l, const void *buf,
                          size_t len, uint64_t offset);
 int leaves_observe_zero (struct blkhash_leaves *l, uint64_t len,
                          uint64_t offset);
 
-/* How many looks contradicted what was known.  Takes no lock, since a server
- * asks after each look.
+/* How many observations contradicted the table.  Takes no lock, since a server
+ * calls it after each observation.
  */
 size_t leaves_contradictions (struct blkhash_leaves *l);
 
-/* Does nobody use the table at present?  Then its pieces are the first that
- * are forgotten when others that share the bound need room.
+/* Set whether the table is idle.  The pieces of idle tables are evicted first
+ * when others that share the budget need room.
  */
 void leaves_set_idle (struct blkhash_leaves *l, bool idle);
 
-/* Forget all pieces of blocks, to give their memory back. */
+/* Hash complete blocks and evict partial ones, to release their memory. */
 void leaves_forget_pieces (struct blkhash_leaves *l);
 
 /* ---- For manifests ---- */
 
-/* How the sum is made, and the size of the image.  ENODATA if the size is not
- * known.
+/* Store the parameters of the hash and the size of the image.  ENODATA if the
+ * size is unknown.
  */
 int leaves_describe (struct blkhash_leaves *l, struct blkhash_opts *opts,
                      uint64_t *size);
 
-/* As blkhash_leaves_fold, but only to SINK, without a sum.  Runs of zeros come
- * in parts.  EINVAL if the image is given once.
+/* As blkhash_leaves_fold, but passes leaves to SINK only, without a sum.  A run
+ * of zeros can come in parts.  EINVAL if the image is given once.
  */
 int leaves_fold_to (struct blkhash_leaves *l,
                     const struct blkhash_leaf_sink *sink);
 
-/* COUNT blocks from FIRST on have these LEAVES, each of LEAF_SIZE bytes, or are
- * zero if that is NULL.  EINVAL if they are not in the image, its size is not
- * known, or leaves have another size.
+/* Set COUNT blocks from FIRST on to LEAVES, each of LEAF_SIZE bytes, or to zero
+ * if LEAVES is NULL.  EINVAL if they are not in the image, its size is unknown,
+ * or leaves have another size.
  */
 int leaves_put_leaves (struct blkhash_leaves *l, uint64_t first,
                        uint64_t count, const unsigned char *leaves,

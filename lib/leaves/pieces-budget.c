@@ -3,14 +3,14 @@
  *
  * Memory for pieces of blocks, within a bound.
  *
- * As many addresses as the bound has bytes are mapped when the first chunk is
- * wanted, and chunks are cut from them in order: pages that no chunk has used
- * take no memory.  Chunks given back are kept for the next, and count, until
- * none is in use: then all is cut anew, and most pages are given back.
+ * The first allocation maps as many bytes as the bound, and chunks are cut from
+ * them in order: pages that no chunk has used take no memory.  Free chunks are
+ * kept for the next allocation, and count, until no chunk is in use.  Then
+ * cutting restarts at the beginning, and most pages are returned to the kernel.
  *
- * It is not malloc, which keeps for each thread what others freed: threads that
- * one after the other filled a bound of 64 MiB, and gave all back, left 911 MiB
- * resident.
+ * malloc was rejected, because it keeps freed memory in an arena for each
+ * thread: threads that one after the other filled a bound of 64 MiB, and freed
+ * all of it, left 911 MiB resident.
  */
 
 #include <config.h>
@@ -76,7 +76,7 @@ unmap_locked (struct pieces_budget *budget)
   budget->dirty = 0;
 }
 
-/* No chunk is in use. */
+/* No chunk is in use: restart cutting, and return pages beyond KEEP. */
 static void
 cut_anew_locked (struct pieces_budget *budget)
 {

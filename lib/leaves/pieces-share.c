@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Those who share a budget for pieces of blocks.
+ * The users of a budget: the tables that hold pieces of blocks in it.
  *
- * Each has its own lock, which whoever wants room may not wait for: it holds
- * its own.  So one that is in use just now is passed over, for the next.
+ * A table that needs room holds its own lock, so it must not wait for the lock
+ * of another one: a user whose lock is held is skipped, and the next one tried.
  *
- * Who begins to hold something enters the list, and stays there until somebody
- * who looks for room finds that it has nothing any more.
+ * A user is added to the list with its first piece.  It is removed when a table
+ * that needs room finds that it holds nothing.
  */
 
 #include <config.h>
@@ -63,7 +63,7 @@ share_end (struct pieces *pieces)
     leave_locked (pieces);
 }
 
-/* How much is to be taken from USER before it is taken from others. */
+/* The rank of USER for eviction: its memory; idle users rank first. */
 static uint64_t
 surplus (const struct pieces *user)
 {
@@ -72,8 +72,8 @@ surplus (const struct pieces *user)
   return held > 0 && user->idle ? held + UINT64_MAX / 2 : held;
 }
 
-/* Of those not tried yet, who holds most, one that is idle before all others;
- * FIRST if others hold as much.
+/* The largest user that was not tried yet, idle users before all others; FIRST
+ * if others hold as much.
  */
 static struct pieces *
 find_largest_locked (struct pieces_budget *budget, struct pieces *first)
@@ -91,7 +91,7 @@ find_largest_locked (struct pieces_budget *budget, struct pieces *first)
     next = user->next_user;
     if (held == 0) {
       leave_locked (user);
-      /* It may have begun again, and seen that it was listed. */
+      /* It may have added a piece, while it was still listed. */
       if (user->held > 0)
         enter_locked (user);
     }

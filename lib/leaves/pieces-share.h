@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Those who share a budget for pieces of blocks: when there is no room, it is
- * taken from whoever holds most.
+ * The users of a budget for pieces of blocks: when there is no room, the
+ * largest user evicts a block.
  */
 
 #ifndef BLKHASH_PIECES_SHARE_H
@@ -11,12 +11,12 @@
 struct partial;
 struct pieces;
 
-/* PIECES holds something, or is about to end. */
+/* Add PIECES, which holds a block, to the users; or remove it. */
 void share_begin (struct pieces *pieces);
 void share_end (struct pieces *pieces);
 
-/* Who holds most gives its oldest block back.  0 if it did; EAGAIN if that is
- * PIECES, whose user has to take *OLDEST out; ENOBUFS if nobody can now.
+/* Make the largest user evict its oldest block.  0 if it did; EAGAIN if that is
+ * PIECES: the caller is to evict *OLDEST; ENOBUFS if no user can evict now.
  */
 int share_make_room (struct pieces *pieces, struct partial **oldest);
 

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Blocks of which only some pieces are known.
+ * Partial blocks: blocks of which only some pieces are known.
  *
- * A hash table by block index, and a list by age.  What counts against the
- * bound is what is allocated: blocks of 4 bytes cost far more than 4 bytes.
+ * A hash table by block index, and a list by age.  The budget counts allocated
+ * bytes, not content: a block of 4 bytes costs far more than 4 bytes.
  */
 
 #include <config.h>
@@ -22,7 +22,7 @@
 #define MAX_RANGES 4096
 #define CHUNK_ALIGN 64          /* bytes, of content too: a cache line */
 
-/* So many pieces cost more time than to read the block again. */
+/* More pieces would cost more time than reading the block again. */
 static size_t
 max_ranges (uint32_t block_size)
 {
@@ -32,7 +32,7 @@ max_ranges (uint32_t block_size)
     n = MIN_RANGES;
   if (n > MAX_RANGES)
     n = MAX_RANGES;
-  /* More than every other byte, and one while they change. */
+  /* At most every other byte is a range, and one more while they change. */
   return n < block_size / 2 + 2 ? n : block_size / 2 + 2;
 }
 
@@ -141,7 +141,7 @@ pieces_find (struct pieces *pieces, uint64_t index)
   return partial;
 }
 
-/* Long chains are slow, but right: no memory for more buckets is no error. */
+/* Without memory for more buckets chains get longer, which is only slower. */
 static void
 grow (struct pieces *pieces)
 {
@@ -228,7 +228,7 @@ pieces_oldest (const struct pieces *pieces)
   return partial;
 }
 
-/* The first range that ends at or behind START. */
+/* The index of the first range that ends at or after START. */
 static size_t
 find_range (const struct partial *partial, uint32_t start)
 {
@@ -245,7 +245,7 @@ find_range (const struct partial *partial, uint32_t start)
   return low;
 }
 
-/* Replace the ranges from I up to J by COUNT (0, 1 or 2) new ones. */
+/* Replace ranges I to J, exclusive, by COUNT (0, 1 or 2) others. */
 static void
 replace_ranges (struct partial *partial, size_t i, size_t j,
                 const struct partial_range *with, size_t count)
@@ -308,7 +308,7 @@ pieces_forget (struct pieces *pieces, struct partial *partial,
   if (partial->nr_ranges == pieces->max_ranges)
     return ENOBUFS;
   i = find_range (partial, start);
-  /* One that only touches START stays whole. */
+  /* Keep a range that ends at START. */
   if (i < partial->nr_ranges && partial->ranges[i].end == start)
     i++;
   for (j = i; j < partial->nr_ranges && partial->ranges[j].start < end; j++) {

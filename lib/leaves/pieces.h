@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Blocks of which only some pieces are known, with the content of these
- * pieces, within a bound of memory.
+ * Partial blocks: the content of blocks of which only some pieces are known,
+ * within a memory budget.
  *
- * It knows nothing of digests.  Its user holds a lock, except that a budget can
- * be shared by users that have different ones.
+ * The caller holds the lock of its table.  Tables with different locks can
+ * share a budget.
  */
 
 #ifndef BLKHASH_PIECES_H
@@ -18,8 +18,8 @@
 
 #include "leaves/pieces-budget.h"
 
-/* A block that is being collected.  The bytes that are known are in ranges,
- * sorted, disjoint, and not adjacent to each other.
+/* A partial block.  RANGES are its known bytes, sorted, disjoint, and not
+ * adjacent to each other.
  */
 struct partial_range {
   uint32_t start, end;          /* bytes of the block, END is exclusive */
@@ -27,7 +27,7 @@ struct partial_range {
 
 struct partial {
   uint64_t index;               /* of the block */
-  bool busy;                    /* its user is hashing it: never evicted */
+  bool busy;                    /* it is being hashed: never evicted */
   bool on_zeros;                /* it was a block of zeros before */
   bool has_data;                /* bytes that are not all zero were put in */
   bool fresh;                   /* its bytes were zero when it was reserved */
@@ -53,16 +53,17 @@ struct pieces {
 
   /* For others that share the budget: see pieces-share.h. */
   _Atomic size_t held;          /* bytes */
-  atomic_bool idle;             /* nobody uses it: it is taken from first */
+  atomic_bool idle;             /* idle users evict first */
   atomic_bool listed;           /* changed under users_lock */
   struct pieces *next_user, *prev_user; /* under users_lock */
   bool tried;                   /* under users_lock */
 };
 
-/* BUDGET must outlive it.  OVERHEAD is what a block costs in the user's memory,
- * bytes.  GIVE_BACK is called by others that share the budget, in any thread:
- * it makes this user forget its oldest block, without waiting for any lock;
- * false if it cannot.  It can be NULL.  NULL: no memory.
+/* BUDGET must outlive it.  OVERHEAD is the memory, in bytes, that the table
+ * needs for a block elsewhere.  EVICT is called by other users of the budget,
+ * in any thread: it evicts the oldest block of this user, without waiting for
+ * any lock, or returns false.  It can be NULL.  Returns NULL if there is no
+ * memory.
  */
 struct pieces *pieces_create (uint32_t block_size, size_t overhead,
                               struct pieces_budget *budget,
@@ -74,34 +75,32 @@ bool pieces_is_empty (const struct pieces *pieces);
 /* The block INDEX, or NULL. */
 struct partial *pieces_find (struct pieces *pieces, uint64_t index);
 
-/* Room for a block, which is to be added or freed; ZERO: it is for
+/* Allocate a partial block, which the caller adds or frees.  ZERO if it is for
  * partial_zero.  NULL with errno ENOMEM or ENOBUFS; then *SEEN is for
  * budget_wait.
  */
 struct partial *pieces_reserve (struct pieces *pieces, bool zero,
                                 uint64_t *seen);
 
-/* Begin to collect the block INDEX, which is not there yet, in PARTIAL. */
+/* Add PARTIAL as the block INDEX, which has none yet. */
 void pieces_add (struct pieces *pieces, struct partial *partial,
                  uint64_t index);
 
-/* The block to which nothing was added for longest and that is not busy, or
- * NULL.
- */
+/* The least recently modified block that is not busy, or NULL. */
 struct partial *pieces_oldest (const struct pieces *pieces);
 
-/* Take PARTIAL out; it belongs to the caller, who frees it. */
+/* Remove PARTIAL; the caller frees it. */
 void pieces_remove (struct pieces *pieces, struct partial *partial);
 void partial_free (struct pieces *pieces, struct partial *partial);
 
-/* Its user begins to hash it. */
+/* The caller begins to hash it. */
 void partial_set_busy (struct pieces *pieces, struct partial *partial);
 
-/* All of the block, which is LEN bytes long, is zero. */
+/* Set all of the block, which is LEN bytes long, to zero. */
 void partial_zero (struct partial *partial, uint32_t len);
 
-/* LEN bytes at START of the block are those of BUF, or zero if it is NULL.
- * 0, or ENOBUFS if that makes too many ranges; then nothing changed.
+/* Set LEN bytes at START of the block to those of BUF, or to zero if BUF is
+ * NULL.  0, or ENOBUFS if there would be too many ranges; then nothing changes.
  */
 int pieces_put (struct pieces *pieces, struct partial *partial,
                 const void *buf, uint32_t len, uint32_t start);
@@ -112,8 +111,8 @@ bool partial_overlaps (const struct partial *partial, uint32_t len,
 bool partial_covers (const struct partial *partial, uint32_t len,
                      uint32_t start);
 
-/* Are those of LEN bytes at START that are known the same in BUF, or zero if
- * it is NULL?
+/* Are the known bytes among LEN bytes at START equal to those of BUF, or zero
+ * if BUF is NULL?
  */
 bool partial_agrees (const struct partial *partial, const void *buf,
                      uint32_t len, uint32_t start);

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Leaves, in order, to a user of the library who asked for them.
+ * Pass leaves, in order, to the callbacks of a program.
  *
- * Zeros are held back until it is known where they end: what a user is told of
- * an image depends on the image, not on the order in which it was given.
+ * A run of zeros is held back until its end is known, so that the calls depend
+ * on the image only, and not on the order in which it was given.
  */
 
 #include <config.h>

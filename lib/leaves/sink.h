@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Leaves, in order, to a user of the library who asked for them.
+ * Pass leaves, in order, to the callbacks of a program.
  *
- * It knows nothing of blocks or content.  One thread at a time.
+ * One thread at a time.
  */
 
 #ifndef BLKHASH_SINK_H
@@ -16,10 +16,10 @@
 #include "blkhash.h"
 
 struct sink {
-  struct blkhash_leaf_sink user; /* without functions: nobody asked */
+  struct blkhash_leaf_sink user; /* NULL functions: there is no sink */
   size_t leaf_size;             /* bytes */
   uint64_t next;                /* block */
-  uint64_t zeros;               /* blocks before it that USER was not told of */
+  uint64_t zeros;               /* blocks before NEXT, held back */
 };
 
 /* USER is copied; it may be NULL. */
@@ -28,16 +28,16 @@ void sink_init (struct sink *sink, const struct blkhash_leaf_sink *user,
 
 bool sink_is_used (const struct sink *sink);
 
-/* The next COUNT blocks: with the leaves that lie one behind the other in
- * LEAVES, or zero.  0 or what the user returned.
+/* Pass the next COUNT blocks: of data, with their LEAVES in a row, or of zeros.
+ * 0 or the error of the callback.
  */
 int sink_data (struct sink *sink, const unsigned char *leaves, size_t count);
 int sink_zeros (struct sink *sink, uint64_t count);
 
-/* Are there zeros that were not told yet? */
+/* Are zeros held back? */
 bool sink_has_zeros (const struct sink *sink);
 
-/* Tell them: these were all, or more will be a run of its own. */
+/* Pass the zeros held back.  More zeros would be another run. */
 int sink_end (struct sink *sink);
 
 #endif /* BLKHASH_SINK_H */
