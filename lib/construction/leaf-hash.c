@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A group of blocks in, their leaves out, in the calling thread.
+ * Hash a group of blocks to leaves, in the calling thread.
  */
 
 #include <config.h>
@@ -16,7 +16,9 @@
 #include "digest/digest.h"
 #include "lanes/lanes.h"
 
-/* What one thread hashes with; there are as many as ever hashed at once. */
+/* The state of one hashing thread.  They are kept, so there are as many as
+ * threads that ever hashed at once.
+ */
 struct hasher {
   struct hasher *next;
   struct digest_ctx *ctx;
@@ -111,7 +113,9 @@ hash_full (const struct hashers *hashers, struct digest_ctx *ctx,
   return err;
 }
 
-/* Only the last block of an image is shorter than the others. */
+/* Full blocks are hashed in lanes; a shorter one, the last of an image, is
+ * hashed alone.
+ */
 int
 hashers_hash (struct hashers *hashers, struct leaf_block *const *blocks,
               size_t count)
@@ -169,7 +173,7 @@ update_one (void *ctx, const void *data, size_t len)
   return digest_update (ctx, data, len);
 }
 
-/* Without a hasher the choice stays as it is, and it is tried again. */
+/* Without memory for a hasher the measurement stays due. */
 int
 hashers_measure (struct hashers *hashers)
 {
@@ -190,9 +194,7 @@ hashers_measure (struct hashers *hashers)
   return err;
 }
 
-/* A kernel that fails its test is not left out in silence: what else can this
- * CPU not do?
- */
+/* A kernel that fails its test is an error, and not skipped: see lanes.c. */
 static int
 create_lanes (struct hashers *hashers)
 {

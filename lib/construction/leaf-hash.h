@@ -1,12 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A group of blocks in, their leaves out, in the calling thread.
+ * Hash a group of blocks to leaves, in the calling thread.
  *
- * Some digests of many blocks at once are ours, see lanes.h; all else is done
- * one block after the other by whoever the digest comes from.
- *
- * It does not look for zeros, and knows nothing of other threads' blocks.
+ * If our kernels have the digest, many blocks are hashed at once, see lanes.h;
+ * otherwise the digest's library hashes one after the other.  leaf.c detects
+ * zeros, and groups the blocks of several threads.
  */
 
 #ifndef BLKHASH_LEAF_HASH_H
@@ -18,7 +17,7 @@
 
 struct digest;
 
-/* Blocks that are hashed at once: the best batch has as many. */
+/* The most blocks of a group. */
 #define LEAF_GROUP 32
 
 struct leaf_block {
@@ -35,15 +34,15 @@ struct hashers *hashers_create (const struct digest *digest,
                                 uint32_t block_size);
 void hashers_free (struct hashers *hashers);
 
-/* How many blocks are worth no waiting for more; 0: even one.  It can change
- * after hashers_measure.
+/* The number of blocks above which more are not faster: no need to wait for
+ * more.  0: one is enough.  It can change after hashers_measure.
  */
 size_t hashers_full_group (const struct hashers *hashers);
 
-/* Measure, twice in a process, how fast this CPU hashes how many blocks.  To be
- * called after each hashers_hash by a thread for which no other waits: nearly
- * always it returns at once, but it can take some hundred microseconds.  0, or
- * EIO if this CPU computes wrong leaves, although none of those that were made.
+/* Measure the kernels if that is due, which it is twice in a process.  Call it
+ * after each hashers_hash, when no other thread waits for this one: it nearly
+ * always returns at once, but can take some hundred microseconds.  0, or EIO if
+ * a kernel computes wrong results; the leaves computed before are right.
  */
 int hashers_measure (struct hashers *hashers);
 

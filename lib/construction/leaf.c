@@ -1,15 +1,16 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A batch of blocks in, their leaves out.
+ * Hash a batch of blocks to leaves.
  *
- * Batches of many threads are hashed in groups: a thread that finds a CPU free
- * hashes what all waiting threads brought, from their own buffers, oldest
- * first, and the others wait for it.  Not more threads hash than there are
- * CPUs.  With leaf_gather a batch that does not fill the lanes waits a little
- * for others: so groups are full although each thread brings little.
+ * Batches of many threads are queued and hashed in groups.  If fewer threads
+ * are hashing than there are CPUs, a thread takes a group from the queue,
+ * oldest blocks first, from any batches, and hashes it in place; other threads
+ * wait until their batches are done.  With leaf_gather a batch that does not
+ * fill the lanes waits up to GATHER_TIMEOUT for others, so that groups are full
+ * although each thread has few blocks.
  *
- * What that wait is worth: time and CPU time without it, as a multiple of those
+ * The gain of that wait: time and CPU time without it, as a multiple of those
  * with it, of nbdcopy reading 512 MiB in requests of 256 KiB through the filter
  * from a file in memory; medians of 9 pairs in turn, on a busy Rocket Lake with
  * 2 CPUs, with the lowest and the highest pair.
@@ -22,9 +23,10 @@
  *   16 time     1.9 (1.1 - 3.2)    1.3 (1.2 - 1.7)    0.9 (0.6 - 2.1)
  *     CPU       1.7 (1.5 - 1.9)    1.4 (1.3 - 1.6)    1.0 (0.9 - 1.1)
  *
- * Writes gain less, and so do plugins that take a millisecond.  Requests of 16
- * and 64 KiB gain nothing, but with 16 in flight: 8 % of the CPU time with
- * AVX-512.  AVX2, which this CPU would not choose, takes a seventh more then.
+ * Writes gain less, and so do plugins with a latency of a millisecond.
+ * Requests of 16 and 64 KiB gain nothing, but with 16 in flight: 8 % of the CPU
+ * time with AVX-512.  AVX2, which this CPU does not select, takes a seventh
+ * more then.
  */
 
 #include <config.h>
@@ -41,22 +43,22 @@
 #include "construction/leaf-hash.h"
 #include "construction/leaf.h"
 
-/* The longest that a batch waits for others, in nanoseconds.  A copy at 1 GB/s
- * brings 16 blocks of 64 KiB in that time; of a slower one little is to be
- * hashed.
+/* The longest that a batch waits for others, in nanoseconds.  In that time a
+ * copy at 1 GB/s has 16 blocks of 64 KiB; a slower copy needs little CPU time
+ * anyway.
  */
 #define GATHER_TIMEOUT 1000000
 #define MAX_BACKOFF 1023        /* batches */
 
-/* What one thread brought, on its stack. */
+/* The blocks of one thread, on its stack. */
 struct batch {
   struct batch *next;
   struct leaf_block *next_block;
   size_t untaken;               /* blocks with data that are in no group yet */
-  size_t left;                  /* those that have no leaf yet */
+  size_t left;                  /* blocks that have no leaf yet */
   int error;
   bool hashing;                 /* its thread hashes a group, of any batches */
-  pthread_cond_t changed;       /* nothing is left, or it is the next to hash */
+  pthread_cond_t changed;       /* LEFT is 0, or its thread can hash a group */
 };
 
 struct leaf_engine {
@@ -66,11 +68,11 @@ struct leaf_engine {
 
   pthread_mutex_t lock;         /* protects what follows, and batches */
   unsigned hashing;             /* threads that hash a group */
-  bool gather;                  /* a batch may wait for those of others */
-  unsigned backoff;             /* batches that do not, after one waited and */
-  unsigned backoff_left;        /*   none came; so many of them are to come */
-  struct batch *queue, **queue_tail; /* batches that have blocks to take */
-  size_t queued;                /* these blocks */
+  bool gather;                  /* batches may wait for others */
+  unsigned backoff;             /* batches that skip the wait after one that */
+  unsigned backoff_left;        /*   timed out; how many are still to skip it */
+  struct batch *queue, **queue_tail; /* batches with untaken blocks */
+  size_t queued;                /* untaken blocks */
 };
 
 struct group {
@@ -79,7 +81,9 @@ struct group {
   struct leaf_block *block[LEAF_GROUP];
 };
 
-/* A batch leaves the queue with its last block: it may be gone soon after. */
+/* A batch is removed from the queue with its last untaken block, since its
+ * thread can return as soon as all of its blocks are hashed.
+ */
 static void
 take_group_locked (struct leaf_engine *engine, struct group *group)
 {
@@ -100,7 +104,7 @@ take_group_locked (struct leaf_engine *engine, struct group *group)
   }
 }
 
-/* Whoever brought the oldest blocks and waits can hash, if there is a CPU. */
+/* Wake the thread of the oldest waiting batch, if there is a free CPU. */
 static void
 wake_next_locked (struct leaf_engine *engine)
 {
@@ -114,15 +118,15 @@ wake_next_locked (struct leaf_engine *engine)
     pthread_cond_signal (&batch->changed);
 }
 
-/* Blocks: more at once are no faster. */
+/* The number of blocks above which more are not faster. */
 static size_t
 full_group (const struct leaf_engine *engine)
 {
   return hashers_full_group (engine->hashers);
 }
 
-/* Did several batches fill the lanes together?  One that was taken by another
- * whose wait was in vain did not.
+/* Did blocks of several batches fill the lanes?  If not, the wait was useless,
+ * also for the batches that were taken along.
  */
 static bool
 is_gathered (const struct leaf_engine *engine, const struct group *group)
@@ -162,8 +166,8 @@ do_group_locked (struct leaf_engine *engine, struct batch *owner)
   }
 }
 
-/* What did not fill the lanes in that time will not next time: try less
- * and less often, so that a client with few requests in flight does not wait.
+/* Exponential backoff after a wait that did not fill the lanes, so that a
+ * client with few requests in flight rarely waits.
  */
 static void
 back_off_locked (struct leaf_engine *engine)
@@ -173,7 +177,7 @@ back_off_locked (struct leaf_engine *engine)
   engine->backoff_left = engine->backoff;
 }
 
-/* Wait for others if that is worth it. */
+/* Wait for other batches to fill the lanes, unless backing off. */
 static void
 gather_locked (struct leaf_engine *engine, struct batch *batch)
 {
@@ -205,7 +209,7 @@ do_batch_locked (struct leaf_engine *engine, struct batch *batch)
   }
 }
 
-/* Returns how many blocks are not. */
+/* Mark blocks of zeros.  Returns the number of other blocks. */
 static size_t
 find_zeros (struct leaf_block *blocks, size_t count)
 {

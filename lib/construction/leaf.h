@@ -1,12 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A batch of blocks in, their leaves out: all that is hashed of the content of
- * an image comes through here.
+ * Hash a batch of blocks to leaves.  All content of an image is hashed here.
  *
- * Blocks are independent messages, so a batch can be hashed in any way that
- * is fast; callers bring as many blocks at once as they can.  Zero detection
- * happens here too: a block of zeros costs a look at its bytes.
+ * Blocks are independent messages, so a batch can be hashed in parallel lanes;
+ * callers should pass as many blocks at once as they can.  Blocks of zeros are
+ * detected and not hashed.
  */
 
 #ifndef BLKHASH_LEAF_H
@@ -30,14 +29,14 @@ void leaf_engine_free (struct leaf_engine *engine);
 int leaf_batch (struct leaf_engine *engine,
                 struct leaf_block *blocks, size_t count);
 
-/* How many blocks are best brought at once: they are hashed in full groups.  It
- * can change when blocks were hashed, but LEAF_GROUP is never much worse.
+/* The best number of blocks in a batch: a multiple of full groups.  It can
+ * change after a batch, but LEAF_GROUP is never much worse.
  */
 size_t leaf_best_count (const struct leaf_engine *engine);
 
-/* To be called before any batch: they come from more threads than there are
- * CPUs, with few blocks each.  From now on leaf_batch may wait for others, a
- * millisecond at most, as long as others come.
+/* For batches with few blocks each, from more threads than there are CPUs.
+ * Call it before any batch.  From then on leaf_batch may wait for other
+ * batches, for a millisecond at most, as long as such waits fill the lanes.
  */
 void leaf_gather (struct leaf_engine *engine);
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What the user chose.  Knows the limits, nothing else.
+ * The options of a hash, with their defaults and limits.
  */
 
 #include <config.h>

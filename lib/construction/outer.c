@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Leaves, in order, to the digest of the image: flat, linear or in streams.
+ * The outer hash: leaves, in order, to the digest of the image.
  *
- * Flat is one chain over all leaves and the size, linear is the same without
- * the size.  With S streams there are S chains, leaf i belongs to chain i mod
- * S, and a last digest is made of those of the chains; the size is not in it.
+ * Flat is one chain over all leaves and the size; linear is flat without the
+ * size.  With S streams there are S chains, leaf i belongs to chain i mod S,
+ * and the result is the digest of the digests of the chains, without the size.
  *
- * A run of zero blocks is the serial cost of an empty image: it is fed from a
- * page of repeated leaves, so that each call into the digest is long.
+ * Runs of zero blocks dominate the time of an empty image.  They are appended
+ * from a page of repeated leaves, so that each call of the digest is long.
  */
 
 #include <config.h>

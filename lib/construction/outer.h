@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Leaves, in order, to the digest of the image: flat, linear or in streams.
+ * The outer hash: leaves, in order, to the digest of the image.  The
+ * construction is flat, linear or streams.
  *
- * It knows nothing of blocks or content.  One thread at a time.
+ * One thread at a time.
  */
 
 #ifndef BLKHASH_OUTER_H
@@ -25,14 +26,14 @@ struct outer *outer_create (const struct digest *digest,
                             const unsigned char *zero_leaf);
 void outer_free (struct outer *outer);
 
-/* Append COUNT leaves that lie one behind the other in LEAVES. */
+/* Append an array of COUNT leaves. */
 int outer_leaves (struct outer *outer, const unsigned char *leaves,
                   size_t count);
 
 /* Append the leaf of a block of zeros COUNT times. */
 int outer_zeros (struct outer *outer, uint64_t count);
 
-/* The image was SIZE bytes.  Nothing but outer_free can follow. */
+/* Store the digest of the image of SIZE bytes.  Only outer_free may follow. */
 int outer_final (struct outer *outer, uint64_t size, unsigned char *md);
 
 #endif /* BLKHASH_OUTER_H */

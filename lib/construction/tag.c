@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The tag of options, which says how a hash is made: blk-sha256/64k.
+ * The tag of options, which identifies the parameters of a hash:
+ * blk-sha256/64k.
  *
- * A tag that is parsed is printed again and compared, so that there is one
- * spelling: no alias of a digest, no "1024k" for "1m", no leading zero.
+ * A parsed tag is printed again and compared, so that only one spelling is
+ * valid: no alias of a digest, no "1024k" for "1m", no leading zero.
  */
 
 #include <config.h>

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Asynchronous requests and the queue of those that completed.
+ * Asynchronous requests, and the queue of completed ones.
  */
 
 #include <config.h>
@@ -100,8 +100,8 @@ completions_fd (const struct completions *c)
   return c->fd[0];
 }
 
-/* An eventfd takes and gives 8 bytes.  When a pipe is full it is readable,
- * which is all that matters.
+/* An eventfd reads and writes 8 bytes.  A full pipe makes this fail, but it is
+ * readable then, which is sufficient.
  */
 static void
 notify (struct completions *c)
@@ -167,7 +167,7 @@ completions_reap (struct completions *c, struct blkhash_completion *out,
     request->next = c->unused;
     c->unused = request;
   }
-  /* What did not fit keeps the descriptor readable. */
+  /* Keep the descriptor readable if requests are left. */
   if (c->done)
     notify (c);
   return n;

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Asynchronous requests and the queue of those that completed.
+ * Asynchronous requests, and the queue of completed ones.  A request has parts,
+ * and completes with the last of them.
  *
- * It knows nothing of hashing.  One thread starts and reaps requests, any
- * thread completes their parts.
+ * One thread starts and reaps requests, any thread completes parts.
  */
 
 #ifndef BLKHASH_COMPLETION_H

@@ -95,7 +95,7 @@ blkhash_free (struct blkhash *h)
 
   if (!h)
     return;
-  /* First the threads: they use all the rest. */
+  /* Threads first: they use everything else. */
   pool_free (h->pool);
   completions_free (h->completions);
   order_free (h->order);
@@ -106,8 +106,8 @@ blkhash_free (struct blkhash *h)
   errno = err;
 }
 
-/* Also what the caller did wrong: bytes that he wanted to append and that are
- * not there must not go unnoticed if he looks at blkhash_final alone.
+/* Record the first error, including errors of the caller: if an append failed,
+ * a program that checks blkhash_final only must not get a digest.
  */
 static int
 stick (struct blkhash *h, int err)
@@ -128,7 +128,7 @@ check_append (struct blkhash *h, size_t len)
   return h->error;
 }
 
-/* How much of LEN belongs to a block that was begun. */
+/* How many of LEN bytes belong to the current partial block. */
 static size_t
 head_length (const struct blkhash *h, size_t len)
 {
@@ -191,7 +191,7 @@ blkhash_aio_update (struct blkhash *h, const void *buf, size_t len,
   head = head_length (h, len);
   tail = (len - head) % h->block_size;
   middle = len - head - tail;
-  /* One part is the submission itself. */
+  /* The submission counts as one part. */
   request = completions_start (h->completions, user_data,
                                order_data_jobs (h->order, middle) + 1);
   if (!request)
@@ -206,8 +206,8 @@ blkhash_aio_update (struct blkhash *h, const void *buf, size_t len,
   if (err == 0)
     err = order_copy (h->order, data + head + middle, tail);
   if (err) {
-    /* The caller has BUF back, so nobody may use it any more; and there is no
-     * completion, as the last part of the request is never done.
+    /* The caller owns BUF again, so wait for the jobs that read it.  The part
+     * of the submission is never done, so there is no completion.
      */
     order_finish (h->order);
     return stick (h, err);
@@ -247,7 +247,7 @@ blkhash_final (struct blkhash *h, unsigned char *md, unsigned int *len)
     return EINVAL;
   h->finished = true;
 
-  /* Even after an error: when this returns no buffer is in use. */
+  /* Even after an error: no buffer may be in use on return. */
   err = stick (h, order_finish (h->order));
   if (err == 0)
     err = outer_final (h->outer, h->size, result);

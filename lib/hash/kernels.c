@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What a user can be told of the kernels: how fast they are on this CPU, and
- * which of them is chosen for how many blocks.
+ * Measure the kernels and print their speed on this CPU, and the numbers of
+ * blocks for which each is selected.
  */
 
 #include <config.h>
@@ -17,7 +17,7 @@
 #include "lanes/lane-hashes.h"
 #include "lanes/lanes.h"
 
-/* The numbers of blocks that wait when KERNEL is next, such as "2-8,16". */
+/* The numbers of waiting blocks for which KERNEL is selected: "2-8,16". */
 static void
 print_counts (FILE *out, const struct lane_plan *plan, unsigned kernel)
 {
@@ -36,8 +36,8 @@ print_counts (FILE *out, const struct lane_plan *plan, unsigned kernel)
   fprintf (out, "%s\n", *before ? "" : "-");
 }
 
-/* CALL is the cost of a call of so many LANES, in picoseconds for a message
- * block of each; 0: it was too slow to be measured.
+/* CALL is the cost of a call with LANES lanes, in picoseconds for a message
+ * block of each; 0: the kernel was too slow to be measured.
  */
 static void
 print_kernel (FILE *out, const struct lane_hash *hash, const char *name,
@@ -88,7 +88,7 @@ measure_hash (FILE *out, const struct lane_hash *hash, const char *library,
   return err;
 }
 
-/* A hash that has no kernel here has no lines. */
+/* A hash without kernels for this CPU has no lines. */
 static int
 describe_hash (FILE *out, const struct lane_hash *hash)
 {

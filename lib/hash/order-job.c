@@ -1,10 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The jobs of an order, in the threads of the pool: the data of each becomes
- * its leaves.
+ * The jobs of an order, which hash data to leaves in the threads of the pool.
  *
- * A job belongs to the thread that runs it until it is done, which it says
+ * A job belongs to the thread that runs it, until that thread marks it done
  * under the order's lock.
  */
 
@@ -20,7 +19,7 @@
 #include "hash/order.h"
 #include "hash/pool.h"
 
-/* The next blocks of the jobs from *JOB on, *OFFSET bytes into it. */
+/* Take the next blocks of the jobs, from *OFFSET bytes into *JOB on. */
 static size_t
 take_blocks (const struct job **job, size_t *offset,
              struct leaf_block *blocks)
@@ -83,7 +82,7 @@ end_job (struct job *job, int err)
     job->done = true;
     pthread_cond_signal (&order->job_done);
   }
-  /* From here on the job may be in use for something else. */
+  /* From here on the appending thread may reuse the job. */
   if (done_cb)
     done_cb (opaque, err);
 }

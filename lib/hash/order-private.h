@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The inside of an order, shared by order.c, which is the appending thread, and
- * order-job.c, which are those of the pool.
+ * The internals of an order: order.c runs in the appending thread, order-job.c
+ * in the threads of the pool.
  */
 
 #ifndef BLKHASH_ORDER_PRIVATE_H
@@ -38,7 +38,7 @@ struct job {
   void (*done_cb) (void *opaque, int error);
   void *opaque;
 
-  /* Written by the worker under order->lock, then it lets go of the job. */
+  /* Written under order->lock by the worker, which then releases the job. */
   bool done;
   int error;
 };
@@ -63,7 +63,7 @@ struct order {
   pthread_cond_t job_done;
 };
 
-/* How many blocks LEN bytes are, the last of which may be short. */
+/* The number of blocks in LEN bytes, the last of which may be short. */
 static inline size_t
 order_blocks_in (const struct order *order, size_t len)
 {

@@ -30,7 +30,7 @@
 
 #define JOB_BYTES (2u << 20)    /* of data in a job, if blocks are not larger */
 #define COPIES (48u << 20)      /* of data in copies, within that */
-#define JOB_BLOCKS 1024         /* so that the leaves of tiny blocks are few */
+#define JOB_BLOCKS 1024         /* bounds the leaves of tiny blocks */
 #define JOB_ZEROS 65536         /* about a millisecond to fold */
 
 static int
@@ -126,8 +126,8 @@ flush_copies (struct order *order)
   return submit_job (order, job);
 }
 
-/* A buffer for copies; when all are in use, the oldest job that has one is
- * waited for.
+/* Allocate a buffer for copies.  If all are in use, wait for the oldest jobs
+ * until one is released.
  */
 static struct buffer *
 new_buffer (struct order *order)
@@ -258,8 +258,8 @@ order_zeros (struct order *order, uint64_t count)
 
   if (order->count > 0) {
     job = &order->ring[(order->head + order->count - 1) % order->slots];
-    /* Runs are merged within a bound: or a caller that appends nothing but
-     * holes would leave all the work to the end.
+    /* Merge runs up to a bound: otherwise a caller that appends only holes
+     * would leave all folding to the end.
      */
     if (job->zeros && job->zeros < JOB_ZEROS) {
       job->zeros += count;
@@ -283,7 +283,7 @@ order_finish (struct order *order)
   return order->error;
 }
 
-/* Bytes of as many blocks as fit in a job of BYTES bytes, one at least. */
+/* The bytes of as many blocks as fit in a job of BYTES bytes, at least one. */
 static size_t
 whole_blocks (size_t bytes, uint32_t block_size)
 {

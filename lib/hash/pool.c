@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A pool of threads.  It knows nothing of its users.
+ * A thread pool with a queue of tasks.  Threads are started on demand.  It
+ * stops by a flag, and drops the tasks that have not started.
  */
 
 #include <config.h>
@@ -16,12 +17,12 @@
 
 struct pool {
   pool_run *run;
-  unsigned batch;               /* weight of tasks that are done together */
+  unsigned batch;               /* bounds the weight of one call of RUN */
 
   pthread_mutex_t lock;         /* protects all below */
   pthread_cond_t work;          /* a task was queued, or stop was set */
   struct pool_task *head, **tail;
-  unsigned queued, weight;      /* tasks in the list */
+  unsigned queued, weight;      /* of the tasks in the list */
   unsigned idle;                /* threads that wait for work */
   bool stop;
   unsigned max_threads, started;
@@ -45,8 +46,8 @@ pool_create (unsigned threads, unsigned batch, pool_run *run)
   return pool;
 }
 
-/* Take the oldest task, and those behind it that are in this thread's share.
- * What is left is enough for the other threads.
+/* Take the oldest task, and as many after it as fit in this thread's share of
+ * the queued weight.  The rest is left to the other threads.
  */
 static struct pool_task *
 take_share_locked (struct pool *pool)
@@ -93,7 +94,8 @@ worker (void *arg)
   return NULL;
 }
 
-/* The program's signal handlers must not run in threads it does not know. */
+/* Block all signals, so that the program's handlers do not run in our threads.
+ */
 static void
 start_thread_locked (struct pool *pool)
 {
@@ -106,14 +108,14 @@ start_thread_locked (struct pool *pool)
   pthread_sigmask (SIG_SETMASK, &old, NULL);
 }
 
-/* False if there is no thread at all to run TASK. */
+/* False if no thread could be started to run TASK. */
 static bool
 queue_task (struct pool *pool, struct pool_task *task)
 {
   SCOPED_LOCK (&pool->lock);
 
-  /* A thread counts as idle until it has taken its task: compare with what
-   * is queued, else a burst of tasks would see one thread idle each time.
+  /* A thread counts as idle until it has taken its task.  So compare with the
+   * queued tasks, or each task of a burst would see the same idle thread.
    */
   if (pool->idle <= pool->queued && pool->started < pool->max_threads)
     start_thread_locked (pool);
