@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * CRC32C, by the instructions of x86-64 and ARMv8 where the CPU has them.
+ * CRC32C, with the instructions of x86-64 and ARMv8 if the CPU has them.
  */
 
 #include <config.h>
@@ -18,7 +18,7 @@
 static uint32_t
 portable (uint32_t crc, const unsigned char *p, size_t len)
 {
-  /* The CRCs of all half bytes. */
+  /* The CRC of each half byte. */
   static const uint32_t table[16] = {
     0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1,
     0x417b1dbc, 0x5125dad3, 0x61c69362, 0x7198540d,

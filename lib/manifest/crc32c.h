@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The CRC of what CRC is of, with LEN bytes behind it; that of nothing is 0. */
+/* Append LEN bytes to the data that CRC is of.  The CRC of no data is 0. */
 uint32_t crc32c (uint32_t crc, const void *buf, size_t len);
 
 /* The same on any CPU, for tests. */

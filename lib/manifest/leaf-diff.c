@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Which blocks of two images differ, by their leaves.
+ * Compare the leaves of two images, and report the blocks that differ.
  *
- * A run of each is at hand.  What both have is compared and taken away; then
- * the one of which nothing is left is asked for more.
+ * A run of each image is current.  The blocks that both runs have are compared
+ * and removed; an empty run is replaced by the next one of its iterator.
  */
 
 #include <config.h>
@@ -68,7 +68,7 @@ may_differ (struct leaf_diff *diff)
 
 /* ---- Runs ---- */
 
-/* COUNT blocks of data of both. */
+/* Compare COUNT blocks, which are data in both. */
 static int
 compare_data (struct leaf_diff *diff, const struct blkhash_manifest_run *a,
               const struct blkhash_manifest_run *b, uint64_t count)
@@ -104,7 +104,7 @@ compare_both (struct leaf_diff *diff, struct blkhash_manifest_run *a,
   return err;
 }
 
-/* The other image has ended. */
+/* Compare a run with zeros: the other image has ended. */
 static int
 compare_alone (struct leaf_diff *diff, struct blkhash_manifest_run *run)
 {
@@ -118,11 +118,11 @@ compare_alone (struct leaf_diff *diff, struct blkhash_manifest_run *run)
 
 struct input {
   struct leaf_runs *runs;
-  struct blkhash_manifest_run run; /* what is left of it */
+  struct blkhash_manifest_run run; /* the rest of the current one */
   bool ended;
 };
 
-/* Have a run of each that has not ended. */
+/* Read the next run of each image whose run is empty and that has not ended. */
 static int
 read_on (struct leaf_diff *diff, struct input inputs[2])
 {

@@ -3,12 +3,12 @@
  *
  * The leaves of an image, in order: an iterator of runs.
  *
- * Whatever has leaves is one: a manifest, an image that is hashed meanwhile, a
- * combination of others.  What takes leaves asks one thread at a time, holds no
- * lock, and keeps nothing but the run that it was given.
+ * Every producer of leaves implements it: a manifest, an image that is being
+ * hashed, a combination of other iterators.  A consumer calls it from one
+ * thread at a time, without a lock, and keeps only the current run.
  *
- * Such a struct is the first member of what it iterates over, whose maker also
- * destroys it.
+ * It is the first member of the producer's struct.  The creator of the producer
+ * also destroys it.
  */
 
 #ifndef BLKHASH_LEAF_RUNS_H
@@ -21,13 +21,13 @@
 struct leaf_runs {
   /* Store the next blocks in *RUN; their leaves are valid until the next call.
    * A run begins where the one before it ends, and is never empty.  0; ENOENT:
-   * there are no more; or another errno value, the reason for which is where
-   * the maker of the iterator wants it.  No call may follow an error.
+   * there are no more; or another errno value, whose message the producer
+   * stores.  No call may follow an error.
    */
   int (*next) (struct leaf_runs *runs, struct blkhash_manifest_run *run);
 };
 
-/* Take the first COUNT blocks away from RUN. */
+/* Remove the first COUNT blocks from RUN. */
 static inline void
 leaf_run_skip (struct blkhash_manifest_run *run, uint64_t count)
 {
@@ -37,8 +37,8 @@ leaf_run_skip (struct blkhash_manifest_run *run, uint64_t count)
     run->leaves += count * run->leaf_size;
 }
 
-/* How many bytes the blocks of RUN have in an image of SIZE bytes: the last one
- * of them can be shorter.
+/* The number of bytes of RUN in an image of SIZE bytes, whose last block can be
+ * shorter.
  */
 static inline uint64_t
 leaf_run_bytes (const struct blkhash_manifest_run *run, uint64_t size,

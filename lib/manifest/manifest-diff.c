@@ -1,11 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Where two images differ, by their manifests.
+ * Compare two images by their manifests.
  *
- * Both are read at the same time, so that nothing is kept but a record of each.
- * Leaves of different constructions can be compared: a leaf does not depend on
- * what is made of it.
+ * Both are read at the same time, so only a record of each is in memory.  The
+ * constructions can differ: a leaf does not depend on the construction.
  */
 
 #include <config.h>
@@ -36,7 +35,7 @@ struct diff {
   uint32_t block_size;
 };
 
-/* What both readers say is the reason for ERR. */
+/* Store the reason for ERR in both readers. */
 static int
 fail (struct diff *diff, int err, const char *why)
 {
@@ -53,7 +52,7 @@ are_alike (const struct manifest_header *a, const struct manifest_header *b)
     strcmp (a->opts->digest_name, b->opts->digest_name) == 0;
 }
 
-/* Of two parts nothing would tell which blocks only one has. */
+/* Blocks that only one part has cannot be compared. */
 static bool
 have_same_blocks (const struct manifest_header *a,
                   const struct manifest_header *b)
@@ -92,7 +91,7 @@ next_run (struct leaf_runs *runs, struct blkhash_manifest_run *run)
   return blkhash_manifest_reader_next (((struct input *) runs)->reader, run);
 }
 
-/* The blocks as bytes of the image. */
+/* Convert the blocks to bytes of the image. */
 static int
 report_range (void *opaque, uint64_t first, uint64_t count)
 {
@@ -104,7 +103,7 @@ report_range (void *opaque, uint64_t first, uint64_t count)
                                               : count * diff->block_size);
 }
 
-/* The reason is that of the reader that failed, if one did. */
+/* If a reader failed, only that one has a reason. */
 static int
 compare (struct diff *diff)
 {
@@ -120,8 +119,8 @@ compare (struct diff *diff)
   return err;
 }
 
-/* The sums are the same if the leaves are, and only then; they may not have
- * been computed.
+/* Sums are equal if and only if all leaves are.  Check it, because with
+ * BLKHASH_MANIFEST_NO_SUM the readers did not check their sums.
  */
 static int
 check_sums (struct diff *diff)

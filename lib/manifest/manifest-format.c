@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The header of a manifest: lines of text, so that "head -c 512" shows what the
- * manifest is of.
+ * Print and parse the header of a manifest: lines of text, so that "head -c
+ * 512" shows it.
  */
 
 #include <config.h>
@@ -50,8 +50,8 @@ manifest_header_print (const struct manifest_header *header,
             *header->id ? "\n" : "");
 }
 
-/* A number in its one spelling, up to the character END.  Returns what follows
- * that, or NULL.
+/* Parse a number without leading zeros, up to the character END.  Returns the
+ * text after END, or NULL.
  */
 static const char *
 parse_number (const char *text, char end, uint64_t *value)
@@ -115,7 +115,7 @@ parse_unfinished (struct parser *parser, const char *value)
   return strcmp (value, "yes") == 0 ? 0 : ENOTSUP;
 }
 
-/* What is too long was written by others, and says nothing here. */
+/* Ignore an ID that is too long: another program wrote it. */
 static int
 parse_id (struct parser *parser, const char *value)
 {
@@ -165,7 +165,7 @@ parse_line (struct parser *parser, char *line)
   return 0;
 }
 
-/* The text ends with a line end, and what is behind it is NUL. */
+/* Printable ASCII that ends with a newline; the rest is NUL. */
 static bool
 is_text (const unsigned char *bytes, size_t len)
 {
@@ -191,7 +191,7 @@ parse_version (struct parser *parser, const char *line)
   return strcmp (line + strlen (NAME), FORMAT_VERSION) == 0 ? 0 : ENOTSUP;
 }
 
-/* The numbers say an image and a part of it. */
+/* Check that all keys are there, and the blocks are in the image. */
 static int
 check_numbers (struct parser *parser)
 {

@@ -3,8 +3,6 @@
  *
  * The bytes of a manifest: its header, and the numbers of its records.
  * blkhash-manifest(5) describes them.
- *
- * It knows nothing of files and of leaves.
  */
 
 #ifndef BLKHASH_MANIFEST_FORMAT_H
@@ -18,9 +16,9 @@ struct blkhash_opts;
 
 #define MANIFEST_HEADER_SIZE 512
 
-/* A record begins with two numbers: its first block, and how many; or that it
- * is the end, and how many blocks are in all records.  It ends with its CRC and
- * a number that is 0.
+/* A record begins with two numbers: its first block and the number of blocks;
+ * or, in the end, MANIFEST_END and the number of blocks in all records.  It
+ * ends with its CRC and a number that is 0.
  */
 #define MANIFEST_HEAD_SIZE 16
 #define MANIFEST_TAIL_SIZE 8
@@ -32,21 +30,21 @@ struct manifest_header {
   struct blkhash_opts *opts;
   uint64_t size;                /* of the image, bytes */
   uint64_t first, count;        /* the blocks that are in the manifest */
-  bool unfinished;              /* or will be: it grows */
+  bool unfinished;              /* it is a journal, and grows */
   char id[64];                  /* the key "journal", or empty */
 };
 
-/* How many blocks the image has. */
+/* The number of blocks of the image. */
 uint64_t manifest_image_blocks (const struct manifest_header *header);
 
-/* Are all blocks of the image in it?  Only then there is a sum. */
+/* Does it have all blocks of the image?  Only then it has a sum. */
 bool manifest_is_complete (const struct manifest_header *header);
 
 void manifest_header_print (const struct manifest_header *header,
                             unsigned char bytes[MANIFEST_HEADER_SIZE]);
 
 /* Fill in HEADER, whose opts the caller frees, also after an error.  EBADMSG,
- * ENOTSUP or ENOMEM, and *WHY says what is wrong.
+ * ENOTSUP or ENOMEM; *WHY is the reason.
  */
 int manifest_header_parse (const unsigned char bytes[MANIFEST_HEADER_SIZE],
                            struct manifest_header *header, const char **why);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The number in the header of an unfinished manifest.
+ * The journal ID in the header of an unfinished manifest.
  */
 
 #include <config.h>

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Bytes of a file or pipe, from where it stands to its end, a piece at a time.
+ * Buffered input from a file or pipe, from its current offset to its end.
  */
 
 #include <config.h>
@@ -17,7 +17,7 @@
 
 #define FIRST_SIZE (64 * 1024)  /* bytes */
 
-/* How much there is only a regular file says. */
+/* The number of bytes left is known for a regular file only. */
 void
 manifest_input_init (struct manifest_input *input, int fd)
 {
@@ -41,8 +41,8 @@ manifest_input_may_have (const struct manifest_input *input, uint64_t len)
   return len <= input->left;
 }
 
-/* Make room behind what is there, which is less than LEN bytes: no more than as
- * much again.
+/* Make room for more input.  The buffer holds fewer than LEN bytes, and at most
+ * doubles, so that it grows with the bytes that really arrive.
  */
 static int
 make_room (struct manifest_input *input, size_t len)

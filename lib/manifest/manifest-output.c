@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Bytes to a file or pipe, from where it stands, put together in a buffer.
+ * Buffered output to a file or pipe, from its current offset.
  */
 
 #include <config.h>

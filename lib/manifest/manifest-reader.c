@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A reader of a manifest: its life, and the header.
+ * A manifest reader: create and free it, and read the header.
  */
 
 #include <config.h>
@@ -145,7 +145,7 @@ manifest_reader_new_unfinished (int fd, char *reason, size_t size)
   return create (fd, 0, true, reason, size);
 }
 
-/* ---- What it says ---- */
+/* ---- Getters ---- */
 
 const struct blkhash_opts *
 blkhash_manifest_reader_opts (const struct blkhash_manifest_reader *r)

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The inside of a reader of a manifest: manifest-reader.c has its header,
- * manifest-records.c the rest.
+ * The internals of a manifest reader: manifest-reader.c reads the header,
+ * manifest-records.c the records and the end.
  */
 
 #ifndef BLKHASH_MANIFEST_READER_H
@@ -22,27 +22,27 @@ struct manifest_sum;
 struct blkhash_manifest_reader {
   struct manifest_input input;
   unsigned flags;
-  bool unfinished;              /* or may be */
+  bool unfinished;              /* it may be unfinished */
   struct manifest_header header;
   uint32_t header_crc;
   size_t leaf_size;
   struct manifest_zeros zeros;
-  struct manifest_sum *sum;     /* of what was read before RUN, or NULL */
+  struct manifest_sum *sum;     /* of the records before RUN, or NULL */
   struct blkhash_manifest_run run; /* the last, whose leaves are in INPUT */
   bool ended;
   uint64_t next, end;           /* blocks: of the next record, and of all */
   bool after_zeros;             /* the record before is zeros */
-  bool after_part;              /* or has less leaves than there is place for */
+  bool after_part;              /* or is of data, and not full */
   unsigned char md[BLKHASH_MAX_MD_SIZE];
 
   int err;                      /* the first */
-  char error[160];              /* in words */
+  char error[160];              /* the reason, in words */
 };
 
 /* Nothing but the header was read, and the manifest is not unfinished. */
 bool manifest_reader_is_fresh (const struct blkhash_manifest_reader *r);
 
-/* What was read cannot be used.  Returns ERR. */
+/* Fail with ERR, which sticks.  Returns ERR. */
 int manifest_reader_fail (struct blkhash_manifest_reader *r, int err);
 
 /* Store the reason for ERR, in words.  Returns ERR, which does not stick. */

@@ -1,12 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Read the records of a manifest, and believe nothing that is in them.
+ * Read and validate the records of a manifest, which is untrusted.
  *
- * A record is given when all of it was read and its CRC is right.  Numbers are
- * compared with what the header says and with the bytes that are left, before
- * any memory depends on them.  What only the end tells, such as that nothing is
- * missing, is told with ENOENT.
+ * A record is returned when all of it was read and its CRC is right.  Its
+ * numbers are checked against the header and the bytes left before memory is
+ * allocated for them.  Only ENOENT means that the whole manifest is valid.
  */
 
 #include <config.h>
@@ -23,7 +22,7 @@
 #include "manifest/manifest-sum.h"
 #include "manifest/manifest-zeros.h"
 
-/* Of the record that begins where bytes were taken until now. */
+/* An error of the record that begins at the current offset. */
 static int
 bad_record (struct blkhash_manifest_reader *r, const char *what)
 {
@@ -43,19 +42,19 @@ cut_off (struct blkhash_manifest_reader *r)
   return damaged (r, "the manifest is cut off");
 }
 
-/* What came of reading. */
+/* Convert an error of the input. */
 static int
 input_failed (struct blkhash_manifest_reader *r, int err)
 {
   if (err == ENODATA)
     return cut_off (r);
   err = manifest_reader_set_errno (r, err);
-  /* Of read(2) they are neither the end nor a wrong record. */
+  /* From read(2) these mean neither the end nor a bad record. */
   return err == ENOENT || err == EBADMSG ? EIO : err;
 }
 
-/* Find a record of SIZE bytes without its tail, and check that.  CRC is that of
- * what is to be in its CRC before it.
+/* Read a record of SIZE bytes and its tail, and check the tail.  CRC is the CRC
+ * of the bytes that its CRC covers in addition, before the record.
  */
 static int
 find_record (struct blkhash_manifest_reader *r, size_t size, uint32_t crc,
@@ -77,7 +76,9 @@ find_record (struct blkhash_manifest_reader *r, size_t size, uint32_t crc,
   return 0;
 }
 
-/* COUNT blocks from FIRST on come next, and not in more records than needed. */
+/* Check that COUNT blocks from FIRST on come next, and could not be a part of
+ * the record before.
+ */
 static int
 check_numbers (struct blkhash_manifest_reader *r, uint64_t first,
                uint64_t count, bool zeros)
@@ -110,8 +111,8 @@ check_leaves (struct blkhash_manifest_reader *r, uint64_t first,
   return 0;
 }
 
-/* Add the run that the caller has seen by now.  That can take very long, and
- * who compares may need no more.
+/* Add the run returned by the last call to the sum.  It was not added there,
+ * since it can take very long, and a comparison can end before.
  */
 static int
 add_to_sum (struct blkhash_manifest_reader *r)
@@ -236,6 +237,6 @@ blkhash_manifest_reader_next (struct blkhash_manifest_reader *r,
     return r->err;
   r->err = read_record (r, run);
   if (r->err == EBADMSG && r->unfinished)
-    r->err = ENOENT;            /* the text says why there are no more */
+    r->err = ENOENT;            /* the reason stays, for diagnostics */
   return r->err;
 }

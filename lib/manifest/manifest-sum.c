@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The sum of an image, of its leaves and runs of zero blocks in order.
+ * Compute the sum of an image from its leaves and runs of zero blocks, in
+ * order.
  */
 
 #include <config.h>

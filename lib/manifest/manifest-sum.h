@@ -1,9 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The sum of an image, of its leaves and runs of zero blocks in order.
- *
- * It knows nothing of files.
+ * Compute the sum of an image from its leaves and runs of zero blocks, in
+ * order.
  */
 
 #ifndef BLKHASH_MANIFEST_SUM_H
@@ -17,21 +16,22 @@ struct manifest_zeros;
 
 struct manifest_sum;
 
-/* OPTS is copied.  ZEROS, which are hashed, must outlive it.  NULL with errno
- * set on failure.
+/* OPTS is copied.  ZEROS, which must be hashed, must outlive it.  NULL with
+ * errno set on failure.
  */
 struct manifest_sum *manifest_sum_create (const struct blkhash_opts *opts,
                                           const struct manifest_zeros *zeros);
 void manifest_sum_free (struct manifest_sum *sum);
 
-/* The leaves of the next COUNT blocks; or they are zero, with the short last
- * block that ZEROS say.  0, ENOMEM or EIO.
+/* Append the leaves of the next COUNT blocks; or COUNT blocks of zeros, whose
+ * last one can be the short last block of the image.  0, ENOMEM or EIO.
  */
 int manifest_sum_leaves (struct manifest_sum *sum, const unsigned char *leaves,
                          size_t count);
 int manifest_sum_zeros (struct manifest_sum *sum, uint64_t count);
 
-/* These were all blocks of an image of SIZE bytes. */
+/* Store the sum of the image of SIZE bytes, all of whose blocks were appended.
+ */
 int manifest_sum_final (struct manifest_sum *sum, uint64_t size,
                         unsigned char *md);
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A leaf table to a manifest, and back.
+ * Save a leaf table to a manifest, and load it.
  */
 
 #include <config.h>

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The records of a manifest, as leaves come.
+ * Write the records of a manifest, as leaves arrive.
  *
- * A record is put together in a buffer, since it begins with the number of
- * its leaves.  The header is written when the first leaves come, and whole
- * records when there are enough.
+ * A record is assembled in a buffer, since it begins with the number of its
+ * leaves.  The header is written when the first leaves arrive, and whole
+ * records when the buffer has WRITE_SIZE bytes.
  */
 
 #include <config.h>
@@ -35,7 +35,7 @@ manifest_writer_head (struct blkhash_manifest_writer *w, uint64_t first,
 {
   int err;
 
-  /* Who reads a pipe knows from the header what to do meanwhile. */
+  /* Write the header at once, so that the reader of a pipe can begin. */
   if (first == w->header.first && !w->header_last && !w->header.unfinished) {
     err = manifest_output_write (&w->output);
     if (err)

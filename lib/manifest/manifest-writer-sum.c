@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The sum that the end of a manifest has, of the leaves that were written.
+ * Compute the sum in the end of a manifest from the leaves that were written.
  */
 
 #include <config.h>
@@ -14,8 +14,7 @@
 #include "manifest/manifest-zeros.h"
 
 /* A run of zeros may end with the short last block of an image whose size is
- * not known yet.  So the last block of zeros is added when it is known what
- * follows.
+ * not known yet.  So the last block of zeros is held back until the next call.
  */
 int
 manifest_writer_sum_zeros (struct blkhash_manifest_writer *w, uint64_t count)
@@ -69,7 +68,8 @@ manifest_writer_sum_final (struct blkhash_manifest_writer *w, unsigned char *md)
   return err ? err : manifest_sum_final (w->sum, size, md);
 }
 
-/* Before that only full blocks are zero. */
+/* While the size is unknown, only the leaf of a full block of zeros is needed.
+ */
 int
 manifest_writer_sum_begin (struct blkhash_manifest_writer *w)
 {

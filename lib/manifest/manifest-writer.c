@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Write a manifest, as leaves come: the sink, the header and the end.
+ * Write a manifest, as leaves arrive: the sink, the header and the end.
  *
- * What the file becomes does not depend on the parts in which leaves come: a
- * record of data ends where zeros begin, or when it is full, and one of zeros
- * where data begins.
+ * The file does not depend on how the leaves are split into calls: a record of
+ * data ends where zeros begin, or when it is full, and one of zeros where data
+ * begins.
  */
 
 #include <config.h>
@@ -31,8 +31,8 @@
 
 /* ---- The sink ---- */
 
-/* Leave what is not to be written out of COUNT blocks from *INDEX on.  Returns
- * how many blocks remain.
+/* Limit COUNT blocks from *INDEX on to the part that is written.  Returns the
+ * number of blocks left.
  */
 static uint64_t
 cut_to_part (const struct blkhash_manifest_writer *w, uint64_t *index,
@@ -109,7 +109,8 @@ blkhash_manifest_writer_sink (struct blkhash_manifest_writer *w)
 
 /* ---- The header and the end ---- */
 
-/* A descriptor that cannot be written shows now, not after hours of hashing. */
+/* Detect a descriptor that cannot be written now, not after hours of hashing.
+ */
 static int
 check_fd (const struct blkhash_manifest_writer *w)
 {
@@ -122,7 +123,7 @@ check_fd (const struct blkhash_manifest_writer *w)
   return w->header_last && flags & O_APPEND ? EINVAL : 0;
 }
 
-/* Will the header be written when the size is known?  Its place is kept. */
+/* Print the header; or reserve its place if the size is unknown. */
 static int
 begin (struct blkhash_manifest_writer *w)
 {
@@ -162,14 +163,14 @@ write_header (struct blkhash_manifest_writer *w, const unsigned char *bytes)
   return 0;
 }
 
-/* 0: it is a part, and has none. */
+/* 0: a part has no sum. */
 static size_t
 sum_size (const struct blkhash_manifest_writer *w)
 {
   return w->sum ? w->leaf_size : 0;
 }
 
-/* Its CRC is that of the header too. */
+/* The CRC of the end also covers the header. */
 static int
 append_end (struct blkhash_manifest_writer *w, const unsigned char *header,
             const unsigned char *md)
@@ -251,14 +252,14 @@ manifest_writer_flush (struct blkhash_manifest_writer *w)
   return w->error;
 }
 
-/* ---- Its life ---- */
+/* ---- Create and free ---- */
 
 struct part {
   uint64_t first, count;        /* blocks */
 };
 
-/* Blocks that the image does not have are not passed over: those are an error
- * in the end.
+/* Blocks beyond the end of the image are not ignored: they are an error at the
+ * end.
  */
 static int
 choose_blocks (struct blkhash_manifest_writer *w, const struct part *part)
@@ -330,7 +331,7 @@ blkhash_manifest_writer_new (const struct blkhash_opts *opts, uint64_t size,
   return create (opts, size, NULL, false, fd);
 }
 
-/* Behind what is there already there is no other header. */
+/* The existing file has a header already. */
 static int
 begin_at (struct blkhash_manifest_writer *w, uint64_t next)
 {

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The inside of a writer of a manifest: manifest-writer.c has its life, the
- * sink, the header and the end, manifest-writer-records.c the records, and
+ * The internals of a manifest writer: manifest-writer.c has the sink, the
+ * header and the end, manifest-writer-records.c the records, and
  * manifest-writer-sum.c the sum.
  *
- * Functions return 0, ENOMEM, or what write(2) said.
+ * Functions return 0, ENOMEM, or the error of write(2).
  */
 
 #ifndef BLKHASH_MANIFEST_WRITER_H
@@ -31,16 +31,16 @@ struct blkhash_manifest_writer {
   bool header_last;
   size_t leaf_size;
   uint64_t next;                /* block */
-  uint64_t first, end;          /* before and behind, blocks are passed over */
+  uint64_t first, end;          /* blocks outside are ignored */
   int error;                    /* the first */
 
   struct manifest_zeros zeros_leaves;
   struct manifest_sum *sum;     /* of the blocks before NEXT; or NULL: none */
-  bool zero_last;               /* but for the last one, which is zero */
+  bool zero_last;               /* except the last one, which is zero */
   bool finished;
 
   size_t record;                /* where the open record begins in OUTPUT */
-  size_t leaves;                /* in it; 0: none is open */
+  size_t leaves;                /* in it; 0: no record is open */
   uint64_t zeros;               /* blocks before NEXT that are in no record */
 };
 
@@ -48,14 +48,14 @@ struct blkhash_manifest_writer {
 int manifest_writer_head (struct blkhash_manifest_writer *w, uint64_t first,
                           uint64_t count);
 
-/* End it.  CRC is that of what comes before it and is to be in its CRC. */
+/* End it.  CRC is the CRC of the bytes that its CRC covers in addition. */
 int manifest_writer_tail (struct blkhash_manifest_writer *w, uint32_t crc);
 
-/* The next COUNT blocks: up to as many as there is place for in the record. */
+/* Append the next COUNT blocks, at most as many as fit in the record. */
 int manifest_writer_leaves (struct blkhash_manifest_writer *w,
                             const unsigned char *leaves, size_t count);
 
-/* The leaves that came are a record; or the blocks of zeros are. */
+/* Close the open record of leaves; or write the record of zeros. */
 int manifest_writer_close_leaves (struct blkhash_manifest_writer *w);
 int manifest_writer_close_zeros (struct blkhash_manifest_writer *w);
 

@@ -4,16 +4,14 @@
  * The leaves of blocks of zeros in a manifest: of a full one, and of the short
  * last block.
  *
- * A block of zeros is in a run of zeros, so no leaf of data is one of these.
- * Anything else would be a second manifest of the same image: one with the same
- * sum, but with blocks that differ.
+ * A block of zeros must be in a run of zeros, so a reader refuses a data record
+ * with one of these leaves.  Otherwise an image would have a second manifest,
+ * with the same sum, but with blocks that differ.
  *
- * That holds for cryptographic digests: nobody knows data with the digest of
+ * That holds for cryptographic digests, for which no data has the digest of
  * zeros.  With xxh64 and xxh3-128 a guest can make such a block.  It is data,
- * and our writer says so; a reader cannot tell it from zeros.  It takes these
- * leaves, so that all that is written can be read.
- *
- * It knows nothing of files.
+ * and the writer writes it as data; a reader cannot distinguish it from zeros.
+ * So it accepts these leaves, and all that is written can be read.
  */
 
 #ifndef BLKHASH_MANIFEST_ZEROS_H
@@ -29,8 +27,8 @@ struct manifest_zeros {
   const struct blkhash_opts *opts;
   uint64_t size;                /* of the image, in bytes */
   size_t leaf_size;             /* bytes */
-  bool unique;                  /* no other data has these leaves */
-  bool hashed;                  /* what follows is set */
+  bool unique;                  /* no data has these leaves */
+  bool hashed;                  /* the fields below are set */
   unsigned char full_leaf[BLKHASH_MAX_MD_SIZE];
   uint64_t short_block;         /* its number, or MANIFEST_NO_BLOCK */
   unsigned char short_leaf[BLKHASH_MAX_MD_SIZE];
@@ -38,19 +36,19 @@ struct manifest_zeros {
 
 #define MANIFEST_NO_BLOCK UINT64_MAX
 
-/* Of an image of SIZE bytes.  OPTS is the caller's, and used until the end.  0,
- * ENOMEM, or EINVAL if the digest is not here.
+/* For an image of SIZE bytes.  OPTS must outlive it.  0, ENOMEM, or EINVAL if
+ * the digest is not available.
  */
 int manifest_zeros_init (struct manifest_zeros *zeros,
                          const struct blkhash_opts *opts, uint64_t size);
 
-/* Hash them, if they are not.  That is a block of work, and who reads the
- * manifests of many parts without data needs none of it.  0, ENOMEM or EIO.
+/* Hash them, once.  It is delayed because it costs the hash of a block, which
+ * manifests of parts without data do not need.  0, ENOMEM or EIO.
  */
 int manifest_zeros_hash (struct manifest_zeros *zeros);
 
-/* Is any of the COUNT leaves of data, from block FIRST on, that of zeros?  They
- * were hashed.
+/* Is any of COUNT leaves of data, from block FIRST on, that of zeros?  To be
+ * called after manifest_zeros_hash.
  */
 bool manifest_zeros_has (const struct manifest_zeros *zeros, uint64_t first,
                          const unsigned char *leaves, size_t count);
