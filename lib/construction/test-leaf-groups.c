@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: batches that are hashed in one group.  What goes wrong there is
- * an error of each batch that has blocks in the group, and of no other; and a
- * batch waits for others only where that helps.
+ * Unit test: batches that are hashed in one group.  An error of a group is an
+ * error of each batch that has blocks in it, and of no other; and a batch waits
+ * for others only if that fills the lanes.
  *
- * The linker puts the wrappers below around what leaf.c calls, so the test
- * says how many CPUs there are, which block fails, and which one is hashed
- * until others wait: nothing here depends on time.
+ * Linker wrappers for the functions that leaf.c calls set the number of CPUs
+ * and the block that fails, and hold a block until others wait: nothing here
+ * depends on time.
  */
 
 #include <config.h>
@@ -167,9 +167,9 @@ destroy (void)
   digest_free (digest);
 }
 
-/* While the one CPU hashes a block, three batches come.  Then the groups are
- * 20 blocks of the first with 12 of the second, 8 of the second with 24 of the
- * third, and 6 of the third.
+/* While the only CPU hashes a block, three batches are queued.  Then the groups
+ * are 20 blocks of the first with 12 of the second, 8 of the second with 24 of
+ * the third, and 6 of the third.
  */
 static void
 fail_in_group (size_t of, size_t block, int first, int second, int third)
@@ -207,7 +207,7 @@ test_errors (void **state)
   fail_in_group (2, 29, 0, 0, EIO);
 }
 
-/* The second thread that hashes at the same time has nothing to do it with. */
+/* There is no memory for the state of a second hashing thread. */
 static void
 test_no_memory (void **state)
 {
@@ -243,8 +243,8 @@ test_zeros (void **state)
   destroy ();
 }
 
-/* Whoever brought the oldest blocks hashes others of its own; then the next one
- * is woken when a CPU is free.
+/* The thread of the oldest batch is already hashing; so the next one is woken
+ * when a CPU is free.
  */
 static void
 test_wake_next (void **state)
@@ -330,7 +330,8 @@ waits_of (size_t batches, size_t count)
   return waits;
 }
 
-/* Nobody else comes: 1, 3, 7 ... 1023 batches do not wait after one did. */
+/* No other batches arrive: after a wait 1, 3, 7 ... 1023 batches do not wait.
+ */
 static void
 test_gather (void **state)
 {
@@ -367,7 +368,7 @@ test_gather (void **state)
   assert_int_equal (waits_of (1, 1), 1);
   destroy ();
 
-  /* All that one client brings at a time does not fill the lanes. */
+  /* One client alone does not fill the lanes. */
   if (enough > 1) {
     create ("sha256", 2);
     leaf_gather (engine);
@@ -413,9 +414,9 @@ force_wide_lanes (void)
   return 0;
 }
 
-/* Few come, but more than one: who is hashed by another, whose wait was in
- * vain, has waited in vain too.  Else a client with four requests in flight
- * waits for each of them.
+/* A few batches arrive, but too few to fill the lanes: a batch that is hashed
+ * by another one whose wait timed out does not reset the backoff.  Otherwise a
+ * client with four requests in flight would wait for each of them.
  */
 static void
 test_taken (void **state)
@@ -443,7 +444,7 @@ test_taken (void **state)
   assert_int_equal (waits_of (3, 1), 0);
   assert_int_equal (waits_of (1, 1), 1);
 
-  /* But when the two fill the lanes, waiting is worth it again. */
+  /* But if the two fill the lanes, batches wait again. */
   assert_int_equal (waits_of (7, 1), 0);
   begin_waiting (&first);
   assert_int_equal (waits_of (1, enough - 1), 0);

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: many threads bring batches of any size at once, and each gets the
- * leaves of its own blocks, with few CPUs and with many: the linker puts a
- * stand-in before the question how many there are.
+ * Unit test: many threads hash batches of any size at once, and each gets the
+ * leaves of its own blocks, with few CPUs and with many: a linker wrapper for
+ * sysconf sets their number.
  */
 
 #include <config.h>
@@ -132,10 +132,10 @@ test_threads (void **state)
   run_threads (THREADS, false, 1);
   run_threads (THREADS, false, 2);
   run_threads (THREADS, false, THREADS);
-  run_threads (THREADS, false, -1); /* nobody knows */
+  run_threads (THREADS, false, -1); /* the number of CPUs is unknown */
 }
 
-/* Some groups are filled by many threads; or nobody else ever comes. */
+/* Many threads fill groups; or there is only one thread. */
 static void
 test_gather (void **state)
 {

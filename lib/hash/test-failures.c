@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: no memory, no threads, blocks that cannot be hashed, and
- * completions that are reaped one by one.  The linker puts the wrappers below
- * between the library and libc.
+ * completions that are reaped one by one.  Linker wrappers make the functions
+ * below fail.
  */
 
 #include <config.h>
@@ -105,7 +105,7 @@ new_hash (unsigned queue_depth)
 }
 
 /* The copy of the short end fails after the blocks before it were submitted:
- * the buffer is ours again all the same, and no completion comes.
+ * the buffer is still ours on return, and there is no completion.
  */
 static void
 test_failed_aio_update (void **state)
@@ -188,7 +188,8 @@ test_no_leaf_of_zeros (void **state)
   blkhash_free (h);
 }
 
-/* Whoever drains the descriptor and reaps one is woken again for the next. */
+/* After a drain and a reap of one completion, the descriptor is readable again.
+ */
 static void
 test_reap_one_by_one (void **state)
 {
@@ -264,7 +265,7 @@ test_null_buffer (void **state)
   blkhash_leaves_free (l);
 }
 
-/* A table that may have leaves of content that is gone says nothing more. */
+/* A table that may have leaves of outdated content returns the error. */
 static void
 test_leaf_table_error_sticks (void **state)
 {
@@ -304,7 +305,7 @@ pass_data (void *opaque, uint64_t index, size_t count,
   return 0;
 }
 
-/* Another thread fails while this one tells. */
+/* Another thread fails while this one calls the sink. */
 static int
 pass_zeros (void *opaque, uint64_t index, uint64_t count)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: of a table that is given once one thread folds the leaves of all;
- * when the others are faster they wait for it.
+ * Unit test: in a table that is given once, one thread folds the leaves of all
+ * threads.  If the others are faster, they wait for it.
  */
 
 #include <config.h>
@@ -39,7 +39,7 @@ static bool slow;               /* set once */
 static sem_t folds, waits;
 static unsigned char data[BLOCK * BLOCKS];
 static struct blkhash_leaves *table;
-static uint64_t most;           /* leaves when somebody waited */
+static uint64_t most;           /* unfolded leaves when a thread waited */
 
 int
 __wrap_outer_leaves (struct outer *outer, const unsigned char *leaves,

@@ -84,9 +84,9 @@ test_all_run (void **state)
   }
 }
 
-/* A task that runs while the pool is freed is waited for, and those behind it
- * never run: it ends when pool_free, which waits in pthread_join, has told all
- * threads to stop.
+/* pool_free waits for the task that is running, and drops the tasks behind it.
+ * Here the task ends once pool_free has set the stop flag and waits in
+ * pthread_join.
  */
 static atomic_int started, may_end;
 
@@ -134,8 +134,8 @@ test_free_drops (void **state)
   assert_int_equal (ran, 1);
 }
 
-/* What waited while all threads were busy is done together, but a thread does
- * not take what another could do: of two threads one stays busy here.
+/* Tasks that were queued while all threads were busy run together, but a thread
+ * takes no more than its share: of two threads one stays busy here.
  */
 static atomic_int blocked, go_on, all_done;
 static unsigned together[2 * BATCH]; /* tasks in each call */

@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The digest of a message by the library that it comes from, for the unit tests
- * of our kernels.
+ * The digest of a message by its library, for the unit tests of our kernels.
  */
 
 #ifndef BLKHASH_TEST_DIGEST_H

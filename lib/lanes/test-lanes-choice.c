@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: the choice of kernels follows what was measured, in threads too.
- * The linker puts stand-ins before the measurement and the clock, so that the
- * test says what kernels cost, and when.
+ * Unit test: the selection of kernels follows the measured costs, with threads
+ * too.  Linker wrappers replace the measurement and the clock, so that the test
+ * sets the costs and the time.
  */
 
 #include <config.h>
@@ -125,7 +125,7 @@ measure_when_due (unsigned failing)
 
   check (lanes);
   set_costs = all_slow;
-  now += 3600 * SECOND;         /* alone that is no reason */
+  now += 3600 * SECOND;         /* time alone is not sufficient */
   lanes_add (lanes, 16 * MIB - 2048);
   check_due (lanes, false);
   lanes_add (lanes, 2048);
@@ -172,8 +172,8 @@ measure (struct lanes *lanes)
   check_due (lanes, true);
 }
 
-/* What the second measurement says counts alone, however little it differs: a
- * call pays for two messages if it costs less than 2000.
+/* The second measurement replaces the first, however little it differs: a call
+ * is used for two messages if it costs less than 2000.
  */
 static void
 check_replaced (unsigned first, unsigned second)
@@ -236,7 +236,7 @@ follow_slow_fast (void)
   measure (lanes);
   check_fast (lanes, &m);
 
-  /* Who uses it later has the same. */
+  /* Later users get the same object. */
   check (lanes_create (child_hash->name) == lanes);
 }
 
@@ -299,7 +299,7 @@ hash_in_thread (void *opaque)
   return NULL;
 }
 
-/* Whoever measures holds up nobody. */
+/* A thread that measures does not block others. */
 static void
 hash_meanwhile (const struct lane_hash *hash, unsigned usable,
                 struct lane_costs *costs)
@@ -335,7 +335,7 @@ measure_after_batches (void)
   check (measured == 2);
   leaf_engine_free (engine);
 
-  /* What is forced is not measured. */
+  /* A forced plan is not measured. */
   setenv ("BLKHASH_CPU", "avx512,avx2,shani,arm64", 1);
   engine = leaf_engine_create (digest, 4096);
   for (i = 0; i < 2 * batches; i++)

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: what is measured.  The clock is ours, and kernels only let it go
- * on: nothing here depends on how fast this machine is.
+ * Unit test: the measured costs.  The clock is simulated, and the kernels only
+ * advance it: nothing here depends on the speed of this machine.
  */
 
 #include <config.h>
@@ -191,8 +191,8 @@ test_noisy (void **state)
   }
 }
 
-/* All become slower, or faster, with each round: who was measured when does not
- * matter.
+/* All become slower, or faster, with each round: the order of measurement does
+ * not matter.
  */
 static unsigned
 slower_in_rounds (unsigned call)
@@ -220,8 +220,8 @@ test_drift (void **state)
   assert_int_equal (costs.call[X16], 7 * 700000);
 }
 
-/* 100 times slower than the caller's hash is found out with little work; 19
- * times is a kernel like others.
+/* A kernel 100 times slower than the caller's hash is detected with little
+ * work; one 19 times slower is measured like others.
  */
 static void
 test_hopeless (void **state)
@@ -238,7 +238,8 @@ test_hopeless (void **state)
   assert_int_equal (costs.one, 100000);
 }
 
-/* Who has not run for a while is slow at first, which does not count. */
+/* A kernel that has not run for a while is slow at first, which does not count.
+ */
 static unsigned
 every_other_slow (unsigned call)
 {
@@ -284,7 +285,7 @@ test_error (void **state)
   assert_int_equal (behaviour[ONE].calls, 1);
 }
 
-/* It measures nothing then, but a cost of zero has another meaning. */
+/* All times are 0 then, but costs are not: 0 means not measured. */
 static void
 test_clock_stands (void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: the plan that costs make, for costs of all kinds.
+ * Unit test: the plan for costs of all kinds.
  */
 
 #include <config.h>
@@ -19,7 +19,7 @@
 
 #include "lanes/lanes-plan.h"
 
-/* Kernels that nobody calls. */
+/* Kernels that are never called. */
 static const struct lane_kernel x4 = { .name = "x4", .lanes = 4 };
 static const struct lane_kernel x32 = { .name = "x32", .lanes = 32 };
 static const struct lane_kernel x16 = { .name = "x16", .lanes = 16 };

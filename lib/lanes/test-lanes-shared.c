@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What the unit tests of lanes.c share.
+ * Shared by the unit tests of lanes.c.
  */
 
 #include <config.h>

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: which kernels are used, and that none is that computes wrong
- * results.  The linker puts a stand-in before the question whether one works.
+ * Unit test: which kernels are used, and that a kernel that computes wrong
+ * results is an error.  A linker wrapper replaces the self-test of kernels.
  */
 
 #include <config.h>
@@ -67,7 +67,7 @@ test_usable (void **state)
     assert_false (lane_kernel_is_usable (&kernel, 5, without[i]));
 }
 
-/* Those that mix the two are only not slow on AMD's. */
+/* A kernel that mixes the two is used on AMD only. */
 static void
 test_mixed (void **state)
 {
@@ -168,9 +168,9 @@ hash_with_broken (void)
   blkhash_opts_free (opts);
 }
 
-/* A kernel that computes wrong results is none to do without: who knows what
- * else is wrong.  One that the guess takes is found at once, any other before
- * it can be taken, and then again and again.
+/* A kernel that computes wrong results is an error, and not skipped.  If the
+ * guess uses it, it is found at once, otherwise before it can be selected, and
+ * then each time.
  */
 static void
 use_broken (void)
@@ -200,7 +200,7 @@ update_fails (void *opaque, const void *data, size_t len)
   return EIO;
 }
 
-/* When it is measured for the first time all are proven, each once. */
+/* Before the first measurement all kernels are tested, each once. */
 static void
 prove_once (void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What the unit tests of lanes.c share: messages and their digests, and checks
- * in a process of its own.
+ * Shared by the unit tests of lanes.c: messages and their digests, and checks
+ * in a child process.
  */
 
 #ifndef BLKHASH_TEST_LANES_H
@@ -20,7 +20,7 @@
 #define MESSAGES 40
 #define LEN 1000                /* bytes of a message */
 
-/* In a child cmocka cannot be told. */
+/* cmocka's asserts do not work in a child process. */
 #define check(condition)                                                \
   do                                                                    \
     if (!(condition)) {                                                 \
@@ -29,8 +29,8 @@
     }                                                                   \
   while (0)
 
-/* Does RUN, which checks, in a process of its own, where nothing was created or
- * proven before.  True if all was well.
+/* Call RUN, which uses check, in a child process, where no plan was created and
+ * no kernel tested before.  True if all checks passed.
  */
 bool in_child (void (*run) (void));
 

@@ -102,7 +102,7 @@ pieces_of (struct blkhash_leaves *l)
   return (uint64_t) BLOCKS * BLOCK - missing_bytes (l);
 }
 
-/* A table that nobody uses any more does not keep others from the memory. */
+/* A table that is not used any more does not keep the memory from others. */
 static void
 test_evict_others (void **state)
 {
@@ -130,7 +130,7 @@ test_evict_others (void **state)
   assert_int_equal (budget.used, 0);
 }
 
-/* What is complete is not lost when others want its memory. */
+/* A complete block is hashed, not lost, when others need its memory. */
 static void
 test_others_hash (void **state)
 {
@@ -204,8 +204,8 @@ test_zeros_are_hashed (void **state)
   blkhash_leaves_free (l);
 }
 
-/* There is memory for the piece, but not to say so in the tree: the table
- * tells, and still forgets its pieces.
+/* There is memory for the piece, but not for the tree: the table returns
+ * ENOMEM, and its pieces can still be released.
  */
 static void
 test_no_memory (void **state)
@@ -250,7 +250,7 @@ write_randomly (void *opaque)
   return NULL;
 }
 
-/* Tables take from each other at the same time. */
+/* Tables evict blocks of each other at the same time. */
 static void
 test_at_once (void **state)
 {

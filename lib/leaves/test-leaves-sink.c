@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: a sink is told of each block once, in order, of zeros in whole
- * runs, however the image was given; and when it fails there is no sum.
+ * Unit test: a sink gets each block once, in order, and zeros in whole runs, in
+ * whatever order the image was given; and if it fails there is no sum.
  */
 
 #include <config.h>
@@ -29,7 +29,7 @@
 
 static unsigned char image[MAX_SIZE];
 
-/* What a sink was told.  cmocka's asserts do not work in other threads. */
+/* The calls of a sink.  cmocka's asserts do not work in other threads. */
 struct log {
   uint64_t next;                /* block */
   unsigned runs, zero_runs, parts;
@@ -160,7 +160,7 @@ test_random (void **state)
     }
 }
 
-/* Each fold tells it all, of what is there by then. */
+/* Each fold passes all leaves, as they are then. */
 static void
 test_folded_again (void **state)
 {
@@ -193,7 +193,7 @@ test_folded_again (void **state)
   blkhash_leaves_free (l);
 }
 
-/* A table that is given once does not keep what it can tell. */
+/* A table that is given once does not keep leaves that it can pass on. */
 static void
 test_called_early (void **state)
 {
@@ -245,7 +245,7 @@ test_long_run (void **state)
   }
 }
 
-/* Only the leaves are wanted: nothing is computed of 2^58 blocks of zeros. */
+/* Without a sum, 2^58 blocks of zeros cost nothing. */
 static void
 test_no_sum (void **state)
 {
@@ -268,7 +268,7 @@ test_no_sum (void **state)
   assert_int_equal (blkhash_leaves_fold (l, NULL, &len), EINVAL);
   blkhash_leaves_free (l);
 
-  /* Zeros are told at once. */
+  /* Zeros are passed at once. */
   l = image_table (3 * BLOCK, 0, flags);
   log = (struct log) { .next = 0 };
   set_log (l, &log);
@@ -340,7 +340,7 @@ fails_at (int n, unsigned once)
   set_log (l, &log);
   for (i = 0; i < 4 && err == 0; i++)
     err = image_give (l, image, i * BLOCK, BLOCK, true);
-  /* Zeros are told of when it is known where they end. */
+  /* Zeros are passed when the end of the run is known. */
   assert_int_equal (i, !once || n == 4 ? 4 : n == 1 ? 1 : 3);
   assert_int_equal (err, !once || n == 4 ? 0 : ENOSPC);
   assert_int_equal (blkhash_leaves_fold (l, md, NULL), ENOSPC);
@@ -371,7 +371,7 @@ test_fails (void **state)
   }
 }
 
-/* Who gives is told at once. */
+/* The call that gives the block returns the error. */
 static void
 test_fails_early (void **state)
 {
@@ -502,7 +502,7 @@ give_first (void *opaque)
   return blkhash_leaves_data (opaque, image, BLOCK, 0) == 0 ? opaque : NULL;
 }
 
-/* While a sink takes its time others can give, and ask. */
+/* While a sink is running other threads can give blocks, and query. */
 static void
 test_without_lock (void **state)
 {

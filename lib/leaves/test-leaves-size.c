@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: a table that is told the size of its image at any moment knows
- * the same as one that knew it from the start.
+ * Unit test: a table whose size is set at any moment has the same content as
+ * one whose size was known from the start.
  */
 
 #include <config.h>
@@ -273,8 +273,8 @@ test_largest (void **state)
 int __real_pthread_mutex_lock (pthread_mutex_t *lock);
 int __wrap_pthread_mutex_lock (pthread_mutex_t *lock);
 
-/* Before the table is locked AT times from now on, another thread tells the
- * size.
+/* Before the AT-th lock of the table from now on, counted from 0, another
+ * thread sets the size.
  */
 static struct setter {
   struct blkhash_leaves *l;
@@ -307,8 +307,8 @@ __wrap_pthread_mutex_lock (pthread_mutex_t *lock)
   return __real_pthread_mutex_lock (lock);
 }
 
-/* A call, and the size in the middle of it: false if the call has ended then,
- * else there is a sum.
+/* Set the size in the middle of a call.  Returns false if the call has ended
+ * before.
  */
 static bool
 set_in_the_middle (unsigned at, bool forget, unsigned flags)
@@ -357,7 +357,7 @@ test_in_the_middle (void **state)
   assert_true (at > 1);
 }
 
-/* Just before what lies behind it: that is refused then. */
+/* The size is set just before a call beyond it, which is refused then. */
 static void
 test_just_before (void **state)
 {
@@ -399,7 +399,7 @@ give_some (void *opaque)
   return NULL;
 }
 
-/* Threads give the image while this one tells its size. */
+/* Threads give the image while this one sets its size. */
 static void
 test_threads (void **state)
 {
@@ -434,7 +434,7 @@ test_threads (void **state)
   pthread_barrier_destroy (&start);
 }
 
-/* Either the size is refused or what comes behind it, never neither. */
+/* Either the size or the range beyond it is refused. */
 static void
 test_race (void **state)
 {

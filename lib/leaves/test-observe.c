@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: a look at the image fills gaps, and never replaces what is known;
- * it only makes it missing when it contradicts.
+ * Unit test: an observation fills missing ranges, and never replaces known
+ * content; a contradiction makes the block missing.
  */
 
 #include <config.h>
@@ -92,7 +92,7 @@ test_known_stays (void **state)
   assert_int_equal (blkhash_leaves_zero (l, BLOCK, BLOCK), 0);
   observe (l, 'a', BLOCK, 0);
   assert_true (is_known (l, 0));
-  /* Of a complete block the leaf alone is kept: nothing to compare with. */
+  /* A complete block has only its leaf: there is nothing to compare with. */
   observe (l, 'x', 7, 3);
   assert_true (is_known (l, 0));
   assert_int_equal (leaves_observe_zero (l, BLOCK, BLOCK), 0);

@@ -180,8 +180,8 @@ evict (void *opaque)
   return true;
 }
 
-/* Blocks of 1 MiB, 10 of which fit: who holds most gives back, unless it is in
- * use, then the next.
+/* Blocks of 1 MiB, 10 of which fit: the largest user evicts, or the next one if
+ * it is locked.
  */
 static void
 test_shared_budget (void **state)
@@ -218,7 +218,7 @@ test_shared_budget (void **state)
   assert_int_equal (share_make_room (users[2].pieces, &victim), EAGAIN);
   assert_int_equal (victim->index, 0);
 
-  /* Of one that is gone nothing is left. */
+  /* A freed user is not in the list. */
   pieces_free (users[0].pieces);
   pieces_free (users[1].pieces);
   assert_int_equal (share_make_room (users[2].pieces, &victim), EAGAIN);

@@ -24,7 +24,7 @@
 #define BLOCKS 400
 #define LEAF 2                  /* bytes; zero: a block of zeros */
 
-/* What differs, as it was told. */
+/* The ranges that were reported. */
 struct found {
   struct { uint64_t first, count; } ranges[BLOCKS];
   size_t count;
@@ -221,7 +221,7 @@ test_tail (void **state)
   assert_false (diff.tail_unknown);
 }
 
-/* Who is told says that it failed, at the first range or at the last. */
+/* The callback fails, at the first range or at the last. */
 static void
 test_report_fails (void **state)
 {

@@ -1,9 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: what the comparison of two manifests does when it is misused, who
- * is blamed for an error, and what it keeps.  Where random images differ is the
- * business of tests/test-manifest.py.
+ * Unit test: misuse of the comparison of two manifests, which reader has the
+ * error, and the sums.  tests/test-manifest.py compares random images.
  */
 
 #include <config.h>
@@ -27,7 +26,7 @@
 
 static unsigned char image[SIZE];
 
-/* ---- Manifests and what is told ---- */
+/* ---- Manifests and reported ranges ---- */
 
 static int
 temporary (void)
@@ -143,8 +142,8 @@ test_ranges (void **state)
   close_two (a, b);
 }
 
-/* What the function returns ends it, and no manifest is to blame; also if that
- * is in the last range, which is known when both have ended.
+/* An error of the callback ends the comparison, and no reader has an error;
+ * also for the last range, which is reported after both have ended.
  */
 static void
 test_stopped (void **state)
@@ -241,7 +240,7 @@ test_kinds (void **state)
   blkhash_opts_free (opts);
 }
 
-/* Who is to blame: the one that cannot be read, or nobody knows which. */
+/* Only the reader of the invalid manifest has an error. */
 static void
 test_blame (void **state)
 {
@@ -264,8 +263,8 @@ test_blame (void **state)
   assert_int_equal (found.calls, 0);
 }
 
-/* The smaller one ends within a block: nobody can tell of that one, if both
- * have data there, but of all others; what is behind is compared with zeros.
+/* The smaller image ends within a block: if both have data there, that block
+ * cannot be compared, but all others are; the rest is compared with zeros.
  */
 static void
 test_tail (void **state)

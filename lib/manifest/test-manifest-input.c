@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: what is read of the file of a manifest, a piece at a time, and how
- * much memory that takes.
+ * Unit test: buffered input of a manifest, and its memory.
  */
 
 #include <config.h>
@@ -31,7 +30,7 @@ temporary (void)
   return fd;
 }
 
-/* Of a pipe nobody knows how much is in it: memory grows as it comes. */
+/* The length of a pipe is unknown: memory grows with the input. */
 static void
 test_input (void **state)
 {
@@ -58,7 +57,7 @@ test_input (void **state)
   close (fds[0]);
 }
 
-/* Of a file it is known, from where it stands. */
+/* The length of a file is known, from its current offset. */
 static void
 test_input_file (void **state)
 {

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: manifests of parts of an image are written, and become a whole,
- * and what happens when this is misused.  What is in one byte for byte is the
- * business of tests/test-manifest.py.
+ * and misuse.  tests/test-manifest.py compares their bytes with the
+ * reference.
  */
 
 #include <config.h>

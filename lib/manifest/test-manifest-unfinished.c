@@ -31,8 +31,8 @@
 #define HEADER 512
 #define ROOM 4096
 
-/* Of data, but for blocks 3, 4 and 5, which are zeros; and how the sink is told
- * of them, with a flush behind each.
+/* The leaves of data, except for blocks 3, 4 and 5, which are zeros; and the
+ * calls of the sink, with a flush after each.
  */
 static unsigned char leaves[BLOCKS][LEAF];
 static const struct run {
@@ -75,7 +75,7 @@ start_reader (int fd)
   return r;
 }
 
-/* Tell W of what T says. */
+/* Pass the run T to the sink of W. */
 static void
 give (struct blkhash_manifest_writer *w, const struct run *t)
 {
@@ -416,7 +416,7 @@ differ_fails (void *opaque, uint64_t start, uint64_t len)
   return ECANCELED;
 }
 
-/* What wants all blocks takes no reader that ends where it likes. */
+/* Functions that need all blocks refuse a reader of unfinished manifests. */
 static void
 test_reader_misused (void **state)
 {

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: what writers and readers of manifests do when they are misused,
- * and when nothing can be written.  What is in a manifest is the business of
- * tests/test-manifest.py.
+ * Unit test: misuse of writers and readers of manifests, and errors of
+ * write(2).  tests/test-manifest.py compares the bytes of manifests with the
+ * reference.
  */
 
 #include <config.h>
@@ -207,8 +207,7 @@ test_sum (void **state)
   blkhash_opts_free (opts);
 }
 
-/* A size that is told at the end needs a file that can be written in any place.
- */
+/* A size that is set at the end needs a file that can seek. */
 static void
 test_unknown_size (void **state)
 {
@@ -244,7 +243,7 @@ assert_bad_fd (int fd)
   assert_int_equal (errno, EBADF);
 }
 
-/* One that cannot be written is refused before anything is hashed. */
+/* A descriptor that cannot be written is refused before anything is hashed. */
 static void
 test_bad_fd (void **state)
 {
