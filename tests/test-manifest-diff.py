@@ -68,7 +68,7 @@ def test_diff_random(driver, rng, rounds):
                 for i in images]
         ranges, unknown = refmanifest.diff(*images, block_size)
         check_diff(driver, rng.choice("01"), data, ranges,
-                   "No data available: .*does not tell" if unknown else None)
+                   "No data available: .*does not show" if unknown else None)
 
 
 def test_diff_records(driver):

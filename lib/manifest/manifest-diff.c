@@ -168,6 +168,6 @@ blkhash_manifest_diff (struct blkhash_manifest_reader *a,
     err = check_sums (&diff);
   if (err == 0 && diff.leaves.tail_unknown)
     err = fail (&diff, ENODATA, "the smaller image ends within a block of "
-                "data, and a digest does not tell whether it is the same");
+                "data, and a digest does not show whether it is the same");
   return err;
 }
