@@ -70,7 +70,7 @@ void blkhash_leaves_free (struct blkhash_leaves *l);
  * was unknown.  Before that, blocks can be given up to 2^64 - 1 bytes, at the
  * same cost as with a known size, but the table cannot be folded.  A short
  * last block that was given before is complete from now on.  (It was copied,
- * and is hashed in this call; one that is given after this call is not
+ * and is hashed in this call; a last block given after this call is not
  * copied.)
  *
  * Can succeed once, while other threads give blocks before SIZE.  A manifest
@@ -170,7 +170,7 @@ struct blkhash_leaf_sink {
  * blkhash_leaves_fold has returned 0; after an error they can be a part of
  * them.
  *
- * The callbacks run in one thread at a time, one that gives blocks or folds,
+ * The callbacks run in one thread at a time, which gives blocks or folds,
  * and hold no lock of the table.  Other threads can give blocks meanwhile, but
  * wait when many leaves are to be folded.  A callback must not call functions
  * of the same table.  If it returns an error, the call that made it returns

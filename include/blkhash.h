@@ -136,9 +136,9 @@ int blkhash_opts_set_streams (struct blkhash_opts *opts, unsigned streams);
 
 /*
  * The construction: 1 is linear, which is flat without the size of the image,
- * for sums to be compared with those of others; 0 is not, the default.  Else
- * EINVAL and nothing changes.  Changes the hash.  With 1 the number of streams
- * becomes 0.
+ * for sums to be compared with those of other programs; 0 is not, the default.
+ * Else EINVAL and nothing changes.  Changes the hash.  With 1 the number of
+ * streams becomes 0.
  */
 int blkhash_opts_set_linear (struct blkhash_opts *opts, int linear);
 
