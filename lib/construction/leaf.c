@@ -69,8 +69,8 @@ struct leaf_engine {
   pthread_mutex_t lock;         /* protects what follows, and batches */
   unsigned hashing;             /* threads that hash a group */
   bool gather;                  /* batches may wait for others */
-  unsigned backoff;             /* batches that skip the wait after one that */
-  unsigned backoff_left;        /*   timed out; how many are still to skip it */
+  unsigned backoff;             /* batches that skip the wait after one has */
+  unsigned backoff_left;        /*   timed out; how many are left to skip it */
   struct batch *queue, **queue_tail; /* batches with untaken blocks */
   size_t queued;                /* untaken blocks */
 };

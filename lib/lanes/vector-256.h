@@ -68,9 +68,7 @@ swap_bytes (vec x)
 #endif
 }
 
-/* As many rows as there are words in 128 bits: in each such piece, rows become
- * columns.
- */
+/* Transpose the words in each piece of 128 bits. */
 #define PIECE (128 / WORD)
 
 static INLINE void

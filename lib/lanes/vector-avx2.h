@@ -17,7 +17,7 @@
                    JOIN (_mm256_slli_epi, WORD) (x, WORD - (n)))
 
 #if WORD == 64
-/* To the right by N bytes: one instruction instead of three. */
+/* Rotate right by N bytes with one instruction instead of three. */
 static INLINE vec
 rotate_bytes (vec x, const unsigned n)
 {

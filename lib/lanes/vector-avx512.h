@@ -58,9 +58,7 @@ swap_bytes (vec x)
   return _mm512_shuffle_epi8 (x, _mm512_broadcast_i32x4 (order));
 }
 
-/* As many rows as there are words in 128 bits: in each such piece, rows become
- * columns.
- */
+/* Transpose the words in each piece of 128 bits. */
 #define PIECE (128 / WORD)
 
 static INLINE void

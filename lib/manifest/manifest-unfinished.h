@@ -46,12 +46,12 @@ int manifest_writer_set_id (struct blkhash_manifest_writer *w, const char *id);
  */
 int manifest_writer_flush (struct blkhash_manifest_writer *w);
 
-/* blkhash_manifest_reader_new for a manifest that may be unfinished: one that
- * grows, or is left by a crash.  blkhash_manifest_reader_next returns ENOENT
- * where the last valid record ends, whatever follows: a record that is cut off
- * or has a wrong CRC, zeros, blocks out of order.  The runs before are as they
- * were written, and blkhash_manifest_reader_error returns the reason.  No sum
- * is computed.  blkhash_manifest_reader_sum stores the sum that a finished
+/* blkhash_manifest_reader_new for a manifest that may be unfinished: it grows,
+ * or is left by a crash.  blkhash_manifest_reader_next returns ENOENT where the
+ * last valid record ends, whatever follows: a record that is cut off or has a
+ * wrong CRC, zeros, blocks out of order.  The runs before are as they were
+ * written, and blkhash_manifest_reader_error returns the reason.  No sum is
+ * computed.  blkhash_manifest_reader_sum stores the sum that a finished
  * manifest of a whole image has, which is not checked, and returns ENODATA for
  * all others.
  */
