@@ -159,7 +159,7 @@ check_circles
 # What tools/ and other users may include of lib/.
 for_tools="common/cleanup common/deadline common/numbers common/zero common/hash-spec
 common/sum-line common/test-time64 hash/kernels manifest/leaf-diff manifest/leaf-runs
-manifest/manifest-unfinished"
+manifest/manifest-diff manifest/manifest-unfinished"
 
 # tools/ and examples/ use the public API.
 for file in tools/*.c tools/*/*.[ch] examples/*.c; do

@@ -95,6 +95,10 @@ compare_both (struct leaf_diff *diff, struct blkhash_manifest_run *a,
   uint64_t count = MIN (a->count, b->count);
   int err = 0;
 
+  if (a->first != b->first) {   /* leaves of different blocks say nothing */
+    diff->failed = -1;
+    return EINVAL;
+  }
   if (a->leaves && b->leaves)
     err = compare_data (diff, a, b, count);
   else if (a->leaves || b->leaves)

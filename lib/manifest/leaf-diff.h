@@ -30,7 +30,7 @@ struct leaf_diff {
   bool any;                     /* blocks differ */
   bool tail_unknown;            /* the leaves do not show whether TAIL does */
   int failed;                   /* which iterator returned an error, 0 or 1; or
-                                 * DIFFER did: -1 */
+                                 * DIFFER did, or blocks are not the same: -1 */
   uint64_t first, count;        /* the range not reported yet; or COUNT is 0 */
 };
 
@@ -44,7 +44,7 @@ uint64_t leaf_diff_tail (uint64_t size_a, uint64_t size_b,
 /* Compare the leaves of A and B, which begin at the same block and have the
  * same size, to the end of both, or to the first difference if DIFFER is NULL.
  * Blocks beyond the end of one image are compared with zeros.  0, or an errno
- * value.
+ * value; EINVAL if they do not have the same blocks.
  */
 int leaf_diff (struct leaf_diff *diff, struct leaf_runs *a,
                struct leaf_runs *b);

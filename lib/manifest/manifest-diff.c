@@ -17,6 +17,7 @@
 #include "construction/opts.h"
 #include "manifest/leaf-diff.h"
 #include "manifest/leaf-runs.h"
+#include "manifest/manifest-diff.h"
 #include "manifest/manifest-format.h"
 #include "manifest/manifest-reader.h"
 
@@ -119,26 +120,21 @@ compare (struct diff *diff)
   return err;
 }
 
-/* Sums are equal if and only if all leaves are.  Check it, because with
- * BLKHASH_MANIFEST_NO_SUM the readers did not check their sums.
- */
-static int
-check_sums (struct diff *diff)
+/* They may not have been computed. */
+bool
+manifest_diff_fits_sums (const struct blkhash_manifest_reader *a,
+                         const struct blkhash_manifest_reader *b, bool differ)
 {
-  const struct manifest_header *a = diff->a.header, *b = diff->b.header;
   unsigned char md_a[BLKHASH_MAX_MD_SIZE], md_b[BLKHASH_MAX_MD_SIZE];
   unsigned len;
 
-  if (a->size != b->size ||
-      a->opts->construction.streams != b->opts->construction.streams ||
-      a->opts->construction.linear != b->opts->construction.linear ||
-      blkhash_manifest_reader_sum (diff->a.reader, md_a, &len) != 0 ||
-      blkhash_manifest_reader_sum (diff->b.reader, md_b, &len) != 0)
-    return 0;
-  if ((memcmp (md_a, md_b, len) == 0) == diff->leaves.any)
-    return fail (diff, EBADMSG, "the sum of this manifest or of the other "
-                 "is not that of its leaves");
-  return 0;
+  if (blkhash_manifest_reader_size (a) != blkhash_manifest_reader_size (b) ||
+      !blkhash_opts_same_hash (blkhash_manifest_reader_opts (a),
+                               blkhash_manifest_reader_opts (b)) ||
+      blkhash_manifest_reader_sum (a, md_a, &len) != 0 ||
+      blkhash_manifest_reader_sum (b, md_b, &len) != 0)
+    return true;
+  return (memcmp (md_a, md_b, len) == 0) != differ;
 }
 
 int
@@ -164,8 +160,9 @@ blkhash_manifest_diff (struct blkhash_manifest_reader *a,
   diff.leaves.tail = leaf_diff_tail (diff.a.header->size, diff.b.header->size,
                                      diff.block_size);
   err = compare (&diff);
-  if (err == 0)
-    err = check_sums (&diff);
+  if (err == 0 && !manifest_diff_fits_sums (a, b, diff.leaves.any))
+    err = fail (&diff, EBADMSG, "the sum of this manifest or of the other "
+                "is not that of its leaves");
   if (err == 0 && diff.leaves.tail_unknown)
     err = fail (&diff, ENODATA, "the smaller image ends within a block of "
                 "data, and a digest does not show whether it is the same");

@@ -38,6 +38,7 @@ struct image {
   unsigned seed;
   unsigned next;                /* block */
   int fail;                     /* instead of ENOENT */
+  unsigned shift;               /* all blocks by so many, a mistake */
 };
 
 static bool
@@ -60,7 +61,7 @@ next (struct leaf_runs *runs, struct blkhash_manifest_run *run)
          is_zero (image, image->next) == zero)
     image->next++;
   *run = (struct blkhash_manifest_run) {
-    .first = at, .count = image->next - at,
+    .first = at + image->shift, .count = image->next - at,
     .leaves = zero ? NULL : image->leaves[at], .leaf_size = LEAF
   };
   return 0;
@@ -263,6 +264,26 @@ test_iterator_fails (void **state)
   }
 }
 
+/* Leaves of different blocks are never compared. */
+static void
+test_other_blocks (void **state)
+{
+  static struct image images[2];
+  struct found found = { .count = 0 };
+  struct leaf_diff diff;
+  int i;
+
+  (void) state;
+  images[0].blocks = images[1].blocks = BLOCKS;
+  for (i = 0; i < 2; i++) {
+    images[i].shift = 1, images[!i].shift = 0;
+    diff = diff_of (LEAF_DIFF_NO_BLOCK, &found);
+    assert_int_equal (compare (&diff, images), EINVAL);
+    assert_int_equal (diff.failed, -1);
+    assert_int_equal (found.count, 0);
+  }
+}
+
 int
 main (void)
 {
@@ -271,6 +292,7 @@ main (void)
     cmocka_unit_test (test_tail),
     cmocka_unit_test (test_report_fails),
     cmocka_unit_test (test_iterator_fails),
+    cmocka_unit_test (test_other_blocks),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);

@@ -17,13 +17,13 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "blkhash-manifest.h"
 
 #include "../lib/common/numbers.h"
 #include "../lib/manifest/leaf-diff.h"
 #include "../lib/manifest/leaf-runs.h"
+#include "../lib/manifest/manifest-diff.h"
 #include "cli/difference.h"
 #include "cli/options.h"
 #include "cli/progress.h"
@@ -162,26 +162,13 @@ is_part (const struct compare *compare)
     compare->options->subset.n > 0;
 }
 
-/* Two manifests that were read to their ends have the same sum if they have the
- * same leaves, and only then: what their sums are made of was not computed.
- */
-static int
-check_sums (const struct compare *compare, struct error *error)
+static bool
+fits_sums (const struct compare *compare)
 {
   const struct compare_input *a = &compare->input[0], *b = &compare->input[1];
-  unsigned char md_a[BLKHASH_MAX_MD_SIZE], md_b[BLKHASH_MAX_MD_SIZE];
-  unsigned len;
 
-  if (!a->reader || !b->reader || a->size != b->size || is_part (compare) ||
-      blkhash_manifest_reader_sum (a->reader, md_a, &len) != 0 ||
-      blkhash_manifest_reader_sum (b->reader, md_b, &len) != 0)
-    return 0;
-  if (blkhash_opts_same_hash (blkhash_manifest_reader_opts (a->reader),
-                              blkhash_manifest_reader_opts (b->reader)) &&
-      (memcmp (md_a, md_b, len) == 0) == compare->diff.any)
-    return error_set (error, "the sum of this manifest or of the other is not "
-                      "that of its leaves");
-  return 0;
+  return !a->reader || !b->reader || is_part (compare) ||
+    manifest_diff_fits_sums (a->reader, b->reader, compare->diff.any);
 }
 
 static int
@@ -207,8 +194,9 @@ finish (struct compare *compare, int err, const char **operand,
     return error_set (error, "cannot tell whether it is the same: the block "
                       "in which the shorter one ends is data, and a manifest "
                       "has only digests");
-  if (err == 0 && check_sums (compare, error) == -1)
-    return -1;
+  if (err == 0 && !fits_sums (compare))
+    return error_set (error, "the sum of this manifest or of the other is not "
+                      "that of its leaves");
   if (err == 0 && difference->differ)
     err = leaf_diff_flush (diff);
   return err ? error_errno (error, err, "cannot compare") : 0;
