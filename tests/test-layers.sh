@@ -154,6 +154,11 @@ sed 's|/[^ ]*||g' "$dir/arrows" | awk '$1 != $2' > "$dir/folders"
 mv "$dir/folders" "$dir/arrows"
 check_circles
 
+# What a job does is in its request: it knows nothing of the command line.
+! grep '"cli/\(options\|option-set\|option-table\|command-line\)\.h"' \
+    tools/job/*.[ch] tools/leaves/*.[ch] ||
+  complain "a job includes what the user wrote"
+
 # ---- Those who use the library ----
 
 # What tools/ and other users may include of lib/.

@@ -19,6 +19,7 @@
 #include "blkhash.h"
 
 #include "cli/difference.h"
+#include "cli/interrupt.h"
 #include "cli/option-table.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -35,6 +36,7 @@
 #include "job/resume.h"
 #include "job/update.h"
 #include "util/error.h"
+#include "util/request.h"
 
 /* If a standard descriptor is closed, the next file that is opened gets its
  * number, and a sum would be written into it.  Occupy it with something that
@@ -53,8 +55,9 @@ occupy_standard_fds (void)
 
 /* Returns the exit status. */
 static int
-print_sums (struct options *options)
+print_sums (const struct options *options)
 {
+  struct hash_request hash = options->hash;
   int i, status = EXIT_SUCCESS;
 
   for (i = 0; i < options->nr_operands; i++) {
@@ -64,13 +67,13 @@ print_sums (struct options *options)
     int err;
 
     if (options->nr_operands > 1)
-      options->progress_name = name;
-    if (job_hash (options, name, &sum, &error) == -1) {
+      hash.progress.name = name;
+    if (job_hash (&hash, name, &sum, &error) == -1) {
       report (name, &error);
       status = EXIT_TROUBLE;
       continue;
     }
-    if (manifest_file_is_stdout (options->manifest))
+    if (manifest_file_is_stdout (hash.manifest))
       continue;
     err = output_sum (options, name, &sum);
     blkhash_opts_free (sum.hash);
@@ -82,12 +85,28 @@ print_sums (struct options *options)
 
 /* Returns the exit status. */
 static int
+expect (const struct options *options)
+{
+  const struct expect_request request = {
+    .hash = options->hash,
+    .operand = options->operands[0],
+    .expected = options->expect,
+    .subset = options->verify.subset,
+    .quiet = options->verify.report == CHECK_QUIET,
+  };
+
+  return job_expect (&request);
+}
+
+/* Returns the exit status. */
+static int
 make_part (const struct options *options)
 {
   const char *name = options->operands[0];
   struct error error = { "" };
 
-  if (job_part (options, name, &error) == 0)
+  if (job_part (&options->hash, &options->part, options->manifest_dir, name,
+                &error) == 0)
     return EXIT_SUCCESS;
   report (name, &error);
   return EXIT_TROUBLE;
@@ -98,20 +117,22 @@ make_part (const struct options *options)
  */
 static int
 print_incremental (const struct options *options,
-                   int (*job) (const struct options *options,
+                   int (*job) (const struct hash_request *hash,
+                               const struct incremental_request *request,
                                const char *operand, struct sum *sum,
                                struct error *error))
 {
   const char *name = options->operands[0];
   struct error error = { "" };
   struct sum sum;
-  int r = job (options, name, &sum, &error), err = 0;
+  int r = job (&options->hash, &options->incremental, name, &sum, &error);
+  int err = 0;
 
   if (r != 0) {
     report (name, &error);
     return r == 1 ? EXIT_DIFFERS : EXIT_TROUBLE;
   }
-  if (!manifest_file_is_stdout (options->manifest))
+  if (!manifest_file_is_stdout (options->hash.manifest))
     err = output_sum (options, name, &sum);
   blkhash_opts_free (sum.hash);
   if (err)
@@ -125,10 +146,12 @@ print_incremental (const struct options *options,
 static int
 resume (const struct options *options)
 {
-  int status = print_incremental (options, job_resume);
+  int status;
 
+  interrupt_prepare (options);
+  status = print_incremental (options, job_resume);
   if (status == EXIT_SUCCESS)
-    job_resume_end (options);
+    job_resume_end (options->hash.manifest);
   return status;
 }
 
@@ -156,12 +179,13 @@ merge (const struct options *options)
   const char *operand;
   struct sum sum;
 
-  if (job_merge (options, &sum, &operand, &error) == -1) {
+  if (job_merge (&options->hash, options->operands, options->nr_operands, &sum,
+                 &operand, &error) == -1) {
     report (operand, &error);
     return EXIT_TROUBLE;
   }
-  if (!manifest_file_is_stdout (options->manifest))
-    print_merged (options, options->manifest, &sum);
+  if (!manifest_file_is_stdout (options->hash.manifest))
+    print_merged (options, options->hash.manifest, &sum);
   blkhash_opts_free (sum.hash);
   return EXIT_SUCCESS;
 }
@@ -170,8 +194,16 @@ merge (const struct options *options)
 static int
 compare (const struct options *options)
 {
+  const struct compare_request request = {
+    .hash = options->hash,
+    .operands = { options->operands[0], options->operands[1] },
+    .size = options->hash.source.size,
+    .subset = options->verify.subset,
+    .same_size = options->verify.strict,
+    .first_only = options->verify.report == CHECK_QUIET,
+  };
   struct difference difference = {
-    .silent = options->check_report == CHECK_QUIET
+    .options = request.first_only ? NULL : options
   };
   struct error error = { "" };
   const char *operand;
@@ -180,13 +212,13 @@ compare (const struct options *options)
   /* What differs is seen when it is found, also through a pipe. */
   if (options->form != OUTPUT_JSON)
     setvbuf (stdout, NULL, _IOLBF, 0);
-  if (job_compare (options, &difference, &operand, &error) == -1) {
+  if (job_compare (&request, &difference, &operand, &error) == -1) {
     if (difference.write_error)
       report_write_failed (difference.write_error);
     report (operand, &error);
     return EXIT_TROUBLE;
   }
-  err = difference_end (options, &difference);
+  err = difference_end (&difference);
   if (err)
     report_write_failed (err);
   difference_destroy (&difference);
@@ -208,16 +240,17 @@ main (int argc, char *argv[])
   progress_listen ();
 
   if (options.check)
-    status = job_check (&options);
+    status = job_check (&options.hash, &options.verify, options.operands,
+                        options.nr_operands);
   else if (options.expect)
-    status = job_expect (&options);
+    status = expect (&options);
   else if (options.compare)
     status = compare (&options);
   else if (options.part.n > 0)
     status = make_part (&options);
   else if (options.resume)
     status = resume (&options);
-  else if (options.update)
+  else if (options.incremental.old)
     status = print_incremental (&options, job_update);
   else if (options.merge)
     status = merge (&options);

@@ -35,14 +35,15 @@ larger_size (const struct difference *difference)
 static bool
 has_follows (const struct options *options)
 {
-  return options->source.size != SOURCE_WHOLE && options->subset.n == 0;
+  return options->hash.source.size != SOURCE_WHOLE &&
+    options->verify.subset.n == 0;
 }
 
 /* A list, as other programs print it, unless there is more to tell. */
 static bool
 is_list (const struct options *options)
 {
-  return !has_follows (options) && options->subset.n == 0;
+  return !has_follows (options) && options->verify.subset.n == 0;
 }
 
 /* ---- JSON ---- */
@@ -51,13 +52,12 @@ is_list (const struct options *options)
  * from the start.
  */
 static void
-begin_json (const struct options *options,
-            const struct difference *difference)
+begin_json (const struct difference *difference)
 {
-  const struct subset *subset = &options->subset;
+  const struct subset *subset = &difference->options->verify.subset;
   uint64_t size = larger_size (difference);
 
-  if (!is_list (options)) {
+  if (!is_list (difference->options)) {
     printf ("{\"size\": %" PRIu64, size);
     if (subset->n > 0)
       printf (", \"subset\": \"%" PRIu32 "/%" PRIu32 "\", \"compared\": %"
@@ -68,10 +68,12 @@ begin_json (const struct options *options,
 }
 
 static void
-end_json (const struct options *options, const struct difference *difference)
+end_json (const struct difference *difference)
 {
+  const struct options *options = difference->options;
+
   if (difference->nr_ranges == 0)
-    begin_json (options, difference);
+    begin_json (difference);
   putchar (']');
   if (has_follows (options)) {
     fputs (", \"follows\": [", stdout);
@@ -100,10 +102,9 @@ print_sizes (struct difference *difference)
 
 /* What was looked at, and that no more is said of the images than that. */
 static void
-print_subset (const struct options *options,
-              const struct difference *difference)
+print_subset (const struct difference *difference)
 {
-  const struct subset *subset = &options->subset;
+  const struct subset *subset = &difference->options->verify.subset;
   uint64_t size = larger_size (difference);
   char part[64];
 
@@ -117,13 +118,14 @@ print_subset (const struct options *options,
 
 /* 0, or an errno value. */
 static int
-end_lines (const struct options *options, struct difference *difference)
+end_lines (struct difference *difference)
 {
+  const struct options *options = difference->options;
   int i, err = 0;
 
   print_sizes (difference);
-  if (options->subset.n > 0)
-    print_subset (options, difference);
+  if (options->verify.subset.n > 0)
+    print_subset (difference);
   else if (!difference->differ && has_follows (options))
     printf ("The first %" PRIu64 " bytes are identical.\n",
             difference->size[0]);
@@ -137,18 +139,17 @@ end_lines (const struct options *options, struct difference *difference)
 /* ---- Both ---- */
 
 int
-difference_range (const struct options *options,
-                  struct difference *difference, uint64_t start,
+difference_range (struct difference *difference, uint64_t start,
                   uint64_t length)
 {
   if (difference->nr_ranges++ == 0)
     difference->first = start;
-  if (difference->silent)
+  if (!difference->options)
     return 0;
   errno = 0;
-  if (options->form == OUTPUT_JSON) {
+  if (difference->options->form == OUTPUT_JSON) {
     if (difference->nr_ranges == 1)
-      begin_json (options, difference);
+      begin_json (difference);
     printf ("%s{\"start\": %" PRIu64 ", \"length\": %" PRIu64 "}",
             difference->nr_ranges > 1 ? ", " : "", start, length);
   }
@@ -160,17 +161,17 @@ difference_range (const struct options *options,
 }
 
 int
-difference_end (const struct options *options, struct difference *difference)
+difference_end (struct difference *difference)
 {
   int err = 0;
 
-  if (difference->silent)
+  if (!difference->options)
     return 0;
   errno = 0;
-  if (options->form == OUTPUT_JSON)
-    end_json (options, difference);
+  if (difference->options->form == OUTPUT_JSON)
+    end_json (difference);
   else
-    err = end_lines (options, difference);
+    err = end_lines (difference);
   if (err)
     return err;
   if (fflush (stdout) == EOF || ferror (stdout))

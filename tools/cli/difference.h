@@ -27,7 +27,7 @@ struct difference {
                                  * as --tag --no-names prints it; or NULL */
 
   /* How it is printed. */
-  bool silent;                  /* it is not */
+  const struct options *options; /* NULL: it is not */
   bool sizes_are_told;
   int write_error;              /* an errno value: why there is no end */
 };
@@ -37,12 +37,10 @@ void difference_destroy (struct difference *difference);
 /* LENGTH bytes at START differ: print that on stdout.  0, or an errno value if
  * it could not be written.
  */
-int difference_range (const struct options *options,
-                      struct difference *difference, uint64_t start,
+int difference_range (struct difference *difference, uint64_t start,
                       uint64_t length);
 
 /* That was all: print what is to be said of all.  0, or an errno value. */
-int difference_end (const struct options *options,
-                    struct difference *difference);
+int difference_end (struct difference *difference);
 
 #endif /* BLKSUM_DIFFERENCE_H */

@@ -72,7 +72,8 @@ print_command (FILE *out, const struct options *options)
   int i;
 
   /* What is drawn there is left behind. */
-  if (options->progress_bar && options->progress_fd == STDERR_FILENO)
+  if (options->hash.progress.bar &&
+      options->hash.progress.fd == STDERR_FILENO)
     putc ('\n', out);
   fputs ("blksum: to continue:", out);
   for (i = 0; i < options->argc; i++) {
@@ -83,18 +84,25 @@ print_command (FILE *out, const struct options *options)
 }
 
 void
-interrupt_begin (const struct options *options)
+interrupt_prepare (const struct options *options)
 {
-  struct sigaction action = { .sa_handler = say_how };
   FILE *out = open_memstream (&text, &len);
-  size_t i;
 
   if (!out)
     return;
   print_command (out, options);
-  if (fclose (out) != 0)
+  if (fclose (out) == 0)
+    owner = getpid ();
+}
+
+void
+interrupt_begin (void)
+{
+  struct sigaction action = { .sa_handler = say_how };
+  size_t i;
+
+  if (!owner)
     return;
-  owner = getpid ();
   for (i = 0; i < SIGNALS; i++)
     if (sigaction (signals[i], NULL, &before[i]) == 0 &&
         before[i].sa_handler != SIG_IGN)

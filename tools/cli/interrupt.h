@@ -9,11 +9,13 @@
 
 struct options;
 
-/* To be called once.  From here on SIGINT, SIGTERM and SIGHUP, unless they are
- * ignored, print the command line, and do what they did before: end the
- * program.
+/* To be called once, before the others. */
+void interrupt_prepare (const struct options *options);
+
+/* Between these two SIGINT, SIGTERM and SIGHUP, unless they are ignored, print
+ * the command line, and do what they did before: end the program.
  */
-void interrupt_begin (const struct options *options);
+void interrupt_begin (void);
 void interrupt_end (void);
 
 #endif /* BLKSUM_INTERRUPT_H */

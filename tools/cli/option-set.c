@@ -37,7 +37,7 @@ option_set_digest (struct options *options, const struct option_use *use)
       kind.streams == 0 && !kind.linear) {
     options->digest_block_size = kind.block_size;
     kind.block_size = 0;
-    opts = hash_spec_opts (&kind, options->hash);
+    opts = hash_spec_opts (&kind, options->hash.opts);
     if (!opts && errno != EINVAL) {
       perror ("blksum");
       exit (EXIT_TROUBLE);
@@ -45,18 +45,18 @@ option_set_digest (struct options *options, const struct option_use *use)
   }
   if (!opts)
     usage_error ("unknown digest '%s', see --list-digests", use->arg);
-  blkhash_opts_free (options->hash);
-  options->hash = opts;
-  options->digest_chosen = true;
+  blkhash_opts_free (options->hash.opts);
+  options->hash.opts = opts;
+  options->hash.digest_chosen = true;
 }
 
 void
 option_set_block_size (struct options *options, const struct option_use *use)
 {
-  if (blkhash_opts_set_block_size (options->hash, use->number) != 0)
+  if (blkhash_opts_set_block_size (options->hash.opts, use->number) != 0)
     usage_error ("--block-size: '%s' is not a power of two from 4 to 16m",
                  use->arg);
-  options->block_size_chosen = true;
+  options->hash.block_size_chosen = true;
 }
 
 /* Of --digest and --block-size, in whatever order. */
@@ -67,40 +67,40 @@ option_settle_block_size (struct options *options)
 
   if (size == 0)
     return;
-  if (options->block_size_chosen &&
-      blkhash_opts_get_block_size (options->hash) != size)
+  if (options->hash.block_size_chosen &&
+      blkhash_opts_get_block_size (options->hash.opts) != size)
     usage_error ("--digest says another block size than --block-size");
-  if (blkhash_opts_set_block_size (options->hash, size) != 0)
+  if (blkhash_opts_set_block_size (options->hash.opts, size) != 0)
     usage_error ("--digest: the block size is not a power of two from 4 to "
                  "16m");
-  options->block_size_chosen = true;
+  options->hash.block_size_chosen = true;
 }
 
 void
 option_set_streams (struct options *options, const struct option_use *use)
 {
-  blkhash_opts_set_streams (options->hash, use->number);
-  options->construction_chosen = true;
+  blkhash_opts_set_streams (options->hash.opts, use->number);
+  options->hash.construction_chosen = true;
 }
 
 void
 option_set_linear (struct options *options, const struct option_use *use)
 {
   (void) use;
-  blkhash_opts_set_linear (options->hash, 1);
-  options->construction_chosen = true;
+  blkhash_opts_set_linear (options->hash.opts, 1);
+  options->hash.construction_chosen = true;
 }
 
 void
 option_set_size (struct options *options, const struct option_use *use)
 {
-  options->source.size = use->number;
+  options->hash.source.size = use->number;
 }
 
 void
 option_set_subset (struct options *options, const struct option_use *use)
 {
-  if (subset_parse (&options->subset, use->arg) == -1)
+  if (subset_parse (&options->verify.subset, use->arg) == -1)
     usage_error ("--subset: '%s' is not K/N, with K from 0 to N - 1",
                  use->arg);
 }
@@ -131,31 +131,31 @@ option_set_audit (struct options *options, const struct option_use *use)
   if (digit == use->arg || strcmp (digit, "%") != 0 || value > CHOICE_ALL)
     usage_error ("--audit: '%s' is not a number from 0 to 100, with up to six "
                  "decimals, and a percent sign", use->arg);
-  options->audit = value;
+  options->incremental.audit = value;
 }
 
 void
 option_set_threads (struct options *options, const struct option_use *use)
 {
-  blkhash_opts_set_threads (options->hash, use->number);
+  blkhash_opts_set_threads (options->hash.opts, use->number);
 }
 
 void
 option_set_cache (struct options *options, const struct option_use *use)
 {
-  options->source.cache = true;
-  options->source.refuse_sums |= use->by_letter;
+  options->hash.source.cache = true;
+  options->hash.source.refuse_sums |= use->by_letter;
 }
 
 void
 option_set_progress (struct options *options, const struct option_use *use)
 {
-  options->progress_bar = !use->arg;
+  options->hash.progress.bar = !use->arg;
   if (!use->arg)
-    options->progress_fd = isatty (STDERR_FILENO) ? STDERR_FILENO : -1;
+    options->hash.progress.fd = isatty (STDERR_FILENO) ? STDERR_FILENO : -1;
   else {
-    options->progress_fd = use->number;
-    if (fcntl (options->progress_fd, F_GETFD) == -1)
+    options->hash.progress.fd = use->number;
+    if (fcntl (options->hash.progress.fd, F_GETFD) == -1)
       usage_error ("--progress: descriptor %s is not open", use->arg);
   }
 }
@@ -163,7 +163,7 @@ option_set_progress (struct options *options, const struct option_use *use)
 void
 option_add_object (struct options *options, const struct option_use *use)
 {
-  options->source.objects[options->source.nr_objects++] = use->arg;
+  options->hash.source.objects[options->hash.source.nr_objects++] = use->arg;
 }
 
 void

@@ -84,16 +84,17 @@ static const struct option_row rows[] = {
     .set = option_set_cache },
   { GROUP_HASH, 0, "no-extents", NULL,
     "read everything, do not ask what is sparse",
-    FIELD (source.extents), .value = false },
+    FIELD (hash.source.extents), .value = false },
 
   { GROUP_IMAGE, 'f', "format", "FMT",
-    "raw, qcow2, or any format of qemu; default: probe", FIELD (source.format),
+    "raw, qcow2, or any format of qemu; default: probe",
+    FIELD (hash.source.format),
     .excludes = "--format goes into the operand with --image-opts: "
                 "driver=%s,...",
     .check = option_check_format },
   { GROUP_IMAGE, 0, "image-opts", NULL,
     "operands are image options of qemu",
-    FIELD (source.image_opts), .value = true },
+    FIELD (hash.source.image_opts), .value = true },
   { GROUP_IMAGE, 0, "object", "DEF",
     "define an object of qemu, such as a secret",
     .set = option_add_object, .repeats = true, .needs = "--image-opts" },
@@ -101,17 +102,18 @@ static const struct option_row rows[] = {
     "the image is the first N bytes, and more may follow",
     SIZE (0, SOURCE_WHOLE - 1), .set = option_set_size },
   { GROUP_IMAGE, 'U', "force-share", NULL,
-    "read an image that is in use", FIELD (source.force_share), .value = true },
+    "read an image that is in use",
+    FIELD (hash.source.force_share), .value = true },
 
   { GROUP_NBD, 0, "queue-size", "N",
     "most bytes of NBD reads in flight",
-    SIZE (1, 1024 * 1024 * 1024), FIELD (source.queue_size) },
+    SIZE (1, 1024 * 1024 * 1024), FIELD (hash.source.queue_size) },
   { GROUP_NBD, 0, "queue-depth", "N",
     "most NBD reads in flight",
-    NUMBER (1, 1024), FIELD (source.queue_depth) },
+    NUMBER (1, 1024), FIELD (hash.source.queue_depth) },
   { GROUP_NBD, 0, "read-size", "N",
     "size of an NBD read, default 1m",
-    SIZE (512, MAX_READ_SIZE), FIELD (source.read_size) },
+    SIZE (512, MAX_READ_SIZE), FIELD (hash.source.read_size) },
 
   { GROUP_CHECK, 0, "check", NULL,
     "check the sums in the lists that are the operands",
@@ -132,23 +134,23 @@ static const struct option_row rows[] = {
     .needs = "--check, --expect or --compare" },
   { GROUP_CHECK, 'q', "quiet", NULL,
     "print only errors; stop at the first difference",
-    FIELD (check_report), .value = CHECK_QUIET,
+    FIELD (verify.report), .value = CHECK_QUIET,
     .needs = "--check, --expect or --compare" },
   { GROUP_CHECK, 0, "status", NULL,
     "print nothing, the exit status tells",
-    FIELD (check_report), .value = CHECK_STATUS, .needs = "--check" },
+    FIELD (verify.report), .value = CHECK_STATUS, .needs = "--check" },
   { GROUP_CHECK, 'w', "warn", NULL,
     "say which lines are not properly formatted",
-    FIELD (check_report), .value = CHECK_WARN, .needs = "--check" },
+    FIELD (verify.report), .value = CHECK_WARN, .needs = "--check" },
   { GROUP_CHECK, 0, "strict", NULL,
     "fail if a line is malformed, or sizes differ",
-    FIELD (strict), .value = true, .needs = "--check or --compare" },
+    FIELD (verify.strict), .value = true, .needs = "--check or --compare" },
   { GROUP_CHECK, 0, "ignore-missing", NULL,
     "pass over files that do not exist",
-    FIELD (ignore_missing), .value = true, .needs = "--check" },
+    FIELD (verify.ignore_missing), .value = true, .needs = "--check" },
   { GROUP_CHECK, 0, "allow-uris", NULL,
     "connect to the servers that lists name",
-    FIELD (allow_uris), .value = true, .needs = "--check" },
+    FIELD (verify.allow_uris), .value = true, .needs = "--check" },
 
   { GROUP_PARTS, 0, "part", "I/N",
     "write the manifest of part I of N, counted from 0",
@@ -172,18 +174,18 @@ static const struct option_row rows[] = {
                 "--part, --merge, --update or --force-share" },
   { GROUP_AGAIN, 0, "assume-unchanged", NULL,
     "a device or server is what it was",
-    FIELD (assume_unchanged), .value = true, .needs = "--resume" },
+    FIELD (incremental.assume_unchanged), .value = true, .needs = "--resume" },
   { GROUP_AGAIN, 0, "update", "OLD",
     "hash what has changed since the manifest OLD",
-    FIELD (update), .needs = "--changed or --bitmap",
+    FIELD (incremental.old), .needs = "--changed or --bitmap",
     .excludes = "--update cannot be used with --check, --expect, --compare, "
                 "--part or --merge" },
   { GROUP_AGAIN, 0, "changed", "RANGES",
-    "where that is: a JSON file of start and length", FIELD (changed),
-    .needs = "--update" },
+    "where that is: a JSON file of start and length",
+    FIELD (incremental.changed), .needs = "--update" },
   { GROUP_AGAIN, 0, "bitmap", "NAME",
     "where that is: a dirty bitmap of the NBD server",
-    FIELD (source.bitmap), .needs = "--update",
+    FIELD (hash.source.bitmap), .needs = "--update",
     .excludes = "--bitmap cannot be used with --changed" },
   { GROUP_AGAIN, 0, "audit", "N%",
     "how much of the rest to read again, default 0.1%",
@@ -201,7 +203,7 @@ static const struct option_row rows[] = {
     "end lines with NUL, and escape no names",
     FIELD (zero_terminated), .value = true },
   { GROUP_OUTPUT, 0, "manifest", "FILE",
-    "write the leaves to FILE; - is standard output", FIELD (manifest) },
+    "write the leaves to FILE; - is standard output", FIELD (hash.manifest) },
   { GROUP_OUTPUT, 'h', "help", NULL,
     "print this and exit", .print = print_help },
   { GROUP_OUTPUT, 'V', "version", NULL,
@@ -254,26 +256,28 @@ set_defaults (struct options *options, int argc, char *argv[])
   long cpus = sysconf (_SC_NPROCESSORS_ONLN);
 
   *options = (struct options) {
-    .hash = new_hash_opts (),
+    .hash = {
+      .opts = new_hash_opts (),
+      .source = {
+        .size = SOURCE_WHOLE,
+        .extents = true,
+        .read_size = 1024 * 1024,
+        .objects = calloc (argc + 1, sizeof (char *)),
+      },
+      .progress.fd = -1,
+    },
     .names = true,
-    .progress_fd = -1,
-    .audit = CHOICE_ALL / 1000,
+    .incremental.audit = CHOICE_ALL / 1000,
     .argc = argc,
     .argv = argv,
-    .source = {
-      .size = SOURCE_WHOLE,
-      .extents = true,
-      .read_size = 1024 * 1024,
-      .objects = calloc (argc + 1, sizeof (char *)),
-    },
   };
-  if (!options->source.objects) {
+  if (!options->hash.source.objects) {
     perror ("blksum");
     exit (EXIT_TROUBLE);
   }
   /* The default of the library stops at 16. */
   if (cpus > 0)
-    blkhash_opts_set_threads (options->hash,
+    blkhash_opts_set_threads (options->hash.opts,
                               cpus < MAX_THREADS ? cpus : MAX_THREADS);
 }
 
@@ -287,7 +291,7 @@ options_parse (struct options *options, int argc, char *argv[])
   set_defaults (options, argc, argv);
   first = command_line_parse (rows, options, argc, argv);
   option_settle_block_size (options);
-  options->source.threads = blkhash_opts_get_threads (options->hash);
+  options->hash.source.threads = blkhash_opts_get_threads (options->hash.opts);
 
   options->operands = argv + first;
   options->nr_operands = argc - first;
@@ -297,16 +301,18 @@ options_parse (struct options *options, int argc, char *argv[])
     options->operands = standard_input;
     options->nr_operands = 1;
   }
-  if (options->manifest && !options->merge && options->nr_operands > 1)
+  if (options->hash.manifest && !options->merge && options->nr_operands > 1)
     usage_error ("--manifest is of one image");
-  if (options->resume && strcmp (options->manifest, "-") == 0)
+  if (options->resume && strcmp (options->hash.manifest, "-") == 0)
     usage_error ("--resume needs a file for --manifest, not standard output");
-  if (options->update && !options->manifest)
+  if (options->incremental.old && !options->hash.manifest)
     usage_error ("--update needs --manifest");
-  if (options->source.bitmap && !*options->source.bitmap)
+  if (options->hash.source.bitmap && !*options->hash.source.bitmap)
     usage_error ("--bitmap: a dirty bitmap has a name");
   if (options->part.n > 0 && options->nr_operands > 1)
     usage_error ("--part is of one image");
+  if (options->expect && options->nr_operands > 1)
+    usage_error ("--expect is for one image");
   if (options->compare && options->nr_operands != 2)
     usage_error ("--compare is of two images");
 }
@@ -314,6 +320,6 @@ options_parse (struct options *options, int argc, char *argv[])
 void
 options_free (struct options *options)
 {
-  blkhash_opts_free (options->hash);
-  free (options->source.objects);
+  blkhash_opts_free (options->hash.opts);
+  free (options->hash.source.objects);
 }

@@ -73,7 +73,7 @@ json_hex (const struct sum *sum)
 static const struct blkhash_opts *
 hash_of (const struct options *options, const struct sum *sum)
 {
-  return sum->hash ? sum->hash : options->hash;
+  return sum->hash ? sum->hash : options->hash.opts;
 }
 
 static char *

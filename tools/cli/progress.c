@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "../lib/common/cleanup.h"
-#include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/progress-bar.h"
 #include "cli/progress-signal.h"
@@ -21,6 +20,7 @@
 #include "cli/report.h"
 #include "util/clock.h"
 #include "util/error.h"
+#include "util/request.h"
 
 #define INTERVAL 0.1            /* seconds, at least, between two bars */
 #define SETTLED 1               /* seconds; a rate says little before */
@@ -153,13 +153,13 @@ set_current (struct progress *progress)
 }
 
 void
-progress_init (struct progress *progress, const struct options *options,
+progress_init (struct progress *progress, const struct progress_form *form,
                uint64_t size)
 {
   *progress = (struct progress) {
-    .fd = options->progress_fd,
-    .bar = options->progress_bar,
-    .name = options->progress_name,
+    .fd = form->fd,
+    .bar = form->bar,
+    .name = form->name,
     .size = size,
     .start = clock_seconds (),
   };
@@ -172,14 +172,14 @@ progress_init (struct progress *progress, const struct options *options,
 }
 
 void
-progress_init_aside (struct progress *progress, const struct options *options,
-                     uint64_t size)
+progress_init_aside (struct progress *progress,
+                     const struct progress_form *form, uint64_t size)
 {
-  struct options its_options = *options;
+  struct progress_form its_form = *form;
 
-  if (!options->progress_bar)
-    its_options.progress_fd = -1;
-  progress_init (progress, &its_options, size);
+  if (!form->bar)
+    its_form.fd = -1;
+  progress_init (progress, &its_form, size);
 }
 
 /* Did the percent change?  100 is shown when there is a sum. */

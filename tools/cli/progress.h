@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct options;
+struct progress_form;
 
 #define PROGRESS_NO_SIZE UINT64_MAX /* nobody knows how long it is */
 
@@ -29,14 +29,14 @@ struct progress {
   double shown;                 /* when the bar was drawn, seconds */
 };
 
-void progress_init (struct progress *progress, const struct options *options,
-                    uint64_t size);
+void progress_init (struct progress *progress,
+                    const struct progress_form *form, uint64_t size);
 
 /* The same for something before or after that: a program, which expects one
  * 100/100, is not told of it.
  */
 void progress_init_aside (struct progress *progress,
-                          const struct options *options, uint64_t size);
+                          const struct progress_form *form, uint64_t size);
 
 /* LEN more bytes were hashed, or need not be.  Thread-safe. */
 void progress_add (struct progress *progress, uint64_t len);

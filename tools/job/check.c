@@ -19,7 +19,6 @@
 #include <sys/stat.h>
 
 #include "cli/difference.h"
-#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/report.h"
 #include "cli/usage.h"
@@ -33,10 +32,12 @@
 #include "sums/line.h"
 #include "sums/list.h"
 #include "util/error.h"
+#include "util/request.h"
 
 /* One list. */
 struct check {
-  const struct options *options;
+  const struct hash_request *hash;
+  const struct verify_request *request;
   const char *name;             /* as users know it */
   struct sums_list *list;
   bool is_stdin;
@@ -54,7 +55,7 @@ print_verdict (const struct check *check, const char *name,
 {
   int err = 0;
 
-  if (check->options->check_report != CHECK_STATUS)
+  if (check->request->report != CHECK_STATUS)
     err = verdict_print (name, verdict);
   if (err)
     report_write_failed (err);
@@ -66,7 +67,7 @@ print_verdict (const struct check *check, const char *name,
 static void
 malformed (struct check *check, const char *why)
 {
-  enum check_report level = check->options->check_report;
+  enum check_report level = check->request->report;
   struct error error = { "" };
 
   check->verdicts.malformed++;
@@ -105,13 +106,13 @@ unread (struct check *check, const char *name, const struct error *error)
 #define VERDICT_SIZE 128
 
 static int
-verify_whole (const struct options *options, const struct sums_line *line,
+verify_whole (const struct hash_request *hash, const struct sums_line *line,
               char *verdict, struct error *error)
 {
   struct sum sum = { .hash = NULL };
   bool matches;
 
-  if (job_hash (options, line->name, &sum, error) == -1)
+  if (job_hash (hash, line->name, &sum, error) == -1)
     return -1;
   matches = known_matches (line->hex, &sum);
   strcpy (verdict, matches ? "OK" : "FAILED");
@@ -120,14 +121,15 @@ verify_whole (const struct options *options, const struct sums_line *line,
 }
 
 static int
-verify_subset (const struct options *options, const struct sums_line *line,
-               char *verdict, struct error *error)
+verify_subset (const struct hash_request *hash, const struct subset *subset,
+               const struct sums_line *line, char *verdict,
+               struct error *error)
 {
   struct difference difference;
 
-  if (expect_subset_line (options, line, &difference, error) == -1)
+  if (expect_subset_line (hash, subset, line, &difference, error) == -1)
     return -1;
-  expect_subset_verdict (options, &difference, verdict, VERDICT_SIZE);
+  expect_subset_verdict (subset, &difference, verdict, VERDICT_SIZE);
   difference_destroy (&difference);
   return !difference.differ;
 }
@@ -144,65 +146,65 @@ is_missing (const char *name)
     stat (path, &st) == -1 && errno == ENOENT;
 }
 
-/* Hash the image of LINE, as OPTIONS say, or some of it with --subset; of a
- * manifest all is read in any case.  1 if it is what it should be, 0 if not,
- * both with VERDICT; or -1 with the reason.
+/* Hash the image of LINE, or some of it with --subset; of a manifest all is
+ * read in any case.  1 if it is what it should be, 0 if not, both with VERDICT;
+ * or -1 with the reason.
  */
 static int
-verify (const struct options *options, const struct sums_line *line,
-        char *verdict, struct error *error)
+verify (const struct check *check, const struct sums_line *line, char *verdict,
+        struct error *error)
 {
-  struct options its_options = *options;
+  const struct verify_request *request = check->request;
+  struct hash_request hash = *check->hash;
 
-  if (source_is_uri (line->name) && !options->allow_uris)
+  if (source_is_uri (line->name) && !request->allow_uris)
     return error_set (error, "a URI in a list is not opened without "
                       "--allow-uris");
-  its_options.progress_name = line->name;
-  its_options.construction_chosen = true; /* no manifest of another kind */
-  if (options->subset.n > 0 && !job_manifest_path (line->name))
-    return verify_subset (&its_options, line, verdict, error);
-  return verify_whole (&its_options, line, verdict, error);
+  hash.opts = check->known.opts;
+  hash.construction_chosen = true; /* no manifest of another kind */
+  hash.progress.name = line->name;
+  if (request->subset.n > 0 && !job_manifest_path (line->name))
+    return verify_subset (&hash, &request->subset, line, verdict, error);
+  return verify_whole (&hash, line, verdict, error);
 }
 
 static void
-check_image (struct check *check, const struct options *options,
-             const struct sums_line *line)
+check_image (struct check *check, const struct sums_line *line)
 {
   struct error error = { "" };
   char verdict[VERDICT_SIZE];
   int r;
 
   check->verdicts.formatted++;
-  if (options->ignore_missing && is_missing (line->name))
+  if (check->request->ignore_missing && is_missing (line->name))
     return;
-  r = verify (options, line, verdict, &error);
+  r = verify (check, line, verdict, &error);
   if (r == -1) {
     unread (check, line->name, &error);
     return;
   }
   check->verdicts.matched += r;
   check->verdicts.mismatched += !r;
-  if (!r || options->check_report != CHECK_QUIET)
+  if (!r || check->request->report != CHECK_QUIET)
     print_verdict (check, line->name, verdict);
 }
 
 static void
 check_sum (struct check *check, const struct sums_line *line)
 {
-  struct options options = *check->options;
+  const struct hash_request *hash = check->hash;
   struct error error = { "" };
 
-  if (check->is_stdin && job_manifest_is_stdin (check->options, line->name)) {
+  if (check->is_stdin && job_manifest_is_stdin (&hash->source, line->name)) {
     malformed (check, "it is of standard input, and so is the list");
     return;
   }
-  if (known_set (&check->known, line->kind, line->hex, options.hash,
+  if (known_set (&check->known, line->kind, line->hex, hash->opts,
                  &error) == -1) {
     malformed (check, error.text);
     return;
   }
-  options.hash = check->known.opts;
-  check_image (check, &options, line);
+  check_image (check, line);
 }
 
 /* ---- A list ---- */
@@ -232,10 +234,10 @@ complain (const struct check *check, const char *what)
 static int
 conclude (const struct check *check)
 {
-  const struct options *options = check->options;
+  const struct verify_request *request = check->request;
   const struct verdicts *verdicts = &check->verdicts;
-  bool silent = options->check_report == CHECK_STATUS;
-  bool nothing = options->ignore_missing && verdicts->matched == 0;
+  bool silent = request->report == CHECK_STATUS;
+  bool nothing = request->ignore_missing && verdicts->matched == 0;
 
   if (verdicts->formatted > 0 && !silent)
     verdicts_warn (verdicts);
@@ -248,16 +250,18 @@ conclude (const struct check *check)
     return EXIT_DIFFERS;
   if (verdicts->formatted == 0 || nothing || check->unreadable ||
       check->damaged || verdicts->unread > 0 || verdicts->incomplete > 0 ||
-      (options->strict && verdicts->malformed > 0))
+      (request->strict && verdicts->malformed > 0))
     return EXIT_TROUBLE;
   return EXIT_SUCCESS;
 }
 
 static int
-check_list (const struct options *options, const char *path)
+check_list (const struct hash_request *hash,
+            const struct verify_request *request, const char *path)
 {
   struct check check = {
-    .options = options,
+    .hash = hash,
+    .request = request,
     .name = path,
     .is_stdin = strcmp (path, "-") == 0,
   };
@@ -283,12 +287,13 @@ check_list (const struct options *options, const char *path)
 }
 
 int
-job_check (const struct options *options)
+job_check (const struct hash_request *hash,
+           const struct verify_request *request, char **lists, int count)
 {
   int i, status = EXIT_SUCCESS;
 
-  for (i = 0; i < options->nr_operands; i++) {
-    int of_list = check_list (options, options->operands[i]);
+  for (i = 0; i < count; i++) {
+    int of_list = check_list (hash, request, lists[i]);
 
     /* One that differs is told also if others could not be read. */
     if (of_list == EXIT_DIFFERS || status == EXIT_SUCCESS)

@@ -7,11 +7,13 @@
 #ifndef BLKSUM_JOB_CHECK_H
 #define BLKSUM_JOB_CHECK_H
 
-struct options;
+struct hash_request;
+struct verify_request;
 
-/* Check all images in the lists that are the operands, and print what comes of
- * it.  Returns the exit status.
+/* Check all images in the COUNT lists, hashed as HASH says where a list does
+ * not, and print what comes of it.  Returns the exit status.
  */
-int job_check (const struct options *options);
+int job_check (const struct hash_request *hash,
+               const struct verify_request *request, char **lists, int count);
 
 #endif /* BLKSUM_JOB_CHECK_H */

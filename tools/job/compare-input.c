@@ -17,24 +17,22 @@
 
 #include "../lib/common/numbers.h"
 #include "../lib/common/sum-line.h"
-#include "cli/options.h"
 #include "job/compare-input.h"
 #include "job/manifest.h"
 #include "source/open.h"
 #include "source/pair.h"
 #include "source/source.h"
+#include "util/request.h"
 
 /* ---- Opening ---- */
 
-/* The image is the first bytes of that in the manifest, with --compare --size.
- * With --expect and --check the image is to be all that is in the manifest.
- */
+/* The image is the first bytes of that in the manifest, with --size. */
 static int
 cut_manifest (struct compare_input *input, uint32_t block_size)
 {
-  uint64_t size = input->options->source.size;
+  uint64_t size = input->request->size;
 
-  if (!input->options->compare || size == SOURCE_WHOLE || size == input->size)
+  if (size == SOURCE_WHOLE || size == input->size)
     return 0;
   if (input->size < size)
     return error_set (&input->error, "has only %llu bytes, fewer than the %llu "
@@ -80,25 +78,26 @@ open_manifest (struct compare_input *input, bool check_sum)
 static int
 open_image (struct compare_input *input)
 {
-  if (source_open (&input->options->source, input->operand, &input->source,
+  if (source_open (&input->request->hash.source, input->operand, &input->source,
                    &input->error) == -1)
     return -1;
   input->size = input->source->size;
   if (input->source->full_size == SOURCE_SIZE_UNKNOWN &&
-      input->options->subset.n > 0)
+      input->request->subset.n > 0)
     return error_set (&input->error, "a pipe can only be read as a whole, not "
                       "with --subset");
   return 0;
 }
 
 int
-compare_input_open (struct compare_input *input, const struct options *options,
-                    const char *operand, bool check_sum)
+compare_input_open (struct compare_input *input,
+                    const struct compare_request *request, const char *operand,
+                    bool check_sum)
 {
   int r;
 
   *input = (struct compare_input) {
-    .operand = operand, .options = options, .fd = -1
+    .operand = operand, .request = request, .fd = -1
   };
   r = job_manifest_path (operand) ? open_manifest (input, check_sum)
                                   : open_image (input);
@@ -111,14 +110,15 @@ int
 compare_input_open_both (struct compare_input *both,
                          const struct compare_input inputs[2])
 {
-  const struct options *options = inputs[0].options;
+  const struct compare_request *request = inputs[0].request;
   struct source *const sources[2] = { inputs[0].source, inputs[1].source };
 
-  *both = (struct compare_input) { .options = options, .fd = -1 };
+  *both = (struct compare_input) { .request = request, .fd = -1 };
   if (!sources[0] || !sources[1])
     return 0;
-  if (pair_open (&options->source, blkhash_opts_get_block_size (options->hash),
-                 sources, &both->source) == -1)
+  if (pair_open (&request->hash.source,
+                 blkhash_opts_get_block_size (request->hash.opts), sources,
+                 &both->source) == -1)
     return errno == ENOTSUP ? 0 : -1;
   both->size = both->source->size;
   return 0;
@@ -128,7 +128,7 @@ static bool
 is_pipe (const struct compare_input *input, struct stat *st)
 {
   const char *path = job_manifest_path (input->operand);
-  int r = job_manifest_is_stdin (input->options, input->operand)
+  int r = job_manifest_is_stdin (&input->request->hash.source, input->operand)
     ? fstat (STDIN_FILENO, st) : stat (path ? path : input->operand, st);
 
   return r == 0 && (S_ISFIFO (st->st_mode) || S_ISSOCK (st->st_mode));
@@ -177,7 +177,7 @@ is_in_subset (void *opaque, uint64_t offset, uint64_t *len)
 {
   const struct compare_input *input = opaque;
 
-  return subset_has (&input->options->subset, offset, len);
+  return subset_has (&input->request->subset, offset, len);
 }
 
 static struct leaf_runs *
@@ -187,7 +187,7 @@ start_image (struct compare_input *input, struct image_group *group,
   const struct image_request request = {
     .opts = input->opts,
     .progress = progress,
-    .wanted = input->options->subset.n > 0 ? is_in_subset : NULL,
+    .wanted = input->request->subset.n > 0 ? is_in_subset : NULL,
     .table_size = table_size,
     .opaque = input,
   };
@@ -199,7 +199,7 @@ start_image (struct compare_input *input, struct image_group *group,
 static struct leaf_runs *
 start_manifest (struct compare_input *input, struct progress *progress)
 {
-  const struct subset *subset = &input->options->subset;
+  const struct subset *subset = &input->request->subset;
 
   manifest_runs_init (&input->manifest, input->reader, NULL, input->size,
                       progress, &input->error);

@@ -19,13 +19,13 @@
 #include "util/error.h"
 
 struct blkhash_manifest_reader;
-struct options;
+struct compare_request;
 struct progress;
 struct source;
 
 struct compare_input {
   const char *operand;
-  const struct options *options;
+  const struct compare_request *request;
   struct source *source;        /* of an image, or NULL */
   struct blkhash_manifest_reader *reader; /* of a manifest, or NULL */
   int fd;                       /* of a manifest, or -1 */
@@ -46,8 +46,8 @@ struct compare_input {
  * read.  0, or -1 with the reason in INPUT: then it need not be closed.
  */
 int compare_input_open (struct compare_input *input,
-                        const struct options *options, const char *operand,
-                        bool check_sum);
+                        const struct compare_request *request,
+                        const char *operand, bool check_sum);
 void compare_input_close (struct compare_input *input);
 
 /* Make BOTH the two inputs as one image, which is zero where they are the same;

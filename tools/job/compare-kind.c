@@ -10,10 +10,10 @@
 
 #include "blkhash-manifest.h"
 
-#include "cli/options.h"
 #include "job/compare-input.h"
 #include "job/compare-kind.h"
 #include "util/error.h"
+#include "util/request.h"
 
 static const struct blkhash_opts *
 manifest_opts (const struct compare_input *input)
@@ -71,13 +71,13 @@ own_opts (struct compare_kind *kind, const struct blkhash_opts *users,
  * that SHA-256 takes.
  */
 static const struct blkhash_opts *
-images_opts (struct compare_kind *kind, const struct options *options,
+images_opts (struct compare_kind *kind, const struct hash_request *request,
              const struct compare_input *both)
 {
   if (both->source)
-    return own_opts (kind, options->hash, "xxh3-128");
-  return options->digest_chosen ? options->hash
-                                : own_opts (kind, options->hash, "blake3");
+    return own_opts (kind, request->opts, "xxh3-128");
+  return request->digest_chosen ? request->opts
+                                : own_opts (kind, request->opts, "blake3");
 }
 
 int
@@ -86,17 +86,17 @@ compare_kind_choose (struct compare_kind *kind,
                      const struct compare_input *both, unsigned *failed,
                      struct error *error)
 {
-  const struct options *options = inputs[0].options;
+  const struct hash_request *request = &inputs[0].request->hash;
   unsigned i;
 
   *kind = (struct compare_kind) { 0 };
   *failed = 0;
-  if (options->digest_chosen && check_length (options->hash, error) == -1)
+  if (request->digest_chosen && check_length (request->opts, error) == -1)
     return -1;
   if (!manifest_opts (&inputs[0]) && !manifest_opts (&inputs[1]))
-    kind->opts = images_opts (kind, options, both);
-  else if (options_hash_is_chosen (options))
-    kind->opts = options->hash;
+    kind->opts = images_opts (kind, request, both);
+  else if (hash_request_is_chosen (request))
+    kind->opts = request->opts;
   for (i = 0; i < 2; i++) {
     const struct blkhash_opts *opts = manifest_opts (&inputs[i]);
 

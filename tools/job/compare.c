@@ -25,7 +25,6 @@
 #include "../lib/manifest/leaf-runs.h"
 #include "../lib/manifest/manifest-diff.h"
 #include "cli/difference.h"
-#include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "job/compare-input.h"
@@ -36,9 +35,10 @@
 #include "source/pair.h"
 #include "source/source.h"
 #include "util/error.h"
+#include "util/request.h"
 
 struct compare {
-  const struct options *options;
+  const struct compare_request *request;
   struct difference *difference;
   struct compare_input input[2];
   struct compare_input both;    /* as one image, or without a source */
@@ -80,12 +80,12 @@ tell (void *opaque, uint64_t first, uint64_t count)
   uint64_t size = MAX (difference->size[0], difference->size[1]);
   uint64_t start = first * block_size, left = size - start;
 
-  if (!difference->silent)
+  if (difference->options)
     progress_hide (&compare->progress);
   difference->write_error =
-    difference_range (compare->options, difference, start,
+    difference_range (difference, start,
                       count > left / block_size ? left : count * block_size);
-  if (!difference->silent)
+  if (difference->options)
     progress_show (&compare->progress);
   return difference->write_error;
 }
@@ -158,8 +158,8 @@ diff_inputs (struct compare *compare)
 static bool
 is_part (const struct compare *compare)
 {
-  return compare->options->source.size != SOURCE_WHOLE ||
-    compare->options->subset.n > 0;
+  return compare->request->size != SOURCE_WHOLE ||
+    compare->request->subset.n > 0;
 }
 
 static bool
@@ -189,7 +189,7 @@ finish (struct compare *compare, int err, const char **operand,
   /* By now it is known where a pipe ends. */
   difference->differ = diff->any ||
     (diff->tail_unknown && find_tail (compare) == LEAF_DIFF_NO_BLOCK) ||
-    (compare->options->strict && difference->size[0] != difference->size[1]);
+    (compare->request->same_size && difference->size[0] != difference->size[1]);
   if (diff->tail_unknown && !difference->differ)
     return error_set (error, "cannot tell whether it is the same: the block "
                       "in which the shorter one ends is data, and a manifest "
@@ -210,7 +210,7 @@ bytes_to_bring (const struct compare *compare)
   int i;
 
   if (compare->both.source)
-    return subset_bytes (&compare->options->subset, compare->both.size);
+    return subset_bytes (&compare->request->subset, compare->both.size);
   for (i = 0; i < 2; i++) {
     uint64_t size = compare->input[i].size;
 
@@ -219,7 +219,7 @@ bytes_to_bring (const struct compare *compare)
     if (size == SOURCE_SIZE_UNKNOWN)
       return PROGRESS_NO_SIZE;
     if (tells_progress (compare, i))
-      total += subset_bytes (&compare->options->subset, size);
+      total += subset_bytes (&compare->request->subset, size);
   }
   return total;
 }
@@ -250,18 +250,18 @@ compare_inputs (struct compare *compare, const char **operand,
   }
   compare->difference->size[0] = compare->input[0].size;
   compare->difference->size[1] = compare->input[1].size;
-  if (compare->options->strict && have_other_sizes (compare) &&
-      compare->options->check_report == CHECK_QUIET) {
+  if (compare->request->same_size && have_other_sizes (compare) &&
+      compare->request->first_only) {
     compare->difference->differ = true;
     return 0;
   }
   compare->diff = (struct leaf_diff) {
     .tail = find_tail (compare),
     .report_tail = true,
-    .differ = compare->options->check_report == CHECK_QUIET ? NULL : tell,
+    .differ = compare->request->first_only ? NULL : tell,
     .opaque = compare,
   };
-  progress_init (&compare->progress, compare->options,
+  progress_init (&compare->progress, &compare->request->hash.progress,
                  bytes_to_bring (compare));
   err = compare->both.source ? diff_both (compare) : diff_inputs (compare);
   r = finish (compare, err, operand, error);
@@ -281,7 +281,8 @@ look_behind (struct compare *compare, struct difference *difference)
     struct error error = { "" };
 
     difference->follows[i] = input->follows;
-    if (!input->source || follows_find (compare->options, input->source,
+    if (!input->source || follows_find (&compare->request->hash.progress,
+                                        input->source,
                                         &difference->follows[i], &error) == 0)
       continue;
     report (input->operand, &error);
@@ -291,24 +292,26 @@ look_behind (struct compare *compare, struct difference *difference)
 }
 
 int
-job_compare (const struct options *options, struct difference *difference,
-             const char **operand, struct error *error)
+job_compare (const struct compare_request *request,
+             struct difference *difference, const char **operand,
+             struct error *error)
 {
   struct compare compare = {
-    .options = options, .difference = difference, .both = { .fd = -1 }
+    .request = request, .difference = difference, .both = { .fd = -1 }
   };
-  char **operands = options->operands;
+  const char *const *operands = request->operands;
+  const struct source_options *source = &request->hash.source;
   bool check_sum = !job_manifest_path (operands[0]) ||
     !job_manifest_path (operands[1]) || is_part (&compare);
   int i, r;
 
   *operand = operands[0];
-  if (job_manifest_is_stdin (options, operands[0]) &&
-      job_manifest_is_stdin (options, operands[1]))
+  if (job_manifest_is_stdin (source, operands[0]) &&
+      job_manifest_is_stdin (source, operands[1]))
     return error_set (error, "standard input cannot be both images");
   for (i = 0; i < 2; i++) {
     *operand = operands[i];
-    if (compare_input_open (&compare.input[i], options, operands[i],
+    if (compare_input_open (&compare.input[i], request, operands[i],
                             check_sum) == -1) {
       *error = compare.input[i].error;
       if (i == 1)
@@ -320,8 +323,8 @@ job_compare (const struct options *options, struct difference *difference,
     r = error_set (error, "a pipe cannot be both images");
   else
     r = compare_inputs (&compare, operand, error);
-  if (r == 0 && options->source.size != SOURCE_WHOLE &&
-      options->subset.n == 0 && options->check_report != CHECK_QUIET)
+  if (r == 0 && request->size != SOURCE_WHOLE && request->subset.n == 0 &&
+      !request->first_only)
     look_behind (&compare, difference);
   if (r == 0)
     difference->manifest_sum = compare_input_sum (&compare.input[0]);

@@ -16,13 +16,13 @@
 #include <string.h>
 
 #include "../lib/common/sum-line.h"
-#include "cli/options.h"
 #include "io/new-file.h"
 #include "job/earlier.h"
 #include "job/identity.h"
 #include "job/target.h"
 #include "source/source.h"
 #include "util/error.h"
+#include "util/request.h"
 
 /* ---- Opening ---- */
 
@@ -53,20 +53,21 @@ destroy_state (struct earlier *earlier)
 }
 
 int
-earlier_open (struct earlier *earlier, const struct options *options,
+earlier_open (struct earlier *earlier, const struct hash_request *request,
               const struct source *source, struct error *error)
 {
-  char *path = new_file_resolve (options->manifest);
+  char *path = new_file_resolve (request->manifest);
   int r;
 
-  *earlier = (struct earlier) { .name = options->manifest };
+  *earlier = (struct earlier) { .name = request->manifest };
   r = path ? check_files (earlier, path, source, error)
-    : error_errno (error, errno, "cannot open %s", options->manifest);
+    : error_errno (error, errno, "cannot open %s", request->manifest);
   if (r == 0)
     r = journal_file_open (&earlier->file, path, error);
   free (path);
   if (r == 0) {
-    r = journal_file_look (&earlier->file, options, &earlier->found, error);
+    r = journal_file_look (&earlier->file, &request->progress,
+                           &earlier->found, error);
     if (r == -1)
       earlier_close (earlier);
   }
@@ -153,15 +154,16 @@ refuse_finished (const struct earlier *earlier, struct error *error)
 }
 
 enum earlier_use
-earlier_judge (const struct earlier *earlier, const struct options *options,
-               const struct source *source, const struct identity *identity,
-               const char **why, struct error *error)
+earlier_judge (const struct earlier *earlier,
+               const struct hash_request *request, const struct source *source,
+               const struct identity *identity, const char **why,
+               struct error *error)
 {
   const struct journal_found *found = &earlier->found;
 
   if (!found->opts)
     return EARLIER_NOTHING;
-  if (check_kind (earlier, options->hash, error) == -1)
+  if (check_kind (earlier, request->opts, error) == -1)
     return EARLIER_REFUSED;
   if (found->finished && is_its_sum (earlier) && found->size == source->size &&
       !why_not_same (&earlier->state, identity))

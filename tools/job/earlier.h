@@ -13,8 +13,8 @@
 #include "job/state.h"
 
 struct error;
+struct hash_request;
 struct identity;
-struct options;
 struct source;
 
 struct earlier {
@@ -26,11 +26,11 @@ struct earlier {
   struct journal_found found;
 };
 
-/* Open the manifest that OPTIONS say, of SOURCE, make it if it is not there, and
- * look at what is in it.  0, or -1 with the reason, such as that it is something
+/* Open the manifest of REQUEST, of SOURCE, make it if it is not there, and look
+ * at what is in it.  0, or -1 with the reason, such as that it is something
  * that is not to be replaced.
  */
-int earlier_open (struct earlier *earlier, const struct options *options,
+int earlier_open (struct earlier *earlier, const struct hash_request *request,
                   const struct source *source, struct error *error);
 void earlier_close (struct earlier *earlier);
 
@@ -44,7 +44,7 @@ enum earlier_use {
 
 /* What is to be done with it for SOURCE, of this IDENTITY? */
 enum earlier_use earlier_judge (const struct earlier *earlier,
-                                const struct options *options,
+                                const struct hash_request *request,
                                 const struct source *source,
                                 const struct identity *identity,
                                 const char **why, struct error *error);

@@ -19,7 +19,6 @@
 #include "blkhash.h"
 
 #include "cli/difference.h"
-#include "cli/options.h"
 #include "cli/report.h"
 #include "cli/usage.h"
 #include "cli/verdict.h"
@@ -28,32 +27,34 @@
 #include "source/open.h"
 #include "sums/line.h"
 #include "util/error.h"
+#include "util/request.h"
 
 /* Both are to have one size, and all differences are wanted, so that the
  * manifest is read to its end.
  */
 static int
-compare (const struct options *options, const char *manifest,
-         const char *image, struct difference *difference,
-         const char **operand, struct error *error)
+compare (const struct hash_request *hash, const struct subset *subset,
+         const char *manifest, const char *image,
+         struct difference *difference, const char **operand,
+         struct error *error)
 {
-  char *operands[] = { (char *) manifest, (char *) image, NULL };
-  struct options its_options = *options;
+  const struct compare_request request = {
+    .hash = *hash,
+    .operands = { manifest, image },
+    .size = SOURCE_WHOLE,
+    .subset = *subset,
+    .same_size = true,
+  };
 
-  its_options.operands = operands;
-  its_options.nr_operands = 2;
-  its_options.strict = true;
-  its_options.check_report = CHECK_ALL;
-  *difference = (struct difference) { .silent = true };
-  return job_compare (&its_options, difference, operand, error);
+  *difference = (struct difference) { .options = NULL };
+  return job_compare (&request, difference, operand, error);
 }
 
 void
-expect_subset_verdict (const struct options *options,
+expect_subset_verdict (const struct subset *subset,
                        const struct difference *difference,
                        char *text, size_t room)
 {
-  const struct subset *subset = &options->subset;
   uint64_t size = difference->size[1];
   char part[64];
 
@@ -81,17 +82,18 @@ say_difference (const char *name, const struct difference *difference)
 }
 
 static int
-conclude (const struct options *options, const char *name,
+conclude (const struct expect_request *request,
           const struct difference *difference)
 {
   char verdict[128];
   int err;
 
-  if (options->check_report != CHECK_QUIET) {
-    expect_subset_verdict (options, difference, verdict, sizeof verdict);
-    err = verdict_print (name, verdict);
+  if (!request->quiet) {
+    expect_subset_verdict (&request->subset, difference, verdict,
+                           sizeof verdict);
+    err = verdict_print (request->operand, verdict);
     if (difference->differ)
-      say_difference (name, difference);
+      say_difference (request->operand, difference);
     if (err)
       report_write_failed (err);
   }
@@ -99,19 +101,19 @@ conclude (const struct options *options, const char *name,
 }
 
 int
-job_expect_subset (const struct options *options)
+job_expect_subset (const struct expect_request *request)
 {
-  const char *name = options->operands[0], *operand;
+  const char *operand;
   struct difference difference;
   struct error error = { "" };
   int status;
 
-  if (compare (options, options->expect, name, &difference, &operand,
-               &error) == -1) {
+  if (compare (&request->hash, &request->subset, request->expected,
+               request->operand, &difference, &operand, &error) == -1) {
     report (operand, &error);
     return EXIT_TROUBLE;
   }
-  status = conclude (options, name, &difference);
+  status = conclude (request, &difference);
   difference_destroy (&difference);
   return status;
 }
@@ -120,13 +122,13 @@ job_expect_subset (const struct options *options)
 
 /* Does the manifest have the sum of LINE? */
 static int
-check_sum (const struct options *options, const struct sums_line *line,
+check_sum (const struct blkhash_opts *opts, const struct sums_line *line,
            const struct difference *difference, struct error *error)
 {
   char tag[BLKHASH_MAX_TAG_SIZE], *wanted = NULL;
   int r = 0;
 
-  blkhash_opts_get_tag (options->hash, tag, sizeof tag);
+  blkhash_opts_get_tag (opts, tag, sizeof tag);
   if (!difference->manifest_sum ||
       asprintf (&wanted, "%s = %s", tag, line->hex) == -1)
     r = error_errno (error, ENOMEM, "cannot check");
@@ -138,8 +140,8 @@ check_sum (const struct options *options, const struct sums_line *line,
 }
 
 int
-expect_subset_line (const struct options *options,
-                    const struct sums_line *line,
+expect_subset_line (const struct hash_request *hash,
+                    const struct subset *subset, const struct sums_line *line,
                     struct difference *difference, struct error *error)
 {
   struct error its_error = { "" };
@@ -151,13 +153,13 @@ expect_subset_line (const struct options *options,
     return error_set (error, "has no manifest beside it, which --subset needs");
   if (asprintf (&manifest, "manifest:%s.blkm", line->name) == -1)
     return error_errno (error, ENOMEM, "cannot check");
-  r = compare (options, manifest, line->name, difference, &operand,
+  r = compare (hash, subset, manifest, line->name, difference, &operand,
                &its_error);
   if (r == -1 && operand == manifest)
     error_about (error, manifest, "%s", its_error.text);
   else if (r == -1)
     *error = its_error;
-  else if ((r = check_sum (options, line, difference, error)) == -1)
+  else if ((r = check_sum (hash->opts, line, difference, error)) == -1)
     difference_destroy (difference);
   free (manifest);
   return r;

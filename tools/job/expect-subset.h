@@ -11,24 +11,27 @@
 
 struct difference;
 struct error;
-struct options;
+struct expect_request;
+struct hash_request;
+struct subset;
 struct sums_line;
 
 /* Compare the image that is the operand with the manifest of --expect, and
  * print what comes of it.  Returns the exit status.
  */
-int job_expect_subset (const struct options *options);
+int job_expect_subset (const struct expect_request *request);
 
 /* Compare the image of LINE with the manifest beside it, which must have the
- * checksum of LINE, made as options->hash says.  0, and DIFFERENCE is to be
+ * checksum of LINE, made as HASH says.  0, and DIFFERENCE is to be
  * destroyed; or -1 with the reason.
  */
-int expect_subset_line (const struct options *options,
+int expect_subset_line (const struct hash_request *hash,
+                        const struct subset *subset,
                         const struct sums_line *line,
                         struct difference *difference, struct error *error);
 
 /* Write the verdict to TEXT: it says how much was compared. */
-void expect_subset_verdict (const struct options *options,
+void expect_subset_verdict (const struct subset *subset,
                             const struct difference *difference,
                             char *text, size_t room);
 

@@ -19,7 +19,6 @@
 
 #include "../lib/common/sum-line.h"
 #include "cli/follows.h"
-#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/report.h"
 #include "cli/usage.h"
@@ -33,6 +32,7 @@
 #include "source/open.h"
 #include "source/source.h"
 #include "util/error.h"
+#include "util/request.h"
 
 struct expected {
   char *text;                   /* what follows points into it */
@@ -85,20 +85,21 @@ split (struct expected *expected)
 
 /* What the checksum says of itself, and what the options say, is the same. */
 static void
-check_options (const struct options *options, const struct blkhash_opts *opts)
+check_chosen (const struct hash_request *request,
+              const struct blkhash_opts *opts)
 {
-  const struct blkhash_opts *chosen = options->hash;
+  const struct blkhash_opts *chosen = request->opts;
   const char *differs = NULL;
 
-  if (options->digest_chosen &&
+  if (request->digest_chosen &&
       strcmp (blkhash_opts_get_digest_name (chosen),
               blkhash_opts_get_digest_name (opts)) != 0)
     differs = "digest";
-  else if (options->block_size_chosen &&
+  else if (request->block_size_chosen &&
            blkhash_opts_get_block_size (chosen) !=
            blkhash_opts_get_block_size (opts))
     differs = "block size";
-  else if (options->construction_chosen &&
+  else if (request->construction_chosen &&
            (blkhash_opts_get_streams (chosen) !=
             blkhash_opts_get_streams (opts) ||
             blkhash_opts_get_linear (chosen) !=
@@ -112,23 +113,18 @@ check_options (const struct options *options, const struct blkhash_opts *opts)
  * was reported.
  */
 static char *
-manifest_text (const struct options *options, const char *path)
+manifest_text (const struct expect_request *request, const char *path)
 {
-  struct options its_options = *options;
+  struct hash_request any = { .progress = request->hash.progress };
   struct error error = { "" };
   struct sum sum;
   char *text;
 
-  /* They are for the image. */
-  its_options.source.format = NULL;
-  its_options.source.size = SOURCE_WHOLE;
-  its_options.digest_chosen = its_options.block_size_chosen =
-    its_options.construction_chosen = false;
   /* Lines for a program are of the image. */
-  if (!options->progress_bar)
-    its_options.progress_fd = -1;
-  if (job_manifest (&its_options, path, &sum, &error) == -1) {
-    report (options->expect, &error);
+  if (!any.progress.bar)
+    any.progress.fd = -1;
+  if (job_manifest (&any, path, &sum, &error) == -1) {
+    report (request->expected, &error);
     return NULL;
   }
   text = sum_line (sum.hash, sum.md, sum.md_len, NULL, true, false);
@@ -140,17 +136,18 @@ manifest_text (const struct options *options, const char *path)
 
 /* 0, or -1 if a manifest could not be read. */
 static int
-parse (const struct options *options, struct expected *expected)
+parse (const struct expect_request *request, struct expected *expected)
 {
-  const char *path = job_manifest_path (options->expect);
+  const struct source_options *source = &request->hash.source;
+  const char *path = job_manifest_path (request->expected);
   struct error error = { "" };
 
-  if (path && job_manifest_is_stdin (options, options->expect) &&
-      job_manifest_is_stdin (options, options->operands[0]))
+  if (path && job_manifest_is_stdin (source, request->expected) &&
+      job_manifest_is_stdin (source, request->operand))
     usage_error ("--expect: standard input cannot be both the manifest and the "
                  "image");
   *expected = (struct expected) {
-    .text = path ? manifest_text (options, path) : strdup (options->expect)
+    .text = path ? manifest_text (request, path) : strdup (request->expected)
   };
   if (!expected->text && path)
     return -1;
@@ -158,9 +155,9 @@ parse (const struct options *options, struct expected *expected)
     usage_error ("--expect: no memory");
   split (expected);
   if (known_set (&expected->known, expected->kind, expected->hex,
-                 options->hash, &error) == -1)
+                 request->hash.opts, &error) == -1)
     usage_error ("--expect: %s", error.text);
-  check_options (options, expected->known.opts);
+  check_chosen (&request->hash, expected->known.opts);
   return 0;
 }
 
@@ -186,65 +183,65 @@ say_difference (const char *name, const struct expected *expected,
  * then a part of the answer is missing.
  */
 static int
-tell_follows (const struct options *options, const char *name,
-              struct source *source)
+tell_follows (const struct expect_request *request, struct source *source)
 {
   struct follows follows;
   struct error error = { "" };
   int err;
 
-  if (follows_find (options, source, &follows, &error) == -1) {
-    report (name, &error);
+  if (follows_find (&request->hash.progress, source, &follows, &error) == -1) {
+    report (request->operand, &error);
     return EXIT_TROUBLE;
   }
-  err = follows_print (name, &follows);
+  err = follows_print (request->operand, &follows);
   if (err)
     report_write_failed (err);
   return EXIT_SUCCESS;
 }
 
 static int
-conclude (const struct options *options, const char *name,
+conclude (const struct expect_request *request,
           const struct expected *expected, const struct sum *sum,
           struct source *source)
 {
   bool same = known_matches (expected->hex, sum);
   int err;
 
-  if (options->check_report == CHECK_QUIET)
+  if (request->quiet)
     return same ? EXIT_SUCCESS : EXIT_DIFFERS;
-  err = verdict_print (name, same ? "OK" : "FAILED");
+  err = verdict_print (request->operand, same ? "OK" : "FAILED");
   if (!same)
-    say_difference (name, expected, sum);
+    say_difference (request->operand, expected, sum);
   if (err)
     report_write_failed (err);
   if (!same)
     return EXIT_DIFFERS;
-  return source ? tell_follows (options, name, source) : EXIT_SUCCESS;
+  return source ? tell_follows (request, source) : EXIT_SUCCESS;
 }
 
 static int
-compare (const struct options *options, const struct expected *expected)
+compare (const struct expect_request *request,
+         const struct expected *expected)
 {
-  const char *name = options->operands[0];
-  struct options its_options = *options;
+  const char *name = request->operand;
+  struct hash_request hash = request->hash;
   struct error error = { "" };
   struct source *source = NULL; /* of a manifest there is none */
   struct sum sum;
   int status = EXIT_TROUBLE;
 
-  its_options.hash = expected->known.opts;
-  its_options.construction_chosen = true; /* no manifest of another kind */
+  hash.opts = expected->known.opts;
+  hash.construction_chosen = true; /* no manifest of another kind */
   if (!job_manifest_path (name) &&
-      source_open (&options->source, name, &source, &error) == -1) {
+      source_open (&hash.source, name, &source, &error) == -1) {
     report (name, &error);
     return EXIT_TROUBLE;
   }
-  if ((source ? job_hash_source (&its_options, source, &sum, &error)
-              : job_hash (&its_options, name, &sum, &error)) == -1)
+  if ((source ? job_hash_source (&hash, source, &sum, &error)
+              : job_hash (&hash, name, &sum, &error)) == -1)
     report (name, &error);
   else {
-    status = conclude (options, name, expected, &sum, source);
+    status = conclude (request, expected, &sum, source);
     blkhash_opts_free (sum.hash);
   }
   if (source)
@@ -253,21 +250,19 @@ compare (const struct options *options, const struct expected *expected)
 }
 
 int
-job_expect (const struct options *options)
+job_expect (const struct expect_request *request)
 {
   struct expected expected;
   int status;
 
-  if (options->nr_operands > 1)
-    usage_error ("--expect is for one image");
-  if (options->subset.n > 0 && !job_manifest_path (options->expect))
+  if (request->subset.n > 0 && !job_manifest_path (request->expected))
     usage_error ("--subset needs --expect of a manifest, as manifest:FILE: a "
                  "checksum is of the whole image");
-  if (options->subset.n > 0)
-    return job_expect_subset (options);
-  if (parse (options, &expected) == -1)
+  if (request->subset.n > 0)
+    return job_expect_subset (request);
+  if (parse (request, &expected) == -1)
     return EXIT_TROUBLE;
-  status = compare (options, &expected);
+  status = compare (request, &expected);
   known_destroy (&expected.known);
   free (expected.text);
   return status;

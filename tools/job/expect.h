@@ -7,11 +7,11 @@
 #ifndef BLKSUM_JOB_EXPECT_H
 #define BLKSUM_JOB_EXPECT_H
 
-struct options;
+struct expect_request;
 
-/* Compare the image that is the operand with what --expect says, and print what
+/* Compare the image that is the operand with what is expected, and print what
  * comes of it.  Returns the exit status; errors of the command line exit.
  */
-int job_expect (const struct options *options);
+int job_expect (const struct expect_request *request);
 
 #endif /* BLKSUM_JOB_EXPECT_H */

@@ -7,7 +7,6 @@
 #include <config.h>
 
 #include "cli/follows.h"
-#include "cli/options.h"
 #include "cli/progress.h"
 #include "job/follows.h"
 #include "read/fill.h"
@@ -22,7 +21,7 @@ advance (void *opaque, uint64_t len)
 
 /* 1: it set OFFSET; 0: there is no data; or -1. */
 static int
-search (const struct options *options, struct source *source,
+search (const struct progress_form *form, struct source *source,
         uint64_t *offset, struct error *error)
 {
   struct progress progress;
@@ -32,7 +31,7 @@ search (const struct options *options, struct source *source,
   fill_init_search (&fill, source->size);
   fill.progress = advance;
   fill.progress_opaque = &progress;
-  progress_init_aside (&progress, options, source->full_size - source->size);
+  progress_init_aside (&progress, form, source->full_size - source->size);
   r = source_find_data (source, &fill, offset, error);
   progress_end (&progress, r != -1);
   fill_destroy (&fill);
@@ -40,7 +39,7 @@ search (const struct options *options, struct source *source,
 }
 
 int
-follows_find (const struct options *options, struct source *source,
+follows_find (const struct progress_form *form, struct source *source,
               struct follows *follows, struct error *error)
 {
   int r;
@@ -53,7 +52,7 @@ follows_find (const struct options *options, struct source *source,
     return 0;
   }
   follows->len = source->full_size - source->size;
-  r = search (options, source, &follows->offset, error);
+  r = search (form, source, &follows->offset, error);
   follows->what = r == 1 ? FOLLOWS_DATA : FOLLOWS_ZERO;
   return r == -1 ? -1 : 0;
 }

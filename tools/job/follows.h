@@ -9,13 +9,13 @@
 
 struct error;
 struct follows;
-struct options;
+struct progress_form;
 struct source;
 
 /* Look at what follows the image of SOURCE, which was hashed.  0, or -1 with
  * the reason: it could not be read, and SOURCE can only be closed.
  */
-int follows_find (const struct options *options, struct source *source,
+int follows_find (const struct progress_form *form, struct source *source,
                   struct follows *follows, struct error *error);
 
 #endif /* BLKSUM_JOB_FOLLOWS_H */

@@ -14,7 +14,6 @@
 
 #include "blkhash.h"
 
-#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "job/hash.h"
@@ -25,22 +24,23 @@
 #include "source/source.h"
 #include "util/clock.h"
 #include "util/error.h"
+#include "util/request.h"
 
 static int
-hash_to_sum (const struct options *options, struct source *source,
+hash_to_sum (const struct hash_request *request, struct source *source,
              struct sum *sum, struct error *error)
 {
   struct blkhash_leaves *leaves =
-    blkhash_leaves_new (options->hash, source->size, BLKHASH_LEAVES_ONCE);
+    blkhash_leaves_new (request->opts, source->size, BLKHASH_LEAVES_ONCE);
   struct progress progress;
   const struct image_request all = {
-    .opts = options->hash, .progress = &progress
+    .opts = request->opts, .progress = &progress
   };
   int r;
 
   if (!leaves)
     return error_errno (error, errno, "cannot hash");
-  progress_init (&progress, options, source->size);
+  progress_init (&progress, &request->progress, source->size);
   r = image_table_fill (source, leaves, &all, sum, error);
   progress_end (&progress, r == 0);
   blkhash_leaves_free (leaves);
@@ -48,20 +48,20 @@ hash_to_sum (const struct options *options, struct source *source,
 }
 
 static int
-hash_with_manifest (const struct options *options, struct source *source,
+hash_with_manifest (const struct hash_request *request, struct source *source,
                     struct sum *sum, struct error *error)
 {
   struct manifest_file manifest;
   struct progress progress;
   const struct image_request all = {
-    .opts = options->hash, .progress = &progress
+    .opts = request->opts, .progress = &progress
   };
   int r;
 
-  if (manifest_file_open (&manifest, options->manifest, options->hash,
+  if (manifest_file_open (&manifest, request->manifest, request->opts,
                           source->size, source, error) == -1)
     return -1;
-  progress_init (&progress, options, source->size);
+  progress_init (&progress, &request->progress, source->size);
   r = manifest_file_hash (&manifest, source, &all, sum, error);
   progress_end (&progress, r == 0);
   if (r == 0)
@@ -71,20 +71,20 @@ hash_with_manifest (const struct options *options, struct source *source,
 }
 
 int
-job_hash_source (const struct options *options, struct source *source,
+job_hash_source (const struct hash_request *request, struct source *source,
                  struct sum *sum, struct error *error)
 {
   int r;
 
   *sum = (struct sum) { .hash = NULL };
-  r = options->manifest ? hash_with_manifest (options, source, sum, error)
-                        : hash_to_sum (options, source, sum, error);
+  r = request->manifest ? hash_with_manifest (request, source, sum, error)
+                        : hash_to_sum (request, source, sum, error);
   snprintf (sum->format, sizeof sum->format, "%s", source->format);
   return r;
 }
 
 int
-job_hash (const struct options *options, const char *operand,
+job_hash (const struct hash_request *request, const char *operand,
           struct sum *sum, struct error *error)
 {
   const char *manifest = job_manifest_path (operand);
@@ -92,12 +92,16 @@ job_hash (const struct options *options, const char *operand,
   struct source *source;
   int r;
 
+  if (manifest && (request->manifest || request->source.format ||
+                   request->source.size != SOURCE_WHOLE))
+    return error_set (error, "--manifest, --size and -f are for images, and "
+                      "this is a manifest");
   if (manifest)
-    r = job_manifest (options, manifest, sum, error);
+    r = job_manifest (request, manifest, sum, error);
   else {
-    if (source_open (&options->source, operand, &source, error) == -1)
+    if (source_open (&request->source, operand, &source, error) == -1)
       return -1;
-    r = job_hash_source (options, source, sum, error);
+    r = job_hash_source (request, source, sum, error);
     source_close (source);
   }
   sum->seconds = clock_seconds () - start;

@@ -8,18 +8,18 @@
 #define BLKSUM_JOB_HASH_H
 
 struct error;
-struct options;
+struct hash_request;
 struct source;
 struct sum;
 
 /* Hash what OPERAND names.  0, or -1 with the reason; nothing is printed. */
-int job_hash (const struct options *options, const char *operand,
+int job_hash (const struct hash_request *request, const char *operand,
               struct sum *sum, struct error *error);
 
 /* The same for SOURCE, which is open, and stays open; but SUM does not say how
  * long it took.  After an error SOURCE can only be closed.
  */
-int job_hash_source (const struct options *options, struct source *source,
+int job_hash_source (const struct hash_request *request, struct source *source,
                      struct sum *sum, struct error *error);
 
 #endif /* BLKSUM_JOB_HASH_H */

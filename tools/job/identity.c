@@ -13,12 +13,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/options.h"
 #include "io/file.h"
 #include "io/files.h"
 #include "job/identity.h"
 #include "source/source.h"
 #include "util/error.h"
+#include "util/source-options.h"
 
 #define SECOND 1000000000LL     /* ns */
 
@@ -80,9 +80,9 @@ print_files (FILE *out, struct identity *identity, const struct files *files)
 }
 
 int
-identity_init (struct identity *identity, const struct options *options,
-               const char *operand, const struct source *source,
-               struct error *error)
+identity_init (struct identity *identity,
+               const struct source_options *options, const char *operand,
+               const struct source *source, struct error *error)
 {
   const struct files *files = source_files (source);
   size_t len;
@@ -93,7 +93,7 @@ identity_init (struct identity *identity, const struct options *options,
   if (!out)
     return error_errno (error, errno, "cannot hash");
   fprintf (out, "format: %s\n", source->format);
-  if (options->source.image_opts)
+  if (options->image_opts)
     print_operand (out, operand);
   if (files)
     print_files (out, identity, files);

@@ -15,8 +15,8 @@
 #include <time.h>
 
 struct error;
-struct options;
 struct source;
+struct source_options;
 
 #define IDENTITY_AGE 2          /* s: times that are older are trusted */
 
@@ -28,9 +28,9 @@ struct identity {
 };
 
 /* Of SOURCE, which was opened as OPERAND.  0, or -1 with the reason. */
-int identity_init (struct identity *identity, const struct options *options,
-                   const char *operand, const struct source *source,
-                   struct error *error);
+int identity_init (struct identity *identity,
+                   const struct source_options *options, const char *operand,
+                   const struct source *source, struct error *error);
 void identity_destroy (struct identity *identity);
 
 /* How long to wait, in ns, until the times can be trusted; 0: they can; or -1:

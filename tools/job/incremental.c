@@ -16,7 +16,6 @@
 
 #include "blkhash-manifest.h"
 
-#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "job/incremental.h"
@@ -27,11 +26,12 @@
 #include "source/source.h"
 #include "util/choice.h"
 #include "util/error.h"
+#include "util/request.h"
 
 static uint32_t
 block_size (const struct incremental *inc)
 {
-  return blkhash_opts_get_block_size (inc->options->hash);
+  return blkhash_opts_get_block_size (inc->request->opts);
 }
 
 static bool
@@ -48,7 +48,7 @@ work (const struct incremental *inc)
   uint64_t rest = inc->source->size - read;
   uint64_t believed = rest / block_size (inc) + (rest % block_size (inc) != 0);
 
-  return read + believed * blkhash_opts_get_digest_size (inc->options->hash);
+  return read + believed * blkhash_opts_get_digest_size (inc->request->opts);
 }
 
 /* IMAGE is open.  The leaves of it and of what is believed to the manifest, and
@@ -91,7 +91,7 @@ incremental_fill (struct incremental *inc, struct journal *journal,
 {
   struct progress progress;
   const struct image_request request = {
-    .opts = inc->options->hash,
+    .opts = inc->request->opts,
     .progress = &progress,
     .wanted = is_wanted,
     .opaque = &inc->choice,
@@ -100,7 +100,7 @@ incremental_fill (struct incremental *inc, struct journal *journal,
   int r;
 
   *sum = (struct sum) { .hash = NULL };
-  progress_init (&progress, inc->options, work (inc));
+  progress_init (&progress, &inc->request->progress, work (inc));
   r = image_runs_open (&image, inc->source, &request, NULL, error);
   if (r == 0) {
     r = write_manifest (inc, &image, journal, &progress, sum, error);
@@ -137,22 +137,22 @@ choose (struct incremental *inc, struct error *error)
     err = errno;
   if (err == 0)
     err = choice_init (&inc->choice, inc->source->size, block_size (inc),
-                       inc->belief->unknown, inc->options->audit, seed);
+                       inc->belief->unknown, inc->belief->audit, seed);
   return err ? error_errno (error, err, "cannot hash") : 0;
 }
 
 int
-incremental_open (struct incremental *inc, const struct options *options,
+incremental_open (struct incremental *inc, const struct hash_request *request,
                   struct source *source, const struct belief *belief,
                   struct error *error)
 {
   *inc = (struct incremental) {
-    .options = options,
+    .request = request,
     .source = source,
     .belief = belief,
   };
   if (choose (inc, error) == 0 &&
-      manifest_file_open (&inc->manifest, options->manifest, options->hash,
+      manifest_file_open (&inc->manifest, request->manifest, request->opts,
                           source->size, source, error) == 0)
     return 0;
   choice_destroy (&inc->choice);

@@ -22,8 +22,8 @@
 #include "util/choice.h"
 
 struct error;
+struct hash_request;
 struct journal;
-struct options;
 struct ranges;
 struct source;
 struct sum;
@@ -34,21 +34,23 @@ struct belief {
   const char *name;             /* of its manifest */
   bool finished;                /* it is right only if all of it is */
   struct ranges *unknown;       /* all else is in it */
+  uint32_t audit;               /* how much of that is read nevertheless, in
+                                 * millionths of a percent */
 };
 
 struct incremental {
-  const struct options *options;
+  const struct hash_request *request;
   struct source *source;
   const struct belief *belief;
   struct choice choice;
   struct manifest_file manifest;
 };
 
-/* Begin the manifest that OPTIONS say, of SOURCE.  BELIEF must outlive it.  0,
+/* Begin the manifest of REQUEST, of SOURCE.  BELIEF must outlive it.  0,
  * or -1 with the reason: then there is nothing to be closed.
  */
 int incremental_open (struct incremental *incremental,
-                      const struct options *options, struct source *source,
+                      const struct hash_request *request, struct source *source,
                       const struct belief *belief, struct error *error);
 
 /* Read what is needed, and set SUM as job_hash_source does.  JOURNAL is told of

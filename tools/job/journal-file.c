@@ -157,8 +157,8 @@ look (struct blkhash_manifest_reader *r, struct progress *progress,
 
 int
 journal_file_look (const struct journal_file *file,
-                   const struct options *options, struct journal_found *found,
-                   struct error *error)
+                   const struct progress_form *form,
+                   struct journal_found *found, struct error *error)
 {
   struct blkhash_manifest_reader *r;
   struct progress progress;
@@ -173,7 +173,7 @@ journal_file_look (const struct journal_file *file,
   r = journal_file_read (file, &fd, error);
   if (!r)
     return -1;
-  progress_init_aside (&progress, options, st.st_size);
+  progress_init_aside (&progress, form, st.st_size);
   err = look (r, &progress, found);
   progress_end (&progress, err == 0);
   if (err)

@@ -16,7 +16,7 @@
 struct blkhash_manifest_reader;
 struct blkhash_manifest_writer;
 struct error;
-struct options;
+struct progress_form;
 
 struct journal_file {
   char *path;
@@ -46,11 +46,11 @@ struct journal_found {
   unsigned md_len;
 };
 
-/* Look at all of it, with progress as OPTIONS say.  0 with what FOUND frees, or
+/* Look at all of it, with progress as FORM says.  0 with what FOUND frees, or
  * -1 with the reason: it cannot be read, or is of a later version.
  */
 int journal_file_look (const struct journal_file *file,
-                       const struct options *options,
+                       const struct progress_form *form,
                        struct journal_found *found, struct error *error);
 void journal_found_destroy (struct journal_found *found);
 

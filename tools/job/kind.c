@@ -8,20 +8,20 @@
 
 #include "blkhash.h"
 
-#include "cli/options.h"
 #include "job/kind.h"
 #include "util/error.h"
+#include "util/request.h"
 
 int
-kind_check (const struct options *options, const struct blkhash_opts *opts,
-            struct error *error)
+kind_check (const struct hash_request *request,
+            const struct blkhash_opts *opts, struct error *error)
 {
   char asked[BLKHASH_MAX_TAG_SIZE], tag[BLKHASH_MAX_TAG_SIZE];
 
-  if (!options_hash_is_chosen (options) ||
-      blkhash_opts_same_hash (options->hash, opts))
+  if (!hash_request_is_chosen (request) ||
+      blkhash_opts_same_hash (request->opts, opts))
     return 0;
-  blkhash_opts_get_tag (options->hash, asked, sizeof asked);
+  blkhash_opts_get_tag (request->opts, asked, sizeof asked);
   blkhash_opts_get_tag (opts, tag, sizeof tag);
   return error_set (error, "it is a manifest of %s, not of %s", tag, asked);
 }

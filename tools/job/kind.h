@@ -9,12 +9,12 @@
 
 struct blkhash_opts;
 struct error;
-struct options;
+struct hash_request;
 
 /* Is a manifest of OPTS what the user asked for, if he did?  0, or -1 with the
  * reason.
  */
-int kind_check (const struct options *options, const struct blkhash_opts *opts,
-                struct error *error);
+int kind_check (const struct hash_request *request,
+                const struct blkhash_opts *opts, struct error *error);
 
 #endif /* BLKSUM_KIND_H */

@@ -19,12 +19,12 @@
 #include "blkhash-manifest.h"
 
 #include "../lib/manifest/leaf-runs.h"
-#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "job/kind.h"
 #include "job/manifest.h"
 #include "util/error.h"
+#include "util/request.h"
 
 #define PREFIX "manifest:"
 
@@ -40,11 +40,12 @@ job_manifest_path (const char *operand)
 }
 
 bool
-job_manifest_is_stdin (const struct options *options, const char *operand)
+job_manifest_is_stdin (const struct source_options *options,
+                       const char *operand)
 {
   const char *path = job_manifest_path (operand);
 
-  if (!path && options->source.image_opts)
+  if (!path && options->image_opts)
     return false;
   return strcmp (path ? path : operand, "-") == 0;
 }
@@ -80,7 +81,7 @@ read_runs (struct blkhash_manifest_reader *r, struct progress *progress,
 }
 
 static int
-read_manifest (const struct options *options,
+read_manifest (const struct hash_request *request,
                struct blkhash_manifest_reader *r, struct sum *sum,
                struct error *error)
 {
@@ -89,9 +90,10 @@ read_manifest (const struct options *options,
   int status;
 
   opts = blkhash_manifest_reader_opts (r);
-  if (kind_check (options, opts, error) == -1)
+  if (kind_check (request, opts, error) == -1)
     return -1;
-  progress_init (&progress, options, blkhash_manifest_reader_size (r));
+  progress_init (&progress, &request->progress,
+                 blkhash_manifest_reader_size (r));
   status = read_runs (r, &progress, sum, error);
   progress_end (&progress, status == 0);
   if (status == -1)
@@ -101,7 +103,7 @@ read_manifest (const struct options *options,
 }
 
 int
-job_manifest (const struct options *options, const char *path,
+job_manifest (const struct hash_request *request, const char *path,
               struct sum *sum, struct error *error)
 {
   bool is_stdin = strcmp (path, "-") == 0;
@@ -110,15 +112,11 @@ job_manifest (const struct options *options, const char *path,
   int fd, status;
 
   *sum = (struct sum) { .format = "manifest" };
-  if (options->manifest || options->source.format ||
-      options->source.size != SOURCE_WHOLE)
-    return error_set (error, "--manifest, --size and -f are for images, and "
-                      "this is a manifest");
   fd = is_stdin ? STDIN_FILENO : open (path, O_RDONLY | O_CLOEXEC);
   if (fd == -1)
     return error_errno (error, errno, "cannot open");
   r = blkhash_manifest_reader_new (fd, 0, reason, sizeof reason);
-  status = r ? read_manifest (options, r, sum, error)
+  status = r ? read_manifest (request, r, sum, error)
              : error_set (error, "%s", reason);
   blkhash_manifest_reader_free (r);
   if (!is_stdin)

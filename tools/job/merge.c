@@ -16,7 +16,6 @@
 
 #include "blkhash-manifest.h"
 
-#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "job/manifest-file.h"
@@ -25,10 +24,11 @@
 #include "leaves/manifest-runs.h"
 #include "util/clock.h"
 #include "util/error.h"
+#include "util/request.h"
 
 struct merge {
   struct leaf_runs runs;        /* of the image */
-  const struct options *options;
+  const struct hash_request *request;
   struct parts parts;
   struct progress progress;
   struct manifest_file manifest;
@@ -171,14 +171,15 @@ finish (struct merge *merge, struct sum *sum, struct error *error)
 static int
 write_manifest (struct merge *merge, struct sum *sum, struct error *error)
 {
-  const char *name = merge->options->manifest;
+  const char *name = merge->request->manifest;
   int r;
 
   *merge->operand = name;
   if (manifest_file_open (&merge->manifest, name, merge->parts.opts,
                           merge->parts.size, NULL, error) == -1)
     return -1;
-  progress_init (&merge->progress, merge->options, merge->parts.size);
+  progress_init (&merge->progress, &merge->request->progress,
+                 merge->parts.size);
   r = manifest_file_write (&merge->manifest, &merge->runs, error);
   close_part (merge);
   if (!merge->failed)
@@ -196,7 +197,7 @@ merge_parts (struct merge *merge, struct sum *sum, struct error *error)
 {
   int r;
 
-  *merge->operand = merge->options->manifest;
+  *merge->operand = merge->request->manifest;
   if (parts_check (&merge->parts, merge->operand, error) == -1)
     return -1;
   sum->hash = blkhash_opts_copy (merge->parts.opts);
@@ -208,18 +209,17 @@ merge_parts (struct merge *merge, struct sum *sum, struct error *error)
 }
 
 int
-job_merge (const struct options *options, struct sum *sum,
-           const char **operand, struct error *error)
+job_merge (const struct hash_request *request, char **paths, size_t count,
+           struct sum *sum, const char **operand, struct error *error)
 {
   struct merge merge = {
-    .runs.next = next, .options = options, .operand = operand, .error = error
+    .runs.next = next, .request = request, .operand = operand, .error = error
   };
   double start = clock_seconds ();
   int r;
 
   *sum = (struct sum) { .format = "manifest" };
-  r = parts_open (&merge.parts, options, options->operands,
-                  options->nr_operands, operand, error);
+  r = parts_open (&merge.parts, request, paths, count, operand, error);
   if (r == 0)
     r = merge_parts (&merge, sum, error);
   parts_close (&merge.parts);

@@ -7,14 +7,17 @@
 #ifndef BLKSUM_JOB_MERGE_H
 #define BLKSUM_JOB_MERGE_H
 
+#include <stddef.h>
+
 struct error;
-struct options;
+struct hash_request;
 struct sum;
 
-/* Write the manifest of the image that the operands are parts of, and fill in
- * SUM with its sum.  0, or -1 with the reason, which is about *OPERAND.
+/* Write the manifest of the image of whose parts the COUNT manifests at PATHS
+ * are, and fill in SUM with its sum.  0, or -1 with the reason, which is about
+ * *OPERAND.
  */
-int job_merge (const struct options *options, struct sum *sum,
-               const char **operand, struct error *error);
+int job_merge (const struct hash_request *request, char **paths, size_t count,
+               struct sum *sum, const char **operand, struct error *error);
 
 #endif /* BLKSUM_JOB_MERGE_H */

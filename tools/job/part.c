@@ -18,7 +18,6 @@
 
 #include "blkhash-manifest.h"
 
-#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "job/manifest.h"
@@ -30,6 +29,7 @@
 #include "source/source.h"
 #include "util/error.h"
 #include "util/part.h"
+#include "util/request.h"
 
 /* Bytes: what is read begins and ends at such offsets, or where blocks do.  No
  * NBD server asks for more, and no direct I/O.
@@ -37,7 +37,7 @@
 #define READ_UNIT ((uint64_t) 64 * 1024)
 
 struct making {
-  const struct options *options;
+  const struct hash_request *request;
   struct source *source;
   char *path;                   /* of the manifest */
   uint64_t first, count;        /* blocks in it */
@@ -57,7 +57,7 @@ is_this_part (const struct making *making, struct blkhash_manifest_reader *r)
   if (first != making->first || count != making->count ||
       blkhash_manifest_reader_size (r) != making->source->size ||
       !blkhash_opts_same_hash (blkhash_manifest_reader_opts (r),
-                               making->options->hash))
+                               making->request->opts))
     return false;
   do
     err = blkhash_manifest_reader_next (r, &run);
@@ -98,7 +98,7 @@ static uint64_t
 block_offset (const struct making *making, uint64_t block)
 {
   uint64_t size = making->source->size;
-  uint32_t block_size = blkhash_opts_get_block_size (making->options->hash);
+  uint32_t block_size = blkhash_opts_get_block_size (making->request->opts);
 
   return block > size / block_size ? size : block * block_size;
 }
@@ -140,7 +140,7 @@ write_part (const struct making *making, struct manifest_file *manifest,
   struct extract extract = find_extract (making);
   struct progress progress;
   const struct image_request request = {
-    .opts = making->options->hash,
+    .opts = making->request->opts,
     .progress = &progress,
     .wanted = is_in_extract,
     .opaque = &extract,
@@ -148,7 +148,8 @@ write_part (const struct making *making, struct manifest_file *manifest,
   struct sum sum;
   int r;
 
-  progress_init (&progress, making->options, extract.end - extract.start);
+  progress_init (&progress, &making->request->progress,
+                 extract.end - extract.start);
   r = manifest_file_hash (manifest, making->source, &request, &sum, error);
   progress_end (&progress, r == 0);
   return r == 0 ? manifest_file_publish (manifest, error) : -1;
@@ -160,7 +161,7 @@ make (const struct making *making, struct error *error)
   struct manifest_file manifest;
   int r;
 
-  if (manifest_file_open_part (&manifest, making->path, making->options->hash,
+  if (manifest_file_open_part (&manifest, making->path, making->request->opts,
                                making->source->size, making->first,
                                making->count, error) == -1)
     return -1;
@@ -172,34 +173,33 @@ make (const struct making *making, struct error *error)
 /* ---- The job ---- */
 
 static int
-choose_blocks (struct making *making, struct error *error)
+choose_blocks (struct making *making, const struct part *part, const char *dir,
+               struct error *error)
 {
-  const struct options *options = making->options;
   const struct source *source = making->source;
-  uint32_t block_size = blkhash_opts_get_block_size (options->hash);
+  uint32_t block_size = blkhash_opts_get_block_size (making->request->opts);
   uint64_t size = source->size;
 
   if (source->full_size == SOURCE_SIZE_UNKNOWN)
     return error_set (error, "a pipe can only be read as a whole, not with "
                       "--part");
-  part_blocks (&options->part, size, block_size, &making->first,
-               &making->count);
-  making->path = part_path (&options->part, options->manifest_dir);
+  part_blocks (part, size, block_size, &making->first, &making->count);
+  making->path = part_path (part, dir);
   return making->path ? 0 : error_errno (error, ENOMEM, "cannot hash");
 }
 
 int
-job_part (const struct options *options, const char *operand,
-          struct error *error)
+job_part (const struct hash_request *request, const struct part *part,
+          const char *dir, const char *operand, struct error *error)
 {
-  struct making making = { .options = options };
+  struct making making = { .request = request };
   int r;
 
   if (job_manifest_path (operand))
     return error_set (error, "--part is for images, and this is a manifest");
-  if (source_open (&options->source, operand, &making.source, error) == -1)
+  if (source_open (&request->source, operand, &making.source, error) == -1)
     return -1;
-  r = choose_blocks (&making, error);
+  r = choose_blocks (&making, part, dir, error);
   if (r == 0)
     r = is_there (&making, error);
   if (r == 0)

@@ -8,12 +8,13 @@
 #define BLKSUM_JOB_PART_H
 
 struct error;
-struct options;
+struct hash_request;
+struct part;
 
-/* Make the manifest of a part of OPERAND, unless it is there.  0, or -1 with
- * the reason.
+/* Make the manifest of PART of OPERAND, in the directory DIR, unless it is
+ * there.  0, or -1 with the reason.
  */
-int job_part (const struct options *options, const char *operand,
-              struct error *error);
+int job_part (const struct hash_request *request, const struct part *part,
+              const char *dir, const char *operand, struct error *error);
 
 #endif /* BLKSUM_JOB_PART_H */

@@ -109,13 +109,13 @@ refuse_image (const struct parts *parts,
 
 /* What the first file says is so for all. */
 static int
-take_image (struct parts *parts, const struct options *options,
+take_image (struct parts *parts, const struct hash_request *request,
             const struct blkhash_manifest_reader *reader, struct error *error)
 {
   const struct blkhash_opts *opts = blkhash_manifest_reader_opts (reader);
   uint32_t block_size = blkhash_opts_get_block_size (opts);
 
-  if (kind_check (options, opts, error) == -1)
+  if (kind_check (request, opts, error) == -1)
     return -1;
   parts->size = blkhash_manifest_reader_size (reader);
   parts->blocks = parts->size / block_size + (parts->size % block_size != 0);
@@ -124,7 +124,7 @@ take_image (struct parts *parts, const struct options *options,
 }
 
 static int
-add_file (struct parts *parts, const struct options *options,
+add_file (struct parts *parts, const struct hash_request *request,
           const char *path, struct error *error)
 {
   struct part_file *file = &parts->files[parts->count];
@@ -137,7 +137,7 @@ add_file (struct parts *parts, const struct options *options,
   if (fd == -1)
     return -1;
   if (!parts->opts)
-    r = take_image (parts, options, reader, error);
+    r = take_image (parts, request, reader, error);
   else if (blkhash_manifest_reader_size (reader) != parts->size ||
            !blkhash_opts_same_hash (blkhash_manifest_reader_opts (reader),
                                     parts->opts))
@@ -162,8 +162,9 @@ compare_files (const void *a, const void *b)
 }
 
 int
-parts_open (struct parts *parts, const struct options *options, char **paths,
-            size_t count, const char **operand, struct error *error)
+parts_open (struct parts *parts, const struct hash_request *request,
+            char **paths, size_t count, const char **operand,
+            struct error *error)
 {
   size_t i;
 
@@ -175,7 +176,7 @@ parts_open (struct parts *parts, const struct options *options, char **paths,
     return error_errno (error, errno, "cannot merge");
   for (i = 0; i < count; i++) {
     *operand = paths[i];
-    if (add_file (parts, options, paths[i], error) == -1)
+    if (add_file (parts, request, paths[i], error) == -1)
       return -1;
   }
   qsort (parts->files, count, sizeof (struct part_file), compare_files);

@@ -16,7 +16,7 @@
 struct blkhash_manifest_reader;
 struct blkhash_opts;
 struct error;
-struct options;
+struct hash_request;
 
 struct part_file {
   const char *path;
@@ -37,7 +37,7 @@ struct parts {
  * what the user asked for.  0, or -1 with the reason, which is about *OPERAND;
  * to be closed in any case.
  */
-int parts_open (struct parts *parts, const struct options *options,
+int parts_open (struct parts *parts, const struct hash_request *request,
                 char **paths, size_t count, const char **operand,
                 struct error *error);
 void parts_close (struct parts *parts);

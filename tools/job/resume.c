@@ -21,7 +21,6 @@
 
 #include "../lib/common/sum-line.h"
 #include "cli/interrupt.h"
-#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/report.h"
 #include "io/file.h"
@@ -39,9 +38,11 @@
 #include "util/clock.h"
 #include "util/error.h"
 #include "util/ranges.h"
+#include "util/request.h"
 
 struct resume {
-  const struct options *options;
+  const struct hash_request *hash;
+  const struct incremental_request *request;
   const char *operand;
   struct source *source;
   struct identity identity;
@@ -54,10 +55,10 @@ struct resume {
 static int
 open_image (struct resume *resume, struct error *error)
 {
-  if (source_open (&resume->options->source, resume->operand, &resume->source,
+  if (source_open (&resume->hash->source, resume->operand, &resume->source,
                    error) == -1)
     return -1;
-  if (identity_init (&resume->identity, resume->options, resume->operand,
+  if (identity_init (&resume->identity, &resume->hash->source, resume->operand,
                      resume->source, error) == 0)
     return 0;
   source_close (resume->source);
@@ -103,7 +104,7 @@ check_image (const struct resume *resume, struct error *error)
   if (resume->source->full_size == SOURCE_SIZE_UNKNOWN)
     return error_set (error, "a pipe can only be read as a whole, not with "
                       "--resume");
-  if (!resume->identity.told && !resume->options->assume_unchanged)
+  if (!resume->identity.told && !resume->request->assume_unchanged)
     return error_set (error, "nothing tells whether a device or what is on a "
                       "server has changed: --resume needs --assume-unchanged");
   return 0;
@@ -116,12 +117,7 @@ static int
 take_finished (const struct resume *resume, struct sum *sum,
                struct error *error)
 {
-  struct options options = *resume->options;
-
-  options.manifest = NULL;
-  options.source.format = NULL;
-  options.source.size = SOURCE_WHOLE;
-  if (job_manifest (&options, resume->earlier.file.path, sum, error) == -1)
+  if (job_manifest (resume->hash, resume->earlier.file.path, sum, error) == -1)
     return -1;
   snprintf (sum->format, sizeof sum->format, "%s", resume->source->format);
   sum->incremental = true;
@@ -163,7 +159,7 @@ say_start_over (const struct resume *resume, const char *why)
 {
   struct error line = { "" };
 
-  error_set (&line, "%s %s: starting over", resume->options->manifest, why);
+  error_set (&line, "%s %s: starting over", resume->hash->manifest, why);
   report (resume->operand, &line);
 }
 
@@ -195,7 +191,7 @@ start_over (struct resume *resume, struct error *error)
       sync_image (resume->source, error) == -1 ||
       state_write (&state, earlier->state_path, error) == -1)
     return NULL;
-  writer = journal_file_begin (&earlier->file, resume->options->hash,
+  writer = journal_file_begin (&earlier->file, resume->hash->opts,
                                resume->source->size, id, error);
   if (!writer)
     unlink (earlier->state_path);
@@ -240,7 +236,7 @@ fill (struct resume *resume, struct incremental *inc,
   if (journal_start (&journal, resume->earlier.file.fd,
                      source_files (resume->source), writer, error) == -1)
     return -1;
-  interrupt_begin (resume->options);
+  interrupt_begin ();
   r = incremental_fill (inc, &journal, sum, error);
   interrupt_end ();
   if (journal_stop (&journal, error) == -1 && r == 0)
@@ -260,10 +256,13 @@ hash (struct resume *resume, struct blkhash_manifest_reader *reader,
 {
   struct ranges unknown = { 0 };
   struct belief belief = {
-    .reader = reader, .name = resume->options->manifest, .unknown = &unknown
+    .reader = reader,
+    .name = resume->hash->manifest,
+    .unknown = &unknown,
+    .audit = resume->request->audit,
   };
   uint64_t size = resume->source->size;
-  uint32_t block_size = blkhash_opts_get_block_size (resume->options->hash);
+  uint32_t block_size = blkhash_opts_get_block_size (resume->hash->opts);
   struct incremental inc;
   int r, err = 0;
 
@@ -272,8 +271,7 @@ hash (struct resume *resume, struct blkhash_manifest_reader *reader,
   if (err)
     r = error_errno (error, err, "cannot hash");
   else
-    r = incremental_open (&inc, resume->options, resume->source, &belief,
-                          error);
+    r = incremental_open (&inc, resume->hash, resume->source, &belief, error);
   if (r == 0) {
     r = fill (resume, &inc, writer, sum, error);
     incremental_close (&inc);
@@ -318,7 +316,7 @@ use_earlier (struct resume *resume, struct sum *sum, struct error *error)
 {
   const char *why;
 
-  switch (earlier_judge (&resume->earlier, resume->options, resume->source,
+  switch (earlier_judge (&resume->earlier, resume->hash, resume->source,
                          &resume->identity, &why, error)) {
   case EARLIER_REFUSED:
     break;
@@ -336,23 +334,26 @@ use_earlier (struct resume *resume, struct sum *sum, struct error *error)
 }
 
 int
-job_resume (const struct options *options, const char *operand,
+job_resume (const struct hash_request *hash,
+            const struct incremental_request *request, const char *operand,
             struct sum *sum, struct error *error)
 {
-  struct resume resume = { .options = options, .operand = operand };
+  struct resume resume = {
+    .hash = hash, .request = request, .operand = operand
+  };
   double start = clock_seconds ();
   int r;
 
   if (job_manifest_path (operand))
     return error_set (error, "--resume is for images, and this is a manifest");
-  if (job_manifest_is_stdin (options, operand))
+  if (job_manifest_is_stdin (&hash->source, operand))
     return error_set (error, "--resume is not for standard input, which may be "
                       "something else next time");
   if (open_settled (&resume, error) == -1)
     return -1;
   r = check_image (&resume, error);
   if (r == 0)
-    r = earlier_open (&resume.earlier, options, resume.source, error);
+    r = earlier_open (&resume.earlier, hash, resume.source, error);
   if (r == 0) {
     r = use_earlier (&resume, sum, error);
     earlier_close (&resume.earlier);
@@ -367,9 +368,9 @@ job_resume (const struct options *options, const char *operand,
  * state has no sum.
  */
 void
-job_resume_end (const struct options *options)
+job_resume_end (const char *manifest)
 {
-  char *path = new_file_resolve (options->manifest);
+  char *path = new_file_resolve (manifest);
   char *state_path = path ? state_path_of (path) : NULL;
   struct error error = { "" };
   struct state state;

@@ -19,12 +19,12 @@
 
 #include "../lib/common/test-time64.h"
 
-#include "cli/options.h"
 #include "io/file.h"
 #include "io/files.h"
 #include "job/identity.h"
 #include "source/source.h"
 #include "util/error.h"
+#include "util/source-options.h"
 
 #define SECOND 1000000000LL
 
@@ -110,7 +110,7 @@ static void
 make (struct identity *identity, const struct source_ops *its_ops)
 {
   struct source source = { .ops = its_ops, .format = "qcow2" };
-  struct options options = { .source.image_opts = false };
+  struct source_options options = { .image_opts = false };
   struct error error = { "" };
 
   assert_int_equal (identity_init (identity, &options, "x", &source, &error),
@@ -193,7 +193,7 @@ static void
 test_operand (void **state)
 {
   struct source source = { .ops = &ops_of_nbd, .format = "raw" };
-  struct options options = { .source.image_opts = true };
+  struct source_options options = { .image_opts = true };
   struct error error = { "" };
   struct identity identity;
 

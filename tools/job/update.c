@@ -19,7 +19,6 @@
 #include "blkhash-manifest.h"
 
 #include "changes/list.h"
-#include "cli/options.h"
 #include "cli/output.h"
 #include "job/bitmap-of.h"
 #include "job/incremental.h"
@@ -32,9 +31,11 @@
 #include "util/clock.h"
 #include "util/error.h"
 #include "util/ranges.h"
+#include "util/request.h"
 
 struct update {
-  struct options options;       /* hash as the old manifest says */
+  struct hash_request hash;     /* as the old manifest says */
+  const struct incremental_request *request;
   struct source *source;
   int fd;                       /* of the old manifest */
   struct blkhash_manifest_reader *reader;
@@ -54,7 +55,7 @@ check_old (const struct update *update, struct error *error)
 {
   const struct blkhash_manifest_reader *r = update->reader;
   uint64_t size = blkhash_manifest_reader_size (r);
-  const char *name = update->options.update;
+  const char *name = update->request->old;
 
   if (!blkhash_manifest_reader_is_complete (r))
     return error_set (error, "%s is the manifest of a part of an image, which "
@@ -77,23 +78,22 @@ take_kind (struct update *update, struct error *error)
 
   if (blkhash_opts_get_digest_size (opts) == 0)
     return error_set (error, "%s has only digests without a length, which "
-                      "cannot be audited", update->options.update);
-  if (kind_check (&update->options, opts, &reason) == -1)
-    return error_set (error, "%s: %s", update->options.update, reason.text);
+                      "cannot be audited", update->request->old);
+  if (kind_check (&update->hash, opts, &reason) == -1)
+    return error_set (error, "%s: %s", update->request->old, reason.text);
   copy = blkhash_opts_copy (opts);
   if (!copy)
     return error_errno (error, errno, "cannot hash");
-  blkhash_opts_set_threads (copy,
-                            blkhash_opts_get_threads (update->options.hash));
-  update->options.hash = copy;
+  blkhash_opts_set_threads (copy, blkhash_opts_get_threads (update->hash.opts));
+  update->hash.opts = copy;
   return 0;
 }
 
 static int
 open_old (struct update *update, struct error *error)
 {
-  const char *name = update->options.update;
-  const char *bitmap = update->options.source.bitmap;
+  const char *name = update->request->old;
+  const char *bitmap = update->hash.source.bitmap;
   char reason[BLKHASH_MAX_REASON_SIZE];
 
   update->fd = is_stdin (name) ? fcntl (STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
@@ -116,14 +116,15 @@ hash (struct update *update, struct sum *sum, struct error *error)
 {
   const struct belief belief = {
     .reader = update->reader,
-    .name = update->options.update,
+    .name = update->request->old,
     .finished = true,
     .unknown = &update->changed,
+    .audit = update->request->audit,
   };
   struct incremental inc;
   int r;
 
-  if (incremental_open (&inc, &update->options, update->source, &belief,
+  if (incremental_open (&inc, &update->hash, update->source, &belief,
                         error) == -1)
     return -1;
   r = incremental_fill (&inc, NULL, sum, error);
@@ -138,9 +139,9 @@ read_changes (struct update *update, struct error *error)
 {
   struct source *source = update->source;
 
-  if (update->options.source.bitmap)
+  if (update->hash.source.bitmap)
     return source->ops->read_bitmap (source, &update->changed, error);
-  return changes_read (update->options.changed, source->size,
+  return changes_read (update->request->changed, source->size,
                        &update->changed, error);
 }
 
@@ -156,43 +157,44 @@ update_manifest (struct update *update, struct sum *sum, struct error *error)
   if (r == 0)
     r = hash (update, sum, error);
   if (r == 0)
-    sum->hash = update->options.hash;
+    sum->hash = update->hash.opts;
   else
-    blkhash_opts_free (update->options.hash);
+    blkhash_opts_free (update->hash.opts);
   return r;
 }
 
 /* ---- The job ---- */
 
 static int
-check_operand (const struct options *options, const char *operand,
+check_operand (const struct source_options *source,
+               const struct incremental_request *request, const char *operand,
                struct error *error)
 {
   if (job_manifest_path (operand))
     return error_set (error, "--update is for images, and this is a manifest");
-  if (options->source.bitmap &&
-      (options->source.image_opts || !source_is_uri (operand)))
+  if (source->bitmap && (source->image_opts || !source_is_uri (operand)))
     return error_set (error, "--bitmap is for NBD: \"qemu-nbd -r -t -B %s\" "
                       "serves an image with its dirty bitmap",
-                      options->source.bitmap);
-  if (is_stdin (options->update) +
-      (options->changed && is_stdin (options->changed)) +
-      job_manifest_is_stdin (options, operand) > 1)
+                      source->bitmap);
+  if (is_stdin (request->old) +
+      (request->changed && is_stdin (request->changed)) +
+      job_manifest_is_stdin (source, operand) > 1)
     return error_set (error, "standard input can only be one of the image, its "
                       "manifest, and what has changed");
   return 0;
 }
 
 int
-job_update (const struct options *options, const char *operand,
+job_update (const struct hash_request *hash,
+            const struct incremental_request *request, const char *operand,
             struct sum *sum, struct error *error)
 {
-  struct update update = { .options = *options, .fd = -1 };
+  struct update update = { .hash = *hash, .request = request, .fd = -1 };
   double start = clock_seconds ();
   int r = -1;
 
-  if (check_operand (options, operand, error) == -1 ||
-      source_open (&options->source, operand, &update.source, error) == -1)
+  if (check_operand (&hash->source, request, operand, error) == -1 ||
+      source_open (&hash->source, operand, &update.source, error) == -1)
     return -1;
   if (update.source->full_size == SOURCE_SIZE_UNKNOWN)
     error_set (error, "a pipe can only be read as a whole, not with --update");
