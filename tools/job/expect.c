@@ -48,13 +48,16 @@ static void
 refuse_prefix (const char *prefix)
 {
   struct blkhash_opts *opts = blkhash_opts_new (prefix);
+  const char *digest;           /* static */
 
   if (!opts)
     usage_error ("--expect: '%s' is not blk-DIGEST/SIZE", prefix);
+  digest = blkhash_opts_get_digest_name (opts);
+  blkhash_opts_free (opts);
   usage_error ("--expect: '%s' is the checksum of a file as it is stored, like "
                "that of sha256sum; blk-%s/SIZE is that of the disk in it, "
                "another number",
-               prefix, blkhash_opts_get_digest_name (opts));
+               prefix, digest);
 }
 
 /* Cut the text into the kind and the digits. */
