@@ -66,8 +66,12 @@ if process.returncode is not None:
 
 if os.environ.get("BLKHASH_TIMES_IN_SECONDS"):
     time.sleep(1)               # until a file that is touched has another time
-subprocess.run(event, shell=True, check=True,
-               env=dict(os.environ, pid=str(process.pid)))
+try:
+    subprocess.run(event, shell=True, check=True, timeout=LIMIT,
+                   env=dict(os.environ, pid=str(process.pid)))
+except subprocess.TimeoutExpired:
+    process.kill()
+    sys.exit("midway.py: the event did not end")
 while os.read(reader, 65536):
     pass
 status = process.wait()

@@ -11,16 +11,20 @@ ended () {
   shift
   echo "+ blksum --resume --manifest $dir/m $*, ended by $signal"
   status=0
-  midway "$(on_disk) && kill -$signal \$pid" --resume --manifest "$dir/m" "$@" \
+  midway_on_disk "kill -$signal \$pid" --resume --manifest "$dir/m" "$@" \
     > "$dir/stdout" 2> "$dir/stderr" || status=$?
   [ $status -gt 128 ] || fail "not ended by $signal: $status"
   [ ! -s "$dir/stdout" ] || fail "printed a sum: $*"
 }
 
-# Shell code that waits for the first record, as long as blksum runs.
-on_disk () {
-  echo "while kill -0 \$pid && [ \$(stat -c %s '$dir/m') -lt 600 ]
-    do sleep 0.05; done"
+# midway_on_disk EVENT ARGUMENT...: the same as midway, but EVENT waits for the first
+# record of the manifest $dir/m.  One read is in flight: of several all can have to
+# report progress, and so wait for the event, before the first block is read.
+midway_on_disk () {
+  event="while kill -0 \$pid && [ \$(stat -c %s '$dir/m') -lt 600 ]
+    do sleep 0.05; done && $1"
+  shift
+  (export BLKSUM_DEPTH=1 && midway "$event" "$@")
 }
 
 # resumes SUM ARGUMENT...: it goes on, and reads no more than $much bytes, which

@@ -61,7 +61,7 @@ starts_over "$other" "$sum" "$dir/copy"
 
 # While it is read: nobody can tell which blocks were read before that.
 status=0
-midway "$(on_disk); touch $image" --resume --manifest "$dir/m" "$image" \
+midway_on_disk "touch $image" --resume --manifest "$dir/m" "$image" \
   > "$dir/stdout" 2> "$dir/stderr" || status=$?
 [ $status = 2 ] || fail "status $status"
 says_once "changed while it was read"

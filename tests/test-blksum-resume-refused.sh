@@ -59,7 +59,7 @@ is_finished
 # In use: the other goes on.
 again
 truncate -s 512 "$dir/m"
-midway "$(on_disk); blksum --resume --manifest $dir/m $image \
+midway_on_disk "blksum --resume --manifest $dir/m $image \
   > $dir/second 2>&1 || echo status \$? >> $dir/second" \
   --resume --manifest "$dir/m" "$image" > "$dir/stdout" 2> "$dir/stderr" ||
   fail "the first failed"

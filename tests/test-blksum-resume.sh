@@ -160,7 +160,7 @@ prints_sum "$sum" blksum --resume --manifest "$dir/link" "$image"
 is_finished
 # Also one whose target is not there yet: both runs use what it points to.
 ln -s m "$dir/dangling"
-midway "$(on_disk) && kill -KILL \$pid" --resume --manifest "$dir/dangling" \
+midway_on_disk "kill -KILL \$pid" --resume --manifest "$dir/dangling" \
   "$image" > "$dir/stdout" 2> "$dir/stderr" && fail "not ended"
 [ -e "$dir/m.state" ] || fail "no state beside the target"
 [ ! -e "$dir/dangling.state" ] || fail "a state beside the link"
