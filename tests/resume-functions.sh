@@ -18,13 +18,14 @@ ended () {
 }
 
 # midway_on_disk EVENT ARGUMENT...: the same as midway, but EVENT waits for the first
-# record of the manifest $dir/m.  One read is in flight: of several all can have to
-# report progress, and so wait for the event, before the first block is read.
+# record of the manifest $dir/m.  One thread has one read in flight, so blocks are read
+# in order: else all threads could wait for the event, to report progress, before the
+# first block is read.
 midway_on_disk () {
   event="while kill -0 \$pid && [ \$(stat -c %s '$dir/m') -lt 600 ]
     do sleep 0.05; done && $1"
   shift
-  (export BLKSUM_DEPTH=1 && midway "$event" "$@")
+  (export BLKSUM_DEPTH=1 && midway "$event" -t 1 "$@")
 }
 
 # resumes SUM ARGUMENT...: it goes on, and reads no more than $much bytes, which
