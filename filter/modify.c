@@ -277,8 +277,11 @@ modify_end (struct conn *conn, struct request *request,
     report_await_withdrawals ();
 }
 
+/* A cache below now has the range of REQUEST as this connection sees it: old content
+ * where another one trimmed.  Invalidate that.  True if there is any.
+ */
 static bool
-brings_back_locked (struct conn *conn, const struct request *request)
+invalidate_prefetched_locked (struct conn *conn, const struct request *request)
 {
   uint64_t offset = request->offset, end = request->end;
 
@@ -297,10 +300,10 @@ modify_prefetched (struct conn *conn, const struct request *request)
   {
     SCOPED_LOCK (&exports_lock);
 
-    if (brings_back_locked (conn, request))
+    if (invalidate_prefetched_locked (conn, request))
       withdrawn = exports_withdraw_locked (conn->disk, conn->export,
-                                           "a prefetch brought back what was "
-                                           "there before a trim");
+                                           "a prefetch cached old content of "
+                                           "a trimmed range");
   }
   if (withdrawn)
     report_await_withdrawals ();

@@ -35,8 +35,8 @@ void modify_begin (struct conn *conn, struct request *request,
 void modify_end (struct conn *conn, struct request *request,
                  enum modify_result result, const void *buf);
 
-/* A prefetch that REQUEST began with observe_begin is done.  A cache below now has
- * what this connection sees there, and others read that.
+/* A prefetch, REQUEST, which observe_begin began, is done, and observe_end comes
+ * next.  A cache below can now have old content, which other connections read.
  */
 void modify_prefetched (struct conn *conn, const struct request *request);
 

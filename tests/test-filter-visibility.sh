@@ -413,6 +413,8 @@ h.shutdown()
 logged('blkhash: close', 4)
 print(sums().replace('other', '-'))"
     is_right "after a prefetch of ${name:-the same name}"
+    [ -z "$name" ] || grep -q "^# incomplete other: a prefetch" "$dir/stdout" ||
+      fail "the sum of another name was not withdrawn"
     stop
   done
 done
