@@ -301,9 +301,9 @@ modify_prefetched (struct conn *conn, const struct request *request)
     SCOPED_LOCK (&exports_lock);
 
     if (invalidate_prefetched_locked (conn, request))
-      withdrawn = exports_withdraw_locked (conn->disk, conn->export,
-                                           "a prefetch cached old content of "
-                                           "a trimmed range");
+      withdrawn = exports_withdraw_locked
+        (conn->disk, conn->export,
+         "a prefetch cached old content of a trimmed range");
   }
   if (withdrawn)
     report_await_withdrawals ();
