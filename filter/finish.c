@@ -172,9 +172,9 @@ evict_pieces (const struct pass *p)
     leaves_forget_pieces (p->leaves);
 }
 
-/* From here on a change makes the sum wrong, which publish detects.  True if
- * nothing is missing and no change is in flight.  If a block is invalidated
- * later, folding fails.
+/* From here on a change makes the sum wrong, and so does what another name
+ * invalidates: publish detects both.  True if nothing is missing and no change is
+ * in flight.
  */
 static bool
 begin_fold (struct pass *p)
@@ -184,13 +184,16 @@ begin_fold (struct pass *p)
 
     export_catch_up_locked (p->export);
     p->changes = p->export->disk->changes;
+    p->logged = p->export->disk->logged;
     if (p->export->disk->changing > 0)
       return false;
   }
   return pass_missing (p->leaves) == 0;
 }
 
-/* False if there was a change since begin_fold, or one is in flight. */
+/* False if there was a change since begin_fold, one is in flight, or another name
+ * has invalidated something.
+ */
 static bool
 publish (const struct pass *p, const unsigned char *md, unsigned len)
 {
@@ -199,7 +202,8 @@ publish (const struct pass *p, const unsigned char *md, unsigned len)
 
   if (!pass_is_last_locked (p))
     return true;
-  if (disk->changes != p->changes || disk->changing > 0)
+  if (disk->changes != p->changes || disk->logged != p->logged ||
+      disk->changing > 0)
     return false;
   export_publish_locked (p->export, md, len, p->saved);
   return true;

@@ -30,6 +30,7 @@ struct pass {
   struct blkhash_leaves *leaves;
   uint64_t joins;               /* export->joins at the start */
   uint64_t changes;             /* disk->changes before the fold */
+  uint64_t logged;              /* the same of disk->logged */
   bool saved;                   /* it owns the new file, see manifest.h */
   bool own_only;                /* only read changes that no flush shows to
                                  * others; it need not be the last */

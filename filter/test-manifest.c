@@ -89,13 +89,20 @@ static pthread_t thread;
 static bool started;
 static atomic_bool written;
 
+static bool contradicts;        /* WRITER reads what changed by another way */
+
 static void *
 write_a_little (void *opaque)
 {
   static int byte;
 
   (void) opaque;
-  client_write (writer, ++byte, 1, SIZE / 2, 0);
+  if (contradicts) {
+    disk[SIZE / 2]++;
+    client_read (writer, 10 * BLOCK, SIZE / 2 / BLOCK * BLOCK);
+  }
+  else
+    client_write (writer, ++byte, 1, SIZE / 2, 0);
   written = true;
   return NULL;
 }
@@ -140,6 +147,8 @@ disconnect_at (unsigned number)
 
   client_write (client, number, 1, 0, 0);
   writer = client_open (writer_name);
+  if (contradicts)
+    client_read (writer, SIZE, 0);
   calls = 0;
   at = number;
   started = false;
@@ -185,6 +194,27 @@ test_change (void **state)
   (void) state;
   change_at_each_call ("a");
   change_at_each_call ("b");
+}
+
+/* Another name reads other data than it did: there is a right sum, or none. */
+static void
+test_contradiction (void **state)
+{
+  unsigned i;
+
+  (void) state;
+  fail_with = 0;
+  writer_name = "b";
+  contradicts = true;
+  for (i = 0; disconnect_at (i); i++) {
+    if (is_published ("a"))
+      check_manifest ();
+    client_disconnect (writer);
+  }
+  client_disconnect (writer);
+  contradicts = false;
+  client_disconnect (client_open ("a"));
+  assert_true (i >= 5);
 }
 
 /* There is a sum all the same, and the manifest is right or empty. */
@@ -279,6 +309,7 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_change),
+    cmocka_unit_test (test_contradiction),
     cmocka_unit_test (test_failed_publication),
     cmocka_unit_test (test_failed_withdrawal),
   };
