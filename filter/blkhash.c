@@ -336,13 +336,9 @@ blkhash_cache (nbdkit_next *next, void *opaque,
                uint32_t count, uint64_t offset, uint32_t flags, int *err)
 {
   struct handle *handle = opaque;
-  struct request request;
-  int r;
+  int r = next->cache (next, count, offset, flags, err);
 
-  observe_begin (&handle->conn, &request, offset, count);
-  r = next->cache (next, count, offset, flags, err);
-  modify_prefetched (&handle->conn, &request);
-  observe_end (&handle->conn, &request, 0);
+  modify_prefetched (&handle->conn, offset, count);
   return done (handle, r);
 }
 

@@ -173,8 +173,8 @@ evict_pieces (const struct pass *p)
 }
 
 /* From here on a change makes the sum wrong, and so does what another name
- * invalidates: publish detects both.  True if nothing is missing and no change is
- * in flight.
+ * invalidates: publish detects both.  True if nothing is missing and no change
+ * is in flight.
  */
 static bool
 begin_fold (struct pass *p)
@@ -191,8 +191,8 @@ begin_fold (struct pass *p)
   return pass_missing (p->leaves) == 0;
 }
 
-/* False if there was a change since begin_fold, one is in flight, or another name
- * has invalidated something.
+/* False if there was a change since begin_fold, one is in flight, or another
+ * name has invalidated something.
  */
 static bool
 publish (const struct pass *p, const unsigned char *md, unsigned len)

@@ -166,8 +166,8 @@ is_conflict_locked (struct conn *conn, uint64_t offset, uint64_t end,
     visibility_conflict (v, &conn->unflushed, offset, end, run_end);
 }
 
-/* Invalidate what this connection does not see from OFFSET to END.  True if there is
- * such a range.
+/* Invalidate what this connection does not see between OFFSET and END.  True if
+ * there is any.
  */
 static bool
 invalidate_hidden_locked (struct conn *conn, uint64_t offset, uint64_t end)
@@ -277,34 +277,53 @@ modify_end (struct conn *conn, struct request *request,
     report_await_withdrawals ();
 }
 
-/* A cache below now has the range of REQUEST as this connection sees it: old content
- * where another one trimmed.  Invalidate that.  True if there is any.
+/* Invalidate what this connection may not see between OFFSET and END: a cache
+ * below now has its old content, if another connection trimmed it.  True if
+ * there is any.
  */
 static bool
-invalidate_prefetched_locked (struct conn *conn, const struct request *request)
+invalidate_prefetched_locked (struct conn *conn, uint64_t offset, uint64_t end)
 {
-  uint64_t offset = request->offset, end = request->end;
+  const struct visibility *v = &conn->disk->visibility;
 
-  if (!conn->disk || !conn->disk->visibility.trims ||
-      visibility_is_alone (&conn->disk->visibility, &conn->unflushed))
+  if (!v->trims)
     return false;
   visibility_round (&offset, &end);
-  return invalidate_hidden_locked (conn, offset, end);
+  if (conn_is_stale_locked (conn)) {
+    invalidate_all (conn, offset, end);
+    return true;
+  }
+  return !visibility_is_alone (v, &conn->unflushed) &&
+    invalidate_hidden_locked (conn, offset, end);
+}
+
+/* As conn_join_locked. */
+static bool
+prefetched_locked (struct conn *conn, uint64_t offset, uint64_t len)
+{
+  bool joined = conn_join_locked (conn);
+
+  if (!conn->disk || !invalidate_prefetched_locked (conn, offset, offset + len))
+    return joined;
+  /* Its sum was there, so it is wanted again: the rest will be read. */
+  if (conn->export && conn->export->published)
+    conn->export->written = true;
+  exports_withdraw_locked (conn->disk, conn->export,
+                           "a prefetch cached old content of a trimmed range");
+  return joined;
 }
 
 void
-modify_prefetched (struct conn *conn, const struct request *request)
+modify_prefetched (struct conn *conn, uint64_t offset, uint64_t len)
 {
-  bool withdrawn = false;
+  bool joined;
 
   {
     SCOPED_LOCK (&exports_lock);
 
-    if (invalidate_prefetched_locked (conn, request))
-      withdrawn = exports_withdraw_locked
-        (conn->disk, conn->export,
-         "a prefetch cached old content of a trimmed range");
+    joined = prefetched_locked (conn, offset, len);
   }
-  if (withdrawn)
-    report_await_withdrawals ();
+  if (joined)
+    conn_joined (conn);
+  report_await_withdrawals ();
 }

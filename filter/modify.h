@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Observing a request that modifies the disk: pwrite, zero or trim.
+ * Observing a request that modifies the disk: pwrite, zero or trim; or what a
+ * cache below has of it: a prefetch.
  *
  * Nothing here calls the plugin, or fails the request: if hashing fails, there
  * is no sum.
@@ -35,9 +36,9 @@ void modify_begin (struct conn *conn, struct request *request,
 void modify_end (struct conn *conn, struct request *request,
                  enum modify_result result, const void *buf);
 
-/* A prefetch, REQUEST, which observe_begin began, is done, and observe_end comes
- * next.  A cache below can now have old content, which other connections read.
+/* A prefetch of LEN bytes: call it when the plugin has done it.  Then no sum is
+ * published that old content in a cache below makes wrong.
  */
-void modify_prefetched (struct conn *conn, const struct request *request);
+void modify_prefetched (struct conn *conn, uint64_t offset, uint64_t len);
 
 #endif /* NBDKIT_BLKHASH_MODIFY_H */

@@ -17,6 +17,9 @@
  * - Then, before it calls the plugin, it waits in report_await_withdrawals
  *   until a version after the last withdrawal, of any thread, is on the disk,
  *   see result-file.c.
+ * - A prefetch can make sums wrong too, by old content in a cache below.  It
+ *   withdraws them after it calls the plugin, and waits before it is
+ *   acknowledged.
  * - The manifest is published and withdrawn with the sum of its leaves.  It was
  *   written before, see manifest.c, and is only renamed here.
  * - If writing fails, the file is emptied or removed.  If that fails too, there
