@@ -19,7 +19,7 @@ struct digest {
   const char *library;          /* of the family, set by digest.c */
   size_t size;                  /* in bytes, 0 to BLKHASH_MAX_MD_SIZE */
   bool replaceable;             /* see digest.h */
-  bool accidents_only;          /* not cryptographic: collisions can be made */
+  bool accidents_only;          /* not cryptographic: see digest.h */
   void *impl;                   /* of the family */
 };
 

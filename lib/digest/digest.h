@@ -35,8 +35,9 @@ const char *digest_library (const struct digest *digest);
  */
 bool digest_is_replaceable (const struct digest *digest);
 
-/* Is it infeasible to make two messages with the same digest?  For xxh64 and
- * xxh3-128 it is easy, and with null all messages have the same.
+/* Is it infeasible to make data that has the digest of a given message, such
+ * as zeros?  For xxh64 and xxh3-128 it is easy, and with null all messages have
+ * the same.
  */
 bool digest_is_cryptographic (const struct digest *digest);
 

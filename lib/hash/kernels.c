@@ -82,7 +82,7 @@ measure_hash (FILE *out, const struct lane_hash *hash, const char *library,
 
   err = digest_init (ctx);
   if (err == 0)
-    err = lanes_measure_costs (lanes, &one, &costs, &plan);
+    err = lanes_diagnose (lanes, &one, &costs, &plan);
   if (err == 0)
     print_hash (out, hash, library, lanes_usable (lanes), &costs, &plan);
   return err;

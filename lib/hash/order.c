@@ -126,8 +126,8 @@ flush_copies (struct order *order)
   return submit_job (order, job);
 }
 
-/* Allocate a buffer for copies.  If all are in use, wait for the oldest jobs
- * until one is released.
+/* Get a buffer for copies, a spare or a new one.  If all are in use, wait for
+ * the oldest jobs until one is released.
  */
 static struct buffer *
 new_buffer (struct order *order)

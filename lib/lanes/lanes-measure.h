@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Measure the cost of a call of each kernel on this CPU, relative to a hash of
- * one message that the caller passes.
+ * Measure what each kernel costs on this CPU, and a hash of one message that
+ * the caller passes.
  */
 
 #ifndef BLKHASH_LANES_MEASURE_H

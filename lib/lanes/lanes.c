@@ -287,7 +287,7 @@ lanes_measure_is_due (const struct lanes *lanes)
 }
 
 int
-lanes_measure_costs (const struct lanes *lanes, const struct lane_one *one,
+lanes_diagnose (const struct lanes *lanes, const struct lane_one *one,
                      struct lane_costs *costs, struct lane_plan *plan)
 {
   int err = prove_all (lanes);

@@ -59,7 +59,7 @@ int lanes_measure (struct lanes *lanes, const struct lane_one *one);
  * or the forced one.  The plan in use does not change.  0, the error of ONE, or
  * EIO if any kernel computes wrong results.
  */
-int lanes_measure_costs (const struct lanes *lanes, const struct lane_one *one,
+int lanes_diagnose (const struct lanes *lanes, const struct lane_one *one,
                          struct lane_costs *costs, struct lane_plan *plan);
 
 /* Is KERNEL in LIST, the value of BLKHASH_CPU, NULL for all, and can a CPU with

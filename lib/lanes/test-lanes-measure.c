@@ -285,7 +285,9 @@ test_error (void **state)
   assert_int_equal (behaviour[ONE].calls, 1);
 }
 
-/* All times are 0 then, but costs are not: 0 means not measured. */
+/* All times are 0 if the clock stands still, but costs are not: 0 means not to
+ * be used.
+ */
 static void
 test_clock_stands (void **state)
 {

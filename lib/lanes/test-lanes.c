@@ -218,7 +218,7 @@ prove_once (void)
   check (lanes_measure (lanes, &one) == 0);
   check (proofs == (unsigned) __builtin_popcount (lanes_usable (lanes)));
   before = proofs;
-  check (lanes_measure_costs (lanes, &one, &costs, &plan) == EIO);
+  check (lanes_diagnose (lanes, &one, &costs, &plan) == EIO);
   setenv ("BLKHASH_CPU", "avx512,avx2,shani,arm64", 1);
   lanes = lanes_create (child_hash->name);
   lanes_free (lanes);

@@ -68,7 +68,7 @@ swap_bytes (vec x)
 #endif
 }
 
-/* Transpose the words in each piece of 128 bits. */
+/* Transpose PIECE rows of words, within each 128 bits. */
 #define PIECE (128 / WORD)
 
 static INLINE void

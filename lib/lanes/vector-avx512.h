@@ -58,7 +58,7 @@ swap_bytes (vec x)
   return _mm512_shuffle_epi8 (x, _mm512_broadcast_i32x4 (order));
 }
 
-/* Transpose the words in each piece of 128 bits. */
+/* Transpose PIECE rows of words, within each 128 bits. */
 #define PIECE (128 / WORD)
 
 static INLINE void

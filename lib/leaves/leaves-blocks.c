@@ -3,7 +3,8 @@
  *
  * The leaf table: whole blocks, given, observed or forgotten.
  *
- * Blocks are hashed in the calling thread, before it takes the lock.
+ * Blocks are hashed before the lock is taken, by leaf_batch: another thread may
+ * hash them with its own.
  */
 
 #include <config.h>
@@ -83,7 +84,9 @@ leaves_store_locked (struct blkhash_leaves *l, uint64_t index,
   return err ? leaves_stick_locked (l, err) : 0;
 }
 
-/* EEXIST if a table that is given once already has one of these blocks. */
+/* EEXIST if a table that is given once already has one of these blocks, or the
+ * error of the table.
+ */
 static int
 check_new_locked (struct blkhash_leaves *l, uint64_t first, uint64_t count)
 {

@@ -43,7 +43,8 @@ struct batch {
 };
 
 /* Copy leaves from INDEX on.  ENODATA if the block is missing or incomplete;
- * EBUSY if another thread is writing into a block of zeros.
+ * EBUSY if it is a block of zeros that was written into since the fold began,
+ * or that another thread is hashing.
  */
 static int
 take_batch_locked (struct blkhash_leaves *l, uint64_t index,
@@ -292,7 +293,7 @@ fold_anew (struct blkhash_leaves *l, struct sink *sink, unsigned char *md)
   return err;
 }
 
-/* With a sink, folds of other threads run one after the other. */
+/* With a sink, the folds of several threads run one after the other. */
 static int
 fold_in_turn (struct blkhash_leaves *l, unsigned char *md)
 {

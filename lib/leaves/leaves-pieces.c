@@ -3,7 +3,7 @@
  *
  * The leaf table: pieces of blocks, given, observed or forgotten.
  *
- * When its last piece completes a block, the calling thread hashes the block
+ * When its last piece completes a block, the calling thread has it hashed
  * without the lock.  Meanwhile it stays in the pieces, marked busy.  If another
  * thread changes that block, it removes the busy one from the pieces, and the
  * hashing thread discards the leaf.

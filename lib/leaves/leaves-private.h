@@ -160,7 +160,8 @@ int leaves_stick_locked (struct blkhash_leaves *l, int err);
 int leaves_fold_early_locked (struct blkhash_leaves *l);
 
 /* Fold COUNT blocks with LEAVES, the first ones missing, without storing them
- * in the tree.  No other thread may be folding.
+ * in the tree.  Called with the lock, which it releases meanwhile; no other
+ * thread may be folding.  Only for a table that is given once.
  */
 int leaves_fold_next_locked (struct blkhash_leaves *l, uint64_t count,
                              const unsigned char *leaves);
@@ -170,7 +171,10 @@ int leaves_fold_next_locked (struct blkhash_leaves *l, uint64_t count,
  */
 int leaves_hash_complete (struct blkhash_leaves *l);
 
-/* For struct pieces: evict the oldest block, without waiting for a lock. */
+/* For struct pieces: release the memory of the oldest block, by hashing it if
+ * it is complete, or else by evicting it.  Does not wait for the lock of the
+ * table.
+ */
 bool leaves_evict_oldest (void *opaque);
 
 #endif /* BLKHASH_LEAVES_PRIVATE_H */

@@ -10,7 +10,8 @@
  * copied.
  *
  * An operation that fails half way can leave leaves of outdated content in the
- * table.  Its error sticks, and every later call fails.
+ * table.  Its error sticks: later calls that give, forget, fold, or query what
+ * is missing, return it, and nothing is ever folded from the table.
  */
 
 #include <config.h>

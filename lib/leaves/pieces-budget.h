@@ -33,8 +33,8 @@ struct pieces_budget {
   unsigned tables;
   size_t chunk;                 /* bytes of each; set by the first table */
   unsigned char *base;          /* bound bytes of addresses, or NULL */
-  size_t cut;                   /* bytes that chunks were cut from, */
-  size_t dirty;                 /* that may be not zero, since the mapping */
+  size_t cut;                   /* bytes from BASE on that are cut to chunks */
+  size_t dirty;                 /* bytes from BASE on that may be not zero */
   struct spare *spare;          /* free chunks */
   size_t handed;                /* chunks in use */
 };
@@ -60,11 +60,11 @@ void *budget_get (struct pieces_budget *budget, size_t overhead, bool *zero,
                   uint64_t *seen);
 void budget_put (struct pieces_budget *budget, void *chunk, size_t overhead);
 
-/* A chunk begins, or ends, to be hashed, and will be freed soon. */
+/* The caller begins, or has ended, to hash a chunk, which it then frees. */
 void budget_busy (struct pieces_budget *budget, bool begins);
 
-/* Wait until a chunk is freed, since SEEN.  False if none is, and none is being
- * hashed.
+/* Wait until a chunk was freed after SEEN was stored.  False if none was, and
+ * none is being hashed.
  */
 bool budget_wait (struct pieces_budget *budget, uint64_t seen);
 

@@ -61,9 +61,9 @@ struct pieces {
 
 /* BUDGET must outlive it.  OVERHEAD is the memory, in bytes, that the table
  * needs for a block elsewhere.  EVICT is called by other users of the budget,
- * in any thread: it evicts the oldest block of this user, without waiting for
- * any lock, or returns false.  It can be NULL.  Returns NULL if there is no
- * memory.
+ * in any thread: it hashes or evicts the oldest block of this user, without
+ * waiting for the lock of its table, or returns false.  It can be NULL.
+ * Returns NULL if there is no memory.
  */
 struct pieces *pieces_create (uint32_t block_size, size_t overhead,
                               struct pieces_budget *budget,
@@ -86,7 +86,9 @@ struct partial *pieces_reserve (struct pieces *pieces, bool zero,
 void pieces_add (struct pieces *pieces, struct partial *partial,
                  uint64_t index);
 
-/* The least recently modified block that is not busy, or NULL. */
+/* The block to which no piece was added for the longest time, of those that are
+ * not busy; or NULL.
+ */
 struct partial *pieces_oldest (const struct pieces *pieces);
 
 /* Remove PARTIAL; the caller frees it. */

@@ -30,7 +30,8 @@ struct leaf_diff {
   bool any;                     /* blocks differ */
   bool tail_unknown;            /* the leaves do not show whether TAIL does */
   int failed;                   /* which iterator returned an error, 0 or 1; or
-                                 * DIFFER did, or blocks are not the same: -1 */
+                                 * DIFFER did, or the runs are of different
+                                 * blocks: -1 */
   uint64_t first, count;        /* the range not reported yet; or COUNT is 0 */
 };
 

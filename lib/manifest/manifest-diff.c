@@ -120,7 +120,9 @@ compare (struct diff *diff)
   return err;
 }
 
-/* They may not have been computed. */
+/* A sum need not be that of the leaves: a reader with BLKHASH_MANIFEST_NO_SUM
+ * does not compute it.
+ */
 bool
 manifest_diff_fits_sums (const struct blkhash_manifest_reader *a,
                          const struct blkhash_manifest_reader *b, bool differ)

@@ -29,7 +29,8 @@ struct blkhash_opts;
 struct manifest_header {
   struct blkhash_opts *opts;
   uint64_t size;                /* of the image, bytes */
-  uint64_t first, count;        /* the blocks that are in the manifest */
+  uint64_t first, count;        /* the blocks that are in the manifest, or will
+                                 * be if it is unfinished */
   bool unfinished;              /* it is a journal, and grows */
   char id[64];                  /* the key "journal", or empty */
 };

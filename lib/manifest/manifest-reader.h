@@ -45,7 +45,9 @@ bool manifest_reader_is_fresh (const struct blkhash_manifest_reader *r);
 /* Fail with ERR, which sticks.  Returns ERR. */
 int manifest_reader_fail (struct blkhash_manifest_reader *r, int err);
 
-/* Store the reason for ERR, in words.  Returns ERR, which does not stick. */
+/* Store the reason for ERR, in words: FMT, or the text of strerror.  Returns
+ * ERR, which does not stick.
+ */
 int manifest_reader_set_error (struct blkhash_manifest_reader *r, int err,
                                const char *fmt, ...)
   __attribute__ ((format (printf, 3, 4)));

@@ -5,7 +5,9 @@
  *
  * A record is returned when all of it was read and its CRC is right.  Its
  * numbers are checked against the header and the bytes left before memory is
- * allocated for them.  Only ENOENT means that the whole manifest is valid.
+ * allocated for them.  ENOENT means that the end was reached and nothing is
+ * missing; but a reader of unfinished manifests returns it also at the first
+ * record that is not valid.
  */
 
 #include <config.h>

@@ -109,7 +109,8 @@ blkhash_manifest_writer_sink (struct blkhash_manifest_writer *w)
 
 /* ---- The header and the end ---- */
 
-/* Detect a descriptor that cannot be written now, not after hours of hashing.
+/* Detect a descriptor that cannot be written at the start, not after hours of
+ * hashing.
  */
 static int
 check_fd (const struct blkhash_manifest_writer *w)

@@ -207,7 +207,9 @@ test_sum (void **state)
   blkhash_opts_free (opts);
 }
 
-/* A size that is set at the end needs a file that can seek. */
+/* A size that is set at the end needs a file that can be written at any offset:
+ * no pipe, and no O_APPEND.
+ */
 static void
 test_unknown_size (void **state)
 {
