@@ -203,7 +203,7 @@ compare (const struct options *options)
     .first_only = options->verify.report == CHECK_QUIET,
   };
   struct difference difference = {
-    .options = request.first_only ? NULL : options
+    .print_as = request.first_only ? NULL : options
   };
   struct error error = { "" };
   const char *operand;

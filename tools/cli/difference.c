@@ -54,10 +54,10 @@ is_list (const struct options *options)
 static void
 begin_json (const struct difference *difference)
 {
-  const struct subset *subset = &difference->options->verify.subset;
+  const struct subset *subset = &difference->print_as->verify.subset;
   uint64_t size = larger_size (difference);
 
-  if (!is_list (difference->options)) {
+  if (!is_list (difference->print_as)) {
     printf ("{\"size\": %" PRIu64, size);
     if (subset->n > 0)
       printf (", \"subset\": \"%" PRIu32 "/%" PRIu32 "\", \"compared\": %"
@@ -70,7 +70,7 @@ begin_json (const struct difference *difference)
 static void
 end_json (const struct difference *difference)
 {
-  const struct options *options = difference->options;
+  const struct options *options = difference->print_as;
 
   if (difference->nr_ranges == 0)
     begin_json (difference);
@@ -104,7 +104,7 @@ print_sizes (struct difference *difference)
 static void
 print_subset (const struct difference *difference)
 {
-  const struct subset *subset = &difference->options->verify.subset;
+  const struct subset *subset = &difference->print_as->verify.subset;
   uint64_t size = larger_size (difference);
   char part[64];
 
@@ -120,7 +120,7 @@ print_subset (const struct difference *difference)
 static int
 end_lines (struct difference *difference)
 {
-  const struct options *options = difference->options;
+  const struct options *options = difference->print_as;
   int i, err = 0;
 
   print_sizes (difference);
@@ -144,10 +144,10 @@ difference_range (struct difference *difference, uint64_t start,
 {
   if (difference->nr_ranges++ == 0)
     difference->first = start;
-  if (!difference->options)
+  if (!difference->print_as)
     return 0;
   errno = 0;
-  if (difference->options->form == OUTPUT_JSON) {
+  if (difference->print_as->form == OUTPUT_JSON) {
     if (difference->nr_ranges == 1)
       begin_json (difference);
     printf ("%s{\"start\": %" PRIu64 ", \"length\": %" PRIu64 "}",
@@ -165,10 +165,10 @@ difference_end (struct difference *difference)
 {
   int err = 0;
 
-  if (!difference->options)
+  if (!difference->print_as)
     return 0;
   errno = 0;
-  if (difference->options->form == OUTPUT_JSON)
+  if (difference->print_as->form == OUTPUT_JSON)
     end_json (difference);
   else
     err = end_lines (difference);

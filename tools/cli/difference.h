@@ -27,7 +27,7 @@ struct difference {
                                  * as --tag --no-names prints it; or NULL */
 
   /* How it is printed. */
-  const struct options *options; /* NULL: it is not */
+  const struct options *print_as; /* NULL: it is not */
   bool sizes_are_told;
   int write_error;              /* an errno value: why there is no end */
 };

@@ -80,12 +80,12 @@ tell (void *opaque, uint64_t first, uint64_t count)
   uint64_t size = MAX (difference->size[0], difference->size[1]);
   uint64_t start = first * block_size, left = size - start;
 
-  if (difference->options)
+  if (difference->print_as)
     progress_hide (&compare->progress);
   difference->write_error =
     difference_range (difference, start,
                       count > left / block_size ? left : count * block_size);
-  if (difference->options)
+  if (difference->print_as)
     progress_show (&compare->progress);
   return difference->write_error;
 }

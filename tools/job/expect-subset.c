@@ -46,7 +46,7 @@ compare (const struct hash_request *hash, const struct subset *subset,
     .same_size = true,
   };
 
-  *difference = (struct difference) { .options = NULL };
+  *difference = (struct difference) { .print_as = NULL };
   return job_compare (&request, difference, operand, error);
 }
 
