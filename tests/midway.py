@@ -54,24 +54,32 @@ def unread():
     return count[0]
 
 
+def fail(why):
+    process.kill()
+    process.wait()
+    sys.exit("midway.py: " + why)
+
+
 end = time.monotonic() + LIMIT
 while process.poll() is None and unread() < filled + BOTH:
     if time.monotonic() > end:
-        process.kill()
-        sys.exit("midway.py: blksum did not get that far")
+        fail("blksum did not get that far")
     time.sleep(0.01)
 if process.returncode is not None:
-    sys.stderr.write("midway.py: blksum ended before the event\n")
-    sys.exit(1)
+    fail("blksum ended before the event")
 
 if os.environ.get("BLKHASH_TIMES_IN_SECONDS"):
     time.sleep(1)               # until a file that is touched has another time
+happening = subprocess.Popen(event, shell=True, start_new_session=True,
+                             env=dict(os.environ, pid=str(process.pid)))
 try:
-    subprocess.run(event, shell=True, check=True, timeout=LIMIT,
-                   env=dict(os.environ, pid=str(process.pid)))
+    if happening.wait(LIMIT) != 0:
+        fail("the event failed")
 except subprocess.TimeoutExpired:
-    process.kill()
-    sys.exit("midway.py: the event did not end")
+    fail("the event did not end")
+finally:
+    if happening.poll() is None:
+        os.killpg(happening.pid, signal.SIGKILL)
 while os.read(reader, 65536):
     pass
 status = process.wait()
