@@ -50,7 +50,8 @@ latency () {
 }
 
 sections="nbd sparse"
-if [ -e /dev/fuse ] && command -v nbdfuse fusermount3 > /dev/null; then
+if [ -e /dev/fuse ] && command -v nbdfuse > /dev/null &&
+   command -v fusermount3 > /dev/null; then
   sections="file nbd qcow2 sparse"
 fi
 latency 0 --before "$abs_top_builddir" --storage "0 ms,1 ms,50 MB/s,disk"
