@@ -9,6 +9,7 @@
 [ -z "$wrapper" ] || skip "once is enough in valgrind"
 
 depths='1 random'
+! is_observed || depths=random
 names='compare-random nbd-servers qcow2-random truncated'
 if is_long; then
   depths='1 2 64 random'

@@ -15,7 +15,7 @@ names='changed-early changing locks qcow2 qcow2-corrupt qcow2-state race shrinki
   truncated'
 ! is_long || names="$names device fake-qemu-nbd page-cache sigkill signals"
 for name in $names; do
-  every 1 2 || continue
+  every 1 3 || continue
   run_again $name
 done
 [ -z "$failed_again" ] || fail "with BLKSUM_DIRECT=0:$failed_again"
