@@ -22,7 +22,7 @@
 #include "cli/options.h"
 #include "cli/usage.h"
 #include "format/format.h"
-#include "util/choice.h"
+#include "util/audit-sample.h"
 
 /* NAME or, as nbdcopy writes it, NAME/SIZE.  Of several the last one counts,
  * and then what --block-size says: see option_settle_block_size.
@@ -128,7 +128,7 @@ option_set_audit (struct options *options, const struct option_use *use)
       unit /= 10;
       value += (*digit - '0') * unit;
     }
-  if (digit == use->arg || strcmp (digit, "%") != 0 || value > CHOICE_ALL)
+  if (digit == use->arg || strcmp (digit, "%") != 0 || value > SAMPLE_ALL)
     usage_error ("--audit: '%s' is not a number from 0 to 100, with up to six "
                  "decimals, and a percent sign", use->arg);
   options->incremental.audit = value;

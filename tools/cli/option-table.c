@@ -21,7 +21,7 @@
 #include "cli/option-table.h"
 #include "cli/options.h"
 #include "cli/usage.h"
-#include "util/choice.h"
+#include "util/audit-sample.h"
 
 #define MAX_THREADS 128
 #define MAX_READ_SIZE (32 * 1024 * 1024) /* what every NBD server takes */
@@ -267,7 +267,7 @@ set_defaults (struct options *options, int argc, char *argv[])
       .progress.fd = -1,
     },
     .names = true,
-    .incremental.audit = CHOICE_ALL / 1000,
+    .incremental.audit = SAMPLE_ALL / 1000,
     .argc = argc,
     .argv = argv,
   };

@@ -24,7 +24,7 @@
 #include "leaves/manifest-runs.h"
 #include "leaves/overlay-runs.h"
 #include "source/source.h"
-#include "util/choice.h"
+#include "util/audit-sample.h"
 #include "util/error.h"
 #include "util/request.h"
 
@@ -37,14 +37,14 @@ block_size (const struct incremental *inc)
 static bool
 is_wanted (void *opaque, uint64_t offset, uint64_t *len)
 {
-  return choice_at (opaque, offset, len) != CHOICE_BELIEVED;
+  return audit_sample_at (opaque, offset, len) != SAMPLE_TRUSTED;
 }
 
 /* Bytes that are hashed: of what is read, and leaves of what is believed. */
 static uint64_t
 work (const struct incremental *inc)
 {
-  uint64_t read = choice_bytes (&inc->choice);
+  uint64_t read = audit_sample_bytes (&inc->sample);
   uint64_t rest = inc->source->size - read;
   uint64_t believed = rest / block_size (inc) + (rest % block_size (inc) != 0);
 
@@ -64,7 +64,7 @@ write_manifest (struct incremental *inc, struct image_runs *image,
   struct overlay_runs overlay = {
     .base = belief->reader ? &base.runs : NULL,
     .image = &image->runs,
-    .choice = &inc->choice,
+    .sample = &inc->sample,
     .base_name = belief->name,
     .base_is_checked = belief->finished,
     .size = inc->source->size,
@@ -94,7 +94,7 @@ incremental_fill (struct incremental *inc, struct journal *journal,
     .opts = inc->request->opts,
     .progress = &progress,
     .wanted = is_wanted,
-    .opaque = &inc->choice,
+    .opaque = &inc->sample,
   };
   struct image_runs image;
   int r;
@@ -136,8 +136,8 @@ choose (struct incremental *inc, struct error *error)
   if (getentropy (&seed, sizeof seed) == -1)
     err = errno;
   if (err == 0)
-    err = choice_init (&inc->choice, inc->source->size, block_size (inc),
-                       inc->belief->unknown, inc->belief->audit, seed);
+    err = audit_sample_init (&inc->sample, inc->source->size, block_size (inc),
+                             inc->belief->unknown, inc->belief->audit, seed);
   return err ? error_errno (error, err, "cannot hash") : 0;
 }
 
@@ -155,7 +155,7 @@ incremental_open (struct incremental *inc, const struct hash_request *request,
       manifest_file_open (&inc->manifest, request->manifest, request->opts,
                           source->size, source, error) == 0)
     return 0;
-  choice_destroy (&inc->choice);
+  audit_sample_destroy (&inc->sample);
   return -1;
 }
 
@@ -163,5 +163,5 @@ void
 incremental_close (struct incremental *inc)
 {
   manifest_file_close (&inc->manifest);
-  choice_destroy (&inc->choice);
+  audit_sample_destroy (&inc->sample);
 }

@@ -19,7 +19,7 @@
 #include "blkhash-manifest.h"
 
 #include "job/manifest-file.h"
-#include "util/choice.h"
+#include "util/audit-sample.h"
 
 struct error;
 struct hash_request;
@@ -42,7 +42,7 @@ struct incremental {
   const struct hash_request *request;
   struct source *source;
   const struct belief *belief;
-  struct choice choice;
+  struct audit_sample sample;
   struct manifest_file manifest;
 };
 

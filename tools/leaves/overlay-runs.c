@@ -16,7 +16,7 @@
 #include "../lib/common/numbers.h"
 #include "cli/progress.h"
 #include "leaves/overlay-runs.h"
-#include "util/choice.h"
+#include "util/audit-sample.h"
 #include "util/error.h"
 
 #define PIECE 65536             /* blocks of the base that are taken at once, so
@@ -114,12 +114,13 @@ audit (struct overlay_runs *overlay, struct blkhash_manifest_run *run)
 /* ---- Both ---- */
 
 /* What the blocks of RUN are; it is cut to those of the same kind. */
-static enum choice_kind
+static enum sample_class
 kind_of (const struct overlay_runs *overlay, struct blkhash_manifest_run *run)
 {
   uint64_t len, count;
-  enum choice_kind kind = choice_at (overlay->choice,
-                                     run->first * overlay->block_size, &len);
+  enum sample_class kind = audit_sample_at (overlay->sample,
+                                            run->first * overlay->block_size,
+                                            &len);
 
   count = len / overlay->block_size + (len % overlay->block_size != 0);
   run->count = MIN (run->count, count);
@@ -139,9 +140,9 @@ next (struct leaf_runs *runs, struct blkhash_manifest_run *run)
     return err == ENOENT ? read_to_end (overlay) : err;
   *run = *left;
   switch (kind_of (overlay, run)) {
-  case CHOICE_BELIEVED: err = take_base (overlay, run); break;
-  case CHOICE_AUDITED: err = audit (overlay, run); break;
-  case CHOICE_UNKNOWN: break;
+  case SAMPLE_TRUSTED: err = take_base (overlay, run); break;
+  case SAMPLE_AUDITED: err = audit (overlay, run); break;
+  case SAMPLE_UNKNOWN: break;
   }
   leaf_run_skip (left, run->count);
   return err;

@@ -3,7 +3,7 @@
  *
  * The leaves of an image of which others, the base, say most, as an iterator.
  *
- * A choice says which blocks are taken from the base, which from the image, and
+ * A sample says which blocks are taken from the base, which from the image, and
  * which from the image after a comparison with the base.
  */
 
@@ -15,7 +15,7 @@
 
 #include "../lib/manifest/leaf-runs.h"
 
-struct choice;
+struct audit_sample;
 struct error;
 struct progress;
 
@@ -26,7 +26,7 @@ struct overlay_runs {
   struct leaf_runs *base;       /* or NULL, if nothing is taken from it */
   struct leaf_runs *image;      /* blocks that are taken from the base are
                                  * anything in it */
-  const struct choice *choice;
+  const struct audit_sample *sample;
   const char *base_name;
   bool base_is_checked;         /* only at its end: it is asked up to there */
   uint64_t size;                /* of the image, bytes */

@@ -22,7 +22,7 @@
 #include "cli/progress.h"
 #include "leaves/overlay-runs.h"
 #include "leaves/subset-runs.h"
-#include "util/choice.h"
+#include "util/audit-sample.h"
 #include "util/error.h"
 #include "util/ranges.h"
 #include "util/subset.h"
@@ -114,7 +114,7 @@ take (struct leaf_runs *runs, struct image *to)
 /* ---- An overlay ---- */
 
 static void
-choose (struct choice *choice, struct ranges *unknown, unsigned *seed)
+choose (struct audit_sample *sample, struct ranges *unknown, unsigned *seed)
 {
   int i;
 
@@ -122,17 +122,17 @@ choose (struct choice *choice, struct ranges *unknown, unsigned *seed)
   for (i = rand_r (seed) % 5; i > 0; i--)
     assert_int_equal (ranges_add (unknown, rand_r (seed) % BLOCKS * BLOCK,
                                   rand_r (seed) % 50 * BLOCK / 2), 0);
-  assert_int_equal (choice_init (choice, SIZE, BLOCK, unknown,
-                                 rand_r (seed) % 3 * (CHOICE_ALL / 2),
-                                 rand_r (seed)), 0);
+  assert_int_equal (audit_sample_init (sample, SIZE, BLOCK, unknown,
+                                       rand_r (seed) % 3 * (SAMPLE_ALL / 2),
+                                       rand_r (seed)), 0);
 }
 
-static enum choice_kind
-kind_of (const struct choice *choice, unsigned block)
+static enum sample_class
+kind_of (const struct audit_sample *sample, unsigned block)
 {
   uint64_t len;
 
-  return choice_at (choice, (uint64_t) block * BLOCK, &len);
+  return audit_sample_at (sample, (uint64_t) block * BLOCK, &len);
 }
 
 /* The image has zeros where it was not asked, and is else the base, but for
@@ -141,7 +141,7 @@ kind_of (const struct choice *choice, unsigned block)
  */
 static unsigned
 make_images (struct image *base, struct image *image, struct image *expected,
-             const struct choice *choice, enum choice_kind change,
+             const struct audit_sample *sample, enum sample_class change,
              unsigned *seed)
 {
   unsigned i, wrong = BLOCKS;
@@ -149,30 +149,30 @@ make_images (struct image *base, struct image *image, struct image *expected,
   fill (base, seed);
   *expected = *base;
   for (i = 0; i < BLOCKS; i++)
-    if (kind_of (choice, i) == change && rand_r (seed) % 8 == 0) {
+    if (kind_of (sample, i) == change && rand_r (seed) % 8 == 0) {
       bool was_zero = is_zero (base, i);
 
       expected->leaves[i][0] = was_zero || rand_r (seed) % 2;
       expected->leaves[i][1] = expected->leaves[i][0] ? 9 : 0;
-      if (change == CHOICE_AUDITED && i < wrong)
+      if (change == SAMPLE_AUDITED && i < wrong)
         wrong = i;
     }
   *image = *expected;
   for (i = 0; i < BLOCKS; i++)
-    if (kind_of (choice, i) == CHOICE_BELIEVED)
+    if (kind_of (sample, i) == SAMPLE_TRUSTED)
       memset (image->leaves[i], 0, LEAF);
   return wrong;
 }
 
 static void
 check_sums (const struct overlay_runs *overlay, const struct image *expected,
-            const struct choice *choice)
+            const struct audit_sample *sample)
 {
   uint64_t zeros = 0, believed = 0;
   unsigned i;
 
   for (i = 0; i < BLOCKS; i++)
-    if (kind_of (choice, i) == CHOICE_BELIEVED) {
+    if (kind_of (sample, i) == SAMPLE_TRUSTED) {
       believed++;
       if (is_zero (expected, i))
         zeros += i < BLOCKS - 1 ? BLOCK : BLOCK - 1000;
@@ -182,22 +182,22 @@ check_sums (const struct overlay_runs *overlay, const struct image *expected,
 }
 
 static void
-check_overlay (enum choice_kind change, unsigned *seed)
+check_overlay (enum sample_class change, unsigned *seed)
 {
   static struct image base, image, expected, got;
-  struct choice choice;
+  struct audit_sample sample;
   struct ranges unknown;
   struct error error = { "" };
   struct overlay_runs overlay = {
-    .base = &base.runs, .image = &image.runs, .choice = &choice,
+    .base = &base.runs, .image = &image.runs, .sample = &sample,
     .base_name = "base", .base_is_checked = true, .size = SIZE,
     .block_size = BLOCK, .error = &error
   };
   unsigned wrong;
   int err;
 
-  choose (&choice, &unknown, seed);
-  wrong = make_images (&base, &image, &expected, &choice, change, seed);
+  choose (&sample, &unknown, seed);
+  wrong = make_images (&base, &image, &expected, &sample, change, seed);
   overlay_runs_init (&overlay);
   progress = 0;
   err = take (&overlay.runs, &got);
@@ -214,9 +214,9 @@ check_overlay (enum choice_kind change, unsigned *seed)
   else {
     assert_int_equal (got.blocks, BLOCKS);
     assert_int_equal (base.next, BLOCKS);
-    check_sums (&overlay, &expected, &choice);
+    check_sums (&overlay, &expected, &sample);
   }
-  choice_destroy (&choice);
+  audit_sample_destroy (&sample);
   ranges_free (&unknown);
 }
 
@@ -228,8 +228,8 @@ test_overlay (void **state)
 
   (void) state;
   for (round = 0; round < 500; round++) {
-    check_overlay (CHOICE_UNKNOWN, &seed);
-    check_overlay (CHOICE_AUDITED, &seed);
+    check_overlay (SAMPLE_UNKNOWN, &seed);
+    check_overlay (SAMPLE_AUDITED, &seed);
   }
 }
 
@@ -240,11 +240,11 @@ static void
 test_overlay_fails (void **state)
 {
   static struct image base, image, got;
-  struct choice choice;
+  struct audit_sample sample;
   struct ranges unknown = { 0 };
   struct error error = { "" };
   struct overlay_runs overlay = {
-    .base = &base.runs, .image = &image.runs, .choice = &choice,
+    .base = &base.runs, .image = &image.runs, .sample = &sample,
     .base_name = "base", .base_is_checked = true, .size = SIZE,
     .block_size = BLOCK, .error = &error
   };
@@ -252,7 +252,8 @@ test_overlay_fails (void **state)
   unsigned seed = 1;
 
   (void) state;
-  assert_int_equal (choice_init (&choice, SIZE, BLOCK, &unknown, 0, 1), 0);
+  assert_int_equal (audit_sample_init (&sample, SIZE, BLOCK, &unknown, 0, 1),
+                    0);
   fill (&base, &seed);
   image = base;
   base.fail = EIO;
@@ -268,7 +269,7 @@ test_overlay_fails (void **state)
   assert_int_equal (take (&overlay.runs, &got), ECANCELED);
   assert_int_equal (got.blocks, 7);
   assert_false (overlay.differs);
-  choice_destroy (&choice);
+  audit_sample_destroy (&sample);
 }
 
 /* ---- A subset ---- */

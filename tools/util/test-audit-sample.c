@@ -1,0 +1,249 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Unit test: which parts of a disk are read, compared with a look at each unit;
+ * and that each is audited as often as the others.
+ */
+
+#include <config.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "util/audit-sample.h"
+#include "util/ranges.h"
+
+#define UNIT 65536
+#define PERCENT (SAMPLE_ALL / 100)
+
+static void
+add (struct ranges *ranges, uint64_t start, uint64_t len)
+{
+  assert_int_equal (ranges_add (ranges, start, len), 0);
+}
+
+/* Walk over the disk by what audit_sample_at says, and store what each unit is.
+ * Returns how many are audited.
+ */
+static uint64_t
+walk (const struct audit_sample *sample, unsigned char *kinds)
+{
+  uint64_t offset = 0, len, audited = 0, i;
+
+  while (offset < sample->size) {
+    enum sample_class kind = audit_sample_at (sample, offset, &len);
+
+    assert_true (len > 0);
+    if (len >= sample->size - offset)
+      len = sample->size - offset;
+    else
+      assert_int_equal ((offset + len) % sample->unit, 0);
+    for (i = 0; i < len; i += sample->unit)
+      kinds[(offset + i) / sample->unit] = kind;
+    if (kind == SAMPLE_AUDITED) {
+      assert_true (len <= sample->unit);
+      audited++;
+    }
+    offset += len;
+  }
+  return audited;
+}
+
+/* From the middle of a unit it is the same as from its start. */
+static void
+check_within (const struct audit_sample *sample, const unsigned char *kinds)
+{
+  uint64_t i, len, from_start;
+
+  for (i = 0; i < sample->size / sample->unit; i++) {
+    assert_int_equal (audit_sample_at (sample, i * sample->unit, &from_start),
+                      kinds[i]);
+    assert_int_equal (audit_sample_at (sample, i * sample->unit + 5, &len),
+                      kinds[i]);
+    assert_int_equal (len, from_start - 5);
+  }
+}
+
+/* One unit of each stratum is audited, and the strata are so short that at
+ * least LEAST are: each with at least the probability that it would have if
+ * LEAST of all were chosen.
+ */
+static void
+check_shares (const struct audit_sample *sample, const unsigned char *kinds,
+              uint64_t least)
+{
+  uint64_t i, n = 0, found = 0, stratum = sample->trusted / least;
+
+  for (i = 0; n < sample->trusted; i++) {
+    if (kinds[i] == SAMPLE_UNKNOWN)
+      continue;
+    found += kinds[i] == SAMPLE_AUDITED;
+    if (++n % stratum == 0 || n == sample->trusted)
+      assert_int_equal (found, (n + stratum - 1) / stratum);
+  }
+  assert_true (found >= least);
+}
+
+static void
+test_random (void **state)
+{
+  static unsigned char kinds[3000];
+  unsigned round, i;
+
+  (void) state;
+  srand (1);
+  for (round = 0; round < 300; round++) {
+    struct ranges unknown = { 0 }, copy = { 0 };
+    uint64_t units = 1 + rand () % 2000, size = units * UNIT, len, trusted;
+    uint32_t audit = round % 4 == 0 ? 0 : rand () % (20 * PERCENT);
+    struct audit_sample sample;
+    uint64_t audited, least;
+
+    size -= rand () % 2 * (rand () % UNIT);
+    for (i = rand () % 30; i > 0; i--) {
+      uint64_t start = rand () % size;
+
+      len = 1 + rand () % (3 * UNIT);
+      add (&unknown, start, len);
+      add (&copy, start, len);
+    }
+    ranges_sort (&unknown);
+    ranges_sort (&copy);
+    ranges_align (&copy, UNIT, size);
+    assert_int_equal (audit_sample_init (&sample, size, 4096, &unknown, audit,
+                                         rand ()), 0);
+    audited = walk (&sample, kinds);
+    check_within (&sample, kinds);
+    for (i = 0, trusted = 0; i < units; i++) {
+      assert_int_equal (kinds[i] == SAMPLE_UNKNOWN,
+                        ranges_has (&copy, (uint64_t) i * UNIT, &len));
+      trusted += kinds[i] != SAMPLE_UNKNOWN;
+    }
+    assert_int_equal (trusted, sample.trusted);
+    least = (trusted * audit + SAMPLE_ALL - 1) / SAMPLE_ALL;
+    if (audit > 0 && least < SAMPLE_MIN_UNITS)
+      least = SAMPLE_MIN_UNITS;
+    if (least > trusted)
+      least = trusted;
+    assert_int_equal (audited, sample.audited);
+    if (least > 0)
+      check_shares (&sample, kinds, least);
+    else
+      assert_int_equal (audited, 0);
+    assert_true (audit_sample_bytes (&sample) >= ranges_bytes (&unknown));
+    assert_true (audit_sample_bytes (&sample) <= size);
+    audit_sample_destroy (&sample);
+    ranges_free (&unknown);
+    ranges_free (&copy);
+  }
+}
+
+static void
+test_none_and_all (void **state)
+{
+  static unsigned char kinds[1000];
+  struct ranges unknown = { 0 };
+  struct audit_sample sample;
+  uint64_t len;
+
+  (void) state;
+  assert_int_equal (audit_sample_init (&sample, 1000 * UNIT, UNIT, &unknown, 0,
+                                       1), 0);
+  assert_int_equal (audit_sample_at (&sample, 0, &len), SAMPLE_TRUSTED);
+  assert_true (len >= 1000 * UNIT);
+  assert_int_equal (audit_sample_bytes (&sample), 0);
+  audit_sample_destroy (&sample);
+  assert_int_equal (audit_sample_init (&sample, 1000 * UNIT, UNIT, &unknown,
+                                       SAMPLE_ALL, 1), 0);
+  assert_int_equal (walk (&sample, kinds), 1000);
+  assert_int_equal (audit_sample_bytes (&sample), 1000 * UNIT);
+  audit_sample_destroy (&sample);
+  assert_int_equal (audit_sample_init (&sample, 0, UNIT, &unknown, SAMPLE_ALL,
+                                       1), 0);
+  assert_int_equal (audit_sample_at (&sample, 0, &len), SAMPLE_TRUSTED);
+  assert_int_equal (audit_sample_bytes (&sample), 0);
+  audit_sample_destroy (&sample);
+  add (&unknown, 0, 3);
+  assert_int_equal (audit_sample_init (&sample, 3, UNIT, &unknown, SAMPLE_ALL,
+                                       1), 0);
+  assert_int_equal (audit_sample_at (&sample, 0, &len), SAMPLE_UNKNOWN);
+  assert_int_equal (sample.audited, 0);
+  audit_sample_destroy (&sample);
+  ranges_free (&unknown);
+}
+
+/* The largest image there can be, of which a little is trusted or unknown. */
+static void
+test_enormous (void **state)
+{
+  struct ranges unknown = { 0 };
+  struct audit_sample sample;
+  uint64_t size = UINT64_MAX - 1, len, offset = 0, steps = 0, audited = 0;
+  uint64_t least;
+
+  (void) state;
+  add (&unknown, UINT64_C (1) << 40, UINT64_MAX - 1 - (UINT64_C (1) << 41));
+  assert_int_equal (audit_sample_init (&sample, size, UNIT, &unknown,
+                                       PERCENT / 1000, 7), 0);
+  while (offset < size) {
+    audited += audit_sample_at (&sample, offset, &len) == SAMPLE_AUDITED;
+    offset = len < size - offset ? offset + len : size;
+    assert_true (steps++ < 100000);
+  }
+  assert_int_equal (audited, sample.audited);
+  least = (sample.trusted + 99999) / 100000;
+  assert_true (sample.audited == least || sample.audited == least + 1);
+  audit_sample_destroy (&sample);
+  ranges_free (&unknown);
+
+  assert_int_equal (audit_sample_init (&sample, size, 4, &unknown, SAMPLE_ALL,
+                                       7), 0);
+  assert_int_equal (sample.audited, UINT64_C (1) << 48);
+  assert_int_equal (audit_sample_at (&sample, size - 1, &len), SAMPLE_AUDITED);
+  audit_sample_destroy (&sample);
+}
+
+/* Of 1000 units 100 are audited: in 2000 rounds each 200 times.  The bounds are
+ * eight standard deviations away, and the seeds are always the same.
+ */
+static void
+test_fair (void **state)
+{
+  static unsigned char kinds[1000];
+  static unsigned times[1000];
+  struct ranges unknown = { 0 };
+  uint64_t round, i;
+
+  (void) state;
+  for (round = 0; round < 2000; round++) {
+    uint64_t seed = round * UINT64_C (0xd1342543de82ef95);
+    struct audit_sample sample;
+
+    assert_int_equal (audit_sample_init (&sample, 1000 * UNIT, UNIT, &unknown,
+                                         10 * PERCENT, seed), 0);
+    assert_int_equal (walk (&sample, kinds), 100);
+    for (i = 0; i < 1000; i++)
+      times[i] += kinds[i] == SAMPLE_AUDITED;
+    audit_sample_destroy (&sample);
+  }
+  for (i = 0; i < 1000; i++)
+    assert_true (times[i] >= 200 - 8 * 14 && times[i] <= 200 + 8 * 14);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_random),
+    cmocka_unit_test (test_none_and_all),
+    cmocka_unit_test (test_enormous),
+    cmocka_unit_test (test_fair),
+  };
+
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}
