@@ -5,8 +5,8 @@
  * at for nothing but their size.
  */
 
-#ifndef BLKSUM_OTHER_TABLES_H
-#define BLKSUM_OTHER_TABLES_H
+#ifndef BLKSUM_TABLE_LIMITS_H
+#define BLKSUM_TABLE_LIMITS_H
 
 #include "format/imagefile.h"
 
@@ -14,7 +14,7 @@
  * is not too large, if FORMAT is cloop, parallels, qcow or qed.  What is not
  * an image in that format is left to qemu.  0 or -1.
  */
-int other_tables_check (const struct imagefile *file, const char *format,
+int table_limits_check (const struct imagefile *file, const char *format,
                         struct error *error);
 
-#endif /* BLKSUM_OTHER_TABLES_H */
+#endif /* BLKSUM_TABLE_LIMITS_H */

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "format/imagefile.h"
-#include "format/other-tables.h"
+#include "format/table-limits.h"
 
 #define CLOOP_HEADER 136
 #define QED_CACHED_TABLES 50    /* beside the first */
@@ -67,7 +67,7 @@ check_qed (const struct imagefile *file, const unsigned char *head,
 }
 
 int
-other_tables_check (const struct imagefile *file, const char *format,
+table_limits_check (const struct imagefile *file, const char *format,
                     struct error *error)
 {
   static const struct {
