@@ -10,7 +10,7 @@
 #include "cli/progress.h"
 #include "job/follows.h"
 #include "read/fill.h"
-#include "source/find-data.h"
+#include "source/seek-data.h"
 #include "source/source.h"
 
 static void
@@ -32,7 +32,7 @@ search (const struct progress_form *form, struct source *source,
   fill.progress = advance;
   fill.progress_opaque = &progress;
   progress_init_aside (&progress, form, source->full_size - source->size);
-  r = source_find_data (source, &fill, offset, error);
+  r = source_seek_data (source, &fill, offset, error);
   progress_end (&progress, r != -1);
   fill_destroy (&fill);
   return r;

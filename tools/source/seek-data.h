@@ -4,8 +4,8 @@
  * Where a disk is not zero.
  */
 
-#ifndef BLKSUM_FIND_DATA_H
-#define BLKSUM_FIND_DATA_H
+#ifndef BLKSUM_SEEK_DATA_H
+#define BLKSUM_SEEK_DATA_H
 
 #include <stdint.h>
 
@@ -21,7 +21,7 @@ struct source;
  * 1; 0 if there is none; or -1 with the reason: it could not be read, or is not
  * what it was when it was opened.  Now SOURCE can only be closed.
  */
-int source_find_data (struct source *source, struct fill *fill,
+int source_seek_data (struct source *source, struct fill *fill,
                       uint64_t *offset, struct error *error);
 
-#endif /* BLKSUM_FIND_DATA_H */
+#endif /* BLKSUM_SEEK_DATA_H */

@@ -12,7 +12,7 @@
 #include <assert.h>
 
 #include "read/fill.h"
-#include "source/find-data.h"
+#include "source/seek-data.h"
 #include "source/source.h"
 #include "util/error.h"
 
@@ -30,7 +30,7 @@ fill_whole (struct source *source, struct fill *fill)
 }
 
 int
-source_find_data (struct source *source, struct fill *fill, uint64_t *offset,
+source_seek_data (struct source *source, struct fill *fill, uint64_t *offset,
                   struct error *error)
 {
   int r;
