@@ -25,7 +25,7 @@
 
 #define MOST_RUNS 1024          /* in a batch */
 #define MOST_BYTES (128 * 1024) /* of leaves in a batch */
-#define PATIENCE (DEADLINE_SECOND / 50) /* for a batch of some size */
+#define BATCH_TIMEOUT (DEADLINE_SECOND / 50) /* for a batch of some size */
 
 struct image_batch {
   size_t count;                 /* runs */
@@ -277,7 +277,7 @@ wait_locked (struct image_runs *image)
     pthread_cond_wait (&image->has_leaves, &image->lock);
   if (has_ended_locked (image) || is_worth_waking (image->back))
     return;
-  deadline = deadline_in (PATIENCE);
+  deadline = deadline_in (BATCH_TIMEOUT);
   while (!is_worth_waking (image->back) && !has_ended_locked (image) && r == 0)
     r = deadline_wait (&image->has_leaves, &image->lock, &deadline);
 }

@@ -24,8 +24,8 @@
 #include "util/source-options.h"
 
 /* Nanoseconds without an answer that nobody needs. */
-#define PATIENCE ((uint64_t) 5 * DEADLINE_SECOND)
-#define INTERVAL (DEADLINE_SECOND / 2) /* between two looks at the job */
+#define REPLY_TIMEOUT ((uint64_t) 5 * DEADLINE_SECOND)
+#define CHECK_INTERVAL (DEADLINE_SECOND / 2) /* between two looks at the job */
 #define MAX_THREADS 128
 #define MAX_REQUEST (32 * 1024 * 1024) /* bytes, what every server takes */
 #define MAX_SPARE (12 * 1024 * 1024) /* bytes of memory, for hashing */
@@ -88,12 +88,12 @@ start_threads (struct nbd_reader *reader, unsigned count, pthread_t *threads)
 
 /* Until all connections ended, or nothing came for too long. */
 static void
-wait_patiently_locked (struct nbd_reader *reader)
+wait_for_replies_locked (struct nbd_reader *reader)
 {
   int r = 0;
 
   while (reader->reading > 0 && r == 0) {
-    struct timespec deadline = deadline_in (PATIENCE);
+    struct timespec deadline = deadline_in (REPLY_TIMEOUT);
     unsigned news = reader->news;
 
     /* It can return without any. */
@@ -109,7 +109,7 @@ static void
 wait_locked (struct nbd_reader *reader)
 {
   while (reader->reading > 0 && !reader->failed) {
-    struct timespec deadline = deadline_in (INTERVAL);
+    struct timespec deadline = deadline_in (CHECK_INTERVAL);
 
     deadline_wait (&reader->changed, &reader->lock, &deadline);
     if (fill_has_failed (reader->scheduler.fill)) {
@@ -130,7 +130,7 @@ wait_for_conns (struct nbd_reader *reader)
 
   wait_locked (reader);
   if (reader->failed)
-    wait_patiently_locked (reader);
+    wait_for_replies_locked (reader);
   for (i = 0; i < reader->nr_conns; i++)
     if (!reader->conns[i].ended)
       shutdown (reader->conns[i].fd, SHUT_RDWR);

@@ -37,7 +37,7 @@
 #define LISTEN_FD 3
 #define IMAGE_FD 4
 #define FREE_FD 10              /* from here on no number is spoken for */
-#define PATIENCE 5000           /* ms for qemu-nbd to exit with a reason */
+#define EXIT_TIMEOUT 5000       /* ms for qemu-nbd to exit with a reason */
 #define MAX_MESSAGES 16384      /* bytes that are read of it; names are in it */
 
 /* Why the child could not run qemu-nbd: what failed, and errno. */
@@ -259,7 +259,7 @@ qemu_nbd_explain (struct qemu_nbd *qemu, const char *target,
   const char *const targets[] = { target, QEMU_NBD_IMAGE_PATH, NULL };
   struct pollfd poll_fd = { .fd = qemu->messages, .events = POLLIN };
   char text[MAX_MESSAGES];
-  int64_t left, until = now_ms () + PATIENCE;
+  int64_t left, until = now_ms () + EXIT_TIMEOUT;
   size_t n = 0;
 
   while (n < sizeof text - 1 && (left = until - now_ms ()) > 0 &&

@@ -24,7 +24,7 @@
 #include "util/source-options.h"
 
 #define CONNS 4
-#define PATIENCE 1000           /* ms to wait for another connection */
+#define CONNECT_TIMEOUT 1000    /* ms to wait for another connection */
 
 struct nbd_uri {
   struct source source;
@@ -51,7 +51,7 @@ connect_another (const struct source_options *options, const char *uri,
 {
   struct error ignored = { "" };
   struct nbd_handle *nbd = nbd_handle_create (options->extents, &ignored);
-  int64_t left, until = now_ms () + PATIENCE;
+  int64_t left, until = now_ms () + CONNECT_TIMEOUT;
 
   if (!nbd)
     return NULL;

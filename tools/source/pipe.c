@@ -21,7 +21,7 @@
 #include "util/extent.h"
 
 #define PIPE_SIZE (1024 * 1024) /* bytes; what a user may ask for by default */
-#define INTERVAL 500            /* ms between two looks whether all stopped */
+#define CHECK_INTERVAL 500      /* ms between two looks whether all stopped */
 
 struct pipe {
   struct source source;
@@ -60,7 +60,7 @@ wait_for_data (const struct pipe *pipe)
       errno = ECANCELED;
       return false;
     }
-  while (poll (&poll_fd, 1, INTERVAL) == 0);
+  while (poll (&poll_fd, 1, CHECK_INTERVAL) == 0);
   return true;
 }
 
