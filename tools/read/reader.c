@@ -63,8 +63,8 @@ take_range (void *opaque, struct range *range, struct error *error)
   const struct reader_image *image = reader->image;
   int r = cursor_next (&reader->cursor, range, error);
 
-  if (r == 1 && !range->zero && image->note)
-    range->note = image->note (image->opaque, range);
+  if (r == 1 && !range->zero && image->range_flags)
+    range->flags = image->range_flags (image->opaque, range);
   return r;
 }
 

@@ -29,11 +29,11 @@ struct reader_image {
   /* Where is it zero?  NULL: nobody knows.  One thread at a time. */
   extent_function extent_at;
 
-  /* What to note in RANGE, which is data and was handed out now: extent_at was
+  /* The flags of RANGE, which is data and was handed out now: extent_at was
    * asked for all of it, and perhaps for what is behind it.  One thread at a
    * time.  Can be NULL.
    */
-  unsigned (*note) (void *opaque, const struct range *range);
+  unsigned (*range_flags) (void *opaque, const struct range *range);
 
   /* Read RANGE into BUF, which is aligned for direct I/O and has room for
    * whole pages; with READS_TWICE for as many again.  It can be READER_ZERO

@@ -27,7 +27,7 @@ struct half {
   /* Set once. */
   struct source *source;
   struct reader_image image;
-  unsigned note;                /* of a range that is zero in it */
+  unsigned flag;                /* of a range that is zero in it */
 
   /* For whose turn it is. */
   uint64_t end;                 /* of the extent that was found last */
@@ -109,10 +109,10 @@ pair_extent_at (void *opaque, uint64_t offset, struct extent *extent,
 
 /* In which of the two is RANGE zero, though not in the other? */
 static unsigned
-pair_note (void *opaque, const struct range *range)
+pair_range_flags (void *opaque, const struct range *range)
 {
   const struct pair *pair = opaque;
-  unsigned note = 0;
+  unsigned flags = 0;
   int i;
 
   for (i = 0; i < 2; i++) {
@@ -120,9 +120,9 @@ pair_note (void *opaque, const struct range *range)
 
     if (half->zero && half->zero_from <= range->offset &&
         half->end - range->offset >= range->len)
-      note |= half->note;
+      flags |= half->flag;
   }
-  return note;
+  return flags;
 }
 
 /* ---- Reads ---- */
@@ -168,9 +168,9 @@ pair_read (void *opaque, const struct range *range, void *buf,
   size_t room = (range->len + READ_ALIGN - 1) / READ_ALIGN * READ_ALIGN;
   unsigned char *a = buf, *b = a + room;
 
-  if (range->note & pair->half[0].note)
+  if (range->flags & pair->half[0].flag)
     return read_half (pair, &pair->half[1], range, buf, error);
-  if (range->note & pair->half[1].note)
+  if (range->flags & pair->half[1].flag)
     return read_half (pair, &pair->half[0], range, buf, error);
   if (read_half (pair, &pair->half[0], range, a, error) == -1 ||
       read_half (pair, &pair->half[1], range, b, error) == -1)
@@ -191,7 +191,7 @@ pair_fill (struct source *source, struct fill *fill)
     .size = source->size,
     .opaque = pair,
     .extent_at = pair_extent_at,
-    .note = pair_note,
+    .range_flags = pair_range_flags,
     .read = pair_read,
     .reads_twice = true,
   };
@@ -263,7 +263,7 @@ pair_open (const struct source_options *options, size_t block_size,
     .options = options,
     .block_size = block_size,
     .half = {
-      { .source = both[0], .note = 1 }, { .source = both[1], .note = 2 }
+      { .source = both[0], .flag = 1 }, { .source = both[1], .flag = 2 }
     },
   };
   if (!find_images (pair)) {

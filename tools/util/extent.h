@@ -21,7 +21,7 @@ struct extent {
 struct range {
   uint64_t offset, len;         /* bytes */
   bool zero;                    /* it need not be read */
-  unsigned note;                /* of the image, for when it is read */
+  unsigned flags;               /* of the image, for when it is read */
 };
 
 #endif /* BLKSUM_EXTENT_H */
