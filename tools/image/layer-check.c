@@ -149,8 +149,8 @@ run_qemu_img (const struct layer *layer, bool force_share, char **output,
   r = process_run (argv, output, &said, error);
   if (r == -1 && said) {
     targets[0] = target ? target : layer->path;
-    qemu_message_explain (error, said, targets, layer->path,
-                          !layer_name (layer));
+    qemu_message_refine_error (error, said, targets, layer->path,
+                               !layer_name (layer));
     free (said);
   }
   free (target);

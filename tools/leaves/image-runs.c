@@ -255,7 +255,7 @@ run (void *opaque)
 
 /* The first reason counts, if another was stored by who takes leaves. */
 static void
-explain (const struct image_runs *image)
+copy_reason (const struct image_runs *image)
 {
   if (error_is_set (&image->reason) && !error_is_set (image->error))
     *image->error = image->reason;
@@ -293,7 +293,7 @@ swap (struct image_runs *image)
   if (image->back->count == 0) {
     if (image->closed)
       return ECANCELED;
-    explain (image);
+    copy_reason (image);
     return error_is_set (&image->reason) ? ECANCELED : ENOENT;
   }
   image->front = image->back;
@@ -379,6 +379,6 @@ image_runs_close (struct image_runs *image)
 {
   stop (image);
   pthread_join (image->thread, NULL);
-  explain (image);
+  copy_reason (image);
   destroy (image);
 }

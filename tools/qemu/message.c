@@ -138,9 +138,9 @@ choose_lines (const char *text, const char *name, bool is_operand)
 }
 
 void
-qemu_message_explain (struct error *error, const char *said,
-                      const char *const *targets, const char *name,
-                      bool is_operand)
+qemu_message_refine_error (struct error *error, const char *said,
+                           const char *const *targets, const char *name,
+                           bool is_operand)
 {
   struct error printable = { "" }; /* a name makes no line of its own */
   char *text = strdup (said), *lines = NULL;

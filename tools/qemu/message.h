@@ -19,8 +19,8 @@ struct error;
  *
  * If it said nothing but that we hung up, ERROR is left as it is.
  */
-void qemu_message_explain (struct error *error, const char *said,
-                           const char *const *targets, const char *name,
-                           bool is_operand);
+void qemu_message_refine_error (struct error *error, const char *said,
+                                const char *const *targets, const char *name,
+                                bool is_operand);
 
 #endif /* BLKSUM_QEMU_MESSAGE_H */

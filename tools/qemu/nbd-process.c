@@ -253,8 +253,8 @@ now_ms (void)
 }
 
 void
-qemu_nbd_explain (struct qemu_nbd *qemu, const char *target,
-                  const char *name, struct error *error)
+qemu_nbd_refine_error (struct qemu_nbd *qemu, const char *target,
+                       const char *name, struct error *error)
 {
   const char *const targets[] = { target, QEMU_NBD_IMAGE_PATH, NULL };
   struct pollfd poll_fd = { .fd = qemu->messages, .events = POLLIN };
@@ -271,7 +271,7 @@ qemu_nbd_explain (struct qemu_nbd *qemu, const char *target,
     n += r;
   }
   text[n] = '\0';
-  qemu_message_explain (error, text, targets, name, true);
+  qemu_message_refine_error (error, text, targets, name, true);
 }
 
 struct check {

@@ -38,8 +38,8 @@ int qemu_nbd_start (struct qemu_nbd *qemu, char *const argv[], int image_fd,
  * ERROR, with NAME for TARGET, what it was told to open, and for
  * QEMU_NBD_IMAGE_PATH.
  */
-void qemu_nbd_explain (struct qemu_nbd *qemu, const char *target,
-                       const char *name, struct error *error);
+void qemu_nbd_refine_error (struct qemu_nbd *qemu, const char *target,
+                            const char *name, struct error *error);
 
 /* If it was given an image: has it opened files other than the one with this
  * device and inode, or block devices other than RDEV?  -1 with the reason if it

@@ -22,13 +22,13 @@
 #define OPTS "driver=vhdx,file.filename=dir/a,,b"
 
 static void
-explain (struct error *error, const char *said, const char *name,
-         bool is_operand)
+refine (struct error *error, const char *said, const char *name,
+        bool is_operand)
 {
   const char *const targets[] = { OPTS, "/proc/self/fd/4", NULL };
 
   *error = (struct error) { "ours" };
-  qemu_message_explain (error, said, targets, name, is_operand);
+  qemu_message_refine_error (error, said, targets, name, is_operand);
 }
 
 static void
@@ -36,7 +36,7 @@ assert_becomes (const char *said, const char *expected)
 {
   struct error error;
 
-  explain (&error, said, "dir/a,b", true);
+  refine (&error, said, "dir/a,b", true);
   assert_string_equal (error.text, expected);
 }
 
@@ -69,8 +69,8 @@ test_other_name (void **state)
 
   (void) state;
 
-  explain (&error, "qemu-img: Could not open '" OPTS "': why\n", "base",
-           false);
+  refine (&error, "qemu-img: Could not open '" OPTS "': why\n", "base",
+          false);
   assert_string_equal (error.text, "Could not open 'base': why");
 }
 
@@ -123,12 +123,12 @@ test_control (void **state)
   assert_becomes ("a\033[2Jb\r\001\177\n", "a?[2Jb???");
   assert_becomes ("\xc2\x9b" "2J caf\xc3\xa9 \xc2\xa9 \xe9\n",
                   "?2J caf\xc3\xa9 \xc2\xa9 \xe9");
-  explain (&error, "qemu-img: Could not open '" OPTS "': why\n", "a\nb: c",
-           true);
+  refine (&error, "qemu-img: Could not open '" OPTS "': why\n", "a\nb: c",
+          true);
   assert_string_equal (error.text, "why");
-  explain (&error, "No '" OPTS "'\n", "a\nb", true);
+  refine (&error, "No '" OPTS "'\n", "a\nb", true);
   assert_string_equal (error.text, "No 'a; b'");
-  explain (&error, "No 'a\nb'\n", "a\nb", true);
+  refine (&error, "No 'a\nb'\n", "a\nb", true);
   assert_string_equal (error.text, "No 'a; b'");
 }
 
@@ -142,12 +142,12 @@ test_long (void **state)
   (void) state;
 
   memset (said, 'a', sizeof said - 1);
-  explain (&error, said, "x", true);
+  refine (&error, said, "x", true);
   assert_int_equal (error.text[0], 'a');
   assert_non_null (strstr (error.text, "a\n(more lines are not shown)"));
   for (size_t i = 0; i < sizeof said - 1; i++)
     said[i] = i % 1000 == 999 ? '\n' : "\xc2\x9b"[i % 2];
-  explain (&error, said, "x", true);
+  refine (&error, said, "x", true);
   assert_true (strlen (error.text) < sizeof error.text);
 }
 

@@ -57,7 +57,7 @@ struct reader_image {
   /* When all threads have ended: can more be said than ERROR, of one of these
    * functions?  Not for reader_fill.  Can be NULL.
    */
-  void (*explain) (void *opaque, struct error *error);
+  void (*refine_error) (void *opaque, struct error *error);
 
   bool reads_twice;
 };

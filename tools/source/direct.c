@@ -239,13 +239,13 @@ fill_by_qemu (struct direct *direct, struct fill *fill)
 }
 
 static void
-direct_explain (void *opaque, struct error *error)
+direct_refine_error (void *opaque, struct error *error)
 {
   struct direct *direct = opaque;
   struct error changed = { "" };
 
   if (direct->lost)
-    qemu_image_explain (&direct->qi, error);
+    qemu_image_refine_error (&direct->qi, error);
   /* What could not be read need not have been there at first. */
   else if (files_check_unchanged (&direct->qi.files, &changed) == -1)
     *error = changed;
@@ -260,7 +260,7 @@ image_of (struct direct *direct)
     .extent_at = direct_extent_at,
     .read = direct_read,
     .begin = direct->qemu == STARTING ? direct_begin : NULL,
-    .explain = direct_explain,
+    .refine_error = direct_refine_error,
   };
 }
 
@@ -289,7 +289,7 @@ direct_fill (struct source *source, struct fill *fill)
     return 0;
   if (direct->qemu == REFUSED)
     return fill_by_qemu (direct, fill);
-  direct_explain (direct, &fill->error);
+  direct_refine_error (direct, &fill->error);
   return -1;
 }
 

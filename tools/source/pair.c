@@ -203,8 +203,8 @@ pair_fill (struct source *source, struct fill *fill)
   if (error_is_set (&pair->error)) {
     failed = &pair->half[pair->failed].image;
     fill->error = pair->error;
-    if (failed->explain)
-      failed->explain (failed->opaque, &fill->error);
+    if (failed->refine_error)
+      failed->refine_error (failed->opaque, &fill->error);
   }
   return -1;
 }

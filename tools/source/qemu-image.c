@@ -106,7 +106,7 @@ qemu_image_connect (struct qemu_image *qi, struct nbd_handle *nbd,
   qi->qemu.sock = -1;           /* libnbd closes it in any case */
   if (nbd_connect_socket (nbd, sock) == -1) {
     error_set (error, "cannot connect to qemu-nbd: %s", nbd_error_text ());
-    qemu_image_explain (qi, error);
+    qemu_image_refine_error (qi, error);
     return -1;
   }
   size = nbd_get_size (nbd);
@@ -125,10 +125,10 @@ disconnect (struct qemu_image *qi)
 }
 
 void
-qemu_image_explain (struct qemu_image *qi, struct error *error)
+qemu_image_refine_error (struct qemu_image *qi, struct error *error)
 {
   disconnect (qi);
-  qemu_nbd_explain (&qi->qemu, qi->target, qi->operand, error);
+  qemu_nbd_refine_error (&qi->qemu, qi->target, qi->operand, error);
 }
 
 void
@@ -183,6 +183,6 @@ qemu_image_fill (struct qemu_image *qi, uint64_t size, struct fill *fill)
   if (nbd_fill (qi->options, &qi->nbd, 1, size, fill) == 0)
     return 0;
   qi->nbd = NULL;               /* it was closed */
-  qemu_image_explain (qi, &fill->error);
+  qemu_image_refine_error (qi, &fill->error);
   return -1;
 }

@@ -61,7 +61,7 @@ int qemu_image_fill (struct qemu_image *qi, uint64_t size, struct fill *fill);
 /* After an error of the connection, which is closed: if qemu-nbd said why,
  * that becomes the reason in ERROR.
  */
-void qemu_image_explain (struct qemu_image *qi, struct error *error);
+void qemu_image_refine_error (struct qemu_image *qi, struct error *error);
 
 /* Close the connection, if it is open, and end qemu-nbd, if it runs. */
 void qemu_image_stop (struct qemu_image *qi);
