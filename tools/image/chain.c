@@ -18,7 +18,7 @@
 int
 chain_open (struct chain *chain, const struct layer *top, struct error *error)
 {
-  for (const struct layer *layer = top; layer; layer = layer->behind) {
+  for (const struct layer *layer = top; layer; layer = layer->backing) {
     if (layer->map == LAYER_QEMU || chain->count == CHAIN_MAX)
       return 0;
     if (layer->map != LAYER_RAW &&

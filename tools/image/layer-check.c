@@ -93,9 +93,9 @@ check_qcow2 (struct layer *layer, const struct layer_context *context,
   }
   if (r == -1 || !*qcow2->backing || layer->backing_given)
     return r;
-  return layer_set_behind (layer,
-                           qemuname_resolve (layer->path, qcow2->backing),
-                           qcow2->backing_format, error);
+  return layer_set_backing (layer,
+                            qemuname_resolve (layer->path, qcow2->backing),
+                            qcow2->backing_format, error);
 }
 
 /* ---- What only qemu can tell ------------------------------------------ */
@@ -158,8 +158,8 @@ run_qemu_img (const struct layer *layer, bool force_share, char **output,
 }
 
 static int
-ask_qemu (struct layer *layer, const struct layer_context *context,
-          struct error *error)
+query_backing (struct layer *layer, const struct layer_context *context,
+               struct error *error)
 {
   struct json_object *info;
   const char *backing;
@@ -175,9 +175,9 @@ ask_qemu (struct layer *layer, const struct layer_context *context,
   else {
     backing = json_string (info, "full-backing-filename");
     r = !*backing ? 0
-      : layer_set_behind (layer, strdup (backing),
-                          json_string (info, "backing-filename-format"),
-                          error);
+      : layer_set_backing (layer, strdup (backing),
+                           json_string (info, "backing-filename-format"),
+                           error);
   }
   json_object_put (info);
   return r;
@@ -227,5 +227,5 @@ layer_check (struct layer *layer, const struct layer_context *context,
     return -1;
   if (layer->backing_given || !has_backing (format))
     return 0;
-  return ask_qemu (layer, context, error);
+  return query_backing (layer, context, error);
 }

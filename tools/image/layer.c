@@ -37,17 +37,17 @@ layer_init (struct layer *layer, const struct file *file, const char *format,
 void
 layer_destroy (struct layer *layer)
 {
-  struct layer *behind;
+  struct layer *backing;
 
   for (;;) {
     free (layer->path);
     free (layer->format);
     json_object_put (layer->options);
-    behind = layer->behind;
-    if (!behind)
+    backing = layer->backing;
+    if (!backing)
       break;
-    *layer = *behind;
-    free (behind);
+    *layer = *backing;
+    free (backing);
   }
 }
 
@@ -94,15 +94,15 @@ layer_open_file (struct imagefile *file, const char *what, const char *path,
 }
 
 int
-layer_set_behind (struct layer *layer, char *path, const char *format,
-                  struct error *error)
+layer_set_backing (struct layer *layer, char *path, const char *format,
+                   struct error *error)
 {
-  layer->behind = calloc (1, sizeof *layer->behind);
-  if (!layer->behind) {
+  layer->backing = calloc (1, sizeof *layer->backing);
+  if (!layer->backing) {
     free (path);
     return no_memory (error);
   }
-  layer->behind->path = path;
-  layer->behind->format = strdup (format);
-  return path && layer->behind->format ? 0 : no_memory (error);
+  layer->backing->path = path;
+  layer->backing->format = strdup (format);
+  return path && layer->backing->format ? 0 : no_memory (error);
 }

@@ -25,7 +25,7 @@ struct layer_context {
 };
 
 struct layer {
-  struct layer *behind;         /* what its header names, or NULL */
+  struct layer *backing;        /* what its header names, or NULL */
   char *path;                   /* or a URL of qemu; NULL: no layer */
   char *format;                 /* empty: not recorded */
   struct json_object *options;  /* if the user gave some, or NULL */
@@ -74,7 +74,7 @@ int layer_open_file (struct imagefile *file, const char *what,
 /* Take PATH, which becomes the layer's, for what is behind LAYER, in FORMAT.
  * 0 or -1.
  */
-int layer_set_behind (struct layer *layer, char *path, const char *format,
-                      struct error *error);
+int layer_set_backing (struct layer *layer, char *path, const char *format,
+                       struct error *error);
 
 #endif /* BLKSUM_LAYER_H */

@@ -39,10 +39,10 @@ refuse_unknown_format (const struct layer *layer, const struct layer *from,
  * -1.
  */
 static int
-open_behind (const struct layer *from, const struct layer_context *context,
-             struct error *error)
+open_backing (const struct layer *from, const struct layer_context *context,
+              struct error *error)
 {
-  struct layer *layer = from->behind;
+  struct layer *layer = from->backing;
   bool raw = strcmp (layer->format, "raw") == 0;
   bool bytes = raw || qemuname_is_protocol (layer->format);
   const char *path;
@@ -74,12 +74,12 @@ layers_check (struct layer *layer, const struct layer_context *context,
   for (unsigned n = 0; n < MAX_LAYERS; n++) {
     int r = layer_check (layer, context, error);
 
-    if (r == -1 || !layer->behind)
+    if (r == -1 || !layer->backing)
       return r;
-    r = open_behind (layer, context, error);
+    r = open_backing (layer, context, error);
     if (r != 1)
       return r;
-    layer = layer->behind;
+    layer = layer->backing;
   }
   return error_set (error, "more than %d backing files, or a loop of them",
                     MAX_LAYERS);
