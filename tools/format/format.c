@@ -57,11 +57,11 @@ qemu_drivers (char **output)
   static const char title[] = "Supported formats:";
   char *argv[] = { "qemu-img", "--help", NULL };
   struct error ignored = { "" };
-  char *said = NULL, *list;
+  char *messages = NULL, *list;
 
   *output = NULL;
-  if (process_run (argv, output, &said, &ignored) == -1) {
-    free (said);
+  if (process_run (argv, output, &messages, &ignored) == -1) {
+    free (messages);
     return NULL;
   }
   list = strstr (*output, title);

@@ -128,7 +128,7 @@ run_qemu_img (const struct layer *layer, bool force_share, char **output,
               struct error *error)
 {
   char *argv[8] = { "qemu-img", "info", "--output=json" };
-  char *target = NULL, *said;
+  char *target = NULL, *messages;
   const char *targets[2] = { NULL };
   int r, n = 3;
 
@@ -146,12 +146,12 @@ run_qemu_img (const struct layer *layer, bool force_share, char **output,
       argv[n++] = "--image-opts";
     argv[n++] = target;
   }
-  r = process_run (argv, output, &said, error);
-  if (r == -1 && said) {
+  r = process_run (argv, output, &messages, error);
+  if (r == -1 && messages) {
     targets[0] = target ? target : layer->path;
-    qemu_message_refine_error (error, said, targets, layer->path,
+    qemu_message_refine_error (error, messages, targets, layer->path,
                                !layer_name (layer));
-    free (said);
+    free (messages);
   }
   free (target);
   return r;

@@ -20,7 +20,7 @@
 
 /* The rest of TEXT behind PREFIX, or NULL. */
 static const char *
-behind (const char *text, const char *prefix)
+skip_prefix (const char *text, const char *prefix)
 {
   size_t len = strlen (prefix);
 
@@ -43,7 +43,7 @@ skip_program (const char *line)
   const char *rest;
 
   for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++)
-    if ((rest = behind (line, programs[i])))
+    if ((rest = skip_prefix (line, programs[i])))
       return rest;
   return line;
 }
@@ -59,18 +59,19 @@ skip_name (const char *line, const char *name)
 
   /* One error is often wrapped in another. */
   for (size_t i = 0; i < sizeof opens / sizeof opens[0]; i++)
-    if ((rest = behind (line, opens[i])) && (rest = behind (rest, name)) &&
-        (rest = behind (rest, "': ")))
+    if ((rest = skip_prefix (line, opens[i])) &&
+        (rest = skip_prefix (rest, name)) &&
+        (rest = skip_prefix (rest, "': ")))
       line = rest;
   return line;
 }
 
 /* Of the LEN bytes of LINE: is it that nobody took the reply, and not why? */
 static bool
-is_hang_up (const char *line, size_t len)
+is_disconnect (const char *line, size_t len)
 {
   return ends_with (line, len, "Unable to write to socket: Broken pipe") ||
-    (behind (line, DISCONNECT) &&
+    (skip_prefix (line, DISCONNECT) &&
      (ends_with (line, len, ": Broken pipe") ||
       ends_with (line, len, ": Connection reset by peer")));
 }
@@ -115,9 +116,9 @@ print_lines (FILE *out, const char *text, const char *name, bool is_operand)
     if (is_operand)
       line = skip_name (line, name);
     /* There is one connection, which ends once. */
-    if (line < end && !is_hang_up (line, end - line) &&
-        !(disconnected && behind (line, DISCONNECT))) {
-      disconnected |= behind (line, DISCONNECT) != NULL;
+    if (line < end && !is_disconnect (line, end - line) &&
+        !(disconnected && skip_prefix (line, DISCONNECT))) {
+      disconnected |= skip_prefix (line, DISCONNECT) != NULL;
       fprintf (out, "%.*s\n", (int) (end - line), line);
     }
     text = *end ? end + 1 : end;
@@ -125,7 +126,7 @@ print_lines (FILE *out, const char *text, const char *name, bool is_operand)
 }
 
 static char *
-choose_lines (const char *text, const char *name, bool is_operand)
+filter_lines (const char *text, const char *name, bool is_operand)
 {
   char *lines = NULL;
   size_t size;
@@ -138,12 +139,12 @@ choose_lines (const char *text, const char *name, bool is_operand)
 }
 
 void
-qemu_message_refine_error (struct error *error, const char *said,
+qemu_message_refine_error (struct error *error, const char *messages,
                            const char *const *targets, const char *name,
                            bool is_operand)
 {
   struct error printable = { "" }; /* a name makes no line of its own */
-  char *text = strdup (said), *lines = NULL;
+  char *text = strdup (messages), *lines = NULL;
 
   error_set (&printable, "%s", name);
   for (; text && *targets; targets++)
@@ -151,7 +152,7 @@ qemu_message_refine_error (struct error *error, const char *said,
   if (text && strcmp (name, printable.text) != 0)
     text = replace (text, name, printable.text);
   if (text)
-    lines = choose_lines (text, printable.text, is_operand);
+    lines = filter_lines (text, printable.text, is_operand);
   if (lines && *lines) {
     *error = (struct error) { "" };
     error_set_lines (error, lines);

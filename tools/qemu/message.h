@@ -19,7 +19,7 @@ struct error;
  *
  * If it said nothing but that we hung up, ERROR is left as it is.
  */
-void qemu_message_refine_error (struct error *error, const char *said,
+void qemu_message_refine_error (struct error *error, const char *messages,
                                 const char *const *targets, const char *name,
                                 bool is_operand);
 

@@ -46,7 +46,7 @@ struct failure {
   char what[64];
 };
 
-struct plan {
+struct spawn {
   char *const *argv;
   pid_t parent;
   int listener, client, image_fd, status, messages;
@@ -54,23 +54,23 @@ struct plan {
 
 /* ---- In the child ---- */
 
-static void fail_child (const struct plan *plan, const char *what)
+static void fail_child (const struct spawn *spawn, const char *what)
   __attribute__ ((noreturn));
 
 static void
-fail_child (const struct plan *plan, const char *what)
+fail_child (const struct spawn *spawn, const char *what)
 {
   struct failure failure = { .err = errno };
   ssize_t r;
 
   snprintf (failure.what, sizeof failure.what, "%s", what);
-  r = write (plan->status, &failure, sizeof failure);
+  r = write (spawn->status, &failure, sizeof failure);
   (void) r;
   _exit (127);
 }
 
 static int
-connect_through (const struct plan *plan, const char *dir)
+bind_and_connect (const struct spawn *spawn, const char *dir)
 {
   struct sockaddr_un address = { .sun_family = AF_UNIX };
   struct sockaddr *sa = (struct sockaddr *) &address;
@@ -81,17 +81,17 @@ connect_through (const struct plan *plan, const char *dir)
     errno = ENAMETOOLONG;
     return -1;
   }
-  if (bind (plan->listener, sa, sizeof address) == -1)
+  if (bind (spawn->listener, sa, sizeof address) == -1)
     return -1;
-  r = listen (plan->listener, 1);
+  r = listen (spawn->listener, 1);
   if (r == 0)
-    r = connect (plan->client, sa, sizeof address);
+    r = connect (spawn->client, sa, sizeof address);
   unlink (address.sun_path);
   return r;
 }
 
 static void
-make_connection (const struct plan *plan)
+make_connection (const struct spawn *spawn)
 {
   const char *tmp = getenv ("TMPDIR");
   char dir[sizeof ((struct sockaddr_un *) NULL)->sun_path];
@@ -102,62 +102,62 @@ make_connection (const struct plan *plan)
     tmp = "/tmp";
   snprintf (dir, sizeof dir, "%s/blksum-XXXXXX", tmp);
   if (!mkdtemp (dir))
-    fail_child (plan, "cannot make a directory in TMPDIR or /tmp");
-  r = connect_through (plan, dir);
+    fail_child (spawn, "cannot make a directory in TMPDIR or /tmp");
+  r = bind_and_connect (spawn, dir);
   err = errno;
   rmdir (dir);
   errno = err;
   if (r == -1)
-    fail_child (plan, "cannot make a socket");
+    fail_child (spawn, "cannot make a socket");
 }
 
 /* Move a descriptor out of the way of the fixed ones.  EINVAL: no descriptor
  * may have such a number.
  */
 static int
-lift (const struct plan *plan, int fd)
+move_fd (const struct spawn *spawn, int fd)
 {
-  int lifted = fcntl (fd, F_DUPFD_CLOEXEC, FREE_FD);
+  int moved = fcntl (fd, F_DUPFD_CLOEXEC, FREE_FD);
 
-  if (lifted == -1 && errno == EINVAL)
+  if (moved == -1 && errno == EINVAL)
     errno = EMFILE;
-  if (lifted == -1)
-    fail_child (plan, "cannot move a descriptor");
-  return lifted;
+  if (moved == -1)
+    fail_child (spawn, "cannot move a descriptor");
+  return moved;
 }
 
-static void run_child (struct plan *plan) __attribute__ ((noreturn));
+static void run_child (struct spawn *spawn) __attribute__ ((noreturn));
 
 static void
-run_child (struct plan *plan)
+run_child (struct spawn *spawn)
 {
   char pid[32];
   int null;
 
-  make_connection (plan);
-  process_prepare_child (plan->parent);
+  make_connection (spawn);
+  process_prepare_child (spawn->parent);
 
-  plan->status = lift (plan, plan->status);
-  plan->messages = lift (plan, plan->messages);
-  plan->listener = lift (plan, plan->listener);
-  if (plan->image_fd != -1)
-    plan->image_fd = lift (plan, plan->image_fd);
+  spawn->status = move_fd (spawn, spawn->status);
+  spawn->messages = move_fd (spawn, spawn->messages);
+  spawn->listener = move_fd (spawn, spawn->listener);
+  if (spawn->image_fd != -1)
+    spawn->image_fd = move_fd (spawn, spawn->image_fd);
   null = open ("/dev/null", O_RDWR | O_CLOEXEC);
   if (null == -1 || dup2 (null, 0) == -1 || dup2 (null, 1) == -1 ||
-      dup2 (plan->messages, 2) == -1 ||
-      dup2 (plan->listener, LISTEN_FD) == -1 ||
-      (plan->image_fd != -1 && dup2 (plan->image_fd, IMAGE_FD) == -1))
-    fail_child (plan, "cannot move a descriptor");
+      dup2 (spawn->messages, 2) == -1 ||
+      dup2 (spawn->listener, LISTEN_FD) == -1 ||
+      (spawn->image_fd != -1 && dup2 (spawn->image_fd, IMAGE_FD) == -1))
+    fail_child (spawn, "cannot move a descriptor");
 
-  if (plan->image_fd != -1 && open_files_bound () == -1)
-    fail_child (plan, "cannot bound its descriptors");
+  if (spawn->image_fd != -1 && open_files_limit () == -1)
+    fail_child (spawn, "cannot bound its descriptors");
 
   snprintf (pid, sizeof pid, "%ld", (long) getpid ());
   setenv ("LISTEN_PID", pid, 1);
   setenv ("LISTEN_FDS", "1", 1);
   unsetenv ("LISTEN_FDNAMES");
-  execvp (plan->argv[0], plan->argv);
-  fail_child (plan, errno == ENOENT ? "not installed" : "cannot run it");
+  execvp (spawn->argv[0], spawn->argv);
+  fail_child (spawn, errno == ENOENT ? "not installed" : "cannot run it");
 }
 
 /* ---- In the parent ---- */
@@ -188,7 +188,7 @@ wait_for_exec (int status, const char *program, struct error *error)
 }
 
 static int
-fork_child (struct plan *plan, pid_t *pid)
+fork_child (struct spawn *spawn, pid_t *pid)
 {
   sigset_t all, old;
   int err;
@@ -196,10 +196,10 @@ fork_child (struct plan *plan, pid_t *pid)
   /* Ctrl-C must not stop the child between making and removing its socket. */
   sigfillset (&all);
   sigprocmask (SIG_SETMASK, &all, &old);
-  plan->parent = getpid ();
+  spawn->parent = getpid ();
   *pid = fork ();
   if (*pid == 0)
-    run_child (plan);
+    run_child (spawn);
   err = errno;
   sigprocmask (SIG_SETMASK, &old, NULL);
   errno = err;
@@ -211,28 +211,28 @@ qemu_nbd_start (struct qemu_nbd *qemu, char *const argv[], int image_fd,
                 struct error *error)
 {
   int status[2] = { -1, -1 }, messages[2] = { -1, -1 };
-  struct plan plan = { .argv = argv, .image_fd = image_fd };
+  struct spawn spawn = { .argv = argv, .image_fd = image_fd };
   int r;
 
   qemu->pid = -1;
-  plan.listener = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  plan.client = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (plan.listener == -1 || plan.client == -1 ||
+  spawn.listener = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  spawn.client = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (spawn.listener == -1 || spawn.client == -1 ||
       pipe2 (status, O_CLOEXEC) == -1 || pipe2 (messages, O_CLOEXEC) == -1 ||
       /* qemu-nbd must not wait for us to read what it says. */
       fcntl (messages[1], F_SETFL, O_NONBLOCK) == -1)
     r = error_errno (error, errno, "cannot start %s", argv[0]);
   else {
-    plan.status = status[1];
-    plan.messages = messages[1];
-    r = fork_child (&plan, &qemu->pid);
+    spawn.status = status[1];
+    spawn.messages = messages[1];
+    r = fork_child (&spawn, &qemu->pid);
     if (r == -1)
       error_errno (error, errno, "cannot start %s", argv[0]);
   }
-  close_fd (plan.listener);
+  close_fd (spawn.listener);
   close_fd (status[1]);
   close_fd (messages[1]);
-  qemu->sock = plan.client;
+  qemu->sock = spawn.client;
   qemu->messages = messages[0];
 
   if (r == 0)

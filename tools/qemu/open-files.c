@@ -20,7 +20,7 @@
 #include "qemu/open-files.h"
 
 int
-open_files_bound (void)
+open_files_limit (void)
 {
   struct rlimit limit;
 

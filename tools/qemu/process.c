@@ -173,7 +173,7 @@ collect (int out, int err, struct text *stdout_text, struct text *stderr_text)
 
 /* Turn the end of the child into an error, unless it ended well. */
 static int
-judge (const char *name, int status, struct error *error)
+check_status (const char *name, int status, struct error *error)
 {
   if (WIFEXITED (status) && WEXITSTATUS (status) == 0)
     return 0;
@@ -189,14 +189,14 @@ judge (const char *name, int status, struct error *error)
 }
 
 int
-process_run (char *const argv[], char **output, char **said,
+process_run (char *const argv[], char **output, char **messages,
              struct error *error)
 {
   struct text out = { .max = MAX_STDOUT }, err = { .max = MAX_STDERR };
   int out_fd, err_fd, status, r = -1;
   pid_t pid = start (argv, &out_fd, &err_fd), waited;
 
-  *said = NULL;
+  *messages = NULL;
   if (pid == -1)
     return error_errno (error, errno, "cannot run %s", argv[0]);
   if (collect (out_fd, err_fd, &out, &err) == -1) {
@@ -210,13 +210,13 @@ process_run (char *const argv[], char **output, char **said,
     error_errno (error, errno, "cannot wait for %s", argv[0]);
 
   if (!error_is_set (error)) {
-    r = judge (argv[0], status, error);
+    r = check_status (argv[0], status, error);
     if (r == -1 && err.len > 0)
-      *said = err.bytes;
+      *messages = err.bytes;
     else if (r == 0 && (r = text_append (&out, "", 0)) == -1)
       error_set (error, "out of memory");
   }
-  if (!*said)
+  if (!*messages)
     free (err.bytes);
   if (r == -1)
     free (out.bytes);

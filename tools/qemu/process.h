@@ -19,12 +19,12 @@ void process_prepare_child (pid_t parent);
 
 /* Run ARGV, found in PATH, without a shell and with no input, and store what
  * it prints on stdout, a string, in *OUTPUT.  0, or -1 with the reason in ERROR
- * and in *SAID what the program said on stderr, NULL if that is not why.  The
- * caller frees both strings.
+ * and in *MESSAGES what the program said on stderr, NULL if that is not why.
+ * The caller frees both strings.
  *
  * File descriptors 0, 1 and 2 of this process must be open.
  */
-int process_run (char *const argv[], char **output, char **said,
+int process_run (char *const argv[], char **output, char **messages,
                  struct error *error);
 
 #endif /* BLKSUM_PROCESS_H */

@@ -22,21 +22,21 @@
 #define OPTS "driver=vhdx,file.filename=dir/a,,b"
 
 static void
-refine (struct error *error, const char *said, const char *name,
+refine (struct error *error, const char *messages, const char *name,
         bool is_operand)
 {
   const char *const targets[] = { OPTS, "/proc/self/fd/4", NULL };
 
   *error = (struct error) { "ours" };
-  qemu_message_refine_error (error, said, targets, name, is_operand);
+  qemu_message_refine_error (error, messages, targets, name, is_operand);
 }
 
 static void
-assert_becomes (const char *said, const char *expected)
+assert_becomes (const char *messages, const char *expected)
 {
   struct error error;
 
-  refine (&error, said, "dir/a,b", true);
+  refine (&error, messages, "dir/a,b", true);
   assert_string_equal (error.text, expected);
 }
 
@@ -91,23 +91,23 @@ test_lines (void **state)
 
 /* What is said because we hung up is no reason. */
 static void
-test_hang_up (void **state)
+test_disconnect (void **state)
 {
   static const char broken[] = "qemu-nbd: Disconnect client, due to: Failed "
     "to send reply: Unable to write to socket: Broken pipe\n";
-  char said[1000];
+  char messages[1000];
 
   (void) state;
 
   assert_becomes (broken, "ours");
   assert_becomes ("", "ours");
   assert_becomes ("\n", "ours");
-  snprintf (said, sizeof said, "%swhy\n%s", broken, broken);
-  assert_becomes (said, "why");
-  snprintf (said, sizeof said, "%s%s%s", broken,
+  snprintf (messages, sizeof messages, "%swhy\n%s", broken, broken);
+  assert_becomes (messages, "why");
+  snprintf (messages, sizeof messages, "%s%s%s", broken,
             "qemu-nbd: Disconnect client, due to: reading failed: EIO\n",
             "qemu-nbd: Disconnect client, due to: No more\n");
-  assert_becomes (said, "Disconnect client, due to: reading failed: EIO");
+  assert_becomes (messages, "Disconnect client, due to: reading failed: EIO");
   assert_becomes ("ssh: Connection reset by peer\n",
                   "ssh: Connection reset by peer");
 }
@@ -136,18 +136,18 @@ test_control (void **state)
 static void
 test_long (void **state)
 {
-  static char said[3 * sizeof (struct error)];
+  static char messages[3 * sizeof (struct error)];
   struct error error;
 
   (void) state;
 
-  memset (said, 'a', sizeof said - 1);
-  refine (&error, said, "x", true);
+  memset (messages, 'a', sizeof messages - 1);
+  refine (&error, messages, "x", true);
   assert_int_equal (error.text[0], 'a');
   assert_non_null (strstr (error.text, "a\n(more lines are not shown)"));
-  for (size_t i = 0; i < sizeof said - 1; i++)
-    said[i] = i % 1000 == 999 ? '\n' : "\xc2\x9b"[i % 2];
-  refine (&error, said, "x", true);
+  for (size_t i = 0; i < sizeof messages - 1; i++)
+    messages[i] = i % 1000 == 999 ? '\n' : "\xc2\x9b"[i % 2];
+  refine (&error, messages, "x", true);
   assert_true (strlen (error.text) < sizeof error.text);
 }
 
@@ -158,7 +158,7 @@ main (void)
     cmocka_unit_test (test_one_line),
     cmocka_unit_test (test_other_name),
     cmocka_unit_test (test_lines),
-    cmocka_unit_test (test_hang_up),
+    cmocka_unit_test (test_disconnect),
     cmocka_unit_test (test_control),
     cmocka_unit_test (test_long),
   };

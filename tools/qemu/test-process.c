@@ -25,14 +25,14 @@
 #include "qemu/process.h"
 
 static char *
-run (const char *script, char **said, struct error *error)
+run (const char *script, char **messages, struct error *error)
 {
   char *argv[] = { "sh", "-c", (char *) script, NULL };
   char *output = NULL;
 
   error->text[0] = '\0';
-  if (process_run (argv, &output, said, error) == 0) {
-    assert_null (*said);
+  if (process_run (argv, &output, messages, error) == 0) {
+    assert_null (*messages);
     return output;
   }
   assert_true (error_is_set (error));
@@ -43,7 +43,7 @@ static void
 assert_prints (const char *script, const char *expected)
 {
   struct error error;
-  char *said, *output = run (script, &said, &error);
+  char *messages, *output = run (script, &messages, &error);
 
   assert_non_null (output);
   assert_string_equal (output, expected);
@@ -54,22 +54,22 @@ static void
 assert_says (const char *script, const char *expected)
 {
   struct error error;
-  char *said;
+  char *messages;
 
-  assert_null (run (script, &said, &error));
-  assert_non_null (said);
-  assert_string_equal (said, expected);
-  free (said);
+  assert_null (run (script, &messages, &error));
+  assert_non_null (messages);
+  assert_string_equal (messages, expected);
+  free (messages);
 }
 
 static void
 assert_fails (const char *script, const char *expected)
 {
   struct error error;
-  char *said;
+  char *messages;
 
-  assert_null (run (script, &said, &error));
-  assert_null (said);
+  assert_null (run (script, &messages, &error));
+  assert_null (messages);
   assert_string_equal (error.text, expected);
 }
 
@@ -87,8 +87,9 @@ static void
 test_large_output (void **state)
 {
   struct error error;
-  char *said, *output = run ("head -c 10000000 /dev/zero | tr '\\0' a; "
-                             "head -c 1000000 /dev/zero >&2", &said, &error);
+  char *messages, *output = run ("head -c 10000000 /dev/zero | tr '\\0' a; "
+                                 "head -c 1000000 /dev/zero >&2", &messages,
+                                 &error);
 
   (void) state;
 
@@ -105,7 +106,7 @@ test_failures (void **state)
   char *missing[] = { "blkhash-no-such-program", NULL };
   char *directory[] = { "/", NULL };
   struct error error = { "" };
-  char *output, *said;
+  char *output, *messages;
 
   (void) state;
 
@@ -116,12 +117,12 @@ test_failures (void **state)
   assert_fails ("exit 1", "sh failed");
   assert_fails ("kill -9 $$", "sh was killed by signal 9");
 
-  assert_int_equal (process_run (missing, &output, &said, &error), -1);
-  assert_null (said);
+  assert_int_equal (process_run (missing, &output, &messages, &error), -1);
+  assert_null (messages);
   assert_non_null (strstr (error.text, "is not installed"));
   error.text[0] = '\0';
-  assert_int_equal (process_run (directory, &output, &said, &error), -1);
-  assert_null (said);
+  assert_int_equal (process_run (directory, &output, &messages, &error), -1);
+  assert_null (messages);
   assert_string_equal (error.text, "/ cannot be run");
 }
 
@@ -172,9 +173,9 @@ test_parent_death (void **state)
   pid = fork ();
   if (pid == 0) {
     struct error error;
-    char *said;
+    char *messages;
 
-    run (script, &said, &error);
+    run (script, &messages, &error);
     _exit (1);
   }
   fd = open (fifo, O_RDONLY);
