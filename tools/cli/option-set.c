@@ -186,7 +186,7 @@ option_check_format (const char *format)
 
   if (format_is_known (format))
     return;
-  meant = format_meant (format);
+  meant = format_by_alias (format);
   list = format_list ();
   usage_error ("unknown format '%s'%s%s%s; the formats here are %s", format,
                meant ? " (did you mean " : "", meant ? meant : "",

@@ -22,8 +22,8 @@ static const char *const formats[] = {
 
 /* What the formats are called elsewhere, most often in names of files. */
 static const struct {
-  const char *other, *name;
-} others[] = {
+  const char *alias, *name;
+} aliases[] = {
   { "hdd", "parallels" },
   { "img", "raw" },
   { "iso", "raw" },
@@ -40,11 +40,11 @@ format_is_known (const char *name)
 }
 
 const char *
-format_meant (const char *name)
+format_by_alias (const char *name)
 {
-  for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-    if (strcasecmp (name, others[i].other) == 0)
-      return others[i].name;
+  for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++)
+    if (strcasecmp (name, aliases[i].alias) == 0)
+      return aliases[i].name;
   return NULL;
 }
 

@@ -13,7 +13,7 @@
 bool format_is_known (const char *name);
 
 /* The name in qemu of a format that is called NAME elsewhere, or NULL. */
-const char *format_meant (const char *name);
+const char *format_by_alias (const char *name);
 
 /* The names of those that the qemu here has, raw first, with ", " between them.
  * The caller frees it; NULL if there is no memory.

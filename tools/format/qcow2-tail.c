@@ -55,8 +55,8 @@ read_tail (struct qcow2_tail *tail, struct error *error)
 }
 
 static int
-not_complete (const struct qcow2_tail *tail, uint64_t offset,
-              enum qcow2_stream why, struct error *error)
+incomplete_error (const struct qcow2_tail *tail, uint64_t offset,
+                  enum qcow2_stream why, struct error *error)
 {
   unsigned type = tail->qcow2->compression;
 
@@ -98,7 +98,7 @@ qcow2_tail_check (struct qcow2_tail *tail, uint64_t offset, uint64_t len,
                                tail->cluster,
                                qcow2_cluster_size (tail->qcow2), &used);
   if (stream != QCOW2_STREAM_COMPLETE)
-    return not_complete (tail, offset, stream, error);
+    return incomplete_error (tail, offset, stream, error);
   tail->complete[left / 8] |= 1 << left % 8;
   tail->used += used;
   if (tail->used > tail->size)
