@@ -31,24 +31,24 @@
 /* ---- To connect ---- */
 
 /* Those that the server says that it has, for an error. */
-struct others {
+struct offered {
   char text[512];               /* "'b0', 'b1'" */
   bool more;                    /* than there is room for */
 };
 
 static int
-store_other (void *opaque, const char *context)
+store_offered (void *opaque, const char *context)
 {
-  struct others *others = opaque;
-  size_t used = strlen (others->text), room = sizeof others->text - used;
+  struct offered *offered = opaque;
+  size_t used = strlen (offered->text), room = sizeof offered->text - used;
 
   if (strncmp (context, PREFIX, strlen (PREFIX)) != 0)
     return 0;
   context += strlen (PREFIX);
-  if (others->more || strlen (context) + sizeof ", ''" > room)
-    others->more = true;
+  if (offered->more || strlen (context) + sizeof ", ''" > room)
+    offered->more = true;
   else
-    snprintf (others->text + used, room, "%s'%s'", used > 0 ? ", " : "",
+    snprintf (offered->text + used, room, "%s'%s'", used > 0 ? ", " : "",
               context);
   return 0;
 }
@@ -56,12 +56,13 @@ store_other (void *opaque, const char *context)
 /* The options of the handle are those that ask for a context or more. */
 static int
 negotiate (struct nbd_handle *nbd, const char *context, bool extents,
-           struct others *others)
+           struct offered *offered)
 {
   /* Not every server lists them. */
   if (nbd_aio_is_negotiating (nbd) == 1)
     nbd_opt_list_meta_context (nbd, (nbd_context_callback) {
-                                 .callback = store_other, .user_data = others,
+                                 .callback = store_offered,
+                                 .user_data = offered,
                                });
   /* An old server does not negotiate: then it has none. */
   if (nbd_aio_is_negotiating (nbd) != 1)
@@ -74,11 +75,12 @@ negotiate (struct nbd_handle *nbd, const char *context, bool extents,
 }
 
 static int
-refuse (const char *name, const struct others *others, struct error *error)
+no_bitmap (const char *name, const struct offered *offered,
+           struct error *error)
 {
-  if (*others->text)
+  if (*offered->text)
     return error_set (error, "the server has no dirty bitmap '%s'; it has %s%s",
-                      name, others->text, others->more ? ", ..." : "");
+                      name, offered->text, offered->more ? ", ..." : "");
   return error_set (error, "the server has no dirty bitmap '%s': qemu-nbd "
                     "offers it with -B, unless it is in use or inconsistent",
                     name);
@@ -88,17 +90,17 @@ int
 nbd_bitmap_connect (struct nbd_handle *nbd, const char *uri, const char *name,
                     bool extents, struct error *error)
 {
-  struct others others = { .more = false };
+  struct offered offered = { .more = false };
   char *context;
   int r;
 
   if (asprintf (&context, PREFIX "%s", name) == -1)
     return error_set (error, "out of memory");
   if (nbd_set_opt_mode (nbd, true) == -1 || nbd_connect_uri (nbd, uri) == -1 ||
-      negotiate (nbd, context, extents, &others) == -1)
+      negotiate (nbd, context, extents, &offered) == -1)
     r = error_set (error, "cannot connect: %s", nbd_error_text ());
   else if (nbd_can_meta_context (nbd, context) != 1)
-    r = refuse (name, &others, error);
+    r = no_bitmap (name, &offered, error);
   else
     r = 0;
   free (context);
@@ -118,7 +120,7 @@ struct bitmap {
 
 /* An errno value of what the server said. */
 static int
-use_extents (struct bitmap *bitmap, const uint32_t *entries, size_t count)
+add_extents (struct bitmap *bitmap, const uint32_t *entries, size_t count)
 {
   int err = bitmap->answers++ > 0 || count == 0 ? EPROTO : 0;
 
@@ -144,12 +146,12 @@ store (void *opaque, const char *context, uint64_t offset, uint32_t *entries,
   (void) offset;
   if (strcmp (context, bitmap->context) != 0)
     return 0;
-  *err = use_extents (bitmap, entries, nr_entries / 2);
+  *err = add_extents (bitmap, entries, nr_entries / 2);
   return *err ? -1 : 0;
 }
 
 static int
-ask (struct bitmap *bitmap, uint64_t len, struct error *error)
+query (struct bitmap *bitmap, uint64_t len, struct error *error)
 {
   uint64_t offset = bitmap->offset;
 
@@ -176,7 +178,7 @@ read_all (struct bitmap *bitmap, struct error *error)
     return error_set (error, "the dirty bitmap is of %" PRId64 " bytes, the "
                       "image has %" PRIu64, export_size, bitmap->size);
   while (r == 0 && bitmap->offset < bitmap->size)
-    r = ask (bitmap, export_size - bitmap->offset, error);
+    r = query (bitmap, export_size - bitmap->offset, error);
   return r;
 }
 

@@ -24,7 +24,7 @@
 /* ---- Errors ---- */
 
 static void
-was_failed (struct nbd_reader *reader)
+set_failed (struct nbd_reader *reader)
 {
   SCOPED_LOCK (&reader->lock);
 
@@ -36,7 +36,7 @@ void
 nbd_reader_fail (struct nbd_reader *reader, const struct error *error)
 {
   scheduler_fail (&reader->scheduler, error);
-  was_failed (reader);
+  set_failed (reader);
 }
 
 static void
@@ -55,11 +55,11 @@ hash_buffer (struct nbd_reader *reader, struct buffer *buffer)
 {
   scheduler_hash (&reader->scheduler, buffer);
   if (scheduler_is_stopped (&reader->scheduler))
-    was_failed (reader);
+    set_failed (reader);
 }
 
 void
-nbd_reader_help (struct nbd_reader *reader)
+nbd_reader_hash (struct nbd_reader *reader)
 {
   struct buffer *buffer;
 
@@ -135,7 +135,7 @@ request_done (struct buffer *buffer, size_t len, int *err)
     else {
       scheduler_fail_errno (&reader->scheduler, *err, "cannot read",
                             buffer->place.range.offset);
-      was_failed (reader);
+      set_failed (reader);
     }
     /* Not 1: if it was lost in nbd_aio_pread, libnbd 1.14 would use the
      * command after it freed it.  nbd_close frees it.
@@ -301,7 +301,7 @@ await_answers (struct conn *conn)
     {
       SCOPED_LOCK (&reader->lock);
 
-      reader->news++;
+      reader->events++;
       pthread_cond_signal (&reader->changed);
     }
     if (nbd_poll (conn->nbd, -1) == -1)
@@ -318,7 +318,7 @@ end (struct conn *conn)
   conn->ended = true;
   if (--reader->reading == 0)
     scheduler_end (&reader->scheduler);
-  reader->news++;
+  reader->events++;
   pthread_cond_signal (&reader->changed);
 }
 
@@ -350,5 +350,5 @@ conn_run (struct conn *conn)
   }
   await_answers (conn);
   end (conn);
-  nbd_reader_help (reader);
+  nbd_reader_hash (reader);
 }

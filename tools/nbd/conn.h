@@ -52,7 +52,7 @@ struct nbd_reader {
   pthread_mutex_t lock;         /* protects what follows */
   pthread_cond_t changed;       /* what follows, or an answer came */
   unsigned reading;             /* connections that did not end yet */
-  unsigned news;                /* counts answers, and connections that ended */
+  unsigned events;              /* counts answers, and connections that ended */
   bool failed;
 };
 
@@ -66,6 +66,6 @@ void nbd_reader_fail (struct nbd_reader *reader, const struct error *error);
 void conn_run (struct conn *conn);
 
 /* and with what comes from the others. */
-void nbd_reader_help (struct nbd_reader *reader);
+void nbd_reader_hash (struct nbd_reader *reader);
 
 #endif /* BLKSUM_NBD_CONN_H */

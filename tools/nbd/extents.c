@@ -30,7 +30,7 @@ nbd_extents_init (struct nbd_extents *extents, uint64_t size)
 void
 nbd_extents_destroy (struct nbd_extents *extents)
 {
-  free (extents->told);
+  free (extents->items);
 }
 
 bool
@@ -42,11 +42,11 @@ nbd_can_extents (struct nbd_handle *nbd)
 static int
 reserve (struct nbd_extents *extents, size_t count)
 {
-  struct extent *bigger = realloc (extents->told, count * sizeof *bigger);
+  struct extent *bigger = realloc (extents->items, count * sizeof *bigger);
 
   if (!bigger)
     return -1;
-  extents->told = bigger;
+  extents->items = bigger;
   extents->count = count;
   extents->next = 0;
   return 0;
@@ -68,14 +68,14 @@ store (void *opaque, const char *context, uint64_t offset,
     return -1;
   }
   for (i = 0; i < count; i++) {
-    extents->told[i].len = entries[2 * i];
-    extents->told[i].zero = entries[2 * i + 1] & LIBNBD_STATE_ZERO;
+    extents->items[i].len = entries[2 * i];
+    extents->items[i].zero = entries[2 * i + 1] & LIBNBD_STATE_ZERO;
   }
   return 0;
 }
 
 static int
-ask (struct nbd_extents *extents, uint64_t len, uint64_t offset)
+query (struct nbd_extents *extents, uint64_t len, uint64_t offset)
 {
   return nbd_block_status (extents->nbd, len, offset,
                            (nbd_extent_callback) {
@@ -95,14 +95,14 @@ nbd_extent_at (void *opaque, uint64_t offset, struct extent *extent,
     if (len > MAX_STATUS)
       len = MAX_STATUS;
     extents->count = extents->next = 0;
-    if (ask (extents, len, offset) == -1)
+    if (query (extents, len, offset) == -1)
       return error_set (error, "cannot get extents at offset %llu: %s",
                         (unsigned long long) offset, nbd_error_text ());
     if (extents->count == 0)
       return error_set (error, "the server told no extents at offset %llu",
                         (unsigned long long) offset);
   }
-  *extent = extents->told[extents->next++];
+  *extent = extents->items[extents->next++];
   extents->offset = offset + extent->len;
   return 0;
 }

@@ -20,7 +20,7 @@ struct nbd_extents {
   struct nbd_handle *nbd;       /* the connection to ask; can be changed */
   uint64_t size;                /* of the export, bytes */
   uint64_t offset;              /* of the first extent not yet used */
-  struct extent *told;          /* by the last answer */
+  struct extent *items;         /* by the last answer */
   size_t count, next;           /* how many, and the first not yet used */
 };
 

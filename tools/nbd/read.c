@@ -30,7 +30,7 @@
 #define MAX_REQUEST (32 * 1024 * 1024) /* bytes, what every server takes */
 #define MAX_SPARE (12 * 1024 * 1024) /* bytes of memory, for hashing */
 #define MAX_MEMORY (44 * 1024 * 1024) /* of all buffers */
-#define START 2                 /* reads in flight on a connection, at first */
+#define START_READS 2           /* reads in flight on a connection, at first */
 
 /* ---- Threads ---- */
 
@@ -42,9 +42,9 @@ run_conn (void *opaque)
 }
 
 static void *
-run_helper (void *opaque)
+run_hasher (void *opaque)
 {
-  nbd_reader_help (opaque);
+  nbd_reader_hash (opaque);
   return NULL;
 }
 
@@ -77,7 +77,7 @@ start_threads (struct nbd_reader *reader, unsigned count, pthread_t *threads)
   for (i = 0; i < conns || i < count; i++) {
     err = i < conns
       ? pthread_create (&threads[i], NULL, run_conn, &reader->conns[i])
-      : pthread_create (&threads[i], NULL, run_helper, reader);
+      : pthread_create (&threads[i], NULL, run_hasher, reader);
     if (err)
       break;
   }
@@ -94,10 +94,10 @@ wait_for_replies_locked (struct nbd_reader *reader)
 
   while (reader->reading > 0 && r == 0) {
     struct timespec deadline = deadline_in (REPLY_TIMEOUT);
-    unsigned news = reader->news;
+    unsigned events = reader->events;
 
     /* It can return without any. */
-    while (r == 0 && reader->news == news)
+    while (r == 0 && reader->events == events)
       r = deadline_wait (&reader->changed, &reader->lock, &deadline);
   }
 }
@@ -227,7 +227,8 @@ bounds_of (const struct nbd_reader *reader, unsigned threads)
     .memory = memory,
     .max_len = max_len,
     .hashing = threads,
-    .start = MIN (most, reader->nr_conns * MIN (by_options, START) + threads),
+    .start = MIN (most, reader->nr_conns * MIN (by_options, START_READS) +
+                  threads),
     .depth = most,
   };
 }
