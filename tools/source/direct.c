@@ -34,7 +34,7 @@
 #define SECTOR 512              /* bytes */
 
 /* Of FILE from START to END, which are bytes in it. */
-struct known_extent {
+struct cached_extent {
   const struct file *file;
   uint64_t start, end;
   bool hole;
@@ -43,13 +43,13 @@ struct known_extent {
 struct direct {
   struct source source;
   struct qemu_image qi;
-  struct known_extent known;    /* for extent_at */
+  struct cached_extent cached;  /* for extent_at */
 
   pthread_mutex_t lock;         /* protects what follows */
   struct chain chain;
   pthread_cond_t has_started;
   enum { STARTING, SERVING, REFUSED } qemu;
-  bool lost;                    /* qemu-nbd failed to read */
+  bool qemu_failed;             /* qemu-nbd failed to read */
 };
 
 static int
@@ -65,17 +65,17 @@ find_run (struct direct *direct, uint64_t offset, struct run *run,
  * and to look for its end can take long (1 ms for 512 MiB on a tmpfs).
  */
 static int
-know_extent (struct known_extent *known, const struct file *file, uint64_t at,
-             struct error *error)
+lookup_extent (struct cached_extent *cached, const struct file *file,
+               uint64_t at, struct error *error)
 {
   uint64_t len;
   bool hole;
 
-  if (file == known->file && at >= known->start && at < known->end)
+  if (file == cached->file && at >= cached->start && at < cached->end)
     return 0;
   if (file_extent (file, at, &len, &hole, error) == -1)
     return -1;
-  *known = (struct known_extent) {
+  *cached = (struct cached_extent) {
     .file = file, .start = at, .hole = hole,
     .end = len < UINT64_MAX - at ? at + len : UINT64_MAX
   };
@@ -93,10 +93,10 @@ direct_extent_at (void *opaque, uint64_t offset, struct extent *extent,
   if (find_run (direct, offset, &run, &file, error) == -1)
     return -1;
   if (run.kind == RUN_DATA && file_is_sparse (file)) {
-    if (know_extent (&direct->known, file, run.host, error) == -1)
+    if (lookup_extent (&direct->cached, file, run.host, error) == -1)
       return -1;
-    extent->len = MIN (direct->known.end - run.host, run.len);
-    extent->zero = direct->known.hole;
+    extent->len = MIN (direct->cached.end - run.host, run.len);
+    extent->zero = direct->cached.hole;
     return 0;
   }
   extent->len = run.len;
@@ -118,8 +118,8 @@ wait_for_qemu (struct direct *direct)
 
 /* libnbd lets one thread at a time use the connection. */
 static int
-ask_qemu (struct direct *direct, void *buf, size_t len, uint64_t offset,
-          struct error *error)
+read_by_qemu (struct direct *direct, void *buf, size_t len, uint64_t offset,
+              struct error *error)
 {
   if (!wait_for_qemu (direct))
     return error_set (error, "qemu-nbd does not take the image");
@@ -127,7 +127,7 @@ ask_qemu (struct direct *direct, void *buf, size_t len, uint64_t offset,
     return 0;
 
   SCOPED_LOCK (&direct->lock);
-  direct->lost = true;
+  direct->qemu_failed = true;
   return error_set (error, "cannot read at offset %llu: %s",
                     (unsigned long long) offset, nbd_error_text ());
 }
@@ -138,7 +138,7 @@ ask_qemu (struct direct *direct, void *buf, size_t len, uint64_t offset,
  * by direct I/O, or dropped from the page cache.
  */
 static uint64_t
-without_qemu (const struct run *run, uint64_t len)
+direct_len (const struct run *run, uint64_t len)
 {
   if (run->kind == RUN_ZEROS)
     return len;
@@ -173,13 +173,13 @@ direct_read (void *opaque, const struct range *range, void *buf,
     if (find_run (direct, range->offset + at, &run, &file, error) == -1)
       return -1;
     len = MIN (run.len, end - at);
-    n = without_qemu (&run, len);
+    n = direct_len (&run, len);
     if (n == 0) {
       at += len;
       continue;
     }
-    if (at > done && ask_qemu (direct, bytes + done, at - done,
-                               range->offset + done, error) == -1)
+    if (at > done && read_by_qemu (direct, bytes + done, at - done,
+                                   range->offset + done, error) == -1)
       return -1;
     if (run.kind == RUN_ZEROS)
       memset (bytes + at, 0, n);
@@ -188,8 +188,8 @@ direct_read (void *opaque, const struct range *range, void *buf,
       return -1;
     done = at += n;
   }
-  return at == done ? 0 : ask_qemu (direct, bytes + done, at - done,
-                                    range->offset + done, error);
+  return at == done ? 0 : read_by_qemu (direct, bytes + done, at - done,
+                                        range->offset + done, error);
 }
 
 /* ---- The source ---- */
@@ -244,7 +244,7 @@ direct_refine_error (void *opaque, struct error *error)
   struct direct *direct = opaque;
   struct error changed = { "" };
 
-  if (direct->lost)
+  if (direct->qemu_failed)
     qemu_image_refine_error (&direct->qi, error);
   /* What could not be read need not have been there at first. */
   else if (files_check_unchanged (&direct->qi.files, &changed) == -1)
@@ -341,7 +341,7 @@ static const struct source_ops direct_ops = {
  * and for whoever trusts qemu more than us.
  */
 static bool
-is_for_us (const struct qemu_image *qi)
+is_enabled (const struct qemu_image *qi)
 {
   const char *value = getenv ("BLKSUM_DIRECT");
 
@@ -376,7 +376,7 @@ direct_open (const struct qemu_image *qi, struct source **source,
   struct direct *direct;
   int r;
 
-  if (!is_for_us (qi))
+  if (!is_enabled (qi))
     return 0;
   direct = calloc (1, sizeof *direct);
   if (!direct)
