@@ -31,10 +31,10 @@
 static int
 refuse_named_file (const char *what, const char *name, struct error *error)
 {
-  if (!qemuname_is_known (name))
+  if (!qemuname_is_supported (name))
     return error_set (error, "refused because it is a qcow2 image whose "
                       "header names %s '%s', which cannot be checked: "
-                      QEMUNAME_ADVICE ", or use -f raw to hash the bytes of "
+                      QEMUNAME_HINT ", or use -f raw to hash the bytes of "
                       "this file", what, name);
   return error_set (error, "refused because it is a qcow2 image whose header "
                     "names %s%s%s%s: use -f qcow2 to trust the header and "
@@ -154,8 +154,8 @@ probe (const struct imagefile *file, unsigned char head[PROBE_SIZE],
 
 /* Of an image whose format the user said. */
 static int
-inspect_said (struct image *image, struct file *file, const char *format,
-              struct files *files, struct error *error)
+inspect_given (struct image *image, struct file *file, const char *format,
+               struct files *files, struct error *error)
 {
   const struct layer_context context = { .files = files };
 
@@ -198,7 +198,7 @@ image_inspect (struct file *file, const char *format, struct files *files,
 
   image->top = (struct layer) LAYER_NONE;
   image->options = NULL;
-  r = format ? inspect_said (image, file, format, files, error)
+  r = format ? inspect_given (image, file, format, files, error)
     : probe_and_inspect (image, file, files, error);
   if (r == -1)
     image_destroy (image);

@@ -32,7 +32,7 @@ refuse_unknown_format (const struct layer *layer, const struct layer *from,
                         "IMAGE'", layer->path);
   return error_about (error, layer_name (from), "refused because the header "
                       "names the backing file '%s' but not its format: %s",
-                      layer->path, QEMUNAME_ADVICE);
+                      layer->path, QEMUNAME_HINT);
 }
 
 /* Open what is behind FROM.  1, 0 if there is nothing to check behind it, or

@@ -105,8 +105,8 @@ get_parent (struct parser *parser, char *key, const char **name)
 }
 
 static int
-check_same (struct parser *parser, struct json_object *old,
-            const char *value, const char *key)
+check_repeated (struct parser *parser, struct json_object *old,
+                const char *value, const char *key)
 {
   if (json_object_is_type (old, json_type_object))
     return refuse_both (parser, key);
@@ -126,7 +126,7 @@ set_option (struct parser *parser, char *key, const char *value)
   if (!parent)
     return -1;
   if (json_object_object_get_ex (parent, name, &string))
-    return check_same (parser, string, value, key);
+    return check_repeated (parser, string, value, key);
   if (*value || strcmp (name, "backing") != 0) {
     string = json_object_new_string (value);
     if (!string)
@@ -137,7 +137,7 @@ set_option (struct parser *parser, char *key, const char *value)
 
 /* End the value at *TEXT, which is unescaped in its place, and go behind it. */
 static const char *
-take_value (char **text)
+parse_value (char **text)
 {
   char *value = *text, *in = value, *out = value;
 
@@ -152,7 +152,7 @@ take_value (char **text)
 
 /* Add the option at *TEXT, which is changed, and go behind it.  0 or -1. */
 static int
-take_option (struct parser *parser, char **text)
+parse_option (struct parser *parser, char **text)
 {
   char *key = *text, *end = key + strcspn (key, "=,");
   bool has_value = *end == '=';
@@ -161,7 +161,7 @@ take_option (struct parser *parser, char **text)
   *text = end + (*end != '\0');
   *end = '\0';
   if (has_value)
-    value = take_value (text);
+    value = parse_value (text);
   else if (strncmp (key, "no", 2) == 0) {
     key += 2;
     value = "off";
@@ -184,7 +184,7 @@ options_tree_parse (const char *text, struct error *error)
     r = error_set (error, "refused because --image-opts takes "
                    "driver=FORMAT,file.filename=FILE, and no JSON");
   while (r == 0 && *rest)
-    r = take_option (&parser, &rest);
+    r = parse_option (&parser, &rest);
   free (copy);
   if (r == 0)
     return parser.tree;

@@ -79,7 +79,7 @@ qemuname_resolve (const char *path, const char *name)
 }
 
 bool
-qemuname_is_known (const char *name)
+qemuname_is_supported (const char *name)
 {
   size_t len = protocol_length (name);
 
@@ -94,9 +94,9 @@ qemuname_locate (const char *from, const char *name, const char **path,
   size_t len = protocol_length (name);
 
   *path = name;
-  if (!qemuname_is_known (name))
+  if (!qemuname_is_supported (name))
     return error_about (error, from, "refused because what it names cannot be "
-                        "checked: '%s'; " QEMUNAME_ADVICE, name);
+                        "checked: '%s'; " QEMUNAME_HINT, name);
   if (len == 0)
     return 1;
   if (!is_one_of (name, len, local))

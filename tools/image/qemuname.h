@@ -29,12 +29,12 @@ char *qemuname_resolve (const char *path, const char *name);
 /* What to do when the header of an image does not say what is behind it in a
  * way that can be checked.
  */
-#define QEMUNAME_ADVICE \
+#define QEMUNAME_HINT \
   "describe all layers with --image-opts, as in driver=FORMAT," \
   "file.filename=IMAGE,backing.driver=FORMAT,backing.file.filename=FILE"
 
 /* Can it be checked what NAME, which an image names, stands for? */
-bool qemuname_is_known (const char *name);
+bool qemuname_is_supported (const char *name);
 
 /* Is NAME that of a local file?  1 with its path in *PATH, which is a part of
  * NAME, 0 if it is on a server, or -1.  FROM, which names it, is for messages;

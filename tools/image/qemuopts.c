@@ -69,7 +69,7 @@ qemuopts_of_file (const char *format, const char *path,
 
 /* OPTIONS behind those that we set, whatever it says of them. */
 static struct json_object *
-with_ours (struct json_object *options, bool force_share)
+with_fixed (struct json_object *options, bool force_share)
 {
   struct json_object *all = json_object_new_object ();
   bool r = all && add_string (all, "read-only", "on") &&
@@ -198,11 +198,11 @@ option_string (struct json_object *options)
 char *
 qemuopts_target (struct json_object *options, bool force_share)
 {
-  struct json_object *told = with_ours (options, force_share);
+  struct json_object *all = with_fixed (options, force_share);
   char *target = NULL;
 
-  if (told)
-    target = fits_json (told) ? json_name (told) : option_string (told);
-  json_object_put (told);
+  if (all)
+    target = fits_json (all) ? json_name (all) : option_string (all);
+  json_object_put (all);
   return target;
 }

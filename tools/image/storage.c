@@ -111,7 +111,7 @@ open_local (const struct nodes *nodes, struct storage *storage)
  * file, which is the next node.
  */
 static int
-pass_raw (const struct nodes *nodes, struct storage *storage)
+apply_raw (const struct nodes *nodes, struct storage *storage)
 {
   uint64_t offset = 0, size = UINT64_MAX;
 
@@ -143,7 +143,7 @@ storage_find (struct storage *storage, const struct nodes *nodes,
       return open_local (nodes, storage);
     if (strcmp (storage->driver, "raw") != 0)
       break;
-    if (pass_raw (nodes, storage) == -1)
+    if (apply_raw (nodes, storage) == -1)
       return -1;
   }
   if (layer_is_format (storage->driver))
