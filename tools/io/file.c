@@ -99,7 +99,7 @@ reopen_direct (const struct file *file)
  * of what was given to us is not ours to change.
  */
 static void
-use_direct (struct file *file, uint64_t position)
+enable_direct (struct file *file, uint64_t position)
 {
   int flags;
 
@@ -118,7 +118,7 @@ use_direct (struct file *file, uint64_t position)
 }
 
 bool
-file_can_direct (const struct file *file)
+file_supports_direct (const struct file *file)
 {
   int fd;
 
@@ -140,13 +140,13 @@ reopen_direct (const struct file *file)
 }
 
 static void
-use_direct (struct file *file, uint64_t position)
+enable_direct (struct file *file, uint64_t position)
 {
   (void) file; (void) position;
 }
 
 bool
-file_can_direct (const struct file *file)
+file_supports_direct (const struct file *file)
 {
   (void) file;
   return false;
@@ -184,7 +184,7 @@ lock_file (const struct file *file, struct error *error)
 
 /* Store its state and size, and where it stands. */
 static int
-look_at (struct file *file, uint64_t *position, struct error *error)
+stat_file (struct file *file, uint64_t *position, struct error *error)
 {
   off_t now, end;
 
@@ -210,12 +210,12 @@ set_up (struct file *file, bool force_share, bool cache, struct error *error)
   uint64_t position;
 
   if (!cache)
-    read_without_ahead (file->fd);
+    read_disable_readahead (file->fd);
   if ((!force_share && lock_file (file, error) == -1) ||
-      look_at (file, &position, error) == -1)
+      stat_file (file, &position, error) == -1)
     return -1;
   if (!cache && file_is_block_device (file))
-    use_direct (file, position);
+    enable_direct (file, position);
   return 0;
 }
 
@@ -251,7 +251,7 @@ file_avoid_cache (struct file *file)
 {
   if (file_is_block_device (file))
     return;
-  file->data.mode = read_best_mode (file->fd);
+  file->data.mode = read_detect_mode (file->fd);
   if (file->data.mode == READ_ADVISE && file->data.direct_fd == -1 &&
       !is_tmpfs (file))
     file->data.direct_fd = reopen_direct (file);

@@ -48,7 +48,7 @@ void file_free (struct file *file);
 void file_avoid_cache (struct file *file);
 
 /* Could it be read by direct I/O?  Not every file system has it. */
-bool file_can_direct (const struct file *file);
+bool file_supports_direct (const struct file *file);
 
 /* Read LEN bytes at AT, which are those at OFFSET of the image for messages, to
  * BUF.  Offsets and BUF are aligned for direct I/O, and BUF has room for whole

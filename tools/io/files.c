@@ -80,11 +80,11 @@ files_start_reading (struct files *files)
 }
 
 bool
-files_can_direct (const struct files *files)
+files_support_direct (const struct files *files)
 {
   const struct file *file = files->first;
 
-  while (file && file_can_direct (file))
+  while (file && file_supports_direct (file))
     file = file->next;
   return !file;
 }

@@ -38,7 +38,7 @@ struct file *files_open (struct files *files, const char *what,
 void files_start_reading (struct files *files);
 
 /* Could all be read by direct I/O? */
-bool files_can_direct (const struct files *files);
+bool files_support_direct (const struct files *files);
 
 /* Is each file still what it was, or as much so as the user wants?  0 or -1. */
 int files_check_unchanged (const struct files *files, struct error *error);

@@ -26,7 +26,7 @@
 #define MODE 0600
 
 static void
-print_fd_name (char name[32], int fd)
+format_fd_path (char name[32], int fd)
 {
   snprintf (name, 32, "/proc/self/fd/%d", fd);
 }
@@ -35,7 +35,7 @@ print_fd_name (char name[32], int fd)
  * possible here.
  */
 static int
-open_nameless (const char *path)
+open_unnamed (const char *path)
 {
 #ifdef O_TMPFILE
   char *copy = strdup (path), name[32];
@@ -47,7 +47,7 @@ open_nameless (const char *path)
   free (copy);
   if (fd == -1)
     return -1;
-  print_fd_name (name, fd);
+  format_fd_path (name, fd);
   if (access (name, F_OK) == 0)
     return fd;
   close (fd);                   /* no /proc */
@@ -169,7 +169,7 @@ new_file_open (struct new_file *file, const char *path, struct error *error)
   if (file->path)
     file->temporary = temporary_name (file->path);
   if (file->temporary) {
-    file->fd = open_nameless (file->path);
+    file->fd = open_unnamed (file->path);
     if (file->fd == -1)
       open_named (file);
   }
@@ -181,13 +181,13 @@ new_file_open (struct new_file *file, const char *path, struct error *error)
 }
 
 static int
-give_name (struct new_file *file)
+link_temporary (struct new_file *file)
 {
   char name[32];
 
   if (file->named)
     return 0;
-  print_fd_name (name, file->fd);
+  format_fd_path (name, file->fd);
   set_incomplete (file->temporary);
   file->named = linkat (AT_FDCWD, name, AT_FDCWD, file->temporary,
                         AT_SYMLINK_FOLLOW) == 0;
@@ -199,7 +199,7 @@ give_name (struct new_file *file)
 int
 new_file_publish (struct new_file *file, struct error *error)
 {
-  if (fsync (file->fd) == -1 || give_name (file) == -1 ||
+  if (fsync (file->fd) == -1 || link_temporary (file) == -1 ||
       rename (file->temporary, file->path) == -1)
     return error_errno (error, errno, "cannot make the file %s", file->path);
   file->named = false;

@@ -16,7 +16,7 @@
 #include "../lib/common/numbers.h"
 #include "io/read.h"
 
-#define MAX_ASKED 512           /* pages to be looked for at once */
+#define MAX_PAGES 512           /* pages to be looked for at once */
 
 /* Linux 6.14; glibc of the same time. */
 #ifndef RWF_DONTCACHE
@@ -60,8 +60,8 @@ advise (int fd, off_t offset, off_t len, int advice)
 static bool
 is_cached (int fd, size_t *len, uint64_t offset)
 {
-  unsigned char pages[MAX_ASKED];
-  size_t size = sysconf (_SC_PAGESIZE), asked = MIN (*len, MAX_ASKED * size);
+  unsigned char pages[MAX_PAGES];
+  size_t size = sysconf (_SC_PAGESIZE), asked = MIN (*len, MAX_PAGES * size);
   size_t count = DIV_ROUND_UP (asked, size), n = 1;
   void *map = MAP_FAILED;
   bool known;
@@ -123,7 +123,7 @@ read_advise (const struct read_file *file, void *buf, size_t len,
 #define HUGE_PAGE (2 * 1024 * 1024)
 
 void *
-read_buffer (size_t size)
+read_alloc (size_t size)
 {
   void *buf;
   int err = posix_memalign (&buf, size < HUGE_PAGE ? READ_ALIGN : HUGE_PAGE,
@@ -189,7 +189,7 @@ read_ahead (int fd, size_t len, uint64_t offset)
  * not, from the first read on.
  */
 void
-read_without_ahead (int fd)
+read_disable_readahead (int fd)
 {
   advise (fd, 0, 0, POSIX_FADV_RANDOM);
 }
@@ -198,7 +198,7 @@ read_without_ahead (int fd)
  * system know the flag.  They drop what they read ahead with it, too.
  */
 enum read_mode
-read_best_mode (int fd)
+read_detect_mode (int fd)
 {
 #ifdef HAVE_PREADV2
   char byte;

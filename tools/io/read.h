@@ -37,7 +37,7 @@ struct read_file {
  * where it can: a disk then takes one large read instead of several, as a
  * request has room for only so many pages, and there are fewer faults.
  */
-void *read_buffer (size_t size);
+void *read_alloc (size_t size);
 
 /* Read LEN bytes at OFFSET of FILE, or at least MIN, in any number of system
  * calls.  Returns 0; an errno value; or -1 if the file ends before.
@@ -51,7 +51,7 @@ void read_ahead (int fd, size_t len, uint64_t offset);
 /* To be called before anything is read from a file that is not to be left in
  * the cache; then the best way to read it.
  */
-void read_without_ahead (int fd);
-enum read_mode read_best_mode (int fd);
+void read_disable_readahead (int fd);
+enum read_mode read_detect_mode (int fd);
 
 #endif /* BLKSUM_READ_H */

@@ -31,7 +31,7 @@ buffers_init (struct buffers *buffers, size_t memory, size_t max_len)
   *buffers = (struct buffers) {
     .unit = unit, .units = DIV_ROUND_UP (memory, unit)
   };
-  buffers->bytes = read_buffer (buffers->units * unit);
+  buffers->bytes = read_alloc (buffers->units * unit);
   buffers->used = calloc (buffers->units, 1);
   buffers->all = calloc (buffers->units, sizeof *buffers->all);
   return buffers->bytes && buffers->used && buffers->all ? 0 : ENOMEM;

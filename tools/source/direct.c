@@ -365,7 +365,7 @@ start (struct direct *direct, struct error *error)
   if (clusters->compressed > clusters->plain)
     return 0;
   files_start_reading (&qi->files);
-  cache = qi->options->cache || !files_can_direct (&qi->files);
+  cache = qi->options->cache || !files_support_direct (&qi->files);
   return qemu_image_start (qi, cache, &refused) == 0;
 }
 
