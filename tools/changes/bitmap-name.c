@@ -34,7 +34,7 @@ count_digits (const char *name)
 }
 
 bool
-bitmap_name_says_sum (const char *name)
+bitmap_name_has_sum (const char *name)
 {
   return count_digits (name) > 0;
 }

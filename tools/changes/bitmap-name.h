@@ -14,7 +14,7 @@ struct error;
 /* Does NAME say of a sum?  "blk-" and 8 of its hexadecimal digits or more
  * do.
  */
-bool bitmap_name_says_sum (const char *name);
+bool bitmap_name_has_sum (const char *name);
 
 /* Does it say of no other sum than SUM, in hexadecimal digits?  0, or -1 with
  * the reason.

@@ -50,22 +50,22 @@ struct list {
 /* ---- Objects ---- */
 
 static int
-refuse_key (struct list *list, const char *key)
+unknown_member (struct list *list, const char *key)
 {
   static const char *const map[] = { "present", "depth", "data" };
 
   for (size_t i = 0; i < sizeof map / sizeof *map; i++)
     if (strcmp (key, map[i]) == 0)
-      return scan_refuse (&list->scan, "has '%s': it is of 'qemu-img map', in "
-                          "which what changed is \"data\": false; take what "
-                          "'nbdinfo --json --map=qemu:dirty-bitmap:NAME URI' "
-                          "prints", key);
-  return scan_refuse (&list->scan, "has '%s', and it is not known what that "
-                      "means", key);
+      return scan_error (&list->scan, "has '%s': it is of 'qemu-img map', in "
+                         "which what changed is \"data\": false; take what "
+                         "'nbdinfo --json --map=qemu:dirty-bitmap:NAME URI' "
+                         "prints", key);
+  return scan_error (&list->scan, "has '%s', and it is not known what that "
+                     "means", key);
 }
 
 static int
-take_member (struct list *list, const char *key, struct item *item)
+parse_member (struct list *list, const char *key, struct item *item)
 {
   const struct {
     const char *key;
@@ -84,9 +84,9 @@ take_member (struct list *list, const char *key, struct item *item)
          strcmp (key, members[i].key) != 0)
     i++;
   if (i == sizeof members / sizeof *members)
-    return refuse_key (list, key);
+    return unknown_member (list, key);
   if (item->has & members[i].has)
-    return scan_refuse (&list->scan, "has '%s' twice", key);
+    return scan_error (&list->scan, "has '%s' twice", key);
   item->has |= members[i].has;
   return members[i].number ? scan_number (&list->scan, members[i].number)
     : scan_string (&list->scan, item->description);
@@ -94,7 +94,7 @@ take_member (struct list *list, const char *key, struct item *item)
 
 /* 1, or 0 at the end of the list. */
 static int
-take_item (struct list *list, struct item *item)
+parse_item (struct list *list, struct item *item)
 {
   char key[SCAN_STRING];
   int r = scan_object (&list->scan);
@@ -103,7 +103,7 @@ take_item (struct list *list, struct item *item)
   if (r != 1)
     return r;
   while ((r = scan_key (&list->scan, key)) == 1)
-    if (take_member (list, key, item) == -1)
+    if (parse_member (list, key, item) == -1)
       return -1;
   return r == 0 ? 1 : -1;
 }
@@ -116,11 +116,11 @@ check_form (struct list *list, const struct item *item)
   unsigned form = item->has & ~HAS_DESCRIPTION;
 
   if (item->has != HAS_RANGE && form != HAS_ROW)
-    return scan_refuse (&list->scan, "has neither 'start' and 'length' nor "
-                        "'offset', 'length' and 'type', or not these alone");
+    return scan_error (&list->scan, "has neither 'start' and 'length' nor "
+                       "'offset', 'length' and 'type', or not these alone");
   if (list->form != 0 && list->form != form)
-    return scan_refuse (&list->scan, "is in another form than what is before "
-                        "it");
+    return scan_error (&list->scan, "is in another form than what is before "
+                       "it");
   list->form = form;
   return 0;
 }
@@ -129,11 +129,11 @@ static int
 check_bounds (struct list *list, const struct item *item)
 {
   if (item->len == 0)
-    return scan_refuse (&list->scan, "is of no bytes");
+    return scan_error (&list->scan, "is of no bytes");
   if (item->start > list->size || item->len > list->size - item->start)
-    return scan_refuse (&list->scan, "of %" PRIu64 " bytes at %" PRIu64 " ends "
-                        "behind the image, which has %" PRIu64 " bytes",
-                        item->len, item->start, list->size);
+    return scan_error (&list->scan, "of %" PRIu64 " bytes at %" PRIu64 " ends "
+                       "behind the image, which has %" PRIu64 " bytes",
+                       item->len, item->start, list->size);
   return 0;
 }
 
@@ -144,19 +144,19 @@ check_row (struct list *list, const struct item *item)
   const char *expected = item->type & DIRTY ? "dirty" : "clean";
 
   if (item->start != list->covered)
-    return scan_refuse (&list->scan, "begins at %" PRIu64 ", and what is "
-                        "before it ends at %" PRIu64, item->start,
-                        list->covered);
+    return scan_error (&list->scan, "begins at %" PRIu64 ", and what is "
+                       "before it ends at %" PRIu64, item->start,
+                       list->covered);
   if (item->has & HAS_DESCRIPTION && strcmp (item->description, expected) != 0)
-    return scan_refuse (&list->scan, "is '%s' with type %" PRIu64 ", which is "
-                        "not of a dirty bitmap", item->description,
-                        item->type);
+    return scan_error (&list->scan, "is '%s' with type %" PRIu64 ", which is "
+                       "not of a dirty bitmap", item->description,
+                       item->type);
   list->covered += item->len;
   return 0;
 }
 
 static int
-use_item (struct list *list, const struct item *item)
+add_item (struct list *list, const struct item *item)
 {
   int err = 0;
 
@@ -177,12 +177,12 @@ read_list (struct list *list)
   struct item item;
   int r = scan_begin (&list->scan);
 
-  while (r == 0 && (r = take_item (list, &item)) == 1)
-    r = use_item (list, &item);
+  while (r == 0 && (r = parse_item (list, &item)) == 1)
+    r = add_item (list, &item);
   if (r == 0 && list->form == HAS_ROW && list->covered < list->size)
-    r = scan_refuse (&list->scan, "it ends at %" PRIu64 " of the %" PRIu64
-                     " bytes of the image: it is cut, or of another disk",
-                     list->covered, list->size);
+    r = scan_error (&list->scan, "it ends at %" PRIu64 " of the %" PRIu64
+                    " bytes of the image: it is cut, or of another disk",
+                    list->covered, list->size);
   return r;
 }
 
@@ -196,11 +196,11 @@ open_list (struct scan *scan, const char *path)
   scan->name = path;
   r = strcmp (path, "-") == 0 ? fstat (0, &st) : stat (path, &st);
   if (r == 0 && !S_ISREG (st.st_mode) && !S_ISFIFO (st.st_mode))
-    return scan_refuse (scan, "it is not a file or a pipe");
+    return scan_error (scan, "it is not a file or a pipe");
   if (r == 0)
     scan->in = strcmp (path, "-") == 0 ? stdin : fopen (path, "re");
   if (!scan->in)
-    return scan_refuse (scan, "cannot open: %s", strerror (errno));
+    return scan_error (scan, "cannot open: %s", strerror (errno));
   return 0;
 }
 

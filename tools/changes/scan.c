@@ -18,7 +18,7 @@
 #include "util/error.h"
 
 int
-scan_refuse (struct scan *scan, const char *fmt, ...)
+scan_error (struct scan *scan, const char *fmt, ...)
 {
   char where[40] = "", text[512];
   va_list args;
@@ -45,18 +45,18 @@ next (struct scan *scan)
 
 /* C, or the end, is where it cannot be. */
 static int
-refuse_char (struct scan *scan, int c)
+unexpected_char (struct scan *scan, int c)
 {
   int errnum = errno;
 
   if (c != EOF)
-    return scan_refuse (scan, isgraph (c) ? "has '%c' where a list of ranges "
-                        "has none" : "has a byte %d where a list of ranges has "
-                        "none", c);
+    return scan_error (scan, isgraph (c) ? "has '%c' where a list of ranges "
+                       "has none" : "has a byte %d where a list of ranges has "
+                       "none", c);
   if (ferror (scan->in))
     return error_about (scan->error, scan->name, "cannot read: %s",
                         strerror (errnum));
-  return scan_refuse (scan, "is cut: the list has no end");
+  return scan_error (scan, "is cut: the list has no end");
 }
 
 int
@@ -67,10 +67,10 @@ scan_begin (struct scan *scan)
   if (c == '[')
     return 0;
   if (c == EOF && !ferror (scan->in))
-    return scan_refuse (scan, "it is empty: a list of no ranges is []");
+    return scan_error (scan, "it is empty: a list of no ranges is []");
   if (c == EOF)
-    return refuse_char (scan, c);
-  return scan_refuse (scan, "it is not a list of ranges in JSON");
+    return unexpected_char (scan, c);
+  return scan_error (scan, "it is not a list of ranges in JSON");
 }
 
 /* The array ended, and the input does. */
@@ -82,8 +82,8 @@ end (struct scan *scan)
   scan->item = 0;
   if (c == EOF && !ferror (scan->in))
     return 0;
-  return c == EOF ? refuse_char (scan, c)
-    : scan_refuse (scan, "something follows the list of ranges");
+  return c == EOF ? unexpected_char (scan, c)
+    : scan_error (scan, "something follows the list of ranges");
 }
 
 int
@@ -96,25 +96,25 @@ scan_object (struct scan *scan)
   if (scan->item > 0 && c == ',')
     c = next (scan);
   else if (scan->item > 0)
-    return refuse_char (scan, c);
+    return unexpected_char (scan, c);
   scan->item++;
   scan->member = 0;
-  return c == '{' ? 1 : refuse_char (scan, c);
+  return c == '{' ? 1 : unexpected_char (scan, c);
 }
 
 /* What follows the first '"'. */
 static int
-take_string (struct scan *scan, char text[SCAN_STRING])
+parse_string (struct scan *scan, char text[SCAN_STRING])
 {
   size_t len = 0;
   int c;
 
   while ((c = getc_unlocked (scan->in)) != '"') {
     if (c == EOF || c < ' ' || c >= 127 || c == '\\')
-      return refuse_char (scan, c);
+      return unexpected_char (scan, c);
     if (len == SCAN_STRING - 1)
-      return scan_refuse (scan, "has a string, '%.*s...', that a list of "
-                          "ranges does not have", (int) len, text);
+      return scan_error (scan, "has a string, '%.*s...', that a list of "
+                         "ranges does not have", (int) len, text);
     text[len++] = c;
   }
   text[len] = '\0';
@@ -130,16 +130,16 @@ scan_key (struct scan *scan, char key[SCAN_STRING])
     return 0;
   if (scan->member > 0) {
     if (c != ',')
-      return refuse_char (scan, c);
+      return unexpected_char (scan, c);
     c = next (scan);
   }
   scan->member++;
   if (c != '"')
-    return refuse_char (scan, c);
-  if (take_string (scan, key) == -1)
+    return unexpected_char (scan, c);
+  if (parse_string (scan, key) == -1)
     return -1;
   c = next (scan);
-  return c == ':' ? 1 : refuse_char (scan, c);
+  return c == ':' ? 1 : unexpected_char (scan, c);
 }
 
 /* 0, or -1 if TEXT is not the only way to write a number of 64 bits. */
@@ -172,11 +172,12 @@ scan_number (struct scan *scan, uint64_t *number)
   }
   text[len] = '\0';
   if (len == 0)
-    return refuse_char (scan, c);
+    return unexpected_char (scan, c);
   if (parse_number (text, number) == -1)
-    return scan_refuse (scan, "has '%s' where a whole number from 0 to 2^64 - "
-                        "1 is", text);
-  return c == EOF || ungetc (c, scan->in) == EOF ? refuse_char (scan, c) : 0;
+    return scan_error (scan, "has '%s' where a whole number from 0 to 2^64 - "
+                       "1 is", text);
+  return c == EOF || ungetc (c, scan->in) == EOF ? unexpected_char (scan, c)
+                                                 : 0;
 }
 
 int
@@ -184,5 +185,5 @@ scan_string (struct scan *scan, char text[SCAN_STRING])
 {
   int c = next (scan);
 
-  return c == '"' ? take_string (scan, text) : refuse_char (scan, c);
+  return c == '"' ? parse_string (scan, text) : unexpected_char (scan, c);
 }

@@ -9,7 +9,7 @@
  * each is an error, as is whatever lists of ranges do not have.  Memory does
  * not grow with the input.
  *
- * After an error, which is in the struct error, nothing but scan_refuse may be
+ * After an error, which is in the struct error, nothing but scan_error may be
  * called.  Functions return 0 or -1, or 1, 0 or -1.
  */
 
@@ -45,7 +45,7 @@ int scan_number (struct scan *scan, uint64_t *number);
 int scan_string (struct scan *scan, char text[SCAN_STRING]);
 
 /* Say what is wrong with the object.  Always returns -1. */
-int scan_refuse (struct scan *scan, const char *fmt, ...)
+int scan_error (struct scan *scan, const char *fmt, ...)
   __attribute__ ((format (printf, 2, 3)));
 
 #endif /* BLKSUM_CHANGES_SCAN_H */

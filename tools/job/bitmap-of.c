@@ -70,7 +70,7 @@ bitmap_of_manifest (const char *bitmap, int fd, const char *name,
 {
   off_t start;
 
-  if (!bitmap_name_says_sum (bitmap))
+  if (!bitmap_name_has_sum (bitmap))
     return 0;
   start = lseek (fd, 0, SEEK_CUR);
   if (start == -1)
