@@ -22,7 +22,7 @@ check_sum (const struct sums_line *line)
 {
   char *escaped = sum_line_escape (line->name), *text;
   struct sums_line again;
-  struct hash_spec kind;
+  struct hash_spec spec;
   int len;
 
   if (*line->name == '\0' || *line->hex == '\0')
@@ -30,18 +30,18 @@ check_sum (const struct sums_line *line)
   for (const char *p = line->hex; *p; p++)
     if (!isxdigit ((unsigned char) *p))
       abort ();
-  len = line->kind
-    ? asprintf (&text, "\\blk-%s (%s) = %s", line->kind, escaped, line->hex)
+  len = line->spec
+    ? asprintf (&text, "\\blk-%s (%s) = %s", line->spec, escaped, line->hex)
     : asprintf (&text, "\\%s  %s", line->hex, escaped);
   sums_line_parse (text, len, &again);
   if (again.type != SUMS_SUM || strcmp (again.name, line->name) != 0 ||
-      strcmp (again.hex, line->hex) != 0 || !again.kind != !line->kind ||
-      (line->kind && strcmp (again.kind, line->kind) != 0))
+      strcmp (again.hex, line->hex) != 0 || !again.spec != !line->spec ||
+      (line->spec && strcmp (again.spec, line->spec) != 0))
     abort ();
-  if (line->kind && hash_spec_parse (line->kind, &kind) == 0) {
+  if (line->spec && hash_spec_parse (line->spec, &spec) == 0) {
     struct blkhash_opts *defaults = blkhash_opts_new ("sha256");
 
-    blkhash_opts_free (hash_spec_opts (&kind, defaults));
+    blkhash_opts_free (hash_spec_opts (&spec, defaults));
     blkhash_opts_free (defaults);
   }
   free (text);

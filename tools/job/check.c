@@ -199,7 +199,7 @@ check_sum (struct check *check, const struct sums_line *line)
     malformed (check, "it is of standard input, and so is the list");
     return;
   }
-  if (known_set (&check->known, line->kind, line->hex, hash->opts,
+  if (known_set (&check->known, line->spec, line->hex, hash->opts,
                  &error) == -1) {
     malformed (check, error.text);
     return;

@@ -21,7 +21,7 @@
 static const char hex_digits[] = "0123456789abcdefABCDEF";
 static const char blanks[] = " \t";
 
-#define MARK "\xef\xbb\xbf"     /* U+FEFF in UTF-8 */
+#define BOM "\xef\xbb\xbf"      /* U+FEFF in UTF-8 */
 
 /* The shortest sum of a digest, xxh64, has so many digits. */
 #define MIN_DIGITS 16
@@ -79,7 +79,7 @@ looks_like_sum (const char *text)
  * that one damaged character does not make one of these of it.
  */
 static bool
-is_of_other_program (const char *text)
+is_foreign (const char *text)
 {
   size_t n = 0;
   const char *end = strrchr (text, ')');
@@ -95,7 +95,7 @@ is_of_other_program (const char *text)
 static void
 parse_other (const char *text, const char *why, struct sums_line *line)
 {
-  if (looks_like_sum (text) && !is_of_other_program (text))
+  if (looks_like_sum (text) && !is_foreign (text))
     set_damaged (line, why);
   else
     line->type = SUMS_OTHER;
@@ -133,7 +133,7 @@ parse_comment (char *text, struct sums_line *line)
 
 /* A checksum whose NAME may still be escaped. */
 static void
-set_sum (struct sums_line *line, const char *kind, const char *hex, char *name,
+set_sum (struct sums_line *line, const char *spec, const char *hex, char *name,
          bool escaped)
 {
   if (*name == '\0')
@@ -143,7 +143,7 @@ set_sum (struct sums_line *line, const char *kind, const char *hex, char *name,
                  "a backslash, n or r");
   else
     *line = (struct sums_line) {
-      .type = SUMS_SUM, .kind = kind, .hex = hex, .name = name
+      .type = SUMS_SUM, .spec = spec, .hex = hex, .name = name
     };
 }
 
@@ -216,11 +216,11 @@ parse (char *text, size_t len, struct sums_line *line)
 void
 sums_line_parse (char *text, size_t len, struct sums_line *line)
 {
-  size_t mark = 0;
+  size_t bom = 0;
 
-  while (strncmp (text + mark, MARK, strlen (MARK)) == 0)
-    mark += strlen (MARK);
-  parse (text + mark, len - mark, line);
-  if (mark > 0 && line->type != SUMS_NOTHING && line->type != SUMS_OTHER)
+  while (strncmp (text + bom, BOM, strlen (BOM)) == 0)
+    bom += strlen (BOM);
+  parse (text + bom, len - bom, line);
+  if (bom > 0 && line->type != SUMS_NOTHING && line->type != SUMS_OTHER)
     set_damaged (line, "it begins with a UTF-8 byte order mark");
 }

@@ -21,7 +21,7 @@ enum sums_type {
 struct sums_line {
   enum sums_type type;
   const char *name;             /* of SUM and INCOMPLETE, without escapes */
-  const char *kind;             /* of SUM: "sha256/64k", or NULL: not said */
+  const char *spec;             /* of SUM: "sha256/64k", or NULL: not said */
   const char *hex;              /* of SUM: hexadecimal digits, any number */
   const char *why;              /* of INCOMPLETE and DAMAGED */
 };

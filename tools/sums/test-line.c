@@ -35,16 +35,16 @@ parse (const char *text)
 }
 
 static void
-is_sum (const char *text, const char *kind, const char *name)
+is_sum (const char *text, const char *spec, const char *name)
 {
   struct sums_line line = parse (text);
 
   assert_int_equal (line.type, SUMS_SUM);
   assert_string_equal (line.hex, HEX);
   assert_string_equal (line.name, name);
-  assert_int_equal (!line.kind, !kind);
-  if (kind)
-    assert_string_equal (line.kind, kind);
+  assert_int_equal (!line.spec, !spec);
+  if (spec)
+    assert_string_equal (line.spec, spec);
 }
 
 static void
