@@ -110,7 +110,7 @@ option_set_part (struct options *options, const struct option_use *use)
 {
   if (part_parse (&options->part, use->arg) == -1)
     usage_error ("--part: '%s' is not I/N, with I from 0 to N - 1, and N up to "
-                 "%d", use->arg, PART_MOST);
+                 "%d", use->arg, PART_MAX);
 }
 
 /* "N%", with up to six decimals: in millionths of a percent. */

@@ -225,7 +225,7 @@ compare_input_start (struct compare_input *input,
 void
 compare_input_stop (struct compare_input *input)
 {
-  uint64_t behind = input->manifest.behind;
+  uint64_t behind = input->manifest.trailing;
 
   if (input->source) {
     image_runs_close (&input->image);

@@ -23,15 +23,15 @@
 #include "leaves/image-runs.h"
 #include "source/source.h"
 
-#define MOST_RUNS 1024          /* in a batch */
-#define MOST_BYTES (128 * 1024) /* of leaves in a batch */
+#define MAX_RUNS 1024           /* in a batch */
+#define MAX_BYTES (128 * 1024)  /* of leaves in a batch */
 #define BATCH_TIMEOUT (DEADLINE_SECOND / 50) /* for a batch of some size */
 
 struct image_batch {
   size_t count;                 /* runs */
   size_t used;                  /* bytes of LEAVES */
-  struct blkhash_manifest_run runs[MOST_RUNS];
-  unsigned char leaves[MOST_BYTES];
+  struct blkhash_manifest_run runs[MAX_RUNS];
+  unsigned char leaves[MAX_BYTES];
 };
 
 /* ---- A group ---- */
@@ -98,7 +98,7 @@ group_failed (struct image_group *group, const struct image_runs *image)
 static bool
 is_worth_waking (const struct image_batch *batch)
 {
-  return batch->used >= MOST_BYTES / 4 || batch->count >= MOST_RUNS / 4;
+  return batch->used >= MAX_BYTES / 4 || batch->count >= MAX_RUNS / 4;
 }
 
 /* A new run, or the last one if that goes on with the same: NULL if the batch
@@ -114,7 +114,7 @@ find_run (struct image_batch *batch, uint64_t first, bool data)
     if (!run->leaves == !data)
       return run;
   }
-  if (batch->count == MOST_RUNS)
+  if (batch->count == MAX_RUNS)
     return NULL;
   run = &batch->runs[batch->count];
   *run = (struct blkhash_manifest_run) { .first = first };
@@ -136,7 +136,7 @@ put (struct image_batch *batch, struct blkhash_manifest_run *run)
   if (!to)
     return;
   if (run->leaves && run->leaf_size > 0) {
-    count = MIN (count, (MOST_BYTES - batch->used) / run->leaf_size);
+    count = MIN (count, (MAX_BYTES - batch->used) / run->leaf_size);
     if (count == 0)
       return;
     memcpy (batch->leaves + batch->used, run->leaves, count * run->leaf_size);

@@ -20,7 +20,7 @@ struct manifest_runs {
   struct blkhash_manifest_reader *reader;
   const char *name;             /* in front of a reason, or NULL */
   uint64_t size;                /* bytes: blocks behind it are only read */
-  uint64_t behind;              /* the first of those that is data, after the
+  uint64_t trailing;            /* the first of those that is data, after the
                                  * end; UINT64_MAX: there is none */
   struct progress *progress;    /* is told of each byte; or NULL */
   struct error *error;          /* where the reason is wanted */

@@ -26,7 +26,7 @@
 
 /* Have the block FIRST of the base at the start of what is left. */
 static int
-find_base (struct overlay_runs *overlay, uint64_t first)
+seek_base (struct overlay_runs *overlay, uint64_t first)
 {
   struct blkhash_manifest_run *left = &overlay->base_left;
 
@@ -56,10 +56,10 @@ read_to_end (struct overlay_runs *overlay)
 }
 
 static int
-take_base (struct overlay_runs *overlay, struct blkhash_manifest_run *run)
+use_base (struct overlay_runs *overlay, struct blkhash_manifest_run *run)
 {
   struct blkhash_manifest_run *base = &overlay->base_left;
-  int err = find_base (overlay, run->first);
+  int err = seek_base (overlay, run->first);
 
   if (err)
     return err;
@@ -97,7 +97,7 @@ audit (struct overlay_runs *overlay, struct blkhash_manifest_run *run)
   const struct blkhash_manifest_run *base = &overlay->base_left;
   size_t size;
   uint64_t i;
-  int err = find_base (overlay, run->first);
+  int err = seek_base (overlay, run->first);
 
   if (err)
     return err;
@@ -115,16 +115,16 @@ audit (struct overlay_runs *overlay, struct blkhash_manifest_run *run)
 
 /* What the blocks of RUN are; it is cut to those of the same kind. */
 static enum sample_class
-kind_of (const struct overlay_runs *overlay, struct blkhash_manifest_run *run)
+class_of (const struct overlay_runs *overlay, struct blkhash_manifest_run *run)
 {
   uint64_t len, count;
-  enum sample_class kind = audit_sample_at (overlay->sample,
-                                            run->first * overlay->block_size,
-                                            &len);
+  enum sample_class class = audit_sample_at (overlay->sample,
+                                             run->first * overlay->block_size,
+                                             &len);
 
   count = len / overlay->block_size + (len % overlay->block_size != 0);
   run->count = MIN (run->count, count);
-  return kind;
+  return class;
 }
 
 static int
@@ -139,8 +139,8 @@ next (struct leaf_runs *runs, struct blkhash_manifest_run *run)
   if (err)
     return err == ENOENT ? read_to_end (overlay) : err;
   *run = *left;
-  switch (kind_of (overlay, run)) {
-  case SAMPLE_TRUSTED: err = take_base (overlay, run); break;
+  switch (class_of (overlay, run)) {
+  case SAMPLE_TRUSTED: err = use_base (overlay, run); break;
   case SAMPLE_AUDITED: err = audit (overlay, run); break;
   case SAMPLE_UNKNOWN: break;
   }

@@ -80,16 +80,16 @@ next (struct leaf_runs *runs, struct blkhash_manifest_run *run)
 static void
 fill (struct image *image, unsigned *seed)
 {
-  unsigned i, kind = 0;
+  unsigned i, data = 0;
 
   *image = (struct image) {
     .runs.next = next, .blocks = BLOCKS, .seed = rand_r (seed)
   };
   for (i = 0; i < BLOCKS; i++) {
     if (rand_r (seed) % 10 == 0)
-      kind = rand_r (seed) % 2;
-    image->leaves[i][0] = kind;
-    image->leaves[i][1] = kind * (1 + rand_r (seed) % 3);
+      data = rand_r (seed) % 2;
+    image->leaves[i][0] = data;
+    image->leaves[i][1] = data * (1 + rand_r (seed) % 3);
   }
 }
 
@@ -128,7 +128,7 @@ choose (struct audit_sample *sample, struct ranges *unknown, unsigned *seed)
 }
 
 static enum sample_class
-kind_of (const struct audit_sample *sample, unsigned block)
+class_of (const struct audit_sample *sample, unsigned block)
 {
   uint64_t len;
 
@@ -149,7 +149,7 @@ make_images (struct image *base, struct image *image, struct image *expected,
   fill (base, seed);
   *expected = *base;
   for (i = 0; i < BLOCKS; i++)
-    if (kind_of (sample, i) == change && rand_r (seed) % 8 == 0) {
+    if (class_of (sample, i) == change && rand_r (seed) % 8 == 0) {
       bool was_zero = is_zero (base, i);
 
       expected->leaves[i][0] = was_zero || rand_r (seed) % 2;
@@ -159,7 +159,7 @@ make_images (struct image *base, struct image *image, struct image *expected,
     }
   *image = *expected;
   for (i = 0; i < BLOCKS; i++)
-    if (kind_of (sample, i) == SAMPLE_TRUSTED)
+    if (class_of (sample, i) == SAMPLE_TRUSTED)
       memset (image->leaves[i], 0, LEAF);
   return wrong;
 }
@@ -172,7 +172,7 @@ check_sums (const struct overlay_runs *overlay, const struct image *expected,
   unsigned i;
 
   for (i = 0; i < BLOCKS; i++)
-    if (kind_of (sample, i) == SAMPLE_TRUSTED) {
+    if (class_of (sample, i) == SAMPLE_TRUSTED) {
       believed++;
       if (is_zero (expected, i))
         zeros += i < BLOCKS - 1 ? BLOCK : BLOCK - 1000;

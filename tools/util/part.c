@@ -17,7 +17,7 @@ part_parse (struct part *part, const char *text)
 {
   struct subset subset;
 
-  if (subset_parse (&subset, text) == -1 || subset.n > PART_MOST)
+  if (subset_parse (&subset, text) == -1 || subset.n > PART_MAX)
     return -1;
   *part = (struct part) { .i = subset.k, .n = subset.n };
   return 0;

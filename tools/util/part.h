@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define PART_UNIT ((uint64_t) 1 << 30) /* bytes; blocks do not cross it */
-#define PART_MOST 999999        /* parts: what six digits can say */
+#define PART_MAX 999999         /* parts: what six digits can say */
 
 struct part {
   uint32_t i, n;                /* i < n; n is 0: no part */
