@@ -63,7 +63,7 @@ qemu-img convert -f raw -O qcow2 raw base
 json='json:{"driver":"qcow2","file":{"driver":"file","filename":"base"}}'
 qemu-img create -q -u -f qcow2 -F qcow2 -b "$json" image 8m
 refuses "'json:.*cannot be checked: $advice, or use -f raw" blksum image
-refuses "cannot be checked: 'json:.*$advice" blksum -f qcow2 image
+refuses "names 'json:.*cannot be checked: $advice" blksum -f qcow2 image
 prints_sum "$sum" blksum --image-opts driver=qcow2,file.filename=image,"\
 backing.driver=qcow2,backing.file.filename=base"
 prints_sum "$(reference image)" blksum -f raw image

@@ -106,7 +106,7 @@ updates "$new" --bitmap "$bitmap" --no-extents "$uri"
 
 # What is not there, or something else.
 refuses_update "no dirty bitmap 'x'; it has '$bitmap'" --bitmap x "$uri"
-refuses "'$bitmap' says what changed since another sum than $new" \
+refuses "'$bitmap' records the changes since a different sum, not since $new" \
         blksum --update "$dir/expected" --bitmap "$bitmap" \
         --manifest "$dir/new" "$uri"
 # Only then the manifest is read twice.
@@ -114,7 +114,7 @@ refuses "cannot read - twice" sh -c 'cat "$0" | blksum --update - "$@"' \
         "$dir/old" --bitmap "$bitmap" --manifest "$dir/new" "$uri"
 updates_from_stdin "$uri"
 refuses_update "is for NBD" --bitmap "$bitmap" "$image"
-refuses_update "base:allocation\|not of a dirty bitmap" --changed - "$uri" << END
+refuses_update "base:allocation\|no dirty bitmap has" --changed - "$uri" << END
 $(nbdinfo --json --map "$uri")
 END
 run 2 blksum --bitmap "$bitmap" "$uri"
@@ -158,7 +158,7 @@ cmp "$dir/new" "$dir/old" ||
 rm "$dir/new" "$dir/small"
 run 1 blksum --update "$dir/old" --bitmap resized --audit 100% \
   --manifest "$dir/new" "$uri"
-says_once "block 32 (65536 bytes at 2097152) is not what $dir/old says"
+says_once "block 32 (65536 bytes at 2097152) differs from $dir/old"
 stop TERM
 
 # A server that breaks the protocol: an error, or the right sum.

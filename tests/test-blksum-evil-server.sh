@@ -61,8 +61,8 @@ fails "lost the connection" die 5000000
 # Extents.
 fails "extent" extents-zero
 fails "extent" extents-none
-fails "extent" extents-no-chunk
-fails "extent" extents-context
+fails "no block status" extents-no-chunk
+fails "no block status" extents-context
 fails "extent" extents-error
 
 # One in each answer, zeros among them; an error in a later answer.

@@ -36,12 +36,12 @@ prints_sum "$(reference part)" \
            opts driver=raw,offset=512,size=64k,file.filename=odd
 prints_sum "$(reference part)" opts driver=raw,offset=512,file.driver=raw,"\
 file.size=66048,file.file.driver=file,file.file.filename=odd"
-refuses 'said to have 70144 bytes' \
+refuses 'set a size of 70144 bytes' \
         opts driver=raw,size=70144,file.filename=odd
 refuses 'no multiple of 512' opts driver=raw,offset=100,file.filename=raw
 refuses 'offset of 100 bytes' \
         opts driver=raw,offset=100,file.driver=qcow2,file.file.filename=qcow2
-refuses 'start at offset 80000' \
+refuses 'set an offset of 80000' \
         opts driver=raw,offset=80000,size=512,file.filename=odd
 refuses "'size=1z'" opts driver=raw,size=1z,file.filename=raw
 
@@ -156,7 +156,7 @@ refuses "'extents' .*cannot be checked" opts driver=vmdk,"\
 file.filename=raw,extents.0.driver=raw,extents.0.file.filename=raw"
 refuses "qcow2 image inside of a vdi image" opts driver=qcow2,"\
 file.driver=vdi,file.file.filename=raw"
-refuses "say file.filename" opts driver=qcow2,file.driver=file
+refuses "set file.filename" opts driver=qcow2,file.driver=file
 refuses "file.backing.driver=FORMAT" opts driver=raw,file.driver=qcow2,"\
 file.file.filename=qcow2,file.backing.file.filename=raw"
 

@@ -110,7 +110,7 @@ mv "$dir/other-qemu-nbd" "$dir/bin/qemu-nbd"
 qemu-img create -q -f qcow2 "$dir/other.qcow2" 4m
 convert
 run 2 blksum -f qcow2 "$dir/qcow2"
-says_once "qemu sees another size"
+says_once "qemu reports a different size"
 [ ! -s "$dir/stdout" ] || fail "the sum of an image that qemu sees otherwise"
 rm "$dir/bin/qemu-nbd"
 truncate -s 256m "$dir/large"

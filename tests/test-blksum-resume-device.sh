@@ -33,5 +33,5 @@ ended KILL --assume-unchanged "$device"
 printf x | dd of="$device" bs=1 seek=100 conv=notrunc,fsync status=none
 run 1 blksum --resume --audit 100% --assume-unchanged --manifest "$dir/m" \
   "$device"
-says_once "block 0 (65536 bytes at 0) is not what $dir/m says"
+says_once "block 0 (65536 bytes at 0) differs from $dir/m"
 [ ! -e "$dir/m" ] && [ ! -e "$dir/m.state" ] || fail "it is still there"

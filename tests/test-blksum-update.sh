@@ -93,7 +93,7 @@ for options in "--audit 100%" "--audit 100% --no-extents"; do
   rm -f "$dir/new"
   run 1 blksum --update "$dir/old" --changed "$dir/none" $options \
     --manifest "$dir/new" "$dir/liar"
-  says_once "liar: block 320 (65536 bytes at 20971520) is not what $dir/old says"
+  says_once "liar: block 320 (65536 bytes at 20971520) differs from $dir/old"
   [ ! -s "$dir/stdout" ] || fail "printed a sum"
   [ ! -e "$dir/new" ] || fail "made a manifest"
 done

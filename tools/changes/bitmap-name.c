@@ -48,6 +48,6 @@ bitmap_name_check (const char *name, const char *sum, struct error *error)
       (count <= strlen (sum) &&
        strncasecmp (name + strlen (PREFIX), sum, count) == 0))
     return 0;
-  return error_set (error, "the dirty bitmap '%s' says what changed since "
-                    "another sum than %s", name, sum);
+  return error_set (error, "the dirty bitmap '%s' records the changes since a "
+                    "different sum, not since %s", name, sum);
 }

@@ -56,12 +56,11 @@ unknown_member (struct list *list, const char *key)
 
   for (size_t i = 0; i < sizeof map / sizeof *map; i++)
     if (strcmp (key, map[i]) == 0)
-      return scan_error (&list->scan, "has '%s': it is of 'qemu-img map', in "
-                         "which what changed is \"data\": false; take what "
-                         "'nbdinfo --json --map=qemu:dirty-bitmap:NAME URI' "
-                         "prints", key);
-  return scan_error (&list->scan, "has '%s', and it is not known what that "
-                     "means", key);
+      return scan_error (&list->scan, "has '%s', as 'qemu-img map' prints, "
+                         "where changed ranges have \"data\": false; use the "
+                         "output of 'nbdinfo --json "
+                         "--map=qemu:dirty-bitmap:NAME URI'", key);
+  return scan_error (&list->scan, "has an unknown member '%s'", key);
 }
 
 static int
@@ -116,11 +115,11 @@ check_form (struct list *list, const struct item *item)
   unsigned form = item->has & ~HAS_DESCRIPTION;
 
   if (item->has != HAS_RANGE && form != HAS_ROW)
-    return scan_error (&list->scan, "has neither 'start' and 'length' nor "
-                       "'offset', 'length' and 'type', or not these alone");
+    return scan_error (&list->scan, "must have either 'start' and 'length', or "
+                       "'offset', 'length' and 'type', and nothing else");
   if (list->form != 0 && list->form != form)
-    return scan_error (&list->scan, "is in another form than what is before "
-                       "it");
+    return scan_error (&list->scan, "has a different form than the range "
+                       "before it");
   list->form = form;
   return 0;
 }
@@ -129,10 +128,10 @@ static int
 check_bounds (struct list *list, const struct item *item)
 {
   if (item->len == 0)
-    return scan_error (&list->scan, "is of no bytes");
+    return scan_error (&list->scan, "has length 0");
   if (item->start > list->size || item->len > list->size - item->start)
     return scan_error (&list->scan, "of %" PRIu64 " bytes at %" PRIu64 " ends "
-                       "behind the image, which has %" PRIu64 " bytes",
+                       "after the image, which has %" PRIu64 " bytes",
                        item->len, item->start, list->size);
   return 0;
 }
@@ -144,13 +143,12 @@ check_row (struct list *list, const struct item *item)
   const char *expected = item->type & DIRTY ? "dirty" : "clean";
 
   if (item->start != list->covered)
-    return scan_error (&list->scan, "begins at %" PRIu64 ", and what is "
-                       "before it ends at %" PRIu64, item->start,
+    return scan_error (&list->scan, "begins at %" PRIu64 " instead of %" PRIu64
+                       ", where the previous range ends", item->start,
                        list->covered);
   if (item->has & HAS_DESCRIPTION && strcmp (item->description, expected) != 0)
-    return scan_error (&list->scan, "is '%s' with type %" PRIu64 ", which is "
-                       "not of a dirty bitmap", item->description,
-                       item->type);
+    return scan_error (&list->scan, "is '%s' with type %" PRIu64 ", which no "
+                       "dirty bitmap has", item->description, item->type);
   list->covered += item->len;
   return 0;
 }
@@ -166,7 +164,7 @@ add_item (struct list *list, const struct item *item)
   if (list->form == HAS_RANGE || item->type & DIRTY)
     err = ranges_add (list->ranges, item->start, item->len);
   return err == 0 ? 0 : error_errno (list->scan.error, err,
-                                     "cannot store what changed");
+                                     "cannot store the changed ranges");
 }
 
 /* ---- The list ---- */
@@ -181,7 +179,7 @@ read_list (struct list *list)
     r = add_item (list, &item);
   if (r == 0 && list->form == HAS_ROW && list->covered < list->size)
     r = scan_error (&list->scan, "it ends at %" PRIu64 " of the %" PRIu64
-                    " bytes of the image: it is cut, or of another disk",
+                    " bytes of the image: it is truncated, or of another disk",
                     list->covered, list->size);
   return r;
 }

@@ -50,13 +50,12 @@ unexpected_char (struct scan *scan, int c)
   int errnum = errno;
 
   if (c != EOF)
-    return scan_error (scan, isgraph (c) ? "has '%c' where a list of ranges "
-                       "has none" : "has a byte %d where a list of ranges has "
-                       "none", c);
+    return scan_error (scan, isgraph (c) ? "has an unexpected '%c'"
+                       : "has an unexpected byte %d", c);
   if (ferror (scan->in))
     return error_about (scan->error, scan->name, "cannot read: %s",
                         strerror (errnum));
-  return scan_error (scan, "is cut: the list has no end");
+  return scan_error (scan, "is truncated: the list has no end");
 }
 
 int
@@ -83,7 +82,7 @@ end (struct scan *scan)
   if (c == EOF && !ferror (scan->in))
     return 0;
   return c == EOF ? unexpected_char (scan, c)
-    : scan_error (scan, "something follows the list of ranges");
+    : scan_error (scan, "there is trailing data after the list of ranges");
 }
 
 int
@@ -113,8 +112,8 @@ parse_string (struct scan *scan, char text[SCAN_STRING])
     if (c == EOF || c < ' ' || c >= 127 || c == '\\')
       return unexpected_char (scan, c);
     if (len == SCAN_STRING - 1)
-      return scan_error (scan, "has a string, '%.*s...', that a list of "
-                         "ranges does not have", (int) len, text);
+      return scan_error (scan, "has a string that is too long: '%.*s...'",
+                         (int) len, text);
     text[len++] = c;
   }
   text[len] = '\0';
@@ -174,8 +173,8 @@ scan_number (struct scan *scan, uint64_t *number)
   if (len == 0)
     return unexpected_char (scan, c);
   if (parse_number (text, number) == -1)
-    return scan_error (scan, "has '%s' where a whole number from 0 to 2^64 - "
-                       "1 is", text);
+    return scan_error (scan, "has '%s' instead of an integer from 0 to 2^64 - "
+                       "1", text);
   return c == EOF || ungetc (c, scan->in) == EOF ? unexpected_char (scan, c)
                                                  : 0;
 }

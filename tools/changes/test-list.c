@@ -116,18 +116,20 @@ test_rows (void **state)
         "5+5");
   /* They must cover the image, in order. */
   refuses (rows, (64 << 20) + 512, "it ends at 67108864 of the 67109376 bytes "
-           "of the image: it is cut, or of another disk");
+           "of the image: it is truncated, or of another disk");
   refuses (rows, (64 << 20) - 512, "range 3 of 62914560 bytes at 4194304 ends "
-           "behind the image, which has 67108352 bytes");
+           "after the image, which has 67108352 bytes");
   refuses ("[{\"offset\": 1, \"length\": 9, \"type\": 0}]", 10,
-           "range 1 begins at 1, and what is before it ends at 0");
+           "range 1 begins at 1 instead of 0, where");
   refuses ("[{\"offset\": 0, \"length\": 5, \"type\": 0},"
            "{\"offset\": 6, \"length\": 4, \"type\": 0}]", 10,
-           "range 2 begins at 6, and what is before it ends at 5");
+           "range 2 begins at 6 instead of 5, where the previous range ends");
   refuses ("[{\"offset\": 0, \"length\": 5, \"type\": 0},"
-           "{\"offset\": 4, \"length\": 6, \"type\": 0}]", 10, "ends at 5");
+           "{\"offset\": 4, \"length\": 6, \"type\": 0}]", 10,
+           "instead of 5");
   refuses ("[{\"offset\": 5, \"length\": 5, \"type\": 0},"
-           "{\"offset\": 0, \"length\": 5, \"type\": 0}]", 10, "ends at 0");
+           "{\"offset\": 0, \"length\": 5, \"type\": 0}]", 10,
+           "begins at 5 instead of 0");
 }
 
 /* Lists of other things, in which the same bit means something else. */
@@ -136,22 +138,23 @@ test_others (void **state)
 {
   (void) state;
   refuses ("[{\"start\": 0, \"length\": 10, \"depth\": 0, \"present\": true, "
-           "\"zero\": false, \"data\": true}]", 10, "range 1 has 'depth': it "
-           "is of 'qemu-img map', in which what changed is \"data\": false");
+           "\"zero\": false, \"data\": true}]", 10, "range 1 has 'depth', as "
+           "'qemu-img map' prints, where changed ranges have \"data\": false");
   refuses ("[{\"present\": true}]", 10, "qemu-img map");
   refuses ("[{\"start\": 0, \"length\": 10, \"data\": false}]", 10,
            "qemu-img map");
   refuses ("[{\"offset\": 0, \"length\": 10, \"type\": 3, \"description\": "
            "\"hole,zero\"}]", 10, "range 1 is 'hole,zero' with type 3, which "
-           "is not of a dirty bitmap");
+           "no dirty bitmap has");
   refuses ("[{\"offset\": 0, \"length\": 10, \"type\": 0, \"description\": "
            "\"data\"}]", 10, "is 'data' with type 0");
   refuses ("[{\"offset\": 0, \"length\": 10, \"type\": 0, \"description\": "
            "\"dirty\"}]", 10, "is 'dirty' with type 0");
   refuses ("[{\"start\": 0, \"length\": 10, \"dirty\": true}]", 10,
-           "range 1 has 'dirty', and it is not known what that means");
+           "range 1 has an unknown member 'dirty'");
   refuses ("[\n{ \"size\": 10, \"percent\": 100, \"type\": 0, "
-           "\"description\": \"clean\" }\n]", 10, "range 1 has 'size'");
+           "\"description\": \"clean\" }\n]", 10,
+           "range 1 has an unknown member 'size'");
   refuses ("{\"size\": 10, \"differences\": []}", 10,
            "it is not a list of ranges");
   refuses ("At 0: 65536 bytes differ.\n", 65536, "it is not a list of ranges");
@@ -161,23 +164,24 @@ static void
 test_members (void **state)
 {
   (void) state;
-  refuses ("[{}]", 10, "range 1 has neither 'start' and 'length'");
-  refuses ("[{\"start\": 0}]", 10, "range 1 has neither");
-  refuses ("[{\"length\": 1}]", 10, "range 1 has neither");
-  refuses ("[{\"offset\": 0, \"length\": 10}]", 10, "range 1 has neither");
-  refuses ("[{\"start\": 0, \"length\": 10, \"type\": 0}]", 10, "has neither");
+  refuses ("[{}]", 10, "range 1 must have either 'start' and 'length'");
+  refuses ("[{\"start\": 0}]", 10, "range 1 must have");
+  refuses ("[{\"length\": 1}]", 10, "range 1 must have");
+  refuses ("[{\"offset\": 0, \"length\": 10}]", 10, "range 1 must have");
+  refuses ("[{\"start\": 0, \"length\": 10, \"type\": 0}]", 10, "must have");
   refuses ("[{\"start\": 0, \"offset\": 0, \"length\": 10, \"type\": 0}]", 10,
-           "has neither");
+           "must have");
   refuses ("[{\"start\": 0, \"length\": 10, \"description\": \"dirty\"}]", 10,
-           "has neither");
+           "must have");
   refuses ("[{\"start\": 0, \"start\": 4, \"length\": 1}]", 10,
            "range 1 has 'start' twice");
   refuses ("[{\"start\": 0, \"length\": 1}, "
            "{\"offset\": 0, \"length\": 10, \"type\": 0}]", 10,
-           "range 2 is in another form");
+           "range 2 has a different form");
   refuses ("[{\"offset\": 0, \"length\": 10, \"type\": 0}, "
-           "{\"start\": 0, \"length\": 1}]", 10, "range 2 is in another form");
-  refuses ("[{\"start\": 0, \"length\": 0}]", 10, "range 1 is of no bytes");
+           "{\"start\": 0, \"length\": 1}]", 10,
+           "range 2 has a different form");
+  refuses ("[{\"start\": 0, \"length\": 0}]", 10, "range 1 has length 0");
 }
 
 static void
@@ -185,14 +189,14 @@ test_bounds (void **state)
 {
   (void) state;
   refuses ("[{\"start\": 0, \"length\": 11}]", 10, "range 1 of 11 bytes at 0 "
-           "ends behind the image, which has 10 bytes");
-  refuses ("[{\"start\": 10, \"length\": 1}]", 10, "ends behind the image");
-  refuses ("[{\"start\": 11, \"length\": 1}]", 10, "ends behind the image");
-  refuses ("[{\"start\": 0, \"length\": 1}]", 0, "ends behind the image");
+           "ends after the image, which has 10 bytes");
+  refuses ("[{\"start\": 10, \"length\": 1}]", 10, "ends after the image");
+  refuses ("[{\"start\": 11, \"length\": 1}]", 10, "ends after the image");
+  refuses ("[{\"start\": 0, \"length\": 1}]", 0, "ends after the image");
   refuses ("[{\"start\": 2, \"length\": 18446744073709551615}]", 10,
-           "ends behind the image");
+           "ends after the image");
   refuses ("[{\"start\": 18446744073709551615, \"length\": 2}]", 10,
-           "ends behind the image");
+           "ends after the image");
 }
 
 static void
@@ -213,7 +217,7 @@ test_numbers (void **state)
   (void) state;
   for (i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     snprintf (text, sizeof text, "[{\"start\": 0, \"length\": %s}]", wrong[i]);
-    refuses (text, 10, "where a whole number from 0 to 2^64 - 1 is");
+    refuses (text, 10, "instead of an integer from 0 to 2^64 - 1");
   }
   for (i = 0; i < sizeof others / sizeof *others; i++) {
     snprintf (text, sizeof text, "[{\"start\": %s, \"length\": 1}]", others[i]);
@@ -240,16 +244,16 @@ test_syntax (void **state)
   (void) state;
   for (i = 0; i < sizeof wrong / sizeof *wrong; i++)
     refuses (wrong[i], 10, "has ");
-  refuses_bytes (nul, sizeof nul - 1, 10, "has a byte 0 where");
-  refuses ("[]]", 10, "something follows the list");
-  refuses ("[] []", 10, "something follows the list");
-  refuses ("[{\"start\": 0, \"length\": 1}]x", 10, "something follows");
+  refuses_bytes (nul, sizeof nul - 1, 10, "has an unexpected byte 0");
+  refuses ("[]]", 10, "there is trailing data after the list");
+  refuses ("[] []", 10, "there is trailing data after the list");
+  refuses ("[{\"start\": 0, \"length\": 1}]x", 10, "there is trailing data");
   refuses ("\xef\xbb\xbf[]", 10, "it is not a list of ranges");
   refuses ("", 10, "it is empty");
   refuses (" \n", 10, "it is empty");
   /* Wherever it is cut. */
   for (len = 1; len < strlen (rows) - 2; len++)
-    refuses_bytes (rows, len, 64 << 20, "is cut: the list has no end");
+    refuses_bytes (rows, len, 64 << 20, "is truncated: the list has no end");
 }
 
 static void

@@ -68,9 +68,9 @@ incomplete_error (const struct qcow2_tail *tail, uint64_t offset,
                             PRIu64 " is not complete where the file ends "
                             "(%" PRIu64 " bytes)", offset, tail->file->size);
   if (type > QCOW2_ZSTD)
-    return imagefile_error (tail->file, error, "the qcow2 image is compressed "
-                            "in a way that this version of blksum does not "
-                            "know (type %u)", type);
+    return imagefile_error (tail->file, error, "the qcow2 image has a "
+                            "compression that this version of blksum does not "
+                            "support (type %u)", type);
   return imagefile_error (tail->file, error, "the file ends within a "
                           "compressed cluster, and this blksum was built "
                           "without %s, to see whether it was cut: if it was "

@@ -129,7 +129,7 @@ read_features (const struct imagefile *file, struct qcow2 *qcow2,
                             "length is %" PRIu32, *length);
   if (features & ~ALL_FEATURES)
     return imagefile_error (file, error, "the qcow2 image needs features that "
-                            "this version of blksum does not know (0x%"
+                            "this version of blksum does not support (0x%"
                             PRIx64 ")", features & ~ALL_FEATURES);
   if (features & CORRUPT)
     return imagefile_error (file, error, "the qcow2 image is marked as "

@@ -125,7 +125,7 @@ check_descriptor (const struct imagefile *file, char *text,
   unsigned extents = 0;
 
   if (!parent)
-    return refuse (file, "without a descriptor behind its header", error);
+    return refuse (file, "without a descriptor after its header", error);
   if (strstr (text, "parentFileNameHint") ||
       strncasecmp (parent + 10, "ffffffff", 8) != 0)
     return refuse (file, "with a parent", error);
@@ -151,7 +151,7 @@ vmdk_check_alone (const struct imagefile *file, struct error *error)
                    error);
   if (vmdk.descriptor_offset != 1 || vmdk.descriptor_sectors < 1 ||
       vmdk.descriptor_sectors > DESCRIPTOR_SECTORS)
-    return refuse (file, "without a descriptor behind its header", error);
+    return refuse (file, "without a descriptor after its header", error);
   if (imagefile_read (file, "the vmdk descriptor", text, sizeof text - 1,
                       SECTOR, error) == -1)
     return -1;

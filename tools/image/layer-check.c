@@ -171,7 +171,7 @@ query_backing (struct layer *layer, const struct layer_context *context,
   info = json_tokener_parse (output);
   free (output);
   if (!json_object_is_type (info, json_type_object))
-    r = error_set (error, "cannot understand the output of qemu-img");
+    r = error_set (error, "cannot parse the output of qemu-img");
   else {
     backing = json_string (info, "full-backing-filename");
     r = !*backing ? 0

@@ -36,14 +36,14 @@ check_length (const struct nodes *nodes, const struct storage *storage)
   /* The sizes of other nodes are whole sectors. */
   if (storage->kind != LOCAL && storage->len == UINT64_MAX &&
       storage->start % 512 != 0)
-    return error_set (nodes->error, "refused because the part behind an "
-                      "offset of %" PRIu64 " bytes would end within a sector",
+    return error_set (nodes->error, "refused because the part after an offset "
+                      "of %" PRIu64 " bytes would end within a sector",
                       storage->start);
   if (storage->kind != LOCAL)
     return 0;
   if (storage->len != UINT64_MAX && storage->len > file->size)
-    return imagefile_error (file, nodes->error, "the image is said to have "
-                            "%" PRIu64 " bytes, but the file ends after %"
+    return imagefile_error (file, nodes->error, "the options set a size of %"
+                            PRIu64 " bytes, but the file ends after %"
                             PRIu64, storage->len, file->size);
   if (file->size % 512 != 0 &&
       (storage->start > 0 || storage->len != UINT64_MAX))
@@ -73,8 +73,9 @@ refuse_references (const struct nodes *nodes, const struct node *node)
     const char *value = node_get (node, children[i]);
 
     if ((value && *value) || (i >= 3 && node_has (node, children[i])))
-      return error_set (nodes->error, "refused because what '%s%s' stands for "
-                        "cannot be checked", node->prefix, children[i]);
+      return error_set (nodes->error, "refused because the node that '%s%s' "
+                        "refers to cannot be checked", node->prefix,
+                        children[i]);
   }
   return 0;
 }

@@ -95,8 +95,8 @@ qemuname_locate (const char *from, const char *name, const char **path,
 
   *path = name;
   if (!qemuname_is_supported (name))
-    return error_about (error, from, "refused because what it names cannot be "
-                        "checked: '%s'; " QEMUNAME_HINT, name);
+    return error_about (error, from, "refused because it names '%s', which "
+                        "cannot be checked: " QEMUNAME_HINT, name);
   if (len == 0)
     return 1;
   if (!is_one_of (name, len, local))

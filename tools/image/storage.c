@@ -90,7 +90,7 @@ open_local (const struct nodes *nodes, struct storage *storage)
 
   storage->kind = LOCAL;
   if (!path)
-    return error_set (nodes->error, "refused because the options do not say "
+    return error_set (nodes->error, "refused because the options do not set "
                       "%sfilename=FILE", storage->node.prefix);
   storage->path = strdup (path);
   if (!storage->path)
@@ -99,8 +99,8 @@ open_local (const struct nodes *nodes, struct storage *storage)
                        nodes->error) == -1)
     return -1;
   if (storage->start > file->size)
-    return imagefile_error (file, nodes->error, "the image is said to start "
-                            "at offset %" PRIu64 ", but the file has %" PRIu64
+    return imagefile_error (file, nodes->error, "the options set an offset of "
+                            "%" PRIu64 " bytes, but the file has %" PRIu64
                             " bytes", storage->start, file->size);
   file->start = storage->start;
   file->size = MIN (storage->len, file->size - storage->start);
@@ -120,7 +120,7 @@ apply_raw (const struct nodes *nodes, struct storage *storage)
     return -1;
   if (storage->start > MIN (size, INT64_MAX - offset))
     return error_set (nodes->error, "refused because an offset in the options "
-                      "passes the end of what it is in");
+                      "passes the end of its node");
   if (size != UINT64_MAX)
     storage->len = MIN (storage->len, size - storage->start);
   storage->start += offset;
@@ -136,9 +136,9 @@ storage_find (struct storage *storage, const struct nodes *nodes,
   for (;; is_file = true) {
     storage->driver = node_get (&storage->node, "driver");
     if (!storage->driver && !is_file)
-      return error_set (nodes->error, "refused because the options do not say "
-                        "%sdriver=FORMAT, so that qemu would choose the "
-                        "format by the content", storage->node.prefix);
+      return error_set (nodes->error, "refused because the options do not set "
+                        "%sdriver=FORMAT, so that qemu would probe the "
+                        "format", storage->node.prefix);
     if (!storage->driver || qemuname_is_local (storage->driver))
       return open_local (nodes, storage);
     if (strcmp (storage->driver, "raw") != 0)

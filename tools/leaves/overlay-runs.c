@@ -82,7 +82,7 @@ differs (struct overlay_runs *overlay, uint64_t block)
 
   overlay->differs = true;
   error_set (overlay->error, "block %" PRIu64 " (%" PRIu64 " bytes at %" PRIu64
-             ") is not what %s says", block,
+             ") differs from %s", block,
              leaf_run_bytes (&run, overlay->size, overlay->block_size),
              block * overlay->block_size, overlay->base_name);
   return ECANCELED;

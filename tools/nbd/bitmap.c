@@ -163,8 +163,8 @@ query (struct bitmap *bitmap, uint64_t len, struct error *error)
     return error_set (error, "cannot read the dirty bitmap at offset %" PRIu64
                       ": %s", offset, nbd_error_text ());
   if (bitmap->offset == offset)
-    return error_set (error, "the server said nothing of the dirty bitmap at "
-                      "offset %" PRIu64, offset);
+    return error_set (error, "the server returned no status of the dirty "
+                      "bitmap at offset %" PRIu64, offset);
   return 0;
 }
 
@@ -175,8 +175,8 @@ read_all (struct bitmap *bitmap, struct error *error)
   int r = 0;
 
   if (export_size < 0 || export_size < bitmap->size)
-    return error_set (error, "the dirty bitmap is of %" PRId64 " bytes, the "
-                      "image has %" PRIu64, export_size, bitmap->size);
+    return error_set (error, "the dirty bitmap covers %" PRId64 " bytes, but "
+                      "the image has %" PRIu64, export_size, bitmap->size);
   while (r == 0 && bitmap->offset < bitmap->size)
     r = query (bitmap, export_size - bitmap->offset, error);
   return r;

@@ -99,8 +99,8 @@ nbd_extent_at (void *opaque, uint64_t offset, struct extent *extent,
       return error_set (error, "cannot get extents at offset %llu: %s",
                         (unsigned long long) offset, nbd_error_text ());
     if (extents->count == 0)
-      return error_set (error, "the server told no extents at offset %llu",
-                        (unsigned long long) offset);
+      return error_set (error, "the server returned no block status at offset "
+                        "%llu", (unsigned long long) offset);
   }
   *extent = extents->items[extents->next++];
   extents->offset = offset + extent->len;

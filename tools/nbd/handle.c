@@ -53,7 +53,7 @@ nbd_error_text (void)
   const char *p = text;
 
   if (!text)
-    return "the server closed it";
+    return "the server closed the connection";
   while (islower ((unsigned char) *p) || isdigit ((unsigned char) *p) ||
          *p == '_')
     p++;

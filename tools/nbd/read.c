@@ -168,9 +168,8 @@ setup_requests (struct nbd_reader *reader,
   if (max <= 0 || max > MAX_REQUEST)
     max = MAX_REQUEST;
   if ((min & (min - 1)) != 0 || min > max)
-    return error_set (error, "the server takes requests of %lld to %lld bytes, "
-                      "which makes no sense", (long long) min,
-                      (long long) max);
+    return error_set (error, "the server announces invalid sizes of requests: "
+                      "%lld to %lld bytes", (long long) min, (long long) max);
   if (align < min)
     align = min;
   if (options->extents && nbd_can_extents (nbd))

@@ -150,7 +150,7 @@ run_child (struct spawn *spawn)
     fail_child (spawn, "cannot move a descriptor");
 
   if (spawn->image_fd != -1 && open_files_limit () == -1)
-    fail_child (spawn, "cannot bound its descriptors");
+    fail_child (spawn, "cannot limit its descriptors");
 
   snprintf (pid, sizeof pid, "%ld", (long) getpid ());
   setenv ("LISTEN_PID", pid, 1);
@@ -301,8 +301,8 @@ qemu_nbd_check_files (const struct qemu_nbd *qemu, dev_t dev, ino_t ino,
   };
 
   if (open_files_visit (qemu->pid, check_file, &check) == -1)
-    return error_set (error, "cannot see what qemu-nbd opened (%s): give the "
-                      "format with -f", strerror (errno));
+    return error_set (error, "cannot determine which files qemu-nbd opened "
+                      "(%s): give the format with -f", strerror (errno));
   if (!check.allowed)
     return error_set (error, "refused because it changed while it was "
                       "opened, so that qemu opened another file");

@@ -122,7 +122,7 @@ read_by_qemu (struct direct *direct, void *buf, size_t len, uint64_t offset,
               struct error *error)
 {
   if (!wait_for_qemu (direct))
-    return error_set (error, "qemu-nbd does not take the image");
+    return error_set (error, "qemu-nbd refused the image");
   if (nbd_pread (direct->qi.nbd, buf, len, offset, 0) == 0)
     return 0;
 
@@ -207,7 +207,7 @@ connect_to_qemu (struct direct *direct, struct error *error)
   if (qemu_image_connect (qi, nbd, error) == -1)
     return -1;
   if (qi->size != direct->chain.size)
-    return error_set (error, "qemu sees another size");
+    return error_set (error, "qemu reports a different size");
   return 0;
 }
 
@@ -234,7 +234,7 @@ fill_by_qemu (struct direct *direct, struct fill *fill)
   if (qemu_image_serve (&direct->qi, &fill->error) == -1)
     return -1;
   if (direct->qi.size != direct->chain.size)
-    return error_set (&fill->error, "qemu sees another size");
+    return error_set (&fill->error, "qemu reports a different size");
   return qemu_image_fill (&direct->qi, direct->source.size, fill);
 }
 

@@ -93,7 +93,7 @@ connect_first (struct nbd_uri *nbd_uri, const char *uri, struct error *error)
   if (connect_nbd (options, nbd, uri, error) == -1)
     ;
   else if ((size = nbd_get_size (nbd)) < 0)
-    error_set (error, "the server tells a size of 2^63 bytes or more");
+    error_set (error, "the server reports a size of 2^63 bytes or more");
   else {
     nbd_uri->source.size = size;
     nbd_uri->conns[nbd_uri->nr_conns++] = nbd;

@@ -58,8 +58,8 @@ open_uri (const struct source_options *options, const char *uri,
           struct source **source, struct error *error)
 {
   if (is_other_than_raw (options))
-    return error_set (error, "-f %s is not for NBD: the server chooses the "
-                      "format", options->format);
+    return error_set (error, "-f %s does not apply to NBD: the server chooses "
+                      "the format", options->format);
 #ifdef HAVE_LIBNBD
   return nbd_uri_open (options, uri, source, error);
 #else
@@ -187,8 +187,8 @@ check_sums (const struct source_options *options, int fd,
 {
   if (options->refuse_sums && looks_like_sums (fd))
     return error_set (error, "looks like a file of checksums: --check checks "
-                      "them, -c is the short form of --cache, which hashes "
-                      "this file when written out");
+                      "them; -c is the short form of --cache, and --cache "
+                      "itself hashes this file");
   return 0;
 }
 
@@ -242,8 +242,8 @@ open_path (const struct source_options *options, const char *path,
   if (is_seekable_image (fd))
     return open_image (options, fd, path, source, error);
   if (is_other_than_raw (options))
-    r = error_set (error, "can only be read from its start to its end, "
-                   "like a pipe: it cannot be %s", options->format);
+    r = error_set (error, "can only be read sequentially, like a pipe: its "
+                   "format cannot be %s", options->format);
   else
     r = pipe_open (options, fd, source, error);
   if (r == -1)

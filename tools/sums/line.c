@@ -139,8 +139,8 @@ set_sum (struct sums_line *line, const char *spec, const char *hex, char *name,
   if (*name == '\0')
     set_damaged (line, "it has no name");
   else if (escaped && !unescape (name))
-    set_damaged (line, "its name has a backslash before something else than "
-                 "a backslash, n or r");
+    set_damaged (line, "its name has a backslash that is not followed by a "
+                 "backslash, n or r");
   else
     *line = (struct sums_line) {
       .type = SUMS_SUM, .spec = spec, .hex = hex, .name = name

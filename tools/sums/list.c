@@ -81,8 +81,8 @@ sums_list_next (struct sums_list *list, struct sums_line *line,
     return 0;
   list->number++;
   if (end == END_NUL)
-    return error_set (error, "line %ju has a NUL character: this is not a "
-                      "list of checksums with a line for each",
+    return error_set (error, "line %ju has a NUL character: a list of "
+                      "checksums has one in each line",
                       (uintmax_t) list->number);
   if (len > MAX_LINE)
     *line = (struct sums_line) {
@@ -92,7 +92,7 @@ sums_list_next (struct sums_list *list, struct sums_line *line,
     sums_line_parse (list->text, len, line);
   if (end == END_FILE && line->type == SUMS_OTHER)
     *line = (struct sums_line) {
-      .type = SUMS_DAMAGED, .why = "the list ends in the middle of it"
+      .type = SUMS_DAMAGED, .why = "the list ends within it"
     };
   return 1;
 }
