@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Which parts of a disk are read, when a manifest says most of it.
+ * The audit sample: which parts of an image are read if a manifest has the
+ * leaves of most of it.
  */
 
 #include <config.h>
@@ -13,14 +14,14 @@
 #include "util/audit-sample.h"
 #include "util/ranges.h"
 
-/* Bytes: what is read begins and ends at such offsets, or where blocks do.  No
- * NBD server asks for more, and no direct I/O.
+/* Bytes: reads are aligned to this, or to larger blocks.  No NBD server
+ * requires a larger alignment, nor does direct I/O.
  */
 #define READ_UNIT (64 * 1024)
 
-/* ---- How many ---- */
+/* ---- The size of the sample ---- */
 
-/* A share of COUNT, rounded up, without an overflow. */
+/* COUNT * SHARE / SAMPLE_ALL, rounded up, without an overflow. */
 static uint64_t
 share_of (uint64_t count, uint32_t share)
 {
@@ -54,8 +55,8 @@ count_before (struct audit_sample *sample)
   return 0;
 }
 
-/* Of some length, and as many that none is longer than that: then no unit is
- * audited with less probability than LEAST of all units are.
+/* Make at least LEAST strata.  Then each unit is audited with a probability of
+ * at least LEAST / sample->trusted.
  */
 static void
 set_strata (struct audit_sample *sample, uint64_t least)
@@ -105,9 +106,11 @@ audit_sample_bytes (const struct audit_sample *sample)
     ? unknown + sample->audited * sample->unit : sample->size;
 }
 
-/* ---- Which ---- */
+/* ---- The selection ---- */
 
-/* The first of the unknown that ends behind OFFSET, or how many there are. */
+/* The index of the first unknown range that ends after OFFSET, or the number of
+ * ranges.
+ */
 static size_t
 find_unknown (const struct ranges *unknown, uint64_t offset)
 {
@@ -125,7 +128,7 @@ find_unknown (const struct ranges *unknown, uint64_t offset)
   return low;
 }
 
-/* Splitmix64: numbers that look random, one for each INDEX. */
+/* Splitmix64: a pseudo-random number for each INDEX. */
 static uint64_t
 random_of (const struct audit_sample *sample, uint64_t index)
 {
@@ -136,8 +139,8 @@ random_of (const struct audit_sample *sample, uint64_t index)
   return z ^ (z >> 31);
 }
 
-/* Of the units that are trusted, the one with the number N: is it audited?
- * Stores in *COUNT for how many units this is so.
+/* Is the trusted unit with the number N audited?  Stores in *COUNT the number
+ * of units from N on to which the answer applies.
  */
 static bool
 is_audited (const struct audit_sample *sample, uint64_t n, uint64_t *count)

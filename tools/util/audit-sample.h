@@ -1,15 +1,19 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Which parts of a disk are read, when a manifest says most of it: those that
- * are unknown, and of those that are trusted some at random, to see whether
- * they are what they are trusted to be.
+ * The audit sample of --update and --resume: which parts of an image are read
+ * if a manifest has the leaves of most of it.
  *
- * The disk is cut into units: blocks, or as many of them as are read at once.
- * The units that are trusted are divided into strata, of the same length but
- * for the last one, which can be shorter, and one unit of each is audited: each
- * with the same probability, or a greater one.  Nothing but a seed is kept of
- * that, so any thread can ask, in any order.
+ * Unknown ranges are read.  The rest is trusted: its leaves are taken from the
+ * manifest.  A random sample of the rest is audited, that is, read and compared
+ * with the manifest.
+ *
+ * The image is divided into units: blocks, or groups of small blocks, which are
+ * read together.  The trusted units are divided into strata of the same length;
+ * the last one can be shorter.  One unit of each stratum is audited.  So each
+ * unit is audited with the same probability, or a greater one in the last
+ * stratum.  The sample is computed from a seed, so any thread can query it, in
+ * any order.
  */
 
 #ifndef BLKSUM_AUDIT_SAMPLE_H
@@ -20,39 +24,40 @@
 
 struct ranges;
 
-#define SAMPLE_MIN_UNITS 64     /* units to be audited, if there are as many */
+#define SAMPLE_MIN_UNITS 64     /* units to audit, if there are as many */
 #define SAMPLE_ALL 100000000    /* millionths of a percent: 100 % */
 
 struct audit_sample {
-  uint64_t size;                /* of the disk, bytes */
+  uint64_t size;                /* of the image, bytes */
   uint64_t unit;                /* bytes */
   const struct ranges *unknown; /* in whole units */
-  uint64_t *before;             /* units of UNKNOWN before each of them, and the
-                                 * sum of all */
+  uint64_t *before;             /* unknown units before each range of UNKNOWN,
+                                 * and their total */
   uint64_t trusted, audited;    /* units */
-  uint64_t stratum;             /* units, if any are audited */
+  uint64_t stratum;             /* length in units, if any are audited */
   uint64_t seed;
 };
 
 enum sample_class { SAMPLE_UNKNOWN, SAMPLE_TRUSTED, SAMPLE_AUDITED };
 
-/* Choose for a disk of SIZE bytes with blocks of BLOCK_SIZE, of which UNKNOWN,
- * which are sorted and stay, are not trusted: they become whole units.  AUDIT
- * is how much of the rest is to be audited, in millionths of a percent.  Nobody
- * can know what is chosen by SEED if he does not know SEED.  0 or ENOMEM.
+/* Select the sample for an image of SIZE bytes with blocks of BLOCK_SIZE.
+ * UNKNOWN is sorted and must stay valid; it is extended to whole units.  AUDIT
+ * is the share of the rest to audit, in millionths of a percent.  The sample
+ * cannot be predicted without SEED.  0 or ENOMEM.
  */
 int audit_sample_init (struct audit_sample *sample, uint64_t size,
                        uint32_t block_size, struct ranges *unknown,
                        uint32_t audit, uint64_t seed);
 void audit_sample_destroy (struct audit_sample *sample);
 
-/* What is the byte at OFFSET?  Stores in *LEN how far this is the same for all
- * that follow, at least: bytes, in whole units, also behind the disk's end.
+/* Returns the class of the byte at OFFSET.  At least the next *LEN bytes have
+ * the same class.  They end where a unit or the image ends, or beyond the
+ * image.
  */
 enum sample_class audit_sample_at (const struct audit_sample *sample,
                                    uint64_t offset, uint64_t *len);
 
-/* How many bytes are read. */
+/* The number of bytes to read, at most: the last unit can be short. */
 uint64_t audit_sample_bytes (const struct audit_sample *sample);
 
 #endif /* BLKSUM_AUDIT_SAMPLE_H */

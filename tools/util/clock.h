@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * How long something takes.
+ * The monotonic clock, to measure durations.
  */
 
 #ifndef BLKSUM_CLOCK_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Seconds, since some moment. */
+/* Seconds since an unspecified moment. */
 static inline double
 clock_seconds (void)
 {
@@ -20,7 +20,7 @@ clock_seconds (void)
   return ts.tv_sec + ts.tv_nsec * 1e-9;
 }
 
-/* Nanoseconds, since the same. */
+/* Nanoseconds since the same moment. */
 static inline uint64_t
 clock_ns (void)
 {

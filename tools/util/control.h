@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Control characters, which a terminal does not print but obeys.
+ * Control characters, which a terminal executes instead of printing them.
  */
 
 #ifndef BLKSUM_CONTROL_H
@@ -9,8 +9,9 @@
 
 #include <stddef.h>
 
-/* The length in bytes of the control character at TEXT, also of one of those
- * that UTF-8 has beyond ASCII; or 0: it is another.  NUL is none.
+/* The length in bytes of the control character at TEXT, or 0 if it is none.
+ * The control characters that UTF-8 has beyond ASCII (C1) are included.  NUL is
+ * none.
  */
 static inline size_t
 control_length (const char *text)

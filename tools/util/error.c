@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The reason why a source failed, as text for the user.
+ * The reason of an error, as text for the user.
  */
 
 #include <config.h>
@@ -18,11 +18,11 @@
 
 static const char more[] = "\n(more lines are not shown)";
 
-/* Append TEXT up to END in printable form: what qemu, libnbd and untrusted
- * images say may hold anything.  Line ends become "; ", other control
- * characters '?', also those that UTF-8 has beyond ASCII; other bytes above 127
- * stay, names are in the user's charset.  False if there is no room for all
- * of it, with SPARE bytes left.
+/* Append TEXT up to END in printable form: the text of qemu, libnbd and
+ * untrusted images can contain any byte.  Line ends become "; ", other control
+ * characters, also those that UTF-8 has beyond ASCII, become '?'.  Other bytes
+ * above 127 are kept, as names are in the user's charset.  False if not all of
+ * it fits, with SPARE bytes left.
  */
 static bool
 append (struct error *error, const char *text, const char *end, size_t spare)
@@ -117,7 +117,7 @@ error_set_lines (struct error *error, const char *text)
   return -1;
 }
 
-/* The limit that was met can be changed by the user. */
+/* The user can raise the limit of open files, so it is printed. */
 static void
 append_errno (struct error *error, int errnum)
 {

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The reason why a source failed, as text for the user: one line, or the lines
- * that another program said.
+ * The reason of an error, as text for the user: one line, or the lines that
+ * another program printed.
  *
- * The functions that can fail for a reason worth telling take a struct error
- * and return -1 after they set it.  The first error wins: setting a second
- * one changes nothing.  Not thread-safe; callers that share one lock it.
+ * A function that can fail for such a reason takes a struct error, and returns
+ * -1 after it set it.  The first error wins: setting a second one has no
+ * effect.  Not thread-safe: callers that share one hold a lock.
  */
 
 #ifndef BLKSUM_ERROR_H
@@ -15,8 +15,8 @@
 #include <stdbool.h>
 
 struct error {
-  char text[6144];              /* empty: no error; a path may be in it; with
-                                 * '\n' between lines */
+  char text[6144];              /* empty: no error; can contain a path; '\n'
+                                 * separates lines */
 };
 
 static inline bool
@@ -29,20 +29,20 @@ error_is_set (const struct error *error)
 int error_set (struct error *error, const char *fmt, ...)
   __attribute__ ((format (printf, 2, 3)));
 
-/* The same with ": " and the text of ERRNUM, an errno value, behind it; of
- * EMFILE with the limit.
+/* The same, followed by ": " and the text of ERRNUM, an errno value.  For
+ * EMFILE the limit of open files is added.
  */
 int error_errno (struct error *error, int errnum, const char *fmt, ...)
   __attribute__ ((format (printf, 3, 4)));
 
-/* The same as error_set, with NAME in front, unless it is NULL: of a file that
- * is not the operand, which whoever prints the error names.
+/* The same as error_set, preceded by NAME, unless it is NULL.  NAME is a file
+ * other than the operand, whose name is printed before each error anyway.
  */
 int error_about (struct error *error, const char *name, const char *fmt, ...)
   __attribute__ ((format (printf, 3, 4)));
 
-/* Set the text to the lines of TEXT, which ends each with a newline.  There are
- * ERROR_LINES at most, and one that says that there were more.
+/* Set the text to the lines of TEXT, each of which ends with a newline: at most
+ * ERROR_LINES, followed by one that says that there are more.
  */
 #define ERROR_LINES 10
 int error_set_lines (struct error *error, const char *text);

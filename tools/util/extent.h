@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Parts of a disk.
+ * Extents and ranges of an image.
  */
 
 #ifndef BLKSUM_EXTENT_H
@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* From some offset on, LEN bytes (at least 1, and it may be more than there
- * is) are known to be zero, or not.
+/* The LEN bytes from some offset on read as zeros, or are not known to.  LEN is
+ * at least 1, and can pass the end of the image.
  */
 struct extent {
   uint64_t len;
@@ -20,8 +20,8 @@ struct extent {
 
 struct range {
   uint64_t offset, len;         /* bytes */
-  bool zero;                    /* it need not be read */
-  unsigned flags;               /* of the image, for when it is read */
+  bool zero;                    /* it reads as zeros */
+  unsigned flags;               /* set by the image for its read function */
 };
 
 #endif /* BLKSUM_EXTENT_H */

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Ranges of bytes of a disk.
+ * Sets of ranges of an image.
  */
 
 #include <config.h>
@@ -17,9 +17,9 @@ end_of (const struct ranges_item *range)
   return range->start + range->len;
 }
 
-/* ---- To add ---- */
+/* ---- Adding ---- */
 
-/* Join those of which less than GAP bytes are apart.  They are sorted. */
+/* Join ranges with less than GAP bytes between them.  The ranges are sorted. */
 static void
 join (struct ranges *ranges, uint64_t gap)
 {
@@ -38,7 +38,7 @@ join (struct ranges *ranges, uint64_t gap)
     ranges->count = last - ranges->items + 1;
 }
 
-/* Make room for one more. */
+/* Make room for another range. */
 static int
 make_room (struct ranges *ranges)
 {
@@ -87,7 +87,7 @@ ranges_free (struct ranges *ranges)
   *ranges = (struct ranges) { 0 };
 }
 
-/* ---- To put in order ---- */
+/* ---- Sorting ---- */
 
 static int
 compare (const void *a, const void *b)
@@ -102,7 +102,7 @@ ranges_sort (struct ranges *ranges)
 {
   size_t i;
 
-  /* Most lists are in order: qsort takes as much memory again. */
+  /* Most lists are sorted already, and qsort needs as much memory again. */
   for (i = 1; i < ranges->count; i++)
     if (ranges->items[i].start < ranges->items[i - 1].start) {
       qsort (ranges->items, ranges->count, sizeof *ranges->items, compare);
@@ -131,7 +131,7 @@ ranges_align (struct ranges *ranges, uint32_t block_size, uint64_t size)
   join (ranges, 0);
 }
 
-/* ---- To look at ---- */
+/* ---- Queries ---- */
 
 bool
 ranges_has (const struct ranges *ranges, uint64_t offset, uint64_t *len)
@@ -139,7 +139,7 @@ ranges_has (const struct ranges *ranges, uint64_t offset, uint64_t *len)
   size_t low = 0, high = ranges->count;
   const struct ranges_item *range;
 
-  /* Find the first that ends behind it. */
+  /* Find the first range that ends after OFFSET. */
   while (low < high) {
     size_t middle = low + (high - low) / 2;
 

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Ranges of bytes of a disk: those that changed.
+ * Sets of ranges of an image, in bytes, such as those that changed.
  *
- * Their memory is bounded: of more than RANGES_MAX the nearest are joined, with
- * what is between them.  So there may be more in them than was added, and never
- * less.
+ * Memory is bounded: of more than RANGES_MAX ranges the nearest are joined,
+ * with the gap between them.  So a set can contain more than was added, but
+ * never less.
  */
 
 #ifndef BLKSUM_RANGES_H
@@ -21,9 +21,9 @@ struct ranges_item {
   uint64_t start, len;          /* bytes; LEN is not 0 */
 };
 
-/* All zero: none. */
+/* The empty set is all zero. */
 struct ranges {
-  struct ranges_item *items;    /* in order and apart, once they are sorted */
+  struct ranges_item *items;    /* sorted and not adjacent, after ranges_sort */
   size_t count, room;
 };
 
@@ -32,23 +32,25 @@ struct ranges {
  */
 int ranges_add (struct ranges *ranges, uint64_t start, uint64_t len);
 
-/* Sort them, and join those that touch or overlap.  For all that follows they
- * are to be sorted.
+/* Sort the ranges, and join those that touch or overlap.  The functions below
+ * require sorted ranges.
  */
 void ranges_sort (struct ranges *ranges);
 
-/* Make whole blocks of them, and cut them at SIZE, the end of the disk. */
+/* Extend the ranges to whole blocks, and cut them at SIZE, the end of the
+ * image.
+ */
 void ranges_align (struct ranges *ranges, uint32_t block_size, uint64_t size);
 
-/* Is the byte at OFFSET in one?  Stores in *LEN how far this is the same for
- * all that follow: bytes, also behind the end of the disk.
+/* Is the byte at OFFSET in a range?  Stores in *LEN the number of bytes from
+ * OFFSET on to which the answer applies; they can pass the end of the image.
  */
 bool ranges_has (const struct ranges *ranges, uint64_t offset, uint64_t *len);
 
-/* How many bytes there are in them. */
+/* The number of bytes in the ranges. */
 uint64_t ranges_bytes (const struct ranges *ranges);
 
-/* There are none then. */
+/* Free the memory, and make the set empty. */
 void ranges_free (struct ranges *ranges);
 
 #endif /* BLKSUM_RANGES_H */

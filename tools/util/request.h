@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What is asked for: the command line sets it, and jobs see nothing else of the
- * options.  A request is small, so that a job can copy it and change the copy.
+ * The requests to jobs.  The command line sets them, and a job uses no other
+ * option.  A request is small, so that a job can copy it and modify the copy.
  */
 
 #ifndef BLKSUM_REQUEST_H
@@ -19,7 +19,7 @@ struct blkhash_opts;
 struct progress_form {
   int fd;                       /* -1: no progress */
   bool bar;                     /* else lines N/100, as nbdcopy prints */
-  const char *name;             /* what is shown with the bar, or NULL */
+  const char *name;             /* shown with the bar, or NULL */
 };
 
 /* Of any job. */
@@ -27,12 +27,12 @@ struct hash_request {
   struct blkhash_opts *opts;    /* digest, block size, construction, threads */
   bool digest_chosen, block_size_chosen, construction_chosen; /* by the user */
   struct source_options source;
-  const char *manifest;         /* file to be written, "-": stdout; or NULL */
+  const char *manifest;         /* file to write, "-": stdout; or NULL */
   struct progress_form progress;
 };
 
-/* Did the user say how sums are made?  Else it may follow from something else,
- * such as a manifest.
+/* Did the user choose the hash?  Otherwise it can be taken from elsewhere, such
+ * as a manifest.
  */
 static inline bool
 hash_request_is_chosen (const struct hash_request *request)
@@ -41,21 +41,22 @@ hash_request_is_chosen (const struct hash_request *request)
     request->construction_chosen;
 }
 
-/* What --check prints and says, beside errors. */
+/* What --check prints, beside errors. */
 enum check_report {
   CHECK_ALL,
-  CHECK_QUIET,                  /* nothing of images that are right */
+  CHECK_QUIET,                  /* nothing for images that match */
   CHECK_STATUS,                 /* nothing */
-  CHECK_WARN,                   /* all, and lines that are malformed */
+  CHECK_WARN,                   /* all, and malformed lines */
 };
 
-/* Of --check; the first three of --compare, and two of them of --expect. */
+/* Of --check.  --compare uses the first three fields, --expect the first two.
+ */
 struct verify_request {
-  struct subset subset;         /* n > 0: no more of an image is read */
-  enum check_report report;     /* of the others: CHECK_QUIET or not */
-  bool strict;                  /* malformed lines make it fail; or sizes */
-  bool ignore_missing;          /* files */
-  bool allow_uris;              /* in lists */
+  struct subset subset;         /* n > 0: only this subset is read */
+  enum check_report report;     /* other jobs: CHECK_QUIET or not */
+  bool strict;                  /* fail on malformed lines, or other sizes */
+  bool ignore_missing;          /* missing files are no error */
+  bool allow_uris;              /* lists can contain URIs */
 };
 
 /* Of --expect. */
@@ -63,28 +64,31 @@ struct expect_request {
   struct hash_request hash;
   const char *operand;
   const char *expected;         /* its checksum, or manifest:FILE */
-  struct subset subset;         /* n > 0: no more is compared, by a manifest */
+  struct subset subset;         /* n > 0: only this subset is compared, with a
+                                 * manifest */
   bool quiet;                   /* only errors are printed */
 };
 
-/* Of two images. */
+/* Of --compare. */
 struct compare_request {
   struct hash_request hash;     /* of the images */
   const char *operands[2];
-  uint64_t size;                /* of what is in manifests: bytes that are
-                                 * compared, or SOURCE_WHOLE */
-  struct subset subset;         /* n > 0: no more is compared */
-  bool same_size;               /* other sizes are a difference */
-  bool first_only;              /* one difference is enough */
+  uint64_t size;                /* of the images of manifests: bytes to compare,
+                                 * or SOURCE_WHOLE */
+  struct subset subset;         /* n > 0: only this subset is compared */
+  bool same_size;               /* different sizes are a difference */
+  bool first_only;              /* stop at the first difference */
 };
 
 /* Of --update and --resume. */
 struct incremental_request {
-  const char *old;              /* --update: the manifest of what it was */
-  const char *changed;          /* where it has changed since: a file; NULL: the
-                                 * bitmap of the source says it */
-  bool assume_unchanged;        /* --resume: what nobody can tell has not */
-  uint32_t audit;               /* how much of what a manifest says is read, in
+  const char *old;              /* --update: the manifest of the image before
+                                 * the changes */
+  const char *changed;          /* file with the ranges that changed since;
+                                 * NULL: use the dirty bitmap of the source */
+  bool assume_unchanged;        /* --resume: trust a source that cannot detect
+                                 * changes */
+  uint32_t audit;               /* share of the trusted leaves to audit, in
                                  * millionths of a percent */
 };
 

@@ -14,7 +14,7 @@
 
 #include "util/subset.h"
 
-/* A decimal number and END.  Returns what is behind that, or NULL. */
+/* Parse a decimal number and END.  Returns the text after them, or NULL. */
 static const char *
 parse_number (const char *text, char end, uint32_t *number)
 {
@@ -47,7 +47,7 @@ subset_has (const struct subset *subset, uint64_t offset, uint64_t *len)
   *len = UINT64_MAX;
   if (subset->n == 0)
     return true;
-  /* How many units before one that is in it. */
+  /* The number of units before the next one in the subset. */
   units = ((uint64_t) subset->n + subset->k -
            offset / SUBSET_UNIT % subset->n) % subset->n;
   *len = (units > 0 ? units : 1) * SUBSET_UNIT - offset % SUBSET_UNIT;

@@ -17,19 +17,19 @@ struct subset {
   uint32_t k, n;                /* k < n; n is 0: all of the image */
 };
 
-/* "K/N".  0, or -1 if it is something else. */
+/* Parse "K/N".  0, or -1 if TEXT is not of this form. */
 int subset_parse (struct subset *subset, const char *text);
 
-/* Is the byte at OFFSET in it?  Stores in *LEN how far this is the same for all
- * that follow, at least: bytes, also behind the end of the image.
+/* Is the byte at OFFSET in the subset?  The answer applies to at least *LEN
+ * bytes from OFFSET on, which can pass the end of the image.
  */
 bool subset_has (const struct subset *subset, uint64_t offset, uint64_t *len);
 
-/* How many bytes of an image of SIZE bytes are in it. */
+/* The number of bytes of the subset in an image of SIZE bytes. */
 uint64_t subset_bytes (const struct subset *subset, uint64_t size);
 
-/* Write how much that is of it to TEXT, as "4 of 100 GiB", with the largest
- * unit in which both are whole numbers.
+/* Write this number and SIZE to TEXT, as "4 of 100 GiB", in the largest unit in
+ * which both are integers.
  */
 void subset_describe (const struct subset *subset, uint64_t size, char *text,
                       size_t room);

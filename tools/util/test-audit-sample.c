@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: which parts of a disk are read, compared with a look at each unit;
- * and that each is audited as often as the others.
+ * Unit test: the audit sample, compared with a query of each unit, and that all
+ * units are audited equally often.
  */
 
 #include <config.h>
@@ -27,8 +27,8 @@ add (struct ranges *ranges, uint64_t start, uint64_t len)
   assert_int_equal (ranges_add (ranges, start, len), 0);
 }
 
-/* Walk over the disk by what audit_sample_at says, and store what each unit is.
- * Returns how many are audited.
+/* Store the class of each unit, as audit_sample_at returns it.  Returns the
+ * number of audited units.
  */
 static uint64_t
 walk (const struct audit_sample *sample, unsigned char *kinds)
@@ -54,7 +54,7 @@ walk (const struct audit_sample *sample, unsigned char *kinds)
   return audited;
 }
 
-/* From the middle of a unit it is the same as from its start. */
+/* A query within a unit returns the same as one at its start. */
 static void
 check_within (const struct audit_sample *sample, const unsigned char *kinds)
 {
@@ -69,9 +69,8 @@ check_within (const struct audit_sample *sample, const unsigned char *kinds)
   }
 }
 
-/* One unit of each stratum is audited, and the strata are so short that at
- * least LEAST are: each with at least the probability that it would have if
- * LEAST of all were chosen.
+/* One unit of each stratum is audited, and at least LEAST in all.  So each is
+ * audited with at least the probability that it has in a sample of LEAST units.
  */
 static void
 check_shares (const struct audit_sample *sample, const unsigned char *kinds,
@@ -177,7 +176,7 @@ test_none_and_all (void **state)
   ranges_free (&unknown);
 }
 
-/* The largest image there can be, of which a little is trusted or unknown. */
+/* The largest possible image, of which little is trusted, or all. */
 static void
 test_enormous (void **state)
 {
@@ -208,8 +207,8 @@ test_enormous (void **state)
   audit_sample_destroy (&sample);
 }
 
-/* Of 1000 units 100 are audited: in 2000 rounds each 200 times.  The bounds are
- * eight standard deviations away, and the seeds are always the same.
+/* 100 of 1000 units are audited: each about 200 times in 2000 rounds.  The
+ * bounds are eight standard deviations away, and the seeds are fixed.
  */
 static void
 test_fair (void **state)

@@ -46,8 +46,8 @@ test_path (void **state)
   free (path);
 }
 
-/* The parts are all blocks, in their order, cut where they should be, and the
- * longest is one unit longer than the shortest.
+/* The parts contain all blocks in order and begin at multiples of the unit.
+ * The longest has at most one unit more than the shortest.
  */
 static void
 check_parts (uint64_t size, uint32_t block_size, uint32_t n)

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: ranges, beside a map of the disk with a flag for each byte.
+ * Unit test: ranges, compared with a map of the image that has a flag for each
+ * byte.
  */
 
 #include <config.h>
@@ -18,7 +19,7 @@
 
 #include "util/ranges.h"
 
-#define SIZE 200                /* of the disk, bytes */
+#define SIZE 200                /* of the image, bytes */
 
 static void
 add (struct ranges *ranges, uint64_t start, uint64_t len)
@@ -26,7 +27,7 @@ add (struct ranges *ranges, uint64_t start, uint64_t len)
   assert_int_equal (ranges_add (ranges, start, len), 0);
 }
 
-/* They are in order and apart, and the same as MAP says. */
+/* The ranges are sorted, not adjacent, and equal to MAP. */
 static void
 check_map (const struct ranges *ranges, const bool map[SIZE])
 {
@@ -96,7 +97,7 @@ test_none (void **state)
   ranges_free (&ranges);
 }
 
-/* Near the end of what 64 bits can say. */
+/* Near the end of 64 bits. */
 static void
 test_end (void **state)
 {
@@ -114,14 +115,14 @@ test_end (void **state)
   assert_int_equal (ranges.count, 2);
   assert_true (ranges_bytes (&ranges) == 65536 + 65532);
   assert_true (ranges_has (&ranges, UINT64_MAX - 5, &len) && len == 2);
-  /* What is behind the end of the disk is not of it. */
+  /* Ranges after the end of the image are removed. */
   ranges_align (&ranges, 65536, 100);
   assert_int_equal (ranges.count, 1);
   assert_true (ranges_bytes (&ranges) == 100);
   ranges_free (&ranges);
 }
 
-/* Of more than there is room for the nearest are joined. */
+/* If there are too many ranges, the nearest are joined. */
 static void
 test_many (void **state)
 {

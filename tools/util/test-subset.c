@@ -84,7 +84,9 @@ test_bytes (void **state)
   assert_true (subset_bytes (&s, UINT64_MAX - 1) == 4 * SUBSET_UNIT);
 }
 
-/* From any byte the next ones are as it is, and behind those others are. */
+/* The answer for OFFSET applies to the next LEN bytes.  If they are not in the
+ * subset, the bytes after them are.
+ */
 static void
 walks (const struct subset *s, uint64_t offset)
 {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Names are bytes, and most of them are UTF-8.
+ * Characters in UTF-8.
  */
 
 #include <config.h>
