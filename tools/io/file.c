@@ -3,8 +3,9 @@
  *
  * An open regular file or block device.
  *
- * A block device, which other hosts may write too, is read by direct I/O unless
- * the user wants the page cache: what is in there can be old.
+ * A block device can be written by other hosts, so its data in the page cache
+ * can be stale.  It is read by direct I/O, unless the user asks for the page
+ * cache.
  */
 
 #include <config.h>
@@ -25,9 +26,9 @@
 
 #define TMPFS 0x01021994        /* f_type, see statfs(2) */
 
-/* What is in the last 512 MiB below 2^63, where the largest file ends, is read:
- * where data is in a folio that ends there, Linux on a tmpfs takes the end for
- * a negative offset, and says that there is none.  No folio is larger.
+/* The last 512 MiB below 2^63, where the largest file ends, are read as data:
+ * in a folio that ends there, Linux on a tmpfs takes the end for a negative
+ * offset, and reports no data.  No folio is larger.
  */
 #define SEEK_END_OFFSET ((uint64_t) INT64_MAX + 1 - (UINT64_C (1) << 29))
 
@@ -44,7 +45,9 @@ file_is_sparse (const struct file *file)
     file->st.st_blocks < file->size / 512;
 }
 
-/* Its content is in the page cache and nowhere else, but for swap. */
+/* On a tmpfs the content is in the page cache and nowhere else, except for
+ * swap.
+ */
 static bool
 is_tmpfs (const struct file *file)
 {
@@ -62,7 +65,7 @@ is_tmpfs (const struct file *file)
 
 #if defined O_DIRECT && defined __linux__
 
-/* What is at its path now can be another file. */
+/* The path can name another file by now. */
 static int
 reopen_by_path (const struct file *file, int flags)
 {
@@ -78,9 +81,7 @@ reopen_by_path (const struct file *file, int flags)
   return fd;
 }
 
-/* A second description of the same file, for direct I/O.  -1 if there can be
- * none.
- */
+/* Open the same file again, for direct I/O.  -1 if that is not possible. */
 static int
 reopen_direct (const struct file *file)
 {
@@ -95,8 +96,8 @@ reopen_direct (const struct file *file)
   return fd;
 }
 
-/* Where it cannot be had, a device is read through the cache.  The description
- * of what was given to us is not ours to change.
+/* If direct I/O is not possible, a device is read through the page cache.  An
+ * inherited description is opened again: other processes share its flags.
  */
 static void
 enable_direct (struct file *file, uint64_t position)
@@ -169,7 +170,9 @@ file_free (struct file *file)
   free (file);
 }
 
-/* A lock on what was given to us would outlive us. */
+/* A lock on an inherited descriptor would outlive this process, so none is
+ * taken.
+ */
 static int
 lock_file (const struct file *file, struct error *error)
 {
@@ -182,7 +185,7 @@ lock_file (const struct file *file, struct error *error)
     : error_set (error, "%s", reason.text);
 }
 
-/* Store its state and size, and where it stands. */
+/* Store the state, the size and the file position. */
 static int
 stat_file (struct file *file, uint64_t *position, struct error *error)
 {
@@ -262,7 +265,7 @@ file_read (const struct file *file, void *buf, size_t len, uint64_t at,
            uint64_t offset, struct error *error)
 {
   size_t pages = (len + READ_ALIGN - 1) / READ_ALIGN * READ_ALIGN;
-  /* No read may go beyond the largest offset. */
+  /* A read must not pass the largest offset. */
   size_t most = MIN (pages, INT64_MAX - at);
   int err = read_range (&file->data, buf, most, len, at);
 
@@ -276,7 +279,7 @@ file_read (const struct file *file, void *buf, size_t len, uint64_t at,
                       (unsigned long long) offset);
 }
 
-/* Direct I/O is for whole pages. */
+/* Direct I/O reads whole pages. */
 static int
 read_pages (const struct read_file *file, void *buf, size_t len, uint64_t at)
 {
@@ -305,7 +308,7 @@ file_read_table (const struct file *file, void *buf, size_t len, uint64_t at)
 
 #ifdef SEEK_HOLE
 
-/* Where the file system cannot tell, everything is data. */
+/* If the file system does not report holes, all is data. */
 int
 file_extent (const struct file *file, uint64_t at, uint64_t *len, bool *hole,
              struct error *error)
@@ -331,8 +334,9 @@ file_extent (const struct file *file, uint64_t at, uint64_t *len, bool *hole,
     *hole = true;
     return 0;
   }
-  /* tmpfs looks at each page, 20 ms for a GiB, before anything is read.  Of a
-   * file with all its blocks what follows is at most known to be zero.
+  /* tmpfs looks up each page, which takes 20 ms for a GiB, before the first
+   * read.  If all blocks of the file are allocated, that finds preallocated
+   * zeros at most.
    */
   if (!file_is_sparse (file) && is_tmpfs (file))
     return 0;
@@ -364,7 +368,7 @@ is_same_file (const struct stat *a, const struct stat *b)
   return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Of a device nothing tells whether it was written. */
+/* Writes to a device cannot be detected. */
 static bool
 is_same_state (const struct stat *a, const struct stat *b)
 {
@@ -392,7 +396,7 @@ file_check_unchanged (const struct file *file, bool force_share,
     return error_set (error, "%s%s%s changed while it was read", quote, name,
                       quote);
 
-  /* qemu may have opened another one. */
+  /* qemu may have opened another file at this path. */
   if (file->by_path && !force_share &&
       (stat (file->path, &now) == -1 || !is_same_file (&file->st, &now)))
     return error_set (error, "'%s' changed while it was read", file->path);

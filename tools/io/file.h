@@ -3,8 +3,8 @@
  *
  * An open regular file or block device.
  *
- * It is read in one way from the first byte to the last, so that what is
- * checked is what is hashed.  What is in it is not known here.
+ * Checks and hashing read it in the same way, so that what is checked is what
+ * is hashed.  The format of the content is not handled here.
  */
 
 #ifndef BLKSUM_FILE_H
@@ -20,50 +20,54 @@
 
 struct file {
   struct file *next;            /* in its struct files */
-  char *path;                   /* it was opened at; NULL: not by us */
-  bool named;                   /* in messages; the operand need not be */
-  bool by_path;                 /* qemu opens what is at its path */
+  char *path;                   /* of the file; NULL: an inherited descriptor */
+  bool named;                   /* PATH is printed in messages; not for the
+                                 * operand */
+  bool by_path;                 /* qemu opens PATH itself */
   int fd;
-  struct read_file data;        /* how data is read: data.fd is the same, or
-                                 * another for direct I/O */
+  struct read_file data;        /* how data is read; data.fd is FD, or another
+                                 * for direct I/O */
   bool direct;                  /* data.fd is for direct I/O */
   uint64_t size;                /* bytes */
-  struct stat st;               /* before anything was read */
+  struct stat st;               /* before the first read */
 };
 
-/* FD is seekable and was opened at PATH, and becomes the file's in any case; or
- * it was given to us, if PATH is NULL, and stays open.  It is locked unless
- * others may write it, FORCE_SHARE; then its state is stored, and how it is
- * read chosen.  CACHE: what was read may stay in the page cache.  NULL on
- * error.
+/* Create a file from FD, which is seekable.  If FD was opened at PATH, the file
+ * owns it, also on error.  If PATH is NULL, FD was inherited, and stays open.
+ * Locks the image, unless FORCE_SHARE allows others to write it; then stores
+ * its state, and selects how to read it.  CACHE: what was read may stay in the
+ * page cache.  NULL on error.
  */
 struct file *file_new (int fd, const char *path, bool named, bool force_share,
                        bool cache, struct error *error);
 
 void file_free (struct file *file);
 
-/* Choose the best way to read data that is not to stay in the page cache.  To
- * be called after tables were read and before data is.
+/* Select the best mode to read data without leaving it in the page cache.  To
+ * be called after tables were read, and before data is.
  */
 void file_avoid_cache (struct file *file);
 
-/* Could it be read by direct I/O?  Not every file system has it. */
+/* Does the file support direct I/O?  Not every file system does. */
 bool file_supports_direct (const struct file *file);
 
-/* Read LEN bytes at AT, which are those at OFFSET of the image for messages, to
- * BUF.  Offsets and BUF are aligned for direct I/O, and BUF has room for whole
- * pages: so much is read if it is there.  Any thread.  0 or -1.
+/* Read LEN bytes at AT into BUF; messages name OFFSET, which is the offset in
+ * the image.  For direct I/O offsets and BUF are aligned.  BUF has room for
+ * whole pages, so up to the end of the last page is read, if the file has it.
+ * Any thread.  0 or -1.
  */
 int file_read (const struct file *file, void *buf, size_t len, uint64_t at,
                uint64_t offset, struct error *error);
 
-/* The same for a piece of a table, at any alignment, which stays in the page
- * cache.  0; an errno value; or -1 if the file ends before.
+/* Read a piece of a table, at any alignment.  It stays in the page cache.  0;
+ * an errno value; or -1 if the file ends before.
  */
 int file_read_table (const struct file *file, void *buf, size_t len,
                      uint64_t at);
 
-/* It will be read soon: start with that, where there is a page cache. */
+/* Start to read a table that is used soon, unless the file is read by direct
+ * I/O.
+ */
 static inline void
 file_prefetch_table (const struct file *file, size_t len, uint64_t at)
 {
@@ -71,8 +75,8 @@ file_prefetch_table (const struct file *file, size_t len, uint64_t at)
     read_ahead (file->fd, len, at);
 }
 
-/* Is there data or a hole at AT, and how long?  If the file is shorter than it
- * was, that is an error.  0 or -1.
+/* Is there data or a hole at AT, and how long is it?  An error if the file
+ * became shorter.  0 or -1.
  */
 int file_extent (const struct file *file, uint64_t at, uint64_t *len,
                  bool *hole, struct error *error);
@@ -82,9 +86,9 @@ bool file_is_block_device (const struct file *file);
 /* Can it have holes? */
 bool file_is_sparse (const struct file *file);
 
-/* Is it in the same state as before, and the one that is at its path, if qemu
- * opens it there?  With FORCE_SHARE it must only not have become shorter.  0 or
- * -1.
+/* Is the file in the state in which it was opened, and still at its path, if
+ * qemu opens that?  With FORCE_SHARE it is only an error if it became shorter.
+ * 0 or -1.
  */
 int file_check_unchanged (const struct file *file, bool force_share,
                           struct error *error);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The files that an image is made of.
+ * The files of an image.
  */
 
 #include <config.h>
@@ -57,7 +57,7 @@ files_open (struct files *files, const char *what, const char *path,
 
   if (file)
     return file;
-  /* A pipe would block the open, and without it the reads fail. */
+  /* O_NONBLOCK: otherwise the open of a pipe would wait for a writer. */
   fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd == -1) {
     error_errno (error, errno, "cannot open %s '%s'", what, path);

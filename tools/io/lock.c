@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The locks by which programs of qemu agree who may use an image.
+ * The locks of images that programs of qemu take and respect.
  *
- * qemu takes a shared lock on byte 100 + n for each permission n that it uses,
- * and on byte 200 + n for each that it does not share with others; then it
- * looks for locks of the opposite byte.  A reader uses "consistent read", 0,
- * and does not share "write", 1, nor "resize", 3.
+ * For each permission n that it uses, qemu takes a shared lock on byte 100 + n;
+ * for each that it does not share with others, on byte 200 + n.  Then it checks
+ * for locks on the opposite bytes.  A reader uses "consistent read", 0, and
+ * does not share "write", 1, nor "resize", 3.
  */
 
 #include <config.h>
@@ -41,7 +41,7 @@ lock_byte (int fd, int cmd, short type, off_t byte, short *found)
   return 0;
 }
 
-/* A lock that cannot be asked for is none: not every file system has them. */
+/* If the file system has no OFD locks, the byte counts as unlocked. */
 static int
 check_byte (int fd, off_t byte)
 {
@@ -63,7 +63,9 @@ lock_image (int fd, bool take, struct error *error)
   };
   size_t i;
 
-  /* First ours, then look: two that start at once see each other. */
+  /* First lock, then check: of two processes that start at the same time, each
+   * finds the locks of the other.
+   */
   for (i = 0; take && i < sizeof ours / sizeof ours[0]; i++)
     lock_byte (fd, F_OFD_SETLK, F_RDLCK, ours[i], NULL);
   for (i = 0; i < sizeof theirs / sizeof theirs[0]; i++)

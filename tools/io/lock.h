@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The locks by which programs of qemu agree who may use an image.
+ * The locks of images that programs of qemu take and respect.
  */
 
 #ifndef BLKSUM_LOCK_H
@@ -11,11 +11,12 @@
 
 struct error;
 
-/* Lock the image FD, open for reading, as qemu does for a reader, until FD is
- * closed: a VM that wants to write it cannot start meanwhile.  For a
- * descriptor that was inherited, TAKE is false: the lock would outlive us.
- * -1 with the reason if a program of qemu is writing the image.  A file system
- * without locks is no error.
+/* Lock the image FD, which is open for reading, as a reader in qemu does, until
+ * FD is closed.  A VM that writes the image cannot start meanwhile.  TAKE is
+ * false for an inherited descriptor, on which the lock would outlive this
+ * process: then locks of others are only checked.  -1 with the reason if a
+ * program of qemu is writing the image.  If the file system has no OFD locks,
+ * the image is treated as unlocked.
  */
 int lock_image (int fd, bool take, struct error *error);
 

@@ -3,8 +3,8 @@
  *
  * A file that appears under its name when it is complete.
  *
- * Until then it has no name, where the file system can do that.  Elsewhere it
- * is removed when a signal ends the program.
+ * Until then it has no name, if the file system has O_TMPFILE.  Otherwise it
+ * has a temporary name, which is removed when a signal ends the program.
  */
 
 #include <config.h>
@@ -31,8 +31,8 @@ format_fd_path (char name[32], int fd)
   snprintf (name, 32, "/proc/self/fd/%d", fd);
 }
 
-/* A file without a name, to which one can be given later.  -1 if this is not
- * possible here.
+/* Open a file without a name, which can be linked later.  -1 if the system does
+ * not support that.
  */
 static int
 open_unnamed (const char *path)
@@ -59,12 +59,11 @@ open_unnamed (const char *path)
 
 /* ---- Signals ---- */
 
-/* A file that has a name and is not complete, of which there is one at a time,
- * or NULL.
+/* The temporary name that exists, or NULL.  There is one such file at a time.
  */
 static const char *volatile incomplete;
 
-/* The default action of the signal follows. */
+/* Then the default action of the signal follows. */
 static void
 remove_incomplete (int sig)
 {
@@ -73,7 +72,7 @@ remove_incomplete (int sig)
   raise (sig);
 }
 
-/* What is ignored, as with nohup, stays so. */
+/* A signal that is ignored, as by nohup, stays ignored. */
 static void
 catch_signals (void)
 {
@@ -98,8 +97,8 @@ set_incomplete (const char *path)
 
 /* ---- The file ---- */
 
-/* What the symbolic link PATH points to, as seen from where we are; or NULL: it
- * is none.
+/* The target of the symbolic link PATH, relative to the current directory; NULL
+ * if PATH is no link.
  */
 static char *
 link_target (const char *path)
@@ -145,9 +144,9 @@ open_named (struct new_file *file)
     set_incomplete (NULL);
 }
 
-/* Another blksum may be making the same file, with the same process number on
- * another host or in another container.  That both take the same nanosecond is
- * an error of one of them.  NULL: no memory.
+/* Another blksum may be writing the same file, with the same process number on
+ * another host or in another container.  If both take the same nanosecond, the
+ * second one fails.  NULL if there is no memory.
  */
 static char *
 temporary_name (const char *path)

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A file that appears under its name when it is complete, in the place of the
- * one that was there, and of which nothing is seen if it is not.
+ * A file that is written completely before it appears under its name, where it
+ * atomically replaces the previous file.  If it is not completed, nothing is
+ * left of it.
  */
 
 #ifndef BLKSUM_NEW_FILE_H
@@ -13,33 +14,34 @@
 struct error;
 
 struct new_file {
-  int fd;                       /* what it is written to */
-  char *path;                   /* what it will be */
-  char *temporary;              /* its name until then */
-  bool named;                   /* it has that name already */
+  int fd;                       /* open for writing */
+  char *path;                   /* the final name */
+  char *temporary;              /* the name until it is published */
+  bool named;                   /* the temporary name exists */
 };
 
-/* The path that PATH is when all symbolic links are followed, also to a file
- * that is not there yet.  NULL with errno set.
+/* The path that remains when all symbolic links in PATH are followed.  The file
+ * need not exist.  NULL with errno set.
  */
 char *new_file_resolve (const char *path);
 
-/* Only the owner may read and write it.  If PATH is a symbolic link, that is
- * replaced, and not what it points to.  0, or -1 with the reason: then there is
- * nothing to be closed.
+/* Create the file, which only its owner can read and write.  If PATH is a
+ * symbolic link, the link is replaced, not its target.  0, or -1 with the
+ * reason; then there is nothing to close.
  */
 int new_file_open (struct new_file *file, const char *path,
                    struct error *error);
 
-/* It is complete: on the disk, and then under its name. */
+/* The file is complete: write it to the disk, and give it its name.  0 or -1.
+ */
 int new_file_publish (struct new_file *file, struct error *error);
 
-/* What was made, renamed or removed in the directory of PATH is so on the disk
- * too.  Where that cannot be had, a crash can undo it.
+/* Write the directory of PATH to the disk, with the files that were created,
+ * renamed or removed in it.  If that is not possible, a crash can undo these.
  */
 void new_file_sync_directory (const char *path);
 
-/* It is gone, unless it was published. */
+/* Close the file, and remove it, unless it was published. */
 void new_file_close (struct new_file *file);
 
 #endif /* BLKSUM_NEW_FILE_H */

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Reads that treat the page cache as the user wants.
+ * Reads that use the page cache as the user wants.
  */
 
 #include <config.h>
@@ -16,14 +16,14 @@
 #include "../lib/common/numbers.h"
 #include "io/read.h"
 
-#define MAX_PAGES 512           /* pages to be looked for at once */
+#define MAX_PAGES 512           /* pages queried at once */
 
-/* Linux 6.14; glibc of the same time. */
+/* Since Linux 6.14, and glibc of that time. */
 #ifndef RWF_DONTCACHE
 #define RWF_DONTCACHE 0x80
 #endif
 
-/* Where there is no posix_fadvise, nobody looks at these. */
+/* Without posix_fadvise these are not used. */
 #ifndef POSIX_FADV_NORMAL
 #define POSIX_FADV_NORMAL 0
 #define POSIX_FADV_RANDOM 0
@@ -53,9 +53,9 @@ advise (int fd, off_t offset, off_t len, int advice)
 
 #ifdef __linux__
 
-/* Can the pages that start at OFFSET be had from the cache?  Cut *LEN to those
- * of which this is the same.  The mapping is never looked into.  What cannot be
- * told counts as cached: then it is read the usual way.
+/* Are the pages from OFFSET on in the page cache?  Cuts *LEN to the pages with
+ * the same answer.  The mapping is not accessed.  If the system does not report
+ * it, the pages count as cached, and are read through the cache.
  */
 static bool
 is_cached (int fd, size_t *len, uint64_t offset)
@@ -91,10 +91,10 @@ is_cached (int fd, size_t *len, uint64_t offset)
 
 #endif
 
-/* What is in the cache can be had without waiting.  The rest is read by direct
- * I/O: FUSE and NFS then have all of a read in flight, and not one piece of
- * 128 KiB after the other.  It can fail for its alignment, and can go through
- * the cache all the same: what was read is dropped at once.
+/* Cached data is read without waiting.  The rest is read by direct I/O: then
+ * FUSE and NFS have the whole read in flight, instead of pieces of 128 KiB one
+ * after the other.  Direct I/O can fail because of the alignment, or go through
+ * the cache all the same, so what was read is dropped immediately.
  */
 static ssize_t
 read_advise (const struct read_file *file, void *buf, size_t len,
@@ -107,7 +107,7 @@ read_advise (const struct read_file *file, void *buf, size_t len,
   r = read_flags (file->fd, buf, len, offset, RWF_NOWAIT);
   if (r > 0)
     return r;
-  /* As of FUSE and NFS. */
+  /* FUSE and NFS do not support RWF_NOWAIT. */
   if (r == -1 && errno == EOPNOTSUPP && direct)
     direct = !is_cached (file->fd, &len, offset);
 #endif
@@ -185,8 +185,8 @@ read_ahead (int fd, size_t len, uint64_t offset)
   advise (fd, offset, len, POSIX_FADV_WILLNEED);
 }
 
-/* Pages that the kernel reads ahead look like pages that were there, so it must
- * not, from the first read on.
+/* Pages of the readahead look like pages that were cached before, so it is
+ * disabled from the first read on.
  */
 void
 read_disable_readahead (int fd)
@@ -194,8 +194,8 @@ read_disable_readahead (int fd)
   advise (fd, 0, 0, POSIX_FADV_RANDOM);
 }
 
-/* Only a read that reads something tells whether the kernel and the file
- * system know the flag.  They drop what they read ahead with it, too.
+/* Only a real read shows whether the kernel and the file system support the
+ * flag.  If they do, they drop pages of the readahead too.
  */
 enum read_mode
 read_detect_mode (int fd)

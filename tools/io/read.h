@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Reads that treat the page cache as the user wants.
+ * Reads that use the page cache as the user wants.
  *
- * By default a sum leaves no trace in the page cache: of a regular file the
- * pages that are there are used, and those that are not are read around it;
- * a block device, which other hosts may write too, is read by direct I/O.
+ * By default reading an image leaves the page cache unchanged.  Of a regular
+ * file, cached pages are used, and the others are read past the cache.  A block
+ * device, which other hosts can write, is read by direct I/O.
  */
 
 #ifndef BLKSUM_READ_H
@@ -17,8 +17,9 @@
 #include <sys/types.h>
 
 enum read_mode {
-  READ_CACHED,                  /* through the page cache, the usual way */
-  READ_DONTCACHE,               /* drop what was not there: RWF_DONTCACHE */
+  READ_CACHED,                  /* through the page cache */
+  READ_DONTCACHE,               /* drop pages that were not cached:
+                                 * RWF_DONTCACHE */
   READ_ADVISE,                  /* the same by RWF_NOWAIT, direct I/O and
                                  * fadvise */
 };
@@ -33,14 +34,14 @@ struct read_file {
 /* Offsets, lengths and buffers of direct I/O are multiples of this. */
 #define READ_ALIGN 4096
 
-/* A buffer to read into, for free; NULL with errno set.  It lies in huge pages
- * where it can: a disk then takes one large read instead of several, as a
- * request has room for only so many pages, and there are fewer faults.
+/* Allocate a buffer for reads, to be freed by free; NULL with errno set.  It
+ * uses huge pages if possible: a request to a disk has a limited number of
+ * pages, so large pages make larger reads, and there are fewer page faults.
  */
 void *read_alloc (size_t size);
 
-/* Read LEN bytes at OFFSET of FILE, or at least MIN, in any number of system
- * calls.  Returns 0; an errno value; or -1 if the file ends before.
+/* Read LEN bytes at OFFSET of FILE, at least MIN of them, in any number of
+ * system calls.  0; an errno value; or -1 if the file ends before.
  */
 int read_range (const struct read_file *file, void *buf, size_t len,
                 size_t min, uint64_t offset);
@@ -48,8 +49,8 @@ int read_range (const struct read_file *file, void *buf, size_t len,
 /* Start to read LEN bytes at OFFSET of FD into the page cache. */
 void read_ahead (int fd, size_t len, uint64_t offset);
 
-/* To be called before anything is read from a file that is not to be left in
- * the cache; then the best way to read it.
+/* For a file that is read past the page cache: disable readahead before the
+ * first read.  Then detect the best mode.
  */
 void read_disable_readahead (int fd);
 enum read_mode read_detect_mode (int fd);
