@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The name of a dirty bitmap.
+ * The sum in the name of a dirty bitmap.
  */
 
 #include <config.h>
@@ -16,8 +16,8 @@
 #define PREFIX "blk-"
 #define MIN_DIGITS 8
 
-/* How many digits of a sum NAME has; 0: it does not say of one.  Behind them
- * there can be more, but no other letters of one word.
+/* The number of digits of the sum in NAME, or 0 if there is none.  Other text
+ * can follow the digits, but not directly a letter.
  */
 static size_t
 count_digits (const char *name)

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The name of a dirty bitmap can say since which sum it tells what changed.
+ * The sum in the name of a dirty bitmap: the bitmap records the changes since
+ * the image had this sum.
  */
 
 #ifndef BLKSUM_CHANGES_BITMAP_NAME_H
@@ -11,13 +12,11 @@
 
 struct error;
 
-/* Does NAME say of a sum?  "blk-" and 8 of its hexadecimal digits or more
- * do.
- */
+/* Does NAME contain a sum: "blk-" and at least 8 of its hexadecimal digits? */
 bool bitmap_name_has_sum (const char *name);
 
-/* Does it say of no other sum than SUM, in hexadecimal digits?  0, or -1 with
- * the reason.
+/* Check that NAME contains no other sum than SUM, in hexadecimal digits.  0, or
+ * -1 with the reason.
  */
 int bitmap_name_check (const char *name, const char *sum,
                        struct error *error);

@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A list that says what changed of an image.
+ * A list of the changed ranges of an image.
  *
- * The rows of nbdinfo say of each byte whether it changed.  So they must cover
- * the image, one behind the other: if they do not, some were lost, or they are
- * of another disk.  A plain list says only what changed, and can be of nothing.
+ * The rows of nbdinfo report for each byte whether it changed.  So they must
+ * cover the image without gaps: otherwise rows are missing, or the list is of
+ * another disk.  A plain list contains only the changed ranges, and can be
+ * empty.
  */
 
 #include <config.h>
@@ -22,9 +23,9 @@
 #include "util/error.h"
 #include "util/ranges.h"
 
-#define DIRTY 1                 /* in a row's type */
+#define DIRTY 1                 /* a bit in a row's type */
 
-/* What an object has. */
+/* The members of an object. */
 enum {
   HAS_START = 1 << 0, HAS_LENGTH = 1 << 1, HAS_OFFSET = 1 << 2,
   HAS_TYPE = 1 << 3, HAS_DESCRIPTION = 1 << 4,
@@ -44,7 +45,7 @@ struct list {
   uint64_t size;                /* of the image, bytes */
   struct ranges *ranges;
   unsigned form;                /* HAS_RANGE or HAS_ROW; 0: not yet known */
-  uint64_t covered;             /* by rows, from the start: bytes */
+  uint64_t covered;             /* bytes from the start that rows cover */
 };
 
 /* ---- Objects ---- */
@@ -91,7 +92,7 @@ parse_member (struct list *list, const char *key, struct item *item)
     : scan_string (&list->scan, item->description);
 }
 
-/* 1, or 0 at the end of the list. */
+/* 1; 0 at the end of the list; or -1. */
 static int
 parse_item (struct list *list, struct item *item)
 {
@@ -107,7 +108,7 @@ parse_item (struct list *list, struct item *item)
   return r == 0 ? 1 : -1;
 }
 
-/* ---- What they mean ---- */
+/* ---- Checks ---- */
 
 static int
 check_form (struct list *list, const struct item *item)
@@ -136,7 +137,7 @@ check_bounds (struct list *list, const struct item *item)
   return 0;
 }
 
-/* Of a dirty bitmap, and behind the one before. */
+/* A row must be of a dirty bitmap, and begin where the previous one ends. */
 static int
 check_row (struct list *list, const struct item *item)
 {
@@ -184,7 +185,7 @@ read_list (struct list *list)
   return r;
 }
 
-/* A device would be read forever, or wait for somebody who types. */
+/* A device may have no end, and a terminal would wait for input. */
 static int
 open_list (struct scan *scan, const char *path)
 {

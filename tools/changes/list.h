@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A list that says what changed of an image since it was hashed.
+ * A list of the ranges of an image that changed since it was hashed.
  *
- * What is not in it is believed to be as it was: so whatever is odd about it is
- * an error, and nothing of it is then believed.
+ * All other ranges are trusted to be unchanged.  So any irregularity in the
+ * list is an error, and then none of it is used.
  */
 
 #ifndef BLKSUM_CHANGES_LIST_H
@@ -15,11 +15,11 @@
 struct error;
 struct ranges;
 
-/* Read the list PATH, or standard input if it is "-": JSON, either
- * [{"start": BYTES, "length": BYTES}...], as --compare prints it, or what
- * "nbdinfo --json --map=qemu:dirty-bitmap:NAME URI" prints.  The image has SIZE
- * bytes.  RANGES, which are none before, are sorted then.  0, or -1 with the
- * reason, and RANGES are none.
+/* Read the list PATH, or standard input if it is "-".  It is JSON: either
+ * [{"start": BYTES, "length": BYTES}...], as --compare prints it, or the output
+ * of "nbdinfo --json --map=qemu:dirty-bitmap:NAME URI".  The image has SIZE
+ * bytes.  RANGES is empty before, and sorted afterwards.  0, or -1 with the
+ * reason, and RANGES is empty.
  */
 int changes_read (const char *path, uint64_t size, struct ranges *ranges,
                   struct error *error);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The JSON that lists of ranges are.
+ * A parser for the JSON of lists of ranges.
  */
 
 #include <config.h>
@@ -43,7 +43,7 @@ next (struct scan *scan)
   return c;
 }
 
-/* C, or the end, is where it cannot be. */
+/* Report C, a character or EOF that is not allowed here. */
 static int
 unexpected_char (struct scan *scan, int c)
 {
@@ -72,7 +72,7 @@ scan_begin (struct scan *scan)
   return scan_error (scan, "it is not a list of ranges in JSON");
 }
 
-/* The array ended, and the input does. */
+/* The input must end after the array. */
 static int
 end (struct scan *scan)
 {
@@ -101,7 +101,7 @@ scan_object (struct scan *scan)
   return c == '{' ? 1 : unexpected_char (scan, c);
 }
 
-/* What follows the first '"'. */
+/* Read a string after its first '"'. */
 static int
 parse_string (struct scan *scan, char text[SCAN_STRING])
 {
@@ -141,7 +141,7 @@ scan_key (struct scan *scan, char key[SCAN_STRING])
   return c == ':' ? 1 : unexpected_char (scan, c);
 }
 
-/* 0, or -1 if TEXT is not the only way to write a number of 64 bits. */
+/* 0, or -1 if TEXT is not a number of 64 bits in canonical form. */
 static int
 parse_number (const char *text, uint64_t *number)
 {

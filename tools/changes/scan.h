@@ -1,16 +1,16 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The JSON that lists of ranges are: an array of objects, whose members are
- * whole numbers or short strings.
+ * A parser for the JSON of lists of ranges: an array of objects, whose members
+ * are integers or short strings.
  *
- * It comes from anybody.  A parser of all JSON takes a number that is too large
- * for the largest that there is, and of two members of one name the last: here
- * each is an error, as is whatever lists of ranges do not have.  Memory does
- * not grow with the input.
+ * The input is untrusted.  General JSON parsers read a number that is too large
+ * as the largest one, and use the last of two members with one name.  This
+ * parser accepts only what a list of ranges contains, and its caller refuses
+ * repeated members.  Memory does not grow with the input.
  *
- * After an error, which is in the struct error, nothing but scan_error may be
- * called.  Functions return 0 or -1, or 1, 0 or -1.
+ * Functions return 0 or -1, or 1, 0 or -1.  The reason of an error is in the
+ * struct error; after it only scan_error may be called.
  */
 
 #ifndef BLKSUM_CHANGES_SCAN_H
@@ -25,13 +25,13 @@ struct error;
 
 struct scan {
   FILE *in;
-  const char *name;             /* of it, for errors; NULL: standard input */
-  uint64_t item;                /* which object this is, from 1 */
-  uint64_t member;              /* which of its members, from 1 */
+  const char *name;             /* of the file, for errors */
+  uint64_t item;                /* number of the object, from 1 */
+  uint64_t member;              /* number of its member, from 1 */
   struct error *error;
 };
 
-/* The array begins. */
+/* Read the start of the array. */
 int scan_begin (struct scan *scan);
 
 /* 1: another object begins; 0: the array ended, and so did the input. */
@@ -44,7 +44,7 @@ int scan_key (struct scan *scan, char key[SCAN_STRING]);
 int scan_number (struct scan *scan, uint64_t *number);
 int scan_string (struct scan *scan, char text[SCAN_STRING]);
 
-/* Say what is wrong with the object.  Always returns -1. */
+/* Set an error of the current object.  Always returns -1. */
 int scan_error (struct scan *scan, const char *fmt, ...)
   __attribute__ ((format (printf, 2, 3)));
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: which names of dirty bitmaps say of another sum.
+ * Unit test: which names of dirty bitmaps contain a sum.
  */
 
 #include <config.h>
@@ -65,7 +65,7 @@ test_other (void **state)
   refuses (strcat (strcat (name, sum), "0"));
 }
 
-/* It has not that form. */
+/* These names contain no sum. */
 static void
 test_none (void **state)
 {

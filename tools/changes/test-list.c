@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: what is read of a list of what changed, and what is refused.
+ * Unit test: which lists of changed ranges are read, and which are refused.
  */
 
 #include <config.h>
@@ -32,7 +32,7 @@ write_list (const char *text, size_t len)
   assert_int_equal (pwrite (fd, text, len, 0), len);
 }
 
-/* It says of an image of SIZE bytes that EXPECTED changed: "START+LENGTH ...".
+/* TEXT lists the ranges EXPECTED of an image of SIZE bytes: "START+LENGTH ...".
  */
 static void
 says (const char *text, uint64_t size, const char *expected)
@@ -54,7 +54,8 @@ says (const char *text, uint64_t size, const char *expected)
   ranges_free (&ranges);
 }
 
-/* The first LEN bytes of TEXT are refused with EXPECTED in the reason. */
+/* The first LEN bytes of TEXT are refused with an error that contains EXPECTED.
+ */
 static void
 refuses_bytes (const char *text, size_t len, uint64_t size,
                const char *expected)
@@ -114,7 +115,7 @@ test_rows (void **state)
   says ("[{\"offset\": 0, \"length\": 5, \"type\": 2},"
         "{\"offset\": 5, \"length\": 5, \"type\": 18446744073709551615}]", 10,
         "5+5");
-  /* They must cover the image, in order. */
+  /* Rows must cover the image, in order. */
   refuses (rows, (64 << 20) + 512, "it ends at 67108864 of the 67109376 bytes "
            "of the image: it is truncated, or of another disk");
   refuses (rows, (64 << 20) - 512, "range 3 of 62914560 bytes at 4194304 ends "
@@ -132,7 +133,7 @@ test_rows (void **state)
            "begins at 5 instead of 0");
 }
 
-/* Lists of other things, in which the same bit means something else. */
+/* Lists of other kinds, in which the same bit has another meaning. */
 static void
 test_others (void **state)
 {
@@ -251,7 +252,7 @@ test_syntax (void **state)
   refuses ("\xef\xbb\xbf[]", 10, "it is not a list of ranges");
   refuses ("", 10, "it is empty");
   refuses (" \n", 10, "it is empty");
-  /* Wherever it is cut. */
+  /* Truncated anywhere. */
   for (len = 1; len < strlen (rows) - 2; len++)
     refuses_bytes (rows, len, 64 << 20, "is truncated: the list has no end");
 }

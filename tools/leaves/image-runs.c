@@ -3,10 +3,11 @@
  *
  * The leaves of an image that is hashed meanwhile, as an iterator.
  *
- * The leaf table gives its leaves to a sink, a few at a time, which copies them
- * into a batch.  To hand over each of these would take as long as to hash their
- * blocks, so the taker of leaves sleeps until there are many; but not for long,
- * as a pipe may stall, and what is known by then is to be seen.
+ * The leaf table passes its leaves to a sink, a few at a time, which copies
+ * them into a batch.  To wake the consumer for each call would take as long as
+ * to hash the blocks, so it sleeps until the batch has many leaves.  But it
+ * does not sleep for long: a pipe may stall, and what was hashed before is to
+ * be reported.
  */
 
 #include <config.h>
@@ -25,7 +26,7 @@
 
 #define MAX_RUNS 1024           /* in a batch */
 #define MAX_BYTES (128 * 1024)  /* of leaves in a batch */
-#define BATCH_TIMEOUT (DEADLINE_SECOND / 50) /* for a batch of some size */
+#define BATCH_TIMEOUT (DEADLINE_SECOND / 50) /* for a larger batch */
 
 struct image_batch {
   size_t count;                 /* runs */
@@ -49,7 +50,7 @@ image_group_destroy (struct image_group *group)
   pthread_mutex_destroy (&group->lock);
 }
 
-/* No more leaves are taken: wake all that wait. */
+/* No more leaves are needed: wake the threads that wait. */
 static void
 stop (struct image_runs *image)
 {
@@ -80,7 +81,7 @@ leave_group (struct image_runs *image)
   group->members[group->members[0] != image] = NULL;
 }
 
-/* IMAGE did. */
+/* IMAGE failed: stop the other member. */
 static void
 group_failed (struct image_group *group, const struct image_runs *image)
 {
@@ -101,8 +102,8 @@ is_worth_waking (const struct image_batch *batch)
   return batch->used >= MAX_BYTES / 4 || batch->count >= MAX_RUNS / 4;
 }
 
-/* A new run, or the last one if that goes on with the same: NULL if the batch
- * is full.
+/* The run of the batch to extend: the last one, if both are of data or both of
+ * zeros; otherwise a new one.  NULL if the batch is full.
  */
 static struct blkhash_manifest_run *
 find_run (struct image_batch *batch, uint64_t first, bool data)
@@ -123,8 +124,8 @@ find_run (struct image_batch *batch, uint64_t first, bool data)
   return run;
 }
 
-/* Put as much of RUN into the batch as there is room for, and take it away.
- * Leaves of the digest null have no length.
+/* Move as much of RUN into the batch as there is room for.  Leaves of the
+ * digest null have no length.
  */
 static void
 put (struct image_batch *batch, struct blkhash_manifest_run *run)
@@ -196,7 +197,7 @@ is_closed (void *opaque)
   return image->closed;
 }
 
-/* ---- Its thread ---- */
+/* ---- The thread ---- */
 
 static uint64_t
 table_size (const struct image_runs *image)
@@ -223,7 +224,8 @@ fill (struct image_runs *image, struct sum *sum, struct error *error)
     error_set (error, "cannot hash");   /* unless there is a reason already */
 }
 
-/* An error after it was closed is that it was. */
+/* After image_runs_close an error is only a consequence, so it is not stored.
+ */
 static bool
 end (struct image_runs *image, const struct sum *sum,
      const struct error *error)
@@ -251,9 +253,9 @@ run (void *opaque)
   return NULL;
 }
 
-/* ---- Who takes leaves ---- */
+/* ---- The consumer ---- */
 
-/* The first reason counts, if another was stored by who takes leaves. */
+/* Store the reason, unless the consumer has stored another. */
 static void
 copy_reason (const struct image_runs *image)
 {
@@ -282,7 +284,9 @@ wait_locked (struct image_runs *image)
     r = deadline_wait (&image->has_leaves, &image->lock, &deadline);
 }
 
-/* Have the next batch.  ENOENT if all has ended, or ECANCELED. */
+/* Get the next batch.  ENOENT at the end of the image; ECANCELED on error, or
+ * if the iterator was closed.
+ */
 static int
 swap (struct image_runs *image)
 {
@@ -315,7 +319,7 @@ next (struct leaf_runs *runs, struct blkhash_manifest_run *run)
   return err;
 }
 
-/* ---- Its life ---- */
+/* ---- Open and close ---- */
 
 static int
 start (struct image_runs *image)

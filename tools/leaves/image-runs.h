@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaves of an image that is hashed meanwhile, as an iterator: the one with
- * threads.
+ * The leaves of an image as an iterator.  The image is hashed meanwhile: this
+ * is the only iterator with threads.
  *
- * The threads that hash are ahead of the one that takes leaves by what two
- * batches hold, and wait then.  Each image has batches and threads of its own,
- * so two that are compared never wait for each other.  But if they are a group,
- * an error of one ends the other, which may wait for a stalled pipe.
+ * The threads that hash can be ahead of the consumer by two batches; then they
+ * wait.  Each image has its own batches and threads, so two images that are
+ * compared never wait for each other.  In a group, an error of one image ends
+ * the other one, which may wait for a stalled pipe.
  */
 
 #ifndef BLKSUM_IMAGE_RUNS_H
@@ -26,10 +26,10 @@ struct image_batch;
 struct image_runs;
 
 struct image_group {
-  pthread_mutex_t lock;         /* protects what follows; taken before that of
-                                 * a member */
-  struct image_runs *members[2]; /* that are open, or NULL */
-  bool failed;                  /* one of them did */
+  pthread_mutex_t lock;         /* protects what follows; taken before the lock
+                                 * of a member */
+  struct image_runs *members[2]; /* open members, or NULL */
+  bool failed;                  /* a member failed */
 };
 
 void image_group_init (struct image_group *group);
@@ -42,38 +42,40 @@ struct image_runs {
   struct source *source;
   struct image_request request;
   struct image_group *group;    /* or NULL */
-  struct error *error;          /* where the reason is wanted */
+  struct error *error;          /* receives the reason */
   struct blkhash_leaves *leaves;
   pthread_t thread;
 
-  /* Of who takes leaves. */
+  /* Used by the consumer only. */
   struct image_batch *front;
-  size_t taken;                 /* runs of it */
+  size_t taken;                 /* runs of FRONT that were returned */
 
   pthread_mutex_t lock;         /* protects what follows */
   pthread_cond_t has_leaves, has_room; /* in BACK */
-  struct image_batch *back;     /* is filled, and becomes the front */
-  bool closed;                  /* no more leaves are taken */
-  bool ended;                   /* from here on the rest is set once */
+  struct image_batch *back;     /* filled by the sink; becomes FRONT */
+  bool closed;                  /* no more leaves are needed */
+  bool ended;                   /* the thread has ended; what follows is set
+                                 * once */
   struct error reason;          /* why it failed before it was closed, or empty
                                  */
-  struct sum sum;               /* of all, after ENOENT: how much was read */
+  struct sum sum;               /* after ENOENT: the bytes read */
 };
 
-/* Begin to hash the image of SOURCE, as a member of GROUP or of none.  They and
- * the options of REQUEST must be there until it is closed.  0, or -1 with the
- * reason in ERROR: then there is nothing to be closed.
+/* Start to hash the image of SOURCE, as a member of GROUP unless it is NULL.
+ * SOURCE, GROUP and the options of REQUEST must exist until the iterator is
+ * closed.  0, or -1 with the reason in ERROR; then there is nothing to close.
  *
- * If the image cannot be read, the iterator returns ECANCELED, and the reason
- * is in ERROR, unless there is another; at the latest after it was closed.  If
- * the other member of the group failed, it returns ECANCELED without a reason.
+ * If the image cannot be read, the iterator returns ECANCELED.  The reason is
+ * stored in ERROR, unless that is set already, at the latest by
+ * image_runs_close.  If the other member of the group failed, the iterator
+ * returns ECANCELED without a reason.
  */
 int image_runs_open (struct image_runs *image, struct source *source,
                      const struct image_request *request,
                      struct image_group *group, struct error *error);
 
-/* At any time, also before the image was read: that ends then, as soon as the
- * source sees it.
+/* Can be called at any time.  If the image is still being read, the source
+ * stops as soon as it calls request.stopped.
  */
 void image_runs_close (struct image_runs *image);
 

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An image into a leaf table: the source fills what the table says is missing.
+ * Read an image into a leaf table: the source reads the ranges that are
+ * missing.
  */
 
 #include <config.h>
@@ -42,7 +43,7 @@ prepare (struct fill *fill, struct blkhash_leaves *leaves,
   fill->stopped_opaque = request->stopped_opaque;
 }
 
-/* Fold the table, which is complete. */
+/* Fold the complete table. */
 static int
 fold (struct blkhash_leaves *leaves, const struct fill *fill, struct sum *sum,
       struct error *error)

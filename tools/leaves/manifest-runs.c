@@ -12,7 +12,7 @@
 #include "leaves/manifest-runs.h"
 #include "util/error.h"
 
-/* Cut RUN, of blocks of BLOCK_SIZE bytes, where the size ends. */
+/* Cut RUN, of blocks of BLOCK_SIZE bytes, at the end of the size. */
 static void
 cut (struct manifest_runs *manifest, struct blkhash_manifest_run *run,
      uint32_t block_size)

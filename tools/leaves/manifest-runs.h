@@ -18,15 +18,16 @@ struct progress;
 struct manifest_runs {
   struct leaf_runs runs;
   struct blkhash_manifest_reader *reader;
-  const char *name;             /* in front of a reason, or NULL */
-  uint64_t size;                /* bytes: blocks behind it are only read */
-  uint64_t trailing;            /* the first of those that is data, after the
-                                 * end; UINT64_MAX: there is none */
-  struct progress *progress;    /* is told of each byte; or NULL */
-  struct error *error;          /* where the reason is wanted */
+  const char *name;             /* precedes the reason, or NULL */
+  uint64_t size;                /* bytes: blocks after it are read, but not
+                                 * returned */
+  uint64_t trailing;            /* after the end: the first of those blocks that
+                                 * is data, or UINT64_MAX */
+  struct progress *progress;    /* counts each byte; or NULL */
+  struct error *error;          /* receives the reason */
 };
 
-/* Of the first SIZE bytes of the image that READER reads the manifest of. */
+/* The first SIZE bytes of the image whose manifest READER reads. */
 void manifest_runs_init (struct manifest_runs *manifest,
                          struct blkhash_manifest_reader *reader,
                          const char *name, uint64_t size,

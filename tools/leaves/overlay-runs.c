@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaves of an image of which others, the base, say most, as an iterator.
+ * An iterator that overlays leaves of an image on the leaves of a base.
  *
- * The image leads: it has a run for each block, also of those that it was not
- * asked for.  The base is read up to the same block when that is needed.
+ * The image leads: it has a run for each block, also for those that were not
+ * read.  The base is read up to the same block when it is needed.
  */
 
 #include <config.h>
@@ -19,12 +19,12 @@
 #include "util/audit-sample.h"
 #include "util/error.h"
 
-#define PIECE 65536             /* blocks of the base that are taken at once, so
-                                 * that progress is seen */
+#define PIECE 65536             /* blocks of the base in a run, so that progress
+                                 * is visible */
 
 /* ---- The base ---- */
 
-/* Have the block FIRST of the base at the start of what is left. */
+/* Read the base up to the block FIRST, which BASE_LEFT starts with then. */
 static int
 seek_base (struct overlay_runs *overlay, uint64_t first)
 {
@@ -88,9 +88,7 @@ differs (struct overlay_runs *overlay, uint64_t block)
   return ECANCELED;
 }
 
-/* The blocks of RUN are those of the base; it is cut to what is at hand of
- * that.
- */
+/* Compare RUN with the base.  RUN is cut to the current run of the base. */
 static int
 audit (struct overlay_runs *overlay, struct blkhash_manifest_run *run)
 {
@@ -111,9 +109,9 @@ audit (struct overlay_runs *overlay, struct blkhash_manifest_run *run)
   return 0;
 }
 
-/* ---- Both ---- */
+/* ---- The overlay ---- */
 
-/* What the blocks of RUN are; it is cut to those of the same kind. */
+/* The class of the blocks of RUN, which is cut to those of one class. */
 static enum sample_class
 class_of (const struct overlay_runs *overlay, struct blkhash_manifest_run *run)
 {

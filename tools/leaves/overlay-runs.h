@@ -1,10 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaves of an image of which others, the base, say most, as an iterator.
+ * An iterator that overlays leaves of an image on the leaves of a base, such as
+ * an older manifest.
  *
- * A sample says which blocks are taken from the base, which from the image, and
- * which from the image after a comparison with the base.
+ * The audit sample selects for each block: the leaf of the base if it is
+ * trusted, that of the image if it is unknown, or that of the image after a
+ * comparison with the base if it is audited.
  */
 
 #ifndef BLKSUM_OVERLAY_RUNS_H
@@ -22,23 +24,25 @@ struct progress;
 struct overlay_runs {
   struct leaf_runs runs;
 
-  /* Set by the maker. */
-  struct leaf_runs *base;       /* or NULL, if nothing is taken from it */
-  struct leaf_runs *image;      /* blocks that are taken from the base are
-                                 * anything in it */
+  /* Set by the caller. */
+  struct leaf_runs *base;       /* NULL if no block is trusted or audited */
+  struct leaf_runs *image;      /* trusted blocks have any content */
   const struct audit_sample *sample;
   const char *base_name;
-  bool base_is_checked;         /* only at its end: it is asked up to there */
+  bool base_is_checked;         /* at its end only, so it is read to the end */
   uint64_t size;                /* of the image, bytes */
   uint32_t block_size;
-  struct progress *progress;    /* is told of each byte of a leaf of the base */
-  struct error *error;          /* why a block differs */
+  struct progress *progress;    /* counts the bytes of leaves of the base */
+  struct error *error;          /* receives the reason, such as a block that
+                                 * differs */
 
-  /* What came of it. */
-  bool differs;                 /* it ended with ECANCELED because of that */
-  uint64_t base_zeros;          /* bytes that were taken from the base */
+  /* The results. */
+  bool differs;                 /* an audited block differs: ECANCELED was
+                                 * returned */
+  uint64_t base_zeros;          /* zeros from the base, bytes */
 
-  struct blkhash_manifest_run image_left, base_left; /* of their last runs */
+  struct blkhash_manifest_run image_left, base_left; /* the rest of their last
+                                                      * runs */
 };
 
 void overlay_runs_init (struct overlay_runs *overlay);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaves of a subset of an image, as an iterator: all other blocks are
+ * The leaves of a subset of an image, as an iterator.  All other blocks are
  * zeros.
  */
 
@@ -19,7 +19,7 @@ struct subset_runs {
   struct leaf_runs *all;
   const struct subset *subset;
   uint32_t block_size;          /* bytes */
-  struct blkhash_manifest_run left; /* of a run of ALL */
+  struct blkhash_manifest_run left; /* the rest of a run of ALL */
 };
 
 void subset_runs_init (struct subset_runs *subset_runs, struct leaf_runs *all,

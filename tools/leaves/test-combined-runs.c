@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: iterators that are made of others, block by block as a plain loop
- * says.
+ * Unit test: iterators that combine others, compared block by block.
  */
 
 #include <config.h>
@@ -28,7 +27,7 @@
 #include "util/subset.h"
 
 #define BLOCKS 500
-#define BLOCK 65536             /* bytes: a unit of choices */
+#define BLOCK 65536             /* bytes: a unit of the sample */
 #define SIZE (BLOCKS * BLOCK - 1000)
 #define LEAF 2                  /* bytes; zero: a block of zeros */
 
@@ -56,7 +55,7 @@ is_zero (const struct image *image, unsigned block)
   return image->leaves[block][0] == 0;
 }
 
-/* A run of data, or of zeros, is cut at random. */
+/* Runs of data or of zeros are cut at random. */
 static int
 next (struct leaf_runs *runs, struct blkhash_manifest_run *run)
 {
@@ -93,7 +92,7 @@ fill (struct image *image, unsigned *seed)
   }
 }
 
-/* Take all leaves.  Returns what ended that. */
+/* Read all leaves.  Returns how the iterator ended. */
 static int
 take (struct leaf_runs *runs, struct image *to)
 {
@@ -135,9 +134,9 @@ class_of (const struct audit_sample *sample, unsigned block)
   return audit_sample_at (sample, (uint64_t) block * BLOCK, &len);
 }
 
-/* The image has zeros where it was not asked, and is else the base, but for
- * blocks that changed: CHANGE says of which kind.  Returns the first that was
- * audited.
+/* The image has zeros in trusted blocks.  Otherwise it equals the base, but for
+ * random blocks of the class CHANGE.  Returns the first audited block that
+ * differs.
  */
 static unsigned
 make_images (struct image *base, struct image *image, struct image *expected,
@@ -233,8 +232,8 @@ test_overlay (void **state)
   }
 }
 
-/* An error of either is that of the whole, also behind the last block: nothing
- * of a base is right if its end is not.
+/* An error of either iterator is returned, also after the last block: a base
+ * whose end is wrong must not be used.
  */
 static void
 test_overlay_fails (void **state)

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: two images that are hashed at the same time, and compared.
+ * Unit test: two images that are hashed and compared at the same time.
  */
 
 #include <config.h>
@@ -9,7 +9,7 @@
 #include "../lib/manifest/leaf-diff.h"
 #include "leaves/test-script.h"
 
-/* The leaves are those of the blocks: two images that differ in two of them. */
+/* Two images that differ in two blocks. */
 static int
 note (void *opaque, uint64_t first, uint64_t count)
 {
@@ -65,8 +65,8 @@ compare (void *opaque)
   return NULL;
 }
 
-/* One of them fails while the other waits for a stalled pipe, and leaves of
- * that are waited for: the error ends the comparison.
+/* One image fails while the other waits for a stalled pipe, and the comparison
+ * waits for leaves of that.  The error ends the comparison.
  */
 static void
 check_failure (int failing)
@@ -110,7 +110,7 @@ test_one_fails (void **state)
   check_failure (1);
 }
 
-/* It has failed before the other is opened. */
+/* One image fails before the other is opened. */
 static void
 test_failed_before (void **state)
 {
@@ -137,7 +137,7 @@ test_failed_before (void **state)
   image_group_destroy (&group);
 }
 
-/* One is far ahead of the other, and neither of them waits for ever. */
+/* One image is far ahead of the other.  Neither waits for ever. */
 static void
 test_far_ahead (void **state)
 {

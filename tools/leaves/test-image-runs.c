@@ -8,7 +8,7 @@
 
 #include "leaves/test-script.h"
 
-/* More than two batches hold, of either kind. */
+/* More leaves than two batches hold, of data and of zeros. */
 static void
 check_all (void)
 {
@@ -38,7 +38,7 @@ test_all (void **state)
   check_all ();
 }
 
-/* Of leaves that have no length. */
+/* Leaves without length. */
 static void
 test_null (void **state)
 {
@@ -51,7 +51,7 @@ test_null (void **state)
   opts = sha256;
 }
 
-/* What was hashed is seen while the source stalls. */
+/* Hashed blocks are returned while the source stalls. */
 static void
 test_stalled (void **state)
 {
@@ -75,7 +75,7 @@ test_stalled (void **state)
   image_runs_close (&image);
 }
 
-/* Leaves of what comes before an error are given before it is. */
+/* Leaves before an error are returned before it. */
 static void
 test_fails (void **state)
 {
@@ -94,7 +94,7 @@ test_fails (void **state)
 
 /* ---- Closing ---- */
 
-/* Who hashes waits for room, and nobody takes anything. */
+/* The hashing thread waits for room, and no leaf is read. */
 static void
 test_close_blocked (void **state)
 {
@@ -111,7 +111,7 @@ test_close_blocked (void **state)
   assert_false (script.stopped);
 }
 
-/* It is within a read, and learns of it when that returns. */
+/* The source is in a read, and stops when that returns. */
 static void
 test_close_reading (void **state)
 {

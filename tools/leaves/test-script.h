@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * For unit tests: images whose source is a script, which a test holds where it
- * wants.
+ * For unit tests: images whose source is a script, which a test can hold at a
+ * block.
  */
 
 #ifndef BLKSUM_TEST_SCRIPT_H
@@ -29,16 +29,16 @@
 
 #define BLOCK 512               /* bytes */
 
-/* Its blocks are data, but for those whose number is a multiple of ZERO. */
+/* The blocks are data, but for those whose number is a multiple of ZERO. */
 struct script {
   struct source source;
   unsigned blocks, zero;
-  unsigned hold;                /* this block is given only after RELEASE */
+  unsigned hold;                /* this block is read only after RELEASE */
   sem_t held, release;
   const char *fails;            /* at the end */
 
-  bool stopped;                 /* it was asked whether it is, and was */
-  int err;                      /* of the last block that it gave */
+  bool stopped;                 /* fill_has_failed returned true */
+  int err;                      /* of the last block */
 };
 
 static struct blkhash_opts *opts;
@@ -119,7 +119,7 @@ run_script (struct source *source, struct fill *fill)
 
 static const struct source_ops ops = { .fill = run_script };
 
-/* SCRIPT says how many blocks there are, and more. */
+/* SCRIPT contains the number of blocks, and more. */
 static void
 open_member (struct image_runs *image, struct script *script,
              struct image_group *group, struct error *error)
@@ -145,7 +145,7 @@ open_script (struct image_runs *image, struct script *script,
 
 /* ---- The iterator ---- */
 
-/* Take all: returns what ended it. */
+/* Read all leaves.  Returns how the iterator ended. */
 static int
 take_all (struct image_runs *image, const struct script *script,
           uint64_t *blocks)

@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A line of a list of checksums.
+ * Parse a line of a list of checksums.
  *
- * What is not a checksum is of two kinds.  Text is passed over, with a warning,
- * so that a list can be inside of other text, such as a signed mail.  What
- * looks like a checksum, but has a character too few, or one that does not
- * belong there, is damaged, and that is an error: else all would be well with
- * an image that nobody looked at.  sha256sum passes over both.
+ * A line that is no checksum is either text or damaged.  Text is skipped with a
+ * warning, so that a list can be part of another text, such as a signed mail.
+ * A line that looks like a checksum, but lacks a character or has a wrong one,
+ * is damaged.  That is an error: otherwise the check would succeed although the
+ * image was not read.  sha256sum skips both.
  */
 
 #include <config.h>
@@ -23,7 +23,7 @@ static const char blanks[] = " \t";
 
 #define BOM "\xef\xbb\xbf"      /* U+FEFF in UTF-8 */
 
-/* The shortest sum of a digest, xxh64, has so many digits. */
+/* The shortest digest, xxh64, has so many digits. */
 #define MIN_DIGITS 16
 
 static void
@@ -32,7 +32,7 @@ set_damaged (struct sums_line *line, const char *why)
   *line = (struct sums_line) { .type = SUMS_DAMAGED, .why = why };
 }
 
-/* Replace \\, \n and \r.  False if a backslash is before anything else. */
+/* Replace \\, \n and \r.  False if another character follows a backslash. */
 static bool
 unescape (char *name)
 {
@@ -53,9 +53,9 @@ unescape (char *name)
   return true;
 }
 
-/* ---- What is no checksum ---- */
+/* ---- Lines without a checksum ---- */
 
-/* One character can be wrong anywhere in it. */
+/* Any one character of the checksum can be wrong. */
 static bool
 looks_like_sum (const char *text)
 {
@@ -75,8 +75,8 @@ looks_like_sum (const char *text)
   return false;
 }
 
-/* "SHA256 (NAME) = HEX", as other programs write it.  Ours have a slash, so
- * that one damaged character does not make one of these of it.
+/* "SHA256 (NAME) = HEX" of other programs.  A tagged line of blksum has a
+ * slash, so one damaged character does not turn it into such a line.
  */
 static bool
 is_foreign (const char *text)
@@ -101,8 +101,8 @@ parse_other (const char *text, const char *why, struct sums_line *line)
     line->type = SUMS_OTHER;
 }
 
-/* "# incomplete NAME: WHY" of the filter, where the name is escaped, but
- * nothing at the beginning says so.
+/* "# incomplete NAME: WHY" of the filter.  NAME is escaped, although the line
+ * does not start with a backslash.
  */
 static void
 parse_comment (char *text, struct sums_line *line)
@@ -111,7 +111,7 @@ parse_comment (char *text, struct sums_line *line)
   char *end;
   size_t digits = strspn (text + 1, hex_digits);
 
-  /* One wrong bit makes a "#" of the digits "3" and "c". */
+  /* One wrong bit turns the digits "3" and "c" into "#". */
   if (digits >= MIN_DIGITS - 1 && digits % 2 == 1 && text[1 + digits] == ' ') {
     set_damaged (line, "its first character is not a digit");
     return;
@@ -147,7 +147,7 @@ set_sum (struct sums_line *line, const char *spec, const char *hex, char *name,
     };
 }
 
-/* TEXT is behind "blk-".  A name may hold anything, also ") = ". */
+/* TEXT follows "blk-".  A name can contain anything, also ") = ". */
 static void
 parse_tagged (char *text, bool escaped, struct sums_line *line)
 {
@@ -209,9 +209,8 @@ parse (char *text, size_t len, struct sums_line *line)
     parse_other (text, "it is not 'CHECKSUM  NAME'", line);
 }
 
-/* Some editors put a byte order mark in front of the first line; behind lists
- * that were put together it is elsewhere.  What would be a checksum behind it is
- * none.
+/* Some editors write a byte order mark before the first line.  In concatenated
+ * lists it is elsewhere, too.  A checksum after it is damaged.
  */
 void
 sums_line_parse (char *text, size_t len, struct sums_line *line)

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A line of a list of checksums: what blksum and the filter write, read again.
- * Which digests there are, and how long their sums, is not known here.
+ * Parse a line of a list of checksums, as blksum and the filter write it.  The
+ * name of the digest and the length of the sum are up to the caller.
  */
 
 #ifndef BLKSUM_SUMS_LINE_H
@@ -13,21 +13,21 @@
 enum sums_type {
   SUMS_NOTHING,                 /* an empty line, or a comment */
   SUMS_SUM,                     /* a checksum */
-  SUMS_INCOMPLETE,              /* the filter says why there is none */
+  SUMS_INCOMPLETE,              /* the filter's line for a missing checksum */
   SUMS_OTHER,                   /* text, or a checksum of another program */
-  SUMS_DAMAGED,                 /* what looks like a checksum, and is not one */
+  SUMS_DAMAGED,                 /* looks like a checksum, but is invalid */
 };
 
 struct sums_line {
   enum sums_type type;
   const char *name;             /* of SUM and INCOMPLETE, without escapes */
-  const char *spec;             /* of SUM: "sha256/64k", or NULL: not said */
+  const char *spec;             /* of SUM: "sha256/64k"; NULL: none */
   const char *hex;              /* of SUM: hexadecimal digits, any number */
   const char *why;              /* of INCOMPLETE and DAMAGED */
 };
 
-/* Parse the LEN bytes of TEXT, a line without its end, and without NULs but the
- * one behind it.  They are changed, and LINE points into them.
+/* Parse TEXT, a line of LEN bytes without its line end.  It contains no NUL,
+ * and one follows it.  TEXT is modified, and LINE points into it.
  */
 void sums_line_parse (char *text, size_t len, struct sums_line *line);
 

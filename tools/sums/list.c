@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A list of checksums, read line by line.
+ * Read a list of checksums line by line.
  */
 
 #include <config.h>
@@ -16,13 +16,13 @@
 #include "sums/list.h"
 #include "util/error.h"
 
-/* A name of PATH_MAX bytes, each of them escaped, is far from it. */
+/* A name of PATH_MAX bytes, all of them escaped, is much shorter. */
 #define MAX_LINE (64 * 1024)
 
 struct sums_list {
   FILE *in;
   uint64_t number;
-  char text[MAX_LINE + 1];      /* of one line, which ends with NUL */
+  char text[MAX_LINE + 1];      /* the line, with a NUL */
 };
 
 struct sums_list *
@@ -47,8 +47,8 @@ sums_list_open (const char *path, struct error *error)
 /* How a line ended. */
 enum line_end { END_NEWLINE, END_FILE, END_NUL };
 
-/* Read a line without its end.  Of one that is too long *LEN is MAX_LINE + 1,
- * and its beginning is there.
+/* Read a line without its end.  If it is too long, *LEN is MAX_LINE + 1, and
+ * the text is its beginning.
  */
 static enum line_end
 read_line (struct sums_list *list, size_t *len)

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A list of checksums, read line by line: it may come from anybody, and be of
- * any length, and so may be its lines.
+ * Read an untrusted list of checksums line by line.  The list and its lines can
+ * have any length.
  */
 
 #ifndef BLKSUM_SUMS_LIST_H
@@ -23,7 +23,7 @@ struct sums_list *sums_list_open (const char *path, struct error *error);
 int sums_list_next (struct sums_list *list, struct sums_line *line,
                     struct error *error);
 
-/* The number of the line that was read last, from 1. */
+/* The number of the last line that was read, from 1. */
 uint64_t sums_list_line_number (const struct sums_list *list);
 
 void sums_list_close (struct sums_list *list);

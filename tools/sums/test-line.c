@@ -70,7 +70,7 @@ test_plain (void **state)
   is_sum (HEX "  *", NULL, "*");
   is_sum (HEX "  -", NULL, "-");
   is_sum (HEX "  caf\xe9", NULL, "caf\xe9");
-  /* Escapes only behind a backslash. */
+  /* Names are escaped only after a backslash. */
   is_sum (HEX "  back\\slash", NULL, "back\\slash");
   is_sum ("\\" HEX "  back\\\\slash", NULL, "back\\slash");
   is_sum ("\\" HEX "  a\\nb\\rc\\\\n", NULL, "a\nb\rc\\n");
@@ -100,7 +100,7 @@ test_nothing (void **state)
   is_type (SUMS_NOTHING, "#");
   is_type (SUMS_NOTHING, "# a comment");
   is_type (SUMS_NOTHING, "# incomplet x: y");
-  /* A checksum that somebody wanted to be none. */
+  /* A checksum in a comment. */
   is_type (SUMS_NOTHING, "#" HEX "  name");
   is_type (SUMS_NOTHING, "# " HEX "  name");
 }
@@ -160,8 +160,8 @@ test_damaged (void **state)
     is_type (SUMS_DAMAGED, damaged[i]);
 }
 
-/* A bit that flipped anywhere makes no line of which nobody takes note, but in
- * a name.
+/* After a bit has flipped, the line is a checksum, with another name for
+ * instance, or damaged.  It is never skipped.
  */
 static void
 test_bits (void **state)
