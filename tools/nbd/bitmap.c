@@ -114,7 +114,7 @@ struct bitmap {
   const char *context;
   uint64_t size;                /* of the image, bytes */
   uint64_t offset;              /* what is before it was told */
-  unsigned answers;             /* to one request: each is of its offset */
+  unsigned replies;             /* to one request: each is of its offset */
   struct ranges *ranges;
 };
 
@@ -122,7 +122,7 @@ struct bitmap {
 static int
 add_extents (struct bitmap *bitmap, const uint32_t *entries, size_t count)
 {
-  int err = bitmap->answers++ > 0 || count == 0 ? EPROTO : 0;
+  int err = bitmap->replies++ > 0 || count == 0 ? EPROTO : 0;
 
   for (; count > 0 && err == 0; count--, entries += 2) {
     uint64_t left = bitmap->size - bitmap->offset;
@@ -155,7 +155,7 @@ query (struct bitmap *bitmap, uint64_t len, struct error *error)
 {
   uint64_t offset = bitmap->offset;
 
-  bitmap->answers = 0;
+  bitmap->replies = 0;
   if (nbd_block_status (bitmap->nbd, len < MAX_STATUS ? len : MAX_STATUS,
                         offset, (nbd_extent_callback) {
                           .callback = store, .user_data = bitmap,

@@ -293,7 +293,7 @@ start_reads (struct conn *conn)
  * does: what is in flight is waited for also when nobody needs it.
  */
 static void
-await_answers (struct conn *conn)
+await_replies (struct conn *conn)
 {
   struct nbd_reader *reader = conn->reader;
 
@@ -348,7 +348,7 @@ conn_run (struct conn *conn)
     else if (nbd_poll (conn->nbd, -1) == -1)
       fail_nbd (reader, "lost the connection");
   }
-  await_answers (conn);
+  await_replies (conn);
   end (conn);
   nbd_reader_hash (reader);
 }
