@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A dirty bitmap of an NBD export.
+ * Read a dirty bitmap of qemu from an NBD export.
  *
- * It comes over the connection that the data will come over: many a server of
- * qemu takes only one, and ends with it.
+ * It is read over the connection that reads the data later: qemu-nbd often
+ * accepts only one connection, and exits after it.
  *
- * A bitmap that is in use elsewhere, or was when its host crashed, has lost
- * changes.  qemu does not offer it to anybody.
+ * A bitmap that is in use elsewhere, or was in use when its host crashed, lacks
+ * changes.  qemu does not export such a bitmap.
  */
 
 #include <config.h>
@@ -25,15 +25,15 @@
 #include "util/ranges.h"
 
 #define PREFIX "qemu:dirty-bitmap:"
-#define DIRTY 1                 /* the flag of an extent */
+#define DIRTY 1                 /* a flag of an extent */
 #define MAX_STATUS (UINT32_C (1) << 31) /* bytes; as for extents */
 
-/* ---- To connect ---- */
+/* ---- Connecting ---- */
 
-/* Those that the server says that it has, for an error. */
+/* The bitmaps that the server lists, for an error. */
 struct offered {
   char text[512];               /* "'b0', 'b1'" */
-  bool more;                    /* than there is room for */
+  bool more;                    /* there was no room for all */
 };
 
 static int
@@ -53,18 +53,18 @@ store_offered (void *opaque, const char *context)
   return 0;
 }
 
-/* The options of the handle are those that ask for a context or more. */
+/* Negotiate CONTEXT and, if EXTENTS, block status. */
 static int
 negotiate (struct nbd_handle *nbd, const char *context, bool extents,
            struct offered *offered)
 {
-  /* Not every server lists them. */
+  /* Not every server supports the list. */
   if (nbd_aio_is_negotiating (nbd) == 1)
     nbd_opt_list_meta_context (nbd, (nbd_context_callback) {
                                  .callback = store_offered,
                                  .user_data = offered,
                                });
-  /* An old server does not negotiate: then it has none. */
+  /* An old server does not negotiate, and has no bitmaps. */
   if (nbd_aio_is_negotiating (nbd) != 1)
     return 0;
   if (nbd_add_meta_context (nbd, context) == -1 ||
@@ -107,18 +107,18 @@ nbd_bitmap_connect (struct nbd_handle *nbd, const char *uri, const char *name,
   return r;
 }
 
-/* ---- To read ---- */
+/* ---- Reading ---- */
 
 struct bitmap {
   struct nbd_handle *nbd;
   const char *context;
   uint64_t size;                /* of the image, bytes */
-  uint64_t offset;              /* what is before it was told */
-  unsigned replies;             /* to one request: each is of its offset */
+  uint64_t offset;              /* the end of the status received so far */
+  unsigned replies;             /* to one request: there may only be one */
   struct ranges *ranges;
 };
 
-/* An errno value of what the server said. */
+/* Add the dirty extents of a reply.  0, or an errno value if it is invalid. */
 static int
 add_extents (struct bitmap *bitmap, const uint32_t *entries, size_t count)
 {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What a dirty bitmap of qemu, which an NBD export offers, says has changed.
+ * Read a dirty bitmap of qemu from an NBD export.
  */
 
 #ifndef BLKSUM_NBD_BITMAP_H
@@ -14,16 +14,17 @@ struct error;
 struct nbd_handle;
 struct ranges;
 
-/* Connect NBD, a new handle that asks for nothing yet, to URI, for the bitmap
- * NAME and, if EXTENTS, for extents.  That there is no such bitmap is an error,
- * which names those that there are.  0 or -1.
+/* Connect NBD, a new handle without meta contexts, to URI.  Negotiates the
+ * bitmap NAME and, if EXTENTS, block status.  If there is no such bitmap, the
+ * error lists those that the server offers.  0 or -1.
  */
 int nbd_bitmap_connect (struct nbd_handle *nbd, const char *uri,
                         const char *name, bool extents, struct error *error);
 
-/* Read the bitmap NAME of NBD, which was connected so.  The image is the first
- * SIZE bytes of the export.  What changed is added to RANGES, which are none
- * before, and sorted then.  0, or -1 with the reason, and RANGES are none.
+/* Read the bitmap NAME over NBD, which nbd_bitmap_connect connected.  The image
+ * is the first SIZE bytes of the export.  RANGES is empty before; then it
+ * contains what changed, and is sorted.  0, or -1 with the reason, and RANGES
+ * is empty.
  */
 int nbd_bitmap_read (struct nbd_handle *nbd, const char *name, uint64_t size,
                      struct ranges *ranges, struct error *error);

@@ -3,9 +3,9 @@
  *
  * The thread of an NBD connection.
  *
- * It keeps several reads in flight, so that a server far away is kept busy,
- * and hashes what arrived, unless a thread that only hashes waits for it: data
- * is best hashed by who received it, while it is in the cache of that CPU.
+ * It keeps several reads in flight, so that a server with a high latency stays
+ * busy.  It hashes what it received, while that is in the cache of its CPU,
+ * unless a thread that only hashes is waiting.
  */
 
 #include <config.h>
@@ -79,9 +79,9 @@ conn_take (void *opaque, struct range *range, struct error *error)
   return cursor_next (&reader->cursor, range, error);
 }
 
-/* Set conn->next to what is to be read next, if it is not set.  1; 0 at the end
- * of the image; or -1 on error.  Its length is 0 if others have to be hashed
- * first.
+/* Set conn->next to the next range to read, unless it is set.  1; 0 at the end
+ * of the image; or -1 on error.  Its length is 0 if other ranges have to be
+ * hashed first.
  */
 static int
 find_next (struct conn *conn)
@@ -99,9 +99,9 @@ find_next (struct conn *conn)
 
 /* ---- Reads ---- */
 
-/* This and the next run in the thread of the connection, inside a call of
- * libnbd.  Older versions of it do not notice when the chunks of a structured
- * reply are less than was asked for.
+/* This function and the next run in the thread of the connection, inside a call
+ * of libnbd.  Older versions of libnbd accept a structured reply whose chunks
+ * are shorter than the request.
  */
 static int
 read_chunk (void *opaque, const void *bytes, size_t len, uint64_t offset,
@@ -130,15 +130,15 @@ request_done (struct buffer *buffer, size_t len, int *err)
   if (*err == 0 && last && buffer->seen != buffer->len)
     *err = EPROTO;
   if (*err) {
-    if (*err == ENOTCONN)       /* why is for conn_run to find out */
+    if (*err == ENOTCONN)       /* conn_run reports the reason */
       conn->lost = true;
     else {
       scheduler_fail_errno (&reader->scheduler, *err, "cannot read",
                             buffer->place.range.offset);
       set_failed (reader);
     }
-    /* Not 1: if it was lost in nbd_aio_pread, libnbd 1.14 would use the
-     * command after it freed it.  nbd_close frees it.
+    /* Not 1: if the connection was lost in nbd_aio_pread, libnbd 1.14 would use
+     * the command after it freed it.  nbd_close frees it.
      */
     return 0;
   }
@@ -150,7 +150,9 @@ request_done (struct buffer *buffer, size_t len, int *err)
   return 1;
 }
 
-/* What is left for the last request of a buffer; the others are full. */
+/* The length of the last request of a buffer.  The others have the maximum
+ * length.
+ */
 static size_t
 last_request (const struct buffer *buffer)
 {
@@ -177,7 +179,7 @@ last_done (void *opaque, int *err)
   return request_done (buffer, last_request (buffer), err);
 }
 
-/* The depth is that of all connections. */
+/* The depth applies to all connections together. */
 static bool
 has_enough_reads (const struct conn *conn)
 {
@@ -187,7 +189,7 @@ has_enough_reads (const struct conn *conn)
   return conn->reads >= DIV_ROUND_UP (depth, reader->nr_conns);
 }
 
-/* One request is always possible. */
+/* One request is always allowed. */
 static bool
 is_full (const struct conn *conn, size_t len)
 {
@@ -200,7 +202,7 @@ is_full (const struct conn *conn, size_t len)
      (!conn->filling && has_enough_reads (conn)));
 }
 
-/* How many bytes to ask for, for conn->next. */
+/* The number of bytes to request for conn->next. */
 static size_t
 next_len (const struct conn *conn)
 {
@@ -232,7 +234,7 @@ start_buffer (struct conn *conn)
   return true;
 }
 
-/* Ask for the next LEN bytes of the buffer that is being filled. */
+/* Request the next LEN bytes of the buffer that is being filled. */
 static int
 start_request (struct conn *conn, size_t len)
 {
@@ -261,7 +263,7 @@ start_request (struct conn *conn, size_t len)
   return 0;
 }
 
-/* Start as many reads as may be in flight and there is memory for.  As
+/* Start reads up to the limits of reads in flight and memory.  Returns as
  * find_next.
  */
 static int
@@ -289,8 +291,8 @@ start_reads (struct conn *conn)
 
 /* ---- The thread ---- */
 
-/* A server can abort when its client is gone while it answers, as nbdkit 1.32
- * does: what is in flight is waited for also when nobody needs it.
+/* nbdkit 1.32 can abort when its client disconnects while it sends a reply.  So
+ * wait for the requests in flight, also if their data is not needed.
  */
 static void
 await_replies (struct conn *conn)

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What an NBD server tells of the sparseness of an export.
+ * The block status of an NBD export.
  */
 
 #include <config.h>
@@ -16,8 +16,8 @@
 #include "util/error.h"
 #include "util/extent.h"
 
-/* The longest range to ask about, bytes.  nbdkit 1.32 aborts when it is asked
- * about 2^32 - 1 bytes.
+/* The longest range to query, bytes.  nbdkit 1.32 aborts on a query of 2^32 - 1
+ * bytes.
  */
 #define MAX_STATUS (UINT32_C (1) << 31)
 
@@ -52,7 +52,7 @@ reserve (struct nbd_extents *extents, size_t count)
   return 0;
 }
 
-/* A hole that is not said to be zero can read as anything. */
+/* Only the flag for zeros counts: a hole without it can read as anything. */
 static int
 store (void *opaque, const char *context, uint64_t offset,
        uint32_t *entries, size_t nr_entries, int *err)

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What an NBD server tells of the sparseness of an export, a few extents at a
- * time, in the form that the cursor takes.
+ * The block status of an NBD export, as extents for the cursor.  The server
+ * returns a few extents at a time.
  */
 
 #ifndef BLKSUM_NBD_EXTENTS_H
@@ -17,17 +17,17 @@ struct extent;
 struct nbd_handle;
 
 struct nbd_extents {
-  struct nbd_handle *nbd;       /* the connection to ask; can be changed */
+  struct nbd_handle *nbd;       /* the connection to query; can be changed */
   uint64_t size;                /* of the export, bytes */
   uint64_t offset;              /* of the first extent not yet used */
-  struct extent *items;         /* by the last answer */
+  struct extent *items;         /* of the last reply */
   size_t count, next;           /* how many, and the first not yet used */
 };
 
 void nbd_extents_init (struct nbd_extents *extents, uint64_t size);
 void nbd_extents_destroy (struct nbd_extents *extents);
 
-/* Does the server tell extents at all? */
+/* Does the server support block status? */
 bool nbd_can_extents (struct nbd_handle *nbd);
 
 /* An extent_function of the cursor; OPAQUE is a struct nbd_extents. */

@@ -36,7 +36,7 @@ nbd_handle_create (bool extents, struct error *error)
   return nbd;
 }
 
-/* Without waiting for the answer. */
+/* Does not wait for the server. */
 void
 nbd_handle_close (struct nbd_handle *nbd)
 {

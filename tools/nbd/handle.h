@@ -12,13 +12,13 @@
 struct error;
 struct nbd_handle;
 
-/* A handle that asks for extents, if EXTENTS, when it connects.  Nothing of
- * libnbd may be called before: this loads it.
+/* Create a handle, which negotiates block status when it connects, if EXTENTS.
+ * This loads libnbd: none of its functions may be called before.
  */
 struct nbd_handle *nbd_handle_create (bool extents, struct error *error);
 
-/* Say good-bye to the server, if it is still there, and close; NULL is allowed.
- * What is in flight is aborted.
+/* Disconnect from the server, if it is connected, and close the handle; NULL is
+ * allowed.  Requests in flight are aborted.
  */
 void nbd_handle_close (struct nbd_handle *nbd);
 

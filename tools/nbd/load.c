@@ -19,8 +19,8 @@
 #define SONAME "libnbd.so.0"
 #endif
 
-/* Programs that make packages look here for what is not in DT_NEEDED:
- * https://systemd.io/ELF_DLOPEN_METADATA/
+/* Packaging tools read this note to find dependencies that are not in
+ * DT_NEEDED: https://systemd.io/ELF_DLOPEN_METADATA/
  */
 #ifdef __ELF__
 #define NOTE_OWNER "FDO"
@@ -44,7 +44,7 @@ struct libnbd libnbd;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct error load_error; /* why it could not be loaded; set once */
 
-/* It is never unloaded: threads of gnutls may be left in it. */
+/* libnbd is never unloaded: threads of gnutls may still run in it. */
 static void
 load (void)
 {

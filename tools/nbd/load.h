@@ -3,10 +3,9 @@
  *
  * libnbd, loaded when it is needed.
  *
- * It brings gnutls, libxml2 and ICU along, and starting with all of them takes
- * longer than the sum of an empty image.  This header stands for <libnbd.h>:
- * the functions have their own names and types, but nothing may be called
- * before libnbd_load.
+ * libnbd needs gnutls, libxml2 and ICU, and to load all of them takes longer
+ * than to hash an empty image.  This header replaces <libnbd.h>: the functions
+ * have the same names and types, but none may be called before libnbd_load.
  */
 
 #ifndef BLKSUM_LIBNBD_LOAD_H
@@ -53,7 +52,7 @@ struct libnbd {
 
 extern struct libnbd libnbd;
 
-/* Load it if it is not yet; in any thread.  -1 if it is missing. */
+/* Load libnbd, unless it is loaded.  Any thread.  0, or -1 with the reason. */
 int libnbd_load (struct error *error);
 
 #define nbd_add_meta_context libnbd.add_meta_context

@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An NBD export that has been connected to: sizes of requests and memory, and
- * the threads.
+ * Read an NBD export: the sizes of requests and memory, and the threads.
  */
 
 #include <config.h>
@@ -23,11 +22,12 @@
 #include "util/error.h"
 #include "util/source-options.h"
 
-/* Nanoseconds without an answer that nobody needs. */
+/* Nanoseconds without a reply, after an error or a stop. */
 #define REPLY_TIMEOUT ((uint64_t) 5 * DEADLINE_SECOND)
-#define CHECK_INTERVAL (DEADLINE_SECOND / 2) /* between two looks at the job */
+#define CHECK_INTERVAL (DEADLINE_SECOND / 2) /* between checks whether the job
+                                              * stopped */
 #define MAX_THREADS 128
-#define MAX_REQUEST (32 * 1024 * 1024) /* bytes, what every server takes */
+#define MAX_REQUEST (32 * 1024 * 1024) /* bytes, which every server accepts */
 #define MAX_SPARE (12 * 1024 * 1024) /* bytes of memory, for hashing */
 #define MAX_MEMORY (44 * 1024 * 1024) /* of all buffers */
 #define START_READS 2           /* reads in flight on a connection, at first */
@@ -48,7 +48,7 @@ run_hasher (void *opaque)
   return NULL;
 }
 
-/* The connections from FIRST on have no thread. */
+/* The connections from FIRST on have no thread: stop all. */
 static void
 fail_to_start (struct nbd_reader *reader, unsigned first, int err)
 {
@@ -64,8 +64,9 @@ fail_to_start (struct nbd_reader *reader, unsigned first, int err)
   }
 }
 
-/* COUNT threads, or more: every connection needs one.  They start in any order:
- * all connections are counted before the first.  Returns how many were started.
+/* Start COUNT threads, or one for each connection if there are more.  All
+ * connections are counted before the first thread starts.  Returns how many
+ * threads were started.
  */
 static unsigned
 start_threads (struct nbd_reader *reader, unsigned count, pthread_t *threads)
@@ -86,7 +87,8 @@ start_threads (struct nbd_reader *reader, unsigned count, pthread_t *threads)
   return i;
 }
 
-/* Until all connections ended, or nothing came for too long. */
+/* Wait until all connections have ended, or no reply arrived for REPLY_TIMEOUT.
+ */
 static void
 wait_for_replies_locked (struct nbd_reader *reader)
 {
@@ -96,14 +98,14 @@ wait_for_replies_locked (struct nbd_reader *reader)
     struct timespec deadline = deadline_in (REPLY_TIMEOUT);
     unsigned events = reader->events;
 
-    /* It can return without any. */
+    /* The wait can end without an event. */
     while (r == 0 && reader->events == events)
       r = deadline_wait (&reader->changed, &reader->lock, &deadline);
   }
 }
 
-/* Until they ended, one failed, or nobody needs the rest: a connection whose
- * server does not answer would not notice that.
+/* Wait until all connections have ended, one has failed, or the job has
+ * stopped.  A connection whose server does not reply would not notice the stop.
  */
 static void
 wait_locked (struct nbd_reader *reader)
@@ -119,8 +121,8 @@ wait_locked (struct nbd_reader *reader)
   }
 }
 
-/* Wait until all connections ended.  After an error, or when nobody needs the
- * rest, those are cut off whose server does not answer what it was asked.
+/* Wait until all connections have ended.  After an error or a stop, connections
+ * whose server does not reply are shut down.
  */
 static void
 wait_for_conns (struct nbd_reader *reader)
@@ -149,9 +151,9 @@ run_threads (struct nbd_reader *reader, unsigned count)
 
 /* ---- Sizes ---- */
 
-/* Sizes of reads and requests: a read is of whole blocks, in several requests
- * where the server does not take one that long, or one that ends where the
- * image does.  0 or -1.
+/* Set the sizes of reads and requests.  A read has whole blocks, in several
+ * requests if the server does not accept one of that length.  The last request
+ * is rounded up to what the server accepts.  0 or -1.
  */
 static int
 setup_requests (struct nbd_reader *reader,
@@ -189,7 +191,7 @@ setup_requests (struct nbd_reader *reader,
   return 0;
 }
 
-/* How many reads may be in flight on a connection, by the options. */
+/* The limit that the options set for the reads in flight on a connection. */
 static uint64_t
 reads_by_options (const struct nbd_reader *reader)
 {
@@ -202,7 +204,7 @@ reads_by_options (const struct nbd_reader *reader)
   return reads;
 }
 
-/* As much as is promised, unless the options ask for more. */
+/* The documented limit of memory, unless the options require more. */
 static size_t
 memory_for (const struct nbd_reader *reader, unsigned threads)
 {
@@ -212,7 +214,9 @@ memory_for (const struct nbd_reader *reader, unsigned threads)
   return MAX (asked, MAX_MEMORY);
 }
 
-/* For each connection some reads in flight, and for each thread one to hash. */
+/* Some reads in flight for each connection, and one buffer to hash for each
+ * thread.
+ */
 static struct scheduler_bounds
 bounds_of (const struct nbd_reader *reader, unsigned threads)
 {
@@ -232,7 +236,7 @@ bounds_of (const struct nbd_reader *reader, unsigned threads)
   };
 }
 
-/* ---- The whole ---- */
+/* ---- Reading an export ---- */
 
 static void
 set_up (struct nbd_reader *reader, struct nbd_handle **conns, uint64_t size,
@@ -284,7 +288,7 @@ read_export (struct nbd_reader *reader, unsigned threads,
     error_errno (error, err, "cannot read");
   else
     run_threads (reader, threads);
-  /* This aborts what is in flight: the buffers must still be there. */
+  /* This aborts the requests in flight: the buffers must still exist. */
   if (fill_has_failed (reader->scheduler.fill))
     close_conns (reader);
   return err ? -1 : 0;

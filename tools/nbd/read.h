@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Read an NBD export that has been connected to, and fill a leaf table.
+ * Read an NBD export over open connections into a leaf table.
  */
 
 #ifndef BLKSUM_NBD_READ_H
@@ -13,8 +13,8 @@ struct fill;
 struct nbd_handle;
 struct source_options;
 
-/* Read what is missing in FILL by CONNS, NR_CONNS open connections, 1 to 16, to
- * one export, of which the image is the first SIZE bytes.  0; or -1 with the
+/* Read what FILL lacks over CONNS, NR_CONNS open connections, 1 to 16, to one
+ * export.  The image is the first SIZE bytes of the export.  0; or -1 with the
  * reason in FILL, and the connections are closed.
  */
 int nbd_fill (const struct source_options *options, struct nbd_handle **conns,

@@ -1,13 +1,14 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An image whose tables we read: its data is read from its file, and by qemu
- * only where that is not possible.
+ * An image whose tables are read here.  Its data is read from its files.  qemu
+ * reads only what cannot be read so.
  *
- * qemu-nbd starts while we read already, and has the image open to the end: it
- * holds the locks, says whether it takes the image, and reads what is
- * compressed, or is in parts of pages, or wrong.  If it does not take it, all
- * is left to it, so that it can tell why.
+ * qemu-nbd starts while data is already being read, and keeps the image open to
+ * the end: it holds the locks, and checks the image.  It reads data that is
+ * compressed, not aligned to pages, or described by invalid entries.  If it
+ * refuses the image, it is started again to read all that is missing, and
+ * reports the reason.
  */
 
 #include <config.h>
@@ -33,7 +34,7 @@
 
 #define SECTOR 512              /* bytes */
 
-/* Of FILE from START to END, which are bytes in it. */
+/* The extent of FILE from START to END, in bytes. */
 struct cached_extent {
   const struct file *file;
   uint64_t start, end;
@@ -61,8 +62,8 @@ find_run (struct direct *direct, uint64_t offset, struct run *run,
   return chain_at (&direct->chain, offset, run, file, error);
 }
 
-/* Look where in FILE the extent ends that AT is in: one is often of many runs,
- * and to look for its end can take long (1 ms for 512 MiB on a tmpfs).
+/* Find the extent of FILE at AT, unless it is cached: an extent often spans
+ * many runs, and its end can take long to find (1 ms for 512 MiB on a tmpfs).
  */
 static int
 lookup_extent (struct cached_extent *cached, const struct file *file,
@@ -104,7 +105,7 @@ direct_extent_at (void *opaque, uint64_t offset, struct extent *extent,
   return 0;
 }
 
-/* ---- What qemu reads ---- */
+/* ---- Reads by qemu ---- */
 
 static bool
 wait_for_qemu (struct direct *direct)
@@ -116,7 +117,7 @@ wait_for_qemu (struct direct *direct)
   return direct->qemu == SERVING;
 }
 
-/* libnbd lets one thread at a time use the connection. */
+/* libnbd allows one thread at a time to use the connection. */
 static int
 read_by_qemu (struct direct *direct, void *buf, size_t len, uint64_t offset,
               struct error *error)
@@ -132,10 +133,10 @@ read_by_qemu (struct direct *direct, void *buf, size_t len, uint64_t offset,
                     (unsigned long long) offset, nbd_error_text ());
 }
 
-/* ---- What we read ---- */
+/* ---- Direct reads ---- */
 
-/* How many of the LEN bytes of RUN need no qemu?  Only whole pages can be read
- * by direct I/O, or dropped from the page cache.
+/* The number of the LEN bytes of RUN that can be read without qemu.  Only whole
+ * pages can be read by direct I/O, or dropped from the page cache.
  */
 static uint64_t
 direct_len (const struct run *run, uint64_t len)
@@ -147,7 +148,9 @@ direct_len (const struct run *run, uint64_t len)
   return len - len % READ_ALIGN;
 }
 
-/* The length of RANGE in whole sectors: qemu need not give parts of them. */
+/* The length of RANGE in whole sectors, as qemu does not have to read parts of
+ * them.
+ */
 static uint64_t
 whole_sectors (const struct direct *direct, const struct range *range)
 {
@@ -163,7 +166,7 @@ direct_read (void *opaque, const struct range *range, void *buf,
   struct direct *direct = opaque;
   char *bytes = buf;
   uint64_t end = whole_sectors (direct, range);
-  uint64_t done = 0, at = 0;    /* from DONE to AT qemu has to be asked */
+  uint64_t done = 0, at = 0;    /* qemu has to read from DONE to AT */
 
   while (at < end) {
     const struct file *file;
@@ -202,7 +205,7 @@ connect_to_qemu (struct direct *direct, struct error *error)
 
   if (!nbd)
     return -1;
-  /* A simple reply cannot be less than what was asked for. */
+  /* A simple reply cannot be shorter than the request. */
   nbd_set_request_structured_replies (nbd, false);
   if (qemu_image_connect (qi, nbd, error) == -1)
     return -1;
@@ -223,8 +226,8 @@ direct_begin (void *opaque, struct error *error)
   return r;
 }
 
-/* Leave what is missing to qemu, which can tell why it did not take the image;
- * or takes it this time, with the page cache.
+/* Let qemu read what is missing.  It reports why it refused the image, or
+ * accepts it this time, with the page cache.
  */
 static int
 fill_by_qemu (struct direct *direct, struct fill *fill)
@@ -246,7 +249,7 @@ direct_refine_error (void *opaque, struct error *error)
 
   if (direct->qemu_failed)
     qemu_image_refine_error (&direct->qi, error);
-  /* What could not be read need not have been there at first. */
+  /* If the files changed, that is the cause of a failed read. */
   else if (files_check_unchanged (&direct->qi.files, &changed) == -1)
     *error = changed;
 }
@@ -264,7 +267,7 @@ image_of (struct direct *direct)
   };
 }
 
-/* If qemu does not take it, direct_fill leaves it to qemu. */
+/* If qemu refuses the image, direct_fill lets it read all. */
 static bool
 direct_image (struct source *source, struct reader_image *image)
 {
@@ -335,10 +338,11 @@ static const struct source_ops direct_ops = {
   .close = direct_close,
 };
 
-/* ---- Is it for us? ---- */
+/* ---- Opening ---- */
 
-/* What others write, or the user distrusts, is left to qemu; and all for tests,
- * and for whoever trusts qemu more than us.
+/* qemu reads all of an image that others may write, and of any with
+ * --no-extents.  BLKSUM_DIRECT=0 makes it read all images, for tests, and for
+ * users who trust only qemu.
  */
 static bool
 is_enabled (const struct qemu_image *qi)
@@ -349,7 +353,7 @@ is_enabled (const struct qemu_image *qi)
     !qi->options->force_share && qi->options->extents;
 }
 
-/* 1, 0 or -1. */
+/* The same as direct_open: 1, 0 or -1. */
 static int
 start (struct direct *direct, struct error *error)
 {
@@ -361,7 +365,7 @@ start (struct direct *direct, struct error *error)
 
   if (r != 1)
     return r;
-  /* Of what is compressed qemu keeps more reads in flight than we do. */
+  /* qemu keeps more reads of compressed clusters in flight. */
   if (clusters->compressed > clusters->plain)
     return 0;
   files_start_reading (&qi->files);

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An image whose tables we read: its data is read from its file, and by qemu
- * only where that is not possible.
+ * An image whose tables are read here.  Its data is read from its files.  qemu
+ * reads only what cannot be read so.
  */
 
 #ifndef BLKSUM_SOURCE_DIRECT_H
@@ -12,8 +12,8 @@ struct error;
 struct qemu_image;
 struct source;
 
-/* Open QI, which is not started.  1, and it is the source's; 0 if it must be
- * left to qemu; or -1.
+/* Open QI, which is not started.  1, and the source owns QI; 0 if qemu has to
+ * read all of the image; or -1.
  */
 int direct_open (const struct qemu_image *qi, struct source **source,
                  struct error *error);

@@ -3,9 +3,9 @@
  *
  * An NBD export, by its URI.
  *
- * When the server allows several connections, which have a view of one disk,
- * a few are opened: a server that serves each in a thread of its own is then
- * read in parallel.
+ * If the server supports several connections with a consistent view of the disk
+ * (multi-conn), a few are opened.  A server with a thread for each connection
+ * is then read in parallel.
  */
 
 #include <config.h>
@@ -24,7 +24,7 @@
 #include "util/source-options.h"
 
 #define CONNS 4
-#define CONNECT_TIMEOUT 1000    /* ms to wait for another connection */
+#define CONNECT_TIMEOUT 1000    /* ms for another connection */
 
 struct nbd_uri {
   struct source source;
@@ -42,8 +42,8 @@ now_ms (void)
   return ts.tv_sec * INT64_C (1000) + ts.tv_nsec / 1000000;
 }
 
-/* Another connection, or NULL.  A server can have said that it allows many,
- * and take no more: then it would keep us waiting for ever.
+/* Open another connection, or return NULL.  A server can announce multi-conn
+ * and accept no more connections, so the wait has a timeout.
  */
 static struct nbd_handle *
 connect_another (const struct source_options *options, const char *uri,

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What an operand names.
+ * Open an operand.
  */
 
 #include <config.h>
@@ -38,7 +38,7 @@ source_is_uri (const char *operand)
   return n > 0 && strncmp (operand + n, "://", 3) == 0;
 }
 
-/* None yet. */
+/* The files of an image, none yet. */
 static struct files
 files_of (const struct source_options *options)
 {
@@ -70,9 +70,7 @@ open_uri (const struct source_options *options, const char *uri,
 
 /* ---- Images ---- */
 
-/* Open an image that only qemu opens, which becomes the source's if this
- * succeeds.
- */
+/* Open an image that is not raw.  The source owns QI if this succeeds. */
 static int
 open_qemu (const struct qemu_image *qi, struct source **source,
            struct error *error)
@@ -90,7 +88,7 @@ open_qemu (const struct qemu_image *qi, struct source **source,
 #endif
 }
 
-/* Open the image of QI, which was inspected.  It becomes the source's if this
+/* Open the image of QI, which was inspected.  The source owns QI if this
  * succeeds.
  */
 static int
@@ -131,8 +129,8 @@ open_opts (const struct source_options *options, const char *opts,
 
 /* ---- Files ---- */
 
-/* Files of /proc have a size of 0 and content all the same: what only seems to
- * be empty is read until its end.
+/* Files of /proc have size 0, and content.  So a file of size 0 is read
+ * sequentially, unless a read finds that it is empty.
  */
 static bool
 has_size (int fd, const struct stat *st)
@@ -153,8 +151,8 @@ is_seekable_image (int fd)
     lseek (fd, 0, SEEK_CUR) != -1;
 }
 
-/* The beginning of a file of checksums, as sha256sum and blksum write it, with
- * --tag and without.
+/* Does the file start like a file of checksums of sha256sum or blksum, with or
+ * without --tag?
  */
 static bool
 looks_like_sums (int fd)
@@ -178,8 +176,8 @@ looks_like_sums (int fd)
     strspn (end + 4, hex) >= 16;
 }
 
-/* A checksum of the file of checksums is not what a user of sha256sum wants to
- * see, least of all with exit status 0.
+/* In sha256sum -c means --check.  A user who expects that must not see a
+ * checksum of the list itself, with exit status 0.
  */
 static int
 check_sums (const struct source_options *options, int fd,
@@ -192,7 +190,7 @@ check_sums (const struct source_options *options, int fd,
   return 0;
 }
 
-/* Standard input is raw: what is left of it from where it is. */
+/* Standard input is raw.  The image starts at the current position. */
 static int
 open_stdin (const struct source_options *options, struct source **source,
             struct error *error)
@@ -213,13 +211,15 @@ open_stdin (const struct source_options *options, struct source **source,
   return -1;
 }
 
-/* FD is not the caller's any more in any case. */
+/* The source owns FD.  It is closed on error, too. */
 static int
 open_image (const struct source_options *options, int fd, const char *path,
             struct source **source, struct error *error)
 {
   struct qemu_image qi = image_of (options, path);
-  /* This locks it, also if qemu will: qemu does it later, and says it worse. */
+  /* This locks the file, also if qemu locks it later: the message of qemu is
+   * worse.
+   */
   struct file *file = files_adopt (&qi.files, fd, path, error);
 
   qi.file = file;
@@ -264,10 +264,10 @@ open_operand (const struct source_options *options, const char *operand,
   return open_path (options, operand, source, error);
 }
 
-/* ---- How much of it ---- */
+/* ---- The size ---- */
 
-/* The image is the first SIZE bytes, if there are as many.  Of a pipe only
- * reading tells.
+/* The image is the first SIZE bytes, if there are as many.  The size of a pipe
+ * is only known at its end.
  */
 static int
 set_size (struct source *source, uint64_t size, struct error *error)

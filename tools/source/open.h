@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What an operand names.
+ * Open an operand.
  */
 
 #ifndef BLKSUM_OPEN_H
@@ -13,15 +13,15 @@ struct error;
 struct source;
 struct source_options;
 
-/* A scheme and "://", as in nbd+unix:///?socket=PATH.  A file of such a name
- * can be given as ./NAME.
+/* Does OPERAND start with a scheme and "://", as nbd+unix:///?socket=PATH does?
+ * A file with such a name can be given as ./NAME.
  */
 bool source_is_uri (const char *operand);
 
-/* Open what OPERAND names: a file, device, URI, option string, or "-".  Nothing
- * is read but what tells what it is.  OPTIONS and OPERAND must stay until the
- * source is closed.  There must be no other threads.  0, or -1 with the reason:
- * then *SOURCE is what it was.
+/* Open OPERAND: a file, a device, a URI, options of qemu, or "-".  Only what is
+ * needed to detect and check the format is read.  OPTIONS and OPERAND must
+ * exist until the source is closed.  There must be no other threads.  0, or -1
+ * with the reason; then *SOURCE is not set.
  */
 int source_open (const struct source_options *options, const char *operand,
                  struct source **source, struct error *error);

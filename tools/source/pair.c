@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Two images as one, which is zero where they are the same.
+ * The difference of two sources, as a source: zero where they are the same.
  *
- * The same range of both is read by one thread, which looks at both while they
- * are in the cache of its core.
+ * One thread reads the same range of both, and compares them while they are in
+ * the cache of its CPU.
  */
 
 #include <config.h>
@@ -27,12 +27,12 @@ struct half {
   /* Set once. */
   struct source *source;
   struct reader_image image;
-  unsigned flag;                /* of a range that is zero in it */
+  unsigned flag;                /* of a range that is zero in this half */
 
-  /* For whose turn it is. */
-  uint64_t end;                 /* of the extent that was found last */
-  bool zero;                    /* that is */
-  uint64_t zero_from;           /* up to END, if so */
+  /* Used by the thread whose turn it is. */
+  uint64_t end;                 /* of the last extent */
+  bool zero;                    /* the last extent is zero */
+  uint64_t zero_from;           /* start of the zeros up to END, if so */
 };
 
 struct pair {
@@ -42,11 +42,11 @@ struct pair {
   struct half half[2];
 
   pthread_mutex_t lock;         /* protects what follows */
-  struct error error;           /* the first, of half FAILED */
+  struct error error;           /* the first one, of half FAILED */
   unsigned failed;
 };
 
-/* ---- The one that fails ---- */
+/* ---- Errors ---- */
 
 static int
 half_failed (struct pair *pair, const struct half *half,
@@ -107,7 +107,7 @@ pair_extent_at (void *opaque, uint64_t offset, struct extent *extent,
   return 0;
 }
 
-/* In which of the two is RANGE zero, though not in the other? */
+/* The flags of RANGE, which is not zero in both: in which half it is zero. */
 static unsigned
 pair_range_flags (void *opaque, const struct range *range)
 {
@@ -142,8 +142,8 @@ read_half (struct pair *pair, const struct half *half,
   return 0;
 }
 
-/* Leave in A zeros for each block that is the same in B, and something else for
- * the others.
+/* Set each block of A that is the same in B to zeros, and the others to
+ * something else.
  */
 static void
 compare_blocks (unsigned char *a, const unsigned char *b, size_t len,

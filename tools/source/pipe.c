@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What can only be read from its start to its end.
+ * A source that can only be read sequentially.
  */
 
 #include <config.h>
@@ -20,21 +20,21 @@
 #include "util/error.h"
 #include "util/extent.h"
 
-#define PIPE_SIZE (1024 * 1024) /* bytes; what a user may ask for by default */
-#define CHECK_INTERVAL 500      /* ms between two looks whether all stopped */
+#define PIPE_SIZE (1024 * 1024) /* bytes; the default limit for users */
+#define CHECK_INTERVAL 500      /* ms between checks whether all stopped */
 
 struct pipe {
   struct source source;
   const struct source_options *options;
   int fd;
 
-  /* While it is filled; for whose turn it is. */
+  /* While it is read; used by the thread whose turn it is. */
   struct fill *fill;
-  uint64_t offset;              /* bytes, so far */
+  uint64_t offset;              /* bytes that were read */
 };
 
-/* Let the writer run ahead: both are woken less often.  Fails without harm if
- * it is no pipe, or the user has too many of them.
+/* Let the writer run ahead, so that both processes wake less often.  A failure
+ * is ignored: FD may be no pipe, or the user may have too many of them.
  */
 static void
 enlarge_pipe (int fd)
@@ -47,8 +47,8 @@ enlarge_pipe (int fd)
 #endif
 }
 
-/* Wait until there is something to read, or nobody needs it any more: whoever
- * writes may take long.  False with errno set.
+/* Wait for data, which can take long, or until all threads stop.  False with
+ * errno set.
  */
 static bool
 wait_for_data (const struct pipe *pipe)
@@ -84,7 +84,7 @@ read_full (const struct pipe *pipe, unsigned char *buf, size_t size)
   return n;
 }
 
-/* Nothing comes after OFFSET. */
+/* The pipe ended at OFFSET. */
 static int
 end (struct pipe *pipe, struct error *error)
 {
@@ -99,8 +99,8 @@ end (struct pipe *pipe, struct error *error)
   return err ? error_errno (error, err, "cannot hash") : 0;
 }
 
-/* Not a byte more than the image has is taken out of the pipe: what follows is
- * for whoever reads next, and may never come.
+/* No byte after the image is read: it may never arrive, or is for the next
+ * reader of the pipe.
  */
 static int
 pipe_read_next (void *opaque, void *buf, size_t size, struct range *range,

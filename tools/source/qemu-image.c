@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An image that qemu-nbd has opened for us.
+ * An image that qemu-nbd opens and exports to this process.
  */
 
 #include <config.h>
@@ -21,9 +21,10 @@
 #include "util/error.h"
 #include "util/source-options.h"
 
-/* What qemu is to open.  Of an image that was probed that is the very file that
- * was looked at, even if its name was moved meanwhile; where its descriptor has
- * no name, check_opened finds out whether it was.
+/* The path for qemu.  An image that was probed is opened by its descriptor, so
+ * that it is the file that was inspected, even if its path now names another
+ * one.  Without /proc it is opened by its path, and check_opened checks that it
+ * is the same file.
  */
 static const char *
 path_of (const struct qemu_image *qi)
@@ -81,8 +82,9 @@ qemu_image_start (struct qemu_image *qi, bool cache, struct error *error)
   return r;
 }
 
-/* The image was inspected before qemu opened it, and whoever writes it could
- * have made it name another file in between, or put one in its place.
+/* The image was inspected before qemu opened it.  A process that writes it
+ * could have changed the header in between to name another file, or replaced
+ * the file.
  */
 static int
 check_opened (const struct qemu_image *qi, struct error *error)
@@ -103,7 +105,7 @@ qemu_image_connect (struct qemu_image *qi, struct nbd_handle *nbd,
   int64_t size;
 
   qi->nbd = nbd;
-  qi->qemu.sock = -1;           /* libnbd closes it in any case */
+  qi->qemu.sock = -1;           /* libnbd closes it, also on error */
   if (nbd_connect_socket (nbd, sock) == -1) {
     error_set (error, "cannot connect to qemu-nbd: %s", nbd_error_text ());
     qemu_image_refine_error (qi, error);
@@ -164,8 +166,8 @@ start_and_connect (struct qemu_image *qi, bool cache, struct error *error)
   return -1;
 }
 
-/* Direct I/O leaves the page cache as it is, but not every file system has
- * it.
+/* Direct I/O leaves the page cache unchanged, but not every file system
+ * supports it.
  */
 int
 qemu_image_serve (struct qemu_image *qi, struct error *error)

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An image that qemu-nbd has opened for us.  How it is read is not known here.
+ * An image that qemu-nbd opens and exports to this process.
  */
 
 #ifndef BLKSUM_QEMU_IMAGE_H
@@ -20,23 +20,22 @@ struct fill;
 struct nbd_handle;
 struct source_options;
 
-/* What is to be opened: the file, or what the options OPERAND say.  OPERAND is
- * the path of the file.
- */
+/* The image to open: FILE, whose path is OPERAND, or the options in OPERAND. */
 struct qemu_image {
   const struct source_options *options;
   const char *operand;
   const struct file *file;      /* NULL: options */
   struct image image;
-  struct files files;           /* all local ones of the image */
+  struct files files;           /* all local files of the image */
 
   struct qemu_nbd qemu;
-  char *target;                 /* what it was told to open */
+  char *target;                 /* the image in the arguments of qemu-nbd; NULL:
+                                 * it was not started */
   struct nbd_handle *nbd;       /* NULL, or connected */
-  uint64_t size;                /* of the disk, when it is connected */
+  uint64_t size;                /* of the disk, when connected */
 };
 
-/* The first part is set, and the rest empty: qemu-nbd does not run. */
+/* Stop qemu-nbd, if it runs, and free all that QI owns. */
 void qemu_image_destroy (struct qemu_image *qi);
 
 /* Start qemu-nbd; CACHE: with the page cache.  There must be no other threads.
@@ -44,22 +43,20 @@ void qemu_image_destroy (struct qemu_image *qi);
  */
 int qemu_image_start (struct qemu_image *qi, bool cache, struct error *error);
 
-/* Connect to it when it is started, and with NBD, which becomes part of QI in
- * any case: qemu has opened the image, and no other file than it may.  0 or -1.
+/* Connect to qemu-nbd, which was started, with NBD.  QI owns NBD, also on
+ * error.  Checks that qemu opened no other file than it may.  0 or -1.
  */
 int qemu_image_connect (struct qemu_image *qi, struct nbd_handle *nbd,
                         struct error *error);
 
-/* Start it and connect to it, to read all of the image.  0 or -1. */
+/* Start qemu-nbd and connect to it, to read all of the image.  0 or -1. */
 int qemu_image_serve (struct qemu_image *qi, struct error *error);
 
-/* Read through the connection what is missing of the first SIZE bytes of the
- * disk.  0 or -1.
- */
+/* Read what FILL lacks of the first SIZE bytes of the disk.  0 or -1. */
 int qemu_image_fill (struct qemu_image *qi, uint64_t size, struct fill *fill);
 
-/* After an error of the connection, which is closed: if qemu-nbd said why,
- * that becomes the reason in ERROR.
+/* Close the connection after an error on it.  If qemu-nbd printed the reason,
+ * it is stored in ERROR.
  */
 void qemu_image_refine_error (struct qemu_image *qi, struct error *error);
 

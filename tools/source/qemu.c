@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An image in a format that qemu has to read for us.
+ * An image that qemu reads.
  */
 
 #include <config.h>

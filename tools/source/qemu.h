@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An image in a format that qemu has to read for us.
+ * An image that qemu reads.
  */
 
 #ifndef BLKSUM_SOURCE_QEMU_H
@@ -11,8 +11,8 @@ struct error;
 struct qemu_image;
 struct source;
 
-/* Open QI, which is not started.  It becomes the source's if this succeeds.  0
- * or -1.
+/* Open QI, which is not started.  The source owns QI if this succeeds.  0 or
+ * -1.
  */
 int qemu_open (const struct qemu_image *qi, struct source **source,
                struct error *error);

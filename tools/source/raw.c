@@ -20,8 +20,8 @@
 struct raw {
   struct source source;
   const struct source_options *options;
-  struct files files;           /* one */
-  uint64_t start;               /* where the image starts in it */
+  struct files files;           /* one file */
+  uint64_t start;               /* of the image in the file, bytes */
 };
 
 static int
@@ -83,7 +83,9 @@ raw_close (struct source *source)
 {
   struct raw *raw = (struct raw *) source;
 
-  /* Looking for holes moved it; whoever reads on from here finds the end. */
+  /* SEEK_DATA moved the file position.  Set it to the end of the image, where
+   * the next reader of standard input continues.
+   */
   lseek (raw->files.first->fd, raw->start + source->size, SEEK_SET);
   files_close (&raw->files);
   free (raw);

@@ -14,8 +14,8 @@ struct files;
 struct source;
 struct source_options;
 
-/* The image that starts START bytes into the one file of FILES, which become
- * the source's if this succeeds.  0 or -1.
+/* The image starts at offset START of the one file in FILES.  The source owns
+ * FILES if this succeeds.  0 or -1.
  */
 int raw_open (const struct source_options *options, const struct files *files,
               uint64_t start, struct source **source, struct error *error);

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Where a disk is not zero.
+ * Find the first data at or after an offset of a source.
  *
- * A source reads what is missing, and here nothing is missing once data was
- * found: read/fill.h.
+ * A source reads what FILL lacks, and a search lacks nothing after its first
+ * data: see read/fill.h.
  */
 
 #include <config.h>
@@ -16,7 +16,7 @@
 #include "source/source.h"
 #include "util/error.h"
 
-/* Without the size that --size gave it. */
+/* Read up to the full size, beyond that of --size. */
 static int
 fill_whole (struct source *source, struct fill *fill)
 {

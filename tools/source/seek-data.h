@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Where a disk is not zero.
+ * Find the first data at or after an offset of a source.
  */
 
 #ifndef BLKSUM_SEEK_DATA_H
@@ -13,13 +13,13 @@ struct error;
 struct fill;
 struct source;
 
-/* Carry out FILL, an order to look for data up to the end of the disk,
- * source->full_size, which must be known: set OFFSET to the first byte that is
- * not zero.  What is known to be zero is not read, and nothing behind that byte
- * is, but what was in flight.
+/* Carry out FILL, a search for data up to source->full_size, which must be
+ * known: set *OFFSET to the first byte that is not zero.  Extents of zeros are
+ * not read.  No read starts after that byte was found; reads in flight
+ * complete.
  *
- * 1; 0 if there is none; or -1 with the reason: it could not be read, or is not
- * what it was when it was opened.  Now SOURCE can only be closed.
+ * 1; 0 if there is no data; or -1 with the reason: a read failed, or the source
+ * changed since it was opened.  Then SOURCE can only be closed.
  */
 int source_seek_data (struct source *source, struct fill *fill,
                       uint64_t *offset, struct error *error);

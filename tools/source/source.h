@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Where the content of a disk comes from: open.h opens what an operand names,
- * and each kind is a file of this folder.
+ * A source: the content of an image.  open.h opens an operand; each kind of
+ * source is a file of this folder.
  *
- * A source fills what a leaf table misses; of digests, sums and output it knows
- * nothing.
+ * A source reads what a leaf table lacks.  It does not depend on the digest,
+ * the sum or the output.
  */
 
 #ifndef BLKSUM_SOURCE_H
@@ -25,30 +25,33 @@ struct source;
 #define SOURCE_SIZE_UNKNOWN UINT64_MAX
 
 struct source_ops {
-  /* Read what is missing in FILL, of the first source->size bytes.  What can
-   * only be read from its start to its end is read once and whole, into an
-   * empty table, which is told the size then.  0, or -1 with the reason in
-   * FILL: now it can only be closed.
+  /* Read what FILL lacks of the first source->size bytes.  A source that can
+   * only be read sequentially is read once and completely, into an empty table,
+   * whose size is set at the end.  0, or -1 with the reason in FILL; then the
+   * source can only be closed.
    */
   int (*fill) (struct source *source, struct fill *fill);
 
-  /* Set IMAGE to how it can be read at any offset, which may take until a
-   * server has started.  False if it cannot.  NULL: nor can any of its kind.
+  /* Set IMAGE to the functions that read the source at any offset.  This can
+   * wait until a server has started.  False if the source cannot be read so.
+   * NULL: none of this kind can.
    */
   bool (*image) (struct source *source, struct reader_image *image);
 
-  /* After it was read: is it still what it was when it was opened?  What was
-   * read counts only then.  0, or -1 with the reason.  NULL: nobody can tell.
+  /* Check, after the source was read, that it has not changed since it was
+   * opened.  Otherwise what was read must not be used.  0, or -1 with the
+   * reason.  NULL: changes cannot be detected.
    */
   int (*check_unchanged) (struct source *source, struct error *error);
 
-  /* The local files that it is read from, in the state in which they were
-   * opened.  NULL: nobody can tell.
+  /* The local files of the source, with their state when they were opened.
+   * NULL: they are not known.
    */
   const struct files *(*files) (const struct source *source);
 
-  /* Before it is read: what the dirty bitmap says has changed that the options
-   * name.  0, or -1 with the reason.  NULL: such a source has none.
+  /* Read the dirty bitmap that the options name, before the source is read:
+   * RANGES receives what changed.  0, or -1 with the reason.  NULL: this kind
+   * of source has no bitmap.
    */
   int (*read_bitmap) (struct source *source, struct ranges *ranges,
                       struct error *error);
@@ -56,13 +59,13 @@ struct source_ops {
   void (*close) (struct source *source);
 };
 
-/* The beginning of what each kind is. */
+/* The base of each kind of source. */
 struct source {
   const struct source_ops *ops;
   char format[32];
-  uint64_t size;                /* of the image, bytes; SOURCE_SIZE_UNKNOWN up
-                                 * to the end */
-  uint64_t full_size;           /* the same, with what follows the image */
+  uint64_t size;                /* of the image, bytes; SOURCE_SIZE_UNKNOWN
+                                 * until the end was read */
+  uint64_t full_size;           /* the same, with trailing data */
 };
 
 static inline int
