@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Where is what is at an offset of the disk?
+ * Map an offset of the disk to a layer of the image.
  *
- * The layers were opened, parsed and checked already.  Their tables are read
- * again, piece by piece, as the disk is: they can be larger than memory.
+ * The layers were opened, parsed and checked before.  Their tables are read
+ * again, in pieces while the disk is read: they can be larger than memory.
  */
 
 #include <config.h>
@@ -39,7 +39,8 @@ chain_close (struct chain *chain)
     pages_destroy (&chain->pages[i]);
 }
 
-/* What is at OFFSET of the disk in LAYER alone? */
+/* Set RUN to what is at OFFSET of the disk in LAYER, without its backing chain.
+ */
 static int
 layer_at (const struct layer *layer, struct pages *pages, uint64_t offset,
           struct run *run, struct error *error)
@@ -76,6 +77,6 @@ chain_at (struct chain *chain, uint64_t offset, struct run *run,
     if (run->kind != RUN_UNALLOCATED)
       return 0;
   }
-  run->kind = RUN_ZEROS;  /* in no layer */
+  run->kind = RUN_ZEROS;  /* allocated in no layer */
   return 0;
 }

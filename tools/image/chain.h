@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Where is what is at an offset of the disk: in which of the layers of an
- * image, and where in its file?
+ * Map an offset of the disk to a layer of the image, and to an offset in the
+ * file of that layer.
  */
 
 #ifndef BLKSUM_CHAIN_H
@@ -28,17 +28,17 @@ struct chain {
   struct pages pages[CHAIN_MAX]; /* of their tables */
 };
 
-/* Get ready to read from TOP, which was checked, and what is behind it; they
- * must stay until the end.  CHAIN is empty.  1; 0 if there is something that
- * only qemu can read; or -1.  To be closed in any case.
+/* Prepare to read TOP, which was checked, and its backing chain.  They must
+ * exist until chain_close.  CHAIN is empty.  1; 0 if only qemu can read a
+ * layer; or -1.  The chain must be closed in any case.
  */
 int chain_open (struct chain *chain, const struct layer *top,
                 struct error *error);
 
 void chain_close (struct chain *chain);
 
-/* What is at OFFSET of the disk: data is in *FILE.  A run is never
- * "unallocated".  One thread at a time.  0 or -1.
+/* Set RUN to what is at OFFSET of the disk, and *FILE to the file of its data.
+ * A run is never "unallocated".  One thread at a time.  0 or -1.
  */
 int chain_at (struct chain *chain, uint64_t offset, struct run *run,
               const struct file **file, struct error *error);

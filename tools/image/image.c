@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * How may an image file be read?
+ * Inspect an image.
  */
 
 #include <config.h>
@@ -61,8 +61,8 @@ inspect_qcow2 (struct layer *layer, struct error *error)
     : layer_check_tables (layer, &layer->file, error);
 }
 
-/* Refuse an image in a format that can name other files, or that we cannot
- * tell to be complete.
+/* Refuse an image in a format that can name other files, or of which we cannot
+ * check that it is complete.
  */
 static int
 refuse_format (const char *format, struct error *error)
@@ -84,7 +84,7 @@ inspect_vmdk (const struct imagefile *file, const unsigned char *head,
   return vmdk_check (file, error);
 }
 
-/* Check an image whose content looks like its format. */
+/* Check an image whose format was probed. */
 static int
 inspect_probed (struct layer *layer, const unsigned char *head,
                 const struct layer_context *context, struct error *error)
@@ -128,8 +128,8 @@ set_format (struct image *image, const char *format, bool probed,
   return 0;
 }
 
-/* What the content of the file looks like, and its first bytes to HEAD; NULL
- * on error.
+/* Probe the format of the file, and store its first bytes in HEAD.  NULL on
+ * error.
  */
 static const char *
 probe (const struct imagefile *file, unsigned char head[PROBE_SIZE],
@@ -139,7 +139,9 @@ probe (const struct imagefile *file, unsigned char head[PROBE_SIZE],
   unsigned char end[PROBE_SIZE];
   const char *format;
 
-  /* Most images are raw: one wait for the storage, not two. */
+  /* Most images are raw, and need both reads: prefetch the end, to wait for the
+   * storage once.
+   */
   file_prefetch_table (file->file, len, file->start + file->size - len);
   if (imagefile_read (file, "the first bytes", head, len, 0, error) == -1)
     return NULL;
@@ -152,7 +154,7 @@ probe (const struct imagefile *file, unsigned char head[PROBE_SIZE],
   return probe_end (end, len);
 }
 
-/* Of an image whose format the user said. */
+/* Inspect an image whose format the user gave. */
 static int
 inspect_given (struct image *image, struct file *file, const char *format,
                struct files *files, struct error *error)

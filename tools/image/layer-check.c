@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Is a layer complete, and what is behind it?
+ * Check that a layer is complete, and find its backing layer.
  *
- * A qcow2 is read by us alone, before qemu opens anything: a header that names
- * a backing file but not its format makes qemu probe that file.  What layers
- * in other formats (vmdk, qed, qcow) or on servers have behind them is asked
- * of qemu-img, which opens one layer at a time.
+ * The header of a local qcow2 is read by our own parser, before qemu opens
+ * anything: if it names a backing file, but not its format, qemu would probe
+ * that file.  For a layer in another format (vmdk, qed, qcow), or on a server,
+ * qemu-img reports the backing file.  It opens one layer at a time.
  */
 
 #include <config.h>
@@ -42,14 +42,14 @@ layer_check_tables (struct layer *layer, const struct imagefile *data,
   if (qcow2_check (&layer->file, data, &layer->qcow2, &layer->clusters,
                    error) == -1)
     return -1;
-  /* Options can say anything about what is read. */
+  /* Options can change what is read. */
   if (!layer->options && qcow2_map_fits (&layer->qcow2))
     layer->map = LAYER_QCOW2;
   return 0;
 }
 
-/* Check a qcow2 whose header names its data file.  qemu takes the name, other
- * than that of a backing file, as relative to the current directory.
+/* Check a qcow2 whose header names its data file.  qemu resolves this name
+ * relative to the current directory, unlike that of a backing file.
  */
 static int
 check_with_data (struct layer *layer, const struct layer_context *context,
@@ -98,7 +98,7 @@ check_qcow2 (struct layer *layer, const struct layer_context *context,
                             qcow2->backing_format, error);
 }
 
-/* ---- What only qemu can tell ------------------------------------------ */
+/* ---- Queries by qemu-img ---------------------------------------------- */
 
 static const char *
 json_string (struct json_object *object, const char *key)
@@ -109,7 +109,7 @@ json_string (struct json_object *object, const char *key)
   return value ? value : "";
 }
 
-/* What qemu-img is to open; NULL if there is no memory. */
+/* The image in the arguments of qemu-img; NULL if there is no memory. */
 static char *
 target_of (const struct layer *layer, bool force_share)
 {

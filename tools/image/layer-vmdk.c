@@ -18,13 +18,14 @@
 #include "image/qemuname.h"
 #include "io/files.h"
 
-#define EXTENT_MEMORY 32768     /* what qemu needs for any extent, in bytes */
+#define EXTENT_MEMORY 32768     /* bytes that qemu needs for any extent */
 
 struct vmdk_check {
   const struct imagefile *file;
   const char *path;
   struct files *files;
-  uint64_t memory;              /* what qemu needs for all extents so far */
+  uint64_t memory;              /* bytes that qemu needs for the extents so far
+                                 */
 };
 
 static int
@@ -36,8 +37,8 @@ refuse_extent (void *opaque, const struct vmdk_extent *extent,
                           "extents");
 }
 
-/* Check a file in the vmdk format, unless it is a descriptor alone.  *MEMORY
- * is what qemu needs for its directories.
+/* Check a file in the vmdk format, unless it is only a descriptor.  *MEMORY is
+ * what qemu needs for its directories.
  */
 static int
 check_grains (const struct imagefile *file, uint64_t *memory,
@@ -73,7 +74,7 @@ check_extent_file (const struct imagefile *file,
   return check_grains (file, memory, error);
 }
 
-/* Extents are always local files, whatever their names look like. */
+/* Extents are always local files, even if their names look like URLs. */
 static int
 check_extent (void *opaque, const struct vmdk_extent *extent,
               struct error *error)

@@ -11,8 +11,9 @@ struct error;
 struct files;
 struct imagefile;
 
-/* Check that the image in FILE, at PATH, and its extents are complete; these
- * are opened as some of FILES.  What is behind it is not known here.  0 or -1.
+/* Check that the image in FILE, at PATH, and its extents are complete.  The
+ * extents are opened and added to FILES.  The backing file is not checked.  0
+ * or -1.
  */
 int layer_vmdk_check (const struct imagefile *file, const char *path,
                       struct files *files, struct error *error);

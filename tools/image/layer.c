@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * One layer of an image.
+ * A layer of an image.
  */
 
 #include <config.h>

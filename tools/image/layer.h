@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * One layer of an image: its file, its format, and what was found in it.
+ * A layer of an image: its file, its format, and what the check found.
  */
 
 #ifndef BLKSUM_LAYER_H
@@ -18,23 +18,23 @@
 struct files;
 struct json_object;
 
-/* What is the same for all layers of an image. */
+/* The context of a check, the same for all layers of an image. */
 struct layer_context {
   bool secrets;                 /* the user can give secrets to qemu */
-  struct files *files;          /* the local files are added to it */
+  struct files *files;          /* receives the local files */
 };
 
 struct layer {
-  struct layer *backing;        /* what its header names, or NULL */
+  struct layer *backing;        /* named by its header, or NULL */
   char *path;                   /* or a URL of qemu; NULL: no layer */
   char *format;                 /* empty: not recorded */
   struct json_object *options;  /* if the user gave some, or NULL */
   struct imagefile file;        /* of a local file; else NULL */
-  bool backing_given;           /* what the header names is not used */
-  bool data_given;              /* the same; this is used: */
+  bool backing_given;           /* the name in the header is not used */
+  bool data_given;              /* the same; instead of it: */
   struct imagefile data;        /* of a local file; else NULL */
 
-  /* Once it was checked: what we can find its content by. */
+  /* Set by the check: how its content can be found without qemu, if at all. */
   enum { LAYER_QEMU, LAYER_RAW, LAYER_QCOW2, LAYER_VHDX } map;
   struct qcow2_count clusters;
   union {
@@ -45,34 +45,30 @@ struct layer {
 
 #define LAYER_NONE { 0 }
 
-/* Set LAYER, which is none, to FILE.  0 or -1. */
+/* Set LAYER, which is LAYER_NONE, to FILE.  0 or -1. */
 int layer_init (struct layer *layer, const struct file *file,
                 const char *format, struct error *error);
 
-/* With what is behind it. */
+/* Destroys the backing chain, too. */
 void layer_destroy (struct layer *layer);
 
-/* For messages; NULL: the operand, which needs no naming. */
+/* The name for messages; NULL: the operand, which is named anyway. */
 const char *layer_name (const struct layer *layer);
 
-/* Of the disk in it, if we can find its content: in bytes. */
+/* The size of its disk in bytes, unless only qemu can find its content. */
 uint64_t layer_size (const struct layer *layer);
 
-/* Is this a format that can be checked, or has nothing to be checked?  "raw"
- * is none of them.
- */
+/* Is DRIVER a known format other than "raw"? */
 bool layer_is_format (const char *driver);
 
-/* Open PATH, as a part of an image; WHAT tells the user which part.  0 or
- * -1.
- */
+/* Open PATH, a file of the image; WHAT names its role in messages.  0 or -1. */
 int layer_open_file (struct imagefile *file, const char *what,
                      const char *path,
                      const struct layer_context *context,
                      struct error *error);
 
-/* Take PATH, which becomes the layer's, for what is behind LAYER, in FORMAT.
- * 0 or -1.
+/* Set the backing layer of LAYER to PATH, which it then owns, in FORMAT.  0 or
+ * -1.
  */
 int layer_set_backing (struct layer *layer, char *path, const char *format,
                        struct error *error);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * All the layers of an image, one behind the other, as their headers tell.
+ * The backing chain of an image, as the headers name it.
  */
 
 #include <config.h>
@@ -18,8 +18,9 @@
 
 #define MAX_LAYERS 200
 
-/* The header of FROM names LAYER, but not its format.  Only a qcow2 can be
- * told the format of what is behind it, and only where qemu-img can write it.
+/* The header of FROM names LAYER, but not its format.  Only the header of a
+ * qcow2 can record the format of a backing file, and qemu-img can write it only
+ * to a local file.
  */
 static int
 refuse_unknown_format (const struct layer *layer, const struct layer *from,
@@ -35,9 +36,7 @@ refuse_unknown_format (const struct layer *layer, const struct layer *from,
                       layer->path, QEMUNAME_HINT);
 }
 
-/* Open what is behind FROM.  1, 0 if there is nothing to check behind it, or
- * -1.
- */
+/* Open the backing layer of FROM.  1; 0 if it needs no check; or -1. */
 static int
 open_backing (const struct layer *from, const struct layer_context *context,
               struct error *error)

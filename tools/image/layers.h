@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * All the layers of an image, one behind the other.  For images whose format
- * the user gave: what they name is trusted, that they are complete and that
- * qemu has nothing to probe is checked.
+ * The backing chain of an image whose format the user gave.  The files that it
+ * names are trusted.  It is checked that all layers are complete, and that qemu
+ * has nothing to probe.
  */
 
 #ifndef BLKSUM_LAYERS_H
@@ -13,7 +13,7 @@ struct error;
 struct layer;
 struct layer_context;
 
-/* Check LAYER, and what is behind it, which is added to it.  0 or -1. */
+/* Check LAYER and its backing chain, which is added to it.  0 or -1. */
 int layers_check (struct layer *layer, const struct layer_context *context,
                   struct error *error);
 

@@ -3,9 +3,8 @@
  *
  * The nodes that the options of an image describe.
  *
- * A node has children: "file" is what it is stored in, "backing" what is behind
- * it.  A driver that is not known here can have any other children, so that is
- * refused.
+ * A node has children: "file" is its storage, "backing" its backing node.  An
+ * unknown driver could have other children, so it is refused.
  */
 
 #include <config.h>
@@ -25,8 +24,8 @@
 static int check_node (const struct nodes *nodes, const struct node *node,
                        bool is_file, bool is_top);
 
-/* Plain bytes are the content of a disk: qemu would add zeros up to a whole
- * sector, and what LUKS makes of those is noise.
+/* Plain bytes must be whole sectors: qemu would add zeros up to a whole sector,
+ * which LUKS would decrypt to noise.
  */
 static int
 check_length (const struct nodes *nodes, const struct storage *storage)
@@ -59,8 +58,8 @@ check_length (const struct nodes *nodes, const struct storage *storage)
   return 0;
 }
 
-/* Names of other nodes ("file=NODE"), and the options of children that no
- * check is made for, would get around the checks.
+/* References to other nodes ("file=NODE"), and options of children that are not
+ * checked, would bypass the checks.
  */
 static int
 refuse_references (const struct nodes *nodes, const struct node *node)
@@ -80,7 +79,7 @@ refuse_references (const struct nodes *nodes, const struct node *node)
   return 0;
 }
 
-/* Store the data file, if the options give one. */
+/* Set the data file, if the options name one. */
 static int
 set_data (const struct nodes *nodes, const struct node *node,
           struct layer *layer)
@@ -106,7 +105,7 @@ set_data (const struct nodes *nodes, const struct node *node,
   return r;
 }
 
-/* Set LAYER to a format in FILE, which is emptied. */
+/* Set LAYER to FORMAT in FILE, whose path it takes over. */
 static int
 set_layer (const struct nodes *nodes, const struct storage *format,
            struct storage *file, struct layer *layer)
@@ -129,7 +128,7 @@ is_null (const struct node *node, const char *name)
   return !json_object_object_get (node->options, name);
 }
 
-/* Check a layer and what is behind it. */
+/* Check a layer and its backing chain. */
 static int
 check_layers (const struct nodes *nodes, const struct node *node,
               struct layer *layer)

@@ -1,15 +1,14 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The options of an image as a tree.
+ * Parse the options of an image to a tree.
  *
  * As in qemu, a comma in a value is doubled, and KEY and noKEY are KEY=on and
- * KEY=off.  Unlike there, the first option has no other meaning without a
- * value (qemu takes it for a reference to a node), and options that contradict
- * each other are refused: qemu takes the last of KEY=A,KEY=B.
+ * KEY=off.  Unlike in qemu, the first option without a value has no other
+ * meaning (qemu interprets it as a reference to a node), and contradictory
+ * options are refused (qemu uses the last of KEY=A,KEY=B).
  *
- * What the options mean is not known here, but for "backing=", which qemu
- * wants to be null.
+ * The options are not interpreted, but for "backing=", which is null for qemu.
  */
 
 #include <config.h>
@@ -31,7 +30,9 @@ struct parser {
   struct error *error;
 };
 
-/* Add VALUE, which is taken, as NAME, a part of KEY.  0 or -1. */
+/* Add VALUE, which PARENT then owns, as NAME, a part of KEY.  VALUE is put on
+ * error.  0 or -1.
+ */
 static int
 add (struct parser *parser, struct json_object *parent, const char *name,
      struct json_object *value, const char *key)
@@ -59,7 +60,8 @@ refuse_both (struct parser *parser, const char *key)
                     "and options of its own", key);
 }
 
-/* The object NAME of PARENT, which is made if there is none; NULL on error. */
+/* The object NAME of PARENT, which is created if there is none; NULL on error.
+ */
 static struct json_object *
 get_object (struct parser *parser, struct json_object *parent,
             const char *name, const char *key)
@@ -95,7 +97,7 @@ get_parent (struct parser *parser, char *key, const char **name)
                  "nodes inside each other");
       return NULL;
     }
-    *dot = '\0';                /* KEY is what leads here */
+    *dot = '\0';                /* KEY is the path to this object */
     parent = get_object (parser, parent, part, key);
     *dot = '.';
     part = dot + 1;
@@ -135,7 +137,7 @@ set_option (struct parser *parser, char *key, const char *value)
   return add (parser, parent, name, string, key);
 }
 
-/* End the value at *TEXT, which is unescaped in its place, and go behind it. */
+/* Parse the value at *TEXT, which is unescaped in place, and advance *TEXT. */
 static const char *
 parse_value (char **text)
 {
@@ -150,7 +152,9 @@ parse_value (char **text)
   return value;
 }
 
-/* Add the option at *TEXT, which is changed, and go behind it.  0 or -1. */
+/* Parse and add the option at *TEXT, which is modified, and advance *TEXT.  0
+ * or -1.
+ */
 static int
 parse_option (struct parser *parser, char **text)
 {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The options of an image, as --image-opts takes them, as a tree: the one that
+ * Parse the options of an image, as of --image-opts, to a tree.  The tree that
  * is checked is the one that qemu opens.
  */
 
@@ -11,13 +11,13 @@
 struct error;
 struct json_object;
 
-/* No option is deeper than this. */
+/* The limit of the depth of an option. */
 #define OPTIONS_TREE_DEPTH 64
 
 /* Parse KEY=VALUE,KEY=VALUE: "file.filename=x" becomes "filename" in the object
  * "file".  The values are strings, or null for "backing=", which is no backing
- * file.  Options that contradict each other are refused.  The caller puts it;
- * NULL with the reason in *ERROR.
+ * file.  Contradictory options are refused.  The caller puts the tree; NULL
+ * with the reason in *ERROR.
  */
 struct json_object *options_tree_parse (const char *text,
                                         struct error *error);

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What qemu takes names to mean.
+ * Names of files and drivers, interpreted as in qemu.
  *
- * A name with a colon before its first slash starts with a protocol.  The list
- * has those behind which there are plain bytes: others (json:, blkdebug:,
- * blkverify:, fat:) describe further nodes, which qemu can be made to probe.
+ * A name with a colon before its first slash starts with a protocol.  The lists
+ * contain protocols of plain bytes.  Others (json:, blkdebug:, blkverify:,
+ * fat:) describe further nodes, which qemu could probe.
  */
 
 #include <config.h>
@@ -30,7 +30,7 @@ static const char *const local[] = {
   "file", "host_device", "host_cdrom", NULL
 };
 
-/* As drivers, and, up to a "+", in names. */
+/* Drivers, and protocols in names, up to a "+". */
 static const char *const remote[] = {
   "ftp", "ftps", "gluster", "http", "https", "iscsi", "iser", "nbd", "nfs",
   "null-aio", "null-co", "nvme", "rbd", "ssh", NULL

@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What qemu takes the names of files, and of the drivers that open them, to
- * mean.
+ * Names of files and drivers, interpreted as in qemu.
  */
 
 #ifndef BLKSUM_QEMUNAME_H
@@ -12,11 +11,13 @@
 
 struct error;
 
-/* Does the driver read plain bytes: of a local file, of anything else? */
+/* Is DRIVER a protocol driver, which reads plain bytes: of a local file; of any
+ * storage?
+ */
 bool qemuname_is_local (const char *driver);
 bool qemuname_is_protocol (const char *driver);
 
-/* NAME, relative to the directory of the file at PATH.  The caller frees it;
+/* NAME relative to the directory of the file at PATH.  The caller frees it;
  * NULL if there is no memory.
  */
 char *qemuname_in_directory_of (const char *path, const char *name);
@@ -26,19 +27,19 @@ char *qemuname_in_directory_of (const char *path, const char *name);
  */
 char *qemuname_resolve (const char *path, const char *name);
 
-/* What to do when the header of an image does not say what is behind it in a
- * way that can be checked.
+/* Advice for an image that names its backing file in a way that cannot be
+ * checked.
  */
 #define QEMUNAME_HINT \
   "describe all layers with --image-opts, as in driver=FORMAT," \
   "file.filename=IMAGE,backing.driver=FORMAT,backing.file.filename=FILE"
 
-/* Can it be checked what NAME, which an image names, stands for? */
+/* Can the file NAME, as an image names it, be checked? */
 bool qemuname_is_supported (const char *name);
 
-/* Is NAME that of a local file?  1 with its path in *PATH, which is a part of
- * NAME, 0 if it is on a server, or -1.  FROM, which names it, is for messages;
- * it can be NULL.
+/* Is NAME a local file?  1 with its path in *PATH, which is a part of NAME; 0
+ * if it is on a server; or -1.  FROM, the file that contains NAME, is for
+ * messages; it can be NULL.
  */
 int qemuname_locate (const char *from, const char *name, const char **path,
                      struct error *error);

@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * How qemu is told what to open.
+ * The options with which qemu opens an image.
  *
  * qemu flattens the objects of a json: name to keys with dots, and keeps the
- * strings, so that it sees the same in both forms: what it takes as "1M" or
- * "on" in an option string it takes as "1M" and "on" in JSON.  Only null has
- * no other form than "", which qemu warns of.  But it takes no JSON with names
- * that are not UTF-8, or have noncharacters of Unicode.  These become an option
- * string, KEY=VALUE,KEY=VALUE with commas in values doubled.
+ * strings.  So both forms mean the same: "1M" or "on" in an option string is
+ * "1M" or "on" in JSON.  Only null has no other form than "", of which qemu
+ * warns.  But qemu does not accept JSON with text that is not UTF-8, or has
+ * noncharacters of Unicode.  Such options become an option string,
+ * KEY=VALUE,KEY=VALUE with commas in values doubled.
  */
 
 #include <config.h>
@@ -24,7 +24,7 @@
 
 /* ---- The tree ----------------------------------------------------------- */
 
-/* Add VALUE, which is taken.  False if there is no memory. */
+/* Add VALUE, which OBJECT then owns.  False if there is no memory. */
 static bool
 add (struct json_object *object, const char *key, struct json_object *value)
 {
@@ -67,7 +67,7 @@ qemuopts_of_file (const char *format, const char *path,
   return NULL;
 }
 
-/* OPTIONS behind those that we set, whatever it says of them. */
+/* The options that blksum sets, followed by all others of OPTIONS. */
 static struct json_object *
 with_fixed (struct json_object *options, bool force_share)
 {
@@ -86,7 +86,7 @@ with_fixed (struct json_object *options, bool force_share)
 
 /* ---- As text ------------------------------------------------------------ */
 
-/* Is the character of LEN bytes at S one that Unicode will never have? */
+/* Is the character of LEN bytes at S a noncharacter of Unicode? */
 static bool
 is_noncharacter (const unsigned char *s, size_t len)
 {
@@ -96,7 +96,7 @@ is_noncharacter (const unsigned char *s, size_t len)
   return len == 4 && (s[1] & 0xf) == 0xf && s[2] == 0xbf && s[3] >= 0xbe;
 }
 
-/* Does qemu take TEXT in JSON? */
+/* Does qemu accept TEXT in JSON? */
 static bool
 text_fits_json (const char *text)
 {
@@ -132,7 +132,7 @@ json_name (struct json_object *options)
   return text && asprintf (&name, "json:%s", text) != -1 ? name : NULL;
 }
 
-/* A node, and the one that it is NAME of. */
+/* A node, which is NAME in its parent. */
 struct parent {
   const struct parent *parent;
   const char *name;
@@ -176,7 +176,7 @@ print_options (FILE *out, struct json_object *options,
   }
 }
 
-/* It starts with an option of ours, never with "json:". */
+/* The string starts with an option that blksum sets, never with "json:". */
 static char *
 option_string (struct json_object *options)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * How qemu is told what to open: by a tree of options, as it knows them from
- * blockdev-add.  They have an explicit driver, so qemu never probes.
+ * The options with which qemu opens an image: a tree, as of blockdev-add.  Each
+ * node has a driver, so qemu never probes.
  */
 
 #ifndef BLKSUM_QEMUOPTS_H
@@ -13,19 +13,19 @@
 
 struct json_object;
 
-/* The options for an image in FORMAT in the file PATH, which can be any name:
- * qemu will not take it for a protocol.  ALONE: no backing file is opened.  The
- * caller puts it; NULL if there is no memory.
+/* The options for an image in FORMAT in the file PATH.  PATH can be any name:
+ * qemu does not interpret it as a protocol.  ALONE: no backing file is opened.
+ * The caller puts the tree; NULL if there is no memory.
  */
 struct json_object *qemuopts_of_file (const char *format, const char *path,
                                       bool is_block_device, bool alone);
 
-/* What to give to a program of qemu to open OPTIONS, a tree of strings, read
- * only.  The caller frees it; NULL if there is no memory.
+/* The argument with which a program of qemu opens OPTIONS, a tree of strings,
+ * read-only.  The caller frees it; NULL if there is no memory.
  */
 char *qemuopts_target (struct json_object *options, bool force_share);
 
-/* Is this for the place of a file name, and not for --image-opts? */
+/* Is TARGET a file name, and not for --image-opts? */
 static inline bool
 qemuopts_is_json (const char *target)
 {

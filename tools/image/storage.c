@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What a node of the options of an image is stored in.
+ * The storage of a node of the options.
  *
- * Where "driver" is missing qemu probes, so that is refused, but for what a
- * format is stored in: there it takes "filename" for that of a plain file or
- * device, whatever it looks like.
+ * qemu probes a node without "driver", so that is refused.  The storage of a
+ * format is an exception: there qemu opens "filename" as a plain file or
+ * device, whatever the name looks like.
  */
 
 #include <config.h>
@@ -53,7 +53,7 @@ node_set_child (const struct node *node, const char *name, struct node *child)
   snprintf (child->prefix + len, sizeof child->prefix - len, "%s.", name);
 }
 
-/* Read an option that is a number of bytes, which stays as it is if it is not
+/* Parse an option that is a number of bytes.  *SIZE is unchanged if it is not
  * given.
  */
 static int
@@ -107,8 +107,8 @@ open_local (const struct nodes *nodes, struct storage *storage)
   return 0;
 }
 
-/* Look through a raw node.  What is seen of it becomes what is seen of its
- * file, which is the next node.
+/* Replace a raw node by its file, which is the next node.  The part that the
+ * raw node shows becomes a part of the file.
  */
 static int
 apply_raw (const struct nodes *nodes, struct storage *storage)

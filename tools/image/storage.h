@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What a node of the options of an image is stored in: what there is behind raw
- * nodes, and which part of it they show.
+ * The storage of a node of the options: the node below raw nodes, and the part
+ * of it that they show.
  */
 
 #ifndef BLKSUM_STORAGE_H
@@ -16,7 +16,7 @@
 #include "image/options-tree.h"
 #include "util/error.h"
 
-/* The text of the options, and for whom they are looked at. */
+/* The text of the options, and the context of the check. */
 struct nodes {
   const char *opts;
   const struct layer_context *context;
@@ -33,10 +33,10 @@ struct node {
 /* The value of an option, NULL if it is not given. */
 const char *node_get (const struct node *node, const char *name);
 
-/* Is an option NAME given, or are options of a child NAME? */
+/* Is an option NAME given, or an option of a child NAME? */
 bool node_has (const struct node *node, const char *name);
 
-/* Set CHILD, which can be the same as NODE. */
+/* Set CHILD to the child NAME of NODE; they can be the same. */
 void node_set_child (const struct node *node, const char *name,
                      struct node *child);
 
@@ -46,16 +46,16 @@ struct storage {
   enum storage_kind kind;
   struct node node;
   const char *driver;           /* LOCAL: can be NULL */
-  uint64_t start, len;          /* the part that is seen */
+  uint64_t start, len;          /* the part that raw nodes show */
   char *path;                   /* LOCAL: of the open file */
-  struct imagefile file;        /* LOCAL: the part of it, if it has it */
+  struct imagefile file;        /* LOCAL: this part of it */
 };
 
 #define STORAGE_NONE { .len = UINT64_MAX }
 
-/* Set STORAGE, which is none, to what NODE is behind raw nodes.  IS_FILE: it is
- * what another node is stored in, so that its driver need not be given.  0 or
- * -1.
+/* Set STORAGE, which is STORAGE_NONE, to NODE, or to the node below it if it is
+ * a raw node.  IS_FILE: NODE is the storage of another node, so its driver can
+ * be omitted.  0 or -1.
  */
 int storage_find (struct storage *storage, const struct nodes *nodes,
                   const struct node *node, bool is_file);

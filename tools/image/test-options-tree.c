@@ -58,7 +58,7 @@ test_trees (void **state)
   /* Lists are objects: qemu gives them the same keys. */
   parses ("a.0.b=1,a.1.b=2,a.10=3",
           "{\"a\":{\"0\":{\"b\":\"1\"},\"1\":{\"b\":\"2\"},\"10\":\"3\"}}");
-  /* No value is a number, or anything else. */
+  /* All values are strings. */
   parses ("a=1,b=true,c=null,d={},e= x ,f=\"\\\n\x80",
           "{\"a\":\"1\",\"b\":\"true\",\"c\":\"null\",\"d\":\"{}\","
           "\"e\":\" x \",\"f\":\"\\\"\\\\\\n\x80\"}");
@@ -75,7 +75,7 @@ test_values (void **state)
   parses ("a=b=c=.,", "{\"a\":\"b=c=.\"}");
   parses ("a,b.c,nod,node=1,noe.no", "{\"a\":\"on\",\"b\":{\"c\":\"on\"},"
           "\"d\":\"off\",\"node\":\"1\",\"e\":{\"no\":\"off\"}}");
-  /* No backing file is null, wherever it is. */
+  /* An empty "backing" is null, at any depth. */
   parses ("backing=", "{\"backing\":null}");
   parses ("backing.backing=,file=", "{\"backing\":{\"backing\":null},"
           "\"file\":\"\"}");
@@ -100,11 +100,11 @@ test_contradictions (void **state)
   refuses ("backing=,backing.driver=raw", "'backing' is given both");
   refuses ("backing.driver=raw,backing=", "'backing' is given both");
 
-  /* What is said twice is no contradiction. */
+  /* A repeated option is no contradiction. */
   parses ("a=1,b.c=,,,a=1,b.c=,,,backing=,backing=",
           "{\"a\":\"1\",\"b\":{\"c\":\",\"},\"backing\":null}");
   parses ("a,a=on,nob,b=off", "{\"a\":\"on\",\"b\":\"off\"}");
-  /* Names that only begin alike. */
+  /* Names with the same beginning. */
   parses ("file=x,filex=y,file-x.file=z", "{\"file\":\"x\",\"filex\":\"y\","
           "\"file-x\":{\"file\":\"z\"}}");
 }
@@ -123,7 +123,7 @@ test_names (void **state)
     refuses (texts[i], "is not the name of an option");
 }
 
-/* TEXT, COUNT times, and LAST behind it. */
+/* TEXT, COUNT times, followed by LAST. */
 static char *
 repeat (const char *text, size_t count, const char *last)
 {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Test what qemu is told to open, with names that it could misunderstand.
+ * Test the options for qemu, with names that it could misinterpret.
  */
 
 #include <config.h>
@@ -26,7 +26,7 @@ assert_and_free (char *string, const char *expected)
   free (string);
 }
 
-/* What becomes of the tree OPTIONS, which is put. */
+/* The target for the tree OPTIONS, which is put. */
 static void
 assert_target (struct json_object *options, bool force_share,
                const char *expected)
@@ -52,7 +52,7 @@ test_of_file (void **state)
                  "\"filename\":\"a,b\\\"c\\\\d\\ne\x7f\xc3\xa4\"}}");
 }
 
-/* What qemu does not take in JSON. */
+/* Text that qemu does not accept in JSON. */
 static void
 test_string (void **state)
 {
@@ -120,7 +120,7 @@ test_options (void **state)
   assert_target (tree ("{\"json:\xff\":{\"b\":\"c\"}}"), true,
                  "read-only=on,force-share=on,json:\xff.b=c");
 
-  /* Ours count, and the tree stays as it was. */
+  /* The options that blksum sets take precedence, and the tree is unchanged. */
   options = tree ("{\"read-only\":\"off\",\"force-share\":{\"a\":\"b\"},"
                   "\"c\":\"d\"}");
   assert_target (json_object_get (options), true, "json:{\"read-only\":\"on\","

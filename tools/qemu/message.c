@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What a program of qemu said when it failed, for the user of blksum.
+ * Convert the messages of a failed program of qemu to an error for the user.
  *
  * "qemu-nbd: Failed to blk_new_open 'driver=qcow,file.filename=FILE': WHY"
- * becomes "WHY".  What it says of the connection after we hung up is left out.
+ * becomes "WHY".  Messages about the connection after this process disconnected
+ * are removed.
  */
 
 #include <config.h>
@@ -18,7 +19,7 @@
 
 #define DISCONNECT "Disconnect client, due to: "
 
-/* The rest of TEXT behind PREFIX, or NULL. */
+/* The rest of TEXT after PREFIX, or NULL. */
 static const char *
 skip_prefix (const char *text, const char *prefix)
 {
@@ -48,7 +49,7 @@ skip_program (const char *line)
   return line;
 }
 
-/* Skip "Could not open 'NAME': ", if the reason is behind it. */
+/* Skip "Could not open 'NAME': ", if the reason follows. */
 static const char *
 skip_name (const char *line, const char *name)
 {
@@ -66,7 +67,9 @@ skip_name (const char *line, const char *name)
   return line;
 }
 
-/* Of the LEN bytes of LINE: is it that nobody took the reply, and not why? */
+/* Do the LEN bytes of LINE only report that this process disconnected before a
+ * reply was sent?
+ */
 static bool
 is_disconnect (const char *line, size_t len)
 {
@@ -76,8 +79,8 @@ is_disconnect (const char *line, size_t len)
       ends_with (line, len, ": Connection reset by peer")));
 }
 
-/* TEXT, which is freed, with NAME in the place of TARGET; NULL if there is no
- * memory.
+/* Returns TEXT with TARGET replaced by NAME, and frees TEXT.  NULL if there is
+ * no memory.
  */
 static char *
 replace (char *text, const char *target, const char *name)
@@ -103,7 +106,7 @@ replace (char *text, const char *target, const char *name)
   return replaced;
 }
 
-/* Print what is to be shown of the lines of TEXT. */
+/* Print the lines of TEXT that are to be shown. */
 static void
 print_lines (FILE *out, const char *text, const char *name, bool is_operand)
 {
@@ -115,7 +118,7 @@ print_lines (FILE *out, const char *text, const char *name, bool is_operand)
 
     if (is_operand)
       line = skip_name (line, name);
-    /* There is one connection, which ends once. */
+    /* The only connection ends once. */
     if (line < end && !is_disconnect (line, end - line) &&
         !(disconnected && skip_prefix (line, DISCONNECT))) {
       disconnected |= skip_prefix (line, DISCONNECT) != NULL;
@@ -143,7 +146,7 @@ qemu_message_refine_error (struct error *error, const char *messages,
                            const char *const *targets, const char *name,
                            bool is_operand)
 {
-  struct error printable = { "" }; /* a name makes no line of its own */
+  struct error printable = { "" }; /* NAME without line ends */
   char *text = strdup (messages), *lines = NULL;
 
   error_set (&printable, "%s", name);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What a program of qemu said when it failed, for the user of blksum.
+ * Convert the messages of a failed program of qemu to an error for the user.
  */
 
 #ifndef BLKSUM_QEMU_MESSAGE_H
@@ -11,13 +11,13 @@
 
 struct error;
 
-/* Make what it said, in lines, the reason in ERROR, instead of what is there.
- * TARGETS, the last of which is NULL, is what it was told to open, which is
- * written as NAME: the user knows none of our options and descriptors.
- * IS_OPERAND: the user will see NAME in front of each line, so it need not be
- * said that just this cannot be opened.
+/* Replace ERROR by MESSAGES, which are lines.  TARGETS, the last of which is
+ * NULL, are the program's arguments that name the image.  They are replaced by
+ * NAME, because the user does not know these options and descriptors.
+ * IS_OPERAND: NAME is printed before each line, so it is removed from the line,
+ * with the words that it cannot be opened.
  *
- * If it said nothing but that we hung up, ERROR is left as it is.
+ * ERROR stays if MESSAGES only report that this process disconnected.
  */
 void qemu_message_refine_error (struct error *error, const char *messages,
                                 const char *const *targets, const char *name,

@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A qemu-nbd process that serves one image to one connection of ours.
+ * A qemu-nbd process that serves one image over one connection.
  *
- * qemu-nbd takes a listening socket from its parent, as from systemd:
- * descriptor 3, LISTEN_FDS and LISTEN_PID.  The child makes it, in a directory
- * that nobody else can enter, connects our end to it, and removes socket and
- * directory, all before qemu-nbd runs.  It is the child that does so because
- * this process can be killed at any moment, and the child, until it asks for
- * the parent-death signal, is not.
+ * qemu-nbd inherits a listening socket, by the socket activation of systemd:
+ * descriptor 3, LISTEN_FDS and LISTEN_PID.  Before it runs qemu-nbd, the child
+ * binds the socket in a directory that no other user can enter, connects the
+ * socket of this process to it, and removes the socket and the directory.  The
+ * child does this, because this process can be killed at any moment: until the
+ * child requests the parent-death signal, it survives that, and removes both.
  */
 
 #include <config.h>
@@ -36,9 +36,9 @@
 
 #define LISTEN_FD 3
 #define IMAGE_FD 4
-#define FREE_FD 10              /* from here on no number is spoken for */
+#define FREE_FD 10              /* the first number without a fixed use */
 #define EXIT_TIMEOUT 5000       /* ms for qemu-nbd to exit with a reason */
-#define MAX_MESSAGES 16384      /* bytes that are read of it; names are in it */
+#define MAX_MESSAGES 16384      /* bytes of its messages, which contain names */
 
 /* Why the child could not run qemu-nbd: what failed, and errno. */
 struct failure {
@@ -97,7 +97,7 @@ make_connection (const struct spawn *spawn)
   char dir[sizeof ((struct sockaddr_un *) NULL)->sun_path];
   int r, err;
 
-  /* A socket's name is short. */
+  /* The path of a socket has a limit. */
   if (!tmp || tmp[0] != '/' || strlen (tmp) > sizeof dir / 2)
     tmp = "/tmp";
   snprintf (dir, sizeof dir, "%s/blksum-XXXXXX", tmp);
@@ -111,8 +111,8 @@ make_connection (const struct spawn *spawn)
     fail_child (spawn, "cannot make a socket");
 }
 
-/* Move a descriptor out of the way of the fixed ones.  EINVAL: no descriptor
- * may have such a number.
+/* Move a descriptor to a number without a fixed use.  EINVAL: the limit of
+ * descriptors does not allow such a number.
  */
 static int
 move_fd (const struct spawn *spawn, int fd)
@@ -169,7 +169,7 @@ close_fd (int fd)
     close (fd);
 }
 
-/* The child's word, or its silence when exec closed the pipe. */
+/* Read the failure of the child, or the end of the pipe, which exec closes. */
 static int
 wait_for_exec (int status, const char *program, struct error *error)
 {
@@ -193,7 +193,7 @@ fork_child (struct spawn *spawn, pid_t *pid)
   sigset_t all, old;
   int err;
 
-  /* Ctrl-C must not stop the child between making and removing its socket. */
+  /* Ctrl-C must not end the child between creating and removing its socket. */
   sigfillset (&all);
   sigprocmask (SIG_SETMASK, &all, &old);
   spawn->parent = getpid ();
@@ -219,7 +219,7 @@ qemu_nbd_start (struct qemu_nbd *qemu, char *const argv[], int image_fd,
   spawn.client = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (spawn.listener == -1 || spawn.client == -1 ||
       pipe2 (status, O_CLOEXEC) == -1 || pipe2 (messages, O_CLOEXEC) == -1 ||
-      /* qemu-nbd must not wait for us to read what it says. */
+      /* qemu-nbd must not block on its messages. */
       fcntl (messages[1], F_SETFL, O_NONBLOCK) == -1)
     r = error_errno (error, errno, "cannot start %s", argv[0]);
   else {
@@ -277,7 +277,7 @@ qemu_nbd_refine_error (struct qemu_nbd *qemu, const char *target,
 struct check {
   dev_t dev, rdev;
   ino_t ino;
-  bool allowed;                 /* all that was seen up to here */
+  bool allowed;                 /* all files seen so far */
 };
 
 static void

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A qemu-nbd process that serves one image to one connection of ours.
+ * A qemu-nbd process that serves one image over one connection.
  */
 
 #ifndef BLKSUM_QEMU_NBD_H
@@ -12,46 +12,47 @@
 
 struct error;
 
-/* Where qemu-nbd finds the descriptor of the image that it was given, if there
+/* The path of the image in qemu-nbd, if it inherited its descriptor, and there
  * is a /proc.
  */
 #define QEMU_NBD_IMAGE_PATH "/proc/self/fd/4"
 
 struct qemu_nbd {
   pid_t pid;
-  int sock;                     /* the connection; -1 when somebody took it */
-  int messages;                 /* what it writes to stderr */
+  int sock;                     /* the connection; -1 when the caller took it */
+  int messages;                 /* read end of its stderr */
 };
 
 /* Run qemu-nbd with the arguments ARGV, the first of which is its name.  It
- * gets the connection, and IMAGE_FD, if that is not -1, as descriptor 4.  With
- * that it needs no other file, and can open a few only.
+ * inherits the connection, and IMAGE_FD as descriptor 4, unless that is -1.
+ * With IMAGE_FD it needs no other file, and the number of its descriptors is
+ * limited.
  *
- * Whatever happens to this process, qemu-nbd does not survive it and no
- * socket is left: there is no name in the file system by the time it runs.
- * There must be no other threads.  0, or -1 with the reason in ERROR.
+ * If this process ends, qemu-nbd ends too.  No socket is left either: its name
+ * is removed before qemu-nbd runs.  There must be no other threads.  0, or -1
+ * with the reason in ERROR.
  */
 int qemu_nbd_start (struct qemu_nbd *qemu, char *const argv[], int image_fd,
                     struct error *error);
 
-/* When it does not serve, or failed: if it said why, that becomes the reason in
- * ERROR, with NAME for TARGET, what it was told to open, and for
+/* After a failure of qemu-nbd: if it printed the reason, that replaces ERROR.
+ * NAME replaces TARGET, which named the image in its arguments, and
  * QEMU_NBD_IMAGE_PATH.
  */
 void qemu_nbd_refine_error (struct qemu_nbd *qemu, const char *target,
                             const char *name, struct error *error);
 
-/* If it was given an image: has it opened files other than the one with this
- * device and inode, or block devices other than RDEV?  -1 with the reason if it
- * has, or if that cannot be told.
+/* Check, if qemu-nbd inherited an image, that it opened no regular file but the
+ * one with this device and inode, and no block device but RDEV.  0, or -1 with
+ * the reason, also if its files cannot be determined.
  */
 int qemu_nbd_check_files (const struct qemu_nbd *qemu, dev_t dev, ino_t ino,
                           dev_t rdev, struct error *error);
 
-/* Has it not ended?  0 or -1. */
+/* Check that qemu-nbd has not ended.  0 or -1. */
 int qemu_nbd_check_running (const struct qemu_nbd *qemu, struct error *error);
 
-/* End it, if it has not ended with the connection. */
+/* Close the connection, and kill qemu-nbd, unless it has ended. */
 void qemu_nbd_stop (struct qemu_nbd *qemu);
 
 #endif /* BLKSUM_QEMU_NBD_H */

@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What another process has open.
+ * The files that another process has open.
  *
- * /proc tells it.  Where there is none, as in a chroot, Linux (5.6) copies
- * descriptors of another process: all numbers are tried, so there has to be a
- * bound.  A child may be asked so unless ptrace is forbidden altogether.
+ * /proc lists them.  If there is no /proc, as in a chroot, pidfd_getfd (Linux
+ * 5.6) copies the descriptors of another process.  All numbers are tried, so
+ * they must be limited.  It is permitted for a child, unless ptrace is
+ * disabled.
  */
 
 #include <config.h>

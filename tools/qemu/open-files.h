@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What another process has open.
+ * The files that another process has open.
  */
 
 #ifndef BLKSUM_OPEN_FILES_H
@@ -10,16 +10,18 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-/* No descriptor of a process that has called open_files_limit, and then exec
- * with nothing higher open, is as high as this.
+/* The limit of the descriptors of a process that called open_files_limit, and
+ * then exec with no higher descriptor open.
  */
 #define OPEN_FILES_MAX 256
 
-/* Of this process.  0, or -1 with errno set.  Async-signal-safe. */
+/* Limit the descriptors of this process.  0, or -1 with errno set.
+ * Async-signal-safe.
+ */
 int open_files_limit (void);
 
-/* Call VISIT for all that PID, a child that is bounded, has open.  0, or -1
- * with errno set if that cannot be told.
+/* Call VISIT for each file that PID, a child with this limit, has open.  0, or
+ * -1 with errno set if they cannot be determined.
  */
 int open_files_visit (pid_t pid,
                       void (*visit) (void *opaque, const struct stat *st),

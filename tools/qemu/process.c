@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Run another program and take what it prints.
+ * Run another program and read its output.
  *
- * No shell, no input, and a bound on the output: what the program prints can
- * depend on an untrusted image.  Can be called from any thread.
+ * There is no shell and no input, and the output is limited: it can depend on
+ * an untrusted image.  Can be called from any thread.
  */
 
 #include <config.h>
@@ -31,7 +31,7 @@
 #define NOT_RUNNABLE 126
 #define NOT_FOUND 127
 
-/* A string that grows up to MAX bytes; what comes after is dropped. */
+/* A string that grows up to MAX bytes; further bytes are dropped. */
 struct text {
   char *bytes;
   size_t len, size, max;
@@ -60,7 +60,7 @@ text_append (struct text *text, const char *bytes, size_t len)
   return 0;
 }
 
-/* Read what there is and close FD at the end.  0, or -1 with errno set. */
+/* Read the next bytes, or close FD at the end.  0, or -1 with errno set. */
 static int
 text_read (struct text *text, struct pollfd *poll)
 {
@@ -96,7 +96,7 @@ process_prepare_child (pid_t parent)
 #ifdef HAVE_SYS_PRCTL_H
   prctl (PR_SET_PDEATHSIG, SIGKILL);
 #endif
-  if (getppid () != parent)     /* it died before prctl */
+  if (getppid () != parent)     /* the parent died before prctl */
     _exit (NOT_RUNNABLE);
   signal (SIGPIPE, SIG_DFL);
   sigemptyset (&none);
@@ -117,8 +117,8 @@ exec_child (char *const argv[], pid_t parent, int out, int err)
   _exit (errno == ENOENT ? NOT_FOUND : NOT_RUNNABLE);
 }
 
-/* Fork and exec.  The pid, or -1 with errno set.  The pipes need no
- * O_CLOEXEC: no child of ours keeps what it inherits.
+/* Fork and exec.  The pid, or -1 with errno set.  The pipes need no O_CLOEXEC,
+ * as all children close what they inherit.
  */
 static pid_t
 start (char *const argv[], int *out, int *err)
@@ -144,7 +144,7 @@ start (char *const argv[], int *out, int *err)
   return pid;
 }
 
-/* Take all that the child prints.  0, or -1 with errno set. */
+/* Read all output of the child.  0, or -1 with errno set. */
 static int
 collect (int out, int err, struct text *stdout_text, struct text *stderr_text)
 {
@@ -171,7 +171,7 @@ collect (int out, int err, struct text *stdout_text, struct text *stderr_text)
   return r;
 }
 
-/* Turn the end of the child into an error, unless it ended well. */
+/* Set an error, unless the child exited with status 0. */
 static int
 check_status (const char *name, int status, struct error *error)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Test what becomes of the words of qemu's programs, which can have in them
- * what is in an image or its name.
+ * Test how messages of qemu's programs are converted.  They can contain text of
+ * an image or its name.
  */
 
 #include <config.h>
@@ -61,7 +61,7 @@ test_one_line (void **state)
                   "a dir/a,b, b dir/a,b.");
 }
 
-/* A name that the user will not see in front is said. */
+/* A name that is not printed before the error is kept. */
 static void
 test_other_name (void **state)
 {
@@ -89,7 +89,7 @@ test_lines (void **state)
                   "(more lines are not shown)");
 }
 
-/* What is said because we hung up is no reason. */
+/* Messages about our own disconnect are no reason. */
 static void
 test_disconnect (void **state)
 {
@@ -112,7 +112,7 @@ test_disconnect (void **state)
                   "ssh: Connection reset by peer");
 }
 
-/* Nothing gets to a terminal but text. */
+/* Control characters do not reach a terminal. */
 static void
 test_control (void **state)
 {
@@ -132,7 +132,7 @@ test_control (void **state)
   assert_string_equal (error.text, "No 'a; b'");
 }
 
-/* Whatever its length, it fits, and says so if it was cut. */
+/* Long messages are truncated to fit, and say so. */
 static void
 test_long (void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Test that other programs are run as promised: their output, how their
- * failures are told, what they inherit and when they die.
+ * Test how other programs are run: their output, the errors of their failures,
+ * what they inherit, and when they die.
  */
 
 #include <config.h>
@@ -126,7 +126,7 @@ test_failures (void **state)
   assert_string_equal (error.text, "/ cannot be run");
 }
 
-/* Nothing that we have open, block or ignore gets to the program. */
+/* The program does not inherit open files, blocked or ignored signals. */
 static void
 test_inherited (void **state)
 {
@@ -152,7 +152,7 @@ test_inherited (void **state)
   close (fd);
 }
 
-/* The program dies when we are killed. */
+/* The program dies when its parent is killed. */
 static void
 test_parent_death (void **state)
 {
