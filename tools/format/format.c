@@ -20,7 +20,7 @@ static const char *const formats[] = {
   "vdi", "vhdx", "vmdk", "vpc", NULL
 };
 
-/* What the formats are called elsewhere, most often in names of files. */
+/* Other names of the formats, most often in names of files. */
 static const struct {
   const char *alias, *name;
 } aliases[] = {
@@ -48,8 +48,8 @@ format_by_alias (const char *name)
   return NULL;
 }
 
-/* The part of the help of qemu-img that lists its drivers, as " a b c \n", in
- * *OUTPUT, which the caller frees in any case.  NULL if it cannot be told.
+/* The list of drivers in the help of qemu-img, as " a b c \n".  It is a part of
+ * *OUTPUT, which the caller frees in any case.  NULL if it is not available.
  */
 static char *
 qemu_drivers (char **output)

@@ -9,14 +9,14 @@
 
 #include <stdbool.h>
 
-/* Is it one that blksum can read, raw or through qemu? */
+/* Is NAME a format that blksum can read, by itself or through qemu? */
 bool format_is_known (const char *name);
 
-/* The name in qemu of a format that is called NAME elsewhere, or NULL. */
+/* qemu's name of the format with the alias NAME, or NULL. */
 const char *format_by_alias (const char *name);
 
-/* The names of those that the qemu here has, raw first, with ", " between them.
- * The caller frees it; NULL if there is no memory.
+/* The formats that the installed qemu supports, raw first, separated by ", ".
+ * The caller frees the string; NULL if there is no memory.
  */
 char *format_list (void);
 

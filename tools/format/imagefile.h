@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An image in a file, all of it or a part, and the reads and numbers that the
- * parsers of its headers need.  Nothing here trusts what it reads: a range
- * that passes the end of the image is an error, never a short or zero read.
+ * An image in a file, or in a part of one, and the reads and numbers that the
+ * parsers of its headers need.  What they read is untrusted: a range that
+ * passes the end of the image is an error, never a short or zero read.
  */
 
 #ifndef BLKSUM_IMAGEFILE_H
@@ -16,16 +16,16 @@
 #include "io/file.h"
 #include "util/error.h"
 
-/* The most that qemu may keep in memory of the tables of an image.  64 TiB in
- * blocks of 1 MiB need 256 MiB where entries have 4 bytes, and as much where
- * they have 8 bytes for clusters of 2 MiB.
+/* The limit of memory for the tables that qemu keeps of an image.  64 TiB in
+ * blocks of 1 MiB need 256 MiB with entries of 4 bytes, and as much in clusters
+ * of 2 MiB with entries of 8 bytes.
  */
 #define IMAGEFILE_TABLE_MAX (UINT64_C (512) << 20)
 
 struct imagefile {
   const struct file *file;
-  uint64_t start;               /* of the image in the file, in bytes */
-  uint64_t size;                /* from there on */
+  uint64_t start;               /* of the image in the file, bytes */
+  uint64_t size;                /* of the image, bytes */
 };
 
 /* All of FILE. */
@@ -35,39 +35,39 @@ imagefile_of (const struct file *file)
   return (struct imagefile) { .file = file, .size = file->size };
 }
 
-/* For messages; NULL: the operand, which needs no naming. */
+/* The name for messages; NULL: the operand, which is named anyway. */
 static inline const char *
 imagefile_name (const struct imagefile *file)
 {
   return file->file->named ? file->file->path : NULL;
 }
 
-/* Does the file hold the LEN bytes at OFFSET? */
+/* Does the image contain the LEN bytes at OFFSET? */
 static inline bool
 imagefile_holds (const struct imagefile *file, uint64_t offset, uint64_t len)
 {
   return offset <= file->size && len <= file->size - offset;
 }
 
-/* Check that the file holds the LEN bytes at OFFSET.  WHAT tells the user
- * what they are.  0 or -1.
+/* Check that the image contains the LEN bytes at OFFSET, which messages call
+ * WHAT.  0 or -1.
  */
 int imagefile_check (const struct imagefile *file, const char *what,
                      uint64_t offset, uint64_t len, struct error *error);
 
-/* The same for a table that qemu keeps in memory: it allocates as much as a
- * header asks for, so that must not be more than any disk needs.
+/* The same for a table that qemu keeps in memory.  qemu allocates the size that
+ * a header gives, so that must not be more than any disk needs.
  */
 int imagefile_check_table (const struct imagefile *file, const char *what,
                            uint64_t offset, uint64_t len,
                            struct error *error);
 
-/* Read LEN bytes at OFFSET.  WHAT tells the user what they are.  0 or -1. */
+/* Read LEN bytes at OFFSET, which messages call WHAT.  0 or -1. */
 int imagefile_read (const struct imagefile *file, const char *what,
                     void *buf, size_t len, uint64_t offset,
                     struct error *error);
 
-/* Set an error that names the file, unless it is the operand.  -1. */
+/* Set an error that names the file, unless it is the operand.  Returns -1. */
 int imagefile_error (const struct imagefile *file, struct error *error,
                      const char *fmt, ...)
   __attribute__ ((format (printf, 3, 4)));

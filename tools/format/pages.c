@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Pieces of the tables of an image, which are kept while it is read.
+ * A cache of pages of the tables of an image.
  */
 
 #include <config.h>
@@ -34,7 +34,7 @@ pages_destroy (struct pages *pages)
   free (pages->bytes);
 }
 
-/* The pages near to one are read next, and together as fast as one. */
+/* Nearby pages are read next, and several are read as fast as one. */
 static void
 prefetch (const struct imagefile *file, uint64_t start)
 {

@@ -1,13 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Which image format do the first bytes of a file look like, or the last?
+ * Probe the format of an image by its first or last bytes.
  *
- * The answer is the one that qemu would give, so that what the user sees
- * through qemu is what is hashed, with three more: LUKS version 2 and our own
- * manifests, which are raw for qemu, and dmg, which qemu tells by the name of
- * the file.  A fixed vpc, which qemu does not tell without its name either, is
- * raw.
+ * The result is the same as in qemu, so that what the user sees through qemu is
+ * what is hashed.  There are three exceptions: LUKS version 2 and our own
+ * manifests, which are raw for qemu, and dmg, which qemu detects by the name of
+ * the file.  A fixed vpc is raw: qemu also detects it by its name only.
  */
 
 #include <config.h>
@@ -48,7 +47,9 @@ probe_qcow (const struct head *head)
   return version >= 2 ? "qcow2" : version == 1 ? "qcow" : NULL;
 }
 
-/* The text descriptor of a vmdk: comments and blank lines, then a version. */
+/* The text descriptor of a vmdk: comments and blank lines, followed by a
+ * version.
+ */
 static bool
 is_vmdk_text (const struct head *head)
 {

@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * How much memory do the bitmaps of a qcow2 image take?
+ * Limit the memory of the bitmaps of a qcow2 image.
  *
- * They tell what was written since a backup and have nothing to do with the
- * content of the disk, but qemu loads all of them when it opens the image.
- * An entry of 8 bytes in a bitmap's table can stand for a cluster full of
- * ones, so that a small image can take any amount of memory.  What is wrong
- * with bitmaps in other ways is left to qemu.
+ * The bitmaps record what was written since a backup.  They are not part of the
+ * content of the disk, but qemu loads all of them when it opens the image.  In
+ * the table of a bitmap an entry of 8 bytes can represent a cluster of ones, so
+ * a small image can take any amount of memory.  All other errors of bitmaps are
+ * left to qemu.
  */
 
 #include <config.h>
@@ -21,7 +21,7 @@
 #include "format/qcow2-bitmaps.h"
 
 #define CHUNK 65536             /* bytes of a table that are read at once */
-#define IN_USE UINT32_C (1)     /* not written at the end: not loaded */
+#define IN_USE UINT32_C (1)     /* it was not saved, and is not loaded */
 #define MAX_GRANULARITY_BITS 31
 
 struct walk {
@@ -33,8 +33,8 @@ struct walk {
   unsigned char table[CHUNK];
 };
 
-/* Count what the table at OFFSET, ENTRIES long, has of a bitmap of SIZE
- * bytes.
+/* Count the memory of a bitmap of SIZE bytes, whose table is at OFFSET and has
+ * ENTRIES entries.
  */
 static int
 count_table (struct walk *w, uint64_t offset, uint32_t entries, uint64_t size)
@@ -79,7 +79,7 @@ count_bitmap (struct walk *w, const unsigned char *entry)
     return imagefile_error (w->file, w->error, "the image is corrupt: a "
                             "bitmap has a granularity of 2^%u",
                             granularity_bits);
-  unit = UINT64_C (8) << granularity_bits; /* of the disk, for a byte */
+  unit = UINT64_C (8) << granularity_bits; /* bytes of the disk for a byte */
   if (count_table (w, be64_at (entry), be32_at (entry + 8),
                    w->qcow2->size / unit +
                    (w->qcow2->size % unit != 0)) == -1)
@@ -110,7 +110,7 @@ walk_directory (struct walk *w)
                         w->error) == -1 ||
         count_bitmap (w, entry) == -1)
       return -1;
-    /* The name, and extra data. */
+    /* Skip the name and extra data. */
     done += sizeof entry + (entry[18] << 8 | entry[19]) + be32_at (entry + 20);
     done = (done + 7) & ~UINT64_C (7);
   }

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * How much memory do the bitmaps of a qcow2 image take?
+ * Limit the memory of the bitmaps of a qcow2 image.
  */
 
 #ifndef BLKSUM_QCOW2_BITMAPS_H
@@ -10,8 +10,7 @@
 #include "format/imagefile.h"
 #include "format/qcow2.h"
 
-/* Refuse an image whose bitmaps would take too much memory in qemu.  0 or
- * -1.
+/* Refuse an image whose bitmaps would take too much memory in qemu.  0 or -1.
  */
 int qcow2_check_bitmaps (const struct imagefile *file,
                          const struct qcow2 *qcow2, struct error *error);

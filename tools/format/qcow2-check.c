@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Is the file of a qcow2 image complete?
+ * Check that the file of a qcow2 image is complete.
  *
- * Everything read is untrusted.  The walk reads each table once, in pieces, and
- * no more bytes of tables than the file has: memory and time are bounded
- * whatever the image says.
+ * All that is read is untrusted.  The walk reads each table once, in pieces,
+ * and no more bytes of tables than the file has.  So memory and time are
+ * limited, whatever the image contains.
  *
- * Only what the guest sees now is checked.  Refcounts, internal snapshots and
- * bitmaps are not, and wrong flags in the tables are left to qemu, which
+ * Only data that the guest sees now is checked.  Refcounts, internal snapshots
+ * and bitmaps are not.  Invalid flags in the tables are left to qemu, which
  * fails to read what they describe.
  */
 
@@ -32,12 +32,12 @@ struct walk {
   struct qcow2_count count;
   struct qcow2_tail tail;
   uint64_t l2_bytes;            /* of the L2 tables seen */
-  uint64_t prefetched;          /* L1 entries of which they are being read */
+  uint64_t prefetched;          /* L1 entries whose L2 tables are prefetched */
   unsigned char l1[CHUNK], l2[CHUNK];
 };
 
-/* Check the cluster of the disk at GUEST, which the entry at BYTES
- * describes. */
+/* Check the cluster of the disk at GUEST, which the entry at BYTES describes.
+ */
 static int
 check_cluster (struct walk *w, const unsigned char *bytes, uint64_t guest)
 {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Is the file of a qcow2 image complete?
+ * Check that the file of a qcow2 image is complete.
  */
 
 #ifndef BLKSUM_QCOW2_CHECK_H
@@ -12,16 +12,15 @@
 #include "format/imagefile.h"
 #include "format/qcow2.h"
 
-/* Clusters that the disk's content is read from. */
+/* Clusters that contain data of the disk. */
 struct qcow2_count {
   uint64_t plain, compressed;
 };
 
-/* Walk the L1 and L2 tables and check that everything that the disk's content
- * is read from lies inside its file: qemu reads what does not as zeros and
- * reports success.  DATA is the external data file, the same as FILE if there
- * is none, or NULL if it cannot be checked.  The clusters are counted.  0 or
- * -1.
+/* Walk the L1 and L2 tables, and check that all data of the disk lies inside
+ * its file.  qemu reads data outside of the file as zeros, and reports success.
+ * DATA is the external data file; FILE if there is none; or NULL if it cannot
+ * be checked.  The clusters are counted.  0 or -1.
  */
 int qcow2_check (const struct imagefile *file, const struct imagefile *data,
                  const struct qcow2 *qcow2, struct qcow2_count *count,

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What an entry of an L2 table of a qcow2 says of its cluster.
+ * Decode an entry of an L2 table of a qcow2.
  */
 
 #include <config.h>
@@ -12,8 +12,8 @@
 #define COMPRESSED (UINT64_C (1) << 62)
 #define ZERO UINT64_C (1)       /* version 3, without subclusters */
 
-/* How many bits the offset has depends on the size of clusters; the number of
- * further sectors is above it.
+/* The size of clusters determines how many bits the offset has.  Above it is
+ * the number of further sectors.
  */
 static void
 decode_compressed (const struct qcow2 *qcow2, uint64_t descriptor,

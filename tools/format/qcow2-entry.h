@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What an entry of an L2 table of a qcow2 says of its cluster.
+ * Decode an entry of an L2 table of a qcow2, which describes a cluster.
  */
 
 #ifndef BLKSUM_QCOW2_ENTRY_H
@@ -16,19 +16,20 @@
 
 struct qcow2_entry {
   bool compressed;
-  bool regular;                 /* with nothing that is reserved or wrong */
-  uint64_t host;                /* where in the file its bytes are */
-  uint64_t len;                 /* and how many, if it is compressed */
+  bool regular;                 /* no reserved bit is set, and nothing is
+                                 * invalid */
+  uint64_t host;                /* offset of its bytes in the file */
+  uint64_t len;                 /* number of these bytes, if it is compressed */
 
-  /* If it is not: a bit for each subcluster that has bytes in the file, and for
-   * each that reads as zeros; the others are not allocated.  Without
-   * subclusters all are alike.
+  /* If it is not compressed: bitmaps of the subclusters that have bytes in the
+   * file, and of those that read as zeros.  The others are unallocated.
+   * Without extended L2 entries all bits are the same.
    */
   uint32_t allocated, zero;
 };
 
-/* Decode the entry at BYTES.  What is not regular is decoded as qemu does,
- * which does not look at each reserved bit.
+/* Decode the entry at BYTES.  An irregular entry is decoded as by qemu, which
+ * does not check every reserved bit.
  */
 void qcow2_entry_decode (const struct qcow2 *qcow2,
                          const unsigned char *bytes,

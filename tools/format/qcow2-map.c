@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Where in its file the content of a qcow2 is.
+ * Map offsets of a qcow2 disk to offsets in its file.
  *
- * Entries that are not plainly right, with reserved bits or offsets within a
- * cluster, are no data here: it is for qemu to say what it makes of them.
+ * Irregular entries, with reserved bits or with offsets within a cluster, are
+ * not mapped: qemu reads what they describe, or refuses it.
  */
 
 #include <config.h>
@@ -14,7 +14,7 @@
 #include "format/qcow2-entry.h"
 #include "format/qcow2-map.h"
 
-/* How many bits are set in a row, from bit N on? */
+/* The number of consecutive ones from bit N on. */
 static unsigned
 ones (uint32_t bits, unsigned n)
 {
@@ -23,7 +23,7 @@ ones (uint32_t bits, unsigned n)
   return others ? __builtin_ctz (others) : QCOW2_SUBCLUSTERS - n;
 }
 
-/* What the entry at BYTES says of its cluster from IN_CLUSTER on. */
+/* Set RUN to what the entry at BYTES describes, from IN_CLUSTER on. */
 static void
 cluster_at (const struct qcow2 *qcow2, const unsigned char *bytes,
             uint64_t in_cluster, struct run *run)
@@ -63,7 +63,9 @@ continues (const struct run *run, const struct run *next)
     (run->kind != RUN_DATA || next->host == run->host + run->len);
 }
 
-/* Where L1 entries are not allocated: RUN ends where they do. */
+/* The L1 entry at ENTRY is unallocated: extend RUN over the unallocated entries
+ * after it.
+ */
 static void
 skip_l1 (const unsigned char *entry, uint64_t entries, unsigned bits,
          struct run *run)
@@ -73,7 +75,7 @@ skip_l1 (const unsigned char *entry, uint64_t entries, unsigned bits,
     run->len += UINT64_C (1) << bits;
 }
 
-/* As much of an L2 table as is in one page. */
+/* Set RUN by the entries of an L2 table that are in one page. */
 static int
 l2_at (struct pages *pages, const struct qcow2 *qcow2, uint64_t table,
        uint64_t offset, struct run *run, struct error *error)

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Where in its file the content of a qcow2 is.
+ * Map offsets of a qcow2 disk to offsets in its file.
  */
 
 #ifndef BLKSUM_QCOW2_MAP_H
@@ -14,8 +14,8 @@
 #include "format/qcow2.h"
 #include "format/run.h"
 
-/* Can there be a map of an image with this header?  Not if its content is
- * encrypted or in another file, or the clusters are smaller than a page.
+/* Can an image with this header be mapped?  Not if its content is encrypted or
+ * in another file, or if its clusters are smaller than a page.
  */
 static inline bool
 qcow2_map_fits (const struct qcow2 *qcow2)
@@ -25,9 +25,9 @@ qcow2_map_fits (const struct qcow2 *qcow2)
     qcow2->l1_offset % qcow2_cluster_size (qcow2) == 0;
 }
 
-/* What is at OFFSET of the disk, less than its size, by the tables in PAGES and
- * the header QCOW2?  All of the run lies in the disk, and in the file, if it is
- * data.  One thread at a time.  0 or -1.
+/* Set RUN to what is at OFFSET of the disk, less than its size, by the tables
+ * in PAGES and the header QCOW2.  The run does not pass the end of the disk,
+ * and data does not pass the end of the file.  One thread at a time.  0 or -1.
  */
 int qcow2_map_at (struct pages *pages, const struct qcow2 *qcow2,
                   uint64_t offset, struct run *run, struct error *error);

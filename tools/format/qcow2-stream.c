@@ -1,15 +1,16 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A compressed cluster of a qcow2: where does its stream end?
+ * Find the end of the stream of a compressed cluster of a qcow2.
  *
- * What passes here qemu decompresses, from these bytes alone and whatever is
- * behind them.  qemu also takes a stream of zlib that gives a cluster and goes
- * on; nobody writes such, and one whose end is cut off looks the same.
+ * A stream that is complete here is decompressed by qemu from these bytes
+ * alone, whatever follows them.  qemu also accepts a zlib stream that continues
+ * after the cluster; it is refused here, because no known program writes one,
+ * and a stream whose end is truncated looks the same.
  *
- * The input is untrusted.  Never more than a cluster comes out, and memory
- * does not depend on what the stream asks for: there is no window beside the
- * output, whose size would be the stream's to choose.
+ * The input is untrusted.  The output is never more than a cluster, and memory
+ * does not depend on the stream: the output is the window, so the stream cannot
+ * choose its size.
  */
 
 #include <config.h>
@@ -50,8 +51,8 @@ check_zlib (const void *in, size_t len, void *out, size_t size, size_t *used)
 #endif
 
 #ifdef HAVE_ZSTD
-/* A cluster can be several frames.  Each is looked for to its end first, then
- * decompressed in one call, which needs no window.
+/* A cluster can consist of several frames.  First the end of a frame is
+ * located; then it is decompressed in one call, which needs no window.
  */
 static enum qcow2_stream
 check_zstd (const unsigned char *in, size_t len, unsigned char *out,
@@ -93,7 +94,7 @@ qcow2_stream_check (unsigned type, const void *in, size_t len, void *out,
     return check_zstd (in, len, out, size, used);
 #endif
   default:
-    /* Unused where there is no library at all. */
+    /* Unused without any library. */
     (void) in, (void) len, (void) out, (void) size, (void) used;
     return QCOW2_STREAM_NO_LIBRARY;
   }

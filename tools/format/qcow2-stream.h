@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A compressed cluster of a qcow2: where does its stream end?
+ * Find the end of the stream of a compressed cluster of a qcow2.
  */
 
 #ifndef BLKSUM_QCOW2_STREAM_H
@@ -9,19 +9,20 @@
 
 #include <stddef.h>
 
-/* The compression types, as they are in the header. */
+/* The compression types in the header. */
 #define QCOW2_ZLIB 0
 #define QCOW2_ZSTD 1
 
 enum qcow2_stream {
   QCOW2_STREAM_COMPLETE,
-  QCOW2_STREAM_INCOMPLETE,      /* cut, or corrupt */
-  QCOW2_STREAM_NO_LIBRARY,      /* there is none here for this type */
+  QCOW2_STREAM_INCOMPLETE,      /* truncated or corrupt */
+  QCOW2_STREAM_NO_LIBRARY,      /* blksum was built without the library */
   QCOW2_STREAM_NO_MEMORY,
 };
 
-/* Is a stream at the start of the LEN bytes at IN, with its end and with all
- * of a cluster, SIZE bytes, which go to OUT?  *USED is its length then.
+/* Check that the LEN bytes at IN start with a complete stream that decompresses
+ * to a cluster of SIZE bytes, which are stored in OUT.  *USED is the length of
+ * the stream, if it is complete.
  */
 enum qcow2_stream qcow2_stream_check (unsigned type, const void *in,
                                       size_t len, void *out, size_t size,

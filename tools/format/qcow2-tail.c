@@ -1,16 +1,17 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The compressed clusters at the end of a qcow2's file.
+ * Check the compressed clusters at the end of a qcow2's file.
  *
- * An L2 entry says how many sectors a compressed cluster has, and qemu leaves
- * the last of them short if it is the last thing in the file.  A file that was
- * cut in that sector looks the same, and what qemu would decompress then can
- * be wrong without an error.  So the stream has to tell.
+ * An L2 entry gives the number of sectors of a compressed cluster.  qemu leaves
+ * the last sector short if it is at the end of the file.  A file that was
+ * truncated in that sector looks the same, and qemu could decompress wrong data
+ * from it without an error.  So the stream itself is checked.
  *
- * The tail is what such an entry can mean at all: two clusters, read once.
- * Many entries can point into it, but streams that do not overlap have no more
- * bytes than it: that, and that each place is looked at once, bounds the time.
+ * The tail is two clusters, the farthest that such an entry can reach, and is
+ * read once.  Many entries can point into it, but streams that do not overlap
+ * are not longer than the tail together.  That limits the time, as does
+ * checking each offset once.
  */
 
 #include <config.h>

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The compressed clusters at the end of a qcow2's file.
+ * Check the compressed clusters at the end of a qcow2's file.
  */
 
 #ifndef BLKSUM_QCOW2_TAIL_H
@@ -18,20 +18,20 @@ struct qcow2_tail {
   const struct qcow2 *qcow2;
   size_t size;                  /* of the tail */
   unsigned char *bytes;         /* the tail; NULL before the first check */
-  unsigned char *cluster;       /* what comes out of a stream */
-  unsigned char *complete;      /* a bit for each place where a stream that */
-                                /* was found complete begins */
+  unsigned char *cluster;       /* a decompressed stream */
+  unsigned char *complete;      /* a bit for each offset of a complete */
+                                /* stream */
   size_t used;                  /* bytes of these streams */
 };
 
-/* FILE and QCOW2, its header, must stay until the end. */
+/* FILE and QCOW2, its header, must exist until qcow2_tail_destroy. */
 void qcow2_tail_init (struct qcow2_tail *tail, const struct imagefile *file,
                       const struct qcow2 *qcow2);
 
 void qcow2_tail_destroy (struct qcow2_tail *tail);
 
-/* Check that the compressed cluster at OFFSET, which by its L2 entry has LEN
- * bytes and passes the end of the file, is complete nevertheless.  0 or -1.
+/* Check that the compressed cluster at OFFSET is complete, although its LEN
+ * bytes by its L2 entry pass the end of the file.  0 or -1.
  */
 int qcow2_tail_check (struct qcow2_tail *tail, uint64_t offset, uint64_t len,
                       struct error *error);

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What the header of a qcow2 image says.
+ * Parse the header of a qcow2 image.
  *
- * Everything read is untrusted.  Fields are checked against the limits of
- * qemu, so that what passes here is read by qemu in the same way.
+ * All that is read is untrusted.  Fields are checked against the limits of
+ * qemu, so that qemu reads in the same way what passes here.
  */
 
 #include <config.h>
@@ -24,7 +24,8 @@
 #define EXTENDED_L2 (UINT64_C (1) << 4)
 #define ALL_FEATURES UINT64_C (0x1f) /* and dirty, compression type */
 
-#define COMPRESSION 104         /* where its type is, in a longer header */
+#define COMPRESSION 104         /* offset of the compression type, in a longer
+                                 * header */
 
 /* Autoclear features. */
 #define BITMAPS UINT64_C (1)
@@ -37,7 +38,7 @@
 #define EXT_BITMAPS UINT32_C (0x23852875)
 #define EXT_DATA_FILE UINT32_C (0x44415441)
 
-/* Read a string of LEN bytes to BUF.  Like in qemu a NUL ends it. */
+/* Read a string of LEN bytes to BUF.  As in qemu, a NUL ends it. */
 static int
 read_string (const struct imagefile *file, const char *what,
              uint64_t offset, uint64_t len, char *buf, size_t buf_size,
@@ -211,8 +212,8 @@ qcow2_read_header (const struct imagefile *file, struct qcow2 *qcow2,
   return 0;
 }
 
-/* On storage far away a table takes long to read, and the next ones do not
- * depend on it.
+/* On storage with a high latency a table takes long to read, and the next
+ * tables do not depend on it.
  */
 #define AHEAD 32                /* entries of the L1 table */
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What the header of a qcow2 image says, and how its tables are laid out.
+ * Parse the header of a qcow2 image, and the layout of its tables.
  */
 
 #ifndef BLKSUM_QCOW2_H
@@ -20,7 +20,7 @@ struct qcow2 {
   bool encrypted;
   bool extended_l2;
   unsigned char compression;    /* type; see qcow2-stream.h */
-  bool has_bitmaps;             /* else what the header says of them is old */
+  bool has_bitmaps;             /* otherwise the fields below are outdated */
   uint32_t bitmaps;
   uint64_t bitmap_directory, bitmap_directory_size;
   bool has_data_file;           /* the clusters are in another file */
@@ -51,29 +51,31 @@ qcow2_l2_entry_size (const struct qcow2 *qcow2)
   return qcow2->extended_l2 ? 16 : 8;
 }
 
-/* How many bytes of the disk an L2 table describes, as a power of two. */
+/* The number of bytes of the disk that an L2 table describes, as a power of
+ * two.
+ */
 static inline unsigned
 qcow2_l2_table_bits (const struct qcow2 *qcow2)
 {
   return 2 * qcow2->cluster_bits - (qcow2->extended_l2 ? 4 : 3);
 }
 
-/* How many L2 tables describe all of it. */
+/* The number of L2 tables that describe all of it. */
 static inline uint64_t
 qcow2_l2_tables (const struct qcow2 *qcow2)
 {
   return qcow2_div_round_up (qcow2->size, qcow2_l2_table_bits (qcow2));
 }
 
-/* Read and check the header.  An image that is marked corrupt, or that needs
- * a feature which is not known here, is an error.  0 or -1.
+/* Read and check the header.  An image is refused if it is marked as corrupt,
+ * or needs an unknown feature.  0 or -1.
  */
 int qcow2_read_header (const struct imagefile *file, struct qcow2 *qcow2,
                        struct error *error);
 
-/* ENTRY is that of the L1 table at INDEX, and COUNT - 1 are behind it: start to
- * read the L2 tables of some that are used next.  *NEXT is the first index for
- * which that was not done, 0 at first.
+/* Prefetch L2 tables that are used next.  ENTRY is the L1 entry at INDEX, with
+ * COUNT - 1 entries after it.  *NEXT is the first index that was not
+ * prefetched, 0 at first.
  */
 void qcow2_prefetch (const struct imagefile *file, const struct qcow2 *qcow2,
                      const unsigned char *entry, uint64_t index,

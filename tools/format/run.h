@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What the tables of an image say about a part of its disk.
+ * A run: what the tables of an image say about a part of its disk.
  */
 
 #ifndef BLKSUM_RUN_H
@@ -12,8 +12,8 @@
 enum run_kind {
   RUN_DATA,                     /* the bytes at HOST of the file */
   RUN_ZEROS,
-  RUN_UNALLOCATED,              /* what is behind the image, or zeros */
-  RUN_OTHER,                    /* compressed, or nothing that is right */
+  RUN_UNALLOCATED,              /* in the backing file, or zeros */
+  RUN_OTHER,                    /* compressed, or an invalid entry */
 };
 
 struct run {

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The tables of the formats cloop, parallels, qcow and qed.
+ * Limits of the tables of cloop, parallels, qcow and qed images.
  *
- * qemu allocates a table of the size that the header gives, also where the
- * file has nothing of it, and may take that for zeros: then a file that is cut
- * within its table has a sum.  What else is in these images is left to it.
+ * qemu allocates a table of the size that the header gives.  If the file is
+ * truncated within the table, qemu may read the rest as zeros, and the image
+ * would have a sum.  Everything else in these images is left to qemu.
  */
 
 #include <config.h>
@@ -17,7 +17,7 @@
 #include "format/table-limits.h"
 
 #define CLOOP_HEADER 136
-#define QED_CACHED_TABLES 50    /* beside the first */
+#define QED_CACHED_TABLES 50    /* in addition to the L1 table */
 
 static int
 check_cloop (const struct imagefile *file, const unsigned char *head,
@@ -51,7 +51,7 @@ check_qcow (const struct imagefile *file, const unsigned char *head,
                                 entries * 8, error);
 }
 
-/* All tables have the same size. */
+/* All tables of an image have the same size. */
 static int
 check_qed (const struct imagefile *file, const unsigned char *head,
            struct error *error)
@@ -71,7 +71,7 @@ table_limits_check (const struct imagefile *file, const char *format,
                     struct error *error)
 {
   static const struct {
-    const char *format, *magic; /* what has another is left to qemu */
+    const char *format, *magic; /* any other is left to qemu */
     size_t header;
     int (*check) (const struct imagefile *, const unsigned char *,
                   struct error *);

@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Test that formats are told by their first bytes, and their last, as qemu
- * tells them.
+ * Test that formats are detected by their first or last bytes as by qemu.
  */
 
 #include <config.h>
@@ -25,7 +24,7 @@ struct example {
   const char *format;
   size_t offset;                /* of the magic */
   size_t size;                  /* of the magic; shorter heads are raw */
-  size_t min;                   /* bytes of head that are needed */
+  size_t min;                   /* bytes of head that are required */
   const char *magic;
 };
 
@@ -93,7 +92,7 @@ test_bochs (void **state)
   assert_string_equal (probe_format (head, sizeof head - 1), "raw");
 }
 
-/* Comments and spaces up to the end, and no byte behind it is looked at. */
+/* Comments and spaces up to the end.  No byte after it is read. */
 static void
 test_unterminated (void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Test what is made of the entries of L2 tables: what each bit means, and that
- * none is taken for plain data, zeros or nothing that has a bit too many.
+ * Test how the entries of L2 tables are decoded: the meaning of each bit, and
+ * that an entry with a wrong bit is never regular.
  */
 
 #include <config.h>
@@ -64,7 +64,7 @@ assert_irregular (const struct qcow2 *qcow2, uint64_t descriptor,
 
   assert_false (entry.compressed);
   assert_false (entry.regular);
-  /* What qemu may read has to be checked all the same. */
+  /* Irregular clusters that qemu may read are decoded, to be checked. */
   assert_int_equal (entry.allocated, allocated);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Test where the stream of a compressed cluster ends, with streams of each
- * type that give 4096 times 'U', whole and cut at every byte.
+ * Test the end of the stream of a compressed cluster, with streams of each type
+ * that decompress to 4096 times 'U', complete and truncated at each byte.
  */
 
 #include <config.h>
@@ -24,7 +24,7 @@
 #define DEFLATED \
   "\xed\xc1\x01\x0d\x00\x00\x00\xc2\xa0\x94\xef\x5f\xc5\x1e\x0e\x28\x00\x00" \
   "\x00\xe0\xdd\x00"
-/* All that it gives is there after 21 bytes. */
+/* The output is complete after 21 bytes. */
 #define WITHOUT_END \
   "\xec\xc1\x01\x0d\x00\x00\x00\xc2\xa0\x94\xef\x5f\xc5\x1e\x0e\x28\x00\x00" \
   "\x00\xe0\xdd\x00\x00\x00\xff\xff"
@@ -71,7 +71,8 @@ requires (unsigned type)
     skip ();
 }
 
-/* The LEN bytes at STREAM, neither more nor less, are a cluster. */
+/* The LEN bytes at STREAM are a cluster: no byte is missing, and none is left.
+ */
 static void
 complete (unsigned type, const char *stream, size_t len)
 {
@@ -85,7 +86,7 @@ complete (unsigned type, const char *stream, size_t len)
                     QCOW2_STREAM_COMPLETE);
   assert_int_equal (used, len);
 
-  /* What is behind it does not matter. */
+  /* Bytes after the stream have no effect. */
   for (int fill = 0; fill < 256; fill += 5) {
     memset (longer, fill, sizeof longer);
     memcpy (longer, stream, len);

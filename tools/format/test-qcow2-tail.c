@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Test which compressed clusters that pass the end of the file are taken for
- * complete, with files that are made here.
+ * Test which compressed clusters that pass the end of the file are complete,
+ * with generated files.
  */
 
 #include <config.h>
@@ -34,7 +34,7 @@
 #define LEN (sizeof DEFLATED - 1)
 #define FRAME "\x28\xb5\x2f\xfd\x60\x00\x0f\x03\x80\x00U"
 #define FRAME_LEN (sizeof FRAME - 1)
-/* It gives nothing; another one follows. */
+/* A block without output, which is followed by another one. */
 #define EMPTY_BLOCK "\x00\x00\x00\xff\xff"
 
 static unsigned char bytes[100000];
@@ -76,7 +76,7 @@ begin (uint64_t size)
   qcow2_tail_init (&tail, &file, &qcow2);
 }
 
-/* What is wrong with the cluster at OFFSET? */
+/* The error of the cluster at OFFSET. */
 static const char *
 check (uint64_t offset)
 {
@@ -105,7 +105,7 @@ put (uint64_t offset, const char *stream, size_t len)
   memcpy (bytes + offset, stream, len);
 }
 
-/* Where a sector ends, and where one does not. */
+/* At the end of a sector, and within one. */
 static void
 test_cut (void **state)
 {
@@ -127,7 +127,7 @@ test_cut (void **state)
   }
 }
 
-/* Several clusters end in the last sector, and are looked at in any order. */
+/* Several clusters end in the last sector, and are checked in any order. */
 static void
 test_shared_sector (void **state)
 {
@@ -210,8 +210,8 @@ test_type (void **state)
   assert_bad (20000 + LEN, "(type 2)");
 }
 
-/* Entries can be the same; different ones cannot make more work than there
- * are bytes.
+/* Entries can be the same.  Different ones cannot cause more work than the tail
+ * has bytes.
  */
 static void
 test_work (void **state)

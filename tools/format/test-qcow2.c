@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Test the reading of qcow2 headers and tables, with images of a few clusters
- * that are made here: each field at its limit and behind it, and each kind of
- * cluster just inside of the file and just not.
+ * Test the parser of qcow2 headers and tables, with generated images of a few
+ * clusters: each field at its limit and beyond, and each kind of cluster that
+ * ends within the file or just beyond.
  */
 
 #include <config.h>
@@ -217,7 +217,7 @@ test_names (void **state)
   assert_bad ("outside");
 }
 
-/* As many as qemu takes. */
+/* The limit of qemu. */
 static void
 test_bitmaps (void **state)
 {
@@ -235,11 +235,11 @@ test_bitmaps (void **state)
   assert_int_equal (qcow2.bitmaps, 65535);
   put32 (112, 65536);
   assert_bad ("65536 bitmaps");
-  put64 (88, 0);                /* what is there is old */
+  put64 (88, 0);                /* the extension is outdated */
   assert_good ();
 }
 
-/* Version 2 has no features; what is there is a header extension. */
+/* Version 2 has no features; header extensions are in their place. */
 static void
 test_version_2 (void **state)
 {
@@ -317,7 +317,7 @@ test_standard_clusters (void **state)
   b.size--;
   assert_bad ("a data cluster");
 
-  /* What is behind the end of the disk is not read. */
+  /* Entries after the end of the disk are not read. */
   put_l2 (1, 0);
   put_l2 (2, COPIED | (100 * b.cluster));
   assert_good ();

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Test which vhdx images are taken for complete, and where their content is
- * found, with images that are made here.
+ * Test which vhdx images are complete, and the map of their content, with
+ * generated images.
  */
 
 #include <config.h>
@@ -26,7 +26,7 @@
 #define BAT (2 * MIB)
 #define SIZE (8 * MIB)
 
-/* Where items of the metadata are. */
+/* The offsets of items of the metadata. */
 enum { BLOCK_SIZE = 65536, FLAGS = 65540, DISK = 65544, SECTOR = 65552 };
 
 static FILE *image;
@@ -156,7 +156,7 @@ test_regions (void **state)
   assert_result ("region table is corrupt");
   put (REGIONS + 32, 8, UINT64_MAX);
   assert_result ("passes the end");
-  /* More than any disk needs, and the file holds it. */
+  /* More than any disk needs, although the file contains it. */
   build ();
   put (REGIONS + 40, 4, 514 * MIB);
   size = 1024 * MIB;
@@ -232,7 +232,9 @@ test_blocks (void **state)
   assert_result ("a block");
   put_block (3, VHDX_OFFSET, 6);
   assert_result ("a block");
-  /* Only what is in use counts: bits, entries, and bytes of the last block. */
+  /* Only bits, entries, and bytes of the last block that are in use are
+   * checked.
+   */
   put_block (3, 7 * MIB + 0xffff8, 6);
   put_block (10, 8 * MIB, 6);
   assert_result (NULL);
@@ -305,9 +307,7 @@ test_map (void **state)
   pages_destroy (&opened.pages);
 }
 
-/* In blocks of 256 MiB there are 16 of them in a chunk; behind each chunk is
- * an entry that does not count.
- */
+/* A chunk has 16 blocks of 256 MiB.  The entry after each chunk is not used. */
 static void
 test_chunks (void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Test which vmdk images are taken for images that stand alone, and which for
- * complete, with images that are made here, and which files they name.
+ * Test which vmdk images name no other file, which are complete, and which
+ * files others name, with generated images.
  */
 
 #include <config.h>
@@ -140,7 +140,7 @@ test_parent (void **state)
   assert_alone ("parentCID=ffffffff\nparentFileNameHint=\"/x\"\n", EXTENT,
                 "with a parent");
 
-  /* Behind the descriptor, but where qemu looks. */
+  /* After the descriptor, but where qemu searches. */
   build ();
   put (36, 8, 1);
   memset (image + SECTOR + strlen ((char *) image + SECTOR), 'x', 10 * SECTOR);
@@ -204,7 +204,7 @@ test_grains (void **state)
   size--;
   assert_result (vmdk_check, "a grain");
 
-  /* Behind the end of the disk. */
+  /* After the end of the disk. */
   put (22 * SECTOR + 8, 4, 0);
   put (22 * SECTOR + 12, 4, 10000);
   assert_result (vmdk_check, NULL);
@@ -241,7 +241,7 @@ test_compressed (void **state)
   assert_result (vmdk_check, "a grain");
 }
 
-/* What is refused for the memory that qemu would need, and what is not. */
+/* Limits of the memory that qemu would need. */
 static void
 test_memory (void **state)
 {
@@ -371,7 +371,7 @@ test_names (void **state)
                   "SESPARSE e 0+1536;");
   assert_extents ("RW 4 FLAT \"json:{}\" 0 \"x\"\n",
                   "FLAT json:{} 0+2048;");
-  /* qemu does not mind line ends within a line. */
+  /* qemu accepts line ends within a line. */
   assert_extents ("RW\n4\nFLAT\n\"a\"\n2\n", "FLAT a 1024+2048;");
 
   assert_no_extents ("", "names no extent");

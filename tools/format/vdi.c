@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Is the file of a vdi image complete?
+ * Check that the file of a vdi image is complete.
  *
- * A vdi image is a header, a map with an entry for each block of the disk,
- * and blocks.  It cannot name another file: qemu refuses images with a
- * parent.  What else it refuses is left to it.
+ * A vdi image is a header, a map with an entry for each block of the disk, and
+ * blocks.  It cannot name another file: qemu refuses images with a parent.
+ * Other invalid images are also left to qemu.
  */
 
 #include <config.h>
@@ -20,7 +20,7 @@
 #define CHUNK 65536             /* bytes of the map that are read at once */
 #define BLOCK_SIZE (UINT64_C (1) << 20) /* the only one that qemu takes */
 #define MAX_BLOCKS UINT32_C (0x3fffffff) /* the limit of qemu */
-#define DISCARDED UINT32_C (0xfffffffe) /* from here on: no data */
+#define DISCARDED UINT32_C (0xfffffffe) /* this and above: no data */
 
 struct vdi {
   uint64_t map_offset, data_offset, size;
@@ -65,7 +65,7 @@ vdi_check (const struct imagefile *file, struct error *error)
                             "%" PRIu32 " blocks of %" PRIu32 " bytes",
                             vdi.size, le32_at (head + 384),
                             le32_at (head + 376));
-  /* qemu reads all of the map that the header speaks of. */
+  /* qemu reads all of the map, as long as the header says. */
   if (imagefile_check_table (file, "the block map", vdi.map_offset,
                              UINT64_C (4) * le32_at (head + 384),
                              error) == -1)

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Is the file of a vdi image complete?
+ * Check that the file of a vdi image is complete.
  */
 
 #ifndef BLKSUM_VDI_H
@@ -9,8 +9,8 @@
 
 #include "format/imagefile.h"
 
-/* Check that all blocks of the image lie inside the file: qemu reads what
- * does not as zeros and reports success.  0 or -1.
+/* Check that all blocks of the image lie inside the file.  qemu reads blocks
+ * outside of it as zeros, and reports success.  0 or -1.
  */
 int vdi_check (const struct imagefile *file, struct error *error);
 

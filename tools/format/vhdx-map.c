@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Where in its file the content of a vhdx is.
+ * Map offsets of a vhdx disk to offsets in its file.
  */
 
 #include <config.h>
@@ -12,7 +12,7 @@
 #include "../lib/common/numbers.h"
 #include "format/vhdx-map.h"
 
-/* What ENTRY says of its block from IN_BLOCK on. */
+/* Set RUN to what ENTRY describes of its block, from IN_BLOCK on. */
 static void
 block_at (const struct vhdx *vhdx, uint64_t entry, uint64_t in_block,
           struct run *run)
@@ -29,7 +29,7 @@ continues (const struct run *run, const struct run *next)
     (run->kind != RUN_DATA || next->host == run->host + run->len);
 }
 
-/* As many blocks as are alike, and have their entries in one page. */
+/* The run has consecutive blocks whose entries are in one page. */
 int
 vhdx_map_at (struct pages *pages, const struct vhdx *vhdx, uint64_t offset,
              struct run *run, struct error *error)

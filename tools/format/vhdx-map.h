@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Where in its file the content of a vhdx is.
+ * Map offsets of a vhdx disk to offsets in its file.
  */
 
 #ifndef BLKSUM_VHDX_MAP_H
@@ -13,9 +13,9 @@
 #include "format/run.h"
 #include "format/vhdx.h"
 
-/* What is at OFFSET of the disk, less than its size, by the table in PAGES and
- * what was read to VHDX?  All of the run lies in the disk, and in the file, if
- * it is data.  One thread at a time.  0 or -1.
+/* Set RUN to what is at OFFSET of the disk, less than its size, by the table in
+ * PAGES and the parsed VHDX.  The run does not pass the end of the disk, and
+ * data does not pass the end of the file.  One thread at a time.  0 or -1.
  */
 int vhdx_map_at (struct pages *pages, const struct vhdx *vhdx,
                  uint64_t offset, struct run *run, struct error *error);

@@ -1,16 +1,16 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What a vhdx image says of itself, and whether its file is complete.
+ * Parse a vhdx image, and check that its file is complete.
  *
- * qemu checks, when it opens the image, that the blocks that the block
- * allocation table (BAT) names lie inside the file, but not that the BAT
- * does: cut off it reads as zeros, as an empty disk.  And it rounds the size
- * of the file up to full sectors.
+ * When qemu opens the image, it checks that the blocks that the block
+ * allocation table (BAT) names lie inside the file, but not that the BAT does:
+ * a BAT that is truncated reads as zeros, as of an empty disk.  And it rounds
+ * the size of the file up to whole sectors.
  *
- * Not looked at are checksums, and the log: qemu opens the image read-only
- * before a sum of it counts, and refuses it if a checksum is wrong, or if there
- * is anything in the log that would have to be written into the tables first.
+ * Checksums and the log are not checked here.  qemu opens the image read-only
+ * before its sum counts.  It refuses the image if a checksum is wrong, or if
+ * the log contains changes that would have to be written into the tables first.
  */
 
 #include <config.h>
@@ -34,8 +34,8 @@
 #define BIG_SECTOR 4096
 #define CHUNK_SECTORS (UINT64_C (1) << 23)
 
-/* For 64 TiB in blocks of 1 MiB, with what is between them, in full MiB.  qemu
- * keeps all of the BAT in memory.
+/* For 64 TiB in blocks of 1 MiB, with the entries between the chunks, in whole
+ * MiB.  qemu keeps all of the BAT in memory.
  */
 #define MAX_BAT (513 * MIB)
 
@@ -67,8 +67,8 @@ static const unsigned char sector_guid[16] = {
   0xba, 0x47, 0xf2, 0x33, 0xa8, 0xfa, 0xab, 0x5f
 };
 
-/* The entry for GUID of COUNT entries behind the header of TABLE; NULL if there
- * is none.  qemu refuses a second one.
+/* Find the entry for GUID among the COUNT entries after the header of TABLE;
+ * NULL if there is none.  qemu refuses a second one.
  */
 static const unsigned char *
 find_entry (const unsigned char *table, size_t header, uint32_t count,
@@ -214,8 +214,8 @@ check_block (const struct imagefile *file, const struct vhdx *vhdx,
                           (int) (entry & VHDX_STATE), offset);
 }
 
-/* The chunks of blocks, and the entries between them, are read a piece at a
- * time.
+/* Check all entries, a piece of a chunk at a time, without the entries between
+ * chunks.
  */
 static int
 check_blocks (const struct imagefile *file, const struct vhdx *vhdx,
@@ -240,7 +240,7 @@ check_blocks (const struct imagefile *file, const struct vhdx *vhdx,
   return 0;
 }
 
-/* ---- The whole --------------------------------------------------------- */
+/* ---- The image --------------------------------------------------------- */
 
 int
 vhdx_check (const struct imagefile *file, struct vhdx *vhdx,

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What a vhdx image says of itself, and whether its file is complete.
+ * Parse a vhdx image, and check that its file is complete.
  */
 
 #ifndef BLKSUM_VHDX_H
@@ -12,36 +12,36 @@
 #include "format/imagefile.h"
 #include "format/run.h"
 
-/* The block allocation table (BAT): for each block of the disk, in order, 64
- * bits.  Behind each VHDX.CHUNK of them is one that is not used here: it is
- * for images with a parent.
+/* The block allocation table (BAT) has an entry of 64 bits for each block of
+ * the disk, in order.  After each VHDX.CHUNK of them is another entry, which is
+ * only used by images with a parent.
  */
 #define VHDX_BAT_NAME "the block allocation table"
 #define VHDX_ENTRY 8            /* bytes */
 #define VHDX_STATE 7            /* a mask, as the next one */
 #define VHDX_OFFSET (~UINT64_C (0xfffff))
 
-/* States.  Whatever these do not say is not right. */
+/* States.  Any other is invalid. */
 enum {
   VHDX_NOT_PRESENT = 0,
   VHDX_UNDEFINED = 1,
   VHDX_ZERO = 2,
   VHDX_UNMAPPED = 3,
-  VHDX_UNMAPPED_OLD = 5,        /* of version 0.95 of the specification */
+  VHDX_UNMAPPED_OLD = 5,        /* in version 0.95 of the specification */
   VHDX_PRESENT = 6,
   VHDX_PARTIALLY_PRESENT = 7    /* the rest is in the parent */
 };
 
 struct vhdx {
   uint64_t size;                /* of the disk, up to 64 TiB */
-  uint64_t bat;                 /* where it is in the file */
+  uint64_t bat;                 /* offset in the file */
   uint32_t block_size;          /* a power of two, 1 MiB to 256 MiB */
   uint32_t chunk;               /* blocks */
 };
 
-/* What ENTRY says of its block; RUN_OTHER if it is not right.  What qemu reads
- * as zeros is zeros: the specification leaves it open for undefined and
- * unmapped blocks.
+/* The kind of the block that ENTRY describes; RUN_OTHER if it is invalid.  It
+ * is zeros if qemu reads zeros.  The specification does not define the content
+ * of undefined and unmapped blocks.
  */
 static inline enum run_kind
 vhdx_kind (uint64_t entry)
@@ -54,23 +54,23 @@ vhdx_kind (uint64_t entry)
   case VHDX_UNMAPPED_OLD:
     return RUN_ZEROS;
   case VHDX_PRESENT:
-    /* There can be none where the headers are. */
+    /* No block can be at offset 0, where the headers are. */
     return entry & VHDX_OFFSET ? RUN_DATA : RUN_OTHER;
   default:
     return RUN_OTHER;
   }
 }
 
-/* Where in the file is the entry of block N? */
+/* The offset in the file of the entry of block N. */
 static inline uint64_t
 vhdx_entry_at (const struct vhdx *vhdx, uint64_t n)
 {
   return vhdx->bat + (n + n / vhdx->chunk) * VHDX_ENTRY;
 }
 
-/* Read the tables, and check what qemu does not check when it opens the image,
- * or reports without a word why.  Every block that is present is in the file,
- * and no block is partially present.  0 or -1.
+/* Read the tables.  Checks what qemu does not check when it opens the image, or
+ * reports without a reason: each present block lies inside the file, and no
+ * block is partially present.  0 or -1.
  */
 int vhdx_check (const struct imagefile *file, struct vhdx *vhdx,
                 struct error *error);

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The grain directories of the vmdk formats of ESX.
+ * Limits of the grain directories of the vmdk formats of ESX.
  *
- * qemu allocates a directory of the size that the header gives, also where
- * the file has nothing of it, which it takes for zeros: then a file that is cut
- * within its directory has a sum.  What else is in these images is left to it.
+ * qemu allocates a directory of the size that the header gives.  If the file is
+ * truncated within the directory, qemu reads the rest as zeros, and the image
+ * would have a sum.  Everything else in these images is left to qemu.
  */
 
 #include <config.h>

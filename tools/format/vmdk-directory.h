@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The grain directories of the vmdk formats of ESX, which are looked at for
- * nothing but their size.
+ * Limits of the grain directories of the vmdk formats of ESX.  Nothing else of
+ * these formats is checked.
  */
 
 #ifndef BLKSUM_VMDK_DIRECTORY_H
@@ -12,8 +12,8 @@
 
 #include "format/imagefile.h"
 
-/* Check that the file holds the directory, and set *MEMORY to its size in
- * bytes: of an image that starts with "COWD", and of a SESPARSE extent.  0 or
+/* Check that the file contains the grain directory, and set *MEMORY to its size
+ * in bytes: of an image that starts with "COWD"; of a SESPARSE extent.  0 or
  * -1.
  */
 int vmdk_cowd_directory (const struct imagefile *file, uint64_t *memory,

@@ -3,10 +3,11 @@
  *
  * The files that the descriptor of a vmdk image names as its extents.
  *
- * A file that starts with neither "KDMV" nor "COWD" is the descriptor; a
- * sparse image has one that counts only if its capacity is 0.  Lines are
- * scanned as qemu (7.2) does, so that what is checked is what it reads; lines
- * of extents that it skips, and the disk with them, are an error here.
+ * A file that starts with neither "KDMV" nor "COWD" is the descriptor.  A
+ * sparse image contains one, which is used only if its capacity is 0.  Lines
+ * are parsed as by qemu (7.2), so that qemu reads the extents that were
+ * checked.  If qemu would skip the line of an extent, and omit the extent from
+ * the disk, that is an error here.
  */
 
 #include <config.h>
@@ -25,7 +26,9 @@
 #define MAX_SECTORS (INT64_MAX / SECTOR)
 #define MAX_DESCRIPTOR ((1 << 20) - 1) /* bytes; what qemu reads */
 
-/* Where the descriptor starts.  1, 0 if the image needs none, or -1. */
+/* Set *OFFSET to the start of the descriptor.  1; 0 if the image needs none; or
+ * -1.
+ */
 static int
 find_descriptor (const struct imagefile *file, uint64_t *offset,
                  struct error *error)
@@ -80,8 +83,7 @@ is_one_of (const char *word, const char *const words[])
   return false;
 }
 
-/* 1, 0 if the line does not look like that of an extent, or -1 if it does but
- * qemu skips it.
+/* 1; 0 if the line is not that of an extent; or -1 if it is, but qemu skips it.
  */
 static int
 parse_line (const char *line, struct vmdk_extent *extent)

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The files that the descriptor of a vmdk image names as its extents, in the
- * way in which qemu reads the descriptor.
+ * The files that the descriptor of a vmdk image names as its extents, as qemu
+ * parses the descriptor.
  */
 
 #ifndef BLKSUM_VMDK_EXTENTS_H
@@ -15,16 +15,16 @@
 struct vmdk_extent {
   char type[11];                /* FLAT, VMFS: plain bytes; others: a vmdk */
   char name[512];               /* relative to the image, or absolute */
-  uint64_t offset, size;        /* bytes; offset only of plain bytes */
+  uint64_t offset, size;        /* bytes; OFFSET only of plain bytes */
 };
 
 typedef int vmdk_extent_function (void *opaque,
                                   const struct vmdk_extent *extent,
                                   struct error *error);
 
-/* Call FUNCTION for each extent that is another file; for a sparse image,
- * which is its own extent, it is not called.  Stops when it returns -1.  0 or
- * -1, also if there is an extent that qemu would leave out of the disk.
+/* Call FUNCTION for each extent that is another file.  It is not called for a
+ * sparse image, which is its own extent.  Stops if FUNCTION returns -1.  0 or
+ * -1, also if there is an extent that qemu would omit from the disk.
  */
 int vmdk_extents (const struct imagefile *file,
                   vmdk_extent_function *function, void *opaque,

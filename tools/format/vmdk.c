@@ -1,19 +1,19 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Sparse vmdk images: do they stand alone, and are they complete?
+ * Check that sparse vmdk images name no other file, and are complete.
  *
- * A sparse image is a header ("KDMV"), a text descriptor, and a grain
- * directory of grain tables of grains.  qemu (7.2 and 9.0 were looked at)
- * takes the extents from the descriptor only when the capacity in the header
- * is 0, and then opens whatever file they name; otherwise the image itself is
- * the one extent, whatever name its line has, so that a renamed image can be
- * read.  A parent is looked for at any capacity, in the 20 sectors behind the
- * header, wherever the header says that the descriptor is.
+ * A sparse image is a header ("KDMV"), a text descriptor, and a grain directory
+ * of grain tables of grains.  qemu (7.2 and 9.0) uses the extents of the
+ * descriptor only if the capacity in the header is 0, and then opens any file
+ * that they name.  Otherwise the image itself is the only extent, even if its
+ * line has another name, so that a renamed image can be read.  qemu looks for a
+ * parent at any capacity, in the 20 sectors after the header, even if the
+ * header has another offset for the descriptor.
  *
- * So here the capacity must not be 0, the descriptor must be in that place,
- * it must not speak of a parent, and its one extent line must look like that
- * of the image itself: SPARSE, and a name without a directory.
+ * So this check requires that the capacity is not 0, that the descriptor is in
+ * these sectors, that it names no parent, and that its only extent line
+ * describes the image itself: SPARSE, and a name without a directory.
  */
 
 #include <config.h>
@@ -29,15 +29,15 @@
 
 #define SECTOR 512
 #define DESCRIPTOR_SECTORS 20   /* what qemu reads */
-#define GD_AT_END UINT64_MAX    /* the footer says where it is */
+#define GD_AT_END UINT64_MAX    /* its offset is in the footer */
 #define CHUNK 65536             /* bytes of a directory that are read at once */
 
 /* The limits of qemu: no grain is larger than 1 GiB. */
 #define MAX_GRAIN_SECTORS UINT64_C (0x200000)
 #define MAX_TABLE_ENTRIES 512
 
-/* qemu allocates three grains for each read of a compressed one, whatever is
- * in it.  Writers make grains of 64 KiB.
+/* qemu allocates three grains for each read of a compressed one, even if it is
+ * short.  Programs write grains of 64 KiB.
  */
 #define MAX_COMPRESSED_GRAIN_SECTORS 2048
 #define MAX_TABLES (UINT64_C (32) << 20)
@@ -97,7 +97,7 @@ refuse (const struct imagefile *file, const char *why, struct error *error)
                           why);
 }
 
-/* Does the line, an extent line, name the image itself? */
+/* Does this extent line name the image itself? */
 static bool
 names_itself (const char *line)
 {
@@ -115,7 +115,7 @@ is_extent_line (const char *line)
     strncmp (line, "NOACCESS", 8) == 0;
 }
 
-/* Check the text of the descriptor, which is changed. */
+/* Check the text of the descriptor, which is modified. */
 static int
 check_descriptor (const struct imagefile *file, char *text,
                   struct error *error)
@@ -171,8 +171,8 @@ struct walk {
   unsigned char table[MAX_TABLE_ENTRIES * 4];
 };
 
-/* The footer takes the place of the header in images that were written as a
- * stream.  qemu looks for it where the file ends, in full sectors.
+/* In an image that was written as a stream the footer replaces the header.
+ * qemu expects it at the end of the file, in whole sectors.
  */
 static int
 read_footer (struct walk *w)
@@ -195,8 +195,8 @@ check_grain (struct walk *w, uint64_t sector, uint64_t used)
   if (!w->vmdk.compressed)
     return imagefile_check (w->file, "a grain", offset, used, w->error);
 
-  /* Compressed data has a checksum, so that qemu sees where it ends early;
-   * this gives a better error.
+  /* Compressed data has a checksum, so qemu detects that it is truncated.  This
+   * check gives a better error.
    */
   if (!(w->vmdk.flags & MARKERS))
     return imagefile_check (w->file, "a grain", offset, 1, w->error);
@@ -303,7 +303,7 @@ vmdk_check_and_count (const struct imagefile *file, uint64_t *memory,
   w->error = error;
   w->directory_bytes = w->table_bytes = 0;
   r = check (w);
-  *memory = w->directory_bytes * 2; /* there can be a redundant one */
+  *memory = w->directory_bytes * 2; /* there can be a redundant directory */
   free (w);
   return r;
 }

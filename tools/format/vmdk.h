@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Sparse vmdk images: do they stand alone, and are they complete?
+ * Check that sparse vmdk images name no other file, and are complete.
  */
 
 #ifndef BLKSUM_VMDK_H
@@ -12,23 +12,23 @@
 
 #include "format/imagefile.h"
 
-/* Is this a sparse image, which has its data in itself, and not a text
- * descriptor or an image of ESX?  HEAD is the first 4 bytes.
+/* Is this a sparse image, which contains its data, and no text descriptor or
+ * image of ESX?  HEAD is the first 4 bytes.
  */
 bool vmdk_is_sparse (const unsigned char *head);
 
 /* Check that a sparse image names no other file: it has a size, and its
- * descriptor has no parent and no extent but the image.  0 or -1.
+ * descriptor has no parent, and no extent but the image itself.  0 or -1.
  */
 int vmdk_check_alone (const struct imagefile *file, struct error *error);
 
-/* Check that all grains of a sparse image lie inside the file: qemu reads
- * what does not as zeros and reports success.  0 or -1.
+/* Check that all grains of a sparse image lie inside the file.  qemu reads
+ * grains outside of it as zeros, and reports success.  0 or -1.
  */
 int vmdk_check (const struct imagefile *file, struct error *error);
 
-/* The same, and set *MEMORY to the bytes that qemu needs for the directories of
- * the image.
+/* The same, and set *MEMORY to the bytes that qemu needs for the grain
+ * directories of the image.
  */
 int vmdk_check_and_count (const struct imagefile *file, uint64_t *memory,
                           struct error *error);

@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Does a vpc (VHD) image stand alone?
+ * Check that a vpc (VHD) image has no parent.
  *
  * The image ends with a footer that has the type of the disk: fixed, dynamic,
- * or differencing, that is with a parent.  All but fixed ones have a copy of
- * the footer at the start.  qemu (7.2) takes the copy if there is one, and then
- * reads the image as a dynamic one, whatever the type: what only the parent
- * has becomes zeros.  So the copy must say dynamic,
- * and a footer at the end that is there must agree.
+ * or differencing, that is, with a parent.  All but fixed images have a copy of
+ * the footer at the start.  If there is a copy, qemu (7.2) uses it, and then
+ * reads the image as a dynamic one, whatever the type: data of the parent
+ * becomes zeros.  So the type in the copy must be dynamic, and a footer at the
+ * end, if there is one, must have the same type.
  */
 
 #include <config.h>
@@ -24,8 +24,8 @@
 
 enum { FIXED = 2, DYNAMIC = 3, DIFFERENCING = 4 };
 
-/* The type in the footer at OFFSET, which can end early (an old version wrote
- * 511 bytes).  1, 0 if there is no footer, or -1.
+/* Read the type in the footer at OFFSET.  The footer can end early, as an old
+ * version wrote 511 bytes.  1; 0 if there is no footer; or -1.
  */
 static int
 read_type (const struct imagefile *file, uint64_t offset, uint32_t *type,

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Does a vpc (VHD) image stand alone?
+ * Check that a vpc (VHD) image has no parent.
  */
 
 #ifndef BLKSUM_VPC_H
@@ -9,9 +9,9 @@
 
 #include "format/imagefile.h"
 
-/* Refuse an image that has a parent, which qemu would leave out without a
- * word, or whose header asks for more memory than the file accounts for.
- * What is not a vpc image at all is left to qemu.  0 or -1.
+/* Refuse an image that has a parent, which qemu would omit without an error, or
+ * whose header requires more memory than the size of the file justifies.  An
+ * image that is not a vpc at all is left to qemu.  0 or -1.
  */
 int vpc_check (const struct imagefile *file, struct error *error);
 
