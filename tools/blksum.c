@@ -237,7 +237,7 @@ main (int argc, char *argv[])
   options_parse (&options, argc, argv);
   signal (SIGPIPE, SIG_IGN);
   signal (SIGCHLD, SIG_DFL);    /* a parent may have ignored it */
-  progress_listen ();
+  options.hash.progress.to = progress_start (&options.progress);
 
   if (options.check)
     status = job_check (&options.hash, &options.verify, options.operands,

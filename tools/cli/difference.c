@@ -16,6 +16,7 @@
 
 #include "cli/difference.h"
 #include "cli/options.h"
+#include "cli/progress.h"
 
 void
 difference_destroy (struct difference *difference)
@@ -142,10 +143,13 @@ int
 difference_range (struct difference *difference, uint64_t start,
                   uint64_t length)
 {
+  int err;
+
   if (difference->nr_ranges++ == 0)
     difference->first = start;
   if (!difference->print_as)
     return 0;
+  progress_hide ();
   errno = 0;
   if (difference->print_as->form == OUTPUT_JSON) {
     if (difference->nr_ranges == 1)
@@ -157,7 +161,9 @@ difference_range (struct difference *difference, uint64_t start,
     print_sizes (difference);
     printf ("At %" PRIu64 ": %" PRIu64 " bytes differ.\n", start, length);
   }
-  return ferror (stdout) ? errno ? errno : EIO : 0;
+  err = ferror (stdout) ? errno ? errno : EIO : 0;
+  progress_show ();
+  return err;
 }
 
 int

@@ -72,8 +72,7 @@ print_command (FILE *out, const struct options *options)
   int i;
 
   /* What is drawn there is left behind. */
-  if (options->hash.progress.bar &&
-      options->hash.progress.fd == STDERR_FILENO)
+  if (options->progress.bar && options->progress.fd == STDERR_FILENO)
     putc ('\n', out);
   fputs ("blksum: to continue:", out);
   for (i = 0; i < options->argc; i++) {

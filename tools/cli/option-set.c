@@ -150,12 +150,12 @@ option_set_cache (struct options *options, const struct option_use *use)
 void
 option_set_progress (struct options *options, const struct option_use *use)
 {
-  options->hash.progress.bar = !use->arg;
+  options->progress.bar = !use->arg;
   if (!use->arg)
-    options->hash.progress.fd = isatty (STDERR_FILENO) ? STDERR_FILENO : -1;
+    options->progress.fd = isatty (STDERR_FILENO) ? STDERR_FILENO : -1;
   else {
-    options->hash.progress.fd = use->number;
-    if (fcntl (options->hash.progress.fd, F_GETFD) == -1)
+    options->progress.fd = use->number;
+    if (fcntl (options->progress.fd, F_GETFD) == -1)
       usage_error ("--progress: descriptor %s is not open", use->arg);
   }
 }

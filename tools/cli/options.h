@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/progress.h"
 #include "util/part.h"
 #include "util/request.h"
 
@@ -38,6 +39,7 @@ struct options {
   /* Output. */
   enum output_form form;
   bool zero_terminated, names;
+  struct progress_target progress;
 
   int argc;                     /* the command line */
   char **argv;

@@ -1,13 +1,14 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * How far one source is.
+ * How far a job is is shown.
  *
  * Progress is a courtesy: when it cannot be written, hashing goes on.
  */
 
 #include <config.h>
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,226 +21,213 @@
 #include "cli/report.h"
 #include "util/clock.h"
 #include "util/error.h"
-#include "util/request.h"
 
 #define INTERVAL 0.1            /* seconds, at least, between two bars */
 #define SETTLED 1               /* seconds; a rate says little before */
 
-/* Of which tell tells.  Its lock is taken before that of CURRENT. */
-static pthread_mutex_t current_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct progress *current;
+static struct progress_target target; /* set once */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects these: */
+static bool begun;              /* and not ended */
+static struct {
+  bool bar, lines;              /* what is shown, or nothing */
+  const char *name;             /* in front of the bar, or NULL */
+  uint64_t size;                /* bytes, or PROGRESS_NO_SIZE */
+  uint64_t done;                /* bytes */
+  int percent;                  /* of SIZE */
+  double start, drawn;          /* seconds, of a clock; the bar */
+} now;
 
 static bool
-has_percent (const struct progress *progress)
+has_percent (void)
 {
-  return progress->size > 0 && progress->size != PROGRESS_NO_SIZE;
-}
-
-/* Is there a line on a terminal? */
-static bool
-has_bar (const struct progress *progress)
-{
-  return progress->fd != -1 && progress->bar && progress->size > 0;
+  return now.size > 0 && now.size != PROGRESS_NO_SIZE;
 }
 
 static double
-seconds_since_start (const struct progress *progress)
+seconds_since_start (void)
 {
-  return clock_seconds () - progress->start;
+  return clock_seconds () - now.start;
 }
 
 /* ---- What is shown ---- */
 
 static void
-print_percent (const struct progress *progress)
+print_percent (void)
 {
   char text[32];
   ssize_t r;
 
-  snprintf (text, sizeof text, "%d/100\n", progress->percent);
-  r = write (progress->fd, text, strlen (text));
+  snprintf (text, sizeof text, "%d/100\n", now.percent);
+  r = write (target.fd, text, strlen (text));
   (void) r;
 }
 
 static void
-draw_percent (const struct progress *progress)
+draw_percent (void)
 {
-  double seconds = seconds_since_start (progress);
+  double seconds = seconds_since_start ();
   char text[80] = "";
 
   if (seconds >= SETTLED)
-    progress_text_left (text, sizeof text, progress->done, progress->size,
-                        seconds);
-  progress_bar_percent (progress->fd, progress->name, progress->percent, text);
+    progress_text_left (text, sizeof text, now.done, now.size, seconds);
+  progress_bar_percent (target.fd, now.name, now.percent, text);
 }
 
 static void
-draw_bytes (const struct progress *progress)
+draw_bytes (void)
 {
   char text[80], bytes[32], rate[32];
 
-  progress_text_bytes (bytes, sizeof bytes, progress->done);
-  progress_text_rate (rate, sizeof rate, progress->done,
-                      seconds_since_start (progress));
+  progress_text_bytes (bytes, sizeof bytes, now.done);
+  progress_text_rate (rate, sizeof rate, now.done, seconds_since_start ());
   snprintf (text, sizeof text, "%s, %s", bytes, rate);
-  progress_bar_text (progress->fd, progress->name, text);
+  progress_bar_text (target.fd, now.name, text);
 }
 
 static void
-draw (struct progress *progress)
+draw (void)
 {
-  progress->shown = clock_seconds ();
-  if (has_percent (progress))
-    draw_percent (progress);
+  if (!now.bar)
+    return;
+  now.drawn = clock_seconds ();
+  if (has_percent ())
+    draw_percent ();
   else
-    draw_bytes (progress);
+    draw_bytes ();
+}
+
+static void
+wipe (void)
+{
+  if (now.bar)
+    progress_bar_wipe (target.fd);
 }
 
 /* ---- Who asks ---- */
 
 /* "12.3 GiB of 100.0 GiB (12%) done, 1.2 GiB/s, 1:13 left" */
 static void
-describe (const struct progress *progress, struct error *text)
+describe (struct error *text)
 {
-  double seconds = seconds_since_start (progress);
+  double seconds = seconds_since_start ();
   char done[32], size[32], rate[80];
 
-  progress_text_bytes (done, sizeof done, progress->done);
-  if (!has_percent (progress)) {
-    progress_text_rate (rate, sizeof rate, progress->done, seconds);
+  progress_text_bytes (done, sizeof done, now.done);
+  if (!has_percent ()) {
+    progress_text_rate (rate, sizeof rate, now.done, seconds);
     error_set (text, "%s done, %s", done, rate);
     return;
   }
-  progress_text_bytes (size, sizeof size, progress->size);
-  progress_text_left (rate, sizeof rate, progress->done, progress->size,
-                      seconds);
+  progress_text_bytes (size, sizeof size, now.size);
+  progress_text_left (rate, sizeof rate, now.done, now.size, seconds);
   error_set (text, "%s of %s (%d%%) done, %s", done, size,
-             (int) (100.0 * progress->done / progress->size), rate);
+             (int) (100.0 * now.done / now.size), rate);
 }
 
 static void
 tell (void)
 {
   struct error text = { "" };
-  SCOPED_LOCK (&current_lock);
+  SCOPED_LOCK (&lock);
 
-  if (!current) {
+  if (!begun) {
     fputs ("blksum: nothing is read at this moment\n", stderr);
     return;
   }
-  progress_hide (current);
-  describe (current, &text);
-  if (current->name)
-    report (current->name, &text);
+  wipe ();
+  describe (&text);
+  if (now.name)
+    report (now.name, &text);
   else
     fprintf (stderr, "blksum: %s\n", text.text);
-  progress_show (current);
-}
-
-void
-progress_listen (void)
-{
-  progress_signal_answer (tell);
+  draw ();
 }
 
 /* ---- How far it is ---- */
 
 static void
-set_current (struct progress *progress)
+begin (const struct progress_form *form, uint64_t size)
 {
-  SCOPED_LOCK (&current_lock);
+  bool shown = target.fd != -1;
+  SCOPED_LOCK (&lock);
 
-  current = progress;
-}
-
-void
-progress_init (struct progress *progress, const struct progress_form *form,
-               uint64_t size)
-{
-  *progress = (struct progress) {
-    .fd = form->fd,
-    .bar = form->bar,
-    .name = form->name,
-    .size = size,
-    .start = clock_seconds (),
-  };
-  pthread_mutex_init (&progress->lock, NULL);
-  if (has_bar (progress))
-    draw (progress);
-  else if (progress->fd != -1 && !progress->bar && has_percent (progress))
-    print_percent (progress);
-  set_current (progress);
-}
-
-void
-progress_init_aside (struct progress *progress,
-                     const struct progress_form *form, uint64_t size)
-{
-  struct progress_form its_form = *form;
-
-  if (!form->bar)
-    its_form.fd = -1;
-  progress_init (progress, &its_form, size);
+  memset (&now, 0, sizeof now);
+  now.bar = shown && target.bar && size > 0;
+  now.lines = shown && !target.bar && !form->aside;
+  now.name = form->name;
+  now.size = size;
+  now.start = clock_seconds ();
+  begun = true;
+  draw ();
+  if (now.lines && has_percent ())
+    print_percent ();
 }
 
 /* Did the percent change?  100 is shown when there is a sum. */
 static bool
-set_percent (struct progress *progress)
+set_percent (void)
 {
   int percent;
 
-  if (!has_percent (progress))
+  if (!has_percent ())
     return false;
-  percent = 100.0 * progress->done / progress->size;
-  if (percent <= progress->percent || percent >= 100)
+  percent = 100.0 * now.done / now.size;
+  if (percent <= now.percent || percent >= 100)
     return false;
-  progress->percent = percent;
+  now.percent = percent;
   return true;
 }
 
-void
-progress_add (struct progress *progress, uint64_t len)
+static void
+add (uint64_t len)
 {
   bool changed;
-  SCOPED_LOCK (&progress->lock);
+  SCOPED_LOCK (&lock);
 
-  progress->done += len;
-  if (progress->fd == -1)
+  now.done += len;
+  if (!now.bar && !now.lines)
     return;
-  changed = set_percent (progress);
-  if (has_bar (progress)) {
-    if (changed || clock_seconds () - progress->shown >= INTERVAL)
-      draw (progress);
+  changed = set_percent ();
+  if (changed && now.lines)
+    print_percent ();
+  if (now.bar && (changed || clock_seconds () - now.drawn >= INTERVAL))
+    draw ();
+}
+
+static void
+end (bool complete)
+{
+  SCOPED_LOCK (&lock);
+
+  if (now.lines && complete) {
+    now.percent = 100;
+    print_percent ();
   }
-  else if (changed)
-    print_percent (progress);
+  wipe ();
+  begun = false;
 }
 
 void
-progress_hide (struct progress *progress)
+progress_hide (void)
 {
-  pthread_mutex_lock (&progress->lock);
-  if (has_bar (progress))
-    progress_bar_wipe (progress->fd);
+  pthread_mutex_lock (&lock);
+  wipe ();
 }
 
 void
-progress_show (struct progress *progress)
+progress_show (void)
 {
-  if (has_bar (progress))
-    draw (progress);
-  pthread_mutex_unlock (&progress->lock);
+  draw ();
+  pthread_mutex_unlock (&lock);
 }
 
-void
-progress_end (struct progress *progress, bool complete)
+const struct progress *
+progress_start (const struct progress_target *where)
 {
-  set_current (NULL);
-  if (progress->fd != -1 && !progress->bar && complete) {
-    progress->percent = 100;
-    print_percent (progress);
-  }
-  if (has_bar (progress))
-    progress_bar_wipe (progress->fd);
-  pthread_mutex_destroy (&progress->lock);
+  static const struct progress progress = { begin, add, end };
+
+  target = *where;
+  progress_signal_answer (tell);
+  return &progress;
 }

@@ -182,7 +182,7 @@ is_in_subset (void *opaque, uint64_t offset, uint64_t *len)
 
 static struct leaf_runs *
 start_image (struct compare_input *input, struct image_group *group,
-             struct progress *progress)
+             const struct progress *progress)
 {
   const struct image_request request = {
     .opts = input->opts,
@@ -197,7 +197,7 @@ start_image (struct compare_input *input, struct image_group *group,
 }
 
 static struct leaf_runs *
-start_manifest (struct compare_input *input, struct progress *progress)
+start_manifest (struct compare_input *input, const struct progress *progress)
 {
   const struct subset *subset = &input->request->subset;
 
@@ -214,7 +214,8 @@ struct leaf_runs *
 compare_input_start (struct compare_input *input,
                      const struct blkhash_opts *opts,
                      const struct compare_input *other,
-                     struct image_group *group, struct progress *progress)
+                     struct image_group *group,
+                     const struct progress *progress)
 {
   input->opts = opts;
   input->other = other;

@@ -70,7 +70,8 @@ struct leaf_runs *
 compare_input_start (struct compare_input *input,
                      const struct blkhash_opts *opts,
                      const struct compare_input *other,
-                     struct image_group *group, struct progress *progress);
+                     struct image_group *group,
+                     const struct progress *progress);
 
 /* No more leaves are taken. */
 void compare_input_stop (struct compare_input *input);

@@ -25,7 +25,6 @@
 #include "../lib/manifest/leaf-runs.h"
 #include "../lib/manifest/manifest-diff.h"
 #include "cli/difference.h"
-#include "cli/progress.h"
 #include "cli/report.h"
 #include "job/compare-input.h"
 #include "job/compare-kind.h"
@@ -45,7 +44,7 @@ struct compare {
   struct compare_input *failed; /* of the two, or NULL */
   struct compare_kind kind;
   struct leaf_diff diff;
-  struct progress progress;
+  const struct progress *progress;
 };
 
 /* ---- Sizes ---- */
@@ -80,13 +79,9 @@ tell (void *opaque, uint64_t first, uint64_t count)
   uint64_t size = MAX (difference->size[0], difference->size[1]);
   uint64_t start = first * block_size, left = size - start;
 
-  if (difference->print_as)
-    progress_hide (&compare->progress);
   difference->write_error =
     difference_range (difference, start,
                       count > left / block_size ? left : count * block_size);
-  if (difference->print_as)
-    progress_show (&compare->progress);
   return difference->write_error;
 }
 
@@ -113,7 +108,7 @@ diff_both (struct compare *compare)
   struct leaf_runs nothing = { .next = has_no_leaves };
   struct leaf_runs *runs =
     compare_input_start (both, compare->kind.opts, &compare->input[1], NULL,
-                         &compare->progress);
+                         compare->progress);
   int err = runs ? leaf_diff (&compare->diff, runs, &nothing) : ECANCELED;
   bool failed = err && (!runs || compare->diff.failed == 0);
 
@@ -139,7 +134,7 @@ diff_inputs (struct compare *compare)
     runs[i] = compare_input_start (&compare->input[i], compare->kind.opts,
                                    &compare->input[!i], &group,
                                    tells_progress (compare, i)
-                                   ? &compare->progress : NULL);
+                                   ? compare->progress : NULL);
     err = runs[i] ? 0 : ECANCELED;
   }
   if (err == 0)
@@ -261,11 +256,11 @@ compare_inputs (struct compare *compare, const char **operand,
     .differ = compare->request->first_only ? NULL : tell,
     .opaque = compare,
   };
-  progress_init (&compare->progress, &compare->request->hash.progress,
-                 bytes_to_bring (compare));
+  compare->progress = progress_begin (&compare->request->hash.progress,
+                                      bytes_to_bring (compare));
   err = compare->both.source ? diff_both (compare) : diff_inputs (compare);
   r = finish (compare, err, operand, error);
-  progress_end (&compare->progress,
+  progress_end (compare->progress,
                 r == 0 && (compare->diff.differ || !compare->diff.any));
   return r;
 }

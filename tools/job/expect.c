@@ -123,9 +123,7 @@ manifest_text (const struct expect_request *request, const char *path)
   struct sum sum;
   char *text;
 
-  /* Lines for a program are of the image. */
-  if (!any.progress.bar)
-    any.progress.fd = -1;
+  any.progress.aside = true;
   if (job_manifest (&any, path, &sum, &error) == -1) {
     report (request->expected, &error);
     return NULL;

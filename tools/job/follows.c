@@ -7,33 +7,25 @@
 #include <config.h>
 
 #include "cli/follows.h"
-#include "cli/progress.h"
 #include "job/follows.h"
 #include "read/fill.h"
 #include "source/seek-data.h"
 #include "source/source.h"
-
-static void
-advance (void *opaque, uint64_t len)
-{
-  progress_add (opaque, len);
-}
+#include "util/progress.h"
 
 /* 1: it set OFFSET; 0: there is no data; or -1. */
 static int
 search (const struct progress_form *form, struct source *source,
         uint64_t *offset, struct error *error)
 {
-  struct progress progress;
   struct fill fill;
   int r;
 
   fill_init_search (&fill, source->size);
-  fill.progress = advance;
-  fill.progress_opaque = &progress;
-  progress_init_aside (&progress, form, source->full_size - source->size);
+  fill.progress = progress_begin_aside (form,
+                                        source->full_size - source->size);
   r = source_seek_data (source, &fill, offset, error);
-  progress_end (&progress, r != -1);
+  progress_end (fill.progress, r != -1);
   fill_destroy (&fill);
   return r;
 }

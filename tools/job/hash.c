@@ -15,7 +15,6 @@
 #include "blkhash.h"
 
 #include "cli/output.h"
-#include "cli/progress.h"
 #include "job/hash.h"
 #include "job/manifest-file.h"
 #include "job/manifest.h"
@@ -32,17 +31,14 @@ hash_to_sum (const struct hash_request *request, struct source *source,
 {
   struct blkhash_leaves *leaves =
     blkhash_leaves_new (request->opts, source->size, BLKHASH_LEAVES_ONCE);
-  struct progress progress;
-  const struct image_request all = {
-    .opts = request->opts, .progress = &progress
-  };
+  struct image_request all = { .opts = request->opts };
   int r;
 
   if (!leaves)
     return error_errno (error, errno, "cannot hash");
-  progress_init (&progress, &request->progress, source->size);
+  all.progress = progress_begin (&request->progress, source->size);
   r = image_table_fill (source, leaves, &all, sum, error);
-  progress_end (&progress, r == 0);
+  progress_end (all.progress, r == 0);
   blkhash_leaves_free (leaves);
   return r;
 }
@@ -51,19 +47,16 @@ static int
 hash_with_manifest (const struct hash_request *request, struct source *source,
                     struct sum *sum, struct error *error)
 {
+  struct image_request all = { .opts = request->opts };
   struct manifest_file manifest;
-  struct progress progress;
-  const struct image_request all = {
-    .opts = request->opts, .progress = &progress
-  };
   int r;
 
   if (manifest_file_open (&manifest, request->manifest, request->opts,
                           source->size, source, error) == -1)
     return -1;
-  progress_init (&progress, &request->progress, source->size);
+  all.progress = progress_begin (&request->progress, source->size);
   r = manifest_file_hash (&manifest, source, &all, sum, error);
-  progress_end (&progress, r == 0);
+  progress_end (all.progress, r == 0);
   if (r == 0)
     r = manifest_file_publish (&manifest, error);
   manifest_file_close (&manifest);

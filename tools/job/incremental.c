@@ -17,7 +17,6 @@
 #include "blkhash-manifest.h"
 
 #include "cli/output.h"
-#include "cli/progress.h"
 #include "job/incremental.h"
 #include "job/journal.h"
 #include "leaves/image-runs.h"
@@ -56,7 +55,7 @@ work (const struct incremental *inc)
  */
 static int
 write_manifest (struct incremental *inc, struct image_runs *image,
-                struct journal *journal, struct progress *progress,
+                struct journal *journal, const struct progress *progress,
                 struct sum *sum, struct error *error)
 {
   const struct belief *belief = inc->belief;
@@ -89,10 +88,8 @@ int
 incremental_fill (struct incremental *inc, struct journal *journal,
                   struct sum *sum, struct error *error)
 {
-  struct progress progress;
-  const struct image_request request = {
+  struct image_request request = {
     .opts = inc->request->opts,
-    .progress = &progress,
     .wanted = is_wanted,
     .opaque = &inc->sample,
   };
@@ -100,13 +97,13 @@ incremental_fill (struct incremental *inc, struct journal *journal,
   int r;
 
   *sum = (struct sum) { .hash = NULL };
-  progress_init (&progress, &inc->request->progress, work (inc));
+  request.progress = progress_begin (&inc->request->progress, work (inc));
   r = image_runs_open (&image, inc->source, &request, NULL, error);
   if (r == 0) {
-    r = write_manifest (inc, &image, journal, &progress, sum, error);
+    r = write_manifest (inc, &image, journal, request.progress, sum, error);
     image_runs_close (&image);
   }
-  progress_end (&progress, r == 0);
+  progress_end (request.progress, r == 0);
   if (r != 0)
     return r;
   sum->hole += image.sum.hole;

@@ -21,10 +21,10 @@
 #include "blkhash-manifest.h"
 
 #include "../lib/manifest/manifest-unfinished.h"
-#include "cli/progress.h"
 #include "io/new-file.h"
 #include "job/journal-file.h"
 #include "util/error.h"
+#include "util/progress.h"
 
 #define HEADER_SIZE 512         /* see blkhash-manifest(5) */
 
@@ -120,7 +120,7 @@ journal_file_read (const struct journal_file *file, int *fd,
 
 /* Read to the end of it: 0, or an errno value. */
 static int
-read_runs (struct blkhash_manifest_reader *r, struct progress *progress,
+read_runs (struct blkhash_manifest_reader *r, const struct progress *progress,
            struct journal_found *found)
 {
   struct blkhash_manifest_run run;
@@ -138,7 +138,7 @@ read_runs (struct blkhash_manifest_reader *r, struct progress *progress,
 }
 
 static int
-look (struct blkhash_manifest_reader *r, struct progress *progress,
+look (struct blkhash_manifest_reader *r, const struct progress *progress,
       struct journal_found *found)
 {
   int err;
@@ -161,7 +161,7 @@ journal_file_look (const struct journal_file *file,
                    struct journal_found *found, struct error *error)
 {
   struct blkhash_manifest_reader *r;
-  struct progress progress;
+  const struct progress *progress;
   struct stat st;
   int fd, err;
 
@@ -173,9 +173,9 @@ journal_file_look (const struct journal_file *file,
   r = journal_file_read (file, &fd, error);
   if (!r)
     return -1;
-  progress_init_aside (&progress, form, st.st_size);
-  err = look (r, &progress, found);
-  progress_end (&progress, err == 0);
+  progress = progress_begin_aside (form, st.st_size);
+  err = look (r, progress, found);
+  progress_end (progress, err == 0);
   if (err)
     error_set (error, "cannot read %s: %s", file->path,
                blkhash_manifest_reader_error (r));

@@ -20,7 +20,6 @@
 
 #include "../lib/manifest/leaf-runs.h"
 #include "cli/output.h"
-#include "cli/progress.h"
 #include "job/kind.h"
 #include "job/manifest.h"
 #include "util/error.h"
@@ -57,7 +56,7 @@ read_failed (const struct blkhash_manifest_reader *r, struct error *error)
 }
 
 static int
-read_runs (struct blkhash_manifest_reader *r, struct progress *progress,
+read_runs (struct blkhash_manifest_reader *r, const struct progress *progress,
            struct sum *sum, struct error *error)
 {
   uint32_t block_size =
@@ -86,16 +85,16 @@ read_manifest (const struct hash_request *request,
                struct error *error)
 {
   const struct blkhash_opts *opts;
-  struct progress progress;
+  const struct progress *progress;
   int status;
 
   opts = blkhash_manifest_reader_opts (r);
   if (kind_check (request, opts, error) == -1)
     return -1;
-  progress_init (&progress, &request->progress,
-                 blkhash_manifest_reader_size (r));
-  status = read_runs (r, &progress, sum, error);
-  progress_end (&progress, status == 0);
+  progress = progress_begin (&request->progress,
+                             blkhash_manifest_reader_size (r));
+  status = read_runs (r, progress, sum, error);
+  progress_end (progress, status == 0);
   if (status == -1)
     return -1;
   sum->hash = blkhash_opts_copy (opts);

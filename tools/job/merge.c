@@ -17,7 +17,6 @@
 #include "blkhash-manifest.h"
 
 #include "cli/output.h"
-#include "cli/progress.h"
 #include "job/manifest-file.h"
 #include "job/merge.h"
 #include "job/parts.h"
@@ -30,7 +29,7 @@ struct merge {
   struct leaf_runs runs;        /* of the image */
   const struct hash_request *request;
   struct parts parts;
-  struct progress progress;
+  const struct progress *progress;
   struct manifest_file manifest;
   const char **operand;
   struct error *error;
@@ -124,7 +123,7 @@ open_part (struct merge *merge, const struct part_file *file)
   if (merge->fd == -1)
     return -1;
   manifest_runs_init (&merge->part, reader, NULL, merge->parts.size,
-                      &merge->progress, merge->error);
+                      merge->progress, merge->error);
   return 0;
 }
 
@@ -178,15 +177,15 @@ write_manifest (struct merge *merge, struct sum *sum, struct error *error)
   if (manifest_file_open (&merge->manifest, name, merge->parts.opts,
                           merge->parts.size, NULL, error) == -1)
     return -1;
-  progress_init (&merge->progress, &merge->request->progress,
-                 merge->parts.size);
+  merge->progress = progress_begin (&merge->request->progress,
+                                    merge->parts.size);
   r = manifest_file_write (&merge->manifest, &merge->runs, error);
   close_part (merge);
   if (!merge->failed)
     *merge->operand = name;
   if (r == 0)
     r = finish (merge, sum, error);
-  progress_end (&merge->progress, r == 0);
+  progress_end (merge->progress, r == 0);
   manifest_file_close (&merge->manifest);
   return r;
 }

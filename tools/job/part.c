@@ -19,7 +19,6 @@
 #include "blkhash-manifest.h"
 
 #include "cli/output.h"
-#include "cli/progress.h"
 #include "job/manifest.h"
 #include "job/manifest-file.h"
 #include "job/part.h"
@@ -138,20 +137,18 @@ write_part (const struct making *making, struct manifest_file *manifest,
             struct error *error)
 {
   struct extract extract = find_extract (making);
-  struct progress progress;
-  const struct image_request request = {
+  struct image_request request = {
     .opts = making->request->opts,
-    .progress = &progress,
     .wanted = is_in_extract,
     .opaque = &extract,
   };
   struct sum sum;
   int r;
 
-  progress_init (&progress, &making->request->progress,
-                 extract.end - extract.start);
+  request.progress = progress_begin (&making->request->progress,
+                                     extract.end - extract.start);
   r = manifest_file_hash (manifest, making->source, &request, &sum, error);
-  progress_end (&progress, r == 0);
+  progress_end (request.progress, r == 0);
   return r == 0 ? manifest_file_publish (manifest, error) : -1;
 }
 

@@ -12,30 +12,22 @@
 #include "blkhash.h"
 
 #include "cli/output.h"
-#include "cli/progress.h"
 #include "leaves/image-table.h"
 #include "read/fill.h"
 #include "source/source.h"
 #include "util/error.h"
+#include "util/progress.h"
 
 _Static_assert (SOURCE_SIZE_UNKNOWN == BLKHASH_SIZE_UNKNOWN &&
                 SOURCE_SIZE_UNKNOWN == PROGRESS_NO_SIZE,
                 "a size that is not known is the same everywhere");
 
 static void
-advance (void *opaque, uint64_t len)
-{
-  progress_add (opaque, len);
-}
-
-static void
 prepare (struct fill *fill, struct blkhash_leaves *leaves,
          const struct image_request *request)
 {
   fill_init (fill, leaves, blkhash_opts_get_block_size (request->opts));
-  if (request->progress)
-    fill->progress = advance;
-  fill->progress_opaque = request->progress;
+  fill->progress = request->progress;
   fill->table_size = request->table_size;
   fill->wanted = request->wanted;
   fill->table_size_opaque = fill->wanted_opaque = request->opaque;

@@ -8,9 +8,9 @@
 
 #include <errno.h>
 
-#include "cli/progress.h"
 #include "leaves/manifest-runs.h"
 #include "util/error.h"
+#include "util/progress.h"
 
 /* Cut RUN, of blocks of BLOCK_SIZE bytes, at the end of the size. */
 static void
@@ -49,16 +49,15 @@ next (struct leaf_runs *runs, struct blkhash_manifest_run *run)
     }
     cut (manifest, run, block_size);
   } while (run->count == 0);
-  if (manifest->progress)
-    progress_add (manifest->progress,
-                  leaf_run_bytes (run, manifest->size, block_size));
+  progress_add (manifest->progress,
+                leaf_run_bytes (run, manifest->size, block_size));
   return 0;
 }
 
 void
 manifest_runs_init (struct manifest_runs *manifest,
                     struct blkhash_manifest_reader *reader, const char *name,
-                    uint64_t size, struct progress *progress,
+                    uint64_t size, const struct progress *progress,
                     struct error *error)
 {
   *manifest = (struct manifest_runs) {

@@ -23,7 +23,7 @@ struct manifest_runs {
                                  * returned */
   uint64_t trailing;            /* after the end: the first of those blocks that
                                  * is data, or UINT64_MAX */
-  struct progress *progress;    /* counts each byte; or NULL */
+  const struct progress *progress;    /* counts each byte; or NULL */
   struct error *error;          /* receives the reason */
 };
 
@@ -31,6 +31,7 @@ struct manifest_runs {
 void manifest_runs_init (struct manifest_runs *manifest,
                          struct blkhash_manifest_reader *reader,
                          const char *name, uint64_t size,
-                         struct progress *progress, struct error *error);
+                         const struct progress *progress,
+                         struct error *error);
 
 #endif /* BLKSUM_MANIFEST_RUNS_H */

@@ -14,10 +14,10 @@
 #include <string.h>
 
 #include "../lib/common/numbers.h"
-#include "cli/progress.h"
 #include "leaves/overlay-runs.h"
 #include "util/audit-sample.h"
 #include "util/error.h"
+#include "util/progress.h"
 
 #define PIECE 65536             /* blocks of the base in a run, so that progress
                                  * is visible */

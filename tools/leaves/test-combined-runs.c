@@ -18,11 +18,11 @@
 
 #include <cmocka.h>
 
-#include "cli/progress.h"
 #include "leaves/overlay-runs.h"
 #include "leaves/subset-runs.h"
 #include "util/audit-sample.h"
 #include "util/error.h"
+#include "util/progress.h"
 #include "util/ranges.h"
 #include "util/subset.h"
 
@@ -40,14 +40,15 @@ struct image {
   int fail;                     /* instead of ENOENT */
 };
 
-static uint64_t progress;       /* bytes */
+static uint64_t told;           /* bytes */
 
-void
-progress_add (struct progress *unused, uint64_t len)
+static void
+add (uint64_t len)
 {
-  (void) unused;
-  progress += len;
+  told += len;
 }
+
+static const struct progress progress = { .add = add };
 
 static bool
 is_zero (const struct image *image, unsigned block)
@@ -177,7 +178,7 @@ check_sums (const struct overlay_runs *overlay, const struct image *expected,
         zeros += i < BLOCKS - 1 ? BLOCK : BLOCK - 1000;
     }
   assert_int_equal (overlay->base_zeros, zeros);
-  assert_int_equal (progress, believed * LEAF);
+  assert_int_equal (told, believed * LEAF);
 }
 
 static void
@@ -190,7 +191,7 @@ check_overlay (enum sample_class change, unsigned *seed)
   struct overlay_runs overlay = {
     .base = &base.runs, .image = &image.runs, .sample = &sample,
     .base_name = "base", .base_is_checked = true, .size = SIZE,
-    .block_size = BLOCK, .error = &error
+    .block_size = BLOCK, .progress = &progress, .error = &error
   };
   unsigned wrong;
   int err;
@@ -198,7 +199,7 @@ check_overlay (enum sample_class change, unsigned *seed)
   choose (&sample, &unknown, seed);
   wrong = make_images (&base, &image, &expected, &sample, change, seed);
   overlay_runs_init (&overlay);
-  progress = 0;
+  told = 0;
   err = take (&overlay.runs, &got);
   assert_memory_equal (got.leaves, expected.leaves, got.blocks * LEAF);
   assert_int_equal (overlay.differs, wrong < BLOCKS);

@@ -22,7 +22,6 @@
 
 #include <cmocka.h>
 
-#include "cli/progress.h"
 #include "leaves/image-runs.h"
 #include "read/fill.h"
 #include "source/source.h"
@@ -52,13 +51,6 @@ __wrap_pthread_cond_wait (pthread_cond_t *cond, pthread_mutex_t *lock)
 {
   sem_post (&waits);
   return __real_pthread_cond_wait (cond, lock);
-}
-
-void
-progress_add (struct progress *progress, uint64_t len)
-{
-  (void) progress;
-  (void) len;
 }
 
 /* ---- The source ---- */

@@ -13,6 +13,7 @@
 #include "../lib/common/cleanup.h"
 #include "../lib/common/zero.h"
 #include "read/fill.h"
+#include "util/progress.h"
 
 #define SEARCH_UNIT (64 * 1024) /* bytes: ranges to be looked at start there */
 
@@ -123,8 +124,7 @@ fill_advance (struct fill *fill, uint64_t len, bool hole)
 
     *(hole ? &fill->hole : &fill->read) += len;
   }
-  if (fill->progress)
-    fill->progress (fill->progress_opaque, len);
+  progress_add (fill->progress, len);
 }
 
 bool

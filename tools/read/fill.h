@@ -19,14 +19,14 @@
 #include "util/error.h"
 
 struct blkhash_leaves;
+struct progress;
 
 struct fill {
   /* Set once. */
   struct blkhash_leaves *leaves; /* NULL: look for data */
   size_t block_size;            /* of the table, bytes */
   uint64_t from;                /* bytes: what is missing up to TO is read */
-  void (*progress) (void *opaque, uint64_t len); /* any thread */
-  void *progress_opaque;
+  const struct progress *progress; /* or NULL; any thread */
   /* The size of the table of an image of SIZE bytes, with zeros up to there,
    * when only its end told that; or NULL: the same.
    */

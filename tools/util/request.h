@@ -11,16 +11,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "util/progress.h"
 #include "util/source-options.h"
 #include "util/subset.h"
 
 struct blkhash_opts;
-
-struct progress_form {
-  int fd;                       /* -1: no progress */
-  bool bar;                     /* else lines N/100, as nbdcopy prints */
-  const char *name;             /* shown with the bar, or NULL */
-};
 
 /* Of any job. */
 struct hash_request {

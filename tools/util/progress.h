@@ -1,0 +1,67 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * How far a job is: it calls these functions, and does not know where that is
+ * shown.
+ */
+
+#ifndef BLKSUM_UTIL_PROGRESS_H
+#define BLKSUM_UTIL_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PROGRESS_NO_SIZE UINT64_MAX /* nobody knows how long it is */
+
+struct progress_form;
+
+struct progress {
+  void (*begin) (const struct progress_form *form, uint64_t size);
+  void (*add) (uint64_t len);   /* thread-safe */
+  void (*end) (bool complete);
+};
+
+/* What a job is given: what it is to call, and what is shown. */
+struct progress_form {
+  const struct progress *to;
+  const char *name;             /* in front of a bar, or NULL */
+  bool aside;                   /* something before or after the image: a
+                                 * program, which expects one 100/100, is not
+                                 * told of it */
+};
+
+/* Of SIZE bytes, or PROGRESS_NO_SIZE.  One ends before the next begins. */
+static inline const struct progress *
+progress_begin (const struct progress_form *form, uint64_t size)
+{
+  form->to->begin (form, size);
+  return form->to;
+}
+
+static inline const struct progress *
+progress_begin_aside (const struct progress_form *form, uint64_t size)
+{
+  struct progress_form aside = *form;
+
+  aside.aside = true;
+  return progress_begin (&aside, size);
+}
+
+/* LEN more bytes were hashed, or need not be.  Thread-safe.  PROGRESS can be
+ * NULL: nothing is told.
+ */
+static inline void
+progress_add (const struct progress *progress, uint64_t len)
+{
+  if (progress)
+    progress->add (len);
+}
+
+/* It was hashed, or failed. */
+static inline void
+progress_end (const struct progress *progress, bool complete)
+{
+  progress->end (complete);
+}
+
+#endif /* BLKSUM_UTIL_PROGRESS_H */
