@@ -14,11 +14,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "blkhash.h"
 
 #include "cli/difference.h"
+#include "cli/follows.h"
 #include "cli/interrupt.h"
 #include "cli/option-table.h"
 #include "cli/options.h"
@@ -26,6 +28,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/usage.h"
+#include "cli/verdict.h"
 #include "job/check.h"
 #include "job/compare.h"
 #include "job/expect.h"
@@ -37,6 +40,7 @@
 #include "job/update.h"
 #include "util/error.h"
 #include "util/request.h"
+#include "util/result.h"
 
 /* If a standard descriptor is closed, the next file that is opened gets its
  * number, and a sum would be written into it.  Occupy it with something that
@@ -66,9 +70,10 @@ print_sums (const struct options *options)
     struct sum sum;
     int err;
 
+    hash.operand = name;
     if (options->nr_operands > 1)
       hash.progress.name = name;
-    if (job_hash (&hash, name, &sum, &error) == -1) {
+    if (job_hash (&hash, &sum, &error) == -1) {
       report (name, &error);
       status = EXIT_TROUBLE;
       continue;
@@ -83,32 +88,111 @@ print_sums (const struct options *options)
   return status;
 }
 
-/* Returns the exit status. */
+/* Of a list.  Returns the exit status. */
+static int
+check_list (const struct options *options, const char *list)
+{
+  struct verdict_output output = {
+    .options = options,
+    .list = strcmp (list, "-") == 0 ? "standard input" : list,
+  };
+  const struct check_request request = {
+    .hash = options->hash,
+    .list = list,
+    .subset = options->verify.subset,
+    .ignore_missing = options->verify.ignore_missing,
+    .allow_uris = options->verify.allow_uris,
+    .found = verdict_line,
+    .opaque = &output,
+  };
+  struct check_result result;
+  struct error error = { "" };
+  int r = job_check (&request, &result, &error);
+
+  if (r == -1)
+    report (output.list, &error);
+  return verdict_end (&output, &result, r == 0);
+}
+
+/* One list that differs is told also if others could not be read.  Returns the
+ * exit status.
+ */
+static int
+check (const struct options *options)
+{
+  int i, status = EXIT_SUCCESS;
+
+  for (i = 0; i < options->nr_operands; i++) {
+    int of_list = check_list (options, options->operands[i]);
+
+    if (of_list == EXIT_DIFFERS || status == EXIT_SUCCESS)
+      status = of_list;
+  }
+  return status;
+}
+
+static void
+print_expected (const char *name, const struct expect_result *result)
+{
+  int err = verdict_print (name, result->verdict);
+
+  if (!result->same)
+    report (name, &result->why);
+  if (err)
+    report_write_failed (err);
+}
+
+/* What follows the image does not change the status, unless it cannot be read:
+ * then a part of the answer is missing.  Returns the exit status.
+ */
 static int
 expect (const struct options *options)
 {
-  const struct expect_request request = {
+  const char *name = options->operands[0], *operand;
+  struct expect_request request = {
     .hash = options->hash,
-    .operand = options->operands[0],
     .expected = options->expect,
     .subset = options->verify.subset,
-    .quiet = options->verify.report == CHECK_QUIET,
+    .found = options->verify.report == CHECK_QUIET ? NULL : print_expected,
   };
+  struct expect_result result;
+  struct error error = { "" };
+  int err;
 
-  return job_expect (&request);
+  request.hash.operand = name;
+  if (job_expect (&request, &result, &operand, &error) == -1) {
+    if (!operand)
+      usage_error ("%s", error.text);
+    report (operand, &error);
+    return EXIT_TROUBLE;
+  }
+  if (!result.same)
+    return EXIT_DIFFERS;
+  if (error_is_set (&result.why)) {
+    report (name, &result.why);
+    return EXIT_TROUBLE;
+  }
+  err = follows_print (name, &result.follows);
+  if (err)
+    report_write_failed (err);
+  return EXIT_SUCCESS;
 }
 
 /* Returns the exit status. */
 static int
 make_part (const struct options *options)
 {
-  const char *name = options->operands[0];
+  struct part_request request = {
+    .hash = options->hash,
+    .part = options->part,
+    .dir = options->manifest_dir,
+  };
   struct error error = { "" };
 
-  if (job_part (&options->hash, &options->part, options->manifest_dir, name,
-                &error) == 0)
+  request.hash.operand = options->operands[0];
+  if (job_part (&request, &error) == 0)
     return EXIT_SUCCESS;
-  report (name, &error);
+  report (request.hash.operand, &error);
   return EXIT_TROUBLE;
 }
 
@@ -117,17 +201,19 @@ make_part (const struct options *options)
  */
 static int
 print_incremental (const struct options *options,
-                   int (*job) (const struct hash_request *hash,
-                               const struct incremental_request *request,
-                               const char *operand, struct sum *sum,
-                               struct error *error))
+                   int (*job) (const struct incremental_request *request,
+                               struct sum *sum, struct error *error))
 {
   const char *name = options->operands[0];
+  struct incremental_request request = options->incremental;
   struct error error = { "" };
   struct sum sum;
-  int r = job (&options->hash, &options->incremental, name, &sum, &error);
-  int err = 0;
+  int r, err = 0;
 
+  request.hash = options->hash;
+  request.hash.operand = name;
+  request.resumable = interrupt_resumable;
+  r = job (&request, &sum, &error);
   if (r != 0) {
     report (name, &error);
     return r == 1 ? EXIT_DIFFERS : EXIT_TROUBLE;
@@ -175,12 +261,16 @@ print_merged (const struct options *options, const char *name,
 static int
 merge (const struct options *options)
 {
+  const struct merge_request request = {
+    .hash = options->hash,
+    .paths = options->operands,
+    .count = options->nr_operands,
+  };
   struct error error = { "" };
   const char *operand;
   struct sum sum;
 
-  if (job_merge (&options->hash, options->operands, options->nr_operands, &sum,
-                 &operand, &error) == -1) {
+  if (job_merge (&request, &sum, &operand, &error) == -1) {
     report (operand, &error);
     return EXIT_TROUBLE;
   }
@@ -194,6 +284,7 @@ merge (const struct options *options)
 static int
 compare (const struct options *options)
 {
+  struct difference_output output = { .options = options };
   const struct compare_request request = {
     .hash = options->hash,
     .operands = { options->operands[0], options->operands[1] },
@@ -201,27 +292,28 @@ compare (const struct options *options)
     .subset = options->verify.subset,
     .same_size = options->verify.strict,
     .first_only = options->verify.report == CHECK_QUIET,
+    .found = difference_range,
+    .opaque = &output,
   };
-  struct difference difference = {
-    .print_as = request.first_only ? NULL : options
-  };
+  struct difference difference;
   struct error error = { "" };
   const char *operand;
-  int err;
+  int err = 0;
 
   /* What differs is seen when it is found, also through a pipe. */
   if (options->form != OUTPUT_JSON)
     setvbuf (stdout, NULL, _IOLBF, 0);
   if (job_compare (&request, &difference, &operand, &error) == -1) {
-    if (difference.write_error)
-      report_write_failed (difference.write_error);
+    if (output.error)
+      report_write_failed (output.error);
     report (operand, &error);
     return EXIT_TROUBLE;
   }
-  err = difference_end (&difference);
+  if (!request.first_only)
+    err = difference_end (&output, &difference);
   if (err)
     report_write_failed (err);
-  difference_destroy (&difference);
+  free (difference.manifest_sum);
   if (difference.differ)
     return EXIT_DIFFERS;
   return difference.incomplete ? EXIT_TROUBLE : EXIT_SUCCESS;
@@ -238,10 +330,10 @@ main (int argc, char *argv[])
   signal (SIGPIPE, SIG_IGN);
   signal (SIGCHLD, SIG_DFL);    /* a parent may have ignored it */
   options.hash.progress.to = progress_start (&options.progress);
+  options.hash.warn = report;
 
   if (options.check)
-    status = job_check (&options.hash, &options.verify, options.operands,
-                        options.nr_operands);
+    status = check (&options);
   else if (options.expect)
     status = expect (&options);
   else if (options.compare)

@@ -12,17 +12,12 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "cli/difference.h"
+#include "cli/follows.h"
 #include "cli/options.h"
 #include "cli/progress.h"
-
-void
-difference_destroy (struct difference *difference)
-{
-  free (difference->manifest_sum);
-}
+#include "util/result.h"
 
 /* Of what is compared; it can be UINT64_MAX if that is a pipe. */
 static uint64_t
@@ -53,12 +48,13 @@ is_list (const struct options *options)
  * from the start.
  */
 static void
-begin_json (const struct difference *difference)
+begin_json (const struct options *options,
+            const struct difference *difference)
 {
-  const struct subset *subset = &difference->print_as->verify.subset;
+  const struct subset *subset = &options->verify.subset;
   uint64_t size = larger_size (difference);
 
-  if (!is_list (difference->print_as)) {
+  if (!is_list (options)) {
     printf ("{\"size\": %" PRIu64, size);
     if (subset->n > 0)
       printf (", \"subset\": \"%" PRIu32 "/%" PRIu32 "\", \"compared\": %"
@@ -69,12 +65,10 @@ begin_json (const struct difference *difference)
 }
 
 static void
-end_json (const struct difference *difference)
+end_json (const struct options *options, const struct difference *difference)
 {
-  const struct options *options = difference->print_as;
-
   if (difference->nr_ranges == 0)
-    begin_json (difference);
+    begin_json (options, difference);
   putchar (']');
   if (has_follows (options)) {
     fputs (", \"follows\": [", stdout);
@@ -90,22 +84,23 @@ end_json (const struct difference *difference)
 
 /* Of a pipe only at its end. */
 static void
-print_sizes (struct difference *difference)
+print_sizes (struct difference_output *output,
+             const struct difference *difference)
 {
-  if (difference->sizes_are_told ||
+  if (output->sizes_printed ||
       difference->size[0] == difference->size[1] ||
       larger_size (difference) == UINT64_MAX)
     return;
   printf ("The sizes differ: %" PRIu64 " and %" PRIu64 " bytes.\n",
           difference->size[0], difference->size[1]);
-  difference->sizes_are_told = true;
+  output->sizes_printed = true;
 }
 
 /* What was looked at, and that no more is said of the images than that. */
 static void
-print_subset (const struct difference *difference)
+print_subset (const struct subset *subset,
+              const struct difference *difference)
 {
-  const struct subset *subset = &difference->print_as->verify.subset;
   uint64_t size = larger_size (difference);
   char part[64];
 
@@ -119,14 +114,15 @@ print_subset (const struct difference *difference)
 
 /* 0, or an errno value. */
 static int
-end_lines (struct difference *difference)
+end_lines (struct difference_output *output,
+           const struct difference *difference)
 {
-  const struct options *options = difference->print_as;
+  const struct options *options = output->options;
   int i, err = 0;
 
-  print_sizes (difference);
+  print_sizes (output, difference);
   if (options->verify.subset.n > 0)
-    print_subset (difference);
+    print_subset (&options->verify.subset, difference);
   else if (!difference->differ && has_follows (options))
     printf ("The first %" PRIu64 " bytes are identical.\n",
             difference->size[0]);
@@ -139,45 +135,50 @@ end_lines (struct difference *difference)
 
 /* ---- Both ---- */
 
-int
-difference_range (struct difference *difference, uint64_t start,
-                  uint64_t length)
+static void
+print_range (struct difference_output *output,
+             const struct difference *difference, uint64_t start,
+             uint64_t length)
 {
-  int err;
+  const struct options *options = output->options;
+  bool is_first = difference->nr_ranges == 1;
 
-  if (difference->nr_ranges++ == 0)
-    difference->first = start;
-  if (!difference->print_as)
-    return 0;
-  progress_hide ();
-  errno = 0;
-  if (difference->print_as->form == OUTPUT_JSON) {
-    if (difference->nr_ranges == 1)
-      begin_json (difference);
-    printf ("%s{\"start\": %" PRIu64 ", \"length\": %" PRIu64 "}",
-            difference->nr_ranges > 1 ? ", " : "", start, length);
-  }
-  else {
-    print_sizes (difference);
+  if (options->form != OUTPUT_JSON) {
+    print_sizes (output, difference);
     printf ("At %" PRIu64 ": %" PRIu64 " bytes differ.\n", start, length);
+    return;
   }
-  err = ferror (stdout) ? errno ? errno : EIO : 0;
-  progress_show ();
-  return err;
+  if (is_first)
+    begin_json (options, difference);
+  printf ("%s{\"start\": %" PRIu64 ", \"length\": %" PRIu64 "}",
+          is_first ? "" : ", ", start, length);
 }
 
 int
-difference_end (struct difference *difference)
+difference_range (void *opaque, const struct difference *difference,
+                  uint64_t start, uint64_t length)
+{
+  struct difference_output *output = opaque;
+
+  progress_hide ();
+  errno = 0;
+  print_range (output, difference, start, length);
+  output->error = ferror (stdout) ? errno ? errno : EIO : 0;
+  progress_show ();
+  return output->error;
+}
+
+int
+difference_end (struct difference_output *output,
+                const struct difference *difference)
 {
   int err = 0;
 
-  if (!difference->print_as)
-    return 0;
   errno = 0;
-  if (difference->print_as->form == OUTPUT_JSON)
-    end_json (difference);
+  if (output->options->form == OUTPUT_JSON)
+    end_json (output->options, difference);
   else
-    err = end_lines (difference);
+    err = end_lines (output, difference);
   if (err)
     return err;
   if (fflush (stdout) == EOF || ferror (stdout))

@@ -12,6 +12,7 @@
 
 #include "cli/follows.h"
 #include "cli/verdict.h"
+#include "util/result.h"
 
 int
 follows_print (const char *name, const struct follows *follows)

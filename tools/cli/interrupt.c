@@ -94,22 +94,20 @@ interrupt_prepare (const struct options *options)
     owner = getpid ();
 }
 
-void
-interrupt_begin (void)
+static void
+handle (void)
 {
   struct sigaction action = { .sa_handler = say_how };
   size_t i;
 
-  if (!owner)
-    return;
   for (i = 0; i < SIGNALS; i++)
     if (sigaction (signals[i], NULL, &before[i]) == 0 &&
         before[i].sa_handler != SIG_IGN)
       sigaction (signals[i], &action, NULL);
 }
 
-void
-interrupt_end (void)
+static void
+restore (void)
 {
   struct sigaction now;
   size_t i;
@@ -117,4 +115,15 @@ interrupt_end (void)
   for (i = 0; i < SIGNALS; i++)
     if (sigaction (signals[i], NULL, &now) == 0 && now.sa_handler == say_how)
       sigaction (signals[i], &before[i], NULL);
+}
+
+void
+interrupt_resumable (bool now)
+{
+  if (!owner)
+    return;
+  if (now)
+    handle ();
+  else
+    restore ();
 }

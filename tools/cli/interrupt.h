@@ -7,15 +7,16 @@
 #ifndef BLKSUM_INTERRUPT_H
 #define BLKSUM_INTERRUPT_H
 
+#include <stdbool.h>
+
 struct options;
 
-/* To be called once, before the others. */
+/* To be called once, before the other. */
 void interrupt_prepare (const struct options *options);
 
-/* Between these two SIGINT, SIGTERM and SIGHUP, unless they are ignored, print
- * the command line, and do what they did before: end the program.
+/* While it is NOW true, SIGINT, SIGTERM and SIGHUP, unless they are ignored,
+ * print the command line, and do what they did before: end the program.
  */
-void interrupt_begin (void);
-void interrupt_end (void);
+void interrupt_resumable (bool now);
 
 #endif /* BLKSUM_INTERRUPT_H */

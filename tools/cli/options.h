@@ -20,8 +20,25 @@ enum output_form {
   OUTPUT_JSON,                  /* an object a line */
 };
 
+/* What --check prints and says, beside errors. */
+enum check_report {
+  CHECK_ALL,
+  CHECK_QUIET,                  /* nothing of images that are right */
+  CHECK_STATUS,                 /* nothing */
+  CHECK_WARN,                   /* all, and lines that are malformed */
+};
+
+/* Of --check; the first three of --compare, and two of them of --expect. */
+struct verify_options {
+  struct subset subset;         /* n > 0: no more of an image is read */
+  enum check_report report;     /* of the others: CHECK_QUIET or not */
+  bool strict;                  /* malformed lines make it fail; or sizes */
+  bool ignore_missing;          /* files */
+  bool allow_uris;              /* in lists */
+};
+
 struct options {
-  struct hash_request hash;     /* of each operand */
+  struct hash_request hash;     /* of each operand, which it does not say */
   uint32_t digest_block_size;   /* --digest says it; 0: it does not */
 
   /* What is done with the operands: print their sums, or: */
@@ -33,8 +50,8 @@ struct options {
   bool merge;                   /* they are parts of an image: merge them; or */
   bool resume;                  /* go on with that of the only one; or make it
                                  * of an old one, if incremental.old is set */
-  struct verify_request verify;
-  struct incremental_request incremental;
+  struct verify_options verify;
+  struct incremental_request incremental; /* but for its hash */
 
   /* Output. */
   enum output_form form;

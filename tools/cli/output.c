@@ -19,6 +19,7 @@
 #include "../lib/common/sum-line.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "util/result.h"
 #include "util/utf8.h"
 
 /* JSON is UTF-8, names are bytes: what is not UTF-8 becomes U+FFFD. */

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * How far a job is is shown.
+ * Show how far a job is.
  *
  * Progress is a courtesy: when it cannot be written, hashing goes on.
  */

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * How far a job is is shown: a bar on a terminal, lines for a program, or a
- * line when somebody asks.
+ * Show how far a job is: a bar on a terminal, lines for a program, or a line on
+ * SIGUSR1.
  */
 
 #ifndef BLKSUM_PROGRESS_H
@@ -15,9 +15,9 @@ struct progress_target {
   bool bar;                     /* else lines N/100, as nbdcopy prints */
 };
 
-/* What jobs are to tell, so that TARGET shows it.  From now on SIGUSR1 has it
- * printed on standard error, whatever else is shown.  To be called once, before
- * there is any other thread.
+/* The functions that a job calls, so that TARGET shows it.  From now on SIGUSR1
+ * prints a line on standard error, whatever else is shown.  To be called once,
+ * before there is any other thread.
  */
 const struct progress *progress_start (const struct progress_target *target);
 

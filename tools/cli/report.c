@@ -7,13 +7,13 @@
 #include <config.h>
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/report.h"
 #include "cli/usage.h"
+#include "util/broken-pipe.h"
 #include "util/error.h"
 
 /* Each line begins with NAME, and whatever is in it, it makes no other line. */
@@ -34,16 +34,11 @@ report (const char *name, const struct error *error)
   }
 }
 
-/* SIGPIPE is ignored, because of sockets; of a broken pipe behind stdout
- * blksum dies as any other program does.
- */
 void
 report_write_failed (int err)
 {
-  if (err == EPIPE) {
-    signal (SIGPIPE, SIG_DFL);
-    raise (SIGPIPE);
-  }
+  if (err == EPIPE)
+    die_of_broken_pipe ();
   fprintf (stderr, "blksum: write error: %s\n", strerror (err));
   exit (EXIT_TROUBLE);
 }

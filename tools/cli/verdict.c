@@ -13,8 +13,13 @@
 #include <string.h>
 
 #include "../lib/common/sum-line.h"
+#include "cli/options.h"
+#include "cli/report.h"
+#include "cli/usage.h"
 #include "cli/verdict.h"
 #include "util/control.h"
+#include "util/error.h"
+#include "util/result.h"
 
 /* Each becomes '?', as in messages. */
 static void
@@ -53,6 +58,42 @@ verdict_print (const char *name, const char *verdict)
   return err;
 }
 
+/* What is damaged makes the check fail, so the first such line is always
+ * reported.
+ */
+static bool
+is_reported (const struct verdict_output *output, const struct check_line *line)
+{
+  enum check_report level = output->options->verify.report;
+
+  switch (line->found) {
+  case FOUND_MALFORMED:
+    return level == CHECK_WARN;
+  case FOUND_DAMAGED:
+    return level == CHECK_WARN ||
+      (level != CHECK_STATUS && !output->damage_reported);
+  default:
+    return true;
+  }
+}
+
+void
+verdict_line (void *opaque, const struct check_line *line)
+{
+  struct verdict_output *output = opaque;
+  enum check_report level = output->options->verify.report;
+  int err = 0;
+
+  if (line->error && is_reported (output, line))
+    report (line->name ? line->name : output->list, line->error);
+  output->damage_reported |= line->found == FOUND_DAMAGED;
+  if (line->verdict && level != CHECK_STATUS &&
+      (level != CHECK_QUIET || line->found != FOUND_MATCH))
+    err = verdict_print (line->name, line->verdict);
+  if (err)
+    report_write_failed (err);
+}
+
 static void
 warn (uint64_t count, const char *one, const char *many)
 {
@@ -61,15 +102,54 @@ warn (uint64_t count, const char *one, const char *many)
              count == 1 ? one : many);
 }
 
-void
-verdicts_warn (const struct verdicts *verdicts)
+static void
+warn_of_lines (const struct check_result *result)
 {
-  warn (verdicts->malformed, "line is improperly formatted",
-        "lines are improperly formatted");
-  warn (verdicts->unread, "listed file could not be read",
+  const uint64_t *lines = result->lines;
+
+  warn (lines[FOUND_MALFORMED] + lines[FOUND_DAMAGED],
+        "line is improperly formatted", "lines are improperly formatted");
+  warn (lines[FOUND_UNREAD], "listed file could not be read",
         "listed files could not be read");
-  warn (verdicts->incomplete, "listed file has no checksum",
+  warn (lines[FOUND_INCOMPLETE], "listed file has no checksum",
         "listed files have no checksum");
-  warn (verdicts->mismatched, "computed checksum did NOT match",
+  warn (lines[FOUND_MISMATCH], "computed checksum did NOT match",
         "computed checksums did NOT match");
+}
+
+static void
+complain (const struct verdict_output *output, const char *what)
+{
+  struct error error = { "" };
+
+  error_set (&error, "%s", what);
+  report (output->list, &error);
+}
+
+int
+verdict_end (const struct verdict_output *output,
+             const struct check_result *result, bool readable)
+{
+  const struct verify_options *options = &output->options->verify;
+  const uint64_t *lines = result->lines;
+  uint64_t failed = lines[FOUND_UNREAD] + lines[FOUND_INCOMPLETE];
+  uint64_t formatted = lines[FOUND_MATCH] + lines[FOUND_MISMATCH] + failed +
+    lines[FOUND_MISSING];
+  bool silent = options->report == CHECK_STATUS;
+  bool nothing = options->ignore_missing && lines[FOUND_MATCH] == 0;
+
+  if (formatted > 0 && !silent)
+    warn_of_lines (result);
+  if (formatted == 0 && readable)
+    complain (output, "no properly formatted checksum lines found");
+  else if (nothing && readable && !silent)
+    complain (output, "no file was verified");
+
+  if (lines[FOUND_MISMATCH] > 0)
+    return EXIT_DIFFERS;
+  if (formatted == 0 || nothing || !readable || failed > 0 ||
+      lines[FOUND_DAMAGED] > 0 ||
+      (options->strict && lines[FOUND_MALFORMED] > 0))
+    return EXIT_TROUBLE;
+  return EXIT_SUCCESS;
 }

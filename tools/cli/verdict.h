@@ -7,23 +7,33 @@
 #ifndef BLKSUM_VERDICT_H
 #define BLKSUM_VERDICT_H
 
-#include <stdint.h>
+#include <stdbool.h>
 
-/* What was found in a list: numbers of its lines. */
-struct verdicts {
-  uint64_t formatted;           /* that have a checksum, or say why not */
-  uint64_t malformed;           /* that should, and all others, but comments */
-  uint64_t matched, mismatched;
-  uint64_t unread;              /* the image could not be hashed */
-  uint64_t incomplete;          /* the filter had no checksum for the list */
-};
+struct check_line;
+struct check_result;
+struct options;
 
 /* Print "NAME: VERDICT" on stdout.  0, or an errno value if it could not be
  * written.
  */
 int verdict_print (const char *name, const char *verdict);
 
-/* Say on stderr how many of them are wrong. */
-void verdicts_warn (const struct verdicts *verdicts);
+/* How the lines of a list are printed. */
+struct verdict_output {
+  const struct options *options;
+  const char *list;             /* its name in messages */
+  bool damage_reported;
+};
+
+/* Print the verdict and the error of LINE: the function of a struct
+ * check_request, with a struct verdict_output.
+ */
+void verdict_line (void *output, const struct check_line *line);
+
+/* Print the warnings about the whole list, which was not read up to its end
+ * unless it is READABLE.  Returns the exit status.
+ */
+int verdict_end (const struct verdict_output *output,
+                 const struct check_result *result, bool readable);
 
 #endif /* BLKSUM_VERDICT_H */

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: are images still what lists of checksums say?
+ * The job: are images still what a list of checksums says?
  *
  * A list is read while its images are hashed, one after the other, each by all
  * threads, so that it can be of any length.  It may come from somebody who
@@ -18,11 +18,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/difference.h"
-#include "cli/output.h"
-#include "cli/report.h"
-#include "cli/usage.h"
-#include "cli/verdict.h"
 #include "job/check.h"
 #include "job/expect-subset.h"
 #include "job/hash.h"
@@ -33,52 +28,36 @@
 #include "sums/list.h"
 #include "util/error.h"
 #include "util/request.h"
+#include "util/result.h"
 
-/* One list. */
 struct check {
-  const struct hash_request *hash;
-  const struct verify_request *request;
-  const char *name;             /* as users know it */
+  const struct check_request *request;
   struct sums_list *list;
-  bool is_stdin;
-  bool unreadable;              /* it could not be read up to its end */
-  bool damaged;                 /* a line that had a checksum has none */
   struct known known;           /* how the last checksum was made */
-  struct verdicts verdicts;
+  struct check_result *result;
 };
 
-/* ---- What is said of a line ---- */
+/* ---- What came of a line ---- */
 
 static void
-print_verdict (const struct check *check, const char *name,
-               const char *verdict)
+pass_on (struct check *check, const struct check_line *line)
 {
-  int err = 0;
-
-  if (check->request->report != CHECK_STATUS)
-    err = verdict_print (name, verdict);
-  if (err)
-    report_write_failed (err);
+  check->result->lines[line->found]++;
+  check->request->found (check->request->opaque, line);
 }
 
-/* WHY is NULL if it never was a checksum.  What is damaged makes the check
- * fail, so the first such line is always said.
- */
+/* WHY is NULL if it never was a checksum. */
 static void
 malformed (struct check *check, const char *why)
 {
-  enum check_report level = check->request->report;
   struct error error = { "" };
 
-  check->verdicts.malformed++;
-  if (level == CHECK_WARN ||
-      (why && !check->damaged && level != CHECK_STATUS)) {
-    error_set (&error, "%ju: improperly formatted checksum line%s%s",
-               (uintmax_t) sums_list_line_number (check->list),
-               why ? ": " : "", why ? why : "");
-    report (check->name, &error);
-  }
-  check->damaged |= why != NULL;
+  error_set (&error, "%ju: improperly formatted checksum line%s%s",
+             (uintmax_t) sums_list_line_number (check->list),
+             why ? ": " : "", why ? why : "");
+  pass_on (check, &(struct check_line) {
+    .found = why ? FOUND_DAMAGED : FOUND_MALFORMED, .error = &error
+  });
 }
 
 static void
@@ -86,24 +65,14 @@ incomplete (struct check *check, const struct sums_line *line)
 {
   struct error error = { "" };
 
-  check->verdicts.formatted++;
-  check->verdicts.incomplete++;
   error_set (&error, "incomplete: %s", line->why);
-  report (line->name, &error);
-  print_verdict (check, line->name, "FAILED incomplete");
-}
-
-static void
-unread (struct check *check, const char *name, const struct error *error)
-{
-  check->verdicts.unread++;
-  report (name, error);
-  print_verdict (check, name, "FAILED open or read");
+  pass_on (check, &(struct check_line) {
+    .found = FOUND_INCOMPLETE, .name = line->name,
+    .verdict = "FAILED incomplete", .error = &error
+  });
 }
 
 /* ---- A checksum ---- */
-
-#define VERDICT_SIZE 128
 
 static int
 verify_whole (const struct hash_request *hash, const struct sums_line *line,
@@ -112,26 +81,12 @@ verify_whole (const struct hash_request *hash, const struct sums_line *line,
   struct sum sum = { .hash = NULL };
   bool matches;
 
-  if (job_hash (hash, line->name, &sum, error) == -1)
+  if (job_hash (hash, &sum, error) == -1)
     return -1;
   matches = known_matches (line->hex, &sum);
   strcpy (verdict, matches ? "OK" : "FAILED");
   blkhash_opts_free (sum.hash);
   return matches;
-}
-
-static int
-verify_subset (const struct hash_request *hash, const struct subset *subset,
-               const struct sums_line *line, char *verdict,
-               struct error *error)
-{
-  struct difference difference;
-
-  if (expect_subset_line (hash, subset, line, &difference, error) == -1)
-    return -1;
-  expect_subset_verdict (subset, &difference, verdict, VERDICT_SIZE);
-  difference_destroy (&difference);
-  return !difference.differ;
 }
 
 static bool
@@ -154,57 +109,51 @@ static int
 verify (const struct check *check, const struct sums_line *line, char *verdict,
         struct error *error)
 {
-  const struct verify_request *request = check->request;
-  struct hash_request hash = *check->hash;
+  const struct check_request *request = check->request;
+  struct hash_request hash = request->hash;
 
   if (source_is_uri (line->name) && !request->allow_uris)
     return error_set (error, "a URI in a list is not opened without "
                       "--allow-uris");
+  hash.operand = hash.progress.name = line->name;
   hash.opts = check->known.opts;
   hash.construction_chosen = true; /* no manifest of another kind */
-  hash.progress.name = line->name;
   if (request->subset.n > 0 && !job_manifest_path (line->name))
-    return verify_subset (&hash, &request->subset, line, verdict, error);
+    return expect_subset_line (&hash, &request->subset, line, verdict, error);
   return verify_whole (&hash, line, verdict, error);
 }
 
 static void
 check_image (struct check *check, const struct sums_line *line)
 {
-  struct error error = { "" };
+  struct check_line found = { .found = FOUND_MISSING, .name = line->name };
   char verdict[VERDICT_SIZE];
-  int r;
+  struct error error = { "" };
 
-  check->verdicts.formatted++;
-  if (check->request->ignore_missing && is_missing (line->name))
-    return;
-  r = verify (check, line, verdict, &error);
-  if (r == -1) {
-    unread (check, line->name, &error);
-    return;
+  if (!check->request->ignore_missing || !is_missing (line->name)) {
+    int r = verify (check, line, verdict, &error);
+
+    found.found = r == -1 ? FOUND_UNREAD : r ? FOUND_MATCH : FOUND_MISMATCH;
+    found.verdict = r == -1 ? "FAILED open or read" : verdict;
+    found.error = r == -1 ? &error : NULL;
   }
-  check->verdicts.matched += r;
-  check->verdicts.mismatched += !r;
-  if (!r || check->request->report != CHECK_QUIET)
-    print_verdict (check, line->name, verdict);
+  pass_on (check, &found);
 }
 
 static void
 check_sum (struct check *check, const struct sums_line *line)
 {
-  const struct hash_request *hash = check->hash;
+  const struct check_request *request = check->request;
   struct error error = { "" };
 
-  if (check->is_stdin && job_manifest_is_stdin (&hash->source, line->name)) {
+  if (strcmp (request->list, "-") == 0 &&
+      job_manifest_is_stdin (&request->hash.source, line->name))
     malformed (check, "it is of standard input, and so is the list");
-    return;
-  }
-  if (known_set (&check->known, line->spec, line->hex, hash->opts,
-                 &error) == -1) {
+  else if (known_set (&check->known, line->spec, line->hex, request->hash.opts,
+                      &error) == -1)
     malformed (check, error.text);
-    return;
-  }
-  check_image (check, line);
+  else
+    check_image (check, line);
 }
 
 /* ---- A list ---- */
@@ -221,83 +170,21 @@ check_line (struct check *check, const struct sums_line *line)
   }
 }
 
-static void
-complain (const struct check *check, const char *what)
+int
+job_check (const struct check_request *request,
+           struct check_result *result, struct error *error)
 {
-  struct error error = { "" };
-
-  error_set (&error, "%s", what);
-  report (check->name, &error);
-}
-
-/* Say what all lines of a list come to, and return its status. */
-static int
-conclude (const struct check *check)
-{
-  const struct verify_request *request = check->request;
-  const struct verdicts *verdicts = &check->verdicts;
-  bool silent = request->report == CHECK_STATUS;
-  bool nothing = request->ignore_missing && verdicts->matched == 0;
-
-  if (verdicts->formatted > 0 && !silent)
-    verdicts_warn (verdicts);
-  if (verdicts->formatted == 0 && !check->unreadable)
-    complain (check, "no properly formatted checksum lines found");
-  else if (nothing && !check->unreadable && !silent)
-    complain (check, "no file was verified");
-
-  if (verdicts->mismatched > 0)
-    return EXIT_DIFFERS;
-  if (verdicts->formatted == 0 || nothing || check->unreadable ||
-      check->damaged || verdicts->unread > 0 || verdicts->incomplete > 0 ||
-      (request->strict && verdicts->malformed > 0))
-    return EXIT_TROUBLE;
-  return EXIT_SUCCESS;
-}
-
-static int
-check_list (const struct hash_request *hash,
-            const struct verify_request *request, const char *path)
-{
-  struct check check = {
-    .hash = hash,
-    .request = request,
-    .name = path,
-    .is_stdin = strcmp (path, "-") == 0,
-  };
-  struct error error = { "" };
+  struct check check = { .request = request, .result = result };
   struct sums_line line;
   int r;
 
-  if (check.is_stdin)
-    check.name = "standard input";
-  check.list = sums_list_open (path, &error);
-  if (!check.list) {
-    report (check.name, &error);
-    return EXIT_TROUBLE;
-  }
-  while ((r = sums_list_next (check.list, &line, &error)) == 1)
+  *result = (struct check_result) { { 0 } };
+  check.list = sums_list_open (request->list, error);
+  if (!check.list)
+    return -1;
+  while ((r = sums_list_next (check.list, &line, error)) == 1)
     check_line (&check, &line);
   sums_list_close (check.list);
   known_destroy (&check.known);
-  if (r == -1)
-    report (check.name, &error);
-  check.unreadable = r == -1;
-  return conclude (&check);
-}
-
-int
-job_check (const struct hash_request *hash,
-           const struct verify_request *request, char **lists, int count)
-{
-  int i, status = EXIT_SUCCESS;
-
-  for (i = 0; i < count; i++) {
-    int of_list = check_list (hash, request, lists[i]);
-
-    /* One that differs is told also if others could not be read. */
-    if (of_list == EXIT_DIFFERS || status == EXIT_SUCCESS)
-      status = of_list;
-  }
-  return status;
+  return r;
 }

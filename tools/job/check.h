@@ -1,19 +1,20 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: are images still what lists of checksums say?
+ * The job: are images still what a list of checksums says?
  */
 
 #ifndef BLKSUM_JOB_CHECK_H
 #define BLKSUM_JOB_CHECK_H
 
-struct hash_request;
-struct verify_request;
+struct check_request;
+struct check_result;
+struct error;
 
-/* Check all images in the COUNT lists, hashed as HASH says where a list does
- * not, and print what comes of it.  Returns the exit status.
+/* Check all images in a list.  0, or -1 with the reason why it could not be
+ * read up to its end; what was found in it counts in any case.
  */
-int job_check (const struct hash_request *hash,
-               const struct verify_request *request, char **lists, int count);
+int job_check (const struct check_request *request,
+               struct check_result *result, struct error *error);
 
 #endif /* BLKSUM_JOB_CHECK_H */

@@ -12,11 +12,11 @@
 #include <stdint.h>
 
 #include "blkhash.h"
-#include "cli/follows.h"
 #include "leaves/image-runs.h"
 #include "leaves/manifest-runs.h"
 #include "leaves/subset-runs.h"
 #include "util/error.h"
+#include "util/result.h"
 
 struct blkhash_manifest_reader;
 struct compare_request;

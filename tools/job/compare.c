@@ -24,8 +24,6 @@
 #include "../lib/manifest/leaf-diff.h"
 #include "../lib/manifest/leaf-runs.h"
 #include "../lib/manifest/manifest-diff.h"
-#include "cli/difference.h"
-#include "cli/report.h"
 #include "job/compare-input.h"
 #include "job/compare-kind.h"
 #include "job/compare.h"
@@ -35,6 +33,7 @@
 #include "source/source.h"
 #include "util/error.h"
 #include "util/request.h"
+#include "util/result.h"
 
 struct compare {
   const struct compare_request *request;
@@ -74,15 +73,17 @@ static int
 tell (void *opaque, uint64_t first, uint64_t count)
 {
   struct compare *compare = opaque;
+  const struct compare_request *request = compare->request;
   struct difference *difference = compare->difference;
   uint32_t block_size = blkhash_opts_get_block_size (compare->kind.opts);
   uint64_t size = MAX (difference->size[0], difference->size[1]);
   uint64_t start = first * block_size, left = size - start;
+  uint64_t length = count > left / block_size ? left : count * block_size;
 
-  difference->write_error =
-    difference_range (difference, start,
-                      count > left / block_size ? left : count * block_size);
-  return difference->write_error;
+  if (difference->nr_ranges++ == 0)
+    difference->first = start;
+  return request->found
+    ? request->found (request->opaque, difference, start, length) : 0;
 }
 
 /* What takes time is to read an image. */
@@ -280,7 +281,7 @@ look_behind (struct compare *compare, struct difference *difference)
                                         input->source,
                                         &difference->follows[i], &error) == 0)
       continue;
-    report (input->operand, &error);
+    compare->request->hash.warn (input->operand, &error);
     difference->follows[i].what = FOLLOWS_UNREAD;
     difference->incomplete = true;
   }
@@ -300,6 +301,7 @@ job_compare (const struct compare_request *request,
     !job_manifest_path (operands[1]) || is_part (&compare);
   int i, r;
 
+  *difference = (struct difference) { .differ = false };
   *operand = operands[0];
   if (job_manifest_is_stdin (source, operands[0]) &&
       job_manifest_is_stdin (source, operands[1]))

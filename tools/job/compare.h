@@ -11,10 +11,8 @@ struct compare_request;
 struct difference;
 struct error;
 
-/* Compare two images.  DIFFERENCE knows how it is to be printed, all else
- * of it is 0: ranges are printed as they are found, what is to be said at the
- * end is not.  0, and DIFFERENCE is to be destroyed; or -1 with the reason, and
- * *OPERAND is the one that it is about, unless it was not written.
+/* Compare two images.  0, or -1 with the reason, which is about *OPERAND unless
+ * the function of the request failed.
  */
 int job_compare (const struct compare_request *request,
                  struct difference *difference, const char **operand,

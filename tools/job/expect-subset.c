@@ -18,16 +18,13 @@
 
 #include "blkhash.h"
 
-#include "cli/difference.h"
-#include "cli/report.h"
-#include "cli/usage.h"
-#include "cli/verdict.h"
 #include "job/compare.h"
 #include "job/expect-subset.h"
 #include "source/open.h"
 #include "sums/line.h"
 #include "util/error.h"
 #include "util/request.h"
+#include "util/result.h"
 
 /* Both are to have one size, and all differences are wanted, so that the
  * manifest is read to its end.
@@ -46,20 +43,19 @@ compare (const struct hash_request *hash, const struct subset *subset,
     .same_size = true,
   };
 
-  *difference = (struct difference) { .print_as = NULL };
   return job_compare (&request, difference, operand, error);
 }
 
-void
-expect_subset_verdict (const struct subset *subset,
-                       const struct difference *difference,
-                       char *text, size_t room)
+/* It says how much was compared. */
+static void
+set_verdict (char *verdict, const struct subset *subset,
+             const struct difference *difference)
 {
   uint64_t size = difference->size[1];
   char part[64];
 
   subset_describe (subset, size, part, sizeof part);
-  snprintf (text, room, "%s (subset %" PRIu32 "/%" PRIu32 ": %s)",
+  snprintf (verdict, VERDICT_SIZE, "%s (subset %" PRIu32 "/%" PRIu32 ": %s)",
             difference->differ ? "FAILED"
             : size > 0 && subset_bytes (subset, size) == 0 ? "not checked"
             : "OK", subset->k, subset->n, part);
@@ -68,54 +64,34 @@ expect_subset_verdict (const struct subset *subset,
 /* ---- --expect ---- */
 
 static void
-say_difference (const char *name, const struct difference *difference)
+say_difference (const struct difference *difference, struct error *error)
 {
-  struct error error = { "" };
-
   if (difference->size[0] != difference->size[1])
-    error_set (&error, "has %" PRIu64 " bytes, and the image of the manifest "
+    error_set (error, "has %" PRIu64 " bytes, and the image of the manifest "
                "%" PRIu64, difference->size[1], difference->size[0]);
   else
-    error_set (&error, "differs in the block at %" PRIu64 "; --compare tells "
+    error_set (error, "differs in the block at %" PRIu64 "; --compare tells "
                "where else", difference->first);
-  report (name, &error);
-}
-
-static int
-conclude (const struct expect_request *request,
-          const struct difference *difference)
-{
-  char verdict[128];
-  int err;
-
-  if (!request->quiet) {
-    expect_subset_verdict (&request->subset, difference, verdict,
-                           sizeof verdict);
-    err = verdict_print (request->operand, verdict);
-    if (difference->differ)
-      say_difference (request->operand, difference);
-    if (err)
-      report_write_failed (err);
-  }
-  return difference->differ ? EXIT_DIFFERS : EXIT_SUCCESS;
 }
 
 int
-job_expect_subset (const struct expect_request *request)
+job_expect_subset (const struct expect_request *request,
+                   struct expect_result *result, const char **operand,
+                   struct error *error)
 {
-  const char *operand;
   struct difference difference;
-  struct error error = { "" };
-  int status;
 
   if (compare (&request->hash, &request->subset, request->expected,
-               request->operand, &difference, &operand, &error) == -1) {
-    report (operand, &error);
-    return EXIT_TROUBLE;
-  }
-  status = conclude (request, &difference);
-  difference_destroy (&difference);
-  return status;
+               request->hash.operand, &difference, operand, error) == -1)
+    return -1;
+  result->same = !difference.differ;
+  set_verdict (result->verdict, &request->subset, &difference);
+  if (difference.differ)
+    say_difference (&difference, &result->why);
+  if (request->found)
+    request->found (request->hash.operand, result);
+  free (difference.manifest_sum);
+  return 0;
 }
 
 /* ---- --check ---- */
@@ -142,8 +118,9 @@ check_sum (const struct blkhash_opts *opts, const struct sums_line *line,
 int
 expect_subset_line (const struct hash_request *hash,
                     const struct subset *subset, const struct sums_line *line,
-                    struct difference *difference, struct error *error)
+                    char *verdict, struct error *error)
 {
+  struct difference difference = { .manifest_sum = NULL };
   struct error its_error = { "" };
   const char *operand;
   char *manifest;
@@ -153,14 +130,19 @@ expect_subset_line (const struct hash_request *hash,
     return error_set (error, "has no manifest beside it, which --subset needs");
   if (asprintf (&manifest, "manifest:%s.blkm", line->name) == -1)
     return error_errno (error, ENOMEM, "cannot check");
-  r = compare (hash, subset, manifest, line->name, difference, &operand,
+  r = compare (hash, subset, manifest, line->name, &difference, &operand,
                &its_error);
   if (r == -1 && operand == manifest)
     error_about (error, manifest, "%s", its_error.text);
   else if (r == -1)
     *error = its_error;
-  else if ((r = check_sum (hash->opts, line, difference, error)) == -1)
-    difference_destroy (difference);
+  else
+    r = check_sum (hash->opts, line, &difference, error);
+  if (r == 0) {
+    set_verdict (verdict, subset, &difference);
+    r = !difference.differ;
+  }
+  free (difference.manifest_sum);
   free (manifest);
   return r;
 }

@@ -7,32 +7,25 @@
 #ifndef BLKSUM_EXPECT_SUBSET_H
 #define BLKSUM_EXPECT_SUBSET_H
 
-#include <stddef.h>
-
-struct difference;
 struct error;
 struct expect_request;
+struct expect_result;
 struct hash_request;
 struct subset;
 struct sums_line;
 
-/* Compare the image that is the operand with the manifest of --expect, and
- * print what comes of it.  Returns the exit status.
- */
-int job_expect_subset (const struct expect_request *request);
+/* As job_expect, with a manifest. */
+int job_expect_subset (const struct expect_request *request,
+                       struct expect_result *result, const char **operand,
+                       struct error *error);
 
 /* Compare the image of LINE with the manifest beside it, which must have the
- * checksum of LINE, made as HASH says.  0, and DIFFERENCE is to be
- * destroyed; or -1 with the reason.
+ * checksum of LINE, made as HASH says.  1 if it is what the manifest says, 0 if
+ * not, both with VERDICT, of VERDICT_SIZE bytes; or -1 with the reason.
  */
 int expect_subset_line (const struct hash_request *hash,
                         const struct subset *subset,
-                        const struct sums_line *line,
-                        struct difference *difference, struct error *error);
-
-/* Write the verdict to TEXT: it says how much was compared. */
-void expect_subset_verdict (const struct subset *subset,
-                            const struct difference *difference,
-                            char *text, size_t room);
+                        const struct sums_line *line, char *verdict,
+                        struct error *error);
 
 #endif /* BLKSUM_EXPECT_SUBSET_H */

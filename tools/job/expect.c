@@ -18,11 +18,6 @@
 #include "blkhash.h"
 
 #include "../lib/common/sum-line.h"
-#include "cli/follows.h"
-#include "cli/output.h"
-#include "cli/report.h"
-#include "cli/usage.h"
-#include "cli/verdict.h"
 #include "job/expect.h"
 #include "job/expect-subset.h"
 #include "job/follows.h"
@@ -33,6 +28,7 @@
 #include "source/source.h"
 #include "util/error.h"
 #include "util/request.h"
+#include "util/result.h"
 
 struct expected {
   char *text;                   /* what follows points into it */
@@ -42,27 +38,24 @@ struct expected {
 };
 
 /* A checksum of a file, as of sha256sum: a prefix that others use. */
-static void refuse_prefix (const char *prefix) __attribute__ ((noreturn));
-
-static void
-refuse_prefix (const char *prefix)
+static int
+refuse_prefix (const char *prefix, struct error *error)
 {
   struct blkhash_opts *opts = blkhash_opts_new (prefix);
   const char *digest;           /* static */
 
   if (!opts)
-    usage_error ("--expect: '%s' is not blk-DIGEST/SIZE", prefix);
+    return error_set (error, "--expect: '%s' is not blk-DIGEST/SIZE", prefix);
   digest = blkhash_opts_get_digest_name (opts);
   blkhash_opts_free (opts);
-  usage_error ("--expect: '%s' is the checksum of a file as it is stored, like "
-               "that of sha256sum; blk-%s/SIZE is that of the disk in it, "
-               "another number",
-               prefix, digest);
+  return error_set (error, "--expect: '%s' is the checksum of a file as it is "
+                    "stored, like that of sha256sum; blk-%s/SIZE is that of "
+                    "the disk in it, another number", prefix, digest);
 }
 
 /* Cut the text into the kind and the digits. */
-static void
-split (struct expected *expected)
+static int
+split (struct expected *expected, struct error *error)
 {
   char *end = strstr (expected->text, " = "), *hex = NULL;
 
@@ -75,21 +68,22 @@ split (struct expected *expected)
   if (end) {
     *end = '\0';
     if (strncmp (expected->text, "blk-", 4) != 0)
-      refuse_prefix (expected->text);
+      return refuse_prefix (expected->text, error);
     expected->kind = expected->text + 4;
   }
   expected->hex = hex;
   while (isxdigit ((unsigned char) *hex))
     hex++;
   if (*hex || hex == expected->hex)
-    usage_error ("--expect: '%s' is not a checksum, which is hexadecimal",
-                 expected->hex);
+    return error_set (error, "--expect: '%s' is not a checksum, which is "
+                      "hexadecimal", expected->hex);
+  return 0;
 }
 
 /* What the checksum says of itself, and what the options say, is the same. */
-static void
+static int
 check_chosen (const struct hash_request *request,
-              const struct blkhash_opts *opts)
+              const struct blkhash_opts *opts, struct error *error)
 {
   const struct blkhash_opts *chosen = request->opts;
   const char *differs = NULL;
@@ -108,163 +102,138 @@ check_chosen (const struct hash_request *request,
             blkhash_opts_get_linear (chosen) !=
             blkhash_opts_get_linear (opts)))
     differs = "construction";
-  if (differs)
-    usage_error ("--expect: its checksum is not one by this %s", differs);
+  if (!differs)
+    return 0;
+  return error_set (error, "--expect: its checksum is not one by this %s",
+                    differs);
 }
 
-/* The checksum in the manifest at PATH, with how it was made; or NULL: why not
- * was reported.
- */
-static char *
-manifest_text (const struct expect_request *request, const char *path)
+/* TEXT becomes the checksum in the manifest at PATH, with how it was made. */
+static int
+read_text (const struct expect_request *request, const char *path, char **text,
+           struct error *error)
 {
   struct hash_request any = { .progress = request->hash.progress };
-  struct error error = { "" };
   struct sum sum;
-  char *text;
 
   any.progress.aside = true;
-  if (job_manifest (&any, path, &sum, &error) == -1) {
-    report (request->expected, &error);
-    return NULL;
-  }
-  text = sum_line (sum.hash, sum.md, sum.md_len, NULL, true, false);
+  if (job_manifest (&any, path, &sum, error) == -1)
+    return -1;
+  *text = sum_line (sum.hash, sum.md, sum.md_len, NULL, true, false);
   blkhash_opts_free (sum.hash);
-  if (!text)
-    usage_error ("--expect: no memory");
-  return text;
+  return 0;
 }
 
-/* 0, or -1 if a manifest could not be read. */
+/* As job_expect. */
 static int
-parse (const struct expect_request *request, struct expected *expected)
+parse (const struct expect_request *request, struct expected *expected,
+       const char **operand, struct error *error)
 {
-  const struct source_options *source = &request->hash.source;
+  const struct hash_request *hash = &request->hash;
   const char *path = job_manifest_path (request->expected);
-  struct error error = { "" };
+  struct error reason = { "" };
 
-  if (path && job_manifest_is_stdin (source, request->expected) &&
-      job_manifest_is_stdin (source, request->operand))
-    usage_error ("--expect: standard input cannot be both the manifest and the "
-                 "image");
-  *expected = (struct expected) {
-    .text = path ? manifest_text (request, path) : strdup (request->expected)
-  };
-  if (!expected->text && path)
+  if (path && job_manifest_is_stdin (&hash->source, request->expected) &&
+      job_manifest_is_stdin (&hash->source, hash->operand))
+    return error_set (error, "--expect: standard input cannot be both the "
+                      "manifest and the image");
+  if (!path)
+    expected->text = strdup (request->expected);
+  else if (read_text (request, path, &expected->text, error) == -1) {
+    *operand = request->expected;
     return -1;
+  }
   if (!expected->text)
-    usage_error ("--expect: no memory");
-  split (expected);
-  if (known_set (&expected->known, expected->kind, expected->hex,
-                 request->hash.opts, &error) == -1)
-    usage_error ("--expect: %s", error.text);
-  check_chosen (&request->hash, expected->known.opts);
-  return 0;
+    return error_set (error, "--expect: no memory");
+  if (split (expected, error) == -1)
+    return -1;
+  if (known_set (&expected->known, expected->kind, expected->hex, hash->opts,
+                 &reason) == -1)
+    return error_set (error, "--expect: %s", reason.text);
+  return check_chosen (hash, expected->known.opts, error);
 }
 
 /* Both numbers, one below the other. */
 static void
-say_difference (const char *name, const struct expected *expected,
-                const struct sum *sum)
+say_difference (const struct expected *expected, const struct sum *sum,
+                struct error *error)
 {
   char *got = sum_line (expected->known.opts, sum->md, sum->md_len, NULL, true,
                         false);
   int kind = got ? strcspn (got, " ") : 0;
-  struct error error = { "" };
   char lines[1024];
 
   snprintf (lines, sizeof lines, "expected %.*s = %s\ngot      %s\n", kind,
             got ? got : "", expected->hex, got ? got : "another checksum");
-  error_set_lines (&error, lines);
-  report (name, &error);
+  error_set_lines (error, lines);
   free (got);
 }
 
-/* What follows the image does not change the status, unless it cannot be read:
- * then a part of the answer is missing.
- */
-static int
-tell_follows (const struct expect_request *request, struct source *source)
-{
-  struct follows follows;
-  struct error error = { "" };
-  int err;
-
-  if (follows_find (&request->hash.progress, source, &follows, &error) == -1) {
-    report (request->operand, &error);
-    return EXIT_TROUBLE;
-  }
-  err = follows_print (request->operand, &follows);
-  if (err)
-    report_write_failed (err);
-  return EXIT_SUCCESS;
-}
-
-static int
+/* Of a manifest there is no SOURCE. */
+static void
 conclude (const struct expect_request *request,
           const struct expected *expected, const struct sum *sum,
-          struct source *source)
+          struct source *source, struct expect_result *result)
 {
-  bool same = known_matches (expected->hex, sum);
-  int err;
-
-  if (request->quiet)
-    return same ? EXIT_SUCCESS : EXIT_DIFFERS;
-  err = verdict_print (request->operand, same ? "OK" : "FAILED");
-  if (!same)
-    say_difference (request->operand, expected, sum);
-  if (err)
-    report_write_failed (err);
-  if (!same)
-    return EXIT_DIFFERS;
-  return source ? tell_follows (request, source) : EXIT_SUCCESS;
+  result->same = known_matches (expected->hex, sum);
+  strcpy (result->verdict, result->same ? "OK" : "FAILED");
+  if (!result->same)
+    say_difference (expected, sum, &result->why);
+  if (!request->found)
+    return;
+  request->found (request->hash.operand, result);
+  if (result->same && source)
+    follows_find (&request->hash.progress, source, &result->follows,
+                  &result->why);
 }
 
 static int
 compare (const struct expect_request *request,
-         const struct expected *expected)
+         const struct expected *expected, struct expect_result *result,
+         struct error *error)
 {
-  const char *name = request->operand;
   struct hash_request hash = request->hash;
-  struct error error = { "" };
-  struct source *source = NULL; /* of a manifest there is none */
+  struct source *source = NULL;
   struct sum sum;
-  int status = EXIT_TROUBLE;
+  int r;
 
   hash.opts = expected->known.opts;
   hash.construction_chosen = true; /* no manifest of another kind */
-  if (!job_manifest_path (name) &&
-      source_open (&hash.source, name, &source, &error) == -1) {
-    report (name, &error);
-    return EXIT_TROUBLE;
-  }
-  if ((source ? job_hash_source (&hash, source, &sum, &error)
-              : job_hash (&hash, name, &sum, &error)) == -1)
-    report (name, &error);
-  else {
-    status = conclude (request, expected, &sum, source);
+  if (!job_manifest_path (hash.operand) &&
+      source_open (&hash.source, hash.operand, &source, error) == -1)
+    return -1;
+  r = source ? job_hash_source (&hash, source, &sum, error)
+             : job_hash (&hash, &sum, error);
+  if (r == 0) {
+    conclude (request, expected, &sum, source, result);
     blkhash_opts_free (sum.hash);
   }
   if (source)
     source_close (source);
-  return status;
+  return r;
 }
 
 int
-job_expect (const struct expect_request *request)
+job_expect (const struct expect_request *request,
+            struct expect_result *result, const char **operand,
+            struct error *error)
 {
-  struct expected expected;
-  int status;
+  struct expected expected = { .text = NULL };
+  int r;
 
+  *result = (struct expect_result) { .same = false };
+  *operand = NULL;
   if (request->subset.n > 0 && !job_manifest_path (request->expected))
-    usage_error ("--subset needs --expect of a manifest, as manifest:FILE: a "
-                 "checksum is of the whole image");
+    return error_set (error, "--subset needs --expect of a manifest, as "
+                      "manifest:FILE: a checksum is of the whole image");
   if (request->subset.n > 0)
-    return job_expect_subset (request);
-  if (parse (request, &expected) == -1)
-    return EXIT_TROUBLE;
-  status = compare (request, &expected);
+    return job_expect_subset (request, result, operand, error);
+  r = parse (request, &expected, operand, error);
+  if (r == 0) {
+    *operand = request->hash.operand;
+    r = compare (request, &expected, result, error);
+  }
   known_destroy (&expected.known);
   free (expected.text);
-  return status;
+  return r;
 }

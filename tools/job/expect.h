@@ -7,11 +7,15 @@
 #ifndef BLKSUM_JOB_EXPECT_H
 #define BLKSUM_JOB_EXPECT_H
 
+struct error;
 struct expect_request;
+struct expect_result;
 
-/* Compare the image that is the operand with what is expected, and print what
- * comes of it.  Returns the exit status; errors of the command line exit.
+/* Compare the image with what is expected.  0, or -1 with the reason, which is
+ * about *OPERAND; NULL: what is expected is none that can be.
  */
-int job_expect (const struct expect_request *request);
+int job_expect (const struct expect_request *request,
+                struct expect_result *result, const char **operand,
+                struct error *error);
 
 #endif /* BLKSUM_JOB_EXPECT_H */

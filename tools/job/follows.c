@@ -6,12 +6,12 @@
 
 #include <config.h>
 
-#include "cli/follows.h"
 #include "job/follows.h"
 #include "read/fill.h"
 #include "source/seek-data.h"
 #include "source/source.h"
 #include "util/progress.h"
+#include "util/result.h"
 
 /* 1: it set OFFSET; 0: there is no data; or -1. */
 static int

@@ -14,7 +14,6 @@
 
 #include "blkhash.h"
 
-#include "cli/output.h"
 #include "job/hash.h"
 #include "job/manifest-file.h"
 #include "job/manifest.h"
@@ -24,6 +23,7 @@
 #include "util/clock.h"
 #include "util/error.h"
 #include "util/request.h"
+#include "util/result.h"
 
 static int
 hash_to_sum (const struct hash_request *request, struct source *source,
@@ -77,10 +77,10 @@ job_hash_source (const struct hash_request *request, struct source *source,
 }
 
 int
-job_hash (const struct hash_request *request, const char *operand,
-          struct sum *sum, struct error *error)
+job_hash (const struct hash_request *request, struct sum *sum,
+          struct error *error)
 {
-  const char *manifest = job_manifest_path (operand);
+  const char *manifest = job_manifest_path (request->operand);
   double start = clock_seconds ();
   struct source *source;
   int r;
@@ -92,7 +92,7 @@ job_hash (const struct hash_request *request, const char *operand,
   if (manifest)
     r = job_manifest (request, manifest, sum, error);
   else {
-    if (source_open (&request->source, operand, &source, error) == -1)
+    if (source_open (&request->source, request->operand, &source, error) == -1)
       return -1;
     r = job_hash_source (request, source, sum, error);
     source_close (source);

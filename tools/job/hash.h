@@ -12,9 +12,9 @@ struct hash_request;
 struct source;
 struct sum;
 
-/* Hash what OPERAND names.  0, or -1 with the reason; nothing is printed. */
-int job_hash (const struct hash_request *request, const char *operand,
-              struct sum *sum, struct error *error);
+/* Hash the operand.  0, or -1 with the reason. */
+int job_hash (const struct hash_request *request, struct sum *sum,
+              struct error *error);
 
 /* The same for SOURCE, which is open, and stays open; but SUM does not say how
  * long it took.  After an error SOURCE can only be closed.

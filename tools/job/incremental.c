@@ -16,7 +16,6 @@
 
 #include "blkhash-manifest.h"
 
-#include "cli/output.h"
 #include "job/incremental.h"
 #include "job/journal.h"
 #include "leaves/image-runs.h"
@@ -26,6 +25,7 @@
 #include "util/audit-sample.h"
 #include "util/error.h"
 #include "util/request.h"
+#include "util/result.h"
 
 static uint32_t
 block_size (const struct incremental *inc)

@@ -15,9 +15,9 @@
 #include "blkhash.h"
 
 #include "../lib/common/hash-spec.h"
-#include "cli/output.h"
 #include "job/known.h"
 #include "util/error.h"
+#include "util/result.h"
 
 static struct blkhash_opts *
 opts_of (const struct hash_spec *kind, const struct blkhash_opts *defaults,

@@ -20,12 +20,12 @@
 
 #include "blkhash-manifest.h"
 
-#include "cli/output.h"
-#include "cli/report.h"
 #include "job/manifest-file.h"
 #include "job/target.h"
 #include "leaves/image-runs.h"
+#include "util/broken-pipe.h"
 #include "util/error.h"
+#include "util/result.h"
 
 #define COPY_SIZE 65536
 
@@ -106,7 +106,7 @@ write_failed (const struct manifest_file *manifest, int err,
               struct error *error)
 {
   if (manifest->to_stdout && err == EPIPE)
-    report_write_failed (err);
+    die_of_broken_pipe ();
   return error_errno (error, err, "cannot write the manifest");
 }
 

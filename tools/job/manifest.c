@@ -19,11 +19,11 @@
 #include "blkhash-manifest.h"
 
 #include "../lib/manifest/leaf-runs.h"
-#include "cli/output.h"
 #include "job/kind.h"
 #include "job/manifest.h"
 #include "util/error.h"
 #include "util/request.h"
+#include "util/result.h"
 
 #define PREFIX "manifest:"
 

@@ -16,7 +16,6 @@
 
 #include "blkhash-manifest.h"
 
-#include "cli/output.h"
 #include "job/manifest-file.h"
 #include "job/merge.h"
 #include "job/parts.h"
@@ -24,10 +23,11 @@
 #include "util/clock.h"
 #include "util/error.h"
 #include "util/request.h"
+#include "util/result.h"
 
 struct merge {
   struct leaf_runs runs;        /* of the image */
-  const struct hash_request *request;
+  const struct merge_request *request;
   struct parts parts;
   const struct progress *progress;
   struct manifest_file manifest;
@@ -170,14 +170,14 @@ finish (struct merge *merge, struct sum *sum, struct error *error)
 static int
 write_manifest (struct merge *merge, struct sum *sum, struct error *error)
 {
-  const char *name = merge->request->manifest;
+  const char *name = merge->request->hash.manifest;
   int r;
 
   *merge->operand = name;
   if (manifest_file_open (&merge->manifest, name, merge->parts.opts,
                           merge->parts.size, NULL, error) == -1)
     return -1;
-  merge->progress = progress_begin (&merge->request->progress,
+  merge->progress = progress_begin (&merge->request->hash.progress,
                                     merge->parts.size);
   r = manifest_file_write (&merge->manifest, &merge->runs, error);
   close_part (merge);
@@ -196,7 +196,7 @@ merge_parts (struct merge *merge, struct sum *sum, struct error *error)
 {
   int r;
 
-  *merge->operand = merge->request->manifest;
+  *merge->operand = merge->request->hash.manifest;
   if (parts_check (&merge->parts, merge->operand, error) == -1)
     return -1;
   sum->hash = blkhash_opts_copy (merge->parts.opts);
@@ -208,8 +208,8 @@ merge_parts (struct merge *merge, struct sum *sum, struct error *error)
 }
 
 int
-job_merge (const struct hash_request *request, char **paths, size_t count,
-           struct sum *sum, const char **operand, struct error *error)
+job_merge (const struct merge_request *request, struct sum *sum,
+           const char **operand, struct error *error)
 {
   struct merge merge = {
     .runs.next = next, .request = request, .operand = operand, .error = error
@@ -218,7 +218,8 @@ job_merge (const struct hash_request *request, char **paths, size_t count,
   int r;
 
   *sum = (struct sum) { .format = "manifest" };
-  r = parts_open (&merge.parts, request, paths, count, operand, error);
+  r = parts_open (&merge.parts, &request->hash, request->paths, request->count,
+                  operand, error);
   if (r == 0)
     r = merge_parts (&merge, sum, error);
   parts_close (&merge.parts);

@@ -7,17 +7,14 @@
 #ifndef BLKSUM_JOB_MERGE_H
 #define BLKSUM_JOB_MERGE_H
 
-#include <stddef.h>
-
 struct error;
-struct hash_request;
+struct merge_request;
 struct sum;
 
-/* Write the manifest of the image of whose parts the COUNT manifests at PATHS
- * are, and fill in SUM with its sum.  0, or -1 with the reason, which is about
- * *OPERAND.
+/* Write the manifest of the image of whose parts there are manifests, and fill
+ * in SUM with its sum.  0, or -1 with the reason, which is about *OPERAND.
  */
-int job_merge (const struct hash_request *request, char **paths, size_t count,
-               struct sum *sum, const char **operand, struct error *error);
+int job_merge (const struct merge_request *request, struct sum *sum,
+               const char **operand, struct error *error);
 
 #endif /* BLKSUM_JOB_MERGE_H */

@@ -18,7 +18,6 @@
 
 #include "blkhash-manifest.h"
 
-#include "cli/output.h"
 #include "job/manifest.h"
 #include "job/manifest-file.h"
 #include "job/part.h"
@@ -29,6 +28,7 @@
 #include "util/error.h"
 #include "util/part.h"
 #include "util/request.h"
+#include "util/result.h"
 
 /* Bytes: what is read begins and ends at such offsets, or where blocks do.  No
  * NBD server asks for more, and no direct I/O.
@@ -170,7 +170,7 @@ make (const struct making *making, struct error *error)
 /* ---- The job ---- */
 
 static int
-choose_blocks (struct making *making, const struct part *part, const char *dir,
+choose_blocks (struct making *making, const struct part_request *request,
                struct error *error)
 {
   const struct source *source = making->source;
@@ -180,23 +180,24 @@ choose_blocks (struct making *making, const struct part *part, const char *dir,
   if (source->full_size == SOURCE_SIZE_UNKNOWN)
     return error_set (error, "a pipe can only be read as a whole, not with "
                       "--part");
-  part_blocks (part, size, block_size, &making->first, &making->count);
-  making->path = part_path (part, dir);
+  part_blocks (&request->part, size, block_size, &making->first,
+               &making->count);
+  making->path = part_path (&request->part, request->dir);
   return making->path ? 0 : error_errno (error, ENOMEM, "cannot hash");
 }
 
 int
-job_part (const struct hash_request *request, const struct part *part,
-          const char *dir, const char *operand, struct error *error)
+job_part (const struct part_request *request, struct error *error)
 {
-  struct making making = { .request = request };
+  const struct hash_request *hash = &request->hash;
+  struct making making = { .request = hash };
   int r;
 
-  if (job_manifest_path (operand))
+  if (job_manifest_path (hash->operand))
     return error_set (error, "--part is for images, and this is a manifest");
-  if (source_open (&request->source, operand, &making.source, error) == -1)
+  if (source_open (&hash->source, hash->operand, &making.source, error) == -1)
     return -1;
-  r = choose_blocks (&making, part, dir, error);
+  r = choose_blocks (&making, request, error);
   if (r == 0)
     r = is_there (&making, error);
   if (r == 0)

@@ -8,13 +8,11 @@
 #define BLKSUM_JOB_PART_H
 
 struct error;
-struct hash_request;
-struct part;
+struct part_request;
 
-/* Make the manifest of PART of OPERAND, in the directory DIR, unless it is
- * there.  0, or -1 with the reason.
+/* Make the manifest of a part of the operand, unless it is there.  0, or -1
+ * with the reason.
  */
-int job_part (const struct hash_request *request, const struct part *part,
-              const char *dir, const char *operand, struct error *error);
+int job_part (const struct part_request *request, struct error *error);
 
 #endif /* BLKSUM_JOB_PART_H */

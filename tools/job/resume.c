@@ -20,9 +20,6 @@
 #include "blkhash-manifest.h"
 
 #include "../lib/common/sum-line.h"
-#include "cli/interrupt.h"
-#include "cli/output.h"
-#include "cli/report.h"
 #include "io/file.h"
 #include "io/files.h"
 #include "io/new-file.h"
@@ -39,11 +36,11 @@
 #include "util/error.h"
 #include "util/ranges.h"
 #include "util/request.h"
+#include "util/result.h"
 
 struct resume {
   const struct hash_request *hash;
   const struct incremental_request *request;
-  const char *operand;
   struct source *source;
   struct identity identity;
   bool untrusted;               /* it could have changed unseen */
@@ -55,10 +52,11 @@ struct resume {
 static int
 open_image (struct resume *resume, struct error *error)
 {
-  if (source_open (&resume->hash->source, resume->operand, &resume->source,
-                   error) == -1)
+  const struct hash_request *hash = resume->hash;
+
+  if (source_open (&hash->source, hash->operand, &resume->source, error) == -1)
     return -1;
-  if (identity_init (&resume->identity, &resume->hash->source, resume->operand,
+  if (identity_init (&resume->identity, &hash->source, hash->operand,
                      resume->source, error) == 0)
     return 0;
   source_close (resume->source);
@@ -160,7 +158,7 @@ say_start_over (const struct resume *resume, const char *why)
   struct error line = { "" };
 
   error_set (&line, "%s %s: starting over", resume->hash->manifest, why);
-  report (resume->operand, &line);
+  resume->hash->warn (resume->hash->operand, &line);
 }
 
 static void
@@ -170,7 +168,7 @@ say_untrusted (const struct resume *resume)
 
   error_set (&line, "the image has just changed, or its times are in the "
              "future: if this run is ended, the next one starts over");
-  report (resume->operand, &line);
+  resume->hash->warn (resume->hash->operand, &line);
 }
 
 static struct blkhash_manifest_writer *
@@ -236,9 +234,9 @@ fill (struct resume *resume, struct incremental *inc,
   if (journal_start (&journal, resume->earlier.file.fd,
                      source_files (resume->source), writer, error) == -1)
     return -1;
-  interrupt_begin ();
+  resume->request->resumable (true);
   r = incremental_fill (inc, &journal, sum, error);
-  interrupt_end ();
+  resume->request->resumable (false);
   if (journal_stop (&journal, error) == -1 && r == 0)
     r = -1;
   if (r == 0)
@@ -334,19 +332,17 @@ use_earlier (struct resume *resume, struct sum *sum, struct error *error)
 }
 
 int
-job_resume (const struct hash_request *hash,
-            const struct incremental_request *request, const char *operand,
-            struct sum *sum, struct error *error)
+job_resume (const struct incremental_request *request, struct sum *sum,
+            struct error *error)
 {
-  struct resume resume = {
-    .hash = hash, .request = request, .operand = operand
-  };
+  const struct hash_request *hash = &request->hash;
+  struct resume resume = { .hash = hash, .request = request };
   double start = clock_seconds ();
   int r;
 
-  if (job_manifest_path (operand))
+  if (job_manifest_path (hash->operand))
     return error_set (error, "--resume is for images, and this is a manifest");
-  if (job_manifest_is_stdin (&hash->source, operand))
+  if (job_manifest_is_stdin (&hash->source, hash->operand))
     return error_set (error, "--resume is not for standard input, which may be "
                       "something else next time");
   if (open_settled (&resume, error) == -1)

@@ -9,16 +9,14 @@
 #define BLKSUM_JOB_RESUME_H
 
 struct error;
-struct hash_request;
 struct incremental_request;
 struct sum;
 
-/* Hash OPERAND, and go on where an earlier run was ended.  0; 1: a block is not
- * what it was then, which ERROR says; or -1 with the reason.
+/* Hash the operand, and go on where an earlier run was ended.  0; 1: a block is
+ * not what it was then, which ERROR says; or -1 with the reason.
  */
-int job_resume (const struct hash_request *hash,
-                const struct incremental_request *request, const char *operand,
-                struct sum *sum, struct error *error);
+int job_resume (const struct incremental_request *request, struct sum *sum,
+                struct error *error);
 
 /* Its sum has arrived: remove what is left beside the MANIFEST.  Without this
  * the next run finds that the image was hashed, and has the same SUM.

@@ -19,7 +19,6 @@
 #include "blkhash-manifest.h"
 
 #include "changes/list.h"
-#include "cli/output.h"
 #include "job/bitmap-of.h"
 #include "job/incremental.h"
 #include "job/kind.h"
@@ -32,6 +31,7 @@
 #include "util/error.h"
 #include "util/ranges.h"
 #include "util/request.h"
+#include "util/result.h"
 
 struct update {
   struct hash_request hash;     /* as the old manifest says */
@@ -166,10 +166,11 @@ update_manifest (struct update *update, struct sum *sum, struct error *error)
 /* ---- The job ---- */
 
 static int
-check_operand (const struct source_options *source,
-               const struct incremental_request *request, const char *operand,
-               struct error *error)
+check_operand (const struct incremental_request *request, struct error *error)
 {
+  const struct source_options *source = &request->hash.source;
+  const char *operand = request->hash.operand;
+
   if (job_manifest_path (operand))
     return error_set (error, "--update is for images, and this is a manifest");
   if (source->bitmap && (source->image_opts || !source_is_uri (operand)))
@@ -185,16 +186,16 @@ check_operand (const struct source_options *source,
 }
 
 int
-job_update (const struct hash_request *hash,
-            const struct incremental_request *request, const char *operand,
-            struct sum *sum, struct error *error)
+job_update (const struct incremental_request *request, struct sum *sum,
+            struct error *error)
 {
+  const struct hash_request *hash = &request->hash;
   struct update update = { .hash = *hash, .request = request, .fd = -1 };
   double start = clock_seconds ();
   int r = -1;
 
-  if (check_operand (&hash->source, request, operand, error) == -1 ||
-      source_open (&hash->source, operand, &update.source, error) == -1)
+  if (check_operand (request, error) == -1 ||
+      source_open (&hash->source, hash->operand, &update.source, error) == -1)
     return -1;
   if (update.source->full_size == SOURCE_SIZE_UNKNOWN)
     error_set (error, "a pipe can only be read as a whole, not with --update");

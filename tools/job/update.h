@@ -9,15 +9,13 @@
 #define BLKSUM_JOB_UPDATE_H
 
 struct error;
-struct hash_request;
 struct incremental_request;
 struct sum;
 
-/* Hash OPERAND where it has changed.  0; 1: a block that was not said to have
- * changed did, which ERROR says; or -1 with the reason.
+/* Hash the operand where it has changed.  0; 1: a block that was not said to
+ * have changed did, which ERROR says; or -1 with the reason.
  */
-int job_update (const struct hash_request *hash,
-                const struct incremental_request *request, const char *operand,
-                struct sum *sum, struct error *error);
+int job_update (const struct incremental_request *request, struct sum *sum,
+                struct error *error);
 
 #endif /* BLKSUM_JOB_UPDATE_H */

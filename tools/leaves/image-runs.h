@@ -18,9 +18,9 @@
 #include <stddef.h>
 
 #include "../lib/manifest/leaf-runs.h"
-#include "cli/output.h"
 #include "leaves/image-table.h"
 #include "util/error.h"
+#include "util/result.h"
 
 struct image_batch;
 struct image_runs;

@@ -11,12 +11,12 @@
 
 #include "blkhash.h"
 
-#include "cli/output.h"
 #include "leaves/image-table.h"
 #include "read/fill.h"
 #include "source/source.h"
 #include "util/error.h"
 #include "util/progress.h"
+#include "util/result.h"
 
 _Static_assert (SOURCE_SIZE_UNKNOWN == BLKHASH_SIZE_UNKNOWN &&
                 SOURCE_SIZE_UNKNOWN == PROGRESS_NO_SIZE,

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PROGRESS_NO_SIZE UINT64_MAX /* nobody knows how long it is */
+#define PROGRESS_NO_SIZE UINT64_MAX /* its end is not known yet */
 
 struct progress_form;
 
@@ -21,13 +21,12 @@ struct progress {
   void (*end) (bool complete);
 };
 
-/* What a job is given: what it is to call, and what is shown. */
+/* In the request of a job. */
 struct progress_form {
   const struct progress *to;
   const char *name;             /* in front of a bar, or NULL */
-  bool aside;                   /* something before or after the image: a
-                                 * program, which expects one 100/100, is not
-                                 * told of it */
+  bool aside;                   /* something before or after the image: no lines
+                                 * for a program, which expects one 100/100 */
 };
 
 /* Of SIZE bytes, or PROGRESS_NO_SIZE.  One ends before the next begins. */
@@ -47,8 +46,8 @@ progress_begin_aside (const struct progress_form *form, uint64_t size)
   return progress_begin (&aside, size);
 }
 
-/* LEN more bytes were hashed, or need not be.  Thread-safe.  PROGRESS can be
- * NULL: nothing is told.
+/* LEN more bytes were hashed, or need not be.  Thread-safe.  Nothing is done if
+ * PROGRESS is NULL.
  */
 static inline void
 progress_add (const struct progress *progress, uint64_t len)
