@@ -140,8 +140,8 @@ choose (struct incremental *inc, struct error *error)
 
 int
 incremental_open (struct incremental *inc, const struct hash_request *request,
-                  struct source *source, const struct belief *belief,
-                  struct error *error)
+                  enum target_name whose, struct source *source,
+                  const struct belief *belief, struct error *error)
 {
   *inc = (struct incremental) {
     .request = request,
@@ -149,8 +149,8 @@ incremental_open (struct incremental *inc, const struct hash_request *request,
     .belief = belief,
   };
   if (choose (inc, error) == 0 &&
-      manifest_file_open (&inc->manifest, request->manifest, request->opts,
-                          source->size, source, error) == 0)
+      manifest_file_open (&inc->manifest, request->manifest, whose,
+                          request->opts, source->size, source, error) == 0)
     return 0;
   audit_sample_destroy (&inc->sample);
   return -1;

@@ -46,11 +46,13 @@ struct incremental {
   struct manifest_file manifest;
 };
 
-/* Begin the manifest of REQUEST, of SOURCE.  BELIEF must outlive it.  0,
- * or -1 with the reason: then there is nothing to be closed.
+/* Begin the manifest of REQUEST, of SOURCE; for WHOSE see job/target.h.  BELIEF
+ * must outlive it.  0, or -1 with the reason: then there is nothing to be
+ * closed.
  */
 int incremental_open (struct incremental *incremental,
-                      const struct hash_request *request, struct source *source,
+                      const struct hash_request *request,
+                      enum target_name whose, struct source *source,
                       const struct belief *belief, struct error *error);
 
 /* Read what is needed, and set SUM as job_hash_source does.  JOURNAL is told of

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "io/new-file.h"
+#include "job/target.h"
 
 struct blkhash_manifest_writer;
 struct blkhash_opts;
@@ -35,10 +36,11 @@ bool manifest_file_is_stdout (const char *name);
 
 /* Begin the manifest NAME of an image that is hashed by OPTS.  SIZE can be
  * BLKHASH_SIZE_UNKNOWN.  What is there must be something that job/target.h says
- * can be replaced; SOURCE is the image, or NULL.  0, or -1 with the reason:
- * then there is nothing to be closed.
+ * can be replaced, for WHOSE and SOURCE, the image, or NULL.  0, or -1 with the
+ * reason: then there is nothing to be closed.
  */
 int manifest_file_open (struct manifest_file *manifest, const char *name,
+                        enum target_name whose,
                         const struct blkhash_opts *opts, uint64_t size,
                         const struct source *source, struct error *error);
 

@@ -269,7 +269,8 @@ hash (struct resume *resume, struct blkhash_manifest_reader *reader,
   if (err)
     r = error_errno (error, err, "cannot hash");
   else
-    r = incremental_open (&inc, resume->hash, resume->source, &belief, error);
+    r = incremental_open (&inc, resume->hash, TARGET_OF_BLKSUM, resume->source,
+                          &belief, error);
   if (r == 0) {
     r = fill (resume, &inc, writer, sum, error);
     incremental_close (&inc);
@@ -288,6 +289,15 @@ begin (struct resume *resume, struct sum *sum, struct error *error)
   return writer ? hash (resume, NULL, 0, writer, sum, error) : -1;
 }
 
+/* What is in the journal is read a second time.  The first time, by earlier.c,
+ * its leaves cannot be used: where it ends is only known at its end, and that
+ * says which blocks of the image are read, and which are chosen for the audit;
+ * until then nothing is changed.  The leaves are needed when those of the image
+ * are there, to be compared and written in order.  To keep them from the first
+ * time on would take memory for all of them.  Without an audit they could go to
+ * the new manifest at once, but there is an audit by default: that would be a
+ * second way to go on, beside this one.
+ */
 static int
 go_on (struct resume *resume, struct sum *sum, struct error *error)
 {

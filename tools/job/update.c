@@ -124,8 +124,8 @@ hash (struct update *update, struct sum *sum, struct error *error)
   struct incremental inc;
   int r;
 
-  if (incremental_open (&inc, &update->hash, update->source, &belief,
-                        error) == -1)
+  if (incremental_open (&inc, &update->hash, TARGET_OF_USER, update->source,
+                        &belief, error) == -1)
     return -1;
   r = incremental_fill (&inc, NULL, sum, error);
   if (r == 0)
