@@ -33,6 +33,7 @@
 #include "job/compare.h"
 #include "job/expect.h"
 #include "job/hash.h"
+#include "job/hash-many.h"
 #include "job/manifest-file.h"
 #include "job/merge.h"
 #include "job/part.h"
@@ -57,35 +58,40 @@ occupy_standard_fds (void)
       exit (EXIT_TROUBLE);
 }
 
+struct print_sums {
+  const struct options *options;
+  int status;                   /* the exit status */
+  int write_error;              /* errno value, or 0 */
+};
+
+static bool
+print_result (void *opaque, const char *name, int r, const struct sum *sum,
+              const struct error *error)
+{
+  struct print_sums *print = opaque;
+
+  if (r == -1) {
+    report (name, error);
+    print->status = EXIT_TROUBLE;
+    return true;
+  }
+  if (!manifest_file_is_stdout (print->options->hash.manifest))
+    print->write_error = output_sum (print->options, name, sum);
+  blkhash_opts_free (sum->hash);
+  return print->write_error == 0;
+}
+
 /* Returns the exit status. */
 static int
 print_sums (const struct options *options)
 {
-  struct hash_request hash = options->hash;
-  int i, status = EXIT_SUCCESS;
+  struct print_sums print = { .options = options, .status = EXIT_SUCCESS };
 
-  for (i = 0; i < options->nr_operands; i++) {
-    const char *name = options->operands[i];
-    struct error error = { "" };
-    struct sum sum;
-    int err;
-
-    hash.operand = name;
-    if (options->nr_operands > 1)
-      hash.progress.name = name;
-    if (job_hash (&hash, &sum, &error) == -1) {
-      report (name, &error);
-      status = EXIT_TROUBLE;
-      continue;
-    }
-    if (manifest_file_is_stdout (hash.manifest))
-      continue;
-    err = output_sum (options, name, &sum);
-    blkhash_opts_free (sum.hash);
-    if (err)
-      report_write_failed (err);
-  }
-  return status;
+  job_hash_many (&options->hash, options->progress.fd == -1, options->operands,
+                 options->nr_operands, print_result, &print);
+  if (print.write_error)
+    report_write_failed (print.write_error);
+  return print.status;
 }
 
 /* Of a list.  Returns the exit status. */

@@ -262,6 +262,7 @@ set_defaults (struct options *options, int argc, char *argv[])
         .size = SOURCE_WHOLE,
         .extents = true,
         .read_size = 1024 * 1024,
+        .memory = SOURCE_MEMORY,
         .objects = calloc (argc + 1, sizeof (char *)),
       },
     },

@@ -45,6 +45,7 @@ struct nbd_reader {
   uint64_t end;                 /* no request passes this offset */
   size_t queue_size;            /* bytes on a connection, */
   unsigned queue_depth;         /* and requests, at most; 0: no such bound */
+  size_t memory;                /* of all buffers, bytes */
 
   struct scheduler scheduler;
   struct cursor cursor;         /* used by the thread whose turn it is */

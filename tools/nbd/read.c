@@ -29,7 +29,6 @@
 #define MAX_THREADS 128
 #define MAX_REQUEST (32 * 1024 * 1024) /* bytes, which every server accepts */
 #define MAX_SPARE (12 * 1024 * 1024) /* bytes of memory, for hashing */
-#define MAX_MEMORY (44 * 1024 * 1024) /* of all buffers */
 #define START_READS 2           /* reads in flight on a connection, at first */
 
 /* ---- Threads ---- */
@@ -188,6 +187,7 @@ setup_requests (struct nbd_reader *reader,
   nbd_extents_init (&reader->extents, reader->end);
   reader->queue_depth = options->queue_depth;
   reader->queue_size = options->queue_size;
+  reader->memory = options->memory;
   return 0;
 }
 
@@ -211,7 +211,7 @@ memory_for (const struct nbd_reader *reader, unsigned threads)
   size_t asked = reader->nr_conns * reader->queue_size +
     MIN (threads * reader->cursor.max_read, MAX_SPARE);
 
-  return MAX (asked, MAX_MEMORY);
+  return MAX (asked, reader->memory);
 }
 
 /* Some reads in flight for each connection, and one buffer to hash for each

@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,11 +49,17 @@ struct failure {
 
 struct spawn {
   char *const *argv;
+  char **environment;
+  char listen_pid[40];          /* of that */
   pid_t parent;
   int listener, client, image_fd, status, messages;
 };
 
 /* ---- In the child ---- */
+
+/* Other threads of the parent can hold locks, such as those of malloc, for ever in
+ * the child: nothing is called here that needs one.
+ */
 
 static void fail_child (const struct spawn *spawn, const char *what)
   __attribute__ ((noreturn));
@@ -131,7 +138,6 @@ static void run_child (struct spawn *spawn) __attribute__ ((noreturn));
 static void
 run_child (struct spawn *spawn)
 {
-  char pid[32];
   int null;
 
   make_connection (spawn);
@@ -152,15 +158,41 @@ run_child (struct spawn *spawn)
   if (spawn->image_fd != -1 && open_files_limit () == -1)
     fail_child (spawn, "cannot limit its descriptors");
 
-  snprintf (pid, sizeof pid, "%ld", (long) getpid ());
-  setenv ("LISTEN_PID", pid, 1);
-  setenv ("LISTEN_FDS", "1", 1);
-  unsetenv ("LISTEN_FDNAMES");
+  snprintf (spawn->listen_pid, sizeof spawn->listen_pid, "LISTEN_PID=%ld",
+            (long) getpid ());
+  environ = spawn->environment;
   execvp (spawn->argv[0], spawn->argv);
   fail_child (spawn, errno == ENOENT ? "not installed" : "cannot run it");
 }
 
 /* ---- In the parent ---- */
+
+static bool
+is_of_listening (const char *variable)
+{
+  return strncmp (variable, "LISTEN_PID=", 11) == 0 ||
+    strncmp (variable, "LISTEN_FDS=", 11) == 0 ||
+    strncmp (variable, "LISTEN_FDNAMES=", 15) == 0;
+}
+
+/* The environment of qemu-nbd: ours, and the socket.  0, or -1 with errno. */
+static int
+make_environment (struct spawn *spawn)
+{
+  size_t i, n = 0;
+
+  while (environ[n])
+    n++;
+  spawn->environment = calloc (n + 3, sizeof *spawn->environment);
+  if (!spawn->environment)
+    return -1;
+  for (i = n = 0; environ[i]; i++)
+    if (!is_of_listening (environ[i]))
+      spawn->environment[n++] = environ[i];
+  spawn->environment[n++] = spawn->listen_pid;
+  spawn->environment[n] = (char *) "LISTEN_FDS=1";
+  return 0;
+}
 
 static void
 close_fd (int fd)
@@ -217,7 +249,8 @@ qemu_nbd_start (struct qemu_nbd *qemu, char *const argv[], int image_fd,
   qemu->pid = -1;
   spawn.listener = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   spawn.client = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (spawn.listener == -1 || spawn.client == -1 ||
+  if (make_environment (&spawn) == -1 ||
+      spawn.listener == -1 || spawn.client == -1 ||
       pipe2 (status, O_CLOEXEC) == -1 || pipe2 (messages, O_CLOEXEC) == -1 ||
       /* qemu-nbd must not block on its messages. */
       fcntl (messages[1], F_SETFL, O_NONBLOCK) == -1)
@@ -229,6 +262,7 @@ qemu_nbd_start (struct qemu_nbd *qemu, char *const argv[], int image_fd,
     if (r == -1)
       error_errno (error, errno, "cannot start %s", argv[0]);
   }
+  free (spawn.environment);
   close_fd (spawn.listener);
   close_fd (status[1]);
   close_fd (messages[1]);

@@ -29,8 +29,8 @@ struct qemu_nbd {
  * limited.
  *
  * If this process ends, qemu-nbd ends too.  No socket is left either: its name
- * is removed before qemu-nbd runs.  There must be no other threads.  0, or -1
- * with the reason in ERROR.
+ * is removed before qemu-nbd runs.  Linux ends it when the thread ends that
+ * called this.  Thread-safe.  0, or -1 with the reason in ERROR.
  */
 int qemu_nbd_start (struct qemu_nbd *qemu, char *const argv[], int image_fd,
                     struct error *error);

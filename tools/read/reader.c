@@ -26,12 +26,12 @@
 
 #define MIB (1024 * 1024)       /* bytes */
 #define USUAL_MEMORY (32 * MIB) /* of all buffers, unless that is too little */
-#define MAX_MEMORY (44 * MIB)   /* then fewer are in use */
 #define MAX_DEPTH 64
 #define MAX_THREADS 128
 
 struct reader {
   const struct reader_image *image;
+  size_t memory;                /* of all buffers, bytes */
   struct scheduler scheduler;
 
   struct cursor cursor;         /* for whose turn it is */
@@ -207,7 +207,8 @@ static size_t
 read_size (const struct reader *reader, unsigned threads)
 {
   size_t batch = fill_batch (reader->scheduler.fill);
-  size_t bound = USUAL_MEMORY / buffers_of (reader->image) / threads;
+  size_t bound = MIN (USUAL_MEMORY, reader->memory) /
+    buffers_of (reader->image) / threads;
   /* Twice as many, so that some can be hashed and others read. */
   uint64_t window = walk_max_range (&reader->scheduler.walk, 2 * threads);
 
@@ -243,10 +244,10 @@ bounds_of (const struct reader *reader, unsigned threads)
   const struct reader_image *image = reader->image;
   size_t max_len = reader->cursor.max_read * buffers_of (image);
   uint64_t buffers = MIN (image->size / reader->cursor.max_read + 1,
-                          MAX (MAX_MEMORY / max_len, 1));
+                          MAX (reader->memory / max_len, 1));
 
   return (struct scheduler_bounds) {
-    .memory = MIN (buffers * max_len, MAX_MEMORY),
+    .memory = MIN (buffers * max_len, reader->memory),
     .max_len = max_len,
     .hashing = threads,
     .reading = MAX_THREADS,
@@ -263,7 +264,7 @@ stream_bounds (const struct reader *reader, unsigned threads)
   size_t max_len = stream_read_size (reader, buffers);
 
   return (struct scheduler_bounds) {
-    .memory = MIN (buffers * max_len, MAX_MEMORY),
+    .memory = MIN (buffers * max_len, reader->memory),
     .max_len = max_len,
     .hashing = threads,
     .reading = 1,
@@ -294,6 +295,7 @@ reader_fill (const struct reader_image *image,
 {
   struct reader reader = {
     .image = image,
+    .memory = options->memory,
     .cursor = {
       .size = image->size,
       .extent_at = options->extents ? image->extent_at : NULL,

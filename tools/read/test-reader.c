@@ -32,7 +32,7 @@
 #define MIB (1024 * 1024)
 
 static const struct source_options options = {
-  .extents = true, .threads = 3
+  .extents = true, .threads = 3, .memory = SOURCE_MEMORY
 };
 
 static int

@@ -73,7 +73,7 @@ test_search (void **state)
   (void) state;
   for (int i = 0; i < ROUNDS; i++) {
     const struct source_options its_options = {
-      .extents = true, .threads = 1 + rnd (3)
+      .extents = true, .threads = 1 + rnd (3), .memory = SOURCE_MEMORY
     };
     struct reader_image image;
     struct fill fill;

@@ -38,8 +38,8 @@ struct qemu_image {
 /* Stop qemu-nbd, if it runs, and free all that QI owns. */
 void qemu_image_destroy (struct qemu_image *qi);
 
-/* Start qemu-nbd; CACHE: with the page cache.  There must be no other threads.
- * 0 or -1.
+/* Start qemu-nbd; CACHE: with the page cache.  It ends when this thread
+ * does, at the latest.  0 or -1.
  */
 int qemu_image_start (struct qemu_image *qi, bool cache, struct error *error);
 

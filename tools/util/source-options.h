@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #define SOURCE_WHOLE UINT64_MAX
+#define SOURCE_MEMORY (44 * 1024 * 1024) /* bytes: all reads in flight */
 
 struct source_options {
   /* What to open. */
@@ -32,6 +33,7 @@ struct source_options {
   bool cache;                   /* leave what was read in the page cache */
   bool extents;                 /* query extents */
   unsigned threads;             /* that read and hash, 1 or more */
+  size_t memory;                /* of all buffers, bytes; see SOURCE_MEMORY */
   size_t read_size;             /* of a read over NBD, bytes */
   size_t queue_size;            /* on an NBD connection at most: bytes in
                                  * flight, */
