@@ -26,12 +26,6 @@
 
 #define TMPFS 0x01021994        /* f_type, see statfs(2) */
 
-/* The last 512 MiB below 2^63, where the largest file ends, are read as data:
- * in a folio that ends there, Linux on a tmpfs takes the end for a negative
- * offset, and reports no data.  No folio is larger.
- */
-#define SEEK_END_OFFSET ((uint64_t) INT64_MAX + 1 - (UINT64_C (1) << 29))
-
 bool
 file_is_block_device (const struct file *file)
 {
@@ -48,8 +42,8 @@ file_is_sparse (const struct file *file)
 /* On a tmpfs the content is in the page cache and nowhere else, except for
  * swap.
  */
-static bool
-is_tmpfs (const struct file *file)
+bool
+file_is_tmpfs (const struct file *file)
 {
 #ifdef __linux__
   struct statfs fs;
@@ -256,7 +250,7 @@ file_avoid_cache (struct file *file)
     return;
   file->data.mode = read_detect_mode (file->fd);
   if (file->data.mode == READ_ADVISE && file->data.direct_fd == -1 &&
-      !is_tmpfs (file))
+      !file_is_tmpfs (file))
     file->data.direct_fd = reopen_direct (file);
 }
 
@@ -305,60 +299,6 @@ file_read_table (const struct file *file, void *buf, size_t len, uint64_t at)
   return file->direct ? read_pages (&cached, buf, len, at)
                       : read_range (&cached, buf, len, len, at);
 }
-
-#ifdef SEEK_HOLE
-
-/* If the file system does not report holes, all is data. */
-int
-file_extent (const struct file *file, uint64_t at, uint64_t *len, bool *hole,
-             struct error *error)
-{
-  off_t data, end;
-
-  *len = UINT64_MAX;
-  *hole = false;
-  if (at >= SEEK_END_OFFSET)
-    return 0;
-  data = lseek (file->data.fd, at, SEEK_DATA);
-  if (data == -1 && errno == ENXIO &&
-      lseek (file->data.fd, 0, SEEK_END) < file->size)
-    return error_set (error, "the file was truncated while it was read");
-  if (data == -1) {
-    *hole = errno == ENXIO;     /* no data up to the end */
-    if (*hole && file->size > SEEK_END_OFFSET)
-      *len = SEEK_END_OFFSET - at;
-    return 0;
-  }
-  if (data > at) {
-    *len = MIN (data, SEEK_END_OFFSET) - at;
-    *hole = true;
-    return 0;
-  }
-  /* tmpfs looks up each page, which takes 20 ms for a GiB, before the first
-   * read.  If all blocks of the file are allocated, that finds preallocated
-   * zeros at most.
-   */
-  if (!file_is_sparse (file) && is_tmpfs (file))
-    return 0;
-  end = lseek (file->data.fd, at, SEEK_HOLE);
-  if (end > at)
-    *len = end - at;
-  return 0;
-}
-
-#else
-
-int
-file_extent (const struct file *file, uint64_t at, uint64_t *len, bool *hole,
-             struct error *error)
-{
-  (void) file; (void) at; (void) error;
-  *len = UINT64_MAX;
-  *hole = false;
-  return 0;
-}
-
-#endif
 
 /* ---- Changes ------------------------------------------------------------ */
 

@@ -75,16 +75,13 @@ file_prefetch_table (const struct file *file, size_t len, uint64_t at)
     read_ahead (file->fd, len, at);
 }
 
-/* Is there data or a hole at AT, and how long is it?  An error if the file
- * became shorter.  0 or -1.
- */
-int file_extent (const struct file *file, uint64_t at, uint64_t *len,
-                 bool *hole, struct error *error);
-
 bool file_is_block_device (const struct file *file);
 
 /* Can it have holes? */
 bool file_is_sparse (const struct file *file);
+
+/* Is its content in the page cache and nowhere else, except for swap? */
+bool file_is_tmpfs (const struct file *file);
 
 /* Is the file in the state in which it was opened, and still at its path, if
  * qemu opens that?  With FORCE_SHARE it is only an error if it became shorter.

@@ -22,6 +22,7 @@
 #include "../lib/common/numbers.h"
 #include "image/chain.h"
 #include "io/file.h"
+#include "io/file-extent.h"
 #include "nbd/handle.h"
 #include "nbd/load.h"
 #include "read/fill.h"
@@ -34,17 +35,10 @@
 
 #define SECTOR 512              /* bytes */
 
-/* The extent of FILE from START to END, in bytes. */
-struct cached_extent {
-  const struct file *file;
-  uint64_t start, end;
-  bool hole;
-};
-
 struct direct {
   struct source source;
   struct qemu_image qi;
-  struct cached_extent cached;  /* for extent_at */
+  struct file_extent found;     /* for extent_at */
 
   pthread_mutex_t lock;         /* protects what follows */
   struct chain chain;
@@ -62,27 +56,9 @@ find_run (struct direct *direct, uint64_t offset, struct run *run,
   return chain_at (&direct->chain, offset, run, file, error);
 }
 
-/* Find the extent of FILE at AT, unless it is cached: an extent often spans
- * many runs, and its end can take long to find (1 ms for 512 MiB on a tmpfs).
+/* An extent of the file often spans many runs, and its end can take long to find
+ * (1 ms for 512 MiB on a tmpfs).
  */
-static int
-lookup_extent (struct cached_extent *cached, const struct file *file,
-               uint64_t at, struct error *error)
-{
-  uint64_t len;
-  bool hole;
-
-  if (file == cached->file && at >= cached->start && at < cached->end)
-    return 0;
-  if (file_extent (file, at, &len, &hole, error) == -1)
-    return -1;
-  *cached = (struct cached_extent) {
-    .file = file, .start = at, .hole = hole,
-    .end = len < UINT64_MAX - at ? at + len : UINT64_MAX
-  };
-  return 0;
-}
-
 static int
 direct_extent_at (void *opaque, uint64_t offset, struct extent *extent,
                   struct error *error)
@@ -94,10 +70,10 @@ direct_extent_at (void *opaque, uint64_t offset, struct extent *extent,
   if (find_run (direct, offset, &run, &file, error) == -1)
     return -1;
   if (run.kind == RUN_DATA && file_is_sparse (file)) {
-    if (lookup_extent (&direct->cached, file, run.host, error) == -1)
+    if (file_extent_find (&direct->found, file, run.host, error) == -1)
       return -1;
-    extent->len = MIN (direct->cached.end - run.host, run.len);
-    extent->zero = direct->cached.hole;
+    extent->len = MIN (direct->found.end - run.host, run.len);
+    extent->zero = direct->found.hole;
     return 0;
   }
   extent->len = run.len;

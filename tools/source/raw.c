@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "io/file.h"
+#include "io/file-extent.h"
 #include "io/files.h"
 #include "read/reader.h"
 #include "source/raw.h"
@@ -22,16 +23,21 @@ struct raw {
   const struct source_options *options;
   struct files files;           /* one file */
   uint64_t start;               /* of the image in the file, bytes */
+  struct file_extent found;     /* for extent_at */
 };
 
 static int
 raw_extent_at (void *opaque, uint64_t offset, struct extent *extent,
                struct error *error)
 {
-  const struct raw *raw = opaque;
+  struct raw *raw = opaque;
+  uint64_t at = raw->start + offset;
 
-  return file_extent (raw->files.first, raw->start + offset, &extent->len,
-                      &extent->zero, error);
+  if (file_extent_find (&raw->found, raw->files.first, at, error) == -1)
+    return -1;
+  extent->len = raw->found.end - at;
+  extent->zero = raw->found.hole;
+  return 0;
 }
 
 static int

@@ -1,0 +1,108 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Where a file has data, and where it has holes.
+ *
+ * A lookup can take as long as a read, and each depends on the end of the extent
+ * before it.  So the last extent is kept, and a file that is scanned from start to
+ * end takes one lookup for each extent: where a hole ends there is data, without
+ * a lookup.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "../lib/common/numbers.h"
+#include "io/file.h"
+#include "io/file-extent.h"
+#include "util/error.h"
+
+/* The last 512 MiB below 2^63, where the largest file ends, are read as data:
+ * in a folio that ends there, Linux on a tmpfs takes the end for a negative
+ * offset, and reports no data.  No folio is larger.
+ */
+#define SEEK_END_OFFSET ((uint64_t) INT64_MAX + 1 - (UINT64_C (1) << 29))
+
+#ifdef SEEK_HOLE
+
+/* Look for data at EXTENT's start: if there is none it is a hole. */
+static int
+find_data (struct file_extent *extent, struct error *error)
+{
+  const struct file *file = extent->file;
+  uint64_t at = extent->start;
+  off_t data = lseek (file->data.fd, at, SEEK_DATA);
+
+  if (data == -1 && errno == ENXIO &&
+      lseek (file->data.fd, 0, SEEK_END) < file->size)
+    return error_set (error, "the file was truncated while it was read");
+  if (data == -1) {
+    extent->hole = errno == ENXIO; /* no data up to the end */
+    if (extent->hole && file->size > SEEK_END_OFFSET)
+      extent->end = SEEK_END_OFFSET;
+  }
+  else if (data > at) {
+    extent->hole = true;
+    extent->end = MIN (data, SEEK_END_OFFSET);
+    extent->data_follows = data < SEEK_END_OFFSET;
+  }
+  return 0;
+}
+
+/* Find the end of the data at EXTENT's start.  tmpfs looks up each page, which
+ * takes 20 ms for a GiB, before the first read.  If all blocks of the file are
+ * allocated, that finds preallocated zeros at most.
+ */
+static void
+find_hole (struct file_extent *extent)
+{
+  const struct file *file = extent->file;
+  off_t hole;
+
+  if (!file_is_sparse (file) && file_is_tmpfs (file))
+    return;
+  hole = lseek (file->data.fd, extent->start, SEEK_HOLE);
+  if (hole != -1 && hole > extent->start)
+    extent->end = hole;
+}
+
+/* If the file system does not report holes, all is data. */
+static int
+find (struct file_extent *extent, bool is_data, struct error *error)
+{
+  if (extent->start >= SEEK_END_OFFSET)
+    return 0;
+  if (!is_data && find_data (extent, error) == -1)
+    return -1;
+  if (!extent->hole)
+    find_hole (extent);
+  return 0;
+}
+
+#else
+
+static int
+find (struct file_extent *extent, bool is_data, struct error *error)
+{
+  (void) extent; (void) is_data; (void) error;
+  return 0;
+}
+
+#endif
+
+int
+file_extent_find (struct file_extent *extent, const struct file *file,
+                  uint64_t at, struct error *error)
+{
+  bool same = extent->file == file;
+  bool is_data = same && extent->data_follows && at == extent->end;
+
+  if (same && at >= extent->start && at < extent->end)
+    return 0;
+  *extent = (struct file_extent) {
+    .file = file, .start = at, .end = UINT64_MAX
+  };
+  return find (extent, is_data, error);
+}
