@@ -11,6 +11,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 
 #include "../lib/common/cleanup.h"
@@ -69,13 +70,24 @@ nbd_reader_hash (struct nbd_reader *reader)
 
 /* ---- Ranges ---- */
 
+/* How many more requests the options allow. */
+static unsigned
+room (const struct conn *conn)
+{
+  unsigned depth = conn->reader->queue_depth;
+  unsigned used = conn->in_flight + conn->asker.in_flight;
+
+  return depth == 0 ? UINT_MAX : depth > used ? depth - used : 0;
+}
+
 int
 conn_take (void *opaque, struct range *range, struct error *error)
 {
-  const struct conn *conn = opaque;
+  struct conn *conn = opaque;
   struct nbd_reader *reader = conn->reader;
 
-  reader->extents.nbd = conn->nbd;
+  reader->extents.asker = &conn->asker;
+  reader->extents.room = MAX (room (conn), 1) - 1; /* and one for a read */
   return cursor_next (&reader->cursor, range, error);
 }
 
@@ -196,7 +208,7 @@ is_full (const struct conn *conn, size_t len)
   const struct nbd_reader *reader = conn->reader;
 
   return conn->in_flight > 0 &&
-    ((reader->queue_depth > 0 && conn->in_flight >= reader->queue_depth) ||
+    (room (conn) == 0 ||
      (reader->queue_size > 0 &&
       conn->in_flight_bytes + len > reader->queue_size) ||
      (!conn->filling && has_enough_reads (conn)));
@@ -299,7 +311,7 @@ await_replies (struct conn *conn)
 {
   struct nbd_reader *reader = conn->reader;
 
-  while (conn->in_flight > 0 && !conn->lost) {
+  while (conn->in_flight + conn->asker.in_flight > 0 && !conn->lost) {
     {
       SCOPED_LOCK (&reader->lock);
 

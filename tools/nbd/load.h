@@ -18,6 +18,7 @@ struct error;
 /* All functions of libnbd that blksum uses, sorted. */
 #define LIBNBD_FUNCTIONS(F) \
   F (add_meta_context) \
+  F (aio_block_status) \
   F (aio_connect_uri) \
   F (aio_disconnect) \
   F (aio_get_fd) \
@@ -56,6 +57,7 @@ extern struct libnbd libnbd;
 int libnbd_load (struct error *error);
 
 #define nbd_add_meta_context libnbd.add_meta_context
+#define nbd_aio_block_status libnbd.aio_block_status
 #define nbd_aio_connect_uri libnbd.aio_connect_uri
 #define nbd_aio_disconnect libnbd.aio_disconnect
 #define nbd_aio_get_fd libnbd.aio_get_fd

@@ -1,0 +1,437 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Unit test: what a server says of an export is asked for ahead, and is what it
+ * says, whichever answers come, of what length, and in which order.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../lib/common/numbers.h"
+#include "nbd/extents.h"
+#include "nbd/handle.h"
+#include "nbd/load.h"
+#include "util/error.h"
+#include "util/extent.h"
+
+#define STATUS (UINT64_C (1) << 31) /* bytes that one request is about */
+#define BLOCK (STATUS / 16)
+#define BLOCKS 400
+#define SIZE (BLOCKS * BLOCK - 1)
+#define CONNS 3
+#define MAX_PENDING (CONNS * NBD_AHEAD)
+#define ROUNDS 300
+#define MANY 5000               /* extents: more than are kept */
+
+/* ---- A server that answers when it is polled ---- */
+
+struct pending {
+  struct nbd_handle *nbd;
+  uint64_t start, len;
+  nbd_extent_callback extent;
+  nbd_completion_callback done;
+};
+
+static struct {
+  bool zero[BLOCKS];
+  struct pending pending[MAX_PENDING]; /* oldest first */
+  unsigned count;
+  unsigned sent, asked;         /* ahead, and not */
+  uint64_t asked_at;            /* the last one that was not */
+  bool in_order, whole;         /* are answers? */
+  unsigned tiny;                /* so many extents in an answer, or 0 */
+  bool fail_ahead, fail, say_nothing, dead;
+} server;
+
+static unsigned seed = 1;
+
+static unsigned
+rnd (unsigned below)
+{
+  return rand_r (&seed) % below;
+}
+
+/* ENTRIES of what is from START on: LEN bytes, or fewer, or more. */
+static size_t
+make_entries (uint64_t start, uint64_t len, uint32_t *entries)
+{
+  size_t n = 0, max = server.whole ? SIZE_MAX : 1 + rnd (20);
+  uint64_t at = start, end = start + len;
+
+  for (; n < max && at < end; n++) {
+    bool zero = server.zero[at / BLOCK];
+    uint64_t to = at;
+
+    while (to < SIZE && to - at < STATUS && server.zero[to / BLOCK] == zero)
+      to = MIN ((to / BLOCK + 1) * BLOCK, SIZE);
+    if (server.whole || rnd (2))
+      to = MIN (to, end);
+    entries[2 * n] = to - at;
+    entries[2 * n + 1] = zero ? LIBNBD_STATE_ZERO | LIBNBD_STATE_HOLE : 0;
+    at = to;
+  }
+  return n;
+}
+
+static size_t
+make_tiny (uint32_t *entries)
+{
+  for (unsigned i = 0; i < server.tiny; i++) {
+    entries[2 * i] = 512;
+    entries[2 * i + 1] = 0;
+  }
+  return server.tiny;
+}
+
+static int
+answer (const nbd_extent_callback *extent, uint64_t start, uint64_t len)
+{
+  static uint32_t entries[2 * MANY];
+  size_t n = server.tiny ? make_tiny (entries)
+                         : make_entries (start, len, entries);
+  int err = 0;
+
+  if (server.say_nothing)
+    return 0;
+  extent->callback (extent->user_data, "qemu:allocation-depth", start, entries,
+                    2, &err);
+  extent->callback (extent->user_data, "base:allocation", start, entries,
+                    2 * n, &err);
+  return err;
+}
+
+/* The Nth of what is pending ends. */
+static void
+complete (unsigned n)
+{
+  struct pending pending = server.pending[n];
+  int err = server.fail_ahead || (!server.whole && rnd (8) == 0) ? EIO : 0;
+
+  server.count--;
+  memmove (&server.pending[n], &server.pending[n + 1],
+           (server.count - n) * sizeof pending);
+  if (err == 0)
+    err = answer (&pending.extent, pending.start, pending.len);
+  pending.done.callback (pending.done.user_data, &err);
+}
+
+/* Of NBD, or of any if that is NULL.  False if nothing is pending. */
+static bool
+complete_one (const struct nbd_handle *nbd)
+{
+  unsigned which[MAX_PENDING], n = 0;
+
+  for (unsigned i = 0; i < server.count; i++)
+    if (!nbd || server.pending[i].nbd == nbd)
+      which[n++] = i;
+  if (n == 0)
+    return false;
+  complete (which[server.in_order ? 0 : rnd (n)]);
+  return true;
+}
+
+static int64_t
+fake_aio_block_status (struct nbd_handle *nbd, uint64_t len, uint64_t offset,
+                       nbd_extent_callback extent,
+                       nbd_completion_callback done, uint32_t flags)
+{
+  assert_int_equal (flags, 0);
+  assert_true (len > 0 && len <= STATUS && offset + len <= SIZE);
+  assert_true (server.count < MAX_PENDING);
+  if (server.dead)
+    return -1;
+  server.sent++;
+  server.pending[server.count++] = (struct pending) {
+    nbd, offset, len, extent, done
+  };
+  return 1;
+}
+
+static int
+fake_block_status (struct nbd_handle *nbd, uint64_t len, uint64_t offset,
+                   nbd_extent_callback extent, uint32_t flags)
+{
+  assert_int_equal (flags, 0);
+  assert_true (len > 0 && len <= STATUS && offset + len <= SIZE);
+  server.asked++;
+  server.asked_at = offset;
+  /* What else comes on the connection meanwhile. */
+  while (rnd (2) && complete_one (nbd))
+    ;
+  return server.fail || answer (&extent, offset, len) ? -1 : 0;
+}
+
+static int
+fake_poll (struct nbd_handle *nbd, int timeout)
+{
+  assert_int_equal (timeout, -1);
+  if (server.dead)
+    return -1;
+  assert_true (complete_one (nbd));
+  return 1;
+}
+
+struct libnbd libnbd = {
+  .aio_block_status = fake_aio_block_status,
+  .block_status = fake_block_status,
+  .poll = fake_poll,
+};
+
+const char *
+nbd_error_text (void)
+{
+  return "the server's reason";
+}
+
+/* ---- The one who asks ---- */
+
+static struct nbd_extents extents;
+static struct nbd_asker askers[CONNS];
+static unsigned max_in_flight;
+
+static int
+start (void **state)
+{
+  (void) state;
+  memset (&server, 0, sizeof server);
+  server.in_order = server.whole = true;
+  for (unsigned i = 0; i < BLOCKS; i++)
+    server.zero[i] = rnd (2);
+  for (unsigned i = 0; i < CONNS; i++)
+    askers[i] = (struct nbd_asker) { .nbd = (void *) &askers[i] };
+  nbd_extents_init (&extents, SIZE);
+  max_in_flight = NBD_AHEAD;
+  return 0;
+}
+
+static int
+end (void **state)
+{
+  (void) state;
+  while (complete_one (NULL))
+    ;
+  for (unsigned i = 0; i < CONNS; i++)
+    assert_int_equal (askers[i].in_flight, 0);
+  nbd_extents_destroy (&extents);
+  return 0;
+}
+
+static int
+find (unsigned conn, uint64_t offset, struct extent *extent,
+      struct error *error)
+{
+  extents.asker = &askers[conn];
+  extents.room = max_in_flight - askers[conn].in_flight;
+  return nbd_extent_at (&extents, offset, extent, error);
+}
+
+/* Returns where it ends. */
+static uint64_t
+check_at (unsigned conn, uint64_t offset)
+{
+  struct error error = { "" };
+  struct extent extent;
+
+  assert_int_equal (find (conn, offset, &extent, &error), 0);
+  assert_true (extent.len > 0);
+  for (uint64_t at = offset; at < MIN (offset + extent.len, SIZE);
+       at = (at / BLOCK + 1) * BLOCK)
+    assert_int_equal (extent.zero, server.zero[at / BLOCK]);
+  for (unsigned i = 0; i < CONNS; i++)
+    assert_true (askers[i].in_flight <= max_in_flight);
+  return offset + extent.len;
+}
+
+/* ---- Tests ---- */
+
+/* When the first answer is used, the next requests are in flight, and stay so;
+ * only the first was waited for without them.
+ */
+static void
+test_ahead (void **state)
+{
+  uint64_t at;
+
+  (void) state;
+  at = check_at (0, 0);
+  assert_int_equal (server.count, NBD_AHEAD);
+  for (unsigned i = 0; i < NBD_AHEAD; i++)
+    assert_int_equal (server.pending[i].start, (i + 1) * STATUS);
+  while (at < SIZE / 2) {
+    at = check_at (0, at);
+    assert_true (server.count >= NBD_AHEAD - 1);
+  }
+  while (at < SIZE)
+    at = check_at (0, at);
+  assert_int_equal (server.count, 0);
+  assert_int_equal (server.asked, 1);
+  assert_int_equal (server.sent, SIZE / STATUS);
+}
+
+/* No thread waits for the answer to another connection: it asks. */
+static void
+test_other_connection (void **state)
+{
+  uint64_t at;
+
+  (void) state;
+  for (at = 0; at < STATUS; )
+    at = check_at (0, at);
+  check_at (1, STATUS);
+  assert_int_equal (server.asked, 2);
+  assert_int_equal (server.asked_at, STATUS);
+}
+
+/* What is read in one place and another is not asked for ahead. */
+static void
+test_skip (void **state)
+{
+  (void) state;
+  for (uint64_t at = STATUS; at + STATUS < SIZE; at += 2 * STATUS)
+    check_at (0, at);
+  assert_int_equal (server.sent, 0);
+}
+
+static void
+test_many_extents (void **state)
+{
+  (void) state;
+  server.tiny = MANY;
+  memset (server.zero, 0, sizeof server.zero);
+  for (uint64_t at = 0; at < 2 * MANY * 512; )
+    at = check_at (0, at);
+  assert_int_equal (server.asked, 2);
+  assert_int_equal (server.sent, 0);
+}
+
+/* Of an answer that comes when it was asked ahead not all is kept. */
+static void
+test_many_ahead (void **state)
+{
+  uint64_t at = 0;
+
+  (void) state;
+  memset (server.zero, 0, sizeof server.zero);
+  at = check_at (0, at);
+  server.tiny = MANY;
+  for (at = STATUS; at < STATUS + MANY * 512; )
+    at = check_at (0, at);
+  assert_int_equal (server.asked, 2);
+  assert_true (server.asked_at < STATUS + MANY * 512);
+}
+
+/* The options allow so many requests. */
+static void
+test_room (void **state)
+{
+  (void) state;
+  max_in_flight = 2;
+  check_at (0, 0);
+  assert_int_equal (server.count, 2);
+}
+
+/* An answer that was asked ahead tells no error. */
+static void
+test_errors (void **state)
+{
+  struct error error = { "" };
+  struct extent extent;
+  uint64_t at = 0;
+
+  (void) state;
+  server.fail_ahead = true;
+  for (; at < 4 * STATUS; )
+    at = check_at (0, at);
+  assert_true (server.asked >= 4);
+  server.fail = true;
+  while (find (0, at, &extent, &error) == 0)
+    at += extent.len;
+  assert_int_equal (at, server.asked_at);
+  assert_non_null (strstr (error.text, "cannot get extents at offset"));
+  assert_non_null (strstr (error.text, "the server's reason"));
+}
+
+static void
+test_nothing (void **state)
+{
+  struct error error = { "" };
+  struct extent extent;
+  uint64_t at;
+
+  (void) state;
+  for (at = 0; at < STATUS; )
+    at = check_at (0, at);
+  server.say_nothing = true;
+  assert_int_equal (find (0, at, &extent, &error), -1);
+  assert_non_null (strstr (error.text, "told no extents at offset"));
+}
+
+static void
+test_lost (void **state)
+{
+  struct error error = { "" };
+  struct extent extent;
+  uint64_t at;
+
+  (void) state;
+  for (at = 0; at < STATUS; )
+    at = check_at (0, at);
+  server.dead = true;
+  assert_int_equal (find (0, at, &extent, &error), -1);
+  assert_non_null (strstr (error.text, "the server's reason"));
+}
+
+/* Whatever comes, extents are those of the export. */
+static void
+test_random (void **state)
+{
+  for (int i = 0; i < ROUNDS; i++) {
+    end (state);
+    start (state);
+    server.in_order = rnd (2);
+    server.whole = rnd (2);
+    max_in_flight = rnd (NBD_AHEAD + 1);
+    for (uint64_t at = 0; at < SIZE; ) {
+      if (rnd (4) == 0)
+        complete_one (NULL);
+      if (rnd (50) == 0)
+        at += rnd (3 * 16) * BLOCK;
+      if (at < SIZE)
+        at = check_at (rnd (CONNS), at);
+      else
+        break;
+    }
+  }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown (name, start, end)
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    TEST (test_ahead),
+    TEST (test_other_connection),
+    TEST (test_skip),
+    TEST (test_many_extents),
+    TEST (test_many_ahead),
+    TEST (test_room),
+    TEST (test_errors),
+    TEST (test_nothing),
+    TEST (test_lost),
+    TEST (test_random),
+  };
+
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}
