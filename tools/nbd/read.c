@@ -30,6 +30,7 @@
 #define MAX_REQUEST (32 * 1024 * 1024) /* bytes, which every server accepts */
 #define MAX_SPARE (12 * 1024 * 1024) /* bytes of memory, for hashing */
 #define START_READS 2           /* reads in flight on a connection, at first */
+#define MIN_DEPTH 64            /* reads in flight, if they are short enough */
 
 /* ---- Threads ---- */
 
@@ -223,16 +224,16 @@ bounds_of (const struct nbd_reader *reader, unsigned threads)
   size_t max_len = reader->cursor.max_read;
   size_t memory = memory_for (reader, threads);
   uint64_t by_options = reads_by_options (reader);
-  uint64_t most = MIN (MAX (memory / max_len, 1),
-                       reader->nr_conns * by_options + threads);
+  uint64_t most = reader->nr_conns * by_options + threads;
+  uint64_t full = MIN (MAX (memory / max_len, 1), most);
 
   return (struct scheduler_bounds) {
     .memory = memory,
     .max_len = max_len,
     .hashing = threads,
-    .start = MIN (most, reader->nr_conns * MIN (by_options, START_READS) +
+    .start = MIN (full, reader->nr_conns * MIN (by_options, START_READS) +
                   threads),
-    .depth = most,
+    .depth = MIN (MAX (full, MIN_DEPTH), most),
   };
 }
 
