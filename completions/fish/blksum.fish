@@ -3,23 +3,22 @@
 #
 # Completion of blksum for fish.
 #
-# What can come next is known to blksum, which is asked with --complete; this
-# is how fish is told.
+# "blksum --complete" prints the completions; this script passes them to fish.
 
-# Sets __blksum_kind, __blksum_words to words with their help, __blksum_prefix to
-# what is before a path, as in manifest:PATH, and __blksum_path to that path.
+# Set __blksum_kind, __blksum_words to words with their help, __blksum_prefix to
+# the text before a path, as in manifest:PATH, and __blksum_path to that path.
 function __blksum_ask
     set -l line (commandline -cp)
-    # Once is enough for all the conditions below.
+    # Run blksum once for all the conditions below.
     test "$line" = "$__blksum_line"; and return
     set -g __blksum_line $line
 
     set -l words (commandline -opc)
     set -l word (commandline -ct)
-    # A quote that is open is closed.
+    # Close an open quote.
     set word (string unescape -- $word; or string unescape -- $word\"
         or string unescape -- $word\'; or printf '%s\n' $word)
-    # The one that is on the line, if that is one.
+    # Run the program on the command line, if it exists.
     set -l program (string replace -r '^~/' "$HOME/" -- $words[1])
     type -q -- $program; or set program blksum
 
@@ -27,7 +26,7 @@ function __blksum_ask
         2>/dev/null </dev/null)
     set -l first (string split \t -- $lines[1])
     set -g __blksum_words $first[2]$lines[2..-1]
-    set -g __blksum_kind $first[1] files # if it says nothing
+    set -g __blksum_kind $first[1] files # if blksum prints nothing
     set -g __blksum_prefix "$first[2]"
     set -g __blksum_path (string replace -- "$__blksum_prefix" '' "$word")
 end
@@ -42,7 +41,7 @@ function __blksum_print_words
     printf '%s\n' $__blksum_words
 end
 
-# fish finds those behind ":" and "=" by itself, but not in quotes.
+# fish completes files after ":" and "=" by itself, but not in quotes.
 function __blksum_print_files
     printf '%s\n' $__blksum_prefix(complete -C"'' "(string escape -n -- \
         $__blksum_path))
