@@ -22,7 +22,7 @@
 #define QUEUE_DEPTH 8
 
 static struct buffer {
-  struct buffer *next;          /* in the list of those that are ours */
+  struct buffer *next;          /* in the list of the loop's buffers */
   unsigned char data[256 * 1024];
 } buffers[QUEUE_DEPTH], *ours;
 
@@ -35,8 +35,8 @@ check (int err, const char *what)
   }
 }
 
-/* Take back the buffers that are hashed.  Drain first: what completes after
- * that makes the descriptor readable again, so no wake-up is lost.
+/* Reclaim the buffers that were hashed.  Drain first: a later completion makes
+ * the descriptor readable again, so no wake-up is lost.
  */
 static void
 reap (struct blkhash *h, int completion_fd)
@@ -60,7 +60,7 @@ reap (struct blkhash *h, int completion_fd)
   }
 }
 
-/* Fill a buffer and hand it over.  Returns 0 at the end of the input. */
+/* Fill a buffer and submit it.  Returns 0 at the end of the input. */
 static int
 submit (struct blkhash *h)
 {

@@ -5,9 +5,9 @@
  *
  *     blkhash-leaves FILE
  *
- * Each thread takes every second part, from the end of the file to its start,
- * and hashes what it read.  The size of the parts has nothing to do with that
- * of blocks: the leaf table puts the pieces together.
+ * Each thread reads every second part, from the end of the file to its start,
+ * and hashes it.  Parts need not be aligned to blocks: the leaf table combines
+ * the pieces of a block.
  */
 
 #include <errno.h>
@@ -48,7 +48,7 @@ read_parts (void *arg)
 
       if (n == -1 && errno == EINTR)
         continue;
-      r->err = n == -1 ? errno : n == 0 ? EIO : /* 0: the file was cut */
+      r->err = n == -1 ? errno : n == 0 ? EIO : /* 0: truncated */
         blkhash_leaves_data (r->leaves, buf, n, offset);
       if (r->err)
         return NULL;

@@ -27,7 +27,7 @@ check (const char *what, int err)
   exit (EXIT_FAILURE);
 }
 
-/* Returns the size of the image.  The end of a read may be within a block. */
+/* Returns the size of the image.  A read may end within a block. */
 static uint64_t
 give_image (struct blkhash_leaves *l)
 {

@@ -6,7 +6,7 @@
  *     blkhash-sync [FILE]
  *
  * One thread reads from the first byte to the last; the library hashes in
- * others.  Holes of the file are given to the library as such, unread.
+ * other threads.  Holes of the file are not read: blkhash_zero appends them.
  */
 
 #define _GNU_SOURCE             /* SEEK_DATA */
@@ -23,7 +23,7 @@
 static unsigned char buf[1024 * 1024];
 
 /* Append the hole at the file offset, if there is one, and move behind it.
- * Pipes have no offset, and some files cannot tell: those are read.
+ * Pipes have no offset, and some files no SEEK_DATA: these are read.
  */
 static int
 append_hole (struct blkhash *h, int fd)

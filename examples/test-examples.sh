@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Run the example programs on files of several sizes and compare what they
-# print with the reference.  Runs in the build directory, srcdir is the source.
+# Run the example programs on files of several sizes and compare their output
+# with the reference.  Runs in the build directory, srcdir is the source.
 
 set -e
 
@@ -30,7 +30,7 @@ equal () {
   fi
 }
 
-# fails COMMAND...: COMMAND exits with 1, says why, and prints no hash.
+# fails COMMAND...: COMMAND exits with 1, prints a message, and prints no hash.
 fails () {
   status=0
   "$@" > "$dir/out" 2> "$dir/err" || status=$?
@@ -62,7 +62,7 @@ check_image () {
   check_manifest "$expected"
 }
 
-# The reference, too, has to know the published answer.
+# The published sum, which does not depend on the reference.
 printf hello > "$dir/image"
 equal 337355feb53a5309d5aba92796223c2c84ffab930e706c01fef573a2722545e6 \
       ./blkhash-sync
