@@ -3,9 +3,9 @@
 #
 # Sourced after functions.sh by the tests of the completions.
 
-# table_options: what is in the table of options, read from its source and not
-# from what our programs make of it: "--name", and "-x" where there is a letter,
-# a line each.
+# table_options: prints the options of the table, sorted, one a line: "--name",
+# and "-x" for an option with a letter.  They are read from the source of the
+# table, so that they do not depend on the output of our programs.
 table_options () {
   sed -n "s/^ *{ GROUP_[A-Z]*, \('\(.\)'\|0\), \"\([^\"]*\)\",.*/-\2 --\3/p" \
       "$abs_top_srcdir/tools/cli/option-table.c" |
@@ -16,7 +16,8 @@ table_options () {
   cat "$dir/table"
 }
 
-# make_names: files and directories to complete, in a new current directory.
+# make_names: creates names of files and directories to complete, and changes to
+# their directory.
 make_names () {
   mkdir "$dir/names"
   cd "$dir/names"
@@ -26,7 +27,7 @@ make_names () {
       "it's \"quoted\".raw" 'grün und blau.raw' '$HOME;`id`.raw' -dash.raw; do
     : > "./$name"
   done
-  # A blksum that is asked by its path.
+  # A blksum that is run by its path.
   cat > mytools/blksum << 'END'
 #!/bin/sh
 [ "$1" = --complete ] || exec blksum "$@"
@@ -35,12 +36,12 @@ END
   chmod +x mytools/blksum
 }
 
-# complete_in SHELL: all of completion.py, with none of the user's files.
+# complete_in SHELL: runs completion.py, without the configuration of the user.
 complete_in () {
   requires_program "$1" "$PYTHON"
   table_options > "$dir/options"
   make_names
-  # What the shells see: it tells its arguments, and is not run otherwise.
+  # The blksum that the shells find: it only records its arguments.
   mv "$dir/bin/blksum" "$dir/bin/real-blksum"
   cat > "$dir/bin/blksum" << 'END'
 #!/bin/sh

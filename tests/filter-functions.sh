@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Sourced by the tests of the nbdkit filter instead of functions.sh.  With
+# Sourced by the tests of the nbdkit filter, instead of functions.sh.  With
 # BLKHASH_VALGRIND=1, nbdkit runs in valgrind too.
 
 . "$(dirname "$0")/functions.sh"
@@ -14,16 +14,16 @@ sums=$dir/sums
 manifest=$dir/manifest
 pause=$dir/pause.sock
 
-# nbdkit takes modules out of memory before valgrind tells of them.
+# nbdkit unloads modules before valgrind reports errors in them.
 nbdkit_wrapper=${wrapper:+$wrapper --keep-debuginfo=yes
   --suppressions=$abs_top_srcdir/tests/filter-valgrind.supp}
-# The linker needs the sanitizer before nbdkit, which was built without.
+# nbdkit was built without the sanitizer, whose library must be loaded first.
 case $SANITIZE in
   no) ;;
   *thread*)
     [ -n "${with_tsan:-}" ] || skip "not with TSan"
-    # What nbdkit itself does with its memory is not looked at.  TSan does not
-    # know the random addresses of newer kernels.
+    # Memory accesses of nbdkit itself are ignored.  TSan does not support the
+    # address randomization of newer kernels.
     nbdkit_wrapper="env TSAN_OPTIONS=ignore_noninstrumented_modules=1 LD_PRELOAD=$(
       gcc -print-file-name=libtsan.so)"
     ! setarch -R true 2> /dev/null ||
@@ -36,8 +36,8 @@ case $SANITIZE in
     ;;
 esac
 
-# serve ARGUMENT...: nbdkit with the filter before all others; $above comes
-# before it.  Sets $uri, $server, $log.
+# serve ARGUMENT...: starts nbdkit with our filter as the first one; $above are
+# arguments that go before it.  Sets $uri, $server, $log.
 above=
 serve () {
   case " $SANITIZE $* " in
@@ -61,18 +61,18 @@ server_is_up () {
   test -s "$socket.pid"
 }
 
-# Who starts nbdkit without "serve".
+# not_sanitized: for tests that start nbdkit without "serve".
 not_sanitized () {
   [ "$SANITIZE" = no ] || skip "nbdkit needs the sanitizer before it"
 }
 
-# stop: end the server, see that it ended well.  What the result file says
-# then is final.
+# stop: ends the server, which must exit without an error.  The result file is
+# final then.
 stop () {
   kill $server
   if [ "$SANITIZE" != no ]; then
-    # With the sanitizer before it, nbdkit can hang in a destructor of p11-kit,
-    # after everything of ours is over.
+    # With a preloaded sanitizer, nbdkit can hang in a destructor of p11-kit,
+    # after our filter is unloaded.
     wait_until grep -q 'blkhash: unload' "$log"
     for try in 1 2 3 4 5 6 7 8 9 10; do
       ! grep -qs '^State:.[^Z]' /proc/$server/status || sleep 0.02
@@ -88,14 +88,14 @@ stop () {
   [ $status = 0 ] || fail "nbdkit ended with $status: $(tail -n 40 "$log")"
 }
 
-# copy ARGUMENT...: nbdcopy that must work.
+# copy ARGUMENT...: nbdcopy, which must succeed.
 copy () {
   run 0 nbdcopy "$@"
 }
 
-# client EXPORT CODE: python with "h" connected to the export of $uri.  For
-# requests that must not reach the plugin yet there is nbdkit's pause filter,
-# with pause-control=$pause, and for it pause() and resume().
+# client EXPORT CODE: runs Python code in which "h" is connected to that export
+# of $uri.  pause() and resume() control nbdkit's pause filter, by
+# pause-control=$pause: it holds requests before they reach the plugin.
 client () {
   echo "+ client '$1': $2"
   "$PYTHON" - "$socket" "$1" "$2" "$limit" "$pause" \
@@ -129,7 +129,7 @@ END
     fail "client"
 }
 
-# all_left: every connection is over, whatever that had to do at its end.
+# all_left: every connection is closed, and the filter has done its work for it.
 all_left () {
   opened=$(grep -c 'blkhash: open readonly=' "$log") || :
   [ "$(grep -c 'blkhash: close$' "$log")" = "$opened" ]
@@ -143,7 +143,8 @@ says () {
   grep -q -e "$1" "$sums"
 }
 
-# line_comes LINE: the result file gets it.  line_matches REGEX: one like it.
+# line_comes LINE: waits until the result file has this line.  line_matches
+# REGEX: waits until one matches.
 line_comes () {
   becomes_true has_line "$1" || fail "expected in the result file:
 $1
@@ -156,21 +157,22 @@ line_matches () {
   wait_until says "$1"
 }
 
-# sum_comes IMAGE [NAME]: the sum of IMAGE, by the reference and by blksum.
+# sum_comes IMAGE [NAME]: waits for the sum of IMAGE, which the reference
+# computes; blksum must print the same.
 sum_comes () {
   wanted=$(reference "$1")
   prints_sum "$wanted" blksum -f raw "$1"
   line_comes "$wanted  ${2:--}"
 }
 
-# no_sum: the result file has none.
+# no_sum: the result file has no sum.
 no_sum () {
   ! says '^\\\{0,1\}[0-9a-f]\{32,\} ' || fail "there is a sum:
 $(cat "$sums")"
 }
 
-# manifest_is IMAGE [OPTION]...: the manifest is that of IMAGE, by the
-# reference, which has these options, and only its owner's.
+# manifest_is IMAGE [OPTION]...: the manifest is that of IMAGE as the reference
+# writes it with these options, and only its owner can read it.
 manifest_is () {
   image=$1
   shift
@@ -180,30 +182,31 @@ manifest_is () {
   [ "$(stat -c %a "$manifest")" = 600 ] || fail "not only the owner's"
 }
 
-# The first line of a result file that has lines of several exports.
+# The first line of a result file that has lines for several exports.
 result_header='# nbdkit-blkhash-filter replaces this file'
 
-# without_header FILE: its lines, without that one, which has to be there.
+# without_header FILE: prints the other lines; the header must be there.
 without_header () {
   [ "$(head -n 1 "$1")" = "$result_header" ] || fail "no header: $(head "$1")"
   tail -n +2 "$1"
 }
 
-# nothing_beside FILE: but its lock, while the server runs.
+# nothing_beside FILE: the only file beside it is its lock, while the server
+# runs.
 nothing_beside () {
   [ "$(ls "$1"*)" = "$1
 $1.blkhash-lock" ] || fail "left behind: $(ls "$1"*)"
 }
 
-# no_manifest: there is none, but an empty file.
+# no_manifest: the file of the manifest exists, and is empty.
 no_manifest () {
   [ -e "$manifest" ] || fail "the manifest is gone"
   [ ! -s "$manifest" ] || fail "there is a manifest"
 }
 
-# A nbdkit that ends before it serves leaves a folder in /tmp with "-U -".
+# With "-U -", an nbdkit that ends before it serves leaves a directory in /tmp.
 
-# refuses_to_start REGEX ARGUMENT...: nbdkit ends at once and says why.
+# refuses_to_start REGEX ARGUMENT...: nbdkit ends at once, and an error matches.
 refuses_to_start () {
   regex=$1
   shift
@@ -211,8 +214,9 @@ refuses_to_start () {
   grep -q -e "$regex" "$dir/stderr" || fail "does not say '$regex'"
 }
 
-# Can the rest be read through the delay filter, when the client has gone?  Not
-# with nbdkit 1.48, even when it does not delay reads.
+# delay_can_be_read: is true if the filter can read the missing blocks through
+# the delay filter after the client has disconnected.  With nbdkit 1.48 it
+# cannot, even if reads are not delayed.
 delay_can_be_read () {
   printf x > "$dir/byte"
   serve --filter=delay memory 1M wdelay=1ms blkhash-file="$dir/delay"

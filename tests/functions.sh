@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Sourced by every test script first: tests/README.md says how they are
-# written.  After it "blksum" in PATH is the one that was built, $dir is an
-# empty directory that is removed at the end, and TMPDIR lies in it.
+# Sourced first by every test script: tests/README.md says how to write one.  It
+# sets up the environment: "blksum" in PATH is the one of this build, $dir is an
+# empty directory that is removed at the end, and TMPDIR is inside it.
 #
-# Tests run in the tests directory of the build, where env.sh is.
+# Tests run in the tests directory of the build, which has env.sh.
 
 set -e
 . ./env.sh
@@ -20,7 +20,7 @@ skip () {
   exit 77
 }
 
-# fail REASON: also shows what the last command printed.
+# fail REASON: also prints the output of the last command.
 fail () {
   echo "FAIL: $test_name: $*"
   for output in stdout stderr; do
@@ -35,12 +35,13 @@ fail () {
 on_exit=
 pids=
 
-# is_ours PID: not a stranger's by now, whose process got the same number.
+# is_ours PID: the process is still one of this test, and no other has its
+# number.
 is_ours () {
   [ ! -e /proc/self/environ ] || grep -qsF "$dir" "/proc/$1/environ"
 }
 
-# end_of PID: wait for it, and kill it if it takes long.
+# end_of PID: waits until the process has exited, and kills it if it takes long.
 end_of () {
   tries=0
   while is_ours "$1" && kill -0 "$1" 2> /dev/null; do
@@ -51,8 +52,9 @@ end_of () {
   done
 }
 
-# Servers end as a user ends them: nbdkit has files outside $dir then.  What waits
-# for a file in $dir goes on when that is gone.
+# Servers get SIGTERM, as from a user, because nbdkit has files outside $dir to
+# remove.  A process that waits for a file in $dir continues when $dir is
+# removed.
 cleanup () {
   status=$?
   trap - EXIT
@@ -72,7 +74,7 @@ cleanup () {
   exit $status
 }
 
-# at_exit COMMAND: run it at the end, the last one first.
+# at_exit COMMAND: runs it at the end; the last one that was added runs first.
 at_exit () {
   on_exit="$1
 $on_exit"
@@ -85,7 +87,7 @@ kill_at_exit () {
 
 # ---- Requirements ----
 
-# requires COMMAND: one that fails when something is missing.
+# requires COMMAND: the test is skipped if this fails.
 requires () {
   "$@" > /dev/null 2>&1 || skip "'$*' does not work here"
 }
@@ -108,13 +110,14 @@ requires_nbdkit () {
   done
 }
 
-# A blksum that was built with libnbd.
+# requires_nbd: blksum was built with libnbd.
 requires_nbd () {
   grep -q '^#define HAVE_LIBNBD 1' "$abs_top_builddir/config.h" ||
     skip "built without libnbd"
 }
 
-# What tells whether a qcow2 that ends within compressed data is complete.
+# requires_inflating: blksum was built with the libraries by which it detects
+# whether a qcow2 that ends within compressed data is complete.
 requires_inflating () {
   for library in ZLIB ZSTD; do
     grep -q "^#define HAVE_$library 1" "$abs_top_builddir/config.h" ||
@@ -122,7 +125,7 @@ requires_inflating () {
   done
 }
 
-# What reads images that are not raw.
+# requires_qemu: blksum can read images that are not raw.
 requires_qemu () {
   requires_nbd
   requires_program qemu-img qemu-nbd
@@ -134,8 +137,8 @@ requires_root () {
 
 # ---- Programs that were built ----
 
-# The program itself and not the script that libtool makes of it: it is the
-# one to be killed, and to be run by valgrind.
+# real_program FILE: prints the program behind the script that libtool makes of
+# it, so that a test kills the program itself, and valgrind runs it.
 real_program () {
   case $1 in
     */*) real_dir=${1%/*} ;;
@@ -148,11 +151,11 @@ real_program () {
   fi
 }
 
-# Seconds after which what we wait for never comes.  A test that passes is
-# nowhere near it, however busy the machine, and never lets it run out.
+# The timeout of waits, in seconds.  A test that passes never comes near it,
+# however busy the machine is.
 limit=300
 
-# $wrapper is put before our programs, and before that blksum runs $prepare.
+# $wrapper is put before our programs; blksum runs $prepare before it.
 wrapper=
 prepare=
 if [ "${BLKHASH_VALGRIND:-0}" != 0 ]; then
@@ -160,12 +163,13 @@ if [ "${BLKHASH_VALGRIND:-0}" != 0 ]; then
   wrapper="$VALGRIND -q --vgdb=no --error-exitcode=99 --leak-check=full
     --errors-for-leak-kinds=definite --child-silent-after-fork=yes
     --suppressions=$abs_top_srcdir/tests/valgrind.supp"
-  # For valgrind the soft limit is the hard one, which nobody may change, and
-  # blksum lowers it to this.
+  # valgrind takes the soft limit for the hard one, which cannot be changed;
+  # blksum lowers it to this number.
   prepare='ulimit -S -n 256'
 fi
 
-# Not the default of all compilers: what a thread leaves behind on its stack.
+# Detects use of a thread's stack after return; not the default of all
+# compilers.
 case $SANITIZE in
   *address*)
     ASAN_OPTIONS=detect_stack_use_after_return=1${ASAN_OPTIONS:+:$ASAN_OPTIONS}
@@ -175,20 +179,20 @@ esac
 
 # ---- The short form and the long one ----
 
-# is_long: "make check-long" runs this, which takes all cases.
+# is_long: the test runs all its cases, as in "make check-long".
 is_long () {
   [ "${BLKHASH_SLOW:-0}" != 0 ]
 }
 
-# is_observed: programs run in valgrind or with a sanitizer, and take their time.
+# is_observed: programs run in valgrind or with a sanitizer, and are slow.
 is_observed () {
   [ -n "$wrapper" ] || [ "$SANITIZE" != no ]
 }
 
-# every N [OBSERVED]: is true for each case in the long form, and else for each N-th
-# that is asked for, beginning with the first; for each OBSERVED-th if programs are
-# observed.  A number that has no factor in common with those of the loops takes all
-# of each loop's values in turn.
+# every N [OBSERVED]: is true for all cases in the long form; in the short form
+# for every N-th call, from the first on, or every OBSERVED-th if programs are
+# observed.  Choose a number that has no common factor with the lengths of the
+# loops, so that all values of each loop occur.
 cases=0
 every () {
   cases=$((cases + 1))
@@ -197,9 +201,9 @@ every () {
   is_long || [ $(((cases - 1) % step_of_cases)) = 0 ]
 }
 
-# rounds SHORT LONG OBSERVED: how many a random test has, unless the user said so:
-# SHORT, or in the long form LONG.  If programs are observed it is half of SHORT, and
-# in the long form OBSERVED.
+# rounds SHORT LONG OBSERVED: sets the rounds of a random test, unless the user
+# did: SHORT, or LONG in the long form.  If programs are observed it is half of
+# SHORT, or OBSERVED in the long form.
 rounds () {
   if ! is_long; then
     default_rounds=$1
@@ -213,8 +217,8 @@ rounds () {
   export BLKHASH_ROUNDS
 }
 
-# run_again NAME: test-blksum-NAME.sh runs once more, in the environment of this test.
-# Those that failed are in $failed_again.
+# run_again NAME: runs test-blksum-NAME.sh in the environment of this test.
+# Adds those that failed to $failed_again.
 failed_again=
 run_again () {
   again=$(dirname "$0")/test-blksum-$1.sh
@@ -240,8 +244,8 @@ TMPDIR=$dir/tmp
 PATH=$dir/bin:$PATH
 LD_LIBRARY_PATH=$abs_top_builddir/lib/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export TMPDIR PATH LD_LIBRARY_PATH
-# A link where there is nothing to be added: a shell takes a fifth of the time that
-# blksum takes.
+# A link, if nothing has to be added: a shell script would take a fifth of the
+# time of blksum.
 if [ -z "$prepare$wrapper" ]; then
   ln -s "$(real_program "$abs_top_builddir/tools/blksum")" "$dir/bin/blksum"
 else
@@ -255,21 +259,22 @@ fi
 
 # ---- Images ----
 
-# write_data FILE OFFSET LEN: bytes that differ from block to block.
+# write_data FILE OFFSET LEN: writes bytes that differ from block to block.
 write_data () {
   seq 1000000 9999999 | head -c "$3" |
     dd of="$1" bs=64k seek="$2" oflag=seek_bytes iflag=fullblock \
        conv=notrunc status=none
 }
 
-# write_zeros FILE OFFSET LEN: zeros that are no hole.
+# write_zeros FILE OFFSET LEN: writes zeros, which are not a hole.
 write_zeros () {
   head -c "$3" /dev/zero |
     dd of="$1" bs=64k seek="$2" oflag=seek_bytes iflag=fullblock \
        conv=notrunc status=none
 }
 
-# make_image FILE: 8 MiB with data, zeros and holes; little is aligned.
+# make_image FILE: creates a file of 8 MiB with data, zeros and holes, most of
+# them unaligned.
 make_image () {
   rm -f "$1"
   truncate -s 8m "$1"
@@ -280,20 +285,20 @@ make_image () {
   write_data "$1" 8388000 608
 }
 
-# reference [OPTION]... FILE: the sum alone, by tests/reference.py.
+# reference [OPTION]... FILE: prints the sum that tests/reference.py computes.
 reference () {
   "$PYTHON" "$abs_top_srcdir/tests/reference.py" "$@"
 }
 
-# ---- Surroundings ----
+# ---- Environments ----
 
-# hide_proc: from here on blksum sees an empty /proc, as in a chroot.  It keeps
-# its process id.
+# hide_proc: from here on blksum runs with an empty /proc, as in a chroot, and
+# keeps its process id.
 hide_proc () {
   [ -r /proc/self/environ ] || skip "no /proc to be hidden"
   [ -z "$wrapper" ] || skip "valgrind needs /proc"
   [ "$SANITIZE" = no ] || skip "sanitizers need /proc"
-  # In a chroot no more than this can be made private.
+  # In a chroot only /proc can be made private.
   hide="mount --make-private /proc && mount -t tmpfs none /proc"
   unshare="unshare --mount --propagation unchanged"
   [ "$(id -u)" = 0 ] || unshare="$unshare --map-root-user"
@@ -322,8 +327,8 @@ start_nbdkit () {
   uri=nbd+unix:///?socket=$socket
 }
 
-# start_evil_server FILE FAULT...: see evil-server.py; sets $uri, $server and
-# $socket.
+# start_evil_server FILE FAULT...: starts evil-server.py, and sets $uri, $server
+# and $socket.
 start_evil_server () {
   servers=$((servers + 1))
   socket=$dir/evil$servers.sock
@@ -340,7 +345,8 @@ stop_evil_server () {
   wait "$server" 2> /dev/null || :
 }
 
-# becomes_true COMMAND: before $limit ends; the status says whether.
+# becomes_true COMMAND: repeats it until it succeeds; fails after $limit
+# seconds.
 becomes_true () {
   tries=0
   until "$@"; do
@@ -354,9 +360,10 @@ wait_until () {
   becomes_true "$@" || fail "waited in vain for: $*"
 }
 
-# ---- What blksum is to do ----
+# ---- Expected behaviour of blksum ----
 
-# run STATUS COMMAND: the output is in $dir/stdout and $dir/stderr.
+# run STATUS COMMAND: the exit status must be STATUS; output goes to $dir/stdout
+# and $dir/stderr.
 run () {
   wanted_status=$1
   shift
@@ -367,8 +374,8 @@ run () {
     fail "exit status $status, not $wanted_status: $*"
 }
 
-# prints_sum SUM COMMAND: COMMAND, which runs blksum, ends well, and the first
-# word of the only line that it prints is SUM.
+# prints_sum SUM COMMAND: COMMAND, which runs blksum, succeeds without a
+# message, and prints one line, whose first word is SUM.
 prints_sum () {
   wanted_sum=$1
   shift
@@ -378,14 +385,14 @@ prints_sum () {
     IFS= read -r got_line || :
     ! read -r got_more || fail "more than one line: $*"
   } < "$dir/stdout"
-  got_sum=${got_line%% *}       # that of "null" is empty
+  got_sum=${got_line%% *}       # the digest "null" has an empty sum
   [ "$got_sum" = "$wanted_sum" ] || fail "$*
   expected $wanted_sum
   got      $got_sum"
 }
 
-# refuses REGEX COMMAND: COMMAND, which runs blksum, exits with status 2,
-# prints no sum, and says why in one line that matches REGEX.
+# refuses REGEX COMMAND: COMMAND, which runs blksum, exits with status 2, prints
+# no sum, and one line of error that matches REGEX.
 refuses () {
   regex=$1
   shift
@@ -394,14 +401,14 @@ refuses () {
   says_once "$regex"
 }
 
-# says_once REGEX: the last command wrote one line to stderr, and it matches.
+# says_once REGEX: the last command wrote one line to stderr, which matches.
 says_once () {
   [ "$(wc -l < "$dir/stderr")" = 1 ] || fail "not one line on stderr"
   grep -q -e "^blksum: .*$1" "$dir/stderr" || fail "does not say '$1'"
 }
 
-# says REGEX...: the last command wrote one line for each to stderr, in this
-# order, and they match.
+# says REGEX...: the last command wrote one line to stderr for each REGEX, in
+# this order, which match.
 says () {
   [ "$(wc -l < "$dir/stderr")" = $# ] || fail "not $# lines on stderr"
   said=0
@@ -412,8 +419,8 @@ says () {
   done
 }
 
-# says_of NAME: the last command said why it did not hash NAME, in some lines
-# that all begin with it.
+# says_of NAME: the last command wrote some lines of error to stderr, all of
+# them about NAME.
 says_of () {
   said=$(wc -l < "$dir/stderr")
   [ "$said" -ge 1 ] && [ "$said" -le 11 ] || fail "$said lines on stderr"
@@ -421,8 +428,8 @@ says_of () {
     fail "a line that does not begin with $1"
 }
 
-# midway EVENT ARGUMENT...: blksum ARGUMENT..., and when it has read a part of
-# the image, the shell command EVENT, which knows its process as $pid.
+# midway EVENT ARGUMENT...: runs blksum ARGUMENT..., and when it has read a part
+# of the image, the shell command EVENT, in which $pid is the process of blksum.
 midway () {
   "$PYTHON" "$abs_top_srcdir/tests/midway.py" "$@"
 }

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Sourced by tests of the filter that hold calls of the plugin instead of
+# Sourced by tests of the filter that hold calls of the plugin, instead of
 # filter-functions.sh.  The plugin is snapshot-plugin.c; its disk is $dir/disk.
 
 . "$(dirname "$0")/filter-functions.sh"
@@ -14,17 +14,17 @@ serve_snapshot () {
   serve "$snapshot" file="$dir/disk" hold="$dir/hold" blkhash-file="$sums" "$@"
 }
 
-# clients CODE: python with
+# clients CODE: runs Python code that can use
 #   connect (NAME)         an open connection
-#   later (FUNCTION, ...)  the result of calling it in another thread, later:
-#                          that of its get ()
-#   write (H, DATA, OFFSET)  begins, in flight until wait (H)
-#   wait_for (H, CONDITION)  lets the requests of H go on until that is true
-#   Hold (CALL)            a call of the plugin, see hold.h: wait () until it is
-#                          there, release () it
-#   logged (TEXT, N)       waits until the log of nbdkit has it N times
-#   all_closed ()          waits until the plugin has closed what it opened
-#   sums ()                what the result file says
+#   later (FUNCTION, ...)  calls it in another thread; get () of what it returns
+#                          waits for the result
+#   write (H, DATA, OFFSET)  begins a write, which is in flight until wait (H)
+#   wait_for (H, CONDITION)  processes requests of H until CONDITION is true
+#   Hold (CALL)            holds a call of the plugin, see hold.h: wait () until
+#                          the call is held, then release () it
+#   logged (TEXT, N)       waits until the log of nbdkit has TEXT N times
+#   all_closed ()          waits until the plugin has closed all its handles
+#   sums ()                the content of the result file
 clients () {
   echo "+ clients: $1"
   LOG=$log DIR=$dir SUMS=$sums \
@@ -91,22 +91,23 @@ def all_closed():
 def sums():
     return open(os.environ["SUMS"]).read()
 
-# What waits in vain ends, but never because the machine is busy.
+# The timeout of waits: long enough for a busy machine.
 signal.alarm(240)
 exec(sys.argv[2])
 END_PYTHON
     fail "clients"
 }
 
-# right_or_none [NAME]...: these exports have a line, and every line has the sum
-# of what is on the disk, or in $content, or says why there is none.
+# right_or_none [NAME]...: each of these exports has a line, and every line of
+# the result file has the sum of the disk, or of $content, or the reason why
+# there is none.
 content=$dir/disk
 hash_options=
 right_or_none () {
   wanted=$(reference $hash_options "$content")
   for name in "${@:--}"; do
     says "^# incomplete $name: ." || has_line "$wanted  $name" ||
-      fail "no right line of $name:
+      fail "wrong or missing line of $name:
 expected $wanted, or a reason for none
 got:
 $(cat "$sums")"

@@ -9,12 +9,12 @@
 #   tests/in-debian.sh trixie ./quickstart
 #   OUT=DIRECTORY tests/in-debian.sh sid make-something
 #
-# There the directory OUT, which has to exist, is /out.
+# The directory OUT, which must exist, is mounted there as /out.
 #
-# Needs root, git and debootstrap.  Packages come from the mirror that this
-# machine's apt uses, signatures are checked.  The chroot is made anew in
-# $TMPDIR (or /var/tmp) and removed at the end; the bare system before the first
-# command is kept in blkhash-SUITE.tar there for the next time.
+# Needs root, git and debootstrap.  Packages come from the mirror of this
+# machine's apt, and their signatures are checked.  The chroot is created in
+# $TMPDIR (or /var/tmp) and removed at the end; the base system is kept there
+# for the next time, in blkhash-SUITE.tar.
 
 set -euo pipefail
 
@@ -38,7 +38,7 @@ if [ ! -e "$tar" ]; then
   debootstrap --variant=minbase --include=git,ca-certificates \
     --keyring=/usr/share/keyrings/debian-archive-keyring.gpg \
     "$suite" "$root" "$mirror"
-  # debootstrap leaves it mounted if it is busy.
+  # debootstrap leaves /proc mounted if it is busy.
   ! mountpoint -q "$root/proc" || umount -l "$root/proc"
   tar -C "$root" --one-file-system -cf "$tar.new" .
   mv "$tar.new" "$tar"
@@ -46,10 +46,10 @@ else
   tar -C "$root" -xpf "$tar"
 fi
 cp /etc/resolv.conf /etc/hosts "$root/etc/"
-# How this machine's apt reaches the mirror, and what it thinks of dates.
+# The settings by which this machine's apt reaches the mirror and checks dates.
 apt-config dump | grep '^Acquire::' > "$root/etc/apt/apt.conf.d/99machine" ||
   true
-# What is thrown away need not be on the disk.
+# The system is temporary, so it needs no sync.
 echo force-unsafe-io > "$root/etc/dpkg/dpkg.cfg.d/unsafe-io"
 git clone -q --no-local "$top" "$root/root/blkhash"
 

@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# To be sourced by test-filter-last-read-AFTER.sh, which sets $after.
+# Sourced by test-filter-last-read-AFTER.sh, which sets $after.
 #
-# A connection that has left asks and reads what is missing, while a new one
-# changes the disk: what the old one sees of it then is of no use, wherever
-# between its steps that is; in the short form at each fifth place.
+# A disconnected connection queries extents and reads the missing blocks, while
+# a new connection changes the disk.  What the old one reads of the changed
+# range is discarded, at whatever step the change happens.  The short form holds
+# every fifth step.
 
 . "$(dirname "$0")/hold-functions.sh"
 not_sanitized
@@ -16,7 +17,7 @@ nbdkit_wrapper="env LD_PRELOAD=$snapshot"
 
 step=0
 places=0
-# Another fifth of them each time.
+# Each run begins at another step.
 cases=$(($(od -An -N1 -tu1 /dev/urandom) % 5))
 echo "begins with $cases"
 held=yes
@@ -37,7 +38,7 @@ while not hold.is_there():
         break
     time.sleep(0.01)
 else:
-    # What is in the file already was not learnt while it was held.
+    # A sum that is there already was published before the thread was held.
     if sums():
         hold.release()
     else:
@@ -51,8 +52,8 @@ else:
   held=$(cat "$dir/stdout")
   stop
   right_or_none
-  [ $step -lt 200 ] || fail "it never ends"
+  [ $step -lt 200 ] || fail "no end after 200 steps"
 done
-# At least one, or this tests nothing.
+# At least one step must have been held, or this tests nothing.
 [ $places -gt 1 ] || fail "not held after $after"
 echo "held at $((places - 1)) places of $step after $after"

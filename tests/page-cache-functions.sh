@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Sourced by the tests of what is left in the page cache, after functions.sh:
-# the kernel's, which may keep and drop what it likes, and a model of it, which
-# is exact: page-cache.c.  All of $dir/image.
+# Sourced after functions.sh by the tests of what blksum leaves in the page
+# cache, of $dir/image.  The kernel's page cache may keep and drop pages at
+# will; a model of it, page-cache.c, is exact.
 
-# Sets $no_model to the reason when there is none.
+# Sets $no_model to the reason if the model cannot be used.
 no_model=
 if [ "$SANITIZE" != no ]; then
   no_model="a sanitizer must be the first library"
@@ -22,7 +22,7 @@ pages () {
   echo $((($(stat -c %s "$dir/image") + 4095) / 4096))
 }
 
-# model_has PAGES: the first of them are in the cache.
+# model_has PAGES: the first PAGES of the image are in the cache of the model.
 model_has () {
   head -c "$(pages)" /dev/zero > "$dir/pages"
   head -c "$1" /dev/zero | tr '\0' '\1' |
@@ -31,7 +31,7 @@ model_has () {
 
 modelled () { LD_PRELOAD=$dir/page-cache.so "$@"; }
 
-# model_keeps LEAST MOST: pages, after the last command.
+# model_keeps LEAST MOST: the number of cached pages after the last command.
 model_keeps () {
   kept=$(tr -d '\0' < "$dir/pages" | wc -c)
   echo "$kept of $(pages) pages are kept"
@@ -39,9 +39,9 @@ model_keeps () {
     fail "$kept pages are kept, not $1 to $2 of $(pages)"
 }
 
-# ---- The kernel's ----
+# ---- The page cache of the kernel ----
 
-# With $NO_DONTCACHE, but without the model.
+# unmodelled COMMAND: runs it with $NO_DONTCACHE, and without the model.
 unmodelled () {
   (
     unset CACHED_PAGES
@@ -49,7 +49,7 @@ unmodelled () {
   )
 }
 
-# Bytes of $dir/image.
+# cached: prints how many bytes of $dir/image the kernel has cached.
 cached () {
   fincore --bytes --noheadings --output RES "$dir/image" | tr -d ' '
 }
@@ -70,8 +70,8 @@ requires_page_cache () {
   is_empty || is_empty || skip "cannot empty the page cache"
 }
 
-# leaves_none SUM COMMAND: of an image that was not there; the kernel may keep
-# some of it once, and not always.
+# leaves_none SUM COMMAND: COMMAND leaves no cached pages of an image that was
+# not cached.  It is repeated, because the kernel may sometimes keep some.
 leaves_none () {
   left_none () {
     is_empty || return 1
@@ -81,8 +81,9 @@ leaves_none () {
   wait_until left_none "$@"
 }
 
-# leaves_all SUM COMMAND: of an image that is made to be there first, or not,
-# with BEFORE=cat or BEFORE=evict; the kernel may take some back, not always.
+# leaves_all SUM COMMAND: COMMAND leaves all pages in the cache.  BEFORE=cat
+# fills the cache first, BEFORE=evict empties it.  It is repeated, because the
+# kernel may sometimes evict some.
 leaves_all () {
   left_all () {
     if [ "$BEFORE" = cat ]; then cat "$dir/image" > /dev/null; else evict; fi

@@ -8,10 +8,10 @@
 #   tests/in-debian.sh trixie tests/portability.sh              # all of it
 #   tests/in-debian.sh trixie tests/portability.sh s390x clang  # two of it
 #
-# It changes the system that it runs in: it installs packages of many machines,
-# hence in-debian.sh.  Needs root there, and Linux 6.7: programs of other machines
-# are run by qemu-user, for which binfmt_misc is asked in a user namespace of our
-# own, so that nothing outside of it knows.
+# It installs packages of many machines in the system that it runs in: that is
+# why in-debian.sh makes one.  Needs root there, and Linux 6.7: qemu-user runs
+# the programs of other machines, and is registered with binfmt_misc in a user
+# namespace of our own, which does not affect the rest of the system.
 #
 # The exit status is 0 if each target passed.
 
@@ -21,8 +21,8 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 work=${BLKHASH_PORTABILITY:-/var/tmp/blkhash-portability}
 all='aarch64 s390x ppc64le armhf i386 portable clang clang-i386 musl'
 
-# Tests of the library that are scripts, and those of blksum that are about what
-# can differ between machines: bytes of files, sizes, times, descriptors.
+# Tests of the library that are scripts, and tests of blksum for what can differ
+# between machines: byte order in files, sizes, times, descriptors.
 library_tests='test-api.sh test-fuzz.sh test-manifest.sh test-random.sh'
 blksum_tests='test-blksum-2038.sh test-blksum-bitmap.sh
   test-blksum-check.sh test-blksum-compare.sh test-blksum-compare-nbd.sh
@@ -37,11 +37,11 @@ blksum_tests='test-blksum-2038.sh test-blksum-bitmap.sh
   test-blksum-update.sh test-blksum-vhdx.sh test-blksum-vmdk-crafted.sh
   test-blksum-vpc.sh'
 
-# Those that need no libnbd, nor qemu.
+# Tests that need neither libnbd nor qemu.
 musl_tests='test-blksum-2038.sh test-blksum-check.sh test-blksum-digests.sh
   test-blksum-hash-options.sh test-blksum-options.sh test-blksum-sizes.sh'
 
-# Each is followed by an architecture, or stands for that of the machine.
+# Installed for this machine, and as NAME:ARCHITECTURE for each other one.
 libraries='libc6-dev libssl-dev libjson-c-dev libcmocka-dev libxxhash-dev
   libb2-dev zlib1g-dev libzstd-dev'
 programs='build-essential autoconf automake libtool pkg-config perl python3
@@ -59,7 +59,7 @@ die ()
   exit 1
 }
 
-# Run a command with its noise in a file, the end of which is shown if it fails.
+# Run a command with its output in a file, whose end is shown if it fails.
 quietly ()
 {
   local log=$1
@@ -72,7 +72,7 @@ quietly ()
   fi
 }
 
-# Install packages, unless all are: apt takes its time with seven machines.
+# Install packages, if any is missing: apt is slow with seven machines.
 install ()
 {
   local name
@@ -102,8 +102,8 @@ describe ()
   multiarch=${triplet/i686/i386}
 }
 
-# libnbd can only be installed for one machine at a time: of the others it is
-# unpacked, behind what it needs.
+# libnbd can only be installed for one machine at a time.  For the others it is
+# unpacked, after the packages that it needs are installed.
 foreign_libnbd ()
 {
   local debs=$work/debs-$debian needs
@@ -140,8 +140,8 @@ foreign_packages ()
   foreign_libnbd
 }
 
-# Run a command where programs of machine $emulator can be run.  In a user
-# namespace that has all users, so that we are root there, too.
+# Run a command in an environment that can run programs of machine $emulator: a
+# user namespace that maps all users, in which we are root too.
 emulating ()
 {
   local tmp pid status=0
@@ -151,7 +151,7 @@ emulating ()
     "$@"
     return
   fi
-  # What takes memory is the emulator; two tests count to 2^64.
+  # The emulator itself takes memory; the tests that are left out count to 2^64.
   export BLKHASH_NO_RSS=1 BLKHASH_SHORT=1 BLKHASH_API_TESTS="opts digest linear
     kernels known-answers zero after-final no-buffer free aio no-descriptors
     upstream-style leaves-errors leaves-pieces leaves-once leaves-bound
@@ -197,8 +197,8 @@ build ()
     quietly "$dir/make.out" make -j"$(nproc)" -C tools
 }
 
-# What make check printed of directory $1 of the build, in one line, and what did
-# not pass.
+# results DIRECTORY: prints what make check counted there, in one line, and the
+# tests that did not pass.
 results ()
 {
   local what=$1 trs result
@@ -217,7 +217,7 @@ results ()
   done < <(find "$what" -name '*.trs' | sort)
 }
 
-# check DIRECTORY [TEST...]: of what was built here
+# check DIRECTORY [TEST...]: runs the tests of the target that was built last
 check ()
 {
   local dir=$1 status=0
@@ -247,7 +247,7 @@ check_all ()
 
 # ---- Targets --------------------------------------------------------------
 
-# For a machine without a compiler in its own packages: from here.
+# For a machine whose compiler runs on this one.
 for_machine ()
 {
   local pkgs
@@ -258,7 +258,8 @@ for_machine ()
   PKG_CONFIG_LIBDIR=$pkgs build "$1" --host="$triplet" "${@:2}"
 }
 
-# Of blksum on those that differ most: order of bytes, instructions, size_t.
+# With tests of blksum on the machines that differ most: byte order,
+# instructions, size_t.
 target_aarch64 () { for_machine aarch64; check_all $blksum_tests; }
 target_s390x () { for_machine s390x; check_all $blksum_tests; }
 target_i386 () { for_machine i386; check_all $blksum_tests; }
@@ -281,7 +282,7 @@ target_clang-i386 ()
   check tools
 }
 
-# As on a system that has none of this; test-bench.sh alone needs posix_fadvise.
+# Without what only Linux has; only test-bench.sh needs posix_fadvise.
 target_portable ()
 {
   emulator=
@@ -293,7 +294,7 @@ target_portable ()
   check_all $blksum_tests
 }
 
-# musl_source PACKAGE: go to its source, as the authors have it.
+# musl_source PACKAGE: change to its upstream source
 musl_source ()
 {
   local src=$work/musl-src/$1
@@ -315,7 +316,7 @@ musl_openssl ()
   quietly build.out make install_dev
 }
 
-# musl_cmake PACKAGE [OPTION]
+# musl_cmake PACKAGE [OPTION]: build it for musl by cmake
 musl_cmake ()
 {
   musl_source "$1"
@@ -326,7 +327,7 @@ musl_cmake ()
   quietly build.out make -C musl -j"$(nproc)" install
 }
 
-# Nothing but a C library is packaged for musl: what we need is built for it.
+# Debian packages only a C library for musl, so we build the libraries we need.
 musl_libraries ()
 {
   local root=$work/musl-root
@@ -346,7 +347,7 @@ musl_libraries ()
   ln -sfn "/usr/include/$(gcc -print-multiarch)/asm" "$root/include/asm"
   [ -e "$root/lib/libcrypto.a" ] || musl_openssl
   [ -e "$root/lib/libjson-c.a" ] || musl_cmake json-c
-  # It is linked into tests that have a clock of their own, which it must not ask.
+  # Tests that link it replace the clock, which cmocka must not call.
   [ -e "$root/lib/libcmocka.a" ] || musl_cmake cmocka -DHAVE_CLOCK_REALTIME=0
   cd "$work"
 }
@@ -387,7 +388,7 @@ failed=
 for target; do
   start=$SECONDS
   say "$target"
-  # Not in "if", where -e means nothing.
+  # Not in "if", which disables -e.
   status=0
   bash "$0" --of-target "$target" || status=$?
   if [ $status = 0 ]; then

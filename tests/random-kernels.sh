@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# To be sourced by test-random-FAMILY.sh, which sets $family: random calls of
-# the library against the reference, with one digest and one kernel only, for
-# each kernel of the family that this CPU has.
+# Sourced by test-random-FAMILY.sh, which sets $family: random calls of the
+# library are compared with the reference, with one digest and one kernel at a
+# time, for each kernel of the family that this CPU can run.
 
 ./lane-kernels | grep " $family-" > "$dir/kernels" ||
   skip "this CPU has no $family"

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# For tests of blksum --resume, after functions.sh: a run that is ended when a
-# part of the manifest $dir/m is on the disk, and what the next one does.
+# Sourced after functions.sh by tests of blksum --resume: a run is ended when
+# the file $dir/m has a part of the manifest, and the next run resumes.
 
-# ended SIGNAL ARGUMENT...: run blksum --resume ARGUMENT..., and end it midway.
-# What it printed is in $dir/stderr.
+# ended SIGNAL ARGUMENT...: runs blksum --resume ARGUMENT..., and ends it
+# midway.  Its messages are in $dir/stderr.
 ended () {
   signal=$1
   shift
@@ -17,10 +17,10 @@ ended () {
   [ ! -s "$dir/stdout" ] || fail "printed a sum: $*"
 }
 
-# midway_on_disk EVENT ARGUMENT...: the same as midway, but EVENT waits for the first
-# record of the manifest $dir/m.  One thread has one read in flight, so blocks are read
-# in order: else all threads could wait for the event, to report progress, before the
-# first block is read.
+# midway_on_disk EVENT ARGUMENT...: like midway, but EVENT runs when the
+# manifest $dir/m has its first record.  One thread with one read in flight
+# reads the blocks in order.  With more, all threads could wait for EVENT when
+# they report progress, before the first block is read.
 midway_on_disk () {
   event="while kill -0 \$pid && [ \$(stat -c %s '$dir/m') -lt 600 ]
     do sleep 0.05; done && $1"
@@ -28,8 +28,8 @@ midway_on_disk () {
   (export BLKSUM_DEPTH=1 && midway "$event" -t 1 "$@")
 }
 
-# resumes SUM ARGUMENT...: it goes on, and reads no more than $much bytes, which
-# is less than all, but for the audit.
+# resumes SUM ARGUMENT...: the next run resumes, and reads no more than $much
+# bytes: not all.  Without --audit 0% it reads a sample, too.
 much=60000000
 resumes () {
   wanted_sum=$1
@@ -47,7 +47,7 @@ resumes () {
   is_finished
 }
 
-# starts_over WHY SUM ARGUMENT...: it says why.
+# starts_over WHY SUM ARGUMENT...: the next run starts over, and says why.
 starts_over () {
   why=$1
   wanted_sum=$2
@@ -60,13 +60,13 @@ starts_over () {
 }
 
 is_finished () {
-  cmp "$dir/m" "$dir/expected" || fail "another manifest"
+  cmp "$dir/m" "$dir/expected" || fail "the manifest differs"
   [ ! -e "$dir/m.state" ] || fail "the state is left behind"
-  [ "$(stat -c %a "$dir/m")" = 600 ] || fail "not only the owner's"
+  [ "$(stat -c %a "$dir/m")" = 600 ] || fail "the mode is not 600"
   rm "$dir/m"
 }
 
-# keep, and later again: what an ended run left, for many tries.
+# keep: copies the files of an ended run; again: restores them for another try.
 keep () {
   cp "$dir/m" "$dir/kept"
   cp "$dir/m.state" "$dir/kept.state"

@@ -1,18 +1,19 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Sourced after functions.sh: a Slurm cluster of one host, that of the test.
+# Sourced after functions.sh: a Slurm cluster of one host, the one that runs the
+# test.
 #
-# It runs in namespaces of its own: all that it starts ends with the first
-# process in there, whatever happens, and no other host can reach it, because
-# there is no network but a loopback.  All its files are in $dir.  It needs no
-# root where users can have namespaces, and nothing that is installed.
+# The cluster runs in namespaces of its own.  All its processes end with the
+# first process in there, whatever happens, and no other host can reach it,
+# because there is no network but a loopback.  All its files are in $dir.  It
+# needs no root if users can create namespaces, and no installed service.
 
 . "$abs_top_srcdir/tests/unpacked.sh"
 
 # ---- The programs ----
 
-# Debian calls slurmd slurmd-wlm, and installing it makes a link.
+# Debian's slurmd is slurmd-wlm; a link is made when it is installed.
 link_program () {
   for name in "$1" "$1-wlm"; do
     if program=$(command -v "$name"); then
@@ -44,18 +45,18 @@ requires_slurm () {
 
 # ---- The namespaces ----
 
-# --propagation: in a chroot it cannot be changed, and that of /proc, the only
-# thing that is mounted, --mount-proc changes itself.  A user other than root keeps
-# what is needed for the loopback.
+# --propagation: it cannot be changed in a chroot.  Only /proc is mounted, and
+# --mount-proc makes that mount private itself.  A user other than root keeps
+# the capabilities that configuring the loopback needs.
 unshare="unshare --propagation unchanged --mount-proc --pid --net --uts --fork
   --kill-child"
 [ "$(id -u)" = 0 ] ||
   unshare="unshare --user --map-current-user --keep-caps ${unshare#unshare}"
-# Also if this script is killed by SIGKILL.
+# The cluster ends even if this script is killed by SIGKILL.
 unshare="setpriv --pdeathsig KILL $unshare"
 
-# Where 127.0.0.1 is the only address, glibc finds none for who wants one that is
-# configured (AI_ADDRCONFIG), as Slurm does.
+# glibc does not count 127.0.0.1 as a configured address, and Slurm asks for one
+# (AI_ADDRCONFIG), so the loopback gets a second address.
 loopback_up='
 import fcntl, socket, struct
 IFF_UP, SIOCSIFFLAGS, SIOCSIFADDR = 1, 0x8914, 0x8916
@@ -66,12 +67,12 @@ with socket.socket() as s:
 socket.sethostname("localhost")
 '
 
-# in_namespaces COMMAND...: its status is in $status.  When it is over, so is all
-# that it started.
+# in_namespaces COMMAND...: sets $status.  When COMMAND exits, all processes
+# that it started end too.
 in_namespaces () {
   $unshare "$PYTHON" -c "$loopback_up" > "$dir/namespaces" 2>&1 ||
     skip "no namespaces with a loopback: $(tail -n 1 "$dir/namespaces")"
-  # In the background: a signal does not wait for it.
+  # In the background, so that a signal ends the wait.
   $unshare "$@" &
   namespaces=$!
   at_exit end_namespaces
@@ -79,8 +80,8 @@ in_namespaces () {
   wait $namespaces || status=$?
 }
 
-# unshare blocks the signals that would end it; its only child is the first process
-# in there, which takes all others with it before unshare sees it end.
+# unshare blocks the signals that would end it, so its only child is killed: the
+# first process in the namespaces, and with it all others.
 end_namespaces () {
   child=/proc/$namespaces/task/$namespaces/children
   if [ -e $child ]; then
@@ -91,8 +92,7 @@ end_namespaces () {
 
 # ---- The cluster ----
 
-# How long something may take is nowhere to decide anything: the machine may be
-# busy.
+# All timeouts are long: the machine may be busy.
 write_slurm_conf () {
   user=$(id -un)
   cat > "$slurm/slurm.conf" << END
@@ -132,14 +132,14 @@ SlurmdTimeout=0
 InactiveLimit=0
 UnkillableStepTimeout=3600
 END
-  # From 23.11 on slurmd does not start without cgroups, unless it is told so.
+  # From 23.11 on slurmd does not start without cgroups, unless configured to.
   case $(slurmd -V) in
     *\ 2[012].* | *\ 23.0*) ;;
     *) echo CgroupPlugin=disabled > "$slurm/cgroup.conf" ;;
   esac
 }
 
-# Of another version than those that this was tried with, perhaps.
+# The installed Slurm may be a version that was never tried.
 skip_if_ended () {
   kill -0 "$1" 2> /dev/null || skip "$2 does not start: $(tail -n 1 "$slurm/$2.log")"
 }
@@ -159,8 +159,8 @@ slurm_failed () {
   fail "$*"
 }
 
-# start_slurm CPUS: which is how many jobs can run, of one CPU each, whatever this
-# host has.
+# start_slurm CPUS: the cluster runs CPUS jobs at once, of one CPU each, however
+# many this host has.
 start_slurm () {
   [ $$ = 1 ] || fail "not in namespaces of its own"
   "$PYTHON" -c "$loopback_up"
@@ -170,7 +170,7 @@ start_slurm () {
   SLURM_CONF=$slurm/slurm.conf
   export SLURM_CONF
   mungekey --create --keyfile "$slurm/munge.key"
-  # --force: it may be in a directory that only its owner can enter.
+  # --force: a parent directory may be one that only its owner can enter.
   munged --force --foreground --key-file "$slurm/munge.key" \
     --socket "$slurm/munge.sock" --pid-file "$slurm/munge.pid" \
     --log-file "$slurm/munged.log" --seed-file "$slurm/munge.seed" \

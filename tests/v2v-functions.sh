@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Sourced by the tests of blkhash-v2v instead of functions.sh.
+# Sourced by the tests of blkhash-v2v, instead of functions.sh.
 
 . "$(dirname "$0")/functions.sh"
 
@@ -11,7 +11,7 @@ filter=$abs_top_builddir/filter/.libs/nbdkit-blkhash-filter.so
 requires_program nbdcopy nbdinfo setpriv
 requires_nbdkit file nbd --filter=truncate
 
-# As if the filter that was built were installed.
+# As if the filter of this build were installed.
 nbdkit=$(command -v nbdkit)
 cat > "$dir/bin/nbdkit" << END
 #!/bin/sh
@@ -23,8 +23,8 @@ done
 exec $nbdkit "\$@"
 END
 
-# A real nbdcopy that runs $BEFORE_COPY and $AFTER_COPY, and leaves its
-# arguments and its PATH.
+# nbdcopy, which runs $BEFORE_COPY and $AFTER_COPY, and records its arguments
+# and its PATH.
 real_nbdcopy=$(command -v nbdcopy)
 cat > "$dir/bin/nbdcopy" << END
 #!/bin/sh
@@ -35,13 +35,13 @@ $real_nbdcopy "\$@" || exit
 eval "\$AFTER_COPY"
 END
 
-# fake-v2v SOURCE DESTINATION...: does what virt-v2v does with a disk, but for
-# its conversion.  Its options come in the environment.
+# fake-v2v SOURCE DESTINATION...: copies disks as virt-v2v does, without
+# converting them.  Its options are variables of the environment.
 cat > "$dir/bin/fake-v2v" << 'END'
 #!/bin/sh
-# FILTER, PARAMETERS: of nbdkit for the destination, before and behind its
-# plugin, which is "file" or PLUGIN; OPTIONS: of nbdcopy; STATUS: what to exit
-# with; BEFORE_SERVERS: a command.
+# FILTER, PARAMETERS: arguments of the destination's nbdkit, before and after
+# its plugin, which is "file" or PLUGIN; OPTIONS: options of nbdcopy; STATUS:
+# exit status; BEFORE_SERVERS: a command.
 v2v=$(mktemp -d "$TMPDIR/v2v.XXXXXX")
 servers=
 finish () {
@@ -96,7 +96,7 @@ export BEFORE_COPY AFTER_COPY BEFORE_SERVERS FILTER PARAMETERS PLUGIN OPTIONS
 
 make_image "$dir/src"
 
-# empty FILE...: destinations, as large as $dir/src.
+# empty FILE...: creates destinations, as large as $dir/src.
 empty () {
   for file; do
     rm -f "$file"
@@ -104,7 +104,8 @@ empty () {
   done
 }
 
-# The directory that the last run had, which is to be gone.
+# state_of_last: sets $state to the directory of the last run, which must be
+# removed.
 state_of_last () {
   state=$(cut -d: -f1 < "$dir/nbdcopy-path")
   state=${state%/bin}
@@ -114,21 +115,21 @@ state_of_last () {
   esac
 }
 
-# no_process: none works with that directory, grep not counted.
+# no_process: no process has that directory in its arguments, except grep.
 no_process () {
   echo "$state" > "$dir/state"
   [ ! "$(grep -lsaF -f "$dir/state" /proc/[0-9]*/cmdline)" ]
 }
 
-# nothing_left: of the last run.
+# nothing_left: the last run left no file and no process.
 nothing_left () {
   state_of_last
-  [ ! -e "$state" ] || fail "it leaves $state"
-  no_process || fail "it leaves a process"
+  [ ! -e "$state" ] || fail "left behind: $state"
+  no_process || fail "left a process behind"
 }
 
-# in_own_group COMMAND...: in the background, in a process group, as a terminal
-# has it; sets $main.
+# in_own_group COMMAND...: runs it in the background in a process group of its
+# own, as a terminal does; sets $main.
 in_own_group () {
   "$PYTHON" -c 'if True:
     import os, signal, sys
@@ -141,7 +142,7 @@ in_own_group () {
   kill_at_exit $main
 }
 
-# complains REGEX: the last command said so.
+# complains REGEX: a message of the last command matches.
 complains () {
   grep -q -e "^blkhash-v2v: .*$1" "$dir/stderr" || fail "does not say '$1'"
 }
