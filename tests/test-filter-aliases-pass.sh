@@ -11,8 +11,9 @@
 
 mib=1048576
 
-# pass CODE BYTES PARAMETER...: CODE makes "a" leave.  Not more than BYTES and
-# one block are read then.
+# pass CODE BYTES PARAMETER...: CODE disconnects the last client of "a", and the
+# filter reads the missing blocks.  It must read no more than BYTES and one
+# block.
 pass () {
   code=$1
   most=$(($2 + 65536))
@@ -35,12 +36,12 @@ b.shutdown()"
 
 right () {
   for name in a b; do
-    has_line "$(reference "$dir/disk")  $name" || fail "no right sum of $name:
+    has_line "$(reference "$dir/disk")  $name" || fail "no correct sum of $name:
 $(cat "$sums")"
   done
 }
 
-# changed_at OFFSET: there, while the second MiB is read.
+# changed_at OFFSET: changes the disk there while the second MiB is read.
 changed_at () {
   echo "first = Hold('pread')
 left = later(a.shutdown)
@@ -53,7 +54,7 @@ if b.can_flush(): b.flush()
 second.release()"
 }
 
-# What was read already, what is being read, and what comes later.
+# Offsets that were read before, are being read, and are read later.
 for offset in 1000 1500000 8388607; do
   change=$(changed_at $offset)
   for views in shared own; do
@@ -61,13 +62,13 @@ for offset in 1000 1500000 8388607; do
     right
     stop
   done
-  # One that cannot see it.
+  # A connection that does not see the change.
   pass "$change" $((2 * mib)) views=own flush=none
   stop
   right_or_none a b
 done
 
-# Changed each time that it is read.
+# A block that changes each time it is read.
 pass 'hold = Hold("pread")
 left = later(a.shutdown)
 while "snapshot: closed" not in log():

@@ -22,8 +22,8 @@ for change in 'h.pwrite(b"x", 1000000)' 'h.zero(65536, 0)' \
   client b "$change"
   line_comes '# incomplete a: it was changed by another export name'
   sum_comes "$dir/disk" b
-  # A client that reads all of it, and one that was connected all the time; but
-  # what is read after a trim through such a connection proves nothing.
+  # A new client reads the whole disk.  An older client does too, but after a
+  # trim its reads prove nothing.
   client a "$change
 h.pread(h.get_size(), 0)"
   sum_comes "$dir/disk" a
@@ -42,7 +42,7 @@ h.pread(h.get_size(), 0)"
   sum_comes "$dir/disk" a
 done
 
-# Written by both names at once, at the same place too.
+# Both names write at once, also to the same block.
 serve file "$dir/disk" blkhash-file="$sums"
 client a 'h2 = connect("b")
 h.pwrite(b"1" * 100000, 0)
@@ -53,8 +53,8 @@ sum_comes "$dir/disk" a
 stop
 ! says "^[0-9a-f]\{64\}  b" || sum_comes "$dir/disk" b
 
-# A write that is in flight by one name while the other is finished: the sum of
-# the old content must not outlive it.
+# A write by one name is in flight while a write by the other one completes: no
+# sum of the old content remains.
 requires_nbdkit --filter=pause
 serve --filter=pause file "$dir/disk" pause-control="$pause" \
       blkhash-file="$sums"
@@ -74,9 +74,9 @@ while h.aio_in_flight():
 stop
 ! says "^[0-9a-f]\{64\}  b" || sum_comes "$dir/disk" b
 
-# One name writes in order, which counts as one change.  Between two of its
-# writes another one comes that is new, or starts over with another size, and
-# does not miss the second.
+# Writes of one name that are in order count as one change.  Between two of them
+# another name connects, for the first time or with another size, and must not
+# miss the second write.
 for before in 'pass' 'connect("c").shutdown()
 wait_until(lambda: b"blkhash: close\n" in content(log))
 open(disk, "a").truncate(9 << 20)'; do
@@ -95,12 +95,12 @@ h.flush()
 h3.shutdown()
 h2.shutdown()"
   wait_until all_left
-  has_line "$(reference "$dir/disk")  c" || fail "no right sum of c:
+  has_line "$(reference "$dir/disk")  c" || fail "no correct sum of c:
 $(cat "$sums")"
   stop
 done
 
-# Distinct exports do not disturb each other.
+# Distinct exports do not affect each other.
 mkdir "$dir/disks"
 cp "$dir/image" "$dir/disks/a"
 cp "$dir/image" "$dir/disks/b"
@@ -108,6 +108,7 @@ serve file dir="$dir/disks" blkhash-distinct-exports=true blkhash-file="$sums"
 client a 'h.pread(h.get_size(), 0)'
 client b 'h.pwrite(b"x", 1000000)'
 sum_comes "$dir/disks/b" b
-has_line "$(reference "$dir/disks/a")  a" || fail "the other line is gone"
+has_line "$(reference "$dir/disks/a")  a" ||
+  fail "the line of the other export is missing"
 stop
 sum_comes "$dir/disks/a" a

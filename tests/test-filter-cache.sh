@@ -14,13 +14,13 @@ parameter=blkhash-missing=read
 names=-
 content=$dir/content
 
-# put STRING OFFSET LEN: what clients write, in $content.
+# put STRING OFFSET LEN: writes to $content what the clients write.
 put () {
   head -c "$3" /dev/zero | tr '\0' "$1" |
     dd of="$content" bs=64k seek="$2" oflag=seek_bytes conv=notrunc status=none
 }
 
-# cached CODE: what the clients of CODE make is in $content.
+# cached CODE: the disk has $content after the clients of CODE.
 cached () {
   for cache in writeback unsafe writethrough; do
     rm -f "$dir/disk"
@@ -36,8 +36,8 @@ cached () {
 truncate -s 1m "$content"
 put x 32768 131072
 
-# Two writes in flight over the same block.  The first is held while the cache
-# reads what it does not write, and the second waits behind it.
+# Two writes in flight in the same block.  The first is held while the cache
+# filter reads the rest of the block; the second waits for it.
 cached 'h = connect()
 hold = Hold("pread")
 write(h, b"x" * 131072, 32768)
@@ -48,7 +48,7 @@ hold.release()
 wait(h)
 h.shutdown()'
 
-# The same over a last block that is short.
+# The same in a last block that is shorter.
 size=96k
 rm "$content"
 truncate -s $size "$content"
@@ -66,7 +66,7 @@ size=1m
 rm "$content"
 truncate -s $size "$content"
 
-# Writes of zeros into blocks that are known.
+# Zeros are written to blocks whose content is known.
 put x 0 163840
 for offset in 0 5 70000; do
   put '\0' $offset 1
@@ -77,7 +77,7 @@ for offset in 0, 5, 70000:
     h.pwrite(bytes(1), offset)
 h.shutdown()'
 
-# The same after a sum, by another client.
+# The same after a sum was published, by another client.
 cached 'h = connect()
 h.pwrite(b"x" * 163840, 0)
 h.shutdown()
@@ -87,7 +87,7 @@ for offset in 0, 5, 70000:
     h.pwrite(bytes(1), offset)
 h.shutdown()'
 
-# A client that asks for the extents of what was written.
+# A client queries the extents of what was written.
 put x 0 163840
 cached 'h = connect()
 h.pwrite(b"x" * 163840, 0)
@@ -99,7 +99,7 @@ h.pwrite(b"x" * 163840, 0)
 h.block_status(1 << 20, 0, lambda *_: 0)
 h.shutdown()'
 
-# Another name of the disk.
+# The same by another name of the disk.
 names="- other"
 cached 'h = connect()
 other = connect("other")
@@ -118,7 +118,7 @@ other.block_status(1 << 20, 0, lambda *_: 0)
 other.shutdown()'
 names=-
 
-# Where something is missing, too.
+# The same when other blocks are missing.
 put '\0' 0 1
 parameter=blkhash-missing=fail
 cached 'h = connect()
@@ -127,7 +127,7 @@ h.pwrite(bytes(1), 0)
 h.shutdown()'
 parameter=blkhash-missing=read
 
-# More pieces of blocks than are kept.
+# More partial blocks than fit in memory.
 size=96m
 rm "$content"
 truncate -s $size "$content"
@@ -141,8 +141,8 @@ for i in range(6):
     h.pwrite(b"x", i << 24)
 h.shutdown()'
 
-# trimmed CODE PARAMETER...: what the next client sees then is $content.  The
-# plugin says that it is a hole, of which that of hold-functions.sh makes none.
+# trimmed CODE PARAMETER...: the next client sees $content.  This plugin reports
+# a hole, which that of hold-functions.sh never does.
 trimmed () {
   code=$1
   shift

@@ -14,7 +14,7 @@ held_pread='echo $4 >> $dir/reads
   while [ -e $dir/hold ]; do sleep 0.01; done
   dd if=$dir/disk skip=$4 count=$3 iflag=skip_bytes,count_bytes status=none'
 
-# For the bare connection, and for the case that it is gone without a word.
+# The last client disconnects, or its process ends without a disconnect.
 for end in pass 'os._exit(0)'; do
   rm -f "$dir/reads"
   touch "$dir/hold"
@@ -32,7 +32,7 @@ wait_until(lambda: b'blkhash: close\\n' in content('$log'))
 assert content('$sums') == b''
 $end"
   sum_comes "$dir/disk"
-  # The first one gave up: what it had read was not read a second time.
+  # The cancelled pass is not repeated from the start.
   [ "$(wc -l < "$dir/reads")" -lt 14 ] || fail "$(cat "$dir/reads")"
   stop
   sum_comes "$dir/disk"

@@ -12,13 +12,14 @@ cd "$dir"
 make_image image
 cp image 'a: b\c'
 
-# With and without tag, with any name, and on standard input.
+# Lines with and without tags, with several names; the list is on standard input
+# too.
 for tag in true false; do
   for name in image 'a: b\c' -; do
     rm -f "$sums"
     serve file "$dir/image" blkhash-file="$sums" blkhash-tag=$tag \
           blkhash-name="$name" blkhash-digest=sha512/4k
-    # Not yet, and not while something is missing.
+    # There is no sum yet, and none while blocks are missing.
     run 2 blksum --check -d sha512/4k "$sums"
     says_once "no properly formatted"
     client "" 'h.pread(8, 0)'
@@ -32,8 +33,8 @@ for tag in true false; do
   done
 done
 
-# What is incomplete fails, also beside what is right, and whatever is passed
-# over.
+# A line without a sum fails the check, with --ignore-missing and --quiet too,
+# and beside a line that passes.
 rm "$sums"
 serve file "$dir/image" blkhash-file="$sums" blkhash-missing=fail \
       blkhash-name='a: b\c'
@@ -51,5 +52,5 @@ done
 run 2 blksum --check --status "$sums"
 blksum image >> "$sums"
 run 2 blksum --check "$sums"
-grep -q '^image: OK' stdout || fail "the other one"
+grep -q '^image: OK' stdout || fail "the image with a sum is not OK"
 says "incomplete" "has no checksum"

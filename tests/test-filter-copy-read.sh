@@ -9,7 +9,7 @@
 
 make_image "$dir/image"
 
-# copies OPTION...: from a server that has not seen the disk yet.
+# copies OPTION...: nbdcopy reads from a new server.
 copies () {
   serve file "$dir/image" blkhash-file="$sums"
   copy "$@" "$uri" "$dir/copy"

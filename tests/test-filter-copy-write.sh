@@ -9,7 +9,7 @@
 make_image "$dir/image"
 size=8388608
 
-# From a file, onto nothing, onto zeros that are not written again, and onto
+# From a file: to an empty disk, to zeros that are not written again, and over
 # other data.
 for options in "" "--synchronous" "-C 1" "--request-size=4096" \
                "--destination-is-zero" "--destination-is-zero --allocated"; do
@@ -31,7 +31,7 @@ copy - "$uri" < "$dir/image"
 sum_comes "$dir/image"
 stop
 
-# Between two servers, both with the filter.
+# From server to server, both with the filter.
 truncate -s $size "$dir/copy"
 serve file "$dir/image" blkhash-file="$dir/source.sums"
 source=$uri source_server=$server

@@ -17,17 +17,18 @@ requires strace $calls -o "$dir/trace" true
 
 truncate -s 64k "$dir/disk"
 
-# no_stale FILE CONTENT CHANGES SUMS: so many of them at least are in the trace.
+# no_stale FILE CONTENT CHANGES SUMS: the trace must have at least so many of
+# them.
 no_stale () {
   "$PYTHON" "$abs_top_srcdir/tests/crash-model.py" "$dir/trace" "$1" \
             "$dir/disk" "$2" > "$dir/stdout" 2> "$dir/stderr" ||
-    fail "what is stale in $1 can come back"
+    fail "stale content of $1 can come back"
   read -r changes published < "$dir/stdout"
   [ "$changes" -ge "$3" ] && [ "$published" -ge "$4" ] ||
-    fail "only $changes changes and $published states of $1"
+    fail "the trace of $1 has only $changes changes and $published states"
 }
 
-# ---- Clients of several names, that read and write at once ----
+# ---- Clients with several names, which read and write at once ----
 
 stale="$(printf %064d 0)  -"
 echo "$stale" > "$sums"
@@ -63,7 +64,7 @@ no_stale "$sums" "$stale
 no_stale "$manifest" "blkhash-manifest 1
 " 40 3
 
-# ---- The same, when lines are changed in place, in a large result file ----
+# ---- The same in a large result file, whose lines are changed in place ----
 
 long='names = ["%s%02d" % ("n" * 4000, i) for i in range(20)]
 '
@@ -98,26 +99,26 @@ grep -q 'WARNING: 20 listed files could not be read' "$dir/stderr" ||
 kill "$server"
 wait_until sh -c "! kill -0 $server 2> /dev/null"
 grep -q '^[0-9]* *pwrite64([0-9]*<.*/sums>, "#", 1,' "$dir/trace" ||
-  fail "not in place"
+  fail "the file is not changed in place"
 no_stale "$sums" "" 40 3
 rm "$sums"
 nbdkit_wrapper=
 
-# ---- What fails ----
+# ---- Failing syncs ----
 
 sleep 1000 &
 kill_at_exit $!
 strace -p $! -o "$dir/trace" 2> "$dir/stderr" &
 tracer=$!
 kill_at_exit $tracer
-wait_until test -s "$dir/stderr" # that it did, or that it may not
+wait_until test -s "$dir/stderr" # attached, or not permitted
 grep -q attached "$dir/stderr" || skip "strace cannot attach here"
 kill $tracer
 
 names='names = [""]
 '
-# fails WHICH LOG [PARAMETER]: a sum is withdrawn, and these syncs fail.  What
-# the log says then is in $dir/said, what was in the result file in $before.
+# fails WHICH LOG [PARAMETER]: the filter withdraws a sum, and these syncs fail.
+# The log is in $dir/said, the result file before the syncs in $before.
 fails () {
   serve_snapshot $3
   clients "$names"'for name in names:
@@ -144,43 +145,47 @@ os._exit(0)'
   stop
 }
 
-# The syncs of the thread that withdraws a sum: of the new file (1) and of the
-# directory (2).  If 1 fails, of the old file that was emptied (2), and of the
-# directory without it (3).  If 2 fails, of the old file that was emptied (3),
-# and then of the new one that was (4) or of the directory without it (4).
+# Syncs of the thread that withdraws a sum: the new file (1), the directory (2).
+# If 1 fails: the old file, which was emptied (2), the directory after the old
+# file was removed (3).  If 2 fails: the old file, which was emptied (3), then
+# the new one, which was emptied (4), or the directory after it was removed (4).
 for which in 1 2 1..2 2..3; do
   fails $which 'blkhash: cannot write .*sums'
   no_stale "$sums" "$before
 " 1 0
-  ! grep -q 'may be wrong' "$dir/said" || fail "it was said to be wrong"
+  ! grep -q 'may be wrong' "$dir/said" ||
+    fail "the log says that the result may be wrong"
 done
 for which in 1..3 2..4; do
   fails $which 'cannot remove .*it may be wrong now'
 done
 
-# Those of the manifest come before them.
+# The syncs of the manifest come before those.
 for which in 1 2 1..2 2..3; do
   fails $which 'blkhash: cannot write .*manifest' blkhash-manifest="$manifest"
   no_stale "$sums" "$before
 " 1 0
   no_stale "$manifest" "blkhash-manifest 1
 " 1 0
-  ! grep -q 'may be wrong' "$dir/said" || fail "it was said to be wrong"
+  ! grep -q 'may be wrong' "$dir/said" ||
+    fail "the log says that the result may be wrong"
 done
 for which in 1..3 2..4; do
   fails $which 'cannot remove .*manifest, it may be wrong now' \
         blkhash-manifest="$manifest"
 done
 
-# In place: of the new lines that say why there is no sum (1), and of those that
-# were withdrawn (2).  If one fails the file is emptied, or that fails, too.
+# Changes in place: the sync of the new lines, which say why there is no sum
+# (1), and of the lines that were withdrawn (2).  If one fails, the file is
+# emptied, which can fail too.
 names=$long
 for which in 1 2 1..2 2..3; do
   rm -f "$sums"
   fails $which 'blkhash: cannot write .*sums'
   no_stale "$sums" "$before
 " 1 0
-  ! grep -q 'may be wrong' "$dir/said" || fail "it was said to be wrong"
+  ! grep -q 'may be wrong' "$dir/said" ||
+    fail "the log says that the result may be wrong"
 done
 for which in 1..3 2..4; do
   rm -f "$sums"

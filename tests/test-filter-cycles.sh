@@ -26,7 +26,7 @@ rss () {
 }
 
 # The heaps of nbdkit's threads grow at first, and whenever more clients than
-# ever are there at once.  What is leaked grows each time.
+# before are connected at once.  A leak grows in every round.
 clients $count
 for round in 1 2 3 4 5 6 7 8; do
   before=$(rss)

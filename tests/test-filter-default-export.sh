@@ -15,7 +15,7 @@ clients 'h = connect("")
 h.pread(8 << 20, 0)
 h.shutdown()'
 line_comes "$wanted  disk.img"
-# Other names stay what they are.
+# Other names are used as they are.
 clients 'h = connect("disk1")
 h.pread(8 << 20, 0)
 h.shutdown()'
@@ -23,7 +23,7 @@ line_comes "$wanted  disk1"
 stop
 has_line "$wanted  disk.img" || fail "$(cat "$sums")"
 
-# What says why there is none has it too.
+# The line that says why there is no sum has the name, too.
 serve_snapshot default-export=disk0 blkhash-name=disk.img
 clients 'h = connect("")
 h.pread(1, 0)

@@ -11,14 +11,14 @@ not_sanitized
 [ -z "$wrapper" ] || skip "not in valgrind"
 
 make_image "$dir/disk"
-# One thread for each connection.
+# Each connection has one thread.
 above=--threads=1
 nbdkit_wrapper="env LD_PRELOAD=$snapshot"
 
-# ending CODE: python, for which "late" is a connection whose thread is held in
-# "thread", and nbdkit has been told to quit, has waited for all others, and is held
-# in "quitting"; "cleanup" is where the plugin is told.  It logs "again" what is not
-# known: the next connection would read it.
+# ending CODE: runs Python code.  The thread of the connection "late" is held in
+# "thread".  nbdkit got SIGTERM, has waited for all other threads, and is held
+# in "quitting".  "cleanup" holds the plugin's .cleanup.  A block is unknown
+# after a failed flush, so the next connection would read it.
 ending () {
   serve_snapshot flush=refused
   clients "def late_connection():
@@ -53,7 +53,7 @@ late.get()"
   right_or_none
 }
 
-# It comes when the plugin has been told: it does not reach the plugin.
+# The thread runs after .cleanup: it must not reach the plugin.
 ending "quitting.release()
 cleanup.wait()
 thread.release()
@@ -63,7 +63,8 @@ while not all_sleep():
 assert 'snapshot: preconnect' not in log()[log().index('blkhash: cleanup'):]
 cleanup.release()"
 
-# It is being opened at that time: it does not read what is not known.
+# The connection is being opened during .cleanup: the filter does not read the
+# unknown block.
 ending "opening = Hold('open')
 thread.release()
 opening.wait()
@@ -73,9 +74,9 @@ opening.release()
 late.get()
 assert 'pread' not in log()[log().index('snapshot: cleanup'):]
 cleanup.release()"
-says '^# incomplete -: ' || fail "there is a sum"
+says '^# incomplete -: ' || fail "a sum was published"
 
-# It is reading then: the plugin is told when that is done.
+# The filter reads during that time: .cleanup of the plugin runs after the read.
 ending "reading = Hold('pread')
 thread.release()
 reading.wait()
@@ -87,4 +88,4 @@ assert 'snapshot: cleanup' not in log()
 reading.release()
 cleanup.wait()
 cleanup.release()"
-says '^[0-9a-f]\{64\}  -$' || fail "there is no sum"
+says '^[0-9a-f]\{64\}  -$' || fail "no sum was published"

@@ -10,7 +10,8 @@
 make_image "$dir/image"
 truncate -s 8m "$dir/disk"
 
-# outcome COMMAND: its exit status and what it says, with and without ours.
+# same_failure COMMAND: fails with the same exit status and message with and
+# without our filter.
 same_failure () {
   status=0
   "$@" > "$dir/stdout" 2> "$dir/stderr" || status=$?
@@ -22,8 +23,8 @@ same_failure () {
   eval "set -- $(printf '"%s" ' "$@" | sed "s|$socket|$plain|g")"
   "$@" > "$dir/stdout" 2> "$dir/stderr" || status=$?
   sed "s/offset [0-9]*/offset/; s|$plain|SOCKET|g" "$dir/stderr" > "$dir/without"
-  [ $status = $status_with ] || fail "another exit status"
-  diff "$dir/without" "$dir/with" || fail "another error"
+  [ $status = $status_with ] || fail "the exit status differs"
+  diff "$dir/without" "$dir/with" || fail "the error differs"
 }
 
 for error in EIO ENOSPC EPERM; do
@@ -58,10 +59,10 @@ for error in EIO ENOSPC EPERM; do
   truncate -s 8m "$dir/disk"
 done
 
-# Shells do not run with a sanitizer.
+# Shell plugins do not run with a sanitizer.
 [ "$SANITIZE" = no ] || exit 0
 
-# One request of many fails, a write that changed the disk nevertheless.
+# One of many requests fails: a write that did change the disk.
 export disk="$dir/disk"
 serve eval get_size='stat -c %s $disk' \
       pread='dd if=$disk skip=$4 count=$3 iflag=skip_bytes,count_bytes status=none' \
@@ -78,7 +79,7 @@ h.pwrite(b"c" * 65536, 131072)'
 sum_comes "$dir/disk"
 stop
 
-# The rest cannot be read.
+# The missing blocks cannot be read.
 serve --filter=error file "$dir/disk" error-pread-rate=100% blkhash-file="$sums"
 client "" 'h.pwrite(b"x", 0)'
 line_matches '^# incomplete -: cannot read the rest: Input/output error$'

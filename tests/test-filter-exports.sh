@@ -7,7 +7,7 @@
 
 . "$(dirname "$0")/filter-functions.sh"
 
-# nbdkit has 16 threads a connection, and valgrind at most 500.
+# nbdkit has 16 threads per connection, and valgrind supports 500.
 disks=50
 [ -z "$wrapper" ] || disks=10
 
@@ -18,7 +18,7 @@ for i in $(seq $disks); do
   echo "$i" | dd of="$dir/disks/$i" bs=100 seek=1 conv=notrunc status=none
 done
 
-# all_sums DIRECTORY: the result file has them, and nothing else.
+# all_sums DIRECTORY: the result file has exactly their sums.
 all_sums () {
   stop
   (cd "$1" && blksum *) > "$dir/wanted"
@@ -28,7 +28,7 @@ all_sums () {
   prints_sum "$(reference "$1/$disks")" blksum "$1/$disks"
 }
 
-# in_parallel COMMAND: it knows the number of the export as $i.
+# in_parallel COMMAND: runs it for each disk, whose number is $i.
 in_parallel () {
   running=
   for i in $(seq $disks); do
@@ -45,7 +45,7 @@ in_parallel 'nbdcopy "nbd+unix:///$i?socket=$socket" "$dir/copies/$i"'
 diff -r "$dir/disks" "$dir/copies" || fail "the copies differ"
 all_sums "$dir/disks"
 
-# Written in parallel, each is another disk: the user has to say so.
+# Each export that is written is a disk of its own, which a parameter must say.
 serve file dir="$dir/new" blkhash-distinct-exports=true blkhash-file="$sums"
 in_parallel 'nbdcopy "$dir/disks/$i" "nbd+unix:///$i?socket=$socket"'
 diff -r "$dir/disks" "$dir/new" || fail "the copies differ"

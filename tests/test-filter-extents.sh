@@ -9,7 +9,7 @@
 
 truncate -s 4m "$dir/zeros"
 
-# A plugin whose answer is only the beginning of what was asked for.
+# A plugin that answers only for the beginning of the range.
 serve --filter=stats eval get_size='echo 4M' pread='head -c $3 /dev/zero' \
       can_extents='exit 0' extents='echo $4 65536 hole,zero' \
       blkhash-file="$sums" statsfile="$dir/stats"
@@ -17,7 +17,7 @@ client "" 'h.pread(1, 0)'
 sum_comes "$dir/zeros"
 stop
 
-# A plugin with block sizes.
+# A plugin with block size constraints.
 for filters in "" --filter=noextents; do
   serve --filter=blocksize-policy $filters memory 4M \
         blocksize-minimum=4096 blocksize-maximum=65536 \
@@ -27,7 +27,7 @@ for filters in "" --filter=noextents; do
   stop
 done
 
-# One whose extents fail is read.
+# If extents fail, the blocks are read.
 serve eval get_size='echo 4M' pread='head -c $3 /dev/zero' \
       can_extents='exit 0' extents='echo EIO Bad >&2; exit 1' \
       blkhash-file="$sums"

@@ -8,7 +8,7 @@
 
 . "$(dirname "$0")/hold-functions.sh"
 
-# refused CODE: clients that make $dir/wanted, whose fast zeros are refused.
+# refused CODE: fast zeros of these clients are refused; they make $dir/wanted.
 refused () {
   truncate -s 0 "$dir/disk"
   truncate -s 8m "$dir/disk"
@@ -29,12 +29,12 @@ h.shutdown()"
   sum_comes "$dir/disk"
 }
 
-# What is written afterwards is known.
+# Blocks are known that are written afterwards.
 missing=fail
 refused 'fast_zero(h, 8 << 20, 0)
 h.pwrite(b"x" * (8 << 20), 0)'
 
-# What is missing is read, also when there was a sum before.
+# Blocks that are missing are read, also if a sum was published before.
 missing=read
 refused 'h.pwrite(b"x" * 10, 70000)
 fast_zero(h, 65536, 0)'
@@ -43,7 +43,7 @@ h.shutdown()
 h = connect()
 fast_zero(h, 8 << 20, 0)'
 
-# Nothing is read for a client that only tried it.
+# Nothing is read if a client only tried a fast zero.
 write_data "$dir/disk" 0 8388608
 serve_snapshot fast-zero=false
 clients 'h = connect()
@@ -53,11 +53,11 @@ try:
 except nbd.Error: pass
 h.shutdown()'
 stop
-! grep 'snapshot: pread' "$log" || fail "it was read"
+! grep 'snapshot: pread' "$log" || fail "the disk was read"
 no_sum
 
-# With nbdkit's retry-request filter between, the first try zeroes a half and
-# fails, and the second one is refused.
+# nbdkit's retry-request filter repeats the request: the first try zeroes one
+# half and fails, the second one is refused.
 truncate -s 0 "$dir/disk"
 truncate -s 8m "$dir/disk"
 serve_snapshot fast-zero=half
@@ -71,7 +71,7 @@ h.shutdown()'
 sum_comes "$dir/disk"
 stop
 
-# With FUA the zero is done, and the flush behind it is refused.
+# With FUA the zero succeeds, and the flush after it is refused.
 truncate -s 0 "$dir/disk"
 truncate -s 8m "$dir/disk"
 serve_snapshot flush=refused
@@ -86,7 +86,7 @@ right_or_none
 stop
 right_or_none
 
-# Another failure stays one.
+# Other failures are still failures.
 truncate -s 0 "$dir/disk"
 truncate -s 8m "$dir/disk"
 serve --filter=error "$snapshot" file="$dir/disk" fast-zero=false \

@@ -8,7 +8,7 @@
 
 make_image "$dir/image"
 
-# below FILTER ARGUMENT...: copy, write, copy again.
+# below FILTER ARGUMENT...: copies, writes, and copies again.
 below () {
   requires_nbdkit --filter="$1"
   name=$1
@@ -50,7 +50,7 @@ below stats statsfile="$dir/stats"
 below delay wdelay=1ms delay-trim=1ms
 below error error-rate=0
 
-# Partitions, of a disk that a plugin makes of two files.
+# Partitions of a disk that a plugin makes from two files.
 cp "$dir/image" "$dir/disk2"
 for partition in 1 2; do
   serve --filter=partition partitioning "$dir/disk" "$dir/disk2" \
@@ -61,7 +61,7 @@ for partition in 1 2; do
   stop
 done
 
-# above FILTER ARGUMENT...: the hash is of what is below that filter.
+# above FILTER ARGUMENT...: the hash is that of the disk below the filter.
 above () {
   above=--filter=$1
   shift
@@ -82,7 +82,7 @@ above stats statsfile="$dir/stats"
 above multi-conn multi-conn-mode=emulate
 above noparallel serialize=connections
 
-# Together with the server's end after the last client.
+# With exitlast the server ends after the last client.
 above=--filter=exitlast
 serve file "$dir/disk" blkhash-file="$sums"
 copy "$uri" null:

@@ -18,7 +18,7 @@ flags = struct.pack(">I", 1)
 any_export = struct.pack(">IH", 0, 0)
 go, info, old = option(7, any_export), option(6, any_export), option(1)
 
-# What a client says before it hears nothing any more.
+# What a client sends before it stops reading.
 steps = {
     "nothing": b"",
     "flags": flags,
@@ -40,7 +40,7 @@ def dial(step):
     assert s.recv(18, socket.MSG_WAITALL)[:8] == b"NBDMAGIC"
     s.sendall(steps[step])
     return s
-# It hangs up, and the server has noticed.
+# Close the socket, and wait until the server has noticed.
 def hang_up(s):
     try:
         s.shutdown(socket.SHUT_WR)
@@ -48,7 +48,7 @@ def hang_up(s):
             pass
     except OSError:
         pass
-# It is gone when the server wants to reply.
+# A client that is gone when the server wants to reply.
 class Gone:
     def __init__(self, call, step):
         self.hold = Hold(call)
@@ -61,8 +61,8 @@ class Gone:
         logged("blkhash: close", closed + 1)
 '
 
-# scanned CODE: clients and such clients, who know as "call" and "step" where
-# they go away.
+# scanned CODE: runs clients, some of which break off the handshake: Gone (call,
+# step) does so at that step, while that call of the plugin is held.
 scanned () {
   for call in open get_size can_multi_conn can_fast_zero; do
     for step in info go old; do
@@ -73,7 +73,8 @@ scanned () {
 call, step = '$call', '$step'
 $1"
       stop
-      ! says ' 0 bytes' || fail "nothing is missing: $(cat "$sums")"
+      ! says ' 0 bytes' ||
+        fail "the reason says that 0 bytes are missing: $(cat "$sums")"
       right_or_none
       [ "$2" = or_none ] || has_line "$wanted  -" ||
         fail "$call, $step: no sum: $(cat "$sums")"
@@ -81,7 +82,7 @@ $1"
   done
 }
 
-# While the rest is read: it ends before, and after, what is read then.
+# While the missing blocks are read: closed before, and after, the read ends.
 scanned 'a = connect()
 a.pwrite(b"x", 0)
 reading = Hold("pread")
@@ -101,7 +102,7 @@ reading.release()
 left.get()
 gone.end()'
 
-# As the last one, when all is known.
+# Closed last, when no block is missing.
 scanned 'a = connect()
 a.pwrite(b"x" * (8 << 20), 0)
 gone = Gone(call, step)
@@ -113,8 +114,8 @@ gone = Gone(call, step)
 a.shutdown()
 gone.end()'
 
-# As the last one, when something is missing: it is read at the latest when the
-# next client leaves.
+# Closed last, when blocks are missing: they are read when the next client
+# disconnects, or before.
 scanned 'a = connect()
 a.pwrite(b"x", 0)
 gone = Gone(call, step)
@@ -129,7 +130,7 @@ a = connect()
 a.pread(1, 0)
 a.shutdown()'
 
-# When there is a sum.
+# When the sum is published.
 scanned 'a = connect()
 a.pwrite(b"x", 0)
 a.shutdown()
@@ -137,7 +138,8 @@ logged("snapshot: closed")
 gone = Gone(call, step)
 gone.end()'
 
-# A client that goes away at any step, while the rest is read, and afterwards.
+# A client breaks off at any step, while the missing blocks are read, and
+# afterwards.
 cp "$dir/image" "$dir/disk"
 serve_snapshot
 clients "$broken"'

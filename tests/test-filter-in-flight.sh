@@ -9,9 +9,9 @@
 
 make_image "$dir/image"
 
-# in_flight CALL CHANGE CODE [PARAMETER]: in CODE clients of "a" come and go,
-# while CHANGE by the name "b" is held in CALL.  What the result file says then
-# is in $dir/while.
+# in_flight CALL CHANGE CODE [PARAMETER]: in CODE clients of "a" connect and
+# disconnect, while CHANGE by the name "b" is held in CALL.  $dir/while is the
+# result file at that time.
 in_flight () {
   cp "$dir/image" "$dir/disk"
   serve_snapshot $4
@@ -42,9 +42,10 @@ else:
   fi
 }
 
-# no_sum_meanwhile: and none at the end, if that was the end.
+# no_sum_meanwhile: no sum then; and none at the end, if the server was killed.
 no_sum_meanwhile () {
-  ! grep '^[0-9a-f]\{32\}' "$dir/while" || fail "a sum while a change is in flight"
+  ! grep '^[0-9a-f]\{32\}' "$dir/while" ||
+    fail "a sum was published while a change was in flight"
   [ -z "$killed" ] || no_sum
 }
 
@@ -54,12 +55,12 @@ for killed in '' yes; do
       pwrite*) change='pwrite(b"x" * 65536, 0)' ;;
       *) change="${call%-*}(65536, 0)" ;;
     esac
-    # The last client of "a" leaves.
+    # The last client of "a" disconnects.
     in_flight $call "$change" 'begin()
 a.shutdown()
 closed()'
     no_sum_meanwhile
-    # There was a sum.  Another client comes and leaves.
+    # A sum is published.  Another client connects and disconnects.
     in_flight $call "$change" 'a.shutdown()
 closed()
 begin()
@@ -67,7 +68,7 @@ a = connect("a")
 a.shutdown()
 closed(2)'
     no_sum_meanwhile
-    # Of a name that nobody knew when the change began.
+    # A name that was not used before the change began.
     in_flight $call "$change" 'a.shutdown()
 closed()
 begin()
@@ -86,7 +87,7 @@ a.shutdown()
 closed()' blkhash-distinct-exports=true
 grep -q "^$(reference "$dir/image")  a$" "$dir/while" || fail "no sum of a"
 
-# The change ends while the rest of "a" is read.
+# The change completes while the missing blocks of "a" are read.
 for offset in 0 200000 1000003 8388000; do
   for call in pread pread-done; do
     cp "$dir/image" "$dir/disk"

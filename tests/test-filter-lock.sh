@@ -13,7 +13,8 @@ make_image "$dir/image"
 cd "$dir"
 ln -s sums link
 
-# second REGEX ARGUMENT...: it does not start, and the first one's results stay.
+# second REGEX ARGUMENT...: does not start, and keeps the results of the first
+# one.
 second () {
   regex=$1
   shift
@@ -25,7 +26,8 @@ second () {
 
 in_use='is in use by another nbdkit'
 all_second () {
-  # The same command; then another socket and one of the files, by any name.
+  # The same command; then another socket and one of the files, by several
+  # names.
   second "blkhash-file: .* $in_use" -U "$socket" blkhash-file="$sums" \
          blkhash-manifest="$manifest"
   second "blkhash-file: .* $in_use" -U other.sock blkhash-file="$sums"
@@ -35,14 +37,14 @@ all_second () {
          blkhash-manifest="$manifest"
   second "blkhash-manifest: .* $in_use" -U other.sock blkhash-file=other \
          blkhash-manifest=sums
-  ! [ -e other.sock ] || fail "it served"
+  ! [ -e other.sock ] || fail "the second one listened on its socket"
 }
 
 serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest"
 copy "$uri" null:
 sum_comes "$dir/image"
 all_second
-# The file is replaced, and the lock stays.
+# The file is replaced, and stays locked.
 client "" 'h.pwrite(b"x", 0)
 h.pread(1, 0)'
 sum_comes "$dir/image"
@@ -51,7 +53,7 @@ stop
 [ "$(ls sums* manifest*)" = "manifest
 sums" ] || fail "left behind: $(ls)"
 
-# In the background, where nbdkit is another process.
+# In the background, where nbdkit runs as another process.
 socket=$dir/daemon.sock
 nbdkit -U "$socket" -P daemon.pid --filter="$filter" file "$dir/image" \
        blkhash-file="$sums" blkhash-manifest="$manifest"
@@ -61,7 +63,7 @@ copy "nbd+unix:///?socket=$socket" null:
 sum_comes "$dir/image"
 all_second
 
-# The lock of one that is killed is none.
+# A server that was killed holds no lock.
 kill -9 "$(cat daemon.pid)"
 wait_until flock -n sums.blkhash-lock true
 serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest"
@@ -72,7 +74,7 @@ stop
 [ "$(ls sums* manifest*)" = "manifest
 sums" ] || fail "left behind: $(ls)"
 
-# Nor of one that could not start for another reason.
+# Nor does one that failed to start for another reason.
 : > taken.sock
 run 1 nbdkit -U taken.sock --filter="$filter" file "$dir/image" \
     blkhash-file="$sums" blkhash-manifest="$manifest"

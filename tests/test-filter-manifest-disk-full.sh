@@ -14,7 +14,7 @@ manifest=$dir/small/manifest
 
 make_image "$dir/image"
 
-# Too large from the first byte on.
+# The file system is full before the first byte is written.
 serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest" \
       blkhash-block-size=512
 copy "$uri" null:
@@ -26,7 +26,8 @@ grep -q 'blkhash: cannot write .*manifest.*No space' "$log" ||
 nothing_beside "$manifest"
 stop
 
-# It becomes full, and there is space again; also with both files there.
+# The file system becomes full, and then has space again; with one file there,
+# or both.
 for file in "$sums" "$dir/small/sums"; do
   sums=$file
   serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest"

@@ -9,7 +9,7 @@
 
 make_image "$dir/image"
 
-# Any name, also of the default export.
+# Any name, including that of the default export.
 cp "$dir/image" "$dir/disk"
 serve file "$dir/disk" blkhash-file="$sums" blkhash-manifest="$manifest"
 for name in a b ""; do
@@ -18,7 +18,7 @@ for name in a b ""; do
   manifest_is "$dir/disk"
 done
 
-# What one name changes makes the manifest of any name wrong.
+# A change by one name invalidates the manifest, whatever its name was.
 for name in a b ""; do
   client "$name" "h.pwrite(b'1', 1000000 + len('$name'))
 assert content('$manifest') == b''"
@@ -52,7 +52,7 @@ done
 stop
 manifest_is "$dir/disk"
 
-# Different disks: the user can say so, and else it is noticed.
+# Exports are different disks: the user says so, or the filter detects it.
 mkdir "$dir/disks"
 cp "$dir/image" "$dir/disks/a"
 cp "$dir/image" "$dir/disks/same"
@@ -69,5 +69,5 @@ sum_comes "$dir/disks/b" b
 no_manifest
 wait_until grep -q 'blkhash: the sums of export names differ' "$log"
 stop
-has_line "$(reference "$dir/disks/a")  a" || fail "the sum of a is gone"
+has_line "$(reference "$dir/disks/a")  a" || fail "the sum of a is missing"
 no_manifest

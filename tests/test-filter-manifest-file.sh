@@ -9,7 +9,7 @@ not_sanitized
 
 make_image "$dir/image"
 
-# A relative path, in a server that goes into the background.
+# A relative path, in a server that runs in the background.
 (cd "$dir" && nbdkit -U "$dir/daemon.sock" -P "$dir/daemon.pid" \
   --filter="$filter" file image blkhash-manifest=relative)
 wait_until test -s "$dir/daemon.pid"
@@ -20,8 +20,8 @@ wait_until test -s "$manifest"
 manifest_is "$dir/image"
 kill "$(cat "$dir/daemon.pid")"
 
-# It is emptied at the start, through a symbolic link.  Only its owner can read
-# it, whoever could before.
+# The manifest is emptied at the start, through a symbolic link.  Then only its
+# owner can read it, whatever its mode was.
 blksum --manifest "$dir/real" "$dir/image"
 chmod 664 "$dir/real"
 ln -s real "$dir/link"
@@ -40,7 +40,7 @@ stop
 [ "$(ls "$dir"/real*)" = "$dir/real" ] || fail "left behind: $(ls "$dir")"
 manifest=$dir/manifest
 
-# What cannot work is an error at the start.
+# Paths that cannot work are errors at the start.
 refuses_to_start 'No such file' null blkhash-manifest="$dir/none/manifest"
 refuses_to_start 'blkhash-manifest: .*regular' null blkhash-manifest=/dev/null
 refuses_to_start 'blkhash-manifest: .*directory' null blkhash-manifest="$dir"
@@ -57,7 +57,7 @@ for same in "$sums" "$dir/symbolic" "$dir/hard"; do
                    blkhash-manifest="$same"
 done
 
-# Nor can there be one of several disks.
+# So is a manifest for several disks.
 mkdir "$dir/disks"
 cp "$dir/image" "$dir/disks"
 refuses_to_start 'blkhash-manifest is of one disk' file dir="$dir/disks" \
@@ -66,7 +66,7 @@ run 0 nbdkit -U - --filter="$filter" null 1M blkhash-distinct-exports=false \
     blkhash-manifest="$manifest" --run 'nbdcopy "$uri" null:'
 [ -s "$manifest" ] || fail "no manifest"
 
-# A directory in which it cannot be replaced, whoever nbdkit runs as.
+# A directory in which the file cannot be replaced, for any user of nbdkit.
 mkdir "$dir/closed"
 touch "$dir/closed/manifest"
 chmod 666 "$dir/closed/manifest"
@@ -85,8 +85,8 @@ requires $as_user nbdkit -U - null --run true
 run 1 $as_user nbdkit -U "$dir/refused.sock" --filter="$filter" null \
     blkhash-manifest="$dir/closed/manifest" --run true
 grep -q 'blkhash-manifest: cannot make .*: Permission denied' "$dir/stderr" ||
-  fail "does not say why"
+  fail "no error that names the manifest"
 run 1 $as_user nbdkit -U "$dir/refused.sock" --filter="$filter" null \
     blkhash-manifest="$dir/closed/new" --run true
 grep -q 'blkhash-manifest: .*Permission denied' "$dir/stderr" ||
-  fail "does not say why"
+  fail "no error that names the manifest"

@@ -15,7 +15,7 @@ refused () {
           blksum --compare "manifest:$manifest" "$dir/image"
 }
 
-# Something is missing, and is not to be read.
+# Blocks are missing, and must not be read.
 serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest" \
       blkhash-missing=fail
 refused
@@ -31,7 +31,7 @@ refused
 stop
 refused
 
-# A client that only looks: nothing is read for it.
+# A client only connects: nothing is read for it.
 serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest"
 client "" 'h.pread(1, 0)'
 wait_until all_left

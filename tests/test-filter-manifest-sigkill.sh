@@ -12,17 +12,17 @@ requires_program strace
 
 make_image "$dir/image"
 
-# attach OPTION...: strace to the server.
+# attach OPTION...: attaches strace to the server.
 attach () {
   rm -f "$dir/attached"
   strace -f -p "$server" -o /dev/null "$@" 2> "$dir/attached" &
   kill_at_exit $!
-  wait_until test -s "$dir/attached" # that it did, or that it may not
+  wait_until test -s "$dir/attached" # attached, or not permitted
   grep -q attached "$dir/attached" || skip "strace cannot attach here"
 }
 
-# killed_at CALL:NUMBER CODE: in the thread that makes the manifest, or that
-# withdraws it, for a client that does CODE.
+# killed_at CALL:NUMBER CODE: kills the server at this system call of the thread
+# that writes the manifest, or withdraws it, while a client runs CODE.
 killed_at () {
   attach -e trace=fsync,rename -e inject=${1%:*}:signal=KILL:when=${1#*:}
   client "" "try:
@@ -34,23 +34,23 @@ os._exit(0)"
   [ ! -s "$manifest" ] || manifest_is "$dir/image"
 }
 
-# start: what the server before has left is gone.
+# start: the new server removes the results of the last one.
 start () {
   serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest"
   no_manifest
   nothing_beside "$manifest"
 }
 
-# The new manifest is synced and moved, the directory is synced, and then the
-# line moved into the result file.
+# The new manifest is synced and renamed, then the directory is synced, then the
+# result file with the new line is renamed.
 for call in fsync:1 rename:1 fsync:2 rename:2; do
   start
   killed_at $call 'h.pread(h.get_size(), 0)'
 done
-[ -s "$manifest" ] || fail "it is moved after the line"
+[ -s "$manifest" ] || fail "the manifest is renamed after the result file"
 
-# An empty file is synced and moved, and the directory synced, and all that again
-# for the result file, before the plugin is told.
+# An empty manifest is synced and renamed, and the directory synced; then the
+# same for the result file; only then does the plugin get the write.
 for call in fsync:1 rename:1 fsync:2 fsync:3 rename:2 fsync:4; do
   start
   client "" 'h.pread(h.get_size(), 0)'

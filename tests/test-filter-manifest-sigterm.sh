@@ -10,7 +10,7 @@ not_sanitized
 
 make_image "$dir/image"
 
-# With --run, nbdkit does not end before the manifest is there.
+# With --run, nbdkit ends after the manifest is written.
 truncate -s 64m "$dir/disk"
 write_data "$dir/disk" 0 20000000
 run 0 nbdkit -U - --filter="$filter" file "$dir/disk" \
@@ -29,8 +29,8 @@ os._exit(0)"'
 sum_comes "$dir/disk"
 manifest_is "$dir/disk"
 
-# A client that stays until the signal has come; and what is known when it is
-# gone without a word.
+# A client that stays connected until the signal; and a client whose process
+# ends without a disconnect.
 serve file "$dir/disk" blkhash-file="$sums" blkhash-manifest="$manifest"
 client "" "h.pwrite(b'y' * 100000, 2000000)
 h2 = connect('')
@@ -40,7 +40,7 @@ wait_until(lambda: b'ShdPnd:\t0000000000000000\n' in content('/proc/$server/stat
 os._exit(0)"
 status=0
 wait $server || status=$?
-# nbdkit 1.32 closes no handles then, which valgrind calls a leak.
+# nbdkit 1.32 closes no handles on SIGTERM, which valgrind reports as a leak.
 [ $status = 0 ] || [ -n "$wrapper" ] || fail "exit status $status"
 sum_comes "$dir/disk"
 manifest_is "$dir/disk"

@@ -10,7 +10,7 @@ requires_nbdkit --filter=pause
 
 make_image "$dir/disk"
 
-# What an earlier server left is gone at the start.
+# The manifest of an earlier server is removed at the start.
 blksum --manifest "$manifest" "$dir/disk"
 echo stale > "$manifest.blkhash-saving"
 chmod 644 "$manifest"
@@ -48,7 +48,7 @@ assert content('$manifest') == b'', 'it is back too soon'"
   manifest_is "$dir/disk"
 done
 
-# The result goes to stderr: the manifest all the same.
+# Without a result file the sum goes to stderr; the manifest is the same.
 serve file "$dir/disk" blkhash-manifest="$manifest"
 copy "$uri" null:
 wait_until test -s "$manifest"
@@ -59,8 +59,8 @@ wait_until test -s "$manifest"
 manifest_is "$dir/disk"
 stop
 
-# What a client reads is not what was there when it was made, because something
-# else changed it.
+# A client reads other data than the manifest was made of, because the disk was
+# changed from outside.
 serve file "$dir/disk" blkhash-file="$sums" blkhash-manifest="$manifest"
 copy "$uri" null:
 sum_comes "$dir/disk"
@@ -71,7 +71,7 @@ wait_until all_left
 stop
 [ ! -s "$manifest" ] || manifest_is "$dir/disk"
 
-# Killed while a client writes, and when there is a sum.
+# The server is killed while a client writes, and when a sum is published.
 serve file "$dir/disk" blkhash-file="$sums" blkhash-manifest="$manifest"
 copy "$uri" null:
 sum_comes "$dir/disk"

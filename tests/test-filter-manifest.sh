@@ -9,17 +9,19 @@
 
 make_image "$dir/image"
 
-# is_made IMAGE "BLKSUM OPTIONS" "REFERENCE OPTIONS": the server has ended.
+# is_made IMAGE "BLKSUM OPTIONS" "REFERENCE OPTIONS": after the server has
+# ended.
 is_made () {
   has_line "$(reference $3 "$1")  -" || fail "no sum: $(cat "$sums")"
   manifest_is "$1" $3
   prints_sum "$(reference $3 "$1")" blksum $2 --manifest "$dir/other" "$1"
-  cmp "$manifest" "$dir/other" || fail "another one than that of blksum"
+  cmp "$manifest" "$dir/other" ||
+    fail "the manifest differs from that of blksum"
   prints_sum "$(reference $3 "$1")" blksum "manifest:$manifest"
   run 0 blksum --compare "manifest:$manifest" "$1"
 }
 
-# Copied out, hashed in any way.
+# Copied out, with several hash parameters.
 copied_out () {
   options=$1 reference_options=$2
   shift 2
@@ -42,7 +44,7 @@ copied_out "--streams 64" "-s 64" blkhash-streams=64
 copied_out "--linear" "--linear" blkhash-linear=true
 copied_out "" "" blkhash-tag=false blkhash-name=-
 
-# Read in part, and the rest by the filter; with trims and zeros.
+# A client reads a part, and the filter the rest; with trims and zeros.
 cp "$dir/image" "$dir/disk"
 serve file "$dir/disk" blkhash-file="$sums" blkhash-manifest="$manifest"
 client "" 'h.pread(h.get_size() // 2 + 5 * 65536, 0)'
@@ -57,7 +59,7 @@ done
 stop
 is_made "$dir/disk" "" ""
 
-# Any size, also where the last block is short, or there is none.
+# Any size: with a shorter last block, or with no block.
 for size in 0 1 511 65535 65536 65537 1048577; do
   head -c $size "$dir/image" > "$dir/disk"
   serve file "$dir/disk" blkhash-file="$sums" blkhash-manifest="$manifest"
@@ -74,7 +76,7 @@ for size in 0 1 511 65535 65536 65537 1048577; do
   is_made "$dir/disk" "" ""
 done
 
-# Where one byte was changed in 6 GiB.
+# One byte was changed in 6 GiB: the manifests find its block.
 truncate -s 6g "$dir/sparse"
 for at in 0 1000000000 3000000001 6442400000; do
   write_data "$dir/sparse" $at 40000
@@ -89,15 +91,17 @@ sum_comes "$dir/sparse"
 manifest_is "$dir/sparse"
 stop
 run 1 blksum --compare "manifest:$dir/before" "manifest:$manifest"
-grep -q 3999989760 "$dir/stdout" || fail "not that block"
+grep -q 3999989760 "$dir/stdout" ||
+  fail "the block at 3999989760 is not reported"
 run 1 blksum --compare "manifest:$dir/before" "$dir/sparse"
-grep -q 3999989760 "$dir/stdout" || fail "not that block"
+grep -q 3999989760 "$dir/stdout" ||
+  fail "the block at 3999989760 is not reported"
 rm "$dir/sparse"
 
-# Nothing else is left.
+# No other file is left behind.
 [ "$(ls "$manifest"*)" = "$manifest" ] || fail "left behind: $(ls "$manifest"*)"
 
-# ---- Copied by qemu-img, from qcow2 and into it ----
+# ---- Copied by qemu-img, from and to qcow2 ----
 
 requires_qemu
 qemu-img convert -f raw -O qcow2 "$dir/image" "$dir/qcow2"
@@ -116,4 +120,5 @@ sum_comes "$dir/image"
 stop
 prints_sum "$(reference "$dir/image")" \
            blksum --manifest "$dir/other" "$dir/copy"
-cmp "$manifest" "$dir/other" || fail "another one than that of the qcow2"
+cmp "$manifest" "$dir/other" ||
+  fail "the manifest differs from that of the qcow2"

@@ -19,7 +19,7 @@ serve_snapshot
 server=$(cat "$socket.pid")
 kill_at_exit "$server"
 
-# work: how often the result file was replaced or synced.
+# work: counts renames and syncs of the result file.
 work () {
   grep -c -e '^[0-9]* *rename' -e '^[0-9]* *f\(data\)\{0,1\}sync' "$dir/trace" || :
 }

@@ -29,7 +29,7 @@ END
 stop
 without_header "$sums" | diff "$dir/wanted" - || fail "the result file differs"
 
-# The lines without a sum are escaped too.
+# Names are escaped in lines without a sum, too.
 serve file "$dir/image" blkhash-file="$sums"
 client "$(printf 'a\nb\\')" 'h.pread(1, 0)'
 stop
@@ -42,4 +42,4 @@ serve file "$dir/image" blkhash-file="$sums" blkhash-name="$dir/image"
 copy "$uri" null:
 stop
 run 0 blksum "$dir/image"
-diff "$dir/stdout" "$sums" || fail "not what blksum prints"
+diff "$dir/stdout" "$sums" || fail "the line differs from that of blksum"

@@ -9,8 +9,8 @@
 requires_nbdkit cc
 requires cc --version
 
-# Each connection reads what was there when it was opened, but for what it
-# wrote itself; the last to open sees all.
+# A connection sees the disk as it was when the connection was opened, and its
+# own writes.  The connection that was opened last sees all.
 cat > "$dir/stale.c" << 'END'
 #include <stdlib.h>
 #include <string.h>

@@ -14,8 +14,8 @@ cp "$dir/image" "$dir/copy"
 cd "$dir"
 wanted=$(reference image)
 
-# keeps FILE REGEX ARGUMENT...: nbdkit does not start, and the file is what it
-# was; nor is anything left beside it.
+# keeps FILE REGEX ARGUMENT...: nbdkit does not start, FILE is unchanged, and no
+# file is left beside it.
 keeps () {
   file=$1
   shift
@@ -26,7 +26,7 @@ keeps () {
     fail "left behind"
 }
 
-# ---- The disk, and other files that parameters name ----
+# ---- The disk, and other files in parameters ----
 
 for parameter in blkhash-file blkhash-manifest; do
   keeps image "$parameter and file are the same file" file image $parameter=image
@@ -44,11 +44,11 @@ for parameter in blkhash-file blkhash-manifest; do
       keeps empty "$parameter and file are the same file" file $parameter=$name file=$name
     done
   done
-  # Of a filter below, also if it is to be made.
+  # A parameter of a filter below, whose file may not exist yet.
   refuses_to_start "are the same file" --filter=log null logfile=log $parameter=log
   rm -f log
 done
-# The files beside it, too.
+# The same for files that the filter creates beside its results.
 for beside in new lock; do
   : > "sums.blkhash-$beside"
   keeps "sums.blkhash-$beside" "are the same file" \
@@ -59,13 +59,13 @@ done
 keeps m.blkhash-saving "are the same file" file m.blkhash-saving blkhash-manifest=m
 rm -f m.blkhash-saving sums m
 
-# A name or a digest that is also a file is no file.
+# A digest is not a file name, so a result file may have the same name.
 : > sha512
 run 0 nbdkit -U - --filter="$filter" null 1M blkhash-digest=sha512 \
     blkhash-file=sha512 --run 'nbdcopy "$uri" null:'
 rm sha512
 
-# ---- What is not ours ----
+# ---- Files that the filter did not write ----
 
 blksum --manifest good.blkm image > list
 blksum copy >> list
@@ -96,16 +96,16 @@ for file in list text cut.blkm more.blkm zeros; do
         blkhash-manifest=$file
 done
 
-# Nothing is changed unless all is well with both.
+# Both files are checked before either is changed.
 echo "$wanted  -" > sums
 cp good.blkm manifest
 keeps sums "$not_ours" null blkhash-file=sums blkhash-manifest=text
 keeps manifest "$not_ours" null blkhash-file=text blkhash-manifest=manifest
 keeps text "$not_ours" null blkhash-file=fresh blkhash-manifest=text
 keeps text "$not_ours" null blkhash-manifest=fresh blkhash-file=text
-[ ! -e fresh ] || fail "made for nothing"
+[ ! -e fresh ] || fail "created although nbdkit did not start"
 
-# What is in the place of a file that is needed on the way.
+# Something else has the name of a file that the filter creates temporarily.
 mkdir directory
 for beside in sums.blkhash-new sums.blkhash-lock manifest.blkhash-new \
               manifest.blkhash-lock manifest.blkhash-saving; do
@@ -117,15 +117,16 @@ for beside in sums.blkhash-new sums.blkhash-lock manifest.blkhash-new \
                        null blkhash-file=sums blkhash-manifest=manifest
       cmp $file kept || fail "$file was changed"
     done
-    [ -L $beside ] || [ -d $beside ] || [ -p $beside ] || fail "$beside is gone"
+    [ -L $beside ] || [ -d $beside ] || [ -p $beside ] ||
+      fail "$beside was removed"
     rm -r $beside
   done
 done
-[ ! -e nothing ] || fail "made by a link"
+[ ! -e nothing ] || fail "created through a link"
 
-# ---- What is ours ----
+# ---- Files that the filter wrote ----
 
-# again PARAMETER...: the same command, twice.
+# again PARAMETER...: runs the same command twice.
 again () {
   for i in 1 2 3; do
     run 0 nbdkit -U - --filter="$filter" file image blkhash-file=ours \
@@ -155,8 +156,8 @@ done'
 again
 again blkhash-tag=true
 
-# Another name of the default export; with the name now, and of nbdkit that was
-# killed, with what it has left.
+# Results with another name of the default export, and with the same one; the
+# files that a killed nbdkit left.
 for line in "$wanted  -" "$wanted  image" "blk-sha256/64k (-) = $wanted" \
             "# incomplete other: why"; do
   echo "$line" > sums

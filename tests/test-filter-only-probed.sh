@@ -13,7 +13,7 @@ wanted=$(reference "$dir/image")
 whole='h.pread(h.get_size(), 0)'
 half='h.pread(h.get_size() // 2 + 70000, 0)'
 
-# only_line LINE: the result file has it alone, as it always was.
+# only_line LINE: the result file has this line only, without a header.
 only_line () {
   [ "$(cat "$sums")" = "$1" ] || fail "not '$1' only:
 $(cat "$sums")"
@@ -32,12 +32,13 @@ line_matches '^# incomplete half: the content of'
 has_line "$wanted  -" || fail "$(cat "$sums")"
 ! says 'looked\|opened\|extents' || fail "$(cat "$sums")"
 stop
-# A copy that broke off must not be passed over.
+# A copy that broke off has its line.
 says '^# incomplete looked: the content of' || fail "$(cat "$sums")"
 ! says 'opened\|extents' || fail "$(cat "$sums")"
 [ "$(without_header "$sums" | wc -l)" = 3 ] || fail "$(cat "$sums")"
 
-# What is not there is an error, and at the end there is something.
+# An empty result file fails the check; when the server ends, the file gets a
+# line.
 rm "$sums"
 serve file "$dir/image" blkhash-file="$sums" blkhash-missing=fail
 client "" 'h.get_size()'
@@ -48,7 +49,7 @@ stop
 says '^# incomplete -: the content of' || fail "$(cat "$sums")"
 run 2 blksum --check "$sums"
 
-# Whatever the reason is.
+# The same if there is no sum for another reason: too many blocks.
 rm "$sums"
 serve null 1P blkhash-file="$sums"
 client looked 'h.get_size()'
@@ -59,7 +60,7 @@ line_comes '# incomplete read: it has more than 2^31 blocks'
 stop
 ! says looked || fail "$(cat "$sums")"
 
-# What failed is said.
+# A failed request is the reason in the line.
 [ "$SANITIZE" = no ] || exit 0
 rm "$sums"
 serve --filter=error file "$dir/image" blkhash-file="$sums" \

@@ -9,8 +9,8 @@
 
 make_image "$dir/image"
 
-# opening CALL CHANGE: CHANGE is made while CALL of a new connection is held,
-# which is the last to leave.
+# opening CALL CHANGE: makes CHANGE while CALL of a new connection is held.  The
+# new connection is the last to disconnect.
 opening () {
   for flush in fresh none; do
     cp "$dir/image" "$dir/disk"
@@ -37,8 +37,8 @@ for call in open get_size can_multi_conn; do
   opening $call 'a.pwrite(b"x", 1000003)'
 done
 
-# The change begins before the connection and is done on the disk after its
-# .open, or the other way round.
+# The change begins before the connection is opened and reaches the disk after
+# its .open; or the other way round.
 for call in trim trim-done; do
   cp "$dir/image" "$dir/disk"
   serve_snapshot views=own flush=none
@@ -57,8 +57,8 @@ b.shutdown()"
   right_or_none
 done
 
-# The one that changes it has come, and is gone again, while the other one is
-# still in .open; and was the last.
+# The connection that changes the disk connects and disconnects while the other
+# one is in .open; before, it was the last one.
 cp "$dir/image" "$dir/disk"
 serve_snapshot views=own flush=none
 clients "hold = Hold('open')

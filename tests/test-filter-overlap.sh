@@ -10,8 +10,8 @@ requires delay_can_be_read
 
 truncate -s 2m "$dir/disk"
 
-# at_once COUNT REQUEST [AFTER]: on COUNT connections, each with its number as
-# "i".
+# at_once COUNT REQUEST [AFTER]: runs REQUEST on COUNT connections at once; "i"
+# is the number of the connection.
 at_once () {
   client "" "import threading
 def request(h, i):
@@ -35,7 +35,7 @@ at_once 4 'h.pwrite(bytes([65 + i]) * 65536, 0)'
 at_once 4 'h.pwrite(bytes([65 + i]) * 100000, i * 30000)'
 at_once 4 'h.pwrite(bytes([65 + i]), i % 2)'
 at_once 4 'h.pwrite(b"x" * 65536, 0) if i % 2 else h.zero(65536, 0)'
-# What another connection trimmed is proven by one that comes later.
+# A later connection proves what another one trimmed.
 at_once 4 'h.pwrite(b"x" * 65536, 0) if i % 2 else h.trim(65536, 32768)' \
         "closed = b'blkhash: close'
 wait_until(lambda: content('$log').count(closed) == 27)
@@ -44,16 +44,17 @@ h = connect('')
 h.pread(2 << 20, 0)"
 stop
 
-# Reads while a write is in flight, and that are in flight when it comes.
+# Reads that begin while a write is in flight, and writes that begin while a
+# read is.
 for delay in write=50ms read=50ms; do
   above=--filter=delay
-  # The rest is read below the delay.
+  # The filter reads missing blocks below the delay filter.
   serve file "$dir/disk" delay-$delay blkhash-file="$sums"
   at_once 4 'h.pread(200000, 0) if i % 2 else h.pwrite(bytes([97 + c + i]) * 65536, 0)'
   stop
   above=
 done
-# Shells do not run with a sanitizer.
+# Shell plugins do not run with a sanitizer.
 [ "$SANITIZE" = no ] || exit 0
 export dir
 for delay in pread pwrite; do
@@ -65,7 +66,7 @@ for delay in pread pwrite; do
         can_multi_conn='exit 0' flush='exit 0' can_extents='exit 0' \
         extents='echo $4 $3 $(cmp -s -n $3 -i $4:0 $dir/disk /dev/zero && echo hole,zero); sleep 0.1' \
         blkhash-file="$sums"
-  # The old content comes to the reader after the new one is there.
+  # The reply with the old content arrives after the new content was written.
   at_once 4 'h.pread(65536, 0) if i % 2 else h.pwrite(bytes([97 + c]) * 65536, 0)'
   at_once 4 'h.block_status(65536, 65536 * (6 + c), lambda *_: 0) if i % 2 else (time.sleep(0.02), h.pwrite(bytes([97 + c]) * 65536, 65536 * (6 + c)))'
   stop

@@ -10,8 +10,8 @@
 
 make_image "$dir/image"
 
-# old_view CODE [NAME]...: "a" is connected; CODE changes the disk by another
-# connection too, and says how that ends.  Both are then gone.
+# old_view CODE [NAME]...: "a" is connected.  CODE changes the disk, also by
+# another connection, and closes both connections in some order.
 old_view () {
   code=$1
   shift
@@ -23,7 +23,7 @@ a = connect()
 $code"
     stop
     right_or_none - "$@"
-    # A client that opens the disk after all others closed it sees everything.
+    # A client that connects when no other is connected sees all changes.
     cp "$dir/image" "$dir/disk"
     serve_snapshot views=own flush=$flush
     clients "flush = '$flush' != 'none'
@@ -39,7 +39,7 @@ h.shutdown()"
   done
 }
 
-# What one has trimmed is not read back through the other.
+# A trim is not proven by another connection that was open before.
 old_view 'b = connect()
 b.pwrite(b"w" * 65536, 131072)
 b.trim(65536, 0)
@@ -48,7 +48,7 @@ b.shutdown()
 a.pread(1, 200000)
 a.shutdown()'
 
-# Not even if that one changed something itself, or flushed before.
+# Nor if that connection wrote, or flushed before the trim.
 old_view 'b = connect()
 a.pwrite(b"a" * 10, 1500000)
 if flush: a.flush()
@@ -59,7 +59,7 @@ b.shutdown()
 a.pwrite(b"a" * 10, 1700000)
 a.shutdown()'
 
-# The same by another name of the disk.
+# The same by two names of the disk.
 old_view 'b = connect("other")
 b.trim(65536, 0)
 if flush: b.flush()
@@ -70,7 +70,7 @@ b = connect("other")
 b.pread(b.get_size(), 0)
 b.shutdown()' other
 
-# Extents are as old.
+# The extents of a connection are as old as its view.
 old_view 'b = connect()
 b.pwrite(b"was zero", 4 << 20)
 b.trim(10, 4 << 20)
@@ -79,7 +79,7 @@ b.shutdown()
 a.pread(1, 200000)
 a.shutdown()'
 
-# What a connection has read before another one changed it, and reads again.
+# A connection reads a block before and after another one changes it.
 old_view 'b = connect()
 a.pread(8 << 20, 0)
 b.trim(65536, 0)

@@ -9,7 +9,8 @@ not_sanitized
 
 make_image "$dir/image"
 
-# hashes "BLKSUM OPTIONS" "REFERENCE OPTIONS" PARAMETER...
+# hashes "BLKSUM OPTIONS" "REFERENCE OPTIONS" PARAMETER...: all give the same
+# sum.
 hashes () {
   blksum_options=$1
   wanted=$(reference $2 "$dir/image")
@@ -39,7 +40,7 @@ hashes "--linear" "--linear" blkhash-linear=true
 hashes "--linear -b 4m" "--linear -b 4m" blkhash-linear=1 blkhash-block-size=4M
 hashes "" "" blkhash-linear=false
 
-# The digests of blksum are those of the filter.
+# The filter has the digests of blksum.
 for digest in $(blksum --list-digests); do
   run 0 nbdkit -U - --filter="$filter" null 1000 \
       blkhash-digest="$digest" --run 'nbdcopy $uri null:'
@@ -47,7 +48,7 @@ for digest in $(blksum --list-digests); do
   prints_sum "$(cut -d' ' -f1 < "$dir/stderr")" blksum -d "$digest" "$dir/zeros"
 done
 
-# tagged LINE PARAMETER...
+# tagged LINE PARAMETER...: the result file has LINE.
 tagged () {
   line=$1
   shift
@@ -64,7 +65,7 @@ tagged "blk-md5/4k/s3 (a b) = $(reference -d md5 -b 4k -s 3 "$dir/image")" \
 tagged "blk-sha256/512k/linear (-) = $(reference -b 512k --linear "$dir/image")" \
        blkhash-block-size=512k blkhash-linear=true
 
-# What no client touched.
+# Blocks that no client read or wrote.
 rm -f "$sums"
 serve --filter=stats file "$dir/image" blkhash-file="$sums" \
       blkhash-missing=fail statsfile="$dir/stats"

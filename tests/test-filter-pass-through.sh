@@ -49,7 +49,7 @@ for count, offset in ((1, 0), (512, 1), (65536, 65536), (100000, 4000),
     for what in "zero", "trim":
         ask(what, min(count, 1 << 20), offset)
         ask(what, min(count, 1 << 20), offset, nbd.CMD_FLAG_FUA)
-    # nbdkit 1.32 ends when it gets this although it does not offer it.
+    # nbdkit 1.32 ends if a client sends this flag although it was not offered.
     if h.can_fast_zero():
         ask("zero", min(count, 1 << 20), offset, nbd.CMD_FLAG_FAST_ZERO)
     ask("zero", min(count, 1 << 20), offset, nbd.CMD_FLAG_NO_HOLE)
@@ -59,7 +59,8 @@ for count, offset in ((1, 0), (512, 1), (65536, 65536), (100000, 4000),
 ask("flush")
 END
 
-# same ARGUMENT...: for each of two servers, on a disk of its own.
+# same ARGUMENT...: runs a server with the filter and one without, each with its
+# own disk, and compares the replies.
 same () {
   for which in without with; do
     cp "$dir/image" "$dir/disk"

@@ -8,9 +8,10 @@
 
 . "$(dirname "$0")/hold-functions.sh"
 
-# clients_of BITS END PARAMETER...: one client leaves a piece of each of the
-# first 96 MiB's blocks of 2^BITS bytes, of which not all are kept, and then does
-# END.  Another one writes the first three blocks in halves, and then the rest.
+# clients_of BITS END PARAMETER...: one client writes a piece of each block in
+# the first 96 MiB, of 2^BITS bytes; not all of them fit in memory.  Then it
+# does END.  Another client writes the first three blocks in halves, and then
+# the rest.
 truncate -s 96m "$dir/disk"
 clients_of () {
   block=$((1 << $1))
@@ -36,8 +37,8 @@ h.shutdown()"
   has_line "$wanted  good" || fail "$(cat "$sums")"
 }
 
-# One that has gone has to give back everything, if need be: three blocks of
-# 16 MiB are all that fit.  One that is still there has a right to its share.
+# All pieces of a disconnected client can be evicted, if needed: three blocks of
+# 16 MiB are all that fits.  A connected client keeps its share.
 for distinct in true false; do
   clients_of 24 'gone.shutdown()
 logged("snapshot: closed")' blkhash-distinct-exports=$distinct

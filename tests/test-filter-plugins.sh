@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/filter-functions.sh"
 
-# reads PLUGIN ARGUMENT...: a copy of it has its sum.
+# reads PLUGIN ARGUMENT...: the sum of a copy of the plugin's disk is right.
 reads () {
   if ! nbdkit "$1" --version > /dev/null 2>&1; then
     echo "not here: $1"
@@ -18,7 +18,7 @@ reads () {
   stop
 }
 
-# writes PLUGIN ARGUMENT...: so has what is written to it, here and there.
+# writes PLUGIN ARGUMENT...: so is that of a disk that is written.
 writes () {
   reads "$@"
   serve "$@" blkhash-file="$sums"
@@ -46,22 +46,23 @@ reads partitioning "$dir/image"
 reads floppy "$dir/files"
 head -c 3000000 "$dir/image" > "$dir/1"
 dd if="$dir/image" of="$dir/2" bs=3000000 skip=1 status=none
-# Its extents crash nbdkit 1.32 when they are asked for part of a sector.
+# nbdkit 1.32 crashes if a client queries extents of less than a sector.
 reads split "$dir/1" "$dir/2"
 if mke2fs -V > /dev/null 2>&1; then
   reads linuxdisk "$dir/files"
 fi
 
-# Another server.
+# The plugin is a client of another server.
 nbdkit -U "$dir/below.sock" -P "$dir/below.pid" file "$dir/image"
 wait_until test -s "$dir/below.pid"
 kill_at_exit "$(cat "$dir/below.pid")"
 writes nbd socket="$dir/below.sock"
 writes nbd socket="$dir/below.sock" shared=true
 sum_of_file=$(reference "$dir/image")
-has_line "$sum_of_file  -" || fail "what is in the file has another sum"
+has_line "$sum_of_file  -" || fail "the sum is not that of the file"
 
-# Scripts: one request at a time.  Shells do not run with a sanitizer.
+# Script plugins serve one request at a time.  Shells do not run with a
+# sanitizer.
 [ "$SANITIZE" = no ] || exit 0
 export image="$dir/image"
 writes eval get_size='stat -c %s $image' \

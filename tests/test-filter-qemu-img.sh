@@ -21,7 +21,7 @@ for options in "" "-W" "-m 16 -W" "-S 0"; do
   serve memory 8m blkhash-file="$sums"
   run 0 qemu-img convert -n $options -f raw -O raw "$dir/image" "$uri"
   sum_comes "$dir/image"
-  # Again, onto what is there.
+  # Again, over existing data.
   run 0 qemu-img convert -n $options -f raw -O raw "$dir/blank" "$uri"
   sum_comes "$dir/blank"
   stop
@@ -32,7 +32,7 @@ run 0 qemu-img convert -n --target-is-zero -f raw -O raw "$dir/image" "$uri"
 sum_comes "$dir/image"
 stop
 
-# Without -n qemu-img opens the disk another time.
+# Without -n, qemu-img opens the disk once more.
 serve memory 8m blkhash-file="$sums"
 run 0 qemu-img convert -f raw -O raw "$dir/image" "$uri"
 sum_comes "$dir/image"

@@ -10,7 +10,7 @@ not_sanitized
 make_image "$dir/image"
 wanted=$(reference "$dir/image")
 
-# A relative path, in a server that goes into the background.
+# A relative path, in a server that runs in the background.
 (cd "$dir" && nbdkit -U "$dir/daemon.sock" -P "$dir/daemon.pid" \
   --filter="$filter" file image blkhash-file=relative)
 wait_until test -s "$dir/daemon.pid"
@@ -21,7 +21,8 @@ sum_comes "$dir/image"
 kill "$(cat "$dir/daemon.pid")"
 sums=$dir/sums
 
-# It is emptied at the start, through a symbolic link, and keeps its mode.
+# The result file is emptied at the start, through a symbolic link, and keeps
+# its mode.
 echo "$wanted  -" > "$dir/real"
 chmod 640 "$dir/real"
 ln -s real "$dir/link"
@@ -34,17 +35,17 @@ copy "$uri" null:
 stop
 [ "$(ls "$dir"/real* | wc -l)" = 1 ] || fail "left behind: $(ls "$dir")"
 
-# Without it, the line goes to stderr.
+# Without a result file, the line goes to stderr.
 run 0 nbdkit -U - --filter="$filter" file "$dir/image" \
     --run 'nbdcopy $uri null:'
 [ "$(cat "$dir/stderr")" = "$wanted  -" ] || fail "not on stderr"
 
-# With --run, the result is there when nbdkit ends.
+# With --run, the result is written before nbdkit ends.
 run 0 nbdkit -U - --filter="$filter" file "$dir/image" blkhash-file="$sums" \
     blkhash-name="$dir/image" --run 'nbdcopy $uri null:'
 has_line "$wanted  $dir/image" || fail "$(cat "$sums")"
 
-# What cannot work is an error at the start.
+# Paths that cannot work are errors at the start.
 refuses_to_start 'No such file' null blkhash-file="$dir/none/sums"
 refuses_to_start 'regular' null blkhash-file=/dev/null
 refuses_to_start 'directory' null blkhash-file="$dir"

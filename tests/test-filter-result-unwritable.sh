@@ -26,8 +26,8 @@ requires $as_user nbdkit -U - null --run true
 run 1 $as_user nbdkit -U "$dir/refused.sock" --filter="$filter" null \
     blkhash-file="$dir/closed/sums" --run true
 grep -q 'cannot make .*: Permission denied' "$dir/stderr" ||
-  fail "does not say why"
+  fail "no error that names the result file"
 run 1 $as_user nbdkit -U "$dir/refused.sock" --filter="$filter" null \
     blkhash-file="$dir/closed/new" --run true
 grep -q 'blkhash-file: .*Permission denied' "$dir/stderr" ||
-  fail "does not say why"
+  fail "no error that names the result file"

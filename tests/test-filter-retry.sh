@@ -12,7 +12,7 @@ write_data "$dir/disk" 0 4194304
 export dir
 above="--filter=retry"
 
-# The third read fails once.
+# The third read fails, once.
 serve eval get_size='stat -c %s $dir/disk' \
       pread='echo $3 $4 >> $dir/reads
              [ $(wc -l < $dir/reads) != 3 ] || { echo EIO Bad >&2; exit 1; }
@@ -25,7 +25,7 @@ sum_comes "$dir/disk"
   fail "read more than the client: $(cat "$dir/reads")"
 stop
 
-# So does a write.
+# A write fails, once.
 rm "$dir/reads"
 serve eval get_size='stat -c %s $dir/disk' \
       pread='echo read >> $dir/reads
@@ -37,10 +37,11 @@ serve eval get_size='stat -c %s $dir/disk' \
       retry-delay=1 blkhash-file="$sums"
 client "" 'for i in range(4): h.pwrite(b"x" * (1 << 20), i << 20)'
 sum_comes "$dir/disk"
-[ ! -f "$dir/reads" ] || fail "read back"
+[ ! -f "$dir/reads" ] || fail "the disk was read"
 stop
 
-# Without it: after a request that failed the rest is not read either.
+# Without the retry filter: the disk is not read after a request that failed,
+# either.
 above=
 serve eval get_size='stat -c %s $dir/disk' \
       pread='echo read >> $dir/reads; head -c $3 /dev/zero' \
@@ -50,5 +51,5 @@ try: h.pwrite(b"x", 0)
 except nbd.Error: pass'
 line_comes '# incomplete -: the last request failed'
 stop
-[ "$(wc -l < "$dir/reads")" = 1 ] || fail "read back"
+[ "$(wc -l < "$dir/reads")" = 1 ] || fail "the disk was read"
 line_comes '# incomplete -: the last request failed'

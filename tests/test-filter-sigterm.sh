@@ -11,7 +11,7 @@ not_sanitized
 truncate -s 64m "$dir/disk"
 write_data "$dir/disk" 0 20000000
 
-# With --run, nbdkit is told when the client has ended.
+# With --run, nbdkit gets SIGTERM when the client has ended.
 make_image "$dir/image"
 run 0 nbdkit -U - --filter="$filter" file "$dir/disk" blkhash-file="$sums" \
     --run 'nbdcopy "'"$dir/image"'" $uri'
@@ -25,7 +25,7 @@ h.pwrite(b\"x\", 1000000)
 os._exit(0)"'
 sum_comes "$dir/disk"
 
-# A client that stays until the signal has come.
+# A client that stays connected until the signal.
 serve file "$dir/disk" blkhash-file="$sums"
 client "" "h.pwrite(b'y' * 100000, 2000000)
 h2 = connect('')
@@ -35,6 +35,6 @@ wait_until(lambda: b'ShdPnd:\t0000000000000000\n' in content('/proc/$server/stat
 os._exit(0)"
 status=0
 wait $server || status=$?
-# nbdkit 1.32 closes no handles then, which valgrind calls a leak.
+# nbdkit 1.32 closes no handles on SIGTERM, which valgrind reports as a leak.
 [ $status = 0 ] || [ -n "$wrapper" ] || fail "exit status $status"
 sum_comes "$dir/disk"

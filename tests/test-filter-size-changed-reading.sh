@@ -20,7 +20,7 @@ truncate -s 4m "$dir/disk"
 client "" 'os.unlink("'"$dir"'/hold")
 h.pread(10, 0)
 os._exit(0)'
-# The next one is the first that only knows the new size.
+# The next client is the first that sees only the new size.
 wait_until all_left
 client "" 'h.pread(4 << 20, 0)'
 sum_comes "$dir/disk"

@@ -10,7 +10,7 @@ truncate -s 4m "$dir/disk"
 write_data "$dir/disk" 0 4000000
 export dir
 
-# It starts over.
+# The export starts over.
 serve file "$dir/disk" blkhash-file="$sums"
 copy "$uri" null:
 sum_comes "$dir/disk"
@@ -29,8 +29,8 @@ for size in 3000000 3000001 6m; do
 done
 stop
 
-# While another client has it open, there is no sum; when all have left, it
-# starts over, with whatever size.
+# While another client is connected there is no sum; when all have disconnected,
+# the export starts over, with any size.
 truncate -s 4m "$dir/disk"
 serve file "$dir/disk" blkhash-file="$sums"
 client "" 'h.pread(h.get_size(), 0)
@@ -53,8 +53,8 @@ copy "$uri" null:
 sum_comes "$dir/disk"
 stop
 
-# One that was connected all the time, did nothing, and only knows an older
-# size, does not take away what a newer one found out.
+# A client that was connected all the time, sent no request, and saw only the
+# old size does not invalidate what a newer one has read.
 for size in 0 4m; do
   truncate -s $size "$dir/disk"
   serve file "$dir/disk" blkhash-file="$sums"
@@ -64,7 +64,7 @@ h2.pwrite(b"x" * (5 << 20), 0)
 h2.shutdown()
 wait_until(lambda: b"blkhash: close\n" in content("'"$log"'"))'
   wait_until all_left
-  has_line "$(reference "$dir/disk")  -" || fail "no right sum:
+  has_line "$(reference "$dir/disk")  -" || fail "no correct sum:
 $(cat "$sums")"
   stop
 done

@@ -25,7 +25,7 @@ for size in 0 1 1000 65535 65536 65537; do
   stop
 done
 
-# A copy of an empty disk sends only requests about extents.
+# A copy of an empty disk sends only requests for extents.
 rm "$dir/disk"
 truncate -s 1T "$dir/disk"
 serve --filter=stats file "$dir/disk" statsfile="$dir/stats" \
@@ -35,12 +35,12 @@ sum_comes "$dir/disk"
 stop
 ! grep -q '^read:' "$dir/stats" || fail "$(cat "$dir/stats")"
 
-# rss: of the server, in KiB.
+# rss: prints the memory of the server, in KiB.
 rss () {
   awk '/^VmRSS/ { print $2 }' "/proc/$server/status"
 }
 
-# An enormous hole costs no memory; its sum would take weeks, so there is none.
+# A huge hole takes no memory.  Its sum would take weeks, so there is none.
 serve memory 9223372036854775807 blkhash-file="$sums"
 client "" 'h.pwrite(b"x" * 100000, 1 << 61)'
 before=$(rss)
@@ -48,9 +48,9 @@ client "" 'for i in range(8): h.block_status(0x7fffffff, i << 59, lambda *_: 0)
 h.pwrite(b"y", h.get_size() - 1)
 h.zero(0x7fffffff, 1 << 62)'
 line_comes '# incomplete -: it has more than 2^31 blocks'
-# Nor is what was trimmed read for it.
+# Nor is a trimmed range read to compute it.
 client "" 'h.trim(1 << 20, 0)'
 wait_until all_left
-! grep 'memory: pread' "$log" || fail "it was read"
+! grep 'memory: pread' "$log" || fail "the disk was read"
 [ -n "$nbdkit_wrapper" ] || [ $(($(rss) - before)) -lt 10000 ] || fail "memory: from $before to $(rss) KiB"
 stop

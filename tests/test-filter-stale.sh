@@ -32,8 +32,8 @@ assert content('$sums') == b'', 'the line is back too soon'"
   stop
 done
 
-# What a client reads is not what was there when the sum was made, because
-# something else changed it: that sum is not left for it to be believed.
+# A client reads other data than the sum was made of, because the disk was
+# changed from outside: the sum is withdrawn.
 cp "$dir/disk" "$dir/before"
 serve file "$dir/disk" blkhash-file="$sums"
 copy "$uri" null:
@@ -45,8 +45,8 @@ wait_until all_left
 ! has_line "$(reference "$dir/before")  -" || fail "a stale sum"
 stop
 
-# By no name of that disk; and by the other name the sum comes back only when that
-# range has been read again.
+# It is withdrawn for all names of the disk.  The other name gets its sum again
+# only after the filter has read that range again.
 cp "$dir/before" "$dir/disk"
 serve file "$dir/disk" blkhash-file="$sums"
 client a 'h.pread(h.get_size(), 0)'

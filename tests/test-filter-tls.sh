@@ -21,7 +21,7 @@ copy "$(secure)" "$dir/copy"
 sum_comes "$dir/image"
 stop
 
-# Above ours: clients without TLS never come to us.
+# tls-fallback above our filter: clients without TLS never reach it.
 above="--tls=on --tls-psk=$dir/psk --filter=tls-fallback"
 serve file "$dir/image" blkhash-file="$sums"
 copy "$(secure)" "$dir/copy"
@@ -30,8 +30,8 @@ sum_comes "$dir/image"
 stop
 sum_comes "$dir/image"
 
-# Below ours there are two disks of one name.  A client without TLS has a line of
-# its own until one with TLS comes, and none afterwards.
+# tls-fallback below our filter: two disks have one name.  A client without TLS
+# has a line until a client with TLS connects, and none afterwards.
 above="--tls=on --tls-psk=$dir/psk"
 serve --filter=tls-fallback file "$dir/image" blkhash-file="$sums" \
       blkhash-manifest="$manifest"
@@ -41,19 +41,20 @@ copy "$(secure)" "$dir/copy"
 sum_comes "$dir/image"
 wait_until test -s "$manifest"
 cp "$sums" "$dir/before"
+# unchanged WHAT: the client without TLS left the line of the other disk alone.
 unchanged () {
   cmp "$sums" "$dir/before" && manifest_is "$dir/image" ||
     fail "a client without TLS: $1: $(cat "$sums")"
 }
 
-# Whatever it does, with whatever names, at whatever time.
+# Whatever its requests and names are, and whenever it sends them.
 requires "$PYTHON" -c 'import nbd; assert nbd.NBD().supports_tls()'
 client "" 'assert h.get_size() != 8 << 20'
-unchanged 'it came'
+unchanged 'it connected'
 copy "$uri" "$dir/message"
 unchanged 'it read'
 client other 'h.pread(1, 0); os._exit(0)'
-unchanged 'another name'
+unchanged 'it used another name'
 secure_client="def secure(name=''):
     s = nbd.NBD()
     s.set_tls(nbd.TLS_REQUIRE)
@@ -71,11 +72,12 @@ connect('').shutdown()
 s.shutdown()
 h.pread(h.get_size(), 0)"
 wait_until all_left
-unchanged 'it was there before and after one with TLS'
+unchanged 'it was connected before and after one with TLS'
 stop
 unchanged 'the server ended'
 
-# One with TLS that comes first has its sum, too, with names that others filled.
+# A client with TLS connects first: its line is written although other names
+# were used.
 serve --filter=tls-fallback file "$dir/image" blkhash-file="$sums"
 client "" 'for i in range(1000):
     other = connect("%d" % i)
@@ -89,11 +91,11 @@ stop
 [ "$(cat "$sums")" = "$(reference "$dir/image")  -" ] ||
   fail "more than one line: $(head "$sums")"
 
-# Without tls-fallback both are one disk: what is changed without TLS counts.
+# Without tls-fallback there is one disk: changes without TLS count.
 for distinct in false true; do
   cp "$dir/image" "$dir/disk"
   serve file "$dir/disk" blkhash-file="$sums" blkhash-distinct-exports=$distinct
-  # One that was there before does not touch the result by reading.
+  # A client without TLS that was connected before only reads: the sum remains.
   client "" "$secure_client
 s = secure()
 s.pread(s.get_size(), 0)
@@ -102,7 +104,7 @@ wait_until(lambda: content('$sums').endswith(b'  -\n'))
 h.pread(1000, 0)"
   wait_until all_left
   [ "$(cat "$sums")" = "$(reference "$dir/image")  -" ] ||
-    fail "a client without TLS read: $(cat "$sums")"
+    fail "a client without TLS only read: $(cat "$sums")"
   client "" 'h.pwrite(b"x" * 10, 1000000)
 wait_until(lambda: not content("'"$sums"'").endswith(b"  -\n"))'
   wait_until all_left
@@ -113,8 +115,8 @@ wait_until(lambda: not content("'"$sums"'").endswith(b"  -\n"))'
   stop
 done
 
-# One that is idle, since before the first with TLS did anything, does not hide from
-# these what they trimmed and closed before they opened.
+# A client without TLS is idle, connected since before the first request with
+# TLS.  It does not hide trims of connections that closed before others opened.
 above="--tls=on --tls-psk=$dir/psk"
 serve memory 1M blkhash-file="$sums"
 client "" "$secure_client
@@ -143,13 +145,13 @@ s = secure('c')
 open('$dir/content', 'wb').write(s.pread(1 << 20, 0))
 print(content('$sums').decode())"
 grep -x "$(reference "$dir/content")  c" "$dir/stdout" ||
-  fail "an idle client hides: $(cat "$dir/stdout")"
+  fail "an idle client hides a change: $(cat "$dir/stdout")"
 stop
 
 is_long || ! is_observed || exit 0
 
-# Where there are too many names, one without TLS is not watched; what it changes
-# counts all the same when one with TLS comes to that disk.
+# If there are too many names, a client without TLS is not tracked; its changes
+# still count when a client with TLS uses that disk.
 serve memory 1M blkhash-file="$sums" blkhash-distinct-exports=true
 client "" "$secure_client
 for i in range(10000):

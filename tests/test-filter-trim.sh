@@ -20,11 +20,11 @@ for change in 'h.trim(100000, 1000)' 'h.trim(65536, 65536)' \
 done
 stop
 
-# Shells do not run with a sanitizer.
+# Shell plugins do not run with a sanitizer.
 [ "$SANITIZE" = no ] || exit 0
 
-# A plugin that does not do what a trim asks, one that does something else,
-# and one that says that a fast zero would be slow.
+# Plugins that ignore a trim, that do something else, and that refuse a fast
+# zero.
 export dir
 for trim in 'exit 0' 'printf gone | dd of=$dir/disk seek=$4 oflag=seek_bytes conv=notrunc status=none'; do
   serve eval get_size='stat -c %s $dir/disk' \
@@ -47,7 +47,7 @@ h.zero(65536, 65536)'
   stop
 done
 
-# A hole that does not say that it reads as zeros is read.
+# A hole that is not reported to read as zeros is read.
 rm -f "$dir/holes"
 truncate -s 1m "$dir/holes"
 write_data "$dir/holes" 0 1048576

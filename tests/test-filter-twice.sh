@@ -15,6 +15,7 @@ nbdkit -f -U "$dir/sock" -P "$dir/pid" --filter="$filter" --filter="$filter" \
        file "$dir/image" blkhash-file="$sums" 2> "$dir/stderr" &
 server=$!
 kill_at_exit $server
+# started_or_ended: nbdkit serves, or ends with an error.
 started_or_ended () {
   [ -s "$dir/pid" ] || ! kill -0 $server 2> /dev/null
 }

@@ -10,16 +10,17 @@
 
 make_image "$dir/image"
 
-# serve_views PARAMETER...: a new disk.
+# serve_views PARAMETER...: starts a server with a new disk.
 serve_views () {
   cp "$dir/image" "$dir/disk"
   serve_snapshot "$@"
 }
 
-# scenario CODE [NAME]...: of connections "a", which is there already, and "b".
-# The plugin has closed all of them when the server is stopped: nbdkit does not call
-# .close any more then, and so loses what is not flushed.  There is a sum where
-# flushes work, and a right one or none where they do not.
+# scenario CODE [NAME]...: runs CODE with connections "a", which is open
+# already, and "b".  The server is stopped after the plugin has closed all of
+# them: nbdkit does not call .close later, and so would lose what is not
+# flushed.  A sum must be published where flushes work; where they do not, a
+# correct sum or none.
 plugin_closed_all () {
   [ "$(grep -c 'snapshot: closed$' "$log")" -ge \
     "$(grep -c 'snapshot: open readonly=' "$log")" ]
@@ -63,7 +64,8 @@ part='(b"%c" % byte) * 100, 1000'
 for range in "$whole" "$part"; do
   write="def write(h, byte): h.pwrite($range)
 "
-  # What comes last on the disk is what closes last, not what was written last.
+  # The disk has the data of the connection that closes last, not of the last
+  # write.
   scenario "$write
 write(a, 65)
 write(b, 66)
@@ -83,7 +85,7 @@ b.flush()
 write(b, 67)
 a.shutdown()
 b.shutdown()"
-  # What another connection has not flushed yet is not read.
+  # Data that another connection has not flushed yet is not read.
   scenario "$write
 write(a, 65)
 b.pread(8 << 20, 0)
@@ -96,7 +98,7 @@ b.pread(8 << 20, 0)
 b.shutdown()
 a.pread(8 << 20, 0)
 a.shutdown()"
-  # Nor what it flushed before this one did.
+  # Nor data that it flushed before this connection did.
   scenario "$write
 a.pread(1, 0)
 write(b, 66)
@@ -118,9 +120,9 @@ c = connect("other")
 c.pread(8 << 20, 0)
 c.shutdown()' other
 
-# A flush brings to the disk what its connection wrote earlier, over what another
-# connection is writing at the same time: which of the two is there is not known
-# when the write has ended, although nothing is left to be flushed then.
+# A flush writes to the disk what its connection wrote earlier, over data that
+# another connection is writing at the same time.  The order is unknown when
+# that write has completed, although nothing is left to flush.
 for parameters in 'views=back' 'views=back multi-conn=true'; do
   for range in "$whole" "$part"; do
     serve_views $parameters
@@ -143,9 +145,9 @@ b.shutdown()"
   done
 done
 
-# A flush that fails can lose also what was written while it was in flight, and what
-# is being written or flushed by another request just then.  The next flush succeeds,
-# with nothing left to write.
+# A flush that fails can also lose data that was written while it was in flight,
+# and data that another request is writing or flushing then.  The next flush
+# succeeds, because there is nothing left to write.
 for parameters in 'views=back' 'views=back multi-conn=true'; do
   while read -r code; do
     serve_views $parameters flush=eio-once
@@ -180,7 +182,7 @@ a.pwrite(b"c" * 65536, 0); held = hold("pread-done", read); fail(); a.pread(1, 0
 END
 done
 
-# A connection that was opened before a change was flushed, and reads after that.
+# A connection is opened before a change is flushed, and reads after the flush.
 for parameters in 'views=back' 'views=back multi-conn=true'; do
   serve_views $parameters
   clients 'a = connect()
@@ -194,8 +196,8 @@ a.shutdown()'
   sum_comes "$dir/disk"
 done
 
-# What one trimmed and another one changed, while both were open, is proven by one
-# that comes later, and does nothing but look.
+# One connection trims, another one writes, both open at once.  A later
+# connection proves the content, even if it only connects.
 serve_views views=shared
 clients 'a = connect()
 b = connect()
@@ -209,7 +211,7 @@ run 0 nbdinfo "$uri"
 sum_comes "$dir/disk"
 stop
 
-# A flush is in flight: what is changed meanwhile is not flushed by it.
+# A flush is in flight: it does not flush what is changed meanwhile.
 serve_views views=back
 clients 'a = connect()
 b = connect()
@@ -228,8 +230,8 @@ a.shutdown()'
 stop
 sum_comes "$dir/disk"
 
-# A connection flushes what it changed before it leaves; a flush that fails, when
-# it is the last one or not, leaves what it changed unknown.
+# A connection flushes its changes before it is closed.  If that flush fails,
+# these changes are unknown, whether it is the last connection or not.
 serve_views views=shared
 clients 'a = connect()
 a.pread(1, 0)
@@ -259,8 +261,8 @@ line_matches '^# incomplete -: '
 stop
 no_sum
 
-# A connection that is opened while another one, which trimmed, reads the rest: it
-# may never see that trim, and the other one proves it.
+# A connection is opened while another one, which trimmed, reads the missing
+# blocks.  The new one may never see that trim; the other one proves it.
 serve_views views=shared
 clients 'a = connect()
 a.trim(65536, 5 << 20)
@@ -276,9 +278,9 @@ b.shutdown()'
 sum_comes "$dir/disk"
 stop
 
-# Filters that promise multi-conn for a plugin that has it not.  What is trimmed
-# passes by the cache; it is proven by the connection that trims, when that leaves,
-# or by one that comes later.
+# Filters that advertise multi-conn for a plugin without it.  Trims pass by the
+# cache filter.  They are proven by the connection that trims, when it closes,
+# or by a later one.
 for filter_below in 'multi-conn multi-conn-mode=emulate' 'multi-conn' \
                     'cache' 'cache cache=writethrough' 'cache cache=unsafe'; do
   set -- $filter_below
@@ -303,7 +305,7 @@ h = connect()
 wanted = h.pread(8 << 20, 0)
 open('$dir/wanted', 'wb').write(wanted)
 h.shutdown()"
-      # What was there when a had left, and what comes then.
+      # The results after "a" has disconnected, and at the end.
       for sum in $(sed -n 's/^\([0-9a-f]\{64\}\)  -$/\1/p' "$dir/stdout"); do
         [ "$sum" = "$(reference "$dir/wanted")" ] ||
           fail "wrong sum after $change with $filter_below"
@@ -314,11 +316,11 @@ h.shutdown()"
   done
 done
 
-# A connection that does not see what another one trimmed writes a part of a block of
-# the cache: that brings the rest of the block back as it was.
+# A connection that does not see the trim of another one writes a part of a
+# block of the cache filter, which writes back the old content of the rest.
 
-# is_right WHAT: of the sums that the clients printed, all are those of what the last
-# of them read, and there is one.
+# is_right WHAT: the clients printed at least one sum, and each is that of the
+# content that the last client read.
 is_right () {
   wanted=$(reference --block-size 4096 "$dir/wanted")
   grep -qxF "$wanted  -" "$dir/stdout" || fail "no sum: $1"
@@ -346,8 +348,8 @@ h = connect()
 open('$dir/wanted', 'wb').write(h.pread(h.get_size(), 0))
 h.shutdown()"
 
-# Blocks of the cache begin anywhere where a filter between shifts the disk, and can
-# be larger.
+# Blocks of the cache filter can be larger than ours, and begin at any offset if
+# a filter between the two shifts the disk.
 while read -r shift size at; do
   serve_cache own offset offset=$shift cache-min-block-size=$size
   clients "a = connect()
@@ -369,8 +371,9 @@ done << 'END'
 0 1m 524288
 END
 
-# Also if it was opened when the other one had left, but was not closed: the plugin
-# has what was trimmed when it is closed, as the cache flushes nothing.
+# The same for a connection that is opened after the other one has disconnected,
+# and before it is closed.  The plugin writes the trim at .close, as the cache
+# filter flushes nothing.
 serve_cache back delay delay-close=1 cache-min-block-size=64k
 clients "a = connect()
 a.trim(131072, 0)
@@ -389,10 +392,11 @@ $look"
 is_right "opened before the other one was closed"
 stop
 
-# A prefetch keeps in the cache what its connection sees, old content of a trimmed
-# range.  Sums that were published are withdrawn, and there is a right one when a
-# later client has disconnected; by another name, when it has read the disk.  With
-# distinct exports no client had used the name when the second one was opened.
+# A prefetch keeps in the cache filter what its connection sees: the old content
+# of a trimmed range.  Sums that were published are withdrawn.  The correct sum
+# is published when a later client has disconnected; for another name, when it
+# has read the disk.  With distinct exports no client had used the name when the
+# second connection was opened.
 prefetched () {
   name=$1
   shift

@@ -10,7 +10,7 @@ not_sanitized
 
 write_data "$dir/image" 0 4194304
 
-# has_read BYTES: what was read below the filter.
+# has_read BYTES: the number of bytes that were read below the filter.
 has_read () {
   grep -q "^read: .* $1," "$dir/stats" ||
     fail "expected $1, got $(cat "$dir/stats")"
@@ -32,7 +32,7 @@ line_comes '# incomplete -: the content of 4194304 bytes is not known'
 [ "$(wc -l < "$sums")" = 1 ] || fail "more than one line"
 ! grep -q '^read: .* MiB,' "$dir/stats" || fail "$(cat "$dir/stats")"
 
-# Half of it is not enough; what is read of it later counts too.
+# Half of it is not enough; later reads of the other half count too.
 start
 client "" 'h.pread(h.get_size() // 2, 0)'
 [ ! -s "$sums" ] || fail "not empty while waiting: $(cat "$sums")"
@@ -41,8 +41,8 @@ sum_comes "$dir/image"
 stop
 has_read '4.00 MiB'
 
-# What is known already is not read another time, and a client that looks
-# around afterwards changes nothing.
+# Blocks that are known are not read again, and a client that connects
+# afterwards without requests changes nothing.
 start
 client "" 'h.pread(h.get_size() - 65536, 0)'
 sum_comes "$dir/image"
@@ -52,22 +52,22 @@ sum_comes "$dir/image"
 stop
 sum_comes "$dir/image"
 
-# After a write all is read.
+# After a write the whole disk is read.
 start
 client "" 'h.pwrite(b"x" * 4096, 4096)'
 sum_comes "$dir/image"
-# Then, only what changed.
+# Then only the changed blocks are read.
 client "" 'h.pwrite(b"y" * 4096, 4096)'
 sum_comes "$dir/image"
 stop
 has_read '4.05 MiB'
 
-# A server that nobody ever asked anything has nothing to say.
+# A server that got no requests writes no result.
 start
 stop
 [ ! -s "$sums" ] || fail "$(cat "$sums")"
 
-# A part is not a sum: of a block, of a copy that was broken off.
+# There is no sum of a part of the disk: of a block, of a copy that broke off.
 start
 client "" 'h.pread(1000, 0)
 os = __import__("os")
