@@ -2,14 +2,14 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# What was built for aarch64 gives the same sums, with each of the kernels that
-# only that CPU has, and without them.  The library and blksum are built anew
-# with a cross compiler and run in qemu-user: unit tests, the public API, random
-# calls, and blksum on some files.  Nothing is learned here about speed.  The short
-# form has the unit tests of what only that CPU has, and not blksum.
+# A build for aarch64 computes the same sums, with each kernel that only that
+# CPU has, and without them.  The library and blksum are built with a cross
+# compiler and run in qemu-user: unit tests, the public API, random calls, and
+# blksum on some files.  Nothing here measures speed.  The short form has only
+# the unit tests of the kernels of that CPU, and not blksum.
 #
 # "./quickstart check" fetches the libraries of aarch64 to link with; for a
-# build elsewhere, BLKHASH_AARCH64_SYSROOT=DIR says where they are.
+# build elsewhere, BLKHASH_AARCH64_SYSROOT=DIR names their directory.
 
 . "$(dirname "$0")/functions.sh"
 
@@ -18,7 +18,7 @@ sysroot=${BLKHASH_AARCH64_SYSROOT:-$abs_top_builddir/aarch64-sysroot}
 libs=$sysroot/usr/lib/$host
 build=$dir/build
 
-[ "$SANITIZE" = no ] || skip "the build without sanitizers runs it"
+[ "$SANITIZE" = no ] || skip "only in a build without sanitizers"
 [ "$(uname -m)" != aarch64 ] || skip "all other tests run on aarch64 here"
 [ ! -e "$abs_top_srcdir/config.status" ] ||
   skip "a second build needs sources that were not built in place"
@@ -29,13 +29,13 @@ qemu=$(command -v qemu-aarch64 || command -v qemu-aarch64-static) ||
   skip "no libraries of aarch64 in $sysroot: \"./quickstart check\" fetches them"
 qemu="$qemu -L $sysroot"
 
-# In an environment of its own: CC, JSON_C_CFLAGS and the rest that make gives
-# to tests are of the native build.
+# With a clean environment: make passes CC, JSON_C_CFLAGS and others of the
+# native build to tests.
 cross () {
   env -i PATH="$PATH" TMPDIR="$TMPDIR" LC_ALL=C "$@"
 }
 
-# Compiler, libraries and qemu fit together, or this is about none of ours.
+# Check first that compiler, libraries and qemu fit together.
 echo '#include <openssl/evp.h>
 int main (void) { return EVP_sha256 () == NULL; }' > "$dir/fits.c"
 headers="-I$sysroot/usr/include -I$sysroot/usr/include/$host"
@@ -77,7 +77,7 @@ for kernel in arm64-x2 arm64-x3 arm64-x4; do
     fail "$kernel was not tested"
 done
 
-# A CPU that has no such instructions; qemu has none that we could ask for.
+# Simulate a CPU without these instructions; qemu has none to select.
 echo '#include <sys/auxv.h>
 unsigned long getauxval (unsigned long type) {
   return type == AT_HWCAP ? HWCAP_FP | HWCAP_ASIMD : 0;
@@ -95,7 +95,7 @@ cross_make tests test-api blkhash-driver
 
 # ---- The library ----
 
-# Two are left out that count to 2^64 and take minutes here.
+# Two tests are left out: they count to 2^64, which takes minutes in qemu.
 export BLKHASH_NO_RSS=1 BLKHASH_SHORT=1
 for test in opts digest known-answers zero after-final aio free upstream-style \
             leaves-errors leaves-pieces leaves-once leaves-bound \

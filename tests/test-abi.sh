@@ -2,9 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Programs that were linked with the library as lib/abi describes it run with the
-# one that was built: what abidw reads from it differs by nothing but functions
-# that were added.
+# Programs that were linked with the library that lib/abi describes run with
+# this build: abidw finds no differences except added functions.
 #
 # BLKHASH_UPDATE_ABI=1, which "make update-abi" sets, writes the description.
 
@@ -21,8 +20,9 @@ for line in 'Class: *ELF64' 'Machine:.*X86-64'; do
 done
 grep -q ' \.debug_info ' "$dir/stdout" || skip "built without -g"
 
-# What is public, without names of directories.  abidiff itself is not told of the
-# headers: it would ignore that a parameter of a callback has another type.
+# The public functions and types, without directory names.  abidiff itself does
+# not get the headers: it would ignore that a parameter of a callback has
+# another type.
 run 0 abidw --headers-dir "$abs_top_srcdir/include" --drop-private-types \
   --exported-interfaces-only --no-corpus-path --no-comp-dir-path --short-locs \
   --no-elf-needed --type-id-style hash --out-file "$dir/built.xml" "$library"
@@ -34,6 +34,6 @@ if [ "${BLKHASH_UPDATE_ABI:-0}" != 0 ]; then
   exit 0
 fi
 
-# Whatever it says is a failure.  It can tell that a change is incompatible only
-# if a function is gone; of others it says that they may be.
+# Any report is a failure.  abidiff is sure that a change is incompatible only
+# if a function was removed; other changes it calls possibly incompatible.
 run 0 abidiff --no-added-syms "$described" "$dir/built.xml"

@@ -2,15 +2,15 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The public API: see test-api.c.
+# Tests of the public API: see test-api.c.
 
 . "$(dirname "$0")/functions.sh"
 
-# Where other tools change how memory is used, and take their time.
+# valgrind and sanitizers change the use of memory, and are slow.
 if [ -n "$wrapper" ] || [ "$SANITIZE" != no ]; then
   export BLKHASH_NO_RSS=1 BLKHASH_SHORT=1
 fi
-# In an emulator those that count to 2^64 take hours.
+# In an emulator, tests that count to 2^64 take hours.
 for name in $BLKHASH_API_TESTS; do
   run 0 $(real_program ./test-api) "$name"
   grep "^ok: $name" "$dir/stdout" || fail "no test of the API is $name"
@@ -18,10 +18,10 @@ done
 [ -z "$BLKHASH_API_TESTS" ] || exit 0
 $wrapper $(real_program ./test-api)
 
-# In valgrind these would take minutes, to see nothing.
+# In valgrind these take minutes, and find nothing.
 [ -z "$wrapper" ] || exit 0
 
-# malloc keeps memory in as many arenas as there are threads, on large machines.
+# On large machines malloc keeps as many arenas as there are threads.
 export MALLOC_ARENA_MAX=512
 for name in alone-threads-bound alone-large-bound alone-copies-bound; do
   $(real_program ./test-api) $name

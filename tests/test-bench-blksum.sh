@@ -2,12 +2,12 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# bench-blksum, bench-peers and bench-filter, with small images and one run of
-# each case.
+# bench-blksum, bench-peers and bench-filter work, with small images and one run
+# of each case.
 
 . "$(dirname "$0")/functions.sh"
 [ "$PYTHON" != no ] || skip "python3 is missing"
-[ -z "$wrapper" ] || skip "what is run here is not run in valgrind"
+[ -z "$wrapper" ] || skip "not in valgrind"
 requires_qemu
 requires_nbdkit file
 requires_program hyperfine nbdcopy
@@ -16,7 +16,7 @@ bench=$abs_top_srcdir/tests/bench
 run 0 "$PYTHON" "$bench/make-images" "$dir/images" --size 4m \
   --images 25p,full,empty
 
-# measure SCRIPT OPTION...
+# measure SCRIPT OPTION...: runs it, with results in $dir/results.
 measure () {
   script=$1
   shift
@@ -24,7 +24,7 @@ measure () {
     --output "$dir/results" --runs 1 "$@" "$dir/images"
 }
 
-# has RESULT CASE...: for the image full
+# has RESULT CASE...: the result has these cases, for the image "full".
 has () {
   result=$1
   shift
@@ -40,17 +40,19 @@ END_OF_CHECK
 }
 
 measure bench-blksum --images empty,25p,full,none
-grep -q "none.raw is missing" "$dir/stderr" || fail "a missing image is not named"
+grep -q "none.raw is missing" "$dir/stderr" ||
+  fail "no message names the missing image"
 has blksum raw "raw -c" qcow2 file pipe "nbd raw" "nbd qcow2" \
     "nbd raw read" "nbd qcow2 read" "pipe read" 1 256k 2m
 measure bench-blksum --images full --sections formats --cold
 has blksum-cold raw qcow2
 
-# Two sums of one image are no basis for a benchmark.
+# Two different sums of one image are an error.
 cp "$dir/images/25p.qcow2" "$dir/images/full.qcow2"
 run 1 "$PYTHON" "$bench/bench-blksum" --build "$abs_top_builddir" \
   --output "$dir/results" --runs 1 --images full "$dir/images"
-grep -q "two sums" "$dir/stderr" || fail "measured two different disks"
+grep -q "two sums" "$dir/stderr" ||
+  fail "two images with different sums were measured"
 
 run 0 "$PYTHON" "$bench/bench-report" "$dir"/results/*.json
 for line in "Formats, image full, " "Threads, image full, " "| blksum qcow2 |" \
@@ -59,8 +61,8 @@ do
   grep -q "^$line" "$dir/stdout" || fail "no '$line'"
 done
 
-# Each peer that is here, and rows without a time for the others.  nbdcopy and
-# upstream's blksum are blksum, so that their numbers are right.
+# Each peer that is installed, and rows without a time for the others.  Here
+# nbdcopy and upstream's blksum are our blksum, so their sums are right.
 without=$PATH
 mkdir "$dir/peers"
 cat > "$dir/peers/nbdcopy" << 'END'
@@ -75,7 +77,7 @@ echo 0000000000000000000000000000000000000000000000000000000000000000
 END
 cat > "$dir/peers/filling" << 'END'
 #!/bin/sh
-# Like b3sum on tmpfs, which leaves no hole.
+# Like b3sum on tmpfs, which fills holes.
 cat "$1" > "$1.part"
 cat "$1.part" > "$1"
 rm "$1.part"
@@ -86,9 +88,10 @@ run 0 qemu-img convert -f raw -O qcow2 "$dir/images/full.raw" \
   "$dir/images/full.qcow2"
 
 measure bench-peers --images none,full
-grep -q "none.raw is missing" "$dir/stderr" || fail "a missing image is not named"
+grep -q "none.raw is missing" "$dir/stderr" ||
+  fail "no message names the missing image"
 grep -q "sum  *full  *upstream blksum  *not measured here" "$dir/stderr" ||
-  fail "says that upstream's blksum was measured"
+  fail "no message that upstream's blksum was not measured"
 has peers "blksum disk.raw" "blksum disk.qcow2" sha256sum \
     "blksum --compare disk.raw copy.raw" \
     "qemu-img compare disk.raw copy.raw" \
@@ -96,7 +99,7 @@ has peers "blksum disk.raw" "blksum disk.qcow2" sha256sum \
     "qemu-img compare disk.raw disk.qcow2"
 [ "$(ls "$dir/images" | grep -c peers)" = 0 ] || fail "left a copy behind"
 
-# A page has the tables between its markers, which the README has.
+# The tables go between the markers of a page; README.md has these markers.
 grep -qx '<!-- results: peers -->' "$abs_top_srcdir/README.md" ||
   fail "README.md has no place for the results"
 printf '%s\n' '<!-- results: peers -->' '<!-- end of results -->' \
@@ -104,7 +107,7 @@ printf '%s\n' '<!-- results: peers -->' '<!-- end of results -->' \
 run 0 "$PYTHON" "$bench/bench-report" --update "$dir/page.md" \
   "$dir/results/peers.json"
 grep -q '^| upstream blksum |.*| not measured here |$' "$dir/page.md" ||
-  fail "no row of what was not measured"
+  fail "no row of a program that was not measured"
 grep -q '^| `qemu-img compare disk.raw disk.qcow2` | the first place |.*<br>' \
   "$dir/page.md" || fail "no row of qemu-img compare"
 grep -q '^Seconds for a disk of 4 MiB ' "$dir/page.md" || fail "no machine"
@@ -114,7 +117,7 @@ measure bench-peers --images full --upstream blksum
 PATH=$without
 has peers "upstream blksum" "nbdcopy --blkhash"
 
-# Programs whose numbers should be the same; holes that should remain.
+# A peer that prints another sum, and a peer that fills holes, are errors.
 for peer in other filling; do
   run 1 "$PYTHON" "$bench/bench-peers" --build "$abs_top_builddir" \
     --output "$dir/none" --runs 1 --images 25p \

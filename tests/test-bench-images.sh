@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# make-images: the images have the data that their names say, raw and qcow2
-# are the same disk, and they are the same each time.
+# make-images makes images with the data that their names say.  raw and qcow2 of
+# a name are the same disk, and each run makes the same images.
 
 . "$(dirname "$0")/functions.sh"
 [ "$PYTHON" != no ] || skip "python3 is missing"
@@ -15,7 +15,7 @@ make_images () {
 }
 make_images "$dir/images" --size 20m
 
-# has_data NAME MIB
+# has_data NAME MIB: NAME.raw has that much data.
 has_data () {
   raw=$dir/images/$1.raw
   [ "$(wc -c < "$raw")" = 20971520 ] || fail "$1.raw is not of 20 MiB"
@@ -39,7 +39,7 @@ has_data full 20
 has_data zero 0
 has_data empty 0
 
-# Zeros that are written take their space; a hole does not.
+# Zeros that are written take space; holes do not.
 [ "$(du -k "$dir/images/zero.raw" | cut -f1)" -ge 20480 ] ||
   fail "zero.raw has holes"
 [ "$(wc -c < "$dir/images/zero.qcow2")" -ge 20971520 ] ||
@@ -48,11 +48,12 @@ has_data empty 0
   fail "empty.qcow2 has data"
 
 make_images "$dir/again" --size 20m --images 25p
-cmp "$dir/images/25p.raw" "$dir/again/25p.raw" || fail "not the same again"
+cmp "$dir/images/25p.raw" "$dir/again/25p.raw" ||
+  fail "the second run made another image"
 [ "$(ls "$dir/again")" = "25p.qcow2
-25p.raw" ] || fail "these were not asked for: $(ls "$dir/again")"
+25p.raw" ] || fail "made images that were not requested: $(ls "$dir/again")"
 
-# What is there is kept.
+# An existing image is kept.
 echo mine > "$dir/again/25p.raw"
 make_images "$dir/again" --size 20m --images 25p
 [ "$(cat "$dir/again/25p.raw")" = mine ] || fail "an image was overwritten"

@@ -2,8 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# bench-latency, with small disks and one run of each case: what it counts, what
-# it writes, and that nothing is left of it, also when it is interrupted.
+# bench-latency with small disks and one run of each case: its counts and
+# results are right, and it leaves no files and processes, also when it is
+# interrupted.
 
 . "$(dirname "$0")/functions.sh"
 [ "$PYTHON" != no ] || skip "python3 is missing"
@@ -15,7 +16,8 @@ disk=./bench/.libs/disk-filter.so
 
 # ---- disk-filter ----
 
-# As a hard disk or not, it is the same disk, and each read is counted.
+# With and without the latency of a hard disk, the disk has the same content,
+# and all reads are counted.
 make_image "$dir/image"
 sum=$(reference "$dir/image")
 for parameters in "" "disk-rate=1000000000 disk-seek=1"; do
@@ -41,7 +43,7 @@ done
 
 # ---- A short run ----
 
-# latency STATUS OPTION...
+# latency STATUS OPTION...: runs bench-latency, which exits with STATUS.
 latency () {
   status_wanted=$1
   shift
@@ -74,7 +76,7 @@ for section in sections:
     assert places == ({"10 ms"} if section in ("qcow2", "sparse") else
                       {"0 ms", "1 ms", "50 MB/s", "disk"}), places
 END_OF_CHECK
-  fail "measured something else"
+  fail "the cases are not the expected ones"
 [ -z "$(ls -A "$TMPDIR")" ] || fail "left files behind"
 
 run 0 "$PYTHON" "$bench/bench-report" "$dir/results/latency.json"
@@ -84,14 +86,15 @@ do
   grep -qF "$line" "$dir/stdout" || fail "no '$line'"
 done
 
-# A slow program reads less; what is not here has no result.
+# A slow program reads a smaller disk; a program that is missing has no result.
 mkdir "$dir/few"
 for program in nbdkit nbdcopy; do
   ln -s "$(command -v $program)" "$dir/few"
 done
 PATH=$dir/few latency 0 --size 32 --limit 0 --storage "1 ms" \
   --sections file,nbd
-grep -q "^no files: " "$dir/stderr" || fail "does not say why there are no files"
+grep -q "^no files: " "$dir/stderr" ||
+  fail "no reason why the case 'files' is missing"
 "$PYTHON" - "$dir/results/latency.json" << 'END_OF_CHECK' ||
 import json, sys
 results = json.load(open(sys.argv[1]))["results"]
@@ -108,7 +111,7 @@ is_reading () {
             tr -d ' 0\n')" ]
 }
 
-# One that would take minutes.
+# A run that would take minutes.
 for signal in INT TERM; do
   "$PYTHON" "$bench/bench-latency" --build "$abs_top_builddir" \
     --output "$dir/results" --size 64 --limit 1000 --storage "100 ms" \

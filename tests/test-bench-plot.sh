@@ -15,7 +15,7 @@ for name in data zero hole null digest; do
   run 0 "$PYTHON" "$bench/bench-$name" --build "$abs_top_builddir" \
     --output "$dir/results" --runs 1 --seconds 0.001
 done
-# What hyperfine would have measured.
+# Results in the format of hyperfine.
 "$PYTHON" - "$dir/results" << 'END_OF_RESULTS'
 import json, sys
 with open(sys.argv[1] + "/data.json") as f:

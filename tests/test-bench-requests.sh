@@ -2,32 +2,32 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The benchmark of the filter with many small requests: that all of them were
-# done, and a table in the end.  Nothing here looks at a speed.
+# The benchmark of the filter with many small requests completes all of them,
+# and prints a table.  Nothing here looks at a speed.
 
 . "$(dirname "$0")/filter-functions.sh"
 not_sanitized
 program=$(real_program ./bench/nbd-bench)
 [ -x "$program" ] || skip "built without libnbd"
 
-# nbd_bench ARGUMENT...
+# nbd_bench ARGUMENT...: runs it with the server $uri.
 nbd_bench () {
   run 0 $wrapper "$program" "$@"
 }
 
-# requests N: the result is of so many.
+# requests N: the result has that many requests.
 requests () {
   grep -q "\"requests\": $1,\$" "$dir/stdout" || fail "not $1 requests"
 }
 
-# All that was written is on the disk, and in the sum.
+# All data that was written is on the disk, and in the sum.
 truncate -s 1m "$dir/disk"
 serve file "$dir/disk" blkhash-file="$sums"
 head -c 1048576 /dev/zero | tr '\0' U > "$dir/data"
 nbd_bench --operation write --connections 4 --in-flight 3 --request-size 4k \
           --once "$uri"
 requests 256
-cmp "$dir/disk" "$dir/data" || fail "it is not on the disk"
+cmp "$dir/disk" "$dir/data" || fail "the disk does not have the data"
 sum_comes "$dir/data"
 nbd_bench -c 3 -r 64k -1 "$uri"
 requests 15
@@ -35,9 +35,9 @@ nbd_bench -T 0.01 "$uri"
 nbd_bench -o zero -c 2 -r 512k -1 "$uri"
 requests 2
 truncate -s 1m "$dir/zeros"
-cmp "$dir/disk" "$dir/zeros" || fail "it is not zero"
+cmp "$dir/disk" "$dir/zeros" || fail "the disk is not zero"
 
-# refused STATUS REGEX ARGUMENT...
+# refused STATUS REGEX ARGUMENT...: fails with a matching error.
 refused () {
   refused_status=$1 regex=$2
   shift 2

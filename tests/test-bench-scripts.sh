@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The benchmark scripts that need nothing but our programs: each writes a result
-# with the machine and all cases in it, and bench-report makes tables of it.
+# The benchmark scripts that need only our programs: each writes a result with
+# the machine and all cases, and bench-report makes tables from it.
 
 . "$(dirname "$0")/functions.sh"
 [ "$PYTHON" != no ] || skip "python3 is missing"
@@ -16,7 +16,7 @@ for script in bench-blksum bench-data bench-digest bench-filter bench-hole \
   grep -q "^usage: $script" "$dir/stdout" || fail "$script has no help"
 done
 
-# measure NAME CASES: a short run gives that many cases, of the right kind.
+# measure NAME CASES: a short run writes that many cases, of the right kind.
 measure () {
   run 0 "$PYTHON" "$bench/bench-$1" --build "$abs_top_builddir" \
     --output "$dir/results" --runs 2 --seconds 0.001
@@ -33,7 +33,7 @@ for r in result["results"]:
     for run in r["runs"]:
         assert run["digest-name"] == r["case"]["digest-name"], r
 END_OF_CHECK
-    fail "bench-$1 wrote something else"
+    fail "bench-$1 wrote other cases"
 }
 BLKHASH_CPU=none
 export BLKHASH_CPU
@@ -46,7 +46,7 @@ measure hole 4
 measure null 2
 measure digest 20
 
-# What hyperfine writes, before version 2 and since.
+# Results of hyperfine before version 2, and since.
 PYTHONPATH=$bench "$PYTHON" - << 'END_OF_CHECK' || fail "hyperfine's results"
 import bench, json
 for text in ("""{"mean": 9, "user": 2.5, "system": 0.25, "times": [3.5]}""",
@@ -61,8 +61,8 @@ for text in ("""{"mean": 9, "user": 2.5, "system": 0.25, "times": [3.5]}""",
     assert got == {"time": 3.5, "user": 2.5, "system": 0.25}, got
 END_OF_CHECK
 
-# This one prints its tables: a row for each family of a digest that OpenSSL has
-# too, and those for the numbers of blocks.
+# bench-lanes prints its tables: a row for each family of a digest that OpenSSL
+# has too, and a row for each number of blocks.
 if [ -n "$(./lane-kernels)" ]; then
   run 0 "$PYTHON" "$bench/bench-lanes" --build "$abs_top_builddir" \
     --runs 1 --seconds 0.001 --turns 1 --all
@@ -88,7 +88,7 @@ for name in data zero hole null digest; do
 done
 grep -q "^| NULL-MEMCPY |" "$dir/stdout" || fail "no memcpy"
 
-# A page: one part is new, the others stay.
+# In a page one table is replaced, the others stay.
 cat > "$dir/page.md" << 'END_OF_PAGE'
 before
 <!-- results: hole -->
@@ -110,7 +110,7 @@ for time in once twice; do
   done
 done
 
-# fails_with REGEX COMMAND: no traceback, but one line.
+# fails_with REGEX COMMAND: prints one line of error, and no traceback.
 fails_with () {
   regex=$1
   shift
@@ -123,7 +123,7 @@ fails_with "is no result" "$PYTHON" "$bench/bench-report" "$dir/no-result.json"
 fails_with "is missing in" \
   "$PYTHON" "$bench/bench-data" --build "$dir" --output "$dir/results"
 
-# What is missing is named, with its package.
+# The error names what is missing, and its package.
 fails_with "hyperfine is missing" env PATH="$dir/bin" "$PYTHON" \
   "$bench/bench-blksum" --build "$abs_top_builddir" "$dir"
 fails_with "hyperfine is missing" env PATH="$dir/bin" "$PYTHON" \

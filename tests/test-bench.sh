@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The benchmark programs: known answers, and JSON with exactly the keys that
-# docs/benchmarking.md names.  Nothing here looks at a speed.
+# The benchmark programs compute known answers, and print JSON with exactly the
+# keys that docs/benchmarking.md names.  Nothing here looks at a speed.
 
 . "$(dirname "$0")/functions.sh"
 [ "$PYTHON" != no ] || skip "python3 is missing"
@@ -16,7 +16,7 @@ END_OF_PROGRAM
   chmod +x "$dir/bin/$program"
 done
 
-# has KEY VALUE: the JSON that was printed last has it.
+# has KEY VALUE: the last JSON has this value.
 has () {
   "$PYTHON" -c 'import json, sys
 got = json.load(open(sys.argv[1])).get(sys.argv[2])
@@ -24,7 +24,7 @@ sys.exit("got %r" % got if str(got) != sys.argv[3] else 0)' \
     "$dir/stdout" "$1" "$2" || fail "$1 is not $2"
 }
 
-# has_keys KEY...: and these keys in this order, and no others.
+# has_keys KEY...: the last JSON has exactly these keys, in this order.
 has_keys () {
   "$PYTHON" -c 'import json, sys
 got = list(json.load(open(sys.argv[1])))
@@ -47,7 +47,7 @@ has input-size 1048576
 has streams 64
 has total-size 1048576
 
-# However it is cut and queued.
+# The sum does not depend on the sizes of requests and the length of the queue.
 for options in "-a" "-a -q 1" "-a -q 3 -r 64k -t 2" "-r 100" "-a -r 70000"; do
   run 0 blkhash-bench -s 1m $options
   has checksum $known
@@ -60,7 +60,7 @@ has aio True
 has queue-depth 4
 has read-size 131072
 
-# Zeros are the same as data and as a hole.
+# The sum of zeros is the same as data and as a hole.
 truncate -s 70000000 "$dir/hole"
 for streams in 0 64; do
   expected=$(reference -s $streams "$dir/hole")
@@ -76,21 +76,22 @@ has checksum "$(reference -d sha1 -b 4k "$dir/data")"
 has digest-name sha1
 has block-size 4096
 
-# Until the timeout; holes, too, for which no caller has to wait.
+# The benchmark ends at the timeout; also with holes, which it never waits for.
 for options in "" -a "-i zero" "-i hole" "-d null"; do
   run 0 timeout 120 blkhash-bench -T 0.1 $options
   has timeout-seconds 0.1
   has input-size 0
-  # Something was hashed also if the timeout was over before anything began.
+  # Something is hashed even if the timeout is over before the first request.
   run 0 timeout 120 blkhash-bench -T 1e-9 $options
   ! grep -q '"total-size": 0,' "$dir/stdout" || fail "measured nothing: $options"
 done
 
-# refused OPTION...: by PROGRAM, with one line that names it.
+# refused PROGRAM OPTION...: prints one line of error with the program's name.
 refused () {
   run 2 "$@"
   [ ! -s "$dir/stdout" ] || fail "printed a result: $*"
-  grep -q "^$1: " "$dir/stderr" || fail "does not say who: $*"
+  grep -q "^$1: " "$dir/stderr" ||
+    fail "the error does not name the program: $*"
 }
 refused blkhash-bench -i holes
 refused blkhash-bench -d nonsense
@@ -118,7 +119,7 @@ has read-size 4096
 has threads 2
 has batch 32
 has total-size 2097152
-# The sum is that of a block, or with --batch 0 of the message.
+# The sum is that of a block, or with --batch 0 that of the message.
 head -c 4096 /dev/zero | tr '\0' U > "$dir/block"
 head -c 1048576 /dev/zero | tr '\0' U > "$dir/message"
 block=$(sha256sum < "$dir/block" | cut -d' ' -f1)
@@ -136,7 +137,8 @@ for threads in 1 2; do
 done
 run 0 digest-bench -d md5 -s 1m -r 4k
 has checksum "$(md5sum < "$dir/block" | cut -d' ' -f1)"
-# What OpenSSL does not have, and what is no digest, has no ratio.
+# Without a result of OpenSSL, or for a function that is no digest, there is no
+# ratio.
 for digest in null nop memcpy crc32c; do
   run 0 digest-bench -d $digest -T 0.01 -r 4k
   has digest-name $digest
@@ -167,7 +169,7 @@ import json, sys
 sides = ["choice", "OpenSSL"] + sys.argv[1:]
 assert list(row) == ["batch", "best", "ratio"] + sides, list(row)
 assert row["batch"] == 3 and row["best"] in sides[1:], row
-' $kernels < "$dir/stdout" || fail "lanes-bench measured something else"
+' $kernels < "$dir/stdout" || fail "lanes-bench printed other cases"
   BLKHASH_CPU=none run 1 lanes-bench -n 1 -B 3 -r 4k
 else
   run 1 lanes-bench -n 1 -B 3 -r 4k
@@ -192,15 +194,15 @@ assert sorted((r["function"], r["input"], r["aligned"]) for r in got) == sorted(
 for r in got:
     assert list(r) == ["function", "input", "aligned", "calls", "elapsed",
                        "nanoseconds-per-call", "throughput", "cycles-per-call"]
-' < "$dir/stdout" || fail "zero-bench measured something else"
+' < "$dir/stdout" || fail "zero-bench printed other cases"
 run 0 zero-bench -T 0.002 -b 1
 refused zero-bench -b 0
 
 # ---- cache ----
 
-# Not every file system lets go of pages (tmpfs does not), so only of what
-# cache itself says is all there.  The kernel may take a page back before cache
-# looks, though not for ever.
+# Not all file systems let pages be dropped (tmpfs does not), so this only
+# compares with what cache itself reports as cached.  The kernel may evict a
+# page before that, but not always.
 head -c 1000000 /dev/zero > "$dir/file"
 all_there () {
   run 0 cache "$dir/file"

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# fish completes the options of blksum, every one of the table, and what comes
-# after them.
+# fish completes all options of blksum that are in the table, and their
+# arguments.
 
 . "$(dirname "$0")/functions.sh"
 . "$abs_top_srcdir/tests/completion-functions.sh"

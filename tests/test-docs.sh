@@ -2,19 +2,20 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The guides in docs/ tell the truth: each line of theirs that begins with "$ "
-# is run, those of a page in one shell, and prints what the page has below it.
-# The same goes for the recording in README.md.
+# The guides in docs/ are right: each line that begins with "$ " is run, all
+# lines of a page in one shell, and prints the lines below it.  The same for the
+# recording in README.md.
 
 . "$(dirname "$0")/functions.sh"
 
 missing=
-# A page that cannot be tested makes the whole a SKIP, unless another one fails.
-not_here () {
+# A page whose programs are missing makes the test a SKIP, unless another page
+# fails.
+skip_page () {
   missing="$missing$page.md: $*; "
 }
 
-# As if the filter that was built were installed.
+# As if the filter of this build were installed.
 nbdkit=$(command -v nbdkit || :)
 filter=$abs_top_builddir/filter/.libs/nbdkit-blkhash-filter.so
 cat > "$dir/bin/nbdkit" << END
@@ -28,16 +29,17 @@ exec $nbdkit "\$@"
 END
 chmod +x "$dir/bin/nbdkit"
 
-# page NAME PROGRAM...: the commands of docs/NAME.md, which need these programs.
+# page NAME PROGRAM...: runs the commands of docs/NAME.md, which need these
+# programs.
 page () {
   page=$1
   shift
   for program; do
-    command -v "$program" > /dev/null || { not_here "no $program"; return 0; }
+    command -v "$program" > /dev/null || { skip_page "no $program"; return 0; }
   done
   mkdir "$dir/$page"
   cd "$dir/$page"
-  # The number of a command goes before it, and before what it prints.
+  # Each command is numbered, before its line and before its output.
   awk '
     more          { print substr ($0, 5) > "../commands"; more = /(\\|&&)$/; next }
     /^    \$ /    { print "echo command " ++n ":\n" substr ($0, 7) > "../commands"
@@ -47,19 +49,20 @@ page () {
                   { in_session = 0 }
   ' "$abs_top_srcdir/docs/$page.md"
   timeout $limit sh ../commands > ../got 2>&1 || :
-  [ "$(grep -c '^command' ../got)" -gt 5 ] || fail "$page.md: not understood"
+  [ "$(grep -c '^command' ../got)" -gt 5 ] ||
+    fail "$page.md: its commands were not found"
   diff -u ../expected ../got || fail "$page.md: see above"
   cd "$dir"
 }
 
-# recording PROGRAM...: what docs/media/blksum.svg shows.
+# recording PROGRAM...: runs the commands that docs/media/blksum.svg shows.
 recording () {
   page=README
-  [ "$PYTHON" != no ] || { not_here "no python3"; return 0; }
+  [ "$PYTHON" != no ] || { skip_page "no python3"; return 0; }
   grep -q '^#define HAVE_LIBNBD 1' "$abs_top_builddir/config.h" ||
-    { not_here "built without libnbd"; return 0; }
+    { skip_page "built without libnbd"; return 0; }
   for program; do
-    command -v "$program" > /dev/null || { not_here "no $program"; return 0; }
+    command -v "$program" > /dev/null || { skip_page "no $program"; return 0; }
   done
   timeout $limit "$PYTHON" "$abs_top_srcdir/docs/media/record" --check \
     > "$dir/got" 2>&1 || { cat "$dir/got"; fail "the recording: see above"; }
@@ -70,25 +73,26 @@ page=verification
 if grep -q '^#define HAVE_LIBNBD 1' "$abs_top_builddir/config.h"; then
   page verification openssl qemu-img qemu-io qemu-nbd
 else
-  not_here "built without libnbd"
+  skip_page "built without libnbd"
 fi
 page=compatibility
 if blksum --list-digests | grep -qx blake2b-256; then
   page compatibility basenc nbdcopy qemu-img qemu-nbd
 else
-  not_here "no digest blake2b-256"
+  skip_page "no digest blake2b-256"
 fi
 page=filter
 if [ ! -f "$filter" ]; then
-  not_here "built without nbdkit"
+  skip_page "built without nbdkit"
 elif [ -z "$nbdkit" ]; then
-  not_here "no nbdkit"
+  skip_page "no nbdkit"
 elif [ "$SANITIZE" != no ]; then
-  not_here "nbdkit has no sanitizer"
+  skip_page "nbdkit has no sanitizer"
 else
   page filter nbdcopy nbdinfo qemu-img qemu-io qemu-nbd
   recording nbdcopy qemu-img qemu-nbd
-  # Whatever the web server is called, its files are in the directory.
+  # By this proxy all web servers are ours, which serves the files of a
+  # directory.
   "$PYTHON" "$abs_top_srcdir/tests/web-server.py" "$dir/pipelines/web" \
             "$dir/port" &
   kill_at_exit $!
@@ -100,12 +104,13 @@ else
   if "$nbdkit" --dump-plugin curl > "$dir/stdout" 2>&1; then
     page pipelines curl nbdcopy openssl qemu-img qemu-io qemu-nbd
   else
-    not_here "no plugin curl of nbdkit"
+    skip_page "no plugin curl of nbdkit"
   fi
 fi
 
-# Hosts are this one, and what parallel keeps in the home directory is in $dir.
-# It starts jobs with $SHELL, which is /bin/false for the user that CI has.
+# All hosts are this one, and the home directory, in which parallel keeps files,
+# is in $dir.  parallel runs jobs by $SHELL, which is /bin/false for the user of
+# CI.
 . "$abs_top_srcdir/tests/unpacked.sh"
 cat > "$dir/bin/ssh" << 'END'
 #!/bin/sh
@@ -120,11 +125,11 @@ PARALLEL_HOME=$HOME
 SHELL=/bin/sh
 export HOME PARALLEL_HOME SHELL
 page=large
-# There is another program of that name.
+# Another program has the same name.
 if parallel --version 2>&1 < /dev/null | grep -q '^GNU parallel'; then
   page large parallel perl
 else
-  not_here "no GNU parallel"
+  skip_page "no GNU parallel"
 fi
 
 [ -z "$missing" ] || skip "${missing%; }"

@@ -2,24 +2,26 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Each fuzz target takes its corpus, and each file of it with some bytes changed.
+# Each fuzz target processes its corpus, and each file of it with some bytes
+# changed.
 
 . "$(dirname "$0")/functions.sh"
 
-# Some are in the source, those of images are made.
+# Some corpora are in the source; those of images are made here.
 corpora=$dir/corpora
 mkdir "$corpora"
 cp -r "$abs_top_srcdir"/tests/fuzz/*/ "$corpora"
 "$PYTHON" "$abs_top_srcdir/tests/fuzz/make-seeds.py" "$corpora"
 
-# takes_all FILE...: $program does.
+# takes_all FILE...: $program processes all of them.
 takes_all () {
   run 0 $wrapper "$program" "$@"
   [ "$(cat "$dir/stdout")" = "$# inputs" ] ||
-    fail "$program did not read all of them"
+    fail "$program did not process all files"
 }
 
-# change CORPUS DIRECTORY: each file 25 times, with up to 3 other bytes.
+# change CORPUS DIRECTORY: writes each file 25 times, with up to 3 bytes
+# changed.
 change () {
   mkdir "$2"
   "$PYTHON" - "$1" "$2" << 'END'
@@ -32,7 +34,7 @@ for name in sorted(os.listdir(corpus)):
     for i in range(25 if data else 0):
         changed = bytearray(data)
         for _ in range(rng.randrange(1, 4)):
-            # Most numbers of a header are in its first bytes.
+            # Most fields of a header are in its first bytes.
             end = rng.choice((min(80, len(data)), len(data)))
             changed[rng.randrange(end)] = rng.choice((0, 1, 48, 57, 127, 128,
                                                       255))

@@ -2,30 +2,31 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# "make install" installs what users need, and no more; what is installed
-# works; "make uninstall" leaves no file behind.  README.md says how to do it.
+# "make install" installs the files that users need, and no more; the installed
+# programs work; "make uninstall" removes all files.  README.md has these
+# commands.
 
 . "$(dirname "$0")/functions.sh"
 unset MAKEFLAGS MAKELEVEL MFLAGS
 requires_program make readelf
 root=$dir/root
 
-# do_as_told TARGET: the command of README.md, but below $root.
-do_as_told () {
+# make_as_in_readme TARGET: runs the command of README.md, with DESTDIR.
+make_as_in_readme () {
   grep -q "^    sudo make -C build $1\$" "$abs_top_srcdir/README.md" ||
-    fail "README.md does not say how to $1"
+    fail "README.md has no command 'make $1'"
   run 0 make -C "$abs_top_builddir" "$1" DESTDIR="$root"
 }
 
-# completions: where shells look for them, unless configure was told otherwise.
+# completions: prints the files, in the directories that configure chose.
 completions () {
   sed -n 's,^[a-z]*completion_DATA = ,,p' \
       "$abs_top_builddir/completions/Makefile"
 }
 
-do_as_told install
+make_as_in_readme install
 grep -q '^    sudo ldconfig' "$abs_top_srcdir/README.md" ||
-  fail "README.md does not say that the library is to be found"
+  fail "README.md does not run ldconfig"
 
 {
   echo blksum
@@ -46,28 +47,28 @@ grep -q '^    sudo ldconfig' "$abs_top_srcdir/README.md" ||
   fi
   completions | sed 's,.*/,,'
 } | sort -u > "$dir/expected"
-# The library has some names.
+# The library has several file names.
 find "$root" ! -type d | sed 's,.*/,,; s/^libblkhash\..*/libblkhash/' |
   sort -u > "$dir/installed"
-diff -u "$dir/expected" "$dir/installed" || fail "not what is to be installed"
+diff -u "$dir/expected" "$dir/installed" || fail "other files were installed"
 
 blksum=$(find "$root" -path '*/bin/blksum')
 library=$(find "$root" -name libblkhash.so.0)
 filter=$(find "$root" -name nbdkit-blkhash-filter.so)
 
-# The program itself, not the script of libtool that stands for it in the
-# build, and nothing is looked for where it was built.
+# The program runs, not the wrapper of libtool, and searches nothing in the
+# build directory.
 printf hello > "$dir/image"
 sum=337355feb53a5309d5aba92796223c2c84ffab930e706c01fef573a2722545e6
 prints_sum $sum "$blksum" "$dir/image"
 for file in "$blksum" "$library" $filter; do
   run 0 readelf -d "$file"
   ! grep -F -e "$abs_top_builddir" -e "$root" "$dir/stdout" ||
-    fail "${file#"$root"}: knows where it was built"
+    fail "${file#"$root"}: contains a path of the build"
 done
 
-# Each completion is where its shell looks: that of Debian looks elsewhere than
-# zsh itself.
+# Each completion is in the directory of its shell.  Debian's zsh searches
+# others than upstream's.
 for file in $(completions); do
   case $file in
     bash/*) place=share/bash-completion/completions ;;
@@ -75,15 +76,16 @@ for file in $(completions); do
     zsh/*) place='share/zsh/[sv]*-[fc]*tions' ;;
   esac
   [ "$(find "$root" -path "*/$place/${file##*/}")" ] ||
-    fail "$file is not where $place is"
+    fail "$file is not in $place"
 done
 
-# With a sanitizer the filter is not one that nbdkit alone can load.
+# With a sanitizer, nbdkit cannot load the filter unless the sanitizer is
+# preloaded.
 if [ -n "$filter" ] && [ "$SANITIZE" = no ] && command -v nbdkit; then
   run 0 nbdkit --filter="$filter" null --version
   grep -q '^blkhash ' "$dir/stdout" || fail "nbdkit does not load the filter"
 fi
 
-do_as_told uninstall
+make_as_in_readme uninstall
 find "$root" ! -type d > "$dir/left"
 [ ! -s "$dir/left" ] || fail "left behind: $(cat "$dir/left")"

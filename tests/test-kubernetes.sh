@@ -2,17 +2,17 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The commands of the Jobs in examples/kubernetes hash a disk in parts and merge
-# them, as often as they are run; and what a Job says in two places is the same in
-# both.  No cluster is involved: test-kubernetes-schema.sh compares the files
-# with what Kubernetes publishes.
+# The containers of the Jobs in examples/kubernetes hash a disk in parts and
+# merge them, and can run again.  Values that must agree between two places do.
+# This runs no cluster: test-kubernetes-schema.sh validates the files by the
+# schemas of Kubernetes.
 
 . "$(dirname "$0")/functions.sh"
 requires "$PYTHON" -c "import yaml"
 cd "$dir"
 jobs=$abs_top_srcdir/examples/kubernetes
 
-# ---- What is said twice ----
+# ---- Values in two places ----
 
 version=$(blksum --version | sed 's/.* //')
 for file in "$jobs"/*.yaml "$abs_top_srcdir/packaging/Containerfile"; do
@@ -67,7 +67,7 @@ for same in "image", "name", "securityContext":
 assert pod(parts)["securityContext"] == pod(merge)["securityContext"]
 END
 
-# ---- What the containers do ----
+# ---- Commands of the containers ----
 
 truncate -s 2g disk.img
 for at in 0 70000000 1073000000 2147000000; do
@@ -76,7 +76,7 @@ done
 sum=$(reference disk.img)
 mkdir parts
 
-# part INDEX
+# part INDEX: runs the container of one part.
 part () {
   "$PYTHON" "$abs_top_srcdir/tests/run-container.py" "$jobs/parts.yaml" \
     DISK="$dir/disk.img" DIR="$dir/parts" JOB_COMPLETION_INDEX=$1
@@ -87,11 +87,11 @@ merge () {
     DIR="$dir/parts"
 }
 
-# parts INDEX...
+# parts INDEX...: runs the containers of these parts, which print nothing.
 parts () {
   for index; do
     run 0 part $index
-    [ ! -s stdout ] && [ ! -s stderr ] || fail "it says something"
+    [ ! -s stdout ] && [ ! -s stderr ] || fail "unexpected output"
   done
 }
 
@@ -100,11 +100,11 @@ refuses "the 67108864 bytes at $((17 << 26)) are in no part" merge
 parts $(seq 0 31)
 run 0 merge
 echo "blk-sha256/64k (manifest:$dir/parts/disk.blkm) = $sum" | diff - stdout ||
-  fail "another sum"
+  fail "the sum differs"
 "$PYTHON" "$abs_top_srcdir/tests/refmanifest.py" write disk.img |
-  cmp - parts/disk.blkm || fail "another manifest"
+  cmp - parts/disk.blkm || fail "the manifest differs"
 
-# Exit status 2 is what is tried again.
+# A container that exits with status 2 is retried.
 rm parts/*-000004-*
 mv disk.img elsewhere
 refuses "No such file" part 4

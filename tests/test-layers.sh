@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A file includes only what stands below it.  A table says for each concept of a
-# component what it may include beside its own header; it is the drawing of that
-# component's README.md in words.
+# A file includes only headers of lower layers.  For each component a table
+# lists what each of its files may include, besides its own header; the drawing
+# in the component's README.md shows the same.
 
 . "$(dirname "$0")/functions.sh"
 requires_program tsort
@@ -16,7 +16,7 @@ complain () {
   wrong=1
 }
 
-# Of ours that FILE includes, without ".h".
+# includes FILE: prints which of our headers it includes, without ".h".
 includes () {
   sed -n 's/^ *# *include *"\(.*\)\.h".*/\1/p' "$1"
 }
@@ -29,23 +29,23 @@ is_one_of () {
   return 1
 }
 
-# is_drawn DIR NAME: in DIR's README.md.
+# is_drawn DIR NAME: DIR/README.md mentions the file.
 is_drawn () {
   grep -q -e "\(^\|[^a-z0-9-]\)$2\.[ch]" "$1/README.md"
 }
 
-# No arrow points up: following those in $dir/arrows never leads back.  tsort
-# says of a circle on stderr who is in it, except of one of one.
+# check_circles: the arrows in $dir/arrows have no cycle.  tsort reports a cycle
+# on stderr with its members, except a cycle of one.
 check_circles () {
   awk '$1 == $2 { print $1 }' "$dir/arrows" > "$dir/circle"
   tsort "$dir/arrows" > "$dir/stdout" 2>> "$dir/circle" || :
   [ ! -s "$dir/circle" ] ||
-    complain "$component: includes itself in the end: $(cat "$dir/circle")"
+    complain "$component: includes itself indirectly: $(cat "$dir/circle")"
 }
 
-# check_layers DIR COMMON TABLE: of all files in DIR.  Each may include its own
-# header, COMMON, and what TABLE says in lines "NAME: HEADER ...", names without
-# ".h" and as they are included.
+# check_layers DIR COMMON TABLE: checks all files in DIR.  Each may include its
+# own header, those in COMMON, and those in the lines "NAME: HEADER ..." of
+# TABLE, where names are without ".h", as they are included.
 check_layers () {
   component=$1 common=$2 table=$3
 
@@ -68,10 +68,10 @@ check_layers () {
   check_circles
 }
 
-# check_folders DIR TABLE: a file below DIR includes only what is in its own
-# folder and in those that TABLE says in lines "FOLDER: FOLDER ...", as
-# "FOLDER/NAME.h"; and files do not include each other in a circle.  NAME-private.h
-# and NAME-family.h are parts of NAME, as pieces-share is of pieces.
+# check_folders DIR TABLE: a file below DIR includes only headers of its own
+# folder and of those in the lines "FOLDER: FOLDER ..." of TABLE, as
+# "FOLDER/NAME.h"; and there is no cycle of files.  NAME-private.h and
+# NAME-family.h are parts of NAME, as pieces-share is of pieces.
 check_folders () {
   component=$1 table=$2
 
@@ -109,7 +109,7 @@ lanes: common
 "
 
 # ---- filter/ ----
-# Of lib/ what is in the table, and nothing else.
+# Of lib/ only the headers in the table.
 check_layers filter "blkhash ../lib/common/numbers" "
 blkhash: config-files conn ending export final finish modify observe params report
 final: export manifest pass report ../lib/common/cleanup
@@ -149,7 +149,7 @@ format: qemu io util
 qemu: util
 io: util
 "
-# And folders do not, whatever the table allows.
+# Folders have no cycle either, whatever the table allows.
 sed 's|/[^ ]*||g' "$dir/arrows" | awk '$1 != $2' > "$dir/folders"
 mv "$dir/folders" "$dir/arrows"
 check_circles
@@ -160,9 +160,9 @@ check_circles
     $(find tools/*/ -name '*.[ch]' ! -path 'tools/cli/*' ! -name 'test-*') ||
   complain "it prints"
 
-# ---- Those who use the library ----
+# ---- Users of the library ----
 
-# What tools/ and other users may include of lib/.
+# Headers of lib/ that tools/ may include.
 for_tools="common/cleanup common/deadline common/numbers common/zero common/hash-spec
 common/sum-line common/test-time64 hash/kernels manifest/leaf-diff manifest/leaf-runs
 manifest/manifest-diff manifest/manifest-unfinished"
@@ -182,15 +182,15 @@ for file in tools/*.c tools/*/*.[ch] examples/*.c; do
   done
 done
 
-# Nothing of what a public header includes is of third parties; each includes the
-# one before it: leaf tables, the rest, manifests.
+# Public headers include no headers of third parties, and each includes only the
+# one before it: leaf tables, hashing, manifests.
 for include in $(sed -n 's/^ *# *include *[<"]\(.*\)[>"].*/\1/p' \
                      include/*.h | sort -u); do
   is_one_of "$include" "stddef.h stdint.h blkhash-leaves.h blkhash.h" ||
     complain "a public header includes $include"
 done
 ! grep 'include.*blkhash' include/blkhash-leaves.h ||
-  complain "blkhash-leaves.h includes a header of ours"
+  complain "blkhash-leaves.h includes one of our headers"
 ! grep 'include.*blkhash\(-manifest\)*\.h' include/blkhash.h ||
   complain "blkhash.h includes what includes it"
 exit $wrong

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Manifests: there is one for an image, whoever writes it; what is damaged or
-# made to deceive is refused; two of them tell where images differ; and the reader
+# Manifests: all programs write the same manifest for an image; damaged and
+# crafted ones are refused; two manifests show where images differ; the reader
 # in the manual reads them.
 
 . "$(dirname "$0")/functions.sh"
@@ -21,12 +21,12 @@ for tests in test-manifest test-manifest-diff; do
             $how
 done
 
-# The reader in the manual prints what the reference does, a leaf a line.
+# The reader in the manual prints the leaves of the reference, one a line.
 sed -n '/^    import hashlib/,/^[^ ]/s/^    //p' \
     "$abs_top_srcdir/man/blkhash-manifest.pod" > "$dir/blkm.py"
-[ "$(wc -l < "$dir/blkm.py")" -gt 10 ] || fail "no program in the manual"
+[ "$(wc -l < "$dir/blkm.py")" -gt 10 ] || fail "no reader in the manual"
 
-# reads OPTION... IMAGE
+# reads OPTION... IMAGE: the reader prints what the reference prints.
 reads () {
   "$PYTHON" "$abs_top_srcdir/tests/refmanifest.py" write "$@" > "$dir/blkm"
   "$PYTHON" "$abs_top_srcdir/tests/refmanifest.py" read "$dir/blkm" |

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # The Debian package of the filter depends on the version of nbdkit that it was
-# built for, the only one that loads it, in any revision of the package.  That of
-# the library lists all symbols, and the packages have the version of the source.
+# built for, in any revision: no other version loads it.  The package of the
+# library lists all symbols, and the packages have the version of the source.
 
 . "$(dirname "$0")/functions.sh"
 unset MAKEFLAGS MAKELEVEL MFLAGS
@@ -12,16 +12,18 @@ requires_program make perl dpkg
 
 packaging=$abs_top_srcdir/packaging/debian
 sed -n '/^Package: nbdkit-blkhash-filter$/,/^$/p' "$packaging/control" |
-  grep -q '^Depends:.*\${nbdkit:Depends}' || fail "control does not say so"
+  grep -q '^Depends:.*\${nbdkit:Depends}' ||
+    fail "the filter does not depend on nbdkit"
 
-# The version of nbdkit that is installed.
+# The installed version of nbdkit.
 cat > "$dir/bin/pkg-config" << 'END'
 #!/bin/sh
 [ "$*" = "--modversion nbdkit" ] && echo "$NBDKIT_VERSION"
 END
 chmod +x "$dir/bin/pkg-config"
 
-# depends_of VERSION: what a package depends on that is built with it.
+# depends_of VERSION: prints the dependencies of a package that is built with
+# it.
 depends_of () {
   run 0 env NBDKIT_VERSION="$1" \
     make -n -f "$packaging/rules" override_dh_gencontrol
@@ -29,11 +31,12 @@ depends_of () {
     > "$dir/depends"
 }
 
-# admits VERSION: of the Debian package of nbdkit.
+# admits VERSION: the dependencies are satisfied by this version of Debian's
+# nbdkit.
 admits () {
   tr , '\n' < "$dir/depends" |
     sed 's/^ *nbdkit (\(.*\) \(.*\))$/\1 \2/' > "$dir/relations"
-  [ -s "$dir/relations" ] || fail "it depends on nothing"
+  [ -s "$dir/relations" ] || fail "the package has no dependencies"
   while read -r relation limit; do
     dpkg --compare-versions "$1" "$relation" "$limit" || return 1
   done < "$dir/relations"
@@ -56,7 +59,7 @@ admits 1.45.19-1 || fail "built with 1.45.19, does not admit it"
 version=$(sed -n 's/^#define PACKAGE_VERSION "\(.*\)"$/\1/p' \
               "$abs_top_builddir/config.h")
 run 0 sed -n '1s/^blkhash (\(.*\)-[^-]*) .*/\1/p' "$packaging/changelog"
-[ "$(cat "$dir/stdout")" = "$version" ] || fail "it is not version $version"
+[ "$(cat "$dir/stdout")" = "$version" ] || fail "the version is not $version"
 
 sed -n 's/^    \(blkhash_.*\);$/\1/p' "$abs_top_srcdir/lib/blkhash.syms" |
   LC_ALL=C sort > "$dir/symbols"

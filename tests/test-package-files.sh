@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # Each file that "make install" installs is in one Debian package and in one RPM
-# package, and these name no file that it does not install; and descriptions are
-# not too wide.
+# package, and their lists name no other file.  Descriptions of packages are not
+# too wide.
 
 . "$(dirname "$0")/functions.sh"
 unset MAKEFLAGS MAKELEVEL MFLAGS
@@ -13,7 +13,8 @@ for part in man/blksum.1 filter/.libs; do
   [ -e "$abs_top_builddir/$part" ] || skip "built without $part"
 done
 
-# names: of paths, a line each; the completion for bash has that of the program.
+# names: prints the last parts of paths; bash's completion is named like the
+# program.
 names () {
   sed 's,.*/completions/,completion-of-,; s,.*/,,'
 }
@@ -22,8 +23,8 @@ run 0 make -C "$abs_top_builddir" install DESTDIR="$dir/root"
 find "$dir/root" ! -type d | names | LC_ALL=C sort > "$dir/installed"
 [ -s "$dir/installed" ] || fail "nothing is installed"
 
-# The patterns that name files in each kind of package, by their last part.  What
-# is removed before there are packages is named, too.
+# The patterns that name files in each kind of package, by their last part; with
+# those that are removed before the packages are made.
 cat "$abs_top_srcdir"/packaging/debian/*.install \
     "$abs_top_srcdir/packaging/debian/not-installed" |
   sed 's,^usr/share/man/man3$,blkhash*.3,' | names > "$dir/deb"
@@ -31,9 +32,9 @@ sed -n '/^%files/,/^%changelog/{ /^%{/p; }; s/^rm -f %{buildroot}//p' \
     "$abs_top_srcdir/packaging/blkhash.spec" |
   names | sed '/\.[1-9]\*$/s/\*$//' > "$dir/rpm"
 
-# matches NAME PATTERN: shell patterns.
+# matches NAME PATTERN: PATTERN is one of the shell.
 matches () {
-  # shellcheck disable=SC2254 # it is a pattern
+  # shellcheck disable=SC2254 # a pattern
   case $1 in
     $2) true ;;
     *) false ;;
@@ -53,10 +54,10 @@ for kind in deb rpm; do
     while read -r name; do
       ! matches "$name" "$pattern" || continue 2
     done < "$dir/installed"
-    fail "$kind: nothing that is installed is called $pattern"
+    fail "$kind: no installed file matches $pattern"
   done < "$dir/$kind"
 done
 
-# lintian, which only packagers run, warns of it.
+# lintian warns of this, but only packagers run it.
 ! grep -n '^ .\{80\}' "$abs_top_srcdir/packaging/debian/control" ||
   fail "a line of a description is longer than 80 characters"

@@ -3,14 +3,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # The RPM of the filter requires the version of nbdkit that it was built for,
-# the only one that loads it, and has the filter where that nbdkit looks.  The
-# packages have the version of the source.  That of the library provides what a
-# program requires that was linked with another library of its SONAME.
+# because no other loads it, and has the filter in the directory of that nbdkit.
+# The packages have the version of the source.  The RPM of the library provides
+# what a program requires that was linked with another library of its SONAME.
 
 . "$(dirname "$0")/functions.sh"
 requires_program rpmspec
 
-# The version of nbdkit that is installed.
+# The installed version of nbdkit.
 cat > "$dir/bin/pkg-config" << 'END'
 #!/bin/sh
 [ "$NBDKIT_VERSION" ] || exit 1
@@ -22,7 +22,8 @@ esac
 END
 chmod +x "$dir/bin/pkg-config"
 
-# rpmspec_with VERSION [ARGUMENT]...: with that version of nbdkit, or none.
+# rpmspec_with VERSION [ARGUMENT]...: VERSION of nbdkit is installed; '' for
+# none.
 rpmspec_with () {
   NBDKIT_VERSION=$1
   shift
@@ -33,30 +34,31 @@ rpmspec_with () {
 requires_of () {
   rpmspec_with "$1" -q --requires
   grep '^nbdkit-server' "$dir/stdout" > "$dir/requires" ||
-    fail "it requires nothing of nbdkit"
+    fail "the filter does not require nbdkit"
 }
 
 requires_of 1.32.5
 grep -q '^nbdkit-server[^ ]* = 1\.32\.5$' "$dir/requires" ||
   fail "built with 1.32.5, requires: $(cat "$dir/requires")"
 
-# Before the requirements of the build are installed, which are read from it.
+# rpmbuild reads the build requirements when nbdkit is not installed yet.
 requires_of ''
 
 rpmspec_with 1.32.5 -P
 grep -qx /opt/filters/nbdkit-blkhash-filter.so "$dir/stdout" ||
-  fail "the filter is not where nbdkit looks"
+  fail "the filter is not in nbdkit's directory"
 rpmspec_with '' -P
 grep -qx '/.*/nbdkit/filters/nbdkit-blkhash-filter.so' "$dir/stdout" ||
-  fail "without nbdkit the filter has no place"
+  fail "no directory for the filter without nbdkit"
 
 version=$(sed -n 's/^#define PACKAGE_VERSION "\(.*\)"$/\1/p' \
               "$abs_top_builddir/config.h")
-grep -q "^Version: *$version\$" "$dir/stdout" || fail "it is not version $version"
+grep -q "^Version: *$version\$" "$dir/stdout" ||
+  fail "the version is not $version"
 grep -q "^\* .* - $version-1\$" "$dir/stdout" ||
-  fail "the changelog does not know version $version"
+  fail "the changelog has no version $version"
 
-# What rpmbuild reads from the library.  One of 32 bits has no "(64bit)".
+# rpmbuild reads these from the library.  On 32 bits they have no "(64bit)".
 library=$abs_top_builddir/lib/.libs/libblkhash.so
 elfdeps=$(rpm -E '%{_rpmconfigdir}')/elfdeps
 [ -e "$library" ] || skip "no shared library"

@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# To build a program with libblkhash nothing else has to be installed:
-# blkhash.pc works where pkg-config finds no other file.  What a static library
-# needs besides is in it too, for "pkg-config --static".
+# A program that uses libblkhash needs no other package to be built: blkhash.pc
+# works if pkg-config finds no other file.  The libraries that a static library
+# needs are in it too, for "pkg-config --static".
 
 . "$(dirname "$0")/functions.sh"
 unset MAKEFLAGS MAKELEVEL MFLAGS
@@ -24,7 +24,7 @@ if "$pkg_config" --exists libcrypto; then
   fail "pkg-config finds more than blkhash.pc: this tests nothing"
 fi
 
-# pkg OPTION...: what it says of the library, which is below $dir/root.
+# pkg OPTION...: runs pkg-config for the library, which is below $dir/root.
 libdir=$("$pkg_config" --variable=libdir blkhash)
 includedir=$("$pkg_config" --variable=includedir blkhash)
 pkg () {
@@ -32,7 +32,7 @@ pkg () {
     --define-variable=includedir="$dir/root$includedir" "$@" blkhash
 }
 
-# build PROGRAM FLAG...: the example, with these flags for the linker.
+# build PROGRAM FLAG...: links the example with these flags.
 build () {
   program=$dir/$1
   shift
@@ -41,7 +41,7 @@ build () {
     "$abs_top_srcdir/examples/blkhash-sync.c" "$@"
 }
 
-# From blkhash-format(7).
+# The known answer of blkhash-format(7).
 printf hello > "$dir/image"
 sum=337355feb53a5309d5aba92796223c2c84ffab930e706c01fef573a2722545e6
 
@@ -55,8 +55,7 @@ if [ -e "$dir/root$libdir/libblkhash.so" ]; then
   prints_sum "$sum" "$dir/shared" "$dir/image"
 fi
 
-# The archive that the shared library is made of is what --enable-static
-# installs.
+# Only the archive remains, as --enable-static installs it.
 rm -f "$dir/root$libdir"/libblkhash.*
 cp "$abs_top_builddir/lib/.libs/libcore.a" "$dir/root$libdir/libblkhash.a"
 # shellcheck disable=SC2046

@@ -2,16 +2,16 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# What replaces that which only some systems have compiles without a warning on
-# one that has it.  That it works, too, tests/portability.sh tells: it builds and
-# tests all of it that way.
+# The replacements for functions of some systems compile without a warning on a
+# system that has these functions.  tests/portability.sh builds and tests all of
+# the project with them.
 
 . "$(dirname "$0")/functions.sh"
 compiler=${CC:-cc}
 requires_program ${compiler%% *}
 src=$abs_top_srcdir
 
-# What configure looks for; portable.h hides the rest.
+# Functions that configure detects; portable.h hides the others.
 checked='EVENTFD|POSIX_FADVISE|PREADV2|PTHREAD_CONDATTR_SETCLOCK'
 checked="HAVE_($checked|LINUX_FS_H|SYS_EVENTFD_H|SYS_PRCTL_H)"
 grep -v -E "define $checked" "$abs_top_builddir/config.h" > "$dir/config.h"

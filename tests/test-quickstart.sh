@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# ./quickstart takes BLAKE3 from Debian unstable also where the mirror is a
-# snapshot, whose Release file has expired, and says so; but not when that is not
-# signed by Debian.
+# ./quickstart installs BLAKE3 from Debian unstable even if the mirror is a
+# snapshot whose Release file has expired, and prints a warning; but not if that
+# file is not signed by Debian.
 #
 # The mirror is a directory, and its packages are empty.  Nothing is installed.
 
@@ -47,7 +47,7 @@ SHA256: $(sha256sum mirror/$deb | cut -d ' ' -f 1)
 END
 done
 
-# suite NAME VALID-UNTIL GNUPGHOME PACKAGES
+# suite NAME VALID-UNTIL GNUPGHOME PACKAGES: creates a suite in the mirror.
 suite () {
   list=main/binary-$arch/Packages
   mkdir -p "mirror/dists/$1/${list%/*}"
@@ -72,7 +72,7 @@ past='Sat, 08 Jan 2022 00:00:00 UTC'
 sed 's/libblake3/other/' packages > others
 suite stable "$future" "$dir/gnupg" others
 
-# The apt of this machine, as if this were its only source, and nothing installed.
+# apt sees only this mirror, and no installed package.
 : > none
 mkdir -p lists/partial cache/archives/partial
 echo "deb [signed-by=$keyring] file:$dir/mirror stable main" > sources.list
@@ -86,7 +86,8 @@ Dir::State::Status "$dir/none";
 Dir::Cache "$dir/cache";
 END
 
-# All that is needed is installed, but BLAKE3.  What would be installed is told.
+# All packages are installed, except BLAKE3.  apt-get records what it would
+# install.
 cat > bin/dpkg-query << 'END'
 #!/bin/sh
 echo installed
@@ -104,7 +105,7 @@ esac
 exec $(command -v apt-get) "\$@"
 END
 chmod +x bin/*
-# It ends where it begins to build.
+# quickstart fails at its first step of the build.
 mkdir top
 cp "$abs_top_srcdir/quickstart" top
 printf '#!/bin/sh\nexit 1\n' > top/bootstrap
@@ -116,10 +117,11 @@ quickstart () {
     mount --bind '$dir/keyring.gpg' $keyring &&
     APT_CONFIG='$dir/apt.conf' exec top/quickstart"
   cat stdout top/build/quickstart.log
-  grep -q 'failed: making ./configure' stderr || fail "it did not come that far"
+  grep -q 'failed: making ./configure' stderr ||
+    fail "quickstart did not reach the build"
 }
 says () {
-  grep -q "$1" stdout || fail "it does not say '$1'"
+  grep -q "$1" stdout || fail "no message matches '$1'"
 }
 takes_blake3 () {
   [ "$(grep -c libblake3- installed)" = 2 ] || fail "not installed"
@@ -128,7 +130,7 @@ takes_blake3 () {
 suite sid "$future" "$dir/gnupg" packages
 quickstart
 takes_blake3
-! grep -q expired stdout || fail "it says that the mirror is old"
+! grep -q expired stdout || fail "a message says that the mirror is old"
 
 suite sid "$past" "$dir/gnupg" packages
 quickstart

@@ -2,8 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Random calls of the library against the reference: see test-random.py, which
-# takes BLKHASH_SEED and BLKHASH_ROUNDS from the environment.
+# Random calls of the library are compared with the reference: see
+# test-random.py, which reads BLKHASH_SEED and BLKHASH_ROUNDS from the
+# environment.
 
 . "$(dirname "$0")/functions.sh"
 

@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# reference.py against published vectors: what all other tests compare with
-# must itself be right.  BLKHASH_SLOW=1 adds the known answers for 100 GiB and
-# 100 TiB, which take some minutes.
+# reference.py against published vectors: all other tests compare with it, so it
+# must be right.  BLKHASH_SLOW=1 adds the known answers for 100 GiB and 100 TiB,
+# which take some minutes.
 
 . "$(dirname "$0")/functions.sh"
 
@@ -53,7 +53,7 @@ for n, expected in (
     check("blake3 of %d bytes" % n, expected,
           reference.blake3(counting(n)).hex())
 
-# Printed by xxhsum 0.8.1, the program of the authors, -H1 and -H2.
+# Printed by xxhsum 0.8.1 of xxHash's authors, with -H1 and -H2.
 for n, xxh64, xxh3 in (
     (0, "ef46db3751d8e999", "99aa06d3014798d86001c324468d497f"),
     (1, "e934a84adb052768", "a6cd5e9392000f6ac44bdff4074eecdb"),
@@ -80,7 +80,8 @@ for n, xxh64, xxh3 in (
           reference.xxh3_128(counting(n)).hex())
 
 
-# Digests by our names: FIPS 180 and 202, RFC 7693, GB/T 32905 and so on.
+# Digests by our names: vectors of FIPS 180 and 202, RFC 7693, GB/T 32905 and
+# others.
 for name, message, expected in (
     ("sha256", b"abc",
      "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
@@ -113,8 +114,7 @@ for name, message, expected in (
     d.update(message)
     check("%s of %r" % (name, message), expected, d.digest().hex())
 
-# Whatever implementation serves a name, ours or a module: all agree.  So do
-# the programs, where they are installed.
+# All implementations of a digest agree: ours, modules, and installed programs.
 for name, function, program in (
     ("blake3", reference.blake3, ["b3sum", "--no-names"]),
     ("xxh64", reference.xxh64, ["xxhsum", "-q", "-H1"]),
@@ -161,7 +161,8 @@ if os.environ.get("BLKHASH_SLOW", "0") not in ("", "0"):
           "659cfc90e33af01329e527444482f6b2afd01c827dc06724014b03a1e6583d39",
           reference.blkhash([100 << 40], streams=64))
 
-# Holes and the cut in segments change nothing; the formula, without either.
+# Holes and the division in segments do not change the hash: the formula has
+# neither.
 
 
 def formula(image, bs, streams, linear=False):
@@ -193,7 +194,7 @@ for bs in 4, 64, 512, 4096:
     check(what + ", holes", expected,
           reference.blkhash(segments, "sha256", bs, linear=True))
 
-# The command: a sparse file by name, by redirection and through a pipe.
+# The command reads a sparse file by name, from standard input and from a pipe.
 with tempfile.NamedTemporaryFile() as f:
     f.truncate(1000001)
     for at in 0, 300000, 999990:

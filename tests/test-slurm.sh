@@ -2,18 +2,18 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The jobs of examples/slurm hash a disk of 16 GiB in 32 parts on a cluster, and
-# have its checksum at the end, although tasks are requeued, killed, and run twice
-# at once, and although parts get lost and damaged.  Until all is well there is no
-# checksum, the last job says why, and the same command again makes only what is
-# missing.
+# The jobs of examples/slurm hash a disk of 16 GiB in 32 parts on a cluster and
+# publish its checksum, although tasks are requeued, killed, and run twice at
+# once, and parts are lost and damaged.  Until all parts are complete there is
+# no checksum, and the last job reports the reason; the same command again makes
+# only the parts that are missing.
 #
-# The cluster is Slurm itself, on this host, in namespaces of its own.
+# The cluster is a real Slurm on this host, in namespaces of its own.
 
 . "$(dirname "$0")/functions.sh"
 . "$abs_top_srcdir/tests/slurm-functions.sh"
 
-[ -z "$wrapper" ] || skip "nothing of Slurm is ours to run in valgrind"
+[ -z "$wrapper" ] || skip "Slurm does not run in valgrind"
 requires_program bash
 requires_slurm
 if [ "$1" != inside ]; then
@@ -41,17 +41,17 @@ sum=$(reference image)
 "$PYTHON" "$abs_top_srcdir/tests/refmanifest.py" write image > expected
 prints_sum $sum blksum image
 
-# part INDEX: its file.
+# part INDEX: prints the name of its file.
 part () {
   printf 'parts/part-%06d-of-000032.blkm' $1
 }
 
-# ---- What happens to tasks ----
+# ---- Events during tasks ----
 
-# happens INDEX NAME COMMAND: in the next task with this index, when blksum has read
-# something of the part and not all; it knows blksum as $pid.
-mkdir events happened job-bin
-happens () {
+# add_event INDEX NAME COMMAND: the next task of this index runs COMMAND when
+# blksum has read a part of its input; $pid is the process of blksum.
+mkdir events taken job-bin
+add_event () {
   echo "$3" > events/$1-$2
 }
 cat > job-bin/blksum << END
@@ -62,17 +62,17 @@ task=\${SLURM_ARRAY_JOB_ID-}_\${SLURM_ARRAY_TASK_ID-}
 export task
 for event in events/\${SLURM_ARRAY_TASK_ID-none}-*; do
   name=\${event#*/}
-  if mv "\$event" happened/ 2> /dev/null; then
-    exec "$PYTHON" "$abs_top_srcdir/tests/midway.py" ". happened/\$name" "\$@"
+  if mv "\$event" taken/ 2> /dev/null; then
+    exec "$PYTHON" "$abs_top_srcdir/tests/midway.py" ". taken/\$name" "\$@"
   fi
 done
 exec blksum "\$@"
 END
 chmod +x job-bin/blksum
 
-all_happened () {
+all_events_ran () {
   for event in events/*; do
-    [ ! -e "$event" ] || fail "did not happen: $event"
+    [ ! -e "$event" ] || fail "an event did not run: $event"
   done
 }
 
@@ -80,18 +80,18 @@ all_happened () {
 
 scripts=$abs_top_srcdir/examples/slurm
 
-# with_events COMMAND...: what it submits runs that blksum.
+# with_events COMMAND...: tasks that it submits run the blksum with events.
 with_events () {
   PATH=$dir/job-bin:$PATH "$@"
 }
 
-# submit: the command of a user; $array and $merge are its jobs.
+# submit: runs the command of a user; sets $array and $merge to its jobs.
 submit () {
   run 0 with_events bash "$scripts/hash-disk" image 32 4 parts disk.blkm
   cat stdout
   set -- $(sed -n 's/^array \([0-9]*\), then job \([0-9]*\): see .*/\1 \2/p' \
              stdout)
-  [ $# = 2 ] || fail "what does it say?"
+  [ $# = 2 ] || fail "the output of hash-disk is not understood"
   array=$1 merge=$2
 }
 
@@ -104,13 +104,13 @@ no_job_is_left () {
   squeue --noheader > queue 2> squeue.log && [ ! -s queue ]
 }
 
-# There are many, and they take as long as they take.
+# Twice the timeout: there are many jobs.
 all_jobs_end () {
   becomes_true no_job_is_left || becomes_true no_job_is_left ||
     slurm_failed "jobs do not end: $(cat queue squeue.log)"
 }
 
-# is_in_state STATE EXIT-CODE JOB
+# is_in_state STATE EXIT-CODE JOB: Slurm shows this state.
 is_in_state () {
   scontrol --oneliner show job $3 > job
   grep -q " JobState=$1 .* ExitCode=$2 " job || slurm_failed "not $1, $2:
@@ -118,14 +118,14 @@ $(cat job)
 $(cat blksum-*-$3.log 2>&1)"
 }
 
-# merge_failed REGEX...: said so, and made nothing.
+# merge_failed REGEX...: the log has these errors, and there is no manifest.
 merge_failed () {
   cat blksum-merge-$merge.log
   is_in_state FAILED 2:0 $merge
   [ ! -e disk.blkm ] || fail "there is a manifest"
   for regex; do
     grep -q "^blksum: .*$regex" blksum-merge-$merge.log ||
-      fail "does not say '$regex': $(cat blksum-merge-$merge.log)"
+      fail "no error matches '$regex': $(cat blksum-merge-$merge.log)"
   done
 }
 
@@ -133,42 +133,43 @@ merge_succeeded () {
   cat blksum-merge-$merge.log
   is_in_state COMPLETED 0:0 $merge
   echo "blk-sha256/64k (manifest:disk.blkm) = $sum" |
-    diff - blksum-merge-$merge.log || fail "another sum"
-  cmp expected disk.blkm || fail "another manifest"
+    diff - blksum-merge-$merge.log || fail "the sum differs"
+  cmp expected disk.blkm || fail "the manifest differs"
 }
 
-# all_parts: which files they are.
+# all_parts: lists the files of parts with their inodes and times.
 all_parts () {
   stat -c '%n %i %z' parts/*
 }
 
-# made_anew INDEX...: these parts and no others are not those in $dir/before.
-made_anew () {
+# were_remade INDEX...: exactly these parts differ from those in $dir/before.
+were_remade () {
   all_parts | diff before - | sed -n 's/^> \([^ ]*\) .*/\1/p' > anew
   for index; do
     part $index
     echo
-  done | diff - anew || fail "not only these were made anew: $*"
+  done | diff - anew || fail "not exactly these were made again: $*"
 }
 
 # ---- Requeued, killed, twice at once ----
 
-# Slurm itself ends what it requeues, and what is cancelled.
-happens 3 requeue 'scontrol requeue $task; sleep 1000'
-happens 5 kill 'kill -9 $pid'
-happens 11 cancel 'scancel $task; sleep 1000'
+# Slurm itself ends tasks that are requeued or cancelled.
+add_event 3 requeue 'scontrol requeue $task; sleep 1000'
+add_event 5 kill 'kill -9 $pid'
+add_event 11 cancel 'scancel $task; sleep 1000'
 here_twice='echo > here-$task; until [ $(ls here-* | wc -l) = 2 ]; do sleep 0.1; done'
-happens 7 first "$here_twice"
-happens 7 second "$here_twice"
-happens 20 kill 'kill -9 $pid $PPID'
+add_event 7 first "$here_twice"
+add_event 7 second "$here_twice"
+add_event 20 kill 'kill -9 $pid $PPID'
 
 submit
 run 0 with_events \
   sbatch --parsable --array=7 "$scripts/part.sbatch" image 32 parts
 second=$(cat stdout)
 
-# What is requeued waits until no credential of before is valid, an hour here.  It
-# needs one of a later second than that in which the old one was revoked.
+# A requeued task starts after the old credential has expired, here after an
+# hour.  StartTime must be in a later second than the one in which it was
+# revoked.
 was_requeued () {
   scontrol --oneliner show job ${array}_3 > job &&
     grep -q " JobState=PENDING .* Restarts=1 " job
@@ -176,7 +177,7 @@ was_requeued () {
 becomes_true was_requeued || slurm_failed "not requeued: $(cat job)"
 run 0 scontrol update JobId=${array}_3 StartTime=now+2
 all_jobs_end
-all_happened
+all_events_ran
 
 is_in_state COMPLETED 0:0 ${array}_3
 is_in_state COMPLETED 0:0 ${array}_7
@@ -189,11 +190,11 @@ merge_failed "the 536870912 bytes at $((5 << 29)) are in no part" \
              "the 536870912 bytes at $((20 << 29)) are in no part"
 [ $(ls -A parts | wc -l) = 29 ] || fail "not 29 files: $(ls -A parts)"
 
-# The same command again.
+# The same command again makes the missing parts.
 all_parts > before
 submit
 all_jobs_end
-made_anew 5 11 20
+were_remade 5 11 20
 merge_succeeded
 
 # ---- Deleted, damaged ----
@@ -210,13 +211,13 @@ all_jobs_end
 merge_failed "the 536870912 bytes at $((30 << 29)) are in no part"
 submit
 all_jobs_end
-made_anew 17 30
+were_remade 17 30
 merge_succeeded
 
-# ---- Again, for nothing ----
+# ---- Again, when all is complete ----
 
 all_parts > before
 submit
 all_jobs_end
-made_anew
+were_remade
 merge_succeeded

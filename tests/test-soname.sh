@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# libblkhash.so.0 is the SONAME of upstream's library too.  A program that was
-# built with upstream's prototypes, and linked with another library of that name
-# whose symbols have no versions, runs with ours and prints the right sums.
+# The SONAME of upstream's library is libblkhash.so.0 too.  A program that was
+# built with upstream's prototypes, and linked with a library of that name
+# without versions of symbols, runs with ours and prints the right sums.
 
 . "$(dirname "$0")/functions.sh"
 requires_program readelf nm "${CC%% *}"
@@ -13,17 +13,18 @@ library=$abs_top_builddir/lib/.libs/libblkhash.so
 [ -e "$library" ] || skip "no shared library"
 source=$abs_top_srcdir/tests
 
-# As the dynamic linker finds it: by its SONAME and in no other way.
+# The dynamic linker finds the library only by its SONAME.
 run 0 readelf -d "$library"
-grep -q 'SONAME.*\[libblkhash\.so\.0\]' "$dir/stdout" || fail "the SONAME"
+grep -q 'SONAME.*\[libblkhash\.so\.0\]' "$dir/stdout" ||
+  fail "the SONAME is not libblkhash.so.0"
 mkdir "$dir/ours" "$dir/theirs"
 cp "$library" "$dir/ours/libblkhash.so.0"
 
-# Types: a declaration that is not like ours does not compile.
+# Declarations must be compatible with ours, or this does not compile.
 run 0 $CC $CFLAGS -Wall -Werror -DWITH_OUR_HEADER \
   -I"$abs_top_srcdir/include" -fsyntax-only "$source/upstream-program.c"
 
-# The other library has these functions, and nothing is in them.
+# The library to link with: the same functions, with empty bodies.
 sed -n 's/^[a-z].*\(blkhash_[a-z_0-9]*\) (.*/\1/p' "$source/upstream-api.h" |
   LC_ALL=C sort > "$dir/functions"
 [ "$(wc -l < "$dir/functions")" = 21 ] || fail "cannot read upstream-api.h"
@@ -34,7 +35,7 @@ run 0 $CC $CFLAGS -w -shared -fPIC -Wl,-soname,libblkhash.so.0 \
 program=$dir/program
 run 0 $CC $CFLAGS -o "$program" "$source/upstream-program.c" \
   -L"$dir/theirs" -lblkhash
-# It calls all of them, and asks for no version of a symbol.
+# The program uses all of them, without versions of symbols.
 nm -D --undefined-only "$program" | sed -n 's/.* U \(blkhash_.*\)/\1/p' |
   LC_ALL=C sort > "$dir/undefined"
 diff -u "$dir/functions" "$dir/undefined" ||

@@ -2,44 +2,48 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# blkhash-v2v leaves the sum of each disk that virt-v2v copies, by the name of
-# the file that it was copied to, and a manifest; blksum --check finds the
-# disks by it.
+# blkhash-v2v writes the sum of each disk that virt-v2v copies, with the name of
+# the file that it was copied to, and a manifest; blksum --check verifies the
+# disks by these sums.
 
 . "$(dirname "$0")/v2v-functions.sh"
 
 wanted=$(reference "$dir/src")
 cd "$dir"
 
-# One disk.  A sum that was in FILE before is gone.
+# One disk.  FILE had another sum before.
 empty dst
 echo "blk-sha256/64k (old) = 00" > sums
 mkdir manifests
 run 0 blkhash-v2v --sums sums --manifest-dir manifests \
       fake-v2v "$dir/src" "$dir/dst"
 cmp src dst || fail "not copied"
-echo "blk-sha256/64k ($dir/dst) = $wanted" | diff - sums || fail "the sums"
+echo "blk-sha256/64k ($dir/dst) = $wanted" | diff - sums ||
+  fail "the sums differ"
 grep -q "verified: blk-sha256/64k ($dir/dst) = $wanted" stderr ||
-  fail "it says no sum"
-blksum --manifest - src | cmp - manifests/dst.blkm || fail "the manifest"
+  fail "no message has the sum"
+blksum --manifest - src | cmp - manifests/dst.blkm ||
+  fail "the manifest differs"
 [ "$(ls manifests)" = dst.blkm ] || fail "more than the manifest"
 nothing_left
-# nbdcopy gets what it was given, but for the destination.
+# nbdcopy gets the arguments of virt-v2v, except the destination.
 sed -n '3,$p' nbdcopy-arguments | tr '\n' ' ' > stdout
-[ "$(cat stdout)" = "--requests=64 --flush " ] || fail "arguments of nbdcopy"
+[ "$(cat stdout)" = "--requests=64 --flush " ] ||
+  fail "the arguments of nbdcopy differ"
 
-# Options before and behind, with their values or not, and another digest.
+# Options before and after the operands, with and without values; another
+# digest.
 for OPTIONS in "-p -R 16 -C2" "--allocated --progress --threads 2 -S 0"; do
   empty dst
   run 0 blkhash-v2v --digest=sha512/4k --sums=sums -- \
         fake-v2v "$dir/src" "$dir/dst"
   wanted_512=$(reference -d sha512 -b 4096 "$dir/src")
   echo "blk-sha512/4k ($dir/dst) = $wanted_512" | diff - sums ||
-    fail "the sums with sha512"
+    fail "the sums with sha512 differ"
 done
 OPTIONS=
 
-# Names of any kind, two disks at once, lines in the order of names.
+# Any names, two disks at once; lines are sorted by name.
 odd="it's \"b\" \$(id) *.raw"
 newline='a
 b'
@@ -50,10 +54,11 @@ run 0 blkhash-v2v --sums "sums $odd" --manifest-dir . \
 LC_ALL=C sort -c "sums $odd" || fail "not sorted"
 run 0 blksum --check --strict "sums $odd"
 for name in "$odd" "$newline"; do
-  blksum --manifest - src | cmp - "$name.blkm" || fail "manifest of $name"
+  blksum --manifest - src | cmp - "$name.blkm" ||
+    fail "the manifest of $name differs"
 done
 
-# Two at the same time.
+# Two runs at the same time.
 empty one two
 blkhash-v2v --sums sums.1 fake-v2v "$dir/src" "$dir/one" 2> stderr.1 &
 first=$!
@@ -61,16 +66,17 @@ run 0 blkhash-v2v --sums sums.2 fake-v2v "$dir/src" "$dir/two"
 wait $first || fail "$(cat stderr.1)"
 run 0 blksum --check --strict sums.1 sums.2
 
-# One in the other: both hash.
+# One run inside another: both hash.
 empty dst
 run 0 blkhash-v2v --sums sums.1 blkhash-v2v -d sha1 --sums sums.2 \
       fake-v2v "$dir/src" "$dir/dst"
-grep -q "^blk-sha256/64k (.*) = $wanted\$" sums.1 || fail "the outer one"
+grep -q "^blk-sha256/64k (.*) = $wanted\$" sums.1 ||
+  fail "the sum of the outer run"
 grep -q "^blk-sha1/64k ($dir/dst) = $(reference -d sha1 src)\$" sums.2 ||
-  fail "the inner one"
+  fail "the sum of the inner run"
 
-# serving-v2v EXPORT SERVER OPTION ARGUMENT...: copies $source to a server that it
-# runs, which OPTION tells its socket.
+# serving-v2v EXPORT SERVER OPTION ARGUMENT...: starts a server, whose OPTION is
+# the socket, and copies $source to it.
 cat > bin/serving-v2v << END
 #!/bin/sh
 export=\$1 server=\$2 option=\$3
@@ -87,7 +93,7 @@ nbdcopy "\$source" "nbd+unix:///\$export?socket=$dir/out" --flush
 END
 chmod +x bin/serving-v2v
 
-# One server for all disks, which are exports by their names.
+# One server for all disks, each as an export with its name.
 mkdir images
 empty "images/$odd"
 start_nbdkit -r file "$dir/src"
@@ -98,18 +104,18 @@ print (urllib.parse.quote (sys.argv[1]))' "$odd")
 (cd images && run 0 blkhash-v2v --sums ../sums \
   serving-v2v "$name" nbdkit --unix --foreground file dir=.)
 blksum --tag "$dir/images/$odd" | sed 's,images/,images/./,' | diff - sums ||
-  fail "the sums of an export"
+  fail "the sums of an export differ"
 rm -f out
 
-# nbdcopy itself, to a server that it does not run, whose disk has no name here.
+# nbdcopy without virt-v2v, to a server that runs elsewhere: the disk has no
+# file name.
 empty dst
 start_nbdkit file "$dir/dst"
 run 0 blkhash-v2v --sums sums nbdcopy "$source" "$uri"
 echo "blk-sha256/64k ($uri) = $wanted" | diff - sums ||
-  fail "the sums of a URI"
+  fail "the sums of a URI differ"
 
-# From the server of a disk without a guest to qcow2, as virt-v2v has it written,
-# and with -oo compressed.
+# Without a guest, to qcow2 as virt-v2v creates it, also with -oo compressed.
 if command -v qemu-nbd > /dev/null && command -v qemu-img > /dev/null; then
   for name in 'a, b' 'driver=c'; do
     qemu-img create -q -f qcow2 "$name" 8m
@@ -124,28 +130,28 @@ if command -v qemu-nbd > /dev/null && command -v qemu-img > /dev/null; then
     run 0 blkhash-v2v --sums sums \
         serving-v2v '' qemu-nbd --socket -t --shared=0 --discard=unmap "$@"
     echo "blk-sha256/64k ($dir/$name) = $wanted" | diff - sums ||
-      fail "the sums of $name"
+      fail "the sums of $name differ"
     run 0 blksum --check --strict sums
     nothing_left
   done
 fi
 
-# A destination that is larger: the sum is that of the disk that was copied.
+# The destination is larger: the sum is that of the disk that was copied.
 empty dst
 truncate -s 1g dst
 write_data dst 100000000 100000
 run 0 blkhash-v2v --sums sums fake-v2v "$dir/src" "$dir/dst"
 echo "blk-sha256/64k ($dir/dst) = $wanted" | diff - sums ||
-  fail "the sums of a larger disk"
+  fail "the sums of a larger disk differ"
 
-# Nothing is kept of what is written: only the copy can be hashed.
+# The destination keeps no data: only the copy itself can be hashed.
 PLUGIN='null size=7E'
 run 0 blkhash-v2v --no-reread --sums sums fake-v2v "$dir/src" none
 PLUGIN=
 grep -q "^blk-sha256/64k (nbd+unix:.*/out0) = $wanted\$" sums ||
-  fail "the sum of what is not kept"
+  fail "the sum of data that is not kept differs"
 
-# What it runs gets its arguments and its standard input as they are.
+# The command gets its arguments and standard input unchanged.
 empty dst
 cat > bin/other-v2v << 'END'
 #!/bin/sh
@@ -159,4 +165,4 @@ SOURCE=$dir/src DESTINATION=$dir/dst
 export SOURCE DESTINATION
 run 0 blkhash-v2v other-v2v 'two words' "it's" '' "$newline" < input
 printf '%s|' 'two words' "it's" '' "$newline" | cat - input | cmp - stdout ||
-  fail "arguments or standard input"
+  fail "arguments or standard input differ"

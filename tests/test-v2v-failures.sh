@@ -2,8 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# blkhash-v2v fails when a disk is not what was written to it, and when that
-# could not be verified, whatever virt-v2v makes of it; then it leaves no sum.
+# blkhash-v2v fails if a disk differs from the data that was written, or if it
+# could not be verified, whatever the exit status of virt-v2v is; then it writes
+# no sum.
 
 . "$(dirname "$0")/v2v-functions.sh"
 requires_nbdkit --filter=error --filter=noextents
@@ -11,7 +12,8 @@ requires_nbdkit --filter=error --filter=noextents
 cd "$dir"
 wanted=$(reference src)
 
-# fails STATUS REGEX: blkhash-v2v ends so, says so, and leaves nothing.
+# fails STATUS REGEX: blkhash-v2v exits with STATUS, prints a matching error,
+# and leaves no result.
 fails () {
   empty dst
   echo "blk-sha256/64k (old) = 00" > sums
@@ -24,40 +26,42 @@ fails () {
   nothing_left
 }
 
-# A byte of the destination changes after it was written: both sums are told.
+# A byte of the destination changes after it was written: both sums are printed.
 AFTER_COPY="printf x |
   dd of='$dir/dst' bs=1 seek=3000000 conv=notrunc status=none"
 fails 1 "$dir/dst: FAILED"
 grep -q "$dir/dst: written blk-sha256/64k = $wanted\$" stderr ||
-  fail "does not say what was written"
+  fail "the written sum is not printed"
 grep -q "$dir/dst: read    blk-sha256/64k = $(reference dst)\$" stderr ||
-  fail "does not say what was read"
-# Also if virt-v2v does not care.
+  fail "the read sum is not printed"
+# Even if virt-v2v ignores the failure.
 export STATUS=0
 fails 2 "fake-v2v succeeded, but a disk was not verified"
 unset STATUS
-# And if another disk is good.
+# Even if another disk is right.
 empty good dst
 run 1 blkhash-v2v --sums sums \
     fake-v2v "$dir/src" "$dir/good" "$dir/src" "$dir/dst"
 complains "$dir/dst: FAILED"
 complains "verified: blk-sha256/64k ($dir/good) = $wanted"
-[ ! -s sums ] || fail "there are sums of half"
-# Without reading it is not seen, and nothing is called verified.
+[ ! -s sums ] || fail "the sum of one disk was written"
+# With --no-reread the change is not detected, and no disk is called verified.
 empty dst
 run 0 blkhash-v2v --no-reread --sums sums fake-v2v "$dir/src" "$dir/dst"
-echo "blk-sha256/64k ($dir/dst) = $wanted" | diff - sums || fail "the sums"
-! grep verified stderr || fail "it says that it verified"
+echo "blk-sha256/64k ($dir/dst) = $wanted" | diff - sums ||
+  fail "the sums differ"
+! grep verified stderr || fail "a message says that the disk was verified"
 AFTER_COPY=
 
-# The destination can be written and not be read.
+# The destination can be written, but not read.
 FILTER=--filter=error PARAMETERS='error-pread=EIO error-pread-rate=100%'
 fails 1 "$dir/dst: cannot be read again"
 empty dst
 run 0 blkhash-v2v --no-reread --sums sums fake-v2v "$dir/src" "$dir/dst"
-echo "blk-sha256/64k ($dir/dst) = $wanted" | diff - sums || fail "the sums"
+echo "blk-sha256/64k ($dir/dst) = $wanted" | diff - sums ||
+  fail "the sums differ"
 
-# The copy fails, or virt-v2v does after it.
+# The copy fails; or virt-v2v fails after it.
 PARAMETERS='error-pwrite=EIO error-pwrite-rate=100%'
 fails 1 ''
 FILTER= PARAMETERS=
@@ -68,19 +72,19 @@ export STATUS=9
 fails 9 verified
 unset STATUS
 
-# What nbdcopy did not write is not taken for what it wrote, because it is
-# there.
+# Zeros that nbdcopy did not write, because they are there already, are not
+# counted as written.
 OPTIONS=--target-is-zero
 FILTER=--filter=noextents
 fails 1 "$dir/dst: the copy has no sum: the content of .* bytes is not known"
 OPTIONS= FILTER=
 
-# The destination is too small, even if only zeros do not fit.
+# The destination is too small, if only for zeros.
 run 0 truncate -s 9m src
 empty dst
 truncate -s 8m dst
 run 1 blkhash-v2v --no-reread --sums sums fake-v2v "$dir/src" "$dir/dst"
-[ ! -s sums ] || fail "there is a sum of what did not fit"
+[ ! -s sums ] || fail "a sum was written although the disk did not fit"
 make_image src
 
 # Two disks whose manifests would have the same name.
@@ -91,7 +95,7 @@ run 1 blkhash-v2v --manifest-dir manifests \
 complains "another disk whose manifest is dst.blkm"
 rm -f manifests/dst.blkm
 
-# Nothing is copied, or not by what is found in PATH.
+# The command copies nothing, or runs a nbdcopy that is not found in PATH.
 for command in true "nbdcopy --version" "env PATH=$PATH fake-v2v src dst"; do
   empty dst
   run 2 blkhash-v2v --sums sums $command
@@ -99,7 +103,7 @@ for command in true "nbdcopy --version" "env PATH=$PATH fake-v2v src dst"; do
 done
 run 3 blkhash-v2v --sums sums sh -c 'exit 3'
 
-# Copies of nbdcopy that have no two ends where virt-v2v has them.
+# nbdcopy runs without a source and a destination where virt-v2v has them.
 for operands in '- nbd://localhost' 'src dst' 'src null:' \
                 'src nbd://localhost x' '-- src nbd://localhost' \
                 '[ nbdkit null ] nbd://localhost'; do
@@ -107,13 +111,13 @@ for operands in '- nbd://localhost' 'src dst' 'src null:' \
   complains 'nbdcopy'
 done
 
-# Usage, and what is found out before virt-v2v runs.
+# Usage errors, and errors that are detected before virt-v2v runs.
 rm -f ran
 touch_ran='touch ran'
 refused () {
   run 2 "$@"
-  [ -s stderr ] || fail "does not say why"
-  [ ! -e ran ] || fail "it ran"
+  [ -s stderr ] || fail "no error"
+  [ ! -e ran ] || fail "the command ran"
 }
 refused blkhash-v2v
 refused blkhash-v2v --sums
@@ -125,7 +129,8 @@ refused blkhash-v2v --digest none $touch_ran
 refused blkhash-v2v -d sha256/3 $touch_ran
 refused blkhash-v2v "$dir/none"
 
-# Each program that is missing is named.  A directory with all that it runs.
+# An error names each program that is missing.  The directory has all programs
+# that blkhash-v2v runs.
 mkdir programs
 for program in sh cat grep ln ls mkdir mktemp mv rm sed sleep sort touch tr \
                wc blksum nbdcopy nbdinfo nbdkit setpriv; do
@@ -139,7 +144,7 @@ for program in blksum nbdcopy nbdinfo nbdkit setpriv; do
   mv "$program" programs
 done
 
-# nbdkit without the filter.
+# nbdkit does not find the filter.
 mkdir without
 ln -s "$nbdkit" without/nbdkit
 if ! "$nbdkit" --filter=blkhash null --version > /dev/null 2>&1; then

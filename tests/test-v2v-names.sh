@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Only a server that virt-v2v runs gives a disk its name, and by that its
-# manifest.  Another process with the same arguments does not, of this user or
-# of another one.
+# A disk gets the name of its file, and a manifest by that name, only from a
+# server that virt-v2v runs.  Another process with the same arguments, of this
+# user or of another one, is ignored.
 
 . "$(dirname "$0")/v2v-functions.sh"
 
@@ -13,15 +13,15 @@ wanted=$(reference src)
 mkfifo told
 touch other
 
-# Becomes a process with the arguments of a server of $dir/other when it is told
-# the socket, by standard input.
+# Reads the socket from standard input, and becomes a process with the arguments
+# of a server of $dir/other.
 cat > decoy << 'END'
 read socket
 exec sh -c 'read line' decoy "$socket" "file=$1"
 END
 
-# This user's, but not of virt-v2v; before virt-v2v and its servers, so that it is
-# found first.
+# A process of this user, but not below virt-v2v.  It starts before virt-v2v and
+# its servers, so that a search finds it first.
 sh decoy "$dir/other" <> told &
 decoy=$!
 kill_at_exit $decoy
@@ -33,12 +33,12 @@ touch manifests/other.blkm
 run 0 blkhash-v2v --sums sums --manifest-dir manifests \
       fake-v2v "$dir/src" "$dir/dst"
 echo "blk-sha256/64k ($dir/dst) = $wanted" | diff - sums ||
-  fail "the name is another process's"
+  fail "the name is that of the other process"
 [ -s manifests/dst.blkm ] && [ ! -s manifests/other.blkm ] ||
-  fail "the wrong manifest"
+  fail "the manifest has another name"
 nothing_left
 
-# It runs below virt-v2v, but not as this user.
+# A process below virt-v2v, of another user.
 requires_root
 requires_program setpriv
 BEFORE_SERVERS="setpriv --reuid=65534 --clear-groups \
@@ -49,5 +49,5 @@ until grep -qszxF \"\$v2v/out0\" /proc/\$!/cmdline &&
 empty dst
 run 0 blkhash-v2v --sums sums fake-v2v "$dir/src" "$dir/dst"
 echo "blk-sha256/64k ($dir/dst) = $wanted" | diff - sums ||
-  fail "the name is another user's"
+  fail "the name is that of the other user's process"
 nothing_left

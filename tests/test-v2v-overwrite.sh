@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Where blkhash-v2v is told, by a slip of the hand, to write a result to something
-# that is none, nothing is emptied, replaced or removed.
+# If a result of blkhash-v2v is by mistake an existing file that is not such a
+# result, that file is not emptied, replaced or removed.
 
 . "$(dirname "$0")/v2v-functions.sh"
 
@@ -13,14 +13,14 @@ printf 'blk-sha256/64k (a) = 00\nand more\n' > almost
 blksum src > list
 mkdir directory
 
-# kept FILE CODE...: blkhash-v2v fails, and FILE is what it was.
+# kept FILE CODE...: blkhash-v2v fails, and FILE is unchanged.
 kept () {
   kept=$1
   shift
   cp -a "$kept" before
   empty dst
   run 2 blkhash-v2v "$@" fake-v2v "$dir/src" "$dir/dst"
-  diff -r before "$kept" || fail "$kept is not what it was"
+  diff -r before "$kept" || fail "$kept was changed"
   rm -rf before
 }
 
@@ -29,13 +29,13 @@ for file in src text almost list directory; do
 done
 complains 'directory: is no regular file'
 
-# A disk that the same run has copied there.
+# A disk that this run has copied.
 rm dst
 BEFORE_SERVERS="truncate -s $(stat -c %s src) '$dir/dst'"
 export BEFORE_SERVERS
 run 2 blkhash-v2v --sums dst fake-v2v "$dir/src" "$dir/dst"
 complains 'dst: has something else than sums'
-cmp src dst || fail "the copy is gone"
+cmp src dst || fail "the copy was changed"
 unset BEFORE_SERVERS
 
 for name in dst.blkm dst.blkm.unverified; do
@@ -51,7 +51,7 @@ for name in dst.blkm dst.blkm.unverified; do
   done
 done
 
-# Its own are replaced.
+# Results of an earlier run are replaced.
 rm -rf manifests
 mkdir manifests
 for i in 1 2; do
@@ -59,6 +59,7 @@ for i in 1 2; do
   run 0 blkhash-v2v --sums sums --manifest-dir manifests \
       fake-v2v "$dir/src" "$dir/dst"
   echo "blk-sha256/64k ($dir/dst) = $(reference src)" | diff - sums ||
-    fail "the sums"
-  blksum --manifest - src | cmp - manifests/dst.blkm || fail "the manifest"
+    fail "the sums differ"
+  blksum --manifest - src | cmp - manifests/dst.blkm ||
+    fail "the manifest differs"
 done

@@ -2,16 +2,16 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# However a run of blkhash-v2v is ended, it ends virt-v2v, nbdkit and nbdcopy,
+# When blkhash-v2v is ended by a signal, it ends virt-v2v, nbdkit and nbdcopy,
 # and leaves no file and no sum.
 
 . "$(dirname "$0")/v2v-functions.sh"
 
 cd "$dir"
-# What holds the copy, before it and after it.
+# The command that holds the copy, before or after it.
 hold=": > '$dir/held'; exec sleep 1000"
 
-# start: blkhash-v2v, until the copy is held.
+# start: runs blkhash-v2v until the copy is held.
 start () {
   rm -f held
   empty dst
@@ -21,7 +21,7 @@ start () {
   wait_until test -e held
 }
 
-# ends STATUS: it has ended, and left nothing.
+# ends STATUS: blkhash-v2v exits with STATUS, and leaves nothing.
 ends () {
   status=0
   wait $main 2> /dev/null || status=$?
@@ -31,13 +31,13 @@ ends () {
   nothing_left
 }
 
-# children_of PID
+# children_of PID: prints its child processes.
 children_of () {
   cat /proc/"$1"/task/*/children
 }
 
-# ended_by EVENT STATUS: the same, whether the copy is going on, or is read
-# again.
+# ended_by EVENT STATUS: EVENT ends it during the copy, and while the copy is
+# read again.
 ended_by () {
   for BEFORE_COPY in "$hold" ''; do
     if [ -z "$BEFORE_COPY" ]; then
@@ -65,7 +65,7 @@ ended_by 'kill -INT -$main' 130
 ended_by 'kill -TERM -$main' 143
 ended_by 'kill -KILL $(children_of $main)' 137
 
-# virt-v2v does not go on without it.
+# If blkhash-v2v is killed, virt-v2v does not continue.
 BEFORE_COPY=$hold
 start
 kill -KILL $main
