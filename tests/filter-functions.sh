@@ -179,7 +179,7 @@ manifest_is () {
   "$PYTHON" "$abs_top_srcdir/tests/refmanifest.py" write "$@" "$image" \
     > "$dir/wanted"
   cmp "$dir/wanted" "$manifest" || fail "not the manifest of $image"
-  [ "$(stat -c %a "$manifest")" = 600 ] || fail "not only the owner's"
+  [ "$(stat -c %a "$manifest")" = 600 ] || fail "the mode is not 600"
 }
 
 # The first line of a result file that has lines for several exports.

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# 5 TiB, nearly all of it a hole, with a little data: by path, as standard
+# An image of 5 TiB, almost all of it a hole, is hashed by path, from standard
 # input and from nbdkit.
 
 . "$(dirname "$0")/functions.sh"
@@ -15,10 +15,10 @@ truncate -s 5t "$image" 2> /dev/null ||
 write_data "$image" 0 4096
 write_data "$image" 1234567890123 200000
 write_data "$image" 5497558138000 880
-# The reference reads only data, if the file system tells what is data.
+# The reference reads only data if the file system reports holes.
 [ "$(du -k "$image" | cut -f1)" -lt 2000 ] || skip "no sparse files in $dir"
 
-# Blocks of 1 MiB: 5 million leaves, where the default has 80.
+# Blocks of 1 MiB: 5 million leaves, instead of 80 million.
 sum=$(reference -b 1m "$image")
 from_stdin () { blksum -b 1m < "$1"; }
 prints_sum "$sum" blksum -b 1m "$image"

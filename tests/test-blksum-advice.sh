@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Who does what a message says gets on: the advice in messages about images,
+# Messages about images contain advice; an image can be hashed when it is
 # followed.
 
 . "$(dirname "$0")/functions.sh"
@@ -18,7 +18,7 @@ advice=$advice'file.filename=IMAGE,backing.driver=FORMAT,backing.file.filename=F
 
 for base in raw qcow2; do
   qemu-img convert -f raw -O $base raw base
-  # In a qcow2 qemu-img writes it.
+  # qemu-img writes the format to a qcow2.
   qemu-img create -q -u -f qcow2 -b base -F $base image 8m
   "$PYTHON" - image << 'END'
 import sys
@@ -32,7 +32,7 @@ END
   qemu-img rebase -u -f qcow2 -b base -F $base image
   prints_sum "$sum" blksum -f qcow2 image
 
-  # In others it cannot; qed can tell that it is raw.
+  # It cannot for other formats; qed can mark it as raw.
   for format in qcow qed; do
     qemu-img create -q -f $format -b base -F $base image > /dev/null 2>&1 ||
       continue
@@ -46,7 +46,7 @@ END
     layers=$layers,backing.driver=$base,backing.file.filename=base
     prints_sum "$sum" blksum --image-opts "$layers"
 
-    # In the middle of a chain.
+    # The image is in the middle of a chain.
     qemu-img create -q -u -f qcow2 -b image -F $format top 8m
     [ $format.$base = qed.raw ] ||
       refuses "image': .*'base' but not its format: $advice" \

@@ -2,8 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# While one read takes its time the others do not go far ahead: what they read
-# would wait for it in memory.  They go on when it ends, and end when it fails.
+# While one read is slow, other reads do not run far ahead: their data would
+# have to stay in memory.  They continue when it completes, and end when it
+# fails.
 
 . "$(dirname "$0")/functions.sh"
 requires_nbdkit eval
@@ -26,13 +27,15 @@ start_nbdkit eval thread_model='echo parallel' can_multi_conn='exit 0' \
     dd if=$dir/image skip=$4 count=$3 iflag=skip_bytes,count_bytes status=none
     [ $4 = 0 ] || echo $4 >> $dir/answered'
 
-# asks_no_more: each read that came is answered, and all threads of blksum wait.
+# asks_no_more: all requests that were received are answered, and all threads of
+# blksum sleep.
 asks_no_more () {
   [ "$(sort "$dir/ahead" | uniq)" = "$(sort "$dir/answered" | uniq)" ] &&
     ! grep -h '^State:' "/proc/$blksum_pid/task/"*/status | grep -qv sleeping
 }
 
-# held: blksum in the background, until the first read is held and others came.
+# held: runs blksum in the background until the first read is held and others
+# were received; then releases it.
 held () {
   rm -f "$dir/held" "$dir/ahead" "$dir/answered"
   touch "$dir/hold"
@@ -42,7 +45,7 @@ held () {
   wait_until test -s "$dir/held"
   wait_until test -s "$dir/ahead"
   wait_until test -s "$dir/answered"
-  # What was answered a moment ago may not have arrived the first time.
+  # The last answers may not have arrived at the first check.
   for again in 1 2 3 4 5; do
     wait_until asks_no_more
   done
@@ -50,7 +53,7 @@ held () {
   rm "$dir/hold"
   status=0
   wait $blksum_pid || status=$?
-  [ "$last" -lt 1048576 ] || fail "read at $last while the first was held"
+  [ "$last" -lt 1048576 ] || fail "read at $last while the first read was held"
 }
 
 held

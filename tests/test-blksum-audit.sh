@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A wrong list of what changed is found as often as the manual says: see
-# blksum-audit.py, which takes BLKHASH_SEED and BLKHASH_ROUNDS from the
+# The audit detects a wrong list of changes as often as the manual says: see
+# blksum-audit.py, which reads BLKHASH_SEED and BLKHASH_ROUNDS from the
 # environment.
 
 . "$(dirname "$0")/functions.sh"

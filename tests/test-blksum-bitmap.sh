@@ -2,15 +2,15 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --update --bitmap reads what a dirty bitmap of qemu says has changed, and comes
-# to the sum of a run that reads all.
+# --update --bitmap reads the ranges that are dirty in a bitmap of qemu, and
+# computes the same sum as a run that reads all.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
 requires_program qemu-io nbdinfo
 requires qemu-img bitmap --help
 
-# serve ARGUMENT...: a qemu-nbd; sets $uri and $server.
+# serve ARGUMENT...: starts qemu-nbd; sets $uri and $server.
 serve () {
   servers=$((servers + 1))
   socket=$dir/qemu$servers.sock
@@ -32,7 +32,7 @@ ended () {
   ! is_ours "$server" || ! kill -0 "$server" 2> /dev/null
 }
 
-# updates SUM ARGUMENT...: from $dir/old, and reads at most $most bytes.
+# updates SUM ARGUMENT...: updates $dir/old, and reads at most $most bytes.
 updates () {
   wanted_sum=$1
   shift
@@ -42,15 +42,15 @@ updates () {
   grep -q '"incremental":true' "$dir/stdout" || fail "not incremental"
   was_read=$(sed 's/.*"read":\([0-9]*\).*/\1/' "$dir/stdout")
   [ "$was_read" -le "$most" ] || fail "$was_read bytes were read"
-  cmp "$dir/new" "$dir/expected" || fail "another manifest"
+  cmp "$dir/new" "$dir/expected" || fail "the manifest differs"
   rm "$dir/new"
 }
 
-# OLD is a file that is standard input.
+# updates_from_stdin: the old manifest is standard input.
 updates_from_stdin () {
   prints_sum "$new" blksum --update - --bitmap "$bitmap" \
     --manifest "$dir/new" "$1" < "$dir/old"
-  cmp "$dir/new" "$dir/expected" || fail "another manifest"
+  cmp "$dir/new" "$dir/expected" || fail "the manifest differs"
   rm "$dir/new"
 }
 
@@ -59,10 +59,10 @@ refuses_update () {
   regex=$1
   shift
   refuses "$regex" blksum --update "$dir/old" --manifest "$dir/new" "$@"
-  [ ! -e "$dir/new" ] || fail "published"
+  [ ! -e "$dir/new" ] || fail "a manifest was written"
 }
 
-# 6 GiB, 3072 blocks of them data.
+# 6 GiB, with 3072 blocks of data.
 truncate -s 6g "$dir/raw"
 i=0
 while [ $i -lt 12 ]; do
@@ -104,12 +104,13 @@ most=$((6 * 1073741824))
 updates "$new" --bitmap "$bitmap" --audit 100% "$uri"
 updates "$new" --bitmap "$bitmap" --no-extents "$uri"
 
-# What is not there, or something else.
+# Bitmaps that do not exist or belong to another manifest; operands without
+# bitmaps.
 refuses_update "no dirty bitmap 'x'; it has '$bitmap'" --bitmap x "$uri"
 refuses "'$bitmap' records the changes since a different sum, not since $new" \
         blksum --update "$dir/expected" --bitmap "$bitmap" \
         --manifest "$dir/new" "$uri"
-# Only then the manifest is read twice.
+# With --bitmap the manifest is read twice, so it cannot be a pipe.
 refuses "cannot read - twice" sh -c 'cat "$0" | blksum --update - "$@"' \
         "$dir/old" --bitmap "$bitmap" --manifest "$dir/new" "$uri"
 updates_from_stdin "$uri"
@@ -123,26 +124,27 @@ run 2 blksum --update "$dir/old" --bitmap "$bitmap" --changed "$dir/list" \
 run 2 blksum --update "$dir/old" --bitmap "" --manifest "$dir/new" "$uri"
 stop TERM
 
-# A server that takes one connection, and ends with it.
+# A server that accepts one connection, and ends with it.
 serve -r -f qcow2 -B "$bitmap" "$image"
 updates "$new" --bitmap "$bitmap" "$uri"
 wait_until ended
 
-# One without bitmaps.
+# A server without bitmaps.
 serve -r -f qcow2 -t "$image"
 refuses_update "no dirty bitmap '$bitmap': qemu-nbd offers it with -B" \
                --bitmap "$bitmap" "$uri"
 stop TERM
 
-# The host of the image crashed: the bitmap lost what was written last.
+# The host of the image crashed: the bitmap does not have the last writes.
 serve -f qcow2 -t "$image"
 qemu-io -f raw -c "write -P 1 0 64k" -c flush "$uri" > "$dir/log"
 stop KILL
 run 1 qemu-nbd -r -k "$dir/no.sock" -f qcow2 -B "$bitmap" "$image"
-grep -q inconsistent "$dir/stderr" || fail "qemu-nbd offers it"
+grep -q inconsistent "$dir/stderr" || fail "qemu-nbd exports the bitmap"
 
-# The trap of the manual: what was cut off by shrinking the image, and is zero
-# after it has grown again, is not in the bitmap.  Only the audit finds it.
+# As the manual warns: data that was cut off when the image shrank, and reads as
+# zeros after it has grown again, is not in the bitmap.  Only the audit detects
+# it.
 write_data "$dir/small" 0 4194304
 qemu-img convert -f raw -O qcow2 "$dir/small" "$image"
 blksum --manifest "$dir/old" "$image" > /dev/null
@@ -154,7 +156,7 @@ serve -r -f qcow2 -B resized -t "$image"
 run 0 blksum --update "$dir/old" --bitmap resized --audit 0% \
   --manifest "$dir/new" "$uri"
 cmp "$dir/new" "$dir/old" ||
-  fail "this qemu has it in the bitmap: the manual says that none has"
+  fail "this qemu has it in the bitmap: the manual is out of date"
 rm "$dir/new" "$dir/small"
 run 1 blksum --update "$dir/old" --bitmap resized --audit 100% \
   --manifest "$dir/new" "$uri"
@@ -173,19 +175,20 @@ for fault in "" -names -unlisted -short; do
   stop_evil_server
 done
 
-# More than was asked for: libnbd 1.24 does not take it, older ones pass it on.
+# Extents beyond the request: libnbd 1.24 rejects them, older versions pass them
+# on.
 start_evil_server "$dir/small" bitmap-beyond 130000+300000
 if blksum --update "$dir/old" --bitmap evil --manifest "$dir/new" "$uri" \
      > "$dir/stdout" 2> "$dir/stderr"; then
-  cmp "$dir/new" "$dir/expected" || fail "another manifest"
+  cmp "$dir/new" "$dir/expected" || fail "the manifest differs"
   rm "$dir/new"
 else
   says_once "cannot read the dirty bitmap"
-  [ ! -s "$dir/stdout" ] && [ ! -e "$dir/new" ] || fail "a sum"
+  [ ! -s "$dir/stdout" ] && [ ! -e "$dir/new" ] || fail "printed a sum"
 fi
 stop_evil_server
 
-# The first bytes are the image.
+# The image is the first bytes of the export.
 for name in old expected; do
   mv "$dir/$name" "$dir/$name.whole"
 done
@@ -209,10 +212,10 @@ start_evil_server "$dir/small" bitmap-names 130000+300000
 refuses_update "no dirty bitmap 'x'; it has 'evil'" --bitmap x "$uri"
 stop_evil_server
 
-# It does not say all that changed.
+# The bitmap does not have all changes.
 start_evil_server "$dir/small" bitmap 0+100000
 run 1 blksum --update "$dir/old" --bitmap evil --audit 100% \
     --manifest "$dir/new" "$uri"
-[ ! -s "$dir/stdout" ] && [ ! -e "$dir/new" ] || fail "a sum"
+[ ! -s "$dir/stdout" ] && [ ! -e "$dir/new" ] || fail "printed a sum"
 says_once "block [2-6] (65536 bytes at "
 stop_evil_server

@@ -2,13 +2,13 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Where the kernel or the file system does not know RWF_DONTCACHE, as all
-# before Linux 6.14 and tmpfs after it, the sum is the same, and a file that was
-# not in the page cache is not left there.
+# If the kernel or the file system has no RWF_DONTCACHE, as Linux before 6.14
+# and tmpfs, the sum is the same, and blksum leaves no pages of a file in the
+# page cache that was not cached.
 
 . "$(dirname "$0")/functions.sh"
 
-# A file system without it, whatever the kernel.
+# A file system without it, on any kernel.
 if [ -d /dev/shm ] && [ -w /dev/shm ]; then
   shm=$(mktemp -d /dev/shm/blkhash-test-XXXXXX)
   at_exit 'rm -rf "$shm"'
@@ -28,8 +28,8 @@ fi
 NO_DONTCACHE=$dir/refused
 export NO_DONTCACHE
 
-# cold COMMAND: of an image that is not in the cache.  The page in which blksum
-# looked for a format may stay, and the one that a read ends in.
+# cold COMMAND: hashes an image that is not cached.  Two pages may stay: that in
+# which blksum probes the format, and that in which the last read ends.
 cold () {
   : > "$NO_DONTCACHE"
   model_has 0
@@ -49,7 +49,7 @@ cold blksum "$dir/image"
 cold blksum -t 1 "$dir/image"
 cold from_stdin
 
-# What was there stays, and small files have their sums, too.
+# Pages that were cached stay; small files are hashed too.
 for command in blksum "blksum -t 1"; do
   model_has "$(pages)"
   prints_sum "$sum" modelled $command "$dir/image"
@@ -58,7 +58,7 @@ done
 printf hello > "$dir/hello"
 prints_sum "$(reference "$dir/hello")" modelled blksum "$dir/hello"
 
-# What the kernel makes of it.
+# The same with the page cache of the kernel.
 requires_page_cache
 leaves_none "$sum" unmodelled blksum "$dir/image"
 leaves_none "$sum" unmodelled from_stdin

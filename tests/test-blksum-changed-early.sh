@@ -2,13 +2,13 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# An image that changes while it is inspected, or after that and before qemu-nbd
-# opens it, is seen to have changed.
+# A change of an image is detected while blksum inspects it, and between that
+# and the start of qemu-nbd.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
 
-# A qemu-nbd that is preceded by $EVENT.
+# A qemu-nbd that runs $EVENT first.
 qemu_nbd=$(command -v qemu-nbd)
 cat > "$dir/bin/qemu-nbd" << END
 #!/bin/sh
@@ -24,7 +24,7 @@ rm -f "$dir/other"
 write_data "$dir/other" 0 8388608
 qemu-img convert -f raw -O qcow2 "$dir/other" "$dir/other.qcow2"
 
-# with_event EVENT COMMAND
+# with_event EVENT COMMAND: runs COMMAND with that qemu-nbd.
 with_event () {
   EVENT=$1
   export EVENT
@@ -44,15 +44,15 @@ for options in "" "-f qcow2"; do
           blksum $options "$dir/qcow2"
 done
 
-# Of another file under its name a probed image shows nothing.
+# An image that is replaced by another file is still the one that was probed.
 prints_sum "$sum" with_event "rm $dir/qcow2; cp $dir/other.qcow2 $dir/qcow2" \
            blksum "$dir/qcow2"
 
-# With -U a change is what the user asked for.
+# With -U the user accepts changes.
 prints_sum "$sum" with_event "touch $dir/qcow2" blksum -U "$dir/qcow2"
 
-# The same when blksum has read the first bytes.  A sanitizer must be the first
-# library.
+# The same for an event after blksum has read the first bytes.  A sanitizer must
+# be the first library.
 rm "$dir/bin/qemu-nbd"
 [ "$SANITIZE" = no ] || exit 0
 : "${CC:=cc}"
@@ -97,7 +97,7 @@ pread64 (int fd, void *buf, size_t len, off64_t offset)
 END
 requires $CC -shared -fPIC -o "$dir/preload.so" "$dir/preload.c" -ldl
 
-# at_read EVENT COMMAND
+# at_read EVENT COMMAND: runs EVENT at the first read.
 at_read () {
   AT_READ="$1; : > $dir/happened"
   export AT_READ
@@ -108,7 +108,7 @@ at_read () {
 }
 
 prints_sum "$sum" at_read : blksum "$dir/qcow2"
-[ -e "$dir/happened" ] || skip "the beginning is read in another way"
+[ -e "$dir/happened" ] || skip "no call of pread read the beginning"
 for options in "" "-f qcow2"; do
   refuses "$dir/qcow2: .*changed" at_read "touch $dir/qcow2" \
           blksum $options "$dir/qcow2"

@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/functions.sh"
 
-# No holes: every part takes a read.
+# Without holes, so that all parts are read.
 new_image () {
   rm -f "$dir/image"
   : > "$dir/image"
@@ -30,18 +30,18 @@ refuses "$dir/image: .*changed" midway "touch $dir/image" "$dir/image"
 refuses "$dir/image: .*changed" midway "echo x >> $dir/image" "$dir/image"
 refuses "-: .*changed" from_stdin "touch $dir/image"
 
-# The next operand is hashed all the same.
+# The next operand is still hashed.
 printf hello > "$dir/b"
 run 2 midway "truncate -s 16m $dir/image" "$dir/image" "$dir/b"
 [ "$(cat "$dir/stdout")" = "$(reference "$dir/b")  $dir/b" ] ||
-  fail "the next operand"
+  fail "the next operand was not hashed"
 
-# With -U a change is what the user asked for.
+# With -U the user accepts changes.
 new_image
 sum=$(reference "$dir/image")
 prints_sum "$sum" midway "touch $dir/image" -U "$dir/image"
 
-# A file that was replaced is the one that was opened.
+# If the file is replaced, blksum hashes the one that it opened.
 new_image
 prints_sum "$sum" midway "mv $dir/image $dir/old; echo > $dir/image" \
            "$dir/image"

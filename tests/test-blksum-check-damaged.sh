@@ -2,9 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Lists of checksums that are damaged, or that somebody made who does not mean
-# well: never is all well with them, in little memory, and nothing is opened
-# that is not an image in the list.
+# Damaged and malicious lists of checksums never pass a check, take little
+# memory, and cannot make blksum open a file that is not an image in the list.
 
 . "$(dirname "$0")/functions.sh"
 
@@ -14,8 +13,8 @@ printf world > b
 hex=$(reference a)
 good="$(blksum b)"
 
-# is_damaged REGEX FORMAT...: a line that printf makes is an error, whatever the
-# options are, unless it is the only one: then there is none.
+# is_damaged REGEX FORMAT...: printf makes a line that is an error, with any
+# options.  A list of this line only has no checksum.
 is_damaged () {
   why=$1
   shift
@@ -23,12 +22,12 @@ is_damaged () {
   (echo "$good"; cat line; echo; blksum --tag b) > list
   for options in "" --quiet --strict; do
     run 2 blksum --check $options list
-    [ "$(grep -c FAILED stdout)" = 0 ] || fail "read an image"
+    [ "$(grep -c FAILED stdout)" = 0 ] || fail "an image was read"
     says "list: 2: improperly formatted checksum line: .*$why" \
          "WARNING: 1 line is improperly formatted"
   done
   run 2 blksum --check --status list
-  [ ! -s stdout ] && [ ! -s stderr ] || fail "--status says something"
+  [ ! -s stdout ] && [ ! -s stderr ] || fail "--status printed something"
   (cat line; echo) > list
   run 2 blksum --check list
   says "list: 1: improperly" "list: no properly formatted checksum lines found"
@@ -58,8 +57,8 @@ is_damaged "power of two" 'blk-sha256/99999999999999999999g (a) = %s' $hex
 is_damaged "1024 streams" 'blk-sha256/64k/s1025 (a) = %s' $hex
 is_damaged "first character" '#%s  a' ${hex#?}
 
-# A byte order mark in front, which an editor may have put there; behind it is a
-# checksum, tagged or not, or that there is none.
+# Editors may write a byte order mark.  After it there is a checksum, with or
+# without tag, or a line without a checksum.
 mark=$(printf '\357\273\277')
 for line in "$hex  a" "$(blksum --tag a)" "# incomplete a: why" "${hex#?}  a"; do
   echo "$mark$line" > list
@@ -67,29 +66,30 @@ for line in "$hex  a" "$(blksum --tag a)" "# incomplete a: why" "${hex#?}  a"; d
   says "list: 1: .*: it begins with a UTF-8 byte order mark$" "no properly"
   (echo "$mark$line"; blksum a) > list
   run 2 blksum --check list
-  [ "$(cat stdout)" = "a: OK" ] || fail "not the other"
+  [ "$(cat stdout)" = "a: OK" ] || fail "the other image was not checked"
   says "list: 1: .*: it begins with a UTF-8 byte order mark$" "1 line is"
 done
 for line in "" "# comment" "a text"; do
   (echo "$mark$line"; blksum a) > list
   run 0 blksum --check list
 done
-# Also in the middle, where two lists were put together; and twice.
+# A mark in the middle, where two lists were concatenated; and two marks.
 for marks in $mark $mark$mark; do
   (blksum a; echo "$marks# incomplete a: why") > list
   run 2 blksum --check list
   says "list: 2: .*: it begins with a UTF-8 byte order mark$" "1 line is"
 done
 
-# Of many such lines the first is named, with --warn all.
+# One warning names the first of many such lines; with --warn there is one for
+# each.
 for i in 1 2 3 4; do echo "$hex a"; done > list
 run 2 blksum --check list
 says "list: 1: " "list: no properly"
 run 2 blksum --check --warn list
 says "list: 1: " "list: 2: " "list: 3: " "list: 4: " "list: no properly"
 
-# A list that was cut anywhere: not all is well, unless it looks complete, with
-# the end of a name missing, or of the last newline.
+# A list that is cut at any byte fails the check, unless what remains looks
+# complete: the cut took the end of a name, or the last newline.
 (blksum --tag a; blksum b) > whole
 size=$(wc -c < whole)
 first=$(head -n 1 whole | wc -c)
@@ -102,8 +102,8 @@ for i in $(seq 0 $((size - 1))); do
   esac
 done
 
-# Any bit of it is another one: what is told is another name, another sum, or
-# that the line is damaged.
+# Any flipped bit is reported: as another name, as another sum, or as a damaged
+# line.
 mkdir flipped
 "$PYTHON" - << 'END'
 data = bytearray(open("whole", "rb").read())
@@ -119,16 +119,16 @@ for bit in $(ls flipped); do
   blksum --check list > stdout 2> stderr || status=$?
   case $status in
     1 | 2) ;;
-    *) # The case of a digit or digest, and " " and "*", mean the same.
+    *) # Upper and lower case, and " " and "*", mean the same.
        tr 'A-Z*' 'a-z ' < list | cmp -s - whole ||
          fail "bit $bit: exit status $status: $(cat list)" ;;
   esac
 done
 
-# NULs: not a list of lines.
+# With a NUL it is no list of lines.
 printf '%s\n%s  a\0b\n%s\n' "$good" $hex "$good" > list
 run 2 blksum --check list
-[ "$(cat stdout)" = "b: OK" ] || fail "went on"
+[ "$(cat stdout)" = "b: OK" ] || fail "the list was read past the NUL"
 says_once "list: line 2 has a NUL"
 blksum -z a b > list
 run 2 blksum --check list
@@ -137,7 +137,7 @@ head -c 100000 /dev/zero > list
 run 2 blksum --check list
 says_once "NUL"
 
-# Long lines, and many.
+# Long lines, and many lines.
 limited () { (ulimit -v $1; shift; exec "$@"); }
 [ "$SANITIZE" != no ] || [ -n "$wrapper" ] || limited=yes
 bounded () {
@@ -145,21 +145,23 @@ bounded () {
 }
 (echo "$good"; printf '%s  ' $hex; head -c 300000000 /dev/zero | tr '\0' n
  echo; echo "$good") | (run 2 bounded blksum --check -t 1)
-[ "$(grep -c OK stdout)" = 2 ] || fail "not both"
+[ "$(grep -c OK stdout)" = 2 ] || fail "not both images were checked"
 says "input: 2: .*longer than 65536" "1 line is"
 yes '# comment' | head -n 2000000 | (run 2 bounded blksum --check -t 1)
 says_once "no properly"
 yes "$hex  missing" | head -n 100000 | (run 2 bounded blksum --check -t 1)
 [ "$(grep -c '^missing: FAILED open or read$' stdout)" = 100000 ] ||
   fail "not 100000 that are missing"
-grep -q "WARNING: 100000 listed files could" stderr || fail "the summary"
-# A name that is too long for a file, and one that is as long as a line may be.
+grep -q "WARNING: 100000 listed files could" stderr ||
+  fail "the number in the summary differs"
+# A name that is too long for a file, and a name of the maximum length of a
+# line.
 long=$(head -c 60000 /dev/zero | tr '\0' n)
 echo "$hex  $long" > list
 run 2 blksum --check list
 [ "$(wc -l < stderr)" = 2 ] || fail "not two lines"
 
-# Servers are not connected to, and images do not name other files.
+# blksum connects to no server, and images cannot name other files.
 for name in nbd://localhost:1/x nbd+unix:///?socket=$dir/s ssh://host/x; do
   echo "$hex  $name" > list
   run 2 blksum --check list
@@ -170,15 +172,16 @@ done
 echo "$hex  json:{}" > list
 run 2 blksum --check list
 says "No such file" "1 listed file"
-# A name is one of a file, also if it begins with a dash.
+# A name is a file name even if it begins with a dash.
 printf hello > --help
 echo "$hex  --help" > list
 run 0 blksum --check list
-# What is written on the terminal is one line for each.
+# Each image is one line on the terminal.
 printf '\\%s  a\\nb: OK\n' $hex > list
 run 2 blksum --check list
-[ "$(cat stdout)" = '\a\nb: OK: FAILED open or read' ] || fail "made lines"
-# And nothing that a terminal obeys: control characters of ASCII, and beyond.
+[ "$(cat stdout)" = '\a\nb: OK: FAILED open or read' ] ||
+  fail "the name made another line"
+# Control characters are escaped, those of ASCII and others.
 control=$(printf 'a\001\t\033[1m\177\302\233b\303\251')
 shown=$(printf 'a???[1m??b\303\251')
 printf hello > "$control"
@@ -193,11 +196,12 @@ rm "$control"
 run 2 blksum --check list
 [ "$(cat stdout)" = "$shown: FAILED open or read" ] || fail "$(od -c stdout)"
 says "a.*b.*: cannot open: No such file" "1 listed file"
-[ "$(head -n 1 stderr | cut -d: -f 2)" = " $shown" ] || fail "not as above"
+[ "$(head -n 1 stderr | cut -d: -f 2)" = " $shown" ] ||
+  fail "the name differs from that on stdout"
 printf '\\%s  a\\n\033\n' $hex > list
 run 2 blksum --check list
 [ "$(cat stdout)" = '\a\n?: FAILED open or read' ] || fail "$(od -c stdout)"
-# Not only the beginning of a character.
+# An incomplete UTF-8 character is escaped.
 printf '%s  a\302\n' $hex > list
 run 2 blksum --check list
 [ "$(head -c 3 stdout | od -An -c | tr -d ' ')" = 'a302:' ] ||

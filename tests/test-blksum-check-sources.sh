@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# blksum --check of whatever can be hashed, with sums of any kind.
+# blksum --check of all kinds of sources, with checksums of all hash specs.
 
 . "$(dirname "$0")/functions.sh"
 
@@ -11,8 +11,8 @@ make_image raw
 cp raw other
 write_data other 4000000 1
 
-# checks NAME ARGUMENT...: the list holds for the image NAME.  It does not hold
-# for the image NAME.other, if there is one.
+# checks NAME ARGUMENT...: the image NAME passes; NAME.other, if it exists,
+# fails.
 checks () {
   checked=$1
   shift
@@ -29,7 +29,7 @@ checks () {
   mv "$checked.right" "$checked"
 }
 
-# How the sum was made is in the line, or in the options.
+# The line, or else the options, contain the hash spec.
 mv other raw.other
 for kind in sha256/64k sha256/4k/s64 sha512/4m md5/512 sha1/16m/s3 \
             blake2b512/1m/s1024; do
@@ -42,12 +42,12 @@ for kind in sha256/64k sha256/4k/s64 sha512/4m md5/512 sha1/16m/s3 \
   sum=$(reference -d $digest -b $size -s $streams raw)
   echo "blk-$kind (raw) = $sum" > list
   checks raw
-  # The options do not count then.
+  # If the line has a tag, the options are ignored.
   checks raw -d sha1 -b 64k --streams 5
   echo "$sum  raw" > list
   checks raw -d $digest -b $size --streams $streams
   checks raw -d $digest/$size --streams $streams
-  # Without either it is taken for what blksum makes by default.
+  # Without both it is assumed to be of blksum's default.
   case $kind in
     sha256/64k) run 0 blksum --check list ;;
     sha256/*) run 1 blksum --check list ;;
@@ -55,10 +55,10 @@ for kind in sha256/64k sha256/4k/s64 sha512/4m md5/512 sha1/16m/s3 \
        says "digits, but a checksum by sha256 has 64" "list: no proper" ;;
   esac
 done
-# What a tag leaves out is as the options say.
+# The options supply what the tag does not contain.
 echo "blk-md5 (raw) = $(reference -d md5 -b 4k -s 2 raw)" > list
 checks raw -b 4k --streams 2 -d sha256
-# All of this build, of a small image: the reference is slow.
+# All digests of this build, with a small image because the reference is slow.
 head -c 20000 raw > small
 : > list
 for digest in $(blksum -l); do
@@ -68,11 +68,12 @@ for digest in $(blksum -l); do
 done
 run 0 blksum --check --quiet list
 [ ! -s stdout ] && [ ! -s stderr ] || fail "not quiet"
-# Whatever the number of threads, and with progress for each.
+# With any number of threads, and with progress for each image.
 run 0 blksum --check -t 3 --progress=2 list
-[ "$(grep -c '^100/100$' stderr)" = "$(grep -c OK stdout)" ] || fail "progress"
+[ "$(grep -c '^100/100$' stderr)" = "$(grep -c OK stdout)" ] ||
+  fail "not one 100/100 for each image"
 
-# A pipe, by way of standard input, and a FIFO.
+# A pipe on standard input, and a FIFO.
 sum=$(reference raw)
 echo "$sum  -" > list
 run 0 sh -c 'cat raw | blksum --check list'
@@ -83,7 +84,7 @@ cat raw > fifo &
 kill_at_exit $!
 run 0 blksum --check list
 
-# What fails while it is read is no other sum.
+# An error while reading is not a different sum.
 start_evil_server raw error
 echo "$sum  $uri" > list
 run 2 blksum --check --allow-uris list
@@ -101,7 +102,7 @@ BLKSUM_DIRECT=0 checks qcow2
 run 1 blksum --check -f raw list
 echo "$sum  vmdk" > list
 checks vmdk
-# What names another file is not read without the format, as always.
+# An image that names another file needs -f, as always.
 qemu-img create -q -f qcow2 -F raw -b raw overlay
 echo "$sum  overlay" > list
 run 2 blksum --check list

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# blksum --check beside sha256sum --check: the same lines, messages and summary,
-# except where the manual says what differs.
+# blksum --check compared with sha256sum --check: the same lines, messages and
+# summary, except where the manual says otherwise.
 
 . "$(dirname "$0")/functions.sh"
 requires_program sha256sum
@@ -25,8 +25,8 @@ blksum a 'two  words' "$newline" ' (paren) = x ' > blksum.sums
 sha256sum --tag a 'two  words' "$newline" ' (paren) = x ' > sha256sum.tags
 blksum --tag a 'two  words' "$newline" ' (paren) = x ' > blksum.tags
 
-# compare STATUS OTHER_STATUS SED_SCRIPT OPTION...: of the lists "sums" and
-# "tags" with a checksum for each program, after the same changes to both.
+# compare STATUS OTHER_STATUS SED_SCRIPT OPTION...: both programs check lists of
+# their own checksums, "sums" and "tags", to which SED_SCRIPT was applied.
 # sha256sum exits with OTHER_STATUS.
 compare () {
   wanted=$1 other_wanted=$2 script=$3
@@ -37,22 +37,22 @@ compare () {
       wanted_status=$other_wanted
       [ $program = sha256sum ] || wanted_status=$wanted
       run $wanted_status $program --check "$@" list
-      # Ours says more of what it could not open, and quotes no names.
+      # Our messages say why a file could not be opened, and quote no names.
       sed "s/^$program: /blksum: /; s/ cannot open: / /; s/'//g" stderr \
         > $program.err
       cp stdout $program.out
     done
-    cmp sha256sum.out blksum.out || fail "not what sha256sum prints: $*"
-    # Of checksum lines sha256sum says of which digest they are, and we why.
+    cmp sha256sum.out blksum.out || fail "not the output of sha256sum: $*"
+    # sha256sum's message names the digest, ours the reason.
     sed -i 's/ SHA256 checksum line$/ checksum line/' sha256sum.err
     cmp sha256sum.err blksum.err ||
-      fail "not what sha256sum says: $* $(cat sha256sum.err blksum.err)"
+      fail "not the messages of sha256sum: $* $(cat sha256sum.err blksum.err)"
   done
 }
 
 for options in "" --quiet --status --warn --strict --ignore-missing \
                "--status --quiet" "--quiet --warn" "--warn --status"; do
-  # All is well; a file is missing; an image is another one; both.
+  # All images pass; one is missing; one differs; both.
   compare 0 0 "" $options
   compare 2 1 's/words/wolves/' --strict --warn
   compare 1 1 '1s/[0-9a-f]\{8\}/00000000/' $options
@@ -63,7 +63,7 @@ for options in "" --quiet --status --warn --strict --ignore-missing \
 
 s/^/ \t /; s/ \t #/#/; s/^ \t $//' $options
   compare 0 0 's/$/\r/' $options
-  # An empty list; one with text.
+  # An empty list; a list that is text.
   compare 2 1 '1,$d' $options
   compare 2 1 '1,$s/.*/text/' $options
 done
@@ -83,28 +83,31 @@ compare 2 1 '2itext' --strict
 compare 2 1 '2itext
 3imore' --strict --warn
 
-# Digits may be upper case, and binary mode is what text mode is.
+# Hexadecimal digits may be upper case, and binary mode is the same as text
+# mode.
 sed 's/[0-9a-f]\{64\}/\U&/; s/^\([^ ]*\)  /\1 */' blksum.sums > list
 run 0 blksum --check list
-[ "$(grep -c OK stdout)" = 4 ] || fail "not four"
+[ "$(grep -c OK stdout)" = 4 ] || fail "not four images are OK"
 
-# A file that is no list, and one that is not there; the others are checked.
+# A file that is not a list, and one that does not exist; the others are
+# checked.
 for program in sha256sum blksum; do
   run $([ $program = blksum ] && echo 2 || echo 1) \
       $program --check missing $program.sums directory $program.sums
-  [ "$(grep -c OK stdout)" = 8 ] || fail "not eight"
+  [ "$(grep -c OK stdout)" = 8 ] || fail "not eight images are OK"
   sed "s/^$program/blksum/; s/cannot open: //
        s/cannot read: Is a directory/read error/" stderr > $program.err
 done
-cmp sha256sum.err blksum.err || fail "lists that cannot be read"
+cmp sha256sum.err blksum.err || fail "messages about unreadable lists differ"
 run 1 sh -c 'sed 1s/./0/ blksum.sums | blksum --check blksum.sums - missing'
-[ "$(grep -c OK stdout)" = 7 ] || fail "not seven"
+[ "$(grep -c OK stdout)" = 7 ] || fail "not seven images are OK"
 says 'WARNING: 1 computed checksum did NOT match' 'missing: .*No such file'
 
-# A directory is no image, and neither is what may not be read.
+# A directory is not an image; nor is a file that must not be read.
 echo "$(reference a)  directory" > list
 run 2 blksum --check list
-[ "$(cat stdout)" = "directory: FAILED open or read" ] || fail "a directory"
+[ "$(cat stdout)" = "directory: FAILED open or read" ] ||
+  fail "a directory was not an error"
 says "directory: .*directory" "WARNING: 1 listed file could not be read"
 if [ "$(id -u)" != 0 ]; then
   cp a unreadable
@@ -114,30 +117,33 @@ if [ "$(id -u)" != 0 ]; then
   says "unreadable: .*Permission denied" "WARNING: 1 listed file could not"
 fi
 
-# The list on standard input, by name and without; standard input as an image.
+# The list is on standard input, by name and without; an image is standard
+# input.
 from () { file=$1; shift; "$@" < "$file"; }
 run 0 from blksum.sums blksum --check
-[ "$(grep -c OK stdout)" = 4 ] || fail "not from standard input"
+[ "$(grep -c OK stdout)" = 4 ] ||
+  fail "the list on standard input was not checked"
 run 0 from blksum.tags blksum --check -
 echo "$(reference a)  -" > list
 run 0 from a blksum --check list
-[ "$(cat stdout)" = "-: OK" ] || fail "standard input as an image"
+[ "$(cat stdout)" = "-: OK" ] || fail "standard input was not checked"
 run 1 from 'two  words' blksum --check list
 run 2 from list blksum --check
 says "standard input: 1: .*standard input" "standard input: no properly"
 
-# Names are escaped as in lists, all of them.
+# Names are always escaped as in lists.
 blksum 'back\slash' "$cr" > list
 run 0 blksum --check list
-printf '%s\n' '\back\\slash: OK' '\c\rr: OK' | cmp - stdout || fail "escapes"
+printf '%s\n' '\back\\slash: OK' '\c\rr: OK' | cmp - stdout ||
+  fail "names are not escaped"
 
-# What only makes sense with --check, and what does not.
+# Options that need --check, and options that cannot be used with it.
 for option in --quiet --status --warn --strict --ignore-missing --allow-uris; do
   refuses "$option needs --check" blksum $option a
 done
 for option in --tag --zero --no-names --output=json --image-opts; do
   refuses "--check cannot be used with" blksum --check $option blksum.sums
 done
-# -c has its own meaning, and tells what to use.
+# -c is --cache; the message names --check.
 refuses "checksums: --check" blksum -c blksum.sums
 run 0 blksum --check -c blksum.sums

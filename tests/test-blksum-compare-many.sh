@@ -2,12 +2,12 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --compare prints what differs when it finds it, however often that is.
+# --compare prints differences as it finds them, however many there are.
 
 . "$(dirname "$0")/functions.sh"
 cd "$dir"
 
-# Of blocks of 4 bytes every other one differs: 1.5 million ranges.
+# Every other block of 4 bytes differs: 1.5 million ranges.
 "$PYTHON" - << 'END'
 blocks = 3 << 20
 with open("a", "wb") as f:
@@ -16,7 +16,7 @@ with open("b", "wb") as f:
     f.write(b"1234abcd" * (blocks // 2))
 END
 
-# In little memory: 1.5 million ranges of 16 bytes would take 24 MiB.
+# Memory is bounded: 1.5 million ranges of 16 bytes would take 24 MiB.
 cat > compare.py << 'END'
 import os, resource, sys
 lines = 0
@@ -41,7 +41,7 @@ run 0 "$PYTHON" compare.py $wrapper \
 peak=$(cat "$dir/stdout")
 echo "$peak MiB"
 if [ "$(uname)" = Linux ] && [ -z "$wrapper" ] && [ "$SANITIZE" = no ]; then
-  [ "$peak" -le 24 ] || fail "it took $peak MiB"
+  [ "$peak" -le 24 ] || fail "peak memory of $peak MiB"
 fi
 
 # As JSON.
@@ -52,16 +52,16 @@ found = json.load(open(sys.argv[1]))
 assert found == [{"start": 8 * i + 4, "length": 4} for i in range(3 << 19)]
 END
 
-# Not to the end if nobody reads it, or it cannot be written.
+# --compare ends early if its output has no reader, or cannot be written.
 blksum --compare -b 4 a b | head -n 1 > first
-[ "$(cat first)" = "At 4: 4 bytes differ." ] || fail "not the first one"
+[ "$(cat first)" = "At 4: 4 bytes differ." ] || fail "the first line differs"
 run 2 sh -c '"$@" > /dev/full' -- blksum --compare -b 4 a b
 says_once "write error: No space left on device"
 run 2 sh -c '"$@" > /dev/full' -- blksum --compare -b 4m a b
 says_once "write error: No space left on device"
 
-# A comparison that fails when it has found something has printed that; nobody
-# can take it for all.
+# A comparison that fails has printed the differences before; the output must
+# not look complete.
 blksum -b 4 --manifest b.blkm b > stdout
 head -c 20000000 b.blkm > cut.blkm
 run 2 blksum --compare a manifest:cut.blkm
@@ -73,10 +73,10 @@ if "$PYTHON" -c 'import json; json.load(open("stdout"))' 2> stderr; then
   fail "complete JSON of a comparison that failed"
 fi
 
-# Zeros are compared, but not hashed: that would take half an hour.
+# Zeros are compared without hashing: that would take half an hour.
 truncate -s 8t c 2> stderr || exit 0
 truncate -s 8t d
 printf x | dd of=d bs=1 seek=6442450944 conv=notrunc status=none
 run 1 blksum --compare -b 512 --output=json c d
 [ "$(cat stdout)" = '[{"start": 6442450944, "length": 512}]' ] ||
-  fail "not where it is"
+  fail "the difference is at another offset"

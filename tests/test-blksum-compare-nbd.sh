@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --compare reads NBD exports, and leaves their servers as it found them.
+# --compare reads NBD exports, and never leaves a server in a bad state.
 
 . "$(dirname "$0")/functions.sh"
 requires_nbd
@@ -14,8 +14,8 @@ printf x | dd of=b.raw bs=1 seek=70000 conv=notrunc status=none
 blksum --manifest a.blkm a.raw > /dev/null
 blksum --manifest b.blkm b.raw > /dev/null
 
-# With -q it ends while reads are in flight.  It waits for what the server owes
-# it, because some die if it does not, but not for ever.
+# With -q it ends while reads are in flight.  It waits for the replies, because
+# some servers crash if it does not, but not forever.
 for fault in first late; do
   rm -f reached
   start_evil_server a.raw $fault "$dir/reached"
@@ -23,7 +23,7 @@ for fault in first late; do
   wait_until test -e reached
   read -r unanswered seconds < reached
   [ "$unanswered" = 0 ] || [ "$seconds" -ge 5 ] ||
-    fail "gone after $seconds s, with $unanswered reads in flight"
+    fail "ended after $seconds s, with $unanswered reads in flight"
   stop_evil_server
 done
 
@@ -38,12 +38,12 @@ for b in b.raw manifest:b.blkm; do
   for order in "$b $uri" "$uri $b"; do
     run 1 blksum --compare --output=json $order
     [ "$(cat "$dir/stdout")" = '[{"start": 65536, "length": 65536}]' ] ||
-      fail "other ranges"
+      fail "the ranges differ"
     run 1 blksum --compare -q $order
   done
 done
 
-# One server, again and again, with much in flight.
+# One server, several times, with many reads in flight.
 write_data large.raw 0 60000000
 cp large.raw larger.raw
 printf x | dd of=larger.raw bs=1 conv=notrunc status=none

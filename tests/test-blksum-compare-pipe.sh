@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --compare takes what can only be read from its start to its end, and whose size
-# only the end tells: a pipe, also two.
+# --compare accepts inputs that can only be read in order, and whose size is
+# known only at the end: a pipe, or two pipes.
 
 . "$(dirname "$0")/functions.sh"
 cd "$dir"
@@ -13,21 +13,21 @@ refcompare () {
   "$PYTHON" "$abs_top_srcdir/tests/refcompare.py" "$@"
 }
 
-# from_pipe FILE ARGUMENT...
+# from_pipe FILE ARGUMENT...: blksum with FILE in a pipe on standard input.
 from_pipe () {
   piped=$1
   shift
   cat "$piped" | blksum "$@"
 }
 
-# from_fifo FILE ARGUMENT...
+# from_fifo FILE ARGUMENT...: blksum with FILE in the FIFO "fifo".
 from_fifo () {
   cat "$1" > fifo &
   shift
   blksum "$@"
 }
 
-# from_fifos A B ARGUMENT...
+# from_fifos A B ARGUMENT...: both in FIFOs.
 from_fifos () {
   cat "$1" > fifo &
   cat "$2" > other-fifo &
@@ -35,7 +35,7 @@ from_fifos () {
   blksum "$@"
 }
 
-# compares A B [OPTION]...: as the reference does.
+# compares A B [OPTION]...: prints the differences that the reference finds.
 compares () {
   a=$1 b=$2
   shift 2
@@ -43,8 +43,8 @@ compares () {
   differ_so "$a" "$b" "$@"
 }
 
-# differ_so A B [OPTION]...: as $json says.  A is in a pipe, of one kind or another in
-# turn, and B can be.
+# differ_so A B [OPTION]...: prints $json.  A is in a pipe or a FIFO by turns,
+# and so is B in some turns.
 turn=0
 differ_so () {
   a=$1 b=$2
@@ -59,8 +59,8 @@ differ_so () {
     3,*) set -- from_fifos "$a" "$b" --compare fifo other-fifo "$@" ;;
   esac
   run $status "$@" --output=json
-  [ ! -s stderr ] || fail "a message"
-  [ "$(cat stdout)" = "$json" ] || fail "not $json"
+  [ ! -s stderr ] || fail "unexpected message"
+  [ "$(cat stdout)" = "$json" ] || fail "expected $json"
   run $status "$@" -q
   [ ! -s stdout ] && [ ! -s stderr ] || fail "not quiet"
 }
@@ -73,7 +73,7 @@ for size in 0 1 511 65535 65536 65537 1048577; do
   differ_so image manifest:image.blkm
   for more in 1 70000; do
     every 1 3 || continue
-    # Zeros behind the end are equal; not with --strict.
+    # Zeros beyond the end are equal, except with --strict.
     cp image longer
     truncate -s $((size + more)) longer
     blksum --manifest longer.blkm longer > tmp/sum
@@ -83,7 +83,7 @@ for size in 0 1 511 65535 65536 65537 1048577; do
     run 1 from_pipe image --compare --strict - longer
     [ "$(cat stdout)" = \
       "The sizes differ: $size and $((size + more)) bytes." ] ||
-      fail "not what --strict says"
+      fail "the result of --strict differs"
     run 0 from_pipe image --compare --strict - manifest:image.blkm
 
     printf x | dd of=longer bs=1 seek=$((size + more - 1)) conv=notrunc \
@@ -95,8 +95,8 @@ for size in 0 1 511 65535 65536 65537 1048577; do
   done
 done
 
-# Of the block within which a manifest ends there is only a digest.  That says
-# all if the pipe ends there too, or before.
+# For its last block a manifest has only a digest.  That is enough if the pipe
+# ends there too, or before.
 head -c 70000 a > image
 blksum --manifest image.blkm image > tmp/sum
 for size in 65536 66000 69999 70000; do
@@ -119,7 +119,7 @@ truncate -s 300000 zeros
 compares zeros manifest:zero.blkm
 compares longer manifest:zero.blkm
 
-# Other digests, blocks and threads.
+# Other digests, block sizes and numbers of threads.
 cp a b
 write_data b 3000000 200000
 printf x | dd of=b bs=1 seek=8388607 conv=notrunc status=none
@@ -131,8 +131,8 @@ compares a manifest:b.blkm
 run 1 from_pipe a --compare -t 1 --no-extents - b
 run 1 from_pipe a --compare -t 7 - b
 
-# More than the threads have in memory, and both ways of waiting; 3 GiB in the long
-# form.
+# More data than the buffers of all threads, with either input waiting; 3 GiB in
+# the long form.
 scale=1
 ! is_long || scale=16
 at=$((scale * 187500000))
@@ -143,9 +143,9 @@ printf x | dd of=larger bs=1 seek=$at conv=notrunc status=none
 run 1 from_pipe large --compare --output=json - larger
 start=$((at / 65536 * 65536))
 [ "$(cat stdout)" = "[{\"start\": $start, \"length\": 65536}]" ] ||
-  fail "another place"
+  fail "the difference is at another offset"
 
-# Each would get a part of it.
+# Two inputs from one pipe would each get a part of it.
 for operands in "- -" "- manifest:-"; do
   refuses "standard input cannot be both" from_pipe a --compare $operands
 done
@@ -157,7 +157,7 @@ both_from_fifo () {
 }
 refuses "a pipe cannot be both" both_from_fifo
 
-# With -q it ends although who writes goes on, or gives nothing more.
+# With -q it ends although the writer continues, or stalls.
 cp a c
 printf x | dd of=c bs=1 seek=8388607 conv=notrunc status=none
 (cat a || :; cat other-fifo) > fifo &
@@ -166,12 +166,12 @@ run 1 timeout $limit blksum --compare -q -t 8 fifo c
 cat a /dev/zero > fifo 2> tmp/cat &
 run 1 timeout $limit blksum --compare -q -t 8 fifo c
 
-# Zeros of one side do not hide the first difference from -q: these never end.
+# -q finds the first difference although one input continues with zeros forever.
 printf x > x
 run 1 timeout $limit blksum --compare -q /dev/zero x
 run 1 timeout $limit blksum --compare -q x /dev/zero
 
-# One side fails while the other waits for a writer that says nothing more.
+# One input fails while the other waits for a stalled writer.
 if [ -e /proc/self/mem ]; then
   # shellcheck disable=SC2016 # expanded there
   sh -c 'exec > fifo; while [ -d "$1" ]; do sleep 0.2; done' sh "$dir" &
@@ -179,24 +179,24 @@ if [ -e /proc/self/mem ]; then
           timeout $limit blksum --compare fifo /proc/self/mem
 fi
 
-# Progress, as if the pipe had the size of the other.
+# Progress is computed as if the pipe had the size of the other image.
 run 0 sh -c 'cat a | blksum --progress=3 --compare - a 3> progress'
 [ "$(head -n 1 progress)" = 0/100 ] && [ "$(tail -n 1 progress)" = 100/100 ] ||
   fail "progress: $(cat progress)"
 
-# From one program to the other.
+# Pipes between programs.
 requires_qemu
 qemu-img convert -f raw -O qcow2 b b.qcow2
 for direct in 0 1; do
   export BLKSUM_DIRECT=$direct
   json=$(refcompare a b)
   run 1 from_pipe a --compare --output=json - b.qcow2
-  [ "$(cat stdout)" = "$json" ] || fail "not $json"
+  [ "$(cat stdout)" = "$json" ] || fail "expected $json"
   run 0 from_pipe b --compare - b.qcow2
   run 1 sh -c 'blksum --manifest - a |
                blksum --progress=3 --compare --output=json manifest:- b.qcow2 \
                  3> progress'
-  [ "$(cat stdout)" = "$json" ] || fail "not $json"
+  [ "$(cat stdout)" = "$json" ] || fail "expected $json"
   [ "$(tail -n 1 progress)" = 100/100 ] || fail "progress: $(cat progress)"
 done
 requires_nbdkit file

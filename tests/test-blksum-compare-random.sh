@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --compare tells where the bytes of two random images differ: see
-# blksum-compare-random.py, which takes BLKHASH_SEED and BLKHASH_ROUNDS from the
+# --compare finds where the bytes of two random images differ: see
+# blksum-compare-random.py, which reads BLKHASH_SEED and BLKHASH_ROUNDS from the
 # environment.
 
 . "$(dirname "$0")/functions.sh"

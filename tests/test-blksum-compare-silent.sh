@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --compare ends when one image failed, though the server of the other one does
-# not answer any more.
+# --compare ends when one image fails, even if the server of the other one does
+# not reply any more.
 
 . "$(dirname "$0")/functions.sh"
 requires_nbdkit eval
@@ -14,7 +14,7 @@ start_nbdkit eval get_size='echo 64m' can_extents='exit 3' pread='
     sleep 0.1
   done
   head -c $3 /dev/zero | tr "\\0" "\\1"'
-# cut_off COMMAND: its stdin ends when the server does not answer any more.
+# cut_off COMMAND: its stdin ends when the server has stopped to reply.
 cut_off () {
   { head -c 4194304 /dev/zero | tr '\0' '\1'
     wait_until test -e "$dir/held"; } | timeout 120 "$@"

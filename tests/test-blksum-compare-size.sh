@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --compare --size compares the first bytes of two disks, of any kind, and tells
-# whether what follows in each is zero.
+# --compare --size compares the first bytes of two disks, of any format, and
+# reports whether the trailing data of each is zero.
 
 . "$(dirname "$0")/functions.sh"
 cd "$dir"
@@ -12,9 +12,9 @@ refcompare () {
   "$PYTHON" "$abs_top_srcdir/tests/refcompare.py" "$@"
 }
 
-# compares SIZE A B [OPTION]...: as the reference does, in both directions, and
-# quietly with -q, in the short form in one of them.  Options in $also are for blksum
-# alone.
+# compares SIZE A B [OPTION]...: finds the differences of the reference, in both
+# directions, and with -q prints nothing; in the short form -q in one direction
+# only.  Options in $also are for blksum only.
 also=
 compares () {
   size=$1 a=$2 b=$3
@@ -24,7 +24,7 @@ compares () {
   [ "$json" = "[]" ] || status=1
   for order in "$a $b" "$b $a"; do
     run $status blksum --compare --size $size --output=json $also "$@" $order
-    [ ! -s stderr ] || fail "a message"
+    [ ! -s stderr ] || fail "unexpected message"
     case $(cat stdout) in
       "{\"size\": $size, \"differences\": $json, \"follows\": ["*"]}") ;;
       *) fail "not $json" ;;
@@ -35,15 +35,16 @@ compares () {
   done
 }
 
-# tells LINES SIZE A B [OPTION]...: the same, and LINES are said of what follows.
-tells () {
+# reports LINES SIZE A B [OPTION]...: no difference, and LINES about trailing
+# data.
+reports () {
   lines=$1 size=$2 a=$3 b=$4
   shift 4
   run 0 blksum --compare --size $size "$@" "$a" "$b"
-  [ ! -s stderr ] || fail "a message"
+  [ ! -s stderr ] || fail "unexpected message"
   printf '%s\n' "The first $size bytes are identical." ${lines:+"$lines"} \
     > expected
-  cmp expected stdout || fail "does not say '$lines'"
+  cmp expected stdout || fail "expected '$lines'"
 }
 
 make_image a
@@ -54,7 +55,7 @@ for image in a b; do
   blksum --manifest $image.blkm $image > tmp/sum
 done
 
-# ---- The first bytes, and no others ----
+# ---- Only the first bytes are compared ----
 
 for size in 0 1 70000 2949120 2999999 3000000 3000001 3014656 4000000 8388608; do
   every 1 2 || continue
@@ -63,7 +64,7 @@ for size in 0 1 70000 2949120 2999999 3000000 3000001 3014656 4000000 8388608; d
   also="-t 1 --no-extents --streams 4"
   compares $size a b
   also=
-  # A manifest can be cut where a block ends.
+  # A manifest can be cut at the end of a block.
   for pair in "a manifest:b.blkm" "manifest:a.blkm b" \
               "manifest:a.blkm manifest:b.blkm"; do
     if [ $((size % 65536)) = 0 ]; then
@@ -74,7 +75,7 @@ for size in 0 1 70000 2949120 2999999 3000000 3000001 3014656 4000000 8388608; d
     fi
   done
 done
-# It has its whole size, which is not a multiple.
+# An image of exactly that size, which is not a multiple of the block size.
 head -c 3000001 b > short
 blksum --manifest short.blkm short > tmp/sum
 for pair in "a manifest:short.blkm" "b manifest:short.blkm" "a short" "b short"
@@ -82,13 +83,13 @@ do
   compares 3000001 $pair
 done
 
-# All is compared, and what was beyond the shorter image is not zero.
+# Without --size all is compared; data beyond the shorter image is not zero.
 run 1 blksum --compare b short
 run 0 blksum --compare --size 3000001 b short
 run 0 blksum --compare --size 3000001 --strict b short
 run 1 blksum --compare --size 3000002 b a
 
-# ---- What follows ----
+# ---- Trailing data ----
 
 zero="what follows is zero,"
 data="what follows is not zero,"
@@ -98,62 +99,65 @@ cp image zeros
 truncate -s 5000000 zeros
 cp zeros one
 write_data one 4000001 1
-tells "" 1000004 image image
-tells "zeros: $zero 3999996 bytes" 1000004 image zeros
-tells "zeros: $zero 3999996 bytes" 1000004 zeros image
-tells "zeros: $zero 3999996 bytes
+reports "" 1000004 image image
+reports "zeros: $zero 3999996 bytes" 1000004 image zeros
+reports "zeros: $zero 3999996 bytes" 1000004 zeros image
+reports "zeros: $zero 3999996 bytes
 one: $data from offset 4000001 on" 1000004 zeros one
-tells "one: $data from offset 1000000 on
+reports "one: $data from offset 1000000 on
 image: $data from offset 1000000 on" 1000000 one image
 truncate -s 1000004 hole
-tells "image: $data from offset 0 on
+reports "image: $data from offset 0 on
 hole: $zero 1000004 bytes" 0 image hole
 for name in image zeros one; do
   blksum --manifest $name.blkm $name > tmp/sum
 done
 cp image blocks
 truncate -s 983040 blocks
-tells "manifest:zeros.blkm: $data from the block at offset 983040 on" \
+reports "manifest:zeros.blkm: $data from the block at offset 983040 on" \
       983040 blocks manifest:zeros.blkm
 cp image blocks
 truncate -s 1048576 blocks
-tells "manifest:zeros.blkm: $zero 3951424 bytes" \
+reports "manifest:zeros.blkm: $zero 3951424 bytes" \
       1048576 blocks manifest:zeros.blkm
-tells "manifest:one.blkm: $data from the block at offset 3997696 on
+reports "manifest:one.blkm: $data from the block at offset 3997696 on
 zeros: $zero 3951424 bytes" 1048576 manifest:one.blkm zeros
-tells "manifest:zeros.blkm: $zero 3951424 bytes
+reports "manifest:zeros.blkm: $zero 3951424 bytes
 manifest:one.blkm: $data from the block at offset 3997696 on" \
       1048576 manifest:zeros.blkm manifest:one.blkm
-tells "" 1000004 manifest:image.blkm image
-tells "one: $data from offset 4000001 on" 1000004 manifest:image.blkm one
+reports "" 1000004 manifest:image.blkm image
+reports "one: $data from offset 4000001 on" 1000004 manifest:image.blkm one
 
-# Also if they differ.
+# It is reported for images that differ, too.
 cp one other
 write_data other 100 1
 run 1 blksum --compare --size 1000004 image other
 printf '%s\n' "At 0: 65536 bytes differ." \
   "other: $data from offset 4000001 on" | cmp - stdout ||
-  fail "not what is said of what differs"
+  fail "the output for images that differ"
 
-# follows JSON SIZE A B
-follows () {
+# trailing_json JSON SIZE A B: prints JSON for the trailing data.
+trailing_json () {
   run 0 blksum --compare --output=json --size $2 $3 $4
   echo "{\"size\": $2, \"differences\": [], \"follows\": $1}" | cmp - stdout ||
-    fail "not $1"
+    fail "expected $1"
   "$PYTHON" -c 'import json; json.load(open("stdout"))' || fail "no JSON"
 }
 none='{"length": 0, "zero": true}'
-follows "[$none, $none]" 1000004 image image
-follows "[{\"length\": 3999996, \"zero\": true}, $none]" 1000004 zeros image
-follows "[$none, {\"length\": 3999996, \"zero\": false, \"start\": 4000001}]" \
+trailing_json "[$none, $none]" 1000004 image image
+trailing_json "[{\"length\": 3999996, \"zero\": true}, $none]" \
+              1000004 zeros image
+trailing_json \
+  "[$none, {\"length\": 3999996, \"zero\": false, \"start\": 4000001}]" \
         1000004 image one
-follows "[$none, {\"length\": 3951424, \"zero\": false, \"start\": 3997696}]" \
+trailing_json \
+  "[$none, {\"length\": 3951424, \"zero\": false, \"start\": 3997696}]" \
         1048576 blocks manifest:one.blkm
 
-# A name makes no other line.
+# A newline in a name does not make another line.
 newline=$(printf 'a\nb')
 cp zeros "$newline"
-tells "\\a\\nb: $zero 3999996 bytes" 1000004 image "$newline"
+reports "\\a\\nb: $zero 3999996 bytes" 1000004 image "$newline"
 
 # ---- Standard input ----
 
@@ -161,13 +165,14 @@ from_pipe () { cat zeros | blksum "$@"; }
 from_file () { blksum "$@" < zeros; }
 run 0 from_pipe --compare --size 1000004 - image
 printf '%s\n' "The first 1000004 bytes are identical." \
-  "-: what follows was not read" | cmp - stdout || fail "a pipe"
+  "-: what follows was not read" | cmp - stdout || fail "the output for a pipe"
 run 0 from_pipe --compare --output=json --size 1000004 - image
-grep -qF "\"follows\": [null, $none]" stdout || fail "a pipe in JSON"
+grep -qF "\"follows\": [null, $none]" stdout || fail "the JSON for a pipe"
 run 0 from_pipe --compare --size 5000000 - zeros
 run 1 from_pipe --compare --size 5000000 - one
 run 0 from_file --compare --size 1000004 image -
-grep -qx -e "-: $zero 3999996 bytes" stdout || fail "a file on standard input"
+grep -qx -e "-: $zero 3999996 bytes" stdout ||
+  fail "the output for a file on standard input"
 refuses "-: ended after 5000000 bytes, fewer than" \
         from_pipe --compare --size 5000001 - a
 run 0 from_pipe --compare - zeros
@@ -178,16 +183,16 @@ for both in "- -" "manifest:- -" "- manifest:-" "manifest:- manifest:-"; do
   done
 done
 
-# ---- What cannot be told ----
+# ---- Errors, and unknown trailing data ----
 
-# What has fewer bytes; it is opened, and closed once.
+# An image that is shorter than SIZE; it is opened and closed once.
 for order in "image one" "one image"; do
   refuses "image: has only 1000004 bytes, fewer than the 4000000" \
           blksum --compare --size 4000000 $order
 done
 refuses "manifest:image.blkm: has only 1000004 bytes, fewer than" \
         blksum --compare --size 4000000 one manifest:image.blkm
-# A manifest is read to its end, and its sum is computed.
+# A manifest is read to its end, and its sum is verified.
 size=$(stat -c %s one.blkm)
 head -c $((size - 1)) one.blkm > cut.blkm
 refuses "manifest:cut.blkm: the manifest is cut off" \
@@ -198,30 +203,33 @@ for other in flat wrong-sum; do
     --size 0 "manifest:$corpus/wrong-sum.blkm" "manifest:$corpus/$other.blkm"
 done
 
-# What follows nothing.
+# SIZE is 0.
 : > empty
 run 0 blksum --compare --size 0 empty a
 [ "$(cat "$dir/stdout")" = "The first 0 bytes are identical.
-a: what follows is not zero, from offset 0 on" ] || fail "of an empty file"
+a: what follows is not zero, from offset 0 on" ] ||
+  fail "the output for an empty file"
 run 0 blksum --compare --size 0 empty empty
 [ "$(cat "$dir/stdout")" = "The first 0 bytes are identical." ] ||
-  fail "of two empty files"
+  fail "the output for two empty files"
 
 if grep -q '^#define HAVE_LIBNBD 1' "$abs_top_builddir/config.h" &&
    command -v nbdkit > "$dir/stdout" &&
    nbdkit eval --version > "$dir/stdout" 2>&1
 then
   start_nbdkit file one
-  tells "$uri: $data from offset 4000001 on" 1000004 image "$uri"
-  tells "$uri: $data from offset 4000001 on" 1000004 manifest:image.blkm "$uri"
-  # Behind the first 2 MiB nothing can be read.
+  reports "$uri: $data from offset 4000001 on" 1000004 image "$uri"
+  reports "$uri: $data from offset 4000001 on" 1000004 manifest:image.blkm \
+          "$uri"
+  # Reads beyond the first 2 MiB fail.
   start_nbdkit eval get_size='echo 5000000' pread="
 if [ \$4 -ge 2097152 ]; then echo EIO broken >&2; exit 1; fi
 head -c \$((\$4 + \$3)) '$dir/zeros' | tail -c \$3"
   run 2 blksum --compare --size 1000004 image "$uri"
   [ "$(cat stdout)" = "The first 1000004 bytes are identical.
-$uri: what follows was not read" ] || fail "not what was read"
-  grep -qF "$uri: cannot read at offset" stderr || fail "no reason"
+$uri: what follows was not read" ] || fail "the output for an unreadable end"
+  grep -qF "$uri: cannot read at offset" stderr ||
+    fail "no error with the reason"
   run 0 blksum --compare -q --size 1000004 image "$uri"
   run 1 blksum --compare --size 1000004 other "$uri"
 fi
@@ -237,7 +245,7 @@ for format in qcow2 vmdk; do
     BLKSUM_DIRECT=$direct run 0 blksum --compare --size 70000 a.$format \
                                 b.$format
     [ "$(tail -n 2 stdout)" = "a.$format: $data from offset 70000 on
-b.$format: $data from offset 70000 on" ] || fail "of $format"
+b.$format: $data from offset 70000 on" ] || fail "the output for $format"
   done
 done
 
@@ -247,4 +255,4 @@ device=$(losetup --find --show zeros 2> losetup.log) ||
   skip "no loop device: $(cat losetup.log)"
 at_exit "losetup -d $device"
 size=$(blockdev --getsize64 "$device" 2> tmp/log || echo 4999680)
-tells "$device: $zero $((size - 1000004)) bytes" 1000004 image "$device"
+reports "$device: $zero $((size - 1000004)) bytes" 1000004 image "$device"

@@ -2,27 +2,29 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --compare says where two images differ, in any mix of images and manifests.
+# --compare finds where two images differ, in any combination of images and
+# manifests.
 
 . "$(dirname "$0")/functions.sh"
 cd "$dir"
 
-# compares STATUS JSON A B [OPTION]...: in both directions; with -q in one of them in
-# the short form.
+# compares STATUS JSON A B [OPTION]...: in both directions; in the short form
+# with -q in one direction only.
 compares () {
   wanted=$1 json=$2 a=$3 b=$4
   shift 4
   for order in "$a $b" "$b $a"; do
     run $wanted blksum --compare --output=json "$@" $order
-    [ ! -s "$dir/stderr" ] || fail "a message"
-    [ "$(cat "$dir/stdout")" = "$json" ] || fail "not $json"
+    [ ! -s "$dir/stderr" ] || fail "unexpected message"
+    [ "$(cat "$dir/stdout")" = "$json" ] || fail "expected $json"
     is_long || [ "$order" = "$a $b" ] || continue
     run $wanted blksum --compare -q "$@" $order
     [ ! -s "$dir/stdout" ] && [ ! -s "$dir/stderr" ] || fail "not quiet"
   done
 }
 
-# all_kinds NAME [OPTION]...: the image NAME.raw as others, in $kinds.
+# all_kinds NAME [OPTION]...: makes other forms of the image NAME.raw, in
+# $kinds.
 all_kinds () {
   name=$1
   shift
@@ -66,19 +68,21 @@ compares 1 "$differences" a.raw b.raw -d md5 --streams 4
 compares 1 '[{"start": 69632, "length": 4096}, {"start": 2998272, "length": 204800}, {"start": 5242880, "length": 4096}, {"start": 8384512, "length": 4096}]' a.raw b.raw -b 4k
 
 run 0 blksum --compare a.raw manifest:a.blkm
-grep -qx "The images are identical." "$dir/stdout" || fail "no line"
+grep -qx "The images are identical." "$dir/stdout" ||
+  fail "no message that they are identical"
 run 1 blksum --compare a.raw manifest:b.blkm
 [ "$(cat "$dir/stdout")" = "At 65536: 65536 bytes differ.
 At 2949120: 262144 bytes differ.
 At 5242880: 65536 bytes differ.
-At 8323072: 65536 bytes differ." ] || fail "other lines"
+At 8323072: 65536 bytes differ." ] || fail "the lines differ"
 
-# A manifest from elsewhere, in a pipe.
+# A manifest that another process writes into a pipe.
 run 1 sh -c 'blksum --manifest - a.raw |
              blksum --compare --output=json manifest:- b.raw'
-[ "$(cat "$dir/stdout")" = "$differences" ] || fail "other ranges by a pipe"
+[ "$(cat "$dir/stdout")" = "$differences" ] ||
+  fail "the ranges from a pipe differ"
 
-# Leaves of other kinds; the construction does not matter.
+# Leaves of other hash specs; constructions may differ.
 for options in "-b 4k" "-d sha512" "-d md5 -b 1m"; do
   blksum $options --manifest other.blkm a.raw > /dev/null
   compares 0 "[]" a.raw manifest:other.blkm
@@ -95,7 +99,7 @@ for options in "--linear" "--streams 64"; do
 done
 refuses "no length" blksum --compare -d null a.raw b.raw
 
-# Sizes: what is beyond the shorter one counts as zero.
+# Different sizes: beyond the end of the shorter image there are zeros.
 for size in 0 1 511 65535 65536 65537 1048577; do
   head -c $size a.raw > short.raw
   for more in 1 511 65536 100000; do
@@ -106,21 +110,21 @@ for size in 0 1 511 65535 65536 65537 1048577; do
     run 1 blksum --compare --strict short.raw long.raw
     [ "$(cat "$dir/stdout")" = \
       "The sizes differ: $size and $((size + more)) bytes." ] ||
-      fail "not what --strict says"
+      fail "the result of --strict differs"
     compares 0 "[]" short.raw short.raw --strict
     printf x | dd of=long.raw bs=1 seek=$((size + more - 1)) conv=notrunc \
       status=none
     last=$(((size + more - 1) / 65536 * 65536))
     compares 1 "[{\"start\": $last, \"length\": $((size + more - last))}]" \
              short.raw long.raw
-    # As a manifest the longer one has digests, to compare with.
+    # The same with a manifest of the longer one, to compare digests.
     blksum --manifest long.blkm long.raw > /dev/null
     compares 1 "[{\"start\": $last, \"length\": $((size + more - last))}]" \
              short.raw manifest:long.blkm
   done
 done
-# Of the block in which a manifest ends, and the other does not, there are two
-# digests that say nothing, unless one is zero.
+# If one manifest ends within a block and the other does not, their digests of
+# that block cannot be compared, unless one of them is zero.
 head -c 70000 a.raw > short.raw
 cp short.raw long.raw
 truncate -s 200000 long.raw
@@ -131,8 +135,8 @@ for long in long.raw manifest:long.blkm; do
   refuses "cannot tell" blksum --compare manifest:short.blkm $long
   refuses "cannot tell" blksum --compare $long manifest:short.blkm
 done
-# It is told as if it differed when the images differ elsewhere: so they do not
-# get equal by a copy of what is told.
+# That block is reported as different if the images differ elsewhere: so copying
+# the reported ranges makes the images equal.
 cp long.raw other.raw
 printf x | dd of=other.raw bs=1 conv=notrunc status=none
 compares 1 '[{"start": 0, "length": 131072}]' manifest:short.blkm other.raw
@@ -155,8 +159,8 @@ cp short.raw long.raw
 truncate -s 200000 long.raw
 compares 0 "[]" manifest:short.blkm long.raw
 
-# A manifest whose sum would take weeks: the first block tells, and no more is
-# needed then.
+# The sum of this manifest would take weeks to compute: the first block differs,
+# so it is not needed.
 "$PYTHON" - "$abs_top_srcdir/tests" > huge.blkm << 'END'
 import sys
 sys.dont_write_bytecode = True
@@ -168,10 +172,10 @@ sys.stdout.buffer.write(head + record(0, 2**47 | ZERO, b"") +
 END
 for order in "manifest:huge.blkm a.raw" "a.raw manifest:huge.blkm"; do
   run 1 timeout 300 blksum --compare -q $order
-  [ ! -s "$dir/stderr" ] || fail "a message"
+  [ ! -s "$dir/stderr" ] || fail "unexpected message"
 done
 
-# A byte in 6 GiB.
+# One byte in 6 GiB.
 truncate -s 6g c.raw
 for at in 0 1000000000 3000000001; do
   write_data c.raw $at 100000
@@ -187,7 +191,7 @@ for c in $c_kinds; do
   done
 done
 
-# What cannot be compared; it is said of the right one.
+# Operands that cannot be compared; the error names the right one.
 refuses "none: cannot open" blksum --compare a.raw none
 refuses "none: cannot open" blksum --compare none a.raw
 refuses "manifest:none: cannot open" blksum --compare a.raw manifest:none

@@ -2,25 +2,27 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# What blksum tells the shells of a command line that is not finished:
-# tools/cli/complete.h says how.  The tests of each shell see that it is used.
+# The completions that blksum prints for an unfinished command line, in the
+# format of tools/cli/complete.h.  The tests of each shell verify that the shell
+# uses them.
 
 . "$(dirname "$0")/functions.sh"
 . "$abs_top_srcdir/tests/completion-functions.sh"
 
-# says_kind KIND PREFIX WORD...: what can follow the last word.
-says_kind () {
+# prints_kind KIND PREFIX WORD...: the kind of completions for the last word;
+# they are in $dir/words.
+prints_kind () {
   printf '%s\t%s\n' "$1" "$2" > "$dir/kind"
   shift 2
   run 0 blksum --complete "$@"
-  [ ! -s "$dir/stderr" ] || fail "a message: $*"
+  [ ! -s "$dir/stderr" ] || fail "unexpected message: $*"
   head -n 1 "$dir/stdout" | cmp - "$dir/kind" ||
     fail "not $(cat "$dir/kind"): $*"
   sed 1d "$dir/stdout" | cut -f1 > "$dir/words"
 }
 
-# are WORD...: the words that came, in any order.
-are () {
+# words_are WORD...: exactly these completions, in any order.
+words_are () {
   printf '%s\n' "$@" | sort | sed '/^$/d' > "$dir/expected"
   sort "$dir/words" | diff -u "$dir/expected" - || fail "not these words"
 }
@@ -37,9 +39,9 @@ has_not () {
   done
 }
 
-# Every option of the table, with its help.
+# All options of the table, with their help.
 table_options > "$dir/options"
-says_kind words '' -
+prints_kind words '' -
 LC_ALL=C sort "$dir/words" | grep -v '=$' | diff -u "$dir/options" - ||
   fail "not the options of the table"
 has --progress=
@@ -48,145 +50,146 @@ sed 1d "$dir/stdout" | while IFS='	' read -r option text; do
   grep -F -e "${option%=}" "$dir/help" | grep -q -F -e " $text" ||
     fail "$option: not the help: $text"
 done
-says_kind words '' --
+prints_kind words '' --
 grep -v '=$' "$dir/words" | LC_ALL=C sort > "$dir/long"
 grep '^--' "$dir/options" | diff -u - "$dir/long" || fail "not the long options"
 
-# What was given is not offered again, by letter, by name or abbreviated, unless
-# another one has an effect; nor is what cannot be used with it, whichever of
-# the two is first.
+# An option that was given is not offered again, given by letter, by name or
+# abbreviated, unless its repetition has an effect; nor is an option that cannot
+# be used together with one that was given, before it or after it.
 for given in -q --quiet --qui -zqU; do
-  says_kind words '' $given -
+  prints_kind words '' $given -
   has_not -q --quiet
   has --digest -w
 done
-says_kind words '' --object secret,id=a -
+prints_kind words '' --object secret,id=a -
 has --object
-says_kind words '' -d sha1 --block-size=4k -p -
+prints_kind words '' -d sha1 --block-size=4k -p -
 has_not -d --digest -b --block-size -p --progress --progress=
-says_kind words '' --linear --
+prints_kind words '' --linear --
 has_not --streams --linear
-says_kind words '' --streams 64 --
+prints_kind words '' --streams 64 --
 has_not --streams --linear
-says_kind words '' --tag --
+prints_kind words '' --tag --
 has_not --check --expect --compare
-says_kind words '' --check --
+prints_kind words '' --check --
 has_not --tag --manifest
 has --strict
-# What cannot be known says nothing: an unknown option, an ambiguous one.
-says_kind words '' -X --nonsense --s=1 --
+# After an unknown or ambiguous option there are no completions.
+prints_kind words '' -X --nonsense --s=1 --
 has --digest --size --streams --strict
-# The word at the cursor is not one that was given.
-says_kind words '' --digest
+# The word at the cursor does not count as given.
+prints_kind words '' --digest
 has --digest
 
-# Arguments: apart, behind "=", behind the letter, and of abbreviations.
+# Arguments of options: separate, after "=", after the letter, and of
+# abbreviations.
 digests=$(blksum --list-digests)
 for option in -d --digest --dig -qd; do
-  says_kind words '' $option ''
-  are $digests
+  prints_kind words '' $option ''
+  words_are $digests
 done
-says_kind words --digest= --digest=sha
-are $digests
-says_kind words --dig= --dig=
-are $digests
-says_kind words -d -dsha
-are $digests
-says_kind words -qd -qdsha
-are $digests
-says_kind words sha256/ -d sha256/
-are 4k 8k 16k 32k 64k 128k 256k 512k 1m 2m 4m 8m 16m
-says_kind words --digest=sha256/ --digest=sha256/4
+prints_kind words --digest= --digest=sha
+words_are $digests
+prints_kind words --dig= --dig=
+words_are $digests
+prints_kind words -d -dsha
+words_are $digests
+prints_kind words -qd -qdsha
+words_are $digests
+prints_kind words sha256/ -d sha256/
+words_are 4k 8k 16k 32k 64k 128k 256k 512k 1m 2m 4m 8m 16m
+prints_kind words --digest=sha256/ --digest=sha256/4
 has 4k
-says_kind words '' -b ''
-are 4k 8k 16k 32k 64k 128k 256k 512k 1m 2m 4m 8m 16m
+prints_kind words '' -b ''
+words_are 4k 8k 16k 32k 64k 128k 256k 512k 1m 2m 4m 8m 16m
 while read -r size; do
   run 0 blksum -b "$size" "$abs_top_srcdir/tests/functions.sh"
 done < "$dir/words"
-says_kind words '' --output ''
-are human json
-says_kind words --output= --output=j
-are human json
+prints_kind words '' --output ''
+words_are human json
+prints_kind words --output= --output=j
+words_are human json
 for free in --size --threads --streams --subset --object; do
-  says_kind words '' $free ''
-  are
+  prints_kind words '' $free ''
+  words_are
 done
-says_kind words --progress= --progress=
-are
-says_kind files '' --progress ''
-are
+prints_kind words --progress= --progress=
+words_are
+prints_kind files '' --progress ''
+words_are
 
-# Formats: those that an error names.
+# The formats are those in an error message.
 blksum -f nonsense - 2> "$dir/message" < /dev/null || :
 formats=$(sed 's/.*the formats here are //; s/;.*//; s/,//g' "$dir/message")
 case $formats in
   raw*) ;;
   *) fail "cannot read the message: $formats" ;;
 esac
-says_kind words '' -f ''
-are $formats
-says_kind words --format= --format=q
-are $formats
+prints_kind words '' -f ''
+words_are $formats
+prints_kind words --format= --format=q
+words_are $formats
 
-# Files and directories.
-says_kind files '' --manifest ''
-says_kind files --manifest= --manifest=di
-are
-says_kind directories '' --manifest-dir ''
-says_kind directories --manifest-dir= --manifest-dir=/tmp
-says_kind words '' --expect man
-are manifest:
-says_kind words --expect= --expect=
-are manifest:
-says_kind files manifest: --expect manifest:/tmp/a:b
-are
-says_kind files --expect=manifest: --expect=manifest:
-are
+# Names of files and directories.
+prints_kind files '' --manifest ''
+prints_kind files --manifest= --manifest=di
+words_are
+prints_kind directories '' --manifest-dir ''
+prints_kind directories --manifest-dir= --manifest-dir=/tmp
+prints_kind words '' --expect man
+words_are manifest:
+prints_kind words --expect= --expect=
+words_are manifest:
+prints_kind files manifest: --expect manifest:/tmp/a:b
+words_are
+prints_kind files --expect=manifest: --expect=manifest:
+words_are
 
-# Operands.
-says_kind files '' ''
-are
-says_kind files '' man
-are manifest:
-says_kind files '' disk.raw
-are
-says_kind files manifest: manifest:di
-are
-says_kind files manifest: --compare manifest:a manifest:b
-are
-says_kind files '' --check man
-are
-says_kind files '' --merge --manifest all man
-are
-says_kind words '' --image-opts dri
-are
+# Names of operands.
+prints_kind files '' ''
+words_are
+prints_kind files '' man
+words_are manifest:
+prints_kind files '' disk.raw
+words_are
+prints_kind files manifest: manifest:di
+words_are
+prints_kind files manifest: --compare manifest:a manifest:b
+words_are
+prints_kind files '' --check man
+words_are
+prints_kind files '' --merge --manifest all man
+words_are
+prints_kind words '' --image-opts dri
+words_are
 
-# After "--", and in the place of an argument, a "-" begins no option.
-says_kind files '' -- -
-are
-says_kind files '' -- --digest=
-are
-says_kind files '' --manifest --
-are
-says_kind words '' --expect -- -
+# After "--", or as an argument, a word with "-" is no option.
+prints_kind files '' -- -
+words_are
+prints_kind files '' -- --digest=
+words_are
+prints_kind files '' --manifest --
+words_are
+prints_kind words '' --expect -- -
 has --digest
-says_kind files manifest: -- manifest:-x
-are
-# "-" alone is standard input.
-says_kind words '' - --dig
+prints_kind files manifest: -- manifest:-x
+words_are
+# A single "-" is standard input.
+prints_kind words '' - --dig
 has --digest
 
-# It opens nothing: not what the words name, not standard input.
+# Nothing is opened: neither files that the words name, nor standard input.
 mkfifo "$dir/fifo"
-says_kind words '' "$dir/fifo" --check --manifest "$dir/fifo.blkm" -
-[ ! -e "$dir/fifo.blkm" ] || fail "made a file"
+prints_kind words '' "$dir/fifo" --check --manifest "$dir/fifo.blkm" -
+[ ! -e "$dir/fifo.blkm" ] || fail "created a file"
 
-# It is no option, and behind others it is none either.
+# --complete is not in the help, and is only valid as the first argument.
 refuses 'unknown option\|unrecognized' blksum -q --complete
 run 0 blksum --help
 ! grep -e --complete "$dir/stdout" || fail "--complete is in the help"
 
-# Only what arrived was said.
+# A write error makes it fail.
 if [ -c /dev/full ]; then
   status=0
   blksum --complete - > /dev/full 2> "$dir/stderr" || status=$?

@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Lists of checksums and manifests that are damaged or made to deceive, every
-# one that comes of cutting or of a bit flipped: exit status 2, a message, and
-# little memory, whatever they are used for.  See blksum-damaged.py, which takes
+# Damaged and crafted lists of checksums and manifests, cut at any byte or with
+# any bit flipped: every job that reads them exits with status 2, prints an
+# error, and uses little memory.  See blksum-damaged.py, which reads
 # BLKHASH_SEED from the environment.
 
 . "$(dirname "$0")/functions.sh"

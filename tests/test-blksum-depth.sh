@@ -2,11 +2,11 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# However many reads are in flight, sums, differences and errors are the same:
-# tests of images run again, with BLKSUM_DEPTH.
+# Sums, differences and errors do not depend on the number of reads in flight:
+# tests of images run again with BLKSUM_DEPTH.
 
 . "$(dirname "$0")/functions.sh"
-[ -z "$wrapper" ] || skip "once is enough in valgrind"
+[ -z "$wrapper" ] || skip "in valgrind they run only once"
 
 depths='1 random'
 ! is_observed || depths=random

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Block devices: raw and qcow2, with and without the page cache.
+# Block devices, raw and with a qcow2, are read with and without the page cache.
 
 . "$(dirname "$0")/functions.sh"
 requires_root
@@ -11,7 +11,7 @@ requires_program losetup
 make_image "$dir/raw"
 sum=$(reference "$dir/raw")
 
-# attach FILE: sets $device, if there are loop devices.
+# attach FILE: sets $device to a loop device, or skips the test.
 attach () {
   device=$(losetup --find --show "$1" 2> "$dir/losetup.log") ||
     skip "no loop device: $(cat "$dir/losetup.log")"
@@ -27,7 +27,7 @@ prints_sum "$sum" from_stdin
 prints_sum "$(reference -b 4 "$dir/raw")" blksum -b 4 "$device"
 prints_sum "$(reference -b 16777216 "$dir/raw")" blksum -b 16m "$device"
 
-# Its size need not be a multiple of what direct I/O likes.
+# The size of the device is not a multiple of the alignment of direct I/O.
 head -c 1049088 "$dir/raw" > "$dir/odd"
 attach "$dir/odd"
 prints_sum "$(reference "$dir/odd")" blksum "$device"
@@ -41,8 +41,8 @@ prints_sum "$sum" blksum -c "$device"
 prints_sum "$sum" blksum -f qcow2 "$device"
 prints_sum "$(reference "$dir/qcow2")" blksum -f raw "$device"
 
-# What another host wrote is seen, although its old tables are in the cache,
-# which the open descriptor keeps.
+# Another host has written: the new data is read, although the page cache has
+# the old tables, which an open descriptor keeps there.
 requires_program qemu-io
 qemu-img convert -f raw -O qcow2 "$dir/raw" "$dir/shared"
 truncate -s 16m "$dir/shared"
@@ -55,7 +55,7 @@ qemu-img convert -f qcow2 -O raw "$dir/shared" "$dir/new"
 prints_sum "$(reference "$dir/new")" blksum "$device"
 exec 5<&-
 
-# Also when the format is looked for, and the image is checked.
+# The same while the format is probed, and the image is checked.
 for format in qcow2 vdi; do
   truncate -s 16m "$dir/empty-$format"
   attach "$dir/empty-$format"
@@ -68,18 +68,19 @@ for format in qcow2 vdi; do
   exec 5<&-
 done
 
-# And behind an image.
+# The same for a backing file.
 qemu-img create -q -f qcow2 -F vdi -b "$device" "$dir/overlay" 8m
 prints_sum "$sum" blksum -f qcow2 "$dir/overlay"
 
-# A device that is too short for what the qcow2 says.
+# The device is too short for the clusters of the qcow2.
 size=$(stat -c %s "$dir/qcow2")
 head -c $((size / 2 / 512 * 512)) "$dir/qcow2" > "$dir/cut"
 attach "$dir/cut"
 refuses "$device: " blksum "$device"
 
-# Nor for the last sector of what is compressed; one more sector is enough.
-cp --sparse=never "$dir/raw" "$dir/full" # for it compresses whole clusters
+# It is too short for the last sector of compressed data; with that sector it is
+# complete.
+cp --sparse=never "$dir/raw" "$dir/full" # compress only writes whole clusters
 qemu-img create -q -f qcow2 "$dir/compressed" 8m
 options=driver=compress,file.driver=qcow2,file.file.driver=file
 qemu-img convert -n -S 0 -f raw --target-image-opts "$dir/full" \

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Every digest of the list has the sum of the reference, for a small image with
-# data, zeros, a hole and a short last block.
+# Each digest of the list computes the sum of the reference, for a small image
+# with data, zeros, a hole and a short last block.
 
 . "$(dirname "$0")/functions.sh"
 
@@ -17,7 +17,7 @@ count=0
 for digest in $digests; do
   sum=$(reference -d $digest -b 4096 "$dir/image" 2> "$dir/reason")
   if [ -s "$dir/reason" ]; then
-    # Python may be built with another OpenSSL than the library.
+    # The OpenSSL of Python may differ from that of the library.
     grep -q "no digest" "$dir/reason" || fail "$(cat "$dir/reason")"
     echo "not in the reference: $digest"
     continue
@@ -29,7 +29,7 @@ for digest in $digests; do
 done
 [ $count -ge 12 ] || fail "only $count digests were tested"
 
-# The sum of null is empty, in one block and in many, by name and from a pipe.
+# The sum of "null" is empty, for one block and many, by name and from a pipe.
 for options in "" "-b 4" "-b 4 -t 8" "--streams 4" "--no-extents"; do
   prints_sum "" blksum -d null $options "$dir/image"
   [ "$(cat "$dir/stdout")" = "  $dir/image" ] || fail "null is not empty"
@@ -37,26 +37,26 @@ for options in "" "-b 4" "-b 4 -t 8" "--streams 4" "--no-extents"; do
   [ "$(cat "$dir/stdout")" = "  -" ] || fail "null is not empty, from a pipe"
 done
 
-# Case and the aliases of OpenSSL.
+# Upper case, and the aliases of OpenSSL.
 sum=$(reference "$dir/image")
 for alias in SHA256 Sha256 SHA2-256 sha-256; do
   prints_sum "$sum" blksum -d $alias "$dir/image"
 done
 
-# With the block size, as nbdcopy --blkhash= is told.
+# With the block size, as in nbdcopy --blkhash=.
 sum=$(reference -d sha512 -b 4096 "$dir/image")
 for options in "-d sha512/4k" "-d SHA512/4K" "-d sha512/4096 -b 4k" \
                "-b 4096 --digest=sha512/4k" "-d md5/1m -d sha512/4k" \
                "-b 4k -d md5/4k -d sha512"; do
   prints_sum "$sum" blksum $options "$dir/image"
 done
-# Of the last --digest nothing but what it says counts.
+# The last --digest overrides all parts of earlier ones.
 prints_sum "$(reference -d sha512 "$dir/image")" \
            blksum -d md5/1m -d sha512 "$dir/image"
 prints_sum "$(reference -d md5 -b 512 -s 4 "$dir/image")" \
            blksum --streams 4 -d md5/512 "$dir/image"
 run 0 blksum --tag --no-names -d sha512/4k "$dir/image"
-echo "blk-sha512/4k = $sum" | cmp - "$dir/stdout" || fail "the tag"
+echo "blk-sha512/4k = $sum" | cmp - "$dir/stdout" || fail "the tag differs"
 refuses "another block size" blksum -d sha512/4k -b 64k "$dir/image"
 refuses "another block size" blksum -b 64k -d sha512/4k "$dir/image"
 for size in 2 5000 32m 1g 99999999999999999999; do
@@ -66,16 +66,16 @@ for digest in /4k sha512/ sha512/4k/ sha512/4x sha512/4k/s64 \
               sha512/4k/linear sha513/4k sha512//4k; do
   refuses "unknown digest '$digest'" blksum -d $digest "$dir/image"
 done
-# This is a name of OpenSSL, as it stands.
+# This is a name of OpenSSL, not a digest with a block size.
 prints_sum "$(reference -d sha512-256 "$dir/image")" \
            blksum -d SHA2-512/256 "$dir/image"
 
-# The sum alone is what nbdcopy --blkhash-file writes: these were written by
-# version 1.24.
+# nbdcopy --blkhash-file writes the sum alone: these were written by version
+# 1.24.
 printf hello > "$dir/hello"
 nbdcopy_wrote () {
   run 0 blksum --no-names -d $1 "$dir/hello"
-  echo "$2" | cmp - "$dir/stdout" || fail "not what nbdcopy writes"
+  echo "$2" | cmp - "$dir/stdout" || fail "not the output of nbdcopy"
 }
 nbdcopy_wrote sha256 \
   337355feb53a5309d5aba92796223c2c84ffab930e706c01fef573a2722545e6

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A dmg, whatever its name, is told by its end, and refused without -f.  What
-# only looks a bit like one is raw.
+# A dmg, whatever its name is, is detected by its trailer, and refused without
+# -f.  A file with a similar end is raw.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
@@ -16,7 +16,7 @@ for name in image image.dmg; do
   refuses "dmg.*-f dmg.*-f raw" blksum $name
   prints_sum "$(reference $name)" blksum -f raw $name
 done
-# The driver can be in a package of its own.
+# The driver can be in another package.
 if qemu-img info -f dmg image > /dev/null 2>&1; then
   prints_sum "$(reference raw)" blksum -f dmg image
 fi
@@ -27,7 +27,7 @@ from_pipe () { cat image | blksum; }
 prints_sum "$(reference image)" from_stdin
 prints_sum "$(reference image)" from_pipe
 
-# Another version, another size, another place.
+# Another version, another size, another position of the trailer.
 tail -c 512 image > end
 for edit in '4 \000\000\000\005' '8 \000\000\004\000' '0 kolz'; do
   cp image other
@@ -41,7 +41,7 @@ prints_sum "$(reference other)" blksum other
 tail -c 511 image > other
 prints_sum "$(reference other)" blksum other
 
-# And a disk that ends so is one, as with any other magic.
+# A disk that ends like a dmg is detected as one, as with any magic.
 truncate -s 1m other
 cat end >> other
 refuses "dmg.*-f dmg.*-f raw" blksum other

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# What cannot be hashed, and wrong command lines: one line on stderr, exit
-# status 2, no sum.
+# Operands that cannot be hashed, and wrong command lines: one error on stderr,
+# exit status 2, and no sum.
 
 . "$(dirname "$0")/functions.sh"
 
@@ -18,7 +18,7 @@ ln -s loop "$dir/loop"
 refuses "$dir/loop: .*symbolic" blksum "$dir/loop"
 refuses "-: .*directory" sh -c 'blksum < .'
 
-# A name cannot make two lines of one message.
+# A newline in a name does not make two lines of a message.
 newline=$(printf '%s/a\nb' "$dir")
 refuses "$dir/a.*b: .*No such file" blksum "$newline"
 
@@ -59,8 +59,8 @@ refuses "option '--zero' takes no argument" blksum --zero=x "$dir/image"
 refuses "invalid option '-Q'" blksum --tag -Qz "$dir/image"
 refuses "invalid option '-3'" blksum -p3 "$dir/image"
 
-# Options that do not go together, wherever they are.  A command line with
-# more that is wrong is read from the left, then as a whole.
+# Options that cannot be combined, in any order.  Errors of single options
+# are reported first, from left to right.
 refuses "--object needs --image-opts; try 'blksum --help'$" \
         blksum -f nonsense "$dir/image" --object secret,id=a,data=b
 refuses "--format goes into the operand with --image-opts: driver=qcow2,...; \
@@ -75,7 +75,7 @@ for place in before after; do
   refuses "driver=missing: " blksum "$@" driver=missing
 done
 
-# What an option can have been meant to be.
+# Did-you-mean suggestions.
 refuses "'--no' is ambiguous; possibilities: '--no-extents' '--no-names'; " \
         blksum --no "$dir/image"
 refuses "'--t' is ambiguous; possibilities: '--tag' '--threads'; " \
@@ -85,10 +85,10 @@ refuses "unrecognized option '--treads'; try 'blksum --help'$" \
 refuses "unrecognized option '--xyzzy'; try" blksum --xyzzy "$dir/image"
 refuses "unrecognized option '--a?b'; try" \
         blksum "$(printf -- '--a\033b')" "$dir/image"
-# The beginning of a name is enough, if it is of one.
+# A unique abbreviation of an option is accepted.
 prints_sum "$(reference -b 4k "$dir/image")" blksum --block 4k "$dir/image"
 
-# With -c, a file of checksums was rather meant to be checked.
+# With -c and a list of checksums, the message suggests --check.
 blksum "$dir/image" > "$dir/sums"
 refuses "$dir/sums: .*--cache" blksum -c "$dir/sums"
 prints_sum "$(reference "$dir/sums")" blksum --cache "$dir/sums"

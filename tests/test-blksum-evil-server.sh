@@ -2,18 +2,18 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# An NBD server that breaks the protocol, by mistake or on purpose: an error or
-# the right sum, never the sum of something else, and no hang.
+# An NBD server that breaks the protocol, by mistake or maliciously: an error or
+# the right sum, never another sum, and no hang.
 
 . "$(dirname "$0")/functions.sh"
 requires_nbd
 
-# Larger than what is in flight, of no size that is round, and with zeros.
+# Larger than the data in flight, of an odd size, with zeros.
 write_data "$dir/image" 0 9000001
 write_zeros "$dir/image" 3000000 500000
 sum=$(reference "$dir/image")
 
-# fails REGEX FAULT...
+# fails REGEX FAULT...: blksum prints a matching error.
 fails () {
   wanted=$1
   shift
@@ -24,7 +24,8 @@ fails () {
   stop_evil_server
 }
 
-# serves FAULT...  The first connection differs from the others.
+# serves FAULT...: blksum prints the right sum.  The first connection can differ
+# from the others.
 serves () {
   for threads in 1 4; do
     start_evil_server "$dir/image" "$@"
@@ -35,57 +36,59 @@ serves () {
 
 serves
 
-# A reply that ends before all was there.
+# A reply that ends before all data was sent.
 for fault in half none hole empty; do
   fails "cannot read at offset [0-9]*: Protocol error" $fault
 done
 
-# One of what was not asked for.
+# A reply with data that was not requested.
 for fault in long elsewhere cookie; do
   fails "" $fault
 done
 
-# Errors; that of a simple reply is not allowed any more.
+# Error replies; simple replies are not permitted any more.
 for fault in error late-error; do
   fails "cannot read at offset [0-9]*: Input/output error" $fault
 done
 fails "" simple-error
 
-# Any order is allowed.
+# Replies may come in any order.
 serves reverse
 
-# The end, at once and in the middle.
+# The connection ends, at the first request and later.
 fails "lost the connection" die 0
 fails "lost the connection" die 5000000
 
-# Extents.
+# Extents that are wrong.
 fails "extent" extents-zero
 fails "extent" extents-none
 fails "no block status" extents-no-chunk
 fails "no block status" extents-context
 fails "extent" extents-error
 
-# One in each answer, zeros among them; an error in a later answer.
+# One extent in each reply, some of them zeros; an error in a later reply.
 serves extents-short 65536
 serves extents-short 1000
 fails "cannot get extents at offset [0-9]*: .*Input/output error" \
       extents-late-error 65536
 
-# More than was asked for: libnbd 1.24 does not take it, older ones pass it on.
+# Extents beyond the request: libnbd 1.24 rejects them, older versions pass them
+# on.
 start_evil_server "$dir/image" extents-long
 if timeout $limit blksum "$uri" > "$dir/out" 2> "$dir/err"; then
-  [ "$(cut -d ' ' -f 1 "$dir/out")" = "$sum" ] || fail "extents-long: a sum"
+  [ "$(cut -d ' ' -f 1 "$dir/out")" = "$sum" ] || fail "extents-long: wrong sum"
 else
   grep -q "cannot get extents" "$dir/err" || fail "extents-long: $(cat "$dir/err")"
 fi
 stop_evil_server
 
-# A size that is a negative number in C, and one that the file has not.
+# A size that is negative as a signed number, and a size that is not that of the
+# file.
 fails "size" size 9223372036854775808
 fails "size" size 18446744073709551615
 fails "cannot read" size 9223372036854775807
 
-# Sizes of requests that make no sense: libnbd overlooks them, or not.
+# Block size constraints that are invalid: libnbd accepts some of them.
 for sizes in 0,0,0 3,4096,65536 65536,4096,512 1,1,1 \
              4294967295,4294967295,4294967295 2147483648,65536,65536; do
   start_evil_server "$dir/image" block-size $sizes
@@ -102,10 +105,10 @@ for sizes in 0,0,0 3,4096,65536 65536,4096,512 1,1,1 \
   stop_evil_server
 done
 
-# Connections besides the first.
+# Connections after the first one.
 for fault in second-hangs second-small second-gone; do
   serves $fault
 done
 
-# It is not waited for when all has been read.
+# blksum does not wait for this server when all data was read.
 serves no-close

@@ -2,7 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# blksum --expect: is it this image?  0 yes, 1 no, 2 that cannot be told.
+# blksum --expect compares an image with a sum: exit status 0 if equal, 1 if
+# different, 2 on errors.
 
 . "$(dirname "$0")/functions.sh"
 
@@ -13,7 +14,8 @@ write_data other 4000000 1
 sum=$(reference raw)
 zeros=$(echo $sum | tr 0-9a-f 0)
 
-# is SUM IMAGE [OPTION]..., is_not SUM IMAGE [OPTION]...
+# is SUM IMAGE [OPTION]...: they match.  is_not SUM IMAGE [OPTION]...: they
+# differ.
 is () {
   expect=$1 image=$2
   shift 2
@@ -39,7 +41,7 @@ is_not $zeros raw
 run 1 blksum --expect $zeros raw
 says "expected blk-sha256/64k = $zeros$" "got      blk-sha256/64k = $sum$"
 
-# The linear construction; and a sum by another one is not taken for it.
+# The linear construction; a sum does not match by another construction.
 linear=$(reference --linear -b 4m raw)
 is blk-sha256/4m/linear:$linear raw
 is blk-sha256/4m/linear:$linear raw --linear -b 4m
@@ -47,7 +49,7 @@ is $linear raw -b 4m --linear
 is_not blk-sha256/4m/linear:$linear other
 is_not blk-sha256/4m:$linear raw
 
-# How it was made is in it, or in the options, or in both.
+# The hash spec is in the checksum, in the options, or in both.
 for kind in sha256/64k sha256/4k/s64 sha512/4m md5/512 sha1/16m/s3 \
             blake2b-256/1m/s1024; do
   digest=${kind%%/*}
@@ -69,14 +71,14 @@ for kind in sha256/64k sha256/4k/s64 sha512/4m md5/512 sha1/16m/s3 \
   is $its_sum raw $options
   is_not $its_sum other $options
   is blk-$digest:$its_sum raw $options
-  # What blksum prints, and nbdcopy.
+  # The output of blksum and of nbdcopy is accepted.
   is "$(blksum --tag --no-names $options raw)" raw
   is "$(blksum --no-names $options raw)" raw -d $digest/$size \
      --streams $streams
   is_not "$(blksum --tag --no-names $options other)" raw
 done
 
-# The sum of a manifest; the options must be those with which it was made.
+# The image is a manifest; the options must be those of the manifest.
 blksum --manifest raw.blkm raw > stdout
 blksum --manifest other.blkm -d md5 -b 4k --streams 3 other > stdout
 blksum --manifest linear.blkm --linear raw > stdout
@@ -96,7 +98,7 @@ done
 from_pipe () { cat $input | blksum "$@"; }
 input=raw
 run 0 from_pipe --expect manifest:raw.blkm
-[ "$(cat stdout)" = "-: OK" ] || fail "the image in a pipe"
+[ "$(cat stdout)" = "-: OK" ] || fail "the image in a pipe does not match"
 run 1 from_pipe --expect manifest:other.blkm -
 input=raw.blkm
 run 0 from_pipe --expect manifest:- raw
@@ -110,7 +112,7 @@ truncate -s 10m larger
 run 1 blksum --expect manifest:raw.blkm larger
 run 0 blksum --expect manifest:raw.blkm --size 8m larger
 printf '%s\n' "larger: OK" "larger: what follows is zero, 2097152 bytes" |
-  cmp - stdout || fail "the first bytes"
+  cmp - stdout || fail "the first bytes do not match"
 run 1 blksum --expect manifest:raw.blkm --size 7m larger
 head -c 700 raw.blkm > cut.blkm
 refuses "manifest:cut.blkm: the manifest is cut off" \
@@ -126,49 +128,52 @@ for options in "-d md5" "-b 4k" "--streams 4" --linear; do
           blksum $options --expect manifest:raw.blkm raw
 done
 
-# What contradicts it, and nothing is opened.
-says_usage () {
+# is_usage_error REGEX COMMAND...: an error of the command line, before anything
+# is opened.
+is_usage_error () {
   refuses "$@" missing
-  grep -q "try 'blksum --help'" stderr || fail "not of the command line"
+  grep -q "try 'blksum --help'" stderr ||
+    fail "not an error of the command line"
 }
 for options in "-d md5" "-b 4k" "--streams 4" --linear "-d sha256/4k"; do
-  says_usage "--expect: .*not one by" blksum $options \
-             --expect blk-sha256/64k:$sum
+  is_usage_error "--expect: .*not one by" blksum $options \
+                 --expect blk-sha256/64k:$sum
 done
-# Another kind of checksum.
+# Checksums of other programs.
 for prefix in sha256 SHA256 sha512 md5; do
-  says_usage "'$prefix' is the checksum of a file.*blk-" \
-             blksum --expect $prefix:$sum
+  is_usage_error "'$prefix' is the checksum of a file.*blk-" \
+                 blksum --expect $prefix:$sum
 done
-says_usage "'sha256' is the checksum of a file" blksum --expect "sha256 = $sum"
-says_usage "'etag' is not blk-DIGEST" blksum --expect etag:$sum
-says_usage "'sha256/64k' is not blk-DIGEST" blksum --expect sha256/64k:$sum
-# And what is none.
-says_usage "64" blksum --expect "${sum#?}"
-says_usage "64 digits, .*md5 has 32" blksum --expect blk-md5/64k:$sum
-says_usage "64 digits, .*null has 0" blksum --expect blk-null/64k:$sum
-says_usage "hexadecimal" blksum --expect ""
-says_usage "hexadecimal" blksum --expect "" -d null
-says_usage "hexadecimal" blksum --expect "blk-sha256/64k:"
-says_usage "hexadecimal" blksum --expect "blk-null/64k:"
-says_usage "hexadecimal" blksum --expect "$sum  raw"
-says_usage "hexadecimal" blksum --expect "x${sum#?}"
-says_usage "unknown digest 'sha257'" blksum --expect blk-sha257/64k:$sum
-says_usage "power of two" blksum --expect blk-sha256/65k:$sum
-says_usage "form blk-DIGEST/SIZE" blksum --expect blk-sha256/64k/x:$sum
-says_usage "form blk-DIGEST/SIZE" blksum --expect blk-:$sum
-says_usage "one image" blksum --expect $sum raw
+is_usage_error "'sha256' is the checksum of a file" \
+               blksum --expect "sha256 = $sum"
+is_usage_error "'etag' is not blk-DIGEST" blksum --expect etag:$sum
+is_usage_error "'sha256/64k' is not blk-DIGEST" blksum --expect sha256/64k:$sum
+# Arguments that are no checksum.
+is_usage_error "64" blksum --expect "${sum#?}"
+is_usage_error "64 digits, .*md5 has 32" blksum --expect blk-md5/64k:$sum
+is_usage_error "64 digits, .*null has 0" blksum --expect blk-null/64k:$sum
+is_usage_error "hexadecimal" blksum --expect ""
+is_usage_error "hexadecimal" blksum --expect "" -d null
+is_usage_error "hexadecimal" blksum --expect "blk-sha256/64k:"
+is_usage_error "hexadecimal" blksum --expect "blk-null/64k:"
+is_usage_error "hexadecimal" blksum --expect "$sum  raw"
+is_usage_error "hexadecimal" blksum --expect "x${sum#?}"
+is_usage_error "unknown digest 'sha257'" blksum --expect blk-sha257/64k:$sum
+is_usage_error "power of two" blksum --expect blk-sha256/65k:$sum
+is_usage_error "form blk-DIGEST/SIZE" blksum --expect blk-sha256/64k/x:$sum
+is_usage_error "form blk-DIGEST/SIZE" blksum --expect blk-:$sum
+is_usage_error "one image" blksum --expect $sum raw
 for option in --check --tag --no-names --zero --output=json; do
-  says_usage "--expect cannot be used with" blksum --expect $sum $option
+  is_usage_error "--expect cannot be used with" blksum --expect $sum $option
 done
 
-# What cannot be read is not another image, with --quiet either.
+# An image that cannot be read does not just differ, with --quiet either.
 refuses "missing: .*No such file" blksum --expect $sum missing
 refuses "missing: .*No such file" blksum -q --expect $sum missing
 
-# Pipes, and what is not raw.
+# Pipes, and formats other than raw.
 run 0 sh -c "cat raw | blksum --expect $sum"
-[ "$(cat stdout)" = "-: OK" ] || fail "a pipe"
+[ "$(cat stdout)" = "-: OK" ] || fail "a pipe does not match"
 run 1 sh -c "cat other | blksum -q --expect $sum -"
 is $sum raw -f raw --progress=3 3> progress
 grep -q -x 100/100 progress || fail "no progress"

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A qemu-nbd that does not do what it should: what it said, in some lines, or
-# one that says why, and no process is left.
+# A qemu-nbd that misbehaves: its messages are shown, or an error gives the
+# reason, and no process is left.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
@@ -11,31 +11,31 @@ requires_qemu
 make_image "$dir/image"
 qemu-img convert -f raw -O qcow2 "$dir/image" "$dir/qcow2"
 
-# Processes of what is in $dir/bin; not this grep.
+# left: prints the processes of programs in $dir/bin, without grep.
 left () {
   grep -lsz "$dir/[b]in/qemu-nbd" /proc/[0-9]*/cmdline | cut -d/ -f3
 }
-nobody_left () { [ -z "$(left)" ]; }
+none_left () { [ -z "$(left)" ]; }
 at_exit 'kill -9 $(left) 2> /dev/null || :'
 
-# write_script SCRIPT: of qemu-nbd
+# write_script SCRIPT: replaces qemu-nbd.
 write_script () {
   echo "+ qemu-nbd is: $1"
   printf '#!/bin/sh\n%s\n' "$1" > "$dir/bin/qemu-nbd"
   chmod +x "$dir/bin/qemu-nbd"
 }
 
-# fails REGEX SCRIPT
+# fails REGEX SCRIPT: blksum prints one matching error.
 fails () {
   write_script "$2"
   for options in "" "--cache" "-f qcow2"; do
     refuses "$dir/qcow2: .*$1" timeout $limit blksum $options \
             "$dir/qcow2"
-    wait_until nobody_left
+    wait_until none_left
   done
 }
 
-# fails_saying SCRIPT REGEX...: each is one line.
+# fails_saying SCRIPT REGEX...: blksum prints one line for each REGEX.
 fails_saying () {
   write_script "$1"
   shift
@@ -44,11 +44,11 @@ fails_saying () {
     [ ! -s "$dir/stdout" ] || fail "printed a sum"
     says "$@"
     says_of "$dir/qcow2"
-    wait_until nobody_left
+    wait_until none_left
   done
 }
 
-# It exits at once.
+# qemu-nbd exits at once.
 fails "no good" 'echo "qemu-nbd: no good" >&2; exit 1'
 fails "no good" 'echo "qemu-nbd: no good" >&2'
 fails_saying 'echo "qemu-nbd: no good really" >&2; echo and more >&2; exit 1' \
@@ -57,7 +57,7 @@ fails "qemu-nbd" 'exit 1'
 fails "qemu-nbd" 'exit 0'
 fails "qemu-nbd" 'kill -9 $$'
 
-# What it says is long, or no text, or without an end.
+# Its messages are long, or binary, or have no end.
 fails_saying 'head -c 100000 /dev/zero | tr "\0" a >&2; exit 1' \
              "aaaa" "more lines are not shown"
 fails_saying 'yes aaaaaaaaaaaaaaaa >&2' \
@@ -66,25 +66,26 @@ fails_saying 'seq 3 12 >&2; exit 1' 3 4 5 6 7 8 9 10 11 12
 fails_saying 'printf "\033[2J\r\001\177\nblksum: \302\2332J\n" >&2; exit 1' \
              '?\[2J???$' ': blksum: ?2J$'
 if grep -q "$(printf '[\001\033\177\r]')" "$dir/stderr"; then
-  fail "control characters"
+  fail "a message has control characters"
 fi
 
-# That nobody took its replies is no reason: ours is, or what it says then.
+# A message that its replies were not read is not the reason: later messages
+# are, or else our own error.
 broken="qemu-nbd: Disconnect client, due to: Unable to write to socket: \
 Broken pipe"
 fails "cannot connect to qemu-nbd" "echo '$broken' >&2; exit 1"
 fails_saying "echo '$broken' >&2; echo qemu-nbd: no good >&2; exit 1" \
              ": no good$"
 
-# It hangs up, and stays: it may still have something to say.
+# It closes the connection and keeps running: a message may still follow.
 mkfifo "$dir/never"
 write_script "exec 3>&-; read line < '$dir/never'"
 refuses "$dir/qcow2: .*qemu-nbd" timeout $limit blksum --cache \
         "$dir/qcow2"
-wait_until nobody_left
+wait_until none_left
 
-# It neither answers nor ends, as with a file on a network that is down: it is
-# waited for, but the user need not.
+# It neither replies nor exits, as with a file on a network that is down: blksum
+# waits, and a signal ends it.
 stopped () {
   rm -f "$dir/started"
   blksum "$@" &
@@ -98,10 +99,10 @@ for script in "read line < '$dir/never'" \
   write_script ": > '$dir/started'; $script"
   run 143 stopped "$dir/qcow2"
   [ ! -s "$dir/stdout" ] || fail "printed a sum"
-  wait_until nobody_left
+  wait_until none_left
 done
 
-# It cannot be run, or is not there.
+# It cannot be run, or does not exist.
 only () { PATH=$dir/bin "$@"; }
 printf '#!/no/such/interpreter\n' > "$dir/bin/qemu-nbd"
 refuses "$dir/qcow2: .*qemu-nbd" only blksum "$dir/qcow2"

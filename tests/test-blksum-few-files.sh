@@ -2,14 +2,15 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# With fewer open files than it takes there is the right sum, or an error that
-# says what the limit is, whatever it was that could not be opened.
+# If the limit of open files is too low, blksum prints the right sum or an error
+# that contains the limit, whichever open failed.
 
 . "$(dirname "$0")/functions.sh"
 [ -z "$wrapper" ] || skip "valgrind needs files of its own"
 cd "$dir"
 
-# within FILES COMMAND...: without a shell, which needs files too.
+# within FILES COMMAND...: with this limit, and without a shell, which needs
+# files too.
 blksum=$(real_program "$abs_top_builddir/tools/blksum")
 within () {
   "$PYTHON" -c '
@@ -19,14 +20,14 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
 os.execv(sys.argv[2], sys.argv[2:])' "$@"
 }
 
-# sum_or_limit SUM FILES ARGUMENT...
+# sum_or_limit SUM FILES ARGUMENT...: prints SUM, or the error.
 sum_or_limit () {
   wanted=$1 files=$2
   shift 2
   status=0
   within $files "$blksum" "$@" > stdout 2> stderr || status=$?
   if [ $status = 0 ]; then
-    [ "$(cut -d' ' -f1 stdout)" = "$wanted" ] || fail "not $wanted: $*"
+    [ "$(cut -d' ' -f1 stdout)" = "$wanted" ] || fail "expected $wanted: $*"
   else
     [ $status = 2 ] || fail "exit status $status with $files files: $*"
     [ ! -s stdout ] || fail "printed a sum"

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # Images of other formats have the sum of their content: without -f those that
-# are complete in one file, with -f all that qemu-img can make here.
+# are one complete file, with -f all formats that qemu-img can create here.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
@@ -11,13 +11,13 @@ requires_qemu
 make_image "$dir/raw"
 sum=$(reference "$dir/raw")
 
-# convert FORMAT [OPTION]...: to $dir/image
+# convert FORMAT [OPTION]...: creates $dir/image.
 convert () {
   rm -f "$dir"/image*
   qemu-img convert -f raw -O "$@" "$dir/raw" "$dir/image"
 }
 
-# probed FORMAT [OPTION]...
+# probed FORMAT [OPTION]...: the image is hashed without -f.
 probed () {
   echo "+ $*"
   convert "$@"
@@ -35,7 +35,7 @@ probed vhdx
 probed vhdx -o subformat=fixed
 probed vhdx -o block_size=1m
 
-# asked FORMAT [OPTION]...: refused unless the format is given.
+# asked FORMAT [OPTION]...: the image is refused without -f.
 asked () {
   echo "+ $*"
   if ! convert "$@" 2> "$dir/convert.log"; then
@@ -56,13 +56,13 @@ asked vpc
 asked vmdk -o subformat=monolithicFlat
 asked vmdk -o subformat=twoGbMaxExtentSparse
 
-# A fixed vpc has its header at the end: it cannot be told from raw.
+# A fixed vpc has only a footer, so without -f it is raw.
 convert vpc -o subformat=fixed
 qemu-img convert -f vpc -O raw "$dir/image" "$dir/twin"
 prints_sum "$(reference "$dir/twin")" blksum -f vpc "$dir/image"
 prints_sum "$(reference "$dir/image")" blksum "$dir/image"
 
-# A wrong format, and one that nobody knows.
+# A wrong format, and an unknown one.
 refuses "$dir/raw: " blksum -f qcow2 "$dir/raw"
 refuses "$dir/raw: " blksum -f vmdk "$dir/raw"
 for format in nonsense 'qcow2,x=y' '' ' raw'; do
@@ -70,7 +70,7 @@ for format in nonsense 'qcow2,x=y' '' ' raw'; do
           blksum -f "$format" "$dir/raw"
 done
 
-# What was meant with a name that qemu does not use.
+# Suggestions for names that qemu does not use.
 for format in vhd:vpc VHD:vpc iso:raw img:raw hdd:parallels; do
   refuses "unknown format '${format%:*}' (did you mean ${format#*:}?)" \
           blksum -f "${format%:*}" "$dir/raw"
@@ -80,7 +80,8 @@ with_input () { "$@" < "$dir/raw"; }
 refuses "unknown format 'vhd' (did you mean vpc?)" with_input blksum -f vhd
 refuses "unknown format 'vhd' (did you mean vpc?)" blksum -f vhd nbd://x/
 
-# The list is that of the qemu here, and without one that of all.
+# The list has the formats of the installed qemu, and all formats if there is
+# none.
 cat > "$dir/bin/qemu-img" << 'END'
 #!/bin/sh
 printf 'usage: qemu-img\n\nSupported formats: blkdebug file qcow2 raw vpc\n\n'

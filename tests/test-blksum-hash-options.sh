@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The block size and the construction change the sum as the reference says; the
-# threads never do.
+# The sum depends on the block size and the construction, as in the reference,
+# and never on the number of threads.
 
 . "$(dirname "$0")/functions.sh"
 
@@ -33,7 +33,7 @@ for streams in 1 2 4 32 64 1024; do
 done
 prints_sum "$(reference "$dir/image")" blksum --streams 0 "$dir/image"
 
-# 1 MiB of 0x55 with 64 streams has a published sum.
+# The sum of 1 MiB of 0x55 with 64 streams was published.
 head -c 1048576 /dev/zero | tr '\0' '\125' > "$dir/55"
 prints_sum 2a6d5ed17da97865da0fd3ca9a792f3bfaf325940c44fd6a2f0a224a051eb6f0 \
            blksum --streams 64 "$dir/55"
@@ -47,7 +47,7 @@ for size in 4096 524288 4194304; do
                       "$dir/image"
   done
 done
-# The last block has the length that it has, and there may be none.
+# The last block can be shorter, and there can be no block.
 for size in 0 1 511 65535 65536 65537 1048577; do
   head -c $size "$dir/image" > "$dir/short"
   prints_sum "$(reference --linear "$dir/short")" blksum --linear "$dir/short"

@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Random operands of --image-opts: what blksum tells qemu to open is what they
-# describe.  See image-opts-random.py, which takes BLKHASH_SEED and
-# BLKHASH_ROUNDS from the environment.
+# Random operands of --image-opts: qemu opens what they describe.  See
+# image-opts-random.py, which reads BLKHASH_SEED and BLKHASH_ROUNDS from the
+# environment.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --image-opts: operands are options of qemu, which must say the driver.
+# --image-opts: operands are options of qemu, and must contain the driver.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
@@ -22,7 +22,7 @@ tail -c +1048577 "$dir/raw" | head -c 2097152 > "$dir/part"
 prints_sum "$(reference "$dir/part")" blksum --image-opts \
            "driver=raw,offset=1m,size=2m,file.filename=$dir/raw"
 
-# A comma in a name is doubled.
+# A comma in a name is escaped by another one.
 cp "$dir/qcow2" "$dir/a,b"
 prints_sum "$sum" blksum --image-opts "driver=qcow2,file.filename=$dir/a,,b"
 
@@ -36,17 +36,17 @@ JSON$" blksum --image-opts "$json"
 done
 refuses "driver=nonsense" \
         blksum --image-opts "driver=nonsense,file.filename=$dir/qcow2"
-# What qemu says is in the user's words.
+# Messages of qemu are shown with the operand of the user.
 for options in '' -U; do
   for name in qcow2 a,,b; do
     opts=driver=qcow2,nonsense=1,file.filename=$dir/$name
     refuses "$opts: [^:]*does not support the option 'nonsense'$" \
             blksum $options --image-opts "$opts"
-    ! grep -q json: "$dir/stderr" || fail "not in the user's words"
+    ! grep -q json: "$dir/stderr" || fail "a message shows our options for qemu"
   done
 done
 
-# Options that contradict each other: the last one does not count.
+# Contradicting options: the last one does not override the first.
 for opts in driver=raw,driver=qcow2 driver=qcow2,driver=raw \
             driver=qcow2,read-only=on,read-only=off; do
   refuses "given twice" blksum --image-opts "$opts,file.filename=$dir/qcow2"
@@ -62,15 +62,15 @@ refuses "not the name of an option" \
 refuses "inside each other" blksum --image-opts \
         "driver=raw,$(printf '%0100d' 0 | sed 's/0/file./g')filename=$dir/raw"
 
-# Nothing is opened to be written.
+# Files are opened read-only.
 cp "$dir/qcow2" "$dir/protected"
 opts=driver=qcow2,read-only=off,file.filename=$dir/protected
 prints_sum "$sum" blksum --image-opts "$opts"
 prints_sum "$sum" blksum -U --image-opts "$opts,force-share=off"
-cmp "$dir/qcow2" "$dir/protected" || fail "written"
+cmp "$dir/qcow2" "$dir/protected" || fail "the image was changed"
 
-# Names that JSON has to escape, and that qemu takes in no JSON: Latin-1, and a
-# character that Unicode will never have.
+# Names that JSON must escape, and names that qemu accepts in no JSON: Latin-1,
+# and a code point that is no character.
 for name in 'a "b"\c' "$(printf 'new\nline\001')" "$(printf 'caf\351')" \
             "$(printf 'no\357\277\277')"; do
   cp "$dir/qcow2" "$dir/$name" || continue
@@ -83,13 +83,14 @@ for name in 'a "b"\c' "$(printf 'new\nline\001')" "$(printf 'caf\351')" \
     prints_sum "$sum" blksum --no-names $options "$dir/$name"
   done
   run 2 blksum -f qed "$dir/$name"
-  ! grep -q 'json:\|driver=' "$dir/stderr" || fail "not in the user's words"
+  ! grep -q 'json:\|driver=' "$dir/stderr" ||
+    fail "a message shows our options for qemu"
 done
 
 refuses '.*--format' blksum --image-opts -f qcow2 "$dir/qcow2"
 refuses '.*--image-opts' blksum --object secret,id=a,data=b "$dir/qcow2"
 
-# A manifest stands beside them, as no option begins with its prefix.
+# manifest:FILE is a manifest with --image-opts too: no option begins like that.
 blksum --manifest "$dir/blkm" "$dir/raw" > "$dir/stdout"
 prints_sum "$sum" blksum --image-opts "manifest:$dir/blkm"
 for order in "manifest:$dir/blkm driver=qcow2,file.filename=$dir/qcow2" \

@@ -2,13 +2,13 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The tests of blksum in which it matters how a qcow2 is read pass also when
-# qemu-nbd reads all of it: they run again, with BLKSUM_DIRECT=0.  In the short form
-# those that are about what an image has in it, and some of them with a sanitizer.
+# Tests in which a qcow2 is read directly also pass if qemu-nbd reads all of it:
+# they run again with BLKSUM_DIRECT=0.  The short form has those about the
+# content of images; with a sanitizer it has fewer.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
-[ -z "$wrapper" ] || skip "once is enough in valgrind"
+[ -z "$wrapper" ] || skip "in valgrind they run only once"
 
 export BLKSUM_DIRECT=0
 names='changed-early changing locks qcow2 qcow2-corrupt qcow2-state race shrinking

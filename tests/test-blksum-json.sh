@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --output=json: one object on a line, with all keys, valid whatever the name.
+# --output=json: one object per line with all keys, which is valid for any name.
 
 . "$(dirname "$0")/functions.sh"
 
@@ -40,7 +40,8 @@ for line in lines:
                                       else "flat")
 END
 
-# describes FORMAT SUM EXTRA-KEYS COUNT COMMAND
+# describes FORMAT SUM EXTRA-KEYS COUNT COMMAND: COMMAND prints COUNT such
+# objects.
 describes () {
   args="$1 $2"
   extra=$3
@@ -48,7 +49,7 @@ describes () {
   shift 4
   run 0 "$@"
   "$PYTHON" "$dir/check.py" $args "$extra" < "$dir/stdout" ||
-    fail "wrong object from $*"
+    fail "wrong object by $*"
   [ "$(wc -l < "$dir/stdout")" = "$count" ] || fail "not $count objects"
 }
 
@@ -63,25 +64,25 @@ grep -q '"checksum":"'"$(reference --linear "$dir/image")"'".*"construction":"li
 describes raw $sum "" 1 sh -c 'cat "$1" | blksum --output=json' - "$dir/image"
 describes raw $sum "" 1 sh -c 'blksum --output=json < "$1"' - "$dir/image"
 
-# Names that are UTF-8 come back as they are, other bytes as U+FFFD.
+# UTF-8 in names is not changed; other bytes become U+FFFD.
 blksum --output=json -- 'café' 'a
 b' "$(printf 'caf\351')" > "$dir/stdout"
-"$PYTHON" - "$dir/stdout" << 'END' || fail "names"
+"$PYTHON" - "$dir/stdout" << 'END' || fail "the names differ"
 import json, sys
 names = [json.loads(line)["name"] for line in open(sys.argv[1], encoding="utf-8")]
 assert names == ["caf\u00e9", "a\nb", "caf\ufffd"], names
 END
 
-# A digest without bytes.
+# The digest "null" has an empty sum.
 blksum --output=json -d null "$dir/image" |
-  grep -q '"checksum":"","digest":"null"' || fail "the sum of null"
+  grep -q '"checksum":"","digest":"null"' || fail "the sum of null is not empty"
 
 # An empty image.
 : > "$dir/empty"
 blksum --output=json "$dir/empty" | grep -q '"size":0,"data-bytes":0,' ||
-  fail "an empty image"
+  fail "the object of an empty image"
 
-# Objects end with NUL if asked.
+# With -z, NUL terminates objects.
 blksum -z --output=json "$dir/image" "$dir/image" > "$dir/stdout"
 [ "$(tr -dc '\0' < "$dir/stdout" | wc -c)" = 2 ] || fail "no NUL at the end"
 

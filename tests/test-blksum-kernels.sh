@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Random images have the sum of the reference with every digest that has kernels
-# of our own, with each of those that this CPU has and no other, and with none.
-# BLKHASH_SEED is the seed that was printed.
+# Random images have the sum of the reference for each digest with our own
+# kernels: with only one of the kernels that this CPU can run, for each of them,
+# and without kernels.  BLKHASH_SEED repeats a run with a printed seed.
 
 . "$(dirname "$0")/functions.sh"
 seed=${BLKHASH_SEED:-$(od -An -N4 -tx4 /dev/urandom | tr -d ' ')}

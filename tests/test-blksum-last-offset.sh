@@ -2,19 +2,19 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# What is in the last page of the longest file that can be is not taken for a
-# hole, as Linux takes it on a tmpfs, and is read.
+# Data in the last page of a file of the maximum size is read.  Linux reports
+# that page as a hole on tmpfs.
 
 . "$(dirname "$0")/functions.sh"
 [ "$(stat -f -c %T /dev/shm 2> "$dir/stderr")" = tmpfs ] ||
   skip "/dev/shm is not tmpfs"
 shm=$(mktemp -d /dev/shm/blkhash-test-XXXXXX) ||
-  skip "/dev/shm is not ours to write"
+  skip "/dev/shm is not writable"
 at_exit "rm -rf $shm"
 
 block=$((16 * 1024 * 1024))
 
-# compares SIZE: images of SIZE bytes, of which the last differs.
+# compares SIZE: two images of SIZE bytes differ in their last byte.
 compares () {
   size=$1
   start=$(((size - 1) / block * block))
@@ -26,7 +26,7 @@ os.pwrite(os.open(sys.argv[1], os.O_WRONLY), b"x", int(sys.argv[2]) - 1)' \
     "$shm/b" $size
   run 1 blksum --compare -b $block "$shm/a" "$shm/b"
   [ "$(cat "$dir/stdout")" = "At $start: $((size - start)) bytes differ." ] ||
-    fail "not the last block"
+    fail "the difference is not in the last block"
 }
 
 compares 9223372036854775807

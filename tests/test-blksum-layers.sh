@@ -2,25 +2,25 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Whatever way the layers of an image are named in, as qemu understands names
-# and options: none is read that is not complete, qemu chooses no format by
-# the content, and no change of any of their files goes unnoticed.
+# In all forms of names and options that qemu supports for the layers of an
+# image: no incomplete layer is read, qemu never probes a format, and a change
+# of any file is detected.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
 requires_program qemu-io
 
 make_image "$dir/raw"
-write_data "$dir/raw" 7000000 1388608 # up to the end
+write_data "$dir/raw" 7000000 1388608 # to the end
 sum=$(reference "$dir/raw")
 qemu-img convert -f raw -O qcow2 "$dir/raw" "$dir/qcow2"
 head -c 2000000 "$dir/qcow2" > "$dir/cut"
 cd "$dir"
 
-# opts OPTIONS: blksum --image-opts OPTIONS.
+# opts OPTIONS: runs blksum --image-opts OPTIONS.
 opts () { blksum --image-opts "$@"; }
 
-# ---- Plain bytes that end within a sector ----
+# ---- Raw files that end within a sector ----
 
 head -c 70000 raw > odd
 prints_sum "$(reference odd)" blksum -f raw odd
@@ -30,7 +30,7 @@ for options in driver=raw,file.filename=odd driver=file,filename=odd \
   refuses "odd': its size, 70000 .*-f raw" opts "$options"
 done
 
-# A part of the file that ends at a sector, and others that do not.
+# A part of a file must begin and end at a sector.
 head -c 66048 odd | tail -c 65536 > part
 prints_sum "$(reference part)" \
            opts driver=raw,offset=512,size=64k,file.filename=odd
@@ -45,7 +45,7 @@ refuses 'set an offset of 80000' \
         opts driver=raw,offset=80000,size=512,file.filename=odd
 refuses "'size=1z'" opts driver=raw,size=1z,file.filename=raw
 
-# Behind the end of a backing file there are zeros.
+# Beyond the end of a backing file there are zeros.
 qemu-img create -q -f qcow2 -F raw -b odd overlay 1m
 cp odd long
 truncate -s 1m long
@@ -54,7 +54,7 @@ prints_sum "$(reference long)" opts driver=qcow2,file.filename=overlay
 prints_sum "$(reference long)" opts driver=qcow2,file.filename=overlay,"\
 backing.driver=raw,backing.file.filename=odd"
 
-# What is a hole of one file is data of another, at the same place in both.
+# A hole of one file, and data of the other at the same offset.
 truncate -s 8m base
 write_data base 8323072 65536
 qemu-img create -q -f qcow2 -F raw -b base above 8m
@@ -64,7 +64,7 @@ qemu-img convert -f qcow2 -O raw above flattened
 prints_sum "$(reference flattened)" blksum -f qcow2 above
 prints_sum "$(reference flattened)" blksum -f qcow2 -t 1 above
 
-# ---- A truncated layer, named in another way ----
+# ---- A truncated layer, in several descriptions ----
 
 cp cut 'nbd:cut'
 for image in \
@@ -94,7 +94,7 @@ prints_sum "$sum" \
 refuses "archive': .*truncated" \
         opts "$middle,file.size=2000000,file.file.filename=archive"
 
-# As a backing file.  A name with a protocol is relative to the current
+# As a backing file.  A file name with a protocol is relative to the current
 # directory.
 mkdir sub
 for name in file:cut "file:$dir/cut" "file://$dir/cut" "$dir/cut" ../cut; do
@@ -128,7 +128,7 @@ refuses "data': .*truncated" opts "$given.filename=data"
 refuses "data': .*truncated" \
         opts "$given.driver=raw,data-file.file.filename=data"
 
-# ---- What would be probed, or cannot be checked ----
+# ---- Layers that qemu would probe, or that cannot be checked ----
 
 for name in 'json:{"driver":"qcow2","file":{"driver":"file","filename":"cut"}}' \
             blkdebug::cut fat:.; do
@@ -160,7 +160,7 @@ refuses "set file.filename" opts driver=qcow2,file.driver=file
 refuses "file.backing.driver=FORMAT" opts driver=raw,file.driver=qcow2,"\
 file.file.filename=qcow2,file.backing.file.filename=raw"
 
-# Behind a server, too.
+# On a server, too.
 if command -v nbdkit > /dev/null && nbdkit file --version > /dev/null 2>&1
 then
   qemu-img create -q -u -f qcow2 -F qcow2 -b "$dir/cut" overlay 8m
@@ -176,7 +176,7 @@ fi
 
 # ---- The extents of a vmdk ----
 
-# descriptor LINE...
+# descriptor LINE...: creates a vmdk with these extents.
 descriptor () {
   printf '# Disk DescriptorFile\nversion=1\nCID=12345678\n' > vmdk
   printf 'parentCID=ffffffff\ncreateType="twoGbMaxExtentFlat"\n' >> vmdk
@@ -202,13 +202,13 @@ descriptor 'RW 16384 VMFS "raw"'
 prints_sum "$sum" blksum -f vmdk vmdk
 descriptor 'RW 16385 VMFS "raw"'
 refuses "raw': .*truncated" blksum -f vmdk vmdk
-# qemu would leave these out.
+# Extents that qemu ignores.
 for extent in 'RW 2048 ZERO' 'RDONLY 2048 FLAT "raw" 0'; do
   descriptor 'RW 2048 FLAT "raw" 0' "$extent"
   refuses "$extent" blksum -f vmdk vmdk
 done
 
-# ---- Files that change meanwhile ----
+# ---- Files that change while they are read ----
 
 qemu-img create -q -f qcow2 -F qcow2 -b qcow2 middle
 qemu-img create -q -f qcow2 -F qcow2 -b middle top
@@ -216,7 +216,7 @@ descriptor 'RW 16384 FLAT "raw" 0'
 truncate -s 8m data
 prints_sum "$sum" blksum -f qcow2 top
 
-# changed FILE ARGUMENT...
+# changed FILE ARGUMENT...: blksum detects that FILE changes.
 changed () {
   file=$1
   shift
@@ -250,4 +250,4 @@ END
 chmod +x bin/qemu-nbd
 prints_sum "$sum" blksum -U --image-opts driver=qcow2,file.filename=qcow2,
 grep -q '"force-share":"on".*"filename":"qcow2"' bin/qemu-nbd.log ||
-  fail "not passed on: $(cat bin/qemu-nbd.log)"
+  fail "qemu-nbd did not get the options: $(cat bin/qemu-nbd.log)"

@@ -2,8 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# -c does not check sums as that of sha256sum does: given a file of sums it
-# says so.  --cache hashes such a file, and -c hashes every other.
+# -c does not check sums as in sha256sum: given a list of checksums, a message
+# explains that.  With --cache such a list is hashed, and with -c any other
+# file.
 
 . "$(dirname "$0")/functions.sh"
 
@@ -13,7 +14,7 @@ cd "$dir"
 
 from () { file=$1; shift; "$@" < "$file"; }
 
-# is_refused LETTERS: -c among them, given the file of sums "sums"
+# is_refused LETTERS: LETTERS contain -c; the operand is the list "sums".
 is_refused () {
   refuses "sums: .*checksums.*--cache" blksum $1 sums
   refuses "-: .*checksums.*--cache" from sums blksum $1
@@ -24,7 +25,7 @@ for writer in sha256sum "sha256sum -b" "sha256sum --tag" md5sum \
               "blksum -d md5 --tag" "blksum -d xxh64"; do
   requires_program ${writer%% *}
   case $writer in
-    # The shortest sum, if this build has it.
+    # The shortest sum, if this build has that digest.
     *xxh64) blksum -l | grep -q -x xxh64 || continue ;;
   esac
   for name in image 'back\slash'; do
@@ -36,14 +37,14 @@ for writer in sha256sum "sha256sum -b" "sha256sum --tag" md5sum \
   prints_sum "$(reference sums)" from sums blksum --cache
 done
 
-# With other options, and only with the letter.
+# With other options; and only for the letter.
 for letters in -cU -Uc "-c --cache" "--cache -c" "-f raw -c"; do
   is_refused "$letters"
 done
 refuses "-: .*checksums.*--cache" from sums blksum -c -
 prints_sum "$(reference sums)" blksum sums
 
-# Many lines.
+# A list with many lines.
 sum=$(reference image)
 i=0
 while [ $i -lt 200 ]; do
@@ -53,11 +54,11 @@ done > many
 mv many sums
 is_refused -c
 
-# The next operand is hashed.
+# The next operand is still hashed.
 run 2 blksum -c sums image
-[ "$(cat stdout)" = "$sum  image" ] || fail "the next operand"
+[ "$(cat stdout)" = "$sum  image" ] || fail "the next operand was not hashed"
 
-# What is no file of sums.
+# Files that are not a list.
 printf 'deadbeef  image\n' > short
 printf 'hello (world) = 12\n' > text
 head -c 5000 /dev/zero | tr '\0' a > letters

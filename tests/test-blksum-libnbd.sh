@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# libnbd is loaded when it is needed, and only then.  Where it is missing a raw
-# image has its sum, and what needs libnbd is an error that names it.
-# Tools that compute the dependencies of packages find it in an ELF note, as in
+# libnbd is loaded only when it is needed.  If it is missing, raw images are
+# still hashed, and all else is an error that names libnbd.  Tools that compute
+# the dependencies of packages find it in an ELF note: see
 # https://systemd.io/ELF_DLOPEN_METADATA/.
 
 . "$(dirname "$0")/functions.sh"
@@ -13,15 +13,15 @@ make_image "$dir/image"
 sum=$(reference "$dir/image")
 start_nbdkit memory 1m
 
-# libraries COMMAND: what is loaded, as the C library tells.
+# libraries COMMAND: prints the libraries that the dynamic linker loads.
 libraries () {
   LD_DEBUG=files "$@" 2>&1 > "$dir/stdout" | sed -n 's/.*file=\([^ ]*\) .*/\1/p'
 }
 libraries blksum "$dir/image" > "$dir/raw"
-grep -q libcrypto "$dir/raw" || skip "the C library does not know LD_DEBUG"
+grep -q libcrypto "$dir/raw" || skip "the C library has no LD_DEBUG"
 ! grep libnbd "$dir/raw" || fail "a raw image loads libnbd"
 libraries blksum "$uri" > "$dir/nbd"
-grep -q libnbd "$dir/nbd" || fail "libnbd is not seen when it is loaded"
+grep -q libnbd "$dir/nbd" || fail "LD_DEBUG does not show libnbd"
 
 if command -v objcopy > "$dir/stdout"; then
   objcopy -O binary -j .note.dlopen \
@@ -42,7 +42,7 @@ assert soname in loaded, (soname, loaded)
 END
 fi
 
-# in_place_of_libnbd FILE REGEX
+# in_place_of_libnbd FILE REGEX: with FILE as libnbd, an error matches.
 in_place_of_libnbd () {
   mkdir -p "$dir/stand-in"
   cp "$1" "$dir/stand-in/libnbd.so.0"
@@ -51,14 +51,15 @@ in_place_of_libnbd () {
   }
   prints_sum "$sum" with_stand_in blksum "$dir/image"
   refuses "$2" with_stand_in blksum "$uri"
-  # It is not tried again, and still an error.
+  # The second operand fails too, without a second attempt.
   run 2 with_stand_in blksum "$uri" "$uri"
-  [ "$(grep -c -e "$2" "$dir/stderr")" = 2 ] || fail "not one error for each"
+  [ "$(grep -c -e "$2" "$dir/stderr")" = 2 ] ||
+    fail "not one error for each operand"
 }
 : > "$dir/empty"
 in_place_of_libnbd "$dir/empty" "cannot load libnbd: "
 
-# A sanitizer knows no other library.
+# The library that is built here has no sanitizer.
 [ "$SANITIZE" = no ] || exit 0
 : "${CC:=cc}"
 requires $CC --version

@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A byte that differs anywhere in 6 GiB is found by two manifests, made in two
-# places: see blksum-locate.py, which takes BLKHASH_SEED and BLKHASH_ROUNDS from
-# the environment.
+# One byte that differs in 6 GiB is found by two manifests that were made
+# separately: see blksum-locate.py, which reads BLKHASH_SEED and BLKHASH_ROUNDS
+# from the environment.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu

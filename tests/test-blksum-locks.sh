@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# An image that another program has open for writing is refused, raw ones as
-# well, and read with -U.  Readers do not disturb each other.
+# An image that another program has open for writing is refused, a raw one too,
+# and is read with -U.  Several readers are permitted.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
@@ -12,7 +12,7 @@ make_image "$dir/raw"
 sum=$(reference "$dir/raw")
 qemu-img convert -f raw -O qcow2 "$dir/raw" "$dir/qcow2"
 
-# serve FORMAT [OPTION]...: by qemu-nbd; $server is its process id.
+# serve FORMAT [OPTION]...: starts qemu-nbd; sets $server to its process id.
 serve () {
   rm -f "$dir/sock" "$dir/pid"
   qemu-nbd --persistent --fork --pid-file="$dir/pid" -k "$dir/sock" \
@@ -22,7 +22,7 @@ serve () {
   kill_at_exit "$server"
 }
 
-# What we say, or what qemu says.
+# The message is ours, or that of qemu.
 in_use='.*\(in use by another\|another process using\)'
 from_stdin () { blksum < "$1"; }
 is_gone () { ! kill -0 "$server" 2> /dev/null; }
@@ -50,8 +50,8 @@ for format in raw qcow2; do
   prints_sum "$sum" blksum "$dir/$format"
 done
 
-# What is behind an image, or described by options, too: qemu itself lets others
-# write what it takes raw.
+# Also for backing files, and for nodes of --image-opts: qemu itself permits
+# writers of raw files.
 for format in raw qcow2; do
   qemu-img create -q -f qcow2 -F $format -b "$dir/$format" "$dir/overlay"
   serve $format
@@ -62,26 +62,27 @@ for format in raw qcow2; do
   kill "$server"
   wait_until is_gone
 
-  # A guest that is on another overlay only reads it.
+  # A guest with another overlay only reads the backing file.
   serve $format --read-only
   prints_sum "$sum" blksum -f qcow2 "$dir/overlay"
   kill "$server"
   wait_until is_gone
 done
 
-# Two at a time.
+# Two readers at once.
 blksum "$dir/raw" "$dir/qcow2" > "$dir/other" &
 other=$!
 prints_sum "$sum" blksum "$dir/raw"
 wait $other
-[ "$(grep -c "^$sum " "$dir/other")" = 2 ] || fail "two readers at once"
+[ "$(grep -c "^$sum " "$dir/other")" = 2 ] ||
+  fail "two readers at once did not both succeed"
 
-# A writer that comes while an image is being read is kept away.
+# While an image is read, a writer cannot open it.
 write_data "$dir/big" 0 67108864
 qemu-img create -q -f qcow2 -F raw -b "$dir/big" "$dir/overlay"
 writer="! qemu-io -f raw -c 'write 0 1k' $dir/big > $dir/qemu-io.log 2>&1"
 
-# keeps_away OPTION... FILE
+# keeps_away OPTION... FILE: qemu-io cannot open FILE while blksum reads it.
 keeps_away () {
   run 0 midway "$writer" "$@"
   grep -q 'lock' "$dir/qemu-io.log" || fail "no lock: $(cat "$dir/qemu-io.log")"

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A chain of 200 files is read, in a process that may have 256 open.  A longer
-# one is refused, and one that has no end.
+# A chain of 200 files is read by a process that may open 256 files.  A longer
+# one is refused, and so is a chain with a cycle.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
@@ -20,7 +20,7 @@ for n in range(3, 202):
     with open("layer-%03d" % n, "wb") as copy:
         copy.write(image.replace(b"layer-001", b"layer-%03d" % (n - 1)))
 END
-# within FILES COMMAND
+# within FILES COMMAND: runs COMMAND with this limit of open files.
 within () (
   ulimit -n "$1"
   shift
@@ -33,7 +33,7 @@ prints_sum "$sum" within 256 blksum --image-opts \
 prints_sum "$sum" within 256 blksum -f qcow2 layer-200
 refuses "more than 200 backing files" blksum -f qcow2 layer-201
 
-# Files that have each other behind them.  Each is opened once.
+# Two files, each the backing file of the other.  Each is opened once.
 qemu-img create -q -u -f qcow2 -F qcow2 -b ping pong 8m
 qemu-img create -q -u -f qcow2 -F qcow2 -b pong ping 8m
 refuses "a loop of them" within 40 blksum -f qcow2 ping

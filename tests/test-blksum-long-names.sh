@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# However long a name is, a message is one line and tells the reason.
+# A message is one line that contains the reason, for names of any length.
 
 . "$(dirname "$0")/functions.sh"
 
@@ -13,11 +13,11 @@ while [ ${#path} -lt 1500 ]; do
 done
 mkdir -p "$path"
 
-# The sum has all of the name.
+# The line of the sum contains the whole name.
 make_image "$path/image"
 sum=$(reference "$path/image")
 run 0 blksum "$path/image"
-[ "$(cat "$dir/stdout")" = "$sum  $path/image" ] || fail "the name"
+[ "$(cat "$dir/stdout")" = "$sum  $path/image" ] || fail "the name differs"
 
 refuses ": .*No such file" blksum "$path/missing"
 refuses ": .*File name too long" blksum "$dir/$(printf '%01500d' 0)"
@@ -29,7 +29,7 @@ refuses ": .*LUKS" blksum "$path/luks"
 refuses ": .*truncated" midway "truncate -s 4m '$path/image'" -U -t 1 \
         "$path/image"
 
-# A newline in it, and nothing but.
+# Newlines in a name, and a name of newlines only.
 refuses ": .*No such file" blksum "$path/a
 b"
 refuses ": .*No such file" blksum "$(printf '%01500d' 0 | tr 0 '\n')x"
@@ -45,7 +45,7 @@ refuses ": .*truncated" blksum "$path/cut"
 refuses ": .*truncated" blksum -f qcow2 "$path/cut"
 refuses ": .*VPC" blksum -f vpc "$path/image"
 
-# A long name in a header: a backing file may have 1023 bytes.
+# A long name in a header: the name of a backing file has up to 1023 bytes.
 (cd "$path/.." && : > base && truncate -s 8m base &&
  qemu-img create -q -u -f qcow2 -F raw -b "$(printf '%01020d' 0)" \
           "$path/backed" 8m)

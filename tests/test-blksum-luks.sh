@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Encrypted images: refused with a text that tells what can be done; as bytes
-# with -f raw; their content with --object and --image-opts.
+# Encrypted images are refused with advice.  With -f raw their bytes are hashed,
+# with --object and --image-opts their content.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
@@ -13,12 +13,12 @@ sum=$(reference "$dir/raw")
 printf secret > "$dir/key"
 secret=secret,id=key,file=$dir/key
 
-# One millisecond of key derivation, which is not what is tested.
+# One millisecond of key derivation: this is not a test of encryption.
 luks=driver=luks,file.filename=$dir/luks,key-secret=key
 qcow2=driver=qcow2,file.filename=$dir/qcow2,encrypt.key-secret=key
 
-# It may fail now and then on a busy machine, where qemu-img cannot measure
-# the derivation.
+# qemu-img sometimes fails on a busy machine, because it cannot measure the time
+# of the derivation.
 create () {
   for try in 1 2 3 4 5 6 7 8; do
     qemu-img create -q --object "$secret" "$@" 8m 2> "$dir/create.log" &&
@@ -44,7 +44,7 @@ done
 prints_sum "$sum" blksum --object "$secret" --image-opts "$luks"
 prints_sum "$sum" blksum --object "$secret" --image-opts "$qcow2"
 
-# Version 2, which qemu does not know, and one that nobody knows yet.
+# Version 2, which qemu does not support, and a version that does not exist.
 head -c 65536 "$dir/luks" > "$dir/luks2"
 printf '\002' | dd of="$dir/luks2" bs=1 seek=7 conv=notrunc status=none
 refuses "LUKS2.*-f raw.*cryptsetup.*/dev/mapper" blksum "$dir/luks2"
@@ -54,7 +54,7 @@ prints_sum "$(reference "$dir/luks2")" from_stdin
 printf '\003' | dd of="$dir/luks2" bs=1 seek=7 conv=notrunc status=none
 prints_sum "$(reference "$dir/luks2")" blksum "$dir/luks2"
 
-# Without the secret, with a wrong one, and with a file that does not exist.
+# Without the secret, with a wrong one, and with one in a missing file.
 refuses "driver=luks.*" blksum --image-opts "$luks"
 printf wrong > "$dir/key"
 refuses "driver=qcow2.*" blksum --object "$secret" --image-opts "$qcow2"

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# manifest:FILE is the image whose manifest that is, and only that way: what
-# looks like a manifest and is not called one is refused.
+# manifest:FILE stands for the image whose manifest FILE is.  Without the prefix
+# a manifest is refused.
 
 . "$(dirname "$0")/functions.sh"
 
@@ -13,7 +13,7 @@ refmanifest () {
 cd "$dir"
 make_image image
 
-# The sum, how it is made, and the size are those of the manifest.
+# Sum, hash spec and size are those of the manifest.
 for options in "" "-b 4k -d sha512" "-d md5 --linear" "-s 64" "-d null"; do
   refmanifest $options image > m.blkm
   sum=$(reference $options image)
@@ -23,11 +23,11 @@ for options in "" "-b 4k -d sha512" "-d md5 --linear" "-s 64" "-d null"; do
   prints_sum "$sum" sh -c 'blksum manifest:- < m.blkm'
   prints_sum "$sum" sh -c 'cat m.blkm | blksum manifest:-'
   [ "$(blksum --tag --no-names $blksum_options image)" = \
-    "$(blksum --tag --no-names manifest:m.blkm)" ] || fail "another tag"
+    "$(blksum --tag --no-names manifest:m.blkm)" ] || fail "the tag differs"
   run 0 blksum --output=json manifest:m.blkm
   grep -q '"format":"manifest","size":8388608,"data-bytes":[1-9][0-9]*,"zero-bytes":0,"hole-bytes":[1-9]' "$dir/stdout" || fail "JSON"
 done
-# In a list, and what cannot be opened after it.
+# In a list; with operands after it that cannot be opened.
 refmanifest image > m.blkm
 blksum --tag manifest:m.blkm manifest:m.blkm > list
 sed 's/m.blkm/none/' list > list.none
@@ -51,7 +51,7 @@ for size in 0 1 511 65535 65536 65537 1048577; do
   rm hole
 done
 
-# Several operands; one that fails.
+# Several operands, one of which fails.
 refmanifest -d md5 image > m.blkm
 run 2 blksum image manifest:m.blkm manifest:none image
 [ "$(cat "$dir/stdout")" = "$(reference image)  image
@@ -59,15 +59,15 @@ $(reference -d md5 image)  manifest:m.blkm
 $(reference image)  image" ] || fail "not three sums"
 says_once "manifest:none: cannot open: No such file"
 
-# Options that say another sum.
+# Options that contradict the manifest.
 for options in "-d sha256" "-b 4k" "--streams 4" "--linear" "-d md5 -b 4k"; do
   refuses "manifest of blk-md5/64k, not of" blksum $options manifest:m.blkm
 done
 refuses "this is a manifest" blksum --manifest out manifest:m.blkm
 refuses "this is a manifest" blksum -f raw manifest:m.blkm
-[ ! -e out ] || fail "a manifest of a manifest"
+[ ! -e out ] || fail "made a manifest of a manifest"
 
-# What is damaged.
+# Damaged manifests.
 head -c 700 m.blkm > cut
 refuses "manifest:cut: the manifest is cut off" blksum manifest:cut
 refuses "manifest:-: the manifest is cut off" \
@@ -88,7 +88,7 @@ for corpus in wrong-sum:'the sum is not that of the leaves' \
     "manifest:$abs_top_srcdir/tests/fuzz/manifest/${corpus%%:*}.blkm"
 done
 
-# Without the prefix it is no manifest, and nothing is guessed.
+# A manifest without the prefix is an error, and is not hashed as a file.
 refuses "m.blkm: .*looks like a manifest.*manifest:NAME.*-f raw" blksum m.blkm
 refuses "looks like a manifest" blksum -d md5 ./m.blkm
 prints_sum "$(reference m.blkm)" blksum -f raw m.blkm

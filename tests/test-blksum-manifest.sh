@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --manifest writes the manifest of an image, the same whatever it is stored in,
-# and only when there is a sum.
+# --manifest writes the manifest of an image, the same for all formats, and only
+# if there is a sum.
 
 . "$(dirname "$0")/functions.sh"
 
@@ -12,12 +12,12 @@ refmanifest () {
   "$PYTHON" "$abs_top_srcdir/tests/refmanifest.py" write "$@"
 }
 
-# writes SUM COMMAND...: which writes $dir/got, equal to $dir/expected.
+# writes SUM COMMAND...: COMMAND writes $dir/got, which equals $dir/expected.
 writes () {
   rm -f "$dir/got"
   prints_sum "$@"
-  cmp "$dir/expected" "$dir/got" || fail "another manifest: $*"
-  [ "$(stat -c %a "$dir/got")" = 600 ] || fail "not only the owner's: $*"
+  cmp "$dir/expected" "$dir/got" || fail "the manifest differs: $*"
+  [ "$(stat -c %a "$dir/got")" = 600 ] || fail "the mode is not 600: $*"
 }
 from_pipe () { cat "$image" | blksum "$@"; }
 
@@ -30,12 +30,14 @@ for options in "" "-b 4k" "-b 1m -d sha512" "-d md5 -b 512" "--linear" \
   writes $sum blksum $options --manifest "$dir/got" "$image"
   writes $sum blksum $options -t 3 --no-extents --manifest="$dir/got" "$image"
   writes $sum from_pipe $options --manifest "$dir/got"
-  blksum $options --manifest - "$image" > "$dir/got" || fail "to stdout"
-  cmp "$dir/expected" "$dir/got" || fail "another on stdout"
+  blksum $options --manifest - "$image" > "$dir/got" ||
+    fail "no manifest on stdout"
+  cmp "$dir/expected" "$dir/got" || fail "the manifest on stdout differs"
   blksum $options --manifest - "$image" | cat > "$dir/got"
-  cmp "$dir/expected" "$dir/got" || fail "another in a pipe"
+  cmp "$dir/expected" "$dir/got" || fail "the manifest in a pipe differs"
   from_pipe $options --manifest - | cat > "$dir/got"
-  cmp "$dir/expected" "$dir/got" || fail "another from a pipe to a pipe"
+  cmp "$dir/expected" "$dir/got" ||
+    fail "the manifest from a pipe to a pipe differs"
 done
 refmanifest -s 64 "$image" > "$dir/expected"
 writes "$(reference -s 64 "$image")" \
@@ -48,7 +50,7 @@ for size in 0 1 511 65535 65536 65537 1048577; do
          blksum --manifest "$dir/got" "$dir/short"
 done
 
-# A file of 6 GiB, with holes, and one byte of it changed.
+# A file of 6 GiB with holes, in which one byte is changed.
 truncate -s 6g "$dir/sparse"
 for at in 0 1000000000 3000000001 6442400000; do
   write_data "$dir/sparse" $at 40000
@@ -74,9 +76,9 @@ a, b = map(leaves, sys.argv[2:])
 changed = {i for i in {*a, *b} if a.get(i) != b.get(i)}
 assert changed == {4000000000 // 65536}, changed
 END
-  fail "not the block that was changed"
+  fail "the difference is in another block"
 
-# Only a manifest, or an empty file, is replaced, and all at once.
+# Only manifests and empty files are replaced, atomically.
 refmanifest "$image" > "$dir/expected"
 sum=$(reference "$image")
 blksum --manifest "$dir/got" "$dir/short" > /dev/null
@@ -92,19 +94,20 @@ refuses "copy exists and is no manifest" \
         blksum --manifest "$dir/copy" "$image"
 refuses "copy exists and is no manifest" \
         sh -c 'blksum --manifest "$1" < /dev/null' sh "$dir/copy"
-cmp "$image" "$dir/copy" || fail "an image was replaced"
+cmp "$image" "$dir/copy" || fail "an image was overwritten"
 mkdir "$dir/directory"
 refuses "not a regular file" blksum --manifest "$dir/directory" "$image"
 mkfifo "$dir/fifo"
 refuses "not a regular file" blksum --manifest "$dir/fifo" "$image"
 refuses "No such file" blksum --manifest "$dir/none/got" "$image"
-# A symbolic link stays one.
+# A symbolic link is kept.
 ln -s got "$dir/link"
 prints_sum "$(reference "$dir/short")" \
            blksum --manifest "$dir/link" "$dir/short"
 [ -L "$dir/link" ] || fail "the link was replaced"
-refmanifest "$dir/short" | cmp - "$dir/got" || fail "not by the link"
-# Also one whose target is not there yet, which is made.
+refmanifest "$dir/short" | cmp - "$dir/got" ||
+  fail "the target of the link differs"
+# So is one without a target, which is created.
 mkdir "$dir/sub"
 ln -s target "$dir/dangling"
 ln -s ../target "$dir/sub/second"
@@ -123,7 +126,7 @@ refuses "cannot make the file .*none/target: No such file" \
 ln -s loop "$dir/loop"
 refuses "symbolic links" blksum --manifest "$dir/loop" "$dir/short"
 
-# Whoever reads a pipe gets the header at once, and can begin.
+# A reader of a pipe gets the header at once.
 mkfifo "$dir/image-fifo" "$dir/gate"
 write_data "$dir/data" 0 16000000
 rm -f "$dir/got"
@@ -135,7 +138,7 @@ head -c 17 "$dir/got" | grep -q "blkhash-manifest " || fail "no header"
 : > "$dir/gate"
 wait $! || :
 
-# Nothing appears, and nothing is left, when there is no sum.
+# If there is no sum, no file appears, and none is left.
 mkdir "$dir/new"
 cd "$dir/new"
 refuses "No such file" blksum --manifest a "$dir/missing"
@@ -143,32 +146,32 @@ refuses "one image" blksum --manifest a "$image" "$image"
 [ -z "$(ls)" ] || fail "left behind: $(ls)"
 cp "$dir/expected" a
 refuses "No such file" blksum --manifest a "$dir/missing"
-cmp a "$dir/expected" || fail "what was there is gone"
+cmp a "$dir/expected" || fail "the existing manifest was changed"
 if [ -c /dev/full ]; then
   run 2 sh -c 'blksum --manifest - "$1" > /dev/full' sh "$image"
   says_once "cannot write the manifest: No space left"
   run 2 sh -c 'cat "$1" | blksum --manifest - > /dev/full' sh "$image"
   says_once "cannot write the manifest: No space left"
 fi
-# The image changed while it was read, or blksum was killed meanwhile.
+# The image changes while it is read, or blksum is killed.
 truncate -s 400m "$dir/large"
 write_data "$dir/large" 0 30000000
 cp a before
 refuses "changed" midway "touch $dir/large" -t 1 --manifest a "$dir/large"
-cmp a before || fail "the manifest of an image that changed"
+cmp a before || fail "the manifest was replaced after the image changed"
 for signal in TERM KILL; do
   status=0
   midway "kill -$signal \$pid" -t 1 --manifest a "$dir/large" > "$dir/stdout" \
     2> "$dir/stderr" || status=$?
   [ $status != 0 ] || fail "not killed by $signal"
-  cmp a before || fail "the manifest when killed by $signal"
+  cmp a before || fail "the manifest was replaced although killed by $signal"
 done
 ls | grep -v -x -e a -e before > "$dir/left" || :
 if "$PYTHON" -c 'import os; os.open(".", os.O_TMPFILE | os.O_WRONLY)'; then
   [ ! -s "$dir/left" ] || fail "left behind: $(cat "$dir/left")"
 fi
 rm -f before a.*
-# A limit of the size of files stands for a disk that is full.
+# A limit of file sizes simulates a full disk.
 rm a
 run 2 sh -c 'trap "" XFSZ; ulimit -f 1; exec blksum -b 512 --manifest a "$1"' \
     sh "$image"

@@ -2,15 +2,15 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Whatever blksum does with a checksum is right for images of every kind, size,
-# digest, block size and construction: see blksum-matrix.py, which takes
-# BLKHASH_SEED and BLKHASH_ROUNDS from the environment.
+# All jobs of blksum that use a checksum are right for images of all kinds,
+# sizes, digests, block sizes and constructions: see blksum-matrix.py, which
+# reads BLKHASH_SEED and BLKHASH_ROUNDS from the environment.
 
 . "$(dirname "$0")/functions.sh"
 
 rounds 15 0 56
 
-# What the program attaches is in $dir.
+# Loop devices of the program have files in $dir.
 detach () {
   losetup --list --noheadings --output NAME,BACK-FILE |
     grep -F " $dir/" | while read -r device file; do

@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A small image cannot make qemu-nbd allocate a lot of memory by what its
-# header asks for: such headers are refused before qemu sees them.  Large
-# disks have large tables, and are read.
+# A small image cannot make qemu-nbd allocate much memory by sizes in its
+# header: such images are refused before qemu opens them.  Large disks have
+# large tables, and are read.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
@@ -26,8 +26,8 @@ refuses 'compressed grains of 2049 sectors' blksum image
 craft cowd image 33554432
 refuses 'grain directory.*passes the end' blksum -f vmdk image
 
-# The extents of a vmdk, each of them harmless: 8 directories of 64 MiB, twice,
-# as there can be a redundant one.
+# A vmdk whose extents are small enough one by one: 8 directories of 64 MiB,
+# twice, because each can have a redundant one.
 descriptor () {
   printf '# Disk DescriptorFile\nversion=1\nCID=12345678\n'
   printf 'parentCID=ffffffff\ncreateType="twoGbMaxExtentSparse"\n'
@@ -45,7 +45,7 @@ run 0 blksum -b 16m -f vmdk image
   for i in 1 2 3 4 5; do echo 'RW 16777216 SPARSE "extent"'; done; } > image
 refuses 'extents.*more than 512 MiB' blksum -f vmdk image
 
-# The tables of others.
+# Table limits of other formats.
 craft vdi image 1
 prints_sum "$zeros" blksum image
 craft vdi image 536870911
@@ -68,12 +68,12 @@ craft qed image 65536 4
 prints_sum "$zeros" blksum -f qed image
 craft qed image 67108864 16
 refuses 'tables of the qed image have 1073741824 bytes' blksum -f qed image
-# Not even where a sparse file has them.
+# A table that is too large even if the file is as long.
 craft vdi image 268435456
 truncate -s 2g image
 refuses 'more than the 512 MiB' blksum image
 
-# The bitmaps of a qcow2, full of ones: 2 TiB with one for each 512 bytes.
+# Bitmaps of a qcow2 with all bits set: 2 TiB, with a bit for each 512 bytes.
 qemu-img create -q -f qcow2 image 2t
 for name in a b; do
   qemu-img bitmap --add -g 512 image $name || skip "cannot make a bitmap"

@@ -2,14 +2,14 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --merge makes of the manifests of all parts of an image the manifest that one
-# run writes, and its checksum; and if they are not all parts of one image, says
-# why it does not.
+# --merge combines the manifests of all parts of an image: it writes the
+# manifest that a single run writes, and prints its checksum.  If they are not
+# all parts of one image, an error has the reason.
 
 . "$(dirname "$0")/functions.sh"
 cd "$dir"
 
-# make_parts DIR N IMAGE [OPTION]...
+# make_parts DIR N IMAGE [OPTION]...: makes N parts in DIR.
 make_parts () {
   into=$1 n=$2 of_image=$3
   shift 3
@@ -22,26 +22,26 @@ make_parts () {
   done
 }
 
-# merges PART...: to the manifest in $dir/expected, which one run writes; its sum
-# is in $sum.
+# merges PART...: writes the manifest in $dir/expected, which a single run
+# wrote, and prints its sum, $sum.
 merges () {
   rm -f got
   prints_sum $sum blksum --merge "$@" --manifest got
-  cmp expected got || fail "another manifest: $*"
-  [ "$(stat -c %a got)" = 600 ] || fail "not only the owner's"
+  cmp expected got || fail "the manifest differs: $*"
+  [ "$(stat -c %a got)" = 600 ] || fail "the mode is not 600"
   [ "$(cat stdout)" = "$sum  manifest:got" ] || fail "$(cat stdout)"
 }
 
-# merges_not REGEX PART...: and what was there stays.
+# merges_not REGEX PART...: an error, and an existing manifest is kept.
 merges_not () {
   regex=$1
   shift
   cp before got
   refuses "$regex" blksum --merge "$@" --manifest got
-  cmp before got || fail "something else is there"
+  cmp before got || fail "the existing manifest was changed"
 }
 
-# whole IMAGE [OPTION]...
+# whole IMAGE [OPTION]...: makes $dir/expected and $sum in a single run.
 whole () {
   of_image=$1
   shift
@@ -49,7 +49,7 @@ whole () {
   sum=$(cut -d' ' -f1 one)
 }
 
-# all_numbers IMAGE [OPTION]...: of parts.
+# all_numbers IMAGE [OPTION]...: with several numbers of parts.
 all_numbers () {
   whole "$@"
   for n in 1 2 3 17; do
@@ -64,9 +64,9 @@ all_numbers () {
 printf before | blksum --manifest before > one
 make_image image
 all_numbers image
-[ $sum = "$(reference image)" ] || fail "not the sum of the reference"
+[ $sum = "$(reference image)" ] || fail "the sum is not that of the reference"
 "$PYTHON" "$abs_top_srcdir/tests/refmanifest.py" write image | cmp - got ||
-  fail "not the manifest of the reference"
+  fail "the manifest is not that of the reference"
 for options in "-b 4k" "-b 1m -d sha512 --streams 64" "-d md5 -b 512" \
                "--linear"; do
   all_numbers image $options
@@ -74,7 +74,7 @@ done
 for size in 0 1 511 65537; do
   head -c $size image > short
   all_numbers short
-  [ $sum = "$(reference short)" ] || fail "not the sum of the reference"
+  [ $sum = "$(reference short)" ] || fail "the sum is not that of the reference"
   all_numbers short -b 512
 done
 for digest in blake3 blake2b-256 null; do
@@ -85,47 +85,48 @@ for digest in blake3 blake2b-256 null; do
     make_parts parts 3 short -b 512 -d $digest
     rm -f got
     run 0 blksum --merge parts/* --manifest got
-    cmp expected got || fail "another manifest: $digest"
+    cmp expected got || fail "the manifest differs: $digest"
     [ "$(cut -d' ' -f1 stdout)" = "$(reference -b 512 -d $digest short)" ] ||
-      fail "another sum: $digest"
+      fail "the sum differs: $digest"
   fi
 done
 
-# 3 GiB and some bytes, with data where they are cut.
+# 3 GiB and some bytes, with data where parts begin and end.
 truncate -s 3221225985 large
 for at in 0 1073700000 2147400000 3221200000; do
   write_data large $at 25000
 done
 all_numbers large
-[ $sum = "$(reference large)" ] || fail "not the sum of the reference"
+[ $sum = "$(reference large)" ] || fail "the sum is not that of the reference"
 
-# Records of data are put together: there are more leaves than one has.
+# Records of data are merged: there are more leaves than fit into one.
 whole image -b 64 -d md5
 rm -rf parts
 make_parts parts 5 image -b 64 -d md5
 merges parts/*
 
-# ---- What is printed ----
+# ---- Output ----
 
 whole image
 rm -rf parts
 make_parts parts 3 image
 run 0 blksum --merge parts/* --manifest - --tag
-cmp expected stdout || fail "another manifest on stdout"
-blksum --merge parts/* --manifest - | cmp - expected || fail "another in a pipe"
+cmp expected stdout || fail "the manifest on stdout differs"
+blksum --merge parts/* --manifest - | cmp - expected ||
+  fail "the manifest in a pipe differs"
 run 0 blksum --tag --merge parts/* --manifest got
 [ "$(cat stdout)" = "blk-sha256/64k (manifest:got) = $sum" ] || fail "no tag"
-blksum --check stdout || fail "what is printed cannot be checked"
+blksum --check stdout || fail "--check does not accept the output"
 run 0 blksum --no-names --merge parts/* --manifest got
-[ "$(cat stdout)" = $sum ] || fail "a name"
+[ "$(cat stdout)" = $sum ] || fail "printed a name"
 run 0 blksum --output=json --merge parts/* --manifest got
 blksum --output=json manifest:got > one
 sed 's/"seconds".*//' one > a
 sed 's/"seconds".*//' stdout > b
-cmp a b || fail "not: $(cat one)"
+cmp a b || fail "expected $(cat one)"
 run 0 blksum --merge --manifest=got -d sha256 -b 64k -- parts/*
 
-# ---- Some twice ----
+# ---- Duplicate parts ----
 
 merges parts/* parts/*
 merges parts/* $(ls -r parts/*) parts/*-000001-*
@@ -135,7 +136,7 @@ merges whole.blkm whole.blkm expected
 make_parts many 64 image
 merges many/* many/*[02468]-of-*
 
-# ---- Of another number of parts ----
+# ---- Parts that overlap ----
 
 make_parts other 4 image
 overlaps="overlaps .*, and is not the same part: all must be made with the"
@@ -147,26 +148,26 @@ for others in other "other/part-000002-of-000004.blkm" whole.blkm many; do
   merges_not "$overlaps" parts/* $others
   merges_not "$overlaps" $others parts/*
 done
-# One that is named is of one number, and the other of another.
+# The error names two parts that overlap.
 run 2 blksum --merge parts/*-00000[02]-* other/*-000001-* --manifest got
 says_once "other/part-000001-of-000004.blkm: overlaps parts/part-000000-of-0"
-# What overlaps is told also if something is missing.
+# An overlap is reported even if parts are missing.
 merges_not "$overlaps" parts/*-000000-* other/*-000001-*
-# Those without blocks are part of it.
+# A part without blocks was made with an N, too.
 "$PYTHON" "$abs_top_srcdir/tests/refmanifest.py" write --part 200/400 image \
   > none.blkm
-head -n 4 none.blkm | grep -aqx "blocks: 64:0" || fail "a part with blocks"
+head -n 4 none.blkm | grep -aqx "blocks: 64:0" || fail "the part has blocks"
 merges_not "none.blkm: $overlaps" parts/* none.blkm
-# The blocks tell, not the names: these are all, and none overlaps.
+# Blocks count, not file names: these parts are complete and do not overlap.
 make_parts halves 2 image
 merges halves/*-000000-* other/*-00000[23]-*
 
-# What is written can be one of those that are read.
+# The output can be one of the inputs.
 cp parts/*-000001-* got
 prints_sum $sum blksum --merge got parts/*-00000[02]-* --manifest got
-cmp expected got || fail "not the manifest"
+cmp expected got || fail "the manifest differs"
 
-# ---- Some missing ----
+# ---- Missing parts ----
 
 first=parts/part-000000-of-000003.blkm
 second=parts/part-000001-of-000003.blkm
@@ -179,16 +180,16 @@ merges_not "got: the 2818048 bytes at 2752512 are in no part$" \
            $first $third $third $first
 run 2 blksum --merge $second --manifest got
 printf 'blksum: got: the %s bytes at %s are in no part\n' 2752512 0 \
-  2818048 5570560 | cmp - stderr || fail "not both: $(cat stderr)"
-# A part without blocks is no end of what is missing.
+  2818048 5570560 | cmp - stderr || fail "expected two messages: $(cat stderr)"
+# A part without blocks does not divide a missing range.
 merges_not "got: the 2818048 bytes at 2752512 are in no part$" \
            $first none.blkm $third
 run 2 blksum --merge many/*[02468]-of-* --manifest got
-[ "$(wc -l < stderr)" = 11 ] || fail "not ten of many: $(cat stderr)"
+[ "$(wc -l < stderr)" = 11 ] || fail "expected 11 lines: $(cat stderr)"
 cp expected got
 refuses "are in no part" blksum --merge $first --manifest -
 
-# ---- Of something else ----
+# ---- Parts of other images ----
 
 damage () {
   "$PYTHON" - "$1" "$2" << 'END'
@@ -215,7 +216,8 @@ done
 merges_not "it is a manifest of blk-sha256/64k, not of blk-md5/64k" \
            -d md5 parts/*
 
-# Of another disk, of the same size: nobody can tell, unless two have a block.
+# Parts of another disk of the same size are detected only if a block is in two
+# parts.
 cp image changed
 printf x | dd of=changed bs=1 seek=3000000 conv=notrunc status=none
 make_parts changed-parts 3 changed
@@ -227,20 +229,20 @@ for again in "$changed" "changed-parts/*" "$second $changed $second"; do
              $again parts/*
 done
 grep -q "$changed.* $second" stderr || grep -q "$second.* $changed" stderr ||
-  fail "not both are named: $(cat stderr)"
+  fail "the error does not name both: $(cat stderr)"
 merges parts/* changed-parts/part-00000[02]-*
 blksum --manifest changed.blkm changed > one
 merges_not "says something else than .* of the block at 2949120$" \
            whole.blkm changed.blkm
 
-# ---- Damaged ----
+# ---- Damaged parts ----
 
 for at in 0 100 511 512 530 -1 -9 -20; do
   every 1 2 || continue
   cp $second damaged
   damage damaged $at
   merges_not "damaged: " $first damaged $third
-  # Also if there is another that is right.
+  # Even if there is an undamaged part of the same blocks.
   merges_not "damaged: " parts/* damaged
 done
 size=$(stat -c %s $first)
@@ -249,10 +251,10 @@ for cut in 0 17 511 512 600 $((size - 1)); do
   merges_not "damaged: " damaged $second $third
   merges_not "damaged: " parts/* damaged
 done
-# The sum of a whole one is computed anew, also if its leaves are right.
+# The sum of a whole manifest is verified, even if its leaves are right.
 cp "$abs_top_srcdir/tests/fuzz/manifest/wrong-sum.blkm" wrong.blkm
 merges_not "wrong.blkm: the sum is not that of the leaves" wrong.blkm
-# And of each of several.
+# So are the sums of several.
 PYTHONPATH=$abs_top_srcdir/tests "$PYTHON" - << 'END'
 import refmanifest
 data = open("expected", "rb").read()
@@ -275,7 +277,7 @@ done
 refuses "image exists and is no manifest" \
         blksum --merge parts/* --manifest image
 make_image again
-cmp image again || fail "an image was replaced"
+cmp image again || fail "an image was overwritten"
 refuses "No such file" blksum --merge parts/* --manifest missing/got
 refuses "needs manifests" blksum --merge --manifest got
 refuses "needs --manifest" blksum --merge parts/*
@@ -291,18 +293,18 @@ fi
 run 2 sh -c 'trap "" XFSZ; ulimit -f 1
              exec blksum --merge parts/* --manifest new'
 says_once "new: cannot write the manifest: File too large"
-[ ! -e new ] || fail "a manifest that could not be written"
+[ ! -e new ] || fail "left an incomplete manifest"
 
-# ---- Many ----
+# ---- Many parts ----
 
-# Few files are open at a time, whatever their number.
+# Few files are open at once, for any number of parts.
 if [ -z "$wrapper" ]; then
   (ulimit -n 32 && blksum --merge many/* many/* --manifest got) > one ||
     fail "too many open files"
-  cmp expected got || fail "not the manifest"
+  cmp expected got || fail "the manifest differs"
 fi
 
-# ---- Of any kind ----
+# ---- Parts from all kinds of sources ----
 
 requires_qemu
 qemu-img convert -f raw -O qcow2 image image.qcow2

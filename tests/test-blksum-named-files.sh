@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# An image that names other files is refused when it was probed, because a
-# guest can write any header into its raw disk; with -f qcow2 it is trusted,
-# and with -f raw it is bytes.
+# An image whose header names other files is refused if it was probed, because a
+# guest can write any header into its raw disk.  With -f qcow2 the header is
+# trusted, with -f raw it is data.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
@@ -25,7 +25,7 @@ prints_sum "$sum" blksum -f qcow2 "$dir/top"
 prints_sum "$sum" blksum -f qcow2 --no-extents "$dir/top"
 prints_sum "$(reference "$dir/top")" blksum -f raw "$dir/top"
 
-# A part of the chain is missing, or was cut off.
+# A file of the chain is missing, or truncated.
 mv "$dir/base.raw" "$dir/away"
 refuses 'base.raw' blksum -f qcow2 "$dir/top"
 mv "$dir/away" "$dir/base.raw"
@@ -35,8 +35,8 @@ refuses 'middle' blksum -f qcow2 "$dir/top"
 cp "$dir/whole" "$dir/middle"
 prints_sum "$sum" blksum -f qcow2 "$dir/top"
 
-# A backing file whose format would be guessed: rename the extension of the
-# header that tells it to one that nobody knows.
+# A backing file whose format would be probed: the header extension with its
+# format gets an unknown type.
 "$PYTHON" - "$dir/top" << 'END'
 import sys
 with open(sys.argv[1], "r+b") as image:
@@ -60,7 +60,7 @@ refuses "$dir/qcow2: " blksum -f qcow2 "$dir/qcow2"
 rm "$dir/data"
 refuses "$dir/data" blksum -f qcow2 "$dir/qcow2"
 
-# A raw disk whose guest wrote the header of a qcow2 on /etc/passwd.
+# A raw disk whose guest wrote the header of a qcow2 that names /etc/passwd.
 qemu-img create -q -u -f qcow2 -F raw -b /etc/passwd "$dir/guest" 8m
 write_data "$dir/guest" 1000000 100000
 refuses "/etc/passwd.*-f qcow2.*-f raw" blksum "$dir/guest"

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# An NBD server that dies, fails, or is not there.
+# An NBD server that dies, fails, or does not exist.
 
 . "$(dirname "$0")/functions.sh"
 requires_nbdkit file eval pattern --filter=error
@@ -13,12 +13,12 @@ refuses "nbd:///:::x: " blksum nbd:///:::x
 refuses "foo://bar: " blksum foo://bar
 refuses "nbd+unix://: .*qcow2" blksum -f qcow2 nbd+unix://
 
-# It dies midway.
+# The server dies midway.
 start_nbdkit pattern 64m
 refuses "socket=$socket: " midway "kill -9 $server" "$uri"
 refuses "socket=$socket: " blksum "$uri"
 
-# It dies while every read is being waited for.
+# The server dies while all readers wait for it.
 write_data "$dir/data" 0 33554432
 start_evil_server "$dir/data" hold-read "$dir/reached"
 dies () {
@@ -27,13 +27,13 @@ dies () {
 }
 refuses "socket=$socket: " dies
 
-# Reads fail, at random or from the middle on.  Another operand follows.
+# Reads fail, at random or in the second half.  Another operand follows.
 start_nbdkit --filter=error pattern 64m error-pread-rate=50%
 refuses "socket=$socket: .*Input/output error" blksum "$uri"
 printf hello > "$dir/b"
 run 2 blksum "$uri" "$dir/b"
 [ "$(cat "$dir/stdout")" = "$(reference "$dir/b")  $dir/b" ] ||
-  fail "the next operand"
+  fail "the next operand was not hashed"
 
 start_nbdkit eval get_size='echo 64m' pread='
   if [ $4 -ge 33554432 ]; then echo EIO no good >&2; exit 1; fi
@@ -45,7 +45,7 @@ start_nbdkit eval get_size='echo 64m' pread='head -c $3 /dev/zero' \
              can_extents='exit 0' extents='echo EIO no good >&2; exit 1'
 refuses "socket=$socket: .*extents" blksum "$uri"
 
-# Not an NBD server at all.
+# The server speaks another protocol.
 printf 'HTTP/1.0 400 Bad Request\r\n\r\n' > "$dir/reply"
 "$PYTHON" - "$dir/http.sock" "$dir/reply" << 'END' &
 import socket, sys

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# NBD servers that can do little, or behave oddly: the sum is that of what
-# they return to a read.
+# NBD servers with few features or odd replies: the sum is that of the data that
+# reads return.
 
 . "$(dirname "$0")/functions.sh"
 requires_nbdkit file eval pattern data --filter=noextents \
@@ -13,8 +13,9 @@ requires_nbdkit file eval pattern data --filter=noextents \
 make_image "$dir/image"
 sum=$(reference "$dir/image")
 
-# serves SUM ARGUMENT...: of nbdkit; blksum must not hang.  A new server each
-# time: it may not have seen yet that the last client is gone.
+# serves SUM ARGUMENT...: starts nbdkit; blksum prints SUM, and does not hang.
+# Each time a new server: an old one may not have noticed yet that its last
+# client has disconnected.
 serves () {
   wanted=$1
   shift
@@ -29,7 +30,7 @@ serves "$sum" --filter=noextents file "$dir/image"
 serves "$sum" --filter=noparallel file "$dir/image"
 serves "$sum" --filter=multi-conn file "$dir/image" multi-conn-mode=disable
 
-# Options of the queue.
+# Options for the queue.
 start_nbdkit file "$dir/image"
 for options in "--queue-depth 1" "--queue-size 1" "--queue-size 1g" \
                "--queue-depth 1024 --read-size 512" "--read-size 32m" \
@@ -37,11 +38,11 @@ for options in "--queue-depth 1" "--queue-size 1" "--queue-size 1g" \
   prints_sum "$sum" blksum $options "$uri"
 done
 
-# One connection, though the server says that many are fine.
+# The server accepts one connection, although it advertises multi-conn.
 serves "$sum" --filter=limit --filter=multi-conn file "$dir/image" \
        limit=1 multi-conn-mode=emulate
 
-# Limits of the size of requests.  The size is a multiple of the smallest.
+# Block size constraints.  The size is a multiple of the minimum.
 for sizes in "4096 65536" "65536 33554432" "1 65536"; do
   set -- $sizes
   start_nbdkit --filter=blocksize-policy file "$dir/image" \
@@ -62,13 +63,13 @@ for sizes in "4096 65536" "65536 33554432" "1 65536"; do
   done
 done
 
-# A hole that is not said to be zero can read as anything.
+# A hole that is not reported as zero can have any content.
 pread='{ yes | head -c $(($4 % 2 + $3)) | tail -c $3; }'
 yes | head -c 1048576 > "$dir/yes"
 serves "$(reference "$dir/yes")" eval get_size='echo 1m' pread="$pread" \
        can_extents='exit 0' extents='echo 0 1m hole'
 
-# Extents of a byte, every second of them a hole.
+# Extents of one byte, every other one a hole.
 truncate -s 3000 "$dir/small"
 serves "$(reference "$dir/small")" eval get_size='echo 3000' \
        pread='head -c $3 /dev/zero' can_extents='exit 0' \
@@ -76,7 +77,8 @@ serves "$(reference "$dir/small")" eval get_size='echo 3000' \
                   [ $((i % 2)) = 0 ] && echo $i 1 hole,zero || echo $i 1
                   i=$((i + 1)); done'
 
-# A server that tells of 4 GiB at most each time, and of no byte more.
+# A server that reports extents of at most 4 GiB, and nothing beyond the
+# request.
 truncate -s 20g "$dir/holes"
 write_data "$dir/holes" 9876543210 70000
 start_nbdkit file "$dir/holes"

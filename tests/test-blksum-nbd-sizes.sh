@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Images of odd sizes have the sum of the raw file when nbdkit serves them.
+# nbdkit serves images of odd sizes: the sum is that of the raw file.
 
 . "$(dirname "$0")/functions.sh"
 requires_nbdkit file pattern
@@ -15,8 +15,8 @@ for size in 0 1 511 512 70000 65535 65536 65537 1048577; do
   kill "$server"
 done
 
-# Few buffers, and more threads than connections: a buffer that was read wakes one
-# that hashes it, and none that waits for memory.
+# Few buffers, and more threads than connections: a buffer that was read must
+# wake a thread that hashes it, not one that waits for memory.
 start_nbdkit pattern 160m
 for options in "-b 16m" "-b 1m --read-size 32m"; do
   run 0 blksum -t 1 $options "$uri"
@@ -29,14 +29,14 @@ done
 unset BLKSUM_DEPTH
 kill "$server"
 
-# As an export with holes, by name, and over TCP on the loopback.
+# As an export with holes, with a name, and by TCP on the loopback.
 make_image "$dir/image"
 sum=$(reference "$dir/image")
 start_nbdkit file dir="$dir"
 prints_sum "$sum" blksum "nbd+unix:///image?socket=$socket"
 refuses 'nbd+unix:///none?socket=.*: ' blksum "nbd+unix:///none?socket=$socket"
 
-# nbdkit chooses no port itself: try a few.
+# nbdkit cannot choose a free port: try several.
 for port in 10810 21637 32099 43210; do
   if nbdkit -i 127.0.0.1 -p $port -P "$dir/tcp.pid" file "$dir/image" \
             2> "$dir/tcp.log"; then

@@ -17,7 +17,7 @@ requires nbdinfo --size "$tls_uri"
 
 prints_sum "$(reference "$dir/image")" blksum "$tls_uri"
 
-# The password of the key is not for everybody.
+# Without the key the connection is refused.
 refuses "socket=$socket: " blksum "$uri"
 printf 'alice:%s\n' ffffffffffffffffffffffffffffffff > "$dir/wrong"
 refuses ": " blksum "nbds+unix://alice@/?socket=$socket&tls-psk-file=$dir/wrong"

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# On a file system without direct I/O a qcow2 is read once, and one qemu-nbd is
-# started.
+# On a file system without direct I/O, a qcow2 is read once, and qemu-nbd is
+# started once.
 
 . "$(dirname "$0")/functions.sh"
 requires_root
@@ -27,7 +27,7 @@ END
 chmod +x "$dir/bin/qemu-nbd"
 qemu-img create -q -f qcow2 -F qcow2 -b "$dir/fs/qcow2" "$dir/overlay"
 
-# once COMMAND
+# once COMMAND: COMMAND prints the sum, and starts one qemu-nbd.
 once () {
   : > "$dir/starts"
   prints_sum "$sum" "$@"

@@ -2,14 +2,14 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Without /proc block devices are read by direct I/O all the same: what another
-# host wrote is seen, although what was there before is in the page cache.
+# Without /proc block devices are still read by direct I/O: new data from
+# another host is read, although the page cache has old data.
 
 . "$(dirname "$0")/functions.sh"
 requires_root
 requires_program losetup
 
-# attach FILE: sets $device, if there are loop devices.
+# attach FILE: sets $device to a loop device, or skips the test.
 attach () {
   device=$(losetup --find --show "$1" 2> "$dir/losetup.log") ||
     skip "no loop device: $(cat "$dir/losetup.log")"
@@ -19,7 +19,7 @@ attach () {
 make_image "$dir/raw"
 attach "$dir/raw"
 hide_proc
-# The open descriptor keeps what is in the cache.
+# The open descriptor keeps pages in the cache.
 exec 5< "$device"
 cat <&5 > /dev/null
 write_data "$dir/raw" 6000000 1000000

@@ -2,15 +2,15 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Without /proc, as in a chroot, everything is read that is read with it, and
-# what blksum promises of the file that qemu opens, and of what it leaves
-# behind, is still true.
+# Without /proc, as in a chroot, all sources are read as with it.  The same
+# promises hold: qemu opens the file that was checked, and nothing is left
+# behind.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
 hide_proc
 
-# ---- All that can be read ----
+# ---- All sources ----
 
 make_image "$dir/raw"
 sum=$(reference "$dir/raw")
@@ -18,7 +18,7 @@ prints_sum "$sum" blksum "$dir/raw"
 from_stdin () { blksum < "$1"; }
 prints_sum "$sum" from_stdin "$dir/raw"
 
-# Names that JSON, and qemu, could take for something else.
+# Names that JSON and qemu must not misinterpret.
 strange="$dir/a \"b\\q',d:e%f=
 ä"
 for format in qcow2 vmdk vdi vhdx; do
@@ -62,7 +62,7 @@ exec $qemu_nbd "\$@"
 END
 chmod +x "$dir/bin/qemu-nbd"
 
-# replaced REGEX COMMAND: blksum says so when that happened meanwhile.
+# replaced REGEX COMMAND: blksum detects that the image was replaced meanwhile.
 replaced () {
   MEANWHILE=$2
   export MEANWHILE
@@ -94,7 +94,7 @@ is_gone () {
 }
 event="cat /proc/\$pid/task/\$pid/children > '$dir/children'; kill -9 \$pid"
 run 137 midway "$event" -t 1 "$dir/image"
-[ -s "$dir/children" ] || fail "there was no qemu-nbd"
+[ -s "$dir/children" ] || fail "qemu-nbd did not run"
 for child in $(cat "$dir/children"); do
   wait_until is_gone "$child"
 done

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Several operands: each has its line, in order, and those that cannot be
-# hashed do not keep the others from it.
+# Several operands: each has its line, in order; an operand that cannot be
+# hashed does not affect the others.
 
 . "$(dirname "$0")/functions.sh"
 
@@ -14,7 +14,7 @@ b=$(reference "$dir/b")
 printf 'third' > "$dir/c"
 c=$(reference "$dir/c")
 
-# expect STATUS LINES COMMAND: stdout is LINES exactly.
+# expect STATUS LINES COMMAND: stdout is exactly LINES.
 expect () {
   printf '%b' "$2" > "$dir/expected"
   run_status=$1
@@ -32,14 +32,14 @@ expect 2 "$a  a\n" blksum . a
 says_once ".: .*directory"
 expect 2 "$a  a\n" blksum a .
 expect 2 "" blksum missing .
-[ "$(wc -l < "$dir/stderr")" = 2 ] || fail "not one line for each"
+[ "$(wc -l < "$dir/stderr")" = 2 ] || fail "not one line for each error"
 
-# Standard input among them, read where it stands.
+# One operand is standard input, which is read from its offset.
 with_input () { printf third | blksum "$@"; }
 expect 0 "$a  a\n$c  -\n$b  b\n" with_input a - b
 expect 0 "$c  -\n" with_input
 expect 0 "$c  -\n" with_input -- -
 
-# Options may follow operands, up to "--".
+# Options may come after operands, until "--".
 expect 0 "$a\n$b\n" blksum a --no-names b
 expect 2 "$a  a\n" blksum -- a --no-names

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The options that print and exit.
+# Options that print something and exit.
 
 . "$(dirname "$0")/functions.sh"
 
@@ -14,48 +14,50 @@ for digest in sha256 sha512 sha1 md5 sha3-256 blake2b512 null; do
   grep -qx $digest "$dir/digests" || fail "no $digest"
 done
 if grep -E '[A-Z /:]' "$dir/digests"; then
-  fail "an odd name"
+  fail "a digest has an odd name"
 fi
 run 0 blksum -l
 cmp "$dir/digests" "$dir/stdout" || fail "-l is not --list-digests"
 
-# One line for the CPU, one of titles; for a digest the library that it comes from,
-# and those of our kernels that the CPU has; some of them are chosen for each number
-# of blocks.
+# One line for the CPU, one with titles; for each digest its library, and those
+# of our kernels that the CPU can run, with the numbers of blocks for which they
+# are selected.
 run 0 blksum --list-kernels
 [ ! -s "$dir/stderr" ] || fail "kernels on stderr"
-# How long the list of numbers is depends on the CPU.
+# The length of the list of numbers depends on the CPU.
 [ "$(sed 's/ [^ ]*$//' "$dir/stdout" | wc -L)" -le 44 ] ||
   fail "--list-kernels is too wide"
 sed -n 1p "$dir/stdout" | grep -q '^CPU: .' || fail "no CPU"
 sed -n 2p "$dir/stdout" | grep -q '^digest  *kernel .*for blocks$' ||
-  fail "no titles"
+  fail "no line with titles"
 sed 1,2d "$dir/stdout" | awk '$2 ~ /-x/ { print $1, $2 }' > "$dir/kernels"
-./lane-kernels | diff - "$dir/kernels" || fail "not the kernels of this CPU"
+./lane-kernels | diff - "$dir/kernels" ||
+  fail "the kernels are not those of this CPU"
 sed 1,2d "$dir/stdout" | awk '$2 !~ /-x/ { print $1, $2 }' > "$dir/libraries"
 libb2=OpenSSL
 grep -q '^#define HAVE_LIBB2 1' "$abs_top_builddir/config.h" && libb2=libb2
 cut -d' ' -f1 "$dir/kernels" | uniq |
   sed "s/\$/ OpenSSL/; s/^\(blake2b-256\) .*/\1 $libb2/" |
-  diff - "$dir/libraries" || fail "not the libraries of the digests"
+  diff - "$dir/libraries" || fail "the libraries of the digests differ"
 sed 1,2d "$dir/stdout" > "$dir/rows"
 awk 'NF != 5 || $4 !~ /^[0-9]+\.[0-9]+$/ || $5 !~ /^(-|[0-9,-]*)$/ { bad = 1; print }
      { n = split ($5, part, ","); for (i = 1; i <= n; i++) {
          m = split (part[i], end, "-");
          if (part[i] != "-") count[$1] += end[m] - end[1] + 1 } }
      END { for (d in count) if (count[d] != 32) { bad = 1; print d, count[d] }
-           exit bad }' "$dir/rows" || fail "a line that says something else"
+           exit bad }' "$dir/rows" || fail "an unexpected line"
 BLKHASH_CPU=none run 0 blksum --list-kernels
-[ "$(wc -l < "$dir/stdout")" = 2 ] || fail "kernels although there are none"
+[ "$(wc -l < "$dir/stdout")" = 2 ] ||
+  fail "kernels are listed, but there are none"
 
 run 0 blksum --version
-grep -qx "blksum (blkhash) [0-9.]*" "$dir/stdout" || fail "the version"
-[ "$(wc -l < "$dir/stdout")" = 1 ] || fail "not one line"
+grep -qx "blksum (blkhash) [0-9.]*" "$dir/stdout" || fail "no version"
+[ "$(wc -l < "$dir/stdout")" = 1 ] || fail "--version prints not one line"
 run 0 blksum -V
-grep -qx "blksum (blkhash) [0-9.]*" "$dir/stdout" || fail "the version by -V"
+grep -qx "blksum (blkhash) [0-9.]*" "$dir/stdout" || fail "no version by -V"
 run 0 blksum --help
 [ ! -s "$dir/stderr" ] || fail "help on stderr"
-# Every option is there, and no line is too long for a terminal.
+# All options are listed, and no line is too long for a terminal.
 for option in --digest --list-digests --list-kernels --block-size --streams --linear \
               --size --threads --progress --cache --no-extents --format --image-opts \
               --object --force-share --queue-size --queue-depth --read-size --tag \
@@ -67,7 +69,7 @@ for option in --digest --list-digests --list-kernels --block-size --streams --li
 done
 [ "$(wc -L < "$dir/stdout")" -le 80 ] || fail "--help is too wide"
 cp "$dir/stdout" "$dir/help"
-# Each begins where the others do, and no letter and no name is of two.
+# Options are aligned, and all letters and names are unique.
 grep '^  \(-.,\|   \) --' "$dir/help" > "$dir/rows"
 [ -s "$dir/rows" ] || fail "--help has no options"
 [ "$(grep -c '^.\{26\} [^ ]' "$dir/rows")" = "$(wc -l < "$dir/rows")" ] ||
@@ -78,5 +80,5 @@ twice=$(tr -s ' ,' '\n\n' < "$dir/rows" | grep -e '^-.$' | sort | uniq -d
 run 0 blksum -h
 cmp "$dir/help" "$dir/stdout" || fail "-h is not --help"
 
-# They win over operands that do not exist.
+# They take precedence over operands, which need not exist.
 run 0 blksum "$dir/missing" -V

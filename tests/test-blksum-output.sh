@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The forms of a line: --tag, --no-names, --zero, and what they are together.
+# The formats of a line: --tag, --no-names, --zero, and combinations.
 
 . "$(dirname "$0")/functions.sh"
 
@@ -10,7 +10,7 @@ printf hello > "$dir/a"
 printf third > "$dir/b"
 cd "$dir"
 
-# prints LINES COMMAND: exactly.
+# prints LINES COMMAND: exactly these lines.
 prints () {
   printf '%b' "$1" > "$dir/expected"
   shift
@@ -54,15 +54,15 @@ prints "blk-sha256/4m/linear (a) = $(reference -b 4m --linear a)\n" \
 prints "blk-md5/64k/linear (a) = $(reference -d md5 --linear a)\n" \
        blksum --linear --tag -d md5 a
 
-# A digest without bytes.
+# The digest "null" has an empty sum.
 prints "  a\n  b\n" blksum -d null a b
 prints "\n\n" blksum -d null --no-names a b
 prints "blk-null/64k (a) = \n" blksum -d null --tag a
 
-# Of --tag and --output the last counts.
+# The last one of --tag and --output overrides the others.
 prints "$a  a\n" blksum --tag --output human a
 prints "blk-sha256/64k (a) = $a\n" blksum --output json --tag a
 
-# Short options can be joined, and follow operands.
+# Short options can be combined, and can follow operands.
 prints "blk-md5/4k (a) = $(reference -d md5 -b 4096 a)\0000" \
        blksum -Uzb4k --tag a -dmd5 -t3

@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# On no path that blksum writes it replaces a file that is not its own, such as
-# the disk itself: it says so before it reads any image, and the file stays what
-# it was.  What an ended run left is its own.
+# blksum replaces only files of its own, on all paths that it writes: never the
+# disk.  It refuses before it reads an image, and the file is unchanged.  Files
+# that an interrupted run left are its own.
 
 . "$(dirname "$0")/functions.sh"
 cd "$dir"
@@ -18,7 +18,7 @@ blksum --part 0/2 --manifest-dir parts image
 blksum --part 1/2 --manifest-dir parts image
 
 # keeps REGEX FILE ARGUMENT...: blksum ARGUMENT... refuses to replace FILE.
-# Progress begins when an image is read.
+# There is no progress before an image is read.
 keeps () {
   keeps_regex=$1 file=$2
   shift 2
@@ -27,11 +27,11 @@ keeps () {
   : > progress
   refuses "$keeps_regex" blksum --progress=9 "$@" 9> progress
   [ ! -s progress ] || fail "an image was read"
-  cmp before $file || fail "it changed: $file"
-  [ "$(stat -c %i $file)" = $inode ] || fail "another file: $file"
+  cmp before $file || fail "$file was changed"
+  [ "$(stat -c %i $file)" = $inode ] || fail "$file was replaced"
 }
 
-# Each path that is written: "part" has the name that --part gives it.
+# All paths that are written; "part" has the name that --part chooses.
 part=parts/part-000000-of-000003.blkm
 keeps_all () {
   keeps "$1" m --manifest m image
@@ -45,7 +45,7 @@ keeps_part () {
   rm $part
 }
 
-# What is no manifest: also what another program, or blksum, wrote.
+# Files that are no manifest, including other output of blksum.
 no="exists and is no manifest that can be replaced:"
 blksum --tag image > list
 for other in image list changes; do
@@ -57,8 +57,8 @@ printf x > m
 keeps_all "m $no too short"
 keeps_part "$no it does not begin as one"
 
-# A raw disk whose guest wrote a manifest to its start: whole, unfinished, or
-# only the header.
+# A raw disk to whose start a guest wrote a manifest: complete, unfinished, or
+# only its header.
 unfinished () {
   head -c 512 whole | "$PYTHON" -c '
 import sys
@@ -78,15 +78,15 @@ for guest in whole begun; do
   done
 done
 
-# A manifest that is damaged, or of a later version.
+# A damaged manifest, and one of a later version.
 cp whole m
 printf '\252' | dd of=m bs=1 seek=1000 conv=notrunc status=none
 keeps_all "m $no the record at byte [0-9]* has a wrong CRC"
 (printf 'blkhash-manifest 2\n'; tail -c +20 whole) > m
 keeps_all "m $no unsupported version"
 
-# The image itself, also when it is empty or a manifest: by any name, and when
-# it is standard input.
+# The image itself, also if it is empty or a manifest: by any name, and as
+# standard input.
 : > empty
 cp whole manifest
 both="cannot be both the image and its manifest"
@@ -108,25 +108,26 @@ for image in empty manifest; do
   rm link hard parts/part-000000-of-000001.blkm
 done
 
-# What an ended run left is replaced: up to a whole record, or, where the name
-# tells that it is ours, to anywhere.
+# The manifest of an interrupted run is replaced: if it ends with a whole
+# record, or anywhere if its name shows that it is ours.
 sum=$(reference image)
 for len in 512 "$(stat -c %s begun)"; do
   for how in "--update old --changed changes" --resume ""; do
     head -c $len begun > m
     run 0 blksum $how --manifest m image
     [ "$(cut -d' ' -f1 stdout)" = $sum ] || fail "not $sum"
-    cmp m whole || fail "another manifest"
+    cmp m whole || fail "the manifest differs"
   done
 done
 
-# In the place of FILE.state: nothing is read, and FILE stays as well.
+# Other files with the name FILE.state: nothing is read, and FILE is not
+# created.
 rm m
 in_place () {
   refuses "'m.state' is not the state" \
           blksum --progress=9 --resume --manifest m image 9> progress
   [ ! -s progress ] || fail "an image was read"
-  [ ! -e m ] || fail "a manifest was begun"
+  [ ! -e m ] || fail "a manifest was created"
 }
 : > progress
 mkdir m.state
@@ -138,7 +139,7 @@ rm m.state
 for other in image list whole; do
   cp $other m.state
   in_place
-  cmp $other m.state || fail "it changed"
+  cmp $other m.state || fail "m.state was changed"
 done
 rm m.state
 printf 'blksum-state 1\njournal: %032d\nformat: raw\n' 0 > state
@@ -147,7 +148,7 @@ in_place
 [ -L m.state ] || fail "the link was replaced"
 rm m.state
 
-# An image of several files: none of them.
+# An image of several files: none of them is replaced.
 requires_qemu
 : > base
 qemu-img create -q -f qcow2 -b base -F raw top 1m

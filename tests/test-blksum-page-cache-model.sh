@@ -2,9 +2,10 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A raw file that was not in the page cache is not left there; with -c it is.
-# What was there stays: of a kernel that does what it is asked, page by page.
-# The pages at both ends, in which blksum looked for a format, may stay.
+# blksum leaves no pages of a raw file in the page cache that were not cached,
+# except with -c, and keeps those that were.  The model is a kernel that follows
+# all requests page by page.  The first and last pages, in which blksum probes
+# the format, may stay.
 
 . "$(dirname "$0")/functions.sh"
 . "$(dirname "$0")/page-cache-functions.sh"
@@ -23,7 +24,7 @@ for command in blksum "blksum -t 1" "blksum --no-extents"; do
   model_has "$all"
   prints_sum "$sum" modelled $command "$dir/image"
   model_keeps "$all" "$all"
-  # A part that was there stays, and nothing else.
+  # Of a file that is partly cached, this part stays, and no other page.
   model_has 4000
   prints_sum "$sum" modelled $command "$dir/image"
   model_keeps 4000 4001

@@ -2,8 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A raw file that was not in the page cache is not left there; with -c it is.
-# What was there stays.  test-blksum-page-cache-model.sh looks at it page by page.
+# blksum leaves no pages of a raw file in the page cache that were not cached,
+# except with -c, and keeps those that were.  test-blksum-page-cache-model.sh
+# compares single pages.
 
 . "$(dirname "$0")/functions.sh"
 . "$(dirname "$0")/page-cache-functions.sh"
@@ -19,7 +20,7 @@ leaves_none "$sum" from_stdin
 BEFORE=evict leaves_all "$sum" blksum -c "$dir/image"
 BEFORE=cat leaves_all "$sum" blksum "$dir/image"
 
-# qcow2 likewise.
+# The same with a qcow2.
 requires_qemu
 qemu-img convert -f raw -O qcow2 "$dir/image" "$dir/qcow2"
 mv "$dir/qcow2" "$dir/image"

@@ -2,20 +2,20 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --part I/N makes the manifest of a part of an image of any kind, and only if it
-# is not there: a job that is started again costs nothing, and one that failed
-# leaves nothing that could be taken for a part.
+# --part I/N makes the manifest of a part of an image of any format, if it does
+# not exist yet.  So a job that is restarted costs nothing, and a job that
+# failed leaves nothing that could be mistaken for a part.
 
 . "$(dirname "$0")/functions.sh"
 cd "$dir"
 mkdir parts
 
-# part_file I N
+# part_file I N: prints the path of the part.
 part_file () {
   printf 'parts/part-%06d-of-%06d.blkm' "$1" "$2"
 }
 
-# expected_part I N [OPTION]... IMAGE: to $dir/expected, by the reference.
+# expected_part I N [OPTION]... IMAGE: the reference makes it in $dir/expected.
 expected_part () {
   of=$1/$2
   shift 2
@@ -23,23 +23,23 @@ expected_part () {
     > expected
 }
 
-# is_silent COMMAND...: which ends well.
+# is_silent COMMAND...: COMMAND succeeds, and prints nothing.
 is_silent () {
   run 0 "$@"
-  [ ! -s stdout ] && [ ! -s stderr ] || fail "it says something: $*"
+  [ ! -s stdout ] && [ ! -s stderr ] || fail "unexpected output: $*"
 }
 
-# makes I N COMMAND...: the part that is in $dir/expected.
+# makes I N COMMAND...: COMMAND makes the part in $dir/expected.
 makes () {
   file=$(part_file $1 $2) of=$1/$2
   shift 2
   rm -f "$file"
   is_silent "$@" --part $of --manifest-dir parts
-  cmp expected "$file" || fail "another part $of: $*"
-  [ "$(stat -c %a "$file")" = 600 ] || fail "not only the owner's: $*"
+  cmp expected "$file" || fail "the part $of differs: $*"
+  [ "$(stat -c %a "$file")" = 600 ] || fail "the mode is not 600: $*"
 }
 
-# all_parts N REFERENCE-OPTIONS IMAGE [OPTION]...
+# all_parts N REFERENCE-OPTIONS IMAGE [OPTION]...: makes all parts.
 all_parts () {
   n=$1 reference_options=$2 of_image=$3
   shift 3
@@ -69,7 +69,7 @@ for digest in blake3 blake2b-256; do
   fi
 done
 
-# It is cut at whole GiB, if there are enough.
+# Large images are cut at whole GiB.
 truncate -s 3221291009 large
 for at in 0 1073700000 3221200000; do
   write_data large $at 90000
@@ -80,46 +80,47 @@ expected_part 3 5 large
 makes 3 5 blksum large
 rm -f parts/*
 run 0 blksum --part 1/3 --manifest-dir parts large
-head -n 4 parts/*-000001-of-* | grep -aqx "blocks: 16384:16384" || fail "not a GiB"
+head -n 4 parts/*-000001-of-* | grep -aqx "blocks: 16384:16384" ||
+  fail "the part is not one GiB"
 
-# Progress is that of the part.
+# 100 % is the end of the part.
 expected_part 2 3 large
 rm -f parts/*
 run 0 blksum --part 2/3 --manifest-dir parts --progress=3 large 3> progress
 [ "$(sed -n 1p progress)" = 0/100 ] && [ "$(tail -n 1 progress)" = 100/100 ] ||
   fail "progress: $(cat progress)"
 
-# ---- What is there ----
+# ---- An existing part ----
 
 file=$(part_file 0 3)
 expected_part 0 3 image
-# Nothing is read: it would be another disk.
+# Nothing is read: the image would be a different disk.
 makes 0 3 blksum image
 ln $file before
 cp image other
 printf x | dd of=other bs=1 seek=100000 conv=notrunc status=none
 is_silent blksum --part 0/3 --manifest-dir parts other
-[ before -ef $file ] || fail "a part that was there was made anew"
+[ before -ef $file ] || fail "a part that exists was made again"
 : > progress
 run 0 blksum --part 0/3 --manifest-dir parts --progress=3 other 3> progress
-[ before -ef $file ] || fail "a part that was there was made anew"
+[ before -ef $file ] || fail "a part that exists was made again"
 
-# Of as many blocks, but others.
+# A part with the same number of blocks, but other ones.
 expected_part 1 2 image
 makes 1 2 blksum image
 cp "$(part_file 1 2)" "$(part_file 0 2)"
 expected_part 0 2 image
 is_silent blksum --part 0/2 --manifest-dir parts image
-cmp expected "$(part_file 0 2)" || fail "another half was taken for it"
+cmp expected "$(part_file 0 2)" || fail "the other half was accepted"
 file=$(part_file 0 3)
 expected_part 0 3 image
 
-# made_anew: what is at the name now is replaced.
+# made_anew WHAT: the existing file is replaced.
 made_anew () {
   cp -p $file wrong
   is_silent blksum --part 0/3 --manifest-dir parts image
-  cmp expected $file || fail "not made anew: $*"
-  [ "$(stat -c %a $file)" = 600 ] || fail "not only the owner's: $*"
+  cmp expected $file || fail "not replaced: $*"
+  [ "$(stat -c %a $file)" = 600 ] || fail "the mode is not 600: $*"
 }
 size=$(stat -c %s expected)
 for cut in 0 1 17 511 512 600 $((size - 1)); do
@@ -150,7 +151,7 @@ for other in "0 3 short" "0 3 -d sha512 image" "0 3 -b 4k image" \
   made_anew "of $other"
 done
 
-# What is no file, or of somebody else, is not replaced, and a link is not
+# Files that are not of this program are not replaced, and links are not
 # followed.
 echo "a text" > $file
 refuses "no manifest" blksum --part 0/3 --manifest-dir parts image
@@ -168,15 +169,15 @@ refuses "not a regular file" blksum --part 0/3 --manifest-dir parts image
 [ "$(cat precious)" = precious ] || fail "a link was followed"
 rm $file
 
-# Two of one kind at once: both are well, and so is the part.
+# Two runs for the same part at once: both succeed, and so the part is right.
 expected_part 0 3 image
 blksum --part 0/3 --manifest-dir parts image &
 first=$!
-blksum --part 0/3 --manifest-dir parts image || fail "the second of two"
-wait $first || fail "the first of two"
-cmp expected $file || fail "another part by two at once"
+blksum --part 0/3 --manifest-dir parts image || fail "the second of two failed"
+wait $first || fail "the first of two failed"
+cmp expected $file || fail "the part of two runs differs"
 
-# ---- What is no part ----
+# ---- Errors ----
 
 rm parts/*
 refuses "pipe" sh -c 'cat image | blksum --part 0/2 --manifest-dir parts'
@@ -207,13 +208,13 @@ truncate -s 400m slow
 write_data slow 0 30000000
 refuses "changed" midway "touch $dir/slow" -t 1 --part 0/2 --manifest-dir \
         "$dir/parts" "$dir/slow"
-[ -z "$(ls parts)" ] || fail "a part of an image that changed"
+[ -z "$(ls parts)" ] || fail "made a part of an image that changed"
 for signal in TERM KILL; do
   status=0
   midway "kill -$signal \$pid" -t 1 --part 0/2 --manifest-dir "$dir/parts" \
     "$dir/slow" > stdout 2> stderr || status=$?
   [ $status != 0 ] || fail "not killed by $signal"
-  [ ! -e "$(part_file 0 2)" ] || fail "a part when killed by $signal"
+  [ ! -e "$(part_file 0 2)" ] || fail "a part exists although killed by $signal"
 done
 rm -f parts/*.new
 run 2 sh -c 'trap "" XFSZ; ulimit -f 1
@@ -221,9 +222,9 @@ run 2 sh -c 'trap "" XFSZ; ulimit -f 1
 says_once "image: cannot write the manifest: File too large"
 [ -z "$(ls parts)" ] || fail "left behind: $(ls parts)"
 
-# ---- Of any kind ----
+# ---- All kinds of sources ----
 
-# of_any_kind COMMAND...: a middle part, and one without blocks.
+# of_any_kind COMMAND...: makes a part in the middle, and a part without blocks.
 of_any_kind () {
   expected_part 1 3 image
   makes 1 3 "$@"
@@ -250,8 +251,8 @@ qemu-img convert -c -f raw -O qcow2 image other.qcow2
 of_any_kind blksum other.qcow2
 of_any_kind blksum --image-opts driver=qcow2,file.filename=other.qcow2
 
-# A server that takes no requests as small as the blocks: a part begins and ends
-# within one.
+# The minimum request of the server is larger than a block: a part begins and
+# ends within one request.
 if command -v nbdkit > stdout &&
    nbdkit --filter=blocksize-policy file --version > stdout 2>&1
 then
@@ -263,12 +264,12 @@ then
   done
 fi
 
-# Nothing else is read, by the log of a server.
+# The log of a server shows that only the part is read.
 requires_nbdkit --filter=log --filter=noextents file
 start_nbdkit --filter=log --filter=noextents file large logfile="$dir/log"
 expected_part 3 4 -b 1m large
 makes 3 4 blksum -b 1m "$uri"
-"$PYTHON" - << 'END' || fail "not only the part was read"
+"$PYTHON" - << 'END' || fail "more than the part was read"
 import re
 reads = [(int(offset, 16), int(count, 16)) for offset, count in
          re.findall(r" Read .*offset=(0x\w+) count=(0x\w+)", open("log").read())]
@@ -278,4 +279,4 @@ assert min(offset for offset, _ in reads) == first
 END
 : > log
 is_silent blksum -b 1m --part 3/4 --manifest-dir parts "$uri"
-! grep -q " Read " log || fail "read for a part that was there"
+! grep -q " Read " log || fail "read for a part that exists"

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A file that may not be read.
+# A file without permission to read is an error.
 
 . "$(dirname "$0")/functions.sh"
 
@@ -13,7 +13,7 @@ if [ "$(id -u)" != 0 ]; then
   exit 0
 fi
 
-# Root may read anything: be somebody else.
+# Root can read any file, so blksum runs as another user.
 requires_program setpriv
 as_nobody () {
   setpriv --reuid=65534 --regid=65534 --clear-groups "$@"

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# What can only be read from its start to its end: a pipe, a named one, a socket
-# and a terminal, whatever the writer does, and however few files may be open.
+# Sources that can only be read in order: a pipe, a named pipe, a socket and a
+# terminal, with any behaviour of the writer, and with few file descriptors.
 
 . "$(dirname "$0")/functions.sh"
 cd "$dir"
@@ -17,9 +17,9 @@ reference data > data.sum
 reference image > image.sum
 
 # Standard input of blksum, one of
-#   socket, terminal    it is that
-#   stalled             a pipe, empty before FILE's last byte is written
-#   interrupted         the same, but SIGINT comes instead of that byte
+#   socket, terminal    a socket or a terminal
+#   stalled             a pipe that is empty before FILE's last byte is written
+#   interrupted         the same, but SIGINT is sent instead of that byte
 cat > through.py << 'END'
 import array, fcntl, os, pty, signal, socket, subprocess, sys, termios, time
 import tty
@@ -70,7 +70,7 @@ through () {
   "$PYTHON" through.py $way $limit "$@"
 }
 
-# written OPTIONS ARGUMENT...: by dd with OPTIONS, into a pipe.
+# written OPTIONS ARGUMENT...: dd with OPTIONS writes into a pipe.
 written () {
   dd_options=$1
   shift
@@ -90,7 +90,7 @@ for options in "" "-t 1" "-t 7" "-b 4m"; do
   prints_sum $sum named $options
   prints_sum $sum through socket data $options
   prints_sum $sum through stalled data $options
-  # Its end would be a character.
+  # The end of the input would be a character.
   prints_sum $sum through terminal data --size 5000001 $options
   run 0 through interrupted data $options
   [ ! -s stdout ] || fail "printed a sum"
@@ -110,15 +110,15 @@ killed () {
 head -c 1234567 data > part
 prints_sum "$(reference part)" killed
 
-# No byte behind the image is taken, although more is there.
+# Nothing beyond the image is read, although the pipe has more.
 next_reader () { cat data image | (blksum --size 5000001 "$@"; blksum); }
 for options in "" "-t 1" "-t 7"; do
   run 0 next_reader $options
   printf '%s  -\n' "$(cat data.sum)" "$(cat image.sum)" | cmp -s - stdout ||
-    fail "not the sums of the two"
+    fail "the sums of the two differ"
 done
 
-# With no file for a pipe of blksum's own, or with few.
+# blksum has no descriptor for a pipe of its own, or few.
 [ -z "$wrapper" ] || exit 0     # valgrind needs files of its own
 blksum=$(real_program "$abs_top_builddir/tools/blksum")
 few_files () { (ulimit -n "$1" && exec "$blksum" -t 7) < fifo; }

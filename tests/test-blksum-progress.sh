@@ -2,47 +2,49 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --progress=FD prints lines N/100 that grow, from 0 to 100 if there is a sum;
-# a bar is only for terminals, and as wide as the terminal.  SIGUSR1 asks how
-# far it is.
+# --progress=FD prints lines N/100 that increase, from 0 to 100 if there is a
+# sum.  A bar is printed only on a terminal, and is as wide as the terminal.  On
+# SIGUSR1 a line of progress is printed.
 
 . "$(dirname "$0")/functions.sh"
 
 make_image "$dir/image"
 sum=$(reference "$dir/image")
 
-# check_lines LAST: of $dir/lines
+# check_lines LAST: checks $dir/lines.
 check_lines () {
   [ "$(head -n 1 "$dir/lines")" = 0/100 ] || fail "does not start at 0/100"
   [ "$(tail -n 1 "$dir/lines")" = "$1" ] || fail "does not end with $1"
   [ -z "$(grep -vx '[0-9]*/100' "$dir/lines")" ] || fail "not only N/100"
-  sort -t/ -n -u "$dir/lines" | cmp - "$dir/lines" || fail "does not grow"
+  sort -t/ -n -u "$dir/lines" | cmp - "$dir/lines" || fail "does not increase"
 }
 
 with_fd3 () { "$@" 3> "$dir/lines"; }
 prints_sum "$sum" with_fd3 blksum --progress=3 "$dir/image"
 check_lines 100/100
-[ "$(wc -l < "$dir/lines")" -gt 3 ] || fail "nothing in between"
+[ "$(wc -l < "$dir/lines")" -gt 3 ] || fail "no lines in between"
 prints_sum "$sum" with_fd3 blksum --progress=3 -t 1 --no-extents "$dir/image"
 check_lines 100/100
 
-# An empty image has its 100, a source that fails has not.
+# An empty image ends with 100/100, a source that fails does not.
 : > "$dir/empty"
 run 0 with_fd3 blksum --progress=3 "$dir/empty"
-[ "$(tail -n 1 "$dir/lines")" = 100/100 ] || fail "no 100/100 of nothing"
+[ "$(tail -n 1 "$dir/lines")" = 100/100 ] ||
+  fail "no 100/100 for an empty image"
 run 2 with_fd3 blksum --progress=3 "$dir/missing"
 if grep -q 100/100 "$dir/lines"; then
-  fail "100/100 of nothing"
+  fail "100/100 for a source that failed"
 fi
 
-# No terminal, no bar.  A descriptor that cannot be written does no harm, but
-# one that is not open would be the number of the next file.
+# Without a terminal there is no bar.  A descriptor that cannot be written is
+# ignored; one that is closed is an error, because the next file would get its
+# number.
 prints_sum "$sum" blksum -p "$dir/image"
 refuses "descriptor 9 is not open" blksum --progress=9 "$dir/image"
 to_full () { "$@" 3> /dev/full; }
 prints_sum "$sum" to_full blksum --progress=3 "$dir/image"
 
-# What is believed has to be hashed too, though not read.
+# Blocks that are trusted are hashed too, but not read.
 truncate -s 64g "$dir/large"
 large_sum=$(blksum --manifest "$dir/old" "$dir/large" | cut -d' ' -f1)
 echo '[]' > "$dir/changes"
@@ -50,9 +52,9 @@ prints_sum "$large_sum" with_fd3 blksum --progress=3 --audit 0% \
   --update "$dir/old" --changed "$dir/changes" --manifest "$dir/new" \
   "$dir/large"
 check_lines 100/100
-[ "$(wc -l < "$dir/lines")" -gt 3 ] || fail "nothing in between"
+[ "$(wc -l < "$dir/lines")" -gt 3 ] || fail "no lines in between"
 
-# A terminal has one, and it is wiped off.
+# A terminal gets a bar, which is erased at the end.
 cat > "$dir/drawn.py" << 'END'
 import os, pty, subprocess
 
@@ -82,12 +84,12 @@ assert text.endswith(b"\r\033[K"), text
 assert b"0%" in text and b"#" in text, text
 END
 
-# A descriptor gets no lines in between from a pipe, but its end.
+# For a pipe a descriptor gets only the last line.
 from_pipe () { cat "$dir/image" | "$@" 3> "$dir/lines"; }
 prints_sum "$sum" from_pipe blksum --progress=3
-[ "$(cat "$dir/lines")" = 100/100 ] || fail "not just 100/100 of a pipe"
+[ "$(cat "$dir/lines")" = 100/100 ] || fail "not only 100/100 for a pipe"
 
-# So has what an earlier run left, which is read before the image.
+# A bar is shown while the manifest of an earlier run is read, before the image.
 PYTHONPATH=$dir "$PYTHON" - "$dir/image" "$dir/old" << 'END' || fail "no bar"
 import sys
 from drawn import drawn
@@ -98,12 +100,12 @@ assert text.startswith(b"\r["), text
 assert b"\r\033[Kblksum: " in text, text
 END
 
-# The shape of the bar.
+# Layout of the bar.
 cat > "$dir/terminal.py" << 'END'
 """blksum on a terminal, whose width is ours to say."""
 import fcntl, os, pty, re, select, struct, subprocess, termios
 
-LIMIT = 120                     # seconds that no passing run comes near
+LIMIT = 120                     # timeout in seconds, far above a passing run
 NARROW = 1, 2, 4, 5, 6, 9, 10, 11, 12, 13, 16, 20, 28
 
 
@@ -172,18 +174,18 @@ for columns, width in (40, 39), (100, 99), (333, 332), (0, 79):
     assert len(lines) > 1, lines
     for line in lines:
         assert len(line) == width, (columns, line)
-        # What is fast enough has no rate, and a busy machine is not.
+        # A fast run shows no rate, but a busy machine is slow.
         bar, percent = re.fullmatch(r"\[(#* *)\] +(\d+)%( [\d.]+ .*)?",
                                     line).group(1, 2)
         assert bar.count("#") == len(bar) * int(percent) // 100, line
-# However narrow it is, the end of a line is not passed.
+# In a terminal of any width no line is wrapped.
 for columns in NARROW:
     lines, out = run(columns, image)
     assert all(len(line) < columns for line in lines), (columns, lines)
     assert columns < 5 or lines[0].endswith("  0%"), (columns, lines)
 END
 
-# Each of several operands has its name there, if it is long its end.
+# Each of several operands is shown with its name; of a long name the end.
 mkdir "$dir/long"
 long=$dir/long/$(printf '%0150d' 0)the-end
 cp "$dir/image" "$long"
@@ -197,7 +199,7 @@ long, = glob.glob("long/*")
 esc, = glob.glob("esc*")
 lines, out = run(60, "image", "other", long, esc, "\u65e5\u672c")
 assert out.count(sys.argv[2]) == 5
-# A half of the line is for the name.
+# The name has half of the line.
 names = ["image", "other", "..." + long[-23:], "esc?[2J?2J?.", "\u65e5\u672c"]
 for line in lines:
     name, bar = line.split(" [")
@@ -212,7 +214,8 @@ for columns in NARROW:
     assert all(len(line) < columns for line in lines), (columns, lines)
 END
 
-# Of a pipe nobody knows the end: how much was read, and how fast.
+# The size of a pipe is unknown: the bytes that were read and the rate are
+# shown.
 shape "a pipe" << 'END'
 import re, subprocess, sys
 from terminal import NARROW, Terminal
@@ -221,7 +224,7 @@ terminal.until(lambda lines: "0 B, 0 B/s" in lines)
 def is_read(lines):
     return any(re.fullmatch(r"[1-9][\d.]* [KMGT]iB, [1-9][\d.]* ([KMGT]i)?B/s",
                             line) for line in lines)
-while not is_read(terminal.lines()):    # it is shown now and then
+while not is_read(terminal.lines()):    # it is updated at intervals
     terminal.process.stdin.write(bytes(1 << 20))
     terminal.read(0)
 terminal.process.stdin.close()
@@ -238,7 +241,7 @@ END
 
 requires_nbdkit file eval
 
-# The terminal gets another width in the middle.
+# The width of the terminal changes midway.
 start_nbdkit eval get_size='echo 8m' can_extents='exit 3' \
   pread='while [ $4 -ge 4194304 ] && ! [ -e '"'$dir/go'"' ] &&
                [ -d '"'$dir'"' ]; do sleep 0.1; done
@@ -261,7 +264,7 @@ assert {len(line) for line in lines} == {99, 39}, lines
 assert len(lines[-1]) == 39, lines
 END
 
-# What takes longer has a rate, and the time that is left, if there is room.
+# A slower run shows the rate, and the remaining time if there is room.
 start_nbdkit eval get_size='echo 8m' can_extents='exit 3' \
   pread='[ -e '"'$dir/fast'"' ] || sleep 0.1; head -c $3 /dev/zero'
 printf %s "$uri" > "$dir/uri"
@@ -284,8 +287,8 @@ assert {len(line) for line in lines} == {79, 29}, lines
 assert all("left" not in line for line in lines if len(line) == 29), lines
 END
 
-# asks COMMAND...: a line comes for SIGUSR1, as often as one asks, in the middle
-# of what lasts until $dir/go is there.
+# asks COMMAND...: each SIGUSR1 is answered by a line, while COMMAND waits for
+# $dir/go.
 asks () {
   rm -f "$dir/go" "$dir/lines" "$dir/stderr"
   start_nbdkit eval get_size='echo 8m' can_extents='exit 3' \
@@ -296,7 +299,7 @@ asks () {
   "$@" "$uri" > "$dir/stdout" 2>> "$dir/stderr" 3> "$dir/lines" &
   pid=$!
   kill_at_exit $pid
-  wait_until test -s "$dir/lines" # from then on it does not end by that
+  wait_until test -s "$dir/lines" # the signal has its handler now
   wait_until answers
   wait_until answers
   touch "$dir/go"
@@ -304,27 +307,27 @@ asks () {
 }
 answers () {
   before=$(wc -l < "$dir/stderr")
-  kill -USR1 $pid || fail "it ended"
+  kill -USR1 $pid || fail "blksum ended"
   sleep 0.1
   [ "$(wc -l < "$dir/stderr")" -gt "$before" ]
 }
 asks blksum --progress=3 --read-size=512k
-grep -q -x "$sum  $uri" "$dir/stdout" || fail "another sum"
+grep -q -x "$sum  $uri" "$dir/stdout" || fail "the sum differs"
 line='blksum: [0-9.]* [KM]iB of 8.0 MiB ([0-9]*%) done, [0-9.]* [KMG]*i*B/s'
-grep -q -x "$line.*" "$dir/stderr" || fail "how far is it?"
+grep -q -x "$line.*" "$dir/stderr" || fail "no line of progress"
 if grep -v -x -e "$line, [0-9]*:[0-9][0-9] left" -e "$line, [0-9]* days left" \
         -e "blksum: 0 B of 8.0 MiB (0%) done, 0 B/s" "$dir/stderr"; then
-  fail "a line that tells something else"
+  fail "an unexpected line"
 fi
 
-# As long as the sum cannot be written, too, and for one small file.
+# Also while the sum cannot be written, and for one small file.
 truncate -s 1m "$dir/small"
 blksum "$dir/small" > "$dir/sums"
 cat > "$dir/ask.py" << 'END'
 import fcntl, os, re, signal, subprocess, sys, time
 
 r, w = os.pipe()
-size = fcntl.fcntl(w, 1031, 4096)  # F_SETPIPE_SZ, which Python 3.9 has not
+size = fcntl.fcntl(w, 1031, 4096)  # F_SETPIPE_SZ, missing in Python 3.9
 os.write(w, b"x" * size)
 told, err = os.pipe()
 os.set_blocking(told, False)

@@ -2,19 +2,19 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A qcow2 whose last compressed cluster ends before its last sector does, as
-# virt-v2v writes them, has the sum of its disk; with one byte less it has none.
-# Random images and cuts: see qcow2-compressed.py, which takes BLKHASH_SEED and
-# BLKHASH_ROUNDS from the environment.
+# virt-v2v writes qcow2 images whose last compressed cluster ends before its
+# last sector does.  They have the sum of their disk; with one byte less they
+# have none.  Random images and cuts: see qcow2-compressed.py, which reads
+# BLKHASH_SEED and BLKHASH_ROUNDS from the environment.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
 requires_program qemu-io
 
 make_image "$dir/raw"
-write_data "$dir/raw" 7000000 1388608 # up to the end
+write_data "$dir/raw" 7000000 1388608 # to the end
 sum=$(reference "$dir/raw")
-cp --sparse=never "$dir/raw" "$dir/full" # written in whole clusters
+cp --sparse=never "$dir/raw" "$dir/full" # written as whole clusters
 
 # has ZLIB|ZSTD: blksum was built with it.
 has () {
@@ -22,7 +22,7 @@ has () {
 }
 
 # ends_short OPTIONS LIBRARY NAME: an empty image is filled through the driver
-# "compress"; where it ends, it has to be seen that nothing is missing.
+# "compress".  blksum must detect that its end is complete.
 ends_short () {
   qemu-img create -q -f qcow2 ${1:+-o $1} "$dir/image" 8m
   options="driver=compress,file.driver=qcow2,file.file.driver=file"
@@ -52,7 +52,7 @@ ends_short () {
   qemu-img create -q -f qcow2 -F qcow2 -b "$dir/image" "$dir/overlay"
   prints_sum "$sum" blksum -f qcow2 "$dir/overlay"
 
-  # Up to a sector or a page, with anything: it is not read.
+  # Any data up to the end of a sector or page: it is not read.
   head -c 4096 /dev/urandom >> "$dir/image"
   for end in $((size + 1)) $(((size + 511) / 512 * 512)) $((size + 4096)); do
     truncate -s $end "$dir/image"

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Compressed clusters of a qcow2 that cannot be decompressed: an error, whose
-# reason is that the read failed, and not what became of the connection.
+# Compressed clusters of a qcow2 that cannot be decompressed: the error is that
+# the read failed, not that the connection was lost.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
@@ -15,7 +15,7 @@ qemu-img convert -c -f raw -O qcow2 "$dir/image" "$dir/good"
 prints_sum "$sum" blksum "$dir/good"
 size=$(stat -c %s "$dir/good")
 
-# corrupt OFFSET: 4 KiB of what cannot be in a deflate stream.
+# corrupt OFFSET: writes 4 KiB that are invalid in a deflate stream.
 corrupt () {
   cp "$dir/good" "$dir/bad"
   head -c 4096 /dev/zero | tr '\0' '\377' |
@@ -30,13 +30,14 @@ for offset in $((size / 4)) $((size / 2)) $((size * 3 / 4)); do
 done
 prints_sum "$(reference "$dir/bad")" blksum -f raw "$dir/bad"
 
-# All of them, and the next operand is hashed.
+# All clusters are corrupt; the next operand is still hashed.
 corrupt $((size / 2))
 run 2 blksum "$dir/bad" "$dir/image"
-[ "$(cat "$dir/stdout")" = "$sum  $dir/image" ] || fail "the next operand"
+[ "$(cat "$dir/stdout")" = "$sum  $dir/image" ] ||
+  fail "the next operand was not hashed"
 says_once "$dir/bad: .*Input/output error"
 
-# A qemu-nbd that ends the connection with the last reads, and does not say why.
+# qemu-nbd closes the connection during the last reads, without a message.
 head -c 1048576 "$dir/image" > "$dir/small"
 qemu-img convert -c -f raw -O qcow2 "$dir/small" "$dir/good"
 corrupt $(($(stat -c %s "$dir/good") - 20000))

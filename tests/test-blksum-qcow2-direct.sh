@@ -2,16 +2,16 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The content of a qcow2 is read from the file, and only what is compressed
-# through qemu-nbd, which has the image open to the end.
+# The data of a qcow2 is read from its file, and only compressed clusters
+# through qemu-nbd, which has the image open until the end.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
 unset BLKSUM_DIRECT
 
-# A qemu-nbd that serves another disk of the same size: what is read through
-# it is seen in the sum.  -f qcow2, for blksum would see that it is not the
-# file that was probed.
+# A qemu-nbd that serves another disk of the same size: data that is read
+# through it changes the sum.  -f qcow2, because a probed image must be the file
+# that qemu opens.
 make_image "$dir/raw"
 sum=$(reference "$dir/raw")
 small=$(reference -b 4096 "$dir/raw")
@@ -29,14 +29,14 @@ END
 chmod +x "$dir/bin/qemu-nbd"
 through_qemu () { BLKSUM_DIRECT=0 blksum "$@"; }
 
-# convert OPTION...
+# convert OPTION...: creates the qcow2.
 convert () {
   echo "+ qemu-img convert $*"
   rm -f "$dir/started"
   qemu-img convert -f raw -O qcow2 "$@" "$dir/raw" "$dir/qcow2"
 }
 
-# direct OPTION...: such an image is read from its file, all of it.
+# direct OPTION...: such an image is read only from its file.
 direct () {
   convert "$@"
   for options in "" "-c" "-t 1" "-t 7"; do
@@ -54,7 +54,7 @@ direct -o compat=0.10
 direct -o preallocation=metadata
 direct -o extended_l2=on,cluster_size=128k
 
-# Likewise what is behind it: longer, shorter, and in part hidden.
+# The same for backing files: longer, shorter, and partly hidden.
 qemu-img create -q -f qcow2 -F qcow2 -b "$dir/qcow2" "$dir/overlay" 8m
 prints_sum "$sum" blksum -f qcow2 "$dir/overlay"
 qemu-img create -q -f qcow2 -F raw -b "$dir/raw" "$dir/overlay" 8m
@@ -67,7 +67,7 @@ truncate -s 8m "$dir/padded"
 prints_sum "$(reference "$dir/padded")" blksum -f qcow2 "$dir/overlay"
 prints_sum "$other" through_qemu -f qcow2 "$dir/overlay"
 
-# These are not.
+# These images are read through qemu-nbd.
 for options in "-c" "-o cluster_size=2k"; do
   convert $options
   prints_sum "$other" blksum -f qcow2 "$dir/qcow2"
@@ -76,7 +76,7 @@ convert
 prints_sum "$other" blksum -f qcow2 -U "$dir/qcow2"
 prints_sum "$other" blksum -f qcow2 --no-extents "$dir/qcow2"
 
-# One compressed cluster comes from qemu, and the others do not.
+# Only the compressed cluster is read through qemu-nbd.
 requires_program qemu-io
 qemu-io -f qcow2 -c "write -c -P 7 6m 64k" "$dir/qcow2" > "$dir/io.log" ||
   fail "$(cat "$dir/io.log")"
@@ -86,7 +86,7 @@ dd if="$dir/other" of="$dir/mixed" bs=64k skip=96 seek=96 count=1 \
    conv=notrunc status=none
 prints_sum "$(reference "$dir/mixed")" blksum -f qcow2 "$dir/qcow2"
 
-# One that does not take the image at first gets what was not read by then.
+# A qemu-nbd that fails at first: the second one gets the remaining reads.
 cp "$dir/bin/qemu-nbd" "$dir/other-qemu-nbd"
 cat > "$dir/bin/qemu-nbd" << END
 #!/bin/sh
@@ -102,20 +102,20 @@ for options in "-t 1" "-t 7" "-t 1 -b 4k" "-c"; do
     *4k) wanted=$small ;;
     *) wanted=$sum ;;
   esac
-  [ "$(cat "$dir/stdout")" = "$wanted" ] || fail "not $wanted: $options"
+  [ "$(cat "$dir/stdout")" = "$wanted" ] || fail "expected $wanted: $options"
 done
 mv "$dir/other-qemu-nbd" "$dir/bin/qemu-nbd"
 
-# A qemu-nbd that sees another size, and one that ends early, do not do.
+# A qemu-nbd that reports another size, or that exits early, is an error.
 qemu-img create -q -f qcow2 "$dir/other.qcow2" 4m
 convert
 run 2 blksum -f qcow2 "$dir/qcow2"
 says_once "qemu reports a different size"
-[ ! -s "$dir/stdout" ] || fail "the sum of an image that qemu sees otherwise"
+[ ! -s "$dir/stdout" ] || fail "printed a sum although the sizes differ"
 rm "$dir/bin/qemu-nbd"
 truncate -s 256m "$dir/large"
 write_data "$dir/large" 0 67108864
 qemu-img convert -f raw -O qcow2 "$dir/large" "$dir/qcow2"
-# With one thread qemu-nbd has opened it before the first byte is read.
+# With one thread, qemu-nbd has opened the image before the first read.
 run 2 midway 'kill -9 $(cat /proc/$pid/task/$pid/children)' -t 1 "$dir/qcow2"
 says_once "qemu-nbd"

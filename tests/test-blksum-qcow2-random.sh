@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Random qcow2 images have the sum of what qemu reads from them: see
-# qcow2-random.py, which takes BLKHASH_SEED and BLKHASH_ROUNDS from the
+# Random qcow2 images have the sum of the data that qemu reads from them: see
+# qcow2-random.py, which reads BLKHASH_SEED and BLKHASH_ROUNDS from the
 # environment.
 
 . "$(dirname "$0")/functions.sh"

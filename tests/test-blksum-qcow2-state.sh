@@ -2,13 +2,13 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# What a qcow2 says of its own state: internal snapshots do not count, a dirty
-# image is read, a corrupt one is refused, and so are versions from the future.
+# The state in the header of a qcow2: internal snapshots do not change the sum,
+# a dirty image is read, a corrupt one and versions of the future are refused.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
 
-# set_byte FILE OFFSET OCTAL
+# set_byte FILE OFFSET OCTAL: writes one byte.
 set_byte () {
   printf "\\$3" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }

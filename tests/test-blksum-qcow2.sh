@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A qcow2 of any kind that is complete in itself has the sum of its content.
+# A self-contained qcow2 with any options has the sum of its content.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
@@ -10,7 +10,7 @@ requires_qemu
 make_image "$dir/raw"
 sum=$(reference "$dir/raw")
 
-# has_sum OPTION...: of qemu-img convert
+# has_sum OPTION...: with these options of qemu-img convert.
 has_sum () {
   echo "+ qemu-img convert $*"
   qemu-img convert -f raw -O qcow2 "$@" "$dir/raw" "$dir/qcow2"
@@ -29,7 +29,7 @@ has_sum -o compat=0.10
 has_sum -o preallocation=metadata
 has_sum -o lazy_refcounts=on
 
-# The other ways to read it.
+# Other ways to open it.
 qemu-img convert -f raw -O qcow2 "$dir/raw" "$dir/qcow2"
 prints_sum "$sum" blksum --no-extents "$dir/qcow2"
 prints_sum "$sum" blksum -c "$dir/qcow2"
@@ -39,7 +39,7 @@ prints_sum "$(reference -b 4096 "$dir/raw")" blksum -b 4k "$dir/qcow2"
 prints_sum "$(reference -b 16777216 "$dir/raw")" blksum -b 16m "$dir/qcow2"
 prints_sum "$(reference "$dir/qcow2")" blksum -f raw "$dir/qcow2"
 
-# The file is the one that was given, whatever is in its name.
+# The file that was given is opened, whatever its name contains.
 cp "$dir/qcow2" "$dir/a, \"b\" = {c}%d.img"
 prints_sum "$sum" blksum "$dir/a, \"b\" = {c}%d.img"
 prints_sum "$sum" blksum -f qcow2 "$dir/a, \"b\" = {c}%d.img"
@@ -52,7 +52,8 @@ prints_sum "$sum" in_dir -f qcow2 nbd:x
 prints_sum "$sum" in_dir json:{}
 prints_sum "$sum" in_dir -f qcow2 json:{}
 
-# An empty image, and one that is larger than its data: 1 TiB in the long form.
+# An empty image, and an image that is larger than its data: 1 TiB in the long
+# form.
 qemu-img create -q -f qcow2 "$dir/empty" 0
 : > "$dir/none"
 prints_sum "$(reference "$dir/none")" blksum "$dir/empty"

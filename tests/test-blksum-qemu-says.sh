@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# When qemu does not read an image, all that it says is shown, in its lines, and
-# in the user's words: not as the options that we gave to qemu.
+# If qemu does not open an image, all its messages are shown, one a line, with
+# the names of the user instead of our options for qemu.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
@@ -11,13 +11,13 @@ requires_qemu
 
 make_image "$dir/raw"
 
-# None of the lines is of our options or descriptors.
+# in_plain_words: no line contains our options or descriptors.
 in_plain_words () {
   ! grep -q 'driver=\|json:\|/proc/self\|blk_new_open' "$dir/stderr" ||
-    fail "not in plain words"
+    fail "a message shows our options for qemu"
 }
 
-# A vhdx whose log was not replayed: the two lines of advice are what to do.
+# A vhdx whose log was not replayed: the advice of qemu is shown in two lines.
 "$PYTHON" - "$dir/make-dirty.py" << 'END'
 import sys
 open(sys.argv[1], "w").write(r"""
@@ -52,7 +52,7 @@ with open(sys.argv[1], "r+b") as f:
     put(f, log, entry)
 """)
 END
-# An image of a name that qemu's options have to escape, too.
+# Also for names that must be escaped in options of qemu.
 for name in vhdx "a, b'c: d" "$(printf 'new\nline')"; do
   image=$dir/$name
   shown=$(printf %s "$name" | tr '\n' '?' | sed 's/?/; /')
@@ -70,20 +70,20 @@ done
 run 2 blksum "$dir/vhdx"
 says "" "" ": qemu-img check -r all '$dir/vhdx'$"
 
-# The advice helps.
+# The advice works.
 qemu-img check -q -r all "$dir/vhdx"
 prints_sum "$(reference "$dir/raw")" blksum "$dir/vhdx"
 
-# Two lines of a vhdx that was cut, without our name for it.
+# Two lines for a vhdx that is truncated, without our internal name.
 qemu-img convert -f raw -O vhdx "$dir/raw" "$dir/image"
 size=$(stat -c %s "$dir/image")
 head -c $((size * 95 / 100 / 65536 * 65536)) "$dir/image" > "$dir/cut"
 run 2 blksum "$dir/cut"
 says_of "$dir/cut"
 in_plain_words
-! grep 'Could not open' "$dir/stderr" || fail "the name twice"
+! grep 'Could not open' "$dir/stderr" || fail "the name is repeated"
 
-# A file in no format.
+# A file that is not in the format.
 for format in qcow qed parallels; do
   for name in raw "a, b'c: d.raw"; do
     cp "$dir/raw" "$dir/$name" 2> "$dir/log" || :
@@ -93,7 +93,7 @@ for format in qcow qed parallels; do
   done
 done
 
-# Which file it is, if it is another one.
+# The message names the file if it is another one than the image.
 if qemu-img create -q -f qcow "$dir/base" 1m &&
    qemu-img create -q -f qcow2 -F qcow -b "$dir/base" "$dir/top"; then
   cp "$dir/raw" "$dir/base"

@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Who can write an image, and gives it a header that names a file of the host
-# just when blksum has seen another one, does not get the sum of that file,
-# with -U either.
+# A user who can write an image replaces its header, after blksum has inspected
+# it, by one that names a file of the host.  The sum of that file is not
+# printed, with -U either.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
@@ -18,32 +18,31 @@ truncate -s 8m "$dir/image"
 plain=$(reference "$dir/image")
 qemu-img convert -f raw -O qcow2 "$dir/image" "$dir/plain"
 
-# A header that names it, with the option that makes the offsets of the disk
-# those of the file.
+# A header that names the file as raw external data, at the offsets of the disk.
 qemu-img create -q -f qcow2 -o data_file="$dir/data",data_file_raw=on \
          "$dir/naming" 8m
 qemu-img convert -n -f raw -O qcow2 "$dir/secret.raw" "$dir/naming"
 rm "$dir/data"
 ln "$dir/secret.raw" "$dir/data"
 run 0 blksum -f qcow2 "$dir/naming"
-grep -q "^$secret " "$dir/stdout" || fail "the bait does not work"
+grep -q "^$secret " "$dir/stdout" || fail "the header does not name the file"
 refuses "data file" blksum "$dir/naming"
 
-# One that names it as its backing file.
+# A header that names it as backing file.
 qemu-img create -q -f qcow2 -F raw -b "$dir/secret.raw" "$dir/backed"
 run 0 blksum -f qcow2 "$dir/backed"
-grep -q "^$secret " "$dir/stdout" || fail "the bait does not work"
+grep -q "^$secret " "$dir/stdout" || fail "the header does not name the file"
 
-# not_the_secret COMMAND
+# not_the_secret COMMAND: COMMAND does not print the sum of the file.
 not_the_secret () {
   echo "+ $*"
   "$@" > "$dir/stdout" 2> "$dir/stderr" || :
   if grep -q "$secret" "$dir/stdout"; then
-    fail "the sum of the secret file"
+    fail "printed the sum of the secret file"
   fi
 }
 
-# At the worst moment: between inspection and qemu-nbd.
+# The header is replaced between inspection and the start of qemu-nbd.
 qemu_nbd=$(command -v qemu-nbd)
 cat > "$dir/bin/qemu-nbd" << END
 #!/bin/sh
@@ -63,12 +62,12 @@ for instead in naming backed; do
 done
 rm "$dir/bin/qemu-nbd"
 
-# And at any.
+# The header is replaced at random moments.
 cp "$dir/plain" "$dir/image.qcow2"
 "$PYTHON" - "$dir/image.qcow2" "$dir/plain" "$dir/naming" << 'END' &
 import os, sys, time
 image = os.open(sys.argv[1], os.O_RDWR)
-size = os.stat(sys.argv[3]).st_size     # it is metadata and nothing else
+size = os.stat(sys.argv[3]).st_size     # only metadata
 contents = [open(name, "rb").read(size) for name in sys.argv[2:]]
 while os.getppid() != 1:
     for content in contents:

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --resume starts over, and says why, if the image is not what it was in the run
-# before; and a block that is not what it was, which nothing tells, is found.
+# --resume starts over, with a reason, if the image was changed since the
+# interrupted run.  The audit detects a changed block that nothing else shows.
 
 . "$(dirname "$0")/functions.sh"
 . "$abs_top_srcdir/tests/resume-functions.sh"
@@ -16,7 +16,7 @@ changed="m is older than the last change of the image"
 other="m was begun with another image"
 stateless="m has no state of the image beside it"
 
-# changes COMMAND...: change $image, and hash it as it is then.
+# changes COMMAND...: changes $image; the next run hashes it as it is then.
 changes () {
   echo "+ $*"
   "$@"
@@ -38,8 +38,8 @@ replace () {
   mv "$dir/image.new" "$image"
 }
 
-# A file that was touched, changed, changed with its times set back, is larger,
-# or is another one.
+# The file was touched, changed, changed and its times restored, extended, or
+# replaced.
 ended KILL "$image"
 touch "$image"
 starts_over "$changed" "$sum" "$image"
@@ -59,7 +59,7 @@ ended KILL "$image"
 cp "$image" "$dir/copy"
 starts_over "$other" "$sum" "$dir/copy"
 
-# While it is read: nobody can tell which blocks were read before that.
+# It changes while it is read: the blocks that were read before are unknown.
 status=0
 midway_on_disk "touch $image" --resume --manifest "$dir/m" "$image" \
   > "$dir/stdout" 2> "$dir/stderr" || status=$?
@@ -68,7 +68,7 @@ says_once "changed while it was read"
 [ ! -s "$dir/stdout" ] || fail "printed a sum"
 starts_over "$changed" "$sum" "$image"
 
-# Without its state, or with that of another.
+# The state is missing, or is that of another manifest.
 ended KILL "$image"
 keep
 rm "$dir/m.state"
@@ -79,13 +79,13 @@ starts_over "$stateless" "$sum" "$image"
 again
 sed -i 's/^journal: ./journal: -/' "$dir/m.state"
 starts_over "$stateless" "$sum" "$image"
-# An orphan is no harm.
+# A state without a manifest is ignored.
 cp "$dir/kept.state" "$dir/m.state"
 prints_sum "$sum" blksum --resume --manifest "$dir/m" "$image"
 is_finished
 
-# A file that is said to have changed in the future: its manifest is made, but
-# what is left of it is not trusted.
+# The modification time is in the future: a manifest is written, but a partial
+# one is not trusted.
 touch -d "2 days" "$image"
 ended KILL "$image"
 says_once "its times are in the future: if this run is ended, the next one \
@@ -103,7 +103,7 @@ the future: starting over" "the future"
 is_finished
 touch "$image"
 
-# A leaf is not that of the image, although nothing tells it.
+# A leaf does not match the image, and nothing shows it.
 ended KILL "$image"
 keep
 "$PYTHON" - "$abs_top_srcdir/tests" "$dir/kept" << 'END'
@@ -123,6 +123,7 @@ again
 run 1 blksum --resume --audit 100% --manifest "$dir/m" "$image"
 says_once "image: block 3 (65536 bytes at 196608) differs from $dir/m"
 [ ! -s "$dir/stdout" ] || fail "printed a sum"
-[ ! -e "$dir/m" ] && [ ! -e "$dir/m.state" ] || fail "it is still there"
+[ ! -e "$dir/m" ] && [ ! -e "$dir/m.state" ] ||
+  fail "the files were not removed"
 prints_sum "$sum" blksum --resume --manifest "$dir/m" "$image"
 is_finished

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Whatever a crash leaves of an unfinished manifest, --resume makes the right one
-# of it: cut off anywhere, changed anywhere, with anything behind it.
+# --resume completes the manifest whatever a crash left of it: truncated at any
+# byte, changed at any byte, or with any data appended.
 
 . "$(dirname "$0")/functions.sh"
 . "$abs_top_srcdir/tests/resume-functions.sh"
@@ -13,16 +13,16 @@ make_large_image "$image"
 sum=$(reference -b 1m "$image")
 blksum -b 1m --manifest "$dir/expected" "$image" > /dev/null
 
-# right WHAT: also if it starts over, which it then says.
+# right WHAT: the manifest is right; if the run starts over, a message says so.
 right () {
   run 0 blksum -b 1m --resume --manifest "$dir/m" "$image"
-  [ "$(cut -d' ' -f1 "$dir/stdout")" = "$sum" ] || fail "$1: not $sum"
+  [ "$(cut -d' ' -f1 "$dir/stdout")" = "$sum" ] || fail "$1: expected $sum"
   ! grep -v ": starting over$" "$dir/stderr" || fail "$1: an unexpected message"
-  cmp "$dir/m" "$dir/expected" || fail "$1: another manifest"
+  cmp "$dir/m" "$dir/expected" || fail "$1: the manifest differs"
   [ ! -e "$dir/m.state" ] || fail "$1: the state is left behind"
 }
 
-# Its header, and records of some blocks each, up to the last block.
+# The header, and records of a few blocks each, up to the last block.
 ended KILL -b 1m "$image"
 keep
 "$PYTHON" - "$abs_top_srcdir/tests" "$dir/kept" "$dir/expected" << 'END'
@@ -60,8 +60,8 @@ for at in 0 17 300 511; do
   right "cut at $at"
 done
 
-# With something behind, and after a cut: zeros, garbage, records of another
-# block, and of another manifest.
+# Data is appended, also after a cut: zeros, garbage, records of other blocks,
+# and of another manifest.
 for at in 512 1000 "$size"; do
   for behind in zeros garbage head tail other; do
     again
@@ -77,8 +77,8 @@ for at in 512 1000 "$size"; do
   done
 done
 
-# It is cut off before anything is written: what a run adds that ends with an
-# error is not followed by what it found.
+# The invalid end is truncated before anything is written: if the run fails,
+# that end does not follow its new records.
 requires_nbdkit eval
 start_nbdkit eval get_size='echo 8m' can_extents='exit 3' pread='
   if [ $4 -ge 4194304 ]; then echo EIO no good >&2; exit 1; fi
@@ -91,4 +91,5 @@ fails
 size=$(stat -c %s "$dir/failed")
 head -c 100000 /dev/urandom >> "$dir/failed"
 fails
-[ "$(stat -c %s "$dir/failed")" -lt $((size + 100000)) ] || fail "a tail is there"
+[ "$(stat -c %s "$dir/failed")" -lt $((size + 100000)) ] ||
+  fail "the invalid end was not truncated"

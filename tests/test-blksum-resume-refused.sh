@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# What --resume refuses stays what it was: an unfinished manifest of another
-# kind, one that is finished, one in use, or something else.
+# Files that --resume refuses are unchanged: an unfinished manifest with other
+# options, a complete one, one in use, and other files.
 
 . "$(dirname "$0")/functions.sh"
 . "$abs_top_srcdir/tests/resume-functions.sh"
@@ -14,7 +14,7 @@ sum=$(reference "$image")
 blksum --manifest "$dir/expected" "$image" > /dev/null
 resume () { blksum --resume --manifest "$dir/m" "$@"; }
 
-# Nothing of what was there changed.
+# unchanged: neither file has changed.
 unchanged () {
   cmp "$dir/m" "$dir/kept" || fail "the manifest changed"
   cmp "$dir/m.state" "$dir/kept.state" || fail "the state changed"
@@ -34,7 +34,7 @@ refuses "begun for 314572800 bytes, and not for 1048576" \
 refuses "No such file" resume "$dir/none"
 unchanged
 
-# Of another version; or no state at all.
+# A state of another version, or no state.
 for change in "s/state 1/state 2/" "\$a future: yes" "/^journal/d" "/^f/d" \
               "s/^journal:.*/journal: /" \
               "1d" "s/^/x/"; do
@@ -50,25 +50,26 @@ rm "$dir/m.state"
 mkdir "$dir/m.state"
 refuses "not the state of an unfinished manifest" resume "$image"
 rmdir "$dir/m.state"
-# A line that was not written whole does not count.
+# An incomplete last line is ignored.
 again
 printf 'sum: 12' >> "$dir/m.state"
 prints_sum "$sum" resume "$image"
 is_finished
 
-# In use: the other goes on.
+# The manifest is in use: the other run continues.
 again
 truncate -s 512 "$dir/m"
 midway_on_disk "blksum --resume --manifest $dir/m $image \
   > $dir/second 2>&1 || echo status \$? >> $dir/second" \
   --resume --manifest "$dir/m" "$image" > "$dir/stdout" 2> "$dir/stderr" ||
-  fail "the first failed"
-[ "$(cut -d' ' -f1 "$dir/stdout")" = "$sum" ] || fail "not $sum"
+  fail "the first run failed"
+[ "$(cut -d' ' -f1 "$dir/stdout")" = "$sum" ] || fail "expected $sum"
 is_finished
-grep -q "another blksum is using .*/m$" "$dir/second" || fail "not in use"
-grep -q "^status 2$" "$dir/second" || fail "not refused"
+grep -q "another blksum is using .*/m$" "$dir/second" ||
+  fail "no message that the manifest is in use"
+grep -q "^status 2$" "$dir/second" || fail "the second run was not refused"
 
-# Finished; also if a state of another one is beside it.
+# The manifest is complete; also with a state of another manifest beside it.
 for state in none other; do
   cp "$dir/expected" "$dir/m"
   rm -f "$dir/m.state"
@@ -80,32 +81,33 @@ for state in none other; do
           resume "$image"
   cmp "$dir/m" "$dir/expected" || fail "the manifest changed"
 done
-# That of another image with the sum of this one, or this one with another's.
+# A complete manifest of another image with this sum, or of this image with
+# another sum.
 echo "sum: $sum" >> "$dir/m.state"
 cp "$image" "$dir/copy"
 refuses "m is complete" resume "$dir/copy"
 rm -f "$dir/m" "$dir/m.state"
 
-# Something else than a manifest.
+# Files that are no manifest.
 for not in "$dir/copy:exists and is no manifest" "$dir/tmp:not a regular file" \
            "$dir/none/m:No such file"; do
   refuses "${not#*:}" blksum --resume --manifest "${not%%:*}" "$image"
 done
-cmp "$image" "$dir/copy" || fail "an image was replaced"
+cmp "$image" "$dir/copy" || fail "an image was overwritten"
 mkfifo "$dir/fifo"
 refuses "not a regular file" blksum --resume --manifest "$dir/fifo" "$image"
 mkdir "$dir/parts"
 blksum --part 0/2 --manifest-dir "$dir/parts" "$image"
 refuses "manifest of a part" \
         blksum --resume --manifest "$dir"/parts/part-000000-* "$image"
-# The image itself, which is a manifest that was begun.
+# The image itself, which is an unfinished manifest.
 again
 refuses "cannot be both the image and its manifest" \
         blksum --resume --manifest "$dir/m" -f raw "$dir/m"
 unchanged
 rm -f "$dir/m" "$dir/m.state"
 
-# What cannot be resumed.
+# Sources and options that cannot be resumed.
 from_pipe () { cat "$image" | resume "$@"; }
 mkfifo "$dir/image-fifo"
 fifo () { cat "$image" > "$dir/image-fifo" & resume "$dir/image-fifo"; }
@@ -124,8 +126,8 @@ done
 refuses "needs --check" resume --subset 0/2 "$image"
 [ ! -e "$dir/m" ] && [ ! -e "$dir/m.state" ] || fail "left behind"
 
-# A limit of the size of files stands for a disk that is full.  What is there is
-# still good.
+# A limit of file sizes simulates a full disk.  The partial manifest is still
+# valid.
 for limit_of_files in 1 4 8 100; do
   run 2 sh -c 'trap "" XFSZ; ulimit -f $3
     exec blksum -b 4k --resume --manifest "$1" "$2"' sh "$dir/m" "$image" \

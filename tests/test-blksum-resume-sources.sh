@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --resume of whatever an image is stored in.
+# --resume of all kinds of sources.
 
 . "$(dirname "$0")/functions.sh"
 . "$abs_top_srcdir/tests/resume-functions.sh"
@@ -33,7 +33,7 @@ qemu-img convert -c -f raw -O qcow2 "$image" "$dir/compressed"
 ended KILL "$dir/compressed"
 resumes "$sum" "$dir/compressed"
 
-# A chain: what is behind counts too.
+# A chain: changes of backing files count too.
 qemu-img create -q -f qcow2 -b base -F qcow2 "$dir/top"
 ended KILL -f qcow2 "$dir/top"
 resumes "$sum" -f qcow2 "$dir/top"
@@ -41,7 +41,7 @@ ended KILL -f qcow2 "$dir/top"
 touch "$dir/base"
 starts_over "older than the last change of the image" "$sum" -f qcow2 "$dir/top"
 
-# A server: nbdkit 1.32 does not outlive a client that is killed.
+# A server: nbdkit 1.32 exits when a client is killed.
 serve () {
   socket=$dir/$1.sock
   qemu-nbd -r -f raw -t -e 8 -k "$socket" --fork --pid-file="$dir/$1.pid" \
@@ -56,19 +56,19 @@ ended KILL --assume-unchanged "$uri"
 refuses "needs --assume-unchanged" \
         blksum --resume --manifest "$dir/m" "$uri"
 resumes "$sum" --assume-unchanged "$uri"
-# At another address it is the same disk: the user says so.
+# The same disk at another address: the user asserts that.
 ended KILL --assume-unchanged "$uri"
 serve b
 resumes "$sum" --assume-unchanged "$uri"
 ended KILL --assume-unchanged "$uri"
 starts_over "begun with another image" "$sum" "$image"
-# Of a file it can be told, so it is.
+# A change of a file is detected even with --assume-unchanged.
 ended KILL --assume-unchanged "$image"
 resumes "$sum" --assume-unchanged "$image"
 ended KILL --assume-unchanged "$image"
 touch "$image"
 starts_over "older than the last change of the image" "$sum" --assume-unchanged "$image"
-# A part of a chain on a server.
+# A part of the chain is on a server.
 qemu-img create -q -f qcow2 -b "$uri" -F raw "$dir/remote"
 refuses "needs --assume-unchanged" \
         blksum --resume -f qcow2 --manifest "$dir/m" "$dir/remote"

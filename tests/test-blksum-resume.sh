@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --resume goes on where an earlier run was ended, by whatever: the sum and the
-# manifest are those of a run that was not ended.
+# --resume continues a run that was ended by any cause: the sum and the manifest
+# are those of an uninterrupted run.
 
 . "$(dirname "$0")/functions.sh"
 . "$abs_top_srcdir/tests/resume-functions.sh"
@@ -13,23 +13,24 @@ make_large_image "$image"
 sum=$(reference "$image")
 blksum --manifest "$dir/expected" "$image" > /dev/null
 
-# In one run.
+# In one uninterrupted run.
 prints_sum "$sum" blksum --resume --manifest "$dir/m" "$image"
 is_finished
 run 0 blksum --output=json --resume --manifest "$dir/m" "$image"
 is_finished
-grep -q '"incremental":true,"read":[1-9]' "$dir/stdout" || fail "not so in JSON"
-# Where nothing tells holes, they are read, too.
+grep -q '"incremental":true,"read":[1-9]' "$dir/stdout" ||
+  fail "the JSON differs"
+# If holes cannot be queried, they are read too.
 part=$(($(sed 's/.*"read":\([0-9]*\).*/\1/' "$dir/stdout") - 1))
 much=$part
 : > "$dir/m"
 prints_sum "$sum" blksum --resume --manifest "$dir/m" "$image"
 is_finished
 
-# Ended and continued; what is left is no manifest.
+# Interrupted and resumed; the unfinished file is not accepted as a manifest.
 ended KILL "$image"
-[ "$(stat -c %a "$dir/m")" = 600 ] || fail "not only the owner's"
-[ "$(stat -c %a "$dir/m.state")" = 600 ] || fail "not only the owner's"
+[ "$(stat -c %a "$dir/m")" = 600 ] || fail "the mode is not 600"
+[ "$(stat -c %a "$dir/m.state")" = 600 ] || fail "the mode is not 600"
 refuses "not finished" blksum "manifest:$dir/m"
 refuses "not finished" blksum --expect "manifest:$dir/m" "$image"
 resumes "$sum" "$image"
@@ -42,7 +43,8 @@ again
 prints_sum "$sum" blksum --resume --manifest "$dir/m" --no-extents "$image"
 is_finished
 
-# A signal that one can catch says how to go on, as the user wrote it.
+# On a signal that can be caught, a message has the command that resumes, quoted
+# as the user typed it.
 cd "$dir"
 for signal in INT TERM HUP; do
   cp "$image" "it's image"
@@ -50,22 +52,23 @@ for signal in INT TERM HUP; do
   [ "$(wc -l < "$dir/stderr")" = 1 ] || fail "not one line"
   sed -n 's/^blksum: to continue: //p' "$dir/stderr" > "$dir/command"
   grep -q -e " --resume --manifest $dir/m 'it'..'s image'$" "$dir/command" ||
-    fail "not the command"
+    fail "the message does not have the command"
   sed -i 's/ --progress=[0-9]*//; s/^[^ ]*/blksum/' "$dir/command"
   prints_sum "$sum" sh "$dir/command"
   is_finished
 done
 cd - > /dev/null
 
-# All was hashed but not published, or that is all that is missing.
+# All blocks were hashed; the last step, publishing, did not run, or did not
+# complete.
 ended KILL "$image"
 "$PYTHON" - "$abs_top_srcdir/tests" "$dir/m" "$dir/expected" << 'END'
 import sys
 sys.path.insert(0, sys.argv[1])
 import refmanifest
 
-# Its header, and all records: what a run leaves that is ended when it has
-# hashed the last block.
+# The header and all records: as left by a run that ended after it hashed the
+# last block.
 head = open(sys.argv[2], "rb").read(512)
 whole = open(sys.argv[3], "rb").read()
 open(sys.argv[2], "wb").write(head + whole[512:-56])
@@ -78,15 +81,16 @@ echo "sum: $sum" >> "$dir/m.state"
 resumes "$sum" "$image"
 much=$part
 
-# All was hashed and published, and the sum did not arrive: standard output is
+# The manifest was published, but the sum was not printed: standard output is
 # full, or a pipe that has no room when blksum is killed.
 full () { blksum --resume --manifest "$dir/m" "$image" > /dev/full; }
 if [ -c /dev/full ]; then
   run 2 full
   says_once "write error: No space left"
-  cmp "$dir/m" "$dir/expected" || fail "another manifest"
+  cmp "$dir/m" "$dir/expected" || fail "the manifest differs"
   run 0 blksum --output=json --resume --manifest "$dir/m" "$image"
-  grep -q "\"checksum\":\"$sum\".*\"read\":0" "$dir/stdout" || fail "not $sum"
+  grep -q "\"checksum\":\"$sum\".*\"read\":0" "$dir/stdout" ||
+    fail "expected $sum"
   is_finished
 fi
 mkfifo "$dir/held"
@@ -117,19 +121,19 @@ wait $held || :
 much=0
 resumes "$sum" "$image"
 much=$part
-# Somebody removes the manifest before the sum has arrived, and begins another:
-# its state is not the one to be removed.
+# Before the sum is printed, another process removes the manifest and begins a
+# new one, whose state must not be removed.
 held
 rm "$dir/m"
 ended KILL "$image"
 keep
 "$PYTHON" -c 'import os; [os.read(8, 65536) for i in range(2)]'
-wait $held || fail "it did not end"
+wait $held || fail "blksum did not end"
 exec 8<&-
-cmp "$dir/m.state" "$dir/kept.state" || fail "another state"
+cmp "$dir/m.state" "$dir/kept.state" || fail "the state differs"
 resumes "$sum" "$image"
 
-# Other blocks and digests.
+# Other block sizes and digests.
 for options in "-b 4k" "-b 1m -d sha512" "--linear -b 512" "-b 4m -d md5" \
                "--streams 64"; do
   blksum $options --manifest "$dir/expected" "$image" > "$dir/sum"
@@ -137,12 +141,12 @@ for options in "-b 4k" "-b 1m -d sha512" "--linear -b 512" "-b 4m -d md5" \
   resumes "$(cut -d' ' -f1 "$dir/sum")" $options "$image"
 done
 
-# A part of what is there.
+# A part of the image.
 blksum --size 250000000 --manifest "$dir/expected" "$image" > "$dir/sum"
 ended KILL --size 250000000 "$image"
 resumes "$(cut -d' ' -f1 "$dir/sum")" --size 250000000 "$image"
 
-# What is empty, or has one block.
+# An empty image, and images of one block.
 for size in 0 1 65536 65537; do
   head -c $size "$image" > "$dir/short"
   blksum --manifest "$dir/expected" "$dir/short" > /dev/null
@@ -151,17 +155,18 @@ for size in 0 1 65536 65537; do
   is_finished
 done
 
-# A symbolic link stays one.
+# A symbolic link is kept.
 blksum --manifest "$dir/expected" "$image" > /dev/null
 ln -s m "$dir/link"
 ended KILL "$image"
 prints_sum "$sum" blksum --resume --manifest "$dir/link" "$image"
 [ -L "$dir/link" ] || fail "the link was replaced"
 is_finished
-# Also one whose target is not there yet: both runs use what it points to.
+# A link without a target: both runs use the path that it points to.
 ln -s m "$dir/dangling"
 midway_on_disk "kill -KILL \$pid" --resume --manifest "$dir/dangling" \
-  "$image" > "$dir/stdout" 2> "$dir/stderr" && fail "not ended"
+  "$image" > "$dir/stdout" 2> "$dir/stderr" &&
+  fail "the run was not interrupted"
 [ -e "$dir/m.state" ] || fail "no state beside the target"
 [ ! -e "$dir/dangling.state" ] || fail "a state beside the link"
 keep

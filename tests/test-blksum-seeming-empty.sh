@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Files of /proc say that they are empty and are not: their sum is that of
-# what can be read.  A file that is empty has the sum of nothing.
+# Files in /proc report size 0 but have content: their sum is that of the
+# content.  The sum of a file that is really empty is that of an empty image.
 
 . "$(dirname "$0")/functions.sh"
 
@@ -28,15 +28,16 @@ for options in "" "-f raw" "--cache" "-U" "--no-extents" "-t 4"; do
 done
 run 0 blksum --output=json $file
 grep -q "\"size\": *$(stat -c %s "$dir/content")\>" "$dir/stdout" ||
-  fail "the size"
+  fail "the size differs"
 
-# Longer than a buffer of ours, unless a module is loaded meanwhile.
+# Longer than one of our buffers, unless a module is loaded meanwhile.
 file=/proc/kallsyms
 if [ -r $file ] && cat $file > "$dir/content" 2> /dev/null &&
    [ "$(stat -c %s "$dir/content")" -gt 2000000 ]; then
   run 0 blksum $file
   got_sum=$(cut -d' ' -f1 < "$dir/stdout")
   if cmp -s $file "$dir/content"; then
-    [ "$got_sum" = "$(reference "$dir/content")" ] || fail "of $file"
+    [ "$got_sum" = "$(reference "$dir/content")" ] ||
+      fail "the sum of $file differs"
   fi
 fi

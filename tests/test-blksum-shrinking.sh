@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A file that becomes shorter while it is read has no sum, with -U either:
-# there is no image whose sum it would be.
+# A file that is truncated while it is read has no sum, with -U either: there is
+# no image with such a sum.
 
 . "$(dirname "$0")/functions.sh"
 
@@ -15,7 +15,7 @@ new_image () {
 }
 from_stdin () { midway "$@" < "$dir/image"; }
 
-# In the data, at its end, in the hole, and by one byte.
+# Truncated within the data, at its end, in the hole, and by one byte.
 for size in 16m 32m 48m 67108863; do
   for options in "" "-t 1" "--no-extents"; do
     new_image
@@ -27,7 +27,7 @@ for size in 16m 32m 48m 67108863; do
   done
 done
 
-# One that grows has the sum of what was there: this is what -U is for.
+# A file that grows has the sum of its first size: this is the purpose of -U.
 new_image
 sum=$(reference "$dir/image")
 prints_sum "$sum" midway "truncate -s 65m $dir/image" -U "$dir/image"

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# After SIGKILL at any moment no qemu-nbd process, no socket and no directory
-# of blksum remain.
+# After SIGKILL at any moment, no process of qemu-nbd, no socket and no
+# directory of blksum is left.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
@@ -14,7 +14,7 @@ write_data "$dir/raw" 0 67108864
 qemu-img convert -f raw -O qcow2 "$dir/raw" "$dir/plain"
 qemu-img convert -c -f raw -O qcow2 "$dir/raw" "$dir/compressed"
 
-# Our processes are those with our TMPDIR in their environment.
+# Processes of this test have our TMPDIR in their environment.
 "$PYTHON" - "$dir/tmp" "$limit" "$abs_top_srcdir/tests/midway.py" \
           "$dir/plain" "$dir/compressed" << 'END' ||
 import glob, os, random, subprocess, sys, time
@@ -50,7 +50,7 @@ def nothing_is_left(when):
 
 
 for i in range(24):
-    # Early, while qemu-nbd starts, and later; nothing depends on when it is.
+    # While qemu-nbd starts, and later; no result depends on the delay.
     delay = random.uniform(0, (0.02, 0.06, 0.3)[i // 2 % 3])
     process = subprocess.Popen(["blksum", images[i % 2]], stdout=subprocess.DEVNULL)
     time.sleep(delay)

@@ -2,14 +2,14 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# SIGINT, SIGTERM and SIGHUP end blksum, by that signal, whatever it waits for:
-# that never comes here.  Nothing is left.
+# SIGINT, SIGTERM and SIGHUP end blksum, by that signal, while it waits for
+# something that never comes.  Nothing is left.
 
 . "$(dirname "$0")/functions.sh"
 
-# ends_by SIGNAL REACHED COMMAND: sent when COMMAND waits, which the file
-# REACHED tells by being there, or by being a FIFO that somebody reads.
-# A shell gives its background children an ignored SIGINT: python does not.
+# ends_by SIGNAL REACHED COMMAND: sends SIGNAL when COMMAND waits, which is when
+# the file REACHED exists or, if it is a FIFO, has a reader.  Background
+# children of a shell ignore SIGINT; those of python do not.
 ends_by () {
   echo "+ SIG$*"
   "$PYTHON" - "$limit" "$@" << 'END' || fail "SIG$*"
@@ -17,7 +17,7 @@ import os, signal, stat, subprocess, sys, time
 limit, name, reached, *command = sys.argv[1:]
 number = getattr(signal, "SIG" + name)
 def listen():
-    # We may have been started with nohup, or in the background.
+    # The test itself may run with nohup, or in the background.
     for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(ignored, signal.SIG_DFL)
 def waits():
@@ -43,18 +43,18 @@ if process.stdout.read():
 END
 }
 
-# As the shell sees it.
+# The exit status in a shell.
 dd if=/dev/zero bs=1M count=64 of="$dir/image" status=none
 run 130 midway 'kill -INT $pid' "$dir/image"
 run 143 midway 'kill -TERM $pid' "$dir/image"
 
-# A pipe that gives nothing.
+# A pipe without data.
 mkfifo "$dir/fifo"
 for signal in INT TERM HUP; do
   ends_by $signal "$dir/fifo" blksum "$dir/fifo"
 done
 
-# An NBD server that does not answer.
+# An NBD server that does not reply.
 requires_nbd
 for fault in hold-open hold-extents hold-read; do
   for signal in INT TERM HUP; do
@@ -65,7 +65,7 @@ for fault in hold-open hold-extents hold-read; do
   done
 done
 
-# One that does not answer many reads.
+# A server that does not reply to many reads.
 for signal in INT TERM HUP KILL; do
   rm -f "$dir/reached"
   start_evil_server "$dir/image" hold-64 "$dir/reached"
@@ -73,7 +73,7 @@ for signal in INT TERM HUP KILL; do
   stop_evil_server
 done
 
-# qemu-nbd, in the middle of an image.
+# qemu-nbd is running, in the middle of an image.
 requires_qemu
 qemu-img convert -f raw -O qcow2 "$dir/image" "$dir/qcow2"
 write_data "$dir/image" 0 67108864

@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# blksum --size: the image is the first bytes of what there is.  Its sum is that
-# of an image that ends there, whatever it is stored in, and nothing else is
-# taken from a pipe.
+# blksum --size: the image is the first bytes of its source.  The sum is that of
+# an image that ends there, for all kinds of sources, and nothing more is read
+# from a pipe.
 
 . "$(dirname "$0")/functions.sh"
 
@@ -12,8 +12,8 @@ cd "$dir"
 make_image raw                  # 8388608 bytes
 size=8388608
 
-# first N [OPTION]...: the sum of the first N bytes; made once, and those of the
-# numbers below in one go.
+# first N [OPTION]...: prints the sum of the first N bytes.  It is computed
+# once; those of the numbers below together.
 mkdir sums
 first () {
   of=sums/$(echo "$*" | tr ' ' _)
@@ -25,7 +25,7 @@ first () {
   cat "$of"
 }
 
-# has_sum N COMMAND...: COMMAND prints it.
+# has_sum N COMMAND...: COMMAND prints the sum of the first N bytes.
 has_sum () {
   wanted=$(first $1)
   shift
@@ -34,8 +34,8 @@ has_sum () {
 from_stdin () { blksum "$@" < raw; }
 from_pipe () { cat raw | blksum "$@"; }
 
-# In data, in zeros that are read, in a hole, and where they begin and end; a
-# byte before the end of a block, and behind it.
+# Sizes in data, in zeros, in a hole, and where they begin and end; one byte
+# before the end of a block, and after it.
 some="0 1 511 512 513 65535 65536 65537 199999 200000 300000 327681 983040"
 some="$some 1000002 1000003 1000004 1234567 2300003 4194304 5242881 5246976"
 some="$some 8388000 8388607 $size"
@@ -59,7 +59,7 @@ for n in $more; do
     has_sum $n blksum --size=$n $options raw
   done
   for options in "-b 4" "-b 512" "-b 16m" "-b 4k -d md5"; do
-    is_long || [ $n$options != "8388607-b 4" ] || continue  # it takes seconds
+    is_long || [ $n$options != "8388607-b 4" ] || continue  # takes seconds
     prints_sum $(first $n $options) blksum --size $n $options raw
   done
   prints_sum $(first $n -s 64) blksum --size $n --streams 64 raw
@@ -67,7 +67,7 @@ done
 has_sum 2097152 blksum --size 2m raw
 has_sum 7168 blksum --size 7K raw
 
-# Everything behind 4 GiB is a hole.
+# All beyond 4 GiB is a hole.
 truncate -s 6g sparse
 write_data sparse 0 70000
 for n in 4294967296 5368709121; do
@@ -77,7 +77,7 @@ for n in 4294967296 5368709121; do
 done
 rm sparse first
 
-# ---- More must be there ----
+# ---- The source is too short ----
 
 too_small="raw: has only $size bytes, fewer than the"
 for n in 8388609 10m 4611686018427387904 9223372036854775807 \
@@ -93,21 +93,22 @@ for n in -1 1x "" 1.5 18446744073709551615 18446744073709551616 17179869184g; do
   refuses "--size" blksum --size "$n" raw
 done
 
-# Others are hashed all the same.
+# Other operands are still hashed.
 run 2 blksum --size 1000 empty raw
 says_once "empty: has only 0 bytes"
 head -c 1000 raw > first
-[ "$(cat stdout)" = "$(reference first)  raw" ] || fail "the next operand"
+[ "$(cat stdout)" = "$(reference first)  raw" ] ||
+  fail "the next operand was not hashed"
 
-# ---- What else is told of the image ----
+# ---- Other output ----
 
 run 0 blksum --size 1000004 --output=json raw
-grep -q '"size":1000004,' stdout || fail "another size in JSON"
+grep -q '"size":1000004,' stdout || fail "the size in JSON differs"
 "$PYTHON" -c '
 import json
 sum = json.load(open("stdout"))
 parts = sum["data-bytes"] + sum["zero-bytes"] + sum["hole-bytes"]
-assert parts == sum["size"], sum' || fail "the parts of the size"
+assert parts == sum["size"], sum' || fail "the parts do not add up to the size"
 for command in "blksum raw" from_pipe; do
   run 0 $command --size 5242881 --progress=3 3> progress
   [ "$(tail -n 1 progress)" = 100/100 ] || fail "progress: $(tail -n 1 progress)"
@@ -116,39 +117,40 @@ done
 
 # ---- Pipes ----
 
-# What follows is for who reads next, and need not come at all.
+# Data after the image is left for the next reader, and blksum does not wait for
+# it.
 then_rest () { (blksum "$@" && cat > rest) < fifo; }
 mkfifo fifo
 for n in 0 1 65536 1000004 8388607 $size; do
   cat raw > fifo &
   has_sum $n then_rest --size $n
-  tail -c +$((n + 1)) raw | cmp - rest || fail "the rest of the pipe"
+  tail -c +$((n + 1)) raw | cmp - rest || fail "the rest of the pipe differs"
 done
 twice () { cat raw | blksum "$@"; }
 run 0 twice --size 4m - -
 head -c 4m raw > first
 tail -c 4m raw > second
 printf '%s  -\n' $(reference first) $(reference second) | cmp -s - stdout ||
-  fail "two images in one pipe"
+  fail "the sums of two images in one pipe differ"
 run 0 from_stdin --size 4m - -
 printf '%s  -\n' $(reference first) $(reference second) | cmp -s - stdout ||
-  fail "two images in one file"
+  fail "the sums of two images in one file differ"
 
-# Nobody closes it.
+# The pipe stays open.
 exec 5<> fifo
 cat first > fifo &
 prints_sum $(reference first) timeout $limit blksum --size 4m fifo
 prints_sum $(reference empty) timeout $limit blksum --size 0 fifo
 exec 5<&-
-# Who writes is told when nobody reads.
+# The writer gets an error when blksum has read the image.
 with_status () { (cat "$1"; echo $? > written) | blksum --size 1000; }
 head -c 16m /dev/zero > long
 head -c 1000 long > first
 prints_sum $(reference first) with_status long
-[ "$(cat written)" != 0 ] || fail "the writer was not told"
+[ "$(cat written)" != 0 ] || fail "the writer got no error"
 prints_sum $(reference first) blksum --size 1000 /dev/zero
 
-# ---- What was checked without it ----
+# ---- Checks that use the whole file without --size ----
 
 image_of_data () {
   rm -f image
@@ -158,7 +160,7 @@ image_of_data () {
 image_of_data
 refuses "image: .*changed" midway "echo x >> image" --size 32m image
 refuses "image: .*truncated" midway "truncate -s 16m image" --size 32m image
-# Lists have images of that size.
+# The images of a list have that size.
 head -c 1m raw > first
 reference first > list.hex
 echo "$(cat list.hex)  raw" > list
@@ -194,7 +196,7 @@ for image in qcow2 compressed vmdk; do
   refuses "$image: has only $size bytes" blksum --size 8388609 $image
   refuses "$image: has only $size bytes" blksum --size 9223372036854775808 $image
 done
-# What is lost is behind the image.
+# The file is truncated after the image.
 cp qcow2 cut
 truncate -s -64k cut
 refuses "cut: " blksum --size 64k cut
@@ -217,7 +219,7 @@ for n in 8388609 9223372036854775808; do
   refuses "has only $size bytes" blksum --size $n "$uri"
 done
 
-# asked_up_to N UNIT: that is the end of the last request, by the log.
+# asked_up_to N UNIT: in the log, N is the end of the last request.
 asked_up_to () {
   "$PYTHON" - $1 $2 << 'END'
 import re, sys
@@ -229,8 +231,8 @@ sys.exit(end != (size + unit - 1) // unit * unit and (end, asked))
 END
 }
 
-# Requests are as the server wants them, and nothing else behind the image is
-# asked for.
+# Requests are aligned as the server requires, and do not extend beyond the
+# image otherwise.
 for minimum in 1 512 65536; do
   start_nbdkit --filter=log --filter=blocksize-policy file raw \
                blocksize-minimum=$minimum blocksize-preferred=65536 \
@@ -240,7 +242,7 @@ for minimum in 1 512 65536; do
     for options in "" --no-extents "-t 1 --read-size 64k"; do
       : > log
       has_sum $n blksum $options --size $n "$uri"
-      asked_up_to $n $minimum || fail "asked for more"
+      asked_up_to $n $minimum || fail "requests extend beyond the image"
     done
     prints_sum $(first $n -b 512) blksum -b 512 --size $n "$uri"
   done

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Images of odd sizes have one sum: by path, as standard input, by a pipe and
-# from an NBD server, and it is the reference's.
+# Images of odd sizes have the sum of the reference: by path, as standard input,
+# from a pipe and from an NBD server.
 
 . "$(dirname "$0")/functions.sh"
 
@@ -42,7 +42,7 @@ prints_sum 337355feb53a5309d5aba92796223c2c84ffab930e706c01fef573a2722545e6 \
            blksum "$dir/hello"
 prints_sum f741ac9ce55f5325906bb14e9c05d467 blksum -d md5 "$dir/hello"
 
-# Standard input that stands in the middle of a file.
+# The offset of standard input is in the middle of a file.
 from_middle () { { dd bs=1000 count=7 of=/dev/null status=none; blksum; } < "$1"; }
 tail -c +7001 "$dir/data1048577" > "$dir/rest"
 prints_sum "$(reference "$dir/rest")" from_middle "$dir/data1048577"

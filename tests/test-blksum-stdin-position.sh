@@ -2,15 +2,15 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Standard input is read from where it is to its end, and is left there, as by
-# any program that reads it; also when it is a file, of which holes are not
-# read.
+# Standard input is read from its offset to its end, and the offset is left
+# there, as by any program that reads it; also if it is a file whose holes are
+# not read.
 
 . "$(dirname "$0")/functions.sh"
 
 nothing=af5570f5a1810b7af78caf4bc70a660f0df51e42baf91d4de5b2328de0e83dfc
 
-# check_both FILE: the second operand finds the end, and so do other programs.
+# check_both FILE: the second operand is at the end, and so are other programs.
 check_both () {
   sum=$(reference "$1")
   twice () { blksum "$@" - - < "$file"; }
@@ -32,7 +32,8 @@ check_both () {
   cmp "$dir/wanted" "$dir/appended" || fail "not appended at the end"
 }
 
-# A hole at the end, at the start, all of it, none, and neither.
+# A hole at the end, at the start, a hole only, no hole, several, and an empty
+# file.
 truncate -s 3m "$dir/hole-at-end"
 write_data "$dir/hole-at-end" 0 1000000
 check_both "$dir/hole-at-end"
@@ -49,7 +50,7 @@ check_both "$dir/image"
 : > "$dir/empty"
 check_both "$dir/empty"
 
-# From the middle on, at the end, and behind it.
+# The offset is in the middle, at the end, and beyond it.
 from () {
   offset=$1
   shift
@@ -60,10 +61,10 @@ for offset in 1 65536 999999 2000000 3145727; do
   tail -c +$((offset + 1)) "$dir/hole-at-end" > "$dir/rest"
   run 0 from $offset blksum - -
   printf '%s  -\n' "$(reference "$dir/rest")" $nothing |
-    cmp -s - "$dir/stdout" || fail "from $offset on"
+    cmp -s - "$dir/stdout" || fail "the sum from offset $offset on differs"
 done
 prints_sum $nothing from 3145728 blksum
 prints_sum $nothing from 5000000 blksum
 
-# After a source that failed the next one is read.
+# After a source that fails, the next operand is read.
 run 2 from 0 blksum -f qcow2 - "$dir/data"

@@ -2,15 +2,15 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Standard output that is full or closed is an error, and a standard
-# descriptor that is closed does no harm.
+# It is an error if standard output is full or closed; other standard
+# descriptors may be closed.
 
 . "$(dirname "$0")/functions.sh"
 
 make_image "$dir/image"
 sum=$(reference "$dir/image")
 
-# A place to write that is always full.
+# A device that is always full.
 requires test -c /dev/full
 to_full () { "$@" > /dev/full; }
 refuses "write error: No space left" to_full blksum "$dir/image"
@@ -25,7 +25,7 @@ refuses "write error: " to_closed blksum "$dir/image"
 refuses "write error: " to_closed blksum --list-digests
 [ "$(reference "$dir/image")" = "$sum" ] || fail "wrote into the image"
 
-# A reader that has gone: by SIGPIPE, as any program.
+# Standard output has no reader: blksum ends by SIGPIPE, as any program.
 mkfifo "$dir/fifo" "$dir/gone"
 to_gone_reader () {
   (read -r _ < "$dir/gone"; exec "$@") > "$dir/fifo" &
@@ -35,12 +35,12 @@ to_gone_reader () {
 }
 run 141 to_gone_reader blksum "$dir/image"
 run 141 to_gone_reader blksum --manifest - "$dir/image"
-[ ! -s "$dir/stderr" ] || fail "a message"
-# Its manifest goes to a temporary file first.
+[ ! -s "$dir/stderr" ] || fail "unexpected message"
+# A manifest of a pipe goes to a temporary file first.
 mkfifo "$dir/image-fifo"
 cat "$dir/image" > "$dir/image-fifo" &
 run 141 to_gone_reader blksum --manifest - "$dir/image-fifo"
-[ ! -s "$dir/stderr" ] || fail "a message"
+[ ! -s "$dir/stderr" ] || fail "unexpected message"
 
 # Closed stdin, stderr, all of them.  valgrind does not start without stderr.
 no_stdin () { "$@" <&-; }

@@ -2,13 +2,13 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --subset K/N: only every N-th GiB is read and compared, from the K-th, of an
-# image of any kind; what is printed says so, and over N runs all is compared.
+# --subset K/N reads and compares only every N-th GiB, from the K-th on, of
+# images of all formats.  The output says so, and N runs compare everything.
 
 . "$(dirname "$0")/functions.sh"
 cd "$dir"
 
-# Some MiB of data in 5 GiB and a little, also where a GiB ends and begins.
+# Some MiB of data in a little more than 5 GiB, also where GiBs begin and end.
 size=5368779264
 new_image () {
   : > $1
@@ -21,7 +21,7 @@ new_image () {
 }
 new_image a
 new_image b
-# Byte by byte: a GiB's first and last, in data and in a hole.
+# One byte each: the first and last of a GiB, in data and in a hole.
 for at in 1073741823 1073741824 2147483647 3221225472 4294967295 4294967296 \
           4500000000 5368709119 5368779263; do
   printf x | dd of=b bs=1 seek=$at conv=notrunc status=none
@@ -30,11 +30,11 @@ for image in a b; do
   blksum --tag --manifest $image.blkm $image > $image.sum
 done
 "$PYTHON" "$abs_top_srcdir/tests/refmanifest.py" write a > expected
-cmp expected a.blkm || fail "the manifest"
+cmp expected a.blkm || fail "the manifest differs"
 "$PYTHON" "$abs_top_srcdir/tests/refmanifest.py" write b > expected
-cmp expected b.blkm || fail "the manifest of the other image"
+cmp expected b.blkm || fail "the manifest of the other image differs"
 
-# differences SUBSET: those of the two images by the reference, made once.
+# differences SUBSET: prints those that the reference finds; computed once.
 mkdir differences
 differences () {
   of=differences/$(echo "$1" | tr / _)
@@ -43,8 +43,8 @@ differences () {
   cat $of
 }
 
-# compares SUBSET BYTES JSON A B [OPTION]...: in both directions; with -q in one of
-# them in the short form.
+# compares SUBSET BYTES JSON A B [OPTION]...: in both directions; in the short
+# form with -q in one direction only.
 compares () {
   subset=$1 bytes=$2 json=$3 a=$4 b=$5
   shift 5
@@ -52,9 +52,9 @@ compares () {
   [ "$json" = "[]" ] || status=1
   for order in "$a $b" "$b $a"; do
     run $status blksum --compare --subset $subset --output=json "$@" $order
-    [ ! -s stderr ] || fail "a message"
+    [ ! -s stderr ] || fail "unexpected message"
     echo "{\"size\": $size, \"subset\": \"$subset\", \"compared\": $bytes," \
-         "\"differences\": $json}" | cmp - stdout || fail "not $json"
+         "\"differences\": $json}" | cmp - stdout || fail "expected $json"
     is_long || [ "$order" = "$a $b" ] || continue
     run $status blksum --compare --subset $subset -q "$@" $order
     [ ! -s stdout ] && [ ! -s stderr ] || fail "not quiet"
@@ -75,7 +75,7 @@ done
 compares 5/30 $rest "$(differences 5/30)" a b -t 1 --no-extents
 compares 4/5 $gib "$(differences 4/5)" manifest:a.blkm b --streams 4 --cache
 
-# The union of all is what differs: no GiB is in none of them, or in two.
+# The union of all subsets has all differences: each GiB is in exactly one.
 for n in 1 2 4 7; do
   k=0
   : > all
@@ -85,8 +85,8 @@ for n in 1 2 4 7; do
   done
   grep "^At" all | sort > all.$n
 done
-# A range across the end of a GiB is two there.
-"$PYTHON" - 2 4 7 << 'END' || fail "other ranges"
+# A range across the end of a GiB becomes two.
+"$PYTHON" - 2 4 7 << 'END' || fail "the ranges differ"
 import re, sys
 
 def blocks(n):
@@ -99,7 +99,7 @@ for n in sys.argv[1:]:
     assert blocks(n) == blocks("1"), (n, blocks(n))
 END
 
-# Other digests, block sizes and constructions; the manifest says which.
+# Other digests, block sizes and constructions; the manifest contains them.
 for options in "-b 16m" "-d md5 -b 4k --streams 3" "-d blake2b512" \
                "--linear -b 1m"; do
   blksum $options --manifest other.blkm a > tmp/sum
@@ -109,16 +109,16 @@ for options in "-b 16m" "-d md5 -b 4k --streams 3" "-d blake2b512" \
     json=$("$PYTHON" "$abs_top_srcdir/tests/refcompare.py" --subset $subset \
              $(echo $options | sed 's/--streams .*//; s/--linear//') a b)
     run 1 blksum --compare --output=json --subset $subset manifest:other.blkm b
-    grep -qF "\"differences\": $json}" stdout || fail "$options: not $json"
+    grep -qF "\"differences\": $json}" stdout || fail "$options: expected $json"
     run 0 blksum --expect manifest:other.blkm --subset $subset a
     run 1 blksum -q --expect manifest:other.blkm --subset $subset b
   done
 done
 
-# ---- What is printed, and with other options ----
+# ---- Output, and combinations with other options ----
 
 prints () {
-  printf '%s\n' "$@" | cmp - stdout || fail "not: $*"
+  printf '%s\n' "$@" | cmp - stdout || fail "expected: $*"
 }
 run 0 blksum --compare --subset 0/3 a a
 prints "No difference in $((2 * gib)) of $size bytes, subset 0/3."
@@ -137,13 +137,13 @@ run 1 blksum --compare --subset 3/5 --progress=3 manifest:a.blkm b 3> progress
 [ "$(tail -n 1 progress)" = 100/100 ] || fail "progress: $(cat progress)"
 [ "$(wc -l < progress)" -gt 2 ] || fail "no progress: $(cat progress)"
 
-# Images of different sizes: what is beyond the shorter one counts as zero.
+# Images of different sizes: beyond the end of the shorter one there are zeros.
 head -c 4500000 a > short
 truncate -s 1500000000 short
 run 0 blksum --compare --subset 2/7 short a
 run 1 blksum --compare --subset 4/7 --output=json short a
 grep -qF '[{"start": 4294967296, "length": 131072}]' stdout ||
-  fail "of the longer one"
+  fail "the output for the longer image"
 run 1 blksum --compare --subset 2/7 --strict short a
 prints "The sizes differ: 1500000000 and $size bytes." \
   "No difference in 1073741824 of $size bytes, subset 2/7."
@@ -163,7 +163,7 @@ for image in "0 a" "1 b"; do
   run ${image%% *} blksum -q --expect manifest:a.blkm --subset 3/6 ${image#* }
   [ ! -s stdout ] && [ ! -s stderr ] || fail "not quiet"
 done
-# The sizes are compared, too.
+# The sizes are compared too.
 cp --sparse=always a longer
 truncate -s 7g longer
 for subset in 2/3 6/30; do
@@ -187,7 +187,7 @@ cat a.sum b.sum > sums
 run 0 blksum --check --subset 3/4 sums
 prints "a: OK (subset 3/4: 1073741824 of $size bytes)" \
   "b: OK (subset 3/4: 1073741824 of $size bytes)"
-[ ! -s stderr ] || fail "a message"
+[ ! -s stderr ] || fail "unexpected message"
 cp --sparse=always b b.right
 mv a.blkm a.kept
 cp --sparse=always a b
@@ -201,7 +201,7 @@ run 0 blksum --check --quiet --subset 2/6 b.sum
 [ ! -s stdout ] || fail "not quiet"
 run 0 blksum --check --subset 6/7 b.sum
 prints "b: not checked (subset 6/7: 0 of $size bytes)"
-# Nothing is right without the right manifest.
+# No image passes without its manifest.
 run 2 blksum --check --subset 2/6 sums
 prints "a: FAILED open or read" "b: OK (subset 2/6: 1073741824 of $size bytes)"
 says "a: 'manifest:a.blkm': cannot open: No such file" "could not be read"
@@ -219,7 +219,7 @@ head -c 600 a.kept > a.blkm
 run 2 blksum --check --subset 2/6 a.sum
 says "a: 'manifest:a.blkm': the manifest is cut off" "could not be read"
 mv a.kept a.blkm
-# A line without a tag, capitals, and another kind.
+# Lines without a tag, with capitals, and with another hash spec.
 reference a | tr a-f A-F > digits
 { cat digits; echo "  a"; } | tr -d '\n' > a.sum
 echo >> a.sum
@@ -229,7 +229,7 @@ run 0 blksum --check --subset 2/6 a.sum
 run 0 blksum --check --subset 2/6 -d sha1 a.sum
 mv b.right b
 run 0 blksum --check --subset 2/6 --ignore-missing a.sum
-# A manifest is read whole in any case.
+# A manifest is always read to its end.
 sed 's/(a)/(manifest:a.blkm)/' a.sum > of.blkm
 run 0 blksum --check --subset 2/6 of.blkm
 prints "manifest:a.blkm: OK"
@@ -242,7 +242,7 @@ says "not opened without --allow-uris" "could not be read"
 run 2 blksum --check --subset 2/6 --allow-uris uri.sum
 says "nbd://localhost/a: has no manifest beside it" "could not be read"
 
-# ---- What cannot be done ----
+# ---- Errors ----
 
 for wrong in 2/2 3/2 0/0 1 1/ /2 -1/2 1/2/3 "1/2 " 0x1/2 1/4294967296 ""; do
   refuses "--subset: '$wrong' is not K/N, with K from 0 to N - 1" \
@@ -260,7 +260,7 @@ refuses "-: a pipe can only be read as a whole" \
         from_pipe --compare --size 1000 --subset 0/2 a -
 refuses "-: a pipe can only be read as a whole" \
         from_pipe --expect manifest:b.blkm --subset 0/2
-mkfifo fifo                    # it is refused without waiting for its end
+mkfifo fifo                    # refused before its end is read
 printf x > fifo &
 refuses "fifo: a pipe can only be read as a whole" \
         timeout 600 blksum --compare --subset 0/2 fifo a
@@ -269,7 +269,7 @@ refuses "standard input cannot be both" \
         blksum --expect manifest:- --subset 0/2 < b.blkm
 refuses "manifest of blk-sha256/64k, which cannot be compared" \
         blksum --expect manifest:b.blkm --subset 0/2 -d md5 a
-# A manifest is read to its end, whatever is compared.
+# A manifest is always read to its end.
 head -c 600 b.blkm > cut.blkm
 for subset in 0/2 29/30; do
   refuses "manifest:cut.blkm: the manifest is cut off" \
@@ -283,13 +283,13 @@ for subset in 0/2 29/30; do
 done
 
 
-# ---- What is read ----
+# ---- Which data is read ----
 
 if grep -q '^#define HAVE_LIBNBD 1' "$abs_top_builddir/config.h" &&
    command -v nbdkit > stdout &&
    nbdkit --filter=log --filter=noextents pattern --version > stdout 2>&1
 then
-  # Of each GiB, by the log of the server.
+  # Prints how many bytes of each GiB were read, by the log of the server.
   read_of_gibs () {
     "$PYTHON" - << 'END'
 import re
@@ -315,7 +315,7 @@ END
   [ "$(read_of_gibs)" = "0 0 0 0" ] || fail "read $(read_of_gibs)"
 fi
 
-# The same of a file, by the system calls of each thread.
+# The same for a file, by the system calls of all threads.
 if command -v strace > stdout && [ -z "$wrapper" ] && [ "$SANITIZE" = no ] &&
    strace -f -o tmp/calls true 2> tmp/log
 then
@@ -324,10 +324,10 @@ then
   strace -ff -qq -e trace=pread64,preadv,preadv2 -o "$dir/calls" \
     "$(real_program "$abs_top_builddir/tools/blksum")" --no-extents \
     --compare --subset 1/3 manifest:zeros.blkm zeros > stdout ||
-    fail "blksum in strace"
+    fail "blksum failed in strace"
   [ "$(cat stdout)" = "No difference in $gib of 3221291009 bytes, subset 1/3." ] ||
-    fail "not compared"
-  "$PYTHON" - << 'END' || fail "not what is chosen was read"
+    fail "the subset was not compared"
+  "$PYTHON" - << 'END' || fail "other ranges were read"
 import glob, re
 gibs = [0] * 4
 for name in glob.glob("calls.*"):
@@ -338,14 +338,14 @@ for name in glob.glob("calls.*"):
         if call:
             gibs[int(call[1]) >> 30] += int(call[2])
 print(gibs)
-# Its format was looked for at its start and end.
+# blksum also probed the format at the start and end.
 assert gibs[1] == 1 << 30 and gibs[0] < 65536 and gibs[2] + gibs[3] < 65536
 END
 fi
 
-# ---- Of any kind ----
+# ---- All kinds of sources ----
 
-# GiB 4 of b is not that of a, and its GiB 2 is.
+# GiB 4 of a and b differ, and GiB 2 does not.
 blksum --manifest a.blkm a > tmp/sum
 is_compared () {
   for first in a manifest:a.blkm; do

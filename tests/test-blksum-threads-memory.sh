@@ -2,20 +2,19 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# blksum needs no more than 64 MiB of memory, whatever the size of blocks, the
-# number of threads, and where the image comes from.
+# blksum needs at most 64 MiB of memory, for all block sizes, numbers of
+# threads, and kinds of sources.
 
 . "$(dirname "$0")/functions.sh"
 
-[ -z "$wrapper" ] || skip "valgrind has memory of its own"
-[ "$SANITIZE" = no ] || skip "sanitizers have memory of their own"
+[ -z "$wrapper" ] || skip "valgrind itself takes memory"
+[ "$SANITIZE" = no ] || skip "sanitizers take memory"
 [ "$(uname)" = Linux ] || skip "ru_maxrss has another meaning"
 
-# As the largest machines have it: an arena for each thread.
+# As on the largest machines: an arena for each thread.
 export MALLOC_ARENA_MAX=512
 
-# peak COMMAND: prints what COMMAND prints, and the most memory that it had at a
-# time, in MiB.
+# peak COMMAND: prints the output of COMMAND, and its peak memory in MiB.
 cat > "$dir/peak.py" << 'END'
 import os, sys
 pid = os.fork()
@@ -26,7 +25,7 @@ print(usage.ru_maxrss // 1024)
 sys.exit(os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 1)
 END
 
-# modest SUM ARGUMENT...: blksum ARGUMENT... prints that sum and is modest.
+# modest SUM ARGUMENT...: blksum ARGUMENT... prints SUM, in 64 MiB.
 modest () {
   wanted_sum=$1
   shift
@@ -36,15 +35,15 @@ modest () {
   peak=$(tail -n 1 "$dir/stdout")
   echo "$peak MiB"
   [ "$got_sum" = "$wanted_sum" ] || fail "$got_sum is not $wanted_sum"
-  [ "$peak" -le 64 ] || fail "it took $peak MiB: blksum $*"
+  [ "$peak" -le 64 ] || fail "peak memory of $peak MiB: blksum $*"
 }
 
-# try_all IMAGE OPTIONS: as a file, a pipe, a qcow2, and exports of two servers;
-# the second one takes only requests that are shorter than large blocks.  In the short
-# form every second of them.
+# try_all IMAGE OPTIONS: as a file, a pipe, a qcow2, and exports of two servers,
+# the second of which only accepts requests that are shorter than large blocks.
+# In the short form every other one of them.
 try_all () {
   options=$2
-  # The sum itself is what other tests look at.
+  # Other tests compare the sum with the reference.
   sum=$(blksum --no-names -c -t 1 ${options#-t * } "$1")
   ! every 2 || modest "$sum" $options "$1"
   ! every 2 || cat "$1" | modest "$sum" $options -
@@ -62,8 +61,8 @@ if (requires_nbdkit file --filter=blocksize-policy) > /dev/null; then
   have_nbd=yes
 fi
 
-# Data, a hole, and a short last block.  Of blocks of 4 bytes 12 MiB have leaves
-# of 96 MiB.
+# Data, a hole, and a shorter last block.  The leaves of 12 MiB in blocks of 4
+# bytes take 96 MiB.
 truncate -s 20m "$dir/small"
 write_data "$dir/small" 0 6291000
 write_data "$dir/small" 14680064 6291456
@@ -92,7 +91,7 @@ try_all "$dir/large" "-t 128 -b 1m"
 try_all "$dir/large" "-t 16 -b 16m"
 try_all "$dir/large" "-t 128 -b 16m"
 
-# Many reads in flight, as of a slow disk.
+# Many reads in flight, as for a slow disk.
 export BLKSUM_DEPTH=64
 try_all "$dir/large" "-t 2"
 

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# On tmpfs the end of data is not looked for where it must be the end of the
-# file: that takes longer than to read the beginning.
+# On tmpfs blksum does not query the end of data if that must be the end of the
+# file: the query takes longer than to read the beginning.
 
 . "$(dirname "$0")/functions.sh"
 requires_program strace
@@ -13,16 +13,15 @@ requires strace -f -qq -e trace=lseek -o "$dir/trace" true
 [ "$(stat -f -c %T /dev/shm 2> "$dir/stderr")" = tmpfs ] ||
   skip "/dev/shm is not tmpfs"
 shm=$(mktemp -d /dev/shm/blkhash-test-XXXXXX) ||
-  skip "/dev/shm is not ours to write"
+  skip "/dev/shm is not writable"
 at_exit "rm -rf $shm"
 
-# seeks COUNT FILE: it has the right sum, and its holes were looked for in
-# COUNT calls.
+# seeks COUNT FILE: prints the right sum, with COUNT calls that query holes.
 seeks () {
   prints_sum "$(reference "$2")" strace -f -qq -e trace=lseek \
     -o "$dir/trace" blksum "$2"
   [ "$(grep -c SEEK_HOLE "$dir/trace")" = "$1" ] ||
-    fail "not $1 times: $(cat "$dir/trace")"
+    fail "not $1 calls: $(cat "$dir/trace")"
 }
 
 write_data "$shm/full" 0 5000001
@@ -33,7 +32,7 @@ seeks 1 "$shm/sparse"
 write_data "$shm/sparse" 10000000 100000
 seeks 2 "$shm/sparse"
 
-# Blocks without data.
+# Allocated blocks without data.
 if fallocate -l 9000000 "$shm/allocated" 2> "$dir/stderr"; then
   seeks 0 "$shm/allocated"
   write_data "$shm/allocated" 3000000 100000

@@ -2,17 +2,17 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# An image that was cut short has no sum, wherever the cut is: qemu reads what
-# is missing as zeros.  A cut that takes nothing away leaves the sum.
+# A truncated image has no sum, wherever the cut is: qemu reads missing data as
+# zeros.  A cut that removes no data leaves the sum unchanged.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
 
 make_image "$dir/raw"
-write_data "$dir/raw" 7000000 1388608 # up to the end
+write_data "$dir/raw" 7000000 1388608 # to the end
 sum=$(reference "$dir/raw")
 
-# cut_at SIZE: exit 2 and no sum, or the sum of the whole.
+# cut_at SIZE: exit status 2 and no sum, or the sum of the whole image.
 cut_at () {
   head -c "$1" "$dir/image" > "$dir/cut"
   status=0
@@ -27,7 +27,7 @@ cut_at () {
   esac
 }
 
-# cuts FORMAT [OPTION]...: at many places, most of which matter.
+# cuts FORMAT [OPTION]...: cuts at many places, most of which remove data.
 cuts () {
   echo "+ $*"
   rm -f "$dir/image"
@@ -38,11 +38,11 @@ cuts () {
   for part in 5 20 40 60 80 95; do
     cut_at $((size * part / 100))
   done
-  [ $refused -ge 5 ] || fail "only $refused of 6 cuts were noticed: $*"
+  [ $refused -ge 5 ] || fail "only $refused of 6 cuts were detected: $*"
   cut_at $((size - 65536))
   cut_at $((size - 513))
   cut_at $((size - 1))
-  echo "$refused of 9 cuts were noticed"
+  echo "$refused of 9 cuts were detected"
 }
 
 cuts qcow2
@@ -55,7 +55,7 @@ cuts vmdk -o subformat=streamOptimized
 cuts vdi
 cuts vhdx
 
-# Shorter than any header: a few bytes of anything are raw.
+# Shorter than any header: a few bytes are always raw.
 qemu-img convert -f raw -O qcow2 "$dir/raw" "$dir/image"
 for size in 4 7 8 71 72 103 104 511 512 65535 65536; do
   head -c $size "$dir/image" > "$dir/cut"
@@ -67,8 +67,8 @@ for size in 4 7 8 71 72 103 104 511 512 65535 65536; do
 done
 refuses "$dir/cut: " blksum -f qcow2 "$dir/cut"
 
-# Images of which only the size of the tables is checked, cut within one: what
-# qemu reads of these has a sum.
+# Formats for which only the size of the tables is checked, cut within data: the
+# sum is that of the data that qemu reads.
 craft () { "$PYTHON" "$abs_top_srcdir/tests/craft-image.py" "$@"; }
 craft parallels "$dir/cut" 1000
 truncate -s 2048 "$dir/cut"
@@ -79,7 +79,7 @@ printf '%s\n' '# Disk DescriptorFile' version=1 CID=12345678 \
   'RW 2048 VMFSSPARSE "extent"' > "$dir/descriptor"
 for format in parallels:cut vmdk:descriptor; do
   qemu-img convert -f ${format%:*} -O raw "$dir/${format#*:}" "$dir/content" ||
-    echo "qemu refuses it, too: $format"
+    echo "qemu refuses it too: $format"
   refuses "passes the end of the file" \
           blksum -f ${format%:*} "$dir/${format#*:}"
 done

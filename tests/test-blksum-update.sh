@@ -2,12 +2,12 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --update reads what has changed, and the manifest that it makes is that of the
-# whole image; what was not said to have changed and did is found by the audit.
+# --update reads the changed ranges, and writes the same manifest as for the
+# whole image.  The audit detects changes that the list does not contain.
 
 . "$(dirname "$0")/functions.sh"
 
-# change IMAGE OFFSET...: a byte, and $dir/changes says so.
+# change IMAGE OFFSET...: changes a byte, and adds it to $dir/changes.
 change () {
   changed=$1
   shift
@@ -19,21 +19,22 @@ change () {
   echo "[$rows]" > "$dir/changes"
 }
 
-# updates ARGUMENT...: of $dir/old, to what a whole run makes of $image.  Sets
-# $was_read.
+# updates ARGUMENT...: updates $dir/old to the manifest of a whole run of
+# $image.  Sets $was_read.
 updates () {
   rm -f "$dir/new"
   run 0 blksum --output=json --update "$dir/old" --manifest "$dir/new" \
     --changed "$dir/changes" "$@" "$image"
   [ ! -s "$dir/stderr" ] || fail "unexpected message"
-  cmp "$dir/new" "$dir/expected" || fail "another manifest"
-  grep -q "\"checksum\":\"$sum\"" "$dir/stdout" || fail "not $sum"
+  cmp "$dir/new" "$dir/expected" || fail "the manifest differs"
+  grep -q "\"checksum\":\"$sum\"" "$dir/stdout" || fail "expected $sum"
   grep -q '"incremental":true' "$dir/stdout" || fail "not incremental"
   was_read=$(sed 's/.*"read":\([0-9]*\).*/\1/' "$dir/stdout")
   for key in data zero hole; do
     sed "s/.*\"$key-bytes\":\([0-9]*\).*/\1/" "$dir/stdout"
   done | "$PYTHON" -c 'import sys; print(sum(map(int, sys.stdin)))' > "$dir/all"
-  [ "$(cat "$dir/all")" = "$size" ] || fail "the parts are not the whole"
+  [ "$(cat "$dir/all")" = "$size" ] ||
+    fail "the parts do not add up to the size"
 }
 
 image=$dir/image
@@ -54,21 +55,24 @@ for options in "" "-b 4k" "-b 1m -d sha512" "--linear -b 512"; do
   updates --audit 100% -t 3
   updates --no-extents --audit 12.345%
   updates $options
-  # To where the old one was.
+  # The new manifest replaces the old one.
   cp "$dir/old" "$dir/copy"
   prints_sum "$sum" blksum --update "$dir/old" --changed "$dir/changes" \
     --manifest "$dir/old" "$image"
-  cmp "$dir/old" "$dir/expected" || fail "not in place"
-  # All by pipes, but the image.
+  cmp "$dir/old" "$dir/expected" || fail "the old manifest was not replaced"
+  # All through pipes, except the image.
   blksum --update - --changed "$dir/changes" --manifest - "$image" \
-    < "$dir/copy" | cmp - "$dir/expected" || fail "another by pipes"
+    < "$dir/copy" | cmp - "$dir/expected" ||
+      fail "the manifest from a pipe differs"
   blksum --update "$dir/copy" --changed - --manifest - "$image" \
-    < "$dir/changes" | cmp - "$dir/expected" || fail "another by pipes"
+    < "$dir/changes" | cmp - "$dir/expected" ||
+      fail "the manifest from a pipe differs"
   blksum --update "$dir/copy" --changed "$dir/changes" --manifest - \
-    < "$image" | cmp - "$dir/expected" || fail "another by pipes"
+    < "$image" | cmp - "$dir/expected" ||
+      fail "the manifest from a pipe differs"
 done
 
-# Nothing changed, or all.
+# Nothing has changed, or everything.
 sum=$(reference "$image")
 blksum --manifest "$dir/old" "$image" > /dev/null
 cp "$dir/old" "$dir/expected"
@@ -86,7 +90,7 @@ prints_sum "$(reference "$dir/empty")" \
            blksum --update "$dir/empty.blkm" --changed "$dir/none" \
            --manifest "$dir/new" "$dir/empty"
 
-# A block that changed and is not in the list.
+# A block that changed is missing in the list.
 cp "$image" "$dir/liar"
 change "$dir/liar" 21000000
 for options in "--audit 100%" "--audit 100% --no-extents"; do
@@ -97,7 +101,8 @@ for options in "--audit 100%" "--audit 100% --no-extents"; do
   [ ! -s "$dir/stdout" ] || fail "printed a sum"
   [ ! -e "$dir/new" ] || fail "made a manifest"
 done
-# Of few blocks all are audited; and a hole may have become data, or data one.
+# The audit reads all of a few blocks; holes become data, and data becomes
+# holes.
 for offset in 0 2000000 4194303; do
   truncate -s 4m "$dir/small"
   fallocate -p -o 0 -l 4194304 "$dir/small" || truncate -s 0 "$dir/small"
@@ -115,7 +120,7 @@ truncate -s 4m "$dir/small"
 run 1 blksum --update "$dir/small.blkm" --changed "$dir/none" \
   --manifest "$dir/new" "$dir/small"
 
-# What is refused.
+# Errors.
 update () {
   blksum --update "$dir/old" --changed "$dir/changes" --manifest "$dir/new" "$@"
 }
@@ -161,8 +166,8 @@ cp "$image" "$dir/copy"
 refuses "exists and is no manifest" blksum --update "$dir/old" \
         --changed "$dir/changes" --manifest "$dir/copy" "$image"
 
-# A digest without a length tells of no block whether it has changed: the list is
-# believed, and the audit finds nothing.
+# The digest "null" cannot show whether a block has changed: the list is
+# trusted, and the audit detects nothing.
 blksum -d null --manifest "$dir/null" "$dir/liar" > /dev/null
 for options in "" "--audit 100%" "--audit 0%" "-d null"; do
   refuses "null has only digests without a length, which cannot be audited" \
@@ -170,8 +175,8 @@ for options in "" "--audit 100%" "--audit 0%" "-d null"; do
           --manifest "$dir/new" "$dir/liar"
 done
 
-# An old manifest that is damaged, also if nothing of that is needed: at its
-# end, and in a leaf.
+# An old manifest that is damaged, at its end or in a leaf, even if that leaf is
+# not needed.
 head -c -1 "$dir/old" > "$dir/cut"
 refuses "cut off" blksum --update "$dir/cut" --audit 0% \
         --changed "$dir/none" --manifest "$dir/new" "$image"
@@ -185,7 +190,7 @@ for at in 600 2000; do
 done
 [ ! -e "$dir/new" ] || fail "made a manifest"
 
-# In other formats, and an image in use.
+# Other formats, and an image in use.
 requires_qemu
 cp "$image" "$dir/before"
 blksum --manifest "$dir/old" "$image" > /dev/null

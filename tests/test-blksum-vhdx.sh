@@ -2,8 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# What is not in a vhdx is not read, whatever qemu-nbd says of it, and the sum
-# is that of what qemu reads, whatever its block allocation table says.
+# Unallocated blocks of a vhdx are not read, although qemu-nbd reports no block
+# status for them.  The sum is that of the data that qemu reads, for all values
+# in the block allocation table.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
@@ -11,21 +12,21 @@ requires_qemu
 edit () { "$PYTHON" "$abs_top_srcdir/tests/vhdx-edit.py" "$@"; }
 through_qemu () { BLKSUM_DIRECT=0 blksum "$@"; }
 
-# number KEY: in the JSON that was printed last.
+# number KEY: prints the number from the last JSON.
 number () {
   sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p" "$dir/stdout"
 }
 
-# reads_at_most BYTES FILE: the rest of the disk is holes.
+# reads_at_most BYTES FILE: the rest of the disk is counted as holes.
 reads_at_most () {
   run 0 blksum --output=json "$2"
   read_bytes=$(($(number data-bytes) + $(number zero-bytes)))
   [ $read_bytes -le $1 ] || fail "read $read_bytes bytes of $2, not $1"
   [ $((read_bytes + $(number hole-bytes))) = "$(number size)" ] ||
-    fail "does not add up"
+    fail "the parts do not add up to the size"
 }
 
-# ---- Whatever qemu-img makes ----
+# ---- Images of qemu-img ----
 
 truncate -s 24m "$dir/raw"
 write_data "$dir/raw" 3145728 1000000
@@ -34,7 +35,7 @@ write_data "$dir/raw" 17000000 100000
 write_data "$dir/raw" 25165312 512
 sum=$(reference "$dir/raw")
 
-# converted BYTES OPTION...: of the disk BYTES at most are read.
+# converted BYTES OPTION...: at most BYTES of such an image are read.
 converted () {
   bytes=$1
   shift
@@ -61,7 +62,7 @@ sum=$(reference "$dir/raw")
 converted 25165312 -o subformat=fixed,block_size=8m
 converted 25165312
 
-# Nothing of a fixed one is a hole in the image, but all is one in the file.
+# A fixed vhdx has no unallocated blocks, but its file is a hole.
 for options in "" "-o subformat=fixed" "-o block_state_zero=off" \
                "-o block_size=256m"; do
   rm "$dir/image"
@@ -72,9 +73,9 @@ rm "$dir/image"
 qemu-img create -q -f vhdx "$dir/image" 0
 prints_sum "$(reference /dev/null)" blksum "$dir/image"
 
-# ---- More than a chunk ----
+# ---- More than one chunk ----
 
-# Behind 4 GiB there is an entry in the table that is for no block.
+# After 4 GiB the table has an entry that is for no block.
 truncate -s 9g "$dir/large"
 for offset in 0 1000000 4294901760 4294967296 4563402752 8589900000 9663600000
 do
@@ -93,23 +94,23 @@ for size in 1m 32m 256m; do
   done
 done
 
-# Behind a qcow2.
+# As the backing file of a qcow2.
 qemu-img create -q -f qcow2 -F vhdx -b "$dir/image" "$dir/overlay" 9g
 prints_sum "$large" blksum -f qcow2 "$dir/overlay"
 rm "$dir/image" "$dir/large" "$dir/overlay"
 
-# ---- What the table can say ----
+# ---- Values in the table ----
 
 qemu-img convert -f raw -O vhdx -o block_size=1m "$dir/raw" "$dir/good"
 
-# edited ARGUMENT...: $dir/image is the good one with a change.
+# edited ARGUMENT...: $dir/image is the good image with one change.
 edited () {
   echo "+ vhdx-edit.py $*"
   cp "$dir/good" "$dir/image"
   edit "$dir/image" "$@"
 }
 
-# as_qemu_reads: that is what is hashed.
+# as_qemu_reads: the sum is that of the data that qemu reads.
 as_qemu_reads () {
   qemu-img convert -f vhdx -O raw "$dir/image" "$dir/seen"
   truncate -s 25165312 "$dir/seen"
@@ -118,14 +119,15 @@ as_qemu_reads () {
   prints_sum "$seen" through_qemu "$dir/image"
 }
 
-# refuses_image REGEX COMMAND: qemu may have said it, in several lines.
+# refuses_image REGEX COMMAND: with one line or several, if the error is that of
+# qemu.
 refuses_image () {
   wanted=$1
   shift
   run 2 "$@" "$dir/image"
   [ ! -s "$dir/stdout" ] || fail "printed a sum: $*"
   says_of "$dir/image"
-  grep -q -e "$wanted" "$dir/stderr" || fail "does not say '$wanted'"
+  grep -q -e "$wanted" "$dir/stderr" || fail "no error matches '$wanted'"
 }
 
 no_sum () {
@@ -149,7 +151,7 @@ edited block 23 6 0xfffffffffff00000
 no_sum "a block .*passes the end"
 edited block 2 6 0x200000
 no_sum "VHDX region .*overlaps"
-# One place for two blocks, and bits that mean nothing.
+# Two blocks at one offset, and bits that are ignored.
 first=$((0x800000))
 edited block 2 6 $first
 as_qemu_reads
@@ -181,14 +183,14 @@ edited bat 0x200000 8
 no_sum "table is too small for 24 blocks"
 edited bat 0x200008 0x100000
 no_sum "region table is corrupt"
-# qemu would read all of it into its memory.
+# A table that qemu would read into memory as a whole.
 edited bat 0x40000000 0xfff00000
 truncate -s 8g "$dir/image"
 no_sum "region table is corrupt"
 
 # ---- The log ----
 
-# Until qemu-img has replayed it the table in the image is an old one.
+# The table of the image is outdated until qemu-img has replayed the log.
 edited log 3
 no_sum "log that needs to be replayed"
 qemu-img check -q -f vhdx -r all "$dir/image" > /dev/null
@@ -197,7 +199,7 @@ as_qemu_reads
 edited old-log
 as_qemu_reads
 
-# ---- Cuts ----
+# ---- Truncated images ----
 
 size=$(stat -c %s "$dir/good")
 for cut in 512 65536 131072 196608 200704 262144 1048576 2097152 2097664 \

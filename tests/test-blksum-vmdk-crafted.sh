@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # A vmdk whose embedded descriptor names other files, has no capacity, or is
-# nonsense: qemu would read any file that it names.
+# invalid, is refused: qemu would read any file that it names.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
@@ -14,7 +14,7 @@ qemu-img convert -f raw -O vmdk "$dir/raw" "$dir/good"
 prints_sum "$(reference "$dir/raw")" blksum "$dir/good"
 echo "$test_name: a secret" > "$dir/secret"
 
-# descriptor TEXT: $dir/image becomes the good one with this descriptor, which
+# descriptor TEXT: $dir/image becomes the good image with this descriptor, which
 # starts at sector 1.
 descriptor () {
   cp "$dir/good" "$dir/image"
@@ -24,7 +24,7 @@ descriptor () {
     dd of="$dir/image" bs=512 seek=1 conv=notrunc status=none
 }
 
-# capacity LITTLE-ENDIAN-OCTAL: in the header of $dir/image, in sectors.
+# capacity LITTLE-ENDIAN-OCTAL: sets it in the header of $dir/image, in sectors.
 capacity () {
   printf "$1" | dd of="$dir/image" bs=1 seek=12 conv=notrunc status=none
 }
@@ -53,16 +53,16 @@ for file in /etc/passwd "$dir/secret" ../../etc/passwd; do
   no_sum
 done
 
-# Capacity 0 with a descriptor that is fine.
+# Capacity 0 with a valid descriptor.
 cp "$dir/good" "$dir/image"
 capacity '\000\000\000\000\000\000\000\000'
 no_sum
-# And more than a file can have.
+# A capacity that no file can have.
 cp "$dir/good" "$dir/image"
 capacity '\377\377\377\377\377\377\377\377'
 no_sum
 
-# The text descriptor alone is a vmdk, too.
+# A text descriptor without data is a vmdk, too.
 printf '# Disk DescriptorFile\nversion=1\nCID=12345678\n%b' \
        'parentCID=ffffffff\ncreateType="monolithicFlat"\n' > "$dir/image"
 echo 'RW 1 FLAT "/etc/passwd" 0' >> "$dir/image"

@@ -2,14 +2,15 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A vpc (VHD) with a parent has no sum: qemu would read what only the parent
-# has as zeros.  Neither has one whose footers contradict each other.
+# A vpc (VHD) with a parent has no sum: qemu would read data of the parent as
+# zeros.  Neither has a vpc whose footers contradict each other.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
 cd "$dir"
 
-# craft FIRST LAST: the types in the footers at the start and at the end.
+# craft FIRST LAST: creates an image with these types in its first and last
+# footer.
 craft () { "$PYTHON" "$abs_top_srcdir/tests/craft-image.py" vpc image "$@"; }
 
 # Dynamic, with and without the footer at the end.
@@ -19,7 +20,7 @@ for last in 3 0; do
   prints_sum "$(reference raw)" blksum -f vpc image
   prints_sum "$(reference raw)" blksum --image-opts driver=vpc,file.filename=image
 done
-# Of older versions the last byte is missing.
+# In older versions the last byte is missing.
 craft 3 3
 truncate -s -1 image
 prints_sum "$(reference raw)" blksum -f vpc image
@@ -27,7 +28,7 @@ prints_sum "$(reference raw)" blksum -f vpc image
 craft 0 2
 prints_sum "$(reference raw)" blksum -f vpc image
 
-# refused REGEX: however it is read, other than as bytes.
+# refused REGEX: refused in all ways to open it, except as raw.
 refused () {
   refuses "$1" blksum -f vpc image
   refuses "image': .*$1" blksum --image-opts driver=vpc,file.filename=image
@@ -50,19 +51,19 @@ for types in '4 4' '3 4' '4 3'; do
   craft $types
   refuses "parent.*-f raw" blksum image
 done
-# A type that nobody knows, and a fixed disk with a header of a dynamic one,
-# which its guest can write.
+# Unknown types; and a fixed disk that begins like a dynamic one, as its guest
+# can write.
 for types in '5 5' '3 5' '2 2' '3 2' '0 3'; do
   craft $types
   refused "type.*-f raw"
 done
 
-# Cut at the end of the block allocation table.
+# Truncated at the end of the block allocation table.
 craft 3 0
 truncate -s 1539 image
 refused "block allocation table"
 
-# What is on a server cannot be looked at.
+# An image on a server cannot be inspected.
 if command -v nbdkit > /dev/null && nbdkit file --version > /dev/null 2>&1
 then
   craft 4 4
