@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""How often blksum --update finds that a list of what changed is wrong: as often
-as the manual says.
+"""Measures how often the audit of blksum --update detects that a list of
+changes is wrong, and compares that with the formula of the manual.
 
     blksum-audit.py --dir DIR [--seed S] [--rounds N]
 
-N runs for each of some numbers of blocks that changed and are not in the list.
-Those that find it exit with 1, name one of these blocks, and leave nothing; the
-others believe the list.  The number of those that find it is a random one: it
-is wrong if it is further from what is expected than once in 10^9 times.  The
-seed, for which blocks change, is printed; BLKHASH_SEED and BLKHASH_ROUNDS do
-what the options do.
+N runs for each of several numbers of changed blocks that the list does not
+have.  A run that detects it exits with status 1, names one of these blocks, and
+leaves no file; other runs trust the list.  The number of detections is random:
+the test fails if it is so far from the expected number that this happens less
+than once in 10^9 times.  The seed, which chooses the blocks that change, is
+printed; BLKHASH_SEED and BLKHASH_ROUNDS have the effect of the options.
 """
 
 import argparse
@@ -29,7 +29,7 @@ import refmanifest
 
 BLOCK = 65536
 BLOCKS = 1024
-LISTED = range(100, 124)        # blocks that the list has
+LISTED = range(100, 124)        # blocks in the list
 SELDOM = 1e-9
 
 
@@ -48,7 +48,8 @@ def blksum(*arguments):
 
 
 def tail(n, p, low, high):
-    """How probable LOW to HIGH of N are, if each is with P."""
+    """The probability that LOW to HIGH of N events occur, each with probability
+    P."""
     return sum(math.comb(n, k) * p**k * (1 - p)**(n - k)
                for k in range(low, high + 1))
 
@@ -64,8 +65,8 @@ class Update:
                         "length": len(LISTED) * BLOCK}], f)
 
     def begin(self, rng):
-        """Every third block is zeros; of the others there is little, so that
-        the file is small."""
+        """Every third block is zeros; the others have little data, to keep the
+        file small."""
         content = [rng.randbytes(4096) if n % 3 else b"" for n in range(BLOCKS)]
         with open(self.image, "wb") as f:
             for n, data in enumerate(content):
@@ -78,7 +79,7 @@ class Update:
             f.write(self.manifest)
 
     def change(self, at):
-        """A byte, and back again the next time."""
+        """Change a byte; a second call restores it."""
         with open(self.image, "rb+") as f:
             f.seek(at)
             byte = f.read(1)[0]
@@ -86,29 +87,30 @@ class Update:
             f.write(bytes([byte ^ 0xff]))
 
     def found(self, changed, audit):
-        """One run, with blocks CHANGED."""
+        """Run once with CHANGED blocks; true if the audit detects that."""
         run = blksum("--update", self.old, "--changed", self.list, "--audit",
                      audit, "--manifest", self.new, self.image)
         if run.returncode == 0:
             with open(self.new, "rb") as f:
-                need(f.read() == self.manifest, "another manifest")
+                need(f.read() == self.manifest, "the manifest differs")
             os.remove(self.new)
             return False
-        told = re.search(r"block (\d+) \((\d+) bytes at (\d+)\)", run.stderr)
-        need(run.returncode == 1 and run.stdout == "" and told, run)
-        block, size, at = map(int, told.groups())
+        named = re.search(r"block (\d+) \((\d+) bytes at (\d+)\)", run.stderr)
+        need(run.returncode == 1 and run.stdout == "" and named, run)
+        block, size, at = map(int, named.groups())
         need(block in changed and (size, at) == (BLOCK, block * BLOCK), run)
-        need(not os.path.exists(self.new), "published", run)
+        need(not os.path.exists(self.new), "a manifest was written", run)
         return True
 
 
 def measure(update, rng, rounds, missed, audit, count):
-    """MISSED blocks change, and COUNT of those believed are looked at."""
-    believed = [n for n in range(BLOCKS) if n not in LISTED]
-    probability = 1 - (1 - count / len(believed))**missed
+    """MISSED blocks change, and the audit reads COUNT of those that are
+    trusted."""
+    trusted = [n for n in range(BLOCKS) if n not in LISTED]
+    probability = 1 - (1 - count / len(trusted))**missed
     found = 0
     for _ in range(rounds):
-        changed = rng.sample(believed, missed)
+        changed = rng.sample(trusted, missed)
         places = [n * BLOCK + rng.randrange(BLOCK) for n in changed]
         for at in places:
             update.change(at)
@@ -116,10 +118,11 @@ def measure(update, rng, rounds, missed, audit, count):
         for at in places:
             update.change(at)
     print("--audit %s, %d of %d blocks, %d wrong: %.3f found, expected %.3f" %
-          (audit, count, len(believed), missed, found / rounds, probability))
-    # At least as often: those that are apart are found a little more often.
-    need(tail(rounds, probability, 0, found) > SELDOM, "found too seldom")
-    # And not much more often: of 1000 blocks 67 are chosen if 64 are asked for.
+          (audit, count, len(trusted), missed, found / rounds, probability))
+    # At least as often: blocks that are far apart are detected slightly more
+    # often.
+    need(tail(rounds, probability, 0, found) > SELDOM, "detected too seldom")
+    # And not much more often: for 64 blocks of 1000 the audit reads 67.
     if missed == 1:
         need(tail(rounds, min(1, 1.1 * probability), found, rounds) > SELDOM,
              "found too often")

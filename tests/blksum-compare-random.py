@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Random pairs of images: blksum --compare tells where their bytes differ.
+"""Random pairs of images: blksum --compare finds where their bytes differ.
 
     blksum-compare-random.py --dir DIR [--seed S] [--rounds N] [--qemu]
 
-Data and holes begin and end anywhere, and the images have other holes and
-sizes.  With --qemu one may be a qcow2.  The seed is printed; BLKHASH_SEED and
-BLKHASH_ROUNDS do what the options do.
+Data and holes begin and end at any offset, and the images differ in holes and
+size.  With --qemu one can be a qcow2.  The seed is printed; BLKHASH_SEED and
+BLKHASH_ROUNDS have the effect of the options.
 """
 
 import argparse
@@ -18,7 +18,7 @@ import subprocess
 import sys
 
 MAX_SIZE = 12 << 20             # bytes
-LIMIT = 300                     # seconds, which no passing test uses up
+LIMIT = 300                     # timeout in seconds, far above a passing run
 
 
 class Failure(Exception):
@@ -31,7 +31,7 @@ def random_offset(rng, size):
 
 
 def random_content(rng, size):
-    """[(offset, bytes or length of zeros that are written)]"""
+    """[(offset, bytes, or length of written zeros)]"""
     pieces = []
     for _ in range(rng.randrange(12)):
         a, b = sorted(random_offset(rng, size) for _ in range(2))
@@ -40,8 +40,8 @@ def random_content(rng, size):
 
 
 def changed(rng, pieces, size):
-    """The same content with some of it written as zeros, or holes as zeros, and
-    sometimes a few other bytes."""
+    """The same content, with some zeros written or as holes, and sometimes a
+    few other bytes."""
     pieces = list(pieces)
     if rng.random() < 0.5:
         pieces.insert(0, (0, random_offset(rng, size)))
@@ -99,7 +99,7 @@ def check(argv, stdin, status, output):
 
 
 def random_pair(rng, args):
-    """[(file, content)] of two images."""
+    """Two images, as (file, content)."""
     size = rng.choice((0, 1, 4095, 65537, rng.randrange(MAX_SIZE)))
     pieces = random_content(rng, size)
     other = changed(rng, pieces, size)
@@ -129,7 +129,7 @@ def random_options(rng, block_size):
 
 
 def check_size(rng, argv, contents, block_size):
-    """What follows is for test-blksum-compare-size.sh."""
+    """Trailing data is tested by test-blksum-compare-size.sh."""
     size = rng.randrange(min(map(len, contents)) + 1)
     argv = [argv[0], "--size", str(size), *argv[1:]]
     done = subprocess.run(argv, stdout=subprocess.PIPE, timeout=LIMIT)

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Lists of checksums and manifests that are damaged, or made to deceive.
+"""Damaged and crafted lists of checksums and manifests.
 
-Small ones are cut at every byte, and have every bit flipped; others are put
-together wrongly.  Never is all well with them, whatever they are used for:
-there is a message that says why, exit status 2, and little memory is taken.
+Small ones are cut at every byte, and have every bit flipped; others are
+composed incorrectly.  No job that reads them succeeds: it prints an error,
+exits with status 2, and uses little memory.
 
     blksum-damaged.py --dir DIR [--seed S] [--memory KIB] [--short]
 
-The seed is printed; BLKHASH_SEED does what the option does.
+The seed is printed; BLKHASH_SEED has the effect of the option.
 """
 
 import argparse
@@ -26,9 +26,9 @@ import reference
 import refmanifest
 from refmanifest import ZERO, end, header, record
 
-BATCH = 500                     # operands of one blksum
-ADDRESS_SPACE = 1 << 30         # what is asked for, used or not
-LIMIT = 300                     # seconds, which no run ever takes
+BATCH = 500                     # operands of one run
+ADDRESS_SPACE = 1 << 30         # limit, including memory that is not used
+LIMIT = 300                     # timeout in seconds, far above any run
 
 
 class Failure(Exception):
@@ -63,7 +63,7 @@ class Blksum:
                 err.decode("latin-1").splitlines())
 
     def check_memory(self, what):
-        """Of all that were run, in KiB."""
+        """Check the peak memory of all runs, in KiB."""
         most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
         if self.memory and most > self.memory:
             raise Failure("%s: %d KiB of memory" % (what, most))
@@ -97,8 +97,8 @@ def batches(items):
 
 
 def means_the_same(line, other):
-    """Digits, digests and units in another case, and " " and "*" before a
-    name; not "blk-" and names."""
+    """They only differ in the case of digits, digests and units, or in " " and
+    "*" before a name; "blk-" and names are compared exactly."""
     return (line.lower().replace(b"*", b" ") == other.lower() and
             b"image" in line and line.startswith(b"blk-") ==
             other.startswith(b"blk-"))
@@ -128,7 +128,7 @@ def test_lists(blksum):
 
 
 def all_refused(blksum, manifests, regex):
-    """Of many there is no sum of any, and a line about each."""
+    """No manifest has a sum, and each gets an error."""
     for batch in batches(manifests):
         names = ["manifest:" + write(*item) for item in batch]
         status, out, err = blksum.run(*names)
@@ -154,7 +154,7 @@ def test_cut_and_flipped(blksum, rng):
 
 
 def refused_by_all(blksum, name, data, sum_, regex):
-    """Whatever a manifest is used for."""
+    """By all jobs that read a manifest."""
     write(name, data)
     write("list", ("blk-md5/64 (manifest:%s) = %s\n" % (name, sum_)).encode())
     operand = "manifest:" + name
@@ -180,7 +180,8 @@ def refused_by_all(blksum, name, data, sum_, regex):
 
 
 def test_sample(blksum, rng, data, short):
-    """Some of those that are cut and flipped, by all who read manifests."""
+    """A sample of cut and flipped manifests, by all jobs that read
+    manifests."""
     md = refmanifest.read(data).md.hex()
     for items in cuts(data), flips(data):
         for name, damaged in rng.sample(list(items), 1 if short else 4):
@@ -192,8 +193,8 @@ def leaves(first, count):
 
 
 def crafted(data):
-    """Name, manifest, and what is said of it.  The right one has 6 blocks of 64
-    bytes: 0 and 3 to 4 are zeros."""
+    """Yields name, manifest, and error.  The valid manifest has 6 blocks of 64
+    bytes; 0, 3 and 4 are zeros."""
     right = refmanifest.read(data)
     head, last = data[:512], end(data[:512], 6, right.md)
     parts = [record(first, count | (0 if run else ZERO), b"".join(run or []))
@@ -216,7 +217,7 @@ def crafted(data):
            "sum .*not that of")
     yield ("record-crc", head + a[:-8] + bytes(4) + a[-4:] + b + c + d + last,
            "wrong CRC")
-    # Zeros are no data, with a sum that is right too.
+    # Zeros as data, with a sum that matches.
     zero = refmanifest.zero_leaf("md5", 64)
     yield ("zeros-as-data", head + record(0, 3, zero + b"".join(
         right.runs[1][2])) + c + d + last, "512 has a block of zeros as data")
@@ -224,7 +225,8 @@ def crafted(data):
     right.runs[3] = (5, 1, [zero])
     yield ("short-zeros-as-data", head + a + b + c + record(5, 1, zero) +
            end(head, 6, right.compute()), "has a block of zeros as data")
-    # 10^12 blocks, of which there is one, or what one record may have.
+    # 10^12 blocks, of which only one is there, or as many as one record can
+    # have.
     large = header("blk-md5/64", 64 * 10**12, 0, 10**12)
     yield "large-none", large, "cut off"
     yield "large-one", large + leaves(0, 1), "cut off"
@@ -244,7 +246,7 @@ def crafted(data):
 
 
 def struct_head(first, count):
-    """Of a record, without what follows."""
+    """The first fields of a record."""
     return first.to_bytes(8, "little") + count.to_bytes(8, "little")
 
 
@@ -252,15 +254,15 @@ def test_crafted(blksum, data, short):
     md = refmanifest.read(data).md.hex()
     for i, (name, manifest, regex) in enumerate(crafted(data)):
         if name == "root":
-            # Two manifests are compared without their sums, unless these say
-            # what the leaves do not.
+            # Manifests are compared without verifying their sums, unless the
+            # sums contradict the leaves.
             regex += "|sum of this manifest or of the other"
         if not short or i % 4 == 0:
             refused_by_all(blksum, name, manifest, md, regex)
 
 
 def test_long(blksum):
-    """A manifest that is longer than the memory that it takes."""
+    """A manifest that is larger than the memory that it needs."""
     write("long", b"".join(n.to_bytes(4, "little")
                            for n in range(1, 1500000)))
     blksum.run("-d", "sha512", "-b", "4", "--manifest", "long.blkm", "long")

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""One disk of 6 GiB in several places: their manifests tell where it differs.
+"""One disk of 6 GiB in several places: manifests show where it differs.
 
-Each place is a directory with the disk in a form of its own.  The manifests
-that are made there are equal, byte for byte.  Then, again and again, one byte
-of the disk in one place is changed: the manifests from there and from another
-place differ in one block, the one in which that byte is.  At the end, with
-everything changed back, all manifests are what they were.
+Each place is a directory with the disk in another format.  The manifests that
+are made in all places are equal, byte for byte.  Then, in each round, one byte
+of the disk in one place is changed: its manifest and that of another place
+differ in one block, the one that contains the byte.  At the end, with all bytes
+restored, all manifests are equal again.
 
     blksum-locate.py --dir DIR [--seed S] [--rounds N]
 
-The seed is printed; BLKHASH_SEED and BLKHASH_ROUNDS do what the options do.
-Another way to make a manifest is another class like Raw and Qcow2.
+The seed is printed; BLKHASH_SEED and BLKHASH_ROUNDS have the effect of the
+options.  For another way to make a manifest, add a class like Raw and Qcow2.
 """
 
 import argparse
@@ -50,7 +50,7 @@ class Place:
         self.make(segments)
 
     def manifest(self, digest, block_size):
-        """The name of the file that was made."""
+        """Makes a manifest, and returns its path."""
         subprocess.run(["blksum", "-d", digest, "-b", str(block_size),
                         "--manifest", "disk.blkm", self.NAME], cwd=self.dir,
                        check=True, stdout=subprocess.DEVNULL)
@@ -100,7 +100,7 @@ def byte_at(segments, offset):
 
 
 def offsets(rng, segments, rounds):
-    """The ends, borders of blocks, and anywhere; in data, and in holes."""
+    """Both ends, block borders, and other offsets; in data, and in holes."""
     border = rng.randrange(1, SIZE // MIB) * MIB
     yield from (0, SIZE - 1, border, border - 1)
     data, at = [], 0
@@ -118,7 +118,7 @@ def offsets(rng, segments, rounds):
 
 
 def compare(a, b):
-    """Exit status, and what is printed."""
+    """Exit status and output."""
     done = subprocess.run(["blksum", "--compare", "--output=json",
                            "manifest:" + a, "manifest:" + b], text=True,
                           stdout=subprocess.PIPE, check=False)
@@ -126,7 +126,7 @@ def compare(a, b):
 
 
 def check_equal(places, segments):
-    """All manifests of the disk, by all kinds of sums."""
+    """All manifests of the disk are equal, for all hash parameters."""
     for digest, block_size in KINDS:
         expected = refmanifest.write(segments, digest, block_size)
         paths = [place.manifest(digest, block_size) for place in places]

@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Everything that blksum does with a checksum, of every kind of image.
+"""All jobs of blksum that use a checksum, for images of all kinds.
 
 A case is a kind of source, a size, a digest, a block size and a construction.
-For each the checksum is printed, checked by lists of both forms, expected;
-the manifest is written, and read as an image; the image is compared with what
-is equal, and with what differs by one byte.  All of it must be what
-reference.py and refmanifest.py say, manifests byte for byte.
+For each case the checksum is printed, checked by lists of both formats, and
+expected; the manifest is written, and read as an image; the image is compared
+with an equal one, and with one that differs in one byte.  All results must be
+those of reference.py and refmanifest.py; manifests are compared byte for byte.
 
     blksum-matrix.py --dir DIR [--socket PATH] [--seed S] [--rounds N]
                      [--kinds NAME,...] [--sizes N,...] [--only CASE]
 
-The seed is printed.  There are N cases, chosen at random; among the first are
-all pairs of a kind and a size.  As many cases as there are, or more, are all of
-them, and so is 0.  BLKHASH_SEED and BLKHASH_ROUNDS do what the options do.
+The seed is printed.  N cases are chosen at random; the first ones include all
+pairs of kind and size.  If N is 0, or larger than the number of cases, all are
+run.  BLKHASH_SEED and BLKHASH_ROUNDS have the effect of the options.
 
-NBD exports are those of a server on the socket PATH that serves what is in
-DIR/exports.  Loop devices that are left behind are for the caller to detach.
+NBD exports are those of a server on the socket PATH, which serves the files in
+DIR/exports.  The caller must detach loop devices that are left behind.
 """
 
 import argparse
@@ -48,9 +48,9 @@ SIZES = [0, 1, 511, 64 * KIB - 1, 64 * KIB, 64 * KIB + 1, MIB + 1, LARGE]
 DIGESTS = ["sha256", "sha512", "blake3", "blake2b-256", "md5"]
 BLOCK_SIZES = [4 * KIB, 32 * KIB, 64 * KIB, 512 * KIB, MIB, 4 * MIB]
 CONSTRUCTIONS = ["flat", "linear", "streams"]
-# Of these a hole is not known to be one: 6 GiB are read.
+# Kinds for which holes are unknown: 6 GiB are read.
 READ_ALL = {"device", "pipe"}
-# What qemu stores in whole sectors, and what is one.
+# qemu stores these in whole sectors.
 SECTOR = 512
 ROUNDED = {"qcow2", "qcow2-qemu", "vmdk", "device"}
 
@@ -73,14 +73,14 @@ def note(text):
 
 
 class Blake3:
-    """BLAKE3 by libblake3: reference.py, which this is compared with, takes
-    seconds for a MiB."""
+    """BLAKE3 by libblake3: reference.py takes seconds for a MiB.  The library
+    is verified by it."""
 
     library = None
 
     @classmethod
     def load(cls):
-        """Whether there is the library, and it is right."""
+        """Returns whether the library is installed, and right."""
         name = ctypes.util.find_library("blake3")
         if not name:
             return False
@@ -97,7 +97,7 @@ class Blake3:
         return True
 
     def __init__(self):
-        self.state = ctypes.create_string_buffer(8192)  # much more than it is
+        self.state = ctypes.create_string_buffer(8192)  # more than its size
         self.library.blake3_hasher_init(self.state)
 
     def update(self, data):
@@ -115,7 +115,7 @@ class Blake3:
 
 
 def random_offset(rng, size):
-    """Of the byte to be changed: also the first, the last, and at borders."""
+    """Of the byte that changes: sometimes the first or last, or at a border."""
     border = rng.choice(BLOCK_SIZES) * rng.randrange(1, 4)
     offset = rng.choice((0, size - 1, border, border - 1,
                          rng.randrange(size), rng.randrange(size)))
@@ -123,7 +123,7 @@ def random_offset(rng, size):
 
 
 class Images:
-    """The files of one size: the right ones, and with one byte changed."""
+    """The files of one size: the original, and one with a changed byte."""
 
     def __init__(self, args, kinds, size):
         rng = random.Random("%s/%d" % (args.seed, size))
@@ -145,7 +145,7 @@ class Images:
                             "%d-%s.%s" % (self.size, which, kind))
 
     def stored_size(self, kind):
-        """Of the disk that an image of this kind has."""
+        """The size of the disk in an image of this kind."""
         if kind not in ROUNDED:
             return self.size
         return max(1, -(-self.size // SECTOR)) * SECTOR
@@ -188,7 +188,7 @@ class Images:
 
 
 def attach(path):
-    """The loop device, or None if there is none that is free."""
+    """The loop device, or None if none is free."""
     losetup = subprocess.run(["losetup", "--find", "--show", "--read-only",
                               path], stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True, check=False)
@@ -202,7 +202,7 @@ def attach(path):
 
 
 class Feeder(threading.Thread):
-    """Writes segments to a pipe, until nobody reads them."""
+    """Writes segments to a pipe, until the pipe has no reader."""
 
     def __init__(self, segments):
         super().__init__()
@@ -232,14 +232,14 @@ class Feeder(threading.Thread):
 
 
 class Blksum:
-    """Runs it, and counts."""
+    """Runs blksum, and counts the runs."""
 
     def __init__(self):
         self.runs = 0
 
     def run(self, args, env=None, segments=None, data=None):
-        """Exit status, output, messages.  Standard input is a pipe with the
-        SEGMENTS or the DATA, or nothing."""
+        """Returns exit status, output and messages.  Standard input is empty,
+        or a pipe with the SEGMENTS or the DATA."""
         self.runs += 1
         feeder = Feeder(segments) if segments is not None else None
         if feeder:
@@ -273,20 +273,20 @@ class Case(collections.namedtuple(
 
 
 class Reference:
-    """Sums and manifests, which are computed once for all kinds."""
+    """Sums and manifests, each computed once for all kinds."""
 
     def __init__(self, directory):
-        self.known = {}
+        self.cache = {}
         self.path = os.path.join(directory, "reference.blkm")
 
     def manifest(self, images, case, streams):
         key = case._replace(kind=streams)
-        if key not in self.known:
+        if key not in self.cache:
             data = refmanifest.write(images.segments["right"], case.digest,
                                      case.block_size, streams,
                                      case.construction == "linear")
-            self.known[key] = data
-        return self.known[key]
+            self.cache[key] = data
+        return self.cache[key]
 
 
 class CaseTest:
@@ -297,7 +297,7 @@ class CaseTest:
         self.rng = random.Random("%s/%s" % (args.seed, case))
         self.case, self.images, self.blksum = case, images, blksum
         self.dir = args.dir
-        # All kinds of a case have the same number of streams.
+        # The number of streams is the same for all kinds of a case.
         self.streams = 0
         if case.construction == "streams":
             self.streams = random.Random(
@@ -315,7 +315,7 @@ class CaseTest:
     # -- How blksum is run --
 
     def sum_options(self):
-        """What says how the sum is made, spelled in one way or another."""
+        """Options for the hash parameters, in one of their spellings."""
         size = self.rng.choice((str(self.case.block_size),
                                 "%dk" % (self.case.block_size // KIB)))
         if self.rng.random() < 0.3:
@@ -329,7 +329,7 @@ class CaseTest:
         return options
 
     def run(self, *args, which="right", data=None):
-        """Of the image, if DATA is not what standard input is for."""
+        """Run with the image, on standard input unless DATA is given."""
         args = [*args, *self.images.size_option(self.case.kind)]
         if self.rng.random() < 0.5:
             args += ["-t", str(self.rng.choice((1, 2, 5)))]
@@ -350,12 +350,12 @@ class CaseTest:
                (result[0], result[1].decode(), result[2].decode()))
 
     def other_sum(self):
-        """What it is not: another digit."""
+        """A sum that does not match: one digit is changed."""
         at = self.rng.randrange(len(self.sum))
         digit = "%x" % (int(self.sum[at], 16) ^ 1)
         return self.sum[:at] + digit + self.sum[at + 1:]
 
-    # -- What it is to do --
+    # -- Expected results --
 
     def plain(self):
         line = "%s  %s\n" % (self.sum, self.name)
@@ -366,7 +366,7 @@ class CaseTest:
         self.prints(line, self.run(*options, self.name))
 
     def checks(self, form, options):
-        """A list with one line, of which FORM makes HEX and NAME."""
+        """A list with one line, which FORM makes of HEX and NAME."""
         right = self.rng.random() < 0.8
         path = os.path.join(self.dir, "list")
         with open(path, "w", encoding="ascii") as f:
@@ -404,7 +404,7 @@ class CaseTest:
                         self.name, self.tag, value, self.sum))
 
     def follows(self):
-        """What --expect says with --size."""
+        """The lines of --expect with --size about trailing data."""
         more = self.images.stored_size(self.case.kind) - self.case.size
         if more == 0:
             return ""
@@ -429,7 +429,7 @@ class CaseTest:
             expect("the sum in it", self.sum, refmanifest.read(got).md.hex())
 
     def operand(self):
-        """The manifest as an image, also from a pipe."""
+        """The manifest as an operand, also from a pipe."""
         data = b""
         name = "manifest:" + self.ref_path
         if self.case.kind == "pipe":
@@ -439,7 +439,7 @@ class CaseTest:
                     self.run_as_is(*options, name, data=data))
 
     def compares(self, which, ranges):
-        """With the image, as another kind or as a manifest."""
+        """Compare with the image in another kind, or with a manifest."""
         options = ["--compare", "--output=json"]
         other = self.rng.choice(("manifest:" + self.ref_path,
                                  self.images.operand("raw", "right")))
@@ -457,13 +457,13 @@ class CaseTest:
         expect(self.command, ranges, self.differences(json.loads(result[1])))
 
     def differences(self, got):
-        """The list; with --size there is more, which is checked here."""
+        """The list of ranges; the other keys, with --size, are checked here."""
         if isinstance(got, list):
             return got
         expect(self.command + ": the size", self.case.size, got["size"])
         more = self.images.stored_size(self.case.kind) - self.case.size
         nothing = {"length": 0, "zero": True}
-        # Behind an empty file, which is read like a pipe, nobody looks.
+        # An empty file is read like a pipe: its trailing data is not read.
         follows = [nothing if self.case.size == 0 and f is None else f
                    for f in got["follows"]]
         expect(self.command + ": what follows",
@@ -472,7 +472,7 @@ class CaseTest:
         return got["differences"]
 
     def compare_piped(self, which, options, other):
-        """A pipe cannot be compared, but its manifest can, in a pipe."""
+        """A pipe cannot be compared; a manifest in a pipe can."""
         result = self.run("--manifest", "-", *self.sum_options(),
                           which=which)
         expect(self.command, (0, b""), (result[0], result[2]))
@@ -492,7 +492,7 @@ class CaseTest:
     def run_all(self):
         operations = self.OPERATIONS
         if self.case.slow():
-            # Some seconds each: one of them.
+            # These take seconds: choose one.
             operations = [self.rng.choice(operations)]
         for operation in operations:
             try:
@@ -505,7 +505,7 @@ class CaseTest:
 
 
 def available_kinds(args):
-    """Those that can be made and read here."""
+    """Kinds that can be made and read on this system."""
     kinds = set(KINDS)
     if args.no_libnbd or not shutil.which("qemu-nbd") or \
        not shutil.which("qemu-img"):
@@ -536,7 +536,7 @@ def available_digests():
 
 
 def choose_cases(args, kinds, digests):
-    """All of them in any order, but all pairs of kind and size first."""
+    """All cases in random order; all pairs of kind and size come first."""
     rng = random.Random(args.seed)
     sizes = args.sizes or SIZES
     cases = [Case(*c) for c in itertools.product(
@@ -552,7 +552,7 @@ def choose_cases(args, kinds, digests):
 def run_cases(args, kinds, cases):
     blksum, ref = Blksum(), Reference(args.dir)
     counts = collections.Counter()
-    # The images of one size at a time.
+    # One size at a time.
     for size in sorted({case.size for case in cases}):
         images = Images(args, kinds, size)
         for case in cases:
@@ -560,7 +560,7 @@ def run_cases(args, kinds, cases):
                 CaseTest(args, images, blksum, ref, case).run_all()
                 counts[case.kind] += 1
         images.detach()
-        ref.known.clear()
+        ref.cache.clear()
     print("%d cases, %d runs of blksum: %s" % (
         sum(counts.values()), blksum.runs,
         ", ".join("%s %d" % pair for pair in sorted(counts.items()))))

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Random parts of random images, by the reference, for blksum --merge: some
-are there twice, overlap, are missing, have no blocks, are of another image.
+"""Random parts of random images, made by the reference, for blksum --merge:
+some are duplicates, overlap, are missing, have no blocks, or belong to another
+image.
 
     blksum-merge.py --dir DIR [--seed S] [--rounds N]
 
-The seed is printed; BLKHASH_SEED and BLKHASH_ROUNDS do what the options do.
+The seed is printed; BLKHASH_SEED and BLKHASH_ROUNDS have the effect of the
+options.
 """
 
 import argparse
@@ -35,7 +37,7 @@ def random_image(rng, block_size):
 
 
 def change_byte(rng, image):
-    """An image that differs in one block, or not at all."""
+    """An image that differs in one block, or is the same."""
     changed = bytearray(image)
     if image and rng.random() < 0.4:
         changed[rng.randrange(len(image))] ^= 0xff
@@ -43,7 +45,7 @@ def change_byte(rng, image):
 
 
 def random_parts(rng, blocks, block_size, size):
-    """(first, count) of each; mostly they are all blocks."""
+    """(first, count) of each part; in most cases they cover all blocks."""
     if rng.random() < 0.5:
         n = rng.randrange(1, 2 * blocks + 3)
         parts = [refmanifest.part_blocks(size, block_size, i, n)
@@ -65,8 +67,8 @@ def random_parts(rng, blocks, block_size, size):
 
 
 def overlap(parts):
-    """Have two of them, which are not the same, a block, or is one without
-    blocks within another?"""
+    """True if two different parts share a block, or one without blocks is
+    inside of another."""
     return any(a != b and a[1] > 0 and
                (max(a[0], b[0]) < min(sum(a), sum(b)) or
                 b[1] == 0 and a[0] < b[0] < sum(a))
@@ -74,8 +76,8 @@ def overlap(parts):
 
 
 def gaps(said, size, block_size):
-    """What is in no part, (bytes, offset), where SAID are the contents that
-    the parts say of each block."""
+    """Yields (bytes, offset) of what is in no part.  SAID has, for each block,
+    the set of its contents in all parts."""
     first = None
     for i, contents in enumerate(said + [{None}]):
         if not contents and first is None:
@@ -87,7 +89,7 @@ def gaps(said, size, block_size):
 
 
 def expected(parts, said, size, block_size, how):
-    """Status, what stderr is or has, and the manifest or None."""
+    """Exit status, text of stderr, and the manifest or None."""
     if overlap(parts):
         return 2, " must be made with the same N ", None
     if not all(said):

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Kill blksum --resume at random moments, and let another run finish: the sum
-and the manifest are right, and what the manifest had is not read again.
+"""Kills blksum --resume at random moments, and lets another run complete: the
+sum and the manifest are right, and blocks that the manifest had are not read
+again.
 
     blksum-resume-random.py --dir DIR [--seed S] [--rounds N]
 
-A round is a kill: of the hashing of a file, or of an NBD server that is slow.
-At the end it is printed how much work was lost by a kill, in seconds of a run
-that is alone; no time is a reason to fail.  The seed is printed; BLKHASH_SEED
-and BLKHASH_ROUNDS do what the options do.
+A round is one kill, while a file is hashed, or a slow NBD server.  At the end
+it prints how much work a kill lost, in seconds of an undisturbed run; no time
+makes the test fail.  The seed is printed; BLKHASH_SEED and BLKHASH_ROUNDS have
+the effect of the options.
 """
 
 import argparse
@@ -29,10 +30,10 @@ sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 import reference
 
 BLOCK = 65536
-LIMIT = 300                     # seconds, which no passing test uses up
+LIMIT = 300                     # timeout in seconds, far above a passing run
 RECORD_HEAD, RECORD_TAIL, HEADER = 16, 8, 512
 END, ZERO = 2**64 - 1, 1 << 63
-SYNCED = 2                      # seconds: what is older is on the disk
+SYNCED = 2                      # seconds after which data is synced
 
 
 class Failure(Exception):
@@ -52,7 +53,7 @@ def wait_for(what):
 
 
 def listens_at(path):
-    """A socket is there before it listens."""
+    """The path of a socket exists before it accepts connections."""
     with socket.socket(socket.AF_UNIX) as s:
         try:
             s.connect(path)
@@ -62,7 +63,7 @@ def listens_at(path):
 
 
 def bytes_read(pid):
-    """By the system calls of PID; None if nobody tells."""
+    """The bytes that PID has read by system calls; None if that is unknown."""
     try:
         with open("/proc/%d/io" % pid) as f:
             return int(f.readline().split()[1])
@@ -71,8 +72,8 @@ def bytes_read(pid):
 
 
 def number_of_blocks(path, leaf_size):
-    """How many blocks the whole records of a manifest tell, and where the last
-    of them ends."""
+    """The number of blocks in the complete records of a manifest, and the
+    offset where the last record ends."""
     try:
         with open(path, "rb") as f:
             data = f.read()
@@ -99,7 +100,7 @@ def make_image(path, rng, size):
 
 
 class Case:
-    """An image, and how blksum is called for it."""
+    """An image, and the command line of blksum for it."""
 
     def __init__(self, where, rng, name, size, digest, options):
         self.name, self.rng, self.size = name, rng, size
@@ -117,8 +118,8 @@ class Case:
         self.kills, self.lost = 0, []
 
     def write_expected(self, where):
-        """As blksum writes it, which others tests compare with the reference;
-        and how fast it is."""
+        """The manifest that blksum writes, which other tests compare with the
+        reference; also measures the rate."""
         expected = os.path.join(where, self.name + ".expected")
         start = time.monotonic()
         out = subprocess.run(
@@ -136,13 +137,13 @@ class Case:
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def reader(self, process):
-        """Whose reads are those of the image."""
+        """The process that reads the image."""
         return process.pid
 
     # ---- Killed ----
 
     def wait_random(self, process, blocks):
-        """Some moment, or the one at which the manifest is published."""
+        """Wait a random time, or until the manifest is published."""
         if self.rng.random() < 0.2:
             before = self.inode()
             wait_for(lambda: process.poll() is not None or
@@ -160,7 +161,7 @@ class Case:
             return None
 
     def kill(self):
-        """One run that is killed.  True if there is nothing left to be done."""
+        """Run once and kill it.  True if the image is complete."""
         before, _ = number_of_blocks(self.manifest, self.leaf_size)
         process = self.start("--audit", "0%")
         reader = self.reader(process)
@@ -176,25 +177,25 @@ class Case:
             return True
         need(process.returncode == -signal.SIGKILL and not err,
              process.returncode, out, err)
-        # The sum is printed before the state is removed, so a kill can come
-        # between the two; the run after it prints the same sum again.
+        # The sum is printed before the state is removed, so blksum can be
+        # killed between the two; the next run prints the same sum again.
         if out:
             need(json.loads(out)["checksum"] == self.sum, "wrong sum", out)
-            need(self.inode(), "printed, and no manifest", out)
+            need(self.inode(), "printed a sum without a manifest", out)
         if os.path.exists(self.manifest) and not os.path.exists(self.state) \
                 and os.stat(self.manifest).st_size > HEADER:
             self.check_manifest()
             return True
         after, _ = number_of_blocks(self.manifest, self.leaf_size)
         if os.path.exists(self.state):
-            need(after >= before, "less in the manifest than before")
+            need(after >= before, "the manifest has lost records")
         if read is not None and read_before is not None:
             new = (min(after * BLOCK, self.size) - before * BLOCK)
             self.lost.append(max(0, read - read_before - new) / self.rate)
         return False
 
     def tear(self):
-        """As a crash of the host can leave the end of a file."""
+        """Damage the end of the file, as a crash of the host can."""
         size = os.path.getsize(self.manifest)
         _, end = number_of_blocks(self.manifest, self.leaf_size)
         how = self.rng.randrange(4)
@@ -210,7 +211,7 @@ class Case:
 
     def check_manifest(self):
         with open(self.manifest, "rb") as f:
-            need(f.read() == self.expected, "another manifest")
+            need(f.read() == self.expected, "the manifest differs")
         os.remove(self.manifest)
 
     def check_finished(self, out, err, blocks, audited):
@@ -225,8 +226,8 @@ class Case:
 
     @staticmethod
     def audited(blocks):
-        """As many as strata of one length, of which there are so many that none
-        is longer than for 0.1 %, or 64 blocks."""
+        """The number of audited blocks, one of each stratum: strata have the
+        same length, at most 0.1 % of the blocks, and there are at least 64."""
         if blocks == 0:
             return 0
         stratum = blocks // min(blocks, max(64, -(-blocks // 1000)))
@@ -245,13 +246,13 @@ class Case:
         self.check_finished(out, err, blocks, audited)
 
     def run(self):
-        """Returns after the image was hashed, in several runs."""
+        """Hash the image in several runs."""
         for _ in range(self.rng.randrange(1, 4)):
             if self.kill():
                 return
         self.finish()
 
-    def tell(self):
+    def report(self):
         text = "%s: %d kills" % (self.name, self.kills)
         if self.lost:
             text += ", each lost %.1f s of work, at most %.1f s" % (
@@ -260,7 +261,7 @@ class Case:
 
 
 class Nbd(Case):
-    """By an NBD server that reads RATE bytes in a second."""
+    """The image is on an NBD server that reads RATE bytes per second."""
 
     def __init__(self, where, rng, size, rate):
         super().__init__(where, rng, "nbd", size, "sha256",
@@ -299,7 +300,7 @@ def main():
     rng = random.Random(seed)
     many = args.rounds > 10
 
-    # A run of each takes long enough for records to be written.
+    # Each run takes long enough to write some records.
     nbd = Nbd(args.dir, rng, (24 if many else 10) << 20, 4 << 20)
     file = Case(args.dir, rng, "file", (384 if many else 64) << 20,
                 "sha3-512", ["-t", "1"])
@@ -310,8 +311,8 @@ def main():
         sys.exit("seed %s: %s" % (seed, failure))
     finally:
         nbd.end()
-    nbd.tell()
-    file.tell()
+    nbd.report()
+    file.report()
 
 
 main()

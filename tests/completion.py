@@ -3,13 +3,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """completion.py SHELL OPTIONS: complete command lines of blksum in a shell.
 
-For test-completion-SHELL.sh, which sets all that is in the environment, in a
-directory with the files of make_names in completion-functions.sh.  OPTIONS is
-a file with those of the table.
+For test-completion-SHELL.sh, which sets the environment, and the current
+directory with the files of make_names in completion-functions.sh.  OPTIONS is a
+file with the options of the table.
 
-bash and zsh run on a terminal of their own, on which we type.  "blksum" in PATH
-writes its arguments into $ARGS: so what a completion has put on the line is
-seen as a program sees it, without quotes.  fish tells what it would offer.
+bash and zsh run on a terminal, to which keys are sent.  "blksum" in PATH writes
+its arguments to $ARGS: so a completion is compared as a program gets it,
+without quotes.  fish prints its completions.
 """
 
 import fcntl
@@ -23,10 +23,10 @@ import subprocess
 import sys
 import termios
 
-LIMIT = 300                     # seconds that no passing test waits
+LIMIT = 300                     # timeout in seconds, far above a passing run
 
-# The prompt has a number, so that one that is shown again is not taken for the
-# next one.
+# The prompt has a number, so that a prompt that is printed again is not
+# mistaken for the next one.
 BASH = r"""
 set +o posix
 HISTFILE=
@@ -60,7 +60,7 @@ bindkey '^Xl' list-choices
 PS1='<ready $n>'
 """
 
-ALL, LIST = "\x18a", "\x18l"    # keys: insert all, show all
+ALL, LIST = "\x18a", "\x18l"    # keys: insert all completions, show them
 
 
 class Terminal:
@@ -81,12 +81,12 @@ class Terminal:
         self.wait()
 
     def wait(self):
-        """For the next prompt.  Returns what was shown before."""
+        """Wait for the next prompt.  Returns the output before it."""
         self.prompts += 1
         prompt = "<ready %d>" % self.prompts
         while prompt not in self.seen:
             if not select.select([self.fd], [], [], LIMIT)[0]:
-                sys.exit("nothing more comes: %r" % self.seen[-2000:])
+                sys.exit("no more output: %r" % self.seen[-2000:])
             try:
                 data = os.read(self.fd, 65536)
             except OSError:
@@ -98,11 +98,11 @@ class Terminal:
         return shown
 
     def end(self):
-        os.close(self.fd)       # and the shell gets SIGHUP
+        os.close(self.fd)       # sends SIGHUP to the shell
         os.waitpid(self.pid, 0)
 
     def run(self, keys):
-        """Type KEYS and Return.  Returns the arguments that blksum got."""
+        """Type KEYS and Return.  Returns the arguments of blksum."""
         with open(self.args, "w"):
             pass
         os.write(self.fd, keys.encode() + b"\r")
@@ -121,14 +121,14 @@ class Terminal:
 
 class Bash(Terminal):
     def __init__(self, more=""):
-        # With --posix it reads this file and none of the system.
+        # With --posix it reads this file, and none of the system's.
         os.environ["ENV"] = os.environ["HOME"] + "/rc"
         super().__init__(["bash", "--posix", "-i"], os.environ["ENV"],
                          BASH + more)
 
     def offers(self, before, word):
-        """bash completes what is behind ":" and "=", and inserts all of that
-        one behind the other."""
+        """bash completes the part after ":" and "=", and inserts all
+        completions one after the other."""
         head = re.match("([^'\"]*[:=])?", word).group(1) or ""
         return [w if w.startswith(head) else head + w
                 for w in super().offers(before, word)]
@@ -152,8 +152,8 @@ class Fish:
             check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             text=True, timeout=LIMIT).stdout
         words = [line.split("\t")[0] for line in self.shown.splitlines()]
-        # Without those in which WORD is elsewhere, which fish offers if there
-        # are no others.
+        # Omit those that contain WORD elsewhere, which fish offers if there are
+        # no others.
         start = re.sub("\\\\(.)|[\"']", r"\1", word)
         return [w for w in words if w.startswith(start)]
 
@@ -169,12 +169,12 @@ def fail(shell, line, expected, got):
 
 
 def check_offers(shell, before, word, expected):
-    """All that WORD can become, without what only a user must know: whether
-    it is a directory."""
+    """All completions of WORD, without those that depend on user knowledge,
+    such as whether it is a directory."""
     print("+ %s%s" % (before, word))
     got = sorted(w.rstrip("/") for w in shell.offers(before, word))
     if expected == [] and got == [word.strip("\"'")][:len(word)]:
-        got = []                # the line is what it was
+        got = []                # the line is unchanged
     if got != sorted(expected):
         return fail(shell, before + word, sorted(expected), got)
     return 0
@@ -186,11 +186,11 @@ def lines_of(*command):
 
 
 def check_options(shell, table):
-    """Every option, each alone, and with its help."""
+    """Each option, completed alone, and its help."""
     failed = 0
     said = [line.split("\t")
             for line in lines_of("real-blksum", "--complete", "--")[1:]]
-    # Those whose argument can be left out are there twice.
+    # Options with an optional argument are listed twice.
     table += [name for name, text in said if name.endswith("=")]
     names = [o for o in table if o.startswith("--")]
     failed += check_offers(shell, "blksum ", "-", table)
@@ -211,7 +211,7 @@ FILES = ["$HOME;`id`.raw", "-dash.raw", "a directory", "a:b=c.raw", "disk.raw",
 
 
 def cases(shell):
-    """What can come next: the words before, the last one, what it can be."""
+    """Yields the words before, the last one, and its completions."""
     digests = lines_of("real-blksum", "--list-digests")
     sha3 = [d for d in digests if d.startswith("sha3-")]
     formats = lines_of("real-blksum", "--complete", "-f", "")[1:]
@@ -232,14 +232,14 @@ def cases(shell):
     yield "blksum --output ", "", ["human", "json"]
     yield "blksum --size ", "", []
 
-    # What was given, or cannot be used with it.
+    # Options that were given, or cannot be combined with them.
     yield "blksum -q ", "--qu", ["--queue-size", "--queue-depth"]
     yield "blksum --queue-size 1m --queue-depth=2 ", "--qu", ["--quiet"]
     yield "blksum --object a ", "--ob", ["--object"]
     yield "blksum disk.raw --check ", "--ta", []
     yield "blksum 'white space.raw' --qui ", "--qui", []
 
-    # Files: what is in the way in their names is quoted.
+    # Names of files: special characters are quoted.
     yield "blksum ", "", FILES
     yield "blksum disk.raw ", "d", ["disk.raw"]
     yield "blksum ", "images/", ["images/deep", "images/one.qcow2",
@@ -273,22 +273,22 @@ def cases(shell):
     yield "blksum ", "\"manifest:a directory/", [
         "manifest:a directory/in it.blkm"]
     yield "blksum ", "'manifest:w", ["manifest:white space.raw"]
-    if shell != "fish":         # for fish a path begins behind the last ":"
+    if shell != "fish":         # in fish a path begins after the last ":"
         yield "blksum ", "manifest:a:", ["manifest:a:b=c.raw"]
     yield "blksum ", "manifest:-d", ["manifest:-dash.raw"]
 
-    # "--" ends the options, and a "-" in the place of an argument begins none.
+    # "--" ends the options, and an argument may begin with "-".
     yield "blksum -- ", "-", ["-dash.raw"]
     yield "blksum --quiet -- ", "--", []
     yield "blksum --manifest ", "-d", ["-dash.raw"]
     yield "blksum --manifest -- ", "--digest", ["--digest"]
 
-    # The program that is on the line is asked.
+    # The program on the command line is run.
     yield "mytools/blksum ", "--fr", ["--from-here"]
 
 
-# Keys, and what blksum gets: a unique word is finished, and a space follows if
-# something else can.
+# Keys, and the arguments of blksum: a unique word is completed, with a space if
+# another word can follow.
 TYPED = [
     ("blksum --dig\tblake2b5\tdi\t", ["--digest", "blake2b512", "disk.raw"]),
     ("blksum --output=j\tdi\t", ["--output=json", "disk.raw"]),
@@ -338,7 +338,7 @@ def main():
         failed += check_typed(shell)
         shell.end()
     if isinstance(shell, Bash):
-        # As other users have it: words that are not cut, all shown at once.
+        # Settings that some users have: no word breaks, and all shown at once.
         shell = Bash("COMP_WORDBREAKS=${COMP_WORDBREAKS//[:=]/}\n"
                      "bind 'set show-all-if-ambiguous on'\n")
         failed += check_typed(shell)

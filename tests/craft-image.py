@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Make images that qemu-img does not make: craft-image.py KIND FILE ARGUMENT...
-# Each kind is the function of that name.
+# Creates images that qemu-img does not: craft-image.py KIND FILE ARGUMENT...
+# The function KIND creates the file.
 
 import base64
 import struct
@@ -21,9 +21,9 @@ def vpc_footer(disk_type, size):
 
 
 def vpc(path, first, last, entries="1", size="1048576"):
-    """An empty VHD of these types in the footers at the start and at the end
-    (0: none), with a parent if one of them is 4, and with ENTRIES in its block
-    allocation table, of which the file has 128."""
+    """An empty VHD with these types in the footers at the start and at the end
+    (0: none), with a parent if one of them is 4.  Its header has ENTRIES for
+    the block allocation table; the file has 128."""
     first, last, size = int(first), int(last), int(size)
     header = bytearray(1024)
     struct.pack_into(">8sQQIII", header, 0, b"cxsparse", 2 ** 64 - 1, 1536,
@@ -46,8 +46,8 @@ def vpc(path, first, last, entries="1", size="1048576"):
 
 
 def dmg(path, disk):
-    """The disk image of macOS with the content of the file DISK: a half of it
-    plain, the rest compressed."""
+    """A disk image of macOS with the content of the file DISK, one half plain,
+    the other compressed."""
     with open(disk, "rb") as f:
         data = f.read()
     sectors = len(data) // 512
@@ -94,15 +94,15 @@ def vmdk(path, grain):
 
 
 def cowd(path, entries):
-    """A vmdk of ESX whose grain directory has ENTRIES, all of them zero, of
-    which the file has 1024."""
+    """A vmdk of ESX.  Its header has ENTRIES for the grain directory, which are
+    zero; the file has 1024."""
     header = struct.pack("<4sIIIIII", b"COWD", 1, 3, 2048, 1, 4, int(entries))
     with open(path, "wb") as f:
         f.write(header.ljust(2048, b"\0") + bytes(4096))
 
 
 def vdi(path, blocks):
-    """An empty vdi of 1 MiB whose header speaks of BLOCKS."""
+    """An empty vdi of 1 MiB whose header has BLOCKS."""
     header = bytearray(512)
     struct.pack_into("<IIII", header, 64, 0xbeda107f, 0x10001, 0x180, 1)
     struct.pack_into("<IIIIIIIQIIII", header, 340, 512, 1024, 0, 0, 0, 512, 0,
@@ -112,8 +112,8 @@ def vdi(path, blocks):
 
 
 def bitmaps(path):
-    """Set all entries in the tables of the bitmaps of the qcow2 PATH to "all
-    ones", which is 8 bytes for as much memory as a cluster has."""
+    """Set all entries of the bitmap tables in the qcow2 PATH to "all ones": 8
+    bytes each, for as much memory as a cluster."""
     with open(path, "rb") as f:
         image = bytearray(f.read())
     at = struct.unpack_from(">I", image, 100)[0]
@@ -133,24 +133,24 @@ def bitmaps(path):
 
 
 def qcow(path, entries):
-    """An empty qcow of version 1 with ENTRIES in its L1 table, all zero, of
-    which the file has 500."""
+    """An empty qcow of version 1.  Its header has ENTRIES for the L1 table,
+    which are zero; the file has 500."""
     with open(path, "wb") as f:
         f.write(struct.pack(">4sIQIIQBBHIQ", b"QFI\xfb", 1, 0, 0, 0,
                             int(entries) << 21, 12, 9, 0, 0, 48) + bytes(4048))
 
 
 def parallels(path, entries):
-    """An empty image of Parallels with ENTRIES in its table, all of them
-    zero, of which the file has 1008."""
+    """An empty image of Parallels.  Its header has ENTRIES for the table, which
+    are zero; the file has 1008."""
     with open(path, "wb") as f:
         f.write(struct.pack("<16sIIIIIQ", b"WithoutFreeSpace", 2, 1, 1, 128,
                             int(entries), 128).ljust(4096, b"\0"))
 
 
 def qed(path, cluster, table):
-    """An empty qed with clusters of CLUSTER bytes and tables of TABLE of
-    them; a sparse file."""
+    """An empty qed with clusters of CLUSTER bytes and tables of TABLE clusters;
+    the file is sparse."""
     cluster, table = int(cluster), int(table)
     with open(path, "wb") as f:
         f.write(struct.pack("<4sIIIQQQQQII", b"QED\0", cluster, table, 1, 0, 0,
@@ -159,7 +159,7 @@ def qed(path, cluster, table):
 
 
 def cloop(path, blocks):
-    """A cloop that speaks of BLOCKS blocks of 512 bytes, all of size 0; the
+    """A cloop whose header has BLOCKS blocks of 512 bytes, all of size 0; the
     file has 1 MiB."""
     script = (b"#!/bin/sh\n#V2.0 Format\nmodprobe cloop file=$0 && "
               b"mount -r -t iso9660 /dev/cloop $1\n")

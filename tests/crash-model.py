@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What could be in a file after a crash, by a trace of strace -f -y.
+"""What a file can contain after a crash, computed from a trace of strace -f -y.
 
     crash-model.py TRACE FILE DISK CONTENT
 
-FILE is a result file or a manifest; CONTENT is in it, and on the disk, when the
-trace begins.  Whenever a write to DISK begins, no sum and no manifest may be in
-FILE after a crash at that moment: whatever of what was not synced came to the
-disk, and whatever did not.  Nor may a manifest get its name before it is on the
-disk.  Prints the number of such writes, and of states of FILE that had a sum or
-a manifest.
+FILE is a result file or a manifest; CONTENT is its synced content when the
+trace begins.  At each begin of a write to DISK, a crash must leave no sum and
+no manifest in FILE, whichever unsynced changes reached the storage.  Nor may a
+manifest get its name before its content is synced.  Prints the number of such
+writes, and of states of FILE that had a sum or a manifest.
 """
 
 import ast
@@ -18,7 +17,7 @@ import os
 import re
 import sys
 
-# A manifest is whole by its name, whatever of its content is there.
+# A manifest counts by its first line: a renamed one is complete.
 SUM = re.compile(rb"^[0-9a-f]{64}  |\Ablkhash-manifest 1$", re.M)
 CALL = re.compile(r"^(\d+) +(\w+)\((.*)\) += (-?\d+)(?:<.*>)?(?: .*)?$")
 STRING = re.compile(r'"((?:[^"\\]|\\.)*)"(\.\.\.)?')
@@ -28,7 +27,7 @@ class Inode:
     def __init__(self, content):
         self.content = content
         self.possible = {content}
-        self.appended = False   # what was is not on the disk yet
+        self.appended = False   # unsynced data was written
 
     def set(self, content):
         self.content = content
@@ -42,11 +41,11 @@ class Inode:
         if len(data) > 1:
             self.possible |= {changed(c) for c in self.possible}
             self.appended = True
-        # One byte makes a line of a comment, or the other way round.  Of all that
-        # can be, only what has more lines matters.
+        # One byte turns a comment into a line, or a line into a comment.  Of
+        # all states only those with more lines matter.
         elif data == b"\n":
             if self.appended:
-                sys.exit("a line counts before it is on the disk")
+                sys.exit("a line takes effect before it is synced")
             self.possible = {changed(c) for c in self.possible}
 
     def sync(self):
@@ -59,7 +58,7 @@ class Model:
         self.path = path
         self.directory = os.path.dirname(path)
         self.inodes = {path: Inode(content)}    # by name
-        self.possible = {self.inodes[path]}     # what the name can be
+        self.possible = {self.inodes[path]}     # what the name may refer to
         self.fds = {}
         self.published = 0
 
@@ -97,8 +96,8 @@ class Model:
             self.published += bool(SUM.search(what.content))
 
     def begin(self, text):
-        """Another thread can get the number of what is closed, and be seen to
-        use it, before the call is seen to end."""
+        """Another thread can get the number of a closed descriptor, and use it
+        in the trace before close has returned."""
         closed = re.match(r"close\((\d+)<", text)
         if closed:
             self.fds.pop(int(closed.group(1)), None)
@@ -123,7 +122,7 @@ class Model:
     def check_synced(self, inode):
         if inode.content.startswith(b"blkhash-manifest") and \
            inode.possible != {inode.content}:
-            sys.exit("a manifest that is not on the disk gets its name")
+            sys.exit("a manifest gets its name before it is synced")
 
     def check(self, line):
         for inode in self.possible:

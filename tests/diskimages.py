@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Random content of disks, for tests that make the same disk in several forms.
 
-Content is a list of segments, as reference.py takes it: bytes, or the length of
-a hole.
+Content is a list of segments, as for reference.py: bytes, or the length of a
+hole.
 """
 
 import os
@@ -14,8 +14,7 @@ GIB = 1 << 30
 
 
 def few_pieces(rng, size):
-    """Where data is in a large disk: it is rare, and there is some at both
-    ends."""
+    """Yields where a large disk has data: little, and some at both ends."""
     yield 0, rng.randrange(1, 100 * KIB)
     step = size // 4
     for at in range(step, size - step, step):
@@ -24,7 +23,7 @@ def few_pieces(rng, size):
 
 
 def many_pieces(rng, size):
-    """Where data is in a small disk."""
+    """Yields where a small disk has data."""
     at = 0
     while at < size:
         length = min(size - at, rng.choice((1, 512, 4 * KIB, 40 * KIB,
@@ -67,7 +66,7 @@ def flip(segments, offset):
 
 
 def write_file(path, segments, size):
-    """What is behind the segments, up to SIZE, is a hole."""
+    """From the end of the segments to SIZE the file has a hole."""
     with open(path, "wb") as f:
         for segment in segments:
             if isinstance(segment, int):

@@ -5,66 +5,68 @@
 
     evil-server.py SOCKET FILE [FAULT [NUMBER|REACHED]]
 
-Serves FILE on the Unix socket SOCKET, with structured replies and extents in
-which everything is data, until it is killed.  FAULT is one of:
+Serves FILE on the Unix socket SOCKET, with structured replies and extents that
+are all data, until it is killed.  FAULT is one of:
 
 read replies:
   half          the first half of the data, and the end of the reply
-  none          the end of the reply alone
+  none          only the end of the reply
   hole          a hole of length 0, and the end of the reply
   empty         data of length 0, and the end of the reply
-  long          a byte more than was asked for
-  elsewhere     the data, said to be from behind the range
+  long          one byte more than requested
+  elsewhere     the data, with an offset after the range
   error         an error, with a text
   late-error    half of the data, then an error at an offset
   simple-error  an error in a simple reply
   cookie        the cookie of no request
-  reverse       the last request first, and its chunks from the end on
-  die           after NUMBER bytes the connection is closed within a reply
+  reverse       the last request first, and its chunks in reverse order
+  die           closes the connection within a reply, after NUMBER bytes
 
 extents:
   extents-zero        a length of 0
   extents-none        a chunk without an extent
   extents-no-chunk    no chunk
-  extents-long        each 2^32 - 1 bytes long
-  extents-context     of a context that nobody asked for
+  extents-long        each of length 2^32 - 1
+  extents-context     of a context that was not requested
   extents-error       an error
-  extents-short       one extent, of NUMBER bytes at most; zeros are said so
+  extents-short       one extent of at most NUMBER bytes; zeros are reported
   extents-late-error  as extents-short, an error in the second half of FILE
 
-a dirty bitmap, qemu:dirty-bitmap:evil, of which NUMBER, OFFSET+LENGTH, is dirty:
-  bitmap           as it should be
-  bitmap-names     the same, and there are many, with names of any bytes
-  bitmap-unlisted  the same, but it cannot be listed
-  bitmap-short     one extent of 4096 bytes at most in each answer
+a dirty bitmap, qemu:dirty-bitmap:evil, in which NUMBER, OFFSET+LENGTH, is
+dirty:
+  bitmap           correct
+  bitmap-names     correct, among many bitmaps, with names of any bytes
+  bitmap-unlisted  correct, but cannot be listed
+  bitmap-short     one extent of at most 4096 bytes in each reply
   bitmap-beyond    its last extent is 2^32 - 1 bytes long, and dirty
   bitmap-zero      a length of 0
   bitmap-none      a chunk without an extent
-  bitmap-no-chunk  extents alone
-  bitmap-twice     all is clean, and then as it should be
+  bitmap-no-chunk  only base:allocation
+  bitmap-twice     all clean, then the correct one
   bitmap-error     an error in the second half of FILE
-  bitmap-denied    it is listed, but cannot be had
+  bitmap-denied    listed, but cannot be selected
 
 negotiation:
   size          NUMBER bytes
   block-size    NUMBER is MIN,PREFERRED,MAX
-  second-hangs  many connections allowed, only the first is spoken to
-  second-small  many connections allowed, the first has the right size
-  second-gone   many connections allowed, the second is closed at once
+  second-hangs  multi-conn is advertised, only the first connection gets replies
+  second-small  multi-conn is advertised, later connections have another size
+  second-gone   multi-conn is advertised, the second connection is closed
 
-no answer; when the first is not given, the file REACHED appears:
+no reply; the file REACHED is created at the first one that is missing:
   hold-open     to the option that opens the export
   hold-extents  to a request for extents
   hold-read     to a read
-  hold-64       to any read; REACHED appears when there are 64
+  hold-64       to any read; REACHED is created when there are 64
 
-the first read is answered; when the client is gone, the file REACHED has the
-number of reads without an answer, and for how many seconds the client was there:
-  first         no other is answered
-  late          the others are when the client sends nothing more
+the first read gets a reply; when the client has disconnected, the file REACHED
+has the number of reads without a reply, and for how many seconds the client was
+connected:
+  first         no other read gets a reply
+  late          others get replies when the client sends nothing more
 
 the end:
-  no-close      nothing happens after the client has said good-bye
+  no-close      the server does nothing after the client has sent NBD_CMD_DISC
 """
 
 import os
@@ -93,7 +95,7 @@ BITMAP = b"qemu:dirty-bitmap:evil"
 
 
 class Gone(Exception):
-    """The client closed the connection, or the server does."""
+    """The client or the server closes the connection."""
 
 
 class Connection:
@@ -102,7 +104,7 @@ class Connection:
         self.fault, self.argument = fault, argument
         self.bytes_read = 0
         self.has_bitmap = False
-        self.reads = []         # not answered yet
+        self.reads = []         # without a reply
         self.answered = 0
         self.start = time.monotonic()
 
@@ -131,7 +133,7 @@ class Connection:
     def reply(self, option, kind, payload=b""):
         self.send("QIII", 0x3e889045565a9, option, kind, len(payload), payload)
 
-    def tell_export(self, option):
+    def send_export(self, option):
         size, flags = len(self.data), FLAGS
         if self.fault == "size":
             size = int(self.argument)
@@ -147,27 +149,27 @@ class Connection:
                    struct.pack(">HQH", INFO_EXPORT, size, flags))
         self.reply(option, REP_ACK)
 
-    def tell_context(self, option, number, name):
+    def send_context(self, option, number, name):
         self.reply(option, REP_META_CONTEXT, struct.pack(">I", number) + name)
 
     def list_contexts(self, option):
         if self.fault == "bitmap-unlisted":
             return self.reply(option, REP_ERR_UNSUP)
-        self.tell_context(option, 0, b"base:allocation")
+        self.send_context(option, 0, b"base:allocation")
         if self.fault.startswith("bitmap"):
-            self.tell_context(option, 0, BITMAP)
+            self.send_context(option, 0, BITMAP)
         if self.fault == "bitmap-names":
             for i in range(1000):
                 name = bytes(c for c in range(1, 256) if c % 3 == i % 3)
-                self.tell_context(option, 0, BITMAP + name * (i % 10))
+                self.send_context(option, 0, BITMAP + name * (i % 10))
         self.reply(option, REP_ACK)
 
     def set_contexts(self, option, payload):
-        self.tell_context(option, CONTEXT, b"base:allocation")
+        self.send_context(option, CONTEXT, b"base:allocation")
         self.has_bitmap = self.fault.startswith("bitmap") and \
             self.fault != "bitmap-denied" and payload.find(BITMAP) != -1
         if self.has_bitmap:
-            self.tell_context(option, BITMAP_CONTEXT, BITMAP)
+            self.send_context(option, BITMAP_CONTEXT, BITMAP)
         self.reply(option, REP_ACK)
 
     def negotiate(self):
@@ -178,7 +180,7 @@ class Connection:
             payload = self.recv(length)
             if option == OPT_GO:
                 self.hold("hold-open")
-                return self.tell_export(option)
+                return self.send_export(option)
             if option == OPT_STRUCTURED_REPLY:
                 self.reply(option, REP_ACK)
             elif option == OPT_LIST_META_CONTEXT:
@@ -297,15 +299,15 @@ class Connection:
         chunks = [extents]
         if fault == "bitmap-twice":
             chunks.insert(0, [(length, 0)])
-        for told in chunks:
+        for extents in chunks:
             self.chunk(BLOCK_STATUS, cookie,
                        struct.pack(">I", BITMAP_CONTEXT) +
-                       b"".join(struct.pack(">II", *e) for e in told))
+                       b"".join(struct.pack(">II", *e) for e in extents))
 
     # ---- Requests ----
 
     def is_idle(self):
-        """The client sends nothing more until it gets a reply."""
+        """True if the client sends nothing more before it gets a reply."""
         return not select.select([self.sock], [], [], 0.05)[0]
 
     def may_answer(self):
@@ -341,7 +343,7 @@ class Connection:
             if self.may_answer():
                 self.answer()
 
-    def tell_end(self):
+    def write_counts(self):
         with open(self.argument + ".new", "w") as f:
             print(len(self.reads), int(time.monotonic() - self.start), file=f)
         os.rename(self.argument + ".new", self.argument)
@@ -358,7 +360,7 @@ class Connection:
         except (Gone, OSError):
             pass
         if self.fault in ("first", "late"):
-            self.tell_end()
+            self.write_counts()
         self.sock.close()
 
 
@@ -373,7 +375,7 @@ def main():
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path + ".new")
     listener.listen(16)
-    os.rename(path + ".new", path)      # who sees it can connect
+    os.rename(path + ".new", path)      # now clients can connect
     number = 0
     while True:
         sock, _ = listener.accept()

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Random option strings: what blksum tells qemu is what the user told blksum.
+"""Random option strings: qemu-nbd opens what the user described to blksum.
 
-blksum parses the operand of --image-opts itself, and gives qemu-nbd the tree
-that it checked.  In each round qemu-img is told the operand, and what qemu-nbd
-was told; both must open the same image, or fail for the same reason, and the
-sum must be that of what qemu-img reads.  What blksum refuses is not compared,
-but must be what this script expects to be refused.
+blksum parses the operand of --image-opts itself, and passes the checked options
+to qemu-nbd.  In each round qemu-img gets the operand, and then the options of
+qemu-nbd; both must open the same image, or fail for the same reason, and the
+sum must be that of the data that qemu-img reads.  Operands that blksum refuses
+are not compared, but must be those that this script expects to be refused.
 
     image-opts-random.py DIRECTORY [--seed S] [--rounds N] [--only ROUND]
 
-The seed is printed.  BLKHASH_SEED and BLKHASH_ROUNDS do what the options do.
+The seed is printed.  BLKHASH_SEED and BLKHASH_ROUNDS have the effect of the
+options.
 """
 
 import argparse
@@ -24,7 +25,8 @@ import sys
 
 SIZE = 1 << 20
 
-# Plain, to be escaped in the string, in JSON, and not UTF-8 or not in JSON.
+# Plain names; names to escape in strings or in JSON; invalid UTF-8, or not for
+# JSON.
 NAMES = [b"image", b"a,b", b",", b"x,driver=raw", b"a b=c", b"q\"u\\o'te",
          b"new\nline\x01\x7f", b"json:{}", "\u00e4\U0001f600".encode(),
          "\ufdcf\ufdf0\U0001effe\U0010efff".encode(),
@@ -35,7 +37,7 @@ WRAPPER = """#!/bin/sh
 for last; do :; done
 form=
 case " $* " in *" --image-opts "*) form=--image-opts ;; esac
-printf '%%s\\0%%s' "$form" "$last" > "$0.told"
+printf '%%s\\0%%s' "$form" "$last" > "$0.options"
 exec %s "$@"
 """
 
@@ -60,7 +62,8 @@ def check(*command):
 
 
 def make_images(directory):
-    """Of each name a raw, a qcow2, and a qcow2 upon that; they differ."""
+    """For each name a raw, a qcow2, and an overlay of that qcow2, all
+    different."""
     os.chdir(directory)
     for kind in "raw", "qcow2", "top":
         os.mkdir(kind)
@@ -75,7 +78,7 @@ def make_images(directory):
         try:
             for kind in b"raw", b"qcow2", b"top":
                 shutil.copy(kind + b"/image", kind + b"/" + name)
-        except OSError:         # not every file system takes all of them
+        except OSError:         # some file systems do not accept all of them
             NAMES.remove(name)
 
 
@@ -83,7 +86,7 @@ def make_images(directory):
 
 
 class Options:
-    """A list of keys and values, as bytes, and why they must be refused."""
+    """A list of keys and values, as bytes, and why they are refused."""
 
     def __init__(self, rng):
         self.rng, self.refusal = rng, None
@@ -100,7 +103,7 @@ class Options:
     def add(self, key, value):
         if isinstance(value, str):
             value = value.encode()
-        # The same key again would be a contradiction.
+        # A repeated key would be a contradiction.
         if key not in [k for k, _ in self.options]:
             self.options.append((key, value))
 
@@ -146,7 +149,7 @@ class Options:
         self.add(prefix + "read-zeroes", "on")
 
     def nbd(self, prefix):
-        """Nobody listens: the reason must be the same."""
+        """There is no server: the reason must be the same."""
         self.add(prefix + "driver", "nbd")
         self.add(prefix + "server.type", "unix")
         self.add(prefix + "server.path", self.rng.choice(("none", "a,b")))
@@ -187,7 +190,7 @@ class Options:
         self.add(prefix + key, value)
 
     def junk(self):
-        # Not "id", which qemu refuses before and after the other options.
+        # Not "id": qemu refuses it before the other options, or after them.
         key = self.rng.choice(("x", "help", "?", "file.x", "x.0", "0",
                                "file.filename-x", "x..y", "x.", "\u00e4"))
         self.add(key, self.rng.choice(("on", "1", "", b"\xff", "a,b")))
@@ -213,8 +216,8 @@ class Options:
         parts = []
         for key, value in self.options:
             key = key.encode()
-            # qemu takes the first for something else, and a name that begins
-            # with "no" for the negation of another one.
+            # qemu treats the first parameter specially, and a name that begins
+            # with "no" as the negation of another one.
             brief = parts and self.rng.random() < 0.3
             if brief and value == b"on" and not key.startswith(b"no"):
                 parts.append(key)
@@ -230,7 +233,7 @@ class Options:
 
 
 def unfold(value):
-    """An info without the order of the options in it."""
+    """The info without the order of options in it."""
     if isinstance(value, dict):
         return {key: unfold(v) for key, v in value.items()}
     if isinstance(value, list):
@@ -241,7 +244,7 @@ def unfold(value):
 
 
 def outcome(target, *command):
-    """Whether it works, and what it prints, or says of the image."""
+    """Whether the command succeeds, and its output or its error."""
     result = run(*command)
     if result.returncode == 0:
         return True, result.stdout
@@ -251,18 +254,19 @@ def outcome(target, *command):
                    and not line.startswith(b"Please use")]
 
 
-def info(told):
-    """qemu-img info, which opens no backing file."""
-    works, said = outcome(told[-1], "qemu-img", "info", "--output=json", *told)
+def info(options):
+    """qemu-img info, which opens no backing files."""
+    works, said = outcome(options[-1], "qemu-img", "info", "--output=json",
+                          *options)
     return unfold(json.loads(said)) if works else said
 
 
-def content(told):
-    """The sum of what qemu-img reads, or why it does not."""
+def content(options):
+    """The sum of the data that qemu-img reads, or its error."""
     if os.path.exists("out"):
         os.unlink("out")
-    works, said = outcome(told[-1], "qemu-img", "convert", "-O", "raw", *told,
-                          "out")
+    works, said = outcome(options[-1], "qemu-img", "convert", "-O", "raw",
+                          *options, "out")
     return sum_of("-f", "raw", "out")[0] if works else said
 
 
@@ -274,23 +278,23 @@ def sum_of(*arguments):
     return result.stdout.strip(), result.stderr
 
 
-def compare(string, told, digest, said):
+def compare(string, options, digest, said):
     asked = [b"--image-opts", string]
     wanted = [info(asked), content(asked)]
-    got = [info(told), content(told)]
+    got = [info(options), content(options)]
     if got != wanted:
-        raise Failure("told %r\nexpected %s\ngot      %s" % (told, wanted,
-                                                             got))
+        raise Failure("options %r\nexpected %s\ngot      %s" % (
+            options, wanted, got))
     if isinstance(wanted[1], list):
         if digest:
-            raise Failure("a sum of what qemu does not open")
+            raise Failure("a sum although qemu does not open it")
     elif digest != wanted[1]:
         raise Failure("expected %s\ngot      %s: %r" % (wanted[1], digest,
                                                        said))
 
 
 def one_round(rng, log):
-    """Whether there was something to compare."""
+    """Returns whether anything was compared."""
     options = Options(rng)
     string = options.string()
     if os.path.exists(log):
@@ -298,7 +302,7 @@ def one_round(rng, log):
     try:
         digest, said = sum_of("--image-opts", string)
         if b"json:" in said.replace(string, b"").replace(b"/json:{}", b""):
-            raise Failure("not in the user's words: %r" % said)
+            raise Failure("a message shows our options for qemu: %r" % said)
         if options.refusal:
             if os.path.exists(log) or digest or not said:
                 raise Failure("not refused: %r" % said)
@@ -306,8 +310,8 @@ def one_round(rng, log):
         if not os.path.exists(log):
             return False
         with open(log, "rb") as f:
-            told = [word for word in f.read().split(b"\0") if word]
-        compare(string, told, digest, said)
+            passed = [word for word in f.read().split(b"\0") if word]
+        compare(string, passed, digest, said)
     except Failure as failure:
         raise Failure("%r\n%s" % (string, failure))
     return True
@@ -341,7 +345,7 @@ def main():
     for n in rounds:
         rng = random.Random("%d %d" % (arguments.seed, n))
         try:
-            compared += one_round(rng, wrapper + ".told")
+            compared += one_round(rng, wrapper + ".options")
         except Failure as failure:
             sys.exit("round %d: %s" % (n, failure))
     print("%d of %d compared" % (compared, len(rounds)))

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What test-manifest.py and test-manifest-diff.py share: manifest-driver,
-random images, and a manifest to be put together wrongly.
+"""Shared by test-manifest.py and test-manifest-diff.py: manifest-driver, random
+images, and a manifest to compose incorrectly.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import refmanifest
 from refmanifest import ZERO, record, end
 
 DIGESTS = ["sha256", "sha512", "md5", "sha1", "blake2b512", "null"]
-MEMORY = 256 << 20              # of a driver that reads what is hostile
+MEMORY = 256 << 20              # of a driver that reads crafted manifests
 
 
 class Failed(Exception):
@@ -35,19 +35,21 @@ class Driver:
                                                   "")) + [args.driver]
         self.dir = args.dir
         self.limit_memory = args.limit_memory
-        # From a pipe or a file; in the short form in turns, and not each size.
+        # From a pipe or a file: in the short form by turns, and not for all
+        # sizes.
         self.short, self.turn = args.short, False
         self.every, self.refused = args.every, 0
 
     def inputs(self):
-        """From a pipe, or from a file: in the short form one of them.  The order
-        0, 1, 1, 0 gives both to those that ask twice for each manifest."""
+        """From a pipe, or from a file: in the short form one of them.  The
+        order 0, 1, 1, 0 gives both to callers that ask twice for each
+        manifest."""
         self.turn += 1
         return ((self.turn ^ self.turn >> 1) & 1 != 0,) if self.short else \
             (False, True)
 
     def takes(self):
-        """Whether to try the next one that is refused."""
+        """Whether to try the next manifest that must be refused."""
         self.refused += 1
         return (self.refused - 1) % self.every == 0
 
@@ -55,8 +57,8 @@ class Driver:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
     def run(self, args, data, from_pipe=True):
-        """Status, output and messages; the input is a pipe or a file, the
-        output always a file."""
+        """Returns status, output and messages.  The input is a pipe or a file,
+        the output always a file."""
         out = os.path.join(self.dir, "out")
         with open(out, "w+b") as f:
             how = {"input": data}
@@ -85,7 +87,7 @@ class Driver:
 
 
 def random_image(rng, block_size):
-    """Runs of blocks of zeros and data, and blocks that are nearly zero."""
+    """Runs of blocks of zeros and data, and blocks that are almost zero."""
     image = bytearray()
     for _ in range(rng.randrange(12)):
         n = rng.choice((1, 1, 2, rng.randrange(1, 50)))
@@ -105,8 +107,8 @@ def random_image(rng, block_size):
 
 
 class Parts:
-    """A manifest to be put together wrongly: 10 blocks of 64 bytes, md5; zeros
-    are blocks 2 to 6."""
+    """The parts of a manifest, to compose incorrectly: 10 blocks of 64 bytes,
+    md5; blocks 2 to 6 are zeros."""
 
     def __init__(self, streams=0):
         image = bytes(range(1, 129)) + bytes(320) + bytes(range(1, 181))
@@ -126,7 +128,7 @@ class Parts:
 
 def zeros_as_data(image, digest, block_size, streams=0):
     """The manifest of IMAGE, of up to 65536 blocks, with its zeros as leaves of
-    data.  All else is right, the sum too."""
+    data.  Everything else is right, also the sum."""
     right = refmanifest.read(refmanifest.write(image, digest, block_size,
                                                streams))
     head = right.data[:512]
@@ -147,7 +149,7 @@ def data_record(first, count):
 
 
 def run(tests):
-    """Call TESTS (DRIVER, RNG, ROUNDS), with what the options say."""
+    """Call TESTS (DRIVER, RNG, ROUNDS) as the options require."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--driver", required=True)
     parser.add_argument("--dir", required=True)

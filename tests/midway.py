@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Run blksum and let something happen while it is in the middle of an image.
+"""Runs blksum, and a command while it is in the middle of an image.
 
     midway.py EVENT ARGUMENT...
 
-blksum gets a pipe for --progress that has room for its first two lines and no
-more: 0% before it begins, and the next when it has read something.  When both
-are there the shell command EVENT is run.  Whoever wants to tell more waits,
-with the lock that the others need to tell what they have read, so blksum is in
-the middle until the event is over and the pipe is read.  No timing is involved,
-and nothing that only some kernels tell.  The image must be larger than a few
-reads of blksum.
+blksum gets a pipe for --progress that has room for its first two lines only: 0%
+before it begins, and the next one when it has read something.  When both are
+written, the shell command EVENT is run.  A thread that reports more progress
+blocks, with the lock that other threads need for their reports, so blksum stays
+in the middle until the event has ended and the pipe is read.  This depends on
+no timing, and on no interface that only some kernels have.  The image must be
+larger than a few reads of blksum.
 
 The exit status is that of blksum, 128 + N if signal N ended it.
 """
@@ -26,8 +26,8 @@ import termios
 import time
 
 ROOM = len(b"0/100\n" + b"99/100\n")
-BOTH = len(b"0/100\n" + b"1/100\n")  # then no third line has room
-LIMIT = 300                     # seconds, which no passing test uses up
+BOTH = len(b"0/100\n" + b"1/100\n")  # there is no room for a third line
+LIMIT = 300                     # timeout in seconds, far above a passing run
 
 event, arguments = sys.argv[1], sys.argv[2:]
 reader, writer = os.pipe()
@@ -37,7 +37,7 @@ filled = os.write(writer, b"x" * (size - ROOM))
 
 
 def listen():
-    # Whoever started us may ignore signals, and that is inherited.
+    # Signals that our parent ignores would be ignored by blksum, too.
     for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(ignored, signal.SIG_DFL)
 
@@ -63,13 +63,13 @@ def fail(why):
 end = time.monotonic() + LIMIT
 while process.poll() is None and unread() < filled + BOTH:
     if time.monotonic() > end:
-        fail("blksum did not get that far")
+        fail("blksum did not reach the middle")
     time.sleep(0.01)
 if process.returncode is not None:
     fail("blksum ended before the event")
 
 if os.environ.get("BLKHASH_TIMES_IN_SECONDS"):
-    time.sleep(1)               # until a file that is touched has another time
+    time.sleep(1)               # so that a touched file gets another time
 happening = subprocess.Popen(event, shell=True, start_new_session=True,
                              env=dict(os.environ, pid=str(process.pid)))
 try:

@@ -3,16 +3,17 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Random compressed qcow2 images, whole and cut: which have a sum?
 
-The tables of a qcow2 tell in sectors how long a compressed cluster is; only its
-stream says where it ends.  Each round makes an image in one of the ways that
-compress, and cuts it near its end.  It must have the sum of the disk as long as
-every stream that its tables name ends in the file, and none from there on.
-Where a stream ends is found here with Python's zlib, and for zstd by going from
-block to block; nothing of that is shared with blksum.
+The tables of a qcow2 have the length of a compressed cluster in sectors; only
+its stream shows where it ends.  Each round makes an image in one of the ways
+that compress, and cuts it near its end.  It has the sum of the disk if the file
+contains all streams in its tables, and no sum if it is shorter.  Here the end
+of a stream is found by Python's zlib, and for zstd by following the block
+headers; blksum shares no code with that.
 
     qcow2-compressed.py DIRECTORY [--seed S] [--rounds N] [--only ROUND]
 
-The seed is printed.  BLKHASH_SEED and BLKHASH_ROUNDS do what the options do.
+The seed is printed.  BLKHASH_SEED and BLKHASH_ROUNDS have the effect of the
+options.
 """
 
 import argparse
@@ -40,11 +41,11 @@ def run(*command):
                    stdout=subprocess.DEVNULL)
 
 
-# ---- Where what is needed ends ---------------------------------------------
+# ---- Where required data ends ----------------------------------------------
 
 
 def deflate_end(data):
-    """How many bytes the stream at the start of DATA has; None: it is cut."""
+    """The length of the stream at the start of DATA; None if it is cut."""
     stream = zlib.decompressobj(-12)
     stream.decompress(data)
     return len(data) - len(stream.unused_data) if stream.eof else None
@@ -68,7 +69,7 @@ def zstd_end(data):
 
 
 class Ends:
-    """Of the streams, and of all else that the disk's content is read from."""
+    """The ends of streams, and of all other data of the disk."""
 
     def __init__(self, path):
         with open(path, "rb") as f:
@@ -112,7 +113,7 @@ class Ends:
         data = self.data[start:start // 512 * 512 + sectors * 512]
         end = zstd_end(data) if self.zstd else deflate_end(data)
         if end is None:
-            raise Failure("qemu left a stream without its end")
+            raise Failure("qemu wrote a stream without its end")
         self.streams[start] = start + end
 
 
@@ -120,7 +121,7 @@ class Ends:
 
 
 def make_disk(rng, path, size, unit, aligned):
-    """Parts that compress well, hardly, and not at all, and holes."""
+    """Parts that compress well, badly, and not at all, and holes."""
     with open(path, "wb") as f:
         f.truncate(size)
         for _ in range(rng.randrange(1, 12)):
@@ -160,7 +161,7 @@ class Image:
         if version == 3 and rng.random() < 0.5:
             self.options += ",compression_type=zstd"
         self.way = rng.choice(("nbdcopy", "driver", "convert", "io", "io"))
-        # The driver compresses whole clusters, and does so once.
+        # The driver compresses whole clusters, each only once.
         aligned = self.way in ("nbdcopy", "driver")
         if aligned:
             self.size += -self.size % self.cluster
@@ -176,7 +177,7 @@ class Image:
                 "file.file.filename=" + self.path)
 
     def nbdcopy(self):
-        """As virt-v2v does it."""
+        """As virt-v2v copies."""
         if not shutil.which("nbdcopy"):
             return self.driver()
         self.create()
@@ -213,7 +214,7 @@ class Image:
                     f.seek(at)
                     g.write(f.read(length))
                 command += ["-c", "write -c -s %s %d %d" % (part, at, length)]
-        # Where a cluster is taken -c fails.
+        # -c fails if the cluster is allocated.
         subprocess.run(command + [self.path], stdin=subprocess.DEVNULL,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         if rng.random() < 0.3:
@@ -240,7 +241,7 @@ def blksum(image, direct, *options):
 
 
 def cuts(rng, size, ends):
-    """Sizes of the file at which to look, and one that is longer."""
+    """File sizes to test; one is larger than the image."""
     end = ends.end
     wanted = {size, size - 1, size // 512 * 512, size + 1, size | 511,
               end, end - 1, end - 2, end - rng.randrange(1, 600),
@@ -252,7 +253,8 @@ def cuts(rng, size, ends):
 
 
 def check_cut(rng, ends, cut, directory, wanted, tally):
-    """An image of CUT bytes; or of all and some that mean nothing."""
+    """Test an image of CUT bytes, or the whole image with random data
+    appended."""
     path = os.path.join(directory, "cut")
     with open(path, "wb") as f:
         f.write(ends.data[:cut])
@@ -268,7 +270,7 @@ def check_cut(rng, ends, cut, directory, wanted, tally):
     got = blksum(image, rng.random() < 0.7, *options)
     complete = cut >= ends.end
     if complete and cut < ends.other:
-        return                  # that is for other tests
+        return                  # covered by other tests
     tally[complete] += 1
     if complete and (got[:2] != (0, wanted) or got[2]):
         raise Failure("complete in %d bytes of %d, but blksum %s says %s\n"

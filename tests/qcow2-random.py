@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Random qcow2 images: what blksum reads from the file is what qemu reads.
+"""Random qcow2 images: blksum reads the same data from the file as qemu.
 
-Each round makes an image of any kind with qemu-img and qemu-io.  Its sum must
-be that of the raw image that qemu-img convert makes of it, read directly and
-through qemu-nbd (BLKSUM_DIRECT=0).  Then a bit of its tables is changed; now
-both must give the same sum, or both an error.
+Each round makes an image by qemu-img and qemu-io, with random options.  Its sum
+must be that of the raw image that qemu-img convert makes of it, read directly
+and through qemu-nbd (BLKSUM_DIRECT=0).  Then a bit of its tables is flipped:
+both must print the same sum, or fail.
 
     qcow2-random.py DIRECTORY [--seed S] [--rounds N] [--only ROUND]
 
-The seed is printed.  BLKHASH_SEED and BLKHASH_ROUNDS do what the options do.
+The seed is printed.  BLKHASH_SEED and BLKHASH_ROUNDS have the effect of the
+options.
 """
 
 import argparse
@@ -37,7 +38,7 @@ def run(*command):
 
 
 def blksum(*arguments, direct=True):
-    """Its exit status and the sum, if there is one."""
+    """Exit status, and the sum if there is one."""
     env = dict(os.environ)
     env.pop("BLKSUM_DIRECT", None)
     if not direct:
@@ -93,7 +94,7 @@ class Image:
         kind = rng.choice(("write", "write", "write", "-z", "-zu", "discard",
                            "-c"))
         if kind == "-c":
-            # A whole cluster, or what there is of the last.
+            # A whole cluster, or the rest of the last one.
             offset = offset // self.cluster * self.cluster
             length = min(self.cluster, self.size - offset)
         else:
@@ -112,7 +113,7 @@ class Image:
         command = ["qemu-io", "-d", "unmap", "-f", "qcow2"]
         for _ in range(self.rng.randrange(30)):
             command += ["-c", self.operation()]
-        # Where the cluster is not compressible, or taken, -c fails.
+        # -c fails if the cluster cannot be compressed, or is allocated.
         subprocess.run(command + [self.path], stdin=subprocess.DEVNULL,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
@@ -137,7 +138,7 @@ class Image:
 
 
 def make_chain(rng, directory):
-    """The Image on top, and the paths of all layers."""
+    """The Image at the top, and the paths of all layers."""
     backing, layers = None, []
     if rng.random() < 0.3:
         for n in range(rng.randrange(1, 4)):
@@ -166,14 +167,14 @@ def make_chain(rng, directory):
 
 
 def is_corrupt(path):
-    """Some sequences make qemu 7.2 itself mark its image as corrupt."""
+    """qemu 7.2 marks its own image as corrupt after some sequences."""
     with open(path, "rb") as f:
         header = f.read(80)
     return header[:8] == b"QFI\xfb\0\0\0\3" and header[79] & 2 != 0
 
 
 def can_convert(path, raw):
-    """Others leave a compressed cluster behind that qemu cannot read."""
+    """After others it cannot read a compressed cluster."""
     return subprocess.run(["qemu-img", "convert", "-f", "qcow2", "-O", "raw",
                            path, raw], stdin=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL).returncode == 0
@@ -210,7 +211,7 @@ def damage(rng, path):
 
 
 def check(rng, directory):
-    """Was there a sum to compare?"""
+    """Returns whether there was a sum to compare."""
     image, layers = make_chain(rng, directory)
     print("  %d bytes, %s" % (image.size, image.options))
     if any(is_corrupt(layer) for layer in layers):
@@ -242,7 +243,7 @@ def check(rng, directory):
         what = damage(rng, image.path)
         mine = blksum(*options, image.path)
         qemu = blksum(*options, image.path, direct=False)
-        # The words differ: it is not always the same who sees it.
+        # Messages differ: not always the same program detects the error.
         if mine[:2] != qemu[:2]:
             raise Failure("%s, blksum %s\n  direct      %s\n  by qemu-nbd %s"
                           % (what, options, mine, qemu))

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Where two images differ, found a second time: an independent reference.
+"""Finds where two images differ: an independent reference for blksum --compare.
 
-Leaves are those of refmanifest.py, of images and of manifests; it shares no
-code with the library.  The shorter image counts as if zeros followed.
+Leaves of images and manifests come from refmanifest.py; it shares no code with
+the library.  Beyond the end of the shorter image there are zeros.
 
 As a command:  refcompare.py [-d NAME] [-b SIZE] [--size N] [--subset K/N] A B
 where A and B are files or manifest:FILE: prints the ranges of blocks that
-differ, as blksum --compare --output=json prints a list.  Of SIZE bytes, with
---size; of every N-th GiB from the K-th, counted from 0, with --subset.
+differ, as blksum --compare --output=json prints a list; with --size of the
+first N bytes; with --subset of every N-th GiB from the K-th on, counted from 0.
 """
 
 import argparse
@@ -24,7 +24,7 @@ GIB = 1 << 30
 
 
 def segments(name):
-    """Those of a file, as in reference.py, and their length."""
+    """The segments of a file, as in reference.py, and its length."""
     fd = os.open(name, os.O_RDONLY)
     try:
         found = list(reference.file_segments(fd))
@@ -34,7 +34,7 @@ def segments(name):
 
 
 def first(image, size):
-    """The first SIZE bytes of IMAGE, with zeros behind it if it is shorter."""
+    """The first SIZE bytes of IMAGE, padded with zeros."""
     for segment in image:
         length = segment if isinstance(segment, int) else len(segment)
         if length > size:
@@ -47,7 +47,7 @@ def first(image, size):
 
 
 class Image:
-    """RUNS are (leaf or None, count); the end of a manifest is its own."""
+    """RUNS are (leaf or None, count); a manifest ends at its own end."""
 
     def __init__(self, operand):
         name = operand.removeprefix("manifest:")
@@ -90,7 +90,7 @@ def differences(a, b):
 
 
 def chosen(start, length, subset):
-    """The parts of a range that are in the subset."""
+    """The parts of a range in the subset."""
     end = start + length
     while start < end:
         part = min(end, (start // GIB + 1) * GIB) if subset else end

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The hash of libblkhash, computed a second time: an independent reference.
+"""The hash of libblkhash, implemented independently as a reference.
 
 Written from blkhash-format(7) and from the specifications of the digests; it
-shares no code with the library.  Digests come from hashlib.  What hashlib
-lacks is written out below: BLAKE3, and XXH64 and XXH3-128 unless python3-xxhash
-is installed.  Those are some thousand times slower than C, so keep the images
-that they hash small.
+shares no code with the library.  Digests come from hashlib.  Those that hashlib
+lacks are implemented below: BLAKE3, and XXH64 and XXH3-128 unless
+python3-xxhash is installed.  They are about a thousand times slower than C, so
+use small images.
 
 As a module:   reference.blkhash(image, digest, block_size, streams, linear)
 As a command:  reference.py [-d NAME] [-b SIZE] [-s STREAMS|--linear] [FILE|-]
@@ -51,7 +51,7 @@ B3_QUARTERS = ((0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15),
 
 
 def b3_compress(cv, block, counter, flags):
-    """The first half of the compression: the chaining value."""
+    """The first half of the output of the compression: the chaining value."""
     m = struct.unpack("<16I", block.ljust(64, b"\0"))
     v = [*cv, *B3_IV[:4], counter & M32, counter >> 32, len(block), flags]
     for _ in range(7):
@@ -88,7 +88,7 @@ def b3_chunk(data, counter, root):
 def b3_tree(data, counter, root):
     if len(data) <= 1024:
         return b3_chunk(data, counter, root)
-    # The left subtree is the largest that is full and leaves something.
+    # The left subtree is the largest full one that leaves a right one.
     left = 1024
     while 2 * left < len(data):
         left *= 2
@@ -260,7 +260,7 @@ def xxh3_long(data):
     stripes = (n - 1) // 64
     for i in range(stripes):
         acc = xxh3_accumulate(acc, data, 64 * i, i % 16 * 8)
-        # The last 1024 bytes, full or not, are not scrambled.
+        # The last stripes, at most 1024 bytes, are not scrambled.
         if i % 16 == 15 and n > 64 * (i + 1):
             acc = [(a ^ a >> 47 ^ s) * P32_1 & M64
                    for a, s in zip(acc, scramble)]
@@ -285,7 +285,7 @@ def xxh3_128(data):
 
 
 class Whole:
-    """A digest of ours: it needs the whole message."""
+    """One of our digests, which needs the whole message."""
 
     def __init__(self, function):
         self.function = function
@@ -299,7 +299,7 @@ class Whole:
 
 
 class Null:
-    """The digest of no length."""
+    """The digest of length 0."""
 
     def update(self, data):
         pass
@@ -309,7 +309,7 @@ class Null:
 
 
 class Shake:
-    """SHAKE has no length of its own; ours are those of OpenSSL < 3.4."""
+    """SHAKE has no fixed length; we use those of OpenSSL < 3.4."""
 
     def __init__(self, impl, size):
         self.impl = impl
@@ -345,7 +345,7 @@ DIGESTS = {
     "xxh64": xxhash.xxh64 if xxhash else lambda: Whole(xxh64),
 }
 
-# Digests that plain Python computes here: keep what they hash small.
+# Digests that are computed in Python here: use small images.
 SLOW = {"blake3"} if xxhash else {"blake3", "xxh3-128", "xxh64"}
 
 
@@ -354,7 +354,7 @@ def new(name):
     name = name.lower()
     if name in DIGESTS:
         return DIGESTS[name]()
-    # OpenSSL's sha3-256 and sha512-256 are sha3_256 and sha512_256 here.
+    # OpenSSL's sha3-256 and sha512-256 are sha3_256 and sha512_256 in hashlib.
     for spelling in name.replace("-", "_"), name:
         try:
             return hashlib.new(spelling)
@@ -369,10 +369,11 @@ BATCH = 4096                    # leaves in one update of the outer hash
 
 
 def cut(segments, block_size):
-    """Cut segments in blocks.  A segment is bytes, or a number of zero bytes.
+    """Divide segments into blocks.  A segment is bytes, or a number of zero
+    bytes.
 
     Yields (block, 1), and (None, count) for COUNT whole blocks of a hole."""
-    pending = bytearray()       # always shorter than a block
+    pending = bytearray()       # shorter than a block
     for segment in segments:
         if isinstance(segment, int):
             if pending:
@@ -404,7 +405,7 @@ def update_repeated(outer, leaf, count):
 
 
 def counted(segments, total):
-    """The same segments; total[0] becomes the sum of their lengths."""
+    """Yields the same segments; total[0] becomes the sum of their lengths."""
     for segment in segments:
         total[0] += segment if isinstance(segment, int) else len(segment)
         yield segment
@@ -414,9 +415,9 @@ def blkhash(image, digest="sha256", block_size=65536, streams=0,
             linear=False):
     """The hash of IMAGE in hex.
 
-    IMAGE is bytes, or an iterable of segments, each of them bytes or the
-    length of a hole.  STREAMS is 0 for the flat construction, and for the
-    linear one, which is flat without the length."""
+    IMAGE is bytes, or an iterable of segments, each of them bytes or the length
+    of a hole.  STREAMS is 0 for the flat construction, and for the linear one,
+    which is flat without the length."""
 
     def H(message):
         d = new(digest)
@@ -426,7 +427,7 @@ def blkhash(image, digest="sha256", block_size=65536, streams=0,
     if isinstance(image, (bytes, bytearray, memoryview)):
         image = [image]
     total = [0]
-    zero_leaf = None            # b"" is a leaf, of null
+    zero_leaf = None            # b"" is the leaf of null
     outers = [new(digest) for _ in range(streams or 1)]
     index = 0
     for block, count in cut(counted(image, total), block_size):
@@ -452,7 +453,7 @@ def blkhash(image, digest="sha256", block_size=65536, streams=0,
 
 
 def read_to(fd, end):
-    """The bytes from the current position to END, or to the end of file."""
+    """The bytes from the current offset to END, or to the end of file."""
     pos = 0 if end is None else os.lseek(fd, 0, os.SEEK_CUR)
     while end is None or pos < end:
         data = os.read(fd, 1 << 20 if end is None else min(1 << 20, end - pos))
@@ -463,8 +464,8 @@ def read_to(fd, end):
 
 
 def file_segments(fd):
-    """The segments of an open file, from where it stands; holes by SEEK_DATA
-    where the file has that."""
+    """The segments of an open file, from its current offset on; holes by
+    SEEK_DATA if the file supports that."""
     try:
         pos = os.lseek(fd, 0, os.SEEK_CUR)
         os.lseek(fd, os.lseek(fd, pos, os.SEEK_HOLE), os.SEEK_SET)
@@ -472,7 +473,7 @@ def file_segments(fd):
     except OSError as e:
         if e.errno == errno.ENXIO:      # at or after the end
             return
-        # A pipe, or a device that does not tell its holes.
+        # A pipe, or a device that does not report holes.
         yield from read_to(fd, None)
         return
     end = os.fstat(fd).st_size

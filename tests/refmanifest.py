@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Manifests, written and read a second time: an independent reference.
+"""Manifests, written and read independently as a reference.
 
 Written from blkhash-manifest(5); it shares no code with the library.  Digests
 and the construction are those of reference.py.
@@ -15,8 +15,8 @@ As a command:  refmanifest.py write [-d NAME] [-b SIZE] [-s STREAMS|--linear]
                                   the manifest, or that of a part, on stdout
                refmanifest.py read [FILE|-]    its records as text, or status 1
 
-Read text is a line for each run: "FIRST zero COUNT", or "FIRST data LEAF..."
-for data, and at last "sum HEX", which is not there for a part.
+Text is one line for each run: "FIRST zero COUNT", or "FIRST data LEAF..." for
+data, and at the end "sum HEX", which a part does not have.
 """
 
 import argparse
@@ -31,7 +31,8 @@ import reference
 END = 2**64 - 1
 ZERO = 1 << 63
 MOST = 65536                    # leaves in a record
-# Anybody can make data with the digest of zeros, or all have the same.
+# Digests for which data with the digest of zeros is easy to make, or that are
+# constant.
 NOT_CRYPTOGRAPHIC = "xxh64", "xxh3-128", "null"
 
 
@@ -45,7 +46,7 @@ def crc_table():
 CRC_TABLE = list(crc_table())
 
 
-@functools.lru_cache(maxsize=64)  # what is written is read
+@functools.lru_cache(maxsize=64)  # a manifest that was written is often read
 def crc32c(data):
     crc = 0xFFFFFFFF
     for byte in data:
@@ -79,7 +80,7 @@ def end(head, blocks, md):
 
 @functools.cache
 def zero_leaf(digest, size):
-    """Of a block of SIZE zeros."""
+    """The leaf of a block of SIZE zeros."""
     d = reference.new(digest)
     d.update(bytes(size))
     return d.digest()
@@ -89,7 +90,7 @@ def zero_leaf(digest, size):
 
 
 def leaves(image, digest, block_size):
-    """Yields (None, count) for blocks of zeros, and (leaf, 1)."""
+    """Yields (None, count) for blocks of zeros, and (leaf, 1) for data."""
     for block, count in reference.cut(image, block_size):
         if block is None or not any(block):
             yield None, count
@@ -100,7 +101,7 @@ def leaves(image, digest, block_size):
 
 
 def runs(pairs):
-    """Consecutive (None, count) joined, and leaves to records of data."""
+    """Join consecutive (None, count), and leaves to records of data."""
     zeros, data, first = 0, [], 0
     for leaf, count in pairs:
         if data and (leaf is None or len(data) == MOST):
@@ -118,8 +119,8 @@ def runs(pairs):
 
 
 def write(image, digest="sha256", block_size=65536, streams=0, linear=False):
-    """The manifest of IMAGE, which is as for reference.blkhash: bytes, or a
-    list of segments."""
+    """The manifest of IMAGE, which is bytes or a list of segments, as for
+    reference.blkhash."""
     if isinstance(image, (bytes, bytearray, memoryview)):
         image = [image]
     image = list(image)
@@ -137,8 +138,8 @@ def write(image, digest="sha256", block_size=65536, streams=0, linear=False):
 
 
 def cut(pairs, first, end):
-    """Of pairs as leaves() yields them, for blocks from 0 on, those of FIRST
-    up to END."""
+    """Of pairs as leaves() yields them, from block 0 on, those of the blocks
+    FIRST to END - 1."""
     at = 0
     for leaf, count in pairs:
         low, high = max(at, first), min(at + count, end)
@@ -149,7 +150,7 @@ def cut(pairs, first, end):
 
 def part(image, first, count, digest="sha256", block_size=65536, streams=0,
          linear=False):
-    """The manifest of COUNT blocks of IMAGE from FIRST on."""
+    """The manifest of COUNT blocks of IMAGE, from FIRST on."""
     image = [image] if isinstance(image, (bytes, bytearray)) else list(image)
     size = sum(s if isinstance(s, int) else len(s) for s in image)
     if (first, count) == (0, -(-size // block_size)):
@@ -166,7 +167,7 @@ def part(image, first, count, digest="sha256", block_size=65536, streams=0,
 
 
 def part_blocks(size, block_size, i, n):
-    """The first block, and how many, of part I of N, by blksum(1)."""
+    """First block and number of blocks of part I of N, by blksum(1)."""
     unit = 2**30 if size >= n * 2**30 else block_size
     units, blocks = -(-size // unit), -(-size // block_size)
     first, last = (min(k * units // n * unit // block_size, blocks)
@@ -190,7 +191,7 @@ NUMBER = "(0|[1-9][0-9]*)"
 
 
 class Manifest:
-    """What is in one, or Wrong.  runs are (first, count, leaves or None)."""
+    """A manifest, or Wrong.  runs are (first, count, leaves or None)."""
 
     def __init__(self, data):
         self.data, self.at = data, 512
@@ -279,7 +280,7 @@ class Manifest:
         return False
 
     def zero_leaf(self, block):
-        """Of the number BLOCK, if it were zeros."""
+        """The leaf of block number BLOCK, if it is zeros."""
         return zero_leaf(self.digest, min(self.block_size, self.size -
                                           block * self.block_size))
 
@@ -293,7 +294,7 @@ class Manifest:
             need(self.md == self.compute(), "the sum")
 
     def compute(self):
-        """The sum of the leaves."""
+        """The sum, computed from the leaves."""
         def H(message):
             d = reference.new(self.digest)
             d.update(message)
@@ -340,9 +341,9 @@ def read(data):
 
 
 def diff(a, b, block_size):
-    """Where the images A and B, bytes, differ, as their manifests tell: the
-    ranges [start, length] of blocks, and whether the manifests do not tell it
-    of the block in which the smaller one ends."""
+    """Where the images A and B, bytes, differ according to their manifests: the
+    ranges [start, length] of blocks, and whether the manifests do not show it
+    for the block in which the shorter one ends."""
     a, b = sorted((a, b), key=len)
     padded = a.ljust(len(b), b"\0")
     ranges, unknown = [], False

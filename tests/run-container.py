@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Run the command of the container of a Kubernetes Job, here.
+"""Runs the command of the container of a Kubernetes Job on this host.
 
     run-container.py FILE [NAME=VALUE]...
 
-FILE is the Job in YAML.  Its variables are those of FILE, in which NAME=VALUE
-replaces or adds one: there are no volumes here.
+FILE is the Job in YAML.  Environment variables are those of FILE; NAME=VALUE
+replaces or adds one, because there are no volumes.
 """
 
 import os

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Where two manifests differ, by manifest-driver and by refmanifest.py: those
-of random images, and such as cannot be compared.
+"""Where two manifests differ, by manifest-driver and by refmanifest.py:
+manifests of random images, and manifests that cannot be compared.
 
 Options are those of test-manifest.py.
 """
@@ -21,7 +21,7 @@ from refmanifest import ZERO, header, record, end
 
 
 def changed(rng, image, block_size):
-    """Another image: some bytes, zeros, or the size are other than in IMAGE."""
+    """Another image: IMAGE with other bytes, zeros, or another size."""
     other = bytearray(image)
     for _ in range(rng.choice((0, 1, 1, 3, 20))):
         if not other:
@@ -43,8 +43,8 @@ def changed(rng, image, block_size):
 
 
 def check_diff(driver, flags, data, ranges, why=None):
-    """What the driver says of two manifests, in both orders: the ranges, and
-    that it could not tell more."""
+    """The output of the driver for two manifests, in both orders: the ranges,
+    and the error if more is unknown."""
     lines = "".join("%d %d\n" % tuple(r) for r in ranges)
     name = os.path.join(driver.dir, "other")
     for a, b in data, reversed(data):
@@ -72,7 +72,7 @@ def test_diff_random(driver, rng, rounds):
 
 
 def test_diff_records(driver):
-    """Records that end in different places; 2^62 blocks in no time."""
+    """Records end at different blocks; 2^62 blocks take no time."""
     image = struct.pack("<140000I", *range(1, 140001))
     other = bytes(4) + image[4:]
     images = image, other[:300000] + bytes(100000) + other[400000:-1] + b"\7"
@@ -102,12 +102,12 @@ def test_diff_refused(driver):
     nulls = refmanifest.write(image, "null", 64), \
         refmanifest.write(image[:-1] + b"x", "null", 64)
     check_diff(driver, "0", nulls, [], "Invalid argument: .*no length")
-    # What is wrong with one of them.
+    # One of them is damaged.
     for data in p.right.data[:-1], p.right.data + b"x", \
             p.join(a, zeros, b, end_=end(p.head, 10, bytes(16))):
         check_diff(driver, "0", (p.right.data, data), [],
                    "Bad message: (, [^,]+|[^,]+, )$")
-    # With sums that nobody computed: they contradict the leaves.
+    # Sums that were not computed from the leaves contradict them.
     for data, ranges in (
             (p.join(a, zeros, b, end_=end(p.head, 10, bytes(16))), []),
             (p.join(a, zeros, data_record(7, 3)), [[448, 180]])):

@@ -2,13 +2,13 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Manifests of random images, written and read by manifest-driver and by
-refmanifest.py; and such as are damaged or made to deceive.
+refmanifest.py; and damaged and crafted manifests.
 
     test-manifest.py --driver PATH --dir DIR [--seed S] [--rounds N]
                      [--limit-memory] [--short] [--every N]
 
-With --every N only each N-th of what is refused is tried.  The seed is printed;
-BLKHASH_SEED and BLKHASH_ROUNDS do what the options do.
+With --every N only each N-th manifest that must be refused is tried.  The seed
+is printed; BLKHASH_SEED and BLKHASH_ROUNDS have the effect of the options.
 """
 
 import re
@@ -24,7 +24,7 @@ from refmanifest import ZERO, header, record, end
 
 
 def read_lines(manifest, flags):
-    """What the driver prints of it."""
+    """The output of the driver for a manifest."""
     first = "%s %d %d %d %d %d %d" % (
         manifest.digest, manifest.block_size, manifest.streams,
         manifest.linear, manifest.size, manifest.first, manifest.count)
@@ -32,7 +32,7 @@ def read_lines(manifest, flags):
 
 
 def check_right(driver, data):
-    """All readers say the same of a manifest."""
+    """All readers agree about a manifest."""
     manifest = refmanifest.read(data)
     expected = read_lines(manifest, 0)
     for flags in "0", "1":
@@ -40,7 +40,7 @@ def check_right(driver, data):
             expect("read %s" % flags, expected,
                    driver.well(["read", flags], data, from_pipe).decode())
     if manifest.count == manifest.blocks:
-        # All but keys that nobody knows, and the CRC of the header.
+        # All but unknown keys, and the CRC of the header.
         expect("load", data[512:-8], driver.well(["load"], data)[512:-8])
 
 
@@ -74,7 +74,7 @@ def test_random_parts(driver, rng, rounds):
         count = rng.choice((blocks - first, rng.randrange(blocks - first + 1)))
         check_part(driver, image, rng.choice(DIGESTS), block_size,
                    rng.choice((0, 7, "linear")), first, count)
-    # Records are counted from where the part begins.
+    # Records are counted from the begin of the part.
     image = struct.pack("<140000I", *range(1, 140001))
     check_part(driver, image, "md5", 4, 0, 3, 131080)
 
@@ -91,18 +91,18 @@ def test_sizes(driver):
     for size in 0, 1, 511, 65535, 65536, 65537, 1048577:
         for image in bytes(size), bytes(i % 251 for i in range(size)):
             check_image(driver, image, "sha256", 65536, 0)
-    # A record is full, more than full, one less; zeros between.
+    # Records that are full, one block longer, and shorter; zeros in between.
     for blocks in (65536, 65537) if driver.short else (65536, 65537, 140000):
         image = struct.pack("<%dI" % blocks, *range(1, blocks + 1))
         check_image(driver, image, "md5", 4, 0)
     check_image(driver, image[:-1] + bytes(5000) + image, "md5", 4, "linear")
 
 
-# ---- What is wrong --------------------------------------------------------
+# ---- Errors ---------------------------------------------------------------
 
 
 def refused(driver, what, data, why, flags=("0", "1")):
-    """No reader takes it, and the driver says why."""
+    """No reader accepts it, and the driver prints the reason."""
     if not driver.takes():
         return
     try:
@@ -111,20 +111,20 @@ def refused(driver, what, data, why, flags=("0", "1")):
         pass
     else:
         if "1" in flags:
-            raise Failed("the reference takes %s" % what)
+            raise Failed("the reference accepts %s" % what)
     for args, from_pipe in [(["read", flag], from_pipe) for flag in flags
                             for from_pipe in driver.inputs()]:
         status, _, err = driver.run(args, data, from_pipe)
         if status != 1 or not re.search(why, err):
             raise Failed("%s, %s: status %d, %r does not say %r"
                          % (what, args, status, err, why))
-    # What a reader refuses a table is not made of.
+    # A manifest that a reader refuses is not loaded into a table.
     if driver.run(["load"], data)[0] != 1:
         raise Failed("%s: loaded" % what)
 
 
 def test_damaged(driver, rng):
-    """Cut anywhere; any bit flipped."""
+    """Cut at any byte; any bit flipped."""
     image = bytes(200) + rng.randbytes(300) + bytes(500) + rng.randbytes(77)
     data = refmanifest.write(image, "md5", 64)
     cuts = {0, 1, 511, 512, 513, 527, 528, 535, 536, len(data) - 1,
@@ -190,7 +190,7 @@ def test_crafted_records(driver):
 
 
 def test_zeros_as_data(driver):
-    """Only zeros have the leaf of zeros, of as many as a block has."""
+    """Only zeros have the leaf of zeros of the block's length."""
     why = "the record at byte 512 has a block of zeros as data"
     data = bytes(range(1, 65))
     for digest, block_size, streams in (("sha256", 64, 0), ("md5", 512, 0),
@@ -200,7 +200,7 @@ def test_zeros_as_data(driver):
                       data * 8 + bytes(1), data * 16 + bytes(63)):
             refused(driver, "zeros as data",
                     zeros_as_data(image, digest, block_size, streams), why)
-    # Of a part, and in the second record.
+    # In a part, and in the second record.
     p = Parts()
     zero = refmanifest.zero_leaf("md5", 64)
     text = p.head.rstrip(b"\0").decode()
@@ -211,11 +211,11 @@ def test_zeros_as_data(driver):
             p.join(p.records[0], record(2, 1 | ZERO, b""),
                    record(3, 7, zero * 4 + b"".join(p.right.runs[2][2]))),
             "the record at byte 592 has a block of zeros as data")
-    # The leaf of as many zeros as a block does not have is one of data.
+    # The leaf of zeros of another length is one of data.
     short = refmanifest.zero_leaf("md5", 52)
     check_right(driver, right_sum(p, [bytes(16), short], [bytes(16), bytes(16),
                                                           zero]))
-    # Nobody can tell data from zeros by these.
+    # With these digests data cannot be distinguished from zeros.
     for digest in "null", "xxh64", "xxh3-128":
         if driver.run(["write", digest, "64", "0", "sink"], b"")[0] == 0:
             check_right(driver, zeros_as_data(data + bytes(100), digest, 64))
@@ -230,7 +230,7 @@ def right_sum(p, first, last):
 
 
 def test_hostile_sizes(driver):
-    """Little is there of what the header and records say."""
+    """The header and records promise more than there is."""
     made = "blk-sha512/4"
     size = 2**64 - 2
     head = header(made, size, 0, 2**62)
@@ -243,13 +243,13 @@ def test_hostile_sizes(driver):
              head + record(0, 65536, bytes(64))),
             ("nothing", "cut off", head)):
         refused(driver, what, data, why)
-    # The sum of these would take very long, and is in the next thing read.
+    # Their sum would take very long, and follows next.
     data = head + record(0, 2**62 | ZERO, b"") + end(head, 2**62, bytes(64))
     for from_pipe in False, True:
         expect("2^62 blocks", "sha512 4 0 0 %d 0 %d\n0 zero %d\nsum %s\n"
                % (size, 2**62, 2**62, "00" * 64),
                driver.well(["read", "1"], data, from_pipe).decode())
-    # Many records, each of one block: what is kept does not grow.
+    # Many records of one block each: memory does not grow.
     count = 10**4 if driver.short else 10**5
     head = header("blk-md5/4", 4 * count, 0, count)
     records = [record(i, 1 | ZERO, b"") if i % 2 else data_record(i, 1)
@@ -314,7 +314,7 @@ def test_headers(driver):
             ("numbers that wrap", "does not have", text.replace(
                 "0:10", "18446744073709551615:18446744073709551615"))):
         refused(driver, "header: " + what, with_head(head), why)
-    # It says less than there is: the image is shorter than it was.
+    # The size is smaller, with the same number of blocks.
     refused(driver, "another size, as many blocks",
             with_head(text.replace(size_line, "size: 627")), "the sum is not",
             flags="0")
@@ -324,7 +324,7 @@ def test_headers(driver):
 
 
 def test_parts(driver):
-    """A part has no sum; all else holds for it too."""
+    """A part has no sum; all other rules apply to it too."""
     p = Parts()
     text = p.head.rstrip(b"\0").decode()
     leaves = p.right.runs[2][2]

@@ -3,21 +3,21 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Randomised differential test of libblkhash against reference.py.
 
-Each round makes an image and hashes it with one digest through every way into
-the library, in random pieces: by streaming, synchronous and asynchronous; by a
-leaf table of which parts are rewritten, zeroed and forgotten by one or many
-threads; by a leaf table that takes everything once; each of them knows the size
-of the image from the start, or learns it at some moment.  blkhash-driver makes the
-calls; each digest must be that of reference.py, and after each step the table
-must know what it has to, and claim to know nothing else (class Knowledge).
+Each round makes an image and hashes it with one digest through all interfaces
+of the library, in random pieces: by streaming, synchronous and asynchronous; by
+a leaf table of which parts are rewritten, zeroed and forgotten by one or many
+threads; by a leaf table that gets each byte once.  The size of the image is set
+at the start or later.  blkhash-driver makes the calls; each digest must be that
+of reference.py, and after each step the table must report as present what it
+must have, and nothing else (class Model).
 
     test-random.py --driver PATH [--seed S] [--rounds N] [--only ROUND]
                    [--digest NAME]
 
-The seed is printed; the same seed makes the same rounds, whatever N is, but
-threads are scheduled as they are.  BLKHASH_SEED and BLKHASH_ROUNDS do what the
-options do; BLKHASH_DRIVER_WRAPPER is a command put before the driver, such as
-"valgrind -q --error-exitcode=99".
+The seed is printed; the same seed makes the same rounds, for any N, but the
+scheduling of threads differs.  BLKHASH_SEED and BLKHASH_ROUNDS have the effect
+of the options; BLKHASH_DRIVER_WRAPPER is a command that runs the driver, such
+as "valgrind -q --error-exitcode=99".
 """
 
 import argparse
@@ -39,9 +39,9 @@ ROUND_TIMEOUT = 300             # seconds; generous, for valgrind
 TRANSCRIPT_TAIL = 60            # operations shown when a round fails
 LEAVES_ONCE = 1
 SIZE_UNKNOWN = 2**64 - 1
-LINEAR = "linear"               # in the place of a number of streams
+LINEAR = "linear"               # instead of a number of streams
 
-# What every build has, and what depends on the libraries it was built with.
+# Digests of all builds, and digests that depend on the libraries of a build.
 REQUIRED = {"sha256", "sha512", "sha1", "md5", "sha3-256", "blake2b512",
             "null"}
 OPTIONAL = {"blake3", "blake2b-256", "xxh3-128", "xxh64"}
@@ -63,7 +63,7 @@ def expect(what, expected, got):
 
 
 class Driver:
-    """Runs operations; an answer is (errno value, result)."""
+    """Runs operations; a reply is (errno value, result)."""
 
     def __init__(self, path):
         wrapper = shlex.split(os.environ.get("BLKHASH_DRIVER_WRAPPER", ""))
@@ -80,7 +80,7 @@ class Driver:
             self.died()
 
     def answer(self, line=-1):
-        """The next answer, to the operation at LINE of the transcript."""
+        """The next reply, to the operation at LINE of the transcript."""
         try:
             self.process.stdin.flush()
         except BrokenPipeError:
@@ -100,14 +100,14 @@ class Driver:
         raise Failure("the driver ended, status %s" % self.process.wait())
 
     def run(self, line, data=b"", expected=0):
-        """Run one operation that ends with EXPECTED; returns its result."""
+        """Run one operation, which returns EXPECTED; returns its result."""
         self.send(line, data)
         err, result = self.answer()
         expect(line, name_of(expected), name_of(err))
         return result
 
     def batch(self, threads, lines):
-        """Run operations in THREADS threads at once; returns the answers."""
+        """Run operations in THREADS threads at once; returns the replies."""
         self.send("batch %d %d" % (threads, len(lines)))
         for line in lines:
             self.send(line)
@@ -130,8 +130,8 @@ def name_of(err):
 class Image:
     """LEAD zero bytes, BODY, TRAIL zero bytes.  Only the body is in memory.
 
-    The lead is a multiple of the block size and the body, if a trail follows,
-    too: every block is in one part."""
+    The length of the lead is a multiple of the block size, and so is that of
+    the body if there is a trail: each block is in one part."""
 
     def __init__(self, rng, digest, block_size):
         self.bs = block_size
@@ -157,7 +157,7 @@ class Image:
                                  linear)
 
     def blocks(self, start, end):
-        """The blocks of the body that [start, end) of it touches."""
+        """The blocks that overlap [start, end) of the body."""
         for first in range(start // self.bs * self.bs, end, self.bs):
             yield first, min(first + self.bs, len(self.body))
 
@@ -187,7 +187,7 @@ def random_piece(rng, block_size, limit):
 
 
 def random_content(rng, size):
-    """Content as images have it, among it what misleads zero detection."""
+    """Content as in images, including content that confuses zero detection."""
     kind = rng.randrange(5)
     if kind == 0:
         return rng.randbytes(size)
@@ -211,7 +211,7 @@ def random_body(rng, size, block_size):
         body += random_content(rng, n)
     del body[size:]
     if size % block_size and rng.random() < 0.2:
-        # Only the last byte of a short last block is not zero.
+        # In a short last block only the last byte is not zero.
         tail = size // block_size * block_size
         body[tail:] = bytes(size - tail - 1) + b"\1"
     return body
@@ -223,7 +223,7 @@ def random_body(rng, size, block_size):
 def stream_operations(rng, image, queue_depth):
     """Operations that append the image."""
     pos = 0
-    # Not thousands of operations, but pieces of a byte among the larger ones.
+    # Some pieces of a byte among larger ones, but not thousands.
     shortest = len(image.body) // 200
     while pos < image.size:
         at = pos - image.lead
@@ -253,7 +253,7 @@ def test_stream(rng, driver, image, digest, streams, expected):
                                        queue_depth))
     operations = list(stream_operations(rng, image, queue_depth))
     if rng.random() < 0.15:
-        # Abandoned: nothing to compare, all for the sanitizers.
+        # Freed unfinished: nothing to compare; for the sanitizers.
         operations = operations[:rng.randrange(len(operations) + 1)]
         for operation in operations:
             driver.run(operation)
@@ -275,12 +275,12 @@ def test_stream(rng, driver, image, digest, streams, expected):
 MISSING, KNOWN, EITHER = 0, 1, 2
 
 
-class Knowledge:
-    """What a leaf table must and must not know of the body, byte by byte.
+class Model:
+    """What a leaf table must and must not have of the body, byte by byte.
 
-    EITHER is where blkhash.h leaves it open: what several threads, in any
-    order, left of a block.  The last content given is image.body, and what the
-    table knows must be that."""
+    EITHER is left open by blkhash.h: what several threads, in any order, left
+    of a block.  The last content given is image.body, and the content in the
+    table must be that."""
 
     def __init__(self, image):
         self.image = image
@@ -301,10 +301,10 @@ class Knowledge:
                                                           bytes([EITHER]))
 
     def apply(self, kind, start, end, data):
-        """One operation; DATA becomes the content of [start, end)."""
+        """Apply one operation; DATA becomes the content of [start, end)."""
         for first, last in self.image.blocks(start, end):
-            # Of a complete block of data the table has only the digest, or
-            # its content, if it was zeros before.
+            # Of a complete block of data the table has only the leaf; or its
+            # content, if it was zeros before.
             if ((first < start or end < last) and self.complete(first, last)
                     and self.is_data(first, last)):
                 self.doubt(first, last)
@@ -312,7 +312,7 @@ class Knowledge:
         self.mark(start, end, MISSING if kind == "forget" else KNOWN)
 
     def change(self, start, data):
-        """The content that parallel operations are about to give anew."""
+        """The content that parallel operations will give again."""
         end = start + len(data)
         for first, last in self.image.blocks(start, end):
             if self.complete(first, last):
@@ -346,7 +346,7 @@ class Knowledge:
                 self.mark(s, e, EITHER)
 
     def observe(self, missing):
-        """Compare with the MISSING ranges of the table, then believe it."""
+        """Compare with the MISSING ranges of the table, and adopt them."""
         lead, end = self.image.lead, len(self.map)
         seen = bytearray([KNOWN]) * end
         pos = 0
@@ -355,9 +355,9 @@ class Knowledge:
                 raise Failure("%d bytes at %d are missing, not in the body"
                               % (e - s, s + lead))
             for at, what in ((self.map.find(MISSING, pos, s),
-                              "must be missing, is known"),
+                              "must be missing, is present"),
                              (self.map.find(KNOWN, s, e),
-                              "must be known, is missing")):
+                              "must be present, is missing")):
                 if at != -1:
                     raise Failure("the byte at %d %s" % (at + lead, what))
             seen[s:e] = bytes(e - s)
@@ -392,14 +392,14 @@ class TableTest:
     def __init__(self, rng, driver, image, digest, streams, flags):
         self.rng, self.driver, self.image = rng, driver, image
         self.digest, self.streams, self.flags = digest, streams, flags
-        self.knowledge = Knowledge(image)
+        self.model = Model(image)
         self.size_known = rng.random() < 0.5
         driver.run("leaves-new %s %d %s %d %d" % (
             digest, image.bs, streams,
             image.size if self.size_known else SIZE_UNKNOWN, flags))
 
     def operation(self, kind, start, end):
-        """The driver's operation on [start, end) of the body."""
+        """The operation of the driver on [start, end) of the body."""
         offset = start + self.image.lead
         if kind == "data":
             return "leaves-data %d %d %d" % (start, end - start, offset)
@@ -428,14 +428,14 @@ class TableTest:
         ranges = parse_ranges(self.driver.run("leaves-missing %d" % offset))
         if self.size_known:
             return ranges
-        # The rest, up to the end of any image.
+        # The last range, up to the maximum size.
         start, end = ranges.pop()
         expect("the end of what is missing", SIZE_UNKNOWN, end)
         if start < self.image.size:
             ranges.append((start, self.image.size))
         return ranges
 
-    def tell_size(self):
+    def set_size(self):
         if not self.size_known:
             self.driver.run("leaves-size %d" % self.image.size)
         self.size_known = True
@@ -445,21 +445,21 @@ class TableTest:
         self.check_outside()
 
     def check(self):
-        """Compare what the table says of itself with the model."""
+        """Compare what the table reports with the model."""
         if not self.size_known:
             self.driver.run("leaves-fold", expected=errno.ENODATA)
             if self.rng.random() < 0.3:
-                self.tell_size()
+                self.set_size()
         missing = self.missing()
-        self.knowledge.observe(missing)
+        self.model.observe(missing)
         offset = self.rng.randint(0, self.image.size +
                                   self.rng.choice([0, 2 * self.image.bs]))
         expect("missing from %d" % offset,
                [(max(s, offset), e) for s, e in missing if e > offset],
                self.missing(offset))
         if not self.size_known:
-            return              # and not whether the last block is complete
-        expect("count", "%d %d" % self.knowledge.counts(),
+            return              # whether the last block is complete is unknown
+        expect("count", "%d %d" % self.model.counts(),
                self.driver.run("leaves-count"))
         if missing:
             self.driver.run("leaves-fold", expected=errno.ENODATA)
@@ -471,7 +471,7 @@ class TableTest:
                self.driver.run("leaves-fold"))
 
     def check_outside(self):
-        """Ranges that pass the end are refused, also when sums overflow."""
+        """Ranges beyond the end are refused, also if sums overflow."""
         size = self.image.size
         operations = ["leaves-zero 1 %d" % size,
                       "leaves-zero %d %d" % (2**64 - 1, 1)]
@@ -494,17 +494,18 @@ class TableTest:
         return start, start + n
 
     def patch(self, start, data):
-        """Change the content, here only in the driver."""
+        """Change the content, only in the driver."""
         self.driver.run("patch %d %d" % (start, len(data)), data)
 
     def data_or_zero(self, start, end):
-        """An operation that gives [start, end) as it is."""
-        if self.knowledge.is_data(start, end):
+        """An operation that gives [start, end) as data or as zeros, as in the
+        image."""
+        if self.model.is_data(start, end):
             return "data"
         return self.rng.choice(["data", "zero"])
 
     def rewrite_in_sequence(self):
-        """One thread, each operation with content of its own."""
+        """One thread; each operation has content of its own."""
         for _ in range(self.rng.randint(1, 12)):
             start, end = self.random_range()
             kind = self.rng.choice(["data", "data", "same", "zero", "forget"])
@@ -518,13 +519,14 @@ class TableTest:
             elif kind == "same":
                 kind = "data"
             self.driver.run(self.operation(kind, start, end))
-            self.knowledge.apply(kind, start, end, data)
+            self.model.apply(kind, start, end, data)
         if self.rng.random() < 0.2:
             self.driver.run("leaves-data 0 0 %d"
                             % self.rng.randint(0, self.image.size))
 
     def rewrite_in_parallel(self):
-        """Many threads; all operations carry the same, perhaps new, content."""
+        """Many threads; all operations have the same content, which may be
+        new."""
         ranges = [self.random_range()
                   for _ in range(self.rng.randint(1, 40))]
         changed = self.rng.random() < 0.5
@@ -532,12 +534,12 @@ class TableTest:
             start, end = ranges[0]
             data = random_content(self.rng, end - start)
             self.patch(start, data)
-            self.knowledge.change(start, data)
+            self.model.change(start, data)
         operations = [(self.data_or_zero(*r), *r) for r in ranges]
         for i in range(1, len(ranges)):
             if self.rng.random() < 0.05:
                 operations[i] = ("forget", *ranges[i])
-        self.knowledge.apply_parallel(operations)
+        self.model.apply_parallel(operations)
         lines = [self.operation(*operation) for operation in operations]
         lines += ["leaves-fold", "leaves-missing 0"] * self.rng.randrange(3)
         self.rng.shuffle(lines)
@@ -549,11 +551,11 @@ class TableTest:
                 expect("fold among other calls",
                        self.image.hash(self.digest, self.streams), result)
             elif err not in (0, errno.ENODATA, errno.EBUSY):
-                raise Failure("fold among other calls: " + name_of(err))
+                raise Failure("fold during other calls: " + name_of(err))
 
     def race_for_blocks(self):
-        """One thread gives the last piece of a block, and while it hashes
-        the block another changes the first piece."""
+        """One thread gives the last piece of a block, and while it hashes the
+        block, another thread changes the first piece."""
         blocks = [b for b in self.image.blocks(0, len(self.image.body))
                   if b[1] - b[0] > 1]
         operations = []
@@ -562,18 +564,18 @@ class TableTest:
             before = ("forget", first, last), ("data", first, middle)
             for kind, s, e in before:
                 self.driver.run(self.operation(kind, s, e))
-                self.knowledge.apply(kind, s, e, self.image.body[s:e])
+                self.model.apply(kind, s, e, self.image.body[s:e])
             data = self.rng.randbytes(middle - first)
             self.patch(first, data)
-            self.knowledge.change(first, data)
+            self.model.change(first, data)
             operations += [(self.rng.choice(["data", "data", "forget"]),
                             first, middle), ("data", middle, last)]
         self.rng.shuffle(operations)
-        self.knowledge.apply_parallel(operations)
+        self.model.apply_parallel(operations)
         self.batch([self.operation(*o) for o in operations])
 
     def race_with_fold(self):
-        """A fold among changes is of one state of the image."""
+        """A fold during changes returns the hash of one state of the image."""
         self.complete()
         blocks = list(self.image.blocks(0, len(self.image.body)))
         i = self.rng.randrange(len(blocks))
@@ -587,7 +589,7 @@ class TableTest:
         data = self.operation("data", start, end)
         lines = [data, self.operation("zero", start, end),
                  "leaves-fold", "leaves-fold"]
-        # A fold of millions of blocks takes its time.
+        # A fold of millions of blocks is slow.
         lines *= 20 if self.image.size < 10000 * self.image.bs else 1
         self.rng.shuffle(lines)
         for line, (err, result) in zip(lines, self.driver.batch(
@@ -595,12 +597,13 @@ class TableTest:
             if line != "leaves-fold":
                 expect(line, "ok", name_of(err))
             elif err != errno.EBUSY and (err or result not in hashes):
-                raise Failure("fold among changes: %s %s, not one of %s"
+                raise Failure("fold during changes: %s %s, not one of %s"
                               % (name_of(err), result, hashes))
         self.driver.run(data)
 
     def complete(self):
-        """Give what is missing, in disjoint pieces; then all must be known."""
+        """Give missing ranges in disjoint pieces; then nothing must be
+        missing."""
         operations = []
         for start, end in self.missing():
             pos = start - self.image.lead
@@ -612,16 +615,16 @@ class TableTest:
                                    pos, pos + n))
                 pos += n
         self.rng.shuffle(operations)
-        self.knowledge.apply_parallel(operations)
+        self.model.apply_parallel(operations)
         self.batch([self.operation(*o) for o in operations])
         if not self.size_known:
             self.refuse_too_small()
-        self.tell_size()
+        self.set_size()
         self.check()
         expect("missing when everything was given", [], self.missing())
 
     def refuse_too_small(self):
-        """All of the image was given."""
+        """The size cannot be smaller than the image that was given."""
         if self.image.size > 0:
             self.driver.run("leaves-size %d"
                             % self.rng.randrange(self.image.size),
@@ -641,12 +644,12 @@ class TableTest:
                                      self.race_with_fold])()
                     self.check()
                 if self.rng.random() < 0.1:
-                    break               # freed with parts missing
+                    break               # freed while parts are missing
             self.complete()
         self.driver.run("leaves-free")
 
     def refuse_twice(self, start, end):
-        """A byte of a range that was given is given again, or forgotten."""
+        """A byte that was given once is given again, or forgotten."""
         at = self.rng.randrange(start, end)
         kind = self.rng.choice(["data", "zero", "forget"])
         self.driver.run(self.operation(kind, at,
@@ -654,7 +657,7 @@ class TableTest:
                         expected=errno.EEXIST)
 
     def refuse_overlap(self, start, end):
-        """The same, with bytes around the range, which are left undefined."""
+        """The same, with bytes around the range, which become undefined."""
         start = max(0, start - self.rng.randint(0, 2 * self.image.bs))
         end = min(len(self.image.body),
                   end + self.rng.randint(0, 2 * self.image.bs))
@@ -679,7 +682,8 @@ class TableTest:
         return pieces
 
     def last_batch(self, lines):
-        """Give the last pieces with folds among them; was there a fold?"""
+        """Give the last pieces during folds; returns whether a fold
+        succeeded."""
         folded = refused = False
         lines += ["leaves-fold"] * self.rng.choice([1, 3, 500])
         if not self.size_known:
@@ -714,7 +718,7 @@ class TableTest:
             n = self.rng.randint(1, len(pieces))
             operations = [(self.data_or_zero(*p), *p) for p in pieces[:n]]
             lines = [self.operation(*o) for o in operations]
-            self.knowledge.apply_parallel(operations)
+            self.model.apply_parallel(operations)
             if n == len(pieces) and self.rng.random() < 0.3:
                 folded = self.last_batch(lines)
             else:
@@ -726,7 +730,7 @@ class TableTest:
                 break
             del pieces[:n]
         else:
-            self.tell_size()
+            self.set_size()
             self.check()
             expect("missing when everything was given", [], self.missing())
             if not folded:
@@ -753,7 +757,7 @@ def run_round(rng, driver, digest):
 
 
 def choose_digests(driver):
-    """The digests to test: those of the driver that this Python has, too."""
+    """The digests to test: those of the driver that this Python has."""
     names = driver.run("digests").split()
     expect("the order of the digests", sorted(names), names)
     expect("digests that should be there", [], sorted(REQUIRED - {*names}))

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Change a vhdx image in place, and make its checksums right again.
+"""Changes a vhdx image in place, and updates its checksums.
 
     vhdx-edit.py FILE block N STATE [OFFSET]    block N of the disk
-    vhdx-edit.py FILE bitmap N ENTRY            the entry behind chunk N
+    vhdx-edit.py FILE bitmap N ENTRY            the entry after chunk N
     vhdx-edit.py FILE item NAME VALUE           of the metadata, see ITEMS
     vhdx-edit.py FILE bat OFFSET LENGTH         where the block table is
     vhdx-edit.py FILE log N                     a log that sets block N to zero
     vhdx-edit.py FILE old-log                   the same in the older header
 
-Numbers are in Python's notation.  STATE and OFFSET can be "-": as it is.
+Numbers are in Python's notation.  STATE and OFFSET can be "-": unchanged.
 """
 
 import struct
@@ -48,7 +48,7 @@ def put(fmt, offset, *values):
 
 
 def seal(offset, size):
-    """A checksum is at offset 4, and is taken with zeros there."""
+    """The checksum is at offset 4, and is computed with zeros there."""
     put("<I", offset + 4, 0)
     f.seek(offset)
     put("<I", offset + 4, crc32c(f.read(size)))
@@ -79,7 +79,8 @@ def entry_at(block):
 
 
 def write_log(block, header):
-    """One entry of the log: the sector with the entry of the block is zeros."""
+    """A log with one entry, which zeroes the sector with the entry of the
+    block."""
     guid = b"a log, not empty"
     start = get("<Q", HEADERS[0] + 72)[0]
     put("<4sIIIQII16sQQ", start, b"loge", 0, 4096, 0, 1, 1, 0, guid,

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""All web servers: a proxy on the loopback interface, which knows ranges.
+"""A proxy on the loopback that replaces all web servers, with ranges.
 
     web-server.py DIR PORT-FILE
 
-Whatever the host is, the last part of the path is a file in DIR.  The port is
-in PORT-FILE when the server listens.
+For any host, the last part of the path is a file in DIR.  The port is written
+to PORT-FILE when the server listens.
 """
 
 import http.server

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the benchmark scripts share.
+"""Functions that the benchmark scripts share.
 
 A result is a JSON file: the machine, the parameters, and a list of results,
 each of which is a case (what was run) with all its runs and their medians.
 
-All cases are run once, then all again: a machine whose speed changes meanwhile
-changes it for all, and each round has its own ratio to the yardstick that was
-run in the same round.  Scripts print medians.
+All cases are run once, then all again: if the speed of the machine changes, it
+changes for all cases, and each round has its own ratio to the yardstick of the
+same round.  Scripts print medians.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def say(message):
 # ---- Arguments and programs -----------------------------------------------
 
 def parser(doc):
-    """With the options that all benchmarks have."""
+    """An argument parser with the options that all benchmarks have."""
     p = argparse.ArgumentParser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--build", default=os.path.join(TOP, "build"),
@@ -52,12 +52,12 @@ def parser(doc):
 
 
 def parse(p):
-    """The arguments, once they are plausible."""
+    """The arguments, after checks."""
     args = p.parse_args()
     if args.runs < 1:
         p.error("--runs must be 1 or more")
     args.build = os.path.abspath(args.build)
-    # What is run is not installed: it needs our library.
+    # Programs that are not installed need the library of the build.
     os.environ["LD_LIBRARY_PATH"] = ":".join(
         filter(None, (os.path.join(args.build, "lib", ".libs"),
                       os.environ.get("LD_LIBRARY_PATH"))))
@@ -65,7 +65,7 @@ def parse(p):
 
 
 def names(known=None):
-    """A type of argument: names with commas between them."""
+    """A type for arguments: a comma-separated list of names."""
     def parse_names(text):
         result = text.split(",")
         for name in result:
@@ -77,8 +77,8 @@ def names(known=None):
 
 
 def built(args, path):
-    """The program itself: libtool's script would be measured as well.  What is
-    in .libs beside a program can be of an earlier build."""
+    """The program itself: libtool's script would be measured too.  A program in
+    .libs may be of an earlier build."""
     directory, name = os.path.split(path)
     program = os.path.join(args.build, path)
     if os.path.exists(program):
@@ -113,7 +113,7 @@ def output_of(*command):
 
 
 def cpu_name():
-    """With the family and model of x86, which virtual machines do not hide."""
+    """With family and model on x86, which virtual machines do not hide."""
     facts = {}
     try:
         with open("/proc/cpuinfo") as f:
@@ -129,7 +129,7 @@ def cpu_name():
 
 
 def cpus():
-    """That we may use."""
+    """The number of CPUs that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:
@@ -178,7 +178,7 @@ def median(values):
 
 
 def show(result):
-    """One line about a result that was just measured."""
+    """Print a line about a new result."""
     case = ", ".join("%s %s" % item for item in result["case"].items())
     ratio = result.get("ratio")
     say("%10.2f GB/s %s  %s" % (
@@ -189,7 +189,8 @@ def show(result):
 # ---- The programs that print JSON -----------------------------------------
 
 def run_json(*command):
-    """What it prints, with the CPU seconds of the process if it has none."""
+    """The JSON that the command prints, with the CPU seconds of the process if
+    there are none in it."""
     try:
         process = subprocess.Popen(command, stdout=subprocess.PIPE)
         out = process.stdout.read()
@@ -204,7 +205,7 @@ def run_json(*command):
 
 
 def rounds(args, cases, measure):
-    """Measure each case once in each round; one list of runs for each."""
+    """Measure each case once per round; returns a list of runs for each."""
     runs = [[] for _ in cases]
     for _ in range(args.runs):
         for i, case in enumerate(cases):
@@ -213,7 +214,7 @@ def rounds(args, cases, measure):
 
 
 def options(case):
-    """{"digest-name": "sha256", "aio": True} as arguments."""
+    """{"digest-name": "sha256", "aio": True} as command-line arguments."""
     for key, value in case.items():
         if value is True:
             yield "--" + key
@@ -228,12 +229,12 @@ def digests(args):
 
 
 def bench_blkhash(name, args, cases, yardstick, factor=1):
-    """Run blkhash-bench for each case, and save.
+    """Run blkhash-bench for each case, and save the result.
 
-    The ratio of a case is its throughput to FACTOR times that of OpenSSL's
-    SHA-256, which digest-bench measures with the options YARDSTICK.  The
-    ratio in CPU time, of all threads, says what remains when the machine does
-    other things as well.
+    The ratio of a case is its throughput divided by FACTOR times that of
+    OpenSSL's SHA-256, which digest-bench measures with the options YARDSTICK.
+    The ratio of CPU times, of all threads, shows what remains if the machine
+    runs other programs too.
     """
     blkhash_bench = built(args, "tests/bench/blkhash-bench")
     digest_bench = built(args, "tests/bench/digest-bench")
@@ -272,7 +273,8 @@ def blkhash_parser(doc):
 
 
 def thread_counts(args):
-    """1, 2, 4 and so on up to the CPUs; without --all the ends alone."""
+    """1, 2, 4 and so on up to the number of CPUs; without --all only both
+    ends."""
     last = min(cpus(), 128)
     if not args.all:
         return sorted({1, last})
@@ -283,7 +285,8 @@ def thread_counts(args):
 # ---- hyperfine ------------------------------------------------------------
 
 def only_run(result):
-    """The seconds of the one run in a result of hyperfine, 2 or before."""
+    """The seconds of the only run in a result of hyperfine, of version 2 or
+    older."""
     if "measurements" in result:
         run = result["measurements"][0]
         return {"time": run["time_wall_clock"]["value"],
@@ -294,10 +297,10 @@ def only_run(result):
 
 
 def hyperfine(args, commands, prepare=()):
-    """Times of {name: command line}, run in turn, in the order given.
+    """Times of {name: command line}, which are run alternately in this order.
 
     PREPARE is a list of command lines that are run before: one for all, or one
-    for each.  They are split like those of a shell, but none is involved.
+    for each.  They are split as by a shell, but run without one.
     """
     require("hyperfine")
     runs = {name: [] for name in commands}

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Storage that benchmarks read from: NBD servers, and files on FUSE.
+"""Storage for benchmarks to read from: NBD servers, and files on FUSE.
 
-Each lasts as long as its "with".  They run in sessions of their own, so that a
+Each exists during its "with".  They run in sessions of their own, so that
 Ctrl-C ends the benchmark, which then unmounts and ends them in order.
 """
 
@@ -18,7 +18,8 @@ import bench
 
 
 def end_on_signals():
-    """By an exception, which leaves each "with"; more signals do nothing."""
+    """Raise an exception, which leaves each "with"; further signals are
+    ignored."""
     signals = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
     def end(number, _):
@@ -32,7 +33,7 @@ def end_on_signals():
 
 @contextlib.contextmanager
 def running(command, path):
-    """A program that makes the file PATH when it is ready."""
+    """A program that creates the file PATH when it is ready."""
     process = None
     try:
         process = subprocess.Popen(command, start_new_session=True)
@@ -51,8 +52,8 @@ def running(command, path):
 
 @contextlib.contextmanager
 def server(socket, *command):
-    """An NBD server.  "SOCKET" in its command is where it listens, "PIDFILE"
-    what it writes when it does.  Its URI.
+    """An NBD server.  In its command "SOCKET" is replaced by its socket,
+    "PIDFILE" by the file that it writes when it listens.  Yields its URI.
     """
     pid_file = socket + ".pid"
     places = {"SOCKET": socket, "PIDFILE": pid_file}
@@ -66,7 +67,7 @@ def server(socket, *command):
 
 @contextlib.contextmanager
 def file_on_fuse(mountpoint, uri):
-    """The path of a file that has the content of an NBD export."""
+    """The path of a file with the content of an NBD export."""
     os.makedirs(mountpoint, exist_ok=True)
     path = os.path.join(mountpoint, "disk")
     pid_file = mountpoint + ".pid"
@@ -76,7 +77,7 @@ def file_on_fuse(mountpoint, uri):
             try:
                 yield path
             finally:
-                # Lazily: a program that was killed may not be gone yet.
+                # Lazily: a process that was killed may not be gone yet.
                 subprocess.run(["fusermount3", "-u", "-z", mountpoint],
                                check=False)
                 with contextlib.suppress(subprocess.TimeoutExpired):
@@ -86,7 +87,7 @@ def file_on_fuse(mountpoint, uri):
 
 
 class Counts:
-    """What disk-filter counts in a file; zero at first."""
+    """The counters of disk-filter in a file; zero at first."""
 
     NAMES = ("reads", "bytes", "in-flight", "most", "nanoseconds")
     FORMAT = "=%dQ" % len(NAMES)
@@ -96,7 +97,7 @@ class Counts:
         self.clear()
 
     def clear(self):
-        """While no read is in flight."""
+        """Only while no read is in flight."""
         mode = "r+b" if os.path.exists(self.path) else "wb"
         with open(self.path, mode) as f:
             f.write(bytes(struct.calcsize(self.FORMAT)))

@@ -1,25 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Random servers with the filter, and random clients of them, against the
+"""Random servers with the filter, and random clients of them, compared with the
 reference.
 
 Each run is a random stack (stacks.py) and some crowds of clients (clients.py),
-which connect, change, read, leave, break off and are killed, several at a
-time; then the server ends, by a signal, in the middle of it or not.
+several at a time, which connect, write, read, disconnect, break off and are
+killed; then the server is ended by a signal, while clients are connected or
+not.
 
-Whatever sum is in the result file when all connections have closed must be
-that of what is on the disk then: what a fresh connection reads at blkhash's
-place in the stack, and, after the end, what is in the image.  The manifest
-must be that of refmanifest.py.  Nothing else is predicted, with two
-exceptions: when a change was acknowledged there is no sum of this name any
-more, and one client that behaves well, alone, gets a sum.
+A sum that is in the result file when all connections are closed must be that of
+the disk: of what a new connection reads at blkhash's place in the stack, and,
+after the end, of the content of the image.  The manifest must be that of
+refmanifest.py.  Nothing else is predicted, with two exceptions: after a change
+was acknowledged there is no sum of this name, and a single client that behaves
+well gets a sum.
 
     campaign.py --filter FILE.so --snapshot PLUGIN.so
 
-BLKHASH_SEED is the seed of the first run, BLKHASH_ROUNDS how many runs there
-are.  A run that fails prints its seed, and leaves what it had in the directory
-BLKHASH_KEEP, if there is one.  At the end it is told how often there was a sum,
+BLKHASH_SEED is the seed of the first run, BLKHASH_ROUNDS the number of runs.  A
+run that fails prints its seed, and leaves its files in the directory
+BLKHASH_KEEP if that is set.  At the end it prints how often there was a sum,
 and for which reasons there was none.
 """
 
@@ -38,7 +39,7 @@ from server import Discarded, Failed
 
 
 def one_run(args, seed, tally):
-    """None, or what went wrong."""
+    """Returns None, or the failure."""
     directory = tempfile.mkdtemp(prefix="campaign-")
     try:
         run = Run(args, seed, directory, tally)
@@ -74,10 +75,10 @@ def main():
     resource.setrlimit(resource.RLIMIT_CORE,
                        (resource.getrlimit(resource.RLIMIT_CORE)[1],) * 2)
     with tempfile.TemporaryDirectory(prefix="campaign-") as common:
-        # That of TSan itself.
+        # The thread of TSan itself.
         args.more_threads = "libtsan" in args.wrapper
         args.sanitizer = "LD_PRELOAD" in args.wrapper
-        # With a sanitizer before them the programs of scripts can fail.
+        # With a preloaded sanitizer, programs of scripts can fail.
         args.modules = stacks.find_modules(common, args.snapshot,
                                            not args.sanitizer)
         for i in range(seed, seed + rounds):

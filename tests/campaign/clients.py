@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Random clients of the campaign.  Each is a process, so that it can be
-killed."""
+"""Random clients of the campaign.  Each is a process, so that it can be killed.
+"""
 
 import os
 import random
@@ -19,7 +19,7 @@ def connect(path, name, psk=None):
         h.set_tls(nbd.TLS_REQUIRE)
         h.set_tls_username("alice")
         h.set_tls_psk_file(psk)
-    # The end of a disk need not be a whole block.
+    # The size of a disk need not be a multiple of the block size.
     h.set_strict_mode(h.get_strict_mode() & ~nbd.STRICT_ALIGN)
     h.add_meta_context("base:allocation")
     h.set_export_name(name)
@@ -34,7 +34,7 @@ def minimum(h):
 def read_all(h):
     size, unit = h.get_size(), minimum(h)
     most = min(1 << 20, h.get_block_size(nbd.SIZE_MAXIMUM) or 1 << 20)
-    # The last block may be too short to be read by itself.
+    # The last block may be too short for a request of its own.
     end = size // unit * unit
     data = b"".join(bytes(h.pread(min(most, end - i), i))
                     for i in range(0, end, most))
@@ -42,10 +42,10 @@ def read_all(h):
 
 
 class Client:
-    """What a client does is in its log, for who looks for what went wrong.
+    """What a client does is written to its log, for debugging.
 
-    One that breaks off or is killed has mostly one request in flight: with
-    more nbdkit can abort."""
+    A client that breaks off or is killed has at most one request in flight in
+    most cases: with more, nbdkit can abort."""
 
     def __init__(self, run, seed, may_write, manner, log):
         self.run, self.rng, self.may_write = run, random.Random(seed), may_write
@@ -60,7 +60,7 @@ class Client:
     # ---- Places and data ----
 
     def place(self, h):
-        """A range: near a hot place or anywhere, aligned or not."""
+        """A range: near a hot offset or anywhere, aligned or not."""
         rng, size, smallest = self.rng, h.get_size(), minimum(h)
         size = size // smallest * smallest
         if not size:
@@ -87,7 +87,8 @@ class Client:
     # ---- Requests ----
 
     def begin(self, h):
-        """Begin a random request.  Returns (cookie, buffer, does it change)."""
+        """Begin a random request.  Returns (cookie, buffer, whether it changes
+        data)."""
         rng, place = self.rng, self.place(h)
         may_write = self.may_write and not h.is_read_only()
         kind = rng.randrange(11) if may_write else rng.randrange(6, 11)
@@ -124,8 +125,8 @@ class Client:
         return h.aio_pread(buf, start), buf, False
 
     def end(self, h, request):
-        """Wait for it.  An error is one of the server's: with most stacks
-        there is none, and a fast zero may be refused in all."""
+        """Wait for the request.  An error must be one of the server: most
+        stacks have none, and all may refuse a fast zero."""
         cookie, _, _ = request
         try:
             while not h.aio_command_completed(cookie):
@@ -140,7 +141,7 @@ class Client:
             return False
 
     def requests(self, h, name):
-        """Some requests, of which some are in flight together."""
+        """Some requests, several of them in flight at once."""
         rng, changed = self.rng, False
         for _ in range(rng.randrange(1, 4 if self.run.stack.slow else 10)):
             requests = [self.begin(h)
@@ -161,7 +162,7 @@ class Client:
             self.begin(h)
 
     def scan_port(self):
-        """One that does not get to a request."""
+        """A client that breaks off before its first request."""
         with socket.socket(socket.AF_UNIX) as s:
             s.connect(self.run.socket)
             if self.rng.randrange(2):
@@ -170,7 +171,7 @@ class Client:
                         b"\0\0\0\3",
                         b"\0\0\0\3IHAVEOPT\0\0\0\1\0\0\0\0", b"GET /")))
                 except BrokenPipeError:
-                    return              # the limit filter let it not in
+                    return              # refused by the limit filter
                 select.select([s], [], [], 0.05)
 
     def sessions(self, ready, go):
@@ -190,7 +191,7 @@ class Client:
             self.log("connected")
             if ready is not None:
                 os.write(ready, b"x")
-                os.read(go, 1)          # the end of the file
+                os.read(go, 1)          # until the end of file
                 ready = None
             if h:
                 self.requests(h, name)
@@ -205,9 +206,10 @@ class Client:
 
 
 def start_client(run, seed, may_write, manner, log, ready, go, close):
-    """Returns its process number.  It fails when its status is not 0, and says
-    why in its log.  When it is connected it writes to READY and waits until GO
-    is closed, unless they are None; and it closes CLOSE."""
+    """Returns the process id.  The client exits with a status other than 0 if
+    it fails, and the reason is in its log.  When it is connected it writes to
+    READY and waits until GO is closed, unless they are None.  It closes
+    CLOSE."""
     pid = os.fork()
     if pid:
         return pid

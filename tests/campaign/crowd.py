@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Several clients of the campaign at once, of which some are killed, and a
-server that is ended meanwhile or not."""
+"""Several clients of the campaign at once, some of which are killed; the server
+may be ended meanwhile."""
 
 import os
 import select
@@ -14,7 +14,7 @@ from server import LIMIT
 
 class Crowd:
     def __init__(self, run, together):
-        """TOGETHER: no request before all are connected."""
+        """TOGETHER: no client sends requests before all are connected."""
         self.run, self.rng = run, run.rng
         self.together = together
         self.number = self.rng.randrange(1, 6)
@@ -25,8 +25,8 @@ class Crowd:
         self.logs, self.killed, self.kills = {}, set(), []
 
     def start(self):
-        """Starts them.  Returns what is written to when they are connected, and
-        what they wait for then to be closed."""
+        """Start the clients.  Returns the pipe to which they write when they
+        are connected, and the pipe that they then wait to be closed."""
         ready, ready_write = os.pipe()
         go_read, go = os.pipe()
         inherited = (ready_write, go_read) if self.together else (None, None)
@@ -46,8 +46,8 @@ class Crowd:
         os.close(go_read)
         return ready, go
 
-    def meet(self, signal_server=None):
-        """They come and leave; the server gets that signal meanwhile."""
+    def run_clients(self, signal_server=None):
+        """Run all clients; the server gets that signal meanwhile."""
         ready, go = self.start()
         try:
             if self.together:
@@ -90,7 +90,7 @@ class Crowd:
                 signal_server = None
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid:
-                self.gone(pid, status)
+                self.exited(pid, status)
             elif time.monotonic() > start + LIMIT:
                 server.hang("clients leave")
             else:
@@ -98,10 +98,10 @@ class Crowd:
         if signal_server:
             server.process.send_signal(signal_server)
 
-    def gone(self, pid, status):
+    def exited(self, pid, status):
         log = self.logs.pop(pid, None)
         if log is None:
-            self.run.server_gone(pid, status)
+            self.run.server_exited(pid, status)
         elif status and pid not in self.killed and not self.run.ending:
             with open(log) as f:
                 self.run.blame("a client:\n" + "".join(f.readlines()[-5:]))

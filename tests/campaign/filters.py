@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The filters of nbdkit that the campaign puts below and above blkhash, with
-random parameters.  stacks.py says what the traits are, and what is left out.
+random parameters.  stacks.py describes the traits, and what is left out.
 
-Each is a function of (rng, place): what is known of the place in the stack.  It
-returns parts, from the client's side to the plugin's, or None where it makes no
-sense."""
+Each is a function of (rng, place), where PLACE describes its place in the
+stack.  It returns parts, ordered from the client to the plugin, or None if it
+makes no sense there."""
 
 import os
 
@@ -29,8 +29,8 @@ def maybe(rng, *params):
 
 
 def simple(name, *choices, traits="", above=""):
-    """A filter with one of these lists of parameters; ABOVE are its traits
-    when it is above blkhash."""
+    """A filter with one of these lists of parameters; ABOVE are its traits if
+    it is above blkhash."""
     def make(rng, place):
         params = rng.choice(choices) if choices else ()
         return [Part(name, *params, traits=above if place.above else traits)]
@@ -42,7 +42,7 @@ def cache(rng, place):
     if place.has_directory:
         return None
     modes = ["writeback", "unsafe"]
-    if place.can_flush:         # else nbdkit 1.32 aborts
+    if place.can_flush:         # otherwise nbdkit 1.32 aborts
         modes.append("writethrough")
     return [Part("cache", "cache=" + rng.choice(modes),
                  "cache-on-read=" + rng.choice(("true", "false")),
@@ -61,7 +61,7 @@ def cow(rng, place):
 
 def error(rng, place):
     rate = "%d%%" % rng.choice((2, 10, 40))
-    # Not of .cache: the filter crashes by itself when readahead calls that.
+    # Not for .cache: the filter crashes by itself if readahead calls that.
     kinds = rng.choice((("-pread",), ("-pwrite",), ("-zero", "-trim"),
                         ("-extents",), ("-pwrite", "-zero", "-trim")))
     return [Part("error", "error-file=" + place.trigger,
@@ -85,7 +85,7 @@ def retry_request(rng, place):
 def delay(rng, place):
     params = ["wdelay=%dms" % rng.randrange(5),
               "delay-open=%dms" % rng.randrange(5)]
-    if place.above:             # below, it fails when the client has gone
+    if place.above:             # below, it fails after a disconnect
         params.append("rdelay=%dms" % rng.randrange(3))
     else:
         params.append("delay-close=%dms" % rng.randrange(20))
@@ -116,7 +116,7 @@ def truncate(rng, place):
                         "round-up=64k", "round-up=512", "round-down=512"))
     if param.startswith("round-down") and place.size < 512:
         return None
-    # Zeros that are written behind the end go nowhere.
+    # Zeros beyond the end are discarded.
     return [Part("truncate", param, traits="fails maps opaque hides"
                  if place.above else "fails maps")]
 
@@ -124,7 +124,7 @@ def truncate(rng, place):
 def swab(rng, place):
     if place.size < 8:
         return None
-    # As in blocksize below.
+    # As for blocksize below.
     return [Part("blocksize", "minblock=512",
                  traits="maps hides" if place.above else "maps"),
             Part("swab", "swab-bits=%d" % rng.choice((16, 32, 64)),
@@ -136,12 +136,12 @@ def blocksize(rng, place):
                  "minblock=%d" % rng.choice((1, 512, 4096, 65536)),
                  "maxdata=%d" % rng.choice((65536, 1 << 20, 64 << 20)),
                  "maxlen=%d" % rng.choice((65536, 1 << 30)),
-                 # It rounds the size down, and leaves out small trims.
+                 # It rounds the size down, and drops small trims.
                  traits="maps opaque hides" if place.above else "maps")]
 
 
 def blocksize_policy(rng, place):
-    # The blocksize filter rounds the size down to the smallest request.
+    # The blocksize filter rounds the size down to the minimum request.
     smallest, policy = rng.choice(((1, "allow"), (1, "error"), (512, "allow")))
     if place.size % smallest != 0:
         smallest = 1
@@ -151,7 +151,8 @@ def blocksize_policy(rng, place):
 
 
 def extentlist(rng, place):
-    """True when the server starts, and where clients write a lie after that."""
+    """The list is right when the server starts, and wrong where clients
+    write."""
     if not place.content:
         return None
     path = os.path.join(place.directory, "extents")
@@ -176,13 +177,13 @@ def ddrescue(rng, place):
         if bad:
             f.write("0x0 0x%x -\n" % bad)
         f.write("0x%x 0x%x +\n" % (bad, place.size - bad))
-    # It passes on that what cannot be read is zero.
+    # It reports data that cannot be read as zero.
     return [Part("noextents"), Part("ddrescue", "ddrescue-mapfile=" + path,
                                     traits="fails maps readonly lossy")]
 
 
 def checkwrite(rng, place):
-    """When it is to zero it can free what is not its own, in nbdkit 1.32."""
+    """In nbdkit 1.32 it can free foreign memory in a zero request."""
     return [Part("nozero", "zeromode=emulate"),
             Part("checkwrite", traits="fails")]
 
@@ -218,7 +219,7 @@ def noparallel(rng, place):
 
 
 def fua(rng, place):
-    # With fuamode=force nbdkit 1.32 can abort.
+    # nbdkit 1.32 can abort with fuamode=force.
     modes = ["fuamode=none", "fuamode=emulate", "fuamode=pass"]
     if place.above or not place.own_views:
         modes.append("fuamode=discard")
@@ -240,7 +241,7 @@ EITHER = [
     simple("readahead"),
     simple("limit", ("limit=3",), ("limit=1",), traits="fails",
            above="fails"),
-    # It waits, and cannot when the client has gone.
+    # It waits, and cannot after the client has disconnected.
     simple("rate", ("rate=400M",), ("connection-rate=200M",),
            traits="lossy fails", above="fails"),
 ]
@@ -248,11 +249,11 @@ BELOW = EITHER + [extentlist, ddrescue,
                   checkwrite]
 ABOVE = EITHER + [simple("exportname", ("default-export=canonical",))]
 
-# More often what has views, caches or a memory of its own.
+# Filters with views, caches or other state are chosen more often.
 WEIGHTS = {cache: 4, cow: 3, multi_conn: 3, error: 2, delay: 2, blocksize: 2,
            ddrescue: 0.3, retry: 0.5, retry_request: 0.5}
 
 
-# Where these are a sum should not be lost.
+# With these filters no sum should be lost.
 PLAIN_FILTERS = {"log", "stats", "nofilter", "nocache", "noextents",
                  "readahead"}

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""One run of the campaign: a server, its clients, its end, and whether what is
-in the result file is true."""
+"""One run of the campaign: a server, its clients, its end, and whether the
+result file is right."""
 
 import os
 import random
@@ -69,15 +69,15 @@ class Run:
         self.server = self.start("nbd.sock", self.stack.arguments(
             self.args.filter, parameters), self.stack.threads)
 
-    def server_gone(self, pid, status):
+    def server_exited(self, pid, status):
         for server in self.servers:
             if server.process.pid == pid:
-                server.gone(status)
+                server.exited(status)
                 if not self.ending:
                     server.ended_badly("while it served")
 
     def blame(self, what):
-        """WHAT failed, maybe because a server did."""
+        """WHAT failed, perhaps because a server failed."""
         time.sleep(0.5)
         for server in self.servers:
             if server.has_ended():
@@ -87,8 +87,7 @@ class Run:
     # ---- Results ----
 
     def lines(self):
-        """What the result file says, by name: a sum or, with "# " before it,
-        a reason."""
+        """The lines of the result file by name: a sum, or "# " and a reason."""
         result = {}
         with open(self.sums) as f:
             for line in f:
@@ -106,7 +105,7 @@ class Run:
         return name or "-"
 
     def published(self):
-        """What there is now: (lines, manifest)."""
+        """The current results: (lines, manifest)."""
         manifest = b""
         if self.has_manifest:
             with open(self.manifest, "rb") as f:
@@ -114,8 +113,8 @@ class Run:
         return self.lines(), manifest
 
     def compare(self, published, contents, when):
-        """CONTENTS: of each disk by name of the export, or of the one disk as
-        None."""
+        """CONTENTS has the content of each disk by export name, or of the only
+        disk by None."""
         lines, manifest = published
         how = self.digest, self.block_size, self.streams, self.linear
         wanted = {}
@@ -143,8 +142,8 @@ class Run:
             raise Failed("WRONG MANIFEST %s" % when)
 
     def check_withdrawn(self, name):
-        """By a client whose change is acknowledged, and that is connected:
-        there is no sum of this name."""
+        """A client whose change was acknowledged, and that is still connected,
+        checks that there is no sum of this name."""
         if self.stack.hides or self.stack.reopens or self.ending:
             return
         md = self.lines().get(self.shown(name), "")
@@ -164,13 +163,14 @@ class Run:
                 if not self.may_fail:
                     raise
                 data = None
-            h = None                    # which closes it: limit counts them
+            h = None                    # closes it: the limit filter counts it
             server.all_closed()
             result[name if self.stack.distinct else None] = data
         return result
 
     def check_live(self):
-        """By a fresh connection, which is a client of the filter too."""
+        """Compare with the content that a new connection reads, which is a
+        client of the filter too."""
         self.server.all_closed()
         before = self.published()
         if self.stack.opaque:
@@ -186,7 +186,7 @@ class Run:
         self.last_content = contents
 
     def check_final(self):
-        """After the server ended."""
+        """Compare after the server has ended."""
         if self.lost_at_end:
             self.tally["not checked at the end: there was no .close"] += 1
             return
@@ -201,7 +201,7 @@ class Run:
             self.may_fail = True
             contents = self.read_disks(again)
             if None in contents.values() and self.stack.below_server:
-                self.servers[0].all_closed() # or has it aborted?
+                self.servers[0].all_closed() # or did it abort?
         else:
             with open(self.stack.image, "rb") as f:
                 contents = {None: f.read()}
@@ -214,19 +214,19 @@ class Run:
         return os.path.join(self.dir, "client%d.log" % self.clients)
 
     def crowd(self, signal_server=None, early=False):
-        """Several clients.  SIGNAL_SERVER comes when all are connected and
-        busy, unless EARLY."""
+        """Several clients.  SIGNAL_SERVER is sent when all are connected and
+        busy, or sooner if EARLY."""
         self.last_content = None
         crowd = Crowd(self, self.stack.late or (signal_server and not early))
         open(self.trigger, "w").close()
-        crowd.meet(signal_server)
+        crowd.run_clients(signal_server)
         os.unlink(self.trigger)
         if crowd.is_polite and crowd.may_write and not signal_server:
             self.count_sums()
 
     def count_sums(self):
-        """After a crowd of which none broke off, on a stack where sums should
-        not be lost."""
+        """Count sums after a crowd in which no client broke off, on a stack
+        that should lose no sum."""
         if not self.stack.is_plain() or self.missing != "read":
             return
         self.server.all_closed()
@@ -242,7 +242,7 @@ class Run:
                     re.sub(r"\d+", "N", md[2:]))] += 1
 
     def change_alone(self, h, name):
-        """One byte, which is then another one, and no sum stays."""
+        """Change one byte; no sum may remain."""
         unit = clients.minimum(h)
         at = self.rng.randrange(h.get_size() // unit) * unit
         old = h.pread(unit, at)
@@ -254,7 +254,7 @@ class Run:
             self.check_withdrawn(name)
 
     def behave(self, name):
-        """A client that behaves well, alone: it gets a sum."""
+        """A single client that behaves well gets a sum."""
         self.last_content = None
         h = clients.connect(self.socket, name, self.stack.tls)
         try:
@@ -278,7 +278,7 @@ class Run:
         self.must_have_sum(name)
 
     def copy(self):
-        """nbdcopy or qemu-img, four connections: there is a sum then."""
+        """nbdcopy or qemu-img with four connections: there must be a sum."""
         self.server.all_closed()
         name = self.rng.choice(self.stack.names)
         uri = "nbd+unix:///%s?socket=%s" % (name, self.socket)
@@ -321,12 +321,13 @@ class Run:
     # ---- The end ----
 
     def end(self):
-        """By a signal, or as after a SIGKILL when nbdkit aborted."""
+        """End the servers by a signal; or as after SIGKILL if nbdkit
+        aborted."""
         how = self.rng.choices(
             ("idle SIGTERM", "busy SIGTERM", "early SIGTERM", "busy SIGKILL",
              "idle SIGKILL"), (40, 25, 5, 20, 10))[0]
         if self.args.sanitizer and how == "early SIGTERM":
-            how = "busy SIGTERM"        # a client may wait for what hangs
+            how = "busy SIGTERM"        # a client may wait for a hung server
         self.tally["end: " + how] += 1
         number = signal.SIGKILL if "KILL" in how else signal.SIGTERM
         if how.startswith("idle"):
@@ -334,10 +335,10 @@ class Run:
             self.server.process.send_signal(number)
         else:
             self.ending = self.may_fail = True
-            # nbdkit calls no .close then, so the disk never gets it.
+            # nbdkit does not call .close then, so the disk never gets the data.
             self.lost_at_end = self.stack.late
-            # A connection that nbdkit has just accepted can crash it, as the
-            # manual says under "Limits".
+            # A connection that nbdkit has just accepted can crash it: see
+            # "Limits" in the manual.
             self.server.may_race = how == "early SIGTERM"
             self.crowd(number, self.server.may_race)
         self.server.wait_for_end(number, "at its end, " + how)
@@ -348,16 +349,16 @@ class Run:
             r"blkhash: reading \d+ missing bytes", self.server.log()))
         try:
             if self.stack.below_server:
-                # It may not have written yet what it was sent last.
+                # It may not have written yet what was sent last.
                 self.servers[0].all_closed()
             self.check_final()
         except Aborted:
             self.tally["not checked at the end: abort below"] += 1
 
     def connect_first(self):
-        """With TLS, where there is TLS: from then on nothing is said of what
-        clients without TLS see of that disk, which tls-fallback makes another
-        one."""
+        """Connect with TLS first, where TLS is used: from then on the results
+        ignore what clients without TLS see of that disk, which tls-fallback
+        replaces by another one."""
         for name in self.stack.names if self.stack.distinct else [""]:
             try:
                 h = clients.connect(self.socket, name, self.stack.tls)

@@ -10,14 +10,14 @@ import signal
 import subprocess
 import time
 
-LIMIT = 300                     # seconds, which no passing test uses up
+LIMIT = 300                     # timeout in seconds, far above a passing run
 
-# Of nbdkit itself, when a client breaks off: it asserts that there is still a
-# socket to reply to when two requests are in flight, and the multi-conn filter
-# that a handshake is completed.
+# Aborts of nbdkit itself if a client breaks off: with two requests in flight it
+# asserts that there is a socket to reply to, and the multi-conn filter asserts
+# that a handshake was completed.
 ABORTS = ("raw_send_socket: Assertion `sock >= 0'",
           "multi_conn_close: Assertion `h->group == NULL'",
-          # Retry below multi-conn: two threads open the same connection again.
+          # Retry below multi-conn: two threads reopen the same connection.
           "plugin_open: Assertion `c->conn->exportname == NULL'",
           # In GnuTLS, about once in 1,500 servers with TLS.
           "nettle_chacha_poly1305_encrypt: Assertion")
@@ -28,7 +28,7 @@ class Failed(Exception):
 
 
 class Aborted(Exception):
-    """nbdkit has ended by itself, in a way that is known."""
+    """nbdkit has ended by itself, for a known reason."""
 
 
 class Discarded(Exception):
@@ -36,7 +36,7 @@ class Discarded(Exception):
 
 
 def gdb(*arguments):
-    """What gdb says, if it is there."""
+    """The output of gdb, if it is installed."""
     if not shutil.which("gdb"):
         return ""
     return subprocess.run(["gdb", "-batch", *arguments], text=True,
@@ -46,7 +46,7 @@ def gdb(*arguments):
 
 class Server:
     def __init__(self, args, socket, arguments, image, threads=1):
-        """THREADS: that it has without any client."""
+        """THREADS: the number of threads without clients."""
         self.args, self.socket = args, socket
         self.directory = os.path.dirname(socket)
         self.threads = threads + args.more_threads
@@ -73,7 +73,7 @@ class Server:
             self.process.wait()
 
     def log(self, lines=1000):
-        """The last of it."""
+        """The last LINES lines of the log."""
         with open(self.socket + ".log", errors="replace") as f:
             return "".join(f.readlines()[-lines:])
 
@@ -93,8 +93,8 @@ class Server:
             pause = min(pause * 1.5, 0.02)
 
     def all_closed(self):
-        """Until .close of the plugin is over: the thread of a connection ends
-        after that."""
+        """Wait until .close of the plugin has returned for all connections;
+        their threads end later."""
         def closed():
             try:
                 return len(os.listdir(tasks)) <= self.threads
@@ -107,13 +107,13 @@ class Server:
 
     # ---- The end ----
 
-    def gone(self, status):
-        """Its process was waited for by somebody else."""
+    def exited(self, status):
+        """Another caller has waited for the process."""
         self.process.returncode = os.waitstatus_to_exitcode(status)
 
     def wait_for_end(self, number, when):
-        """After the signal NUMBER.  With a sanitizer before it, nbdkit can hang
-        in a destructor of p11-kit, after everything of ours is over: see
+        """Wait after the signal NUMBER.  With a preloaded sanitizer, nbdkit can
+        hang in a destructor of p11-kit, after our filter is unloaded: see
         filter-functions.sh."""
         if self.args.sanitizer:
             self.wait_until("the filter is unloaded", lambda: self.has_ended()

@@ -1,45 +1,46 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Random stacks for the campaign: a plugin of nbdkit, filters below and above
-the blkhash filter, and what is true of them.
+the blkhash filter, and their traits.
 
-A trait is something that changes what can be expected:
+A trait is a property that changes what can be expected:
 
-    volatile   what the disk is is not in the image when the server has ended
-    maps       the content is not that of the image byte for byte
+    volatile   the image does not have the content of the disk after the end
+    maps       the disk is not the image byte for byte
     opaque     clients do not read what is at blkhash's place in the stack
-    hides      a change can be acknowledged before blkhash was told of it
+    hides      a change can be acknowledged before blkhash gets the request
     reopens    a connection of a client is several of blkhash's
     fails      requests of a correct client can fail
-    lossy      there may be no sum, though the client behaves well
+    lossy      there may be no sum even if the client behaves well
     readonly   clients do not write
     slow       a request starts programs
-    late       what was changed can reach the disk in .close, after blkhash's
-               last callback: no connection may be opened meanwhile (as in the
-               manual, "What is not seen"), nor does it when the server ends
+    late       changes can reach the disk in .close, after blkhash's last
+               callback: no connection may be opened meanwhile (see "What is not
+               seen" in the manual), and they are lost when the server ends
     lone       one connection at a time
     fua-kills  nbdkit 1.32 can abort by itself at a request with FUA
 
-What is never made, since no filter can know it (see "What is not seen" in the
-manual):
+Some stacks are never made, because no filter can detect what they do (see "What
+is not seen" in the manual):
 
 - a plugin that loses writes (null), or has a disk for each connection
   (tmpdisk);
-- a plugin with its own views that says multi-conn, itself or by
-  multi-conn-mode=unsafe, or whose flush does not bring a view up to date;
+- a plugin with views per connection that advertises multi-conn, by itself or by
+  multi-conn-mode=unsafe, or whose flush does not update a view;
 - such a plugin below multi-conn-track-dirty=conn or fast, or fuamode=discard,
-  which keep flushes back, or multi-conn-exportname=true, by which a flush
+  which drop flushes, or below multi-conn-exportname=true, by which a flush
   counts for one name of the disk;
-- cow-on-read: nbdkit 1.32 loses a write when that block is read meanwhile;
-- cache, cow and cacheextents over names that are different disks: they have
-  one state for all;
-- cache-max-size: what was trimmed below the cache comes back when the cache
-  reclaims its blocks, with no request that shows it.
+- cow-on-read: nbdkit 1.32 loses a write if that block is read meanwhile;
+- cache, cow and cacheextents over names that are different disks: they have one
+  state for all;
+- cache-max-size: data that was trimmed below the cache comes back when the
+  cache reclaims its blocks, and no request shows that.
 
-And since it fails by itself, at least in nbdkit 1.32: the protect filter, which
-crashes when it is to zero or trim; the scan filter, whose thread outlives a
-client that breaks off in the handshake; writes to the split plugin and through
-swab-bits=8, which write something else.  Others are where they are made.
+Others are never made because they fail by themselves, at least in nbdkit 1.32:
+the protect filter, which crashes in zero or trim requests; the scan filter,
+whose thread outlives a client that breaks off in the handshake; writes to the
+split plugin and through swab-bits=8, which write wrong data.  More are listed
+where they are made.
 """
 
 import functools
@@ -55,8 +56,8 @@ import nbd
 from filters import ABOVE, BELOW, KB, PLAIN_FILTERS, WEIGHTS, Part, chance
 
 
-# A disk in a file, through a program for each request: no multi-conn, no
-# flush, and its extents are right but poor.  What is trimmed is not zero.
+# A disk in a file, by a program for each request: without multi-conn and flush;
+# its extents are right but coarse.  Trimmed data is not zero.
 SCRIPTS = {
     "get_size": "stat -c %s $IMAGE",
     "pread": "dd if=$IMAGE skip=$4 count=$3 iflag=skip_bytes,count_bytes "
@@ -75,7 +76,7 @@ MODELS = ("serialize_all_requests", "serialize_requests", "parallel")
 
 
 class Place:
-    """Where a filter comes to be."""
+    """The place of a filter in the stack."""
     above = own_views = has_partition = has_directory = False
     can_flush = True
     content = None              # of the disk when the server starts
@@ -89,9 +90,9 @@ class Stack:
     def __init__(self, rng, directory, modules):
         self.rng, self.directory, self.modules = rng, directory, modules
         self.image = os.path.join(directory, "image")
-        self.below_server = None        # arguments, if there is one
+        self.below_server = None        # its arguments, if there is one
         self.names, self.distinct = [""], False
-        self.threads = 1                # of a server that has no client
+        self.threads = 1                # of a server without clients
         self.size = rng.choice((rng.randrange(1, 1 << 20), 1 << 20,
                                 rng.randrange(1 << 20, 3 << 20)))
         self.place = Place(directory, self.size)
@@ -109,12 +110,12 @@ class Stack:
         self.traits = set().union(*(part.traits for part in self.parts()))
 
     def has_tls(self):
-        """Clients come with TLS or without.  With tls-fallback those without
-        have another disk: none of ours, or one that counts for nothing."""
+        """Clients connect with TLS or without.  With tls-fallback those without
+        TLS get another disk: none of ours, or one that does not count."""
         if "--filter=tls-fallback" not in self.modules or \
            not self.modules["tls"] or not chance(self.rng, 5):
             return None
-        # Filters above it that have one state for all would mix the two.
+        # Filters above it with one state for all disks would mix the two.
         where = self.rng.choice(([], self.above, self.below))
         if where is self.below and self.above:
             return None
@@ -125,7 +126,7 @@ class Stack:
         return psk
 
     def rarely_fail(self):
-        """If what fails is tried again a second later."""
+        """Requests that fail are retried a second later."""
         if any(part.name.startswith("retry") for part in self.parts()):
             for part in self.parts():
                 part.params = [re.sub(r"rate=\d+%", "rate=1%", param)
@@ -154,20 +155,19 @@ class Stack:
             make, = rng.choices(choices, [WEIGHTS.get(f, 1) for f in choices])
             parts = make(rng, self.place)
             names = {part.name for part in parts or ()}
-            # delay finalizes what is below it twice, at which multi-conn
-            # aborts, and luks crashes when limit refuses a client, in nbdkit
-            # 1.32.
+            # In nbdkit 1.32 delay finalizes what is below it twice, at which
+            # multi-conn aborts; and luks crashes when limit refuses a client.
             if not names or names & used or \
                {"delay", "multi-conn"} <= names | used or \
                {"limit", "luks"} <= names | used:
                 continue
-            # The list is of the image, and blkhash believes it.
+            # The list describes the image, and blkhash trusts it.
             if "extentlist" in names | used and \
                any("maps" in part.traits for part in chosen + parts):
                 continue
             used |= names
             chosen += parts
-        # What fails is behind what tries again.
+        # A filter that fails is below one that retries.
         chosen.sort(key=lambda part: part.name == "error")
         return [p for p in chosen if "--filter=" + p.name in self.modules]
 
@@ -205,7 +205,7 @@ class Stack:
         return Part("memory", str(self.size), traits="volatile")
 
     def directory_of_files(self):
-        """Names that are different disks."""
+        """The names are different disks."""
         self.names, self.distinct = ["a", "b"], True
         self.place.has_directory = True
         where = os.path.join(self.directory, "images")
@@ -220,12 +220,12 @@ class Stack:
         self.make_image(paths[0], first)
         self.make_image(paths[1], self.size)
         self.place.size = self.size = first + self.size
-        # It can crash by itself when it is asked for extents, in nbdkit 1.32.
+        # In nbdkit 1.32 it can crash by itself at a request for extents.
         return Part("--filter=noextents", "split", *paths,
                     traits="readonly maps")
 
     def nbd(self):
-        """Its disk is with another server."""
+        """The disk is on another server."""
         rng = self.rng
         self.make_image()
         self.below_server = rng.choice((
@@ -274,7 +274,7 @@ class Stack:
         return Part("sh", script, traits="slow")
 
     def snapshot(self):
-        """Connections with views of their own, or not."""
+        """Connections with their own views, or without."""
         rng = self.rng
         self.make_image()
         views = rng.choice(("shared", "own", "own", "back", "back", "back"))
@@ -307,7 +307,7 @@ class Stack:
                     traits=" ".join(traits))
 
     def compressed(self):
-        """Read-only, by a filter."""
+        """Read-only, decompressed by a filter."""
         self.make_image()
         kind = self.rng.choice(("gzip", "xz"))
         compress = gzip.compress if kind == "gzip" else lzma.compress
@@ -328,7 +328,7 @@ class Stack:
                     "minblock=512", "passphrase=secret", traits="maps")
 
     def pattern(self):
-        # Not sparse-random: what that shows depends on how it is read.
+        # Not sparse-random, whose content depends on how it is read.
         return Part("pattern", str(self.size), traits="readonly maps")
 
     # ---- Arguments of nbdkit ----
@@ -337,8 +337,8 @@ class Stack:
         return [self.plugin.name, *self.plugin.params]
 
     def arguments(self, blkhash, parameters):
-        """With the blkhash filter; the plugin's own filters come first among
-        what is behind it."""
+        """Arguments with the blkhash filter; the plugin's own filters come
+        directly above it."""
         tls = ["--tls=on", "--tls-psk=" + self.tls] if self.tls else []
         return ([*tls, *("--filter=" + p.name for p in self.above),
                  "--filter=" + blkhash] + self.arguments_below(self.below) +
@@ -349,12 +349,13 @@ class Stack:
                 self.plugin_arguments() + [x for p in below for x in p.params])
 
     def arguments_again(self):
-        """Of a server that shows what is at blkhash's place afterwards."""
+        """Arguments for a server that shows, afterwards, what is at blkhash's
+        place."""
         return ["-r"] + self.arguments_below(
             [p for p in self.below if "maps" in p.traits])
 
     def is_plain(self):
-        """Nothing is there by which a sum could be lost."""
+        """No part of the stack should make a sum be lost."""
         return self.plugin.name in ("file", "memory", "eval", "sh", "nbd") and \
             not self.below_has_views() and not self.distinct and \
             not self.tls and \
@@ -382,8 +383,8 @@ LUKS_SIZE = 1 << 20
 
 
 def make_luks_image(directory):
-    """It takes seconds.  None: qemu-img measures how fast the CPU is, which
-    fails at times."""
+    """This takes seconds.  Returns None if qemu-img fails, which it does at
+    times because it measures the speed of the CPU."""
     image = os.path.join(directory, "luks")
     done = subprocess.run(
         ["qemu-img", "create", "-q", "-f", "luks", "--object",
@@ -393,7 +394,8 @@ def make_luks_image(directory):
 
 
 def find_modules(directory, snapshot, scripts):
-    """What there is of nbdkit here, and what the plugins above need."""
+    """The modules of nbdkit that are installed, and what the plugins above
+    need."""
     config = subprocess.check_output(["nbdkit", "--dump-config"], text=True)
     config = dict(line.split("=", 1) for line in config.splitlines())
     modules = {"--filter=" + name[len("nbdkit-"):-len("-filter.so")]: True

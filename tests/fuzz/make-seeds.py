@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Make what the fuzz targets of images and of --image-opts begin with.
+"""Makes the corpora of the fuzz targets for images and for --image-opts.
 
     make-seeds.py DIRECTORY
 
-DIRECTORY/NAME/ gets those for fuzz-NAME.c.  Images are written as pieces, which
-fuzz.h puts together, so that they are small: what is between pieces is zero.
+DIRECTORY/NAME/ gets the corpus of fuzz-NAME.c.  Images are written as pieces,
+which fuzz.h expands, to keep them small: between pieces there are zeros.
 """
 
 import os
@@ -20,7 +20,7 @@ SECTOR, KIB, MIB = 512, 1024, 1024 * 1024
 
 def pieces(size, contents):
     """An image of SIZE bytes with CONTENTS, {offset: bytes}, without the zeros
-    in it."""
+    between them."""
     out = b"PIECES\r\n" + struct.pack("<I", size)
     for offset, data in contents.items():
         for piece in re.finditer(rb"[^\0](?:\0{0,15}[^\0])*", data):
@@ -56,14 +56,14 @@ def le64(*values):
 # ---- qcow2 ----------------------------------------------------------------
 
 COPIED, COMPRESSED, ZERO = 1 << 63, 1 << 62, 1
-# A frame of zstd with 512 times the letter z.
+# A frame of zstd with the letter z, 512 times.
 RLE = bytes.fromhex("28b52ffd 60 0001 031000") + b"z"
 
 
 def qcow2(l2, version=3, bits=9, clusters=8, size=None, features=0,
           extensions=b"", backing=b"", compression=0, contents=None, cut=0):
-    """Cluster 0 is the header, 1 the L1 table, 2 the L2 table, with the entries
-    L2; data is from 3 on."""
+    """Cluster 0 is the header, 1 the L1 table, 2 the L2 table with the entries
+    L2; data begins at cluster 3."""
     cluster = 1 << bits
     length = 112 if version == 3 else 72
     header = {0: b"QFI\xfb" + be32(version), 20: be32(bits),
@@ -97,7 +97,7 @@ def qcow2_seeds():
     yield "short", qcow2(data, size=3 * 512 + 7)
     yield "cut", qcow2(data, clusters=5)
     yield "hole", qcow2([], size=32 * KIB)
-    # Of clusters of 512 bytes offsets end with bit 60; bit 61 is a sector more.
+    # With clusters of 512 bytes offsets end at bit 60; bit 61 adds a sector.
     for name, compression, stream in ("zlib", 0, packed), ("zstd", 1, RLE):
         how = {"compression": compression, "features": 8 * compression}
         yield name, qcow2([COMPRESSED | 3 * 512], clusters=4, **how,
@@ -219,7 +219,7 @@ def vhdx_seeds():
     yield "too-large", vhdx([], size=64 << 40)
 
 
-# ---- All that is probed ---------------------------------------------------
+# ---- All probed formats ---------------------------------------------------
 
 
 def vpc(kind):
