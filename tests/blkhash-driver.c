@@ -1,20 +1,20 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Execute a script of calls of the public API: the hands of test-random.py,
- * which knows what the answers must be.  This file knows no expected digest
- * and links the library like any program.
+ * Executes a script of calls of the public API, for test-random.py, which knows
+ * the expected results.  This file contains no expected digest, and links the
+ * library like any program.
  *
- * Each operation is one line on stdin and is answered by one line on stdout:
- * "ok" and the result, or "error" and an errno value.  Numbers are decimal.
+ * Each operation is one line on stdin; the reply is one line on stdout: "ok"
+ * and the result, or "error" and an errno value.  Numbers are decimal.
  *
  *   digests                      names
  *   content SIZE                 the buffer that FROM below refers to
  *   patch FROM LEN               LEN raw bytes for it follow the line
  *   batch THREADS COUNT          COUNT operations follow, which THREADS threads
- *                                share out among them; they start together.
- *                                No answer but those of the operations, in the
- *                                order of the lines.
+ *                                execute; the threads start together.  Only
+ *                                these operations have replies, in the order of
+ *                                their lines.
  *
  *   new DIGEST BLOCK-SIZE STREAMS THREADS QUEUE-DEPTH
  *                                STREAMS can be "linear"
@@ -27,17 +27,17 @@
  *   leaves-data FROM LEN OFFSET  leaves-zero LEN OFFSET
  *   leaves-forget LEN OFFSET
  *   leaves-size SIZE             if SIZE was UINT64_MAX
- *   leaves-missing OFFSET        start and length of all from there
+ *   leaves-missing OFFSET        start and length of all ranges from there on
  *   leaves-count                 data and zero
  *   leaves-fold                  the digest
  *   leaves-free
  *
- * What breaks the contract of the API whatever the script says ends the
- * program with a message and status 1.
+ * An error that breaks the contract of the API, whatever the script is, ends
+ * the program with a message and status 1.
  *
  * Buffers have exactly the length given, start at any alignment, and are
- * overwritten and freed as soon as the API says that they are ours again: a
- * sanitizer, valgrind or a wrong digest tells when the library looks later.
+ * overwritten and freed as soon as the API returns them to the caller: a
+ * sanitizer, valgrind or a wrong digest shows if the library reads them later.
  */
 
 #include <config.h>
@@ -86,7 +86,7 @@ xcalloc (size_t count, size_t size)
 /* ---- Operations ------------------------------------------------------ */
 
 /* An operation returns 0 and writes its result to OUT, or returns an errno
- * value.  It is executed by one thread.
+ * value.  One thread executes it.
  */
 struct op {
   char word[6][24];             /* the name first; "" after the last word */
@@ -250,7 +250,7 @@ release (struct buffer **slot)
   n_inflight--;
 }
 
-/* Wait for the descriptor as a program would, drain it, reap. */
+/* Wait for the descriptor as a program does, drain it, reap. */
 static void
 reap_some (void)
 {
@@ -313,7 +313,7 @@ do_reap (struct op *op)
   return 0;
 }
 
-/* All buffers are ours again. */
+/* All buffers are returned to the caller. */
 static void
 release_all (void)
 {
@@ -502,7 +502,7 @@ read_op (struct op *op)
 }
 
 struct batch {
-  pthread_mutex_t start;        /* held until all threads are there */
+  pthread_mutex_t start;        /* locked until all threads exist */
   struct op *ops;
   unsigned count;
   unsigned next;                /* atomic */

@@ -39,8 +39,8 @@ hold (const char *call)
 
 /* ---- Locks ---- */
 
-static _Thread_local int steps; /* until it is held; 0: it is not */
-static _Thread_local int depth; /* locks that it holds */
+static _Thread_local int steps; /* locks to take until it is held; 0: never */
+static _Thread_local int depth; /* locks that the thread holds */
 
 void
 hold_after (const char *call)
@@ -62,7 +62,7 @@ hold_after (const char *call)
   free (path);
 }
 
-/* Instead of those of libc, with LD_PRELOAD. */
+/* Replace the functions of libc, by LD_PRELOAD. */
 int
 pthread_mutex_lock (pthread_mutex_t *mutex)
 {

@@ -1,30 +1,30 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Calls of a plugin that a test can hold, so that no moment is left to luck.
+ * Holds calls of a plugin, so that a test can determine their order.
  */
 
 #ifndef TESTS_HOLD_H
 #define TESTS_HOLD_H
 
-/* Where the FIFOs are; NULL: nothing is held. */
+/* The directory of the FIFOs; NULL: nothing is held. */
 extern const char *hold_dir;
 
-/* While there is a FIFO hold_dir/CALL, wait: first for a writer, whom that
- * tells that the call is here, then until the writer closes it.
+/* If the FIFO hold_dir/CALL exists, wait: first until it has a writer, which
+ * sees by that that the call is here, and then until the writer closes it.
  */
 void hold (const char *call);
 
-/* If there is a number N in hold_dir/lock-after-CALL, this thread will be held,
- * as "lock", where it takes a lock for the Nth time from now on, and holds none
- * that it took after now.  With N = 1, 2, 3 ... that is every place where
- * threads can be interleaved.  It needs this module in LD_PRELOAD.
+/* If hold_dir/lock-after-CALL contains a number N, this thread is held, as
+ * "lock", when it takes a lock for the Nth time from now on while it holds no
+ * lock taken since.  N = 1, 2, 3 ... are all places where threads can be
+ * interleaved.  This needs this module in LD_PRELOAD.
  */
 void hold_after (const char *call);
 
-/* With this module in LD_PRELOAD, too, a new thread is held as "thread" before it
- * runs, and what closes a socket that listens as "listening".  When nbdkit
- * quits, it has waited for its connections then.
+/* With this module in LD_PRELOAD, a new thread is held as "thread" before it
+ * runs, and a thread that closes a listening socket as "listening": when nbdkit
+ * quits, it has then waited for its connections.
  */
 
 #endif /* TESTS_HOLD_H */

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Print the kernels that this CPU has, for BLKHASH_CPU: a line each, with the
- * digest that it computes and its name.
+ * Prints the kernels that this CPU can run, for BLKHASH_CPU: one a line, its
+ * digest and its name.
  */
 
 #include <config.h>

@@ -1,22 +1,22 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Write and read manifests with the public API, for test-manifest.py, which
- * knows what must come of it.
+ * Writes and reads manifests by the public API, for test-manifest.py, which
+ * knows the expected results.
  *
  *   manifest-driver write DIGEST BLOCK-SIZE STREAMS HOW < IMAGE > MANIFEST
- *       STREAMS can be "linear".  HOW: "sink" of a table that is given once,
- *       "end" likewise with the size told at the end, "save" of a table.
+ *       STREAMS can be "linear".  HOW: "sink" of a table that gets each byte
+ *       once, "end" the same but the size is set at the end, "save" of a table.
  *   manifest-driver part DIGEST BLOCK-SIZE STREAMS FIRST COUNT < IMAGE
  *       prints the manifest of COUNT blocks from FIRST on
  *   manifest-driver read FLAGS < MANIFEST
  *       prints "sum: TAG-PARTS", and lines as refmanifest.py read does
  *   manifest-driver load < MANIFEST > MANIFEST
- *       to a leaf table, and that to a manifest
+ *       loads a leaf table, and saves it
  *   manifest-driver diff FLAGS MANIFEST < MANIFEST
  *       prints a line "START LENGTH" for each range that differs, in bytes
  *
- * Status 1: a function failed, and a line says which, and why.
+ * On failure status 1, and a line with the function and the reason.
  */
 
 #include <config.h>
@@ -117,7 +117,7 @@ write_manifest (const struct blkhash_opts *opts, const char *how)
   free (image);
 }
 
-/* The other blocks are in the table as well. */
+/* The table has the other blocks, too. */
 static void
 write_part (const struct blkhash_opts *opts, uint64_t first, uint64_t count)
 {

@@ -3,16 +3,16 @@
  *
  * A model of the page cache, to be preloaded.
  *
- * What the kernel keeps depends on what else the machine does.  Here it keeps
- * all that was read of one file, and what it would read ahead, until it is
- * told otherwise: so what is left is what the program did not ask to be
- * dropped.  The reads themselves are real.
+ * The kernel evicts pages depending on the load of the machine.  The model
+ * keeps all pages of one file that were read, and those of readahead, until
+ * they are dropped by request: so the pages that are left are those that the
+ * program did not drop.  The reads themselves are real.
  *
  * $CACHED_FILE is the file, $CACHED_PAGES a file with a byte for each of its
- * pages, 1 if it is cached; both are there before.  With $NO_DONTCACHE the flag
- * RWF_DONTCACHE is refused, as by Linux before 6.14 and by tmpfs: not for a
- * read of nothing.  What was refused is counted in that file.  Without
- * $CACHED_PAGES there is no model and the kernel decides.
+ * pages, 1 if it is cached; both must exist.  With $NO_DONTCACHE the flag
+ * RWF_DONTCACHE is refused, as by Linux before 6.14 and by tmpfs, except for a
+ * read of 0 bytes; that file counts the refused calls.  Without $CACHED_PAGES
+ * there is no model, and the kernel decides.
  */
 
 #define _GNU_SOURCE
@@ -39,7 +39,7 @@ typedef int fadvise_function (int, off_t, off_t, int);
 static struct stat file;
 static volatile unsigned char *pages;
 static off_t count;             /* of pages */
-static volatile bool is_random; /* nothing is read ahead */
+static volatile bool is_random; /* no readahead */
 
 static void __attribute__ ((constructor))
 load (void)
@@ -98,7 +98,7 @@ cached_pread (int fd, void *buf, size_t len, off_t offset)
   return r;
 }
 
-/* What is cached, up to the first page that is not. */
+/* The cached pages, up to the first one that is not cached. */
 static ssize_t
 nowait_pread (int fd, void *buf, size_t len, off_t offset)
 {
@@ -125,7 +125,7 @@ refuse (const char *counter)
   close (fd);
 }
 
-/* blksum has one buffer. */
+/* blksum uses one buffer. */
 ssize_t
 preadv64v2 (int fd, const struct iovec *iov, int n, off64_t offset, int flags)
 {
@@ -178,7 +178,7 @@ __pread64_chk (int fd, void *buf, size_t len, off64_t offset, size_t size)
   return cached_pread (fd, buf, len, offset);
 }
 
-/* A page is dropped when all of it, or of what the file has of it, is named. */
+/* A page is dropped if the range contains all of it, up to the end of file. */
 int
 posix_fadvise64 (int fd, off64_t offset, off64_t len, int advice)
 {

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Hides what only some systems have and what no check of configure looks for,
- * so that its portable replacement is built and tested on one that has it:
- * "cc -include portable.h".  test-portable.sh says how the rest is hidden.
+ * Hides what only some systems have and configure does not check for, so that
+ * its portable replacement is built and tested on a system that has it: "cc
+ * -include portable.h".  test-portable.sh hides the rest.
  */
 
 #define _GNU_SOURCE
@@ -13,13 +13,13 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* From here on it is as if nothing had been included, but for these. */
+/* From here on as if nothing had been included, except these. */
 #undef SEEK_DATA
 #undef SEEK_HOLE
 #undef F_OFD_GETLK
 #undef F_OFD_SETLK
 #undef F_OFD_SETLKW
 
-/* The sources and config.h define them anew. */
+/* The sources and config.h define these again. */
 #undef _GNU_SOURCE
 #undef _FILE_OFFSET_BITS

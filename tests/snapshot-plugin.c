@@ -1,33 +1,34 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A plugin of nbdkit for the tests of the filter: a disk in a file, whose
- * connections can have a view of their own, and whose calls can be held.
+ * A plugin of nbdkit for tests of the filter: a disk in a file, whose
+ * connections can have their own views, and whose calls can be held.
  *
  *   file=PATH      the disk
- *   views=shared   every connection sees the disk (the default)
- *   views=own      it sees the disk as it was in .open, and its own changes,
- *                  which the disk has at once; and those of others ...
- *   views=back     the same, but the disk gets its changes by a flush, or when
- *                  it is closed
- *   flush=fresh    after it has flushed (the default)
- *   flush=old      never
- *   flush=none     never, and there is no flush
- *   flush=refused  never, and a flush fails and does nothing
- *   flush=eio      never, and a flush fails and loses what the disk has not
- *   flush=eio-once the first flush does that, the others are fresh
- *   multi-conn=BOOL  what is said of it; default: true if views are shared
+ *   views=shared   all connections see the disk (the default)
+ *   views=own      a connection sees the disk as it was in .open, and its own
+ *                  changes, which are written to the disk at once; the changes
+ *                  of others are seen as "flush" says
+ *   views=back     the same, but its changes are written to the disk by a flush
+ *                  or when it is closed
+ *   flush=fresh    a flush updates the view (the default)
+ *   flush=old      a flush does not update the view
+ *   flush=none     the same, and there is no flush
+ *   flush=refused  the same, and a flush fails and does nothing
+ *   flush=eio      the same, and a flush fails and loses unwritten changes
+ *   flush=eio-once the first flush is as "eio", the others as "fresh"
+ *   multi-conn=BOOL  is advertised; default: true if views are shared
  *   extents=false  there are no extents
  *   fast-zero=false  a fast zero is refused
- *   fast-zero=half   it does a half and is refused, as with a filter between
- *                  that tries twice
- *   default-export=NAME  what the export "" is called
+ *   fast-zero=half   a fast zero zeroes one half and is refused, as if a filter
+ *                  above had retried it
+ *   default-export=NAME  the name of the export ""
  *   model=MODEL    the thread model
- *   hold=DIR       hold calls, see hold.h: those named as callbacks at their
- *                  begin, or "CALLBACK-done": the work is done, the call is not;
- *                  "flush-lost" if it has failed
+ *   hold=DIR       hold calls, see hold.h: a callback's name at its begin, or
+ *                  "CALLBACK-done" when its work is done, before it returns;
+ *                  "flush-lost" if that has failed
  *
- * What was trimmed is neither what it was nor zero.
+ * Trimmed data is neither the old data nor zero.
  */
 
 #define _GNU_SOURCE

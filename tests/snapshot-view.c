@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What a connection of snapshot-plugin.c sees of the disk.
+ * The view that a connection of snapshot-plugin.c has of the disk.
  *
- * Whatever the thread model, nbdkit's multi-conn filter flushes a connection in
- * the thread of another one.  The lock is no mutex: hold.c counts those.
+ * With any thread model, nbdkit's multi-conn filter flushes a connection in the
+ * thread of another one.  The lock is no mutex, because hold.c counts mutexes.
  */
 
 #define _GNU_SOURCE
@@ -21,10 +21,10 @@
 struct view {
   int disk;
   size_t size;
-  pthread_rwlock_t lock;        /* protects what follows */
+  pthread_rwlock_t lock;        /* protects the fields below */
   char *bytes;                  /* NULL: the disk itself */
-  char *dirty;                  /* of each byte, whether the disk lacks it; NULL:
-                                 * the disk has all */
+  char *dirty;                  /* for each byte, whether it must be written to
+                                 * the disk; NULL: nothing must be */
 };
 
 struct view *
@@ -148,7 +148,7 @@ view_lose (struct view *view)
   pthread_rwlock_unlock (&view->lock);
 }
 
-/* What was written since it was written back stays. */
+/* Bytes that were written since the last write back remain dirty. */
 static int
 refresh_locked (struct view *view)
 {

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The public API, as a program uses it that has only blkhash.h: limits and
- * errors, the order of calls, the known answers, and what the header promises
- * of threads and memory.  That digests are right for all inputs is the
- * business of test-random.py.
+ * The public API, used as by a program with only blkhash.h: limits and errors,
+ * the order of calls, the known answers, and the promises of the header about
+ * threads and memory.  test-random.py tests that digests are right for all
+ * inputs.
  *
- * With an argument only the tests whose name contains it are run.
+ * With an argument only tests whose name contains it are run.
  */
 
 #include <errno.h>
@@ -138,9 +138,9 @@ new_hash (const char *digest, unsigned streams, unsigned threads,
   return h;
 }
 
-/* Resident memory of this process, in bytes; 0 where nobody tells, or where it
- * says nothing of the library.  What statm says is off by pages for each CPU
- * since Linux 6.2; smaps_rollup counts.
+/* Resident memory of this process, in bytes; 0 if it is unknown, or not that of
+ * the library.  Since Linux 6.2 statm is imprecise by some pages for each CPU;
+ * smaps_rollup is exact.
  */
 static size_t
 resident (void)
@@ -160,8 +160,8 @@ resident (void)
   return kib * KiB;
 }
 
-/* Huge pages, where the kernel likes to give them unasked, say more of the
- * kernel than of the library.
+/* Disable transparent huge pages, which make resident memory larger than what
+ * the library uses.
  */
 static void
 disable_huge_pages (void)
@@ -171,7 +171,7 @@ disable_huge_pages (void)
 #endif
 }
 
-/* The most that it ever was.  Linux counts in KiB. */
+/* The peak of resident memory.  Linux counts it in KiB. */
 static size_t
 peak_resident (void)
 {
@@ -237,7 +237,7 @@ test_opts (void)
   blkhash_opts_free (opts);
 }
 
-/* Streams and linear: the last one counts. */
+/* Of streams and linear, the last one is effective. */
 static void
 test_linear (void)
 {
@@ -264,7 +264,7 @@ test_linear (void)
   blkhash_opts_free (opts);
 }
 
-/* The name is copied, found in any case, and given back as it is listed. */
+/* The name is copied, accepted in any case, and returned as it is listed. */
 static void
 test_digest_name (void)
 {
@@ -318,7 +318,7 @@ test_copy (void)
   blkhash_opts_free (defaults);
 }
 
-/* What does not change the hash does not count. */
+/* Fields that do not change the hash are ignored. */
 static void
 test_same_hash (void)
 {
@@ -343,7 +343,7 @@ test_same_hash (void)
   blkhash_opts_free (other);
 }
 
-/* Other spellings are the business of lib/construction/test-tag.c. */
+/* lib/construction/test-tag.c tests other spellings. */
 static void
 test_tag (void)
 {
@@ -365,7 +365,7 @@ test_tag (void)
   CHECK_ERRNO (EINVAL, blkhash_opts_from_tag ("blk-sha257/64k") == NULL);
 }
 
-/* The longest there is of each digest has room, and comes back. */
+/* The longest tag of each digest fits, and is parsed. */
 static void
 check_longest_tag (struct blkhash_opts *opts)
 {
@@ -413,7 +413,7 @@ test_digests (void)
     else
       check_at (__LINE__, len >= 8 && len <= BLKHASH_MAX_MD_SIZE,
                 "%s: length %u", names[i], len);
-    /* Nothing was stored behind the digest. */
+    /* Nothing is stored after the digest. */
     for (j = len; j < sizeof md; j++)
       CHECK_INT (0xa5, md[j]);
     CHECK_INT (0, blkhash_leaves_data (l, "abc", 3, 0));
@@ -461,7 +461,7 @@ test_known_answers (void)
   free (data);
 }
 
-/* Zeros are zeros, however they are given and wherever they are cut. */
+/* Zeros have the same hash, however they are given and divided. */
 static void
 test_zero (void)
 {
@@ -512,8 +512,8 @@ test_after_final (void)
   blkhash_free (h);
 }
 
-/* The largest image, and one byte more: that error sticks.  With a size_t of 32
- * bits it takes calls for years to get there.
+/* The maximum size, and one byte more: that error sticks.  With a size_t of 32
+ * bits this would take calls for years.
  */
 static void
 test_overflow (void)
@@ -537,8 +537,9 @@ test_overflow (void)
 #endif
 }
 
-/* Bytes that were not taken are no part of the image: whoever looks at the
- * result of blkhash_final alone must not get the hash of the rest.
+/* Bytes that an update refused are missing in the image: blkhash_final must
+ * fail, and not return the hash of the rest, if the caller checks only its
+ * result.
  */
 static void
 test_no_buffer (void)
@@ -590,7 +591,7 @@ test_aio_disabled (void)
   unsigned char md[BLKHASH_MAX_MD_SIZE];
   struct blkhash_completion done;
 
-  /* Who asks loses nothing. */
+  /* This call does no harm. */
   CHECK_INT (-ENOTSUP, blkhash_aio_completions (h, &done, 1));
   CHECK_ERRNO (ENOTSUP, blkhash_aio_completion_fd (h) == -1);
   CHECK_INT (0, blkhash_update (h, "hello", 5));
@@ -687,7 +688,7 @@ test_aio_depth (void)
   free (data);
 }
 
-/* The three calls append in the order of the calls, and final waits. */
+/* The three functions append in the order of their calls, and final waits. */
 static void
 test_aio_mixed (void)
 {
@@ -728,8 +729,8 @@ test_aio_mixed (void)
   free (data);
 }
 
-/* A request of no bytes, and one that ends inside a block, complete without
- * anything being appended behind them.
+/* A request of 0 bytes, and one that ends inside of a block, complete although
+ * nothing is appended after them.
  */
 static void
 test_aio_short (void)
@@ -751,7 +752,7 @@ test_aio_short (void)
   CHECK_FINAL (HELLO, h);
 }
 
-/* Free at any moment: the buffers are ours when it returns. */
+/* Free at any moment: when it returns, buffers belong to the caller. */
 static void
 test_free_in_flight (void)
 {
@@ -784,7 +785,7 @@ test_free_in_flight (void)
   }
 }
 
-/* What was written for the first blkhash: a copy loop with a poll. */
+/* A copy loop with poll, as written for the first version of the API. */
 static void
 test_upstream_style (void)
 {
@@ -885,7 +886,7 @@ test_leaves_errors (void)
   CHECK_MISSING (l, 5, 0, 0);
   CHECK_MISSING (l, UINT64_MAX, 0, 0);
 
-  /* None of these sticks. */
+  /* No error sticks. */
   CHECK_INT (0, blkhash_leaves_data (l, "hello", 5, 0));
   CHECK_FOLD (HELLO, l);
   CHECK_FOLD (HELLO, l);
@@ -897,7 +898,7 @@ test_leaves_errors (void)
   blkhash_leaves_free (l);
 }
 
-/* Pieces, overlap, forgetting, and what is missing meanwhile. */
+/* Pieces, overlap, forgetting, and what is missing in between. */
 static void
 test_leaves_pieces (void)
 {
@@ -932,7 +933,7 @@ test_leaves_pieces (void)
   CHECK_INT (5, zero);
   CHECK_INT (0, blkhash_leaves_data (l, "hel", 3, 0));
   CHECK_NOTHING_MISSING (l);
-  /* And so it goes on, until it is folded. */
+  /* This is possible until the table is folded. */
   CHECK_INT (0, blkhash_leaves_data (l, "lo", 2, 3));
   CHECK_NOTHING_MISSING (l);
   blkhash_leaves_count (l, &data, &zero);
@@ -965,7 +966,7 @@ test_leaves_once (void)
   blkhash_leaves_free (l);
 }
 
-/* An image as large as can be costs what is known of it. */
+/* The memory for an image of the maximum size depends on its known blocks. */
 static void
 test_leaves_huge (void)
 {
@@ -1000,13 +1001,13 @@ test_leaves_huge (void)
     memset (data, 0x55, sizeof data);
     blkhash_leaves_free (l);
   }
-  /* 2000 blocks known in part, within the bound of 64 MiB. */
+  /* 2000 partial blocks, in 64 MiB. */
   if (before > 0)
     check_at (__LINE__, resident () < before + 100 * MiB,
               "resident memory grew from %zu to %zu", before, resident ());
 }
 
-/* Blocks of which one byte is known: the oldest are forgotten. */
+/* Blocks of which one byte is known: the oldest are evicted. */
 static void
 test_leaves_bound (void)
 {
@@ -1042,9 +1043,9 @@ struct giver {
   int error;                    /* likewise */
 };
 
-#define GIVEN (4 * MiB)         /* bytes at a time */
+#define GIVEN (4 * MiB)         /* bytes of a call */
 
-/* Each thread takes the next part, as blksum does; every fourth is zero. */
+/* Each thread gives the next part, as blksum does; every fourth one is zero. */
 static void *
 give (void *opaque)
 {
@@ -1098,9 +1099,9 @@ count_zero (void *opaque, uint64_t index, uint64_t count)
   return 0;
 }
 
-/* A large image that is given once and nearly in order takes no memory: its
- * 4 Mi leaves would take 128 MiB.  However long a thread is not scheduled, the
- * others are not far ahead.
+/* A large image that is given once, almost in order, takes little memory: its
+ * 4 Mi leaves would take 128 MiB.  If a thread is not scheduled for long, the
+ * others do not run far ahead.
  */
 static void
 check_in_order (uint64_t size, struct blkhash_leaves *l)
@@ -1125,7 +1126,7 @@ check_in_order (uint64_t size, struct blkhash_leaves *l)
               "resident memory grew from %zu to %zu", before, most);
 }
 
-/* Nor does it if its size is not known, and its leaves are asked for. */
+/* The same if its size is unknown, and its leaves are delivered to a sink. */
 static void
 test_leaves_in_order (void)
 {
@@ -1158,11 +1159,12 @@ test_leaves_in_order (void)
   blkhash_opts_free (opts);
 }
 
-/* ---- Each in a process of its own ---- */
+/* ---- Tests with a process for each ---- */
 
-/* One thread after the other fills the memory for pieces of blocks, and malloc
- * has an arena for each: see test-api.sh.  The first leave to the next what is
- * kept, the others complete it, so that nothing is.
+/* Threads fill the memory for partial blocks, one after the other, and malloc
+ * has an arena for each: see test-api.sh.  The first threads leave partial
+ * blocks to the next ones; later threads complete their blocks, so that none is
+ * kept.
  */
 struct filler {
   struct blkhash_leaves *l;
@@ -1171,10 +1173,10 @@ struct filler {
 };
 
 #define FILL 1100               /* blocks: more than there is memory for */
-#define KEPT 900                /* of these, at least */
+#define KEPT 900                /* of these, at least so many are kept */
 #define FILLERS 24
 
-static sem_t turn_ended, all_ended; /* none ends before: its arena is its own */
+static sem_t turn_ended, all_ended; /* threads keep their arenas until then */
 
 static void *
 fill_pieces (void *opaque)
@@ -1233,8 +1235,8 @@ test_leaves_threads_bound (void)
   free (data);
 }
 
-/* All at once, each with a block of 16 MiB that its last piece completes: what
- * is being hashed counts, too.
+/* All threads at once, each with a block of 16 MiB that its last piece
+ * completes: blocks that are being hashed count too.
  */
 static void *
 complete_blocks (void *opaque)
@@ -1279,7 +1281,7 @@ test_leaves_large_bound (void)
   free (data);
 }
 
-/* What is copied waits to be hashed, and no more than a few blocks of it. */
+/* Copied data waits to be hashed: only a few blocks of it. */
 static void
 test_copies_bound (void)
 {
@@ -1329,7 +1331,7 @@ slow_100t (void)
   uint64_t left;
   size_t len;
 
-  /* In one call, where a size_t can say it. */
+  /* In one call, if the size fits into a size_t. */
   for (left = UINT64_C (100) << 40; left > 0; left -= len) {
     len = left < SIZE_MAX ? left : SIZE_MAX;
     CHECK_INT (0, blkhash_zero (h, len));

@@ -1,10 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What a program written for upstream's blkhash 0.11 can call, in
- * declarations of our own.  test-soname.sh makes a library of the functions,
- * one declaration a line, and compiles this beside our blkhash.h, where a type
- * that differs is an error.
+ * The functions that a program for upstream's blkhash 0.11 can call, declared
+ * by us.  test-soname.sh makes a library of them, one declaration per line, and
+ * compiles this together with our blkhash.h: a type that differs is an error.
  */
 
 #ifndef UPSTREAM_API_H

@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A program written for upstream's blkhash: it prints the sum of an image.
+ * A program for upstream's blkhash, which prints the sum of an image.
  *
  *   upstream-program FILE                                the defaults
  *   upstream-program FILE DIGEST BLOCK_SIZE STREAMS 0    options
  *   upstream-program FILE DIGEST BLOCK_SIZE STREAMS N    N updates in flight
  *
- * test-soname.sh compiles it without our header, or with it to see that its
+ * test-soname.sh compiles it without our header, and with it to check that the
  * types are the same, and links it with another library than ours.
  */
 
@@ -64,7 +64,7 @@ is_zero (const unsigned char *buf, size_t len)
   return buf[0] == 0 && memcmp (buf, buf + 1, len - 1) == 0;
 }
 
-/* Wait for one update, and more that end with it. */
+/* Wait for one update, and for others that complete with it. */
 static unsigned
 reap (struct blkhash *h, unsigned in_flight, const unsigned char *data)
 {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The arguments of the benchmark programs.
+ * Parses the arguments of the benchmark programs.
  */
 
 #include <config.h>
@@ -36,7 +36,7 @@ check (int err, const char *what)
     die (1, "%s: %s", what, strerror (err));
 }
 
-/* The number at the start of ARG; *END is what follows it. */
+/* The number at the start of ARG; *END is the rest. */
 static uint64_t
 leading_number (const char *arg, char **end)
 {

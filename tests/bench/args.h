@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The arguments of the benchmark programs: a wrong one ends the program with
- * a message and status 2, as any failure ends it with status 1.
+ * The arguments of the benchmark programs: an invalid one ends the program with
+ * a message and status 2, any other failure with status 1.
  */
 
 #ifndef BENCH_ARGS_H
@@ -10,23 +10,23 @@
 
 #include <stdint.h>
 
-/* The name in messages; each program defines it. */
+/* The name for messages; each program defines it. */
 extern const char program[];
 
-/* Print "PROGRAM: what went wrong" to stderr and exit with STATUS. */
+/* Print "PROGRAM: MESSAGE" to stderr and exit with STATUS. */
 void die (int status, const char *fmt, ...)
   __attribute__ ((noreturn, format (printf, 2, 3)));
 
 /* Exit with the text of ERR, an errno value, unless that is 0. */
 void check (int err, const char *what);
 
-/* Bytes: a number and at most one of the suffixes k, m, g and t. */
+/* A number of bytes, with an optional suffix k, m, g or t. */
 uint64_t size_arg (const char *arg);
 
 /* A number from MIN to MAX. */
 uint64_t number_arg (const char *arg, uint64_t min, uint64_t max);
 
-/* More than 0 seconds, with decimals. */
+/* A number of seconds greater than 0, with decimals. */
 double seconds_arg (const char *arg);
 
 #endif /* BENCH_ARGS_H */

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * How fast is the library?  Hash data, zeros or holes, from memory, through
- * the public API, and print the result as JSON.
+ * Measures the speed of the library: hashes data, zeros or holes from memory by
+ * the public API, and prints the result as JSON.
  */
 
 #include <config.h>
@@ -145,9 +145,9 @@ parse_options (int argc, char *argv[])
 static double start;
 static uint64_t total;          /* bytes appended so far */
 
-/* The length of what is to be appended next, MOST or less; 0 at the end.  With
- * a timeout it is never 0 at first: a busy machine may let it pass before that,
- * and a rate of 0 says nothing.
+/* The length of the next piece, MOST or less; 0 at the end.  With a timeout it
+ * is never 0 at first: on a busy machine the timeout may pass before that, and
+ * a rate of 0 would be useless.
  */
 static size_t
 next_length (size_t most)
@@ -194,14 +194,14 @@ append_sync (struct blkhash *h)
 
 /* ---- Asynchronous input ---- */
 
-/* The buffers that the library does not have. */
+/* The buffers that the library does not use. */
 struct stack {
   unsigned char **top;
   struct blkhash_completion *done;
 };
 
-/* Wait until a buffer comes back.  Drain first: what completes after that
- * makes the descriptor readable again.
+/* Wait until a buffer is returned.  The descriptor is drained first: requests
+ * that complete later make it readable again.
  */
 static void
 wait_and_reap (struct blkhash *h, struct stack *ours)

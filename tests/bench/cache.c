@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Bring a file into the page cache or out of it, so that a benchmark starts
- * from a known state, and print how much of it was and is there.
+ * Brings a file into the page cache or evicts it, so that a benchmark starts in
+ * a known state, and prints how much of it was and is cached.
  */
 
 #include <config.h>
@@ -32,9 +32,9 @@ static const char usage[] =
 "  -h, --help                print this and exit\n";
 
 #define READ_SIZE (1 << 20)
-#define WINDOW (UINT64_C (1) << 30)     /* that is mapped at once */
+#define WINDOW (UINT64_C (1) << 30)     /* bytes that are mapped at once */
 
-/* How many of the LEN bytes at OFFSET, of a page or more, are cached? */
+/* The number of cached bytes in the LEN bytes at OFFSET, a page or more. */
 static uint64_t
 resident_window (int fd, uint64_t offset, size_t len, const char *file)
 {
@@ -63,7 +63,7 @@ resident (int fd, uint64_t size, const char *file)
     sum += resident_window (fd, offset,
                             size - offset < WINDOW ? size - offset : WINDOW,
                             file);
-  return sum < size ? sum : size;       /* the last page may be a part */
+  return sum < size ? sum : size;       /* the last page may be partial */
 }
 
 static void

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What time is it, in seconds, of the CPU too, and in cycles.
+ * Clocks: the time in seconds, the CPU time, and cycles.
  */
 
 #ifndef BENCH_CLOCK_H
@@ -19,7 +19,7 @@ seconds_now (void)
   return t.tv_sec + t.tv_nsec / 1e9;
 }
 
-/* That this thread has spent on a CPU. */
+/* The CPU time of this thread. */
 static inline double
 cpu_seconds_now (void)
 {
@@ -29,9 +29,9 @@ cpu_seconds_now (void)
   return t.tv_sec + t.tv_nsec / 1e9;
 }
 
-/* Cycles of the time stamp counter, which runs at the nominal frequency of
- * the CPU whatever its present one.  0 where there is none that is counted in
- * cycles: the counter of ARM has its own, much slower, rate.
+/* Cycles of the time stamp counter, which runs at the nominal frequency of the
+ * CPU at any frequency.  0 if there is no counter of cycles: that of ARM has a
+ * much lower rate of its own.
  */
 static inline uint64_t
 cycles_now (void)

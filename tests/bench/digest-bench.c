@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * How fast is a digest?  Hash blocks in memory as the library does, and with
- * OpenSSL beside it, and print the result as JSON.
+ * Measures the speed of a digest: hashes blocks in memory as the library does,
+ * and with OpenSSL for comparison, and prints the result as JSON.
  *
- * Each thread takes turns, some milliseconds with the library, then as many
- * blocks with OpenSSL, so that a machine whose speed changes changes it for
- * both.  The ratio is the median of the ratios of these pairs, in CPU time, and
- * so are cycles: who else uses the CPU does not count.  The throughput is in
- * elapsed time.
+ * Each thread alternates: some milliseconds with the library, then as many
+ * blocks with OpenSSL, so that changes of the machine's speed affect both.  The
+ * ratio is the median of the ratios of these pairs, in CPU time; cycles are
+ * too, so other users of the CPU do not count.  The throughput is in elapsed
+ * time.
  */
 
 #include <config.h>
@@ -50,7 +50,7 @@ static const char usage[] =
 "Sizes take the suffixes k, m, g and t.\n";
 
 #define MAX_BATCH 4096
-#define TURN 0.002              /* seconds */
+#define TURN 0.002              /* seconds of a turn */
 
 /* ---- Options ---- */
 
@@ -96,7 +96,7 @@ parse_options (int argc, char *argv[])
 
 /* ---- Measure ---- */
 
-/* What one of the two did, in one thread. */
+/* The work of one of the two, in one thread. */
 struct side {
   struct hasher *hasher;        /* NULL: it does not have this digest */
   double seconds, cpu_seconds;
@@ -115,7 +115,7 @@ struct worker {
 
 static pthread_barrier_t ready;
 
-/* Returns the CPU seconds that it took. */
+/* Returns the CPU seconds of the call. */
 static double
 take_turn (struct side *side, const unsigned char *data, uint64_t batches)
 {
@@ -130,8 +130,8 @@ take_turn (struct side *side, const unsigned char *data, uint64_t batches)
   return cpu_seconds;
 }
 
-/* How many batches make a turn?  Also warms up.  What is measured starts with a
- * new message.
+/* The number of batches in a turn.  Also warms up.  The measurement starts with
+ * a new message.
  */
 static uint64_t
 calibrate (struct side *side, const unsigned char *data)
@@ -249,7 +249,7 @@ run_threads (struct worker *workers)
 
 /* ---- Result ---- */
 
-/* Of one side, in all threads. */
+/* The sum of one side, over all threads. */
 struct sum {
   double bytes_per_second;
   double cpu_seconds;
@@ -317,7 +317,7 @@ print_ratio (struct worker *workers)
   free (all);
 }
 
-/* Blocks are all the same, and so are messages that have the same length. */
+/* All blocks are the same, and so are messages of the same length. */
 static void
 print_checksum (const struct worker *first)
 {

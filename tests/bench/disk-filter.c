@@ -1,21 +1,21 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A filter for nbdkit that counts the reads in flight, and can be a hard disk.
+ * A filter for nbdkit that counts the reads in flight, and can simulate a hard
+ * disk.
  *
- *   disk-counts=FILE   where the counts are, struct counts; they can be read,
- *                      and set to zero, while no read is in flight
- *   disk-rate=BYTES    in a second, of the hard disk
- *   disk-seek=MS       of its head
+ *   disk-counts=FILE   file of the counts, struct counts; it can be read, and
+ *                      set to zero, while no read is in flight
+ *   disk-rate=BYTES    of the hard disk, per second
+ *   disk-seek=MS       seek time of the hard disk
  *
- * The hard disk does one read after the other.  Of those that wait it takes
- * the one that is next in the direction in which its head moves, and begins
- * again at the lowest offset: the more wait, the longer each takes, and the
- * less the head moves.  A read that starts where the last one ended needs no
- * seek.
+ * The hard disk does one read at a time.  Of the waiting reads it chooses the
+ * next one in the direction in which its head moves, and begins again at the
+ * lowest offset: the more reads wait, the longer each takes, and the less the
+ * head moves.  A read that starts where the last one ended needs no seek.
  *
- * nbdkit's filter delay is for storage that does any number of reads at once,
- * and its filter rate lets much pass at first.
+ * nbdkit's delay filter is for storage that does any number of reads at once,
+ * and its rate filter permits bursts at first.
  */
 
 #include <config.h>
@@ -35,14 +35,14 @@
 
 #include "clock.h"
 
-/* Of reads since they were zero. */
+/* Counts of reads since they were set to zero. */
 struct counts {
   uint64_t reads, bytes;
   uint64_t in_flight, most;     /* now, and at any time */
   uint64_t nanoseconds;         /* of all reads together */
 };
 
-/* A read that the hard disk has not done yet. */
+/* A read that waits for the hard disk. */
 struct waiting {
   struct waiting *next;
   uint64_t offset;
@@ -54,7 +54,7 @@ static struct counts no_file, *counts = &no_file;
 static int64_t rate;
 static unsigned seek;
 
-/* Protects what follows. */
+/* Protects the variables below. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct waiting *waiting;
 static bool busy;
@@ -98,7 +98,8 @@ disk_config (nbdkit_next_config *next, nbdkit_backend *nxdata,
 
 /* ---- The hard disk ---- */
 
-/* The next read for the head, which is taken off the list; NULL if none waits.
+/* The next read for the head, which is removed from the list; NULL if none
+ * waits.
  */
 static struct waiting *
 choose_locked (void)
@@ -106,7 +107,7 @@ choose_locked (void)
   struct waiting **i, **best = &waiting, *chosen;
 
   for (i = &waiting; *i; i = &(*i)->next)
-    /* As if what is behind the head came after all that is before it. */
+    /* Offsets before the head count as if they came after all others. */
     if ((*i)->offset - head < (*best)->offset - head)
       best = i;
   chosen = *best;
@@ -127,14 +128,14 @@ choose_next_locked (void)
   }
 }
 
-/* One read at a time.  It ends at a moment that is computed, and the next one
- * that waits begins then, however late its thread wakes up: so the rate is the
- * one that was asked for.
+/* One read at a time.  The time at which it ends is computed, and the next
+ * waiting read begins at that time, however late its thread wakes up: so the
+ * rate is the one that was requested.
  */
 static void
 take_time (uint64_t offset, uint32_t count, bool was_idle)
 {
-  static double free_at;        /* when the head is */
+  static double free_at;        /* when the head is free */
   double now = seconds_now (), left;
 
   if (was_idle && free_at < now)

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The inside of the library as a hasher: leaf.c, and digest.c for one
- * message.  It is linked statically, because the public API cannot say how
- * many blocks are hashed at once.
+ * Internals of the library as a hasher: leaf.c, and digest.c for one message.
+ * They are linked statically, because the public API does not expose how many
+ * blocks are hashed at once.
  */
 
 #include <config.h>

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * OpenSSL as a hasher, to compare with: one block after the other, in the
- * way that costs OpenSSL least, with a digest that was fetched before and a
- * context that is used again.
+ * OpenSSL as a hasher, for comparison: one block after the other, with the
+ * least overhead of OpenSSL, by a digest that was fetched before and a context
+ * that is reused.
  */
 
 #include <config.h>
@@ -36,7 +36,7 @@ start (struct openssl_hasher *h)
   ok (EVP_DigestInit_ex2 (h->ctx, h->md, NULL));
 }
 
-/* SHAKE has no length of its own in newer OpenSSL. */
+/* In newer OpenSSL SHAKE has no default length. */
 static void
 finish (struct openssl_hasher *h)
 {
@@ -89,7 +89,7 @@ new_hasher (const char *digest)
   struct openssl_hasher *h;
   EVP_MD *md = NULL;
 
-  /* OpenSSL's NULL is not our null. */
+  /* OpenSSL's NULL is another digest than our null. */
   if (strcasecmp (digest, "null") != 0)
     md = EVP_MD_fetch (NULL, digest, NULL);
   if (!md)

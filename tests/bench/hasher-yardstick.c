@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What is no digest, to compare digests with: nothing at all, a copy, and
- * CRC32C, the checksum of file systems.
+ * Functions to compare digests with: a no-op, a copy, and CRC32C, the checksum
+ * of file systems.
  */
 
 #include <config.h>
@@ -17,7 +17,7 @@
 
 struct yardstick {
   struct hasher hasher;
-  volatile uint32_t crc;        /* volatile: so that it is computed */
+  volatile uint32_t crc;        /* volatile, so that it is computed */
   unsigned char copy[];
 };
 
@@ -41,7 +41,7 @@ run_memcpy (struct hasher *hasher,
 
   for (i = 0; i < count; i++) {
     memcpy (y->copy, data + i * size, size);
-    __asm__ volatile ("" : : "r" (y->copy) : "memory"); /* it is used */
+    __asm__ volatile ("" : : "r" (y->copy) : "memory"); /* the copy is used */
   }
 }
 
@@ -56,7 +56,7 @@ run_crc32c (struct hasher *hasher,
     y->crc = crc32c (0, data + i * size, size);
 }
 
-/* Nothing, or the CRC of the last block in the order of its digits. */
+/* Returns 0 bytes, or the CRC of the last block, big-endian. */
 static size_t
 yardstick_checksum (struct hasher *hasher, unsigned char *md)
 {

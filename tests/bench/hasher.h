@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What digest-bench compares: ways to go over blocks of memory.  A hasher
- * belongs to one thread.  It ends the program when the library below fails.
+ * The functions that digest-bench compares, which process blocks of memory.  A
+ * hasher is used by one thread.  It ends the program if the library fails.
  */
 
 #ifndef BENCH_HASHER_H
@@ -16,9 +16,9 @@
 struct hasher {
   void (*run) (struct hasher *hasher,
                const unsigned char *data, size_t size, size_t count);
-  /* Store the digest of a block that was hashed last, or of the message, in
-   * MD, and return its length.  The next call of run starts a new message.
-   * NULL for OpenSSL, which is only there for its speed.
+  /* Store the digest of the last block, or of the message, in MD, and return
+   * its length.  The next call of run starts a new message.  NULL for OpenSSL,
+   * of which only the speed is measured.
    */
   size_t (*checksum) (struct hasher *hasher, unsigned char *md);
   void (*free) (struct hasher *hasher);
@@ -30,13 +30,14 @@ struct hasher *leaf_hasher (const char *digest, size_t block_size);
 /* The digest layer of the library: all calls go into one message. */
 struct hasher *message_hasher (const char *digest);
 
-/* OpenSSL: a message for each block, or one message.  NULL if OpenSSL does
- * not have this digest.
+/* OpenSSL: a message for each block, or one message.  NULL if OpenSSL does not
+ * have this digest.
  */
 struct hasher *openssl_hasher (const char *digest);
 struct hasher *openssl_message_hasher (const char *digest);
 
-/* What is no digest: nop, memcpy or crc32c.  NULL if NAME is none of them. */
+/* Functions that are no digest: nop, memcpy or crc32c.  NULL for other names.
+ */
 struct hasher *yardstick_hasher (const char *name, size_t block_size);
 
 #endif /* BENCH_HASHER_H */

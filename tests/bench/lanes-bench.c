@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * How good is the choice of kernels?  For each number of blocks: the library's
- * choice, each kernel by itself and OpenSSL take turns on the same blocks, and
- * the result, as JSON, has the choice beside the best of the others.
+ * Measures how good the selection of kernels is.  For each number of blocks the
+ * library's selection, each kernel alone and OpenSSL take turns on the same
+ * blocks.  The result, as JSON, compares the selection with the best of the
+ * others.
  *
- * Times are CPU time, and of all turns the ratio of each is taken by itself: a
- * machine whose speed changes changes it for all.
+ * Times are CPU time.  The ratio is computed for each turn, so changes of the
+ * machine's speed affect all.
  */
 
 #include <config.h>
@@ -44,8 +45,8 @@ static const char usage[] =
 
 #define MAX_BATCH 64
 #define MAX_TURNS 1000
-/* Seconds, at least: CPUs that slow down for AVX-512 do so for the next half of
- * a millisecond too.
+/* Minimum seconds of a turn: a CPU that slows down for AVX-512 stays slow for
+ * half a millisecond afterwards.
  */
 #define TURN 0.002
 
@@ -86,7 +87,7 @@ parse_options (int argc, char *argv[])
     die (2, "the read size must be from 64 to 16m");
 }
 
-/* ---- Those who take turns ---- */
+/* ---- Sides ---- */
 
 static struct digest *digest;
 static struct digest_ctx *ctx;
@@ -139,7 +140,7 @@ hash_one (size_t i)
   check (digest_final (ctx, md[i]), "digest_final");
 }
 
-/* As leaf-hash.c does it, in groups of 32. */
+/* As in leaf-hash.c, in groups of 32. */
 static void
 hash_by_choice (size_t count)
 {
@@ -176,13 +177,13 @@ hash_by_kernel (const struct lane_kernel *kernel, size_t count)
 
 /* ---- Turns ---- */
 
-/* Of the choice, of the library and of each kernel, in this order. */
+/* Of the selection, of the library and of each kernel, in this order. */
 #define MAX_SIDES (2 + LANE_MAX_KERNELS)
 
 struct side {
   const char *name;
   const struct lane_kernel *kernel;
-  double seconds[MAX_TURNS];    /* of a batch */
+  double seconds[MAX_TURNS];    /* per batch */
 };
 
 static struct side sides[MAX_SIDES];

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * How many requests does an NBD server answer in a second?  Each connection is
- * a thread that keeps so many requests in flight, in order of offsets in its
- * own part of the export, from the beginning again after the end.  The result
- * is printed as JSON.
+ * Measures how many requests an NBD server answers per second.  Each connection
+ * is a thread with a constant number of requests in flight, in order of offsets
+ * in its own part of the export, again from the begin after the end.  The
+ * result is printed as JSON.
  */
 
 #include <config.h>
@@ -99,9 +99,9 @@ struct connection {
   pthread_t thread;
   struct nbd_handle *nbd;
   uint64_t begin, end;          /* its part of the export, bytes */
-  uint64_t requests;            /* that were answered */
+  uint64_t requests;            /* that have completed */
   unsigned pending;             /* in flight */
-  char *buffers;                /* one for each in flight, used in turn */
+  char *buffers;                /* one per request in flight, used in turn */
 };
 
 static void
@@ -122,8 +122,8 @@ answered (void *opaque, int *err)
   return 1;
 }
 
-/* The buffer is that of a request that was answered, or not: what is read goes
- * nowhere, and what is written is the same in all.
+/* The buffer may still be in use by another request: data that was read is not
+ * used, and data to write is the same in all buffers.
  */
 static void
 send_request (struct connection *c, uint64_t offset, uint64_t nth)
@@ -181,7 +181,7 @@ open_connection (struct connection *c, unsigned nth)
   if (!c->nbd)
     check_nbd (-1);
   check_nbd (nbd_connect_uri (c->nbd, uri));
-  /* Or it clears every buffer before it is read into. */
+  /* Otherwise libnbd clears every buffer before a read. */
 #ifdef LIBNBD_HAVE_NBD_SET_PREAD_INITIALIZE
   check_nbd (nbd_set_pread_initialize (c->nbd, false));
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A filter for nbdkit that has the callbacks for requests that the filter
- * blkhash has, and does nothing: what any filter costs.  One of nbdkit's that
- * does nothing here, as nozero, has fewer of them, and nbdkit passes by those
- * that a filter has not.
+ * A filter for nbdkit with the callbacks for requests of the blkhash filter,
+ * which do nothing: the cost of any filter.  Filters of nbdkit that do nothing
+ * here, as nozero, have fewer callbacks, and nbdkit skips a filter without a
+ * callback.
  *
- * With noop-hash=true it hashes what is read and written, each request alone
- * and with OpenSSL, and keeps nothing: what hashing costs at least, with all
- * that it does to threads and caches.
+ * With noop-hash=true it hashes data that is read and written, each request
+ * alone by OpenSSL, and keeps nothing: the minimum cost of hashing, including
+ * its effects on threads and caches.
  */
 
 #include <config.h>

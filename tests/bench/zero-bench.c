@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * How fast is zero detection?  The function of the library, and beside it a
- * plain loop and memcmp with a buffer of zeros, on blocks that are seen to be
- * data at once, at their end, or never.
+ * Measures the speed of zero detection: the library's function, a plain loop,
+ * and memcmp with a buffer of zeros, on blocks whose data is found at the
+ * begin, at the end, or never.
  */
 
 #include <config.h>

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Fuzz target: a list of what changed of an image.  What is read of it is in
- * the image, and written as a list and read again it is the same.
+ * Fuzz target: a list of changes of an image.  The ranges that are read are
+ * inside of the image; written as a list and read again, they are the same.
  */
 
 #include <config.h>

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What all fuzz targets share: with FUZZ_STANDALONE defined, a main that runs
- * the target once for each file that is named on the command line, so that any
+ * Shared by all fuzz targets: with FUZZ_STANDALONE, a main function that runs
+ * the target for each file on the command line, so that programs of any
  * compiler can replay a corpus.
  */
 

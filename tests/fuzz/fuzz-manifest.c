@@ -4,11 +4,11 @@
  * Fuzz target: the reader of manifests, from a file and from a pipe, streaming
  * and into a leaf table.
  *
- * What it takes it must have read to the end, and a table that was loaded must
- * be saved as the same bytes, but for keys of the header that are not ours;
- * what is unfinished is read up to some record and no further.  A manifest
- * differs from itself nowhere, and from zeros where it has data.  To get past
- * the CRCs, the input is read a second time with right ones.
+ * A manifest that is accepted was read to its end, and a table that was loaded
+ * is saved as the same bytes, except for unknown keys in the header; an
+ * unfinished manifest is read up to some record and no further.  A manifest
+ * does not differ from itself, and differs from zeros where it has data.  To
+ * get past the CRCs, the input is read a second time with right ones.
  */
 
 #include <config.h>
@@ -24,7 +24,7 @@
 #include "../lib/manifest/manifest-unfinished.h"
 #include "fuzz-main.h"
 
-#define MAX_HASHED (1 << 16)    /* blocks: the sum of more takes too long */
+#define MAX_HASHED (1 << 16)    /* blocks: the sum of more is too slow */
 
 static int
 fuzz_fd (const uint8_t *data, size_t size)
@@ -39,7 +39,7 @@ fuzz_fd (const uint8_t *data, size_t size)
   return fd;
 }
 
-/* True if it was taken. */
+/* Returns true if it was accepted. */
 static bool
 read_all (struct blkhash_manifest_reader *r)
 {
@@ -53,7 +53,7 @@ read_all (struct blkhash_manifest_reader *r)
     if (run.first != next || run.count == 0 ||
         run.count > count - (next - first))
       abort ();
-    if (run.leaves)             /* null has none, but a tail behind */
+    if (run.leaves)             /* null has none, but the record has a tail */
       (void) *(const volatile unsigned char *) run.leaves;
   }
   if (err == ENOENT && next != first + count)
@@ -79,8 +79,8 @@ start (int fd)
 /* ---- Comparing ---- */
 
 struct ranges {
-  uint64_t end;                 /* of the last, bytes */
-  uint64_t bytes, size;         /* in all of them, and of the larger image */
+  uint64_t end;                 /* of the last range, in bytes */
+  uint64_t bytes, size;         /* of all ranges, and of the larger image */
 };
 
 static int
@@ -96,7 +96,7 @@ add_range (void *opaque, uint64_t start, uint64_t len)
   return 0;
 }
 
-/* In how many bytes do the manifests A and B differ?  Both are right. */
+/* The number of bytes in which the valid manifests A and B differ. */
 static uint64_t
 diff (int fd_a, int fd_b)
 {
@@ -179,8 +179,8 @@ load_and_save (const uint8_t *data, size_t size)
   close (out);
 }
 
-/* Read what there is of a manifest that may be unfinished.  Returns how many
- * bytes of it that is, or 0, and stores how many blocks are in them.
+/* Read a manifest that may be unfinished.  Returns the length of its valid
+ * part, or 0, and stores the number of blocks in it.
  */
 static uint64_t
 read_prefix (const uint8_t *data, size_t size, uint64_t *blocks)
@@ -210,7 +210,7 @@ read_prefix (const uint8_t *data, size_t size, uint64_t *blocks)
   return offset;
 }
 
-/* What is behind the last whole record makes no difference. */
+/* Data after the last complete record is ignored. */
 static void
 read_unfinished (const uint8_t *data, size_t size)
 {
@@ -245,7 +245,7 @@ read_input (const uint8_t *data, size_t size)
     load_and_save (data, size);
 }
 
-/* Set the CRCs of all records that are there. */
+/* Set the CRCs of all records. */
 static void
 fix_crcs (uint8_t *data, size_t size, size_t leaf_size)
 {
@@ -273,7 +273,7 @@ fix_crcs (uint8_t *data, size_t size, size_t leaf_size)
   }
 }
 
-/* How long its leaves are by its header; false if that is not taken. */
+/* The length of its leaves, by its header; false if the header is refused. */
 static bool
 get_leaf_size (const uint8_t *data, size_t size, size_t *leaf_size)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Fuzz target: an operand of --image-opts.  What qemu is told of its tree
- * describes the same tree.
+ * Fuzz target: an operand of --image-opts.  The options for qemu that are made
+ * from the parsed tree describe the same tree.
  */
 
 #include <config.h>
@@ -16,7 +16,7 @@
 #include "image/qemuopts.h"
 #include "util/error.h"
 
-/* As deep as it can be, which is more than json_tokener_parse takes. */
+/* With the maximum depth, which is more than json_tokener_parse supports. */
 static struct json_object *
 parse_json (const char *text)
 {

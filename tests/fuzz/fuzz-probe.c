@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Fuzz target: all that blksum does with the content of a file whose format
- * the user did not give, which runs each parser on what looks like its format.
+ * Fuzz target: all functions by which blksum reads the content of a file
+ * without -f; each parser is run if the content looks like its format.
  */
 
 #include <config.h>

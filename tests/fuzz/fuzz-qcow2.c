@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Fuzz target: the qcow2 header, the walk of its tables, and the map of them.
+ * Fuzz target: the qcow2 header, the traversal of its tables, and their map.
  */
 
 #include <config.h>
@@ -14,7 +14,7 @@
 
 #define MAX_RUNS 10000
 
-/* Of tables that are complete every run is in the disk and in the file. */
+/* If the tables are complete, all runs are inside of the disk and the file. */
 static void
 walk_map (const struct imagefile *file, const struct qcow2 *qcow2,
           struct error *error)

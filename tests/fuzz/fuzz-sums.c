@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Fuzz target: a list of checksums.  What is read of a line is written again,
- * and read again, and the same.
+ * Fuzz target: a list of checksums.  A line that was read is written and read
+ * again, with the same result.
  */
 
 #include <config.h>

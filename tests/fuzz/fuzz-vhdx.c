@@ -11,7 +11,7 @@
 
 #define MAX_RUNS 10000
 
-/* Of an image that is complete every run is in the disk and in the file. */
+/* If the image is complete, all runs are inside of the disk and the file. */
 static void
 walk_map (const struct imagefile *file, const struct vhdx *vhdx,
           struct error *error)

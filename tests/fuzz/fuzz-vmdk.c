@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Fuzz target: the vmdk header, its descriptor, its grains, the files that it
- * names, and the directories of the other kinds of vmdk.
+ * names, and the directories of other types of vmdk.
  */
 
 #include <config.h>
@@ -14,7 +14,7 @@
 #include "format/vmdk.h"
 #include "fuzz.h"
 
-/* There is a name, and it ends. */
+/* The name is not NULL, and terminated. */
 static int
 look_at_extent (void *opaque, const struct vmdk_extent *extent,
                 struct error *error)

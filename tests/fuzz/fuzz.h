@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What the fuzz targets of the image parsers share: the input as a file.
+ * Shared by fuzz targets of image parsers: the input as a file.
  *
- * An input can be the image, or the pieces of one, so that what has its tables
- * MiBs apart is small: FUZZ_PIECES, the size of the image as a number of 32
- * bits, and pieces, each with its offset in 32 bits, its length in 16, and its
- * bytes.  Numbers are little-endian.  The rest of the image is zero.
+ * An input is an image, or the pieces of one, to keep images small whose tables
+ * are MiBs apart: FUZZ_PIECES, the size of the image as a number of 32 bits,
+ * and pieces, each with its offset in 32 bits, its length in 16, and its bytes.
+ * Numbers are little-endian.  The rest of the image is zero.
  */
 
 #ifndef FUZZ_H
@@ -58,7 +58,7 @@ fuzz_put_together (int fd, const uint8_t *data, size_t size)
   }
 }
 
-/* The input as the only file of FILES. */
+/* Add the input to FILES as the only file. */
 static inline struct file *
 fuzz_open (struct files *files, const uint8_t *data, size_t size)
 {
