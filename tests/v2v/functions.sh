@@ -1,22 +1,21 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Sourced by ../v2v-functions.sh for the tests here, which run the real
-# virt-v2v.
+# Sourced by ../v2v-functions.sh for the tests in this directory, which run the
+# real virt-v2v.
 
 . "$(dirname "$0")/../functions.sh"
 
 # A conversion takes minutes on a busy machine.
 limit=3000
 
-# That it works at all, not only that it is here, libguestfs needs minutes to
-# tell.
+# libguestfs is only checked to exist: a check that it works takes minutes.
 requires_program virt-v2v sfdisk mke2fs ldd
 [ -e "$(ls -d /boot/vmlinuz* 2> /dev/null | head -n 1)" ] ||
   [ "$SUPERMIN_KERNEL" ] ||
   skip "no kernel in /boot for the appliance of libguestfs"
 
-# KVM may be there and not work: LIBGUESTFS_BACKEND_SETTINGS= for where it does.
+# KVM may exist and not work; set LIBGUESTFS_BACKEND_SETTINGS= if it works.
 LIBGUESTFS_BACKEND=${LIBGUESTFS_BACKEND-direct}
 LIBGUESTFS_BACKEND_SETTINGS=${LIBGUESTFS_BACKEND_SETTINGS-force_tcg}
 LIBGUESTFS_CACHEDIR=$PWD/cache
@@ -26,7 +25,7 @@ mkdir -p cache
 "$abs_top_srcdir/tests/v2v/make-guest.sh" "$dir/guest.img"
 mkdir "$dir/out"
 
-# v2v STATUS ARGUMENT...: blkhash-v2v ARGUMENT... ends so.
+# v2v STATUS ARGUMENT...: runs blkhash-v2v ARGUMENT..., which exits with STATUS.
 v2v () {
   v2v_status=$1
   shift
@@ -34,27 +33,28 @@ v2v () {
       blkhash-v2v --sums "$dir/sums" --manifest-dir "$dir/out" "$@"
 }
 
-# has_sum DISK FORMAT: it has its sum, of which four programs have the same
-# opinion, and its manifest.
+# has_sum DISK FORMAT: the results have its sum, which other programs compute
+# too, and its manifest.
 has_sum () {
   qemu-img convert -f "$2" -O raw "$1" "$dir/raw"
   echo "blk-sha256/64k ($1) = $(reference "$dir/raw")" > "$dir/line"
   grep -x -F -f "$dir/line" "$dir/sums" || fail "the sum of $1 is not in:
 $(cat "$dir/sums")"
   blksum --manifest - "$dir/raw" | cmp - "$dir/out/${1##*/}.blkm" ||
-    fail "the manifest of $1"
+    fail "the manifest of $1 differs"
   if $real_nbdcopy --help | grep -q -e --blkhash; then
     nbdkit -U - file "$dir/raw" \
            --run "$real_nbdcopy"' --blkhash "$uri" null:' > "$dir/stdout"
-    grep -q "$(reference "$dir/raw")" "$dir/stdout" || fail "nbdcopy --blkhash"
+    grep -q "$(reference "$dir/raw")" "$dir/stdout" ||
+      fail "nbdcopy --blkhash differs"
     echo "the same as nbdcopy --blkhash"
   fi
 }
 
-# no_result: there are no sums, no manifests, and no guest.  virt-v2v leaves
-# the disk that it was copying.
+# no_result: there are no sums, no manifests, and no guest.  virt-v2v leaves the
+# disk that it was copying.
 no_result () {
   [ ! -s "$dir/sums" ] || fail "there are sums"
   rm -f "$dir/out/guest-sda"
-  [ ! "$(ls "$dir/out")" ] || fail "there is: $(ls "$dir/out")"
+  [ ! "$(ls "$dir/out")" ] || fail "left behind: $(ls "$dir/out")"
 }

@@ -2,10 +2,10 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# make-guest.sh FILE: a raw disk that virt-v2v takes for Debian and converts.
-# It does not boot: its kernel is a text, and what virt-v2v runs in it does
-# nothing, in a shell that is the one of this machine.  Needs sfdisk and
-# mke2fs, no root.
+# make-guest.sh FILE: creates a raw disk that virt-v2v detects as Debian and
+# converts.  It does not boot: its kernel is a text file, and programs that
+# virt-v2v runs in it do nothing; its shell is that of this machine.  Needs
+# sfdisk and mke2fs, no root.
 
 set -e
 
@@ -20,8 +20,8 @@ mkdir -p bin boot/grub dev etc/default etc/initramfs-tools etc/modprobe.d \
       lib/modules/$version/kernel proc root run sbin sys tmp usr/bin usr/sbin \
       var/lib/dpkg var/tmp
 
-# copy PROGRAM: with its libraries, each to its own place.  ldd prints lines of
-# "NAME => FILE (0x...)" and "FILE (0x...)".
+# copy PROGRAM: copies it with its libraries, to the same paths.  ldd prints
+# lines "NAME => FILE (0x...)" and "FILE (0x...)".
 copy () {
   for file in "$1" $(ldd "$1" | sed -n 's,^[^/]*\(/[^ ]*\) (0x.*,\1,p'); do
     mkdir -p ".${file%/*}"
@@ -33,7 +33,7 @@ for program in cat cp mkdir mv rm; do
   copy /bin/$program
 done
 
-# stub NAME...: programs that do nothing.
+# stub NAME...: creates programs that do nothing.
 stub () {
   for name; do
     printf '#!/bin/sh\nexit 0\n' > "$name"
@@ -55,7 +55,7 @@ echo 'not a kernel' > boot/vmlinuz-$version
 echo 'not an initrd' > boot/initrd.img-$version
 echo CONFIG_VIRTIO_BLK=y > boot/config-$version
 echo CONFIG_VIRTIO_NET=y >> boot/config-$version
-# Only its architecture is looked at.
+# virt-v2v only reads its architecture.
 cp bin/sh lib/modules/$version/kernel/virtio_blk.ko
 cp bin/sh lib/modules/$version/kernel/virtio_net.ko
 

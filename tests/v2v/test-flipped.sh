@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A byte of the destination changes when it was written, before it is read
+# A byte of the destination changes after it was written, and before it is read
 # again.
 
 . "$(dirname "$0")/../v2v-functions.sh"

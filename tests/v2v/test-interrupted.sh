@@ -2,7 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Ctrl-C in the middle of a copy leaves nothing of virt-v2v, nbdkit or ours.
+# Ctrl-C in the middle of a copy leaves no process and no file of virt-v2v,
+# nbdkit and blkhash-v2v.
 
 . "$(dirname "$0")/../v2v-functions.sh"
 
@@ -13,7 +14,7 @@ held_or_ended () {
   [ -e "$dir/held" ] || ! kill -0 $main 2> /dev/null
 }
 wait_until held_or_ended
-[ -e "$dir/held" ] || fail "it ended before it copied"
+[ -e "$dir/held" ] || fail "blkhash-v2v ended before the copy"
 kill -INT -$main
 status=0
 wait $main || status=$?
@@ -21,4 +22,4 @@ cat "$dir/stdout" "$dir/stderr"
 [ $status = 130 ] || fail "exit status $status, not 130"
 no_result
 nothing_left
-[ ! "$(ls "$TMPDIR")" ] || fail "left: $(ls "$TMPDIR")"
+[ ! "$(ls "$TMPDIR")" ] || fail "left behind: $(ls "$TMPDIR")"

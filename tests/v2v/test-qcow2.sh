@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A guest of two disks, one from an NBD server and one a file, which virt-v2v
-# converts to qcow2 with a name that has to be quoted, and copies both at once
-# if it can.
+# A guest with two disks, one on an NBD server and one in a file.  virt-v2v
+# converts it to qcow2, with a name that must be quoted, and copies both disks
+# at once if it can.
 
 . "$(dirname "$0")/../v2v-functions.sh"
 
@@ -48,8 +48,8 @@ cat "$dir/stdout" "$dir/stderr"
 [ "$(wc -l < "$dir/sums")" = 2 ] || fail "not a line for each disk"
 has_sum "$dir/out/bob's disk-sda" qcow2
 has_sum "$dir/out/bob's disk-sdb" qcow2
-# No guest is in this one, so it was not converted.
+# This disk has no guest, so it was not converted.
 grep -q " = $(reference "$dir/data.img")\$" "$dir/sums" ||
-  fail "the second disk"
+  fail "the sum of the second disk differs"
 run 0 blksum --check --strict "$dir/sums"
 nothing_left
