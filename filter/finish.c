@@ -31,6 +31,7 @@
 #include "manifest.h"
 #include "params.h"
 #include "pass.h"
+#include "pass-read.h"
 
 #define TRIES 3                 /* if changes by other names interfere */
 #define NOT_SEEN "the last client may not see what others changed"

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A pass over what is missing in an export: query its extents, or read it.
+ * A pass over what is missing in an export: query its extents, and find which
+ * ranges must be read; pass-read.h reads them.
  *
  * finish.c decides whether there is a pass, and publishes.  Requests go through
  * the connection that was the last, in its .finalize: it is prepared, for the
@@ -39,6 +40,12 @@ struct pass {
 /* Is the connection still the last? */
 bool pass_is_last_locked (const struct pass *p);
 
+/* 0, or an errno value if the pass must stop: ECANCELED if another connection
+ * has joined, ESTALE if others changed the disk and this connection may not see
+ * that.
+ */
+int pass_why_stop (const struct pass *p);
+
 /* How many bytes of the table are missing. */
 uint64_t pass_missing (struct blkhash_leaves *leaves);
 
@@ -50,10 +57,8 @@ void pass_query_extents (const struct pass *p);
 /* Is anything missing that is hidden from the connection? */
 bool pass_is_hidden (const struct pass *p);
 
-/* Read the MISSING bytes.  0, or an errno value: ECANCELED if another
- * connection has joined, ESTALE if others changed the disk and this connection
- * may not see that.
- */
-int pass_read (const struct pass *p, uint64_t missing);
+/* The next range that must be read, at OFFSET or after it.  False: none. */
+bool pass_next_range (const struct pass *p, uint64_t offset,
+                      uint64_t *start, uint64_t *len);
 
 #endif /* NBDKIT_BLKHASH_PASS_H */

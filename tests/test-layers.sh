@@ -113,7 +113,8 @@ lanes: common
 check_layers filter "blkhash ../lib/common/numbers" "
 blkhash: config-files conn ending export final finish modify observe params report
 final: export manifest pass report ../lib/common/cleanup
-finish: conn export manifest params pass ../lib/common/cleanup ../lib/leaves/leaves
+finish: conn export manifest params pass pass-read ../lib/common/cleanup ../lib/leaves/leaves
+pass-read: conn export observe pass
 pass: conn export observe params ../lib/common/cleanup
 modify: conn export inflight params ../lib/common/cleanup
 observe: conn export inflight params ../lib/common/cleanup ../lib/leaves/leaves
