@@ -30,6 +30,7 @@
 #include "modify.h"
 #include "observe.h"
 #include "params.h"
+#include "pass-read.h"
 #include "report.h"
 
 struct handle {
@@ -89,7 +90,7 @@ blkhash_dump_plugin (void)
 static int
 blkhash_get_ready (int thread_model)
 {
-  (void) thread_model;
+  pass_read_set_parallel (thread_model == NBDKIT_THREAD_MODEL_PARALLEL);
   return report_start ();
 }
 

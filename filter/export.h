@@ -3,11 +3,12 @@
  *
  * The exports that clients use, by name.
  *
- * Lock order: exports_lock; the lock of a leaf table, with those that the
- * library takes below it; the lock of the report.  The lock of the manifest is
- * taken by no request, and with none of these held.  No thread does file I/O,
- * logs or calls the plugin with any of them held.  The unit tests intercept
- * every lock and abort if this is violated: see test-locks.h.
+ * Lock order: the lock of a pass that reads; exports_lock; the lock of a leaf
+ * table, with those that the library takes below it; the lock of the report.
+ * The lock of the manifest is taken by no request, and with none of these held.
+ * No thread does file I/O, logs or calls the plugin with any of them held.  The
+ * unit tests intercept every lock and abort if this is violated: see
+ * test-locks.h.
  */
 
 #ifndef NBDKIT_BLKHASH_EXPORT_H

@@ -2,26 +2,134 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * A pass reads what is missing in an export.
+ *
+ * nbdkit's thread, which is in .finalize, claims one range after the other,
+ * reads and observes it.  Over a plugin with latency that thread would only
+ * wait.  So whenever a read has waited, in any thread, another thread starts
+ * that does the same; all are joined before .finalize returns.  Over a plugin
+ * that does not wait, such as one for a file in the page cache, there is one
+ * thread.
+ *
+ * A thread of our own passes by nbdkit's locks, so there is none unless the
+ * thread model is PARALLEL, where requests of a connection are concurrent
+ * anyway.  nbdkit's filters readahead and scan use the NEXT of a connection in
+ * their threads like that.  In such a thread nbdkit knows no connection:
+ * functions such as nbdkit_export_name fail, and so can the plugin, whose errno
+ * value is lost.  So after an error in a thread of our own nbdkit's thread
+ * repeats that read, and goes on alone; only its own errors count.
+ *
+ * Extents are not queried here: each reply shows where the next query begins.
  */
 
 #include <config.h>
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
+#include <sys/resource.h>
+#include <sys/time.h>
 
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
+#include "blkhash.h"
+
+#include "../lib/common/cleanup.h"
 #include "../lib/common/numbers.h"
 #include "conn.h"
 #include "export.h"
 #include "observe.h"
+#include "params.h"
 #include "pass.h"
 #include "pass-read.h"
 
 #define READ_SIZE (1024 * 1024)         /* bytes */
 #define PROGRESS_STEP (UINT64_C (1) << 30) /* bytes between debug messages */
+#define LONG_WAIT 1000000               /* nanoseconds */
+#define MAX_THREADS 15                  /* of our own, for all passes together */
+
+/* A read that takes long while others go on leaves a partial block.  These must
+ * fit in the memory for pieces, where others need some too.
+ */
+#define MAX_PARTIAL (32 * 1024 * 1024)  /* bytes */
+
+static bool is_parallel;                /* set once */
+static unsigned nr_threads;             /* of all passes; atomic */
+
+struct range {
+  uint64_t start, end;          /* bytes; END is exclusive */
+};
+
+struct reading {
+  const struct pass *pass;
+  uint64_t missing;             /* bytes, for messages */
+  uint64_t unit, most;          /* bytes that the plugin can read at once */
+
+  pthread_mutex_t lock;         /* protects what follows */
+  uint64_t offset;              /* where the next range is searched */
+  bool ended;                   /* no range is left, or there was an error */
+  int err;                      /* the first */
+  struct range failed[MAX_THREADS]; /* in our threads, to be repeated */
+  unsigned nr_failed;
+  bool alone;                   /* nbdkit's thread goes on alone */
+  uint64_t done, reported;      /* bytes */
+  pthread_t threads[MAX_THREADS]; /* of our own */
+  unsigned nr_threads;
+};
+
+void
+pass_read_set_parallel (bool parallel)
+{
+  is_parallel = parallel;
+}
+
+/* ---- Ranges ---- */
+
+/* The next range to read at once.  False: it has ended. */
+static bool
+next_read_locked (struct reading *r, struct range *range)
+{
+  uint64_t start, len, end;
+
+  if (!r->ended)
+    r->ended = !pass_next_range (r->pass, r->offset, &start, &len);
+  if (r->ended)
+    return false;
+  end = ROUND_UP (start + MIN (len, r->most), r->unit);
+  range->start = ROUND_DOWN (start, r->unit);
+  range->end = MIN (MIN (end, r->pass->export->size), range->start + r->most);
+  r->offset = range->end;
+  return true;
+}
+
+/* Claim a range for one read.  OURS: by a thread of our own.  False: there is
+ * none for this thread.
+ */
+static bool
+claim_range (struct reading *r, bool ours, struct range *range)
+{
+  SCOPED_LOCK (&r->lock);
+
+  if (r->err || (ours && r->alone))
+    return false;
+  if (!ours && r->nr_failed > 0) {
+    *range = r->failed[--r->nr_failed];
+    return true;
+  }
+  return next_read_locked (r, range);
+}
+
+/* A thread of our own could not read what it has claimed. */
+static void
+give_back (struct reading *r, struct range range)
+{
+  SCOPED_LOCK (&r->lock);
+
+  r->failed[r->nr_failed++] = range;
+  r->alone = true;
+}
 
 /* The smallest unit that the plugin can read, and the most it can at once. */
 static void
@@ -40,71 +148,197 @@ find_read_sizes (const struct pass *p, uint64_t *unit, uint64_t *most)
   *most -= *most % *unit;
 }
 
-/* Read LEN bytes at OFFSET.  0, or an errno value. */
-static int
-read_range (const struct pass *p, void *buf, uint32_t len, uint64_t offset)
-{
-  struct request request;
-  int err = EIO, r;
+/* ---- Waits ---- */
 
-  observe_begin (p->conn, &request, offset, len);
-  r = p->next->pread (p->next, buf, len, offset, 0, &err);
+static uint64_t
+now_ns (void)
+{
+  struct timespec t;
+
+  clock_gettime (CLOCK_MONOTONIC, &t);
+  return t.tv_sec * UINT64_C (1000000000) + t.tv_nsec;
+}
+
+/* How often this thread has waited: then it gives up its CPU.  A thread that
+ * loses its CPU to others does not wait.  -1: not known.
+ */
+static long
+count_waits (void)
+{
+#ifdef RUSAGE_THREAD
+  struct rusage usage;
+
+  if (getrusage (RUSAGE_THREAD, &usage) == 0)
+    return usage.ru_nvcsw;
+#endif
+  return -1;
+}
+
+/* ---- Threads ---- */
+
+/* Read and observe a range.  0, or an errno value.  *WAITED is set to whether
+ * the plugin waited for long.
+ */
+static int
+read_range (const struct pass *p, void *buf, struct range range, bool *waited)
+{
+  uint64_t start = range.start, len = range.end - range.start;
+  struct request request;
+  uint64_t begin;
+  int err = EIO, r;
+  long waits;
+
+  observe_begin (p->conn, &request, start, len);
+  begin = now_ns ();
+  waits = count_waits ();
+  r = p->next->pread (p->next, buf, len, start, 0, &err);
+  *waited = now_ns () - begin >= LONG_WAIT &&
+    (waits == -1 || count_waits () > waits);
   if (r == 0)
     observe_data (p->conn, &request, buf);
   observe_end (p->conn, &request, 0);
   return r == 0 ? 0 : err;
 }
 
-/* As pass_read. */
-static int
-read_missing (const struct pass *p, void *buf, uint64_t missing)
+static void
+stop (struct reading *r, int err)
 {
-  uint64_t size = p->export->size, unit, most;
-  uint64_t offset = 0, start, len, done = 0, reported = 0;
+  SCOPED_LOCK (&r->lock);
 
-  find_read_sizes (p, &unit, &most);
-  while (pass_next_range (p, offset, &start, &len)) {
-    int err = pass_why_stop (p);
-    uint64_t end;
+  r->ended = true;
+  if (!r->err)
+    r->err = err;
+}
 
-    if (err)
-      return err;
-    end = ROUND_UP (start + (len < most ? len : most), unit);
-    if (end > size)
-      end = size;
-    start -= start % unit;
-    if (end - start > most)
-      end = start + most;
-    err = read_range (p, buf, end - start, start);
-    if (err)
-      return err;
-    offset = end;
-    done += end - start;
-    if (done - reported >= PROGRESS_STEP) {
-      nbdkit_debug ("blkhash: read %" PRIu64 " of %" PRIu64 " missing bytes "
-                    "of '%s'", done, missing, p->export->name);
-      reported = done;
+/* Count bytes that were read.  The sum, if it is time for a message; or 0. */
+static uint64_t
+count_bytes (struct reading *r, uint64_t len)
+{
+  SCOPED_LOCK (&r->lock);
+
+  r->done += len;
+  if (r->done - r->reported < PROGRESS_STEP)
+    return 0;
+  return r->reported = r->done;
+}
+
+static void add_thread (struct reading *r);
+
+/* Claim and read ranges until there is none for this thread. */
+static void
+read_ranges (struct reading *r, void *buf, bool ours)
+{
+  struct range range;
+  uint64_t done;
+  bool waited;
+  int err;
+
+  while (claim_range (r, ours, &range)) {
+    err = pass_why_stop (r->pass);
+    if (!err) {
+      err = read_range (r->pass, buf, range, &waited);
+      if (err && ours) {
+        give_back (r, range);
+        return;
+      }
     }
+    if (err) {
+      stop (r, err);
+      return;
+    }
+    if (waited && is_parallel)
+      add_thread (r);
+    done = count_bytes (r, range.end - range.start);
+    if (done > 0)
+      nbdkit_debug ("blkhash: read %" PRIu64 " of %" PRIu64 " missing bytes "
+                    "of '%s'", done, r->missing, r->pass->export->name);
   }
-  return 0;
+}
+
+/* Without memory for a buffer, the other threads read all. */
+static void *
+run_thread (void *opaque)
+{
+  struct reading *r = opaque;
+  void *buf = malloc (r->most);
+
+  if (buf)
+    read_ranges (r, buf, true);
+  free (buf);
+  return NULL;
+}
+
+/* May another thread be added to any pass? */
+static bool
+count_thread (void)
+{
+  unsigned most = MAX_PARTIAL / blkhash_opts_get_block_size (params.hash) - 1;
+
+  if (__atomic_add_fetch (&nr_threads, 1, __ATOMIC_RELAXED) <=
+      MIN (most, MAX_THREADS))
+    return true;
+  __atomic_sub_fetch (&nr_threads, 1, __ATOMIC_RELAXED);
+  return false;
+}
+
+/* Returns the number of threads if there is one more. */
+static unsigned
+try_to_add_thread (struct reading *r)
+{
+  SCOPED_LOCK (&r->lock);
+
+  if (r->ended || r->alone || !count_thread ())
+    return 0;
+  if (pthread_create (&r->threads[r->nr_threads], NULL, run_thread, r) != 0) {
+    __atomic_sub_fetch (&nr_threads, 1, __ATOMIC_RELAXED);
+    return 0;
+  }
+  return ++r->nr_threads + 1;
+}
+
+static void
+add_thread (struct reading *r)
+{
+  unsigned n = try_to_add_thread (r);
+
+  if (n > 0)
+    nbdkit_debug ("blkhash: %u reads of '%s' in flight", n,
+                  r->pass->export->name);
+}
+
+/* It has ended, so no thread is added any more. */
+static void
+join_threads (struct reading *r)
+{
+  unsigned i;
+
+  for (i = 0; i < r->nr_threads; i++) {
+    pthread_join (r->threads[i], NULL);
+    __atomic_sub_fetch (&nr_threads, 1, __ATOMIC_RELAXED);
+  }
 }
 
 int
 pass_read (const struct pass *p, uint64_t missing)
 {
+  struct reading r = { .pass = p, .missing = missing };
   uint64_t start, len;
   void *buf;
-  int err;
 
   if (!pass_next_range (p, 0, &start, &len))
     return 0;
-  buf = malloc (READ_SIZE);
+  find_read_sizes (p, &r.unit, &r.most);
+  buf = malloc (r.most);
   if (!buf)
     return ENOMEM;
   if (!p->own_only)
     nbdkit_debug ("blkhash: reading %" PRIu64 " missing bytes of '%s'",
                   missing, p->export->name);
-  err = read_missing (p, buf, missing);
+  pthread_mutex_init (&r.lock, NULL);
+  read_ranges (&r, buf, false);
+  join_threads (&r);
+  read_ranges (&r, buf, false); /* what failed since */
+  pthread_mutex_destroy (&r.lock);
   free (buf);
-  return err;
+  return r.err;
 }

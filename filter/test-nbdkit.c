@@ -179,10 +179,20 @@ server_start (uint64_t size, const char *path, const char *manifest,
     abort ();
 }
 
+static bool has_ended;
+
+void
+server_end (void)
+{
+  has_ended = true;
+  filter->cleanup (&backend);
+}
+
 void
 server_stop (void)
 {
-  filter->cleanup (&backend);
+  if (!has_ended)
+    server_end ();
   filter->unload ();
   while (nr_interned > 0)
     free (interned[--nr_interned]);

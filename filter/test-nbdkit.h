@@ -14,12 +14,14 @@
 struct client;
 
 /* Start with a disk of SIZE bytes, the result file PATH, the manifest MANIFEST
- * and blocks of BLOCK_SIZE, as nbdkit parses it.  stop can be called only once.
+ * and blocks of BLOCK_SIZE, as nbdkit parses it.  end is what nbdkit calls first
+ * when it quits, and stop is the rest; each can be called only once.
  * The plugin aborts if a request modifies the disk while MANIFEST exists and is
  * not empty.
  */
 void server_start (uint64_t size, const char *path, const char *manifest,
                    const char *block_size);
+void server_end (void);
 void server_stop (void);
 
 /* One more parameter of the filter; before server_start. */
@@ -32,6 +34,11 @@ extern unsigned char *disk;     /* its content; see also disk_failures */
 
 /* One in so many requests fails; 0: none. */
 extern unsigned disk_failures;
+
+/* Called in each read, in its thread, which can wait there.  True: the read
+ * fails.
+ */
+extern bool (*disk_on_read) (void);
 
 /* How connections see it; set it only while there are none.  By default they
  * share one view, and have multi-conn.

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "../lib/common/cleanup.h"
 #include "../lib/common/zero.h"
@@ -35,10 +36,12 @@ struct view {
   struct view *next_view;       /* all protected by disk_lock */
   unsigned char *bytes;         /* NULL: the disk itself */
   unsigned char *dirty;         /* of each byte, does the disk lack it? */
+  unsigned seed;                /* for a thread of the filter; 0: none */
 };
 
 unsigned char *disk;
 unsigned disk_failures;
+bool (*disk_on_read) (void);
 struct disk_mode disk_mode = { .multi_conn = true };
 _Thread_local unsigned disk_seed;
 
@@ -77,6 +80,16 @@ maybe_yield (void)
 {
   if (one_in (4))
     sched_yield ();
+}
+
+/* Long enough that the filter starts another thread. */
+static void
+maybe_wait (void)
+{
+  const struct timespec wait = { .tv_nsec = 1500000 };
+
+  if (one_in (8))
+    nanosleep (&wait, NULL);
 }
 
 /* Must this call fail? */
@@ -246,13 +259,18 @@ plugin_pread (nbdkit_next *next, void *buf, uint32_t len, uint64_t offset,
 
   (void) flags;
   assert (locks_held () == 0);
+  if (disk_seed == 0)
+    disk_seed = view->seed;
   maybe_evict (view);
+  maybe_wait ();
   {
     SCOPED_LOCK (&disk_lock);
 
     memcpy (buf, content (view) + offset, len);
     r = fails_locked (err) ? -1 : 0;
   }
+  if (disk_on_read && disk_on_read ())
+    r = -1;
   maybe_yield ();
   return r;
 }
@@ -401,6 +419,7 @@ plugin_connect (void)
   if (!view)
     abort ();
   view->next = callbacks;
+  view->seed = disk_seed;
   if (disk_mode.views != VIEWS_SHARED) {
     view->bytes = malloc (disk_size);
     view->dirty = calloc (1, disk_size);

@@ -111,10 +111,10 @@ lanes: common
 # ---- filter/ ----
 # Of lib/ only the headers in the table.
 check_layers filter "blkhash ../lib/common/numbers" "
-blkhash: config-files conn ending export final finish modify observe params report
+blkhash: config-files conn ending export final finish modify observe params pass-read report
 final: export manifest pass report ../lib/common/cleanup
 finish: conn export manifest params pass pass-read ../lib/common/cleanup ../lib/leaves/leaves
-pass-read: conn export observe pass
+pass-read: conn export observe params pass ../lib/common/cleanup
 pass: conn export observe params ../lib/common/cleanup
 modify: conn export inflight params ../lib/common/cleanup
 observe: conn export inflight params ../lib/common/cleanup ../lib/leaves/leaves

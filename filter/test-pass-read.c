@@ -1,0 +1,391 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Unit test: after the last client, reads are in flight together, and what
+ * happens then: an error, another client, the end of the server.
+ *
+ * Each read waits for so long that another thread starts.  After the first of
+ * them they are held until as many as expected are in flight, and until the test
+ * releases them.  BLOCK_SIZE and MAX_THREADS are set by the Makefile.
+ */
+
+#include <config.h>
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../lib/common/cleanup.h"
+#include "pass-read.h"
+#include "test-locks.h"
+#include "test-nbdkit.h"
+#include "test-sums.h"
+
+#define READ_SIZE (1024 * 1024)
+#define READS 64
+#define SIZE (READS * READ_SIZE)
+#define STRING2(x) #x
+#define STRING(x) STRING2 (x)
+
+static char directory[] = "/tmp/blkhash-test-XXXXXX";
+static char path[sizeof directory + 5], manifest[sizeof directory + 9];
+
+/* ---- Reads of the plugin ---- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+
+/* All is protected by lock. */
+static unsigned begun, in_flight, most, expected;
+static bool held;
+static enum { NONE, ALL, OURS } failing; /* OURS: in threads of the filter */
+static pthread_t nbdkit_thread;
+
+static void
+sleep_ms (unsigned ms)
+{
+  const struct timespec t = { .tv_nsec = ms * 1000000L };
+
+  nanosleep (&t, NULL);
+}
+
+/* Returns the number of the read. */
+static unsigned
+begin_read (void)
+{
+  SCOPED_LOCK (&lock);
+
+  if (++in_flight > most)
+    most = in_flight;
+  pthread_cond_broadcast (&changed);
+  return begun++;
+}
+
+static bool
+on_read (void)
+{
+  unsigned number = begin_read ();
+
+  sleep_ms (2);
+
+  SCOPED_LOCK (&lock);
+  while (number >= MAX_THREADS && (most < expected || held))
+    pthread_cond_wait (&changed, &lock);
+  in_flight--;
+  if (number < MAX_THREADS)
+    return false;
+  return failing == ALL ||
+    (failing == OURS && !pthread_equal (pthread_self (), nbdkit_thread));
+}
+
+/* Expect N reads in flight. */
+static void
+expect (unsigned n, bool hold)
+{
+  SCOPED_LOCK (&lock);
+
+  begun = in_flight = most = 0;
+  expected = n;
+  held = hold;
+  failing = NONE;
+}
+
+static void
+wait_until_held (void)
+{
+  SCOPED_LOCK (&lock);
+
+  while (in_flight < expected)
+    pthread_cond_wait (&changed, &lock);
+}
+
+static void
+release (void)
+{
+  SCOPED_LOCK (&lock);
+
+  held = false;
+  pthread_cond_broadcast (&changed);
+}
+
+/* All was read, with N reads more.  A block of which a piece is known is a range
+ * of its own.
+ */
+static bool
+all_read (unsigned n)
+{
+  return in_flight == 0 && (begun == READS + n || begun == READS + 1 + n);
+}
+
+/* ---- Results ---- */
+
+static bool
+result_has (const char *line)
+{
+  char text[4096];
+  FILE *f = fopen (path, "r");
+
+  assert_non_null (f);
+  text[fread (text, 1, sizeof text - 1, f)] = '\0';
+  fclose (f);
+  return strstr (text, line) != NULL;
+}
+
+static bool
+has_sum (const char *name)
+{
+  char sum[SUM_LEN], line[SUM_LEN + 100];
+
+  disk_sum (sum, SIZE, BLOCK_SIZE);
+  snprintf (line, sizeof line, "%s  %s\n", sum, name);
+  return result_has (line);
+}
+
+/* ---- Clients ---- */
+
+static void
+fill_disk (void)
+{
+  static uint32_t seed = 1;
+  uint64_t i;
+
+  for (i = 0; i < SIZE; i += sizeof seed) {
+    seed = seed * 1664525 + 1013904223;
+    memcpy (disk + i, &seed, sizeof seed);
+  }
+}
+
+/* A client of a new name changes a byte, so the rest is read after it.  Others
+ * see the change.
+ */
+static struct client *
+change_a_byte (const char *name)
+{
+  struct client *client = client_open (name);
+
+  assert_int_equal (client_write (client, 'x', 1, 0, 0), 0);
+  assert_int_equal (client_flush (client), 0);
+  return client;
+}
+
+static void *
+disconnect (void *client)
+{
+  client_disconnect (client);
+  return NULL;
+}
+
+static pthread_t
+start (void *(*function) (void *), void *argument)
+{
+  pthread_t thread;
+
+  assert_int_equal (pthread_create (&thread, NULL, function, argument), 0);
+  return thread;
+}
+
+static void
+test_together (void **state)
+{
+  (void) state;
+  expect (1 + MAX_THREADS, false);
+  client_disconnect (change_a_byte ("together"));
+  assert_int_equal (most, 1 + MAX_THREADS);
+  assert_true (all_read (0));
+  assert_true (has_sum ("together"));
+}
+
+/* What a connection trimmed it reads itself. */
+static void
+test_trimmed (void **state)
+{
+  struct client *client = client_open ("trimmed");
+
+  (void) state;
+  assert_int_equal (client_trim (client, SIZE, 0, 0), 0);
+  fill_disk ();
+  expect (1 + MAX_THREADS, false);
+  client_disconnect (client);
+  assert_int_equal (most, 1 + MAX_THREADS);
+  assert_true (all_read (0));
+  assert_true (has_sum ("trimmed"));
+}
+
+/* All passes together have so many threads. */
+static void
+test_two_exports (void **state)
+{
+  struct client *clients[] = {
+    change_a_byte ("first"), change_a_byte ("second")
+  };
+  pthread_t threads[2];
+  int i;
+
+  (void) state;
+  expect (2 + MAX_THREADS, true);
+  for (i = 0; i < 2; i++)
+    threads[i] = start (disconnect, clients[i]);
+  wait_until_held ();
+  sleep_ms (20);                /* for more, which would be wrong */
+  release ();
+  for (i = 0; i < 2; i++)
+    pthread_join (threads[i], NULL);
+  assert_int_equal (most, 2 + MAX_THREADS);
+  assert_true (has_sum ("first"));
+  assert_true (has_sum ("second"));
+}
+
+static void
+test_error (void **state)
+{
+  struct client *client = change_a_byte ("error");
+
+  (void) state;
+  expect (1 + MAX_THREADS, false);
+  failing = ALL;
+  client_disconnect (client);
+  assert_int_equal (most, 1 + MAX_THREADS);
+  assert_int_equal (in_flight, 0);
+  assert_false (has_sum ("error"));
+  assert_true (result_has ("# incomplete error: cannot read the rest: "
+                           "Input/output error\n"));
+
+  failing = NONE;
+  client_disconnect (change_a_byte ("error"));
+  assert_true (has_sum ("error"));
+}
+
+/* A plugin that fails where nbdkit knows no connection: nbdkit's thread repeats
+ * these reads, and goes on alone.
+ */
+static void
+test_error_of_ours (void **state)
+{
+  struct client *client = change_a_byte ("ours");
+
+  (void) state;
+  expect (1 + MAX_THREADS, false);
+  failing = OURS;
+  nbdkit_thread = pthread_self ();
+  client_disconnect (client);
+  assert_true (all_read (MAX_THREADS));
+  assert_true (has_sum ("ours"));
+}
+
+/* A client joins, and changes what is being read. */
+static void
+test_cancel (void **state)
+{
+  struct client *client = change_a_byte ("cancel");
+  pthread_t thread;
+  unsigned before;
+
+  (void) state;
+  expect (1 + MAX_THREADS, true);
+  thread = start (disconnect, client);
+  wait_until_held ();
+  client = client_open ("cancel");
+  assert_int_equal (client_write (client, 'y', SIZE / 2, 1234, 0), 0);
+  before = begun;
+  release ();
+  pthread_join (thread, NULL);
+  assert_int_equal (begun, before); /* none after that */
+  assert_false (result_has ("  cancel\n"));
+  client_disconnect (client);
+  assert_true (has_sum ("cancel"));
+}
+
+/* With other thread models, however long reads wait. */
+static void
+test_serial (void **state)
+{
+  (void) state;
+  expect (1, false);
+  pass_read_set_parallel (false);
+  client_disconnect (change_a_byte ("serial"));
+  pass_read_set_parallel (true);
+  assert_int_equal (most, 1);
+  assert_true (all_read (0));
+  assert_true (has_sum ("serial"));
+}
+
+static bool has_ended;          /* atomic */
+
+static void *
+end_server (void *opaque)
+{
+  server_end ();
+  __atomic_store_n (&has_ended, true, __ATOMIC_SEQ_CST);
+  return opaque;
+}
+
+/* The server ends when all has been read, and not before. */
+static void
+test_end (void **state)
+{
+  pthread_t client, server;
+
+  (void) state;
+  expect (1 + MAX_THREADS, true);
+  client = start (disconnect, change_a_byte ("end"));
+  wait_until_held ();
+  server = start (end_server, NULL);
+  sleep_ms (50);                /* for the end, which would be wrong */
+  assert_false (__atomic_load_n (&has_ended, __ATOMIC_SEQ_CST));
+  release ();
+  pthread_join (client, NULL);
+  pthread_join (server, NULL);
+  assert_true (has_sum ("end"));
+}
+
+static int
+set_up (void **state)
+{
+  (void) state;
+  if (!mkdtemp (directory))
+    return -1;
+  sprintf (path, "%s/sums", directory);
+  sprintf (manifest, "%s/manifest", directory);
+  server_start (SIZE, path, manifest, STRING (BLOCK_SIZE));
+  fill_disk ();
+  disk_on_read = on_read;
+  alarm (240);                  /* if reads that are expected do not come */
+  return 0;
+}
+
+static int
+tear_down (void **state)
+{
+  (void) state;
+  server_stop ();
+  unlink (path);
+  unlink (manifest);
+  return rmdir (directory);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_together),
+    cmocka_unit_test (test_trimmed),
+    cmocka_unit_test (test_two_exports),
+    cmocka_unit_test (test_error),
+    cmocka_unit_test (test_error_of_ours),
+    cmocka_unit_test (test_cancel),
+    cmocka_unit_test (test_serial),
+    cmocka_unit_test (test_end),
+  };
+
+  return cmocka_run_group_tests (tests, set_up, tear_down);
+}
