@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Sourced after functions.sh by tests of blksum --resume: a run is ended when
-# the file $dir/m has a part of the manifest, and the next run resumes.
+# Sourced after functions.sh by tests of blksum --resume: a run is
+# interrupted when the file $dir/m has a part of the manifest, and the next run
+# resumes.
 
-# ended SIGNAL ARGUMENT...: runs blksum --resume ARGUMENT..., and ends it
+# interrupt SIGNAL ARGUMENT...: runs blksum --resume ARGUMENT..., and ends it
 # midway.  Its messages are in $dir/stderr.
-ended () {
+interrupt () {
   signal=$1
   shift
   echo "+ blksum --resume --manifest $dir/m $*, ended by $signal"
@@ -34,17 +35,17 @@ much=60000000
 resumes () {
   wanted_sum=$1
   shift
-  keep
+  save_files
   run 0 blksum --output=json --resume --audit 0% --manifest "$dir/m" "$@"
   [ ! -s "$dir/stderr" ] || fail "unexpected message"
   grep -q "\"checksum\":\"$wanted_sum\"" "$dir/stdout" || fail "not $wanted_sum"
   grep -q '"incremental":true' "$dir/stdout" || fail "not incremental"
   was_read=$(sed 's/.*"read":\([0-9]*\).*/\1/' "$dir/stdout")
   [ "$was_read" -le $much ] || fail "$was_read bytes were read"
-  is_finished
-  again
+  is_complete
+  restore_files
   prints_sum "$wanted_sum" blksum --resume --manifest "$dir/m" "$@"
-  is_finished
+  is_complete
 }
 
 # starts_over WHY SUM ARGUMENT...: the next run starts over, and says why.
@@ -56,22 +57,23 @@ starts_over () {
   says_once "$why: starting over"
   [ "$(cut -d' ' -f1 < "$dir/stdout")" = "$wanted_sum" ] ||
     fail "not $wanted_sum"
-  is_finished
+  is_complete
 }
 
-is_finished () {
+is_complete () {
   cmp "$dir/m" "$dir/expected" || fail "the manifest differs"
   [ ! -e "$dir/m.state" ] || fail "the state is left behind"
   [ "$(stat -c %a "$dir/m")" = 600 ] || fail "the mode is not 600"
   rm "$dir/m"
 }
 
-# keep: copies the files of an ended run; again: restores them for another try.
-keep () {
+# save_files: copies the files of an interrupted run.  restore_files: restores
+# them for another try.
+save_files () {
   cp "$dir/m" "$dir/kept"
   cp "$dir/m.state" "$dir/kept.state"
 }
-again () {
+restore_files () {
   cp "$dir/kept" "$dir/m"
   cp "$dir/kept.state" "$dir/m.state"
 }

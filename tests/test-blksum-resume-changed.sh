@@ -40,22 +40,22 @@ replace () {
 
 # The file was touched, changed, changed and its times restored, extended, or
 # replaced.
-ended KILL "$image"
+interrupt KILL "$image"
 touch "$image"
 starts_over "$changed" "$sum" "$image"
-ended KILL "$image"
+interrupt KILL "$image"
 changes one_byte 4000
 starts_over "$changed" "$sum" "$image"
-ended KILL "$image"
+interrupt KILL "$image"
 changes with_old_times
 starts_over "$changed" "$sum" "$image"
-ended KILL "$image"
+interrupt KILL "$image"
 changes truncate -s 301m "$image"
 starts_over "$changed" "$sum" "$image"
-ended KILL "$image"
+interrupt KILL "$image"
 changes replace
 starts_over "$other" "$sum" "$image"
-ended KILL "$image"
+interrupt KILL "$image"
 cp "$image" "$dir/copy"
 starts_over "$other" "$sum" "$dir/copy"
 
@@ -69,43 +69,43 @@ says_once "changed while it was read"
 starts_over "$changed" "$sum" "$image"
 
 # The state is missing, or is that of another manifest.
-ended KILL "$image"
-keep
+interrupt KILL "$image"
+save_files
 rm "$dir/m.state"
 starts_over "$stateless" "$sum" "$image"
-ended KILL "$image"
+interrupt KILL "$image"
 cp "$dir/kept" "$dir/m"
 starts_over "$stateless" "$sum" "$image"
-again
+restore_files
 sed -i 's/^journal: ./journal: -/' "$dir/m.state"
 starts_over "$stateless" "$sum" "$image"
 # A state without a manifest is ignored.
 cp "$dir/kept.state" "$dir/m.state"
 prints_sum "$sum" blksum --resume --manifest "$dir/m" "$image"
-is_finished
+is_complete
 
 # The modification time is in the future: a manifest is written, but a partial
 # one is not trusted.
 touch -d "2 days" "$image"
-ended KILL "$image"
+interrupt KILL "$image"
 says_once "its times are in the future: if this run is ended, the next one \
 starts over"
 touch -d "2 days" "$image"
 run 0 blksum --resume --manifest "$dir/m" "$image"
 says "m is older than the last change of the image: starting over" "the future"
 [ "$(cut -d' ' -f1 < "$dir/stdout")" = "$sum" ] || fail "not $sum"
-is_finished
-ended KILL "$image"
+is_complete
+interrupt KILL "$image"
 run 0 blksum --resume --manifest "$dir/m" "$image"
 says "m was begun when the image had just changed, or was said to change in \
 the future: starting over" "the future"
 [ "$(cut -d' ' -f1 < "$dir/stdout")" = "$sum" ] || fail "not $sum"
-is_finished
+is_complete
 touch "$image"
 
 # A leaf does not match the image, and nothing shows it.
-ended KILL "$image"
-keep
+interrupt KILL "$image"
+save_files
 "$PYTHON" - "$abs_top_srcdir/tests" "$dir/kept" << 'END'
 import struct, sys
 sys.path.insert(0, sys.argv[1])
@@ -119,11 +119,11 @@ end = 512 + 16 + 32 * count
 struct.pack_into("<I", data, end, refmanifest.crc32c(bytes(data[512:end])))
 open(sys.argv[2], "wb").write(data)
 END
-again
+restore_files
 run 1 blksum --resume --audit 100% --manifest "$dir/m" "$image"
 says_once "image: block 3 (65536 bytes at 196608) differs from $dir/m"
 [ ! -s "$dir/stdout" ] || fail "printed a sum"
 [ ! -e "$dir/m" ] && [ ! -e "$dir/m.state" ] ||
   fail "the files were not removed"
 prints_sum "$sum" blksum --resume --manifest "$dir/m" "$image"
-is_finished
+is_complete

@@ -23,8 +23,8 @@ right () {
 }
 
 # The header, and records of a few blocks each, up to the last block.
-ended KILL -b 1m "$image"
-keep
+interrupt KILL -b 1m "$image"
+save_files
 "$PYTHON" - "$abs_top_srcdir/tests" "$dir/kept" "$dir/expected" << 'END'
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -42,20 +42,20 @@ for first, count, leaves in \
 open(sys.argv[2], "wb").write(head + b"".join(parts))
 END
 size=$(stat -c %s "$dir/kept")
-again
+restore_files
 right "all blocks"
 
 for at in $(seq 512 61 "$size") $((size - 1)); do
   every 1 3 || continue
-  again
+  restore_files
   truncate -s "$at" "$dir/m"
   right "cut at $at"
-  again
+  restore_files
   printf '\252' | dd of="$dir/m" bs=1 seek="$at" conv=notrunc status=none
   right "changed at $at"
 done
 for at in 0 17 300 511; do
-  again
+  restore_files
   truncate -s "$at" "$dir/m"
   right "cut at $at"
 done
@@ -64,7 +64,7 @@ done
 # and of another manifest.
 for at in 512 1000 "$size"; do
   for behind in zeros garbage head tail other; do
-    again
+    restore_files
     truncate -s "$at" "$dir/m"
     case $behind in
       zeros) head -c 70000 /dev/zero ;;

@@ -20,16 +20,16 @@ at_exit "losetup -d $device"
 
 refuses "needs --assume-unchanged" blksum --resume --manifest "$dir/m" "$device"
 [ ! -e "$dir/m" ] || fail "left behind"
-ended KILL --assume-unchanged "$device"
+interrupt KILL --assume-unchanged "$device"
 refuses "needs --assume-unchanged" blksum --resume --manifest "$dir/m" "$device"
 # A device has no holes that can be queried.
 much=314000000
 resumes "$sum" --assume-unchanged "$device"
-ended KILL --assume-unchanged "$device"
+interrupt KILL --assume-unchanged "$device"
 starts_over "m was begun with another image" "$sum" "$image"
 
 # The assumption is wrong, and the audit detects it.
-ended KILL --assume-unchanged "$device"
+interrupt KILL --assume-unchanged "$device"
 printf x | dd of="$device" bs=1 seek=100 conv=notrunc,fsync status=none
 run 1 blksum --resume --audit 100% --assume-unchanged --manifest "$dir/m" \
   "$device"

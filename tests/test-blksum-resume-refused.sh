@@ -20,8 +20,8 @@ unchanged () {
   cmp "$dir/m.state" "$dir/kept.state" || fail "the state changed"
 }
 
-ended KILL "$image"
-keep
+interrupt KILL "$image"
+save_files
 refuses "begun as blk-sha256/64k, and not as blk-sha512/64k" \
         resume -d sha512 "$image"
 unchanged
@@ -38,12 +38,12 @@ unchanged
 for change in "s/state 1/state 2/" "\$a future: yes" "/^journal/d" "/^f/d" \
               "s/^journal:.*/journal: /" \
               "1d" "s/^/x/"; do
-  again
+  restore_files
   sed -i "$change" "$dir/m.state"
   refuses "not the state of an unfinished manifest" resume "$image"
   cmp "$dir/m" "$dir/kept" || fail "the manifest changed"
 done
-again
+restore_files
 printf '\0' >> "$dir/m.state"
 refuses "not the state of an unfinished manifest" resume "$image"
 rm "$dir/m.state"
@@ -51,20 +51,20 @@ mkdir "$dir/m.state"
 refuses "not the state of an unfinished manifest" resume "$image"
 rmdir "$dir/m.state"
 # An incomplete last line is ignored.
-again
+restore_files
 printf 'sum: 12' >> "$dir/m.state"
 prints_sum "$sum" resume "$image"
-is_finished
+is_complete
 
 # The manifest is in use: the other run continues.
-again
+restore_files
 truncate -s 512 "$dir/m"
 midway_on_disk "blksum --resume --manifest $dir/m $image \
   > $dir/second 2>&1 || echo status \$? >> $dir/second" \
   --resume --manifest "$dir/m" "$image" > "$dir/stdout" 2> "$dir/stderr" ||
   fail "the first run failed"
 [ "$(cut -d' ' -f1 "$dir/stdout")" = "$sum" ] || fail "expected $sum"
-is_finished
+is_complete
 grep -q "another blksum is using .*/m$" "$dir/second" ||
   fail "no message that the manifest is in use"
 grep -q "^status 2$" "$dir/second" || fail "the second run was not refused"
@@ -101,7 +101,7 @@ blksum --part 0/2 --manifest-dir "$dir/parts" "$image"
 refuses "manifest of a part" \
         blksum --resume --manifest "$dir"/parts/part-000000-* "$image"
 # The image itself, which is an unfinished manifest.
-again
+restore_files
 refuses "cannot be both the image and its manifest" \
         blksum --resume --manifest "$dir/m" -f raw "$dir/m"
 unchanged
@@ -138,4 +138,4 @@ done
 blksum -b 4k --manifest "$dir/expected" "$image" > "$dir/sum"
 prints_sum "$(cut -d' ' -f1 "$dir/sum")" \
            blksum -b 4k --resume --manifest "$dir/m" "$image"
-is_finished
+is_complete

@@ -17,27 +17,27 @@ qemu-img convert -f raw -O qcow2 "$image" "$dir/base"
 for direct in 1 0; do
   BLKSUM_DIRECT=$direct
   export BLKSUM_DIRECT
-  ended KILL "$dir/base"
+  interrupt KILL "$dir/base"
   resumes "$sum" "$dir/base"
 done
 unset BLKSUM_DIRECT
 opts=driver=qcow2,file.filename=$dir/base
-ended KILL --image-opts "$opts"
+interrupt KILL --image-opts "$opts"
 resumes "$sum" --image-opts "$opts"
-ended KILL --image-opts "$opts"
+interrupt KILL --image-opts "$opts"
 starts_over "begun with another image" "$sum" "$dir/base"
 qemu-img convert -f raw -O vmdk "$image" "$dir/vmdk"
-ended KILL "$dir/vmdk"
+interrupt KILL "$dir/vmdk"
 resumes "$sum" "$dir/vmdk"
 qemu-img convert -c -f raw -O qcow2 "$image" "$dir/compressed"
-ended KILL "$dir/compressed"
+interrupt KILL "$dir/compressed"
 resumes "$sum" "$dir/compressed"
 
 # A chain: changes of backing files count too.
 qemu-img create -q -f qcow2 -b base -F qcow2 "$dir/top"
-ended KILL -f qcow2 "$dir/top"
+interrupt KILL -f qcow2 "$dir/top"
 resumes "$sum" -f qcow2 "$dir/top"
-ended KILL -f qcow2 "$dir/top"
+interrupt KILL -f qcow2 "$dir/top"
 touch "$dir/base"
 starts_over "older than the last change of the image" "$sum" -f qcow2 "$dir/top"
 
@@ -52,30 +52,30 @@ serve () {
 serve a
 refuses "needs --assume-unchanged" \
         blksum --resume --manifest "$dir/m" "$uri"
-ended KILL --assume-unchanged "$uri"
+interrupt KILL --assume-unchanged "$uri"
 refuses "needs --assume-unchanged" \
         blksum --resume --manifest "$dir/m" "$uri"
 resumes "$sum" --assume-unchanged "$uri"
 # The same disk at another address: the user asserts that.
-ended KILL --assume-unchanged "$uri"
+interrupt KILL --assume-unchanged "$uri"
 serve b
 resumes "$sum" --assume-unchanged "$uri"
-ended KILL --assume-unchanged "$uri"
+interrupt KILL --assume-unchanged "$uri"
 starts_over "begun with another image" "$sum" "$image"
 # A change of a file is detected even with --assume-unchanged.
-ended KILL --assume-unchanged "$image"
+interrupt KILL --assume-unchanged "$image"
 resumes "$sum" --assume-unchanged "$image"
-ended KILL --assume-unchanged "$image"
+interrupt KILL --assume-unchanged "$image"
 touch "$image"
 starts_over "older than the last change of the image" "$sum" --assume-unchanged "$image"
 # A part of the chain is on a server.
 qemu-img create -q -f qcow2 -b "$uri" -F raw "$dir/remote"
 refuses "needs --assume-unchanged" \
         blksum --resume -f qcow2 --manifest "$dir/m" "$dir/remote"
-ended KILL --assume-unchanged -f qcow2 "$dir/remote"
+interrupt KILL --assume-unchanged -f qcow2 "$dir/remote"
 resumes "$sum" --assume-unchanged -f qcow2 "$dir/remote"
 opts=driver=raw,file.driver=nbd,file.server.type=unix,file.server.path=$socket
 refuses "needs --assume-unchanged" \
         blksum --resume --image-opts --manifest "$dir/m" "$opts"
-ended KILL --assume-unchanged --image-opts "$opts"
+interrupt KILL --assume-unchanged --image-opts "$opts"
 resumes "$sum" --assume-unchanged --image-opts "$opts"

@@ -15,9 +15,9 @@ blksum --manifest "$dir/expected" "$image" > /dev/null
 
 # In one uninterrupted run.
 prints_sum "$sum" blksum --resume --manifest "$dir/m" "$image"
-is_finished
+is_complete
 run 0 blksum --output=json --resume --manifest "$dir/m" "$image"
-is_finished
+is_complete
 grep -q '"incremental":true,"read":[1-9]' "$dir/stdout" ||
   fail "the JSON differs"
 # If holes cannot be queried, they are read too.
@@ -25,43 +25,43 @@ part=$(($(sed 's/.*"read":\([0-9]*\).*/\1/' "$dir/stdout") - 1))
 much=$part
 : > "$dir/m"
 prints_sum "$sum" blksum --resume --manifest "$dir/m" "$image"
-is_finished
+is_complete
 
 # Interrupted and resumed; the unfinished file is not accepted as a manifest.
-ended KILL "$image"
+interrupt KILL "$image"
 [ "$(stat -c %a "$dir/m")" = 600 ] || fail "the mode is not 600"
 [ "$(stat -c %a "$dir/m.state")" = 600 ] || fail "the mode is not 600"
 refuses "not finished" blksum "manifest:$dir/m"
 refuses "not finished" blksum --expect "manifest:$dir/m" "$image"
 resumes "$sum" "$image"
-again
+restore_files
 prints_sum "$sum" blksum --resume --manifest "$dir/m" --audit 100% "$image"
-is_finished
-again
+is_complete
+restore_files
 resumes "$sum" -t 3 "$image"
-again
+restore_files
 prints_sum "$sum" blksum --resume --manifest "$dir/m" --no-extents "$image"
-is_finished
+is_complete
 
 # On a signal that can be caught, a message has the command that resumes, quoted
 # as the user typed it.
 cd "$dir"
 for signal in INT TERM HUP; do
   cp "$image" "it's image"
-  ended $signal "it's image"
+  interrupt $signal "it's image"
   [ "$(wc -l < "$dir/stderr")" = 1 ] || fail "not one line"
   sed -n 's/^blksum: to continue: //p' "$dir/stderr" > "$dir/command"
   grep -q -e " --resume --manifest $dir/m 'it'..'s image'$" "$dir/command" ||
     fail "the message does not have the command"
   sed -i 's/ --progress=[0-9]*//; s/^[^ ]*/blksum/' "$dir/command"
   prints_sum "$sum" sh "$dir/command"
-  is_finished
+  is_complete
 done
 cd - > /dev/null
 
 # All blocks were hashed; the last step, publishing, did not run, or did not
 # complete.
-ended KILL "$image"
+interrupt KILL "$image"
 "$PYTHON" - "$abs_top_srcdir/tests" "$dir/m" "$dir/expected" << 'END'
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -75,7 +75,7 @@ open(sys.argv[2], "wb").write(head + whole[512:-56])
 END
 much=0
 resumes "$sum" "$image"
-again
+restore_files
 cp "$dir/expected" "$dir/m"
 echo "sum: $sum" >> "$dir/m.state"
 resumes "$sum" "$image"
@@ -91,7 +91,7 @@ if [ -c /dev/full ]; then
   run 0 blksum --output=json --resume --manifest "$dir/m" "$image"
   grep -q "\"checksum\":\"$sum\".*\"read\":0" "$dir/stdout" ||
     fail "expected $sum"
-  is_finished
+  is_complete
 fi
 mkfifo "$dir/held"
 exec 8<> "$dir/held"
@@ -125,8 +125,8 @@ much=$part
 # new one, whose state must not be removed.
 held
 rm "$dir/m"
-ended KILL "$image"
-keep
+interrupt KILL "$image"
+save_files
 "$PYTHON" -c 'import os; [os.read(8, 65536) for i in range(2)]'
 wait $held || fail "blksum did not end"
 exec 8<&-
@@ -137,13 +137,13 @@ resumes "$sum" "$image"
 for options in "-b 4k" "-b 1m -d sha512" "--linear -b 512" "-b 4m -d md5" \
                "--streams 64"; do
   blksum $options --manifest "$dir/expected" "$image" > "$dir/sum"
-  ended KILL $options "$image"
+  interrupt KILL $options "$image"
   resumes "$(cut -d' ' -f1 "$dir/sum")" $options "$image"
 done
 
 # A part of the image.
 blksum --size 250000000 --manifest "$dir/expected" "$image" > "$dir/sum"
-ended KILL --size 250000000 "$image"
+interrupt KILL --size 250000000 "$image"
 resumes "$(cut -d' ' -f1 "$dir/sum")" --size 250000000 "$image"
 
 # An empty image, and images of one block.
@@ -152,16 +152,16 @@ for size in 0 1 65536 65537; do
   blksum --manifest "$dir/expected" "$dir/short" > /dev/null
   prints_sum "$(reference "$dir/short")" \
              blksum --resume --manifest "$dir/m" "$dir/short"
-  is_finished
+  is_complete
 done
 
 # A symbolic link is kept.
 blksum --manifest "$dir/expected" "$image" > /dev/null
 ln -s m "$dir/link"
-ended KILL "$image"
+interrupt KILL "$image"
 prints_sum "$sum" blksum --resume --manifest "$dir/link" "$image"
 [ -L "$dir/link" ] || fail "the link was replaced"
-is_finished
+is_complete
 # A link without a target: both runs use the path that it points to.
 ln -s m "$dir/dangling"
 midway_on_disk "kill -KILL \$pid" --resume --manifest "$dir/dangling" \
@@ -169,10 +169,10 @@ midway_on_disk "kill -KILL \$pid" --resume --manifest "$dir/dangling" \
   fail "the run was not interrupted"
 [ -e "$dir/m.state" ] || fail "no state beside the target"
 [ ! -e "$dir/dangling.state" ] || fail "a state beside the link"
-keep
+save_files
 resumes "$sum" "$image"
-again
+restore_files
 run 0 blksum --resume --manifest "$dir/dangling" "$image"
 [ ! -s "$dir/stderr" ] || fail "unexpected message"
 [ -L "$dir/dangling" ] || fail "the link was replaced"
-is_finished
+is_complete
