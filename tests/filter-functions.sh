@@ -61,9 +61,9 @@ server_is_up () {
   test -s "$socket.pid"
 }
 
-# not_sanitized: for tests that start nbdkit without "serve".
-not_sanitized () {
-  [ "$SANITIZE" = no ] || skip "nbdkit needs the sanitizer before it"
+# requires_no_sanitizer: for tests that start nbdkit without "serve".
+requires_no_sanitizer () {
+  [ "$SANITIZE" = no ] || skip "with a sanitizer nbdkit needs LD_PRELOAD"
 }
 
 # stop: ends the server, which must exit without an error.  The result file is
@@ -129,8 +129,9 @@ END
     fail "client"
 }
 
-# all_left: every connection is closed, and the filter has done its work for it.
-all_left () {
+# all_disconnected: every connection is closed, and the filter has done its work
+# for it.
+all_disconnected () {
   opened=$(grep -c 'blkhash: open readonly=' "$log") || :
   [ "$(grep -c 'blkhash: close$' "$log")" = "$opened" ]
 }
@@ -139,13 +140,13 @@ has_line () {
   grep -q -x -F -e "$1" "$sums"
 }
 
-says () {
+result_matches () {
   grep -q -e "$1" "$sums"
 }
 
-# line_comes LINE: waits until the result file has this line.  line_matches
+# wait_for_line LINE: waits until the result file has this line.  wait_for_match
 # REGEX: waits until one matches.
-line_comes () {
+wait_for_line () {
   becomes_true has_line "$1" || fail "expected in the result file:
 $1
 got:
@@ -153,21 +154,21 @@ $(cat "$sums")
 $(tail -n 5 "$log")"
 }
 
-line_matches () {
-  wait_until says "$1"
+wait_for_match () {
+  wait_until result_matches "$1"
 }
 
-# sum_comes IMAGE [NAME]: waits for the sum of IMAGE, which the reference
+# wait_for_sum IMAGE [NAME]: waits for the sum of IMAGE, which the reference
 # computes; blksum must print the same.
-sum_comes () {
+wait_for_sum () {
   wanted=$(reference "$1")
   prints_sum "$wanted" blksum -f raw "$1"
-  line_comes "$wanted  ${2:--}"
+  wait_for_line "$wanted  ${2:--}"
 }
 
 # no_sum: the result file has no sum.
 no_sum () {
-  ! says '^\\\{0,1\}[0-9a-f]\{32,\} ' || fail "there is a sum:
+  ! result_matches '^\\\{0,1\}[0-9a-f]\{32,\} ' || fail "there is a sum:
 $(cat "$sums")"
 }
 
@@ -191,9 +192,9 @@ without_header () {
   tail -n +2 "$1"
 }
 
-# nothing_beside FILE: the only file beside it is its lock, while the server
+# only_lock_beside FILE: the only file beside it is its lock, while the server
 # runs.
-nothing_beside () {
+only_lock_beside () {
   [ "$(ls "$1"*)" = "$1
 $1.blkhash-lock" ] || fail "left behind: $(ls "$1"*)"
 }

@@ -106,7 +106,7 @@ hash_options=
 right_or_none () {
   wanted=$(reference $hash_options "$content")
   for name in "${@:--}"; do
-    says "^# incomplete $name: ." || has_line "$wanted  $name" ||
+    result_matches "^# incomplete $name: ." || has_line "$wanted  $name" ||
       fail "wrong or missing line of $name:
 expected $wanted, or a reason for none
 got:

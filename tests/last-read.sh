@@ -9,7 +9,7 @@
 # every fifth step.
 
 . "$(dirname "$0")/hold-functions.sh"
-not_sanitized
+requires_no_sanitizer
 [ -z "$wrapper" ] || skip "not in valgrind"
 
 make_image "$dir/image"

@@ -132,7 +132,8 @@ done
 
 [ -f "$abs_top_builddir/filter/.libs/nbdkit-blkhash-filter.so" ] ||
   skip "only the filter: built without nbdkit"
-[ "$SANITIZE" = no ] || skip "only the filter: nbdkit needs the sanitizer"
+[ "$SANITIZE" = no ] ||
+  skip "only the filter: with a sanitizer nbdkit needs LD_PRELOAD"
 measure bench-filter --images full
 has filter "no filter" filter
 run 0 "$PYTHON" "$bench/bench-report" "$dir/results/filter.json"

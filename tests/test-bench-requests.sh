@@ -6,7 +6,7 @@
 # and prints a table.  Nothing here looks at a speed.
 
 . "$(dirname "$0")/filter-functions.sh"
-not_sanitized
+requires_no_sanitizer
 program=$(real_program ./bench/nbd-bench)
 [ -x "$program" ] || skip "built without libnbd"
 
@@ -28,7 +28,7 @@ nbd_bench --operation write --connections 4 --in-flight 3 --request-size 4k \
           --once "$uri"
 requests 256
 cmp "$dir/disk" "$dir/data" || fail "the disk does not have the data"
-sum_comes "$dir/data"
+wait_for_sum "$dir/data"
 nbd_bench -c 3 -r 64k -1 "$uri"
 requests 15
 nbd_bench -T 0.01 "$uri"

@@ -31,7 +31,7 @@ read = sum(int(line.split('count=')[1].split()[0])
            for line in log().splitlines() if 'snapshot: pread count=' in line)
 assert read <= $most, '%d bytes were read' % read
 b.shutdown()"
-  wait_until all_left
+  wait_until all_disconnected
 }
 
 right () {
@@ -79,6 +79,6 @@ while "snapshot: closed" not in log():
         held.release()
     time.sleep(0.01)
 os.unlink(hold.path)' $((9 * mib)) views=shared
-line_comes '# incomplete a: it was changed by another export name'
+wait_for_line '# incomplete a: it was changed by another export name'
 stop
 right_or_none a b

@@ -16,17 +16,17 @@ for change in 'h.pwrite(b"x", 1000000)' 'h.zero(65536, 0)' \
   serve file "$dir/disk" blkhash-file="$sums"
   client a 'h.pread(h.get_size(), 0)'
   client b 'h.pread(h.get_size(), 0)'
-  sum_comes "$dir/disk" a
-  sum_comes "$dir/disk" b
+  wait_for_sum "$dir/disk" a
+  wait_for_sum "$dir/disk" b
 
   client b "$change"
-  line_comes '# incomplete a: it was changed by another export name'
-  sum_comes "$dir/disk" b
+  wait_for_line '# incomplete a: it was changed by another export name'
+  wait_for_sum "$dir/disk" b
   # A new client reads the whole disk.  An older client does too, but after a
   # trim its reads prove nothing.
   client a "$change
 h.pread(h.get_size(), 0)"
-  sum_comes "$dir/disk" a
+  wait_for_sum "$dir/disk" a
   client a "h2 = connect('b')
 h2${change#h}
 h2.shutdown()
@@ -36,10 +36,10 @@ if 'trim' in case:
     h.shutdown()
     h = connect('a')
 h.pread(h.get_size(), 0)"
-  sum_comes "$dir/disk" a
-  sum_comes "$dir/disk" b
+  wait_for_sum "$dir/disk" a
+  wait_for_sum "$dir/disk" b
   stop
-  sum_comes "$dir/disk" a
+  wait_for_sum "$dir/disk" a
 done
 
 # Both names write at once, also to the same block.
@@ -49,9 +49,9 @@ h.pwrite(b"1" * 100000, 0)
 h2.pwrite(b"2" * 100000, 50000)
 h.pwrite(b"3" * 1000, 120000)
 h2.shutdown()'
-sum_comes "$dir/disk" a
+wait_for_sum "$dir/disk" a
 stop
-! says "^[0-9a-f]\{64\}  b" || sum_comes "$dir/disk" b
+! result_matches "^[0-9a-f]\{64\}  b" || wait_for_sum "$dir/disk" b
 
 # A write by one name is in flight while a write by the other one completes: no
 # sum of the old content remains.
@@ -72,7 +72,7 @@ resume()
 while h.aio_in_flight():
     h.poll(-1)"
 stop
-! says "^[0-9a-f]\{64\}  b" || sum_comes "$dir/disk" b
+! result_matches "^[0-9a-f]\{64\}  b" || wait_for_sum "$dir/disk" b
 
 # Writes of one name that are in order count as one change.  Between two of them
 # another name connects, for the first time or with another size, and must not
@@ -94,7 +94,7 @@ h.pwrite(b'2' * 65536, 65536)
 h.flush()
 h3.shutdown()
 h2.shutdown()"
-  wait_until all_left
+  wait_until all_disconnected
   has_line "$(reference "$dir/disk")  c" || fail "no correct sum of c:
 $(cat "$sums")"
   stop
@@ -107,8 +107,8 @@ cp "$dir/image" "$dir/disks/b"
 serve file dir="$dir/disks" blkhash-distinct-exports=true blkhash-file="$sums"
 client a 'h.pread(h.get_size(), 0)'
 client b 'h.pwrite(b"x", 1000000)'
-sum_comes "$dir/disks/b" b
+wait_for_sum "$dir/disks/b" b
 has_line "$(reference "$dir/disks/a")  a" ||
   fail "the line of the other export is missing"
 stop
-sum_comes "$dir/disks/a" a
+wait_for_sum "$dir/disks/a" a

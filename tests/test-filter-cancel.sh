@@ -31,9 +31,9 @@ os.unlink('$dir/hold')
 wait_until(lambda: b'blkhash: close\\n' in content('$log'))
 assert content('$sums') == b''
 $end"
-  sum_comes "$dir/disk"
+  wait_for_sum "$dir/disk"
   # The cancelled pass is not repeated from the start.
   [ "$(wc -l < "$dir/reads")" -lt 14 ] || fail "$(cat "$dir/reads")"
   stop
-  sum_comes "$dir/disk"
+  wait_for_sum "$dir/disk"
 done

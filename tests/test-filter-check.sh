@@ -6,7 +6,7 @@
 # image without a checksum in it never passes.
 
 . "$(dirname "$0")/filter-functions.sh"
-not_sanitized
+requires_no_sanitizer
 
 cd "$dir"
 make_image image
@@ -24,7 +24,7 @@ for tag in true false; do
     says_once "no properly formatted"
     client "" 'h.pread(8, 0)'
     copy "$uri" copy
-    line_matches "$name\|a: b"
+    wait_for_match "$name\|a: b"
     stop
     run 0 sh -c 'blksum --check -d sha512/4k "$1" < copy' sh "$sums"
     write_data copy 5000000 1
@@ -39,7 +39,7 @@ rm "$sums"
 serve file "$dir/image" blkhash-file="$sums" blkhash-missing=fail \
       blkhash-name='a: b\c'
 client "" 'h.pread(h.get_size() - 8, 0)'
-line_matches '^# incomplete a: b\\\\c: '
+wait_for_match '^# incomplete a: b\\\\c: '
 stop
 for options in "" --ignore-missing --quiet; do
   run 2 blksum --check $options "$sums"
@@ -53,4 +53,4 @@ run 2 blksum --check --status "$sums"
 blksum image >> "$sums"
 run 2 blksum --check "$sums"
 grep -q '^image: OK' stdout || fail "the image with a sum is not OK"
-says "incomplete" "has no checksum"
+result_matches "incomplete" "has no checksum"

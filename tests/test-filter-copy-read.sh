@@ -14,9 +14,9 @@ copies () {
   serve file "$dir/image" blkhash-file="$sums"
   copy "$@" "$uri" "$dir/copy"
   cmp "$dir/image" "$dir/copy" || fail "the copy differs"
-  sum_comes "$dir/image"
+  wait_for_sum "$dir/image"
   stop
-  sum_comes "$dir/image"
+  wait_for_sum "$dir/image"
 }
 
 copies

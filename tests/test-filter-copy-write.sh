@@ -15,20 +15,20 @@ for options in "" "--synchronous" "-C 1" "--request-size=4096" \
                "--destination-is-zero" "--destination-is-zero --allocated"; do
   serve memory $size blkhash-file="$sums"
   copy $options "$dir/image" "$uri"
-  sum_comes "$dir/image"
+  wait_for_sum "$dir/image"
   stop
 done
 serve memory $size blkhash-file="$sums"
 copy "$dir/image" "$uri"
 write_data "$dir/image" 3000000 3000000
 copy "$dir/image" "$uri"
-sum_comes "$dir/image"
+wait_for_sum "$dir/image"
 stop
 
 # From standard input: in order, on one connection.
 serve memory $size blkhash-file="$sums"
 copy - "$uri" < "$dir/image"
-sum_comes "$dir/image"
+wait_for_sum "$dir/image"
 stop
 
 # From server to server, both with the filter.
@@ -38,9 +38,9 @@ source=$uri source_server=$server
 serve file "$dir/copy" blkhash-file="$sums"
 copy "$source" "$uri"
 cmp "$dir/image" "$dir/copy" || fail "the copy differs"
-sum_comes "$dir/copy"
+wait_for_sum "$dir/copy"
 stop
 sums=$dir/source.sums
-sum_comes "$dir/image"
+wait_for_sum "$dir/image"
 server=$source_server
 stop

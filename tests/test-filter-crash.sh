@@ -8,7 +8,7 @@
 
 . "$(dirname "$0")/hold-functions.sh"
 requires_program strace
-not_sanitized
+requires_no_sanitizer
 [ -z "$wrapper" ] || skip "strace and valgrind do not go together"
 calls='-qq -f -y -s 1000000
   -e trace=/^(open|close$|rename|unlink|f(data)?sync|ftruncate|write$|pwrite64)

@@ -43,5 +43,5 @@ serve curl http://localhost/image unix-socket-path="$dir/web.sock" \
       blkhash-file="$sums" blkhash-name=image
 copy "$uri" "$dir/copy"
 cmp "$dir/image" "$dir/copy" || fail "the copy differs"
-sum_comes "$dir/image" image
+wait_for_sum "$dir/image" image
 stop

@@ -40,5 +40,5 @@ done
 few_files () { [ "$(ls "/proc/$server/fd" | wc -l)" -lt 20 ]; }
 wait_until few_files
 copy "$uri" "$dir/copy"
-sum_comes "$dir/copy"
+wait_for_sum "$dir/copy"
 stop

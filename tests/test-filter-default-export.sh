@@ -14,12 +14,12 @@ serve_snapshot default-export=disk0 blkhash-name=disk.img
 clients 'h = connect("")
 h.pread(8 << 20, 0)
 h.shutdown()'
-line_comes "$wanted  disk.img"
+wait_for_line "$wanted  disk.img"
 # Other names are used as they are.
 clients 'h = connect("disk1")
 h.pread(8 << 20, 0)
 h.shutdown()'
-line_comes "$wanted  disk1"
+wait_for_line "$wanted  disk1"
 stop
 has_line "$wanted  disk.img" || fail "$(cat "$sums")"
 
@@ -29,4 +29,4 @@ clients 'h = connect("")
 h.pread(1, 0)
 h.shutdown()'
 stop
-says '^# incomplete disk.img: ' || fail "$(cat "$sums")"
+result_matches '^# incomplete disk.img: ' || fail "$(cat "$sums")"

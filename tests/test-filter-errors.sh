@@ -41,17 +41,17 @@ for error in EIO ENOSPC EPERM; do
   no_sum
   same_failure nbdcopy --requests 1 -C 1 "$dir/image" "$uri"
   no_sum
-  line_comes '# incomplete -: the last request failed'
+  wait_for_line '# incomplete -: the last request failed'
 
   rm "$dir/trigger"
   copy "$uri" "$dir/copy"
-  sum_comes "$dir/disk"
+  wait_for_sum "$dir/disk"
   touch "$dir/trigger"
   same_failure nbdcopy --requests 1 -C 1 "$dir/image" "$uri"
   no_sum
   rm "$dir/trigger"
   copy "$dir/image" "$uri"
-  sum_comes "$dir/image"
+  wait_for_sum "$dir/image"
   stop
   kill "$(cat "$dir/plain.pid")"
   rm -f "$dir/plain.sock" "$dir/plain.pid"
@@ -76,12 +76,12 @@ try:
 except nbd.Error as e:
     assert e.errnum == 5, e
 h.pwrite(b"c" * 65536, 131072)'
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 stop
 
 # The missing blocks cannot be read.
 serve --filter=error file "$dir/disk" error-pread-rate=100% blkhash-file="$sums"
 client "" 'h.pwrite(b"x", 0)'
-line_matches '^# incomplete -: cannot read the rest: Input/output error$'
+wait_for_match '^# incomplete -: cannot read the rest: Input/output error$'
 stop
 no_sum

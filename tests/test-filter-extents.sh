@@ -14,7 +14,7 @@ serve --filter=stats eval get_size='echo 4M' pread='head -c $3 /dev/zero' \
       can_extents='exit 0' extents='echo $4 65536 hole,zero' \
       blkhash-file="$sums" statsfile="$dir/stats"
 client "" 'h.pread(1, 0)'
-sum_comes "$dir/zeros"
+wait_for_sum "$dir/zeros"
 stop
 
 # A plugin with block size constraints.
@@ -23,7 +23,7 @@ for filters in "" --filter=noextents; do
         blocksize-minimum=4096 blocksize-maximum=65536 \
         blocksize-error-policy=error blkhash-file="$sums"
   client "" 'h.pwrite(bytes(4096), 8192)'
-  sum_comes "$dir/zeros"
+  wait_for_sum "$dir/zeros"
   stop
 done
 
@@ -32,5 +32,5 @@ serve eval get_size='echo 4M' pread='head -c $3 /dev/zero' \
       can_extents='exit 0' extents='echo EIO Bad >&2; exit 1' \
       blkhash-file="$sums"
 client "" 'h.pread(3 << 20, 0)'
-sum_comes "$dir/zeros"
+wait_for_sum "$dir/zeros"
 stop

@@ -24,9 +24,9 @@ h = connect()
 assert h.can_fast_zero()
 $1
 h.shutdown()"
-  sum_comes "$dir/disk"
+  wait_for_sum "$dir/disk"
   stop
-  sum_comes "$dir/disk"
+  wait_for_sum "$dir/disk"
 }
 
 # Blocks are known that are written afterwards.
@@ -68,7 +68,7 @@ try:
     assert False, "not refused"
 except nbd.Error: pass
 h.shutdown()'
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 stop
 
 # With FUA the zero succeeds, and the flush after it is refused.
@@ -99,5 +99,5 @@ for flags in 0, nbd.CMD_FLAG_FAST_ZERO:
         assert False
     except nbd.Error: pass
 h.shutdown()'
-line_matches '^# incomplete -: the last request failed'
+wait_for_match '^# incomplete -: the last request failed'
 stop

@@ -15,16 +15,16 @@ below () {
   shift
   serve --filter="$name" file "$dir/disk" "$@" blkhash-file="$sums"
   copy "$uri" "$dir/copy"
-  sum_comes "$dir/copy"
+  wait_for_sum "$dir/copy"
   client "" 'if h.get_size() >= 200000 and not h.is_read_only():
   h.pwrite(b"written" * 10000, 65536 * 2)
   h.pwrite(b"x" * 512, 512)
   if h.can_zero(): h.zero(65536, 65536)
   if h.can_trim(): h.trim(4096, 8192)'
   copy "$uri" "$dir/copy"
-  sum_comes "$dir/copy"
+  wait_for_sum "$dir/copy"
   stop
-  sum_comes "$dir/copy"
+  wait_for_sum "$dir/copy"
 }
 
 cp "$dir/image" "$dir/disk"
@@ -57,7 +57,7 @@ for partition in 1 2; do
         partition=$partition blkhash-file="$sums"
   client "" 'h.pwrite(b"written" * 10000, 65536 * 2)'
   copy "$uri" "$dir/copy"
-  sum_comes "$dir/copy"
+  wait_for_sum "$dir/copy"
   stop
 done
 
@@ -67,7 +67,7 @@ above () {
   shift
   serve file "$dir/disk" "$@" blkhash-file="$sums"
   copy "$uri" "$dir/copy"
-  sum_comes "$dir/disk"
+  wait_for_sum "$dir/disk"
   stop
   above=
 }
@@ -87,9 +87,9 @@ above=--filter=exitlast
 serve file "$dir/disk" blkhash-file="$sums"
 copy "$uri" null:
 wait $server || fail "exit status $?"
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 above=
 serve --filter=exitlast file "$dir/disk" blkhash-file="$sums"
 copy "$uri" null:
 wait $server || fail "exit status $?"
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"

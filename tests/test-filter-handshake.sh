@@ -73,7 +73,7 @@ scanned () {
 call, step = '$call', '$step'
 $1"
       stop
-      ! says ' 0 bytes' ||
+      ! result_matches ' 0 bytes' ||
         fail "the reason says that 0 bytes are missing: $(cat "$sums")"
       right_or_none
       [ "$2" = or_none ] || has_line "$wanted  -" ||
@@ -156,6 +156,6 @@ for step in steps:
     hang_up(dial(step))
     while len(sums()) < 64:
         time.sleep(0.01)'
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 stop
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"

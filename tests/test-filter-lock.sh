@@ -6,7 +6,7 @@
 # with an error, and changes nothing.
 
 . "$(dirname "$0")/filter-functions.sh"
-not_sanitized
+requires_no_sanitizer
 requires_program flock
 
 make_image "$dir/image"
@@ -20,7 +20,7 @@ second () {
   shift
   run 1 nbdkit --filter="$filter" file "$dir/image" "$@"
   grep -q -e "$regex" "$dir/stderr" || fail "does not say '$regex'"
-  sum_comes "$dir/image"
+  wait_for_sum "$dir/image"
   manifest_is "$dir/image"
 }
 
@@ -42,12 +42,12 @@ all_second () {
 
 serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest"
 copy "$uri" null:
-sum_comes "$dir/image"
+wait_for_sum "$dir/image"
 all_second
 # The file is replaced, and stays locked.
 client "" 'h.pwrite(b"x", 0)
 h.pread(1, 0)'
-sum_comes "$dir/image"
+wait_for_sum "$dir/image"
 all_second
 stop
 [ "$(ls sums* manifest*)" = "manifest
@@ -60,7 +60,7 @@ nbdkit -U "$socket" -P daemon.pid --filter="$filter" file "$dir/image" \
 wait_until test -s daemon.pid
 kill_at_exit "$(cat daemon.pid)"
 copy "nbd+unix:///?socket=$socket" null:
-sum_comes "$dir/image"
+wait_for_sum "$dir/image"
 all_second
 
 # A server that was killed holds no lock.
@@ -69,7 +69,7 @@ wait_until flock -n sums.blkhash-lock true
 serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest"
 [ ! -s "$sums" ] || fail "not emptied"
 copy "$uri" null:
-sum_comes "$dir/image"
+wait_for_sum "$dir/image"
 stop
 [ "$(ls sums* manifest*)" = "manifest
 sums" ] || fail "left behind: $(ls)"
@@ -80,5 +80,5 @@ run 1 nbdkit -U taken.sock --filter="$filter" file "$dir/image" \
     blkhash-file="$sums" blkhash-manifest="$manifest"
 serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest"
 copy "$uri" null:
-sum_comes "$dir/image"
+wait_for_sum "$dir/image"
 stop

@@ -19,11 +19,11 @@ serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest" \
       blkhash-block-size=512
 copy "$uri" null:
 wanted=$(reference -b 512 "$dir/image")
-line_comes "$wanted  -"
+wait_for_line "$wanted  -"
 no_manifest
 grep -q 'blkhash: cannot write .*manifest.*No space' "$log" ||
   fail "not in the log"
-nothing_beside "$manifest"
+only_lock_beside "$manifest"
 stop
 
 # The file system becomes full, and then has space again; with one file there,
@@ -32,7 +32,7 @@ for file in "$sums" "$dir/small/sums"; do
   sums=$file
   serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest"
   copy "$uri" null:
-  sum_comes "$dir/image"
+  wait_for_sum "$dir/image"
   manifest_is "$dir/image"
   client "" "h.pwrite(b\"x\", 0)
 assert content('$manifest') == b''
@@ -41,11 +41,11 @@ with open(\"$dir/small/fill\", \"wb\", buffering=0) as f:
     while True: f.write(bytes(4096))
   except OSError: pass"
   wait_until grep -q 'blkhash: cannot write .*manifest.*No space' "$log"
-  wait_until all_left
+  wait_until all_disconnected
   no_manifest
   rm "$dir/small/fill"
   client "" 'h.pwrite(b"y", 0)'
-  sum_comes "$dir/image"
+  wait_for_sum "$dir/image"
   manifest_is "$dir/image"
   stop
 done

@@ -14,7 +14,7 @@ cp "$dir/image" "$dir/disk"
 serve file "$dir/disk" blkhash-file="$sums" blkhash-manifest="$manifest"
 for name in a b ""; do
   client "$name" 'h.pread(h.get_size(), 0)'
-  sum_comes "$dir/disk" "${name:--}"
+  wait_for_sum "$dir/disk" "${name:--}"
   manifest_is "$dir/disk"
 done
 
@@ -22,7 +22,7 @@ done
 for name in a b ""; do
   client "$name" "h.pwrite(b'1', 1000000 + len('$name'))
 assert content('$manifest') == b''"
-  sum_comes "$dir/disk" "${name:--}"
+  wait_for_sum "$dir/disk" "${name:--}"
   manifest_is "$dir/disk"
 done
 client "" "h2 = connect('a')
@@ -32,7 +32,7 @@ h2.pwrite(b'3' * 100000, 50000)
 h3.pwrite(b'4' * 100000, 5000000)
 h2.shutdown()
 h3.shutdown()"
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 stop
 manifest_is "$dir/disk"
 
@@ -45,8 +45,8 @@ clients = [connect(name) for name in names]
 for h2 in clients: h2.pread(h2.get_size(), 0)
 for h2 in clients: h2.shutdown()
 h.pread(1, 0)"
-  sum_comes "$dir/disk"
-  wait_until all_left
+  wait_for_sum "$dir/disk"
+  wait_until all_disconnected
   manifest_is "$dir/disk"
 done
 stop
@@ -59,13 +59,13 @@ cp "$dir/image" "$dir/disks/same"
 head -c 1000000 "$dir/image" > "$dir/disks/b"
 serve file dir="$dir/disks" blkhash-file="$sums" blkhash-manifest="$manifest"
 client a 'h.pread(h.get_size(), 0)'
-sum_comes "$dir/disks/a" a
+wait_for_sum "$dir/disks/a" a
 manifest_is "$dir/disks/a"
 client same 'h.pread(h.get_size(), 0)'
-sum_comes "$dir/disks/same" same
+wait_for_sum "$dir/disks/same" same
 manifest_is "$dir/disks/a"
 client b 'h.pread(h.get_size(), 0)'
-sum_comes "$dir/disks/b" b
+wait_for_sum "$dir/disks/b" b
 no_manifest
 wait_until grep -q 'blkhash: the sums of export names differ' "$log"
 stop

@@ -5,7 +5,7 @@
 # Where the manifest is written, and which paths are errors at the start.
 
 . "$(dirname "$0")/filter-functions.sh"
-not_sanitized
+requires_no_sanitizer
 
 make_image "$dir/image"
 
@@ -28,13 +28,13 @@ ln -s real "$dir/link"
 serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$dir/link"
 [ ! -s "$dir/real" ] || fail "not emptied"
 copy "$uri" null:
-sum_comes "$dir/image"
+wait_for_sum "$dir/image"
 manifest=$dir/real
 manifest_is "$dir/image"
 [ -L "$dir/link" ] || fail "the link is gone"
 client "" 'h.pwrite(b"x", 0)
 h.pread(1, 0)'
-sum_comes "$dir/image"
+wait_for_sum "$dir/image"
 manifest_is "$dir/image"
 stop
 [ "$(ls "$dir"/real*)" = "$dir/real" ] || fail "left behind: $(ls "$dir")"

@@ -20,13 +20,13 @@ serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest" \
       blkhash-missing=fail
 refused
 client "" 'h.pread(h.get_size() - 609, 0)'
-line_comes '# incomplete -: the content of 609 bytes is not known'
+wait_for_line '# incomplete -: the content of 609 bytes is not known'
 refused
 client "" 'h.pread(609, h.get_size() - 609)'
-sum_comes "$dir/image"
+wait_for_sum "$dir/image"
 manifest_is "$dir/image"
 client "" 'h.trim(4096, 0)'
-line_matches '^# incomplete -: '
+wait_for_match '^# incomplete -: '
 refused
 stop
 refused
@@ -34,10 +34,10 @@ refused
 # A client only connects: nothing is read for it.
 serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest"
 client "" 'h.pread(1, 0)'
-wait_until all_left
+wait_until all_disconnected
 refused
 stop
-says '^# incomplete -: '
+result_matches '^# incomplete -: '
 refused
 
 # The last request failed.
@@ -45,7 +45,7 @@ serve --filter=error file "$dir/image" error-pwrite-rate=100% \
       blkhash-file="$sums" blkhash-manifest="$manifest"
 client "" 'try: h.pwrite(b"x", 0)
 except nbd.Error: pass'
-line_matches '^# incomplete -: '
+wait_for_match '^# incomplete -: '
 refused
 stop
 refused

@@ -6,7 +6,7 @@
 # and the next server starts, and replaces what is left.
 
 . "$(dirname "$0")/filter-functions.sh"
-not_sanitized
+requires_no_sanitizer
 [ -z "$wrapper" ] || skip "strace and valgrind do not go together"
 requires_program strace
 
@@ -38,7 +38,7 @@ os._exit(0)"
 start () {
   serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest"
   no_manifest
-  nothing_beside "$manifest"
+  only_lock_beside "$manifest"
 }
 
 # The new manifest is synced and renamed, then the directory is synced, then the
@@ -54,13 +54,13 @@ done
 for call in fsync:1 rename:1 fsync:2 fsync:3 rename:2 fsync:4; do
   start
   client "" 'h.pread(h.get_size(), 0)'
-  sum_comes "$dir/image"
+  wait_for_sum "$dir/image"
   killed_at $call 'h.pwrite(b"x", 5000000)'
 done
 no_manifest
 
 start
 copy "$uri" null:
-sum_comes "$dir/image"
+wait_for_sum "$dir/image"
 manifest_is "$dir/image"
 stop

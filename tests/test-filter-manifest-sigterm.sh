@@ -6,7 +6,7 @@
 # a manifest of what was written before.
 
 . "$(dirname "$0")/filter-functions.sh"
-not_sanitized
+requires_no_sanitizer
 
 make_image "$dir/image"
 
@@ -16,7 +16,7 @@ write_data "$dir/disk" 0 20000000
 run 0 nbdkit -U - --filter="$filter" file "$dir/disk" \
     blkhash-file="$sums" blkhash-manifest="$manifest" \
     --run 'nbdcopy "'"$dir/image"'" $uri'
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 manifest_is "$dir/disk"
 run 0 nbdkit -U - --filter="$filter" file "$dir/disk" \
     blkhash-file="$sums" blkhash-manifest="$manifest" \
@@ -26,7 +26,7 @@ h = nbd.NBD()
 h.connect_uri(\"$uri\")
 h.pwrite(b\"x\", 1000000)
 os._exit(0)"'
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 manifest_is "$dir/disk"
 
 # A client that stays connected until the signal; and a client whose process
@@ -42,5 +42,5 @@ status=0
 wait $server || status=$?
 # nbdkit 1.32 closes no handles on SIGTERM, which valgrind reports as a leak.
 [ $status = 0 ] || [ -n "$wrapper" ] || fail "exit status $status"
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 manifest_is "$dir/disk"

@@ -17,9 +17,9 @@ chmod 644 "$manifest"
 serve file "$dir/disk" blkhash-file="$sums" blkhash-manifest="$manifest"
 no_manifest
 copy "$uri" null:
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 manifest_is "$dir/disk"
-nothing_beside "$manifest"
+only_lock_beside "$manifest"
 stop
 [ "$(ls "$manifest"*)" = "$manifest" ] || fail "left behind: $(ls "$manifest"*)"
 
@@ -28,7 +28,7 @@ for change in 'h.pwrite(b"x", 0)' 'h.zero(4096, 0)' 'h.trim(65536, 65536)'; do
   serve --filter=pause file "$dir/disk" pause-control="$pause" \
         blkhash-file="$sums" blkhash-manifest="$manifest"
   copy "$uri" null:
-  sum_comes "$dir/disk"
+  wait_for_sum "$dir/disk"
   manifest_is "$dir/disk"
   client "" "import threading
 before = content('$dir/disk')
@@ -42,7 +42,7 @@ resume()
 t.join()
 h.flush()
 assert content('$manifest') == b'', 'it is back too soon'"
-  sum_comes "$dir/disk"
+  wait_for_sum "$dir/disk"
   manifest_is "$dir/disk"
   stop
   manifest_is "$dir/disk"
@@ -63,10 +63,10 @@ stop
 # changed from outside.
 serve file "$dir/disk" blkhash-file="$sums" blkhash-manifest="$manifest"
 copy "$uri" null:
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 write_data "$dir/disk" 3000000 100000
 copy "$uri" "$dir/copy"
-wait_until all_left
+wait_until all_disconnected
 [ ! -s "$manifest" ] || manifest_is "$dir/disk"
 stop
 [ ! -s "$manifest" ] || manifest_is "$dir/disk"
@@ -74,7 +74,7 @@ stop
 # The server is killed while a client writes, and when a sum is published.
 serve file "$dir/disk" blkhash-file="$sums" blkhash-manifest="$manifest"
 copy "$uri" null:
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 client "" "h.pwrite(b'z', 0)
 os.kill($server, 9)
 os._exit(0)"
@@ -82,7 +82,7 @@ wait $server || :
 no_manifest
 serve file "$dir/disk" blkhash-file="$sums" blkhash-manifest="$manifest"
 copy "$uri" null:
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 kill -9 $server
 wait $server || :
 manifest_is "$dir/disk"

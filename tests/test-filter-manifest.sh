@@ -28,7 +28,7 @@ copied_out () {
   rm -f "$sums"
   serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest" "$@"
   copy "$uri" null:
-  line_comes "$(reference $reference_options "$dir/image")  -"
+  wait_for_line "$(reference $reference_options "$dir/image")  -"
   manifest_is "$dir/image" $reference_options
   stop
   is_made "$dir/image" "$options" "$reference_options"
@@ -48,12 +48,12 @@ copied_out "" "" blkhash-tag=false blkhash-name=-
 cp "$dir/image" "$dir/disk"
 serve file "$dir/disk" blkhash-file="$sums" blkhash-manifest="$manifest"
 client "" 'h.pread(h.get_size() // 2 + 5 * 65536, 0)'
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 manifest_is "$dir/disk"
 for change in 'h.trim(200000, 65536)' 'h.zero(65536 * 3, 1048576)' \
               'h.pwrite(bytes(65536), 0)' 'h.pwrite(b"x" * 70000, 3000000)'; do
   client "" "$change"
-  sum_comes "$dir/disk"
+  wait_for_sum "$dir/disk"
   manifest_is "$dir/disk"
 done
 stop
@@ -64,14 +64,14 @@ for size in 0 1 511 65535 65536 65537 1048577; do
   head -c $size "$dir/image" > "$dir/disk"
   serve file "$dir/disk" blkhash-file="$sums" blkhash-manifest="$manifest"
   copy "$uri" null:
-  sum_comes "$dir/disk"
+  wait_for_sum "$dir/disk"
   stop
   is_made "$dir/disk" "" ""
   truncate -s 0 "$dir/disk"
   truncate -s $size "$dir/disk"
   serve file "$dir/disk" blkhash-file="$sums" blkhash-manifest="$manifest"
   copy "$uri" null:
-  sum_comes "$dir/disk"
+  wait_for_sum "$dir/disk"
   stop
   is_made "$dir/disk" "" ""
 done
@@ -83,11 +83,11 @@ for at in 0 1000000000 3000000001 6442400000; do
 done
 serve file "$dir/sparse" blkhash-file="$sums" blkhash-manifest="$manifest"
 copy "$uri" null:
-sum_comes "$dir/sparse"
+wait_for_sum "$dir/sparse"
 manifest_is "$dir/sparse"
 cp "$manifest" "$dir/before"
 client "" 'h.pwrite(b"x", 4000000000)'
-sum_comes "$dir/sparse"
+wait_for_sum "$dir/sparse"
 manifest_is "$dir/sparse"
 stop
 run 1 blksum --compare "manifest:$dir/before" "manifest:$manifest"
@@ -108,15 +108,15 @@ qemu-img convert -f raw -O qcow2 "$dir/image" "$dir/qcow2"
 truncate -s 8m "$dir/disk"
 serve file "$dir/disk" blkhash-file="$sums" blkhash-manifest="$manifest"
 copy "$dir/image" "$uri"
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 manifest_is "$dir/image"
 run 0 qemu-img convert -n -f qcow2 -O raw "$dir/qcow2" "$uri"
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 manifest_is "$dir/image"
 stop
 serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest"
 run 0 qemu-img convert -f raw -O qcow2 "$uri" "$dir/copy"
-sum_comes "$dir/image"
+wait_for_sum "$dir/image"
 stop
 prints_sum "$(reference "$dir/image")" \
            blksum --manifest "$dir/other" "$dir/copy"

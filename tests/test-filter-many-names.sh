@@ -7,7 +7,7 @@
 
 . "$(dirname "$0")/hold-functions.sh"
 requires_program strace
-not_sanitized
+requires_no_sanitizer
 [ -z "$wrapper" ] || skip "strace and valgrind do not go together"
 requires strace -o "$dir/trace" true
 

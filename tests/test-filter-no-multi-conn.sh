@@ -75,5 +75,5 @@ h.shutdown()
 new.shutdown()
 h = connect("")
 open("'"$dir"'/disk", "wb").write(h.pread(1 << 20, 0))'
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 stop

@@ -7,7 +7,7 @@
 # itself are replaced.
 
 . "$(dirname "$0")/filter-functions.sh"
-not_sanitized
+requires_no_sanitizer
 
 make_image "$dir/image"
 cp "$dir/image" "$dir/copy"

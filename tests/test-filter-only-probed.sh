@@ -21,20 +21,20 @@ $(cat "$sums")"
 
 serve file "$dir/image" blkhash-file="$sums" blkhash-missing=fail
 client "" "$whole"
-line_comes "$wanted  -"
+wait_for_line "$wanted  -"
 client looked 'h.pread(100000, 0)'
 client opened 'h.get_size()'
 client extents 'h.block_status(h.get_size(), 0, lambda *args: 0)'
-wait_until all_left
+wait_until all_disconnected
 only_line "$wanted  -"
 client half "$half"
-line_matches '^# incomplete half: the content of'
+wait_for_match '^# incomplete half: the content of'
 has_line "$wanted  -" || fail "$(cat "$sums")"
-! says 'looked\|opened\|extents' || fail "$(cat "$sums")"
+! result_matches 'looked\|opened\|extents' || fail "$(cat "$sums")"
 stop
 # A copy that broke off has its line.
-says '^# incomplete looked: the content of' || fail "$(cat "$sums")"
-! says 'opened\|extents' || fail "$(cat "$sums")"
+result_matches '^# incomplete looked: the content of' || fail "$(cat "$sums")"
+! result_matches 'opened\|extents' || fail "$(cat "$sums")"
 [ "$(without_header "$sums" | wc -l)" = 3 ] || fail "$(cat "$sums")"
 
 # An empty result file fails the check; when the server ends, the file gets a
@@ -42,23 +42,23 @@ says '^# incomplete looked: the content of' || fail "$(cat "$sums")"
 rm "$sums"
 serve file "$dir/image" blkhash-file="$sums" blkhash-missing=fail
 client "" 'h.get_size()'
-wait_until all_left
+wait_until all_disconnected
 [ ! -s "$sums" ] || fail "$(cat "$sums")"
 run 2 blksum --check "$sums"
 stop
-says '^# incomplete -: the content of' || fail "$(cat "$sums")"
+result_matches '^# incomplete -: the content of' || fail "$(cat "$sums")"
 run 2 blksum --check "$sums"
 
 # The same if there is no sum for another reason: too many blocks.
 rm "$sums"
 serve null 1P blkhash-file="$sums"
 client looked 'h.get_size()'
-wait_until all_left
+wait_until all_disconnected
 [ ! -s "$sums" ] || fail "$(cat "$sums")"
 client read 'h.pread(1, 0)'
-line_comes '# incomplete read: it has more than 2^31 blocks'
+wait_for_line '# incomplete read: it has more than 2^31 blocks'
 stop
-! says looked || fail "$(cat "$sums")"
+! result_matches looked || fail "$(cat "$sums")"
 
 # A failed request is the reason in the line.
 [ "$SANITIZE" = no ] || exit 0
@@ -66,9 +66,9 @@ rm "$sums"
 serve --filter=error file "$dir/image" blkhash-file="$sums" \
       error-pread-rate=100% error-file="$dir/fail"
 client "" "$whole"
-line_comes "$wanted  -"
+wait_for_line "$wanted  -"
 : > "$dir/fail"
 client failed 'try: h.pread(1, 0)
 except nbd.Error: pass'
-line_matches '^# incomplete failed: the last request failed'
+wait_for_match '^# incomplete failed: the last request failed'
 stop

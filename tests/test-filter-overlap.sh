@@ -24,7 +24,7 @@ for c in range(5):
     for t in threads: t.join()
 for h2 in clients: h2.shutdown()
 ${3:-pass}"
-  sum_comes "$dir/disk"
+  wait_for_sum "$dir/disk"
 }
 
 # The delay makes sure that they overlap in time, and changes their order.

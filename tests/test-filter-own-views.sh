@@ -33,9 +33,9 @@ all_closed()
 h = connect()
 h.pread(h.get_size(), 0)
 h.shutdown()"
-    sum_comes "$dir/disk"
+    wait_for_sum "$dir/disk"
     stop
-    sum_comes "$dir/disk"
+    wait_for_sum "$dir/disk"
   done
 }
 

@@ -5,7 +5,7 @@
 # The parameters.
 
 . "$(dirname "$0")/filter-functions.sh"
-not_sanitized
+requires_no_sanitizer
 
 make_image "$dir/image"
 
@@ -18,7 +18,7 @@ hashes () {
   rm -f "$sums"
   serve file "$dir/image" blkhash-file="$sums" "$@"
   copy "$uri" null:
-  line_comes "$wanted  -"
+  wait_for_line "$wanted  -"
   stop
   prints_sum "$wanted" blksum $blksum_options "$dir/image"
 }
@@ -55,7 +55,7 @@ tagged () {
   rm -f "$sums"
   serve file "$dir/image" blkhash-file="$sums" blkhash-tag=true "$@"
   copy "$uri" null:
-  line_comes "$line"
+  wait_for_line "$line"
   stop
 }
 tagged "blk-sha256/64k (-) = $(reference "$dir/image")"
@@ -70,16 +70,16 @@ rm -f "$sums"
 serve --filter=stats file "$dir/image" blkhash-file="$sums" \
       blkhash-missing=fail statsfile="$dir/stats"
 client "" 'h.pread(h.get_size() - 1 - 608, 0)'
-line_comes '# incomplete -: the content of 609 bytes is not known'
+wait_for_line '# incomplete -: the content of 609 bytes is not known'
 client "" 'h.pread(609, h.get_size() - 609)'
-sum_comes "$dir/image"
+wait_for_sum "$dir/image"
 client "" 'h.trim(4096, 0)'
-line_matches '^# incomplete -: '
+wait_for_match '^# incomplete -: '
 stop
 grep -q '^read: 2 ops' "$dir/stats" || fail "$(cat "$dir/stats")"
 serve file "$dir/image" blkhash-file="$sums" blkhash-missing=read
 client "" 'h.pread(h.get_size() // 2 + 5 * 65536, 0)'
-sum_comes "$dir/image"
+wait_for_sum "$dir/image"
 stop
 
 refuses_to_start 'unknown digest: sha257' null blkhash-digest=sha257

@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/filter-functions.sh"
 
-not_sanitized
+requires_no_sanitizer
 
 make_image "$dir/image"
 cat > "$dir/ask.py" << 'END'

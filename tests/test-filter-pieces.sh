@@ -32,7 +32,7 @@ for offset in range(3 * $block, 96 << 20, step):
     h.pwrite(b'y' * step, offset)
 h.shutdown()"
   wanted=$(reference -b $block "$dir/disk")
-  line_comes "$wanted  good"
+  wait_for_line "$wanted  good"
   stop
   has_line "$wanted  good" || fail "$(cat "$sums")"
 }

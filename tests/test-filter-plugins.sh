@@ -14,7 +14,7 @@ reads () {
   fi
   serve "$@" blkhash-file="$sums"
   copy "$uri" "$dir/copy"
-  sum_comes "$dir/copy"
+  wait_for_sum "$dir/copy"
   stop
 }
 
@@ -26,7 +26,7 @@ writes () {
 h.pwrite(b"second" * 20000, h.get_size() - 120001)
 if h.can_zero(): h.zero(70000, 65536)'
   copy "$uri" "$dir/copy"
-  sum_comes "$dir/copy"
+  wait_for_sum "$dir/copy"
   stop
 }
 

@@ -15,30 +15,30 @@ for options in "" "-W" "-m 16 -W" "-S 0"; do
   serve file "$dir/image" blkhash-file="$sums"
   run 0 qemu-img convert $options -f raw -O raw "$uri" "$dir/copy"
   cmp "$dir/image" "$dir/copy" || fail "the copy differs"
-  sum_comes "$dir/image"
+  wait_for_sum "$dir/image"
   stop
 
   serve memory 8m blkhash-file="$sums"
   run 0 qemu-img convert -n $options -f raw -O raw "$dir/image" "$uri"
-  sum_comes "$dir/image"
+  wait_for_sum "$dir/image"
   # Again, over existing data.
   run 0 qemu-img convert -n $options -f raw -O raw "$dir/blank" "$uri"
-  sum_comes "$dir/blank"
+  wait_for_sum "$dir/blank"
   stop
 done
 
 serve memory 8m blkhash-file="$sums"
 run 0 qemu-img convert -n --target-is-zero -f raw -O raw "$dir/image" "$uri"
-sum_comes "$dir/image"
+wait_for_sum "$dir/image"
 stop
 
 # Without -n, qemu-img opens the disk once more.
 serve memory 8m blkhash-file="$sums"
 run 0 qemu-img convert -f raw -O raw "$dir/image" "$uri"
-sum_comes "$dir/image"
+wait_for_sum "$dir/image"
 run 0 qemu-io -f raw -c "write -P 7 100 70000" -c "discard 1m 1m" \
               -c "write -z 4000001 9999" -c "aio_write -P 9 2m 1m" \
               -c "aio_write -z 2100k 64k" -c "aio_flush" "$uri"
 copy "$uri" "$dir/copy"
-sum_comes "$dir/copy"
+wait_for_sum "$dir/copy"
 stop

@@ -15,7 +15,7 @@ make_image "$dir/image"
 sums=$dir/small/sums
 serve file "$dir/image" blkhash-file="$sums"
 copy "$uri" null:
-sum_comes "$dir/image"
+wait_for_sum "$dir/image"
 
 client "" "h.pwrite(b\"x\", 0)
 with open(\"$dir/small/fill\", \"wb\", buffering=0) as f:
@@ -26,5 +26,5 @@ wait_until grep -q 'blkhash: cannot write .*No space' "$log"
 no_sum
 rm "$dir/small/fill"
 client "" 'h.pwrite(b"y", 0)'
-sum_comes "$dir/image"
+wait_for_sum "$dir/image"
 stop

@@ -5,7 +5,7 @@
 # Where the result is written, and what happens if that fails.
 
 . "$(dirname "$0")/filter-functions.sh"
-not_sanitized
+requires_no_sanitizer
 
 make_image "$dir/image"
 wanted=$(reference "$dir/image")
@@ -17,7 +17,7 @@ wait_until test -s "$dir/daemon.pid"
 kill_at_exit "$(cat "$dir/daemon.pid")"
 copy "nbd+unix:///?socket=$dir/daemon.sock" null:
 sums=$dir/relative
-sum_comes "$dir/image"
+wait_for_sum "$dir/image"
 kill "$(cat "$dir/daemon.pid")"
 sums=$dir/sums
 

@@ -6,7 +6,7 @@
 # start, for any user that nbdkit runs as.
 
 . "$(dirname "$0")/filter-functions.sh"
-not_sanitized
+requires_no_sanitizer
 
 mkdir "$dir/closed"
 touch "$dir/closed/sums"

@@ -20,7 +20,7 @@ serve eval get_size='stat -c %s $dir/disk' \
       retry-delay=1 blkhash-file="$sums"
 copy -C 1 --requests 1 --request-size 1048576 "$uri" "$dir/copy"
 cmp "$dir/disk" "$dir/copy" || fail "the copy differs"
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 [ "$(wc -l < "$dir/reads")" = 5 ] ||
   fail "read more than the client: $(cat "$dir/reads")"
 stop
@@ -36,7 +36,7 @@ serve eval get_size='stat -c %s $dir/disk' \
               dd of=$dir/disk seek=$4 oflag=seek_bytes conv=notrunc status=none' \
       retry-delay=1 blkhash-file="$sums"
 client "" 'for i in range(4): h.pwrite(b"x" * (1 << 20), i << 20)'
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 [ ! -f "$dir/reads" ] || fail "the disk was read"
 stop
 
@@ -49,7 +49,7 @@ serve eval get_size='stat -c %s $dir/disk' \
 client "" 'h.pread(65536, 0)
 try: h.pwrite(b"x", 0)
 except nbd.Error: pass'
-line_comes '# incomplete -: the last request failed'
+wait_for_line '# incomplete -: the last request failed'
 stop
 [ "$(wc -l < "$dir/reads")" = 1 ] || fail "the disk was read"
-line_comes '# incomplete -: the last request failed'
+wait_for_line '# incomplete -: the last request failed'

@@ -6,7 +6,7 @@
 # a sum of what was written before.
 
 . "$(dirname "$0")/filter-functions.sh"
-not_sanitized
+requires_no_sanitizer
 
 truncate -s 64m "$dir/disk"
 write_data "$dir/disk" 0 20000000
@@ -15,7 +15,7 @@ write_data "$dir/disk" 0 20000000
 make_image "$dir/image"
 run 0 nbdkit -U - --filter="$filter" file "$dir/disk" blkhash-file="$sums" \
     --run 'nbdcopy "'"$dir/image"'" $uri'
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 run 0 nbdkit -U - --filter="$filter" file "$dir/disk" blkhash-file="$sums" \
     --run '"'"$PYTHON"'" -c "
 import nbd, os
@@ -23,7 +23,7 @@ h = nbd.NBD()
 h.connect_uri(\"$uri\")
 h.pwrite(b\"x\", 1000000)
 os._exit(0)"'
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 
 # A client that stays connected until the signal.
 serve file "$dir/disk" blkhash-file="$sums"
@@ -37,4 +37,4 @@ status=0
 wait $server || status=$?
 # nbdkit 1.32 closes no handles on SIGTERM, which valgrind reports as a leak.
 [ $status = 0 ] || [ -n "$wrapper" ] || fail "exit status $status"
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"

@@ -21,7 +21,7 @@ client "" 'os.unlink("'"$dir"'/hold")
 h.pread(10, 0)
 os._exit(0)'
 # The next client is the first that sees only the new size.
-wait_until all_left
+wait_until all_disconnected
 client "" 'h.pread(4 << 20, 0)'
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 stop

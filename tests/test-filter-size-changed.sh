@@ -13,19 +13,19 @@ export dir
 # The export starts over.
 serve file "$dir/disk" blkhash-file="$sums"
 copy "$uri" null:
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 truncate -s 5000000 "$dir/disk"
 run 0 nbdinfo "$uri"
 stop
 no_sum
 serve file "$dir/disk" blkhash-file="$sums"
 copy "$uri" null:
-wait_until all_left
+wait_until all_disconnected
 for size in 3000000 3000001 6m; do
   truncate -s $size "$dir/disk"
   copy "$uri" null:
-  sum_comes "$dir/disk"
-  wait_until all_left
+  wait_for_sum "$dir/disk"
+  wait_until all_disconnected
 done
 stop
 
@@ -39,18 +39,18 @@ h2 = connect("")
 assert h2.get_size() == 5 << 20
 h2.pwrite(b"x", (5 << 20) - 1)
 h2.shutdown()'
-line_comes '# incomplete -: its size changed while it was in use'
-wait_until all_left
+wait_for_line '# incomplete -: its size changed while it was in use'
+wait_until all_disconnected
 copy "$uri" null:
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 client "" 'open("'"$dir"'/disk", "a").truncate(4 << 20)
 h2 = connect("")
 h2.shutdown()
 open("'"$dir"'/disk", "a").truncate(5 << 20)'
-wait_until all_left
+wait_until all_disconnected
 no_sum
 copy "$uri" null:
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 stop
 
 # A client that was connected all the time, sent no request, and saw only the
@@ -63,7 +63,7 @@ h2 = connect("")
 h2.pwrite(b"x" * (5 << 20), 0)
 h2.shutdown()
 wait_until(lambda: b"blkhash: close\n" in content("'"$log"'"))'
-  wait_until all_left
+  wait_until all_disconnected
   has_line "$(reference "$dir/disk")  -" || fail "no correct sum:
 $(cat "$sums")"
   stop

@@ -11,17 +11,17 @@ for size in 0 1 1000 65535 65536 65537; do
   truncate -s $size "$dir/disk"
   serve file "$dir/disk" blkhash-file="$sums"
   copy "$uri" "$dir/copy"
-  sum_comes "$dir/disk"
+  wait_for_sum "$dir/disk"
   if [ $size != 0 ]; then
     client "" 'h.pwrite(b"x", h.get_size() - 1)'
   fi
-  sum_comes "$dir/disk"
+  wait_for_sum "$dir/disk"
   stop
   write_data "$dir/disk" 0 $size
   serve memory $size blkhash-file="$sums"
   [ $size = 0 ] || copy "$dir/disk" "$uri"
   client "" pass
-  sum_comes "$dir/disk"
+  wait_for_sum "$dir/disk"
   stop
 done
 
@@ -31,7 +31,7 @@ truncate -s 1T "$dir/disk"
 serve --filter=stats file "$dir/disk" statsfile="$dir/stats" \
       blkhash-file="$sums"
 copy "$uri" null:
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 stop
 ! grep -q '^read:' "$dir/stats" || fail "$(cat "$dir/stats")"
 
@@ -47,10 +47,10 @@ before=$(rss)
 client "" 'for i in range(8): h.block_status(0x7fffffff, i << 59, lambda *_: 0)
 h.pwrite(b"y", h.get_size() - 1)
 h.zero(0x7fffffff, 1 << 62)'
-line_comes '# incomplete -: it has more than 2^31 blocks'
+wait_for_line '# incomplete -: it has more than 2^31 blocks'
 # Nor is a trimmed range read to compute it.
 client "" 'h.trim(1 << 20, 0)'
-wait_until all_left
+wait_until all_disconnected
 ! grep 'memory: pread' "$log" || fail "the disk was read"
 [ -n "$nbdkit_wrapper" ] || [ $(($(rss) - before)) -lt 10000 ] || fail "memory: from $before to $(rss) KiB"
 stop

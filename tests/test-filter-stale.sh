@@ -15,7 +15,7 @@ for change in 'h.pwrite(b"x", 0)' 'h.zero(4096, 0)' 'h.trim(65536, 65536)'; do
   serve --filter=pause file "$dir/disk" pause-control="$pause" \
         blkhash-file="$sums"
   copy "$uri" null:
-  sum_comes "$dir/disk"
+  wait_for_sum "$dir/disk"
   client "" "import threading
 before = content('$dir/disk')
 t = threading.Thread(target=lambda: $change)
@@ -28,7 +28,7 @@ t.join()
 assert content('$sums') == b''
 h.flush()
 assert content('$sums') == b'', 'the line is back too soon'"
-  sum_comes "$dir/disk"
+  wait_for_sum "$dir/disk"
   stop
 done
 
@@ -37,11 +37,11 @@ done
 cp "$dir/disk" "$dir/before"
 serve file "$dir/disk" blkhash-file="$sums"
 copy "$uri" null:
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 write_data "$dir/disk" 3000000 100000
 copy "$uri" "$dir/copy"
 cmp "$dir/copy" "$dir/disk" || fail "the copy differs"
-wait_until all_left
+wait_until all_disconnected
 ! has_line "$(reference "$dir/before")  -" || fail "a stale sum"
 stop
 
@@ -51,16 +51,16 @@ cp "$dir/before" "$dir/disk"
 serve file "$dir/disk" blkhash-file="$sums"
 client a 'h.pread(h.get_size(), 0)'
 client b 'h.pread(h.get_size(), 0)'
-sum_comes "$dir/disk" a
-sum_comes "$dir/disk" b
+wait_for_sum "$dir/disk" a
+wait_for_sum "$dir/disk" b
 write_data "$dir/disk" 3000000 100000
 client a 'h.pread(h.get_size(), 0)'
-sum_comes "$dir/disk" a
-line_comes '# incomplete b: another export name reads something else'
+wait_for_sum "$dir/disk" a
+wait_for_line '# incomplete b: another export name reads something else'
 client b 'h.pread(1, 0)'
-wait_until all_left
+wait_until all_disconnected
 ! has_line "$(reference "$dir/before")  b" || fail "a stale sum of b"
 client b 'h.pread(h.get_size(), 0)'
-sum_comes "$dir/disk" b
+wait_for_sum "$dir/disk" b
 stop
-sum_comes "$dir/disk" b
+wait_for_sum "$dir/disk" b

@@ -18,7 +18,7 @@ above="--tls=require --tls-psk=$dir/psk"
 serve file "$dir/image" blkhash-file="$sums"
 requires nbdinfo --size "$(secure)"
 copy "$(secure)" "$dir/copy"
-sum_comes "$dir/image"
+wait_for_sum "$dir/image"
 stop
 
 # tls-fallback above our filter: clients without TLS never reach it.
@@ -26,9 +26,9 @@ above="--tls=on --tls-psk=$dir/psk --filter=tls-fallback"
 serve file "$dir/image" blkhash-file="$sums"
 copy "$(secure)" "$dir/copy"
 copy "$uri" "$dir/message"
-sum_comes "$dir/image"
+wait_for_sum "$dir/image"
 stop
-sum_comes "$dir/image"
+wait_for_sum "$dir/image"
 
 # tls-fallback below our filter: two disks have one name.  A client without TLS
 # has a line until a client with TLS connects, and none afterwards.
@@ -36,9 +36,9 @@ above="--tls=on --tls-psk=$dir/psk"
 serve --filter=tls-fallback file "$dir/image" blkhash-file="$sums" \
       blkhash-manifest="$manifest"
 copy "$uri" "$dir/message"
-sum_comes "$dir/message"
+wait_for_sum "$dir/message"
 copy "$(secure)" "$dir/copy"
-sum_comes "$dir/image"
+wait_for_sum "$dir/image"
 wait_until test -s "$manifest"
 cp "$sums" "$dir/before"
 # unchanged WHAT: the client without TLS left the line of the other disk alone.
@@ -71,7 +71,7 @@ s.pread(65536, 0)
 connect('').shutdown()
 s.shutdown()
 h.pread(h.get_size(), 0)"
-wait_until all_left
+wait_until all_disconnected
 unchanged 'it was connected before and after one with TLS'
 stop
 unchanged 'the server ended'
@@ -85,8 +85,8 @@ client "" 'for i in range(1000):
     other.shutdown()
 s = h'
 copy "$(secure)" "$dir/copy"
-sum_comes "$dir/image"
-wait_until all_left
+wait_for_sum "$dir/image"
+wait_until all_disconnected
 stop
 [ "$(cat "$sums")" = "$(reference "$dir/image")  -" ] ||
   fail "more than one line: $(head "$sums")"
@@ -102,16 +102,16 @@ s.pread(s.get_size(), 0)
 s.shutdown()
 wait_until(lambda: content('$sums').endswith(b'  -\n'))
 h.pread(1000, 0)"
-  wait_until all_left
+  wait_until all_disconnected
   [ "$(cat "$sums")" = "$(reference "$dir/image")  -" ] ||
     fail "a client without TLS only read: $(cat "$sums")"
   client "" 'h.pwrite(b"x" * 10, 1000000)
 wait_until(lambda: not content("'"$sums"'").endswith(b"  -\n"))'
-  wait_until all_left
+  wait_until all_disconnected
   [ "$(cat "$sums")" = "# incomplete -: it was changed by a client without TLS" ] ||
     fail "a client without TLS wrote: $(cat "$sums")"
   copy "$(secure)" "$dir/copy"
-  sum_comes "$dir/disk"
+  wait_for_sum "$dir/disk"
   stop
 done
 
@@ -167,6 +167,6 @@ s.shutdown()
 wait_until(lambda: content('$sums').endswith(b'  X\\n'))
 h.pwrite(b'y' * 65536, 0)
 assert not content('$sums').endswith(b'  X\\n')"
-wait_until all_left
-line_comes '# incomplete X: it was changed by a client without TLS'
+wait_until all_disconnected
+wait_for_line '# incomplete X: it was changed by a client without TLS'
 stop

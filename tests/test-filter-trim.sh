@@ -16,7 +16,7 @@ for change in 'h.trim(100000, 1000)' 'h.trim(65536, 65536)' \
               'h.zero(65536, 65536); h.pwrite(b"y", 65537)' \
               'h.pwrite(b"y" * 65536, 65536); h.block_status(1 << 20, 0, lambda *_: 0); h.zero(65536, 65536); h.block_status(1 << 20, 0, lambda *_: 0); h.pwrite(b"y", 65536)'; do
   client "" "$change"
-  sum_comes "$dir/disk"
+  wait_for_sum "$dir/disk"
 done
 stop
 
@@ -36,14 +36,14 @@ for trim in 'exit 0' 'printf gone | dd of=$dir/disk seek=$4 oflag=seek_bytes con
         blkhash-file="$sums"
   client "" 'h.pwrite(b"data" * 50000, 0)
 h.trim(65536, 65536)'
-  sum_comes "$dir/disk"
+  wait_for_sum "$dir/disk"
   client "" 'try:
     h.zero(65536, 0, nbd.CMD_FLAG_FAST_ZERO)
     sys.exit(1)
 except nbd.Error as e:
     assert e.errno == "ENOTSUP" or e.errnum == 95, e
 h.zero(65536, 65536)'
-  sum_comes "$dir/disk"
+  wait_for_sum "$dir/disk"
   stop
 done
 
@@ -56,5 +56,5 @@ serve eval get_size='stat -c %s $dir/holes' \
       can_extents='exit 0' extents='echo $4 $3 hole' blkhash-file="$sums"
 client "" 'h.block_status(1 << 20, 0, lambda *_: 0)
 h.pread(600000, 0)'
-sum_comes "$dir/holes"
+wait_for_sum "$dir/holes"
 stop

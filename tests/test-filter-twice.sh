@@ -6,7 +6,7 @@
 # nbdkit does not crash.
 
 . "$(dirname "$0")/filter-functions.sh"
-not_sanitized
+requires_no_sanitizer
 
 make_image "$dir/image"
 uri=nbd+unix:///?socket=$dir/sock

@@ -39,7 +39,7 @@ b = connect()
 $code"
     wait_until plugin_closed_all
     stop
-    sum_comes "$dir/disk" "$@"
+    wait_for_sum "$dir/disk" "$@"
   done
   for parameters in 'views=back' 'views=back multi-conn=true'; do
     for flush in none refused eio; do
@@ -141,7 +141,7 @@ wait(b)
 a.shutdown()
 b.shutdown()"
     stop
-    sum_comes "$dir/disk"
+    wait_for_sum "$dir/disk"
   done
 done
 
@@ -171,7 +171,7 @@ wait(a)
 a.pread(1, 1 << 20)
 a.shutdown()"
     stop
-    sum_comes "$dir/disk"
+    wait_for_sum "$dir/disk"
   done <<'END'
 held = flush(); change(); done()
 a.pwrite(b"d", 2 << 20); held = flush(); change(); done()
@@ -193,7 +193,7 @@ b.pread(65536, 0)
 b.shutdown()
 a.shutdown()'
   stop
-  sum_comes "$dir/disk"
+  wait_for_sum "$dir/disk"
 done
 
 # One connection trims, another one writes, both open at once.  A later
@@ -206,9 +206,9 @@ b.pwrite(b"b" * 4096, 8192)
 a.shutdown()
 b.shutdown()
 logged("blkhash: close", 2)'
-line_comes '# incomplete -: the last client may not see what others changed'
+wait_for_line '# incomplete -: the last client may not see what others changed'
 run 0 nbdinfo "$uri"
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 stop
 
 # A flush is in flight: it does not flush what is changed meanwhile.
@@ -228,7 +228,7 @@ hold.release()
 wait(a)
 a.shutdown()'
 stop
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 
 # A connection flushes its changes before it is closed.  If that flush fails,
 # these changes are unknown, whether it is the last connection or not.
@@ -242,12 +242,12 @@ clients 'a = connect()
 a.pwrite(b"x" * 10, 0)
 a.flush()
 a.shutdown()'
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 [ "$(grep -c 'snapshot: flush' "$log")" = 1 ] || fail "flushed twice"
 clients 'a = connect()
 a.pwrite(b"y" * 65536, 0)
 a.shutdown()'
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 [ "$(grep -c 'snapshot: flush' "$log")" = 2 ] || fail "not flushed"
 stop
 serve_views views=back flush=eio
@@ -257,7 +257,7 @@ b.pwrite(b"b" * 65536, 0)
 b.shutdown()
 a.pread(8 << 20, 0)
 a.shutdown()'
-line_matches '^# incomplete -: '
+wait_for_match '^# incomplete -: '
 stop
 no_sum
 
@@ -275,7 +275,7 @@ rest.release()
 left.get()
 logged("blkhash: close")
 b.shutdown()'
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 stop
 
 # Filters that advertise multi-conn for a plugin without it.  Trims pass by the
@@ -310,7 +310,7 @@ h.shutdown()"
         [ "$sum" = "$(reference "$dir/wanted")" ] ||
           fail "wrong sum after $change with $filter_below"
       done
-      sum_comes "$dir/wanted"
+      wait_for_sum "$dir/wanted"
       stop
     done
   done

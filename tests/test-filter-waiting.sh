@@ -6,7 +6,7 @@
 # writes, the rest is read only if it is less than what clients read.
 
 . "$(dirname "$0")/filter-functions.sh"
-not_sanitized
+requires_no_sanitizer
 
 write_data "$dir/image" 0 4194304
 
@@ -28,7 +28,7 @@ run 0 nbdinfo --content "$uri"
 run 0 nbdinfo --list "$uri"
 [ ! -s "$sums" ] || fail "not empty while waiting: $(cat "$sums")"
 stop
-line_comes '# incomplete -: the content of 4194304 bytes is not known'
+wait_for_line '# incomplete -: the content of 4194304 bytes is not known'
 [ "$(wc -l < "$sums")" = 1 ] || fail "more than one line"
 ! grep -q '^read: .* MiB,' "$dir/stats" || fail "$(cat "$dir/stats")"
 
@@ -37,7 +37,7 @@ start
 client "" 'h.pread(h.get_size() // 2, 0)'
 [ ! -s "$sums" ] || fail "not empty while waiting: $(cat "$sums")"
 client "" 'h.pread(65536, h.get_size() - 65536)'
-sum_comes "$dir/image"
+wait_for_sum "$dir/image"
 stop
 has_read '4.00 MiB'
 
@@ -45,20 +45,20 @@ has_read '4.00 MiB'
 # afterwards without requests changes nothing.
 start
 client "" 'h.pread(h.get_size() - 65536, 0)'
-sum_comes "$dir/image"
+wait_for_sum "$dir/image"
 run 0 nbdinfo --content "$uri"
 client "" 'h.pread(1, 0)'
-sum_comes "$dir/image"
+wait_for_sum "$dir/image"
 stop
-sum_comes "$dir/image"
+wait_for_sum "$dir/image"
 
 # After a write the whole disk is read.
 start
 client "" 'h.pwrite(b"x" * 4096, 4096)'
-sum_comes "$dir/image"
+wait_for_sum "$dir/image"
 # Then only the changed blocks are read.
 client "" 'h.pwrite(b"y" * 4096, 4096)'
-sum_comes "$dir/image"
+wait_for_sum "$dir/image"
 stop
 has_read '4.05 MiB'
 

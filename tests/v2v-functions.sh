@@ -7,7 +7,7 @@
 
 filter=$abs_top_builddir/filter/.libs/nbdkit-blkhash-filter.so
 [ -f "$filter" ] || skip "built without nbdkit"
-[ "$SANITIZE" = no ] || skip "nbdkit needs the sanitizer before it"
+[ "$SANITIZE" = no ] || skip "with a sanitizer nbdkit needs LD_PRELOAD"
 requires_program nbdcopy nbdinfo setpriv
 requires_nbdkit file nbd --filter=truncate
 
