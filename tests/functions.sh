@@ -41,8 +41,9 @@ is_ours () {
   [ ! -e /proc/self/environ ] || grep -qsF "$dir" "/proc/$1/environ"
 }
 
-# end_of PID: waits until the process has exited, and kills it if it takes long.
-end_of () {
+# wait_for_exit PID: waits until the process has exited, and kills it if it takes
+# long.
+wait_for_exit () {
   tries=0
   while is_ours "$1" && kill -0 "$1" 2> /dev/null; do
     [ $tries -lt 100 ] || kill -9 "$1" 2> /dev/null || :
@@ -68,7 +69,7 @@ cleanup () {
   done
   rm -rf "$dir" || :
   for pid in $ours; do
-    end_of "$pid"
+    wait_for_exit "$pid"
   done
   rm -rf "$dir"
   exit $status
@@ -184,31 +185,31 @@ is_long () {
   [ "${BLKHASH_SLOW:-0}" != 0 ]
 }
 
-# is_observed: programs run in valgrind or with a sanitizer, and are slow.
-is_observed () {
+# is_instrumented: programs run in valgrind or with a sanitizer, and are slow.
+is_instrumented () {
   [ -n "$wrapper" ] || [ "$SANITIZE" != no ]
 }
 
-# every N [OBSERVED]: is true for all cases in the long form; in the short form
-# for every N-th call, from the first on, or every OBSERVED-th if programs are
-# observed.  Choose a number that has no common factor with the lengths of the
-# loops, so that all values of each loop occur.
+# every N [M]: is true for all cases in the long form; in the short form for
+# every N-th call, from the first on, or every M-th if programs are
+# instrumented.  Choose a number that has no common factor with the lengths of the loops, so
+# that all values of each loop occur.
 cases=0
 every () {
   cases=$((cases + 1))
   step_of_cases=$1
-  ! is_observed || step_of_cases=${2:-$1}
+  ! is_instrumented || step_of_cases=${2:-$1}
   is_long || [ $(((cases - 1) % step_of_cases)) = 0 ]
 }
 
-# rounds SHORT LONG OBSERVED: sets the rounds of a random test, unless the user
-# did: SHORT, or LONG in the long form.  If programs are observed it is half of
-# SHORT, or OBSERVED in the long form.
+# rounds SHORT LONG INSTRUMENTED: sets the rounds of a random test, unless the
+# user did: SHORT, or LONG in the long form.  If programs are instrumented it is
+# half of SHORT, or INSTRUMENTED in the long form.
 rounds () {
   if ! is_long; then
     default_rounds=$1
-    ! is_observed || default_rounds=$((($1 + 1) / 2))
-  elif is_observed; then
+    ! is_instrumented || default_rounds=$((($1 + 1) / 2))
+  elif is_instrumented; then
     default_rounds=$3
   else
     default_rounds=$2

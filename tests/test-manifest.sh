@@ -9,9 +9,9 @@
 . "$(dirname "$0")/functions.sh"
 
 how=
-is_observed || [ -n "$BLKHASH_NO_RSS" ] || how=--limit-memory
+is_instrumented || [ -n "$BLKHASH_NO_RSS" ] || how=--limit-memory
 is_long || how="$how --short"
-is_long || ! is_observed || how="$how --every 3"
+is_long || ! is_instrumented || how="$how --every 3"
 rounds 5 40 10
 driver=$(real_program "$abs_top_builddir/tests/manifest-driver")
 BLKHASH_DRIVER_WRAPPER=$wrapper
