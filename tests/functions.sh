@@ -192,8 +192,8 @@ is_instrumented () {
 
 # every N [M]: is true for all cases in the long form; in the short form for
 # every N-th call, from the first on, or every M-th if programs are
-# instrumented.  Choose a number that has no common factor with the lengths of the loops, so
-# that all values of each loop occur.
+# instrumented.  Choose a number that has no common factor with the lengths of
+# the loops, so that all values of each loop occur.
 cases=0
 every () {
   cases=$((cases + 1))

@@ -87,17 +87,18 @@ write_manifest (const struct blkhash_opts *opts, const char *how)
   struct blkhash_leaf_sink sink;
   struct blkhash_leaves *l;
   unsigned char *image;
-  uint64_t told;
+  uint64_t known_size;
   size_t size;
 
   image = read_image (&size);
-  told = at_end ? BLKHASH_SIZE_UNKNOWN : size;
+  known_size = at_end ? BLKHASH_SIZE_UNKNOWN : size;
   l = must ("blkhash_leaves_new",
-            blkhash_leaves_new (opts, told, save ? 0 : BLKHASH_LEAVES_ONCE |
-                                                       BLKHASH_LEAVES_NO_SUM));
+            blkhash_leaves_new (opts, known_size,
+                                save ? 0 : BLKHASH_LEAVES_ONCE |
+                                           BLKHASH_LEAVES_NO_SUM));
   if (!save) {
     w = must ("blkhash_manifest_writer_new",
-              blkhash_manifest_writer_new (opts, told, STDOUT_FILENO));
+              blkhash_manifest_writer_new (opts, known_size, STDOUT_FILENO));
     sink = blkhash_manifest_writer_sink (w);
     check ("blkhash_leaves_set_sink", blkhash_leaves_set_sink (l, &sink));
   }

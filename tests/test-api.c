@@ -1132,9 +1132,9 @@ test_leaves_in_order (void)
 {
   struct blkhash_opts *opts = new_opts ("sha256", 512, 0, 1, 0);
   uint64_t size = (getenv ("BLKHASH_SHORT") ? 1 : 16) * UINT64_C (128) * MiB;
-  uint64_t told = 0;
+  uint64_t delivered = 0;
   struct blkhash_leaf_sink sink = {
-    .data = count_data, .zero = count_zero, .opaque = &told
+    .data = count_data, .zero = count_zero, .opaque = &delivered
   };
   unsigned char md[BLKHASH_MAX_MD_SIZE], other_md[BLKHASH_MAX_MD_SIZE];
   struct blkhash_leaves *l;
@@ -1154,7 +1154,7 @@ test_leaves_in_order (void)
   CHECK_NOTHING_MISSING (l);
   CHECK_INT (0, blkhash_leaves_fold (l, other_md, NULL));
   CHECK_INT (0, memcmp (md, other_md, 32));
-  CHECK (told == size / 512);
+  CHECK (delivered == size / 512);
   blkhash_leaves_free (l);
   blkhash_opts_free (opts);
 }

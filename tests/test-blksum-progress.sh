@@ -329,8 +329,8 @@ import fcntl, os, re, signal, subprocess, sys, time
 r, w = os.pipe()
 size = fcntl.fcntl(w, 1031, 4096)  # F_SETPIPE_SZ, missing in Python 3.9
 os.write(w, b"x" * size)
-told, err = os.pipe()
-os.set_blocking(told, False)
+messages, err = os.pipe()
+os.set_blocking(messages, False)
 p = subprocess.Popen(sys.argv[1:], stdout=w, stderr=err)
 os.close(w)
 os.close(err)
@@ -346,7 +346,7 @@ def answer():
     p.send_signal(signal.SIGUSR1)
     time.sleep(0.1)
     try:
-        return os.read(told, 1000)
+        return os.read(messages, 1000)
     except BlockingIOError:
         return b""
 

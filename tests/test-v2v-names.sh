@@ -10,7 +10,7 @@
 
 cd "$dir"
 wanted=$(reference src)
-mkfifo told
+mkfifo socket-name
 touch other
 
 # Reads the socket from standard input, and becomes a process with the arguments
@@ -22,10 +22,10 @@ END
 
 # A process of this user, but not below virt-v2v.  It starts before virt-v2v and
 # its servers, so that a search finds it first.
-sh decoy "$dir/other" <> told &
+sh decoy "$dir/other" <> socket-name &
 decoy=$!
 kill_at_exit $decoy
-BEFORE_SERVERS="echo \"\$v2v/out0\" > '$dir/told'
+BEFORE_SERVERS="echo \"\$v2v/out0\" > '$dir/socket-name'
 until grep -qszxF \"\$v2v/out0\" /proc/$decoy/cmdline; do sleep 0.1; done"
 empty dst
 mkdir manifests
@@ -42,7 +42,7 @@ nothing_left
 requires_root
 requires_program setpriv
 BEFORE_SERVERS="setpriv --reuid=65534 --clear-groups \
-  sh -c 'read line' decoy \"\$v2v/out0\" 'file=$dir/other' <> '$dir/told' &
+  sh -c 'read line' decoy \"\$v2v/out0\" 'file=$dir/other' <> '$dir/socket-name' &
 servers=\$!
 until grep -qszxF \"\$v2v/out0\" /proc/\$!/cmdline &&
       grep -q '^Uid:.65534' /proc/\$!/status; do sleep 0.1; done"

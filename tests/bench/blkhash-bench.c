@@ -122,7 +122,7 @@ parse_options (int argc, char *argv[])
     default: exit (2);
     }
   if (optind < argc)
-    die (2, "what is '%s'?", argv[optind]);
+    die (2, "unexpected argument '%s'", argv[optind]);
   if (block_size > UINT32_MAX)
     die (2, "the block size is too large");
   if (read_size == 0 || read_size > SIZE_MAX / queue_depth)

@@ -26,7 +26,7 @@ const char program[] = "cache";
 static const char usage[] =
 "Usage: cache [--drop] FILE...\n"
 "Load files into the page cache, or drop them from it.  Prints how many bytes\n"
-"of each were and are there; the kernel tells that to who may write the file.\n"
+"of each were and are cached, which the kernel shows if the file is writable.\n"
 "\n"
 "  -d, --drop                write out what is dirty, and drop\n"
 "  -h, --help                print this and exit\n";
@@ -132,7 +132,7 @@ main (int argc, char *argv[])
     default: exit (2);
     }
   if (optind == argc)
-    die (2, "which file?");
+    die (2, "no file");
   for (i = optind; i < argc; i++)
     do_file (argv[i], dropping);
   if (fflush (stdout) != 0)

@@ -88,7 +88,7 @@ parse_options (int argc, char *argv[])
     default: exit (2);
     }
   if (optind < argc)
-    die (2, "what is '%s'?", argv[optind]);
+    die (2, "unexpected argument '%s'", argv[optind]);
   if (block_size < 4 || block_size > 16 << 20 ||
       (block_size & (block_size - 1)) != 0)
     die (2, "the read size must be a power of two from 4 to 16m");

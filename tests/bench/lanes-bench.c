@@ -82,7 +82,7 @@ parse_options (int argc, char *argv[])
     default: exit (2);
     }
   if (optind < argc)
-    die (2, "what is '%s'?", argv[optind]);
+    die (2, "unexpected argument '%s'", argv[optind]);
   if (block_size < 64 || block_size > 16 << 20)
     die (2, "the read size must be from 64 to 16m");
 }

@@ -58,7 +58,7 @@ parse_options (int argc, char *argv[])
     default: exit (2);
     }
   if (optind < argc)
-    die (2, "what is '%s'?", argv[optind]);
+    die (2, "unexpected argument '%s'", argv[optind]);
   if (block_size == 0 || block_size > SIZE_MAX / 4)
     die (2, "the block size is 0 or too large");
 }

@@ -32,7 +32,7 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
   char *text = strndup ((const char *) data, size), *target, *again;
   struct error error = { "" };
-  struct json_object *tree = options_tree_parse (text, &error), *told;
+  struct json_object *tree = options_tree_parse (text, &error), *passed;
 
   if (!tree != error_is_set (&error))
     abort ();
@@ -40,16 +40,16 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
   if (!tree)
     return 0;
   target = qemuopts_target (tree, true);
-  told = qemuopts_is_json (target) ? parse_json (target + strlen ("json:"))
+  passed = qemuopts_is_json (target) ? parse_json (target + strlen ("json:"))
     : options_tree_parse (target, &error);
-  if (!told)
+  if (!passed)
     abort ();
-  again = qemuopts_target (told, true);
+  again = qemuopts_target (passed, true);
   if (strcmp (target, again) != 0)
     abort ();
   free (again);
   free (target);
-  json_object_put (told);
+  json_object_put (passed);
   json_object_put (tree);
   return 0;
 }
