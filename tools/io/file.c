@@ -23,6 +23,7 @@
 #include "../lib/common/numbers.h"
 #include "io/file.h"
 #include "io/lock.h"
+#include "io/prefetch.h"
 
 #define TMPFS 0x01021994        /* f_type, see statfs(2) */
 
@@ -296,8 +297,20 @@ file_read_table (const struct file *file, void *buf, size_t len, uint64_t at)
 {
   const struct read_file cached = { .fd = file->data.fd, .direct_fd = -1 };
 
+  if (file->prefetch &&
+      prefetch_copy (file->prefetch, file->data.fd, buf, len, at))
+    return 0;
   return file->direct ? read_pages (&cached, buf, len, at)
                       : read_range (&cached, buf, len, len, at);
+}
+
+void
+file_prefetch_table (const struct file *file, size_t len, uint64_t at)
+{
+  if (file->prefetch)
+    prefetch_start (file->prefetch, file->data.fd, file->size, len, at);
+  else if (!file->direct)
+    read_ahead (file->fd, len, at);
 }
 
 /* ---- Changes ------------------------------------------------------------ */

@@ -28,6 +28,7 @@ struct file {
   struct read_file data;        /* how data is read; data.fd is FD, or another
                                  * for direct I/O */
   bool direct;                  /* data.fd is for direct I/O */
+  struct prefetch *prefetch;    /* of tables that are read by that; or NULL */
   uint64_t size;                /* bytes */
   struct stat st;               /* before the first read */
 };
@@ -65,15 +66,8 @@ int file_read (const struct file *file, void *buf, size_t len, uint64_t at,
 int file_read_table (const struct file *file, void *buf, size_t len,
                      uint64_t at);
 
-/* Start to read a table that is used soon, unless the file is read by direct
- * I/O.
- */
-static inline void
-file_prefetch_table (const struct file *file, size_t len, uint64_t at)
-{
-  if (!file->direct)
-    read_ahead (file->fd, len, at);
-}
+/* Start to read a table that is used soon. */
+void file_prefetch_table (const struct file *file, size_t len, uint64_t at);
 
 bool file_is_block_device (const struct file *file);
 

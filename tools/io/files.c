@@ -13,6 +13,18 @@
 
 #include "io/file.h"
 #include "io/files.h"
+#include "io/prefetch.h"
+
+/* Without memory for it nothing is read ahead. */
+static void
+set_prefetch (struct files *files, struct file *file)
+{
+  if (!file->direct)
+    return;
+  if (!files->prefetch)
+    files->prefetch = prefetch_new ();
+  file->prefetch = files->prefetch;
+}
 
 static struct file *
 add_file (struct files *files, int fd, const char *path, bool named,
@@ -26,6 +38,7 @@ add_file (struct files *files, int fd, const char *path, bool named,
     return NULL;
   while (*end)
     end = &(*end)->next;
+  set_prefetch (files, file);
   return *end = file;
 }
 
@@ -105,6 +118,8 @@ files_close (struct files *files)
 {
   struct file *file;
 
+  prefetch_free (files->prefetch);
+  files->prefetch = NULL;
   while ((file = files->first)) {
     files->first = file->next;
     file_free (file);

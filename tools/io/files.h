@@ -19,6 +19,8 @@ struct files {
   bool force_share;             /* others may write the files meanwhile */
   bool remote;                  /* a part of the image is on a server */
   struct file *first;
+  struct prefetch *prefetch;    /* for those that are read by direct I/O; or
+                                 * NULL */
 };
 
 /* Add the operand: FD, which is seekable.  If FD was opened at PATH, it is
