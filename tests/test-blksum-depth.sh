@@ -9,7 +9,7 @@
 [ -z "$wrapper" ] || skip "in valgrind they run only once"
 
 depths='1 random'
-! is_observed || depths=random
+! is_instrumented || depths=random
 names='compare-random nbd-servers qcow2-random truncated'
 if is_long; then
   depths='1 2 64 random'

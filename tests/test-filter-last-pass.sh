@@ -42,19 +42,19 @@ in_flight () {
 
 slow --filter=delay rdelay=20ms
 change nbd socket="$slow"
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 in_flight || fail "one read after the other: $(grep blkhash "$log")"
 stop
 
 # The signal does not end the reading.
 change nbd socket="$slow"
 stop
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 
 # With another thread model there is one read at a time.
 for other in noparallel retry; do
   change --filter=$other nbd socket="$slow"
-  sum_comes "$dir/disk"
+  wait_for_sum "$dir/disk"
   ! in_flight || fail "with $other: $(grep blkhash "$log")"
   stop
 done
@@ -62,14 +62,14 @@ end_slow
 
 slow --filter=rate rate=400M burstiness=0.1
 change nbd socket="$slow"
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 stop
 end_slow
 
 # Some reads fail, and succeed later.
 slow "--filter=retry --filter=error" retry-delay=1 error-pread-rate=5%
 change nbd socket="$slow"
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 stop
 end_slow
 
@@ -78,10 +78,10 @@ slow "--filter=delay --filter=error" rdelay=20ms \
      error-pread-rate=100% error-file="$dir/trigger"
 touch "$dir/trigger"
 change nbd socket="$slow"
-line_comes '# incomplete -: cannot read the rest: Input/output error'
+wait_for_line '# incomplete -: cannot read the rest: Input/output error'
 rm "$dir/trigger"
 client "" 'h.pwrite(os.urandom(1), 65536)'
-sum_comes "$dir/disk"
+wait_for_sum "$dir/disk"
 stop
 end_slow
 
@@ -89,6 +89,6 @@ end_slow
 for other in "delay rdelay=20ms" "rate rate=80M"; do
   change --filter=${other%% *} file "$dir/disk" "${other#* }"
   stop
-  says '^# incomplete -: cannot read the rest: ' ||
+  result_matches '^# incomplete -: cannot read the rest: ' ||
     has_line "$(reference "$dir/disk")  -" || fail "got $(cat "$sums")"
 done
