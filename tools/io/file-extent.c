@@ -3,10 +3,10 @@
  *
  * Where a file has data, and where it has holes.
  *
- * A lookup can take as long as a read, and each depends on the end of the extent
- * before it.  So the last extent is kept, and a file that is scanned from start to
- * end takes one lookup for each extent: where a hole ends there is data, without
- * a lookup.
+ * A lookup can take as long as a read, and each depends on the end of the
+ * extent before it.  So the last extent is kept, and a file that is scanned
+ * from start to end takes one lookup for each extent: where a hole ends there
+ * is data, without a lookup.
  */
 
 #include <config.h>

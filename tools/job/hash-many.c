@@ -10,9 +10,10 @@
  * equal share, and one thread, which also opens and closes the image.  Progress
  * is that of the whole group, in bytes of the files.
  *
- * All others are hashed one after the other.  A large image has as many reads in
- * flight alone.  With a format of qemu, an image can be of many files, with large
- * tables, for which qemu-nbd takes memory; without it, all is in the small file.
+ * All others are hashed one after the other.  A large image has as many reads
+ * in flight alone.  With a format of qemu, an image can be of many files, with
+ * large tables, for which qemu-nbd takes memory; without it, all is in the
+ * small file.
  */
 
 #include <config.h>

@@ -19,7 +19,7 @@ struct sum;
 
 struct image_request {
   const struct blkhash_opts *opts; /* of the table */
-  const struct progress *progress;    /* counts each byte; or NULL */
+  const struct progress *progress; /* counts each byte; or NULL */
 
   /* Is the range at OFFSET to be read?  Stores in *LEN the number of bytes to
    * which the answer applies.  Ranges that are not read count as zeros.  NULL:

@@ -23,7 +23,7 @@ struct manifest_runs {
                                  * returned */
   uint64_t trailing;            /* after the end: the first of those blocks that
                                  * is data, or UINT64_MAX */
-  const struct progress *progress;    /* counts each byte; or NULL */
+  const struct progress *progress; /* counts each byte; or NULL */
   struct error *error;          /* receives the reason */
 };
 

@@ -32,7 +32,7 @@ struct overlay_runs {
   bool base_is_checked;         /* at its end only, so it is read to the end */
   uint64_t size;                /* of the image, bytes */
   uint32_t block_size;
-  const struct progress *progress;    /* counts the bytes of leaves of the base */
+  const struct progress *progress; /* counts the bytes of leaves of the base */
   struct error *error;          /* receives the reason, such as a block that
                                  * differs */
 

@@ -75,7 +75,7 @@ static unsigned
 room (const struct conn *conn)
 {
   unsigned depth = conn->reader->queue_depth;
-  unsigned used = conn->in_flight + conn->asker.in_flight;
+  unsigned used = conn->in_flight + conn->requester.in_flight;
 
   return depth == 0 ? UINT_MAX : depth > used ? depth - used : 0;
 }
@@ -86,7 +86,7 @@ conn_take (void *opaque, struct range *range, struct error *error)
   struct conn *conn = opaque;
   struct nbd_reader *reader = conn->reader;
 
-  reader->extents.asker = &conn->asker;
+  reader->extents.requester = &conn->requester;
   reader->extents.room = MAX (room (conn), 1) - 1; /* and one for a read */
   return cursor_next (&reader->cursor, range, error);
 }
@@ -311,7 +311,7 @@ await_replies (struct conn *conn)
 {
   struct nbd_reader *reader = conn->reader;
 
-  while (conn->in_flight + conn->asker.in_flight > 0 && !conn->lost) {
+  while (conn->in_flight + conn->requester.in_flight > 0 && !conn->lost) {
     {
       SCOPED_LOCK (&reader->lock);
 

@@ -34,7 +34,7 @@ struct conn {
   unsigned reads;               /* in flight: buffers, */
   unsigned in_flight;           /* requests, */
   size_t in_flight_bytes;       /* and their bytes */
-  struct nbd_asker asker;       /* block status requests in flight */
+  struct nbd_requester requester;       /* block status requests in flight */
   bool lost;                    /* the connection was lost */
 };
 

@@ -1,20 +1,21 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What an NBD server tells of the sparseness of an export.
+ * The block status of an NBD export.
  *
- * A server far away is asked for the next extents while those before them are
- * used: else a large sparse export would be one round trip after the other.
- * What was asked ahead helps, and nothing depends on it: where there is no
- * answer, of a part or at all, the server is asked again, and that is what
- * tells an error.
+ * The status of the next ranges is requested while the ranges before them are
+ * read: otherwise a large sparse export on a distant server takes one round
+ * trip after the other.  Requests that are sent ahead only save time.  If such
+ * a request fails, or its reply is short, the status is queried again, and the
+ * error of that query counts.
  *
- * A request is sent ahead by the connection whose turn it is, and its answer
- * comes to the thread of that connection, which another one cannot wait for: it
- * could wait for its turn.  So it asks by itself, which is rare.
+ * The connection whose turn it is sends the requests ahead.  Their replies are
+ * handled by the thread of that connection, and another thread cannot wait for
+ * it, since it may itself wait for its turn.  So another connection that needs
+ * a pending range queries it again, which is rare.
  *
- * Nothing is asked ahead when a skip shows that not all is wanted, or where
- * extents are so many that reading them takes longer than asking.
+ * Nothing is requested ahead after a skip, which shows that not all ranges are
+ * read, or if extents are so many that reading them takes longer than querying.
  */
 
 #include <config.h>
@@ -31,13 +32,13 @@
 #include "util/error.h"
 #include "util/extent.h"
 
-/* The longest range to ask about, bytes.  nbdkit 1.32 aborts when it is asked
- * about 2^32 - 1 bytes.
+/* The longest range of a request, bytes.  nbdkit 1.32 aborts if a request is
+ * for 2^32 - 1 bytes.
  */
 #define MAX_STATUS (UINT32_C (1) << 31)
 
-/* The most extents to keep of a request that was sent ahead: 64 KiB.  A server
- * can tell a million.
+/* The most extents that are kept of a reply to a request that was sent ahead:
+ * 64 KiB.  A server can return a million.
  */
 #define MAX_AHEAD_EXTENTS 4096
 
@@ -54,8 +55,8 @@ void
 nbd_extents_destroy (struct nbd_extents *extents)
 {
   for (unsigned i = 0; i < NBD_AHEAD; i++)
-    free (extents->ahead[i].told.extents);
-  free (extents->told.extents);
+    free (extents->ahead[i].reply.extents);
+  free (extents->reply.extents);
   pthread_mutex_destroy (&extents->lock);
 }
 
@@ -65,13 +66,13 @@ nbd_can_extents (struct nbd_handle *nbd)
   return nbd_can_meta_context (nbd, LIBNBD_CONTEXT_BASE_ALLOCATION) == 1;
 }
 
-/* ---- Answers ---- */
+/* ---- Replies ---- */
 
-/* Store what the server said, up to MAX extents.  A hole that is not said to be
- * zero can read as anything.
+/* Store up to MAX extents.  Only the flag for zeros counts: a hole without it
+ * can read as anything.
  */
 static int
-store (struct nbd_told *told, const char *context, const uint32_t *entries,
+store (struct nbd_reply *reply, const char *context, const uint32_t *entries,
        size_t count, size_t max, int *err)
 {
   struct extent *extents;
@@ -79,7 +80,7 @@ store (struct nbd_told *told, const char *context, const uint32_t *entries,
   if (strcmp (context, LIBNBD_CONTEXT_BASE_ALLOCATION) != 0 || count == 0)
     return 0;
   count = MIN (count, max);
-  extents = realloc (told->extents, count * sizeof *extents);
+  extents = realloc (reply->extents, count * sizeof *extents);
   if (!extents) {
     *err = ENOMEM;
     return -1;
@@ -88,8 +89,8 @@ store (struct nbd_told *told, const char *context, const uint32_t *entries,
     extents[i] = (struct extent) {
       .len = entries[2 * i], .zero = entries[2 * i + 1] & LIBNBD_STATE_ZERO
     };
-  told->extents = extents;
-  told->count = count;
+  reply->extents = extents;
+  reply->count = count;
   return 0;
 }
 
@@ -108,7 +109,7 @@ store_ahead (void *opaque, const char *context, uint64_t offset,
   struct nbd_ahead *ahead = opaque;
 
   (void) offset;
-  return store (&ahead->told, context, entries, nr_entries / 2,
+  return store (&ahead->reply, context, entries, nr_entries / 2,
                 MAX_AHEAD_EXTENTS, err);
 }
 
@@ -119,22 +120,22 @@ static int
 ahead_done (void *opaque, int *err)
 {
   struct nbd_ahead *ahead = opaque;
-  bool is_good = *err == 0 && ahead->told.count > 0;
+  bool is_good = *err == 0 && ahead->reply.count > 0;
   SCOPED_LOCK (&ahead->all->lock);
 
   if (ahead->state == NBD_AHEAD_SENT && is_good)
-    ahead->state = NBD_AHEAD_ANSWERED;
+    ahead->state = NBD_AHEAD_REPLIED;
   else
     ahead->state = NBD_AHEAD_NONE;
-  ahead->asker->in_flight--;
+  ahead->requester->in_flight--;
   return *err == 0;             /* see conn.c */
 }
 
 static bool
 send_one (struct nbd_ahead *ahead)
 {
-  ahead->asker->in_flight++;
-  if (nbd_aio_block_status (ahead->asker->nbd, ahead->end - ahead->start,
+  ahead->requester->in_flight++;
+  if (nbd_aio_block_status (ahead->requester->nbd, ahead->end - ahead->start,
                             ahead->start,
                             (nbd_extent_callback) {
                               .callback = store_ahead, .user_data = ahead,
@@ -143,11 +144,11 @@ send_one (struct nbd_ahead *ahead)
                               .callback = ahead_done, .user_data = ahead,
                             }, 0) != -1)
     return true;
-  ahead->asker->in_flight--;
+  ahead->requester->in_flight--;
   return false;
 }
 
-/* How much to ask at once about OFFSET and what is behind it? */
+/* The length of a request at OFFSET. */
 static uint64_t
 status_len (const struct nbd_extents *extents, uint64_t offset)
 {
@@ -173,35 +174,35 @@ is_free (struct nbd_ahead *ahead)
 static void
 send_ahead (struct nbd_extents *extents)
 {
-  for (unsigned i = 0; i < NBD_AHEAD && extents->asked < extents->size &&
+  for (unsigned i = 0; i < NBD_AHEAD && extents->requested < extents->size &&
        extents->room > 0; i++) {
     struct nbd_ahead *ahead = &extents->ahead[i];
 
     if (!is_free (ahead))
       continue;
-    ahead->asker = extents->asker;
-    ahead->start = extents->asked;
+    ahead->requester = extents->requester;
+    ahead->start = extents->requested;
     ahead->end = ahead->start + status_len (extents, ahead->start);
-    ahead->told.count = 0;
-    ahead->told.start = ahead->start;
+    ahead->reply.count = 0;
+    ahead->reply.start = ahead->start;
     set_state (ahead, NBD_AHEAD_SENT);
     if (!send_one (ahead)) {
       set_state (ahead, NBD_AHEAD_NONE);
       return;
     }
-    extents->asked = ahead->end;
+    extents->requested = ahead->end;
     extents->room--;
   }
 }
 
-/* ---- What was asked ahead is needed ---- */
+/* ---- Use of replies ---- */
 
 static void
 drop_locked (struct nbd_ahead *ahead)
 {
   if (ahead->state == NBD_AHEAD_SENT)
-    ahead->state = NBD_AHEAD_IN_VAIN;
-  else if (ahead->state == NBD_AHEAD_ANSWERED)
+    ahead->state = NBD_AHEAD_UNWANTED;
+  else if (ahead->state == NBD_AHEAD_REPLIED)
     ahead->state = NBD_AHEAD_NONE;
 }
 
@@ -209,10 +210,11 @@ static bool
 is_pending_locked (const struct nbd_ahead *ahead)
 {
   return ahead->state == NBD_AHEAD_SENT ||
-    ahead->state == NBD_AHEAD_ANSWERED;
+    ahead->state == NBD_AHEAD_REPLIED;
 }
 
-/* What is about OFFSET, or NULL.  What is about less is dropped. */
+/* The request for OFFSET, or NULL.  Requests for ranges before it are dropped.
+ */
 static struct nbd_ahead *
 find_ahead (struct nbd_extents *extents, uint64_t offset)
 {
@@ -232,7 +234,7 @@ find_ahead (struct nbd_extents *extents, uint64_t offset)
   return found;
 }
 
-/* Where the first of those starts that are about something behind OFFSET. */
+/* The start of the first pending request after OFFSET, or UINT64_MAX. */
 static uint64_t
 next_ahead (struct nbd_extents *extents, uint64_t offset)
 {
@@ -256,19 +258,19 @@ is_in_flight (struct nbd_ahead *ahead)
   return ahead->state == NBD_AHEAD_SENT;
 }
 
-/* The answer, if there is one, is what is used now. */
+/* Use the reply from now on, if there is one. */
 static bool
 use_ahead (struct nbd_extents *extents, struct nbd_ahead *ahead)
 {
   SCOPED_LOCK (&extents->lock);
 
-  if (ahead->state != NBD_AHEAD_ANSWERED) {
+  if (ahead->state != NBD_AHEAD_REPLIED) {
     drop_locked (ahead);
     return false;
   }
-  free (extents->told.extents);
-  extents->told = ahead->told;
-  ahead->told.extents = NULL;
+  free (extents->reply.extents);
+  extents->reply = ahead->reply;
+  ahead->reply.extents = NULL;
   ahead->state = NBD_AHEAD_NONE;
   return true;
 }
@@ -280,7 +282,7 @@ fail (uint64_t offset, struct error *error)
                     (unsigned long long) offset, nbd_error_text ());
 }
 
-/* 1 if OFFSET was asked for ahead, and is told now; 0; or -1. */
+/* 1 if OFFSET was requested ahead and its reply is used now; 0; or -1. */
 static int
 take_ahead (struct nbd_extents *extents, uint64_t offset,
             struct error *error)
@@ -289,9 +291,9 @@ take_ahead (struct nbd_extents *extents, uint64_t offset,
 
   if (!ahead)
     return 0;
-  if (ahead->asker == extents->asker)
+  if (ahead->requester == extents->requester)
     while (is_in_flight (ahead))
-      if (nbd_poll (ahead->asker->nbd, -1) == -1)
+      if (nbd_poll (ahead->requester->nbd, -1) == -1)
         return fail (offset, error);
   return use_ahead (extents, ahead);
 }
@@ -299,48 +301,49 @@ take_ahead (struct nbd_extents *extents, uint64_t offset,
 /* ---- Extents in order ---- */
 
 static int
-ask (struct nbd_extents *extents, uint64_t offset, struct error *error)
+query (struct nbd_extents *extents, uint64_t offset, struct error *error)
 {
   uint64_t len = MIN (status_len (extents, offset),
                       next_ahead (extents, offset) - offset);
 
-  extents->told.count = 0;
-  extents->told.start = offset;
-  if (nbd_block_status (extents->asker->nbd, len, offset,
+  extents->reply.count = 0;
+  extents->reply.start = offset;
+  if (nbd_block_status (extents->requester->nbd, len, offset,
                         (nbd_extent_callback) {
-                          .callback = store_all, .user_data = &extents->told,
+                          .callback = store_all, .user_data = &extents->reply,
                         }, 0) == -1)
     return fail (offset, error);
-  if (extents->told.count == 0)
-    return error_set (error, "the server told no extents at offset %llu",
-                      (unsigned long long) offset);
-  extents->asked = MAX (extents->asked, offset + len);
+  if (extents->reply.count == 0)
+    return error_set (error, "the server returned no block status at offset "
+                      "%llu", (unsigned long long) offset);
+  extents->requested = MAX (extents->requested, offset + len);
   return 0;
 }
 
-/* Skip what is before OFFSET.  Is it told? */
+/* Skip extents before OFFSET.  Does the reply include OFFSET? */
 static bool
-has_told (struct nbd_extents *extents, uint64_t offset)
+has_reply (struct nbd_extents *extents, uint64_t offset)
 {
-  const struct nbd_told *told = &extents->told;
+  const struct nbd_reply *reply = &extents->reply;
 
-  while (extents->next < told->count && told->extents[extents->next].len > 0 &&
-         told->extents[extents->next].len <= offset - extents->offset)
-    extents->offset += told->extents[extents->next++].len;
-  return extents->next < told->count;
+  while (extents->next < reply->count &&
+         reply->extents[extents->next].len > 0 &&
+         reply->extents[extents->next].len <= offset - extents->offset)
+    extents->offset += reply->extents[extents->next++].len;
+  return extents->next < reply->count;
 }
 
-/* As take_ahead: 1 or -1, and 0 if the answer ended before OFFSET. */
+/* Get the status of OFFSET, from a reply or by a query.  0 or -1. */
 static int
 fetch (struct nbd_extents *extents, uint64_t offset, struct error *error)
 {
   int r = take_ahead (extents, offset, error);
 
   extents->next = 0;
-  extents->offset = extents->told.start;
-  if (r == 1 && has_told (extents, offset))
+  extents->offset = extents->reply.start;
+  if (r == 1 && has_reply (extents, offset))
     return 0;
-  if (r == -1 || ask (extents, offset, error) == -1)
+  if (r == -1 || query (extents, offset, error) == -1)
     return -1;
   extents->next = 0;
   extents->offset = offset;
@@ -353,15 +356,15 @@ nbd_extent_at (void *opaque, uint64_t offset, struct extent *extent,
 {
   struct nbd_extents *extents = opaque;
 
-  if (!has_told (extents, offset)) {
+  if (!has_reply (extents, offset)) {
     bool is_next = offset == extents->offset;
 
     if (fetch (extents, offset, error) == -1)
       return -1;
-    if (is_next && extents->told.count < MAX_AHEAD_EXTENTS)
+    if (is_next && extents->reply.count < MAX_AHEAD_EXTENTS)
       send_ahead (extents);
   }
-  *extent = extents->told.extents[extents->next];
+  *extent = extents->reply.extents[extents->next];
   if (extent->len > 0)
     extent->len -= offset - extents->offset;
   return 0;

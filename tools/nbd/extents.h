@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What an NBD server tells of the sparseness of an export, a few extents at a
- * time, in the form that the cursor takes.
+ * The block status of an NBD export, a few extents at a time, in the form that
+ * the cursor takes.
  */
 
 #ifndef BLKSUM_NBD_EXTENTS_H
@@ -17,51 +17,52 @@ struct error;
 struct extent;
 struct nbd_handle;
 
-/* Requests ahead of the extents that are used: with 2 GiB each, and 30 ms, 1
- * TiB is told of in two seconds.
+/* Requests ahead of the range that is read: with 2 GiB each, and 30 ms, the
+ * status of 1 TiB takes two seconds.
  */
 #define NBD_AHEAD 8
 
-/* A connection to ask.  Of its thread alone. */
-struct nbd_asker {
+/* A connection that sends requests.  Used by its thread only. */
+struct nbd_requester {
   struct nbd_handle *nbd;
   unsigned in_flight;           /* requests for extents that were sent ahead */
 };
 
-/* What the server said of the bytes from START on. */
-struct nbd_told {
+/* The extents from START on. */
+struct nbd_reply {
   uint64_t start;
   struct extent *extents;
   size_t count;
 };
 
-/* A request that was sent ahead, or its answer. */
+/* A request that was sent ahead, or its reply. */
 struct nbd_ahead {
   struct nbd_extents *all;
 
   /* Set when it is sent. */
-  struct nbd_asker *asker;
-  uint64_t start, end;          /* bytes that it is about */
+  struct nbd_requester *requester;
+  uint64_t start, end;          /* of its range, bytes */
 
-  struct nbd_told told;         /* up to the answer of the asker's thread */
+  struct nbd_reply reply;       /* written by the requester's thread while the
+                                 * request is in flight */
   enum {
     NBD_AHEAD_NONE,
     NBD_AHEAD_SENT,
-    NBD_AHEAD_IN_VAIN,          /* sent, and nobody needs the answer */
-    NBD_AHEAD_ANSWERED,
+    NBD_AHEAD_UNWANTED,         /* sent, but the reply is not needed */
+    NBD_AHEAD_REPLIED,
   } state;                      /* by all->lock */
 };
 
 struct nbd_extents {
   uint64_t size;                /* of the export, bytes */
 
-  /* For whose turn it is. */
-  struct nbd_asker *asker;      /* can be changed */
+  /* Used by the thread whose turn it is. */
+  struct nbd_requester *requester; /* whose turn it is */
   unsigned room;                /* requests that it may send ahead */
-  struct nbd_told told;         /* what is being used */
-  size_t next;                  /* the first extent of it that was not used */
+  struct nbd_reply reply;       /* the current one */
+  size_t next;                  /* its first extent that was not used */
   uint64_t offset;              /* where that starts, bytes */
-  uint64_t asked;               /* what is before it was asked for, bytes */
+  uint64_t requested;           /* the end of what was requested, bytes */
 
   pthread_mutex_t lock;
   struct nbd_ahead ahead[NBD_AHEAD];
@@ -69,10 +70,10 @@ struct nbd_extents {
 
 void nbd_extents_init (struct nbd_extents *extents, uint64_t size);
 
-/* When nothing is in flight any more. */
+/* No request may be in flight. */
 void nbd_extents_destroy (struct nbd_extents *extents);
 
-/* Does the server tell extents at all? */
+/* Does the server support block status? */
 bool nbd_can_extents (struct nbd_handle *nbd);
 
 /* An extent_function of the cursor; OPAQUE is a struct nbd_extents. */

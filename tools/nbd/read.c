@@ -248,7 +248,7 @@ set_up (struct nbd_reader *reader, struct nbd_handle **conns, uint64_t size,
       .reader = reader,
       .nbd = conns[i],
       .fd = nbd_aio_get_fd (conns[i]),
-      .asker.nbd = conns[i],
+      .requester.nbd = conns[i],
     };
   reader->cursor = (struct cursor) {
     .size = size,

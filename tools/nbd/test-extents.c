@@ -197,7 +197,7 @@ nbd_error_text (void)
 /* ---- The one who asks ---- */
 
 static struct nbd_extents extents;
-static struct nbd_asker askers[CONNS];
+static struct nbd_requester askers[CONNS];
 static unsigned max_in_flight;
 
 static int
@@ -209,7 +209,7 @@ start (void **state)
   for (unsigned i = 0; i < BLOCKS; i++)
     server.zero[i] = rnd (2);
   for (unsigned i = 0; i < CONNS; i++)
-    askers[i] = (struct nbd_asker) { .nbd = (void *) &askers[i] };
+    askers[i] = (struct nbd_requester) { .nbd = (void *) &askers[i] };
   nbd_extents_init (&extents, SIZE);
   max_in_flight = NBD_AHEAD;
   return 0;
@@ -231,7 +231,7 @@ static int
 find (unsigned conn, uint64_t offset, struct extent *extent,
       struct error *error)
 {
-  extents.asker = &askers[conn];
+  extents.requester = &askers[conn];
   extents.room = max_in_flight - askers[conn].in_flight;
   return nbd_extent_at (&extents, offset, extent, error);
 }
@@ -374,7 +374,7 @@ test_nothing (void **state)
     at = check_at (0, at);
   server.say_nothing = true;
   assert_int_equal (find (0, at, &extent, &error), -1);
-  assert_non_null (strstr (error.text, "told no extents at offset"));
+  assert_non_null (strstr (error.text, "no block status at offset"));
 }
 
 static void

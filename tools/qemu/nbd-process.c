@@ -57,8 +57,8 @@ struct spawn {
 
 /* ---- In the child ---- */
 
-/* Other threads of the parent can hold locks, such as those of malloc, for ever in
- * the child: nothing is called here that needs one.
+/* Other threads of the parent can hold locks, such as those of malloc, for ever
+ * in the child: nothing is called here that needs one.
  */
 
 static void fail_child (const struct spawn *spawn, const char *what)

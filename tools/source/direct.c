@@ -56,8 +56,8 @@ find_run (struct direct *direct, uint64_t offset, struct run *run,
   return chain_at (&direct->chain, offset, run, file, error);
 }
 
-/* An extent of the file often spans many runs, and its end can take long to find
- * (1 ms for 512 MiB on a tmpfs).
+/* An extent of the file often spans many runs, and its end can take long to
+ * find (1 ms for 512 MiB on a tmpfs).
  */
 static int
 direct_extent_at (void *opaque, uint64_t offset, struct extent *extent,
