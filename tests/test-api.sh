@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Tests of the public API: see test-api.c.
+# Tests the public API: see test-api.c.
 
 . "$(dirname "$0")/functions.sh"
 

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# bench-latency with small disks and one run of each case: its counts and
+# bench-latency works with small disks and one run of each case: its counts and
 # results are right, and it leaves no files and processes, also when it is
 # interrupted.
 

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The benchmark scripts that need only our programs: each writes a result with
-# the machine and all cases, and bench-report makes tables from it.
+# The benchmark scripts that need only our programs write results with the
+# machine and all cases, and bench-report makes tables from them.
 
 . "$(dirname "$0")/functions.sh"
 [ "$PYTHON" != no ] || skip "python3 is missing"

@@ -2,7 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# blksum --check of all kinds of sources, with checksums of all hash specs.
+# blksum --check hashes all kinds of sources, and accepts checksums of all hash
+# specs.
 
 . "$(dirname "$0")/functions.sh"
 

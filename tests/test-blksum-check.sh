@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# blksum --check compared with sha256sum --check: the same lines, messages and
-# summary, except where the manual says otherwise.
+# blksum --check prints the same lines, messages and summary as sha256sum
+# --check, except where the manual says otherwise.
 
 . "$(dirname "$0")/functions.sh"
 requires_program sha256sum

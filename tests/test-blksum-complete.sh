@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The completions that blksum prints for an unfinished command line, in the
-# format of tools/cli/complete.h.  The tests of each shell verify that the shell
-# uses them.
+# blksum prints the completions of an unfinished command line, in the format of
+# tools/cli/complete.h.  The tests of each shell verify that the shell uses
+# them.
 
 . "$(dirname "$0")/functions.sh"
 . "$abs_top_srcdir/tests/completion-functions.sh"

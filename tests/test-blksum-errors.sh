@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Operands that cannot be hashed, and wrong command lines: one error on stderr,
-# exit status 2, and no sum.
+# For operands that cannot be hashed, and for wrong command lines, blksum prints
+# one error and no sum, and exits with status 2.
 
 . "$(dirname "$0")/functions.sh"
 

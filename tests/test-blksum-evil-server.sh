@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# An NBD server that breaks the protocol, by mistake or maliciously: an error or
-# the right sum, never another sum, and no hang.
+# If an NBD server breaks the protocol, by mistake or maliciously, blksum prints
+# an error or the right sum, never another sum, and does not hang.
 
 . "$(dirname "$0")/functions.sh"
 requires_nbd

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A qemu-nbd that misbehaves: its messages are shown, or an error gives the
-# reason, and no process is left.
+# If qemu-nbd misbehaves, its messages are shown, or an error gives the reason,
+# and no process is left.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Random operands of --image-opts: qemu opens what they describe.  See
+# With random operands of --image-opts, qemu opens what they describe.  See
 # image-opts-random.py, which reads BLKHASH_SEED and BLKHASH_ROUNDS from the
 # environment.
 

@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Random parts are merged to the manifest of the image, or the error has the
-# right reason: see blksum-merge.py, which reads BLKHASH_SEED and BLKHASH_ROUNDS
-# from the environment.
+# --merge combines random parts to the manifest of the image, or the error has
+# the right reason: see blksum-merge.py, which reads BLKHASH_SEED and
+# BLKHASH_ROUNDS from the environment.
 
 . "$(dirname "$0")/functions.sh"
 

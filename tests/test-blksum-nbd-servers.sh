@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# NBD servers with few features or odd replies: the sum is that of the data that
-# reads return.
+# With NBD servers that have few features or send odd replies, the sum is that
+# of the data that reads return.
 
 . "$(dirname "$0")/functions.sh"
 requires_nbdkit file eval pattern data --filter=noextents \

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# NBD over TLS, with a pre-shared key.
+# blksum reads NBD over TLS, with a pre-shared key.
 
 . "$(dirname "$0")/functions.sh"
 requires_nbdkit file

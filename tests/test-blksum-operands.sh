@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Several operands: each has its line, in order; an operand that cannot be
+# Each of several operands has its line, in order; an operand that cannot be
 # hashed does not affect the others.
 
 . "$(dirname "$0")/functions.sh"

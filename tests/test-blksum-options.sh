@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Options that print something and exit.
+# Some options print something and exit.
 
 . "$(dirname "$0")/functions.sh"
 

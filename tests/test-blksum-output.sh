@@ -2,7 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The formats of a line: --tag, --no-names, --zero, and combinations.
+# --tag, --no-names and --zero change the format of a line; they can be
+# combined.
 
 . "$(dirname "$0")/functions.sh"
 

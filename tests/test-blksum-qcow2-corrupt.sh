@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Compressed clusters of a qcow2 that cannot be decompressed: the error is that
+# If compressed clusters of a qcow2 cannot be decompressed, the error is that
 # the read failed, not that the connection was lost.
 
 . "$(dirname "$0")/functions.sh"

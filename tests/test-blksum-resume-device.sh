@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --resume of a block device, for which no change can be detected: only with
-# --assume-unchanged.  The audit detects a change.
+# --resume hashes a block device only with --assume-unchanged, because no change
+# of it can be detected.  The audit detects a change.
 
 . "$(dirname "$0")/functions.sh"
 . "$abs_top_srcdir/tests/resume-functions.sh"

@@ -81,8 +81,7 @@ for state in none other; do
           resume "$image"
   cmp "$dir/m" "$dir/expected" || fail "the manifest changed"
 done
-# A complete manifest of another image with this sum, or of this image with
-# another sum.
+# The state has the sum of the manifest, but the image is another file.
 echo "sum: $sum" >> "$dir/m.state"
 cp "$image" "$dir/copy"
 refuses "m is complete" resume "$dir/copy"

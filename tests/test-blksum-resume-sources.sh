@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --resume of all kinds of sources.
+# --resume works with all kinds of sources.
 
 . "$(dirname "$0")/functions.sh"
 . "$abs_top_srcdir/tests/resume-functions.sh"

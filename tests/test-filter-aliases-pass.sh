@@ -2,10 +2,10 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The disk is changed by another export name while the rest is read, after the
-# last client of this name has disconnected: the sum is right, and only the
-# changed part is read twice.  A connection that does not see the change stops
-# reading.
+# The disk is changed by another export name while the filter reads missing
+# blocks, after the last client of this name has disconnected: the sum is right,
+# and only the changed part is read twice.  A connection that does not see the
+# change stops reading.
 
 . "$(dirname "$0")/hold-functions.sh"
 

@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Random servers with the filter and random clients, against the reference: the
-# short form of campaign/campaign.py, which takes BLKHASH_SEED and
-# BLKHASH_ROUNDS from the environment.
+# Runs random servers with the filter and random clients, and compares the sums
+# with the reference: the short form of campaign/campaign.py, which reads
+# BLKHASH_SEED and BLKHASH_ROUNDS from the environment.
 
 with_tsan=yes
 . "$(dirname "$0")/filter-functions.sh"

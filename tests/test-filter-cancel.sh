@@ -2,8 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A client connects while the rest is being read back: the reading is cancelled,
-# and the sum includes its writes, and is published when it has disconnected.
+# A client connects while the filter reads missing blocks: the pass is
+# cancelled; the sum includes the writes of the client, and is published when it
+# has disconnected.
 
 . "$(dirname "$0")/filter-functions.sh"
 

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# However nbdcopy reads a disk, the result file has the sum of it, and the copy
-# is the disk.
+# In whatever way nbdcopy reads a disk, the result file has the right sum, and
+# the copy equals the disk.
 
 . "$(dirname "$0")/filter-functions.sh"
 

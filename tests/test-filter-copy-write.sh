@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A disk that nbdcopy writes through the filter.
+# nbdcopy writes a disk through the filter: the sum is right.
 
 . "$(dirname "$0")/filter-functions.sh"
 

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A disk on a web server.
+# The filter hashes a disk on a web server.
 
 . "$(dirname "$0")/filter-functions.sh"
 requires_nbdkit curl

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A directory of 50 disks, copied in parallel from one server, then written in
-# parallel.
+# A directory of 50 disks is copied in parallel from one server, then written in
+# parallel: each export has its sum.
 
 . "$(dirname "$0")/filter-functions.sh"
 

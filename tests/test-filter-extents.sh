@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Extents of what is missing are queried before it is read, as far as the plugin
-# replies, and within the limits of the plugin.
+# Extents of missing blocks are queried before the blocks are read, as far as
+# the plugin replies, and within the limits of the plugin.
 
 . "$(dirname "$0")/filter-functions.sh"
 

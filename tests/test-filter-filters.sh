@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Other filters of nbdkit, below ours and above.
+# The filter works with other filters of nbdkit, below it and above.
 
 . "$(dirname "$0")/filter-functions.sh"
 

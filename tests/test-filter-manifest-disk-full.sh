@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # The file system of the manifest is full: there is an error in the log, no
-# stale or truncated manifest, and a sum all the same.
+# stale or truncated manifest, and still a sum.
 
 . "$(dirname "$0")/filter-functions.sh"
 requires_root

@@ -2,8 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A manifest is of one disk, by whatever export name.  If names are different
-# disks there is none, since it would be unknown of which disk it is.
+# A manifest describes one disk, for all its export names.  If names are
+# different disks there is no manifest, because it would not be clear which disk
+# it describes.
 
 . "$(dirname "$0")/filter-functions.sh"
 

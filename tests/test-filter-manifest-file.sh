@@ -2,7 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Where the manifest is written, and which paths are errors at the start.
+# The manifest is written to the file that the parameter names; paths that
+# cannot work are errors at the start.
 
 . "$(dirname "$0")/filter-functions.sh"
 requires_no_sanitizer

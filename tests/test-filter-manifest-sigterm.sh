@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # The server gets SIGTERM, with clients connected or just disconnected: there is
-# a manifest of what was written before.
+# a manifest that includes all earlier writes.
 
 . "$(dirname "$0")/filter-functions.sh"
 requires_no_sanitizer

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Export names in the result file: clients choose them, and blksum --check must
+# Clients choose the export names in the result file, and blksum --check must
 # find them.
 
 . "$(dirname "$0")/filter-functions.sh"

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Requests in flight over the same blocks: their order is unknown, so the sum is
-# of the content that is read at the end.
+# Requests are in flight over the same blocks: their order is unknown, so the
+# sum is of the content that is read at the end.
 
 . "$(dirname "$0")/filter-functions.sh"
 requires delay_can_be_read

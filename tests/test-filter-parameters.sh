@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The parameters.
+# The parameters of the filter have the documented effect.
 
 . "$(dirname "$0")/filter-functions.sh"
 requires_no_sanitizer

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Common plugins below the filter.
+# The filter works with common plugins.
 
 . "$(dirname "$0")/filter-functions.sh"
 

@@ -2,7 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# qemu-img convert from and to the filter, and qemu-io in between.
+# qemu-img converts from and to the filter, and qemu-io writes in between: the
+# sums are right.
 
 . "$(dirname "$0")/filter-functions.sh"
 requires_qemu

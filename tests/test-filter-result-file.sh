@@ -2,7 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Where the result is written, and what happens if that fails.
+# The result is written to the file, or to stderr without one; paths that cannot
+# work are errors at the start.
 
 . "$(dirname "$0")/filter-functions.sh"
 requires_no_sanitizer

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # The retry filter above ours closes and opens the connection in the middle of a
-# transfer.  That must not cause a pass to read the rest.
+# transfer.  That must not make the filter read missing blocks.
 
 . "$(dirname "$0")/filter-functions.sh"
 requires_nbdkit --filter=retry --filter=error

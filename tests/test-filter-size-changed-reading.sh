@@ -2,7 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The size of the disk changes while the rest of it is read back.
+# The size of the disk changes while the filter reads missing blocks: the export
+# starts over with the next client.
 
 . "$(dirname "$0")/filter-functions.sh"
 

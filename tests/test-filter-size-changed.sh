@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The disk has another size when it is opened again.
+# The disk has another size when it is opened again: the export starts over.
 
 . "$(dirname "$0")/filter-functions.sh"
 

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Disks of any size.
+# Disks of any size have the right sum.
 
 . "$(dirname "$0")/filter-functions.sh"
 

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# TLS, and nbdkit's tls-fallback filter, which serves another disk to clients
+# Clients use TLS; nbdkit's tls-fallback filter serves another disk to clients
 # without TLS.
 
 . "$(dirname "$0")/filter-functions.sh"

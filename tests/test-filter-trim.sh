@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The effect of zeroes, trims and extents on a sum.
+# Zeroes, trims and extents have the right effect on a sum.
 
 . "$(dirname "$0")/filter-functions.sh"
 

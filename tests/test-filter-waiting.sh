@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # A client that only probes the disk does not cause a pass over it: without
-# writes, the rest is read only if it is less than what clients read.
+# writes, missing blocks are read only if they are fewer than those that clients
+# have read.
 
 . "$(dirname "$0")/filter-functions.sh"
 requires_no_sanitizer

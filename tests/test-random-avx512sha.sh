@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Random calls with each kernel of a family: see random-kernels.sh.
+# Runs random calls with each kernel of a family: see random-kernels.sh.
 
 . "$(dirname "$0")/functions.sh"
 family=avx512sha

@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# reference.py against published vectors: all other tests compare with it, so it
-# must be right.  BLKHASH_SLOW=1 adds the known answers for 100 GiB and 100 TiB,
-# which take some minutes.
+# Compares reference.py with published vectors: all other tests compare with it,
+# so it must be right.  BLKHASH_SLOW=1 adds the known answers for 100 GiB and
+# 100 TiB, which take some minutes.
 
 . "$(dirname "$0")/functions.sh"
 

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# If a result of blkhash-v2v is by mistake an existing file that is not such a
-# result, that file is not emptied, replaced or removed.
+# If the path of a result is by mistake that of another existing file,
+# blkhash-v2v does not empty, replace or remove it.
 
 . "$(dirname "$0")/v2v-functions.sh"
 
