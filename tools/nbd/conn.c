@@ -87,7 +87,8 @@ conn_take (void *opaque, struct range *range, struct error *error)
   struct nbd_reader *reader = conn->reader;
 
   reader->extents.requester = &conn->requester;
-  reader->extents.room = MAX (room (conn), 1) - 1; /* and one for a read */
+  if (reader->is_remote)
+    reader->extents.room = MAX (room (conn), 1) - 1; /* and one for a read */
   return cursor_next (&reader->cursor, range, error);
 }
 

@@ -45,6 +45,7 @@ struct nbd_reader {
   size_t min_request, max_request; /* bytes */
   uint64_t end;                 /* no request passes this offset */
   size_t queue_size;            /* bytes on a connection, */
+  bool is_remote;               /* request block status ahead */
   unsigned queue_depth;         /* and requests, at most; 0: no such bound */
   size_t memory;                /* of all buffers, bytes */
 

@@ -14,8 +14,11 @@
  * it, since it may itself wait for its turn.  So another connection that needs
  * a pending range queries it again, which is rare.
  *
- * Nothing is requested ahead after a skip, which shows that not all ranges are
- * read, or if extents are so many that reading them takes longer than querying.
+ * Nothing is requested ahead from our own qemu-nbd, where there is no latency:
+ * the tables that qemu caches of a vmdk are too few for several ranges at once.
+ * Nothing is requested ahead either after a skip, which shows that not all
+ * ranges are read, or if extents are so many that reading them takes longer
+ * than querying.
  */
 
 #include <config.h>

@@ -298,9 +298,9 @@ read_export (struct nbd_reader *reader, unsigned threads,
 
 int
 nbd_fill (const struct source_options *options, struct nbd_handle **conns,
-          unsigned nr_conns, uint64_t size, struct fill *fill)
+          unsigned nr_conns, bool is_remote, uint64_t size, struct fill *fill)
 {
-  struct nbd_reader reader = { .nr_conns = nr_conns };
+  struct nbd_reader reader = { .nr_conns = nr_conns, .is_remote = is_remote };
   struct error error = { "" };
   bool failed;
 

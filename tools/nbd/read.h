@@ -7,6 +7,7 @@
 #ifndef BLKSUM_NBD_READ_H
 #define BLKSUM_NBD_READ_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct fill;
@@ -14,10 +15,12 @@ struct nbd_handle;
 struct source_options;
 
 /* Read what FILL lacks over CONNS, NR_CONNS open connections, 1 to 16, to one
- * export.  The image is the first SIZE bytes of the export.  0; or -1 with the
+ * export.  The image is the first SIZE bytes of the export.  IS_REMOTE: the
+ * server may be distant, so block status is requested ahead.  0; or -1 with the
  * reason in FILL, and the connections are closed.
  */
 int nbd_fill (const struct source_options *options, struct nbd_handle **conns,
-              unsigned nr_conns, uint64_t size, struct fill *fill);
+              unsigned nr_conns, bool is_remote, uint64_t size,
+              struct fill *fill);
 
 #endif /* BLKSUM_NBD_READ_H */

@@ -124,7 +124,7 @@ nbd_uri_fill (struct source *source, struct fill *fill)
 {
   struct nbd_uri *nbd_uri = (struct nbd_uri *) source;
   int r = nbd_fill (nbd_uri->options, nbd_uri->conns, nbd_uri->nr_conns,
-                    source->size, fill);
+                    true, source->size, fill);
 
   if (r == -1)
     nbd_uri->nr_conns = 0;

@@ -182,7 +182,7 @@ qemu_image_serve (struct qemu_image *qi, struct error *error)
 int
 qemu_image_fill (struct qemu_image *qi, uint64_t size, struct fill *fill)
 {
-  if (nbd_fill (qi->options, &qi->nbd, 1, size, fill) == 0)
+  if (nbd_fill (qi->options, &qi->nbd, 1, false, size, fill) == 0)
     return 0;
   qi->nbd = NULL;               /* it was closed */
   qemu_image_refine_error (qi, &fill->error);
