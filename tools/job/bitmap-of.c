@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Is a dirty bitmap that of a manifest?
+ * Check that a dirty bitmap belongs to a manifest.
  *
- * The sum is at the end of a manifest, and there is to be no hashing, and no
- * audit that finds a difference, before it is known that they belong together:
- * so the manifest is read twice.
+ * The sum is at the end of a manifest.  The check has to pass before anything
+ * is hashed, and before an audit can find a difference.  So the manifest is
+ * read twice.
  */
 
 #include <config.h>
@@ -22,7 +22,7 @@
 #include "job/bitmap-of.h"
 #include "util/error.h"
 
-/* In hexadecimal digits; NULL on error. */
+/* Returns the sum in hexadecimal digits, or NULL on error. */
 static char *
 read_sum (struct blkhash_manifest_reader *r, const char *name,
           struct error *error)

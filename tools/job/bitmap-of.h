@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Is a dirty bitmap that of a manifest?  Its name can tell.
+ * Check that a dirty bitmap belongs to a manifest.  The name of the bitmap can
+ * contain the sum of the manifest.
  */
 
 #ifndef BLKSUM_BITMAP_OF_H
@@ -9,9 +10,9 @@
 
 struct error;
 
-/* If BITMAP says since which sum it tells what changed, is that the sum of the
- * manifest FD, which is called NAME?  It is read then, and FD is where it was.
- * 0, or -1 with the reason.
+/* Check that the sum in the name BITMAP, if it has one, is the sum of the
+ * manifest FD, whose name is NAME.  This reads the manifest, and then restores
+ * the offset of FD.  0, or -1 with the reason.
  */
 int bitmap_of_manifest (const char *bitmap, int fd, const char *name,
                         struct error *error);

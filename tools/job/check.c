@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: are images still what a list of checksums says?
+ * The job: verify images against a list of checksums.
  *
- * A list is read while its images are hashed, one after the other, each by all
- * threads, so that it can be of any length.  It may come from somebody who
- * wants us to do what the user did not ask for: what is in it names images to
- * read, as on the command line, but no servers to connect to.
+ * The list is read while its images are hashed, so it can have any length.
+ * Images are hashed one after the other, each by all threads.
+ *
+ * A list can be hostile.  Its names are images to read, as on the command line,
+ * but a URI is not opened without --allow-uris.
  */
 
 #include <config.h>
@@ -37,7 +38,7 @@ struct check {
   struct check_result *result;
 };
 
-/* ---- What came of a line ---- */
+/* ---- The result of a line ---- */
 
 static void
 pass_on (struct check *check, const struct check_line *line)
@@ -46,7 +47,7 @@ pass_on (struct check *check, const struct check_line *line)
   check->request->found (check->request->opaque, line);
 }
 
-/* WHY is NULL if it never was a checksum. */
+/* WHY is NULL if the line does not look like a checksum. */
 static void
 malformed (struct check *check, const char *why)
 {
@@ -101,8 +102,8 @@ is_missing (const char *name)
     stat (path, &st) == -1 && errno == ENOENT;
 }
 
-/* Hash the image of LINE, or some of it with --subset; of a manifest all is
- * read in any case.  1 if it is what it should be, 0 if not, both with VERDICT;
+/* Hash the image of LINE, or a subset of it with --subset.  A manifest is read
+ * whole in both cases.  1 if the checksum matches, 0 if not, both with VERDICT;
  * or -1 with the reason.
  */
 static int
@@ -117,7 +118,7 @@ verify (const struct check *check, const struct sums_line *line, char *verdict,
                       "--allow-uris");
   hash.operand = hash.progress.name = line->name;
   hash.opts = check->known.opts;
-  hash.construction_chosen = true; /* no manifest of another kind */
+  hash.construction_chosen = true; /* no manifest with other parameters */
   if (request->subset.n > 0 && !job_manifest_path (line->name))
     return expect_subset_line (&hash, &request->subset, line, verdict, error);
   return verify_whole (&hash, line, verdict, error);

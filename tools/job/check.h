@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: are images still what a list of checksums says?
+ * The job: verify images against a list of checksums.
  */
 
 #ifndef BLKSUM_JOB_CHECK_H
@@ -11,8 +11,8 @@ struct check_request;
 struct check_result;
 struct error;
 
-/* Check all images in a list.  0, or -1 with the reason why it could not be
- * read up to its end; what was found in it counts in any case.
+/* Check all images in a list.  0, or -1 with the reason if the list could not
+ * be read to its end.  RESULT has the lines that were read in both cases.
  */
 int job_check (const struct check_request *request,
                struct check_result *result, struct error *error);

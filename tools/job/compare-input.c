@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * One of two images that are compared: an image, which is hashed, or its
- * manifest, which is read.
+ * An input of a comparison: an image, which is hashed, or a manifest, which is
+ * read.
  */
 
 #include <config.h>
@@ -26,7 +26,9 @@
 
 /* ---- Opening ---- */
 
-/* The image is the first bytes of that in the manifest, with --size. */
+/* Limit the image to the bytes of --size: the first of those in the
+ * manifest.
+ */
 static int
 cut_manifest (struct compare_input *input, uint32_t block_size)
 {
@@ -156,9 +158,11 @@ compare_input_close (struct compare_input *input)
 
 /* ---- Its leaves ---- */
 
-/* As how large to hash an image of SIZE bytes: the block in which it ends is to
- * be comparable with that of the other, which may go on, so zeros follow; or
- * end there, of which there is only the digest if the other is a manifest.
+/* Length to hash of an image of SIZE bytes.  The block in which the image ends
+ * has to be comparable with the same block of the other input.  That input may
+ * continue, so the block is padded with zeros.  If the other input is a
+ * manifest it has only the digest of its last block, so zeros are added only up
+ * to the size of the manifest.
  */
 static uint64_t
 table_size (void *opaque, uint64_t size)

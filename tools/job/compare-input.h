@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * One of two images that are compared: an image, which is hashed, or its
- * manifest, which is read.  Either becomes an iterator of leaves.
+ * An input of a comparison: an image, which is hashed, or a manifest, which is
+ * read.  Either becomes an iterator of leaves.
  */
 
 #ifndef BLKSUM_COMPARE_INPUT_H
@@ -31,8 +31,8 @@ struct compare_input {
   int fd;                       /* of a manifest, or -1 */
   uint64_t size;                /* of the image, bytes; of a pipe it is
                                  * SOURCE_SIZE_UNKNOWN up to its end */
-  struct follows follows;       /* of a manifest: what is in it behind that */
-  struct error error;           /* why it failed */
+  struct follows follows;       /* of a manifest: trailing data after SIZE */
+  struct error error;           /* the reason of a failure */
 
   /* Its leaves. */
   const struct blkhash_opts *opts;
@@ -42,29 +42,32 @@ struct compare_input {
   struct subset_runs subset;
 };
 
-/* Open OPERAND.  With CHECK_SUM the sum of a manifest is computed while it is
- * read.  0, or -1 with the reason in INPUT: then it need not be closed.
+/* Open OPERAND.  The sum of a manifest is computed while it is read if
+ * CHECK_SUM is set.  0, or -1 with the reason in INPUT.  After an error INPUT
+ * need not be closed.
  */
 int compare_input_open (struct compare_input *input,
                         const struct compare_request *request,
                         const char *operand, bool check_sum);
 void compare_input_close (struct compare_input *input);
 
-/* Make BOTH the two inputs as one image, which is zero where they are the same;
- * without a source if that cannot be.  They must stay open.  0, or -1 with
- * errno set.
+/* Open BOTH: the two inputs as one image, which is zero where they are
+ * identical.  It has no source if the inputs do not support this.  The inputs
+ * must stay open.  0, or -1 with errno set.
  */
 int compare_input_open_both (struct compare_input *both,
                              const struct compare_input inputs[2]);
 
-/* Would each get a part of what comes out of a pipe? */
+/* True if both inputs read the same pipe, so that each gets a part of its
+ * data.
+ */
 bool compare_input_is_same_pipe (const struct compare_input *a,
                                  const struct compare_input *b);
 
-/* Begin to read its leaves, which are made as OPTS say, to be compared with
- * those of OTHER, in the same GROUP.  PROGRESS is NULL if the other tells how
- * far it is.  NULL with the reason in INPUT: then there is nothing to be
- * stopped.
+/* Start to read the leaves of INPUT, made with OPTS.  They are compared with
+ * those of OTHER, in the same GROUP.  PROGRESS is NULL if OTHER reports the
+ * progress.  Returns NULL with the reason in INPUT on error; then
+ * compare_input_stop is not called.
  */
 struct leaf_runs *
 compare_input_start (struct compare_input *input,
@@ -73,11 +76,11 @@ compare_input_start (struct compare_input *input,
                      struct image_group *group,
                      const struct progress *progress);
 
-/* No more leaves are taken. */
+/* Stop reading.  No leaves are read after this. */
 void compare_input_stop (struct compare_input *input);
 
-/* The sum of a manifest that was read to its end, as --tag --no-names prints
- * it, which the caller frees; or NULL.
+/* Returns the sum of a manifest that was read to its end, as --tag --no-names
+ * prints it, or NULL.  The caller frees it.
  */
 char *compare_input_sum (const struct compare_input *input);
 

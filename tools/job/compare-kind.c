@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Of what kind the leaves are by which two images are compared.
+ * Choose digest and block size for comparing.
  */
 
 #include <config.h>
@@ -21,7 +21,9 @@ manifest_opts (const struct compare_input *input)
   return input->reader ? blkhash_manifest_reader_opts (input->reader) : NULL;
 }
 
-/* Are A and B leaves of the same kind?  The construction does not matter. */
+/* True if leaves of A and B can be compared: they have the same digest and
+ * block size.  The construction does not matter.
+ */
 static bool
 are_alike (const struct blkhash_opts *a, const struct blkhash_opts *b)
 {
@@ -42,7 +44,7 @@ refuse_kinds (const struct blkhash_opts *a, const struct blkhash_opts *b,
                     "with %s", tag_a, tag_b);
 }
 
-/* Leaves by which two images can be compared have a length. */
+/* Comparing needs a digest that has a length. */
 static int
 check_length (const struct blkhash_opts *opts, struct error *error)
 {
@@ -52,7 +54,9 @@ check_length (const struct blkhash_opts *opts, struct error *error)
   return 0;
 }
 
-/* DIGEST with the user's block size; his own if there is no such digest. */
+/* Returns DIGEST with the block size of USERS, or USERS if DIGEST is not
+ * available.
+ */
 static const struct blkhash_opts *
 own_opts (struct compare_kind *kind, const struct blkhash_opts *users,
           const char *digest)
@@ -65,10 +69,10 @@ own_opts (struct compare_kind *kind, const struct blkhash_opts *users,
   return kind->own;
 }
 
-/* Nobody sees a digest of two images.  If their bytes are compared, any will
- * do; else one that is as hard to forge.  On the CPU where it was measured,
- * without instructions for SHA-256, the comparison takes two thirds of the time
- * that SHA-256 takes.
+/* The digests of two images are not reported, so the fastest one that fits is
+ * used.  Any digest fits if the bytes are compared.  Otherwise it has to be as
+ * hard to forge as the default.  On the CPU of the measurement, which has no
+ * instructions for SHA-256, blake3 takes two thirds of the time of SHA-256.
  */
 static const struct blkhash_opts *
 images_opts (struct compare_kind *kind, const struct hash_request *request,

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Of what kind the leaves are by which two images are compared.
+ * Choose digest and block size for comparing.
  */
 
 #ifndef BLKSUM_COMPARE_KIND_H
@@ -16,9 +16,9 @@ struct compare_kind {
   struct blkhash_opts *own;     /* to be freed, or NULL */
 };
 
-/* As the manifests among the two INPUTS are made, and as the user said; BOTH is
- * as of compare_input_open_both.  0, or -1 with the reason, which is about
- * input *FAILED.
+/* Choose the parameters that the manifests among the two INPUTS use, and that
+ * the options select.  BOTH comes from compare_input_open_both.  0, or -1 with
+ * the reason, which is about input *FAILED.
  */
 int compare_kind_choose (struct compare_kind *kind,
                          const struct compare_input *inputs,

@@ -3,14 +3,15 @@
  *
  * The job: where do two images differ?
  *
- * Two files are read as one image, which is zero where they are the same.  Else
- * both are hashed, or their manifests are read, at the same time, and their
- * leaves are compared as they come.  What is beyond the end of the shorter one
- * is compared with zeros.
+ * Two files are read as one image, which is zero where they are identical.
+ * Other inputs are hashed, or their manifests are read, at the same time.
+ * Their leaves are compared as they arrive.  Bytes beyond the end of the
+ * shorter input are compared with zeros.
  *
- * Of two images the block in which one ends is hashed as if zeros followed,
- * since nobody knows yet how long a pipe is.  Of a manifest that is not
- * possible: then it may be that nobody can tell.
+ * The block in which an image ends is hashed with zeros appended, because the
+ * length of a pipe is not known yet.  The last block of a manifest cannot be
+ * extended: only its digest is known.  The result can then be undecided, which
+ * is an error.
  */
 
 #include <config.h>
@@ -48,8 +49,8 @@ struct compare {
 
 /* ---- Sizes ---- */
 
-/* The block within which a manifest ends, if the other image goes on there, for
- * all that is known; or LEAF_DIFF_NO_BLOCK.
+/* Returns the block within which a manifest ends if the other input continues
+ * there, as far as its size is known; or LEAF_DIFF_NO_BLOCK.
  */
 static uint64_t
 find_tail (const struct compare *compare)
@@ -67,7 +68,7 @@ find_tail (const struct compare *compare)
   return LEAF_DIFF_NO_BLOCK;
 }
 
-/* ---- Both at once ---- */
+/* ---- Comparing both inputs ---- */
 
 static int
 tell (void *opaque, uint64_t first, uint64_t count)
@@ -86,7 +87,9 @@ tell (void *opaque, uint64_t first, uint64_t count)
     ? request->found (request->opaque, difference, start, length) : 0;
 }
 
-/* What takes time is to read an image. */
+/* Reading an image takes most of the time, so an image reports the progress,
+ * and a manifest only if both inputs are manifests.
+ */
 static bool
 tells_progress (const struct compare *compare, int i)
 {
@@ -101,7 +104,7 @@ has_no_leaves (struct leaf_runs *runs, struct blkhash_manifest_run *run)
   return ENOENT;
 }
 
-/* They are read as one image, which is compared with an empty one. */
+/* Compare BOTH, the one image of the two inputs, with an empty image. */
 static int
 diff_both (struct compare *compare)
 {
@@ -122,7 +125,7 @@ diff_both (struct compare *compare)
   return err;
 }
 
-/* One that was stopped because the other failed has no reason. */
+/* An input that was stopped because the other failed has no error. */
 static int
 diff_inputs (struct compare *compare)
 {
@@ -150,7 +153,7 @@ diff_inputs (struct compare *compare)
   return err;
 }
 
-/* Are there leaves of what is not compared? */
+/* True if only a part of the inputs is compared. */
 static bool
 is_part (const struct compare *compare)
 {
@@ -182,7 +185,7 @@ finish (struct compare *compare, int err, const char **operand,
   *operand = compare->input[0].operand;
   difference->size[0] = compare->input[0].size;
   difference->size[1] = compare->input[1].size;
-  /* By now it is known where a pipe ends. */
+  /* The size of a pipe is known now. */
   difference->differ = diff->any ||
     (diff->tail_unknown && find_tail (compare) == LEAF_DIFF_NO_BLOCK) ||
     (compare->request->same_size && difference->size[0] != difference->size[1]);
@@ -198,7 +201,9 @@ finish (struct compare *compare, int err, const char **operand,
   return err ? error_errno (error, err, "cannot compare") : 0;
 }
 
-/* Of a pipe as many as the other has, since they may well be identical. */
+/* The bytes for the progress.  A pipe is assumed to be as long as the other
+ * input.
+ */
 static uint64_t
 bytes_to_bring (const struct compare *compare)
 {
@@ -220,7 +225,7 @@ bytes_to_bring (const struct compare *compare)
   return total;
 }
 
-/* Is it known before anything is read? */
+/* True if the sizes are known to differ before anything is read. */
 static bool
 have_other_sizes (const struct compare *compare)
 {
@@ -266,7 +271,7 @@ compare_inputs (struct compare *compare, const char **operand,
   return r;
 }
 
-/* What follows the images, with --size. */
+/* Find trailing data after the images, with --size. */
 static void
 look_behind (struct compare *compare, struct difference *difference)
 {

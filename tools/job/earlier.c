@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What an earlier run left: does it count?
+ * Validate the checkpoint of an earlier run.
  *
- * What is of another kind or size is not thrown away: the user may have
- * mistyped an option, and it may be the work of days.
+ * A checkpoint with other hash parameters or another size is an error, and is
+ * not discarded.  An option may be mistyped, and the checkpoint may be the work
+ * of days.
  */
 
 #include <config.h>
@@ -26,7 +27,7 @@
 
 /* ---- Opening ---- */
 
-/* Both files, and may they be replaced? */
+/* Read the state, and check that the manifest may be replaced. */
 static int
 check_files (struct earlier *earlier, const char *path,
              const struct source *source, struct error *error)
@@ -84,9 +85,9 @@ earlier_close (struct earlier *earlier)
   destroy_state (earlier);
 }
 
-/* ---- What is asked for ---- */
+/* ---- Compare with the request ---- */
 
-/* 0, or -1: it is of another kind than what was asked for. */
+/* Check the hash parameters.  0 or -1. */
 static int
 check_kind (const struct earlier *earlier, const struct blkhash_opts *hash,
             struct error *error)
@@ -116,9 +117,9 @@ check_size (const struct earlier *earlier, const struct source *source,
                     earlier->found.size, source->size);
 }
 
-/* ---- What counts ---- */
+/* ---- Validate ---- */
 
-/* Why what STATE tells of is not the image, or NULL. */
+/* Returns the reason why STATE does not match the image, or NULL. */
 static const char *
 why_not_same (const struct state *state, const struct identity *identity)
 {
@@ -132,7 +133,9 @@ why_not_same (const struct state *state, const struct identity *identity)
   return NULL;
 }
 
-/* A manifest that is finished has no number: it is told by its sum. */
+/* True if the sum in the state is that of the manifest.  A finished manifest
+ * has no id, so the sum identifies it.
+ */
 static bool
 is_its_sum (const struct earlier *earlier)
 {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What an earlier run left: a manifest that is not finished, and its state.
+ * The checkpoint of an earlier run: an unfinished manifest, and its state.
  */
 
 #ifndef BLKSUM_EARLIER_H
@@ -18,31 +18,32 @@ struct identity;
 struct source;
 
 struct earlier {
-  const char *name;             /* of the manifest, as the user gave it */
+  const char *name;             /* of the manifest, from the command line */
   struct journal_file file;
   char *state_path;
-  struct state state;           /* if it was there */
+  struct state state;           /* valid if has_state */
   bool has_state;
   struct journal_found found;
 };
 
-/* Open the manifest of REQUEST, of SOURCE, make it if it is not there, and look
- * at what is in it.  0, or -1 with the reason, such as that it is something
- * that is not to be replaced.
+/* Open the manifest of REQUEST, of SOURCE, and scan it.  The file is created if
+ * it does not exist.  0, or -1 with the reason, for example that the file must
+ * not be replaced.
  */
 int earlier_open (struct earlier *earlier, const struct hash_request *request,
                   const struct source *source, struct error *error);
 void earlier_close (struct earlier *earlier);
 
 enum earlier_use {
-  EARLIER_REFUSED = -1,         /* with the reason */
-  EARLIER_NOTHING,              /* begin */
-  EARLIER_WRONG,                /* start over, and WHY */
-  EARLIER_USABLE,               /* go on */
-  EARLIER_FINISHED,             /* by a run that was ended just then */
+  EARLIER_REFUSED = -1,         /* an error, with the reason */
+  EARLIER_NOTHING,              /* there are no blocks: start */
+  EARLIER_WRONG,                /* it is stale, see WHY: start over */
+  EARLIER_USABLE,               /* it can be resumed */
+  EARLIER_FINISHED,             /* the last run was interrupted after it had
+                                 * published the manifest */
 };
 
-/* What is to be done with it for SOURCE, of this IDENTITY? */
+/* Validate the checkpoint for SOURCE, which has this IDENTITY. */
 enum earlier_use earlier_judge (const struct earlier *earlier,
                                 const struct hash_request *request,
                                 const struct source *source,
