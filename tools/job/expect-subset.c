@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: is a subset of an image what its manifest says?
+ * The job: verify a subset of an image against its manifest.
  *
- * Of a subset there is no sum that could be compared, so its leaves are.  The
- * manifest is read whole: its sum tells whether it is the one that is meant.
+ * A subset has no sum, so its leaves are compared.  The manifest is read whole:
+ * its sum identifies it.
  */
 
 #include <config.h>
@@ -26,8 +26,8 @@
 #include "util/request.h"
 #include "util/result.h"
 
-/* Both are to have one size, and all differences are wanted, so that the
- * manifest is read to its end.
+/* Both must have the same size.  The comparison does not stop at the first
+ * difference, so that the manifest is read to its end.
  */
 static int
 compare (const struct hash_request *hash, const struct subset *subset,
@@ -46,7 +46,7 @@ compare (const struct hash_request *hash, const struct subset *subset,
   return job_compare (&request, difference, operand, error);
 }
 
-/* It says how much was compared. */
+/* The verdict contains how much was compared. */
 static void
 set_verdict (char *verdict, const struct subset *subset,
              const struct difference *difference)
@@ -96,7 +96,7 @@ job_expect_subset (const struct expect_request *request,
 
 /* ---- --check ---- */
 
-/* Does the manifest have the sum of LINE? */
+/* Check that the manifest has the sum of LINE. */
 static int
 check_sum (const struct blkhash_opts *opts, const struct sums_line *line,
            const struct difference *difference, struct error *error)

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: is a subset of an image what its manifest says?
+ * The job: verify a subset of an image against its manifest.
  */
 
 #ifndef BLKSUM_EXPECT_SUBSET_H
@@ -14,14 +14,15 @@ struct hash_request;
 struct subset;
 struct sums_line;
 
-/* As job_expect, with a manifest. */
+/* Like job_expect, with a manifest. */
 int job_expect_subset (const struct expect_request *request,
                        struct expect_result *result, const char **operand,
                        struct error *error);
 
-/* Compare the image of LINE with the manifest beside it, which must have the
- * checksum of LINE, made as HASH says.  1 if it is what the manifest says, 0 if
- * not, both with VERDICT, of VERDICT_SIZE bytes; or -1 with the reason.
+/* Compare the image of LINE with the manifest beside it.  The manifest must
+ * have the checksum of LINE, and the parameters of HASH.  1 if the subset
+ * matches, 0 if not, both with VERDICT, of VERDICT_SIZE bytes; or -1 with the
+ * reason.
  */
 int expect_subset_line (const struct hash_request *hash,
                         const struct subset *subset,

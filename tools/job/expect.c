@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: does an image have the checksum that it should have?
+ * The job: verify an image against an expected checksum.
  *
- * The checksum is "HEX"; or "blk-DIGEST/SIZE:HEX", in one word for programs
- * that hand it on; or what --tag --no-names prints; or that of a manifest.
+ * The checksum has one of these forms: "HEX"; "blk-DIGEST/SIZE:HEX", a single
+ * word for programs that pass it on; the output of --tag --no-names; or
+ * "manifest:FILE", which stands for the checksum of a manifest.
  */
 
 #include <config.h>
@@ -31,13 +32,15 @@
 #include "util/result.h"
 
 struct expected {
-  char *text;                   /* what follows points into it */
-  const char *kind;             /* "sha256/64k", or NULL: it does not say */
+  char *text;                   /* KIND and HEX point into it */
+  const char *kind;             /* "sha256/64k", or NULL if it is not given */
   const char *hex;
-  struct known known;           /* how it is made */
+  struct known known;           /* the hash parameters */
 };
 
-/* A checksum of a file, as of sha256sum: a prefix that others use. */
+/* Refuse a checksum with another prefix, such as "sha256:HEX", which other
+ * programs use for the checksum of a file.
+ */
 static int
 refuse_prefix (const char *prefix, struct error *error)
 {
@@ -53,7 +56,7 @@ refuse_prefix (const char *prefix, struct error *error)
                     "the disk in it, another number", prefix, digest);
 }
 
-/* Cut the text into the kind and the digits. */
+/* Split the text into the hash parameters and the digits. */
 static int
 split (struct expected *expected, struct error *error)
 {
@@ -80,7 +83,7 @@ split (struct expected *expected, struct error *error)
   return 0;
 }
 
-/* What the checksum says of itself, and what the options say, is the same. */
+/* Check that the parameters of the checksum match those of the options. */
 static int
 check_chosen (const struct hash_request *request,
               const struct blkhash_opts *opts, struct error *error)
@@ -108,7 +111,9 @@ check_chosen (const struct hash_request *request,
                     differs);
 }
 
-/* TEXT becomes the checksum in the manifest at PATH, with how it was made. */
+/* Store the checksum of the manifest at PATH, with its hash parameters, in
+ * TEXT.
+ */
 static int
 read_text (const struct expect_request *request, const char *path, char **text,
            struct error *error)
@@ -124,7 +129,7 @@ read_text (const struct expect_request *request, const char *path, char **text,
   return 0;
 }
 
-/* As job_expect. */
+/* Returns like job_expect. */
 static int
 parse (const struct expect_request *request, struct expected *expected,
        const char **operand, struct error *error)
@@ -153,7 +158,7 @@ parse (const struct expect_request *request, struct expected *expected,
   return check_chosen (hash, expected->known.opts, error);
 }
 
-/* Both numbers, one below the other. */
+/* Print both checksums, one below the other. */
 static void
 say_difference (const struct expected *expected, const struct sum *sum,
                 struct error *error)
@@ -169,7 +174,7 @@ say_difference (const struct expected *expected, const struct sum *sum,
   free (got);
 }
 
-/* Of a manifest there is no SOURCE. */
+/* SOURCE is NULL if the operand is a manifest. */
 static void
 conclude (const struct expect_request *request,
           const struct expected *expected, const struct sum *sum,
@@ -198,7 +203,7 @@ compare (const struct expect_request *request,
   int r;
 
   hash.opts = expected->known.opts;
-  hash.construction_chosen = true; /* no manifest of another kind */
+  hash.construction_chosen = true; /* no manifest with other parameters */
   if (!job_manifest_path (hash.operand) &&
       source_open (&hash.source, hash.operand, &source, error) == -1)
     return -1;

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: does an image have the checksum that it should have?
+ * The job: verify an image against an expected checksum.
  */
 
 #ifndef BLKSUM_JOB_EXPECT_H
@@ -11,8 +11,8 @@ struct error;
 struct expect_request;
 struct expect_result;
 
-/* Compare the image with what is expected.  0, or -1 with the reason, which is
- * about *OPERAND; NULL: what is expected is none that can be.
+/* Compare the image with the expected checksum.  0, or -1 with the reason.  The
+ * reason is about *OPERAND, or about the expected checksum if that is NULL.
  */
 int job_expect (const struct expect_request *request,
                 struct expect_result *result, const char **operand,

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What follows an image on its disk, with --size.
+ * Trailing data after an image on its disk, with --size.
  */
 
 #include <config.h>
@@ -13,7 +13,7 @@
 #include "util/progress.h"
 #include "util/result.h"
 
-/* 1: it set OFFSET; 0: there is no data; or -1. */
+/* Returns 1 with OFFSET set, 0 if there is no data, or -1. */
 static int
 search (const struct progress_form *form, struct source *source,
         uint64_t *offset, struct error *error)

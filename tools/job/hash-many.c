@@ -3,17 +3,17 @@
  *
  * The job: the sums of many sources, small ones several at once.
  *
- * To open an image takes several reads that depend on each other, and a small
+ * Opening an image takes several reads that depend on each other, and a small
  * image has too few other reads to hide the latency of the storage.  So
  * consecutive operands that are small files are hashed up to IN_ORDER_MAX at a
- * time.  Together they keep to the bound on memory of one image: each gets an
- * equal share, and one thread, which also opens and closes the image.  Progress
+ * time.  Together they use no more memory than one image: each gets an equal
+ * share, and one thread, which also opens and closes the image.  The progress
  * is that of the whole group, in bytes of the files.
  *
- * All others are hashed one after the other.  A large image has as many reads
- * in flight alone.  With a format of qemu, an image can be of many files, with
- * large tables, for which qemu-nbd takes memory; without it, all is in the
- * small file.
+ * All other operands are hashed one after the other.  A large image keeps as
+ * many reads in flight alone.  With a format of qemu, an image can consist of
+ * many files with large tables, and qemu-nbd allocates memory for these.
+ * Without one, all data is in the small file.
  */
 
 #include <config.h>
@@ -34,8 +34,8 @@
 #include "util/request.h"
 #include "util/result.h"
 
-#define SMALL (4 * 1024 * 1024) /* bytes of a file, at most */
-/* Of a block: larger ones do not fit into an equal share of the memory. */
+#define SMALL (4 * 1024 * 1024) /* bytes: the largest small file */
+/* Larger blocks do not fit into an equal share of the memory. */
 #define MAX_BLOCK_SIZE (1024 * 1024)
 
 struct result {
@@ -45,9 +45,9 @@ struct result {
 };
 
 struct hash_many {
-  struct hash_request request;  /* of each, but for the operand */
+  struct hash_request request;  /* of each operand; its own is not used */
   char **operands;
-  bool named;                   /* progress says of which operand it is */
+  bool named;                   /* the progress contains the operand */
   hash_many_result *result;
   void *opaque;
   const struct progress *progress; /* of a group, or NULL */
@@ -68,9 +68,9 @@ hash_one (void *opaque, size_t i, unsigned slot)
   result->r = job_hash (&request, &result->sum, &result->error);
 }
 
-/* The size of a small file; or -1.  What the operand is, is decided when it is
- * opened: a wrong guess costs time only.  The name of a URI or an option string
- * is that of no file.
+/* Returns the size of a small file, or -1.  source_open decides what the
+ * operand is, so a wrong guess here only costs time.  A URI is usually not the
+ * name of a file.
  */
 static int64_t
 small_size (const char *operand)
@@ -104,8 +104,8 @@ can_share (const struct hash_request *request)
     blkhash_opts_get_block_size (request->opts) <= MAX_BLOCK_SIZE;
 }
 
-/* How many operands, from the first on, are small?  Stores in *TOTAL the bytes
- * of their files.
+/* Returns the number of leading operands that are small, and stores the bytes
+ * of their files in *TOTAL.
  */
 static size_t
 count_small (char **operands, size_t count, uint64_t *total)

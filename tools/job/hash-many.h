@@ -21,10 +21,10 @@ typedef bool hash_many_result (void *opaque, const char *operand, int r,
                                const struct sum *sum,
                                const struct error *error);
 
-/* Hash what the COUNT OPERANDS name, each as job_hash does with REQUEST, whose
- * operand is not used; TOGETHER: if small, several at once.  RESULT is called
- * for each of them, in order, by this thread.  Returns when there are no other
- * threads any more.
+/* Hash the COUNT OPERANDS, each like job_hash with REQUEST, whose operand is
+ * not used.  Small ones are hashed several at a time if TOGETHER is set.
+ * RESULT is called for each operand, in order, by this thread.  All other
+ * threads have ended when this returns.
  */
 void job_hash_many (const struct hash_request *request, bool together,
                     char **operands, size_t count, hash_many_result *result,

@@ -16,8 +16,8 @@ struct sum;
 int job_hash (const struct hash_request *request, struct sum *sum,
               struct error *error);
 
-/* The same for SOURCE, which is open, and stays open; but SUM does not say how
- * long it took.  After an error SOURCE can only be closed.
+/* The same for SOURCE, which is open, and stays open.  The time in SUM is not
+ * set.  After an error SOURCE can only be closed.
  */
 int job_hash_source (const struct hash_request *request, struct source *source,
                      struct sum *sum, struct error *error);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Is an image what it was, in another run?
+ * Detect that an image was modified between two runs.
  */
 
 #include <config.h>
@@ -24,7 +24,7 @@
 
 /* ---- Texts ---- */
 
-/* In one line, whatever is in it. */
+/* Print OPERAND in one line: line ends in it are escaped. */
 static void
 print_operand (FILE *out, const char *operand)
 {
@@ -112,7 +112,9 @@ identity_destroy (struct identity *identity)
   identity->text = NULL;
 }
 
-/* The part of LINE by which the file is known: not its size and times. */
+/* Returns the length of the part of LINE that identifies the file, which is
+ * without its size and times.
+ */
 static size_t
 name_length (const char *line)
 {

@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Is an image what it was, in another run?
+ * Detect that an image was modified between two runs.
  *
- * The state of each file of it tells: device, inode, size, and the times of the
- * last change.  A change within the same tick of the clock as the one before
- * would not be seen, so times are only trusted when they are some seconds old.
+ * The state of each file of the image is compared: device, inode, size, and the
+ * times of the last modification.  Two modifications within the same tick of
+ * the clock have the same time, so times are only trusted when they are some
+ * seconds old.
  */
 
 #ifndef BLKSUM_IDENTITY_H
@@ -18,27 +19,31 @@ struct error;
 struct source;
 struct source_options;
 
-#define IDENTITY_AGE 2          /* s: times that are older are trusted */
+#define IDENTITY_AGE 2          /* seconds: older times are trusted */
 
 struct identity {
-  char *text;                   /* lines: how it was opened, and a line for each
-                                 * file; equal if nothing changed */
-  bool told;                    /* it tells of all that is read */
-  struct timespec youngest;     /* the last change of all files */
+  char *text;                   /* lines: how the image was opened, and a line
+                                 * for each file; equal if nothing changed */
+  bool told;                    /* the text detects all modifications */
+  struct timespec youngest;     /* the last modification of any file */
 };
 
-/* Of SOURCE, which was opened as OPERAND.  0, or -1 with the reason. */
+/* Set IDENTITY to that of SOURCE, which was opened as OPERAND.  0, or -1 with
+ * the reason.
+ */
 int identity_init (struct identity *identity,
                    const struct source_options *options, const char *operand,
                    const struct source *source, struct error *error);
 void identity_destroy (struct identity *identity);
 
-/* How long to wait, in ns, until the times can be trusted; 0: they can; or -1:
- * they are in the future, so that waiting does not help.
+/* Returns how long to wait until the times can be trusted, in ns; 0 if they can
+ * be trusted now; or -1 if they are in the future, where waiting does not help.
  */
 long long identity_wait (const struct identity *identity);
 
-/* Two texts that differ: are they of the same files, which changed? */
+/* True if A and B, which differ, are texts of the same files, so that these
+ * were modified.
+ */
 bool identity_is_of_same_files (const char *a, const char *b);
 
 #endif /* BLKSUM_IDENTITY_H */

@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The manifest of an image of which another manifest says most.
+ * Make a manifest from the image and from another manifest that has most of its
+ * leaves.
  *
- * The leaves of the image, of which no more is read than was chosen, overlay
- * those of the other manifest.
+ * Only a part of the image is read.  Its leaves overlay those of the other
+ * manifest.
  */
 
 #include <config.h>
@@ -39,7 +40,9 @@ is_wanted (void *opaque, uint64_t offset, uint64_t *len)
   return audit_sample_at (opaque, offset, len) != SAMPLE_TRUSTED;
 }
 
-/* Bytes that are hashed: of what is read, and leaves of what is believed. */
+/* Returns the bytes that are hashed: the data that is read, and the leaves of
+ * trusted blocks.
+ */
 static uint64_t
 work (const struct incremental *inc)
 {
@@ -50,8 +53,8 @@ work (const struct incremental *inc)
   return read + believed * blkhash_opts_get_digest_size (inc->request->opts);
 }
 
-/* IMAGE is open.  The leaves of it and of what is believed to the manifest, and
- * to JOURNAL unless it is NULL.  As incremental_fill.
+/* Write the leaves of IMAGE, which is open, and of the baseline to the
+ * manifest, and to JOURNAL unless it is NULL.  Returns like incremental_fill.
  */
 static int
 write_manifest (struct incremental *inc, struct image_runs *image,
@@ -122,7 +125,7 @@ incremental_publish (struct incremental *inc, struct error *error)
   return manifest_file_publish (&inc->manifest, error);
 }
 
-/* ---- Its life ---- */
+/* ---- Open and close ---- */
 
 static int
 choose (struct incremental *inc, struct error *error)

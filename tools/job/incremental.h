@@ -1,13 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The manifest of an image of which another manifest says most: what --resume
- * and --update have in common.
+ * Make a manifest from the image and from another manifest that has most of its
+ * leaves.  --resume and --update use this.
  *
- * The image is read where that is unknown, and here and there where it is
- * believed, to see whether it is so.  Nothing is kept but what is read ahead:
- * what is believed is read from its manifest, in order, at the moment in which
- * the new one needs it.
+ * The image is read where the other manifest, the baseline, has no leaves, and
+ * at random in the rest, as an audit.  Leaves of the baseline are not kept in
+ * memory: they are read in order, when the new manifest needs them.
  */
 
 #ifndef BLKSUM_INCREMENTAL_H
@@ -28,13 +27,13 @@ struct ranges;
 struct source;
 struct sum;
 
-/* What is believed. */
+/* The baseline: the manifest whose leaves are trusted. */
 struct belief {
-  struct blkhash_manifest_reader *reader; /* or NULL: nothing is */
-  const char *name;             /* of its manifest */
-  bool finished;                /* it is right only if all of it is */
-  struct ranges *unknown;       /* all else is in it */
-  uint32_t audit;               /* how much of that is read nevertheless, in
+  struct blkhash_manifest_reader *reader; /* NULL: there is no baseline */
+  const char *name;             /* of the manifest */
+  bool finished;                /* it has an end, with a sum to verify */
+  struct ranges *unknown;       /* ranges that are not in the baseline */
+  uint32_t audit;               /* how much of the trusted blocks is read, in
                                  * millionths of a percent */
 };
 
@@ -47,27 +46,27 @@ struct incremental {
 };
 
 /* Begin the manifest of REQUEST, of SOURCE; for WHOSE see job/target.h.  BELIEF
- * must outlive it.  0, or -1 with the reason: then there is nothing to be
- * closed.
+ * must outlive INCREMENTAL.  0, or -1 with the reason; then INCREMENTAL need
+ * not be closed.
  */
 int incremental_open (struct incremental *incremental,
                       const struct hash_request *request,
                       enum target_name whose, struct source *source,
                       const struct belief *belief, struct error *error);
 
-/* Read what is needed, and set SUM as job_hash_source does.  JOURNAL is told of
- * all blocks, or is NULL.  0; 1: a block is not what is believed, which ERROR
- * says; or -1 with the reason.
+/* Read the image where it is needed, and set SUM like job_hash_source.  All
+ * leaves are appended to JOURNAL, unless it is NULL.  0; 1 if a block does not
+ * match the baseline, with ERROR set; or -1 with the reason.
  */
 int incremental_fill (struct incremental *incremental,
                       struct journal *journal, struct sum *sum,
                       struct error *error);
 
-/* Then the manifest appears.  0, or -1 with the reason. */
+/* Publish the manifest.  0, or -1 with the reason. */
 int incremental_publish (struct incremental *incremental,
                          struct error *error);
 
-/* There is none, unless it was published. */
+/* Close INCREMENTAL.  The manifest is discarded unless it was published. */
 void incremental_close (struct incremental *incremental);
 
 #endif /* BLKSUM_INCREMENTAL_H */
