@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The file of a manifest that is not finished.
+ * The file of an unfinished manifest.
  *
- * A record that a crash cut off, and what else is behind the last whole one, is
- * cut off before anything is written there.
+ * A crash can leave a partial record at the end.  Everything after the last
+ * whole record is truncated before a new record is written.
  */
 
 #include <config.h>
@@ -28,9 +28,11 @@
 
 #define HEADER_SIZE 512         /* see blkhash-manifest(5) */
 
-/* ---- Whose it is ---- */
+/* ---- Opening and locking ---- */
 
-/* Is what is at its path still this file?  Not if it became a manifest. */
+/* True if the path still names this file.  It does not after a finished
+ * manifest replaced the file.
+ */
 static bool
 is_at_path (const struct journal_file *file)
 {
@@ -50,7 +52,7 @@ lock (const struct journal_file *file, struct error *error)
   return error_errno (error, errno, "cannot lock %s", file->path);
 }
 
-/* 1; 0: it was replaced meanwhile; or -1. */
+/* Returns 1, 0 if the file was replaced meanwhile, or -1. */
 static int
 try_open (struct journal_file *file, struct error *error)
 {
@@ -96,7 +98,7 @@ journal_file_close (struct journal_file *file)
   free (file->path);
 }
 
-/* ---- What is in it ---- */
+/* ---- Reading ---- */
 
 struct blkhash_manifest_reader *
 journal_file_read (const struct journal_file *file, int *fd,
@@ -118,7 +120,7 @@ journal_file_read (const struct journal_file *file, int *fd,
   return r;
 }
 
-/* Read to the end of it: 0, or an errno value. */
+/* Read to the end.  0, or an errno value. */
 static int
 read_runs (struct blkhash_manifest_reader *r, const struct progress *progress,
            struct journal_found *found)
@@ -192,8 +194,8 @@ journal_found_destroy (struct journal_found *found)
 
 /* ---- Writing ---- */
 
-/* That the old records are gone has to be on the disk first: a crash must not
- * leave them behind the new header.
+/* The truncation has to be on the disk before the new header, because a crash
+ * must not leave old records after it.
  */
 struct blkhash_manifest_writer *
 journal_file_begin (const struct journal_file *file,

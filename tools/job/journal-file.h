@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The file of a manifest that is not finished: whose it is, and what is in it.
+ * The file of an unfinished manifest: its lock and its content.
  */
 
 #ifndef BLKSUM_JOURNAL_FILE_H
@@ -23,46 +23,47 @@ struct journal_file {
   int fd;                       /* locked */
 };
 
-/* Open the file at PATH, which has no symbolic links and can be replaced, or
- * make an empty one, and lock it: nobody else does that until it is closed.  0,
- * or -1 with the reason, such as that it is in use.
+/* Open the file at PATH, or create an empty one, and lock it until it is
+ * closed.  PATH has no symbolic links, and the file may be replaced.  0, or -1
+ * with the reason, for example that another process has the lock.
  */
 int journal_file_open (struct journal_file *file, const char *path,
                        struct error *error);
 
-/* An empty one is removed. */
+/* Close the file, and remove it if it is empty. */
 void journal_file_close (struct journal_file *file);
 
-/* What is in it.  Nothing: there is not even a header. */
+/* The content of the file. */
 struct journal_found {
-  struct blkhash_opts *opts;    /* how sums are made; NULL: nothing */
+  struct blkhash_opts *opts;    /* hash parameters; NULL: there is no header */
   uint64_t size;                /* of the image, bytes */
-  bool part;                    /* it is of a part of the image */
-  uint64_t blocks;              /* that it has, from the first on */
-  uint64_t offset;              /* bytes: where its last whole record ends */
+  bool part;                    /* the manifest of a part of the image */
+  uint64_t blocks;              /* in the file, from the first on */
+  uint64_t offset;              /* bytes: the end of the last whole record */
   char id[64];                  /* the key "journal", or empty */
   bool finished;
-  unsigned char md[BLKHASH_MAX_MD_SIZE]; /* of one that is finished */
+  unsigned char md[BLKHASH_MAX_MD_SIZE]; /* valid if finished */
   unsigned md_len;
 };
 
-/* Look at all of it, with progress as FORM says.  0 with what FOUND frees, or
- * -1 with the reason: it cannot be read, or is of a later version.
+/* Scan the whole file, with progress in the FORM.  0 with FOUND, which is to be
+ * destroyed; or -1 with the reason: the file cannot be read, or has a later
+ * version.
  */
 int journal_file_look (const struct journal_file *file,
                        const struct progress_form *form,
                        struct journal_found *found, struct error *error);
 void journal_found_destroy (struct journal_found *found);
 
-/* A reader of what is in it, with a descriptor *FD of its own.  NULL with the
+/* Returns a reader of the file with its own descriptor, *FD; or NULL with the
  * reason.
  */
 struct blkhash_manifest_reader *
 journal_file_read (const struct journal_file *file, int *fd,
                    struct error *error);
 
-/* Empty it, and begin anew, with the number ID; or go on behind what was found.
- * NULL with the reason.
+/* Truncate the file and write a header with the key ID; or append to the last
+ * whole record that was found.  Returns NULL with the reason on error.
  */
 struct blkhash_manifest_writer *
 journal_file_begin (const struct journal_file *file,

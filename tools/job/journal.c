@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A manifest that is not finished, as it grows.
+ * The journal: an unfinished manifest that grows.
  */
 
 #include <config.h>
@@ -19,7 +19,7 @@
 #include "util/error.h"
 
 #define INTERVAL (2 * (uint64_t) DEADLINE_SECOND) /* between two records */
-#define MOST_TOLD 8192          /* without being written */
+#define MOST_TOLD 8192          /* appended and not written */
 
 static int
 fail_locked (struct journal *journal, int err)
@@ -28,7 +28,7 @@ fail_locked (struct journal *journal, int err)
                       "manifest");
 }
 
-/* Write what was told.  0 or -1. */
+/* Write the leaves that were appended.  0 or -1. */
 static int
 write_locked (struct journal *journal)
 {
@@ -43,7 +43,9 @@ write_locked (struct journal *journal)
   return err ? fail_locked (journal, err) : 0;
 }
 
-/* Who tells does not wait for the disk. */
+/* The lock is not held during the sync, so journal_tell does not wait for the
+ * disk.
+ */
 static void
 sync_locked (struct journal *journal)
 {
@@ -58,7 +60,7 @@ sync_locked (struct journal *journal)
     fail_locked (journal, err);
 }
 
-/* Until it is time for a record, or the last one. */
+/* Wait until the next record is due, or the journal ends. */
 static void
 wait_locked (struct journal *journal)
 {
@@ -69,7 +71,9 @@ wait_locked (struct journal *journal)
     r = deadline_wait (&journal->ends, &journal->lock, &deadline);
 }
 
-/* What was told before the end is written after it was seen. */
+/* The thread reads END before it writes, so all leaves that were appended
+ * before END was set are written.
+ */
 static void *
 run (void *opaque)
 {

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A manifest that is not finished, as it grows: what is told of it is on the
- * disk some seconds later.
+ * The journal: an unfinished manifest that grows.  Leaves that are appended are
+ * on the disk some seconds later.
  *
- * A thread of its own writes and syncs, so that nobody who tells waits for the
+ * A background thread syncs the file, so journal_tell does not wait for the
  * disk.
  */
 
@@ -30,41 +30,41 @@ struct journal {
   pthread_mutex_t lock;         /* protects what follows */
   pthread_cond_t ends;
   struct blkhash_manifest_writer *writer;
-  size_t told;                  /* blocks, and runs of zeros, that are not
-                                 * written */
-  struct error error;           /* the first */
+  size_t told;                  /* blocks, and runs of zeros, that were appended
+                                 * and are not written yet */
+  struct error error;           /* the first error */
   bool end;
 };
 
-/* Begin to write to FD by WRITER, which becomes the journal's in any case.
- * What is told is written if FILES are still what they were when they were
- * opened, so that leaves are never of a state of the image that a crash undoes.
- * 0, or -1 with the reason: then there is nothing to be stopped.
+/* Start a journal that writes to FD with WRITER, which the journal owns in any
+ * case.  Leaves are written only if FILES are unchanged since they were opened,
+ * so that the journal has no leaves of data that a crash can undo.  0, or -1
+ * with the reason; then the journal need not be stopped.
  */
 int journal_start (struct journal *journal, int fd, const struct files *files,
                    struct blkhash_manifest_writer *writer,
                    struct error *error);
 
-/* The blocks of RUN are known: in their order, and one thread at a time.  0, or
- * -1 with the first reason.
+/* Append the leaves of RUN.  Runs are appended in their order, by one thread at
+ * a time.  0, or -1 with the first error.
  */
 int journal_tell (struct journal *journal,
                   const struct blkhash_manifest_run *run,
                   struct error *error);
 
-/* The leaves of ALL, as an iterator: the journal is told of what is taken. */
+/* An iterator of the leaves of ALL, which appends them to the journal. */
 struct journal_runs {
   struct leaf_runs runs;
   struct leaf_runs *all;
   struct journal *journal;
-  struct error *error;          /* where the reason is wanted */
+  struct error *error;          /* receives the reason */
 };
 
 void journal_runs_init (struct journal_runs *journal_runs,
                         struct leaf_runs *all, struct journal *journal,
                         struct error *error);
 
-/* Write what is left, and end.  0, or -1 with the first reason. */
+/* Write the remaining leaves, and stop.  0, or -1 with the first error. */
 int journal_stop (struct journal *journal, struct error *error);
 
 #endif /* BLKSUM_JOURNAL_H */

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Is a manifest of the digest, block size and construction that were asked for?
+ * Check that a manifest has the digest, block size and construction of the
+ * request.
  */
 
 #include <config.h>

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Is a manifest of the digest, block size and construction that were asked for?
+ * Check that a manifest has the digest, block size and construction of the
+ * request.
  */
 
 #ifndef BLKSUM_KIND_H
@@ -11,8 +12,8 @@ struct blkhash_opts;
 struct error;
 struct hash_request;
 
-/* Is a manifest of OPTS what the user asked for, if he did?  0, or -1 with the
- * reason.
+/* Check that OPTS, of a manifest, match the hash parameters of REQUEST, if the
+ * user chose any.  0, or -1 with the reason.
  */
 int kind_check (const struct hash_request *request,
                 const struct blkhash_opts *opts, struct error *error);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A checksum that somebody gave us.
+ * An expected checksum.
  */
 
 #include <config.h>

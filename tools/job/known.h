@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A checksum that somebody gave us, to be compared with what an image has.
+ * An expected checksum, to be compared with the checksum of an image.
  */
 
 #ifndef BLKSUM_JOB_KNOWN_H
@@ -13,27 +13,27 @@ struct blkhash_opts;
 struct error;
 struct sum;
 
-/* How such a checksum is made.  Zeros before the first use; it is kept for the
- * next checksum, which is most often of the same kind.
+/* The hash parameters of the last checksum.  They are cached because the next
+ * checksum usually has the same.  Zeros before the first use.
  */
 struct known {
-  char *kind;                   /* of which these are, or NULL: the defaults */
-  struct blkhash_opts *opts;    /* NULL: of none */
+  char *kind;                   /* the hash spec; NULL: the defaults */
+  struct blkhash_opts *opts;    /* NULL: none yet */
   unsigned digits;
 };
 
-/* Find out how to hash an image that is to have the checksum HEX: as KIND says,
- * such as "sha256/64k", and what it does not say, or all if it is NULL, as in
- * DEFAULTS, which are the same in each call.  0 with the options in KNOWN, or
- * -1 with the reason: nobody here can make such a checksum, or it has another
- * length.
+/* Choose how to hash an image whose expected checksum is HEX.  The parameters
+ * are those of the hash spec KIND, such as "sha256/64k".  DEFAULTS has those
+ * that KIND does not contain, or all if KIND is NULL, and is the same in each
+ * call.  0 with the options in KNOWN.  -1 with the reason if the parameters are
+ * not supported, or if the length of HEX is wrong.
  */
 int known_set (struct known *known, const char *kind, const char *hex,
                const struct blkhash_opts *defaults, struct error *error);
 
 void known_destroy (struct known *known);
 
-/* Is it the checksum of the image? */
+/* True if HEX is the checksum of the image. */
 bool known_matches (const char *hex, const struct sum *sum);
 
 #endif /* BLKSUM_JOB_KNOWN_H */

@@ -3,10 +3,10 @@
  *
  * The manifest that is made while an image is hashed: --manifest.
  *
- * Leaves are written as they are folded.  A file appears when it is complete.
- * On standard output it is the end that is missing until then.  What has a size
- * that is known only at its end goes to a temporary file first, because the
- * size is at the start of a manifest.
+ * Leaves are written as they are folded.  A file is published when it is
+ * complete.  A manifest on standard output has no end until then.  If the size
+ * of the image is known only at its end, the manifest is written to a temporary
+ * file first, because a manifest starts with the size.
  */
 
 #include <config.h>
@@ -34,9 +34,9 @@ manifest_file_is_stdout (const char *name)
   return name && strcmp (name, "-") == 0;
 }
 
-/* ---- Where it goes ---- */
+/* ---- The target ---- */
 
-/* A file that has no name, for what goes to standard output. */
+/* Open an unlinked temporary file for a manifest on standard output. */
 static int
 open_spool (struct new_file *file, struct error *error)
 {
@@ -98,9 +98,11 @@ copy_to_stdout (int fd)
   return errno ? errno : EIO;
 }
 
-/* ---- What is written ---- */
+/* ---- Writing ---- */
 
-/* Who reads standard output is gone: that ends us as with a sum. */
+/* If the reader of standard output is gone, blksum ends as it does when it
+ * prints a sum.
+ */
 static int
 write_failed (const struct manifest_file *manifest, int err,
               struct error *error)
@@ -110,7 +112,7 @@ write_failed (const struct manifest_file *manifest, int err,
   return error_errno (error, err, "cannot write the manifest");
 }
 
-/* The writer was just created, or was not. */
+/* Called after the writer was created, or after that failed with errno set. */
 static int
 begin (struct manifest_file *manifest, const struct blkhash_opts *opts,
        struct error *error)

@@ -23,59 +23,59 @@ struct sum;
 
 struct manifest_file {
   bool to_stdout;
-  bool spooled;                 /* written to FILE, and then to stdout */
+  bool spooled;                 /* written to FILE first, then to stdout */
   struct new_file file;
   struct blkhash_manifest_writer *writer;
   uint32_t block_size;          /* bytes */
-  uint64_t data;                /* blocks that were written */
-  bool ends_with_data;          /* the last one, which can be shorter */
+  uint64_t data;                /* data blocks that were written */
+  bool ends_with_data;          /* the last block, which can be shorter */
 };
 
-/* Is NAME standard output? */
+/* True if NAME is standard output. */
 bool manifest_file_is_stdout (const char *name);
 
-/* Begin the manifest NAME of an image that is hashed by OPTS.  SIZE can be
- * BLKHASH_SIZE_UNKNOWN.  What is there must be something that job/target.h says
- * can be replaced, for WHOSE and SOURCE, the image, or NULL.  0, or -1 with the
- * reason: then there is nothing to be closed.
+/* Begin the manifest NAME of an image that is hashed with OPTS.  SIZE can be
+ * BLKHASH_SIZE_UNKNOWN.  An existing file is replaced if job/target.h permits
+ * it for WHOSE and SOURCE, the image or NULL.  0, or -1 with the reason; then
+ * the manifest need not be closed.
  */
 int manifest_file_open (struct manifest_file *manifest, const char *name,
                         enum target_name whose,
                         const struct blkhash_opts *opts, uint64_t size,
                         const struct source *source, struct error *error);
 
-/* The same of a part of the image: of COUNT blocks from FIRST on.  What is at
- * PATH, and no standard output, is replaced whatever it is, and not followed if
- * it is a symbolic link.
+/* The same for a part of the image: COUNT blocks from FIRST on.  PATH is never
+ * standard output.  An existing file is always replaced, and a symbolic link is
+ * not followed.
  */
 int manifest_file_open_part (struct manifest_file *manifest, const char *path,
                              const struct blkhash_opts *opts, uint64_t size,
                              uint64_t first, uint64_t count,
                              struct error *error);
 
-/* Write the leaves of the image, all that RUNS has; of a part those of others
- * are passed over.  0; -1 with the reason; or -1 if RUNS failed.
+/* Write all leaves of RUNS, of the whole image.  Leaves outside the part are
+ * skipped.  0; -1 with the reason; or -1 if RUNS failed.
  */
 int manifest_file_write (struct manifest_file *manifest,
                          struct leaf_runs *runs, struct error *error);
 
-/* That was all, of an image of SUM's size.  Write the end, and store the sum in
- * SUM, which a part of the image has none of, and how much of what was written
- * is data and zero.
+/* Write the end of the manifest, after all leaves of an image of SUM's size.
+ * Stores in SUM the sum, which a part does not have, and how many bytes are
+ * data and zero.
  */
 int manifest_file_finish (struct manifest_file *manifest, struct sum *sum,
                           struct error *error);
 
-/* These two with the leaves of the image of SOURCE, as REQUEST says. */
+/* Write the leaves of the image of SOURCE, as in REQUEST, and finish. */
 int manifest_file_hash (struct manifest_file *manifest, struct source *source,
                         const struct image_request *request, struct sum *sum,
                         struct error *error);
 
-/* Then the manifest appears. */
+/* Publish the manifest.  0, or -1 with the reason. */
 int manifest_file_publish (struct manifest_file *manifest,
                            struct error *error);
 
-/* There is none, unless it was published. */
+/* Close MANIFEST.  The file is discarded unless it was published. */
 void manifest_file_close (struct manifest_file *manifest);
 
 #endif /* BLKSUM_MANIFEST_FILE_H */

@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: the sum of an image whose manifest there is.
+ * The job: the sum of an image, from its manifest.
  *
- * A manifest is only read where the user says that it is one: a guest can write
- * one into its disk.
+ * A manifest is read only if the operand names it as one.  The content of an
+ * image is not used to detect a manifest, because a guest can write one to its
+ * disk.
  */
 
 #include <config.h>
@@ -27,7 +28,7 @@
 
 #define PREFIX "manifest:"
 
-/* No image option begins like that, so it can stand beside those of
+/* No image option begins with the prefix, so it works together with
  * --image-opts.
  */
 const char *
@@ -67,7 +68,7 @@ read_runs (struct blkhash_manifest_reader *r, const struct progress *progress,
 
   sum->size = blkhash_manifest_reader_size (r);
   while ((err = blkhash_manifest_reader_next (r, &run)) == 0) {
-    progress_add (progress, len); /* the one before is in the sum now */
+    progress_add (progress, len); /* the run before is in the sum now */
     len = leaf_run_bytes (&run, sum->size, block_size);
     *(run.leaves ? &sum->data : &sum->hole) += len;
   }

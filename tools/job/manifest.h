@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: the sum of an image whose manifest there is, manifest:PATH.
+ * The job: the sum of an image, from its manifest, manifest:PATH.
  */
 
 #ifndef BLKSUM_JOB_MANIFEST_H
@@ -14,17 +14,17 @@ struct hash_request;
 struct source_options;
 struct sum;
 
-/* The path of the manifest that OPERAND is, in OPERAND, or NULL if it is
- * something else.
+/* Returns the path of the manifest if OPERAND is one, or NULL.  The path is a
+ * part of OPERAND.
  */
 const char *job_manifest_path (const char *operand);
 
-/* Is OPERAND, or the manifest that it is, on standard input? */
+/* True if OPERAND, an image or a manifest, is on standard input. */
 bool job_manifest_is_stdin (const struct source_options *options,
                             const char *operand);
 
-/* Fill in SUM with what the manifest at PATH, or "-", says of its image; what
- * its sum is made of was computed anew.  0, or -1 with the reason.
+/* Set SUM from the manifest at PATH, or "-".  The sum is computed from the
+ * leaves and must match that of the manifest.  0, or -1 with the reason.
  */
 int job_manifest (const struct hash_request *request, const char *path,
                   struct sum *sum, struct error *error);

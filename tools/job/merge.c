@@ -1,10 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: the manifest and the sum of an image whose parts have manifests.
+ * The job: the manifest and the sum of an image from the manifests of its
+ * parts.
  *
- * The leaves of one part after the other are those of the image.  A part that
- * is there twice is compared with the other before the manifest gets its end.
+ * The leaves of the image are those of its parts, one after the other.  If a
+ * part is given twice, its manifests are compared before the end of the merged
+ * manifest is written.
  */
 
 #include <config.h>
@@ -34,14 +36,14 @@ struct merge {
   const char **operand;
   struct error *error;
 
-  /* The part of which there may be more. */
-  size_t opened;                /* parts, with those that are there again */
-  struct manifest_runs part;    /* with a reader, or without */
+  /* The current part. */
+  size_t opened;                /* parts so far, with duplicates */
+  struct manifest_runs part;    /* open if it has a reader */
   int fd;
-  bool failed;                  /* a part did: *OPERAND */
+  bool failed;                  /* a part failed: *OPERAND */
 };
 
-/* ---- The same part again ---- */
+/* ---- Duplicate parts ---- */
 
 static int
 note_difference (void *opaque, uint64_t start, uint64_t len)
@@ -53,7 +55,7 @@ note_difference (void *opaque, uint64_t start, uint64_t len)
   return ECANCELED;
 }
 
-/* Of FILE and the one before, both open. */
+/* Compare the leaves of FILE with those of the file before it, both open. */
 static int
 compare_leaves (struct merge *merge, const struct part_file *file,
                 struct blkhash_manifest_reader *before,
@@ -127,7 +129,7 @@ open_part (struct merge *merge, const struct part_file *file)
   return 0;
 }
 
-/* 0; ENOENT at the end of the last one; or an errno value. */
+/* 0; ENOENT at the end of the last part; or an errno value. */
 static int
 next_of_parts (struct merge *merge, struct blkhash_manifest_run *run)
 {
@@ -191,7 +193,7 @@ write_manifest (struct merge *merge, struct sum *sum, struct error *error)
   return r;
 }
 
-/* Of the parts, whose headers were read. */
+/* Merge the parts, whose headers were read. */
 static int
 merge_parts (struct merge *merge, struct sum *sum, struct error *error)
 {

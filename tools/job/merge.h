@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: the manifest and the sum of an image whose parts have manifests.
+ * The job: the manifest and the sum of an image from the manifests of its
+ * parts.
  */
 
 #ifndef BLKSUM_JOB_MERGE_H
@@ -11,8 +12,8 @@ struct error;
 struct merge_request;
 struct sum;
 
-/* Write the manifest of the image of whose parts there are manifests, and fill
- * in SUM with its sum.  0, or -1 with the reason, which is about *OPERAND.
+/* Merge the manifests of the parts into the manifest of the image, and set SUM.
+ * 0, or -1 with the reason, which is about *OPERAND.
  */
 int job_merge (const struct merge_request *request, struct sum *sum,
                const char **operand, struct error *error);
