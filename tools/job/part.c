@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: the manifest of a part of an image, unless it is there.
+ * The job: the manifest of a part of an image, --part.
  *
- * What is there is believed if it is the manifest of this part of an image that
- * is as long as this one.  What is in the image is not looked at then.
+ * An existing manifest is kept if it is complete, and is of the same part of an
+ * image of the same size.  The data of the image is not read then.
  */
 
 #include <config.h>
@@ -30,8 +30,9 @@
 #include "util/request.h"
 #include "util/result.h"
 
-/* Bytes: what is read begins and ends at such offsets, or where blocks do.  No
- * NBD server asks for more, and no direct I/O.
+/* Bytes.  Reads begin and end at multiples of this, or of the block size if
+ * that is larger.  No NBD server requires a larger alignment, and neither does
+ * direct I/O.
  */
 #define READ_UNIT ((uint64_t) 64 * 1024)
 
@@ -42,9 +43,9 @@ struct making {
   uint64_t first, count;        /* blocks in it */
 };
 
-/* ---- What is there already ---- */
+/* ---- An existing manifest ---- */
 
-/* All that is in it is read. */
+/* True if R is the complete manifest of this part.  It is read whole. */
 static bool
 is_this_part (const struct making *making, struct blkhash_manifest_reader *r)
 {
@@ -64,7 +65,9 @@ is_this_part (const struct making *making, struct blkhash_manifest_reader *r)
   return err == ENOENT;
 }
 
-/* 1, 0 or -1 with the reason: then it is not to be replaced. */
+/* 1 if the manifest exists; 0 if it has to be made; or -1 with the reason if
+ * the file must not be replaced.
+ */
 static int
 is_there (const struct making *making, struct error *error)
 {
@@ -90,9 +93,11 @@ is_there (const struct making *making, struct error *error)
   return there;
 }
 
-/* ---- Making it ---- */
+/* ---- Making the manifest ---- */
 
-/* In bytes of the image, which may end within the last block. */
+/* Returns the offset of BLOCK in bytes, or the size of the image, which can end
+ * within the last block.
+ */
 static uint64_t
 block_offset (const struct making *making, uint64_t block)
 {
@@ -102,7 +107,7 @@ block_offset (const struct making *making, uint64_t block)
   return block > size / block_size ? size : block * block_size;
 }
 
-/* What is read: the part, and what may be read together with it. */
+/* The range that is read: the part, extended to multiples of READ_UNIT. */
 struct extract {
   uint64_t start, end;          /* bytes */
 };

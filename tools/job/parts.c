@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The manifests of parts of one image, in files: by their headers.
+ * Manifests of the parts of one image, in files: their headers.
  */
 
 #include <config.h>
@@ -36,7 +36,7 @@ open_regular (const char *path, struct stat *st, struct error *error)
                     "than once");
 }
 
-/* The descriptor, or -1. */
+/* Returns the descriptor, or -1. */
 static int
 open_part (const char *path, struct stat *st,
            struct blkhash_manifest_reader **reader, struct error *error)
@@ -90,7 +90,7 @@ parts_open_again (const struct parts *parts, const struct part_file *file,
   return error_set (error, "it changed while it was read");
 }
 
-/* ---- All of one image ---- */
+/* ---- The image ---- */
 
 static int
 refuse_image (const struct parts *parts,
@@ -107,7 +107,9 @@ refuse_image (const struct parts *parts,
                     parts->size);
 }
 
-/* What the first file says is so for all. */
+/* Take the parameters and the size from the first file.  All other files must
+ * have the same.
+ */
 static int
 take_image (struct parts *parts, const struct hash_request *request,
             const struct blkhash_manifest_reader *reader, struct error *error)
@@ -150,7 +152,7 @@ add_file (struct parts *parts, const struct hash_request *request,
   return r;
 }
 
-/* One without blocks comes before that which begins at the same. */
+/* A part without blocks sorts before another that starts at the same block. */
 static int
 compare_files (const void *a, const void *b)
 {
@@ -190,7 +192,7 @@ parts_close (struct parts *parts)
   blkhash_opts_free (parts->opts);
 }
 
-/* ---- A whole ---- */
+/* ---- Completeness ---- */
 
 uint64_t
 parts_offset (const struct parts *parts, uint64_t block)
@@ -200,7 +202,7 @@ parts_offset (const struct parts *parts, uint64_t block)
   return block > parts->size / block_size ? parts->size : block * block_size;
 }
 
-/* Two parts of the same N have the same blocks, or none of each other's. */
+/* Two parts of the same N have the same blocks, or no block in common. */
 static int
 check_overlaps (struct parts *parts, const char **operand, struct error *error)
 {
@@ -231,7 +233,7 @@ say_missing (const struct parts *parts, uint64_t block, uint64_t end, FILE *out)
              parts_offset (parts, end) - start, start);
 }
 
-/* No two overlap. */
+/* The parts do not overlap. */
 static int
 check_gaps (const struct parts *parts, struct error *error)
 {

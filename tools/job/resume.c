@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: the manifest and the sum of an image, in as many runs as it takes.
+ * The job: the manifest and the sum of an image, in several runs if it is
+ * interrupted.
  *
- * The manifest that grows is at the name of the one that it becomes, and beside
- * it FILE.state tells of what image it is.  What is in it counts only if that
- * image is now what it was then.
+ * The unfinished manifest, the journal, has the name of the finished one.
+ * FILE.state beside it identifies the image.  The journal is used only if the
+ * image was not modified since.
  */
 
 #include <config.h>
@@ -43,7 +44,7 @@ struct resume {
   const struct incremental_request *request;
   struct source *source;
   struct identity identity;
-  bool untrusted;               /* it could have changed unseen */
+  bool untrusted;               /* a modification may not be detected */
   struct earlier earlier;
 };
 
@@ -70,8 +71,9 @@ close_image (struct resume *resume)
   source_close (resume->source);
 }
 
-/* What changed a moment ago may change again within the same tick of the clock,
- * which nobody would see: wait until that is over, before anything is read.
+/* If the image was just modified, another modification within the same tick of
+ * the clock would not be detected.  So wait until the times can be trusted
+ * before anything is read.
  */
 static int
 open_settled (struct resume *resume, struct error *error)
@@ -108,8 +110,9 @@ check_image (const struct resume *resume, struct error *error)
   return 0;
 }
 
-/* What is there is finished, by a run that was ended before it had printed the
- * sum and removed the state.
+/* The manifest is finished: an earlier run was interrupted after it had
+ * published the manifest, and before it had printed the sum and removed the
+ * state.
  */
 static int
 take_finished (const struct resume *resume, struct sum *sum,
@@ -137,8 +140,9 @@ make_id (char id[STATE_ID_DIGITS + 1], struct error *error)
   return 0;
 }
 
-/* What is hashed is on the disk, as its times are, before anything of it is in
- * the journal: else a crash could undo it, and nobody would see that.
+/* Sync the data and the times of the image before any leaf is in the journal.
+ * Otherwise a crash could undo data that was hashed, and this would not be
+ * detected.
  */
 static int
 sync_image (const struct source *source, struct error *error)
@@ -196,8 +200,8 @@ start_over (struct resume *resume, struct error *error)
   return writer;
 }
 
-/* It becomes the manifest: first the state says so, for a run that finds the
- * one and not the other.
+/* Publish the manifest.  The sum is added to the state first, so that the next
+ * run can recognize the finished manifest if this one is interrupted.
  */
 static int
 publish (struct resume *resume, struct incremental *inc,
@@ -215,7 +219,9 @@ publish (struct resume *resume, struct incremental *inc,
   return r;
 }
 
-/* What was believed is wrong, and who knows what else of it. */
+/* A trusted block does not match, so other blocks of the journal can be wrong
+ * too.
+ */
 static void
 remove_all (const struct resume *resume)
 {
@@ -246,7 +252,7 @@ fill (struct resume *resume, struct incremental *inc,
   return r;
 }
 
-/* With READER of the KNOWN blocks that were found, or NULL. */
+/* Hash the image.  READER reads the KNOWN blocks of the journal, or is NULL. */
 static int
 hash (struct resume *resume, struct blkhash_manifest_reader *reader,
       uint64_t known, struct blkhash_manifest_writer *writer,
@@ -289,14 +295,14 @@ begin (struct resume *resume, struct sum *sum, struct error *error)
   return writer ? hash (resume, NULL, 0, writer, sum, error) : -1;
 }
 
-/* What is in the journal is read a second time.  The first time, by earlier.c,
- * its leaves cannot be used: where it ends is only known at its end, and that
- * says which blocks of the image are read, and which are chosen for the audit;
- * until then nothing is changed.  The leaves are needed when those of the image
- * are there, to be compared and written in order.  To keep them from the first
- * time on would take memory for all of them.  Without an audit they could go to
- * the new manifest at once, but there is an audit by default: that would be a
- * second way to go on, beside this one.
+/* Resume.  The journal is read a second time.  The first time, earlier.c cannot
+ * use its leaves: the end of the journal is only known after it was read, and
+ * it decides which blocks of the image are read and which are audited.  Nothing
+ * is modified until then.  The leaves are needed later, together with those of
+ * the image, to be compared and written in order.  Keeping them from the first
+ * pass would take memory for all of them.  Without an audit they could be
+ * written to the new manifest at once.  But there is an audit by default, and
+ * that would be a second way to resume.
  */
 static int
 go_on (struct resume *resume, struct sum *sum, struct error *error)
@@ -370,8 +376,8 @@ job_resume (const struct incremental_request *request, struct sum *sum,
   return r;
 }
 
-/* Another run may have begun meanwhile, if somebody removed the manifest: its
- * state has no sum.
+/* If the manifest was removed, another run may have started meanwhile.  Its
+ * state has no sum, and is kept.
  */
 void
 job_resume_end (const char *manifest)

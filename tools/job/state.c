@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * FILE.state, beside a manifest that is not finished.
+ * FILE.state, beside an unfinished manifest.
  *
- * It is lines of text.  Those of the identity are only compared as text, so
- * there is nothing in it that could be misread.
+ * The file consists of lines of text.  The lines of the identity are only
+ * compared as text, and not parsed.
  */
 
 #include <config.h>
@@ -22,7 +22,7 @@
 #include "util/error.h"
 
 #define FIRST_LINE "blksum-state 1\n"
-#define MAX_SIZE (4 * 1024 * 1024) /* bytes; a line for each file of an image */
+#define MAX_SIZE (4 * 1024 * 1024) /* bytes; one line per file of an image */
 
 char *
 state_path_of (const char *manifest)
@@ -34,7 +34,9 @@ state_path_of (const char *manifest)
 
 /* ---- Reading ---- */
 
-/* The text of the file FD, or NULL with errno set; EFBIG: it is too long. */
+/* Returns the text of the file FD, or NULL with errno set.  Fails with EFBIG if
+ * the file is too large or has a NUL byte.
+ */
 static char *
 read_text (int fd)
 {
@@ -55,7 +57,9 @@ read_text (int fd)
   return NULL;
 }
 
-/* What is behind KEY and ": " in LINE; NULL: it is of another key. */
+/* Returns the value in LINE, after KEY and ": ", or NULL if LINE has another
+ * key.
+ */
 static const char *
 value_of (const char *line, const char *key)
 {
@@ -74,8 +78,8 @@ is_identity (const char *line)
     value_of (line, "assumed");
 }
 
-/* LINE has no line end.  What is not known here may mean that nothing is to be
- * believed.
+/* Parse LINE, which has no line end.  An unknown key is an error, because it
+ * can mean that the state must not be used.
  */
 static bool
 take_line (struct state *state, FILE *identity, const char *line)
@@ -88,7 +92,7 @@ take_line (struct state *state, FILE *identity, const char *line)
   if (value && !state->journal && strlen (value) == STATE_ID_DIGITS)
     return (state->journal = strdup (value)) != NULL;
   value = value_of (line, "sum");
-  if (value) {                  /* the last one counts */
+  if (value) {                  /* the last line wins */
     free (state->sum);
     return (state->sum = strdup (value)) != NULL;
   }
@@ -98,7 +102,7 @@ take_line (struct state *state, FILE *identity, const char *line)
   return true;
 }
 
-/* A last line without a line end was not written whole, and does not count. */
+/* A last line without a line end was written partially, and is ignored. */
 static bool
 parse (struct state *state, char *text)
 {
@@ -197,7 +201,9 @@ state_write (const struct state *state, const char *path,
   return r;
 }
 
-/* In one write: the part of a line does not count. */
+/* The line is appended in one write.  A partial line is ignored when the state
+ * is read.
+ */
 int
 state_add_sum (const char *path, const char *hex, struct error *error)
 {

@@ -1,12 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * FILE.state, beside a manifest that is not finished: of what image it is, and
- * in which state that was.
+ * FILE.state, beside an unfinished manifest: the identity of the image.
  *
- * Both have a number that is drawn at random, in the header of the manifest as
- * the key "journal", so that a state is never taken for that of another
- * manifest, whatever was copied, moved or lost.
+ * The state and the manifest contain the same random id, in the header of the
+ * manifest as the key "journal".  So a state is never used with another
+ * manifest, even if files were copied, moved or lost.
  */
 
 #ifndef BLKSUM_STATE_H
@@ -19,29 +18,29 @@ struct error;
 #define STATE_ID_DIGITS 32      /* hexadecimal */
 
 struct state {
-  char *journal;                /* the number */
+  char *journal;                /* the id */
   char *identity;               /* see job/identity.h */
-  bool untrusted;               /* the image may have changed unseen */
-  char *sum;                    /* hexadecimal, when all was hashed, or NULL */
+  bool untrusted;               /* a modification may not be detected */
+  char *sum;                    /* hexadecimal; NULL: hashing is unfinished */
 };
 
-/* The path of the state of the MANIFEST, or NULL if there is no memory. */
+/* Returns the path of the state of MANIFEST, or NULL if there is no memory. */
 char *state_path_of (const char *manifest);
 
-/* Read the state at PATH.  1; 0: there is none; or -1 with the reason: there is
- * something that is none.
+/* Read the state at PATH.  Returns 1, 0 if there is no file, or -1 with the
+ * reason, for example that the file is not a state.
  */
 int state_read (struct state *state, const char *path, struct error *error);
 void state_destroy (struct state *state);
 
-/* Replace what is at PATH by STATE, which has no sum.  0, or -1 with the
- * reason.
+/* Write STATE, which has no sum, to PATH; an existing file is replaced.  0, or
+ * -1 with the reason.
  */
 int state_write (const struct state *state, const char *path,
                  struct error *error);
 
-/* Add the sum HEX, and that the image was hashed: before its manifest takes the
- * place of the unfinished one.  0, or -1 with the reason.
+/* Add the sum HEX after the image was hashed, before the finished manifest
+ * replaces the unfinished one.  0, or -1 with the reason.
  */
 int state_add_sum (const char *path, const char *hex, struct error *error);
 

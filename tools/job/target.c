@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The file that a manifest is written to: may what is there be replaced?
+ * Check that a manifest may replace an existing file.
  */
 
 #include <config.h>
@@ -54,7 +54,7 @@ check_begin (int fd, const char *name, off_t size, struct error *error)
   return refuse (name, "it does not begin as one", error);
 }
 
-/* The sum is not computed, so that this takes no longer than the file. */
+/* The sum is not computed, so this takes only as long as reading the file. */
 static int
 check_records (int fd, const char *name, off_t size, struct error *error)
 {

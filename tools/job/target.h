@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The file that a manifest is written to: may what is there be replaced?
+ * Check that a manifest may replace an existing file.
  *
- * With an operand forgotten, as in "--manifest disk.raw", it is an image, and
- * that can begin as a manifest does: its guest wrote it.
+ * If the user forgets an operand, as in "--manifest disk.raw", the file is an
+ * image.  An image can begin like a manifest, because the guest writes it.
  */
 
 #ifndef BLKSUM_TARGET_H
@@ -16,21 +16,21 @@ struct error;
 struct source;
 
 enum target_name {
-  TARGET_OF_USER,               /* it can be anything */
-  TARGET_OF_BLKSUM,             /* nothing else has such a name, or has such
-                                 * files beside it */
+  TARGET_OF_USER,               /* the file can be anything */
+  TARGET_OF_BLKSUM,             /* the name, or a file beside it, is one that
+                                 * only blksum makes */
 };
 
-/* Only a regular file is replaced that is not a part of SOURCE, unless that is
- * NULL, and is empty, or nothing but records of a manifest; one of which the
- * name tells that it is ours needs only begin so, as a crash or a copy that was
- * ended can leave it.  FD is open for reading, and NAME is for messages.  0, or
- * -1 with the reason.
+/* Check that the file FD may be replaced.  It must be a regular file, and not
+ * a file of SOURCE, which can be NULL.  It must be empty, or contain only
+ * records of a manifest.  With TARGET_OF_BLKSUM it need only begin like a
+ * manifest, because a crash or an interrupted copy can leave a partial one.  FD
+ * is open for reading, and NAME is for messages.  0, or -1 with the reason.
  */
 int target_check (int fd, const char *name, enum target_name whose,
                   const struct source *source, struct error *error);
 
-/* The same of what is at PATH, and nothing has to be there. */
+/* The same for the file at PATH, which need not exist. */
 int target_check_path (const char *path, enum target_name whose,
                        const struct source *source, struct error *error);
 

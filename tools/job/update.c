@@ -1,11 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: the manifest and the sum of an image, by the manifest of what it was
- * and a list, or a dirty bitmap, of what has changed.
+ * The job: the manifest and the sum of an image, from its old manifest and a
+ * list, or a dirty bitmap, of the ranges that have changed.
  *
- * Who tells what changed may be wrong, and has been; that is what the audit is
- * for.
+ * Change trackers can be wrong, and some have been.  The audit detects this.
  */
 
 #include <config.h>
@@ -34,7 +33,7 @@
 #include "util/result.h"
 
 struct update {
-  struct hash_request hash;     /* as the old manifest says */
+  struct hash_request hash;     /* with the parameters of the old manifest */
   const struct incremental_request *request;
   struct source *source;
   int fd;                       /* of the old manifest */
@@ -67,7 +66,9 @@ check_old (const struct update *update, struct error *error)
   return 0;
 }
 
-/* Its sums are made as the user says, or if he does not as it says. */
+/* Use the hash parameters of the old manifest.  If the user chose any, they
+ * must match.
+ */
 static int
 take_kind (struct update *update, struct error *error)
 {
@@ -109,7 +110,7 @@ open_old (struct update *update, struct error *error)
   return check_old (update, error);
 }
 
-/* ---- The new one ---- */
+/* ---- The new manifest ---- */
 
 static int
 hash (struct update *update, struct sum *sum, struct error *error)
@@ -145,7 +146,9 @@ read_changes (struct update *update, struct error *error)
                        &update->changed, error);
 }
 
-/* SUM says how it is made, as that need not be what the options say. */
+/* SUM gets the hash parameters of the manifest, which can differ from the
+ * defaults.
+ */
 static int
 update_manifest (struct update *update, struct sum *sum, struct error *error)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: the manifest and the sum of an image, by the manifest of what it was
- * and a list of what has changed, --update.
+ * The job: the manifest and the sum of an image, from its old manifest and the
+ * ranges that have changed, --update.
  */
 
 #ifndef BLKSUM_JOB_UPDATE_H
@@ -12,8 +12,8 @@ struct error;
 struct incremental_request;
 struct sum;
 
-/* Hash the operand where it has changed.  0; 1: a block that was not said to
- * have changed did, which ERROR says; or -1 with the reason.
+/* Hash the operand where it has changed.  0; 1 if a block has changed that is
+ * not in the changed ranges, with ERROR set; or -1 with the reason.
  */
 int job_update (const struct incremental_request *request, struct sum *sum,
                 struct error *error);
