@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The buffers that reads go to, and their memory.
+ * The buffers that data is read into, and their memory.
  *
- * It is handed out in units, the lowest that are free first: a few short reads
- * need little of it, many of them can be in flight, and what was used last, and
- * is in a CPU's cache, is used next.  What was never used takes no memory.
+ * Memory is allocated in units, the lowest free ones first.  Short reads use
+ * few units, so many of them can be in flight.  Memory that was used recently
+ * is in a CPU's cache, and is used again first.  Units that were never used
+ * take no memory.
  */
 
 #include <config.h>
@@ -18,7 +19,7 @@
 #include "io/read.h"
 #include "read/buffers.h"
 
-#define UNITS_PER_READ 16       /* of a read of MAX_LEN bytes */
+#define UNITS_PER_READ 16       /* for a read of MAX_LEN bytes */
 
 int
 buffers_init (struct buffers *buffers, size_t memory, size_t max_len)
@@ -45,7 +46,7 @@ buffers_destroy (struct buffers *buffers)
   free (buffers->bytes);
 }
 
-/* The first of the free units for LEN bytes, or buffers->units. */
+/* Returns the first unit of the first free LEN bytes, or buffers->units. */
 static size_t
 find_free (const struct buffers *buffers, size_t len)
 {

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The buffers that reads go to, and their memory.  One thread at a time.
+ * The buffers that data is read into, and their memory.  Not thread-safe: the
+ * caller holds a lock.
  */
 
 #ifndef BLKSUM_BUFFERS_H
@@ -13,7 +14,7 @@
 
 #include "read/walk.h"
 
-/* Of the thread that got or took it. */
+/* Used only by the thread that allocated or dequeued the buffer. */
 struct buffer {
   struct buffer *next;          /* in a queue */
   struct walk_range place;      /* in the image */
@@ -23,32 +24,34 @@ struct buffer {
   uint64_t waited, busy;        /* ns since then: see depth.h */
   /* For NBD. */
   void *owner;
-  size_t asked;                 /* bytes of LEN that requests were sent for, */
-  size_t answered;              /* that were replied to, */
-  size_t seen;                  /* and that have arrived */
+  size_t asked;                 /* bytes of LEN that were requested, */
+  size_t answered;              /* whose replies have completed, */
+  size_t seen;                  /* and whose data has arrived */
 };
 
 struct buffers {
   unsigned char *bytes;
-  size_t unit, units;           /* bytes, and how many */
+  size_t unit, units;           /* bytes of a unit, and number of units */
   unsigned char *used;          /* UNITS, 0 or 1 */
   struct buffer *all;           /* UNITS, by the unit each starts at */
   unsigned in_use;
 };
 
-/* MEMORY bytes for buffers of up to MAX_LEN bytes, one at least.  0 or a
- * positive errno; destroy them in any case.
+/* Allocate MEMORY bytes for buffers of up to MAX_LEN bytes, for one buffer at
+ * least.  0 or a positive errno.  BUFFERS is to be destroyed in any case.
  */
 int buffers_init (struct buffers *buffers, size_t memory, size_t max_len);
 void buffers_destroy (struct buffers *buffers);
 
-/* One of LEN bytes, or NULL if there is no memory for it now. */
+/* Returns a buffer of LEN bytes, or NULL if there is not enough free memory
+ * now.
+ */
 struct buffer *buffers_get (struct buffers *buffers, size_t len);
 
-/* Could it be had? */
+/* True if buffers_get would return a buffer. */
 bool buffers_has (const struct buffers *buffers, size_t len);
 
-/* BUFFER needs only LEN bytes, not more than it has. */
+/* Shrink BUFFER to LEN bytes, not more than it has. */
 void buffers_shrink (struct buffers *buffers, struct buffer *buffer,
                      size_t len);
 

@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * For how much of some time a thread did not wait for a device or a server.
+ * How much of a period a thread was busy, and did not wait for a device or a
+ * server.
  *
- * A thread that waits gives up its CPU; one that had to leave it to others was
- * busy all the same.
+ * A thread that waits gives up its CPU voluntarily.  A thread that is preempted
+ * still counts as busy.
  */
 
 #ifndef BLKSUM_CPU_TIME_H
@@ -36,8 +37,9 @@ cpu_time_ns (const struct rusage *usage)
     (usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * UINT64_C (1000);
 }
 
-/* Of the NS nanoseconds since the start; in the same thread.  Where it gave up
- * its CPU and also lost it, each of these took as long.
+/* Returns how many of the NS nanoseconds since the start the thread was busy.
+ * Called by the same thread.  If it both waited and was preempted, all these
+ * periods are assumed to be of equal length.
  */
 static inline uint64_t
 cpu_time_busy (const struct cpu_time *time, uint64_t ns)
@@ -55,7 +57,7 @@ cpu_time_busy (const struct cpu_time *time, uint64_t ns)
 
 #else
 
-/* Nothing tells: a read counts as a wait. */
+/* There is no such counter: all of a read counts as a wait. */
 struct cpu_time {
   char unused;
 };

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A walk over an image from its start to its end.
+ * A cursor over an image from its start to its end.
  *
- * A zero extent counts from the first to the last whole block in it; what
- * sticks out at its ends is read with its neighbours.
+ * A zero range has the whole blocks within a zero extent.  Partial blocks at
+ * its ends are read together with the data next to them.
  */
 
 #include <config.h>
@@ -13,8 +13,8 @@
 #include "read/cursor.h"
 #include "util/error.h"
 
-/* Short zero extents are joined, so that two halves of a block are seen to be
- * zero.  A long one is handed out at once.
+/* Short zero extents are joined, so that a block which two of them share is
+ * not read.  A long extent is returned immediately.
  */
 #define JOIN_LIMIT (16 * 1024 * 1024)
 
@@ -54,7 +54,9 @@ fetch (struct cursor *cursor, uint64_t offset, struct extent *extent,
   return 0;
 }
 
-/* Join the zeros behind the current extent, which started at START, to it. */
+/* Join the zero extents after the current one, which started at START, to
+ * it.
+ */
 static int
 join_zeros (struct cursor *cursor, uint64_t start, struct error *error)
 {
@@ -73,7 +75,7 @@ join_zeros (struct cursor *cursor, uint64_t start, struct error *error)
   return 0;
 }
 
-/* Step to the extent behind the current one. */
+/* Advance to the next extent. */
 static int
 next_extent (struct cursor *cursor, struct error *error)
 {
@@ -88,8 +90,8 @@ next_extent (struct cursor *cursor, struct error *error)
   return join_zeros (cursor, start, error);
 }
 
-/* The end of the last whole block before the end of the current extent; the
- * end of what is missing ends a block too.
+/* Returns the end of the last whole block in the current extent.  The end of
+ * the missing range counts as the end of a block.
  */
 static uint64_t
 extent_whole_end (const struct cursor *cursor)
@@ -98,8 +100,8 @@ extent_whole_end (const struct cursor *cursor)
     ? cursor->end : ROUND_DOWN (cursor->extent_end, cursor->align);
 }
 
-/* Where data that starts at the cursor ends: before the first whole block that
- * is zero, and at LIMIT at the latest.
+/* Find the end of the data that starts at the cursor.  Data ends before the
+ * first whole block that is zero, and at LIMIT at the latest.
  */
 static int
 find_data_end (struct cursor *cursor, uint64_t limit, uint64_t *end,
@@ -122,7 +124,7 @@ find_data_end (struct cursor *cursor, uint64_t limit, uint64_t *end,
   return 0;
 }
 
-/* Where a part that ends at END ends in whole blocks. */
+/* Round END up to whole blocks, up to the size of the image. */
 static uint64_t
 whole_end (const struct cursor *cursor, uint64_t end)
 {
@@ -131,7 +133,7 @@ whole_end (const struct cursor *cursor, uint64_t end)
   return more < cursor->size - end ? end + more : cursor->size;
 }
 
-/* Go to the next part that is missing, in whole blocks.  1, 0 or -1. */
+/* Advance to the next missing range, in whole blocks.  1, 0 or -1. */
 static int
 next_part (struct cursor *cursor, struct error *error)
 {

@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A walk over an image from its start to its end: ranges to read, and ranges
- * that are known to be zero and need not be read.
+ * A cursor over an image from its start to its end.  It returns ranges to read,
+ * and zero ranges, which need not be read.
  *
- * It turns extents of any length into ranges of whole blocks, so that no block
- * arrives in pieces, and passes what is not missing.  It knows nothing of where
- * extents come from, or who misses what.  One thread at a time: its user holds
- * a lock.
+ * The cursor turns extents of any length into ranges of whole blocks, so that
+ * no block is split, and skips ranges that are not missing.  It does not depend
+ * on the source of the extents or of the missing ranges.  Not thread-safe: the
+ * caller holds a lock.
  */
 
 #ifndef BLKSUM_CURSOR_H
@@ -21,14 +21,14 @@
 
 struct error;
 
-/* Find the extent at OFFSET, less than the size.  The offset never goes back
- * from one call to the next.  0, or -1 with the reason in ERROR.
+/* Find the extent at OFFSET, which is less than the size.  OFFSET never
+ * decreases from one call to the next.  0, or -1 with the reason in ERROR.
  */
 typedef int (*extent_function) (void *opaque, uint64_t offset,
                                 struct extent *extent, struct error *error);
 
-/* Find the first range at or after OFFSET that is to be handed out.  1, 0 if
- * there is none, or -1 with the reason in ERROR.
+/* Find the first missing range at or after OFFSET.  1, 0 if there is none, or
+ * -1 with the reason in ERROR.
  */
 typedef int (*missing_function) (void *opaque, uint64_t offset,
                                  uint64_t *start, uint64_t *len,
@@ -37,27 +37,29 @@ typedef int (*missing_function) (void *opaque, uint64_t offset,
 struct cursor {
   /* Set once. */
   uint64_t size;                /* of the image */
-  uint64_t align;               /* ranges start at multiples of it */
-  uint64_t max_read;            /* a range to read is not longer; a multiple of
+  uint64_t align;               /* ranges start at multiples of this */
+  uint64_t max_read;            /* the longest range to read; a multiple of
                                  * align */
   extent_function extent_at;    /* NULL: everything is data */
   void *extent_opaque;
-  missing_function missing_at;  /* NULL: everything is handed out */
+  missing_function missing_at;  /* NULL: everything is missing */
   void *missing_opaque;
 
-  uint64_t offset;              /* everything before it was handed out */
-  uint64_t end;                 /* of what is missing from there on */
-  uint64_t extent_end;          /* the extent that was fetched last */
+  uint64_t offset;              /* everything before it was returned */
+  uint64_t end;                 /* of the missing range */
+  uint64_t extent_end;          /* of the extent that was fetched last */
   bool extent_zero;
-  struct extent ahead;          /* the one behind it, if its len is not 0 */
+  struct extent ahead;          /* lookahead: the next extent, or len is 0 */
 };
 
-/* What is set once is set, but for align and max_read: ALIGN is a power of two,
- * and MAX_READ is rounded up to a multiple of it.
+/* Start at offset 0.  The caller has set the other fields that are set once.
+ * ALIGN is a power of two.  MAX_READ is rounded up to a multiple of it.
  */
 void cursor_start (struct cursor *cursor, uint64_t align, uint64_t max_read);
 
-/* The next range: 1, or 0 at the end of the image, or -1 with ERROR set. */
+/* Set RANGE to the next range.  1, 0 at the end of the image, or -1 with ERROR
+ * set.
+ */
 int cursor_next (struct cursor *cursor, struct range *range,
                  struct error *error);
 

@@ -3,34 +3,35 @@
  *
  * The queue depth: how many reads to keep in flight.
  *
- * Storage that takes LATENCY for a read and can give RATE needs RATE * LATENCY
- * in flight, and more only makes the reads wait for each other.  Neither is
- * known, so the depth is raised for a round, and kept as far as the rate grew
- * with it.  A round is at least as many reads as the limit, one of which began
- * in it, so it is at least as long as a read, and long enough for a rate that
- * is more than noise.
+ * A storage with a LATENCY for a read, and a maximum RATE, needs RATE * LATENCY
+ * in flight.  With more, the reads only wait for each other.  Both are unknown,
+ * so the depth is raised for a round, and kept as far as the rate grew with it.
+ * A round has at least as many reads as the limit, and at least one of them
+ * began in it.  So a round is at least as long as a read, and long enough to
+ * measure a rate that is not noise.
  *
- *   STEADY  the rate at the limit is measured
- *   UP      the limit is several times as high.  If the rate grew by more than
- *           half as much, the limit stays, and is raised again at once.
- *   AGAIN   it did not: some of these reads began late, so another round is
- *           measured.  If the rate grew by less, in both, what is needed in
- *           flight lies between the two: the old limit times the gain; and a
- *           smaller probe follows.  If it did not grow, the limit is as before,
- *           and the next probe comes later.
- *   DRAIN   the limit is a quarter lower, but more is still in flight
- *   DOWN    the rate at it is measured.  If it is the same, the limit stays.
+ *   STEADY  The rate at the limit is measured.
+ *   UP      The limit is several times as high.  If the rate grew by more than
+ *           half as much, the limit is kept, and raised again at once.
+ *   AGAIN   The rate did not grow by that much.  Some of these reads began
+ *           late, so another round is measured.  If the rate grew less in both,
+ *           the required depth lies between the two limits: it is the old limit
+ *           times the gain, and a smaller probe follows.  If the rate did not
+ *           grow, the old limit is restored, and the next probe is delayed.
+ *   DRAIN   The limit is a quarter lower, but more reads are still in flight.
+ *   DOWN    The rate at the lower limit is measured.  If it is the same, the
+ *           lower limit is kept.
  *
- * Nothing is raised while the threads are busy, as they are when hashing is the
- * limit, or while reads do not wait: of what is in the page cache more reads in
- * flight win nothing, however little of a CPU the neighbours leave.  The lowest
- * limit is best for it.  A few reads that wait, for a lock or a page that is
- * missing, count only in two rounds one after the other.
+ * The limit is not raised while the threads are busy, as they are if hashing is
+ * the bottleneck, or while reads do not wait.  If the data is in the page cache
+ * more reads in flight gain nothing, even if other processes leave little CPU
+ * time, and the lowest limit is best.  A few reads that wait, for a lock or a
+ * missing page, count only in two consecutive rounds.
  *
- * A stall of the storage spoils a round, which is left out.  Two slow rounds,
- * one after the other, are a storage that has changed, and the depth for it is
- * looked for at once.  A lower limit must come near the best rate there was, or
- * many small losses would become a large one.
+ * A round with a stall of the storage is ignored.  Two consecutive slow rounds
+ * mean that the storage has changed, and a new depth is searched at once.  The
+ * rate at a lower limit must be near the best rate so far, so that many small
+ * losses do not add up.
  */
 
 #include <config.h>
@@ -44,18 +45,18 @@
 #define MIN_ROUND (10 * 1000 * 1000) /* ns */
 #define FIRST_GROWTH 4
 #define GROWTH 2
-#define MARGIN 1.25             /* of reads, over what is needed in flight */
-#define GAIN 1.1                /* of the rate, which is more than noise */
-#define SAME 0.95               /* of the rate, which is no loss */
+#define MARGIN 1.25             /* factor on the required depth */
+#define GAIN 1.1                /* of the rate: more than noise */
+#define SAME 0.95               /* of the rate: not a loss */
 #define WEIGHT 0.25             /* of a round in the mean rate */
 #define DECAY 0.02              /* of the best rate in a round */
 #define MIN_BACKOFF 4           /* rounds */
 #define MAX_BACKOFF 256
 #define SETTLING 2              /* rounds before the first probe */
 #define IDLE 0.1                /* of the threads' time: they wait for data */
-#define WAIT 0.3                /* of the time of reads and hashes */
-#define NO_WAIT 0.05            /* of that time: they do not */
-#define READ_COST (64 * 1024)   /* bytes: what a read of nothing costs */
+#define WAIT 0.3                /* of the time of reads and hashes: they wait */
+#define NO_WAIT 0.05            /* of that time: they do not wait */
+#define READ_COST (64 * 1024)   /* bytes: the fixed cost of a read */
 
 void
 depth_init (struct depth *depth, unsigned start, unsigned max,
@@ -99,7 +100,7 @@ start_probe (struct depth *depth, int phase, unsigned limit)
   depth->limit = limit;
 }
 
-/* The limit is LIMIT, where the rate is RATE; the next probes are due. */
+/* Set the limit to LIMIT.  The next probe comes after UP_IN rounds. */
 static void
 settle (struct depth *depth, unsigned limit, unsigned up_in)
 {
@@ -176,7 +177,7 @@ end_down (struct depth *depth, double rate)
 
 /* ---- Rounds ---- */
 
-/* Two in a row are a storage that has changed. */
+/* Two consecutive slow rounds mean that the storage has changed. */
 static void
 learn_rate (struct depth *depth, double rate)
 {
@@ -196,7 +197,9 @@ learn_rate (struct depth *depth, double rate)
   depth->was_slow = slow;
 }
 
-/* Where a round is much longer than a read there is time to measure well. */
+/* If a round is much longer than a read, there is time for a good
+ * measurement.
+ */
 static void
 take_time (struct depth *depth)
 {
