@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The order to fill a leaf table.
+ * A scan request: fill a leaf table from an image.
  */
 
 #include <config.h>
@@ -15,7 +15,7 @@
 #include "read/fill.h"
 #include "util/progress.h"
 
-#define SEARCH_UNIT (64 * 1024) /* bytes: ranges to be looked at start there */
+#define SEARCH_UNIT (64 * 1024) /* bytes: alignment of ranges to search */
 
 void
 fill_init (struct fill *fill, struct blkhash_leaves *leaves,
@@ -40,9 +40,9 @@ fill_destroy (struct fill *fill)
   pthread_mutex_destroy (&fill->lock);
 }
 
-/* ---- What was read ---- */
+/* ---- Data ---- */
 
-/* How many of the LEN bytes of BUF are zero, before the first that is not? */
+/* Returns the number of zero bytes at the start of the LEN bytes of BUF. */
 static size_t
 count_zeros (const unsigned char *buf, size_t len)
 {
@@ -56,7 +56,9 @@ count_zeros (const unsigned char *buf, size_t len)
   return i;
 }
 
-/* Whole blocks are read, also of what is before FROM. */
+/* Search the LEN bytes of BUF for data.  Whole blocks are read, so these can
+ * begin before FROM.
+ */
 static void
 look_at (struct fill *fill, const unsigned char *buf, size_t len,
          uint64_t offset)
@@ -114,7 +116,7 @@ fill_ends_before (struct fill *fill, uint64_t offset)
   return offset >= fill->to;
 }
 
-/* ---- How far it is ---- */
+/* ---- Progress and errors ---- */
 
 void
 fill_advance (struct fill *fill, uint64_t len, bool hole)
@@ -149,7 +151,9 @@ fill_has_failed (struct fill *fill)
   return error_is_set (&fill->error);
 }
 
-/* What the table misses; without one all is to be looked at. */
+/* Find the next range that is missing in the table.  Without a table, all of
+ * the image is missing.
+ */
 static int
 next_missing (struct fill *fill, uint64_t offset, uint64_t *start,
               uint64_t *len)
@@ -161,7 +165,9 @@ next_missing (struct fill *fill, uint64_t offset, uint64_t *start,
   return 0;
 }
 
-/* The same of what is wanted; what is missing before it is zero. */
+/* Find the next missing range that is wanted.  Missing ranges before it are set
+ * to zero.
+ */
 static int
 next_wanted (struct fill *fill, uint64_t offset, uint64_t *start,
              uint64_t *len)

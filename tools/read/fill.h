@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The order to fill a leaf table, and what came of it.  A job makes one and
- * owns the table; a source carries it out.
+ * A scan request: fill a leaf table from an image, and return the result.  A
+ * job creates the request and owns the table; a source executes it.
  *
- * Without a table it is an order to look for data: what is read is not hashed,
- * and the first byte that is not zero ends it.
+ * Without a table the request is a search for data.  Nothing is hashed, and the
+ * first byte that is not zero ends the search.
  */
 
 #ifndef BLKSUM_FILL_H
@@ -23,67 +23,75 @@ struct progress;
 
 struct fill {
   /* Set once. */
-  struct blkhash_leaves *leaves; /* NULL: look for data */
+  struct blkhash_leaves *leaves; /* NULL: search for data */
   size_t block_size;            /* of the table, bytes */
-  uint64_t from;                /* bytes: what is missing up to TO is read */
-  const struct progress *progress; /* or NULL; any thread */
-  /* The size of the table of an image of SIZE bytes, with zeros up to there,
-   * when only its end told that; or NULL: the same.
+  uint64_t from;                /* bytes: FROM to TO is read, if missing */
+  const struct progress *progress; /* or NULL; called by any thread */
+  /* Returns the size of the table for an image of SIZE bytes, if the size was
+   * unknown until the end of the image.  The rest of the table is zero.  NULL:
+   * the table has the size of the image.
    */
   uint64_t (*table_size) (void *opaque, uint64_t size);
   void *table_size_opaque;
-  /* Is what is missing at OFFSET to be read?  Stores in *LEN how far this is
-   * the same, bytes.  The rest counts as zero.  NULL: all is.  One thread at a
-   * time.
+  /* Returns true if missing bytes at OFFSET are to be read.  Stores in *LEN for
+   * how many bytes the answer is valid.  Bytes that are not read count as zero.
+   * NULL: all are read.  Called by one thread at a time.
    */
   bool (*wanted) (void *opaque, uint64_t offset, uint64_t *len);
   void *wanted_opaque;
-  bool (*stopped) (void *opaque); /* does nobody want it any more?  Or NULL;
-                                 * any thread */
+  bool (*stopped) (void *opaque); /* true: the request is canceled.  Or NULL;
+                                 * called by any thread */
   void *stopped_opaque;
 
-  pthread_mutex_t lock;         /* protects what follows */
+  pthread_mutex_t lock;         /* protects the fields below */
   uint64_t to;                  /* bytes; the first data that was found */
   uint64_t hole, read;          /* bytes that were not read, and were */
   struct error error;           /* the first of any thread; stops all */
 };
 
-/* To fill all of LEAVES, a table with blocks of BLOCK_SIZE bytes. */
+/* Initialize a request to fill all of LEAVES, a table with blocks of BLOCK_SIZE
+ * bytes.
+ */
 void fill_init (struct fill *fill, struct blkhash_leaves *leaves,
                 size_t block_size);
 
-/* To look for data at FROM and behind it, where the image does not end.  Then
- * fill->to is where it is, or UINT64_MAX: there is none.
+/* Initialize a search for data from FROM on, which is before the end of the
+ * image.  The result in fill->to is the offset of the data, or UINT64_MAX if
+ * there is none.
  */
 void fill_init_search (struct fill *fill, uint64_t from);
 
 void fill_destroy (struct fill *fill);
 
-/* Below, every call is thread-safe. */
+/* All functions below are thread-safe. */
 
-/* Put the LEN bytes of BUF, or zeros, at OFFSET of the image into the table, or
- * look at them.  0, or an errno value.
+/* Add LEN bytes of BUF, or of zeros, at OFFSET of the image to the table, or
+ * search them for data.  0, or an errno value.
  */
 int fill_data (struct fill *fill, const void *buf, size_t len,
                uint64_t offset);
 int fill_zero (struct fill *fill, uint64_t len, uint64_t offset);
 
-/* The image, whose size nobody knew, has SIZE bytes.  0, or an errno value. */
+/* Set the size of the image, which was unknown, to SIZE bytes.  0, or an errno
+ * value.
+ */
 int fill_set_size (struct fill *fill, uint64_t size);
 
-/* How many bytes to give fill_data at once; see blkhash_leaves_batch. */
+/* Returns how many bytes to pass to fill_data at once; see
+ * blkhash_leaves_batch.
+ */
 size_t fill_batch (const struct fill *fill);
 
-/* Is nothing wanted any more at OFFSET and behind it? */
+/* True if no data is needed from OFFSET on. */
 bool fill_ends_before (struct fill *fill, uint64_t offset);
 
-/* LEN bytes were put into the table, and HOLE: without being read. */
+/* Count LEN bytes that were added.  HOLE: they were not read. */
 void fill_advance (struct fill *fill, uint64_t len, bool hole);
 
-/* It failed, for the reason in ERROR.  False if it had failed before. */
+/* Fail the request with ERROR.  False if it had failed before. */
 bool fill_fail (struct fill *fill, const struct error *error);
 
-/* Did it, or does nobody want it any more? */
+/* True if the request has failed, or is canceled. */
 bool fill_has_failed (struct fill *fill);
 
 /* A missing_function of the cursor; OPAQUE is a struct fill. */

@@ -3,9 +3,9 @@
  *
  * Threads that read an image and fill a leaf table.
  *
- * Each thread takes the next range, reads it, and hands it to the leaf table,
+ * Each thread takes the next range, reads it, and passes it to the leaf table,
  * which hashes it in that thread: see scheduler.c.  A thread is started when
- * there is something to do for one more.
+ * there is work for another one.
  */
 
 #include <config.h>
@@ -25,7 +25,7 @@
 #include "util/source-options.h"
 
 #define MIB (1024 * 1024)       /* bytes */
-#define USUAL_MEMORY (32 * MIB) /* of all buffers, unless that is too little */
+#define USUAL_MEMORY (32 * MIB) /* of all buffers, if this is enough */
 #define MAX_DEPTH 64
 #define MAX_THREADS 128
 
@@ -34,9 +34,9 @@ struct reader {
   size_t memory;                /* of all buffers, bytes */
   struct scheduler scheduler;
 
-  struct cursor cursor;         /* for whose turn it is */
+  struct cursor cursor;         /* protected by walk.turn */
 
-  pthread_mutex_t lock;         /* protects what follows */
+  pthread_mutex_t lock;         /* protects the fields below */
   pthread_t threads[MAX_THREADS];
   unsigned started;
 };
@@ -49,7 +49,7 @@ buffers_of (const struct reader_image *image)
 
 /* ---- Read ---- */
 
-/* Take_functions; TAKER is what asks for a range. */
+/* The take_functions.  TAKER requests a range. */
 struct taker {
   struct reader *reader;
   struct buffer *buffer;
@@ -126,8 +126,8 @@ start_thread_if_needed (struct reader *reader)
     start_thread (reader);
 }
 
-/* Others start when something is to be read: a small image needs no other, nor
- * does one in which nothing is.
+/* Another thread is started only when there is a range to read.  A small
+ * image, or one without data, needs no other thread.
  */
 static void
 read_into (struct reader *reader, struct buffer *buffer)
@@ -160,7 +160,9 @@ run_thread (void *opaque)
   return NULL;
 }
 
-/* A thread that ends was started by one that had not ended. */
+/* Threads are started only by threads that have not ended, so STARTED is final
+ * when all of them are joined.
+ */
 static void
 join_threads (struct reader *reader)
 {
@@ -180,7 +182,9 @@ join_threads (struct reader *reader)
   }
 }
 
-/* This thread is one of them.  If it is the only one it begins first. */
+/* This thread is one of the workers.  It calls begin before it reads; another
+ * worker reads meanwhile, unless one buffer is enough.
+ */
 static void
 run_threads (struct reader *reader)
 {
@@ -199,9 +203,9 @@ run_threads (struct reader *reader)
 
 /* ---- Sizes ---- */
 
-/* How much to read at once: a batch, within a bound on memory.  A disk gives
- * far less when it is asked for less than 2 MiB; a little more than the L2
- * cache costs nothing that could be measured.
+/* Returns the size of a read: a batch, within the bound on memory.  Reads
+ * shorter than 2 MiB are much slower on a disk.  A size slightly above that of
+ * the L2 cache had no measurable cost.
  */
 static size_t
 read_size (const struct reader *reader, unsigned threads)
@@ -209,7 +213,7 @@ read_size (const struct reader *reader, unsigned threads)
   size_t batch = fill_batch (reader->scheduler.fill);
   size_t bound = MIN (USUAL_MEMORY, reader->memory) /
     buffers_of (reader->image) / threads;
-  /* Twice as many, so that some can be hashed and others read. */
+  /* Two per thread, so that some are hashed while others are read. */
   uint64_t window = walk_max_range (&reader->scheduler.walk, 2 * threads);
 
   if (batch < 2 * MIB)
@@ -221,15 +225,15 @@ read_size (const struct reader *reader, unsigned threads)
   return MIN (batch, bound);
 }
 
-/* The same of a stream: whole blocks, and no more than the largest pipe holds
- * by default: to wait for more, while others have nothing to hash, cost 12 % of
- * the time.
+/* The same for a stream: whole blocks, up to the largest default size of a
+ * pipe.  Waiting for more, while other threads have nothing to hash, took 12 %
+ * more time.
  */
 static size_t
 stream_read_size (const struct reader *reader, unsigned buffers)
 {
   size_t block_size = reader->scheduler.fill->block_size, size = MIB;
-  /* It can be longer than all memory. */
+  /* This can be more than the memory of all buffers. */
   uint64_t window = walk_max_range (&reader->scheduler.walk, 2 * buffers);
 
   if (size > window)
@@ -237,7 +241,7 @@ stream_read_size (const struct reader *reader, unsigned buffers)
   return size < block_size ? block_size : size - size % block_size;
 }
 
-/* As many buffers as there are ranges, or fit. */
+/* As many buffers as ranges, if they fit into the memory. */
 static struct scheduler_bounds
 bounds_of (const struct reader *reader, unsigned threads)
 {
@@ -256,7 +260,7 @@ bounds_of (const struct reader *reader, unsigned threads)
   };
 }
 
-/* One is being read, and one waits. */
+/* One buffer for each thread, one that is being read, and one in the queue. */
 static struct scheduler_bounds
 stream_bounds (const struct reader *reader, unsigned threads)
 {
@@ -287,7 +291,7 @@ set_sizes (struct reader *reader, unsigned threads)
   return bounds_of (reader, threads);
 }
 
-/* ---- The whole ---- */
+/* ---- Reading an image ---- */
 
 int
 reader_fill (const struct reader_image *image,

@@ -1,17 +1,17 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What the threads that read an image and fill a leaf table do next.
+ * Schedule the threads that read an image and fill a leaf table.
  *
- * A buffer is in use from before it is read until it is hashed; how many there
- * may be is the queue depth.  A thread hashes the oldest buffer in the queue if
- * it may, and reads otherwise.  While no read waits, and the depth is that of
- * the threads, the oldest is the one that the thread has just read, and its
- * data stays in the cache of one core.  When reads wait there are more threads
- * than may hash, most of them in a read.
+ * A buffer is in use from before its read until it is hashed.  The queue depth
+ * limits the number of buffers in use.  A thread hashes the oldest buffer in
+ * the queue if it may, and reads otherwise.  While reads do not wait, and the
+ * depth is the number of threads, the oldest buffer is the one that the thread
+ * has just read, so its data stays in the cache of one core.  When reads wait,
+ * there are more threads than may hash, and most of them are in a read.
  *
- * A thread that has found something to do wakes another one if there is more:
- * so no thread is woken that would find nothing.
+ * A thread that gets work wakes another one if there is more work.  So no
+ * thread is woken without work for it.
  */
 
 #include <config.h>
@@ -91,7 +91,7 @@ dequeue_locked (struct scheduler *scheduler)
   return buffer;
 }
 
-/* ---- What to do ---- */
+/* ---- The next step ---- */
 
 static bool
 can_hash_locked (const struct scheduler *scheduler)
@@ -132,7 +132,7 @@ try_read_locked (struct scheduler *scheduler, struct buffer **buffer)
   return true;
 }
 
-/* SCHEDULER_END if there is nothing at the moment. */
+/* Returns SCHEDULER_END if there is no work now. */
 static enum scheduler_step
 try_next_locked (struct scheduler *scheduler, struct buffer **buffer)
 {
@@ -145,7 +145,9 @@ try_next_locked (struct scheduler *scheduler, struct buffer **buffer)
   return try_read_locked (scheduler, buffer) ? SCHEDULER_READ : SCHEDULER_END;
 }
 
-/* When nothing more is to be read, the threads that hash take what is left. */
+/* A thread that finds no work after the end returns.  The threads that hash
+ * take the remaining buffers.
+ */
 enum scheduler_step
 scheduler_next (struct scheduler *scheduler, struct buffer **buffer)
 {
@@ -236,7 +238,9 @@ queue_locked (struct scheduler *scheduler, struct buffer *buffer)
   scheduler->queued++;
 }
 
-/* A worker looks for more to do next, and wakes another one if there is. */
+/* A worker calls scheduler_next after this, which wakes another worker if there
+ * is more work.
+ */
 void
 scheduler_was_read (struct scheduler *scheduler, struct buffer *buffer)
 {
@@ -251,7 +255,7 @@ scheduler_was_read (struct scheduler *scheduler, struct buffer *buffer)
 
 /* ---- Hash ---- */
 
-/* BUFFER is in the table now. */
+/* Report and free BUFFER, which was added to the table. */
 static void
 done (struct scheduler *scheduler, struct buffer *buffer, unsigned *doing)
 {

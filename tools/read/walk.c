@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A walk over an image by many threads.
+ * A range scheduler for many threads.
  */
 
 #include <config.h>
@@ -12,7 +12,7 @@
 #include "read/walk.h"
 #include "util/error.h"
 
-#define ZERO_STEPS 256          /* of a large hole */
+#define ZERO_STEPS 256          /* steps for a large hole */
 #define MIN_ZEROS 65536         /* blocks of a step */
 
 void
@@ -56,7 +56,9 @@ walk_wait (struct walk *walk)
   wait_locked (walk);
 }
 
-/* May a range be taken?  1; 0 if the walk was stopped; -1: not yet. */
+/* Returns 1 if a range may be taken, 0 if the walk was stopped, or -1 if ranges
+ * have to be hashed first.
+ */
 static int
 may_take (struct walk *walk, bool wait)
 {
@@ -71,7 +73,8 @@ may_take (struct walk *walk, bool wait)
 
 /* ---- Ranges ---- */
 
-/* The next range, to be read or not.  As walk_try_next, or walk_next if WAIT.
+/* Take the next range, data or zero.  Returns like walk_next if WAIT is set, or
+ * like walk_try_next.
  */
 static int
 take (struct walk *walk, void *taker, bool wait, struct walk_range *range,
@@ -106,8 +109,8 @@ leave_window (struct walk *walk, struct walk_range *range)
     pthread_cond_broadcast (&walk->has_advanced);
 }
 
-/* How much of RANGE to put at once, so that a large hole, whose digests take
- * long as well, shows progress.
+/* Returns how many bytes of RANGE to add at once.  Hashing a large hole takes
+ * long as well, so it is split to show progress.
  */
 static uint64_t
 zeros_at_once (const struct walk *walk, const struct range *range)

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A walk over an image by many threads: ranges are handed out in order, and
- * none far ahead of the first that is not hashed yet.  What need not be read is
- * put into the table here.
+ * A range scheduler for many threads.  Ranges of the image are taken in order,
+ * and not far ahead of the first one that is not hashed yet.  Zero ranges are
+ * added to the table here, and need not be read.
  */
 
 #ifndef BLKSUM_WALK_H
@@ -18,8 +18,8 @@
 struct error;
 struct fill;
 
-/* Set RANGE to the next one for TAKER, who asked for it.  One thread at a time.
- * 1, 0 at the end, or -1 with the reason.
+/* Set RANGE to the next range, for TAKER.  Called by one thread at a time.  1,
+ * 0 at the end, or -1 with the reason.
  */
 typedef int (*take_function) (void *taker, struct range *range,
                               struct error *error);
@@ -30,13 +30,13 @@ struct walk {
 
   pthread_mutex_t turn;         /* held while a range is taken */
 
-  pthread_mutex_t lock;         /* protects what follows; taken last */
+  pthread_mutex_t lock;         /* protects the fields below; taken last */
   struct window window;
-  pthread_cond_t has_advanced;  /* the window, or all stopped */
+  pthread_cond_t has_advanced;  /* the window advanced, or the walk stopped */
   bool stopped;
 };
 
-/* A range that was handed out: it is in the window until walk_done. */
+/* A range that was taken.  It is in the window until walk_done. */
 struct walk_range {
   struct range range;
   struct window_item item;
@@ -45,30 +45,34 @@ struct walk_range {
 void walk_init (struct walk *walk, struct fill *fill, take_function take);
 void walk_destroy (struct walk *walk);
 
-/* The longest range to take, so that COUNT of them are in flight; bytes. */
+/* Returns the longest range to take, in bytes, so that COUNT of them can be in
+ * flight.
+ */
 uint64_t walk_max_range (const struct walk *walk, unsigned count);
 
 /* Wait for the next range to be read by TAKER.  1; 0 at the end, or when the
- * walk was stopped; or -1 with the reason, which stops nobody.
+ * walk was stopped; or -1 with the reason, which does not stop the walk.
  */
 int walk_next (struct walk *walk, void *taker, struct walk_range *range,
                struct error *error);
 
-/* The same, but RANGE has a length of 0 when others have to be hashed first. */
+/* The same, but does not wait: RANGE has length 0 if other ranges have to be
+ * hashed first.
+ */
 int walk_try_next (struct walk *walk, void *taker, struct walk_range *range,
                    struct error *error);
 
-/* Until that is no longer so, or the walk was stopped. */
+/* Wait until a range can be taken, or the walk was stopped. */
 void walk_wait (struct walk *walk);
 
-/* TO holds the range from now on, instead of FROM. */
+/* Move the range from FROM to TO. */
 void walk_move (struct walk *walk, struct walk_range *from,
                 struct walk_range *to);
 
-/* It was read and hashed; or given up, if the walk was stopped. */
+/* Report that RANGE was hashed, or dropped if the walk was stopped. */
 void walk_done (struct walk *walk, struct walk_range *range);
 
-/* Nobody waits any more, or is given anything. */
+/* Stop: waiting threads return, and no more ranges are taken. */
 void walk_stop (struct walk *walk);
 
 #endif /* BLKSUM_WALK_H */

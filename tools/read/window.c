@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * How far ranges that were hashed may be ahead of the first that was not.
+ * The window: how far hashed ranges may be ahead of the first range that is not
+ * hashed.
  */
 
 #include <config.h>
@@ -13,7 +14,7 @@
 
 #define SIZE (6 * 1024 * 1024)  /* bytes of memory */
 #define LEAF_COST 80            /* bytes: the longest leaf, and its node */
-#define RANGE_COST 4096         /* bytes: the nodes above them */
+#define RANGE_COST 4096         /* bytes: the nodes above the leaves */
 
 void
 window_init (struct window *window, uint64_t block_size)

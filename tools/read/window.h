@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * How far ranges that were hashed may be ahead of the first that was not: their
- * leaves wait in memory.
+ * The window: how far hashed ranges may be ahead of the first range that is not
+ * hashed.  Their leaves wait in memory.
  *
- * It counts what they take, so a hole is as short as a block, and blocks of 4
- * bytes are long.  One thread at a time: its user holds a lock.
+ * The window counts the memory for leaves.  So a hole counts as little as a
+ * block, and blocks of 4 bytes count much.  Not thread-safe: the caller holds a
+ * lock.
  */
 
 #ifndef BLKSUM_WINDOW_H
@@ -30,21 +31,25 @@ struct window {
 
 void window_init (struct window *window, uint64_t block_size);
 
-/* The longest range to take, in bytes, so that COUNT of them are in flight. */
+/* Returns the longest range to take, in bytes, so that COUNT of them can be in
+ * flight.
+ */
 uint64_t window_max_range (const struct window *window, unsigned count);
 
-/* May a range be taken now?  Always if none is taken that is not hashed. */
+/* True if a range may be taken now.  Always true if all taken ranges are
+ * hashed.
+ */
 bool window_is_open (const struct window *window);
 
-/* RANGE, behind all others, is taken; ITEM is in use until window_done. */
+/* Take RANGE, which is after all others.  ITEM is in use until window_done. */
 void window_take (struct window *window, struct window_item *item,
                   const struct range *range);
 
-/* TO is in use from now on, instead of FROM. */
+/* Replace FROM by TO, which is in use after this. */
 void window_move (struct window *window, struct window_item *from,
                   struct window_item *to);
 
-/* It is hashed. */
+/* Remove ITEM, whose range is hashed. */
 void window_done (struct window *window, struct window_item *item);
 
 #endif /* BLKSUM_WINDOW_H */
