@@ -120,8 +120,8 @@ check_list (const struct options *options, const char *list)
   return verdict_end (&output, &result, r == 0);
 }
 
-/* One list that differs is told also if others could not be read.  Returns the
- * exit status.
+/* A mismatch in one list is reported even if other lists could not be read.
+ * Returns the exit status.
  */
 static int
 check (const struct options *options)
@@ -148,8 +148,8 @@ print_expected (const char *name, const struct expect_result *result)
     report_write_failed (err);
 }
 
-/* What follows the image does not change the status, unless it cannot be read:
- * then a part of the answer is missing.  Returns the exit status.
+/* Trailing data does not change the exit status, unless it cannot be read,
+ * because then the result is incomplete.  Returns the exit status.
  */
 static int
 expect (const struct options *options)
@@ -202,9 +202,7 @@ make_part (const struct options *options)
   return EXIT_TROUBLE;
 }
 
-/* With a job that can find that a block is not what it was said to be.  Returns
- * the exit status.
- */
+/* Run JOB, in which an audited block can differ.  Returns the exit status. */
 static int
 print_incremental (const struct options *options,
                    int (*job) (const struct incremental_request *request,
@@ -232,7 +230,7 @@ print_incremental (const struct options *options,
   return EXIT_SUCCESS;
 }
 
-/* What tells that it is finished stays until the sum has arrived: else the same
+/* The state is removed only after the sum was printed.  Otherwise the same
  * command could not print it again.  Returns the exit status.
  */
 static int
@@ -306,7 +304,7 @@ compare (const struct options *options)
   const char *operand;
   int err = 0;
 
-  /* What differs is seen when it is found, also through a pipe. */
+  /* Flush each range when it is found, also to a pipe. */
   if (options->form != OUTPUT_JSON)
     setvbuf (stdout, NULL, _IOLBF, 0);
   if (job_compare (&request, &difference, &operand, &error) == -1) {

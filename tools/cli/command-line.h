@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A command line, as a table of options describes it: all that is known here
- * of an option is its row.  Which options there are, this must not know.
+ * Parse a command line by a table of options.  Each option is described only by
+ * its row: the parser does not depend on the options of blksum.
  */
 
 #ifndef BLKSUM_COMMAND_LINE_H
@@ -55,19 +55,20 @@ struct option_row {
   void (*check) (const char *arg); /* the last check of all, or NULL */
 };
 
-/* Do what the options in ARGV say, and check that they go together.  Returns
- * the index of the first operand.  Errors exit, and so does what prints.
+/* Parse the options in ARGV into OPTIONS, and check that they can be combined.
+ * Returns the index of the first operand.  Exits after an error, and after an
+ * option that prints.
  */
 int command_line_parse (const struct option_row *rows, struct options *options,
                         int argc, char *argv[]);
 
-/* Is one of the options used that TEXT names, other than ROW?  USES has
+/* True if an option that TEXT names, other than ROW, is used.  USES has
  * USAGE_MAX_OPTIONS elements.
  */
 bool command_line_uses (const struct option_use *uses, const char *text,
                         const struct option_row *row);
 
-/* Print what --help says of the options. */
+/* Print the options for --help. */
 void command_line_print (const struct option_row *rows);
 
 #endif /* BLKSUM_COMMAND_LINE_H */

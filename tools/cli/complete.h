@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * How a command line that is not finished can go on: what the completion
- * functions of the shells, in completions/, ask for.  Opens no file.
+ * Completions of a partial command line, for the completion functions of the
+ * shells in completions/.  Opens no file.
  */
 
 #ifndef BLKSUM_COMPLETE_H
@@ -20,8 +20,8 @@ struct option_row;
  *   directories   a directory
  *
  * A line for a word has, for an option, a tab and its help.  Words are not
- * chosen by what the user has typed, the shell does that.  After one that ends
- * in "=" or ":" belongs no space.
+ * filtered by what the user has typed: the shell does that.  No space belongs
+ * after a word that ends in "=" or ":".
  */
 void complete_print (const struct option_row *rows, int nr_words,
                      char *const words[]);

@@ -3,8 +3,8 @@
  *
  * Where two images differ, as lines or as JSON.
  *
- * JSON that has no end is not JSON: a comparison that fails cannot be taken for
- * one that found so much and no more.
+ * The JSON of a comparison that fails is not terminated.  So it is invalid, and
+ * cannot be mistaken for a complete result.
  */
 
 #include <config.h>
@@ -27,7 +27,7 @@ larger_size (const struct difference *difference)
                                                    : difference->size[1];
 }
 
-/* Of a subset what follows is not looked at. */
+/* True if trailing data is reported, which is not searched with --subset. */
 static bool
 has_follows (const struct options *options)
 {
@@ -35,7 +35,7 @@ has_follows (const struct options *options)
     options->verify.subset.n == 0;
 }
 
-/* A list, as other programs print it, unless there is more to tell. */
+/* True if the output is only a list of ranges, as other programs print it. */
 static bool
 is_list (const struct options *options)
 {

@@ -19,13 +19,14 @@ struct difference_output {
   int error;                    /* an errno value: stdout was not written */
 };
 
-/* LENGTH bytes at START differ: print that on stdout.  0, or an errno value.
- * The function of a struct compare_request, with a struct difference_output.
+/* Print on stdout that LENGTH bytes at START differ.  0, or an errno value.
+ * This is the function of a struct compare_request, with a struct
+ * difference_output.
  */
 int difference_range (void *output, const struct difference *difference,
                       uint64_t start, uint64_t length);
 
-/* Print what is said of the whole images.  0, or an errno value. */
+/* Print the result for the whole images.  0, or an errno value. */
 int difference_end (struct difference_output *output,
                     const struct difference *difference);
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Print what follows an image on its disk, with --size.
+ * Print trailing data after an image on its disk, with --size.
  */
 
 #ifndef BLKSUM_FOLLOWS_H
@@ -9,12 +9,12 @@
 
 struct follows;
 
-/* Print a line "NAME: what follows ..." on stdout, unless nothing does.  0, or
- * an errno value if it could not be written.
+/* Print a line about the trailing data of NAME on stdout, if there is any.  0,
+ * or an errno value if it could not be written.
  */
 int follows_print (const char *name, const struct follows *follows);
 
-/* The same as an object of JSON, or null if it was not looked at. */
+/* Print the same as a JSON object, or null if it was not searched. */
 void follows_print_json (const struct follows *follows);
 
 #endif /* BLKSUM_FOLLOWS_H */

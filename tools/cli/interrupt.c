@@ -1,10 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What a user who interrupts a long work is told: how to go on with it.
+ * Print how to resume when a long job is interrupted.
  *
- * In the handler of a signal next to nothing can be done, so the text is made
- * before.
+ * A signal handler can only call few functions, so the text is prepared before.
  */
 
 #include <config.h>
@@ -20,8 +19,8 @@
 static const int signals[] = { SIGHUP, SIGINT, SIGTERM };
 #define SIGNALS (sizeof signals / sizeof signals[0])
 
-/* Set before the handler is, and never freed: in another thread it may still
- * run.
+/* Set before the handler is installed, and never freed, because the handler may
+ * still run in another thread.
  */
 static char *text;
 static size_t len;
@@ -45,7 +44,7 @@ say_how (int sig)
   raise (sig);
 }
 
-/* For a shell, as coreutils quote. */
+/* Quote WORD for a shell, like coreutils. */
 static void
 print_quoted (FILE *out, const char *word)
 {
@@ -71,7 +70,7 @@ print_command (FILE *out, const struct options *options)
 {
   int i;
 
-  /* What is drawn there is left behind. */
+  /* Leave the progress bar, and start a new line. */
   if (options->progress.bar && options->progress.fd == STDERR_FILENO)
     putc ('\n', out);
   fputs ("blksum: to continue:", out);

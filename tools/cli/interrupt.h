@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What a user who interrupts a long work is told: how to go on with it.
+ * Print how to resume when a long job is interrupted.
  */
 
 #ifndef BLKSUM_INTERRUPT_H
@@ -11,11 +11,11 @@
 
 struct options;
 
-/* To be called once, before the other. */
+/* Prepare the text.  Called once, before interrupt_resumable. */
 void interrupt_prepare (const struct options *options);
 
-/* While it is NOW true, SIGINT, SIGTERM and SIGHUP, unless they are ignored,
- * print the command line, and do what they did before: end the program.
+/* While NOW is true, SIGINT, SIGTERM and SIGHUP print the command line, and
+ * then end the program as before.  Ignored signals stay ignored.
  */
 void interrupt_resumable (bool now);
 

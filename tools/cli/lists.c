@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What blksum tells of itself, and does nothing else then.
+ * Print lists about blksum itself, without doing a job.
  */
 
 #include <config.h>

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What blksum tells of itself, and does nothing else then: on stdout.
+ * Print lists about blksum itself on stdout, without doing a job.
  */
 
 #ifndef BLKSUM_LISTS_H

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What is done for the options that do more than to set a field.
+ * Functions for options that do more than set a field.
  */
 
 #include <config.h>
@@ -59,7 +59,7 @@ option_set_block_size (struct options *options, const struct option_use *use)
   options->hash.block_size_chosen = true;
 }
 
-/* Of --digest and --block-size, in whatever order. */
+/* Combine --digest and --block-size, in any order. */
 void
 option_settle_block_size (struct options *options)
 {
@@ -177,7 +177,7 @@ option_set_output (struct options *options, const struct option_use *use)
     usage_error ("--output: '%s' is neither human nor json", use->arg);
 }
 
-/* An error that one sees before anything is read, and once. */
+/* A wrong format is reported before anything is read, and only once. */
 void
 option_check_format (const char *format)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What is done for the options that do more than to set a field: for rows of
- * the table, see command-line.h.  What is wrong ends the program, see usage.h.
+ * Functions for options that do more than set a field.  Rows of the table call
+ * them, see command-line.h.  Errors end the program, see usage.h.
  */
 
 #ifndef BLKSUM_OPTION_SET_H
@@ -28,11 +28,11 @@ option_set_function option_set_digest,
   option_add_object,
   option_set_output;
 
-/* Is it the name of a format? */
+/* Check that FORMAT is the name of a format. */
 void option_check_format (const char *format);
 
-/* When all options were read: what --digest and --block-size say, in whatever
- * order.
+/* Called after all options were parsed: combine --digest and --block-size,
+ * which can have any order.
  */
 void option_settle_block_size (struct options *options);
 

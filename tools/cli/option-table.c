@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The options of blksum: the table of all that there are.
+ * The options of blksum: the table of all options.
  */
 
 #include <config.h>
@@ -24,7 +24,7 @@
 #include "util/audit-sample.h"
 
 #define MAX_THREADS 128
-#define MAX_READ_SIZE (32 * 1024 * 1024) /* what every NBD server takes */
+#define MAX_READ_SIZE (32 * 1024 * 1024) /* every NBD server allows this */
 
 static struct blkhash_opts *
 new_hash_opts (void)
@@ -240,7 +240,7 @@ print_help (void)
   fputs (help_end, stdout);
 }
 
-/* Not an option: all that follows is what the user is about to write. */
+/* This is not an option: the words after it are the partial command line. */
 static void
 print_completions (int argc, char *argv[])
 {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The options of blksum: the table of all that there are.
+ * The options of blksum: the table of all options.
  */
 
 #ifndef BLKSUM_OPTION_TABLE_H
@@ -9,8 +9,8 @@
 
 struct options;
 
-/* Parse the command line; what needs no operand (--help) is done here and
- * exits, and so do errors, with status 2.
+/* Parse the command line.  Options that need no operand, such as --help, are
+ * handled here, and exit.  Errors exit with status 2.
  */
 void options_parse (struct options *options, int argc, char *argv[]);
 void options_free (struct options *options);

@@ -114,9 +114,9 @@ json_line (const struct options *options, const char *name,
   return line;
 }
 
-/* LINE and END are on their way, or the reason why not: an errno value.  What
- * fails says why at once, and not again: where it is told depends on when the
- * C library writes.
+/* Write LINE and END.  0, or an errno value.  A failure sets errno only once,
+ * in the call that fails; which call that is depends on when the C library
+ * flushes.
  */
 static int
 put_line (const char *line, char end)

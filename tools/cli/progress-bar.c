@@ -3,8 +3,8 @@
  *
  * A line that shows progress, as wide as the terminal.
  *
- * The terminal is asked for its width each time: the user may have changed it.
- * Its last column stays free, because some begin a new line behind it.
+ * The width of the terminal is read each time, because the user can change it.
+ * The last column stays free, because some terminals wrap the line after it.
  */
 
 #include <config.h>
@@ -21,7 +21,7 @@
 #include "cli/progress-bar.h"
 #include "util/utf8.h"
 
-#define DEFAULT_WIDTH 80        /* of a terminal that does not know */
+#define DEFAULT_WIDTH 80        /* if the terminal reports no width */
 #define PERCENT_WIDTH 4         /* columns of "100%" */
 #define MIN_BAR 5               /* with the brackets; no bar is less */
 #define BAR_WITH_TEXT 16        /* nor than this with a text behind it */
@@ -75,8 +75,8 @@ width_of (const char *text)
   return width;
 }
 
-/* Print NAME and a space in MAX columns, or its end, which tells most of a
- * path.  Returns how many columns that took.
+/* Print NAME and a space in MAX columns.  A longer name is cut at its start,
+ * because the end of a path is more useful.  Returns the number of columns.
  */
 static int
 print_name (FILE *out, const char *name, int max)

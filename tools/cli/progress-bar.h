@@ -17,7 +17,7 @@ void progress_bar_percent (int fd, const char *name, int percent,
 /* The same of something that has no known end: no bar. */
 void progress_bar_text (int fd, const char *name, const char *text);
 
-/* Wipe it off. */
+/* Erase the line. */
 void progress_bar_wipe (int fd);
 
 #endif /* BLKSUM_PROGRESS_BAR_H */

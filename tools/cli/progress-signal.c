@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SIGUSR1 asks how far it is: a thread waits for that, which may print, as no
- * signal handler may.
+ * SIGUSR1 requests the progress.  A thread waits for the signal, because a
+ * signal handler must not print.
  */
 
 #include <config.h>
@@ -48,7 +48,7 @@ stop (void)
   pthread_join (thread, NULL);
 }
 
-/* Without that thread nobody answers, and no harm is done. */
+/* If the thread cannot be started, the signal has no effect. */
 void
 progress_signal_answer (void (*answer) (void))
 {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * How far something is, in words.
+ * Progress as text.
  */
 
 #include <config.h>
@@ -13,7 +13,7 @@
 #include "cli/progress-text.h"
 
 #define DAY 86400               /* seconds */
-#define MOST_DAYS 999           /* nobody waits longer */
+#define MOST_DAYS 999           /* a longer time is not shown */
 
 void
 progress_text_bytes (char *text, size_t room, double bytes)

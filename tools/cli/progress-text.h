@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * How far something is, in words.
+ * Progress as text.
  */
 
 #ifndef BLKSUM_PROGRESS_TEXT_H
@@ -17,8 +17,8 @@ void progress_text_bytes (char *text, size_t room, double bytes);
 void progress_text_rate (char *text, size_t room, uint64_t done,
                          double seconds);
 
-/* Write "1.2 GiB/s, 1:05 left" to TEXT, of SIZE bytes of which DONE are done,
- * or only the rate if that tells nothing of the rest.
+/* Write "1.2 GiB/s, 1:05 left" to TEXT, if DONE of SIZE bytes are done.  Write
+ * only the rate if the remaining time cannot be estimated.
  */
 void progress_text_left (char *text, size_t room, uint64_t done,
                          uint64_t size, double seconds);

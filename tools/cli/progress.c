@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Show how far a job is.
+ * Show the progress of a job.
  *
- * Progress is a courtesy: when it cannot be written, hashing goes on.
+ * Errors when the progress is written are ignored: hashing continues.
  */
 
 #include <config.h>
@@ -23,7 +23,7 @@
 #include "util/error.h"
 
 #define INTERVAL 0.1            /* seconds, at least, between two bars */
-#define SETTLED 1               /* seconds; a rate says little before */
+#define SETTLED 1               /* seconds until the rate is meaningful */
 
 static struct progress_target target; /* set once */
 
@@ -104,7 +104,7 @@ wipe (void)
     progress_bar_wipe (target.fd);
 }
 
-/* ---- Who asks ---- */
+/* ---- SIGUSR1 ---- */
 
 /* "12.3 GiB of 100.0 GiB (12%) done, 1.2 GiB/s, 1:13 left" */
 static void
@@ -144,7 +144,7 @@ tell (void)
   draw ();
 }
 
-/* ---- How far it is ---- */
+/* ---- Functions of a job ---- */
 
 static void
 begin (const struct progress_form *form, uint64_t size)
@@ -164,7 +164,7 @@ begin (const struct progress_form *form, uint64_t size)
     print_percent ();
 }
 
-/* Did the percent change?  100 is shown when there is a sum. */
+/* True if the percent changed.  100 is shown only when there is a sum. */
 static bool
 set_percent (void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Show how far a job is: a bar on a terminal, lines for a program, or a line on
- * SIGUSR1.
+ * Show the progress of a job: a bar on a terminal, lines for a program, or a
+ * line on SIGUSR1.
  */
 
 #ifndef BLKSUM_PROGRESS_H
@@ -15,14 +15,14 @@ struct progress_target {
   bool bar;                     /* else lines N/100, as nbdcopy prints */
 };
 
-/* The functions that a job calls, so that TARGET shows it.  From now on SIGUSR1
- * prints a line on standard error, whatever else is shown.  To be called once,
- * before there is any other thread.
+/* Returns the functions that a job calls to show its progress on TARGET.  After
+ * this SIGUSR1 prints a line on standard error, independent of TARGET.  Called
+ * once, before other threads start.
  */
 const struct progress *progress_start (const struct progress_target *target);
 
-/* Between these two nothing is drawn, so that lines can be printed: wipe the
- * bar, and draw it again.  By the same thread, and after begin.
+/* Erase the bar, and draw it again.  Nothing is drawn between these calls, so
+ * lines can be printed.  Called by the same thread, after begin.
  */
 void progress_hide (void);
 void progress_show (void);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What went wrong after the command line was understood.
+ * Print errors after the command line was parsed.
  */
 
 #include <config.h>
@@ -16,7 +16,7 @@
 #include "util/broken-pipe.h"
 #include "util/error.h"
 
-/* Each line begins with NAME, and whatever is in it, it makes no other line. */
+/* Each line begins with NAME.  Line ends in NAME do not start another line. */
 void
 report (const char *name, const struct error *error)
 {

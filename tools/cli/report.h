@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What went wrong after the command line was understood, on stderr.
+ * Print errors after the command line was parsed, on stderr.
  */
 
 #ifndef BLKSUM_REPORT_H
@@ -9,10 +9,12 @@
 
 struct error;
 
-/* Say what is wrong with NAME, in a line for each of those of ERROR. */
+/* Print ERROR, which is about NAME, with NAME in each of its lines. */
 void report (const char *name, const struct error *error);
 
-/* Standard output could not be written, for the reason ERR, an errno value. */
+/* Report that standard output could not be written, with ERR, an errno value,
+ * and exit.
+ */
 void report_write_failed (int err) __attribute__ ((noreturn));
 
 #endif /* BLKSUM_REPORT_H */

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What is wrong with a command line.
+ * Errors in a command line.
  */
 
 #include <config.h>

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What is wrong with a command line.
+ * Errors in a command line.
  */
 
 #ifndef BLKSUM_USAGE_H
@@ -9,13 +9,11 @@
 
 struct option;
 
-/* Exit status when an image is not what it should be, and when something could
- * not be told.
- */
+/* Exit status if an image does not match, and if an error occurred. */
 #define EXIT_DIFFERS 1
 #define EXIT_TROUBLE 2
 
-/* Say what is wrong, in one line, and exit with status 2. */
+/* Print an error in one line, and exit with status 2. */
 void usage_error (const char *fmt, ...)
   __attribute__ ((noreturn, format (printf, 1, 2)));
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What a check found.
+ * Print the results of a check.
  */
 
 #include <config.h>
@@ -58,9 +58,7 @@ verdict_print (const char *name, const char *verdict)
   return err;
 }
 
-/* What is damaged makes the check fail, so the first such line is always
- * reported.
- */
+/* A damaged line makes the check fail, so the first one is always reported. */
 static bool
 is_reported (const struct verdict_output *output, const struct check_line *line)
 {

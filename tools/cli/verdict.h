@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What a check found, in the words of sha256sum --check.
+ * Print the results of a check, in the format of sha256sum --check.
  */
 
 #ifndef BLKSUM_VERDICT_H
