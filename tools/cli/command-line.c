@@ -29,8 +29,8 @@ compare_names (const void *a, const void *b)
                  ((const struct option *) b)->name);
 }
 
-/* What getopt_long takes, which is all zeros before.  NAMES are sorted, for
- * those who read them in messages.
+/* Set LETTERS and NAMES, which are all zeros before, for getopt_long.  NAMES
+ * are sorted, because messages list them.
  */
 static void
 fill_getopt (const struct option_row *row, char *letters,
@@ -38,7 +38,7 @@ fill_getopt (const struct option_row *row, char *letters,
 {
   size_t i;
 
-  *letters++ = ':';             /* tell a missing argument from an unknown */
+  *letters++ = ':';             /* report a missing argument with ':' */
   for (i = 0; row[i].name; i++) {
     int argument = !row[i].arg ? no_argument :
       row[i].arg[0] == '[' ? optional_argument : required_argument;
@@ -86,7 +86,7 @@ parse_number (const struct option_row *row, const char *arg)
   return value;
 }
 
-/* Of what getopt_long returned. */
+/* Returns the use of an option for the result C of getopt_long. */
 static struct option_use
 make_use (const struct option_row *row, int c)
 {

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * How a command line that is not finished can go on.  All that is known here of
- * an option is its row, and what its argument is follows from how --help calls
- * it: a new option with FILE is completed with files.
+ * Completions of a partial command line.  They are derived only from the rows
+ * of the options.  The name of an argument in --help determines its
+ * completions: a new option with FILE is completed with files.
  */
 
 #include <config.h>
@@ -19,7 +19,7 @@
 #include "cli/usage.h"
 #include "format/format.h"
 
-/* What the words before the last say. */
+/* The result of parsing the words before the last. */
 struct line {
   const struct option_row *rows;
   struct option_use uses[USAGE_MAX_OPTIONS]; /* each where its row is in ROWS */
@@ -42,9 +42,7 @@ find_letter (const struct option_row *rows, char letter)
   return NULL;
 }
 
-/* As getopt_long does, take the beginning of a name for it if there is no other
- * that begins so.
- */
+/* Accept a unique prefix of a name, like getopt_long. */
 static const struct option_row *
 find_name (const struct option_row *rows, const char *name, size_t len)
 {
@@ -93,7 +91,7 @@ note_options (struct line *line, const char *word, size_t *arg)
   return NULL;
 }
 
-/* Of a word before the last. */
+/* Parse a word before the last. */
 static void
 note_word (struct line *line, const char *word)
 {
@@ -156,8 +154,8 @@ print_formats (void)
   free (list);
 }
 
-/* A manifest's file behind "manifest:", at OFFSET in WORD.  Returns whether it
- * is there.
+/* Print completions for a file after "manifest:", at OFFSET in WORD.  Returns
+ * false if there is no such prefix.
  */
 static bool
 print_manifest (const char *word, size_t offset)
@@ -171,7 +169,7 @@ print_manifest (const char *word, size_t offset)
   return true;
 }
 
-/* Is that what --help calls a file, whatever it is for? */
+/* True if ARG is a name that --help uses for a file. */
 static bool
 is_file (const char *arg)
 {
@@ -179,7 +177,7 @@ is_file (const char *arg)
     strcmp (arg, "RANGES") == 0;
 }
 
-/* The argument of ROW, at OFFSET in WORD. */
+/* Print completions for the argument of ROW, at OFFSET in WORD. */
 static void
 print_argument (const struct option_row *row, const char *word, size_t offset)
 {
@@ -213,7 +211,7 @@ print_argument (const struct option_row *row, const char *word, size_t offset)
   }
 }
 
-/* Can ROW be added? */
+/* True if ROW can be added. */
 static bool
 is_possible (const struct line *line, const struct option_row *row)
 {

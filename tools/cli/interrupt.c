@@ -27,7 +27,7 @@ static size_t len;
 static pid_t owner;             /* no child that was just forked */
 static struct sigaction before[SIGNALS];
 
-/* What was done before follows, when this returns. */
+/* The previous action runs after this returns. */
 static void
 say_how (int sig)
 {

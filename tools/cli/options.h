@@ -20,10 +20,10 @@ enum output_form {
   OUTPUT_JSON,                  /* an object a line */
 };
 
-/* What --check prints and says, beside errors. */
+/* What --check prints, in addition to errors. */
 enum check_report {
   CHECK_ALL,
-  CHECK_QUIET,                  /* nothing of images that are right */
+  CHECK_QUIET,                  /* nothing for images that match */
   CHECK_STATUS,                 /* nothing */
   CHECK_WARN,                   /* all, and lines that are malformed */
 };
