@@ -94,7 +94,7 @@ print_sums (const struct options *options)
   return print.status;
 }
 
-/* Of a list.  Returns the exit status. */
+/* Check the images of LIST.  Returns the exit status. */
 static int
 check_list (const struct options *options, const char *list)
 {

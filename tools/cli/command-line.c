@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * getopt_long finds the options on a command line, and their rows say what
- * they mean.
+ * getopt_long finds the options on a command line, and the rows of the table
+ * define them.
  */
 
 #include <config.h>

@@ -19,7 +19,9 @@
 #include "cli/progress.h"
 #include "util/result.h"
 
-/* Of what is compared; it can be UINT64_MAX if that is a pipe. */
+/* Returns the larger size.  It is UINT64_MAX if the size of a pipe is not known
+ * yet.
+ */
 static uint64_t
 larger_size (const struct difference *difference)
 {
@@ -96,7 +98,7 @@ print_sizes (struct difference_output *output,
   output->sizes_printed = true;
 }
 
-/* What was looked at, and that no more is said of the images than that. */
+/* Print what was compared, because the result is valid only for that. */
 static void
 print_subset (const struct subset *subset,
               const struct difference *difference)

@@ -25,7 +25,7 @@
 #include "util/audit-sample.h"
 
 /* NAME or, as nbdcopy writes it, NAME/SIZE.  Of several the last one counts,
- * and then what --block-size says: see option_settle_block_size.
+ * and its SIZE must agree with --block-size: see option_settle_block_size.
  */
 void
 option_set_digest (struct options *options, const struct option_use *use)

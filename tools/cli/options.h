@@ -38,8 +38,8 @@ struct verify_options {
 };
 
 struct options {
-  struct hash_request hash;     /* of each operand, which it does not say */
-  uint32_t digest_block_size;   /* --digest says it; 0: it does not */
+  struct hash_request hash;     /* of each operand, which is not set here */
+  uint32_t digest_block_size;   /* from --digest; 0: not given */
 
   /* What is done with the operands: print their sums, or: */
   bool check;                   /* they are lists of sums; or */
