@@ -14,9 +14,9 @@
 #include <stdio.h>
 
 #include "cli/difference.h"
-#include "cli/follows.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/trailing-data.h"
 #include "util/result.h"
 
 /* Returns the larger size.  It is UINT64_MAX if the size of a pipe is not known

@@ -6,7 +6,7 @@
 
 #include <config.h>
 
-#include "job/follows.h"
+#include "job/trailing-data.h"
 #include "read/fill.h"
 #include "source/seek-data.h"
 #include "source/source.h"

@@ -4,8 +4,8 @@
  * Print trailing data after an image on its disk, with --size.
  */
 
-#ifndef BLKSUM_FOLLOWS_H
-#define BLKSUM_FOLLOWS_H
+#ifndef BLKSUM_TRAILING_DATA_H
+#define BLKSUM_TRAILING_DATA_H
 
 struct follows;
 
@@ -17,4 +17,4 @@ int follows_print (const char *name, const struct follows *follows);
 /* Print the same as a JSON object, or null if it was not searched. */
 void follows_print_json (const struct follows *follows);
 
-#endif /* BLKSUM_FOLLOWS_H */
+#endif /* BLKSUM_TRAILING_DATA_H */

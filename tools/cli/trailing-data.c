@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "cli/follows.h"
+#include "cli/trailing-data.h"
 #include "cli/verdict.h"
 #include "util/result.h"
 

@@ -4,8 +4,8 @@
  * Trailing data after an image on its disk, with --size.
  */
 
-#ifndef BLKSUM_JOB_FOLLOWS_H
-#define BLKSUM_JOB_FOLLOWS_H
+#ifndef BLKSUM_JOB_TRAILING_DATA_H
+#define BLKSUM_JOB_TRAILING_DATA_H
 
 struct error;
 struct follows;
@@ -19,4 +19,4 @@ struct source;
 int follows_find (const struct progress_form *form, struct source *source,
                   struct follows *follows, struct error *error);
 
-#endif /* BLKSUM_JOB_FOLLOWS_H */
+#endif /* BLKSUM_JOB_TRAILING_DATA_H */
