@@ -24,7 +24,7 @@
 #include "io/file.h"
 #include "io/files.h"
 #include "io/new-file.h"
-#include "job/earlier.h"
+#include "job/checkpoint.h"
 #include "job/identity.h"
 #include "job/incremental.h"
 #include "job/journal.h"
@@ -295,14 +295,14 @@ begin (struct resume *resume, struct sum *sum, struct error *error)
   return writer ? hash (resume, NULL, 0, writer, sum, error) : -1;
 }
 
-/* Resume.  The journal is read a second time.  The first time, earlier.c cannot
- * use its leaves: the end of the journal is only known after it was read, and
- * it decides which blocks of the image are read and which are audited.  Nothing
- * is modified until then.  The leaves are needed later, together with those of
- * the image, to be compared and written in order.  Keeping them from the first
- * pass would take memory for all of them.  Without an audit they could be
- * written to the new manifest at once.  But there is an audit by default, and
- * that would be a second way to resume.
+/* Resume.  The journal is read a second time.  The first time, checkpoint.c
+ * cannot use its leaves: the end of the journal is only known after it was
+ * read, and it decides which blocks of the image are read and which are
+ * audited.  Nothing is modified until then.  The leaves are needed later,
+ * together with those of the image, to be compared and written in order.
+ * Keeping them from the first pass would take memory for all of them.  Without
+ * an audit they could be written to the new manifest at once.  But there is an
+ * audit by default, and that would be a second way to resume.
  */
 static int
 go_on (struct resume *resume, struct sum *sum, struct error *error)

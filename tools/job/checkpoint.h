@@ -4,8 +4,8 @@
  * The checkpoint of an earlier run: an unfinished manifest, and its state.
  */
 
-#ifndef BLKSUM_EARLIER_H
-#define BLKSUM_EARLIER_H
+#ifndef BLKSUM_CHECKPOINT_H
+#define BLKSUM_CHECKPOINT_H
 
 #include <stdbool.h>
 
@@ -50,4 +50,4 @@ enum earlier_use earlier_judge (const struct earlier *earlier,
                                 const struct identity *identity,
                                 const char **why, struct error *error);
 
-#endif /* BLKSUM_EARLIER_H */
+#endif /* BLKSUM_CHECKPOINT_H */

@@ -18,7 +18,7 @@
 
 #include "../lib/common/sum-line.h"
 #include "io/new-file.h"
-#include "job/earlier.h"
+#include "job/checkpoint.h"
 #include "job/identity.h"
 #include "job/target.h"
 #include "source/source.h"
