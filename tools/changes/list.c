@@ -18,8 +18,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "changes/json-scan.h"
 #include "changes/list.h"
-#include "changes/scan.h"
 #include "util/error.h"
 #include "util/ranges.h"
 

@@ -13,8 +13,8 @@
  * struct error; after it only scan_error may be called.
  */
 
-#ifndef BLKSUM_CHANGES_SCAN_H
-#define BLKSUM_CHANGES_SCAN_H
+#ifndef BLKSUM_JSON_SCAN_H
+#define BLKSUM_JSON_SCAN_H
 
 #include <stdint.h>
 #include <stdio.h>
@@ -48,4 +48,4 @@ int scan_string (struct scan *scan, char text[SCAN_STRING]);
 int scan_error (struct scan *scan, const char *fmt, ...)
   __attribute__ ((format (printf, 2, 3)));
 
-#endif /* BLKSUM_CHANGES_SCAN_H */
+#endif /* BLKSUM_JSON_SCAN_H */

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "changes/scan.h"
+#include "changes/json-scan.h"
 #include "util/error.h"
 
 int
