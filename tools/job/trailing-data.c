@@ -7,7 +7,7 @@
 #include <config.h>
 
 #include "job/trailing-data.h"
-#include "read/fill.h"
+#include "read/scan.h"
 #include "source/seek-data.h"
 #include "source/source.h"
 #include "util/progress.h"

@@ -12,7 +12,7 @@
 #include "blkhash.h"
 
 #include "leaves/image-table.h"
-#include "read/fill.h"
+#include "read/scan.h"
 #include "source/source.h"
 #include "util/error.h"
 #include "util/progress.h"

@@ -23,7 +23,7 @@
 #include <cmocka.h>
 
 #include "leaves/image-runs.h"
-#include "read/fill.h"
+#include "read/scan.h"
 #include "source/source.h"
 
 #define BLOCK 512               /* bytes */

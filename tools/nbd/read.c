@@ -18,7 +18,7 @@
 #include "nbd/handle.h"
 #include "nbd/load.h"
 #include "nbd/read.h"
-#include "read/fill.h"
+#include "read/scan.h"
 #include "util/error.h"
 #include "util/source-options.h"
 

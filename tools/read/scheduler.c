@@ -21,7 +21,7 @@
 #include "../lib/common/cleanup.h"
 #include "../lib/common/numbers.h"
 #include "io/read.h"
-#include "read/fill.h"
+#include "read/scan.h"
 #include "read/scheduler.h"
 #include "util/clock.h"
 #include "util/error.h"

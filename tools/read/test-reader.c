@@ -22,8 +22,8 @@
 
 #include "blkhash.h"
 
-#include "read/fill.h"
 #include "read/reader.h"
+#include "read/scan.h"
 #include "read/test-disk.h"
 #include "util/error.h"
 #include "util/source-options.h"

@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include "read/fill.h"
 #include "read/reader.h"
+#include "read/scan.h"
 #include "read/test-disk.h"
 #include "util/source-options.h"
 

@@ -8,7 +8,7 @@
 
 #include "../lib/common/cleanup.h"
 #include "../lib/common/numbers.h"
-#include "read/fill.h"
+#include "read/scan.h"
 #include "read/walk.h"
 #include "util/error.h"
 

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "read/fill.h"
 #include "read/reader.h"
+#include "read/scan.h"
 #include "source/pipe.h"
 #include "source/source.h"
 #include "util/error.h"

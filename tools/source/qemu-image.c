@@ -16,7 +16,7 @@
 #include "nbd/handle.h"
 #include "nbd/load.h"
 #include "nbd/read.h"
-#include "read/fill.h"
+#include "read/scan.h"
 #include "source/qemu-image.h"
 #include "util/error.h"
 #include "util/source-options.h"

@@ -4,14 +4,14 @@
  * Find the first data at or after an offset of a source.
  *
  * A source reads what FILL lacks, and a search lacks nothing after its first
- * data: see read/fill.h.
+ * data: see read/scan.h.
  */
 
 #include <config.h>
 
 #include <assert.h>
 
-#include "read/fill.h"
+#include "read/scan.h"
 #include "source/seek-data.h"
 #include "source/source.h"
 #include "util/error.h"

@@ -12,7 +12,7 @@
 
 #include "../lib/common/cleanup.h"
 #include "../lib/common/zero.h"
-#include "read/fill.h"
+#include "read/scan.h"
 #include "util/progress.h"
 
 #define SEARCH_UNIT (64 * 1024) /* bytes: alignment of ranges to search */

@@ -8,8 +8,8 @@
  * first byte that is not zero ends the search.
  */
 
-#ifndef BLKSUM_FILL_H
-#define BLKSUM_FILL_H
+#ifndef BLKSUM_SCAN_H
+#define BLKSUM_SCAN_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -98,4 +98,4 @@ bool fill_has_failed (struct fill *fill);
 int fill_missing_at (void *opaque, uint64_t offset, uint64_t *start,
                      uint64_t *len, struct error *error);
 
-#endif /* BLKSUM_FILL_H */
+#endif /* BLKSUM_SCAN_H */
