@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "read/walk.h"
+#include "read/dispatcher.h"
 
 /* Used only by the thread that allocated or dequeued the buffer. */
 struct buffer {

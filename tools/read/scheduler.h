@@ -19,7 +19,7 @@
 
 #include "read/buffers.h"
 #include "read/depth.h"
-#include "read/walk.h"
+#include "read/dispatcher.h"
 
 struct error;
 struct fill;

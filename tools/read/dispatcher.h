@@ -6,8 +6,8 @@
  * added to the table here, and need not be read.
  */
 
-#ifndef BLKSUM_WALK_H
-#define BLKSUM_WALK_H
+#ifndef BLKSUM_DISPATCHER_H
+#define BLKSUM_DISPATCHER_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -75,4 +75,4 @@ void walk_done (struct walk *walk, struct walk_range *range);
 /* Stop: waiting threads return, and no more ranges are taken. */
 void walk_stop (struct walk *walk);
 
-#endif /* BLKSUM_WALK_H */
+#endif /* BLKSUM_DISPATCHER_H */

@@ -8,8 +8,8 @@
 
 #include "../lib/common/cleanup.h"
 #include "../lib/common/numbers.h"
+#include "read/dispatcher.h"
 #include "read/scan.h"
-#include "read/walk.h"
 #include "util/error.h"
 
 #define ZERO_STEPS 256          /* steps for a large hole */
