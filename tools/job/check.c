@@ -21,8 +21,8 @@
 
 #include "job/check.h"
 #include "job/expect-subset.h"
+#include "job/expected-sum.h"
 #include "job/hash.h"
-#include "job/known.h"
 #include "job/manifest.h"
 #include "source/open.h"
 #include "sums/line.h"

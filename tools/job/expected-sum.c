@@ -15,7 +15,7 @@
 #include "blkhash.h"
 
 #include "../lib/common/hash-spec.h"
-#include "job/known.h"
+#include "job/expected-sum.h"
 #include "util/error.h"
 #include "util/result.h"
 

@@ -4,8 +4,8 @@
  * An expected checksum, to be compared with the checksum of an image.
  */
 
-#ifndef BLKSUM_JOB_KNOWN_H
-#define BLKSUM_JOB_KNOWN_H
+#ifndef BLKSUM_EXPECTED_SUM_H
+#define BLKSUM_EXPECTED_SUM_H
 
 #include <stdbool.h>
 
@@ -36,4 +36,4 @@ void known_destroy (struct known *known);
 /* True if HEX is the checksum of the image. */
 bool known_matches (const char *hex, const struct sum *sum);
 
-#endif /* BLKSUM_JOB_KNOWN_H */
+#endif /* BLKSUM_EXPECTED_SUM_H */
