@@ -11,7 +11,7 @@
 #include "blkhash-manifest.h"
 
 #include "job/compare-input.h"
-#include "job/compare-kind.h"
+#include "job/compare-params.h"
 #include "util/error.h"
 #include "util/request.h"
 

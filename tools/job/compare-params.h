@@ -4,8 +4,8 @@
  * Choose digest and block size for comparing.
  */
 
-#ifndef BLKSUM_COMPARE_KIND_H
-#define BLKSUM_COMPARE_KIND_H
+#ifndef BLKSUM_COMPARE_PARAMS_H
+#define BLKSUM_COMPARE_PARAMS_H
 
 struct blkhash_opts;
 struct error;
@@ -26,4 +26,4 @@ int compare_kind_choose (struct compare_kind *kind,
                          struct error *error);
 void compare_kind_free (struct compare_kind *kind);
 
-#endif /* BLKSUM_COMPARE_KIND_H */
+#endif /* BLKSUM_COMPARE_PARAMS_H */
