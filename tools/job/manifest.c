@@ -20,7 +20,7 @@
 #include "blkhash-manifest.h"
 
 #include "../lib/manifest/leaf-runs.h"
-#include "job/kind.h"
+#include "job/hash-params.h"
 #include "job/manifest.h"
 #include "util/error.h"
 #include "util/request.h"

@@ -16,7 +16,7 @@
 
 #include "blkhash-manifest.h"
 
-#include "job/kind.h"
+#include "job/hash-params.h"
 #include "job/parts.h"
 #include "util/error.h"
 

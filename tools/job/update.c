@@ -19,8 +19,8 @@
 
 #include "changes/list.h"
 #include "job/bitmap-of.h"
+#include "job/hash-params.h"
 #include "job/incremental.h"
-#include "job/kind.h"
 #include "job/manifest.h"
 #include "job/manifest-file.h"
 #include "job/update.h"

@@ -9,7 +9,7 @@
 
 #include "blkhash.h"
 
-#include "job/kind.h"
+#include "job/hash-params.h"
 #include "util/error.h"
 #include "util/request.h"
 

@@ -5,8 +5,8 @@
  * request.
  */
 
-#ifndef BLKSUM_KIND_H
-#define BLKSUM_KIND_H
+#ifndef BLKSUM_HASH_PARAMS_H
+#define BLKSUM_HASH_PARAMS_H
 
 struct blkhash_opts;
 struct error;
@@ -18,4 +18,4 @@ struct hash_request;
 int kind_check (const struct hash_request *request,
                 const struct blkhash_opts *opts, struct error *error);
 
-#endif /* BLKSUM_KIND_H */
+#endif /* BLKSUM_HASH_PARAMS_H */
