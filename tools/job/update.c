@@ -18,7 +18,7 @@
 #include "blkhash-manifest.h"
 
 #include "changes/list.h"
-#include "job/bitmap-of.h"
+#include "job/bitmap-check.h"
 #include "job/hash-params.h"
 #include "job/incremental.h"
 #include "job/manifest.h"

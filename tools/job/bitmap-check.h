@@ -5,8 +5,8 @@
  * contain the sum of the manifest.
  */
 
-#ifndef BLKSUM_BITMAP_OF_H
-#define BLKSUM_BITMAP_OF_H
+#ifndef BLKSUM_BITMAP_CHECK_H
+#define BLKSUM_BITMAP_CHECK_H
 
 struct error;
 
@@ -17,4 +17,4 @@ struct error;
 int bitmap_of_manifest (const char *bitmap, int fd, const char *name,
                         struct error *error);
 
-#endif /* BLKSUM_BITMAP_OF_H */
+#endif /* BLKSUM_BITMAP_CHECK_H */

@@ -19,7 +19,7 @@
 
 #include "../lib/common/sum-line.h"
 #include "changes/bitmap-name.h"
-#include "job/bitmap-of.h"
+#include "job/bitmap-check.h"
 #include "util/error.h"
 
 /* Returns the sum in hexadecimal digits, or NULL on error. */
