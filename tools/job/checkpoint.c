@@ -20,7 +20,7 @@
 #include "io/new-file.h"
 #include "job/checkpoint.h"
 #include "job/identity.h"
-#include "job/target.h"
+#include "job/overwrite.h"
 #include "source/source.h"
 #include "util/error.h"
 #include "util/request.h"

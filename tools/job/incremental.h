@@ -45,9 +45,9 @@ struct incremental {
   struct manifest_file manifest;
 };
 
-/* Begin the manifest of REQUEST, of SOURCE; for WHOSE see job/target.h.  BELIEF
- * must outlive INCREMENTAL.  0, or -1 with the reason; then INCREMENTAL need
- * not be closed.
+/* Begin the manifest of REQUEST, of SOURCE; for WHOSE see job/overwrite.h.
+ * BELIEF must outlive INCREMENTAL.  0, or -1 with the reason; then INCREMENTAL
+ * need not be closed.
  */
 int incremental_open (struct incremental *incremental,
                       const struct hash_request *request,

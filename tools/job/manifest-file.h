@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "io/new-file.h"
-#include "job/target.h"
+#include "job/overwrite.h"
 
 struct blkhash_manifest_writer;
 struct blkhash_opts;
@@ -35,9 +35,9 @@ struct manifest_file {
 bool manifest_file_is_stdout (const char *name);
 
 /* Begin the manifest NAME of an image that is hashed with OPTS.  SIZE can be
- * BLKHASH_SIZE_UNKNOWN.  An existing file is replaced if job/target.h permits
- * it for WHOSE and SOURCE, the image or NULL.  0, or -1 with the reason; then
- * the manifest need not be closed.
+ * BLKHASH_SIZE_UNKNOWN.  An existing file is replaced if job/overwrite.h
+ * permits it for WHOSE and SOURCE, the image or NULL.  0, or -1 with the
+ * reason; then the manifest need not be closed.
  */
 int manifest_file_open (struct manifest_file *manifest, const char *name,
                         enum target_name whose,

@@ -20,8 +20,8 @@
 
 #include "job/manifest.h"
 #include "job/manifest-file.h"
+#include "job/overwrite.h"
 #include "job/part.h"
-#include "job/target.h"
 #include "leaves/image-table.h"
 #include "source/open.h"
 #include "source/source.h"

@@ -18,7 +18,7 @@
 #include "../lib/manifest/manifest-unfinished.h"
 #include "io/file.h"
 #include "io/files.h"
-#include "job/target.h"
+#include "job/overwrite.h"
 #include "source/source.h"
 #include "util/error.h"
 

@@ -7,8 +7,8 @@
  * image.  An image can begin like a manifest, because the guest writes it.
  */
 
-#ifndef BLKSUM_TARGET_H
-#define BLKSUM_TARGET_H
+#ifndef BLKSUM_OVERWRITE_H
+#define BLKSUM_OVERWRITE_H
 
 #include <stdbool.h>
 
@@ -34,4 +34,4 @@ int target_check (int fd, const char *name, enum target_name whose,
 int target_check_path (const char *path, enum target_name whose,
                        const struct source *source, struct error *error);
 
-#endif /* BLKSUM_TARGET_H */
+#endif /* BLKSUM_OVERWRITE_H */
