@@ -178,7 +178,7 @@ expect (const struct options *options)
     report (name, &result.why);
     return EXIT_TROUBLE;
   }
-  err = follows_print (name, &result.follows);
+  err = trailing_data_print (name, &result.trailing);
   if (err)
     report_write_failed (err);
   return EXIT_SUCCESS;

@@ -31,7 +31,7 @@ larger_size (const struct difference *difference)
 
 /* True if trailing data is reported, which is not searched with --subset. */
 static bool
-has_follows (const struct options *options)
+has_trailing_data (const struct options *options)
 {
   return options->hash.source.size != SOURCE_WHOLE &&
     options->verify.subset.n == 0;
@@ -41,7 +41,7 @@ has_follows (const struct options *options)
 static bool
 is_list (const struct options *options)
 {
-  return !has_follows (options) && options->verify.subset.n == 0;
+  return !has_trailing_data (options) && options->verify.subset.n == 0;
 }
 
 /* ---- JSON ---- */
@@ -72,11 +72,11 @@ end_json (const struct options *options, const struct difference *difference)
   if (difference->nr_ranges == 0)
     begin_json (options, difference);
   putchar (']');
-  if (has_follows (options)) {
+  if (has_trailing_data (options)) {
     fputs (", \"follows\": [", stdout);
-    follows_print_json (&difference->follows[0]);
+    trailing_data_print_json (&difference->trailing[0]);
     fputs (", ", stdout);
-    follows_print_json (&difference->follows[1]);
+    trailing_data_print_json (&difference->trailing[1]);
     putchar (']');
   }
   puts (is_list (options) ? "" : "}");
@@ -125,13 +125,13 @@ end_lines (struct difference_output *output,
   print_sizes (output, difference);
   if (options->verify.subset.n > 0)
     print_subset (&options->verify.subset, difference);
-  else if (!difference->differ && has_follows (options))
+  else if (!difference->differ && has_trailing_data (options))
     printf ("The first %" PRIu64 " bytes are identical.\n",
             difference->size[0]);
   else if (!difference->differ)
     puts ("The images are identical.");
-  for (i = 0; has_follows (options) && i < 2 && err == 0; i++)
-    err = follows_print (options->operands[i], &difference->follows[i]);
+  for (i = 0; has_trailing_data (options) && i < 2 && err == 0; i++)
+    err = trailing_data_print (options->operands[i], &difference->trailing[i]);
   return err;
 }
 

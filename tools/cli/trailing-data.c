@@ -15,47 +15,47 @@
 #include "util/result.h"
 
 int
-follows_print (const char *name, const struct follows *follows)
+trailing_data_print (const char *name, const struct trailing_data *trailing)
 {
   char text[128] = "";
 
-  switch (follows->what) {
-  case FOLLOWS_NOTHING:
+  switch (trailing->state) {
+  case TRAILING_NONE:
     return 0;
-  case FOLLOWS_UNREAD:
+  case TRAILING_UNREAD:
     snprintf (text, sizeof text, "what follows was not read");
     break;
-  case FOLLOWS_ZERO:
+  case TRAILING_ZERO:
     snprintf (text, sizeof text, "what follows is zero, %" PRIu64 " bytes",
-              follows->len);
+              trailing->len);
     break;
-  case FOLLOWS_DATA:
+  case TRAILING_DATA:
     snprintf (text, sizeof text,
               "what follows is not zero, from offset %" PRIu64 " on",
-              follows->offset);
+              trailing->offset);
     break;
-  case FOLLOWS_BLOCK:
+  case TRAILING_BLOCK:
     snprintf (text, sizeof text,
               "what follows is not zero, from the block at offset %" PRIu64
-              " on", follows->offset);
+              " on", trailing->offset);
     break;
   }
   return verdict_print (name, text);
 }
 
 void
-follows_print_json (const struct follows *follows)
+trailing_data_print_json (const struct trailing_data *trailing)
 {
-  bool zero = follows->what == FOLLOWS_NOTHING ||
-    follows->what == FOLLOWS_ZERO;
+  bool zero = trailing->state == TRAILING_NONE ||
+    trailing->state == TRAILING_ZERO;
 
-  if (follows->what == FOLLOWS_UNREAD) {
+  if (trailing->state == TRAILING_UNREAD) {
     fputs ("null", stdout);
     return;
   }
-  printf ("{\"length\": %" PRIu64 ", \"zero\": %s", follows->len,
+  printf ("{\"length\": %" PRIu64 ", \"zero\": %s", trailing->len,
           zero ? "true" : "false");
   if (!zero)
-    printf (", \"start\": %" PRIu64, follows->offset);
+    printf (", \"start\": %" PRIu64, trailing->offset);
   putchar ('}');
 }

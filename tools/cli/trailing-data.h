@@ -7,14 +7,15 @@
 #ifndef BLKSUM_TRAILING_DATA_H
 #define BLKSUM_TRAILING_DATA_H
 
-struct follows;
+struct trailing_data;
 
 /* Print a line about the trailing data of NAME on stdout, if there is any.  0,
  * or an errno value if it could not be written.
  */
-int follows_print (const char *name, const struct follows *follows);
+int trailing_data_print (const char *name,
+                         const struct trailing_data *trailing);
 
 /* Print the same as a JSON object, or null if it was not searched. */
-void follows_print_json (const struct follows *follows);
+void trailing_data_print_json (const struct trailing_data *trailing);
 
 #endif /* BLKSUM_TRAILING_DATA_H */

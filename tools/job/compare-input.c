@@ -44,8 +44,8 @@ cut_manifest (struct compare_input *input, uint32_t block_size)
     return error_set (&input->error, "has blocks of %lu bytes, and --size ends "
                       "within one, of which there is only the digest",
                       (unsigned long) block_size);
-  input->follows =
-    (struct follows) { FOLLOWS_ZERO, .len = input->size - size };
+  input->trailing =
+    (struct trailing_data) { TRAILING_ZERO, .len = input->size - size };
   input->size = size;
   return 0;
 }
@@ -230,16 +230,16 @@ compare_input_start (struct compare_input *input,
 void
 compare_input_stop (struct compare_input *input)
 {
-  uint64_t behind = input->manifest.trailing;
+  uint64_t trailing = input->manifest.trailing_block;
 
   if (input->source) {
     image_runs_close (&input->image);
     input->size = input->source->size;
   }
-  else if (behind != UINT64_MAX && input->follows.what == FOLLOWS_ZERO) {
-    input->follows.what = FOLLOWS_BLOCK;
-    input->follows.offset =
-      behind * blkhash_opts_get_block_size (input->opts);
+  else if (trailing != UINT64_MAX && input->trailing.state == TRAILING_ZERO) {
+    input->trailing.state = TRAILING_BLOCK;
+    input->trailing.offset =
+      trailing * blkhash_opts_get_block_size (input->opts);
   }
 }
 

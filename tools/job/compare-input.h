@@ -31,7 +31,7 @@ struct compare_input {
   int fd;                       /* of a manifest, or -1 */
   uint64_t size;                /* of the image, bytes; of a pipe it is
                                  * SOURCE_SIZE_UNKNOWN up to its end */
-  struct follows follows;       /* of a manifest: trailing data after SIZE */
+  struct trailing_data trailing; /* of a manifest: trailing data after SIZE */
   struct error error;           /* the reason of a failure */
 
   /* Its leaves. */

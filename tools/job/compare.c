@@ -281,13 +281,13 @@ look_behind (struct compare *compare, struct difference *difference)
     struct compare_input *input = &compare->input[i];
     struct error error = { "" };
 
-    difference->follows[i] = input->follows;
-    if (!input->source || follows_find (&compare->request->hash.progress,
-                                        input->source,
-                                        &difference->follows[i], &error) == 0)
+    difference->trailing[i] = input->trailing;
+    if (!input->source ||
+        trailing_data_find (&compare->request->hash.progress, input->source,
+                            &difference->trailing[i], &error) == 0)
       continue;
     compare->request->hash.warn (input->operand, &error);
-    difference->follows[i].what = FOLLOWS_UNREAD;
+    difference->trailing[i].state = TRAILING_UNREAD;
     difference->incomplete = true;
   }
 }

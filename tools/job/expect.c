@@ -188,8 +188,8 @@ conclude (const struct expect_request *request,
     return;
   request->found (request->hash.operand, result);
   if (result->same && source)
-    follows_find (&request->hash.progress, source, &result->follows,
-                  &result->why);
+    trailing_data_find (&request->hash.progress, source, &result->trailing,
+                        &result->why);
 }
 
 static int

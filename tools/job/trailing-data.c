@@ -31,20 +31,20 @@ search (const struct progress_form *form, struct source *source,
 }
 
 int
-follows_find (const struct progress_form *form, struct source *source,
-              struct follows *follows, struct error *error)
+trailing_data_find (const struct progress_form *form, struct source *source,
+                    struct trailing_data *trailing, struct error *error)
 {
   int r;
 
-  *follows = (struct follows) { .what = FOLLOWS_NOTHING };
+  *trailing = (struct trailing_data) { .state = TRAILING_NONE };
   if (source->full_size == source->size)
     return 0;
   if (source->full_size == SOURCE_SIZE_UNKNOWN) {
-    follows->what = FOLLOWS_UNREAD;
+    trailing->state = TRAILING_UNREAD;
     return 0;
   }
-  follows->len = source->full_size - source->size;
-  r = search (form, source, &follows->offset, error);
-  follows->what = r == 1 ? FOLLOWS_DATA : FOLLOWS_ZERO;
+  trailing->len = source->full_size - source->size;
+  r = search (form, source, &trailing->offset, error);
+  trailing->state = r == 1 ? TRAILING_DATA : TRAILING_ZERO;
   return r == -1 ? -1 : 0;
 }

@@ -8,15 +8,15 @@
 #define BLKSUM_JOB_TRAILING_DATA_H
 
 struct error;
-struct follows;
 struct progress_form;
 struct source;
+struct trailing_data;
 
 /* Search for trailing data after the image of SOURCE, which was hashed.  0, or
  * -1 with the reason if the disk cannot be read; then SOURCE can only be
  * closed.
  */
-int follows_find (const struct progress_form *form, struct source *source,
-                  struct follows *follows, struct error *error);
+int trailing_data_find (const struct progress_form *form, struct source *source,
+                        struct trailing_data *trailing, struct error *error);
 
 #endif /* BLKSUM_JOB_TRAILING_DATA_H */

@@ -23,8 +23,8 @@ cut (struct manifest_runs *manifest, struct blkhash_manifest_run *run,
 
   if (run->count <= left)
     return;
-  if (run->leaves && manifest->trailing == UINT64_MAX)
-    manifest->trailing = run->first + left;
+  if (run->leaves && manifest->trailing_block == UINT64_MAX)
+    manifest->trailing_block = run->first + left;
   run->count = left;
 }
 
@@ -62,6 +62,6 @@ manifest_runs_init (struct manifest_runs *manifest,
 {
   *manifest = (struct manifest_runs) {
     .runs.next = next, .reader = reader, .name = name, .size = size,
-    .trailing = UINT64_MAX, .progress = progress, .error = error
+    .trailing_block = UINT64_MAX, .progress = progress, .error = error
   };
 }

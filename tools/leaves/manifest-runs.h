@@ -21,7 +21,7 @@ struct manifest_runs {
   const char *name;             /* precedes the reason, or NULL */
   uint64_t size;                /* bytes: blocks after it are read, but not
                                  * returned */
-  uint64_t trailing;            /* after the end: the first of those blocks that
+  uint64_t trailing_block;      /* after the end: the first of those blocks that
                                  * is data, or UINT64_MAX */
   const struct progress *progress; /* counts each byte; or NULL */
   struct error *error;          /* receives the reason */

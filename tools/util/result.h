@@ -29,18 +29,18 @@ struct sum {
   double seconds;
 };
 
-enum follows_what {
-  FOLLOWS_NOTHING,
-  FOLLOWS_UNREAD,               /* it was not looked at */
-  FOLLOWS_ZERO,
-  FOLLOWS_DATA,
-  FOLLOWS_BLOCK,                /* data somewhere in a block, by a manifest */
+enum trailing_state {
+  TRAILING_NONE,
+  TRAILING_UNREAD,              /* it was not looked at */
+  TRAILING_ZERO,
+  TRAILING_DATA,
+  TRAILING_BLOCK,               /* data somewhere in a block, by a manifest */
 };
 
 /* What follows an image on its disk, with --size. */
-struct follows {
-  enum follows_what what;
-  uint64_t len;                 /* bytes; but of FOLLOWS_UNREAD */
+struct trailing_data {
+  enum trailing_state state;
+  uint64_t len;                 /* bytes; but of TRAILING_UNREAD */
   uint64_t offset;              /* on the disk, bytes: of the first that is not
                                  * zero, or of its block */
 };
@@ -54,7 +54,7 @@ struct difference {
                                  * that has not ended */
   uint64_t nr_ranges;           /* that were found */
   uint64_t first;               /* where the first of them starts, bytes */
-  struct follows follows[2];    /* with --size */
+  struct trailing_data trailing[2]; /* with --size */
   bool incomplete;              /* what follows could not be read */
   char *manifest_sum;           /* of the first image, if that is a manifest,
                                  * as --tag --no-names prints it, which the
@@ -69,7 +69,7 @@ struct expect_result {
   char verdict[VERDICT_SIZE];
   struct error why;             /* it is not the same; or what follows could not
                                  * be read */
-  struct follows follows;       /* if it is the same, with --size */
+  struct trailing_data trailing; /* if it is the same, with --size */
 };
 
 /* What a line of a list of checksums is, or says of its image. */
