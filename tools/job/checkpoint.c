@@ -29,99 +29,101 @@
 
 /* Read the state, and check that the manifest may be replaced. */
 static int
-check_files (struct earlier *earlier, const char *path,
+check_files (struct checkpoint *checkpoint, const char *path,
              const struct source *source, struct error *error)
 {
   int has;
 
-  earlier->state_path = state_path_of (path);
-  if (!earlier->state_path)
+  checkpoint->state_path = state_path_of (path);
+  if (!checkpoint->state_path)
     return error_errno (error, ENOMEM, "cannot hash");
-  has = state_read (&earlier->state, earlier->state_path, error);
-  earlier->has_state = has == 1;
+  has = state_read (&checkpoint->state, checkpoint->state_path, error);
+  checkpoint->has_state = has == 1;
   if (has == -1)
     return -1;
-  return target_check_path (earlier->name, has ? TARGET_OF_BLKSUM
+  return target_check_path (checkpoint->name, has ? TARGET_OF_BLKSUM
                                                : TARGET_OF_USER,
                             source, error);
 }
 
 static void
-destroy_state (struct earlier *earlier)
+destroy_state (struct checkpoint *checkpoint)
 {
-  state_destroy (&earlier->state);
-  free (earlier->state_path);
+  state_destroy (&checkpoint->state);
+  free (checkpoint->state_path);
 }
 
 int
-earlier_open (struct earlier *earlier, const struct hash_request *request,
-              const struct source *source, struct error *error)
+checkpoint_open (struct checkpoint *checkpoint,
+                 const struct hash_request *request,
+                 const struct source *source, struct error *error)
 {
   char *path = new_file_resolve (request->manifest);
   int r;
 
-  *earlier = (struct earlier) { .name = request->manifest };
-  r = path ? check_files (earlier, path, source, error)
+  *checkpoint = (struct checkpoint) { .name = request->manifest };
+  r = path ? check_files (checkpoint, path, source, error)
     : error_errno (error, errno, "cannot open %s", request->manifest);
   if (r == 0)
-    r = journal_file_open (&earlier->file, path, error);
+    r = journal_file_open (&checkpoint->file, path, error);
   free (path);
   if (r == 0) {
-    r = journal_file_look (&earlier->file, &request->progress,
-                           &earlier->found, error);
+    r = journal_file_look (&checkpoint->file, &request->progress,
+                           &checkpoint->found, error);
     if (r == -1)
-      earlier_close (earlier);
+      checkpoint_close (checkpoint);
   }
   else
-    destroy_state (earlier);
+    destroy_state (checkpoint);
   return r;
 }
 
 void
-earlier_close (struct earlier *earlier)
+checkpoint_close (struct checkpoint *checkpoint)
 {
-  journal_found_destroy (&earlier->found);
-  journal_file_close (&earlier->file);
-  destroy_state (earlier);
+  journal_found_destroy (&checkpoint->found);
+  journal_file_close (&checkpoint->file);
+  destroy_state (checkpoint);
 }
 
 /* ---- Compare with the request ---- */
 
 /* Check the hash parameters.  0 or -1. */
 static int
-check_kind (const struct earlier *earlier, const struct blkhash_opts *hash,
-            struct error *error)
+check_params (const struct checkpoint *checkpoint,
+              const struct blkhash_opts *hash,
+              struct error *error)
 {
   char begun[BLKHASH_MAX_TAG_SIZE], asked[BLKHASH_MAX_TAG_SIZE];
 
-  if (earlier->found.part)
+  if (checkpoint->found.part)
     return error_set (error, "%s is the manifest of a part of an image, with "
-                      "which --resume cannot go on", earlier->name);
-  if (blkhash_opts_same_hash (earlier->found.opts, hash))
+                      "which --resume cannot go on", checkpoint->name);
+  if (blkhash_opts_same_hash (checkpoint->found.opts, hash))
     return 0;
-  blkhash_opts_get_tag (earlier->found.opts, begun, sizeof begun);
+  blkhash_opts_get_tag (checkpoint->found.opts, begun, sizeof begun);
   blkhash_opts_get_tag (hash, asked, sizeof asked);
   return error_set (error, "%s was begun as %s, and not as %s: give the same "
-                    "options, or remove it to start over", earlier->name,
+                    "options, or remove it to start over", checkpoint->name,
                     begun, asked);
 }
 
 static int
-check_size (const struct earlier *earlier, const struct source *source,
+check_size (const struct checkpoint *checkpoint, const struct source *source,
             struct error *error)
 {
-  if (earlier->found.size == source->size)
+  if (checkpoint->found.size == source->size)
     return 0;
   return error_set (error, "%s was begun for %" PRIu64 " bytes, and not for %"
-                    PRIu64 ": remove it to start over", earlier->name,
-                    earlier->found.size, source->size);
+                    PRIu64 ": remove it to start over", checkpoint->name,
+                    checkpoint->found.size, source->size);
 }
 
 /* ---- Validate ---- */
 
 /* Returns the reason why STATE does not match the image, or NULL. */
 static const char *
-why_not_same (const struct state *state, const struct identity *identity)
+stale_reason (const struct state *state, const struct identity *identity)
 {
   if (!identity_is_of_same_files (state->identity, identity->text))
     return "was begun with another image";
@@ -137,50 +139,52 @@ why_not_same (const struct state *state, const struct identity *identity)
  * has no id, so the sum identifies it.
  */
 static bool
-is_its_sum (const struct earlier *earlier)
+has_published_sum (const struct checkpoint *checkpoint)
 {
-  const struct journal_found *found = &earlier->found;
+  const struct journal_found *found = &checkpoint->found;
   char *hex = sum_line_hex (found->md, found->md_len);
-  bool same = hex && earlier->has_state && earlier->state.sum &&
-    strcmp (hex, earlier->state.sum) == 0;
+  bool same = hex && checkpoint->has_state && checkpoint->state.sum &&
+    strcmp (hex, checkpoint->state.sum) == 0;
 
   free (hex);
   return same;
 }
 
 static int
-refuse_finished (const struct earlier *earlier, struct error *error)
+refuse_finished (const struct checkpoint *checkpoint, struct error *error)
 {
   return error_set (error, "%s is complete: 'blksum manifest:%s' prints its "
-                    "sum; to hash anew, remove it", earlier->name,
-                    earlier->name);
+                    "sum; to hash anew, remove it", checkpoint->name,
+                    checkpoint->name);
 }
 
-enum earlier_use
-earlier_judge (const struct earlier *earlier,
-               const struct hash_request *request, const struct source *source,
-               const struct identity *identity, const char **why,
-               struct error *error)
+enum checkpoint_status
+checkpoint_validate (const struct checkpoint *checkpoint,
+                     const struct hash_request *request,
+                     const struct source *source,
+                     const struct identity *identity, const char **why,
+                     struct error *error)
 {
-  const struct journal_found *found = &earlier->found;
+  const struct journal_found *found = &checkpoint->found;
 
   if (!found->opts)
-    return EARLIER_NOTHING;
-  if (check_kind (earlier, request->opts, error) == -1)
-    return EARLIER_REFUSED;
-  if (found->finished && is_its_sum (earlier) && found->size == source->size &&
-      !why_not_same (&earlier->state, identity))
-    return EARLIER_FINISHED;
+    return CHECKPOINT_EMPTY;
+  if (check_params (checkpoint, request->opts, error) == -1)
+    return CHECKPOINT_ERROR;
+  if (found->finished && has_published_sum (checkpoint) &&
+      found->size == source->size &&
+      !stale_reason (&checkpoint->state, identity))
+    return CHECKPOINT_FINISHED;
   if (found->finished)
-    return refuse_finished (earlier, error);
+    return refuse_finished (checkpoint, error);
 
-  *why = !earlier->has_state ||
-    strcmp (earlier->state.journal, found->id) != 0
+  *why = !checkpoint->has_state ||
+    strcmp (checkpoint->state.journal, found->id) != 0
     ? "has no state of the image beside it"
-    : why_not_same (&earlier->state, identity);
+    : stale_reason (&checkpoint->state, identity);
   if (*why)
-    return EARLIER_WRONG;
-  if (check_size (earlier, source, error) == -1)
-    return EARLIER_REFUSED;
-  return found->blocks > 0 ? EARLIER_USABLE : EARLIER_NOTHING;
+    return CHECKPOINT_STALE;
+  if (check_size (checkpoint, source, error) == -1)
+    return CHECKPOINT_ERROR;
+  return found->blocks > 0 ? CHECKPOINT_RESUMABLE : CHECKPOINT_EMPTY;
 }

@@ -17,7 +17,7 @@ struct hash_request;
 struct identity;
 struct source;
 
-struct earlier {
+struct checkpoint {
   const char *name;             /* of the manifest, from the command line */
   struct journal_file file;
   char *state_path;
@@ -30,24 +30,26 @@ struct earlier {
  * it does not exist.  0, or -1 with the reason, for example that the file must
  * not be replaced.
  */
-int earlier_open (struct earlier *earlier, const struct hash_request *request,
-                  const struct source *source, struct error *error);
-void earlier_close (struct earlier *earlier);
+int checkpoint_open (struct checkpoint *checkpoint,
+                     const struct hash_request *request,
+                     const struct source *source, struct error *error);
+void checkpoint_close (struct checkpoint *checkpoint);
 
-enum earlier_use {
-  EARLIER_REFUSED = -1,         /* an error, with the reason */
-  EARLIER_NOTHING,              /* there are no blocks: start */
-  EARLIER_WRONG,                /* it is stale, see WHY: start over */
-  EARLIER_USABLE,               /* it can be resumed */
-  EARLIER_FINISHED,             /* the last run was interrupted after it had
+enum checkpoint_status {
+  CHECKPOINT_ERROR = -1,        /* an error, with the reason */
+  CHECKPOINT_EMPTY,             /* there are no blocks: start */
+  CHECKPOINT_STALE,             /* it is stale, see WHY: start over */
+  CHECKPOINT_RESUMABLE,         /* it can be resumed */
+  CHECKPOINT_FINISHED,          /* the last run was interrupted after it had
                                  * published the manifest */
 };
 
 /* Validate the checkpoint for SOURCE, which has this IDENTITY. */
-enum earlier_use earlier_judge (const struct earlier *earlier,
-                                const struct hash_request *request,
-                                const struct source *source,
-                                const struct identity *identity,
-                                const char **why, struct error *error);
+enum checkpoint_status checkpoint_validate (const struct checkpoint *checkpoint,
+                                            const struct hash_request *request,
+                                            const struct source *source,
+                                            const struct identity *identity,
+                                            const char **why,
+                                            struct error *error);
 
 #endif /* BLKSUM_CHECKPOINT_H */

@@ -45,7 +45,7 @@ struct resume {
   struct source *source;
   struct identity identity;
   bool untrusted;               /* a modification may not be detected */
-  struct earlier earlier;
+  struct checkpoint checkpoint;
 };
 
 /* ---- The image ---- */
@@ -118,7 +118,8 @@ static int
 take_finished (const struct resume *resume, struct sum *sum,
                struct error *error)
 {
-  if (job_manifest (resume->hash, resume->earlier.file.path, sum, error) == -1)
+  if (job_manifest (resume->hash, resume->checkpoint.file.path, sum,
+                    error) == -1)
     return -1;
   snprintf (sum->format, sizeof sum->format, "%s", resume->source->format);
   sum->incremental = true;
@@ -178,7 +179,7 @@ say_untrusted (const struct resume *resume)
 static struct blkhash_manifest_writer *
 start_over (struct resume *resume, struct error *error)
 {
-  const struct earlier *earlier = &resume->earlier;
+  const struct checkpoint *checkpoint = &resume->checkpoint;
   struct blkhash_manifest_writer *writer;
   char id[STATE_ID_DIGITS + 1];
   const struct state state = {
@@ -191,12 +192,12 @@ start_over (struct resume *resume, struct error *error)
     say_untrusted (resume);
   if (make_id (id, error) == -1 ||
       sync_image (resume->source, error) == -1 ||
-      state_write (&state, earlier->state_path, error) == -1)
+      state_write (&state, checkpoint->state_path, error) == -1)
     return NULL;
-  writer = journal_file_begin (&earlier->file, resume->hash->opts,
+  writer = journal_file_begin (&checkpoint->file, resume->hash->opts,
                                resume->source->size, id, error);
   if (!writer)
-    unlink (earlier->state_path);
+    unlink (checkpoint->state_path);
   return writer;
 }
 
@@ -208,14 +209,14 @@ publish (struct resume *resume, struct incremental *inc,
          const struct sum *sum, struct error *error)
 {
   char *hex = sum_line_hex (sum->md, sum->md_len);
-  int r = hex ? state_add_sum (resume->earlier.state_path, hex, error)
+  int r = hex ? state_add_sum (resume->checkpoint.state_path, hex, error)
               : error_errno (error, ENOMEM, "cannot hash");
 
   free (hex);
   if (r == 0)
     r = incremental_publish (inc, error);
   if (r == 0)
-    new_file_sync_directory (resume->earlier.file.path);
+    new_file_sync_directory (resume->checkpoint.file.path);
   return r;
 }
 
@@ -225,8 +226,8 @@ publish (struct resume *resume, struct incremental *inc,
 static void
 remove_all (const struct resume *resume)
 {
-  unlink (resume->earlier.file.path);
-  unlink (resume->earlier.state_path);
+  unlink (resume->checkpoint.file.path);
+  unlink (resume->checkpoint.state_path);
 }
 
 static int
@@ -237,7 +238,7 @@ fill (struct resume *resume, struct incremental *inc,
   struct journal journal;
   int r;
 
-  if (journal_start (&journal, resume->earlier.file.fd,
+  if (journal_start (&journal, resume->checkpoint.file.fd,
                      source_files (resume->source), writer, error) == -1)
     return -1;
   resume->request->resumable (true);
@@ -307,17 +308,17 @@ begin (struct resume *resume, struct sum *sum, struct error *error)
 static int
 go_on (struct resume *resume, struct sum *sum, struct error *error)
 {
-  const struct earlier *earlier = &resume->earlier;
+  const struct checkpoint *checkpoint = &resume->checkpoint;
   struct blkhash_manifest_writer *writer;
   struct blkhash_manifest_reader *reader;
   int fd, r = -1;
 
-  reader = journal_file_read (&earlier->file, &fd, error);
+  reader = journal_file_read (&checkpoint->file, &fd, error);
   if (!reader)
     return -1;
-  writer = journal_file_continue (&earlier->file, &earlier->found, error);
+  writer = journal_file_continue (&checkpoint->file, &checkpoint->found, error);
   if (writer)
-    r = hash (resume, reader, earlier->found.blocks, writer, sum, error);
+    r = hash (resume, reader, checkpoint->found.blocks, writer, sum, error);
   blkhash_manifest_reader_free (reader);
   close (fd);
   return r;
@@ -326,22 +327,24 @@ go_on (struct resume *resume, struct sum *sum, struct error *error)
 /* ---- The job ---- */
 
 static int
-use_earlier (struct resume *resume, struct sum *sum, struct error *error)
+hash_from_checkpoint (struct resume *resume, struct sum *sum,
+                      struct error *error)
 {
   const char *why;
 
-  switch (earlier_judge (&resume->earlier, resume->hash, resume->source,
-                         &resume->identity, &why, error)) {
-  case EARLIER_REFUSED:
+  switch (checkpoint_validate (&resume->checkpoint, resume->hash,
+                               resume->source,
+                               &resume->identity, &why, error)) {
+  case CHECKPOINT_ERROR:
     break;
-  case EARLIER_WRONG:
+  case CHECKPOINT_STALE:
     say_start_over (resume, why);
     return begin (resume, sum, error);
-  case EARLIER_NOTHING:
+  case CHECKPOINT_EMPTY:
     return begin (resume, sum, error);
-  case EARLIER_USABLE:
+  case CHECKPOINT_RESUMABLE:
     return go_on (resume, sum, error);
-  case EARLIER_FINISHED:
+  case CHECKPOINT_FINISHED:
     return take_finished (resume, sum, error);
   }
   return -1;
@@ -365,10 +368,10 @@ job_resume (const struct incremental_request *request, struct sum *sum,
     return -1;
   r = check_image (&resume, error);
   if (r == 0)
-    r = earlier_open (&resume.earlier, hash, resume.source, error);
+    r = checkpoint_open (&resume.checkpoint, hash, resume.source, error);
   if (r == 0) {
-    r = use_earlier (&resume, sum, error);
-    earlier_close (&resume.earlier);
+    r = hash_from_checkpoint (&resume, sum, error);
+    checkpoint_close (&resume.checkpoint);
   }
   close_image (&resume);
   if (r == 0)
