@@ -48,9 +48,9 @@ work (const struct incremental *inc)
 {
   uint64_t read = audit_sample_bytes (&inc->sample);
   uint64_t rest = inc->source->size - read;
-  uint64_t believed = rest / block_size (inc) + (rest % block_size (inc) != 0);
+  uint64_t trusted = rest / block_size (inc) + (rest % block_size (inc) != 0);
 
-  return read + believed * blkhash_opts_get_digest_size (inc->request->opts);
+  return read + trusted * blkhash_opts_get_digest_size (inc->request->opts);
 }
 
 /* Write the leaves of IMAGE, which is open, and of the baseline to the
@@ -61,14 +61,14 @@ write_manifest (struct incremental *inc, struct image_runs *image,
                 struct journal *journal, const struct progress *progress,
                 struct sum *sum, struct error *error)
 {
-  const struct belief *belief = inc->belief;
+  const struct baseline *baseline = inc->baseline;
   struct manifest_runs base;
   struct overlay_runs overlay = {
-    .base = belief->reader ? &base.runs : NULL,
+    .base = baseline->reader ? &base.runs : NULL,
     .image = &image->runs,
     .sample = &inc->sample,
-    .base_name = belief->name,
-    .base_is_checked = belief->finished,
+    .base_name = baseline->name,
+    .base_is_checked = baseline->finished,
     .size = inc->source->size,
     .block_size = block_size (inc),
     .progress = progress,
@@ -77,7 +77,8 @@ write_manifest (struct incremental *inc, struct image_runs *image,
   struct journal_runs journalled;
   int r;
 
-  manifest_runs_init (&base, belief->reader, belief->name, inc->source->size,
+  manifest_runs_init (&base, baseline->reader, baseline->name,
+                      inc->source->size,
                       NULL, error);
   overlay_runs_init (&overlay);
   journal_runs_init (&journalled, &overlay.runs, journal, error);
@@ -137,19 +138,20 @@ choose (struct incremental *inc, struct error *error)
     err = errno;
   if (err == 0)
     err = audit_sample_init (&inc->sample, inc->source->size, block_size (inc),
-                             inc->belief->unknown, inc->belief->audit, seed);
+                             inc->baseline->unknown, inc->baseline->audit,
+                             seed);
   return err ? error_errno (error, err, "cannot hash") : 0;
 }
 
 int
 incremental_open (struct incremental *inc, const struct hash_request *request,
                   enum target_name whose, struct source *source,
-                  const struct belief *belief, struct error *error)
+                  const struct baseline *baseline, struct error *error)
 {
   *inc = (struct incremental) {
     .request = request,
     .source = source,
-    .belief = belief,
+    .baseline = baseline,
   };
   if (choose (inc, error) == 0 &&
       manifest_file_open (&inc->manifest, request->manifest, whose,

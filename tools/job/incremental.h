@@ -28,7 +28,7 @@ struct source;
 struct sum;
 
 /* The baseline: the manifest whose leaves are trusted. */
-struct belief {
+struct baseline {
   struct blkhash_manifest_reader *reader; /* NULL: there is no baseline */
   const char *name;             /* of the manifest */
   bool finished;                /* it has an end, with a sum to verify */
@@ -40,19 +40,19 @@ struct belief {
 struct incremental {
   const struct hash_request *request;
   struct source *source;
-  const struct belief *belief;
+  const struct baseline *baseline;
   struct audit_sample sample;
   struct manifest_file manifest;
 };
 
 /* Begin the manifest of REQUEST, of SOURCE; for WHOSE see job/overwrite.h.
- * BELIEF must outlive INCREMENTAL.  0, or -1 with the reason; then INCREMENTAL
- * need not be closed.
+ * BASELINE must outlive INCREMENTAL.  0, or -1 with the reason; then
+ * INCREMENTAL need not be closed.
  */
 int incremental_open (struct incremental *incremental,
                       const struct hash_request *request,
                       enum target_name whose, struct source *source,
-                      const struct belief *belief, struct error *error);
+                      const struct baseline *baseline, struct error *error);
 
 /* Read the image where it is needed, and set SUM like job_hash_source.  All
  * leaves are appended to JOURNAL, unless it is NULL.  0; 1 if a block does not

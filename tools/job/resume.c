@@ -260,7 +260,7 @@ hash (struct resume *resume, struct blkhash_manifest_reader *reader,
       struct sum *sum, struct error *error)
 {
   struct ranges unknown = { 0 };
-  struct belief belief = {
+  struct baseline baseline = {
     .reader = reader,
     .name = resume->hash->manifest,
     .unknown = &unknown,
@@ -277,7 +277,7 @@ hash (struct resume *resume, struct blkhash_manifest_reader *reader,
     r = error_errno (error, err, "cannot hash");
   else
     r = incremental_open (&inc, resume->hash, TARGET_OF_BLKSUM, resume->source,
-                          &belief, error);
+                          &baseline, error);
   if (r == 0) {
     r = fill (resume, &inc, writer, sum, error);
     incremental_close (&inc);

@@ -115,7 +115,7 @@ open_old (struct update *update, struct error *error)
 static int
 hash (struct update *update, struct sum *sum, struct error *error)
 {
-  const struct belief belief = {
+  const struct baseline baseline = {
     .reader = update->reader,
     .name = update->request->old,
     .finished = true,
@@ -126,7 +126,7 @@ hash (struct update *update, struct sum *sum, struct error *error)
   int r;
 
   if (incremental_open (&inc, &update->hash, TARGET_OF_USER, update->source,
-                        &belief, error) == -1)
+                        &baseline, error) == -1)
     return -1;
   r = incremental_fill (&inc, NULL, sum, error);
   if (r == 0)
