@@ -18,7 +18,7 @@
 #include "util/error.h"
 
 int
-scan_error (struct scan *scan, const char *fmt, ...)
+json_scan_error (struct json_scan *scan, const char *fmt, ...)
 {
   char where[40] = "", text[512];
   va_list args;
@@ -33,7 +33,7 @@ scan_error (struct scan *scan, const char *fmt, ...)
 
 /* The next character that is not a space, or EOF. */
 static int
-next (struct scan *scan)
+next (struct json_scan *scan)
 {
   int c;
 
@@ -45,36 +45,36 @@ next (struct scan *scan)
 
 /* Report C, a character or EOF that is not allowed here. */
 static int
-unexpected_char (struct scan *scan, int c)
+unexpected_char (struct json_scan *scan, int c)
 {
   int errnum = errno;
 
   if (c != EOF)
-    return scan_error (scan, isgraph (c) ? "has an unexpected '%c'"
-                       : "has an unexpected byte %d", c);
+    return json_scan_error (scan, isgraph (c) ? "has an unexpected '%c'"
+                            : "has an unexpected byte %d", c);
   if (ferror (scan->in))
     return error_about (scan->error, scan->name, "cannot read: %s",
                         strerror (errnum));
-  return scan_error (scan, "is truncated: the list has no end");
+  return json_scan_error (scan, "is truncated: the list has no end");
 }
 
 int
-scan_begin (struct scan *scan)
+json_scan_begin (struct json_scan *scan)
 {
   int c = next (scan);
 
   if (c == '[')
     return 0;
   if (c == EOF && !ferror (scan->in))
-    return scan_error (scan, "it is empty: a list of no ranges is []");
+    return json_scan_error (scan, "it is empty: a list of no ranges is []");
   if (c == EOF)
     return unexpected_char (scan, c);
-  return scan_error (scan, "it is not a list of ranges in JSON");
+  return json_scan_error (scan, "it is not a list of ranges in JSON");
 }
 
 /* The input must end after the array. */
 static int
-end (struct scan *scan)
+end (struct json_scan *scan)
 {
   int c = next (scan);
 
@@ -82,11 +82,11 @@ end (struct scan *scan)
   if (c == EOF && !ferror (scan->in))
     return 0;
   return c == EOF ? unexpected_char (scan, c)
-    : scan_error (scan, "there is trailing data after the list of ranges");
+    : json_scan_error (scan, "there is trailing data after the list of ranges");
 }
 
 int
-scan_object (struct scan *scan)
+json_scan_object (struct json_scan *scan)
 {
   int c = next (scan);
 
@@ -103,7 +103,7 @@ scan_object (struct scan *scan)
 
 /* Read a string after its first '"'. */
 static int
-parse_string (struct scan *scan, char text[SCAN_STRING])
+parse_string (struct json_scan *scan, char text[JSON_SCAN_STRING])
 {
   size_t len = 0;
   int c;
@@ -111,9 +111,9 @@ parse_string (struct scan *scan, char text[SCAN_STRING])
   while ((c = getc_unlocked (scan->in)) != '"') {
     if (c == EOF || c < ' ' || c >= 127 || c == '\\')
       return unexpected_char (scan, c);
-    if (len == SCAN_STRING - 1)
-      return scan_error (scan, "has a string that is too long: '%.*s...'",
-                         (int) len, text);
+    if (len == JSON_SCAN_STRING - 1)
+      return json_scan_error (scan, "has a string that is too long: '%.*s...'",
+                              (int) len, text);
     text[len++] = c;
   }
   text[len] = '\0';
@@ -121,7 +121,7 @@ parse_string (struct scan *scan, char text[SCAN_STRING])
 }
 
 int
-scan_key (struct scan *scan, char key[SCAN_STRING])
+json_scan_key (struct json_scan *scan, char key[JSON_SCAN_STRING])
 {
   int c = next (scan);
 
@@ -158,9 +158,9 @@ parse_number (const char *text, uint64_t *number)
 }
 
 int
-scan_number (struct scan *scan, uint64_t *number)
+json_scan_number (struct json_scan *scan, uint64_t *number)
 {
-  char text[SCAN_STRING];
+  char text[JSON_SCAN_STRING];
   size_t len = 0;
   int c = next (scan);
 
@@ -173,14 +173,15 @@ scan_number (struct scan *scan, uint64_t *number)
   if (len == 0)
     return unexpected_char (scan, c);
   if (parse_number (text, number) == -1)
-    return scan_error (scan, "has '%s' instead of an integer from 0 to 2^64 - "
-                       "1", text);
+    return json_scan_error (scan,
+                            "has '%s' instead of an integer from 0 to 2^64 - "
+                            "1", text);
   return c == EOF || ungetc (c, scan->in) == EOF ? unexpected_char (scan, c)
                                                  : 0;
 }
 
 int
-scan_string (struct scan *scan, char text[SCAN_STRING])
+json_scan_string (struct json_scan *scan, char text[JSON_SCAN_STRING])
 {
   int c = next (scan);
 

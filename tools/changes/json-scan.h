@@ -10,7 +10,7 @@
  * repeated members.  Memory does not grow with the input.
  *
  * Functions return 0 or -1, or 1, 0 or -1.  The reason of an error is in the
- * struct error; after it only scan_error may be called.
+ * struct error; after it only json_scan_error may be called.
  */
 
 #ifndef BLKSUM_JSON_SCAN_H
@@ -21,9 +21,9 @@
 
 struct error;
 
-#define SCAN_STRING 32          /* with NUL; a longer one is an error */
+#define JSON_SCAN_STRING 32     /* with NUL; a longer one is an error */
 
-struct scan {
+struct json_scan {
   FILE *in;
   const char *name;             /* of the file, for errors */
   uint64_t item;                /* number of the object, from 1 */
@@ -32,20 +32,20 @@ struct scan {
 };
 
 /* Read the start of the array. */
-int scan_begin (struct scan *scan);
+int json_scan_begin (struct json_scan *scan);
 
 /* 1: another object begins; 0: the array ended, and so did the input. */
-int scan_object (struct scan *scan);
+int json_scan_object (struct json_scan *scan);
 
 /* 1: the object has another member, KEY, whose value is next; 0: it ended. */
-int scan_key (struct scan *scan, char key[SCAN_STRING]);
+int json_scan_key (struct json_scan *scan, char key[JSON_SCAN_STRING]);
 
 /* The value of that member. */
-int scan_number (struct scan *scan, uint64_t *number);
-int scan_string (struct scan *scan, char text[SCAN_STRING]);
+int json_scan_number (struct json_scan *scan, uint64_t *number);
+int json_scan_string (struct json_scan *scan, char text[JSON_SCAN_STRING]);
 
 /* Set an error of the current object.  Always returns -1. */
-int scan_error (struct scan *scan, const char *fmt, ...)
+int json_scan_error (struct json_scan *scan, const char *fmt, ...)
   __attribute__ ((format (printf, 2, 3)));
 
 #endif /* BLKSUM_JSON_SCAN_H */

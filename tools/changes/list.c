@@ -37,11 +37,11 @@ struct item {
   unsigned has;
   uint64_t start, len;          /* START is also a row's offset */
   uint64_t type;
-  char description[SCAN_STRING];
+  char description[JSON_SCAN_STRING];
 };
 
 struct list {
-  struct scan scan;
+  struct json_scan scan;
   uint64_t size;                /* of the image, bytes */
   struct ranges *ranges;
   unsigned form;                /* HAS_RANGE or HAS_ROW; 0: not yet known */
@@ -57,11 +57,12 @@ unknown_member (struct list *list, const char *key)
 
   for (size_t i = 0; i < sizeof map / sizeof *map; i++)
     if (strcmp (key, map[i]) == 0)
-      return scan_error (&list->scan, "has '%s', as 'qemu-img map' prints, "
-                         "where changed ranges have \"data\": false; use the "
-                         "output of 'nbdinfo --json "
-                         "--map=qemu:dirty-bitmap:NAME URI'", key);
-  return scan_error (&list->scan, "has an unknown member '%s'", key);
+      return json_scan_error (&list->scan,
+                              "has '%s', as 'qemu-img map' prints, "
+                              "where changed ranges have \"data\": false; use "
+                              "the output of 'nbdinfo --json "
+                              "--map=qemu:dirty-bitmap:NAME URI'", key);
+  return json_scan_error (&list->scan, "has an unknown member '%s'", key);
 }
 
 static int
@@ -86,23 +87,23 @@ parse_member (struct list *list, const char *key, struct item *item)
   if (i == sizeof members / sizeof *members)
     return unknown_member (list, key);
   if (item->has & members[i].has)
-    return scan_error (&list->scan, "has '%s' twice", key);
+    return json_scan_error (&list->scan, "has '%s' twice", key);
   item->has |= members[i].has;
-  return members[i].number ? scan_number (&list->scan, members[i].number)
-    : scan_string (&list->scan, item->description);
+  return members[i].number ? json_scan_number (&list->scan, members[i].number)
+    : json_scan_string (&list->scan, item->description);
 }
 
 /* 1; 0 at the end of the list; or -1. */
 static int
 parse_item (struct list *list, struct item *item)
 {
-  char key[SCAN_STRING];
-  int r = scan_object (&list->scan);
+  char key[JSON_SCAN_STRING];
+  int r = json_scan_object (&list->scan);
 
   *item = (struct item) { .has = 0 };
   if (r != 1)
     return r;
-  while ((r = scan_key (&list->scan, key)) == 1)
+  while ((r = json_scan_key (&list->scan, key)) == 1)
     if (parse_member (list, key, item) == -1)
       return -1;
   return r == 0 ? 1 : -1;
@@ -116,11 +117,12 @@ check_form (struct list *list, const struct item *item)
   unsigned form = item->has & ~HAS_DESCRIPTION;
 
   if (item->has != HAS_RANGE && form != HAS_ROW)
-    return scan_error (&list->scan, "must have either 'start' and 'length', or "
-                       "'offset', 'length' and 'type', and nothing else");
+    return json_scan_error (&list->scan,
+                            "must have either 'start' and 'length', or "
+                            "'offset', 'length' and 'type', and nothing else");
   if (list->form != 0 && list->form != form)
-    return scan_error (&list->scan, "has a different form than the range "
-                       "before it");
+    return json_scan_error (&list->scan, "has a different form than the range "
+                            "before it");
   list->form = form;
   return 0;
 }
@@ -129,11 +131,12 @@ static int
 check_bounds (struct list *list, const struct item *item)
 {
   if (item->len == 0)
-    return scan_error (&list->scan, "has length 0");
+    return json_scan_error (&list->scan, "has length 0");
   if (item->start > list->size || item->len > list->size - item->start)
-    return scan_error (&list->scan, "of %" PRIu64 " bytes at %" PRIu64 " ends "
-                       "after the image, which has %" PRIu64 " bytes",
-                       item->len, item->start, list->size);
+    return json_scan_error (&list->scan,
+                            "of %" PRIu64 " bytes at %" PRIu64 " ends "
+                            "after the image, which has %" PRIu64 " bytes",
+                            item->len, item->start, list->size);
   return 0;
 }
 
@@ -144,12 +147,14 @@ check_row (struct list *list, const struct item *item)
   const char *expected = item->type & DIRTY ? "dirty" : "clean";
 
   if (item->start != list->covered)
-    return scan_error (&list->scan, "begins at %" PRIu64 " instead of %" PRIu64
-                       ", where the previous range ends", item->start,
-                       list->covered);
+    return json_scan_error (&list->scan,
+                            "begins at %" PRIu64 " instead of %" PRIu64
+                            ", where the previous range ends", item->start,
+                            list->covered);
   if (item->has & HAS_DESCRIPTION && strcmp (item->description, expected) != 0)
-    return scan_error (&list->scan, "is '%s' with type %" PRIu64 ", which no "
-                       "dirty bitmap has", item->description, item->type);
+    return json_scan_error (&list->scan,
+                            "is '%s' with type %" PRIu64 ", which no "
+                            "dirty bitmap has", item->description, item->type);
   list->covered += item->len;
   return 0;
 }
@@ -174,20 +179,20 @@ static int
 read_list (struct list *list)
 {
   struct item item;
-  int r = scan_begin (&list->scan);
+  int r = json_scan_begin (&list->scan);
 
   while (r == 0 && (r = parse_item (list, &item)) == 1)
     r = add_item (list, &item);
   if (r == 0 && list->form == HAS_ROW && list->covered < list->size)
-    r = scan_error (&list->scan, "it ends at %" PRIu64 " of the %" PRIu64
-                    " bytes of the image: it is truncated, or of another disk",
-                    list->covered, list->size);
+    r = json_scan_error (&list->scan, "it ends at %" PRIu64 " of the %" PRIu64
+                         " bytes of the image: it is truncated, or of another "
+                         "disk", list->covered, list->size);
   return r;
 }
 
 /* A device may have no end, and a terminal would wait for input. */
 static int
-open_list (struct scan *scan, const char *path)
+open_list (struct json_scan *scan, const char *path)
 {
   struct stat st;
   int r;
@@ -195,11 +200,11 @@ open_list (struct scan *scan, const char *path)
   scan->name = path;
   r = strcmp (path, "-") == 0 ? fstat (0, &st) : stat (path, &st);
   if (r == 0 && !S_ISREG (st.st_mode) && !S_ISFIFO (st.st_mode))
-    return scan_error (scan, "it is not a file or a pipe");
+    return json_scan_error (scan, "it is not a file or a pipe");
   if (r == 0)
     scan->in = strcmp (path, "-") == 0 ? stdin : fopen (path, "re");
   if (!scan->in)
-    return scan_error (scan, "cannot open: %s", strerror (errno));
+    return json_scan_error (scan, "cannot open: %s", strerror (errno));
   return 0;
 }
 
