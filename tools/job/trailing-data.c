@@ -18,15 +18,15 @@ static int
 search (const struct progress_form *form, struct source *source,
         uint64_t *offset, struct error *error)
 {
-  struct fill fill;
+  struct scan scan;
   int r;
 
-  fill_init_search (&fill, source->size);
-  fill.progress = progress_begin_aside (form,
+  scan_init_search (&scan, source->size);
+  scan.progress = progress_begin_aside (form,
                                         source->full_size - source->size);
-  r = source_seek_data (source, &fill, offset, error);
-  progress_end (fill.progress, r != -1);
-  fill_destroy (&fill);
+  r = source_seek_data (source, &scan, offset, error);
+  progress_end (scan.progress, r != -1);
+  scan_destroy (&scan);
   return r;
 }
 

@@ -23,21 +23,21 @@ _Static_assert (SOURCE_SIZE_UNKNOWN == BLKHASH_SIZE_UNKNOWN &&
                 "a size that is not known is the same everywhere");
 
 static void
-prepare (struct fill *fill, struct blkhash_leaves *leaves,
+prepare (struct scan *scan, struct blkhash_leaves *leaves,
          const struct image_request *request)
 {
-  fill_init (fill, leaves, blkhash_opts_get_block_size (request->opts));
-  fill->progress = request->progress;
-  fill->table_size = request->table_size;
-  fill->wanted = request->wanted;
-  fill->table_size_opaque = fill->wanted_opaque = request->opaque;
-  fill->stopped = request->stopped;
-  fill->stopped_opaque = request->stopped_opaque;
+  scan_init (scan, leaves, blkhash_opts_get_block_size (request->opts));
+  scan->progress = request->progress;
+  scan->table_size = request->table_size;
+  scan->wanted = request->wanted;
+  scan->table_size_opaque = scan->wanted_opaque = request->opaque;
+  scan->stopped = request->stopped;
+  scan->stopped_opaque = request->stopped_opaque;
 }
 
 /* Fold the complete table. */
 static int
-fold (struct blkhash_leaves *leaves, const struct fill *fill, struct sum *sum,
+fold (struct blkhash_leaves *leaves, const struct scan *scan, struct sum *sum,
       struct error *error)
 {
   uint64_t data, zero;
@@ -48,9 +48,9 @@ fold (struct blkhash_leaves *leaves, const struct fill *fill, struct sum *sum,
   blkhash_leaves_count (leaves, &data, &zero);
   sum->size = data + zero;
   sum->data = data;
-  sum->zero = zero - fill->hole;
-  sum->hole = fill->hole;
-  sum->read = fill->read;
+  sum->zero = zero - scan->hole;
+  sum->hole = scan->hole;
+  sum->read = scan->read;
   return 0;
 }
 
@@ -59,18 +59,18 @@ image_table_fill (struct source *source, struct blkhash_leaves *leaves,
                   const struct image_request *request, struct sum *sum,
                   struct error *error)
 {
-  struct fill fill;
+  struct scan scan;
   int r;
 
-  prepare (&fill, leaves, request);
+  prepare (&scan, leaves, request);
   /* An empty image that is compared has no blocks of its own. */
   r = request->table_size && source->size == 0 ? 0
-                                               : source_fill (source, &fill);
+                                               : source_scan (source, &scan);
   if (r == -1)
-    *error = fill.error;
-  else if (fold (leaves, &fill, sum, error) == -1 ||
+    *error = scan.error;
+  else if (fold (leaves, &scan, sum, error) == -1 ||
            source_check_unchanged (source, error) == -1)
     r = -1;
-  fill_destroy (&fill);
+  scan_destroy (&scan);
   return r;
 }

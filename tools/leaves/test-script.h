@@ -36,7 +36,7 @@ struct script {
   sem_t held, release;
   const char *fails;            /* at the end */
 
-  bool stopped;                 /* fill_has_failed returned true */
+  bool stopped;                 /* scan_has_failed returned true */
   int err;                      /* of the last block */
 };
 
@@ -72,7 +72,7 @@ is_zero_block (const struct script *script, unsigned block)
 }
 
 static int
-give (struct script *script, struct fill *fill, unsigned block)
+give (struct script *script, struct scan *scan, unsigned block)
 {
   unsigned char data[BLOCK] = { 0 };
 
@@ -80,36 +80,36 @@ give (struct script *script, struct fill *fill, unsigned block)
     sem_post (&script->held);
     sem_wait (&script->release);
   }
-  script->stopped = fill_has_failed (fill);
+  script->stopped = scan_has_failed (scan);
   if (script->stopped)
     return ECANCELED;
   memcpy (data, &block, sizeof block);
   data[BLOCK - 1] = 1;
   return is_zero_block (script, block)
-    ? fill_zero (fill, BLOCK, (uint64_t) block * BLOCK)
-    : fill_data (fill, data, BLOCK, (uint64_t) block * BLOCK);
+    ? scan_add_zero (scan, BLOCK, (uint64_t) block * BLOCK)
+    : scan_add_data (scan, data, BLOCK, (uint64_t) block * BLOCK);
 }
 
 static int
-run_script (struct source *source, struct fill *fill)
+run_script (struct source *source, struct scan *scan)
 {
   struct script *script = (struct script *) source;
   struct error error = { "" };
   unsigned block;
 
   for (block = 0; block < script->blocks && script->err == 0; block++)
-    script->err = give (script, fill, block);
+    script->err = give (script, scan, block);
   if (script->err)
     error_errno (&error, script->err, "cannot hash");
   else if (script->fails)
     error_set (&error, "%s", script->fails);
   else
     return 0;
-  fill_fail (fill, &error);
+  scan_fail (scan, &error);
   return -1;
 }
 
-static const struct source_ops ops = { .fill = run_script };
+static const struct source_ops ops = { .scan = run_script };
 
 /* SCRIPT contains the number of blocks, and more. */
 static void

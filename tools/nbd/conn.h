@@ -19,8 +19,8 @@
 #define NBD_MAX_CONNS 16
 
 struct error;
-struct fill;
 struct nbd_handle;
+struct scan;
 
 /* Used by the thread of the connection only, but for READER, NBD, FD and ENDED.
  */

@@ -114,7 +114,7 @@ wait_locked (struct nbd_reader *reader)
     struct timespec deadline = deadline_in (CHECK_INTERVAL);
 
     deadline_wait (&reader->changed, &reader->lock, &deadline);
-    if (fill_has_failed (reader->scheduler.fill)) {
+    if (scan_has_failed (reader->scheduler.scan)) {
       scheduler_stop (&reader->scheduler);
       reader->failed = true;
     }
@@ -162,7 +162,7 @@ setup_requests (struct nbd_reader *reader,
   struct nbd_handle *nbd = reader->conns[0].nbd;
   int64_t min = nbd_get_block_size (nbd, LIBNBD_SIZE_MINIMUM);
   int64_t max = nbd_get_block_size (nbd, LIBNBD_SIZE_MAXIMUM);
-  uint64_t align = reader->scheduler.fill->block_size;
+  uint64_t align = reader->scheduler.scan->block_size;
   uint64_t size = reader->cursor.size;
 
   if (min <= 0)
@@ -241,7 +241,7 @@ bounds_of (const struct nbd_reader *reader, unsigned threads)
 
 static void
 set_up (struct nbd_reader *reader, struct nbd_handle **conns, uint64_t size,
-        struct fill *fill)
+        struct scan *scan)
 {
   for (unsigned i = 0; i < reader->nr_conns; i++)
     reader->conns[i] = (struct conn) {
@@ -253,12 +253,12 @@ set_up (struct nbd_reader *reader, struct nbd_handle **conns, uint64_t size,
   reader->cursor = (struct cursor) {
     .size = size,
     .extent_opaque = &reader->extents,
-    .missing_at = fill_missing_at,
-    .missing_opaque = fill,
+    .missing_at = scan_missing_at,
+    .missing_opaque = scan,
   };
   pthread_mutex_init (&reader->lock, NULL);
   deadline_cond_init (&reader->changed);
-  scheduler_init (&reader->scheduler, fill, conn_take);
+  scheduler_init (&reader->scheduler, scan, conn_take);
 }
 
 static void
@@ -291,25 +291,25 @@ read_export (struct nbd_reader *reader, unsigned threads,
   else
     run_threads (reader, threads);
   /* This aborts the requests in flight: the buffers must still exist. */
-  if (fill_has_failed (reader->scheduler.fill))
+  if (scan_has_failed (reader->scheduler.scan))
     close_conns (reader);
   return err ? -1 : 0;
 }
 
 int
-nbd_fill (const struct source_options *options, struct nbd_handle **conns,
-          unsigned nr_conns, bool is_remote, uint64_t size, struct fill *fill)
+nbd_scan (const struct source_options *options, struct nbd_handle **conns,
+          unsigned nr_conns, bool is_remote, uint64_t size, struct scan *scan)
 {
   struct nbd_reader reader = { .nr_conns = nr_conns, .is_remote = is_remote };
   struct error error = { "" };
   bool failed;
 
   assert (nr_conns > 0 && nr_conns <= NBD_MAX_CONNS);
-  set_up (&reader, conns, size, fill);
+  set_up (&reader, conns, size, scan);
   if (setup_requests (&reader, options, &error) == -1 ||
       read_export (&reader, options->threads, &error) == -1)
-    fill_fail (fill, &error);
-  failed = fill_has_failed (fill);
+    scan_fail (scan, &error);
+  failed = scan_has_failed (scan);
   if (failed)
     close_conns (&reader);
   tear_down (&reader);

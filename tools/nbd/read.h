@@ -10,17 +10,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct fill;
 struct nbd_handle;
+struct scan;
 struct source_options;
 
-/* Read what FILL lacks over CONNS, NR_CONNS open connections, 1 to 16, to one
+/* Read what SCAN lacks over CONNS, NR_CONNS open connections, 1 to 16, to one
  * export.  The image is the first SIZE bytes of the export.  IS_REMOTE: the
  * server may be distant, so block status is requested ahead.  0; or -1 with the
- * reason in FILL, and the connections are closed.
+ * reason in SCAN, and the connections are closed.
  */
-int nbd_fill (const struct source_options *options, struct nbd_handle **conns,
+int nbd_scan (const struct source_options *options, struct nbd_handle **conns,
               unsigned nr_conns, bool is_remote, uint64_t size,
-              struct fill *fill);
+              struct scan *scan);
 
 #endif /* BLKSUM_NBD_READ_H */

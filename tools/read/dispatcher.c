@@ -16,10 +16,10 @@
 #define MIN_ZEROS 65536         /* blocks of a step */
 
 void
-walk_init (struct walk *walk, struct fill *fill, take_function take)
+walk_init (struct walk *walk, struct scan *scan, take_function take)
 {
-  *walk = (struct walk) { .fill = fill, .take = take };
-  window_init (&walk->window, fill->block_size);
+  *walk = (struct walk) { .scan = scan, .take = take };
+  window_init (&walk->window, scan->block_size);
   pthread_mutex_init (&walk->turn, NULL);
   pthread_mutex_init (&walk->lock, NULL);
   pthread_cond_init (&walk->has_advanced, NULL);
@@ -90,7 +90,7 @@ take (struct walk *walk, void *taker, bool wait, struct walk_range *range,
   r = walk->take (taker, &range->range, error);
   if (r != 1)
     return r;
-  if (fill_ends_before (walk->fill, range->range.offset))
+  if (scan_ends_before (walk->scan, range->range.offset))
     return 0;
 
   SCOPED_LOCK (&walk->lock);
@@ -115,7 +115,7 @@ leave_window (struct walk *walk, struct walk_range *range)
 static uint64_t
 zeros_at_once (const struct walk *walk, const struct range *range)
 {
-  uint64_t block_size = walk->fill->block_size;
+  uint64_t block_size = walk->scan->block_size;
   uint64_t blocks = range->len / block_size / ZERO_STEPS + 1;
 
   return block_size * (blocks > MIN_ZEROS ? blocks : MIN_ZEROS);
@@ -131,8 +131,8 @@ put_zeros (struct walk *walk, struct walk_range *zeros, struct error *error)
   while (range.len > 0 && err == 0) {
     uint64_t len = MIN (range.len, at_once);
 
-    err = fill_zero (walk->fill, len, range.offset);
-    fill_advance (walk->fill, len, true);
+    err = scan_add_zero (walk->scan, len, range.offset);
+    scan_count (walk->scan, len, true);
     range.offset += len;
     range.len -= len;
   }
@@ -183,7 +183,7 @@ void
 walk_done (struct walk *walk, struct walk_range *range)
 {
   leave_window (walk, range);
-  fill_advance (walk->fill, range->range.len, false);
+  scan_count (walk->scan, range->range.len, false);
 }
 
 void

@@ -16,7 +16,7 @@
 #include "util/extent.h"
 
 struct error;
-struct fill;
+struct scan;
 
 /* Set RANGE to the next range, for TAKER.  Called by one thread at a time.  1,
  * 0 at the end, or -1 with the reason.
@@ -25,7 +25,7 @@ typedef int (*take_function) (void *taker, struct range *range,
                               struct error *error);
 
 struct walk {
-  struct fill *fill;
+  struct scan *scan;
   take_function take;
 
   pthread_mutex_t turn;         /* held while a range is taken */
@@ -42,7 +42,7 @@ struct walk_range {
   struct window_item item;
 };
 
-void walk_init (struct walk *walk, struct fill *fill, take_function take);
+void walk_init (struct walk *walk, struct scan *scan, take_function take);
 void walk_destroy (struct walk *walk);
 
 /* Returns the longest range to take, in bytes, so that COUNT of them can be in

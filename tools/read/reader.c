@@ -210,7 +210,7 @@ run_threads (struct reader *reader)
 static size_t
 read_size (const struct reader *reader, unsigned threads)
 {
-  size_t batch = fill_batch (reader->scheduler.fill);
+  size_t batch = scan_batch_size (reader->scheduler.scan);
   size_t bound = MIN (USUAL_MEMORY, reader->memory) /
     buffers_of (reader->image) / threads;
   /* Two per thread, so that some are hashed while others are read. */
@@ -232,7 +232,7 @@ read_size (const struct reader *reader, unsigned threads)
 static size_t
 stream_read_size (const struct reader *reader, unsigned buffers)
 {
-  size_t block_size = reader->scheduler.fill->block_size, size = MIB;
+  size_t block_size = reader->scheduler.scan->block_size, size = MIB;
   /* This can be more than the memory of all buffers. */
   uint64_t window = walk_max_range (&reader->scheduler.walk, 2 * buffers);
 
@@ -282,7 +282,7 @@ static struct scheduler_bounds
 set_sizes (struct reader *reader, unsigned threads)
 {
   /* Direct I/O needs aligned offsets; blocks can be smaller than that. */
-  uint64_t block_size = reader->scheduler.fill->block_size;
+  uint64_t block_size = reader->scheduler.scan->block_size;
 
   if (reader->image->read_next)
     return stream_bounds (reader, threads);
@@ -294,8 +294,8 @@ set_sizes (struct reader *reader, unsigned threads)
 /* ---- Reading an image ---- */
 
 int
-reader_fill (const struct reader_image *image,
-             const struct source_options *options, struct fill *fill)
+reader_scan (const struct reader_image *image,
+             const struct source_options *options, struct scan *scan)
 {
   struct reader reader = {
     .image = image,
@@ -304,8 +304,8 @@ reader_fill (const struct reader_image *image,
       .size = image->size,
       .extent_at = options->extents ? image->extent_at : NULL,
       .extent_opaque = image->opaque,
-      .missing_at = fill_missing_at,
-      .missing_opaque = fill,
+      .missing_at = scan_missing_at,
+      .missing_opaque = scan,
     },
     .lock = PTHREAD_MUTEX_INITIALIZER,
   };
@@ -313,7 +313,7 @@ reader_fill (const struct reader_image *image,
   struct scheduler_bounds bounds;
   int err;
 
-  scheduler_init (scheduler, fill, image->read_next ? take_next : take_range);
+  scheduler_init (scheduler, scan, image->read_next ? take_next : take_range);
   bounds = set_sizes (&reader, options->threads);
   err = scheduler_set_bounds (scheduler, &bounds);
   if (err)
@@ -321,5 +321,5 @@ reader_fill (const struct reader_image *image,
   else
     run_threads (&reader);
   scheduler_destroy (scheduler);
-  return fill_has_failed (fill) ? -1 : 0;
+  return scan_has_failed (scan) ? -1 : 0;
 }

@@ -15,8 +15,8 @@
 #include "read/cursor.h"
 
 struct error;
-struct fill;
 struct range;
+struct scan;
 struct source_options;
 
 #define READER_ZERO 1
@@ -53,13 +53,13 @@ struct reader_image {
   int (*read_next) (void *opaque, void *buf, size_t size,
                     struct range *range, struct error *error);
 
-  /* Called once, by the thread that called reader_fill, while other threads
+  /* Called once, by the thread that called reader_scan, while other threads
    * already read.  Can be NULL.
    */
   int (*begin) (void *opaque, struct error *error);
 
   /* Improve ERROR, of one of these functions, after all threads have ended.
-   * Not called by reader_fill.  Can be NULL.
+   * Not called by reader_scan.  Can be NULL.
    */
   void (*refine_error) (void *opaque, struct error *error);
 
@@ -67,9 +67,9 @@ struct reader_image {
 };
 
 /* Read the missing ranges, or the whole stream if there is a read_next.  0, or
- * -1 with the reason in FILL.
+ * -1 with the reason in SCAN.
  */
-int reader_fill (const struct reader_image *image,
-                 const struct source_options *options, struct fill *fill);
+int reader_scan (const struct reader_image *image,
+                 const struct source_options *options, struct scan *scan);
 
 #endif /* BLKSUM_READER_H */

@@ -18,26 +18,26 @@
 #define SEARCH_UNIT (64 * 1024) /* bytes: alignment of ranges to search */
 
 void
-fill_init (struct fill *fill, struct blkhash_leaves *leaves,
+scan_init (struct scan *scan, struct blkhash_leaves *leaves,
            size_t block_size)
 {
-  *fill = (struct fill) {
+  *scan = (struct scan) {
     .leaves = leaves, .block_size = block_size, .to = UINT64_MAX
   };
-  pthread_mutex_init (&fill->lock, NULL);
+  pthread_mutex_init (&scan->lock, NULL);
 }
 
 void
-fill_init_search (struct fill *fill, uint64_t from)
+scan_init_search (struct scan *scan, uint64_t from)
 {
-  fill_init (fill, NULL, SEARCH_UNIT);
-  fill->from = from;
+  scan_init (scan, NULL, SEARCH_UNIT);
+  scan->from = from;
 }
 
 void
-fill_destroy (struct fill *fill)
+scan_destroy (struct scan *scan)
 {
-  pthread_mutex_destroy (&fill->lock);
+  pthread_mutex_destroy (&scan->lock);
 }
 
 /* ---- Data ---- */
@@ -60,10 +60,10 @@ count_zeros (const unsigned char *buf, size_t len)
  * begin before FROM.
  */
 static void
-look_at (struct fill *fill, const unsigned char *buf, size_t len,
-         uint64_t offset)
+search_data (struct scan *scan, const unsigned char *buf, size_t len,
+             uint64_t offset)
 {
-  uint64_t skip = offset < fill->from ? fill->from - offset : 0;
+  uint64_t skip = offset < scan->from ? scan->from - offset : 0;
   size_t at;
 
   if (skip >= len)
@@ -72,94 +72,94 @@ look_at (struct fill *fill, const unsigned char *buf, size_t len,
   if (at == len)
     return;
 
-  SCOPED_LOCK (&fill->lock);
-  if (fill->to > offset + at)
-    fill->to = offset + at;
+  SCOPED_LOCK (&scan->lock);
+  if (scan->to > offset + at)
+    scan->to = offset + at;
 }
 
 int
-fill_data (struct fill *fill, const void *buf, size_t len, uint64_t offset)
+scan_add_data (struct scan *scan, const void *buf, size_t len, uint64_t offset)
 {
-  if (fill->leaves)
-    return blkhash_leaves_data (fill->leaves, buf, len, offset);
-  look_at (fill, buf, len, offset);
+  if (scan->leaves)
+    return blkhash_leaves_data (scan->leaves, buf, len, offset);
+  search_data (scan, buf, len, offset);
   return 0;
 }
 
 int
-fill_zero (struct fill *fill, uint64_t len, uint64_t offset)
+scan_add_zero (struct scan *scan, uint64_t len, uint64_t offset)
 {
-  return fill->leaves ? blkhash_leaves_zero (fill->leaves, len, offset) : 0;
+  return scan->leaves ? blkhash_leaves_zero (scan->leaves, len, offset) : 0;
 }
 
 int
-fill_set_size (struct fill *fill, uint64_t size)
+scan_set_size (struct scan *scan, uint64_t size)
 {
-  uint64_t full = fill->table_size
-    ? fill->table_size (fill->table_size_opaque, size) : size;
-  int err = blkhash_leaves_set_size (fill->leaves, full);
+  uint64_t full = scan->table_size
+    ? scan->table_size (scan->table_size_opaque, size) : size;
+  int err = blkhash_leaves_set_size (scan->leaves, full);
 
-  return err ? err : blkhash_leaves_zero (fill->leaves, full - size, size);
+  return err ? err : blkhash_leaves_zero (scan->leaves, full - size, size);
 }
 
 size_t
-fill_batch (const struct fill *fill)
+scan_batch_size (const struct scan *scan)
 {
-  return fill->leaves ? blkhash_leaves_batch (fill->leaves) : SEARCH_UNIT;
+  return scan->leaves ? blkhash_leaves_batch (scan->leaves) : SEARCH_UNIT;
 }
 
 bool
-fill_ends_before (struct fill *fill, uint64_t offset)
+scan_ends_before (struct scan *scan, uint64_t offset)
 {
-  SCOPED_LOCK (&fill->lock);
+  SCOPED_LOCK (&scan->lock);
 
-  return offset >= fill->to;
+  return offset >= scan->to;
 }
 
 /* ---- Progress and errors ---- */
 
 void
-fill_advance (struct fill *fill, uint64_t len, bool hole)
+scan_count (struct scan *scan, uint64_t len, bool hole)
 {
   {
-    SCOPED_LOCK (&fill->lock);
+    SCOPED_LOCK (&scan->lock);
 
-    *(hole ? &fill->hole : &fill->read) += len;
+    *(hole ? &scan->hole : &scan->read) += len;
   }
-  progress_add (fill->progress, len);
+  progress_add (scan->progress, len);
 }
 
 bool
-fill_fail (struct fill *fill, const struct error *error)
+scan_fail (struct scan *scan, const struct error *error)
 {
-  SCOPED_LOCK (&fill->lock);
+  SCOPED_LOCK (&scan->lock);
 
-  if (error_is_set (&fill->error))
+  if (error_is_set (&scan->error))
     return false;
-  fill->error = *error;
+  scan->error = *error;
   return true;
 }
 
 bool
-fill_has_failed (struct fill *fill)
+scan_has_failed (struct scan *scan)
 {
-  if (fill->stopped && fill->stopped (fill->stopped_opaque))
+  if (scan->stopped && scan->stopped (scan->stopped_opaque))
     return true;
 
-  SCOPED_LOCK (&fill->lock);
+  SCOPED_LOCK (&scan->lock);
 
-  return error_is_set (&fill->error);
+  return error_is_set (&scan->error);
 }
 
 /* Find the next range that is missing in the table.  Without a table, all of
  * the image is missing.
  */
 static int
-next_missing (struct fill *fill, uint64_t offset, uint64_t *start,
+next_missing (struct scan *scan, uint64_t offset, uint64_t *start,
               uint64_t *len)
 {
-  if (fill->leaves)
-    return blkhash_leaves_next_missing (fill->leaves, offset, start, len);
+  if (scan->leaves)
+    return blkhash_leaves_next_missing (scan->leaves, offset, start, len);
   *start = offset;
   *len = UINT64_MAX - offset;
   return 0;
@@ -169,22 +169,22 @@ next_missing (struct fill *fill, uint64_t offset, uint64_t *start,
  * to zero.
  */
 static int
-next_wanted (struct fill *fill, uint64_t offset, uint64_t *start,
+next_wanted (struct scan *scan, uint64_t offset, uint64_t *start,
              uint64_t *len)
 {
   for (;;) {
-    int err = next_missing (fill, offset, start, len);
+    int err = next_missing (scan, offset, start, len);
     uint64_t same;
     bool wanted;
 
-    if (err || !fill->wanted)
+    if (err || !scan->wanted)
       return err;
-    wanted = fill->wanted (fill->wanted_opaque, *start, &same);
+    wanted = scan->wanted (scan->wanted_opaque, *start, &same);
     if (*len > same)
       *len = same;
     if (wanted)
       return 0;
-    err = fill_zero (fill, *len, *start);
+    err = scan_add_zero (scan, *len, *start);
     if (err)
       return err;
     offset = *start + *len;
@@ -192,22 +192,22 @@ next_wanted (struct fill *fill, uint64_t offset, uint64_t *start,
 }
 
 int
-fill_missing_at (void *opaque, uint64_t offset, uint64_t *start,
+scan_missing_at (void *opaque, uint64_t offset, uint64_t *start,
                  uint64_t *len, struct error *error)
 {
-  struct fill *fill = opaque;
+  struct scan *scan = opaque;
   int err;
 
-  if (offset < fill->from)
-    offset = fill->from;
-  err = next_wanted (fill, offset, start, len);
+  if (offset < scan->from)
+    offset = scan->from;
+  err = next_wanted (scan, offset, start, len);
   if (err && err != ENOENT)
     return error_errno (error, err, "cannot hash");
 
-  SCOPED_LOCK (&fill->lock);
-  if (err || *start >= fill->to)
+  SCOPED_LOCK (&scan->lock);
+  if (err || *start >= scan->to)
     return 0;
-  if (*len > fill->to - *start)
-    *len = fill->to - *start;
+  if (*len > scan->to - *start)
+    *len = scan->to - *start;
   return 1;
 }

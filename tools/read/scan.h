@@ -21,7 +21,7 @@
 struct blkhash_leaves;
 struct progress;
 
-struct fill {
+struct scan {
   /* Set once. */
   struct blkhash_leaves *leaves; /* NULL: search for data */
   size_t block_size;            /* of the table, bytes */
@@ -52,50 +52,50 @@ struct fill {
 /* Initialize a request to fill all of LEAVES, a table with blocks of BLOCK_SIZE
  * bytes.
  */
-void fill_init (struct fill *fill, struct blkhash_leaves *leaves,
+void scan_init (struct scan *scan, struct blkhash_leaves *leaves,
                 size_t block_size);
 
 /* Initialize a search for data from FROM on, which is before the end of the
- * image.  The result in fill->to is the offset of the data, or UINT64_MAX if
+ * image.  The result in scan->to is the offset of the data, or UINT64_MAX if
  * there is none.
  */
-void fill_init_search (struct fill *fill, uint64_t from);
+void scan_init_search (struct scan *scan, uint64_t from);
 
-void fill_destroy (struct fill *fill);
+void scan_destroy (struct scan *scan);
 
 /* All functions below are thread-safe. */
 
 /* Add LEN bytes of BUF, or of zeros, at OFFSET of the image to the table, or
  * search them for data.  0, or an errno value.
  */
-int fill_data (struct fill *fill, const void *buf, size_t len,
-               uint64_t offset);
-int fill_zero (struct fill *fill, uint64_t len, uint64_t offset);
+int scan_add_data (struct scan *scan, const void *buf, size_t len,
+                   uint64_t offset);
+int scan_add_zero (struct scan *scan, uint64_t len, uint64_t offset);
 
 /* Set the size of the image, which was unknown, to SIZE bytes.  0, or an errno
  * value.
  */
-int fill_set_size (struct fill *fill, uint64_t size);
+int scan_set_size (struct scan *scan, uint64_t size);
 
-/* Returns how many bytes to pass to fill_data at once; see
+/* Returns how many bytes to pass to scan_add_data at once; see
  * blkhash_leaves_batch.
  */
-size_t fill_batch (const struct fill *fill);
+size_t scan_batch_size (const struct scan *scan);
 
 /* True if no data is needed from OFFSET on. */
-bool fill_ends_before (struct fill *fill, uint64_t offset);
+bool scan_ends_before (struct scan *scan, uint64_t offset);
 
 /* Count LEN bytes that were added.  HOLE: they were not read. */
-void fill_advance (struct fill *fill, uint64_t len, bool hole);
+void scan_count (struct scan *scan, uint64_t len, bool hole);
 
 /* Fail the request with ERROR.  False if it had failed before. */
-bool fill_fail (struct fill *fill, const struct error *error);
+bool scan_fail (struct scan *scan, const struct error *error);
 
 /* True if the request has failed, or is canceled. */
-bool fill_has_failed (struct fill *fill);
+bool scan_has_failed (struct scan *scan);
 
-/* A missing_function of the cursor; OPAQUE is a struct fill. */
-int fill_missing_at (void *opaque, uint64_t offset, uint64_t *start,
+/* A missing_function of the cursor; OPAQUE is a struct scan. */
+int scan_missing_at (void *opaque, uint64_t offset, uint64_t *start,
                      uint64_t *len, struct error *error);
 
 #endif /* BLKSUM_SCAN_H */

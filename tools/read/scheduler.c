@@ -27,12 +27,12 @@
 #include "util/error.h"
 
 void
-scheduler_init (struct scheduler *scheduler, struct fill *fill,
+scheduler_init (struct scheduler *scheduler, struct scan *scan,
                 take_function take)
 {
-  *scheduler = (struct scheduler) { .fill = fill };
+  *scheduler = (struct scheduler) { .scan = scan };
   scheduler->last = &scheduler->first;
-  walk_init (&scheduler->walk, fill, take);
+  walk_init (&scheduler->walk, scan, take);
   pthread_mutex_init (&scheduler->lock, NULL);
   pthread_cond_init (&scheduler->changed, NULL);
   pthread_cond_init (&scheduler->has_memory, NULL);
@@ -286,7 +286,7 @@ scheduler_is_zero (struct scheduler *scheduler, struct buffer *buffer)
 {
   const struct range *range = &buffer->place.range;
 
-  check (scheduler, fill_zero (scheduler->fill, range->len, range->offset),
+  check (scheduler, scan_add_zero (scheduler->scan, range->len, range->offset),
          range);
   done (scheduler, buffer, &scheduler->reading);
 }
@@ -297,8 +297,8 @@ scheduler_hash (struct scheduler *scheduler, struct buffer *buffer)
   const struct range *range = &buffer->place.range;
   uint64_t start = clock_ns ();
 
-  check (scheduler, fill_data (scheduler->fill, buffer->bytes, range->len,
-                               range->offset), range);
+  check (scheduler, scan_add_data (scheduler->scan, buffer->bytes, range->len,
+                                   range->offset), range);
   buffer->busy += clock_ns () - start;
   done (scheduler, buffer, &scheduler->hashing);
 }
@@ -379,7 +379,7 @@ scheduler_is_stopped (struct scheduler *scheduler)
 bool
 scheduler_fail (struct scheduler *scheduler, const struct error *error)
 {
-  bool first = fill_fail (scheduler->fill, error);
+  bool first = scan_fail (scheduler->scan, error);
 
   scheduler_stop (scheduler);
   return first;

@@ -22,7 +22,7 @@
 #include "read/dispatcher.h"
 
 struct error;
-struct fill;
+struct scan;
 
 struct scheduler_bounds {
   size_t memory;                /* bytes of all buffers */
@@ -36,7 +36,7 @@ struct scheduler_bounds {
 
 struct scheduler {
   /* Set once. */
-  struct fill *fill;
+  struct scan *scan;
   struct scheduler_bounds bounds;
 
   struct walk walk;
@@ -54,10 +54,10 @@ struct scheduler {
   bool stopped;
 };
 
-/* Initialize for FILL.  TAKE returns its ranges.  The walk can be used after
+/* Initialize for SCAN.  TAKE returns its ranges.  The walk can be used after
  * this.
  */
-void scheduler_init (struct scheduler *scheduler, struct fill *fill,
+void scheduler_init (struct scheduler *scheduler, struct scan *scan,
                      take_function take);
 
 /* Allocate the buffers.  0 or a positive errno. */

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: a fill reads what the table misses, and nothing else, whatever
+ * Unit test: a scan reads what the table misses, and nothing else, whatever
  * was known before and whatever failed on the way.
  */
 
@@ -79,28 +79,28 @@ check_sum (struct blkhash_leaves *leaves, const struct disk *disk)
 
 /* Fill FROM to TO: 0, or -1 with the reason in ERROR. */
 static int
-fill_part (struct blkhash_leaves *leaves, const struct reader_image *image,
+scan_part (struct blkhash_leaves *leaves, const struct reader_image *image,
            uint64_t from, uint64_t to, struct error *error)
 {
-  struct fill fill;
+  struct scan scan;
   int r;
 
-  fill_init (&fill, leaves, BLOCK);
-  fill.from = from;
-  fill.to = to;
-  r = reader_fill (image, &options, &fill);
-  *error = fill.error;
-  fill_destroy (&fill);
+  scan_init (&scan, leaves, BLOCK);
+  scan.from = from;
+  scan.to = to;
+  r = reader_scan (image, &options, &scan);
+  *error = scan.error;
+  scan_destroy (&scan);
   return r;
 }
 
 static void
-fill_all (struct blkhash_leaves *leaves, struct disk *disk)
+scan_all (struct blkhash_leaves *leaves, struct disk *disk)
 {
   const struct reader_image image = image_of (disk);
   struct error error;
 
-  assert_int_equal (fill_part (leaves, &image, 0, UINT64_MAX, &error), 0);
+  assert_int_equal (scan_part (leaves, &image, 0, UINT64_MAX, &error), 0);
   assert_false (error_is_set (&error));
 }
 
@@ -117,7 +117,7 @@ test_fresh (void **state)
 
     make_disk (&disk);
     leaves = new_table (disk.size, BLKHASH_LEAVES_ONCE);
-    fill_all (leaves, &disk);
+    scan_all (leaves, &disk);
     for (uint64_t n = 0; n * BLOCK < disk.size; n++)
       assert_int_equal (disk.reads[n], !disk.hole[n]);
     check_sum (leaves, &disk);
@@ -154,13 +154,13 @@ test_missing (void **state)
     }
     from = rnd (BLOCKS);
     to = from + rnd (BLOCKS);
-    assert_int_equal (fill_part (leaves, &image, from * BLOCK, to * BLOCK,
+    assert_int_equal (scan_part (leaves, &image, from * BLOCK, to * BLOCK,
                                  &error), 0);
     for (n = 0; n * BLOCK < disk.size; n++)
       assert_int_equal (disk.reads[n], !disk.hole[n] && !known[n] &&
                                        n >= from && n < to);
-    fill_all (leaves, &disk);
-    fill_all (leaves, &disk);
+    scan_all (leaves, &disk);
+    scan_all (leaves, &disk);
     for (n = 0; n * BLOCK < disk.size; n++)
       assert_int_equal (disk.reads[n], !disk.hole[n] && !known[n]);
     check_sum (leaves, &disk);
@@ -186,15 +186,15 @@ test_error (void **state)
     leaves = new_table (disk.size, BLKHASH_LEAVES_ONCE);
     if (disk.size > 0 && !disk.hole[disk.fail_at = rnd (disk.size) / BLOCK]) {
       disk.fail_at *= BLOCK;
-      assert_int_equal (fill_part (leaves, &image, 0, UINT64_MAX, &error),
+      assert_int_equal (scan_part (leaves, &image, 0, UINT64_MAX, &error),
                         -1);
       assert_non_null (strstr (error.text, "no byte"));
     }
     image.begin = begin_fails;
-    assert_int_equal (fill_part (leaves, &image, 0, UINT64_MAX, &error), -1);
+    assert_int_equal (scan_part (leaves, &image, 0, UINT64_MAX, &error), -1);
     assert_true (error_is_set (&error));
     disk.fail_at = UINT64_MAX;
-    fill_all (leaves, &disk);
+    scan_all (leaves, &disk);
     check_sum (leaves, &disk);
     blkhash_leaves_free (leaves);
     free (disk.bytes);
@@ -203,7 +203,7 @@ test_error (void **state)
 
 /* Each thread may have taken a range before it was known. */
 struct failing {
-  struct fill fill;
+  struct scan scan;
   atomic_uint late;             /* reads that began after the error */
 };
 
@@ -214,7 +214,7 @@ fail_first (void *opaque, const struct range *range, void *buf,
   struct failing *failing = opaque;
 
   memset (buf, 1, range->len);
-  if (fill_has_failed (&failing->fill))
+  if (scan_has_failed (&failing->scan))
     failing->late++;
   return range->offset == 0 ? error_set (error, "no first byte") : 0;
 }
@@ -229,17 +229,17 @@ test_error_stops (void **state)
   struct blkhash_leaves *leaves = new_table (image.size, BLKHASH_LEAVES_ONCE);
 
   (void) state;
-  fill_init (&failing.fill, leaves, BLOCK);
-  assert_int_equal (reader_fill (&image, &options, &failing.fill), -1);
-  assert_string_equal (failing.fill.error.text, "no first byte");
+  scan_init (&failing.scan, leaves, BLOCK);
+  assert_int_equal (reader_scan (&image, &options, &failing.scan), -1);
+  assert_string_equal (failing.scan.error.text, "no first byte");
   assert_true (failing.late <= options.threads);
-  fill_destroy (&failing.fill);
+  scan_destroy (&failing.scan);
   blkhash_leaves_free (leaves);
 }
 
 /* ---- Threads ---- */
 
-/* Only the caller of reader_fill looks for data, and there is none. */
+/* Only the caller of reader_scan looks for data, and there is none. */
 static int
 extent_by_caller (void *opaque, uint64_t offset, struct extent *extent,
                   struct error *error)
@@ -266,7 +266,7 @@ test_no_data (void **state)
   (void) state;
   for (int i = 0; i < ROUNDS; i++) {
     leaves = new_table (image.size, BLKHASH_LEAVES_ONCE);
-    assert_int_equal (fill_part (leaves, &image, 0, UINT64_MAX, &error), 0);
+    assert_int_equal (scan_part (leaves, &image, 0, UINT64_MAX, &error), 0);
     blkhash_leaves_free (leaves);
   }
 }
@@ -303,7 +303,7 @@ test_all_read (void **state)
   for (int i = 0; i < 4; i++) {
     reading = 0;
     leaves = new_table (image.size, BLKHASH_LEAVES_ONCE);
-    assert_int_equal (fill_part (leaves, &image, 0, UINT64_MAX, &error), 0);
+    assert_int_equal (scan_part (leaves, &image, 0, UINT64_MAX, &error), 0);
     blkhash_leaves_free (leaves);
   }
   alarm (0);
@@ -354,7 +354,7 @@ test_depth (void **state)
   (void) state;
   alarm (300);                  /* for what hangs */
   setenv ("BLKSUM_DEPTH", "64", 1);
-  assert_int_equal (fill_part (leaves, &image, 0, UINT64_MAX, &error), 0);
+  assert_int_equal (scan_part (leaves, &image, 0, UINT64_MAX, &error), 0);
   unsetenv ("BLKSUM_DEPTH");
   assert_int_equal (reading, 2 * DEPTH);
   alarm (0);
@@ -402,7 +402,7 @@ test_stream (void **state)
     const struct reader_image image = {
       .opaque = &stream, .read_next = read_next
     };
-    struct fill fill;
+    struct scan scan;
     int expected;
 
     make_disk (&disk);
@@ -411,14 +411,14 @@ test_stream (void **state)
       assert_int_equal (blkhash_leaves_set_size (stream.leaves, 0), 0);
     if (rnd (4) == 0)
       disk.fail_at = rnd (BLOCKS * BLOCK);
-    fill_init (&fill, stream.leaves, BLOCK);
-    expected = reader_fill (&image, &options, &fill);
+    scan_init (&scan, stream.leaves, BLOCK);
+    expected = reader_scan (&image, &options, &scan);
     if (expected == 0)
       check_sum (stream.leaves, &disk);
     else
-      assert_string_equal (fill.error.text, "no more");
+      assert_string_equal (scan.error.text, "no more");
     assert_int_equal (expected == 0, disk.streamed == disk.size);
-    fill_destroy (&fill);
+    scan_destroy (&scan);
     blkhash_leaves_free (stream.leaves);
     free (disk.bytes);
   }

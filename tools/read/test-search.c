@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: a fill without a table finds the first byte that is not zero, and
+ * Unit test: a scan without a table finds the first byte that is not zero, and
  * reads little else.
  */
 
@@ -49,18 +49,18 @@ first_data (const struct disk *disk, uint64_t from)
  * the same unit, and by one thread nothing behind the range of what was found.
  */
 static void
-check_reads (const struct disk *disk, const struct fill *fill,
+check_reads (const struct disk *disk, const struct scan *scan,
              unsigned threads)
 {
   const uint64_t unit = 64 * 1024, range = 2 * 1024 * 1024;
 
   for (uint64_t n = 0; n * BLOCK < disk->size; n++) {
-    if (n < fill->from / unit * (unit / BLOCK))
+    if (n < scan->from / unit * (unit / BLOCK))
       assert_int_equal (disk->reads[n], 0);
-    else if (n * BLOCK <= fill->to && !disk->hole[n])
+    else if (n * BLOCK <= scan->to && !disk->hole[n])
       assert_int_equal (disk->reads[n], 1);
-    else if (threads == 1 && fill->to < disk->size &&
-             n * BLOCK > fill->to + range)
+    else if (threads == 1 && scan->to < disk->size &&
+             n * BLOCK > scan->to + range)
       assert_int_equal (disk->reads[n], 0);
   }
 }
@@ -76,7 +76,7 @@ test_search (void **state)
       .extents = true, .threads = 1 + rnd (3), .memory = SOURCE_MEMORY
     };
     struct reader_image image;
-    struct fill fill;
+    struct scan scan;
     uint64_t from;
 
     make_disk (&disk);
@@ -87,11 +87,11 @@ test_search (void **state)
     make_rare (&disk, rnd (2) ? rnd (4) : 0);
     from = rnd (disk.size);
     image = image_of (&disk);
-    fill_init_search (&fill, from);
-    assert_int_equal (reader_fill (&image, &its_options, &fill), 0);
-    assert_int_equal (fill.to, first_data (&disk, from));
-    check_reads (&disk, &fill, its_options.threads);
-    fill_destroy (&fill);
+    scan_init_search (&scan, from);
+    assert_int_equal (reader_scan (&image, &its_options, &scan), 0);
+    assert_int_equal (scan.to, first_data (&disk, from));
+    check_reads (&disk, &scan, its_options.threads);
+    scan_destroy (&scan);
     free (disk.bytes);
   }
 }

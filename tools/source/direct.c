@@ -206,15 +206,15 @@ direct_begin (void *opaque, struct error *error)
  * accepts it this time, with the page cache.
  */
 static int
-fill_by_qemu (struct direct *direct, struct fill *fill)
+scan_by_qemu (struct direct *direct, struct scan *scan)
 {
-  fill->error = (struct error) { "" };
+  scan->error = (struct error) { "" };
   qemu_image_stop (&direct->qi);
-  if (qemu_image_serve (&direct->qi, &fill->error) == -1)
+  if (qemu_image_serve (&direct->qi, &scan->error) == -1)
     return -1;
   if (direct->qi.size != direct->chain.size)
-    return error_set (&fill->error, "qemu reports a different size");
-  return qemu_image_fill (&direct->qi, direct->source.size, fill);
+    return error_set (&scan->error, "qemu reports a different size");
+  return qemu_image_scan (&direct->qi, direct->source.size, scan);
 }
 
 static void
@@ -243,7 +243,7 @@ image_of (struct direct *direct)
   };
 }
 
-/* If qemu refuses the image, direct_fill lets it read all. */
+/* If qemu refuses the image, direct_scan lets it read all. */
 static bool
 direct_image (struct source *source, struct reader_image *image)
 {
@@ -257,18 +257,18 @@ direct_image (struct source *source, struct reader_image *image)
 }
 
 static int
-direct_fill (struct source *source, struct fill *fill)
+direct_scan (struct source *source, struct scan *scan)
 {
   struct direct *direct = (struct direct *) source;
   const struct reader_image image = image_of (direct);
 
   if (direct->qemu == REFUSED)
-    return fill_by_qemu (direct, fill);
-  if (reader_fill (&image, direct->qi.options, fill) == 0)
+    return scan_by_qemu (direct, scan);
+  if (reader_scan (&image, direct->qi.options, scan) == 0)
     return 0;
   if (direct->qemu == REFUSED)
-    return fill_by_qemu (direct, fill);
-  direct_refine_error (direct, &fill->error);
+    return scan_by_qemu (direct, scan);
+  direct_refine_error (direct, &scan->error);
   return -1;
 }
 
@@ -307,7 +307,7 @@ direct_close (struct source *source)
 }
 
 static const struct source_ops direct_ops = {
-  .fill = direct_fill,
+  .scan = direct_scan,
   .image = direct_image,
   .check_unchanged = direct_check_unchanged,
   .files = direct_files,

@@ -120,11 +120,11 @@ connect_others (struct nbd_uri *nbd_uri, const char *uri)
 }
 
 static int
-nbd_uri_fill (struct source *source, struct fill *fill)
+nbd_uri_scan (struct source *source, struct scan *scan)
 {
   struct nbd_uri *nbd_uri = (struct nbd_uri *) source;
-  int r = nbd_fill (nbd_uri->options, nbd_uri->conns, nbd_uri->nr_conns,
-                    true, source->size, fill);
+  int r = nbd_scan (nbd_uri->options, nbd_uri->conns, nbd_uri->nr_conns,
+                    true, source->size, scan);
 
   if (r == -1)
     nbd_uri->nr_conns = 0;
@@ -152,7 +152,7 @@ nbd_uri_close (struct source *source)
 }
 
 static const struct source_ops nbd_uri_ops = {
-  .fill = nbd_uri_fill,
+  .scan = nbd_uri_scan,
   .read_bitmap = nbd_uri_read_bitmap,
   .close = nbd_uri_close,
 };

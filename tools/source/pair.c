@@ -184,7 +184,7 @@ pair_read (void *opaque, const struct range *range, void *buf,
 /* ---- The source ---- */
 
 static int
-pair_fill (struct source *source, struct fill *fill)
+pair_scan (struct source *source, struct scan *scan)
 {
   struct pair *pair = (struct pair *) source;
   const struct reader_image image = {
@@ -198,13 +198,13 @@ pair_fill (struct source *source, struct fill *fill)
 
   const struct reader_image *failed;
 
-  if (reader_fill (&image, pair->options, fill) == 0)
+  if (reader_scan (&image, pair->options, scan) == 0)
     return 0;
   if (error_is_set (&pair->error)) {
     failed = &pair->half[pair->failed].image;
-    fill->error = pair->error;
+    scan->error = pair->error;
     if (failed->refine_error)
-      failed->refine_error (failed->opaque, &fill->error);
+      failed->refine_error (failed->opaque, &scan->error);
   }
   return -1;
 }
@@ -231,7 +231,7 @@ pair_close (struct source *source)
 }
 
 static const struct source_ops pair_ops = {
-  .fill = pair_fill,
+  .scan = pair_scan,
   .check_unchanged = pair_check_unchanged,
   .close = pair_close,
 };

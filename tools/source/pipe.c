@@ -29,7 +29,7 @@ struct pipe {
   int fd;
 
   /* While it is read; used by the thread whose turn it is. */
-  struct fill *fill;
+  struct scan *scan;
   uint64_t offset;              /* bytes that were read */
 };
 
@@ -56,7 +56,7 @@ wait_for_data (const struct pipe *pipe)
   struct pollfd poll_fd = { .fd = pipe->fd, .events = POLLIN };
 
   do
-    if (fill_has_failed (pipe->fill)) {
+    if (scan_has_failed (pipe->scan)) {
       errno = ECANCELED;
       return false;
     }
@@ -94,7 +94,7 @@ end (struct pipe *pipe, struct error *error)
     return error_set (error, "ended after %llu bytes, fewer than the %llu of "
                       "--size", (unsigned long long) pipe->offset,
                       (unsigned long long) pipe->source.size);
-  err = fill_set_size (pipe->fill, pipe->offset);
+  err = scan_set_size (pipe->scan, pipe->offset);
   pipe->source.size = pipe->source.full_size = pipe->offset;
   return err ? error_errno (error, err, "cannot hash") : 0;
 }
@@ -125,15 +125,15 @@ pipe_read_next (void *opaque, void *buf, size_t size, struct range *range,
 }
 
 static int
-pipe_fill (struct source *source, struct fill *fill)
+pipe_scan (struct source *source, struct scan *scan)
 {
   struct pipe *pipe = (struct pipe *) source;
   const struct reader_image image = {
     .size = source->size, .opaque = pipe, .read_next = pipe_read_next
   };
 
-  pipe->fill = fill;
-  return reader_fill (&image, pipe->options, fill);
+  pipe->scan = scan;
+  return reader_scan (&image, pipe->options, scan);
 }
 
 static void
@@ -147,7 +147,7 @@ pipe_close (struct source *source)
 }
 
 static const struct source_ops pipe_ops = {
-  .fill = pipe_fill,
+  .scan = pipe_scan,
   .close = pipe_close,
 };
 

@@ -180,11 +180,11 @@ qemu_image_serve (struct qemu_image *qi, struct error *error)
 }
 
 int
-qemu_image_fill (struct qemu_image *qi, uint64_t size, struct fill *fill)
+qemu_image_scan (struct qemu_image *qi, uint64_t size, struct scan *scan)
 {
-  if (nbd_fill (qi->options, &qi->nbd, 1, false, size, fill) == 0)
+  if (nbd_scan (qi->options, &qi->nbd, 1, false, size, scan) == 0)
     return 0;
   qi->nbd = NULL;               /* it was closed */
-  qemu_image_refine_error (qi, &fill->error);
+  qemu_image_refine_error (qi, &scan->error);
   return -1;
 }

@@ -16,8 +16,8 @@
 
 struct error;
 struct file;
-struct fill;
 struct nbd_handle;
+struct scan;
 struct source_options;
 
 /* The image to open: FILE, whose path is OPERAND, or the options in OPERAND. */
@@ -52,8 +52,8 @@ int qemu_image_connect (struct qemu_image *qi, struct nbd_handle *nbd,
 /* Start qemu-nbd and connect to it, to read all of the image.  0 or -1. */
 int qemu_image_serve (struct qemu_image *qi, struct error *error);
 
-/* Read what FILL lacks of the first SIZE bytes of the disk.  0 or -1. */
-int qemu_image_fill (struct qemu_image *qi, uint64_t size, struct fill *fill);
+/* Read what SCAN lacks of the first SIZE bytes of the disk.  0 or -1. */
+int qemu_image_scan (struct qemu_image *qi, uint64_t size, struct scan *scan);
 
 /* Close the connection after an error on it.  If qemu-nbd printed the reason,
  * it is stored in ERROR.

@@ -21,9 +21,9 @@ struct qemu {
 };
 
 static int
-qemu_fill (struct source *source, struct fill *fill)
+qemu_scan (struct source *source, struct scan *scan)
 {
-  return qemu_image_fill (&((struct qemu *) source)->qi, source->size, fill);
+  return qemu_image_scan (&((struct qemu *) source)->qi, source->size, scan);
 }
 
 static int
@@ -46,7 +46,7 @@ qemu_close (struct source *source)
 }
 
 static const struct source_ops qemu_ops = {
-  .fill = qemu_fill,
+  .scan = qemu_scan,
   .check_unchanged = qemu_check_unchanged,
   .files = qemu_files,
   .close = qemu_close,

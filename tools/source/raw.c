@@ -63,13 +63,13 @@ raw_image (struct source *source, struct reader_image *image)
 }
 
 static int
-raw_fill (struct source *source, struct fill *fill)
+raw_scan (struct source *source, struct scan *scan)
 {
   const struct raw *raw = (struct raw *) source;
   struct reader_image image;
 
   raw_image (source, &image);
-  return reader_fill (&image, raw->options, fill);
+  return reader_scan (&image, raw->options, scan);
 }
 
 static int
@@ -98,7 +98,7 @@ raw_close (struct source *source)
 }
 
 static const struct source_ops raw_ops = {
-  .fill = raw_fill,
+  .scan = raw_scan,
   .image = raw_image,
   .check_unchanged = raw_check_unchanged,
   .files = raw_files,

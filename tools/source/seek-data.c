@@ -3,7 +3,7 @@
  *
  * Find the first data at or after an offset of a source.
  *
- * A source reads what FILL lacks, and a search lacks nothing after its first
+ * A source reads what SCAN lacks, and a search lacks nothing after its first
  * data: see read/scan.h.
  */
 
@@ -18,33 +18,33 @@
 
 /* Read up to the full size, beyond that of --size. */
 static int
-fill_whole (struct source *source, struct fill *fill)
+scan_full_size (struct source *source, struct scan *scan)
 {
   uint64_t size = source->size;
   int r;
 
   source->size = source->full_size;
-  r = source_fill (source, fill);
+  r = source_scan (source, scan);
   source->size = size;
   return r;
 }
 
 int
-source_seek_data (struct source *source, struct fill *fill, uint64_t *offset,
+source_seek_data (struct source *source, struct scan *scan, uint64_t *offset,
                   struct error *error)
 {
   int r;
 
   assert (source->full_size != SOURCE_SIZE_UNKNOWN);
-  if (fill->from >= source->full_size)
+  if (scan->from >= source->full_size)
     return 0;
-  r = fill_whole (source, fill);
+  r = scan_full_size (source, scan);
   if (r == -1)
-    *error = fill->error;
+    *error = scan->error;
   else
     r = source_check_unchanged (source, error);
-  if (r == 0 && fill->to < source->full_size) {
-    *offset = fill->to;
+  if (r == 0 && scan->to < source->full_size) {
+    *offset = scan->to;
     r = 1;
   }
   return r;

@@ -10,10 +10,10 @@
 #include <stdint.h>
 
 struct error;
-struct fill;
+struct scan;
 struct source;
 
-/* Carry out FILL, a search for data up to source->full_size, which must be
+/* Carry out SCAN, a search for data up to source->full_size, which must be
  * known: set *OFFSET to the first byte that is not zero.  Extents of zeros are
  * not read.  No read starts after that byte was found; reads in flight
  * complete.
@@ -21,7 +21,7 @@ struct source;
  * 1; 0 if there is no data; or -1 with the reason: a read failed, or the source
  * changed since it was opened.  Then SOURCE can only be closed.
  */
-int source_seek_data (struct source *source, struct fill *fill,
+int source_seek_data (struct source *source, struct scan *scan,
                       uint64_t *offset, struct error *error);
 
 #endif /* BLKSUM_SEEK_DATA_H */

@@ -17,7 +17,7 @@
 
 struct error;
 struct files;
-struct fill;
+struct scan;
 struct reader_image;
 struct ranges;
 struct source;
@@ -25,12 +25,12 @@ struct source;
 #define SOURCE_SIZE_UNKNOWN UINT64_MAX
 
 struct source_ops {
-  /* Read what FILL lacks of the first source->size bytes.  A source that can
+  /* Read what SCAN lacks of the first source->size bytes.  A source that can
    * only be read sequentially is read once and completely, into an empty table,
-   * whose size is set at the end.  0, or -1 with the reason in FILL; then the
+   * whose size is set at the end.  0, or -1 with the reason in SCAN; then the
    * source can only be closed.
    */
-  int (*fill) (struct source *source, struct fill *fill);
+  int (*scan) (struct source *source, struct scan *scan);
 
   /* Set IMAGE to the functions that read the source at any offset.  This can
    * wait until a server has started.  False if the source cannot be read so.
@@ -69,9 +69,9 @@ struct source {
 };
 
 static inline int
-source_fill (struct source *source, struct fill *fill)
+source_scan (struct source *source, struct scan *scan)
 {
-  return source->ops->fill (source, fill);
+  return source->ops->scan (source, scan);
 }
 
 static inline int
