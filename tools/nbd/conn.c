@@ -81,7 +81,7 @@ room (const struct conn *conn)
 }
 
 int
-conn_take (void *opaque, struct range *range, struct error *error)
+conn_next_range (void *opaque, struct range *range, struct error *error)
 {
   struct conn *conn = opaque;
   struct nbd_reader *reader = conn->reader;
@@ -104,7 +104,8 @@ find_next (struct conn *conn)
   int r = 1;
 
   if (conn->next.range.len == 0)
-    r = walk_try_next (&reader->scheduler.walk, conn, &conn->next, &error);
+    r = dispatcher_try_next (&reader->scheduler.dispatcher, conn, &conn->next,
+                             &error);
   if (r == -1)
     nbd_reader_fail (reader, &error);
   return r;
@@ -240,7 +241,7 @@ start_buffer (struct conn *conn)
     return false;
   buffer->owner = conn;
   buffer->start = clock_ns ();
-  walk_move (&reader->scheduler.walk, &conn->next, &buffer->place);
+  dispatcher_move (&reader->scheduler.dispatcher, &conn->next, &buffer->place);
   conn->filling = buffer;
   conn->reads++;
   conn->next.range.len = 0;
@@ -357,7 +358,7 @@ conn_run (struct conn *conn)
     else if (conn->lost)
       fail_nbd (reader, "lost the connection");
     else if (conn->in_flight == 0 && conn->next.range.len == 0)
-      walk_wait (&scheduler->walk);
+      dispatcher_wait (&scheduler->dispatcher);
     else if (conn->in_flight == 0)
       scheduler_wait_memory (scheduler, next_len (conn));
     else if (nbd_poll (conn->nbd, -1) == -1)

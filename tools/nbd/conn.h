@@ -29,7 +29,7 @@ struct conn {
   struct nbd_handle *nbd;
   int fd;                       /* of the socket, to wake its thread */
   bool ended;                   /* no more requests; by reader->lock */
-  struct walk_range next;       /* to read; none if its length is 0 */
+  struct dispatched_range next; /* to read; none if its length is 0 */
   struct buffer *filling;       /* its buffer, once there is memory */
   unsigned reads;               /* in flight: buffers, */
   unsigned in_flight;           /* requests, */
@@ -60,8 +60,8 @@ struct nbd_reader {
   bool failed;
 };
 
-/* A take_function; OPAQUE is the connection to query for extents. */
-int conn_take (void *opaque, struct range *range, struct error *error);
+/* A next_range_function; OPAQUE is the connection to query for extents. */
+int conn_next_range (void *opaque, struct range *range, struct error *error);
 
 /* Stop all threads, with this error unless there was one before. */
 void nbd_reader_fail (struct nbd_reader *reader, const struct error *error);

@@ -178,8 +178,8 @@ setup_requests (struct nbd_reader *reader,
     reader->cursor.extent_at = nbd_extent_at;
   cursor_start (&reader->cursor, align,
                 MIN (options->read_size,
-                     walk_max_range (&reader->scheduler.walk,
-                                     2 * reader->nr_conns)));
+                     dispatcher_max_range (&reader->scheduler.dispatcher,
+                                           2 * reader->nr_conns)));
   reader->max_request = reader->cursor.max_read;
   if (reader->max_request > max)
     reader->max_request = max & ~(min - 1);
@@ -258,7 +258,7 @@ set_up (struct nbd_reader *reader, struct nbd_handle **conns, uint64_t size,
   };
   pthread_mutex_init (&reader->lock, NULL);
   deadline_cond_init (&reader->changed);
-  scheduler_init (&reader->scheduler, scan, conn_take);
+  scheduler_init (&reader->scheduler, scan, conn_next_range);
 }
 
 static void

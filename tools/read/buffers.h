@@ -17,7 +17,7 @@
 /* Used only by the thread that allocated or dequeued the buffer. */
 struct buffer {
   struct buffer *next;          /* in a queue */
-  struct walk_range place;      /* in the image */
+  struct dispatched_range place; /* in the image */
   unsigned char *bytes;         /* aligned for direct I/O */
   size_t len;                   /* of the memory, bytes */
   uint64_t start;               /* of the read, ns */

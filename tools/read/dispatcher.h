@@ -18,61 +18,67 @@
 struct error;
 struct scan;
 
-/* Set RANGE to the next range, for TAKER.  Called by one thread at a time.  1,
+/* Set RANGE to the next range, for WORKER.  Called by one thread at a time.  1,
  * 0 at the end, or -1 with the reason.
  */
-typedef int (*take_function) (void *taker, struct range *range,
-                              struct error *error);
+typedef int (*next_range_function) (void *worker, struct range *range,
+                                    struct error *error);
 
-struct walk {
+struct dispatcher {
   struct scan *scan;
-  take_function take;
+  next_range_function next_range;
 
   pthread_mutex_t turn;         /* held while a range is taken */
 
   pthread_mutex_t lock;         /* protects the fields below; taken last */
   struct window window;
-  pthread_cond_t has_advanced;  /* the window advanced, or the walk stopped */
+  pthread_cond_t has_advanced;  /* the window advanced, or the dispatcher
+                                 * stopped */
   bool stopped;
 };
 
-/* A range that was taken.  It is in the window until walk_done. */
-struct walk_range {
+/* A range that was taken.  It is in the window until dispatcher_done. */
+struct dispatched_range {
   struct range range;
   struct window_item item;
 };
 
-void walk_init (struct walk *walk, struct scan *scan, take_function take);
-void walk_destroy (struct walk *walk);
+void dispatcher_init (struct dispatcher *dispatcher, struct scan *scan,
+                      next_range_function next_range);
+void dispatcher_destroy (struct dispatcher *dispatcher);
 
 /* Returns the longest range to take, in bytes, so that COUNT of them can be in
  * flight.
  */
-uint64_t walk_max_range (const struct walk *walk, unsigned count);
+uint64_t dispatcher_max_range (const struct dispatcher *dispatcher,
+                               unsigned count);
 
-/* Wait for the next range to be read by TAKER.  1; 0 at the end, or when the
- * walk was stopped; or -1 with the reason, which does not stop the walk.
+/* Wait for the next range to be read by WORKER.  1; 0 at the end, or when the
+ * dispatcher was stopped; or -1 with the reason, which does not stop the
+ * dispatcher.
  */
-int walk_next (struct walk *walk, void *taker, struct walk_range *range,
-               struct error *error);
+int dispatcher_next (struct dispatcher *dispatcher, void *worker,
+                     struct dispatched_range *range, struct error *error);
 
 /* The same, but does not wait: RANGE has length 0 if other ranges have to be
  * hashed first.
  */
-int walk_try_next (struct walk *walk, void *taker, struct walk_range *range,
-                   struct error *error);
+int dispatcher_try_next (struct dispatcher *dispatcher, void *worker,
+                         struct dispatched_range *range, struct error *error);
 
-/* Wait until a range can be taken, or the walk was stopped. */
-void walk_wait (struct walk *walk);
+/* Wait until a range can be taken, or the dispatcher was stopped. */
+void dispatcher_wait (struct dispatcher *dispatcher);
 
 /* Move the range from FROM to TO. */
-void walk_move (struct walk *walk, struct walk_range *from,
-                struct walk_range *to);
+void dispatcher_move (struct dispatcher *dispatcher,
+                      struct dispatched_range *from,
+                      struct dispatched_range *to);
 
-/* Report that RANGE was hashed, or dropped if the walk was stopped. */
-void walk_done (struct walk *walk, struct walk_range *range);
+/* Report that RANGE was hashed, or dropped if the dispatcher was stopped. */
+void dispatcher_done (struct dispatcher *dispatcher,
+                      struct dispatched_range *range);
 
 /* Stop: waiting threads return, and no more ranges are taken. */
-void walk_stop (struct walk *walk);
+void dispatcher_stop (struct dispatcher *dispatcher);
 
 #endif /* BLKSUM_DISPATCHER_H */

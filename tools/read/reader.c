@@ -34,7 +34,7 @@ struct reader {
   size_t memory;                /* of all buffers, bytes */
   struct scheduler scheduler;
 
-  struct cursor cursor;         /* protected by walk.turn */
+  struct cursor cursor;         /* protected by dispatcher.turn */
 
   pthread_mutex_t lock;         /* protects the fields below */
   pthread_t threads[MAX_THREADS];
@@ -49,17 +49,17 @@ buffers_of (const struct reader_image *image)
 
 /* ---- Read ---- */
 
-/* The take_functions.  TAKER requests a range. */
-struct taker {
+/* The next_range_functions.  WORKER requests a range. */
+struct worker {
   struct reader *reader;
   struct buffer *buffer;
 };
 
 static int
-take_range (void *opaque, struct range *range, struct error *error)
+next_image_range (void *opaque, struct range *range, struct error *error)
 {
-  const struct taker *taker = opaque;
-  struct reader *reader = taker->reader;
+  const struct worker *worker = opaque;
+  struct reader *reader = worker->reader;
   const struct reader_image *image = reader->image;
   int r = cursor_next (&reader->cursor, range, error);
 
@@ -69,13 +69,13 @@ take_range (void *opaque, struct range *range, struct error *error)
 }
 
 static int
-take_next (void *opaque, struct range *range, struct error *error)
+next_stream_range (void *opaque, struct range *range, struct error *error)
 {
-  const struct taker *taker = opaque;
-  const struct reader_image *image = taker->reader->image;
+  const struct worker *worker = opaque;
+  const struct reader_image *image = worker->reader->image;
 
-  return image->read_next (image->opaque, taker->buffer->bytes,
-                           taker->reader->scheduler.bounds.max_len, range,
+  return image->read_next (image->opaque, worker->buffer->bytes,
+                           worker->reader->scheduler.bounds.max_len, range,
                            error);
 }
 
@@ -132,9 +132,9 @@ start_thread_if_needed (struct reader *reader)
 static void
 read_into (struct reader *reader, struct buffer *buffer)
 {
-  struct taker taker = { .reader = reader, .buffer = buffer };
+  struct worker worker = { .reader = reader, .buffer = buffer };
 
-  if (!scheduler_take_range (&reader->scheduler, &taker, buffer,
+  if (!scheduler_next_range (&reader->scheduler, &worker, buffer,
                              buffers_of (reader->image)))
     return;
   if (reader->image->read_next)
@@ -214,7 +214,8 @@ read_size (const struct reader *reader, unsigned threads)
   size_t bound = MIN (USUAL_MEMORY, reader->memory) /
     buffers_of (reader->image) / threads;
   /* Two per thread, so that some are hashed while others are read. */
-  uint64_t window = walk_max_range (&reader->scheduler.walk, 2 * threads);
+  uint64_t window = dispatcher_max_range (&reader->scheduler.dispatcher,
+                                          2 * threads);
 
   if (batch < 2 * MIB)
     batch = 2 * MIB;
@@ -234,7 +235,8 @@ stream_read_size (const struct reader *reader, unsigned buffers)
 {
   size_t block_size = reader->scheduler.scan->block_size, size = MIB;
   /* This can be more than the memory of all buffers. */
-  uint64_t window = walk_max_range (&reader->scheduler.walk, 2 * buffers);
+  uint64_t window = dispatcher_max_range (&reader->scheduler.dispatcher,
+                                          2 * buffers);
 
   if (size > window)
     size = window;
@@ -313,7 +315,8 @@ reader_scan (const struct reader_image *image,
   struct scheduler_bounds bounds;
   int err;
 
-  scheduler_init (scheduler, scan, image->read_next ? take_next : take_range);
+  scheduler_init (scheduler, scan,
+                  image->read_next ? next_stream_range : next_image_range);
   bounds = set_sizes (&reader, options->threads);
   err = scheduler_set_bounds (scheduler, &bounds);
   if (err)

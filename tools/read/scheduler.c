@@ -28,11 +28,11 @@
 
 void
 scheduler_init (struct scheduler *scheduler, struct scan *scan,
-                take_function take)
+                next_range_function next_range)
 {
   *scheduler = (struct scheduler) { .scan = scan };
   scheduler->last = &scheduler->first;
-  walk_init (&scheduler->walk, scan, take);
+  dispatcher_init (&scheduler->dispatcher, scan, next_range);
   pthread_mutex_init (&scheduler->lock, NULL);
   pthread_cond_init (&scheduler->changed, NULL);
   pthread_cond_init (&scheduler->has_memory, NULL);
@@ -59,7 +59,7 @@ scheduler_destroy (struct scheduler *scheduler)
   pthread_cond_destroy (&scheduler->has_memory);
   pthread_cond_destroy (&scheduler->changed);
   pthread_mutex_destroy (&scheduler->lock);
-  walk_destroy (&scheduler->walk);
+  dispatcher_destroy (&scheduler->dispatcher);
 }
 
 /* ---- Buffers ---- */
@@ -213,11 +213,12 @@ keep_memory (struct scheduler *scheduler, struct buffer *buffer,
 }
 
 bool
-scheduler_take_range (struct scheduler *scheduler, void *taker,
+scheduler_next_range (struct scheduler *scheduler, void *worker,
                       struct buffer *buffer, unsigned copies)
 {
   struct error error = { "" };
-  int r = walk_next (&scheduler->walk, taker, &buffer->place, &error);
+  int r = dispatcher_next (&scheduler->dispatcher, worker, &buffer->place,
+                           &error);
 
   if (r == -1)
     scheduler_fail (scheduler, &error);
@@ -264,7 +265,7 @@ done (struct scheduler *scheduler, struct buffer *buffer, unsigned *doing)
     .busy = buffer->busy, .len = buffer->place.range.len,
   };
 
-  walk_done (&scheduler->walk, &buffer->place);
+  dispatcher_done (&scheduler->dispatcher, &buffer->place);
 
   SCOPED_LOCK (&scheduler->lock);
   depth_read_done (&scheduler->depth, &read);
@@ -365,7 +366,7 @@ void
 scheduler_stop (struct scheduler *scheduler)
 {
   stop (scheduler);
-  walk_stop (&scheduler->walk);
+  dispatcher_stop (&scheduler->dispatcher);
 }
 
 bool

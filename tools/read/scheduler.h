@@ -39,7 +39,7 @@ struct scheduler {
   struct scan *scan;
   struct scheduler_bounds bounds;
 
-  struct walk walk;
+  struct dispatcher dispatcher;
 
   pthread_mutex_t lock;         /* protects the fields below */
   pthread_cond_t changed;       /* for scheduler_next */
@@ -54,11 +54,11 @@ struct scheduler {
   bool stopped;
 };
 
-/* Initialize for SCAN.  TAKE returns its ranges.  The walk can be used after
- * this.
+/* Initialize for SCAN.  NEXT_RANGE returns its ranges.  The dispatcher can be
+ * used after this.
  */
 void scheduler_init (struct scheduler *scheduler, struct scan *scan,
-                     take_function take);
+                     next_range_function next_range);
 
 /* Allocate the buffers.  0 or a positive errno. */
 int scheduler_set_bounds (struct scheduler *scheduler,
@@ -80,10 +80,10 @@ enum scheduler_step scheduler_next (struct scheduler *scheduler,
 /* True if there is work for another thread, and no thread waits for it. */
 bool scheduler_lacks_thread (struct scheduler *scheduler);
 
-/* Set the place of BUFFER to the next range for TAKER, and shrink BUFFER to
+/* Set the place of BUFFER to the next range for WORKER, and shrink BUFFER to
  * COPIES of the range.  False if there is no range; then the buffer is freed.
  */
-bool scheduler_take_range (struct scheduler *scheduler, void *taker,
+bool scheduler_next_range (struct scheduler *scheduler, void *worker,
                            struct buffer *buffer, unsigned copies);
 
 /* Queue BUFFER, which was read; or free it, because its range is zero. */
