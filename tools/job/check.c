@@ -34,7 +34,7 @@
 struct check {
   const struct check_request *request;
   struct sums_list *list;
-  struct known known;           /* how the last checksum was made */
+  struct expected_sum expected; /* how the last checksum was made */
   struct check_result *result;
 };
 
@@ -84,7 +84,7 @@ verify_whole (const struct hash_request *hash, const struct sums_line *line,
 
   if (job_hash (hash, &sum, error) == -1)
     return -1;
-  matches = known_matches (line->hex, &sum);
+  matches = expected_sum_matches (line->hex, &sum);
   strcpy (verdict, matches ? "OK" : "FAILED");
   blkhash_opts_free (sum.hash);
   return matches;
@@ -117,7 +117,7 @@ verify (const struct check *check, const struct sums_line *line, char *verdict,
     return error_set (error, "a URI in a list is not opened without "
                       "--allow-uris");
   hash.operand = hash.progress.name = line->name;
-  hash.opts = check->known.opts;
+  hash.opts = check->expected.opts;
   hash.construction_chosen = true; /* no manifest with other parameters */
   if (request->subset.n > 0 && !job_manifest_path (line->name))
     return expect_subset_line (&hash, &request->subset, line, verdict, error);
@@ -150,8 +150,8 @@ check_sum (struct check *check, const struct sums_line *line)
   if (strcmp (request->list, "-") == 0 &&
       job_manifest_is_stdin (&request->hash.source, line->name))
     malformed (check, "it is of standard input, and so is the list");
-  else if (known_set (&check->known, line->spec, line->hex, request->hash.opts,
-                      &error) == -1)
+  else if (expected_sum_set (&check->expected, line->spec, line->hex,
+                             request->hash.opts, &error) == -1)
     malformed (check, error.text);
   else
     check_image (check, line);
@@ -186,6 +186,6 @@ job_check (const struct check_request *request,
   while ((r = sums_list_next (check.list, &line, error)) == 1)
     check_line (&check, &line);
   sums_list_close (check.list);
-  known_destroy (&check.known);
+  expected_sum_destroy (&check.expected);
   return r;
 }

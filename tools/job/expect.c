@@ -32,10 +32,10 @@
 #include "util/result.h"
 
 struct expected {
-  char *text;                   /* KIND and HEX point into it */
-  const char *kind;             /* "sha256/64k", or NULL if it is not given */
+  char *text;                   /* SPEC and HEX point into it */
+  const char *spec;             /* "sha256/64k", or NULL if it is not given */
   const char *hex;
-  struct known known;           /* the hash parameters */
+  struct expected_sum sum;      /* the hash parameters */
 };
 
 /* Refuse a checksum with another prefix, such as "sha256:HEX", which other
@@ -72,7 +72,7 @@ split (struct expected *expected, struct error *error)
     *end = '\0';
     if (strncmp (expected->text, "blk-", 4) != 0)
       return refuse_prefix (expected->text, error);
-    expected->kind = expected->text + 4;
+    expected->spec = expected->text + 4;
   }
   expected->hex = hex;
   while (isxdigit ((unsigned char) *hex))
@@ -152,10 +152,10 @@ parse (const struct expect_request *request, struct expected *expected,
     return error_set (error, "--expect: no memory");
   if (split (expected, error) == -1)
     return -1;
-  if (known_set (&expected->known, expected->kind, expected->hex, hash->opts,
-                 &reason) == -1)
+  if (expected_sum_set (&expected->sum, expected->spec, expected->hex,
+                        hash->opts, &reason) == -1)
     return error_set (error, "--expect: %s", reason.text);
-  return check_chosen (hash, expected->known.opts, error);
+  return check_chosen (hash, expected->sum.opts, error);
 }
 
 /* Print both checksums, one below the other. */
@@ -163,7 +163,7 @@ static void
 say_difference (const struct expected *expected, const struct sum *sum,
                 struct error *error)
 {
-  char *got = sum_line (expected->known.opts, sum->md, sum->md_len, NULL, true,
+  char *got = sum_line (expected->sum.opts, sum->md, sum->md_len, NULL, true,
                         false);
   int kind = got ? strcspn (got, " ") : 0;
   char lines[1024];
@@ -180,7 +180,7 @@ conclude (const struct expect_request *request,
           const struct expected *expected, const struct sum *sum,
           struct source *source, struct expect_result *result)
 {
-  result->same = known_matches (expected->hex, sum);
+  result->same = expected_sum_matches (expected->hex, sum);
   strcpy (result->verdict, result->same ? "OK" : "FAILED");
   if (!result->same)
     say_difference (expected, sum, &result->why);
@@ -202,7 +202,7 @@ compare (const struct expect_request *request,
   struct sum sum;
   int r;
 
-  hash.opts = expected->known.opts;
+  hash.opts = expected->sum.opts;
   hash.construction_chosen = true; /* no manifest with other parameters */
   if (!job_manifest_path (hash.operand) &&
       source_open (&hash.source, hash.operand, &source, error) == -1)
@@ -238,7 +238,7 @@ job_expect (const struct expect_request *request,
     *operand = request->hash.operand;
     r = compare (request, &expected, result, error);
   }
-  known_destroy (&expected.known);
+  expected_sum_destroy (&expected.sum);
   free (expected.text);
   return r;
 }

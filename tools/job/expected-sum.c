@@ -20,16 +20,16 @@
 #include "util/result.h"
 
 static struct blkhash_opts *
-opts_of (const struct hash_spec *kind, const struct blkhash_opts *defaults,
+opts_of (const struct hash_spec *spec, const struct blkhash_opts *defaults,
          struct error *error)
 {
-  struct blkhash_opts *opts = hash_spec_opts (kind, defaults);
+  struct blkhash_opts *opts = hash_spec_opts (spec, defaults);
 
   if (opts)
     return opts;
   switch (errno) {
   case EINVAL:
-    error_set (error, "unknown digest '%s'", kind->digest);
+    error_set (error, "unknown digest '%s'", spec->digest);
     break;
   case EDOM:
     error_set (error, "its block size is not a power of two from 4 to 16m");
@@ -45,66 +45,68 @@ opts_of (const struct hash_spec *kind, const struct blkhash_opts *defaults,
 
 static int
 parse (const char *text, const struct blkhash_opts *defaults,
-       struct hash_spec *kind, struct error *error)
+       struct hash_spec *spec, struct error *error)
 {
-  *kind = (struct hash_spec) { .block_size = 0 };
+  *spec = (struct hash_spec) { .block_size = 0 };
   if (!text)
-    snprintf (kind->digest, sizeof kind->digest, "%s",
+    snprintf (spec->digest, sizeof spec->digest, "%s",
               blkhash_opts_get_digest_name (defaults));
-  else if (hash_spec_parse (text, kind) != 0)
+  else if (hash_spec_parse (text, spec) != 0)
     return error_set (error, "'blk-%s' is not of the form blk-DIGEST/SIZE",
                       text);
   return 0;
 }
 
 static bool
-is_of_kind (const struct known *known, const char *kind)
+has_spec (const struct expected_sum *expected, const char *spec)
 {
-  if (!known->opts || !known->kind != !kind)
+  if (!expected->opts || !expected->spec != !spec)
     return false;
-  return !kind || strcmp (known->kind, kind) == 0;
+  return !spec || strcmp (expected->spec, spec) == 0;
 }
 
 static int
-set_kind (struct known *known, const char *text,
+set_spec (struct expected_sum *expected, const char *text,
           const struct blkhash_opts *defaults, struct error *error)
 {
-  struct hash_spec kind;
+  struct hash_spec spec;
 
-  known_destroy (known);
-  if (parse (text, defaults, &kind, error) == -1)
+  expected_sum_destroy (expected);
+  if (parse (text, defaults, &spec, error) == -1)
     return -1;
-  known->opts = opts_of (&kind, defaults, error);
-  if (!known->opts)
+  expected->opts = opts_of (&spec, defaults, error);
+  if (!expected->opts)
     return -1;
-  if (text && !(known->kind = strdup (text))) {
-    known_destroy (known);
+  if (text && !(expected->spec = strdup (text))) {
+    expected_sum_destroy (expected);
     return error_errno (error, ENOMEM, "cannot hash");
   }
-  known->digits = 2 * blkhash_opts_get_digest_size (known->opts);
+  expected->digits = 2 * blkhash_opts_get_digest_size (expected->opts);
   return 0;
 }
 
 int
-known_set (struct known *known, const char *kind, const char *hex,
-           const struct blkhash_opts *defaults, struct error *error)
+expected_sum_set (struct expected_sum *expected, const char *spec,
+                  const char *hex,
+                  const struct blkhash_opts *defaults, struct error *error)
 {
-  if (!is_of_kind (known, kind) &&
-      set_kind (known, kind, defaults, error) == -1)
+  if (!has_spec (expected, spec) &&
+      set_spec (expected, spec, defaults, error) == -1)
     return -1;
-  if (strlen (hex) != known->digits)
+  if (strlen (hex) != expected->digits)
     return error_set (error, "it has %zu digits, but a checksum by %s has %u",
-                      strlen (hex), blkhash_opts_get_digest_name (known->opts),
-                      known->digits);
+                      strlen (hex),
+                      blkhash_opts_get_digest_name (expected->opts),
+                      expected->digits);
   return 0;
 }
 
 void
-known_destroy (struct known *known)
+expected_sum_destroy (struct expected_sum *expected)
 {
-  free (known->kind);
-  blkhash_opts_free (known->opts);
-  *known = (struct known) { 0 };
+  free (expected->spec);
+  blkhash_opts_free (expected->opts);
+  *expected = (struct expected_sum) { 0 };
 }
 
 static int
@@ -117,7 +119,7 @@ digit_value (char c)
 }
 
 bool
-known_matches (const char *hex, const struct sum *sum)
+expected_sum_matches (const char *hex, const struct sum *sum)
 {
   unsigned i;
 

@@ -16,24 +16,25 @@ struct sum;
 /* The hash parameters of the last checksum.  They are cached because the next
  * checksum usually has the same.  Zeros before the first use.
  */
-struct known {
-  char *kind;                   /* the hash spec; NULL: the defaults */
+struct expected_sum {
+  char *spec;                   /* the hash spec; NULL: the defaults */
   struct blkhash_opts *opts;    /* NULL: none yet */
   unsigned digits;
 };
 
 /* Choose how to hash an image whose expected checksum is HEX.  The parameters
- * are those of the hash spec KIND, such as "sha256/64k".  DEFAULTS has those
- * that KIND does not contain, or all if KIND is NULL, and is the same in each
- * call.  0 with the options in KNOWN.  -1 with the reason if the parameters are
- * not supported, or if the length of HEX is wrong.
+ * are those of the hash spec SPEC, such as "sha256/64k".  DEFAULTS has those
+ * that SPEC does not contain, or all if SPEC is NULL, and is the same in each
+ * call.  0 with the options in EXPECTED.  -1 with the reason if the parameters
+ * are not supported, or if the length of HEX is wrong.
  */
-int known_set (struct known *known, const char *kind, const char *hex,
-               const struct blkhash_opts *defaults, struct error *error);
+int expected_sum_set (struct expected_sum *expected, const char *spec,
+                      const char *hex,
+                      const struct blkhash_opts *defaults, struct error *error);
 
-void known_destroy (struct known *known);
+void expected_sum_destroy (struct expected_sum *expected);
 
 /* True if HEX is the checksum of the image. */
-bool known_matches (const char *hex, const struct sum *sum);
+bool expected_sum_matches (const char *hex, const struct sum *sum);
 
 #endif /* BLKSUM_EXPECTED_SUM_H */
