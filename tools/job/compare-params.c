@@ -25,7 +25,7 @@ manifest_opts (const struct compare_input *input)
  * block size.  The construction does not matter.
  */
 static bool
-are_alike (const struct blkhash_opts *a, const struct blkhash_opts *b)
+are_comparable (const struct blkhash_opts *a, const struct blkhash_opts *b)
 {
   return blkhash_opts_get_block_size (a) == blkhash_opts_get_block_size (b) &&
     strcmp (blkhash_opts_get_digest_name (a),
@@ -33,8 +33,8 @@ are_alike (const struct blkhash_opts *a, const struct blkhash_opts *b)
 }
 
 static int
-refuse_kinds (const struct blkhash_opts *a, const struct blkhash_opts *b,
-              struct error *error)
+refuse_params (const struct blkhash_opts *a, const struct blkhash_opts *b,
+               struct error *error)
 {
   char tag_a[BLKHASH_MAX_TAG_SIZE], tag_b[BLKHASH_MAX_TAG_SIZE];
 
@@ -54,19 +54,19 @@ check_length (const struct blkhash_opts *opts, struct error *error)
   return 0;
 }
 
-/* Returns DIGEST with the block size of USERS, or USERS if DIGEST is not
- * available.
+/* Returns DIGEST with the block size of OPTS, or OPTS if DIGEST is
+ * not available.
  */
 static const struct blkhash_opts *
-own_opts (struct compare_kind *kind, const struct blkhash_opts *users,
+new_opts (struct compare_params *params, const struct blkhash_opts *opts,
           const char *digest)
 {
-  kind->own = blkhash_opts_new (digest);
-  if (!kind->own ||
-      blkhash_opts_set_block_size (kind->own,
-                                   blkhash_opts_get_block_size (users)) != 0)
-    return users;
-  return kind->own;
+  params->owned = blkhash_opts_new (digest);
+  if (!params->owned ||
+      blkhash_opts_set_block_size (params->owned,
+                                   blkhash_opts_get_block_size (opts)) != 0)
+    return opts;
+  return params->owned;
 }
 
 /* The digests of two images are not reported, so the fastest one that fits is
@@ -75,46 +75,46 @@ own_opts (struct compare_kind *kind, const struct blkhash_opts *users,
  * instructions for SHA-256, blake3 takes two thirds of the time of SHA-256.
  */
 static const struct blkhash_opts *
-images_opts (struct compare_kind *kind, const struct hash_request *request,
+images_opts (struct compare_params *params, const struct hash_request *request,
              const struct compare_input *both)
 {
   if (both->source)
-    return own_opts (kind, request->opts, "xxh3-128");
+    return new_opts (params, request->opts, "xxh3-128");
   return request->digest_chosen ? request->opts
-                                : own_opts (kind, request->opts, "blake3");
+                                : new_opts (params, request->opts, "blake3");
 }
 
 int
-compare_kind_choose (struct compare_kind *kind,
-                     const struct compare_input *inputs,
-                     const struct compare_input *both, unsigned *failed,
-                     struct error *error)
+compare_params_choose (struct compare_params *params,
+                       const struct compare_input *inputs,
+                       const struct compare_input *both, unsigned *failed,
+                       struct error *error)
 {
   const struct hash_request *request = &inputs[0].request->hash;
   unsigned i;
 
-  *kind = (struct compare_kind) { 0 };
+  *params = (struct compare_params) { 0 };
   *failed = 0;
   if (request->digest_chosen && check_length (request->opts, error) == -1)
     return -1;
   if (!manifest_opts (&inputs[0]) && !manifest_opts (&inputs[1]))
-    kind->opts = images_opts (kind, request, both);
+    params->opts = images_opts (params, request, both);
   else if (hash_request_is_chosen (request))
-    kind->opts = request->opts;
+    params->opts = request->opts;
   for (i = 0; i < 2; i++) {
     const struct blkhash_opts *opts = manifest_opts (&inputs[i]);
 
     *failed = i;
-    if (opts && kind->opts && !are_alike (opts, kind->opts))
-      return refuse_kinds (opts, kind->opts, error);
+    if (opts && params->opts && !are_comparable (opts, params->opts))
+      return refuse_params (opts, params->opts, error);
     if (opts)
-      kind->opts = opts;
+      params->opts = opts;
   }
-  return check_length (kind->opts, error);
+  return check_length (params->opts, error);
 }
 
 void
-compare_kind_free (struct compare_kind *kind)
+compare_params_free (struct compare_params *params)
 {
-  blkhash_opts_free (kind->own);
+  blkhash_opts_free (params->owned);
 }

@@ -11,19 +11,19 @@ struct blkhash_opts;
 struct error;
 struct compare_input;
 
-struct compare_kind {
+struct compare_params {
   const struct blkhash_opts *opts;
-  struct blkhash_opts *own;     /* to be freed, or NULL */
+  struct blkhash_opts *owned;   /* to be freed, or NULL */
 };
 
 /* Choose the parameters that the manifests among the two INPUTS use, and that
  * the options select.  BOTH comes from compare_input_open_both.  0, or -1 with
  * the reason, which is about input *FAILED.
  */
-int compare_kind_choose (struct compare_kind *kind,
-                         const struct compare_input *inputs,
-                         const struct compare_input *both, unsigned *failed,
-                         struct error *error);
-void compare_kind_free (struct compare_kind *kind);
+int compare_params_choose (struct compare_params *params,
+                           const struct compare_input *inputs,
+                           const struct compare_input *both, unsigned *failed,
+                           struct error *error);
+void compare_params_free (struct compare_params *params);
 
 #endif /* BLKSUM_COMPARE_PARAMS_H */

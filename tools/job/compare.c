@@ -42,7 +42,7 @@ struct compare {
   struct compare_input input[2];
   struct compare_input both;    /* as one image, or without a source */
   struct compare_input *failed; /* of the two, or NULL */
-  struct compare_kind kind;
+  struct compare_params params;
   struct leaf_diff diff;
   const struct progress *progress;
 };
@@ -59,7 +59,7 @@ find_tail (const struct compare *compare)
 
   for (i = 0; i < 2; i++) {
     const struct compare_input *input = &compare->input[i];
-    uint32_t block_size = blkhash_opts_get_block_size (compare->kind.opts);
+    uint32_t block_size = blkhash_opts_get_block_size (compare->params.opts);
 
     if (input->reader && compare->input[!i].size > input->size &&
         input->size % block_size != 0)
@@ -76,7 +76,7 @@ tell (void *opaque, uint64_t first, uint64_t count)
   struct compare *compare = opaque;
   const struct compare_request *request = compare->request;
   struct difference *difference = compare->difference;
-  uint32_t block_size = blkhash_opts_get_block_size (compare->kind.opts);
+  uint32_t block_size = blkhash_opts_get_block_size (compare->params.opts);
   uint64_t size = MAX (difference->size[0], difference->size[1]);
   uint64_t start = first * block_size, left = size - start;
   uint64_t length = count > left / block_size ? left : count * block_size;
@@ -111,7 +111,7 @@ diff_both (struct compare *compare)
   struct compare_input *both = &compare->both;
   struct leaf_runs nothing = { .next = has_no_leaves };
   struct leaf_runs *runs =
-    compare_input_start (both, compare->kind.opts, &compare->input[1], NULL,
+    compare_input_start (both, compare->params.opts, &compare->input[1], NULL,
                          compare->progress);
   int err = runs ? leaf_diff (&compare->diff, runs, &nothing) : ECANCELED;
   bool failed = err && (!runs || compare->diff.failed == 0);
@@ -135,7 +135,7 @@ diff_inputs (struct compare *compare)
 
   image_group_init (&group);
   for (i = 0; i < 2 && err == 0; i++) {
-    runs[i] = compare_input_start (&compare->input[i], compare->kind.opts,
+    runs[i] = compare_input_start (&compare->input[i], compare->params.opts,
                                    &compare->input[!i], &group,
                                    tells_progress (compare, i)
                                    ? compare->progress : NULL);
@@ -244,8 +244,8 @@ compare_inputs (struct compare *compare, const char **operand,
 
   if (compare_input_open_both (&compare->both, compare->input) == -1)
     return error_errno (error, errno, "cannot compare");
-  if (compare_kind_choose (&compare->kind, compare->input, &compare->both,
-                           &failed, error) == -1) {
+  if (compare_params_choose (&compare->params, compare->input, &compare->both,
+                             &failed, error) == -1) {
     *operand = compare->input[failed].operand;
     return -1;
   }
@@ -333,6 +333,6 @@ job_compare (const struct compare_request *request,
   compare_input_close (&compare.both);
   compare_input_close (&compare.input[0]);
   compare_input_close (&compare.input[1]);
-  compare_kind_free (&compare.kind);
+  compare_params_free (&compare.params);
   return r;
 }

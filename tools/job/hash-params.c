@@ -14,8 +14,8 @@
 #include "util/request.h"
 
 int
-kind_check (const struct hash_request *request,
-            const struct blkhash_opts *opts, struct error *error)
+hash_params_check (const struct hash_request *request,
+                   const struct blkhash_opts *opts, struct error *error)
 {
   char asked[BLKHASH_MAX_TAG_SIZE], tag[BLKHASH_MAX_TAG_SIZE];
 

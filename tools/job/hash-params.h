@@ -15,7 +15,7 @@ struct hash_request;
 /* Check that OPTS, of a manifest, match the hash parameters of REQUEST, if the
  * user chose any.  0, or -1 with the reason.
  */
-int kind_check (const struct hash_request *request,
-                const struct blkhash_opts *opts, struct error *error);
+int hash_params_check (const struct hash_request *request,
+                       const struct blkhash_opts *opts, struct error *error);
 
 #endif /* BLKSUM_HASH_PARAMS_H */

@@ -90,7 +90,7 @@ read_manifest (const struct hash_request *request,
   int status;
 
   opts = blkhash_manifest_reader_opts (r);
-  if (kind_check (request, opts, error) == -1)
+  if (hash_params_check (request, opts, error) == -1)
     return -1;
   progress = progress_begin (&request->progress,
                              blkhash_manifest_reader_size (r));

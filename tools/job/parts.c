@@ -117,7 +117,7 @@ take_image (struct parts *parts, const struct hash_request *request,
   const struct blkhash_opts *opts = blkhash_manifest_reader_opts (reader);
   uint32_t block_size = blkhash_opts_get_block_size (opts);
 
-  if (kind_check (request, opts, error) == -1)
+  if (hash_params_check (request, opts, error) == -1)
     return -1;
   parts->size = blkhash_manifest_reader_size (reader);
   parts->blocks = parts->size / block_size + (parts->size % block_size != 0);

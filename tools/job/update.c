@@ -70,7 +70,7 @@ check_old (const struct update *update, struct error *error)
  * must match.
  */
 static int
-take_kind (struct update *update, struct error *error)
+use_old_params (struct update *update, struct error *error)
 {
   const struct blkhash_opts *opts =
     blkhash_manifest_reader_opts (update->reader);
@@ -80,7 +80,7 @@ take_kind (struct update *update, struct error *error)
   if (blkhash_opts_get_digest_size (opts) == 0)
     return error_set (error, "%s has only digests without a length, which "
                       "cannot be audited", update->request->old);
-  if (kind_check (&update->hash, opts, &reason) == -1)
+  if (hash_params_check (&update->hash, opts, &reason) == -1)
     return error_set (error, "%s: %s", update->request->old, reason.text);
   copy = blkhash_opts_copy (opts);
   if (!copy)
@@ -154,7 +154,7 @@ update_manifest (struct update *update, struct sum *sum, struct error *error)
 {
   int r;
 
-  if (take_kind (update, error) == -1)
+  if (use_old_params (update, error) == -1)
     return -1;
   r = read_changes (update, error);
   if (r == 0)
