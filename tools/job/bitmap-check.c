@@ -65,8 +65,8 @@ check (const char *bitmap, int fd, const char *name, struct error *error)
 }
 
 int
-bitmap_of_manifest (const char *bitmap, int fd, const char *name,
-                    struct error *error)
+bitmap_check_manifest (const char *bitmap, int fd, const char *name,
+                       struct error *error)
 {
   off_t start;
 

@@ -14,7 +14,7 @@ struct error;
  * manifest FD, whose name is NAME.  This reads the manifest, and then restores
  * the offset of FD.  0, or -1 with the reason.
  */
-int bitmap_of_manifest (const char *bitmap, int fd, const char *name,
-                        struct error *error);
+int bitmap_check_manifest (const char *bitmap, int fd, const char *name,
+                           struct error *error);
 
 #endif /* BLKSUM_BITMAP_CHECK_H */

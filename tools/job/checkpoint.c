@@ -41,9 +41,9 @@ check_files (struct checkpoint *checkpoint, const char *path,
   checkpoint->has_state = has == 1;
   if (has == -1)
     return -1;
-  return target_check_path (checkpoint->name, has ? TARGET_OF_BLKSUM
-                                               : TARGET_OF_USER,
-                            source, error);
+  return overwrite_check_path (checkpoint->name, has ? OVERWRITE_CHECK_START
+                                                     : OVERWRITE_CHECK_ALL,
+                               source, error);
 }
 
 static void

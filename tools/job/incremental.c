@@ -145,7 +145,7 @@ choose (struct incremental *inc, struct error *error)
 
 int
 incremental_open (struct incremental *inc, const struct hash_request *request,
-                  enum target_name whose, struct source *source,
+                  enum overwrite_policy policy, struct source *source,
                   const struct baseline *baseline, struct error *error)
 {
   *inc = (struct incremental) {
@@ -154,7 +154,7 @@ incremental_open (struct incremental *inc, const struct hash_request *request,
     .baseline = baseline,
   };
   if (choose (inc, error) == 0 &&
-      manifest_file_open (&inc->manifest, request->manifest, whose,
+      manifest_file_open (&inc->manifest, request->manifest, policy,
                           request->opts, source->size, source, error) == 0)
     return 0;
   audit_sample_destroy (&inc->sample);

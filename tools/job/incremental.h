@@ -45,13 +45,13 @@ struct incremental {
   struct manifest_file manifest;
 };
 
-/* Begin the manifest of REQUEST, of SOURCE; for WHOSE see job/overwrite.h.
+/* Begin the manifest of REQUEST, of SOURCE; for POLICY see job/overwrite.h.
  * BASELINE must outlive INCREMENTAL.  0, or -1 with the reason; then
  * INCREMENTAL need not be closed.
  */
 int incremental_open (struct incremental *incremental,
                       const struct hash_request *request,
-                      enum target_name whose, struct source *source,
+                      enum overwrite_policy policy, struct source *source,
                       const struct baseline *baseline, struct error *error);
 
 /* Read the image where it is needed, and set SUM like job_hash_source.  All

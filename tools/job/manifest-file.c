@@ -57,7 +57,7 @@ open_spool (struct new_file *file, struct error *error)
 
 static int
 open_target (struct manifest_file *manifest, const char *name,
-             enum target_name whose, uint64_t size,
+             enum overwrite_policy policy, uint64_t size,
              const struct source *source, struct error *error)
 {
   char *path;
@@ -70,7 +70,7 @@ open_target (struct manifest_file *manifest, const char *name,
     return open_spool (&manifest->file, error);
   if (manifest->to_stdout)
     return 0;
-  if (target_check_path (name, whose, source, error) == -1)
+  if (overwrite_check_path (name, policy, source, error) == -1)
     return -1;
   path = new_file_resolve (name);
   r = path ? new_file_open (&manifest->file, path, error)
@@ -130,13 +130,13 @@ begin (struct manifest_file *manifest, const struct blkhash_opts *opts,
 
 int
 manifest_file_open (struct manifest_file *manifest, const char *name,
-                    enum target_name whose,
+                    enum overwrite_policy policy,
                     const struct blkhash_opts *opts, uint64_t size,
                     const struct source *source, struct error *error)
 {
   int fd;
 
-  if (open_target (manifest, name, whose, size, source, error) == -1)
+  if (open_target (manifest, name, policy, size, source, error) == -1)
     return -1;
   fd = manifest->file.fd == -1 ? STDOUT_FILENO : manifest->file.fd;
   manifest->writer = blkhash_manifest_writer_new (opts, size, fd);

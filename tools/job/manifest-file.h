@@ -36,11 +36,11 @@ bool manifest_file_is_stdout (const char *name);
 
 /* Begin the manifest NAME of an image that is hashed with OPTS.  SIZE can be
  * BLKHASH_SIZE_UNKNOWN.  An existing file is replaced if job/overwrite.h
- * permits it for WHOSE and SOURCE, the image or NULL.  0, or -1 with the
+ * permits it for POLICY and SOURCE, the image or NULL.  0, or -1 with the
  * reason; then the manifest need not be closed.
  */
 int manifest_file_open (struct manifest_file *manifest, const char *name,
-                        enum target_name whose,
+                        enum overwrite_policy policy,
                         const struct blkhash_opts *opts, uint64_t size,
                         const struct source *source, struct error *error);
 

@@ -176,7 +176,7 @@ write_manifest (struct merge *merge, struct sum *sum, struct error *error)
   int r;
 
   *merge->operand = name;
-  if (manifest_file_open (&merge->manifest, name, TARGET_OF_USER,
+  if (manifest_file_open (&merge->manifest, name, OVERWRITE_CHECK_ALL,
                           merge->parts.opts, merge->parts.size, NULL,
                           error) == -1)
     return -1;

@@ -25,7 +25,7 @@
 #define MAGIC "blkhash-manifest "
 
 static bool
-is_of_source (const struct source *source, const struct stat *st)
+is_source_file (const struct source *source, const struct stat *st)
 {
   const struct files *files = source ? source_files (source) : NULL;
   const struct file *file = files ? files->first : NULL;
@@ -44,7 +44,7 @@ refuse (const char *name, const char *why, struct error *error)
 }
 
 static int
-check_begin (int fd, const char *name, off_t size, struct error *error)
+check_start (int fd, const char *name, off_t size, struct error *error)
 {
   char head[sizeof MAGIC - 1];
   ssize_t len = MIN (size, (off_t) sizeof head);
@@ -76,8 +76,8 @@ check_records (int fd, const char *name, off_t size, struct error *error)
 }
 
 int
-target_check (int fd, const char *name, enum target_name whose,
-              const struct source *source, struct error *error)
+overwrite_check (int fd, const char *name, enum overwrite_policy policy,
+                 const struct source *source, struct error *error)
 {
   struct stat st;
 
@@ -86,26 +86,26 @@ target_check (int fd, const char *name, enum target_name whose,
   if (!S_ISREG (st.st_mode))
     return error_set (error, "%s is not a regular file: it is not replaced by "
                       "a manifest", name);
-  if (is_of_source (source, &st))
+  if (is_source_file (source, &st))
     return error_set (error, "%s cannot be both the image and its manifest",
                       name);
   if (st.st_size == 0)
     return 0;
-  return whose == TARGET_OF_BLKSUM
-    ? check_begin (fd, name, st.st_size, error)
+  return policy == OVERWRITE_CHECK_START
+    ? check_start (fd, name, st.st_size, error)
     : check_records (fd, name, st.st_size, error);
 }
 
 int
-target_check_path (const char *path, enum target_name whose,
-                   const struct source *source, struct error *error)
+overwrite_check_path (const char *path, enum overwrite_policy policy,
+                      const struct source *source, struct error *error)
 {
   int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), r;
 
   if (fd == -1)
     return errno == ENOENT ? 0
       : error_errno (error, errno, "cannot replace %s", path);
-  r = target_check (fd, path, whose, source, error);
+  r = overwrite_check (fd, path, policy, source, error);
   close (fd);
   return r;
 }

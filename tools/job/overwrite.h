@@ -15,23 +15,23 @@
 struct error;
 struct source;
 
-enum target_name {
-  TARGET_OF_USER,               /* the file can be anything */
-  TARGET_OF_BLKSUM,             /* the name, or a file beside it, is one that
+enum overwrite_policy {
+  OVERWRITE_CHECK_ALL,          /* the file can be anything */
+  OVERWRITE_CHECK_START,        /* the name, or a file beside it, is one that
                                  * only blksum makes */
 };
 
 /* Check that the file FD may be replaced.  It must be a regular file, and not
  * a file of SOURCE, which can be NULL.  It must be empty, or contain only
- * records of a manifest.  With TARGET_OF_BLKSUM it need only begin like a
+ * records of a manifest.  With OVERWRITE_CHECK_START it need only begin like a
  * manifest, because a crash or an interrupted copy can leave a partial one.  FD
  * is open for reading, and NAME is for messages.  0, or -1 with the reason.
  */
-int target_check (int fd, const char *name, enum target_name whose,
-                  const struct source *source, struct error *error);
+int overwrite_check (int fd, const char *name, enum overwrite_policy policy,
+                     const struct source *source, struct error *error);
 
 /* The same for the file at PATH, which need not exist. */
-int target_check_path (const char *path, enum target_name whose,
-                       const struct source *source, struct error *error);
+int overwrite_check_path (const char *path, enum overwrite_policy policy,
+                          const struct source *source, struct error *error);
 
 #endif /* BLKSUM_OVERWRITE_H */

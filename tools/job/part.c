@@ -82,8 +82,8 @@ is_there (const struct making *making, struct error *error)
       ? error_set (error, "%s is not a regular file: it is not replaced by a "
                    "manifest", making->path)
       : error_errno (error, errno, "cannot open %s", making->path);
-  there = target_check (fd, making->path, TARGET_OF_BLKSUM, making->source,
-                        error);
+  there = overwrite_check (fd, making->path, OVERWRITE_CHECK_START,
+                           making->source, error);
   if (there == 0) {
     r = blkhash_manifest_reader_new (fd, 0, NULL, 0);
     there = r && is_this_part (making, r);

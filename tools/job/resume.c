@@ -276,8 +276,8 @@ hash (struct resume *resume, struct blkhash_manifest_reader *reader,
   if (err)
     r = error_errno (error, err, "cannot hash");
   else
-    r = incremental_open (&inc, resume->hash, TARGET_OF_BLKSUM, resume->source,
-                          &baseline, error);
+    r = incremental_open (&inc, resume->hash, OVERWRITE_CHECK_START,
+                          resume->source, &baseline, error);
   if (r == 0) {
     r = fill (resume, &inc, writer, sum, error);
     incremental_close (&inc);

@@ -101,7 +101,7 @@ open_old (struct update *update, struct error *error)
                                : open (name, O_RDONLY | O_CLOEXEC);
   if (update->fd == -1)
     return error_errno (error, errno, "cannot open %s", name);
-  if (bitmap && bitmap_of_manifest (bitmap, update->fd, name, error) == -1)
+  if (bitmap && bitmap_check_manifest (bitmap, update->fd, name, error) == -1)
     return -1;
   update->reader = blkhash_manifest_reader_new (update->fd, 0, reason,
                                                 sizeof reason);
@@ -125,8 +125,8 @@ hash (struct update *update, struct sum *sum, struct error *error)
   struct incremental inc;
   int r;
 
-  if (incremental_open (&inc, &update->hash, TARGET_OF_USER, update->source,
-                        &baseline, error) == -1)
+  if (incremental_open (&inc, &update->hash, OVERWRITE_CHECK_ALL,
+                        update->source, &baseline, error) == -1)
     return -1;
   r = incremental_fill (&inc, NULL, sum, error);
   if (r == 0)
