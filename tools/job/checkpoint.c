@@ -68,7 +68,7 @@ checkpoint_open (struct checkpoint *checkpoint,
     r = journal_file_open (&checkpoint->file, path, error);
   free (path);
   if (r == 0) {
-    r = journal_file_look (&checkpoint->file, &request->progress,
+    r = journal_file_scan (&checkpoint->file, &request->progress,
                            &checkpoint->found, error);
     if (r == -1)
       checkpoint_close (checkpoint);

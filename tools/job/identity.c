@@ -53,13 +53,14 @@ print_file (FILE *out, const struct stat *st)
 }
 
 static void
-note_time (struct identity *identity, const struct timespec *time)
+update_last_modified (struct identity *identity, const struct timespec *time)
 {
-  struct timespec *youngest = &identity->youngest;
+  struct timespec *last_modified = &identity->last_modified;
 
-  if (youngest->tv_sec < time->tv_sec ||
-      (youngest->tv_sec == time->tv_sec && youngest->tv_nsec < time->tv_nsec))
-    *youngest = *time;
+  if (last_modified->tv_sec < time->tv_sec ||
+      (last_modified->tv_sec == time->tv_sec &&
+       last_modified->tv_nsec < time->tv_nsec))
+    *last_modified = *time;
 }
 
 static void
@@ -67,14 +68,14 @@ print_files (FILE *out, struct identity *identity, const struct files *files)
 {
   const struct file *file;
 
-  identity->told = !files->remote;
+  identity->detects_changes = !files->remote;
   for (file = files->first; file; file = file->next) {
     print_file (out, &file->st);
     if (file_is_block_device (file))
-      identity->told = false;
+      identity->detects_changes = false;
     else {
-      note_time (identity, &file->st.st_mtim);
-      note_time (identity, &file->st.st_ctim);
+      update_last_modified (identity, &file->st.st_mtim);
+      update_last_modified (identity, &file->st.st_ctim);
     }
   }
 }
@@ -88,7 +89,7 @@ identity_init (struct identity *identity,
   size_t len;
   FILE *out;
 
-  *identity = (struct identity) { .told = false };
+  *identity = (struct identity) { .detects_changes = false };
   out = open_memstream (&identity->text, &len);
   if (!out)
     return error_errno (error, errno, "cannot hash");
@@ -97,7 +98,7 @@ identity_init (struct identity *identity,
     print_operand (out, operand);
   if (files)
     print_files (out, identity, files);
-  if (!identity->told)
+  if (!identity->detects_changes)
     fputs ("assumed: unchanged\n", out);
   if (fclose (out) == 0)
     return 0;
@@ -116,7 +117,7 @@ identity_destroy (struct identity *identity)
  * without its size and times.
  */
 static size_t
-name_length (const char *line)
+file_id_length (const char *line)
 {
   size_t len = strcspn (line, "\n");
   const char *end = line;
@@ -133,9 +134,9 @@ bool
 identity_is_of_same_files (const char *a, const char *b)
 {
   while (*a && *b) {
-    size_t len = name_length (a);
+    size_t len = file_id_length (a);
 
-    if (len != name_length (b) || memcmp (a, b, len) != 0)
+    if (len != file_id_length (b) || memcmp (a, b, len) != 0)
       return false;
     a += strcspn (a, "\n") + 1;
     b += strcspn (b, "\n") + 1;
@@ -148,17 +149,17 @@ identity_is_of_same_files (const char *a, const char *b)
 long long
 identity_wait (const struct identity *identity)
 {
-  const struct timespec *youngest = &identity->youngest;
+  const struct timespec *last_modified = &identity->last_modified;
   struct timespec now;
   long long age;
 
   clock_gettime (CLOCK_REALTIME, &now);
-  if (now.tv_sec - youngest->tv_sec > IDENTITY_AGE + 1)
+  if (now.tv_sec - last_modified->tv_sec > IDENTITY_AGE + 1)
     return 0;
-  if (youngest->tv_sec - now.tv_sec > 1)
+  if (last_modified->tv_sec - now.tv_sec > 1)
     return -1;
-  age = (now.tv_sec - youngest->tv_sec) * SECOND + now.tv_nsec -
-    youngest->tv_nsec;
+  age = (now.tv_sec - last_modified->tv_sec) * SECOND + now.tv_nsec -
+    last_modified->tv_nsec;
   if (age < 0)
     return -1;
   return age > IDENTITY_AGE * SECOND ? 0 : IDENTITY_AGE * SECOND + 1 - age;

@@ -24,8 +24,8 @@ struct source_options;
 struct identity {
   char *text;                   /* lines: how the image was opened, and a line
                                  * for each file; equal if nothing changed */
-  bool told;                    /* the text detects all modifications */
-  struct timespec youngest;     /* the last modification of any file */
+  bool detects_changes;         /* the text detects all modifications */
+  struct timespec last_modified; /* the last modification of any file */
 };
 
 /* Set IDENTITY to that of SOURCE, which was opened as OPERAND.  0, or -1 with

@@ -140,8 +140,8 @@ read_runs (struct blkhash_manifest_reader *r, const struct progress *progress,
 }
 
 static int
-look (struct blkhash_manifest_reader *r, const struct progress *progress,
-      struct journal_found *found)
+scan_records (struct blkhash_manifest_reader *r,
+              const struct progress *progress, struct journal_found *found)
 {
   int err;
 
@@ -158,7 +158,7 @@ look (struct blkhash_manifest_reader *r, const struct progress *progress,
 }
 
 int
-journal_file_look (const struct journal_file *file,
+journal_file_scan (const struct journal_file *file,
                    const struct progress_form *form,
                    struct journal_found *found, struct error *error)
 {
@@ -176,7 +176,7 @@ journal_file_look (const struct journal_file *file,
   if (!r)
     return -1;
   progress = progress_begin_aside (form, st.st_size);
-  err = look (r, progress, found);
+  err = scan_records (r, progress, found);
   progress_end (progress, err == 0);
   if (err)
     error_set (error, "cannot read %s: %s", file->path,

@@ -50,7 +50,7 @@ struct journal_found {
  * destroyed; or -1 with the reason: the file cannot be read, or has a later
  * version.
  */
-int journal_file_look (const struct journal_file *file,
+int journal_file_scan (const struct journal_file *file,
                        const struct progress_form *form,
                        struct journal_found *found, struct error *error);
 void journal_found_destroy (struct journal_found *found);

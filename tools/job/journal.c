@@ -19,7 +19,7 @@
 #include "util/error.h"
 
 #define INTERVAL (2 * (uint64_t) DEADLINE_SECOND) /* between two records */
-#define MOST_TOLD 8192          /* appended and not written */
+#define MAX_PENDING 8192        /* appended and not written */
 
 static int
 fail_locked (struct journal *journal, int err)
@@ -34,7 +34,7 @@ write_locked (struct journal *journal)
 {
   int err;
 
-  journal->told = 0;
+  journal->pending = 0;
   if (error_is_set (&journal->error) ||
       (journal->files &&
        files_check_unchanged (journal->files, &journal->error) == -1))
@@ -43,7 +43,7 @@ write_locked (struct journal *journal)
   return err ? fail_locked (journal, err) : 0;
 }
 
-/* The lock is not held during the sync, so journal_tell does not wait for the
+/* The lock is not held during the sync, so journal_append does not wait for the
  * disk.
  */
 static void
@@ -109,7 +109,7 @@ journal_start (struct journal *journal, int fd, const struct files *files,
 }
 
 static int
-tell_locked (struct journal *journal, const struct blkhash_manifest_run *run)
+append_locked (struct journal *journal, const struct blkhash_manifest_run *run)
 {
   struct blkhash_leaf_sink sink =
     blkhash_manifest_writer_sink (journal->writer);
@@ -120,17 +120,17 @@ tell_locked (struct journal *journal, const struct blkhash_manifest_run *run)
 
   if (err)
     return fail_locked (journal, err);
-  journal->told += run->leaves ? run->count : 1;
-  return journal->told < MOST_TOLD ? 0 : write_locked (journal);
+  journal->pending += run->leaves ? run->count : 1;
+  return journal->pending < MAX_PENDING ? 0 : write_locked (journal);
 }
 
 int
-journal_tell (struct journal *journal, const struct blkhash_manifest_run *run,
-              struct error *error)
+journal_append (struct journal *journal, const struct blkhash_manifest_run *run,
+                struct error *error)
 {
   SCOPED_LOCK (&journal->lock);
 
-  if (!error_is_set (&journal->error) && tell_locked (journal, run) == 0)
+  if (!error_is_set (&journal->error) && append_locked (journal, run) == 0)
     return 0;
   return error_set (error, "%s", journal->error.text);
 }
@@ -143,7 +143,7 @@ next (struct leaf_runs *runs, struct blkhash_manifest_run *run)
 
   if (err)
     return err;
-  return journal_tell (j->journal, run, j->error) == 0 ? 0 : ECANCELED;
+  return journal_append (j->journal, run, j->error) == 0 ? 0 : ECANCELED;
 }
 
 void

@@ -4,7 +4,7 @@
  * The journal: an unfinished manifest that grows.  Leaves that are appended are
  * on the disk some seconds later.
  *
- * A background thread syncs the file, so journal_tell does not wait for the
+ * A background thread syncs the file, so journal_append does not wait for the
  * disk.
  */
 
@@ -30,7 +30,7 @@ struct journal {
   pthread_mutex_t lock;         /* protects what follows */
   pthread_cond_t ends;
   struct blkhash_manifest_writer *writer;
-  size_t told;                  /* blocks, and runs of zeros, that were appended
+  size_t pending;               /* blocks, and runs of zeros, that were appended
                                  * and are not written yet */
   struct error error;           /* the first error */
   bool end;
@@ -48,9 +48,9 @@ int journal_start (struct journal *journal, int fd, const struct files *files,
 /* Append the leaves of RUN.  Runs are appended in their order, by one thread at
  * a time.  0, or -1 with the first error.
  */
-int journal_tell (struct journal *journal,
-                  const struct blkhash_manifest_run *run,
-                  struct error *error);
+int journal_append (struct journal *journal,
+                    const struct blkhash_manifest_run *run,
+                    struct error *error);
 
 /* An iterator of the leaves of ALL, which appends them to the journal. */
 struct journal_runs {

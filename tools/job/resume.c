@@ -104,7 +104,7 @@ check_image (const struct resume *resume, struct error *error)
   if (resume->source->full_size == SOURCE_SIZE_UNKNOWN)
     return error_set (error, "a pipe can only be read as a whole, not with "
                       "--resume");
-  if (!resume->identity.told && !resume->request->assume_unchanged)
+  if (!resume->identity.detects_changes && !resume->request->assume_unchanged)
     return error_set (error, "nothing tells whether a device or what is on a "
                       "server has changed: --resume needs --assume-unchanged");
   return 0;

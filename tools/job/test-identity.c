@@ -52,7 +52,7 @@ file_is_block_device (const struct file *file)
 static void
 expect_wait (time_t sec, long nsec, long long wait)
 {
-  const struct identity identity = { .youngest = { sec, nsec } };
+  const struct identity identity = { .last_modified = { sec, nsec } };
 
   now = (struct timespec) { 1000000, 500000000 };
   assert_int_equal (identity_wait (&identity), wait);
@@ -142,8 +142,8 @@ test_text (void **state)
   assert_string_equal (identity.text, "format: qcow2\n"
                        "file: 1 2 3 4.000000005 6.000000007\n"
                        "file: 1 3 3 4.000000005 6.000000007\n");
-  assert_true (identity.told);
-  assert_int_equal (identity.youngest.tv_sec, 6);
+  assert_true (identity.detects_changes);
+  assert_int_equal (identity.last_modified.tv_sec, 6);
   assert_true (identity_is_of_same_files (identity.text, identity.text));
   parts[1].st.st_size++;
   expect_other (&identity, true);
@@ -163,26 +163,26 @@ test_text (void **state)
 }
 
 static void
-test_not_told (void **state)
+test_not_detected (void **state)
 {
   struct identity identity;
 
   (void) state;
   make (&identity, &ops_of_nbd);
   assert_string_equal (identity.text, "format: qcow2\nassumed: unchanged\n");
-  assert_false (identity.told);
+  assert_false (identity.detects_changes);
   identity_destroy (&identity);
 
   make_files ();
   files.remote = true;
   make (&identity, &ops);
-  assert_false (identity.told);
+  assert_false (identity.detects_changes);
   identity_destroy (&identity);
 
   make_files ();
   parts[1].st.st_mode = S_IFBLK;
   make (&identity, &ops);
-  assert_false (identity.told);
+  assert_false (identity.detects_changes);
   assert_non_null (strstr (identity.text, "\nfile: 1 2 "));
   assert_non_null (strstr (identity.text, "\ndevice: 0\n"));
   identity_destroy (&identity);
@@ -211,7 +211,7 @@ main (void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_wait),
     cmocka_unit_test (test_text),
-    cmocka_unit_test (test_not_told),
+    cmocka_unit_test (test_not_detected),
     cmocka_unit_test (test_operand),
   };
 

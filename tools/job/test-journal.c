@@ -104,7 +104,7 @@ start (struct journal *journal, int fd)
 
 /* Every tenth block is zero. */
 static int
-tell (struct journal *journal, uint64_t block)
+append (struct journal *journal, uint64_t block)
 {
   unsigned char leaf[LEAF];
   const struct blkhash_manifest_run run = {
@@ -114,7 +114,7 @@ tell (struct journal *journal, uint64_t block)
 
   memset (leaf, 1 + block % 200, LEAF);
   reason = (struct error) { "" };
-  return journal_tell (journal, &run, &reason);
+  return journal_append (journal, &run, &reason);
 }
 
 /* How many blocks there are in FD, all right. */
@@ -157,7 +157,7 @@ test_busy (void **state)
   busy = true;
   start (&journal, fd);
   for (i = 0; i < BLOCKS; i++)
-    assert_int_equal (tell (&journal, i), 0);
+    assert_int_equal (append (&journal, i), 0);
   do
     assert_int_equal (fstat (fd, &st), 0);
   while (st.st_size == 0);
@@ -179,8 +179,8 @@ test_stopped_at_once (void **state)
 
     busy = round % 2 == 0;
     start (&journal, fd);
-    assert_int_equal (tell (&journal, 0), 0);
-    assert_int_equal (tell (&journal, 1), 0);
+    assert_int_equal (append (&journal, 0), 0);
+    assert_int_equal (append (&journal, 1), 0);
     assert_int_equal (finish (&journal), 0);
     assert_int_equal (count_blocks (fd), 2);
     close (fd);
@@ -205,9 +205,9 @@ test_changed (void **state)
     changed = false;
     start (&journal, fd);
     for (i = 0; i < 9000; i++)
-      assert_int_equal (tell (&journal, i), 0);
+      assert_int_equal (append (&journal, i), 0);
     __atomic_store_n (&changed, true, __ATOMIC_RELAXED);
-    while (tell (&journal, i) == 0)
+    while (append (&journal, i) == 0)
       i++;
     assert_string_equal (reason.text, "it changed");
     assert_int_equal (finish (&journal), -1);
@@ -231,7 +231,7 @@ test_errors (void **state)
   busy = true;
   sync_error = EIO;
   start (&journal, fd);
-  for (i = 0; tell (&journal, i) == 0; i++)
+  for (i = 0; append (&journal, i) == 0; i++)
     ;
   assert_non_null (strstr (reason.text, strerror (EIO)));
   assert_int_equal (finish (&journal), -1);
@@ -241,9 +241,9 @@ test_errors (void **state)
   /* What is told out of order. */
   busy = false;
   start (&journal, fd);
-  assert_int_equal (tell (&journal, 0), 0);
-  assert_int_equal (tell (&journal, 5), -1);
-  assert_int_equal (tell (&journal, 1), -1);
+  assert_int_equal (append (&journal, 0), 0);
+  assert_int_equal (append (&journal, 5), -1);
+  assert_int_equal (append (&journal, 1), -1);
   assert_int_equal (finish (&journal), -1);
   assert_non_null (strstr (reason.text, strerror (EINVAL)));
 
