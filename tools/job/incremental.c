@@ -54,7 +54,7 @@ work (const struct incremental *inc)
 }
 
 /* Write the leaves of IMAGE, which is open, and of the baseline to the
- * manifest, and to JOURNAL unless it is NULL.  Returns like incremental_fill.
+ * manifest, and to JOURNAL unless it is NULL.  Returns like incremental_hash.
  */
 static int
 write_manifest (struct incremental *inc, struct image_runs *image,
@@ -89,7 +89,7 @@ write_manifest (struct incremental *inc, struct image_runs *image,
 }
 
 int
-incremental_fill (struct incremental *inc, struct journal *journal,
+incremental_hash (struct incremental *inc, struct journal *journal,
                   struct sum *sum, struct error *error)
 {
   struct image_request request = {
@@ -129,7 +129,7 @@ incremental_publish (struct incremental *inc, struct error *error)
 /* ---- Open and close ---- */
 
 static int
-choose (struct incremental *inc, struct error *error)
+choose_sample (struct incremental *inc, struct error *error)
 {
   uint64_t seed;
   int err = 0;
@@ -153,7 +153,7 @@ incremental_open (struct incremental *inc, const struct hash_request *request,
     .source = source,
     .baseline = baseline,
   };
-  if (choose (inc, error) == 0 &&
+  if (choose_sample (inc, error) == 0 &&
       manifest_file_open (&inc->manifest, request->manifest, policy,
                           request->opts, source->size, source, error) == 0)
     return 0;

@@ -58,7 +58,7 @@ int incremental_open (struct incremental *incremental,
  * leaves are appended to JOURNAL, unless it is NULL.  0; 1 if a block does not
  * match the baseline, with ERROR set; or -1 with the reason.
  */
-int incremental_fill (struct incremental *incremental,
+int incremental_hash (struct incremental *incremental,
                       struct journal *journal, struct sum *sum,
                       struct error *error);
 

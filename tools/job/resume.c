@@ -115,8 +115,8 @@ check_image (const struct resume *resume, struct error *error)
  * state.
  */
 static int
-take_finished (const struct resume *resume, struct sum *sum,
-               struct error *error)
+use_finished (const struct resume *resume, struct sum *sum,
+              struct error *error)
 {
   if (job_manifest (resume->hash, resume->checkpoint.file.path, sum,
                     error) == -1)
@@ -158,7 +158,7 @@ sync_image (const struct source *source, struct error *error)
 }
 
 static void
-say_start_over (const struct resume *resume, const char *why)
+warn_start_over (const struct resume *resume, const char *why)
 {
   struct error line = { "" };
 
@@ -167,7 +167,7 @@ say_start_over (const struct resume *resume, const char *why)
 }
 
 static void
-say_untrusted (const struct resume *resume)
+warn_untrusted (const struct resume *resume)
 {
   struct error line = { "" };
 
@@ -177,7 +177,7 @@ say_untrusted (const struct resume *resume)
 }
 
 static struct blkhash_manifest_writer *
-start_over (struct resume *resume, struct error *error)
+begin_journal (struct resume *resume, struct error *error)
 {
   const struct checkpoint *checkpoint = &resume->checkpoint;
   struct blkhash_manifest_writer *writer;
@@ -189,7 +189,7 @@ start_over (struct resume *resume, struct error *error)
   };
 
   if (resume->untrusted)
-    say_untrusted (resume);
+    warn_untrusted (resume);
   if (make_id (id, error) == -1 ||
       sync_image (resume->source, error) == -1 ||
       state_write (&state, checkpoint->state_path, error) == -1)
@@ -224,16 +224,16 @@ publish (struct resume *resume, struct incremental *inc,
  * too.
  */
 static void
-remove_all (const struct resume *resume)
+discard_checkpoint (const struct resume *resume)
 {
   unlink (resume->checkpoint.file.path);
   unlink (resume->checkpoint.state_path);
 }
 
 static int
-fill (struct resume *resume, struct incremental *inc,
-      struct blkhash_manifest_writer *writer, struct sum *sum,
-      struct error *error)
+hash_and_publish (struct resume *resume, struct incremental *inc,
+                  struct blkhash_manifest_writer *writer, struct sum *sum,
+                  struct error *error)
 {
   struct journal journal;
   int r;
@@ -242,21 +242,23 @@ fill (struct resume *resume, struct incremental *inc,
                      source_files (resume->source), writer, error) == -1)
     return -1;
   resume->request->resumable (true);
-  r = incremental_fill (inc, &journal, sum, error);
+  r = incremental_hash (inc, &journal, sum, error);
   resume->request->resumable (false);
   if (journal_stop (&journal, error) == -1 && r == 0)
     r = -1;
   if (r == 0)
     r = publish (resume, inc, sum, error);
   if (r == 1)
-    remove_all (resume);
+    discard_checkpoint (resume);
   return r;
 }
 
-/* Hash the image.  READER reads the KNOWN blocks of the journal, or is NULL. */
+/* Hash the image.  READER reads the first BLOCKS blocks of the journal, or is
+ * NULL.
+ */
 static int
 hash (struct resume *resume, struct blkhash_manifest_reader *reader,
-      uint64_t known, struct blkhash_manifest_writer *writer,
+      uint64_t blocks, struct blkhash_manifest_writer *writer,
       struct sum *sum, struct error *error)
 {
   struct ranges unknown = { 0 };
@@ -271,15 +273,16 @@ hash (struct resume *resume, struct blkhash_manifest_reader *reader,
   struct incremental inc;
   int r, err = 0;
 
-  if (known <= size / block_size)
-    err = ranges_add (&unknown, known * block_size, size - known * block_size);
+  if (blocks <= size / block_size)
+    err = ranges_add (&unknown, blocks * block_size,
+                      size - blocks * block_size);
   if (err)
     r = error_errno (error, err, "cannot hash");
   else
     r = incremental_open (&inc, resume->hash, OVERWRITE_CHECK_START,
                           resume->source, &baseline, error);
   if (r == 0) {
-    r = fill (resume, &inc, writer, sum, error);
+    r = hash_and_publish (resume, &inc, writer, sum, error);
     incremental_close (&inc);
   }
   else
@@ -289,9 +292,9 @@ hash (struct resume *resume, struct blkhash_manifest_reader *reader,
 }
 
 static int
-begin (struct resume *resume, struct sum *sum, struct error *error)
+hash_from_start (struct resume *resume, struct sum *sum, struct error *error)
 {
-  struct blkhash_manifest_writer *writer = start_over (resume, error);
+  struct blkhash_manifest_writer *writer = begin_journal (resume, error);
 
   return writer ? hash (resume, NULL, 0, writer, sum, error) : -1;
 }
@@ -306,7 +309,7 @@ begin (struct resume *resume, struct sum *sum, struct error *error)
  * audit by default, and that would be a second way to resume.
  */
 static int
-go_on (struct resume *resume, struct sum *sum, struct error *error)
+hash_from_journal (struct resume *resume, struct sum *sum, struct error *error)
 {
   const struct checkpoint *checkpoint = &resume->checkpoint;
   struct blkhash_manifest_writer *writer;
@@ -338,14 +341,14 @@ hash_from_checkpoint (struct resume *resume, struct sum *sum,
   case CHECKPOINT_ERROR:
     break;
   case CHECKPOINT_STALE:
-    say_start_over (resume, why);
-    return begin (resume, sum, error);
+    warn_start_over (resume, why);
+    return hash_from_start (resume, sum, error);
   case CHECKPOINT_EMPTY:
-    return begin (resume, sum, error);
+    return hash_from_start (resume, sum, error);
   case CHECKPOINT_RESUMABLE:
-    return go_on (resume, sum, error);
+    return hash_from_journal (resume, sum, error);
   case CHECKPOINT_FINISHED:
-    return take_finished (resume, sum, error);
+    return use_finished (resume, sum, error);
   }
   return -1;
 }

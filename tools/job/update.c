@@ -128,7 +128,7 @@ hash (struct update *update, struct sum *sum, struct error *error)
   if (incremental_open (&inc, &update->hash, OVERWRITE_CHECK_ALL,
                         update->source, &baseline, error) == -1)
     return -1;
-  r = incremental_fill (&inc, NULL, sum, error);
+  r = incremental_hash (&inc, NULL, sum, error);
   if (r == 0)
     r = incremental_publish (&inc, error);
   incremental_close (&inc);
