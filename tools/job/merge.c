@@ -46,7 +46,7 @@ struct merge {
 /* ---- Duplicate parts ---- */
 
 static int
-note_difference (void *opaque, uint64_t start, uint64_t len)
+stop_at_difference (void *opaque, uint64_t start, uint64_t len)
 {
   uint64_t *offset = opaque;
 
@@ -63,7 +63,7 @@ compare_leaves (struct merge *merge, const struct part_file *file,
 {
   const char *why;
   uint64_t offset;
-  int err = blkhash_manifest_diff (before, reader, note_difference, &offset);
+  int err = blkhash_manifest_diff (before, reader, stop_at_difference, &offset);
 
   if (err == 0)
     return 0;
@@ -86,11 +86,11 @@ compare_file (struct merge *merge, const struct part_file *file,
   int fd, fd_before, r = -1;
 
   *merge->operand = file[-1].path;
-  fd_before = parts_open_again (&merge->parts, file - 1, &before, error);
+  fd_before = parts_reopen (&merge->parts, file - 1, &before, error);
   if (fd_before == -1)
     return -1;
   *merge->operand = file->path;
-  fd = parts_open_again (&merge->parts, file, &reader, error);
+  fd = parts_reopen (&merge->parts, file, &reader, error);
   if (fd != -1) {
     r = compare_leaves (merge, file, before, reader, error);
     blkhash_manifest_reader_free (reader);
@@ -118,10 +118,10 @@ open_part (struct merge *merge, const struct part_file *file)
 {
   struct blkhash_manifest_reader *reader;
 
-  if (file->again)
+  if (file->duplicate)
     return compare_file (merge, file, merge->error);
   *merge->operand = file->path;
-  merge->fd = parts_open_again (&merge->parts, file, &reader, merge->error);
+  merge->fd = parts_reopen (&merge->parts, file, &reader, merge->error);
   if (merge->fd == -1)
     return -1;
   manifest_runs_init (&merge->part, reader, NULL, merge->parts.size,
@@ -131,7 +131,7 @@ open_part (struct merge *merge, const struct part_file *file)
 
 /* 0; ENOENT at the end of the last part; or an errno value. */
 static int
-next_of_parts (struct merge *merge, struct blkhash_manifest_run *run)
+next_run (struct merge *merge, struct blkhash_manifest_run *run)
 {
   int err = ENOENT;
 
@@ -150,7 +150,7 @@ static int
 next (struct leaf_runs *runs, struct blkhash_manifest_run *run)
 {
   struct merge *merge = (struct merge *) runs;
-  int err = next_of_parts (merge, run);
+  int err = next_run (merge, run);
 
   merge->failed = err && err != ENOENT;
   return err;

@@ -34,9 +34,9 @@
  * that is larger.  No NBD server requires a larger alignment, and neither does
  * direct I/O.
  */
-#define READ_UNIT ((uint64_t) 64 * 1024)
+#define PART_ALIGNMENT ((uint64_t) 64 * 1024)
 
-struct making {
+struct part_job {
   const struct hash_request *request;
   struct source *source;
   char *path;                   /* of the manifest */
@@ -47,17 +47,17 @@ struct making {
 
 /* True if R is the complete manifest of this part.  It is read whole. */
 static bool
-is_this_part (const struct making *making, struct blkhash_manifest_reader *r)
+is_this_part (const struct part_job *job, struct blkhash_manifest_reader *r)
 {
   struct blkhash_manifest_run run;
   uint64_t first, count;
   int err;
 
   blkhash_manifest_reader_blocks (r, &first, &count);
-  if (first != making->first || count != making->count ||
-      blkhash_manifest_reader_size (r) != making->source->size ||
+  if (first != job->first || count != job->count ||
+      blkhash_manifest_reader_size (r) != job->source->size ||
       !blkhash_opts_same_hash (blkhash_manifest_reader_opts (r),
-                               making->request->opts))
+                               job->request->opts))
     return false;
   do
     err = blkhash_manifest_reader_next (r, &run);
@@ -69,28 +69,28 @@ is_this_part (const struct making *making, struct blkhash_manifest_reader *r)
  * the file must not be replaced.
  */
 static int
-is_there (const struct making *making, struct error *error)
+find_existing (const struct part_job *job, struct error *error)
 {
-  int fd = open (making->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY |
+  int fd = open (job->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY |
                                O_NOFOLLOW);
   struct blkhash_manifest_reader *r;
-  int there;
+  int found;
 
   if (fd == -1)
     return errno == ENOENT ? 0
       : errno == ELOOP
       ? error_set (error, "%s is not a regular file: it is not replaced by a "
-                   "manifest", making->path)
-      : error_errno (error, errno, "cannot open %s", making->path);
-  there = overwrite_check (fd, making->path, OVERWRITE_CHECK_START,
-                           making->source, error);
-  if (there == 0) {
+                   "manifest", job->path)
+      : error_errno (error, errno, "cannot open %s", job->path);
+  found = overwrite_check (fd, job->path, OVERWRITE_CHECK_START,
+                           job->source, error);
+  if (found == 0) {
     r = blkhash_manifest_reader_new (fd, 0, NULL, 0);
-    there = r && is_this_part (making, r);
+    found = r && is_this_part (job, r);
     blkhash_manifest_reader_free (r);
   }
   close (fd);
-  return there;
+  return found;
 }
 
 /* ---- Making the manifest ---- */
@@ -99,75 +99,75 @@ is_there (const struct making *making, struct error *error)
  * within the last block.
  */
 static uint64_t
-block_offset (const struct making *making, uint64_t block)
+block_offset (const struct part_job *job, uint64_t block)
 {
-  uint64_t size = making->source->size;
-  uint32_t block_size = blkhash_opts_get_block_size (making->request->opts);
+  uint64_t size = job->source->size;
+  uint32_t block_size = blkhash_opts_get_block_size (job->request->opts);
 
   return block > size / block_size ? size : block * block_size;
 }
 
-/* The range that is read: the part, extended to multiples of READ_UNIT. */
-struct extract {
+/* The range that is read: the part, extended to multiples of PART_ALIGNMENT. */
+struct read_range {
   uint64_t start, end;          /* bytes */
 };
 
-static struct extract
-find_extract (const struct making *making)
+static struct read_range
+find_read_range (const struct part_job *job)
 {
-  uint64_t size = making->source->size;
-  uint64_t start = block_offset (making, making->first);
-  uint64_t end = block_offset (making, making->first + making->count);
-  uint64_t more = -end & (READ_UNIT - 1);
+  uint64_t size = job->source->size;
+  uint64_t start = block_offset (job, job->first);
+  uint64_t end = block_offset (job, job->first + job->count);
+  uint64_t more = -end & (PART_ALIGNMENT - 1);
 
-  if (making->count > 0) {
-    start &= ~(READ_UNIT - 1);
+  if (job->count > 0) {
+    start &= ~(PART_ALIGNMENT - 1);
     end = more < size - end ? end + more : size;
   }
-  return (struct extract) { start, end };
+  return (struct read_range) { start, end };
 }
 
 static bool
-is_in_extract (void *opaque, uint64_t offset, uint64_t *len)
+is_in_read_range (void *opaque, uint64_t offset, uint64_t *len)
 {
-  const struct extract *extract = opaque;
-  bool before = offset < extract->start, in = !before && offset < extract->end;
+  const struct read_range *range = opaque;
+  bool before = offset < range->start, in = !before && offset < range->end;
 
-  *len = (before ? extract->start : in ? extract->end : UINT64_MAX) - offset;
+  *len = (before ? range->start : in ? range->end : UINT64_MAX) - offset;
   return in;
 }
 
 static int
-write_part (const struct making *making, struct manifest_file *manifest,
+write_part (const struct part_job *job, struct manifest_file *manifest,
             struct error *error)
 {
-  struct extract extract = find_extract (making);
+  struct read_range range = find_read_range (job);
   struct image_request request = {
-    .opts = making->request->opts,
-    .wanted = is_in_extract,
-    .opaque = &extract,
+    .opts = job->request->opts,
+    .wanted = is_in_read_range,
+    .opaque = &range,
   };
   struct sum sum;
   int r;
 
-  request.progress = progress_begin (&making->request->progress,
-                                     extract.end - extract.start);
-  r = manifest_file_hash (manifest, making->source, &request, &sum, error);
+  request.progress = progress_begin (&job->request->progress,
+                                     range.end - range.start);
+  r = manifest_file_hash (manifest, job->source, &request, &sum, error);
   progress_end (request.progress, r == 0);
   return r == 0 ? manifest_file_publish (manifest, error) : -1;
 }
 
 static int
-make (const struct making *making, struct error *error)
+make_manifest (const struct part_job *job, struct error *error)
 {
   struct manifest_file manifest;
   int r;
 
-  if (manifest_file_open_part (&manifest, making->path, making->request->opts,
-                               making->source->size, making->first,
-                               making->count, error) == -1)
+  if (manifest_file_open_part (&manifest, job->path, job->request->opts,
+                               job->source->size, job->first, job->count,
+                               error) == -1)
     return -1;
-  r = write_part (making, &manifest, error);
+  r = write_part (job, &manifest, error);
   manifest_file_close (&manifest);
   return r;
 }
@@ -175,39 +175,38 @@ make (const struct making *making, struct error *error)
 /* ---- The job ---- */
 
 static int
-choose_blocks (struct making *making, const struct part_request *request,
+choose_blocks (struct part_job *job, const struct part_request *request,
                struct error *error)
 {
-  const struct source *source = making->source;
-  uint32_t block_size = blkhash_opts_get_block_size (making->request->opts);
+  const struct source *source = job->source;
+  uint32_t block_size = blkhash_opts_get_block_size (job->request->opts);
   uint64_t size = source->size;
 
   if (source->full_size == SOURCE_SIZE_UNKNOWN)
     return error_set (error, "a pipe can only be read as a whole, not with "
                       "--part");
-  part_blocks (&request->part, size, block_size, &making->first,
-               &making->count);
-  making->path = part_path (&request->part, request->dir);
-  return making->path ? 0 : error_errno (error, ENOMEM, "cannot hash");
+  part_blocks (&request->part, size, block_size, &job->first, &job->count);
+  job->path = part_path (&request->part, request->dir);
+  return job->path ? 0 : error_errno (error, ENOMEM, "cannot hash");
 }
 
 int
 job_part (const struct part_request *request, struct error *error)
 {
   const struct hash_request *hash = &request->hash;
-  struct making making = { .request = hash };
+  struct part_job job = { .request = hash };
   int r;
 
   if (job_manifest_path (hash->operand))
     return error_set (error, "--part is for images, and this is a manifest");
-  if (source_open (&hash->source, hash->operand, &making.source, error) == -1)
+  if (source_open (&hash->source, hash->operand, &job.source, error) == -1)
     return -1;
-  r = choose_blocks (&making, request, error);
+  r = choose_blocks (&job, request, error);
   if (r == 0)
-    r = is_there (&making, error);
+    r = find_existing (&job, error);
   if (r == 0)
-    r = make (&making, error);
-  free (making.path);
-  source_close (making.source);
+    r = make_manifest (&job, error);
+  free (job.path);
+  source_close (job.source);
   return r == -1 ? -1 : 0;
 }

@@ -68,9 +68,9 @@ is_same_file (const struct stat *a, const struct stat *b)
 }
 
 int
-parts_open_again (const struct parts *parts, const struct part_file *file,
-                  struct blkhash_manifest_reader **reader,
-                  struct error *error)
+parts_reopen (const struct parts *parts, const struct part_file *file,
+              struct blkhash_manifest_reader **reader,
+              struct error *error)
 {
   struct stat st;
   uint64_t first, count;
@@ -111,8 +111,8 @@ refuse_image (const struct parts *parts,
  * have the same.
  */
 static int
-take_image (struct parts *parts, const struct hash_request *request,
-            const struct blkhash_manifest_reader *reader, struct error *error)
+set_image (struct parts *parts, const struct hash_request *request,
+           const struct blkhash_manifest_reader *reader, struct error *error)
 {
   const struct blkhash_opts *opts = blkhash_manifest_reader_opts (reader);
   uint32_t block_size = blkhash_opts_get_block_size (opts);
@@ -139,7 +139,7 @@ add_file (struct parts *parts, const struct hash_request *request,
   if (fd == -1)
     return -1;
   if (!parts->opts)
-    r = take_image (parts, request, reader, error);
+    r = set_image (parts, request, reader, error);
   else if (blkhash_manifest_reader_size (reader) != parts->size ||
            !blkhash_opts_same_hash (blkhash_manifest_reader_opts (reader),
                                     parts->opts))
@@ -213,8 +213,8 @@ check_overlaps (struct parts *parts, const char **operand, struct error *error)
 
     if (file->first >= before->end)
       continue;
-    file->again = file->first == before->first && file->end == before->end;
-    if (file->again)
+    file->duplicate = file->first == before->first && file->end == before->end;
+    if (file->duplicate)
       continue;
     *operand = file->path;
     return error_set (error, "overlaps %s, and is not the same part: all must "
@@ -224,7 +224,8 @@ check_overlaps (struct parts *parts, const char **operand, struct error *error)
 }
 
 static void
-say_missing (const struct parts *parts, uint64_t block, uint64_t end, FILE *out)
+print_missing (const struct parts *parts, uint64_t block, uint64_t end,
+               FILE *out)
 {
   uint64_t start = parts_offset (parts, block);
 
@@ -247,10 +248,10 @@ check_gaps (const struct parts *parts, struct error *error)
 
     if (file->first == file->end)
       continue;
-    say_missing (parts, block, file->first, out);
+    print_missing (parts, block, file->first, out);
     block = file->end;
   }
-  say_missing (parts, block, parts->blocks, out);
+  print_missing (parts, block, parts->blocks, out);
   if (!out || fclose (out) == EOF)
     error_errno (error, errno, "cannot merge");
   else if (size > 0)

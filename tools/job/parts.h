@@ -23,7 +23,7 @@ struct part_file {
   const char *path;
   struct stat st;               /* when its header was read */
   uint64_t first, end;          /* blocks; END is after the last */
-  bool again;                   /* a duplicate: the part of the file before */
+  bool duplicate;               /* a duplicate: the part of the file before */
 };
 
 struct parts {
@@ -54,9 +54,9 @@ int parts_check (struct parts *parts, const char **operand,
  * Returns the descriptor, or -1 with the reason, for example that the file was
  * modified.
  */
-int parts_open_again (const struct parts *parts, const struct part_file *file,
-                      struct blkhash_manifest_reader **reader,
-                      struct error *error);
+int parts_reopen (const struct parts *parts, const struct part_file *file,
+                  struct blkhash_manifest_reader **reader,
+                  struct error *error);
 
 /* Returns the offset of BLOCK in bytes, or the size of the image. */
 uint64_t parts_offset (const struct parts *parts, uint64_t block);
