@@ -41,7 +41,7 @@ struct check {
 /* ---- The result of a line ---- */
 
 static void
-pass_on (struct check *check, const struct check_line *line)
+report_line (struct check *check, const struct check_line *line)
 {
   check->result->lines[line->found]++;
   check->request->found (check->request->opaque, line);
@@ -49,25 +49,25 @@ pass_on (struct check *check, const struct check_line *line)
 
 /* WHY is NULL if the line does not look like a checksum. */
 static void
-malformed (struct check *check, const char *why)
+report_malformed (struct check *check, const char *why)
 {
   struct error error = { "" };
 
   error_set (&error, "%ju: improperly formatted checksum line%s%s",
              (uintmax_t) sums_list_line_number (check->list),
              why ? ": " : "", why ? why : "");
-  pass_on (check, &(struct check_line) {
+  report_line (check, &(struct check_line) {
     .found = why ? FOUND_DAMAGED : FOUND_MALFORMED, .error = &error
   });
 }
 
 static void
-incomplete (struct check *check, const struct sums_line *line)
+report_incomplete (struct check *check, const struct sums_line *line)
 {
   struct error error = { "" };
 
   error_set (&error, "incomplete: %s", line->why);
-  pass_on (check, &(struct check_line) {
+  report_line (check, &(struct check_line) {
     .found = FOUND_INCOMPLETE, .name = line->name,
     .verdict = "FAILED incomplete", .error = &error
   });
@@ -138,7 +138,7 @@ check_image (struct check *check, const struct sums_line *line)
     found.verdict = r == -1 ? "FAILED open or read" : verdict;
     found.error = r == -1 ? &error : NULL;
   }
-  pass_on (check, &found);
+  report_line (check, &found);
 }
 
 static void
@@ -149,10 +149,10 @@ check_sum (struct check *check, const struct sums_line *line)
 
   if (strcmp (request->list, "-") == 0 &&
       job_manifest_is_stdin (&request->hash.source, line->name))
-    malformed (check, "it is of standard input, and so is the list");
+    report_malformed (check, "it is of standard input, and so is the list");
   else if (expected_sum_set (&check->expected, line->spec, line->hex,
                              request->hash.opts, &error) == -1)
-    malformed (check, error.text);
+    report_malformed (check, error.text);
   else
     check_image (check, line);
 }
@@ -165,9 +165,9 @@ check_line (struct check *check, const struct sums_line *line)
   switch (line->type) {
   case SUMS_NOTHING: break;
   case SUMS_SUM: check_sum (check, line); break;
-  case SUMS_INCOMPLETE: incomplete (check, line); break;
-  case SUMS_OTHER: malformed (check, NULL); break;
-  case SUMS_DAMAGED: malformed (check, line->why); break;
+  case SUMS_INCOMPLETE: report_incomplete (check, line); break;
+  case SUMS_OTHER: report_malformed (check, NULL); break;
+  case SUMS_DAMAGED: report_malformed (check, line->why); break;
   }
 }
 

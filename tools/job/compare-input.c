@@ -30,7 +30,7 @@
  * manifest.
  */
 static int
-cut_manifest (struct compare_input *input, uint32_t block_size)
+limit_size (struct compare_input *input, uint32_t block_size)
 {
   uint64_t size = input->request->size;
 
@@ -74,7 +74,7 @@ open_manifest (struct compare_input *input, bool check_sum)
   if (!blkhash_manifest_reader_is_complete (input->reader))
     return error_set (&input->error, "it is the manifest of a part of an "
                       "image, which cannot be compared");
-  return cut_manifest (input, block_size);
+  return limit_size (input, block_size);
 }
 
 static int

@@ -53,7 +53,7 @@ struct compare {
  * there, as far as its size is known; or LEAF_DIFF_NO_BLOCK.
  */
 static uint64_t
-find_tail (const struct compare *compare)
+tail_block (const struct compare *compare)
 {
   int i;
 
@@ -71,7 +71,7 @@ find_tail (const struct compare *compare)
 /* ---- Comparing both inputs ---- */
 
 static int
-tell (void *opaque, uint64_t first, uint64_t count)
+report_range (void *opaque, uint64_t first, uint64_t count)
 {
   struct compare *compare = opaque;
   const struct compare_request *request = compare->request;
@@ -91,13 +91,13 @@ tell (void *opaque, uint64_t first, uint64_t count)
  * and a manifest only if both inputs are manifests.
  */
 static bool
-tells_progress (const struct compare *compare, int i)
+reports_progress (const struct compare *compare, int i)
 {
   return compare->input[i].source || !compare->input[!i].source;
 }
 
 static int
-has_no_leaves (struct leaf_runs *runs, struct blkhash_manifest_run *run)
+no_leaves (struct leaf_runs *runs, struct blkhash_manifest_run *run)
 {
   (void) runs;
   (void) run;
@@ -109,7 +109,7 @@ static int
 diff_both (struct compare *compare)
 {
   struct compare_input *both = &compare->both;
-  struct leaf_runs nothing = { .next = has_no_leaves };
+  struct leaf_runs nothing = { .next = no_leaves };
   struct leaf_runs *runs =
     compare_input_start (both, compare->params.opts, &compare->input[1], NULL,
                          compare->progress);
@@ -137,7 +137,7 @@ diff_inputs (struct compare *compare)
   for (i = 0; i < 2 && err == 0; i++) {
     runs[i] = compare_input_start (&compare->input[i], compare->params.opts,
                                    &compare->input[!i], &group,
-                                   tells_progress (compare, i)
+                                   reports_progress (compare, i)
                                    ? compare->progress : NULL);
     err = runs[i] ? 0 : ECANCELED;
   }
@@ -155,18 +155,18 @@ diff_inputs (struct compare *compare)
 
 /* True if only a part of the inputs is compared. */
 static bool
-is_part (const struct compare *compare)
+is_partial (const struct compare *compare)
 {
   return compare->request->size != SOURCE_WHOLE ||
     compare->request->subset.n > 0;
 }
 
 static bool
-fits_sums (const struct compare *compare)
+sums_match (const struct compare *compare)
 {
   const struct compare_input *a = &compare->input[0], *b = &compare->input[1];
 
-  return !a->reader || !b->reader || is_part (compare) ||
+  return !a->reader || !b->reader || is_partial (compare) ||
     manifest_diff_fits_sums (a->reader, b->reader, compare->diff.any);
 }
 
@@ -187,13 +187,13 @@ finish (struct compare *compare, int err, const char **operand,
   difference->size[1] = compare->input[1].size;
   /* The size of a pipe is known now. */
   difference->differ = diff->any ||
-    (diff->tail_unknown && find_tail (compare) == LEAF_DIFF_NO_BLOCK) ||
+    (diff->tail_unknown && tail_block (compare) == LEAF_DIFF_NO_BLOCK) ||
     (compare->request->same_size && difference->size[0] != difference->size[1]);
   if (diff->tail_unknown && !difference->differ)
     return error_set (error, "cannot tell whether it is the same: the block "
                       "in which the shorter one ends is data, and a manifest "
                       "has only digests");
-  if (err == 0 && !fits_sums (compare))
+  if (err == 0 && !sums_match (compare))
     return error_set (error, "the sum of this manifest or of the other is not "
                       "that of its leaves");
   if (err == 0 && difference->differ)
@@ -205,7 +205,7 @@ finish (struct compare *compare, int err, const char **operand,
  * input.
  */
 static uint64_t
-bytes_to_bring (const struct compare *compare)
+total_bytes (const struct compare *compare)
 {
   uint64_t total = 0;
   int i;
@@ -219,7 +219,7 @@ bytes_to_bring (const struct compare *compare)
       size = compare->input[!i].size;
     if (size == SOURCE_SIZE_UNKNOWN)
       return PROGRESS_NO_SIZE;
-    if (tells_progress (compare, i))
+    if (reports_progress (compare, i))
       total += subset_bytes (&compare->request->subset, size);
   }
   return total;
@@ -227,7 +227,7 @@ bytes_to_bring (const struct compare *compare)
 
 /* True if the sizes are known to differ before anything is read. */
 static bool
-have_other_sizes (const struct compare *compare)
+sizes_differ (const struct compare *compare)
 {
   const struct compare_input *a = &compare->input[0], *b = &compare->input[1];
 
@@ -251,19 +251,19 @@ compare_inputs (struct compare *compare, const char **operand,
   }
   compare->difference->size[0] = compare->input[0].size;
   compare->difference->size[1] = compare->input[1].size;
-  if (compare->request->same_size && have_other_sizes (compare) &&
+  if (compare->request->same_size && sizes_differ (compare) &&
       compare->request->first_only) {
     compare->difference->differ = true;
     return 0;
   }
   compare->diff = (struct leaf_diff) {
-    .tail = find_tail (compare),
+    .tail = tail_block (compare),
     .report_tail = true,
-    .differ = compare->request->first_only ? NULL : tell,
+    .differ = compare->request->first_only ? NULL : report_range,
     .opaque = compare,
   };
   compare->progress = progress_begin (&compare->request->hash.progress,
-                                      bytes_to_bring (compare));
+                                      total_bytes (compare));
   err = compare->both.source ? diff_both (compare) : diff_inputs (compare);
   r = finish (compare, err, operand, error);
   progress_end (compare->progress,
@@ -273,7 +273,7 @@ compare_inputs (struct compare *compare, const char **operand,
 
 /* Find trailing data after the images, with --size. */
 static void
-look_behind (struct compare *compare, struct difference *difference)
+find_trailing_data (struct compare *compare, struct difference *difference)
 {
   int i;
 
@@ -303,7 +303,7 @@ job_compare (const struct compare_request *request,
   const char *const *operands = request->operands;
   const struct source_options *source = &request->hash.source;
   bool check_sum = !job_manifest_path (operands[0]) ||
-    !job_manifest_path (operands[1]) || is_part (&compare);
+    !job_manifest_path (operands[1]) || is_partial (&compare);
   int i, r;
 
   *difference = (struct difference) { .differ = false };
@@ -327,7 +327,7 @@ job_compare (const struct compare_request *request,
     r = compare_inputs (&compare, operand, error);
   if (r == 0 && request->size != SOURCE_WHOLE && request->subset.n == 0 &&
       !request->first_only)
-    look_behind (&compare, difference);
+    find_trailing_data (&compare, difference);
   if (r == 0)
     difference->manifest_sum = compare_input_sum (&compare.input[0]);
   compare_input_close (&compare.both);

@@ -64,7 +64,7 @@ set_verdict (char *verdict, const struct subset *subset,
 /* ---- --expect ---- */
 
 static void
-say_difference (const struct difference *difference, struct error *error)
+describe_mismatch (const struct difference *difference, struct error *error)
 {
   if (difference->size[0] != difference->size[1])
     error_set (error, "has %" PRIu64 " bytes, and the image of the manifest "
@@ -87,7 +87,7 @@ job_expect_subset (const struct expect_request *request,
   result->same = !difference.differ;
   set_verdict (result->verdict, &request->subset, &difference);
   if (difference.differ)
-    say_difference (&difference, &result->why);
+    describe_mismatch (&difference, &result->why);
   if (request->found)
     request->found (request->hash.operand, result);
   free (difference.manifest_sum);
@@ -121,7 +121,7 @@ expect_subset_line (const struct hash_request *hash,
                     char *verdict, struct error *error)
 {
   struct difference difference = { .manifest_sum = NULL };
-  struct error its_error = { "" };
+  struct error reason = { "" };
   const char *operand;
   char *manifest;
   int r;
@@ -131,11 +131,11 @@ expect_subset_line (const struct hash_request *hash,
   if (asprintf (&manifest, "manifest:%s.blkm", line->name) == -1)
     return error_errno (error, ENOMEM, "cannot check");
   r = compare (hash, subset, manifest, line->name, &difference, &operand,
-               &its_error);
+               &reason);
   if (r == -1 && operand == manifest)
-    error_about (error, manifest, "%s", its_error.text);
+    error_about (error, manifest, "%s", reason.text);
   else if (r == -1)
-    *error = its_error;
+    *error = reason;
   else
     r = check_sum (hash->opts, line, &difference, error);
   if (r == 0) {

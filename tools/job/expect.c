@@ -85,7 +85,7 @@ split (struct expected *expected, struct error *error)
 
 /* Check that the parameters of the checksum match those of the options. */
 static int
-check_chosen (const struct hash_request *request,
+check_params (const struct hash_request *request,
               const struct blkhash_opts *opts, struct error *error)
 {
   const struct blkhash_opts *chosen = request->opts;
@@ -155,13 +155,13 @@ parse (const struct expect_request *request, struct expected *expected,
   if (expected_sum_set (&expected->sum, expected->spec, expected->hex,
                         hash->opts, &reason) == -1)
     return error_set (error, "--expect: %s", reason.text);
-  return check_chosen (hash, expected->sum.opts, error);
+  return check_params (hash, expected->sum.opts, error);
 }
 
 /* Print both checksums, one below the other. */
 static void
-say_difference (const struct expected *expected, const struct sum *sum,
-                struct error *error)
+describe_mismatch (const struct expected *expected, const struct sum *sum,
+                   struct error *error)
 {
   char *got = sum_line (expected->sum.opts, sum->md, sum->md_len, NULL, true,
                         false);
@@ -176,14 +176,14 @@ say_difference (const struct expected *expected, const struct sum *sum,
 
 /* SOURCE is NULL if the operand is a manifest. */
 static void
-conclude (const struct expect_request *request,
-          const struct expected *expected, const struct sum *sum,
-          struct source *source, struct expect_result *result)
+set_result (const struct expect_request *request,
+            const struct expected *expected, const struct sum *sum,
+            struct source *source, struct expect_result *result)
 {
   result->same = expected_sum_matches (expected->hex, sum);
   strcpy (result->verdict, result->same ? "OK" : "FAILED");
   if (!result->same)
-    say_difference (expected, sum, &result->why);
+    describe_mismatch (expected, sum, &result->why);
   if (!request->found)
     return;
   request->found (request->hash.operand, result);
@@ -210,7 +210,7 @@ compare (const struct expect_request *request,
   r = source ? job_hash_source (&hash, source, &sum, error)
              : job_hash (&hash, &sum, error);
   if (r == 0) {
-    conclude (request, expected, &sum, source, result);
+    set_result (request, expected, &sum, source, result);
     blkhash_opts_free (sum.hash);
   }
   if (source)
