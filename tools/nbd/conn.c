@@ -125,7 +125,7 @@ read_chunk (void *opaque, const void *bytes, size_t len, uint64_t offset,
 
   (void) bytes; (void) offset; (void) err;
   if (status == LIBNBD_READ_DATA || status == LIBNBD_READ_HOLE)
-    buffer->seen += len;
+    buffer->received += len;
   return 0;
 }
 
@@ -139,9 +139,9 @@ request_done (struct buffer *buffer, size_t len, int *err)
 
   conn->in_flight--;
   conn->in_flight_bytes -= len;
-  buffer->answered += len;
-  last = buffer->answered == buffer->len;
-  if (*err == 0 && last && buffer->seen != buffer->len)
+  buffer->completed += len;
+  last = buffer->completed == buffer->len;
+  if (*err == 0 && last && buffer->received != buffer->len)
     *err = EPROTO;
   if (*err) {
     if (*err == ENOTCONN)       /* conn_run reports the reason */
@@ -159,7 +159,7 @@ request_done (struct buffer *buffer, size_t len, int *err)
   if (last) {
     conn->reads--;
     buffer->waited = clock_ns () - buffer->start;
-    scheduler_was_read (&reader->scheduler, buffer);
+    scheduler_queue (&reader->scheduler, buffer);
   }
   return 1;
 }
@@ -253,12 +253,12 @@ static int
 start_request (struct conn *conn, size_t len)
 {
   struct buffer *buffer = conn->filling;
-  size_t at = buffer->asked;
+  size_t at = buffer->requested;
 
-  buffer->asked += len;
+  buffer->requested += len;
   conn->in_flight++;
   conn->in_flight_bytes += len;
-  if (buffer->asked == buffer->len)
+  if (buffer->requested == buffer->len)
     conn->filling = NULL;
   if (nbd_aio_pread_structured (conn->nbd, buffer->bytes + at, len,
                                 buffer->place.range.offset + at,
@@ -289,7 +289,7 @@ start_reads (struct conn *conn)
 
     if (r != 1)
       return r;
-    len = conn->filling ? conn->filling->len - conn->filling->asked
+    len = conn->filling ? conn->filling->len - conn->filling->requested
                         : next_len (conn);
     if (len > conn->reader->max_request)
       len = conn->reader->max_request;

@@ -219,7 +219,7 @@ memory_for (const struct nbd_reader *reader, unsigned threads)
  * thread.
  */
 static struct scheduler_bounds
-bounds_of (const struct nbd_reader *reader, unsigned threads)
+image_bounds (const struct nbd_reader *reader, unsigned threads)
 {
   size_t max_len = reader->cursor.max_read;
   size_t memory = memory_for (reader, threads);
@@ -283,7 +283,7 @@ static int
 read_export (struct nbd_reader *reader, unsigned threads,
              struct error *error)
 {
-  struct scheduler_bounds bounds = bounds_of (reader, threads);
+  struct scheduler_bounds bounds = image_bounds (reader, threads);
   int err = scheduler_set_bounds (&reader->scheduler, &bounds);
 
   if (err)

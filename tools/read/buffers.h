@@ -24,9 +24,9 @@ struct buffer {
   uint64_t waited, busy;        /* ns since then: see depth.h */
   /* For NBD. */
   void *owner;
-  size_t asked;                 /* bytes of LEN that were requested, */
-  size_t answered;              /* whose replies have completed, */
-  size_t seen;                  /* and whose data has arrived */
+  size_t requested;             /* bytes of LEN that were requested, */
+  size_t completed;             /* whose replies have completed, */
+  size_t received;              /* and whose data has arrived */
 };
 
 struct buffers {

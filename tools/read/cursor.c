@@ -32,12 +32,12 @@ cursor_start (struct cursor *cursor, uint64_t align, uint64_t max_read)
   cursor->align = align;
   cursor->max_read = max_read < align ? align : round_up (max_read, align);
   cursor->offset = cursor->end = cursor->extent_end = 0;
-  cursor->ahead.len = 0;
+  cursor->lookahead.len = 0;
 }
 
 static int
-fetch (struct cursor *cursor, uint64_t offset, struct extent *extent,
-       struct error *error)
+fetch_extent (struct cursor *cursor, uint64_t offset, struct extent *extent,
+              struct error *error)
 {
   if (!cursor->extent_at) {
     extent->len = cursor->size - offset;
@@ -60,17 +60,17 @@ fetch (struct cursor *cursor, uint64_t offset, struct extent *extent,
 static int
 join_zeros (struct cursor *cursor, uint64_t start, struct error *error)
 {
-  while (cursor->extent_zero && cursor->ahead.len == 0 &&
+  while (cursor->extent_zero && cursor->lookahead.len == 0 &&
          cursor->extent_end < cursor->end &&
          cursor->extent_end - start < JOIN_LIMIT) {
     struct extent extent;
 
-    if (fetch (cursor, cursor->extent_end, &extent, error) == -1)
+    if (fetch_extent (cursor, cursor->extent_end, &extent, error) == -1)
       return -1;
     if (extent.zero)
       cursor->extent_end += extent.len;
     else
-      cursor->ahead = extent;
+      cursor->lookahead = extent;
   }
   return 0;
 }
@@ -80,10 +80,10 @@ static int
 next_extent (struct cursor *cursor, struct error *error)
 {
   uint64_t start = cursor->extent_end;
-  struct extent extent = cursor->ahead;
+  struct extent extent = cursor->lookahead;
 
-  cursor->ahead.len = 0;
-  if (extent.len == 0 && fetch (cursor, start, &extent, error) == -1)
+  cursor->lookahead.len = 0;
+  if (extent.len == 0 && fetch_extent (cursor, start, &extent, error) == -1)
     return -1;
   cursor->extent_end = start + extent.len;
   cursor->extent_zero = extent.zero;
@@ -135,7 +135,7 @@ whole_end (const struct cursor *cursor, uint64_t end)
 
 /* Advance to the next missing range, in whole blocks.  1, 0 or -1. */
 static int
-next_part (struct cursor *cursor, struct error *error)
+next_missing_range (struct cursor *cursor, struct error *error)
 {
   uint64_t start = cursor->end, len = cursor->size - start;
   int r = len > 0;
@@ -152,7 +152,7 @@ next_part (struct cursor *cursor, struct error *error)
   if (cursor->extent_end < cursor->offset) {
     cursor->extent_end = cursor->offset;
     cursor->extent_zero = false;
-    cursor->ahead.len = 0;
+    cursor->lookahead.len = 0;
     return 1;
   }
   return join_zeros (cursor, cursor->offset, error) == -1 ? -1 : 1;
@@ -160,8 +160,7 @@ next_part (struct cursor *cursor, struct error *error)
 
 /* Set RANGE to the LEN bytes at the cursor. */
 static int
-hand_out (struct cursor *cursor, uint64_t len, bool zero,
-          struct range *range)
+emit (struct cursor *cursor, uint64_t len, bool zero, struct range *range)
 {
   *range = (struct range) {
     .offset = cursor->offset, .len = len, .zero = zero
@@ -177,7 +176,7 @@ cursor_next (struct cursor *cursor, struct range *range, struct error *error)
   int r;
 
   while (cursor->offset == cursor->end)
-    if ((r = next_part (cursor, error)) != 1)
+    if ((r = next_missing_range (cursor, error)) != 1)
       return r;
   while (cursor->extent_end <= cursor->offset)
     if (next_extent (cursor, error) == -1)
@@ -185,12 +184,12 @@ cursor_next (struct cursor *cursor, struct range *range, struct error *error)
 
   end = extent_whole_end (cursor);
   if (cursor->extent_zero && end > cursor->offset)
-    return hand_out (cursor, end - cursor->offset, true, range);
+    return emit (cursor, end - cursor->offset, true, range);
 
   left = cursor->end - cursor->offset;
   if (left > cursor->max_read)
     left = cursor->max_read;
   if (find_data_end (cursor, cursor->offset + left, &end, error) == -1)
     return -1;
-  return hand_out (cursor, end - cursor->offset, false, range);
+  return emit (cursor, end - cursor->offset, false, range);
 }

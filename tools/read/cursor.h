@@ -49,7 +49,7 @@ struct cursor {
   uint64_t end;                 /* of the missing range */
   uint64_t extent_end;          /* of the extent that was fetched last */
   bool extent_zero;
-  struct extent ahead;          /* lookahead: the next extent, or len is 0 */
+  struct extent lookahead;      /* lookahead: the next extent, or len is 0 */
 };
 
 /* Start at offset 0.  The caller has set the other fields that are set once.

@@ -146,7 +146,7 @@ end_up (struct depth *depth, double rate, bool waits)
     return;
   }
   if (depth->phase == DEPTH_UP) {
-    depth->phase = DEPTH_AGAIN;
+    depth->phase = DEPTH_CONFIRM;
     depth->first_gain = gain;
     return;
   }
@@ -179,7 +179,7 @@ end_down (struct depth *depth, double rate)
 
 /* Two consecutive slow rounds mean that the storage has changed. */
 static void
-learn_rate (struct depth *depth, double rate)
+update_rate (struct depth *depth, double rate)
 {
   bool slow = rate < depth->rate / 2;
 
@@ -201,7 +201,7 @@ learn_rate (struct depth *depth, double rate)
  * measurement.
  */
 static void
-take_time (struct depth *depth)
+delay_probe (struct depth *depth)
 {
   if (depth->rate == 0 && depth->round.reads >= 2 * depth->limit) {
     depth->growth = GROWTH;
@@ -212,8 +212,8 @@ take_time (struct depth *depth)
 static void
 end_steady (struct depth *depth, double rate)
 {
-  take_time (depth);
-  learn_rate (depth, rate);
+  delay_probe (depth);
+  update_rate (depth, rate);
   if (depth->was_slow)
     return;
   if (depth->up_in == 0)
@@ -239,7 +239,7 @@ end_round (struct depth *depth, uint64_t now)
   bool waits = has_waits &&
     (depth->had_waits || 2 * round->slow > round->reads);
 
-  if (depth->phase == DEPTH_UP || depth->phase == DEPTH_AGAIN)
+  if (depth->phase == DEPTH_UP || depth->phase == DEPTH_CONFIRM)
     end_up (depth, rate, waits);
   else if (depth->phase == DEPTH_DRAIN)
     depth->phase = DEPTH_DOWN;

@@ -35,7 +35,7 @@ struct depth {
   unsigned min, max;            /* bounds of the limit */
   unsigned threads;             /* the most threads that are busy */
   enum {
-    DEPTH_STEADY, DEPTH_UP, DEPTH_AGAIN, DEPTH_DRAIN, DEPTH_DOWN
+    DEPTH_STEADY, DEPTH_UP, DEPTH_CONFIRM, DEPTH_DRAIN, DEPTH_DOWN
   } phase;
   struct depth_round round;
   unsigned base;                /* the limit before the probe */

@@ -42,7 +42,7 @@ struct reader {
 };
 
 static unsigned
-buffers_of (const struct reader_image *image)
+nr_copies (const struct reader_image *image)
 {
   return image->reads_twice ? 2 : 1;
 }
@@ -80,7 +80,7 @@ next_stream_range (void *opaque, struct range *range, struct error *error)
 }
 
 static void
-read_place (struct reader *reader, struct buffer *buffer)
+read_image_range (struct reader *reader, struct buffer *buffer)
 {
   const struct reader_image *image = reader->image;
   struct scheduler *scheduler = &reader->scheduler;
@@ -99,9 +99,9 @@ read_place (struct reader *reader, struct buffer *buffer)
   if (r == -1)
     scheduler_fail (scheduler, &error);
   if (r == READER_ZERO)
-    scheduler_is_zero (scheduler, buffer);
+    scheduler_add_zero (scheduler, buffer);
   else
-    scheduler_was_read (scheduler, buffer);
+    scheduler_queue (scheduler, buffer);
 }
 
 /* ---- Threads ---- */
@@ -122,7 +122,7 @@ start_thread (struct reader *reader)
 static void
 start_thread_if_needed (struct reader *reader)
 {
-  if (scheduler_lacks_thread (&reader->scheduler))
+  if (scheduler_needs_thread (&reader->scheduler))
     start_thread (reader);
 }
 
@@ -130,18 +130,18 @@ start_thread_if_needed (struct reader *reader)
  * image, or one without data, needs no other thread.
  */
 static void
-read_into (struct reader *reader, struct buffer *buffer)
+read_buffer (struct reader *reader, struct buffer *buffer)
 {
   struct worker worker = { .reader = reader, .buffer = buffer };
 
   if (!scheduler_next_range (&reader->scheduler, &worker, buffer,
-                             buffers_of (reader->image)))
+                             nr_copies (reader->image)))
     return;
   if (reader->image->read_next)
-    scheduler_was_read (&reader->scheduler, buffer);
+    scheduler_queue (&reader->scheduler, buffer);
   start_thread_if_needed (reader);
   if (!reader->image->read_next)
-    read_place (reader, buffer);
+    read_image_range (reader, buffer);
 }
 
 static void *
@@ -154,7 +154,7 @@ run_thread (void *opaque)
 
   while ((step = scheduler_next (scheduler, &buffer)) != SCHEDULER_END)
     if (step == SCHEDULER_READ)
-      read_into (reader, buffer);
+      read_buffer (reader, buffer);
     else
       scheduler_hash (scheduler, buffer);
   return NULL;
@@ -212,7 +212,7 @@ read_size (const struct reader *reader, unsigned threads)
 {
   size_t batch = scan_batch_size (reader->scheduler.scan);
   size_t bound = MIN (USUAL_MEMORY, reader->memory) /
-    buffers_of (reader->image) / threads;
+    nr_copies (reader->image) / threads;
   /* Two per thread, so that some are hashed while others are read. */
   uint64_t window = dispatcher_max_range (&reader->scheduler.dispatcher,
                                           2 * threads);
@@ -245,10 +245,10 @@ stream_read_size (const struct reader *reader, unsigned buffers)
 
 /* As many buffers as ranges, if they fit into the memory. */
 static struct scheduler_bounds
-bounds_of (const struct reader *reader, unsigned threads)
+image_bounds (const struct reader *reader, unsigned threads)
 {
   const struct reader_image *image = reader->image;
-  size_t max_len = reader->cursor.max_read * buffers_of (image);
+  size_t max_len = reader->cursor.max_read * nr_copies (image);
   uint64_t buffers = MIN (image->size / reader->cursor.max_read + 1,
                           MAX (reader->memory / max_len, 1));
 
@@ -290,7 +290,7 @@ set_sizes (struct reader *reader, unsigned threads)
     return stream_bounds (reader, threads);
   cursor_start (&reader->cursor, MAX (block_size, READ_ALIGN),
                 read_size (reader, threads));
-  return bounds_of (reader, threads);
+  return image_bounds (reader, threads);
 }
 
 /* ---- Reading an image ---- */

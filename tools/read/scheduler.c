@@ -170,7 +170,7 @@ scheduler_next (struct scheduler *scheduler, struct buffer **buffer)
 }
 
 bool
-scheduler_lacks_thread (struct scheduler *scheduler)
+scheduler_needs_thread (struct scheduler *scheduler)
 {
   SCOPED_LOCK (&scheduler->lock);
 
@@ -188,7 +188,7 @@ end_locked (struct scheduler *scheduler)
 }
 
 static void
-give_back (struct scheduler *scheduler, struct buffer *buffer)
+return_buffer (struct scheduler *scheduler, struct buffer *buffer)
 {
   SCOPED_LOCK (&scheduler->lock);
 
@@ -198,8 +198,8 @@ give_back (struct scheduler *scheduler, struct buffer *buffer)
 }
 
 static void
-keep_memory (struct scheduler *scheduler, struct buffer *buffer,
-             unsigned copies)
+shrink_buffer (struct scheduler *scheduler, struct buffer *buffer,
+               unsigned copies)
 {
   size_t kept = copies * ROUND_UP (buffer->place.range.len,
                                    (uint64_t) READ_ALIGN);
@@ -223,10 +223,10 @@ scheduler_next_range (struct scheduler *scheduler, void *worker,
   if (r == -1)
     scheduler_fail (scheduler, &error);
   if (r != 1) {
-    give_back (scheduler, buffer);
+    return_buffer (scheduler, buffer);
     return false;
   }
-  keep_memory (scheduler, buffer, copies);
+  shrink_buffer (scheduler, buffer, copies);
   return true;
 }
 
@@ -243,7 +243,7 @@ queue_locked (struct scheduler *scheduler, struct buffer *buffer)
  * is more work.
  */
 void
-scheduler_was_read (struct scheduler *scheduler, struct buffer *buffer)
+scheduler_queue (struct scheduler *scheduler, struct buffer *buffer)
 {
   SCOPED_LOCK (&scheduler->lock);
 
@@ -258,7 +258,8 @@ scheduler_was_read (struct scheduler *scheduler, struct buffer *buffer)
 
 /* Report and free BUFFER, which was added to the table. */
 static void
-done (struct scheduler *scheduler, struct buffer *buffer, unsigned *doing)
+finish_buffer (struct scheduler *scheduler, struct buffer *buffer,
+               unsigned *count)
 {
   const struct depth_read read = {
     .start = buffer->start, .end = clock_ns (), .waited = buffer->waited,
@@ -270,26 +271,27 @@ done (struct scheduler *scheduler, struct buffer *buffer, unsigned *doing)
   SCOPED_LOCK (&scheduler->lock);
   depth_read_done (&scheduler->depth, &read);
   buffers_free (&scheduler->buffers, buffer);
-  --*doing;
+  --*count;
   if (scheduler->starved > 0)
     pthread_cond_broadcast (&scheduler->has_memory);
 }
 
 static void
-check (struct scheduler *scheduler, int err, const struct range *range)
+fail_on_error (struct scheduler *scheduler, int err, const struct range *range)
 {
   if (err)
     scheduler_fail_errno (scheduler, err, "cannot hash", range->offset);
 }
 
 void
-scheduler_is_zero (struct scheduler *scheduler, struct buffer *buffer)
+scheduler_add_zero (struct scheduler *scheduler, struct buffer *buffer)
 {
   const struct range *range = &buffer->place.range;
 
-  check (scheduler, scan_add_zero (scheduler->scan, range->len, range->offset),
-         range);
-  done (scheduler, buffer, &scheduler->reading);
+  fail_on_error (scheduler,
+                 scan_add_zero (scheduler->scan, range->len, range->offset),
+                 range);
+  finish_buffer (scheduler, buffer, &scheduler->reading);
 }
 
 void
@@ -298,10 +300,11 @@ scheduler_hash (struct scheduler *scheduler, struct buffer *buffer)
   const struct range *range = &buffer->place.range;
   uint64_t start = clock_ns ();
 
-  check (scheduler, scan_add_data (scheduler->scan, buffer->bytes, range->len,
-                                   range->offset), range);
+  fail_on_error (scheduler,
+                 scan_add_data (scheduler->scan, buffer->bytes, range->len,
+                                range->offset), range);
   buffer->busy += clock_ns () - start;
-  done (scheduler, buffer, &scheduler->hashing);
+  finish_buffer (scheduler, buffer, &scheduler->hashing);
 }
 
 /* ---- Connections ---- */

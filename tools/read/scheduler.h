@@ -78,7 +78,7 @@ enum scheduler_step scheduler_next (struct scheduler *scheduler,
                                     struct buffer **buffer);
 
 /* True if there is work for another thread, and no thread waits for it. */
-bool scheduler_lacks_thread (struct scheduler *scheduler);
+bool scheduler_needs_thread (struct scheduler *scheduler);
 
 /* Set the place of BUFFER to the next range for WORKER, and shrink BUFFER to
  * COPIES of the range.  False if there is no range; then the buffer is freed.
@@ -87,8 +87,8 @@ bool scheduler_next_range (struct scheduler *scheduler, void *worker,
                            struct buffer *buffer, unsigned copies);
 
 /* Queue BUFFER, which was read; or free it, because its range is zero. */
-void scheduler_was_read (struct scheduler *scheduler, struct buffer *buffer);
-void scheduler_is_zero (struct scheduler *scheduler, struct buffer *buffer);
+void scheduler_queue (struct scheduler *scheduler, struct buffer *buffer);
+void scheduler_add_zero (struct scheduler *scheduler, struct buffer *buffer);
 
 void scheduler_hash (struct scheduler *scheduler, struct buffer *buffer);
 
