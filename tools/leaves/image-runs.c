@@ -128,7 +128,7 @@ find_run (struct image_batch *batch, uint64_t first, bool data)
  * digest null have no length.
  */
 static void
-put (struct image_batch *batch, struct blkhash_manifest_run *run)
+add_to_batch (struct image_batch *batch, struct blkhash_manifest_run *run)
 {
   struct blkhash_manifest_run *to =
     find_run (batch, run->first, run->leaves != NULL);
@@ -161,7 +161,7 @@ add_run (struct image_runs *image, struct blkhash_manifest_run run)
     struct image_batch *back = image->back;
     bool was_empty = back->count == 0, was_worth = is_worth_waking (back);
 
-    put (back, &run);
+    add_to_batch (back, &run);
     if (was_empty || (!was_worth && is_worth_waking (back)))
       pthread_cond_signal (&image->has_leaves);
     if (run.count == 0)
@@ -210,7 +210,7 @@ table_size (const struct image_runs *image)
 }
 
 static void
-fill (struct image_runs *image, struct sum *sum, struct error *error)
+fill_table (struct image_runs *image, struct sum *sum, struct error *error)
 {
   uint64_t size = image->source->size;
   int err = 0;
@@ -247,7 +247,7 @@ run (void *opaque)
   struct error error = { "" };
   struct sum sum = { .hash = NULL };
 
-  fill (image, &sum, &error);
+  fill_table (image, &sum, &error);
   if (end (image, &sum, &error) && image->group)
     group_failed (image->group, image);
   return NULL;

@@ -23,8 +23,8 @@ _Static_assert (SOURCE_SIZE_UNKNOWN == BLKHASH_SIZE_UNKNOWN &&
                 "a size that is not known is the same everywhere");
 
 static void
-prepare (struct scan *scan, struct blkhash_leaves *leaves,
-         const struct image_request *request)
+init_scan (struct scan *scan, struct blkhash_leaves *leaves,
+           const struct image_request *request)
 {
   scan_init (scan, leaves, blkhash_opts_get_block_size (request->opts));
   scan->progress = request->progress;
@@ -62,7 +62,7 @@ image_table_fill (struct source *source, struct blkhash_leaves *leaves,
   struct scan scan;
   int r;
 
-  prepare (&scan, leaves, request);
+  init_scan (&scan, leaves, request);
   /* An empty image that is compared has no blocks of its own. */
   r = request->table_size && source->size == 0 ? 0
                                                : source_scan (source, &scan);

@@ -14,8 +14,8 @@
 
 /* Cut RUN, of blocks of BLOCK_SIZE bytes, at the end of the size. */
 static void
-cut (struct manifest_runs *manifest, struct blkhash_manifest_run *run,
-     uint32_t block_size)
+limit_run (struct manifest_runs *manifest, struct blkhash_manifest_run *run,
+           uint32_t block_size)
 {
   uint64_t size = manifest->size;
   uint64_t end = size / block_size + (size % block_size != 0);
@@ -47,7 +47,7 @@ next (struct leaf_runs *runs, struct blkhash_manifest_run *run)
                  manifest->name ? ": " : "", blkhash_manifest_reader_error (r));
       return err;
     }
-    cut (manifest, run, block_size);
+    limit_run (manifest, run, block_size);
   } while (run->count == 0);
   progress_add (manifest->progress,
                 leaf_run_bytes (run, manifest->size, block_size));

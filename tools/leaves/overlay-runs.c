@@ -19,7 +19,7 @@
 #include "util/error.h"
 #include "util/progress.h"
 
-#define PIECE 65536             /* blocks of the base in a run, so that progress
+#define MAX_BASE_RUN 65536      /* blocks of the base in a run, so that progress
                                  * is visible */
 
 /* ---- The base ---- */
@@ -63,7 +63,7 @@ use_base (struct overlay_runs *overlay, struct blkhash_manifest_run *run)
 
   if (err)
     return err;
-  run->count = MIN (run->count, MIN (base->count, PIECE));
+  run->count = MIN (run->count, MIN (base->count, MAX_BASE_RUN));
   run->leaves = base->leaves;
   run->leaf_size = base->leaf_size;
   if (!run->leaves)

@@ -40,12 +40,12 @@ struct image {
   int fail;                     /* instead of ENOENT */
 };
 
-static uint64_t told;           /* bytes */
+static uint64_t reported;       /* bytes */
 
 static void
 add (uint64_t len)
 {
-  told += len;
+  reported += len;
 }
 
 static const struct progress progress = { .add = add };
@@ -168,17 +168,17 @@ static void
 check_sums (const struct overlay_runs *overlay, const struct image *expected,
             const struct audit_sample *sample)
 {
-  uint64_t zeros = 0, believed = 0;
+  uint64_t zeros = 0, trusted = 0;
   unsigned i;
 
   for (i = 0; i < BLOCKS; i++)
     if (class_of (sample, i) == SAMPLE_TRUSTED) {
-      believed++;
+      trusted++;
       if (is_zero (expected, i))
         zeros += i < BLOCKS - 1 ? BLOCK : BLOCK - 1000;
     }
   assert_int_equal (overlay->base_zeros, zeros);
-  assert_int_equal (told, believed * LEAF);
+  assert_int_equal (reported, trusted * LEAF);
 }
 
 static void
@@ -199,7 +199,7 @@ check_overlay (enum sample_class change, unsigned *seed)
   choose (&sample, &unknown, seed);
   wrong = make_images (&base, &image, &expected, &sample, change, seed);
   overlay_runs_init (&overlay);
-  told = 0;
+  reported = 0;
   err = take (&overlay.runs, &got);
   assert_memory_equal (got.leaves, expected.leaves, got.blocks * LEAF);
   assert_int_equal (overlay.differs, wrong < BLOCKS);

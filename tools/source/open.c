@@ -48,7 +48,7 @@ files_of (const struct source_options *options)
 }
 
 static bool
-is_other_than_raw (const struct source_options *options)
+is_not_raw (const struct source_options *options)
 {
   return options->format && strcmp (options->format, "raw") != 0;
 }
@@ -57,7 +57,7 @@ static int
 open_uri (const struct source_options *options, const char *uri,
           struct source **source, struct error *error)
 {
-  if (is_other_than_raw (options))
+  if (is_not_raw (options))
     return error_set (error, "-f %s does not apply to NBD: the server chooses "
                       "the format", options->format);
 #ifdef HAVE_LIBNBD
@@ -180,8 +180,8 @@ looks_like_sums (int fd)
  * checksum of the list itself, with exit status 0.
  */
 static int
-check_sums (const struct source_options *options, int fd,
-            struct error *error)
+refuse_sums_file (const struct source_options *options, int fd,
+                  struct error *error)
 {
   if (options->refuse_sums && looks_like_sums (fd))
     return error_set (error, "looks like a file of checksums: --check checks "
@@ -197,13 +197,13 @@ open_stdin (const struct source_options *options, struct source **source,
 {
   struct files files = files_of (options);
 
-  if (is_other_than_raw (options))
+  if (is_not_raw (options))
     return error_set (error, "standard input can only be raw, not %s",
                       options->format);
   if (!is_seekable_image (STDIN_FILENO))
     return pipe_open (options, STDIN_FILENO, source, error);
   if (files_adopt (&files, STDIN_FILENO, NULL, error) &&
-      check_sums (options, STDIN_FILENO, error) == 0 &&
+      refuse_sums_file (options, STDIN_FILENO, error) == 0 &&
       raw_open (options, &files, lseek (STDIN_FILENO, 0, SEEK_CUR), source,
                 error) == 0)
     return 0;
@@ -223,7 +223,7 @@ open_image (const struct source_options *options, int fd, const char *path,
   struct file *file = files_adopt (&qi.files, fd, path, error);
 
   qi.file = file;
-  if (file && check_sums (options, fd, error) == 0 &&
+  if (file && refuse_sums_file (options, fd, error) == 0 &&
       image_inspect (file, options->format, &qi.files, &qi.image, error) == 0 &&
       open_inspected (&qi, source, error) == 0)
     return 0;
@@ -241,7 +241,7 @@ open_path (const struct source_options *options, const char *path,
     return error_errno (error, errno, "cannot open");
   if (is_seekable_image (fd))
     return open_image (options, fd, path, source, error);
-  if (is_other_than_raw (options))
+  if (is_not_raw (options))
     r = error_set (error, "can only be read sequentially, like a pipe: its "
                    "format cannot be %s", options->format);
   else
