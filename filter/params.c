@@ -134,12 +134,12 @@ params_config (const char *key, const char *value)
 static int
 make_hash (void)
 {
-  struct hash_spec kind;
+  struct hash_spec spec;
 
-  if (hash_spec_parse (digest, &kind) != 0 || kind.streams > 0 || kind.linear)
+  if (hash_spec_parse (digest, &spec) != 0 || spec.streams > 0 || spec.linear)
     errno = EINVAL;
   else
-    params.hash = blkhash_opts_new (kind.digest);
+    params.hash = blkhash_opts_new (spec.digest);
   if (!params.hash) {
     if (errno == EINVAL)
       nbdkit_error ("blkhash-digest: unknown digest: %s", digest);
@@ -147,14 +147,14 @@ make_hash (void)
       nbdkit_error ("blkhash: %m");
     return -1;
   }
-  if (kind.block_size == 0)
+  if (spec.block_size == 0)
     return 0;
-  if (block_size != -1 && block_size != kind.block_size) {
+  if (block_size != -1 && block_size != spec.block_size) {
     nbdkit_error ("blkhash-digest says another block size than "
                   "blkhash-block-size");
     return -1;
   }
-  block_size = kind.block_size;
+  block_size = spec.block_size;
   return 0;
 }
 

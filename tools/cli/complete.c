@@ -64,7 +64,7 @@ find_name (const struct option_row *rows, const char *name, size_t len)
  * WORD, at *ARG, or, if that is 0, is the next word; NULL if none has one.
  */
 static const struct option_row *
-note_options (struct line *line, const char *word, size_t *arg)
+parse_option_word (struct line *line, const char *word, size_t *arg)
 {
   const struct option_row *row;
   size_t i;
@@ -93,7 +93,7 @@ note_options (struct line *line, const char *word, size_t *arg)
 
 /* Parse a word before the last. */
 static void
-note_word (struct line *line, const char *word)
+parse_word (struct line *line, const char *word)
 {
   const struct option_row *row;
   size_t arg;
@@ -105,7 +105,7 @@ note_word (struct line *line, const char *word)
   else if (strcmp (word, "--") == 0)
     line->options_ended = true;
   else {
-    row = note_options (line, word, &arg);
+    row = parse_option_word (line, word, &arg);
     if (row && arg == 0)
       line->pending = row;
   }
@@ -272,14 +272,14 @@ complete_print (const struct option_row *rows, int nr_words,
   int i;
 
   for (i = 0; i < nr_words - 1; i++)
-    note_word (&line, words[i]);
+    parse_word (&line, words[i]);
   if (line.pending)
     print_argument (line.pending, word, 0);
   else if (line.options_ended || word[0] != '-')
     print_operand (&line, word);
   else {
     before = line;
-    row = note_options (&line, word, &arg);
+    row = parse_option_word (&line, word, &arg);
     if (row && arg > 0)
       print_argument (row, word, arg);
     else

@@ -29,7 +29,7 @@ static struct sigaction before[SIGNALS];
 
 /* The previous action runs after this returns. */
 static void
-say_how (int sig)
+handle_signal (int sig)
 {
   size_t i;
   ssize_t r;
@@ -94,9 +94,9 @@ interrupt_prepare (const struct options *options)
 }
 
 static void
-handle (void)
+install_handlers (void)
 {
-  struct sigaction action = { .sa_handler = say_how };
+  struct sigaction action = { .sa_handler = handle_signal };
   size_t i;
 
   for (i = 0; i < SIGNALS; i++)
@@ -106,13 +106,14 @@ handle (void)
 }
 
 static void
-restore (void)
+restore_handlers (void)
 {
   struct sigaction now;
   size_t i;
 
   for (i = 0; i < SIGNALS; i++)
-    if (sigaction (signals[i], NULL, &now) == 0 && now.sa_handler == say_how)
+    if (sigaction (signals[i], NULL, &now) == 0 &&
+        now.sa_handler == handle_signal)
       sigaction (signals[i], &before[i], NULL);
 }
 
@@ -122,7 +123,7 @@ interrupt_resumable (bool now)
   if (!owner)
     return;
   if (now)
-    handle ();
+    install_handlers ();
   else
-    restore ();
+    restore_handlers ();
 }

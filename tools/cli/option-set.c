@@ -25,19 +25,19 @@
 #include "util/audit-sample.h"
 
 /* NAME or, as nbdcopy writes it, NAME/SIZE.  Of several the last one counts,
- * and its SIZE must agree with --block-size: see option_settle_block_size.
+ * and its SIZE must agree with --block-size: see option_resolve_block_size.
  */
 void
 option_set_digest (struct options *options, const struct option_use *use)
 {
   struct blkhash_opts *opts = NULL;
-  struct hash_spec kind;
+  struct hash_spec spec;
 
-  if (hash_spec_parse (use->arg, &kind) == 0 &&
-      kind.streams == 0 && !kind.linear) {
-    options->digest_block_size = kind.block_size;
-    kind.block_size = 0;
-    opts = hash_spec_opts (&kind, options->hash.opts);
+  if (hash_spec_parse (use->arg, &spec) == 0 &&
+      spec.streams == 0 && !spec.linear) {
+    options->digest_block_size = spec.block_size;
+    spec.block_size = 0;
+    opts = hash_spec_opts (&spec, options->hash.opts);
     if (!opts && errno != EINVAL) {
       perror ("blksum");
       exit (EXIT_TROUBLE);
@@ -61,7 +61,7 @@ option_set_block_size (struct options *options, const struct option_use *use)
 
 /* Combine --digest and --block-size, in any order. */
 void
-option_settle_block_size (struct options *options)
+option_resolve_block_size (struct options *options)
 {
   uint32_t size = options->digest_block_size;
 

@@ -34,6 +34,6 @@ void option_check_format (const char *format);
 /* Called after all options were parsed: combine --digest and --block-size,
  * which can have any order.
  */
-void option_settle_block_size (struct options *options);
+void option_resolve_block_size (struct options *options);
 
 #endif /* BLKSUM_OPTION_SET_H */

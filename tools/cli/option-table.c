@@ -51,8 +51,8 @@ static void print_help (void);
 
 /* The parts of --help. */
 enum {
-  GROUP_HASH, GROUP_IMAGE, GROUP_NBD, GROUP_CHECK, GROUP_PARTS, GROUP_AGAIN,
-  GROUP_OUTPUT
+  GROUP_HASH, GROUP_IMAGE, GROUP_NBD, GROUP_CHECK, GROUP_PARTS,
+  GROUP_INCREMENTAL, GROUP_OUTPUT
 };
 
 /* In the order of --help. */
@@ -167,27 +167,27 @@ static const struct option_row rows[] = {
     .excludes = "--merge cannot be used with --check, --expect, --compare, "
                 "--part, --format, --image-opts or --size" },
 
-  { GROUP_AGAIN, 0, "resume", NULL,
+  { GROUP_INCREMENTAL, 0, "resume", NULL,
     "go on with a manifest that is not finished",
     FIELD (resume), .value = true, .needs = "--manifest",
     .excludes = "--resume cannot be used with --check, --expect, --compare, "
                 "--part, --merge, --update or --force-share" },
-  { GROUP_AGAIN, 0, "assume-unchanged", NULL,
+  { GROUP_INCREMENTAL, 0, "assume-unchanged", NULL,
     "a device or server is what it was",
     FIELD (incremental.assume_unchanged), .value = true, .needs = "--resume" },
-  { GROUP_AGAIN, 0, "update", "OLD",
+  { GROUP_INCREMENTAL, 0, "update", "OLD",
     "hash what has changed since the manifest OLD",
     FIELD (incremental.old), .needs = "--changed or --bitmap",
     .excludes = "--update cannot be used with --check, --expect, --compare, "
                 "--part or --merge" },
-  { GROUP_AGAIN, 0, "changed", "RANGES",
+  { GROUP_INCREMENTAL, 0, "changed", "RANGES",
     "where that is: a JSON file of start and length",
     FIELD (incremental.changed), .needs = "--update" },
-  { GROUP_AGAIN, 0, "bitmap", "NAME",
+  { GROUP_INCREMENTAL, 0, "bitmap", "NAME",
     "where that is: a dirty bitmap of the NBD server",
     FIELD (hash.source.bitmap), .needs = "--update",
     .excludes = "--bitmap cannot be used with --changed" },
-  { GROUP_AGAIN, 0, "audit", "N%",
+  { GROUP_INCREMENTAL, 0, "audit", "N%",
     "how much of the rest to read again, default 0.1%",
     .set = option_set_audit, .needs = "--resume or --update" },
 
@@ -291,7 +291,7 @@ options_parse (struct options *options, int argc, char *argv[])
   print_completions (argc, argv);
   set_defaults (options, argc, argv);
   first = command_line_parse (rows, options, argc, argv);
-  option_settle_block_size (options);
+  option_resolve_block_size (options);
   options->hash.source.threads = blkhash_opts_get_threads (options->hash.opts);
 
   options->operands = argv + first;

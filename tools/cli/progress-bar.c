@@ -154,21 +154,21 @@ progress_bar_percent (int fd, const char *name, int percent, const char *text)
   char *line = NULL;
   size_t size = 0;
   FILE *out = open_memstream (&line, &size);
-  int left = columns (fd) - PERCENT_WIDTH, behind;
+  int left = columns (fd) - PERCENT_WIDTH, text_width;
 
   if (!out)
     return;
   putc ('\r', out);
-  behind = text_columns (text, left);
-  left -= behind;
+  text_width = text_columns (text, left);
+  left -= text_width;
   /* A half for the name. */
   left -= print_name (out, name, left / 2);
   if (left > MIN_BAR)
     print_bar (out, left - 3, percent);
   if (left >= 0)
     fprintf (out, "%3d%%", percent);
-  if (behind > 0)
-    fprintf (out, " %-*s", behind - 1, text);
+  if (text_width > 0)
+    fprintf (out, " %-*s", text_width - 1, text);
   fputs ("\033[K", out);
   show (fd, out, &line, &size);
 }
@@ -192,7 +192,7 @@ progress_bar_text (int fd, const char *name, const char *text)
 }
 
 void
-progress_bar_wipe (int fd)
+progress_bar_erase (int fd)
 {
   ssize_t r = write (fd, "\r\033[K", 4);
 

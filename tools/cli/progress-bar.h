@@ -18,6 +18,6 @@ void progress_bar_percent (int fd, const char *name, int percent,
 void progress_bar_text (int fd, const char *name, const char *text);
 
 /* Erase the line. */
-void progress_bar_wipe (int fd);
+void progress_bar_erase (int fd);
 
 #endif /* BLKSUM_PROGRESS_BAR_H */

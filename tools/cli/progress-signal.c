@@ -16,12 +16,12 @@
 
 #include "cli/progress-signal.h"
 
-static void (*tell) (void);
+static void (*callback) (void);
 static pthread_t thread;
 static atomic_bool stopping;
 
 static void
-asked (sigset_t *set)
+init_signal_set (sigset_t *set)
 {
   sigemptyset (set);
   sigaddset (set, SIGUSR1);
@@ -34,9 +34,9 @@ run_thread (void *unused)
   int signal;
 
   (void) unused;
-  asked (&set);
+  init_signal_set (&set);
   while (sigwait (&set, &signal) == 0 && !stopping)
-    tell ();
+    callback ();
   return NULL;
 }
 
@@ -50,13 +50,13 @@ stop (void)
 
 /* If the thread cannot be started, the signal has no effect. */
 void
-progress_signal_answer (void (*answer) (void))
+progress_signal_start (void (*function) (void))
 {
   sigset_t set;
 
-  asked (&set);
+  init_signal_set (&set);
   pthread_sigmask (SIG_BLOCK, &set, NULL);
-  tell = answer;
+  callback = function;
   if (pthread_create (&thread, NULL, run_thread, NULL) == 0)
     atexit (stop);
 }

@@ -7,9 +7,9 @@
 #ifndef BLKSUM_PROGRESS_SIGNAL_H
 #define BLKSUM_PROGRESS_SIGNAL_H
 
-/* Start a thread that calls ANSWER for each SIGUSR1.  Called once, before other
- * threads start: they must not get the signal.
+/* Start a thread that calls FUNCTION for each SIGUSR1.  Called once, before
+ * other threads start: they must not get the signal.
  */
-void progress_signal_answer (void (*answer) (void));
+void progress_signal_start (void (*function) (void));
 
 #endif /* BLKSUM_PROGRESS_SIGNAL_H */

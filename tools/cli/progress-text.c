@@ -13,7 +13,7 @@
 #include "cli/progress-text.h"
 
 #define DAY 86400               /* seconds */
-#define MOST_DAYS 999           /* a longer time is not shown */
+#define MAX_DAYS 999            /* a longer time is not shown */
 
 void
 progress_text_bytes (char *text, size_t room, double bytes)
@@ -66,6 +66,6 @@ progress_text_left (char *text, size_t room, uint64_t done, uint64_t size,
   if (done == 0 || done > size)
     return;
   left = seconds / done * (size - done);
-  if (left < (double) MOST_DAYS * DAY)
+  if (left < (double) MAX_DAYS * DAY)
     append_time (text, room, left);
 }

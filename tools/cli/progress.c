@@ -23,7 +23,7 @@
 #include "util/error.h"
 
 #define INTERVAL 0.1            /* seconds, at least, between two bars */
-#define SETTLED 1               /* seconds until the rate is meaningful */
+#define MIN_RATE_TIME 1         /* seconds until the rate is meaningful */
 
 static struct progress_target target; /* set once */
 
@@ -69,7 +69,7 @@ draw_percent (void)
   double seconds = seconds_since_start ();
   char text[80] = "";
 
-  if (seconds >= SETTLED)
+  if (seconds >= MIN_RATE_TIME)
     progress_text_left (text, sizeof text, now.done, now.size, seconds);
   progress_bar_percent (target.fd, now.name, now.percent, text);
 }
@@ -98,10 +98,10 @@ draw (void)
 }
 
 static void
-wipe (void)
+erase (void)
 {
   if (now.bar)
-    progress_bar_wipe (target.fd);
+    progress_bar_erase (target.fd);
 }
 
 /* ---- SIGUSR1 ---- */
@@ -126,7 +126,7 @@ describe (struct error *text)
 }
 
 static void
-tell (void)
+print_status (void)
 {
   struct error text = { "" };
   SCOPED_LOCK (&lock);
@@ -135,7 +135,7 @@ tell (void)
     fputs ("blksum: nothing is read at this moment\n", stderr);
     return;
   }
-  wipe ();
+  erase ();
   describe (&text);
   if (now.name)
     report (now.name, &text);
@@ -204,7 +204,7 @@ end (bool complete)
     now.percent = 100;
     print_percent ();
   }
-  wipe ();
+  erase ();
   begun = false;
 }
 
@@ -212,7 +212,7 @@ void
 progress_hide (void)
 {
   pthread_mutex_lock (&lock);
-  wipe ();
+  erase ();
 }
 
 void
@@ -228,6 +228,6 @@ progress_start (const struct progress_target *where)
   static const struct progress progress = { begin, add, end };
 
   target = *where;
-  progress_signal_answer (tell);
+  progress_signal_start (print_status);
   return &progress;
 }

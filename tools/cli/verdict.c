@@ -23,7 +23,7 @@
 
 /* Each becomes '?', as in messages. */
 static void
-hide_controls (char *text)
+replace_controls (char *text)
 {
   char *to = text;
   size_t len;
@@ -49,7 +49,7 @@ verdict_print (const char *name, const char *verdict)
   if (!escaped)
     return ENOMEM;
   prefix = strcmp (escaped, name) == 0 ? "" : "\\";
-  hide_controls (escaped);
+  replace_controls (escaped);
   errno = 0;
   if (printf ("%s%s: %s\n", prefix, escaped, verdict) < 0 ||
       fflush (stdout) == EOF || ferror (stdout))
@@ -101,7 +101,7 @@ warn (uint64_t count, const char *one, const char *many)
 }
 
 static void
-warn_of_lines (const struct check_result *result)
+warn_lines (const struct check_result *result)
 {
   const uint64_t *lines = result->lines;
 
@@ -116,7 +116,7 @@ warn_of_lines (const struct check_result *result)
 }
 
 static void
-complain (const struct verdict_output *output, const char *what)
+report_list (const struct verdict_output *output, const char *what)
 {
   struct error error = { "" };
 
@@ -137,11 +137,11 @@ verdict_end (const struct verdict_output *output,
   bool nothing = options->ignore_missing && lines[FOUND_MATCH] == 0;
 
   if (formatted > 0 && !silent)
-    warn_of_lines (result);
+    warn_lines (result);
   if (formatted == 0 && readable)
-    complain (output, "no properly formatted checksum lines found");
+    report_list (output, "no properly formatted checksum lines found");
   else if (nothing && readable && !silent)
-    complain (output, "no file was verified");
+    report_list (output, "no file was verified");
 
   if (lines[FOUND_MISMATCH] > 0)
     return EXIT_DIFFERS;
