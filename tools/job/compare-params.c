@@ -54,8 +54,8 @@ check_length (const struct blkhash_opts *opts, struct error *error)
   return 0;
 }
 
-/* Returns DIGEST with the block size of OPTS, or OPTS if DIGEST is
- * not available.
+/* Returns DIGEST with the block size of OPTS, or OPTS if DIGEST is not
+ * available.
  */
 static const struct blkhash_opts *
 new_opts (struct compare_params *params, const struct blkhash_opts *opts,
