@@ -97,7 +97,7 @@ def expected(parts, said, size, block_size, how):
                        for gap in gaps(said, size, block_size))
         return 2, text, None
     if any(len(contents) > 1 for contents in said):
-        return 2, " says something else than ", None
+        return 2, " differs from ", None
     image = b"".join(contents.pop() for contents in said)
     return 0, "", refmanifest.write(image, *how)
 

@@ -109,7 +109,7 @@ for size in 70001 131072 300000; do
   cp image longer
   truncate -s $size longer
   for order in "- manifest:image.blkm" "manifest:image.blkm -"; do
-    refuses "cannot tell" from_pipe longer --compare $order
+    refuses "cannot decide" from_pipe longer --compare $order
     run 2 from_pipe longer --compare -q $order
   done
 done

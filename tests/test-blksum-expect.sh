@@ -124,7 +124,7 @@ refuses "part of an image" blksum \
 refuses "the sum is not that of the leaves" blksum \
   --expect "manifest:$abs_top_srcdir/tests/fuzz/manifest/wrong-sum.blkm" raw
 for options in "-d md5" "-b 4k" "--streams 4" --linear; do
-  refuses "--expect: .*not one by" \
+  refuses "--expect: .*made with another" \
           blksum $options --expect manifest:raw.blkm raw
 done
 
@@ -136,7 +136,7 @@ is_usage_error () {
     fail "not an error of the command line"
 }
 for options in "-d md5" "-b 4k" "--streams 4" --linear "-d sha256/4k"; do
-  is_usage_error "--expect: .*not one by" blksum $options \
+  is_usage_error "--expect: .*made with another" blksum $options \
                  --expect blk-sha256/64k:$sum
 done
 # Checksums of other programs.
@@ -150,8 +150,8 @@ is_usage_error "'etag' is not blk-DIGEST" blksum --expect etag:$sum
 is_usage_error "'sha256/64k' is not blk-DIGEST" blksum --expect sha256/64k:$sum
 # Arguments that are no checksum.
 is_usage_error "64" blksum --expect "${sum#?}"
-is_usage_error "64 digits, .*md5 has 32" blksum --expect blk-md5/64k:$sum
-is_usage_error "64 digits, .*null has 0" blksum --expect blk-null/64k:$sum
+is_usage_error "64 digits, .*md5 checksums have 32" blksum --expect blk-md5/64k:$sum
+is_usage_error "64 digits, .*null checksums have 0" blksum --expect blk-null/64k:$sum
 is_usage_error "hexadecimal" blksum --expect ""
 is_usage_error "hexadecimal" blksum --expect "" -d null
 is_usage_error "hexadecimal" blksum --expect "blk-sha256/64k:"

@@ -90,9 +90,9 @@ cmp -s "$dir/expected" "$dir/before" && fail "it was written in place"
 prints_sum $sum blksum --manifest "$dir/empty" "$image"
 cmp "$dir/expected" "$dir/empty" || fail "the empty file was not replaced"
 cp "$image" "$dir/copy"
-refuses "copy exists and is no manifest" \
+refuses "copy exists, and is not a manifest" \
         blksum --manifest "$dir/copy" "$image"
-refuses "copy exists and is no manifest" \
+refuses "copy exists, and is not a manifest" \
         sh -c 'blksum --manifest "$1" < /dev/null' sh "$dir/copy"
 cmp "$image" "$dir/copy" || fail "an image was overwritten"
 mkdir "$dir/directory"
@@ -121,7 +121,7 @@ for link in dangling sub/second first absolute; do
   rm "$dir/target"
 done
 ln -s none/target "$dir/nowhere"
-refuses "cannot make the file .*none/target: No such file" \
+refuses "cannot create .*none/target: No such file" \
         blksum --manifest "$dir/nowhere" "$dir/short"
 ln -s loop "$dir/loop"
 refuses "symbolic links" blksum --manifest "$dir/loop" "$dir/short"

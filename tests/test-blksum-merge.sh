@@ -139,8 +139,7 @@ merges many/* many/*[02468]-of-*
 # ---- Parts that overlap ----
 
 make_parts other 4 image
-overlaps="overlaps .*, and is not the same part: all must be made with the"
-overlaps="$overlaps same N of --part I/N$"
+overlaps="overlaps .*: all parts must be made with the same N of --part I/N$"
 for others in other "other/part-000002-of-000004.blkm" whole.blkm many; do
   if [ -d $others ]; then
     others=$(echo $others/*)
@@ -223,16 +222,16 @@ printf x | dd of=changed bs=1 seek=3000000 conv=notrunc status=none
 make_parts changed-parts 3 changed
 changed=changed-parts/part-000001-of-000003.blkm
 for again in "$changed" "changed-parts/*" "$second $changed $second"; do
-  merges_not "says something else than .* of the block at 2949120$" \
+  merges_not "differs from .* in the block at 2949120$" \
              parts/* $again
-  merges_not "says something else than .* of the block at 2949120$" \
+  merges_not "differs from .* in the block at 2949120$" \
              $again parts/*
 done
 grep -q "$changed.* $second" stderr || grep -q "$second.* $changed" stderr ||
   fail "the error does not name both: $(cat stderr)"
 merges parts/* changed-parts/part-00000[02]-*
 blksum --manifest changed.blkm changed > one
-merges_not "says something else than .* of the block at 2949120$" \
+merges_not "differs from .* in the block at 2949120$" \
            whole.blkm changed.blkm
 
 # ---- Damaged parts ----
@@ -274,7 +273,7 @@ mkfifo fifo
 for other in fifo . /dev/null; do
   merges_not "$other: is not a regular file" parts/* $other
 done
-refuses "image exists and is no manifest" \
+refuses "image exists, and is not a manifest" \
         blksum --merge parts/* --manifest image
 make_image again
 cmp image again || fail "an image was overwritten"

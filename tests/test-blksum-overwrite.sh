@@ -46,16 +46,16 @@ keeps_part () {
 }
 
 # Files that are no manifest, including other output of blksum.
-no="exists and is no manifest that can be replaced:"
+no="exists, and is not a manifest that can be replaced:"
 blksum --tag image > list
 for other in image list changes; do
   cp $other m
   keeps_all "m $no \(not a\|too short to be a\) blkhash manifest"
-  keeps_part "$part $no it does not begin as one"
+  keeps_part "$part $no it does not begin like a manifest"
 done
 printf x > m
 keeps_all "m $no too short"
-keeps_part "$no it does not begin as one"
+keeps_part "$no it does not begin like a manifest"
 
 # A raw disk to whose start a guest wrote a manifest: complete, unfinished, or
 # only its header.
@@ -124,7 +124,7 @@ done
 # created.
 rm m
 in_place () {
-  refuses "'m.state' is not the state" \
+  refuses "'m.state' is not a state file" \
           blksum --progress=9 --resume --manifest m image 9> progress
   [ ! -s progress ] || fail "an image was read"
   [ ! -e m ] || fail "a manifest was created"

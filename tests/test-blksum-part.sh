@@ -154,7 +154,7 @@ done
 # Files that are not of this program are not replaced, and links are not
 # followed.
 echo "a text" > $file
-refuses "no manifest" blksum --part 0/3 --manifest-dir parts image
+refuses "not a manifest" blksum --part 0/3 --manifest-dir parts image
 [ "$(cat $file)" = "a text" ] || fail "a text was replaced"
 rm $file
 mkdir $file

@@ -13,8 +13,8 @@ make_large_image "$image"
 blksum --manifest "$dir/expected" "$image" > "$dir/sum"
 sum=$(cut -d' ' -f1 "$dir/sum")
 changed="m is older than the last change of the image"
-other="m was begun with another image"
-stateless="m has no state of the image beside it"
+other="m was started with another image"
+stateless="m has no matching state file"
 
 # changes COMMAND...: changes $image; the next run hashes it as it is then.
 changes () {
@@ -88,7 +88,7 @@ is_complete
 # one is not trusted.
 touch -d "2 days" "$image"
 interrupt KILL "$image"
-says_once "its times are in the future: if this run is ended, the next one \
+says_once "its times are in the future: if this run is interrupted, the next one \
 starts over"
 touch -d "2 days" "$image"
 run 0 blksum --resume --manifest "$dir/m" "$image"
@@ -97,7 +97,7 @@ says "m is older than the last change of the image: starting over" "the future"
 is_complete
 interrupt KILL "$image"
 run 0 blksum --resume --manifest "$dir/m" "$image"
-says "m was begun when the image had just changed, or was said to change in \
+says "m was started when the image had just changed, or its times were in \
 the future: starting over" "the future"
 [ "$(cut -d' ' -f1 < "$dir/stdout")" = "$sum" ] || fail "not $sum"
 is_complete

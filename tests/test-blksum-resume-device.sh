@@ -26,7 +26,7 @@ refuses "needs --assume-unchanged" blksum --resume --manifest "$dir/m" "$device"
 much=314000000
 resumes "$sum" --assume-unchanged "$device"
 interrupt KILL --assume-unchanged "$device"
-starts_over "m was begun with another image" "$sum" "$image"
+starts_over "m was started with another image" "$sum" "$image"
 
 # The assumption is wrong, and the audit detects it.
 interrupt KILL --assume-unchanged "$device"

@@ -22,14 +22,14 @@ unchanged () {
 
 interrupt KILL "$image"
 save_files
-refuses "begun as blk-sha256/64k, and not as blk-sha512/64k" \
+refuses "started with blk-sha256/64k, not blk-sha512/64k" \
         resume -d sha512 "$image"
 unchanged
-refuses "begun as blk-sha256/64k, and not as blk-sha256/4k" \
+refuses "started with blk-sha256/64k, not blk-sha256/4k" \
         resume -b 4k "$image"
-refuses "begun as blk-sha256/64k, and not as blk-sha256/64k/linear" \
+refuses "started with blk-sha256/64k, not blk-sha256/64k/linear" \
         resume --linear "$image"
-refuses "begun for 314572800 bytes, and not for 1048576" \
+refuses "started for 314572800 bytes, not 1048576" \
         resume --size 1m "$image"
 refuses "No such file" resume "$dir/none"
 unchanged
@@ -40,15 +40,15 @@ for change in "s/state 1/state 2/" "\$a future: yes" "/^journal/d" "/^f/d" \
               "1d" "s/^/x/"; do
   restore_files
   sed -i "$change" "$dir/m.state"
-  refuses "not the state of an unfinished manifest" resume "$image"
+  refuses "is not a state file of this version" resume "$image"
   cmp "$dir/m" "$dir/kept" || fail "the manifest changed"
 done
 restore_files
 printf '\0' >> "$dir/m.state"
-refuses "not the state of an unfinished manifest" resume "$image"
+refuses "is not a state file of this version" resume "$image"
 rm "$dir/m.state"
 mkdir "$dir/m.state"
-refuses "not the state of an unfinished manifest" resume "$image"
+refuses "is not a state file of this version" resume "$image"
 rmdir "$dir/m.state"
 # An incomplete last line is ignored.
 restore_files
@@ -88,7 +88,7 @@ refuses "m is complete" resume "$dir/copy"
 rm -f "$dir/m" "$dir/m.state"
 
 # Files that are no manifest.
-for not in "$dir/copy:exists and is no manifest" "$dir/tmp:not a regular file" \
+for not in "$dir/copy:exists, and is not a manifest" "$dir/tmp:not a regular file" \
            "$dir/none/m:No such file"; do
   refuses "${not#*:}" blksum --resume --manifest "${not%%:*}" "$image"
 done

@@ -25,7 +25,7 @@ opts=driver=qcow2,file.filename=$dir/base
 interrupt KILL --image-opts "$opts"
 resumes "$sum" --image-opts "$opts"
 interrupt KILL --image-opts "$opts"
-starts_over "begun with another image" "$sum" "$dir/base"
+starts_over "started with another image" "$sum" "$dir/base"
 qemu-img convert -f raw -O vmdk "$image" "$dir/vmdk"
 interrupt KILL "$dir/vmdk"
 resumes "$sum" "$dir/vmdk"
@@ -61,7 +61,7 @@ interrupt KILL --assume-unchanged "$uri"
 serve b
 resumes "$sum" --assume-unchanged "$uri"
 interrupt KILL --assume-unchanged "$uri"
-starts_over "begun with another image" "$sum" "$image"
+starts_over "started with another image" "$sum" "$image"
 # A change of a file is detected even with --assume-unchanged.
 interrupt KILL --assume-unchanged "$image"
 resumes "$sum" --assume-unchanged "$image"

@@ -156,7 +156,7 @@ run 0 blksum --expect manifest:a.blkm --subset 2/6 b
 prints "b: OK (subset 2/6: 1073741824 of $size bytes)"
 run 1 blksum --expect manifest:a.blkm --subset 3/6 b
 prints "b: FAILED (subset 3/6: 1073741824 of $size bytes)"
-says_once "b: differs in the block at 3221225472; --compare tells"
+says_once "b: differs in the block at 3221225472; --compare prints"
 run 0 blksum --expect manifest:a.blkm --subset 6/7 b
 prints "b: not checked (subset 6/7: 0 of $size bytes)"
 for image in "0 a" "1 b"; do
@@ -168,9 +168,9 @@ cp --sparse=always a longer
 truncate -s 7g longer
 for subset in 2/3 6/30; do
   run 1 blksum --expect manifest:a.blkm --subset $subset longer
-  says_once "longer: has 7516192768 bytes, and the image of the manifest $size"
+  says_once "longer: has 7516192768 bytes, but the image of the manifest has $size"
   run 1 blksum --expect manifest:a.blkm --subset $subset --size 5g a
-  says_once "a: has 5368709120 bytes, and the image of the manifest $size"
+  says_once "a: has 5368709120 bytes, but the image of the manifest has $size"
   run 1 blksum --expect manifest:a.blkm --subset $subset --size 1000001 a
 done
 run 0 blksum --expect manifest:a.blkm --subset 2/3 --size $size longer
@@ -235,12 +235,12 @@ run 0 blksum --check --subset 2/6 of.blkm
 prints "manifest:a.blkm: OK"
 echo "$(cat digits)  -" > stdin.sum
 run 2 blksum --check --subset 2/6 stdin.sum < a
-says "-: has no manifest beside it" "could not be read"
+says "-: --subset needs a manifest beside the image" "could not be read"
 echo "$(cat digits)  nbd://localhost/a" > uri.sum
 run 2 blksum --check --subset 2/6 uri.sum
 says "not opened without --allow-uris" "could not be read"
 run 2 blksum --check --subset 2/6 --allow-uris uri.sum
-says "nbd://localhost/a: has no manifest beside it" "could not be read"
+says "nbd://localhost/a: --subset needs a manifest beside the image" "could not be read"
 
 # ---- Errors ----
 
@@ -251,7 +251,7 @@ done
 refuses "--subset needs --check, --expect or --compare" blksum --subset 0/2 a
 refuses "--subset needs --check, --expect or --compare" \
         blksum --subset 0/2 --manifest c.blkm a
-refuses "--subset needs --expect of a manifest" \
+refuses "--subset needs --expect manifest:FILE" \
         blksum --subset 0/2 --expect $(cat digits) a
 from_pipe () { head -c 1000 a | blksum "$@"; }
 refuses "-: a pipe can only be read as a whole" \

@@ -143,8 +143,8 @@ refuses "manifest of blk-sha256/64k, not of blk-sha512/64k" \
         update -d sha512 "$image"
 refuses "manifest of blk-sha256/64k, not of blk-sha256/4k" \
         update -b 4k "$image"
-refuses "of another size has to be hashed whole" update "$dir/small"
-refuses "of another size has to be hashed whole" update --size 1m "$image"
+refuses "hash the whole image" update "$dir/small"
+refuses "hash the whole image" update --size 1m "$image"
 refuses "and this is a manifest" update "manifest:$dir/old"
 refuses "No such file" blksum --update "$dir/nothing" \
         --changed "$dir/changes" --manifest "$dir/new" "$image"
@@ -163,7 +163,7 @@ blksum --part 0/2 --manifest-dir "$dir/parts" "$dir/small"
 refuses "manifest of a part" blksum --update "$dir"/parts/part-000000-* \
         --changed "$dir/none" --manifest "$dir/new" "$dir/small"
 cp "$image" "$dir/copy"
-refuses "exists and is no manifest" blksum --update "$dir/old" \
+refuses "exists, and is not a manifest" blksum --update "$dir/old" \
         --changed "$dir/changes" --manifest "$dir/copy" "$image"
 
 # The digest "null" cannot show whether a block has changed: the list is

@@ -174,7 +174,7 @@ new_file_open (struct new_file *file, const char *path, struct error *error)
   }
   if (file->fd != -1)
     return 0;
-  error_errno (error, errno, "cannot make the file %s", path);
+  error_errno (error, errno, "cannot create %s", path);
   new_file_close (file);
   return -1;
 }
@@ -200,7 +200,7 @@ new_file_publish (struct new_file *file, struct error *error)
 {
   if (fsync (file->fd) == -1 || link_temporary (file) == -1 ||
       rename (file->temporary, file->path) == -1)
-    return error_errno (error, errno, "cannot make the file %s", file->path);
+    return error_errno (error, errno, "cannot create %s", file->path);
   file->named = false;
   set_incomplete (NULL);
   return 0;

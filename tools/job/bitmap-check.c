@@ -74,8 +74,8 @@ bitmap_check_manifest (const char *bitmap, int fd, const char *name,
     return 0;
   start = lseek (fd, 0, SEEK_CUR);
   if (start == -1)
-    return error_errno (error, errno, "cannot read %s twice, to see whether "
-                        "the dirty bitmap is of its sum", name);
+    return error_errno (error, errno, "cannot read %s twice, to check that "
+                        "the dirty bitmap belongs to it", name);
   if (check (bitmap, fd, name, error) == -1)
     return -1;
   if (lseek (fd, start, SEEK_SET) == -1)

@@ -149,7 +149,7 @@ check_sum (struct check *check, const struct sums_line *line)
 
   if (strcmp (request->list, "-") == 0 &&
       job_manifest_is_stdin (&request->hash.source, line->name))
-    report_malformed (check, "it is of standard input, and so is the list");
+    report_malformed (check, "standard input is the list");
   else if (expected_sum_set (&check->expected, line->spec, line->hex,
                              request->hash.opts, &error) == -1)
     report_malformed (check, error.text);

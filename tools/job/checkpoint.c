@@ -97,13 +97,13 @@ check_params (const struct checkpoint *checkpoint,
   char begun[BLKHASH_MAX_TAG_SIZE], asked[BLKHASH_MAX_TAG_SIZE];
 
   if (checkpoint->found.part)
-    return error_set (error, "%s is the manifest of a part of an image, with "
-                      "which --resume cannot go on", checkpoint->name);
+    return error_set (error, "%s is the manifest of a part of an image, which "
+                      "--resume cannot continue", checkpoint->name);
   if (blkhash_opts_same_hash (checkpoint->found.opts, hash))
     return 0;
   blkhash_opts_get_tag (checkpoint->found.opts, begun, sizeof begun);
   blkhash_opts_get_tag (hash, asked, sizeof asked);
-  return error_set (error, "%s was begun as %s, and not as %s: give the same "
+  return error_set (error, "%s was started with %s, not %s: use the same "
                     "options, or remove it to start over", checkpoint->name,
                     begun, asked);
 }
@@ -114,7 +114,7 @@ check_size (const struct checkpoint *checkpoint, const struct source *source,
 {
   if (checkpoint->found.size == source->size)
     return 0;
-  return error_set (error, "%s was begun for %" PRIu64 " bytes, and not for %"
+  return error_set (error, "%s was started for %" PRIu64 " bytes, not %"
                     PRIu64 ": remove it to start over", checkpoint->name,
                     checkpoint->found.size, source->size);
 }
@@ -126,12 +126,12 @@ static const char *
 stale_reason (const struct state *state, const struct identity *identity)
 {
   if (!identity_is_of_same_files (state->identity, identity->text))
-    return "was begun with another image";
+    return "was started with another image";
   if (strcmp (state->identity, identity->text) != 0)
     return "is older than the last change of the image";
   if (state->untrusted)
-    return "was begun when the image had just changed, or was said to change "
-      "in the future";
+    return "was started when the image had just changed, or its times were in "
+      "the future";
   return NULL;
 }
 
@@ -154,7 +154,7 @@ static int
 refuse_finished (const struct checkpoint *checkpoint, struct error *error)
 {
   return error_set (error, "%s is complete: 'blksum manifest:%s' prints its "
-                    "sum; to hash anew, remove it", checkpoint->name,
+                    "sum; to hash the image again, remove it", checkpoint->name,
                     checkpoint->name);
 }
 
@@ -180,7 +180,7 @@ checkpoint_validate (const struct checkpoint *checkpoint,
 
   *why = !checkpoint->has_state ||
     strcmp (checkpoint->state.journal, found->id) != 0
-    ? "has no state of the image beside it"
+    ? "has no matching state file"
     : stale_reason (&checkpoint->state, identity);
   if (*why)
     return CHECKPOINT_STALE;

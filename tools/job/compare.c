@@ -190,12 +190,12 @@ finish (struct compare *compare, int err, const char **operand,
     (diff->tail_unknown && tail_block (compare) == LEAF_DIFF_NO_BLOCK) ||
     (compare->request->same_size && difference->size[0] != difference->size[1]);
   if (diff->tail_unknown && !difference->differ)
-    return error_set (error, "cannot tell whether it is the same: the block "
-                      "in which the shorter one ends is data, and a manifest "
-                      "has only digests");
+    return error_set (error, "cannot decide whether it is identical: the last "
+                      "block of the shorter one is data, and a manifest has "
+                      "only its digest");
   if (err == 0 && !sums_match (compare))
-    return error_set (error, "the sum of this manifest or of the other is not "
-                      "that of its leaves");
+    return error_set (error, "the sum of this manifest or of the other does "
+                      "not match its leaves");
   if (err == 0 && difference->differ)
     err = leaf_diff_flush (diff);
   return err ? error_errno (error, err, "cannot compare") : 0;

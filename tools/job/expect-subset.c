@@ -67,11 +67,11 @@ static void
 describe_mismatch (const struct difference *difference, struct error *error)
 {
   if (difference->size[0] != difference->size[1])
-    error_set (error, "has %" PRIu64 " bytes, and the image of the manifest "
-               "%" PRIu64, difference->size[1], difference->size[0]);
+    error_set (error, "has %" PRIu64 " bytes, but the image of the manifest "
+               "has %" PRIu64, difference->size[1], difference->size[0]);
   else
-    error_set (error, "differs in the block at %" PRIu64 "; --compare tells "
-               "where else", difference->first);
+    error_set (error, "differs in the block at %" PRIu64 "; --compare prints "
+               "all differences", difference->first);
 }
 
 int
@@ -127,7 +127,7 @@ expect_subset_line (const struct hash_request *hash,
   int r;
 
   if (strcmp (line->name, "-") == 0 || source_is_uri (line->name))
-    return error_set (error, "has no manifest beside it, which --subset needs");
+    return error_set (error, "--subset needs a manifest beside the image");
   if (asprintf (&manifest, "manifest:%s.blkm", line->name) == -1)
     return error_errno (error, ENOMEM, "cannot check");
   r = compare (hash, subset, manifest, line->name, &difference, &operand,

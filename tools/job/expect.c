@@ -51,9 +51,9 @@ refuse_prefix (const char *prefix, struct error *error)
     return error_set (error, "--expect: '%s' is not blk-DIGEST/SIZE", prefix);
   digest = blkhash_opts_get_digest_name (opts);
   blkhash_opts_free (opts);
-  return error_set (error, "--expect: '%s' is the checksum of a file as it is "
-                    "stored, like that of sha256sum; blk-%s/SIZE is that of "
-                    "the disk in it, another number", prefix, digest);
+  return error_set (error, "--expect: '%s' is the checksum of a file, as "
+                    "sha256sum prints it; blk-%s/SIZE is that of the disk in "
+                    "the file, and is different", prefix, digest);
 }
 
 /* Split the text into the hash parameters and the digits. */
@@ -78,8 +78,8 @@ split (struct expected *expected, struct error *error)
   while (isxdigit ((unsigned char) *hex))
     hex++;
   if (*hex || hex == expected->hex)
-    return error_set (error, "--expect: '%s' is not a checksum, which is "
-                      "hexadecimal", expected->hex);
+    return error_set (error, "--expect: '%s' is not a hexadecimal checksum",
+                      expected->hex);
   return 0;
 }
 
@@ -107,7 +107,7 @@ check_params (const struct hash_request *request,
     differs = "construction";
   if (!differs)
     return 0;
-  return error_set (error, "--expect: its checksum is not one by this %s",
+  return error_set (error, "--expect: the checksum was made with another %s",
                     differs);
 }
 
@@ -149,7 +149,7 @@ parse (const struct expect_request *request, struct expected *expected,
     return -1;
   }
   if (!expected->text)
-    return error_set (error, "--expect: no memory");
+    return error_set (error, "--expect: out of memory");
   if (split (expected, error) == -1)
     return -1;
   if (expected_sum_set (&expected->sum, expected->spec, expected->hex,
@@ -229,8 +229,8 @@ job_expect (const struct expect_request *request,
   *result = (struct expect_result) { .same = false };
   *operand = NULL;
   if (request->subset.n > 0 && !job_manifest_path (request->expected))
-    return error_set (error, "--subset needs --expect of a manifest, as "
-                      "manifest:FILE: a checksum is of the whole image");
+    return error_set (error, "--subset needs --expect manifest:FILE: a "
+                      "checksum is of the whole image");
   if (request->subset.n > 0)
     return job_expect_subset (request, result, operand, error);
   r = parse (request, &expected, operand, error);

@@ -94,7 +94,7 @@ expected_sum_set (struct expected_sum *expected, const char *spec,
       set_spec (expected, spec, defaults, error) == -1)
     return -1;
   if (strlen (hex) != expected->digits)
-    return error_set (error, "it has %zu digits, but a checksum by %s has %u",
+    return error_set (error, "it has %zu digits, but %s checksums have %u",
                       strlen (hex),
                       blkhash_opts_get_digest_name (expected->opts),
                       expected->digits);

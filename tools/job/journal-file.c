@@ -58,7 +58,7 @@ try_open (struct journal_file *file, struct error *error)
 {
   file->fd = open (file->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
   if (file->fd == -1)
-    return error_errno (error, errno, "cannot make the file %s", file->path);
+    return error_errno (error, errno, "cannot create %s", file->path);
   if (lock (file, error) == -1) {
     close (file->fd);
     return -1;

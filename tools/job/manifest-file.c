@@ -45,10 +45,10 @@ open_spool (struct new_file *file, struct error *error)
 
   *file = (struct new_file) { .fd = -1 };
   if (asprintf (&path, "%s/blksum-XXXXXX", dir && *dir ? dir : "/tmp") == -1)
-    return error_errno (error, ENOMEM, "cannot make a temporary file");
+    return error_errno (error, ENOMEM, "cannot create a temporary file");
   file->fd = mkostemp (path, O_CLOEXEC);
   if (file->fd == -1)
-    error_errno (error, errno, "cannot make a temporary file");
+    error_errno (error, errno, "cannot create a temporary file");
   else
     unlink (path);
   free (path);
@@ -74,7 +74,7 @@ open_target (struct manifest_file *manifest, const char *name,
     return -1;
   path = new_file_resolve (name);
   r = path ? new_file_open (&manifest->file, path, error)
-           : error_errno (error, errno, "cannot make the file %s", name);
+           : error_errno (error, errno, "cannot create %s", name);
   free (path);
   return r;
 }
@@ -125,7 +125,7 @@ begin (struct manifest_file *manifest, const struct blkhash_opts *opts,
   if (manifest->writer)
     return 0;
   manifest_file_close (manifest);
-  return error_errno (error, err, "cannot make a manifest");
+  return error_errno (error, err, "cannot create a manifest");
 }
 
 int

@@ -68,8 +68,8 @@ compare_leaves (struct merge *merge, const struct part_file *file,
   if (err == 0)
     return 0;
   if (err == ECANCELED)
-    return error_set (error, "says something else than %s of the block at %"
-                      PRIu64, file[-1].path, offset);
+    return error_set (error, "differs from %s in the block at %" PRIu64,
+                      file[-1].path, offset);
   why = blkhash_manifest_reader_error (reader);
   if (!*why) {
     *merge->operand = file[-1].path;

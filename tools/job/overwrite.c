@@ -39,8 +39,8 @@ is_source_file (const struct source *source, const struct stat *st)
 static int
 refuse (const char *name, const char *why, struct error *error)
 {
-  return error_set (error, "%s exists and is no manifest that can be replaced: "
-                    "%s", name, why);
+  return error_set (error, "%s exists, and is not a manifest that can be "
+                    "replaced: %s", name, why);
 }
 
 static int
@@ -51,7 +51,7 @@ check_start (int fd, const char *name, off_t size, struct error *error)
 
   if (pread (fd, head, len, 0) == len && memcmp (head, MAGIC, len) == 0)
     return 0;
-  return refuse (name, "it does not begin as one", error);
+  return refuse (name, "it does not begin like a manifest", error);
 }
 
 /* The sum is not computed, so this takes only as long as reading the file. */
@@ -84,8 +84,8 @@ overwrite_check (int fd, const char *name, enum overwrite_policy policy,
   if (fstat (fd, &st) == -1)
     return error_errno (error, errno, "cannot replace %s", name);
   if (!S_ISREG (st.st_mode))
-    return error_set (error, "%s is not a regular file: it is not replaced by "
-                      "a manifest", name);
+    return error_set (error, "%s is not a regular file: a manifest cannot "
+                      "replace it", name);
   if (is_source_file (source, &st))
     return error_set (error, "%s cannot be both the image and its manifest",
                       name);

@@ -79,8 +79,8 @@ find_existing (const struct part_job *job, struct error *error)
   if (fd == -1)
     return errno == ENOENT ? 0
       : errno == ELOOP
-      ? error_set (error, "%s is not a regular file: it is not replaced by a "
-                   "manifest", job->path)
+      ? error_set (error, "%s is not a regular file: a manifest cannot replace "
+                   "it", job->path)
       : error_errno (error, errno, "cannot open %s", job->path);
   found = overwrite_check (fd, job->path, OVERWRITE_CHECK_START,
                            job->source, error);

@@ -217,8 +217,8 @@ check_overlaps (struct parts *parts, const char **operand, struct error *error)
     if (file->duplicate)
       continue;
     *operand = file->path;
-    return error_set (error, "overlaps %s, and is not the same part: all must "
-                      "be made with the same N of --part I/N", before->path);
+    return error_set (error, "overlaps %s: all parts must be made with the "
+                      "same N of --part I/N", before->path);
   }
   return 0;
 }

@@ -105,8 +105,8 @@ check_image (const struct resume *resume, struct error *error)
     return error_set (error, "a pipe can only be read as a whole, not with "
                       "--resume");
   if (!resume->identity.detects_changes && !resume->request->assume_unchanged)
-    return error_set (error, "nothing tells whether a device or what is on a "
-                      "server has changed: --resume needs --assume-unchanged");
+    return error_set (error, "changes of a device, or on a server, cannot be "
+                      "detected: --resume needs --assume-unchanged");
   return 0;
 }
 
@@ -172,7 +172,7 @@ warn_untrusted (const struct resume *resume)
   struct error line = { "" };
 
   error_set (&line, "the image has just changed, or its times are in the "
-             "future: if this run is ended, the next one starts over");
+             "future: if this run is interrupted, the next one starts over");
   resume->hash->warn (resume->hash->operand, &line);
 }
 

@@ -146,9 +146,8 @@ state_read (struct state *state, const char *path, struct error *error)
   if (taken)
     return 1;
   state_destroy (state);
-  return error_set (error, "'%s' is not the state of an unfinished manifest, "
-                    "as this version of blksum writes it: remove it to start "
-                    "over", path);
+  return error_set (error, "'%s' is not a state file of this version of "
+                    "blksum: remove it to start over", path);
 }
 
 void
@@ -190,7 +189,7 @@ state_write (const struct state *state, const char *path,
   if (asprintf (&text, FIRST_LINE "journal: %s\n%s%s", state->journal,
                 state->identity,
                 state->untrusted ? "untrusted: yes\n" : "") == -1)
-    return error_errno (error, ENOMEM, "cannot make the file %s", path);
+    return error_errno (error, ENOMEM, "cannot create %s", path);
   if (new_file_open (&file, path, error) == 0) {
     err = write_text (file.fd, text);
     r = err ? error_errno (error, err, "cannot write %s", path)

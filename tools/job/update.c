@@ -61,8 +61,8 @@ check_old (const struct update *update, struct error *error)
                       "cannot be updated", name);
   if (size != update->source->size)
     return error_set (error, "%s is of an image of %" PRIu64 " bytes, and this "
-                      "one has %" PRIu64 ": an image of another size has to be "
-                      "hashed whole", name, size, update->source->size);
+                      "one has %" PRIu64 ": after a change of the size, hash "
+                      "the whole image", name, size, update->source->size);
   return 0;
 }
 
@@ -184,7 +184,7 @@ check_operand (const struct incremental_request *request, struct error *error)
       (request->changed && is_stdin (request->changed)) +
       job_manifest_is_stdin (source, operand) > 1)
     return error_set (error, "standard input can only be one of the image, its "
-                      "manifest, and what has changed");
+                      "manifest, and the list of changes");
   return 0;
 }
 

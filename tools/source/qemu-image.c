@@ -113,7 +113,7 @@ qemu_image_connect (struct qemu_image *qi, struct nbd_handle *nbd,
   }
   size = nbd_get_size (nbd);
   if (size < 0)
-    return error_set (error, "cannot find the size");
+    return error_set (error, "cannot get the size");
   qi->size = size;
   return check_opened (qi, error);
 }
