@@ -57,8 +57,8 @@ prints_sum "$(reference -d md5 -b 512 -s 4 "$dir/image")" \
            blksum --streams 4 -d md5/512 "$dir/image"
 run 0 blksum --tag --no-names -d sha512/4k "$dir/image"
 echo "blk-sha512/4k = $sum" | cmp - "$dir/stdout" || fail "the tag differs"
-refuses "another block size" blksum -d sha512/4k -b 64k "$dir/image"
-refuses "another block size" blksum -b 64k -d sha512/4k "$dir/image"
+refuses "different block sizes" blksum -d sha512/4k -b 64k "$dir/image"
+refuses "different block sizes" blksum -b 64k -d sha512/4k "$dir/image"
 for size in 2 5000 32m 1g 99999999999999999999; do
   refuses "power of two" blksum -d sha512/$size "$dir/image"
 done

@@ -69,7 +69,7 @@ option_resolve_block_size (struct options *options)
     return;
   if (options->hash.block_size_chosen &&
       blkhash_opts_get_block_size (options->hash.opts) != size)
-    usage_error ("--digest says another block size than --block-size");
+    usage_error ("--digest and --block-size give different block sizes");
   if (blkhash_opts_set_block_size (options->hash.opts, size) != 0)
     usage_error ("--digest: the block size is not a power of two from 4 to "
                  "16m");

@@ -63,7 +63,7 @@ static const struct option_row rows[] = {
   { GROUP_HASH, 'l', "list-digests", NULL,
     "list the digests and exit", .print = lists_digests },
   { GROUP_HASH, 0, "list-kernels", NULL,
-    "measure the code that hashes here, and exit", .print = lists_kernels },
+    "measure the hash kernels on this CPU, and exit", .print = lists_kernels },
   { GROUP_HASH, 'b', "block-size", "N",
     "size of a block, default 64k; changes the sum",
     SIZE (0, UINT32_MAX), .set = option_set_block_size },
@@ -83,7 +83,7 @@ static const struct option_row rows[] = {
     "use the page cache, and leave in it what was read",
     .set = option_set_cache },
   { GROUP_HASH, 0, "no-extents", NULL,
-    "read everything, do not ask what is sparse",
+    "read everything, do not query extents",
     FIELD (hash.source.extents), .value = false },
 
   { GROUP_IMAGE, 'f', "format", "FMT",
@@ -99,17 +99,17 @@ static const struct option_row rows[] = {
     "define an object of qemu, such as a secret",
     .set = option_add_object, .repeats = true, .needs = "--image-opts" },
   { GROUP_IMAGE, 0, "size", "N",
-    "the image is the first N bytes, and more may follow",
+    "the image is the first N bytes of the disk",
     SIZE (0, SOURCE_WHOLE - 1), .set = option_set_size },
   { GROUP_IMAGE, 'U', "force-share", NULL,
     "read an image that is in use",
     FIELD (hash.source.force_share), .value = true },
 
   { GROUP_NBD, 0, "queue-size", "N",
-    "most bytes of NBD reads in flight",
+    "maximum bytes of NBD reads in flight",
     SIZE (1, 1024 * 1024 * 1024), FIELD (hash.source.queue_size) },
   { GROUP_NBD, 0, "queue-depth", "N",
-    "most NBD reads in flight",
+    "maximum NBD reads in flight",
     NUMBER (1, 1024), FIELD (hash.source.queue_depth) },
   { GROUP_NBD, 0, "read-size", "N",
     "size of an NBD read, default 1m",
@@ -125,7 +125,7 @@ static const struct option_row rows[] = {
     .excludes = "--expect cannot be used with --check, --tag, --no-names, "
                 "--output, --zero or --manifest" },
   { GROUP_CHECK, 0, "compare", NULL,
-    "say where two images differ", FIELD (compare), .value = true,
+    "print where two images differ", FIELD (compare), .value = true,
     .excludes = "--compare cannot be used with --check, --expect, --tag, "
                 "--no-names, --zero or --manifest" },
   { GROUP_CHECK, 0, "subset", "K/N",
@@ -137,19 +137,19 @@ static const struct option_row rows[] = {
     FIELD (verify.report), .value = CHECK_QUIET,
     .needs = "--check, --expect or --compare" },
   { GROUP_CHECK, 0, "status", NULL,
-    "print nothing, the exit status tells",
+    "print nothing, only set the exit status",
     FIELD (verify.report), .value = CHECK_STATUS, .needs = "--check" },
   { GROUP_CHECK, 'w', "warn", NULL,
-    "say which lines are not properly formatted",
+    "warn about improperly formatted lines",
     FIELD (verify.report), .value = CHECK_WARN, .needs = "--check" },
   { GROUP_CHECK, 0, "strict", NULL,
     "fail if a line is malformed, or sizes differ",
     FIELD (verify.strict), .value = true, .needs = "--check or --compare" },
   { GROUP_CHECK, 0, "ignore-missing", NULL,
-    "pass over files that do not exist",
+    "ignore files that do not exist",
     FIELD (verify.ignore_missing), .value = true, .needs = "--check" },
   { GROUP_CHECK, 0, "allow-uris", NULL,
-    "connect to the servers that lists name",
+    "open URIs that are in a list",
     FIELD (verify.allow_uris), .value = true, .needs = "--check" },
 
   { GROUP_PARTS, 0, "part", "I/N",
@@ -159,21 +159,21 @@ static const struct option_row rows[] = {
     .excludes = "--part cannot be used with --check, --expect, --compare, "
                 "--tag, --no-names, --output, --zero or --manifest" },
   { GROUP_PARTS, 0, "manifest-dir", "DIR",
-    "where it is written: part-000000-of-000001.blkm", FIELD (manifest_dir),
+    "directory of part-000000-of-000001.blkm", FIELD (manifest_dir),
     .needs = "--part" },
   { GROUP_PARTS, 0, "merge", NULL,
-    "operands are manifests of parts: make that of all",
+    "merge the operands, the manifests of all parts",
     FIELD (merge), .value = true, .needs = "--manifest",
     .excludes = "--merge cannot be used with --check, --expect, --compare, "
                 "--part, --format, --image-opts or --size" },
 
   { GROUP_INCREMENTAL, 0, "resume", NULL,
-    "go on with a manifest that is not finished",
+    "continue an unfinished manifest",
     FIELD (resume), .value = true, .needs = "--manifest",
     .excludes = "--resume cannot be used with --check, --expect, --compare, "
                 "--part, --merge, --update or --force-share" },
   { GROUP_INCREMENTAL, 0, "assume-unchanged", NULL,
-    "a device or server is what it was",
+    "trust that a device or server is unchanged",
     FIELD (incremental.assume_unchanged), .value = true, .needs = "--resume" },
   { GROUP_INCREMENTAL, 0, "update", "OLD",
     "hash what has changed since the manifest OLD",
@@ -181,21 +181,21 @@ static const struct option_row rows[] = {
     .excludes = "--update cannot be used with --check, --expect, --compare, "
                 "--part or --merge" },
   { GROUP_INCREMENTAL, 0, "changed", "RANGES",
-    "where that is: a JSON file of start and length",
+    "changed ranges: JSON with start and length",
     FIELD (incremental.changed), .needs = "--update" },
   { GROUP_INCREMENTAL, 0, "bitmap", "NAME",
-    "where that is: a dirty bitmap of the NBD server",
+    "changed ranges: dirty bitmap of the NBD server",
     FIELD (hash.source.bitmap), .needs = "--update",
     .excludes = "--bitmap cannot be used with --changed" },
   { GROUP_INCREMENTAL, 0, "audit", "N%",
-    "how much of the rest to read again, default 0.1%",
+    "share of the rest to read again, default 0.1%",
     .set = option_set_audit, .needs = "--resume or --update" },
 
   { GROUP_OUTPUT, 0, "tag", NULL,
     "print how the sum was made: blk-sha256/64k (NAME) =",
     FIELD (form), .value = OUTPUT_TAG },
   { GROUP_OUTPUT, 0, "no-names", NULL,
-    "print the sums alone", FIELD (names), .value = false },
+    "print only the sums", FIELD (names), .value = false },
   { GROUP_OUTPUT, 0, "output", "FORM",
     "human (default) or json, an object a line",
     .words = "human json", .set = option_set_output },
@@ -229,8 +229,8 @@ static const char help_begin[] =
 
 static const char help_end[] =
 "\n"
-"Sizes take the suffixes k, m and g.  Exit status: 0 all well, 1 a checksum\n"
-"or an image differs, 2 could not tell (usage, open, read, lock).\n";
+"Sizes take the suffixes k, m and g.  Exit status: 0 success, 1 a checksum or\n"
+"an image differs, 2 trouble (usage, open, read, lock).\n";
 
 static void
 print_help (void)
@@ -303,19 +303,19 @@ options_parse (struct options *options, int argc, char *argv[])
     options->nr_operands = 1;
   }
   if (options->hash.manifest && !options->merge && options->nr_operands > 1)
-    usage_error ("--manifest is of one image");
+    usage_error ("--manifest is for one image");
   if (options->resume && strcmp (options->hash.manifest, "-") == 0)
     usage_error ("--resume needs a file for --manifest, not standard output");
   if (options->incremental.old && !options->hash.manifest)
     usage_error ("--update needs --manifest");
   if (options->hash.source.bitmap && !*options->hash.source.bitmap)
-    usage_error ("--bitmap: a dirty bitmap has a name");
+    usage_error ("--bitmap: the name is empty");
   if (options->part.n > 0 && options->nr_operands > 1)
-    usage_error ("--part is of one image");
+    usage_error ("--part is for one image");
   if (options->expect && options->nr_operands > 1)
     usage_error ("--expect is for one image");
   if (options->compare && options->nr_operands != 2)
-    usage_error ("--compare is of two images");
+    usage_error ("--compare needs two images");
 }
 
 void

@@ -132,7 +132,7 @@ print_status (void)
   SCOPED_LOCK (&lock);
 
   if (!begun) {
-    fputs ("blksum: nothing is read at this moment\n", stderr);
+    fputs ("blksum: nothing is being read\n", stderr);
     return;
   }
   erase ();
