@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: what is told is in the file when the journal was stopped, and some
- * of it before; errors stick.  A record is due whenever the thread asks.
+ * Unit test: leaves that were appended are in the file when the journal was
+ * stopped, and some of them before; errors stick.  A record is due whenever the
+ * thread asks.
  */
 
 #include <config.h>
@@ -166,7 +167,7 @@ test_busy (void **state)
   close (fd);
 }
 
-/* All that was told is there, however short the run was. */
+/* All leaves that were appended are there, however short the run was. */
 static void
 test_stopped_at_once (void **state)
 {
@@ -187,8 +188,8 @@ test_stopped_at_once (void **state)
   }
 }
 
-/* What is told after the image has changed is not written, also when it is more
- * than is kept in memory.
+/* Leaves that are appended after the image has changed are not written, also
+ * when they are more than is kept in memory.
  */
 static void
 test_changed (void **state)
@@ -227,7 +228,7 @@ test_errors (void **state)
   uint64_t i;
 
   (void) state;
-  /* What cannot be synced: whoever tells is told. */
+  /* After a failed sync an append fails. */
   busy = true;
   sync_error = EIO;
   start (&journal, fd);
@@ -238,7 +239,7 @@ test_errors (void **state)
   assert_non_null (strstr (reason.text, strerror (EIO)));
   sync_error = 0;
 
-  /* What is told out of order. */
+  /* Leaves that are appended out of order. */
   busy = false;
   start (&journal, fd);
   assert_int_equal (append (&journal, 0), 0);

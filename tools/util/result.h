@@ -31,16 +31,16 @@ struct sum {
 
 enum trailing_state {
   TRAILING_NONE,
-  TRAILING_UNREAD,              /* it was not looked at */
+  TRAILING_UNREAD,              /* it was not searched */
   TRAILING_ZERO,
   TRAILING_DATA,
   TRAILING_BLOCK,               /* data somewhere in a block, by a manifest */
 };
 
-/* What follows an image on its disk, with --size. */
+/* Trailing data after an image on its disk, with --size. */
 struct trailing_data {
   enum trailing_state state;
-  uint64_t len;                 /* bytes; but of TRAILING_UNREAD */
+  uint64_t len;                 /* bytes; not set if TRAILING_UNREAD */
   uint64_t offset;              /* on the disk, bytes: of the first that is not
                                  * zero, or of its block */
 };
@@ -55,7 +55,7 @@ struct difference {
   uint64_t nr_ranges;           /* that were found */
   uint64_t first;               /* where the first of them starts, bytes */
   struct trailing_data trailing[2]; /* with --size */
-  bool incomplete;              /* what follows could not be read */
+  bool incomplete;              /* trailing data could not be read */
   char *manifest_sum;           /* of the first image, if that is a manifest,
                                  * as --tag --no-names prints it, which the
                                  * caller frees; or NULL */
@@ -67,8 +67,8 @@ struct difference {
 struct expect_result {
   bool same;
   char verdict[VERDICT_SIZE];
-  struct error why;             /* it is not the same; or what follows could not
-                                 * be read */
+  struct error why;             /* it is not the same; or trailing data could
+                                 * not be read */
   struct trailing_data trailing; /* if it is the same, with --size */
 };
 
