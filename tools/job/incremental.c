@@ -44,7 +44,7 @@ is_wanted (void *opaque, uint64_t offset, uint64_t *len)
  * trusted blocks.
  */
 static uint64_t
-work (const struct incremental *inc)
+total_bytes (const struct incremental *inc)
 {
   uint64_t read = audit_sample_bytes (&inc->sample);
   uint64_t rest = inc->source->size - read;
@@ -101,7 +101,8 @@ incremental_hash (struct incremental *inc, struct journal *journal,
   int r;
 
   *sum = (struct sum) { .hash = NULL };
-  request.progress = progress_begin (&inc->request->progress, work (inc));
+  request.progress = progress_begin (&inc->request->progress,
+                                     total_bytes (inc));
   r = image_runs_open (&image, inc->source, &request, NULL, error);
   if (r == 0) {
     r = write_manifest (inc, &image, journal, request.progress, sum, error);

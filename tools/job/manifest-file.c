@@ -114,8 +114,8 @@ write_failed (const struct manifest_file *manifest, int err,
 
 /* Called after the writer was created, or after that failed with errno set. */
 static int
-begin (struct manifest_file *manifest, const struct blkhash_opts *opts,
-       struct error *error)
+finish_open (struct manifest_file *manifest, const struct blkhash_opts *opts,
+             struct error *error)
 {
   int err = errno;
 
@@ -140,7 +140,7 @@ manifest_file_open (struct manifest_file *manifest, const char *name,
     return -1;
   fd = manifest->file.fd == -1 ? STDOUT_FILENO : manifest->file.fd;
   manifest->writer = blkhash_manifest_writer_new (opts, size, fd);
-  return begin (manifest, opts, error);
+  return finish_open (manifest, opts, error);
 }
 
 int
@@ -154,7 +154,7 @@ manifest_file_open_part (struct manifest_file *manifest, const char *path,
   manifest->writer =
     blkhash_manifest_writer_new_part (opts, size, first, count,
                                       manifest->file.fd);
-  return begin (manifest, opts, error);
+  return finish_open (manifest, opts, error);
 }
 
 /* 0, or an errno value. */

@@ -82,7 +82,7 @@ is_identity (const char *line)
  * can mean that the state must not be used.
  */
 static bool
-take_line (struct state *state, FILE *identity, const char *line)
+parse_line (struct state *state, FILE *identity, const char *line)
 {
   const char *value;
 
@@ -108,19 +108,19 @@ parse (struct state *state, char *text)
 {
   size_t len;
   FILE *identity = open_memstream (&state->identity, &len);
-  bool taken = identity && strncmp (text, FIRST_LINE, strlen (FIRST_LINE)) == 0;
+  bool valid = identity && strncmp (text, FIRST_LINE, strlen (FIRST_LINE)) == 0;
   char *end;
 
   if (!identity)
     return false;
-  for (text += taken ? strlen (FIRST_LINE) : 0;
-       taken && (end = strchr (text, '\n')); text = end + 1) {
+  for (text += valid ? strlen (FIRST_LINE) : 0;
+       valid && (end = strchr (text, '\n')); text = end + 1) {
     *end = '\0';
-    taken = take_line (state, identity, text);
+    valid = parse_line (state, identity, text);
   }
   if (fclose (identity) != 0)
     return false;
-  return taken && state->journal && *state->identity;
+  return valid && state->journal && *state->identity;
 }
 
 int
@@ -130,7 +130,7 @@ state_read (struct state *state, const char *path, struct error *error)
                        O_NOFOLLOW);
   struct stat st;
   char *text;
-  bool taken;
+  bool valid;
 
   *state = (struct state) { .journal = NULL };
   if (fd == -1 && errno == ENOENT)
@@ -139,11 +139,11 @@ state_read (struct state *state, const char *path, struct error *error)
     return error_errno (error, errno, "cannot open %s", path);
   text = fd != -1 && fstat (fd, &st) == 0 && S_ISREG (st.st_mode)
     ? read_text (fd) : NULL;
-  taken = text && parse (state, text);
+  valid = text && parse (state, text);
   free (text);
   if (fd != -1)
     close (fd);
-  if (taken)
+  if (valid)
     return 1;
   state_destroy (state);
   return error_set (error, "'%s' is not a state file of this version of "

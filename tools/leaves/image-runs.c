@@ -288,7 +288,7 @@ wait_locked (struct image_runs *image)
  * if the iterator was closed.
  */
 static int
-swap (struct image_runs *image)
+swap_batches (struct image_runs *image)
 {
   SCOPED_LOCK (&image->lock);
   struct image_batch *empty = image->front;
@@ -312,7 +312,7 @@ static int
 next (struct leaf_runs *runs, struct blkhash_manifest_run *run)
 {
   struct image_runs *image = (struct image_runs *) runs;
-  int err = image->taken == image->front->count ? swap (image) : 0;
+  int err = image->taken == image->front->count ? swap_batches (image) : 0;
 
   if (err == 0)
     *run = image->front->runs[image->taken++];
