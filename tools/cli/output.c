@@ -61,6 +61,26 @@ add_string (struct json_object *json, const char *key, const char *value)
   json_object_object_add (json, key, json_object_new_string (value));
 }
 
+static void
+add_seconds (struct json_object *json, const char *key, double value)
+{
+  char text[32];
+
+  snprintf (text, sizeof text, "%.6f", value);
+  json_object_object_add (json, key, json_object_new_double_s (value, text));
+}
+
+static void
+add_reads (struct json_object *json, const struct sum *sum)
+{
+  add_number (json, "reads", sum->reads);
+  if (sum->reads == 0)
+    return;
+  add_number (json, "reads-in-flight", sum->reads_in_flight);
+  add_seconds (json, "read-latency-median", sum->latency / 1e9);
+  add_seconds (json, "read-latency-p99", sum->latency_p99 / 1e9);
+}
+
 static struct json_object *
 json_hex (const struct sum *sum)
 {
@@ -85,7 +105,7 @@ json_line (const struct options *options, const char *name,
   const int flags = JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE;
   const struct blkhash_opts *hash = hash_of (options, sum);
   unsigned streams = blkhash_opts_get_streams (hash);
-  char seconds[32], *line;
+  char *line;
 
   if (options->names)
     json_object_object_add (json, "name", json_name (name));
@@ -106,9 +126,8 @@ json_line (const struct options *options, const char *name,
     json_object_object_add (json, "incremental", json_object_new_boolean (1));
     add_number (json, "read", sum->read);
   }
-  snprintf (seconds, sizeof seconds, "%.6f", sum->seconds);
-  json_object_object_add (json, "seconds",
-                          json_object_new_double_s (sum->seconds, seconds));
+  add_reads (json, sum);
+  add_seconds (json, "seconds", sum->seconds);
   line = strdup (json_object_to_json_string_ext (json, flags));
   json_object_put (json);
   return line;

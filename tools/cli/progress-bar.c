@@ -148,10 +148,23 @@ text_columns (const char *text, int left)
   return left - width >= BAR_WITH_TEXT ? width : 0;
 }
 
-void
-progress_bar_percent (int fd, const char *name, int percent, const char *text)
+/* TEXT and MORE, with a comma between them, if both fit into LEFT behind a bar.
+ * Otherwise TEXT.
+ */
+static const char *
+join (char *both, size_t room, const char *text, const char *more, int left)
 {
-  char *line = NULL;
+  if (!*text || !*more)
+    return text;
+  snprintf (both, room, "%s, %s", text, more);
+  return text_columns (both, left) > 0 ? both : text;
+}
+
+void
+progress_bar_percent (int fd, const char *name, int percent, const char *text,
+                      const char *more)
+{
+  char *line = NULL, both[160];
   size_t size = 0;
   FILE *out = open_memstream (&line, &size);
   int left = columns (fd) - PERCENT_WIDTH, text_width;
@@ -159,6 +172,7 @@ progress_bar_percent (int fd, const char *name, int percent, const char *text)
   if (!out)
     return;
   putc ('\r', out);
+  text = join (both, sizeof both, text, more, left);
   text_width = text_columns (text, left);
   left -= text_width;
   /* A half for the name. */

@@ -8,11 +8,11 @@
 #define BLKSUM_PROGRESS_BAR_H
 
 /* Draw a bar, PERCENT of it full, over what is in the line on the terminal FD,
- * with NAME in front of it, unless that is NULL, and TEXT behind it, if there
- * is room.
+ * with NAME in front of it, unless that is NULL, and TEXT behind it, and behind
+ * that MORE, if there is room for it.
  */
 void progress_bar_percent (int fd, const char *name, int percent,
-                           const char *text);
+                           const char *text, const char *more);
 
 /* The same of something that has no known end: no bar. */
 void progress_bar_text (int fd, const char *name, const char *text);

@@ -69,3 +69,10 @@ progress_text_left (char *text, size_t room, uint64_t done, uint64_t size,
   if (left < (double) MAX_DAYS * DAY)
     append_time (text, room, left);
 }
+
+void
+progress_text_reads (char *text, size_t room, unsigned in_flight,
+                     double latency)
+{
+  snprintf (text, room, "reading: %u in flight, %.0f ms", in_flight, latency);
+}

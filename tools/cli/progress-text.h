@@ -23,4 +23,10 @@ void progress_text_rate (char *text, size_t room, uint64_t done,
 void progress_text_left (char *text, size_t room, uint64_t done,
                          uint64_t size, double seconds);
 
+/* Write "reading: 31 in flight, 5 ms" to TEXT: the number of reads, and their
+ * latency in milliseconds.
+ */
+void progress_text_reads (char *text, size_t room, unsigned in_flight,
+                          double latency);
+
 #endif /* BLKSUM_PROGRESS_TEXT_H */

@@ -24,6 +24,8 @@
 
 #define INTERVAL 0.1            /* seconds, at least, between two bars */
 #define MIN_RATE_TIME 1         /* seconds until the rate is meaningful */
+#define MIN_LATENCY 1e6         /* ns: shorter reads are not shown */
+#define WEIGHT 0.1              /* of a read in the mean of latencies */
 
 static struct progress_target target; /* set once */
 
@@ -36,6 +38,8 @@ static struct {
   uint64_t done;                /* bytes */
   int percent;                  /* of SIZE */
   double start, drawn;          /* seconds, of a clock; the bar */
+  double latency;               /* ns, the mean of recent reads */
+  unsigned in_flight;           /* reads, when the last one ended */
 } now;
 
 static bool
@@ -63,15 +67,25 @@ print_percent (void)
   (void) r;
 }
 
+/* What the job waits for, if it does. */
+static void
+describe_reads (char *text, size_t room)
+{
+  if (now.latency >= MIN_LATENCY)
+    progress_text_reads (text, room, now.in_flight, now.latency / 1e6);
+}
+
 static void
 draw_percent (void)
 {
   double seconds = seconds_since_start ();
-  char text[80] = "";
+  char text[80] = "", reads[80] = "";
 
-  if (seconds >= MIN_RATE_TIME)
+  if (seconds >= MIN_RATE_TIME) {
     progress_text_left (text, sizeof text, now.done, now.size, seconds);
-  progress_bar_percent (target.fd, now.name, now.percent, text);
+    describe_reads (reads, sizeof reads);
+  }
+  progress_bar_percent (target.fd, now.name, now.percent, text, reads);
 }
 
 static void
@@ -196,6 +210,15 @@ add (uint64_t len)
 }
 
 static void
+reading (uint64_t latency, unsigned in_flight)
+{
+  SCOPED_LOCK (&lock);
+
+  now.latency += (latency - now.latency) * WEIGHT;
+  now.in_flight = in_flight;
+}
+
+static void
 end (bool complete)
 {
   SCOPED_LOCK (&lock);
@@ -225,7 +248,9 @@ progress_show (void)
 const struct progress *
 progress_start (const struct progress_target *where)
 {
-  static const struct progress progress = { begin, add, end };
+  static const struct progress progress = {
+    .begin = begin, .add = add, .reading = reading, .end = end
+  };
 
   target = *where;
   progress_signal_start (print_status);

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "util/error.h"
+#include "util/read-stats.h"
 
 struct blkhash_leaves;
 struct progress;
@@ -46,6 +47,7 @@ struct scan {
   pthread_mutex_t lock;         /* protects the fields below */
   uint64_t to;                  /* bytes; the first data that was found */
   uint64_t hole, read;          /* bytes that were not read, and were */
+  struct read_stats stats;
   struct error error;           /* the first of any thread; stops all */
 };
 
@@ -87,6 +89,11 @@ bool scan_ends_before (struct scan *scan, uint64_t offset);
 
 /* Count LEN bytes that were added.  HOLE: they were not read. */
 void scan_count (struct scan *scan, uint64_t len, bool hole);
+
+/* A read took LATENCY nanoseconds, and ended when IN_FLIGHT reads were in
+ * flight, with it.
+ */
+void scan_read_done (struct scan *scan, uint64_t latency, unsigned in_flight);
 
 /* Fail the request with ERROR.  False if it had failed before. */
 bool scan_fail (struct scan *scan, const struct error *error);

@@ -230,6 +230,20 @@ scheduler_next_range (struct scheduler *scheduler, void *worker,
   return true;
 }
 
+static unsigned
+count_in_flight (struct scheduler *scheduler)
+{
+  SCOPED_LOCK (&scheduler->lock);
+
+  return scheduler->buffers.in_use - scheduler->queued - scheduler->hashing;
+}
+
+void
+scheduler_read_done (struct scheduler *scheduler, uint64_t latency)
+{
+  scan_read_done (scheduler->scan, latency, count_in_flight (scheduler));
+}
+
 static void
 queue_locked (struct scheduler *scheduler, struct buffer *buffer)
 {

@@ -86,6 +86,11 @@ bool scheduler_needs_thread (struct scheduler *scheduler);
 bool scheduler_next_range (struct scheduler *scheduler, void *worker,
                            struct buffer *buffer, unsigned copies);
 
+/* A read took LATENCY nanoseconds.  To be called before its buffer is queued or
+ * freed.
+ */
+void scheduler_read_done (struct scheduler *scheduler, uint64_t latency);
+
 /* Queue BUFFER, which was read; or free it, because its range is zero. */
 void scheduler_queue (struct scheduler *scheduler, struct buffer *buffer);
 void scheduler_add_zero (struct scheduler *scheduler, struct buffer *buffer);

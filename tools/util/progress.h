@@ -18,6 +18,8 @@ struct progress_form;
 struct progress {
   void (*begin) (const struct progress_form *form, uint64_t size);
   void (*add) (uint64_t len);   /* thread-safe */
+  void (*reading) (uint64_t latency, unsigned in_flight); /* thread-safe; or
+                                 * NULL */
   void (*end) (bool complete);
 };
 
@@ -54,6 +56,17 @@ progress_add (const struct progress *progress, uint64_t len)
 {
   if (progress)
     progress->add (len);
+}
+
+/* A read took LATENCY nanoseconds, and ended when IN_FLIGHT reads were in
+ * flight.  Thread-safe.  Nothing is done if PROGRESS is NULL.
+ */
+static inline void
+progress_reading (const struct progress *progress, uint64_t latency,
+                  unsigned in_flight)
+{
+  if (progress && progress->reading)
+    progress->reading (latency, in_flight);
 }
 
 /* It was hashed, or failed. */

@@ -26,6 +26,9 @@ struct sum {
   uint64_t hole;                /* known to be zero without reading */
   bool incremental;             /* a manifest said the rest, but for these: */
   uint64_t read;                /* from the image, of whatever content */
+  uint64_t reads;               /* of the image; if there were any: */
+  unsigned reads_in_flight;     /* the most at once */
+  uint64_t latency, latency_p99; /* ns: the median, and the 99th percentile */
   double seconds;
 };
 

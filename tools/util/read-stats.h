@@ -1,0 +1,35 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Statistics of reads: how long they took, and how many were in flight.
+ *
+ * Not thread-safe.
+ */
+
+#ifndef BLKSUM_READ_STATS_H
+#define BLKSUM_READ_STATS_H
+
+#include <stdint.h>
+
+/* Latencies are counted in ranges that grow by an eighth. */
+#define READ_STATS_RANGES 320
+
+/* Zero-initialised there were none. */
+struct read_stats {
+  uint64_t reads;
+  unsigned in_flight;           /* the most at once */
+  uint64_t counts[READ_STATS_RANGES]; /* of reads, by latency */
+};
+
+/* Add a read that took LATENCY nanoseconds, and ended when IN_FLIGHT reads were
+ * in flight.
+ */
+void read_stats_add (struct read_stats *stats, uint64_t latency,
+                     unsigned in_flight);
+
+/* Returns the nanoseconds within which SHARE of the reads ended, such as 0.5
+ * for the median, at most an eighth too many.  0 if there were no reads.
+ */
+uint64_t read_stats_latency (const struct read_stats *stats, double share);
+
+#endif /* BLKSUM_READ_STATS_H */
