@@ -15,8 +15,10 @@
  * anyway.  nbdkit's filters readahead and scan use the NEXT of a connection in
  * their threads like that.  In such a thread nbdkit knows no connection:
  * functions such as nbdkit_export_name fail, and so can the plugin, whose errno
- * value is lost.  So after an error in a thread of our own nbdkit's thread
- * repeats that read, and goes on alone; only its own errors count.
+ * value is lost.  A server below can also fail because too many reads are in
+ * flight.  So after an error in any thread all of our own end, then nbdkit's
+ * thread repeats the reads that failed, and goes on alone; only errors of reads
+ * without others in flight count.
  *
  * Extents are not queried here: each reply shows where the next query begins.
  */
@@ -71,12 +73,12 @@ struct reading {
   uint64_t offset;              /* where the next range is searched */
   bool ended;                   /* no range is left, or there was an error */
   int err;                      /* the first */
-  struct range failed[MAX_THREADS]; /* in our threads, to be repeated */
+  struct range failed[MAX_THREADS + 1]; /* to be repeated alone */
   unsigned nr_failed;
-  bool alone;                   /* nbdkit's thread goes on alone */
+  bool alone;                   /* nbdkit's thread joins ours, and goes on */
   uint64_t done, reported;      /* bytes */
   pthread_t threads[MAX_THREADS]; /* of our own */
-  unsigned nr_threads;
+  unsigned nr_threads;          /* that were not joined */
 };
 
 void
@@ -104,31 +106,34 @@ next_read_locked (struct reading *r, struct range *range)
   return true;
 }
 
-/* Claim a range for one read.  OURS: by a thread of our own.  False: there is
- * none for this thread.
- */
+/* Claim a range for one read.  False: there is none for this thread. */
 static bool
-claim_range (struct reading *r, bool ours, struct range *range)
+claim_range (struct reading *r, struct range *range)
 {
   SCOPED_LOCK (&r->lock);
 
-  if (r->err || (ours && r->alone))
+  if (r->err || (r->alone && r->nr_threads > 0))
     return false;
-  if (!ours && r->nr_failed > 0) {
+  if (r->nr_failed > 0) {
     *range = r->failed[--r->nr_failed];
     return true;
   }
   return next_read_locked (r, range);
 }
 
-/* A thread of our own could not read what it has claimed. */
-static void
+/* The plugin failed to read RANGE: leave it for nbdkit's thread alone.  False:
+ * that is this thread, so the error counts.
+ */
+static bool
 give_back (struct reading *r, struct range range)
 {
   SCOPED_LOCK (&r->lock);
 
+  if (r->nr_threads == 0)
+    return false;
   r->failed[r->nr_failed++] = range;
   r->alone = true;
+  return true;
 }
 
 /* The smallest unit that the plugin can read, and the most it can at once. */
@@ -226,21 +231,19 @@ static void add_thread (struct reading *r);
 
 /* Claim and read ranges until there is none for this thread. */
 static void
-read_ranges (struct reading *r, void *buf, bool ours)
+read_ranges (struct reading *r, void *buf)
 {
   struct range range;
   uint64_t done;
   bool waited;
   int err;
 
-  while (claim_range (r, ours, &range)) {
+  while (claim_range (r, &range)) {
     err = pass_why_stop (r->pass);
     if (!err) {
       err = read_range (r->pass, buf, range, &waited);
-      if (err && ours) {
-        give_back (r, range);
+      if (err && give_back (r, range))
         return;
-      }
     }
     if (err) {
       stop (r, err);
@@ -263,7 +266,7 @@ run_thread (void *opaque)
   void *buf = malloc (r->most);
 
   if (buf)
-    read_ranges (r, buf, true);
+    read_ranges (r, buf);
   free (buf);
   return NULL;
 }
@@ -306,7 +309,7 @@ add_thread (struct reading *r)
                   r->pass->export->name);
 }
 
-/* It has ended, so no thread is added any more. */
+/* It has ended, or alone is set: no thread is added any more. */
 static void
 join_threads (struct reading *r)
 {
@@ -316,6 +319,7 @@ join_threads (struct reading *r)
     pthread_join (r->threads[i], NULL);
     __atomic_sub_fetch (&nr_threads, 1, __ATOMIC_RELAXED);
   }
+  r->nr_threads = 0;
 }
 
 int
@@ -335,9 +339,9 @@ pass_read (const struct pass *p, uint64_t missing)
     nbdkit_debug ("blkhash: reading %" PRIu64 " missing bytes of '%s'",
                   missing, p->export->name);
   pthread_mutex_init (&r.lock, NULL);
-  read_ranges (&r, buf, false);
+  read_ranges (&r, buf);
   join_threads (&r);
-  read_ranges (&r, buf, false); /* what failed since */
+  read_ranges (&r, buf);        /* alone, if a read failed */
   pthread_mutex_destroy (&r.lock);
   free (buf);
   return r.err;

@@ -47,8 +47,14 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
 /* All is protected by lock. */
 static unsigned begun, in_flight, most, expected;
+static unsigned together;       /* above the numbers of reads that overlapped */
 static bool held;
-static enum { NONE, ALL, OURS } failing; /* OURS: in threads of the filter */
+static enum {
+  NONE,
+  ALL,
+  OURS,                         /* in threads of the filter */
+  TOGETHER                      /* those that overlapped another one */
+} failing;
 static pthread_t nbdkit_thread;
 
 static void
@@ -67,8 +73,22 @@ begin_read (void)
 
   if (++in_flight > most)
     most = in_flight;
+  if (in_flight > 1)
+    together = begun + 1;
   pthread_cond_broadcast (&changed);
   return begun++;
+}
+
+static bool
+fails_locked (unsigned number)
+{
+  switch (failing) {
+  case NONE: return false;
+  case ALL: return true;
+  case OURS: return !pthread_equal (pthread_self (), nbdkit_thread);
+  case TOGETHER: return number < together;
+  }
+  abort ();
 }
 
 static bool
@@ -82,10 +102,7 @@ on_read (void)
   while (number >= MAX_THREADS && (most < expected || held))
     pthread_cond_wait (&changed, &lock);
   in_flight--;
-  if (number < MAX_THREADS)
-    return false;
-  return failing == ALL ||
-    (failing == OURS && !pthread_equal (pthread_self (), nbdkit_thread));
+  return number >= MAX_THREADS && fails_locked (number);
 }
 
 /* Expect N reads in flight. */
@@ -94,7 +111,7 @@ expect (unsigned n, bool hold)
 {
   SCOPED_LOCK (&lock);
 
-  begun = in_flight = most = 0;
+  begun = in_flight = most = together = 0;
   expected = n;
   held = hold;
   failing = NONE;
@@ -282,6 +299,21 @@ test_error_of_ours (void **state)
   assert_true (has_sum ("ours"));
 }
 
+/* A plugin that fails if several reads are in flight, in all threads. */
+static void
+test_error_of_many (void **state)
+{
+  struct client *client = change_a_byte ("many");
+
+  (void) state;
+  expect (1 + MAX_THREADS, false);
+  failing = TOGETHER;
+  client_disconnect (client);
+  assert_int_equal (most, 1 + MAX_THREADS);
+  assert_true (all_read (1 + MAX_THREADS));
+  assert_true (has_sum ("many"));
+}
+
 /* A client joins, and changes what is being read. */
 static void
 test_cancel (void **state)
@@ -382,6 +414,7 @@ main (void)
     cmocka_unit_test (test_two_exports),
     cmocka_unit_test (test_error),
     cmocka_unit_test (test_error_of_ours),
+    cmocka_unit_test (test_error_of_many),
     cmocka_unit_test (test_cancel),
     cmocka_unit_test (test_serial),
     cmocka_unit_test (test_end),
