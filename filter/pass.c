@@ -55,7 +55,7 @@ pass_missing (struct blkhash_leaves *leaves)
 /* ---- Extents ---- */
 
 /* Query LEN bytes at OFFSET.  Returns where the reply ends, which can be
- * earlier.
+ * earlier.  What it says beyond LEN is not observed.
  */
 static uint64_t
 query_extents (const struct pass *p, uint64_t offset, uint32_t len)
@@ -75,7 +75,7 @@ query_extents (const struct pass *p, uint64_t offset, uint32_t len)
     count = nbdkit_extents_count (extents);
     if (count > 0) {
       last = nbdkit_get_extent (extents, count - 1);
-      end = last.offset + last.length;
+      end = MIN (last.offset + last.length, offset + len);
     }
   }
   observe_end (p->conn, &request, 0);

@@ -17,6 +17,15 @@ client "" 'h.pread(1, 0)'
 wait_for_sum "$dir/zeros"
 stop
 
+# A plugin that answers beyond the range, which is of 1 GiB.
+truncate -s 1100m "$dir/many-zeros"
+serve eval get_size='echo 1100M' pread='head -c $3 /dev/zero' \
+      can_extents='exit 0' extents='echo $4 $((1100 * 1048576 - $4)) hole,zero' \
+      blkhash-file="$sums" blkhash-missing=fail
+client "" 'h.pread(1, 0)'
+wait_for_sum "$dir/many-zeros"
+stop
+
 # A plugin with block size constraints.
 for filters in "" --filter=noextents; do
   serve --filter=blocksize-policy $filters memory 4M \
