@@ -87,19 +87,21 @@ void
 pass_query_extents (const struct pass *p)
 {
   uint64_t unit = blkhash_opts_get_block_size (params.hash);
-  uint64_t offset = 0, start, len, end;
+  uint64_t offset = 0, start, len, begin, end;
 
   if (p->next->can_extents (p->next) != 1)
     return;
   while (pass_why_stop (p) == 0 &&
          blkhash_leaves_next_missing (p->leaves, offset, &start, &len) == 0) {
-    /* Whole blocks, since some plugins fail for unaligned ranges. */
+    /* Whole blocks, since some plugins fail for unaligned ranges.  But if a
+     * reply ended within a block, the rest of the block is queried.
+     */
+    begin = MAX (offset, ROUND_DOWN (start, unit));
     end = ROUND_UP (start + (len < EXTENTS_SIZE ? len : EXTENTS_SIZE), unit);
     if (end > p->export->size)
       end = p->export->size;
-    offset = start - start % unit;
-    offset = query_extents (p, offset, end - offset);
-    if (offset <= start)
+    offset = query_extents (p, begin, end - begin);
+    if (offset == begin)
       return;
   }
 }

@@ -17,6 +17,17 @@ client "" 'h.pread(1, 0)'
 wait_for_sum "$dir/zeros"
 stop
 
+# The answers end within blocks, at any byte.
+serve eval get_size='echo 4M' pread='head -c $3 /dev/zero' \
+      can_extents='exit 0' extents='case $4 in
+        0) echo 0 4096 ;;
+        *) echo $4 1000001 hole,zero ;;
+      esac' \
+      blkhash-file="$sums" blkhash-missing=fail
+client "" 'h.pread(4096, 0)'
+wait_for_sum "$dir/zeros"
+stop
+
 # A plugin that answers beyond the range, which is of 1 GiB.
 truncate -s 1100m "$dir/many-zeros"
 serve eval get_size='echo 1100M' pread='head -c $3 /dev/zero' \
