@@ -144,9 +144,9 @@ complete (const struct pass *p)
     return -1;
   }
   err = pass_read (p, missing);
-  if (err == ECANCELED)
+  if (err == PASS_CANCELED)
     return -1;
-  if (err && err != ESTALE) {
+  if (err > 0) {
     snprintf (why, sizeof why, "cannot read the rest: %s", strerror (err));
     no_sum (p, why);
     return -1;

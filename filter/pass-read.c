@@ -72,7 +72,7 @@ struct reading {
   pthread_mutex_t lock;         /* protects what follows */
   uint64_t offset;              /* where the next range is searched */
   bool ended;                   /* no range is left, or there was an error */
-  int err;                      /* the first */
+  int err;                      /* the first, as pass_read returns it */
   struct range failed[MAX_THREADS + 1]; /* to be repeated alone */
   unsigned nr_failed;
   bool alone;                   /* nbdkit's thread joins ours, and goes on */

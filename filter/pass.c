@@ -7,8 +7,6 @@
 
 #include <config.h>
 
-#include <errno.h>
-
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
@@ -36,8 +34,8 @@ pass_why_stop (const struct pass *p)
   SCOPED_LOCK (&exports_lock);
 
   if (p->export->broken || (!p->own_only && !pass_is_last_locked (p)))
-    return ECANCELED;
-  return conn_is_stale_locked (p->conn) ? ESTALE : 0;
+    return PASS_CANCELED;
+  return conn_is_stale_locked (p->conn) ? PASS_STALE : 0;
 }
 
 uint64_t

@@ -40,10 +40,14 @@ struct pass {
 /* Is the connection still the last? */
 bool pass_is_last_locked (const struct pass *p);
 
-/* 0, or an errno value if the pass must stop: ECANCELED if another connection
- * has joined, ESTALE if others changed the disk and this connection may not see
- * that.
- */
+/* Why a pass must stop.  Not errno values: the plugin can fail with any. */
+enum {
+  PASS_CANCELED = -1,           /* another connection has joined */
+  PASS_STALE = -2               /* others changed the disk, and this connection
+                                 * may not see that */
+};
+
+/* 0 if the pass need not stop. */
 int pass_why_stop (const struct pass *p);
 
 /* How many bytes of the table are missing. */

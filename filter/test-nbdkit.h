@@ -35,10 +35,10 @@ extern unsigned char *disk;     /* its content; see also disk_failures */
 /* One in so many requests fails; 0: none. */
 extern unsigned disk_failures;
 
-/* Called in each read, in its thread, which can wait there.  True: the read
- * fails.
+/* Called in each read, in its thread, which can wait there.  0, or the errno
+ * value with which the read fails.
  */
-extern bool (*disk_on_read) (void);
+extern int (*disk_on_read) (void);
 
 /* How connections see it; set it only while there are none.  By default they
  * share one view, and have multi-conn.

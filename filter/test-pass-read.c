@@ -11,6 +11,7 @@
 
 #include <config.h>
 
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,6 +56,7 @@ static enum {
   OURS,                         /* in threads of the filter */
   TOGETHER                      /* those that overlapped another one */
 } failing;
+static int error = EIO;         /* of reads that fail */
 static pthread_t nbdkit_thread;
 
 static void
@@ -91,7 +93,7 @@ fails_locked (unsigned number)
   abort ();
 }
 
-static bool
+static int
 on_read (void)
 {
   unsigned number = begin_read ();
@@ -102,7 +104,7 @@ on_read (void)
   while (number >= MAX_THREADS && (most < expected || held))
     pthread_cond_wait (&changed, &lock);
   in_flight--;
-  return number >= MAX_THREADS && fails_locked (number);
+  return number >= MAX_THREADS && fails_locked (number) ? error : 0;
 }
 
 /* Expect N reads in flight. */
@@ -282,6 +284,29 @@ test_error (void **state)
   assert_true (has_sum ("error"));
 }
 
+/* Errors of the plugin that sound like a reason for the pass to stop. */
+static void
+test_errors (void **state)
+{
+  static const int errors[] = { ECANCELED, ESTALE };
+  char line[100];
+  unsigned i;
+
+  (void) state;
+  for (i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+    struct client *client = change_a_byte ("errors");
+
+    expect (1 + MAX_THREADS, false);
+    failing = ALL;
+    error = errors[i];
+    client_disconnect (client);
+    sprintf (line, "# incomplete errors: cannot read the rest: %s\n",
+             strerror (error));
+    assert_true (result_has (line));
+  }
+  error = EIO;
+}
+
 /* A plugin that fails where nbdkit knows no connection: nbdkit's thread repeats
  * these reads, and goes on alone.
  */
@@ -413,6 +438,7 @@ main (void)
     cmocka_unit_test (test_trimmed),
     cmocka_unit_test (test_two_exports),
     cmocka_unit_test (test_error),
+    cmocka_unit_test (test_errors),
     cmocka_unit_test (test_error_of_ours),
     cmocka_unit_test (test_error_of_many),
     cmocka_unit_test (test_cancel),

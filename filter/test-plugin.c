@@ -41,7 +41,7 @@ struct view {
 
 unsigned char *disk;
 unsigned disk_failures;
-bool (*disk_on_read) (void);
+int (*disk_on_read) (void);
 struct disk_mode disk_mode = { .multi_conn = true };
 _Thread_local unsigned disk_seed;
 
@@ -255,7 +255,7 @@ plugin_pread (nbdkit_next *next, void *buf, uint32_t len, uint64_t offset,
               uint32_t flags, int *err)
 {
   struct view *view = (struct view *) next;
-  int r;
+  int r, e;
 
   (void) flags;
   assert (locks_held () == 0);
@@ -269,8 +269,10 @@ plugin_pread (nbdkit_next *next, void *buf, uint32_t len, uint64_t offset,
     memcpy (buf, content (view) + offset, len);
     r = fails_locked (err) ? -1 : 0;
   }
-  if (disk_on_read && disk_on_read ())
+  if (disk_on_read && (e = disk_on_read ()) != 0) {
+    *err = e;
     r = -1;
+  }
   maybe_yield ();
   return r;
 }
