@@ -148,8 +148,11 @@ export_publish_locked (struct export *export,
 {
   if (export->silent)
     return;
-  report_sum (&export->line, export_shown_name_locked (export), md, len,
-              has_manifest);
+  if (!report_sum (&export->line, export_shown_name_locked (export), md, len,
+                   has_manifest)) {
+    export_incomplete_locked (export, "no memory");
+    return;
+  }
   if (!export->published)
     link_published_locked (export);
   export->written = false;

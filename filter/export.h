@@ -93,7 +93,9 @@ const char *export_shown_name_locked (const struct export *export);
 /* Invalidate in the table what was changed by other names. */
 void export_catch_up_locked (struct export *export);
 
-/* Publish the sum MD of LEN bytes; see report_sum. */
+/* Publish the sum MD of LEN bytes; see report_sum.  If there is no memory for
+ * it that is reported; the next client, or the end of the server, tries again.
+ */
 void export_publish_locked (struct export *export,
                             const unsigned char *md, size_t len,
                             bool has_manifest);

@@ -342,7 +342,7 @@ set_manifest_locked (struct report_line *line,
   }
 }
 
-void
+bool
 report_sum (struct report_line *line, const char *name,
             const unsigned char *md, size_t len, bool has_manifest)
 {
@@ -357,6 +357,7 @@ report_sum (struct report_line *line, const char *name,
   set_or_withdraw_locked (line, text, true);
   if (text && params.manifest)
     set_manifest_locked (line, md, len, has_manifest);
+  return text != NULL;
 }
 
 void

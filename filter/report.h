@@ -43,9 +43,9 @@ void report_stop (void);
 
 /* Set the line of the export NAME to the sum MD of LEN bytes.  HAS_MANIFEST:
  * its leaves are in the new file of manifest_fold, which the caller owns until
- * report_write has returned.
+ * report_write has returned.  False: no memory, so there is no line any more.
  */
-void report_sum (struct report_line *line, const char *name,
+bool report_sum (struct report_line *line, const char *name,
                  const unsigned char *md, size_t len, bool has_manifest);
 
 /* Set the line to the reason WHY there is no sum. */

@@ -6,7 +6,7 @@
  * At each write, sync and rename when a client disconnects, or before a change:
  * another client changes the disk at that moment, or the call fails.  The
  * plugin, test-plugin.c, asserts that there is no stale manifest, and in the
- * end there must be the right one.
+ * end there must be the right one.  Also without memory for the line of a sum.
  */
 
 #include <config.h>
@@ -31,6 +31,7 @@
 #include "blkhash-manifest.h"
 
 #include "../lib/common/cleanup.h"
+#include "../lib/common/sum-line.h"
 #include "export.h"
 #include "test-locks.h"
 #include "test-nbdkit.h"
@@ -273,6 +274,46 @@ test_failed_withdrawal (void **state)
   assert_true (i >= 6);
 }
 
+char *__real_sum_line (const struct blkhash_opts *opts,
+                       const unsigned char *md, size_t md_len,
+                       const char *name, bool tag, bool escape);
+char *__wrap_sum_line (const struct blkhash_opts *opts,
+                       const unsigned char *md, size_t md_len,
+                       const char *name, bool tag, bool escape);
+
+static bool no_memory;          /* for the line of a sum */
+
+char *
+__wrap_sum_line (const struct blkhash_opts *opts,
+                 const unsigned char *md, size_t md_len,
+                 const char *name, bool tag, bool escape)
+{
+  return no_memory ? NULL
+                   : __real_sum_line (opts, md, md_len, name, tag, escape);
+}
+
+/* The next client gets the sum. */
+static void
+test_no_memory (void **state)
+{
+  struct client *client = client_open ("a");
+  unsigned reported = errors_reported ();
+
+  (void) state;
+  client_write (client, 1, 1, 0, 0);
+  no_memory = true;
+  client_disconnect (client);
+  no_memory = false;
+  assert_true (errors_reported () > reported);
+  assert_false (is_published ("a"));
+  assert_true (is_empty (manifest));
+  assert_string_equal (export_find_locked ("a", false)->line.text,
+                       "# incomplete a: no memory\n");
+  client_disconnect (client_open ("a"));
+  assert_true (is_published ("a"));
+  check_manifest ();
+}
+
 /* rmdir checks that no temporary file is left. */
 static int
 tear_down (void **state)
@@ -312,6 +353,7 @@ main (void)
     cmocka_unit_test (test_contradiction),
     cmocka_unit_test (test_failed_publication),
     cmocka_unit_test (test_failed_withdrawal),
+    cmocka_unit_test (test_no_memory),
   };
 
   return cmocka_run_group_tests (tests, set_up, tear_down);
