@@ -215,14 +215,16 @@ stop (struct reading *r, int err)
     r->err = err;
 }
 
-/* Count bytes that were read.  The sum, if it is time for a message; or 0. */
+/* Count bytes that were read.  The sum, if it is time for a message; or 0.  An
+ * own_only pass has none: how much it will read is not known.
+ */
 static uint64_t
 count_bytes (struct reading *r, uint64_t len)
 {
   SCOPED_LOCK (&r->lock);
 
   r->done += len;
-  if (r->done - r->reported < PROGRESS_STEP)
+  if (r->pass->own_only || r->done - r->reported < PROGRESS_STEP)
     return 0;
   return r->reported = r->done;
 }

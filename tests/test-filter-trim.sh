@@ -20,6 +20,15 @@ for change in 'h.trim(100000, 1000)' 'h.trim(65536, 65536)' \
 done
 stop
 
+# What was trimmed is read by its connection, without messages of progress: it
+# is not known before how much that is.
+truncate -s 1100m "$dir/zeros"
+serve memory 1100M blkhash-file="$sums"
+client "" 'h.trim(1100 << 20, 0)'
+wait_for_sum "$dir/zeros"
+stop
+! grep 'blkhash: read .* missing bytes' "$log" || fail "progress of 0 bytes"
+
 # Shell plugins do not run with a sanitizer.
 [ "$SANITIZE" = no ] || exit 0
 
