@@ -79,6 +79,21 @@ printf 'QFI\373' > i/16a
 same -- i/15 i/16 i/15a i/missing i/16a i/17 manifest:m - manifest:i/17 i/18 \
   i/19 - i/20
 
+# Standard input is read by one operand at a time, even if a small file has the
+# name of that operand.
+head -c 8M /dev/urandom > stream
+cp i/05 ./-
+for file in stream i/00 i/05; do
+  reference $file
+done > wanted
+dd if=stream bs=4k status=none | run 0 blksum --no-names - - ./-
+diff "$dir/stdout" wanted || fail "two operands have read standard input"
+cp m manifest:-
+reference i/20 > wanted
+run 2 blksum --no-names manifest:- manifest:- < m
+diff "$dir/stdout" wanted || fail "two operands have read standard input"
+rm ./- manifest:-
+
 # Formats of qemu are read directly, and by qemu.
 if (requires_qemu) > /dev/null; then
   for n in 21 22 23 24 25; do

@@ -28,6 +28,7 @@
 
 #include "job/hash.h"
 #include "job/hash-many.h"
+#include "job/manifest.h"
 #include "util/error.h"
 #include "util/in-order.h"
 #include "util/progress.h"
@@ -68,16 +69,18 @@ hash_one (void *opaque, size_t i, unsigned slot)
   result->r = job_hash (&request, &result->sum, &result->error);
 }
 
-/* Returns the size of a small file, or -1.  source_open decides what the
- * operand is, so a wrong guess here only costs time.  A URI is usually not the
- * name of a file.
+/* Returns the size of a small file, or -1.  Two operands must not read standard
+ * input at once, even if there is a file of its name.  Otherwise source_open
+ * decides what the operand is, and a wrong guess here only costs time.  A URI
+ * is usually not the name of a file.
  */
 static int64_t
-small_size (const char *operand)
+small_size (const struct hash_request *request, const char *operand)
 {
   struct stat st;
 
-  return stat (operand, &st) == 0 && S_ISREG (st.st_mode) &&
+  return !job_manifest_is_stdin (&request->source, operand) &&
+    stat (operand, &st) == 0 && S_ISREG (st.st_mode) &&
     st.st_size <= SMALL ? st.st_size : -1;
 }
 
@@ -88,7 +91,8 @@ deliver (void *opaque, size_t i, unsigned slot)
   const struct result *result = &many->results[slot];
   int64_t size;
 
-  if (many->progress && (size = small_size (many->operands[i])) > 0)
+  if (many->progress &&
+      (size = small_size (&many->request, many->operands[i])) > 0)
     progress_add (many->progress, size);
   return many->result (many->opaque, many->operands[i], result->r,
                        &result->sum, &result->error);
@@ -108,13 +112,15 @@ can_share (const struct hash_request *request)
  * of their files in *TOTAL.
  */
 static size_t
-count_small (char **operands, size_t count, uint64_t *total)
+count_small (const struct hash_request *request, char **operands, size_t count,
+             uint64_t *total)
 {
   size_t n;
   int64_t size;
 
   *total = 0;
-  for (n = 0; n < count && (size = small_size (operands[n])) != -1; n++)
+  for (n = 0;
+       n < count && (size = small_size (request, operands[n])) != -1; n++)
     *total += size;
   return n;
 }
@@ -185,7 +191,7 @@ job_hash_many (const struct hash_request *request, bool together,
       .result = result, .opaque = opaque,
     };
 
-    n = together ? count_small (operands, count, &total) : 0;
+    n = together ? count_small (request, operands, count, &total) : 0;
     if (n > 1)
       more = hash_group (&many, n, total);
     else {
