@@ -69,6 +69,13 @@ hash_one (void *opaque, size_t i, unsigned slot)
   result->r = job_hash (&request, &result->sum, &result->error);
 }
 
+static bool
+hash_together (void *opaque, size_t i, unsigned slot)
+{
+  hash_one (opaque, i, slot);
+  return true;
+}
+
 /* Returns the size of a small file, or -1.  Two operands must not read standard
  * input at once, even if there is a file of its name.  Otherwise source_open
  * decides what the operand is, and a wrong guess here only costs time.  A URI
@@ -155,7 +162,8 @@ static bool
 hash_group (struct hash_many *many, size_t count, uint64_t total)
 {
   const struct in_order in_order = {
-    .count = count, .work = hash_one, .deliver = deliver, .opaque = many
+    .count = count, .work = hash_together, .work_alone = hash_one,
+    .deliver = deliver, .opaque = many
   };
   bool more;
 

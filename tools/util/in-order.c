@@ -9,8 +9,11 @@
  * still that of an item IN_ORDER_MAX before it.  One slow item holds up those
  * behind it only then.
  *
- * There is no error: what fails is a result like any other, and if no thread
- * can be created, the calling thread does all items.
+ * An item can be done alone: all threads end, those that work first finish their
+ * items, and the calling thread does that item.  Threads start again when all
+ * items that were taken before are delivered.  There is no error: what fails is
+ * a result like any other, and if no thread can be created, items are done
+ * alone.
  */
 
 #include <config.h>
@@ -22,14 +25,19 @@
 #include "../lib/common/numbers.h"
 #include "util/in-order.h"
 
+enum item { PENDING, DONE, ALONE };
+
 struct state {
   const struct in_order *in_order;
+  pthread_t threads[IN_ORDER_MAX];
+  unsigned nr_threads;
 
-  pthread_mutex_t lock;         /* protects what follows */
+  pthread_mutex_t lock;         /* protects what follows, while there are
+                                 * threads */
   pthread_cond_t changed;
   size_t taken, delivered;      /* items */
   bool stopped;                 /* no more is taken */
-  bool done[IN_ORDER_MAX];      /* of each slot */
+  enum item items[IN_ORDER_MAX]; /* by slot */
 };
 
 /* Take the next item, if there is one. */
@@ -48,11 +56,11 @@ take (struct state *state, size_t *i)
 }
 
 static void
-set_done (struct state *state, size_t i)
+set_item (struct state *state, size_t i, enum item item)
 {
   SCOPED_LOCK (&state->lock);
 
-  state->done[i % IN_ORDER_MAX] = true;
+  state->items[i % IN_ORDER_MAX] = item;
   pthread_cond_broadcast (&state->changed);
 }
 
@@ -64,70 +72,77 @@ run_thread (void *opaque)
   size_t i;
 
   while (take (state, &i)) {
-    in_order->work (in_order->opaque, i, i % IN_ORDER_MAX);
-    set_done (state, i);
+    bool done = in_order->work (in_order->opaque, i, i % IN_ORDER_MAX);
+
+    set_item (state, i, done ? DONE : ALONE);
   }
   return NULL;
 }
 
+/* Start as many threads as there are items, or slots, if that is possible. */
 static void
-wait_until_done (struct state *state, size_t i)
+start_threads (struct state *state)
 {
-  SCOPED_LOCK (&state->lock);
+  size_t wanted = MIN (state->in_order->count - state->taken, IN_ORDER_MAX);
 
-  while (!state->done[i % IN_ORDER_MAX])
-    pthread_cond_wait (&state->changed, &state->lock);
+  state->stopped = false;
+  while (state->nr_threads < wanted &&
+         pthread_create (&state->threads[state->nr_threads], NULL, run_thread,
+                         state) == 0)
+    state->nr_threads++;
 }
 
 static void
-set_delivered (struct state *state, size_t i, bool more)
+stop (struct state *state)
 {
   SCOPED_LOCK (&state->lock);
 
-  state->done[i % IN_ORDER_MAX] = false;
-  state->delivered++;
-  state->stopped = !more;
+  state->stopped = true;
   pthread_cond_broadcast (&state->changed);
 }
 
-/* Start as many threads as there are items, or slots.  Returns how many. */
-static unsigned
-start_threads (struct state *state, pthread_t threads[IN_ORDER_MAX])
+/* When this returns, all items that were taken are done, or ALONE. */
+static void
+end_threads (struct state *state)
 {
-  unsigned n = 0;
-
-  while (n < MIN (state->in_order->count, IN_ORDER_MAX) &&
-         pthread_create (&threads[n], NULL, run_thread, state) == 0)
-    n++;
-  return n;
+  stop (state);
+  while (state->nr_threads > 0)
+    pthread_join (state->threads[--state->nr_threads], NULL);
 }
 
+/* Returns true when item I is done, or false if it is to be done alone. */
 static bool
-deliver_all (struct state *state)
+wait_for (struct state *state, size_t i)
 {
-  const struct in_order *in_order = state->in_order;
-  bool more = true;
-  size_t i;
+  enum item *item = &state->items[i % IN_ORDER_MAX];
+  SCOPED_LOCK (&state->lock);
 
-  for (i = 0; more && i < in_order->count; i++) {
-    wait_until_done (state, i);
-    more = in_order->deliver (in_order->opaque, i, i % IN_ORDER_MAX);
-    set_delivered (state, i, more);
-  }
-  return more;
+  while (*item == PENDING)
+    pthread_cond_wait (&state->changed, &state->lock);
+  return *item == DONE;
 }
 
+/* The same; threads are started if there are none and I is not taken. */
 static bool
-do_alone (const struct in_order *in_order)
+wait_or_take (struct state *state, size_t i)
 {
-  size_t i;
-
-  for (i = 0; i < in_order->count; i++) {
-    in_order->work (in_order->opaque, i, 0);
-    if (!in_order->deliver (in_order->opaque, i, 0))
-      return false;
+  if (state->nr_threads == 0 && state->taken == i)
+    start_threads (state);
+  if (state->nr_threads == 0 && state->taken == i) {
+    state->taken++;
+    return false;
   }
-  return true;
+  return wait_for (state, i);
+}
+
+static void
+set_delivered (struct state *state, size_t i)
+{
+  SCOPED_LOCK (&state->lock);
+
+  state->items[i % IN_ORDER_MAX] = PENDING;
+  state->delivered++;
+  pthread_cond_broadcast (&state->changed);
 }
 
 bool
@@ -138,14 +153,19 @@ in_order_run (const struct in_order *in_order)
     .lock = PTHREAD_MUTEX_INITIALIZER,
     .changed = PTHREAD_COND_INITIALIZER,
   };
-  pthread_t threads[IN_ORDER_MAX];
-  unsigned n = start_threads (&state, threads);
-  bool all;
+  bool more = true;
+  size_t i;
 
-  if (n == 0)
-    return do_alone (in_order);
-  all = deliver_all (&state);
-  while (n > 0)
-    pthread_join (threads[--n], NULL);
-  return all;
+  for (i = 0; more && i < in_order->count; i++) {
+    unsigned slot = i % IN_ORDER_MAX;
+
+    if (!wait_or_take (&state, i)) {
+      end_threads (&state);
+      in_order->work_alone (in_order->opaque, i, slot);
+    }
+    more = in_order->deliver (in_order->opaque, i, slot);
+    set_delivered (&state, i);
+  }
+  end_threads (&state);
+  return more;
 }

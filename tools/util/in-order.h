@@ -15,9 +15,13 @@
 struct in_order {
   size_t count;                 /* of items, numbered from 0 */
   /* Do item I, with its result in SLOT, which no other item in flight has:
-   * 0 <= SLOT < IN_ORDER_MAX.  Any thread.
+   * 0 <= SLOT < IN_ORDER_MAX.  False: it is to be done alone.  Any thread.
    */
-  void (*work) (void *opaque, size_t i, unsigned slot);
+  bool (*work) (void *opaque, size_t i, unsigned slot);
+  /* The same, when all threads have ended: no other item is worked on.  The
+   * thread that called in_order_run.
+   */
+  void (*work_alone) (void *opaque, size_t i, unsigned slot);
   /* Item I is done, and so are those before it.  Called in order, by the thread
    * that called in_order_run.  False: no more items are wanted.
    */

@@ -1,12 +1,14 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: items in flight together, in their slots, delivered in order.
+ * Unit test: items in flight together, in their slots, delivered in order; some
+ * of them done alone.
  */
 
 #include <config.h>
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,19 +27,22 @@ static struct {
   size_t stop_at;               /* the item after which no more is wanted */
   size_t together;              /* items that wait until so many began */
   size_t hold;                  /* until its next IN_ORDER_MAX - 1 are done */
+  size_t alone_every;           /* each so many items one is done alone, or 0 */
 
   pthread_mutex_t lock;         /* protects what follows */
   pthread_cond_t changed;
-  size_t begun, done, delivered;
+  size_t begun, done, alone, delivered;
   size_t slots[IN_ORDER_MAX];   /* the item that is there, or NONE */
 } test;
 
-static unsigned threads_allowed;
+static unsigned threads_allowed, nr_threads;
 
 int __real_pthread_create (pthread_t *thread, const pthread_attr_t *attr,
                            void *(*run) (void *), void *opaque);
 int __wrap_pthread_create (pthread_t *thread, const pthread_attr_t *attr,
                            void *(*run) (void *), void *opaque);
+int __real_pthread_join (pthread_t thread, void **result);
+int __wrap_pthread_join (pthread_t thread, void **result);
 
 int
 __wrap_pthread_create (pthread_t *thread, const pthread_attr_t *attr,
@@ -46,19 +51,27 @@ __wrap_pthread_create (pthread_t *thread, const pthread_attr_t *attr,
   if (threads_allowed == 0)
     return EAGAIN;
   threads_allowed--;
+  nr_threads++;
   return __real_pthread_create (thread, attr, run, opaque);
+}
+
+int
+__wrap_pthread_join (pthread_t thread, void **result)
+{
+  nr_threads--;
+  return __real_pthread_join (thread, result);
 }
 
 static int
 setup (void **state)
 {
   (void) state;
-  threads_allowed = IN_ORDER_MAX;
+  threads_allowed = UINT_MAX;
   test.stop_at = test.hold = NONE;
-  test.together = 0;
+  test.together = test.alone_every = 0;
   pthread_mutex_init (&test.lock, NULL);
   pthread_cond_init (&test.changed, NULL);
-  test.begun = test.done = test.delivered = 0;
+  test.begun = test.done = test.alone = test.delivered = 0;
   for (int i = 0; i < IN_ORDER_MAX; i++)
     test.slots[i] = NONE;
   return 0;
@@ -73,14 +86,21 @@ teardown (void **state)
   return 0;
 }
 
-static void
+static bool
+is_alone (size_t i)
+{
+  return test.alone_every > 0 && i % test.alone_every == 0;
+}
+
+static bool
 work (void *opaque, size_t i, unsigned slot)
 {
   SCOPED_LOCK (&test.lock);
 
   assert_ptr_equal (opaque, &test);
   assert_int_equal (test.slots[slot], NONE);
-  test.slots[slot] = i;
+  if (!is_alone (i))
+    test.slots[slot] = i;
   test.begun++;
   pthread_cond_broadcast (&test.changed);
   while (test.begun < test.together ||
@@ -88,6 +108,18 @@ work (void *opaque, size_t i, unsigned slot)
     pthread_cond_wait (&test.changed, &test.lock);
   test.done++;
   pthread_cond_broadcast (&test.changed);
+  return !is_alone (i);
+}
+
+static void
+work_alone (void *opaque, size_t i, unsigned slot)
+{
+  assert_ptr_equal (opaque, &test);
+  assert_int_equal (nr_threads, 0);
+  assert_int_equal (i, test.delivered);
+  assert_int_equal (test.slots[slot], NONE);
+  test.slots[slot] = i;
+  test.alone++;
 }
 
 static bool
@@ -109,7 +141,8 @@ static bool
 run (size_t count)
 {
   const struct in_order in_order = {
-    .count = count, .work = work, .deliver = deliver, .opaque = &test
+    .count = count, .work = work, .work_alone = work_alone,
+    .deliver = deliver, .opaque = &test
   };
 
   return in_order_run (&in_order);
@@ -163,6 +196,29 @@ test_stop (void **state)
 }
 
 static void
+test_alone (void **state)
+{
+  static const size_t every[] = { 1, 2, 7, IN_ORDER_MAX, IN_ORDER_MAX + 1, 99 };
+  size_t i;
+
+  for (i = 0; i < sizeof every / sizeof every[0]; i++) {
+    setup (state);
+    test.alone_every = every[i];
+    assert_true (run (1000));
+    assert_int_equal (test.delivered, 1000);
+    assert_int_equal (test.begun, 1000);
+    assert_int_equal (test.alone, (1000 + every[i] - 1) / every[i]);
+    assert_int_equal (nr_threads, 0);
+    teardown (state);
+  }
+  setup (state);
+  test.alone_every = test.stop_at = 50;
+  assert_false (run (1000));
+  assert_int_equal (test.delivered, 51);
+  assert_int_equal (test.begun, test.done);
+}
+
+static void
 test_few_threads (void **state)
 {
   (void) state;
@@ -178,6 +234,7 @@ test_no_threads (void **state)
   threads_allowed = 0;
   assert_true (run (100));
   assert_int_equal (test.delivered, 100);
+  assert_int_equal (test.alone, 100);
   teardown (state);
   setup (state);
   threads_allowed = 0;
@@ -194,6 +251,7 @@ main (void)
     cmocka_unit_test_setup_teardown (test_together, setup, teardown),
     cmocka_unit_test_setup_teardown (test_slow, setup, teardown),
     cmocka_unit_test_setup_teardown (test_stop, setup, teardown),
+    cmocka_unit_test_setup_teardown (test_alone, setup, teardown),
     cmocka_unit_test_setup_teardown (test_few_threads, setup, teardown),
     cmocka_unit_test_setup_teardown (test_no_threads, setup, teardown),
   };
