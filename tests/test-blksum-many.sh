@@ -143,4 +143,10 @@ then
   # Of 16 items in flight, and the one that waits for SIGUSR1.
   [ "$many" -ge 17 ] || fail "$many threads"
   [ "$many" -gt "$few" ] || fail "$few threads with progress, $many without"
+
+  # The first sum is printed before more than 16 operands are looked at.
+  strace -f -qq -o "$dir/trace" -e trace=%%stat,write \
+    "$(real_program "$abs_top_builddir/tools/blksum")" i/2? i/3? > /dev/null
+  grep -e 'stat.*"i/39"' -e 'write(1, ' "$dir/trace" | head -n 1 > first
+  grep 'write(1, ' first || fail "no sum before $(cat first)"
 fi

@@ -4,16 +4,18 @@
  * The job: the sums of many sources, small ones several at once.
  *
  * Opening an image takes several reads that depend on each other, and a small
- * image has too few other reads to hide the latency of the storage.  So
- * consecutive operands that are small files are hashed up to IN_ORDER_MAX at a
- * time.  Together they use no more memory than one image: each gets an equal
- * share, and one thread, which also opens and closes the image.  The progress
- * is that of the whole group, in bytes of the files.
+ * image has too few other reads to hide the latency of the storage.  So operands
+ * that are small files are hashed up to IN_ORDER_MAX at a time.  Together they
+ * use no more memory than one image: each gets an equal share, and one thread,
+ * which also opens and closes the image.  The progress is that of all of them,
+ * in bytes of the files.  Their number of bytes is not known, because only the
+ * thread that takes an operand determines its size: the first sum does not wait
+ * for the metadata of all operands.
  *
- * All other operands are hashed one after the other.  A large image keeps as
- * many reads in flight alone.  With a format of qemu, an image can consist of
- * many files with large tables, and qemu-nbd allocates memory for these.
- * Without one, all data is in the small file.
+ * All other operands are hashed alone.  A large image keeps as many reads in
+ * flight alone.  With a format of qemu, an image can consist of many files with
+ * large tables, and qemu-nbd allocates memory for these.  Without one, all data
+ * is in the small file.
  */
 
 #include <config.h>
@@ -40,41 +42,22 @@
 #define MAX_BLOCK_SIZE (1024 * 1024)
 
 struct result {
+  int64_t size;                 /* of a small file, bytes; or -1 */
   int r;
   struct sum sum;
   struct error error;
 };
 
 struct hash_many {
-  struct hash_request request;  /* of each operand; its own is not used */
+  const struct hash_request *request; /* its operand is not used */
+  struct hash_request share;    /* of one of several images */
   char **operands;
   bool named;                   /* the progress contains the operand */
   hash_many_result *result;
   void *opaque;
-  const struct progress *progress; /* of a group, or NULL */
+  const struct progress *progress; /* of small files, or NULL */
   struct result results[IN_ORDER_MAX]; /* by slot */
 };
-
-static void
-hash_one (void *opaque, size_t i, unsigned slot)
-{
-  struct hash_many *many = opaque;
-  struct hash_request request = many->request;
-  struct result *result = &many->results[slot];
-
-  request.operand = many->operands[i];
-  if (many->named)
-    request.progress.name = request.operand;
-  result->error = (struct error) { "" };
-  result->r = job_hash (&request, &result->sum, &result->error);
-}
-
-static bool
-hash_together (void *opaque, size_t i, unsigned slot)
-{
-  hash_one (opaque, i, slot);
-  return true;
-}
 
 /* Returns the size of a small file, or -1.  Two operands must not read standard
  * input at once, even if there is a file of its name.  Otherwise source_open
@@ -91,48 +74,33 @@ small_size (const struct hash_request *request, const char *operand)
     st.st_size <= SMALL ? st.st_size : -1;
 }
 
+static void
+hash_one (struct hash_many *many, const struct hash_request *of, size_t i,
+          unsigned slot)
+{
+  struct hash_request request = *of;
+  struct result *result = &many->results[slot];
+
+  request.operand = many->operands[i];
+  if (many->named)
+    request.progress.name = request.operand;
+  result->error = (struct error) { "" };
+  result->r = job_hash (&request, &result->sum, &result->error);
+}
+
 static bool
 deliver (void *opaque, size_t i, unsigned slot)
 {
   const struct hash_many *many = opaque;
   const struct result *result = &many->results[slot];
-  int64_t size;
 
-  if (many->progress &&
-      (size = small_size (&many->request, many->operands[i])) > 0)
-    progress_add (many->progress, size);
+  if (result->size != -1)
+    progress_add (many->progress, result->size);
   return many->result (many->opaque, many->operands[i], result->r,
                        &result->sum, &result->error);
 }
 
-static bool
-can_share (const struct hash_request *request)
-{
-  const struct source_options *source = &request->source;
-
-  return !source->image_opts &&
-    (!source->format || strcmp (source->format, "raw") == 0) &&
-    blkhash_opts_get_block_size (request->opts) <= MAX_BLOCK_SIZE;
-}
-
-/* Returns the number of leading operands that are small, and stores the bytes
- * of their files in *TOTAL.
- */
-static size_t
-count_small (const struct hash_request *request, char **operands, size_t count,
-             uint64_t *total)
-{
-  size_t n;
-  int64_t size;
-
-  *total = 0;
-  for (n = 0;
-       n < count && (size = small_size (request, operands[n])) != -1; n++)
-    *total += size;
-  return n;
-}
-
-/* ---- Progress of one image of a group ---- */
+/* ---- Progress of one of several images ---- */
 
 static void
 begin_nothing (const struct progress_form *form, uint64_t size)
@@ -156,31 +124,81 @@ static const struct progress no_progress = {
   .begin = begin_nothing, .add = add_nothing, .end = end_nothing
 };
 
-/* ---- Groups ---- */
+/* ---- One after the other ---- */
 
-static bool
-hash_group (struct hash_many *many, size_t count, uint64_t total)
+static void
+hash_in_turn (struct hash_many *many, size_t count)
 {
-  const struct in_order in_order = {
-    .count = count, .work = hash_together, .work_alone = hash_one,
-    .deliver = deliver, .opaque = many
-  };
-  bool more;
+  size_t i;
+  bool more = true;
 
-  many->progress = progress_begin (&many->request.progress, total);
-  many->request.progress.to = &no_progress;
-  many->request.source.memory /= IN_ORDER_MAX;
-  many->request.source.threads = 1;
-  more = in_order_run (&in_order);
-  progress_end (many->progress, more);
-  return more;
+  many->results[0].size = -1;
+  for (i = 0; more && i < count; i++) {
+    hash_one (many, many->request, i, 0);
+    more = deliver (many, i, 0);
+  }
 }
 
+/* ---- Several at once ---- */
+
 static bool
-hash_alone (struct hash_many *many)
+can_share (const struct hash_request *request)
 {
-  hash_one (many, 0, 0);
-  return deliver (many, 0, 0);
+  const struct source_options *source = &request->source;
+
+  return !source->image_opts &&
+    (!source->format || strcmp (source->format, "raw") == 0) &&
+    blkhash_opts_get_block_size (request->opts) <= MAX_BLOCK_SIZE;
+}
+
+/* Returns false if the operand is no small file. */
+static bool
+hash_together (void *opaque, size_t i, unsigned slot)
+{
+  struct hash_many *many = opaque;
+  struct result *result = &many->results[slot];
+
+  result->size = small_size (many->request, many->operands[i]);
+  if (result->size == -1)
+    return false;
+  hash_one (many, &many->share, i, slot);
+  return true;
+}
+
+static void
+begin_progress (struct hash_many *many)
+{
+  many->progress = progress_begin (&many->request->progress, PROGRESS_NO_SIZE);
+}
+
+/* Its progress is shown instead of that of the small files. */
+static void
+hash_alone (void *opaque, size_t i, unsigned slot)
+{
+  struct hash_many *many = opaque;
+
+  many->results[slot].size = -1;
+  progress_end (many->progress, true);
+  hash_one (many, many->request, i, slot);
+  begin_progress (many);
+}
+
+static void
+hash_in_order (struct hash_many *many, size_t count)
+{
+  const struct in_order in_order = {
+    .count = count, .work = hash_together, .work_alone = hash_alone,
+    .deliver = deliver, .opaque = many
+  };
+  bool all;
+
+  many->share = *many->request;
+  many->share.progress.to = &no_progress;
+  many->share.source.memory /= IN_ORDER_MAX;
+  many->share.source.threads = 1;
+  begin_progress (many);
+  all = in_order_run (&in_order);
+  progress_end (many->progress, all);
 }
 
 void
@@ -188,23 +206,13 @@ job_hash_many (const struct hash_request *request, bool together,
                char **operands, size_t count, hash_many_result *result,
                void *opaque)
 {
-  bool more = true, named = count > 1;
-  uint64_t total;
-  size_t n;
+  struct hash_many many = {
+    .request = request, .operands = operands, .named = count > 1,
+    .result = result, .opaque = opaque,
+  };
 
-  together = together && can_share (request);
-  for (; more && count > 0; operands += n, count -= n) {
-    struct hash_many many = {
-      .request = *request, .operands = operands, .named = named,
-      .result = result, .opaque = opaque,
-    };
-
-    n = together ? count_small (request, operands, count, &total) : 0;
-    if (n > 1)
-      more = hash_group (&many, n, total);
-    else {
-      n = 1;
-      more = hash_alone (&many);
-    }
-  }
+  if (together && count > 1 && can_share (request))
+    hash_in_order (&many, count);
+  else
+    hash_in_turn (&many, count);
 }
