@@ -12,6 +12,10 @@
  * thread that takes an operand determines its size: the first sum does not wait
  * for the metadata of all operands.
  *
+ * What fails is hashed again, alone, and only that result counts.  Together the
+ * images may have needed more open files, processes or memory than are allowed,
+ * and whether an image can be read must not depend on the other operands.
+ *
  * All other operands are hashed alone.  A large image keeps as many reads in
  * flight alone.  With a format of qemu, an image can consist of many files with
  * large tables, and qemu-nbd allocates memory for these.  Without one, all data
@@ -151,7 +155,7 @@ can_share (const struct hash_request *request)
     blkhash_opts_get_block_size (request->opts) <= MAX_BLOCK_SIZE;
 }
 
-/* Returns false if the operand is no small file. */
+/* Returns false if the operand is no small file, or failed. */
 static bool
 hash_together (void *opaque, size_t i, unsigned slot)
 {
@@ -162,7 +166,7 @@ hash_together (void *opaque, size_t i, unsigned slot)
   if (result->size == -1)
     return false;
   hash_one (many, &many->share, i, slot);
-  return true;
+  return result->r == 0;
 }
 
 static void
