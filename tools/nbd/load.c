@@ -8,8 +8,10 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "../lib/common/cleanup.h"
 #include "nbd/load.h"
 #include "util/error.h"
 
@@ -39,14 +41,14 @@ static const struct {
 };
 #endif
 
-struct libnbd libnbd;
+struct libnbd libnbd;           /* constant when it is loaded */
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct error load_error; /* why it could not be loaded; set once */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects this: */
+static bool loaded;
 
 /* libnbd is never unloaded: threads of gnutls may still run in it. */
-static void
-load (void)
+static int
+load_locked (struct error *error)
 {
   static const struct {
     const char *name;
@@ -59,24 +61,25 @@ load (void)
   void *library = dlopen (SONAME, RTLD_LAZY | RTLD_LOCAL);
   size_t i;
 
-  if (!library) {
-    error_set (&load_error, "cannot load libnbd: %s", dlerror ());
-    return;
-  }
+  if (!library)
+    return error_set (error, "cannot load libnbd: %s", dlerror ());
   for (i = 0; i < sizeof functions / sizeof functions[0]; i++) {
     *functions[i].address = dlsym (library, functions[i].name);
-    if (!*functions[i].address) {
-      error_set (&load_error, "cannot use libnbd: %s", dlerror ());
-      return;
-    }
+    if (!*functions[i].address)
+      return error_set (error, "cannot use libnbd: %s", dlerror ());
   }
+  return 0;
 }
 
+/* A failure is not kept.  It can be due to the limit of open files, and other
+ * images can be closed before the next call.
+ */
 int
 libnbd_load (struct error *error)
 {
-  pthread_once (&once, load);
-  if (error_is_set (&load_error))
-    return error_set (error, "%s", load_error.text);
-  return 0;
+  SCOPED_LOCK (&lock);
+
+  if (!loaded)
+    loaded = load_locked (error) == 0;
+  return loaded ? 0 : -1;
 }

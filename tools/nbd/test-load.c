@@ -1,0 +1,63 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Unit test: libnbd is loaded once, and a failure is not the last attempt.
+ */
+
+#include <config.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "nbd/load.h"
+#include "util/error.h"
+
+static bool fail;
+static unsigned calls;
+
+void *__real_dlopen (const char *name, int flags);
+void *__wrap_dlopen (const char *name, int flags);
+
+void *
+__wrap_dlopen (const char *name, int flags)
+{
+  calls++;
+  return __real_dlopen (fail ? "/nonexistent/libnbd.so.0" : name, flags);
+}
+
+static void
+test_load (void **state)
+{
+  struct error error = { "" };
+
+  (void) state;
+  fail = true;
+  assert_int_equal (libnbd_load (&error), -1);
+  assert_true (error_is_set (&error));
+
+  fail = false;
+  error = (struct error) { "" };
+  assert_int_equal (libnbd_load (&error), 0);
+  assert_false (error_is_set (&error));
+  assert_non_null (libnbd.create);
+  assert_int_equal (calls, 2);
+
+  fail = true;
+  assert_int_equal (libnbd_load (&error), 0);
+  assert_int_equal (calls, 2);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_load),
+  };
+
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}
