@@ -105,6 +105,26 @@ if (requires_qemu) > /dev/null; then
   head -c 100000 i/21.qcow2 > i/21.qcow2.cut
   same -- i/2*
   same -f qcow2 -- i/*.qcow2
+
+  # qemu-nbd loads the bitmaps of a qcow2, which can take much more memory than
+  # the file: images with bitmaps are open one at a time.
+  if (requires qemu-img bitmap --help) > /dev/null &&
+     cat /proc/$$/task/*/children > /dev/null 2>&1; then
+    for n in 21 22 23 24 25; do
+      qemu-img bitmap --add -f qcow2 i/$n.qcow2 b
+      reference i/$n
+    done > wanted
+    cat > bin/qemu-nbd << END
+#!/bin/sh
+cat /proc/\$PPID/task/*/children 2> /dev/null | wc -w >> "$dir/children"
+exec $(command -v qemu-nbd) "\$@"
+END
+    chmod +x bin/qemu-nbd
+    run 0 blksum --no-names i/*.qcow2
+    diff "$dir/stdout" wanted || fail "other sums with bitmaps"
+    rm bin/qemu-nbd
+    [ "$(sort -u children)" = 1 ] || fail "several images with bitmaps at once"
+  fi
 fi
 
 # As JSON, but for the time.

@@ -19,7 +19,9 @@
  * All other operands are hashed alone.  A large image keeps as many reads in
  * flight alone.  With a format of qemu, an image can consist of many files with
  * large tables, and qemu-nbd allocates memory for these.  Without one, all data
- * is in the small file.
+ * is in the small file, and so are the tables, except for the bitmaps of a
+ * qcow2: an entry of 8 bytes can represent a cluster of ones.  An image with
+ * bitmaps is hashed alone, too.
  */
 
 #include <config.h>
@@ -200,6 +202,7 @@ hash_in_order (struct hash_many *many, size_t count)
   many->share.progress.to = &no_progress;
   many->share.source.memory /= IN_ORDER_MAX;
   many->share.source.threads = 1;
+  many->share.source.refuse_bitmaps = true;
   begin_progress (many);
   all = in_order_run (&in_order);
   progress_end (many->progress, all);

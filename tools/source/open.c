@@ -88,6 +88,17 @@ open_qemu (const struct qemu_image *qi, struct source **source,
 #endif
 }
 
+static int
+refuse_bitmaps (const struct qemu_image *qi, struct error *error)
+{
+  const struct image *image = &qi->image;
+
+  if (qi->options->refuse_bitmaps && image->probed &&
+      strcmp (image->format, "qcow2") == 0 && image->top.qcow2.bitmaps > 0)
+    return error_set (error, "has bitmaps");
+  return 0;
+}
+
 /* Open the image of QI, which was inspected.  The source owns QI if this
  * succeeds.
  */
@@ -99,7 +110,9 @@ open_inspected (struct qemu_image *qi, struct source **source,
 
   if (qi->file && strcmp (qi->image.format, "raw") == 0)
     return raw_open (qi->options, &qi->files, 0, source, error);
-  r = open_qemu (qi, source, error);
+  r = refuse_bitmaps (qi, error);
+  if (r == 0)
+    r = open_qemu (qi, source, error);
   if (r == -1)
     image_destroy (&qi->image);
   return r;

@@ -23,6 +23,8 @@ struct source_options {
   size_t nr_objects;
   bool force_share;
   bool refuse_sums;             /* refuse a file that looks like checksums */
+  bool refuse_bitmaps;          /* refuse a probed qcow2 with bitmaps, for which
+                                 * qemu-nbd can allocate much memory */
   uint64_t size;                /* of an image, bytes: the source must have as
                                  * many, and may have more; SOURCE_WHOLE: all of
                                  * it */
