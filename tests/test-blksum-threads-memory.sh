@@ -95,11 +95,13 @@ try_all "$dir/large" "-t 128 -b 16m"
 export BLKSUM_DEPTH=64
 try_all "$dir/large" "-t 2"
 
-# 16 files at once, of the largest size that is hashed so, with blocks of the largest
-# size.
+# 16 files at once, of the largest size that is hashed so, with blocks of the
+# largest size, and of the smallest.
 unset BLKSUM_DEPTH
 for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
   head -c 4M "$dir/large" > "$dir/many$n"
 done
 sum=$(blksum --no-names -b 1m -c -t 1 "$dir/many1")
 modest "$sum" -b 1m "$dir"/many*
+sum=$(blksum --no-names -b 4 -d sha512 -c -t 1 "$dir/many1")
+modest "$sum" -b 4 -d sha512 "$dir"/many*

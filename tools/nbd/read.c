@@ -240,8 +240,8 @@ image_bounds (const struct nbd_reader *reader, unsigned threads)
 /* ---- Reading an export ---- */
 
 static void
-set_up (struct nbd_reader *reader, struct nbd_handle **conns, uint64_t size,
-        struct scan *scan)
+set_up (struct nbd_reader *reader, const struct source_options *options,
+        struct nbd_handle **conns, uint64_t size, struct scan *scan)
 {
   for (unsigned i = 0; i < reader->nr_conns; i++)
     reader->conns[i] = (struct conn) {
@@ -258,7 +258,7 @@ set_up (struct nbd_reader *reader, struct nbd_handle **conns, uint64_t size,
   };
   pthread_mutex_init (&reader->lock, NULL);
   deadline_cond_init (&reader->changed);
-  scheduler_init (&reader->scheduler, scan, conn_next_range);
+  scheduler_init (&reader->scheduler, options, scan, conn_next_range);
 }
 
 static void
@@ -305,7 +305,7 @@ nbd_scan (const struct source_options *options, struct nbd_handle **conns,
   bool failed;
 
   assert (nr_conns > 0 && nr_conns <= NBD_MAX_CONNS);
-  set_up (&reader, conns, size, scan);
+  set_up (&reader, options, conns, size, scan);
   if (setup_requests (&reader, options, &error) == -1 ||
       read_export (&reader, options->threads, &error) == -1)
     scan_fail (scan, &error);

@@ -17,10 +17,10 @@
 
 void
 dispatcher_init (struct dispatcher *dispatcher, struct scan *scan,
-                 next_range_function next_range)
+                 next_range_function next_range, size_t memory)
 {
   *dispatcher = (struct dispatcher) { .scan = scan, .next_range = next_range };
-  window_init (&dispatcher->window, scan->block_size);
+  window_init (&dispatcher->window, scan->block_size, memory);
   pthread_mutex_init (&dispatcher->turn, NULL);
   pthread_mutex_init (&dispatcher->lock, NULL);
   pthread_cond_init (&dispatcher->has_advanced, NULL);

@@ -43,8 +43,9 @@ struct dispatched_range {
   struct window_item item;
 };
 
+/* MEMORY is that of all buffers, in bytes. */
 void dispatcher_init (struct dispatcher *dispatcher, struct scan *scan,
-                      next_range_function next_range);
+                      next_range_function next_range, size_t memory);
 void dispatcher_destroy (struct dispatcher *dispatcher);
 
 /* Returns the longest range to take, in bytes, so that COUNT of them can be in

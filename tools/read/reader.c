@@ -316,7 +316,7 @@ reader_scan (const struct reader_image *image,
   struct scheduler_bounds bounds;
   int err;
 
-  scheduler_init (scheduler, scan,
+  scheduler_init (scheduler, options, scan,
                   image->read_next ? next_stream_range : next_image_range);
   bounds = set_sizes (&reader, options->threads);
   err = scheduler_set_bounds (scheduler, &bounds);

@@ -25,14 +25,16 @@
 #include "read/scheduler.h"
 #include "util/clock.h"
 #include "util/error.h"
+#include "util/source-options.h"
 
 void
-scheduler_init (struct scheduler *scheduler, struct scan *scan,
+scheduler_init (struct scheduler *scheduler,
+                const struct source_options *options, struct scan *scan,
                 next_range_function next_range)
 {
   *scheduler = (struct scheduler) { .scan = scan };
   scheduler->last = &scheduler->first;
-  dispatcher_init (&scheduler->dispatcher, scan, next_range);
+  dispatcher_init (&scheduler->dispatcher, scan, next_range, options->memory);
   pthread_mutex_init (&scheduler->lock, NULL);
   pthread_cond_init (&scheduler->changed, NULL);
   pthread_cond_init (&scheduler->has_memory, NULL);

@@ -23,6 +23,7 @@
 
 struct error;
 struct scan;
+struct source_options;
 
 struct scheduler_bounds {
   size_t memory;                /* bytes of all buffers */
@@ -57,7 +58,8 @@ struct scheduler {
 /* Initialize for SCAN.  NEXT_RANGE returns its ranges.  The dispatcher can be
  * used after this.
  */
-void scheduler_init (struct scheduler *scheduler, struct scan *scan,
+void scheduler_init (struct scheduler *scheduler,
+                     const struct source_options *options, struct scan *scan,
                      next_range_function next_range);
 
 /* Allocate the buffers.  0 or a positive errno. */

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: whatever is hashed first, what waits for the first range that is
- * not hashed is bounded, and who has that range never waits.
+ * not hashed is bounded, also for several images that share the memory, and who
+ * has that range never waits.
  */
 
 #include <config.h>
@@ -17,6 +18,7 @@
 
 #include "read/window.h"
 #include "util/extent.h"
+#include "util/source-options.h"
 
 #define RANGES 256
 #define ROUNDS 100000
@@ -42,12 +44,11 @@ swap (struct window *window, struct taken *a, struct taken *b)
 
 /* What is hashed and waits, and what is being hashed, takes memory. */
 static void
-test_bound (void **state)
+check_bound (unsigned images)
 {
   static const uint32_t block_sizes[] = { 4, 512, 65536, 16777216 };
   size_t b, i;
 
-  (void) state;
   for (b = 0; b < 4; b++) {
     static struct taken taken[RANGES];
     static uint64_t leaves[ROUNDS]; /* of each range so far */
@@ -57,7 +58,7 @@ test_bound (void **state)
 
     for (i = 0; i < RANGES; i++)
       taken[i].used = false;
-    window_init (&window, block_sizes[b]);
+    window_init (&window, block_sizes[b], SOURCE_MEMORY / images);
     assert_true (window_is_open (&window));
     for (round = 0; round < ROUNDS; round++) {
       struct taken *t = &taken[rand_r (&seed) % RANGES];
@@ -94,12 +95,26 @@ test_bound (void **state)
           ahead -= leaves[first];
         }
       }
-      assert_true (ahead * 64 <= BOUND);
+      assert_true (ahead * 64 <= BOUND / images);
       if (first == number)
         assert_true (window_is_open (&window));
     }
     assert_true (number > 2 * RANGES);
   }
+}
+
+static void
+test_bound (void **state)
+{
+  (void) state;
+  check_bound (1);
+}
+
+static void
+test_images (void **state)
+{
+  (void) state;
+  check_bound (16);
 }
 
 /* It closes, and opens as soon as the first is hashed. */
@@ -112,7 +127,7 @@ test_first (void **state)
   size_t i, n;
 
   (void) state;
-  window_init (&window, 4);
+  window_init (&window, 4, SOURCE_MEMORY);
   for (n = 0; window_is_open (&window); n++) {
     assert_true (n < 10000);
     window_take (&window, &items[n], &range);
@@ -131,6 +146,7 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_bound),
+    cmocka_unit_test (test_images),
     cmocka_unit_test (test_first),
   };
 

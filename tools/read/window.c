@@ -11,21 +11,25 @@
 
 #include "read/window.h"
 #include "util/extent.h"
+#include "util/source-options.h"
 
-#define SIZE (6 * 1024 * 1024)  /* bytes of memory */
+#define SIZE UINT64_C (6 * 1024 * 1024) /* bytes of memory, if an image has
+                                         * SOURCE_MEMORY for its buffers */
 #define LEAF_COST 80            /* bytes: the longest leaf, and its node */
 #define RANGE_COST 4096         /* bytes: the nodes above the leaves */
 
 void
-window_init (struct window *window, uint64_t block_size)
+window_init (struct window *window, uint64_t block_size, size_t memory)
 {
-  *window = (struct window) { .block_size = block_size };
+  *window = (struct window) {
+    .block_size = block_size, .size = SIZE * memory / SOURCE_MEMORY
+  };
 }
 
 uint64_t
 window_max_range (const struct window *window, unsigned count)
 {
-  uint64_t blocks = SIZE / LEAF_COST / count;
+  uint64_t blocks = window->size / LEAF_COST / count;
 
   return (blocks > 0 ? blocks : 1) * window->block_size;
 }
@@ -33,7 +37,7 @@ window_max_range (const struct window *window, unsigned count)
 bool
 window_is_open (const struct window *window)
 {
-  return !window->first || window->taken - window->first->start < SIZE;
+  return !window->first || window->taken - window->first->start < window->size;
 }
 
 void

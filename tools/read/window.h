@@ -13,6 +13,7 @@
 #define BLKSUM_WINDOW_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct range;
@@ -25,11 +26,15 @@ struct window_item {
 
 struct window {
   uint64_t block_size;          /* bytes */
+  uint64_t size;                /* bytes of memory */
   uint64_t taken;               /* bytes of memory of all ranges so far */
   struct window_item *first, *last; /* in the order of the image */
 };
 
-void window_init (struct window *window, uint64_t block_size);
+/* MEMORY: of the buffers of this image, bytes.  Images that share the memory of
+ * buffers also share that of the window.
+ */
+void window_init (struct window *window, uint64_t block_size, size_t memory);
 
 /* Returns the longest range to take, in bytes, so that COUNT of them can be in
  * flight.
