@@ -63,3 +63,12 @@ if [ -z "$wrapper" ]; then
   prints_sum "$sum" no_stderr blksum "$dir/qcow2"
   run 2 nothing blksum "$dir/qcow2"
 fi
+
+# It ends at once, and does not wait for other images that are being read.
+head -c 4M "$dir/image" > "$dir/small"
+truncate -s 64k "$dir/raw"
+qemu-img convert -f raw -O qcow2 "$dir/raw" "$dir/stalled"
+printf '#!/bin/sh\nexec sleep 1000\n' > "$dir/bin/qemu-nbd"
+chmod +x "$dir/bin/qemu-nbd"
+run 141 to_gone_reader timeout $limit blksum "$dir/small" "$dir/stalled"
+[ ! -s "$dir/stderr" ] || fail "unexpected message"

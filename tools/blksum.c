@@ -39,6 +39,7 @@
 #include "job/part.h"
 #include "job/resume.h"
 #include "job/update.h"
+#include "util/broken-pipe.h"
 #include "util/error.h"
 #include "util/request.h"
 #include "util/result.h"
@@ -64,6 +65,9 @@ struct print_sums {
   int write_error;              /* errno value, or 0 */
 };
 
+/* Without a reader this does not return, and does not wait for images that are
+ * hashed at the same time, which can take long.
+ */
 static bool
 print_result (void *opaque, const char *name, int r, const struct sum *sum,
               const struct error *error)
@@ -78,6 +82,8 @@ print_result (void *opaque, const char *name, int r, const struct sum *sum,
   if (!manifest_file_is_stdout (print->options->hash.manifest))
     print->write_error = output_sum (print->options, name, sum);
   blkhash_opts_free (sum->hash);
+  if (print->write_error == EPIPE)
+    die_of_broken_pipe ();
   return print->write_error == 0;
 }
 
