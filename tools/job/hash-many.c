@@ -7,7 +7,8 @@
  * image has too few other reads to hide the latency of the storage.  So operands
  * that are small files are hashed up to IN_ORDER_MAX at a time.  Together they
  * use no more memory than one image: each gets an equal share, and one thread,
- * which also opens and closes the image.  The progress is that of all of them,
+ * which also opens and closes the image.  As many of these threads hash at once
+ * as for one image, while others wait for reads.  The progress is that of all of them,
  * in bytes of the files.  Their number of bytes is not known, because only the
  * thread that takes an operand determines its size: the first sum does not wait
  * for the metadata of all operands.
@@ -42,6 +43,7 @@
 #include "util/progress.h"
 #include "util/request.h"
 #include "util/result.h"
+#include "util/semaphore.h"
 
 #define SMALL (4 * 1024 * 1024) /* bytes: the largest small file */
 /* Larger blocks do not fit into an equal share of the memory. */
@@ -196,16 +198,20 @@ hash_in_order (struct hash_many *many, size_t count)
     .count = count, .work = hash_together, .work_alone = hash_alone,
     .deliver = deliver, .opaque = many
   };
+  struct semaphore hashing;
   bool all;
 
+  semaphore_init (&hashing, many->request->source.threads);
   many->share = *many->request;
   many->share.progress.to = &no_progress;
   many->share.source.memory /= IN_ORDER_MAX;
   many->share.source.threads = 1;
+  many->share.source.hashing = &hashing;
   many->share.source.refuse_bitmaps = true;
   begin_progress (many);
   all = in_order_run (&in_order);
   progress_end (many->progress, all);
+  semaphore_destroy (&hashing);
 }
 
 void

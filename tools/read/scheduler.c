@@ -25,6 +25,7 @@
 #include "read/scheduler.h"
 #include "util/clock.h"
 #include "util/error.h"
+#include "util/semaphore.h"
 #include "util/source-options.h"
 
 void
@@ -32,7 +33,7 @@ scheduler_init (struct scheduler *scheduler,
                 const struct source_options *options, struct scan *scan,
                 next_range_function next_range)
 {
-  *scheduler = (struct scheduler) { .scan = scan };
+  *scheduler = (struct scheduler) { .scan = scan, .shared = options->hashing };
   scheduler->last = &scheduler->first;
   dispatcher_init (&scheduler->dispatcher, scan, next_range, options->memory);
   pthread_mutex_init (&scheduler->lock, NULL);
@@ -314,12 +315,17 @@ void
 scheduler_hash (struct scheduler *scheduler, struct buffer *buffer)
 {
   const struct range *range = &buffer->place.range;
-  uint64_t start = clock_ns ();
+  uint64_t start;
 
+  if (scheduler->shared)
+    semaphore_acquire (scheduler->shared);
+  start = clock_ns ();
   fail_on_error (scheduler,
                  scan_add_data (scheduler->scan, buffer->bytes, range->len,
                                 range->offset), range);
   buffer->busy += clock_ns () - start;
+  if (scheduler->shared)
+    semaphore_release (scheduler->shared);
   finish_buffer (scheduler, buffer, &scheduler->hashing);
 }
 

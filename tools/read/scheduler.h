@@ -23,6 +23,7 @@
 
 struct error;
 struct scan;
+struct semaphore;
 struct source_options;
 
 struct scheduler_bounds {
@@ -38,6 +39,7 @@ struct scheduler_bounds {
 struct scheduler {
   /* Set once. */
   struct scan *scan;
+  struct semaphore *shared;     /* of the threads that hash; or NULL */
   struct scheduler_bounds bounds;
 
   struct dispatcher dispatcher;

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct semaphore;
+
 #define SOURCE_WHOLE UINT64_MAX
 #define SOURCE_MEMORY (44 * 1024 * 1024) /* bytes: all reads in flight */
 
@@ -35,6 +37,8 @@ struct source_options {
   bool cache;                   /* leave what was read in the page cache */
   bool extents;                 /* query extents */
   unsigned threads;             /* that read and hash, 1 or more */
+  struct semaphore *hashing;    /* of the threads that hash, if images share
+                                 * them; or NULL */
   size_t memory;                /* of all buffers, bytes; see SOURCE_MEMORY */
   size_t read_size;             /* of a read over NBD, bytes */
   size_t queue_size;            /* on an NBD connection at most: bytes in

@@ -1,0 +1,24 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A counting semaphore.  Those of POSIX without a name are not on all systems.
+ */
+
+#ifndef BLKSUM_SEMAPHORE_H
+#define BLKSUM_SEMAPHORE_H
+
+#include <pthread.h>
+
+struct semaphore {
+  pthread_mutex_t lock;         /* protects the field below */
+  pthread_cond_t released;
+  unsigned left;                /* threads that may acquire it */
+};
+
+void semaphore_init (struct semaphore *semaphore, unsigned count);
+void semaphore_destroy (struct semaphore *semaphore);
+
+void semaphore_acquire (struct semaphore *semaphore);
+void semaphore_release (struct semaphore *semaphore);
+
+#endif /* BLKSUM_SEMAPHORE_H */
