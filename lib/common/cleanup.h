@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Locals that clean up after themselves.
+ * Local variables that are cleaned up when they go out of scope.
  */
 
 #ifndef BLKHASH_CLEANUP_H

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Detect the instruction sets that our kernels need: a feature is set if the
- * CPU has the instructions and the operating system saves their registers.
- * Called from any thread.
+ * Detect the instruction sets that the SIMD implementations, called kernels,
+ * need: a feature is set if the CPU has the instructions and the operating
+ * system saves their registers.  Called from any thread.
  */
 
 #include <config.h>
@@ -20,7 +20,7 @@
 
 #include "common/cpu.h"
 
-#define DETECTED (1u << 31)     /* beside the features */
+#define DETECTED (1u << 31)     /* set in addition to the features */
 
 #if defined __x86_64__
 
@@ -42,7 +42,9 @@ detect (void)
 {
   unsigned a, b, c, d, leaf7, saved, vendor, features = 0;
 
-  /* Few of them: in a virtual machine each takes microseconds. */
+  /* As few CPUID instructions as possible: in a virtual machine each takes
+   * microseconds.
+   */
   if (__get_cpuid_max (0, &vendor) < 7)
     return 0;
   if (vendor == signature_AMD_ebx)
@@ -64,8 +66,9 @@ detect (void)
   return features;
 }
 
-/* The numbers as Linux and the manuals say them: an extended family or model
- * counts only where there is one.
+/* The numbers are those of Linux and of the vendors' manuals: the extended
+ * family and the extended model are used only by those families for which they
+ * are defined.
  */
 void
 cpu_name (char *name, size_t size)

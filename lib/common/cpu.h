@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Detect the instruction sets that our kernels need: a feature is set if the
- * CPU has the instructions and the operating system saves their registers.
- * Called from any thread.
+ * Detect the instruction sets that the SIMD implementations, called kernels,
+ * need: a feature is set if the CPU has the instructions and the operating
+ * system saves their registers.  Called from any thread.
  */
 
 #ifndef BLKHASH_CPU_H
@@ -16,15 +16,17 @@ enum {
   CPU_AVX2 = 2,
   CPU_AVX512 = 4,               /* F, BW and VL */
   CPU_ARM_SHA2 = 8,
-  CPU_AMD = 16,                 /* the vendor: some code is fast on AMD only */
+  CPU_AMD = 16,                 /* the vendor is AMD: some code is fast only
+                                 * there */
   CPU_CRC32C = 32,              /* SSE4.2, or the CRC32 of ARMv8 */
 };
 
-/* The features that can be used here.  They are detected once. */
+/* Returns the features that can be used on this CPU.  They are detected once.
+ */
 unsigned cpu_features (void);
 
-/* Store in NAME the vendor, family and model of this CPU, in words, or "" if
- * they are not known.
+/* Store in NAME the vendor, family and model of this CPU as text, or "" if they
+ * are not known.
  */
 void cpu_name (char *name, size_t size);
 

@@ -3,8 +3,9 @@
  *
  * Wait for a condition variable with a timeout, by the monotonic clock.
  *
- * If condition variables cannot use that clock, they are polled instead: with
- * the real-time clock, a clock that is set back could extend the wait by hours.
+ * On systems where condition variables cannot use that clock, they are polled.
+ * The real-time clock is not used instead, because setting it back could extend
+ * a wait by hours.
  */
 
 #ifndef BLKHASH_DEADLINE_H
@@ -34,7 +35,7 @@ deadline_cond_init (pthread_cond_t *cond)
 #endif
 }
 
-/* The moment NANOSECONDS from now. */
+/* Returns the time NANOSECONDS from now. */
 static inline struct timespec
 deadline_in (uint64_t nanoseconds)
 {
@@ -50,7 +51,7 @@ deadline_in (uint64_t nanoseconds)
   return t;
 }
 
-/* As pthread_cond_wait; ETIMEDOUT at DEADLINE. */
+/* The same as pthread_cond_wait, but returns ETIMEDOUT at DEADLINE. */
 static inline int
 deadline_wait (pthread_cond_t *cond, pthread_mutex_t *lock,
                const struct timespec *deadline)

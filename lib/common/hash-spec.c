@@ -3,7 +3,7 @@
  *
  * Parse a hash spec: the digest, block size and construction of a hash.
  *
- * The text is untrusted: each part is validated, and has a limit.
+ * The text is untrusted, so each part is validated and limited.
  */
 
 #include <config.h>
@@ -15,7 +15,8 @@
 #include "blkhash.h"
 #include "common/hash-spec.h"
 
-#define TOO_LARGE (1u << 26)    /* for a size and for a number of streams */
+#define TOO_LARGE (1u << 26)    /* larger than any valid size or number of
+                                 * streams */
 
 /* Parse the number at *TEXT and advance *TEXT.  Returns 0 if there is no number
  * of 1 or more.  Larger numbers are clamped to TOO_LARGE.
@@ -33,7 +34,9 @@ read_number (const char **text)
   return number;
 }
 
-/* Parse a size in bytes, with or without unit.  0: there is none. */
+/* Parse a size in bytes, with or without a unit.  Returns 0 if there is no
+ * size.
+ */
 static uint32_t
 read_size (const char **text)
 {

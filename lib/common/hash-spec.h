@@ -18,18 +18,20 @@ struct blkhash_opts;
 struct hash_spec {
   char digest[48];
   uint32_t block_size;          /* 0: not specified */
-  unsigned streams;             /* 0: flat, unless it is linear */
+  unsigned streams;             /* 0: linear or flat */
   bool linear;
 };
 
-/* Parse DIGEST, DIGEST/SIZE, DIGEST/SIZE/sN or DIGEST/SIZE/linear.  A text that
- * is the name of a digest, such as OpenSSL's SHA2-512/256, is that digest.
- * Returns 0, or EINVAL if TEXT has another form.  hash_spec_opts checks that
- * the digest exists.
+/* Parse DIGEST, DIGEST/SIZE, DIGEST/SIZE/sN or DIGEST/SIZE/linear.  If all of
+ * TEXT is the name of a digest, such as OpenSSL's SHA2-512/256, it is not
+ * split.  Returns 0, or EINVAL if TEXT has another form.  hash_spec_opts checks
+ * that the digest exists.
  */
 int hash_spec_parse (const char *text, struct hash_spec *spec);
 
-/* Is the construction specified?  "sha256/64k" is flat, "sha256" is open. */
+/* Is the construction specified?  "sha256/64k" specifies flat, "sha256"
+ * specifies no construction.
+ */
 static inline bool
 hash_spec_is_complete (const struct hash_spec *spec)
 {

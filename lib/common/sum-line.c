@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A checksum as a line of text.
+ * Format a checksum as a line of text.
  */
 
 #include <config.h>

@@ -13,21 +13,24 @@
 
 struct blkhash_opts;
 
-/* "HEX  NAME", or with TAG "blk-sha256/64k (NAME) = HEX", which has the
- * parameters of the hash.  A NULL name is left out.  With ESCAPE, backslash,
- * newline and carriage return in a name are escaped, and a line with an escaped
- * name starts with a backslash, as in coreutils.
+/* Format "HEX  NAME", or if TAG is set "blk-sha256/64k (NAME) = HEX", where the
+ * tag has the parameters of the hash.  If NAME is NULL, it is omitted.  If
+ * ESCAPE is set, backslash, newline and carriage return in a name are escaped,
+ * and a line with an escaped name starts with a backslash, as in coreutils.
  *
- * There is no line end.  The caller frees the string; NULL: no memory.
+ * The line does not end with a newline.  The caller frees the string.  Returns
+ * NULL if there is no memory.
  */
 char *sum_line (const struct blkhash_opts *opts,
                 const unsigned char *md, size_t md_len,
                 const char *name, bool tag, bool escape);
 
-/* NAME escaped, or a copy of it if nothing needs to be. */
+/* Returns NAME with these characters escaped, or a copy of it if it has none.
+ * The caller frees it.
+ */
 char *sum_line_escape (const char *name);
 
-/* MD as hexadecimal digits. */
+/* Returns MD as hexadecimal digits.  The caller frees the string. */
 char *sum_line_hex (const unsigned char *md, size_t md_len);
 
 #endif /* BLKHASH_SUM_LINE_H */

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: hash specs are parsed.
+ * Unit test: the parser of hash specs.
  */
 
 #include <config.h>
@@ -46,7 +46,9 @@ test_parse (void **state)
   parses ("md5/5000", "md5", 5000, 0, false);
   parses ("blake2b-256/16m/s64", "blake2b-256", 16 << 20, 64, false);
   parses ("sha256/4m/linear", "sha256", 4 << 20, 0, true);
-  /* A digest of OpenSSL; the other one is sha512 in blocks of 256 bytes. */
+  /* The first is the name of a digest of OpenSSL; the second is sha512 with a
+   * block size of 256 bytes.
+   */
   parses ("SHA2-512/256", "SHA2-512/256", 0, 0, false);
   parses ("sha512/256", "sha512", 256, 0, false);
 }
@@ -85,7 +87,7 @@ opts_of (const char *text)
   return opts;
 }
 
-/* Parameters that TEXT does not specify, and only those, are the defaults. */
+/* Only the parameters that TEXT does not specify have default values. */
 static void
 has_opts (const char *text, const char *digest, uint32_t block_size,
           unsigned streams, unsigned size)

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * For tests that wrap a libc function with a time parameter.  On 32 bit
- * machines programs with a 64 bit time_t call another symbol, so such a test
- * passes --wrap to the linker for both names.
+ * machines, programs with a 64 bit time_t call a different symbol, so such a
+ * test passes --wrap to the linker for both symbols.
  */
 
 #ifndef BLKHASH_TEST_TIME64_H
@@ -11,7 +11,9 @@
 
 #include <time.h>
 
-/* Append to the declaration of __wrap_FUNCTION: the symbol that is called. */
+/* Append this to the declaration of __wrap_FUNCTION: it sets the symbol that is
+ * called.
+ */
 #if defined __USE_TIME_BITS64 && defined __TIMESIZE && __TIMESIZE == 32
 #define WRAPS_TIME64(function) __asm__ ("__wrap___" #function "64")
 #else

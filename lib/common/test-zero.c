@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: zero detection finds a single bit anywhere.
+ * Unit test: zero detection detects a single set bit in any byte.
  */
 
 #include <config.h>
@@ -25,8 +25,9 @@ test_empty (void **state)
   assert_true (is_zero ("x", 0));
 }
 
-/* Each length, at each alignment of 16, with each byte set once, in a buffer
- * that ends where the allocation does.
+/* For each length and each alignment modulo 16, set each byte in turn.  The
+ * buffer ends at the end of its allocation, so that a sanitizer or valgrind
+ * detects reads beyond it.
  */
 static void
 test_every_byte (void **state)

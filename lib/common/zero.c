@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Is this buffer all zero?  Runs at memory speed, in any thread.
+ * Detect buffers of zeros, at memory speed.  Thread-safe.
  */
 
 #include <config.h>
@@ -10,9 +10,10 @@
 
 #include "common/zero.h"
 
-/* Nearly all data has a nonzero byte among the first.  If these are zero, the
- * buffer is zero if it equals itself shifted by their number: memcmp is the
- * fastest loop available, and libc selects it for the CPU.
+/* Nearly all data has a nonzero byte among the first HEAD bytes.  If these are
+ * zero, the whole buffer is zero if it is equal to itself shifted by HEAD
+ * bytes.  memcmp is the fastest loop for this, because libc selects an
+ * implementation for the CPU.
  */
 #define HEAD 16
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Is this buffer all zero?  Runs at memory speed, in any thread.
+ * Detect buffers of zeros, at memory speed.  Thread-safe.
  */
 
 #ifndef BLKHASH_ZERO_H
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* True if all LEN bytes of BUF are zero; an empty buffer is. */
+/* Returns true if all LEN bytes of BUF are zero, and if LEN is 0. */
 bool is_zero (const void *buf, size_t len);
 
 #endif /* BLKHASH_ZERO_H */
