@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * How leaves become the digest of the image: flat, linear or streams.
+ * The construction of the outer hash, which computes the digest of the image
+ * from its leaves: flat, linear or streams.
  */
 
 #ifndef BLKHASH_CONSTRUCTION_H
@@ -10,8 +11,8 @@
 #include <stdbool.h>
 
 struct construction {
-  unsigned streams;             /* 0: flat or linear */
-  bool linear;                  /* only without streams */
+  unsigned streams;             /* 0 if flat or linear */
+  bool linear;                  /* only if STREAMS is 0 */
 };
 
 #endif /* BLKHASH_CONSTRUCTION_H */

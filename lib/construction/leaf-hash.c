@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Hash a group of blocks to leaves, in the calling thread.
+ * Compute the leaves of a group of blocks, in the calling thread.
  */
 
 #include <config.h>
@@ -16,8 +16,8 @@
 #include "digest/digest.h"
 #include "lanes/lanes.h"
 
-/* The state of one hashing thread.  They are kept, so there are as many as
- * threads that ever hashed at once.
+/* The state of one hashing thread.  These are kept for reuse, so their number
+ * is the largest number of threads that have hashed at the same time.
  */
 struct hasher {
   struct hasher *next;
@@ -26,10 +26,10 @@ struct hasher {
 
 struct hashers {
   const struct digest *digest;
-  struct lanes *lanes;          /* NULL: one block after the other */
+  struct lanes *lanes;          /* NULL: blocks are hashed one by one */
   size_t block_size;            /* bytes */
 
-  pthread_mutex_t lock;         /* protects what follows */
+  pthread_mutex_t lock;         /* protects the field below */
   struct hasher *idle;
 };
 
@@ -85,7 +85,7 @@ hash_one (struct digest_ctx *ctx, const struct leaf_block *block)
   return err;
 }
 
-/* COUNT full blocks. */
+/* Hash COUNT full blocks. */
 static int
 hash_full (const struct hashers *hashers, struct digest_ctx *ctx,
            struct leaf_block *const *blocks, size_t count)
@@ -173,7 +173,9 @@ update_one (void *ctx, const void *data, size_t len)
   return digest_update (ctx, data, len);
 }
 
-/* Without memory for a hasher the measurement stays due. */
+/* If there is no memory for a hasher, the measurement is retried by the next
+ * call.
+ */
 int
 hashers_measure (struct hashers *hashers)
 {
@@ -194,7 +196,9 @@ hashers_measure (struct hashers *hashers)
   return err;
 }
 
-/* A kernel that fails its test is an error, and not skipped: see lanes.c. */
+/* If a kernel fails its self-test, this is an error.  The kernel is not
+ * skipped: see lanes.c.
+ */
 static int
 create_lanes (struct hashers *hashers)
 {

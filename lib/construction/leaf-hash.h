@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Hash a group of blocks to leaves, in the calling thread.
+ * Compute the leaves of a group of blocks, in the calling thread.
  *
- * If our kernels have the digest, many blocks are hashed at once, see lanes.h;
- * otherwise the digest's library hashes one after the other.  leaf.c detects
- * zeros, and groups the blocks of several threads.
+ * If the digest has SIMD (multi-buffer) implementations, called kernels,
+ * several blocks are hashed at once: see lanes.h.  Otherwise the blocks are
+ * hashed one after the other by the library that implements the digest.  leaf.c
+ * detects blocks of zeros, and groups the blocks of several threads.
  */
 
 #ifndef BLKHASH_LEAF_HASH_H
@@ -17,40 +18,44 @@
 
 struct digest;
 
-/* The most blocks of a group. */
+/* The maximum number of blocks in a group. */
 #define LEAF_GROUP 32
 
 struct leaf_block {
   const void *data;
   size_t len;                   /* at least 1, at most the block size */
-  unsigned char *md;            /* where the leaf goes, digest_size bytes */
-  bool zero;                    /* set: all zero, and MD was not stored */
+  unsigned char *md;            /* output buffer for the leaf, digest_size
+                                 * bytes */
+  bool zero;                    /* the block is all zero; its leaf is not
+                                 * stored in MD */
 };
 
-struct hashers;                 /* any number of threads can use one at once */
+struct hashers;                 /* thread-safe */
 
-/* DIGEST must outlive it.  NULL with errno set on failure. */
+/* DIGEST must outlive the hashers.  Returns NULL with errno set on failure. */
 struct hashers *hashers_create (const struct digest *digest,
                                 uint32_t block_size);
 void hashers_free (struct hashers *hashers);
 
-/* The number of blocks above which more are not faster: no need to wait for
- * more.  0: one is enough.  It can change after hashers_measure.
+/* The group size beyond which a larger group is not faster per block, so that
+ * it is not worth waiting for more blocks.  Returns 0 if single blocks are as
+ * fast as groups.  The number can change after hashers_measure.
  */
 size_t hashers_full_group (const struct hashers *hashers);
 
-/* Measure the kernels if that is due, which it is twice in a process.  Call it
- * after each hashers_hash, when no other thread waits for this one: it nearly
- * always returns at once, but can take some hundred microseconds.  0, or EIO if
- * a kernel computes wrong results; the leaves computed before are right.
+/* Measure the speed of the kernels if a measurement is due, which happens twice
+ * per process.  Call this after each hashers_hash, at a point where no other
+ * thread waits for the caller: it usually returns immediately, but a
+ * measurement takes some hundred microseconds.  Returns 0, or EIO if a kernel
+ * computes wrong results.  Leaves computed before the error are correct.
  */
 int hashers_measure (struct hashers *hashers);
 
-/* Hash COUNT blocks, at most LEAF_GROUP.  0, ENOMEM or EIO. */
+/* Hash COUNT blocks, at most LEAF_GROUP.  Returns 0, ENOMEM or EIO. */
 int hashers_hash (struct hashers *hashers, struct leaf_block *const *blocks,
                   size_t count);
 
-/* Store the leaf of LEN zero bytes. */
+/* Store in MD the leaf of a block of LEN zero bytes. */
 int hashers_zeros (struct hashers *hashers, size_t len, unsigned char *md);
 
 #endif /* BLKHASH_LEAF_HASH_H */

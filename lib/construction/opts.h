@@ -13,7 +13,7 @@
 #include "construction/construction.h"
 
 struct blkhash_opts {
-  const char *digest_name;      /* canonical, static storage */
+  const char *digest_name;      /* canonical name, in static storage */
   size_t digest_size;           /* bytes */
   uint32_t block_size;
   unsigned queue_depth;
@@ -21,7 +21,7 @@ struct blkhash_opts {
   uint8_t threads;
 };
 
-/* Fill in the defaults. */
+/* Set all options to their defaults. */
 void opts_init (struct blkhash_opts *opts);
 
 #endif /* BLKHASH_OPTS_H */

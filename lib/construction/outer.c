@@ -1,14 +1,15 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The outer hash: leaves, in order, to the digest of the image.
+ * The outer hash: computes the digest of the image from its leaves, in order.
  *
  * Flat is one chain over all leaves and the size; linear is flat without the
  * size.  With S streams there are S chains, leaf i belongs to chain i mod S,
  * and the result is the digest of the digests of the chains, without the size.
  *
- * Runs of zero blocks dominate the time of an empty image.  They are appended
- * from a page of repeated leaves, so that each call of the digest is long.
+ * An image that is mostly empty spends most of its time on runs of zero blocks.
+ * They are appended from a buffer of repeated leaves of zero blocks, so that
+ * each call of the digest hashes many bytes.
  */
 
 #include <config.h>
@@ -22,14 +23,14 @@
 #include "construction/outer.h"
 #include "digest/digest.h"
 
-#define ZERO_LEAVES 512         /* leaves in the page */
+#define ZERO_LEAVES 512         /* leaves in zero_page */
 
 struct outer {
   const struct digest *digest;
   size_t leaf_size;             /* bytes */
   struct construction construction;
-  unsigned chains;              /* 1, or streams */
-  unsigned next;                /* the chain of the next leaf */
+  unsigned chains;              /* 1, or the number of streams */
+  unsigned next;                /* index of the chain of the next leaf */
   unsigned char *zero_page;
   struct digest_ctx *chain[];
 };
@@ -70,7 +71,7 @@ outer_create (const struct digest *digest,
   outer->construction = *construction;
   outer->chains = chains;
 
-  /* + 1: leaves can have no bytes, and malloc of 0 may be NULL. */
+  /* + 1: the size of a leaf can be 0, and malloc (0) may return NULL. */
   outer->zero_page = malloc (ZERO_LEAVES * outer->leaf_size + 1);
   if (!outer->zero_page)
     goto fail;
@@ -142,7 +143,9 @@ outer_zeros (struct outer *outer, uint64_t count)
   unsigned i;
   int err = 0;
 
-  /* Counted from the next chain, the first REST chains get one more. */
+  /* Starting with the chain of the next leaf, the first REST chains get one
+   * leaf more than the others.
+   */
   for (i = 0; i < outer->chains && err == 0; i++)
     err = chain_zeros (outer, (outer->next + i) % outer->chains,
                        each + (i < rest));

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The outer hash: leaves, in order, to the digest of the image.  The
- * construction is flat, linear or streams.
+ * The outer hash: computes the digest of the image from its leaves, in order.
+ * The construction is flat, linear or streams.
  *
- * One thread at a time.
+ * An outer hash is used by one thread at a time.
  */
 
 #ifndef BLKHASH_OUTER_H
@@ -18,8 +18,8 @@ struct digest;
 
 struct outer;
 
-/* DIGEST must outlive it; CONSTRUCTION and ZERO_LEAF, the leaf of a block of
- * zeros, are copied.  NULL with errno set on failure.
+/* DIGEST must outlive the outer hash.  CONSTRUCTION and ZERO_LEAF, the leaf of
+ * a block of zeros, are copied.  Returns NULL with errno set on failure.
  */
 struct outer *outer_create (const struct digest *digest,
                             const struct construction *construction,
@@ -33,7 +33,9 @@ int outer_leaves (struct outer *outer, const unsigned char *leaves,
 /* Append the leaf of a block of zeros COUNT times. */
 int outer_zeros (struct outer *outer, uint64_t count);
 
-/* Store the digest of the image of SIZE bytes.  Only outer_free may follow. */
+/* Store in MD the digest of the image, whose size is SIZE bytes.  After this
+ * only outer_free may be called.
+ */
 int outer_final (struct outer *outer, uint64_t size, unsigned char *md);
 
 #endif /* BLKHASH_OUTER_H */

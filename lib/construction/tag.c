@@ -4,8 +4,9 @@
  * The tag of options, which identifies the parameters of a hash:
  * blk-sha256/64k.
  *
- * A parsed tag is printed again and compared, so that only one spelling is
- * valid: no alias of a digest, no "1024k" for "1m", no leading zero.
+ * A parsed tag is formatted again and compared with the input, so that only one
+ * spelling is valid: an alias of a digest, "1024k" instead of "1m", and a
+ * leading zero are errors.
  */
 
 #include <config.h>

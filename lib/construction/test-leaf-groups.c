@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: batches that are hashed in one group.  An error of a group is an
- * error of each batch that has blocks in it, and of no other; and a batch waits
- * for others only if that fills the lanes.
+ * Unit test: batches that are hashed in one group.  An error of a group is
+ * reported to each batch that has blocks in it, and to no other batch.  A batch
+ * waits for others only if such waits fill the lanes.
  *
- * Linker wrappers for the functions that leaf.c calls set the number of CPUs
- * and the block that fails, and hold a block until others wait: nothing here
- * depends on time.
+ * Linker wrappers for functions that leaf.c calls set the number of CPUs, make
+ * one block fail, and hold a block until other threads wait, so the test does
+ * not depend on timing.
  */
 
 #include <config.h>
@@ -167,9 +167,9 @@ destroy (void)
   digest_free (digest);
 }
 
-/* While the only CPU hashes a block, three batches are queued.  Then the groups
- * are 20 blocks of the first with 12 of the second, 8 of the second with 24 of
- * the third, and 6 of the third.
+/* While the only CPU hashes a block, three batches are queued.  The resulting
+ * groups are: 20 blocks of the first batch and 12 of the second, 8 of the
+ * second and 24 of the third, and 6 of the third.
  */
 static void
 fail_in_group (size_t of, size_t block, int first, int second, int third)
@@ -243,8 +243,8 @@ test_zeros (void **state)
   destroy ();
 }
 
-/* The thread of the oldest batch is already hashing; so the next one is woken
- * when a CPU is free.
+/* The thread of the oldest batch is already hashing, so the thread of the next
+ * batch is woken when a CPU becomes free.
  */
 static void
 test_wake_next (void **state)
@@ -279,9 +279,9 @@ test_wake_next (void **state)
 
 /* ---- Waiting for others ---- */
 
-static unsigned waits;          /* that ended */
-static bool spurious;           /* the next one ends before its time */
-static atomic_bool hold;        /* the next one lasts as long as HELD */
+static unsigned waits;          /* number of waits that ended */
+static bool spurious;           /* the next wait has a spurious wakeup */
+static atomic_bool hold;        /* the next wait lasts while HELD is set */
 static atomic_bool held;
 
 int
@@ -330,7 +330,8 @@ waits_of (size_t batches, size_t count)
   return waits;
 }
 
-/* No other batches arrive: after a wait 1, 3, 7 ... 1023 batches do not wait.
+/* No other batches arrive.  After each wait that times out, the next 1, 3, 7
+ * ... 1023 batches do not wait.
  */
 static void
 test_gather (void **state)
@@ -382,7 +383,7 @@ test_gather (void **state)
   destroy ();
 }
 
-/* A batch that waits in a thread of its own, until it is let go. */
+/* Start a batch in a thread of its own, where it waits until it is released. */
 static void
 begin_waiting (struct batch *batch)
 {
@@ -392,7 +393,9 @@ begin_waiting (struct batch *batch)
   wait_for (&waiting, 1);
 }
 
-/* Lanes that three blocks do not fill: 0 if this CPU has none. */
+/* Force a kernel whose full group has more than three blocks.  Returns the size
+ * of that group, or 0 if this CPU has no such kernel.
+ */
 static size_t
 force_wide_lanes (void)
 {
@@ -414,9 +417,10 @@ force_wide_lanes (void)
   return 0;
 }
 
-/* A few batches arrive, but too few to fill the lanes: a batch that is hashed
- * by another one whose wait timed out does not reset the backoff.  Otherwise a
- * client with four requests in flight would wait for each of them.
+/* A few batches arrive, but too few to fill the lanes.  If the wait of one
+ * batch times out, and its thread then hashes another batch as well, this does
+ * not reset the backoff.  Otherwise a client with four requests in flight would
+ * wait for each of them.
  */
 static void
 test_taken (void **state)
@@ -436,7 +440,7 @@ test_taken (void **state)
   create ("sha256", 2);
   leaf_gather (engine);
   begin_waiting (&first);
-  assert_int_equal (waits_of (1, 1), 1); /* takes both */
+  assert_int_equal (waits_of (1, 1), 1); /* hashes both batches */
   held = false;
   end (&first, 0);
   assert_int_equal (waits_of (1, 1), 0);
@@ -444,7 +448,7 @@ test_taken (void **state)
   assert_int_equal (waits_of (3, 1), 0);
   assert_int_equal (waits_of (1, 1), 1);
 
-  /* But if the two fill the lanes, batches wait again. */
+  /* If the two batches fill the lanes, batches wait again. */
   assert_int_equal (waits_of (7, 1), 0);
   begin_waiting (&first);
   assert_int_equal (waits_of (1, enough - 1), 0);

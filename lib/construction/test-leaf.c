@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: many threads hash batches of any size at once, and each gets the
- * leaves of its own blocks, with few CPUs and with many: a linker wrapper for
- * sysconf sets their number.
+ * Unit test: many threads hash batches of any size at once, and each thread
+ * gets the leaves of its own blocks.  A linker wrapper for sysconf sets the
+ * number of CPUs, to test with few and with many.
  */
 
 #include <config.h>
@@ -48,7 +48,7 @@ struct worker {
   bool ok;
 };
 
-/* The same by itself. */
+/* Is the leaf equal to the digest of the block, computed separately? */
 static bool
 is_leaf_of (struct digest_ctx *ctx, const struct leaf_block *block)
 {
@@ -135,7 +135,8 @@ test_threads (void **state)
   run_threads (THREADS, false, -1); /* the number of CPUs is unknown */
 }
 
-/* Many threads fill groups; or there is only one thread. */
+/* With leaf_gather, many threads fill the groups, or there is only one thread.
+ */
 static void
 test_gather (void **state)
 {
@@ -146,7 +147,7 @@ test_gather (void **state)
   run_threads (1, true, 1);
 }
 
-/* The leaf of zeros, of a whole block and of a short one. */
+/* The leaf of zeros, for a whole block and for a short one. */
 static void
 test_zeros (void **state)
 {

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: a tag says how a hash is made, in one spelling and no other.
+ * Unit test: a tag identifies the parameters of a hash, and has exactly one
+ * valid spelling.
  */
 
 #include <config.h>
