@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * BLAKE2b of eight messages with AVX-512.  What it does is in blake2b-vector.h.
+ * BLAKE2b of eight messages with AVX-512.  The algorithm is in
+ * blake2b-vector.h.
  */
 
 #include <config.h>

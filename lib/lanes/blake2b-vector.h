@@ -1,15 +1,17 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * BLAKE2b of many messages in vectors of 64 bit words, one lane an element:
- * what is the same for vectors of any width.  A template: vector-*.h, which is
- * included before, has the vectors.
+ * BLAKE2b of many messages in vectors of 64 bit words.  Each element of a
+ * vector belongs to one lane.  This file is a template for vectors of any
+ * width: it must be included after a vector-*.h, which defines the vectors.
  */
 
 #ifndef BLKHASH_BLAKE2B_VECTOR_H
 #define BLKHASH_BLAKE2B_VECTOR_H
 
-/* The message words of each round; rounds 10 and 11 are 0 and 1 again. */
+/* The order of the message words in each round.  Rounds 10 and 11 use that of
+ * rounds 0 and 1.
+ */
 static const unsigned char schedule[10][16] = {
   { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 },
   { 14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3 },
@@ -23,7 +25,9 @@ static const unsigned char schedule[10][16] = {
   { 10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0 },
 };
 
-/* Half of the function G: M is the message word, R1 and R2 the rotations. */
+/* Half of the function G.  M is the message word, ROTATE1 and ROTATE2 are the
+ * rotations.
+ */
 #define HALF(a, b, c, d, m, rotate1, rotate2) \
   do { \
     a = add (add (a, m), b); \
@@ -37,8 +41,8 @@ static const unsigned char schedule[10][16] = {
 #define rotate16(x) rotate_bytes (x, 2)
 #define rotate63(x) rotate (x, 63)
 
-/* Four columns, or diagonals if SHIFTED: B, C and D begin so many words later
- * in their rows.
+/* Mix the four columns, or the four diagonals if SHIFTED is 1: then B, C and D
+ * start 1, 2 and 3 words later in their rows.
  */
 static INLINE void
 four_mixes (vec v[16], const vec m[16], const unsigned char *order,

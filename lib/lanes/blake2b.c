@@ -2,11 +2,12 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * BLAKE2b, with digests of 32 and of 64 bytes, as a hash of many messages at a
- * time: its constants, of RFC 7693, and the list of its kernels.  The first
- * word of the initial state contains the size of the digest.
+ * time: the constants of RFC 7693, and the list of the SIMD (multi-buffer)
+ * implementations, called kernels.  The first word of the initial state
+ * contains the size of the digest.
  *
- * The costs of the kernels were measured on an Intel CPU, family 6 model 85,
- * against libb2, and nowhere else.
+ * The costs of the kernels were measured only on an Intel CPU, family 6 model
+ * 85, in comparison with libb2.
  */
 
 #include <config.h>

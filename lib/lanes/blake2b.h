@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * BLAKE2b as a hash of many messages at a time: what its constants and its
- * kernels share.
+ * BLAKE2b as a hash of many messages at a time: declarations shared by its
+ * constants and its SIMD (multi-buffer) implementations, called kernels.
  */
 
 #ifndef BLKHASH_BLAKE2B_H
@@ -12,7 +12,7 @@
 
 #include "lanes/lane-kernel.h"
 
-/* Their state is uint64_t[10][lanes], a message block 128 bytes. */
+/* Their state is uint64_t[10][lanes]. A message block has 128 bytes. */
 extern const struct lane_kernel blake2b_avx512_x8, blake2b_avx512_x4,
   blake2b_avx2_x4;
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The hashes that have kernels.
+ * The hashes that have SIMD (multi-buffer) implementations, called kernels.
  */
 
 #ifndef BLKHASH_LANE_HASHES_H
@@ -9,10 +9,12 @@
 
 #include "lanes/lane-kernel.h"
 
-/* The last is NULL. */
+/* Terminated by NULL. */
 extern const struct lane_hash *const lane_hashes[];
 
-/* NAME is as digest_name returns it.  NULL: that hash has no kernels. */
+/* Find the hash that digest_name calls NAME.  Returns NULL if it has no
+ * kernels.
+ */
 const struct lane_hash *lane_hash_find (const char *name);
 
 #endif /* BLKHASH_LANE_HASHES_H */

@@ -1,9 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Hash whole messages with a kernel, which only compresses message blocks: set
- * the initial state, pad the end, and read the digests.  And the self-test of a
- * kernel.  This code is shared by all kernels of all hashes.
+ * Hash whole messages with a kernel, which is a SIMD (multi-buffer)
+ * implementation that only compresses message blocks.  This code sets the
+ * initial state, pads the end of the messages, and extracts the digests from
+ * the final state.  It also has the self-test of a kernel.  It is shared by all
+ * kernels of all hashes.
  */
 
 #include <config.h>
@@ -20,7 +22,7 @@ store_be (unsigned char *p, uint64_t x, size_t size)
     p[--size] = x;
 }
 
-/* Constant sizes, so that the compiler unrolls the loop. */
+/* The word sizes are constants, so that the compiler unrolls the loop. */
 static void
 store_word (const struct lane_hash *hash, unsigned char *p, uint64_t x)
 {
@@ -49,7 +51,7 @@ set_initial_state (const struct lane_hash *hash, union lane_state *state,
         state->word32[i] = hash->initial_state[word];
 }
 
-/* The digest of lane I of LANES. */
+/* Extract the digest of lane I from the state of LANES lanes. */
 static void
 get_digest (const struct lane_hash *hash, const union lane_state *state,
             size_t lanes, size_t i, unsigned char *md)
@@ -63,8 +65,9 @@ get_digest (const struct lane_hash *hash, const union lane_state *state,
                                                       : state->word32[index]);
 }
 
-/* The message blocks of LEN bytes that need no padding.  BLAKE2b handles the
- * last block differently, so it is not one of them.
+/* The number of message blocks in a message of LEN bytes that are hashed
+ * without padding.  BLAKE2b compresses the last block differently, so that
+ * block is not counted.
  */
 static size_t
 whole_blocks (const struct lane_hash *hash, size_t len)
@@ -74,8 +77,8 @@ whole_blocks (const struct lane_hash *hash, size_t len)
   return len / hash->block;
 }
 
-/* Store the rest of a message of LEN bytes, after its whole blocks, in END and
- * pad it.  Returns the number of message blocks in END.
+/* Copy the bytes of a message of LEN bytes that come after its whole blocks to
+ * END, and pad them.  Returns the number of message blocks in END.
  */
 static size_t
 pad (const struct lane_hash *hash, unsigned char end[2 * LANE_MAX_BLOCK],
@@ -94,7 +97,7 @@ pad (const struct lane_hash *hash, unsigned char end[2 * LANE_MAX_BLOCK],
   return blocks;
 }
 
-/* The next block is the last one of messages of LEN bytes. */
+/* Prepare the state for the last block of messages of LEN bytes. */
 static void
 set_last (const struct lane_hash *hash, union lane_state *state, size_t lanes,
           size_t len)
@@ -109,7 +112,7 @@ set_last (const struct lane_hash *hash, union lane_state *state, size_t lanes,
   }
 }
 
-/* Lanes without a message of their own repeat that of the first lane. */
+/* Lanes that have no message hash the message of the first lane again. */
 void
 lane_kernel_hash (const struct lane_hash *hash,
                   const struct lane_kernel *kernel,
@@ -140,8 +143,9 @@ lane_kernel_hash (const struct lane_hash *hash,
     get_digest (hash, &state, lanes, i, md[i]);
 }
 
-/* In each round one bit of its index selects the message of a lane.  Any two
- * lanes differ in some bit, so a kernel that mixes up lanes is found.
+/* In each round one bit of the index of a lane selects the message of that
+ * lane.  The indexes of any two lanes differ in some bit, so a kernel that
+ * confuses lanes is detected.
  */
 bool
 lane_kernel_works (const struct lane_hash *hash,

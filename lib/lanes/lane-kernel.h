@@ -1,11 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A multi-buffer kernel hashes several messages at a time, one in each lane.  A
- * lane hash has kernels for several instruction sets and numbers of lanes.
+ * A kernel is a SIMD (multi-buffer) implementation of a hash: it hashes several
+ * messages at a time, one in each lane.  A lane hash is a hash that has
+ * kernels, for several instruction sets and numbers of lanes.
  *
- * The hash is one of FIPS 180, or BLAKE2 (RFC 7693): it compresses the message,
- * block after block, into a state of words.
+ * The hash is one of FIPS 180, or BLAKE2 (RFC 7693).  It compresses the
+ * message, one message block after the other, into a state that is an array of
+ * words.
  */
 
 #ifndef BLKHASH_LANE_KERNEL_H
@@ -16,14 +18,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* No kernel is faster with more messages at a time. */
+/* The maximum number of lanes.  No kernel is faster with more. */
 #define LANES_MAX 32
 
-#define LANE_MAX_BLOCK 128      /* bytes of a message block of any hash */
-#define LANE_MAX_MD 64          /* bytes of a digest */
-#define LANE_MAX_WORDS 10       /* of a state */
+#define LANE_MAX_BLOCK 128      /* maximum size of a message block, in bytes */
+#define LANE_MAX_MD 64          /* maximum size of a digest, in bytes */
+#define LANE_MAX_WORDS 10       /* maximum number of words in a state */
 
-/* The state of all lanes, word by word: [words][lanes]. */
+/* The states of all lanes, ordered by word: [words][lanes]. */
 union lane_state {
   alignas (64) uint32_t word32[LANE_MAX_WORDS * LANES_MAX];
   uint64_t word64[LANE_MAX_WORDS * LANES_MAX];
@@ -32,60 +34,68 @@ union lane_state {
 struct lane_kernel {
   const char *name;             /* family-xLANES, for example "avx512-x16" */
   unsigned lanes;
-  unsigned cpu;                 /* the features that it needs, of cpu.h */
-  unsigned cost;                /* of one call, until measured: see lanes.c */
+  unsigned cpu;                 /* required CPU features, see cpu.h */
+  unsigned cost;                /* assumed cost of one call until it is
+                                 * measured: see lanes.c */
 
-  /* Compress BLOCKS message blocks of each lane.  DATA[lane] has any alignment.
-   * STATE is uint32_t or uint64_t [words][lanes], aligned to 64.
+  /* Compress BLOCKS message blocks of each lane.  DATA[lane] can have any
+   * alignment.  STATE is uint32_t or uint64_t [words][lanes], aligned to 64.
    */
   void (*compress) (void *state, const unsigned char *const *data,
                     size_t blocks);
 };
 
-/* The padding of a message, and the order of bytes. */
+/* The padding of a message, and the byte order of its words. */
 enum lane_kind {
-  /* A bit, zeros and the length in bits; the most significant byte first. */
+  /* Padding with a 1 bit, zeros and the length in bits.  Words are big-endian.
+   */
   LANE_FIPS180,
-  /* Zeros; the least significant byte first.  The last block is special even if
-   * it is full, and only an empty message has an empty one.  After its eight
-   * words the state has two more, which are not part of the digest: the number
-   * of bytes compressed, to which the kernel adds the size of each block before
-   * it compresses it, and all ones for the last block.
+  /* Padding with zeros.  Words are little-endian.  The last message block is
+   * compressed differently even if it is full; it is empty only if the message
+   * is empty.  The eight words of the state are followed by two more words,
+   * which are not part of the digest.  The first is the number of bytes
+   * compressed: the kernel adds the size of each message block before it
+   * compresses the block.  The second is all ones for the last block.
    */
   LANE_BLAKE2B,
 };
 
 /* Sizes are in bytes.  A digest is the first words of the final state.  So a
- * truncated hash, such as SHA-384, differs from the full one in constants only,
- * and has the same kernels.
+ * truncated hash, such as SHA-384, uses the kernels of the full hash, and
+ * differs from it only in constants.
  */
 struct lane_hash {
   const char *name;             /* as digest_name returns it */
   enum lane_kind kind;
-  size_t block;                 /* of a message block */
-  size_t word;                  /* 4 or 8 */
-  size_t words;                 /* of the state, at most LANE_MAX_WORDS */
-  size_t length;                /* of the field at the end, at least 8, or 0 */
-  size_t md;                    /* of a digest */
+  size_t block;                 /* size of a message block */
+  size_t word;                  /* size of a word: 4 or 8 */
+  size_t words;                 /* number of words in the state, at most
+                                 * LANE_MAX_WORDS */
+  size_t length;                /* size of the length field at the end of the
+                                 * padding, at least 8; or 0 if there is none */
+  size_t md;                    /* size of a digest */
   uint64_t initial_state[LANE_MAX_WORDS];
-  /* What lane_kernel_works compares with: the digests of the LANE_PROOF_LEN
-   * bytes 0, 1, 2 ... and 255, 254, 253 ..., modulo 256.
+  /* Expected digests for lane_kernel_works: of two messages of LANE_PROOF_LEN
+   * bytes, 0, 1, 2 ... and 255, 254, 253 ..., modulo 256.
    */
   unsigned char proof[2][LANE_MAX_MD];
 
-  unsigned cost_plain;          /* of a message by OpenSSL, see lanes.c */
+  unsigned cost_plain;          /* cost of one message in OpenSSL, see
+                                 * lanes.c */
   const struct lane_kernel *const *kernels; /* the last is NULL */
 };
 
 #define LANE_PROOF_LEN 300      /* more than two message blocks of any hash */
 
-/* Test KERNEL, which this CPU can run: does it compute HASH? */
+/* Self-test of KERNEL, which this CPU must be able to run.  Returns true if it
+ * computes HASH.
+ */
 bool lane_kernel_works (const struct lane_hash *hash,
                         const struct lane_kernel *kernel);
 
-/* The same as lanes_hash with this kernel of HASH, COUNT up to its lanes.  Not
- * inline, not even with LTO, so that the code that was tested is the code that
- * hashes.
+/* The same as lanes_hash, but with this kernel of HASH.  COUNT is at most the
+ * number of its lanes.  It is never inlined, not even by LTO, so that the code
+ * that passed the self-test is the code that hashes.
  */
 __attribute__ ((noinline))
 void lane_kernel_hash (const struct lane_hash *hash,

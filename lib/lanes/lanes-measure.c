@@ -1,25 +1,30 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Measure the cost of a call of each kernel on this CPU, in the calling thread.
+ * Measure the cost of a call of each kernel (a SIMD, multi-buffer
+ * implementation of a hash) on this CPU, in the calling thread.
  *
  * The caller's hash of one message and the kernels hash some KiB in turn, in
- * several rounds.  The cost of a kernel is its time relative to that of the
- * caller's hash in the same round, the median over all rounds: a change of the
- * CPU's frequency affects both, and a preemption now and then does not move the
- * median.  The minimum of each was rejected, since it compares times at
- * different frequencies: with other load on family 6 model 85 it was off by
- * more than 10 % three times as often.
+ * several rounds.  In each round the time of a kernel is divided by the time of
+ * the caller's hash, and the cost of the kernel is the median of these ratios
+ * over all rounds.  A change of the CPU's frequency affects both times, and an
+ * occasional preemption does not change the median.  Comparing the minimum
+ * times was rejected, because they can be from moments with different
+ * frequencies: on a loaded CPU of family 6 model 85 such costs were off by more
+ * than 10 % three times as often.
  *
- * Each call hashes enough that the overhead of a call does not matter.  With
- * half as much, and not warm, 18 of 150 processes on family 25 model 17
- * selected another kernel than avx512sha-x4, which is a third faster there; as
- * it is now, 2 and 7.  All lanes hash the same bytes, which are in the cache,
- * for all candidates alike.
+ * Each call hashes enough bytes that the overhead of a call does not matter,
+ * and is preceded by a warm-up call.  On a CPU of family 25 model 17, where
+ * avx512sha-x4 is a third faster than other kernels, 18 of 150 processes
+ * selected another kernel when the calls hashed half as many bytes without a
+ * warm-up.  With the code as it is, 2 processes did so in one series of runs,
+ * and 7 in another.  All lanes of all candidates hash the same bytes, which are
+ * in the cache.
  *
- * A kernel can be a hundred times slower than expected, such as one that mixes
- * AVX-512 with the SHA instructions on Emerald Rapids.  A probe with very
- * little data rules it out first.
+ * A kernel can be a hundred times slower than expected: one example is a kernel
+ * that mixes AVX-512 with the SHA instructions, on Emerald Rapids.  So each
+ * kernel is first probed with very little data, and excluded if it is that
+ * slow.
  */
 
 #include <config.h>
@@ -31,20 +36,23 @@
 
 #include "lanes/lanes-measure.h"
 
-#define ONE_BYTES 8192          /* of a call of the caller's hash */
-#define CALL_BYTES 32768        /* of a kernel, all lanes together ... */
-#define CALL_BLOCKS 32          /* ... but at least so many of each */
+#define ONE_BYTES 8192          /* bytes in a call of the caller's hash */
+#define CALL_BYTES 32768        /* bytes in a call of a kernel, in all lanes
+                                 * together */
+#define CALL_BLOCKS 32          /* minimum number of message blocks of each
+                                 * lane in a call */
 #define PROBE_BLOCKS 2
 #define ROUNDS 5
-#define HOPELESS 20             /* times as slow as the caller's hash */
+#define HOPELESS 20             /* excluded if this many times slower than
+                                 * the caller's hash */
 
-/* What is measured: ONE or KERNEL is NULL. */
+/* A hash to measure: either ONE or KERNEL is set. */
 struct candidate {
   const struct lane_one *one;
   const struct lane_kernel *kernel;
-  size_t blocks;                /* of each lane, in a call */
-  double ns[ROUNDS];            /* for a message block of each lane */
-  uint64_t *cost;               /* where the result goes */
+  size_t blocks;                /* message blocks of each lane in a call */
+  double ns[ROUNDS];            /* time for one message block of each lane */
+  uint64_t *cost;               /* output: the measured cost */
 };
 
 struct candidates {
@@ -62,8 +70,8 @@ lane_time (void)
   return (uint64_t) t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Nanoseconds that C needs for a message block of each lane when it hashes
- * BLOCKS of them, more than 0.
+/* Let C hash BLOCKS message blocks in each lane, and set *NS to the nanoseconds
+ * that it took per block of all lanes, which is more than 0.
  */
 static int
 time_call (const struct lane_hash *hash, const struct candidate *c,
@@ -90,7 +98,9 @@ time_call (const struct lane_hash *hash, const struct candidate *c,
   return err;
 }
 
-/* Is C, in two attempts, so slow that it is not worth a round? */
+/* Set *HOPELESS if C is so slow, in each of two attempts, that it is not worth
+ * measuring.
+ */
 static int
 probe (const struct lane_hash *hash, double one_ns, const struct candidate *c,
        bool *hopeless)
@@ -180,7 +190,9 @@ store_costs (struct candidates *all)
     for (round = 0; round < ROUNDS; round++)
       values[round] = c->ns[round] / one->ns[round];
     cost = median (values) * one_ns * 1000 + 0.5;
-    /* 0 means: do not use; and costs in a plan are below 2^32. */
+    /* A cost of 0 would mean that the kernel is not used.  Costs in a plan must
+     * be below 2^32.
+     */
     *c->cost = cost < 1 ? 1 : cost > UINT32_MAX ? UINT32_MAX : cost;
   }
 }
@@ -201,7 +213,7 @@ lane_costs_measure (const struct lane_hash *hash, unsigned usable,
   int err = 0;
 
   memset (costs, 0, sizeof *costs);
-  /* Twice: the first call has cold caches. */
+  /* Time it twice, because the caches are cold in the first call. */
   for (i = 0; i < 2 && err == 0; i++)
     err = time_call (hash, &all.candidate[0], all.candidate[0].blocks, &ns);
   if (err == 0)

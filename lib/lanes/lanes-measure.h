@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Measure what each kernel costs on this CPU, and a hash of one message that
- * the caller passes.
+ * Measure the costs of the SIMD (multi-buffer) implementations of a hash,
+ * called kernels, on this CPU, and the cost of the caller's hash of one
+ * message.
  */
 
 #ifndef BLKHASH_LANES_MEASURE_H
@@ -14,22 +15,23 @@
 #include "lanes/lane-kernel.h"
 #include "lanes/lanes-plan.h"         /* struct lane_costs */
 
-/* The caller's own hash of one message: add LEN bytes of DATA to it.  0 or an
- * errno value.
+/* The caller's own hash of one message.  UPDATE adds LEN bytes of DATA to the
+ * message.  Returns 0 or an errno value.
  */
 struct lane_one {
   int (*update) (void *opaque, const void *data, size_t len);
   void *opaque;
 };
 
-/* Fill COSTS with the picoseconds that a message block takes, of ONE and of the
- * kernels of HASH whose bit is set in USABLE; they must have been proven.  It
- * takes some hundred microseconds.  0, or what ONE returned.
+/* Set COSTS to the times, in picoseconds, of hashing a message block with ONE
+ * and with each kernel of HASH whose bit is set in USABLE.  These kernels must
+ * have passed their self-test.  A measurement takes some hundred microseconds.
+ * Returns 0, or the error that ONE returned.
  */
 int lane_costs_measure (const struct lane_hash *hash, unsigned usable,
                         const struct lane_one *one, struct lane_costs *costs);
 
-/* Nanoseconds of the monotonic clock. */
+/* Returns the time of the monotonic clock, in nanoseconds. */
 uint64_t lane_time (void);
 
 #endif /* BLKHASH_LANES_MEASURE_H */

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Select the kernel for each number of messages, by dynamic programming over
- * the costs of calls.
+ * Select a kernel, which is a SIMD (multi-buffer) implementation of a hash, for
+ * each number of messages, by dynamic programming over the costs of calls.
  */
 
 #include <config.h>
@@ -11,8 +11,9 @@
 
 #include "lanes/lanes-plan.h"
 
-/* A group of blocks waits for more until it is full.  A group counts as full if
- * more blocks would save less than this many percent of the cost of each.
+/* A group of blocks waits for more blocks until it is full.  It counts as full
+ * if a larger group would reduce the cost per block by less than this many
+ * percent.
  */
 #define FULL_PERCENT 5
 

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Select the kernel for each number of messages, by the costs of calls.  A pure
- * function of the costs, which are measured or guessed elsewhere.
+ * Select a kernel, which is a SIMD (multi-buffer) implementation of a hash, for
+ * each number of messages.  The selection is a pure function of the costs of
+ * calls, which are measured or guessed elsewhere.
  */
 
 #ifndef BLKHASH_LANES_PLAN_H
@@ -13,29 +14,36 @@
 
 #include "lanes/lane-kernel.h"        /* LANES_MAX */
 
-#define LANE_MAX_KERNELS 16     /* of a hash */
-#define LANE_NO_KERNEL 255      /* the caller's hash of one message */
+#define LANE_MAX_KERNELS 16     /* maximum number of kernels of a hash */
+#define LANE_NO_KERNEL 255      /* means the caller's hash of one message */
 
-/* In any unit, below 2^32.  A call of a kernel costs the same for one message
- * as for a message in each of its lanes.
+/* Costs in any unit, below 2^32.  A call of a kernel costs the same for one
+ * message as for a message in each of its lanes.
  */
 struct lane_costs {
-  uint64_t one;                 /* of a message by the caller's own hash */
-  uint64_t call[LANE_MAX_KERNELS]; /* of the kernels of a hash, in its order; */
-};                              /* 0: not to be used */
+  uint64_t one;                 /* cost of a message with the caller's own
+                                 * hash */
+  uint64_t call[LANE_MAX_KERNELS]; /* cost of a call of each kernel, in the
+                                    * order of the hash; 0 if it must not be
+                                    * used */
+};
 
 struct lane_plan {
-  /* By the number of messages left: how many of them to hash next, and with
-   * which kernel of the hash, or LANE_NO_KERNEL for one with the caller's hash.
+  /* Indexed by the number of messages left: the number of messages to hash in
+   * the next call, and the kernel of the hash that does it, or LANE_NO_KERNEL
+   * to hash one message with the caller's hash.
    */
   uint8_t next[LANES_MAX + 1];
   uint8_t kernel[LANES_MAX + 1];
-  /* The fewest messages whose cost per message is close to the minimum. */
+  /* The smallest number of messages whose cost per message is close to the
+   * minimum.
+   */
   size_t full_group;
 };
 
-/* The plan of least cost for each number of messages.  Among equal
- * calls the largest is selected, among equal kernels the first in the list.
+/* Make the plan that has the least cost for each number of messages.  Of calls
+ * with equal costs the one with the most messages is selected, of kernels with
+ * equal costs the first one in the list.
  */
 void lane_plan_make (struct lane_plan *plan, const struct lane_hash *hash,
                      const struct lane_costs *costs);

@@ -1,26 +1,31 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Hash many messages at a time, with the best kernel for their number.
+ * Hash many messages at a time, with the best SIMD (multi-buffer)
+ * implementation for their number.  These implementations are called kernels.
  *
  * A plan selects the kernel for each number of messages.  All users of a hash
  * in a process share its plan, so each kernel is tested once and measured
  * twice.  The kernels of the guessed plan are tested before the plan is used,
- * all others before they are measured: a process that hashes little tests few.
- * With BLKHASH_CPU each user has its own plan, which is the guess and never
- * measured, so that tests do not depend on time.
+ * and all other kernels before the first measurement, so a process that hashes
+ * little data tests few kernels.  If BLKHASH_CPU is set, each user has its own
+ * plan, which is the guessed one and is never replaced, so that tests do not
+ * depend on timing.
  *
- * The guess uses constant costs of a call of each kernel, in percent of the
- * time that OpenSSL takes for one message of the same length on a CPU with
- * instructions for that hash; cost_plain is its time without them.  They were
- * measured on Emerald Rapids, or on Zen 4 if a kernel does not run there.
+ * The guessed plan uses constant costs of a call of each kernel.  They are in
+ * percent of the time that OpenSSL takes to hash one message of the same length
+ * on a CPU with instructions for that hash; cost_plain is the time that OpenSSL
+ * takes without such instructions.  They were measured on Emerald Rapids, or on
+ * Zen 4 for kernels that do not run on Emerald Rapids.
  *
- * Kernels are measured after the first MiBs, and again some seconds later:
- * otherwise a server could keep a bad plan from a busy moment for as long as it
- * runs.  The second measurement replaces the first.
+ * Kernels are measured after the first MiBs, and again some seconds later.
+ * With a single measurement, a server that happened to be busy at that moment
+ * could use a bad plan for as long as it runs.  The second measurement replaces
+ * the first.
  *
  * A plan is immutable once it is published, and never freed, so readers take no
- * lock.  There are three: the guess and one for each measurement.
+ * lock.  There are at most three plans: the guessed one and one for each
+ * measurement.
  */
 
 #include <config.h>
@@ -38,41 +43,45 @@
 #include "lanes/lanes.h"
 #include "lanes/lanes-plan.h"
 
-/* The cost of one message with OpenSSL, with instructions for the hash. */
+/* The cost of one message in OpenSSL on a CPU with instructions for the hash.
+ */
 #define ONE_COST 100
 #define SHA_INSTRUCTIONS (CPU_SHANI | CPU_ARM_SHA2)
 
-/* KiB to hash before costs are measured.  A measurement takes as long as
- * hashing two or three MiB.
+/* KiB that are hashed before the costs are measured.  A measurement takes as
+ * long as hashing two or three MiB.
  */
 #define FIRST_KIB (16L << 10)
-#define AGAIN_NS UINT64_C (5000000000) /* first to second measurement */
+#define AGAIN_NS UINT64_C (5000000000) /* nanoseconds between the two
+                                        * measurements */
 #define NEVER UINT64_MAX
 
 #define MAX_HASHES 8
 
 struct lanes {
   const struct lane_hash *hash;
-  unsigned *proven;             /* of that hash, see below */
-  unsigned usable;              /* a bit for each of its kernels */
-  bool forced;                  /* by BLKHASH_CPU: AGAIN is NEVER */
+  unsigned *proven;             /* the element of the array below for this
+                                 * hash */
+  unsigned usable;              /* bit mask of usable kernels */
+  bool forced;                  /* BLKHASH_CPU is set, so AGAIN is NEVER */
 
-  _Atomic (const struct lane_plan *) plan; /* one of those below */
+  _Atomic (const struct lane_plan *) plan; /* the current plan, in PLANS */
   atomic_long left;             /* KiB until the first measurement */
-  _Atomic uint64_t again;       /* time of the second measurement, of lane_time;
-                                 * 0: the first is not done; or NEVER */
+  _Atomic uint64_t again;       /* lane_time of the second measurement; 0
+                                 * before the first measurement; or NEVER */
 
-  atomic_flag measuring;        /* protects what follows, by try-lock */
+  atomic_flag measuring;        /* try-lock that protects the fields below */
   size_t nr_plans;
   struct lane_plan plans[3];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* By the index of the hash, protected by LOCK.  Once lanes_create has returned
- * a struct lanes, its fields are protected as they say.
+/* Indexed by the hash, and protected by LOCK.  After lanes_create has returned
+ * a struct lanes, its fields are protected as documented above.
  */
 static struct lanes shared[MAX_HASHES];
-static unsigned proven[MAX_HASHES]; /* a bit for each kernel */
+static unsigned proven[MAX_HASHES]; /* bit masks: kernels that passed their
+                                     * self-test */
 
 /* Is NAME, or the family that it begins with, an item of LIST? */
 static bool
@@ -104,8 +113,9 @@ current_plan (const struct lanes *lanes)
   return atomic_load_explicit (&lanes->plan, memory_order_acquire);
 }
 
-/* With BLKHASH_CPU the guess is that of a CPU with the listed instruction sets
- * only: "avx2" is not compared with SHA instructions, which such a CPU lacks.
+/* If BLKHASH_CPU is set, the guess is made for a CPU that has only the listed
+ * instruction sets.  For example, "avx2" is not compared with the cost of SHA
+ * instructions, which such a CPU lacks.
  */
 static void
 guess_plan (const struct lanes *lanes, unsigned features,
@@ -126,7 +136,7 @@ guess_plan (const struct lanes *lanes, unsigned features,
   lane_plan_make (plan, lanes->hash, &costs);
 }
 
-/* The kernels of PLAN, a bit for each. */
+/* Returns the kernels that PLAN uses, as a bit mask. */
 static unsigned
 kernels_of (const struct lane_plan *plan)
 {
@@ -139,8 +149,9 @@ kernels_of (const struct lane_plan *plan)
   return kernels;
 }
 
-/* A kernel that fails its test is an error, and not skipped: a CPU that
- * computes wrong results cannot be trusted with other code either.
+/* If a kernel fails its self-test, this is an error.  The kernel is not
+ * skipped, because a CPU that computes wrong results cannot be trusted with
+ * other code either.
  */
 static int
 prove_locked (const struct lanes *lanes, unsigned kernels)
@@ -192,7 +203,7 @@ init_locked (struct lanes *lanes, size_t index, const char *list)
   return 0;
 }
 
-/* The lock is held during the tests of the kernels. */
+/* The lock is held while the kernels are tested. */
 static struct lanes *
 create_locked (size_t index, const char *list)
 {
@@ -303,8 +314,8 @@ lanes_diagnose (const struct lanes *lanes, const struct lane_one *one,
   return 0;
 }
 
-/* If ONE fails, the plan does not change.  If a kernel fails its test, the
- * measurement stays due, and the next one fails again.
+/* If ONE fails, the plan does not change.  If a kernel fails its self-test, the
+ * measurement remains due, and the next attempt fails again.
  */
 static int
 measure_now (struct lanes *lanes, const struct lane_one *one)

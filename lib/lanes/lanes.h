@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Hash many messages of the same length at a time, each in its own lane, with
- * the best kernel of this CPU for their number.  For few messages the caller's
- * own hash of one message, OpenSSL's for instance, can be as fast.
+ * Hash many messages of the same length at a time, each in its own lane, with a
+ * SIMD (multi-buffer) implementation, called a kernel: the one that is best on
+ * this CPU for the number of messages.  For few messages the caller's own hash
+ * of one message, such as OpenSSL's, can be as fast.
  */
 
 #ifndef BLKHASH_LANES_H
@@ -16,54 +17,61 @@
 #include "lanes/lanes-measure.h"      /* struct lane_one */
 #include "lanes/lanes-plan.h"
 
-struct lanes;                   /* any number of threads can use one at once */
+struct lanes;                   /* thread-safe */
 
-/* HASH is a name, as digest_name returns it.  NULL with errno ENOTSUP if there
- * is no kernel of that hash for this CPU or BLKHASH_CPU lists none, EIO if a
- * kernel that is to be used computes wrong results, or ENOMEM.
+/* HASH is the name of a hash, as returned by digest_name.  Returns NULL with
+ * errno set to ENOTSUP if that hash has no kernel for this CPU or BLKHASH_CPU
+ * lists none of them; EIO if a kernel that would be used computes wrong
+ * results; or ENOMEM.
  *
- * BLKHASH_CPU, for tests, is a comma separated list of kernels ("avx512-x16")
- * and families of them ("avx512"): no other is used, of any hash.
+ * BLKHASH_CPU, for tests, is a comma-separated list of kernels ("avx512-x16")
+ * and families of kernels ("avx512").  If it is set, only these kernels are
+ * used, for all hashes.
  */
 struct lanes *lanes_create (const char *hash);
 void lanes_free (struct lanes *lanes);
 
-/* The kernels of the hash that may be used: a bit for each, in its order. */
+/* Returns the kernels that may be used, as a bit mask in the order of the
+ * kernels of the hash.
+ */
 unsigned lanes_usable (const struct lanes *lanes);
 
 /* Hash the first of COUNT messages of LEN bytes each with one call of a kernel.
- * Returns how many were hashed, at most COUNT; 0: hash the next message with
- * the caller's own hash, which is as fast.  DATA[i] has any alignment; MD[i]
- * gets the digest.
+ * Returns the number of messages that were hashed, at most COUNT.  If it
+ * returns 0, the caller must hash the next message with its own hash, which is
+ * as fast.  DATA[i] can have any alignment.  The digest of message i is stored
+ * in MD[i].
  */
 size_t lanes_hash (const struct lanes *lanes, const void *const data[],
                    size_t len, unsigned char *const md[], size_t count);
 
-/* The least number of messages whose time per message is about the minimum:
- * more at once are hardly faster.
+/* The smallest number of messages whose time per message is close to the
+ * minimum.  Larger groups are hardly faster per message.
  */
 size_t lanes_full_group (const struct lanes *lanes);
 
-/* The plan is a guess at first.  lanes_measure replaces it by one that is based
- * on measured costs, which takes some hundred microseconds.  The caller reports
- * the bytes it hashes with lanes_add, and calls lanes_measure when it is due:
- * after the first MiBs in this process, and again some seconds later.  It does
- * nothing if it is not due, or another thread is measuring.  0, or EIO if any
- * kernel computes wrong results.
+/* At first the plan is a guess.  lanes_measure replaces it with a plan that is
+ * based on measured costs; the measurement takes some hundred microseconds.
+ * The caller reports the bytes that it hashes with lanes_add, and calls
+ * lanes_measure when a measurement is due: after the first MiBs in this
+ * process, and again some seconds later.  lanes_measure does nothing if no
+ * measurement is due, or if another thread is measuring.  Returns 0, or EIO if
+ * any kernel computes wrong results.
  */
 void lanes_add (struct lanes *lanes, size_t bytes);
 bool lanes_measure_is_due (const struct lanes *lanes);
 int lanes_measure (struct lanes *lanes, const struct lane_one *one);
 
-/* For diagnostics: measure now, and store the costs and the plan based on them,
- * or the forced one.  The plan in use does not change.  0, the error of ONE, or
- * EIO if any kernel computes wrong results.
+/* For diagnostics: measure now, and store the costs and the plan.  The plan is
+ * the one based on these costs, or the forced one.  The plan in use does not
+ * change.  Returns 0, the error of ONE, or EIO if any kernel computes wrong
+ * results.
  */
 int lanes_diagnose (const struct lanes *lanes, const struct lane_one *one,
                          struct lane_costs *costs, struct lane_plan *plan);
 
-/* Is KERNEL in LIST, the value of BLKHASH_CPU, NULL for all, and can a CPU with
- * FEATURES, of cpu.h, run it?
+/* Returns true if LIST, the value of BLKHASH_CPU, contains KERNEL or is NULL,
+ * and a CPU with FEATURES (see cpu.h) can run KERNEL.
  */
 bool lane_kernel_is_usable (const struct lane_kernel *kernel,
                             unsigned features, const char *list);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-1 of 16 messages with AVX-512.  What it does is in sha1-vector.h.
+ * SHA-1 of 16 messages with AVX-512.  The algorithm is in sha1-vector.h.
  */
 
 #include <config.h>

@@ -1,15 +1,15 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-1 of many messages in vectors of 32 bit words, one lane an element: what
- * is the same for vectors of any width.  A template: vector-*.h, which is
- * included before, has the vectors.
+ * SHA-1 of many messages in vectors of 32 bit words.  Each element of a vector
+ * belongs to one lane.  This file is a template for vectors of any width: it
+ * must be included after a vector-*.h, which defines the vectors.
  */
 
 #ifndef BLKHASH_SHA1_VECTOR_H
 #define BLKHASH_SHA1_VECTOR_H
 
-/* W has the last 16 words of the schedule. */
+/* Compute word I of the schedule.  W is a ring buffer of the last 16 words. */
 static INLINE void
 next_word (vec w[16], unsigned i)
 {
@@ -28,7 +28,9 @@ function (vec b, vec c, vec d, const unsigned t)
   return xor3 (b, c, d);
 }
 
-/* The words do not move from a to b and so on: their names rotate. */
+/* The words of the state are not moved from a to b and so on.  Instead, their
+ * names rotate with each round.
+ */
 static INLINE void
 one_round (vec s[5], vec w, const unsigned t)
 {

@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-1 as a hash of many messages at a time: its constants, of FIPS 180, and
- * the list of its kernels.
+ * SHA-1 as a hash of many messages at a time: the constants of FIPS 180, and
+ * the list of the SIMD (multi-buffer) implementations, called kernels.
  *
- * The costs of the kernels were measured against OpenSSL on an Intel CPU,
- * family 6 model 85, which has no instructions for SHA-1.  That OpenSSL is 2.6
- * times as fast with them is from docs/blkhash-performance.md, of an AMD EPYC.
+ * The costs of the kernels were measured in comparison with OpenSSL on an Intel
+ * CPU, family 6 model 85, which has no instructions for SHA-1.  The ratio of
+ * 2.6 between OpenSSL with and without these instructions was measured on an
+ * AMD EPYC: see docs/blkhash-performance.md.
  */
 
 #include <config.h>

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-1 as a hash of many messages at a time: what its constants and its
- * kernels share.
+ * SHA-1 as a hash of many messages at a time: declarations shared by its
+ * constants and its SIMD (multi-buffer) implementations, called kernels.
  */
 
 #ifndef BLKHASH_SHA1_H
@@ -12,10 +12,10 @@
 
 #include "lanes/lane-kernel.h"
 
-/* Their state is uint32_t[5][lanes], a message block 64 bytes. */
+/* Their state is uint32_t[5][lanes]. A message block has 64 bytes. */
 extern const struct lane_kernel sha1_avx512_x16, sha1_avx512_x8, sha1_avx2_x8;
 
-/* The constants of the rounds, each of 20 of them. */
+/* The constants of the rounds.  Each is used in 20 rounds. */
 static const uint32_t sha1_k[4] = {
   0x5a827999, 0x6ed9eba1, 0x8f1bbcdc, 0xca62c1d6,
 };

@@ -2,26 +2,29 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * SHA-256 of two, three and four messages at once with the SHA-2 instructions
- * of ARMv8.  The rounds of one message wait for each other; those of several
- * messages do not, so the lanes take turns, four rounds of each.
+ * of ARMv8.  Each round of a message depends on the previous one, but the
+ * rounds of different messages are independent.  So the lanes take turns, with
+ * four rounds each.
  *
  * Padding is done by lane-kernel.c, and lanes.c checks that the CPU has the
  * instructions.  Called from any thread.
  *
- * The costs were derived and not measured: the authors had no such machine.
- * Four rounds are one SHA256H and one SHA256H2, which need what the four rounds
- * before gave, and in three of four cases one SHA256SU0 and one SHA256SU1,
- * which no round waits for at once.  On a Neoverse N2, by its published tables,
- * the first two take 4 cycles and all four share one pipe, an instruction a
- * cycle.  So a message alone takes 4 + 1 cycles for four rounds, and keeps that
- * pipe busy for 2 + 2 * 3/4 = 3.5 of them: two messages at once fill it and
- * take 140 % of the time of one, and n messages 70 n %.  The costs leave a
- * little for the rest, and for the registers that four lanes spill.
+ * The costs were derived and not measured, because the authors had no such
+ * machine.  Four rounds take one SHA256H and one SHA256H2, which depend on the
+ * result of the previous four rounds, and in three of four cases also one
+ * SHA256SU0 and one SHA256SU1, whose results are not needed immediately.
+ * According to the published tables of the Neoverse N2, SHA256H and SHA256H2
+ * have a latency of 4 cycles, and all four instructions share one pipe, which
+ * starts one instruction per cycle.  So for a single message four rounds take 4
+ * + 1 cycles, and keep that pipe busy for 2 + 2 * 3/4 = 3.5 cycles.  Two
+ * messages at once fill the pipe and take 140 % of the time of one message; n
+ * messages take 70 n %.  The costs include a small margin for other
+ * instructions, and for the registers that four lanes spill.
  */
 
 #include <config.h>
 
-#ifdef __AARCH64EL__            /* a big-endian CPU does without */
+#ifdef __AARCH64EL__            /* big-endian CPUs do not use these kernels */
 
 #include <arm_neon.h>
 
@@ -32,13 +35,13 @@
 #define INLINE inline __attribute__ ((always_inline)) TARGET
 #define MAX_LANES 4
 
-/* Every loop over lanes, rounds and vectors is unrolled: an index that is no
- * constant would keep them in memory instead of registers.
+/* Every loop over lanes, rounds and vectors is unrolled, because an array that
+ * is indexed by a variable is kept in memory and not in registers.
  */
 #define UNROLLED(I, COUNT) _Pragma ("GCC unroll 16") \
   for (unsigned I = 0; I < COUNT; I++)
 
-/* One message: its state, and sixteen words of its schedule. */
+/* The state of one message, and 16 words of its schedule. */
 struct lane {
   uint32x4_t abcd, efgh;
   uint32x4_t w[4];
@@ -51,7 +54,7 @@ load_block (struct lane *lane, const unsigned char *block)
     lane->w[i] = vreinterpretq_u32_u8 (vrev32q_u8 (vld1q_u8 (block + 16 * i)));
 }
 
-/* Rounds 4 GROUP .. 4 GROUP + 3. */
+/* Run rounds 4 GROUP to 4 GROUP + 3. */
 static INLINE void
 four_rounds (struct lane *lane, unsigned group)
 {
@@ -63,8 +66,8 @@ four_rounds (struct lane *lane, unsigned group)
   lane->efgh = vsha256h2q_u32 (lane->efgh, abcd, wk);
 }
 
-/* Replace the words of rounds 4 GROUP .. 4 GROUP + 3, which were used, by
- * those of sixteen rounds later.
+/* Replace the words of rounds 4 GROUP to 4 GROUP + 3, which have been used,
+ * with those of 16 rounds later.
  */
 static INLINE void
 extend (struct lane *lane, unsigned group)
@@ -127,7 +130,7 @@ compress (uint32_t *state, unsigned lanes, const unsigned char *const *data,
   }
 }
 
-/* One kernel: the number of lanes is a constant in each. */
+/* Define a kernel.  The number of lanes is a constant in each of them. */
 #define KERNEL(LANES, COST)                                             \
   static TARGET void                                                    \
   compress_x##LANES (void *state, const unsigned char *const *data,     \

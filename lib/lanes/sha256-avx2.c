@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-256 of eight messages with AVX2.  What it does is in sha256-vector.h.
+ * SHA-256 of eight messages with AVX2.  The algorithm is in sha256-vector.h.
  */
 
 #include <config.h>
@@ -18,13 +18,14 @@
 #define INLINE inline __attribute__ ((always_inline)) TARGET
 #define LANES 8
 #define MAX_GROUPS 1
-#define AHEAD 256               /* bytes to prefetch: beyond the end, maybe */
+#define AHEAD 256               /* prefetch distance in bytes; can pass the
+                                 * end of the data */
 
 typedef __m256i vec;
 
 #define every(k) _mm256_set1_epi32 (k)
 
-/* Hide from GCC how X is computed, so that it is computed here. */
+/* Hide from GCC how X is computed, so that GCC cannot move the computation. */
 static INLINE vec
 opaque (vec x)
 {
@@ -32,8 +33,9 @@ opaque (vec x)
   return x;
 }
 
-/* Otherwise GCC reorders the additions, so that the constant of the round,
- * which is ready first, is added last, where the next round waits for it.
+/* Without this, GCC reorders the additions, and adds the constant of the round
+ * last, although it is ready first.  The next round would have to wait for that
+ * addition.
  */
 static INLINE vec
 add (vec a, vec b)
@@ -41,9 +43,9 @@ add (vec a, vec b)
   return opaque (_mm256_add_epi32 (a, b));
 }
 
-/* Two of the three vector units of Intel CPUs can shift.  Otherwise GCC places
- * all shifts of three rotations first, and the third unit idles (4 % on Cascade
- * Lake).
+/* Only two of the three vector units of Intel CPUs can shift.  Without this,
+ * GCC places all shifts of three rotations first, and the third unit is idle
+ * meanwhile, which makes the kernel 4 % slower on Cascade Lake.
  */
 #define shift(x, n) opaque (_mm256_srli_epi32 (x, n))
 #define rotate(x, n)                                                    \
@@ -62,7 +64,7 @@ choose (vec e, vec f, vec g)
   return _mm256_xor_si256 (g, _mm256_and_si256 (e, _mm256_xor_si256 (f, g)));
 }
 
-/* B ^ C was A ^ B in the round before. */
+/* B ^ C is the A ^ B of the previous round. */
 static INLINE vec
 majority (vec a, vec b, vec c)
 {
@@ -86,8 +88,9 @@ piece (const unsigned char *p)
 }
 
 /* Load the cache lines of two lanes, in pieces of four words, and prefetch
- * later lines: this gains 1 to 2 % on Cascade Lake if they are not in L2.  With
- * AVX-512 it costs as much.
+ * later lines.  On Cascade Lake the prefetch makes this kernel 1 to 2 % faster
+ * if the lines are not in the L2 cache, and the AVX-512 kernels slower by as
+ * much.
  */
 static INLINE void
 read_lines (vec x[4], const unsigned char *const *data, size_t offset,
@@ -102,7 +105,7 @@ read_lines (vec x[4], const unsigned char *const *data, size_t offset,
        piece (data[step + 4] + offset + i * 16), 1);
 }
 
-/* Pieces of eight lanes become four words of all lanes. */
+/* Convert pieces of eight lanes to four words of all lanes. */
 static INLINE void
 make_words (vec x[4])
 {

@@ -1,15 +1,15 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-256 of 16 and of 32 messages with AVX-512.  What it does is in
+ * SHA-256 of 16 and of 32 messages with AVX-512.  The algorithm is in
  * sha256-vector.h.
  *
- * Which is the fastest depends on the number of units that a CPU has for
- * vectors of 512 bits, and on their latency.  With two units, as Intel CPUs
- * have, x16 is bound by throughput alone: it has the fewest instructions.  With
- * four, as Zen 5 has, 16 messages are bound by latency: x16s has a shorter
- * dependency chain, at the price of an addition a round, and x32 has two
- * chains.
+ * The fastest of these kernels depends on the number of units that a CPU has
+ * for vectors of 512 bits, and on their latency.  With two units, as on Intel
+ * CPUs, the limit is throughput, and x16 is the fastest, because it has the
+ * fewest instructions.  With four units, as on Zen 5, latency limits 16
+ * messages.  There x16s has a shorter dependency chain, at the cost of one more
+ * addition per round, and x32 has two independent chains.
  */
 
 #include <config.h>
@@ -38,10 +38,12 @@ typedef __m512i vec;
 #define choose(e, f, g) _mm512_ternarylogic_epi32 (e, f, g, 0xca)
 #define majority(a, b, c) _mm512_ternarylogic_epi32 (a, b, c, 0xe8)
 
-/* Hide from GCC that this is a sum: it would reorder the additions, so that the
- * constant of the round, which is ready first, is added last, where the next
- * round waits for it (5 % on Cascade Lake, more on Zen 5).  Volatile, so that
- * what else is between two sums stays there (2 % on Cascade Lake).
+/* Hide from GCC that this is a sum.  Otherwise GCC reorders the additions, and
+ * adds the constant of the round last, although it is ready first.  The next
+ * round would have to wait for that addition, which makes the kernel 5 % slower
+ * on Cascade Lake, and more on Zen 5.  The statement is volatile, so that GCC
+ * keeps the code between two sums there, which makes the kernel 2 % faster on
+ * Cascade Lake.
  */
 static INLINE vec
 add (vec a, vec b)
@@ -61,7 +63,9 @@ swap_bytes (vec x)
   return _mm512_shuffle_epi8 (x, _mm512_broadcast_i32x4 (order));
 }
 
-/* The lines of four lanes: X[i] gets their words i, 4 + i, 8 + i and 12 + i. */
+/* Load cache lines of four lanes: X[i] is set to their words i, 4 + i, 8 + i
+ * and 12 + i.
+ */
 static INLINE void
 read_lines (vec x[4], const unsigned char *const *data, size_t offset,
             const unsigned step)
@@ -79,7 +83,9 @@ read_lines (vec x[4], const unsigned char *const *data, size_t offset,
   x[3] = _mm512_unpackhi_epi64 (ab23, cd23);
 }
 
-/* Four words of four lanes each become four words of all lanes. */
+/* Convert vectors with four words of four lanes each to four words of all
+ * lanes.
+ */
 static INLINE void
 make_words (vec x[4])
 {

@@ -4,23 +4,25 @@
  * SHA-256 of four messages with AVX-512 for the message schedule and with the
  * instructions for SHA-256 for the rounds.
  *
- * Each does what it does best: two rounds of a message are one instruction for
- * SHA-256 and 34 with AVX-512, which is faster with the schedule.  They run in
- * different units of the CPU, so while the rounds of two message blocks of each
- * lane are done, those of the four lanes interleaved, the schedule of the next
- * two is made: it does not depend on the rounds.  Its vectors have 256 bits,
- * four lanes times two blocks: with 512 the two get in each other's way
- * (measured on Zen 4).
+ * Each instruction set does what it does best: two rounds of a message take one
+ * SHA-256 instruction, but 34 AVX-512 instructions, while AVX-512 is faster for
+ * the schedule.  The two run in different units of the CPU.  So the rounds of
+ * two message blocks of each lane, interleaved between the four lanes, run at
+ * the same time as the schedule of the next two blocks, which does not depend
+ * on the rounds.  The schedule uses vectors of 256 bits, that is, four lanes
+ * times two blocks.  With vectors of 512 bits the rounds and the schedule slow
+ * each other down (measured on Zen 4).
  *
- * How fast that is depends on the order of the instructions and on their
- * registers, so both are written down here.  They were found by measuring some
- * thousand orders on Zen 4 and are 4 to 5 % faster there than those of GCC;
- * others that look as good are up to 15 % slower: measure what you change.
+ * The speed depends on the order of the instructions and on their registers, so
+ * both are fixed in the source.  They were found by measuring some thousand
+ * orders on Zen 4, and are 4 to 5 % faster there than the code that GCC
+ * generates.  Other orders that look equally good are up to 15 % slower, so
+ * measure any change.
  *
- * Only for AMD CPUs.  The instructions for SHA-256 have no VEX form, and an
- * Intel CPU takes hundreds of cycles for each while upper halves of registers
- * are in use: there this is a hundred times slower than OpenSSL (measured on
- * Emerald Rapids).
+ * This kernel is used only on AMD CPUs.  The SHA-256 instructions have no VEX
+ * form, and an Intel CPU takes hundreds of cycles for each of them while upper
+ * halves of vector registers are in use.  This makes the kernel a hundred times
+ * slower than OpenSSL there (measured on Emerald Rapids).
  */
 
 #include <config.h>
@@ -37,13 +39,15 @@
 #define TARGET __attribute__ ((target ("avx512f,avx512bw,avx512vl,sha")))
 #define INLINE inline __attribute__ ((always_inline)) TARGET
 #define LANES 4
-#define AHEAD 256               /* bytes to prefetch: beyond the end, maybe */
+#define AHEAD 256               /* prefetch distance in bytes; can pass the
+                                 * end of the data */
 
 typedef __m256i vec;
 
-/* The words of the schedule with the constants of their rounds added, those of
- * two rounds of a lane together, as the rounds take them: lanes 0, 1, 4 and 5,
- * then 2, 3, 6 and 7, where 4 to 7 are the second blocks of lanes 0 to 3.
+/* The words of the schedule, to which the constants of their rounds are already
+ * added.  The words of two rounds of a lane are adjacent, as the instruction
+ * for the rounds needs them.  The order is: lanes 0, 1, 4 and 5, then 2, 3, 6
+ * and 7, where 4 to 7 are the second blocks of lanes 0 to 3.
  */
 struct schedule {
   alignas (64) uint64_t rounds[32][2][4];
@@ -55,20 +59,24 @@ static const alignas (32) unsigned char big_endian[32] = {
 };
 
 struct lane {
-  __m128i abef, cdgh;           /* the first letter is topmost */
+  __m128i abef, cdgh;           /* the first letter is the most significant
+                                 * word */
 };
 
-/* For pair R of rounds, of 64 in both message blocks of a lane. */
+/* Returns the words for the pair R of rounds of a lane.  There are 64 pairs, of
+ * two message blocks.
+ */
 static INLINE const uint64_t *
 words (const struct schedule *from, unsigned r, unsigned lane)
 {
   return &from->rounds[r % 32][lane / 2][r / 32 * 2 + lane % 2];
 }
 
-/* The instructions stay in the order of the source, since all are volatile.
+/* GCC keeps the instructions in the order of the source, because all of them
+ * are volatile.
  *
- * Two rounds of lane N.  The halves of its state change places with each pair,
- * so there is one for even numbers R and one for odd ones.
+ * Two rounds of lane N.  The halves of its state are swapped after each pair of
+ * rounds, so there is one macro for even R and one for odd R.
  */
 #define TWO_ROUNDS(x, y, r, n)                                          \
   do {                                                                  \
@@ -99,14 +107,14 @@ words (const struct schedule *from, unsigned r, unsigned lane)
 #define STORE(to, x)                                                    \
   __asm__ volatile ("vmovdqa32 %1, %0" : "=m" (to) : "v" (x))
 
-/* 16 bytes of both message blocks of lane N. */
+/* Load 16 bytes of both message blocks of lane N. */
 #define PIECE(to, n, at)                                                \
   __asm__ volatile ("vmovdqu32 %1, %x0\n\tvinserti32x4 $1, %2, %0, %0"  \
                     : "=&v" (to)                                        \
                     : "m" (*(const __m128i_u *) (data[n] + (at))),      \
                       "m" (*(const __m128i_u *) (data[n] + 64 + (at))))
 
-/* Words T and T + 1 are done. */
+/* Store words T and T + 1 of the schedule, which are complete. */
 #define PUT(t, wt, wt1)                                                 \
   PLUS_K (x, wt, t);                                                    \
   PLUS_K (y, wt1, (t) + 1);                                             \
@@ -115,7 +123,7 @@ words (const struct schedule *from, unsigned r, unsigned lane)
   STORE (to->rounds[(t) / 2][0], z);                                    \
   STORE (to->rounds[(t) / 2][1], u)
 
-/* The message blocks of lane N, as pieces of vectors. */
+/* Load the message blocks of lane N, as pieces of vectors. */
 #define LOAD(n, a, b, c, d)                                             \
   EVEN (2 * (n), 0);                                                    \
   EVEN (2 * (n), 1);                                                    \
@@ -132,7 +140,7 @@ words (const struct schedule *from, unsigned r, unsigned lane)
   ODD (2 * (n) + 1, 3);                                                 \
   PIECE (d, n, 48)
 
-/* Four vectors of pieces become words T to T + 3 of all lanes. */
+/* Convert four vectors of pieces to words T to T + 3 of all lanes. */
 #define TRANSPOSE(t, a, b, c, d)                                        \
   EVEN (8 + (t) / 2, 0);                                                \
   EVEN (8 + (t) / 2, 1);                                                \
@@ -157,9 +165,9 @@ words (const struct schedule *from, unsigned r, unsigned lane)
   ODD (9 + (t) / 2, 3);                                                 \
   PUT ((t) + 2, c, d)
 
-/* Words T and T + 1, from those up to 16 before.  It is the two before that are
- * put, which wait for nothing.  XOR3 changes what was rotated: the same with
- * what was shifted is 4 % slower (Zen 4).
+/* Compute words T and T + 1 from the preceding 16 words.  At the same time,
+ * store words T - 2 and T - 1, which are ready.  XOR3 overwrites a rotated
+ * operand: overwriting the shifted one instead is 4 % slower on Zen 4.
  */
 #define SCHEDULE(t, w0, w1, w2, w9, w10, w14, w15)                      \
   EVEN (t, 0);                                                          \
@@ -217,9 +225,10 @@ words (const struct schedule *from, unsigned r, unsigned lane)
     }                                                                   \
   } while (0)
 
-/* All 32 registers are assigned by name: the rounds can use only half of them,
- * and GCC would use those for the schedule, and spill the state.  A function
- * call clobbers named registers; only TSan inserts calls here.
+/* All 32 registers are assigned by name.  The instructions for the rounds can
+ * use only half of them, and GCC would use that half for the schedule, and
+ * spill the state.  A function call clobbers named registers, but only TSan
+ * inserts calls here.
  */
 #ifdef __SANITIZE_THREAD__
 #define IN(name)
@@ -227,8 +236,9 @@ words (const struct schedule *from, unsigned r, unsigned lane)
 #define IN(name) __asm__ (name)
 #endif
 
-/* The schedule TO of two message blocks of each lane, at DATA, and, if ROUNDS,
- * the rounds of the two before, whose schedule is FROM.
+/* Compute the schedule TO of the two message blocks of each lane at DATA.  If
+ * ROUNDS is set, at the same time run the rounds of the previous two message
+ * blocks, whose schedule is FROM.
  */
 static INLINE void
 two_blocks (struct lane *lane, const bool rounds, const struct schedule *from,
@@ -252,7 +262,9 @@ two_blocks (struct lane *lane, const bool rounds, const struct schedule *from,
   register vec w12 IN ("ymm28"), w13 IN ("ymm29"), w14 IN ("ymm30");
   register vec w15 IN ("ymm31");
 
-  /* Plain addresses, which are faster than what GCC makes of these. */
+  /* Keep these pointers in registers, which is faster than the addressing that
+   * GCC would generate.
+   */
   __asm__ ("" : "+r" (from), "+r" (to), "+r" (k));
   LOAD (0, w0, w4, w8, w12);
   LOAD (1, w1, w5, w9, w13);
@@ -261,7 +273,7 @@ two_blocks (struct lane *lane, const bool rounds, const struct schedule *from,
   TRANSPOSE (0, w0, w1, w2, w3);
   TRANSPOSE (4, w4, w5, w6, w7);
   TRANSPOSE (8, w8, w9, w10, w11);
-  TRANSPOSE (12, w12, w13, w14, w15); /* 14 and 15 will be put again */
+  TRANSPOSE (12, w12, w13, w14, w15); /* words 14 and 15 will be stored again */
   SIXTEEN (16);
   ADD_ALL;
   SIXTEEN (32);
@@ -270,7 +282,7 @@ two_blocks (struct lane *lane, const bool rounds, const struct schedule *from,
   ADD_ALL;
 }
 
-/* Pairs of message blocks, PAIRS of them, at least one. */
+/* Hash PAIRS pairs of message blocks; PAIRS is at least 1. */
 static INLINE void
 hash (struct lane lane[LANES], const unsigned char *const *data, size_t pairs)
 {
@@ -280,7 +292,8 @@ hash (struct lane lane[LANES], const unsigned char *const *data, size_t pairs)
 
   two_blocks (lane, false, NULL, &schedule[0], from);
   for (i = 0; i < pairs; i++) {
-    if (i + 1 < pairs)          /* else the last again, unused */
+    if (i + 1 < pairs)          /* otherwise the last pair is loaded again,
+                                 * unused */
       for (n = 0; n < LANES; n++)
         from[n] += 128;
     two_blocks (lane, true, &schedule[i % 2], &schedule[(i + 1) % 2], from);

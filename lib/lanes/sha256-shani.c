@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-256 with the x86 instructions for it, two to four messages interleaved: a
- * single message is bound by the latency of these instructions.
+ * SHA-256 with the SHA instructions of x86.  Two to four messages are
+ * interleaved, because the speed of a single message is limited by the latency
+ * of these instructions.
  */
 
 #include <config.h>
@@ -18,7 +19,9 @@
 #define INLINE inline __attribute__ ((always_inline)) TARGET
 #define MAX_LANES 4
 
-/* The instructions have the state in this order, the first word topmost. */
+/* The state in the order that the instructions need.  The first letter is the
+ * most significant word.
+ */
 struct lane {
   __m128i abef, cdgh;
   __m128i w[4];                 /* the last 16 words of the schedule */
@@ -33,8 +36,9 @@ load_words (const unsigned char *p)
   return _mm_shuffle_epi8 (_mm_loadu_si128 ((const __m128i *) p), swap);
 }
 
-/* The rounds 4 I to 4 I + 3 with the words in W[I % 4], which then become the
- * words that come 16 rounds later; before the first of all load these four.
+/* Run rounds 4 I to 4 I + 3 with the words in W[I % 4], and then replace these
+ * words with those of 16 rounds later.  The caller loads the first 16 words
+ * before round 0.
  */
 static INLINE void
 four_rounds (struct lane *lane, unsigned i)

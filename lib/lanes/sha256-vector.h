@@ -1,17 +1,18 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-256 of many messages in vectors of 32 bit words, one lane an element:
- * what is the same for vectors of any width.  A template: the including file
- * first defines vec (the type), LANES (of one vector), MAX_GROUPS, INLINE (with
- * the instruction set) and the operations.
+ * SHA-256 of many messages in vectors of 32 bit words.  Each element of a
+ * vector belongs to one lane.  This file is a template for vectors of any
+ * width: the including file first defines vec (the type), LANES (the number of
+ * lanes of one vector), MAX_GROUPS, INLINE (with the instruction set) and the
+ * operations.
  *
- * A group is as many lanes as a vector has elements.  Where the result of an
- * operation is not there in the next cycle, one group cannot keep the CPU busy;
- * two groups, a round of one after a round of the other, can.
+ * A group has as many lanes as a vector has elements.  On CPUs where an
+ * operation has a latency of more than one cycle, one group cannot keep the
+ * vector units busy, but two groups whose rounds alternate can.
  *
- * The order of the operations is fixed here, and not left to GCC: see
- * add in the files with the operations, and STAY_HERE.
+ * The order of the operations is fixed in the source, and not left to GCC: see
+ * STAY_HERE, and the function add in the files that define the operations.
  */
 
 #ifndef BLKHASH_SHA256_VECTOR_H
@@ -27,10 +28,11 @@
  */
 #define STAY_HERE(w) __asm__ volatile ("" : : "r" (w) : "memory")
 
-/* The message block at OFFSET of each lane becomes the first 16 words of the
- * schedule W in eight steps.  The first four read whole cache lines: there can
- * be more lanes than the cache has ways, and then a line is soon gone.  What
- * they read waits where the words from 16 on have been.
+/* Load the message block at OFFSET of each lane into the first 16 words of the
+ * schedule W, in eight steps.  The first four steps read whole cache lines:
+ * there can be more lanes than the cache has ways, so a line may be evicted
+ * soon.  The vectors that were read are kept meanwhile in the space of the
+ * words from 16 on.
  */
 static INLINE void
 load_step (vec *w, const unsigned groups, const unsigned step,
@@ -59,7 +61,8 @@ load_step (vec *w, const unsigned groups, const unsigned step,
   }
 }
 
-/* The word that comes 16 after the first of W. */
+/* Returns the word of the schedule that is 16 words after the first word of W.
+ */
 static INLINE vec
 next_word (const vec *w, const unsigned groups)
 {
@@ -67,10 +70,11 @@ next_word (const vec *w, const unsigned groups)
               add (sigma0 (w[groups]), sigma1 (w[14 * groups])));
 }
 
-/* The words do not move from a to b and so on: their names rotate.
+/* The words of the state are not moved from a to b and so on.  Instead, their
+ * names rotate with each round.
  *
- * The next round waits for the new e.  With SHORT_CHAIN it comes one addition
- * earlier, and there is one more in all.
+ * The next round depends on the new e.  With SHORT_CHAIN the new e is ready one
+ * addition earlier, at the cost of one more addition per round.
  */
 static INLINE void
 one_round (vec s[8], vec w, uint32_t k, const unsigned i,
@@ -93,7 +97,9 @@ one_round (vec s[8], vec w, uint32_t k, const unsigned i,
   *h = add (t, add (majority (a, b, c), big_sigma0 (a)));
 }
 
-/* The rounds from T on, and the words 16 after theirs. */
+/* Run eight rounds from round T on, and compute the words of the schedule that
+ * are needed 16 rounds later.
+ */
 static INLINE void
 eight_rounds (vec *s, vec *w, const unsigned groups, unsigned t,
               const bool short_chain)
@@ -110,9 +116,10 @@ eight_rounds (vec *s, vec *w, const unsigned groups, unsigned t,
     }
 }
 
-/* The last rounds need no more words.  In between, the message block at OFFSET
- * is loaded: the one is mostly rotations, the other mostly shuffles, which are
- * done by other units of the CPU, and the cache has time to bring it.
+/* Run the last 16 rounds, after which no more words are needed, and between
+ * them load the message block at OFFSET.  Rounds are mostly rotations and
+ * loading is mostly shuffles, which use different units of the CPU, and the
+ * data has time to arrive in the cache.
  */
 static INLINE void
 last_rounds (vec *s, vec *w, const unsigned groups,
@@ -131,7 +138,7 @@ last_rounds (vec *s, vec *w, const unsigned groups,
   }
 }
 
-/* Of GROUPS groups. */
+/* Compress message blocks of GROUPS groups. */
 static INLINE void
 compress_groups (uint32_t *state, const unsigned char *const *data,
                  size_t blocks, const unsigned groups, const bool short_chain)
@@ -144,7 +151,7 @@ compress_groups (uint32_t *state, const unsigned char *const *data,
   for (unsigned i = 0; i < 8; i++)
     load_step (w, groups, i, data, 0);
   for (size_t i = 0; i < blocks; i++) {
-    /* After the last block it is loaded again, for nothing. */
+    /* After the last block, the same block is loaded again and not used. */
     size_t next = i + 1 < blocks ? i + 1 : i;
 
 #pragma GCC unroll 16

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-256 as a hash of many messages at a time: its constants, of FIPS 180,
- * and the list of its kernels.
+ * SHA-256 as a hash of many messages at a time: the constants of FIPS 180, and
+ * the list of the SIMD (multi-buffer) implementations, called kernels.
  */
 
 #include <config.h>

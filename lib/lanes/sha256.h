@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-256 as a hash of many messages at a time: what its constants and its
- * kernels share.
+ * SHA-256 as a hash of many messages at a time: declarations shared by its
+ * constants and its SIMD (multi-buffer) implementations, called kernels.
  */
 
 #ifndef BLKHASH_SHA256_H
@@ -12,7 +12,7 @@
 
 #include "lanes/lane-kernel.h"
 
-/* Their state is uint32_t[8][lanes], a message block 64 bytes. */
+/* Their state is uint32_t[8][lanes]. A message block has 64 bytes. */
 extern const struct lane_kernel sha256_avx512sha_x4, sha256_avx512_x16,
   sha256_avx512_x16s, sha256_avx512_x32, sha256_avx2_x8, sha256_shani_x2,
   sha256_shani_x3, sha256_shani_x4, sha256_arm64_x2, sha256_arm64_x3,

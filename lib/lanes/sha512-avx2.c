@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-512 of four messages with AVX2.  What it does is in sha512-vector.h.
+ * SHA-512 of four messages with AVX2.  The algorithm is in sha512-vector.h.
  */
 
 #include <config.h>

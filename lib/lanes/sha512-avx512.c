@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-512 of 8 and of 16 messages with AVX-512.  What it does is in
+ * SHA-512 of 8 and of 16 messages with AVX-512.  The algorithm is in
  * sha512-vector.h.
  */
 

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-512 of many messages in vectors of 64 bit words, one lane an element:
- * what is the same for vectors of any width.  A template: vector-*.h, which is
- * included before, has the vectors.
+ * SHA-512 of many messages in vectors of 64 bit words.  Each element of a
+ * vector belongs to one lane.  This file is a template for vectors of any
+ * width: it must be included after a vector-*.h, which defines the vectors.
  *
- * Where the result of an operation is not there in the next cycle, one group of
- * lanes cannot keep the CPU busy; two groups at a time can.
+ * On CPUs where an operation has a latency of more than one cycle, one group of
+ * lanes cannot keep the vector units busy, but two groups at a time can.
  */
 
 #ifndef BLKHASH_SHA512_VECTOR_H
@@ -14,7 +14,9 @@
 
 #define MAX_GROUPS 2
 
-/* The words of one group, from a on, and the last 16 of its schedule. */
+/* The words of the state of one group, from a on, and the last 16 words of its
+ * schedule.
+ */
 struct group {
   vec s[8], w[16];
 };
@@ -31,7 +33,9 @@ next_word (vec w[16], unsigned i)
               add (sigma0 (w[(i + 1) % 16]), sigma1 (w[(i + 14) % 16])));
 }
 
-/* The words do not move from a to b and so on: their names rotate. */
+/* The words of the state are not moved from a to b and so on.  Instead, their
+ * names rotate with each round.
+ */
 static INLINE void
 one_round (vec s[8], vec w, uint64_t k, unsigned i)
 {
@@ -59,7 +63,7 @@ sixteen_rounds (struct group *group, const unsigned groups, const uint64_t *k,
     }
 }
 
-/* Of GROUPS groups, each of LANES lanes. */
+/* Compress message blocks of GROUPS groups, each of LANES lanes. */
 static INLINE void
 compress_groups (uint64_t *state, const unsigned char *const *data,
                  size_t blocks, const unsigned groups)

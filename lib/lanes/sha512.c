@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-512 and SHA-384 as hashes of many messages at a time: their constants,
- * of FIPS 180, and the list of their kernels.  SHA-384 is SHA-512 with another
- * initial state, truncated.
+ * SHA-512 and SHA-384 as hashes of many messages at a time: the constants of
+ * FIPS 180, and the list of the SIMD (multi-buffer) implementations, called
+ * kernels.  SHA-384 is SHA-512 with a different initial state and a truncated
+ * digest.
  *
- * The costs of the kernels were measured on an Intel CPU, family 6 model 85,
- * where OpenSSL does one message with AVX2, and nowhere else.
+ * The costs of the kernels were measured only on an Intel CPU, family 6 model
+ * 85, where OpenSSL hashes one message with AVX2.
  */
 
 #include <config.h>

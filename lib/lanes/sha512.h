@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-512 and SHA-384 as hashes of many messages at a time: what their
- * constants and their kernels share.
+ * SHA-512 and SHA-384 as hashes of many messages at a time: declarations shared
+ * by their constants and their SIMD (multi-buffer) implementations, called
+ * kernels.
  */
 
 #ifndef BLKHASH_SHA512_H
@@ -12,7 +13,7 @@
 
 #include "lanes/lane-kernel.h"
 
-/* Their state is uint64_t[8][lanes], a message block 128 bytes. */
+/* Their state is uint64_t[8][lanes]. A message block has 128 bytes. */
 extern const struct lane_kernel sha512_avx512_x16, sha512_avx512_x8,
   sha512_avx512_x4, sha512_avx2_x4;
 

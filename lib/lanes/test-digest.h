@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The digest of a message by its library, for the unit tests of our kernels.
+ * The digest of a message, computed by the library of the digest, for the unit
+ * tests of our SIMD (multi-buffer) implementations, called kernels.
  */
 
 #ifndef BLKHASH_TEST_DIGEST_H
@@ -13,7 +14,9 @@
 #include "digest/digest.h"
 #include "lanes/lane-kernel.h"
 
-/* False if it fails, or is not as long as HASH says. */
+/* Returns false if the library fails, or its digest does not have the length
+ * that HASH requires.
+ */
 static inline bool
 test_digest (const struct lane_hash *hash, const void *data, size_t len,
              unsigned char *md)

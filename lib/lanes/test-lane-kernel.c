@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: every kernel of every hash against OpenSSL, and what is the same
- * for all of them: padding, lanes that have no message, and the proof.
+ * Unit test: every kernel (multi-buffer implementation) of every hash is
+ * compared with OpenSSL.  Also tests the code that they share: padding, lanes
+ * that have no message, and the self-test.
  */
 
 #include <config.h>
@@ -27,17 +28,19 @@
 
 #define MAX_LEN (1024 * 1024)
 
-/* One buffer of random bytes for all: a lane begins anywhere in it. */
+/* One buffer of random bytes for all lanes.  The message of a lane starts
+ * anywhere in it.
+ */
 static unsigned char *noise;
 #define NOISE_SIZE (MAX_LEN + 64 * LANES_MAX)
 
-/* What a test is of. */
+/* The hash and the kernel that a test is for. */
 struct subject {
   const struct lane_hash *hash;
-  const struct lane_kernel *kernel; /* NULL: none of them */
+  const struct lane_kernel *kernel; /* NULL: the test needs no kernel */
 };
 
-static const struct lane_hash *hash; /* of the test that runs */
+static const struct lane_hash *hash; /* hash of the running test */
 
 static void
 use_hash (void **state)
@@ -61,8 +64,8 @@ kernel_of (void **state)
   return kernel;
 }
 
-/* The digests of COUNT messages in an array of their own, surrounded by bytes
- * that must stay.
+/* Check the digests of COUNT messages.  They are stored in an array where they
+ * are surrounded by bytes that must not change.
  */
 static void
 check (const struct lane_kernel *kernel, const void *const data[],
@@ -90,7 +93,7 @@ check (const struct lane_kernel *kernel, const void *const data[],
   assert_memory_equal (out[LANES_MAX], around, LANE_MAX_MD);
 }
 
-/* Each lane has content of its own. */
+/* Check COUNT lanes, each with different content. */
 static void
 check_at (const struct lane_kernel *kernel, size_t offset, size_t len,
           size_t count)
@@ -141,13 +144,13 @@ test_alignments (void **state)
 
   for (offset = 0; offset < 64; offset++) {
     check_at (kernel, offset, 300, kernel->lanes);
-    for (i = 0; i < kernel->lanes; i++) /* all with the same */
+    for (i = 0; i < kernel->lanes; i++) /* all lanes have the same message */
       data[i] = noise + i * 4096 + offset;
     check (kernel, data, 300, kernel->lanes);
   }
 }
 
-/* Messages that end where memory does, and that begin where it does. */
+/* Messages that end before an inaccessible page, and that begin after one. */
 static void
 test_guard_pages (void **state)
 {
@@ -164,7 +167,7 @@ test_guard_pages (void **state)
   assert_int_equal (mprotect (memory, page, PROT_NONE), 0);
   assert_int_equal (mprotect (memory + 2 * page, page, PROT_NONE), 0);
   for (len = 0; len <= 3 * hash->block + 1; len++) {
-    /* At the end in one lane, at the beginning in the next. */
+    /* Even lanes end at the guard page, odd lanes start after one. */
     for (i = 0; i < kernel->lanes; i++)
       data[i] = memory + page + (i % 2 == 0 ? page - len : 0);
     check (kernel, data, len, kernel->lanes);
@@ -178,8 +181,9 @@ test_guard_pages (void **state)
   munmap (memory, 3 * page);
 }
 
-/* The length in bits ends the padding, with all its bytes: no kernel hashes
- * here, this takes the place of one and looks at what it is given.
+/* The padding ends with all bytes of the length in bits.  Nothing is hashed in
+ * this test: a function takes the place of a kernel and checks the message
+ * blocks that are passed to it.
  */
 static unsigned char length_field[16];
 static size_t length_blocks;
@@ -208,7 +212,7 @@ test_long_messages (void **state)
 
   use_hash (state);
   if (hash->kind != LANE_FIPS180)
-    skip ();                    /* no such field */
+    skip ();                    /* this hash has no length field */
   for (bit = 9; bit < 8 * sizeof (size_t) - 3; bit++) {
     uint64_t bits = 0;
 
@@ -222,8 +226,8 @@ test_long_messages (void **state)
   }
 }
 
-/* What the proof must find: kernels that are wrong in one bit of one lane, and
- * that mistake one lane for another.
+/* The self-test must detect kernels that compute one bit of one lane wrong, and
+ * kernels that confuse two lanes.
  */
 static const struct lane_kernel *good;
 static size_t bad_lane;
@@ -232,7 +236,7 @@ static void
 compress_one_wrong (void *state, const unsigned char *const *data,
                     size_t blocks)
 {
-  const size_t last = hash->md / hash->word - 1; /* word of the digest */
+  const size_t last = hash->md / hash->word - 1; /* last word of the digest */
   unsigned char *bytes = state;
 
   good->compress (state, data, blocks);

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: the selection of kernels follows the measured costs, with threads
- * too.  Linker wrappers replace the measurement and the clock, so that the test
- * sets the costs and the time.
+ * Unit test: kernels (multi-buffer implementations) are selected by their
+ * measured costs, also with several threads.  Linker wrappers replace the
+ * measurement and the clock, so that the test sets the costs and the time.
  */
 
 #include <config.h>
@@ -35,7 +35,7 @@ uint64_t __wrap_lane_time (void);
 #define SECOND UINT64_C (1000000000)
 
 static _Atomic uint64_t now = 1000 * SECOND;
-static atomic_uint measured;    /* how often */
+static atomic_uint measured;    /* number of measurements */
 static int measure_error;
 static void (*set_costs) (const struct lane_hash *hash, unsigned usable,
                           struct lane_costs *costs);
@@ -60,7 +60,7 @@ __wrap_lane_costs_measure (const struct lane_hash *hash, unsigned usable,
   return measure_error;
 }
 
-/* ---- What was measured ---- */
+/* ---- Measured costs ---- */
 
 static void
 all_slow (const struct lane_hash *hash, unsigned usable,
@@ -87,10 +87,13 @@ all_hopeless (const struct lane_hash *hash, unsigned usable,
   (void) hash; (void) usable; (void) costs;
 }
 
-/* What a call of any kernel costs, in thousandths of the caller's message. */
+/* The cost of a call of any kernel, in thousandths of the cost of one message
+ * with the caller's hash.
+ */
 static unsigned thousandths;
 
-/* The speed of the CPU, which changes, does not matter. */
+/* The costs are relative, so a change of the speed of the CPU does not matter.
+ */
 static void
 two_messages (const struct lane_hash *hash, unsigned usable,
               struct lane_costs *costs)
@@ -101,9 +104,9 @@ two_messages (const struct lane_hash *hash, unsigned usable,
       costs->call[i] = thousandths * costs->one / 1000;
 }
 
-/* ---- When ---- */
+/* ---- The time of the measurements ---- */
 
-/* It is measured if it is due, and only then. */
+/* The costs are measured if a measurement is due, and only then. */
 static void
 check_due (struct lanes *lanes, bool due)
 {
@@ -115,8 +118,9 @@ check_due (struct lanes *lanes, bool due)
   check (!lanes_measure_is_due (lanes));
 }
 
-/* After 16 MiB in a process, and after 5 seconds more; never again.  The
- * measurement with the number FAILING fails.
+/* The first measurement is due after 16 MiB in a process, the second one 5
+ * seconds later, and there is no third.  The measurement with the number
+ * FAILING fails.
  */
 static void
 measure_when_due (unsigned failing)
@@ -132,7 +136,7 @@ measure_when_due (unsigned failing)
   measure_error = failing == 1 ? EIO : 0;
   check_due (lanes, true);
 
-  lanes_add (lanes, (size_t) 32 << 30); /* nor is that */
+  lanes_add (lanes, (size_t) 32 << 30); /* data alone is not sufficient */
   now += 5 * SECOND - 1;
   check_due (lanes, false);
   now += 1;
@@ -162,7 +166,7 @@ measure_twice_second_fails (void)
   measure_when_due (2);
 }
 
-/* ---- What follows ---- */
+/* ---- Results of the measurements ---- */
 
 static void
 measure (struct lanes *lanes)
@@ -172,8 +176,9 @@ measure (struct lanes *lanes)
   check_due (lanes, true);
 }
 
-/* The second measurement replaces the first, however little it differs: a call
- * is used for two messages if it costs less than 2000.
+/* The second measurement replaces the first, even if the difference is small.
+ * A kernel is used for two messages if its call costs less than 2000
+ * thousandths.
  */
 static void
 check_replaced (unsigned first, unsigned second)
@@ -236,7 +241,7 @@ follow_slow_fast (void)
   measure (lanes);
   check_fast (lanes, &m);
 
-  /* Later users get the same object. */
+  /* Users that are created later share the same object. */
   check (lanes_create (child_hash->name) == lanes);
 }
 
@@ -317,7 +322,7 @@ measure_after_batches (void)
   struct digest *digest = digest_create (child_hash->name);
   size_t i, batches;
 
-  alarm (300);                  /* for what hangs */
+  alarm (300);                  /* fail if the test hangs */
   set_costs = hash_meanwhile;
   engine = leaf_engine_create (digest, 4096);
   check (engine);
@@ -335,7 +340,7 @@ measure_after_batches (void)
   check (measured == 2);
   leaf_engine_free (engine);
 
-  /* A forced plan is not measured. */
+  /* A forced plan is never replaced by a measurement. */
   setenv ("BLKHASH_CPU", "avx512,avx2,shani,arm64", 1);
   engine = leaf_engine_create (digest, 4096);
   for (i = 0; i < 2 * batches; i++)
@@ -432,7 +437,8 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_choice), /* first: nothing is measured yet */
+    cmocka_unit_test (test_choice), /* must be first, while nothing is
+                                     * measured yet */
     cmocka_unit_test (test_threads),
   };
 

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: the measured costs.  The clock is simulated, and the kernels only
- * advance it: nothing here depends on the speed of this machine.
+ * Unit test: the measured costs of kernels (multi-buffer implementations).  The
+ * clock is simulated, and the kernels of this test only advance it, so the test
+ * does not depend on the speed of the machine.
  */
 
 #include <config.h>
@@ -31,13 +32,13 @@ enum { X4, X32, X16, NR_KERNELS, ONE = NR_KERNELS };
 
 static uint64_t now;            /* nanoseconds */
 
-/* Of the kernels and of ONE. */
+/* The behaviour of each kernel, and of ONE. */
 static struct behaviour {
-  uint64_t ns;                  /* that a message block of all lanes takes */
-  unsigned (*factor) (unsigned call); /* in this call, NULL: 1 */
-  int error;                    /* of ONE */
+  uint64_t ns;                  /* time of a message block of all lanes */
+  unsigned (*factor) (unsigned call); /* slowdown in this call; NULL: 1 */
+  int error;                    /* error that ONE returns */
   unsigned calls, probes;
-  size_t blocks;                /* of all calls */
+  size_t blocks;                /* message blocks in all calls */
 } behaviour[NR_KERNELS + 1];
 
 int
@@ -65,7 +66,8 @@ compress (unsigned kernel, unsigned lanes, void *state,
 {
   assert_int_equal ((uintptr_t) state % 64, 0);
   for (unsigned i = 0; i < lanes; i++)
-    for (size_t j = 0; j < blocks * BLOCK; j++) /* is it there? */
+    /* Read all bytes, to detect invalid addresses. */
+    for (size_t j = 0; j < blocks * BLOCK; j++)
       (void) *(const volatile unsigned char *) &data[i][j];
   if (blocks < 32)
     behaviour[kernel].probes++;
@@ -165,14 +167,18 @@ first_slow (unsigned call)
   return call == 0 ? 1000 : 1;
 }
 
-/* Of any five in a row at most two, and of any five with one between. */
+/* At most two of any five consecutive calls are slow, and at most two of any
+ * five alternate calls.
+ */
 static unsigned
 often_slow (unsigned call)
 {
   return call % 3 == 1 ? 5 + call : 1;
 }
 
-/* Preempted, or not awake yet: each of them alone, and all at once. */
+/* Calls are slow because of preemption, or because the CPU is not at full speed
+ * yet: for each candidate alone, and for all at once.
+ */
 static void
 test_noisy (void **state)
 {
@@ -191,8 +197,8 @@ test_noisy (void **state)
   }
 }
 
-/* All become slower, or faster, with each round: the order of measurement does
- * not matter.
+/* All candidates become slower with each round.  The order in which they are
+ * measured does not matter.
  */
 static unsigned
 slower_in_rounds (unsigned call)
@@ -203,7 +209,7 @@ slower_in_rounds (unsigned call)
 static unsigned
 one_slower_in_rounds (unsigned call)
 {
-  return call == 0 ? 1 : call;  /* it has one call more before the rounds */
+  return call == 0 ? 1 : call;  /* ONE has one call more before the rounds */
 }
 
 static void
@@ -220,8 +226,8 @@ test_drift (void **state)
   assert_int_equal (costs.call[X16], 7 * 700000);
 }
 
-/* A kernel 100 times slower than the caller's hash is detected with little
- * work; one 19 times slower is measured like others.
+/* A kernel that is 100 times slower than the caller's hash is detected with
+ * little work.  A kernel that is 19 times slower is measured like any other.
  */
 static void
 test_hopeless (void **state)
@@ -238,7 +244,8 @@ test_hopeless (void **state)
   assert_int_equal (costs.one, 100000);
 }
 
-/* A kernel that has not run for a while is slow at first, which does not count.
+/* A kernel that has not run for a while is slow at first.  This does not affect
+ * its measured cost.
  */
 static unsigned
 every_other_slow (unsigned call)
@@ -285,8 +292,8 @@ test_error (void **state)
   assert_int_equal (behaviour[ONE].calls, 1);
 }
 
-/* All times are 0 if the clock stands still, but costs are not: 0 means not to
- * be used.
+/* If the clock stands still, all times are 0.  The costs must not be 0, because
+ * a cost of 0 means that the kernel is not used.
  */
 static void
 test_clock_stands (void **state)

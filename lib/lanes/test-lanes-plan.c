@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: the plan for costs of all kinds.
+ * Unit test: plans for various costs of kernels (multi-buffer implementations).
  */
 
 #include <config.h>
@@ -19,7 +19,7 @@
 
 #include "lanes/lanes-plan.h"
 
-/* Kernels that are never called. */
+/* Kernels that are only planned and never called. */
 static const struct lane_kernel x4 = { .name = "x4", .lanes = 4 };
 static const struct lane_kernel x32 = { .name = "x32", .lanes = 32 };
 static const struct lane_kernel x16 = { .name = "x16", .lanes = 16 };
@@ -35,7 +35,8 @@ static const struct lane_hash hash = { .name = "hash", .kernels = kernels };
 
 static struct lane_plan plan;
 
-/* The least cost of COUNT messages, by trying all first calls. */
+/* Compute the least cost of COUNT messages by trying all possible first calls.
+ */
 static uint64_t
 least_cost (const struct lane_costs *costs, size_t count)
 {
@@ -90,7 +91,7 @@ check_full_group (const struct lane_costs *costs)
     const double other = (double) least_cost (costs, n) / n;
 
     assert_true (each <= other * 1.050001);
-    /* None that is smaller is as good as the best. */
+    /* No smaller group costs much less per message than the full group. */
     if (n < full)
       assert_true (other > each || other >= each * 0.95);
   }
@@ -127,8 +128,8 @@ test_missing (void **state)
   assert_int_equal (plan.full_group, 3);
 }
 
-/* A kernel that is slower than one message after the other is never used, one
- * that is faster for a single message always.
+/* A kernel that is slower than hashing one message after the other is never
+ * used.  A kernel that is faster even for a single message is always used.
  */
 static void
 test_slow_and_fast (void **state)
@@ -152,7 +153,9 @@ test_slow_and_fast (void **state)
   assert_int_equal (plan.full_group, 31); /* 32 are hardly better */
 }
 
-/* The largest call, by the kernel that is listed first. */
+/* If costs are equal, the largest call is selected, and the first kernel in the
+ * list.
+ */
 static void
 test_equal (void **state)
 {

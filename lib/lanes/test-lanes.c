@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: which kernels are used, and that a kernel that computes wrong
- * results is an error.  A linker wrapper replaces the self-test of kernels.
+ * Unit test: which kernels (multi-buffer implementations) are used, and that a
+ * kernel that computes wrong results is an error.  A linker wrapper replaces
+ * the self-test of kernels.
  */
 
 #include <config.h>
@@ -39,7 +40,7 @@ __wrap_lane_kernel_works (const struct lane_hash *hash,
   return kernel != broken && __real_lane_kernel_works (hash, kernel);
 }
 
-/* ---- Which kernels ---- */
+/* ---- Usable kernels ---- */
 
 static void
 test_usable (void **state)
@@ -67,7 +68,8 @@ test_usable (void **state)
     assert_false (lane_kernel_is_usable (&kernel, 5, without[i]));
 }
 
-/* A kernel that mixes the two is used on AMD only. */
+/* The kernel that mixes AVX-512 and SHA instructions is used only on AMD CPUs.
+ */
 static void
 test_mixed (void **state)
 {
@@ -99,8 +101,8 @@ test_none (void **state)
   unsetenv ("BLKHASH_CPU");
 }
 
-/* A kernel that is listed is used, however fast others are that are not, and
- * whatever is hashed.
+/* A kernel that is listed is always used, even if kernels that are not listed
+ * are faster, and for any number of messages.
  */
 static void
 check_forced (const struct lane_hash *hash, const char *list)
@@ -143,11 +145,11 @@ test_forced (void **state)
     }
 }
 
-/* ---- Proofs ---- */
+/* ---- Self-tests ---- */
 
 static const struct lane_hash *child_hash;
 
-/* No sum with it. */
+/* A hash that uses the broken kernel returns an error and no sum. */
 static void
 hash_with_broken (void)
 {
@@ -168,9 +170,10 @@ hash_with_broken (void)
   blkhash_opts_free (opts);
 }
 
-/* A kernel that computes wrong results is an error, and not skipped.  If the
- * guess uses it, it is found at once, otherwise before it can be selected, and
- * then each time.
+/* A kernel that computes wrong results is an error, and is not skipped.  If the
+ * guessed plan uses the kernel, the error is detected when the plan is created.
+ * Otherwise it is detected before the kernel can be selected, and again by each
+ * later attempt.
  */
 static void
 use_broken (void)
@@ -200,7 +203,7 @@ update_fails (void *opaque, const void *data, size_t len)
   return EIO;
 }
 
-/* Before the first measurement all kernels are tested, each once. */
+/* Before the first measurement each kernel is tested exactly once. */
 static void
 prove_once (void)
 {
@@ -246,7 +249,8 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_proofs), /* first: nothing is proven yet */
+    cmocka_unit_test (test_proofs), /* must be first, while no kernel has
+                                     * been tested */
     cmocka_unit_test (test_usable),
     cmocka_unit_test (test_mixed),
     cmocka_unit_test (test_none),

@@ -18,7 +18,7 @@
 #include "lanes/lanes.h"
 
 #define MESSAGES 40
-#define LEN 1000                /* bytes of a message */
+#define LEN 1000                /* length of a message in bytes */
 
 /* cmocka's asserts do not work in a child process. */
 #define check(condition)                                                \
@@ -29,12 +29,12 @@
     }                                                                   \
   while (0)
 
-/* Call RUN, which uses check, in a child process, where no plan was created and
- * no kernel tested before.  True if all checks passed.
+/* Call RUN, which uses check, in a child process, in which no plan has been
+ * created and no kernel tested.  Returns true if all checks passed.
  */
 bool in_child (void (*run) (void));
 
-/* Messages begin at any byte, and their digests are EXPECTED. */
+/* Messages with any alignment.  EXPECTED has their digests. */
 struct messages {
   unsigned char byte[MESSAGES + LEN];
   unsigned char expected[MESSAGES][LANE_MAX_MD];
@@ -42,11 +42,13 @@ struct messages {
 
 void make_messages (const struct lane_hash *hash, struct messages *m);
 
-/* The digests of COUNT messages; returns how many calls had a kernel. */
+/* Compute and check the digests of COUNT messages.  Returns the number of calls
+ * that used a kernel.
+ */
 unsigned hash_messages (const struct lane_hash *hash, struct lanes *lanes,
                         const struct messages *m, size_t count);
 
-/* Is there a kernel of HASH for this CPU? */
+/* Returns true if HASH has a kernel for this CPU. */
 bool has_kernels (const struct lane_hash *hash);
 
 #endif /* BLKHASH_TEST_LANES_H */

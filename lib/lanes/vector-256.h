@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Vectors of 256 bits, for kernels with one lane an element: how message blocks
- * of 16 words become vectors.  A template, of vector-avx2.h and
- * vector-avx512vl.h, which have the operations.  The including file first
- * defines WORD, the bits of a word, 32 or 64.
+ * Vectors of 256 bits, for kernels (multi-buffer implementations of a hash) in
+ * which each element of a vector belongs to one lane.  This file loads message
+ * blocks of 16 words into vectors.  It is a template, included by vector-avx2.h
+ * and vector-avx512vl.h, which define the operations.  The file that includes
+ * those first defines WORD, the number of bits of a word: 32 or 64.
  */
 
 #ifndef BLKHASH_VECTOR_256_H
@@ -36,8 +37,8 @@ store_state (void *p, vec x)
   _mm256_store_si256 (p, x);
 }
 
-/* Hide from GCC that this is a sum: it would reorder the additions, so that the
- * operand that is ready last is not added last.
+/* Hide from GCC that this is a sum.  Otherwise GCC reorders the additions, and
+ * the operand that is ready last is not added last.
  */
 static INLINE vec
 add (vec a, vec b)
@@ -48,7 +49,7 @@ add (vec a, vec b)
   return sum;
 }
 
-/* The same ORDER of bytes in both halves. */
+/* Shuffle the bytes of both halves in the same ORDER. */
 static INLINE vec
 shuffle_bytes (vec x, __m128i order)
 {
@@ -68,7 +69,7 @@ swap_bytes (vec x)
 #endif
 }
 
-/* Transpose PIECE rows of words, within each 128 bits. */
+/* Transpose PIECE rows of words within each piece of 128 bits. */
 #define PIECE (128 / WORD)
 
 static INLINE void
@@ -92,7 +93,7 @@ transpose_words (vec x[PIECE])
 #endif
 }
 
-/* Two rows of two pieces of 128 bits, the rows STEP apart. */
+/* Transpose two rows of two pieces of 128 bits.  The rows are STEP apart. */
 static INLINE void
 transpose_pieces (vec *x, size_t step)
 {
@@ -102,9 +103,9 @@ transpose_pieces (vec *x, size_t step)
   x[step] = _mm256_permute2x128_si256 (a, b, 0x31);
 }
 
-/* The message block at OFFSET in each lane, its words as they are.  Whole cache
- * lines are loaded, one lane after the other: there can be more lanes than the
- * cache has ways.
+/* Load the message block at OFFSET of each lane, without changing the byte
+ * order of its words.  Whole cache lines are loaded, one lane after the other,
+ * because there can be more lanes than the cache has ways.
  */
 static INLINE void
 load_words (vec w[16], const unsigned char *const *data, size_t offset)
@@ -125,7 +126,7 @@ load_words (vec w[16], const unsigned char *const *data, size_t offset)
       transpose_pieces (w + j + i, PIECE);
 }
 
-/* The same, of words that have the most significant byte first. */
+/* The same for big-endian words. */
 static INLINE void
 load_swapped_words (vec w[16], const unsigned char *const *data, size_t offset)
 {

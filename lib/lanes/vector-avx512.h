@@ -1,9 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Vectors of 512 bits, for kernels with one lane an element: the operations,
- * and how message blocks of 16 words become vectors.  A template: the
- * including file first defines WORD, the bits of a word, 32 or 64.
+ * Vectors of 512 bits, for kernels (multi-buffer implementations of a hash) in
+ * which each element of a vector belongs to one lane.  This file defines the
+ * operations, and loads message blocks of 16 words into vectors.  It is a
+ * template: the including file first defines WORD, the number of bits of a
+ * word: 32 or 64.
  */
 
 #ifndef BLKHASH_VECTOR_AVX512_H
@@ -31,8 +33,8 @@ typedef __m512i vec;
 #define load_state(p) _mm512_load_si512 (p)
 #define store_state(p, x) _mm512_store_si512 (p, x)
 
-/* Hide from GCC that this is a sum: it would reorder the additions, so that the
- * operand that is ready last is not added last.
+/* Hide from GCC that this is a sum.  Otherwise GCC reorders the additions, and
+ * the operand that is ready last is not added last.
  */
 static INLINE vec
 add (vec a, vec b)
@@ -58,7 +60,7 @@ swap_bytes (vec x)
   return _mm512_shuffle_epi8 (x, _mm512_broadcast_i32x4 (order));
 }
 
-/* Transpose PIECE rows of words, within each 128 bits. */
+/* Transpose PIECE rows of words within each piece of 128 bits. */
 #define PIECE (128 / WORD)
 
 static INLINE void
@@ -82,7 +84,7 @@ transpose_words (vec x[PIECE])
 #endif
 }
 
-/* Four rows of four pieces of 128 bits, the rows STEP apart. */
+/* Transpose four rows of four pieces of 128 bits.  The rows are STEP apart. */
 static INLINE void
 transpose_pieces (vec *x, size_t step)
 {
@@ -97,9 +99,9 @@ transpose_pieces (vec *x, size_t step)
   x[3 * step] = _mm512_shuffle_i32x4 (ab13, cd13, 0xdd);
 }
 
-/* The message block at OFFSET in each lane, its words as they are.  Whole cache
- * lines are loaded, one lane after the other: there can be more lanes than the
- * cache has ways.
+/* Load the message block at OFFSET of each lane, without changing the byte
+ * order of its words.  Whole cache lines are loaded, one lane after the other,
+ * because there can be more lanes than the cache has ways.
  */
 static INLINE void
 load_words (vec w[16], const unsigned char *const *data, size_t offset)
@@ -119,7 +121,7 @@ load_words (vec w[16], const unsigned char *const *data, size_t offset)
       transpose_pieces (w + j + i, PIECE);
 }
 
-/* The same, of words that have the most significant byte first. */
+/* The same for big-endian words. */
 static INLINE void
 load_swapped_words (vec w[16], const unsigned char *const *data, size_t offset)
 {

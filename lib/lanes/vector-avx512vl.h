@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Vectors of 256 bits with the instructions of AVX-512, which rotates and has
- * logic of three operands: see vector-256.h.
+ * Vectors of 256 bits with AVX-512 instructions, which include rotations and
+ * logic operations on three operands: see vector-256.h.
  */
 
 #ifndef BLKHASH_VECTOR_AVX512VL_H
