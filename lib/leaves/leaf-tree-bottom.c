@@ -13,7 +13,8 @@
 #include "leaves/leaf-tree-private.h"
 #include "leaves/leaf-tree.h"
 
-/* Arrays of leaves have room for 1, 2, 4 ... 64. */
+/* The list of spare arrays with room for ROOM leaves, which is 1, 2, 4 ... 64.
+ */
 static struct spare **
 spare_leaves (struct leaf_tree *tree, unsigned room)
 {
@@ -35,7 +36,7 @@ bottom_drop_leaves (struct leaf_tree *tree, struct bottom *bottom)
     spare_keep (spare_leaves (tree, bottom->room), bottom->leaves);
 }
 
-/* How many leaves precede that of block I. */
+/* The number of leaves before that of block I. */
 static unsigned
 leaves_before (const struct bottom *bottom, unsigned i)
 {

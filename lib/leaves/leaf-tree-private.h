@@ -17,11 +17,13 @@
 #define BITS 6
 #define WAYS (1u << BITS)
 
-/* Each block has at most one bit set in the three; none: missing. */
+/* At most one of the three bits of a block is set.  If none is set, the block
+ * is missing.
+ */
 struct bottom {
   uint64_t zero, data, partial;
-  unsigned room;                /* leaves that are allocated */
-  unsigned char *leaves;        /* of the blocks in data, without gaps */
+  unsigned room;                /* number of leaves allocated */
+  unsigned char *leaves;        /* leaves of the blocks in DATA, without gaps */
 };
 
 struct inner {
@@ -39,14 +41,15 @@ struct leaf_tree {
   size_t leaf_size;
   unsigned height;              /* levels of inner nodes above the bottom;
                                  * blocks beyond their reach are missing */
-  void *root;                   /* a slot */
+  void *root;                   /* the topmost slot */
   struct spare *spare_leaves[LEAF_ROOMS];
   struct spare *spare_bottoms, *spare_inners;
 };
 
 /* ---- Memory ---- */
 
-/* Free memory is kept in a list for each size, for the next allocation. */
+/* Keep free memory for the next allocation.  There is one list for each size.
+ */
 static inline void
 spare_keep (struct spare **list, void *memory)
 {
@@ -80,13 +83,13 @@ spare_free (struct spare *spare)
   }
 }
 
-/* ---- Bottoms; block I of them ---- */
+/* ---- Bottom nodes; I is the index of a block in the node ---- */
 
 /* Set blocks to LEAF_MISSING, LEAF_ZERO or LEAF_PARTIAL. */
 void bottom_set (const struct leaf_tree *tree, struct bottom *bottom,
                  unsigned first, unsigned count, enum leaf_state state);
 
-/* Set a block to LEAF_DATA.  0 or ENOMEM. */
+/* Set a block to LEAF_DATA.  Returns 0 or ENOMEM. */
 int bottom_set_data (struct leaf_tree *tree, struct bottom *bottom, unsigned i,
                      const unsigned char *leaf);
 

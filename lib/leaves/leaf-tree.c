@@ -1,18 +1,19 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaf tree: the state and leaf of each block of an image.
+ * The leaf tree: stores the state and the leaf of each block of an image.
  *
- * A radix tree, 64 ways at each level.  Its height depends on the highest block
- * that was set, so an image of unknown size costs no more than others.
- * At the bottom a node holds 64 blocks and their leaves.  Above, a slot is a
- * child, or NULL when all below it is missing, or ALL_ZERO when all below it
- * is zero: an 8 EiB hole is a handful of slots, and a fully allocated image
- * costs little more than its leaves.
+ * It is a radix tree with 64 slots in each node.  Its height depends on the
+ * highest block that was set, so an image of unknown size takes no more memory
+ * than others.  A node at the bottom holds 64 blocks and their leaves.  A slot
+ * of an inner node points to a child, or is NULL if all blocks below it are
+ * missing, or ALL_ZERO if all blocks below it are zero.  So a hole of 8 EiB
+ * takes only a few slots, and a fully allocated image takes little more memory
+ * than its leaves.
  *
- * Freed memory is kept for the next allocation.  free would keep it too, but in
- * an arena for each thread that allocated, while one thread at a time changes
- * the tree.
+ * Freed memory is kept for the next allocation.  The malloc library would keep
+ * it too, but in one arena for each thread that has allocated memory, although
+ * only one thread at a time changes the tree.
  */
 
 #include <config.h>
@@ -27,7 +28,7 @@
 #include "leaves/leaf-tree.h"
 
 static const char all_zero;
-#define ALL_ZERO ((void *) &all_zero) /* never written to */
+#define ALL_ZERO ((void *) &all_zero) /* this object is never written */
 
 static bool
 is_node (const void *slot)
@@ -74,7 +75,7 @@ leaf_tree_path_size (const struct leaf_tree *tree)
   return sizeof (struct bottom) + height * sizeof (struct inner);
 }
 
-/* HEIGHT is that of the node in the slot: 0 for a bottom. */
+/* HEIGHT is the height of the node in the slot: 0 for a bottom node. */
 static void
 free_slot (struct leaf_tree *tree, void *slot, unsigned height)
 {
@@ -129,7 +130,8 @@ grow (struct leaf_tree *tree, uint64_t index)
   for (; !reaches (tree->height, index); tree->height++) {
     struct inner *inner;
 
-    if (!tree->root)            /* all is missing, at any height */
+    if (!tree->root)            /* all blocks are missing, so any height is
+                                 * valid */
       continue;
     inner = new_node (tree, tree->height + 1);
     if (!inner)
@@ -140,7 +142,7 @@ grow (struct leaf_tree *tree, uint64_t index)
   return 0;
 }
 
-/* Replace a slot of uniform state by a node. */
+/* Replace a slot of uniform state with a node. */
 static void *
 split_slot (struct leaf_tree *tree, void **slot, unsigned height)
 {
@@ -165,7 +167,9 @@ split_slot (struct leaf_tree *tree, void **slot, unsigned height)
   return *slot = node;
 }
 
-/* Replace a node by a slot of uniform state, if all of it has that state. */
+/* Replace a node with a slot of uniform state if all blocks in it have that
+ * state.
+ */
 static void
 merge_slot (struct leaf_tree *tree, void **slot, unsigned height)
 {
@@ -196,7 +200,7 @@ merge_slot (struct leaf_tree *tree, void **slot, unsigned height)
   *slot = state;
 }
 
-/* FIRST counts from the first block below the slot. */
+/* FIRST is relative to the first block below the slot. */
 static int
 set_slot (struct leaf_tree *tree, void **slot, unsigned height,
           uint64_t first, uint64_t count, enum leaf_state state)
@@ -205,8 +209,8 @@ set_slot (struct leaf_tree *tree, void **slot, unsigned height,
   unsigned shift = height * BITS;
   int err = 0;
 
-  /* The whole slot?  Its size does not fit in 64 bits at the very top, but
-   * no range is that long.
+  /* Does the range cover the whole slot?  At the top level the number of blocks
+   * of a slot may not fit in 64 bits, but no range is that long.
    */
   if (state != LEAF_PARTIAL && first == 0 && shift + BITS < 64 &&
       count == UINT64_C (1) << (shift + BITS)) {

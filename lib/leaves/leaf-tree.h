@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaf tree: a sparse map from the index of a block to its state and leaf.
+ * The leaf tree: a sparse map from the index of a block to the state and the
+ * leaf of the block.
  *
- * The caller holds a lock.
+ * Not thread-safe: the caller must hold a lock.
  */
 
 #ifndef BLKHASH_LEAF_TREE_H
@@ -13,44 +14,50 @@
 #include <stdint.h>
 
 enum leaf_state {
-  LEAF_MISSING,                 /* every block, at first */
-  LEAF_ZERO,                    /* all zero */
-  LEAF_DATA,                    /* its leaf is stored */
-  LEAF_PARTIAL,                 /* pieces of it are kept elsewhere */
+  LEAF_MISSING,                 /* the initial state of every block */
+  LEAF_ZERO,                    /* the block is all zero */
+  LEAF_DATA,                    /* the leaf of the block is stored */
+  LEAF_PARTIAL,                 /* some pieces of the block are known; they
+                                 * are stored elsewhere */
 };
 
-/* Consecutive blocks of one state; a longer run can come in parts. */
+/* Consecutive blocks in the same state.  A long run can be returned in parts.
+ */
 struct leaf_run {
   enum leaf_state state;
   uint64_t count;
-  const unsigned char *leaves;  /* of LEAF_DATA: COUNT leaves in a row */
+  const unsigned char *leaves;  /* LEAF_DATA only: an array of COUNT leaves */
 };
 
 struct leaf_tree;
 
-/* A map of BLOCKS blocks, with leaves of LEAF_SIZE bytes.  NULL: no memory. */
+/* Create a tree for BLOCKS blocks, with leaves of LEAF_SIZE bytes.  Returns
+ * NULL if there is no memory.
+ */
 struct leaf_tree *leaf_tree_create (uint64_t blocks, size_t leaf_size);
 void leaf_tree_free (struct leaf_tree *tree);
 
-/* Set the number of blocks; no block beyond was ever set. */
+/* Set the number of blocks.  No block beyond this number may have been set. */
 void leaf_tree_set_blocks (struct leaf_tree *tree, uint64_t blocks);
 
-/* The largest size in bytes of the nodes for a single block, without its leaf.
+/* The maximum size, in bytes, of the nodes that a single block needs, without
+ * its leaf.
  */
 size_t leaf_tree_path_size (const struct leaf_tree *tree);
 
 /* Set COUNT blocks from FIRST to LEAF_MISSING, LEAF_ZERO or LEAF_PARTIAL.
- * ENOMEM: some of them were not set.
+ * Returns 0, or ENOMEM if some of them were not set.
  */
 int leaf_tree_set (struct leaf_tree *tree, uint64_t first, uint64_t count,
                    enum leaf_state state);
 
-/* Set block INDEX to LEAF_DATA with a copy of LEAF.  0 or ENOMEM. */
+/* Set block INDEX to LEAF_DATA, and store a copy of LEAF.  Returns 0 or ENOMEM.
+ */
 int leaf_tree_set_data (struct leaf_tree *tree, uint64_t index,
                         const unsigned char *leaf);
 
-/* The run that starts at INDEX, which is less than BLOCKS.  Its leaves are
- * valid until the tree changes.
+/* Returns the run that starts at block INDEX, which must be less than the
+ * number of blocks.  The leaves of the run are valid until the tree changes.
  */
 struct leaf_run leaf_tree_run (const struct leaf_tree *tree, uint64_t index);
 

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaf table: whole blocks, given, observed or forgotten.
+ * The leaf table: whole blocks that are given, observed or forgotten.
  *
- * Blocks are hashed before the lock is taken, by leaf_batch: another thread may
- * hash them with its own.
+ * Blocks are hashed by leaf_batch before the lock is taken.  There another
+ * thread may hash them together with its own blocks.
  */
 
 #include <config.h>
@@ -28,7 +28,9 @@ leaves_stick_locked (struct blkhash_leaves *l, int err)
   return l->error;
 }
 
-/* A busy block belongs to the thread that hashes it. */
+/* A busy block is not freed here, because it belongs to the thread that hashes
+ * it.
+ */
 void
 leaves_drop_partial_locked (struct blkhash_leaves *l, struct partial *partial)
 {
@@ -49,7 +51,7 @@ drop_partials_locked (struct blkhash_leaves *l, uint64_t first,
     if (run.state == LEAF_PARTIAL) {
       struct partial *partial = pieces_find (l->pieces, first);
 
-      if (partial)              /* not after an error */
+      if (partial)              /* NULL is possible only after an error */
         leaves_drop_partial_locked (l, partial);
       run.count = 1;
     }
@@ -84,8 +86,8 @@ leaves_store_locked (struct blkhash_leaves *l, uint64_t index,
   return err ? leaves_stick_locked (l, err) : 0;
 }
 
-/* EEXIST if a table that is given once already has one of these blocks, or the
- * error of the table.
+/* Returns EEXIST if a table that is given once already has one of these blocks,
+ * the error of the table, or 0.
  */
 static int
 check_new_locked (struct blkhash_leaves *l, uint64_t first, uint64_t count)
@@ -117,8 +119,9 @@ leaves_contradict_locked (struct blkhash_leaves *l, uint64_t index,
   return leaves_set_locked (l, index, count, LEAF_MISSING);
 }
 
-/* The observed content of a block is BLOCK.  If it contradicts the table, the
- * block becomes missing: either of the two can be outdated.
+/* BLOCK is the observed content of a block.  If it contradicts the table, the
+ * block becomes missing, because either the observed content or the table can
+ * be outdated.
  */
 static int
 observe_block_locked (struct blkhash_leaves *l, uint64_t index,
@@ -149,7 +152,7 @@ observe_block_locked (struct blkhash_leaves *l, uint64_t index,
   return leaves_store_locked (l, index, block);
 }
 
-/* Up to LEAVES_BATCH blocks with data. */
+/* Store up to LEAVES_BATCH blocks with data. */
 static int
 put_data (struct blkhash_leaves *l, enum how how, const unsigned char *buf,
           uint64_t index, size_t count)

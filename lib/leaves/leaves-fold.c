@@ -1,16 +1,17 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaf table: fold the leaves, in order, to the digest of the image, and
- * pass them to the sink.
+ * The leaf table: computes the digest of the image from the leaves, in order,
+ * and passes the leaves to the sink.
  *
  * Leaves are copied out of the tree a batch at a time, so that the lock is not
- * held while the outer hash or a sink runs: folding a huge hole takes long.
+ * held while the outer hash or a sink runs, because folding a huge hole takes a
+ * long time.
  *
  * A table that is given once is folded early: the thread that gives a block
  * becomes the folder, if there is none, and folds until it reaches a missing
- * block.  Any other table is folded anew by each call, and the fold fails with
- * EBUSY if the table changes meanwhile.
+ * block.  Any other table is folded from the start by each call, and the fold
+ * fails with EBUSY if the table changes meanwhile.
  */
 
 #include <config.h>
@@ -29,11 +30,13 @@
 #include "leaves/sink.h"
 
 #define BATCH_LEAVES 64
-#define MAX_UNFOLDED 32768      /* leaves, while a thread folds */
+#define MAX_UNFOLDED 32768      /* limit of unfolded leaves while a thread
+                                 * folds */
 #define BATCH_ZEROS (1u << 20)  /* about 16 ms of hashing for sha256 */
 
-/* Consecutive leaves: ZEROS leaves of zero blocks, or COUNT others, of which
- * only that of the short last block can be of a ZERO block.
+/* Consecutive leaves: either ZEROS leaves of full zero blocks, or COUNT leaves
+ * in LEAVES.  The latter are leaves of data, or, if ZERO is set, the leaf of
+ * the short last block, which is zero.
  */
 struct batch {
   uint64_t zeros;
@@ -42,9 +45,9 @@ struct batch {
   unsigned char leaves[BATCH_LEAVES * BLKHASH_MAX_MD_SIZE];
 };
 
-/* Copy leaves from INDEX on.  ENODATA if the block is missing or incomplete;
- * EBUSY if it is a block of zeros that was written into since the fold began,
- * or that another thread is hashing.
+/* Copy leaves from block INDEX on.  Returns ENODATA if the block is missing or
+ * incomplete.  Returns EBUSY if it was a block of zeros, and data was written
+ * into it since the fold began, or another thread is hashing it.
  */
 static int
 take_batch_locked (struct blkhash_leaves *l, uint64_t index,
@@ -61,7 +64,8 @@ take_batch_locked (struct blkhash_leaves *l, uint64_t index,
     memcpy (batch->leaves, run.leaves, run.count * l->leaf_size);
     return 0;
   case LEAF_ZERO:
-    if (index == full) {        /* the short last block has its own leaf */
+    if (index == full) {        /* the leaf of the short last block is
+                                 * different */
       batch->count = 1;
       return leaf_hash_zeros (l->engine, blocks_length (l, index, 1),
                               batch->leaves);
@@ -95,8 +99,9 @@ fold_batch (struct outer *outer, struct sink *sink, const struct batch *batch)
                      : sink_data (sink, batch->leaves, batch->count);
 }
 
-/* One thread folds, and the others may hash faster than it folds.  They wait
- * here while too many leaves are unfolded.  The folding thread never waits.
+/* One thread folds, and the other threads may hash blocks faster than it folds
+ * the leaves.  These other threads wait here while too many leaves are
+ * unfolded.  The folding thread never waits.
  */
 static void
 wait_for_folding_locked (struct blkhash_leaves *l)
@@ -124,8 +129,9 @@ end_folding_locked (struct blkhash_leaves *l)
   pthread_cond_broadcast (&l->folding_ended);
 }
 
-/* Without a sum, the sink need not wait for the end of a run of zeros.  The
- * lock is released meanwhile, so more blocks may be known on return.
+/* Pass the zeros that are held back to the sink.  If no sum is computed, the
+ * sink does not have to wait for the end of the run.  The lock is released
+ * meanwhile, so more blocks may be known on return.
  */
 static void
 report_zeros_locked (struct blkhash_leaves *l)
@@ -145,7 +151,7 @@ leaves_fold_early_locked (struct blkhash_leaves *l)
   struct batch batch;
 
   if (l->folding) {
-    wait_for_folding_locked (l); /* that thread folds our blocks */
+    wait_for_folding_locked (l); /* the folding thread folds our blocks, too */
     return l->error;
   }
   l->folding = true;
@@ -199,7 +205,7 @@ leaves_fold_next_locked (struct blkhash_leaves *l, uint64_t count,
   return err;
 }
 
-/* All leaves are folded already: end the sink, and add the size. */
+/* All leaves are already folded: end the sink, and compute the digest. */
 static int
 finish_early_fold (struct blkhash_leaves *l, unsigned char *md)
 {
@@ -229,7 +235,7 @@ finish_early_fold (struct blkhash_leaves *l, unsigned char *md)
   return err;
 }
 
-/* Fold a snapshot: EBUSY if the table changes meanwhile. */
+/* Fold all leaves.  Returns EBUSY if the table changes meanwhile. */
 static int
 fold_all (struct blkhash_leaves *l, struct outer *outer, struct sink *sink)
 {
@@ -253,7 +259,7 @@ fold_all (struct blkhash_leaves *l, struct outer *outer, struct sink *sink)
     if (err == 0)
       err = fold_batch (outer, sink, &batch);
     if (err == 0 && !outer)
-      err = sink_end (sink);    /* before the check for a change */
+      err = sink_end (sink);    /* this must precede the check for changes */
     if (err)
       return err;
   }
@@ -264,7 +270,7 @@ fold_all (struct blkhash_leaves *l, struct outer *outer, struct sink *sink)
   return l->blocks > 0 && l->generation != generation ? EBUSY : 0;
 }
 
-/* MD is NULL to pass the leaves to the sink only. */
+/* If MD is NULL, the leaves are only passed to the sink. */
 static int
 fold_anew (struct blkhash_leaves *l, struct sink *sink, unsigned char *md)
 {
@@ -272,7 +278,9 @@ fold_anew (struct blkhash_leaves *l, struct sink *sink, unsigned char *md)
   uint64_t start, len;
   int err;
 
-  /* Do not hash for minutes before a missing block at the end is found. */
+  /* Check for missing blocks first, rather than hash for minutes before finding
+   * one near the end.
+   */
   if (blkhash_leaves_next_missing (l, 0, &start, &len) == 0)
     return ENODATA;
   err = leaves_hash_complete (l);
@@ -293,7 +301,7 @@ fold_anew (struct blkhash_leaves *l, struct sink *sink, unsigned char *md)
   return err;
 }
 
-/* With a sink, the folds of several threads run one after the other. */
+/* If there is a sink, the folds of several threads run one after the other. */
 static int
 fold_in_turn (struct blkhash_leaves *l, unsigned char *md)
 {

@@ -1,16 +1,16 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaf table: pieces of blocks, given, observed or forgotten.
+ * The leaf table: pieces of blocks that are given, observed or forgotten.
  *
- * When its last piece completes a block, the calling thread has it hashed
- * without the lock.  Meanwhile it stays in the pieces, marked busy.  If another
- * thread changes that block, it removes the busy one from the pieces, and the
- * hashing thread discards the leaf.
+ * When the last piece completes a block, the calling thread hashes the block
+ * without holding the lock.  Meanwhile the block stays in the pieces, marked as
+ * busy.  If another thread changes the block meanwhile, that thread removes the
+ * busy partial from the pieces, and the hashing thread discards the leaf.
  *
- * When data is written into a block of zeros, the block is complete at once,
- * but more writes are likely.  So it is hashed only when its memory is needed,
- * or when the table is folded.
+ * When data is written into a block of zeros, the block is complete
+ * immediately, but more writes to it are likely.  So the block is hashed only
+ * when its memory is needed, or when the table is folded.
  */
 
 #include <config.h>
@@ -26,13 +26,14 @@
 #include "leaves/pieces-share.h"
 #include "leaves/pieces.h"
 
-/* What the caller does after it releases the lock. */
+/* What the caller has to do after it releases the lock. */
 struct todo {
-  struct partial *hash;         /* hash this block, which is complete */
+  struct partial *hash;         /* complete block to hash */
   uint64_t seen;                /* for budget_wait */
 };
 
-/* Evict an incomplete block.  EAGAIN: it is complete, and TODO is to hash it.
+/* Evict an incomplete block.  Returns EAGAIN if the block is complete; then the
+ * caller must hash it, as TODO says.
  */
 static int
 evict_locked (struct blkhash_leaves *l, struct partial *partial,
@@ -45,8 +46,9 @@ evict_locked (struct blkhash_leaves *l, struct partial *partial,
   return EAGAIN;
 }
 
-/* Allocate a partial, evicting others if needed.  0; EAGAIN: do TODO and try
- * again; ENOBUFS: nothing can be evicted now; ENOMEM.
+/* Allocate a partial, and evict others if needed.  Returns 0; EAGAIN if the
+ * caller must do what TODO says and try again; ENOBUFS if nothing can be
+ * evicted now; or ENOMEM.
  */
 static int
 reserve_locked (struct blkhash_leaves *l, struct partial **partial,
@@ -66,7 +68,7 @@ reserve_locked (struct blkhash_leaves *l, struct partial **partial,
   return 0;
 }
 
-/* Is this busy block, which is complete, all zero? */
+/* Is this busy block, which is always complete, all zero? */
 static bool
 busy_is_zero (const struct blkhash_leaves *l, const struct partial *partial)
 {
@@ -74,9 +76,10 @@ busy_is_zero (const struct blkhash_leaves *l, const struct partial *partial)
     is_zero (partial->bytes, blocks_length (l, partial->index, 1));
 }
 
-/* Find or create the partial of a block, to modify a part of it.  A block of
- * zeros stays known outside that part.  A complete block of data does not: only
- * its leaf was kept.  0 or an error as above.
+/* Find or create the partial of a block, to modify a part of it.  If it was a
+ * block of zeros, the rest of the block remains known.  If it was a complete
+ * block of data, the rest becomes missing, because only the leaf was kept.
+ * Returns 0 or an error as above.
  */
 static int
 open_partial_locked (struct blkhash_leaves *l, uint64_t index,
@@ -101,7 +104,9 @@ open_partial_locked (struct blkhash_leaves *l, uint64_t index,
     return leaves_stick_locked (l, ENOMEM);
   }
   if (old) {
-    /* It is complete: if it is all zero, the rest stays known. */
+    /* The busy block is complete.  If it is all zero, the rest of the block
+     * remains known.
+     */
     if (busy_is_zero (l, old))
       state = LEAF_ZERO;
     leaves_drop_partial_locked (l, old);
@@ -211,7 +216,9 @@ settle_locked (struct blkhash_leaves *l, struct partial *partial,
   return 0;
 }
 
-/* 0 or an error; EAGAIN, or ENOBUFS if there is no memory for the piece. */
+/* Returns 0 or an error.  EAGAIN and ENOBUFS are returned if there is no memory
+ * for the piece.
+ */
 static int
 put_locked (struct blkhash_leaves *l, enum how how, const unsigned char *buf,
             size_t len, uint64_t index, size_t start, struct todo *todo)
@@ -246,7 +253,7 @@ forget_locked (struct blkhash_leaves *l, size_t len, uint64_t index,
     return l->error;
   if (state == LEAF_MISSING)
     return 0;
-  if (state == LEAF_DATA)       /* its content was not kept */
+  if (state == LEAF_DATA)       /* the content of the block was not kept */
     return leaves_set_locked (l, index, 1, LEAF_MISSING);
   err = open_partial_locked (l, index, &partial, todo);
   if (err)
@@ -259,7 +266,7 @@ forget_locked (struct blkhash_leaves *l, size_t len, uint64_t index,
   return 0;
 }
 
-/* The budget has no room for the block: it becomes missing. */
+/* The budget has no room for the block, so the block becomes missing. */
 static int
 lose_block (struct blkhash_leaves *l, uint64_t index)
 {

@@ -29,11 +29,11 @@ struct outer;
 struct partial;
 
 struct blkhash_leaves {
-  /* SIZE is set before SIZE_KNOWN is, which is under the lock; both are read
-   * without it by leaves_size.
+  /* SIZE is set before SIZE_KNOWN, and both are set under the lock.
+   * leaves_size reads them without the lock.
    */
   atomic_bool size_known;
-  uint64_t size;                /* of the image, bytes */
+  uint64_t size;                /* size of the image in bytes */
 
   /* Set once. */
   size_t block_size;            /* bytes */
@@ -44,33 +44,35 @@ struct blkhash_leaves {
   struct digest *digest;
   struct leaf_engine *engine;
 
-  pthread_mutex_t lock;         /* protects all below */
+  pthread_mutex_t lock;         /* protects all fields below */
   uint64_t given_end;           /* end of the ranges given while the size was
                                  * unknown */
-  uint64_t blocks;              /* of leaves_size */
+  uint64_t blocks;              /* number of blocks for leaves_size */
   struct leaf_tree *tree;
-  struct pieces_budget own_budget; /* of the pieces, unless it is shared */
+  struct pieces_budget own_budget; /* budget of PIECES, unless they share one */
   struct pieces *pieces;        /* the blocks that are LEAF_PARTIAL */
-  uint64_t generation;          /* grows with every change */
-  size_t contradictions;        /* observations that contradicted; atomic */
-  int error;                    /* sticks: leaves may be wrong or lost */
+  uint64_t generation;          /* incremented by every change */
+  size_t contradictions;        /* number of observations that contradicted
+                                 * the table; atomic */
+  int error;                    /* sticky: leaves may be wrong or lost */
 
-  /* In a table that is given once, leaves before FOLDED are in OUTER and
-   * removed from the tree; only the thread that set FOLDING uses OUTER and
-   * SINK, without the lock.  In any other table each fold copies SINK, and
-   * FOLDING is set while a fold calls it.
+  /* In a table that is given once, the leaves of blocks before FOLDED are
+   * folded into OUTER and removed from the tree.  Only the thread that has set
+   * FOLDING uses OUTER and SINK, without the lock.  In any other table each
+   * fold copies SINK, and FOLDING is set while a fold calls the sink.
    */
   struct outer *outer;          /* NULL with NO_SUM */
   struct sink sink;
   uint64_t folded;              /* blocks */
   uint64_t unfolded;            /* leaves in the tree */
-  uint64_t folded_data, folded_zero; /* bytes before FOLDED */
+  uint64_t folded_data, folded_zero; /* bytes of data and zeros before FOLDED */
   bool folding, finished;
-  pthread_cond_t folding_ended; /* or UNFOLDED has fallen to the limit */
+  pthread_cond_t folding_ended; /* signaled when FOLDING is cleared, or
+                                 * UNFOLDED has fallen to the limit */
 };
 
-/* While the size is unknown the image has the maximum size.  All ranges lie
- * within it, also when the size becomes known.
+/* While the size is unknown, the image has the maximum size.  All ranges lie
+ * within the image, even if its size becomes known during a call.
  */
 static inline uint64_t
 leaves_size (const struct blkhash_leaves *l)
@@ -78,8 +80,8 @@ leaves_size (const struct blkhash_leaves *l)
   return l->size_known ? l->size : UINT64_MAX;
 }
 
-/* The length in bytes of COUNT blocks from INDEX on: only the last block of
- * the image can be shorter.
+/* Returns the length in bytes of COUNT blocks from block INDEX on.  Only the
+ * last block of the image can be shorter than the block size.
  */
 static inline uint64_t
 blocks_length (const struct blkhash_leaves *l, uint64_t index,
@@ -90,7 +92,8 @@ blocks_length (const struct blkhash_leaves *l, uint64_t index,
   return count > left / l->block_size ? left : count * l->block_size;
 }
 
-#define LEAVES_BATCH 64         /* blocks that are hashed at once */
+#define LEAVES_BATCH 64         /* maximum number of blocks hashed in one
+                                 * call */
 
 /* How a range changes the table: GIVE replaces the content; OBSERVE adds
  * content that was read, and detects contradictions; FORGET makes it missing.
@@ -100,42 +103,47 @@ enum how { GIVE, OBSERVE, FORGET };
 /* SIZE can be BLKHASH_SIZE_UNKNOWN. */
 void leaves_init_size (struct blkhash_leaves *l, uint64_t size);
 
-/* Begin a call on *LEN bytes at OFFSET: EINVAL if they are not in the image.
- * While the size is unknown, no smaller size can be set from now on.  A range
- * to forget is cut at the end of the ranges given.
+/* Begin a call on *LEN bytes at OFFSET.  Returns EINVAL if they are not in the
+ * image.  While the size is unknown, the size cannot be set below the end of
+ * this range from now on.  A range to forget is truncated at the end of the
+ * ranges that were given.
  */
 int leaves_enter_range (struct blkhash_leaves *l, enum how how,
                         uint64_t offset, uint64_t *len);
 
-/* COUNT blocks from INDEX: data in BUF, at most LEAVES_BATCH blocks then, or
- * zeros if it is NULL.
+/* Put COUNT blocks from block INDEX on.  BUF has their data, of at most
+ * LEAVES_BATCH blocks.  If BUF is NULL, the blocks are zero, and COUNT is not
+ * limited.
  */
 int leaves_put_blocks (struct blkhash_leaves *l, enum how how,
                        const unsigned char *buf,
                        uint64_t index, uint64_t count);
 
-/* LEN bytes, less than a block, at START of the block INDEX. */
+/* Put LEN bytes, less than a block, at offset START in block INDEX. */
 int leaves_put_piece (struct blkhash_leaves *l, enum how how,
                       const unsigned char *buf, size_t len,
                       uint64_t index, size_t start);
 
-/* The size became known: the last block, if it is partial, may be complete. */
+/* Called when the size became known: the last block, if it is partial, may now
+ * be complete.
+ */
 int leaves_end_piece (struct blkhash_leaves *l, uint64_t index);
 
-/* Set blocks to LEAF_MISSING or LEAF_ZERO, or store a leaf, replacing their
- * state.
+/* Set blocks to LEAF_MISSING or LEAF_ZERO, or store a leaf, whatever their
+ * state was.
  */
 int leaves_set_locked (struct blkhash_leaves *l, uint64_t first,
                        uint64_t count, enum leaf_state state);
 int leaves_store_locked (struct blkhash_leaves *l, uint64_t index,
                          const struct leaf_block *block);
 
-/* An observation contradicts the table: make the blocks missing, and count it.
+/* Called when an observation contradicts the table: make the blocks missing,
+ * and count the contradiction.
  */
 int leaves_contradict_locked (struct blkhash_leaves *l, uint64_t index,
                               uint64_t count);
 
-/* Is all of the block known? */
+/* Is the whole block known? */
 static inline bool
 leaves_is_complete (const struct blkhash_leaves *l,
                     const struct partial *partial)
@@ -150,30 +158,33 @@ int leaves_hash_busy (struct blkhash_leaves *l, struct partial *partial);
 void leaves_drop_partial_locked (struct blkhash_leaves *l,
                                  struct partial *partial);
 
-/* Record an error after which leaves can be wrong.  Returns the first error. */
+/* Record an error after which leaves can be wrong.  Returns the first error
+ * that was recorded.
+ */
 int leaves_stick_locked (struct blkhash_leaves *l, int err);
 
-/* Fold the leaves before the first missing block.  Called with the lock, which
- * it releases meanwhile.  Returns the error of the table.  Only for a table
- * that is given once.
+/* Fold the leaves before the first missing block.  The caller holds the lock,
+ * which is released meanwhile.  Returns the error of the table.  Only for a
+ * table that is given once.
  */
 int leaves_fold_early_locked (struct blkhash_leaves *l);
 
-/* Fold COUNT blocks with LEAVES, the first ones missing, without storing them
- * in the tree.  Called with the lock, which it releases meanwhile; no other
- * thread may be folding.  Only for a table that is given once.
+/* Fold the next COUNT blocks, whose leaves are LEAVES, without storing them in
+ * the tree.  They must begin at the first missing block.  The caller holds the
+ * lock, which is released meanwhile.  No other thread may be folding.  Only for
+ * a table that is given once.
  */
 int leaves_fold_next_locked (struct blkhash_leaves *l, uint64_t count,
                              const unsigned char *leaves);
 
-/* Hash the complete blocks among the pieces.  ENODATA if a block is incomplete,
- * or an error of the table.
+/* Hash the complete blocks among the pieces.  Returns 0, ENODATA if a block is
+ * incomplete, or an error of the table.
  */
 int leaves_hash_complete (struct blkhash_leaves *l);
 
-/* For struct pieces: release the memory of the oldest block, by hashing it if
- * it is complete, or else by evicting it.  Does not wait for the lock of the
- * table.
+/* Callback for struct pieces: release the memory of the oldest block.  The
+ * block is hashed if it is complete, and otherwise evicted.  Does not wait for
+ * the lock of the table.
  */
 bool leaves_evict_oldest (void *opaque);
 

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaf table: find missing ranges, count known bytes, and the batch size.
+ * The leaf table: finds missing ranges, counts known bytes, and returns the
+ * best batch size.
  */
 
 #include <config.h>
@@ -17,9 +18,10 @@
 #include "leaves/leaves.h"
 #include "leaves/pieces.h"
 
-/* Find the first gap of a block at or after START; false if there is none.  A
- * busy block is still being given, so all of it is missing, unless it was
- * complete before.
+/* Find the first gap in a partial block at or after START.  Returns false if
+ * there is none.  The call that completed a busy block has not returned yet, so
+ * all of the block counts as missing, unless the block was complete before that
+ * call.
  */
 static bool
 find_gap_locked (struct blkhash_leaves *l, uint64_t index, size_t start,
@@ -90,7 +92,7 @@ blkhash_leaves_next_missing (struct blkhash_leaves *l, uint64_t offset,
   return ENOENT;
 }
 
-/* Count a block that is complete, but not hashed yet. */
+/* Count the bytes of a block that is complete, but not hashed yet. */
 static void
 count_partial_locked (struct blkhash_leaves *l, uint64_t index,
                       uint64_t *data, uint64_t *zero)

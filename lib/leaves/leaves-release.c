@@ -16,8 +16,8 @@
 #include "leaves/leaves.h"
 #include "leaves/pieces.h"
 
-/* Hash a complete block with the lock held: the table may be freed as soon as
- * the lock is released.
+/* Hash a complete block while the lock is held, because the table may be freed
+ * as soon as the lock is released.
  */
 static void
 hash_locked (struct blkhash_leaves *l, const struct partial *partial)
@@ -37,9 +37,9 @@ hash_locked (struct blkhash_leaves *l, const struct partial *partial)
     leaves_store_locked (l, index, &block);
 }
 
-/* Called by another table that shares the budget and needs room, because this
- * one is the largest user.  That thread holds no reference to this table, which
- * can be freed when this returns.
+/* Called in a thread that uses another table, which shares the budget and needs
+ * room, because this table is the largest user.  That thread holds no reference
+ * to this table, so this table can be freed when the function returns.
  */
 bool
 leaves_evict_oldest (void *opaque)
@@ -58,8 +58,8 @@ leaves_evict_oldest (void *opaque)
   return oldest != NULL;
 }
 
-/* Hash the oldest block if it is complete.  ENODATA if it is not, ENOENT if
- * there is none.
+/* Hash the oldest block if it is complete.  Returns ENODATA if it is
+ * incomplete, or ENOENT if there is no block.
  */
 static int
 hash_oldest (struct blkhash_leaves *l)

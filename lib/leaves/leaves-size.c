@@ -17,7 +17,7 @@
 #include "leaves/leaf-tree.h"
 #include "leaves/leaves-private.h"
 
-/* Record the range.  False if the size has become known. */
+/* Record the range.  Returns false if the size has become known. */
 static bool
 enter_unknown (struct blkhash_leaves *l, enum how how, uint64_t offset,
                uint64_t *len)
@@ -68,7 +68,7 @@ blkhash_leaves_set_size (struct blkhash_leaves *l, uint64_t size)
     if (l->error)
       return l->error;
     leaves_init_size (l, size);
-    l->size_known = true;       /* also if it is UINT64_MAX */
+    l->size_known = true;       /* even if SIZE is UINT64_MAX */
     leaf_tree_set_blocks (l->tree, l->blocks);
   }
   return size % l->block_size ? leaves_end_piece (l, size / l->block_size) : 0;

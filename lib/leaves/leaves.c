@@ -10,8 +10,9 @@
  * copied.
  *
  * An operation that fails half way can leave leaves of outdated content in the
- * table.  Its error sticks: later calls that give, forget, fold, or query what
- * is missing, return it, and nothing is ever folded from the table.
+ * table.  The error is sticky: later calls that give, forget or fold content,
+ * or query what is missing, return the same error, and no digest is ever
+ * computed from the table.
  */
 
 #include <config.h>
@@ -145,13 +146,13 @@ whole_blocks (const struct blkhash_leaves *l, uint64_t len, uint64_t offset)
 
   if (offset % l->block_size != 0)
     return 0;
-  /* The short last block is whole if the range has all of it. */
+  /* The short last block is whole if the range contains all of it. */
   if (offset + len == leaves_size (l) && len % l->block_size != 0)
     count++;
   return count;
 }
 
-/* How many of LEN bytes at OFFSET are in the first block. */
+/* The number of the LEN bytes at OFFSET that are in the first block. */
 static size_t
 first_piece (const struct blkhash_leaves *l, uint64_t len, uint64_t offset)
 {

@@ -21,29 +21,31 @@ struct blkhash_opts;
 
 /* blkhash_leaves_new for a server.  Its tables share BUDGET, which bounds the
  * memory of partial blocks and must outlive them.  Small requests of many
- * threads are hashed together.  BUDGET NULL: the same as blkhash_leaves_new.
+ * threads are hashed together.  If BUDGET is NULL, this is the same as
+ * blkhash_leaves_new.
  */
 struct blkhash_leaves *leaves_new_in_budget (const struct blkhash_opts *opts,
                                              uint64_t size, unsigned flags,
                                              struct pieces_budget *budget);
 
-/* As blkhash_leaves_data and _zero, for content that was read and not written:
- * missing content is added, known content stays, and a block whose known
- * content is contradicted becomes missing.  A part of a complete block of data
- * cannot be compared, and is ignored.
+/* The same as blkhash_leaves_data and blkhash_leaves_zero, but for content that
+ * was read and not written.  Missing content is added, and known content is not
+ * replaced.  If the content contradicts the known content of a block, the block
+ * becomes missing.  A part of a complete block of data cannot be compared, and
+ * is ignored.
  */
 int leaves_observe_data (struct blkhash_leaves *l, const void *buf,
                          size_t len, uint64_t offset);
 int leaves_observe_zero (struct blkhash_leaves *l, uint64_t len,
                          uint64_t offset);
 
-/* How many observations contradicted the table.  Takes no lock, since a server
- * calls it after each observation.
+/* Returns the number of observations that contradicted the table.  Takes no
+ * lock, since a server calls it after each observation.
  */
 size_t leaves_contradictions (struct blkhash_leaves *l);
 
-/* Set whether the table is idle.  The pieces of idle tables are evicted first
- * when others that share the budget need room.
+/* Set whether the table is idle.  When other tables that share the budget need
+ * room, the pieces of idle tables are evicted first.
  */
 void leaves_set_idle (struct blkhash_leaves *l, bool idle);
 
@@ -52,21 +54,22 @@ void leaves_forget_pieces (struct blkhash_leaves *l);
 
 /* ---- For manifests ---- */
 
-/* Store the parameters of the hash and the size of the image.  ENODATA if the
- * size is unknown.
+/* Store the parameters of the hash and the size of the image.  Returns 0, or
+ * ENODATA if the size is unknown.
  */
 int leaves_describe (struct blkhash_leaves *l, struct blkhash_opts *opts,
                      uint64_t *size);
 
-/* As blkhash_leaves_fold, but passes leaves to SINK only, without a sum.  A run
- * of zeros can come in parts.  EINVAL if the image is given once.
+/* The same as blkhash_leaves_fold, but only passes the leaves to SINK, and
+ * computes no sum.  A run of zeros can be passed in parts.  Returns EINVAL if
+ * the table is given once.
  */
 int leaves_fold_to (struct blkhash_leaves *l,
                     const struct blkhash_leaf_sink *sink);
 
 /* Set COUNT blocks from FIRST on to LEAVES, each of LEAF_SIZE bytes, or to zero
- * if LEAVES is NULL.  EINVAL if they are not in the image, its size is unknown,
- * or leaves have another size.
+ * if LEAVES is NULL.  Returns EINVAL if the blocks are not in the image, if its
+ * size is unknown, or if leaves have another size.
  */
 int leaves_put_leaves (struct blkhash_leaves *l, uint64_t first,
                        uint64_t count, const unsigned char *leaves,

@@ -4,13 +4,14 @@
  * Memory for pieces of blocks, within a bound.
  *
  * The first allocation maps as many bytes as the bound, and chunks are cut from
- * them in order: pages that no chunk has used take no memory.  Free chunks are
- * kept for the next allocation, and count, until no chunk is in use.  Then
- * cutting restarts at the beginning, and most pages are returned to the kernel.
+ * this mapping in order, so pages that no chunk has used take no memory.  Free
+ * chunks are kept for the next allocation, and count as used memory, until no
+ * chunk is in use.  At that point cutting restarts at the beginning of the
+ * mapping, and most pages are returned to the operating system.
  *
  * malloc was rejected, because it keeps freed memory in an arena for each
- * thread: threads that one after the other filled a bound of 64 MiB, and freed
- * all of it, left 911 MiB resident.
+ * thread: when several threads, one after the other, filled a bound of 64 MiB
+ * and freed all of it, 911 MiB remained resident.
  */
 
 #include <config.h>
@@ -22,8 +23,8 @@
 #include "common/cleanup.h"
 #include "leaves/pieces-budget.h"
 
-#define KEEP (8 * 1024 * 1024)  /* bytes that stay mapped, or one chunk */
-#define MAX_PAGE 65536          /* bytes; a multiple of any page */
+#define KEEP (8 * 1024 * 1024)  /* bytes whose pages are kept, or one chunk */
+#define MAX_PAGE 65536          /* bytes; a multiple of any page size */
 
 #ifndef MAP_ANONYMOUS
 #define MAP_ANONYMOUS MAP_ANON

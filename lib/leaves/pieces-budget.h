@@ -19,28 +19,32 @@ struct pieces_budget {
   size_t bound;                 /* bytes; set once */
 
   /* Protects USERS, the list of tables that hold memory, and keeps them alive.
-   * Taken while the lock of a table is held, never the other way round.
+   * It is taken while the lock of a table is held, and never the other way
+   * round.
    */
   pthread_mutex_t users_lock;
   struct pieces *users;
 
-  pthread_mutex_t lock;         /* protects what follows; taken last */
+  pthread_mutex_t lock;         /* protects the fields below; taken last */
   pthread_cond_t has_freed;
-  size_t used;                  /* bytes in chunks, spare ones too, and
+  size_t used;                  /* bytes in chunks, including spare ones, and
                                  * overhead */
   unsigned busy;                /* chunks that are being hashed */
-  uint64_t freed;               /* counts freed chunks */
+  uint64_t freed;               /* number of chunks freed so far */
   unsigned tables;
-  size_t chunk;                 /* bytes of each; set by the first table */
-  unsigned char *base;          /* bound bytes of addresses, or NULL */
-  size_t cut;                   /* bytes from BASE on that are cut to chunks */
-  size_t dirty;                 /* bytes from BASE on that may be not zero */
+  size_t chunk;                 /* size of a chunk in bytes; set by the first
+                                 * table */
+  unsigned char *base;          /* mapping of BOUND bytes, or NULL */
+  size_t cut;                   /* bytes from BASE on that are cut into
+                                 * chunks */
+  size_t dirty;                 /* bytes from BASE on that may be nonzero */
   struct spare *spare;          /* free chunks */
   size_t handed;                /* chunks in use */
 };
 
-/* A static budget that is never destroyed can be all zero but for the bound, if
- * that initializes POSIX threads' objects, as on Linux and FreeBSD.
+/* Instead of this call, a static budget that is never destroyed can be all zero
+ * except the bound.  This works on systems where zeros are a valid initializer
+ * for POSIX threads' objects, such as Linux and FreeBSD.
  */
 void budget_init (struct pieces_budget *budget, size_t bound);
 void budget_destroy (struct pieces_budget *budget);
@@ -52,19 +56,22 @@ void budget_enter (struct pieces_budget *budget, size_t chunk);
 void budget_leave (struct pieces_budget *budget);
 
 /* Allocate a chunk, and account for OVERHEAD bytes that the caller allocates
- * for it elsewhere.  *ZERO asks for a zeroed chunk, and is set to whether it is
- * one.  NULL with errno ENOMEM, or ENOBUFS if the bound would be exceeded; then
- * *SEEN is for budget_wait.
+ * for it elsewhere.  If *ZERO is set, a zeroed chunk is preferred; on return
+ * *ZERO says if the chunk is zeroed.  Returns NULL with errno set to ENOMEM, or
+ * to ENOBUFS if the bound would be exceeded.  With ENOBUFS, *SEEN is set for
+ * budget_wait.
  */
 void *budget_get (struct pieces_budget *budget, size_t overhead, bool *zero,
                   uint64_t *seen);
 void budget_put (struct pieces_budget *budget, void *chunk, size_t overhead);
 
-/* The caller begins, or has ended, to hash a chunk, which it then frees. */
+/* The caller begins to hash a chunk, or has finished hashing it, after which it
+ * frees the chunk.
+ */
 void budget_busy (struct pieces_budget *budget, bool begins);
 
-/* Wait until a chunk was freed after SEEN was stored.  False if none was, and
- * none is being hashed.
+/* Wait until a chunk is freed after SEEN was stored.  Returns false if no chunk
+ * was freed and none is being hashed.
  */
 bool budget_wait (struct pieces_budget *budget, uint64_t seen);
 

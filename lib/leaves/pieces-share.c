@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The users of a budget: the tables that hold pieces of blocks in it.
+ * The users of a budget, which are the tables that hold pieces of blocks in it.
  *
  * A table that needs room holds its own lock, so it must not wait for the lock
  * of another one: a user whose lock is held is skipped, and the next one tried.
@@ -72,8 +72,8 @@ surplus (const struct pieces *user)
   return held > 0 && user->idle ? held + UINT64_MAX / 2 : held;
 }
 
-/* The largest user that was not tried yet, idle users before all others; FIRST
- * if others hold as much.
+/* Find the largest user that was not tried yet, with idle users before all
+ * others.  If several hold the same amount, FIRST is preferred.
  */
 static struct pieces *
 find_largest_locked (struct pieces_budget *budget, struct pieces *first)
@@ -91,7 +91,7 @@ find_largest_locked (struct pieces_budget *budget, struct pieces *first)
     next = user->next_user;
     if (held == 0) {
       leave_locked (user);
-      /* It may have added a piece, while it was still listed. */
+      /* The user may have added a piece while it was still listed. */
       if (user->held > 0)
         enter_locked (user);
     }

@@ -11,12 +11,15 @@
 struct partial;
 struct pieces;
 
-/* Add PIECES, which holds a block, to the users; or remove it. */
+/* Add PIECES, which holds a block, to the list of users, or remove it from the
+ * list.
+ */
 void share_begin (struct pieces *pieces);
 void share_end (struct pieces *pieces);
 
-/* Make the largest user evict its oldest block.  0 if it did; EAGAIN if that is
- * PIECES: the caller is to evict *OLDEST; ENOBUFS if no user can evict now.
+/* Make the largest user evict its oldest block.  Returns 0 if it did; EAGAIN if
+ * the largest user is PIECES, so that the caller must evict *OLDEST; or ENOBUFS
+ * if no user can evict a block now.
  */
 int share_make_room (struct pieces *pieces, struct partial **oldest);
 

@@ -3,8 +3,9 @@
  *
  * Partial blocks: blocks of which only some pieces are known.
  *
- * A hash table by block index, and a list by age.  The budget counts allocated
- * bytes, not content: a block of 4 bytes costs far more than 4 bytes.
+ * Partial blocks are in a hash table by block index, and in a list by age.  The
+ * budget counts allocated bytes and not bytes of content, because a block of 4
+ * bytes takes far more memory than 4 bytes.
  */
 
 #include <config.h>
@@ -18,11 +19,13 @@
 #include "leaves/pieces.h"
 
 #define MIN_BUCKETS 64
-#define MIN_RANGES 64           /* of a block, if it can have as many */
+#define MIN_RANGES 64           /* in a block, unless it is too small to have
+                                 * as many */
 #define MAX_RANGES 4096
-#define CHUNK_ALIGN 64          /* bytes, of content too: a cache line */
+#define CHUNK_ALIGN 64          /* bytes: a cache line; also the alignment of
+                                 * the content */
 
-/* More pieces would cost more time than reading the block again. */
+/* Handling more ranges would take more time than reading the block again. */
 static size_t
 max_ranges (uint32_t block_size)
 {
@@ -32,7 +35,9 @@ max_ranges (uint32_t block_size)
     n = MIN_RANGES;
   if (n > MAX_RANGES)
     n = MAX_RANGES;
-  /* At most every other byte is a range, and one more while they change. */
+  /* At most every other byte is a range of its own.  While ranges change, there
+   * can be one more.
+   */
   return n < block_size / 2 + 2 ? n : block_size / 2 + 2;
 }
 
@@ -119,7 +124,7 @@ partial_free (struct pieces *pieces, struct partial *partial)
 static struct partial **
 bucket_of (struct partial **buckets, size_t nr_buckets, uint64_t index)
 {
-  /* Fibonacci hashing: clients write in strides. */
+  /* Fibonacci hashing, because clients often write in strides. */
   return &buckets[(index * UINT64_C (0x9e3779b97f4a7c15) >> 32) &
                   (nr_buckets - 1)];
 }
@@ -141,7 +146,9 @@ pieces_find (struct pieces *pieces, uint64_t index)
   return partial;
 }
 
-/* Without memory for more buckets chains get longer, which is only slower. */
+/* If there is no memory for more buckets, the chains get longer, which only
+ * makes lookups slower.
+ */
 static void
 grow (struct pieces *pieces)
 {
@@ -228,7 +235,7 @@ pieces_oldest (const struct pieces *pieces)
   return partial;
 }
 
-/* The index of the first range that ends at or after START. */
+/* Returns the index of the first range that ends at or after START. */
 static size_t
 find_range (const struct partial *partial, uint32_t start)
 {
@@ -245,7 +252,7 @@ find_range (const struct partial *partial, uint32_t start)
   return low;
 }
 
-/* Replace ranges I to J, exclusive, by COUNT (0, 1 or 2) others. */
+/* Replace ranges I to J, exclusive, with COUNT (0, 1 or 2) others. */
 static void
 replace_ranges (struct partial *partial, size_t i, size_t j,
                 const struct partial_range *with, size_t count)

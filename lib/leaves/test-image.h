@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * For unit tests of the leaf table: random images, and what their leaves and
- * sums are according to OpenSSL, without any code of ours.
+ * For unit tests of the leaf table: random images, and their leaves and sums as
+ * computed with OpenSSL, without any code of the library.
  */
 
 #ifndef BLKHASH_TEST_IMAGE_H
@@ -21,7 +21,7 @@
 #define BLOCK 64                /* bytes */
 #define MAX_BLOCKS 300
 #define MAX_STREAMS 8
-#define LEAF 32                 /* bytes, of sha256 */
+#define LEAF 32                 /* bytes of a leaf, for sha256 */
 
 static unsigned image_seed = 1;
 
@@ -31,7 +31,9 @@ image_random (unsigned below)
   return rand_r (&image_seed) % below;
 }
 
-/* Runs of blocks that are zero, full of data, and a little of each. */
+/* Fill the image with runs of blocks that are zero, full of data, or mostly
+ * zero with a few bytes of data.
+ */
 static inline void
 image_fill (unsigned char *image, size_t size)
 {
@@ -46,7 +48,7 @@ image_fill (unsigned char *image, size_t size)
   }
 }
 
-/* How long the block is that begins at AT. */
+/* The length of the block that begins at AT. */
 static inline size_t
 image_block (size_t size, size_t at)
 {
@@ -109,7 +111,7 @@ image_table (uint64_t size, unsigned streams, unsigned flags)
   return l;
 }
 
-/* As data or, if it is zero and chance says so, as zeros. */
+/* Give a range as data, or, if ZEROS is set and the range is zero, as zeros. */
 static inline int
 image_give (struct blkhash_leaves *l, const unsigned char *image,
             size_t offset, size_t len, bool zeros)
@@ -132,8 +134,8 @@ range_swap (struct range *a, struct range *b)
   *b = c;
 }
 
-/* Cut SIZE bytes into ranges, a few blocks or less each, and mix them more or
- * less.  Returns how many; there can be as many as bytes.
+/* Cut SIZE bytes into ranges of random lengths, of up to 40 blocks, and often
+ * shuffle them.  Returns the number of ranges, which can be as large as SIZE.
  */
 static inline unsigned
 image_ranges (struct range *ranges, size_t size)

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: the tree agrees with an array, whatever is done to both.
+ * Unit test: the tree has the same content as an array after any sequence of
+ * operations on both.
  */
 
 #include <config.h>
@@ -27,7 +28,7 @@ struct model {
 };
 
 static unsigned seed = 1;
-static size_t leaf_size;        /* of the tree: LEAF_SIZE or 0 */
+static size_t leaf_size;        /* leaf size of the tree: LEAF_SIZE or 0 */
 
 static uint64_t
 rnd (uint64_t below)
@@ -35,7 +36,9 @@ rnd (uint64_t below)
   return ((uint64_t) rand_r (&seed) << 31 | rand_r (&seed)) % below;
 }
 
-/* Short, long, and aligned to the nodes of the tree: all in equal measure. */
+/* Choose a range that is short or long, and in half of the cases aligned to
+ * nodes of the tree.
+ */
 static void
 random_range (uint64_t *first, uint64_t *count)
 {
@@ -116,7 +119,9 @@ test_against_array (void **state)
   against_array ();
 }
 
-/* The leaves of the digest null have no bytes, and are data all the same. */
+/* The leaves of the digest "null" have no bytes, but their blocks are data all
+ * the same.
+ */
 static void
 test_empty_leaves (void **state)
 {
@@ -125,7 +130,9 @@ test_empty_leaves (void **state)
   against_array ();
 }
 
-/* All sizes of the tree, up to the largest image in the smallest blocks. */
+/* Test all heights of the tree, up to the largest image with the smallest
+ * blocks.
+ */
 static void
 test_sizes (void **state)
 {
@@ -153,7 +160,9 @@ test_sizes (void **state)
   }
 }
 
-/* The tree grows over FIRST blocks of STATE, to reach one that is far away. */
+/* The tree has FIRST blocks in STATE, and grows to reach a block that is far
+ * away.
+ */
 static void
 grows_over (uint64_t first, enum leaf_state state)
 {
@@ -184,7 +193,7 @@ grows_over (uint64_t first, enum leaf_state state)
     assert_memory_equal (leaf_tree_run (tree, far).leaves, "54321", LEAF_SIZE);
     assert_int_equal (leaf_tree_run (tree, far + 1).state, LEAF_MISSING);
 
-    /* It turns out that this was the last. */
+    /* The size becomes known, and this is the last block. */
     leaf_tree_set_blocks (tree, far + 1);
     run = leaf_tree_run (tree, far);
     assert_int_equal (run.state, LEAF_DATA);

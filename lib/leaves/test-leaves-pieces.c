@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: tables that share a budget for pieces of blocks, blocks of zeros
- * of which a part is given, and no memory.
+ * of which a part is given, and allocations that fail.
  */
 
 #include <config.h>
@@ -39,7 +39,7 @@ int __real_leaf_batch (struct leaf_engine *engine, struct leaf_block *blocks,
 int __wrap_leaf_batch (struct leaf_engine *engine, struct leaf_block *blocks,
                        size_t count);
 
-static bool no_memory;          /* for anything small */
+static bool no_memory;          /* small allocations fail */
 static _Atomic size_t hashed;   /* blocks */
 
 void *
@@ -95,14 +95,16 @@ missing_bytes (struct blkhash_leaves *l)
   return sum;
 }
 
-/* Blocks of which one byte is known. */
+/* The number of blocks of which one byte is known. */
 static uint64_t
 pieces_of (struct blkhash_leaves *l)
 {
   return (uint64_t) BLOCKS * BLOCK - missing_bytes (l);
 }
 
-/* A table that is not used any more does not keep the memory from others. */
+/* A table that is not used any more does not prevent others from using the
+ * memory.
+ */
 static void
 test_evict_others (void **state)
 {
@@ -117,7 +119,7 @@ test_evict_others (void **state)
   assert_int_equal (pieces_of (used), 400);
   assert_true (pieces_of (gone) > 400);
   give (used, 400, 2000);
-  /* The two hold the same now. */
+  /* Both tables now hold about the same amount. */
   assert_true (pieces_of (used) > 400);
   assert_true (pieces_of (gone) > 400);
   blkhash_leaves_free (gone);
@@ -153,7 +155,9 @@ test_others_hash (void **state)
   blkhash_leaves_free (used);
 }
 
-/* Into a block of zeros a byte costs a byte, not a block. */
+/* Writing a byte into a block of zeros does not touch the memory of the whole
+ * block.
+ */
 static void
 test_byte_into_zeros (void **state)
 {
@@ -178,7 +182,9 @@ test_byte_into_zeros (void **state)
   blkhash_leaves_free (l);
 }
 
-/* There is no memory for all of them: the oldest are hashed, not forgotten. */
+/* There is no memory for all of the blocks.  The oldest ones are hashed and not
+ * forgotten.
+ */
 static void
 test_zeros_are_hashed (void **state)
 {
@@ -195,7 +201,7 @@ test_zeros_are_hashed (void **state)
   assert_int_equal (data, 3000 * BLOCK);
   assert_int_equal (zero, 1000 * BLOCK);
 
-  /* All other bytes of one that is not hashed yet can still be given. */
+  /* The other bytes of a block that is not hashed yet can still be given. */
   assert_int_equal (blkhash_leaves_data (l, "y", 1, 2999 * BLOCK), 0);
   assert_int_equal (blkhash_leaves_next_missing (l, 0, &start, &len), ENOENT);
   leaves_forget_pieces (l);
@@ -204,7 +210,7 @@ test_zeros_are_hashed (void **state)
   blkhash_leaves_free (l);
 }
 
-/* There is memory for the piece, but not for the tree: the table returns
+/* There is memory for the piece, but not for the tree.  The table returns
  * ENOMEM, and its pieces can still be released.
  */
 static void

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: a sink gets each block once, in order, and zeros in whole runs, in
- * whatever order the image was given; and if it fails there is no sum.
+ * Unit test: a sink receives each block once, in order, and zeros in whole
+ * runs, for any order in which the image is given.  If the sink fails, there is
+ * no sum.
  */
 
 #include <config.h>
@@ -31,13 +32,13 @@ static unsigned char image[MAX_SIZE];
 
 /* The calls of a sink.  cmocka's asserts do not work in other threads. */
 struct log {
-  uint64_t next;                /* block */
+  uint64_t next;                /* index of the next block */
   unsigned runs, zero_runs, parts;
   bool last_was_zero;
   unsigned char leaves[MAX_BLOCKS][LEAF]; /* all 0: a block of zeros */
   unsigned wrong;
-  int fail_at, err;             /* that call fails */
-  atomic_int inside;            /* threads */
+  int fail_at, err;             /* the call with this number fails with ERR */
+  atomic_int inside;            /* threads in a callback */
 };
 
 static int
@@ -47,7 +48,7 @@ log_call (struct log *log, uint64_t index, uint64_t count, bool zero)
 
   if (atomic_fetch_add (&log->inside, 1) > 0)
     log->wrong++;
-  if (index == 0 && log->next > 0) /* again, from the start */
+  if (index == 0 && log->next > 0) /* a new fold starts */
     log->next = 0;
   else if (zero && log->last_was_zero)
     log->wrong++;
@@ -91,7 +92,7 @@ set_log (struct blkhash_leaves *l, struct log *log)
   };
 
   assert_int_equal (blkhash_leaves_set_sink (l, &sink), 0);
-  memset (&sink, 0, sizeof sink); /* it is copied */
+  memset (&sink, 0, sizeof sink); /* the sink was copied */
 }
 
 static void
@@ -160,7 +161,7 @@ test_random (void **state)
     }
 }
 
-/* Each fold passes all leaves, as they are then. */
+/* Each fold passes all leaves, with their content at that time. */
 static void
 test_folded_again (void **state)
 {
@@ -181,7 +182,7 @@ test_folded_again (void **state)
     assert_int_equal (blkhash_leaves_data (l, image + i * BLOCK, BLOCK,
                                            i * BLOCK), 0);
   }
-  /* Another one, and none. */
+  /* Set another sink, and then none. */
   first = (struct log) { .next = 0 };
   set_log (l, &log);
   check_fold (l, MAX_SIZE - 9, 0);
@@ -222,7 +223,7 @@ test_called_early (void **state)
   blkhash_leaves_free (l);
 }
 
-/* Longer than what is folded at once. */
+/* A run that is longer than what is folded in one step. */
 static void
 test_long_run (void **state)
 {
@@ -245,7 +246,7 @@ test_long_run (void **state)
   }
 }
 
-/* Without a sum, 2^58 blocks of zeros cost nothing. */
+/* If no sum is computed, 2^58 blocks of zeros take no time. */
 static void
 test_no_sum (void **state)
 {
@@ -268,7 +269,7 @@ test_no_sum (void **state)
   assert_int_equal (blkhash_leaves_fold (l, NULL, &len), EINVAL);
   blkhash_leaves_free (l);
 
-  /* Zeros are passed at once. */
+  /* Zeros are passed immediately. */
   l = image_table (3 * BLOCK, 0, flags);
   log = (struct log) { .next = 0 };
   set_log (l, &log);
@@ -345,7 +346,7 @@ fails_at (int n, unsigned once)
   assert_int_equal (err, !once || n == 4 ? 0 : ENOSPC);
   assert_int_equal (blkhash_leaves_fold (l, md, NULL), ENOSPC);
   assert_int_equal (log.parts, n);
-  if (once) {                   /* it sticks */
+  if (once) {                   /* the error is sticky */
     assert_int_equal (blkhash_leaves_fold (l, md, NULL), ENOSPC);
     assert_int_equal (blkhash_leaves_next_missing (l, 0, &start, &len),
                       ENOSPC);
@@ -455,7 +456,7 @@ fold_some (void *opaque)
   return opaque;
 }
 
-/* One after the other. */
+/* The folds of several threads run one after the other. */
 static void
 test_threads_fold (void **state)
 {

@@ -36,7 +36,8 @@ check_unfoldable (struct blkhash_leaves *l)
   assert_int_equal (blkhash_leaves_fold (l, md, NULL), ENODATA);
 }
 
-/* SIZE bytes of the image, all of which was given. */
+/* Check the sum of the first SIZE bytes of the image, all of which were given.
+ */
 static void
 check_sum (struct blkhash_leaves *l, size_t size, unsigned streams)
 {
@@ -58,7 +59,7 @@ check_sum (struct blkhash_leaves *l, size_t size, unsigned streams)
 
 /* ---- Any order ---- */
 
-/* The ranges in their order, and the size before the one AT. */
+/* Give the ranges in their order, and set the size before range AT. */
 static void
 give_in_order (const struct range *ranges, unsigned count, unsigned at,
                size_t size, unsigned streams, unsigned flags)
@@ -80,7 +81,7 @@ give_in_order (const struct range *ranges, unsigned count, unsigned at,
   blkhash_leaves_free (l);
 }
 
-/* All orders of those from DONE on. */
+/* Try all permutations of the ranges from DONE on. */
 static void
 permute (struct range *ranges, unsigned count, unsigned done, size_t size)
 {
@@ -100,7 +101,9 @@ permute (struct range *ranges, unsigned count, unsigned done, size_t size)
   }
 }
 
-/* The last block is full, short in one piece, and short in two. */
+/* The last block is full, or short and given in one piece, or short and given
+ * in two pieces.
+ */
 static void
 test_every_order (void **state)
 {
@@ -153,7 +156,9 @@ test_errors (void **state)
 
   l = image_table (UNKNOWN, 0, 0);
   assert_int_equal (blkhash_leaves_data (l, image, 101, 0), 0);
-  /* Too small, also after what was there is forgotten; nothing changes. */
+  /* The size is too small, even after the content there is forgotten.  Nothing
+   * changes.
+   */
   assert_int_equal (blkhash_leaves_set_size (l, 100), EINVAL);
   assert_int_equal (blkhash_leaves_set_size (l, 0), EINVAL);
   assert_int_equal (blkhash_leaves_forget (l, UINT64_MAX, 0), 0);
@@ -169,7 +174,7 @@ test_errors (void **state)
   check_sum (l, 101, 0);
   blkhash_leaves_free (l);
 
-  /* Nothing given, nothing needed. */
+  /* If the image is empty, nothing has to be given. */
   l = image_table (UNKNOWN, 0, BLKHASH_LEAVES_ONCE);
   check_unfoldable (l);
   assert_int_equal (blkhash_leaves_forget (l, 1, 0), EEXIST);
@@ -217,7 +222,7 @@ test_missing (void **state)
   }
 }
 
-/* What can be done to a table that is not given once, at its end. */
+/* Operations on the end of a table that is not given once. */
 static void
 test_last_block (void **state)
 {
@@ -226,14 +231,16 @@ test_last_block (void **state)
   (void) state;
   memset (image, 0, sizeof image);
   memset (image + BLOCK + 3, 7, 5);
-  /* A part of a block of zeros is given anew. */
+  /* A part of a block of zeros is replaced. */
   assert_int_equal (blkhash_leaves_zero (l, 2 * BLOCK, 0), 0);
   assert_int_equal (blkhash_leaves_data (l, image + BLOCK, 30, BLOCK), 0);
   assert_int_equal (blkhash_leaves_set_size (l, 2 * BLOCK), 0);
   check_sum (l, 2 * BLOCK, 0);
   blkhash_leaves_free (l);
 
-  /* The short last block is given over and over, forgotten, and given. */
+  /* The short last block is given several times, partly forgotten, and given
+   * again.
+   */
   l = image_table (UNKNOWN, 0, 0);
   assert_int_equal (blkhash_leaves_zero (l, BLOCK + 30, 0), 0);
   assert_int_equal (blkhash_leaves_data (l, image + BLOCK, 30, BLOCK), 0);
@@ -248,7 +255,7 @@ test_last_block (void **state)
   blkhash_leaves_free (l);
 }
 
-/* As much as there can be of it. */
+/* The largest possible image. */
 static void
 test_largest (void **state)
 {
@@ -268,13 +275,13 @@ test_largest (void **state)
   blkhash_leaves_free (l);
 }
 
-/* ---- At the same time ---- */
+/* ---- The size is set during a call ---- */
 
 int __real_pthread_mutex_lock (pthread_mutex_t *lock);
 int __wrap_pthread_mutex_lock (pthread_mutex_t *lock);
 
-/* Before the AT-th lock of the table from now on, counted from 0, another
- * thread sets the size.
+/* Another thread sets the size just before the lock of the table is taken for
+ * the AT-th time from now on, counted from 0.
  */
 static struct setter {
   struct blkhash_leaves *l;
@@ -307,8 +314,8 @@ __wrap_pthread_mutex_lock (pthread_mutex_t *lock)
   return __real_pthread_mutex_lock (lock);
 }
 
-/* Set the size in the middle of a call.  Returns false if the call has ended
- * before.
+/* Set the size in the middle of a call.  Returns false if the call ended before
+ * the AT-th lock.
  */
 static bool
 set_in_the_middle (unsigned at, bool forget, unsigned flags)
@@ -351,13 +358,16 @@ test_in_the_middle (void **state)
     for (at = 0; set_in_the_middle (at, false, flags); at++)
       assert_true (at < 100);
   assert_true (at > 3);
-  /* Not at its start: there is nothing to forget behind the end. */
+  /* The first lock is skipped, because after the size is set this range would
+   * be beyond the end of the image.
+   */
   for (at = 1; set_in_the_middle (at, true, 0); at++)
     assert_true (at < 100);
   assert_true (at > 1);
 }
 
-/* The size is set just before a call beyond it, which is refused then. */
+/* The size is set just before a call with a range beyond it, so the call fails.
+ */
 static void
 test_just_before (void **state)
 {

@@ -92,7 +92,9 @@ test_known_stays (void **state)
   assert_int_equal (blkhash_leaves_zero (l, BLOCK, BLOCK), 0);
   observe (l, 'a', BLOCK, 0);
   assert_true (is_known (l, 0));
-  /* A complete block has only its leaf: there is nothing to compare with. */
+  /* Only the leaf of a complete block is stored, so a part of it cannot be
+   * compared.
+   */
   observe (l, 'x', 7, 3);
   assert_true (is_known (l, 0));
   assert_int_equal (leaves_observe_zero (l, BLOCK, BLOCK), 0);
@@ -111,13 +113,13 @@ test_contradiction (void **state)
   for (i = 0; i < BLOCKS - 1; i++)
     give (l, i % 2 ? 'a' : 0, BLOCK, i * BLOCK);
 
-  observe (l, 'b', BLOCK, 1 * BLOCK); /* other data */
+  observe (l, 'b', BLOCK, 1 * BLOCK); /* different data */
   assert_false (is_known (l, 1));
   assert_int_equal (leaves_observe_zero (l, BLOCK, 3 * BLOCK), 0);
   assert_false (is_known (l, 3));
   observe (l, 'b', BLOCK, 4 * BLOCK); /* data where zeros were */
   assert_false (is_known (l, 4));
-  observe (l, 'b', 3, 6 * BLOCK + 9); /* a piece of it */
+  observe (l, 'b', 3, 6 * BLOCK + 9); /* a piece of data where zeros were */
   assert_false (is_known (l, 6));
 
   assert_true (is_known (l, 0));
@@ -127,7 +129,9 @@ test_contradiction (void **state)
   blkhash_leaves_free (l);
 }
 
-/* Zeros over everything at once: each block has its own answer. */
+/* Observe zeros in all blocks with one call.  The result is different for each
+ * block.
+ */
 static void
 test_zeros_over_all (void **state)
 {
@@ -159,13 +163,13 @@ test_pieces (void **state)
   observe (l, 'a', 15, 20); /* agrees where it overlaps */
   assert_int_equal (blkhash_leaves_next_missing (l, 10, &start, &len), 0);
   assert_int_equal (start, 35);
-  observe (l, 'b', 2, 12); /* contradicts: all of the block is missing */
+  observe (l, 'b', 2, 12); /* contradicts, so the whole block is missing */
   assert_int_equal (blkhash_leaves_next_missing (l, 0, &start, &len), 0);
   assert_int_equal (start, 0);
   assert_true (len >= BLOCK);
 
   give (l, 'a', 20, BLOCK);
-  observe (l, 'a', BLOCK, BLOCK); /* whole block over pieces */
+  observe (l, 'a', BLOCK, BLOCK); /* a whole block replaces pieces */
   assert_true (is_known (l, 1));
   give (l, 'a', 20, 2 * BLOCK);
   observe (l, 'b', BLOCK, 2 * BLOCK);

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: blocks in pieces, against an array of bytes; and their bound.
+ * Unit test: partial blocks, compared with an array of bytes, and the bound of
+ * their memory.
  */
 
 #include <config.h>
@@ -116,7 +117,9 @@ add (struct pieces *pieces, uint64_t index)
   return partial;
 }
 
-/* The oldest goes first, and what was touched is not old. */
+/* The oldest block is evicted first.  A block that was used recently is not
+ * old.
+ */
 static void
 test_bound (void **state)
 {
@@ -139,7 +142,9 @@ test_bound (void **state)
 
   assert_int_equal (share_make_room (pieces, &victim), EAGAIN);
   assert_int_equal (victim->index, UINT64_C (1) << 40);
-  /* Not one that is being hashed, and its memory counts to the end. */
+  /* A block that is being hashed is not evicted, and its memory counts until it
+   * is freed.
+   */
   partial_set_busy (pieces, victim);
   pieces_remove (pieces, victim);
   assert_null (add (pieces, 1));
