@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The names of the image formats, which are qemu's.
+ * The names of the image formats.  They are the same as in qemu.
  */
 
 #include <config.h>
@@ -20,7 +20,7 @@ static const char *const formats[] = {
   "vdi", "vhdx", "vmdk", "vpc", NULL
 };
 
-/* Other names of the formats, most often in names of files. */
+/* Aliases of the formats, most of which are file name extensions. */
 static const struct {
   const char *alias, *name;
 } aliases[] = {
@@ -48,8 +48,9 @@ format_by_alias (const char *name)
   return NULL;
 }
 
-/* The list of drivers in the help of qemu-img, as " a b c \n".  It is a part of
- * *OUTPUT, which the caller frees in any case.  NULL if it is not available.
+/* Returns the list of drivers in the help of qemu-img, as " a b c \n", or NULL
+ * if it is not available.  The list is a part of *OUTPUT, which the caller
+ * always frees.
  */
 static char *
 qemu_drivers (char **output)

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The names of the image formats, which are qemu's.
+ * The names of the image formats.  They are the same as in qemu.
  */
 
 #ifndef BLKSUM_FORMAT_H
@@ -9,14 +9,18 @@
 
 #include <stdbool.h>
 
-/* Is NAME a format that blksum can read, by itself or through qemu? */
+/* Returns true if NAME is a format that blksum can read, by itself or through
+ * qemu.
+ */
 bool format_is_known (const char *name);
 
-/* qemu's name of the format with the alias NAME, or NULL. */
+/* Returns qemu's name of the format whose alias is NAME, or NULL if there is
+ * none.
+ */
 const char *format_by_alias (const char *name);
 
-/* The formats that the installed qemu supports, raw first, separated by ", ".
- * The caller frees the string; NULL if there is no memory.
+/* Returns the formats that the installed qemu supports, raw first, separated by
+ * ", ".  The caller frees the string.  Returns NULL if there is no memory.
  */
 char *format_list (void);
 

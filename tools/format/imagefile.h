@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An image in a file, or in a part of one, and the reads and numbers that the
- * parsers of its headers need.  What they read is untrusted: a range that
- * passes the end of the image is an error, never a short or zero read.
+ * An image in a file or in a part of a file, with the functions that parsers of
+ * its headers need to read it and to decode numbers.  What they read is
+ * untrusted: a range that passes the end of the image is an error, never a
+ * short or zero read.
  */
 
 #ifndef BLKSUM_IMAGEFILE_H
@@ -16,63 +17,70 @@
 #include "io/file.h"
 #include "util/error.h"
 
-/* The limit of memory for the tables that qemu keeps of an image.  64 TiB in
- * blocks of 1 MiB need 256 MiB with entries of 4 bytes, and as much in clusters
- * of 2 MiB with entries of 8 bytes.
+/* The limit of memory for the tables of an image that qemu keeps in memory.
+ * For 64 TiB, blocks of 1 MiB with entries of 4 bytes need 256 MiB, and so do
+ * clusters of 2 MiB with entries of 8 bytes.
  */
 #define IMAGEFILE_TABLE_MAX (UINT64_C (512) << 20)
 
 struct imagefile {
   const struct file *file;
-  uint64_t start;               /* of the image in the file, bytes */
-  uint64_t size;                /* of the image, bytes */
+  uint64_t start;               /* offset of the image in the file, bytes */
+  uint64_t size;                /* size of the image, bytes */
 };
 
-/* All of FILE. */
+/* Returns an image that is all of FILE. */
 static inline struct imagefile
 imagefile_of (const struct file *file)
 {
   return (struct imagefile) { .file = file, .size = file->size };
 }
 
-/* The name for messages; NULL: the operand, which is named anyway. */
+/* Returns the name for messages, or NULL for the operand, whose name is printed
+ * before each message anyway.
+ */
 static inline const char *
 imagefile_name (const struct imagefile *file)
 {
   return file->file->named ? file->file->path : NULL;
 }
 
-/* Does the image contain the LEN bytes at OFFSET? */
+/* Returns true if the image contains the LEN bytes at OFFSET. */
 static inline bool
 imagefile_holds (const struct imagefile *file, uint64_t offset, uint64_t len)
 {
   return offset <= file->size && len <= file->size - offset;
 }
 
-/* Check that the image contains the LEN bytes at OFFSET, which messages call
- * WHAT.  0 or -1.
+/* Check that the image contains the LEN bytes at OFFSET.  WHAT names them in
+ * messages.  Returns 0, or -1 on error.
  */
 int imagefile_check (const struct imagefile *file, const char *what,
                      uint64_t offset, uint64_t len, struct error *error);
 
 /* The same for a table that qemu keeps in memory.  qemu allocates the size that
- * a header gives, so that must not be more than any disk needs.
+ * is recorded in the header, so the size must not be larger than any disk
+ * needs.
  */
 int imagefile_check_table (const struct imagefile *file, const char *what,
                            uint64_t offset, uint64_t len,
                            struct error *error);
 
-/* Read LEN bytes at OFFSET, which messages call WHAT.  0 or -1. */
+/* Read LEN bytes at OFFSET.  WHAT names them in messages.  Returns 0, or -1 on
+ * error.
+ */
 int imagefile_read (const struct imagefile *file, const char *what,
                     void *buf, size_t len, uint64_t offset,
                     struct error *error);
 
-/* Set an error that names the file, unless it is the operand.  Returns -1. */
+/* Set an error whose text names the file, unless the file is the operand.
+ * Always returns -1.
+ */
 int imagefile_error (const struct imagefile *file, struct error *error,
                      const char *fmt, ...)
   __attribute__ ((format (printf, 3, 4)));
 
-/* Numbers at any alignment. */
+/* Decode numbers at any alignment. */
 static inline uint32_t
 le32_at (const void *p)
 {

@@ -34,7 +34,9 @@ pages_destroy (struct pages *pages)
   free (pages->bytes);
 }
 
-/* Nearby pages are read next, and several are read as fast as one. */
+/* Prefetch the pages near START, because they are likely to be needed next, and
+ * reading several pages takes no longer than reading one.
+ */
 static void
 prefetch (const struct imagefile *file, uint64_t start)
 {

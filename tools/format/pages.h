@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A cache of pages of the tables of an image.  The content of the tables is up
- * to the caller.
+ * A cache of pages of the tables of an image.  The caller interprets the
+ * content of the tables.
  */
 
 #ifndef BLKSUM_PAGES_H
@@ -19,28 +19,31 @@
 
 struct pages {
   const struct imagefile *file;
-  unsigned char *bytes;         /* page N is in slot N % PAGES_COUNT */
-  uint64_t at[PAGES_COUNT];     /* the number N in each slot */
-  uint64_t prefetched;          /* for qcow2_prefetch */
+  unsigned char *bytes;         /* PAGES_COUNT slots; page N is in slot N %
+                                 * PAGES_COUNT */
+  uint64_t at[PAGES_COUNT];     /* number N of the page in each slot */
+  uint64_t prefetched;          /* first L1 index not prefetched yet, for
+                                 * qcow2_prefetch */
 };
 
-/* FILE must exist until pages_destroy.  0 or -1. */
+/* FILE must exist until pages_destroy.  Returns 0, or -1 on error. */
 int pages_init (struct pages *pages, const struct imagefile *file,
                 struct error *error);
 
-/* PAGES can be all zeros. */
+/* PAGES can be all zero. */
 void pages_destroy (struct pages *pages);
 
-/* Read the entry at OFFSET of the file, a multiple of its SIZE.  The rest of
- * its page follows it.  Messages call the table WHAT.  The entry is valid until
- * the next call.  NULL on error.
+/* Read the entry of SIZE bytes at OFFSET in the file, which is a multiple of
+ * SIZE.  The rest of its page can be read after the entry.  WHAT names the
+ * table in messages.  The entry is valid until the next call.  Returns NULL on
+ * error.
  */
 const unsigned char *pages_entry (struct pages *pages, const char *what,
                                   uint64_t offset, size_t size,
                                   struct error *error);
 
-/* The number of entries in the page of the one at OFFSET, which was read: from
- * that one on, LEFT at most.
+/* Returns the number of entries that are valid from the entry at OFFSET on,
+ * which was just read: those up to the end of its page, but LEFT at most.
  */
 uint64_t pages_rest (const struct pages *pages, uint64_t offset,
                      uint64_t left, size_t size);

@@ -5,8 +5,9 @@
  *
  * The result is the same as in qemu, so that what the user sees through qemu is
  * what is hashed.  There are three exceptions: LUKS version 2 and our own
- * manifests, which are raw for qemu, and dmg, which qemu detects by the name of
- * the file.  A fixed vpc is raw: qemu also detects it by its name only.
+ * manifests, which qemu detects as raw, and dmg, which qemu detects by the name
+ * of the file.  A fixed vpc is detected as raw here: qemu too detects it only
+ * by the name of the file.
  */
 
 #include <config.h>
@@ -24,7 +25,7 @@ struct head {
   size_t len;
 };
 
-/* Are the bytes at OFFSET those of the string MAGIC, SIZE bytes long? */
+/* Returns true if the SIZE bytes at OFFSET are equal to MAGIC. */
 static bool
 is_at (const struct head *head, size_t offset, const void *magic, size_t size)
 {
@@ -32,7 +33,7 @@ is_at (const struct head *head, size_t offset, const void *magic, size_t size)
     memcmp (head->bytes + offset, magic, size) == 0;
 }
 
-/* A string literal, with or without the NUL that ends it. */
+/* Compare with a string literal, without or with its terminating NUL. */
 #define HAS(head, offset, magic) is_at (head, offset, magic, sizeof magic - 1)
 #define HAS_NUL(head, offset, magic) is_at (head, offset, magic, sizeof magic)
 
@@ -47,8 +48,8 @@ probe_qcow (const struct head *head)
   return version >= 2 ? "qcow2" : version == 1 ? "qcow" : NULL;
 }
 
-/* The text descriptor of a vmdk: comments and blank lines, followed by a
- * version.
+/* Returns true if HEAD is the text descriptor of a vmdk: comments and blank
+ * lines, followed by a version.
  */
 static bool
 is_vmdk_text (const struct head *head)
@@ -61,7 +62,7 @@ is_vmdk_text (const struct head *head)
     if (!eol)
       return false;
     if (*p == ' ') {
-      p += strspn ((const char *) p, " "); /* ends at eol, or before it */
+      p += strspn ((const char *) p, " "); /* stops at EOL or before it */
       if (p < eol && *p == '\r')
         p++;
       if (p != eol)
@@ -136,7 +137,7 @@ probe_end (const unsigned char *bytes, size_t len)
 {
   const struct head end = { bytes, len };
 
-  /* The magic, the version, and the size of this trailer. */
+  /* The magic, version and size of the dmg trailer. */
   if (len == PROBE_SIZE && HAS (&end, 0, "koly\0\0\0\4\0\0\2\0"))
     return "dmg";
   return "raw";

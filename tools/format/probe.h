@@ -9,18 +9,20 @@
 
 #include <stddef.h>
 
-/* qemu probes this many bytes.  With fewer, some formats are not detected. */
+/* The number of bytes that qemu probes.  With fewer bytes some formats are not
+ * detected.
+ */
 #define PROBE_SIZE 512
 
-/* The name of qemu's driver for the format of an image that starts with the LEN
- * bytes of HEAD, or "raw" if no format matches.  It is "luks2" for LUKS version
- * 2, which qemu cannot read, and "manifest" for a manifest of blksum.  The
- * string is static.
+/* Returns the name of qemu's driver for the format of an image that starts with
+ * the LEN bytes of HEAD, or "raw" if no format matches.  Two names are not
+ * qemu's: "luks2" for LUKS version 2, which qemu cannot read, and "manifest"
+ * for a manifest of blksum.  The string is static.
  */
 const char *probe_format (const unsigned char *head, size_t len);
 
-/* The same for an image that is raw by its first bytes, and ends with the LEN
- * bytes of END.
+/* The same for an image that probe_format detects as raw, and that ends with
+ * the LEN bytes of END.
  */
 const char *probe_end (const unsigned char *end, size_t len);
 

@@ -3,11 +3,11 @@
  *
  * Limit the memory of the bitmaps of a qcow2 image.
  *
- * The bitmaps record what was written since a backup.  They are not part of the
- * content of the disk, but qemu loads all of them when it opens the image.  In
- * the table of a bitmap an entry of 8 bytes can represent a cluster of ones, so
- * a small image can take any amount of memory.  All other errors of bitmaps are
- * left to qemu.
+ * The bitmaps record which parts of the disk were written since a backup.  They
+ * are not part of the content of the disk, but qemu loads all of them when it
+ * opens the image.  In the table of a bitmap an entry of 8 bytes can stand for
+ * a cluster of ones, so a small image can make qemu allocate any amount of
+ * memory. All other errors of bitmaps are left to qemu.
  */
 
 #include <config.h>
@@ -20,21 +20,23 @@
 #include "format/qcow2.h"
 #include "format/qcow2-bitmaps.h"
 
-#define CHUNK 65536             /* bytes of a table that are read at once */
-#define IN_USE UINT32_C (1)     /* it was not saved, and is not loaded */
+#define CHUNK 65536             /* bytes of a table read at a time */
+#define IN_USE UINT32_C (1)     /* flag: the bitmap was not saved, and qemu
+                                 * does not load it */
 #define MAX_GRANULARITY_BITS 31
 
 struct walk {
   const struct imagefile *file;
   const struct qcow2 *qcow2;
   struct error *error;
-  uint64_t memory;              /* of the bitmaps seen, in bytes */
-  uint64_t table_bytes;         /* of their tables */
+  uint64_t memory;              /* memory of the bitmaps seen so far, in
+                                 * bytes */
+  uint64_t table_bytes;         /* bytes of the tables of these bitmaps */
   unsigned char table[CHUNK];
 };
 
-/* Count the memory of a bitmap of SIZE bytes, whose table is at OFFSET and has
- * ENTRIES entries.
+/* Count the memory that a bitmap of SIZE bytes takes.  Its table is at OFFSET
+ * and has ENTRIES entries.
  */
 static int
 count_table (struct walk *w, uint64_t offset, uint32_t entries, uint64_t size)
@@ -79,7 +81,8 @@ count_bitmap (struct walk *w, const unsigned char *entry)
     return imagefile_error (w->file, w->error, "the image is corrupt: a "
                             "bitmap has a granularity of 2^%u",
                             granularity_bits);
-  unit = UINT64_C (8) << granularity_bits; /* bytes of the disk for a byte */
+  /* bytes of the disk that one byte of the bitmap covers */
+  unit = UINT64_C (8) << granularity_bits;
   if (count_table (w, be64_at (entry), be32_at (entry + 8),
                    w->qcow2->size / unit +
                    (w->qcow2->size % unit != 0)) == -1)
@@ -110,7 +113,7 @@ walk_directory (struct walk *w)
                         w->error) == -1 ||
         count_bitmap (w, entry) == -1)
       return -1;
-    /* Skip the name and extra data. */
+    /* Skip the name and the extra data. */
     done += sizeof entry + (entry[18] << 8 | entry[19]) + be32_at (entry + 20);
     done = (done + 7) & ~UINT64_C (7);
   }

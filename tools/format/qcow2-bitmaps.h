@@ -10,7 +10,8 @@
 #include "format/imagefile.h"
 #include "format/qcow2.h"
 
-/* Refuse an image whose bitmaps would take too much memory in qemu.  0 or -1.
+/* Refuse an image whose bitmaps would take too much memory in qemu.  Returns 0,
+ * or -1 on error.
  */
 int qcow2_check_bitmaps (const struct imagefile *file,
                          const struct qcow2 *qcow2, struct error *error);

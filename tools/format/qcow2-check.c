@@ -3,13 +3,14 @@
  *
  * Check that the file of a qcow2 image is complete.
  *
- * All that is read is untrusted.  The walk reads each table once, in pieces,
- * and no more bytes of tables than the file has.  So memory and time are
- * limited, whatever the image contains.
+ * Everything that is read is untrusted.  Each table is read once, in pieces,
+ * and the total size of the tables that are read is limited by the size of the
+ * file.  So memory and time are limited, whatever the image contains.
  *
- * Only data that the guest sees now is checked.  Refcounts, internal snapshots
- * and bitmaps are not.  Invalid flags in the tables are left to qemu, which
- * fails to read what they describe.
+ * Only the data that is visible to the guest now is checked.  Refcounts,
+ * internal snapshots and bitmaps are not checked.  Invalid flags in the tables
+ * are not errors here, because qemu fails when it reads the clusters that have
+ * them.
  */
 
 #include <config.h>
@@ -23,7 +24,7 @@
 #include "format/qcow2-entry.h"
 #include "format/qcow2-tail.h"
 
-#define CHUNK 65536             /* bytes of a table that are read at once */
+#define CHUNK 65536             /* bytes of a table read at a time */
 
 struct walk {
   const struct imagefile *file, *data;
@@ -31,12 +32,14 @@ struct walk {
   struct error *error;
   struct qcow2_count count;
   struct qcow2_tail tail;
-  uint64_t l2_bytes;            /* of the L2 tables seen */
-  uint64_t prefetched;          /* L1 entries whose L2 tables are prefetched */
+  uint64_t l2_bytes;            /* bytes of the L2 tables seen so far */
+  uint64_t prefetched;          /* number of L1 entries whose L2 tables are
+                                 * prefetched */
   unsigned char l1[CHUNK], l2[CHUNK];
 };
 
-/* Check the cluster of the disk at GUEST, which the entry at BYTES describes.
+/* Check the cluster of the disk at offset GUEST, which the L2 entry at BYTES
+ * maps.
  */
 static int
 check_cluster (struct walk *w, const unsigned char *bytes, uint64_t guest)
@@ -62,7 +65,7 @@ check_cluster (struct walk *w, const unsigned char *bytes, uint64_t guest)
                           MIN (len, qcow2->size - guest), w->error);
 }
 
-/* Check the L2 table at OFFSET, which describes the disk from GUEST on. */
+/* Check the L2 table at OFFSET, which maps the disk from offset GUEST on. */
 static int
 check_l2 (struct walk *w, uint64_t offset, uint64_t guest)
 {

@@ -12,15 +12,16 @@
 #include "format/imagefile.h"
 #include "format/qcow2.h"
 
-/* Clusters that contain data of the disk. */
+/* The number of clusters that contain data of the disk. */
 struct qcow2_count {
   uint64_t plain, compressed;
 };
 
-/* Walk the L1 and L2 tables, and check that all data of the disk lies inside
- * its file.  qemu reads data outside of the file as zeros, and reports success.
- * DATA is the external data file; FILE if there is none; or NULL if it cannot
- * be checked.  The clusters are counted.  0 or -1.
+/* Read the L1 and L2 tables, and check that all data of the disk lies inside
+ * the file that stores it.  qemu reads data outside of the file as zeros, and
+ * reports success.  DATA is the external data file; FILE if there is none; or
+ * NULL if the external data file cannot be checked.  The clusters are counted.
+ * Returns 0, or -1 on error.
  */
 int qcow2_check (const struct imagefile *file, const struct imagefile *data,
                  const struct qcow2 *qcow2, struct qcow2_count *count,

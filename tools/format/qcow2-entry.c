@@ -10,10 +10,10 @@
 #include "format/qcow2-entry.h"
 
 #define COMPRESSED (UINT64_C (1) << 62)
-#define ZERO UINT64_C (1)       /* version 3, without subclusters */
+#define ZERO UINT64_C (1)       /* only in version 3, and without subclusters */
 
-/* The size of clusters determines how many bits the offset has.  Above it is
- * the number of further sectors.
+/* The number of bits of the offset depends on the cluster size.  The bits above
+ * the offset are the number of additional sectors.
  */
 static void
 decode_compressed (const struct qcow2 *qcow2, uint64_t descriptor,
@@ -58,7 +58,7 @@ qcow2_entry_decode (const struct qcow2 *qcow2, const unsigned char *bytes,
     entry->host % qcow2_cluster_size (qcow2) == 0 &&
     (entry->allocated & entry->zero) == 0;
 
-  /* In a data file there can be data at offset 0. */
+  /* Offset 0 is valid only in an external data file. */
   has_bytes = entry->host != 0 ||
     (qcow2->has_data_file && descriptor & QCOW2_COPIED);
   if (!has_bytes) {

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Decode an entry of an L2 table of a qcow2, which describes a cluster.
+ * Decode an entry of an L2 table of a qcow2.  Such an entry maps a cluster of
+ * the disk.
  */
 
 #ifndef BLKSUM_QCOW2_ENTRY_H
@@ -16,20 +17,22 @@
 
 struct qcow2_entry {
   bool compressed;
-  bool regular;                 /* no reserved bit is set, and nothing is
-                                 * invalid */
-  uint64_t host;                /* offset of its bytes in the file */
-  uint64_t len;                 /* number of these bytes, if it is compressed */
+  bool regular;                 /* no reserved bit is set, and all fields are
+                                 * valid */
+  uint64_t host;                /* offset of the data of the cluster in the
+                                 * file */
+  uint64_t len;                 /* length of this data, if it is compressed */
 
-  /* If it is not compressed: bitmaps of the subclusters that have bytes in the
-   * file, and of those that read as zeros.  The others are unallocated.
-   * Without extended L2 entries all bits are the same.
+  /* If the cluster is not compressed: the bitmap of the subclusters whose data
+   * is stored at HOST, and the bitmap of those that read as zeros.  The other
+   * subclusters are unallocated.  Without extended L2 entries all bits of a
+   * bitmap are equal.
    */
   uint32_t allocated, zero;
 };
 
-/* Decode the entry at BYTES.  An irregular entry is decoded as by qemu, which
- * does not check every reserved bit.
+/* Decode the entry at BYTES.  An irregular entry is decoded as qemu decodes it:
+ * qemu does not check every reserved bit.
  */
 void qcow2_entry_decode (const struct qcow2 *qcow2,
                          const unsigned char *bytes,

@@ -3,8 +3,9 @@
  *
  * Map offsets of a qcow2 disk to offsets in its file.
  *
- * Irregular entries, with reserved bits or with offsets within a cluster, are
- * not mapped: qemu reads what they describe, or refuses it.
+ * Irregular entries, such as those with reserved bits or with offsets that are
+ * not aligned to a cluster, are not mapped here.  qemu reads their clusters, or
+ * refuses them.
  */
 
 #include <config.h>
@@ -14,7 +15,7 @@
 #include "format/qcow2-entry.h"
 #include "format/qcow2-map.h"
 
-/* The number of consecutive ones from bit N on. */
+/* Returns the number of consecutive set bits from bit N on. */
 static unsigned
 ones (uint32_t bits, unsigned n)
 {
@@ -23,7 +24,9 @@ ones (uint32_t bits, unsigned n)
   return others ? __builtin_ctz (others) : QCOW2_SUBCLUSTERS - n;
 }
 
-/* Set RUN to what the entry at BYTES describes, from IN_CLUSTER on. */
+/* Set RUN to what the entry at BYTES maps, from offset IN_CLUSTER in the
+ * cluster on.
+ */
 static void
 cluster_at (const struct qcow2 *qcow2, const unsigned char *bytes,
             uint64_t in_cluster, struct run *run)
@@ -63,8 +66,8 @@ continues (const struct run *run, const struct run *next)
     (run->kind != RUN_DATA || next->host == run->host + run->len);
 }
 
-/* The L1 entry at ENTRY is unallocated: extend RUN over the unallocated entries
- * after it.
+/* The L1 entry at ENTRY is unallocated.  Extend RUN over the unallocated
+ * entries after it.
  */
 static void
 skip_l1 (const unsigned char *entry, uint64_t entries, unsigned bits,
@@ -75,7 +78,7 @@ skip_l1 (const unsigned char *entry, uint64_t entries, unsigned bits,
     run->len += UINT64_C (1) << bits;
 }
 
-/* Set RUN by the entries of an L2 table that are in one page. */
+/* Set RUN according to those entries of an L2 table that are in one page. */
 static int
 l2_at (struct pages *pages, const struct qcow2 *qcow2, uint64_t table,
        uint64_t offset, struct run *run, struct error *error)

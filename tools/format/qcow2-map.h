@@ -14,8 +14,8 @@
 #include "format/qcow2.h"
 #include "format/run.h"
 
-/* Can an image with this header be mapped?  Not if its content is encrypted or
- * in another file, or if its clusters are smaller than a page.
+/* Can an image with this header be mapped?  It cannot if its content is
+ * encrypted or in another file, or if its clusters are smaller than a page.
  */
 static inline bool
 qcow2_map_fits (const struct qcow2 *qcow2)
@@ -25,9 +25,11 @@ qcow2_map_fits (const struct qcow2 *qcow2)
     qcow2->l1_offset % qcow2_cluster_size (qcow2) == 0;
 }
 
-/* Set RUN to what is at OFFSET of the disk, less than its size, by the tables
- * in PAGES and the header QCOW2.  The run does not pass the end of the disk,
- * and data does not pass the end of the file.  One thread at a time.  0 or -1.
+/* Map OFFSET on the disk, which must be less than the size of the disk: set RUN
+ * to the run that starts there, according to the tables in PAGES and the header
+ * QCOW2.  The run does not pass the end of the disk, and data does not pass the
+ * end of the file.  Only one thread at a time may use PAGES.  Returns 0, or -1
+ * on error.
  */
 int qcow2_map_at (struct pages *pages, const struct qcow2 *qcow2,
                   uint64_t offset, struct run *run, struct error *error);

@@ -3,14 +3,15 @@
  *
  * Find the end of the stream of a compressed cluster of a qcow2.
  *
- * A stream that is complete here is decompressed by qemu from these bytes
- * alone, whatever follows them.  qemu also accepts a zlib stream that continues
- * after the cluster; it is refused here, because no known program writes one,
- * and a stream whose end is truncated looks the same.
+ * If a stream is complete here, qemu needs only these bytes to decompress the
+ * cluster, whatever is stored after them.  qemu also accepts a zlib stream that
+ * continues after it has produced the whole cluster.  Such a stream is refused
+ * here, because no known program writes one, and because a stream whose end is
+ * truncated looks the same.
  *
- * The input is untrusted.  The output is never more than a cluster, and memory
- * does not depend on the stream: the output is the window, so the stream cannot
- * choose its size.
+ * The input is untrusted.  The output is never more than a cluster.  The stream
+ * cannot choose the amount of memory, because the output buffer serves as the
+ * window.
  */
 
 #include <config.h>
@@ -51,8 +52,8 @@ check_zlib (const void *in, size_t len, void *out, size_t size, size_t *used)
 #endif
 
 #ifdef HAVE_ZSTD
-/* A cluster can consist of several frames.  First the end of a frame is
- * located; then it is decompressed in one call, which needs no window.
+/* A cluster can consist of several frames.  For each frame, its end is located
+ * first, and then the frame is decompressed in one call, which needs no window.
  */
 static enum qcow2_stream
 check_zstd (const unsigned char *in, size_t len, unsigned char *out,
@@ -94,7 +95,9 @@ qcow2_stream_check (unsigned type, const void *in, size_t len, void *out,
     return check_zstd (in, len, out, size, used);
 #endif
   default:
-    /* Unused without any library. */
+    /* These parameters are unused if blksum is built without any of the
+     * libraries.
+     */
     (void) in, (void) len, (void) out, (void) size, (void) used;
     return QCOW2_STREAM_NO_LIBRARY;
   }

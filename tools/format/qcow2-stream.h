@@ -21,8 +21,8 @@ enum qcow2_stream {
 };
 
 /* Check that the LEN bytes at IN start with a complete stream that decompresses
- * to a cluster of SIZE bytes, which are stored in OUT.  *USED is the length of
- * the stream, if it is complete.
+ * to a cluster of SIZE bytes.  The decompressed cluster is stored in OUT.  If
+ * the stream is complete, *USED is set to its length.
  */
 enum qcow2_stream qcow2_stream_check (unsigned type, const void *in,
                                       size_t len, void *out, size_t size,

@@ -3,15 +3,16 @@
  *
  * Check the compressed clusters at the end of a qcow2's file.
  *
- * An L2 entry gives the number of sectors of a compressed cluster.  qemu leaves
- * the last sector short if it is at the end of the file.  A file that was
- * truncated in that sector looks the same, and qemu could decompress wrong data
- * from it without an error.  So the stream itself is checked.
+ * An L2 entry has the number of sectors of a compressed cluster.  If the last
+ * of these sectors is at the end of the file, qemu does not pad it.  A file
+ * that was truncated within that sector looks the same, and qemu could
+ * decompress wrong data from it without an error.  So the stream itself is
+ * checked.
  *
- * The tail is two clusters, the farthest that such an entry can reach, and is
- * read once.  Many entries can point into it, but streams that do not overlap
- * are not longer than the tail together.  That limits the time, as does
- * checking each offset once.
+ * The tail is the last two clusters of the file, which is as far as such an
+ * entry can reach, and is read once.  Many entries can point into it, but the
+ * total length of streams that do not overlap is not larger than the tail.
+ * This, and checking each offset only once, limits the time.
  */
 
 #include <config.h>
@@ -91,7 +92,7 @@ qcow2_tail_check (struct qcow2_tail *tail, uint64_t offset, uint64_t len,
     return imagefile_check (file, "a compressed cluster", offset, len, error);
   if (!tail->bytes && read_tail (tail, error) == -1)
     return -1;
-  left = file->size - offset;   /* less than LEN, so it is in the tail */
+  left = file->size - offset;   /* less than LEN, so OFFSET is in the tail */
   if (tail->complete[left / 8] >> left % 8 & 1)
     return 0;
   stream = qcow2_stream_check (tail->qcow2->compression,

@@ -16,12 +16,13 @@
 struct qcow2_tail {
   const struct imagefile *file;
   const struct qcow2 *qcow2;
-  size_t size;                  /* of the tail */
-  unsigned char *bytes;         /* the tail; NULL before the first check */
-  unsigned char *cluster;       /* a decompressed stream */
-  unsigned char *complete;      /* a bit for each offset of a complete */
-                                /* stream */
-  size_t used;                  /* bytes of these streams */
+  size_t size;                  /* size of the tail in bytes */
+  unsigned char *bytes;         /* content of the tail; NULL before the first
+                                 * check */
+  unsigned char *cluster;       /* buffer for a decompressed cluster */
+  unsigned char *complete;      /* bitmap of the offsets in the tail at which
+                                 * a complete stream starts */
+  size_t used;                  /* total length of these streams */
 };
 
 /* FILE and QCOW2, its header, must exist until qcow2_tail_destroy. */
@@ -30,8 +31,9 @@ void qcow2_tail_init (struct qcow2_tail *tail, const struct imagefile *file,
 
 void qcow2_tail_destroy (struct qcow2_tail *tail);
 
-/* Check that the compressed cluster at OFFSET is complete, although its LEN
- * bytes by its L2 entry pass the end of the file.  0 or -1.
+/* Check that the compressed cluster at OFFSET is complete, although its length
+ * LEN, according to its L2 entry, passes the end of the file.  Returns 0, or -1
+ * on error.
  */
 int qcow2_tail_check (struct qcow2_tail *tail, uint64_t offset, uint64_t len,
                       struct error *error);

@@ -3,8 +3,9 @@
  *
  * Parse the header of a qcow2 image.
  *
- * All that is read is untrusted.  Fields are checked against the limits of
- * qemu, so that qemu reads in the same way what passes here.
+ * Everything that is read is untrusted.  Fields are checked against the limits
+ * of qemu, so that qemu accepts an image that passes these checks, and reads it
+ * in the same way.
  */
 
 #include <config.h>
@@ -16,21 +17,22 @@
 #include "format/imagefile.h"
 #include "format/qcow2.h"
 
-#define L1_MAX (UINT32_C (32) << 20) /* bytes; the limit of qemu */
+#define L1_MAX (UINT32_C (32) << 20) /* limit of the size of the L1 table, in
+                                      * bytes, as in qemu */
 
 /* Incompatible features. */
 #define CORRUPT (UINT64_C (1) << 1)
 #define DATA_FILE (UINT64_C (1) << 2)
 #define EXTENDED_L2 (UINT64_C (1) << 4)
-#define ALL_FEATURES UINT64_C (0x1f) /* and dirty, compression type */
+#define ALL_FEATURES UINT64_C (0x1f) /* also dirty and compression type */
 
-#define COMPRESSION 104         /* offset of the compression type, in a longer
-                                 * header */
+#define COMPRESSION 104         /* offset of the compression type, which only
+                                 * longer headers have */
 
 /* Autoclear features. */
 #define BITMAPS UINT64_C (1)
 
-#define MAX_BITMAPS 65535       /* the limit of qemu: each takes a read */
+#define MAX_BITMAPS 65535       /* limit of qemu; each bitmap takes a read */
 
 /* Header extensions. */
 #define EXT_END UINT32_C (0)
@@ -38,7 +40,9 @@
 #define EXT_BITMAPS UINT32_C (0x23852875)
 #define EXT_DATA_FILE UINT32_C (0x44415441)
 
-/* Read a string of LEN bytes to BUF.  As in qemu, a NUL ends it. */
+/* Read a string of LEN bytes into BUF.  As in qemu, the string ends at the
+ * first NUL.
+ */
 static int
 read_string (const struct imagefile *file, const char *what,
              uint64_t offset, uint64_t len, char *buf, size_t buf_size,
@@ -75,7 +79,7 @@ read_bitmaps_extension (const struct imagefile *file, struct qcow2 *qcow2,
   return 0;
 }
 
-/* Read the header extensions, which lie between OFFSET and END. */
+/* Read the header extensions between OFFSET and END. */
 static int
 read_extensions (const struct imagefile *file, struct qcow2 *qcow2,
                  uint64_t offset, uint64_t end, struct error *error)
@@ -112,7 +116,9 @@ read_extensions (const struct imagefile *file, struct qcow2 *qcow2,
   return 0;
 }
 
-/* The fields that only version 3 has.  *LENGTH is the length of the header. */
+/* Read the fields that only version 3 has.  *LENGTH is set to the length of the
+ * header.
+ */
 static int
 read_features (const struct imagefile *file, struct qcow2 *qcow2,
                uint32_t *length, struct error *error)
@@ -148,7 +154,7 @@ read_features (const struct imagefile *file, struct qcow2 *qcow2,
   return 0;
 }
 
-/* The fields that every version has. */
+/* Parse the fields that every version has. */
 static int
 parse_fields (const struct imagefile *file, const unsigned char *head,
               struct qcow2 *qcow2, struct error *error)
@@ -212,10 +218,11 @@ qcow2_read_header (const struct imagefile *file, struct qcow2 *qcow2,
   return 0;
 }
 
-/* On storage with a high latency a table takes long to read, and the next
- * tables do not depend on it.
+/* Tables are prefetched because reading a table takes long on storage with a
+ * high latency, and the tables after it do not depend on its content.
  */
-#define AHEAD 32                /* entries of the L1 table */
+#define AHEAD 32                /* number of L1 entries whose tables are
+                                 * prefetched */
 
 void
 qcow2_prefetch (const struct imagefile *file, const struct qcow2 *qcow2,

@@ -15,21 +15,23 @@
 struct qcow2 {
   uint32_t version;             /* 2 or 3 */
   unsigned cluster_bits;        /* 9 to 21 */
-  uint64_t size;                /* of the disk, in bytes */
+  uint64_t size;                /* size of the disk in bytes */
   uint64_t l1_offset;
   bool encrypted;
   bool extended_l2;
-  unsigned char compression;    /* type; see qcow2-stream.h */
-  bool has_bitmaps;             /* otherwise the fields below are outdated */
+  unsigned char compression;    /* compression type, see qcow2-stream.h */
+  bool has_bitmaps;             /* if not set, the three fields below are
+                                 * outdated */
   uint32_t bitmaps;
   uint64_t bitmap_directory, bitmap_directory_size;
-  bool has_data_file;           /* the clusters are in another file */
+  bool has_data_file;           /* the clusters are in an external data file */
   char backing[1024];           /* empty: no backing file */
   char backing_format[16];      /* empty: not recorded */
   char data_file[4096];         /* empty: not recorded */
 };
 
-#define QCOW2_OFFSET UINT64_C (0x00fffffffffffe00) /* of L1 and L2 entries */
+/* mask of the host offset in an L1 or L2 entry */
+#define QCOW2_OFFSET UINT64_C (0x00fffffffffffe00)
 #define QCOW2_COPIED (UINT64_C (1) << 63)
 
 /* N / 2^BITS, rounded up. */
@@ -51,16 +53,14 @@ qcow2_l2_entry_size (const struct qcow2 *qcow2)
   return qcow2->extended_l2 ? 16 : 8;
 }
 
-/* The number of bytes of the disk that an L2 table describes, as a power of
- * two.
- */
+/* Returns log2 of the number of bytes of the disk that one L2 table maps. */
 static inline unsigned
 qcow2_l2_table_bits (const struct qcow2 *qcow2)
 {
   return 2 * qcow2->cluster_bits - (qcow2->extended_l2 ? 4 : 3);
 }
 
-/* The number of L2 tables that describe all of it. */
+/* Returns the number of L2 tables that map the whole disk. */
 static inline uint64_t
 qcow2_l2_tables (const struct qcow2 *qcow2)
 {
@@ -68,14 +68,14 @@ qcow2_l2_tables (const struct qcow2 *qcow2)
 }
 
 /* Read and check the header.  An image is refused if it is marked as corrupt,
- * or needs an unknown feature.  0 or -1.
+ * or needs an unknown feature.  Returns 0, or -1 on error.
  */
 int qcow2_read_header (const struct imagefile *file, struct qcow2 *qcow2,
                        struct error *error);
 
-/* Prefetch L2 tables that are used next.  ENTRY is the L1 entry at INDEX, with
- * COUNT - 1 entries after it.  *NEXT is the first index that was not
- * prefetched, 0 at first.
+/* Prefetch L2 tables that will be needed next.  ENTRY points to the L1 entry at
+ * INDEX, which is followed by COUNT - 1 other entries.  *NEXT is the first
+ * index whose table was not prefetched yet; it must be 0 before the first call.
  */
 void qcow2_prefetch (const struct imagefile *file, const struct qcow2 *qcow2,
                      const unsigned char *entry, uint64_t index,

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A run: what the tables of an image say about a part of its disk.
+ * A run: a range of the disk, and where the tables of the image map it.
  */
 
 #ifndef BLKSUM_RUN_H
@@ -10,9 +10,10 @@
 #include <stdint.h>
 
 enum run_kind {
-  RUN_DATA,                     /* the bytes at HOST of the file */
+  RUN_DATA,                     /* stored at offset HOST in the image file */
   RUN_ZEROS,
-  RUN_UNALLOCATED,              /* in the backing file, or zeros */
+  RUN_UNALLOCATED,              /* read from the backing file, or zeros if
+                                 * there is none */
   RUN_OTHER,                    /* compressed, or an invalid entry */
 };
 

@@ -3,9 +3,10 @@
  *
  * Limits of the tables of cloop, parallels, qcow and qed images.
  *
- * qemu allocates a table of the size that the header gives.  If the file is
- * truncated within the table, qemu may read the rest as zeros, and the image
- * would have a sum.  Everything else in these images is left to qemu.
+ * qemu allocates a table of the size that is recorded in the header.  If the
+ * file is truncated within the table, qemu may read the rest as zeros, and the
+ * truncated image would have a sum.  All other checks of these images are left
+ * to qemu.
  */
 
 #include <config.h>
@@ -51,7 +52,7 @@ check_qcow (const struct imagefile *file, const unsigned char *head,
                                 entries * 8, error);
 }
 
-/* All tables of an image have the same size. */
+/* All tables of a qed image have the same size. */
 static int
 check_qed (const struct imagefile *file, const unsigned char *head,
            struct error *error)
@@ -71,7 +72,7 @@ table_limits_check (const struct imagefile *file, const char *format,
                     struct error *error)
 {
   static const struct {
-    const char *format, *magic; /* any other is left to qemu */
+    const char *format, *magic; /* images with another magic are left to qemu */
     size_t header;
     int (*check) (const struct imagefile *, const unsigned char *,
                   struct error *);

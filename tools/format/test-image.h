@@ -12,7 +12,7 @@
 
 #include "format/imagefile.h"
 
-/* The first SIZE bytes of F, which FILE becomes. */
+/* Set FILE to F, and return an image that is the first SIZE bytes of it. */
 static inline struct imagefile
 test_image (struct file *file, FILE *f, uint64_t size)
 {

@@ -22,9 +22,10 @@
 
 struct example {
   const char *format;
-  size_t offset;                /* of the magic */
-  size_t size;                  /* of the magic; shorter heads are raw */
-  size_t min;                   /* bytes of head that are required */
+  size_t offset;                /* offset of the magic */
+  size_t size;                  /* size of the magic; a head without all of
+                                 * it is detected as raw */
+  size_t min;                   /* minimum number of bytes of the head */
   const char *magic;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Test how the entries of L2 tables are decoded: the meaning of each bit, and
- * that an entry with a wrong bit is never regular.
+ * Test the decoding of L2 entries: each bit has the right meaning, and an entry
+ * with an invalid bit is never regular.
  */
 
 #include <config.h>
@@ -80,7 +80,8 @@ test_standard (void **state)
   assert_regular (&standard, 1, 0, 0, ALL);
   assert_regular (&standard, HOST | 1, 0, 0, ALL);
   assert_irregular (&version_2, 1, 0, 0);
-  assert_irregular (&standard, HOST + 512, 0, ALL); /* within a cluster */
+  /* offset is not aligned to a cluster */
+  assert_irregular (&standard, HOST + 512, 0, ALL);
   for (int bit = 1; bit < 62; bit++)
     if (bit < 9 || bit > 55)
       assert_irregular (&standard, HOST | UINT64_C (1) << bit, 0, ALL);
@@ -94,8 +95,9 @@ test_subclusters (void **state)
   assert_regular (&extended, HOST, UINT64_C (0xc00000003), 3, 12);
   assert_regular (&extended, HOST, 0, 0, 0);
   assert_regular (&extended, 0, UINT64_C (5) << 32, 0, 5);
-  assert_irregular (&extended, HOST, UINT64_C (0x500000004), 4); /* both */
-  assert_irregular (&extended, 0, 1, 0); /* nowhere */
+  /* a subcluster is both allocated and zero */
+  assert_irregular (&extended, HOST, UINT64_C (0x500000004), 4);
+  assert_irregular (&extended, 0, 1, 0); /* allocated, but without an offset */
   assert_irregular (&extended, HOST | 1, ALL, ALL);
 }
 
@@ -109,7 +111,9 @@ test_data_file (void **state)
   assert_regular (&standard, COPIED, 0, 0, 0);
 }
 
-/* With clusters of 64 KiB: the offset in bits 0 to 53, sectors above. */
+/* With clusters of 64 KiB the offset is in bits 0 to 53, and the number of
+ * sectors above.
+ */
 static void
 test_compressed (void **state)
 {

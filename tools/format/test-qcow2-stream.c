@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Test the end of the stream of a compressed cluster, with streams of each type
- * that decompress to 4096 times 'U', complete and truncated at each byte.
+ * Test that the end of the stream of a compressed cluster is found.  The
+ * streams of each type decompress to 4096 times 'U', and are complete, or
+ * truncated at each byte.
  */
 
 #include <config.h>
@@ -46,7 +47,9 @@ static int
 check (unsigned type, const void *stream, size_t len, size_t size,
        size_t *used)
 {
-  /* Of exactly these lengths, for ASan and valgrind. */
+  /* The buffers have exactly these lengths, so that ASan and valgrind detect
+   * accesses beyond them.
+   */
   unsigned char *in = malloc (len ? len : 1), *out = malloc (size);
   int r;
 
@@ -71,7 +74,8 @@ requires (unsigned type)
     skip ();
 }
 
-/* The LEN bytes at STREAM are a cluster: no byte is missing, and none is left.
+/* The LEN bytes at STREAM are exactly the stream of a cluster: no byte is
+ * missing, and none is left over.
  */
 static void
 complete (unsigned type, const char *stream, size_t len)

@@ -65,7 +65,9 @@ teardown (void **state)
   return 0;
 }
 
-/* The file has the first SIZE of the bytes, and no check was made yet. */
+/* Prepare a file that has the first SIZE bytes, and for which no check was made
+ * yet.
+ */
 static void
 begin (uint64_t size)
 {
@@ -76,7 +78,7 @@ begin (uint64_t size)
   qcow2_tail_init (&tail, &file, &qcow2);
 }
 
-/* The error of the cluster at OFFSET. */
+/* Returns the error of the check of the cluster at OFFSET. */
 static const char *
 check (uint64_t offset)
 {
@@ -105,7 +107,7 @@ put (uint64_t offset, const char *stream, size_t len)
   memcpy (bytes + offset, stream, len);
 }
 
-/* At the end of a sector, and within one. */
+/* The file is truncated at the end of a sector, and within one. */
 static void
 test_cut (void **state)
 {
@@ -148,7 +150,7 @@ test_shared_sector (void **state)
   assert_bad (at + LEN + 1, "not complete");
 }
 
-/* The tail is two clusters, or all of the file. */
+/* The tail is two clusters, or the whole file if that is smaller. */
 static void
 test_sizes (void **state)
 {
@@ -163,7 +165,7 @@ test_sizes (void **state)
   begin (10000 + 8191);
   assert_string_equal (check (10000), "");
 
-  /* A cluster of this size needs more. */
+  /* A cluster of this size needs a longer stream. */
   qcow2.cluster_bits = 13;
   begin (10000 + 8191);
   assert_bad (10000, "not complete");
@@ -210,8 +212,8 @@ test_type (void **state)
   assert_bad (20000 + LEN, "(type 2)");
 }
 
-/* Entries can be the same.  Different ones cannot cause more work than the tail
- * has bytes.
+/* Many entries can have the same offset.  Entries with different offsets cannot
+ * cause more work than the tail has bytes.
  */
 static void
 test_work (void **state)

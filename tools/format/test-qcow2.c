@@ -31,7 +31,7 @@
  */
 struct builder {
   unsigned char bytes[MAX_SIZE];
-  uint64_t cluster, size;       /* of a cluster, of the file */
+  uint64_t cluster, size;       /* sizes of a cluster and of the file */
 };
 
 static struct builder b;
@@ -50,7 +50,7 @@ put64 (uint64_t offset, uint64_t value)
   put32 (offset + 4, value);
 }
 
-/* An image of a disk of CLUSTERS clusters, in a file of 4 clusters. */
+/* Build an image of a disk of CLUSTERS clusters, in a file of 4 clusters. */
 static void
 build (unsigned clusters, uint64_t features)
 {
@@ -165,7 +165,7 @@ test_l1_size (void **state)
 {
   (void) state;
 
-  build (513, 0);               /* 512 clusters to an L2 table */
+  build (513, 0);               /* one L2 table maps 512 clusters */
   assert_bad ("L1 table");
   put32 (36, 2);
   assert_good ();
@@ -217,7 +217,7 @@ test_names (void **state)
   assert_bad ("outside");
 }
 
-/* The limit of qemu. */
+/* The number of bitmaps is limited as in qemu. */
 static void
 test_bitmaps (void **state)
 {
@@ -287,7 +287,7 @@ test_tables (void **state)
   put64 (40, UINT64_MAX - 511);
   assert_bad ("the L1 table");
 
-  /* The same table for every part of a large disk. */
+  /* Every part of a large disk has the same L2 table. */
   build (512 * 100, 0);
   put32 (36, 100);
   for (int i = 0; i < 100; i++)
@@ -308,7 +308,9 @@ test_standard_clusters (void **state)
   put_l2 (0, COPIED | (3 * b.cluster) | 1); /* reads as zeros */
   assert_good ();
 
-  /* The last cluster of the disk counts up to the end of the disk. */
+  /* Only that part of the last cluster counts that is before the end of the
+   * disk.
+   */
   build (2, 0);
   put64 (24, b.cluster + 512);
   b.size = 3 * b.cluster + 512;
@@ -345,7 +347,9 @@ test_subclusters (void **state)
 static void
 test_compressed_clusters (void **state)
 {
-  /* With clusters of 4096 bytes: offset in bits 0 to 57, sectors above. */
+  /* With clusters of 4096 bytes the offset is in bits 0 to 57, and the number
+   * of sectors above.
+   */
   const uint64_t descriptor = COMPRESSED | (UINT64_C (2) << 58);
 
   (void) state;
@@ -420,7 +424,7 @@ test_data_file (void **state)
   fclose (f);
 }
 
-/* In the middle of a file, as in a tar archive. */
+/* The image is in the middle of a file, as in a tar archive. */
 static void
 test_start (void **state)
 {

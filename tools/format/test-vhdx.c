@@ -156,7 +156,9 @@ test_regions (void **state)
   assert_result ("region table is corrupt");
   put (REGIONS + 32, 8, UINT64_MAX);
   assert_result ("passes the end");
-  /* More than any disk needs, although the file contains it. */
+  /* The table is larger than any disk needs, although the file contains all of
+   * it.
+   */
   build ();
   put (REGIONS + 40, 4, 514 * MIB);
   size = 1024 * MIB;

@@ -140,7 +140,7 @@ test_parent (void **state)
   assert_alone ("parentCID=ffffffff\nparentFileNameHint=\"/x\"\n", EXTENT,
                 "with a parent");
 
-  /* After the descriptor, but where qemu searches. */
+  /* The text is after the descriptor, but in the sectors that qemu searches. */
   build ();
   put (36, 8, 1);
   memset (image + SECTOR + strlen ((char *) image + SECTOR), 'x', 10 * SECTOR);
@@ -204,12 +204,12 @@ test_grains (void **state)
   size--;
   assert_result (vmdk_check, "a grain");
 
-  /* After the end of the disk. */
+  /* Entries after the end of the disk are not checked. */
   put (22 * SECTOR + 8, 4, 0);
   put (22 * SECTOR + 12, 4, 10000);
   assert_result (vmdk_check, NULL);
 
-  /* 1 is sector 1, or zeros if a flag says so. */
+  /* An entry of 1 means sector 1, or zeros if a flag is set. */
   put (22 * SECTOR, 4, 1);
   assert_result (vmdk_check, "a grain");
   put (8, 4, 4);
@@ -241,7 +241,7 @@ test_compressed (void **state)
   assert_result (vmdk_check, "a grain");
 }
 
-/* Limits of the memory that qemu would need. */
+/* The memory that qemu would need is limited. */
 static void
 test_memory (void **state)
 {

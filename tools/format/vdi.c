@@ -17,16 +17,20 @@
 #include "format/imagefile.h"
 #include "format/vdi.h"
 
-#define CHUNK 65536             /* bytes of the map that are read at once */
-#define BLOCK_SIZE (UINT64_C (1) << 20) /* the only one that qemu takes */
-#define MAX_BLOCKS UINT32_C (0x3fffffff) /* the limit of qemu */
-#define DISCARDED UINT32_C (0xfffffffe) /* this and above: no data */
+#define CHUNK 65536             /* bytes of the map read at a time */
+#define BLOCK_SIZE (UINT64_C (1) << 20) /* the only block size that qemu
+                                         * accepts */
+#define MAX_BLOCKS UINT32_C (0x3fffffff) /* limit of qemu */
+#define DISCARDED UINT32_C (0xfffffffe) /* this entry and larger ones: no
+                                         * data */
 
 struct vdi {
   uint64_t map_offset, data_offset, size;
 };
 
-/* Check the blocks of the disk from GUEST on, which MAP describes. */
+/* Check the blocks of the disk from offset GUEST on, which the entries in MAP
+ * map.
+ */
 static int
 check_map (const struct imagefile *file, const struct vdi *vdi,
            const unsigned char *map, size_t len, uint64_t guest,
@@ -65,7 +69,7 @@ vdi_check (const struct imagefile *file, struct error *error)
                             "%" PRIu32 " blocks of %" PRIu32 " bytes",
                             vdi.size, le32_at (head + 384),
                             le32_at (head + 376));
-  /* qemu reads all of the map, as long as the header says. */
+  /* qemu reads the whole map, whose size is recorded in the header. */
   if (imagefile_check_table (file, "the block map", vdi.map_offset,
                              UINT64_C (4) * le32_at (head + 384),
                              error) == -1)

@@ -12,7 +12,7 @@
 #include "../lib/common/numbers.h"
 #include "format/vhdx-map.h"
 
-/* Set RUN to what ENTRY describes of its block, from IN_BLOCK on. */
+/* Set RUN to what ENTRY maps, from offset IN_BLOCK in its block on. */
 static void
 block_at (const struct vhdx *vhdx, uint64_t entry, uint64_t in_block,
           struct run *run)
@@ -29,7 +29,7 @@ continues (const struct run *run, const struct run *next)
     (run->kind != RUN_DATA || next->host == run->host + run->len);
 }
 
-/* The run has consecutive blocks whose entries are in one page. */
+/* The run consists of consecutive blocks whose entries are in one page. */
 int
 vhdx_map_at (struct pages *pages, const struct vhdx *vhdx, uint64_t offset,
              struct run *run, struct error *error)

@@ -13,9 +13,11 @@
 #include "format/run.h"
 #include "format/vhdx.h"
 
-/* Set RUN to what is at OFFSET of the disk, less than its size, by the table in
- * PAGES and the parsed VHDX.  The run does not pass the end of the disk, and
- * data does not pass the end of the file.  One thread at a time.  0 or -1.
+/* Map OFFSET on the disk, which must be less than the size of the disk: set RUN
+ * to the run that starts there, according to the table in PAGES and the parsed
+ * VHDX.  The run does not pass the end of the disk, and data does not pass the
+ * end of the file.  Only one thread at a time may use PAGES.  Returns 0, or -1
+ * on error.
  */
 int vhdx_map_at (struct pages *pages, const struct vhdx *vhdx,
                  uint64_t offset, struct run *run, struct error *error);

@@ -3,14 +3,15 @@
  *
  * Parse a vhdx image, and check that its file is complete.
  *
- * When qemu opens the image, it checks that the blocks that the block
- * allocation table (BAT) names lie inside the file, but not that the BAT does:
- * a BAT that is truncated reads as zeros, as of an empty disk.  And it rounds
+ * When qemu opens the image, it checks that the blocks in the block allocation
+ * table (BAT) lie inside the file.  It does not check that the BAT itself does:
+ * a truncated BAT reads as zeros, like that of an empty disk.  qemu also rounds
  * the size of the file up to whole sectors.
  *
- * Checksums and the log are not checked here.  qemu opens the image read-only
- * before its sum counts.  It refuses the image if a checksum is wrong, or if
- * the log contains changes that would have to be written into the tables first.
+ * Checksums and the log are not checked here.  Before a sum of the image is
+ * accepted, qemu opens the image read-only, and refuses it if a checksum is
+ * wrong, or if the log contains changes that would first have to be written to
+ * the tables.
  */
 
 #include <config.h>
@@ -26,20 +27,22 @@
 #define MIB (UINT64_C (1) << 20)
 #define TIB (UINT64_C (1) << 40)
 
-#define REGIONS_OFFSET 196608   /* of the region table that qemu reads */
-#define TABLE_SIZE 65536        /* of the region and the metadata table */
+#define REGIONS_OFFSET 196608   /* offset of the region table that qemu reads */
+#define TABLE_SIZE 65536        /* size of the region table, and of the
+                                 * metadata table */
 #define TABLE_ENTRY 32
 #define MAX_ENTRIES 2047
 #define SECTOR 512
 #define BIG_SECTOR 4096
 #define CHUNK_SECTORS (UINT64_C (1) << 23)
 
-/* For 64 TiB in blocks of 1 MiB, with the entries between the chunks, in whole
- * MiB.  qemu keeps all of the BAT in memory.
+/* The size of the BAT of 64 TiB in blocks of 1 MiB, including the entries
+ * between the chunks, rounded up to whole MiB.  It is limited because qemu
+ * keeps the whole BAT in memory.
  */
 #define MAX_BAT (513 * MIB)
 
-#define HAS_PARENT 2            /* a flag */
+#define HAS_PARENT 2            /* flag: the image has a parent */
 
 struct region {
   uint64_t offset;
@@ -67,8 +70,8 @@ static const unsigned char sector_guid[16] = {
   0xba, 0x47, 0xf2, 0x33, 0xa8, 0xfa, 0xab, 0x5f
 };
 
-/* Find the entry for GUID among the COUNT entries after the header of TABLE;
- * NULL if there is none.  qemu refuses a second one.
+/* Find the entry for GUID among the COUNT entries after the header of TABLE.
+ * Returns NULL if there is none.  qemu refuses an image with two such entries.
  */
 static const unsigned char *
 find_entry (const unsigned char *table, size_t header, uint32_t count,
@@ -122,7 +125,7 @@ read_regions (const struct imagefile *file, struct region *bat,
 
 /* ---- Metadata ---------------------------------------------------------- */
 
-/* Read LEN bytes of the item GUID. */
+/* Read LEN bytes of the metadata item GUID. */
 static int
 read_item (const struct imagefile *file, const struct region *metadata,
            const unsigned char *table, const unsigned char guid[16],
@@ -188,7 +191,7 @@ read_metadata (const struct imagefile *file, const struct region *metadata,
 
 /* ---- Blocks ------------------------------------------------------------ */
 
-/* Check the entry of block N. */
+/* Check the BAT entry of block N. */
 static int
 check_block (const struct imagefile *file, const struct vhdx *vhdx,
              uint64_t n, uint64_t entry, struct error *error)
@@ -214,8 +217,7 @@ check_block (const struct imagefile *file, const struct vhdx *vhdx,
                           (int) (entry & VHDX_STATE), offset);
 }
 
-/* Check all entries, a piece of a chunk at a time, without the entries between
- * chunks.
+/* Check all entries except those between chunks, a part of a chunk at a time.
  */
 static int
 check_blocks (const struct imagefile *file, const struct vhdx *vhdx,

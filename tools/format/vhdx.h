@@ -13,35 +13,36 @@
 #include "format/run.h"
 
 /* The block allocation table (BAT) has an entry of 64 bits for each block of
- * the disk, in order.  After each VHDX.CHUNK of them is another entry, which is
- * only used by images with a parent.
+ * the disk, in order.  After each VHDX.CHUNK of these entries there is an
+ * additional entry, which is used only by images with a parent.
  */
 #define VHDX_BAT_NAME "the block allocation table"
-#define VHDX_ENTRY 8            /* bytes */
-#define VHDX_STATE 7            /* a mask, as the next one */
+#define VHDX_ENTRY 8            /* size of an entry in bytes */
+#define VHDX_STATE 7            /* mask of the state; the next macro is the
+                                 * mask of the offset */
 #define VHDX_OFFSET (~UINT64_C (0xfffff))
 
-/* States.  Any other is invalid. */
+/* States of a block.  All other values are invalid. */
 enum {
   VHDX_NOT_PRESENT = 0,
   VHDX_UNDEFINED = 1,
   VHDX_ZERO = 2,
   VHDX_UNMAPPED = 3,
-  VHDX_UNMAPPED_OLD = 5,        /* in version 0.95 of the specification */
+  VHDX_UNMAPPED_OLD = 5,        /* as in version 0.95 of the specification */
   VHDX_PRESENT = 6,
-  VHDX_PARTIALLY_PRESENT = 7    /* the rest is in the parent */
+  VHDX_PARTIALLY_PRESENT = 7    /* the rest of the block is in the parent */
 };
 
 struct vhdx {
-  uint64_t size;                /* of the disk, up to 64 TiB */
-  uint64_t bat;                 /* offset in the file */
-  uint32_t block_size;          /* a power of two, 1 MiB to 256 MiB */
-  uint32_t chunk;               /* blocks */
+  uint64_t size;                /* size of the disk in bytes, up to 64 TiB */
+  uint64_t bat;                 /* offset of the BAT in the file */
+  uint32_t block_size;          /* in bytes: a power of two, 1 MiB to 256 MiB */
+  uint32_t chunk;               /* number of blocks in a chunk */
 };
 
-/* The kind of the block that ENTRY describes; RUN_OTHER if it is invalid.  It
- * is zeros if qemu reads zeros.  The specification does not define the content
- * of undefined and unmapped blocks.
+/* Returns the kind of the block that ENTRY maps, or RUN_OTHER if the entry is
+ * invalid.  The kind is RUN_ZEROS if qemu reads zeros: the specification does
+ * not define the content of undefined and unmapped blocks.
  */
 static inline enum run_kind
 vhdx_kind (uint64_t entry)
@@ -61,16 +62,16 @@ vhdx_kind (uint64_t entry)
   }
 }
 
-/* The offset in the file of the entry of block N. */
+/* Returns the offset in the file of the entry of block N. */
 static inline uint64_t
 vhdx_entry_at (const struct vhdx *vhdx, uint64_t n)
 {
   return vhdx->bat + (n + n / vhdx->chunk) * VHDX_ENTRY;
 }
 
-/* Read the tables.  Checks what qemu does not check when it opens the image, or
- * reports without a reason: each present block lies inside the file, and no
- * block is partially present.  0 or -1.
+/* Read the tables, and check that each present block lies inside the file, and
+ * that no block is partially present.  qemu does not check this when it opens
+ * the image, or does not report the reason.  Returns 0, or -1 on error.
  */
 int vhdx_check (const struct imagefile *file, struct vhdx *vhdx,
                 struct error *error);

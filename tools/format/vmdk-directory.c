@@ -3,9 +3,10 @@
  *
  * Limits of the grain directories of the vmdk formats of ESX.
  *
- * qemu allocates a directory of the size that the header gives.  If the file is
- * truncated within the directory, qemu reads the rest as zeros, and the image
- * would have a sum.  Everything else in these images is left to qemu.
+ * qemu allocates a directory of the size that is recorded in the header.  If
+ * the file is truncated within the directory, qemu reads the rest as zeros, and
+ * the truncated image would have a sum.  All other checks of these images are
+ * left to qemu.
  */
 
 #include <config.h>

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Limits of the grain directories of the vmdk formats of ESX.  Nothing else of
- * these formats is checked.
+ * Limits of the grain directories of the vmdk formats of ESX.  Nothing else is
+ * checked in these formats.
  */
 
 #ifndef BLKSUM_VMDK_DIRECTORY_H
@@ -13,8 +13,8 @@
 #include "format/imagefile.h"
 
 /* Check that the file contains the grain directory, and set *MEMORY to its size
- * in bytes: of an image that starts with "COWD"; of a SESPARSE extent.  0 or
- * -1.
+ * in bytes.  The first function is for an image that starts with "COWD", the
+ * second for a SESPARSE extent.  Both return 0, or -1 on error.
  */
 int vmdk_cowd_directory (const struct imagefile *file, uint64_t *memory,
                          struct error *error);

@@ -3,11 +3,11 @@
  *
  * The files that the descriptor of a vmdk image names as its extents.
  *
- * A file that starts with neither "KDMV" nor "COWD" is the descriptor.  A
- * sparse image contains one, which is used only if its capacity is 0.  Lines
- * are parsed as by qemu (7.2), so that qemu reads the extents that were
- * checked.  If qemu would skip the line of an extent, and omit the extent from
- * the disk, that is an error here.
+ * A file that starts with neither "KDMV" nor "COWD" is a descriptor.  A sparse
+ * image contains a descriptor, which is used only if the capacity of the image
+ * is 0.  Lines are parsed as by qemu (7.2), so that qemu reads the extents that
+ * were checked.  An extent line that qemu would skip is an error here, because
+ * qemu would omit the extent from the disk.
  */
 
 #include <config.h>
@@ -24,10 +24,10 @@
 
 #define SECTOR 512
 #define MAX_SECTORS (INT64_MAX / SECTOR)
-#define MAX_DESCRIPTOR ((1 << 20) - 1) /* bytes; what qemu reads */
+#define MAX_DESCRIPTOR ((1 << 20) - 1) /* number of bytes that qemu reads */
 
-/* Set *OFFSET to the start of the descriptor.  1; 0 if the image needs none; or
- * -1.
+/* Set *OFFSET to the start of the descriptor.  Returns 1 if the image uses a
+ * descriptor, 0 if it does not, or -1 on error.
  */
 static int
 find_descriptor (const struct imagefile *file, uint64_t *offset,
@@ -83,7 +83,8 @@ is_one_of (const char *word, const char *const words[])
   return false;
 }
 
-/* 1; 0 if the line is not that of an extent; or -1 if it is, but qemu skips it.
+/* Returns 1 if the line was parsed, 0 if it is not the line of an extent, or -1
+ * if it is such a line, but qemu skips it.
  */
 static int
 parse_line (const char *line, struct vmdk_extent *extent)

@@ -13,9 +13,10 @@
 #include "format/imagefile.h"
 
 struct vmdk_extent {
-  char type[11];                /* FLAT, VMFS: plain bytes; others: a vmdk */
+  char type[11];                /* FLAT, VMFS: raw (flat) data; others: a
+                                 * vmdk */
   char name[512];               /* relative to the image, or absolute */
-  uint64_t offset, size;        /* bytes; OFFSET only of plain bytes */
+  uint64_t offset, size;        /* bytes; OFFSET is set only for raw data */
 };
 
 typedef int vmdk_extent_function (void *opaque,
@@ -23,8 +24,9 @@ typedef int vmdk_extent_function (void *opaque,
                                   struct error *error);
 
 /* Call FUNCTION for each extent that is another file.  It is not called for a
- * sparse image, which is its own extent.  Stops if FUNCTION returns -1.  0 or
- * -1, also if there is an extent that qemu would omit from the disk.
+ * sparse image, which is its own extent.  Stops if FUNCTION returns -1.
+ * Returns 0, or -1 on error.  An extent that qemu would omit from the disk is
+ * an error.
  */
 int vmdk_extents (const struct imagefile *file,
                   vmdk_extent_function *function, void *opaque,

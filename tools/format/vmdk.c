@@ -3,8 +3,9 @@
  *
  * Check that sparse vmdk images name no other file, and are complete.
  *
- * A sparse image is a header ("KDMV"), a text descriptor, and a grain directory
- * of grain tables of grains.  qemu (7.2 and 9.0) uses the extents of the
+ * A sparse image is a header ("KDMV"), a text descriptor, a grain directory,
+ * grain tables and grains: the directory has the offsets of the tables, and the
+ * tables those of the grains.  qemu (7.2 and 9.0) uses the extents of the
  * descriptor only if the capacity in the header is 0, and then opens any file
  * that they name.  Otherwise the image itself is the only extent, even if its
  * line has another name, so that a renamed image can be read.  qemu looks for a
@@ -28,11 +29,12 @@
 #include "format/vmdk.h"
 
 #define SECTOR 512
-#define DESCRIPTOR_SECTORS 20   /* what qemu reads */
-#define GD_AT_END UINT64_MAX    /* its offset is in the footer */
-#define CHUNK 65536             /* bytes of a directory that are read at once */
+#define DESCRIPTOR_SECTORS 20   /* number of sectors that qemu reads */
+#define GD_AT_END UINT64_MAX    /* the offset of the directory is in the
+                                 * footer */
+#define CHUNK 65536             /* bytes of a directory read at a time */
 
-/* The limits of qemu: no grain is larger than 1 GiB. */
+/* The limits are those of qemu: no grain is larger than 1 GiB. */
 #define MAX_GRAIN_SECTORS UINT64_C (0x200000)
 #define MAX_TABLE_ENTRIES 512
 
@@ -48,7 +50,8 @@
 
 struct vmdk {
   uint32_t flags;
-  uint64_t capacity;            /* this and the next fields: in sectors */
+  uint64_t capacity;            /* this field and the next four are in
+                                 * sectors */
   uint64_t grain_sectors;
   uint64_t descriptor_offset;
   uint64_t descriptor_sectors;
@@ -97,7 +100,7 @@ refuse (const struct imagefile *file, const char *why, struct error *error)
                           why);
 }
 
-/* Does this extent line name the image itself? */
+/* Is the image itself the extent in this line? */
 static bool
 names_itself (const char *line)
 {
@@ -115,7 +118,7 @@ is_extent_line (const char *line)
     strncmp (line, "NOACCESS", 8) == 0;
 }
 
-/* Check the text of the descriptor, which is modified. */
+/* Check the text of the descriptor.  TEXT is modified. */
 static int
 check_descriptor (const struct imagefile *file, char *text,
                   struct error *error)
@@ -166,7 +169,7 @@ struct walk {
   struct vmdk vmdk;
   struct error *error;
   uint64_t directory_bytes;
-  uint64_t table_bytes;         /* of the grain tables seen */
+  uint64_t table_bytes;         /* bytes of the grain tables seen so far */
   unsigned char directory[CHUNK];
   unsigned char table[MAX_TABLE_ENTRIES * 4];
 };
@@ -185,7 +188,7 @@ read_footer (struct walk *w)
   return read_header (w->file, end - 2 * SECTOR, &w->vmdk, w->error);
 }
 
-/* Check the grain at SECTOR, which has USED bytes of the disk. */
+/* Check the grain at SECTOR, which contains USED bytes of the disk. */
 static int
 check_grain (struct walk *w, uint64_t sector, uint64_t used)
 {
@@ -195,8 +198,8 @@ check_grain (struct walk *w, uint64_t sector, uint64_t used)
   if (!w->vmdk.compressed)
     return imagefile_check (w->file, "a grain", offset, used, w->error);
 
-  /* Compressed data has a checksum, so qemu detects that it is truncated.  This
-   * check gives a better error.
+  /* qemu detects truncated compressed data by its checksum.  This check gives a
+   * better error message.
    */
   if (!(w->vmdk.flags & MARKERS))
     return imagefile_check (w->file, "a grain", offset, 1, w->error);
@@ -207,7 +210,7 @@ check_grain (struct walk *w, uint64_t sector, uint64_t used)
                           sizeof marker + le32_at (marker + 8), w->error);
 }
 
-/* Check the grain table at SECTOR, for the disk from the sector GUEST on. */
+/* Check the grain table at SECTOR, which maps the disk from sector GUEST on. */
 static int
 check_table (struct walk *w, uint64_t sector, uint64_t guest)
 {

@@ -12,23 +12,25 @@
 
 #include "format/imagefile.h"
 
-/* Is this a sparse image, which contains its data, and no text descriptor or
- * image of ESX?  HEAD is the first 4 bytes.
+/* Is this a sparse image, which contains its data, and not a text descriptor or
+ * an image of ESX?  HEAD is the first 4 bytes.
  */
 bool vmdk_is_sparse (const unsigned char *head);
 
-/* Check that a sparse image names no other file: it has a size, and its
- * descriptor has no parent, and no extent but the image itself.  0 or -1.
+/* Check that a sparse image names no other file: its capacity is not 0, and its
+ * descriptor has no parent and no extent other than the image itself.  Returns
+ * 0, or -1 on error.
  */
 int vmdk_check_alone (const struct imagefile *file, struct error *error);
 
 /* Check that all grains of a sparse image lie inside the file.  qemu reads
- * grains outside of it as zeros, and reports success.  0 or -1.
+ * grains outside of it as zeros, and reports success.  Returns 0, or -1 on
+ * error.
  */
 int vmdk_check (const struct imagefile *file, struct error *error);
 
-/* The same, and set *MEMORY to the bytes that qemu needs for the grain
- * directories of the image.
+/* The same, and also set *MEMORY to the number of bytes that qemu needs for the
+ * grain directories of the image.
  */
 int vmdk_check_and_count (const struct imagefile *file, uint64_t *memory,
                           struct error *error);

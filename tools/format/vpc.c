@@ -5,10 +5,10 @@
  *
  * The image ends with a footer that has the type of the disk: fixed, dynamic,
  * or differencing, that is, with a parent.  All but fixed images have a copy of
- * the footer at the start.  If there is a copy, qemu (7.2) uses it, and then
- * reads the image as a dynamic one, whatever the type: data of the parent
- * becomes zeros.  So the type in the copy must be dynamic, and a footer at the
- * end, if there is one, must have the same type.
+ * the footer at the start.  If there is a copy, qemu (7.2) uses it, and reads
+ * the image as a dynamic one whatever the type is, so the data of a parent
+ * would be read as zeros.  So the type in the copy must be dynamic, and a
+ * footer at the end, if there is one, must have the same type.
  */
 
 #include <config.h>
@@ -24,8 +24,9 @@
 
 enum { FIXED = 2, DYNAMIC = 3, DIFFERENCING = 4 };
 
-/* Read the type in the footer at OFFSET.  The footer can end early, as an old
- * version wrote 511 bytes.  1; 0 if there is no footer; or -1.
+/* Read the type in the footer at OFFSET.  The footer can be one byte short,
+ * because an old version wrote 511 bytes.  Returns 1 if there is a footer, 0 if
+ * there is none, or -1 on error.
  */
 static int
 read_type (const struct imagefile *file, uint64_t offset, uint32_t *type,
@@ -62,7 +63,9 @@ check_type (const struct imagefile *file, uint32_t type, uint32_t expected,
                           "hashes the bytes of this file", type, expected);
 }
 
-/* qemu reads all of the block allocation table when it opens the image. */
+/* Check the size of the block allocation table, because qemu reads the whole
+ * table when it opens the image.
+ */
 static int
 check_table (const struct imagefile *file, struct error *error)
 {

@@ -10,8 +10,9 @@
 #include "format/imagefile.h"
 
 /* Refuse an image that has a parent, which qemu would omit without an error, or
- * whose header requires more memory than the size of the file justifies.  An
- * image that is not a vpc at all is left to qemu.  0 or -1.
+ * whose header requires more memory than the size of the file justifies.  A
+ * file that is not a vpc image is not checked here, but left to qemu.  Returns
+ * 0, or -1 on error.
  */
 int vpc_check (const struct imagefile *file, struct error *error);
 
