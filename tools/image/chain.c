@@ -3,8 +3,9 @@
  *
  * Map an offset of the disk to a layer of the image.
  *
- * The layers were opened, parsed and checked before.  Their tables are read
- * again, in pieces while the disk is read: they can be larger than memory.
+ * The layers were opened, parsed and checked before.  The tables are read
+ * again, in pieces, while the disk is read, because they can be larger than
+ * memory.
  */
 
 #include <config.h>
@@ -39,7 +40,8 @@ chain_close (struct chain *chain)
     pages_destroy (&chain->pages[i]);
 }
 
-/* Set RUN to what is at OFFSET of the disk in LAYER, without its backing chain.
+/* Map OFFSET on the disk: set RUN to the run that starts there in LAYER,
+ * without its backing chain.
  */
 static int
 layer_at (const struct layer *layer, struct pages *pages, uint64_t offset,
@@ -77,6 +79,6 @@ chain_at (struct chain *chain, uint64_t offset, struct run *run,
     if (run->kind != RUN_UNALLOCATED)
       return 0;
   }
-  run->kind = RUN_ZEROS;  /* allocated in no layer */
+  run->kind = RUN_ZEROS;  /* not allocated in any layer */
   return 0;
 }

@@ -21,24 +21,27 @@ struct layer;
 #define CHAIN_MAX 16
 
 struct chain {
-  uint64_t size;                /* of the disk */
-  struct qcow2_count clusters;  /* of all layers */
+  uint64_t size;                /* size of the disk in bytes */
+  struct qcow2_count clusters;  /* number of data clusters in all layers */
   unsigned count;
-  const struct layer *layers[CHAIN_MAX]; /* the first is the top */
-  struct pages pages[CHAIN_MAX]; /* of their tables */
+  const struct layer *layers[CHAIN_MAX]; /* the first is the top layer */
+  struct pages pages[CHAIN_MAX]; /* caches of the tables of the layers */
 };
 
-/* Prepare to read TOP, which was checked, and its backing chain.  They must
- * exist until chain_close.  CHAIN is empty.  1; 0 if only qemu can read a
- * layer; or -1.  The chain must be closed in any case.
+/* Prepare to read TOP, which must have been checked, and its backing chain.
+ * These must exist until chain_close.  CHAIN must be empty.  Returns 1 if the
+ * chain can be read, 0 if only qemu can read one of the layers, or -1 on error.
+ * The chain must be closed in all cases.
  */
 int chain_open (struct chain *chain, const struct layer *top,
                 struct error *error);
 
 void chain_close (struct chain *chain);
 
-/* Set RUN to what is at OFFSET of the disk, and *FILE to the file of its data.
- * A run is never "unallocated".  One thread at a time.  0 or -1.
+/* Map OFFSET on the disk: set RUN to the run that starts there, and *FILE to
+ * the file in which its data is stored.  The kind of a run is never
+ * RUN_UNALLOCATED.  Only one thread at a time may use CHAIN.  Returns 0, or -1
+ * on error.
  */
 int chain_at (struct chain *chain, uint64_t offset, struct run *run,
               const struct file **file, struct error *error);

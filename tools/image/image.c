@@ -27,7 +27,8 @@
 #include "image/qemuopts.h"
 #include "io/file.h"
 
-/* Refuse a qcow2 that was probed and names NAME. */
+/* Refuse a qcow2 image whose format was probed, and which names the file NAME.
+ */
 static int
 refuse_named_file (const char *what, const char *name, struct error *error)
 {
@@ -61,8 +62,8 @@ inspect_qcow2 (struct layer *layer, struct error *error)
     : layer_check_tables (layer, &layer->file, error);
 }
 
-/* Refuse an image in a format that can name other files, or of which we cannot
- * check that it is complete.
+/* Refuse a format in which an image can name other files, or for which we
+ * cannot check that an image is complete.
  */
 static int
 refuse_format (const char *format, struct error *error)
@@ -128,8 +129,8 @@ set_format (struct image *image, const char *format, bool probed,
   return 0;
 }
 
-/* Probe the format of the file, and store its first bytes in HEAD.  NULL on
- * error.
+/* Probe the format of the file, and store its first bytes in HEAD.  Returns
+ * NULL on error.
  */
 static const char *
 probe (const struct imagefile *file, unsigned char head[PROBE_SIZE],
@@ -139,8 +140,8 @@ probe (const struct imagefile *file, unsigned char head[PROBE_SIZE],
   unsigned char end[PROBE_SIZE];
   const char *format;
 
-  /* Most images are raw, and need both reads: prefetch the end, to wait for the
-   * storage once.
+  /* Most images are raw, and are probed by both their first and last bytes.
+   * Prefetch the end, to wait for the storage only once.
    */
   file_prefetch_table (file->file, len, file->start + file->size - len);
   if (imagefile_read (file, "the first bytes", head, len, 0, error) == -1)

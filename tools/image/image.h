@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Inspect an image.  Only here the format is determined, and an image is
- * refused that must not be hashed.
+ * Inspect an image.  This is the only code that determines the format, and that
+ * refuses images that must not be hashed.
  *
- * An image that is probed can be the disk of a guest, which can write any
- * header.  So if the user did not give the format, only images that name no
- * other file are accepted.  An incomplete image, part of which qemu would read
- * as zeros, is always refused.
+ * An image whose format is probed can be the disk of a guest, and the guest can
+ * write any header.  So if the user did not give the format, an image that
+ * names another file is refused.  An image that is incomplete, so that qemu
+ * would read a part of it as zeros, is always refused.
  */
 
 #ifndef BLKSUM_IMAGE_H
@@ -24,34 +24,35 @@ struct files;
 struct json_object;
 
 struct image {
-  char format[32];              /* "raw": the file itself is read */
+  char format[32];              /* if "raw", the file itself is read */
   bool probed;                  /* the user did not give the format */
-  struct layer top;             /* with its backing chain; none if the image is
-                                 * raw, or described by options */
-  struct json_object *options;  /* if the user gave some, or NULL */
+  struct layer top;             /* top layer with its backing chain; none if
+                                 * the image is raw, or given by options */
+  struct json_object *options;  /* options that the user gave, or NULL */
 };
 
-/* Inspect FILE, one of FILES.  FORMAT was given by the user, or is NULL.  If it
- * was given, the local files that the image names are added to FILES.  If it is
- * probed, no program is run.  0, or -1 with the reason in *ERROR; only after 0
- * there is something to destroy.
+/* Inspect FILE, which is one of FILES.  FORMAT is the format that the user
+ * gave, or NULL to probe it.  If FORMAT is given, the local files that the
+ * image names are added to FILES.  If it is probed, no program is run.  Returns
+ * 0, or -1 with the reason in *ERROR.  The image must be destroyed only after a
+ * return of 0.
  */
 int image_inspect (struct file *file, const char *format, struct files *files,
                    struct image *image, struct error *error);
 
-/* The same for an option string of qemu, which must name the driver. */
+/* The same for OPTS, an option string of qemu.  It must name the driver. */
 int image_inspect_opts (const char *opts, struct files *files,
                         struct image *image, struct error *error);
 
 void image_destroy (struct image *image);
 
-/* The argument with which qemu opens an image that was inspected: see
- * qemuopts_target.  The caller frees it.  NULL if there is no memory.
+/* Returns the argument with which qemu opens an image that was inspected: see
+ * qemuopts_target.  The caller frees it.  Returns NULL if there is no memory.
  *
- * If the image was probed, PATH must be a path to the inspected file, or the
- * files that qemu opens must be checked.  Otherwise it must be the path that
- * the user gave: relative names in the header are relative to it.  With options
- * PATH is not used.
+ * If the format was probed, PATH must be a path to the inspected file, or else
+ * the caller must check which files qemu opens.  If the user gave the format,
+ * PATH must be the path that the user gave, because relative names in the
+ * header are relative to it.  If the user gave options, PATH is not used.
  */
 char *image_qemu_opts (const struct image *image, const char *path,
                        bool is_block_device, bool force_share);

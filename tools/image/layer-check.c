@@ -3,10 +3,11 @@
  *
  * Check that a layer is complete, and find its backing layer.
  *
- * The header of a local qcow2 is read by our own parser, before qemu opens
- * anything: if it names a backing file, but not its format, qemu would probe
- * that file.  For a layer in another format (vmdk, qed, qcow), or on a server,
- * qemu-img reports the backing file.  It opens one layer at a time.
+ * The header of a local qcow2 is read by our own parser, before qemu opens any
+ * file, because qemu would probe a backing file whose format is not recorded in
+ * the header.  For a layer in another format (vmdk, qed, qcow), or on a server,
+ * qemu-img is run to report the backing file.  It opens only one layer at a
+ * time.
  */
 
 #include <config.h>
@@ -42,7 +43,7 @@ layer_check_tables (struct layer *layer, const struct imagefile *data,
   if (qcow2_check (&layer->file, data, &layer->qcow2, &layer->clusters,
                    error) == -1)
     return -1;
-  /* Options can change what is read. */
+  /* Options can change what qemu reads. */
   if (!layer->options && qcow2_map_fits (&layer->qcow2))
     layer->map = LAYER_QCOW2;
   return 0;
@@ -109,7 +110,9 @@ json_string (struct json_object *object, const char *key)
   return value ? value : "";
 }
 
-/* The image in the arguments of qemu-img; NULL if there is no memory. */
+/* Returns the argument of qemu-img for the image, or NULL if there is no
+ * memory.
+ */
 static char *
 target_of (const struct layer *layer, bool force_share)
 {

@@ -13,14 +13,15 @@ struct imagefile;
 struct layer;
 struct layer_context;
 
-/* Check a layer, and set its backing layer to the one that it names, which is
- * not opened.  0 or -1.
+/* Check a layer, and set its backing layer to the one that it names.  The
+ * backing layer is not opened.  Returns 0, or -1 on error.
  */
 int layer_check (struct layer *layer, const struct layer_context *context,
                  struct error *error);
 
-/* Check the tables of a qcow2 whose header was read.  DATA has its clusters;
- * NULL: they cannot be checked.  0 or -1.
+/* Check the tables of a qcow2 image whose header was read.  DATA is the file
+ * that contains the clusters, or NULL if they cannot be checked.  Returns 0, or
+ * -1 on error.
  */
 int layer_check_tables (struct layer *layer, const struct imagefile *data,
                         struct error *error);

@@ -38,7 +38,7 @@ refuse_extent (void *opaque, const struct vmdk_extent *extent,
 }
 
 /* Check a file in the vmdk format, unless it is only a descriptor.  *MEMORY is
- * what qemu needs for its directories.
+ * set to the bytes that qemu needs for its directories.
  */
 static int
 check_grains (const struct imagefile *file, uint64_t *memory,
@@ -57,7 +57,9 @@ check_grains (const struct imagefile *file, uint64_t *memory,
   return 0;
 }
 
-/* Check the extent in FILE.  *MEMORY is what qemu needs for its directory. */
+/* Check the extent in FILE.  *MEMORY is set to the bytes that qemu needs for
+ * its directory.
+ */
 static int
 check_extent_file (const struct imagefile *file,
                    const struct vmdk_extent *extent, uint64_t *memory,

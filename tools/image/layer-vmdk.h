@@ -12,8 +12,8 @@ struct files;
 struct imagefile;
 
 /* Check that the image in FILE, at PATH, and its extents are complete.  The
- * extents are opened and added to FILES.  The backing file is not checked.  0
- * or -1.
+ * extents are opened and added to FILES.  The backing file is not checked.
+ * Returns 0, or -1 on error.
  */
 int layer_vmdk_check (const struct imagefile *file, const char *path,
                       struct files *files, struct error *error);

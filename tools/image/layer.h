@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A layer of an image: its file, its format, and what the check found.
+ * A layer of an image: its file, its format, and the results of the check.
  */
 
 #ifndef BLKSUM_LAYER_H
@@ -20,21 +20,27 @@ struct json_object;
 
 /* The context of a check, the same for all layers of an image. */
 struct layer_context {
-  bool secrets;                 /* the user can give secrets to qemu */
-  struct files *files;          /* receives the local files */
+  bool secrets;                 /* the user can pass secrets to qemu */
+  struct files *files;          /* the local files of the image are added
+                                 * here */
 };
 
 struct layer {
-  struct layer *backing;        /* named by its header, or NULL */
-  char *path;                   /* or a URL of qemu; NULL: no layer */
+  struct layer *backing;        /* backing layer that the header names, or
+                                 * NULL */
+  char *path;                   /* path or a URL of qemu; NULL: no layer */
   char *format;                 /* empty: not recorded */
-  struct json_object *options;  /* if the user gave some, or NULL */
+  struct json_object *options;  /* options that the user gave, or NULL */
   struct imagefile file;        /* of a local file; else NULL */
-  bool backing_given;           /* the name in the header is not used */
-  bool data_given;              /* the same; instead of it: */
+  bool backing_given;           /* the backing file that the header names is
+                                 * not used */
+  bool data_given;              /* the data file that the header names is not
+                                 * used */
   struct imagefile data;        /* of a local file; else NULL */
 
-  /* Set by the check: how its content can be found without qemu, if at all. */
+  /* Set by the check: how blksum can map the content, or LAYER_QEMU if only
+   * qemu can.
+   */
   enum { LAYER_QEMU, LAYER_RAW, LAYER_QCOW2, LAYER_VHDX } map;
   struct qcow2_count clusters;
   union {
@@ -45,30 +51,35 @@ struct layer {
 
 #define LAYER_NONE { 0 }
 
-/* Set LAYER, which is LAYER_NONE, to FILE.  0 or -1. */
+/* Set LAYER, which must be LAYER_NONE, to FILE.  Returns 0, or -1 on error. */
 int layer_init (struct layer *layer, const struct file *file,
                 const char *format, struct error *error);
 
-/* Destroys the backing chain, too. */
+/* Destroy a layer and its backing chain. */
 void layer_destroy (struct layer *layer);
 
-/* The name for messages; NULL: the operand, which is named anyway. */
+/* Returns the name for messages, or NULL for the operand, whose name is printed
+ * before each message anyway.
+ */
 const char *layer_name (const struct layer *layer);
 
-/* The size of its disk in bytes, unless only qemu can find its content. */
+/* Returns the size of the disk in bytes, or 0 if only qemu can map the content.
+ */
 uint64_t layer_size (const struct layer *layer);
 
-/* Is DRIVER a known format other than "raw"? */
+/* Returns true if DRIVER is a known format other than "raw". */
 bool layer_is_format (const char *driver);
 
-/* Open PATH, a file of the image; WHAT names its role in messages.  0 or -1. */
+/* Open PATH, a file of the image.  WHAT is its role, for messages.  Returns 0,
+ * or -1 on error.
+ */
 int layer_open_file (struct imagefile *file, const char *what,
                      const char *path,
                      const struct layer_context *context,
                      struct error *error);
 
-/* Set the backing layer of LAYER to PATH, which it then owns, in FORMAT.  0 or
- * -1.
+/* Set the backing layer of LAYER to PATH in FORMAT.  LAYER takes ownership of
+ * PATH.  Returns 0, or -1 on error.
  */
 int layer_set_backing (struct layer *layer, char *path, const char *format,
                        struct error *error);

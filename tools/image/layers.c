@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The backing chain of an image, as the headers name it.
+ * The backing chain of an image, as recorded in the image headers.
  */
 
 #include <config.h>
@@ -18,9 +18,9 @@
 
 #define MAX_LAYERS 200
 
-/* The header of FROM names LAYER, but not its format.  Only the header of a
- * qcow2 can record the format of a backing file, and qemu-img can write it only
- * to a local file.
+/* Refuse a layer whose format is not recorded: the header of FROM names LAYER,
+ * but not its format.  Only the header of a qcow2 image can record the format
+ * of a backing file, and qemu-img can record it only in a local file.
  */
 static int
 refuse_unknown_format (const struct layer *layer, const struct layer *from,
@@ -36,7 +36,9 @@ refuse_unknown_format (const struct layer *layer, const struct layer *from,
                       layer->path, QEMUNAME_HINT);
 }
 
-/* Open the backing layer of FROM.  1; 0 if it needs no check; or -1. */
+/* Open the backing layer of FROM.  Returns 1 if the layer must be checked, 0 if
+ * it needs no check, or -1 on error.
+ */
 static int
 open_backing (const struct layer *from, const struct layer_context *context,
               struct error *error)

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The backing chain of an image whose format the user gave.  The files that it
- * names are trusted.  It is checked that all layers are complete, and that qemu
- * has nothing to probe.
+ * The backing chain of an image whose format the user gave.  The files that the
+ * image names are trusted.  The checks are that all layers are complete, and
+ * that qemu has nothing to probe.
  */
 
 #ifndef BLKSUM_LAYERS_H
@@ -13,7 +13,8 @@ struct error;
 struct layer;
 struct layer_context;
 
-/* Check LAYER and its backing chain, which is added to it.  0 or -1. */
+/* Check LAYER, and add and check its backing chain.  Returns 0, or -1 on error.
+ */
 int layers_check (struct layer *layer, const struct layer_context *context,
                   struct error *error);
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The nodes that the options of an image describe.
+ * The nodes that are given by the options of an image.
  *
  * A node has children: "file" is its storage, "backing" its backing node.  An
  * unknown driver could have other children, so it is refused.
@@ -24,15 +24,16 @@
 static int check_node (const struct nodes *nodes, const struct node *node,
                        bool is_file, bool is_top);
 
-/* Plain bytes must be whole sectors: qemu would add zeros up to a whole sector,
- * which LUKS would decrypt to noise.
+/* The size of raw (flat) data must be a whole number of sectors.  Otherwise
+ * qemu adds zeros to fill the last sector, and LUKS would decrypt these to
+ * noise.
  */
 static int
 check_length (const struct nodes *nodes, const struct storage *storage)
 {
   const struct imagefile *file = &storage->file;
 
-  /* The sizes of other nodes are whole sectors. */
+  /* The sizes of other nodes are always whole numbers of sectors. */
   if (storage->kind != LOCAL && storage->len == UINT64_MAX &&
       storage->start % 512 != 0)
     return error_set (nodes->error, "refused because the part after an offset "
@@ -58,8 +59,8 @@ check_length (const struct nodes *nodes, const struct storage *storage)
   return 0;
 }
 
-/* References to other nodes ("file=NODE"), and options of children that are not
- * checked, would bypass the checks.
+/* Refuse references to other nodes ("file=NODE"), and options of children that
+ * are not checked, because these would bypass the checks.
  */
 static int
 refuse_references (const struct nodes *nodes, const struct node *node)
@@ -105,7 +106,7 @@ set_data (const struct nodes *nodes, const struct node *node,
   return r;
 }
 
-/* Set LAYER to FORMAT in FILE, whose path it takes over. */
+/* Set LAYER to FORMAT in FILE.  LAYER takes ownership of the path of FILE. */
 static int
 set_layer (const struct nodes *nodes, const struct storage *format,
            struct storage *file, struct layer *layer)
@@ -121,7 +122,7 @@ set_layer (const struct nodes *nodes, const struct storage *format,
   return set_data (nodes, &format->node, layer);
 }
 
-/* Is the option NAME, which is given, null? */
+/* Is the value of the option NAME null?  The option must be given. */
 static bool
 is_null (const struct node *node, const char *name)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The nodes that the options of an image describe: a format on a file, a part
- * of a file, a backing file.
+ * The nodes that are given by the options of an image: a format on a file, a
+ * part of a file, a backing file.
  */
 
 #ifndef BLKSUM_NODES_H
@@ -12,8 +12,9 @@
 
 struct json_object;
 
-/* Check the image that OPTIONS, the tree of OPTS, describes: each node must
- * have a driver, and its local files must be complete.  0 or -1.
+/* Check the image that is given by OPTIONS, the parsed tree of OPTS.  Each node
+ * must have a driver, and the local files of each node must be complete.
+ * Returns 0, or -1 on error.
  */
 int nodes_check (struct json_object *options, const char *opts,
                  const struct layer_context *context, struct error *error);

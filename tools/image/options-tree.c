@@ -1,14 +1,15 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Parse the options of an image to a tree.
+ * Parse the options of an image into a tree.
  *
  * As in qemu, a comma in a value is doubled, and KEY and noKEY are KEY=on and
- * KEY=off.  Unlike in qemu, the first option without a value has no other
- * meaning (qemu interprets it as a reference to a node), and contradictory
- * options are refused (qemu uses the last of KEY=A,KEY=B).
+ * KEY=off.  There are two differences from qemu.  If the first option has no
+ * value, it has no special meaning, while qemu interprets it as a reference to
+ * a node.  And contradictory options are refused, while qemu uses the last of
+ * KEY=A,KEY=B.
  *
- * The options are not interpreted, but for "backing=", which is null for qemu.
+ * The options are not interpreted, except "backing=", which is null in qemu.
  */
 
 #include <config.h>
@@ -22,7 +23,7 @@
 #include "image/options-tree.h"
 #include "util/error.h"
 
-#define MAX_OPTIONS 4096        /* objects included, of about 1 KiB */
+#define MAX_OPTIONS 4096        /* including objects; each takes about 1 KiB */
 
 struct parser {
   struct json_object *tree;
@@ -30,8 +31,8 @@ struct parser {
   struct error *error;
 };
 
-/* Add VALUE, which PARENT then owns, as NAME, a part of KEY.  VALUE is put on
- * error.  0 or -1.
+/* Add VALUE to PARENT as NAME, which is a part of KEY.  PARENT takes ownership
+ * of VALUE; on error VALUE is released.  Returns 0, or -1 on error.
  */
 static int
 add (struct parser *parser, struct json_object *parent, const char *name,
@@ -60,7 +61,8 @@ refuse_both (struct parser *parser, const char *key)
                     "and options of its own", key);
 }
 
-/* The object NAME of PARENT, which is created if there is none; NULL on error.
+/* Returns the object NAME of PARENT, and creates it if there is none.  Returns
+ * NULL on error.
  */
 static struct json_object *
 get_object (struct parser *parser, struct json_object *parent,
@@ -82,8 +84,8 @@ get_object (struct parser *parser, struct json_object *parent,
   return NULL;
 }
 
-/* The parent of the option KEY, whose own name is stored in *NAME; NULL on
- * error.
+/* Returns the parent of the option KEY, and stores the last part of KEY in
+ * *NAME.  Returns NULL on error.
  */
 static struct json_object *
 get_parent (struct parser *parser, char *key, const char **name)
@@ -97,7 +99,7 @@ get_parent (struct parser *parser, char *key, const char **name)
                  "nodes inside each other");
       return NULL;
     }
-    *dot = '\0';                /* KEY is the path to this object */
+    *dot = '\0';                /* KEY is now the path to this object */
     parent = get_object (parser, parent, part, key);
     *dot = '.';
     part = dot + 1;
@@ -152,8 +154,8 @@ parse_value (char **text)
   return value;
 }
 
-/* Parse and add the option at *TEXT, which is modified, and advance *TEXT.  0
- * or -1.
+/* Parse and add the option at *TEXT, and advance *TEXT.  The text is modified.
+ * Returns 0, or -1 on error.
  */
 static int
 parse_option (struct parser *parser, char **text)

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Parse the options of an image, as of --image-opts, to a tree.  The tree that
- * is checked is the one that qemu opens.
+ * Parse the options of an image, as of --image-opts, to a tree.  The same tree
+ * is checked and passed to qemu.
  */
 
 #ifndef BLKSUM_OPTIONS_TREE_H
@@ -11,13 +11,14 @@
 struct error;
 struct json_object;
 
-/* The limit of the depth of an option. */
+/* The maximum depth of an option. */
 #define OPTIONS_TREE_DEPTH 64
 
 /* Parse KEY=VALUE,KEY=VALUE: "file.filename=x" becomes "filename" in the object
- * "file".  The values are strings, or null for "backing=", which is no backing
- * file.  Contradictory options are refused.  The caller puts the tree; NULL
- * with the reason in *ERROR.
+ * "file".  The values are strings, or null for "backing=", which means that
+ * there is no backing file.  Contradictory options are refused.  The caller
+ * drops the reference to the tree with json_object_put.  Returns NULL with the
+ * reason in *ERROR.
  */
 struct json_object *options_tree_parse (const char *text,
                                         struct error *error);

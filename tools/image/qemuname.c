@@ -4,8 +4,8 @@
  * Names of files and drivers, interpreted as in qemu.
  *
  * A name with a colon before its first slash starts with a protocol.  The lists
- * contain protocols of plain bytes.  Others (json:, blkdebug:, blkverify:,
- * fat:) describe further nodes, which qemu could probe.
+ * contain the protocols that read raw (flat) data.  Other protocols (json:,
+ * blkdebug:, blkverify:, fat:) define further nodes, which qemu could probe.
  */
 
 #include <config.h>
@@ -30,7 +30,7 @@ static const char *const local[] = {
   "file", "host_device", "host_cdrom", NULL
 };
 
-/* Drivers, and protocols in names, up to a "+". */
+/* Names of drivers, which are also the protocols in names, up to a "+". */
 static const char *const remote[] = {
   "ftp", "ftps", "gluster", "http", "https", "iscsi", "iser", "nbd", "nfs",
   "null-aio", "null-co", "nvme", "rbd", "ssh", NULL

@@ -11,35 +11,37 @@
 
 struct error;
 
-/* Is DRIVER a protocol driver, which reads plain bytes: of a local file; of any
- * storage?
+/* Is DRIVER a protocol driver, which reads raw (flat) data?  The first function
+ * is for local files, the second for any storage.
  */
 bool qemuname_is_local (const char *driver);
 bool qemuname_is_protocol (const char *driver);
 
-/* NAME relative to the directory of the file at PATH.  The caller frees it;
- * NULL if there is no memory.
+/* Resolve NAME relative to the directory of the file at PATH.  The caller frees
+ * the result.  Returns NULL if there is no memory.
  */
 char *qemuname_in_directory_of (const char *path, const char *name);
 
-/* The same for the name of a backing file in a header, which can have a
+/* The same, for a backing file name from a header.  Such a name can have a
  * protocol.
  */
 char *qemuname_resolve (const char *path, const char *name);
 
-/* Advice for an image that names its backing file in a way that cannot be
- * checked.
+/* Advice for the user if an image names its backing file in a way that cannot
+ * be checked.
  */
 #define QEMUNAME_HINT \
   "describe all layers with --image-opts, as in driver=FORMAT," \
   "file.filename=IMAGE,backing.driver=FORMAT,backing.file.filename=FILE"
 
-/* Can the file NAME, as an image names it, be checked? */
+/* Returns true if the file NAME, as recorded in an image header, can be
+ * checked.
+ */
 bool qemuname_is_supported (const char *name);
 
-/* Is NAME a local file?  1 with its path in *PATH, which is a part of NAME; 0
- * if it is on a server; or -1.  FROM, the file that contains NAME, is for
- * messages; it can be NULL.
+/* Is NAME a local file?  Returns 1 and sets *PATH to the path, which is a part
+ * of NAME, if it is a local file; 0 if it is on a server; or -1 on error.  FROM
+ * is the file whose header contains NAME, for messages.  It can be NULL.
  */
 int qemuname_locate (const char *from, const char *name, const char **path,
                      struct error *error);

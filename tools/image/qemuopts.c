@@ -4,11 +4,12 @@
  * The options with which qemu opens an image.
  *
  * qemu flattens the objects of a json: name to keys with dots, and keeps the
- * strings.  So both forms mean the same: "1M" or "on" in an option string is
- * "1M" or "on" in JSON.  Only null has no other form than "", of which qemu
- * warns.  But qemu does not accept JSON with text that is not UTF-8, or has
- * noncharacters of Unicode.  Such options become an option string,
- * KEY=VALUE,KEY=VALUE with commas in values doubled.
+ * strings.  So a json: name and an option string mean the same: "1M" or "on" in
+ * an option string is "1M" or "on" in JSON.  Only null cannot be written in an
+ * option string, except as "", for which qemu prints a warning.  But qemu does
+ * not accept JSON with text that is not UTF-8, or that contains noncharacters
+ * of Unicode.  Options with such text are converted to an option string, which
+ * is KEY=VALUE,KEY=VALUE with commas in values doubled.
  */
 
 #include <config.h>
@@ -24,7 +25,9 @@
 
 /* ---- The tree ----------------------------------------------------------- */
 
-/* Add VALUE, which OBJECT then owns.  False if there is no memory. */
+/* Add VALUE to OBJECT, which takes ownership of it.  Returns false if there is
+ * no memory.
+ */
 static bool
 add (struct json_object *object, const char *key, struct json_object *value)
 {
@@ -67,7 +70,7 @@ qemuopts_of_file (const char *format, const char *path,
   return NULL;
 }
 
-/* The options that blksum sets, followed by all others of OPTIONS. */
+/* Returns the options that blksum sets, followed by all others of OPTIONS. */
 static struct json_object *
 with_fixed (struct json_object *options, bool force_share)
 {
@@ -86,7 +89,7 @@ with_fixed (struct json_object *options, bool force_share)
 
 /* ---- As text ------------------------------------------------------------ */
 
-/* Is the character of LEN bytes at S a noncharacter of Unicode? */
+/* Is the character of LEN bytes at S a Unicode noncharacter? */
 static bool
 is_noncharacter (const unsigned char *s, size_t len)
 {
@@ -132,7 +135,7 @@ json_name (struct json_object *options)
   return text && asprintf (&name, "json:%s", text) != -1 ? name : NULL;
 }
 
-/* A node, which is NAME in its parent. */
+/* A node on the path to an option.  NAME is its name in its parent. */
 struct parent {
   const struct parent *parent;
   const char *name;
@@ -176,7 +179,9 @@ print_options (FILE *out, struct json_object *options,
   }
 }
 
-/* The string starts with an option that blksum sets, never with "json:". */
+/* Returns an option string.  It starts with an option that blksum sets, and so
+ * never with "json:".
+ */
 static char *
 option_string (struct json_object *options)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The options with which qemu opens an image: a tree, as of blockdev-add.  Each
- * node has a driver, so qemu never probes.
+ * The options with which qemu opens an image: a tree like the argument of
+ * blockdev-add.  Each node has a driver, so qemu never probes.
  */
 
 #ifndef BLKSUM_QEMUOPTS_H
@@ -13,19 +13,21 @@
 
 struct json_object;
 
-/* The options for an image in FORMAT in the file PATH.  PATH can be any name:
- * qemu does not interpret it as a protocol.  ALONE: no backing file is opened.
- * The caller puts the tree; NULL if there is no memory.
+/* Returns the options for an image in FORMAT in the file PATH.  PATH can be any
+ * name: qemu does not interpret it as a protocol.  If ALONE is set, no backing
+ * file is opened.  The caller drops the reference to the tree with
+ * json_object_put.  Returns NULL if there is no memory.
  */
 struct json_object *qemuopts_of_file (const char *format, const char *path,
                                       bool is_block_device, bool alone);
 
-/* The argument with which a program of qemu opens OPTIONS, a tree of strings,
- * read-only.  The caller frees it; NULL if there is no memory.
+/* Returns the argument with which a program of qemu opens OPTIONS, a tree of
+ * strings, read-only.  The caller frees it.  Returns NULL if there is no
+ * memory.
  */
 char *qemuopts_target (struct json_object *options, bool force_share);
 
-/* Is TARGET a file name, and not for --image-opts? */
+/* Is TARGET a file name, and not an option string for --image-opts? */
 static inline bool
 qemuopts_is_json (const char *target)
 {

@@ -3,9 +3,9 @@
  *
  * The storage of a node of the options.
  *
- * qemu probes a node without "driver", so that is refused.  The storage of a
- * format is an exception: there qemu opens "filename" as a plain file or
- * device, whatever the name looks like.
+ * qemu probes a node that has no "driver", so such a node is refused.  The
+ * storage of a format is an exception: qemu opens its "filename" as a regular
+ * file or device, whatever the name looks like.
  */
 
 #include <config.h>
@@ -53,8 +53,8 @@ node_set_child (const struct node *node, const char *name, struct node *child)
   snprintf (child->prefix + len, sizeof child->prefix - len, "%s.", name);
 }
 
-/* Parse an option that is a number of bytes.  *SIZE is unchanged if it is not
- * given.
+/* Parse an option that is a number of bytes.  If the option is not given, *SIZE
+ * is unchanged.
  */
 static int
 get_size (const struct nodes *nodes, const struct node *node,
@@ -107,8 +107,8 @@ open_local (const struct nodes *nodes, struct storage *storage)
   return 0;
 }
 
-/* Replace a raw node by its file, which is the next node.  The part that the
- * raw node shows becomes a part of the file.
+/* Replace a raw node with the next node, which is its file.  The part that the
+ * raw node exposes becomes a part of the file.
  */
 static int
 apply_raw (const struct nodes *nodes, struct storage *storage)

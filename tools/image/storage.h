@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The storage of a node of the options: the node below raw nodes, and the part
- * of it that they show.
+ * The storage of a node of the options: the node below any raw nodes, and the
+ * part of its data that the raw nodes expose.
  */
 
 #ifndef BLKSUM_STORAGE_H
@@ -26,17 +26,18 @@ struct nodes {
 /* One node of the options. */
 struct node {
   struct json_object *options;  /* NULL: none are given */
-  /* How its keys start in the text: "", "file.", "backing.file." ... */
+  /* Prefix of its keys in the text: "", "file.", "backing.file." ... */
   char prefix[OPTIONS_TREE_DEPTH * sizeof "data-file"];
 };
 
-/* The value of an option, NULL if it is not given. */
+/* Returns the value of an option, or NULL if it is not given. */
 const char *node_get (const struct node *node, const char *name);
 
 /* Is an option NAME given, or an option of a child NAME? */
 bool node_has (const struct node *node, const char *name);
 
-/* Set CHILD to the child NAME of NODE; they can be the same. */
+/* Set CHILD to the child NAME of NODE.  CHILD and NODE can be the same object.
+ */
 void node_set_child (const struct node *node, const char *name,
                      struct node *child);
 
@@ -46,16 +47,16 @@ struct storage {
   enum storage_kind kind;
   struct node node;
   const char *driver;           /* LOCAL: can be NULL */
-  uint64_t start, len;          /* the part that raw nodes show */
-  char *path;                   /* LOCAL: of the open file */
-  struct imagefile file;        /* LOCAL: this part of it */
+  uint64_t start, len;          /* the part that the raw nodes expose */
+  char *path;                   /* LOCAL: path of the open file */
+  struct imagefile file;        /* LOCAL: this part of the open file */
 };
 
 #define STORAGE_NONE { .len = UINT64_MAX }
 
-/* Set STORAGE, which is STORAGE_NONE, to NODE, or to the node below it if it is
- * a raw node.  IS_FILE: NODE is the storage of another node, so its driver can
- * be omitted.  0 or -1.
+/* Set STORAGE, which must be STORAGE_NONE, to NODE, or to the node below it if
+ * NODE is a raw node.  If IS_FILE is set, NODE is the storage of another node,
+ * so its driver can be omitted.  Returns 0, or -1 on error.
  */
 int storage_find (struct storage *storage, const struct nodes *nodes,
                   const struct node *node, bool is_file);

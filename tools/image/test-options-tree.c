@@ -34,7 +34,7 @@ parses (const char *text, const char *expected)
   json_object_put (tree);
 }
 
-/* REASON is a part of it. */
+/* Parsing TEXT fails, and REASON is a part of the error message. */
 static void
 refuses (const char *text, const char *reason)
 {
@@ -55,7 +55,7 @@ test_trees (void **state)
   parses ("driver=raw,file.driver=qcow2,file.file.filename=x,size=1m",
           "{\"driver\":\"raw\",\"file\":{\"driver\":\"qcow2\","
           "\"file\":{\"filename\":\"x\"}},\"size\":\"1m\"}");
-  /* Lists are objects: qemu gives them the same keys. */
+  /* Lists are parsed as objects, because their keys in qemu are the same. */
   parses ("a.0.b=1,a.1.b=2,a.10=3",
           "{\"a\":{\"0\":{\"b\":\"1\"},\"1\":{\"b\":\"2\"},\"10\":\"3\"}}");
   /* All values are strings. */
@@ -100,11 +100,11 @@ test_contradictions (void **state)
   refuses ("backing=,backing.driver=raw", "'backing' is given both");
   refuses ("backing.driver=raw,backing=", "'backing' is given both");
 
-  /* A repeated option is no contradiction. */
+  /* A repeated option with the same value is not a contradiction. */
   parses ("a=1,b.c=,,,a=1,b.c=,,,backing=,backing=",
           "{\"a\":\"1\",\"b\":{\"c\":\",\"},\"backing\":null}");
   parses ("a,a=on,nob,b=off", "{\"a\":\"on\",\"b\":\"off\"}");
-  /* Names with the same beginning. */
+  /* Names that have the same prefix. */
   parses ("file=x,filex=y,file-x.file=z", "{\"file\":\"x\",\"filex\":\"y\","
           "\"file-x\":{\"file\":\"z\"}}");
 }
@@ -123,7 +123,7 @@ test_names (void **state)
     refuses (texts[i], "is not the name of an option");
 }
 
-/* TEXT, COUNT times, followed by LAST. */
+/* Returns TEXT repeated COUNT times, followed by LAST. */
 static char *
 repeat (const char *text, size_t count, const char *last)
 {
@@ -156,7 +156,7 @@ test_limits (void **state)
   refuses (text, "inside each other");
   free (text);
 
-  /* Many options: 5000 times the same one, or as many different ones. */
+  /* Many options: the same one 5000 times, or 5000 different ones. */
   text = repeat ("a=x,", 5000, "");
   parses (text, "{\"a\":\"x\"}");
   free (text);

@@ -26,7 +26,7 @@ assert_and_free (char *string, const char *expected)
   free (string);
 }
 
-/* The target for the tree OPTIONS, which is put. */
+/* Check the target for the tree OPTIONS, whose reference is dropped. */
 static void
 assert_target (struct json_object *options, bool force_share,
                const char *expected)
@@ -95,7 +95,7 @@ test_string (void **state)
                  "backing=");
 }
 
-/* The tree that TEXT describes. */
+/* Parse TEXT, which is JSON, to a tree. */
 static struct json_object *
 tree (const char *text)
 {
