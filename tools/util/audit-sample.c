@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The audit sample: which parts of an image are read if a manifest has the
- * leaves of most of it.
+ * The audit sample: selects the parts of an image that are read when a manifest
+ * has the leaves of most of it.
  */
 
 #include <config.h>
@@ -14,14 +14,14 @@
 #include "util/audit-sample.h"
 #include "util/ranges.h"
 
-/* Bytes: reads are aligned to this, or to larger blocks.  No NBD server
- * requires a larger alignment, nor does direct I/O.
+/* Reads are aligned to this number of bytes, or to larger blocks.  Neither NBD
+ * servers nor direct I/O require a larger alignment.
  */
 #define READ_UNIT (64 * 1024)
 
 /* ---- The size of the sample ---- */
 
-/* COUNT * SHARE / SAMPLE_ALL, rounded up, without an overflow. */
+/* Returns COUNT * SHARE / SAMPLE_ALL, rounded up, without overflow. */
 static uint64_t
 share_of (uint64_t count, uint32_t share)
 {
@@ -55,8 +55,8 @@ count_before (struct audit_sample *sample)
   return 0;
 }
 
-/* Make at least LEAST strata.  Then each unit is audited with a probability of
- * at least LEAST / sample->trusted.
+/* Make at least LEAST strata, so that each unit is audited with a probability
+ * of at least LEAST / sample->trusted.
  */
 static void
 set_strata (struct audit_sample *sample, uint64_t least)
@@ -108,8 +108,8 @@ audit_sample_bytes (const struct audit_sample *sample)
 
 /* ---- The selection ---- */
 
-/* The index of the first unknown range that ends after OFFSET, or the number of
- * ranges.
+/* Returns the index of the first unknown range that ends after OFFSET, or the
+ * number of ranges if there is none.
  */
 static size_t
 find_unknown (const struct ranges *unknown, uint64_t offset)

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SIGPIPE is ignored, because of sockets; of a broken pipe behind stdout
- * blksum dies as any other program does.
+ * blksum ignores SIGPIPE because of its sockets.  If stdout is a broken pipe,
+ * this function makes blksum die of the signal like any other program.
  */
 
 #ifndef BLKSUM_BROKEN_PIPE_H
@@ -10,7 +10,7 @@
 
 #include <signal.h>
 
-/* Returns only if a parent has blocked SIGPIPE. */
+/* Returns only if SIGPIPE was blocked by a parent process. */
 static inline void
 die_of_broken_pipe (void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The monotonic clock, to measure durations.
+ * The monotonic clock, for measuring durations.
  */
 
 #ifndef BLKSUM_CLOCK_H

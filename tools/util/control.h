@@ -9,9 +9,9 @@
 
 #include <stddef.h>
 
-/* The length in bytes of the control character at TEXT, or 0 if it is none.
- * The control characters that UTF-8 has beyond ASCII (C1) are included.  NUL is
- * none.
+/* Returns the length in bytes of the control character at TEXT, or 0 if there
+ * is none at TEXT.  C1 control characters in UTF-8 count as control characters;
+ * NUL does not.
  */
 static inline size_t
 control_length (const char *text)

@@ -18,11 +18,11 @@
 
 static const char more[] = "\n(more lines are not shown)";
 
-/* Append TEXT up to END in printable form: the text of qemu, libnbd and
- * untrusted images can contain any byte.  Line ends become "; ", other control
- * characters, also those that UTF-8 has beyond ASCII, become '?'.  Other bytes
- * above 127 are kept, as names are in the user's charset.  False if not all of
- * it fits, with SPARE bytes left.
+/* Append TEXT up to END in printable form, because text from qemu, libnbd and
+ * untrusted images can contain any byte.  Line ends are replaced with "; ", and
+ * other control characters, including C1 control characters in UTF-8, with '?'.
+ * Other bytes above 127 are kept, because names are in the user's charset.
+ * Returns false if not all of the text fits with SPARE bytes left.
  */
 static bool
 append (struct error *error, const char *text, const char *end, size_t spare)
@@ -117,7 +117,8 @@ error_set_lines (struct error *error, const char *text)
   return -1;
 }
 
-/* The user can raise the limit of open files, so it is printed. */
+/* For EMFILE the limit of open files is printed, because the user can raise it.
+ */
 static void
 append_errno (struct error *error, int errnum)
 {

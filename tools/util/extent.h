@@ -10,8 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The LEN bytes from some offset on read as zeros, or are not known to.  LEN is
- * at least 1, and can pass the end of the image.
+/* An extent of LEN bytes from some offset on.  If ZERO is set, it reads as
+ * zeros; otherwise it is not known whether it does.  LEN is at least 1, and can
+ * pass the end of the image.
  */
 struct extent {
   uint64_t len;

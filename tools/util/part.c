@@ -23,7 +23,7 @@ part_parse (struct part *part, const char *text)
   return 0;
 }
 
-/* I / N of UNITS, rounded down. */
+/* Returns UNITS * I / N, rounded down. */
 static uint64_t
 share (uint64_t units, uint32_t i, uint32_t n)
 {

@@ -10,26 +10,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PART_UNIT ((uint64_t) 1 << 30) /* bytes; blocks do not cross it */
-#define PART_MAX 999999         /* parts: six digits in a file name */
+#define PART_UNIT ((uint64_t) 1 << 30) /* bytes; no block crosses a multiple
+                                        * of it */
+#define PART_MAX 999999         /* maximum number of parts: six digits in a
+                                 * file name */
 
 struct part {
-  uint32_t i, n;                /* i < n; n is 0: no part */
+  uint32_t i, n;                /* I < N; if N is 0, there is no part */
 };
 
-/* Parse "I/N".  0, or -1 if TEXT is not of this form. */
+/* Parse "I/N".  Returns 0, or -1 if TEXT does not have this form. */
 int part_parse (struct part *part, const char *text);
 
 /* Set *FIRST and *COUNT to the blocks of the part in an image of SIZE bytes;
- * *COUNT can be 0.  The image is divided at multiples of PART_UNIT, or of a
- * block if it has fewer than N of those.  The lengths of the parts differ by
- * one such unit at most.
+ * *COUNT can be 0.  The image is divided at multiples of PART_UNIT, or of the
+ * block size if it has fewer than N units of PART_UNIT.  The lengths of the
+ * parts differ by at most one such unit.
  */
 void part_blocks (const struct part *part, uint64_t size, uint32_t block_size,
                   uint64_t *first, uint64_t *count);
 
-/* The path of the part's manifest in DIR.  The caller frees it; NULL if there
- * is no memory.
+/* Returns the path of the manifest of the part in DIR.  The caller frees it.
+ * Returns NULL if there is no memory.
  */
 char *part_path (const struct part *part, const char *dir);
 

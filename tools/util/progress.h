@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * How far a job is: it calls these functions, and does not know where that is
- * shown.
+ * The progress of a job.  The job calls these functions, and does not know how
+ * the progress is shown.
  */
 
 #ifndef BLKSUM_UTIL_PROGRESS_H
@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PROGRESS_NO_SIZE UINT64_MAX /* its end is not known yet */
+#define PROGRESS_NO_SIZE UINT64_MAX /* the size is not known yet */
 
 struct progress_form;
 
@@ -23,15 +23,18 @@ struct progress {
   void (*end) (bool complete);
 };
 
-/* In the request of a job. */
+/* How to show progress; a part of the request of a job. */
 struct progress_form {
   const struct progress *to;
-  const char *name;             /* in front of a bar, or NULL */
-  bool aside;                   /* something before or after the image: no lines
-                                 * for a program, which expects one 100/100 */
+  const char *name;             /* name shown in front of the bar, or NULL */
+  bool aside;                   /* progress of something other than the
+                                 * image: not reported to programs, which
+                                 * expect one 100/100 */
 };
 
-/* Of SIZE bytes, or PROGRESS_NO_SIZE.  One ends before the next begins. */
+/* Begin the progress of SIZE bytes, or PROGRESS_NO_SIZE.  It must end before
+ * the next one begins.
+ */
 static inline const struct progress *
 progress_begin (const struct progress_form *form, uint64_t size)
 {
@@ -48,8 +51,8 @@ progress_begin_aside (const struct progress_form *form, uint64_t size)
   return progress_begin (&aside, size);
 }
 
-/* LEN more bytes were hashed, or need not be.  Thread-safe.  Nothing is done if
- * PROGRESS is NULL.
+/* Report that LEN more bytes were hashed, or need not be hashed.  Thread-safe.
+ * Does nothing if PROGRESS is NULL.
  */
 static inline void
 progress_add (const struct progress *progress, uint64_t len)
@@ -58,8 +61,8 @@ progress_add (const struct progress *progress, uint64_t len)
     progress->add (len);
 }
 
-/* A read took LATENCY nanoseconds, and ended when IN_FLIGHT reads were in
- * flight.  Thread-safe.  Nothing is done if PROGRESS is NULL.
+/* Report that a read took LATENCY nanoseconds, and ended when IN_FLIGHT reads
+ * were in flight.  Thread-safe.  Does nothing if PROGRESS is NULL.
  */
 static inline void
 progress_reading (const struct progress *progress, uint64_t latency,
@@ -69,7 +72,7 @@ progress_reading (const struct progress *progress, uint64_t latency,
     progress->reading (latency, in_flight);
 }
 
-/* It was hashed, or failed. */
+/* End the progress.  COMPLETE says if everything was hashed. */
 static inline void
 progress_end (const struct progress *progress, bool complete)
 {

@@ -102,7 +102,9 @@ ranges_sort (struct ranges *ranges)
 {
   size_t i;
 
-  /* Most lists are sorted already, and qsort needs as much memory again. */
+  /* Check first if the list is already sorted, as most lists are, because qsort
+   * can allocate as much memory as the list takes.
+   */
   for (i = 1; i < ranges->count; i++)
     if (ranges->items[i].start < ranges->items[i - 1].start) {
       qsort (ranges->items, ranges->count, sizeof *ranges->items, compare);

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Sets of ranges of an image, in bytes, such as those that changed.
+ * Sets of ranges of an image, in bytes, such as the ranges that changed.
  *
- * Memory is bounded: of more than RANGES_MAX ranges the nearest are joined,
- * with the gap between them.  So a set can contain more than was added, but
- * never less.
+ * Memory is bounded: if there are more than RANGES_MAX ranges, those that are
+ * nearest to each other are joined, including the gap between them.  So a set
+ * can contain more bytes than were added, but never fewer.
  */
 
 #ifndef BLKSUM_RANGES_H
@@ -15,25 +15,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RANGES_MAX ((size_t) 1 << 22) /* of 16 bytes each */
+#define RANGES_MAX ((size_t) 1 << 22) /* maximum number of ranges; each takes
+                                       * 16 bytes */
 
 struct ranges_item {
   uint64_t start, len;          /* bytes; LEN is not 0 */
 };
 
-/* The empty set is all zero. */
+/* A set of ranges.  The empty set is all zero. */
 struct ranges {
   struct ranges_item *items;    /* sorted and not adjacent, after ranges_sort */
   size_t count, room;
 };
 
-/* Add LEN bytes at START, in any order.  0; EOVERFLOW if they end beyond 2^64 -
- * 1; or ENOMEM.
+/* Add LEN bytes at START.  Ranges can be added in any order.  Returns 0,
+ * EOVERFLOW if the range ends beyond 2^64 - 1, or ENOMEM.
  */
 int ranges_add (struct ranges *ranges, uint64_t start, uint64_t len);
 
-/* Sort the ranges, and join those that touch or overlap.  The functions below
- * require sorted ranges.
+/* Sort the ranges, and join those that are adjacent or overlap.  The functions
+ * below require sorted ranges.
  */
 void ranges_sort (struct ranges *ranges);
 
@@ -42,12 +43,13 @@ void ranges_sort (struct ranges *ranges);
  */
 void ranges_align (struct ranges *ranges, uint32_t block_size, uint64_t size);
 
-/* Is the byte at OFFSET in a range?  Stores in *LEN the number of bytes from
- * OFFSET on to which the answer applies; they can pass the end of the image.
+/* Returns true if the byte at OFFSET is in a range.  Stores in *LEN the number
+ * of bytes from OFFSET on for which the result is the same; they can pass the
+ * end of the image.
  */
 bool ranges_has (const struct ranges *ranges, uint64_t offset, uint64_t *len);
 
-/* The number of bytes in the ranges. */
+/* Returns the number of bytes in the ranges. */
 uint64_t ranges_bytes (const struct ranges *ranges);
 
 /* Free the memory, and make the set empty. */

@@ -4,8 +4,8 @@
  * The requests to jobs.  The command line sets them, and a job uses no other
  * option.  A request is small, so that a job can copy it and modify the copy.
  *
- * A request has the functions that the job calls while it runs, in the thread
- * that called the job, except those of progress.
+ * A request contains functions that the job calls while it runs.  They are
+ * called in the thread that called the job, except those of progress.
  */
 
 #ifndef BLKSUM_REQUEST_H
@@ -26,21 +26,23 @@ struct difference;
 struct error;
 struct expect_result;
 
-/* Of any job. */
+/* The part of a request that all jobs have. */
 struct hash_request {
-  const char *operand;          /* of which image; of a job with several NULL */
+  const char *operand;          /* the image; NULL in a job with several
+                                 * images */
   struct blkhash_opts *opts;    /* digest, block size, construction, threads */
-  bool digest_chosen, block_size_chosen, construction_chosen; /* by the user */
+  /* set by the user */
+  bool digest_chosen, block_size_chosen, construction_chosen;
   struct source_options source;
-  const char *manifest;         /* file to write, "-": stdout; or NULL */
+  const char *manifest;         /* file to write; "-" for stdout; or NULL */
   struct progress_form progress;
 
-  /* Print ERROR, about NAME: the job goes on. */
+  /* Print ERROR, which is about NAME.  The job continues. */
   void (*warn) (const char *name, const struct error *error);
 };
 
-/* Did the user choose the hash?  Otherwise it can be taken from elsewhere, such
- * as a manifest.
+/* Did the user choose any parameter of the hash?  If not, the parameters can be
+ * taken from elsewhere, such as a manifest.
  */
 static inline bool
 hash_request_is_chosen (const struct hash_request *request)
@@ -49,68 +51,71 @@ hash_request_is_chosen (const struct hash_request *request)
     request->construction_chosen;
 }
 
-/* Of --check, of one list. */
+/* The request of --check, for one list. */
 struct check_request {
-  struct hash_request hash;     /* what lines do not specify */
+  struct hash_request hash;     /* parameters that lines do not specify */
   const char *list;
-  struct subset subset;         /* n > 0: only this subset is read */
-  bool ignore_missing;          /* missing files are no error */
+  struct subset subset;         /* if N > 0, only this subset is read */
+  bool ignore_missing;          /* missing files are not an error */
   bool allow_uris;              /* the list can contain URIs */
 
   void (*found) (void *opaque, const struct check_line *line);
   void *opaque;
 };
 
-/* Of --expect. */
+/* The request of --expect. */
 struct expect_request {
   struct hash_request hash;
-  const char *expected;         /* its checksum, or manifest:FILE */
-  struct subset subset;         /* n > 0: only this subset is compared, with a
-                                 * manifest */
+  const char *expected;         /* expected checksum, or manifest:FILE */
+  struct subset subset;         /* if N > 0, only this subset is compared;
+                                 * requires a manifest */
 
-  /* Called when the image was hashed.  Trailing data is read after that, or not
-   * at all if this is NULL.
+  /* Called after the image was hashed, and before trailing data is read.  If
+   * this is NULL, trailing data is not read.
    */
   void (*found) (const char *name, const struct expect_result *result);
 };
 
-/* Of --compare. */
+/* The request of --compare. */
 struct compare_request {
-  struct hash_request hash;     /* of the images */
+  struct hash_request hash;     /* hash parameters of the images */
   const char *operands[2];
-  uint64_t size;                /* of the images of manifests: bytes to compare,
-                                 * or SOURCE_WHOLE */
-  struct subset subset;         /* n > 0: only this subset is compared */
-  bool same_size;               /* different sizes are a difference */
+  uint64_t size;                /* number of bytes to compare of images of
+                                 * manifests, or SOURCE_WHOLE */
+  struct subset subset;         /* if N > 0, only this subset is compared */
+  bool same_size;               /* different sizes count as a difference */
   bool first_only;              /* stop at the first difference */
 
-  /* LENGTH bytes at START differ; or NULL.  An errno value ends the job. */
+  /* Called for each range of LENGTH bytes at START that differs; or NULL.  If
+   * it returns an errno value, the job ends.
+   */
   int (*found) (void *opaque, const struct difference *difference,
                 uint64_t start, uint64_t length);
   void *opaque;
 };
 
-/* Of --part. */
+/* The request of --part. */
 struct part_request {
   struct hash_request hash;
   struct part part;
-  const char *dir;              /* where its manifest is */
+  const char *dir;              /* directory of the manifest of the part */
 };
 
-/* Of --merge. */
+/* The request of --merge. */
 struct merge_request {
   struct hash_request hash;
-  char **paths;                 /* of the manifests of parts */
+  char **paths;                 /* paths of the manifests of parts */
   size_t count;
 };
 
-/* Of --update and --resume. */
+/* The request of --update and --resume. */
 struct incremental_request {
   struct hash_request hash;
   const char *old;              /* --update: the manifest of the image before
                                  * the changes */
-  const char *changed;          /* file with the ranges that changed since;
-                                 * NULL: use the dirty bitmap of the source */
+  const char *changed;          /* file with the ranges that changed since
+                                 * then; NULL to use the dirty bitmap of the
+                                 * source */
   bool assume_unchanged;        /* --resume: trust a source that cannot detect
                                  * changes */
   uint32_t audit;               /* share of the trusted leaves to audit, in

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What jobs return, and what they pass to the functions of their requests.
+ * The results that jobs return, and the values that they pass to the functions
+ * of their requests.
  */
 
 #ifndef BLKSUM_RESULT_H
@@ -13,89 +14,100 @@
 #include "blkhash.h"
 #include "util/error.h"
 
-/* The sum of one source. */
+/* The sum of one source, and statistics about it. */
 struct sum {
   unsigned char md[BLKHASH_MAX_MD_SIZE];
   unsigned md_len;
-  struct blkhash_opts *hash;    /* how it was made, which the caller frees, or
-                                 * NULL: as the options say */
-  char format[32];              /* of the source */
-  uint64_t size;                /* bytes, and so are these, its parts: */
-  uint64_t data;                /* read, and in blocks that are not all zero */
-  uint64_t zero;                /* read, and in blocks that are */
-  uint64_t hole;                /* known to be zero without reading */
-  bool incremental;             /* a manifest said the rest, but for these: */
-  uint64_t read;                /* from the image, of whatever content */
-  uint64_t reads;               /* of the image; if there were any: */
-  unsigned reads_in_flight;     /* the most at once */
-  uint64_t latency, latency_p99; /* ns: the median, and the 99th percentile */
+  struct blkhash_opts *hash;    /* hash parameters, which the caller frees;
+                                 * or NULL if they are those of the options */
+  char format[32];              /* format of the source */
+  uint64_t size;                /* size of the image in bytes; DATA, ZERO and
+                                 * HOLE are its parts */
+  uint64_t data;                /* bytes read, in blocks that are not all
+                                 * zero */
+  uint64_t zero;                /* bytes read, in blocks that are all zero */
+  uint64_t hole;                /* bytes known to be zero without reading */
+  bool incremental;             /* only READ bytes were read; the other
+                                 * leaves were taken from a manifest */
+  uint64_t read;                /* bytes read from the image */
+  uint64_t reads;               /* number of reads of the image; the next
+                                 * three fields are valid if it is not 0 */
+  unsigned reads_in_flight;     /* maximum number of reads in flight */
+  uint64_t latency, latency_p99; /* median and 99th percentile, in
+                                  * nanoseconds */
   double seconds;
 };
 
 enum trailing_state {
   TRAILING_NONE,
-  TRAILING_UNREAD,              /* it was not searched */
+  TRAILING_UNREAD,              /* trailing data was not searched */
   TRAILING_ZERO,
   TRAILING_DATA,
-  TRAILING_BLOCK,               /* data somewhere in a block, by a manifest */
+  TRAILING_BLOCK,               /* according to a manifest, a block contains
+                                 * data */
 };
 
-/* Trailing data after an image on its disk, with --size. */
+/* Trailing data: data on the disk after an image, with --size. */
 struct trailing_data {
   enum trailing_state state;
-  uint64_t len;                 /* bytes; not set if TRAILING_UNREAD */
-  uint64_t offset;              /* on the disk, bytes: of the first that is not
-                                 * zero, or of its block */
+  uint64_t len;                 /* length in bytes; not set if
+                                 * TRAILING_UNREAD */
+  uint64_t offset;              /* offset on the disk of the first nonzero
+                                 * byte, or of its block */
 };
 
-/* Where two images differ.  A range is passed on when it is found, so that any
- * number of them takes no memory.
+/* The difference of two images.  Ranges that differ are passed on as they are
+ * found, so their number does not affect the memory.
  */
 struct difference {
   bool differ;
-  uint64_t size[2];             /* of the images, bytes; UINT64_MAX of a pipe
-                                 * that has not ended */
-  uint64_t nr_ranges;           /* that were found */
-  uint64_t first;               /* where the first of them starts, bytes */
+  uint64_t size[2];             /* sizes of the images in bytes; UINT64_MAX
+                                 * for a pipe that has not ended */
+  uint64_t nr_ranges;           /* number of ranges found */
+  uint64_t first;               /* offset of the first range, bytes */
   struct trailing_data trailing[2]; /* with --size */
   bool incomplete;              /* trailing data could not be read */
-  char *manifest_sum;           /* of the first image, if that is a manifest,
-                                 * as --tag --no-names prints it, which the
-                                 * caller frees; or NULL */
+  char *manifest_sum;           /* if the first image is a manifest, its sum
+                                 * as printed by --tag --no-names, which the
+                                 * caller frees; otherwise NULL */
 };
 
 #define VERDICT_SIZE 128        /* "OK", "FAILED (subset 1/8: ...)" */
 
-/* Of --expect. */
+/* The result of --expect. */
 struct expect_result {
   bool same;
   char verdict[VERDICT_SIZE];
-  struct error why;             /* it is not the same; or trailing data could
-                                 * not be read */
-  struct trailing_data trailing; /* if it is the same, with --size */
+  struct error why;             /* why the image is not the same, or why
+                                 * trailing data could not be read */
+  struct trailing_data trailing; /* set if the image is the same, with --size */
 };
 
-/* What a line of a list of checksums is, or says of its image. */
+/* What was found for a line of a list of checksums. */
 enum check_found {
   FOUND_MATCH,
   FOUND_MISMATCH,
   FOUND_UNREAD,                 /* the image could not be hashed */
   FOUND_INCOMPLETE,             /* the filter had no checksum for the list */
-  FOUND_MISSING,                /* no such file, which is ignored */
-  FOUND_MALFORMED,              /* it never was a checksum, nor a comment */
-  FOUND_DAMAGED,                /* it should be one */
+  FOUND_MISSING,                /* there is no such file, and this is ignored */
+  FOUND_MALFORMED,              /* the line is neither a checksum nor a
+                                 * comment */
+  FOUND_DAMAGED,                /* the line is a damaged checksum */
   FOUND_KINDS,
 };
 
-/* Of --check: a line, when its image was hashed. */
+/* The result of a line of --check, after its image was hashed. */
 struct check_line {
   enum check_found found;
-  const char *name;             /* of the image; NULL: it names none */
+  const char *name;             /* name of the image; NULL if the line has no
+                                 * name */
   const char *verdict;          /* or NULL */
   const struct error *error;    /* or NULL */
 };
 
-/* Of --check: how many lines of a list are what. */
+/* The result of --check: the number of lines of a list for each enum
+ * check_found.
+ */
 struct check_result {
   uint64_t lines[FOUND_KINDS];
 };

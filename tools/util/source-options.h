@@ -15,35 +15,40 @@
 struct semaphore;
 
 #define SOURCE_WHOLE UINT64_MAX
-#define SOURCE_MEMORY (44 * 1024 * 1024) /* bytes: all reads in flight */
+/* memory of all reads in flight, bytes */
+#define SOURCE_MEMORY (44 * 1024 * 1024)
 
 struct source_options {
-  /* What to open. */
-  const char *format;           /* NULL: probe */
-  bool image_opts;              /* operands are options of qemu */
+  /* Options for opening an image. */
+  const char *format;           /* image format; NULL to probe it */
+  bool image_opts;              /* operands are option strings of qemu */
   char **objects;               /* --object DEF, NULL terminated */
   size_t nr_objects;
   bool force_share;
   bool refuse_sums;             /* refuse a file that looks like checksums */
   bool refuse_bitmaps;          /* refuse a probed qcow2 with bitmaps, for which
                                  * qemu-nbd can allocate much memory */
-  uint64_t size;                /* of an image, bytes: the source must have as
-                                 * many, and may have more; SOURCE_WHOLE: all of
-                                 * it */
+  uint64_t size;                /* size of the image in bytes, which must not
+                                 * be larger than the source; SOURCE_WHOLE:
+                                 * the whole source */
   const char *bitmap;           /* the dirty bitmap of an NBD export to read;
                                  * NULL: none */
 
-  /* How to read it. */
-  bool cache;                   /* leave what was read in the page cache */
+  /* Options for reading it. */
+  bool cache;                   /* leave the data that was read in the page
+                                 * cache */
   bool extents;                 /* query extents */
-  unsigned threads;             /* that read and hash, 1 or more */
-  struct semaphore *hashing;    /* of the threads that hash, if images share
-                                 * them; or NULL */
-  size_t memory;                /* of all buffers, bytes; see SOURCE_MEMORY */
-  size_t read_size;             /* of a read over NBD, bytes */
-  size_t queue_size;            /* on an NBD connection at most: bytes in
-                                 * flight, */
-  unsigned queue_depth;         /* requests in flight; 0: as many as help */
+  unsigned threads;             /* number of threads that read and hash, at
+                                 * least 1 */
+  struct semaphore *hashing;    /* limits the threads that hash, if images
+                                 * share this limit; or NULL */
+  size_t memory;                /* size of all buffers, bytes; see
+                                 * SOURCE_MEMORY */
+  size_t read_size;             /* size of a read over NBD, bytes */
+  size_t queue_size;            /* maximum number of bytes in flight on an
+                                 * NBD connection */
+  unsigned queue_depth;         /* maximum number of requests in flight on an
+                                 * NBD connection; 0: as many as help */
 };
 
 #endif /* BLKSUM_SOURCE_OPTIONS_H */

@@ -47,7 +47,7 @@ subset_has (const struct subset *subset, uint64_t offset, uint64_t *len)
   *len = UINT64_MAX;
   if (subset->n == 0)
     return true;
-  /* The number of units before the next one in the subset. */
+  /* The number of units up to the next unit that is in the subset. */
   units = ((uint64_t) subset->n + subset->k -
            offset / SUBSET_UNIT % subset->n) % subset->n;
   *len = (units > 0 ? units : 1) * SUBSET_UNIT - offset % SUBSET_UNIT;

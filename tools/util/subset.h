@@ -11,24 +11,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SUBSET_UNIT ((uint64_t) 1 << 30) /* bytes; blocks do not cross it */
+/* bytes; no block crosses a multiple of it */
+#define SUBSET_UNIT ((uint64_t) 1 << 30)
 
 struct subset {
-  uint32_t k, n;                /* k < n; n is 0: all of the image */
+  uint32_t k, n;                /* K < N; if N is 0, the subset is the whole
+                                 * image */
 };
 
-/* Parse "K/N".  0, or -1 if TEXT is not of this form. */
+/* Parse "K/N".  Returns 0, or -1 if TEXT does not have this form. */
 int subset_parse (struct subset *subset, const char *text);
 
-/* Is the byte at OFFSET in the subset?  The answer applies to at least *LEN
- * bytes from OFFSET on, which can pass the end of the image.
+/* Returns true if the byte at OFFSET is in the subset.  The result is the same
+ * for at least *LEN bytes from OFFSET on, which can pass the end of the image.
  */
 bool subset_has (const struct subset *subset, uint64_t offset, uint64_t *len);
 
-/* The number of bytes of the subset in an image of SIZE bytes. */
+/* Returns the number of bytes that the subset has in an image of SIZE bytes. */
 uint64_t subset_bytes (const struct subset *subset, uint64_t size);
 
-/* Write this number and SIZE to TEXT, as "4 of 100 GiB", in the largest unit in
+/* Write that number and SIZE to TEXT, as "4 of 100 GiB", in the largest unit in
  * which both are integers.
  */
 void subset_describe (const struct subset *subset, uint64_t size, char *text,

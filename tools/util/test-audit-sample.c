@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: the audit sample, compared with a query of each unit, and that all
+ * Unit test: the audit sample is compared with a query of each unit, and all
  * units are audited equally often.
  */
 
@@ -69,8 +69,9 @@ check_within (const struct audit_sample *sample, const unsigned char *kinds)
   }
 }
 
-/* One unit of each stratum is audited, and at least LEAST in all.  So each is
- * audited with at least the probability that it has in a sample of LEAST units.
+/* One unit of each stratum is audited, and at least LEAST units in total.  So
+ * each unit is audited with at least the probability that it has in a sample of
+ * LEAST units.
  */
 static void
 check_shares (const struct audit_sample *sample, const unsigned char *kinds,

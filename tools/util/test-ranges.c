@@ -19,7 +19,7 @@
 
 #include "util/ranges.h"
 
-#define SIZE 200                /* of the image, bytes */
+#define SIZE 200                /* size of the image, bytes */
 
 static void
 add (struct ranges *ranges, uint64_t start, uint64_t len)
@@ -97,7 +97,7 @@ test_none (void **state)
   ranges_free (&ranges);
 }
 
-/* Near the end of 64 bits. */
+/* Ranges near the end of the 64 bit range. */
 static void
 test_end (void **state)
 {
@@ -122,7 +122,7 @@ test_end (void **state)
   ranges_free (&ranges);
 }
 
-/* If there are too many ranges, the nearest are joined. */
+/* If there are too many ranges, those nearest to each other are joined. */
 static void
 test_many (void **state)
 {

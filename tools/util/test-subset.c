@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: what is in a subset, GiB by GiB.
+ * Unit test: the content of a subset, checked GiB by GiB.
  */
 
 #include <config.h>
@@ -40,13 +40,13 @@ test_parse (void **state)
   (void) state;
   parses ("0/1", 0, 1);
   parses ("6/7", 6, 7);
-  parses ("008/30", 8, 30);     /* as date prints days */
+  parses ("008/30", 8, 30);     /* leading zeros, as date prints days */
   parses ("4294967294/4294967295", UINT32_MAX - 1, UINT32_MAX);
   for (i = 0; i < sizeof wrong / sizeof *wrong; i++)
     assert_int_equal (subset_parse (&subset, wrong[i]), -1);
 }
 
-/* GiB by GiB, up to SIZE. */
+/* Count the bytes of the subset in an image of SIZE bytes, GiB by GiB. */
 static uint64_t
 count_slowly (const struct subset *subset, uint64_t size)
 {
@@ -84,8 +84,8 @@ test_bytes (void **state)
   assert_true (subset_bytes (&s, UINT64_MAX - 1) == 4 * SUBSET_UNIT);
 }
 
-/* The answer for OFFSET applies to the next LEN bytes.  If they are not in the
- * subset, the bytes after them are.
+/* The result for OFFSET is the same for the next LEN bytes.  If these are not
+ * in the subset, the bytes after them are.
  */
 static void
 walks (const struct subset *s, uint64_t offset)

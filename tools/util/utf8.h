@@ -9,7 +9,9 @@
 
 #include <stddef.h>
 
-/* The length in bytes of the character at S, or 0 if it is not UTF-8. */
+/* Returns the length in bytes of the character at S, or 0 if it is not valid
+ * UTF-8.
+ */
 size_t utf8_length (const char *s);
 
 #endif /* BLKSUM_UTF8_H */
