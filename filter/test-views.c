@@ -155,8 +155,8 @@ run_job (void *opaque)
 }
 
 /* If changes can reach the disk when their connection is closed, no connection
- * may be opened between its .finalize and that: see "What is not seen" in the
- * manual.
+ * may be opened between its .finalize and that: see "Changes that the filter
+ * cannot detect" in the manual.
  */
 static pthread_rwlock_t late = PTHREAD_RWLOCK_INITIALIZER;
 
