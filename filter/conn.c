@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Connections: which exports are in use, and which client disconnects last.
+ * Connections determine which exports are in use, and which client disconnects
+ * last.
  *
  * Called by the threads of each connection, from the callbacks in blkhash.c.
  */
@@ -45,8 +46,9 @@ conn_prepare (struct conn *conn, uint64_t size, bool multi_conn)
   conn->state = CONN_IDLE;
 }
 
-/* The disk had no export when the connection was opened, so changes by others
- * since then were not counted: assume that the connection sees none of them.
+/* The disk had no export when the connection was opened, so changes by other
+ * connections since then were not counted.  Assume that the connection sees
+ * none of these changes.
  */
 static void
 attach_disk_locked (struct conn *conn, struct disk *disk)
@@ -71,8 +73,8 @@ conn_join_locked (struct conn *conn)
   struct export *export;
   bool withdrawn;
 
-  /* Also if this connection cannot watch its export: others can create it
-   * later.
+  /* Attach the disk even if this connection cannot watch its export: another
+   * connection can create the export later.
    */
   if (!conn->disk)
     attach_disk_locked (conn, exports_disk_locked (conn->name));
@@ -111,14 +113,16 @@ conn_joined (const struct conn *conn)
   report_await_withdrawals ();
 }
 
-/* *JOINED is set if conn_joined must be called. */
+/* Sets *JOINED to true if the caller must call conn_joined.  Returns true if
+ * this connection must finish the export.
+ */
 static bool
 disconnect_locked (struct conn *conn, bool *joined)
 {
   struct export *export;
 
-  /* An idle connection must not finish an export that others use, or have used
-   * since it was opened.
+  /* An idle connection must not finish an export that other connections use, or
+   * have used since this connection was opened.
    */
   if (conn->state == CONN_IDLE) {
     export = export_find_locked (conn->name, conn->tls);
@@ -133,14 +137,17 @@ disconnect_locked (struct conn *conn, bool *joined)
   conn->state = CONN_DISCONNECTED;
   if (--export->conns > 0)
     return false;
-  /* An earlier one that is finishing may have read blocks before this
-   * connection changed them.  Wait until it has invalidated them.
+  /* An earlier connection that is finishing the export may have read blocks
+   * before this connection changed them.  Wait until the earlier connection has
+   * invalidated these blocks.
    */
   while (export->finishing)
     pthread_cond_wait (&not_finishing, &exports_lock);
   if (export->conns > 0)
     return false;
-  /* The table was reset meanwhile, to a size that this one cannot read. */
+  /* The leaf table was reset in the meantime, to a size that this connection
+   * cannot read.
+   */
   if (export->size != conn->size && !export->broken)
     return false;
   export->finishing = true;
@@ -184,8 +191,8 @@ conn_close (struct conn *conn)
       export_set_idle_locked (conn->export, true);
   }
   conn->state = CONN_DISCONNECTED;
-  /* Not earlier: connections that are opened before the plugin closes this one
-   * may not see its changes.
+  /* Not earlier: connections that are opened before the plugin closes this
+   * connection might not see its changes.
    */
   if (conn->disk)
     visibility_close (&conn->disk->visibility, &conn->unflushed);
@@ -234,7 +241,7 @@ lose (void *opaque, uint64_t offset, uint64_t end)
 }
 
 /* A flush that writes changes to the disk counts as another change, for
- * connections that were opened between the two.
+ * connections that were opened between the change and the flush.
  */
 void
 conn_flush_end (struct conn *conn, const struct flush *flush, bool ok)

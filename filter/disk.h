@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A disk: the state that all its export names share.  All names are one disk,
+ * A disk: the state that all its exports share.  All export names are one disk,
  * unless the user configured distinct exports.
  *
  * Not thread-safe: the caller holds exports_lock.  Nothing here hashes, or
@@ -21,12 +21,12 @@
 struct disk_change;
 struct export;
 
-/* Zero-initialised it is a disk without exports. */
+/* If all members are zero, the disk has no exports. */
 struct disk {
   unsigned exports;             /* names that clients have used */
   struct export *published;     /* list of those that have a sum */
   bool tls;                     /* it has, or had, a client with TLS */
-  uint64_t changes;             /* begun and ended, counted both times */
+  uint64_t changes;             /* each counted at begin and at end */
   unsigned changing;            /* changes that are in flight */
   struct inflight inflight;
   struct visibility visibility;
@@ -38,32 +38,34 @@ struct disk {
   bool may_extend;              /* no export has read the last one yet */
 };
 
-/* REQUEST modifies the disk.  BY is its export, or NULL if that is not watched.
+/* REQUEST, which modifies the disk, begins, and ends.  BY is its export, or
+ * NULL if the export is not watched.
  */
 void disk_change_begin (struct disk *disk, struct request *request,
                         uint64_t offset, uint64_t len);
 void disk_change_end (struct disk *disk, struct request *request,
                       const void *by);
 
-/* Invalidate the range from OFFSET to END for all exports but BY; for all if
- * that is NULL.
+/* Invalidate the range from OFFSET to END for all exports except BY, or for all
+ * exports if BY is NULL.
  */
 void disk_change (struct disk *disk, const void *by,
                   uint64_t offset, uint64_t end);
 
-/* A flush of connection BY has ended.  A change of another connection in flight
- * over a flushed block may be on the disk, or overwritten by the flush.  If the
- * flush failed, changes of BY in flight may be lost, and its reads in flight
- * may not return what is on the disk.
+/* A flush of the connection BY has ended.  If a change of a flushed block by
+ * another connection is in flight, this change may be on the disk, or the flush
+ * may have overwritten it.  If the flush failed, changes by BY that are in
+ * flight may be lost, and reads by BY that are in flight might not return the
+ * content of the disk.
  */
 void disk_flush_ended (struct disk *disk, struct unflushed *by, bool ok);
 
 /* Set *SEEN to the end of the log, for disk_catch_up. */
 void disk_log_position (struct disk *disk, uint64_t *seen);
 
-/* Call FN with each range that others than BY changed since *SEEN, and set
- * *SEEN to the end of the log.  If the log has lost changes since *SEEN, FN
- * gets the whole disk.
+/* Call FN with each range that exports other than BY changed since *SEEN, and
+ * set *SEEN to the end of the log.  If changes since *SEEN are no longer in the
+ * log, FN is called with the range of the whole disk.
  */
 void disk_catch_up (struct disk *disk, const void *by, uint64_t *seen,
                     void (*fn) (void *opaque, uint64_t offset, uint64_t end),

@@ -192,8 +192,8 @@ exports_withdraw_locked (struct disk *disk, struct export *by,
   return any;
 }
 
-/* Start with an empty table: a new export, or one that has another size.  True
- * if a sum was withdrawn.
+/* Start with an empty table, for a new export or one whose size has changed.
+ * Returns true if a sum was withdrawn.
  */
 static bool
 reset_locked (struct export *export, uint64_t size)
@@ -263,7 +263,7 @@ export_why_hopeless_locked (const struct export *export)
   return export->broken;
 }
 
-/* A range that was changed by another name, whose size can be larger. */
+/* A range that was changed through another export, whose size can be larger. */
 static void
 invalidate_range (void *opaque, uint64_t offset, uint64_t end)
 {

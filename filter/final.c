@@ -3,9 +3,9 @@
  *
  * The report of each export when the server ends.
  *
- * An export without a line must not be taken for success if clients read it, so
- * each of these gets a line.  Called from .cleanup: the plugin cannot be read
- * any more.
+ * An export without a line must not be mistaken for success if clients read it,
+ * so every export that clients read gets a line.  Called from .cleanup, when
+ * the plugin can no longer be read.
  */
 
 #include <config.h>
@@ -30,8 +30,9 @@ is_changing (const struct export *export)
   return export->disk->changing > 0;
 }
 
-/* Publish the sum of an export that is known completely, although the last
- * connection was closed without .finalize.  False if it is not.
+/* Publish the sum of an export whose content is completely known, even if the
+ * last connection was closed without .finalize.  Returns false if there is no
+ * sum.
  */
 static bool
 fold_known (struct export *export)
@@ -55,10 +56,12 @@ fold_known (struct export *export)
   return true;
 }
 
-/* Report exports also that clients neither read nor changed. */
+/* Report even exports that clients neither read nor changed. */
 static bool report_unused;
 
-/* Is there no sum of it?  *WHY is set to why there can be none, or NULL. */
+/* Returns true if the export has no sum.  Sets *WHY to the reason why the
+ * export cannot have a sum, or to NULL.
+ */
 static bool
 start_final (struct export *export, const char **why)
 {

@@ -3,14 +3,17 @@
  *
  * The last connection to an export disconnects.
  *
- * The steps: query extents of what is missing; read the rest; fold the leaves;
- * publish, if no change came in between.  Another connection can join at any
- * moment.  Then this one stops, and the other one finishes when it disconnects.
+ * The steps are: query the extents of the missing ranges; read the ranges that
+ * are still missing; fold the leaves; publish the sum, unless there was a
+ * change in the meantime.  Another connection can join at any moment.  Then
+ * this connection stops, and the other connection finishes the export when it
+ * disconnects.
  *
- * A client that only probes the disk, such as nbdinfo, must not cost a pass
- * over all of it: if clients did not write, the rest is read only if it is less
- * than what they read.  Nor does it get a line in the result file, since
- * clients choose names, and any number of them.
+ * A client that only probes the disk, such as nbdinfo, must not cause a read of
+ * the whole disk.  So if clients did not write, the missing ranges are read
+ * only if they are smaller than the data that clients read.  A client that only
+ * probes does not get a line in the result file either, because clients choose
+ * names, and any number of them.
  */
 
 #include <config.h>
@@ -33,7 +36,7 @@
 #include "pass.h"
 #include "pass-read.h"
 
-#define TRIES 3                 /* if changes by other names interfere */
+#define TRIES 3                 /* if changes by other exports interfere */
 #define NOT_SEEN "the last client may not see what others changed"
 
 static bool
@@ -53,7 +56,7 @@ no_sum (const struct pass *p, const char *why)
     export_incomplete_locked (p->export, why);
 }
 
-/* An error of the table: there can be no sum of it any more. */
+/* The leaf table has failed: the export cannot have a sum any more. */
 static void
 give_up (const struct pass *p, const char *why)
 {
@@ -70,7 +73,9 @@ may_read_rest (const struct pass *p, uint64_t missing)
   return p->export->written || missing < p->export->bytes_read;
 }
 
-/* Flush the connection.  False if that failed or cannot be done. */
+/* Flush the connection.  Returns false if the flush failed, or if the plugin
+ * cannot flush.
+ */
 static bool
 flush (nbdkit_next *next, struct conn *conn)
 {
@@ -85,7 +90,9 @@ flush (nbdkit_next *next, struct conn *conn)
   return r == 0;
 }
 
-/* Make sure that the connection sees what others changed and flushed. */
+/* Make sure that the connection sees the changes that other connections made
+ * and flushed.  Returns false if it might not.
+ */
 static bool
 sees_all_changes (const struct pass *p)
 {
@@ -97,12 +104,15 @@ sees_all_changes (const struct pass *p)
   }
   if (flush (p->next, p->conn))
     return true;
-  /* If nothing can be flushed, changes by others are hidden block by block. */
+  /* If the plugin cannot flush, visibility.c hides changes by other connections
+   * block by block.
+   */
   return p->conn->multi_conn && p->next->can_flush (p->next) == 0;
 }
 
-/* Query and read what is missing.  0 if nothing is missing any more, unless
- * changes by another name interfere; -1 if there is no sum, at least not now.
+/* Query and read the missing ranges.  Returns 0 if no range is missing any
+ * more, unless changes by another export interfere; -1 if there is no sum, at
+ * least for now.
  */
 static int
 complete (const struct pass *p)
@@ -122,9 +132,7 @@ complete (const struct pass *p)
   if (missing == 0)
     return 0;
   snprintf (why, sizeof why, EXPORT_UNKNOWN_BYTES, missing);
-  /* After an error a retry filter above closes the connection and opens it
-   * again.
-   */
+  /* After an error, a retry filter above closes and reopens the connection. */
   if (last_failed (p)) {
     no_sum (p, params.missing == MISSING_FAIL ? why
                                               : "the last request failed");
@@ -154,9 +162,9 @@ complete (const struct pass *p)
   return 0;
 }
 
-/* Free the pieces of blocks of clients that have disconnected: other exports
- * need the memory, and the blocks can be read again.  Not after a failed
- * request: the client may retry, and complete them.
+/* Free the pieces of blocks of an export whose clients have disconnected: other
+ * exports need the memory, and the blocks can be read again.  Keep the pieces
+ * after a failed request, because the client may retry and complete the blocks.
  */
 static void
 evict_pieces (const struct pass *p)
@@ -168,14 +176,14 @@ evict_pieces (const struct pass *p)
 
     is_last = pass_is_last_locked (p);
   }
-  /* If a connection joins just now, only more is missing for it. */
+  /* If a connection joins at this moment, it only finds more ranges missing. */
   if (params.missing == MISSING_READ && is_last && !last_failed (p))
     leaves_forget_pieces (p->leaves);
 }
 
-/* From here on a change makes the sum wrong, and so does what another name
- * invalidates: publish detects both.  True if nothing is missing and no change
- * is in flight.
+/* After this call, a change makes the sum wrong, and so does a range that
+ * another export invalidates; publish detects both.  Returns true if no range
+ * is missing and no change is in flight.
  */
 static bool
 begin_fold (struct pass *p)
@@ -192,8 +200,8 @@ begin_fold (struct pass *p)
   return pass_missing (p->leaves) == 0;
 }
 
-/* False if there was a change since begin_fold, one is in flight, or another
- * name has invalidated something.
+/* Returns false if there was a change since begin_fold, if a change is in
+ * flight, or if another export has invalidated a range.
  */
 static bool
 publish (const struct pass *p, const unsigned char *md, unsigned len)
@@ -218,8 +226,9 @@ end_manifest (struct pass *p)
   p->saved = false;
 }
 
-/* True if this is finished: the result is reported, or another connection will
- * finish.  False if it must be retried.
+/* Returns true if this connection has finished: the result is reported, or
+ * another connection will finish the export.  Returns false if the caller must
+ * retry.
  */
 static bool
 try_to_finish (struct pass *p)
@@ -244,7 +253,8 @@ try_to_finish (struct pass *p)
   return true;
 }
 
-/* False if the export has a sum, or another connection has joined. */
+/* Returns false if the export has a sum, or if another connection has joined.
+ */
 static bool
 start (struct pass *p, const char **why)
 {
@@ -258,7 +268,9 @@ start (struct pass *p, const char **why)
   return !p->export->published && pass_is_last_locked (p);
 }
 
-/* All tries failed.  CHANGES: disk->changes before the first. */
+/* Returns the reason why all tries failed.  CHANGES is disk->changes before the
+ * first try.
+ */
 static const char *
 why_retries_failed (const struct pass *p, uint64_t changes)
 {
@@ -309,7 +321,8 @@ needs_flush (struct conn *conn)
   return visibility_needs_flush (&conn->unflushed);
 }
 
-/* Can content that this connection reads complete the table? */
+/* Returns true if reads by this connection can help to complete the leaf table.
+ */
 static bool
 must_read_own (const struct pass *p)
 {
@@ -319,12 +332,12 @@ must_read_own (const struct pass *p)
     !export_why_hopeless_locked (p->export) && !last_failed (p);
 }
 
-/* Changes reach the disk by a flush, or else when the plugin closes the
+/* Changes reach the disk with a flush, or otherwise when the plugin closes the
  * connection, which is after the last callback of this filter.
  *
  * If no flush makes a change visible to other open connections, only this
- * connection can read its content.  It does so even if it is the only one:
- * another one can be opened before this one is closed.
+ * connection can read the changed content.  It does so even if it is the only
+ * connection: another connection can be opened before this one is closed.
  */
 void
 finish_changes (nbdkit_next *next, struct conn *conn)

@@ -24,35 +24,36 @@ struct request {
   bool ignored;                 /* its content proves nothing */
   uint64_t offset, end;         /* bytes; END is exclusive */
   uint64_t taint, taint_end;    /* the tainted part; empty if they are equal */
-  uint64_t hidden, hidden_end;  /* of a read, where it proves nothing; of a
-                                 * change, what a flush of another connection
-                                 * may have overwritten; empty if equal */
+  uint64_t hidden, hidden_end;  /* of a read, the part that proves nothing; of
+                                 * a change, the part that a flush of another
+                                 * connection may have overwritten; empty if
+                                 * they are equal */
   const void *by;               /* the connection */
-  bool tainted;                 /* is that not empty?  Atomic, never reset */
+  bool tainted;                 /* taint is not empty; atomic, never reset */
 };
 
 struct inflight {
   struct request *reads, *changes;
 };
 
-/* REQUEST is in flight, and in a list, until inflight_end. */
+/* Add REQUEST to the list of requests in flight, until inflight_end. */
 void inflight_begin (struct inflight *inflight, struct request *request,
                      bool change, uint64_t offset, uint64_t len);
 void inflight_end (struct inflight *inflight, struct request *request);
 
-/* A flush of another connection may have overwritten this range of REQUEST, a
- * change.
+/* A flush of another connection may have overwritten this range of REQUEST,
+ * which is a change.
  */
 void inflight_replaced (struct request *request, uint64_t offset, uint64_t end);
 
-/* Taint all requests of a connection. */
+/* Taint all requests of the connection BY. */
 void inflight_taint_by (struct inflight *inflight, const void *by);
 
 /* Taint the parts of reads in flight that overlap this range. */
 void inflight_taint_reads (struct inflight *inflight,
                            uint64_t offset, uint64_t end);
 
-/* Is a part of it tainted?  Needs no lock. */
+/* Returns true if a part of the request is tainted.  Needs no lock. */
 bool inflight_is_tainted (const struct request *request);
 
 #endif /* NBDKIT_BLKHASH_INFLIGHT_H */

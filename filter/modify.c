@@ -4,15 +4,20 @@
  * Observing a request that modifies the disk.
  *
  * The new content is hashed between begin and end of the request, without the
- * lock, as in observe.c.  It is unknown if the connection has no multi-conn and
- * may not see what another one changed.  If two connections changed a block,
- * visibility.c knows whether the order of the two is known.
+ * lock, as in observe.c.  If the request overlaps another one in time and in
+ * bytes, the overlap is tainted: the order of the two requests is unknown, and
+ * so is the content of the overlap.  end invalidates it (see inflight.h).  The
+ * new content is also unknown if the plugin does not advertise multi-conn and
+ * the connection might not see changes by other connections.  If two
+ * connections changed a block, visibility.c determines whether the order of
+ * their changes is known.
  *
- * A fast zero that was refused may have changed its range: a filter such as
- * nbdkit's retry filter can have zeroed half of it before it was refused, or
- * all of it if only the flush that emulates FUA was.  So the range is unknown.
- * But if clients did nothing else, they do not count as writers, for which
- * finish.c reads the rest.
+ * A fast zero that was refused may have changed its range.  A filter such as
+ * nbdkit's retry filter may have zeroed half of the range before the refusal,
+ * or all of it if only the flush that emulates FUA was refused.  So the content
+ * of the range is unknown.  But the export does not count as written because of
+ * a refused fast zero: for that alone, finish.c does not read the missing
+ * ranges.
  */
 
 #include <config.h>
@@ -29,7 +34,7 @@
 #include "modify.h"
 #include "params.h"
 
-/* Returns what conn_join_locked does. */
+/* Returns the result of conn_join_locked. */
 static bool
 modify_begin_locked (struct conn *conn, struct request *request,
                      uint64_t offset, uint64_t len)
@@ -48,7 +53,9 @@ modify_begin_locked (struct conn *conn, struct request *request,
   request->ignored = conn_is_ignored_locked (conn);
   if (conn->export)
     export_catch_up_locked (conn->export);
-  /* It had a sum, so read the rest at the end to publish one again. */
+  /* The export had a sum.  To publish one again, read the missing ranges when
+   * the last client disconnects.
+   */
   if (conn->export && conn->export->published)
     conn->export->written = true;
   if (conn->disk->published)
@@ -59,8 +66,8 @@ modify_begin_locked (struct conn *conn, struct request *request,
   return joined;
 }
 
-/* Waits also if nothing was withdrawn here: another thread may have withdrawn
- * the sums of this disk, and not have written that yet.
+/* Waits even if this request withdrew no sum: another thread may have withdrawn
+ * the sums of this disk without having written that yet.
  */
 void
 modify_begin (struct conn *conn, struct request *request,
@@ -92,7 +99,7 @@ apply (struct blkhash_leaves *leaves, enum modify_result result,
     blkhash_leaves_zero (leaves, end - offset, offset);
 }
 
-/* Put all but the tainted part into the leaf table. */
+/* Add all but the tainted part of the request to the leaf table. */
 static void
 apply_untainted (struct conn *conn, const struct request *request,
                  enum modify_result result, const void *buf)
@@ -117,8 +124,8 @@ invalidate (struct export *export, uint64_t offset, uint64_t end)
     blkhash_leaves_forget (export->leaves, end - offset, offset);
 }
 
-/* For all export names, and for reads in flight, which may have the old
- * content.
+/* Invalidate the range for all exports, and taint it in reads in flight, which
+ * may return the old content.
  */
 static void
 invalidate_all (struct conn *conn, uint64_t offset, uint64_t end)
@@ -131,7 +138,7 @@ invalidate_all (struct conn *conn, uint64_t offset, uint64_t end)
     invalidate (conn->export, offset, MIN (end, conn->export->size));
 }
 
-/* The range, extended to whole units of layers below. */
+/* Invalidate the range, extended to whole blocks of the layers below. */
 static void
 invalidate_around (struct conn *conn, uint64_t offset, uint64_t end)
 {
@@ -166,8 +173,8 @@ is_conflict_locked (struct conn *conn, uint64_t offset, uint64_t end,
     visibility_conflict (v, &conn->unflushed, offset, end, run_end);
 }
 
-/* Invalidate what this connection does not see between OFFSET and END.  True if
- * there is any.
+/* Invalidate the ranges between OFFSET and END that are hidden from this
+ * connection.  Returns true if there were any such ranges.
  */
 static bool
 invalidate_hidden_locked (struct conn *conn, uint64_t offset, uint64_t end)
@@ -184,9 +191,12 @@ invalidate_hidden_locked (struct conn *conn, uint64_t offset, uint64_t end)
   return any;
 }
 
-/* A layer below that modifies a part of a unit writes back the rest as this
- * connection sees it.  Changes of other connections in the same unit are
- * conflicts already, except for trims, and where units can begin anywhere.
+/* A request that covers only a part of a block of a layer below is a
+ * read-modify-write there: the layer writes back the rest of the block as this
+ * connection sees it.  Invalidate the rest where it is hidden from this
+ * connection.  Changes by other connections in the same block are already
+ * treated as conflicts, except for trims, and except if such blocks can begin
+ * at any byte.
  */
 static void
 invalidate_surroundings_locked (struct conn *conn,
@@ -203,8 +213,9 @@ invalidate_surroundings_locked (struct conn *conn,
   invalidate_hidden_locked (conn, request->end, end);
 }
 
-/* Invalidate what another connection has changed too, or flushed meanwhile.  If
- * the new content is KNOWN, the rest is overwritten.
+/* Invalidate the ranges that another connection has changed too, or flushed
+ * during the request.  If the new content is KNOWN, record that the request has
+ * overwritten the other ranges.
  */
 static void
 invalidate_conflicts_locked (struct conn *conn, const struct request *request,
@@ -223,8 +234,8 @@ invalidate_conflicts_locked (struct conn *conn, const struct request *request,
   invalidate_surroundings_locked (conn, request);
 }
 
-/* Record the change.  KNOWN: the table has the new content already, except for
- * the tainted part.
+/* Record the change.  KNOWN: the leaf table already has the new content, except
+ * for the tainted part.
  */
 static void
 record_change_locked (struct conn *conn, const struct request *request,
@@ -262,7 +273,7 @@ modify_end (struct conn *conn, struct request *request,
   {
     SCOPED_LOCK (&exports_lock);
 
-    /* It began before the disk had an export. */
+    /* The request began before the disk had an export. */
     late = !request->listed;
     if (late)
       modify_begin_locked (conn, request, request->offset,
@@ -277,9 +288,9 @@ modify_end (struct conn *conn, struct request *request,
     report_await_withdrawals ();
 }
 
-/* Invalidate what this connection may not see between OFFSET and END: a cache
- * below now has its old content, if another connection trimmed it.  True if
- * there is any.
+/* Invalidate the ranges between OFFSET and END that this connection might not
+ * see.  If another connection trimmed them, a cache below now has their old
+ * content.  Returns true if there were any such ranges.
  */
 static bool
 invalidate_prefetched_locked (struct conn *conn, uint64_t offset, uint64_t end)
@@ -297,7 +308,7 @@ invalidate_prefetched_locked (struct conn *conn, uint64_t offset, uint64_t end)
     invalidate_hidden_locked (conn, offset, end);
 }
 
-/* As conn_join_locked. */
+/* Returns the result of conn_join_locked. */
 static bool
 prefetched_locked (struct conn *conn, uint64_t offset, uint64_t len)
 {
@@ -305,7 +316,9 @@ prefetched_locked (struct conn *conn, uint64_t offset, uint64_t len)
 
   if (!conn->disk || !invalidate_prefetched_locked (conn, offset, offset + len))
     return joined;
-  /* Its sum was there, so it is wanted again: the rest will be read. */
+  /* The export had a sum.  To publish one again, read the missing ranges when
+   * the last client disconnects.
+   */
   if (conn->export && conn->export->published)
     conn->export->written = true;
   exports_withdraw_locked (conn->disk, conn->export,

@@ -1,16 +1,18 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Observing a request that reads: its content goes into the leaf table.
+ * Observing a request that reads: its content is added to the leaf table.
  *
- * It is hashed between begin and end of the request, without the lock.  If the
- * request is tainted before it ends, the tainted part is invalidated at its
- * end, and so it is by the other request: the order of the two does not matter.
+ * The content is hashed between begin and end of the request, without the lock.
+ * If a request that modifies the disk overlaps the read in time and in bytes,
+ * the overlap is tainted: its content is unknown (see inflight.h).  Each of the
+ * two requests invalidates the tainted part when it ends, so it does not matter
+ * which one ends first.
  *
- * A read proves nothing if its connection has no multi-conn and may not see
- * what another one changed.  Even with multi-conn a connection may not see a
- * change before it is flushed: visibility.c knows for which blocks a read
- * proves their content.
+ * A read proves nothing if the plugin does not advertise multi-conn and the
+ * connection might not see changes by other connections.  Even with multi-conn,
+ * a connection might not see a change before it is flushed.  visibility.c
+ * determines for which blocks a read proves the content.
  */
 
 #include <config.h>
@@ -27,7 +29,9 @@
 #include "observe.h"
 #include "params.h"
 
-/* Set the hidden range of REQUEST: one range, not a set, around all of it. */
+/* Set the hidden range of REQUEST.  This is one range, not a set: it extends
+ * from the first hidden byte to the last.
+ */
 static void
 hide_locked (struct conn *conn, struct request *request)
 {
@@ -42,7 +46,7 @@ hide_locked (struct conn *conn, struct request *request)
     }
 }
 
-/* As conn_join_locked. */
+/* Returns the result of conn_join_locked. */
 static bool
 observe_begin_locked (struct conn *conn, struct request *request,
                       uint64_t offset, uint64_t len)
@@ -77,8 +81,8 @@ observe_begin (struct conn *conn, struct request *request,
     conn_joined (conn);
 }
 
-/* Tainted parts are included; observe_end invalidates them.  The table keeps
- * errors, and returns them when it is folded.
+/* Adds tainted parts too; observe_end invalidates them.  The leaf table keeps
+ * errors, and returns them when the table is folded.
  */
 static void
 observe_range (struct conn *conn, const struct request *request,
@@ -100,8 +104,8 @@ observe_data (struct conn *conn, const struct request *request, const void *buf)
 
 /* An extents reply proves nothing for blocks that clients have written or
  * trimmed since the server started.  A caching filter below, such as nbdkit's
- * cache filter, passes on the plugin's extents, which lack cached writes, while
- * its own copy lacks trims.
+ * cache filter, passes on the extents of the plugin.  These do not reflect
+ * cached writes, and the cached data does not reflect trims.
  */
 static void
 observe_zero (struct conn *conn, uint64_t offset, uint64_t end)
@@ -148,9 +152,10 @@ observe_extents (struct conn *conn, const struct request *request,
   }
 }
 
-/* The request contradicts a known block: the disk was changed from outside, or
- * does not return the same data twice.  So invalidate the range for the other
- * names too, and withdraw all sums of the disk.
+/* If the request contradicts a known block, the disk was changed from outside,
+ * or does not return the same data twice.  Then invalidate the range for the
+ * other exports too, and withdraw all sums of the disk.  Returns true if a sum
+ * was withdrawn.
  */
 static bool
 withdraw_contradicted_locked (struct export *export,

@@ -3,18 +3,21 @@
  *
  * A file that is replaced atomically.
  *
- * Each new state is written to a new file beside it and renamed over it, so a
- * reader sees one state or the next.  The new file is synced, renamed, and then
- * the directory is synced: a crash before that leaves the old file or the new
- * one, after it only the new one.
+ * Each new state is written to a new file in the same directory, which is
+ * renamed over the old file.  So a reader sees either one state or the next.
+ * The new file is synced and renamed, and then the directory is synced.  A
+ * crash before that leaves the old file or the new one; a crash after that
+ * leaves only the new one.
  *
- * If any of that fails the old content must not stay: the file is truncated in
- * place and synced, and removed if that fails too.  If the directory could not
- * be synced, the old inode, whose name could come back, is truncated too.
+ * If any of these steps fails, the old content must not stay.  The file is
+ * truncated in place and synced, and removed if that fails too.  If the
+ * directory could not be synced, the name of the old inode could come back, so
+ * the old inode is truncated too.
  *
- * At the start an existing file is emptied and synced if an earlier server
- * wrote it.  Any other file may be of value, such as the disk itself: then the
- * start fails and changes nothing, so that a mistyped path destroys nothing.
+ * At the start, an existing file is emptied and synced if an earlier server
+ * wrote it.  Any other file may be of value, such as the disk itself.  In that
+ * case the start fails and changes nothing, so that a mistyped path destroys
+ * nothing.
  */
 
 #include <config.h>
@@ -35,8 +38,8 @@
 #include "config-files.h"
 #include "output-file.h"
 
-/* Keep the directory open: it is synced later, when nbdkit may be another user
- * that cannot open it.
+/* Keep the directory open: it is synced later, when nbdkit may run as a
+ * different user that cannot open the directory.
  */
 static int
 open_directory (struct output_file *file)
@@ -55,7 +58,7 @@ open_directory (struct output_file *file)
   return file->directory == -1 ? -1 : 0;
 }
 
-/* Some file systems cannot sync a directory, and need not. */
+/* Some file systems cannot sync a directory, and do not need to. */
 static int
 sync_directory (const struct output_file *file)
 {
@@ -66,7 +69,8 @@ sync_directory (const struct output_file *file)
 
 /* ---- At the start ---- */
 
-/* Create it if it does not exist, also as the target of a symbolic link. */
+/* Create the file if it does not exist, even as the target of a symbolic link.
+ */
 static int
 make (struct output_file *file, const char *path)
 {
@@ -113,7 +117,9 @@ output_file_open (struct output_file *file, const char *path)
     open_directory (file) == -1 ? -1 : 0;
 }
 
-/* Check that its content is ours.  0, or -1 after nbdkit_error. */
+/* Check that an earlier server may have written the content of the file.
+ * Returns 0, or -1 after nbdkit_error.
+ */
 static int
 examine (struct output_file *file)
 {
@@ -148,8 +154,8 @@ output_file_empty (struct output_file *file)
 
   if (!file->path)
     return 0;
-  /* After a crash neither the content of an earlier server may come back, nor
-   * the name of an earlier file that was removed.
+  /* After a crash, the content of an earlier server must not come back, and
+   * neither must the name of an earlier file that was removed.
    */
   r = ftruncate (file->old, 0) == -1 || fsync (file->old) == -1 ||
     sync_directory (file) == -1 ? -1 : 0;
@@ -209,7 +215,7 @@ output_file_stop (struct output_file *file)
 {
   if (!file->path)
     return;
-  /* Without the lock it could belong to another server by now. */
+  /* Without the lock, the file could belong to another server by now. */
   if (file->made && file->lock.path)
     unlink (file->path);
   if (file->directory != -1)
@@ -252,8 +258,9 @@ write_text (int fd, const char *text, bool sync)
   return r;
 }
 
-/* The directory was not synced, so OLD could come back under its name: truncate
- * it.  If that fails, remove the file; the caller syncs the directory again.
+/* The directory was not synced, so the inode OLD could come back under its
+ * name.  Truncate OLD.  If that fails, remove the file; the caller syncs the
+ * directory again.
  */
 static void
 empty_old (const struct output_file *file, int old)
@@ -262,7 +269,7 @@ empty_old (const struct output_file *file, int old)
     unlink (file->path);
 }
 
-/* Rename FROM over the file.  FROM is removed if that fails. */
+/* Rename FROM over the file.  FROM is removed if the rename fails. */
 static int
 move_over (const struct output_file *file, const char *from, bool sync)
 {
@@ -303,7 +310,7 @@ replace_file (struct output_file *file, const char *text, bool sync)
   return -1;
 }
 
-/* Truncate in place.  It may have been removed already. */
+/* Truncate the file in place.  The file may already have been removed. */
 static int
 truncate_file (const struct output_file *file)
 {

@@ -30,52 +30,53 @@ struct output_file {
 };
 
 /* Start-up, in this order, so that no file is changed unless all files pass.
- * All return 0, or -1 after nbdkit_error.  They do nothing if the file was not
- * opened.
+ * All functions return 0, or -1 after nbdkit_error.  All except open do nothing
+ * if the file was not opened.
  *
- * open: sets PATH and creates the file if it does not exist.  FILE has the
- * members before PATH only; without MODE the file keeps its mode.
- * lock: locks it, and checks that its content is ours.
- * check: checks that it can be replaced.  Call it again after nbdkit has
+ * open: sets PATH, and creates the file if it does not exist.  The caller sets
+ * only the members before PATH.  If MODE is 0, the file keeps its mode.
+ * lock: locks the file, and checks that an earlier server may have written it.
+ * check: checks that the file can be replaced.  Call it again after nbdkit has
  * changed its user.
- * empty: truncates it, and syncs that.
+ * empty: truncates the file, and syncs it.
  */
 int output_file_open (struct output_file *file, const char *path);
 int output_file_lock (struct output_file *file);
 int output_file_check (const struct output_file *file);
 int output_file_empty (struct output_file *file);
 
-/* Does nothing if it was not opened.  If the start failed, a file that was
- * created is removed.
+/* Does nothing if the file was not opened.  If the start failed, removes the
+ * file if output_file_open created it.
  */
 void output_file_stop (struct output_file *file);
 
-/* Remove the file at PATH, of a server that was killed.  0, or -1 with errno;
- * EEXIST if it is not a regular file, so not ours.
+/* Remove the file at PATH, which a killed server left.  Returns 0, or -1 with
+ * errno.  EEXIST: it is not a regular file, so this filter did not create it.
  */
 int output_file_remove_leftover (const char *path);
 
-/* Replace the content by TEXT.  NULL: there was no memory for it, and the file
- * is emptied.  SYNC: when this returns, the old content does not come back,
- * also after a crash.  Errors go to nbdkit_error.
+/* Replace the content with TEXT.  If TEXT is NULL, there was no memory for it,
+ * and the file is emptied.  SYNC: when this returns, the old content does not
+ * come back, even after a crash.  Errors are reported with nbdkit_error.
  */
 void output_file_write (struct output_file *file, const char *text, bool sync);
 
-/* Replace the file by FROM, which is in the same directory and was synced; else
- * as output_file_write.
+/* Replace the file with FROM, which is in the same directory and was synced.
+ * Otherwise like output_file_write with SYNC.
  */
 void output_file_move (struct output_file *file, const char *from);
 
-/* Open the file that output_file_write made, to change it in place.  -1 if it
- * is another file now, if its size is not SIZE, or if the last write failed.
+/* Open the file that output_file_write created, to change it in place.  Returns
+ * -1 if another file has replaced it, if its size is not SIZE, or if the last
+ * write failed.
  */
 int output_file_reopen (const struct output_file *file, off_t size);
 
-/* Write LEN bytes of TEXT.  0, or -1 with errno. */
+/* Write LEN bytes of TEXT at OFFSET.  Returns 0, or -1 with errno. */
 int output_file_write_at (int fd, off_t offset, const char *text, size_t len);
 
-/* A change in place has ended.  If R is -1 it failed with errno, and the file
- * is emptied.
+/* A change in place has ended.  If R is -1, the change failed with errno, and
+ * the file is emptied.
  */
 void output_file_written (struct output_file *file, int r);
 

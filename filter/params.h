@@ -13,7 +13,7 @@
 struct blkhash_opts;
 
 enum missing {
-  MISSING_READ,                 /* read what is missing */
+  MISSING_READ,                 /* read the missing ranges */
   MISSING_FAIL,                 /* report the export as incomplete */
 };
 
@@ -21,23 +21,27 @@ struct params {
   struct blkhash_opts *hash;    /* digest, block size, construction */
   unsigned md_len;              /* bytes of a sum */
   const char *file;             /* absolute path of the result, or NULL */
-  const char *manifest;         /* ... of the manifest */
+  const char *manifest;         /* absolute path of the manifest, or NULL */
   const char *name;             /* of the default export, or NULL */
   bool tag;                     /* lines in the form of blksum --tag */
-  bool distinct_exports;        /* every export name is another disk */
+  bool distinct_exports;        /* each export name is a different disk */
   enum missing missing;
-  uint32_t unit;                /* bytes that a layer below may read, modify
-                                 * and write as a whole */
-  bool shifted;                 /* such units can begin at any byte */
+  uint32_t unit;                /* bytes; size of the blocks for which layers
+                                 * below may do a read-modify-write */
+  bool shifted;                 /* such blocks can begin at any byte */
 };
 
 /* Set before the server forks, read-only afterwards. */
 extern struct params params;
 
-/* 1 if KEY is ours and VALUE was taken, 0 if it is not ours, -1 on error. */
+/* Returns 1 if KEY is a parameter of this filter and VALUE was stored, 0 if KEY
+ * is not a parameter of this filter, or -1 on error.
+ */
 int params_config (const char *key, const char *value);
 
-/* Check and complete them after the last params_config.  0 or -1. */
+/* Check and complete the parameters after the last params_config.  Returns 0,
+ * or -1 on error.
+ */
 int params_complete (void);
 
 /* Print blkhash_digests=NAME,NAME... */

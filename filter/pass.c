@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A pass over what is missing in an export: its extents, and which ranges must
- * be read.
+ * A pass over the missing ranges of an export: query their extents, and find
+ * the ranges that must be read.
  */
 
 #include <config.h>
@@ -52,8 +52,9 @@ pass_missing (struct blkhash_leaves *leaves)
 
 /* ---- Extents ---- */
 
-/* Query LEN bytes at OFFSET.  Returns where the reply ends, which can be
- * earlier.  What it says beyond LEN is not observed.
+/* Query the extents of LEN bytes at OFFSET.  Returns the end of the reply,
+ * which can be before OFFSET + LEN.  Extents after OFFSET + LEN are not
+ * observed.
  */
 static uint64_t
 query_extents (const struct pass *p, uint64_t offset, uint32_t len)
@@ -91,8 +92,8 @@ pass_query_extents (const struct pass *p)
     return;
   while (pass_why_stop (p) == 0 &&
          blkhash_leaves_next_missing (p->leaves, offset, &start, &len) == 0) {
-    /* Whole blocks, since some plugins fail for unaligned ranges.  But if a
-     * reply ended within a block, the rest of the block is queried.
+    /* Query whole blocks, because some plugins fail for unaligned ranges.  But
+     * if a reply ended within a block, query the rest of the block.
      */
     begin = MAX (offset, ROUND_DOWN (start, unit));
     end = ROUND_UP (start + (len < EXTENTS_SIZE ? len : EXTENTS_SIZE), unit);
@@ -104,7 +105,7 @@ pass_query_extents (const struct pass *p)
   }
 }
 
-/* ---- What is to be read ---- */
+/* ---- Ranges to read ---- */
 
 bool
 pass_is_hidden (const struct pass *p)
@@ -125,7 +126,9 @@ pass_is_hidden (const struct pass *p)
   return false;
 }
 
-/* Clip a missing range to what this pass must read.  False: nothing. */
+/* Clip a missing range to the first part that this pass must read.  Returns
+ * false if there is no such part.
+ */
 static bool
 clip (const struct pass *p, uint64_t *start, uint64_t *len)
 {

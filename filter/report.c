@@ -1,33 +1,34 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The line of each export, and when it is written.
+ * The lines of exports, and when they are written.
  *
  * Each call that sets a line makes a new version of the report, under the lock.
- * Versions are written without the lock, by a thread that made one or waits for
- * one, one thread at a time.  It writes the latest version, so versions reach
- * the file in their order, and threads that wait share a write.
+ * One thread at a time writes versions, without the lock: a thread that made a
+ * version or waits for one.  It writes the latest version, so versions reach
+ * the file in order, and threads that wait share a write.
  *
- * No client sees its write acknowledged while a stale sum can still come back
+ * A write of a client is not acknowledged while a stale sum can still come back
  * after a crash:
  *
  * - A request that modifies the disk withdraws the sums that it makes wrong
  *   before it calls the plugin, under exports_lock.  Sums are published under
- *   the same lock, and only if no change is in flight: none comes in between.
- * - Then, before it calls the plugin, it waits in report_await_withdrawals
- *   until a version after the last withdrawal, of any thread, is on the disk,
- *   see result-file.c.
- * - A prefetch can make sums wrong too, by old content in a cache below.  It
- *   withdraws them after it calls the plugin, and waits before it is
- *   acknowledged.
- * - The manifest is published and withdrawn with the sum of its leaves.  It was
- *   written before, see manifest.c, and is only renamed here.
- * - If writing fails, the file is emptied or removed.  If that fails too, there
- *   is an error in the log and the request goes on: a filter for checksums does
- *   not stop a disk.
+ *   the same lock, and only if no change is in flight.  So no sum is published
+ *   between the withdrawal and the end of the change.
+ * - Then, before it calls the plugin, the request waits in
+ *   report_await_withdrawals until a version after the last withdrawal, by any
+ *   thread, is on the disk (see result-file.c).
+ * - A prefetch can make sums wrong too, if a cache below then has old content.
+ *   The prefetch withdraws these sums after it has called the plugin, and waits
+ *   before it is acknowledged.
+ * - The manifest is published and withdrawn with the sum of its leaves.  The
+ *   manifest was written earlier (see manifest.c), and is only renamed here.
+ * - If writing fails, the file is emptied or removed.  If that fails too, an
+ *   error is logged and the request continues: a filter for checksums does not
+ *   stop a disk.
  *
- * A version that withdraws nothing need not be synced: a new sum may be lost in
- * a crash.
+ * A version that withdraws nothing need not be synced, because a new sum may be
+ * lost in a crash.
  */
 
 #include <config.h>
@@ -56,7 +57,7 @@ _Static_assert (REPORT_MD_SIZE == BLKHASH_MAX_MD_SIZE, "the longest sum");
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
 static struct report_line *lines, **lines_tail = &lines;
 static size_t nr_lines;
-/* Those that were set and are not written yet. */
+/* Lines that were set and are not written yet. */
 static struct report_line *changed, **changed_tail = &changed;
 static size_t nr_changed;
 static uint64_t latest;         /* version */
@@ -64,11 +65,11 @@ static bool lost;               /* there was no memory for a line */
 static bool writing;            /* a thread writes, without the lock */
 static struct report_line *manifest; /* the line with its sum, or NULL */
 static bool manifest_is_new;    /* it is not renamed yet */
-static bool manifest_is_there;  /* the file has one, maybe an older one */
-static bool disagreed;          /* two names have different sums */
+static bool manifest_is_there;  /* the file has a manifest, maybe an old one */
+static bool disagreed;          /* two exports have different sums */
 static pthread_cond_t written_changed = PTHREAD_COND_INITIALIZER;
-/* Set under the lock, read without: the version that is in the file, and that
- * of the last withdrawal of a sum.
+/* Set under the lock, read without the lock: the version that is in the file,
+ * and the version of the last withdrawal of a sum.
  */
 static uint64_t written, withdrawn;
 
@@ -102,7 +103,7 @@ report_stop (void)
 
 /* ---- Writing ---- */
 
-/* A snapshot to be written, with the errors since the last one. */
+/* A snapshot to be written, with the errors since the last snapshot. */
 struct state {
   uint64_t version;
   bool whole;                   /* all lines, for a new file */
@@ -187,8 +188,9 @@ print_lines (const struct state *state)
       fputs (state->changes[i].text, stderr);
 }
 
-/* The manifest is in place before the line with its sum.  False if another
- * program has changed the file, so that it must be replaced.
+/* Puts the manifest in place before it writes the line with its sum.  Returns
+ * false if another program has changed the result file, so that the file must
+ * be replaced.
  */
 static bool
 write_state (const struct state *state)
@@ -275,7 +277,7 @@ report_is_empty (void)
 
 /* ---- Lines ---- */
 
-/* Takes ownership of TEXT.  NULL: there is no line any more. */
+/* Takes ownership of TEXT.  If TEXT is NULL, the line is removed. */
 static void
 set_line_locked (struct report_line *line, char *text, bool is_sum)
 {
@@ -304,7 +306,9 @@ set_line_locked (struct report_line *line, char *text, bool is_sum)
   }
 }
 
-/* TEXT is NULL if there was no memory: then the old line goes all the same. */
+/* TEXT is NULL if there was no memory; the old line is removed in this case
+ * too.
+ */
 static void
 set_or_withdraw_locked (struct report_line *line, char *text, bool is_sum)
 {
@@ -312,7 +316,9 @@ set_or_withdraw_locked (struct report_line *line, char *text, bool is_sum)
   set_line_locked (line, text, is_sum && text);
 }
 
-/* Does another line have another sum?  Then the names are different disks. */
+/* Returns true if another line has a different sum.  Then the exports are
+ * different disks.
+ */
 static bool
 disagrees_locked (const struct report_line *line)
 {
@@ -324,7 +330,7 @@ disagrees_locked (const struct report_line *line)
   return false;
 }
 
-/* LINE has the sum MD, with a new manifest if IS_NEW. */
+/* Record that LINE has the sum MD, and a new manifest if IS_NEW. */
 static void
 set_manifest_locked (struct report_line *line,
                      const unsigned char *md, size_t len, bool is_new)

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The report: a line for each export that has a result, in the result file, or
- * without blkhash-file on stderr.
+ * The report has a line for each export that has a result.  It is written to
+ * the result file, or to stderr without blkhash-file.
  *
  * A line is set in memory first, which needs no I/O, so that the caller can
- * hold exports_lock.  Later the thread writes it without any lock; one write
- * takes all lines that were set until then.  Thread-safe.
+ * hold exports_lock.  Later the thread writes the line without holding any
+ * lock.  One write includes all lines that were set until then.  Thread-safe.
  */
 
 #ifndef NBDKIT_BLKHASH_REPORT_H
@@ -19,7 +19,7 @@
 
 #define REPORT_MD_SIZE 64       /* bytes of the longest sum */
 
-/* The line of one export.  Zero-initialised there is none. */
+/* The line of one export.  If all members are zero, there is no line. */
 struct report_line {
   struct report_line *next;     /* in the order in which they were first set */
   char *text;                   /* with its newline, or NULL: no line */
@@ -31,19 +31,21 @@ struct report_line {
   struct result_place place;    /* for the thread that writes */
 };
 
-/* Check that the files can be written and are ours, and empty them.  0, or -1
- * after nbdkit_error.
+/* Check that the files can be written and that an earlier server may have
+ * written their content, and empty them.  Returns 0, or -1 after nbdkit_error.
  */
 int report_start (void);
 
-/* Check again that they can be written: nbdkit may have changed its user. */
+/* Check again that the files can be written: nbdkit may have changed its user.
+ */
 int report_check (void);
 
 void report_stop (void);
 
 /* Set the line of the export NAME to the sum MD of LEN bytes.  HAS_MANIFEST:
- * its leaves are in the new file of manifest_fold, which the caller owns until
- * report_write has returned.  False: no memory, so there is no line any more.
+ * the leaves of the sum are in the new file of manifest_fold, which the caller
+ * owns until report_write has returned.  Returns false if there was no memory;
+ * then the export no longer has a line.
  */
 bool report_sum (struct report_line *line, const char *name,
                  const unsigned char *md, size_t len, bool has_manifest);
@@ -52,19 +54,20 @@ bool report_sum (struct report_line *line, const char *name,
 void report_incomplete (struct report_line *line, const char *name,
                         const char *why);
 
-/* Remove the line: it is not true any more. */
+/* Remove the line, because it is no longer valid. */
 void report_withdraw (struct report_line *line);
 
-/* Is there no line of any export? */
+/* Returns true if no export has a line. */
 bool report_is_empty (void);
 
-/* Write the report.  When this returns, all that any thread set before is in
- * the files.
+/* Write the report.  When this returns, all lines that any thread set before
+ * the call are in the files.
  */
 void report_write (void);
 
-/* When this returns, all sums that were withdrawn before are gone from the
- * files, also after a crash.  Takes no lock if they are gone already.
+/* When this returns, all sums that were withdrawn before the call are gone from
+ * the files, and do not come back after a crash.  Takes no lock if they are
+ * already gone.
  */
 void report_await_withdrawals (void);
 

@@ -1,26 +1,26 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The result file: a line for each export, that can change.
+ * The result file has a line for each export.  A line can change.
  *
- * A small file is replaced as a whole for each change, see output-file.c.
- * Clients choose the names of exports, so also the number of lines and their
- * length: in a large file a change must cost only the lines that change.  There
- * each line has a prefix: "#" and a newline, an empty comment, if the line is
- * valid; "##", which makes it a comment, if it is not.  A change has three
- * steps:
+ * A small file is replaced as a whole for each change (see output-file.c).
+ * Clients choose the names of exports, and so also the number and the length of
+ * the lines.  So in a large file, a change must cost only the lines that
+ * change.  Each line of a large file has a prefix.  The prefix of a valid line
+ * is "#" and a newline, which is an empty comment.  The prefix of any other
+ * line is "##", which makes the line a comment.  A change has three steps:
  *
  * - the new lines are appended as comments, and synced;
  * - the prefixes of the new lines become "#" and a newline;
- * - those of the old lines become "##", and that is synced if the old lines
- *   must not come back.
+ * - the prefixes of the old lines become "##", and this is synced if the old
+ *   lines must not come back.
  *
- * A prefix changes in one byte, so a reader sees a whole line or none, also
- * after a crash.  It can see the old and the new line of an export for a
- * moment, but never neither of the two.
+ * A prefix changes in one byte, so a reader sees either a whole line or none,
+ * even after a crash.  For a moment a reader can see both the old and the new
+ * line of an export, but never neither of the two.
  *
- * When less than half of the bytes are valid, the file is replaced: so each
- * byte that was written causes one more at most.
+ * The file is replaced when less than half of its bytes are valid.  So each
+ * byte that was written causes at most one more byte to be written.
  */
 
 #include <config.h>
@@ -46,7 +46,7 @@ static struct output_file file = {
 
 static bool is_large;           /* it is changed in place; then: */
 static off_t size;              /* bytes */
-static off_t live;              /* of them, in valid lines */
+static off_t live;              /* bytes in valid lines */
 
 int
 result_file_open (void)
@@ -90,8 +90,9 @@ total_len (const struct result_change *changes, size_t count)
   return len;
 }
 
-/* Returns START and the texts of CHANGES, each after PREFIX, and sets their
- * places for a file that has this at OFFSET.  NULL: no memory.
+/* Returns START and the texts of CHANGES, each after PREFIX.  Sets the places
+ * of CHANGES for a file that has the returned text at OFFSET.  Returns NULL if
+ * there is no memory.
  */
 static char *
 join (const char *start, const char *prefix, off_t offset,
@@ -137,8 +138,8 @@ join_large (const struct result_change *changes, size_t count)
   return text;
 }
 
-/* A large file is always synced: if an older one came back after a crash, it
- * would lack the changes made in place.
+/* A large file is always synced: if an older file came back after a crash, it
+ * would lack the changes that were made in place.
  */
 void
 result_file_replace (const struct result_change *changes, size_t count,
@@ -162,8 +163,8 @@ result_file_takes_changes (void)
   return is_large && live >= size - live;
 }
 
-/* Write the second byte of PREFIX, which makes a comment valid or the other way
- * round.  0, or -1 with errno, as all below.
+/* Write the second byte of PREFIX, which makes a line valid, or makes it a
+ * comment.  Returns 0, or -1 with errno, as append and change do.
  */
 static int
 mark (int fd, off_t start, const char *prefix)

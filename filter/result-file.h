@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The result file: a line for each export, that can change.
+ * The result file has a line for each export.  A line can change.
  *
  * Not thread-safe: report.c calls it from one thread at a time.
  */
@@ -14,7 +14,7 @@
 #include <sys/types.h>
 
 /* The position of a line in a file that is changed in place, for result-file.c
- * only.  Zero-initialised the line is not in the file.
+ * only.  If all members are zero, the line is not in the file.
  */
 struct result_place {
   off_t start;                  /* of its prefix */
@@ -23,12 +23,13 @@ struct result_place {
 
 struct result_change {
   struct result_place *place;   /* of the line */
-  char *text;                   /* the new line, with its newline; NULL: it is
-                                 * removed */
+  char *text;                   /* the new line, with its newline; NULL removes
+                                 * the line */
 };
 
-/* Start-up, as in output-file.h, where start is empty.  0, or -1 after
- * nbdkit_error.  They do nothing without blkhash-file.
+/* Start-up, as in output-file.h; result_file_start calls output_file_empty.
+ * The functions return 0, or -1 after nbdkit_error.  They do nothing without
+ * blkhash-file.
  */
 int result_file_open (void);
 int result_file_lock (void);
@@ -36,16 +37,17 @@ int result_file_check (void);
 int result_file_start (void);
 void result_file_stop (void);
 
-/* Can it be changed in place, by result_file_change? */
+/* Returns true if result_file_change can change the file in place. */
 bool result_file_takes_changes (void);
 
-/* Make the COUNT CHANGES in place; replace: write a file with these lines only,
- * in this order.  CHANGES is NULL if there was no memory for them: then the
- * file is emptied.  SYNC: when this returns, the old content does not come
- * back, also after a crash.  Errors go to nbdkit_error.
+/* result_file_change makes the COUNT CHANGES in place.  result_file_replace
+ * writes a file with these lines only, in this order.  CHANGES is NULL if there
+ * was no memory for them; then the file is emptied.  SYNC: when the function
+ * returns, the old content does not come back, even after a crash.  Errors are
+ * reported with nbdkit_error.
  *
- * change returns false, without a change, if another program has changed the
- * file.  Then it must be replaced.
+ * result_file_change returns false, without a change, if another program has
+ * changed the file.  Then the file must be replaced.
  */
 bool result_file_change (const struct result_change *changes, size_t count,
                          bool sync);

@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The lines of a result file: which of them are ours.
+ * The lines of a result file, and whether this filter wrote them.
  *
- * An existing file must not be emptied if it is not ours.  A line with a sum
- * does not prove that: blksum writes the same lines for its files, and its
- * lists are worth keeping.  So a file is ours if it has
+ * An existing file must not be emptied unless this filter wrote it.  A line
+ * with a sum does not prove that, because blksum writes the same lines for its
+ * files, and its lists are worth keeping.  So a file is ours if it has one of:
  *
- * - one line, with a sum of the same digest, block size and construction, of
- *   the default export, whose name is that of blkhash-name or "-";
+ * - one line with a sum of the default export, whose name is blkhash-name or
+ *   "-", and with the same digest, block size and construction;
  * - one line "# incomplete NAME: why", which only this filter writes;
  * - any number of such lines, for any names, after the header.
  */
@@ -26,8 +26,9 @@
 #include "params.h"
 #include "result-lines.h"
 
-/* Longer than any line of ours: a client's export name has up to 4096 bytes,
- * blkhash-name on the command line 128 KiB, and escaping can double it.
+/* Longer than any line that this filter writes.  The export name of a client
+ * has up to 4096 bytes, blkhash-name on the command line up to 128 KiB, and
+ * escaping can double the length.
  */
 #define MAX_LINE (300 * 1024)
 
@@ -41,7 +42,9 @@ begins_with (const char *text, const char *start)
 
 /* ---- A line ---- */
 
-/* The name in a line with a sum, with its length, or NULL. */
+/* Returns the name in a line with a sum, and sets *LEN to the length of the
+ * name.  Returns NULL if the line is not one with a sum.
+ */
 static const char *
 find_name (const char *line, const char *tag, size_t digits, size_t *len)
 {
@@ -65,7 +68,7 @@ find_name (const char *line, const char *tag, size_t digits, size_t *len)
   return line;
 }
 
-/* Is NAME, of LEN bytes, WANTED when that is escaped? */
+/* Returns true if NAME, of LEN bytes, is WANTED in escaped form. */
 static bool
 is_name (const char *name, size_t len, const char *wanted)
 {
@@ -77,7 +80,9 @@ is_name (const char *name, size_t len, const char *wanted)
   return is;
 }
 
-/* A sum with our parameters, of ANY name, or of the default export only. */
+/* Returns true if LINE is a sum with our parameters.  ANY: accept any name, and
+ * not only that of the default export.
+ */
 static bool
 is_sum (const char *line, bool any)
 {
@@ -98,7 +103,7 @@ is_incomplete (const char *line)
   return begins_with (line, "# incomplete ") && strstr (line, ": ");
 }
 
-/* Is LINE, after the header, one that this filter writes? */
+/* Returns true if this filter writes such a LINE after the header. */
 static bool
 is_ours (const char *line)
 {
@@ -123,8 +128,9 @@ result_lines_need_no_header (const char *lines)
 
 /* ---- A file ---- */
 
-/* Read the next line without its newline; *END is "" if it has none.  False at
- * the end of the file, or if the line has a NUL or is too long.
+/* Read the next line without its newline.  *END is the newline, or "" if the
+ * line has none.  Returns false at the end of the file, or if the line has a
+ * NUL or is too long.
  */
 static bool
 read_line (FILE *in, char *line, const char **end)
@@ -142,7 +148,9 @@ read_line (FILE *in, char *line, const char **end)
   return c != EOF || len > 0;
 }
 
-/* The last line can be cut off if a server was killed while it appended. */
+/* The last line can be cut off if a server was killed while it appended the
+ * line.
+ */
 static bool
 is_ours_behind_header (FILE *in, char *line)
 {

@@ -1,45 +1,51 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Which changes of a disk other connections may not see yet.
+ * Changes of a disk that other connections might not see yet.
  *
- * A plugin, or a filter below, may cache the changes of a connection until it
- * flushes or is closed.  Until then the connection sees its own change, and
- * others may see the old content.  So each connection has a set of blocks that
- * it changed and did not flush.  While a block is in such a set
+ * A plugin, or a filter below, may cache the changes by a connection until the
+ * connection is flushed or closed.  Until then the connection sees its own
+ * changes, and other connections may see the old content.  So each connection
+ * has a set of the blocks that it changed and did not flush.  While a block is
+ * in such a set
  *
- * - it is hidden: a read of it by another connection proves nothing;
- * - a change of it by another connection is a conflict: which of the two
- *   reaches the disk last is unknown.  That is also so if the flush ends before
- *   the change does, see disk_flush_ended.
+ * - the block is hidden: a read of the block by another connection proves
+ *   nothing;
+ * - a change of the block by another connection is a conflict: it is unknown
+ *   which of the two changes reaches the disk last.  This is true even if the
+ *   flush ends before the change does, see disk_flush_ended.
  *
- * A flush that succeeds empties the set.  If it fails, these changes may be
- * lost, and also those made while it was in flight.  Then no read by an open
- * connection proves their content, not even one by the connection itself.
+ * A flush that succeeds empties the set.  If a flush fails, the changes in the
+ * set may be lost, and so may changes that were made while the flush was in
+ * flight.  Then no read by an open connection proves the content of these
+ * changes, not even a read by the connection that made them.
  *
  * A trim stays hidden after a flush, until the block is overwritten or the
- * connection is closed: nbdkit's cache filter passes trims on to the plugin,
- * but a flush only if it has something to write back.  If a connection that
- * does not see the trim modifies a part of the block, the cache writes back the
- * rest as that connection sees it: modify.c invalidates it.
+ * connection is closed.  The reason is that nbdkit's cache filter passes on all
+ * trims to the plugin, but a flush only if the cache has data to write back.
+ * If a connection that does not see the trim modifies a part of the block, the
+ * cache does a read-modify-write, and writes back the rest of the block as that
+ * connection sees it; modify.c invalidates the rest.
  *
- * Blocks can still be hidden when their connection is closed: trimmed ones, or
- * all if the plugin cannot flush, or failed to.  They reach the disk when the
- * plugin closes the connection, which is after the filter's .close.  So they
- * stay hidden from connections that were opened before that.  One set holds the
- * blocks of all closed connections, for as long as such an older connection is
- * open.  There are two such sets, so that an older connection without TLS keeps
- * blocks hidden only from those without TLS.
+ * Blocks can still be hidden when their connection is closed: trimmed blocks,
+ * or all changed blocks if the plugin cannot flush or a flush failed.  These
+ * blocks reach the disk when the plugin closes the connection, which is after
+ * the filter's .close.  So they stay hidden from connections that were opened
+ * before that time.  One set holds the blocks of all closed connections, as
+ * long as such an older connection is open.  There are two such sets, so that
+ * an older connection without TLS keeps blocks hidden only from connections
+ * without TLS.
  *
- * Sets have units of at least 64 KiB, whatever the block size of the hash:
- * caches and filters below, such as nbdkit's blocksize filter, read, modify and
- * write units of their own, and so write an old view of the bytes around a
- * change to the disk.  If a filter between serves a part of what is below it,
- * such units can begin at any byte, and all within a unit of a change counts as
- * changed.
+ * The blocks of these sets have a size of at least 64 KiB (params.unit),
+ * whatever the block size of the hash.  The reason is that caches and filters
+ * below, such as nbdkit's blocksize filter, do a read-modify-write of blocks of
+ * their own, and so may write old content of the bytes around a change to the
+ * disk.  If a filter in between serves a part of the disk below it, the blocks
+ * of layers below can begin at any byte.  In that case all bytes within a
+ * distance of less than params.unit from a change count as changed.
  *
- * Rejected: to count changes, as conn.c does for connections without
- * multi-conn.  With several connections that write, each would always be behind
+ * Rejected: counting changes, as conn.c does for plugins without multi-conn.
+ * With several connections that write, each connection would always be behind
  * the others, and everything would have to be read back.
  */
 
@@ -51,8 +57,8 @@
 #include "params.h"
 #include "visibility.h"
 
-/* If units of layers below can begin at any byte, extend the range to each unit
- * that can have bytes of it.
+/* If blocks of layers below can begin at any byte, extend the range to each
+ * such block that can overlap it.
  */
 static void
 widen (uint64_t *offset, uint64_t *end)
@@ -170,8 +176,8 @@ visibility_change (struct visibility *v, struct unflushed *u,
   }
 }
 
-/* Set *IN if the byte at OFFSET is in SET, and lower *RUN_END to how far that
- * answer holds.
+/* Set *IN to true if the byte at OFFSET is in SET, and lower *RUN_END to the
+ * end of the range to which the same answer applies.
  */
 static inline void
 look_up (struct block_set *set, uint64_t offset, uint64_t *run_end, bool *in)
@@ -256,9 +262,10 @@ visibility_needs_flush (const struct unflushed *u)
   return !block_set_is_empty (&u->changed);
 }
 
-/* Flushes that overlap in time count as one, which ends with the last of them:
- * if one fails, another one can succeed because the data is lost already.
- * Rejected: a set for each flush, of the changes before it began.
+/* Flushes that overlap in time count as one flush, which ends when the last of
+ * them ends: if one of them fails, another one can succeed because the data is
+ * already lost.  Rejected: a set for each flush, with the changes before that
+ * flush began.
  */
 void
 visibility_flush_begin (struct unflushed *u)

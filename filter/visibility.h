@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Which changes of a disk other connections may not see yet.
+ * Changes of a disk that other connections might not see yet.
  *
- * NBD promises that other connections see a change after a flush: with
- * multi-conn after one of the connection that made it, without multi-conn also
- * after one of the connection that reads.  See visibility.c for the algorithm.
+ * NBD promises that other connections see a change after a flush.  With
+ * multi-conn, a flush of the connection that made the change is enough.
+ * Without multi-conn, the connection that reads must be flushed too.  See
+ * visibility.c for the algorithm.
  *
  * Ranges are in bytes, END is exclusive.  Not thread-safe: the caller holds
  * exports_lock.
@@ -19,8 +20,8 @@
 
 #include "block-set.h"
 
-/* Changes of a connection that others may not see.  Zero-initialised the
- * connection is not open.
+/* Changes by a connection that other connections might not see.  If all members
+ * are zero, the connection is not open.
  */
 struct unflushed {
   struct unflushed *next, **link; /* in the list; LINK is NULL if it is not */
@@ -34,8 +35,8 @@ struct unflushed {
   bool failed;                  /* the last flush failed */
 };
 
-/* Changes of closed connections; hidden from connections whose number is
- * sets.opened or less.
+/* Changes by closed connections.  They are hidden from connections whose number
+ * is sets.opened or less.
  */
 struct closed {
   struct unflushed sets;
@@ -43,27 +44,30 @@ struct closed {
   unsigned nr_older;            /* of these, numbers up to sets.opened */
 };
 
-/* The connections of a disk.  Zero-initialised there are none. */
+/* The connections of a disk.  If all members are zero, there are none. */
 struct visibility {
   struct unflushed *conns;      /* those with changes */
-  /* Hidden from connections without TLS, and with: a connection without TLS
-   * that stays open must not keep changes hidden from those with TLS.
+  /* closed[false] is hidden from connections without TLS, closed[true] from
+   * those with TLS.  A connection without TLS that stays open must not keep
+   * changes hidden from connections with TLS.
    */
   struct closed closed[2];
   uint64_t last_opened;
   bool trims;                   /* there was ever a trim */
 };
 
-/* Open before the plugin opens the connection; close after its last request. */
+/* Call visibility_open before the plugin opens the connection, and
+ * visibility_close after the last request of the connection.
+ */
 void visibility_open (struct visibility *v, struct unflushed *u, bool tls);
 void visibility_close (struct visibility *v, struct unflushed *u);
 
-/* The connection changed a range; TRIM: by a trim. */
+/* Record that the connection changed a range.  TRIM: the change was a trim. */
 void visibility_change (struct visibility *v, struct unflushed *u,
                         uint64_t offset, uint64_t end, bool trim);
 
-/* Is no change of any other connection hidden from this one?  This is the usual
- * case, found without a look-up of blocks.
+/* Returns true if no change by any other connection is hidden from this one.
+ * This is the usual case, and is found without a look-up of blocks.
  */
 static inline bool
 visibility_is_alone (const struct visibility *v, const struct unflushed *u)
@@ -72,21 +76,23 @@ visibility_is_alone (const struct visibility *v, const struct unflushed *u)
     u->opened > v->closed[u->tls].sets.opened;
 }
 
-/* Has another connection an unflushed change of the byte at OFFSET?  Then it is
- * unknown which change reaches the disk last.  *RUN_END is set to how far the
- * answer holds, at most END.
+/* Returns true if another connection has an unflushed change of the byte at
+ * OFFSET.  Then it is unknown which change reaches the disk last.  Sets
+ * *RUN_END to the end of the range to which the same answer applies, at most
+ * END.
  */
 bool visibility_conflict (struct visibility *v, const struct unflushed *u,
                           uint64_t offset, uint64_t end, uint64_t *run_end);
 
-/* Is the byte at OFFSET hidden: does a read of it through this connection prove
- * nothing?  *RUN_END as above.
+/* Returns true if the byte at OFFSET is hidden, so that a read of the byte
+ * through this connection proves nothing.  Sets *RUN_END as above.
  */
 bool visibility_hidden (struct visibility *v, struct unflushed *u,
                         uint64_t offset, uint64_t end, uint64_t *run_end);
 
-/* Has this connection changed the byte at OFFSET so that no flush makes it
- * visible to others?  *RUN_END as above.
+/* Returns true if this connection changed the byte at OFFSET in such a way that
+ * no flush makes the change visible to other connections.  Sets *RUN_END as
+ * above.
  */
 bool visibility_own (struct unflushed *u,
                      uint64_t offset, uint64_t end, uint64_t *run_end);
@@ -94,9 +100,9 @@ bool visibility_own (struct unflushed *u,
 /* The range was overwritten, so earlier trims of it do not matter any more. */
 void visibility_overwrite (struct visibility *v, uint64_t offset, uint64_t end);
 
-/* A flush of the connection begins, and ends.  end returns whether that changed
- * what other connections may see.  If the flush failed, FN is called with each
- * range of changes that may be lost.
+/* A flush of the connection begins, and ends.  visibility_flush_end returns
+ * true if the flush changed which content other connections may see.  If the
+ * flush failed, FN is called with each range of changes that may be lost.
  */
 void visibility_flush_begin (struct unflushed *u);
 bool visibility_flush_end (struct unflushed *u, bool ok,
@@ -104,16 +110,16 @@ bool visibility_flush_end (struct unflushed *u, bool ok,
                                        uint64_t end),
                            void *opaque);
 
-/* Does a flush in flight write the byte at OFFSET to the disk?  *RUN_END as
- * above.
+/* Returns true if a flush in flight writes the byte at OFFSET to the disk.
+ * Sets *RUN_END as above.
  */
 bool visibility_flushing (struct unflushed *u,
                           uint64_t offset, uint64_t end, uint64_t *run_end);
 
-/* Has the connection changes that it did not flush? */
+/* Returns true if the connection has changes that it did not flush. */
 bool visibility_needs_flush (const struct unflushed *u);
 
-/* Extend a range to whole units. */
+/* Extend a range to whole blocks of the layers below. */
 void visibility_round (uint64_t *offset, uint64_t *end);
 
 void visibility_destroy (struct visibility *v);
