@@ -85,6 +85,8 @@ manifest_input_peek (struct manifest_input *input, size_t len,
       return errno;
     if (n == 0)
       return ENODATA;
+    if (n > 0 && input->observer.read)
+      input->observer.read (input->observer.opaque, input->buf + input->end, n);
     if (n > 0)
       input->end += n;
   }

@@ -11,8 +11,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Called with all bytes that are read, in order. */
+struct manifest_observer {
+  void (*read) (void *opaque, const void *bytes, size_t len);
+  void *opaque;
+};
+
 struct manifest_input {
   int fd;
+  struct manifest_observer observer; /* or zeros */
   uint64_t offset;              /* bytes consumed */
   uint64_t left;                /* bytes not consumed; a pipe: UINT64_MAX */
   unsigned char *buf;

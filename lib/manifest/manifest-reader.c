@@ -109,7 +109,8 @@ read_header (struct blkhash_manifest_reader *r)
 
 /* A reader that has read the header.  On failure the reason is in REASON. */
 static struct blkhash_manifest_reader *
-create (int fd, unsigned flags, bool unfinished, char *reason, size_t size)
+create (int fd, unsigned flags, bool unfinished,
+        const struct manifest_observer *observer, char *reason, size_t size)
 {
   struct blkhash_manifest_reader *r = NULL;
   int err = flags & ~BLKHASH_MANIFEST_NO_SUM ? EINVAL : 0;
@@ -122,6 +123,8 @@ create (int fd, unsigned flags, bool unfinished, char *reason, size_t size)
     r->flags = flags;
     r->unfinished = unfinished;
     manifest_input_init (&r->input, fd);
+    if (observer)
+      r->input.observer = *observer;
     err = read_header (r);
   }
   if (err == 0)
@@ -136,13 +139,21 @@ create (int fd, unsigned flags, bool unfinished, char *reason, size_t size)
 struct blkhash_manifest_reader *
 blkhash_manifest_reader_new (int fd, unsigned flags, char *reason, size_t size)
 {
-  return create (fd, flags, false, reason, size);
+  return create (fd, flags, false, NULL, reason, size);
+}
+
+struct blkhash_manifest_reader *
+manifest_reader_new_observed (int fd, unsigned flags,
+                              const struct manifest_observer *observer,
+                              char *reason, size_t size)
+{
+  return create (fd, flags, false, observer, reason, size);
 }
 
 struct blkhash_manifest_reader *
 manifest_reader_new_unfinished (int fd, char *reason, size_t size)
 {
-  return create (fd, 0, true, reason, size);
+  return create (fd, 0, true, NULL, reason, size);
 }
 
 /* ---- Getters ---- */

@@ -39,6 +39,12 @@ struct blkhash_manifest_reader {
   char error[160];              /* the reason, in words */
 };
 
+/* As blkhash_manifest_reader_new; OBSERVER sees all bytes that are read. */
+struct blkhash_manifest_reader *
+manifest_reader_new_observed (int fd, unsigned flags,
+                              const struct manifest_observer *observer,
+                              char *reason, size_t size);
+
 /* Nothing but the header was read, and the manifest is not unfinished. */
 bool manifest_reader_is_fresh (const struct blkhash_manifest_reader *r);
 

@@ -1,0 +1,272 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Random access to the leaves of a manifest.
+ *
+ * The reader of manifests validates the file, and pins every byte that it reads
+ * (pinned-file.c).  For each piece of the file, the first record that begins in
+ * it is kept.  A look-up begins at the last of these that is not beyond the
+ * block, and goes on from record to record by their numbers, which were
+ * validated and are pinned; that is less than a piece, or one long record.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "blkhash-manifest.h"
+#include "common/numbers.h"
+#include "manifest/manifest-format.h"
+#include "manifest/manifest-index.h"
+#include "manifest/manifest-reader.h"
+#include "manifest/manifest-unfinished.h"
+#include "manifest/pinned-file.h"
+
+/* A record that blocks can be searched from. */
+struct mark {
+  uint64_t first;               /* its first block */
+  uint64_t offset;              /* in the file */
+};
+
+struct manifest_index {
+  struct pinned_file file;
+  struct blkhash_manifest_reader *reader; /* until all was read */
+  struct blkhash_opts *opts;
+  uint64_t size;                /* of the image, bytes */
+  size_t leaf_size;
+  unsigned char sum[BLKHASH_MAX_MD_SIZE];
+  struct mark *marks;           /* ordered */
+  size_t count, room;           /* of MARKS */
+};
+
+static void
+pin (void *opaque, const void *bytes, size_t len)
+{
+  struct manifest_index *index = opaque;
+
+  pinned_file_add (&index->file, bytes, len);
+}
+
+static int
+open_reader (struct manifest_index *index, int fd, unsigned flags,
+             char *reason, size_t size)
+{
+  struct manifest_observer observer = { pin, index };
+  struct stat st;
+  int err = fstat (fd, &st) == -1 ? errno : S_ISREG (st.st_mode) ? 0 : ESPIPE;
+
+  if (err == 0)
+    err = pinned_file_init (&index->file, fd);
+  if (err) {
+    snprintf (reason, size, "%s", err == ESPIPE ? "not a regular file"
+                                                : strerror (err));
+    return err;
+  }
+  index->reader =
+    manifest_reader_new_observed (fd, flags, &observer, reason, size);
+  if (!index->reader)
+    return errno;
+  index->size = blkhash_manifest_reader_size (index->reader);
+  index->opts =
+    blkhash_opts_copy (blkhash_manifest_reader_opts (index->reader));
+  if (!index->opts) {
+    snprintf (reason, size, "%s", strerror (ENOMEM));
+    return ENOMEM;
+  }
+  index->leaf_size = blkhash_opts_get_digest_size (index->opts);
+  return 0;
+}
+
+struct manifest_index *
+manifest_index_new (int fd, unsigned flags, char *reason, size_t size)
+{
+  struct manifest_index *index = calloc (1, sizeof *index);
+  int err;
+
+  if (!index) {
+    snprintf (reason, size, "%s", strerror (ENOMEM));
+    return NULL;
+  }
+  err = open_reader (index, fd, flags, reason, size);
+  if (err == 0)
+    return index;
+  manifest_index_free (index);
+  errno = err;
+  return NULL;
+}
+
+void
+manifest_index_free (struct manifest_index *index)
+{
+  if (!index)
+    return;
+  blkhash_manifest_reader_free (index->reader);
+  blkhash_opts_free (index->opts);
+  pinned_file_destroy (&index->file);
+  free (index->marks);
+  free (index);
+}
+
+const struct blkhash_opts *
+manifest_index_opts (const struct manifest_index *index)
+{
+  return index->opts;
+}
+
+uint64_t
+manifest_index_size (const struct manifest_index *index)
+{
+  return index->size;
+}
+
+const unsigned char *
+manifest_index_sum (const struct manifest_index *index)
+{
+  return index->sum;
+}
+
+/* ---- Loading ---- */
+
+static uint64_t
+record_size (const struct manifest_index *index, uint64_t count, bool zeros)
+{
+  return MANIFEST_HEAD_SIZE + MANIFEST_TAIL_SIZE +
+    (zeros ? 0 : count * index->leaf_size);
+}
+
+/* Keep the record at OFFSET if it is the first that begins in its piece. */
+static int
+add_mark (struct manifest_index *index, uint64_t first, uint64_t offset)
+{
+  if (index->count > 0 &&
+      index->marks[index->count - 1].offset / PINNED_PIECE ==
+      offset / PINNED_PIECE)
+    return 0;
+  if (index->count == index->room) {
+    size_t room = MAX (2 * index->room, 64);
+    struct mark *marks = realloc (index->marks, room * sizeof *marks);
+
+    if (!marks)
+      return ENOMEM;
+    index->marks = marks;
+    index->room = room;
+  }
+  index->marks[index->count++] = (struct mark) { first, offset };
+  return 0;
+}
+
+static int
+read_all (struct manifest_index *index)
+{
+  struct blkhash_manifest_run run;
+  int err;
+
+  while ((err = blkhash_manifest_reader_next (index->reader, &run)) == 0) {
+    uint64_t size = record_size (index, run.count, !run.leaves);
+    uint64_t end = manifest_reader_offset (index->reader);
+
+    err = add_mark (index, run.first, end - size);
+    if (err)
+      return err;
+  }
+  return err == ENOENT ? 0 : err;
+}
+
+int
+manifest_index_load (struct manifest_index *index, char *reason, size_t size)
+{
+  int err;
+
+  if (!blkhash_manifest_reader_is_complete (index->reader)) {
+    snprintf (reason, size, "it has only a part of an image");
+    return ENODATA;
+  }
+  err = read_all (index);
+  if (err) {
+    snprintf (reason, size, "%s", err == ENOMEM ? strerror (err) :
+              blkhash_manifest_reader_error (index->reader));
+    return err;
+  }
+  err = pinned_file_finish (&index->file);
+  if (err) {
+    snprintf (reason, size, "%s", strerror (err));
+    return err;
+  }
+  blkhash_manifest_reader_sum (index->reader, index->sum, NULL);
+  blkhash_manifest_reader_free (index->reader);
+  index->reader = NULL;
+  return 0;
+}
+
+/* ---- Looking up ---- */
+
+/* The last mark that is not beyond BLOCK. */
+static const struct mark *
+find_mark (const struct manifest_index *index, uint64_t block)
+{
+  size_t low = 0, high = index->count;
+
+  while (high - low > 1) {
+    size_t middle = low + (high - low) / 2;
+
+    if (index->marks[middle].first <= block)
+      low = middle;
+    else
+      high = middle;
+  }
+  return &index->marks[low];
+}
+
+/* Find the record with BLOCK: its offset, and its blocks. */
+static int
+find_record (struct manifest_index *index, uint64_t block, uint64_t *offset,
+             struct blkhash_manifest_run *run)
+{
+  unsigned char head[MANIFEST_HEAD_SIZE];
+  bool zeros;
+  int err;
+
+  *offset = find_mark (index, block)->offset;
+  for (;;) {
+    err = pinned_file_read (&index->file, head, sizeof head, *offset);
+    if (err)
+      return err;
+    run->first = manifest_get (head, 8);
+    run->count = manifest_get (head + 8, 8);
+    zeros = run->count & MANIFEST_ZERO_RUN;
+    run->count &= ~MANIFEST_ZERO_RUN;
+    if (block - run->first < run->count)
+      break;
+    *offset += record_size (index, run->count, zeros);
+  }
+  run->leaves = zeros ? NULL : index->sum; /* any address that is not NULL */
+  run->leaf_size = index->leaf_size;
+  return 0;
+}
+
+int
+manifest_index_get (struct manifest_index *index, uint64_t first, uint64_t max,
+                    unsigned char *leaves, struct blkhash_manifest_run *run)
+{
+  uint64_t offset, skip;
+  int err;
+
+  *run = (struct blkhash_manifest_run) { .count = 0 };
+  err = find_record (index, first, &offset, run);
+  if (err)
+    return err;
+  skip = first - run->first;
+  run->first = first;
+  run->count = MIN (run->count - skip, max);
+  if (!run->leaves || !leaves)
+    return 0;
+  run->leaves = leaves;
+  return pinned_file_read (&index->file, leaves, run->count * run->leaf_size,
+                           offset + MANIFEST_HEAD_SIZE +
+                           skip * index->leaf_size);
+}
