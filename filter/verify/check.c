@@ -1,0 +1,406 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Read a range of the disk so that each block of it is what the manifest says.
+ *
+ * Only whole blocks can be verified.  The whole blocks of a request are read
+ * into its buffer and hashed there, many at a time; a block of which the
+ * request has a part is read elsewhere, and kept in a cache.  A block that is
+ * wrong or could not be read is read again, alone, so that one that stays wrong
+ * costs the client only itself.
+ *
+ * A request fails as a whole.  The rest of its batch is still verified, so that
+ * all of its bad blocks are known.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-filter.h>
+
+#include "../lib/common/numbers.h"
+#include "../lib/common/zero.h"
+#include "../lib/construction/leaf.h"
+#include "verify/check.h"
+#include "verify/disk.h"
+#include "verify/params.h"
+#include "verify/source.h"
+
+#define MAX_BATCH 1024          /* blocks that are read at a time */
+#define MAX_GROUP (2 * LEAF_GROUP) /* blocks that are hashed at a time */
+
+/* A request. */
+struct check {
+  struct disk *disk;
+  const struct source *source;
+  nbdkit_next *next;
+  int *err;                     /* set if it fails */
+  bool wrong;                   /* it is served with content that is wrong */
+};
+
+/* Consecutive blocks of one kind. */
+struct batch {
+  uint64_t first;
+  size_t count;
+  const unsigned char *leaves;  /* what they must have; NULL: they are zero */
+  unsigned char *buf;           /* their content */
+};
+
+static int
+no_memory (int *err)
+{
+  nbdkit_error ("blkhash-verify: %m");
+  *err = ENOMEM;
+  return -1;
+}
+
+/* The block NUMBER of BATCH, counted from 0. */
+static struct batch
+one_block (const struct check *check, const struct batch *batch, size_t number)
+{
+  const struct disk *disk = check->disk;
+
+  return (struct batch) {
+    .first = batch->first + number, .count = 1,
+    .leaves = batch->leaves ? batch->leaves + number * disk->leaf_size : NULL,
+    .buf = batch->buf + number * disk->block_size,
+  };
+}
+
+/* ---- Hashing ---- */
+
+static bool
+has_leaf (struct disk *disk, const struct leaf_block *block,
+          const unsigned char *leaf)
+{
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+
+  if (!block->zero)
+    return memcmp (block->md, leaf, disk->leaf_size) == 0;
+  /* With a digest that is not cryptographic, data can have this leaf. */
+  return leaf_hash_zeros (disk->engine, block->len, md) == 0 &&
+    memcmp (md, leaf, disk->leaf_size) == 0;
+}
+
+/* Hash at most MAX_GROUP blocks of BATCH, and set which are GOOD.  0 or an
+ * errno value.
+ */
+static int
+compare_group (struct disk *disk, const struct batch *batch, bool *good)
+{
+  unsigned char md[MAX_GROUP][BLKHASH_MAX_MD_SIZE];
+  struct leaf_block blocks[MAX_GROUP];
+  size_t i;
+  int err;
+
+  for (i = 0; i < batch->count; i++)
+    blocks[i] = (struct leaf_block) {
+      .data = batch->buf + i * disk->block_size,
+      .len = disk_bytes (disk, batch->first + i, 1),
+      .md = md[i],
+    };
+  err = leaf_batch (disk->engine, blocks, batch->count);
+  for (i = 0; err == 0 && i < batch->count; i++)
+    good[i] = has_leaf (disk, &blocks[i],
+                        batch->leaves + i * disk->leaf_size);
+  return err;
+}
+
+/* Set which blocks of BATCH, whose content was read, are GOOD. */
+static int
+compare (const struct check *check, const struct batch *batch, bool *good)
+{
+  struct disk *disk = check->disk;
+  size_t i;
+
+  for (i = 0; i < batch->count; i += MAX_GROUP) {
+    struct batch group = one_block (check, batch, i);
+    int err;
+
+    group.count = MIN (batch->count - i, MAX_GROUP);
+    err = compare_group (disk, &group, good + i);
+    if (err) {
+      nbdkit_error ("blkhash-verify: cannot hash: %s", strerror (err));
+      *check->err = err;
+      return -1;
+    }
+  }
+  return 0;
+}
+
+static int
+compare_zeros (const struct check *check, const struct batch *batch,
+               bool *good)
+{
+  size_t i;
+
+  for (i = 0; i < batch->count; i++)
+    good[i] = is_zero (batch->buf + i * check->disk->block_size,
+                       disk_bytes (check->disk, batch->first + i, 1));
+  return 0;
+}
+
+/* ---- Reading ---- */
+
+/* Read BATCH and set which blocks are GOOD.  1: they could not be read, and
+ * *ERR is the plugin's; -1: this failed.
+ */
+static int
+read_and_compare (const struct check *check, const struct batch *batch,
+                  bool *good)
+{
+  const struct disk *disk = check->disk;
+
+  if (source_read (check->source, check->next, batch->buf,
+                   disk_bytes (disk, batch->first, batch->count),
+                   batch->first * disk->block_size, check->err) == -1)
+    return 1;
+  return batch->leaves ? compare (check, batch, good)
+                       : compare_zeros (check, batch, good);
+}
+
+/* Read BLOCK, which is bad, or UNREADABLE, again.  0 or -1; *STATE is set. */
+static int
+read_again (const struct check *check, const struct batch *block,
+            bool unreadable, unsigned tries, enum block_state *state)
+{
+  bool good = false;
+
+  *state = unreadable ? BLOCK_UNREADABLE : BLOCK_BAD;
+  for (; tries > 0 && !good; tries--) {
+    int r = read_and_compare (check, block, &good);
+
+    if (r == -1)
+      return -1;
+    *state = r == 1 ? BLOCK_UNREADABLE : good ? BLOCK_GOOD : BLOCK_BAD;
+    good = *state == BLOCK_GOOD;
+  }
+  return 0;
+}
+
+/* ---- Failing ---- */
+
+/* A range of consecutive blocks in one state, to report. */
+struct finding {
+  uint64_t first, count;
+  enum block_state state;
+};
+
+static void
+report (const struct check *check, const struct finding *finding)
+{
+  const struct disk *disk = check->disk;
+  uint64_t bytes = disk_bytes (disk, finding->first, finding->count);
+  uint64_t offset = finding->first * disk->block_size;
+
+  if (finding->count == 0)
+    return;
+  if (finding->state == BLOCK_UNREADABLE)
+    nbdkit_error ("blkhash-verify: %" PRIu64 " bytes at %" PRIu64 " cannot be "
+                  "read: %s", bytes, offset, strerror (*check->err));
+  else
+    nbdkit_error ("blkhash-verify: %" PRIu64 " bytes at %" PRIu64 " are not "
+                  "what %s says", bytes, offset, disk->path);
+}
+
+/* Extend FINDING by BLOCK, or report it and begin another. */
+static void
+add_finding (const struct check *check, struct finding *finding,
+             uint64_t block, enum block_state state)
+{
+  if (finding->count > 0 && finding->state == state &&
+      finding->first + finding->count == block)
+    finding->count++;
+  else {
+    report (check, finding);
+    *finding = (struct finding) { block, 1, state };
+  }
+}
+
+/* Does a block in STATE fail the request? */
+static bool
+is_failure (struct check *check, enum block_state state)
+{
+  if (state == BLOCK_GOOD)
+    return false;
+  if (state == BLOCK_BAD && verify_params.fail == FAIL_WARN) {
+    check->wrong = true;
+    return false;
+  }
+  if (state == BLOCK_BAD)
+    *check->err = EIO;
+  if (verify_params.fail == FAIL_STOP)
+    __atomic_store_n (&check->disk->stopped, true, __ATOMIC_RELAXED);
+  return true;
+}
+
+/* ---- Batches ---- */
+
+/* Handle what the read of BATCH gave: R of read_and_compare, and GOOD. */
+static int
+settle (struct check *check, const struct batch *batch, int r,
+        const bool *good)
+{
+  unsigned retry = verify_params.retry;
+  struct finding finding = { .count = 0 };
+  struct tally *tally = &check->disk->tally;
+  bool failed = false;
+  size_t i;
+
+  for (i = 0; i < batch->count; i++) {
+    struct batch block = one_block (check, batch, i);
+    enum block_state state = BLOCK_GOOD, old;
+
+    if (r == 1 || !good[i]) {
+      /* A large read that failed says nothing of one block. */
+      unsigned first = r == 1 && batch->count > 1;
+
+      if (read_again (check, &block, r == 1, first + retry, &state) == -1)
+        return -1;
+      if (state == BLOCK_GOOD)
+        tally_add_transient (tally);
+    }
+    old = tally_set (tally, block.first, state);
+    if (state != BLOCK_GOOD && state != old)
+      add_finding (check, &finding, block.first, state);
+    failed |= is_failure (check, state);
+  }
+  report (check, &finding);
+  return failed ? -1 : 0;
+}
+
+static int
+read_batch (struct check *check, const struct batch *batch)
+{
+  bool good[MAX_BATCH];
+  int r = read_and_compare (check, batch, good);
+
+  return r == -1 ? -1 : settle (check, batch, r, good);
+}
+
+/* Read COUNT blocks, at most MAX_BATCH, to BUF.  They are of any kind; LEAVES
+ * has room for their leaves.
+ */
+static int
+read_blocks (struct check *check, uint64_t first, size_t count,
+             unsigned char *buf, unsigned char *leaves)
+{
+  struct disk *disk = check->disk;
+
+  while (count > 0) {
+    struct blkhash_manifest_run run;
+    struct batch batch;
+
+    if (disk_get_run (disk, first, count, leaves, &run, check->err) == -1)
+      return -1;
+    batch = (struct batch) { first, run.count, run.leaves, buf };
+    if (!run.leaves && !verify_params.read_zeros)
+      memset (buf, 0, disk_bytes (disk, first, run.count));
+    else if (read_batch (check, &batch) == -1)
+      return -1;
+    first += run.count;
+    count -= run.count;
+    buf += run.count * disk->block_size;
+  }
+  return 0;
+}
+
+/* ---- Requests ---- */
+
+/* Store LEN bytes of BLOCK from SKIP on. */
+static int
+read_part (struct check *check, uint64_t block, void *buf, size_t len,
+           size_t skip)
+{
+  struct disk *disk = check->disk;
+  size_t size = disk_bytes (disk, block, 1);
+  unsigned char leaf[BLKHASH_MAX_MD_SIZE], *bytes;
+  int r;
+
+  if (block_cache_read (&disk->cache, block, buf, len, skip))
+    return 0;
+  bytes = malloc (size);
+  if (!bytes)
+    return no_memory (check->err);
+  check->wrong = false;
+  r = read_blocks (check, block, 1, bytes, leaf);
+  if (r == 0)
+    memcpy (buf, bytes + skip, len);
+  if (r == 0 && !check->wrong)
+    block_cache_add (&disk->cache, block, bytes, size);
+  free (bytes);
+  return r;
+}
+
+/* Read the COUNT whole blocks from FIRST on to BUF. */
+static int
+read_whole (struct check *check, uint64_t first, uint64_t count,
+            unsigned char *buf)
+{
+  struct disk *disk = check->disk;
+  size_t room = MIN (count, MAX_BATCH);
+  unsigned char *leaves = malloc (room * disk->leaf_size);
+  int r = leaves ? 0 : no_memory (check->err);
+
+  while (r == 0 && count > 0) {
+    size_t n = MIN (count, room);
+
+    r = read_blocks (check, first, n, buf, leaves);
+    first += n;
+    count -= n;
+    buf += n * disk->block_size;
+  }
+  free (leaves);
+  return r;
+}
+
+/* The first part of the range that is handled at once: a part of a block, or
+ * whole blocks.  Store its bytes in *LEN.
+ */
+static int
+read_next (struct check *check, unsigned char *buf, uint64_t offset,
+           uint64_t end, size_t *len)
+{
+  struct disk *disk = check->disk;
+  uint64_t block = offset / disk->block_size;
+  size_t skip = offset % disk->block_size;
+  uint64_t blocks = end / disk->block_size;
+
+  if (end == disk->size)
+    blocks = disk->blocks;      /* the last one is whole, even if short */
+  if (skip == 0 && block < blocks) {
+    *len = disk_bytes (disk, block, blocks - block);
+    return read_whole (check, block, blocks - block, buf);
+  }
+  *len = MIN (disk_bytes (disk, block, 1) - skip, end - offset);
+  return read_part (check, block, buf, *len, skip);
+}
+
+int
+check_read (struct disk *disk, const struct source *source, nbdkit_next *next,
+            void *buf, uint32_t count, uint64_t offset, int *err)
+{
+  struct check check = { disk, source, next, err, false };
+  uint64_t end = offset + count;
+  unsigned char *at = buf;
+
+  if (__atomic_load_n (&disk->stopped, __ATOMIC_RELAXED)) {
+    *err = EIO;
+    return -1;
+  }
+  while (offset < end) {
+    size_t len;
+
+    if (read_next (&check, at, offset, end, &len) == -1)
+      return -1;
+    at += len;
+    offset += len;
+  }
+  return 0;
+}

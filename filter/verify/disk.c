@@ -1,0 +1,170 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A disk that is verified: its manifest, and what all connections share.
+ *
+ * The manifest is not trusted: it is the right one only if the sum of its
+ * leaves is the expected one.  It takes one small record to claim a huge disk
+ * of zeros, whose sum takes weeks, so the number of blocks is limited.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-filter.h>
+
+#include "blkhash.h"
+
+#include "../lib/common/numbers.h"
+#include "../lib/construction/leaf.h"
+#include "../lib/digest/digest.h"
+#include "../lib/manifest/manifest-index.h"
+#include "verify/disk.h"
+#include "verify/sum.h"
+
+#define MAX_BLOCKS (UINT64_C (1) << 34) /* 1 PiB, in blocks of 64 KiB */
+
+static int
+refuse (const struct disk *disk, const char *why)
+{
+  nbdkit_error ("blkhash-verify-manifest: %s: %s", disk->path, why);
+  return -1;
+}
+
+static int
+no_memory (void)
+{
+  nbdkit_error ("blkhash-verify: %m");
+  return -1;
+}
+
+/* Read the manifest, and check that it has the sum EXPECTED, unless NULL. */
+static int
+load_manifest (struct disk *disk, const struct sum *expected)
+{
+  char reason[BLKHASH_MAX_REASON_SIZE];
+  unsigned flags = expected ? 0 : BLKHASH_MANIFEST_NO_SUM;
+  const struct blkhash_opts *opts;
+
+  disk->index = manifest_index_new (disk->fd, flags, reason, sizeof reason);
+  if (!disk->index)
+    return refuse (disk, reason);
+  opts = manifest_index_opts (disk->index);
+  disk->size = manifest_index_size (disk->index);
+  disk->block_size = blkhash_opts_get_block_size (opts);
+  disk->leaf_size = blkhash_opts_get_digest_size (opts);
+  disk->blocks = disk->size / disk->block_size +
+    (disk->size % disk->block_size != 0);
+  if (disk->leaf_size == 0)
+    return refuse (disk, "the digest null proves nothing");
+  if (disk->size > INT64_MAX || disk->blocks > MAX_BLOCKS)
+    return refuse (disk, "it has too many blocks");
+  if (expected && !blkhash_opts_same_hash (opts, expected->opts))
+    return refuse (disk, "its digest, block size or construction is not that "
+                   "of blkhash-verify-sum");
+  if (manifest_index_load (disk->index, reason, sizeof reason) != 0)
+    return refuse (disk, reason);
+  if (expected && memcmp (manifest_index_sum (disk->index), expected->md,
+                          disk->leaf_size) != 0)
+    return refuse (disk, "its checksum is not blkhash-verify-sum");
+  return 0;
+}
+
+static int
+prepare (struct disk *disk)
+{
+  const struct blkhash_opts *opts = manifest_index_opts (disk->index);
+
+  if (block_cache_init (&disk->cache, disk->block_size) == -1 ||
+      tally_init (&disk->tally, disk->blocks) == -1)
+    return no_memory ();
+  disk->digest = digest_create (blkhash_opts_get_digest_name (opts));
+  if (disk->digest)
+    disk->engine = leaf_engine_create (disk->digest, disk->block_size);
+  return disk->engine ? 0 : no_memory ();
+}
+
+static int
+open_manifest (struct disk *disk, const char *sum)
+{
+  struct sum expected;
+  int r;
+
+  disk->fd = open (disk->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (disk->fd == -1) {
+    nbdkit_error ("blkhash-verify-manifest: %s: %m", disk->path);
+    return -1;
+  }
+  if (strcmp (sum, "none") == 0)
+    r = load_manifest (disk, NULL);
+  else {
+    if (sum_parse (&expected, sum) == -1)
+      return -1;
+    r = load_manifest (disk, &expected);
+    sum_free (&expected);
+  }
+  return r == -1 ? -1 : prepare (disk);
+}
+
+struct disk *
+disk_open (const char *path, const char *sum)
+{
+  struct disk *disk = calloc (1, sizeof *disk);
+
+  if (!disk) {
+    no_memory ();
+    return NULL;
+  }
+  disk->path = path;
+  if (open_manifest (disk, sum) == 0)
+    return disk;
+  disk_free (disk);
+  return NULL;
+}
+
+void
+disk_free (struct disk *disk)
+{
+  if (!disk)
+    return;
+  leaf_engine_free (disk->engine);
+  digest_free (disk->digest);
+  block_cache_destroy (&disk->cache);
+  tally_destroy (&disk->tally);
+  manifest_index_free (disk->index);
+  if (disk->fd != -1)
+    close (disk->fd);
+  free (disk);
+}
+
+int
+disk_get_run (struct disk *disk, uint64_t first, uint64_t max,
+              unsigned char *leaves, struct blkhash_manifest_run *run, int *err)
+{
+  int failed = manifest_index_get (disk->index, first, max, leaves, run);
+
+  if (failed == 0)
+    return 0;
+  if (failed != ESTALE)
+    nbdkit_error ("blkhash-verify: %s: %s", disk->path, strerror (failed));
+  else if (!__atomic_exchange_n (&disk->changed, true, __ATOMIC_RELAXED))
+    nbdkit_error ("blkhash-verify: %s has changed since nbdkit started: what "
+                  "it proves cannot be read any more", disk->path);
+  *err = EIO;
+  return -1;
+}
+
+uint64_t
+disk_bytes (const struct disk *disk, uint64_t first, uint64_t count)
+{
+  uint64_t offset = first * disk->block_size;
+
+  return MIN (count * disk->block_size, disk->size - offset);
+}

@@ -1,0 +1,55 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A disk that is verified: its manifest, and what all connections share.
+ */
+
+#ifndef NBDKIT_BLKHASH_VERIFY_DISK_H
+#define NBDKIT_BLKHASH_VERIFY_DISK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "blkhash-manifest.h"
+
+#include "verify/block-cache.h"
+#include "verify/tally.h"
+
+struct digest;
+struct leaf_engine;
+struct manifest_index;
+
+struct disk {
+  const char *path;             /* of the manifest */
+  int fd;
+  struct manifest_index *index;
+  uint64_t size, blocks;        /* of the disk */
+  uint32_t block_size;
+  size_t leaf_size;
+  struct digest *digest;
+  struct leaf_engine *engine;
+  struct block_cache cache;
+  struct tally tally;
+  bool stopped;                 /* all requests fail; atomic */
+  bool changed;                 /* so did the manifest, and it was logged;
+                                 * atomic */
+};
+
+/* Open the manifest PATH, read it, and check that its sum is SUM, unless that
+ * is "none".  NULL after nbdkit_error.
+ */
+struct disk *disk_open (const char *path, const char *sum);
+void disk_free (struct disk *disk);
+
+/* As manifest_index_get, for a request.  0, or -1 after nbdkit_error; then *ERR
+ * is set.
+ */
+int disk_get_run (struct disk *disk, uint64_t first, uint64_t max,
+                  unsigned char *leaves, struct blkhash_manifest_run *run,
+                  int *err);
+
+/* The number of bytes of COUNT blocks from block FIRST on. */
+uint64_t disk_bytes (const struct disk *disk, uint64_t first, uint64_t count);
+
+#endif /* NBDKIT_BLKHASH_VERIFY_DISK_H */

@@ -1,0 +1,119 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The parameters of nbdkit-blkhash-verify-filter.
+ */
+
+#include <config.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-filter.h>
+
+#include "verify/params.h"
+
+#define MAX_RETRY 1000
+
+struct verify_params verify_params = { .retry = 1 };
+
+/* Set *RESULT to the number of VALUE among NAMES, which ends with NULL. */
+static int
+parse_word (const char *key, const char *value, const char *const *names,
+            int *result)
+{
+  int i;
+
+  for (i = 0; names[i]; i++)
+    if (strcmp (value, names[i]) == 0) {
+      *result = i;
+      return 1;
+    }
+  nbdkit_error ("%s: unknown value: %s", key, value);
+  return -1;
+}
+
+static int
+parse_flag (const char *key, const char *value, const char *no,
+            const char *yes, bool *result)
+{
+  const char *const names[] = { no, yes, NULL };
+  int number = 0, r = parse_word (key, value, names, &number);
+
+  *result = number;
+  return r;
+}
+
+static int
+parse_fail (const char *key, const char *value)
+{
+  static const char *const names[] = { "error", "warn", "stop", NULL };
+  int number = 0, r = parse_word (key, value, names, &number);
+
+  verify_params.fail = number;
+  return r;
+}
+
+static int
+parse_retry (const char *key, const char *value)
+{
+  unsigned *retry = &verify_params.retry;
+
+  if (nbdkit_parse_unsigned (key, value, retry) == -1)
+    return -1;
+  if (*retry <= MAX_RETRY)
+    return 1;
+  nbdkit_error ("%s must be from 0 to %d", key, MAX_RETRY);
+  return -1;
+}
+
+/* It is made absolute, because nbdkit changes its directory. */
+static int
+parse_path (const char *value, const char **result)
+{
+  char *path = nbdkit_absolute_path (value);
+
+  if (!path)
+    return -1;
+  *result = nbdkit_strdup_intern (path);
+  free (path);
+  return *result ? 1 : -1;
+}
+
+int
+verify_params_config (const char *key, const char *value)
+{
+  struct verify_params *p = &verify_params;
+
+  if (strcmp (key, "blkhash-verify-manifest") == 0)
+    return parse_path (value, &p->manifest);
+  if (strcmp (key, "blkhash-verify-sum") == 0) {
+    p->sum = value;
+    return 1;
+  }
+  if (strcmp (key, "blkhash-verify-size") == 0)
+    return parse_flag (key, value, "exact", "truncate", &p->truncate);
+  if (strcmp (key, "blkhash-verify-fail") == 0)
+    return parse_fail (key, value);
+  if (strcmp (key, "blkhash-verify-retry") == 0)
+    return parse_retry (key, value);
+  if (strcmp (key, "blkhash-verify-zero") == 0)
+    return parse_flag (key, value, "skip", "read", &p->read_zeros);
+  return 0;
+}
+
+int
+verify_params_complete (void)
+{
+  if (!verify_params.manifest) {
+    nbdkit_error ("blkhash-verify-manifest is missing");
+    return -1;
+  }
+  if (!verify_params.sum) {
+    nbdkit_error ("blkhash-verify-sum is missing: the checksum that proves "
+                  "the manifest, or none to trust it");
+    return -1;
+  }
+  return 0;
+}

@@ -1,0 +1,45 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The parameters of nbdkit-blkhash-verify-filter.
+ */
+
+#ifndef NBDKIT_BLKHASH_VERIFY_PARAMS_H
+#define NBDKIT_BLKHASH_VERIFY_PARAMS_H
+
+#include <stdbool.h>
+
+enum verify_fail {
+  FAIL_ERROR,                   /* fail the request */
+  FAIL_WARN,                    /* log it, and serve what was read */
+  FAIL_STOP,                    /* fail this request and all later ones */
+};
+
+struct verify_params {
+  const char *manifest;         /* absolute path */
+  const char *sum;              /* that the manifest must have, or "none" */
+  bool truncate;                /* the plugin's disk may be larger */
+  enum verify_fail fail;
+  unsigned retry;               /* how often a bad block is read again */
+  bool read_zeros;              /* verify blocks of zeros, too */
+};
+
+/* Set before the server forks, read-only afterwards. */
+extern struct verify_params verify_params;
+
+/* 1 if KEY is ours and VALUE was taken, 0 if it is not ours, -1 on error. */
+int verify_params_config (const char *key, const char *value);
+
+/* Check them after the last verify_params_config.  0 or -1. */
+int verify_params_complete (void);
+
+#define VERIFY_PARAMS_HELP \
+  "blkhash-verify-manifest=FILE    The manifest of the disk.\n" \
+  "blkhash-verify-sum=SUM|none     The checksum that proves the manifest.\n" \
+  "blkhash-verify-size=exact|truncate  " \
+    "May the plugin's disk be larger?\n" \
+  "blkhash-verify-fail=error|warn|stop  What to do about bad blocks.\n" \
+  "blkhash-verify-retry=N          Read a bad block again, default once.\n" \
+  "blkhash-verify-zero=skip|read   Read blocks that must be zero?"
+
+#endif /* NBDKIT_BLKHASH_VERIFY_PARAMS_H */

@@ -1,0 +1,28 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Read from the plugin, within its constraints.
+ */
+
+#ifndef NBDKIT_BLKHASH_VERIFY_SOURCE_H
+#define NBDKIT_BLKHASH_VERIFY_SOURCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct nbdkit_next_ops;
+
+/* Of one connection. */
+struct source {
+  uint64_t size;                /* of the plugin's disk */
+  uint32_t min, max;            /* bytes of a request */
+};
+
+/* 0, or -1 after nbdkit_error. */
+int source_init (struct source *source, struct nbdkit_next_ops *next);
+
+/* Read LEN bytes, which the plugin's disk has.  0, or -1 with *ERR. */
+int source_read (const struct source *source, struct nbdkit_next_ops *next,
+                 void *buf, size_t len, uint64_t offset, int *err);
+
+#endif /* NBDKIT_BLKHASH_VERIFY_SOURCE_H */

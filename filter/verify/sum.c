@@ -1,0 +1,92 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A checksum that a user gave, with how it was made.
+ */
+
+#include <config.h>
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-filter.h>
+
+#include "verify/sum.h"
+
+static int
+hex_digit (char c)
+{
+  static const char digits[] = "0123456789abcdef";
+  const char *digit = c ? strchr (digits, tolower ((unsigned char) c)) : NULL;
+
+  return digit ? digit - digits : -1;
+}
+
+/* The digits at the end of TEXT, which follow ":" or "= ".  NULL: none do. */
+static const char *
+find_hex (const char *text)
+{
+  size_t len = strlen (text);
+
+  while (len > 0 && hex_digit (text[len - 1]) != -1)
+    len--;
+  if (len >= 1 && text[len - 1] == ':')
+    return text + len;
+  if (len >= 3 && strncmp (text + len - 3, " = ", 3) == 0)
+    return text + len;
+  return NULL;
+}
+
+static int
+parse_hex (const char *hex, unsigned char *md, size_t size)
+{
+  size_t i;
+
+  if (strlen (hex) != 2 * size)
+    return -1;
+  for (i = 0; i < size; i++)
+    md[i] = hex_digit (hex[2 * i]) << 4 | hex_digit (hex[2 * i + 1]);
+  return 0;
+}
+
+static int
+parse (struct sum *sum, const char *text)
+{
+  const char *hex = find_hex (text);
+  char *tag = strndup (text, strcspn (text, " :"));
+
+  if (tag)
+    sum->opts = blkhash_opts_from_tag (tag);
+  free (tag);
+  if (!sum->opts)
+    return -1;
+  if (hex && parse_hex (hex, sum->md,
+                        blkhash_opts_get_digest_size (sum->opts)) == 0)
+    return 0;
+  errno = EINVAL;
+  return -1;
+}
+
+int
+sum_parse (struct sum *sum, const char *text)
+{
+  *sum = (struct sum) { .opts = NULL };
+  if (parse (sum, text) == 0)
+    return 0;
+  if (errno == EINVAL)
+    nbdkit_error ("blkhash-verify-sum: not a checksum with its tag, such as "
+                  "blk-sha256/64k = 58314742...: %s", text);
+  else
+    nbdkit_error ("blkhash-verify: %m");
+  sum_free (sum);
+  return -1;
+}
+
+void
+sum_free (struct sum *sum)
+{
+  blkhash_opts_free (sum->opts);
+}

@@ -1,0 +1,24 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A checksum that a user gave, with how it was made.
+ */
+
+#ifndef NBDKIT_BLKHASH_VERIFY_SUM_H
+#define NBDKIT_BLKHASH_VERIFY_SUM_H
+
+#include "blkhash.h"
+
+struct sum {
+  struct blkhash_opts *opts;
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+};
+
+/* Parse "blk-sha256/64k = HEX" or "blk-sha256/64k (NAME) = HEX", as blksum --tag
+ * prints it, or "blk-sha256/64k:HEX", as blksum --expect takes it.  0, or -1
+ * after nbdkit_error.
+ */
+int sum_parse (struct sum *sum, const char *text);
+void sum_free (struct sum *sum);
+
+#endif /* NBDKIT_BLKHASH_VERIFY_SUM_H */

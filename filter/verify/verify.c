@@ -1,0 +1,256 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * nbdkit-blkhash-verify-filter: serves only content that a manifest proves.
+ *
+ * This file has the callbacks of nbdkit.  The export is read-only, and its
+ * content is that of the manifest, so all connections share what was verified,
+ * whatever the plugin's connections see.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-filter.h>
+
+#include "../lib/common/numbers.h"
+#include "verify/check.h"
+#include "verify/disk.h"
+#include "verify/params.h"
+#include "verify/source.h"
+
+#define MIN_PREFERRED 512       /* bytes; of nbdkit */
+
+/* All instances on a command line share the static state of one module. */
+static unsigned loaded;
+
+static struct disk *disk;
+
+/* ---- The server ---- */
+
+static void
+verify_load (void)
+{
+  loaded++;
+}
+
+static int
+verify_config (nbdkit_next_config *next, nbdkit_backend *nxdata,
+               const char *key, const char *value)
+{
+  int r = verify_params_config (key, value);
+
+  if (r == 0)
+    return next (nxdata, key, value);
+  return r == 1 ? 0 : -1;
+}
+
+static int
+verify_config_complete (nbdkit_next_config_complete *next,
+                        nbdkit_backend *nxdata)
+{
+  if (loaded > 1) {
+    nbdkit_error ("--filter=blkhash-verify can be given only once");
+    return -1;
+  }
+  if (verify_params_complete () == -1)
+    return -1;
+  return next (nxdata);
+}
+
+static int
+verify_get_ready (int thread_model)
+{
+  (void) thread_model;
+  disk = disk_open (verify_params.manifest, verify_params.sum);
+  return disk ? 0 : -1;
+}
+
+static void
+verify_unload (void)
+{
+  if (--loaded > 0)
+    return;
+  if (disk)
+    nbdkit_debug ("blkhash-verify: blocks: %" PRIu64 " good, %" PRIu64 " bad, "
+                  "%" PRIu64 " unreadable, %" PRIu64 " transient",
+                  disk->tally.counts[BLOCK_GOOD],
+                  disk->tally.counts[BLOCK_BAD],
+                  disk->tally.counts[BLOCK_UNREADABLE], disk->tally.transient);
+  disk_free (disk);
+}
+
+/* ---- Connections ---- */
+
+static void *
+verify_open (nbdkit_next_open *next, nbdkit_context *context,
+             int readonly, const char *exportname, int is_tls)
+{
+  struct source *source = calloc (1, sizeof *source);
+
+  (void) readonly;
+  (void) is_tls;
+  if (!source) {
+    nbdkit_error ("blkhash-verify: %m");
+    return NULL;
+  }
+  if (next (context, 1, exportname) == 0)
+    return source;
+  free (source);
+  return NULL;
+}
+
+static int
+verify_prepare (nbdkit_next *next, void *handle, int readonly)
+{
+  struct source *source = handle;
+
+  (void) readonly;
+  if (source_init (source, next) == -1)
+    return -1;
+  if (verify_params.truncate ? source->size >= disk->size
+                             : source->size == disk->size)
+    return 0;
+  nbdkit_error ("blkhash-verify: the disk has %" PRIu64 " bytes, but that of "
+                "%s has %" PRIu64, source->size, disk->path, disk->size);
+  return -1;
+}
+
+static void
+verify_close (void *handle)
+{
+  free (handle);
+}
+
+static int64_t
+verify_get_size (nbdkit_next *next, void *handle)
+{
+  (void) next;
+  (void) handle;
+  return disk->size;
+}
+
+static int
+verify_can_write (nbdkit_next *next, void *handle)
+{
+  (void) next;
+  (void) handle;
+  return 0;
+}
+
+/* Content that is served unverified can differ between connections. */
+static int
+verify_can_multi_conn (nbdkit_next *next, void *handle)
+{
+  (void) handle;
+  return verify_params.fail == FAIL_WARN ? next->can_multi_conn (next) : 1;
+}
+
+/* A prefetch would not reach our cache. */
+static int
+verify_can_cache (nbdkit_next *next, void *handle)
+{
+  (void) next;
+  (void) handle;
+  return NBDKIT_CACHE_NONE;
+}
+
+/* To verify zeros clients must read them. */
+static int
+verify_can_extents (nbdkit_next *next, void *handle)
+{
+  (void) next;
+  (void) handle;
+  return !verify_params.read_zeros;
+}
+
+static int
+verify_block_size (nbdkit_next *next, void *handle, uint32_t *minimum,
+                   uint32_t *preferred, uint32_t *maximum)
+{
+  uint32_t theirs = 0;
+
+  (void) handle;
+  if (next->block_size (next, minimum, &theirs, maximum) == -1)
+    return -1;
+  *minimum = 1;
+  *preferred = MAX (MAX (disk->block_size, MIN_PREFERRED), theirs);
+  *maximum = UINT32_MAX;
+  return 0;
+}
+
+/* ---- Requests ---- */
+
+static int
+verify_pread (nbdkit_next *next, void *handle, void *buf, uint32_t count,
+              uint64_t offset, uint32_t flags, int *err)
+{
+  (void) flags;
+  return check_read (disk, handle, next, buf, count, offset, err);
+}
+
+static int
+verify_extents (nbdkit_next *next, void *handle, uint32_t count,
+                uint64_t offset, uint32_t flags,
+                struct nbdkit_extents *extents, int *err)
+{
+  uint64_t end = offset + count;
+
+  (void) next;
+  (void) handle;
+  while (offset < end) {
+    uint64_t block = offset / disk->block_size, start, len;
+    struct blkhash_manifest_run run;
+    uint32_t type;
+
+    if (disk_get_run (disk, block, disk->blocks - block, NULL, &run,
+                      err) == -1)
+      return -1;
+    start = block * disk->block_size;
+    len = disk_bytes (disk, block, run.count) - (offset - start);
+    type = run.leaves ? 0 : NBDKIT_EXTENT_HOLE | NBDKIT_EXTENT_ZERO;
+    if (nbdkit_add_extent (extents, offset, len, type) == -1) {
+      *err = errno;
+      return -1;
+    }
+    offset += len;
+    if (flags & NBDKIT_FLAG_REQ_ONE)
+      break;
+  }
+  return 0;
+}
+
+static struct nbdkit_filter filter = {
+  .name = "blkhash-verify",
+  .longname = "nbdkit blkhash verify filter",
+  .description = "serve only content that a manifest proves",
+  .load = verify_load,
+  .unload = verify_unload,
+  .config = verify_config,
+  .config_complete = verify_config_complete,
+  .config_help = VERIFY_PARAMS_HELP,
+  .get_ready = verify_get_ready,
+  .open = verify_open,
+  .prepare = verify_prepare,
+  .close = verify_close,
+  .get_size = verify_get_size,
+  .can_write = verify_can_write,
+  .can_multi_conn = verify_can_multi_conn,
+  .can_cache = verify_can_cache,
+  .can_extents = verify_can_extents,
+  .block_size = verify_block_size,
+  .pread = verify_pread,
+  .extents = verify_extents,
+};
+
+/* What nbdkit looks for; older nbdkits do not declare it. */
+struct nbdkit_filter *filter_init (void);
+
+NBDKIT_REGISTER_FILTER (filter)
