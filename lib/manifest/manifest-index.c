@@ -4,10 +4,11 @@
  * Random access to the leaves of a manifest.
  *
  * The reader of manifests validates the file, and pins every byte that it reads
- * (pinned-file.c).  For each piece of the file, the first record that begins in
- * it is kept.  A look-up begins at the last of these that is not beyond the
- * block, and goes on from record to record by their numbers, which were
- * validated and are pinned; that is less than a piece, or one long record.
+ * (pinned-file.c).  For each MARK_DISTANCE of the file, the first record that
+ * begins in it is kept.  A look-up begins at the last of these that is not
+ * beyond the block, and goes on from record to record by their numbers, which
+ * were validated and are pinned; that is less than MARK_DISTANCE, or one long
+ * record.
  */
 
 #include <config.h>
@@ -26,6 +27,11 @@
 #include "manifest/manifest-reader.h"
 #include "manifest/manifest-unfinished.h"
 #include "manifest/pinned-file.h"
+
+/* Bytes of the file: some dozen records of few blocks, and these marks need less
+ * than two hundredths of the size of the file.
+ */
+#define MARK_DISTANCE 2048
 
 /* A record that blocks can be searched from. */
 struct mark {
@@ -139,13 +145,13 @@ record_size (const struct manifest_index *index, uint64_t count, bool zeros)
     (zeros ? 0 : count * index->leaf_size);
 }
 
-/* Keep the record at OFFSET if it is the first that begins in its piece. */
+/* Keep the record at OFFSET if it is the first of its MARK_DISTANCE. */
 static int
 add_mark (struct manifest_index *index, uint64_t first, uint64_t offset)
 {
   if (index->count > 0 &&
-      index->marks[index->count - 1].offset / PINNED_PIECE ==
-      offset / PINNED_PIECE)
+      index->marks[index->count - 1].offset / MARK_DISTANCE ==
+      offset / MARK_DISTANCE)
     return 0;
   if (index->count == index->room) {
     size_t room = MAX (2 * index->room, 64);
