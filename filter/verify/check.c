@@ -168,8 +168,9 @@ read_and_compare (const struct check *check, const struct batch *batch,
 /* Read BLOCK, which is bad, or UNREADABLE, again.  0 or -1; *STATE is set. */
 static int
 read_again (const struct check *check, const struct batch *block,
-            bool unreadable, unsigned tries, enum block_state *state)
+            bool unreadable, enum block_state *state)
 {
+  unsigned tries = verify_params.retry;
   bool good = false;
 
   *state = unreadable ? BLOCK_UNREADABLE : BLOCK_BAD;
@@ -242,31 +243,46 @@ is_failure (struct check *check, enum block_state state)
 
 /* ---- Batches ---- */
 
+/* Find the *STATE of BLOCK of a batch whose read gave R of read_and_compare, and
+ * GOOD for this block.
+ */
+static int
+settle_block (const struct check *check, const struct batch *batch,
+              const struct batch *block, int r, bool good,
+              enum block_state *state)
+{
+  /* A large read that failed says nothing of one block. */
+  if (r == 1 && batch->count > 1)
+    r = read_and_compare (check, block, &good);
+  if (r == -1)
+    return -1;
+  *state = BLOCK_GOOD;
+  if (r == 0 && good)
+    return 0;
+  if (read_again (check, block, r == 1, state) == -1)
+    return -1;
+  if (*state == BLOCK_GOOD)
+    tally_add_transient (&check->disk->tally);
+  return 0;
+}
+
 /* Handle what the read of BATCH gave: R of read_and_compare, and GOOD. */
 static int
 settle (struct check *check, const struct batch *batch, int r,
         const bool *good)
 {
-  unsigned retry = verify_params.retry;
   struct finding finding = { .count = 0 };
-  struct tally *tally = &check->disk->tally;
   bool failed = false;
   size_t i;
 
   for (i = 0; i < batch->count; i++) {
     struct batch block = one_block (check, batch, i);
-    enum block_state state = BLOCK_GOOD, old;
+    enum block_state state, old;
 
-    if (r == 1 || !good[i]) {
-      /* A large read that failed says nothing of one block. */
-      unsigned first = r == 1 && batch->count > 1;
-
-      if (read_again (check, &block, r == 1, first + retry, &state) == -1)
-        return -1;
-      if (state == BLOCK_GOOD)
-        tally_add_transient (tally);
-    }
-    old = tally_set (tally, block.first, state);
+    if (settle_block (check, batch, &block, r, r == 0 && good[i],
+                      &state) == -1)
+      return -1;
+    old = tally_set (&check->disk->tally, block.first, state);
     if (state != BLOCK_GOOD && state != old)
       add_finding (check, &finding, block.first, state);
     failed |= is_failure (check, state);
