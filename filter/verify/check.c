@@ -237,7 +237,7 @@ is_failure (struct check *check, enum block_state state)
   if (state == BLOCK_BAD)
     *check->err = EIO;
   if (verify_params.fail == FAIL_STOP)
-    __atomic_store_n (&check->disk->stopped, true, __ATOMIC_RELAXED);
+    disk_stop (check->disk);
   return true;
 }
 
@@ -406,7 +406,7 @@ check_read (struct disk *disk, const struct source *source, nbdkit_next *next,
   uint64_t end = offset + count;
   unsigned char *at = buf;
 
-  if (__atomic_load_n (&disk->stopped, __ATOMIC_RELAXED)) {
+  if (disk_is_stopped (disk)) {
     *err = EIO;
     return -1;
   }

@@ -144,6 +144,18 @@ disk_free (struct disk *disk)
   free (disk);
 }
 
+void
+disk_stop (struct disk *disk)
+{
+  __atomic_store_n (&disk->stopped, true, __ATOMIC_RELAXED);
+}
+
+bool
+disk_is_stopped (const struct disk *disk)
+{
+  return __atomic_load_n (&disk->stopped, __ATOMIC_RELAXED);
+}
+
 int
 disk_get_run (struct disk *disk, uint64_t first, uint64_t max,
               unsigned char *leaves, struct blkhash_manifest_run *run, int *err)

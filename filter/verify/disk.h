@@ -42,6 +42,10 @@ struct disk {
 struct disk *disk_open (const char *path, const char *sum);
 void disk_free (struct disk *disk);
 
+/* Make all requests fail from now on; do they? */
+void disk_stop (struct disk *disk);
+bool disk_is_stopped (const struct disk *disk);
+
 /* As manifest_index_get, for a request.  0, or -1 after nbdkit_error; then *ERR
  * is set.
  */

@@ -205,6 +205,10 @@ verify_extents (nbdkit_next *next, void *handle, uint32_t count,
 
   (void) next;
   (void) handle;
+  if (disk_is_stopped (disk)) {
+    *err = EIO;
+    return -1;
+  }
   while (offset < end) {
     uint64_t block = offset / disk->block_size, start, len;
     struct blkhash_manifest_run run;
