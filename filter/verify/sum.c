@@ -56,7 +56,11 @@ static int
 parse (struct sum *sum, const char *text)
 {
   const char *hex = find_hex (text);
-  char *tag = strndup (text, strcspn (text, " :"));
+  char *tag;
+
+  if (*text == '\\')            /* the name is escaped */
+    text++;
+  tag = strndup (text, strcspn (text, " :"));
 
   if (tag)
     sum->opts = blkhash_opts_from_tag (tag);
