@@ -85,6 +85,7 @@ verify_unload (void)
                   disk->tally.counts[BLOCK_BAD],
                   disk->tally.counts[BLOCK_UNREADABLE], disk->tally.transient);
   disk_free (disk);
+  disk = NULL;
 }
 
 /* ---- Connections ---- */

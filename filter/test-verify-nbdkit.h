@@ -1,0 +1,79 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * For unit tests of the verify filter: the functions of nbdkit that it calls, a
+ * plugin whose disk is memory with faults, and the manifest of the disk.
+ */
+
+#ifndef NBDKIT_BLKHASH_TEST_VERIFY_NBDKIT_H
+#define NBDKIT_BLKHASH_TEST_VERIFY_NBDKIT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-filter.h>
+
+#include "blkhash.h"
+
+/* How often nbdkit_error was called, and the last text. */
+extern atomic_uint errors;
+extern char last_error[512];
+
+/* Free what nbdkit_strdup_intern returned. */
+void free_interned (void);
+
+/* What nbdkit_add_extent was called with. */
+struct nbdkit_extents {
+  size_t count, max;            /* the next ones of MAX are refused */
+  struct nbdkit_extent *extent;
+};
+
+enum fault_kind {
+  FAULT_FLIP,                   /* one bit, at START */
+  FAULT_ZERO,
+  FAULT_OTHER,                  /* the bytes at OTHER */
+  FAULT_FAIL,                   /* with the error ERR */
+};
+
+/* Bytes that are not what they should be. */
+struct fault {
+  enum fault_kind kind;
+  uint64_t start, end, other;
+  int err;
+  int times;                    /* reads that find it; -1: all */
+  atomic_int left;              /* of TIMES */
+};
+
+#define MAX_FAULTS 40
+
+/* The address of NEXT is that of the plugin. */
+struct plugin {
+  nbdkit_next next;
+  unsigned char *bytes;         /* without faults */
+  uint64_t size;
+  uint32_t min, preferred, max; /* of requests, or 0 */
+  int multi_conn;
+  struct fault faults[MAX_FAULTS];
+  size_t nr_faults;
+  atomic_uint misused;          /* requests that its constraints forbid */
+  atomic_uint reads;
+};
+
+/* Set the functions, and allocate SIZE zero bytes. */
+void plugin_init (struct plugin *plugin, uint64_t size);
+void plugin_destroy (struct plugin *plugin);
+
+/* Apply FAULT, which is not one that fails, to LEN bytes from OFFSET on. */
+void fault_apply (const struct plugin *plugin, const struct fault *fault,
+                  unsigned char *buf, size_t len, uint64_t offset);
+
+/* Write the manifest of SIZE bytes to the file PATH, and return the sum as
+ * blksum --tag prints it, which the caller frees.
+ */
+char *manifest_of (const struct blkhash_opts *opts, const void *bytes,
+                   uint64_t size, const char *path);
+
+#endif /* NBDKIT_BLKHASH_TEST_VERIFY_NBDKIT_H */

@@ -1,0 +1,651 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Unit test: the parameters of the verify filter, which manifests and disks it
+ * refuses, and what clients see: the size, constraints and extents, which are
+ * compared with a model.  Prints the seed, and takes BLKHASH_SEED.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "blkhash-manifest.h"
+
+#include "../lib/common/numbers.h"
+#include "../lib/common/zero.h"
+#include "test-verify-nbdkit.h"
+#include "verify/params.h"
+
+#define BLOCK 4096
+#define BLOCKS 300
+#define SIZE (BLOCKS * BLOCK - 100)
+
+struct nbdkit_filter *filter_init (void);
+
+struct nbdkit_context {
+  nbdkit_next *next;
+};
+
+static char path[] = "/tmp/blkhash-test-XXXXXX";
+static unsigned seed;
+static struct nbdkit_filter *filter;
+static struct plugin plugin;
+static char *sum;               /* of its first SIZE bytes */
+
+static unsigned
+any (unsigned limit)            /* less than LIMIT */
+{
+  return rand_r (&seed) % limit;
+}
+
+static void
+write_manifest (void)
+{
+  struct blkhash_opts *opts = blkhash_opts_new ("sha256");
+
+  free (sum);
+  blkhash_opts_set_block_size (opts, BLOCK);
+  sum = manifest_of (opts, plugin.bytes, SIZE, path);
+  blkhash_opts_free (opts);
+}
+
+/* ---- The server ---- */
+
+static int
+next_config (nbdkit_backend *nxdata, const char *key, const char *value)
+{
+  (void) nxdata; (void) key; (void) value;
+  return 77;
+}
+
+static int
+next_config_complete (nbdkit_backend *nxdata)
+{
+  (void) nxdata;
+  return 0;
+}
+
+static int
+next_open (nbdkit_context *context, int readonly, const char *name)
+{
+  (void) context; (void) name;
+  assert_int_equal (readonly, 1);
+  return 0;
+}
+
+static int
+config (const char *key, const char *value)
+{
+  return filter->config (next_config, NULL, key, value);
+}
+
+/* Start with parameters, pairs of key and value that end with NULL. */
+static int
+start (const char *key, ...)
+{
+  va_list args;
+
+  errors = 0;
+  *last_error = '\0';
+  verify_params = (struct verify_params) { .retry = 1 };
+  filter->load ();
+  va_start (args, key);
+  for (; key; key = va_arg (args, const char *))
+    assert_int_equal (config (key, va_arg (args, const char *)), 0);
+  va_end (args);
+  if (filter->config_complete (next_config_complete, NULL) != 0)
+    return -1;
+  return filter->get_ready (NBDKIT_THREAD_MODEL_PARALLEL);
+}
+
+static void
+stop (void)
+{
+  filter->unload ();
+  free_interned ();
+}
+
+#define MANIFEST "blkhash-verify-manifest", path
+#define START(...) start (MANIFEST, __VA_ARGS__, NULL)
+
+static void *
+connect_client (int *prepared)
+{
+  struct nbdkit_context context = { &plugin.next };
+  void *handle = filter->open (next_open, &context, 0, "", 0);
+
+  assert_non_null (handle);
+  *prepared = filter->prepare (&plugin.next, handle, 0);
+  return handle;
+}
+
+/* ---- Parameters ---- */
+
+static void
+assert_refused (const char *why)
+{
+  if (!strstr (last_error, why))
+    fail_msg ("expected: %s\n     got: %s", why, last_error);
+  assert_int_equal (errors, 1);
+  errors = 0;
+}
+
+static void
+assert_bad_value (const char *key, const char *value, const char *why)
+{
+  assert_int_equal (config (key, value), -1);
+  assert_refused (why);
+}
+
+static void
+test_values (void **state)
+{
+  (void) state;
+  assert_int_equal (start (NULL, NULL), -1);
+  assert_refused ("blkhash-verify-manifest is missing");
+  stop ();
+  assert_int_equal (start (MANIFEST, NULL), -1);
+  assert_refused ("blkhash-verify-sum is missing: the checksum that proves "
+                  "the manifest, or none to trust it");
+  assert_int_equal (config ("file", "x"), 77);
+  assert_int_equal (config ("blkhash-verify", "x"), 77);
+  assert_bad_value ("blkhash-verify-fail", "", "unknown value: ");
+  assert_bad_value ("blkhash-verify-fail", "Error", "unknown value: Error");
+  assert_bad_value ("blkhash-verify-size", "any", "unknown value: any");
+  assert_bad_value ("blkhash-verify-zero", "no", "unknown value: no");
+  assert_bad_value ("blkhash-verify-retry", "-1", "could not parse");
+  assert_bad_value ("blkhash-verify-retry", "1001", "must be from 0 to 1000");
+  stop ();
+
+  assert_int_equal (START ("blkhash-verify-sum", "none",
+                           "blkhash-verify-fail", "warn",
+                           "blkhash-verify-size", "truncate",
+                           "blkhash-verify-zero", "read",
+                           "blkhash-verify-retry", "1000"), 0);
+  assert_int_equal (verify_params.fail, FAIL_WARN);
+  assert_true (verify_params.truncate);
+  assert_true (verify_params.read_zeros);
+  assert_int_equal (verify_params.retry, 1000);
+  stop ();
+  assert_int_equal (START ("blkhash-verify-sum", "none",
+                           "blkhash-verify-fail", "stop",
+                           "blkhash-verify-fail", "error",
+                           "blkhash-verify-size", "exact",
+                           "blkhash-verify-zero", "skip",
+                           "blkhash-verify-retry", "0"), 0);
+  assert_int_equal (verify_params.fail, FAIL_ERROR);
+  stop ();
+}
+
+static void
+test_twice (void **state)
+{
+  (void) state;
+  filter->load ();
+  assert_int_equal (START ("blkhash-verify-sum", "none"), -1);
+  assert_refused ("--filter=blkhash-verify can be given only once");
+  filter->unload ();
+  stop ();
+}
+
+/* ---- The sum ---- */
+
+/* All forms of a sum, with the hex digits HEX. */
+static void
+start_with_sums (const char *hex, int expected)
+{
+  static const char *const formats[] = {
+    "blk-sha256/4k = %s", "blk-sha256/4k (disk = 12.img) = %s",
+    "blk-sha256/4k:%s",
+    "\\blk-sha256/4k (a\\nb) = %s",
+  };
+  char text[500];
+  size_t i;
+
+  for (i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+    snprintf (text, sizeof text, formats[i], hex);
+    if (START ("blkhash-verify-sum", text) != expected)
+      fail_msg ("%s: %s", text, last_error);
+    if (expected == -1)
+      assert_refused ("its checksum is not blkhash-verify-sum");
+    stop ();
+  }
+}
+
+static void
+test_sums (void **state)
+{
+  static const char *const none[] = {
+    "", "NONE", "blk-sha256/4k", "blk-sha256/4k = ", "blk-sha256/4k = 12",
+    "blk-sha256/4k  12", "sha256 = 12", "blk-nothing = 12", ":", " = ",
+    "blk-sha256/5k:",
+  };
+  char *hex = strdup (strrchr (sum, ' ') + 1), text[300];
+  size_t i;
+
+  (void) state;
+  assert_int_equal (strlen (hex), 64);
+  start_with_sums (hex, 0);
+  for (i = 0; i < 64; i++)
+    hex[i] = hex[i] >= 'a' ? hex[i] - 'a' + 'A' : hex[i];
+  start_with_sums (hex, 0);
+  hex[63] ^= 1;
+  start_with_sums (hex, -1);
+  hex[63] ^= 1;
+  hex[0] = hex[0] == '7' ? '6' : '7';
+  start_with_sums (hex, -1);
+
+  for (i = 0; i < sizeof none / sizeof none[0]; i++) {
+    assert_int_equal (START ("blkhash-verify-sum", none[i]), -1);
+    assert_refused ("not a checksum with its tag, such as");
+    stop ();
+  }
+  /* Too short, too long, and something behind it. */
+  snprintf (text, sizeof text, "%.*s", (int) strlen (sum) - 1, sum);
+  assert_int_equal (START ("blkhash-verify-sum", text), -1);
+  assert_refused ("not a checksum");
+  stop ();
+  snprintf (text, sizeof text, "%s0", sum);
+  assert_int_equal (START ("blkhash-verify-sum", text), -1);
+  assert_refused ("not a checksum");
+  stop ();
+  snprintf (text, sizeof text, "%s ", sum);
+  assert_int_equal (START ("blkhash-verify-sum", text), -1);
+  assert_refused ("not a checksum");
+  stop ();
+  /* Of another kind. */
+  snprintf (text, sizeof text, "blk-sha256/64k:%s", hex);
+  assert_int_equal (START ("blkhash-verify-sum", text), -1);
+  assert_refused ("its digest, block size or construction is not that of "
+                  "blkhash-verify-sum");
+  stop ();
+  snprintf (text, sizeof text, "blk-sha256/4k/linear:%s", hex);
+  assert_int_equal (START ("blkhash-verify-sum", text), -1);
+  assert_refused ("its digest, block size or construction is not that of "
+                  "blkhash-verify-sum");
+  stop ();
+  free (hex);
+}
+
+/* ---- The manifest ---- */
+
+static void
+assert_bad_manifest (const char *file, const char *with_sum, const char *why)
+{
+  assert_int_equal (start ("blkhash-verify-manifest", file,
+                           "blkhash-verify-sum", with_sum, NULL), -1);
+  assert_refused (why);
+  if (!strstr (last_error, file))
+    fail_msg ("no name: %s", last_error);
+  stop ();
+}
+
+/* The manifest of zeros, at FILE. */
+static void
+write_zeros (const char *file, const char *digest, uint64_t size)
+{
+  struct blkhash_opts *opts = blkhash_opts_new (digest);
+  FILE *f = fopen (file, "w");
+  struct blkhash_manifest_writer *w;
+  struct blkhash_leaf_sink sink;
+
+  assert_non_null (f);
+  blkhash_opts_set_block_size (opts, 4);
+  w = blkhash_manifest_writer_new (opts, size, fileno (f));
+  assert_non_null (w);
+  sink = blkhash_manifest_writer_sink (w);
+  assert_int_equal (sink.zero (sink.opaque, 0, size / 4), 0);
+  assert_int_equal (blkhash_manifest_writer_finish (w, size, NULL, NULL), 0);
+  blkhash_manifest_writer_free (w);
+  blkhash_opts_free (opts);
+  fclose (f);
+}
+
+/* Change the size and the number of blocks in the header, which a CRC at the
+ * end covers.
+ */
+static void
+claim_size (const char *file, const char *size, const char *blocks)
+{
+  char header[512] = "";
+  FILE *f = fopen (file, "r+");
+
+  assert_non_null (f);
+  snprintf (header, sizeof header, "blkhash-manifest 1\nsum: blk-sha256/4\n"
+            "size: %s\nblocks: 0:%s\n", size, blocks);
+  assert_int_equal (fwrite (header, 1, sizeof header, f), sizeof header);
+  fclose (f);
+}
+
+static void
+test_manifests (void **state)
+{
+  char file[] = "/tmp/blkhash-test-XXXXXX";
+  int fd = mkstemp (file);
+
+  (void) state;
+  close (fd);
+  assert_bad_manifest ("/nonexistent", "none", "No such file");
+  assert_bad_manifest ("/", "none", "not a regular file");
+  assert_bad_manifest ("/dev/null", "none", "not a regular file");
+  assert_bad_manifest (file, "none", "too short to be a blkhash manifest");
+  assert_bad_manifest (file, sum, "too short to be a blkhash manifest");
+  write_zeros (file, "null", 4000);
+  assert_bad_manifest (file, "none", "the digest null proves nothing");
+  assert_bad_manifest (file, "blk-null/4:", "the digest null proves nothing");
+
+  /* Nothing is folded for it: that would take hours. */
+  write_zeros (file, "sha256", 400);
+  claim_size (file, "68719476740", "17179869185");
+  assert_bad_manifest (file, "none", "it has too many blocks");
+  assert_bad_manifest (file, "blk-sha256/4:"
+                       "0000000000000000000000000000000000000000000000000000"
+                       "000000000000", "it has too many blocks");
+  claim_size (file, "18446744073709551614", "4611686018427387904");
+  assert_bad_manifest (file, "none", "it has too many blocks");
+  claim_size (file, "404", "101");
+  assert_bad_manifest (file, "none", "blocks from 100 on are missing");
+  unlink (file);
+  assert_int_equal (mkfifo (file, 0600), 0);
+  assert_bad_manifest (file, "none", "not a regular file");
+  unlink (file);
+}
+
+/* ---- Connections ---- */
+
+/* The plugin's disk has SIZE and MORE bytes. */
+static void
+check_size (int more, bool truncate, bool right)
+{
+  int prepared;
+  void *handle;
+
+  plugin.size = SIZE + more;
+  assert_int_equal (START ("blkhash-verify-sum", sum, "blkhash-verify-size",
+                           truncate ? "truncate" : "exact"), 0);
+  handle = connect_client (&prepared);
+  assert_int_equal (prepared, right ? 0 : -1);
+  if (right)
+    assert_int_equal (filter->get_size (&plugin.next, handle), SIZE);
+  else
+    assert_refused ("blkhash-verify: the disk has ");
+  filter->close (handle);
+  stop ();
+  plugin.size = SIZE;
+}
+
+static void
+test_plugin_size (void **state)
+{
+  (void) state;
+  check_size (0, false, true);
+  check_size (-1, false, false);
+  check_size (1, false, false);
+  check_size (0, true, true);
+  check_size (-1, true, false);
+  check_size (100, true, true);
+}
+
+static void
+check_constraints (uint32_t min, uint32_t preferred, uint32_t max,
+                   uint32_t expected)
+{
+  uint32_t a = 0, b = 0, c = 0;
+  int prepared;
+  void *handle;
+
+  plugin.min = min;
+  plugin.preferred = preferred;
+  plugin.max = max;
+  handle = connect_client (&prepared);
+  assert_int_equal (prepared, 0);
+  assert_int_equal (filter->block_size (&plugin.next, handle, &a, &b, &c), 0);
+  assert_int_equal (a, 1);
+  assert_int_equal (b, expected);
+  assert_int_equal (c, UINT32_MAX);
+  filter->close (handle);
+  plugin.min = plugin.preferred = plugin.max = 0;
+}
+
+static void
+test_features (void **state)
+{
+  int prepared;
+  void *handle;
+
+  (void) state;
+  assert_int_equal (START ("blkhash-verify-sum", sum), 0);
+  handle = connect_client (&prepared);
+  plugin.multi_conn = 0;
+  assert_int_equal (filter->can_write (&plugin.next, handle), 0);
+  assert_int_equal (filter->can_multi_conn (&plugin.next, handle), 1);
+  assert_int_equal (filter->can_extents (&plugin.next, handle), 1);
+  assert_int_equal (filter->can_cache (&plugin.next, handle),
+                    NBDKIT_CACHE_NONE);
+  filter->close (handle);
+  check_constraints (0, 0, 0, BLOCK);
+  check_constraints (1, 512, 65536, BLOCK);
+  check_constraints (512, 65536, UINT32_MAX, 65536);
+  stop ();
+
+  assert_int_equal (START ("blkhash-verify-sum", "none",
+                           "blkhash-verify-zero", "read",
+                           "blkhash-verify-fail", "warn"), 0);
+  handle = connect_client (&prepared);
+  assert_int_equal (filter->can_extents (&plugin.next, handle), 0);
+  assert_int_equal (filter->can_multi_conn (&plugin.next, handle), 0);
+  plugin.multi_conn = 1;
+  assert_int_equal (filter->can_multi_conn (&plugin.next, handle), 1);
+  filter->close (handle);
+  stop ();
+}
+
+/* ---- Extents ---- */
+
+static uint32_t
+type_of (uint64_t offset)
+{
+  uint64_t start = ROUND_DOWN (offset, (uint64_t) BLOCK);
+
+  return is_zero (plugin.bytes + start, MIN (BLOCK, SIZE - start))
+    ? NBDKIT_EXTENT_HOLE | NBDKIT_EXTENT_ZERO : 0;
+}
+
+static void
+check_extents (void *handle, uint64_t offset, uint32_t count, uint32_t flags)
+{
+  struct nbdkit_extent room[BLOCKS];
+  struct nbdkit_extents extents = { .max = BLOCKS, .extent = room };
+  uint64_t at = offset, end;
+  size_t i;
+  int err = 0;
+
+  assert_int_equal (filter->extents (&plugin.next, handle, count, offset,
+                                     flags, &extents, &err), 0);
+  assert_int_not_equal (extents.count, 0);
+  assert_int_equal (extents.extent[0].offset, offset);
+  for (i = 0; i < extents.count; i++) {
+    end = at + room[i].length;
+    assert_true (end <= SIZE);
+    assert_true (end == SIZE || end % BLOCK == 0);
+    for (; at < end; at = ROUND_DOWN (at, (uint64_t) BLOCK) + BLOCK)
+      assert_int_equal (room[i].type, type_of (at));
+    at = end;
+  }
+  if (flags & NBDKIT_FLAG_REQ_ONE)
+    assert_int_equal (extents.count, 1);
+  else
+    assert_true (at >= offset + count);
+}
+
+static void
+test_extents (void **state)
+{
+  int prepared;
+  void *handle;
+  unsigned i;
+
+  (void) state;
+  assert_int_equal (START ("blkhash-verify-sum", sum), 0);
+  handle = connect_client (&prepared);
+  check_extents (handle, 0, SIZE, 0);
+  check_extents (handle, SIZE - 1, 1, 0);
+  for (i = 0; i < 2000; i++) {
+    uint64_t offset = any (SIZE);
+
+    check_extents (handle, offset, 1 + any (SIZE - offset),
+                   any (2) ? NBDKIT_FLAG_REQ_ONE : 0);
+  }
+  filter->close (handle);
+  stop ();
+}
+
+/* More extents than nbdkit takes, and a manifest that was changed. */
+static void
+test_extents_fail (void **state)
+{
+  struct nbdkit_extent room[3];
+  struct nbdkit_extents extents = { .max = 3, .extent = room };
+  int prepared, err = 0;
+  void *handle;
+
+  (void) state;
+  assert_int_equal (START ("blkhash-verify-sum", sum), 0);
+  handle = connect_client (&prepared);
+  assert_int_equal (truncate (path, 1000), 0);
+  assert_int_equal (filter->extents (&plugin.next, handle, SIZE, 0, 0,
+                                     &extents, &err), -1);
+  assert_int_equal (err, EIO);
+  assert_refused ("has changed since nbdkit started");
+  write_manifest ();
+  err = 0;
+  assert_int_equal (filter->extents (&plugin.next, handle, SIZE, 0, 0,
+                                     &extents, &err), -1);
+  assert_int_equal (err, ENOMEM);
+  filter->close (handle);
+  stop ();
+}
+
+/* After a bad block all requests fail, also those for extents. */
+static void
+test_stop (void **state)
+{
+  struct nbdkit_extent room[BLOCKS];
+  struct nbdkit_extents extents = { .max = BLOCKS, .extent = room };
+  int prepared, err = 0;
+  char bytes[512];
+  void *handle;
+
+  (void) state;
+  assert_int_equal (START ("blkhash-verify-sum", sum,
+                           "blkhash-verify-fail", "stop"), 0);
+  handle = connect_client (&prepared);
+  assert_int_equal (filter->pread (&plugin.next, handle, bytes, 512, 0, 0,
+                                   &err), 0);
+  plugin.nr_faults = 1;
+  plugin.faults[0] = (struct fault) {
+    .kind = FAULT_FLIP, .start = BLOCK, .end = BLOCK + 1, .times = -1,
+    .left = -1,
+  };
+  assert_int_equal (filter->pread (&plugin.next, handle, bytes, 512, BLOCK, 0,
+                                   &err), -1);
+  assert_int_equal (err, EIO);
+  plugin.nr_faults = 0;
+  err = 0;
+  assert_int_equal (filter->pread (&plugin.next, handle, bytes, 512, 0, 0,
+                                   &err), -1);
+  assert_int_equal (err, EIO);
+  err = 0;
+  assert_int_equal (filter->extents (&plugin.next, handle, SIZE, 0, 0,
+                                     &extents, &err), -1);
+  assert_int_equal (err, EIO);
+  assert_int_equal (errors, 1);
+  filter->close (handle);
+  stop ();
+}
+
+/* An empty disk. */
+static void
+test_empty (void **state)
+{
+  struct blkhash_opts *opts = blkhash_opts_new ("sha256");
+  char *empty = manifest_of (opts, "", 0, path);
+  int prepared;
+  void *handle;
+
+  (void) state;
+  plugin.size = 0;
+  assert_int_equal (START ("blkhash-verify-sum", empty), 0);
+  handle = connect_client (&prepared);
+  assert_int_equal (prepared, 0);
+  assert_int_equal (filter->get_size (&plugin.next, handle), 0);
+  filter->close (handle);
+  stop ();
+  free (empty);
+  blkhash_opts_free (opts);
+}
+
+/* The disk has blocks of zeros and of data. */
+static int
+set_up (void **state)
+{
+  uint64_t i, n;
+  int fd = mkstemp (path);
+
+  (void) state;
+  if (fd == -1 || close (fd) == -1)
+    return -1;
+  filter = filter_init ();
+  plugin_init (&plugin, SIZE + 1000);
+  plugin.size = SIZE;
+  plugin.bytes[0] = plugin.bytes[BLOCK] = 1;
+  for (i = BLOCK; i < SIZE; i += n * BLOCK) {
+    n = 1 + any (6);
+    if (any (2))
+      plugin.bytes[i + any (MIN (BLOCK, SIZE - i))] = 1;
+  }
+  write_manifest ();
+  return 0;
+}
+
+static int
+tear_down (void **state)
+{
+  (void) state;
+  free (sum);
+  plugin_destroy (&plugin);
+  return unlink (path);
+}
+
+int
+main (void)
+{
+  const char *given = getenv ("BLKHASH_SEED");
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_values),
+    cmocka_unit_test (test_twice),
+    cmocka_unit_test (test_sums),
+    cmocka_unit_test (test_manifests),
+    cmocka_unit_test (test_plugin_size),
+    cmocka_unit_test (test_features),
+    cmocka_unit_test (test_stop),
+    cmocka_unit_test (test_extents),
+    cmocka_unit_test (test_extents_fail),
+    cmocka_unit_test (test_empty),
+  };
+
+  seed = given ? strtoul (given, NULL, 10) : (unsigned) time (NULL);
+  printf ("BLKHASH_SEED=%u\n", seed);
+  return cmocka_run_group_tests (tests, set_up, tear_down);
+}

@@ -1,0 +1,697 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Unit test: what the verify filter reads, compared with a model.
+ *
+ * A disk with faults is read at random: bits flip, ranges are zero or have
+ * other bytes, reads fail, always or a few times.  A request is right, or fails,
+ * and the model says which.  Nothing that is wrong is ever cached.  Prints the
+ * seed, and takes BLKHASH_SEED and BLKHASH_ROUNDS.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../lib/common/numbers.h"
+#include "../lib/common/zero.h"
+#include "test-verify-nbdkit.h"
+#include "verify/check.h"
+#include "verify/disk.h"
+#include "verify/params.h"
+#include "verify/source.h"
+
+#define MiB (UINT64_C (1024) * 1024)
+#define THREADS 3
+
+static char path[] = "/tmp/blkhash-test-XXXXXX";
+static unsigned seed, rounds = 40;
+
+static uint64_t
+any_of (unsigned *s, uint64_t limit) /* less than LIMIT */
+{
+  uint64_t high = rand_r (s), low = rand_r (s);
+
+  return (high << 31 | low) % limit;
+}
+
+static uint64_t
+any (uint64_t limit)
+{
+  return any_of (&seed, limit);
+}
+
+/* ---- The model ---- */
+
+enum outcome { MUST_PASS, MAY_FAIL, MUST_FAIL };
+
+struct model {
+  struct plugin plugin;
+  struct disk *disk;
+  struct source source;
+  uint64_t size;                /* of the disk; the plugin's can be larger */
+  uint32_t block_size;
+  struct {
+    enum outcome outcome;       /* how a read ends ... */
+    enum outcome reading;       /* if bad content is accepted */
+  } *blocks;
+};
+
+/* How a read of the range ends in which FAULT is. */
+static enum outcome
+fault_outcome (const struct fault *fault)
+{
+  if (fault->times == -1)
+    return MUST_FAIL;
+  return (unsigned) fault->times <= verify_params.retry ? MUST_PASS : MAY_FAIL;
+}
+
+/* Do the bytes of a block change by FAULT? */
+static bool
+changes (const struct model *m, const struct fault *fault, uint64_t start,
+         size_t len)
+{
+  unsigned char *bytes = malloc (len);
+  bool changed;
+
+  memcpy (bytes, m->plugin.bytes + start, len);
+  fault_apply (&m->plugin, fault, bytes, len, start);
+  changed = memcmp (bytes, m->plugin.bytes + start, len) != 0;
+  free (bytes);
+  return changed;
+}
+
+/* How a read of BLOCK ends, and *READING it if bad content is accepted.  Two
+ * faults in the same block can cancel each other.
+ */
+static enum outcome
+block_outcome (const struct model *m, uint64_t block, enum outcome *reading)
+{
+  uint64_t start = block * m->block_size, min = MAX (m->plugin.min, 1u);
+  uint64_t len = MIN (m->block_size, m->size - start), i;
+  enum outcome changing = MUST_PASS;
+  unsigned changers = 0;
+
+  *reading = MUST_PASS;
+  if (!verify_params.read_zeros && is_zero (m->plugin.bytes + start, len))
+    return MUST_PASS;
+  for (i = 0; i < m->plugin.nr_faults; i++) {
+    const struct fault *fault = &m->plugin.faults[i];
+    bool fails = fault->kind == FAULT_FAIL;
+    uint64_t from = fails ? ROUND_DOWN (start, min) : start;
+    uint64_t to = fails ? ROUND_UP (start + len, min) : start + len;
+
+    if (fault->end <= from || to <= fault->start)
+      continue;
+    if (fails)
+      *reading = MAX (*reading, fault_outcome (fault));
+    else if (++changers && changes (m, fault, start, len))
+      changing = MAX (changing, fault_outcome (fault));
+  }
+  if (changing == MUST_FAIL && changers > 1)
+    changing = MAY_FAIL;
+  return MAX (*reading, changing);
+}
+
+/* It is computed once for each block. */
+static void
+compute_outcomes (struct model *m)
+{
+  uint64_t i;
+
+  m->blocks = calloc (m->disk->blocks, sizeof m->blocks[0]);
+  for (i = 0; i < m->disk->blocks; i++)
+    m->blocks[i].outcome = block_outcome (m, i, &m->blocks[i].reading);
+}
+
+/* How a request ends. */
+static enum outcome
+request_outcome (const struct model *m, uint64_t offset, uint64_t count)
+{
+  uint64_t block, end = (offset + count - 1) / m->block_size;
+  enum outcome result = MUST_PASS;
+
+  for (block = offset / m->block_size; block <= end; block++) {
+    result = MAX (result, verify_params.fail == FAIL_WARN
+                  ? m->blocks[block].reading : m->blocks[block].outcome);
+  }
+  return result;
+}
+
+/* Is the content of a block with these bytes allowed? */
+static bool
+may_have (const struct model *m, const unsigned char *buf, uint64_t offset,
+          uint64_t count)
+{
+  uint64_t i;
+
+  if (memcmp (buf, m->plugin.bytes + offset, count) == 0)
+    return true;
+  if (verify_params.fail != FAIL_WARN)
+    return false;
+  for (i = 0; i < count; i++)
+    if (buf[i] != m->plugin.bytes[offset + i] &&
+        m->blocks[(offset + i) / m->block_size].outcome == MUST_PASS)
+      return false;
+  return true;
+}
+
+/* ---- Random models ---- */
+
+static void
+fill (struct model *m)
+{
+  unsigned char *bytes = m->plugin.bytes;
+  uint64_t i, n;
+
+  for (i = 0; i < m->plugin.size; i += n) {
+    uint64_t kind = any (4);
+
+    n = 1 + any (any (2) ? m->block_size * UINT64_C (4)
+                         : m->plugin.size);
+    n = MIN (n, m->plugin.size - i);
+    if (kind > 1)
+      memset (bytes + i, 1 + any (255), n);
+    if (kind > 2) {
+      uint64_t k, x = any (UINT32_MAX);
+
+      for (k = 0; k < n; k++)
+        bytes[i + k] = x = x * 1103515245 + 12345 + (x >> 16);
+    }
+  }
+}
+
+static void
+add_fault (struct model *m, bool transient)
+{
+  static const int errors_of_reads[] = { EIO, ENOSPC, ESHUTDOWN };
+  struct fault *fault = &m->plugin.faults[m->plugin.nr_faults++];
+  uint64_t size = m->plugin.size, len = 1 + any (any (4) ? 1 : size);
+
+  fault->kind = any (4);
+  fault->start = any (size);
+  fault->end = MIN (size, fault->start + len);
+  fault->other = any (size - (fault->end - fault->start) + 1);
+  fault->err = errors_of_reads[any (3)];
+  fault->times = transient ? 1 + (int) any (verify_params.retry + 1) : -1;
+  fault->left = fault->times;
+}
+
+static uint64_t
+any_size (uint32_t block_size)
+{
+  uint64_t most = block_size >= MiB ? 2 : block_size >= 16384 ? 30 : 3000;
+
+  return 1 + any (most * block_size);
+}
+
+static void
+any_constraints (struct plugin *plugin)
+{
+  if (any (3) == 0)
+    return;
+  plugin->min = any (2) ? 1 : 1u << any (17);
+  plugin->preferred = MAX (plugin->min, 4096u);
+  plugin->max = any (3) == 0 ? UINT32_MAX
+    : MAX (1u << (12 + any (13)), plugin->min) / plugin->min * plugin->min;
+}
+
+static struct blkhash_opts *
+any_opts (uint32_t block_size)
+{
+  const char *names[100];
+  size_t n = blkhash_digests (names, 100);
+  struct blkhash_opts *opts;
+
+  do
+    opts = blkhash_opts_new (any (2) ? "sha256" : names[any (n)]);
+  while (blkhash_opts_get_digest_size (opts) == 0 &&
+         (blkhash_opts_free (opts), true));
+  blkhash_opts_set_block_size (opts, block_size);
+  if (any (3) == 0)
+    blkhash_opts_set_streams (opts, 1 + any (64));
+  return opts;
+}
+
+static void
+any_params (void)
+{
+  static const unsigned retries[] = { 0, 1, 1, 2, 5 };
+
+  verify_params = (struct verify_params) {
+    .truncate = any (3) == 0,
+    .fail = any (4) == 0 ? FAIL_STOP : any (3) == 0 ? FAIL_WARN : FAIL_ERROR,
+    .retry = retries[any (5)],
+    .read_zeros = any (3) == 0,
+  };
+}
+
+static struct model *
+new_model (uint32_t block_size)
+{
+  struct model *m = calloc (1, sizeof *m);
+  struct blkhash_opts *opts = any_opts (block_size);
+  uint64_t larger = verify_params.truncate ? any (3 * (uint64_t) block_size)
+                                           : 0;
+  unsigned faults = any (4) ? any (MAX_FAULTS) : 0, kind = any (3);
+  char *sum;
+
+  m->block_size = block_size;
+  m->size = any_size (block_size);
+  plugin_init (&m->plugin, m->size + larger);
+  any_constraints (&m->plugin);
+  fill (m);
+  while (faults-- > 0)
+    add_fault (m, kind == 2 ? any (2) : kind);
+  sum = manifest_of (opts, m->plugin.bytes, m->size, path);
+  m->disk = disk_open (path, any (4) ? sum : "none");
+  free (sum);
+  blkhash_opts_free (opts);
+  assert_non_null (m->disk);
+  assert_int_equal (m->disk->size, m->size);
+  assert_int_equal (source_init (&m->source, &m->plugin.next), 0);
+  compute_outcomes (m);
+  return m;
+}
+
+static void
+free_model (struct model *m)
+{
+  disk_free (m->disk);
+  plugin_destroy (&m->plugin);
+  free (m->blocks);
+  free (m);
+}
+
+/* ---- Requests ---- */
+
+static void
+any_range (const struct model *m, unsigned *s, uint64_t *offset,
+           uint64_t *count)
+{
+  uint64_t most = MIN (m->size, 64 * MiB), block = m->block_size;
+
+  *count = 1 + any_of (s, most);
+  switch (any_of (s, 5)) {
+  case 0:                       /* all of it, or nearly */
+    *count = most - MIN (any_of (s, 3), most - 1);
+    break;
+  case 1:                       /* a part of a block */
+    *count = 1 + any_of (s, MIN (most, block));
+    break;
+  case 2:                       /* some blocks */
+    *count = 1 + any_of (s, MIN (most, 5 * block));
+    break;
+  }
+  *offset = any_of (s, m->size - *count + 1);
+  if (any_of (s, 2))
+    *offset = ROUND_DOWN (*offset, block);
+}
+
+/* Returns what is wrong with a request, or NULL.  *FAILED: it failed. */
+static const char *
+request (struct model *m, uint64_t offset, uint64_t count, bool *failed)
+{
+  unsigned char *buf = malloc (count + 1);
+  const char *wrong = NULL;
+  int err = 0, r;
+
+  buf[count] = 0x55;
+  r = check_read (m->disk, &m->source, &m->plugin.next, buf, count, offset,
+                  &err);
+  *failed = r == -1;
+  if (r == -1)
+    wrong = err > 0 ? NULL : "an error without its number";
+  else if (!may_have (m, buf, offset, count))
+    wrong = "wrong content";
+  if (buf[count] != 0x55)
+    wrong = "more bytes than requested";
+  free (buf);
+  return wrong;
+}
+
+/* Make a random request when all requests fail if STOPPED, which is set. */
+static const char *
+any_request (struct model *m, unsigned *s, bool *stopped)
+{
+  enum outcome outcome;
+  uint64_t offset, count;
+  const char *wrong;
+  bool failed;
+
+  any_range (m, s, &offset, &count);
+  outcome = *stopped ? MUST_FAIL : request_outcome (m, offset, count);
+  wrong = request (m, offset, count, &failed);
+  if (!wrong && failed && outcome == MUST_PASS)
+    wrong = "good content was refused";
+  if (!wrong && !failed && outcome == MUST_FAIL)
+    wrong = "a request did not fail";
+  *stopped = *stopped || (failed && verify_params.fail == FAIL_STOP);
+  return wrong;
+}
+
+/* ---- After requests ---- */
+
+static void
+check_cache (const struct model *m)
+{
+  size_t i;
+
+  for (i = 0; i < m->disk->cache.count; i++) {
+    const struct block_cache_entry *entry = &m->disk->cache.entries[i];
+    uint64_t start = entry->block * m->block_size;
+
+    if (entry->used > 0)
+      assert_memory_equal (entry->bytes, m->plugin.bytes + start,
+                           MIN (m->block_size, m->size - start));
+  }
+}
+
+/* How the last read of each block ended, by the model, and how many there are.
+ * Each block that is not good was reported, at most once.
+ */
+static void
+check_tally (struct model *m)
+{
+  struct tally *tally = &m->disk->tally;
+  uint64_t counts[BLOCK_STATES] = { 0 }, block;
+  bool transient = false;
+  size_t i;
+
+  for (block = 0; block < m->disk->blocks; block++) {
+    enum outcome outcome = m->blocks[block].outcome;
+    enum block_state state = tally_set (tally, block, BLOCK_NOT_READ);
+
+    tally_set (tally, block, state);
+    counts[state]++;
+    if (state == BLOCK_GOOD)
+      assert_int_not_equal (outcome, MUST_FAIL);
+    if (state == BLOCK_BAD || state == BLOCK_UNREADABLE)
+      assert_int_not_equal (outcome, MUST_PASS);
+    if (state == BLOCK_UNREADABLE)
+      assert_int_not_equal (m->blocks[block].reading, MUST_PASS);
+  }
+  for (i = 0; i < BLOCK_STATES; i++)
+    assert_int_equal (counts[i], tally->counts[i]);
+  for (i = 0; i < m->plugin.nr_faults; i++)
+    transient |= m->plugin.faults[i].times != -1;
+  if (transient)
+    return;
+  assert_int_equal (tally->transient, 0);
+  assert_true (errors <= counts[BLOCK_BAD] + counts[BLOCK_UNREADABLE]);
+  if (counts[BLOCK_BAD] + counts[BLOCK_UNREADABLE] > 0)
+    assert_int_not_equal (errors, 0);
+}
+
+/* ---- Tests ---- */
+
+static uint32_t
+any_block_size (void)
+{
+  return 4u << any (any (16) ? 15 : 23);
+}
+
+static void
+run_round (uint32_t block_size)
+{
+  unsigned i, requests = block_size > MiB ? 4 : 30;
+  bool stopped = false;
+  struct model *m;
+
+  any_params ();
+  m = new_model (block_size);
+  errors = 0;
+  for (i = 0; i < requests; i++) {
+    const char *wrong = any_request (m, &seed, &stopped);
+
+    if (wrong)
+      fail_msg ("%s: %s", wrong, last_error);
+    check_cache (m);
+  }
+  check_tally (m);
+  assert_int_equal (m->plugin.misused, 0);
+  free_model (m);
+}
+
+static void
+test_random (void **state)
+{
+  unsigned i;
+
+  (void) state;
+  for (i = 0; i < rounds; i++)
+    run_round (any_block_size ());
+}
+
+static void
+test_block_sizes (void **state)
+{
+  unsigned shift;
+
+  (void) state;
+  for (shift = 2; shift <= 24; shift++)
+    run_round (1u << shift);
+}
+
+struct reader {
+  struct model *m;
+  unsigned seed;
+  const char *wrong;
+};
+
+static void *
+read_at_random (void *opaque)
+{
+  struct reader *reader = opaque;
+  bool stopped = false;
+  unsigned i;
+
+  for (i = 0; i < 25 && !reader->wrong; i++)
+    reader->wrong = any_request (reader->m, &reader->seed, &stopped);
+  return NULL;
+}
+
+/* Threads with one disk.  Not with FAIL_STOP, where one ends the others. */
+static void
+test_threads (void **state)
+{
+  unsigned i, k;
+
+  (void) state;
+  for (i = 0; i < rounds / 5; i++) {
+    pthread_t threads[THREADS];
+    struct reader readers[THREADS];
+    struct model *m;
+
+    any_params ();
+    if (verify_params.fail == FAIL_STOP)
+      verify_params.fail = FAIL_ERROR;
+    m = new_model (4u << any (15));
+    for (k = 0; k < THREADS; k++) {
+      readers[k] = (struct reader) { m, seed + k, NULL };
+      assert_int_equal (pthread_create (&threads[k], NULL, read_at_random,
+                                        &readers[k]), 0);
+    }
+    for (k = 0; k < THREADS; k++)
+      pthread_join (threads[k], NULL);
+    for (k = 0; k < THREADS; k++)
+      if (readers[k].wrong)
+        fail_msg ("%s: %s", readers[k].wrong, last_error);
+    check_cache (m);
+    free_model (m);
+  }
+}
+
+/* A disk of blocks of 4 KiB without zeros. */
+static struct model *
+plain_model (uint64_t blocks)
+{
+  struct model *m;
+  struct blkhash_opts *opts = blkhash_opts_new ("sha256");
+  char *sum;
+
+  verify_params = (struct verify_params) { .retry = 1 };
+  m = calloc (1, sizeof *m);
+  m->block_size = 4096;
+  m->size = blocks * 4096;
+  plugin_init (&m->plugin, m->size);
+  memset (m->plugin.bytes, 1, m->size);
+  blkhash_opts_set_block_size (opts, 4096);
+  sum = manifest_of (opts, m->plugin.bytes, m->size, path);
+  m->disk = disk_open (path, sum);
+  free (sum);
+  blkhash_opts_free (opts);
+  assert_int_equal (source_init (&m->source, &m->plugin.next), 0);
+  compute_outcomes (m);
+  errors = 0;
+  return m;
+}
+
+/* A block is read from the plugin once, however it is read in parts. */
+static void
+test_cached (void **state)
+{
+  struct model *m = plain_model (8);
+  uint64_t offset;
+  bool failed;
+
+  (void) state;
+  for (offset = 0; offset < m->size; offset += 512)
+    assert_null (request (m, offset, 512, &failed));
+  assert_int_equal (m->plugin.reads, 8);
+  free_model (m);
+}
+
+/* One of many blocks cannot be read: it is one, and the others are not called
+ * transient, although the first read of them failed.
+ */
+static void
+test_one_unreadable (void **state)
+{
+  struct model *m = plain_model (100);
+  bool failed;
+
+  (void) state;
+  m->plugin.faults[0] = (struct fault) {
+    .kind = FAULT_FAIL, .start = 50 * 4096, .end = 50 * 4096 + 1,
+    .err = ENOSPC, .times = -1, .left = -1,
+  };
+  m->plugin.nr_faults = 1;
+  assert_null (request (m, 0, m->size, &failed));
+  assert_true (failed);
+  assert_string_equal (last_error, "blkhash-verify: 4096 bytes at 204800 "
+                       "cannot be read: No space left on device");
+  assert_int_equal (m->disk->tally.counts[BLOCK_GOOD], 99);
+  assert_int_equal (m->disk->tally.counts[BLOCK_UNREADABLE], 1);
+  assert_int_equal (m->disk->tally.transient, 0);
+  assert_null (request (m, 0, m->size, &failed));
+  assert_true (failed);
+  assert_int_equal (errors, 1);
+  free_model (m);
+}
+
+/* Bad ranges are reported as such, and again when they were good meanwhile. */
+static void
+test_reports (void **state)
+{
+  struct model *m = plain_model (3000);
+  struct fault *fault = &m->plugin.faults[0];
+  char expected[200];
+  bool failed;
+
+  (void) state;
+  *fault = (struct fault) {
+    .kind = FAULT_ZERO, .start = 10 * 4096, .end = 20 * 4096, .times = -1,
+    .left = -1,
+  };
+  m->plugin.nr_faults = 1;
+  assert_null (request (m, 0, m->size, &failed));
+  assert_true (failed);
+  sprintf (expected, "blkhash-verify: 40960 bytes at 40960 are not what %s "
+           "says", path);
+  assert_string_equal (last_error, expected);
+  assert_null (request (m, 0, m->size, &failed));
+  assert_int_equal (errors, 1);
+  fault->left = 0;
+  assert_null (request (m, 0, m->size, &failed));
+  assert_false (failed);
+  assert_int_equal (m->disk->tally.counts[BLOCK_GOOD], 3000);
+  fault->left = -1;
+  assert_null (request (m, 0, m->size, &failed));
+  assert_true (failed);
+  assert_int_equal (errors, 2);
+  free_model (m);
+}
+
+/* Bad once, and right when read again. */
+static void
+test_transient (void **state)
+{
+  struct model *m = plain_model (100);
+  bool failed;
+
+  (void) state;
+  m->plugin.faults[0] = (struct fault) {
+    .kind = FAULT_FLIP, .start = 5000, .end = 5001, .times = 1, .left = 1,
+  };
+  m->plugin.nr_faults = 1;
+  assert_null (request (m, 0, m->size, &failed));
+  assert_false (failed);
+  assert_int_equal (m->disk->tally.transient, 1);
+  assert_int_equal (errors, 0);
+  free_model (m);
+}
+
+/* The manifest is changed: requests fail, and that is logged once. */
+static void
+test_manifest_changed (void **state)
+{
+  struct model *m = plain_model (100);
+  char expected[200];
+  unsigned i;
+  bool failed;
+
+  (void) state;
+  assert_int_equal (truncate (path, 600), 0);
+  for (i = 0; i < 3; i++) {
+    assert_null (request (m, i * 5000, 5000, &failed));
+    assert_true (failed);
+  }
+  sprintf (expected, "blkhash-verify: %s has changed since nbdkit started: "
+           "what it proves cannot be read any more", path);
+  assert_string_equal (last_error, expected);
+  assert_int_equal (errors, 1);
+  assert_int_equal (m->plugin.reads, 0);
+  free_model (m);
+}
+
+static int
+set_up (void **state)
+{
+  int fd = mkstemp (path);
+
+  (void) state;
+  return fd == -1 ? -1 : close (fd);
+}
+
+static int
+tear_down (void **state)
+{
+  (void) state;
+  return unlink (path);
+}
+
+int
+main (void)
+{
+  const char *given = getenv ("BLKHASH_SEED"), *slow = getenv ("BLKHASH_SLOW");
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_random),
+    cmocka_unit_test (test_block_sizes),
+    cmocka_unit_test (test_threads),
+    cmocka_unit_test (test_cached),
+    cmocka_unit_test (test_one_unreadable),
+    cmocka_unit_test (test_reports),
+    cmocka_unit_test (test_transient),
+    cmocka_unit_test (test_manifest_changed),
+  };
+
+  seed = given ? strtoul (given, NULL, 10) : (unsigned) time (NULL);
+  if (slow && *slow && strcmp (slow, "0") != 0)
+    rounds = 5000;
+  given = getenv ("BLKHASH_ROUNDS");
+  if (given)
+    rounds = strtoul (given, NULL, 10);
+  printf ("BLKHASH_SEED=%u\n", seed);
+  return cmocka_run_group_tests (tests, set_up, tear_down);
+}
