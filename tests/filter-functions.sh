@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Sourced by the tests of the nbdkit filter, instead of functions.sh.  With
-# BLKHASH_VALGRIND=1, nbdkit runs in valgrind too.
+# Sourced by the tests of the nbdkit filter $filter_name, instead of functions.sh.
+# With BLKHASH_VALGRIND=1, nbdkit runs in valgrind too.
 
 . "$(dirname "$0")/functions.sh"
 
-filter=$abs_top_builddir/filter/.libs/nbdkit-blkhash-filter.so
+filter_name=${filter_name:-blkhash}
+filter=$abs_top_builddir/filter/.libs/nbdkit-$filter_name-filter.so
 [ -f "$filter" ] || skip "built without nbdkit"
 requires_program nbdkit nbdcopy nbdinfo
 requires "$PYTHON" -c 'import nbd'
@@ -47,7 +48,7 @@ serve () {
   servers=$((servers + 1))
   socket=$dir/nbd$servers.sock
   log=$socket.log
-  echo "+ nbdkit $above --filter=blkhash $*"
+  echo "+ nbdkit $above --filter=$filter_name $*"
   $nbdkit_wrapper nbdkit -f -v -U "$socket" -P "$socket.pid" $above \
                   --filter="$filter" "$@" 2> "$log" &
   server=$!
@@ -73,7 +74,7 @@ stop () {
   if [ "$SANITIZE" != no ]; then
     # With a preloaded sanitizer, nbdkit can hang in a destructor of p11-kit,
     # after our filter is unloaded.
-    wait_until grep -q 'blkhash: unload' "$log"
+    wait_until grep -q "$filter_name: unload" "$log"
     for try in 1 2 3 4 5 6 7 8 9 10; do
       ! grep -qs '^State:.[^Z]' /proc/$server/status || sleep 0.02
     done
