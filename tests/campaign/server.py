@@ -117,7 +117,7 @@ class Server:
         filter-functions.sh."""
         if self.args.sanitizer:
             self.wait_until("the filter is unloaded", lambda: self.has_ended()
-                            or "blkhash: unload" in self.log())
+                            or re.search(r"blkhash\S*: unload", self.log()))
             try:
                 self.process.wait(1)
             except subprocess.TimeoutExpired:
