@@ -477,8 +477,9 @@ check_extents (void *handle, uint64_t offset, uint32_t count, uint32_t flags)
   assert_int_equal (extents.extent[0].offset, offset);
   for (i = 0; i < extents.count; i++) {
     end = at + room[i].length;
-    assert_true (end <= SIZE);
-    assert_true (end == SIZE || end % BLOCK == 0);
+    /* Not beyond what was asked for: nbdkit 1.32 aborts then. */
+    assert_true (end <= offset + count);
+    assert_true (end == offset + count || end % BLOCK == 0);
     for (; at < end; at = ROUND_DOWN (at, (uint64_t) BLOCK) + BLOCK)
       assert_int_equal (room[i].type, type_of (at));
     at = end;
@@ -486,7 +487,7 @@ check_extents (void *handle, uint64_t offset, uint32_t count, uint32_t flags)
   if (flags & NBDKIT_FLAG_REQ_ONE)
     assert_int_equal (extents.count, 1);
   else
-    assert_true (at >= offset + count);
+    assert_true (at == offset + count);
 }
 
 static void
