@@ -4,8 +4,8 @@
 #
 # The manual pages are well formed, and agree with the code: the prototypes
 # with blkhash.h, the options with blksum --help, the parameters with the help of
-# the filter, the reasons for no sum with its messages.  Runs in the build
-# directory, srcdir is the source.
+# the filters, the reasons for no sum and the errors with their messages.  Runs in
+# the build directory, srcdir is the source.
 
 set -e
 
@@ -72,15 +72,20 @@ sed -n 's/^=item //p' "$srcdir/blksum.pod" | tr -d 'BI<>' | grep '^-.' |
 [ -s "$dir/help-options" ] || fail "blksum --help: not understood"
 diff -u "$dir/help-options" "$dir/page-options" || fail "options of blksum"
 
-# nbdkit-blkhash-filter(1) explains the parameters that the filter has, to the
-# letter, and no others.
-sed -n 's/^ *"\(blkhash-[^ ]*\) .*/\1/p' "$srcdir/../filter/params.h" |
-  sort > "$dir/help-parameters"
-sed -n 's/[BI]<\([^>]*\)>/\1/g; s/^=item \(blkhash-\)/\1/p' \
-  "$srcdir/nbdkit-blkhash-filter.pod" | sort > "$dir/page-parameters"
-[ -s "$dir/help-parameters" ] || fail "params.h: not understood"
-diff -u "$dir/help-parameters" "$dir/page-parameters" ||
-  fail "parameters of the filter"
+# page_has_parameters PAGE HEADER: a filter's page explains the parameters that the
+# filter has, to the letter, and no others.
+page_has_parameters () {
+  sed -n 's/^ *"\(blkhash-[^ ]*\) .*/\1/p' "$srcdir/../filter/$2" |
+    sort > "$dir/help-parameters"
+  sed -n 's/[BI]<\([^>]*\)>/\1/g; s/^=item \(blkhash-\)/\1/p' \
+    "$srcdir/$1" | sort > "$dir/page-parameters"
+  [ -s "$dir/help-parameters" ] || fail "$2: not understood"
+  diff -u "$dir/help-parameters" "$dir/page-parameters" ||
+    fail "$1: other parameters than in $2"
+}
+
+page_has_parameters nbdkit-blkhash-filter.pod params.h
+page_has_parameters nbdkit-blkhash-verify-filter.pod verify/params.h
 
 # The reasons that nbdkit-blkhash-filter(1) lists are those that the filter gives,
 # to the letter.
@@ -94,5 +99,19 @@ while read -r reason; do
   grep -qF -e "\"$reason\"" "$dir/code" ||
     fail "nbdkit-blkhash-filter.pod: the filter never says: $reason"
 done < "$dir/reasons"
+
+# The same for the messages that nbdkit-blkhash-verify-filter(1) lists.  X stands
+# for numbers and names.
+cat "$srcdir"/../filter/verify/*.c | tr -s ' \n' ' ' |
+  sed 's/%" PRI[a-z0-9]* "/X/g; s/%" PRI[a-z0-9]*/X"/g; s/%[sm]/X/g
+       s/" "//g' > "$dir/code"
+sed -n '/^=head1 MESSAGES/,/^=back/s/^=item C<\(.*\)>$/\1/p' \
+    "$srcdir/nbdkit-blkhash-verify-filter.pod" |
+  sed 's/I<[A-Z]*>/X/g' > "$dir/messages"
+[ "$(wc -l < "$dir/messages")" -gt 5 ] || fail "messages: not understood"
+while read -r message; do
+  grep -qF -e "\"$message\"" "$dir/code" ||
+    fail "nbdkit-blkhash-verify-filter.pod: the filter never says: $message"
+done < "$dir/messages"
 
 exit $result
