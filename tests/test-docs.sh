@@ -15,14 +15,18 @@ skip_page () {
   missing="$missing$page.md: $*; "
 }
 
-# As if the filter of this build were installed.
+# As if the filters of this build were installed.
 nbdkit=$(command -v nbdkit || :)
-filter=$abs_top_builddir/filter/.libs/nbdkit-blkhash-filter.so
+filters=$abs_top_builddir/filter/.libs
+filter=$filters/nbdkit-blkhash-filter.so
 cat > "$dir/bin/nbdkit" << END
 #!/bin/sh
 for argument; do
   shift
-  [ "\$argument" != --filter=blkhash ] || argument=--filter=$filter
+  case \$argument in
+    --filter=blkhash | --filter=blkhash-verify)
+      argument=--filter=$filters/nbdkit-\${argument#*=}-filter.so ;;
+  esac
   set -- "\$@" "\$argument"
 done
 exec $nbdkit "\$@"
@@ -30,7 +34,8 @@ END
 chmod +x "$dir/bin/nbdkit"
 
 # page NAME PROGRAM...: runs the commands of docs/NAME.md, which need these
-# programs.
+# programs; of its sections, only those before $end.
+end=
 page () {
   page=$1
   shift
@@ -40,11 +45,12 @@ page () {
   mkdir "$dir/$page"
   cd "$dir/$page"
   # Each command is numbered, before its line and before its output.
-  awk '
-    more          { print substr ($0, 5) > "../commands"; more = /(\\|&&)$/; next }
+  awk -v end="$end" '
+    end != "" && $0 == end { exit }
+    more          { print substr ($0, 5) > "../commands"; more = /(\\|&&|\|\|)$/; next }
     /^    \$ /    { print "echo command " ++n ":\n" substr ($0, 7) > "../commands"
                     print "command " n ":" > "../expected"
-                    in_session = 1; more = /(\\|&&)$/; next }
+                    in_session = 1; more = /(\\|&&|\|\|)$/; next }
     /^    /       { if (in_session) print substr ($0, 5) > "../expected"; next }
                   { in_session = 0 }
   ' "$abs_top_srcdir/docs/$page.md"
@@ -66,6 +72,18 @@ recording () {
   done
   timeout $limit "$PYTHON" "$abs_top_srcdir/docs/media/record" --check \
     > "$dir/got" 2>&1 || { cat "$dir/got"; fail "the recording: see above"; }
+}
+
+# serve_web NAME: by this proxy all web servers are ours, which serves the files
+# of the directory "web" of docs/NAME.md.
+serve_web () {
+  rm -f "$dir/port"
+  "$PYTHON" "$abs_top_srcdir/tests/web-server.py" "$dir/$1/web" "$dir/port" &
+  kill_at_exit $!
+  wait_until test -s "$dir/port"
+  http_proxy=http://127.0.0.1:$(cat "$dir/port")
+  no_proxy=
+  export http_proxy no_proxy
 }
 
 page construction openssl
@@ -91,20 +109,22 @@ elif [ "$SANITIZE" != no ]; then
 else
   page filter nbdcopy nbdinfo qemu-img qemu-io qemu-nbd
   recording nbdcopy qemu-img qemu-nbd
-  # By this proxy all web servers are ours, which serves the files of a
-  # directory.
-  "$PYTHON" "$abs_top_srcdir/tests/web-server.py" "$dir/pipelines/web" \
-            "$dir/port" &
-  kill_at_exit $!
-  wait_until test -s "$dir/port"
-  http_proxy=http://127.0.0.1:$(cat "$dir/port")
-  no_proxy=
-  export http_proxy no_proxy
-  page=pipelines
   if "$nbdkit" --dump-plugin curl > "$dir/stdout" 2>&1; then
+    serve_web pipelines
     page pipelines curl nbdcopy openssl qemu-img qemu-io qemu-nbd
+    serve_web verified
+    page=verified
+    if ! [ -w /dev/fuse ] || ! command -v nbdfuse > /dev/null ||
+        ! command -v fusermount3 > /dev/null; then
+      end='## Mount a backup'
+      skip_page "no FUSE or no nbdfuse"
+    fi
+    page verified curl nbdcopy qemu-img
+    end=
   else
-    skip_page "no plugin curl of nbdkit"
+    for page in pipelines verified; do
+      skip_page "no plugin curl of nbdkit"
+    done
   fi
 fi
 
