@@ -41,9 +41,11 @@ grep -q '^    sudo ldconfig' "$abs_top_srcdir/README.md" ||
   fi
   if [ -d "$abs_top_builddir/filter/.libs" ]; then
     echo nbdkit-blkhash-filter.so
+    echo nbdkit-blkhash-verify-filter.so
     echo blkhash-v2v
     [ ! -e "$abs_top_builddir/man/blksum.1" ] ||
-      printf '%s\n' nbdkit-blkhash-filter.1 blkhash-v2v.1
+      printf '%s\n' nbdkit-blkhash-filter.1 nbdkit-blkhash-verify-filter.1 \
+             blkhash-v2v.1
   fi
   completions | sed 's,.*/,,'
 } | sort -u > "$dir/expected"
@@ -55,13 +57,14 @@ diff -u "$dir/expected" "$dir/installed" || fail "other files were installed"
 blksum=$(find "$root" -path '*/bin/blksum')
 library=$(find "$root" -name libblkhash.so.0)
 filter=$(find "$root" -name nbdkit-blkhash-filter.so)
+verify=$(find "$root" -name nbdkit-blkhash-verify-filter.so)
 
 # The program runs, not the wrapper of libtool, and searches nothing in the
 # build directory.
 printf hello > "$dir/image"
 sum=337355feb53a5309d5aba92796223c2c84ffab930e706c01fef573a2722545e6
 prints_sum $sum "$blksum" "$dir/image"
-for file in "$blksum" "$library" $filter; do
+for file in "$blksum" "$library" $filter $verify; do
   run 0 readelf -d "$file"
   ! grep -F -e "$abs_top_builddir" -e "$root" "$dir/stdout" ||
     fail "${file#"$root"}: contains a path of the build"
@@ -84,6 +87,9 @@ done
 if [ -n "$filter" ] && [ "$SANITIZE" = no ] && command -v nbdkit; then
   run 0 nbdkit --filter="$filter" null --version
   grep -q '^blkhash ' "$dir/stdout" || fail "nbdkit does not load the filter"
+  run 0 nbdkit --filter="$verify" null --version
+  grep -q '^blkhash-verify ' "$dir/stdout" ||
+    fail "nbdkit does not load the verify filter"
 fi
 
 make_as_in_readme uninstall
