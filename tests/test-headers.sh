@@ -21,7 +21,7 @@ src=$abs_top_srcdir
 # Without nbdkit the filter is not built, and its headers do not compile.
 with_nbdkit=$(grep '^#define HAVE_NBDKIT 1' "$abs_top_builddir/config.h") || :
 for header in "$src"/include/*.h "$src"/lib/*/*.h "$src"/tools/*/*.h \
-              "$src"/filter/*.h "$src"/tests/bench/*.h; do
+              "$src"/filter/*.h "$src"/filter/*/*.h "$src"/tests/bench/*.h; do
   case $header in
     */*-vector.h | */vector-*.h) continue ;; # templates
     */filter/*)
@@ -36,7 +36,7 @@ for header in "$src"/include/*.h "$src"/lib/*/*.h "$src"/tools/*/*.h \
   printf '#include "%s"\n' "$header" >> "$dir/alone.c"
   compiles $compiler -std=gnu11 $warnings -Wno-unused-function \
            -I"$abs_top_builddir" -I"$src/include" -I"$src/lib" -I"$src/tools" \
-           $flags -fsyntax-only "$dir/alone.c"
+           -I"$src/filter" $flags -fsyntax-only "$dir/alone.c"
 done
 
 public="#include <blkhash-manifest.h>
