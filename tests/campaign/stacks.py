@@ -156,9 +156,11 @@ class Stack:
             parts = make(rng, self.place)
             names = {part.name for part in parts or ()}
             # In nbdkit 1.32 delay finalizes what is below it twice, at which
-            # multi-conn aborts; and luks crashes when limit refuses a client.
+            # multi-conn aborts; luks crashes when limit refuses a client; and
+            # cache aborts if it writes in a flush that retry repeats.
             if not names or names & used or \
                {"delay", "multi-conn"} <= names | used or \
+               {"cache", "retry"} <= names | used or \
                {"limit", "luks"} <= names | used:
                 continue
             # The list describes the image, and blkhash trusts it.
