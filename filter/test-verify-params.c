@@ -231,7 +231,7 @@ test_sums (void **state)
     "blk-sha256/4k  12", "sha256 = 12", "blk-nothing = 12", ":", " = ",
     "blk-sha256/5k:",
   };
-  char *hex = strdup (strrchr (sum, ' ') + 1), text[300];
+  char *hex = strdup (strrchr (sum, ' ') + 1), last, text[300];
   size_t i;
 
   (void) state;
@@ -240,9 +240,10 @@ test_sums (void **state)
   for (i = 0; i < 64; i++)
     hex[i] = hex[i] >= 'a' ? hex[i] - 'a' + 'A' : hex[i];
   start_with_sums (hex, 0);
-  hex[63] ^= 1;
+  last = hex[63];
+  hex[63] = last == '7' ? '6' : '7';
   start_with_sums (hex, -1);
-  hex[63] ^= 1;
+  hex[63] = last;
   hex[0] = hex[0] == '7' ? '6' : '7';
   start_with_sums (hex, -1);
 
