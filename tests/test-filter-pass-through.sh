@@ -82,7 +82,8 @@ same () {
       nbdinfo --list "$uri"
     done 2>&1 | sed "s|$socket|SOCKET|g" > "$dir/$which"
     kill $server || fail "nbdkit ended: $(cat "$dir/$which" "$dir/plain.log")"
-    wait $server || [ $which = without ] || fail "nbdkit $*"
+    wait $server || [ $which = without ] ||
+      fail "nbdkit $*: $(tail -n 40 "$log")"
   done
   diff "$dir/without" "$dir/with" || fail "with the filter: nbdkit $*"
 }
