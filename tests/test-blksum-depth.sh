@@ -8,8 +8,7 @@
 . "$(dirname "$0")/functions.sh"
 [ -z "$wrapper" ] || skip "in valgrind they run only once"
 
-depths='1 random'
-! is_instrumented || depths=random
+depths=random
 names='compare-random nbd-servers qcow2-random truncated'
 if is_long; then
   depths='1 2 64 random'

@@ -78,7 +78,8 @@ qemu-img create -q -f qcow2 image 2t
 for name in a b; do
   qemu-img bitmap --add -g 512 image $name || skip "cannot make a bitmap"
 done
-run 0 blksum -b 16m image
+# Most of this time is that of qemu-nbd.
+! is_long && is_instrumented || run 0 blksum -b 16m image
 craft bitmaps image
 for format in '' '-f qcow2'; do
   refuses 'bitmaps.*more than 512 MiB.*qemu-img bitmap --remove' \
@@ -86,8 +87,10 @@ for format in '' '-f qcow2'; do
 done
 qemu-img create -q -f qcow2 -F qcow2 -u -b image top 2t
 refuses "image': .*bitmaps" blksum -f qcow2 top
-qemu-img bitmap --remove image a
-run 0 blksum -b 16m image
+if is_long || ! is_instrumented; then
+  qemu-img bitmap --remove image a
+  run 0 blksum -b 16m image
+fi
 
 # Large disks.
 for format in qcow2=64t vdi=4t vpc=2040g vmdk=256g; do

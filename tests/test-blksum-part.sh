@@ -44,7 +44,7 @@ all_parts () {
   n=$1 reference_options=$2 of_image=$3
   shift 3
   for i in $(seq 0 $((n - 1))); do
-    every 1 3 || continue
+    every 2 3 || continue
     expected_part $i $n $reference_options $of_image
     makes $i $n blksum "$@" $of_image
   done

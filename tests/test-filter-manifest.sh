@@ -61,6 +61,7 @@ is_made "$dir/disk" "" ""
 
 # Any size: with a shorter last block, or with no block.
 for size in 0 1 511 65535 65536 65537 1048577; do
+  every 1 3 || continue
   head -c $size "$dir/image" > "$dir/disk"
   serve file "$dir/disk" blkhash-file="$sums" blkhash-manifest="$manifest"
   copy "$uri" null:

@@ -4,7 +4,7 @@
 #
 # Connections that keep changes until they flush or close, and those that see
 # changes by others only after a flush, with multi-conn too: the sum is that of
-# the disk when all are closed.  The short form has a fifth of the cases.
+# the disk when all are closed.  The short form has a ninth of the cases.
 
 . "$(dirname "$0")/hold-functions.sh"
 
@@ -32,7 +32,7 @@ scenario () {
   for parameters in 'views=back' 'views=back multi-conn=true' \
                     'views=own' 'views=own multi-conn=true' \
                     'views=back multi-conn=true model=serialize_all_requests'; do
-    every 5 13 || continue
+    every 9 23 || continue
     serve_views $parameters flush=fresh
     clients "a = connect()
 b = connect()
@@ -43,7 +43,7 @@ $code"
   done
   for parameters in 'views=back' 'views=back multi-conn=true'; do
     for flush in none refused eio; do
-      every 5 13 || continue
+      every 9 23 || continue
       serve_views $parameters flush=$flush
       clients "def flush(self):
     try: self.flush_of_libnbd()
@@ -288,7 +288,7 @@ for filter_below in 'multi-conn multi-conn-mode=emulate' 'multi-conn' \
   for change in 'pwrite(b"b" * 65536, 0)' 'pwrite(b"b", 100000)' \
                 'zero(65536, 0)' 'trim(65536, 0)'; do
     for views in own back; do
-      every 5 13 || continue
+      every 9 23 || continue
       cp "$dir/image" "$dir/disk"
       serve --filter=$1 "$snapshot" file="$dir/disk" views=$views $2 \
             hold="$dir/hold" blkhash-file="$sums"
