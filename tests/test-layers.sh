@@ -132,7 +132,8 @@ result-lines: params ../lib/common/sum-line
 output-file: config-files lock-file
 lock-file: config-files
 verify/verify: verify/check verify/disk verify/params verify/source
-verify/check: verify/disk verify/params verify/source ../lib/common/zero ../lib/construction/leaf
+verify/check: verify/compare verify/disk verify/params verify/source
+verify/compare: verify/disk ../lib/common/zero ../lib/construction/leaf
 verify/disk: blkhash-manifest verify/block-cache verify/sum verify/tally ../lib/construction/leaf ../lib/digest/digest ../lib/manifest/manifest-index
 verify/block-cache: ../lib/common/cleanup
 verify/tally: ../lib/common/cleanup

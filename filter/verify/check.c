@@ -25,15 +25,13 @@
 #include <nbdkit-filter.h>
 
 #include "../lib/common/numbers.h"
-#include "../lib/common/zero.h"
-#include "../lib/construction/leaf.h"
 #include "verify/check.h"
+#include "verify/compare.h"
 #include "verify/disk.h"
 #include "verify/params.h"
 #include "verify/source.h"
 
 #define MAX_BATCH 1024          /* blocks that are read at a time */
-#define MAX_GROUP (2 * LEAF_GROUP) /* blocks that are hashed at a time */
 
 /* A request. */
 struct check {
@@ -44,14 +42,6 @@ struct check {
   bool wrong;                   /* it is served with content that is wrong */
 };
 
-/* Consecutive blocks of one kind. */
-struct batch {
-  uint64_t first;
-  size_t count;
-  const unsigned char *leaves;  /* what they must have; NULL: they are zero */
-  unsigned char *buf;           /* their content */
-};
-
 static int
 no_memory (int *err)
 {
@@ -60,114 +50,33 @@ no_memory (int *err)
   return -1;
 }
 
-/* The block NUMBER of BATCH, counted from 0. */
-static struct batch
-one_block (const struct check *check, const struct batch *batch, size_t number)
-{
-  const struct disk *disk = check->disk;
-
-  return (struct batch) {
-    .first = batch->first + number, .count = 1,
-    .leaves = batch->leaves ? batch->leaves + number * disk->leaf_size : NULL,
-    .buf = batch->buf + number * disk->block_size,
-  };
-}
-
-/* ---- Hashing ---- */
-
-static bool
-has_leaf (struct disk *disk, const struct leaf_block *block,
-          const unsigned char *leaf)
-{
-  unsigned char md[BLKHASH_MAX_MD_SIZE];
-
-  if (!block->zero)
-    return memcmp (block->md, leaf, disk->leaf_size) == 0;
-  /* With a digest that is not cryptographic, data can have this leaf. */
-  return leaf_hash_zeros (disk->engine, block->len, md) == 0 &&
-    memcmp (md, leaf, disk->leaf_size) == 0;
-}
-
-/* Hash at most MAX_GROUP blocks of BATCH, and set which are GOOD.  0 or an
- * errno value.
- */
-static int
-compare_group (struct disk *disk, const struct batch *batch, bool *good)
-{
-  unsigned char md[MAX_GROUP][BLKHASH_MAX_MD_SIZE];
-  struct leaf_block blocks[MAX_GROUP];
-  size_t i;
-  int err;
-
-  for (i = 0; i < batch->count; i++)
-    blocks[i] = (struct leaf_block) {
-      .data = batch->buf + i * disk->block_size,
-      .len = disk_bytes (disk, batch->first + i, 1),
-      .md = md[i],
-    };
-  err = leaf_batch (disk->engine, blocks, batch->count);
-  for (i = 0; err == 0 && i < batch->count; i++)
-    good[i] = has_leaf (disk, &blocks[i],
-                        batch->leaves + i * disk->leaf_size);
-  return err;
-}
-
-/* Set which blocks of BATCH, whose content was read, are GOOD. */
-static int
-compare (const struct check *check, const struct batch *batch, bool *good)
-{
-  struct disk *disk = check->disk;
-  size_t i;
-
-  for (i = 0; i < batch->count; i += MAX_GROUP) {
-    struct batch group = one_block (check, batch, i);
-    int err;
-
-    group.count = MIN (batch->count - i, MAX_GROUP);
-    err = compare_group (disk, &group, good + i);
-    if (err) {
-      nbdkit_error ("blkhash-verify: cannot hash: %s", strerror (err));
-      *check->err = err;
-      return -1;
-    }
-  }
-  return 0;
-}
-
-static int
-compare_zeros (const struct check *check, const struct batch *batch,
-               bool *good)
-{
-  size_t i;
-
-  for (i = 0; i < batch->count; i++)
-    good[i] = is_zero (batch->buf + i * check->disk->block_size,
-                       disk_bytes (check->disk, batch->first + i, 1));
-  return 0;
-}
-
 /* ---- Reading ---- */
 
 /* Read BATCH and set which blocks are GOOD.  1: they could not be read, and
  * *ERR is the plugin's; -1: this failed.
  */
 static int
-read_and_compare (const struct check *check, const struct batch *batch,
+read_and_compare (const struct check *check, const struct compare_batch *batch,
                   bool *good)
 {
-  const struct disk *disk = check->disk;
+  struct disk *disk = check->disk;
+  int err;
 
   if (source_read (check->source, check->next, batch->buf,
                    disk_bytes (disk, batch->first, batch->count),
                    batch->first * disk->block_size, check->err) == -1)
     return 1;
-  return batch->leaves ? compare (check, batch, good)
-                       : compare_zeros (check, batch, good);
+  err = compare (disk, batch, good);
+  if (err == 0)
+    return 0;
+  nbdkit_error ("blkhash-verify: cannot hash: %s", strerror (err));
+  *check->err = err;
+  return -1;
 }
 
 /* Read BLOCK, which is bad, or UNREADABLE, again.  0 or -1; *STATE is set. */
 static int
-read_again (const struct check *check, const struct batch *block,
+read_again (const struct check *check, const struct compare_batch *block,
             bool unreadable, enum block_state *state)
 {
   unsigned tries = verify_params.retry;
@@ -191,6 +100,7 @@ read_again (const struct check *check, const struct batch *block,
 struct finding {
   uint64_t first, count;
   enum block_state state;
+  int err;                      /* why it is unreadable */
 };
 
 static void
@@ -204,7 +114,7 @@ report (const struct check *check, const struct finding *finding)
     return;
   if (finding->state == BLOCK_UNREADABLE)
     nbdkit_error ("blkhash-verify: %" PRIu64 " bytes at %" PRIu64 " cannot be "
-                  "read: %s", bytes, offset, strerror (*check->err));
+                  "read: %s", bytes, offset, strerror (finding->err));
   else
     nbdkit_error ("blkhash-verify: %" PRIu64 " bytes at %" PRIu64 " are not "
                   "what %s says", bytes, offset, disk->path);
@@ -220,7 +130,7 @@ add_finding (const struct check *check, struct finding *finding,
     finding->count++;
   else {
     report (check, finding);
-    *finding = (struct finding) { block, 1, state };
+    *finding = (struct finding) { block, 1, state, *check->err };
   }
 }
 
@@ -243,12 +153,12 @@ is_failure (struct check *check, enum block_state state)
 
 /* ---- Batches ---- */
 
-/* Find the *STATE of BLOCK of a batch whose read gave R of read_and_compare, and
- * GOOD for this block.
+/* Find the *STATE of BLOCK of a batch, whose read returned R of
+ * read_and_compare, and GOOD for this block.
  */
 static int
-settle_block (const struct check *check, const struct batch *batch,
-              const struct batch *block, int r, bool good,
+settle_block (const struct check *check, const struct compare_batch *batch,
+              const struct compare_batch *block, int r, bool good,
               enum block_state *state)
 {
   /* A large read that failed says nothing of one block. */
@@ -268,7 +178,7 @@ settle_block (const struct check *check, const struct batch *batch,
 
 /* Handle what the read of BATCH gave: R of read_and_compare, and GOOD. */
 static int
-settle (struct check *check, const struct batch *batch, int r,
+settle (struct check *check, const struct compare_batch *batch, int r,
         const bool *good)
 {
   struct finding finding = { .count = 0 };
@@ -276,7 +186,7 @@ settle (struct check *check, const struct batch *batch, int r,
   size_t i;
 
   for (i = 0; i < batch->count; i++) {
-    struct batch block = one_block (check, batch, i);
+    struct compare_batch block = compare_one (check->disk, batch, i);
     enum block_state state, old;
 
     if (settle_block (check, batch, &block, r, r == 0 && good[i],
@@ -292,7 +202,7 @@ settle (struct check *check, const struct batch *batch, int r,
 }
 
 static int
-read_batch (struct check *check, const struct batch *batch)
+read_batch (struct check *check, const struct compare_batch *batch)
 {
   bool good[MAX_BATCH];
   int r = read_and_compare (check, batch, good);
@@ -311,11 +221,11 @@ read_blocks (struct check *check, uint64_t first, size_t count,
 
   while (count > 0) {
     struct blkhash_manifest_run run;
-    struct batch batch;
+    struct compare_batch batch;
 
     if (disk_get_run (disk, first, count, leaves, &run, check->err) == -1)
       return -1;
-    batch = (struct batch) { first, run.count, run.leaves, buf };
+    batch = (struct compare_batch) { first, run.count, run.leaves, buf };
     if (!run.leaves && !verify_params.read_zeros)
       memset (buf, 0, disk_bytes (disk, first, run.count));
     else if (read_batch (check, &batch) == -1)

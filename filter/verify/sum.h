@@ -14,9 +14,9 @@ struct sum {
   unsigned char md[BLKHASH_MAX_MD_SIZE];
 };
 
-/* Parse "blk-sha256/64k = HEX" or "blk-sha256/64k (NAME) = HEX", as blksum --tag
- * prints it, or "blk-sha256/64k:HEX", as blksum --expect takes it.  0, or -1
- * after nbdkit_error.
+/* Parse "blk-sha256/64k = HEX" or "blk-sha256/64k (NAME) = HEX", as blksum
+ * --tag prints it, or "blk-sha256/64k:HEX", as blksum --expect takes it.  0, or
+ * -1 after nbdkit_error.
  */
 int sum_parse (struct sum *sum, const char *text);
 void sum_free (struct sum *sum);
