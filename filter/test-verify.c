@@ -367,9 +367,9 @@ check_cache (const struct model *m)
 {
   size_t i;
 
-  for (i = 0; i < m->disk->cache.count; i++) {
-    const struct block_cache_entry *entry = &m->disk->cache.entries[i];
-    uint64_t start = entry->block * m->block_size;
+  for (i = 0; i < m->disk->cache.blocks.count; i++) {
+    const struct lru_entry *entry = &m->disk->cache.blocks.entries[i];
+    uint64_t start = entry->number * m->block_size;
 
     if (entry->used > 0)
       assert_memory_equal (entry->bytes, m->plugin.bytes + start,

@@ -135,7 +135,7 @@ verify/verify: verify/check verify/disk verify/params verify/source
 verify/check: verify/compare verify/disk verify/params verify/source
 verify/compare: verify/disk ../lib/common/zero ../lib/construction/leaf
 verify/disk: blkhash-manifest verify/block-cache verify/sum verify/tally ../lib/construction/leaf ../lib/digest/digest ../lib/manifest/manifest-index
-verify/block-cache: ../lib/common/cleanup
+verify/block-cache: ../lib/common/cleanup ../lib/common/lru
 verify/tally: ../lib/common/cleanup
 "
 

@@ -16,17 +16,19 @@
 
 #define SIZE (32 * 1024 * 1024) /* bytes */
 #define MIN_ENTRIES 2
-#define MAX_ENTRIES 512         /* all are searched for one */
+#define MAX_ENTRIES 512         /* see lru.h */
 
 int
 block_cache_init (struct block_cache *cache, size_t block_size)
 {
   size_t count = MIN (MAX (SIZE / block_size, MIN_ENTRIES), MAX_ENTRIES);
 
-  *cache = (struct block_cache) { .block_size = block_size, .count = count };
+  *cache = (struct block_cache) {
+    .block_size = block_size, .blocks.count = count
+  };
   pthread_mutex_init (&cache->lock, NULL);
-  cache->entries = calloc (count, sizeof *cache->entries);
-  return cache->entries ? 0 : -1;
+  cache->blocks.entries = calloc (count, sizeof *cache->blocks.entries);
+  return cache->blocks.entries ? 0 : -1;
 }
 
 void
@@ -34,28 +36,10 @@ block_cache_destroy (struct block_cache *cache)
 {
   size_t i;
 
-  for (i = 0; cache->entries && i < cache->count; i++)
-    free (cache->entries[i].bytes);
-  free (cache->entries);
+  for (i = 0; cache->blocks.entries && i < cache->blocks.count; i++)
+    free (cache->blocks.entries[i].bytes);
+  free (cache->blocks.entries);
   pthread_mutex_destroy (&cache->lock);
-}
-
-/* The entry with the block, or else the one to replace. */
-static struct block_cache_entry *
-find_locked (struct block_cache *cache, uint64_t block)
-{
-  struct block_cache_entry *oldest = &cache->entries[0];
-  size_t i;
-
-  for (i = 0; i < cache->count; i++) {
-    struct block_cache_entry *entry = &cache->entries[i];
-
-    if (entry->used > 0 && entry->block == block)
-      return entry;
-    if (entry->used < oldest->used)
-      oldest = entry;
-  }
-  return oldest;
 }
 
 bool
@@ -63,12 +47,12 @@ block_cache_read (struct block_cache *cache, uint64_t block,
                   void *buf, size_t len, size_t skip)
 {
   SCOPED_LOCK (&cache->lock);
-  struct block_cache_entry *entry = find_locked (cache, block);
+  struct lru_entry *entry = lru_find (&cache->blocks, block);
 
-  if (entry->used == 0 || entry->block != block)
+  if (!lru_has (entry, block))
     return false;
-  memcpy (buf, (char *) entry->bytes + skip, len);
-  entry->used = ++cache->clock;
+  memcpy (buf, entry->bytes + skip, len);
+  lru_use (&cache->blocks, entry, block);
   return true;
 }
 
@@ -77,13 +61,12 @@ block_cache_add (struct block_cache *cache, uint64_t block,
                  const void *bytes, size_t len)
 {
   SCOPED_LOCK (&cache->lock);
-  struct block_cache_entry *entry = find_locked (cache, block);
+  struct lru_entry *entry = lru_find (&cache->blocks, block);
 
   if (!entry->bytes)
     entry->bytes = malloc (cache->block_size);
   if (!entry->bytes)
     return;
   memcpy (entry->bytes, bytes, len);
-  entry->block = block;
-  entry->used = ++cache->clock;
+  lru_use (&cache->blocks, entry, block);
 }

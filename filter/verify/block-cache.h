@@ -13,15 +13,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../lib/common/lru.h"
+
 struct block_cache {
   pthread_mutex_t lock;
   size_t block_size;
-  size_t count;                 /* of ENTRIES */
-  uint64_t clock;               /* how often an entry was used */
-  struct block_cache_entry {
-    uint64_t block, used;       /* by CLOCK, 0: never */
-    void *bytes;                /* or NULL */
-  } *entries;
+  struct lru blocks;
 };
 
 /* 0, or -1: no memory. */

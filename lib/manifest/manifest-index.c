@@ -28,8 +28,8 @@
 #include "manifest/manifest-unfinished.h"
 #include "manifest/pinned-file.h"
 
-/* Bytes of the file: some dozen records of few blocks, and these marks need less
- * than two hundredths of the size of the file.
+/* Bytes of the file: some dozen records of few blocks.  The marks need less than
+ * a hundredth of the size of the file.
  */
 #define MARK_DISTANCE 2048
 

@@ -27,6 +27,7 @@ int
 pinned_file_init (struct pinned_file *file, int fd)
 {
   *file = (struct pinned_file) { .fd = fd };
+  file->cache = (struct lru) { file->pieces, PINNED_CACHE, 0 };
   pthread_mutex_init (&file->lock, NULL);
   file->digest = digest_create ("sha256");
   if (!file->digest)
@@ -41,7 +42,7 @@ pinned_file_destroy (struct pinned_file *file)
   size_t i;
 
   for (i = 0; i < PINNED_CACHE; i++)
-    free (file->cache[i].bytes);
+    free (file->pieces[i].bytes);
   free (file->sums);
   digest_ctx_free (file->ctx);
   digest_free (file->digest);
@@ -134,32 +135,14 @@ read_piece (struct pinned_file *file, uint64_t number, unsigned char *bytes)
   return memcmp (sum, file->sums[number], sizeof sum) == 0 ? 0 : ESTALE;
 }
 
-/* The entry of the cache with the piece, or else the one to replace. */
-static struct pinned_piece *
-find_entry (struct pinned_file *file, uint64_t number)
-{
-  struct pinned_piece *oldest = &file->cache[0];
-  size_t i;
-
-  for (i = 0; i < PINNED_CACHE; i++) {
-    struct pinned_piece *entry = &file->cache[i];
-
-    if (entry->used > 0 && entry->number == number)
-      return entry;
-    if (entry->used < oldest->used)
-      oldest = entry;
-  }
-  return oldest;
-}
-
 static int
 get_piece_locked (struct pinned_file *file, uint64_t number,
                   const unsigned char **bytes)
 {
-  struct pinned_piece *entry = find_entry (file, number);
+  struct lru_entry *entry = lru_find (&file->cache, number);
   int err;
 
-  if (entry->used == 0 || entry->number != number) {
+  if (!lru_has (entry, number)) {
     entry->used = 0;
     if (!entry->bytes)
       entry->bytes = malloc (PINNED_PIECE);
@@ -168,9 +151,8 @@ get_piece_locked (struct pinned_file *file, uint64_t number,
     err = read_piece (file, number, entry->bytes);
     if (err)
       return err;
-    entry->number = number;
   }
-  entry->used = ++file->clock;
+  lru_use (&file->cache, entry, number);
   *bytes = entry->bytes;
   return 0;
 }

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/lru.h"
+
 #define PINNED_PIECE (64 * 1024) /* bytes */
 #define PINNED_CACHE 32         /* pieces in memory */
 
@@ -29,12 +31,9 @@ struct pinned_file {
   size_t room;                  /* in SUMS */
   int err;                      /* the first of pinned_file_add */
 
-  pthread_mutex_t lock;
-  uint64_t clock;               /* how often a piece was used */
-  struct pinned_piece {
-    uint64_t number, used;      /* by CLOCK, 0: never */
-    unsigned char *bytes;       /* or NULL */
-  } cache[PINNED_CACHE];
+  pthread_mutex_t lock;         /* protects CTX and the cache of pieces */
+  struct lru cache;
+  struct lru_entry pieces[PINNED_CACHE];
 };
 
 /* FD must stay open.  0, ENOMEM, EIO, or EINVAL if SHA-256 is not available. */
