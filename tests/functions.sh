@@ -316,6 +316,17 @@ END
 
 # ---- Servers ----
 
+# serve_web DIR [LOG]: a web server of the files in DIR; sets $web, its URL.  See
+# web-server.py.
+serve_web () {
+  rm -f "$dir/port"
+  "$PYTHON" "$abs_top_srcdir/tests/web-server.py" "$1" "$dir/port" \
+    ${2:+"$2"} &
+  kill_at_exit $!
+  wait_until test -s "$dir/port"
+  web=http://127.0.0.1:$(cat "$dir/port")
+}
+
 # start_nbdkit ARGUMENT...: sets $uri, and $server to its process id.
 servers=0
 start_nbdkit () {

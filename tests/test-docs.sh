@@ -74,14 +74,11 @@ recording () {
     > "$dir/got" 2>&1 || { cat "$dir/got"; fail "the recording: see above"; }
 }
 
-# serve_web NAME: by this proxy all web servers are ours, which serves the files
+# proxy_web NAME: by this proxy all web servers are ours, which serves the files
 # of the directory "web" of docs/NAME.md.
-serve_web () {
-  rm -f "$dir/port"
-  "$PYTHON" "$abs_top_srcdir/tests/web-server.py" "$dir/$1/web" "$dir/port" &
-  kill_at_exit $!
-  wait_until test -s "$dir/port"
-  http_proxy=http://127.0.0.1:$(cat "$dir/port")
+proxy_web () {
+  serve_web "$dir/$1/web"
+  http_proxy=$web
   no_proxy=
   export http_proxy no_proxy
 }
@@ -110,9 +107,9 @@ else
   page filter nbdcopy nbdinfo qemu-img qemu-io qemu-nbd
   recording nbdcopy qemu-img qemu-nbd
   if "$nbdkit" --dump-plugin curl > "$dir/stdout" 2>&1; then
-    serve_web pipelines
+    proxy_web pipelines
     page pipelines curl nbdcopy openssl qemu-img qemu-io qemu-nbd
-    serve_web verified
+    proxy_web verified
     page=verified
     if ! [ -w /dev/fuse ] || ! command -v nbdfuse > /dev/null ||
         ! command -v fusermount3 > /dev/null; then

@@ -1,18 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A proxy on the loopback that replaces all web servers, with ranges.
+"""A web server on the loopback with ranges, also a proxy that replaces all others.
 
-    web-server.py DIR PORT-FILE
+    web-server.py DIR PORT-FILE [LOG]
 
 For any host, the last part of the path is a file in DIR.  The port is written
-to PORT-FILE when the server listens.
+to PORT-FILE when the server listens, and to LOG a line for each reply: how many
+bytes of a file it has.
 """
 
 import http.server
 import os
 import re
 import sys
+
+
+def log(count):
+    if len(sys.argv) > 3:
+        with open(sys.argv[3], "a") as file:
+            file.write("%d\n" % count)
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -42,12 +49,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.command == "GET":
             file.seek(start)
             self.wfile.write(file.read(end - start + 1))
+            log(end - start + 1)
 
     def log_message(self, *_):
         pass
 
 
-with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 128
+
+
+with Server(("127.0.0.1", 0), Handler) as server:
     with open(sys.argv[2] + ".new", "w") as file:
         file.write("%d\n" % server.server_port)
     os.rename(sys.argv[2] + ".new", sys.argv[2])
