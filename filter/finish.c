@@ -111,8 +111,8 @@ sees_all_changes (const struct pass *p)
 }
 
 /* Query and read the missing ranges.  Returns 0 if no range is missing any
- * more, unless changes by another export interfere; -1 if there is no sum, at
- * least for now.
+ * more, unless changes by another export interfere; -1 if this client leaves
+ * without a sum.
  */
 static int
 complete (const struct pass *p)

@@ -220,7 +220,9 @@ verify_extents (nbdkit_next *next, void *handle, uint32_t count,
       return -1;
     start = block * disk->block_size;
     len = disk_bytes (disk, block, run.count) - (offset - start);
-    /* nbdkit before 1.44 aborts if an extent of 4 GiB or more is replied. */
+    /* nbdkit 1.32 aborts if a reply to a client has an extent of 4 GiB or more
+     * beyond its query.
+     */
     len = MIN (len, end - offset);
     type = run.leaves ? 0 : NBDKIT_EXTENT_HOLE | NBDKIT_EXTENT_ZERO;
     if (nbdkit_add_extent (extents, offset, len, type) == -1) {

@@ -4,14 +4,15 @@
  * The job: the sums of many sources, small ones several at once.
  *
  * Opening an image takes several reads that depend on each other, and a small
- * image has too few other reads to hide the latency of the storage.  So operands
- * that are small files are hashed up to IN_ORDER_MAX at a time.  Together they
- * use no more memory than one image: each gets an equal share, and one thread,
- * which also opens and closes the image.  As many of these threads hash at once
- * as for one image, while others wait for reads.  The progress is that of all of them,
- * in bytes of the files.  Their number of bytes is not known, because only the
- * thread that takes an operand determines its size: the first sum does not wait
- * for the metadata of all operands.
+ * image has too few other reads to hide the latency of the storage.  So
+ * operands that are small files are hashed up to IN_ORDER_MAX at a time.
+ * Together they use no more memory than one image: each gets an equal share,
+ * and one thread, which also opens and closes the image.  As many of these
+ * threads hash at once as for one image, while others wait for reads.
+ *
+ * The progress is that of all of them, in bytes of the files.  The total is not
+ * known, because the thread that takes an operand determines its size: the
+ * first sum does not wait for the metadata of all operands.
  *
  * What fails is hashed again, alone, and only that result counts.  Together the
  * images may have needed more open files, processes or memory than are allowed,

@@ -9,8 +9,8 @@
  * still that of an item IN_ORDER_MAX before it.  One slow item holds up those
  * behind it only then.
  *
- * An item can be done alone: all threads end, those that work first finish their
- * items, and the calling thread does that item.  Threads start again when all
+ * An item can be done alone: threads finish the items that they have taken, and
+ * end, and the calling thread does that item.  Threads start again when all
  * items that were taken before are delivered.  There is no error: what fails is
  * a result like any other, and if no thread can be created, items are done
  * alone.
@@ -32,7 +32,7 @@ struct state {
   pthread_t threads[IN_ORDER_MAX];
   unsigned nr_threads;
 
-  pthread_mutex_t lock;         /* protects what follows, while there are
+  pthread_mutex_t lock;         /* protects the fields below, while there are
                                  * threads */
   pthread_cond_t changed;
   size_t taken, delivered;      /* items */
