@@ -73,12 +73,12 @@ add_seconds (struct json_object *json, const char *key, double value)
 static void
 add_reads (struct json_object *json, const struct sum *sum)
 {
-  add_number (json, "reads", sum->reads);
-  if (sum->reads == 0)
+  add_number (json, "reads", sum->reads.count);
+  if (sum->reads.count == 0)
     return;
-  add_number (json, "reads-in-flight", sum->reads_in_flight);
-  add_seconds (json, "read-latency-median", sum->latency / 1e9);
-  add_seconds (json, "read-latency-p99", sum->latency_p99 / 1e9);
+  add_number (json, "reads-in-flight", sum->reads.in_flight);
+  add_seconds (json, "read-latency-median", sum->reads.latency / 1e9);
+  add_seconds (json, "read-latency-p99", sum->reads.latency_p99 / 1e9);
 }
 
 static struct json_object *

@@ -114,9 +114,6 @@ incremental_hash (struct incremental *inc, struct journal *journal,
   sum->hole += image.sum.hole;
   sum->read = image.sum.read;
   sum->reads = image.sum.reads;
-  sum->reads_in_flight = image.sum.reads_in_flight;
-  sum->latency = image.sum.latency;
-  sum->latency_p99 = image.sum.latency_p99;
   sum->size = inc->source->size;
   sum->incremental = true;
   memcpy (sum->format, inc->source->format, sizeof sum->format);

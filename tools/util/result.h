@@ -30,11 +30,12 @@ struct sum {
   bool incremental;             /* only READ bytes were read; the other
                                  * leaves were taken from a manifest */
   uint64_t read;                /* bytes read from the image */
-  uint64_t reads;               /* number of reads of the image; the next
-                                 * three fields are valid if it is not 0 */
-  unsigned reads_in_flight;     /* maximum number of reads in flight */
-  uint64_t latency, latency_p99; /* median and 99th percentile, in
-                                  * nanoseconds */
+  struct {
+    uint64_t count;
+    unsigned in_flight;         /* the most at once */
+    uint64_t latency, latency_p99; /* ns: the median, and the 99th percentile;
+                                 * 0 if there were no reads */
+  } reads;                      /* of the image */
   double seconds;
 };
 
