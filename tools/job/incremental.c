@@ -28,6 +28,8 @@
 #include "util/request.h"
 #include "util/result.h"
 
+#define MAX_JOINED (32 * 1024 * 1024) /* bytes, the maximum of a read */
+
 static uint32_t
 block_size (const struct incremental *inc)
 {
@@ -35,9 +37,23 @@ block_size (const struct incremental *inc)
 }
 
 static bool
+is_read (const struct audit_sample *sample, uint64_t offset, uint64_t *len)
+{
+  return audit_sample_at (sample, offset, len) != SAMPLE_TRUSTED;
+}
+
+/* Adjacent units of a large sample are joined, because the result limits the
+ * size of a read.
+ */
+static bool
 is_wanted (void *opaque, uint64_t offset, uint64_t *len)
 {
-  return audit_sample_at (opaque, offset, len) != SAMPLE_TRUSTED;
+  bool wanted = is_read (opaque, offset, len);
+  uint64_t more;
+
+  while (*len < MAX_JOINED && is_read (opaque, offset + *len, &more) == wanted)
+    *len += more;
+  return wanted;
 }
 
 /* Returns the bytes that are hashed: the data that is read, and the leaves of
