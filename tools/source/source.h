@@ -6,6 +6,12 @@
  *
  * A source reads what a leaf table lacks.  It does not depend on the digest,
  * the sum or the output.
+ *
+ * The threads, buffers and bounds are those of read/ for all sources; scan
+ * starts them with the functions of one.  It is not derived from image, which
+ * only some sources have: a stream has no offsets, an NBD connection has many
+ * reads in flight, and an image can turn out to be one for qemu after its scan
+ * has begun.
  */
 
 #ifndef BLKSUM_SOURCE_H
