@@ -59,6 +59,12 @@ no reply; the file REACHED is created at the first one that is missing:
   hold-read     to a read
   hold-64       to any read; REACHED is created when there are 64
 
+no reply, for ever:
+  hold-ahead    multi-conn is advertised, only NUMBER bytes and the last extent
+                are data; the first request for that extent gets no reply, and
+                reads of its connection get none until the last byte was read
+  hold-after    to reads at NUMBER or after it
+
 the first read gets a reply; when the client has disconnected, the file REACHED
 has the number of reads without a reply, and for how many seconds the client was
 connected:
@@ -69,6 +75,7 @@ the end:
   no-close      the server does nothing after the client has sent NBD_CMD_DISC
 """
 
+import mmap
 import os
 import select
 import socket
@@ -99,12 +106,17 @@ class Gone(Exception):
 
 
 class Connection:
+    # For hold-ahead.
+    held_one = threading.Event()
+    read_all = threading.Event()
+
     def __init__(self, sock, number, data, fault, argument):
         self.sock, self.number, self.data = sock, number, data
         self.fault, self.argument = fault, argument
         self.bytes_read = 0
         self.has_bitmap = False
         self.reads = []         # without a reply
+        self.is_held = False
         self.answered = 0
         self.start = time.monotonic()
 
@@ -137,7 +149,7 @@ class Connection:
         size, flags = len(self.data), FLAGS
         if self.fault == "size":
             size = int(self.argument)
-        if self.fault.startswith("second-"):
+        if self.fault.startswith("second-") or self.fault == "hold-ahead":
             flags |= FLAG_MULTI_CONN
             if self.fault == "second-small" and self.number > 1:
                 size //= 2
@@ -246,6 +258,8 @@ class Connection:
             raise Gone
         else:
             self.data_chunk(cookie, offset, length, flags=DONE)
+        if offset + length == len(self.data):
+            self.read_all.set()
 
     def block_status(self, cookie, offset, length):
         fault, flags = self.fault, 0
@@ -268,6 +282,11 @@ class Connection:
         context = CONTEXT + (fault == "extents-context")
         extents = b"" if fault == "extents-none" else \
             struct.pack(">II", length, flags)
+        if fault == "hold-ahead" and offset + length < len(self.data):
+            data = max(int(self.argument) - offset, 0)
+            extents = struct.pack(">II", data, 0) if data else b""
+            extents += struct.pack(">II", length - data,
+                                   STATE_HOLE | STATE_ZERO)
         if self.has_bitmap:
             self.bitmap_status(cookie, offset, length)
         self.chunk(BLOCK_STATUS, cookie, struct.pack(">I", context) + extents,
@@ -310,7 +329,18 @@ class Connection:
         """True if the client sends nothing more before it gets a reply."""
         return not select.select([self.sock], [], [], 0.05)[0]
 
+    def holds_extents(self, offset, length):
+        """hold-ahead: the first request for the end of the file."""
+        if self.fault != "hold-ahead" or self.held_one.is_set() or \
+           offset + length < len(self.data):
+            return False
+        self.is_held = True
+        self.held_one.set()
+        return True
+
     def may_answer(self):
+        if self.is_held:
+            self.read_all.wait()
         if self.fault == "first":
             return self.answered == 0
         if self.fault == "late" and self.answered == 0:
@@ -332,10 +362,15 @@ class Connection:
                 raise Gone
             if command == CMD_BLOCK_STATUS:
                 self.hold("hold-extents")
+                if self.holds_extents(offset, length):
+                    continue
                 self.block_status(cookie, offset, length)
             elif command == CMD_READ:
                 self.hold("hold-read")
                 self.reads.append((cookie, offset, length))
+                if self.fault == "hold-after" and \
+                   offset >= int(self.argument):
+                    self.reads.pop()
                 if self.fault == "hold-64":
                     if len(self.reads) == 64:
                         open(self.argument, "w").close()
@@ -371,7 +406,7 @@ def main():
     if fault and fault not in faults:
         sys.exit("evil-server.py: no such fault: " + fault)
     with open(image, "rb") as f:
-        data = f.read()
+        data = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path + ".new")
     listener.listen(16)

@@ -24,12 +24,12 @@
 
 /* ---- Errors ---- */
 
+/* Report that the scheduler was stopped. */
 static void
-set_failed (struct nbd_reader *reader)
+report_stop (struct nbd_reader *reader)
 {
   SCOPED_LOCK (&reader->lock);
 
-  reader->failed = true;
   pthread_cond_signal (&reader->changed);
 }
 
@@ -37,7 +37,7 @@ void
 nbd_reader_fail (struct nbd_reader *reader, const struct error *error)
 {
   scheduler_fail (&reader->scheduler, error);
-  set_failed (reader);
+  report_stop (reader);
 }
 
 static void
@@ -56,7 +56,7 @@ hash_buffer (struct nbd_reader *reader, struct buffer *buffer)
 {
   scheduler_hash (&reader->scheduler, buffer);
   if (scheduler_is_stopped (&reader->scheduler))
-    set_failed (reader);
+    report_stop (reader);
 }
 
 void
@@ -149,7 +149,7 @@ request_done (struct buffer *buffer, size_t len, int *err)
     else {
       scheduler_fail_errno (&reader->scheduler, *err, "cannot read",
                             buffer->place.range.offset);
-      set_failed (reader);
+      report_stop (reader);
     }
     /* Not 1: if the connection was lost in nbd_aio_pread, libnbd 1.14 would use
      * the command after it freed it.  nbd_close frees it.

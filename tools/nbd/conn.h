@@ -57,16 +57,15 @@ struct nbd_reader {
   pthread_cond_t changed;       /* what follows, or a reply arrived */
   unsigned reading;             /* connections that have not ended */
   unsigned events;              /* counts replies, and connections that ended */
-  bool failed;
 };
 
 /* A next_range_function; OPAQUE is the connection to query for extents. */
 int conn_next_range (void *opaque, struct range *range, struct error *error);
 
-/* Stop all threads, with this error unless there was one before. */
+/* Stop all threads, with this error unless they were stopped before. */
 void nbd_reader_fail (struct nbd_reader *reader, const struct error *error);
 
-/* Run the connection CONN until all is read and hashed. */
+/* Run the connection CONN until all that is needed is read and hashed. */
 void conn_run (struct conn *conn);
 
 /* Hash what the connections read, until all is hashed. */

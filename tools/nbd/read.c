@@ -22,10 +22,10 @@
 #include "util/error.h"
 #include "util/source-options.h"
 
-/* Nanoseconds without a reply, after an error or a stop. */
+/* Nanoseconds without a reply, once no more are needed. */
 #define REPLY_TIMEOUT ((uint64_t) 5 * DEADLINE_SECOND)
 #define CHECK_INTERVAL (DEADLINE_SECOND / 2) /* between checks whether the job
-                                              * stopped */
+                                              * stopped, or has all data */
 #define MAX_THREADS 128
 #define MAX_REQUEST (32 * 1024 * 1024) /* bytes, which every server accepts */
 #define MAX_SPARE (12 * 1024 * 1024) /* bytes of memory, for hashing */
@@ -104,25 +104,27 @@ wait_for_replies_locked (struct nbd_reader *reader)
   }
 }
 
-/* Wait until all connections have ended, one has failed, or the job has
- * stopped.  A connection whose server does not reply would not notice the stop.
+/* Wait until all connections have ended, one has failed, or the job has stopped
+ * or has all data.  A connection whose server does not reply would notice
+ * neither.
  */
 static void
 wait_locked (struct nbd_reader *reader)
 {
-  while (reader->reading > 0 && !reader->failed) {
+  struct scheduler *scheduler = &reader->scheduler;
+
+  while (reader->reading > 0 && !scheduler_is_stopped (scheduler)) {
     struct timespec deadline = deadline_in (CHECK_INTERVAL);
 
     deadline_wait (&reader->changed, &reader->lock, &deadline);
-    if (scan_has_failed (reader->scheduler.scan)) {
-      scheduler_stop (&reader->scheduler);
-      reader->failed = true;
-    }
+    if (scan_has_failed (scheduler->scan) ||
+        dispatcher_is_done (&scheduler->dispatcher))
+      scheduler_stop (scheduler);
   }
 }
 
-/* Wait until all connections have ended.  After an error or a stop, connections
- * whose server does not reply are shut down.
+/* Wait until all connections have ended.  When nothing more is needed,
+ * connections whose server does not reply are shut down.
  */
 static void
 wait_for_conns (struct nbd_reader *reader)
@@ -131,8 +133,7 @@ wait_for_conns (struct nbd_reader *reader)
   SCOPED_LOCK (&reader->lock);
 
   wait_locked (reader);
-  if (reader->failed)
-    wait_for_replies_locked (reader);
+  wait_for_replies_locked (reader);
   for (i = 0; i < reader->nr_conns; i++)
     if (!reader->conns[i].ended)
       shutdown (reader->conns[i].fd, SHUT_RDWR);
@@ -270,13 +271,32 @@ tear_down (struct nbd_reader *reader)
   pthread_mutex_destroy (&reader->lock);
 }
 
-static void
-close_conns (struct nbd_reader *reader)
+/* True if the server has replied to all requests. */
+static bool
+can_go_on (const struct conn *conn)
 {
+  return conn->in_flight + conn->requester.in_flight == 0 &&
+    nbd_aio_is_ready (conn->nbd) == 1;
+}
+
+/* Close all connections if the scan has failed, and otherwise those that were
+ * lost or shut down.  This aborts the requests in flight: the buffers must
+ * still exist.  Returns the number of connections that are left in CONNS.
+ */
+static unsigned
+close_conns (struct nbd_reader *reader, struct nbd_handle **conns, bool failed)
+{
+  unsigned n = 0;
+
   for (unsigned i = 0; i < reader->nr_conns; i++) {
-    nbd_handle_close (reader->conns[i].nbd);
-    reader->conns[i].nbd = NULL;
+    struct conn *conn = &reader->conns[i];
+
+    if (!failed && can_go_on (conn))
+      conns[n++] = conn->nbd;
+    else
+      nbd_handle_close (conn->nbd);
   }
+  return n;
 }
 
 static int
@@ -290,28 +310,29 @@ read_export (struct nbd_reader *reader, unsigned threads,
     error_errno (error, err, "cannot read");
   else
     run_threads (reader, threads);
-  /* This aborts the requests in flight: the buffers must still exist. */
-  if (scan_has_failed (reader->scheduler.scan))
-    close_conns (reader);
   return err ? -1 : 0;
 }
 
 int
 nbd_scan (const struct source_options *options, struct nbd_handle **conns,
-          unsigned nr_conns, bool is_remote, uint64_t size, struct scan *scan)
+          unsigned *nr_conns, bool is_remote, uint64_t size, struct scan *scan)
 {
-  struct nbd_reader reader = { .nr_conns = nr_conns, .is_remote = is_remote };
+  struct nbd_reader reader = { .nr_conns = *nr_conns, .is_remote = is_remote };
   struct error error = { "" };
   bool failed;
 
-  assert (nr_conns > 0 && nr_conns <= NBD_MAX_CONNS);
+  assert (*nr_conns <= NBD_MAX_CONNS);
+  if (*nr_conns == 0) {
+    error_set (&error, "lost the connection");
+    scan_fail (scan, &error);
+    return -1;
+  }
   set_up (&reader, options, conns, size, scan);
   if (setup_requests (&reader, options, &error) == -1 ||
       read_export (&reader, options->threads, &error) == -1)
     scan_fail (scan, &error);
   failed = scan_has_failed (scan);
-  if (failed)
-    close_conns (&reader);
+  *nr_conns = close_conns (&reader, conns, failed);
   tear_down (&reader);
   return failed ? -1 : 0;
 }

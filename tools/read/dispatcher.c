@@ -89,14 +89,19 @@ dispatch (struct dispatcher *dispatcher, void *worker, bool wait,
   if (r != 1)
     return r == -1 ? 1 : 0;
   r = dispatcher->next_range (worker, &range->range, error);
-  if (r != 1)
-    return r;
-  if (scan_ends_before (dispatcher->scan, range->range.offset))
-    return 0;
+  if (r == 1 && scan_ends_before (dispatcher->scan, range->range.offset))
+    r = 0;
+  if (r == -1)
+    return -1;
 
   SCOPED_LOCK (&dispatcher->lock);
-  window_take (&dispatcher->window, &range->item, &range->range);
-  return 1;
+  if (r == 0)
+    dispatcher->ended = true;
+  else {
+    window_take (&dispatcher->window, &range->item, &range->range);
+    dispatcher->end = range->range.offset + range->range.len;
+  }
+  return r;
 }
 
 static void
@@ -187,6 +192,23 @@ dispatcher_done (struct dispatcher *dispatcher, struct dispatched_range *range)
 {
   leave_window (dispatcher, range);
   scan_count (dispatcher->scan, range->range.len, false);
+}
+
+/* Returns the end of what was hashed without a gap, or UINT64_MAX. */
+static uint64_t
+hashed_until_locked (const struct dispatcher *dispatcher)
+{
+  if (dispatcher->window.first)
+    return dispatcher->window.first->offset;
+  return dispatcher->ended ? UINT64_MAX : dispatcher->end;
+}
+
+bool
+dispatcher_is_done (struct dispatcher *dispatcher)
+{
+  SCOPED_LOCK (&dispatcher->lock);
+
+  return scan_ends_before (dispatcher->scan, hashed_until_locked (dispatcher));
 }
 
 void

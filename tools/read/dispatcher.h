@@ -32,6 +32,8 @@ struct dispatcher {
 
   pthread_mutex_t lock;         /* protects the fields below; taken last */
   struct window window;
+  uint64_t end;                 /* of the last range that was taken, bytes */
+  bool ended;                   /* there are no more ranges */
   pthread_cond_t has_advanced;  /* the window advanced, or the dispatcher
                                  * stopped */
   bool stopped;
@@ -78,6 +80,9 @@ void dispatcher_move (struct dispatcher *dispatcher,
 /* Report that RANGE was hashed, or dropped if the dispatcher was stopped. */
 void dispatcher_done (struct dispatcher *dispatcher,
                       struct dispatched_range *range);
+
+/* True if all ranges that are needed were hashed. */
+bool dispatcher_is_done (struct dispatcher *dispatcher);
 
 /* Stop: waiting threads return, and no more ranges are taken. */
 void dispatcher_stop (struct dispatcher *dispatcher);

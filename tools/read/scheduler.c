@@ -402,16 +402,15 @@ scheduler_is_stopped (struct scheduler *scheduler)
   return scheduler->stopped;
 }
 
-bool
+void
 scheduler_fail (struct scheduler *scheduler, const struct error *error)
 {
-  bool first = scan_fail (scheduler->scan, error);
-
+  if (!scheduler_is_stopped (scheduler))
+    scan_fail (scheduler->scan, error);
   scheduler_stop (scheduler);
-  return first;
 }
 
-bool
+void
 scheduler_fail_errno (struct scheduler *scheduler, int err, const char *what,
                       uint64_t offset)
 {
@@ -419,5 +418,5 @@ scheduler_fail_errno (struct scheduler *scheduler, int err, const char *what,
 
   error_errno (&error, err, "%s at offset %llu", what,
                (unsigned long long) offset);
-  return scheduler_fail (scheduler, &error);
+  scheduler_fail (scheduler, &error);
 }

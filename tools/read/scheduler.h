@@ -126,9 +126,11 @@ void scheduler_end (struct scheduler *scheduler);
 void scheduler_stop (struct scheduler *scheduler);
 bool scheduler_is_stopped (struct scheduler *scheduler);
 
-/* Fail the request, and stop.  False if it had failed before. */
-bool scheduler_fail (struct scheduler *scheduler, const struct error *error);
-bool scheduler_fail_errno (struct scheduler *scheduler, int err,
+/* Fail the request, and stop.  If the scheduler was stopped before, the error
+ * does not count.
+ */
+void scheduler_fail (struct scheduler *scheduler, const struct error *error);
+void scheduler_fail_errno (struct scheduler *scheduler, int err,
                            const char *what, uint64_t offset);
 
 #endif /* BLKSUM_SCHEDULER_H */

@@ -44,6 +44,7 @@ void
 window_take (struct window *window, struct window_item *item,
              const struct range *range)
 {
+  item->offset = range->offset;
   item->start = window->taken;
   item->prev = window->last;
   item->next = NULL;

@@ -20,6 +20,7 @@ struct range;
 
 /* A range that was taken and is not hashed yet. */
 struct window_item {
+  uint64_t offset;              /* of the range, bytes */
   uint64_t start;               /* bytes of memory before it */
   struct window_item *prev, *next;
 };

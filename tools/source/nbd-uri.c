@@ -30,7 +30,7 @@ struct nbd_uri {
   struct source source;
   const struct source_options *options;
   struct nbd_handle *conns[CONNS];
-  unsigned nr_conns;            /* 0 after an error: they are closed */
+  unsigned nr_conns;            /* those that are not closed */
 };
 
 static int64_t
@@ -123,12 +123,9 @@ static int
 nbd_uri_scan (struct source *source, struct scan *scan)
 {
   struct nbd_uri *nbd_uri = (struct nbd_uri *) source;
-  int r = nbd_scan (nbd_uri->options, nbd_uri->conns, nbd_uri->nr_conns,
-                    true, source->size, scan);
 
-  if (r == -1)
-    nbd_uri->nr_conns = 0;
-  return r;
+  return nbd_scan (nbd_uri->options, nbd_uri->conns, &nbd_uri->nr_conns,
+                   true, source->size, scan);
 }
 
 static int

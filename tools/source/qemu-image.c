@@ -182,9 +182,13 @@ qemu_image_serve (struct qemu_image *qi, struct error *error)
 int
 qemu_image_scan (struct qemu_image *qi, uint64_t size, struct scan *scan)
 {
-  if (nbd_scan (qi->options, &qi->nbd, 1, false, size, scan) == 0)
+  unsigned conns = qi->nbd != NULL;
+  int r = nbd_scan (qi->options, &qi->nbd, &conns, false, size, scan);
+
+  if (conns == 0)
+    qi->nbd = NULL;             /* it was closed */
+  if (r == 0)
     return 0;
-  qi->nbd = NULL;               /* it was closed */
   qemu_image_refine_error (qi, &scan->error);
   return -1;
 }
