@@ -27,6 +27,11 @@
 #define MAX_STDOUT (16 << 20)
 #define MAX_STDERR 16384
 
+/* The most descriptors to close one by one: the limit of open files can be a
+ * billion.
+ */
+#define MAX_FDS 65536
+
 /* Exit status of the child when the program could not be run, as in sh. */
 #define NOT_RUNNABLE 126
 #define NOT_FOUND 127
@@ -77,14 +82,22 @@ text_read (struct text *text, struct pollfd *poll)
   return text_append (text, chunk, n);
 }
 
+/* Our own descriptors are closed by exec in any case: this is for those that
+ * were inherited.
+ */
 static void
 close_on_exec_from (int first)
 {
+  long end;
+
 #ifdef CLOSE_RANGE_CLOEXEC
   if (close_range (first, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
     return;
 #endif
-  for (long fd = first, end = sysconf (_SC_OPEN_MAX); fd < end; fd++)
+  end = sysconf (_SC_OPEN_MAX);
+  if (end == -1 || end > MAX_FDS)
+    end = MAX_FDS;
+  for (long fd = first; fd < end; fd++)
     fcntl (fd, F_SETFD, FD_CLOEXEC);
 }
 
@@ -117,18 +130,16 @@ exec_child (char *const argv[], pid_t parent, int out, int err)
   _exit (errno == ENOENT ? NOT_FOUND : NOT_RUNNABLE);
 }
 
-/* Fork and exec.  The pid, or -1 with errno set.  The pipes need no O_CLOEXEC,
- * as all children close what they inherit.
- */
+/* Fork and exec.  The pid, or -1 with errno set. */
 static pid_t
 start (char *const argv[], int *out, int *err)
 {
   int outs[2], errs[2];
   pid_t parent = getpid (), pid = -1;
 
-  if (pipe (outs) == -1)
+  if (pipe2 (outs, O_CLOEXEC) == -1)
     return -1;
-  if (pipe (errs) == 0) {
+  if (pipe2 (errs, O_CLOEXEC) == 0) {
     pid = fork ();
     if (pid == 0)
       exec_child (argv, parent, outs[1], errs[1]);

@@ -7,10 +7,12 @@
 
 #include <config.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,6 +21,13 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#ifdef __linux__
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#endif
 
 #include <cmocka.h>
 
@@ -152,6 +161,94 @@ test_inherited (void **state)
   close (fd);
 }
 
+#ifdef SYS_close_range
+
+#define NO_FILTER 77            /* exit status */
+#define MAX_FD 1024
+
+/* Make close_range and fcntl F_SETFD fail, as in a container with such a
+ * filter.  Returns false if that is not possible.
+ */
+static bool
+forbid_close_on_exec (void)
+{
+  struct sock_filter filter[] = {
+    BPF_STMT (BPF_LD | BPF_W | BPF_ABS, offsetof (struct seccomp_data, nr)),
+    BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, SYS_close_range, 4, 0),
+    BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, SYS_fcntl, 0, 2),
+    BPF_STMT (BPF_LD | BPF_W | BPF_ABS,
+              offsetof (struct seccomp_data, args[1]) +
+              (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0)),
+    BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, F_SETFD, 1, 0),
+    BPF_STMT (BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    BPF_STMT (BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+  };
+  struct sock_fprog program = {
+    .len = sizeof filter / sizeof filter[0], .filter = filter,
+  };
+
+  return prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+    prctl (PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+static void count_pipes (void) __attribute__ ((noreturn));
+
+/* Exit with the number of pipes that a program has.  Those of valgrind have
+ * higher numbers.
+ */
+static void
+count_pipes (void)
+{
+  char *list[] = { "ls", "-l", "/proc/self/fd", NULL };
+  struct error error = { "" };
+  char *messages, *output;
+  int count = 0;
+
+  for (int fd = 3; fd < MAX_FD; fd++)
+    fcntl (fd, F_SETFD, FD_CLOEXEC);
+  if (!forbid_close_on_exec ())
+    _exit (NO_FILTER);
+  if (process_run (list, &output, &messages, &error) == 0)
+    for (char *line = strtok (output, "\n"); line; line = strtok (NULL, "\n")) {
+      const char *arrow = strstr (line, " -> pipe:"), *number = arrow;
+
+      while (number && number[-1] != ' ')
+        number--;
+      count += number && atoi (number) < MAX_FD;
+    }
+  _exit (count);
+}
+
+#endif
+
+/* The pipes of a program are not inherited by it, or by one that is started at
+ * the same time, even if its descriptors cannot be marked.
+ */
+static void
+test_pipes (void **state)
+{
+#ifdef SYS_close_range
+  int status;
+  pid_t pid;
+
+  (void) state;
+
+  if (access ("/proc/self/fd", F_OK) == -1)
+    skip ();
+  pid = fork ();
+  if (pid == 0)
+    count_pipes ();
+  waitpid (pid, &status, 0);
+  assert_true (WIFEXITED (status));
+  if (WEXITSTATUS (status) == NO_FILTER)
+    skip ();
+  assert_int_equal (WEXITSTATUS (status), 2); /* its output */
+#else
+  (void) state;
+  skip ();
+#endif
+}
+
 /* The program dies when its parent is killed. */
 static void
 test_parent_death (void **state)
@@ -198,6 +295,7 @@ main (void)
     cmocka_unit_test (test_large_output),
     cmocka_unit_test (test_failures),
     cmocka_unit_test (test_inherited),
+    cmocka_unit_test (test_pipes),
     cmocka_unit_test (test_parent_death),
   };
 
