@@ -104,7 +104,7 @@ close_on_exec_from (int first)
 void
 process_prepare_child (pid_t parent)
 {
-  sigset_t none;
+  sigset_t blocked;
 
 #ifdef HAVE_SYS_PRCTL_H
   prctl (PR_SET_PDEATHSIG, SIGKILL);
@@ -112,8 +112,9 @@ process_prepare_child (pid_t parent)
   if (getppid () != parent)     /* the parent died before prctl */
     _exit (NOT_RUNNABLE);
   signal (SIGPIPE, SIG_DFL);
-  sigemptyset (&none);
-  sigprocmask (SIG_SETMASK, &none, NULL);
+  sigemptyset (&blocked);
+  sigaddset (&blocked, SIGUSR1);
+  sigprocmask (SIG_SETMASK, &blocked, NULL);
   close_on_exec_from (3);
 }
 

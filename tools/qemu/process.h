@@ -12,8 +12,10 @@
 #include "util/error.h"
 
 /* Prepare a child between fork and exec.  The child dies when PARENT, which
- * forked it, does.  No signal is blocked or ignored, and exec closes all
- * descriptors above 2.  Async-signal-safe.
+ * forked it, does.  No signal is ignored, and none is blocked but SIGUSR1: the
+ * child has the name of this program until exec, and those that ask it for its
+ * progress by name would kill the child.  Exec closes all descriptors above 2.
+ * Async-signal-safe.
  */
 void process_prepare_child (pid_t parent);
 
