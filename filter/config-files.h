@@ -10,13 +10,13 @@
 #ifndef NBDKIT_BLKHASH_CONFIG_FILES_H
 #define NBDKIT_BLKHASH_CONFIG_FILES_H
 
-/* Add VALUE of the parameter KEY, which may be the path of a file.  0, or -1
- * after nbdkit_error.
+/* Add VALUE of the parameter KEY, which may be the path of a file.  Returns 0,
+ * or -1 after nbdkit_error.
  */
 int config_files_add (const char *key, const char *value);
 
 /* Check that PATH, which the filter writes because of PARAM, is not the file of
- * another parameter.  0, or -1 after nbdkit_error.
+ * another parameter.  Returns 0, or -1 after nbdkit_error.
  */
 int config_files_check (const char *param, const char *path);
 

@@ -20,7 +20,7 @@
 void ending_begin (void);
 
 /* Called by the thread of a connection before it uses the plugin after its last
- * request.  False if the server ends: then it must not.
+ * request.  Returns false if the server ends: then it must not.
  */
 bool ending_enter (void);
 void ending_leave (void);

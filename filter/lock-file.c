@@ -60,7 +60,7 @@ has_name (const struct lock_file *lock)
     a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* 0, also if the file system has no locks, or -1 after nbdkit_error. */
+/* Returns 0, also if the file system has no locks, or -1 after nbdkit_error. */
 static int
 lock_fd (const struct lock_file *lock, const char *param, const char *path)
 {

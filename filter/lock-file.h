@@ -14,7 +14,7 @@ struct lock_file {
 };
 
 /* Lock PATH, the file of the parameter PARAM, until lock_file_unlock or the end
- * of this process and its children.  0, or -1 after nbdkit_error.
+ * of this process and its children.  Returns 0, or -1 after nbdkit_error.
  */
 int lock_file_lock (struct lock_file *lock, const char *param,
                     const char *path);

@@ -137,7 +137,7 @@ manifest_end (void)
   pthread_cond_signal (&saved_one);
 }
 
-/* 0, or an error of the leaves or of the file. */
+/* Returns 0, or an error of the leaves or of the file. */
 static int
 save (struct blkhash_leaves *l, unsigned char *md, unsigned *len)
 {

@@ -14,7 +14,7 @@
 
 struct blkhash_leaves;
 
-/* Start-up, as in output-file.h, where start is empty.  0, or -1 after
+/* Start-up, as in output-file.h, where start is empty.  Returns 0, or -1 after
  * nbdkit_error.  They do nothing without blkhash-manifest.
  */
 int manifest_open (void);

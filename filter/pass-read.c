@@ -181,8 +181,8 @@ count_waits (void)
 
 /* ---- Threads ---- */
 
-/* Read and observe a range.  0, or an errno value.  *WAITED is set to whether
- * the plugin waited for long.
+/* Read and observe a range.  Returns 0, or an errno value.  *WAITED is set to
+ * whether the plugin waited for long.
  */
 static int
 read_range (const struct pass *p, void *buf, struct range range, bool *waited)

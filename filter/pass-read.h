@@ -16,8 +16,9 @@ struct pass;
 /* Is nbdkit's thread model PARALLEL?  Before the first connection. */
 void pass_read_set_parallel (bool parallel);
 
-/* Read the MISSING bytes.  0, or what stopped it first: as pass_why_stop, or an
- * errno value, which is positive.  No read is in flight any more.
+/* Read the MISSING bytes.  Returns 0, or what stopped it first: as
+ * pass_why_stop, or an errno value, which is positive.  No read is in flight
+ * any more.
  */
 int pass_read (const struct pass *p, uint64_t missing);
 

@@ -47,7 +47,7 @@ enum {
                                  * may not see that */
 };
 
-/* 0 if the pass need not stop. */
+/* Returns 0 if the pass need not stop. */
 int pass_why_stop (const struct pass *p);
 
 /* How many bytes of the table are missing. */

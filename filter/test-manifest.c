@@ -138,8 +138,8 @@ interfere (const char *call)
   return 0;
 }
 
-/* A client writes, so that there is no sum, and disconnects.  False if there
- * was no call NUMBER.
+/* A client writes, so that there is no sum, and disconnects.  Returns false if
+ * there was no call NUMBER.
  */
 static bool
 disconnect_at (unsigned number)

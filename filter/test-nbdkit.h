@@ -35,8 +35,8 @@ extern unsigned char *disk;     /* its content; see also disk_failures */
 /* One in so many requests fails; 0: none. */
 extern unsigned disk_failures;
 
-/* Called in each read, in its thread, which can wait there.  0, or the errno
- * value with which the read fails.
+/* Called in each read, in its thread, which can wait there.  Returns 0, or the
+ * errno value with which the read fails.
  */
 extern int (*disk_on_read) (void);
 
@@ -70,7 +70,7 @@ struct client *client_open (const char *name);
 void client_disconnect (struct client *client);
 void client_vanish (struct client *client);
 
-/* 0, or -1 if the plugin failed.  FLAGS are those of nbdkit. */
+/* Returns 0, or -1 if the plugin failed.  FLAGS are those of nbdkit. */
 int client_read (struct client *client, uint32_t len, uint64_t offset);
 int client_write (struct client *client, int byte, uint32_t len,
                   uint64_t offset, uint32_t flags);

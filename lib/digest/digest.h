@@ -48,8 +48,8 @@ size_t digest_list (const char **names, size_t count);
 struct digest_ctx *digest_ctx_create (const struct digest *digest);
 void digest_ctx_free (struct digest_ctx *ctx);
 
-/* Start a message, add to it, and store digest_size bytes in MD.  0, or EIO
- * if the underlying library failed.
+/* Start a message, add to it, and store digest_size bytes in MD.  Returns 0, or
+ * EIO if the underlying library failed.
  */
 int digest_init (struct digest_ctx *ctx);
 int digest_update (struct digest_ctx *ctx, const void *buf, size_t len);

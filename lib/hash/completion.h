@@ -16,12 +16,12 @@ struct blkhash_completion;
 struct completions;
 struct request;
 
-/* Up to DEPTH requests, at least 1.  NULL with errno set on failure. */
+/* Up to DEPTH requests, at least 1.  Returns NULL with errno set on failure. */
 struct completions *completions_create (unsigned depth);
 void completions_free (struct completions *c);
 
-/* Start a request that is complete when PARTS parts, at least one, are.  NULL
- * if DEPTH requests are in flight.
+/* Start a request that is complete when PARTS parts, at least one, are.
+ * Returns NULL if DEPTH requests are in flight.
  */
 struct request *completions_start (struct completions *c, void *user_data,
                                    size_t parts);

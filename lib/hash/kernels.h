@@ -14,7 +14,8 @@
  * CPU can run, with its speed, which is measured now, and the numbers of blocks
  * for which it is the fastest.  That takes some milliseconds.
  *
- * NULL with errno ENOMEM, or EIO if a digest or a kernel fails.  Thread-safe.
+ * Returns NULL with errno ENOMEM, or EIO if a digest or a kernel fails.
+ * Thread-safe.
  */
 char *kernels_describe (void);
 

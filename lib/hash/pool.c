@@ -108,7 +108,7 @@ start_thread_locked (struct pool *pool)
   pthread_sigmask (SIG_SETMASK, &old, NULL);
 }
 
-/* False if no thread could be started to run TASK. */
+/* Returns false if no thread could be started to run TASK. */
 static bool
 queue_task (struct pool *pool, struct pool_task *task)
 {

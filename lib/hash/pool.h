@@ -24,7 +24,7 @@ typedef void pool_run (struct pool_task *tasks);
 /* At most THREADS threads are started, when there is work for them; signals are
  * blocked in them.  So that small tasks run together, a thread takes its share
  * of the queue: one task, or several with a total weight of at most BATCH.
- * NULL with errno set on failure.
+ * Returns NULL with errno set on failure.
  */
 struct pool *pool_create (unsigned threads, unsigned batch, pool_run *run);
 

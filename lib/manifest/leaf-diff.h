@@ -44,8 +44,8 @@ uint64_t leaf_diff_tail (uint64_t size_a, uint64_t size_b,
 
 /* Compare the leaves of A and B, which begin at the same block and have the
  * same size, to the end of both, or to the first difference if DIFFER is NULL.
- * Blocks beyond the end of one image are compared with zeros.  0, or an errno
- * value; EINVAL if they do not have the same blocks.
+ * Blocks beyond the end of one image are compared with zeros.  Returns 0, or an
+ * errno value; EINVAL if they do not have the same blocks.
  */
 int leaf_diff (struct leaf_diff *diff, struct leaf_runs *a,
                struct leaf_runs *b);

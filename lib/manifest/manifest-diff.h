@@ -13,9 +13,9 @@ struct blkhash_manifest_reader;
 
 /* Are the sums of two manifests consistent with DIFFER, whether their leaves
  * differ?  Sums of images of the same size, with the same digest, block size
- * and construction, are equal if and only if the leaves are.  True if it cannot
- * be checked: one of these differs, or a manifest is of a part or was not read
- * to its end.
+ * and construction, are equal if and only if the leaves are.  Returns true if
+ * it cannot be checked: one of these differs, or a manifest is of a part or was
+ * not read to its end.
  */
 bool manifest_diff_fits_sums (const struct blkhash_manifest_reader *a,
                               const struct blkhash_manifest_reader *b,

@@ -15,7 +15,7 @@ struct manifest_output {
   size_t size, used;            /* bytes; USED are not written yet */
 };
 
-/* 0 or ENOMEM. */
+/* Returns 0 or ENOMEM. */
 int manifest_output_init (struct manifest_output *output, int fd);
 void manifest_output_destroy (struct manifest_output *output);
 
@@ -25,7 +25,7 @@ void manifest_output_destroy (struct manifest_output *output);
 unsigned char *manifest_output_append (struct manifest_output *output,
                                        size_t len);
 
-/* Write the buffer.  0, or the error of write(2). */
+/* Write the buffer.  Returns 0, or the error of write(2). */
 int manifest_output_write (struct manifest_output *output);
 
 #endif /* BLKHASH_MANIFEST_OUTPUT_H */

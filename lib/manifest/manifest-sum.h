@@ -16,15 +16,15 @@ struct manifest_zeros;
 
 struct manifest_sum;
 
-/* OPTS is copied.  ZEROS, which must be hashed, must outlive it.  NULL with
- * errno set on failure.
+/* OPTS is copied.  ZEROS, which must be hashed, must outlive it.  Returns NULL
+ * with errno set on failure.
  */
 struct manifest_sum *manifest_sum_create (const struct blkhash_opts *opts,
                                           const struct manifest_zeros *zeros);
 void manifest_sum_free (struct manifest_sum *sum);
 
 /* Append the leaves of the next COUNT blocks; or COUNT blocks of zeros, whose
- * last one can be the short last block of the image.  0, ENOMEM or EIO.
+ * last one can be the short last block of the image.  Returns 0, ENOMEM or EIO.
  */
 int manifest_sum_leaves (struct manifest_sum *sum, const unsigned char *leaves,
                          size_t count);

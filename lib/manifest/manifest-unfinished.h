@@ -23,8 +23,8 @@
  * of such a manifest, which has the blocks before NEXT; the writer ignores
  * these.
  *
- * NULL with errno as of blkhash_manifest_writer_new; EINVAL also if SIZE is
- * BLKHASH_SIZE_UNKNOWN, or the image has less than NEXT blocks.
+ * Returns NULL with errno as of blkhash_manifest_writer_new; EINVAL also if
+ * SIZE is BLKHASH_SIZE_UNKNOWN, or the image has less than NEXT blocks.
  */
 struct blkhash_manifest_writer *
 manifest_writer_new_unfinished (const struct blkhash_opts *opts,

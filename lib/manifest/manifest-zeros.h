@@ -36,14 +36,14 @@ struct manifest_zeros {
 
 #define MANIFEST_NO_BLOCK UINT64_MAX
 
-/* For an image of SIZE bytes.  OPTS must outlive it.  0, ENOMEM, or EINVAL if
- * the digest is not available.
+/* For an image of SIZE bytes.  OPTS must outlive it.  Returns 0, ENOMEM, or
+ * EINVAL if the digest is not available.
  */
 int manifest_zeros_init (struct manifest_zeros *zeros,
                          const struct blkhash_opts *opts, uint64_t size);
 
 /* Hash them, once.  It is delayed because it costs the hash of a block, which
- * manifests of parts without data do not need.  0, ENOMEM or EIO.
+ * manifests of parts without data do not need.  Returns 0, ENOMEM or EIO.
  */
 int manifest_zeros_hash (struct manifest_zeros *zeros);
 

@@ -30,8 +30,8 @@ cpu_seconds_now (void)
 }
 
 /* Cycles of the time stamp counter, which runs at the nominal frequency of the
- * CPU at any frequency.  0 if there is no counter of cycles: that of ARM has a
- * much lower rate of its own.
+ * CPU at any frequency.  Returns 0 if there is no counter of cycles: that of
+ * ARM has a much lower rate of its own.
  */
 static inline uint64_t
 cycles_now (void)

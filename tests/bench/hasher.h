@@ -30,8 +30,8 @@ struct hasher *leaf_hasher (const char *digest, size_t block_size);
 /* The digest layer of the library: all calls go into one message. */
 struct hasher *message_hasher (const char *digest);
 
-/* OpenSSL: a message for each block, or one message.  NULL if OpenSSL does not
- * have this digest.
+/* OpenSSL: a message for each block, or one message.  Returns NULL if OpenSSL
+ * does not have this digest.
  */
 struct hasher *openssl_hasher (const char *digest);
 struct hasher *openssl_message_hasher (const char *digest);

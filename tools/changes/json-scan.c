@@ -141,7 +141,7 @@ json_scan_key (struct json_scan *scan, char key[JSON_SCAN_STRING])
   return c == ':' ? 1 : unexpected_char (scan, c);
 }
 
-/* 0, or -1 if TEXT is not a number of 64 bits in canonical form. */
+/* Returns 0, or -1 if TEXT is not a number of 64 bits in canonical form. */
 static int
 parse_number (const char *text, uint64_t *number)
 {

@@ -62,7 +62,7 @@ struct option_row {
 int command_line_parse (const struct option_row *rows, struct options *options,
                         int argc, char *argv[]);
 
-/* True if an option that TEXT names, other than ROW, is used.  USES has
+/* Returns true if an option that TEXT names, other than ROW, is used.  USES has
  * USAGE_MAX_OPTIONS elements.
  */
 bool command_line_uses (const struct option_use *uses, const char *text,

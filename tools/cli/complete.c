@@ -169,7 +169,7 @@ print_manifest (const char *word, size_t offset)
   return true;
 }
 
-/* True if ARG is a name that --help uses for a file. */
+/* Returns true if ARG is a name that --help uses for a file. */
 static bool
 is_file (const char *arg)
 {
@@ -211,7 +211,7 @@ print_argument (const struct option_row *row, const char *word, size_t offset)
   }
 }
 
-/* True if ROW can be added. */
+/* Returns true if ROW can be added. */
 static bool
 is_possible (const struct line *line, const struct option_row *row)
 {

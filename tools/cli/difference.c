@@ -29,7 +29,9 @@ larger_size (const struct difference *difference)
                                                    : difference->size[1];
 }
 
-/* True if trailing data is reported, which is not searched with --subset. */
+/* Returns true if trailing data is reported, which is not searched with
+ * --subset.
+ */
 static bool
 has_trailing_data (const struct options *options)
 {
@@ -37,7 +39,9 @@ has_trailing_data (const struct options *options)
     options->verify.subset.n == 0;
 }
 
-/* True if the output is only a list of ranges, as other programs print it. */
+/* Returns true if the output is only a list of ranges, as other programs print
+ * it.
+ */
 static bool
 is_list (const struct options *options)
 {
@@ -114,7 +118,7 @@ print_subset (const struct subset *subset,
           part, subset->k, subset->n);
 }
 
-/* 0, or an errno value. */
+/* Returns 0, or an errno value. */
 static int
 end_lines (struct difference_output *output,
            const struct difference *difference)

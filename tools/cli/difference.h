@@ -19,14 +19,14 @@ struct difference_output {
   int error;                    /* an errno value: stdout was not written */
 };
 
-/* Print on stdout that LENGTH bytes at START differ.  0, or an errno value.
- * This is the function of a struct compare_request, with a struct
+/* Print on stdout that LENGTH bytes at START differ.  Returns 0, or an errno
+ * value.  This is the function of a struct compare_request, with a struct
  * difference_output.
  */
 int difference_range (void *output, const struct difference *difference,
                       uint64_t start, uint64_t length);
 
-/* Print the result for the whole images.  0, or an errno value. */
+/* Print the result for the whole images.  Returns 0, or an errno value. */
 int difference_end (struct difference_output *output,
                     const struct difference *difference);
 

@@ -133,9 +133,9 @@ json_line (const struct options *options, const char *name,
   return line;
 }
 
-/* Write LINE and END.  0, or an errno value.  A failure sets errno only once,
- * in the call that fails; which call that is depends on when the C library
- * flushes.
+/* Write LINE and END.  Returns 0, or an errno value.  A failure sets errno only
+ * once, in the call that fails; which call that is depends on when the C
+ * library flushes.
  */
 static int
 put_line (const char *line, char end)

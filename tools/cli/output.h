@@ -10,8 +10,8 @@
 struct options;
 struct sum;
 
-/* Print SUM of the source NAME on stdout.  0, or an errno value if it could
- * not be written.
+/* Print SUM of the source NAME on stdout.  Returns 0, or an errno value if it
+ * could not be written.
  */
 int output_sum (const struct options *options, const char *name,
                 const struct sum *sum);

@@ -178,7 +178,8 @@ begin (const struct progress_form *form, uint64_t size)
     print_percent ();
 }
 
-/* True if the percent changed.  100 is shown only when there is a sum. */
+/* Returns true if the percent changed.  100 is shown only when there is a sum.
+ */
 static bool
 set_percent (void)
 {

@@ -13,8 +13,8 @@ struct check_line;
 struct check_result;
 struct options;
 
-/* Print "NAME: VERDICT" on stdout.  0, or an errno value if it could not be
- * written.
+/* Print "NAME: VERDICT" on stdout.  Returns 0, or an errno value if it could
+ * not be written.
  */
 int verdict_print (const char *name, const char *verdict);
 

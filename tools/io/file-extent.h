@@ -22,7 +22,8 @@ struct file_extent {
 };
 
 /* Set EXTENT to the one of FILE that AT is in; each lookup can be a request to
- * a server.  If the file is shorter than it was, that is an error.  0 or -1.
+ * a server.  If the file is shorter than it was, that is an error.  Returns 0
+ * or -1.
  */
 int file_extent_find (struct file_extent *extent, const struct file *file,
                       uint64_t at, struct error *error);

@@ -76,7 +76,9 @@ reopen_by_path (const struct file *file, int flags)
   return fd;
 }
 
-/* Open the same file again, for direct I/O.  -1 if that is not possible. */
+/* Open the same file again, for direct I/O.  Returns -1 if that is not
+ * possible.
+ */
 static int
 reopen_direct (const struct file *file)
 {

@@ -37,7 +37,7 @@ struct file {
  * owns it, also on error.  If PATH is NULL, FD was inherited, and stays open.
  * Locks the image, unless FORCE_SHARE allows others to write it; then stores
  * its state, and selects how to read it.  CACHE: what was read may stay in the
- * page cache.  NULL on error.
+ * page cache.  Returns NULL on error.
  */
 struct file *file_new (int fd, const char *path, bool named, bool force_share,
                        bool cache, struct error *error);
@@ -55,7 +55,7 @@ bool file_supports_direct (const struct file *file);
 /* Read LEN bytes at AT into BUF; messages name OFFSET, which is the offset in
  * the image.  For direct I/O offsets and BUF are aligned.  BUF has room for
  * whole pages, so up to the end of the last page is read, if the file has it.
- * Any thread.  0 or -1.
+ * Any thread.  Returns 0 or -1.
  */
 int file_read (const struct file *file, void *buf, size_t len, uint64_t at,
                uint64_t offset, struct error *error);
@@ -79,7 +79,7 @@ bool file_is_tmpfs (const struct file *file);
 
 /* Is the file in the state in which it was opened, and still at its path, if
  * qemu opens that?  With FORCE_SHARE it is only an error if it became shorter.
- * 0 or -1.
+ * Returns 0 or -1.
  */
 int file_check_unchanged (const struct file *file, bool force_share,
                           struct error *error);

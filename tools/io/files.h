@@ -25,13 +25,13 @@ struct files {
 
 /* Add the operand: FD, which is seekable.  If FD was opened at PATH, it is
  * closed with the file, also on error.  If PATH is NULL, FD was inherited, and
- * stays open.  NULL on error.
+ * stays open.  Returns NULL on error.
  */
 struct file *files_adopt (struct files *files, int fd, const char *path,
                           struct error *error);
 
 /* Open PATH, unless it is open already.  WHAT names the file's role in
- * messages, such as "the backing file".  NULL on error.
+ * messages, such as "the backing file".  Returns NULL on error.
  */
 struct file *files_open (struct files *files, const char *what,
                          const char *path, struct error *error);

@@ -14,9 +14,9 @@ struct error;
 /* Lock the image FD, which is open for reading, as a reader in qemu does, until
  * FD is closed.  A VM that writes the image cannot start meanwhile.  TAKE is
  * false for an inherited descriptor, on which the lock would outlive this
- * process: then locks of others are only checked.  -1 with the reason if a
- * program of qemu is writing the image.  If the file system has no OFD locks,
- * the image is treated as unlocked.
+ * process: then locks of others are only checked.  Returns -1 with the reason
+ * if a program of qemu is writing the image.  If the file system has no OFD
+ * locks, the image is treated as unlocked.
  */
 int lock_image (int fd, bool take, struct error *error);
 

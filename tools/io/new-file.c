@@ -31,8 +31,8 @@ format_fd_path (char name[32], int fd)
   snprintf (name, 32, "/proc/self/fd/%d", fd);
 }
 
-/* Open a file without a name, which can be linked later.  -1 if the system does
- * not support that.
+/* Open a file without a name, which can be linked later.  Returns -1 if the
+ * system does not support that.
  */
 static int
 open_unnamed (const char *path)
@@ -146,7 +146,7 @@ open_named (struct new_file *file)
 
 /* Another blksum may be writing the same file, with the same process number on
  * another host or in another container.  If both take the same nanosecond, the
- * second one fails.  NULL if there is no memory.
+ * second one fails.  Returns NULL if there is no memory.
  */
 static char *
 temporary_name (const char *path)

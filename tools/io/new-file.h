@@ -21,18 +21,19 @@ struct new_file {
 };
 
 /* The path that remains when all symbolic links in PATH are followed.  The file
- * need not exist.  NULL with errno set.
+ * need not exist.  Returns NULL with errno set.
  */
 char *new_file_resolve (const char *path);
 
 /* Create the file, which only its owner can read and write.  If PATH is a
- * symbolic link, the link is replaced, not its target.  0, or -1 with the
- * reason; then there is nothing to close.
+ * symbolic link, the link is replaced, not its target.  Returns 0, or -1 with
+ * the reason; then there is nothing to close.
  */
 int new_file_open (struct new_file *file, const char *path,
                    struct error *error);
 
-/* The file is complete: write it to the disk, and give it its name.  0 or -1.
+/* The file is complete: write it to the disk, and give it its name.  Returns 0
+ * or -1.
  */
 int new_file_publish (struct new_file *file, struct error *error);
 

@@ -20,7 +20,7 @@
 
 struct prefetch;
 
-/* NULL with errno set. */
+/* Returns NULL with errno set. */
 struct prefetch *prefetch_new (void);
 
 /* Waits for what is in flight.  NULL is allowed. */
@@ -32,8 +32,8 @@ void prefetch_free (struct prefetch *prefetch);
 void prefetch_start (struct prefetch *prefetch, int fd, uint64_t size,
                      size_t len, uint64_t offset);
 
-/* Copy LEN bytes at OFFSET of FD to BUF, if they are being read or were.  False
- * if not, or if they cannot be read.
+/* Copy LEN bytes at OFFSET of FD to BUF, if they are being read or were.
+ * Returns false if not, or if they cannot be read.
  */
 bool prefetch_copy (struct prefetch *prefetch, int fd, void *buf, size_t len,
                     uint64_t offset);

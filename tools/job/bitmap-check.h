@@ -12,7 +12,7 @@ struct error;
 
 /* Check that the sum in the name BITMAP, if it has one, is the sum of the
  * manifest FD, whose name is NAME.  This reads the manifest, and then restores
- * the offset of FD.  0, or -1 with the reason.
+ * the offset of FD.  Returns 0, or -1 with the reason.
  */
 int bitmap_check_manifest (const char *bitmap, int fd, const char *name,
                            struct error *error);

@@ -103,8 +103,8 @@ is_missing (const char *name)
 }
 
 /* Hash the image of LINE, or a subset of it with --subset.  A manifest is read
- * whole in both cases.  1 if the checksum matches, 0 if not, both with VERDICT;
- * or -1 with the reason.
+ * whole in both cases.  Returns 1 if the checksum matches, 0 if not, both with
+ * VERDICT; or -1 with the reason.
  */
 static int
 verify (const struct check *check, const struct sums_line *line, char *verdict,

@@ -88,7 +88,7 @@ checkpoint_close (struct checkpoint *checkpoint)
 
 /* ---- Compare with the request ---- */
 
-/* Check the hash parameters.  0 or -1. */
+/* Check the hash parameters.  Returns 0 or -1. */
 static int
 check_params (const struct checkpoint *checkpoint,
               const struct blkhash_opts *hash,
@@ -135,8 +135,8 @@ stale_reason (const struct state *state, const struct identity *identity)
   return NULL;
 }
 
-/* True if the sum in the state is that of the manifest.  A finished manifest
- * has no id, so the sum identifies it.
+/* Returns true if the sum in the state is that of the manifest.  A finished
+ * manifest has no id, so the sum identifies it.
  */
 static bool
 has_published_sum (const struct checkpoint *checkpoint)

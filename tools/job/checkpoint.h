@@ -27,8 +27,8 @@ struct checkpoint {
 };
 
 /* Open the manifest of REQUEST, of SOURCE, and scan it.  The file is created if
- * it does not exist.  0, or -1 with the reason, for example that the file must
- * not be replaced.
+ * it does not exist.  Returns 0, or -1 with the reason, for example that the
+ * file must not be replaced.
  */
 int checkpoint_open (struct checkpoint *checkpoint,
                      const struct hash_request *request,

@@ -43,8 +43,8 @@ struct compare_input {
 };
 
 /* Open OPERAND.  The sum of a manifest is computed while it is read if
- * CHECK_SUM is set.  0, or -1 with the reason in INPUT.  After an error INPUT
- * need not be closed.
+ * CHECK_SUM is set.  Returns 0, or -1 with the reason in INPUT.  After an error
+ * INPUT need not be closed.
  */
 int compare_input_open (struct compare_input *input,
                         const struct compare_request *request,
@@ -53,13 +53,13 @@ void compare_input_close (struct compare_input *input);
 
 /* Open BOTH: the two inputs as one image, which is zero where they are
  * identical.  It has no source if the inputs do not support this.  The inputs
- * must stay open.  0, or -1 with errno set.
+ * must stay open.  Returns 0, or -1 with errno set.
  */
 int compare_input_open_both (struct compare_input *both,
                              const struct compare_input inputs[2]);
 
-/* True if both inputs read the same pipe, so that each gets a part of its
- * data.
+/* Returns true if both inputs read the same pipe, so that each gets a part of
+ * its data.
  */
 bool compare_input_is_same_pipe (const struct compare_input *a,
                                  const struct compare_input *b);

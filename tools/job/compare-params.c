@@ -21,8 +21,8 @@ manifest_opts (const struct compare_input *input)
   return input->reader ? blkhash_manifest_reader_opts (input->reader) : NULL;
 }
 
-/* True if leaves of A and B can be compared: they have the same digest and
- * block size.  The construction does not matter.
+/* Returns true if leaves of A and B can be compared: they have the same digest
+ * and block size.  The construction does not matter.
  */
 static bool
 are_comparable (const struct blkhash_opts *a, const struct blkhash_opts *b)

@@ -17,8 +17,8 @@ struct compare_params {
 };
 
 /* Choose the parameters that the manifests among the two INPUTS use, and that
- * the options select.  BOTH comes from compare_input_open_both.  0, or -1 with
- * the reason, which is about input *FAILED.
+ * the options select.  BOTH comes from compare_input_open_both.  Returns 0, or
+ * -1 with the reason, which is about input *FAILED.
  */
 int compare_params_choose (struct compare_params *params,
                            const struct compare_input *inputs,

@@ -153,7 +153,7 @@ diff_inputs (struct compare *compare)
   return err;
 }
 
-/* True if only a part of the inputs is compared. */
+/* Returns true if only a part of the inputs is compared. */
 static bool
 is_partial (const struct compare *compare)
 {
@@ -225,7 +225,7 @@ total_bytes (const struct compare *compare)
   return total;
 }
 
-/* True if the sizes are known to differ before anything is read. */
+/* Returns true if the sizes are known to differ before anything is read. */
 static bool
 sizes_differ (const struct compare *compare)
 {

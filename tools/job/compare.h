@@ -11,8 +11,8 @@ struct compare_request;
 struct difference;
 struct error;
 
-/* Compare two images.  0, or -1 with the reason, which is about *OPERAND unless
- * the function of the request failed.
+/* Compare two images.  Returns 0, or -1 with the reason, which is about
+ * *OPERAND unless the function of the request failed.
  */
 int job_compare (const struct compare_request *request,
                  struct difference *difference, const char **operand,

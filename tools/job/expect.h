@@ -11,8 +11,9 @@ struct error;
 struct expect_request;
 struct expect_result;
 
-/* Compare the image with the expected checksum.  0, or -1 with the reason.  The
- * reason is about *OPERAND, or about the expected checksum if that is NULL.
+/* Compare the image with the expected checksum.  Returns 0, or -1 with the
+ * reason.  The reason is about *OPERAND, or about the expected checksum if that
+ * is NULL.
  */
 int job_expect (const struct expect_request *request,
                 struct expect_result *result, const char **operand,

@@ -25,8 +25,8 @@ struct expected_sum {
 /* Choose how to hash an image whose expected checksum is HEX.  The parameters
  * are those of the hash spec SPEC, such as "sha256/64k".  DEFAULTS has those
  * that SPEC does not contain, or all if SPEC is NULL, and is the same in each
- * call.  0 with the options in EXPECTED.  -1 with the reason if the parameters
- * are not supported, or if the length of HEX is wrong.
+ * call.  Returns 0 with the options in EXPECTED; or -1 with the reason if the
+ * parameters are not supported, or if the length of HEX is wrong.
  */
 int expected_sum_set (struct expected_sum *expected, const char *spec,
                       const char *hex,
@@ -34,7 +34,7 @@ int expected_sum_set (struct expected_sum *expected, const char *spec,
 
 void expected_sum_destroy (struct expected_sum *expected);
 
-/* True if HEX is the checksum of the image. */
+/* Returns true if HEX is the checksum of the image. */
 bool expected_sum_matches (const char *hex, const struct sum *sum);
 
 #endif /* BLKSUM_EXPECTED_SUM_H */

@@ -13,7 +13,7 @@ struct error;
 struct hash_request;
 
 /* Check that OPTS, of a manifest, match the hash parameters of REQUEST, if the
- * user chose any.  0, or -1 with the reason.
+ * user chose any.  Returns 0, or -1 with the reason.
  */
 int hash_params_check (const struct hash_request *request,
                        const struct blkhash_opts *opts, struct error *error);

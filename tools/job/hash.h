@@ -12,7 +12,7 @@ struct hash_request;
 struct source;
 struct sum;
 
-/* Hash the operand.  0, or -1 with the reason. */
+/* Hash the operand.  Returns 0, or -1 with the reason. */
 int job_hash (const struct hash_request *request, struct sum *sum,
               struct error *error);
 

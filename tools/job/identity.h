@@ -28,8 +28,8 @@ struct identity {
   struct timespec last_modified; /* the last modification of any file */
 };
 
-/* Set IDENTITY to that of SOURCE, which was opened as OPERAND.  0, or -1 with
- * the reason.
+/* Set IDENTITY to that of SOURCE, which was opened as OPERAND.  Returns 0, or
+ * -1 with the reason.
  */
 int identity_init (struct identity *identity,
                    const struct source_options *options, const char *operand,
@@ -41,8 +41,8 @@ void identity_destroy (struct identity *identity);
  */
 long long identity_wait (const struct identity *identity);
 
-/* True if A and B, which differ, are texts of the same files, so that these
- * were modified.
+/* Returns true if A and B, which differ, are texts of the same files, so that
+ * these were modified.
  */
 bool identity_is_of_same_files (const char *a, const char *b);
 

@@ -46,7 +46,7 @@ struct incremental {
 };
 
 /* Begin the manifest of REQUEST, of SOURCE; for POLICY see job/overwrite.h.
- * BASELINE must outlive INCREMENTAL.  0, or -1 with the reason; then
+ * BASELINE must outlive INCREMENTAL.  Returns 0, or -1 with the reason; then
  * INCREMENTAL need not be closed.
  */
 int incremental_open (struct incremental *incremental,
@@ -62,7 +62,7 @@ int incremental_hash (struct incremental *incremental,
                       struct journal *journal, struct sum *sum,
                       struct error *error);
 
-/* Publish the manifest.  0, or -1 with the reason. */
+/* Publish the manifest.  Returns 0, or -1 with the reason. */
 int incremental_publish (struct incremental *incremental,
                          struct error *error);
 

@@ -30,7 +30,7 @@
 
 /* ---- Opening and locking ---- */
 
-/* True if the path still names this file.  It does not after a finished
+/* Returns true if the path still names this file.  It does not after a finished
  * manifest replaced the file.
  */
 static bool
@@ -120,7 +120,7 @@ journal_file_read (const struct journal_file *file, int *fd,
   return r;
 }
 
-/* Read to the end.  0, or an errno value. */
+/* Read to the end.  Returns 0, or an errno value. */
 static int
 read_runs (struct blkhash_manifest_reader *r, const struct progress *progress,
            struct journal_found *found)

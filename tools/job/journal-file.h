@@ -24,8 +24,8 @@ struct journal_file {
 };
 
 /* Open the file at PATH, or create an empty one, and lock it until it is
- * closed.  PATH has no symbolic links, and the file may be replaced.  0, or -1
- * with the reason, for example that another process has the lock.
+ * closed.  PATH has no symbolic links, and the file may be replaced.  Returns
+ * 0, or -1 with the reason, for example that another process has the lock.
  */
 int journal_file_open (struct journal_file *file, const char *path,
                        struct error *error);

@@ -28,7 +28,7 @@ fail_locked (struct journal *journal, int err)
                       "manifest");
 }
 
-/* Write the leaves that were appended.  0 or -1. */
+/* Write the leaves that were appended.  Returns 0 or -1. */
 static int
 write_locked (struct journal *journal)
 {

@@ -38,15 +38,15 @@ struct journal {
 
 /* Start a journal that writes to FD with WRITER, which the journal owns in any
  * case.  Leaves are written only if FILES are unchanged since they were opened,
- * so that the journal has no leaves of data that a crash can undo.  0, or -1
- * with the reason; then the journal need not be stopped.
+ * so that the journal has no leaves of data that a crash can undo.  Returns 0,
+ * or -1 with the reason; then the journal need not be stopped.
  */
 int journal_start (struct journal *journal, int fd, const struct files *files,
                    struct blkhash_manifest_writer *writer,
                    struct error *error);
 
 /* Append the leaves of RUN.  Runs are appended in their order, by one thread at
- * a time.  0, or -1 with the first error.
+ * a time.  Returns 0, or -1 with the first error.
  */
 int journal_append (struct journal *journal,
                     const struct blkhash_manifest_run *run,
@@ -64,7 +64,8 @@ void journal_runs_init (struct journal_runs *journal_runs,
                         struct leaf_runs *all, struct journal *journal,
                         struct error *error);
 
-/* Write the remaining leaves, and stop.  0, or -1 with the first error. */
+/* Write the remaining leaves, and stop.  Returns 0, or -1 with the first error.
+ */
 int journal_stop (struct journal *journal, struct error *error);
 
 #endif /* BLKSUM_JOURNAL_H */

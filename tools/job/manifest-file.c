@@ -79,7 +79,7 @@ open_target (struct manifest_file *manifest, const char *name,
   return r;
 }
 
-/* 0, or an errno value. */
+/* Returns 0, or an errno value. */
 static int
 copy_to_stdout (int fd)
 {
@@ -157,7 +157,7 @@ manifest_file_open_part (struct manifest_file *manifest, const char *path,
   return finish_open (manifest, opts, error);
 }
 
-/* 0, or an errno value. */
+/* Returns 0, or an errno value. */
 static int
 write_run (struct manifest_file *manifest,
            const struct blkhash_manifest_run *run)

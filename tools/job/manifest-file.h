@@ -31,13 +31,13 @@ struct manifest_file {
   bool ends_with_data;          /* the last block, which can be shorter */
 };
 
-/* True if NAME is standard output. */
+/* Returns true if NAME is standard output. */
 bool manifest_file_is_stdout (const char *name);
 
 /* Begin the manifest NAME of an image that is hashed with OPTS.  SIZE can be
  * BLKHASH_SIZE_UNKNOWN.  An existing file is replaced if job/overwrite.h
- * permits it for POLICY and SOURCE, the image or NULL.  0, or -1 with the
- * reason; then the manifest need not be closed.
+ * permits it for POLICY and SOURCE, the image or NULL.  Returns 0, or -1 with
+ * the reason; then the manifest need not be closed.
  */
 int manifest_file_open (struct manifest_file *manifest, const char *name,
                         enum overwrite_policy policy,
@@ -71,7 +71,7 @@ int manifest_file_hash (struct manifest_file *manifest, struct source *source,
                         const struct image_request *request, struct sum *sum,
                         struct error *error);
 
-/* Publish the manifest.  0, or -1 with the reason. */
+/* Publish the manifest.  Returns 0, or -1 with the reason. */
 int manifest_file_publish (struct manifest_file *manifest,
                            struct error *error);
 

@@ -19,12 +19,13 @@ struct sum;
  */
 const char *job_manifest_path (const char *operand);
 
-/* True if OPERAND, an image or a manifest, is on standard input. */
+/* Returns true if OPERAND, an image or a manifest, is on standard input. */
 bool job_manifest_is_stdin (const struct source_options *options,
                             const char *operand);
 
 /* Set SUM from the manifest at PATH, or "-".  The sum is computed from the
- * leaves and must match that of the manifest.  0, or -1 with the reason.
+ * leaves and must match that of the manifest.  Returns 0, or -1 with the
+ * reason.
  */
 int job_manifest (const struct hash_request *request, const char *path,
                   struct sum *sum, struct error *error);

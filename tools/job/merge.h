@@ -13,7 +13,7 @@ struct merge_request;
 struct sum;
 
 /* Merge the manifests of the parts into the manifest of the image, and set SUM.
- * 0, or -1 with the reason, which is about *OPERAND.
+ * Returns 0, or -1 with the reason, which is about *OPERAND.
  */
 int job_merge (const struct merge_request *request, struct sum *sum,
                const char **operand, struct error *error);

@@ -21,11 +21,12 @@ enum overwrite_policy {
                                  * only blksum makes */
 };
 
-/* Check that the file FD may be replaced.  It must be a regular file, and not
- * a file of SOURCE, which can be NULL.  It must be empty, or contain only
- * records of a manifest.  With OVERWRITE_CHECK_START it need only begin like a
+/* Check that the file FD may be replaced.  It must be a regular file, and not a
+ * file of SOURCE, which can be NULL.  It must be empty, or contain only records
+ * of a manifest.  With OVERWRITE_CHECK_START it need only begin like a
  * manifest, because a crash or an interrupted copy can leave a partial one.  FD
- * is open for reading, and NAME is for messages.  0, or -1 with the reason.
+ * is open for reading, and NAME is for messages.  Returns 0, or -1 with the
+ * reason.
  */
 int overwrite_check (int fd, const char *name, enum overwrite_policy policy,
                      const struct source *source, struct error *error);

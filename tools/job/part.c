@@ -45,7 +45,8 @@ struct part_job {
 
 /* ---- An existing manifest ---- */
 
-/* True if R is the complete manifest of this part.  It is read whole. */
+/* Returns true if R is the complete manifest of this part.  It is read whole.
+ */
 static bool
 is_this_part (const struct part_job *job, struct blkhash_manifest_reader *r)
 {
@@ -65,8 +66,8 @@ is_this_part (const struct part_job *job, struct blkhash_manifest_reader *r)
   return err == ENOENT;
 }
 
-/* 1 if the manifest exists; 0 if it has to be made; or -1 with the reason if
- * the file must not be replaced.
+/* Returns 1 if the manifest exists; 0 if it has to be made; or -1 with the
+ * reason if the file must not be replaced.
  */
 static int
 find_existing (const struct part_job *job, struct error *error)

@@ -10,8 +10,8 @@
 struct error;
 struct part_request;
 
-/* Make the manifest of a part of the operand, unless it exists.  0, or -1 with
- * the reason.
+/* Make the manifest of a part of the operand, unless it exists.  Returns 0, or
+ * -1 with the reason.
  */
 int job_part (const struct part_request *request, struct error *error);
 

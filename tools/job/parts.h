@@ -35,8 +35,8 @@ struct parts {
 };
 
 /* Read the headers of the COUNT files at PATHS, and check that they are of one
- * image and match the request.  0, or -1 with the reason, which is about
- * *OPERAND.  PARTS is to be closed in any case.
+ * image and match the request.  Returns 0, or -1 with the reason, which is
+ * about *OPERAND.  PARTS is to be closed in any case.
  */
 int parts_open (struct parts *parts, const struct hash_request *request,
                 char **paths, size_t count, const char **operand,
@@ -44,8 +44,8 @@ int parts_open (struct parts *parts, const struct hash_request *request,
 void parts_close (struct parts *parts);
 
 /* Check that the parts cover the whole image, and do not overlap.  Duplicates
- * of a part are allowed.  0, or -1 with the reason: *OPERAND overlaps another
- * file, or bytes are missing.
+ * of a part are allowed.  Returns 0, or -1 with the reason: *OPERAND overlaps
+ * another file, or bytes are missing.
  */
 int parts_check (struct parts *parts, const char **operand,
                  struct error *error);

@@ -161,7 +161,7 @@ state_destroy (struct state *state)
 
 /* ---- Writing ---- */
 
-/* 0, or an errno value. */
+/* Returns 0, or an errno value. */
 static int
 write_text (int fd, const char *text)
 {

@@ -33,14 +33,14 @@ char *state_path_of (const char *manifest);
 int state_read (struct state *state, const char *path, struct error *error);
 void state_destroy (struct state *state);
 
-/* Write STATE, which has no sum, to PATH; an existing file is replaced.  0, or
- * -1 with the reason.
+/* Write STATE, which has no sum, to PATH; an existing file is replaced.
+ * Returns 0, or -1 with the reason.
  */
 int state_write (const struct state *state, const char *path,
                  struct error *error);
 
 /* Add the sum HEX after the image was hashed, before the finished manifest
- * replaces the unfinished one.  0, or -1 with the reason.
+ * replaces the unfinished one.  Returns 0, or -1 with the reason.
  */
 int state_add_sum (const char *path, const char *hex, struct error *error);
 

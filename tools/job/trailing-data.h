@@ -12,9 +12,9 @@ struct progress_form;
 struct source;
 struct trailing_data;
 
-/* Search for trailing data after the image of SOURCE, which was hashed.  0, or
- * -1 with the reason if the disk cannot be read; then SOURCE can only be
- * closed.
+/* Search for trailing data after the image of SOURCE, which was hashed.
+ * Returns 0, or -1 with the reason if the disk cannot be read; then SOURCE can
+ * only be closed.
  */
 int trailing_data_find (const struct progress_form *form, struct source *source,
                         struct trailing_data *trailing, struct error *error);

@@ -103,7 +103,7 @@ is_worth_waking (const struct image_batch *batch)
 }
 
 /* The run of the batch to extend: the last one, if both are of data or both of
- * zeros; otherwise a new one.  NULL if the batch is full.
+ * zeros; otherwise a new one.  Returns NULL if the batch is full.
  */
 static struct blkhash_manifest_run *
 find_run (struct image_batch *batch, uint64_t first, bool data)
@@ -151,7 +151,7 @@ add_to_batch (struct image_batch *batch, struct blkhash_manifest_run *run)
 
 /* ---- The sink ---- */
 
-/* 0, or ECANCELED. */
+/* Returns 0, or ECANCELED. */
 static int
 add_run (struct image_runs *image, struct blkhash_manifest_run run)
 {

@@ -63,7 +63,8 @@ struct image_runs {
 
 /* Start to hash the image of SOURCE, as a member of GROUP unless it is NULL.
  * SOURCE, GROUP and the options of REQUEST must exist until the iterator is
- * closed.  0, or -1 with the reason in ERROR; then there is nothing to close.
+ * closed.  Returns 0, or -1 with the reason in ERROR; then there is nothing to
+ * close.
  *
  * If the image cannot be read, the iterator returns ECANCELED.  The reason is
  * stored in ERROR, unless that is set already, at the latest by

@@ -39,8 +39,8 @@ struct image_request {
 
 /* Read the image of SOURCE into its table LEAVES, and fold it.  Stores in SUM
  * how much was read, and the digest if the table computes one, but not the hash
- * options.  0, or -1 with the reason, also if the image changed meanwhile; then
- * SOURCE can only be closed.
+ * options.  Returns 0, or -1 with the reason, also if the image changed
+ * meanwhile; then SOURCE can only be closed.
  */
 int image_table_fill (struct source *source, struct blkhash_leaves *leaves,
                       const struct image_request *request, struct sum *sum,

@@ -118,7 +118,9 @@ struct bitmap {
   struct ranges *ranges;
 };
 
-/* Add the dirty extents of a reply.  0, or an errno value if it is invalid. */
+/* Add the dirty extents of a reply.  Returns 0, or an errno value if it is
+ * invalid.
+ */
 static int
 add_extents (struct bitmap *bitmap, const uint32_t *entries, size_t count)
 {

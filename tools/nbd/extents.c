@@ -285,7 +285,8 @@ fail (uint64_t offset, struct error *error)
                     (unsigned long long) offset, nbd_error_text ());
 }
 
-/* 1 if OFFSET was requested ahead and its reply is used now; 0; or -1. */
+/* Returns 1 if OFFSET was requested ahead and its reply is used now; 0; or -1.
+ */
 static int
 take_ahead (struct nbd_extents *extents, uint64_t offset,
             struct error *error)
@@ -336,7 +337,7 @@ has_reply (struct nbd_extents *extents, uint64_t offset)
   return extents->next < reply->count;
 }
 
-/* Get the status of OFFSET, from a reply or by a query.  0 or -1. */
+/* Get the status of OFFSET, from a reply or by a query.  Returns 0 or -1. */
 static int
 fetch (struct nbd_extents *extents, uint64_t offset, struct error *error)
 {

@@ -53,7 +53,9 @@ struct libnbd {
 
 extern struct libnbd libnbd;
 
-/* Load libnbd, unless it is loaded.  Any thread.  0, or -1 with the reason. */
+/* Load libnbd, unless it is loaded.  Any thread.  Returns 0, or -1 with the
+ * reason.
+ */
 int libnbd_load (struct error *error);
 
 #define nbd_add_meta_context libnbd.add_meta_context

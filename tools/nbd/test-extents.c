@@ -126,7 +126,7 @@ complete (unsigned n)
   pending.done.callback (pending.done.user_data, &err);
 }
 
-/* Of NBD, or of any if that is NULL.  False if nothing is pending. */
+/* Of NBD, or of any if that is NULL.  Returns false if nothing is pending. */
 static bool
 complete_one (const struct nbd_handle *nbd)
 {

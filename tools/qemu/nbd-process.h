@@ -30,7 +30,7 @@ struct qemu_nbd {
  *
  * If this process ends, qemu-nbd ends too.  No socket is left either: its name
  * is removed before qemu-nbd runs.  Linux ends it when the thread ends that
- * called this.  Thread-safe.  0, or -1 with the reason in ERROR.
+ * called this.  Thread-safe.  Returns 0, or -1 with the reason in ERROR.
  */
 int qemu_nbd_start (struct qemu_nbd *qemu, char *const argv[], int image_fd,
                     struct error *error);
@@ -43,13 +43,13 @@ void qemu_nbd_refine_error (struct qemu_nbd *qemu, const char *target,
                             const char *name, struct error *error);
 
 /* Check, if qemu-nbd inherited an image, that it opened no regular file but the
- * one with this device and inode, and no block device but RDEV.  0, or -1 with
- * the reason, also if its files cannot be determined.
+ * one with this device and inode, and no block device but RDEV.  Returns 0, or
+ * -1 with the reason, also if its files cannot be determined.
  */
 int qemu_nbd_check_files (const struct qemu_nbd *qemu, dev_t dev, ino_t ino,
                           dev_t rdev, struct error *error);
 
-/* Check that qemu-nbd has not ended.  0 or -1. */
+/* Check that qemu-nbd has not ended.  Returns 0 or -1. */
 int qemu_nbd_check_running (const struct qemu_nbd *qemu, struct error *error);
 
 /* Close the connection, and kill qemu-nbd, unless it has ended. */

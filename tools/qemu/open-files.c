@@ -60,7 +60,7 @@ visit_by_proc (pid_t pid, void (*visit) (void *, const struct stat *),
 
 #if defined SYS_pidfd_open && defined SYS_pidfd_getfd
 
-/* 0, or -1 with errno set; EBADF: NUMBER is not open there. */
+/* Returns 0, or -1 with errno set; EBADF: NUMBER is not open there. */
 static int
 visit_number (int process, int number,
               void (*visit) (void *, const struct stat *), void *opaque)

@@ -15,13 +15,13 @@
  */
 #define OPEN_FILES_MAX 256
 
-/* Limit the descriptors of this process.  0, or -1 with errno set.
+/* Limit the descriptors of this process.  Returns 0, or -1 with errno set.
  * Async-signal-safe.
  */
 int open_files_limit (void);
 
-/* Call VISIT for each file that PID, a child with this limit, has open.  0, or
- * -1 with errno set if they cannot be determined.
+/* Call VISIT for each file that PID, a child with this limit, has open.
+ * Returns 0, or -1 with errno set if they cannot be determined.
  */
 int open_files_visit (pid_t pid,
                       void (*visit) (void *opaque, const struct stat *st),

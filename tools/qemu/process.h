@@ -20,8 +20,8 @@
 void process_prepare_child (pid_t parent);
 
 /* Run ARGV, found in PATH, without a shell and without input, and store its
- * stdout, a string, in *OUTPUT.  0, or -1 with the reason in ERROR.  If the
- * program failed, *MESSAGES is its stderr, or NULL if it printed nothing;
+ * stdout, a string, in *OUTPUT.  Returns 0, or -1 with the reason in ERROR.  If
+ * the program failed, *MESSAGES is its stderr, or NULL if it printed nothing;
  * otherwise *MESSAGES is NULL.  The caller frees both strings.
  *
  * File descriptors 0, 1 and 2 of this process must be open.

@@ -38,7 +38,8 @@ struct buffers {
 };
 
 /* Allocate MEMORY bytes for buffers of up to MAX_LEN bytes, for one buffer at
- * least.  0 or a positive errno.  BUFFERS is to be destroyed in any case.
+ * least.  Returns 0 or a positive errno.  BUFFERS is to be destroyed in any
+ * case.
  */
 int buffers_init (struct buffers *buffers, size_t memory, size_t max_len);
 void buffers_destroy (struct buffers *buffers);
@@ -48,7 +49,7 @@ void buffers_destroy (struct buffers *buffers);
  */
 struct buffer *buffers_get (struct buffers *buffers, size_t len);
 
-/* True if buffers_get would return a buffer. */
+/* Returns true if buffers_get would return a buffer. */
 bool buffers_has (const struct buffers *buffers, size_t len);
 
 /* Shrink BUFFER to LEN bytes, not more than it has. */

@@ -133,7 +133,7 @@ whole_end (const struct cursor *cursor, uint64_t end)
   return more < cursor->size - end ? end + more : cursor->size;
 }
 
-/* Advance to the next missing range, in whole blocks.  1, 0 or -1. */
+/* Advance to the next missing range, in whole blocks.  Returns 1, 0 or -1. */
 static int
 next_missing_range (struct cursor *cursor, struct error *error)
 {

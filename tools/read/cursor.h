@@ -22,13 +22,14 @@
 struct error;
 
 /* Find the extent at OFFSET, which is less than the size.  OFFSET never
- * decreases from one call to the next.  0, or -1 with the reason in ERROR.
+ * decreases from one call to the next.  Returns 0, or -1 with the reason in
+ * ERROR.
  */
 typedef int (*extent_function) (void *opaque, uint64_t offset,
                                 struct extent *extent, struct error *error);
 
-/* Find the first missing range at or after OFFSET.  1, 0 if there is none, or
- * -1 with the reason in ERROR.
+/* Find the first missing range at or after OFFSET.  Returns 1, 0 if there is
+ * none, or -1 with the reason in ERROR.
  */
 typedef int (*missing_function) (void *opaque, uint64_t offset,
                                  uint64_t *start, uint64_t *len,
@@ -57,8 +58,8 @@ struct cursor {
  */
 void cursor_start (struct cursor *cursor, uint64_t align, uint64_t max_read);
 
-/* Set RANGE to the next range.  1, 0 at the end of the image, or -1 with ERROR
- * set.
+/* Set RANGE to the next range.  Returns 1, 0 at the end of the image, or -1
+ * with ERROR set.
  */
 int cursor_next (struct cursor *cursor, struct range *range,
                  struct error *error);

@@ -18,8 +18,8 @@
 struct error;
 struct scan;
 
-/* Set RANGE to the next range, for WORKER.  Called by one thread at a time.  1,
- * 0 at the end, or -1 with the reason.
+/* Set RANGE to the next range, for WORKER.  Called by one thread at a time.
+ * Returns 1, 0 at the end, or -1 with the reason.
  */
 typedef int (*next_range_function) (void *worker, struct range *range,
                                     struct error *error);

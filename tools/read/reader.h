@@ -48,7 +48,7 @@ struct reader_image {
 
   /* For a stream, used instead of the functions above.  Read up to SIZE bytes
    * into BUF, and set RANGE to their place in the image.  Called by one thread
-   * at a time.  1, 0 at the end, or -1.
+   * at a time.  Returns 1, 0 at the end, or -1.
    */
   int (*read_next) (void *opaque, void *buf, size_t size,
                     struct range *range, struct error *error);
@@ -66,8 +66,8 @@ struct reader_image {
   bool reads_twice;
 };
 
-/* Read the missing ranges, or the whole stream if there is a read_next.  0, or
- * -1 with the reason in SCAN.
+/* Read the missing ranges, or the whole stream if there is a read_next.
+ * Returns 0, or -1 with the reason in SCAN.
  */
 int reader_scan (const struct reader_image *image,
                  const struct source_options *options, struct scan *scan);

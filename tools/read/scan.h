@@ -68,14 +68,14 @@ void scan_destroy (struct scan *scan);
 /* All functions below are thread-safe. */
 
 /* Add LEN bytes of BUF, or of zeros, at OFFSET of the image to the table, or
- * search them for data.  0, or an errno value.
+ * search them for data.  Returns 0, or an errno value.
  */
 int scan_add_data (struct scan *scan, const void *buf, size_t len,
                    uint64_t offset);
 int scan_add_zero (struct scan *scan, uint64_t len, uint64_t offset);
 
-/* Set the size of the image, which was unknown, to SIZE bytes.  0, or an errno
- * value.
+/* Set the size of the image, which was unknown, to SIZE bytes.  Returns 0, or
+ * an errno value.
  */
 int scan_set_size (struct scan *scan, uint64_t size);
 
@@ -84,7 +84,7 @@ int scan_set_size (struct scan *scan, uint64_t size);
  */
 size_t scan_batch_size (const struct scan *scan);
 
-/* True if no data is needed from OFFSET on. */
+/* Returns true if no data is needed from OFFSET on. */
 bool scan_ends_before (struct scan *scan, uint64_t offset);
 
 /* Count LEN bytes that were added.  HOLE: they were not read. */
@@ -95,10 +95,10 @@ void scan_count (struct scan *scan, uint64_t len, bool hole);
  */
 void scan_read_done (struct scan *scan, uint64_t latency, unsigned in_flight);
 
-/* Fail the request with ERROR.  False if it had failed before. */
+/* Fail the request with ERROR.  Returns false if it had failed before. */
 bool scan_fail (struct scan *scan, const struct error *error);
 
-/* True if the request has failed, or is canceled. */
+/* Returns true if the request has failed, or is canceled. */
 bool scan_has_failed (struct scan *scan);
 
 /* A missing_function of the cursor; OPAQUE is a struct scan. */

@@ -64,7 +64,7 @@ void scheduler_init (struct scheduler *scheduler,
                      const struct source_options *options, struct scan *scan,
                      next_range_function next_range);
 
-/* Allocate the buffers.  0 or a positive errno. */
+/* Allocate the buffers.  Returns 0 or a positive errno. */
 int scheduler_set_bounds (struct scheduler *scheduler,
                           const struct scheduler_bounds *bounds);
 void scheduler_destroy (struct scheduler *scheduler);
@@ -81,11 +81,13 @@ enum scheduler_step {
 enum scheduler_step scheduler_next (struct scheduler *scheduler,
                                     struct buffer **buffer);
 
-/* True if there is work for another thread, and no thread waits for it. */
+/* Returns true if there is work for another thread, and no thread waits for it.
+ */
 bool scheduler_needs_thread (struct scheduler *scheduler);
 
 /* Set the place of BUFFER to the next range for WORKER, and shrink BUFFER to
- * COPIES of the range.  False if there is no range; then the buffer is freed.
+ * COPIES of the range.  Returns false if there is no range; then the buffer is
+ * freed.
  */
 bool scheduler_next_range (struct scheduler *scheduler, void *worker,
                            struct buffer *buffer, unsigned copies);

@@ -42,8 +42,8 @@ void window_init (struct window *window, uint64_t block_size, size_t memory);
  */
 uint64_t window_max_range (const struct window *window, unsigned count);
 
-/* True if a range may be taken now.  Always true if all taken ranges are
- * hashed.
+/* Returns true if a range may be taken now.  Always true if all taken ranges
+ * are hashed.
  */
 bool window_is_open (const struct window *window);
 

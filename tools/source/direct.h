@@ -12,8 +12,8 @@ struct error;
 struct qemu_image;
 struct source;
 
-/* Open QI, which is not started.  1, and the source owns QI; 0 if qemu has to
- * read all of the image; or -1.
+/* Open QI, which is not started.  Returns 1, and the source owns QI; 0 if qemu
+ * has to read all of the image; or -1.
  */
 int direct_open (const struct qemu_image *qi, struct source **source,
                  struct error *error);

@@ -78,7 +78,7 @@ connect_nbd (const struct source_options *options, struct nbd_handle *nbd,
   return 0;
 }
 
-/* The first connection.  0 or -1. */
+/* The first connection.  Returns 0 or -1. */
 static int
 connect_first (struct nbd_uri *nbd_uri, const char *uri, struct error *error)
 {

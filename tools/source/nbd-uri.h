@@ -11,7 +11,7 @@ struct error;
 struct source;
 struct source_options;
 
-/* Connect to the export at URI.  0 or -1. */
+/* Connect to the export at URI.  Returns 0 or -1. */
 int nbd_uri_open (const struct source_options *options, const char *uri,
                   struct source **source, struct error *error);
 

@@ -64,7 +64,7 @@ wait_for_data (const struct pipe *pipe)
   return true;
 }
 
-/* Fill the buffer; only the last one is short.  -1 with errno set. */
+/* Fill the buffer; only the last one is short.  Returns -1 with errno set. */
 static ssize_t
 read_full (const struct pipe *pipe, unsigned char *buf, size_t size)
 {

@@ -12,7 +12,8 @@ struct source;
 struct source_options;
 
 /* Open FD, which is read up to its end, or to source->size if that is set.  The
- * source owns FD if this succeeds, but standard input stays open.  0 or -1.
+ * source owns FD if this succeeds, but standard input stays open.  Returns 0 or
+ * -1.
  */
 int pipe_open (const struct source_options *options, int fd,
                struct source **source, struct error *error);

@@ -38,21 +38,23 @@ struct qemu_image {
 /* Stop qemu-nbd, if it runs, and free all that QI owns. */
 void qemu_image_destroy (struct qemu_image *qi);
 
-/* Start qemu-nbd; CACHE: with the page cache.  It ends when this thread
- * does, at the latest.  0 or -1.
+/* Start qemu-nbd; CACHE: with the page cache.  It ends when this thread does,
+ * at the latest.  Returns 0 or -1.
  */
 int qemu_image_start (struct qemu_image *qi, bool cache, struct error *error);
 
 /* Connect to qemu-nbd, which was started, with NBD.  QI owns NBD, also on
- * error.  Checks that qemu opened no other file than it may.  0 or -1.
+ * error.  Checks that qemu opened no other file than it may.  Returns 0 or -1.
  */
 int qemu_image_connect (struct qemu_image *qi, struct nbd_handle *nbd,
                         struct error *error);
 
-/* Start qemu-nbd and connect to it, to read all of the image.  0 or -1. */
+/* Start qemu-nbd and connect to it, to read all of the image.  Returns 0 or -1.
+ */
 int qemu_image_serve (struct qemu_image *qi, struct error *error);
 
-/* Read what SCAN lacks of the first SIZE bytes of the disk.  0 or -1. */
+/* Read what SCAN lacks of the first SIZE bytes of the disk.  Returns 0 or -1.
+ */
 int qemu_image_scan (struct qemu_image *qi, uint64_t size, struct scan *scan);
 
 /* Close the connection after an error on it.  If qemu-nbd printed the reason,

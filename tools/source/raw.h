@@ -15,7 +15,7 @@ struct source;
 struct source_options;
 
 /* The image starts at offset START of the one file in FILES.  The source owns
- * FILES if this succeeds.  0 or -1.
+ * FILES if this succeeds.  Returns 0 or -1.
  */
 int raw_open (const struct source_options *options, const struct files *files,
               uint64_t start, struct source **source, struct error *error);

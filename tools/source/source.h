@@ -33,20 +33,20 @@ struct source;
 struct source_ops {
   /* Read what SCAN lacks of the first source->size bytes.  A source that can
    * only be read sequentially is read once and completely, into an empty table,
-   * whose size is set at the end.  0, or -1 with the reason in SCAN; then the
-   * source can only be closed.
+   * whose size is set at the end.  Returns 0, or -1 with the reason in SCAN;
+   * then the source can only be closed.
    */
   int (*scan) (struct source *source, struct scan *scan);
 
   /* Set IMAGE to the functions that read the source at any offset.  This can
-   * wait until a server has started.  False if the source cannot be read so.
-   * NULL: none of this kind can.
+   * wait until a server has started.  Returns false if the source cannot be
+   * read so.  NULL: none of this kind can.
    */
   bool (*image) (struct source *source, struct reader_image *image);
 
   /* Check, after the source was read, that it has not changed since it was
-   * opened.  Otherwise what was read must not be used.  0, or -1 with the
-   * reason.  NULL: changes cannot be detected.
+   * opened.  Otherwise what was read must not be used.  Returns 0, or -1 with
+   * the reason.  NULL: changes cannot be detected.
    */
   int (*check_unchanged) (struct source *source, struct error *error);
 
@@ -56,8 +56,8 @@ struct source_ops {
   const struct files *(*files) (const struct source *source);
 
   /* Read the dirty bitmap that the options name, before the source is read:
-   * RANGES receives what changed.  0, or -1 with the reason.  NULL: this kind
-   * of source has no bitmap.
+   * RANGES receives what changed.  Returns 0, or -1 with the reason.  NULL:
+   * this kind of source has no bitmap.
    */
   int (*read_bitmap) (struct source *source, struct ranges *ranges,
                       struct error *error);

@@ -32,7 +32,9 @@ set_damaged (struct sums_line *line, const char *why)
   *line = (struct sums_line) { .type = SUMS_DAMAGED, .why = why };
 }
 
-/* Replace \\, \n and \r.  False if another character follows a backslash. */
+/* Replace \\, \n and \r.  Returns false if another character follows a
+ * backslash.
+ */
 static bool
 unescape (char *name)
 {

@@ -14,7 +14,9 @@ struct error;
 struct sums_line;
 struct sums_list;
 
-/* Open the list PATH, or standard input if it is "-".  NULL with the reason. */
+/* Open the list PATH, or standard input if it is "-".  Returns NULL with the
+ * reason.
+ */
 struct sums_list *sums_list_open (const char *path, struct error *error);
 
 /* Read the next line: 1 with LINE, which is valid until the next call; 0 at the

@@ -28,7 +28,8 @@ void read_stats_add (struct read_stats *stats, uint64_t latency,
                      unsigned in_flight);
 
 /* Returns the nanoseconds within which SHARE of the reads ended, such as 0.5
- * for the median, at most an eighth too many.  0 if there were no reads.
+ * for the median, at most an eighth too many.  Returns 0 if there were no
+ * reads.
  */
 uint64_t read_stats_latency (const struct read_stats *stats, double share);
 
