@@ -4,10 +4,10 @@
  * A set of blocks of a disk.
  *
  * Memory grows with the number of runs, not with their length.  If an
- * allocation fails the set becomes that of all blocks, so use it only where a
- * block too many does no harm.
+ * allocation fails, all blocks are in the set, so it can only be used where
+ * surplus blocks do no harm.
  *
- * Not thread-safe: the caller holds a lock, since a look-up changes the cache.
+ * Not thread-safe, not even look-ups, which change the cached runs.
  */
 
 #ifndef NBDKIT_BLKHASH_BLOCK_SET_H
@@ -27,8 +27,8 @@ struct block_range {
 struct block_set {
   struct leaf_tree *blocks;     /* NULL: none, or all */
   bool all;                     /* an allocation failed */
-  /* The runs of the last look-ups: a request in the same run as the one before
-   * needs no look-up in the tree.
+  /* The runs of the last look-ups.  A request in the same run as the previous
+   * one needs no look-up in the tree.
    */
   struct block_range in, out;   /* in the set, and not in it */
 };
@@ -37,8 +37,8 @@ struct block_set {
 void block_set_add (struct block_set *set, uint32_t block_size,
                     uint64_t offset, uint64_t end);
 
-/* Is the block with the byte at OFFSET in the set?  *RUN_END is set to how far
- * the answer is known to hold, at most END; both are in bytes.
+/* Is the block with the byte at OFFSET in the set?  The answer is the same for
+ * all bytes up to *RUN_END, which is at most END.
  */
 bool block_set_look_up (struct block_set *set, uint32_t block_size,
                         uint64_t offset, uint64_t end, uint64_t *run_end);
@@ -67,7 +67,7 @@ void block_set_move (struct block_set *set, uint32_t block_size,
                      struct block_set *from);
 
 /* Set *OFFSET and *END to the next run of blocks in the set at *OFFSET or after
- * it.  A run that begins before is clipped.  False: there is none.
+ * it.  A run that begins before is clipped.  Returns false if there is none.
  */
 bool block_set_next (struct block_set *set, uint32_t block_size,
                      uint64_t *offset, uint64_t *end);

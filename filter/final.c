@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The report of each export when the server ends.
+ * The final report, written from .cleanup when the server ends.
  *
- * An export without a line must not be mistaken for success if clients read it,
- * so every export that clients read gets a line.  Called from .cleanup, when
- * the plugin can no longer be read.
+ * The plugin can no longer be read, so an export has a sum only if the content
+ * of all its blocks is known.  Any other export that clients read or changed
+ * gets a line that says why it has no sum: a script must not mistake a missing
+ * line for success.
  */
 
 #include <config.h>
@@ -30,9 +31,9 @@ is_changing (const struct export *export)
   return export->disk->changing > 0;
 }
 
-/* Publish the sum of an export whose content is completely known, even if the
- * last connection was closed without .finalize.  Returns false if there is no
- * sum.
+/* Fold the leaves and publish the sum if no block is missing.  This is needed
+ * after a connection that was closed without .finalize.  Returns false if the
+ * export has no sum.
  */
 static bool
 fold_known (struct export *export)
@@ -56,11 +57,11 @@ fold_known (struct export *export)
   return true;
 }
 
-/* Report even exports that clients neither read nor changed. */
+/* Report also exports that clients neither read nor changed. */
 static bool report_unused;
 
-/* Returns true if the export has no sum.  Sets *WHY to the reason why the
- * export cannot have a sum, or to NULL.
+/* Invalidate what other exports changed.  Returns true if the export has no sum
+ * yet.  *WHY is set to the reason why it cannot have one, or to NULL.
  */
 static bool
 start_final (struct export *export, const char **why)

@@ -1,13 +1,16 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The report of each export when the server ends.
+ * The final report, written when the server ends.
  */
 
 #ifndef NBDKIT_BLKHASH_FINAL_H
 #define NBDKIT_BLKHASH_FINAL_H
 
-/* Called once, after the last connection: report exports without a sum. */
+/* Report the exports that have no sum yet.  If all of them are unused, they are
+ * reported, too, so that the file is not empty.  Called once, after the last
+ * connection was closed.
+ */
 void final_report (void);
 
 #endif /* NBDKIT_BLKHASH_FINAL_H */

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The last connection to an export disconnects.
+ * Finish an export when its last connection disconnects.
  *
  * The steps are: query the extents of the missing ranges; read the ranges that
  * are still missing; fold the leaves; publish the sum, unless there was a
@@ -10,10 +10,10 @@
  * disconnects.
  *
  * A client that only probes the disk, such as nbdinfo, must not cause a read of
- * the whole disk.  So if clients did not write, the missing ranges are read
- * only if they are smaller than the data that clients read.  A client that only
- * probes does not get a line in the result file either, because clients choose
- * names, and any number of them.
+ * the whole disk.  So if no client wrote, the missing ranges are read only if
+ * they are smaller than the data that clients read.  The result file gets no
+ * line for an export that was only probed: clients can probe any number of
+ * export names.
  */
 
 #include <config.h>
@@ -56,7 +56,9 @@ no_sum (const struct pass *p, const char *why)
     export_incomplete_locked (p->export, why);
 }
 
-/* The leaf table has failed: the export cannot have a sum any more. */
+/* Report that there is no sum, for the reason WHY, and that there can be none
+ * later: the leaf table has failed.
+ */
 static void
 give_up (const struct pass *p, const char *why)
 {
@@ -90,8 +92,8 @@ flush (nbdkit_next *next, struct conn *conn)
   return r == 0;
 }
 
-/* Make sure that the connection sees the changes that other connections made
- * and flushed.  Returns false if it might not.
+/* Flush, if that is needed for the connection to see the changes that other
+ * connections flushed.  Returns false if it may not see them.
  */
 static bool
 sees_all_changes (const struct pass *p)
@@ -111,8 +113,8 @@ sees_all_changes (const struct pass *p)
 }
 
 /* Query and read the missing ranges.  Returns 0 if no range is missing any
- * more, unless changes by another export interfere; -1 if this client leaves
- * without a sum.
+ * more, except those that another export has changed meanwhile.  Returns -1 if
+ * the export has no sum when this connection ends.
  */
 static int
 complete (const struct pass *p)
@@ -162,9 +164,10 @@ complete (const struct pass *p)
   return 0;
 }
 
-/* Free the pieces of blocks of an export whose clients have disconnected: other
- * exports need the memory, and the blocks can be read again.  Keep the pieces
- * after a failed request, because the client may retry and complete the blocks.
+/* Free the partial blocks of an export whose last client has disconnected:
+ * other exports need the memory, and the blocks can be read again.  They are
+ * kept after a failed request, because the client may reconnect, retry, and
+ * complete them.
  */
 static void
 evict_pieces (const struct pass *p)
@@ -176,14 +179,16 @@ evict_pieces (const struct pass *p)
 
     is_last = pass_is_last_locked (p);
   }
-  /* If a connection joins at this moment, it only finds more ranges missing. */
+  /* If a connection joins at this moment, more of its ranges are missing, which
+   * is harmless.
+   */
   if (params.missing == MISSING_READ && is_last && !last_failed (p))
     leaves_forget_pieces (p->leaves);
 }
 
-/* After this call, a change makes the sum wrong, and so does a range that
- * another export invalidates; publish detects both.  Returns true if no range
- * is missing and no change is in flight.
+/* Record the number of changes, so that publish detects later ones, also those
+ * through another export.  Returns true if no range is missing and no change is
+ * in flight.
  */
 static bool
 begin_fold (struct pass *p)
@@ -200,8 +205,8 @@ begin_fold (struct pass *p)
   return pass_missing (p->leaves) == 0;
 }
 
-/* Returns false if there was a change since begin_fold, if a change is in
- * flight, or if another export has invalidated a range.
+/* Publish the sum.  Returns false if it is stale: there was a change since
+ * begin_fold, also through another export, or a change is in flight.
  */
 static bool
 publish (const struct pass *p, const unsigned char *md, unsigned len)
@@ -226,7 +231,7 @@ end_manifest (struct pass *p)
   p->saved = false;
 }
 
-/* Returns true if this connection has finished: the result is reported, or
+/* Returns true if this connection has no more to do: the result is reported, or
  * another connection will finish the export.  Returns false if the caller must
  * retry.
  */
@@ -253,7 +258,9 @@ try_to_finish (struct pass *p)
   return true;
 }
 
-/* Returns false if the export has a sum, or if another connection has joined.
+/* Start a pass.  Returns false if none is needed: the export has a sum, or
+ * another connection has joined.  *WHY is set to the reason why there can be no
+ * sum, or to NULL.
  */
 static bool
 start (struct pass *p, const char **why)
@@ -268,8 +275,8 @@ start (struct pass *p, const char **why)
   return !p->export->published && pass_is_last_locked (p);
 }
 
-/* Returns the reason why all tries failed.  CHANGES is disk->changes before the
- * first try.
+/* Returns the reason to report after the last try.  CHANGES is disk->changes
+ * before the first try.
  */
 static const char *
 why_retries_failed (const struct pass *p, uint64_t changes)
@@ -332,12 +339,12 @@ must_read_own (const struct pass *p)
     !export_why_hopeless_locked (p->export) && !last_failed (p);
 }
 
-/* Changes reach the disk with a flush, or otherwise when the plugin closes the
- * connection, which is after the last callback of this filter.
+/* Changes become visible to other connections with a flush, or otherwise when
+ * the plugin closes this connection, but the filter has no callback after that.
  *
  * If no flush makes a change visible to other open connections, only this
  * connection can read the changed content.  It does so even if it is the only
- * connection: another connection can be opened before this one is closed.
+ * connection, because another one can be opened before this one is closed.
  */
 void
 finish_changes (nbdkit_next *next, struct conn *conn)

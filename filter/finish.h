@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The last connection to an export disconnects: read what is missing, and
- * publish the sum.
+ * When the last connection to an export disconnects: read the missing ranges,
+ * and publish the sum.
  */
 
 #ifndef NBDKIT_BLKHASH_FINISH_H
@@ -13,14 +13,14 @@
 
 struct conn;
 
-/* CONN is about to disconnect, as the last or not: flush its changes, and read
- * those that other connections cannot see.  Both functions are called from
- * .finalize, with the NEXT of that.
+/* Flush the changes of CONN, which is about to disconnect, and read those that
+ * no other connection can see.  Called for each connection, not only the last.
+ * Both functions are called from .finalize, with its NEXT.
  */
 void finish_changes (nbdkit_next *next, struct conn *conn);
 
-/* CONN was the last connection of its export: conn_disconnect returned true.
- * When this returns, the result, if there is one, is in the result file.
+/* Finish the export of CONN, its last connection: conn_disconnect returned
+ * true.  The result, if there is one, is in the result file on return.
  */
 void finish (nbdkit_next *next, struct conn *conn);
 

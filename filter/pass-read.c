@@ -69,7 +69,7 @@ struct reading {
   uint64_t missing;             /* bytes, for messages */
   uint64_t unit, most;          /* bytes that the plugin can read at once */
 
-  pthread_mutex_t lock;         /* protects what follows */
+  pthread_mutex_t lock;         /* protects the fields below */
   uint64_t offset;              /* where the next range is searched */
   bool ended;                   /* no range is left, or there was an error */
   int err;                      /* the first, as pass_read returns it */

@@ -1,14 +1,15 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A pass over what is missing in an export: query its extents, and find which
- * ranges must be read; pass-read.h reads them.
+ * A pass over the missing ranges of an export: query their extents, and find
+ * the ranges that must be read; pass-read.h reads them.
  *
- * finish.c decides whether there is a pass, and publishes.  Requests go through
- * the connection that was the last, in its .finalize: it is prepared, for the
- * right export, and in the right thread for nbdkit's thread model.  Rejected:
- * a context of our own, which bypasses the thread model, and can abort nbdkit
- * 1.32.  The pass is cancelled if another connection joins.
+ * finish.c decides whether there is a pass, and publishes the sum.  Requests
+ * use the last connection of the export, in its .finalize: that connection is
+ * prepared, serves the right export, and its thread is right for nbdkit's
+ * thread model.  Rejected: a context of our own (nbdkit_next_context_open),
+ * which bypasses the thread model, and can abort nbdkit 1.32.  The pass is
+ * cancelled if another connection joins.
  */
 
 #ifndef NBDKIT_BLKHASH_PASS_H
@@ -40,7 +41,9 @@ struct pass {
 /* Is the connection still the last? */
 bool pass_is_last_locked (const struct pass *p);
 
-/* Why a pass must stop.  Not errno values: the plugin can fail with any. */
+/* Why a pass must stop.  These differ from all errno values, which are errors
+ * of the plugin.
+ */
 enum {
   PASS_CANCELED = -1,           /* another connection has joined */
   PASS_STALE = -2               /* others changed the disk, and this connection
@@ -50,18 +53,20 @@ enum {
 /* Returns 0 if the pass need not stop. */
 int pass_why_stop (const struct pass *p);
 
-/* How many bytes of the table are missing. */
+/* Returns the number of bytes that are missing in the table. */
 uint64_t pass_missing (struct blkhash_leaves *leaves);
 
-/* Query extents of what is missing, and observe those that are zero.  If the
- * plugin has no extents or fails, the rest stays missing.
+/* Query the extents of the missing ranges, and observe those that are zero.  If
+ * the plugin has no extents or fails, the other ranges stay missing.
  */
 void pass_query_extents (const struct pass *p);
 
-/* Is anything missing that is hidden from the connection? */
+/* Returns true if the connection cannot see the content of a missing range. */
 bool pass_is_hidden (const struct pass *p);
 
-/* The next range that must be read, at OFFSET or after it.  False: none. */
+/* Find the next range that must be read, at OFFSET or after it.  Returns false
+ * if there is none.
+ */
 bool pass_next_range (const struct pass *p, uint64_t offset,
                       uint64_t *start, uint64_t *len);
 

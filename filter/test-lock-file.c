@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: only one server holds the lock, whatever another one does between
- * the steps of locking, and no file is left.
+ * Unit test: only one server holds the lock, even if another server removes the
+ * lock file while it is locked.  The last unlock removes the file.
  *
- * Both locks are taken by one process, which makes no difference for flock.
+ * One process takes both locks: flock treats two open file descriptions alike,
+ * whether or not they belong to one process.
  */
 
 #include <config.h>
@@ -54,7 +55,7 @@ test_twice (void **state)
   assert_int_equal (try_lock (&a), 0);
   assert_int_equal (try_lock (&b), -1);
   assert_int_equal (errors_reported (), reported + 1);
-  lock_file_unlock (&b);        /* it does not hold it */
+  lock_file_unlock (&b);        /* b does not hold the lock */
   assert_true (is_there ());
   assert_int_equal (try_lock (&b), -1);
   lock_file_unlock (&a);
@@ -64,11 +65,13 @@ test_twice (void **state)
   assert_false (is_there ());
 }
 
-/* ---- What happens before flock ---- */
+/* ---- A lock file that is removed before flock ---- */
 
 static unsigned calls, failures;
 
-/* The holder unlocks, and so removes the file; then another server locks. */
+/* Before the first flock of b, a unlocks, which removes the file.  In the
+ * second round a locks again, so that b must fail.
+ */
 static int
 interfere (const char *call)
 {
@@ -93,7 +96,7 @@ test_removed_before (void **state)
     assert_int_equal (try_lock (&b), failures ? -1 : 0);
     on_file_call = NULL;
     assert_int_equal (calls, 2);
-    /* The holder has locked the file that has the name. */
+    /* The lock is on the file that exists now, not on the removed one. */
     assert_int_equal (try_lock (failures ? &b : &a), -1);
     lock_file_unlock (failures ? &a : &b);
     assert_false (is_there ());
@@ -153,7 +156,7 @@ test_not_ours (void **state)
   assert_true (f && fputs ("x", f) != EOF && fclose (f) != EOF);
   assert_not_ours ();
 
-  /* Left by a server that was killed. */
+  /* An empty file was left by a server that was killed. */
   assert_int_equal (truncate (lock_path, 0), 0);
   assert_int_equal (try_lock (&a), 0);
   lock_file_unlock (&a);

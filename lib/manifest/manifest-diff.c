@@ -3,8 +3,9 @@
  *
  * Compare two images by their manifests.
  *
- * Both are read at the same time, so only a record of each is in memory.  The
- * constructions can differ: a leaf does not depend on the construction.
+ * Both are read in parallel, one record of each at a time, so memory does not
+ * grow with the images.  The constructions can differ, because a leaf does not
+ * depend on the construction.
  */
 
 #include <config.h>
@@ -53,7 +54,9 @@ are_alike (const struct manifest_header *a, const struct manifest_header *b)
     strcmp (a->opts->digest_name, b->opts->digest_name) == 0;
 }
 
-/* Blocks that only one part has cannot be compared. */
+/* Manifests of parts must have the same blocks: a block that only one of them
+ * has cannot be compared.
+ */
 static bool
 have_same_blocks (const struct manifest_header *a,
                   const struct manifest_header *b)
@@ -84,7 +87,7 @@ check (struct diff *diff)
   return 0;
 }
 
-/* ---- Both at once ---- */
+/* ---- The comparison ---- */
 
 static int
 next_run (struct leaf_runs *runs, struct blkhash_manifest_run *run)
@@ -104,7 +107,8 @@ report_range (void *opaque, uint64_t first, uint64_t count)
                                               : count * diff->block_size);
 }
 
-/* If a reader failed, only that one has a reason. */
+/* If one reader failed, its error text is kept, and the other reader gets none.
+ */
 static int
 compare (struct diff *diff)
 {
@@ -120,8 +124,8 @@ compare (struct diff *diff)
   return err;
 }
 
-/* A sum need not be that of the leaves: a reader with BLKHASH_MANIFEST_NO_SUM
- * does not compute it.
+/* The sums are compared although the leaves were, because a reader with
+ * BLKHASH_MANIFEST_NO_SUM does not check that the sum is that of the leaves.
  */
 bool
 manifest_diff_fits_sums (const struct blkhash_manifest_reader *a,

@@ -34,10 +34,14 @@ struct json_scan {
 /* Read the start of the array. */
 int json_scan_begin (struct json_scan *scan);
 
-/* 1: another object begins; 0: the array ended, and so did the input. */
+/* Returns 1 if another object begins; 0 at the end of the array, which is the
+ * end of the input.
+ */
 int json_scan_object (struct json_scan *scan);
 
-/* 1: the object has another member, KEY, whose value is next; 0: it ended. */
+/* Returns 1 with KEY if the object has another member, whose value is next; 0
+ * at the end of the object.
+ */
 int json_scan_key (struct json_scan *scan, char key[JSON_SCAN_STRING]);
 
 /* The value of that member. */

@@ -21,7 +21,7 @@
 #include "util/error.h"
 #include "util/result.h"
 
-/* Each becomes '?', as in messages. */
+/* Replace each control character with '?', as in messages. */
 static void
 replace_controls (char *text)
 {
@@ -35,9 +35,9 @@ replace_controls (char *text)
   *to = '\0';
 }
 
-/* A name is escaped as in lists, and like them the line begins with a backslash
- * then: whatever is in it, it makes no other line, and the terminal does
- * nothing but print it.
+/* The name is escaped as in a list: if it contains a newline or a backslash,
+ * the line begins with a backslash.  So an untrusted name cannot forge another
+ * line, and no control character reaches the terminal.
  */
 int
 verdict_print (const char *name, const char *verdict)
@@ -58,7 +58,9 @@ verdict_print (const char *name, const char *verdict)
   return err;
 }
 
-/* A damaged line makes the check fail, so the first one is always reported. */
+/* A damaged line makes the check fail, so at least the first one is reported,
+ * except with --status.
+ */
 static bool
 is_reported (const struct verdict_output *output, const struct check_line *line)
 {

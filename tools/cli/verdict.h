@@ -18,20 +18,20 @@ struct options;
  */
 int verdict_print (const char *name, const char *verdict);
 
-/* How the lines of a list are printed. */
+/* The state of the output for one list. */
 struct verdict_output {
   const struct options *options;
   const char *list;             /* its name in messages */
   bool damage_reported;
 };
 
-/* Print the verdict and the error of LINE: the function of a struct
- * check_request, with a struct verdict_output.
+/* Print the verdict and the error of LINE.  This is the found function of a
+ * struct check_request; OUTPUT is a struct verdict_output.
  */
 void verdict_line (void *output, const struct check_line *line);
 
-/* Print the warnings about the whole list, which was not read up to its end
- * unless it is READABLE.  Returns the exit status.
+/* Print the warnings about the whole list.  READABLE is false if the list could
+ * not be read to its end.  Returns the exit status.
  */
 int verdict_end (const struct verdict_output *output,
                  const struct check_result *result, bool readable);

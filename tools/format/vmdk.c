@@ -1,16 +1,16 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Check that sparse vmdk images name no other file, and are complete.
+ * Check that a sparse vmdk image names no other file, and is not truncated.
  *
  * A sparse image is a header ("KDMV"), a text descriptor, a grain directory,
  * grain tables and grains: the directory has the offsets of the tables, and the
  * tables those of the grains.  qemu (7.2 and 9.0) uses the extents of the
  * descriptor only if the capacity in the header is 0, and then opens any file
- * that they name.  Otherwise the image itself is the only extent, even if its
- * line has another name, so that a renamed image can be read.  qemu looks for a
- * parent at any capacity, in the 20 sectors after the header, even if the
- * header has another offset for the descriptor.
+ * that they name.  Otherwise the image itself is the only extent, whatever name
+ * the extent line has, so that a renamed image can be read.  Whatever the
+ * capacity is, qemu searches for a parent in the 20 sectors after the header,
+ * even if the header has another offset for the descriptor.
  *
  * So this check requires that the capacity is not 0, that the descriptor is in
  * these sectors, that it names no parent, and that its only extent line

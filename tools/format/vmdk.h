@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Check that sparse vmdk images name no other file, and are complete.
+ * Check that a sparse vmdk image names no other file, and is not truncated.
  */
 
 #ifndef BLKSUM_VMDK_H
@@ -12,20 +12,20 @@
 
 #include "format/imagefile.h"
 
-/* Is this a sparse image, which contains its data, and not a text descriptor or
- * an image of ESX?  HEAD is the first 4 bytes.
+/* Is this a sparse image (magic "KDMV")?  Other vmdk files are a text
+ * descriptor, whose data is in other files, or an image of ESX.  HEAD is the
+ * first 4 bytes.
  */
 bool vmdk_is_sparse (const unsigned char *head);
 
-/* Check that a sparse image names no other file: its capacity is not 0, and its
- * descriptor has no parent and no extent other than the image itself.  Returns
- * 0, or -1 on error.
+/* Check that a sparse image has no parent, and no data in other files.  Returns
+ * 0, or -1 if it has or on error.
  */
 int vmdk_check_alone (const struct imagefile *file, struct error *error);
 
-/* Check that all grains of a sparse image lie inside the file.  qemu reads
- * grains outside of it as zeros, and reports success.  Returns 0, or -1 on
- * error.
+/* Check that all grains of a sparse image are inside the file.  qemu reads
+ * grains beyond the end of the file as zeros, without an error.  Returns 0, or
+ * -1 on error.
  */
 int vmdk_check (const struct imagefile *file, struct error *error);
 

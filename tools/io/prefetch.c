@@ -1,17 +1,19 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Reads of tables ahead of their use.
+ * Prefetch tables of an image.
  *
- * Threads read the pieces that will be needed.  What is needed before a thread
- * has begun to read it is read by the thread that needs it, so nothing waits
- * for a thread to start.  A piece that cannot be read is forgotten: the read
- * that needs it finds out why.
+ * Background threads read the queued pieces.  If the caller of prefetch_copy
+ * needs a piece that is still queued, it reads the piece itself, so it never
+ * waits for a thread to start.  A piece that cannot be read is dropped, without
+ * an error: the caller reads the range itself, and reports the error.
  *
- *   NONE     nothing is in it
- *   QUEUED   it is to be read
- *   READING  a thread reads it
- *   READY    it was read; the oldest of these is the next to be replaced
+ * The states of a piece:
+ *
+ *   NONE     it is unused
+ *   QUEUED   it waits for a thread to read it
+ *   READING  a thread is reading it
+ *   READY    it contains data; the oldest piece in this state is reused first
  */
 
 #include <config.h>
@@ -30,18 +32,18 @@
 struct piece {
   enum { NONE, QUEUED, READING, READY } state;
   int fd;
-  uint64_t start;               /* bytes of the file */
+  uint64_t start;               /* offset in the file, bytes */
   size_t len;
-  void *bytes;                  /* NULL: never used */
-  uint64_t number;              /* the larger, the later it was queued */
+  void *bytes;                  /* NULL until the piece is used */
+  uint64_t number;              /* sequence number in the queue */
 };
 
 struct prefetch {
-  pthread_mutex_t lock;         /* protects what follows, but for the bytes of
-                                 * what is READING */
+  pthread_mutex_t lock;         /* protects the fields below, except the bytes
+                                 * of a piece that is READING */
   pthread_cond_t has_queued, was_read;
   struct piece pieces[PREFETCH_COUNT];
-  uint64_t queued;              /* pieces so far */
+  uint64_t queued;              /* pieces that were ever queued */
   pthread_t threads[MAX_THREADS];
   unsigned started, idle;
   bool stopped;
@@ -87,7 +89,7 @@ prefetch_free (struct prefetch *prefetch)
 
 /* ---- Pieces ---- */
 
-/* That of STATE which was queued first, or NULL. */
+/* Returns the piece in STATE that was queued first, or NULL. */
 static struct piece *
 oldest_locked (struct prefetch *prefetch, int state)
 {
@@ -103,7 +105,7 @@ oldest_locked (struct prefetch *prefetch, int state)
   return oldest;
 }
 
-/* What has OFFSET of FD in it, or will; or NULL. */
+/* Returns the piece for OFFSET of FD in any state but NONE, or NULL. */
 static struct piece *
 find_locked (struct prefetch *prefetch, int fd, uint64_t offset)
 {
@@ -117,7 +119,7 @@ find_locked (struct prefetch *prefetch, int fd, uint64_t offset)
   return NULL;
 }
 
-/* PIECE is queued; nothing else touches it while it is read. */
+/* Read PIECE, which is queued.  The lock is released during the read. */
 static void
 read_locked (struct prefetch *prefetch, struct piece *piece)
 {
@@ -164,7 +166,7 @@ start_thread_locked (struct prefetch *prefetch)
     prefetch->started++;
 }
 
-/* ---- Ahead ---- */
+/* ---- Queue and copy ---- */
 
 static bool
 queue_locked (struct prefetch *prefetch, int fd, uint64_t start, size_t len)

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Reads of tables ahead of their use, where there is no page cache to read them
- * into.
+ * Prefetch tables of an image.  This replaces the readahead of the kernel for
+ * files that are read with direct I/O.
  */
 
 #ifndef BLKSUM_PREFETCH_H
@@ -12,28 +12,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is read is kept in pieces, a few MiB in all.  Reads are of whole pieces,
- * or end where the file does, so they can be direct.
+/* The cache has PREFETCH_COUNT pieces, 4 MiB in total.  A whole piece is read
+ * at a time, up to the end of the file, as direct I/O requires.
  */
 #define PREFETCH_PIECE 65536    /* bytes */
 #define PREFETCH_COUNT 64
 
 struct prefetch;
 
-/* Returns NULL with errno set. */
+/* Returns NULL with errno set on failure. */
 struct prefetch *prefetch_new (void);
 
-/* Waits for what is in flight.  NULL is allowed. */
+/* Waits for reads in flight.  PREFETCH can be NULL. */
 void prefetch_free (struct prefetch *prefetch);
 
-/* LEN bytes at OFFSET of FD, which has SIZE bytes, will be needed soon: start
- * to read them.  It may do nothing.  Any thread, as the next.
+/* Start to read LEN bytes at OFFSET of FD, a file of SIZE bytes, in the
+ * background.  This is only a hint: if all pieces are being read, nothing
+ * happens.  Thread-safe.
  */
 void prefetch_start (struct prefetch *prefetch, int fd, uint64_t size,
                      size_t len, uint64_t offset);
 
-/* Copy LEN bytes at OFFSET of FD to BUF, if they are being read or were.
- * Returns false if not, or if they cannot be read.
+/* Copy LEN bytes at OFFSET of FD to BUF if they were prefetched; wait for them
+ * if the read is in flight.  Returns false if they were not prefetched, or
+ * could not be read; then the caller must read them.  Thread-safe.
  */
 bool prefetch_copy (struct prefetch *prefetch, int fd, void *buf, size_t len,
                     uint64_t offset);

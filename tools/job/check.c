@@ -3,11 +3,11 @@
  *
  * The job: verify images against a list of checksums.
  *
- * The list is read while its images are hashed, so it can have any length.
- * Images are hashed one after the other, each by all threads.
+ * The list is read line by line, so it can have any length.  Images are hashed
+ * one after the other, each by all threads.
  *
- * A list can be hostile.  Its names are images to read, as on the command line,
- * but a URI is not opened without --allow-uris.
+ * The list is untrusted.  Its names are opened like operands on the command
+ * line, except that a URI is refused without --allow-uris.
  */
 
 #include <config.h>
@@ -34,7 +34,7 @@
 struct check {
   const struct check_request *request;
   struct sums_list *list;
-  struct expected_sum expected; /* how the last checksum was made */
+  struct expected_sum expected; /* the hash parameters of the last checksum */
   struct check_result *result;
 };
 
@@ -47,7 +47,9 @@ report_line (struct check *check, const struct check_line *line)
   check->request->found (check->request->opaque, line);
 }
 
-/* WHY is NULL if the line does not look like a checksum. */
+/* Report a line that is no valid checksum.  WHY is NULL if the line does not
+ * look like a checksum at all.
+ */
 static void
 report_malformed (struct check *check, const char *why)
 {
@@ -102,9 +104,9 @@ is_missing (const char *name)
     stat (path, &st) == -1 && errno == ENOENT;
 }
 
-/* Hash the image of LINE, or a subset of it with --subset.  A manifest is read
- * whole in both cases.  Returns 1 if the checksum matches, 0 if not, both with
- * VERDICT; or -1 with the reason.
+/* Hash the image of LINE, or only a subset of it with --subset.  A manifest is
+ * always read whole.  Returns 1 if the checksum matches, or 0 if not, and sets
+ * VERDICT; or returns -1 with the reason.
  */
 static int
 verify (const struct check *check, const struct sums_line *line, char *verdict,
@@ -118,7 +120,7 @@ verify (const struct check *check, const struct sums_line *line, char *verdict,
                       "--allow-uris");
   hash.operand = hash.progress.name = line->name;
   hash.opts = check->expected.opts;
-  hash.construction_chosen = true; /* no manifest with other parameters */
+  hash.construction_chosen = true; /* refuse a manifest with another one */
   if (request->subset.n > 0 && !job_manifest_path (line->name))
     return expect_subset_line (&hash, &request->subset, line, verdict, error);
   return verify_whole (&hash, line, verdict, error);

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The journal: an unfinished manifest that grows.  Leaves that are appended are
- * on the disk some seconds later.
+ * The journal of --resume: an unfinished manifest to which leaves are appended
+ * while the image is hashed.
  *
- * A background thread syncs the file, so journal_append does not wait for the
- * disk.
+ * A background thread writes and syncs the file every few seconds, so
+ * journal_append does not wait for the disk.
  */
 
 #ifndef BLKSUM_JOURNAL_H
@@ -27,32 +27,33 @@ struct journal {
   const struct files *files;    /* of the image, or NULL */
   pthread_t thread;
 
-  pthread_mutex_t lock;         /* protects what follows */
+  pthread_mutex_t lock;         /* protects the fields below */
   pthread_cond_t ends;
   struct blkhash_manifest_writer *writer;
-  size_t pending;               /* blocks, and runs of zeros, that were appended
-                                 * and are not written yet */
+  size_t pending;               /* blocks of data and runs of zeros that are
+                                 * appended, but not written yet */
   struct error error;           /* the first error */
   bool end;
 };
 
-/* Start a journal that writes to FD with WRITER, which the journal owns in any
- * case.  Leaves are written only if FILES are unchanged since they were opened,
- * so that the journal has no leaves of data that a crash can undo.  Returns 0,
- * or -1 with the reason; then the journal need not be stopped.
+/* Start a journal that writes to FD with WRITER.  The journal takes ownership
+ * of WRITER, also on failure.  Leaves are written only if FILES are unchanged
+ * since they were opened; otherwise the journal could have leaves of new data
+ * that is lost in a crash.  Returns 0, or -1 with the reason; then the journal
+ * need not be stopped.
  */
 int journal_start (struct journal *journal, int fd, const struct files *files,
                    struct blkhash_manifest_writer *writer,
                    struct error *error);
 
-/* Append the leaves of RUN.  Runs are appended in their order, by one thread at
- * a time.  Returns 0, or -1 with the first error.
+/* Append the leaves of RUN.  The caller appends runs in the order of the image,
+ * from one thread at a time.  Returns 0, or -1 with the first error.
  */
 int journal_append (struct journal *journal,
                     const struct blkhash_manifest_run *run,
                     struct error *error);
 
-/* An iterator of the leaves of ALL, which appends them to the journal. */
+/* An iterator that returns the runs of ALL, and appends each to the journal. */
 struct journal_runs {
   struct leaf_runs runs;
   struct leaf_runs *all;

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaves of an image that is hashed meanwhile, as an iterator.
+ * The leaves of an image as an iterator, while the image is being hashed.
  *
  * The leaf table passes its leaves to a sink, a few at a time, which copies
  * them into a batch.  To wake the consumer for each call would take as long as

@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaves of an image as an iterator.  The image is hashed meanwhile: this
- * is the only iterator with threads.
+ * The leaves of an image as an iterator, while the image is being hashed.
+ * This is the only iterator with threads.
  *
- * The threads that hash can be ahead of the consumer by two batches; then they
- * wait.  Each image has its own batches and threads, so two images that are
- * compared never wait for each other.  In a group, an error of one image ends
- * the other one, which may wait for a stalled pipe.
+ * The hashing threads can be two batches ahead of the consumer; then they wait.
+ * Each image has its own batches and threads, so two images that are compared
+ * never wait for each other.  In a group, an error of one image stops the other
+ * one, because that may be reading from a stalled pipe.
  */
 
 #ifndef BLKSUM_IMAGE_RUNS_H
@@ -26,8 +26,8 @@ struct image_batch;
 struct image_runs;
 
 struct image_group {
-  pthread_mutex_t lock;         /* protects what follows; taken before the lock
-                                 * of a member */
+  pthread_mutex_t lock;         /* protects the fields below; taken before the
+                                 * lock of a member */
   struct image_runs *members[2]; /* open members, or NULL */
   bool failed;                  /* a member failed */
 };
@@ -50,33 +50,33 @@ struct image_runs {
   struct image_batch *front;
   size_t taken;                 /* runs of FRONT that were returned */
 
-  pthread_mutex_t lock;         /* protects what follows */
+  pthread_mutex_t lock;         /* protects the fields below */
   pthread_cond_t has_leaves, has_room; /* in BACK */
   struct image_batch *back;     /* filled by the sink; becomes FRONT */
   bool closed;                  /* no more leaves are needed */
-  bool ended;                   /* the thread has ended; what follows is set
-                                 * once */
-  struct error reason;          /* why it failed before it was closed, or empty
-                                 */
+  bool ended;                   /* the thread has ended, and has set the two
+                                 * fields below */
+  struct error reason;          /* why it failed, or empty; not set after the
+                                 * iterator was closed */
   struct sum sum;               /* after ENOENT: the bytes read */
 };
 
 /* Start to hash the image of SOURCE, as a member of GROUP unless it is NULL.
- * SOURCE, GROUP and the options of REQUEST must exist until the iterator is
- * closed.  Returns 0, or -1 with the reason in ERROR; then there is nothing to
- * close.
+ * SOURCE, GROUP and the options of REQUEST must outlive the iterator.  Returns
+ * 0, or -1 with the reason in ERROR; then there is nothing to close.
  *
  * If the image cannot be read, the iterator returns ECANCELED.  The reason is
- * stored in ERROR, unless that is set already, at the latest by
- * image_runs_close.  If the other member of the group failed, the iterator
- * returns ECANCELED without a reason.
+ * stored in ERROR, unless ERROR is already set, at the latest when
+ * image_runs_close returns.  If the other member of the group failed, the
+ * iterator returns ECANCELED without a reason.
  */
 int image_runs_open (struct image_runs *image, struct source *source,
                      const struct image_request *request,
                      struct image_group *group, struct error *error);
 
-/* Can be called at any time.  If the image is still being read, the source
- * stops as soon as it calls request.stopped.
+/* Stop and free the iterator, which need not have reached its end.  If the
+ * image is still being read, the source stops at its next call of
+ * request.stopped.
  */
 void image_runs_close (struct image_runs *image);
 

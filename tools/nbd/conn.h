@@ -22,18 +22,21 @@ struct error;
 struct nbd_handle;
 struct scan;
 
-/* Used by the thread of the connection only, but for READER, NBD, FD and ENDED.
+/* Only the thread of the connection uses it, except READER, NBD, FD and ENDED.
  */
 struct conn {
   struct nbd_reader *reader;
   struct nbd_handle *nbd;
   int fd;                       /* of the socket, to wake its thread */
-  bool ended;                   /* no more requests; by reader->lock */
-  struct dispatched_range next; /* to read; none if its length is 0 */
-  struct buffer *filling;       /* its buffer, once there is memory */
-  unsigned reads;               /* in flight: buffers, */
-  unsigned in_flight;           /* requests, */
-  size_t in_flight_bytes;       /* and their bytes */
+  bool ended;                   /* sends no more requests; protected by
+                                 * reader->lock */
+  struct dispatched_range next; /* the rest of the range to request; none if
+                                 * its length is 0 */
+  struct buffer *filling;       /* the buffer of NEXT, or NULL before memory is
+                                 * available */
+  unsigned reads;               /* buffers with requests in flight */
+  unsigned in_flight;           /* requests in flight */
+  size_t in_flight_bytes;       /* bytes of these requests */
   struct nbd_requester requester;       /* block status requests in flight */
   bool lost;                    /* the connection was lost */
 };
@@ -44,25 +47,29 @@ struct nbd_reader {
   unsigned nr_conns;
   size_t min_request, max_request; /* bytes */
   uint64_t end;                 /* no request passes this offset */
-  size_t queue_size;            /* bytes on a connection, */
+  size_t queue_size;            /* limit of the bytes in flight of each
+                                 * connection */
   bool is_remote;               /* request block status ahead */
-  unsigned queue_depth;         /* and requests, at most; 0: no such bound */
+  unsigned queue_depth;         /* limit of the requests in flight of each
+                                 * connection; 0: no limit */
   size_t memory;                /* of all buffers, bytes */
 
   struct scheduler scheduler;
   struct cursor cursor;         /* used by the thread whose turn it is */
   struct nbd_extents extents;   /* the same */
 
-  pthread_mutex_t lock;         /* protects what follows */
-  pthread_cond_t changed;       /* what follows, or a reply arrived */
+  pthread_mutex_t lock;         /* protects the fields below */
+  pthread_cond_t changed;       /* a field below changed, or the scheduler was
+                                 * stopped */
   unsigned reading;             /* connections that have not ended */
-  unsigned events;              /* counts replies, and connections that ended */
+  unsigned events;              /* number of replies, and of connections that
+                                 * ended */
 };
 
 /* A next_range_function; OPAQUE is the connection to query for extents. */
 int conn_next_range (void *opaque, struct range *range, struct error *error);
 
-/* Stop all threads, with this error unless they were stopped before. */
+/* Stop all threads, with ERROR unless they were stopped before. */
 void nbd_reader_fail (struct nbd_reader *reader, const struct error *error);
 
 /* Run the connection CONN until all that is needed is read and hashed. */

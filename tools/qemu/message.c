@@ -79,8 +79,8 @@ is_disconnect (const char *line, size_t len)
       ends_with (line, len, ": Connection reset by peer")));
 }
 
-/* Returns TEXT with TARGET replaced by NAME, and frees TEXT.  Returns NULL if
- * there is no memory.
+/* Replace TARGET by NAME in TEXT, and free TEXT.  Returns the new text, or NULL
+ * if there is no memory.
  */
 static char *
 replace (char *text, const char *target, const char *name)

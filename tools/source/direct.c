@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An image whose tables are read here.  Its data is read from its files.  qemu
- * reads only what cannot be read so.
+ * A source that parses the tables of an image, and reads the data from the
+ * files of the image, without qemu.  qemu-nbd reads only the data that is
+ * compressed, not aligned to pages, or described by invalid entries.
  *
- * qemu-nbd starts while data is already being read, and keeps the image open to
- * the end: it holds the locks, and checks the image.  It reads data that is
- * compressed, not aligned to pages, or described by invalid entries.  If it
- * refuses the image, it is started again to read all that is missing, and
- * reports the reason.
+ * qemu-nbd starts in the background while data is already being read.  It keeps
+ * the image open to the end, because it holds the locks and checks the image.
+ * If it refuses the image, it is started again to read all missing ranges; it
+ * accepts the image then, or its error is reported.
  */
 
 #include <config.h>
@@ -38,9 +38,9 @@
 struct direct {
   struct source source;
   struct qemu_image qi;
-  struct file_extent found;     /* for extent_at */
+  struct file_extent found;     /* the last extent, used by direct_extent_at */
 
-  pthread_mutex_t lock;         /* protects what follows */
+  pthread_mutex_t lock;         /* protects the fields below */
   struct chain chain;
   pthread_cond_t has_started;
   enum { STARTING, SERVING, REFUSED } qemu;
@@ -56,8 +56,8 @@ find_run (struct direct *direct, uint64_t offset, struct run *run,
   return chain_at (&direct->chain, offset, run, file, error);
 }
 
-/* An extent of the file often spans many runs, and its end can take long to
- * find (1 ms for 512 MiB on a tmpfs).
+/* The extent of the file is cached: it often spans many runs, and to find its
+ * end takes long (1 ms for 512 MiB on a tmpfs).
  */
 static int
 direct_extent_at (void *opaque, uint64_t offset, struct extent *extent,
@@ -93,7 +93,7 @@ wait_for_qemu (struct direct *direct)
   return direct->qemu == SERVING;
 }
 
-/* libnbd allows one thread at a time to use the connection. */
+/* Any thread can call this.  libnbd serializes the calls on a connection. */
 static int
 read_by_qemu (struct direct *direct, void *buf, size_t len, uint64_t offset,
               struct error *error)
@@ -111,8 +111,8 @@ read_by_qemu (struct direct *direct, void *buf, size_t len, uint64_t offset,
 
 /* ---- Direct reads ---- */
 
-/* The number of the LEN bytes of RUN that can be read without qemu.  Only whole
- * pages can be read by direct I/O, or dropped from the page cache.
+/* Returns how many of the LEN bytes of RUN can be read without qemu.  Only
+ * whole pages can be read with direct I/O, or dropped from the page cache.
  */
 static uint64_t
 direct_len (const struct run *run, uint64_t len)
@@ -124,8 +124,8 @@ direct_len (const struct run *run, uint64_t len)
   return len - len % READ_ALIGN;
 }
 
-/* The length of RANGE in whole sectors, as qemu does not have to read parts of
- * them.
+/* Returns the length of RANGE, rounded up to whole sectors: qemu would read
+ * the whole last sector anyway.
  */
 static uint64_t
 whole_sectors (const struct direct *direct, const struct range *range)
@@ -202,8 +202,8 @@ direct_begin (void *opaque, struct error *error)
   return r;
 }
 
-/* Let qemu read what is missing.  It reports why it refused the image, or
- * accepts it this time, with the page cache.
+/* Start qemu-nbd again, with the page cache, to read the missing ranges.  If it
+ * accepts the image now, all is read; otherwise its error is reported.
  */
 static int
 scan_by_qemu (struct direct *direct, struct scan *scan)
@@ -243,7 +243,8 @@ image_of (struct direct *direct)
   };
 }
 
-/* If qemu refuses the image, direct_scan lets it read all. */
+/* Returns false if qemu refuses the image; then only direct_scan can read it.
+ */
 static bool
 direct_image (struct source *source, struct reader_image *image)
 {
@@ -316,9 +317,9 @@ static const struct source_ops direct_ops = {
 
 /* ---- Opening ---- */
 
-/* qemu reads all of an image that others may write, and of any with
- * --no-extents.  BLKSUM_DIRECT=0 makes it read all images, for tests, and for
- * users who trust only qemu.
+/* qemu reads the whole image if other programs may write it (--force-share), or
+ * with --no-extents.  BLKSUM_DIRECT=0 disables direct reads of any image, for
+ * tests, and for users who trust only qemu.
  */
 static bool
 is_enabled (const struct qemu_image *qi)

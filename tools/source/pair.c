@@ -3,8 +3,8 @@
  *
  * The difference of two sources, as a source: zero where they are the same.
  *
- * One thread reads the same range of both, and compares them while they are in
- * the cache of its CPU.
+ * The thread that reads a range reads it from both sources, and compares the
+ * two buffers while they are in the cache of its CPU.
  */
 
 #include <config.h>
@@ -41,8 +41,8 @@ struct pair {
   size_t block_size;            /* bytes */
   struct half half[2];
 
-  pthread_mutex_t lock;         /* protects what follows */
-  struct error error;           /* the first one, of half FAILED */
+  pthread_mutex_t lock;         /* protects the fields below */
+  struct error error;           /* the first error, of half FAILED */
   unsigned failed;
 };
 
@@ -107,7 +107,9 @@ pair_extent_at (void *opaque, uint64_t offset, struct extent *extent,
   return 0;
 }
 
-/* The flags of RANGE, which is not zero in both: in which half it is zero. */
+/* Returns flags that say in which half RANGE is zero, if any.  It is not zero
+ * in both.
+ */
 static unsigned
 pair_range_flags (void *opaque, const struct range *range)
 {
@@ -142,8 +144,8 @@ read_half (struct pair *pair, const struct half *half,
   return 0;
 }
 
-/* Set each block of A that is the same in B to zeros, and the others to
- * something else.
+/* Zero each block of A that is the same in B, and make the first byte of any
+ * other block nonzero.
  */
 static void
 compare_blocks (unsigned char *a, const unsigned char *b, size_t len,

@@ -14,10 +14,10 @@ struct source;
 struct source_options;
 
 /* Create the difference of two open sources, which must stay open.  Its size is
- * that of the longer one; the shorter one is extended by zeros.  Blocks of
- * BLOCK_SIZE bytes are compared: a block that is the same in both is zero, the
- * content of others is only known not to be.  0; or -1 with errno set: ENOTSUP
- * if one of the two can only be read sequentially.
+ * that of the larger one; the smaller one is extended by zeros.  Blocks of
+ * BLOCK_SIZE bytes are compared: a block that is the same in both reads as
+ * zeros, and any other block as some data that is not zero.  Returns 0; or -1
+ * with errno set: ENOTSUP if one of the two can only be read sequentially.
  */
 int pair_open (const struct source_options *options, size_t block_size,
                struct source *const both[2], struct source **source);

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: the audit sample is compared with a query of each unit, and all
- * units are audited equally often.
+ * Unit test: queries of the audit sample at any offset agree with each other,
+ * the sample has at least the requested size, and each unit has the same
+ * probability.
  */
 
 #include <config.h>
@@ -54,7 +55,7 @@ walk (const struct audit_sample *sample, unsigned char *kinds)
   return audited;
 }
 
-/* A query within a unit returns the same as one at its start. */
+/* A query within a unit returns the same class as one at its start. */
 static void
 check_within (const struct audit_sample *sample, const unsigned char *kinds)
 {
@@ -69,9 +70,8 @@ check_within (const struct audit_sample *sample, const unsigned char *kinds)
   }
 }
 
-/* One unit of each stratum is audited, and at least LEAST units in total.  So
- * each unit is audited with at least the probability that it has in a sample of
- * LEAST units.
+/* The trusted units are divided into strata of equal size.  Check that one unit
+ * of each stratum is audited, and at least LEAST units in total.
  */
 static void
 check_shares (const struct audit_sample *sample, const unsigned char *kinds,
@@ -177,7 +177,9 @@ test_none_and_all (void **state)
   ranges_free (&unknown);
 }
 
-/* The largest possible image, of which little is trusted, or all. */
+/* The largest possible image: first most of it is unknown, then all of it is
+ * trusted.
+ */
 static void
 test_enormous (void **state)
 {

@@ -29,7 +29,7 @@ static struct {
   size_t hold;                  /* until its next IN_ORDER_MAX - 1 are done */
   size_t alone_every;           /* each so many items one is done alone, or 0 */
 
-  pthread_mutex_t lock;         /* protects what follows */
+  pthread_mutex_t lock;         /* protects the fields below */
   pthread_cond_t changed;
   size_t begun, done, alone, delivered;
   size_t slots[IN_ORDER_MAX];   /* the item that is there, or NONE */
