@@ -24,7 +24,7 @@
 #include "report.h"
 
 static bool
-is_changing (const struct export *export)
+has_change_in_flight (const struct export *export)
 {
   SCOPED_LOCK (&exports_lock);
 
@@ -36,13 +36,13 @@ is_changing (const struct export *export)
  * export has no sum.
  */
 static bool
-fold_known (struct export *export)
+publish_if_complete (struct export *export)
 {
   unsigned char md[BLKHASH_MAX_MD_SIZE];
   unsigned len;
   bool saved;
 
-  if (is_changing (export) || pass_missing (export->leaves) > 0 ||
+  if (has_change_in_flight (export) || pass_missing (export->leaves) > 0 ||
       manifest_fold (export->leaves, md, &len, &saved) != 0)
     return false;
   {
@@ -64,7 +64,7 @@ static bool report_unused;
  * yet.  *WHY is set to the reason why it cannot have one, or to NULL.
  */
 static bool
-start_final (struct export *export, const char **why)
+begin_report (struct export *export, const char **why)
 {
   SCOPED_LOCK (&exports_lock);
 
@@ -80,10 +80,10 @@ report_export (struct export *export)
   char unknown[128];
   const char *why;
 
-  if (!start_final (export, &why))
+  if (!begin_report (export, &why))
     return;
   if (!why) {
-    if (fold_known (export))
+    if (publish_if_complete (export))
       return;
     snprintf (unknown, sizeof unknown, EXPORT_UNKNOWN_BYTES,
               pass_missing (export->leaves));

@@ -36,23 +36,23 @@
 #include "pass.h"
 #include "pass-read.h"
 
-#define TRIES 3                 /* if changes by other exports interfere */
-#define NOT_SEEN "the last client may not see what others changed"
+#define MAX_TRIES 3             /* if changes by other exports interfere */
+#define WHY_HIDDEN "the last client may not see what others changed"
 
 static bool
-last_failed (const struct pass *p)
+last_request_failed (const struct pass *p)
 {
   return __atomic_load_n (&p->conn->last_failed, __ATOMIC_RELAXED);
 }
 
 static void
-no_sum (const struct pass *p, const char *why)
+report_no_sum (const struct pass *p, const char *why)
 {
   nbdkit_debug ("blkhash: no sum of '%s': %s", p->export->name, why);
 
   SCOPED_LOCK (&exports_lock);
   if (pass_is_last_locked (p) &&
-      (last_failed (p) || !export_is_unused_locked (p->export)))
+      (last_request_failed (p) || !export_is_unused_locked (p->export)))
     export_incomplete_locked (p->export, why);
 }
 
@@ -60,15 +60,15 @@ no_sum (const struct pass *p, const char *why)
  * later: the leaf table has failed.
  */
 static void
-give_up (const struct pass *p, const char *why)
+report_failure (const struct pass *p, const char *why)
 {
-  no_sum (p, why);
+  report_no_sum (p, why);
   SCOPED_LOCK (&exports_lock);
   p->export->broken = "its hash failed";
 }
 
 static bool
-may_read_rest (const struct pass *p, uint64_t missing)
+may_read_missing (const struct pass *p, uint64_t missing)
 {
   SCOPED_LOCK (&exports_lock);
 
@@ -96,7 +96,7 @@ flush (nbdkit_next *next, struct conn *conn)
  * connections flushed.  Returns false if it may not see them.
  */
 static bool
-sees_all_changes (const struct pass *p)
+flush_to_see_changes (const struct pass *p)
 {
   {
     SCOPED_LOCK (&exports_lock);
@@ -117,7 +117,7 @@ sees_all_changes (const struct pass *p)
  * the export has no sum when this connection ends.
  */
 static int
-complete (const struct pass *p)
+read_missing (const struct pass *p)
 {
   uint64_t missing = pass_missing (p->leaves);
   char why[128];
@@ -125,8 +125,8 @@ complete (const struct pass *p)
 
   if (missing == 0)
     return 0;
-  if (!sees_all_changes (p)) {
-    no_sum (p, NOT_SEEN);
+  if (!flush_to_see_changes (p)) {
+    report_no_sum (p, WHY_HIDDEN);
     return -1;
   }
   pass_query_extents (p);
@@ -135,22 +135,22 @@ complete (const struct pass *p)
     return 0;
   snprintf (why, sizeof why, EXPORT_UNKNOWN_BYTES, missing);
   /* After an error, a retry filter above closes and reopens the connection. */
-  if (last_failed (p)) {
-    no_sum (p, params.missing == MISSING_FAIL ? why
-                                              : "the last request failed");
+  if (last_request_failed (p)) {
+    report_no_sum (p, params.missing == MISSING_FAIL
+                        ? why : "the last request failed");
     return -1;
   }
-  if (!may_read_rest (p, missing)) {
+  if (!may_read_missing (p, missing)) {
     nbdkit_debug ("blkhash: '%s': %s, waiting for another client",
                   p->export->name, why);
     return -1;
   }
   if (params.missing == MISSING_FAIL) {
-    no_sum (p, why);
+    report_no_sum (p, why);
     return -1;
   }
   if (pass_is_hidden (p)) {
-    no_sum (p, NOT_SEEN);
+    report_no_sum (p, WHY_HIDDEN);
     return -1;
   }
   err = pass_read (p, missing);
@@ -158,7 +158,7 @@ complete (const struct pass *p)
     return -1;
   if (err > 0) {
     snprintf (why, sizeof why, "cannot read the rest: %s", strerror (err));
-    no_sum (p, why);
+    report_no_sum (p, why);
     return -1;
   }
   return 0;
@@ -182,7 +182,7 @@ evict_pieces (const struct pass *p)
   /* If a connection joins at this moment, more of its ranges are missing, which
    * is harmless.
    */
-  if (params.missing == MISSING_READ && is_last && !last_failed (p))
+  if (params.missing == MISSING_READ && is_last && !last_request_failed (p))
     leaves_forget_pieces (p->leaves);
 }
 
@@ -243,7 +243,7 @@ try_to_finish (struct pass *p)
   int err;
 
   end_manifest (p);             /* of the previous try */
-  if (complete (p) == -1) {
+  if (read_missing (p) == -1) {
     evict_pieces (p);
     return true;
   }
@@ -254,7 +254,7 @@ try_to_finish (struct pass *p)
     return publish (p, md, len);
   if (err == EBUSY || err == ENODATA)
     return false;
-  give_up (p, strerror (err));
+  report_failure (p, strerror (err));
   return true;
 }
 
@@ -289,7 +289,7 @@ why_retries_failed (const struct pass *p, uint64_t changes)
 }
 
 static void
-find_sum (struct pass *p)
+finish_export (struct pass *p)
 {
   const char *why;
   uint64_t changes;
@@ -298,14 +298,14 @@ find_sum (struct pass *p)
   if (!start (p, &why))
     return;
   if (why) {
-    no_sum (p, why);
+    report_no_sum (p, why);
     return;
   }
   changes = p->changes;
-  for (i = 0; i < TRIES; i++)
+  for (i = 0; i < MAX_TRIES; i++)
     if (try_to_finish (p))
       return;
-  no_sum (p, why_retries_failed (p, changes));
+  report_no_sum (p, why_retries_failed (p, changes));
 }
 
 void
@@ -313,7 +313,7 @@ finish (nbdkit_next *next, struct conn *conn)
 {
   struct pass p = { .next = next, .conn = conn, .export = conn->export };
 
-  find_sum (&p);
+  finish_export (&p);
   report_write ();
   end_manifest (&p);
 }
@@ -331,12 +331,12 @@ needs_flush (struct conn *conn)
 /* Returns true if reads by this connection can help to complete the leaf table.
  */
 static bool
-must_read_own (const struct pass *p)
+must_read_own_changes (const struct pass *p)
 {
   SCOPED_LOCK (&exports_lock);
 
   return params.missing == MISSING_READ && p->export && p->export->leaves &&
-    !export_why_hopeless_locked (p->export) && !last_failed (p);
+    !export_why_hopeless_locked (p->export) && !last_request_failed (p);
 }
 
 /* Changes become visible to other connections with a flush, or otherwise when
@@ -355,7 +355,7 @@ finish_changes (nbdkit_next *next, struct conn *conn)
 
   if (needs_flush (conn))
     flush (next, conn);
-  if (!must_read_own (&p))
+  if (!must_read_own_changes (&p))
     return;
   p.leaves = p.export->leaves;
   pass_read (&p, 0);

@@ -41,13 +41,13 @@ try_lock (struct lock_file *lock)
 }
 
 static bool
-is_there (void)
+lock_file_exists (void)
 {
   return access (lock_path, F_OK) == 0;
 }
 
 static void
-test_twice (void **state)
+test_held (void **state)
 {
   unsigned reported = errors_reported ();
 
@@ -56,55 +56,55 @@ test_twice (void **state)
   assert_int_equal (try_lock (&b), -1);
   assert_int_equal (errors_reported (), reported + 1);
   lock_file_unlock (&b);        /* b does not hold the lock */
-  assert_true (is_there ());
+  assert_true (lock_file_exists ());
   assert_int_equal (try_lock (&b), -1);
   lock_file_unlock (&a);
-  assert_false (is_there ());
+  assert_false (lock_file_exists ());
   assert_int_equal (try_lock (&b), 0);
   lock_file_unlock (&b);
-  assert_false (is_there ());
+  assert_false (lock_file_exists ());
 }
 
 /* ---- A lock file that is removed before flock ---- */
 
-static unsigned calls, failures;
+static unsigned calls, lock_again;
 
 /* Before the first flock of b, a unlocks, which removes the file.  In the
  * second round a locks again, so that b must fail.
  */
 static int
-interfere (const char *call)
+unlock_before_flock (const char *call)
 {
   if (strcmp (call, "flock") != 0 || calls++ > 0)
     return 0;
   on_file_call = NULL;
   lock_file_unlock (&a);
-  if (failures > 0)
+  if (lock_again > 0)
     assert_int_equal (try_lock (&a), 0);
-  on_file_call = interfere;
+  on_file_call = unlock_before_flock;
   return 0;
 }
 
 static void
-test_removed_before (void **state)
+test_removed_before_flock (void **state)
 {
   (void) state;
-  for (failures = 0; failures < 2; failures++) {
+  for (lock_again = 0; lock_again < 2; lock_again++) {
     assert_int_equal (try_lock (&a), 0);
     calls = 0;
-    on_file_call = interfere;
-    assert_int_equal (try_lock (&b), failures ? -1 : 0);
+    on_file_call = unlock_before_flock;
+    assert_int_equal (try_lock (&b), lock_again ? -1 : 0);
     on_file_call = NULL;
     assert_int_equal (calls, 2);
     /* The lock is on the file that exists now, not on the removed one. */
-    assert_int_equal (try_lock (failures ? &b : &a), -1);
-    lock_file_unlock (failures ? &a : &b);
-    assert_false (is_there ());
+    assert_int_equal (try_lock (lock_again ? &b : &a), -1);
+    lock_file_unlock (lock_again ? &a : &b);
+    assert_false (lock_file_exists ());
   }
 }
 
 static int
-no_locks (const char *call)
+fail_flock (const char *call)
 {
   return strcmp (call, "flock") == 0 ? ENOLCK : 0;
 }
@@ -113,19 +113,19 @@ static void
 test_no_locks (void **state)
 {
   (void) state;
-  on_file_call = no_locks;
+  on_file_call = fail_flock;
   assert_int_equal (try_lock (&a), 0);
   assert_int_equal (try_lock (&b), 0);
   on_file_call = NULL;
   lock_file_unlock (&a);
   lock_file_unlock (&b);
-  assert_false (is_there ());
+  assert_false (lock_file_exists ());
 }
 
 /* ---- Existing files ---- */
 
 static void
-assert_not_ours (void)
+assert_refused (void)
 {
   struct stat before, after;
 
@@ -137,30 +137,30 @@ assert_not_ours (void)
 }
 
 static void
-test_not_ours (void **state)
+test_existing_files (void **state)
 {
   FILE *f;
 
   (void) state;
   assert_int_equal (mkdir (lock_path, 0700), 0);
-  assert_not_ours ();
+  assert_refused ();
   assert_int_equal (rmdir (lock_path), 0);
   assert_int_equal (symlink (path, lock_path), 0);
-  assert_not_ours ();
+  assert_refused ();
   assert_int_equal (access (path, F_OK), -1);
   assert_int_equal (unlink (lock_path), 0);
   assert_int_equal (mkfifo (lock_path, 0600), 0);
-  assert_not_ours ();
+  assert_refused ();
   assert_int_equal (unlink (lock_path), 0);
   f = fopen (lock_path, "w");
   assert_true (f && fputs ("x", f) != EOF && fclose (f) != EOF);
-  assert_not_ours ();
+  assert_refused ();
 
   /* An empty file was left by a server that was killed. */
   assert_int_equal (truncate (lock_path, 0), 0);
   assert_int_equal (try_lock (&a), 0);
   lock_file_unlock (&a);
-  assert_false (is_there ());
+  assert_false (lock_file_exists ());
 }
 
 static int
@@ -185,10 +185,10 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_twice),
-    cmocka_unit_test (test_removed_before),
+    cmocka_unit_test (test_held),
+    cmocka_unit_test (test_removed_before_flock),
     cmocka_unit_test (test_no_locks),
-    cmocka_unit_test (test_not_ours),
+    cmocka_unit_test (test_existing_files),
   };
 
   return cmocka_run_group_tests (tests, set_up, tear_down);

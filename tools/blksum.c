@@ -114,7 +114,7 @@ check_list (const struct options *options, const char *list)
     .subset = options->verify.subset,
     .ignore_missing = options->verify.ignore_missing,
     .allow_uris = options->verify.allow_uris,
-    .found = verdict_line,
+    .report = verdict_line,
     .opaque = &output,
   };
   struct check_result result;
@@ -165,7 +165,7 @@ expect (const struct options *options)
     .hash = options->hash,
     .expected = options->expect,
     .subset = options->verify.subset,
-    .found = options->verify.report == CHECK_QUIET ? NULL : print_expected,
+    .report = options->verify.report == CHECK_QUIET ? NULL : print_expected,
   };
   struct expect_result result;
   struct error error = { "" };
@@ -302,7 +302,7 @@ compare (const struct options *options)
     .subset = options->verify.subset,
     .same_size = options->verify.strict,
     .first_only = options->verify.report == CHECK_QUIET,
-    .found = difference_range,
+    .report = difference_range,
     .opaque = &output,
   };
   struct difference difference;

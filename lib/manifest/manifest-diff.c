@@ -48,7 +48,8 @@ fail (struct diff *diff, int err, const char *why)
 /* ---- What can be compared ---- */
 
 static bool
-are_alike (const struct manifest_header *a, const struct manifest_header *b)
+have_same_leaf_params (const struct manifest_header *a,
+                       const struct manifest_header *b)
 {
   return a->opts->block_size == b->opts->block_size &&
     strcmp (a->opts->digest_name, b->opts->digest_name) == 0;
@@ -76,7 +77,7 @@ check (struct diff *diff)
       diff->a.reader == diff->b.reader)
     return fail (diff, EINVAL, "two manifests are needed of which nothing "
                  "but the headers was read");
-  if (!are_alike (a, b))
+  if (!have_same_leaf_params (a, b))
     return fail (diff, EINVAL, "the manifests are of different digests or "
                  "block sizes");
   if (!have_same_blocks (a, b))

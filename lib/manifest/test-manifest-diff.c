@@ -211,7 +211,7 @@ test_misused (void **state)
 
 /* The digest and the block size are that of a leaf, the construction is not. */
 static void
-test_kinds (void **state)
+test_different_params (void **state)
 {
   struct blkhash_opts *opts = blkhash_opts_new ("sha256");
   struct blkhash_manifest_reader *a, *b;
@@ -302,7 +302,7 @@ main (void)
     cmocka_unit_test (test_ranges),
     cmocka_unit_test (test_stopped),
     cmocka_unit_test (test_misused),
-    cmocka_unit_test (test_kinds),
+    cmocka_unit_test (test_different_params),
     cmocka_unit_test (test_blame),
     cmocka_unit_test (test_tail),
   };

@@ -58,7 +58,8 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
   struct files files;
   struct imagefile file = imagefile_of (fuzz_open (&files, data, size));
   static check_function *const checks[] = {
-    vmdk_check_alone, vmdk_check, check_extents, check_cowd, check_sesparse
+    vmdk_check_self_contained, vmdk_check, check_extents, check_cowd,
+    check_sesparse
   };
 
   for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {

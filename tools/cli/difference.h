@@ -20,8 +20,8 @@ struct difference_output {
 };
 
 /* Print on stdout that LENGTH bytes at START differ.  Returns 0, or an errno
- * value.  This is the function of a struct compare_request, with a struct
- * difference_output.
+ * value.  This is the report function of a struct compare_request; OUTPUT is a
+ * struct difference_output.
  */
 int difference_range (void *output, const struct difference *difference,
                       uint64_t start, uint64_t length);

@@ -66,10 +66,10 @@ is_reported (const struct verdict_output *output, const struct check_line *line)
 {
   enum check_report level = output->options->verify.report;
 
-  switch (line->found) {
-  case FOUND_MALFORMED:
+  switch (line->outcome) {
+  case LINE_MALFORMED:
     return level == CHECK_WARN;
-  case FOUND_DAMAGED:
+  case LINE_DAMAGED:
     return level == CHECK_WARN ||
       (level != CHECK_STATUS && !output->damage_reported);
   default:
@@ -86,9 +86,9 @@ verdict_line (void *opaque, const struct check_line *line)
 
   if (line->error && is_reported (output, line))
     report (line->name ? line->name : output->list, line->error);
-  output->damage_reported |= line->found == FOUND_DAMAGED;
+  output->damage_reported |= line->outcome == LINE_DAMAGED;
   if (line->verdict && level != CHECK_STATUS &&
-      (level != CHECK_QUIET || line->found != FOUND_MATCH))
+      (level != CHECK_QUIET || line->outcome != LINE_MATCH))
     err = verdict_print (line->name, line->verdict);
   if (err)
     report_write_failed (err);
@@ -107,13 +107,13 @@ warn_lines (const struct check_result *result)
 {
   const uint64_t *lines = result->lines;
 
-  warn (lines[FOUND_MALFORMED] + lines[FOUND_DAMAGED],
+  warn (lines[LINE_MALFORMED] + lines[LINE_DAMAGED],
         "line is improperly formatted", "lines are improperly formatted");
-  warn (lines[FOUND_UNREAD], "listed file could not be read",
+  warn (lines[LINE_UNREAD], "listed file could not be read",
         "listed files could not be read");
-  warn (lines[FOUND_INCOMPLETE], "listed file has no checksum",
+  warn (lines[LINE_INCOMPLETE], "listed file has no checksum",
         "listed files have no checksum");
-  warn (lines[FOUND_MISMATCH], "computed checksum did NOT match",
+  warn (lines[LINE_MISMATCH], "computed checksum did NOT match",
         "computed checksums did NOT match");
 }
 
@@ -132,24 +132,24 @@ verdict_end (const struct verdict_output *output,
 {
   const struct verify_options *options = &output->options->verify;
   const uint64_t *lines = result->lines;
-  uint64_t failed = lines[FOUND_UNREAD] + lines[FOUND_INCOMPLETE];
-  uint64_t formatted = lines[FOUND_MATCH] + lines[FOUND_MISMATCH] + failed +
-    lines[FOUND_MISSING];
+  uint64_t failed = lines[LINE_UNREAD] + lines[LINE_INCOMPLETE];
+  uint64_t formatted = lines[LINE_MATCH] + lines[LINE_MISMATCH] + failed +
+    lines[LINE_MISSING];
   bool silent = options->report == CHECK_STATUS;
-  bool nothing = options->ignore_missing && lines[FOUND_MATCH] == 0;
+  bool none_verified = options->ignore_missing && lines[LINE_MATCH] == 0;
 
   if (formatted > 0 && !silent)
     warn_lines (result);
   if (formatted == 0 && readable)
     report_list (output, "no properly formatted checksum lines found");
-  else if (nothing && readable && !silent)
+  else if (none_verified && readable && !silent)
     report_list (output, "no file was verified");
 
-  if (lines[FOUND_MISMATCH] > 0)
+  if (lines[LINE_MISMATCH] > 0)
     return EXIT_DIFFERS;
-  if (formatted == 0 || nothing || !readable || failed > 0 ||
-      lines[FOUND_DAMAGED] > 0 ||
-      (options->strict && lines[FOUND_MALFORMED] > 0))
+  if (formatted == 0 || none_verified || !readable || failed > 0 ||
+      lines[LINE_DAMAGED] > 0 ||
+      (options->strict && lines[LINE_MALFORMED] > 0))
     return EXIT_TROUBLE;
   return EXIT_SUCCESS;
 }

@@ -25,7 +25,7 @@ struct verdict_output {
   bool damage_reported;
 };
 
-/* Print the verdict and the error of LINE.  This is the found function of a
+/* Print the verdict and the error of LINE.  This is the report function of a
  * struct check_request; OUTPUT is a struct verdict_output.
  */
 void verdict_line (void *output, const struct check_line *line);

@@ -105,7 +105,7 @@ static void
 assert_alone (const char *parent, const char *extents, const char *expected)
 {
   put_descriptor (parent, extents);
-  assert_result (vmdk_check_alone, expected);
+  assert_result (vmdk_check_self_contained, expected);
 }
 
 static void
@@ -145,7 +145,7 @@ test_parent (void **state)
   put (36, 8, 1);
   memset (image + SECTOR + strlen ((char *) image + SECTOR), 'x', 10 * SECTOR);
   memcpy (image + 10 * SECTOR, "parentFileNameHint=\"/x\"", 23);
-  assert_result (vmdk_check_alone, "with a parent");
+  assert_result (vmdk_check_self_contained, "with a parent");
 }
 
 static void
@@ -155,18 +155,18 @@ test_header (void **state)
 
   build ();
   put (12, 8, 0);
-  assert_result (vmdk_check_alone, "with no size");
+  assert_result (vmdk_check_self_contained, "with no size");
   build ();
   put (28, 8, 30);
-  assert_result (vmdk_check_alone, "without a descriptor");
+  assert_result (vmdk_check_self_contained, "without a descriptor");
   build ();
   put (36, 8, 0);
-  assert_result (vmdk_check_alone, "without a descriptor");
+  assert_result (vmdk_check_self_contained, "without a descriptor");
   put (36, 8, 21);
-  assert_result (vmdk_check_alone, "without a descriptor");
+  assert_result (vmdk_check_self_contained, "without a descriptor");
   build ();
   size = 20 * SECTOR;
-  assert_result (vmdk_check_alone, "truncated");
+  assert_result (vmdk_check_self_contained, "truncated");
 
   build ();
   put (20, 8, 0);

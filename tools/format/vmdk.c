@@ -142,7 +142,7 @@ check_descriptor (const struct imagefile *file, char *text,
 }
 
 int
-vmdk_check_alone (const struct imagefile *file, struct error *error)
+vmdk_check_self_contained (const struct imagefile *file, struct error *error)
 {
   struct vmdk vmdk;
   char text[DESCRIPTOR_SECTORS * SECTOR + 1];

@@ -21,7 +21,8 @@ bool vmdk_is_sparse (const unsigned char *head);
 /* Check that a sparse image has no parent, and no data in other files.  Returns
  * 0, or -1 if it has or on error.
  */
-int vmdk_check_alone (const struct imagefile *file, struct error *error);
+int vmdk_check_self_contained (const struct imagefile *file,
+                               struct error *error);
 
 /* Check that all grains of a sparse image are inside the file.  qemu reads
  * grains beyond the end of the file as zeros, without an error.  Returns 0, or

@@ -80,7 +80,7 @@ inspect_vmdk (const struct imagefile *file, const unsigned char *head,
 {
   if (!vmdk_is_sparse (head))
     return refuse_format ("vmdk", error);
-  if (vmdk_check_alone (file, error) == -1)
+  if (vmdk_check_self_contained (file, error) == -1)
     return -1;
   return vmdk_check (file, error);
 }

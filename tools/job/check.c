@@ -43,8 +43,8 @@ struct check {
 static void
 report_line (struct check *check, const struct check_line *line)
 {
-  check->result->lines[line->found]++;
-  check->request->found (check->request->opaque, line);
+  check->result->lines[line->outcome]++;
+  check->request->report (check->request->opaque, line);
 }
 
 /* Report a line that is no valid checksum.  WHY is NULL if the line does not
@@ -59,7 +59,7 @@ report_malformed (struct check *check, const char *why)
              (uintmax_t) sums_list_line_number (check->list),
              why ? ": " : "", why ? why : "");
   report_line (check, &(struct check_line) {
-    .found = why ? FOUND_DAMAGED : FOUND_MALFORMED, .error = &error
+    .outcome = why ? LINE_DAMAGED : LINE_MALFORMED, .error = &error
   });
 }
 
@@ -70,7 +70,7 @@ report_incomplete (struct check *check, const struct sums_line *line)
 
   error_set (&error, "incomplete: %s", line->why);
   report_line (check, &(struct check_line) {
-    .found = FOUND_INCOMPLETE, .name = line->name,
+    .outcome = LINE_INCOMPLETE, .name = line->name,
     .verdict = "FAILED incomplete", .error = &error
   });
 }
@@ -129,18 +129,18 @@ verify (const struct check *check, const struct sums_line *line, char *verdict,
 static void
 check_image (struct check *check, const struct sums_line *line)
 {
-  struct check_line found = { .found = FOUND_MISSING, .name = line->name };
+  struct check_line result = { .outcome = LINE_MISSING, .name = line->name };
   char verdict[VERDICT_SIZE];
   struct error error = { "" };
 
   if (!check->request->ignore_missing || !is_missing (line->name)) {
     int r = verify (check, line, verdict, &error);
 
-    found.found = r == -1 ? FOUND_UNREAD : r ? FOUND_MATCH : FOUND_MISMATCH;
-    found.verdict = r == -1 ? "FAILED open or read" : verdict;
-    found.error = r == -1 ? &error : NULL;
+    result.outcome = r == -1 ? LINE_UNREAD : r ? LINE_MATCH : LINE_MISMATCH;
+    result.verdict = r == -1 ? "FAILED open or read" : verdict;
+    result.error = r == -1 ? &error : NULL;
   }
-  report_line (check, &found);
+  report_line (check, &result);
 }
 
 static void

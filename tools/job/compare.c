@@ -83,8 +83,8 @@ report_range (void *opaque, uint64_t first, uint64_t count)
 
   if (difference->nr_ranges++ == 0)
     difference->first = start;
-  return request->found
-    ? request->found (request->opaque, difference, start, length) : 0;
+  return request->report
+    ? request->report (request->opaque, difference, start, length) : 0;
 }
 
 /* Reading an image takes most of the time, so an image reports the progress,

@@ -88,8 +88,8 @@ job_expect_subset (const struct expect_request *request,
   set_verdict (result->verdict, &request->subset, &difference);
   if (difference.differ)
     describe_mismatch (&difference, &result->why);
-  if (request->found)
-    request->found (request->hash.operand, result);
+  if (request->report)
+    request->report (request->hash.operand, result);
   free (difference.manifest_sum);
   return 0;
 }

@@ -184,9 +184,9 @@ set_result (const struct expect_request *request,
   strcpy (result->verdict, result->same ? "OK" : "FAILED");
   if (!result->same)
     describe_mismatch (expected, sum, &result->why);
-  if (!request->found)
+  if (!request->report)
     return;
-  request->found (request->hash.operand, result);
+  request->report (request->hash.operand, result);
   if (result->same && source)
     trailing_data_find (&request->hash.progress, source, &result->trailing,
                         &result->why);

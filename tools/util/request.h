@@ -59,7 +59,8 @@ struct check_request {
   bool ignore_missing;          /* missing files are not an error */
   bool allow_uris;              /* the list can contain URIs */
 
-  void (*found) (void *opaque, const struct check_line *line);
+  /* Called for each line of the list that is not an ordinary comment. */
+  void (*report) (void *opaque, const struct check_line *line);
   void *opaque;
 };
 
@@ -73,7 +74,7 @@ struct expect_request {
   /* Called after the image was hashed, and before trailing data is read.  If
    * this is NULL, trailing data is not read.
    */
-  void (*found) (const char *name, const struct expect_result *result);
+  void (*report) (const char *name, const struct expect_result *result);
 };
 
 /* The request of --compare. */
@@ -89,8 +90,8 @@ struct compare_request {
   /* Called for each range of LENGTH bytes at START that differs; or NULL.  If
    * it returns an errno value, the job ends.
    */
-  int (*found) (void *opaque, const struct difference *difference,
-                uint64_t start, uint64_t length);
+  int (*report) (void *opaque, const struct difference *difference,
+                 uint64_t start, uint64_t length);
   void *opaque;
 };
 

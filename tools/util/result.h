@@ -84,33 +84,33 @@ struct expect_result {
   struct trailing_data trailing; /* set if the image is the same, with --size */
 };
 
-/* What was found for a line of a list of checksums. */
-enum check_found {
-  FOUND_MATCH,
-  FOUND_MISMATCH,
-  FOUND_UNREAD,                 /* the image could not be hashed */
-  FOUND_INCOMPLETE,             /* the filter had no checksum for the list */
-  FOUND_MISSING,                /* there is no such file, and this is ignored */
-  FOUND_MALFORMED,              /* the line is neither a checksum nor a
+/* The outcome for a line of a list of checksums. */
+enum check_outcome {
+  LINE_MATCH,
+  LINE_MISMATCH,
+  LINE_UNREAD,                  /* the image could not be hashed */
+  LINE_INCOMPLETE,              /* nbdkit-blkhash-filter had no sum: a comment
+                                 * "# incomplete" */
+  LINE_MISSING,                 /* the file does not exist, with
+                                 * --ignore-missing */
+  LINE_MALFORMED,               /* the line is neither a checksum nor a
                                  * comment */
-  FOUND_DAMAGED,                /* the line is a damaged checksum */
-  FOUND_KINDS,
+  LINE_DAMAGED,                 /* the line is a damaged checksum */
+  LINE_OUTCOMES,
 };
 
 /* The result of a line of --check, after its image was hashed. */
 struct check_line {
-  enum check_found found;
+  enum check_outcome outcome;
   const char *name;             /* name of the image; NULL if the line has no
                                  * name */
   const char *verdict;          /* or NULL */
   const struct error *error;    /* or NULL */
 };
 
-/* The result of --check: the number of lines of a list for each enum
- * check_found.
- */
+/* The result of --check: the number of lines of a list with each outcome. */
 struct check_result {
-  uint64_t lines[FOUND_KINDS];
+  uint64_t lines[LINE_OUTCOMES];
 };
 
 #endif /* BLKSUM_RESULT_H */

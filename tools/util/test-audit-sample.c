@@ -32,12 +32,12 @@ add (struct ranges *ranges, uint64_t start, uint64_t len)
  * number of audited units.
  */
 static uint64_t
-walk (const struct audit_sample *sample, unsigned char *kinds)
+classify (const struct audit_sample *sample, unsigned char *classes)
 {
   uint64_t offset = 0, len, audited = 0, i;
 
   while (offset < sample->size) {
-    enum sample_class kind = audit_sample_at (sample, offset, &len);
+    enum sample_class class = audit_sample_at (sample, offset, &len);
 
     assert_true (len > 0);
     if (len >= sample->size - offset)
@@ -45,8 +45,8 @@ walk (const struct audit_sample *sample, unsigned char *kinds)
     else
       assert_int_equal ((offset + len) % sample->unit, 0);
     for (i = 0; i < len; i += sample->unit)
-      kinds[(offset + i) / sample->unit] = kind;
-    if (kind == SAMPLE_AUDITED) {
+      classes[(offset + i) / sample->unit] = class;
+    if (class == SAMPLE_AUDITED) {
       assert_true (len <= sample->unit);
       audited++;
     }
@@ -57,15 +57,16 @@ walk (const struct audit_sample *sample, unsigned char *kinds)
 
 /* A query within a unit returns the same class as one at its start. */
 static void
-check_within (const struct audit_sample *sample, const unsigned char *kinds)
+check_offsets_in_unit (const struct audit_sample *sample,
+                       const unsigned char *classes)
 {
   uint64_t i, len, from_start;
 
   for (i = 0; i < sample->size / sample->unit; i++) {
     assert_int_equal (audit_sample_at (sample, i * sample->unit, &from_start),
-                      kinds[i]);
+                      classes[i]);
     assert_int_equal (audit_sample_at (sample, i * sample->unit + 5, &len),
-                      kinds[i]);
+                      classes[i]);
     assert_int_equal (len, from_start - 5);
   }
 }
@@ -74,15 +75,15 @@ check_within (const struct audit_sample *sample, const unsigned char *kinds)
  * of each stratum is audited, and at least LEAST units in total.
  */
 static void
-check_shares (const struct audit_sample *sample, const unsigned char *kinds,
+check_strata (const struct audit_sample *sample, const unsigned char *classes,
               uint64_t least)
 {
   uint64_t i, n = 0, found = 0, stratum = sample->trusted / least;
 
   for (i = 0; n < sample->trusted; i++) {
-    if (kinds[i] == SAMPLE_UNKNOWN)
+    if (classes[i] == SAMPLE_UNKNOWN)
       continue;
-    found += kinds[i] == SAMPLE_AUDITED;
+    found += classes[i] == SAMPLE_AUDITED;
     if (++n % stratum == 0 || n == sample->trusted)
       assert_int_equal (found, (n + stratum - 1) / stratum);
   }
@@ -92,7 +93,7 @@ check_shares (const struct audit_sample *sample, const unsigned char *kinds,
 static void
 test_random (void **state)
 {
-  static unsigned char kinds[3000];
+  static unsigned char classes[3000];
   unsigned round, i;
 
   (void) state;
@@ -117,12 +118,12 @@ test_random (void **state)
     ranges_align (&copy, UNIT, size);
     assert_int_equal (audit_sample_init (&sample, size, 4096, &unknown, audit,
                                          rand ()), 0);
-    audited = walk (&sample, kinds);
-    check_within (&sample, kinds);
+    audited = classify (&sample, classes);
+    check_offsets_in_unit (&sample, classes);
     for (i = 0, trusted = 0; i < units; i++) {
-      assert_int_equal (kinds[i] == SAMPLE_UNKNOWN,
+      assert_int_equal (classes[i] == SAMPLE_UNKNOWN,
                         ranges_has (&copy, (uint64_t) i * UNIT, &len));
-      trusted += kinds[i] != SAMPLE_UNKNOWN;
+      trusted += classes[i] != SAMPLE_UNKNOWN;
     }
     assert_int_equal (trusted, sample.trusted);
     least = (trusted * audit + SAMPLE_ALL - 1) / SAMPLE_ALL;
@@ -132,7 +133,7 @@ test_random (void **state)
       least = trusted;
     assert_int_equal (audited, sample.audited);
     if (least > 0)
-      check_shares (&sample, kinds, least);
+      check_strata (&sample, classes, least);
     else
       assert_int_equal (audited, 0);
     assert_true (audit_sample_bytes (&sample) >= ranges_bytes (&unknown));
@@ -144,9 +145,9 @@ test_random (void **state)
 }
 
 static void
-test_none_and_all (void **state)
+test_extremes (void **state)
 {
-  static unsigned char kinds[1000];
+  static unsigned char classes[1000];
   struct ranges unknown = { 0 };
   struct audit_sample sample;
   uint64_t len;
@@ -160,7 +161,7 @@ test_none_and_all (void **state)
   audit_sample_destroy (&sample);
   assert_int_equal (audit_sample_init (&sample, 1000 * UNIT, UNIT, &unknown,
                                        SAMPLE_ALL, 1), 0);
-  assert_int_equal (walk (&sample, kinds), 1000);
+  assert_int_equal (classify (&sample, classes), 1000);
   assert_int_equal (audit_sample_bytes (&sample), 1000 * UNIT);
   audit_sample_destroy (&sample);
   assert_int_equal (audit_sample_init (&sample, 0, UNIT, &unknown, SAMPLE_ALL,
@@ -214,9 +215,9 @@ test_enormous (void **state)
  * bounds are eight standard deviations away, and the seeds are fixed.
  */
 static void
-test_fair (void **state)
+test_uniform (void **state)
 {
-  static unsigned char kinds[1000];
+  static unsigned char classes[1000];
   static unsigned times[1000];
   struct ranges unknown = { 0 };
   uint64_t round, i;
@@ -228,9 +229,9 @@ test_fair (void **state)
 
     assert_int_equal (audit_sample_init (&sample, 1000 * UNIT, UNIT, &unknown,
                                          10 * PERCENT, seed), 0);
-    assert_int_equal (walk (&sample, kinds), 100);
+    assert_int_equal (classify (&sample, classes), 100);
     for (i = 0; i < 1000; i++)
-      times[i] += kinds[i] == SAMPLE_AUDITED;
+      times[i] += classes[i] == SAMPLE_AUDITED;
     audit_sample_destroy (&sample);
   }
   for (i = 0; i < 1000; i++)
@@ -242,9 +243,9 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_random),
-    cmocka_unit_test (test_none_and_all),
+    cmocka_unit_test (test_extremes),
     cmocka_unit_test (test_enormous),
-    cmocka_unit_test (test_fair),
+    cmocka_unit_test (test_uniform),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);
