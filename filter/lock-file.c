@@ -40,7 +40,7 @@ open_lock (const struct lock_file *lock, const char *param)
   struct stat st;
 
   if (fd == -1 || fstat (fd, &st) == -1)
-    nbdkit_error ("%s: cannot make %s, to lock it: %m", param, lock->path);
+    nbdkit_error ("%s: cannot create the lock file %s: %m", param, lock->path);
   else if (!S_ISREG (st.st_mode) || st.st_size > 0)
     nbdkit_error ("%s: %s is not an empty file, so it is not ours to lock",
                   param, lock->path);

@@ -90,7 +90,7 @@ manifest_check (void)
   if (config_files_check (file.param, saving_path) == -1)
     return -1;
   if (output_file_remove_leftover (saving_path) == -1) {
-    nbdkit_error ("%s: cannot make %s, for the new manifest: %m", file.param,
+    nbdkit_error ("%s: cannot create %s for the new manifest: %m", file.param,
                   saving_path);
     return -1;
   }

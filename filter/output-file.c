@@ -201,7 +201,7 @@ output_file_check (const struct output_file *file)
     return -1;
   fd = open_new (file);
   if (fd == -1) {
-    nbdkit_error ("%s: cannot make %s, to replace the file with: %m",
+    nbdkit_error ("%s: cannot create %s, which replaces the file: %m",
                   file->param, file->new_path);
     return -1;
   }

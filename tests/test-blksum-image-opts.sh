@@ -31,8 +31,8 @@ refuses "file.filename=$dir/qcow2: .*driver" \
 refuses "driver=qcow2,file.filename=$dir/none: " \
         blksum --image-opts "driver=qcow2,file.filename=$dir/none"
 for json in 'json:{"driver":"qcow2","file":{"filename":"x"}}' 'json:{}' json:; do
-  refuses "$json: .*--image-opts takes driver=FORMAT,file.filename=FILE, and no \
-JSON$" blksum --image-opts "$json"
+  refuses "$json: --image-opts does not accept JSON: use \
+driver=FORMAT,file.filename=FILE$" blksum --image-opts "$json"
 done
 refuses "driver=nonsense" \
         blksum --image-opts "driver=nonsense,file.filename=$dir/qcow2"
@@ -51,15 +51,15 @@ for opts in driver=raw,driver=qcow2 driver=qcow2,driver=raw \
             driver=qcow2,read-only=on,read-only=off; do
   refuses "given twice" blksum --image-opts "$opts,file.filename=$dir/qcow2"
 done
-refuses "'backing' is given both" blksum --image-opts \
+refuses "'backing' has both a value" blksum --image-opts \
         "driver=qcow2,backing=,backing.driver=raw,file.filename=$dir/qcow2"
-refuses "'file' is given both" blksum --image-opts \
+refuses "'file' has both a value" blksum --image-opts \
         "driver=qcow2,file.filename=$dir/qcow2,file="
 prints_sum "$sum" blksum --image-opts "driver=qcow2,read-only,driver=qcow2,"\
 "file.filename=$dir/qcow2,backing=,noforce-share,"
-refuses "not the name of an option" \
+refuses "not a valid option name" \
         blksum --image-opts "driver=qcow2,file.filename=$dir/qcow2,=x"
-refuses "inside each other" blksum --image-opts \
+refuses "nested too deeply" blksum --image-opts \
         "driver=raw,$(printf '%0100d' 0 | sed 's/0/file./g')filename=$dir/raw"
 
 # Files are opened read-only.

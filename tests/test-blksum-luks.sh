@@ -25,7 +25,7 @@ create () {
       return
     grep -q 'accurate CPU usage' "$dir/create.log" || break
   done
-  skip "cannot make a LUKS image: $(cat "$dir/create.log")"
+  skip "cannot create a LUKS image: $(cat "$dir/create.log")"
 }
 create -f luks -o key-secret=key,iter-time=1 "$dir/luks"
 create -f qcow2 "$dir/qcow2" \

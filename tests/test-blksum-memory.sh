@@ -76,7 +76,7 @@ refuses 'more than the 512 MiB' blksum image
 # Bitmaps of a qcow2 with all bits set: 2 TiB, with a bit for each 512 bytes.
 qemu-img create -q -f qcow2 image 2t
 for name in a b; do
-  qemu-img bitmap --add -g 512 image $name || skip "cannot make a bitmap"
+  qemu-img bitmap --add -g 512 image $name || skip "cannot create a bitmap"
 done
 # Most of this time is that of qemu-nbd.
 ! is_long && is_instrumented || run 0 blksum -b 16m image

@@ -85,7 +85,7 @@ fi
 requires $as_user nbdkit -U - null --run true
 run 1 $as_user nbdkit -U "$dir/refused.sock" --filter="$filter" null \
     blkhash-manifest="$dir/closed/manifest" --run true
-grep -q 'blkhash-manifest: cannot make .*: Permission denied' "$dir/stderr" ||
+grep -q 'blkhash-manifest: cannot create .*: Permission denied' "$dir/stderr" ||
   fail "no error that names the manifest"
 run 1 $as_user nbdkit -U "$dir/refused.sock" --filter="$filter" null \
     blkhash-manifest="$dir/closed/new" --run true

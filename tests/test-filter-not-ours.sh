@@ -113,7 +113,7 @@ for beside in sums.blkhash-new sums.blkhash-lock manifest.blkhash-new \
     $make $beside
     for file in sums manifest; do
       cp -a $file kept
-      refuses_to_start "cannot make.*$beside\\|$beside is not an empty file" \
+      refuses_to_start "cannot create.*$beside\\|$beside is not an empty file" \
                        null blkhash-file=sums blkhash-manifest=manifest
       cmp $file kept || fail "$file was changed"
     done

@@ -25,7 +25,7 @@ fi
 requires $as_user nbdkit -U - null --run true
 run 1 $as_user nbdkit -U "$dir/refused.sock" --filter="$filter" null \
     blkhash-file="$dir/closed/sums" --run true
-grep -q 'cannot make .*: Permission denied' "$dir/stderr" ||
+grep -q 'cannot create .*: Permission denied' "$dir/stderr" ||
   fail "no error that names the result file"
 run 1 $as_user nbdkit -U "$dir/refused.sock" --filter="$filter" null \
     blkhash-file="$dir/closed/new" --run true

@@ -4,10 +4,9 @@
  * Parse the options of an image into a tree.
  *
  * As in qemu, a comma in a value is doubled, and KEY and noKEY are KEY=on and
- * KEY=off.  There are two differences from qemu.  If the first option has no
- * value, it has no special meaning, while qemu interprets it as a reference to
- * a node.  And contradictory options are refused, while qemu uses the last of
- * KEY=A,KEY=B.
+ * KEY=off.  There are two differences from qemu.  qemu interprets a first
+ * option without a value as a reference to a node; here it is an option like
+ * any other.  qemu uses the last of KEY=A,KEY=B; here this is an error.
  *
  * The options are not interpreted, except "backing=", which is null in qemu.
  */
@@ -41,11 +40,9 @@ add (struct parser *parser, struct json_object *parent, const char *name,
   int r;
 
   if (!*name)
-    r = error_set (parser->error, "refused because '%s' is not the name of an "
-                   "option", key);
+    r = error_set (parser->error, "'%s' is not a valid option name", key);
   else if (++parser->count > MAX_OPTIONS)
-    r = error_set (parser->error, "refused because there are more than %d "
-                   "options", MAX_OPTIONS);
+    r = error_set (parser->error, "more than %d options", MAX_OPTIONS);
   else if (json_object_object_add (parent, name, value) != 0)
     r = error_set (parser->error, "out of memory");
   else
@@ -57,11 +54,11 @@ add (struct parser *parser, struct json_object *parent, const char *name,
 static int
 refuse_both (struct parser *parser, const char *key)
 {
-  return error_set (parser->error, "refused because '%s' is given both a value "
-                    "and options of its own", key);
+  return error_set (parser->error, "option '%s' has both a value and "
+                    "suboptions", key);
 }
 
-/* Returns the object NAME of PARENT, and creates it if there is none.  Returns
+/* Returns the object NAME of PARENT, which is created if it does not exist; or
  * NULL on error.
  */
 static struct json_object *
@@ -84,8 +81,8 @@ get_object (struct parser *parser, struct json_object *parent,
   return NULL;
 }
 
-/* Returns the parent of the option KEY, and stores the last part of KEY in
- * *NAME.  Returns NULL on error.
+/* Returns the object that contains the option KEY, with the last component of
+ * KEY in *NAME; or NULL on error.
  */
 static struct json_object *
 get_parent (struct parser *parser, char *key, const char **name)
@@ -95,8 +92,7 @@ get_parent (struct parser *parser, char *key, const char **name)
 
   for (unsigned depth = 1; parent && (dot = strchr (part, '.')); depth++) {
     if (depth == OPTIONS_TREE_DEPTH) {
-      error_set (parser->error, "refused because the options describe too many "
-                 "nodes inside each other");
+      error_set (parser->error, "the options are nested too deeply");
       return NULL;
     }
     *dot = '\0';                /* KEY is now the path to this object */
@@ -116,8 +112,8 @@ check_repeated (struct parser *parser, struct json_object *old,
     return refuse_both (parser, key);
   if (strcmp (old ? json_object_get_string (old) : "", value) == 0)
     return 0;
-  return error_set (parser->error, "refused because '%s' is given twice, with "
-                    "different values", key);
+  return error_set (parser->error, "option '%s' is given twice, with different "
+                    "values", key);
 }
 
 static int
@@ -187,8 +183,8 @@ options_tree_parse (const char *text, struct error *error)
   if (!parser.tree || !copy)
     r = error_set (error, "out of memory");
   else if (strncmp (text, "json:", strlen ("json:")) == 0)
-    r = error_set (error, "refused because --image-opts takes "
-                   "driver=FORMAT,file.filename=FILE, and no JSON");
+    r = error_set (error, "--image-opts does not accept JSON: use "
+                   "driver=FORMAT,file.filename=FILE");
   while (r == 0 && *rest)
     r = parse_option (&parser, &rest);
   free (copy);

@@ -93,12 +93,12 @@ test_contradictions (void **state)
   refuses ("a,noa", "'a' is given twice");
   refuses ("backing=,backing=x", "'backing' is given twice");
   refuses ("backing=x,backing=", "'backing' is given twice");
-  refuses ("file=x,file.driver=raw", "'file' is given both");
-  refuses ("file.driver=raw,file=x", "'file' is given both");
-  refuses ("a.b.c.d=1,a.b=2", "'a.b' is given both");
-  refuses ("a.b=2,a.b.c.d=1", "'a.b' is given both");
-  refuses ("backing=,backing.driver=raw", "'backing' is given both");
-  refuses ("backing.driver=raw,backing=", "'backing' is given both");
+  refuses ("file=x,file.driver=raw", "'file' has both a value");
+  refuses ("file.driver=raw,file=x", "'file' has both a value");
+  refuses ("a.b.c.d=1,a.b=2", "'a.b' has both a value");
+  refuses ("a.b=2,a.b.c.d=1", "'a.b' has both a value");
+  refuses ("backing=,backing.driver=raw", "'backing' has both a value");
+  refuses ("backing.driver=raw,backing=", "'backing' has both a value");
 
   /* A repeated option with the same value is not a contradiction. */
   parses ("a=1,b.c=,,,a=1,b.c=,,,backing=,backing=",
@@ -120,7 +120,7 @@ test_names (void **state)
   (void) state;
 
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-    refuses (texts[i], "is not the name of an option");
+    refuses (texts[i], "is not a valid option name");
 }
 
 /* Returns TEXT repeated COUNT times, followed by LAST. */
@@ -150,10 +150,10 @@ test_limits (void **state)
   json_object_put (tree);
   free (text);
   text = repeat ("a.", OPTIONS_TREE_DEPTH, "a=x");
-  refuses (text, "inside each other");
+  refuses (text, "nested too deeply");
   free (text);
   text = repeat ("file.", 1 << 20, "");
-  refuses (text, "inside each other");
+  refuses (text, "nested too deeply");
   free (text);
 
   /* Many options: the same one 5000 times, or 5000 different ones. */
@@ -169,7 +169,7 @@ test_limits (void **state)
 
   /* A long value. */
   text = repeat (",,", 1 << 20, "");
-  refuses (text, "is not the name");
+  refuses (text, "is not a valid option name");
   memcpy (text, "a=", 2);
   tree = options_tree_parse (text, &error);
   assert_non_null (tree);
