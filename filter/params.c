@@ -184,7 +184,6 @@ params_complete (void)
                   "blkhash-distinct-exports");
     return -1;
   }
-  params.md_len = blkhash_opts_get_digest_size (params.hash);
   params.unit = MAX (params.unit, blkhash_opts_get_block_size (params.hash));
   params.shifted |= offset % params.unit != 0;
   return 0;

@@ -19,7 +19,6 @@ enum missing {
 
 struct params {
   struct blkhash_opts *hash;    /* digest, block size, construction */
-  unsigned md_len;              /* bytes of a sum */
   const char *file;             /* absolute path of the result, or NULL */
   const char *manifest;         /* absolute path of the manifest, or NULL */
   const char *name;             /* of the default export, or NULL */

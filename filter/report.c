@@ -51,6 +51,9 @@
 #include "params.h"
 #include "report.h"
 #include "result-file.h"
+#include "result-lines.h"
+
+#define RESULT_HEADER "# nbdkit-blkhash-filter replaces this file\n"
 
 _Static_assert (REPORT_MD_SIZE == BLKHASH_MAX_MD_SIZE, "the longest sum");
 
@@ -78,7 +81,11 @@ static uint64_t written, withdrawn;
 int
 report_start (void)
 {
-  if (result_file_open () == -1 || result_file_lock () == -1 ||
+  result_form = (struct result_form) {
+    .header = RESULT_HEADER, .hash = params.hash, .name = params.name
+  };
+  if (result_file_open ("blkhash-file", params.file) == -1 ||
+      result_file_lock () == -1 ||
       manifest_open () == -1 || manifest_lock () == -1 ||
       report_check () == -1 ||
       result_file_start () == -1 || manifest_start () == -1) {

@@ -31,7 +31,6 @@
 #include <unistd.h>
 
 #include "output-file.h"
-#include "params.h"
 #include "result-file.h"
 #include "result-lines.h"
 
@@ -40,8 +39,7 @@
 #define PREFIX_LEN (strlen (RESULT_LIVE))
 
 static struct output_file file = {
-  .param = "blkhash-file", .is_ours = result_lines_are_ours,
-  .what = "a result of this command"
+  .is_ours = result_lines_are_ours, .what = "a result of this command"
 };
 
 static bool is_large;           /* it is changed in place; then: */
@@ -49,9 +47,10 @@ static off_t size;              /* bytes */
 static off_t live;              /* bytes in valid lines */
 
 int
-result_file_open (void)
+result_file_open (const char *param, const char *path)
 {
-  return params.file ? output_file_open (&file, params.file) : 0;
+  file.param = param;
+  return path ? output_file_open (&file, path) : 0;
 }
 
 int
@@ -120,8 +119,8 @@ join (const char *start, const char *prefix, off_t offset,
 static char *
 join_small (const struct result_change *changes, size_t count)
 {
-  char *text = join (RESULT_HEADER, "", 0, changes, count);
-  char *lines = text ? text + strlen (RESULT_HEADER) : NULL;
+  char *text = join (result_form.header, "", 0, changes, count);
+  char *lines = text ? text + strlen (result_form.header) : NULL;
 
   if (text && result_lines_need_no_header (lines))
     memmove (text, lines, strlen (lines) + 1);
@@ -131,7 +130,7 @@ join_small (const struct result_change *changes, size_t count)
 static char *
 join_large (const struct result_change *changes, size_t count)
 {
-  char *text = join (RESULT_HEADER, RESULT_LIVE, 0, changes, count);
+  char *text = join (result_form.header, RESULT_LIVE, 0, changes, count);
 
   if (text)
     size = live = strlen (text);

@@ -3,7 +3,7 @@
  *
  * The result file has a line for each export.  A line can change.
  *
- * Not thread-safe: report.c calls it from one thread at a time.
+ * Not thread-safe.
  */
 
 #ifndef NBDKIT_BLKHASH_RESULT_FILE_H
@@ -28,10 +28,10 @@ struct result_change {
 };
 
 /* Start-up, as in output-file.h; result_file_start calls output_file_empty.
- * The functions return 0, or -1 after nbdkit_error.  They do nothing without
- * blkhash-file.
+ * The functions return 0, or -1 after nbdkit_error.  They do nothing if PATH,
+ * the value of the parameter PARAM, is NULL.
  */
-int result_file_open (void);
+int result_file_open (const char *param, const char *path);
 int result_file_lock (void);
 int result_file_check (void);
 int result_file_start (void);

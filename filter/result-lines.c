@@ -7,9 +7,9 @@
  * with a sum does not prove that, because blksum writes the same lines for its
  * files, and its lists are worth keeping.  So a file is ours if it has one of:
  *
- * - one line with a sum of the default export, whose name is blkhash-name or
- *   "-", and with the same digest, block size and construction;
- * - one line "# incomplete NAME: why", which only this filter writes;
+ * - one line with a sum of the default export, whose name is that of the form
+ *   or "-", and with the same digest, block size and construction;
+ * - one line "# incomplete NAME: why", which only our filters write;
  * - any number of such lines, for any names, after the header.
  */
 
@@ -23,7 +23,6 @@
 #include "blkhash.h"
 
 #include "../lib/common/sum-line.h"
-#include "params.h"
 #include "result-lines.h"
 
 /* Longer than any line that this filter writes.  The export name of a client
@@ -33,6 +32,8 @@
 #define MAX_LINE (300 * 1024)
 
 #define DIGITS "0123456789abcdef"
+
+struct result_form result_form;
 
 static bool
 begins_with (const char *text, const char *start)
@@ -90,11 +91,13 @@ is_sum (const char *line, bool any)
   const char *name = NULL;
   size_t len;
 
-  if (blkhash_opts_get_tag (params.hash, tag, sizeof tag) == 0)
-    name = find_name (line, tag, 2 * params.md_len, &len);
+  if (blkhash_opts_get_tag (result_form.hash, tag, sizeof tag) == 0)
+    name = find_name (line, tag,
+                      2 * blkhash_opts_get_digest_size (result_form.hash),
+                      &len);
   return name &&
     (any || is_name (name, len, "-") ||
-     (params.name && is_name (name, len, params.name)));
+     (result_form.name && is_name (name, len, result_form.name)));
 }
 
 static bool
@@ -179,8 +182,8 @@ result_lines_are_ours (int fd)
   bool ours = false;
 
   if (in && line && read_line (in, line, &end)) {
-    if (begins_with (RESULT_HEADER, line) &&
-        strlen (line) + 1 == strlen (RESULT_HEADER) && *end == '\n')
+    if (begins_with (result_form.header, line) &&
+        strlen (line) + 1 == strlen (result_form.header) && *end == '\n')
       ours = is_ours_behind_header (in, line);
     else
       ours = is_one_line (in, line, end);

@@ -9,8 +9,18 @@
 
 #include <stdbool.h>
 
-/* The first line of a file whose other lines do not prove that it is ours. */
-#define RESULT_HEADER "# nbdkit-blkhash-filter replaces this file\n"
+struct blkhash_opts;
+
+/* What this filter writes; set before the functions below are called. */
+struct result_form {
+  const char *header;           /* the first line, with its newline, of a file
+                                 * whose other lines do not prove that it is
+                                 * ours */
+  const struct blkhash_opts *hash; /* of the sums */
+  const char *name;             /* of the default export, if it is not "-" */
+};
+
+extern struct result_form result_form;
 
 /* Prefixes of lines in a file that is changed in place: a valid line, and one
  * that is commented out.  They differ in one byte.

@@ -24,7 +24,6 @@
 
 #include "blkhash.h"
 
-#include "params.h"
 #include "result-file.h"
 #include "result-lines.h"
 #include "test-locks.h"
@@ -34,9 +33,11 @@
 #define NAME 4096               /* bytes of a name */
 #define LINES 2000
 #define MAX_SMALL 65536
+#define HEADER "# this is a test\n"
 
 static char directory[] = "/tmp/blkhash-test-XXXXXX";
 static char path[sizeof directory + 5];
+static struct blkhash_opts *hash;
 
 /* The line of each name: the number of its sum; 0: none, -1: incomplete. */
 static int now[LINES], before[LINES];
@@ -339,7 +340,7 @@ test_sizes (void **state)
   }
   assert_int_equal (stat (path, &st), 0);
   line = make_line (0, 1);
-  assert_int_equal (st.st_size, strlen (RESULT_HEADER) + strlen (line));
+  assert_int_equal (st.st_size, strlen (HEADER) + strlen (line));
   free (line);
   for (i = 1; i < 30; i++) {
     set_line (i, 3, true);
@@ -379,11 +380,11 @@ set_up (void **state)
   if (!mkdtemp (directory))
     return -1;
   sprintf (path, "%s/sums", directory);
-  params.file = path;
-  params.hash = blkhash_opts_new ("sha256");
-  params.md_len = DIGITS / 2;
-  return params.hash && result_file_open () == 0 && result_file_lock () == 0 &&
-    result_file_check () == 0 && result_file_start () == 0 ? 0 : -1;
+  hash = blkhash_opts_new ("sha256");
+  result_form = (struct result_form) { .header = HEADER, .hash = hash };
+  return hash && result_file_open ("blkhash-file", path) == 0 &&
+    result_file_lock () == 0 && result_file_check () == 0 &&
+    result_file_start () == 0 ? 0 : -1;
 }
 
 /* rmdir checks that no temporary file is left. */
@@ -392,7 +393,7 @@ tear_down (void **state)
 {
   (void) state;
   result_file_stop ();
-  blkhash_opts_free (params.hash);
+  blkhash_opts_free (hash);
   unlink (path);
   return rmdir (directory);
 }

@@ -125,10 +125,10 @@ disk: block-set inflight visibility
 visibility: block-set params
 block-set: ../lib/leaves/leaf-tree
 params: config-files ../lib/common/hash-spec
-report: manifest params result-file ../lib/common/cleanup ../lib/common/sum-line
+report: manifest params result-file result-lines ../lib/common/cleanup ../lib/common/sum-line
 manifest: blkhash-manifest config-files output-file params ../lib/common/cleanup
-result-file: output-file params result-lines
-result-lines: params ../lib/common/sum-line
+result-file: output-file result-lines
+result-lines: ../lib/common/sum-line
 output-file: config-files lock-file
 lock-file: config-files
 verify/verify: verify/check verify/disk verify/params verify/source
