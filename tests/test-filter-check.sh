@@ -54,3 +54,17 @@ blksum image >> "$sums"
 run 2 blksum --check "$sums"
 grep -q '^image: OK' stdout || fail "the image with a sum is not OK"
 says "incomplete" "has no checksum"
+
+# A line of the verify filter for a disk that differs from its manifest: the
+# status is 1, whatever else is in the list, and the image is not read.
+{ cat "$sums"; printf '%s\n' '# bad no: such\\file: 65536 bytes'; } > list
+for options in "" --ignore-missing --quiet; do
+  run 1 blksum --check $options list
+  grep -q '^\\no: such\\\\file: FAILED bad$' stdout || fail "$(cat stdout)"
+  says "incomplete" "no: such.file: bad: 65536 bytes$" "has no checksum" \
+       "WARNING: 1 listed file differs from its manifest"
+done
+run 1 blksum --check --status list
+printf '# bad name: some bytes\n# bad\n' > list
+run 2 blksum --check list
+says_once "no properly formatted"

@@ -113,6 +113,8 @@ warn_lines (const struct check_result *result)
         "listed files could not be read");
   warn (lines[LINE_INCOMPLETE], "listed file has no checksum",
         "listed files have no checksum");
+  warn (lines[LINE_BAD], "listed file differs from its manifest",
+        "listed files differ from their manifests");
   warn (lines[LINE_MISMATCH], "computed checksum did NOT match",
         "computed checksums did NOT match");
 }
@@ -133,7 +135,8 @@ verdict_end (const struct verdict_output *output,
   const struct verify_options *options = &output->options->verify;
   const uint64_t *lines = result->lines;
   uint64_t failed = lines[LINE_UNREAD] + lines[LINE_INCOMPLETE];
-  uint64_t formatted = lines[LINE_MATCH] + lines[LINE_MISMATCH] + failed +
+  uint64_t different = lines[LINE_MISMATCH] + lines[LINE_BAD];
+  uint64_t formatted = lines[LINE_MATCH] + different + failed +
     lines[LINE_MISSING];
   bool silent = options->report == CHECK_STATUS;
   bool none_verified = options->ignore_missing && lines[LINE_MATCH] == 0;
@@ -145,7 +148,7 @@ verdict_end (const struct verdict_output *output,
   else if (none_verified && readable && !silent)
     report_list (output, "no file was verified");
 
-  if (lines[LINE_MISMATCH] > 0)
+  if (different > 0)
     return EXIT_DIFFERS;
   if (formatted == 0 || none_verified || !readable || failed > 0 ||
       lines[LINE_DAMAGED] > 0 ||

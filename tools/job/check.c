@@ -75,6 +75,18 @@ report_incomplete (struct check *check, const struct sums_line *line)
   });
 }
 
+static void
+report_bad (struct check *check, const struct sums_line *line)
+{
+  struct error error = { "" };
+
+  error_set (&error, "bad: %s", line->why);
+  report_line (check, &(struct check_line) {
+    .outcome = LINE_BAD, .name = line->name, .verdict = "FAILED bad",
+    .error = &error
+  });
+}
+
 /* ---- A checksum ---- */
 
 static int
@@ -168,6 +180,7 @@ check_line (struct check *check, const struct sums_line *line)
   case SUMS_NOTHING: break;
   case SUMS_SUM: check_sum (check, line); break;
   case SUMS_INCOMPLETE: report_incomplete (check, line); break;
+  case SUMS_BAD: report_bad (check, line); break;
   case SUMS_OTHER: report_malformed (check, NULL); break;
   case SUMS_DAMAGED: report_malformed (check, line->why); break;
   }

@@ -103,32 +103,61 @@ parse_other (const char *text, const char *why, struct sums_line *line)
     line->type = SUMS_OTHER;
 }
 
-/* "# incomplete NAME: WHY" of the filter.  NAME is escaped, although the line
- * does not start with a backslash.
+/* If TEXT begins with START, store the rest. */
+static bool
+skip_start (char *text, const char *start, char **rest)
+{
+  *rest = text + strlen (start);
+  return strncmp (text, start, strlen (start)) == 0;
+}
+
+/* The end of NAME in "NAME: N bytes", or NULL. */
+static char *
+find_bytes (char *text)
+{
+  char *end = NULL, *next = text;
+
+  while ((next = strstr (next, ": ")))
+    end = next++;
+  if (!end)
+    return NULL;
+  next = end + 2 + strspn (end + 2, "0123456789");
+  return next > end + 2 && strcmp (next, " bytes") == 0 ? end : NULL;
+}
+
+/* NAME, which is escaped, although the line does not start with a backslash,
+ * and what follows after its END; if END is NULL, nothing does.
+ */
+static void
+set_without_sum (struct sums_line *line, enum sums_type type, char *name,
+                 char *end)
+{
+  *line = (struct sums_line) {
+    .type = type, .name = name, .why = end ? end + 2 : ""
+  };
+  if (end)
+    *end = '\0';
+  unescape (name);
+}
+
+/* "# incomplete NAME: WHY" or "# bad NAME: N bytes" of a filter, or a comment.
+ * Any other text after "# bad" is a comment.
  */
 static void
 parse_comment (char *text, struct sums_line *line)
 {
-  static const char incomplete[] = "# incomplete ";
-  char *end;
   size_t digits = strspn (text + 1, hex_digits);
+  char *name, *end;
 
   /* One wrong bit turns the digits "3" and "c" into "#". */
-  if (digits >= MIN_DIGITS - 1 && digits % 2 == 1 && text[1 + digits] == ' ') {
+  if (digits >= MIN_DIGITS - 1 && digits % 2 == 1 && text[1 + digits] == ' ')
     set_damaged (line, "its first character is not a digit");
-    return;
-  }
-  line->type = SUMS_NOTHING;
-  if (strncmp (text, incomplete, strlen (incomplete)) != 0)
-    return;
-  text += strlen (incomplete);
-  end = strstr (text, ": ");
-  line->type = SUMS_INCOMPLETE;
-  line->name = text;
-  line->why = end ? end + 2 : "";
-  if (end)
-    *end = '\0';
-  unescape (text);
+  else if (skip_start (text, "# incomplete ", &name))
+    set_without_sum (line, SUMS_INCOMPLETE, name, strstr (name, ": "));
+  else if (skip_start (text, "# bad ", &name) && (end = find_bytes (name)))
+    set_without_sum (line, SUMS_BAD, name, end);
+  else
+    line->type = SUMS_NOTHING;
 }
 
 /* ---- Checksums ---- */

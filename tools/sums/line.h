@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Parse a line of a list of checksums, as blksum and the filter write it.  The
+ * Parse a line of a list of checksums, as blksum and the filters write it.  The
  * name of the digest and the length of the sum are up to the caller.
  */
 
@@ -13,17 +13,19 @@
 enum sums_type {
   SUMS_NOTHING,                 /* an empty line, or a comment */
   SUMS_SUM,                     /* a checksum */
-  SUMS_INCOMPLETE,              /* the filter's line for a missing checksum */
+  SUMS_INCOMPLETE,              /* a filter's line for a missing checksum */
+  SUMS_BAD,                     /* a filter's line for a disk that differs from
+                                 * its manifest */
   SUMS_OTHER,                   /* text, or a checksum of another program */
   SUMS_DAMAGED,                 /* looks like a checksum, but is invalid */
 };
 
 struct sums_line {
   enum sums_type type;
-  const char *name;             /* of SUM and INCOMPLETE, without escapes */
+  const char *name;             /* of SUM, INCOMPLETE, BAD, without escapes */
   const char *spec;             /* of SUM: "sha256/64k"; NULL: none */
   const char *hex;              /* of SUM: hexadecimal digits, any number */
-  const char *why;              /* of INCOMPLETE and DAMAGED */
+  const char *why;              /* of INCOMPLETE, BAD and DAMAGED */
 };
 
 /* Parse TEXT, a line of LEN bytes without its line end.  It contains no NUL,

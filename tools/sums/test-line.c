@@ -55,7 +55,8 @@ is_type (enum sums_type type, const char *text)
   if (line.type != type)
     fail_msg ("'%s' is of type %d, not %d", text, line.type, type);
   assert_int_equal (!line.why,
-                    type != SUMS_DAMAGED && type != SUMS_INCOMPLETE);
+                    type != SUMS_DAMAGED && type != SUMS_INCOMPLETE &&
+                    type != SUMS_BAD);
 }
 
 static void
@@ -117,6 +118,27 @@ test_incomplete (void **state)
   line = parse ("# incomplete \\x");
   assert_int_equal (line.type, SUMS_INCOMPLETE);
   assert_string_equal (line.why, "");
+}
+
+static void
+test_bad (void **state)
+{
+  struct sums_line line = parse ("# bad a\\nb: 5 bytes: c: 65536 bytes");
+
+  (void) state;
+  assert_int_equal (line.type, SUMS_BAD);
+  assert_string_equal (line.name, "a\nb: 5 bytes: c");
+  assert_string_equal (line.why, "65536 bytes");
+  is_type (SUMS_BAD, "# bad x: 0 bytes");
+  is_type (SUMS_BAD, "# bad x: 1 bytes\r");
+  is_type (SUMS_BAD, "# bad : 1 bytes");
+  is_type (SUMS_NOTHING, "# bad x");
+  is_type (SUMS_NOTHING, "# bad x: why");
+  is_type (SUMS_NOTHING, "# bad x:  bytes");
+  is_type (SUMS_NOTHING, "# bad x: 1 byte");
+  is_type (SUMS_NOTHING, "# bad x: 1 bytes ");
+  is_type (SUMS_NOTHING, "# bad x: -1 bytes");
+  is_type (SUMS_NOTHING, "# badx: 1 bytes");
 }
 
 static void
@@ -195,6 +217,7 @@ main (void)
     cmocka_unit_test (test_tagged),
     cmocka_unit_test (test_nothing),
     cmocka_unit_test (test_incomplete),
+    cmocka_unit_test (test_bad),
     cmocka_unit_test (test_other),
     cmocka_unit_test (test_damaged),
     cmocka_unit_test (test_bits),

@@ -88,8 +88,11 @@ struct expect_result {
 enum check_outcome {
   LINE_MATCH,
   LINE_MISMATCH,
+  LINE_BAD,                     /* nbdkit-blkhash-verify-filter found blocks
+                                 * that differ from the manifest: a comment
+                                 * "# bad" */
   LINE_UNREAD,                  /* the image could not be hashed */
-  LINE_INCOMPLETE,              /* nbdkit-blkhash-filter had no sum: a comment
+  LINE_INCOMPLETE,              /* a filter had no checksum: a comment
                                  * "# incomplete" */
   LINE_MISSING,                 /* the file does not exist, with
                                  * --ignore-missing */
