@@ -171,7 +171,7 @@ check_circles
 
 # Headers of lib/ that tools/ may include.
 for_tools="common/cleanup common/deadline common/numbers common/zero common/hash-spec
-common/sum-line common/test-time64 hash/kernels manifest/leaf-diff manifest/leaf-runs
+common/sum-line common/test-time64 common/utf8 hash/kernels manifest/leaf-diff manifest/leaf-runs
 manifest/manifest-diff manifest/manifest-unfinished"
 
 # tools/ and examples/ use the public API.

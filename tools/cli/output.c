@@ -17,10 +17,10 @@
 #include "blkhash.h"
 
 #include "../lib/common/sum-line.h"
+#include "../lib/common/utf8.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "util/result.h"
-#include "util/utf8.h"
 
 /* JSON is UTF-8, names are bytes: what is not UTF-8 becomes U+FFFD. */
 static struct json_object *

@@ -18,8 +18,8 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "../lib/common/utf8.h"
 #include "cli/progress-bar.h"
-#include "util/utf8.h"
 
 #define DEFAULT_WIDTH 80        /* if the terminal reports no width */
 #define PERCENT_WIDTH 4         /* columns of "100%" */

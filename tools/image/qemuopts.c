@@ -20,8 +20,8 @@
 
 #include <json-c/json.h>
 
+#include "../lib/common/utf8.h"
 #include "image/qemuopts.h"
-#include "util/utf8.h"
 
 /* ---- The tree ----------------------------------------------------------- */
 

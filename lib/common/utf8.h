@@ -4,8 +4,8 @@
  * Characters in UTF-8: names are bytes, and most of them are UTF-8.
  */
 
-#ifndef BLKSUM_UTF8_H
-#define BLKSUM_UTF8_H
+#ifndef BLKHASH_UTF8_H
+#define BLKHASH_UTF8_H
 
 #include <stddef.h>
 
@@ -14,4 +14,4 @@
  */
 size_t utf8_length (const char *s);
 
-#endif /* BLKSUM_UTF8_H */
+#endif /* BLKHASH_UTF8_H */

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "util/utf8.h"
+#include "common/utf8.h"
 
 size_t
 utf8_length (const char *text)
