@@ -53,6 +53,22 @@ config_files_add (const char *key, const char *value)
 }
 
 int
+config_files_parse (const char *key, const char *value, const char **result)
+{
+  char *path = nbdkit_absolute_path (value);
+
+  if (!path)
+    return -1;
+  if (config_files_add (key, path) == -1) {
+    free (path);
+    return -1;
+  }
+  *result = nbdkit_strdup_intern (path);
+  free (path);
+  return *result ? 1 : -1;
+}
+
+int
 config_files_check (const char *param, const char *path)
 {
   const struct config_file *file;

@@ -15,6 +15,13 @@
  */
 int config_files_add (const char *key, const char *value);
 
+/* Store the path of a file that this filter uses, the VALUE of the parameter
+ * KEY, and add it.  It is made absolute, because nbdkit changes its directory.
+ * 1, or -1 after nbdkit_error.
+ */
+int config_files_parse (const char *key, const char *value,
+                        const char **result);
+
 /* Check that PATH, which the filter writes because of PARAM, is not the file of
  * another parameter.  Returns 0, or -1 after nbdkit_error.
  */

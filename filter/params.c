@@ -58,23 +58,6 @@ parse_missing (const char *value)
   return 1;
 }
 
-/* Paths are made absolute, because nbdkit changes its directory. */
-static int
-parse_path (const char *key, const char *value, const char **result)
-{
-  char *path = nbdkit_absolute_path (value);
-
-  if (!path)
-    return -1;
-  if (config_files_add (key, path) == -1) {
-    free (path);
-    return -1;
-  }
-  *result = nbdkit_strdup_intern (path);
-  free (path);
-  return *result ? 1 : -1;
-}
-
 /* Parameters of filters below that decide how they cut the disk.  Some serve a
  * part of what is below them, which can begin anywhere (offset, partition, tar,
  * ext2, luks); others have blocks of their own (cache, cow).
@@ -114,9 +97,9 @@ params_config (const char *key, const char *value)
   else if (strcmp (key, "blkhash-linear") == 0)
     return parse_bool (value, &linear);
   else if (strcmp (key, "blkhash-file") == 0)
-    return parse_path (key, value, &params.file);
+    return config_files_parse (key, value, &params.file);
   else if (strcmp (key, "blkhash-manifest") == 0)
-    return parse_path (key, value, &params.manifest);
+    return config_files_parse (key, value, &params.manifest);
   else if (strcmp (key, "blkhash-name") == 0)
     params.name = value;
   else if (strcmp (key, "blkhash-tag") == 0)
