@@ -4,19 +4,26 @@
  * What is known of each block of a disk.
  *
  * The states are in pages, which are allocated when a block in them is read.
+ * All pages whose blocks are zero by the manifest are the same one.
  */
 
 #include <config.h>
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../lib/common/cleanup.h"
 #include "../lib/common/numbers.h"
 #include "verify/tally.h"
 
 #define PAGE 16384              /* bytes */
-#define PAGE_BLOCKS (4 * PAGE)
+#define PAGE_BLOCKS (UINT64_C (4) * PAGE)
+#define FOUR 0x55               /* the state of four blocks, for that of one */
+
+static unsigned char zeros_page[PAGE] = {
+  [0 ... PAGE - 1] = BLOCK_GOOD * FOUR
+};
 
 int
 tally_init (struct tally *tally, uint64_t blocks)
@@ -34,15 +41,22 @@ tally_destroy (struct tally *tally)
   uint64_t i;
 
   for (i = 0; tally->pages && i <= tally->blocks / PAGE_BLOCKS; i++)
-    free (tally->pages[i]);
+    if (tally->pages[i] != zeros_page)
+      free (tally->pages[i]);
   free (tally->pages);
   pthread_mutex_destroy (&tally->lock);
 }
 
-enum block_state
-tally_set (struct tally *tally, uint64_t block, enum block_state state)
+static enum block_state
+get_state (const unsigned char *page, uint64_t block)
 {
-  SCOPED_LOCK (&tally->lock);
+  return page ? page[block % PAGE_BLOCKS / 4] >> block % 4 * 2 & 3
+              : BLOCK_NOT_READ;
+}
+
+static enum block_state
+set_state_locked (struct tally *tally, uint64_t block, enum block_state state)
+{
   unsigned char **page = &tally->pages[block / PAGE_BLOCKS];
   unsigned shift = block % 4 * 2;
   unsigned char *byte;
@@ -52,12 +66,21 @@ tally_set (struct tally *tally, uint64_t block, enum block_state state)
     *page = calloc (1, PAGE);
   if (!*page)
     return BLOCK_NOT_READ;
+  old = get_state (*page, block);
   byte = &(*page)[block % PAGE_BLOCKS / 4];
-  old = *byte >> shift & 3;
   *byte = (*byte & ~(3 << shift)) | state << shift;
   tally->counts[old]--;
   tally->counts[state]++;
+  tally->changes += old != state;
   return old;
+}
+
+enum block_state
+tally_set (struct tally *tally, uint64_t block, enum block_state state)
+{
+  SCOPED_LOCK (&tally->lock);
+
+  return set_state_locked (tally, block, state);
 }
 
 void
@@ -66,4 +89,106 @@ tally_add_transient (struct tally *tally)
   SCOPED_LOCK (&tally->lock);
 
   tally->transient++;
+  tally->changes++;
+}
+
+/* ---- Zeros ---- */
+
+/* Returns how many blocks were set: all of a page, or one. */
+static uint64_t
+set_zeros_locked (struct tally *tally, uint64_t first, uint64_t count)
+{
+  unsigned char **page = &tally->pages[first / PAGE_BLOCKS];
+  uint64_t all = MIN (tally->blocks - first, PAGE_BLOCKS);
+
+  if (first % PAGE_BLOCKS == 0 && count >= all) {
+    *page = zeros_page;
+    tally->counts[BLOCK_NOT_READ] -= all;
+    tally->counts[BLOCK_GOOD] += all;
+    return all;
+  }
+  set_state_locked (tally, first, BLOCK_GOOD);
+  return *page ? 1 : 0;
+}
+
+int
+tally_set_zeros (struct tally *tally, uint64_t first, uint64_t count)
+{
+  SCOPED_LOCK (&tally->lock);
+
+  while (count > 0) {
+    uint64_t n = set_zeros_locked (tally, first, count);
+
+    if (n == 0)
+      return -1;
+    tally->zeros += n;
+    first += n;
+    count -= n;
+  }
+  return 0;
+}
+
+/* ---- Reading it ---- */
+
+void
+tally_get_counts (struct tally *tally, struct tally_counts *counts)
+{
+  SCOPED_LOCK (&tally->lock);
+  uint64_t last = tally->blocks - 1;
+
+  memcpy (counts->blocks, tally->counts, sizeof counts->blocks);
+  counts->transient = tally->transient;
+  counts->last = tally->blocks == 0
+    ? BLOCK_NOT_READ : get_state (tally->pages[last / PAGE_BLOCKS], last);
+}
+
+uint64_t
+tally_get_changes (struct tally *tally)
+{
+  SCOPED_LOCK (&tally->lock);
+
+  return tally->changes;
+}
+
+/* The end of the blocks from FIRST on, in its page, that have the state of
+ * FIRST.
+ */
+static uint64_t
+find_end (const unsigned char *page, uint64_t first, uint64_t end)
+{
+  enum block_state state = get_state (page, first);
+  uint64_t block = first + 1;
+
+  if (!page)
+    return end;
+  while (block < end && get_state (page, block) == state)
+    if (block % 4 == 0 && block + 4 <= end &&
+        page[block % PAGE_BLOCKS / 4] == state * FOUR)
+      block += 4;
+    else
+      block++;
+  return block;
+}
+
+/* Requests change the tally meanwhile, so it is locked for a page at a time. */
+uint64_t
+tally_get_run (struct tally *tally, uint64_t first, enum block_state *state)
+{
+  uint64_t block = first;
+
+  while (block < tally->blocks) {
+    uint64_t end = MIN (tally->blocks,
+                        ROUND_DOWN (block, PAGE_BLOCKS) + PAGE_BLOCKS);
+    SCOPED_LOCK (&tally->lock);
+    const unsigned char *page = tally->pages[block / PAGE_BLOCKS];
+
+    if (block == first)
+      *state = get_state (page, block);
+    else if (get_state (page, block) != *state)
+      break;
+    block = find_end (page, block, end);
+    if (block < end)
+      break;
+  }
+  return block - first;
 }

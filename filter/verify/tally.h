@@ -13,7 +13,7 @@
 
 enum block_state {
   BLOCK_NOT_READ,
-  BLOCK_GOOD,
+  BLOCK_GOOD,                   /* or it is zero by the manifest */
   BLOCK_BAD,                    /* it differs from the manifest */
   BLOCK_UNREADABLE,             /* the plugin failed to read it */
   BLOCK_STATES,
@@ -25,7 +25,16 @@ struct tally {
   uint64_t counts[BLOCK_STATES];
   uint64_t transient;           /* blocks that were bad, and good when they were
                                  * read again at once */
+  uint64_t zeros;               /* blocks that are zero by the manifest */
+  uint64_t changes;             /* how often any of this changed */
   unsigned char **pages;        /* states, 2 bits a block; NULL: not read */
+};
+
+/* What was counted at one moment. */
+struct tally_counts {
+  uint64_t blocks[BLOCK_STATES];
+  uint64_t transient;
+  enum block_state last;        /* of the last block */
 };
 
 /* 0, or -1: no memory. */
@@ -39,5 +48,17 @@ enum block_state tally_set (struct tally *tally, uint64_t block,
                             enum block_state state);
 
 void tally_add_transient (struct tally *tally);
+
+/* The COUNT blocks from FIRST on, which were not read and never will be, are
+ * zero by the manifest.  0, or -1: no memory.
+ */
+int tally_set_zeros (struct tally *tally, uint64_t first, uint64_t count);
+
+void tally_get_counts (struct tally *tally, struct tally_counts *counts);
+uint64_t tally_get_changes (struct tally *tally);
+
+/* The number of blocks from FIRST on that have the same *STATE. */
+uint64_t tally_get_run (struct tally *tally, uint64_t first,
+                        enum block_state *state);
 
 #endif /* NBDKIT_BLKHASH_VERIFY_TALLY_H */

@@ -1,0 +1,166 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Unit test: what the verify filter knows of each block, compared with an array.
+ * Prints the seed, and takes BLKHASH_SEED.
+ */
+
+#include <config.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "../lib/common/numbers.h"
+#include "verify/tally.h"
+
+#define MAX_BLOCKS 400000       /* some pages */
+#define ROUNDS 60
+
+static unsigned seed;
+static struct tally tally;
+static unsigned char model[MAX_BLOCKS];
+static uint64_t blocks;
+
+static uint64_t
+any (uint64_t limit)            /* less than LIMIT */
+{
+  return rand_r (&seed) % limit;
+}
+
+static uint64_t
+any_length (uint64_t first)
+{
+  uint64_t length = 1 + any (any (2) ? 10 : any (2) ? 70000 : MAX_BLOCKS);
+
+  return MIN (length, blocks - first);
+}
+
+/* From the start on, as in a manifest. */
+static void
+set_zeros (void)
+{
+  uint64_t first = 0, count, zeros = 0;
+
+  for (; first < blocks; first += count) {
+    count = any_length (first);
+    if (any (2))
+      continue;
+    assert_int_equal (tally_set_zeros (&tally, first, count), 0);
+    memset (model + first, BLOCK_GOOD, count);
+    zeros += count;
+  }
+  assert_int_equal (tally.zeros, zeros);
+}
+
+static void
+read_blocks (const unsigned char *zeros)
+{
+  uint64_t block = any (blocks), end = block + any_length (block);
+  enum block_state state = BLOCK_GOOD + any (3);
+
+  for (; block < end; block++) {
+    uint64_t changes = tally_get_changes (&tally);
+
+    if (zeros[block])
+      continue;
+    assert_int_equal (tally_set (&tally, block, state), model[block]);
+    assert_int_equal (tally_get_changes (&tally) != changes,
+                      state != model[block]);
+    model[block] = state;
+  }
+}
+
+static void
+check (void)
+{
+  uint64_t counts[BLOCK_STATES] = { 0 }, block = 0, n, i;
+  struct tally_counts read;
+
+  while (block < blocks) {
+    enum block_state state;
+
+    n = tally_get_run (&tally, block, &state);
+    assert_in_range (n, 1, blocks - block);
+    for (i = block; i < block + n; i++)
+      assert_int_equal (model[i], state);
+    block += n;
+    assert_true (block == blocks || model[block] != state);
+    counts[state] += n;
+  }
+  tally_get_counts (&tally, &read);
+  assert_memory_equal (read.blocks, counts, sizeof counts);
+  if (blocks > 0)
+    assert_int_equal (read.last, model[blocks - 1]);
+}
+
+static void
+test_random (void **state)
+{
+  static unsigned char zeros[MAX_BLOCKS];
+  unsigned i, k;
+
+  (void) state;
+  for (i = 0; i < ROUNDS; i++) {
+    blocks = 1 + any (any (2) ? 1000 : MAX_BLOCKS);
+    memset (model, BLOCK_NOT_READ, sizeof model);
+    assert_int_equal (tally_init (&tally, blocks), 0);
+    if (any (2))
+      set_zeros ();
+    memcpy (zeros, model, sizeof zeros);
+    check ();
+    for (k = 0; k < 10; k++)
+      read_blocks (zeros);
+    check ();
+    tally_destroy (&tally);
+  }
+}
+
+/* A disk of 1 PiB takes no memory for its zeros. */
+static void
+test_huge (void **state)
+{
+  enum block_state first = 0;
+
+  (void) state;
+  blocks = UINT64_C (1) << 34;
+  assert_int_equal (tally_init (&tally, blocks), 0);
+  assert_int_equal (tally_set_zeros (&tally, 0, blocks), 0);
+  assert_int_equal (tally_get_run (&tally, 0, &first), blocks);
+  assert_int_equal (first, BLOCK_GOOD);
+  assert_ptr_equal (tally.pages[0], tally.pages[1]);
+  tally_destroy (&tally);
+}
+
+static void
+test_empty (void **state)
+{
+  (void) state;
+  blocks = 0;
+  assert_int_equal (tally_init (&tally, 0), 0);
+  assert_int_equal (tally_set_zeros (&tally, 0, 0), 0);
+  check ();
+  tally_destroy (&tally);
+}
+
+int
+main (void)
+{
+  const char *given = getenv ("BLKHASH_SEED");
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_random),
+    cmocka_unit_test (test_huge),
+    cmocka_unit_test (test_empty),
+  };
+
+  seed = given ? strtoul (given, NULL, 10) : (unsigned) time (NULL);
+  printf ("BLKHASH_SEED=%u\n", seed);
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}
