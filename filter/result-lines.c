@@ -9,7 +9,8 @@
  *
  * - one line with a sum of the default export, whose name is that of the form
  *   or "-", and with the same digest, block size and construction;
- * - one line "# incomplete NAME: why", which only our filters write;
+ * - one line "# incomplete NAME: why" or, if the form has them, "# bad NAME: N
+ *   bytes", which only our filters write;
  * - any number of such lines, for any names, after the header.
  */
 
@@ -101,16 +102,18 @@ is_sum (const char *line, bool any)
 }
 
 static bool
-is_incomplete (const char *line)
+is_without_sum (const char *line)
 {
-  return begins_with (line, "# incomplete ") && strstr (line, ": ");
+  return (begins_with (line, "# incomplete ") ||
+          (result_form.bad && begins_with (line, "# bad "))) &&
+    strstr (line, ": ");
 }
 
 /* Returns true if this filter writes such a LINE after the header. */
 static bool
 is_ours (const char *line)
 {
-  return is_sum (line, true) || is_incomplete (line) ||
+  return is_sum (line, true) || is_without_sum (line) ||
     strcmp (line, "#") == 0 || begins_with (line, RESULT_DEAD);
 }
 
@@ -124,7 +127,7 @@ result_lines_need_no_header (const char *lines)
   if (*end == '\0' || end[1] != '\0')
     return *lines == '\0';
   line = strndup (lines, end - lines);
-  no = line && (is_incomplete (line) || is_sum (line, false));
+  no = line && (is_without_sum (line) || is_sum (line, false));
   free (line);
   return no;
 }
@@ -168,7 +171,7 @@ is_ours_behind_header (FILE *in, char *line)
 static bool
 is_one_line (FILE *in, char *line, const char *end)
 {
-  return *end == '\n' && (is_incomplete (line) || is_sum (line, false)) &&
+  return *end == '\n' && (is_without_sum (line) || is_sum (line, false)) &&
     getc_unlocked (in) == EOF && feof (in);
 }
 

@@ -18,6 +18,7 @@ struct result_form {
                                  * ours */
   const struct blkhash_opts *hash; /* of the sums */
   const char *name;             /* of the default export, if it is not "-" */
+  bool bad;                     /* there can be lines "# bad NAME: N bytes" */
 };
 
 extern struct result_form result_form;

@@ -55,6 +55,12 @@ nbdkit_absolute_path (const char *path)
   return strdup (path);
 }
 
+char *
+nbdkit_realpath (const char *path)
+{
+  return realpath (path, NULL);
+}
+
 static char *interned[100];
 static unsigned nr_interned;
 

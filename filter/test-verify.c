@@ -274,7 +274,7 @@ new_model (uint32_t block_size)
   while (faults-- > 0)
     add_fault (m, kind == 2 ? any (2) : kind);
   sum = manifest_of (opts, m->plugin.bytes, m->size, path);
-  m->disk = disk_open (path, any (4) ? sum : "none");
+  m->disk = disk_open (path, any (4) ? sum : "none", any (2));
   free (sum);
   blkhash_opts_free (opts);
   assert_non_null (m->disk);
@@ -528,7 +528,7 @@ plain_model (uint64_t blocks)
   memset (m->plugin.bytes, 1, m->size);
   blkhash_opts_set_block_size (opts, 4096);
   sum = manifest_of (opts, m->plugin.bytes, m->size, path);
-  m->disk = disk_open (path, sum);
+  m->disk = disk_open (path, sum, false);
   free (sum);
   blkhash_opts_free (opts);
   assert_int_equal (source_init (&m->source, &m->plugin.next), 0);

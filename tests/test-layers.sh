@@ -131,7 +131,12 @@ result-file: output-file result-lines
 result-lines: ../lib/common/sum-line
 output-file: config-files lock-file
 lock-file: config-files
-verify/verify: verify/check verify/disk verify/params verify/source
+verify/verify: config-files verify/check verify/disk verify/export verify/params verify/publish verify/source
+verify/publish: result-file result-lines verify/disk verify/export verify/params verify/result ../lib/common/cleanup ../lib/common/deadline ../lib/manifest/manifest-index
+verify/result: result-file verify/export verify/summary ../lib/common/cleanup ../lib/common/sum-line
+verify/summary: verify/disk verify/export
+verify/export: verify/disk verify/params ../lib/common/cleanup ../lib/common/sum-line ../lib/manifest/manifest-index
+verify/params: config-files
 verify/check: verify/compare verify/disk verify/params verify/source
 verify/compare: verify/disk ../lib/common/zero ../lib/construction/leaf
 verify/disk: blkhash-manifest verify/block-cache verify/sum verify/tally ../lib/construction/leaf ../lib/digest/digest ../lib/manifest/manifest-index

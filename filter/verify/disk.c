@@ -47,10 +47,10 @@ no_memory (void)
 
 /* Read the manifest, and check that it has the sum EXPECTED, unless NULL. */
 static int
-load_manifest (struct disk *disk, const struct sum *expected)
+load_manifest (struct disk *disk, const struct sum *expected, bool compute)
 {
   char reason[BLKHASH_MAX_REASON_SIZE];
-  unsigned flags = expected ? 0 : BLKHASH_MANIFEST_NO_SUM;
+  unsigned flags = expected || compute ? 0 : BLKHASH_MANIFEST_NO_SUM;
   const struct blkhash_opts *opts;
 
   disk->index = manifest_index_new (disk->fd, flags, reason, sizeof reason);
@@ -92,7 +92,7 @@ prepare (struct disk *disk)
 }
 
 static int
-open_manifest (struct disk *disk, const char *sum)
+open_manifest (struct disk *disk, const char *sum, bool compute)
 {
   struct sum expected;
   int r;
@@ -103,18 +103,18 @@ open_manifest (struct disk *disk, const char *sum)
     return -1;
   }
   if (strcmp (sum, "none") == 0)
-    r = load_manifest (disk, NULL);
+    r = load_manifest (disk, NULL, compute);
   else {
     if (sum_parse (&expected, sum) == -1)
       return -1;
-    r = load_manifest (disk, &expected);
+    r = load_manifest (disk, &expected, compute);
     sum_free (&expected);
   }
   return r == -1 ? -1 : prepare (disk);
 }
 
 struct disk *
-disk_open (const char *path, const char *sum)
+disk_open (const char *path, const char *sum, bool compute)
 {
   struct disk *disk = calloc (1, sizeof *disk);
 
@@ -123,7 +123,7 @@ disk_open (const char *path, const char *sum)
     return NULL;
   }
   disk->path = path;
-  if (open_manifest (disk, sum) == 0)
+  if (open_manifest (disk, sum, compute) == 0)
     return disk;
   disk_free (disk);
   return NULL;

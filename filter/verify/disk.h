@@ -37,9 +37,10 @@ struct disk {
 };
 
 /* Open the manifest PATH, read it, and check that its sum is SUM, unless that
- * is "none".  NULL after nbdkit_error.
+ * is "none".  COMPUTE: even then compute the sum, so that it is that of the
+ * leaves and not what the file claims.  NULL after nbdkit_error.
  */
-struct disk *disk_open (const char *path, const char *sum);
+struct disk *disk_open (const char *path, const char *sum, bool compute);
 void disk_free (struct disk *disk);
 
 /* Make all requests fail from now on; do they? */

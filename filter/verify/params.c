@@ -6,12 +6,12 @@
 
 #include <config.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
+#include "config-files.h"
 #include "verify/params.h"
 
 #define MAX_RETRY 1000
@@ -68,26 +68,13 @@ parse_retry (const char *key, const char *value)
   return -1;
 }
 
-/* It is made absolute, because nbdkit changes its directory. */
-static int
-parse_path (const char *value, const char **result)
-{
-  char *path = nbdkit_absolute_path (value);
-
-  if (!path)
-    return -1;
-  *result = nbdkit_strdup_intern (path);
-  free (path);
-  return *result ? 1 : -1;
-}
-
 int
 verify_params_config (const char *key, const char *value)
 {
   struct verify_params *p = &verify_params;
 
   if (strcmp (key, "blkhash-verify-manifest") == 0)
-    return parse_path (value, &p->manifest);
+    return config_files_parse (key, value, &p->manifest);
   if (strcmp (key, "blkhash-verify-sum") == 0) {
     p->sum = value;
     return 1;
@@ -100,6 +87,12 @@ verify_params_config (const char *key, const char *value)
     return parse_retry (key, value);
   if (strcmp (key, "blkhash-verify-zero") == 0)
     return parse_flag (key, value, "skip", "read", &p->read_zeros);
+  if (strcmp (key, "blkhash-verify-file") == 0)
+    return config_files_parse (key, value, &p->file);
+  if (strcmp (key, "blkhash-verify-name") == 0) {
+    p->name = value;
+    return 1;
+  }
   return 0;
 }
 
@@ -116,4 +109,10 @@ verify_params_complete (void)
     return -1;
   }
   return 0;
+}
+
+bool
+verify_params_have_output (void)
+{
+  return verify_params.file;
 }

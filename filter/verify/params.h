@@ -22,6 +22,8 @@ struct verify_params {
   enum verify_fail fail;
   unsigned retry;               /* how often a bad block is read again */
   bool read_zeros;              /* verify blocks of zeros, too */
+  const char *file;             /* absolute path of the result, or NULL */
+  const char *name;             /* in the result, or NULL */
 };
 
 /* Set before the server forks, read-only afterwards. */
@@ -33,6 +35,9 @@ int verify_params_config (const char *key, const char *value);
 /* Check them after the last verify_params_config.  0 or -1. */
 int verify_params_complete (void);
 
+/* Is what was found written to a file? */
+bool verify_params_have_output (void);
+
 #define VERIFY_PARAMS_HELP \
   "blkhash-verify-manifest=FILE    The manifest of the disk.\n" \
   "blkhash-verify-sum=SUM|none     The checksum that proves the manifest.\n" \
@@ -40,6 +45,8 @@ int verify_params_complete (void);
     "May the plugin's disk be larger?\n" \
   "blkhash-verify-fail=error|warn|stop  What to do about bad blocks.\n" \
   "blkhash-verify-retry=N          Read a bad block again, default once.\n" \
-  "blkhash-verify-zero=skip|read   Read blocks that must be zero?"
+  "blkhash-verify-zero=skip|read   Read blocks that must be zero?\n" \
+  "blkhash-verify-file=PATH        Where the result goes.\n" \
+  "blkhash-verify-name=NAME        Name in the result, default \"-\"."
 
 #endif /* NBDKIT_BLKHASH_VERIFY_PARAMS_H */

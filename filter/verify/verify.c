@@ -21,9 +21,12 @@
 #include <nbdkit-filter.h>
 
 #include "../lib/common/numbers.h"
+#include "config-files.h"
 #include "verify/check.h"
 #include "verify/disk.h"
+#include "verify/export.h"
 #include "verify/params.h"
+#include "verify/publish.h"
 #include "verify/source.h"
 
 #define MIN_PREFERRED 512       /* bytes; of nbdkit */
@@ -31,7 +34,11 @@
 /* All instances on a command line share the static state of one module. */
 static unsigned loaded;
 
-static struct disk *disk;
+/* A connection. */
+struct handle {
+  struct source source;
+  struct export *export;
+};
 
 /* ---- The server ---- */
 
@@ -47,7 +54,7 @@ verify_config (nbdkit_next_config *next, nbdkit_backend *nxdata,
 {
   int r = verify_params_config (key, value);
 
-  if (r == 0)
+  if (r == 0 && config_files_add (key, value) == 0)
     return next (nxdata, key, value);
   return r == 1 ? 0 : -1;
 }
@@ -69,8 +76,39 @@ static int
 verify_get_ready (int thread_model)
 {
   (void) thread_model;
-  disk = disk_open (verify_params.manifest, verify_params.sum);
-  return disk ? 0 : -1;
+  return exports_open () == -1 ? -1 : publish_start ();
+}
+
+/* nbdkit has changed to its final user, and to the background. */
+static int
+verify_after_fork (nbdkit_backend *backend)
+{
+  (void) backend;
+  if (publish_begin () == 0)
+    return 0;
+  publish_stop ();              /* nbdkit does not unload us then */
+  return -1;
+}
+
+static void
+verify_cleanup (nbdkit_backend *backend)
+{
+  (void) backend;
+  publish_end ();
+}
+
+static void
+log_counts (void)
+{
+  const struct export *export = exports_get ();
+  const struct tally *tally = export ? &export->disk->tally : NULL;
+
+  if (tally)
+    nbdkit_debug ("blkhash-verify: blocks: %" PRIu64 " good, %" PRIu64 " bad, "
+                  "%" PRIu64 " unreadable, %" PRIu64 " transient",
+                  tally->counts[BLOCK_GOOD] - tally->zeros,
+                  tally->counts[BLOCK_BAD], tally->counts[BLOCK_UNREADABLE],
+                  tally->transient);
 }
 
 static void
@@ -78,14 +116,10 @@ verify_unload (void)
 {
   if (--loaded > 0)
     return;
-  if (disk)
-    nbdkit_debug ("blkhash-verify: blocks: %" PRIu64 " good, %" PRIu64 " bad, "
-                  "%" PRIu64 " unreadable, %" PRIu64 " transient",
-                  disk->tally.counts[BLOCK_GOOD],
-                  disk->tally.counts[BLOCK_BAD],
-                  disk->tally.counts[BLOCK_UNREADABLE], disk->tally.transient);
-  disk_free (disk);
-  disk = NULL;
+  log_counts ();
+  publish_stop ();
+  exports_free ();
+  config_files_free ();
 }
 
 /* ---- Connections ---- */
@@ -94,34 +128,48 @@ static void *
 verify_open (nbdkit_next_open *next, nbdkit_context *context,
              int readonly, const char *exportname, int is_tls)
 {
-  struct source *source = calloc (1, sizeof *source);
+  struct handle *handle = calloc (1, sizeof *handle);
 
   (void) readonly;
   (void) is_tls;
-  if (!source) {
+  if (!handle) {
     nbdkit_error ("blkhash-verify: %m");
     return NULL;
   }
+  handle->export = exports_get ();
   if (next (context, 1, exportname) == 0)
-    return source;
-  free (source);
+    return handle;
+  free (handle);
   return NULL;
 }
 
 static int
-verify_prepare (nbdkit_next *next, void *handle, int readonly)
+verify_prepare (nbdkit_next *next, void *opaque, int readonly)
 {
-  struct source *source = handle;
+  struct handle *handle = opaque;
+  struct source *source = &handle->source;
+  const struct disk *disk = handle->export->disk;
 
   (void) readonly;
   if (source_init (source, next) == -1)
     return -1;
   if (verify_params.truncate ? source->size >= disk->size
-                             : source->size == disk->size)
+                             : source->size == disk->size) {
+    export_set_connected (handle->export);
     return 0;
+  }
   nbdkit_error ("blkhash-verify: the disk has %" PRIu64 " bytes, but that of "
                 "%s has %" PRIu64, source->size, disk->path, disk->size);
   return -1;
+}
+
+static int
+verify_finalize (nbdkit_next *next, void *handle)
+{
+  (void) next;
+  (void) handle;
+  publish_soon ();
+  return 0;
 }
 
 static void
@@ -130,12 +178,17 @@ verify_close (void *handle)
   free (handle);
 }
 
+static struct disk *
+disk_of (const struct handle *handle)
+{
+  return handle->export->disk;
+}
+
 static int64_t
 verify_get_size (nbdkit_next *next, void *handle)
 {
   (void) next;
-  (void) handle;
-  return disk->size;
+  return disk_of (handle)->size;
 }
 
 static int
@@ -178,11 +231,10 @@ verify_block_size (nbdkit_next *next, void *handle, uint32_t *minimum,
 {
   uint32_t theirs = 0;
 
-  (void) handle;
   if (next->block_size (next, minimum, &theirs, maximum) == -1)
     return -1;
   *minimum = 1;
-  *preferred = MAX (MAX (disk->block_size, MIN_PREFERRED), theirs);
+  *preferred = MAX (MAX (disk_of (handle)->block_size, MIN_PREFERRED), theirs);
   *maximum = UINT32_MAX;
   return 0;
 }
@@ -190,11 +242,14 @@ verify_block_size (nbdkit_next *next, void *handle, uint32_t *minimum,
 /* ---- Requests ---- */
 
 static int
-verify_pread (nbdkit_next *next, void *handle, void *buf, uint32_t count,
+verify_pread (nbdkit_next *next, void *opaque, void *buf, uint32_t count,
               uint64_t offset, uint32_t flags, int *err)
 {
+  const struct handle *handle = opaque;
+
   (void) flags;
-  return check_read (disk, handle, next, buf, count, offset, err);
+  return check_read (disk_of (handle), &handle->source, next, buf, count,
+                     offset, err);
 }
 
 static int
@@ -202,10 +257,10 @@ verify_extents (nbdkit_next *next, void *handle, uint32_t count,
                 uint64_t offset, uint32_t flags,
                 struct nbdkit_extents *extents, int *err)
 {
+  struct disk *disk = disk_of (handle);
   uint64_t end = offset + count;
 
   (void) next;
-  (void) handle;
   if (disk_is_stopped (disk)) {
     *err = EIO;
     return -1;
@@ -246,8 +301,11 @@ static struct nbdkit_filter filter = {
   .config_complete = verify_config_complete,
   .config_help = VERIFY_PARAMS_HELP,
   .get_ready = verify_get_ready,
+  .after_fork = verify_after_fork,
+  .cleanup = verify_cleanup,
   .open = verify_open,
   .prepare = verify_prepare,
+  .finalize = verify_finalize,
   .close = verify_close,
   .get_size = verify_get_size,
   .can_write = verify_can_write,

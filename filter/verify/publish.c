@@ -1,0 +1,179 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * When what was found is written to files.
+ *
+ * A thread writes them every few seconds, and when a client has disconnected,
+ * if anything has changed.  So no client waits for that, and clients that come
+ * and go share a write.  They are written once more when the server ends.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-filter.h>
+
+#include "../lib/common/cleanup.h"
+#include "../lib/common/deadline.h"
+#include "../lib/manifest/manifest-index.h"
+#include "result-file.h"
+#include "result-lines.h"
+#include "verify/disk.h"
+#include "verify/export.h"
+#include "verify/params.h"
+#include "verify/publish.h"
+#include "verify/result.h"
+
+#define INTERVAL 5              /* seconds */
+
+#define HEADER "# nbdkit-blkhash-verify-filter replaces this file\n"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
+static bool is_due, is_ending;
+static pthread_cond_t woken;
+
+static pthread_t thread;
+static bool has_thread;         /* set before clients connect */
+
+/* ---- The files ---- */
+
+static int
+open_files (void)
+{
+  struct export *export = exports_get ();
+
+  result_form = (struct result_form) {
+    .header = HEADER, .hash = manifest_index_opts (export->disk->index),
+    .name = verify_params.name, .bad = true
+  };
+  return result_file_open ("blkhash-verify-file", verify_params.file);
+}
+
+static int
+check_files (void)
+{
+  return result_file_check ();
+}
+
+int
+publish_start (void)
+{
+  if (open_files () == 0 && result_file_lock () == 0 && check_files () == 0 &&
+      result_file_start () == 0)
+    return 0;
+  publish_stop ();
+  return -1;
+}
+
+void
+publish_stop (void)
+{
+  has_thread = is_due = is_ending = false;
+  result_file_stop ();
+}
+
+static void
+write_files (void)
+{
+  if (verify_params.file)
+    result_write ();
+}
+
+/* ---- The thread ---- */
+
+/* Changes with each change that the files show. */
+static uint64_t
+get_version (void)
+{
+  const struct export *export;
+  uint64_t version = 0;
+  SCOPED_LOCK (&exports_lock);
+
+  for (export = exports_first_locked (); export; export = export->next)
+    version += 1 + export->connected +
+      tally_get_changes (&export->disk->tally);
+  return version;
+}
+
+/* False: the server ends. */
+static bool
+wait_until_due (void)
+{
+  struct timespec deadline = deadline_in (INTERVAL * DEADLINE_SECOND);
+  SCOPED_LOCK (&lock);
+
+  while (!is_due && !is_ending &&
+         deadline_wait (&woken, &lock, &deadline) != ETIMEDOUT)
+    ;
+  is_due = false;
+  return !is_ending;
+}
+
+static void *
+write_repeatedly (void *opaque)
+{
+  uint64_t written = 0;
+
+  (void) opaque;
+  do {
+    uint64_t version = get_version ();
+
+    if (version != written)
+      write_files ();
+    written = version;
+  } while (wait_until_due ());
+  return NULL;
+}
+
+int
+publish_begin (void)
+{
+  int err;
+
+  if (!verify_params_have_output ())
+    return 0;
+  if (check_files () == -1)
+    return -1;
+  deadline_cond_init (&woken);
+  err = pthread_create (&thread, NULL, write_repeatedly, NULL);
+  if (err == 0) {
+    has_thread = true;
+    return 0;
+  }
+  nbdkit_error ("blkhash-verify: cannot start a thread: %s", strerror (err));
+  return -1;
+}
+
+void
+publish_soon (void)
+{
+  SCOPED_LOCK (&lock);
+
+  is_due = true;
+  if (has_thread)
+    pthread_cond_signal (&woken);
+}
+
+static void
+set_ending (void)
+{
+  SCOPED_LOCK (&lock);
+
+  is_ending = true;
+  pthread_cond_signal (&woken);
+}
+
+void
+publish_end (void)
+{
+  if (!has_thread)
+    return;
+  set_ending ();
+  pthread_join (thread, NULL);
+  write_files ();
+}

@@ -1,0 +1,122 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The result file: a line for each export.
+ *
+ * The line is the sum only if each block was right when it was last read, or is
+ * zero by the manifest.
+ */
+
+#include <config.h>
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/common/cleanup.h"
+#include "../lib/common/sum-line.h"
+#include "result-file.h"
+#include "verify/export.h"
+#include "verify/result.h"
+#include "verify/summary.h"
+
+/* WHY there is no sum, although no block is bad. */
+static void
+print_missing (const struct summary *s, char *why, size_t size)
+{
+  if (s->unreadable == 0)
+    snprintf (why, size, "%" PRIu64 " bytes were not read", s->not_read);
+  else if (s->not_read == 0)
+    snprintf (why, size, "%" PRIu64 " bytes cannot be read", s->unreadable);
+  else
+    snprintf (why, size, "%" PRIu64 " bytes cannot be read, %" PRIu64
+              " bytes were not read", s->unreadable, s->not_read);
+}
+
+/* NULL: no memory. */
+static char *
+make_failure (const struct export *export, const struct summary *s)
+{
+  char *name = sum_line_escape (export->name), *line = NULL, why[128];
+  int r = -1;
+
+  print_missing (s, why, sizeof why);
+  if (name && s->bad > 0)
+    r = asprintf (&line, "# bad %s: %" PRIu64 " bytes\n", name, s->bad);
+  else if (name)
+    r = asprintf (&line, "# incomplete %s: %s\n", name, why);
+  free (name);
+  return r == -1 ? NULL : line;
+}
+
+/* Sets *WITHDRAWN if the line replaces a sum. */
+static char *
+make_line_locked (struct export *export, bool *withdrawn)
+{
+  struct summary summary;
+  bool had_sum = export->has_sum;
+
+  summary_get_locked (export, &summary);
+  export->has_sum = export->connected &&
+    summary.bad + summary.unreadable + summary.not_read == 0;
+  *withdrawn |= had_sum && !export->has_sum;
+  return export->has_sum ? strdup (export->line)
+                         : make_failure (export, &summary);
+}
+
+struct lines {
+  struct result_change *changes;
+  struct result_place *places;
+  size_t count;
+  bool withdrawn;
+};
+
+static bool
+add_line_locked (struct lines *lines, struct export *export)
+{
+  size_t n = lines->count, size = n + 1;
+  void *changes = realloc (lines->changes, size * sizeof lines->changes[0]);
+
+  if (!changes)
+    return false;
+  lines->changes = changes;
+  lines->changes[n].text = make_line_locked (export, &lines->withdrawn);
+  if (!lines->changes[n].text)
+    return false;
+  lines->count++;
+  return true;
+}
+
+/* False: no memory. */
+static bool
+make_lines (struct lines *lines)
+{
+  struct export *export;
+  size_t i;
+  bool ok = true;
+  SCOPED_LOCK (&exports_lock);
+
+  for (export = exports_first_locked (); export; export = export->next)
+    ok = ok && add_line_locked (lines, export);
+  lines->places = calloc (lines->count + 1, sizeof lines->places[0]);
+  for (i = 0; lines->places && i < lines->count; i++)
+    lines->changes[i].place = &lines->places[i];
+  return ok && lines->places;
+}
+
+void
+result_write (void)
+{
+  struct lines lines = { .count = 0 };
+  bool ok = make_lines (&lines);
+  size_t i;
+
+  result_file_replace (ok ? lines.changes : NULL, lines.count,
+                       lines.withdrawn);
+  for (i = 0; i < lines.count; i++)
+    free (lines.changes[i].text);
+  free (lines.changes);
+  free (lines.places);
+}

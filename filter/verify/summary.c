@@ -1,0 +1,45 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How much of an export was verified.
+ *
+ * As long as no client has connected, not even the size of the disk is known,
+ * and so nothing counts as zero.
+ */
+
+#include <config.h>
+
+#include "verify/disk.h"
+#include "verify/export.h"
+#include "verify/summary.h"
+
+/* The bytes of the blocks in STATE, of which the last one can be shorter. */
+static uint64_t
+bytes_of (const struct disk *disk, const struct tally_counts *counts,
+          enum block_state state)
+{
+  uint64_t bytes = counts->blocks[state] * disk->block_size;
+  uint64_t excess = disk->blocks * disk->block_size - disk->size;
+
+  return disk->blocks > 0 && counts->last == state ? bytes - excess : bytes;
+}
+
+void
+summary_get_locked (const struct export *export, struct summary *summary)
+{
+  struct disk *disk = export->disk;
+  struct tally_counts counts;
+
+  *summary = (struct summary) { .not_read = disk->size };
+  if (!export->connected)
+    return;
+  tally_get_counts (&disk->tally, &counts);
+  *summary = (struct summary) {
+    .verified = bytes_of (disk, &counts, BLOCK_GOOD) - export->zeros,
+    .zero = export->zeros,
+    .bad = bytes_of (disk, &counts, BLOCK_BAD),
+    .unreadable = bytes_of (disk, &counts, BLOCK_UNREADABLE),
+    .not_read = bytes_of (disk, &counts, BLOCK_NOT_READ),
+    .transient = counts.transient,
+  };
+}

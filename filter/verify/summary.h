@@ -1,0 +1,22 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How much of an export was verified.
+ */
+
+#ifndef NBDKIT_BLKHASH_VERIFY_SUMMARY_H
+#define NBDKIT_BLKHASH_VERIFY_SUMMARY_H
+
+#include <stdint.h>
+
+struct export;
+
+struct summary {
+  uint64_t verified, zero, bad, unreadable, not_read; /* bytes */
+  uint64_t transient;           /* blocks, each time */
+};
+
+void summary_get_locked (const struct export *export,
+                         struct summary *summary);
+
+#endif /* NBDKIT_BLKHASH_VERIFY_SUMMARY_H */

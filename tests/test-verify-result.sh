@@ -1,0 +1,206 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# The result file of the verify filter: the sum if all was verified, and else why
+# there is none.  blksum --check reads it.
+
+. "$(dirname "$0")/verify-functions.sh"
+
+prove "$image"
+cd "$dir"
+cp "$image" disk
+
+# result ARGUMENT...: serve with a result file.
+result () {
+  verify "$@" blkhash-verify-file="$sums"
+}
+
+# data: the bytes that are not in blocks of zeros.
+data=$("$PYTHON" -c '
+import sys
+data = open(sys.argv[1], "rb").read()
+print(sum(len(data[i:i + 65536]) for i in range(0, len(data), 65536)
+          if any(data[i:i + 65536])))' "$image")
+tagged_line="blk-sha256/64k (-) = $(reference "$image")"
+
+# ---- What is in it ----
+
+# All is read; the server goes on.
+result file disk
+wait_for_line '# incomplete -: 8388608 bytes were not read'
+run 2 blksum --check "$sums"
+client "" "$reads
+right(512, 0)"
+wait_for_line "# incomplete -: $((data - 65536)) bytes were not read"
+copy "$uri" copy
+wait_for_line "$tagged_line"
+[ "$(wc -l < "$sums")" = 1 ] || fail "$(cat "$sums")"
+run 0 sh -c 'blksum --check "$1" < copy' sh "$sums"
+
+# A block that was right is bad when it is read again, and is right once more.
+flip disk 1048600
+client "" "$reads
+fails(65536, 1048576)
+right(65536, 0)"
+wait_for_line '# bad -: 65536 bytes'
+run 1 blksum --check "$sums"
+[ "$(cat stdout)" = '-: FAILED bad' ] || fail "$(cat stdout)"
+flip disk 1048600
+client "" "$reads
+right(65536, 1048576)"
+wait_for_line "$tagged_line"
+stop
+has_line "$tagged_line" || fail "$(cat "$sums")"
+only_result () {
+  [ "$(ls "$sums"*)" = "$sums" ] || fail "left behind: $(ls "$sums"*)"
+}
+only_result
+
+# The earlier result is replaced.  With "warn" bad blocks do not end a copy.
+flip disk 1048600
+result file disk blkhash-verify-fail=warn
+[ "$(cat "$sums")" != "$tagged_line" ] || fail "the old sum is there"
+copy "$uri" copy
+stop
+has_line '# bad -: 65536 bytes' || fail "$(cat "$sums")"
+run 1 blksum --check "$sums"
+flip disk 1048600
+
+# It cannot be read; and more was not read.
+touch trigger
+result --filter=error file disk error-pread-rate=100% error-file=trigger
+client "" "$reads
+fails(65536, 0)"
+wait_for_line "# incomplete -: 65536 bytes cannot be read, \
+$((data - 65536)) bytes were not read"
+client "" "$reads
+for at in range(0, len(truth), 65536):
+    if any(truth[at:at + 65536]):
+        fails(512, at)"
+stop
+has_line "# incomplete -: $data bytes cannot be read" || fail "$(cat "$sums")"
+run 2 blksum --check "$sums"
+says "cannot be read" "has no checksum"
+
+# Zeros that are read count as such.
+result file disk blkhash-verify-zero=read
+client "" "$reads
+right(512, 0)"
+wait_for_line '# incomplete -: 8323072 bytes were not read'
+copy "$uri" copy
+stop
+has_line "$tagged_line" || fail "$(cat "$sums")"
+
+# No client was there, or it could not connect.
+for more in "" more; do
+  printf '%s' "$more" >> disk
+  result file disk
+  [ -z "$more" ] || run 1 nbdinfo "$uri"
+  stop
+  has_line '# incomplete -: 8388608 bytes were not read' ||
+    fail "$(cat "$sums")"
+done
+rm "$sums"
+
+# A disk of zeros need not be read, nor an empty one.
+for size in 1000000 0; do
+  truncate -s $size zeros
+  prove zeros
+  result file zeros
+  run 0 nbdinfo "$uri"
+  stop
+  has_line "blk-sha256/64k (-) = $(reference zeros)" || fail "$(cat "$sums")"
+  rm "$sums"
+  rm zeros
+done
+
+# The last block is short; names are escaped.
+head -c 100001 "$image" > short
+prove short
+flip short 100000
+result file short blkhash-verify-name='a\b: c' blkhash-verify-fail=warn
+copy "$uri" copy
+stop
+has_line '# bad a\\b: c: 34465 bytes' || fail "$(cat "$sums")"
+run 1 blksum --check "$sums"
+flip short 100000
+cp short 'a\b: c'
+result file short blkhash-verify-name='a\b: c'
+copy "$uri" copy
+stop
+run 0 blksum --check "$sums"
+
+# With "none" the sum is computed, too: it is not what the manifest claims.
+truncate -s 0 disk
+cat "$image" > disk
+rm "$sums"
+for kind in "" "--streams 7" "--linear" "-d md5 -b 4k"; do
+  rm -f other.blkm
+  blksum $kind --tag --manifest other.blkm disk > sum
+  serve file disk blkhash-verify-manifest=other.blkm blkhash-verify-sum=none \
+        blkhash-verify-file="$sums" blkhash-verify-name=disk
+  copy "$uri" copy
+  stop
+  [ "$(cat "$sums")" = "$(cat sum)" ] || fail "$(cat "$sums")"
+  run 0 blksum --check "$sums"
+  rm "$sums"
+done
+
+# ---- When it is written ----
+
+# A killed server loses only what was found since then.
+prove disk
+result file disk
+client "" "$reads
+right(512, 0)"
+wait_for_line "# incomplete -: $((data - 65536)) bytes were not read"
+kill -9 $server
+wait $server || :
+has_line "# incomplete -: $((data - 65536)) bytes were not read" ||
+  fail "$(cat "$sums")"
+[ "$SANITIZE" = no ] || exit 0
+result file disk
+stop
+only_result
+
+# With --run it is there when nbdkit has ended.
+run 0 nbdkit -U - --filter="$filter" file disk \
+    blkhash-verify-manifest="$manifest" blkhash-verify-sum="$tagged" \
+    blkhash-verify-file="$sums" --run 'nbdcopy "$uri" null:'
+has_line "$tagged_line" || fail "$(cat "$sums")"
+
+# ---- What is replaced ----
+
+# refuses FILE REGEX ARGUMENT...: nbdkit does not start, and keeps FILE.
+refuses () {
+  cp "$1" kept
+  regex=$2 kept_file=$1
+  shift 2
+  refuses_to_start "$regex" "$@" blkhash-verify-manifest="$manifest" \
+                   blkhash-verify-sum="$tagged"
+  cmp kept "$kept_file" || fail "$kept_file was changed"
+  ! ls | grep 'blkhash-\(lock\|new\)$' || fail "left behind"
+}
+
+not_ours='is not a result of this command: it is not replaced'
+refuses disk 'blkhash-verify-file and file are the same file' \
+        file disk blkhash-verify-file=disk
+refuses "$manifest" "and blkhash-verify-manifest are the same file" \
+        file disk blkhash-verify-file="$manifest"
+blksum --tag copy > list
+refuses list "$not_ours" file disk blkhash-verify-file=list
+echo '# bad' > text
+refuses text "$not_ours" file disk blkhash-verify-file=text
+blksum --tag -d sha512 - < disk > other
+refuses other "$not_ours" file disk blkhash-verify-file=other
+for line in "$tagged_line" '# bad a: 5 bytes' '# incomplete a: why'; do
+  echo "$line" > "$sums"
+  result file disk
+  refuses_to_start "is in use by another nbdkit" file disk \
+                   blkhash-verify-manifest="$manifest" \
+                   blkhash-verify-sum=none blkhash-verify-file="$sums"
+  stop
+  has_line '# incomplete -: 8388608 bytes were not read' ||
+    fail "$(cat "$sums")"
+done
