@@ -552,30 +552,156 @@ test_cached (void **state)
   free_model (m);
 }
 
-/* One of many blocks cannot be read: it is one, and the others are not called
- * transient, although the first read of them failed.
+/* The reads after which one of COUNT blocks is known to be unreadable. */
+static unsigned
+most_reads (uint64_t count)
+{
+  unsigned halves = 0;
+
+  while (UINT64_C (1) << halves < count)
+    halves++;
+  return (count > 1 ? 2 + halves : 1) + verify_params.retry;
+}
+
+/* Blocks from FIRST to LAST cannot be read: in a request for all blocks a few
+ * reads find the first of them, and then it fails.  The blocks before it are
+ * known, and the others can be read alone.
  */
 static void
-test_one_unreadable (void **state)
+check_unreadable (uint64_t count, uint64_t first, uint64_t last,
+                  unsigned retry)
 {
-  struct model *m = plain_model (100);
+  struct model *m = plain_model (count);
+  const uint64_t *counts = m->disk->tally.counts;
+  struct fault *fault = &m->plugin.faults[m->plugin.nr_faults++];
+  char expected[200];
+  uint64_t i;
+  bool failed;
+
+  verify_params.retry = retry;
+  *fault = (struct fault) {
+    .kind = FAULT_FAIL, .start = first * 4096, .end = last * 4096 + 1,
+    .err = ENOSPC, .times = -1, .left = -1,
+  };
+  assert_null (request (m, 0, m->size, &failed));
+  assert_true (failed);
+  assert_in_range (m->plugin.reads, 1, most_reads (count));
+  sprintf (expected, "blkhash-verify: 4096 bytes at %u cannot be read: "
+           "No space left on device", (unsigned) first * 4096);
+  assert_string_equal (last_error, expected);
+  assert_int_equal (counts[BLOCK_GOOD], first);
+  assert_int_equal (counts[BLOCK_UNREADABLE], 1);
+  assert_int_equal (counts[BLOCK_NOT_READ], count - first - 1);
+  assert_null (request (m, 0, m->size, &failed));
+  assert_true (failed);
+  assert_int_equal (errors, 1);
+  for (i = 0; i < count; i++) {
+    assert_null (request (m, i * 4096, 4096, &failed));
+    assert_int_equal (failed, first <= i && i <= last);
+  }
+  assert_int_equal (counts[BLOCK_UNREADABLE], last - first + 1);
+  assert_int_equal (counts[BLOCK_GOOD], count - (last - first + 1));
+  assert_int_equal (m->disk->tally.transient, 0);
+  free_model (m);
+}
+
+static void
+test_unreadable (void **state)
+{
+  static const uint64_t counts[] = { 1, 2, 3, 4, 5, 100, 1000, 1023, 1024 };
+  size_t i;
+
+  (void) state;
+  for (i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+    uint64_t n = counts[i], first = any (n);
+
+    check_unreadable (n, 0, 0, 1);
+    check_unreadable (n, n - 1, n - 1, 0);
+    check_unreadable (n, first, first, 3);
+    check_unreadable (n, first, first + any (n - first), 1);
+    check_unreadable (n, 0, n - 1, 1);
+  }
+}
+
+/* The unreadable block is the last: the reads of what is before it do not fail,
+ * and each that fails can take as long as a timeout.
+ */
+static void
+test_failing_reads (void **state)
+{
+  struct model *m = plain_model (1024);
+  struct fault *fault = &m->plugin.faults[m->plugin.nr_faults++];
   bool failed;
 
   (void) state;
-  m->plugin.faults[0] = (struct fault) {
-    .kind = FAULT_FAIL, .start = 50 * 4096, .end = 50 * 4096 + 1,
-    .err = ENOSPC, .times = -1, .left = -1,
+  *fault = (struct fault) {
+    .kind = FAULT_FAIL, .start = m->size - 1, .end = m->size, .err = EIO,
+    .times = 1000, .left = 1000,
   };
-  m->plugin.nr_faults = 1;
   assert_null (request (m, 0, m->size, &failed));
   assert_true (failed);
-  assert_string_equal (last_error, "blkhash-verify: 4096 bytes at 204800 "
-                       "cannot be read: No space left on device");
-  assert_int_equal (m->disk->tally.counts[BLOCK_GOOD], 99);
-  assert_int_equal (m->disk->tally.counts[BLOCK_UNREADABLE], 1);
-  assert_int_equal (m->disk->tally.transient, 0);
+  assert_int_equal (fault->times - fault->left, 3);
+  free_model (m);
+}
+
+/* Reads fail, as often as blocks are read again or less: no request fails.  A
+ * block is transient if a read of it alone has failed.
+ */
+static void
+test_passing_failures (void **state)
+{
+  struct model *m;
+  unsigned times;
+  bool failed;
+
+  (void) state;
+  for (times = 1; times <= 13; times++) {
+    struct fault *fault;
+
+    m = plain_model (1024);
+    fault = &m->plugin.faults[m->plugin.nr_faults++];
+    verify_params.retry = 2;
+    *fault = (struct fault) {
+      .kind = FAULT_FAIL, .start = 0, .end = 1, .err = EIO,
+      .times = times, .left = times,
+    };
+    assert_null (request (m, 0, m->size, &failed));
+    assert_int_equal (m->disk->tally.counts[BLOCK_GOOD], failed ? 0 : 1024);
+    assert_int_equal (failed, times > 12);
+    assert_int_equal (m->disk->tally.transient, times == 11 || times == 12);
+    free_model (m);
+  }
+}
+
+/* All blocks are wrong, and one is when it is read again: they are read again
+ * together, once the first of them has failed the request.
+ */
+static void
+test_all_wrong (void **state)
+{
+  struct model *m = plain_model (1024);
+  char expected[200];
+  bool failed;
+
+  (void) state;
+  verify_params.retry = 2;
+  m->plugin.faults[0] = (struct fault) {
+    .kind = FAULT_ZERO, .start = 0, .end = 1000 * 4096, .times = -1, .left = -1,
+  };
+  m->plugin.faults[1] = (struct fault) {
+    .kind = FAULT_FLIP, .start = 1010 * 4096, .end = 1010 * 4096 + 1,
+    .times = 2, .left = 2,
+  };
+  m->plugin.nr_faults = 2;
   assert_null (request (m, 0, m->size, &failed));
   assert_true (failed);
+  assert_int_equal (m->plugin.reads, 5);
+  assert_int_equal (m->disk->tally.counts[BLOCK_BAD], 1000);
+  assert_int_equal (m->disk->tally.counts[BLOCK_GOOD], 24);
+  assert_int_equal (m->disk->tally.transient, 1);
+  sprintf (expected, "blkhash-verify: 4096000 bytes at 0 are not what %s says",
+           path);
+  assert_string_equal (last_error, expected);
   assert_int_equal (errors, 1);
   free_model (m);
 }
@@ -680,7 +806,10 @@ main (void)
     cmocka_unit_test (test_block_sizes),
     cmocka_unit_test (test_threads),
     cmocka_unit_test (test_cached),
-    cmocka_unit_test (test_one_unreadable),
+    cmocka_unit_test (test_unreadable),
+    cmocka_unit_test (test_failing_reads),
+    cmocka_unit_test (test_passing_failures),
+    cmocka_unit_test (test_all_wrong),
     cmocka_unit_test (test_reports),
     cmocka_unit_test (test_transient),
     cmocka_unit_test (test_manifest_changed),

@@ -126,12 +126,13 @@ verify --filter=error file "$image" error-pread-rate=100% \
 client "" "$reads
 fails(512, 0)
 fails(200000, 0)
+fails(200000, 65536)
 right(65536, 327680)
 os.unlink('$dir/trigger')
 right(512, 0)
 right(len(truth), 0)"
 logged 1 "blkhash-verify: 65536 bytes at 0 cannot be read: Input/output error"
-logged 1 "blkhash-verify: 131072 bytes at 65536 cannot be read: Input/output \
+logged 1 "blkhash-verify: 65536 bytes at 65536 cannot be read: Input/output \
 error"
 stop
 verify --filter=error file "$image" error-pread-rate=30% \

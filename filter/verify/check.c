@@ -6,11 +6,13 @@
  * Only whole blocks can be verified.  The whole blocks of a request are read
  * into its buffer and hashed there, many at a time; a block of which the
  * request has a part is read elsewhere, and kept in a cache.  A block that is
- * wrong or could not be read is read again, alone, so that one that stays wrong
- * costs the client only itself.
+ * wrong or could not be read is read again, alone.
  *
- * A request fails as a whole.  The rest of its batch is still verified, so that
- * all of its bad blocks are known.
+ * A request fails as a whole.  When it does because of a wrong block, the rest
+ * of its batch is still verified, so that all of its wrong blocks are known.
+ * When it does because of an unreadable one, nothing more is read: a disk that
+ * does not answer would take a timeout for each block.  A client gets the other
+ * blocks by smaller requests.
  */
 
 #include <config.h>
@@ -91,6 +93,8 @@ read_again (const struct check *check, const struct compare_batch *block,
     *state = r == 1 ? BLOCK_UNREADABLE : good ? BLOCK_GOOD : BLOCK_BAD;
     good = *state == BLOCK_GOOD;
   }
+  if (good)
+    tally_add_transient (&check->disk->tally);
   return 0;
 }
 
@@ -153,61 +157,103 @@ is_failure (struct check *check, enum block_state state)
 
 /* ---- Batches ---- */
 
-/* Find the *STATE of BLOCK of a batch, whose read returned R of
- * read_and_compare, and GOOD for this block.
+/* The request fails because of another block.  Read the blocks of BATCH that
+ * are not GOOD again, with one read for all, and set which are.  Returns what
+ * read_and_compare does.
  */
 static int
-settle_block (const struct check *check, const struct compare_batch *batch,
-              const struct compare_batch *block, int r, bool good,
-              enum block_state *state)
+read_others_again (const struct check *check,
+                   const struct compare_batch *batch, bool *good)
 {
-  /* A large read that failed says nothing of one block. */
-  if (r == 1 && batch->count > 1)
-    r = read_and_compare (check, block, &good);
-  if (r == -1)
-    return -1;
-  *state = BLOCK_GOOD;
-  if (r == 0 && good)
-    return 0;
-  if (read_again (check, block, r == 1, state) == -1)
-    return -1;
-  if (*state == BLOCK_GOOD)
-    tally_add_transient (&check->disk->tally);
+  size_t start = 0, end = batch->count, i;
+  bool again[MAX_BATCH];
+  unsigned tries;
+
+  for (tries = verify_params.retry; tries > 0; tries--) {
+    struct compare_batch others;
+    int r;
+
+    while (start < end && good[start])
+      start++;
+    while (start < end && good[end - 1])
+      end--;
+    if (start == end)
+      break;
+    others = compare_part (check->disk, batch, start, end - start);
+    r = read_and_compare (check, &others, again);
+    if (r != 0)
+      return r;
+    for (i = start; i < end; i++)
+      if (!good[i] && again[i - start]) {
+        good[i] = true;
+        tally_add_transient (&check->disk->tally);
+      }
+  }
   return 0;
 }
 
-/* Handle what the read of BATCH gave: R of read_and_compare, and GOOD. */
+/* Handle what the read of BATCH gave: R of read_and_compare, which is 1 for a
+ * single block only, and GOOD.  Add what is new to FINDING.
+ */
 static int
 settle (struct check *check, const struct compare_batch *batch, int r,
-        const bool *good)
+        bool *good, struct finding *finding)
 {
-  struct finding finding = { .count = 0 };
   bool failed = false;
   size_t i;
 
   for (i = 0; i < batch->count; i++) {
-    struct compare_batch block = compare_one (check->disk, batch, i);
-    enum block_state state, old;
+    struct compare_batch block = compare_part (check->disk, batch, i, 1);
+    enum block_state state = BLOCK_GOOD, old;
 
-    if (settle_block (check, batch, &block, r, r == 0 && good[i],
-                      &state) == -1)
+    if (!good[i] && failed)
+      state = BLOCK_BAD;
+    else if (!good[i] && read_again (check, &block, r == 1, &state) == -1)
       return -1;
     old = tally_set (&check->disk->tally, block.first, state);
     if (state != BLOCK_GOOD && state != old)
-      add_finding (check, &finding, block.first, state);
-    failed |= is_failure (check, state);
+      add_finding (check, finding, block.first, state);
+    if (failed || !is_failure (check, state))
+      continue;
+    if (state == BLOCK_UNREADABLE)
+      return -1;                /* do not wait for others of this kind */
+    failed = true;
+    block = compare_part (check->disk, batch, i + 1, batch->count - i - 1);
+    if (read_others_again (check, &block, good + i + 1) != 0)
+      break;
   }
-  report (check, &finding);
+  if (failed)
+    *check->err = EIO;
   return failed ? -1 : 0;
 }
 
+/* Read BATCH.  If a range cannot be read, its first half is read, and so on to
+ * a single block; if a half can be read, the other one cannot, so that it is
+ * halved at once.  That takes about log2 (count) reads for a block that is
+ * unreadable, of which each may take as long as a timeout.
+ */
 static int
 read_batch (struct check *check, const struct compare_batch *batch)
 {
-  bool good[MAX_BATCH];
-  int r = read_and_compare (check, batch, good);
+  struct finding finding = { .count = 0 };
+  size_t at = 0, fail_end = 0;  /* a read from AT to FAIL_END has failed */
+  int result = 0;
 
-  return r == -1 ? -1 : settle (check, batch, r, good);
+  while (result == 0 && at < batch->count) {
+    size_t n = at < fail_end ? (fail_end - at + 1) / 2 : batch->count - at;
+    struct compare_batch part = compare_part (check->disk, batch, at, n);
+    bool good[MAX_BATCH] = { false };
+    int r = read_and_compare (check, &part, good);
+
+    if (r == 1 && n > 1) {
+      fail_end = at + n;
+      continue;
+    }
+    result = r == -1 ? -1 : settle (check, &part, r, good, &finding);
+    at += n;
+  }
+  report (check, &finding);
+  return result;
 }
 
 /* Read COUNT blocks, at most MAX_BATCH, to BUF.  They are of any kind; LEAVES

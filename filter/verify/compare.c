@@ -20,11 +20,11 @@
 #define MAX_GROUP (2 * LEAF_GROUP) /* blocks that are hashed at a time */
 
 struct compare_batch
-compare_one (const struct disk *disk, const struct compare_batch *batch,
-             size_t number)
+compare_part (const struct disk *disk, const struct compare_batch *batch,
+              size_t number, size_t count)
 {
   return (struct compare_batch) {
-    .first = batch->first + number, .count = 1,
+    .first = batch->first + number, .count = count,
     .leaves = batch->leaves ? batch->leaves + number * disk->leaf_size : NULL,
     .buf = batch->buf + number * disk->block_size,
   };
@@ -88,9 +88,9 @@ compare (struct disk *disk, const struct compare_batch *batch, bool *good)
     return 0;
   }
   for (i = 0; err == 0 && i < batch->count; i += MAX_GROUP) {
-    struct compare_batch group = compare_one (disk, batch, i);
+    struct compare_batch group =
+      compare_part (disk, batch, i, MIN (batch->count - i, MAX_GROUP));
 
-    group.count = MIN (batch->count - i, MAX_GROUP);
     err = compare_group (disk, &group, good + i);
   }
   return err;

@@ -21,10 +21,10 @@ struct compare_batch {
   unsigned char *buf;           /* their content */
 };
 
-/* The block NUMBER of BATCH, counted from 0. */
-struct compare_batch compare_one (const struct disk *disk,
-                                  const struct compare_batch *batch,
-                                  size_t number);
+/* COUNT blocks of BATCH from its block NUMBER on, counted from 0. */
+struct compare_batch compare_part (const struct disk *disk,
+                                   const struct compare_batch *batch,
+                                   size_t number, size_t count);
 
 /* Set which blocks of BATCH are GOOD, by hashing their content.  Any number of
  * threads may call it.  0, ENOMEM or EIO.
