@@ -4,9 +4,9 @@
  * A file of which every byte is the same whenever it is read.
  *
  * Pieces that were read again are cached, and the least recently used one is
- * replaced.  The lock is held while a piece is read: threads that need the same
- * one then find it.  Files are not mapped, because a file that shrinks would
- * end the process.
+ * replaced.  Threads that need the same piece at the same time may read it
+ * twice, so that the others need not wait while a piece is read and hashed.
+ * Files are not mapped, because a file that shrinks would end the process.
  */
 
 #include <config.h>
@@ -20,8 +20,11 @@
 
 #include "common/cleanup.h"
 #include "common/numbers.h"
+#include "construction/leaf.h"
 #include "digest/digest.h"
 #include "manifest/pinned-file.h"
+
+#define GROUP LEAF_GROUP        /* pieces that are hashed at a time */
 
 int
 pinned_file_init (struct pinned_file *file, int fd)
@@ -32,8 +35,11 @@ pinned_file_init (struct pinned_file *file, int fd)
   file->digest = digest_create ("sha256");
   if (!file->digest)
     return errno;
-  file->ctx = digest_ctx_create (file->digest);
-  return file->ctx ? 0 : ENOMEM;
+  file->engine = leaf_engine_create (file->digest, PINNED_PIECE);
+  if (!file->engine)
+    return errno;
+  file->tail = malloc (GROUP * PINNED_PIECE);
+  return file->tail ? 0 : ENOMEM;
 }
 
 void
@@ -43,21 +49,44 @@ pinned_file_destroy (struct pinned_file *file)
 
   for (i = 0; i < PINNED_CACHE; i++)
     free (file->pieces[i].bytes);
+  free (file->tail);
   free (file->sums);
-  digest_ctx_free (file->ctx);
+  leaf_engine_free (file->engine);
   digest_free (file->digest);
   pthread_mutex_destroy (&file->lock);
 }
 
+/* Hash LEN bytes from the start of a piece on, at most GROUP pieces. */
+static int
+hash_pieces (const struct pinned_file *file, const unsigned char *bytes,
+             size_t len, unsigned char (*sums)[PINNED_SUM])
+{
+  struct leaf_block blocks[GROUP];
+  size_t count = 0, i;
+  int err;
+
+  for (i = 0; i < len; i += PINNED_PIECE, count++)
+    blocks[count] = (struct leaf_block) {
+      .data = bytes + i, .len = MIN (len - i, PINNED_PIECE), .md = sums[count],
+    };
+  err = leaf_batch (file->engine, blocks, count);
+  for (i = 0; err == 0 && i < count; i++)
+    if (blocks[i].zero)
+      err = leaf_hash_zeros (file->engine, blocks[i].len, sums[i]);
+  return err;
+}
+
 /* ---- The first time ---- */
 
+/* Hash what is in TAIL. */
 static int
-end_piece (struct pinned_file *file)
+add_sums (struct pinned_file *file)
 {
-  size_t piece = (file->size - 1) / PINNED_PIECE;
+  uint64_t pieces = DIV_ROUND_UP (file->size, PINNED_PIECE);
+  uint64_t first = (file->size - file->tail_len) / PINNED_PIECE;
 
-  if (piece == file->room) {
-    size_t room = MAX (2 * file->room, 64);
+  if (pieces > file->room) {
+    size_t room = MAX (2 * file->room, GROUP);
     void *sums = realloc (file->sums, room * sizeof file->sums[0]);
 
     if (!sums)
@@ -65,53 +94,56 @@ end_piece (struct pinned_file *file)
     file->sums = sums;
     file->room = room;
   }
-  return digest_final (file->ctx, file->sums[piece]);
-}
-
-/* Add bytes of one piece. */
-static int
-add (struct pinned_file *file, const void *bytes, size_t len)
-{
-  int err = 0;
-
-  if (file->size % PINNED_PIECE == 0)
-    err = digest_init (file->ctx);
-  if (err == 0)
-    err = digest_update (file->ctx, bytes, len);
-  file->size += len;
-  if (err == 0 && file->size % PINNED_PIECE == 0)
-    err = end_piece (file);
-  return err;
+  return hash_pieces (file, file->tail, file->tail_len, file->sums + first);
 }
 
 void
 pinned_file_add (struct pinned_file *file, const void *bytes, size_t len)
 {
   while (len > 0 && file->err == 0) {
-    size_t n = MIN (len, PINNED_PIECE - file->size % PINNED_PIECE);
+    size_t n = MIN (len, GROUP * PINNED_PIECE - file->tail_len);
 
-    file->err = add (file, bytes, n);
+    memcpy (file->tail + file->tail_len, bytes, n);
+    file->tail_len += n;
+    file->size += n;
     bytes = (const char *) bytes + n;
     len -= n;
+    if (file->tail_len == GROUP * PINNED_PIECE) {
+      file->err = add_sums (file);
+      file->tail_len = 0;
+    }
   }
+}
+
+static void
+trim_sums (struct pinned_file *file)
+{
+  size_t pieces = DIV_ROUND_UP (file->size, PINNED_PIECE);
+  void *sums = realloc (file->sums, pieces * sizeof file->sums[0]);
+
+  if (sums)
+    file->sums = sums;
 }
 
 int
 pinned_file_finish (struct pinned_file *file)
 {
-  if (file->err == 0 && file->size % PINNED_PIECE > 0)
-    file->err = end_piece (file);
+  if (file->err == 0 && file->tail_len > 0)
+    file->err = add_sums (file);
+  free (file->tail);
+  file->tail = NULL;
+  if (file->err == 0 && file->size > 0)
+    trim_sums (file);
   return file->err;
 }
 
 /* ---- Again ---- */
 
 static int
-read_piece (struct pinned_file *file, uint64_t number, unsigned char *bytes)
+read_bytes (const struct pinned_file *file, uint64_t offset,
+            unsigned char *bytes, size_t len)
 {
-  uint64_t offset = number * PINNED_PIECE;
-  size_t done = 0, len = MIN (PINNED_PIECE, file->size - offset);
-  unsigned char sum[32];
+  size_t done = 0;
   struct stat st;
 
   if (fstat (file->fd, &st) == -1)
@@ -128,49 +160,76 @@ read_piece (struct pinned_file *file, uint64_t number, unsigned char *bytes)
     if (n > 0)
       done += n;
   }
-  if (digest_init (file->ctx) != 0 ||
-      digest_update (file->ctx, bytes, len) != 0 ||
-      digest_final (file->ctx, sum) != 0)
-    return EIO;
-  return memcmp (sum, file->sums[number], sizeof sum) == 0 ? 0 : ESTALE;
+  return 0;
 }
 
+/* Read the piece NUMBER, *LEN bytes, and verify it. */
 static int
-get_piece_locked (struct pinned_file *file, uint64_t number,
-                  const unsigned char **bytes)
+read_piece (const struct pinned_file *file, uint64_t number,
+            unsigned char *bytes, size_t *len)
 {
-  struct lru_entry *entry = lru_find (&file->cache, number);
+  uint64_t offset = number * PINNED_PIECE;
+  unsigned char sum[1][PINNED_SUM];
   int err;
 
-  if (!lru_has (entry, number)) {
-    entry->used = 0;
-    if (!entry->bytes)
-      entry->bytes = malloc (PINNED_PIECE);
-    if (!entry->bytes)
-      return ENOMEM;
-    err = read_piece (file, number, entry->bytes);
-    if (err)
-      return err;
-  }
+  *len = MIN (PINNED_PIECE, file->size - offset);
+  err = read_bytes (file, offset, bytes, *len);
+  if (err == 0)
+    err = hash_pieces (file, bytes, *len, sum);
+  if (err)
+    return err;
+  return memcmp (sum, file->sums[number], PINNED_SUM) == 0 ? 0 : ESTALE;
+}
+
+/* If the piece NUMBER is cached, copy LEN bytes from SKIP on to BUF. */
+static bool
+read_cached (struct pinned_file *file, uint64_t number, void *buf, size_t len,
+             size_t skip)
+{
+  SCOPED_LOCK (&file->lock);
+  struct lru_entry *entry = lru_find (&file->cache, number);
+
+  if (!lru_has (entry, number))
+    return false;
+  memcpy (buf, entry->bytes + skip, len);
   lru_use (&file->cache, entry, number);
-  *bytes = entry->bytes;
-  return 0;
+  return true;
+}
+
+/* Without memory it does nothing. */
+static void
+add_cached (struct pinned_file *file, uint64_t number,
+            const unsigned char *bytes, size_t len)
+{
+  SCOPED_LOCK (&file->lock);
+  struct lru_entry *entry = lru_find (&file->cache, number);
+
+  if (!entry->bytes)
+    entry->bytes = malloc (PINNED_PIECE);
+  if (!entry->bytes)
+    return;
+  memcpy (entry->bytes, bytes, len);
+  lru_use (&file->cache, entry, number);
 }
 
 int
 pinned_file_read (struct pinned_file *file, void *buf, size_t len,
                   uint64_t offset)
 {
-  SCOPED_LOCK (&file->lock);
-
   while (len > 0) {
     size_t skip = offset % PINNED_PIECE, n = MIN (len, PINNED_PIECE - skip);
-    const unsigned char *bytes;
-    int err = get_piece_locked (file, offset / PINNED_PIECE, &bytes);
+    uint64_t number = offset / PINNED_PIECE;
 
-    if (err)
-      return err;
-    memcpy (buf, bytes + skip, n);
+    if (!read_cached (file, number, buf, n, skip)) {
+      unsigned char bytes[PINNED_PIECE];
+      size_t size;
+      int err = read_piece (file, number, bytes, &size);
+
+      if (err)
+        return err;
+      memcpy (buf, bytes + skip, n);
+      add_cached (file, number, bytes, size);
+    }
     buf = (char *) buf + n;
     len -= n;
     offset += n;

@@ -16,22 +16,28 @@
 
 #include "common/lru.h"
 
-#define PINNED_PIECE (64 * 1024) /* bytes */
-#define PINNED_CACHE 32         /* pieces in memory */
+/* Bytes of a piece: 128 times its sum, and little enough that a small read costs
+ * little.
+ */
+#define PINNED_PIECE 4096
+#define PINNED_CACHE 128        /* pieces in memory */
+#define PINNED_SUM 32           /* bytes of SHA-256 */
 
 struct digest;
-struct digest_ctx;
+struct leaf_engine;
 
 struct pinned_file {
   int fd;
   uint64_t size;                /* bytes that were pinned */
   struct digest *digest;
-  struct digest_ctx *ctx;       /* of the last piece */
-  unsigned char (*sums)[32];    /* of the pieces */
+  struct leaf_engine *engine;
+  unsigned char (*sums)[PINNED_SUM]; /* of the pieces */
   size_t room;                  /* in SUMS */
+  unsigned char *tail;          /* the last bytes, which have no sum yet */
+  size_t tail_len;
   int err;                      /* the first of pinned_file_add */
 
-  pthread_mutex_t lock;         /* protects CTX and the cache of pieces */
+  pthread_mutex_t lock;         /* protects the cache of pieces */
   struct lru cache;
   struct lru_entry pieces[PINNED_CACHE];
 };

@@ -107,6 +107,7 @@ struct image {
   uint64_t size, blocks;
   size_t leaf_size;
   uint32_t salt;                /* of the leaves */
+  bool zero_leaves;             /* all their bytes are 0 */
   bool *zero;                   /* for each block */
   unsigned char md[BLKHASH_MAX_MD_SIZE];
   int fd;                       /* its manifest */
@@ -120,7 +121,7 @@ make_leaf (const struct image *image, uint64_t block, unsigned char *leaf)
 
   for (i = 0; i < image->leaf_size; i++) {
     x = (x ^ x >> 29) * UINT64_C (0xbf58476d1ce4e5b9);
-    leaf[i] = x >> 56;
+    leaf[i] = image->zero_leaves ? 0 : x >> 56;
   }
 }
 
@@ -448,6 +449,23 @@ test_no_sum (void **state)
   free_image (image);
 }
 
+/* Whole pieces of the file are zero. */
+static void
+test_zero_leaves (void **state)
+{
+  struct image *image = new_image ("sha256", 4096, 5000 * 4096);
+  struct manifest_index *index;
+
+  (void) state;
+  image->zero_leaves = true;
+  memset (image->zero, false, image->blocks);
+  write_image (image);
+  index = load (image);
+  assert_int_equal (look_up_all (image, index), 0);
+  manifest_index_free (index);
+  free_image (image);
+}
+
 /* ---- Changes ---- */
 
 static uint64_t
@@ -595,6 +613,8 @@ test_replaced (void **state)
   free_image (image);
 }
 
+#define READ_EARLY (128 * 1024) /* more than is read with the header */
+
 /* It changes after the header was read and before the rest is.  If it can be
  * loaded, the leaves are those of the sum.
  */
@@ -613,7 +633,7 @@ test_changed_while_loading (void **state)
     char reason[BLKHASH_MAX_REASON_SIZE] = "";
 
     if (i % 3 == 0)
-      flip (image->fd, 2 * PINNED_PIECE + any (size - 2 * PINNED_PIECE));
+      flip (image->fd, READ_EARLY + any (size - READ_EARLY));
     else if (i % 3 == 1)
       assert_int_equal (ftruncate (image->fd, any (size)), 0);
     else {
@@ -696,7 +716,7 @@ change_at_random (void *opaque)
 static void
 run_crowd (bool change)
 {
-  struct image *image = alternating_image (100000); /* 60 pieces */
+  struct image *image = alternating_image (100000);
   struct crowd crowd = { .image = image, .index = load (image),
                          .may_be_stale = change, .seed = any (100000) };
   pthread_t threads[THREADS], changer;
@@ -836,7 +856,7 @@ test_memory (void **state)
   peak = before = used;
   index = load (image);
   assert_true (peak - before < 10 * MiB);
-  assert_true (used - before < MiB / 4);
+  assert_true (used - before < MiB * 3 / 4);
   look_up_some (image, index, 1000);
   assert_true (used - before < 3 * MiB);
   manifest_index_free (index);
@@ -861,6 +881,7 @@ main (void)
     cmocka_unit_test (test_sizes),
     cmocka_unit_test (test_records),
     cmocka_unit_test (test_no_sum),
+    cmocka_unit_test (test_zero_leaves),
     cmocka_unit_test (test_flipped),
     cmocka_unit_test (test_flipped_much),
     cmocka_unit_test (test_resized),
