@@ -156,6 +156,12 @@ disk_is_stopped (const struct disk *disk)
   return __atomic_load_n (&disk->stopped, __ATOMIC_RELAXED);
 }
 
+bool
+disk_has_changed (const struct disk *disk)
+{
+  return __atomic_load_n (&disk->changed, __ATOMIC_RELAXED);
+}
+
 int
 disk_get_run (struct disk *disk, uint64_t first, uint64_t max,
               unsigned char *leaves, struct blkhash_manifest_run *run, int *err)

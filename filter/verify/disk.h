@@ -47,6 +47,9 @@ void disk_free (struct disk *disk);
 void disk_stop (struct disk *disk);
 bool disk_is_stopped (const struct disk *disk);
 
+/* Was it found that the manifest has changed? */
+bool disk_has_changed (const struct disk *disk);
+
 /* As manifest_index_get, for a request.  0, or -1 after nbdkit_error; then *ERR
  * is set.
  */

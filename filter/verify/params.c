@@ -93,6 +93,8 @@ verify_params_config (const char *key, const char *value)
     p->name = value;
     return 1;
   }
+  if (strcmp (key, "blkhash-verify-status") == 0)
+    return config_files_parse (key, value, &p->status);
   return 0;
 }
 
@@ -114,5 +116,5 @@ verify_params_complete (void)
 bool
 verify_params_have_output (void)
 {
-  return verify_params.file;
+  return verify_params.file || verify_params.status;
 }

@@ -23,7 +23,8 @@ struct verify_params {
   unsigned retry;               /* how often a bad block is read again */
   bool read_zeros;              /* verify blocks of zeros, too */
   const char *file;             /* absolute path of the result, or NULL */
-  const char *name;             /* in the result, or NULL */
+  const char *name;             /* in the result and the status, or NULL */
+  const char *status;           /* absolute path, or NULL */
 };
 
 /* Set before the server forks, read-only afterwards. */
@@ -47,6 +48,7 @@ bool verify_params_have_output (void);
   "blkhash-verify-retry=N          Read a bad block again, default once.\n" \
   "blkhash-verify-zero=skip|read   Read blocks that must be zero?\n" \
   "blkhash-verify-file=PATH        Where the result goes.\n" \
-  "blkhash-verify-name=NAME        Name in the result, default \"-\"."
+  "blkhash-verify-name=NAME        Name in the result, default \"-\".\n" \
+  "blkhash-verify-status=PATH      Where counts and bad ranges go, in JSON."
 
 #endif /* NBDKIT_BLKHASH_VERIFY_PARAMS_H */

@@ -21,6 +21,7 @@
 #include "../lib/common/cleanup.h"
 #include "../lib/common/deadline.h"
 #include "../lib/manifest/manifest-index.h"
+#include "output-file.h"
 #include "result-file.h"
 #include "result-lines.h"
 #include "verify/disk.h"
@@ -28,6 +29,7 @@
 #include "verify/params.h"
 #include "verify/publish.h"
 #include "verify/result.h"
+#include "verify/status.h"
 
 #define INTERVAL 5              /* seconds */
 
@@ -51,20 +53,38 @@ open_files (void)
     .header = HEADER, .hash = manifest_index_opts (export->disk->index),
     .name = verify_params.name, .bad = true
   };
-  return result_file_open ("blkhash-verify-file", verify_params.file);
+  if (result_file_open ("blkhash-verify-file", verify_params.file) == -1)
+    return -1;
+  return verify_params.status
+    ? output_file_open (&status_file, verify_params.status) : 0;
+}
+
+static int
+lock_files (void)
+{
+  return result_file_lock () == -1 ||
+    output_file_lock (&status_file) == -1 ? -1 : 0;
 }
 
 static int
 check_files (void)
 {
-  return result_file_check ();
+  return result_file_check () == -1 ||
+    output_file_check (&status_file) == -1 ? -1 : 0;
+}
+
+static int
+empty_files (void)
+{
+  return result_file_start () == -1 ||
+    output_file_empty (&status_file) == -1 ? -1 : 0;
 }
 
 int
 publish_start (void)
 {
-  if (open_files () == 0 && result_file_lock () == 0 && check_files () == 0 &&
-      result_file_start () == 0)
+  if (open_files () == 0 && lock_files () == 0 && check_files () == 0 &&
+      empty_files () == 0)
     return 0;
   publish_stop ();
   return -1;
@@ -75,13 +95,16 @@ publish_stop (void)
 {
   has_thread = is_due = is_ending = false;
   result_file_stop ();
+  output_file_stop (&status_file);
 }
 
 static void
-write_files (void)
+write_files (bool finished)
 {
   if (verify_params.file)
     result_write ();
+  if (verify_params.status)
+    status_write (finished);
 }
 
 /* ---- The thread ---- */
@@ -95,7 +118,8 @@ get_version (void)
   SCOPED_LOCK (&exports_lock);
 
   for (export = exports_first_locked (); export; export = export->next)
-    version += 1 + export->connected +
+    version += 1 + export->connected + disk_is_stopped (export->disk) +
+      disk_has_changed (export->disk) +
       tally_get_changes (&export->disk->tally);
   return version;
 }
@@ -124,7 +148,7 @@ write_repeatedly (void *opaque)
     uint64_t version = get_version ();
 
     if (version != written)
-      write_files ();
+      write_files (false);
     written = version;
   } while (wait_until_due ());
   return NULL;
@@ -175,5 +199,5 @@ publish_end (void)
     return;
   set_ending ();
   pthread_join (thread, NULL);
-  write_files ();
+  write_files (true);
 }

@@ -59,11 +59,10 @@ make_line_locked (struct export *export, bool *withdrawn)
   bool had_sum = export->has_sum;
 
   summary_get_locked (export, &summary);
-  export->has_sum = export->connected &&
-    summary.bad + summary.unreadable + summary.not_read == 0;
+  export->has_sum = summary.good;
   *withdrawn |= had_sum && !export->has_sum;
-  return export->has_sum ? strdup (export->line)
-                         : make_failure (export, &summary);
+  return summary.good ? strdup (export->line)
+                      : make_failure (export, &summary);
 }
 
 struct lines {

@@ -42,4 +42,5 @@ summary_get_locked (const struct export *export, struct summary *summary)
     .not_read = bytes_of (disk, &counts, BLOCK_NOT_READ),
     .transient = counts.transient,
   };
+  summary->good = summary->bad + summary->unreadable + summary->not_read == 0;
 }

@@ -7,6 +7,7 @@
 #ifndef NBDKIT_BLKHASH_VERIFY_SUMMARY_H
 #define NBDKIT_BLKHASH_VERIFY_SUMMARY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct export;
@@ -14,6 +15,7 @@ struct export;
 struct summary {
   uint64_t verified, zero, bad, unreadable, not_read; /* bytes */
   uint64_t transient;           /* blocks, each time */
+  bool good;                    /* all of it is verified or zero */
 };
 
 void summary_get_locked (const struct export *export,

@@ -1,0 +1,15 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The beginning of a file that no other program writes.
+ */
+
+#ifndef NBDKIT_BLKHASH_VERIFY_SIGNATURE_H
+#define NBDKIT_BLKHASH_VERIFY_SIGNATURE_H
+
+#include <stdbool.h>
+
+/* Does the content of FD begin with SIGNATURE? */
+bool signature_is (int fd, const char *signature);
+
+#endif /* NBDKIT_BLKHASH_VERIFY_SIGNATURE_H */

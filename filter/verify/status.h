@@ -1,0 +1,19 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The status file: counts and bad ranges of each export, in JSON.
+ */
+
+#ifndef NBDKIT_BLKHASH_VERIFY_STATUS_H
+#define NBDKIT_BLKHASH_VERIFY_STATUS_H
+
+#include <stdbool.h>
+
+#include "output-file.h"
+
+extern struct output_file status_file;
+
+/* Replace the file.  FINISHED: the server ends.  Only one thread at a time. */
+void status_write (bool finished);
+
+#endif /* NBDKIT_BLKHASH_VERIFY_STATUS_H */
