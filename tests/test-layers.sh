@@ -132,9 +132,10 @@ result-lines: ../lib/common/sum-line
 output-file: config-files lock-file
 lock-file: config-files
 verify/verify: config-files verify/check verify/disk verify/export verify/params verify/publish verify/source
-verify/publish: output-file result-file result-lines verify/disk verify/export verify/params verify/result verify/status ../lib/common/cleanup ../lib/common/deadline ../lib/manifest/manifest-index
+verify/publish: output-file result-file result-lines verify/disk verify/export verify/mapfile verify/params verify/result verify/status ../lib/common/cleanup ../lib/common/deadline ../lib/manifest/manifest-index
 verify/result: result-file verify/export verify/summary ../lib/common/cleanup ../lib/common/sum-line
 verify/status: output-file verify/disk verify/export verify/json verify/signature verify/summary ../lib/common/cleanup
+verify/mapfile: output-file verify/disk verify/export verify/signature ../lib/common/cleanup
 verify/json: ../lib/common/utf8
 verify/summary: verify/disk verify/export
 verify/export: verify/disk verify/params ../lib/common/cleanup ../lib/common/sum-line ../lib/manifest/manifest-index

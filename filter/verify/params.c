@@ -95,6 +95,8 @@ verify_params_config (const char *key, const char *value)
   }
   if (strcmp (key, "blkhash-verify-status") == 0)
     return config_files_parse (key, value, &p->status);
+  if (strcmp (key, "blkhash-verify-mapfile") == 0)
+    return config_files_parse (key, value, &p->mapfile);
   return 0;
 }
 
@@ -116,5 +118,5 @@ verify_params_complete (void)
 bool
 verify_params_have_output (void)
 {
-  return verify_params.file || verify_params.status;
+  return verify_params.file || verify_params.status || verify_params.mapfile;
 }

@@ -24,7 +24,7 @@ struct verify_params {
   bool read_zeros;              /* verify blocks of zeros, too */
   const char *file;             /* absolute path of the result, or NULL */
   const char *name;             /* in the result and the status, or NULL */
-  const char *status;           /* absolute path, or NULL */
+  const char *status, *mapfile; /* absolute paths, or NULL */
 };
 
 /* Set before the server forks, read-only afterwards. */
@@ -49,6 +49,7 @@ bool verify_params_have_output (void);
   "blkhash-verify-zero=skip|read   Read blocks that must be zero?\n" \
   "blkhash-verify-file=PATH        Where the result goes.\n" \
   "blkhash-verify-name=NAME        Name in the result, default \"-\".\n" \
-  "blkhash-verify-status=PATH      Where counts and bad ranges go, in JSON."
+  "blkhash-verify-status=PATH      Where counts and bad ranges go, in JSON.\n" \
+  "blkhash-verify-mapfile=PATH     The same as a mapfile of GNU ddrescue."
 
 #endif /* NBDKIT_BLKHASH_VERIFY_PARAMS_H */

@@ -26,6 +26,7 @@
 #include "result-lines.h"
 #include "verify/disk.h"
 #include "verify/export.h"
+#include "verify/mapfile.h"
 #include "verify/params.h"
 #include "verify/publish.h"
 #include "verify/result.h"
@@ -55,29 +56,35 @@ open_files (void)
   };
   if (result_file_open ("blkhash-verify-file", verify_params.file) == -1)
     return -1;
-  return verify_params.status
-    ? output_file_open (&status_file, verify_params.status) : 0;
+  if (verify_params.status &&
+      output_file_open (&status_file, verify_params.status) == -1)
+    return -1;
+  return verify_params.mapfile
+    ? output_file_open (&mapfile, verify_params.mapfile) : 0;
 }
 
 static int
 lock_files (void)
 {
   return result_file_lock () == -1 ||
-    output_file_lock (&status_file) == -1 ? -1 : 0;
+    output_file_lock (&status_file) == -1 ||
+    output_file_lock (&mapfile) == -1 ? -1 : 0;
 }
 
 static int
 check_files (void)
 {
   return result_file_check () == -1 ||
-    output_file_check (&status_file) == -1 ? -1 : 0;
+    output_file_check (&status_file) == -1 ||
+    output_file_check (&mapfile) == -1 ? -1 : 0;
 }
 
 static int
 empty_files (void)
 {
   return result_file_start () == -1 ||
-    output_file_empty (&status_file) == -1 ? -1 : 0;
+    output_file_empty (&status_file) == -1 ||
+    output_file_empty (&mapfile) == -1 ? -1 : 0;
 }
 
 int
@@ -96,6 +103,7 @@ publish_stop (void)
   has_thread = is_due = is_ending = false;
   result_file_stop ();
   output_file_stop (&status_file);
+  output_file_stop (&mapfile);
 }
 
 static void
@@ -105,6 +113,8 @@ write_files (bool finished)
     result_write ();
   if (verify_params.status)
     status_write (finished);
+  if (verify_params.mapfile)
+    mapfile_write ();
 }
 
 /* ---- The thread ---- */

@@ -1,0 +1,124 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A mapfile of GNU ddrescue: which ranges are good, bad, and not tried.
+ *
+ * Clients that read at random can make millions of ranges.  The number of lines
+ * is limited; the rest of the disk is not tried then, which costs only reading
+ * it again.
+ */
+
+#include <config.h>
+
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../lib/common/cleanup.h"
+#include "verify/disk.h"
+#include "verify/export.h"
+#include "verify/mapfile.h"
+#include "verify/signature.h"
+
+#define MAX_RANGES 100000
+
+#define SIGNATURE "# Mapfile. Created by nbdkit-blkhash-verify-filter\n"
+
+#define GOOD '+'
+#define BAD '-'
+#define NOT_TRIED '?'
+
+static bool
+is_mapfile (int fd)
+{
+  return signature_is (fd, SIGNATURE);
+}
+
+struct output_file mapfile = {
+  .param = "blkhash-verify-mapfile", .is_ours = is_mapfile,
+  .what = "a mapfile of this filter"
+};
+
+static char
+status_of (enum block_state state)
+{
+  return state == BLOCK_GOOD ? GOOD : state == BLOCK_NOT_READ ? NOT_TRIED : BAD;
+}
+
+static void
+print_range (FILE *out, const struct disk *disk, uint64_t first,
+             uint64_t count, char status)
+{
+  fprintf (out, "0x%08" PRIX64 "  0x%08" PRIX64 "  %c\n",
+           first * disk->block_size, disk_bytes (disk, first, count), status);
+}
+
+/* Bad blocks and those that cannot be read are one range. */
+static void
+print_ranges (FILE *out, struct disk *disk)
+{
+  uint64_t start = 0, block = 0;
+  unsigned ranges = 0;
+  char status = NOT_TRIED;
+
+  while (block < disk->blocks && ranges < MAX_RANGES) {
+    enum block_state state;
+    uint64_t count = tally_get_run (&disk->tally, block, &state);
+
+    if (block > start && status_of (state) != status) {
+      print_range (out, disk, start, block - start, status);
+      start = block;
+      ranges++;
+    }
+    status = status_of (state);
+    block += count;
+  }
+  if (start < disk->blocks)
+    print_range (out, disk, start, disk->blocks - start,
+                 ranges < MAX_RANGES ? status : NOT_TRIED);
+}
+
+static void
+print_export_locked (FILE *out, const struct export *export)
+{
+  struct disk *disk = export->disk;
+
+  if (export->connected)
+    print_ranges (out, disk);
+  else if (disk->blocks > 0)
+    print_range (out, disk, 0, disk->blocks, NOT_TRIED);
+}
+
+/* ddrescue begins with its first pass, and at position 0.  NULL: no memory. */
+static char *
+make_text (void)
+{
+  char *text = NULL;
+  size_t size;
+  FILE *out = open_memstream (&text, &size);
+
+  if (!out)
+    return NULL;
+  fputs (SIGNATURE "# current_pos  current_status  current_pass\n"
+         "0x00000000     ?               1\n#      pos        size  status\n",
+         out);
+  {
+    SCOPED_LOCK (&exports_lock);
+
+    print_export_locked (out, exports_first_locked ());
+  }
+  if (fclose (out) == 0)
+    return text;
+  free (text);
+  return NULL;
+}
+
+void
+mapfile_write (void)
+{
+  char *text = make_text ();
+
+  output_file_write (&mapfile, text, false);
+  free (text);
+}
