@@ -8,7 +8,8 @@ Not one byte may be delivered that is not the disk's; no block may be refused
 that the plugin can read; and nothing hangs.  The faults of the plugin
 (faults-plugin.c) are flipped bits, zeros, blocks of another place, of another
 disk or of an older one, reads that store less than they should, that fail, and
-that differ each time.
+that differ each time.  What the filter writes about the disk, result, status
+and mapfile, agrees with that.
 
     test-verify-campaign.py --filter FILE.so --plugin FILE.so
 
@@ -33,9 +34,10 @@ import time
 import nbd
 import reference
 import refmanifest
+import verifyfiles
 from server import LIMIT, Aborted, Failed, Server
 
-PASS, MAY, FAIL = range(3)      # how a read of a block ends
+PASS, MAY, FAIL = range(3)      # how a read of a block ends: see verifyfiles
 CHANGED = "has changed since nbdkit started"
 DIGESTS = ["sha256"] * 4 + ["sha512", "md5", "blake2b512", "sha1"]
 
@@ -107,6 +109,8 @@ class Run:
                      rng.choice((0, 0, 3)), False)
         self.attack = rng.random() < 0.3        # of the manifest
         self.attacked = self.stopped = False
+        self.killed = rng.random() < 0.2        # and not ended by SIGTERM
+        self.blocks = verifyfiles.Blocks(len(self.truth), self.block_size)
         self.outcomes = [self.outcome(i) for i in
                          range(0, len(self.truth), self.block_size)]
 
@@ -174,7 +178,10 @@ class Run:
                 reference.blkhash(self.truth, *self.made)),
             "blkhash-verify-retry=%d" % self.retry,
             "blkhash-verify-fail=" + self.fail,
-            "blkhash-verify-zero=" + self.zero], self.path("disk"))
+            "blkhash-verify-zero=" + self.zero,
+            "blkhash-verify-file=" + self.path("result"),
+            "blkhash-verify-status=" + self.path("status"),
+            "blkhash-verify-mapfile=" + self.path("map")], self.path("disk"))
         self.server.start()
         self.uri = "nbd+unix:///?socket=" + self.server.socket
 
@@ -225,6 +232,7 @@ class Run:
 
     def read(self, h, what, n, offset):
         what = "%s %d bytes at %d" % (what, n, offset)
+        refusable = self.may_be_refused()
         try:
             data = h.pread(n, offset)
         except nbd.Error as e:
@@ -235,6 +243,7 @@ class Run:
             data = None
         else:
             self.compare(what, data, offset)
+        self.blocks.request(offset, n, data is None, not refusable)
         self.judge(what, data is None, self.expected(offset, n))
 
     # ---- Clients ----
@@ -315,6 +324,8 @@ class Run:
                 if any(part):
                     self.compare(what + " before it failed", part[:len(
                         self.truth) - at], at)
+        self.blocks.request(0, len(self.truth), done.returncode != 0,
+                            not self.may_be_refused())
         self.judge(what, done.returncode != 0, expected)
 
     def in_flight(self):
@@ -356,10 +367,34 @@ class Run:
             finally:
                 if attacker:
                     attacker.join()
-        self.server.process.send_signal(signal.SIGTERM)
-        self.server.wait_for_end(signal.SIGTERM, "at the end")
+        number = signal.SIGKILL if self.killed else signal.SIGTERM
+        self.server.process.send_signal(number)
+        self.server.wait_for_end(number, "at the end")
         self.server.check_log()
-        self.check_counts()
+        self.check_files()
+        if not self.killed:
+            self.check_counts()
+
+    def check_files(self):
+        zeros = [i for i in range(len(self.outcomes)) if not any(
+            self.truth[i * self.block_size:(i + 1) * self.block_size])]
+        digest = reference.blkhash(self.truth, *self.made)
+        line = "%s (-) = %s" % (refmanifest.tag(*self.made), digest)
+        paths = [self.path(name) for name in ("result", "status", "map")]
+        args = (paths, self.blocks, self.outcomes,
+                set(zeros if self.zero == "skip" else ()), line)
+        try:
+            if self.killed:
+                verifyfiles.check_killed(*args)
+                self.tally["files: of a killed server"] += 1
+            else:
+                export = verifyfiles.check_files(*args)
+                self.tally["files: " + export["result"]] += 1
+                if export["stopped"] != (self.fail == "stop" and 0 < export[
+                        "bad-bytes"] + export["unreadable-bytes"]):
+                    raise Failed("WRONG STATUS: stopped")
+        except (verifyfiles.Wrong, OSError, ValueError, KeyError) as e:
+            raise Failed("WRONG FILES: %r" % e)
 
     def check_counts(self):
         """The filter counted no other blocks as bad or unreadable."""
