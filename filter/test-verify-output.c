@@ -1,0 +1,364 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Unit test: what the verify filter writes about a disk.
+ *
+ * Clients in threads read a disk with faults at random, while the files are
+ * written.  At the end the result, the status and the mapfile must be what the
+ * tally says.  Prints the seed, and takes BLKHASH_SEED.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../lib/common/numbers.h"
+#include "test-verify-nbdkit.h"
+#include "verify/disk.h"
+#include "verify/export.h"
+#include "verify/params.h"
+
+#define BLOCK 4096
+#define MAX_BLOCKS 3000
+#define ROUNDS 30
+#define CLIENTS 3
+
+struct nbdkit_filter *filter_init (void);
+
+struct nbdkit_context {
+  nbdkit_next *next;
+};
+
+static char directory[] = "/tmp/blkhash-test-XXXXXX";
+static char manifest[50], file[50], status[50], map[50];
+static unsigned seed;
+static struct nbdkit_filter *filter;
+static struct plugin plugin;
+static uint64_t size, blocks;
+static char *sum;               /* "blk-sha256/4k = HEX" */
+
+static uint64_t
+any (unsigned *s, uint64_t limit) /* less than LIMIT */
+{
+  return rand_r (s) % limit;
+}
+
+/* ---- The server ---- */
+
+static int
+next_config (nbdkit_backend *nxdata, const char *key, const char *value)
+{
+  (void) nxdata; (void) key; (void) value;
+  return -1;
+}
+
+static int
+next_config_complete (nbdkit_backend *nxdata)
+{
+  (void) nxdata;
+  return 0;
+}
+
+static int
+next_open (nbdkit_context *context, int readonly, const char *name)
+{
+  (void) context; (void) readonly; (void) name;
+  return 0;
+}
+
+static void
+config (const char *key, const char *value)
+{
+  assert_int_equal (filter->config (next_config, NULL, key, value), 0);
+}
+
+static void
+start (bool read_zeros)
+{
+  verify_params = (struct verify_params) { .retry = 1 };
+  filter->load ();
+  config ("blkhash-verify-manifest", manifest);
+  config ("blkhash-verify-sum", sum);
+  config ("blkhash-verify-zero", read_zeros ? "read" : "skip");
+  config ("blkhash-verify-file", file);
+  config ("blkhash-verify-status", status);
+  config ("blkhash-verify-mapfile", map);
+  config ("blkhash-verify-name", "a\\b");
+  assert_int_equal (filter->config_complete (next_config_complete, NULL), 0);
+  assert_int_equal (filter->get_ready (NBDKIT_THREAD_MODEL_PARALLEL), 0);
+  assert_int_equal (filter->after_fork (NULL), 0);
+}
+
+static void *
+read_at_random (void *opaque)
+{
+  struct nbdkit_context context = { &plugin.next };
+  unsigned *s = opaque, i, reads = any (s, 30);
+  unsigned char *buf = malloc (size);
+  void *handle = filter->open (next_open, &context, 0, "", 0);
+  int err;
+
+  if (filter->prepare (&plugin.next, handle, 0) == -1)
+    abort ();
+  for (i = 0; i < reads; i++) {
+    uint64_t offset = any (s, size), left = size - offset;
+
+    filter->pread (&plugin.next, handle, buf,
+                   1 + any (s, any (s, 2) ? left : MIN (left, 2 * BLOCK)),
+                   offset, 0, &err);
+  }
+  if (any (s, 4) == 0)
+    filter->pread (&plugin.next, handle, buf, size, 0, 0, &err);
+  filter->finalize (&plugin.next, handle);
+  filter->close (handle);
+  free (buf);
+  return NULL;
+}
+
+static void
+run_clients (void)
+{
+  pthread_t threads[CLIENTS];
+  unsigned seeds[CLIENTS], i;
+
+  for (i = 0; i < CLIENTS; i++) {
+    seeds[i] = seed + i;
+    assert_int_equal (pthread_create (&threads[i], NULL, read_at_random,
+                                      &seeds[i]), 0);
+  }
+  for (i = 0; i < CLIENTS; i++)
+    pthread_join (threads[i], NULL);
+}
+
+/* ---- A disk ---- */
+
+static void
+make_disk (void)
+{
+  struct blkhash_opts *opts = blkhash_opts_new ("sha256");
+  uint64_t i;
+
+  size = 1 + any (&seed, any (&seed, 2) ? 20 * BLOCK : MAX_BLOCKS * BLOCK);
+  blocks = DIV_ROUND_UP (size, BLOCK);
+  plugin_init (&plugin, size);
+  for (i = 0; i < size; i += 1 + any (&seed, 5 * BLOCK))
+    plugin.bytes[i] = 1 + any (&seed, 255);
+  blkhash_opts_set_block_size (opts, BLOCK);
+  sum = manifest_of (opts, plugin.bytes, size, manifest);
+  blkhash_opts_free (opts);
+  plugin.nr_faults = any (&seed, 2) ? any (&seed, 20) : 0;
+  for (i = 0; i < plugin.nr_faults; i++) {
+    struct fault *fault = &plugin.faults[i];
+
+    fault->kind = any (&seed, 2) ? FAULT_FLIP : FAULT_FAIL;
+    fault->start = any (&seed, size);
+    fault->end = MIN (size, fault->start + 1 + any (&seed, 3 * BLOCK));
+    fault->err = EIO;
+    fault->times = any (&seed, 2) ? -1 : 1;
+    fault->left = fault->times;
+  }
+}
+
+/* ---- The files ---- */
+
+static char *
+content (const char *path)
+{
+  static char text[1 << 20];
+  FILE *f = fopen (path, "r");
+  size_t len;
+
+  assert_non_null (f);
+  len = fread (text, 1, sizeof text - 1, f);
+  text[len] = '\0';
+  fclose (f);
+  return text;
+}
+
+static enum block_state
+state_of (uint64_t block)
+{
+  enum block_state state;
+
+  tally_get_run (&exports_get ()->disk->tally, block, &state);
+  return state;
+}
+
+/* The bytes of all blocks in STATE. */
+static uint64_t
+bytes_in (enum block_state state)
+{
+  uint64_t bytes = 0, i;
+
+  for (i = 0; i < blocks; i++)
+    if (state_of (i) == state)
+      bytes += MIN (size - i * BLOCK, BLOCK);
+  return bytes;
+}
+
+static void
+check_result (void)
+{
+  uint64_t bad = bytes_in (BLOCK_BAD), unread = bytes_in (BLOCK_NOT_READ);
+  uint64_t unreadable = bytes_in (BLOCK_UNREADABLE);
+  char expected[300];
+
+  if (bad > 0)
+    sprintf (expected, "# bad a\\\\b: %" PRIu64 " bytes\n", bad);
+  else if (unreadable > 0 && unread > 0)
+    sprintf (expected, "# incomplete a\\\\b: %" PRIu64 " bytes cannot be read, "
+             "%" PRIu64 " bytes were not read\n", unreadable, unread);
+  else if (unreadable > 0)
+    sprintf (expected, "# incomplete a\\\\b: %" PRIu64 " bytes cannot be "
+             "read\n", unreadable);
+  else if (unread > 0)
+    sprintf (expected, "# incomplete a\\\\b: %" PRIu64 " bytes were not "
+             "read\n", unread);
+  else
+    sprintf (expected, "\\blk-sha256/4k (a\\\\b) = %s\n",
+             strrchr (sum, ' ') + 1);
+  assert_string_equal (content (file), expected);
+}
+
+static void
+assert_has (const char *text, const char *key, uint64_t value)
+{
+  char member[100];
+
+  sprintf (member, "\"%s\": %" PRIu64 ",\n", key, value);
+  if (!strstr (text, member))
+    fail_msg ("no %s in %s", member, text);
+}
+
+/* The size of the bad ranges in STATE. */
+static uint64_t
+listed_bytes (const char *text, const char *state)
+{
+  uint64_t offset, length, bytes = 0;
+  const char *range = text;
+  char found[20];
+
+  while ((range = strstr (range, "{ \"offset\""))) {
+    assert_int_equal (sscanf (range, "{ \"offset\": %" SCNu64 ", \"length\": %"
+                              SCNu64 ", \"state\": \"%19[a-z]\" }", &offset,
+                              &length, found), 3);
+    if (strcmp (found, state) == 0)
+      bytes += length;
+    range++;
+  }
+  return bytes;
+}
+
+static void
+check_status (void)
+{
+  const struct export *export = exports_get ();
+  const char *text = content (status);
+
+  assert_has (text, "size", size);
+  assert_has (text, "verified-bytes", bytes_in (BLOCK_GOOD) - export->zeros);
+  assert_has (text, "zero-bytes", export->zeros);
+  assert_has (text, "bad-bytes", bytes_in (BLOCK_BAD));
+  assert_has (text, "unreadable-bytes", bytes_in (BLOCK_UNREADABLE));
+  assert_has (text, "not-read-bytes", bytes_in (BLOCK_NOT_READ));
+  assert_has (text, "transient-blocks", export->disk->tally.transient);
+  assert_int_equal (listed_bytes (text, "bad"), bytes_in (BLOCK_BAD));
+  assert_int_equal (listed_bytes (text, "unreadable"),
+                    bytes_in (BLOCK_UNREADABLE));
+  assert_non_null (strstr (text, "\"name\": \"a\\\\b\",\n"));
+  assert_non_null (strstr (text, "\"finished\": true,\n"));
+}
+
+static void
+check_mapfile (void)
+{
+  const char *line = strstr (content (map), "status\n0x");
+  uint64_t at = 0, start, length, i;
+  char found;
+
+  for (; at < size; at += length) {
+    assert_non_null (line);
+    line = strchr (line, '\n') + 1;
+    assert_int_equal (sscanf (line, "%" SCNx64 " %" SCNx64 " %c", &start,
+                              &length, &found), 3);
+    assert_int_equal (start, at);
+    assert_true (length > 0 && length <= size - at);
+    for (i = at; i < at + length; i += BLOCK)
+      assert_int_equal ("?+--"[state_of (i / BLOCK)], found);
+  }
+  assert_int_equal (strchr (line, '\n')[1], '\0');
+}
+
+/* ---- Tests ---- */
+
+static void
+test_random (void **state)
+{
+  unsigned i;
+
+  (void) state;
+  for (i = 0; i < ROUNDS; i++) {
+    unlink (file);              /* a result with another sum is not ours */
+    make_disk ();
+    start (any (&seed, 3) == 0);
+    run_clients ();
+    filter->cleanup (NULL);
+    check_result ();
+    check_status ();
+    check_mapfile ();
+    filter->unload ();
+    free_interned ();
+    plugin_destroy (&plugin);
+    free (sum);
+  }
+}
+
+static int
+set_up (void **state)
+{
+  (void) state;
+  filter = filter_init ();
+  if (!mkdtemp (directory))
+    return -1;
+  sprintf (manifest, "%s/manifest", directory);
+  sprintf (file, "%s/file", directory);
+  sprintf (status, "%s/status", directory);
+  sprintf (map, "%s/map", directory);
+  return 0;
+}
+
+/* rmdir checks that nothing else is left. */
+static int
+tear_down (void **state)
+{
+  (void) state;
+  unlink (manifest);
+  unlink (file);
+  unlink (status);
+  unlink (map);
+  return rmdir (directory);
+}
+
+int
+main (void)
+{
+  const char *given = getenv ("BLKHASH_SEED");
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_random),
+  };
+
+  seed = given ? strtoul (given, NULL, 10) : (unsigned) time (NULL);
+  printf ("BLKHASH_SEED=%u\n", seed);
+  return cmocka_run_group_tests (tests, set_up, tear_down);
+}
