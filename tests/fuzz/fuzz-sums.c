@@ -14,7 +14,7 @@
 #include "../lib/common/sum-line.h"
 #include "blkhash.h"
 #include "fuzz.h"
-#include "sums/line.h"
+#include "../lib/common/sums-line.h"
 #include "sums/list.h"
 
 static void

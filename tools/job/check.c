@@ -19,13 +19,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "../lib/common/sums-line.h"
 #include "job/check.h"
 #include "job/expect-subset.h"
 #include "job/expected-sum.h"
 #include "job/hash.h"
 #include "job/manifest.h"
 #include "source/open.h"
-#include "sums/line.h"
 #include "sums/list.h"
 #include "util/error.h"
 #include "util/request.h"

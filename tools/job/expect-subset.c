@@ -18,10 +18,10 @@
 
 #include "blkhash.h"
 
+#include "../lib/common/sums-line.h"
 #include "job/compare.h"
 #include "job/expect-subset.h"
 #include "source/open.h"
-#include "sums/line.h"
 #include "util/error.h"
 #include "util/request.h"
 #include "util/result.h"

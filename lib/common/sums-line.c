@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "sums/line.h"
+#include "common/sums-line.h"
 
 static const char hex_digits[] = "0123456789abcdefABCDEF";
 static const char blanks[] = " \t";

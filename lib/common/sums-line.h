@@ -5,8 +5,8 @@
  * name of the digest and the length of the sum are up to the caller.
  */
 
-#ifndef BLKSUM_SUMS_LINE_H
-#define BLKSUM_SUMS_LINE_H
+#ifndef BLKHASH_SUMS_LINE_H
+#define BLKHASH_SUMS_LINE_H
 
 #include <stddef.h>
 
@@ -33,4 +33,4 @@ struct sums_line {
  */
 void sums_line_parse (char *text, size_t len, struct sums_line *line);
 
-#endif /* BLKSUM_SUMS_LINE_H */
+#endif /* BLKHASH_SUMS_LINE_H */

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "sums/line.h"
+#include "common/sums-line.h"
 
 #define HEX "0123456789abcdef0123456789ABCDEF"
 #define MARK "\xef\xbb\xbf"
