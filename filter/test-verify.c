@@ -92,15 +92,18 @@ changes (const struct model *m, const struct fault *fault, uint64_t start,
 }
 
 /* How a read of BLOCK ends, and *READING it if bad content is accepted.  Two
- * faults in the same block can cancel each other.
+ * faults in the same block can cancel each other.  If the block is read in
+ * pieces, a fault that fails hides those behind it for as long.
  */
 static enum outcome
 block_outcome (const struct model *m, uint64_t block, enum outcome *reading)
 {
   uint64_t start = block * m->block_size, min = MAX (m->plugin.min, 1u);
   uint64_t len = MIN (m->block_size, m->size - start), i;
+  uint64_t wide_start = ROUND_DOWN (start, min);
+  uint64_t wide_end = ROUND_UP (start + len, min);
   enum outcome changing = MUST_PASS;
-  unsigned changers = 0;
+  unsigned changers = 0, times = 0;
 
   *reading = MUST_PASS;
   if (!verify_params.read_zeros && is_zero (m->plugin.bytes + start, len))
@@ -108,11 +111,11 @@ block_outcome (const struct model *m, uint64_t block, enum outcome *reading)
   for (i = 0; i < m->plugin.nr_faults; i++) {
     const struct fault *fault = &m->plugin.faults[i];
     bool fails = fault->kind == FAULT_FAIL;
-    uint64_t from = fails ? ROUND_DOWN (start, min) : start;
-    uint64_t to = fails ? ROUND_UP (start + len, min) : start + len;
 
-    if (fault->end <= from || to <= fault->start)
+    if (fault->end <= (fails ? wide_start : start) ||
+        (fails ? wide_end : start + len) <= fault->start)
       continue;
+    times += MAX (fault->times, 0);
     if (fails)
       *reading = MAX (*reading, fault_outcome (fault));
     else if (++changers && changes (m, fault, start, len))
@@ -120,6 +123,9 @@ block_outcome (const struct model *m, uint64_t block, enum outcome *reading)
   }
   if (changing == MUST_FAIL && changers > 1)
     changing = MAY_FAIL;
+  if (times > verify_params.retry && m->plugin.max &&
+      m->plugin.max < wide_end - wide_start)
+    *reading = MAX (*reading, MAY_FAIL);
   return MAX (*reading, changing);
 }
 
