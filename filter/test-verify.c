@@ -518,9 +518,9 @@ test_threads (void **state)
   }
 }
 
-/* A disk of blocks of 4 KiB without zeros. */
+/* A disk of blocks of 4 KiB, the first ZEROS of which are zero. */
 static struct model *
-plain_model (uint64_t blocks)
+sparse_model (uint64_t blocks, uint64_t zeros)
 {
   struct model *m;
   struct blkhash_opts *opts = blkhash_opts_new ("sha256");
@@ -531,7 +531,7 @@ plain_model (uint64_t blocks)
   m->block_size = 4096;
   m->size = blocks * 4096;
   plugin_init (&m->plugin, m->size);
-  memset (m->plugin.bytes, 1, m->size);
+  memset (m->plugin.bytes + zeros * 4096, 1, m->size - zeros * 4096);
   blkhash_opts_set_block_size (opts, 4096);
   sum = manifest_of (opts, m->plugin.bytes, m->size, path);
   m->disk = disk_open (path, sum, false);
@@ -541,6 +541,12 @@ plain_model (uint64_t blocks)
   compute_outcomes (m);
   errors = 0;
   return m;
+}
+
+static struct model *
+plain_model (uint64_t blocks)
+{
+  return sparse_model (blocks, 0);
 }
 
 /* A block is read from the plugin once, however it is read in parts. */
@@ -557,6 +563,112 @@ test_cached (void **state)
   assert_int_equal (m->plugin.reads, 8);
   free_model (m);
 }
+
+/* Zeros that are not read do not replace blocks in the cache. */
+static void
+test_zeros_not_cached (void **state)
+{
+  struct model *m;
+  uint64_t i;
+  bool failed;
+
+  (void) state;
+  m = sparse_model (1000, 999);
+  assert_null (request (m, m->size - 10, 1, &failed));
+  for (i = 0; i < 999; i++)
+    assert_null (request (m, i * 4096, 1, &failed));
+  assert_null (request (m, m->size - 20, 1, &failed));
+  assert_int_equal (m->plugin.reads, 1);
+  free_model (m);
+}
+
+/* ---- Parts of one block, at the same time ---- */
+
+static atomic_uint waits;
+static int (*plugin_pread) (nbdkit_next *, void *, uint32_t, uint64_t,
+                            uint32_t, int *);
+
+int __real_pthread_cond_wait (pthread_cond_t *cond, pthread_mutex_t *mutex);
+int __wrap_pthread_cond_wait (pthread_cond_t *cond, pthread_mutex_t *mutex);
+
+int
+__wrap_pthread_cond_wait (pthread_cond_t *cond, pthread_mutex_t *mutex)
+{
+  waits++;
+  return __real_pthread_cond_wait (cond, mutex);
+}
+
+/* The first read ends when all other threads wait, or read. */
+static int
+held_pread (nbdkit_next *next, void *buf, uint32_t len, uint64_t offset,
+            uint32_t flags, int *err)
+{
+  struct plugin *plugin = (struct plugin *) next;
+  int r = plugin_pread (next, buf, len, offset, flags, err);
+
+  while (waits + plugin->reads < THREADS)
+    usleep (100);
+  return r;
+}
+
+static void *
+read_a_part (void *opaque)
+{
+  struct reader *reader = opaque;
+  bool failed = false;
+
+  reader->wrong = request (reader->m, reader->seed * 512, 512, &failed);
+  if (failed)
+    reader->wrong = "failed";
+  return NULL;
+}
+
+/* Returns how many of THREADS requests fail if the first TIMES reads do, of
+ * LEAST to MOST.
+ */
+static unsigned
+read_one_block (int times, unsigned retry, unsigned least, unsigned most)
+{
+  struct model *m = plain_model (1);
+  struct reader readers[THREADS];
+  pthread_t threads[THREADS];
+  unsigned k, failed = 0;
+
+  verify_params.retry = retry;
+  waits = 0;
+  plugin_pread = m->plugin.next.pread;
+  m->plugin.next.pread = held_pread;
+  m->plugin.faults[m->plugin.nr_faults++] = (struct fault) {
+    .kind = FAULT_FAIL, .start = 0, .end = 1, .err = EIO, .times = times,
+    .left = times,
+  };
+  for (k = 0; k < THREADS; k++) {
+    readers[k] = (struct reader) { m, k, NULL };
+    assert_int_equal (pthread_create (&threads[k], NULL, read_a_part,
+                                      &readers[k]), 0);
+  }
+  for (k = 0; k < THREADS; k++) {
+    pthread_join (threads[k], NULL);
+    failed += readers[k].wrong != NULL;
+  }
+  assert_in_range (m->plugin.reads, least, most);
+  check_cache (m);
+  free_model (m);
+  return failed;
+}
+
+/* One of them reads it for all, unless that fails. */
+static void
+test_parts_at_once (void **state)
+{
+  (void) state;
+  assert_int_equal (read_one_block (0, 0, 1, 1), 0);
+  assert_int_equal (read_one_block (1, 1, 2, 2), 0);
+  assert_int_equal (read_one_block (1, 0, 2, THREADS), 1);
+  assert_int_equal (read_one_block (-1, 1, 2 * THREADS, 2 * THREADS), THREADS);
+}
+
+/* ---- Unreadable and wrong blocks ---- */
 
 /* The reads after which one of COUNT blocks is known to be unreadable. */
 static unsigned
@@ -812,6 +924,8 @@ main (void)
     cmocka_unit_test (test_block_sizes),
     cmocka_unit_test (test_threads),
     cmocka_unit_test (test_cached),
+    cmocka_unit_test (test_zeros_not_cached),
+    cmocka_unit_test (test_parts_at_once),
     cmocka_unit_test (test_unreadable),
     cmocka_unit_test (test_failing_reads),
     cmocka_unit_test (test_passing_failures),

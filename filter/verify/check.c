@@ -41,7 +41,8 @@ struct check {
   const struct source *source;
   nbdkit_next *next;
   int *err;                     /* set if it fails */
-  bool wrong;                   /* it is served with content that is wrong */
+  bool unproven;                /* content was not read, or is served although
+                                 * it is wrong */
 };
 
 static int
@@ -145,7 +146,7 @@ is_failure (struct check *check, enum block_state state)
   if (state == BLOCK_GOOD)
     return false;
   if (state == BLOCK_BAD && verify_params.fail == FAIL_WARN) {
-    check->wrong = true;
+    check->unproven = true;
     return false;
   }
   if (state == BLOCK_BAD)
@@ -272,8 +273,10 @@ read_blocks (struct check *check, uint64_t first, size_t count,
     if (disk_get_run (disk, first, count, leaves, &run, check->err) == -1)
       return -1;
     batch = (struct compare_batch) { first, run.count, run.leaves, buf };
-    if (!run.leaves && !verify_params.read_zeros)
+    if (!run.leaves && !verify_params.read_zeros) {
       memset (buf, 0, disk_bytes (disk, first, run.count));
+      check->unproven = true;
+    }
     else if (read_batch (check, &batch) == -1)
       return -1;
     first += run.count;
@@ -293,19 +296,19 @@ read_part (struct check *check, uint64_t block, void *buf, size_t len,
   struct disk *disk = check->disk;
   size_t size = disk_bytes (disk, block, 1);
   unsigned char leaf[BLKHASH_MAX_MD_SIZE], *bytes;
+  struct block_load load;
   int r;
 
-  if (block_cache_read (&disk->cache, block, buf, len, skip))
+  if (block_cache_begin (&disk->cache, block, buf, len, skip, &load))
     return 0;
   bytes = malloc (size);
-  if (!bytes)
-    return no_memory (check->err);
-  check->wrong = false;
-  r = read_blocks (check, block, 1, bytes, leaf);
+  check->unproven = false;
+  r = bytes ? read_blocks (check, block, 1, bytes, leaf)
+            : no_memory (check->err);
   if (r == 0)
     memcpy (buf, bytes + skip, len);
-  if (r == 0 && !check->wrong)
-    block_cache_add (&disk->cache, block, bytes, size);
+  block_cache_end (&disk->cache, &load,
+                   r == 0 && !check->unproven ? bytes : NULL, size);
   free (bytes);
   return r;
 }
