@@ -32,6 +32,7 @@ wait_for_sum "$dir/data"
 nbd_bench -c 3 -r 64k -1 "$uri"
 requests 15
 nbd_bench -T 0.01 "$uri"
+nbd_bench -T 0.01 -R -c 3 "$uri"
 nbd_bench -o zero -c 2 -r 512k -1 "$uri"
 requests 2
 truncate -s 1m "$dir/zeros"
@@ -47,6 +48,7 @@ refused () {
 }
 refused 2 "read, write or zero" -o reads "$uri"
 refused 2 "request size" -r 0 "$uri"
+refused 2 "in order" -R -1 "$uri"
 refused 2 "URI"
 refused 1 "too small" -r 1m -c 2 "$uri"
 refused 1 "nbd_connect_uri" "nbd+unix:///?socket=$dir/none"

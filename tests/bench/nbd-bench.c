@@ -3,8 +3,8 @@
  *
  * Measures how many requests an NBD server answers per second.  Each connection
  * is a thread with a constant number of requests in flight, in order of offsets
- * in its own part of the export, again from the begin after the end.  The
- * result is printed as JSON.
+ * in its own part of the export, again from the begin after the end; or with
+ * --random at any offset of the export.  The result is printed as JSON.
  */
 
 #include <config.h>
@@ -35,6 +35,7 @@ static const char usage[] =
 "  -r, --request-size N      bytes, default 4k\n"
 "  -T, --timeout-seconds N   stop after N seconds, default 1\n"
 "  -1, --once                stop when all of the export was done once\n"
+"  -R, --random              at random offsets, multiples of the request size\n"
 "  -h, --help                print this and exit\n"
 "\n"
 "Sizes take the suffixes k, m and g.\n";
@@ -47,7 +48,7 @@ static const char *uri;
 static unsigned connections = 1, in_flight = 16;
 static uint64_t request_size = 4096;
 static double timeout_seconds = 1;
-static bool once;
+static bool once, random_offsets;
 
 static int
 operation_arg (const char *arg)
@@ -70,12 +71,13 @@ parse_options (int argc, char *argv[])
     { "request-size", required_argument, NULL, 'r' },
     { "timeout-seconds", required_argument, NULL, 'T' },
     { "once", no_argument, NULL, '1' },
+    { "random", no_argument, NULL, 'R' },
     { "help", no_argument, NULL, 'h' },
     { NULL, 0, NULL, 0 },
   };
   int c;
 
-  while ((c = getopt_long (argc, argv, "o:c:q:r:T:1h", longs, NULL)) != -1)
+  while ((c = getopt_long (argc, argv, "o:c:q:r:T:1Rh", longs, NULL)) != -1)
     switch (c) {
     case 'o': operation = operation_arg (optarg); break;
     case 'c': connections = number_arg (optarg, 1, 1000); break;
@@ -83,11 +85,14 @@ parse_options (int argc, char *argv[])
     case 'r': request_size = size_arg (optarg); break;
     case 'T': timeout_seconds = seconds_arg (optarg); break;
     case '1': once = true; break;
+    case 'R': random_offsets = true; break;
     case 'h': fputs (usage, stdout); exit (0);
     default: exit (2);
     }
   if (optind + 1 != argc)
     die (2, "not one URI");
+  if (once && random_offsets)
+    die (2, "--once is in order, and not --random");
   if (request_size == 0 || request_size > 32 * 1024 * 1024)
     die (2, "the request size is 0 or too large");
   uri = argv[optind];
@@ -99,6 +104,7 @@ struct connection {
   pthread_t thread;
   struct nbd_handle *nbd;
   uint64_t begin, end;          /* its part of the export, bytes */
+  uint64_t seed;
   uint64_t requests;            /* that have completed */
   unsigned pending;             /* in flight */
   char *buffers;                /* one per request in flight, used in turn */
@@ -147,6 +153,22 @@ send_request (struct connection *c, uint64_t offset, uint64_t nth)
   check_nbd (r);
 }
 
+/* The offset of the request after the one at OFFSET. */
+static uint64_t
+next_offset (struct connection *c, uint64_t offset)
+{
+  if (random_offsets) {         /* SplitMix64 */
+    uint64_t x = c->seed += UINT64_C (0x9e3779b97f4a7c15);
+
+    x = (x ^ x >> 30) * UINT64_C (0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C (0x94d049bb133111eb);
+    return c->begin + (x ^ x >> 31) % ((c->end - c->begin) / request_size) *
+      request_size;
+  }
+  offset += request_size;
+  return offset + request_size > c->end ? c->begin : offset;
+}
+
 static void *
 run (void *opaque)
 {
@@ -158,11 +180,8 @@ run (void *opaque)
   while (!ended || c->pending > 0) {
     while (!ended && c->pending < in_flight) {
       send_request (c, offset, nth++);
-      offset += request_size;
-      if (offset + request_size > c->end) {
-        offset = c->begin;
-        ended = once;
-      }
+      offset = next_offset (c, offset);
+      ended = once && offset == c->begin;
     }
     if (c->pending > 0)
       check_nbd (nbd_poll (c->nbd, -1));
@@ -186,11 +205,13 @@ open_connection (struct connection *c, unsigned nth)
   check_nbd (nbd_set_pread_initialize (c->nbd, false));
 #endif
   size = nbd_get_size (c->nbd);
-  part = size / connections / request_size * request_size;
+  part = random_offsets ? size : size / connections;
+  part = part / request_size * request_size;
   if (part == 0)
     die (1, "the export is too small");
-  c->begin = nth * part;
+  c->begin = random_offsets ? 0 : nth * part;
   c->end = c->begin + part;
+  c->seed = nth;
   c->buffers = malloc (in_flight * request_size);
   if (!c->buffers)
     die (1, "no memory");
