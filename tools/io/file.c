@@ -209,7 +209,9 @@ set_up (struct file *file, bool force_share, bool cache, struct error *error)
 {
   uint64_t position;
 
-  if (!cache)
+  if (cache)
+    read_extend_readahead (file->fd);
+  else
     read_disable_readahead (file->fd);
   if ((!force_share && lock_file (file, error) == -1) ||
       stat_file (file, &position, error) == -1)

@@ -49,6 +49,11 @@ int read_range (const struct read_file *file, void *buf, size_t len,
 /* Start to read LEN bytes at OFFSET of FD into the page cache. */
 void read_ahead (int fd, size_t len, uint64_t offset);
 
+/* For a file that is read through the page cache: larger requests, if the file
+ * is on FUSE or NFS.
+ */
+void read_extend_readahead (int fd);
+
 /* For a file that is read past the page cache: disable readahead before the
  * first read.  Then detect the best mode.
  */
