@@ -22,9 +22,9 @@
 #define QUEUE_DEPTH 8
 
 static struct buffer {
-  struct buffer *next;          /* in the list of the loop's buffers */
+  struct buffer *next;          /* in the list of free buffers */
   unsigned char data[256 * 1024];
-} buffers[QUEUE_DEPTH], *ours;
+} buffers[QUEUE_DEPTH], *free_buffers;
 
 static void
 check (int err, const char *what)
@@ -55,8 +55,8 @@ reap (struct blkhash *h, int completion_fd)
     struct buffer *b = done[i].user_data;
 
     check (done[i].error, "blkhash_aio_update");
-    b->next = ours;
-    ours = b;
+    b->next = free_buffers;
+    free_buffers = b;
   }
 }
 
@@ -64,7 +64,8 @@ reap (struct blkhash *h, int completion_fd)
 static int
 submit (struct blkhash *h)
 {
-  ssize_t n = read (STDIN_FILENO, ours->data, sizeof ours->data);
+  ssize_t n = read (STDIN_FILENO, free_buffers->data,
+                    sizeof free_buffers->data);
 
   if (n == -1 && (errno == EINTR || errno == EAGAIN))
     return 1;
@@ -72,9 +73,9 @@ submit (struct blkhash *h)
   if (n == 0)
     return 0;
 
-  struct buffer *b = ours;
+  struct buffer *b = free_buffers;
 
-  ours = b->next;
+  free_buffers = b->next;
   check (blkhash_aio_update (h, b->data, n, b), "blkhash_aio_update");
   return 1;
 }
@@ -101,13 +102,13 @@ main (void)
   int completion_fd = blkhash_aio_completion_fd (h);
 
   for (int i = 0; i < QUEUE_DEPTH; i++) {
-    buffers[i].next = ours;
-    ours = &buffers[i];
+    buffers[i].next = free_buffers;
+    free_buffers = &buffers[i];
   }
 
   for (int more = 1; more;) {
     struct pollfd fds[2] = {
-      { .fd = ours ? STDIN_FILENO : -1, .events = POLLIN },
+      { .fd = free_buffers ? STDIN_FILENO : -1, .events = POLLIN },
       { .fd = completion_fd, .events = POLLIN },
     };
 

@@ -27,9 +27,9 @@ check (const char *what, int err)
   exit (EXIT_FAILURE);
 }
 
-/* Returns the size of the image.  A read may end within a block. */
+/* Hash standard input.  Returns its size.  A read may end within a block. */
 static uint64_t
-give_image (struct blkhash_leaves *l)
+hash_input (struct blkhash_leaves *l)
 {
   uint64_t size = 0;
   ssize_t n;
@@ -71,7 +71,7 @@ main (int argc, char *argv[])
 
   check ("sink", blkhash_leaves_set_sink (l, &sink));
 
-  uint64_t size = give_image (l);
+  uint64_t size = hash_input (l);
 
   check ("size", blkhash_leaves_set_size (l, size));
   check ("fold", blkhash_leaves_fold (l, NULL, NULL));

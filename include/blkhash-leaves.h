@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * libblkhash: the leaf table of an image, which is given in parts, in any order
+ * libblkhash: the leaf table of an image, whose parts can be set in any order
  * and from any thread.
  *
- * blkhash.h includes this, and says what all functions have in common.
+ * blkhash.h includes this header, and describes the common rules of all
+ * functions.
  */
 
 #ifndef BLKHASH_LEAVES_H
@@ -21,21 +22,21 @@ struct blkhash_leaves;
 struct blkhash_opts;
 
 /*
- * The image is given once: no byte is given twice or forgotten.  Then the
- * table folds and frees leaves as soon as all blocks before them are known, so
- * that an image that is given roughly in order takes next to no memory.  Bytes
- * of a block that was evicted, see blkhash_leaves_new, count as not given.
+ * Each byte of the image is set only once, and never set to missing.  So the
+ * table folds and frees leaves as soon as all blocks before them are known, and
+ * an image that is set roughly in order takes almost no memory.  Bytes of an
+ * evicted block (see blkhash_leaves_new) can be set again.
  */
 #define BLKHASH_LEAVES_ONCE 1u
 
 /*
  * Only with BLKHASH_LEAVES_ONCE: alone it is EINVAL.  The digest of the image
- * is not computed, and blkhash_leaves_fold stores none.  Only the sink gets the
- * leaves.  Enormous runs of zeros cost nothing then.
+ * is not computed, and blkhash_leaves_fold stores none.  The leaves are only
+ * passed to the sink.  So long runs of zeros cost nothing.
  */
 #define BLKHASH_LEAVES_NO_SUM 2u
 
-/* For blkhash_leaves_new: blkhash_leaves_set_size sets the size. */
+/* For blkhash_leaves_new: blkhash_leaves_set_size will set the size. */
 #define BLKHASH_SIZE_UNKNOWN UINT64_MAX
 
 /*
@@ -47,17 +48,18 @@ struct blkhash_opts;
  * Returns NULL and sets errno: EINVAL for other flags, or if the configuration
  * of OpenSSL does not provide the digest; ENOMEM; EIO if it failed.
  *
- * Any number of threads may use a table at once, except that
- * blkhash_leaves_free must be the last call.  On each block, calls that
- * overlap in time take effect in some order.
+ * Any number of threads may use a table at the same time, except that
+ * blkhash_leaves_free must be the last call.  Concurrent calls on the same
+ * block take effect in an undefined order.
  *
- * Memory grows with the data given, not with SIZE: a digest for each block of
- * data; nothing for runs of zeros; and up to 64 MiB for blocks of which only a
- * part is known, but at least for one.  When there is no more room, the oldest
- * such block is evicted, and is missing again.  So is a block of which too many
- * pieces are known that do not touch each other, when one more arrives: one for
- * each 128 bytes of a block, but 64 to 4096; 512 in blocks of 64 KiB.  The call
- * that evicts returns 0: ask blkhash_leaves_next_missing.
+ * The memory grows with the data in the image, not with SIZE: a digest for each
+ * block of data; almost nothing for runs of zeros; and up to 64 MiB, or one
+ * block, for partial blocks.  If more memory is needed, the oldest partial
+ * block is evicted, and is missing again.  A block is also evicted if it has
+ * too many pieces that are not adjacent: the limit is one piece for each 128
+ * bytes of a block, but at least 64 and at most 4096; it is 512 with blocks of
+ * 64 KiB.  The call that evicts a block returns 0, so check
+ * blkhash_leaves_next_missing.
  */
 struct blkhash_leaves *blkhash_leaves_new (const struct blkhash_opts *opts,
                                            uint64_t size, unsigned flags);
@@ -66,45 +68,44 @@ struct blkhash_leaves *blkhash_leaves_new (const struct blkhash_opts *opts,
 void blkhash_leaves_free (struct blkhash_leaves *l);
 
 /*
- * Set the size of the image to SIZE bytes, which may be UINT64_MAX, where it
- * was unknown.  Before that, blocks can be given up to 2^64 - 1 bytes, at the
- * same cost as with a known size, but the table cannot be folded.  A short
- * last block that was given before is complete from now on.  (It was copied,
- * and is hashed in this call; a last block given after this call is not
- * copied.)
+ * Set the size of the image, which was unknown, to SIZE bytes; it may be
+ * UINT64_MAX.  Before this call, blocks up to 2^64 - 1 bytes can be set, at the
+ * same cost as with a known size, but the table cannot be folded.  A short last
+ * block that was set before this call was copied, becomes complete now, and is
+ * hashed in this call.  It is faster to set it after this call.
  *
- * Can succeed once, while other threads give blocks before SIZE.  A manifest
- * cannot have the size UINT64_MAX.
+ * This call can succeed only once.  Other threads can set blocks before SIZE at
+ * the same time.  A manifest cannot have the size UINT64_MAX.
  *
- * Errors: EINVAL if the size is known already, or if bytes were given at or
- * after SIZE, even if they were forgotten since: nothing changes then; ENOMEM,
- * EIO, and others that stick.
+ * Errors: EINVAL if the size is already known, or if bytes at or after SIZE
+ * were set, even if they are missing again: nothing is changed; ENOMEM, EIO,
+ * and other sticky errors.
  */
 int blkhash_leaves_set_size (struct blkhash_leaves *l, uint64_t size);
 
 /*
  * Set LEN bytes at OFFSET of the image: to those of BUF (data), to zeros
- * (zero), or to missing (forget).  Any offset and length will do, and ranges
- * can overlap those of earlier calls: the last call counts.  Blocks can arrive
- * in pieces.
+ * (zero), or to missing (forget).  The range can have any offset and length,
+ * and can overlap ranges of earlier calls, which it replaces.  Blocks can
+ * arrive in pieces.
  *
- * The table keeps digests, not content: when a part of a complete block that
+ * The table keeps digests, not content: if only a part of a complete block that
  * is not all zero is set again, the rest of that block becomes missing.
  *
  * Zeros are hashed when they are folded, at the cost of blkhash_zero: with
  * BLKHASH_LEAVES_ONCE in this call or a later one, and with
- * BLKHASH_LEAVES_NO_SUM never.  If LEN or the size is not trusted, limit it.
+ * BLKHASH_LEAVES_NO_SUM never.  Limit LEN and the size if they are not trusted.
  *
- * Hashing is done in the calling threads: one may hash blocks of others, which
- * wait for it.  BUF can be used again on return.
+ * Data is hashed by the calling threads; a thread may also hash blocks of other
+ * threads, which wait for it.  BUF can be used again when the call returns.
  *
- * Errors: EINVAL if the range passes the end of the image, or BUF is NULL and
- * LEN is not 0: nothing changes then; EEXIST if the table was created with
- * BLKHASH_LEAVES_ONCE and a byte is given twice or forgotten (other parts of
- * the range may have been taken then); ENOMEM; EIO if the digest failed; with
- * BLKHASH_LEAVES_ONCE that of a callback of the sink.  ENOMEM, EIO and those of
- * the sink stick: the leaves could be wrong or lost then, so every later call
- * returns them.  EINVAL and EEXIST do not stick.
+ * Errors: EINVAL if the range extends beyond the end of the image, or BUF is
+ * NULL and LEN is not 0: nothing is changed; EEXIST if the table was created
+ * with BLKHASH_LEAVES_ONCE and a byte is set again or set to missing (other
+ * parts of the range may have been set); ENOMEM; EIO if the digest failed; with
+ * BLKHASH_LEAVES_ONCE the error of a callback of the sink.  ENOMEM, EIO and
+ * errors of the sink are sticky: leaves may be wrong or lost, so every later
+ * call returns this error.  EINVAL and EEXIST are not sticky.
  */
 int blkhash_leaves_data (struct blkhash_leaves *l, const void *buf,
                          size_t len, uint64_t offset);
@@ -114,23 +115,23 @@ int blkhash_leaves_forget (struct blkhash_leaves *l, uint64_t len,
                            uint64_t offset);
 
 /*
- * Find the first missing range at or after OFFSET.  Stores where it starts in
- * *START and its length in *LEN, both in bytes; the next missing range can
- * begin where this one ends.  A range that another thread is giving is missing
- * until that call returns.
+ * Find the first missing range at or after OFFSET, and store its start in
+ * *START and its length in *LEN, in bytes.  Another missing range may follow it
+ * directly.  A range that another thread is setting is missing until that call
+ * returns.
  *
- * As long as the size is unknown, the range after the last block that was given
- * is missing, up to UINT64_MAX.
+ * As long as the size is unknown, all bytes after the last block that was set
+ * are missing, up to UINT64_MAX.
  *
- * Errors: ENOENT if nothing is missing there; those that stick.
+ * Errors: ENOENT if nothing is missing at or after OFFSET; sticky errors.
  */
 int blkhash_leaves_next_missing (struct blkhash_leaves *l, uint64_t offset,
                                  uint64_t *start, uint64_t *len);
 
 /*
- * Store how many bytes of the image are in blocks that are known to have data
- * in *DATA, and in blocks that are known to be zero in *ZERO.  The rest is
- * missing, or in blocks of which only a part is known.
+ * Store the number of bytes of the image in blocks that are known to have data
+ * in *DATA, and in blocks that are known to be all zero in *ZERO.  The other
+ * bytes are missing, or in partial blocks.
  */
 void blkhash_leaves_count (struct blkhash_leaves *l, uint64_t *data,
                            uint64_t *zero);
@@ -138,19 +139,19 @@ void blkhash_leaves_count (struct blkhash_leaves *l, uint64_t *data,
 /*
  * Callbacks that receive the leaves, in the order of the image.
  *
- * data gets COUNT blocks of data from block INDEX on: LEAVES is their leaves,
- * one behind the other, each of LEAF_SIZE bytes.  zero gets COUNT blocks of
- * zeros from block INDEX on.  OPAQUE is that of the sink.
+ * data is called for COUNT blocks of data from block INDEX on.  LEAVES is the
+ * concatenation of their leaves, of LEAF_SIZE bytes each.  zero is called for
+ * COUNT blocks of zeros from block INDEX on.  OPAQUE is the opaque member of
+ * the sink.
  *
- * Each block comes exactly once, the first is block 0.  Data comes in runs of
- * any length.  Consecutive blocks of zeros come in one call, and the last of
- * them can be the short last block of the image; but with
- * BLKHASH_LEAVES_NO_SUM they come as soon as they are known, in runs of any
- * length.
+ * Each block is passed exactly once, from block 0 on.  Runs of data can have
+ * any length.  Consecutive blocks of zeros are passed in one call; the last of
+ * them can be the short last block of the image.  With BLKHASH_LEAVES_NO_SUM
+ * they are passed as soon as they are known, in runs of any length.
  *
  * Both return 0, or a positive errno value, which ends the fold.
  *
- * A program sets all members: reserved to NULL.
+ * A program must set all members; those of reserved to NULL.
  */
 struct blkhash_leaf_sink {
   int (*data) (void *opaque, uint64_t index, size_t count,
@@ -161,49 +162,50 @@ struct blkhash_leaf_sink {
 };
 
 /*
- * Set the sink of L.  SINK is copied; NULL means none.
+ * Set the sink of L.  SINK is copied; NULL removes the sink.
  *
- * Each blkhash_leaves_fold calls it for all leaves, from block 0, before it
- * returns.  A table that was created with BLKHASH_LEAVES_ONCE calls it for the
- * leaves before the first missing block in the calls that give blocks, too, so
- * that it need not keep them.  The leaves are those of the image only when
- * blkhash_leaves_fold has returned 0; after an error they can be a part of
- * them.
+ * Each blkhash_leaves_fold calls the sink for all leaves, from block 0 on,
+ * before it returns.  If the table was created with BLKHASH_LEAVES_ONCE, calls
+ * that set blocks also call the sink, for the leaves before the first missing
+ * block, so that the table need not keep them.  The leaves are known to be
+ * those of the image only when blkhash_leaves_fold has returned 0; after an
+ * error they may be incomplete.
  *
- * The callbacks run in one thread at a time, which gives blocks or folds,
- * and hold no lock of the table.  Other threads can give blocks meanwhile, but
- * wait when many leaves are to be folded.  A callback must not call functions
- * of the same table.  If it returns an error, the call that made it returns
- * that error; with BLKHASH_LEAVES_ONCE it sticks, as ENOMEM does.
+ * The callbacks run in one thread at a time, in a call that sets blocks or
+ * folds.  No lock of the table is held.  Other threads can set blocks at the
+ * same time, but wait if too many leaves are not folded yet.  A callback must
+ * not call functions of the same table.  If it returns an error, the function
+ * that called it returns that error; with BLKHASH_LEAVES_ONCE it is sticky,
+ * like ENOMEM.
  *
  * Errors: EINVAL if a callback is NULL, if reserved is not NULL, if a callback
  * is running, or if the table was created with BLKHASH_LEAVES_ONCE and block 0
- * was given.  So set it before any block is given.
+ * was set.  So set the sink before any block.
  */
 int blkhash_leaves_set_sink (struct blkhash_leaves *l,
                              const struct blkhash_leaf_sink *sink);
 
 /*
- * Returns how many bytes to give in one call of blkhash_leaves_data: fewer can
- * be slower, more are not faster.  It is a multiple of the block size, up to
- * 512 MiB for the largest blocks: limit it by the memory that you have.  It can
- * change while blocks are hashed, but an earlier value is never much worse.
+ * Returns the best LEN of blkhash_leaves_data: fewer bytes can be slower, and
+ * more are not faster.  It is a multiple of the block size, up to 512 MiB for
+ * the largest blocks, so limit it to the available memory.  It can change while
+ * blocks are hashed, but an earlier value is not much worse.
  */
 size_t blkhash_leaves_batch (const struct blkhash_leaves *l);
 
 /*
- * Fold the leaves to the digest of the image and store it in MD, which must
- * have room for BLKHASH_MAX_MD_SIZE bytes, and its length in bytes in *LEN
- * (LEN may be NULL).  The table stays as it is and can be changed and folded
- * again, but a table created with BLKHASH_LEAVES_ONCE can be folded only once
- * successfully; EINVAL after that.
+ * Compute the digest of the image from the leaves, and store it in MD, a buffer
+ * of BLKHASH_MAX_MD_SIZE bytes, and its length in bytes in *LEN (LEN may be
+ * NULL).  The table is not changed: more content can be set, and it can be
+ * folded again.  A table that was created with BLKHASH_LEAVES_ONCE can be
+ * folded successfully only once, and returns EINVAL after that.
  *
  * If the table was created with BLKHASH_LEAVES_NO_SUM, nothing is stored in MD,
- * which may be NULL, and 0 in *LEN.
+ * which may be NULL, and 0 is stored in *LEN.
  *
  * Errors: ENODATA if a block is missing, or the size is unknown; EBUSY if
- * another thread changed the table meanwhile; ENOMEM, EIO; that of a callback
- * of the sink.  Nothing is stored on error.
+ * another thread changed the table during this call; ENOMEM, EIO; the error of
+ * a callback of the sink.  Nothing is stored on error.
  */
 int blkhash_leaves_fold (struct blkhash_leaves *l, unsigned char *md,
                          unsigned int *len);
