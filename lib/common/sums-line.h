@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Parse a line of a list of checksums, as blksum and the filters write it.  The
- * name of the digest and the length of the sum are up to the caller.
+ * caller checks the name of the digest and the length of the sum.
  */
 
 #ifndef BLKHASH_SUMS_LINE_H
@@ -28,8 +28,8 @@ struct sums_line {
   const char *why;              /* of INCOMPLETE, BAD and DAMAGED */
 };
 
-/* Parse TEXT, a line of LEN bytes without its line end.  It contains no NUL,
- * and one follows it.  TEXT is modified, and LINE points into it.
+/* Parse TEXT, a line of LEN bytes without its newline, which contains no NUL
+ * and is terminated by one.  TEXT is modified, and LINE points into it.
  */
 void sums_line_parse (char *text, size_t len, struct sums_line *line);
 

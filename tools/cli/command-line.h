@@ -14,32 +14,36 @@
 
 struct options;
 
-/* How an option was used, the last time. */
+/* The last use of an option on the command line. */
 struct option_use {
-  const struct option_row *row; /* NULL: it was not */
-  char *arg;                    /* or NULL */
-  uint64_t number;              /* the same, if its row has a max */
-  bool by_letter;
+  const struct option_row *row; /* NULL if the option was not used */
+  char *arg;                    /* the argument, or NULL */
+  uint64_t number;              /* the argument as a number, if the row has a
+                                 * MAX */
+  bool by_letter;               /* the short option was used */
 };
 
 enum field_type { FIELD_BOOL, FIELD_STRING, FIELD_UNSIGNED, FIELD_LONG };
 
 struct option_row {
-  int group;                    /* --help has a line between two */
-  char letter;                  /* 0: none */
-  const char *name;             /* without "--"; NULL: the end of the table */
-  const char *arg;              /* NULL: takes none; "[=FD]": the name can go
-                                 * without, and the letter takes none */
+  int group;                    /* groups are separated by empty lines in
+                                 * --help */
+  char letter;                  /* the short option, or 0 */
+  const char *name;             /* without "--"; NULL ends the table */
+  const char *arg;              /* the argument in --help, or NULL if there is
+                                 * none; "[=FD]" is optional after the name, and
+                                 * not permitted after the letter */
   const char *help;
 
-  uint64_t min, max;            /* max > 0: the argument is a number */
-  bool is_size;                 /* with a suffix */
-  const char *words;            /* what the argument can be, if these few:
-                                 * "human json"; or NULL */
-  bool repeats;                 /* more than one has an effect */
+  uint64_t min, max;            /* if max > 0, the argument is a number */
+  bool is_size;                 /* the number can have a suffix */
+  const char *words;            /* the valid arguments, such as "human json"; or
+                                 * NULL */
+  bool repeats;                 /* each use has an effect, not only the last */
 
-  /* What is done: print, and exit; or set; or store the argument, or VALUE
-   * if it takes none, in a field of struct options.
+  /* The action.  If PRINT is set, call it and exit.  Otherwise, if SET is set,
+   * call it.  Otherwise store the argument, or VALUE if there is no argument,
+   * in the member of struct options at the offset FIELD.
    */
   void (*print) (void);
   void (*set) (struct options *options, const struct option_use *use);
@@ -47,12 +51,13 @@ struct option_row {
   enum field_type type;
   int value;
 
-  /* Where it is allowed: texts that name other options as users write them.
-   * With one of those in NEEDS, as in "--a or --b", and with none of those in
-   * EXCLUDES, which is the message, and has a %s for the argument.
+  /* Combinations with other options.  Both texts are messages that contain
+   * names of options.  One of the options in NEEDS, such as "--a or --b", is
+   * required; those in EXCLUDES, which has a %s for the argument, are not
+   * permitted.
    */
   const char *needs, *excludes;
-  void (*check) (const char *arg); /* the last check of all, or NULL */
+  void (*check) (const char *arg); /* called after all other checks, or NULL */
 };
 
 /* Parse the options in ARGV into OPTIONS, and check that they can be combined.

@@ -1,10 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An image in a file or in a part of a file, with the functions that parsers of
- * its headers need to read it and to decode numbers.  What they read is
- * untrusted: a range that passes the end of the image is an error, never a
- * short or zero read.
+ * An image in a file or in a part of a file, and functions for parsers of image
+ * formats to read it and to decode numbers.  The content is untrusted: a range
+ * beyond the end of the image is an error, never a short read.
  */
 
 #ifndef BLKSUM_IMAGEFILE_H

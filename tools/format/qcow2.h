@@ -30,7 +30,7 @@ struct qcow2 {
   char data_file[4096];         /* empty: not recorded */
 };
 
-/* mask of the host offset in an L1 or L2 entry */
+/* Mask of the host offset in an L1 or L2 entry. */
 #define QCOW2_OFFSET UINT64_C (0x00fffffffffffe00)
 #define QCOW2_COPIED (UINT64_C (1) << 63)
 

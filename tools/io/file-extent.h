@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Where a file has data, and where it has holes.
+ * The extents of a file: data and holes.
  */
 
 #ifndef BLKSUM_FILE_EXTENT_H
@@ -13,17 +13,17 @@
 struct error;
 struct file;
 
-/* The extent that was found last, in bytes of the file.  All zeros: none. */
+/* A cache of the last extent, in bytes of the file.  Initialize it to zeros. */
 struct file_extent {
   const struct file *file;
   uint64_t start, end;
   bool hole;
-  bool data_follows;            /* at its end */
+  bool data_follows;            /* the next extent is data */
 };
 
-/* Set EXTENT to the one of FILE that AT is in; each lookup can be a request to
- * a server.  If the file is shorter than it was, that is an error.  Returns 0
- * or -1.
+/* Set EXTENT to the extent of FILE that contains offset AT, unless it is
+ * cached: a lookup on a network file system can be a request to the server.  It
+ * is an error if the file became shorter.  Returns 0 or -1.
  */
 int file_extent_find (struct file_extent *extent, const struct file *file,
                       uint64_t at, struct error *error);

@@ -13,13 +13,14 @@
 struct error;
 struct file;
 
-/* The options are set first, when there are no files yet. */
 struct files {
-  bool cache;                   /* what was read may stay in the page cache */
-  bool force_share;             /* others may write the files meanwhile */
+  /* Options, set before the first file is added. */
+  bool cache;                   /* the data may stay in the page cache */
+  bool force_share;             /* other programs may write the files */
   bool remote;                  /* a part of the image is on a server */
+
   struct file *first;
-  struct prefetch *prefetch;    /* for those that are read by direct I/O; or
+  struct prefetch *prefetch;    /* for files that are read with direct I/O; or
                                  * NULL */
 };
 
@@ -36,13 +37,17 @@ struct file *files_adopt (struct files *files, int fd, const char *path,
 struct file *files_open (struct files *files, const char *what,
                          const char *path, struct error *error);
 
-/* To be called once, after all tables were read, and before data is. */
+/* Select how data is read.  Called once, after all tables were read, and before
+ * data is read.
+ */
 void files_start_reading (struct files *files);
 
 /* Do all files support direct I/O? */
 bool files_support_direct (const struct files *files);
 
-/* Is each file unchanged, or with force_share not shorter?  0 or -1. */
+/* Check that no file was modified; with force_share, that no file became
+ * shorter.  Returns 0 or -1.
+ */
 int files_check_unchanged (const struct files *files, struct error *error);
 
 void files_close (struct files *files);

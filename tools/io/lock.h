@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The locks of images that programs of qemu take and respect.
+ * The image locks of qemu.
  */
 
 #ifndef BLKSUM_LOCK_H
@@ -11,12 +11,12 @@
 
 struct error;
 
-/* Lock the image FD, which is open for reading, as a reader in qemu does, until
- * FD is closed.  A VM that writes the image cannot start meanwhile.  TAKE is
- * false for an inherited descriptor, on which the lock would outlive this
- * process: then locks of others are only checked.  Returns -1 with the reason
- * if a program of qemu is writing the image.  If the file system has no OFD
- * locks, the image is treated as unlocked.
+/* Take the locks of a reader in qemu on the image FD, which is open for
+ * reading, until FD is closed.  While they are held, a VM that writes the image
+ * cannot start.  If TAKE is false, only check the locks of other programs; this
+ * is for an inherited descriptor, on which the lock would outlive this process.
+ * If the file system has no OFD locks, the image is treated as unlocked.
+ * Returns 0, or -1 with the reason if a program of qemu is writing the image.
  */
 int lock_image (int fd, bool take, struct error *error);
 

@@ -1,9 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A file that is written completely before it appears under its name, where it
- * atomically replaces the previous file.  If it is not completed, nothing is
- * left of it.
+ * A new file, which atomically replaces an existing file when it is complete.
+ * If it is never completed, nothing is left.
  */
 
 #ifndef BLKSUM_NEW_FILE_H
@@ -20,8 +19,8 @@ struct new_file {
   bool named;                   /* the temporary name exists */
 };
 
-/* The path that remains when all symbolic links in PATH are followed.  The file
- * need not exist.  Returns NULL with errno set.
+/* Resolve all symbolic links in PATH.  The file need not exist.  Returns the
+ * path, which the caller frees, or NULL with errno set.
  */
 char *new_file_resolve (const char *path);
 
@@ -32,13 +31,11 @@ char *new_file_resolve (const char *path);
 int new_file_open (struct new_file *file, const char *path,
                    struct error *error);
 
-/* The file is complete: write it to the disk, and give it its name.  Returns 0
- * or -1.
- */
+/* Sync the file, and rename it to its final name.  Returns 0 or -1. */
 int new_file_publish (struct new_file *file, struct error *error);
 
-/* Write the directory of PATH to the disk, with the files that were created,
- * renamed or removed in it.  If that is not possible, a crash can undo these.
+/* Sync the directory of PATH, after files were created, renamed or removed in
+ * it.  Errors are ignored: then a crash can undo these changes.
  */
 void new_file_sync_directory (const char *path);
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * How much of a period a thread was busy, and did not wait for a device or a
- * server.
+ * The part of a period in which a thread was busy, and did not wait for a
+ * device or a server.
  *
  * A thread that waits gives up its CPU voluntarily.  A thread that is preempted
  * still counts as busy.
@@ -57,7 +57,8 @@ cpu_time_busy (const struct cpu_time *time, uint64_t ns)
 
 #else
 
-/* There is no such counter: all of a read counts as a wait. */
+/* The system has no RUSAGE_THREAD: the whole time of a read counts as a wait.
+ */
 struct cpu_time {
   char unused;
 };

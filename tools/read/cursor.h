@@ -46,15 +46,15 @@ struct cursor {
   missing_function missing_at;  /* NULL: everything is missing */
   void *missing_opaque;
 
-  uint64_t offset;              /* everything before it was returned */
-  uint64_t end;                 /* of the missing range */
-  uint64_t extent_end;          /* of the extent that was fetched last */
-  bool extent_zero;
-  struct extent lookahead;      /* lookahead: the next extent, or len is 0 */
+  uint64_t offset;              /* end of the last returned range */
+  uint64_t end;                 /* end of the missing range */
+  uint64_t extent_end;          /* end of the current extent */
+  bool extent_zero;             /* the current extent is zero */
+  struct extent lookahead;      /* the next extent, if len is not 0 */
 };
 
-/* Start at offset 0.  The caller has set the other fields that are set once.
- * ALIGN is a power of two.  MAX_READ is rounded up to a multiple of it.
+/* Start at offset 0.  The caller has set the size and the functions.  ALIGN is
+ * a power of two.  MAX_READ is rounded up to a multiple of ALIGN.
  */
 void cursor_start (struct cursor *cursor, uint64_t align, uint64_t max_read);
 

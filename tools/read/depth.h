@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The queue depth: how many reads to keep in flight.  It adapts while reading.
+ * The queue depth: the number of reads to keep in flight.  It adapts to the
+ * storage while an image is read.
  *
- * This has no threads, reads nothing, and has no clock: the caller reports each
- * read.  Not thread-safe: the caller holds a lock.
+ * The input is only the reads that the caller reports: there are no threads and
+ * no clock here.  Not thread-safe: the caller holds a lock.
  */
 
 #ifndef BLKSUM_DEPTH_H
@@ -13,9 +14,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A read that was hashed.  Times are nanoseconds of one clock. */
+/* A read whose data was hashed.  Times are nanoseconds of one clock. */
 struct depth_read {
-  uint64_t start, end;          /* of the read, and of its hashing */
+  uint64_t start, end;          /* start of the read, and end of hashing */
   uint64_t waited;              /* ns without a CPU, in the read */
   uint64_t busy;                /* ns with a CPU, in the read and hashing */
   uint64_t len;                 /* bytes */
@@ -25,34 +26,35 @@ struct depth_round {
   uint64_t start;               /* ns */
   uint64_t waited, busy;        /* ns, of all threads */
   uint64_t work;                /* bytes, and READ_COST for each read */
-  unsigned reads, slow;         /* SLOW of the reads mostly waited */
+  unsigned reads, slow;         /* number of reads, and of reads that mostly
+                                 * waited */
 };
 
 struct depth {
-  unsigned limit;               /* the most reads in flight now */
+  unsigned limit;               /* maximum number of reads in flight */
 
   /* Private to depth.c. */
   unsigned min, max;            /* bounds of the limit */
-  unsigned threads;             /* the most threads that are busy */
+  unsigned threads;             /* maximum number of busy threads */
   enum {
     DEPTH_STEADY, DEPTH_UP, DEPTH_CONFIRM, DEPTH_DRAIN, DEPTH_DOWN
   } phase;
   struct depth_round round;
   unsigned base;                /* the limit before the probe */
   unsigned growth;              /* factor for the limit in the next probe */
-  double rate;                  /* mean rate at the limit; 0: not known */
-  double best;                  /* the best rate, at this limit or a higher */
-  double first_gain;            /* of the rate, in the first probe round */
-  bool was_slow, had_waits;     /* of the last round */
-  unsigned up_in, up_backoff;   /* rounds until the next probe, and after a
-                                 * probe without a gain */
-  unsigned down_in, down_backoff;
-  unsigned forced;              /* reads; for tests */
-  unsigned seed;
+  double rate;                  /* mean rate at the limit; 0: unknown */
+  double best;                  /* best rate, at this limit or a higher one */
+  double first_gain;            /* gain of the rate in the first probe round */
+  bool was_slow, had_waits;     /* properties of the last round */
+  unsigned up_in, up_backoff;   /* rounds until the next probe of a higher
+                                 * limit, now and after a probe without gain */
+  unsigned down_in, down_backoff; /* the same for a lower limit */
+  unsigned forced;              /* the limit, for tests; or 0 */
+  unsigned seed;                /* of random limits, for tests */
 };
 
 /* Start with a limit of START reads, which is also the minimum.  The maximum is
- * MAX.  THREADS can read and hash at once.
+ * MAX.  Up to THREADS threads read and hash.
  */
 void depth_init (struct depth *depth, unsigned start, unsigned max,
                  unsigned threads);

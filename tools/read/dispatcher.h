@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A range scheduler for many threads.  Ranges of the image are taken in order,
- * and not far ahead of the first one that is not hashed yet.  Zero ranges are
- * added to the table here, and need not be read.
+ * A range scheduler for many threads.  Threads take ranges of the image in
+ * order, and only up to a limit ahead of the first range that is not hashed
+ * yet.  Zero ranges are not handed out: the dispatcher adds them to the table.
  */
 
 #ifndef BLKSUM_DISPATCHER_H
@@ -45,7 +45,7 @@ struct dispatched_range {
   struct window_item item;
 };
 
-/* MEMORY is that of all buffers, in bytes. */
+/* MEMORY is the size of all buffers, in bytes. */
 void dispatcher_init (struct dispatcher *dispatcher, struct scan *scan,
                       next_range_function next_range, size_t memory);
 void dispatcher_destroy (struct dispatcher *dispatcher);
@@ -56,20 +56,20 @@ void dispatcher_destroy (struct dispatcher *dispatcher);
 uint64_t dispatcher_max_range (const struct dispatcher *dispatcher,
                                unsigned count);
 
-/* Wait for the next range to be read by WORKER.  1; 0 at the end, or when the
- * dispatcher was stopped; or -1 with the reason, which does not stop the
+/* Wait for the next range that WORKER must read.  Returns 1; 0 at the end, or
+ * if the dispatcher was stopped; or -1 with the reason, which does not stop the
  * dispatcher.
  */
 int dispatcher_next (struct dispatcher *dispatcher, void *worker,
                      struct dispatched_range *range, struct error *error);
 
-/* The same, but does not wait: RANGE has length 0 if other ranges have to be
+/* The same without waiting: the length of RANGE is 0 if other ranges must be
  * hashed first.
  */
 int dispatcher_try_next (struct dispatcher *dispatcher, void *worker,
                          struct dispatched_range *range, struct error *error);
 
-/* Wait until a range can be taken, or the dispatcher was stopped. */
+/* Wait until a range can be taken, or the dispatcher is stopped. */
 void dispatcher_wait (struct dispatcher *dispatcher);
 
 /* Move the range from FROM to TO. */

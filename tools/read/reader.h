@@ -33,14 +33,14 @@ struct reader_image {
    */
   extent_function extent_at;
 
-  /* Returns the flags of RANGE, which is data.  It was just returned by the
-   * cursor, so extent_at was called for all of it, and perhaps for bytes after
-   * it.  Called by one thread at a time.  Can be NULL.
+  /* Returns the flags of RANGE, which is data.  Called when the cursor has
+   * returned RANGE, so extent_at was called up to its end, or beyond.  Called
+   * by one thread at a time.  Can be NULL.
    */
   unsigned (*range_flags) (void *opaque, const struct range *range);
 
-  /* Read RANGE into BUF, which is aligned for direct I/O and has room for
-   * whole pages; with READS_TWICE for twice as many.  Can return READER_ZERO
+  /* Read RANGE into BUF, which is aligned for direct I/O and has room for whole
+   * pages, or for twice as many with READS_TWICE.  Can return READER_ZERO
    * instead of 0 if RANGE is zero; then BUF is ignored.  Called by any thread.
    */
   int (*read) (void *opaque, const struct range *range, void *buf,
@@ -58,12 +58,13 @@ struct reader_image {
    */
   int (*begin) (void *opaque, struct error *error);
 
-  /* Improve ERROR, of one of these functions, after all threads have ended.
-   * Not called by reader_scan.  Can be NULL.
+  /* Replace ERROR, which is from one of these functions, by a better reason if
+   * there is one.  Called after all threads have ended, but not by reader_scan.
+   * Can be NULL.
    */
   void (*refine_error) (void *opaque, struct error *error);
 
-  bool reads_twice;
+  bool reads_twice;             /* READ uses a buffer of twice the length */
 };
 
 /* Read the missing ranges, or the whole stream if there is a read_next.

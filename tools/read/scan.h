@@ -26,29 +26,33 @@ struct scan {
   /* Set once. */
   struct blkhash_leaves *leaves; /* NULL: search for data */
   size_t block_size;            /* of the table, bytes */
-  uint64_t from;                /* bytes: FROM to TO is read, if missing */
+  uint64_t from;                /* bytes; missing ranges from FROM to TO are
+                                 * read */
   const struct progress *progress; /* or NULL; called by any thread */
-  /* Returns the size of the table for an image of SIZE bytes, if the size was
-   * unknown until the end of the image.  The rest of the table is zero.  NULL:
-   * the table has the size of the image.
+  /* Returns the size of the table for an image of SIZE bytes, if the size is
+   * unknown until the end of the image.  The table is zero beyond the image.
+   * If NULL, the table has the size of the image.
    */
   uint64_t (*table_size) (void *opaque, uint64_t size);
   void *table_size_opaque;
-  /* Returns true if missing bytes at OFFSET are to be read.  Stores in *LEN for
-   * how many bytes the answer is valid.  Bytes that are not read count as zero.
-   * NULL: all are read.  Called by one thread at a time.
+  /* Returns true if missing bytes at OFFSET must be read, and stores in *LEN
+   * the number of bytes for which the answer is the same.  Bytes that are not
+   * read count as zero.  If NULL, all are read.  Called by one thread at a
+   * time.
    */
   bool (*wanted) (void *opaque, uint64_t offset, uint64_t *len);
   void *wanted_opaque;
-  bool (*stopped) (void *opaque); /* true: the request is canceled.  Or NULL;
-                                 * called by any thread */
+  bool (*stopped) (void *opaque); /* returns true if the request is canceled;
+                                 * called by any thread; or NULL */
   void *stopped_opaque;
 
   pthread_mutex_t lock;         /* protects the fields below */
-  uint64_t to;                  /* bytes; the first data that was found */
-  uint64_t hole, read;          /* bytes that were not read, and were */
+  uint64_t to;                  /* bytes; a search sets it to the first data */
+  uint64_t hole, read;          /* bytes that were known to be zero, and that
+                                 * were read */
   struct read_stats stats;
-  struct error error;           /* the first of any thread; stops all */
+  struct error error;           /* the first error of any thread, which stops
+                                 * all threads */
 };
 
 /* Initialize a request to fill all of LEAVES, a table with blocks of BLOCK_SIZE
@@ -79,19 +83,17 @@ int scan_add_zero (struct scan *scan, uint64_t len, uint64_t offset);
  */
 int scan_set_size (struct scan *scan, uint64_t size);
 
-/* Returns how many bytes to pass to scan_add_data at once; see
- * blkhash_leaves_batch.
- */
+/* Returns the best LEN for scan_add_data; see blkhash_leaves_batch. */
 size_t scan_batch_size (const struct scan *scan);
 
 /* Returns true if no data is needed from OFFSET on. */
 bool scan_ends_before (struct scan *scan, uint64_t offset);
 
-/* Count LEN bytes that were added.  HOLE: they were not read. */
+/* Count LEN bytes that were added.  If HOLE is set, they were not read. */
 void scan_count (struct scan *scan, uint64_t len, bool hole);
 
-/* A read took LATENCY nanoseconds, and ended when IN_FLIGHT reads were in
- * flight, with it.
+/* Count a read that took LATENCY nanoseconds, and ended when IN_FLIGHT reads,
+ * including this one, were in flight.
  */
 void scan_read_done (struct scan *scan, uint64_t latency, unsigned in_flight);
 

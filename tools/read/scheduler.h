@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Schedule the threads that read an image and fill a leaf table: the next step
- * is to read, or to hash a buffer that was read.
+ * Schedule the threads that read an image and fill a leaf table: decide whether
+ * a thread reads next, or hashes a buffer that was read.
  *
- * The scheduler bounds the memory, the reads and the threads that hash.  It
- * does not read by itself.  Every function is thread-safe, except init and
- * destroy.
+ * The scheduler limits the memory, the reads in flight and the threads that
+ * hash.  It does not read by itself.  All functions except init and destroy are
+ * thread-safe.
  */
 
 #ifndef BLKSUM_SCHEDULER_H
@@ -29,17 +29,20 @@ struct source_options;
 struct scheduler_bounds {
   size_t memory;                /* bytes of all buffers */
   size_t max_len;               /* bytes of a buffer */
-  unsigned hashing;             /* threads that hash at once */
-  unsigned reading;             /* threads that read; 0: workers only hash */
-  unsigned start, depth;        /* buffers in use, at first and at most */
-  bool read_first;              /* the writer of a pipe waits while nothing is
-                                 * read */
+  unsigned hashing;             /* maximum number of threads that hash */
+  unsigned reading;             /* maximum number of threads that read; 0 if
+                                 * workers only hash */
+  unsigned start, depth;        /* initial and maximum number of buffers in
+                                 * use */
+  bool read_first;              /* prefer reading to hashing, because the writer
+                                 * of a pipe waits for reads */
 };
 
 struct scheduler {
   /* Set once. */
   struct scan *scan;
-  struct semaphore *shared;     /* of the threads that hash; or NULL */
+  struct semaphore *shared;     /* limits the hashing threads of several
+                                 * schedulers; or NULL */
   struct scheduler_bounds bounds;
 
   struct dispatcher dispatcher;
@@ -49,22 +52,23 @@ struct scheduler {
   pthread_cond_t has_memory;    /* for scheduler_wait_memory */
   struct buffers buffers;
   struct depth depth;
-  struct buffer *first, **last; /* the queue: read, but not hashed */
-  unsigned queued, reading, hashing; /* buffers */
-  unsigned waiting;             /* threads that wait in scheduler_next, */
-  unsigned starved;             /* and in scheduler_wait_memory */
-  bool ended;                   /* everything was read */
+  struct buffer *first, **last; /* queue of buffers that were read, but not
+                                 * hashed */
+  unsigned queued, reading, hashing; /* numbers of buffers */
+  unsigned waiting;             /* threads that wait in scheduler_next */
+  unsigned starved;             /* threads that wait in scheduler_wait_memory */
+  bool ended;                   /* the whole image was read */
   bool stopped;
 };
 
-/* Initialize for SCAN.  NEXT_RANGE returns its ranges.  The dispatcher can be
- * used after this.
+/* Initialize a scheduler for SCAN, whose ranges NEXT_RANGE returns.  The
+ * dispatcher can be used after this.
  */
 void scheduler_init (struct scheduler *scheduler,
                      const struct source_options *options, struct scan *scan,
                      next_range_function next_range);
 
-/* Allocate the buffers.  Returns 0 or a positive errno. */
+/* Set the limits, and allocate the buffers.  Returns 0 or a positive errno. */
 int scheduler_set_bounds (struct scheduler *scheduler,
                           const struct scheduler_bounds *bounds);
 void scheduler_destroy (struct scheduler *scheduler);
@@ -92,12 +96,14 @@ bool scheduler_needs_thread (struct scheduler *scheduler);
 bool scheduler_next_range (struct scheduler *scheduler, void *worker,
                            struct buffer *buffer, unsigned copies);
 
-/* A read took LATENCY nanoseconds.  To be called before its buffer is queued or
+/* Report a read that took LATENCY nanoseconds, before its buffer is queued or
  * freed.
  */
 void scheduler_read_done (struct scheduler *scheduler, uint64_t latency);
 
-/* Queue BUFFER, which was read; or free it, because its range is zero. */
+/* Queue BUFFER, which was read; or add zeros for its range, and free it; or
+ * hash BUFFER, and free it.
+ */
 void scheduler_queue (struct scheduler *scheduler, struct buffer *buffer);
 void scheduler_add_zero (struct scheduler *scheduler, struct buffer *buffer);
 
@@ -108,15 +114,15 @@ void scheduler_hash (struct scheduler *scheduler, struct buffer *buffer);
 /* Returns a buffer of LEN bytes, or NULL if none is available now. */
 struct buffer *scheduler_try_get (struct scheduler *scheduler, size_t len);
 
-/* Wait until a buffer is available, or the scheduler was stopped. */
+/* Wait until a buffer is available, or the scheduler is stopped. */
 void scheduler_wait_memory (struct scheduler *scheduler, size_t len);
 
-/* Returns a buffer to hash, or NULL if there is none, or waiting threads will
- * take all of them.
+/* Returns a buffer to hash.  Returns NULL if there is none, or if waiting
+ * threads will hash all of them.
  */
 struct buffer *scheduler_try_hash (struct scheduler *scheduler);
 
-/* Returns how many buffers may be in use. */
+/* Returns the maximum number of buffers in use. */
 unsigned scheduler_depth (struct scheduler *scheduler);
 
 /* ---- The end ---- */

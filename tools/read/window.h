@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The window: how far hashed ranges may be ahead of the first range that is not
- * hashed.  Their leaves wait in memory.
+ * The window: limits how far ranges may be ahead of the first range that is not
+ * hashed, because their leaves are kept in memory until they can be folded.
  *
- * The window counts the memory for leaves.  So a hole counts as little as a
- * block, and blocks of 4 bytes count much.  Not thread-safe: the caller holds a
- * lock.
+ * The window counts the memory for leaves.  So a hole counts no more than a
+ * block, and small blocks count more than large blocks for the same data.  Not
+ * thread-safe: the caller holds a lock.
  */
 
 #ifndef BLKSUM_WINDOW_H
@@ -20,20 +20,21 @@ struct range;
 
 /* A range that was taken and is not hashed yet. */
 struct window_item {
-  uint64_t offset;              /* of the range, bytes */
-  uint64_t start;               /* bytes of memory before it */
+  uint64_t offset;              /* offset of the range, bytes */
+  uint64_t start;               /* value of TAKEN before this range */
   struct window_item *prev, *next;
 };
 
 struct window {
   uint64_t block_size;          /* bytes */
   uint64_t size;                /* bytes of memory */
-  uint64_t taken;               /* bytes of memory of all ranges so far */
+  uint64_t taken;               /* bytes of memory of all ranges that were ever
+                                 * taken */
   struct window_item *first, *last; /* in the order of the image */
 };
 
-/* MEMORY: of the buffers of this image, bytes.  Images that share the memory of
- * buffers also share that of the window.
+/* MEMORY is the size of the buffers of this image, in bytes.  Images that share
+ * the memory for buffers also share the memory for windows.
  */
 void window_init (struct window *window, uint64_t block_size, size_t memory);
 

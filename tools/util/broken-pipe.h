@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * blksum ignores SIGPIPE because of its sockets.  If stdout is a broken pipe,
- * this function makes blksum die of the signal like any other program.
+ * this function raises the signal, so that blksum is terminated by it.
  */
 
 #ifndef BLKSUM_BROKEN_PIPE_H

@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 /* An extent of LEN bytes from some offset on.  If ZERO is set, it reads as
- * zeros; otherwise it is not known whether it does.  LEN is at least 1, and can
- * pass the end of the image.
+ * zeros; otherwise its content is unknown.  LEN is at least 1, and the extent
+ * can end beyond the end of the image.
  */
 struct extent {
   uint64_t len;

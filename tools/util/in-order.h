@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Work on many items at once, results in order.
+ * Process many items in parallel, and deliver their results in order.
  */
 
 #ifndef BLKSUM_IN_ORDER_H
@@ -13,24 +13,25 @@
 #define IN_ORDER_MAX 16         /* items in flight */
 
 struct in_order {
-  size_t count;                 /* of items, numbered from 0 */
-  /* Do item I, with its result in SLOT, which no other item in flight has:
-   * 0 <= SLOT < IN_ORDER_MAX.  False: it is to be done alone.  Any thread.
+  size_t count;                 /* number of items */
+  /* Process item I, and store the result in slot SLOT, which is less than
+   * IN_ORDER_MAX and not used by another item in flight.  Returns false if the
+   * item must be processed alone.  Called by any thread.
    */
   bool (*work) (void *opaque, size_t i, unsigned slot);
-  /* The same, when all threads have ended: no other item is worked on.  The
-   * thread that called in_order_run.
+  /* Process item I while no other item is processed.  Called by the thread that
+   * called in_order_run, after all other threads have ended.
    */
   void (*work_alone) (void *opaque, size_t i, unsigned slot);
-  /* Item I is done, and so are those before it.  Called in order, by the thread
-   * that called in_order_run.  False: no more items are wanted.
+  /* Deliver the result of item I.  Called in the order of the items, by the
+   * thread that called in_order_run.  Returns false to stop.
    */
   bool (*deliver) (void *opaque, size_t i, unsigned slot);
   void *opaque;
 };
 
-/* Returns true when all items were delivered; or false when DELIVER returned
- * that, and the items that were in flight are done.
+/* Process all items.  Returns true after all results were delivered.  If
+ * DELIVER returns false, returns false after the items in flight have ended.
  */
 bool in_order_run (const struct in_order *in_order);
 

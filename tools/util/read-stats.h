@@ -14,11 +14,11 @@
 /* Latencies are counted in ranges that grow by an eighth. */
 #define READ_STATS_RANGES 320
 
-/* Zero-initialised there were none. */
+/* Initialize it to zeros. */
 struct read_stats {
   uint64_t reads;
-  unsigned in_flight;           /* the most at once */
-  uint64_t counts[READ_STATS_RANGES]; /* of reads, by latency */
+  unsigned in_flight;           /* maximum number of reads in flight */
+  uint64_t counts[READ_STATS_RANGES]; /* number of reads, by latency */
 };
 
 /* Add a read that took LATENCY nanoseconds, and ended when IN_FLIGHT reads were

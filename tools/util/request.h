@@ -31,7 +31,7 @@ struct hash_request {
   const char *operand;          /* the image; NULL in a job with several
                                  * images */
   struct blkhash_opts *opts;    /* digest, block size, construction, threads */
-  /* set by the user */
+  /* Set if the user set this option. */
   bool digest_chosen, block_size_chosen, construction_chosen;
   struct source_options source;
   const char *manifest;         /* file to write; "-" for stdout; or NULL */
@@ -81,8 +81,8 @@ struct expect_request {
 struct compare_request {
   struct hash_request hash;     /* hash parameters of the images */
   const char *operands[2];
-  uint64_t size;                /* number of bytes to compare of images of
-                                 * manifests, or SOURCE_WHOLE */
+  uint64_t size;                /* with manifests, the number of bytes to
+                                 * compare, or SOURCE_WHOLE */
   struct subset subset;         /* if N > 0, only this subset is compared */
   bool same_size;               /* different sizes count as a difference */
   bool first_only;              /* stop at the first difference */

@@ -32,7 +32,7 @@ struct sum {
   uint64_t read;                /* bytes read from the image */
   struct {
     uint64_t count;
-    unsigned in_flight;         /* the most at once */
+    unsigned in_flight;         /* maximum number of reads in flight */
     uint64_t latency, latency_p99; /* ns: the median, and the 99th percentile;
                                  * 0 if there were no reads */
   } reads;                      /* of the image */
@@ -57,8 +57,8 @@ struct trailing_data {
                                  * byte, or of its block */
 };
 
-/* The difference of two images.  Ranges that differ are passed on as they are
- * found, so their number does not affect the memory.
+/* The difference of two images.  The ranges that differ are not stored: each is
+ * reported when it is found.
  */
 struct difference {
   bool differ;

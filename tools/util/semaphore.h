@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A counting semaphore.  Those of POSIX without a name are not on all systems.
+ * A counting semaphore, because not all systems have unnamed semaphores
+ * (sem_init).
  */
 
 #ifndef BLKSUM_SEMAPHORE_H

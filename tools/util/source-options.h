@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The options that say how images are opened and read.  All code that reads an
- * image uses them.  Options of checksums and of output are elsewhere.
+ * Options for opening and reading images, which all code that reads images
+ * uses.
  */
 
 #ifndef BLKSUM_SOURCE_OPTIONS_H
@@ -15,7 +15,7 @@
 struct semaphore;
 
 #define SOURCE_WHOLE UINT64_MAX
-/* memory of all reads in flight, bytes */
+/* Memory of all reads in flight, bytes. */
 #define SOURCE_MEMORY (44 * 1024 * 1024)
 
 struct source_options {
