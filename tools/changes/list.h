@@ -18,8 +18,8 @@ struct ranges;
 /* Read the list PATH, or standard input if it is "-".  It is JSON: either
  * [{"start": BYTES, "length": BYTES}...], as --compare prints it, or the output
  * of "nbdinfo --json --map=qemu:dirty-bitmap:NAME URI".  The image has SIZE
- * bytes.  RANGES is empty before, and sorted afterwards.  Returns 0, or -1 with
- * the reason, and RANGES is empty.
+ * bytes.  RANGES, which must be empty, receives the ranges, and is sorted.
+ * Returns 0; or -1 with the reason, and RANGES is empty.
  */
 int changes_read (const char *path, uint64_t size, struct ranges *ranges,
                   struct error *error);

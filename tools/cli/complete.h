@@ -10,18 +10,18 @@
 
 struct option_row;
 
-/* Print what the last of the NR_WORDS words after "blksum" can become; it ends
- * where the cursor is.  The first line is KIND, a tab, and that part of the
- * word which stays as it is, such as "--manifest=".  KIND says what can follow
- * that part:
+/* Print the completions of the last of the NR_WORDS words after "blksum", which
+ * ends at the cursor.  The first line is KIND, a tab, and the part of the word
+ * that is not completed, such as "--manifest=".  KIND is the type of the
+ * completions:
  *
- *   words         one of those in the lines that come next
- *   files         a file, or one of those words
- *   directories   a directory
+ *   words         the words in the following lines
+ *   files         files, and the words in the following lines
+ *   directories   directories
  *
- * A line for a word has, for an option, a tab and its help.  Words are not
- * filtered by what the user has typed: the shell does that.  No space belongs
- * after a word that ends in "=" or ":".
+ * In the line of an option, a tab and its help follow the word.  The words are
+ * not filtered by the text before the cursor: the shell filters them.  The
+ * shell must not append a space to a word that ends with "=" or ":".
  */
 void complete_print (const struct option_row *rows, int nr_words,
                      char *const words[]);

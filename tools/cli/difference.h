@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Print where two images differ: each range when it is found.
+ * Print the ranges in which two images differ, each when it is found.
  */
 
 #ifndef BLKSUM_DIFFERENCE_H
@@ -16,7 +16,7 @@ struct options;
 struct difference_output {
   const struct options *options;
   bool sizes_printed;
-  int error;                    /* an errno value: stdout was not written */
+  int error;                    /* errno value of a failed write to stdout */
 };
 
 /* Print on stdout that LENGTH bytes at START differ.  Returns 0, or an errno

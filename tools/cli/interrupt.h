@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Print how to resume when a long job is interrupted.
+ * Print the command that resumes a job when the job is interrupted.
  */
 
 #ifndef BLKSUM_INTERRUPT_H
@@ -14,8 +14,9 @@ struct options;
 /* Prepare the text.  Called once, before interrupt_resumable. */
 void interrupt_prepare (const struct options *options);
 
-/* While NOW is true, SIGINT, SIGTERM and SIGHUP print the command line, and
- * then end the program as before.  Ignored signals stay ignored.
+/* If NOW is true, install handlers of SIGINT, SIGTERM and SIGHUP that print the
+ * command line before the signal ends the program; otherwise remove them.
+ * Ignored signals stay ignored.
  */
 void interrupt_resumable (bool now);
 

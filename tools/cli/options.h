@@ -17,41 +17,47 @@
 enum output_form {
   OUTPUT_PLAIN,                 /* HEX  NAME */
   OUTPUT_TAG,                   /* blk-sha256/64k (NAME) = HEX */
-  OUTPUT_JSON,                  /* an object a line */
+  OUTPUT_JSON,                  /* one JSON object on a line */
 };
 
-/* What --check prints, in addition to errors. */
+/* The results that --check prints, in addition to errors. */
 enum check_report {
   CHECK_ALL,
-  CHECK_QUIET,                  /* nothing for images that match */
-  CHECK_STATUS,                 /* nothing */
-  CHECK_WARN,                   /* all, and lines that are malformed */
+  CHECK_QUIET,                  /* only mismatches */
+  CHECK_STATUS,                 /* none */
+  CHECK_WARN,                   /* all, and malformed lines */
 };
 
-/* Of --check; the first three of --compare, and two of them of --expect. */
+/* The options of --check.  --compare uses the first three, and --expect the
+ * first two.
+ */
 struct verify_options {
-  struct subset subset;         /* n > 0: no more of an image is read */
-  enum check_report report;     /* of the others: CHECK_QUIET or not */
-  bool strict;                  /* malformed lines make it fail; or sizes */
-  bool ignore_missing;          /* files */
-  bool allow_uris;              /* in lists */
+  struct subset subset;         /* if n > 0, only this subset is read */
+  enum check_report report;     /* --compare and --expect use only CHECK_QUIET */
+  bool strict;                  /* --check: malformed lines are an error;
+                                 * --compare: different sizes differ */
+  bool ignore_missing;          /* missing files are not an error */
+  bool allow_uris;              /* lists can contain URIs */
 };
 
 struct options {
-  struct hash_request hash;     /* of each operand, which is not set here */
-  uint32_t digest_block_size;   /* from --digest; 0: not given */
+  struct hash_request hash;     /* of each operand; hash.operand is not set */
+  uint32_t digest_block_size;   /* the block size in --digest, or 0 */
 
-  /* What is done with the operands: print their sums, or: */
-  bool check;                   /* they are lists of sums; or */
-  const char *expect;           /* the sum of the only one is this; or */
-  bool compare;                 /* where do the two differ; or */
-  struct part part;             /* make the manifest of this part of it, if */
-  const char *manifest_dir;     /* part.n > 0, in this directory; or */
-  bool merge;                   /* they are parts of an image: merge them; or */
-  bool resume;                  /* go on with that of the only one; or make it
-                                 * of an old one, if incremental.old is set */
+  /* The job.  If none of these is set, print the sums of the operands. */
+  bool check;                   /* verify the operands, which are lists */
+  const char *expect;           /* compare the operand with this sum */
+  bool compare;                 /* compare the two operands */
+  struct part part;             /* if part.n > 0, write the manifest of this
+                                 * part of the operand */
+  const char *manifest_dir;     /* the directory of the manifests of parts */
+  bool merge;                   /* merge the operands, which are manifests of
+                                 * parts */
+  bool resume;                  /* resume an interrupted run; if
+                                 * incremental.old is set instead, update a
+                                 * manifest */
   struct verify_options verify;
-  struct incremental_request incremental; /* but for its hash */
+  struct incremental_request incremental; /* its hash is not set */
 
   /* Output. */
   enum output_form form;

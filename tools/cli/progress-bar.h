@@ -7,14 +7,13 @@
 #ifndef BLKSUM_PROGRESS_BAR_H
 #define BLKSUM_PROGRESS_BAR_H
 
-/* Draw a bar, PERCENT of it full, over what is in the line on the terminal FD,
- * with NAME in front of it, unless that is NULL, and TEXT behind it, and behind
- * that MORE, if there is room for it.
+/* Replace the line on the terminal FD by NAME, unless it is NULL, a bar of
+ * which PERCENT is full, TEXT, and, if there is room, MORE.
  */
 void progress_bar_percent (int fd, const char *name, int percent,
                            const char *text, const char *more);
 
-/* The same of something that has no known end: no bar. */
+/* The same without a bar, for progress whose end is unknown. */
 void progress_bar_text (int fd, const char *name, const char *text);
 
 /* Erase the line. */

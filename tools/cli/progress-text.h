@@ -13,7 +13,7 @@
 /* Write "12.3 GiB" to TEXT. */
 void progress_text_bytes (char *text, size_t room, double bytes);
 
-/* Write "1.2 GiB/s" to TEXT, of DONE bytes in so many SECONDS. */
+/* Write "1.2 GiB/s" to TEXT: the rate of DONE bytes in SECONDS. */
 void progress_text_rate (char *text, size_t room, uint64_t done,
                          double seconds);
 

@@ -11,8 +11,8 @@
 #include "util/progress.h"
 
 struct progress_target {
-  int fd;                       /* -1: nothing is shown */
-  bool bar;                     /* else lines N/100, as nbdcopy prints */
+  int fd;                       /* -1 if no progress is shown */
+  bool bar;                     /* a bar, or else lines N/100, like nbdcopy */
 };
 
 /* Returns the functions that a job calls to show its progress on TARGET.  After

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Print errors after the command line was parsed, on stderr.
+ * Print errors on stderr.  For errors in the command line see usage.h.
  */
 
 #ifndef BLKSUM_REPORT_H
@@ -12,8 +12,8 @@ struct error;
 /* Print ERROR, which is about NAME, with NAME in each of its lines. */
 void report (const char *name, const struct error *error);
 
-/* Report that standard output could not be written, with ERR, an errno value,
- * and exit.
+/* Report that standard output could not be written, because of the errno value
+ * ERR, and exit.
  */
 void report_write_failed (int err) __attribute__ ((noreturn));
 

@@ -18,7 +18,8 @@ void usage_error (const char *fmt, ...)
   __attribute__ ((noreturn, format (printf, 1, 2)));
 
 /* The same after getopt_long returned '?'.  ARG is the argument before optind,
- * and OPTIONS are those that getopt_long was given, USAGE_MAX_OPTIONS at most.
+ * and OPTIONS is the argument of getopt_long, with at most USAGE_MAX_OPTIONS
+ * elements.
  */
 #define USAGE_MAX_OPTIONS 100
 void usage_unknown_option (const struct option *options, const char *arg)

@@ -12,8 +12,8 @@ struct check_result;
 struct error;
 
 /* Check all images in a list.  Returns 0, or -1 with the reason if the list
- * could not be read to its end.  RESULT has the lines that were read in both
- * cases.
+ * could not be read to its end.  In both cases RESULT counts the lines that
+ * were read.
  */
 int job_check (const struct check_request *request,
                struct check_result *result, struct error *error);

@@ -26,9 +26,9 @@ struct checkpoint {
   struct journal_found found;
 };
 
-/* Open the manifest of REQUEST, of SOURCE, and scan it.  The file is created if
- * it does not exist.  Returns 0, or -1 with the reason, for example that the
- * file must not be replaced.
+/* Open and scan the manifest of REQUEST.  The file is created if it does not
+ * exist.  Returns 0, or -1 with the reason, for example that the file must not
+ * be replaced because it is a file of SOURCE.
  */
 int checkpoint_open (struct checkpoint *checkpoint,
                      const struct hash_request *request,
@@ -37,14 +37,15 @@ void checkpoint_close (struct checkpoint *checkpoint);
 
 enum checkpoint_status {
   CHECKPOINT_ERROR = -1,        /* an error, with the reason */
-  CHECKPOINT_EMPTY,             /* there are no blocks: start */
-  CHECKPOINT_STALE,             /* it is stale, see WHY: start over */
+  CHECKPOINT_EMPTY,             /* it has no blocks: start */
+  CHECKPOINT_STALE,             /* it is of another image or state, see WHY:
+                                 * start over */
   CHECKPOINT_RESUMABLE,         /* it can be resumed */
   CHECKPOINT_FINISHED,          /* the last run was interrupted after it had
                                  * published the manifest */
 };
 
-/* Validate the checkpoint for SOURCE, which has this IDENTITY. */
+/* Validate the checkpoint for SOURCE, whose identity is IDENTITY. */
 enum checkpoint_status checkpoint_validate (const struct checkpoint *checkpoint,
                                             const struct hash_request *request,
                                             const struct source *source,

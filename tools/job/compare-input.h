@@ -26,15 +26,16 @@ struct source;
 struct compare_input {
   const char *operand;
   const struct compare_request *request;
-  struct source *source;        /* of an image, or NULL */
-  struct blkhash_manifest_reader *reader; /* of a manifest, or NULL */
-  int fd;                       /* of a manifest, or -1 */
-  uint64_t size;                /* of the image, bytes; of a pipe it is
-                                 * SOURCE_SIZE_UNKNOWN up to its end */
-  struct trailing_data trailing; /* of a manifest: trailing data after SIZE */
+  struct source *source;        /* an image; or NULL */
+  struct blkhash_manifest_reader *reader; /* a manifest; or NULL */
+  int fd;                       /* the file of the manifest, or -1 */
+  uint64_t size;                /* size of the image in bytes;
+                                 * SOURCE_SIZE_UNKNOWN for a pipe that has not
+                                 * ended */
+  struct trailing_data trailing; /* trailing data of a manifest */
   struct error error;           /* the reason of a failure */
 
-  /* Its leaves. */
+  /* The iterator of leaves. */
   const struct blkhash_opts *opts;
   const struct compare_input *other;
   struct image_runs image;
@@ -64,10 +65,10 @@ int compare_input_open_both (struct compare_input *both,
 bool compare_input_is_same_pipe (const struct compare_input *a,
                                  const struct compare_input *b);
 
-/* Start to read the leaves of INPUT, made with OPTS.  They are compared with
- * those of OTHER, in the same GROUP.  PROGRESS is NULL if OTHER reports the
- * progress.  Returns NULL with the reason in INPUT on error; then
- * compare_input_stop is not called.
+/* Start to read the leaves of INPUT, whose hash parameters are OPTS.  They are
+ * compared with those of OTHER, in the same GROUP.  PROGRESS is NULL if OTHER
+ * reports the progress.  Returns NULL with the reason in INPUT on error; then
+ * compare_input_stop must not be called.
  */
 struct leaf_runs *
 compare_input_start (struct compare_input *input,

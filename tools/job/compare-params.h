@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Choose digest and block size for comparing.
+ * Select the digest and block size of a comparison.
  */
 
 #ifndef BLKSUM_COMPARE_PARAMS_H
@@ -16,9 +16,10 @@ struct compare_params {
   struct blkhash_opts *owned;   /* to be freed, or NULL */
 };
 
-/* Choose the parameters that the manifests among the two INPUTS use, and that
- * the options select.  BOTH comes from compare_input_open_both.  Returns 0, or
- * -1 with the reason, which is about input *FAILED.
+/* Select the parameters of the manifests among the two INPUTS, or those of the
+ * options.  It is an error if they differ.  BOTH is the result of
+ * compare_input_open_both.  Returns 0, or -1 with the reason, which is about
+ * input *FAILED.
  */
 int compare_params_choose (struct compare_params *params,
                            const struct compare_input *inputs,

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: where do two images differ?
+ * The job: find the ranges in which two images differ.
  */
 
 #ifndef BLKSUM_COMPARE_H

@@ -21,8 +21,8 @@ int job_expect_subset (const struct expect_request *request,
 
 /* Compare the image of LINE with the manifest beside it.  The manifest must
  * have the checksum of LINE, and the parameters of HASH.  Returns 1 if the
- * subset matches, 0 if not, both with VERDICT, of VERDICT_SIZE bytes; or -1
- * with the reason.
+ * subset matches, or 0 if not, and sets VERDICT, a buffer of VERDICT_SIZE
+ * bytes; or returns -1 with the reason.
  */
 int expect_subset_line (const struct hash_request *hash,
                         const struct subset *subset,

@@ -12,7 +12,7 @@ struct expect_request;
 struct expect_result;
 
 /* Compare the image with the expected checksum.  Returns 0, or -1 with the
- * reason.  The reason is about *OPERAND, or about the expected checksum if that
+ * reason, which is about *OPERAND, or about the expected checksum if *OPERAND
  * is NULL.
  */
 int job_expect (const struct expect_request *request,

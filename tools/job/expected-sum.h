@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An expected checksum, to be compared with the checksum of an image.
+ * Compare an expected checksum with the checksum of an image.
  */
 
 #ifndef BLKSUM_EXPECTED_SUM_H
@@ -13,20 +13,20 @@ struct blkhash_opts;
 struct error;
 struct sum;
 
-/* The hash parameters of the last checksum.  They are cached because the next
- * checksum usually has the same.  Zeros before the first use.
+/* The hash parameters of the last checksum, which are cached because the next
+ * checksum usually has the same parameters.  Initialize it to zeros.
  */
 struct expected_sum {
-  char *spec;                   /* the hash spec; NULL: the defaults */
-  struct blkhash_opts *opts;    /* NULL: none yet */
-  unsigned digits;
+  char *spec;                   /* the hash spec; NULL for the defaults */
+  struct blkhash_opts *opts;    /* NULL if nothing is cached */
+  unsigned digits;              /* number of digits of a checksum */
 };
 
-/* Choose how to hash an image whose expected checksum is HEX.  The parameters
- * are those of the hash spec SPEC, such as "sha256/64k".  DEFAULTS has those
- * that SPEC does not contain, or all if SPEC is NULL, and is the same in each
- * call.  Returns 0 with the options in EXPECTED; or -1 with the reason if the
- * parameters are not supported, or if the length of HEX is wrong.
+/* Set the options in EXPECTED to the hash parameters of a checksum HEX with the
+ * hash spec SPEC, such as "sha256/64k".  Parameters that SPEC does not contain,
+ * or all if SPEC is NULL, are those of DEFAULTS, which must be the same in each
+ * call.  Returns 0; or -1 with the reason if the parameters are not supported,
+ * or if the length of HEX is wrong.
  */
 int expected_sum_set (struct expected_sum *expected, const char *spec,
                       const char *hex,

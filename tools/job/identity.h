@@ -3,10 +3,9 @@
  *
  * Detect that an image was modified between two runs.
  *
- * The state of each file of the image is compared: device, inode, size, and the
- * times of the last modification.  Two modifications within the same tick of
- * the clock have the same time, so times are only trusted when they are some
- * seconds old.
+ * For each file of the image, the device, inode, size, mtime and ctime are
+ * compared.  Two modifications within the same tick of the clock have the same
+ * time, so times are trusted only when they are some seconds old.
  */
 
 #ifndef BLKSUM_IDENTITY_H
@@ -22,27 +21,28 @@ struct source_options;
 #define IDENTITY_AGE 2          /* seconds: older times are trusted */
 
 struct identity {
-  char *text;                   /* lines: how the image was opened, and a line
-                                 * for each file; equal if nothing changed */
+  char *text;                   /* a line with the options for opening the
+                                 * image, and a line for each file; texts are
+                                 * equal if nothing changed */
   bool detects_changes;         /* the text detects all modifications */
   struct timespec last_modified; /* the last modification of any file */
 };
 
-/* Set IDENTITY to that of SOURCE, which was opened as OPERAND.  Returns 0, or
- * -1 with the reason.
+/* Set IDENTITY to the identity of SOURCE, which was opened as OPERAND.  Returns
+ * 0, or -1 with the reason.
  */
 int identity_init (struct identity *identity,
                    const struct source_options *options, const char *operand,
                    const struct source *source, struct error *error);
 void identity_destroy (struct identity *identity);
 
-/* Returns how long to wait until the times can be trusted, in ns; 0 if they can
- * be trusted now; or -1 if they are in the future, where waiting does not help.
+/* Returns the time until the file times can be trusted, in ns; 0 if they can be
+ * trusted now; or -1 if they are in the future, so that waiting does not help.
  */
 long long identity_wait (const struct identity *identity);
 
-/* Returns true if A and B, which differ, are texts of the same files, so that
- * these were modified.
+/* A and B are different texts.  Returns true if they are of the same files, so
+ * that these files were modified.
  */
 bool identity_is_of_same_files (const char *a, const char *b);
 

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Make a manifest from the image and from another manifest that has most of its
- * leaves.  --resume and --update use this.
+ * Create a manifest from the image and from another manifest, the baseline,
+ * which has most of the leaves.  --resume and --update use this.
  *
- * The image is read where the other manifest, the baseline, has no leaves, and
- * at random in the rest, as an audit.  Leaves of the baseline are not kept in
- * memory: they are read in order, when the new manifest needs them.
+ * The image is read where the baseline has no leaves, and a random sample of
+ * the rest is read as an audit.  Leaves of the baseline are not kept in memory:
+ * they are read in order, when the new manifest needs them.
  */
 
 #ifndef BLKSUM_INCREMENTAL_H
@@ -29,11 +29,11 @@ struct sum;
 
 /* The baseline: the manifest whose leaves are trusted. */
 struct baseline {
-  struct blkhash_manifest_reader *reader; /* NULL: there is no baseline */
-  const char *name;             /* of the manifest */
+  struct blkhash_manifest_reader *reader; /* NULL if there is no baseline */
+  const char *name;             /* name of the manifest */
   bool finished;                /* it has an end, with a sum to verify */
   struct ranges *unknown;       /* ranges that are not in the baseline */
-  uint32_t audit;               /* how much of the trusted blocks is read, in
+  uint32_t audit;               /* share of the trusted blocks to audit, in
                                  * millionths of a percent */
 };
 
@@ -45,7 +45,7 @@ struct incremental {
   struct manifest_file manifest;
 };
 
-/* Begin the manifest of REQUEST, of SOURCE; for POLICY see job/overwrite.h.
+/* Begin the manifest of REQUEST for SOURCE.  For POLICY see job/overwrite.h.
  * BASELINE must outlive INCREMENTAL.  Returns 0, or -1 with the reason; then
  * INCREMENTAL need not be closed.
  */
@@ -54,9 +54,9 @@ int incremental_open (struct incremental *incremental,
                       enum overwrite_policy policy, struct source *source,
                       const struct baseline *baseline, struct error *error);
 
-/* Read the image where it is needed, and set SUM like job_hash_source.  All
- * leaves are appended to JOURNAL, unless it is NULL.  0; 1 if a block does not
- * match the baseline, with ERROR set; or -1 with the reason.
+/* Read the image where needed, and set SUM like job_hash_source.  All leaves
+ * are appended to JOURNAL, unless it is NULL.  Returns 0; 1 with ERROR set if
+ * an audited block does not match the baseline; or -1 with the reason.
  */
 int incremental_hash (struct incremental *incremental,
                       struct journal *journal, struct sum *sum,

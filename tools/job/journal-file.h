@@ -36,19 +36,19 @@ void journal_file_close (struct journal_file *file);
 /* The content of the file. */
 struct journal_found {
   struct blkhash_opts *opts;    /* hash parameters; NULL: there is no header */
-  uint64_t size;                /* of the image, bytes */
-  bool part;                    /* the manifest of a part of the image */
-  uint64_t blocks;              /* in the file, from the first on */
-  uint64_t offset;              /* bytes: the end of the last whole record */
-  char id[64];                  /* the key "journal", or empty */
+  uint64_t size;                /* size of the image, bytes */
+  bool part;                    /* it is the manifest of a part of the image */
+  uint64_t blocks;              /* number of blocks in the file */
+  uint64_t offset;              /* end of the last complete record, bytes */
+  char id[64];                  /* the value of the key "journal", or empty */
   bool finished;
   unsigned char md[BLKHASH_MAX_MD_SIZE]; /* valid if finished */
   unsigned md_len;
 };
 
-/* Scan the whole file, with progress in the FORM.  0 with FOUND, which is to be
- * destroyed; or -1 with the reason: the file cannot be read, or has a later
- * version.
+/* Scan the whole file, and report progress in the form FORM.  Returns 0 with
+ * FOUND, which the caller destroys; or -1 with the reason: the file cannot be
+ * read, or has a later version.
  */
 int journal_file_scan (const struct journal_file *file,
                        const struct progress_form *form,
@@ -62,8 +62,9 @@ struct blkhash_manifest_reader *
 journal_file_read (const struct journal_file *file, int *fd,
                    struct error *error);
 
-/* Truncate the file and write a header with the key ID; or append to the last
- * whole record that was found.  Returns NULL with the reason on error.
+/* Truncate the file, and write a header with ID as its key "journal"; or
+ * truncate it after the last complete record, to append to it.  Returns NULL
+ * with the reason on error.
  */
 struct blkhash_manifest_writer *
 journal_file_begin (const struct journal_file *file,

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The manifest that is made while an image is hashed: --manifest.
+ * The manifest that is written while an image is hashed: --manifest.
  */
 
 #ifndef BLKSUM_MANIFEST_FILE_H
@@ -27,17 +27,18 @@ struct manifest_file {
   struct new_file file;
   struct blkhash_manifest_writer *writer;
   uint32_t block_size;          /* bytes */
-  uint64_t data;                /* data blocks that were written */
-  bool ends_with_data;          /* the last block, which can be shorter */
+  uint64_t data;                /* number of data blocks that were written */
+  bool ends_with_data;          /* the last block, perhaps a short one, is data
+                                 */
 };
 
 /* Returns true if NAME is standard output. */
 bool manifest_file_is_stdout (const char *name);
 
 /* Begin the manifest NAME of an image that is hashed with OPTS.  SIZE can be
- * BLKHASH_SIZE_UNKNOWN.  An existing file is replaced if job/overwrite.h
- * permits it for POLICY and SOURCE, the image or NULL.  Returns 0, or -1 with
- * the reason; then the manifest need not be closed.
+ * BLKHASH_SIZE_UNKNOWN.  An existing file is replaced only if overwrite_check
+ * with POLICY and SOURCE, which is the image or NULL, permits it.  Returns 0,
+ * or -1 with the reason; then the manifest need not be closed.
  */
 int manifest_file_open (struct manifest_file *manifest, const char *name,
                         enum overwrite_policy policy,
@@ -53,20 +54,22 @@ int manifest_file_open_part (struct manifest_file *manifest, const char *path,
                              uint64_t first, uint64_t count,
                              struct error *error);
 
-/* Write all leaves of RUNS, of the whole image.  Leaves outside the part are
- * skipped.  0; -1 with the reason; or -1 if RUNS failed.
+/* Write all leaves of RUNS, an iterator of the whole image.  Leaves outside the
+ * part are skipped.  Returns 0, or -1 on failure; ERROR is not set if RUNS
+ * failed.
  */
 int manifest_file_write (struct manifest_file *manifest,
                          struct leaf_runs *runs, struct error *error);
 
-/* Write the end of the manifest, after all leaves of an image of SUM's size.
- * Stores in SUM the sum, which a part does not have, and how many bytes are
- * data and zero.
+/* Write the end of the manifest, after all leaves of an image of sum->size
+ * bytes.  Stores in SUM the sum, which a part does not have, and the number of
+ * bytes that are data and zero.
  */
 int manifest_file_finish (struct manifest_file *manifest, struct sum *sum,
                           struct error *error);
 
-/* Write the leaves of the image of SOURCE, as in REQUEST, and finish. */
+/* Hash the image of SOURCE according to REQUEST, write its leaves, and finish.
+ */
 int manifest_file_hash (struct manifest_file *manifest, struct source *source,
                         const struct image_request *request, struct sum *sum,
                         struct error *error);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: the sum of an image, from its manifest, manifest:PATH.
+ * The job: compute the sum of an image from its manifest, manifest:PATH.
  */
 
 #ifndef BLKSUM_JOB_MANIFEST_H

@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: the manifest and the sum of an image from the manifests of its
- * parts.
+ * The job: merge the manifests of the parts of an image, and compute its sum.
  */
 
 #ifndef BLKSUM_JOB_MERGE_H

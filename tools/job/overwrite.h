@@ -3,8 +3,9 @@
  *
  * Check that a manifest may replace an existing file.
  *
- * If the user forgets an operand, as in "--manifest disk.raw", the file is an
- * image.  An image can begin like a manifest, because the guest writes it.
+ * If the user forgets an operand, as in "--manifest disk.raw", the existing
+ * file is an image, which must not be destroyed.  It can begin like a manifest,
+ * because the guest writes it.
  */
 
 #ifndef BLKSUM_OVERWRITE_H
@@ -16,9 +17,10 @@ struct error;
 struct source;
 
 enum overwrite_policy {
-  OVERWRITE_CHECK_ALL,          /* the file can be anything */
-  OVERWRITE_CHECK_START,        /* the name, or a file beside it, is one that
-                                 * only blksum makes */
+  OVERWRITE_CHECK_ALL,          /* check the whole file */
+  OVERWRITE_CHECK_START,        /* check only its start, because its name, or a
+                                 * file beside it, is one that only blksum
+                                 * creates */
 };
 
 /* Check that the file FD may be replaced.  It must be a regular file, and not a

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: the manifest of a part of an image, --part.
+ * The job: write the manifest of a part of an image, --part.
  */
 
 #ifndef BLKSUM_JOB_PART_H
@@ -10,7 +10,7 @@
 struct error;
 struct part_request;
 
-/* Make the manifest of a part of the operand, unless it exists.  Returns 0, or
+/* Write the manifest of a part of the operand, unless it exists.  Returns 0, or
  * -1 with the reason.
  */
 int job_part (const struct part_request *request, struct error *error);

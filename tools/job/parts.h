@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Manifests of the parts of one image, in files: which blocks each has, and
- * whether the image is complete.  No file stays open, because there can be
- * many.
+ * The files with the manifests of the parts of one image: the blocks that each
+ * has, and a check that all parts exist.  No file stays open, because there can
+ * be many.
  */
 
 #ifndef BLKSUM_PARTS_H
@@ -21,22 +21,22 @@ struct hash_request;
 
 struct part_file {
   const char *path;
-  struct stat st;               /* when its header was read */
-  uint64_t first, end;          /* blocks; END is after the last */
-  bool duplicate;               /* a duplicate: the part of the file before */
+  struct stat st;               /* the file when its header was read */
+  uint64_t first, end;          /* blocks from FIRST up to END, exclusive */
+  bool duplicate;               /* the previous file has the same part */
 };
 
 struct parts {
   struct part_file *files;      /* in the order of the image */
   size_t count;
   struct blkhash_opts *opts;    /* the hash parameters */
-  uint64_t size;                /* of the image, bytes */
-  uint64_t blocks;              /* of the image */
+  uint64_t size;                /* size of the image, bytes */
+  uint64_t blocks;              /* number of blocks of the image */
 };
 
 /* Read the headers of the COUNT files at PATHS, and check that they are of one
  * image and match the request.  Returns 0, or -1 with the reason, which is
- * about *OPERAND.  PARTS is to be closed in any case.
+ * about *OPERAND.  PARTS must be closed in any case.
  */
 int parts_open (struct parts *parts, const struct hash_request *request,
                 char **paths, size_t count, const char **operand,
@@ -50,7 +50,7 @@ void parts_close (struct parts *parts);
 int parts_check (struct parts *parts, const char **operand,
                  struct error *error);
 
-/* Open FILE again, and start its reader, *READER, which the caller frees.
+/* Open FILE again, and set *READER to its reader, which the caller frees.
  * Returns the descriptor, or -1 with the reason, for example that the file was
  * modified.
  */
@@ -58,7 +58,7 @@ int parts_reopen (const struct parts *parts, const struct part_file *file,
                   struct blkhash_manifest_reader **reader,
                   struct error *error);
 
-/* Returns the offset of BLOCK in bytes, or the size of the image. */
+/* Returns the offset of BLOCK in bytes, but at most the size of the image. */
 uint64_t parts_offset (const struct parts *parts, uint64_t block);
 
 #endif /* BLKSUM_PARTS_H */

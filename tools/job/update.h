@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: the manifest and the sum of an image, from its old manifest and the
- * ranges that have changed, --update.
+ * The job: hash an image with the help of its old manifest and the ranges that
+ * have changed since, --update.
  */
 
 #ifndef BLKSUM_JOB_UPDATE_H
@@ -12,8 +12,9 @@ struct error;
 struct incremental_request;
 struct sum;
 
-/* Hash the operand where it has changed.  0; 1 if a block has changed that is
- * not in the changed ranges, with ERROR set; or -1 with the reason.
+/* Hash the changed ranges of the operand.  Returns 0; 1 with ERROR set if an
+ * audited block outside of the changed ranges has changed; or -1 with the
+ * reason.
  */
 int job_update (const struct incremental_request *request, struct sum *sum,
                 struct error *error);

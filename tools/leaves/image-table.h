@@ -18,29 +18,29 @@ struct source;
 struct sum;
 
 struct image_request {
-  const struct blkhash_opts *opts; /* of the table */
+  const struct blkhash_opts *opts; /* options of the table */
   const struct progress *progress; /* counts each byte; or NULL */
 
-  /* Is the range at OFFSET to be read?  Stores in *LEN the number of bytes to
-   * which the answer applies.  Ranges that are not read count as zeros.  NULL:
-   * all are read.  Called by one thread at a time.
+  /* Returns true if bytes at OFFSET must be read, and stores in *LEN the number
+   * of bytes for which the answer is the same.  Ranges that are not read count
+   * as zeros.  If NULL, all are read.  Called by one thread at a time.
    */
   bool (*wanted) (void *opaque, uint64_t offset, uint64_t *len);
-  /* The size of the table of an image of SIZE bytes, which is filled with zeros
-   * up to there.  NULL: the same size.
+  /* Returns the size of the table for an image of SIZE bytes.  The table is
+   * zero beyond the image.  If NULL, the table has the size of the image.
    */
   uint64_t (*table_size) (void *opaque, uint64_t size);
-  void *opaque;                 /* of both */
+  void *opaque;                 /* of both functions */
 
-  bool (*stopped) (void *opaque); /* true if the table is not needed any more;
-                                   * NULL: never.  Any thread */
+  bool (*stopped) (void *opaque); /* returns true if the table is not needed
+                                   * any more; called by any thread; or NULL */
   void *stopped_opaque;
 };
 
-/* Read the image of SOURCE into its table LEAVES, and fold it.  Stores in SUM
- * how much was read, and the digest if the table computes one, but not the hash
- * options.  Returns 0, or -1 with the reason, also if the image changed
- * meanwhile; then SOURCE can only be closed.
+/* Read the image of SOURCE into the table LEAVES, and fold it.  Stores in SUM
+ * the number of bytes that were read, and the digest if the table computes one,
+ * but not the hash options.  Returns 0; or -1 with the reason, also if the
+ * image changed while it was read; then SOURCE can only be closed.
  */
 int image_table_fill (struct source *source, struct blkhash_leaves *leaves,
                       const struct image_request *request, struct sum *sum,

@@ -18,16 +18,18 @@ struct progress;
 struct manifest_runs {
   struct leaf_runs runs;
   struct blkhash_manifest_reader *reader;
-  const char *name;             /* precedes the reason, or NULL */
-  uint64_t size;                /* bytes: blocks after it are read, but not
+  const char *name;             /* name of the manifest in the reason; or NULL */
+  uint64_t size;                /* bytes; blocks beyond it are read, but not
                                  * returned */
-  uint64_t trailing_block;      /* after the end: the first of those blocks that
-                                 * is data, or UINT64_MAX */
+  uint64_t trailing_block;      /* set at the end: the first block of data
+                                 * beyond SIZE, or UINT64_MAX */
   const struct progress *progress; /* counts each byte; or NULL */
   struct error *error;          /* receives the reason */
 };
 
-/* The first SIZE bytes of the image whose manifest READER reads. */
+/* Initialize an iterator of the first SIZE bytes of the image whose manifest
+ * READER reads.
+ */
 void manifest_runs_init (struct manifest_runs *manifest,
                          struct blkhash_manifest_reader *reader,
                          const char *name, uint64_t size,

@@ -14,16 +14,17 @@ struct error;
 struct nbd_handle;
 struct ranges;
 
-/* Connect NBD, a new handle without meta contexts, to URI.  Negotiates the
- * bitmap NAME and, if EXTENTS, block status.  If there is no such bitmap, the
- * error lists those that the server offers.  Returns 0 or -1.
+/* Connect NBD, a new handle without meta contexts, to URI.  Negotiate the meta
+ * context of the bitmap NAME and, if EXTENTS is set, "base:allocation".  If
+ * there is no such bitmap, the error lists those that the server offers.
+ * Returns 0 or -1.
  */
 int nbd_bitmap_connect (struct nbd_handle *nbd, const char *uri,
                         const char *name, bool extents, struct error *error);
 
 /* Read the bitmap NAME over NBD, which nbd_bitmap_connect connected.  The image
- * is the first SIZE bytes of the export.  RANGES is empty before; then it
- * contains what changed, and is sorted.  Returns 0, or -1 with the reason, and
+ * is the first SIZE bytes of the export.  RANGES, which must be empty, receives
+ * the dirty ranges, and is sorted.  Returns 0; or -1 with the reason, and
  * RANGES is empty.
  */
 int nbd_bitmap_read (struct nbd_handle *nbd, const char *name, uint64_t size,

@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The block status of an NBD export, a few extents at a time, in the form that
- * the cursor takes.
+ * The block status of an NBD export, as extents for the cursor.
  */
 
 #ifndef BLKSUM_NBD_EXTENTS_H
@@ -17,18 +16,19 @@ struct error;
 struct extent;
 struct nbd_handle;
 
-/* Requests ahead of the range that is read: with 2 GiB each, and 30 ms, the
- * status of 1 TiB takes two seconds.
+/* The maximum number of requests ahead of the range that is read.  With 2 GiB
+ * in each request and a latency of 30 ms, the status of 1 TiB takes two
+ * seconds.
  */
 #define NBD_AHEAD 8
 
-/* A connection that sends requests.  Used by its thread only. */
+/* A connection that sends requests.  Only its thread uses it. */
 struct nbd_requester {
   struct nbd_handle *nbd;
   unsigned in_flight;           /* requests for extents that were sent ahead */
 };
 
-/* The extents from START on. */
+/* A reply: the extents from START on. */
 struct nbd_reply {
   uint64_t start;
   struct extent *extents;

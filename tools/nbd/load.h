@@ -53,7 +53,7 @@ struct libnbd {
 
 extern struct libnbd libnbd;
 
-/* Load libnbd, unless it is loaded.  Any thread.  Returns 0, or -1 with the
+/* Load libnbd, unless it is loaded.  Thread-safe.  Returns 0, or -1 with the
  * reason.
  */
 int libnbd_load (struct error *error);

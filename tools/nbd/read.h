@@ -14,13 +14,13 @@ struct nbd_handle;
 struct scan;
 struct source_options;
 
-/* Read what SCAN lacks over CONNS, NR_CONNS open connections, up to 16, to one
- * export.  The image is the first SIZE bytes of the export.  IS_REMOTE: the
- * server may be distant, so block status is requested ahead.  0, or -1 with the
- * reason in SCAN.
+/* Read the missing ranges of SCAN over CONNS, an array of *NR_CONNS (up to 16)
+ * open connections to one export.  The image is the first SIZE bytes of the
+ * export.  If IS_REMOTE is set, the latency may be high, so block status is
+ * requested ahead.  Returns 0, or -1 with the reason in SCAN.
  *
- * After an error all connections are closed, and otherwise those whose server
- * did not reply to all requests.  The others are in CONNS.
+ * After an error all connections are closed; otherwise only those whose server
+ * did not reply to all requests.  CONNS and *NR_CONNS are set to the others.
  */
 int nbd_scan (const struct source_options *options, struct nbd_handle **conns,
               unsigned *nr_conns, bool is_remote, uint64_t size,

@@ -11,13 +11,14 @@
 
 struct error;
 
-/* Replace ERROR by MESSAGES, which are lines.  TARGETS, the last of which is
- * NULL, are the program's arguments that name the image.  They are replaced by
- * NAME, because the user does not know these options and descriptors.
- * IS_OPERAND: NAME is printed before each line, so it is removed from the line,
- * with the words that it cannot be opened.
+/* Replace ERROR by MESSAGES, lines that the program printed.  TARGETS is a
+ * NULL-terminated array of the program's arguments that name the image.  They
+ * are replaced by NAME in the messages, because the user does not know these
+ * options and descriptors.  If IS_OPERAND is set, NAME is printed before each
+ * line, so it is removed from the line, with the words that it cannot be
+ * opened.
  *
- * ERROR stays if MESSAGES only report that this process disconnected.
+ * ERROR is not replaced if MESSAGES only report that this process disconnected.
  */
 void qemu_message_refine_error (struct error *error, const char *messages,
                                 const char *const *targets, const char *name,

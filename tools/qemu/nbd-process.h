@@ -12,8 +12,8 @@
 
 struct error;
 
-/* The path of the image in qemu-nbd, if it inherited its descriptor, and there
- * is a /proc.
+/* The path with which qemu-nbd opens an image whose descriptor it inherited, if
+ * /proc is mounted.
  */
 #define QEMU_NBD_IMAGE_PATH "/proc/self/fd/4"
 
@@ -28,23 +28,23 @@ struct qemu_nbd {
  * With IMAGE_FD it needs no other file, and the number of its descriptors is
  * limited.
  *
- * If this process ends, qemu-nbd ends too.  No socket is left either: its name
- * is removed before qemu-nbd runs.  Linux ends it when the thread ends that
- * called this.  Thread-safe.  Returns 0, or -1 with the reason in ERROR.
+ * If this process ends, qemu-nbd ends too; on Linux, already when the calling
+ * thread ends.  No socket is left, because its name is removed before qemu-nbd
+ * runs.  Thread-safe.  Returns 0, or -1 with the reason in ERROR.
  */
 int qemu_nbd_start (struct qemu_nbd *qemu, char *const argv[], int image_fd,
                     struct error *error);
 
-/* After a failure of qemu-nbd: if it printed the reason, that replaces ERROR.
- * NAME replaces TARGET, which named the image in its arguments, and
- * QEMU_NBD_IMAGE_PATH.
+/* Replace ERROR by the reason that qemu-nbd printed before it failed, if any.
+ * In this text, NAME replaces TARGET, the argument of qemu-nbd that names the
+ * image, and QEMU_NBD_IMAGE_PATH.
  */
 void qemu_nbd_refine_error (struct qemu_nbd *qemu, const char *target,
                             const char *name, struct error *error);
 
-/* Check, if qemu-nbd inherited an image, that it opened no regular file but the
- * one with this device and inode, and no block device but RDEV.  Returns 0, or
- * -1 with the reason, also if its files cannot be determined.
+/* If qemu-nbd inherited an image, check that it has opened no regular file
+ * other than the one with DEV and INO, and no block device other than RDEV.
+ * Returns 0, or -1 with the reason, also if its files cannot be determined.
  */
 int qemu_nbd_check_files (const struct qemu_nbd *qemu, dev_t dev, ino_t ino,
                           dev_t rdev, struct error *error);

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-/* The limit of the descriptors of a process that called open_files_limit, and
- * then exec with no higher descriptor open.
+/* The limit of the descriptors of a program that was executed after
+ * open_files_limit, with no higher descriptor open.
  */
 #define OPEN_FILES_MAX 256
 

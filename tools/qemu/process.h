@@ -11,11 +11,11 @@
 
 #include "util/error.h"
 
-/* Prepare a child between fork and exec.  The child dies when PARENT, which
- * forked it, does.  No signal is ignored, and none is blocked but SIGUSR1: the
- * child has the name of this program until exec, and those that ask it for its
- * progress by name would kill the child.  Exec closes all descriptors above 2.
- * Async-signal-safe.
+/* Prepare a child between fork and exec.  The child is killed when PARENT,
+ * which forked it, ends.  No signal is ignored, and only SIGUSR1 is blocked:
+ * until exec the child has the name of this program, and a SIGUSR1 that is sent
+ * by name, to request the progress, would kill it.  exec closes all descriptors
+ * above 2.  Async-signal-safe.
  */
 void process_prepare_child (pid_t parent);
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An image whose tables are read here.  Its data is read from its files.  qemu
- * reads only what cannot be read so.
+ * A source that parses the tables of an image, and reads its data from its
+ * files.  qemu reads only the data that cannot be read directly.
  */
 
 #ifndef BLKSUM_SOURCE_DIRECT_H
@@ -13,7 +13,7 @@ struct qemu_image;
 struct source;
 
 /* Open QI, which is not started.  Returns 1, and the source owns QI; 0 if qemu
- * has to read all of the image; or -1.
+ * must read the whole image; or -1.
  */
 int direct_open (const struct qemu_image *qi, struct source **source,
                  struct error *error);

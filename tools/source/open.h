@@ -18,11 +18,10 @@ struct source_options;
  */
 bool source_is_uri (const char *operand);
 
-/* Open OPERAND: a file, a device, a URI, options of qemu, or "-".  Only what is
- * needed to detect and check the format is read.  OPTIONS and OPERAND must
- * exist until the source is closed.  The thread that opens it must run until
- * then.  Thread-safe.  Returns 0, or -1 with the reason; then *SOURCE is not
- * set.
+/* Open OPERAND: a file, a device, a URI, options of qemu, or "-".  Detect and
+ * check the format, but read no data.  OPTIONS and OPERAND must outlive the
+ * source.  The calling thread must not end before the source is closed.
+ * Thread-safe.  Returns 0, or -1 with the reason; then *SOURCE is not set.
  */
 int source_open (const struct source_options *options, const char *operand,
                  struct source **source, struct error *error);

@@ -24,36 +24,38 @@ struct source_options;
 struct qemu_image {
   const struct source_options *options;
   const char *operand;
-  const struct file *file;      /* NULL: options */
+  const struct file *file;      /* NULL if the image is described by options */
   struct image image;
   struct files files;           /* all local files of the image */
 
   struct qemu_nbd qemu;
-  char *target;                 /* the image in the arguments of qemu-nbd; NULL:
-                                 * it was not started */
+  char *target;                 /* the argument of qemu-nbd that names the image;
+                                 * NULL if qemu-nbd was not started */
   struct nbd_handle *nbd;       /* NULL, or connected */
-  uint64_t size;                /* of the disk, when connected */
+  uint64_t size;                /* size of the disk; set when connected */
 };
 
 /* Stop qemu-nbd, if it runs, and free all that QI owns. */
 void qemu_image_destroy (struct qemu_image *qi);
 
-/* Start qemu-nbd; CACHE: with the page cache.  It ends when this thread does,
- * at the latest.  Returns 0 or -1.
+/* Start qemu-nbd, which uses the page cache if CACHE is set.  It ends at the
+ * latest when the calling thread ends.  Returns 0 or -1.
  */
 int qemu_image_start (struct qemu_image *qi, bool cache, struct error *error);
 
-/* Connect to qemu-nbd, which was started, with NBD.  QI owns NBD, also on
- * error.  Checks that qemu opened no other file than it may.  Returns 0 or -1.
+/* Connect NBD to qemu-nbd, which was started.  QI takes ownership of NBD, also
+ * on error.  Checks that qemu-nbd opened no other files than permitted.
+ * Returns 0 or -1.
  */
 int qemu_image_connect (struct qemu_image *qi, struct nbd_handle *nbd,
                         struct error *error);
 
-/* Start qemu-nbd and connect to it, to read all of the image.  Returns 0 or -1.
+/* Start qemu-nbd and connect to it, to read the whole image.  Returns 0 or -1.
  */
 int qemu_image_serve (struct qemu_image *qi, struct error *error);
 
-/* Read what SCAN lacks of the first SIZE bytes of the disk.  Returns 0 or -1.
+/* Read the missing ranges of SCAN in the first SIZE bytes of the disk.  Returns
+ * 0 or -1.
  */
 int qemu_image_scan (struct qemu_image *qi, uint64_t size, struct scan *scan);
 

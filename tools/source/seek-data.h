@@ -13,13 +13,12 @@ struct error;
 struct scan;
 struct source;
 
-/* Carry out SCAN, a search for data up to source->full_size, which must be
- * known: set *OFFSET to the first byte that is not zero.  Extents of zeros are
- * not read.  No read starts after that byte was found; reads in flight
- * complete.
+/* Execute SCAN, a search for data up to source->full_size, which must be known:
+ * set *OFFSET to the first byte that is not zero.  Extents of zeros are not
+ * read.  After the byte is found no read starts, and reads in flight complete.
  *
- * 1; 0 if there is no data; or -1 with the reason: a read failed, or the source
- * changed since it was opened.  Then SOURCE can only be closed.
+ * Returns 1; 0 if there is no data; or -1 with the reason: a read failed, or
+ * the source changed since it was opened.  Then SOURCE can only be closed.
  */
 int source_seek_data (struct source *source, struct scan *scan,
                       uint64_t *offset, struct error *error);

@@ -4,14 +4,13 @@
  * A source: the content of an image.  open.h opens an operand; each kind of
  * source is a file of this folder.
  *
- * A source reads what a leaf table lacks.  It does not depend on the digest,
- * the sum or the output.
+ * A source reads the missing ranges of a leaf table.  It does not depend on the
+ * digest, the sum or the output.
  *
- * The threads, buffers and bounds are those of read/ for all sources; scan
- * starts them with the functions of one.  It is not derived from image, which
- * only some sources have: a stream has no offsets, an NBD connection has many
- * reads in flight, and an image can turn out to be one for qemu after its scan
- * has begun.
+ * All sources use the threads, buffers and limits of read/; scan starts them
+ * with the functions of one source.  scan is not derived from image, which only
+ * some sources have: a stream has no offsets, an NBD connection has many reads
+ * in flight, and after its scan has begun, an image may have to be read by qemu.
  */
 
 #ifndef BLKSUM_SOURCE_H
@@ -31,33 +30,33 @@ struct source;
 #define SOURCE_SIZE_UNKNOWN UINT64_MAX
 
 struct source_ops {
-  /* Read what SCAN lacks of the first source->size bytes.  A source that can
-   * only be read sequentially is read once and completely, into an empty table,
-   * whose size is set at the end.  Returns 0, or -1 with the reason in SCAN;
-   * then the source can only be closed.
+  /* Read the missing ranges of SCAN in the first source->size bytes.  A source
+   * that can only be read sequentially is read once and completely, into an
+   * empty table, whose size is set at the end.  Returns 0, or -1 with the
+   * reason in SCAN; then the source can only be closed.
    */
   int (*scan) (struct source *source, struct scan *scan);
 
-  /* Set IMAGE to the functions that read the source at any offset.  This can
-   * wait until a server has started.  Returns false if the source cannot be
-   * read so.  NULL: none of this kind can.
+  /* Set IMAGE to functions that read the source at any offset.  This can wait
+   * until a server has started.  Returns false if the source cannot be read at
+   * any offset.  Is NULL if no source of this kind can.
    */
   bool (*image) (struct source *source, struct reader_image *image);
 
   /* Check, after the source was read, that it has not changed since it was
-   * opened.  Otherwise what was read must not be used.  Returns 0, or -1 with
-   * the reason.  NULL: changes cannot be detected.
+   * opened.  Returns 0; or -1 with the reason, and the data must not be used.
+   * Is NULL if changes cannot be detected.
    */
   int (*check_unchanged) (struct source *source, struct error *error);
 
-  /* The local files of the source, with their state when they were opened.
-   * NULL: they are not known.
+  /* Returns the local files of the source, with their state when they were
+   * opened.  Is NULL if they are not known.
    */
   const struct files *(*files) (const struct source *source);
 
-  /* Read the dirty bitmap that the options name, before the source is read:
-   * RANGES receives what changed.  Returns 0, or -1 with the reason.  NULL:
-   * this kind of source has no bitmap.
+  /* Read the dirty bitmap that the options name, before the source is read, and
+   * store the dirty ranges in RANGES.  Returns 0, or -1 with the reason.  Is
+   * NULL if this kind of source has no bitmaps.
    */
   int (*read_bitmap) (struct source *source, struct ranges *ranges,
                       struct error *error);
@@ -69,9 +68,9 @@ struct source_ops {
 struct source {
   const struct source_ops *ops;
   char format[32];
-  uint64_t size;                /* of the image, bytes; SOURCE_SIZE_UNKNOWN
-                                 * until the end was read */
-  uint64_t full_size;           /* the same, with trailing data */
+  uint64_t size;                /* size of the image in bytes;
+                                 * SOURCE_SIZE_UNKNOWN until the end was read */
+  uint64_t full_size;           /* size with trailing data */
 };
 
 static inline int

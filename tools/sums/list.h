@@ -19,13 +19,13 @@ struct sums_list;
  */
 struct sums_list *sums_list_open (const char *path, struct error *error);
 
-/* Read the next line: 1 with LINE, which is valid until the next call; 0 at the
- * end; or -1 with the reason.
+/* Read the next line.  Returns 1 with LINE, which is valid until the next call;
+ * 0 at the end; or -1 with the reason.
  */
 int sums_list_next (struct sums_list *list, struct sums_line *line,
                     struct error *error);
 
-/* The number of the last line that was read, from 1. */
+/* Returns the number of the last line that was read, from 1. */
 uint64_t sums_list_line_number (const struct sums_list *list);
 
 void sums_list_close (struct sums_list *list);
