@@ -22,19 +22,20 @@
  * once or atomic.
  */
 struct conn {
-  const char *name;             /* of the export; set once */
+  const char *name;             /* name of the export; set once */
   bool tls;                     /* set once */
   uint64_t number;              /* in the order of conn_prepare */
   uint64_t size;                /* bytes */
-  bool multi_conn;              /* it sees changes that others flushed */
+  bool multi_conn;              /* it sees changes that other connections
+                                 * flushed */
   enum { CONN_OPENING, CONN_IDLE, CONN_JOINED, CONN_DISCONNECTED } state;
   struct export *export;        /* NULL: not joined, or not watched */
   struct disk *disk;            /* NULL: there is none yet for this name */
-  uint64_t own_changes;         /* how many of disk->changes it made */
-  uint64_t seen;                /* how many of those by others it sees */
+  uint64_t own_changes;         /* number of disk->changes that it made */
+  uint64_t seen;                /* number of changes by others that it sees */
   struct unflushed unflushed;   /* in disk->visibility */
-  int unwatched;                /* errno: why it joined no export */
-  bool last_failed;             /* the request that ended last; atomic */
+  int unwatched;                /* errno value if it could not join an export */
+  bool last_failed;             /* the last request failed; atomic */
 };
 
 /* Initialize CONN for the export NAME.  NAME must outlive CONN.  Call this
@@ -89,11 +90,12 @@ bool conn_is_stale_locked (const struct conn *conn);
  */
 bool conn_is_ignored_locked (const struct conn *conn);
 
-/* A flush of the connection.  Call conn_flush_begin before the plugin flushes.
- * OK: the flush succeeded.
+/* A flush of the connection.  Call conn_flush_begin before the plugin flushes,
+ * and conn_flush_end after it; OK is set if the flush succeeded.
  */
 struct flush {
-  uint64_t foreign;             /* changes by others that it makes visible */
+  uint64_t foreign;             /* number of changes by others that it makes
+                                 * visible */
 };
 void conn_flush_begin (struct conn *conn, struct flush *flush);
 void conn_flush_end (struct conn *conn, const struct flush *flush, bool ok);

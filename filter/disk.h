@@ -4,8 +4,8 @@
  * A disk: the state that all its exports share.  All export names are one disk,
  * unless the user configured distinct exports.
  *
- * Not thread-safe: the caller holds exports_lock.  Nothing here hashes, or
- * calls the plugin.
+ * Not thread-safe: the caller holds exports_lock.  These functions do not hash,
+ * and do not call the plugin.
  */
 
 #ifndef NBDKIT_BLKHASH_DISK_H
@@ -23,23 +23,24 @@ struct export;
 
 /* If all members are zero, the disk has no exports. */
 struct disk {
-  unsigned exports;             /* names that clients have used */
-  struct export *published;     /* list of those that have a sum */
+  unsigned exports;             /* number of names that clients have used */
+  struct export *published;     /* list of exports that have a sum */
   bool tls;                     /* it has, or had, a client with TLS */
-  uint64_t changes;             /* each counted at begin and at end */
-  unsigned changing;            /* changes that are in flight */
+  uint64_t changes;             /* number of changes; each is counted when it
+                                 * begins and when it ends */
+  unsigned changing;            /* number of changes in flight */
   struct inflight inflight;
   struct visibility visibility;
   struct block_set written;     /* by clients, since the server started */
 
   /* A ring buffer of the last changes, for exports that did not make them. */
-  struct disk_change *log;      /* NULL before the first */
-  uint64_t logged;              /* changes ever appended */
-  bool may_extend;              /* no export has read the last one yet */
+  struct disk_change *log;      /* NULL before the first change */
+  uint64_t logged;              /* number of changes ever appended */
+  bool may_extend;              /* no export has read the last entry yet */
 };
 
-/* REQUEST, which modifies the disk, begins, and ends.  BY is its export, or
- * NULL if the export is not watched.
+/* Called when REQUEST, which modifies the disk, begins, and when it ends.  BY
+ * is its export, or NULL if the export is not watched.
  */
 void disk_change_begin (struct disk *disk, struct request *request,
                         uint64_t offset, uint64_t len);

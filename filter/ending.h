@@ -5,8 +5,9 @@
  *
  * nbdkit counts a connection when its thread begins to run, not when it is
  * accepted.  If nbdkit gets a signal to quit in between, it does not wait for
- * that thread, and frees plugin and filters that it uses.  Such a connection
- * has made no request, and will make none: nbdkit refuses all by then.
+ * that thread, and frees the plugin and the filters while the thread uses them.
+ * Such a connection never makes a request, because nbdkit refuses all requests
+ * after the signal.
  */
 
 #ifndef NBDKIT_BLKHASH_ENDING_H
@@ -14,19 +15,19 @@
 
 #include <stdbool.h>
 
-/* The server ends.  Waits for threads that are between ending_enter and
- * ending_leave.
+/* Called when the server ends.  Waits for threads that are between ending_enter
+ * and ending_leave.
  */
 void ending_begin (void);
 
 /* Called by the thread of a connection before it uses the plugin after its last
- * request.  Returns false if the server ends: then it must not.
+ * request.  Returns false if the server ends; then it must not use the plugin.
  */
 bool ending_enter (void);
 void ending_leave (void);
 
 /* Called by the thread of a connection when it begins, without any lock.  Does
- * not return if the server ends: the thread would use freed memory.
+ * not return if the server ends, because the thread would use freed memory.
  */
 void ending_stop_thread (void);
 

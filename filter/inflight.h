@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Requests in flight, and which parts of them are tainted.
+ * Requests in flight, and their tainted parts.
  *
  * A request is a read (pread, extents) or a change (pwrite, zero, trim).  If a
- * change overlaps another request in time and in bytes, their order is unknown:
- * the overlap is tainted in both, and its content is not used.  Reads do not
- * taint each other.
+ * change and another request access the same bytes at the same time, their
+ * order is unknown: these bytes are tainted in both requests, and their content
+ * is not used.  Reads do not taint each other.
  *
  * Not thread-safe: the caller holds exports_lock, except where noted.
  */
@@ -41,8 +41,8 @@ void inflight_begin (struct inflight *inflight, struct request *request,
                      bool change, uint64_t offset, uint64_t len);
 void inflight_end (struct inflight *inflight, struct request *request);
 
-/* A flush of another connection may have overwritten this range of REQUEST,
- * which is a change.
+/* Record that a flush of another connection may have overwritten this range of
+ * REQUEST, which is a change.
  */
 void inflight_replaced (struct request *request, uint64_t offset, uint64_t end);
 

@@ -1,15 +1,16 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The lock of a file that is replaced: another file beside it.
+ * A lock for a file that is replaced by rename: the lock is on another file
+ * beside it.
  */
 
 #ifndef NBDKIT_BLKHASH_LOCK_FILE_H
 #define NBDKIT_BLKHASH_LOCK_FILE_H
 
-/* Zero-initialised it is not locked. */
+/* If all members are zero, it is not locked. */
 struct lock_file {
-  char *path;                   /* NULL: not locked */
+  char *path;                   /* NULL if not locked */
   int fd;
 };
 

@@ -14,8 +14,9 @@
 
 struct blkhash_leaves;
 
-/* Start-up, as in output-file.h, where start is empty.  Returns 0, or -1 after
- * nbdkit_error.  They do nothing without blkhash-manifest.
+/* The start-up functions of output-file.h; manifest_start calls
+ * output_file_empty.  They return 0, or -1 after nbdkit_error, and do nothing
+ * without blkhash-manifest.
  */
 int manifest_open (void);
 int manifest_lock (void);
@@ -23,20 +24,22 @@ int manifest_check (void);
 int manifest_start (void);
 void manifest_stop (void);
 
-/* As blkhash_leaves_fold.  *SAVED is set to true if the leaves are in a new
- * file, which is synced.  It is false without blkhash-manifest, or if that
- * failed, after nbdkit_error.  If it is true the caller owns the new file until
- * manifest_end, and other threads wait here.  Call it without any lock.
+/* The same as blkhash_leaves_fold, but also write the leaves to a new file, and
+ * sync it.  *SAVED is set to false without blkhash-manifest, or if the file
+ * could not be written, after nbdkit_error.  If *SAVED is true, the caller owns
+ * the new file until manifest_end, and other threads wait in this function.  No
+ * lock may be held.
  */
 int manifest_fold (struct blkhash_leaves *l, unsigned char *md, unsigned *len,
                    bool *saved);
 
-/* Release the new file; remove it if it was not moved. */
+/* Release the new file, and remove it if it was not moved. */
 void manifest_end (void);
 
-/* Replace the manifest by the new file, or by an empty one.  When this returns,
- * the old content does not come back, also after a crash.  After an error,
- * which goes to nbdkit_error, the manifest is empty.  One thread at a time.
+/* Replace the manifest by the new file, or by an empty file.  When this
+ * returns, the old content does not come back, even after a crash.  Errors are
+ * reported with nbdkit_error; then the manifest is empty.  Called by one thread
+ * at a time.
  */
 void manifest_move (void);
 void manifest_empty (void);

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Observing a request that modifies the disk: pwrite, zero or trim; or what a
- * cache below has of it: a prefetch.
+ * Observe a request that modifies the disk (pwrite, zero or trim), or the
+ * content of a cache below the filter (a prefetch).
  *
- * Nothing here calls the plugin, or fails the request: if hashing fails, there
- * is no sum.
+ * These functions do not call the plugin, and never fail the request: if
+ * hashing fails, there is no sum.
  */
 
 #ifndef NBDKIT_BLKHASH_MODIFY_H
@@ -20,15 +20,16 @@ struct conn;
 
 /* The content of the range after the request. */
 enum modify_result {
-  MODIFY_REFUSED,               /* unknown: a fast zero, see modify.c */
-  MODIFY_UNKNOWN,               /* unknown: it failed */
-  MODIFY_TRIM,                  /* unknown: it was trimmed */
-  MODIFY_DATA,                  /* BUF */
+  MODIFY_REFUSED,               /* unknown: a fast zero was refused, see
+                                 * modify.c */
+  MODIFY_UNKNOWN,               /* unknown: the request failed */
+  MODIFY_TRIM,                  /* unknown: the range was trimmed */
+  MODIFY_DATA,                  /* the data in BUF */
   MODIFY_ZERO,                  /* zeros */
 };
 
-/* Begin before the plugin is called, and end after it.  When begin returns, no
- * sum of the old content is in the result file, nor can come back after a
+/* Called before and after the plugin.  When modify_begin returns, the result
+ * file has no sum of the old content, and such a sum cannot come back after a
  * crash.
  */
 void modify_begin (struct conn *conn, struct request *request,
@@ -36,8 +37,10 @@ void modify_begin (struct conn *conn, struct request *request,
 void modify_end (struct conn *conn, struct request *request,
                  enum modify_result result, const void *buf);
 
-/* A prefetch of LEN bytes: call it when the plugin has done it.  Then no sum is
- * published that old content in a cache below makes wrong.
+/* Called after the plugin prefetched LEN bytes.  A cache below the filter may
+ * now have old content, if another connection trimmed the range and this one
+ * might not see it.  Then the range becomes missing, and all sums of the disk
+ * are withdrawn.
  */
 void modify_prefetched (struct conn *conn, uint64_t offset, uint64_t len);
 

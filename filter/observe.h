@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Observing a request that reads: pread or extents.
+ * Observe a request that reads: pread or extents.
  *
- * Nothing here calls the plugin, or fails the request: if hashing fails, there
- * is no sum.
+ * These functions do not call the plugin, and never fail the request: if
+ * hashing fails, there is no sum.
  */
 
 #ifndef NBDKIT_BLKHASH_OBSERVE_H
@@ -18,13 +18,13 @@
 struct conn;
 struct nbdkit_extents;
 
-/* A request: begin before the plugin is called, then data or extents if it
- * succeeds, then end.  A connection that has disconnected can still read, see
- * pass.c.
+/* For each request observe_begin is called before the plugin, then observe_data
+ * or observe_extents if the plugin succeeds, then observe_end.  A connection
+ * that has disconnected can still read, see pass.c.
  *
- * Extents that are ZERO prove zeros, except where clients changed the disk.
- * The list may extend beyond the request.  FIRST_ONLY: only its first entry is
- * valid.
+ * An extent with NBDKIT_EXTENT_ZERO is known to be zero, except where clients
+ * changed the disk.  The list may extend beyond the request.  If FIRST_ONLY is
+ * set, only its first entry is valid.
  */
 void observe_begin (struct conn *conn, struct request *request,
                     uint64_t offset, uint64_t len);
@@ -33,7 +33,9 @@ void observe_data (struct conn *conn, const struct request *request,
 void observe_extents (struct conn *conn, const struct request *request,
                       const struct nbdkit_extents *extents, bool first_only);
 
-/* BYTES_READ: how many bytes a client read, 0 for the filter's own reads. */
+/* BYTES_READ is the number of bytes that a client read, or 0 for reads by the
+ * filter itself.
+ */
 void observe_end (struct conn *conn, struct request *request,
                   uint64_t bytes_read);
 

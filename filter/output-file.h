@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A file that is replaced atomically, one state after the other.
+ * An output file, each new version of which atomically replaces the previous
+ * one.
  *
- * Not thread-safe: one thread at a time uses a file.
+ * Not thread-safe: only one thread at a time may use a file.
  */
 
 #ifndef NBDKIT_BLKHASH_OUTPUT_FILE_H
@@ -15,17 +16,19 @@
 #include "lock-file.h"
 
 struct output_file {
-  const char *param;            /* its parameter, for messages */
+  const char *param;            /* name of the parameter, for messages */
   bool (*is_ours) (int fd);     /* could an earlier server have written FD? */
   const char *what;             /* for messages: "a manifest" */
-  mode_t mode;                  /* of each new file */
-  char *path, *new_path;        /* of the file, and of its replacement */
-  int directory;                /* of both, open; valid with PATH */
-  int old;                      /* the file as found, until it is emptied */
-  bool made;                    /* it did not exist */
+  mode_t mode;                  /* mode of each new file */
+  char *path, *new_path;        /* path of the file, and of its replacement */
+  int directory;                /* descriptor of their directory, if PATH is
+                                 * set */
+  int old;                      /* descriptor of the existing file, until it is
+                                 * emptied */
+  bool made;                    /* the file did not exist */
   struct lock_file lock;
-  dev_t dev;                    /* of the file that output_file_write made */
-  ino_t ino;                    /* and its inode */
+  dev_t dev;                    /* device and inode of the file that */
+  ino_t ino;                    /* output_file_write created */
   bool failed;                  /* the old content may still be on the disk */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A pass reads what is missing in an export, with several reads in flight if
- * the plugin permits that and reads wait.
+ * A pass reads the missing ranges of an export.  It keeps several reads in
+ * flight if the thread model permits that, and if reads have to wait.
  */
 
 #ifndef NBDKIT_BLKHASH_PASS_READ_H
@@ -13,12 +13,14 @@
 
 struct pass;
 
-/* Is nbdkit's thread model PARALLEL?  Before the first connection. */
+/* Set whether nbdkit's thread model is PARALLEL.  Called before the first
+ * connection.
+ */
 void pass_read_set_parallel (bool parallel);
 
-/* Read the MISSING bytes.  Returns 0, or what stopped it first: as
- * pass_why_stop, or an errno value, which is positive.  No read is in flight
- * any more.
+/* Read the missing ranges, MISSING bytes in total.  Returns 0; a positive errno
+ * value if a read failed; or the negative result of pass_why_stop.  No read is
+ * in flight when it returns.
  */
 int pass_read (const struct pass *p, uint64_t missing);
 

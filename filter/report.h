@@ -25,10 +25,11 @@ struct report_line {
   char *text;                   /* with its newline, or NULL: no line */
   bool is_sum;
   unsigned char md[REPORT_MD_SIZE]; /* the sum, padded with zeros */
-  bool listed;                  /* it was ever set */
-  bool changed;                 /* it is not written yet, and is in a list: */
+  bool listed;                  /* the line was ever set */
+  bool changed;                 /* it is not written yet, and is in the list of
+                                 * changed lines */
   struct report_line *next_changed;
-  struct result_place place;    /* for the thread that writes */
+  struct result_place place;    /* used by the writing thread */
 };
 
 /* Check that the files can be written and that an earlier server may have

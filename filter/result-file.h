@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The result file has a line for each export.  A line can change.
+ * The result file, with a line for each export.
  *
  * Not thread-safe.
  */
@@ -17,19 +17,19 @@
  * only.  If all members are zero, the line is not in the file.
  */
 struct result_place {
-  off_t start;                  /* of its prefix */
-  size_t len;                   /* without the prefix */
+  off_t start;                  /* offset of its prefix */
+  size_t len;                   /* length without the prefix */
 };
 
 struct result_change {
-  struct result_place *place;   /* of the line */
+  struct result_place *place;   /* place of the line */
   char *text;                   /* the new line, with its newline; NULL removes
                                  * the line */
 };
 
-/* Start-up, as in output-file.h; result_file_start calls output_file_empty.
- * The functions return 0, or -1 after nbdkit_error.  They do nothing if PATH,
- * the value of the parameter PARAM, is NULL.
+/* The start-up functions of output-file.h; result_file_start calls
+ * output_file_empty.  They return 0, or -1 after nbdkit_error, and do nothing if
+ * PATH, the value of the parameter PARAM, is NULL.
  */
 int result_file_open (const char *param, const char *path);
 int result_file_lock (void);

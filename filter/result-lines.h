@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The lines of a result file: which of them are ours.
+ * Check the lines of a result file: did this filter write them?
  */
 
 #ifndef NBDKIT_BLKHASH_RESULT_LINES_H
@@ -11,13 +11,15 @@
 
 struct blkhash_opts;
 
-/* What this filter writes; set before the functions below are called. */
+/* The form of the lines that this filter writes.  It is set before the functions
+ * below are called.
+ */
 struct result_form {
   const char *header;           /* the first line, with its newline, of a file
-                                 * whose other lines do not prove that it is
-                                 * ours */
-  const struct blkhash_opts *hash; /* of the sums */
-  const char *name;             /* of the default export, if it is not "-" */
+                                 * whose other lines do not prove that this
+                                 * filter wrote it */
+  const struct blkhash_opts *hash; /* options of the sums */
+  const char *name;             /* name of the default export, if not "-" */
   bool bad;                     /* there can be lines "# bad NAME: N bytes" */
 };
 
@@ -29,10 +31,12 @@ extern struct result_form result_form;
 #define RESULT_LIVE "#\n"
 #define RESULT_DEAD "##"
 
-/* Did an earlier run of this command write FD?  It is read from its start. */
+/* Did an earlier run of this command write the file FD?  It is read from its
+ * start.
+ */
 bool result_lines_are_ours (int fd);
 
-/* Do LINES prove that without a header? */
+/* Returns true if LINES prove that without the header. */
 bool result_lines_need_no_header (const char *lines);
 
 #endif /* NBDKIT_BLKHASH_RESULT_LINES_H */

@@ -30,8 +30,9 @@ struct unflushed {
   struct block_set changed;     /* after the last flush began */
   struct block_set flushing;    /* before the flushes in flight began */
   struct block_set trimmed;     /* since it was opened */
-  unsigned nr_flushes;          /* in flight */
-  bool flush_failed;            /* one of these, or one that overlapped them */
+  unsigned nr_flushes;          /* number of flushes in flight */
+  bool flush_failed;            /* one of these, or a flush that overlapped
+                                 * them, failed */
   bool failed;                  /* the last flush failed */
 };
 
@@ -40,8 +41,9 @@ struct unflushed {
  */
 struct closed {
   struct unflushed sets;
-  unsigned nr_open;             /* open connections */
-  unsigned nr_older;            /* of these, numbers up to sets.opened */
+  unsigned nr_open;             /* number of open connections */
+  unsigned nr_older;            /* number of open connections whose number is
+                                 * sets.opened or less */
 };
 
 /* The connections of a disk.  If all members are zero, there are none. */
@@ -62,7 +64,7 @@ struct visibility {
 void visibility_open (struct visibility *v, struct unflushed *u, bool tls);
 void visibility_close (struct visibility *v, struct unflushed *u);
 
-/* Record that the connection changed a range.  TRIM: the change was a trim. */
+/* Record that the connection changed a range.  TRIM is set if it was a trim. */
 void visibility_change (struct visibility *v, struct unflushed *u,
                         uint64_t offset, uint64_t end, bool trim);
 
@@ -97,12 +99,15 @@ bool visibility_hidden (struct visibility *v, struct unflushed *u,
 bool visibility_own (struct unflushed *u,
                      uint64_t offset, uint64_t end, uint64_t *run_end);
 
-/* The range was overwritten, so earlier trims of it do not matter any more. */
+/* Record that the range was overwritten, so that earlier trims of it do not
+ * matter any more.
+ */
 void visibility_overwrite (struct visibility *v, uint64_t offset, uint64_t end);
 
-/* A flush of the connection begins, and ends.  visibility_flush_end returns
- * true if the flush changed which content other connections may see.  If the
- * flush failed, FN is called with each range of changes that may be lost.
+/* Called when a flush of the connection begins, and when it ends.
+ * visibility_flush_end returns true if the flush changed the content that other
+ * connections may see.  If the flush failed, FN is called with each range of
+ * changes that may be lost.
  */
 void visibility_flush_begin (struct unflushed *u);
 bool visibility_flush_end (struct unflushed *u, bool ok,

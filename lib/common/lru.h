@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The entries of a small cache, of which the least recently used is replaced.
+ * The entries of a small cache with LRU replacement.
  * All of them are searched, so there should be some hundred at most.
  *
  * Not thread-safe.
@@ -15,18 +15,20 @@
 #include <stdint.h>
 
 struct lru_entry {
-  uint64_t number;              /* what it has */
-  uint64_t used;                /* when, by the clock of the cache; 0: never */
-  unsigned char *bytes;         /* the caller's, or NULL */
+  uint64_t number;              /* key of the cached item */
+  uint64_t used;                /* clock value of the last use; 0: never used */
+  unsigned char *bytes;         /* owned by the caller, or NULL */
 };
 
 struct lru {
   struct lru_entry *entries;
   size_t count;
-  uint64_t clock;               /* how often an entry was used */
+  uint64_t clock;               /* number of uses of all entries */
 };
 
-/* Returns the entry with NUMBER, or else the one to replace. */
+/* Returns the entry with NUMBER, or the least recently used entry, which the
+ * caller replaces.
+ */
 static inline struct lru_entry *
 lru_find (const struct lru *lru, uint64_t number)
 {
@@ -50,7 +52,7 @@ lru_has (const struct lru_entry *entry, uint64_t number)
   return entry->used > 0 && entry->number == number;
 }
 
-/* ENTRY has NUMBER, and is used now. */
+/* Set the number of ENTRY, and mark it as the most recently used. */
 static inline void
 lru_use (struct lru *lru, struct lru_entry *entry, uint64_t number)
 {

@@ -16,11 +16,11 @@ struct digest_ops;
 struct digest {
   const struct digest_ops *ops;
   const char *name;             /* canonical, static storage */
-  const char *library;          /* of the family, set by digest.c */
+  const char *library;          /* library of the family, set by digest.c */
   size_t size;                  /* in bytes, 0 to BLKHASH_MAX_MD_SIZE */
   bool replaceable;             /* see digest.h */
   bool accidents_only;          /* not cryptographic: see digest.h */
-  void *impl;                   /* of the family */
+  void *impl;                   /* private to the family */
 };
 
 /* The state of one message is STATE_SIZE bytes, aligned to 64. */
@@ -38,8 +38,8 @@ struct digest_ops {
 
 struct digest_family {
   const char *library;          /* its name, for users */
-  /* Fill DIGEST for NAME: 0, EINVAL if the family does not have it, or
-   * another errno value.
+  /* Initialize DIGEST for NAME.  Returns 0, EINVAL if the family does not have
+   * it, or another errno value.
    */
   int (*find) (const char *name, struct digest *digest);
   /* Call YIELD with each name, in any order. */

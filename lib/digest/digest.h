@@ -29,19 +29,19 @@ size_t digest_size (const struct digest *digest);
 /* The library that implements it, such as "OpenSSL", for users. */
 const char *digest_library (const struct digest *digest);
 
-/* May our kernels compute this digest instead of its library?  Not in FIPS
- * mode, nor if OpenSSL is configured to use another provider: then the
- * implementation matters.
+/* Returns true if our kernels may compute this digest instead of its library.
+ * Returns false in FIPS mode, and if OpenSSL is configured to use another
+ * provider, because the user then requires that implementation.
  */
 bool digest_is_replaceable (const struct digest *digest);
 
-/* Is it infeasible to make data that has the digest of a given message, such
- * as zeros?  For xxh64 and xxh3-128 it is easy, and with null all messages have
- * the same.
+/* Is it infeasible to construct a message with a given digest, such as that of
+ * zeros?  It is easy with xxh64 and xxh3-128, and with null all messages have
+ * the same digest.
  */
 bool digest_is_cryptographic (const struct digest *digest);
 
-/* Fill NAMES with up to COUNT sorted names, return how many there are. */
+/* Store up to COUNT sorted names in NAMES.  Returns the number of digests. */
 size_t digest_list (const char **names, size_t count);
 
 /* A context must be freed before its digest. */

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Asynchronous requests, and the queue of completed ones.  A request has parts,
- * and completes with the last of them.
+ * Asynchronous requests, and the queue of completed requests.  A request has
+ * parts, and completes when all of its parts have completed.
  *
- * One thread starts and reaps requests, any thread completes parts.
+ * One thread starts and reaps requests; any thread can complete a part.
  */
 
 #ifndef BLKHASH_COMPLETION_H
@@ -16,23 +16,27 @@ struct blkhash_completion;
 struct completions;
 struct request;
 
-/* Up to DEPTH requests, at least 1.  Returns NULL with errno set on failure. */
+/* DEPTH, at least 1, is the maximum number of requests in flight.  Returns NULL
+ * with errno set on failure.
+ */
 struct completions *completions_create (unsigned depth);
 void completions_free (struct completions *c);
 
-/* Start a request that is complete when PARTS parts, at least one, are.
- * Returns NULL if DEPTH requests are in flight.
+/* Start a request of PARTS parts, at least one.  Returns NULL if DEPTH requests
+ * are in flight.
  */
 struct request *completions_start (struct completions *c, void *user_data,
                                    size_t parts);
 
-/* A part of REQUEST is done; the first error of its parts is reported. */
+/* Complete a part of REQUEST, with 0 or an errno value.  The first error of its
+ * parts is the error of the request.
+ */
 void request_part_done (void *request, int error);
 
-/* Readable when something can be reaped. */
+/* Returns a file descriptor that is readable when requests can be reaped. */
 int completions_fd (const struct completions *c);
 
-/* Store up to COUNT completed requests, return how many. */
+/* Store up to COUNT completed requests in OUT.  Returns their number. */
 unsigned completions_reap (struct completions *c,
                            struct blkhash_completion *out, unsigned count);
 

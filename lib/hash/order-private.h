@@ -21,7 +21,9 @@ struct leaf_engine;
 struct order;
 struct outer;
 
-/* Aligned: memcpy is half as fast on Zen 4 if it is not. */
+/* The bytes are aligned, because memcpy to unaligned memory is half as fast on
+ * Zen 4.
+ */
 struct buffer {
   struct buffer *next;
   alignas (64) unsigned char bytes[];
@@ -30,11 +32,11 @@ struct buffer {
 struct job {
   struct pool_task task;        /* must be first */
   struct order *order;
-  struct buffer *copy;          /* holds the data, or NULL: zero copy */
+  struct buffer *copy;          /* a copy of the data; NULL with zero copy */
   const unsigned char *data;
   size_t len;                   /* bytes of data; 0 in a run of zeros */
   uint64_t zeros;               /* zero blocks; 0 in a job with data */
-  unsigned char *leaves;        /* from submit to fold */
+  unsigned char *leaves;        /* allocated from submit to fold */
   void (*done_cb) (void *opaque, int error);
   void *opaque;
 
@@ -51,10 +53,11 @@ struct order {
   size_t job_bytes, copy_bytes; /* of a job, and of one with copied bytes:
                                  * multiples of block_size */
 
-  /* Of the appending thread. */
-  int error;                    /* the first one */
-  struct job *filling;          /* the newest job, takes copies; or NULL */
-  struct buffer *spare;         /* buffers for copies */
+  /* Used only by the appending thread. */
+  int error;                    /* the first error */
+  struct job *filling;          /* the newest job, to which bytes are copied;
+                                 * or NULL */
+  struct buffer *spare;         /* free buffers for copies */
   unsigned copies_left;         /* buffers that may still be allocated */
   unsigned head, count, slots;  /* the ring */
   struct job *ring;

@@ -15,16 +15,16 @@ struct pool_task {
   unsigned weight;              /* at least 1; see pool_create */
 };
 
-/* Run all of TASKS, a list in the order of submission.  The pool does not
- * access them any more: a task can be submitted again or freed once its NEXT
- * was read.
+/* Run TASKS, a list in the order of submission.  The pool does not access a
+ * task after this call begins, so it can be submitted again or freed after its
+ * NEXT was read.
  */
 typedef void pool_run (struct pool_task *tasks);
 
-/* At most THREADS threads are started, when there is work for them; signals are
- * blocked in them.  So that small tasks run together, a thread takes its share
- * of the queue: one task, or several with a total weight of at most BATCH.
- * Returns NULL with errno set on failure.
+/* Create a pool of at most THREADS threads, which are started when there is
+ * work for them, and which block all signals.  A thread takes its share of the
+ * queue at a time: one task, or several small tasks with a total weight of at
+ * most BATCH.  Returns NULL with errno set on failure.
  */
 struct pool *pool_create (unsigned threads, unsigned batch, pool_run *run);
 
@@ -33,7 +33,7 @@ struct pool *pool_create (unsigned threads, unsigned batch, pool_run *run);
  */
 void pool_submit (struct pool *pool, struct pool_task *task);
 
-/* Drop the tasks that have not started, wait for those that have. */
+/* Drop the tasks that have not started, and wait for the others. */
 void pool_free (struct pool *pool);
 
 #endif /* BLKHASH_POOL_H */

@@ -31,8 +31,8 @@
 /* Load the message block at OFFSET of each lane into the first 16 words of the
  * schedule W, in eight steps.  The first four steps read whole cache lines:
  * there can be more lanes than the cache has ways, so a line may be evicted
- * soon.  The vectors that were read are kept meanwhile in the space of the
- * words from 16 on.
+ * soon.  Until they are used, the vectors are stored in the space of the words
+ * from 16 on.
  */
 static INLINE void
 load_step (vec *w, const unsigned groups, const unsigned step,

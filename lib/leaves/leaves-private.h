@@ -129,8 +129,8 @@ int leaves_put_piece (struct blkhash_leaves *l, enum how how,
  */
 int leaves_end_piece (struct blkhash_leaves *l, uint64_t index);
 
-/* Set blocks to LEAF_MISSING or LEAF_ZERO, or store a leaf, whatever their
- * state was.
+/* Set blocks to LEAF_MISSING or LEAF_ZERO, or store a leaf.  The previous state
+ * of the blocks can be any.
  */
 int leaves_set_locked (struct blkhash_leaves *l, uint64_t first,
                        uint64_t count, enum leaf_state state);
@@ -164,15 +164,15 @@ void leaves_drop_partial_locked (struct blkhash_leaves *l,
 int leaves_stick_locked (struct blkhash_leaves *l, int err);
 
 /* Fold the leaves before the first missing block.  The caller holds the lock,
- * which is released meanwhile.  Returns the error of the table.  Only for a
- * table that is given once.
+ * which is released during the call.  Returns the error of the table.  Only for
+ * a table that is given once.
  */
 int leaves_fold_early_locked (struct blkhash_leaves *l);
 
 /* Fold the next COUNT blocks, whose leaves are LEAVES, without storing them in
  * the tree.  They must begin at the first missing block.  The caller holds the
- * lock, which is released meanwhile.  No other thread may be folding.  Only for
- * a table that is given once.
+ * lock, which is released during the call.  No other thread may be folding.
+ * Only for a table that is given once.
  */
 int leaves_fold_next_locked (struct blkhash_leaves *l, uint64_t count,
                              const unsigned char *leaves);

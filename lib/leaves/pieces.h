@@ -27,8 +27,7 @@ struct partial_range {
 
 struct partial {
   uint64_t index;               /* index of the block */
-  bool busy;                    /* is being hashed, and is not evicted
-                                 * meanwhile */
+  bool busy;                    /* it is being hashed, and cannot be evicted */
   bool on_zeros;                /* was a block of zeros before */
   bool has_data;                /* bytes that are not all zero were stored */
   bool fresh;                   /* BYTES were zero when it was reserved */

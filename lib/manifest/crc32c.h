@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * CRC32C, the CRC of Castagnoli's polynomial, as in RFC 3720.  Any thread.
+ * CRC32C, the CRC of Castagnoli's polynomial, as in RFC 3720.  Thread-safe.
  */
 
 #ifndef BLKHASH_CRC32C_H
@@ -10,7 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Append LEN bytes to the data that CRC is of.  The CRC of no data is 0. */
+/* Returns the CRC of the data whose CRC is CRC, followed by LEN bytes of BUF.
+ * The CRC of no data is 0.
+ */
 uint32_t crc32c (uint32_t crc, const void *buf, size_t len);
 
 /* The same on any CPU, for tests. */

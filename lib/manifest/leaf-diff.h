@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Compare the leaves of two images, and report the blocks that differ.  Only a
- * run of each is in memory.
+ * Compare the leaves of two images, and report the blocks that differ.  Only
+ * one run of each image is in memory.
  */
 
 #ifndef BLKHASH_LEAF_DIFF_H
@@ -18,25 +18,25 @@ struct leaf_runs;
 struct leaf_diff {
   /* Set by the caller. */
   uint64_t tail;                /* see leaf_diff_tail */
-  bool report_tail;             /* if it may differ, it is in a range */
+  bool report_tail;             /* report TAIL as different if it may differ */
   /* Called for each range of blocks that differ, in order; adjacent ranges are
-   * merged.  An error ends the comparison, and is returned.  NULL: the first
-   * difference ends it.
+   * merged.  An error ends the comparison, and is returned.  If NULL, the first
+   * difference ends the comparison.
    */
   int (*differ) (void *opaque, uint64_t first, uint64_t count);
   void *opaque;
 
   /* Results. */
   bool any;                     /* blocks differ */
-  bool tail_unknown;            /* the leaves do not show whether TAIL does */
-  int failed;                   /* which iterator returned an error, 0 or 1; or
-                                 * DIFFER did, or the runs are of different
-                                 * blocks: -1 */
-  uint64_t first, count;        /* the range not reported yet; or COUNT is 0 */
+  bool tail_unknown;            /* it is unknown whether TAIL differs */
+  int failed;                   /* after an error: the iterator that failed, 0
+                                 * or 1; otherwise -1 */
+  uint64_t first, count;        /* the range that is not reported yet, if COUNT
+                                 * is not 0 */
 };
 
-/* The block in which the smaller image ends, if it is shorter there than in the
- * larger one: leaves of different lengths cannot be compared.
+/* Returns the block in which the smaller image ends, if this block is longer in
+ * the larger image: the leaves of such blocks cannot be compared.  Returns
  * LEAF_DIFF_NO_BLOCK if there is none.  Sizes are in bytes.
  */
 uint64_t leaf_diff_tail (uint64_t size_a, uint64_t size_b,

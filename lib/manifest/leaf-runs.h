@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaves of an image, in order: an iterator of runs.
+ * An iterator of the leaves of an image, in order, as runs.
  *
  * Every producer of leaves implements it: a manifest, an image that is being
  * hashed, a combination of other iterators.  A consumer calls it from one
@@ -19,10 +19,10 @@
 #include "blkhash-manifest.h"
 
 struct leaf_runs {
-  /* Store the next blocks in *RUN; their leaves are valid until the next call.
-   * A run begins where the one before it ends, and is never empty.  0; ENOENT:
-   * there are no more; or another errno value, whose message the producer
-   * stores.  No call may follow an error.
+  /* Store the next run in *RUN; its leaves are valid until the next call.  A
+   * run begins where the previous one ends, and is never empty.  Returns 0;
+   * ENOENT at the end; or another errno value, whose reason the producer
+   * stores.  It must not be called after an error.
    */
   int (*next) (struct leaf_runs *runs, struct blkhash_manifest_run *run);
 };
@@ -37,8 +37,8 @@ leaf_run_skip (struct blkhash_manifest_run *run, uint64_t count)
     run->leaves += count * run->leaf_size;
 }
 
-/* The number of bytes of RUN in an image of SIZE bytes, whose last block can be
- * shorter.
+/* Returns the number of bytes of RUN in an image of SIZE bytes, whose last
+ * block can be short.
  */
 static inline uint64_t
 leaf_run_bytes (const struct blkhash_manifest_run *run, uint64_t size,

@@ -11,11 +11,12 @@
 
 struct blkhash_manifest_reader;
 
-/* Are the sums of two manifests consistent with DIFFER, whether their leaves
- * differ?  Sums of images of the same size, with the same digest, block size
- * and construction, are equal if and only if the leaves are.  Returns true if
- * it cannot be checked: one of these differs, or a manifest is of a part or was
- * not read to its end.
+/* Check that the sums of two manifests are consistent with their leaves.
+ * DIFFER is true if the leaves differ.  The sums of images with the same size,
+ * digest, block size and construction are equal if and only if their leaves
+ * are.  Returns false if the sums are inconsistent.  Returns true also if this
+ * cannot be checked: one of these properties differs, or a manifest is that of
+ * a part or was not read to its end.
  */
 bool manifest_diff_fits_sums (const struct blkhash_manifest_reader *a,
                               const struct blkhash_manifest_reader *b,

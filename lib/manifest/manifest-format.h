@@ -35,17 +35,17 @@ struct manifest_header {
   char id[64];                  /* the key "journal", or empty */
 };
 
-/* The number of blocks of the image. */
+/* Returns the number of blocks of the image. */
 uint64_t manifest_image_blocks (const struct manifest_header *header);
 
-/* Does it have all blocks of the image?  Only then it has a sum. */
+/* Does the manifest have all blocks of the image?  Only then it has a sum. */
 bool manifest_is_complete (const struct manifest_header *header);
 
 void manifest_header_print (const struct manifest_header *header,
                             unsigned char bytes[MANIFEST_HEADER_SIZE]);
 
-/* Fill in HEADER, whose opts the caller frees, also after an error.  EBADMSG,
- * ENOTSUP or ENOMEM; *WHY is the reason.
+/* Parse BYTES into HEADER, whose opts the caller frees, also after an error.
+ * Returns 0; or EBADMSG, ENOTSUP or ENOMEM with the reason in *WHY.
  */
 int manifest_header_parse (const unsigned char bytes[MANIFEST_HEADER_SIZE],
                            struct manifest_header *header, const char **why);

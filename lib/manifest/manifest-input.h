@@ -19,24 +19,26 @@ struct manifest_observer {
 
 struct manifest_input {
   int fd;
-  struct manifest_observer observer; /* or zeros */
-  uint64_t offset;              /* bytes consumed */
-  uint64_t left;                /* bytes not consumed; a pipe: UINT64_MAX */
+  struct manifest_observer observer; /* or all members are zero */
+  uint64_t offset;              /* number of bytes consumed */
+  uint64_t left;                /* number of bytes not consumed; UINT64_MAX for
+                                 * a pipe */
   unsigned char *buf;
-  size_t size;                  /* of BUF */
-  size_t start, end;            /* bytes read and not consumed */
+  size_t size;                  /* size of BUF */
+  size_t start, end;            /* part of BUF that is not consumed */
 };
 
 void manifest_input_init (struct manifest_input *input, int fd);
 void manifest_input_destroy (struct manifest_input *input);
 
-/* Are there LEN bytes?  Always true for a pipe. */
+/* Returns true if LEN bytes are left, and always for a pipe. */
 bool manifest_input_may_have (const struct manifest_input *input,
                               uint64_t len);
 
 /* Read until LEN bytes are in the buffer, and store their address, which is
- * valid until the next call.  They are not consumed.  Memory grows as they
- * arrive.  ENODATA: the input ends before; ENOMEM; the error of read(2).
+ * valid until the next call.  They are not consumed.  The buffer grows only as
+ * they arrive.  Returns 0; ENODATA if the input ends before; ENOMEM; or the
+ * error of read(2).
  */
 int manifest_input_peek (struct manifest_input *input, size_t len,
                          const unsigned char **bytes);

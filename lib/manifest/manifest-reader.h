@@ -22,37 +22,41 @@ struct manifest_sum;
 struct blkhash_manifest_reader {
   struct manifest_input input;
   unsigned flags;
-  bool unfinished;              /* it may be unfinished */
+  bool unfinished;              /* an unfinished manifest is accepted */
   struct manifest_header header;
   uint32_t header_crc;
   size_t leaf_size;
   struct manifest_zeros zeros;
   struct manifest_sum *sum;     /* of the records before RUN, or NULL */
-  struct blkhash_manifest_run run; /* the last, whose leaves are in INPUT */
+  struct blkhash_manifest_run run; /* the last run; its leaves are in INPUT */
   bool ended;
-  uint64_t next, end;           /* blocks: of the next record, and of all */
-  bool after_zeros;             /* the record before is zeros */
-  bool after_part;              /* or is of data, and not full */
+  uint64_t next, end;           /* first block of the next record, and end of
+                                 * all blocks */
+  bool after_zeros;             /* the last record is zeros */
+  bool after_part;              /* the last record is data, and not full */
   unsigned char md[BLKHASH_MAX_MD_SIZE];
 
-  int err;                      /* the first */
-  char error[160];              /* the reason, in words */
+  int err;                      /* the first error */
+  char error[160];              /* its reason, as text */
 };
 
-/* As blkhash_manifest_reader_new; OBSERVER sees all bytes that are read. */
+/* The same as blkhash_manifest_reader_new; OBSERVER is called with all bytes
+ * that are read.
+ */
 struct blkhash_manifest_reader *
 manifest_reader_new_observed (int fd, unsigned flags,
                               const struct manifest_observer *observer,
                               char *reason, size_t size);
 
-/* Nothing but the header was read, and the manifest is not unfinished. */
+/* Returns true if only the header was read, and the manifest is not unfinished.
+ */
 bool manifest_reader_is_fresh (const struct blkhash_manifest_reader *r);
 
-/* Fail with ERR, which sticks.  Returns ERR. */
+/* Fail with ERR, a sticky error.  Returns ERR. */
 int manifest_reader_fail (struct blkhash_manifest_reader *r, int err);
 
-/* Store the reason for ERR, in words: FMT, or the text of strerror.  Returns
- * ERR, which does not stick.
+/* Store the reason for ERR as text: FMT, or the text of strerror.  Returns ERR,
+ * which does not become sticky.
  */
 int manifest_reader_set_error (struct blkhash_manifest_reader *r, int err,
                                const char *fmt, ...)

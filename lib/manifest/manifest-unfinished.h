@@ -4,10 +4,9 @@
  * An unfinished manifest: the leaves of an image that is being hashed, so that
  * blksum --resume can continue after a crash.
  *
- * It has the blocks from 0 to some block, in records of any length, and no end.
- * A public reader refuses it.
- *
- * Not public: it is blksum's journal, and not an exchange format.
+ * It has the blocks from 0 to some block, in records of any length, and no end
+ * record.  The public functions refuse it, because it is the journal of blksum
+ * and not an exchange format.
  */
 
 #ifndef BLKHASH_MANIFEST_UNFINISHED_H
@@ -31,8 +30,8 @@ manifest_writer_new_unfinished (const struct blkhash_opts *opts,
                                 uint64_t size, uint64_t next, int fd);
 
 /* Set the key "journal" in the header of W, which is not written yet, to ID: a
- * text of one line, such as a random number.  EINVAL if W is not unfinished, or
- * has written the header, or ID has 64 bytes or more.
+ * text of one line, such as a random number.  Returns 0, or EINVAL if W is not
+ * unfinished, if it has written the header, or if ID has 64 bytes or more.
  */
 int manifest_writer_set_id (struct blkhash_manifest_writer *w, const char *id);
 
@@ -46,19 +45,21 @@ int manifest_writer_set_id (struct blkhash_manifest_writer *w, const char *id);
  */
 int manifest_writer_flush (struct blkhash_manifest_writer *w);
 
-/* blkhash_manifest_reader_new for a manifest that may be unfinished: it grows,
- * or is left by a crash.  blkhash_manifest_reader_next returns ENOENT where the
- * last valid record ends, whatever follows: a record that is cut off or has a
- * wrong CRC, zeros, blocks out of order.  The runs before are as they were
- * written, and blkhash_manifest_reader_error returns the reason.  No sum is
- * computed.  blkhash_manifest_reader_sum stores the sum that a finished
- * manifest of a whole image has, which is not checked, and returns ENODATA for
- * all others.
+/* The same as blkhash_manifest_reader_new for a manifest that may be
+ * unfinished, because it still grows or was left by a crash.
+ * blkhash_manifest_reader_next returns ENOENT at the end of the last valid
+ * record.  Invalid data after it is not an error: an incomplete record, a
+ * record with a wrong CRC, zeros, or blocks out of order.
+ * blkhash_manifest_reader_error returns the reason.  No sum is computed.
+ * blkhash_manifest_reader_sum stores the sum in a finished manifest of a whole
+ * image, which is not verified, and returns ENODATA for any other manifest.
  */
 struct blkhash_manifest_reader *
 manifest_reader_new_unfinished (int fd, char *reason, size_t size);
 
-/* Returns the ID in the header, or "".  It lives as long as R. */
+/* Returns the value of the key "journal" in the header, or "".  It is valid
+ * until R is freed.
+ */
 const char *manifest_reader_id (const struct blkhash_manifest_reader *r);
 
 /* Returns the number of bytes, from the initial offset of FD, of the header,

@@ -25,22 +25,24 @@ struct manifest_sum;
 
 struct blkhash_manifest_writer {
   struct manifest_output output;
-  off_t start;                  /* of the header, if it is written last */
+  off_t start;                  /* offset of the header, if HEADER_LAST */
   struct blkhash_opts opts;
   struct manifest_header header;
   bool header_last;
   size_t leaf_size;
-  uint64_t next;                /* block */
-  uint64_t first, end;          /* blocks outside are ignored */
-  int error;                    /* the first */
+  uint64_t next;                /* number of the next block */
+  uint64_t first, end;          /* blocks outside of this range are ignored */
+  int error;                    /* the first error */
 
   struct manifest_zeros zeros_leaves;
-  struct manifest_sum *sum;     /* of the blocks before NEXT; or NULL: none */
-  bool zero_last;               /* except the last one, which is zero */
+  struct manifest_sum *sum;     /* sum of the blocks before NEXT, or NULL */
+  bool zero_last;               /* the last of these blocks, which is zero, is
+                                 * not in SUM yet */
   bool finished;
 
-  size_t record;                /* where the open record begins in OUTPUT */
-  size_t leaves;                /* in it; 0: no record is open */
+  size_t record;                /* start of the open record in OUTPUT */
+  size_t leaves;                /* number of leaves in it; 0 if no record is
+                                 * open */
   uint64_t zeros;               /* blocks before NEXT that are in no record */
 };
 
@@ -48,7 +50,7 @@ struct blkhash_manifest_writer {
 int manifest_writer_head (struct blkhash_manifest_writer *w, uint64_t first,
                           uint64_t count);
 
-/* End it.  CRC is the CRC of the bytes that its CRC covers in addition. */
+/* End the record.  Its CRC continues from CRC, which is that of other bytes. */
 int manifest_writer_tail (struct blkhash_manifest_writer *w, uint32_t crc);
 
 /* Append the next COUNT blocks, at most as many as fit in the record. */

@@ -1,17 +1,17 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaves of blocks of zeros in a manifest: of a full one, and of the short
- * last block.
+ * The leaves of blocks of zeros in a manifest: the leaf of a full block, and
+ * that of a short last block.
  *
  * A block of zeros must be in a run of zeros, so a reader refuses a data record
  * with one of these leaves.  Otherwise an image would have a second manifest,
  * with the same sum, but with blocks that differ.
  *
- * That holds for cryptographic digests, for which no data has the digest of
- * zeros.  With xxh64 and xxh3-128 a guest can make such a block.  It is data,
- * and the writer writes it as data; a reader cannot distinguish it from zeros.
- * So it accepts these leaves, and all that is written can be read.
+ * This rule applies only to cryptographic digests.  With xxh64 and xxh3-128 a
+ * guest can construct a block of data that has the digest of zeros.  The writer
+ * writes it as data, so a reader must accept it, although it cannot distinguish
+ * it from zeros.
  */
 
 #ifndef BLKHASH_MANIFEST_ZEROS_H
@@ -42,13 +42,14 @@ struct manifest_zeros {
 int manifest_zeros_init (struct manifest_zeros *zeros,
                          const struct blkhash_opts *opts, uint64_t size);
 
-/* Hash them, once.  It is delayed because it costs the hash of a block, which
- * manifests of parts without data do not need.  Returns 0, ENOMEM or EIO.
+/* Compute the leaves, if that was not done before.  manifest_zeros_init does
+ * not compute them, because it takes the time to hash a block, and manifests of
+ * parts without data do not need them.  Returns 0, ENOMEM or EIO.
  */
 int manifest_zeros_hash (struct manifest_zeros *zeros);
 
-/* Is any of COUNT leaves of data, from block FIRST on, that of zeros?  To be
- * called after manifest_zeros_hash.
+/* Returns true if any of COUNT leaves of data, from block FIRST on, is that of
+ * zeros.  Called after manifest_zeros_hash.
  */
 bool manifest_zeros_has (const struct manifest_zeros *zeros, uint64_t first,
                          const unsigned char *leaves, size_t count);

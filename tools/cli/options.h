@@ -33,7 +33,7 @@ enum check_report {
  */
 struct verify_options {
   struct subset subset;         /* if n > 0, only this subset is read */
-  enum check_report report;     /* --compare and --expect use only CHECK_QUIET */
+  enum check_report report;     /* --compare, --expect: only CHECK_QUIET */
   bool strict;                  /* --check: malformed lines are an error;
                                  * --compare: different sizes differ */
   bool ignore_missing;          /* missing files are not an error */

@@ -18,7 +18,7 @@ struct progress;
 struct manifest_runs {
   struct leaf_runs runs;
   struct blkhash_manifest_reader *reader;
-  const char *name;             /* name of the manifest in the reason; or NULL */
+  const char *name;             /* name in the reason, or NULL */
   uint64_t size;                /* bytes; blocks beyond it are read, but not
                                  * returned */
   uint64_t trailing_block;      /* set at the end: the first block of data
