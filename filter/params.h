@@ -49,18 +49,18 @@ void params_dump_digests (void);
 void params_free (void);
 
 #define PARAMS_HELP \
-  "blkhash-file=PATH              Where the checksum goes, default: stderr.\n" \
+  "blkhash-file=PATH              Write the result to PATH, default stderr.\n" \
   "blkhash-manifest=PATH          " \
-    "Where the digests of all blocks go, too.\n" \
+    "Write the digests of all blocks to PATH.\n" \
   "blkhash-digest=NAME[/SIZE]     Digest, default sha256; block size.\n" \
   "blkhash-block-size=SIZE        Block size, default 64k.\n" \
   "blkhash-streams=N              " \
     "Construction of blkhash 0.9 (64) and older.\n" \
-  "blkhash-linear=true            Leave the size out of the checksum.\n" \
+  "blkhash-linear=true            Omit the size from the checksum.\n" \
   "blkhash-name=NAME              " \
     "Name of the default export, default \"-\".\n" \
-  "blkhash-tag=true               Print how the checksum was made.\n" \
-  "blkhash-missing=read|fail      What to do about parts no client touched.\n" \
-  "blkhash-distinct-exports=true  Every export name is another disk."
+  "blkhash-tag=true               Print the parameters of the checksum.\n" \
+  "blkhash-missing=read|fail      How to handle ranges no client accessed.\n" \
+  "blkhash-distinct-exports=true  Each export name is a different disk."
 
 #endif /* NBDKIT_BLKHASH_PARAMS_H */

@@ -29,7 +29,7 @@ struct qemu_image {
   struct files files;           /* all local files of the image */
 
   struct qemu_nbd qemu;
-  char *target;                 /* the argument of qemu-nbd that names the image;
+  char *target;                 /* argument of qemu-nbd that names the image;
                                  * NULL if qemu-nbd was not started */
   struct nbd_handle *nbd;       /* NULL, or connected */
   uint64_t size;                /* size of the disk; set when connected */
