@@ -4,9 +4,9 @@
  * nbdkit-blkhash-filter: computes the checksum of a disk while it is
  * transferred.
  *
- * This file has the callbacks of nbdkit only.  They pass every request on as it
- * is: the filter changes no data, error, flag or reply.  Requests of one
- * connection come from several threads at once.
+ * This file has only the callbacks of nbdkit.  They pass on every request
+ * unchanged: the filter changes no data, error, flag or reply.  Several threads
+ * call them at the same time, even for one connection.
  */
 
 #include <config.h>
@@ -38,8 +38,8 @@ struct handle {
   char *name;                   /* of the export */
 };
 
-/* How often this filter is on the command line: all instances would share the
- * static state of one module.
+/* The number of times that this filter is on the command line.  More than one
+ * is refused, because all instances would share the static state of one module.
  */
 static unsigned loaded;
 
@@ -94,14 +94,14 @@ blkhash_get_ready (int thread_model)
   return report_start ();
 }
 
-/* nbdkit has changed to its final user, and to the background. */
+/* Called after nbdkit has changed its user and gone to the background. */
 static int
 blkhash_after_fork (nbdkit_backend *backend)
 {
   (void) backend;
   if (report_check () == 0)
     return 0;
-  report_stop ();               /* nbdkit does not unload us then */
+  report_stop ();               /* nbdkit does not unload the filter then */
   return -1;
 }
 
@@ -181,8 +181,8 @@ blkhash_prepare (nbdkit_next *next, void *opaque, int readonly)
   return 0;
 }
 
-/* Not in close, which nbdkit does not call in every case, and where the plugin
- * cannot be read any more.
+/* Not done in .close, because nbdkit does not call .close in every case, and
+ * the plugin can no longer be read there.
  */
 static int
 blkhash_finalize (nbdkit_next *next, void *opaque)
@@ -212,8 +212,8 @@ blkhash_close (void *opaque)
 
 /* ---- Requests ---- */
 
-/* Record whether the request failed, and return its result R.  The flag is only
- * written if it changes, since all threads of the connection read it.
+/* Record whether the request failed, and return its result R.  The flag is
+ * written only if it changes, because all threads of the connection read it.
  */
 static int
 done (struct handle *handle, int r)
@@ -276,8 +276,8 @@ blkhash_pwrite (nbdkit_next *next, void *opaque,
   return done (handle, r);
 }
 
-/* A fast zero is refused if it would not be fast.  For the client that is no
- * failure: it writes zeros then.
+/* A fast zero is refused if it would not be fast.  This is not a failure for
+ * the client, which then writes zeros.
  */
 static bool
 is_refused (int r, uint32_t flags, int err)
@@ -373,7 +373,8 @@ static struct nbdkit_filter filter = {
   .cache = blkhash_cache,
 };
 
-/* What nbdkit looks for; older nbdkits do not declare it. */
+/* The entry point of the filter, which older versions of nbdkit do not declare.
+ */
 struct nbdkit_filter *filter_init (void);
 
 NBDKIT_REGISTER_FILTER (filter)

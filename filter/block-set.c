@@ -3,8 +3,8 @@
  *
  * A set of blocks of a disk.
  *
- * The set is a leaf tree of the library that stores states only, no leaves:
- * LEAF_ZERO marks a block in the set, LEAF_MISSING one that is not.
+ * The set is a leaf tree of the library that stores only states and no leaves:
+ * LEAF_ZERO marks a block in the set, and LEAF_MISSING any other block.
  */
 
 #include <config.h>
@@ -15,7 +15,7 @@
 #include "../lib/leaves/leaf-tree.h"
 #include "block-set.h"
 
-/* The first byte of block INDEX, or UINT64_MAX if that overflows. */
+/* Returns the first byte of block INDEX, or UINT64_MAX if it overflows. */
 static uint64_t
 start_of (uint64_t index, uint32_t block_size)
 {
@@ -30,7 +30,7 @@ block_set_add (struct block_set *set, uint32_t block_size,
 
   if (offset >= end)
     return;
-  /* Usually it is in the set already, and a look-up is cheaper than a set. */
+  /* Usually the range is already in the set, and a look-up is cheaper. */
   if (block_set_at (set, block_size, offset, end, &run_end) && run_end == end)
     return;
   first = offset / block_size;
@@ -46,7 +46,9 @@ block_set_add (struct block_set *set, uint32_t block_size,
   set->out = (struct block_range) { 0 };
 }
 
-/* The rest of the run that block INDEX is in.  *IN: is the run in the set? */
+/* Returns the run that contains block INDEX, from this block on.  *IN is set to
+ * whether the run is in the set.
+ */
 static struct block_range
 find_run (const struct block_set *set, uint32_t block_size, uint64_t index,
           bool *in)

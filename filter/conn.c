@@ -4,7 +4,7 @@
  * Connections determine which exports are in use, and which client disconnects
  * last.
  *
- * Called by the threads of each connection, from the callbacks in blkhash.c.
+ * Called from the callbacks in blkhash.c, by several threads of a connection.
  */
 
 #include <config.h>
@@ -19,7 +19,7 @@
 #include "conn.h"
 
 /* Protected by exports_lock. */
-static uint64_t nr_conns;       /* ever prepared */
+static uint64_t nr_conns;       /* number of connections ever prepared */
 static pthread_cond_t not_finishing = PTHREAD_COND_INITIALIZER;
 
 void
@@ -191,8 +191,8 @@ conn_close (struct conn *conn)
       export_set_idle_locked (conn->export, true);
   }
   conn->state = CONN_DISCONNECTED;
-  /* Not earlier: connections that are opened before the plugin closes this
-   * connection might not see its changes.
+  /* Not done earlier, because connections that are opened before the plugin
+   * closes this connection might not see its changes.
    */
   if (conn->disk)
     visibility_close (&conn->disk->visibility, &conn->unflushed);
@@ -233,7 +233,7 @@ conn_flush_begin (struct conn *conn, struct flush *flush)
   visibility_flush_begin (&conn->unflushed);
 }
 
-/* A flush failed: changes of this range may be lost. */
+/* Called after a flush failed, for each range whose changes may be lost. */
 static void
 lose (void *opaque, uint64_t offset, uint64_t end)
 {

@@ -3,10 +3,10 @@
  *
  * A disk, and the log of its changes.
  *
- * A change costs the same whatever the number of exports: it is appended to a
- * log, and each export reads the log on before it observes a request or
- * publishes.  An export that was not used for long finds that the log has lost
- * changes, and invalidates everything.
+ * The cost of a change does not depend on the number of exports: the change is
+ * appended to a log, and each export reads the new entries of the log before it
+ * observes a request or publishes a sum.  If an export was not used for long,
+ * entries that it has not read were overwritten, and it invalidates everything.
  */
 
 #include <config.h>
@@ -31,7 +31,7 @@ disk_change_begin (struct disk *disk, struct request *request,
   inflight_begin (&disk->inflight, request, true, offset, len);
 }
 
-/* Sequential writes make one long entry. */
+/* Sequential writes are joined to one long entry. */
 static bool
 extend_last (struct disk *disk, const void *by, uint64_t offset, uint64_t end)
 {

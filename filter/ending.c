@@ -3,10 +3,11 @@
  *
  * Shutdown of the server, for connections that nbdkit has not counted yet.
  *
- * A thread that must not go on waits for the exit of the process, in code that
+ * A thread that must not continue waits for the exit of the process.  Its code
  * stays in memory when nbdkit unloads this module (see -z nodelete in the
- * Makefile).  Rejected: to refuse the connection.  nbdkit then walks its list
- * of filters, to free the connection's handles.
+ * Makefile).  Rejected: refusing the connection.  nbdkit would then use its
+ * list of filters to free the handles of the connection, and the filters may
+ * already be freed.
  */
 
 #include <config.h>
@@ -22,7 +23,7 @@ static pthread_cond_t none_inside = PTHREAD_COND_INITIALIZER;
 
 /* Protected by lock. */
 static bool is_ending;
-static unsigned inside;         /* threads between enter and leave */
+static unsigned inside;         /* number of threads between enter and leave */
 
 void
 ending_begin (void)

@@ -27,13 +27,13 @@ static unsigned nr_exports[2];  /* without TLS, and with */
 static struct disk shared_disk; /* unless exports are distinct */
 static char *default_name[2];   /* without TLS, and with */
 
-/* Hashing a hole takes time too, about 40 s for this, which is 128 TiB in
- * blocks of 64 KiB: an export of 8 EiB, which costs nothing to serve, would
- * keep the server from exiting for weeks.
+/* The limit is 128 TiB with blocks of 64 KiB.  Hashing a hole of that size
+ * takes about 40 s.  Without a limit, an export of 8 EiB, which costs nothing
+ * to serve, would keep the server from exiting for weeks.
  */
 #define MAX_BLOCKS (UINT64_C (1) << 31)
 
-/* For pieces of blocks whose rest is missing, of all exports together. */
+/* The memory for partial blocks of all exports together. */
 static struct pieces_budget budget = { .bound = 64 * 1024 * 1024 };
 
 static int
@@ -117,8 +117,8 @@ export_shown_name_locked (const struct export *export)
   return export->name;
 }
 
-/* A list, so that a change need not walk over all exports to find those with a
- * sum.
+/* Exports with a sum are in a list, so that a change need not search all
+ * exports for them.
  */
 static void
 link_published_locked (struct export *export)
@@ -192,7 +192,7 @@ exports_withdraw_locked (struct disk *disk, struct export *by,
   return any;
 }
 
-/* Start with an empty table, for a new export or one whose size has changed.
+/* Start with an empty table, because the export is new or its size has changed.
  * Returns true if a sum was withdrawn.
  */
 static bool
@@ -263,7 +263,9 @@ export_why_hopeless_locked (const struct export *export)
   return export->broken;
 }
 
-/* A range that was changed through another export, whose size can be larger. */
+/* Invalidate a range that was changed through another export.  That export can
+ * be larger than this one.
+ */
 static void
 invalidate_range (void *opaque, uint64_t offset, uint64_t end)
 {

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Requests in flight, and which parts of them are tainted.
+ * Requests in flight, and their tainted parts.
  *
  * nbdkit has at most 16 requests of a connection in flight by default, so lists
- * are enough.  Reads have a list of their own, which another read need not
- * search: most requests in flight with a read are reads.
+ * are fast enough.  Reads are in a list of their own, which another read need
+ * not search, because most requests in flight are reads.
  */
 
 #include <config.h>
@@ -13,7 +13,9 @@
 #include "../lib/common/numbers.h"
 #include "inflight.h"
 
-/* Extend the tainted part by the overlap; it is one range, not a set. */
+/* Extend the tainted part by the overlap.  The tainted part is one range, not a
+ * set.
+ */
 static void
 taint (struct request *request, uint64_t offset, uint64_t end)
 {
@@ -35,8 +37,8 @@ list_of (struct inflight *inflight, const struct request *request)
   return request->change ? &inflight->changes : &inflight->reads;
 }
 
-/* Taint REQUEST and those of the list OTHER where they overlap.  Of each pair
- * one is a change.
+/* Taint REQUEST and the requests in the list OTHER where they overlap.  In each
+ * pair at least one request is a change.
  */
 static void
 taint_overlaps (struct request *request, struct request *other)

@@ -1,16 +1,17 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The lock of a file that is replaced.
+ * A lock for a file that is replaced by rename.
  *
- * The file is replaced by rename, so a lock of it would be lost with the old
- * inode.  So PATH.blkhash-lock is locked, an empty file, which the server that
- * holds the lock removes.  Another server that opened it before that finds,
- * when it has the lock, that its file has no name any more, and retries.
+ * A lock on the file itself would be lost with the old inode.  So
+ * PATH.blkhash-lock is locked, an empty file, which the server that holds the
+ * lock removes when it unlocks.  Another server may have opened the file before
+ * it was removed.  After it gets the lock, it finds that its file has no name
+ * any more, and retries.
  *
- * flock, because that lock survives the fork into the background, and belongs
- * to the open file, not to the process.  If the file system has no locks, two
- * servers are not kept apart.
+ * flock is used, because such a lock belongs to the open file and not to the
+ * process, so it survives the fork into the background.  If the file system has
+ * no locks, two servers are not detected.
  */
 
 #include <config.h>
@@ -31,7 +32,9 @@
 #include "config-files.h"
 #include "lock-file.h"
 
-/* Refuse anything that an earlier server cannot have made. */
+/* Open the lock file.  Refuse anything that an earlier server cannot have
+ * created.
+ */
 static int
 open_lock (const struct lock_file *lock, const char *param)
 {
@@ -88,7 +91,8 @@ lock_named (struct lock_file *lock, const char *param, const char *path)
     }
     if (has_name (lock))
       return 0;
-    close (lock->fd);           /* the server that held it has removed it */
+    close (lock->fd);           /* the previous holder of the lock has removed
+                                 * it */
   }
 }
 

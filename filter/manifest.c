@@ -5,12 +5,13 @@
  *
  * It can be large, so the thread that finishes an export writes the leaves to a
  * new file, PATH.blkhash-saving, while it folds them.  Requests do not wait for
- * that, only for the rename, or for the replacement by an empty file.  These
- * can run while another export's new manifest is written, so the empty
- * replacement has another name, see output-file.c.
+ * that.  They wait only for the rename, or for the replacement by an empty
+ * file.  These can happen while a new manifest of another export is being
+ * written, so the empty replacement has a different name, see output-file.c.
  *
- * There is one new file at a time; a thread that finishes another export waits
- * for it.  So a killed server leaves one at most, which the next one removes.
+ * Only one new file exists at a time; a thread that finishes another export
+ * waits for it.  So a killed server leaves at most one new file, which the next
+ * server removes.
  */
 
 #include <config.h>
@@ -34,14 +35,17 @@
 #include "output-file.h"
 #include "params.h"
 
-/* Leaves prove which blocks the disk has. */
+/* The leaves show which blocks the disk has, so only the owner can read them.
+ */
 #define MODE 0600
 
 static char *saving_path;       /* of the new file; set once */
 
 /* ---- Start-up ---- */
 
-/* Reads all of it, but does not compute its sum, which could take long. */
+/* Returns true if the file is a manifest.  The whole file is read, but its sum
+ * is not computed, which could take long.
+ */
 static bool
 is_manifest (int fd)
 {
@@ -114,7 +118,7 @@ manifest_stop (void)
 /* ---- The new file ---- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
-static bool saving;             /* a thread has the new file */
+static bool saving;             /* a thread owns the new file */
 static pthread_cond_t saved_one = PTHREAD_COND_INITIALIZER;
 
 static void
@@ -175,7 +179,7 @@ manifest_fold (struct blkhash_leaves *l, unsigned char *md, unsigned *len,
   if (err == EBUSY || err == ENODATA)
     return err;
 
-  /* If the file failed, there is still a sum. */
+  /* If the file cannot be written, compute the sum without it. */
   fold_err = blkhash_leaves_fold (l, md, len);
   if (fold_err == 0)
     nbdkit_error ("blkhash: cannot write %s: %s", saving_path, strerror (err));

@@ -1,23 +1,24 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Observing a request that modifies the disk.
+ * Observe a request that modifies the disk.
  *
- * The new content is hashed between begin and end of the request, without the
- * lock, as in observe.c.  If the request overlaps another one in time and in
- * bytes, the overlap is tainted: the order of the two requests is unknown, and
- * so is the content of the overlap.  end invalidates it (see inflight.h).  The
- * new content is also unknown if the plugin does not advertise multi-conn and
- * the connection might not see changes by other connections.  If two
+ * The new content is hashed between the begin and the end of the request,
+ * without the lock, as in observe.c.  If the request and another one access the
+ * same bytes at the same time, these bytes are tainted: the order of the two
+ * requests is unknown, and so is the content.  modify_end invalidates the
+ * tainted part (see inflight.h).
+ *
+ * The new content is also unknown if the plugin does not advertise multi-conn
+ * and the connection might not see changes by other connections.  If two
  * connections changed a block, visibility.c determines whether the order of
  * their changes is known.
  *
  * A fast zero that was refused may have changed its range.  A filter such as
  * nbdkit's retry filter may have zeroed half of the range before the refusal,
  * or all of it if only the flush that emulates FUA was refused.  So the content
- * of the range is unknown.  But the export does not count as written because of
- * a refused fast zero: for that alone, finish.c does not read the missing
- * ranges.
+ * of the range is unknown.  But a refused fast zero alone does not mark the
+ * export as written, so it does not cause finish.c to read the missing ranges.
  */
 
 #include <config.h>
@@ -66,8 +67,8 @@ modify_begin_locked (struct conn *conn, struct request *request,
   return joined;
 }
 
-/* Waits even if this request withdrew no sum: another thread may have withdrawn
- * the sums of this disk without having written that yet.
+/* Wait even if this request withdrew no sum: another thread may have withdrawn
+ * the sums of this disk, but not yet written this to the file.
  */
 void
 modify_begin (struct conn *conn, struct request *request,
@@ -99,7 +100,7 @@ apply (struct blkhash_leaves *leaves, enum modify_result result,
     blkhash_leaves_zero (leaves, end - offset, offset);
 }
 
-/* Add all but the tainted part of the request to the leaf table. */
+/* Add the request without its tainted part to the leaf table. */
 static void
 apply_untainted (struct conn *conn, const struct request *request,
                  enum modify_result result, const void *buf)
@@ -146,7 +147,9 @@ invalidate_around (struct conn *conn, uint64_t offset, uint64_t end)
   invalidate_all (conn, offset, end);
 }
 
-/* The request has overwritten OFFSET to END, except for its tainted part. */
+/* Record that the request has overwritten OFFSET to END, except its tainted
+ * part.
+ */
 static void
 overwrite_locked (struct conn *conn, const struct request *request,
                   uint64_t offset, uint64_t end)
@@ -195,8 +198,8 @@ invalidate_hidden_locked (struct conn *conn, uint64_t offset, uint64_t end)
  * read-modify-write there: the layer writes back the rest of the block as this
  * connection sees it.  Invalidate the rest where it is hidden from this
  * connection.  Changes by other connections in the same block are already
- * treated as conflicts, except for trims, and except if such blocks can begin
- * at any byte.
+ * treated as conflicts.  The exceptions are trims, and layers whose blocks can
+ * begin at any byte.
  */
 static void
 invalidate_surroundings_locked (struct conn *conn,
@@ -213,9 +216,9 @@ invalidate_surroundings_locked (struct conn *conn,
   invalidate_hidden_locked (conn, request->end, end);
 }
 
-/* Invalidate the ranges that another connection has changed too, or flushed
- * during the request.  If the new content is KNOWN, record that the request has
- * overwritten the other ranges.
+/* Invalidate the ranges that another connection has also changed, or that it
+ * flushed during the request.  If KNOWN is set, the new content is known:
+ * record that the request has overwritten the other ranges.
  */
 static void
 invalidate_conflicts_locked (struct conn *conn, const struct request *request,
@@ -234,8 +237,8 @@ invalidate_conflicts_locked (struct conn *conn, const struct request *request,
   invalidate_surroundings_locked (conn, request);
 }
 
-/* Record the change.  KNOWN: the leaf table already has the new content, except
- * for the tainted part.
+/* Record the change.  KNOWN is set if the leaf table already has the new
+ * content, except the tainted part.
  */
 static void
 record_change_locked (struct conn *conn, const struct request *request,

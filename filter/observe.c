@@ -1,18 +1,18 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Observing a request that reads: its content is added to the leaf table.
+ * Observe a request that reads: add its content to the leaf table.
  *
- * The content is hashed between begin and end of the request, without the lock.
- * If a request that modifies the disk overlaps the read in time and in bytes,
- * the overlap is tainted: its content is unknown (see inflight.h).  Each of the
- * two requests invalidates the tainted part when it ends, so it does not matter
- * which one ends first.
+ * The content is hashed between the begin and the end of the request, without
+ * the lock.  If a request that modifies the disk accesses the same bytes at the
+ * same time, these bytes are tainted: their content is unknown (see
+ * inflight.h).  Each of the two requests invalidates the tainted part when it
+ * ends, so it does not matter which one ends first.
  *
  * A read proves nothing if the plugin does not advertise multi-conn and the
  * connection might not see changes by other connections.  Even with multi-conn,
  * a connection might not see a change before it is flushed.  visibility.c
- * determines for which blocks a read proves the content.
+ * determines the blocks whose content a read proves.
  */
 
 #include <config.h>
@@ -29,8 +29,8 @@
 #include "observe.h"
 #include "params.h"
 
-/* Set the hidden range of REQUEST.  This is one range, not a set: it extends
- * from the first hidden byte to the last.
+/* Set the hidden range of REQUEST: one range from the first hidden byte to the
+ * last.
  */
 static void
 hide_locked (struct conn *conn, struct request *request)
@@ -81,8 +81,8 @@ observe_begin (struct conn *conn, struct request *request,
     conn_joined (conn);
 }
 
-/* Adds tainted parts too; observe_end invalidates them.  The leaf table keeps
- * errors, and returns them when the table is folded.
+/* Add a range, including its tainted part, which observe_end invalidates.
+ * Errors are sticky in the leaf table, and returned when it is folded.
  */
 static void
 observe_range (struct conn *conn, const struct request *request,
@@ -153,9 +153,9 @@ observe_extents (struct conn *conn, const struct request *request,
 }
 
 /* If the request contradicts a known block, the disk was changed from outside,
- * or does not return the same data twice.  Then invalidate the range for the
- * other exports too, and withdraw all sums of the disk.  Returns true if a sum
- * was withdrawn.
+ * or the plugin does not return the same data twice.  Then invalidate the range
+ * for the other exports too, and withdraw all sums of the disk.  Returns true
+ * if a sum was withdrawn.
  */
 static bool
 withdraw_contradicted_locked (struct export *export,

@@ -1,22 +1,23 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A file that is replaced atomically.
+ * An output file, each new version of which atomically replaces the previous
+ * one.
  *
- * Each new state is written to a new file in the same directory, which is
- * renamed over the old file.  So a reader sees either one state or the next.
- * The new file is synced and renamed, and then the directory is synced.  A
- * crash before that leaves the old file or the new one; a crash after that
- * leaves only the new one.
+ * A new version is written to a new file in the same directory, which is
+ * renamed over the old file.  So a reader sees either the old version or the
+ * new one.  The new file is synced and renamed, and then the directory is
+ * synced.  After a crash before the last step, the file has the old or the new
+ * version; after a crash after it, the new version.
  *
  * If any of these steps fails, the old content must not stay.  The file is
- * truncated in place and synced, and removed if that fails too.  If the
+ * truncated in place and synced, or removed if that fails too.  If the
  * directory could not be synced, the name of the old inode could come back, so
  * the old inode is truncated too.
  *
  * At the start, an existing file is emptied and synced if an earlier server
- * wrote it.  Any other file may be of value, such as the disk itself.  In that
- * case the start fails and changes nothing, so that a mistyped path destroys
+ * wrote it.  Any other file may be valuable, such as the disk itself.  In that
+ * case the start fails and changes nothing, so a mistyped path destroys
  * nothing.
  */
 
@@ -38,8 +39,8 @@
 #include "config-files.h"
 #include "output-file.h"
 
-/* Keep the directory open: it is synced later, when nbdkit may run as a
- * different user that cannot open the directory.
+/* Keep the directory open, because it is synced later, when nbdkit may run as a
+ * different user that cannot open it.
  */
 static int
 open_directory (struct output_file *file)

@@ -21,17 +21,18 @@
 #include "config-files.h"
 #include "params.h"
 
-#define MIN_UNIT (64 * 1024)    /* bytes; of nbdkit's blocksize, cache, cow */
+#define MIN_UNIT (64 * 1024)    /* bytes; the largest block of nbdkit's
+                                 * blocksize, cache and cow filters */
 #define MAX_UNIT (1024 * 1024 * 1024)
 
 struct params params = { .unit = MIN_UNIT };
 
-/* Collected until params_complete makes the options of the hash. */
+/* Collected until params_complete creates the options of the hash. */
 static const char *digest = "sha256";
 static int64_t block_size = -1;
 static unsigned streams;
 static bool linear;
-static int64_t offset;          /* of the offset filter */
+static int64_t offset;          /* parameter of nbdkit's offset filter */
 
 static int
 parse_bool (const char *value, bool *result)
@@ -58,9 +59,9 @@ parse_missing (const char *value)
   return 1;
 }
 
-/* Parameters of filters below that decide how they cut the disk.  Some serve a
- * part of what is below them, which can begin anywhere (offset, partition, tar,
- * ext2, luks); others have blocks of their own (cache, cow).
+/* Parameters of filters below that determine the boundaries of blocks.  Some
+ * filters serve a part of the layer below, which can begin anywhere (offset,
+ * partition, tar, ext2, luks); others have blocks of their own (cache, cow).
  */
 static int
 parse_other (const char *key, const char *value)
@@ -113,7 +114,7 @@ params_config (const char *key, const char *value)
   return 1;
 }
 
-/* The digest can be NAME/SIZE, as nbdcopy writes it. */
+/* The digest can be NAME/SIZE, as for nbdcopy. */
 static int
 make_hash (void)
 {

@@ -1,26 +1,29 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A pass reads what is missing in an export.
+ * A pass reads the missing ranges of an export.
  *
  * nbdkit's thread, which is in .finalize, claims one range after the other,
- * reads and observes it.  Over a plugin with latency that thread would only
- * wait.  So whenever a read has waited, in any thread, another thread starts
- * that does the same; all are joined before .finalize returns.  Over a plugin
- * that does not wait, such as one for a file in the page cache, there is one
- * thread.
+ * reads it and observes it.  If the plugin has a latency, this thread alone
+ * would mostly wait.  So whenever a read has waited, in any thread, another
+ * thread is started, which does the same.  All threads are joined before
+ * .finalize returns.  If the plugin does not wait, such as one for a file in
+ * the page cache, there is one thread.
  *
- * A thread of our own passes by nbdkit's locks, so there is none unless the
- * thread model is PARALLEL, where requests of a connection are concurrent
- * anyway.  nbdkit's filters readahead and scan use the NEXT of a connection in
- * their threads like that.  In such a thread nbdkit knows no connection:
- * functions such as nbdkit_export_name fail, and so can the plugin, whose errno
- * value is lost.  A server below can also fail because too many reads are in
- * flight.  So after an error in any thread all of our own end, then nbdkit's
- * thread repeats the reads that failed, and goes on alone; only errors of reads
- * without others in flight count.
+ * A thread of our own bypasses nbdkit's locks, so none is started unless the
+ * thread model is PARALLEL, in which requests of a connection are concurrent
+ * anyway.  nbdkit's filters readahead and scan use their NEXT in threads in the
+ * same way.
  *
- * Extents are not queried here: each reply shows where the next query begins.
+ * In such a thread nbdkit knows no connection: functions such as
+ * nbdkit_export_name fail, and so can the plugin, whose errno value is lost.  A
+ * server that the plugin uses can also fail because too many reads are in
+ * flight.  So after an error in any thread all our threads end.  Then nbdkit's
+ * thread repeats the failed reads, and continues alone.  An error counts only
+ * if no other read was in flight.
+ *
+ * Extents are not queried in parallel, because each reply determines the start
+ * of the next query.
  */
 
 #include <config.h>
@@ -50,15 +53,18 @@
 #define READ_SIZE (1024 * 1024)         /* bytes */
 #define PROGRESS_STEP (UINT64_C (1) << 30) /* bytes between debug messages */
 #define LONG_WAIT 1000000               /* nanoseconds */
-#define MAX_THREADS 15                  /* of our own, for all passes together */
+#define MAX_THREADS 15                  /* threads of our own, for all passes
+                                         * together */
 
-/* A read that takes long while others go on leaves a partial block.  These must
- * fit in the memory for pieces, where others need some too.
+/* A read that takes long while others continue leaves a partial block.  Partial
+ * blocks of all passes must fit into the memory for pieces, which others need
+ * too.
  */
 #define MAX_PARTIAL (32 * 1024 * 1024)  /* bytes */
 
 static bool is_parallel;                /* set once */
-static unsigned nr_threads;             /* of all passes; atomic */
+static unsigned nr_threads;             /* number of threads of all passes;
+                                         * atomic */
 
 struct range {
   uint64_t start, end;          /* bytes; END is exclusive */
@@ -66,19 +72,21 @@ struct range {
 
 struct reading {
   const struct pass *pass;
-  uint64_t missing;             /* bytes, for messages */
-  uint64_t unit, most;          /* bytes that the plugin can read at once */
+  uint64_t missing;             /* missing bytes, for messages */
+  uint64_t unit, most;          /* minimum and maximum size of a read, bytes */
 
   pthread_mutex_t lock;         /* protects the fields below */
-  uint64_t offset;              /* where the next range is searched */
-  bool ended;                   /* no range is left, or there was an error */
-  int err;                      /* the first, as pass_read returns it */
-  struct range failed[MAX_THREADS + 1]; /* to be repeated alone */
+  uint64_t offset;              /* start of the search for the next range */
+  bool ended;                   /* no range is left, or an error occurred */
+  int err;                      /* the first error, as returned by pass_read */
+  struct range failed[MAX_THREADS + 1]; /* to be repeated by nbdkit's thread
+                                         * alone */
   unsigned nr_failed;
-  bool alone;                   /* nbdkit's thread joins ours, and goes on */
-  uint64_t done, reported;      /* bytes */
+  bool alone;                   /* an error occurred: our threads end, and
+                                 * nbdkit's thread continues alone */
+  uint64_t done, reported;      /* bytes read, and bytes in the last message */
   pthread_t threads[MAX_THREADS]; /* of our own */
-  unsigned nr_threads;          /* that were not joined */
+  unsigned nr_threads;          /* number of threads that are not joined */
 };
 
 void
@@ -89,7 +97,7 @@ pass_read_set_parallel (bool parallel)
 
 /* ---- Ranges ---- */
 
-/* The next range to read at once.  False: it has ended. */
+/* Find the next range to read.  Returns false at the end. */
 static bool
 next_read_locked (struct reading *r, struct range *range)
 {
@@ -106,7 +114,8 @@ next_read_locked (struct reading *r, struct range *range)
   return true;
 }
 
-/* Claim a range for one read.  False: there is none for this thread. */
+/* Claim a range for one read.  Returns false if there is none for this thread.
+ */
 static bool
 claim_range (struct reading *r, struct range *range)
 {
@@ -121,8 +130,9 @@ claim_range (struct reading *r, struct range *range)
   return next_read_locked (r, range);
 }
 
-/* The plugin failed to read RANGE: leave it for nbdkit's thread alone.  False:
- * that is this thread, so the error counts.
+/* The plugin failed to read RANGE.  Leave the range to nbdkit's thread, when it
+ * is alone.  Returns false if this thread already is alone, so that the error
+ * counts.
  */
 static bool
 give_back (struct reading *r, struct range range)
@@ -136,7 +146,7 @@ give_back (struct reading *r, struct range range)
   return true;
 }
 
-/* The smallest unit that the plugin can read, and the most it can at once. */
+/* Determine the minimum and the maximum size of a read of the plugin. */
 static void
 find_read_sizes (const struct pass *p, uint64_t *unit, uint64_t *most)
 {
@@ -164,8 +174,9 @@ now_ns (void)
   return t.tv_sec * UINT64_C (1000000000) + t.tv_nsec;
 }
 
-/* How often this thread has waited: then it gives up its CPU.  A thread that
- * loses its CPU to others does not wait.  -1: not known.
+/* Returns the number of times that this thread waited, or -1 if unknown.  A
+ * waiting thread gives up its CPU; a preempted thread does not count as
+ * waiting.
  */
 static long
 count_waits (void)
@@ -215,8 +226,9 @@ stop (struct reading *r, int err)
     r->err = err;
 }
 
-/* Count bytes that were read.  The sum, if it is time for a message; or 0.  An
- * own_only pass has none: how much it will read is not known.
+/* Count bytes that were read.  Returns the sum if a message is due, or 0.  A
+ * pass with own_only has no messages, because the number of bytes to read is
+ * unknown.
  */
 static uint64_t
 count_bytes (struct reading *r, uint64_t len)
@@ -231,7 +243,7 @@ count_bytes (struct reading *r, uint64_t len)
 
 static void add_thread (struct reading *r);
 
-/* Claim and read ranges until there is none for this thread. */
+/* Claim and read ranges until none is left for this thread. */
 static void
 read_ranges (struct reading *r, void *buf)
 {
@@ -260,7 +272,7 @@ read_ranges (struct reading *r, void *buf)
   }
 }
 
-/* Without memory for a buffer, the other threads read all. */
+/* If there is no memory for a buffer, the other threads read all ranges. */
 static void *
 run_thread (void *opaque)
 {
@@ -273,7 +285,9 @@ run_thread (void *opaque)
   return NULL;
 }
 
-/* May another thread be added to any pass? */
+/* Reserve another thread, within the limit of all passes.  Returns false if the
+ * limit is reached.
+ */
 static bool
 count_thread (void)
 {
@@ -286,7 +300,7 @@ count_thread (void)
   return false;
 }
 
-/* Returns the number of threads if there is one more. */
+/* Returns the new number of threads, or 0 if no thread can be added. */
 static unsigned
 try_to_add_thread (struct reading *r)
 {
@@ -311,7 +325,7 @@ add_thread (struct reading *r)
                   r->pass->export->name);
 }
 
-/* It has ended, or alone is set: no thread is added any more. */
+/* Called after the end, or when alone is set: no thread is added any more. */
 static void
 join_threads (struct reading *r)
 {

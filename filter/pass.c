@@ -93,7 +93,7 @@ pass_query_extents (const struct pass *p)
   while (pass_why_stop (p) == 0 &&
          blkhash_leaves_next_missing (p->leaves, offset, &start, &len) == 0) {
     /* Query whole blocks, because some plugins fail for unaligned ranges.  But
-     * if a reply ended within a block, query the rest of the block.
+     * if a reply ended within a block, query the rest of that block.
      */
     begin = MAX (offset, ROUND_DOWN (start, unit));
     end = ROUND_UP (start + (len < EXTENTS_SIZE ? len : EXTENTS_SIZE), unit);

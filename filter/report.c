@@ -110,7 +110,7 @@ report_stop (void)
 
 /* ---- Writing ---- */
 
-/* A snapshot to be written, with the errors since the last snapshot. */
+/* A snapshot of the lines to write, with the errors since the last snapshot. */
 struct state {
   uint64_t version;
   bool whole;                   /* all lines, for a new file */
@@ -195,9 +195,9 @@ print_lines (const struct state *state)
       fputs (state->changes[i].text, stderr);
 }
 
-/* Puts the manifest in place before it writes the line with its sum.  Returns
- * false if another program has changed the result file, so that the file must
- * be replaced.
+/* Rename the manifest before the line with its sum is written.  Returns false
+ * if another program has changed the result file, so that the file must be
+ * replaced.
  */
 static bool
 write_state (const struct state *state)
@@ -223,7 +223,7 @@ write_state (const struct state *state)
   return is_written;
 }
 
-/* Releases the lock while it writes. */
+/* Write the next version.  The lock is released during the write. */
 static void
 write_next_locked (void)
 {
@@ -284,7 +284,9 @@ report_is_empty (void)
 
 /* ---- Lines ---- */
 
-/* Takes ownership of TEXT.  If TEXT is NULL, the line is removed. */
+/* Set the text of a line, and take ownership of TEXT.  If TEXT is NULL, the
+ * line is removed.
+ */
 static void
 set_line_locked (struct report_line *line, char *text, bool is_sum)
 {
@@ -313,9 +315,7 @@ set_line_locked (struct report_line *line, char *text, bool is_sum)
   }
 }
 
-/* TEXT is NULL if there was no memory; the old line is removed in this case
- * too.
- */
+/* TEXT is NULL if there is no memory; then the old line is removed, too. */
 static void
 set_or_withdraw_locked (struct report_line *line, char *text, bool is_sum)
 {

@@ -44,7 +44,7 @@ static struct output_file file = {
 
 static bool is_large;           /* it is changed in place; then: */
 static off_t size;              /* bytes */
-static off_t live;              /* bytes in valid lines */
+static off_t live;              /* number of bytes in valid lines */
 
 int
 result_file_open (const char *param, const char *path)

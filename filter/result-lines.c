@@ -82,8 +82,8 @@ is_name (const char *name, size_t len, const char *wanted)
   return is;
 }
 
-/* Returns true if LINE is a sum with our parameters.  ANY: accept any name, and
- * not only that of the default export.
+/* Returns true if LINE is a sum with the parameters of this run.  If ANY is
+ * set, any name is accepted, and not only that of the default export.
  */
 static bool
 is_sum (const char *line, bool any)
@@ -109,7 +109,7 @@ is_without_sum (const char *line)
     strstr (line, ": ");
 }
 
-/* Returns true if this filter writes such a LINE after the header. */
+/* Returns true if LINE is a line that this filter writes after the header. */
 static bool
 is_ours (const char *line)
 {
@@ -154,8 +154,8 @@ read_line (FILE *in, char *line, const char **end)
   return c != EOF || len > 0;
 }
 
-/* The last line can be cut off if a server was killed while it appended the
- * line.
+/* Returns true if all lines after the header are ours.  The last line can be
+ * truncated if a server was killed while it appended the line.
  */
 static bool
 is_ours_behind_header (FILE *in, char *line)

@@ -3,8 +3,9 @@
  *
  * blksum: print the checksum of disk images, or check it.
  *
- * SIGINT and SIGTERM have their default action, at once: there is nothing to
- * clean up, see qemu/nbd-process.c, or next to nothing, see io/new-file.c.
+ * SIGINT and SIGTERM keep their default action, which ends the program
+ * immediately.  Nothing has to be cleaned up, except a temporary name: see
+ * qemu/nbd-process.c and io/new-file.c.
  */
 
 #include <config.h>
@@ -45,8 +46,8 @@
 #include "util/result.h"
 
 /* If a standard descriptor is closed, the next file that is opened gets its
- * number, and a sum would be written into it.  Occupy it with something that
- * fails in the direction in which it is used.
+ * number, and a sum would be written into that file.  So open something that
+ * fails when it is used like a standard descriptor.
  */
 static void
 occupy_standard_fds (void)
@@ -65,8 +66,8 @@ struct print_sums {
   int write_error;              /* errno value, or 0 */
 };
 
-/* Without a reader this does not return, and does not wait for images that are
- * hashed at the same time, which can take long.
+/* If standard output has no reader, this does not return, and does not wait for
+ * images that are hashed in parallel, which can take long.
  */
 static bool
 print_result (void *opaque, const char *name, int r, const struct sum *sum,
@@ -154,8 +155,8 @@ print_expected (const char *name, const struct expect_result *result)
     report_write_failed (err);
 }
 
-/* Trailing data does not change the exit status, unless it cannot be read,
- * because then the result is incomplete.  Returns the exit status.
+/* The result for trailing data does not change the exit status, except that the
+ * result is incomplete if it cannot be read.  Returns the exit status.
  */
 static int
 expect (const struct options *options)
@@ -236,8 +237,8 @@ print_incremental (const struct options *options,
   return EXIT_SUCCESS;
 }
 
-/* The state is removed only after the sum was printed.  Otherwise the same
- * command could not print it again.  Returns the exit status.
+/* The state is removed only after the sum was printed, so that otherwise the
+ * same command can print it again.  Returns the exit status.
  */
 static int
 resume (const struct options *options)
@@ -251,7 +252,7 @@ resume (const struct options *options)
   return status;
 }
 
-/* Print the sum of an image as that of its manifest, NAME. */
+/* Print the sum of an image as the sum of its manifest NAME. */
 static void
 print_merged (const struct options *options, const char *name,
               const struct sum *sum)

@@ -42,8 +42,8 @@ detect (void)
 {
   unsigned a, b, c, d, leaf7, saved, vendor, features = 0;
 
-  /* As few CPUID instructions as possible: in a virtual machine each takes
-   * microseconds.
+  /* Use few CPUID instructions, because each takes microseconds in a virtual
+   * machine.
    */
   if (__get_cpuid_max (0, &vendor) < 7)
     return 0;

@@ -3,11 +3,11 @@
  *
  * Parse a line of a list of checksums.
  *
- * A line that is no checksum is either text or damaged.  Text is skipped with a
- * warning, so that a list can be part of another text, such as a signed mail.
- * A line that looks like a checksum, but lacks a character or has a wrong one,
- * is damaged.  That is an error: otherwise the check would succeed although the
- * image was not read.  sha256sum skips both.
+ * A line that is not a checksum is either text or damaged.  Text is skipped
+ * with a warning, so that a list can be part of another text, such as a signed
+ * mail.  A line that looks like a checksum, but in which a character is missing
+ * or wrong, is damaged.  That is an error, because otherwise the check would
+ * succeed although the image was not read.  sha256sum skips both.
  */
 
 #include <config.h>
@@ -23,7 +23,7 @@ static const char blanks[] = " \t";
 
 #define BOM "\xef\xbb\xbf"      /* U+FEFF in UTF-8 */
 
-/* The shortest digest, xxh64, has so many digits. */
+/* the number of digits of the shortest digest, xxh64 */
 #define MIN_DIGITS 16
 
 static void
@@ -57,7 +57,9 @@ unescape (char *name)
 
 /* ---- Lines without a checksum ---- */
 
-/* Any one character of the checksum can be wrong. */
+/* Returns true if TEXT contains what looks like a checksum.  Any one character
+ * of the checksum can be wrong.
+ */
 static bool
 looks_like_sum (const char *text)
 {
@@ -77,8 +79,9 @@ looks_like_sum (const char *text)
   return false;
 }
 
-/* "SHA256 (NAME) = HEX" of other programs.  A tagged line of blksum has a
- * slash, so one damaged character does not turn it into such a line.
+/* Is it a line "SHA256 (NAME) = HEX" of another program?  A tagged line of
+ * blksum has a slash, so one damaged character does not turn it into such a
+ * line.
  */
 static bool
 is_foreign (const char *text)
@@ -103,7 +106,7 @@ parse_other (const char *text, const char *why, struct sums_line *line)
     line->type = SUMS_OTHER;
 }
 
-/* If TEXT begins with START, store the rest. */
+/* Returns true if TEXT begins with START, and stores the rest in *REST. */
 static bool
 skip_start (char *text, const char *start, char **rest)
 {
@@ -111,7 +114,7 @@ skip_start (char *text, const char *start, char **rest)
   return strncmp (text, start, strlen (start)) == 0;
 }
 
-/* The end of NAME in "NAME: N bytes", or NULL. */
+/* Returns the end of NAME in "NAME: N bytes", or NULL. */
 static char *
 find_bytes (char *text)
 {
@@ -125,8 +128,8 @@ find_bytes (char *text)
   return next > end + 2 && strcmp (next, " bytes") == 0 ? end : NULL;
 }
 
-/* NAME, which is escaped, although the line does not start with a backslash,
- * and what follows after its END; if END is NULL, nothing does.
+/* Set LINE to a line without a sum: NAME, and the text after its END, if END is
+ * not NULL.  NAME is escaped, although the line does not start with a backslash.
  */
 static void
 set_without_sum (struct sums_line *line, enum sums_type type, char *name,
@@ -140,8 +143,8 @@ set_without_sum (struct sums_line *line, enum sums_type type, char *name,
   unescape (name);
 }
 
-/* "# incomplete NAME: WHY" or "# bad NAME: N bytes" of a filter, or a comment.
- * Any other text after "# bad" is a comment.
+/* Parse a comment, or "# incomplete NAME: WHY" or "# bad NAME: N bytes" of a
+ * filter.  Any other text after "# bad" is a comment.
  */
 static void
 parse_comment (char *text, struct sums_line *line)
@@ -149,7 +152,7 @@ parse_comment (char *text, struct sums_line *line)
   size_t digits = strspn (text + 1, hex_digits);
   char *name, *end;
 
-  /* One wrong bit turns the digits "3" and "c" into "#". */
+  /* One wrong bit changes the digits "3" and "c" to "#". */
   if (digits >= MIN_DIGITS - 1 && digits % 2 == 1 && text[1 + digits] == ' ')
     set_damaged (line, "its first character is not a digit");
   else if (skip_start (text, "# incomplete ", &name))
@@ -162,7 +165,7 @@ parse_comment (char *text, struct sums_line *line)
 
 /* ---- Checksums ---- */
 
-/* A checksum whose NAME may still be escaped. */
+/* Set LINE to a checksum, whose NAME may still be escaped. */
 static void
 set_sum (struct sums_line *line, const char *spec, const char *hex, char *name,
          bool escaped)
@@ -178,7 +181,7 @@ set_sum (struct sums_line *line, const char *spec, const char *hex, char *name,
     };
 }
 
-/* TEXT follows "blk-".  A name can contain anything, also ") = ". */
+/* Parse TEXT after "blk-".  A name can have any content, also ") = ". */
 static void
 parse_tagged (char *text, bool escaped, struct sums_line *line)
 {
@@ -196,7 +199,7 @@ parse_tagged (char *text, bool escaped, struct sums_line *line)
   }
 }
 
-/* TEXT begins with digits. */
+/* Parse TEXT, which begins with digits. */
 static void
 parse_plain (char *text, bool escaped, struct sums_line *line)
 {
@@ -241,7 +244,7 @@ parse (char *text, size_t len, struct sums_line *line)
 }
 
 /* Some editors write a byte order mark before the first line.  In concatenated
- * lists it is elsewhere, too.  A checksum after it is damaged.
+ * lists it is also before other lines.  A checksum after it is damaged.
  */
 void
 sums_line_parse (char *text, size_t len, struct sums_line *line)

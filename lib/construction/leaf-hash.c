@@ -16,8 +16,8 @@
 #include "digest/digest.h"
 #include "lanes/lanes.h"
 
-/* The state of one hashing thread.  These are kept for reuse, so their number
- * is the largest number of threads that have hashed at the same time.
+/* The state of one hashing thread.  States are kept for reuse, so their number
+ * is the maximum number of threads that hashed at the same time.
  */
 struct hasher {
   struct hasher *next;
@@ -113,7 +113,7 @@ hash_full (const struct hashers *hashers, struct digest_ctx *ctx,
   return err;
 }
 
-/* Full blocks are hashed in lanes; a shorter one, the last of an image, is
+/* Full blocks are hashed in lanes.  A short block, the last of an image, is
  * hashed alone.
  */
 int

@@ -124,15 +124,16 @@ wake_next_locked (struct leaf_engine *engine)
     pthread_cond_signal (&batch->changed);
 }
 
-/* The group size beyond which a larger group is not faster per block. */
+/* Returns the group size beyond which a larger group is not faster per block.
+ */
 static size_t
 full_group (const struct leaf_engine *engine)
 {
   return hashers_full_group (engine->hashers);
 }
 
-/* Did blocks of several batches fill the lanes?  If not, the wait was useless
- * for all batches that have blocks in the group.
+/* Returns true if blocks of several batches filled the lanes.  Otherwise the
+ * wait was useless for all batches that have blocks in the group.
  */
 static bool
 is_gathered (const struct leaf_engine *engine, const struct group *group)

@@ -71,7 +71,7 @@ outer_create (const struct digest *digest,
   outer->construction = *construction;
   outer->chains = chains;
 
-  /* + 1: the size of a leaf can be 0, and malloc (0) may return NULL. */
+  /* + 1: a leaf can have size 0, and malloc (0) may return NULL. */
   outer->zero_page = malloc (ZERO_LEAVES * outer->leaf_size + 1);
   if (!outer->zero_page)
     goto fail;

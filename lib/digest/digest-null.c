@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * null: an empty digest of any message, to measure everything but hashing.  Its
- * length is 0, as in other programs that support it.
+ * null: an empty digest of any message, to measure the overhead without
+ * hashing.  Its length is 0, as in other programs that support it.
  */
 
 #include <config.h>

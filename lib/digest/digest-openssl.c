@@ -25,8 +25,8 @@ static const char *const numberless[] = {
   "keccak-224", "keccak-256", "keccak-384", "keccak-512",
 };
 
-/* The canonical name of MD, or NULL if it is not offered: the digest NULL
- * hashes nothing, and KECCAK-KMAC and the like are parts of a MAC.
+/* Returns the canonical name of MD, or NULL if the digest is not offered: NULL
+ * does not hash, and KECCAK-KMAC and similar ones are parts of a MAC.
  */
 static const char *
 canonical_name (const EVP_MD *md)
@@ -42,8 +42,8 @@ canonical_name (const EVP_MD *md)
   return NULL;
 }
 
-/* The length of a digest in bytes, 0 if it has none.  SHAKE has any length;
- * these are the defaults that OpenSSL 3.4 dropped.
+/* Returns the length of a digest in bytes, or 0 if it has none.  SHAKE has any
+ * length; these are the defaults that OpenSSL 3.4 removed.
  */
 static size_t
 md_size (const EVP_MD *md)
@@ -60,8 +60,9 @@ md_size (const EVP_MD *md)
   return size > 0 && size <= BLKHASH_MAX_MD_SIZE ? size : 0;
 }
 
-/* Only the default provider makes no promise about the implementation: the
- * configuration can select another one, and FIPS mode demands a validated one.
+/* Our kernels may replace only the default provider.  If the configuration
+ * selects another provider, or FIPS mode requires a validated one, the user
+ * relies on that implementation.
  */
 static bool
 is_replaceable (const EVP_MD *md)

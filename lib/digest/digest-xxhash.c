@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * xxh3-128 and xxh64, from libxxhash: they detect accidental corruption only,
- * because collisions are easy to make.  Digests are in the canonical,
- * big-endian form of xxhsum.
+ * xxh3-128 and xxh64, from libxxhash.  They detect only accidental corruption,
+ * because collisions are easy to construct.
+ *
+ * Digests are in the canonical, big-endian form of xxhsum.
  */
 
 #include <config.h>

@@ -13,8 +13,8 @@
 #include "digest/digest-family.h"
 #include "digest/digest.h"
 
-/* In search order.  Ours come first, since OpenSSL has a digest "NULL" too,
- * which hashes nothing.
+/* In search order.  Our digests are first, because OpenSSL also has a digest
+ * "NULL", which does not hash.
  */
 static const struct digest_family *const families[] = {
   &digest_null,

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Asynchronous requests, and the queue of completed ones.
+ * Asynchronous requests, and the queue of completed requests.
  */
 
 #include <config.h>
@@ -25,8 +25,9 @@ struct request {
   struct completions *owner;
   struct request *next;         /* in the free or the completed list */
   void *user_data;
-  size_t parts;                 /* not done yet; under the lock */
-  int error;                    /* under the lock */
+  size_t parts;                 /* parts that have not completed; protected by
+                                 * the lock */
+  int error;                    /* protected by the lock */
 };
 
 struct completions {
@@ -100,8 +101,8 @@ completions_fd (const struct completions *c)
   return c->fd[0];
 }
 
-/* An eventfd reads and writes 8 bytes.  A full pipe makes this fail, but it is
- * readable then, which is sufficient.
+/* Make the descriptor readable.  An eventfd reads and writes 8 bytes.  The
+ * write to a full pipe fails, but the pipe is readable, which is sufficient.
  */
 static void
 notify (struct completions *c)

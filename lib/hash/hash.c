@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The streaming API: the image from its first byte to its last.
+ * The streaming API, for an image that is read sequentially.
  */
 
 #include <config.h>
@@ -23,7 +23,7 @@
 struct blkhash {
   size_t block_size;            /* bytes */
   uint64_t size;                /* bytes appended so far */
-  int error;                    /* the first one */
+  int error;                    /* the first error */
   bool finished;                /* blkhash_final was called */
 
   struct digest *digest;
@@ -31,7 +31,7 @@ struct blkhash {
   struct outer *outer;
   struct pool *pool;
   struct order *order;
-  struct completions *completions; /* NULL: no asynchronous calls */
+  struct completions *completions; /* NULL if there are no asynchronous calls */
 };
 
 static int
@@ -95,7 +95,7 @@ blkhash_free (struct blkhash *h)
 
   if (!h)
     return;
-  /* Threads first: they use everything else. */
+  /* Stop the threads first, because they use everything else. */
   pool_free (h->pool);
   completions_free (h->completions);
   order_free (h->order);
@@ -106,8 +106,8 @@ blkhash_free (struct blkhash *h)
   errno = err;
 }
 
-/* Record the first error, including errors of the caller: if an append failed,
- * a program that checks blkhash_final only must not get a digest.
+/* Record the first error, including invalid arguments: if an append failed, a
+ * program that checks only blkhash_final must not get a digest.
  */
 static int
 stick (struct blkhash *h, int err)
@@ -117,7 +117,7 @@ stick (struct blkhash *h, int err)
   return h->error;
 }
 
-/* Can LEN bytes be appended now? */
+/* Check that LEN bytes can be appended. */
 static int
 check_append (struct blkhash *h, size_t len)
 {
@@ -128,7 +128,7 @@ check_append (struct blkhash *h, size_t len)
   return h->error;
 }
 
-/* How many of LEN bytes belong to the current partial block. */
+/* Returns how many of LEN bytes belong to the current partial block. */
 static size_t
 head_length (const struct blkhash *h, size_t len)
 {
@@ -198,7 +198,7 @@ blkhash_aio_update (struct blkhash *h, const void *buf, size_t len,
     return EAGAIN;
   h->size += len;
 
-  /* Only the ends, shorter than a block, are copied. */
+  /* Only the two ends, which are shorter than a block, are copied. */
   err = order_copy (h->order, data, head);
   if (err == 0 && middle > 0)
     err = order_data (h->order, data + head, middle,
@@ -206,8 +206,9 @@ blkhash_aio_update (struct blkhash *h, const void *buf, size_t len,
   if (err == 0)
     err = order_copy (h->order, data + head + middle, tail);
   if (err) {
-    /* The caller owns BUF again, so wait for the jobs that read it.  The part
-     * of the submission is never done, so there is no completion.
+    /* After an error the caller can use BUF again, so wait for the jobs that
+     * read it.  The part of the submission never completes, so there is no
+     * completion.
      */
     order_finish (h->order);
     return stick (h, err);
@@ -247,7 +248,7 @@ blkhash_final (struct blkhash *h, unsigned char *md, unsigned int *len)
     return EINVAL;
   h->finished = true;
 
-  /* Even after an error: no buffer may be in use on return. */
+  /* Wait even after an error, because no buffer may be in use on return. */
   err = stick (h, order_finish (h->order));
   if (err == 0)
     err = outer_final (h->outer, h->size, result);

@@ -17,7 +17,7 @@
 #include "lanes/lane-hashes.h"
 #include "lanes/lanes.h"
 
-/* The numbers of waiting blocks for which KERNEL is selected: "2-8,16". */
+/* Print the numbers of blocks for which KERNEL is selected: "2-8,16". */
 static void
 print_counts (FILE *out, const struct lane_plan *plan, unsigned kernel)
 {
@@ -37,7 +37,7 @@ print_counts (FILE *out, const struct lane_plan *plan, unsigned kernel)
 }
 
 /* CALL is the cost of a call with LANES lanes, in picoseconds for a message
- * block of each; 0: the kernel was too slow to be measured.
+ * block of each lane; 0 if the kernel was too slow to be measured.
  */
 static void
 print_kernel (FILE *out, const struct lane_hash *hash, const char *name,
@@ -88,7 +88,7 @@ measure_hash (FILE *out, const struct lane_hash *hash, const char *library,
   return err;
 }
 
-/* A hash without kernels for this CPU has no lines. */
+/* Print the lines of a hash.  A hash without kernels for this CPU has none. */
 static int
 describe_hash (FILE *out, const struct lane_hash *hash)
 {

@@ -19,7 +19,7 @@
 #include "hash/order.h"
 #include "hash/pool.h"
 
-/* Take the next blocks of the jobs, from *OFFSET bytes into *JOB on. */
+/* Take the next blocks of the jobs, from offset *OFFSET in *JOB on. */
 static size_t
 take_blocks (const struct job **job, size_t *offset,
              struct leaf_block *blocks)
@@ -82,7 +82,7 @@ end_job (struct job *job, int err)
     job->done = true;
     pthread_cond_signal (&order->job_done);
   }
-  /* From here on the appending thread may reuse the job. */
+  /* The appending thread may reuse the job from here on. */
   if (done_cb)
     done_cb (opaque, err);
 }

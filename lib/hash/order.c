@@ -1,24 +1,22 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Blocks in order, hashed out of order, folded in order.
+ * Hash the blocks of an image in parallel, and fold their leaves in order.
  *
- * The ring holds, oldest first, jobs that are being hashed, runs of zero
- * blocks, which need no hashing, and at its end perhaps the job that is being
- * filled with copied bytes.  Its size bounds the memory in use; an append
- * that finds it full waits for the oldest job.
+ * The ring contains, oldest first, jobs that are being hashed, and runs of zero
+ * blocks, which need no hashing.  Its last job may still be receiving copied
+ * bytes.  The size of the ring limits the memory: an append waits for the
+ * oldest job if the ring is full.  All of this runs in the appending thread.
  *
- * All of this runs in the appending thread.
- *
- * The leaf table, which also hashes blocks and folds their leaves, was tried in
- * place of the leaves of a job and the fold here, and rejected.  The ring, the
- * copies and the pool remain, since the bound on memory requires waiting for
- * the oldest job; the table only adds a tree, another lock that threads share,
- * and 80 lines.  It is slower where a block needs little hashing: bytes per CPU
- * second with the table, as a multiple of those without it, of blkhash-bench
- * --aio --streams 0; medians of 31 runs in turn, on a busy AMD EPYC (family 23,
- * model 1) with 2 CPUs.  "noise" is the same ratio of one half of the runs
- * without it to the other half.
+ * Rejected: a leaf table, which also hashes blocks and folds their leaves,
+ * instead of the leaves of a job and the fold here.  The ring, the copies and
+ * the pool would remain, because the limit on memory requires waiting for the
+ * oldest job; the table would only add a tree, a lock that threads share, and
+ * 80 lines.  It is slower where a block needs little hashing.  The table shows
+ * the bytes per CPU second with the leaf table, relative to those without it,
+ * of blkhash-bench --aio --streams 0: medians of 31 alternating runs, on a busy
+ * AMD EPYC (family 23, model 1) with 2 CPUs.  "noise" is the same ratio of one
+ * half of the runs without it to the other half.
  *
  *   digest, block size, threads    table     noise
  *   sha256, 64 KiB, 2              1.01      0.96
@@ -28,10 +26,10 @@
  *   sha256, 4 KiB of zeros, 2      0.89      1.04
  *   null, 4 KiB, 2                 0.86      1.17
  *
- * That is with the fold in the appending thread.  If threads of the pool fold,
- * as the table does by itself, a request after a hole of 4 TiB completes after
- * 6 s instead of 0.1 s.  If each hole is given to the table alone, holes of 64
- * KiB take 12 times as long.
+ * In this measurement the appending thread folds.  If threads of the pool fold,
+ * as in a leaf table, a request after a hole of 4 TiB completes after 6 s
+ * instead of 0.1 s.  If each hole is passed to the table in a separate call,
+ * holes of 64 KiB take 12 times as long.
  */
 
 #include <config.h>
@@ -306,7 +304,7 @@ order_finish (struct order *order)
   return order->error;
 }
 
-/* The bytes of as many blocks as fit in a job of BYTES bytes, at least one. */
+/* Returns the size of as many blocks as fit in BYTES bytes, at least one. */
 static size_t
 whole_blocks (size_t bytes, uint32_t block_size)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A thread pool with a queue of tasks.  Threads are started on demand.  It
- * stops by a flag, and drops the tasks that have not started.
+ * A thread pool with a queue of tasks.  Threads are started on demand.
+ * Stopping sets a flag, and drops the tasks that have not started.
  */
 
 #include <config.h>
@@ -19,7 +19,7 @@ struct pool {
   pool_run *run;
   unsigned batch;               /* bounds the weight of one call of RUN */
 
-  pthread_mutex_t lock;         /* protects all below */
+  pthread_mutex_t lock;         /* protects the fields below */
   pthread_cond_t work;          /* a task was queued, or stop was set */
   struct pool_task *head, **tail;
   unsigned queued, weight;      /* of the tasks in the list */
@@ -47,7 +47,7 @@ pool_create (unsigned threads, unsigned batch, pool_run *run)
 }
 
 /* Take the oldest task, and as many after it as fit in this thread's share of
- * the queued weight.  The rest is left to the other threads.
+ * the queued weight.  The other tasks are for the other threads.
  */
 static struct pool_task *
 take_share_locked (struct pool *pool)
@@ -70,7 +70,7 @@ take_share_locked (struct pool *pool)
   return first;
 }
 
-/* The next tasks, or NULL when the pool stops. */
+/* Returns the next tasks, or NULL when the pool stops. */
 static struct pool_task *
 next_tasks (struct pool *pool)
 {
@@ -115,7 +115,8 @@ queue_task (struct pool *pool, struct pool_task *task)
   SCOPED_LOCK (&pool->lock);
 
   /* A thread counts as idle until it has taken its task.  So compare with the
-   * queued tasks, or each task of a burst would see the same idle thread.
+   * queued tasks; otherwise each task of a burst would see the same idle
+   * thread.
    */
   if (pool->idle <= pool->queued && pool->started < pool->max_threads)
     start_thread_locked (pool);

@@ -45,7 +45,7 @@ add (vec a, vec b)
 
 /* Only two of the three vector units of Intel CPUs can shift.  Without this,
  * GCC places all shifts of three rotations first, and the third unit is idle
- * meanwhile, which makes the kernel 4 % slower on Cascade Lake.
+ * during that time, which makes the kernel 4 % slower on Cascade Lake.
  */
 #define shift(x, n) opaque (_mm256_srli_epi32 (x, n))
 #define rotate(x, n)                                                    \

@@ -13,7 +13,8 @@
 #include "leaves/leaf-tree-private.h"
 #include "leaves/leaf-tree.h"
 
-/* The list of spare arrays with room for ROOM leaves, which is 1, 2, 4 ... 64.
+/* Returns the list of spare arrays with room for ROOM leaves, which is 1, 2, 4
+ * ... 64.
  */
 static struct spare **
 spare_leaves (struct leaf_tree *tree, unsigned room)
@@ -36,7 +37,7 @@ bottom_drop_leaves (struct leaf_tree *tree, struct bottom *bottom)
     spare_keep (spare_leaves (tree, bottom->room), bottom->leaves);
 }
 
-/* The number of leaves before that of block I. */
+/* Returns the number of leaves before that of block I. */
 static unsigned
 leaves_before (const struct bottom *bottom, unsigned i)
 {

@@ -131,7 +131,7 @@ end_folding_locked (struct blkhash_leaves *l)
 
 /* Pass the zeros that are held back to the sink.  If no sum is computed, the
  * sink does not have to wait for the end of the run.  The lock is released
- * meanwhile, so more blocks may be known on return.
+ * during the call, so more blocks may be known on return.
  */
 static void
 report_zeros_locked (struct blkhash_leaves *l)
@@ -235,7 +235,7 @@ finish_early_fold (struct blkhash_leaves *l, unsigned char *md)
   return err;
 }
 
-/* Fold all leaves.  Returns EBUSY if the table changes meanwhile. */
+/* Fold all leaves.  Returns EBUSY if the table changes during the fold. */
 static int
 fold_all (struct blkhash_leaves *l, struct outer *outer, struct sink *sink)
 {
@@ -270,7 +270,9 @@ fold_all (struct blkhash_leaves *l, struct outer *outer, struct sink *sink)
   return l->blocks > 0 && l->generation != generation ? EBUSY : 0;
 }
 
-/* If MD is NULL, the leaves are only passed to the sink. */
+/* Fold from the first leaf.  If MD is NULL, the leaves are only passed to the
+ * sink.
+ */
 static int
 fold_anew (struct blkhash_leaves *l, struct sink *sink, unsigned char *md)
 {

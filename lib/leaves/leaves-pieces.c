@@ -47,7 +47,7 @@ evict_locked (struct blkhash_leaves *l, struct partial *partial,
 }
 
 /* Allocate a partial, and evict others if needed.  Returns 0; EAGAIN if the
- * caller must do what TODO says and try again; ENOBUFS if nothing can be
+ * caller must do what TODO contains and retry; ENOBUFS if nothing can be
  * evicted now; or ENOMEM.
  */
 static int

@@ -90,7 +90,7 @@ leaves_hash_complete (struct blkhash_leaves *l)
   return err == ENOENT ? 0 : err;
 }
 
-/* Evict the oldest block, unless it has become complete meanwhile. */
+/* Evict the oldest block, unless it has become complete. */
 static void
 forget_oldest (struct blkhash_leaves *l)
 {

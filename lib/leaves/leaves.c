@@ -138,7 +138,7 @@ leaves_describe (struct blkhash_leaves *l, struct blkhash_opts *opts,
   return 0;
 }
 
-/* The number of whole blocks at the start of LEN bytes at OFFSET. */
+/* Returns the number of whole blocks at the start of LEN bytes at OFFSET. */
 static uint64_t
 whole_blocks (const struct blkhash_leaves *l, uint64_t len, uint64_t offset)
 {
@@ -152,7 +152,7 @@ whole_blocks (const struct blkhash_leaves *l, uint64_t len, uint64_t offset)
   return count;
 }
 
-/* The number of the LEN bytes at OFFSET that are in the first block. */
+/* Returns the number of the LEN bytes at OFFSET that are in the first block. */
 static size_t
 first_piece (const struct blkhash_leaves *l, uint64_t len, uint64_t offset)
 {

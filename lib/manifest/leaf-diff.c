@@ -95,7 +95,7 @@ compare_both (struct leaf_diff *diff, struct blkhash_manifest_run *a,
   uint64_t count = MIN (a->count, b->count);
   int err = 0;
 
-  if (a->first != b->first) {   /* leaves of different blocks say nothing */
+  if (a->first != b->first) {   /* different blocks cannot be compared */
     diff->failed = -1;
     return EINVAL;
   }
@@ -108,7 +108,7 @@ compare_both (struct leaf_diff *diff, struct blkhash_manifest_run *a,
   return err;
 }
 
-/* Compare a run with zeros: the other image has ended. */
+/* Compare a run with zeros, because the other image has ended. */
 static int
 compare_alone (struct leaf_diff *diff, struct blkhash_manifest_run *run)
 {
@@ -122,11 +122,13 @@ compare_alone (struct leaf_diff *diff, struct blkhash_manifest_run *run)
 
 struct input {
   struct leaf_runs *runs;
-  struct blkhash_manifest_run run; /* the rest of the current one */
+  struct blkhash_manifest_run run; /* the rest of the current run */
   bool ended;
 };
 
-/* Read the next run of each image whose run is empty and that has not ended. */
+/* Read the next run of each image whose current run is empty, and that has not
+ * ended.
+ */
 static int
 read_on (struct leaf_diff *diff, struct input inputs[2])
 {

@@ -136,7 +136,7 @@ static const struct {
   { "journal", SEEN_ID, parse_id },
 };
 
-/* LINE is "KEY: VALUE", without a line end. */
+/* Parse LINE, "KEY: VALUE" without a newline. */
 static int
 parse_line (struct parser *parser, char *line)
 {
@@ -165,7 +165,9 @@ parse_line (struct parser *parser, char *line)
   return 0;
 }
 
-/* Printable ASCII that ends with a newline; the rest is NUL. */
+/* Returns true if the bytes are printable ASCII that ends with a newline,
+ * padded with NULs.
+ */
 static bool
 is_text (const unsigned char *bytes, size_t len)
 {
@@ -191,7 +193,7 @@ parse_version (struct parser *parser, const char *line)
   return strcmp (line + strlen (NAME), FORMAT_VERSION) == 0 ? 0 : ENOTSUP;
 }
 
-/* Check that all keys are there, and the blocks are in the image. */
+/* Check that all keys are present, and that the blocks are in the image. */
 static int
 check_numbers (struct parser *parser)
 {

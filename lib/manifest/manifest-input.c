@@ -41,8 +41,8 @@ manifest_input_may_have (const struct manifest_input *input, uint64_t len)
   return len <= input->left;
 }
 
-/* Make room for more input.  The buffer holds fewer than LEN bytes, and at most
- * doubles, so that it grows with the bytes that really arrive.
+/* Make room for more input.  The buffer has fewer than LEN bytes.  It is at
+ * most doubled, so that it grows only as bytes arrive.
  */
 static int
 make_room (struct manifest_input *input, size_t len)

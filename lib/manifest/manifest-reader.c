@@ -107,7 +107,7 @@ read_header (struct blkhash_manifest_reader *r)
   return err ? manifest_reader_set_errno (r, err) : 0;
 }
 
-/* A reader that has read the header.  On failure the reason is in REASON. */
+/* Create a reader, and read the header.  On failure the reason is in REASON. */
 static struct blkhash_manifest_reader *
 create (int fd, unsigned flags, bool unfinished,
         const struct manifest_observer *observer, char *reason, size_t size)

@@ -3,11 +3,12 @@
  *
  * Read and validate the records of a manifest, which is untrusted.
  *
- * A record is returned when all of it was read and its CRC is right.  Its
- * numbers are checked against the header and the bytes left before memory is
- * allocated for them.  ENOENT means that the end was reached and nothing is
- * missing; but a reader of unfinished manifests returns it also at the first
- * record that is not valid.
+ * A record is returned when it was read completely and its CRC is right.  Its
+ * numbers are checked against the header and the remaining bytes before memory
+ * is allocated for it.
+ *
+ * ENOENT means that the end was reached, and that nothing is missing.  A reader
+ * of unfinished manifests also returns ENOENT at the first invalid record.
  */
 
 #include <config.h>
@@ -24,7 +25,7 @@
 #include "manifest/manifest-sum.h"
 #include "manifest/manifest-zeros.h"
 
-/* An error of the record that begins at the current offset. */
+/* Report an error of the record that begins at the current offset. */
 static int
 bad_record (struct blkhash_manifest_reader *r, const char *what)
 {
@@ -51,12 +52,12 @@ input_failed (struct blkhash_manifest_reader *r, int err)
   if (err == ENODATA)
     return cut_off (r);
   err = manifest_reader_set_errno (r, err);
-  /* From read(2) these mean neither the end nor a bad record. */
+  /* These errors of read(2) mean neither the end nor an invalid record. */
   return err == ENOENT || err == EBADMSG ? EIO : err;
 }
 
-/* Read a record of SIZE bytes and its tail, and check the tail.  CRC is the CRC
- * of the bytes that its CRC covers in addition, before the record.
+/* Read a record of SIZE bytes and its tail, and check the tail.  Its CRC
+ * continues from CRC, which is that of the bytes before the record.
  */
 static int
 find_record (struct blkhash_manifest_reader *r, size_t size, uint32_t crc,
@@ -78,8 +79,8 @@ find_record (struct blkhash_manifest_reader *r, size_t size, uint32_t crc,
   return 0;
 }
 
-/* Check that COUNT blocks from FIRST on come next, and could not be a part of
- * the record before.
+/* Check that the record is the next one, has COUNT blocks from FIRST on, and
+ * could not be a part of the previous record.
  */
 static int
 check_numbers (struct blkhash_manifest_reader *r, uint64_t first,
@@ -113,8 +114,8 @@ check_leaves (struct blkhash_manifest_reader *r, uint64_t first,
   return 0;
 }
 
-/* Add the run returned by the last call to the sum.  It was not added there,
- * since it can take very long, and a comparison can end before.
+/* Add the run that the last call returned to the sum.  That call did not add
+ * it, because this can take long, and a comparison may end before.
  */
 static int
 add_to_sum (struct blkhash_manifest_reader *r)
@@ -163,7 +164,7 @@ read_blocks (struct blkhash_manifest_reader *r, uint64_t first,
   return 0;
 }
 
-/* Is the sum that of the leaves? */
+/* Check that the sum is that of the leaves. */
 static int
 check_sum (struct blkhash_manifest_reader *r)
 {
@@ -239,6 +240,6 @@ blkhash_manifest_reader_next (struct blkhash_manifest_reader *r,
     return r->err;
   r->err = read_record (r, run);
   if (r->err == EBADMSG && r->unfinished)
-    r->err = ENOENT;            /* the reason stays, for diagnostics */
+    r->err = ENOENT;            /* the reason is kept for diagnostics */
   return r->err;
 }

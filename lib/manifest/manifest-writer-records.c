@@ -3,8 +3,8 @@
  *
  * Write the records of a manifest, as leaves arrive.
  *
- * A record is assembled in a buffer, since it begins with the number of its
- * leaves.  The header is written when the first leaves arrive, and whole
+ * A record is assembled in a buffer, because it begins with the number of its
+ * leaves.  The header is written when the first leaves arrive, and complete
  * records when the buffer has WRITE_SIZE bytes.
  */
 
@@ -16,7 +16,7 @@
 #include "manifest/crc32c.h"
 #include "manifest/manifest-writer.h"
 
-#define WRITE_SIZE (256 * 1024) /* bytes: enough for a call of write */
+#define WRITE_SIZE (256 * 1024) /* bytes; minimum size of a write */
 
 static int
 append_number (struct blkhash_manifest_writer *w, uint64_t value, size_t size)
@@ -35,7 +35,7 @@ manifest_writer_head (struct blkhash_manifest_writer *w, uint64_t first,
 {
   int err;
 
-  /* Write the header at once, so that the reader of a pipe can begin. */
+  /* Write the header immediately, so that the reader of a pipe can begin. */
   if (first == w->header.first && !w->header_last && !w->header.unfinished) {
     err = manifest_output_write (&w->output);
     if (err)

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Compute the sum in the end of a manifest from the leaves that were written.
+ * Compute the sum in the end record of a manifest from the leaves that were
+ * written.
  */
 
 #include <config.h>
@@ -52,7 +53,7 @@ init_zeros (struct blkhash_manifest_writer *w, uint64_t size)
   return err ? err : manifest_zeros_hash (&w->zeros_leaves);
 }
 
-/* The size is known now. */
+/* Called when the size is known. */
 int
 manifest_writer_sum_final (struct blkhash_manifest_writer *w, unsigned char *md)
 {

@@ -3,9 +3,9 @@
  *
  * Write a manifest, as leaves arrive: the sink, the header and the end.
  *
- * The file does not depend on how the leaves are split into calls: a record of
- * data ends where zeros begin, or when it is full, and one of zeros where data
- * begins.
+ * The file does not depend on how the leaves are divided into calls: a record
+ * of data ends where zeros begin, or when it is full, and a record of zeros
+ * ends where data begins.
  */
 
 #include <config.h>
@@ -109,8 +109,8 @@ blkhash_manifest_writer_sink (struct blkhash_manifest_writer *w)
 
 /* ---- The header and the end ---- */
 
-/* Detect a descriptor that cannot be written at the start, not after hours of
- * hashing.
+/* Detect a descriptor that cannot be written when the writer is created, and
+ * not after hours of hashing.
  */
 static int
 check_fd (const struct blkhash_manifest_writer *w)
@@ -124,7 +124,7 @@ check_fd (const struct blkhash_manifest_writer *w)
   return w->header_last && flags & O_APPEND ? EINVAL : 0;
 }
 
-/* Print the header; or reserve its place if the size is unknown. */
+/* Print the header, or reserve its space if the size is unknown. */
 static int
 begin (struct blkhash_manifest_writer *w)
 {
@@ -164,7 +164,7 @@ write_header (struct blkhash_manifest_writer *w, const unsigned char *bytes)
   return 0;
 }
 
-/* 0: a part has no sum. */
+/* Returns the length of the sum, which is 0 in a part. */
 static size_t
 sum_size (const struct blkhash_manifest_writer *w)
 {
@@ -259,7 +259,7 @@ struct part {
   uint64_t first, count;        /* blocks */
 };
 
-/* Blocks beyond the end of the image are not ignored: they are an error at the
+/* Blocks beyond the end of the image are not ignored, but cause an error at the
  * end.
  */
 static int
@@ -277,7 +277,7 @@ choose_blocks (struct blkhash_manifest_writer *w, const struct part *part)
   return 0;
 }
 
-/* PART says which blocks, or is NULL for all. */
+/* PART is the range of blocks, or NULL for all. */
 static int
 prepare (struct blkhash_manifest_writer *w, const struct part *part, int fd)
 {
@@ -332,7 +332,7 @@ blkhash_manifest_writer_new (const struct blkhash_opts *opts, uint64_t size,
   return create (opts, size, NULL, false, fd);
 }
 
-/* The existing file has a header already. */
+/* Prepare to append to a file that already has a header. */
 static int
 begin_at (struct blkhash_manifest_writer *w, uint64_t next)
 {

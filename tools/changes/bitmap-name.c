@@ -16,8 +16,8 @@
 #define PREFIX "blk-"
 #define MIN_DIGITS 8
 
-/* The number of digits of the sum in NAME, or 0 if there is none.  Other text
- * can follow the digits, but not directly a letter.
+/* Returns the number of digits of the sum in NAME, or 0 if there is none.  The
+ * digits can be followed by other text, but not directly by a letter.
  */
 static size_t
 count_digits (const char *name)

@@ -31,7 +31,7 @@ json_scan_error (struct json_scan *scan, const char *fmt, ...)
   return error_about (scan->error, scan->name, "%s%s", where, text);
 }
 
-/* The next character that is not a space, or EOF. */
+/* Returns the next character that is not a space, or EOF. */
 static int
 next (struct json_scan *scan)
 {
@@ -72,7 +72,7 @@ json_scan_begin (struct json_scan *scan)
   return json_scan_error (scan, "it is not a list of ranges in JSON");
 }
 
-/* The input must end after the array. */
+/* Check that the input ends after the array. */
 static int
 end (struct json_scan *scan)
 {

@@ -3,9 +3,9 @@
  *
  * A list of the changed ranges of an image.
  *
- * The rows of nbdinfo report for each byte whether it changed.  So they must
- * cover the image without gaps: otherwise rows are missing, or the list is of
- * another disk.  A plain list contains only the changed ranges, and can be
+ * The rows of nbdinfo contain for each byte whether it changed.  So they must
+ * cover the image without gaps; otherwise rows are missing, or the list is that
+ * of another disk.  A plain list contains only the changed ranges, and can be
  * empty.
  */
 
@@ -23,7 +23,7 @@
 #include "util/error.h"
 #include "util/ranges.h"
 
-#define DIRTY 1                 /* a bit in a row's type */
+#define DIRTY 1                 /* bit of the type of a row */
 
 /* The members of an object. */
 enum {
@@ -35,17 +35,18 @@ enum {
 
 struct item {
   unsigned has;
-  uint64_t start, len;          /* START is also a row's offset */
+  uint64_t start, len;          /* START is also the offset of a row */
   uint64_t type;
   char description[JSON_SCAN_STRING];
 };
 
 struct list {
   struct json_scan scan;
-  uint64_t size;                /* of the image, bytes */
+  uint64_t size;                /* size of the image, bytes */
   struct ranges *ranges;
-  unsigned form;                /* HAS_RANGE or HAS_ROW; 0: not yet known */
-  uint64_t covered;             /* bytes from the start that rows cover */
+  unsigned form;                /* HAS_RANGE or HAS_ROW; 0 if not yet known */
+  uint64_t covered;             /* number of bytes from the start that rows
+                                 * cover */
 };
 
 /* ---- Objects ---- */
@@ -71,7 +72,7 @@ parse_member (struct list *list, const char *key, struct item *item)
   const struct {
     const char *key;
     unsigned has;
-    uint64_t *number;           /* NULL: it is the description */
+    uint64_t *number;           /* NULL: the member is the description */
   } members[] = {
     { "start", HAS_START, &item->start },
     { "length", HAS_LENGTH, &item->len },
@@ -93,7 +94,7 @@ parse_member (struct list *list, const char *key, struct item *item)
     : json_scan_string (&list->scan, item->description);
 }
 
-/* 1; 0 at the end of the list; or -1. */
+/* Returns 1; 0 at the end of the list; or -1. */
 static int
 parse_item (struct list *list, struct item *item)
 {
@@ -190,7 +191,9 @@ read_list (struct list *list)
   return r;
 }
 
-/* A device may have no end, and a terminal would wait for input. */
+/* Refuse other files: a device may have no end, and a terminal would wait for
+ * input.
+ */
 static int
 open_list (struct json_scan *scan, const char *path)
 {

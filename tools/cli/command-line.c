@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * getopt_long finds the options on a command line, and the rows of the table
- * define them.
+ * Parse a command line: getopt_long finds the options, and the rows of the
+ * table define them.
  */
 
 #include <config.h>
@@ -19,7 +19,9 @@
 #include "cli/command-line.h"
 #include "cli/usage.h"
 
-/* getopt_long returns letters, and this and the index of the row for names. */
+/* getopt_long returns the letter of a short option, or FIRST_NAME plus the
+ * index of the row of a long option.
+ */
 #define FIRST_NAME (CHAR_MAX + 1)
 
 static int
@@ -29,8 +31,8 @@ compare_names (const void *a, const void *b)
                  ((const struct option *) b)->name);
 }
 
-/* Set LETTERS and NAMES, which are all zeros before, for getopt_long.  NAMES
- * are sorted, because messages list them.
+/* Set LETTERS and NAMES, which must be zeroed, for getopt_long.  NAMES are
+ * sorted, because messages list them.
  */
 static void
 fill_getopt (const struct option_row *row, char *letters,
@@ -123,7 +125,7 @@ apply (struct options *options, const struct option_use *use)
   if (use->row->print) {
     use->row->print ();
     if (fflush (stdout) == EOF || ferror (stdout)) {
-      perror ("blksum: write error"); /* it must have arrived */
+      perror ("blksum: write error"); /* the output must have been written */
       exit (EXIT_TROUBLE);
     }
     exit (EXIT_SUCCESS);

@@ -22,9 +22,11 @@
 /* The result of parsing the words before the last. */
 struct line {
   const struct option_row *rows;
-  struct option_use uses[USAGE_MAX_OPTIONS]; /* each where its row is in ROWS */
-  const struct option_row *pending; /* the next word is its argument, or NULL */
-  bool options_ended;               /* by "--" */
+  struct option_use uses[USAGE_MAX_OPTIONS]; /* each at the index of its row in
+                                              * ROWS */
+  const struct option_row *pending; /* the next word is the argument of this
+                                     * option; or NULL */
+  bool options_ended;               /* by the word "--" */
 };
 
 static bool
@@ -60,8 +62,9 @@ find_name (const struct option_row *rows, const char *name, size_t len)
   return count == 1 ? found : NULL;
 }
 
-/* Note which options are in WORD.  Returns the one whose argument begins in
- * WORD, at *ARG, or, if that is 0, is the next word; NULL if none has one.
+/* Record the options in WORD.  Returns the option whose argument begins at *ARG
+ * in WORD, or is the next word if *ARG is 0; or NULL if no option has an
+ * argument.
  */
 static const struct option_row *
 parse_option_word (struct line *line, const char *word, size_t *arg)
@@ -111,15 +114,15 @@ parse_word (struct line *line, const char *word)
   }
 }
 
-/* The first LEN bytes of WORD stay as they are. */
+/* Print the first line.  The first LEN bytes of WORD are not completed. */
 static void
 print_kind (const char *kind, const char *word, size_t len)
 {
   printf ("%s\t%.*s\n", kind, (int) len, word);
 }
 
-/* The powers of two from MIN to MAX that a block can have; most often such a
- * size is wanted elsewhere, too.
+/* Print the powers of two from MIN to MAX that are valid block sizes; they are
+ * also the usual sizes for other options.
  */
 static void
 print_sizes (uint64_t min, uint64_t max)
@@ -131,7 +134,7 @@ print_sizes (uint64_t min, uint64_t max)
       printf (kib < 1024 ? "%uk\n" : "%um\n", kib < 1024 ? kib : kib / 1024);
 }
 
-/* LIST has ", " or spaces between its words. */
+/* Print the words of LIST, which are separated by ", " or spaces. */
 static void
 print_list (const char *list)
 {
@@ -206,12 +209,13 @@ print_argument (const struct option_row *row, const char *word, size_t offset)
       print_formats ();
     else if (row->words)
       print_list (row->words);
-    else if (row->is_size && row->max <= UINT32_MAX) /* not that of a disk */
+    else if (row->is_size && row->max <= UINT32_MAX) /* not the size of a
+                                                      * disk */
       print_sizes (row->min, row->max);
   }
 }
 
-/* Returns true if ROW can be added. */
+/* Returns true if ROW can be added to the options that are used. */
 static bool
 is_possible (const struct line *line, const struct option_row *row)
 {

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Where two images differ, as lines or as JSON.
+ * Print the ranges in which two images differ, as lines or as JSON.
  *
- * The JSON of a comparison that fails is not terminated.  So it is invalid, and
- * cannot be mistaken for a complete result.
+ * The JSON of a comparison that fails is not terminated, so that it is invalid,
+ * and not mistaken for a complete result.
  */
 
 #include <config.h>
@@ -50,8 +50,8 @@ is_list (const struct options *options)
 
 /* ---- JSON ---- */
 
-/* With --size that is the size, and with --subset there is no pipe: it is known
- * from the start.
+/* The size is known before the comparison: with --size it is that size, and
+ * with --subset there is no pipe.
  */
 static void
 begin_json (const struct options *options,
@@ -88,7 +88,9 @@ end_json (const struct options *options, const struct difference *difference)
 
 /* ---- Lines ---- */
 
-/* Of a pipe only at its end. */
+/* Print the sizes, once they are known; that of a pipe is known only at its
+ * end.
+ */
 static void
 print_sizes (struct difference_output *output,
              const struct difference *difference)
@@ -102,7 +104,7 @@ print_sizes (struct difference_output *output,
   output->sizes_printed = true;
 }
 
-/* Print what was compared, because the result is valid only for that. */
+/* Print the compared subset, because the result is valid only for it. */
 static void
 print_subset (const struct subset *subset,
               const struct difference *difference)

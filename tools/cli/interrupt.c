@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Print how to resume when a long job is interrupted.
+ * Print the command that resumes a job when the job is interrupted.
  *
- * A signal handler can only call few functions, so the text is prepared before.
+ * A signal handler can call only few functions, so the text is prepared before.
  */
 
 #include <config.h>
@@ -24,10 +24,11 @@ static const int signals[] = { SIGHUP, SIGINT, SIGTERM };
  */
 static char *text;
 static size_t len;
-static pid_t owner;             /* no child that was just forked */
+static pid_t owner;             /* process id, so that a forked child does not
+                                 * print */
 static struct sigaction before[SIGNALS];
 
-/* The previous action runs after this returns. */
+/* The previous action is executed after this handler returns. */
 static void
 handle_signal (int sig)
 {
@@ -70,7 +71,7 @@ print_command (FILE *out, const struct options *options)
 {
   int i;
 
-  /* Leave the progress bar, and start a new line. */
+  /* End the line of the progress bar. */
   if (options->progress.bar && options->progress.fd == STDERR_FILENO)
     putc ('\n', out);
   fputs ("blksum: to continue:", out);

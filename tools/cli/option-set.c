@@ -24,8 +24,8 @@
 #include "format/format.h"
 #include "util/audit-sample.h"
 
-/* NAME or, as nbdcopy writes it, NAME/SIZE.  Of several the last one counts,
- * and its SIZE must agree with --block-size: see option_resolve_block_size.
+/* Set NAME or, as for nbdcopy, NAME/SIZE.  The last use counts, and its SIZE
+ * must agree with --block-size: see option_resolve_block_size.
  */
 void
 option_set_digest (struct options *options, const struct option_use *use)
@@ -113,7 +113,7 @@ option_set_part (struct options *options, const struct option_use *use)
                  "%d", use->arg, PART_MAX);
 }
 
-/* "N%", with up to six decimals: in millionths of a percent. */
+/* Parse "N%", with up to six decimals, to millionths of a percent. */
 void
 option_set_audit (struct options *options, const struct option_use *use)
 {
@@ -177,7 +177,7 @@ option_set_output (struct options *options, const struct option_use *use)
     usage_error ("--output: '%s' is neither human nor json", use->arg);
 }
 
-/* A wrong format is reported before anything is read, and only once. */
+/* Report an invalid format before anything is read, and only once. */
 void
 option_check_format (const char *format)
 {

@@ -49,7 +49,7 @@ static void print_help (void);
                     bool: FIELD_BOOL, const char *: FIELD_STRING, \
                     unsigned: FIELD_UNSIGNED, unsigned long: FIELD_LONG)
 
-/* The parts of --help. */
+/* The groups in --help. */
 enum {
   GROUP_HASH, GROUP_IMAGE, GROUP_NBD, GROUP_CHECK, GROUP_PARTS,
   GROUP_INCREMENTAL, GROUP_OUTPUT
@@ -240,7 +240,9 @@ print_help (void)
   fputs (help_end, stdout);
 }
 
-/* This is not an option: the words after it are the partial command line. */
+/* Handle "--complete", which is not an option: the following words are the
+ * partial command line.
+ */
 static void
 print_completions (int argc, char *argv[])
 {
@@ -276,7 +278,7 @@ set_defaults (struct options *options, int argc, char *argv[])
     perror ("blksum");
     exit (EXIT_TROUBLE);
   }
-  /* The default of the library stops at 16. */
+  /* The default of the library is at most 16. */
   if (cpus > 0)
     blkhash_opts_set_threads (options->hash.opts,
                               cpus < MAX_THREADS ? cpus : MAX_THREADS);

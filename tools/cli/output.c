@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The sum of one source, printed as sha256sum would, tagged, or as JSON.
+ * Print the sum of one source: as a line like that of sha256sum, as a tagged
+ * line, or as JSON.
  */
 
 #include <config.h>
@@ -22,7 +23,7 @@
 #include "cli/output.h"
 #include "util/result.h"
 
-/* JSON is UTF-8, names are bytes: what is not UTF-8 becomes U+FFFD. */
+/* JSON is UTF-8, and names are bytes: invalid UTF-8 is replaced by U+FFFD. */
 static struct json_object *
 json_name (const char *name)
 {

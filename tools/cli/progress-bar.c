@@ -23,12 +23,13 @@
 
 #define DEFAULT_WIDTH 80        /* if the terminal reports no width */
 #define PERCENT_WIDTH 4         /* columns of "100%" */
-#define MIN_BAR 5               /* with the brackets; no bar is less */
-#define BAR_WITH_TEXT 16        /* nor than this with a text behind it */
-#define TEXT_WIDTH 24           /* columns, so that the bar stays as it is */
+#define MIN_BAR 5               /* with brackets; the minimum width of a bar */
+#define BAR_WITH_TEXT 16        /* the minimum width of a bar with text */
+#define TEXT_WIDTH 24           /* reserved columns for the text, so that the
+                                 * bar keeps its width */
 #define CUT "..."
 
-/* Columns that may be used. */
+/* Returns the number of usable columns. */
 static int
 columns (int fd)
 {
@@ -39,9 +40,9 @@ columns (int fd)
   return size.ws_col - 1;
 }
 
-/* The character at TEXT: its bytes and columns, and whether it can be shown.
- * Many characters of three bytes and more are two columns wide: all count so,
- * that is at worst a shorter bar.
+/* The character at TEXT: its length in bytes, its width in columns, and whether
+ * it can be printed.  All characters of three bytes and more count as two
+ * columns wide, because many are; at worst the bar is shorter.
  */
 struct character {
   int bytes, columns;
@@ -83,7 +84,7 @@ print_name (FILE *out, const char *name, int max)
 {
   int width = name ? width_of (name) : 0, printed;
 
-  max--;                        /* the space */
+  max--;                        /* for the space */
   if (width == 0 || max <= (int) strlen (CUT))
     return 0;
   if (width > max) {
@@ -122,7 +123,7 @@ print_bar (FILE *out, int width, int percent)
   fputs ("] ", out);
 }
 
-/* Write what was printed to OUT, in one piece. */
+/* Write the output of OUT in one call. */
 static void
 show (int fd, FILE *out, char **text, size_t *size)
 {
@@ -134,8 +135,8 @@ show (int fd, FILE *out, char **text, size_t *size)
   free (*text);
 }
 
-/* How many columns TEXT takes behind a bar, with the space before it: none if
- * it has no room in LEFT.
+/* Returns the number of columns of TEXT after a bar, with the space before it;
+ * 0 if it does not fit into LEFT.
  */
 static int
 text_columns (const char *text, int left)
@@ -148,8 +149,8 @@ text_columns (const char *text, int left)
   return left - width >= BAR_WITH_TEXT ? width : 0;
 }
 
-/* TEXT and MORE, with a comma between them, if both fit into LEFT behind a bar.
- * Otherwise TEXT.
+/* Returns TEXT and MORE with a comma between them if both fit into LEFT after a
+ * bar, and otherwise TEXT.
  */
 static const char *
 join (char *both, size_t room, const char *text, const char *more, int left)
@@ -175,7 +176,7 @@ progress_bar_percent (int fd, const char *name, int percent, const char *text,
   text = join (both, sizeof both, text, more, left);
   text_width = text_columns (text, left);
   left -= text_width;
-  /* A half for the name. */
+  /* The name gets half of the line. */
   left -= print_name (out, name, left / 2);
   if (left > MIN_BAR)
     print_bar (out, left - 3, percent);

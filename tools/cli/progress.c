@@ -22,24 +22,26 @@
 #include "util/clock.h"
 #include "util/error.h"
 
-#define INTERVAL 0.1            /* seconds, at least, between two bars */
+#define INTERVAL 0.1            /* minimum seconds between two updates of the
+                                 * bar */
 #define MIN_RATE_TIME 1         /* seconds until the rate is meaningful */
 #define MIN_LATENCY 1e6         /* ns: shorter reads are not shown */
-#define WEIGHT 0.1              /* of a read in the mean of latencies */
+#define WEIGHT 0.1              /* weight of a read in the mean latency */
 
 static struct progress_target target; /* set once */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects these: */
-static bool begun;              /* and not ended */
+static bool begun;              /* progress began and has not ended */
 static struct {
-  bool bar, lines;              /* what is shown, or nothing */
-  const char *name;             /* in front of the bar, or NULL */
+  bool bar, lines;              /* output on the target; neither: none */
+  const char *name;             /* name before the bar, or NULL */
   uint64_t size;                /* bytes, or PROGRESS_NO_SIZE */
   uint64_t done;                /* bytes */
-  int percent;                  /* of SIZE */
-  double start, drawn;          /* seconds, of a clock; the bar */
-  double latency;               /* ns, the mean of recent reads */
-  unsigned in_flight;           /* reads, when the last one ended */
+  int percent;                  /* percent of SIZE */
+  double start, drawn;          /* start time, and time of the last bar,
+                                 * seconds */
+  double latency;               /* mean latency of recent reads, ns */
+  unsigned in_flight;           /* reads in flight when the last one ended */
 } now;
 
 static bool
@@ -67,7 +69,7 @@ print_percent (void)
   (void) r;
 }
 
-/* What the job waits for, if it does. */
+/* Describe the reads if the job waits for them. */
 static void
 describe_reads (char *text, size_t room)
 {
@@ -178,7 +180,8 @@ begin (const struct progress_form *form, uint64_t size)
     print_percent ();
 }
 
-/* Returns true if the percent changed.  100 is shown only when there is a sum.
+/* Returns true if the percentage changed.  100 is shown only after the sum was
+ * computed.
  */
 static bool
 set_percent (void)

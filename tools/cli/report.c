@@ -16,7 +16,7 @@
 #include "util/broken-pipe.h"
 #include "util/error.h"
 
-/* Each line begins with NAME.  Line ends in NAME do not start another line. */
+/* Print the lines, each after NAME.  Newlines in NAME are replaced. */
 void
 report (const char *name, const struct error *error)
 {

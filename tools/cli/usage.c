@@ -32,7 +32,7 @@ usage_error (const char *fmt, ...)
   exit (EXIT_TROUBLE);
 }
 
-/* Options take a unique beginning of their name. */
+/* Options can be abbreviated to a unique prefix. */
 static void ambiguous_option (const struct option *options, const char *name,
                               int len) __attribute__ ((noreturn));
 

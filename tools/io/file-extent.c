@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Where a file has data, and where it has holes.
+ * The extents of a file: data and holes.
  *
- * A lookup can take as long as a read, and each depends on the end of the
- * extent before it.  So the last extent is kept, and a file that is scanned
- * from start to end takes one lookup for each extent: where a hole ends there
- * is data, without a lookup.
+ * A lookup can take as long as a read, and each lookup needs the end of the
+ * previous extent.  So the last extent is cached, and a file that is scanned
+ * from start to end takes one lookup for each extent: data starts where a hole
+ * ends, without a lookup.
  */
 
 #include <config.h>
@@ -19,15 +19,15 @@
 #include "io/file-extent.h"
 #include "util/error.h"
 
-/* The last 512 MiB below 2^63, where the largest file ends, are read as data:
- * in a folio that ends there, Linux on a tmpfs takes the end for a negative
+/* The last 512 MiB below 2^63, the maximum size of a file, are read as data.
+ * In a folio that ends there, Linux on a tmpfs treats the end as a negative
  * offset, and reports no data.  No folio is larger.
  */
 #define SEEK_END_OFFSET ((uint64_t) INT64_MAX + 1 - (UINT64_C (1) << 29))
 
 #ifdef SEEK_HOLE
 
-/* Look for data at EXTENT's start: if there is none it is a hole. */
+/* Determine whether the extent at EXTENT->start is data or a hole. */
 static int
 find_data (struct file_extent *extent, struct error *error)
 {
@@ -51,9 +51,9 @@ find_data (struct file_extent *extent, struct error *error)
   return 0;
 }
 
-/* Find the end of the data at EXTENT's start.  tmpfs looks up each page, which
+/* Find the end of the data at EXTENT->start.  tmpfs looks up each page, which
  * takes 20 ms for a GiB, before the first read.  If all blocks of the file are
- * allocated, that finds preallocated zeros at most.
+ * allocated, the lookup could find only preallocated zeros, so it is omitted.
  */
 static void
 find_hole (struct file_extent *extent)
@@ -68,7 +68,7 @@ find_hole (struct file_extent *extent)
     extent->end = hole;
 }
 
-/* If the file system does not report holes, all is data. */
+/* If the file system does not report holes, the whole file is data. */
 static int
 find (struct file_extent *extent, bool is_data, struct error *error)
 {

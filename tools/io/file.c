@@ -3,9 +3,8 @@
  *
  * An open regular file or block device.
  *
- * A block device can be written by other hosts, so its data in the page cache
- * can be stale.  It is read by direct I/O, unless the user asks for the page
- * cache.
+ * Other hosts can write a block device, so its data in the page cache can be
+ * stale.  It is read with direct I/O, unless the user requests the page cache.
  */
 
 #include <config.h>
@@ -60,7 +59,9 @@ file_is_tmpfs (const struct file *file)
 
 #if defined O_DIRECT && defined __linux__
 
-/* The path can name another file by now. */
+/* Open the path again.  The result must be checked, because the path may be
+ * that of another file now.
+ */
 static int
 reopen_by_path (const struct file *file, int flags)
 {
@@ -76,7 +77,7 @@ reopen_by_path (const struct file *file, int flags)
   return fd;
 }
 
-/* Open the same file again, for direct I/O.  Returns -1 if that is not
+/* Open the same file again, for direct I/O.  Returns -1 if this is not
  * possible.
  */
 static int
@@ -94,7 +95,8 @@ reopen_direct (const struct file *file)
 }
 
 /* If direct I/O is not possible, a device is read through the page cache.  An
- * inherited description is opened again: other processes share its flags.
+ * inherited file description is opened again, because other processes share its
+ * flags.
  */
 static void
 enable_direct (struct file *file, uint64_t position)
@@ -182,7 +184,7 @@ lock_file (const struct file *file, struct error *error)
     : error_set (error, "%s", reason.text);
 }
 
-/* Store the state, the size and the file position. */
+/* Store the state of the file, its size and the file position. */
 static int
 stat_file (struct file *file, uint64_t *position, struct error *error)
 {
@@ -264,7 +266,7 @@ file_read (const struct file *file, void *buf, size_t len, uint64_t at,
            uint64_t offset, struct error *error)
 {
   size_t pages = (len + READ_ALIGN - 1) / READ_ALIGN * READ_ALIGN;
-  /* A read must not pass the largest offset. */
+  /* A read must not extend beyond the maximum offset. */
   size_t most = MIN (pages, INT64_MAX - at);
   int err = read_range (&file->data, buf, most, len, at);
 
@@ -353,7 +355,7 @@ file_check_unchanged (const struct file *file, bool force_share,
     return error_set (error, "%s%s%s changed while it was read", quote, name,
                       quote);
 
-  /* qemu may have opened another file at this path. */
+  /* Check that qemu has not opened another file at this path. */
   if (file->by_path && !force_share &&
       (stat (file->path, &now) == -1 || !is_same_file (&file->st, &now)))
     return error_set (error, "'%s' changed while it was read", file->path);

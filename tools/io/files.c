@@ -15,7 +15,7 @@
 #include "io/files.h"
 #include "io/prefetch.h"
 
-/* Without memory for it nothing is read ahead. */
+/* If there is no memory for it, nothing is prefetched. */
 static void
 set_prefetch (struct files *files, struct file *file)
 {
@@ -70,7 +70,8 @@ files_open (struct files *files, const char *what, const char *path,
 
   if (file)
     return file;
-  /* O_NONBLOCK: otherwise the open of a pipe would wait for a writer. */
+  /* O_NONBLOCK, because otherwise the open of a pipe would wait for a writer.
+   */
   fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd == -1) {
     error_errno (error, errno, "cannot open %s '%s'", what, path);

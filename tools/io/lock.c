@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The locks of images that programs of qemu take and respect.
+ * The image locks of qemu.
  *
  * For each permission n that it uses, qemu takes a shared lock on byte 100 + n;
- * for each that it does not share with others, on byte 200 + n.  Then it checks
- * for locks on the opposite bytes.  A reader uses "consistent read", 0, and
- * does not share "write", 1, nor "resize", 3.
+ * and for each permission that it does not share with others, on byte 200 + n.
+ * Then it checks that the opposite bytes are not locked.  A reader uses
+ * "consistent read" (0), and does not share "write" (1) and "resize" (3).
  */
 
 #include <config.h>
@@ -63,8 +63,8 @@ lock_image (int fd, bool take, struct error *error)
   };
   size_t i;
 
-  /* First lock, then check: of two processes that start at the same time, each
-   * finds the locks of the other.
+  /* Lock before the check, so that of two processes that start at the same time
+   * each finds the locks of the other.
    */
   for (i = 0; take && i < sizeof ours / sizeof ours[0]; i++)
     lock_byte (fd, F_OFD_SETLK, F_RDLCK, ours[i], NULL);

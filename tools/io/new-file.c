@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A file that appears under its name when it is complete.
+ * A new file, which gets its name when it is complete.
  *
- * Until then it has no name, if the file system has O_TMPFILE.  Otherwise it
- * has a temporary name, which is removed when a signal ends the program.
+ * Until then it has no name, if the file system supports O_TMPFILE.  Otherwise
+ * it has a temporary name, which is removed when a signal ends the program.
  */
 
 #include <config.h>
@@ -32,7 +32,7 @@ format_fd_path (char name[32], int fd)
 }
 
 /* Open a file without a name, which can be linked later.  Returns -1 if the
- * system does not support that.
+ * file system does not support this.
  */
 static int
 open_unnamed (const char *path)
@@ -63,7 +63,9 @@ open_unnamed (const char *path)
  */
 static const char *volatile incomplete;
 
-/* Then the default action of the signal follows. */
+/* Remove the temporary name.  After this the default action of the signal
+ * follows.
+ */
 static void
 remove_incomplete (int sig)
 {
@@ -72,7 +74,7 @@ remove_incomplete (int sig)
   raise (sig);
 }
 
-/* A signal that is ignored, as by nohup, stays ignored. */
+/* Signals that are ignored, such as with nohup, stay ignored. */
 static void
 catch_signals (void)
 {
@@ -97,8 +99,8 @@ set_incomplete (const char *path)
 
 /* ---- The file ---- */
 
-/* The target of the symbolic link PATH, relative to the current directory; NULL
- * if PATH is no link.
+/* Returns the target of the symbolic link PATH, relative to the current
+ * directory; or NULL if PATH is not a link.
  */
 static char *
 link_target (const char *path)
@@ -144,9 +146,10 @@ open_named (struct new_file *file)
     set_incomplete (NULL);
 }
 
-/* Another blksum may be writing the same file, with the same process number on
- * another host or in another container.  If both take the same nanosecond, the
- * second one fails.  Returns NULL if there is no memory.
+/* Another blksum on another host, or in another container, may be writing the
+ * same file with the same process id.  So the name also contains the time in
+ * nanoseconds; if this is the same too, the second one fails.  Returns NULL if
+ * there is no memory.
  */
 static char *
 temporary_name (const char *path)

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Reads that use the page cache as the user wants.
+ * Reads, with the page cache or past it.
  */
 
 #include <config.h>
@@ -54,9 +54,9 @@ advise (int fd, off_t offset, off_t len, int advice)
 
 #ifdef __linux__
 
-/* Are the pages from OFFSET on in the page cache?  Cuts *LEN to the pages with
- * the same answer.  The mapping is not accessed.  If the system does not report
- * it, the pages count as cached, and are read through the cache.
+/* Are the pages from OFFSET on in the page cache?  *LEN is reduced to the pages
+ * with the same answer.  The mapping is not accessed.  If the system does not
+ * report it, the pages count as cached, and are read through the cache.
  */
 static bool
 is_cached (int fd, size_t *len, uint64_t offset)
@@ -92,10 +92,10 @@ is_cached (int fd, size_t *len, uint64_t offset)
 
 #endif
 
-/* Cached data is read without waiting.  The rest is read by direct I/O: then
- * FUSE and NFS have the whole read in flight, instead of pieces of 128 KiB one
- * after the other.  Direct I/O can fail because of the alignment, or go through
- * the cache all the same, so what was read is dropped immediately.
+/* Read cached data without waiting, and other data with direct I/O.  Then FUSE
+ * and NFS have the whole read in flight, instead of pieces of 128 KiB one after
+ * the other.  Direct I/O can fail because of the alignment, or use the cache
+ * anyway, so the data is dropped from the cache immediately.
  */
 static ssize_t
 read_advise (const struct read_file *file, void *buf, size_t len,
@@ -206,8 +206,8 @@ read_extend_readahead (int fd)
 #endif
 }
 
-/* Pages of the readahead look like pages that were cached before, so it is
- * disabled from the first read on.
+/* Pages of the readahead cannot be distinguished from pages that were cached
+ * before, so the readahead is disabled before the first read.
  */
 void
 read_disable_readahead (int fd)
@@ -215,8 +215,8 @@ read_disable_readahead (int fd)
   advise (fd, 0, 0, POSIX_FADV_RANDOM);
 }
 
-/* Only a real read shows whether the kernel and the file system support the
- * flag.  If they do, they drop pages of the readahead too.
+/* Only an actual read shows whether the kernel and the file system support the
+ * flag.  If they do, they also drop pages of the readahead.
  */
 enum read_mode
 read_detect_mode (int fd)

@@ -3,9 +3,9 @@
  *
  * Check that a dirty bitmap belongs to a manifest.
  *
- * The sum is at the end of a manifest.  The check has to pass before anything
- * is hashed, and before an audit can find a difference.  So the manifest is
- * read twice.
+ * The sum is at the end of a manifest.  The check must pass before anything is
+ * hashed, and before an audit can find a difference.  So the manifest is read
+ * twice.
  */
 
 #include <config.h>

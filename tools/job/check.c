@@ -47,8 +47,8 @@ report_line (struct check *check, const struct check_line *line)
   check->request->report (check->request->opaque, line);
 }
 
-/* Report a line that is no valid checksum.  WHY is NULL if the line does not
- * look like a checksum at all.
+/* Report an invalid line.  WHY is NULL if the line does not look like a
+ * checksum at all.
  */
 static void
 report_malformed (struct check *check, const char *why)

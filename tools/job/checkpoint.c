@@ -4,8 +4,7 @@
  * Validate the checkpoint of an earlier run.
  *
  * A checkpoint with other hash parameters or another size is an error, and is
- * not discarded.  An option may be mistyped, and the checkpoint may be the work
- * of days.
+ * not discarded: it may be the work of days, and the option may be mistyped.
  */
 
 #include <config.h>

@@ -158,11 +158,11 @@ compare_input_close (struct compare_input *input)
 
 /* ---- Its leaves ---- */
 
-/* Length to hash of an image of SIZE bytes.  The block in which the image ends
- * has to be comparable with the same block of the other input.  That input may
- * continue, so the block is padded with zeros.  If the other input is a
- * manifest it has only the digest of its last block, so zeros are added only up
- * to the size of the manifest.
+/* Returns the length to hash of an image of SIZE bytes.  The block in which the
+ * image ends must be comparable with the same block of the other input.  That
+ * input may continue, so the block is padded with zeros.  If the other input is
+ * a manifest, it has only the digest of its last block, so zeros are appended
+ * only up to the size of the manifest.
  */
 static uint64_t
 table_size (void *opaque, uint64_t size)

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Choose digest and block size for comparing.
+ * Select the digest and block size of a comparison.
  */
 
 #include <config.h>
@@ -44,7 +44,7 @@ refuse_params (const struct blkhash_opts *a, const struct blkhash_opts *b,
                     "with %s", tag_a, tag_b);
 }
 
-/* Comparing needs a digest that has a length. */
+/* A comparison requires a digest that has a length. */
 static int
 check_length (const struct blkhash_opts *opts, struct error *error)
 {
@@ -54,8 +54,8 @@ check_length (const struct blkhash_opts *opts, struct error *error)
   return 0;
 }
 
-/* Returns DIGEST with the block size of OPTS, or OPTS if DIGEST is not
- * available.
+/* Returns options with DIGEST and the block size of OPTS; or OPTS if DIGEST is
+ * not available.
  */
 static const struct blkhash_opts *
 new_opts (struct compare_params *params, const struct blkhash_opts *opts,
@@ -69,10 +69,10 @@ new_opts (struct compare_params *params, const struct blkhash_opts *opts,
   return params->owned;
 }
 
-/* The digests of two images are not reported, so the fastest one that fits is
- * used.  Any digest fits if the bytes are compared.  Otherwise it has to be as
- * hard to forge as the default.  On the CPU of the measurement, which has no
- * instructions for SHA-256, blake3 takes two thirds of the time of SHA-256.
+/* The digests of two images are not printed, so the fastest suitable digest is
+ * used.  Any digest is suitable if the bytes are compared.  Otherwise it must
+ * be as hard to forge as the default.  On the CPU of the measurement, which has
+ * no instructions for SHA-256, blake3 takes two thirds of the time of SHA-256.
  */
 static const struct blkhash_opts *
 images_opts (struct compare_params *params, const struct hash_request *request,

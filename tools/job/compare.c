@@ -40,8 +40,9 @@ struct compare {
   const struct compare_request *request;
   struct difference *difference;
   struct compare_input input[2];
-  struct compare_input both;    /* as one image, or without a source */
-  struct compare_input *failed; /* of the two, or NULL */
+  struct compare_input both;    /* both inputs as one image; or it has no
+                                 * source */
+  struct compare_input *failed; /* the input that failed, or NULL */
   struct compare_params params;
   struct leaf_diff diff;
   const struct progress *progress;
@@ -87,8 +88,8 @@ report_range (void *opaque, uint64_t first, uint64_t count)
     ? request->report (request->opaque, difference, start, length) : 0;
 }
 
-/* Reading an image takes most of the time, so an image reports the progress,
- * and a manifest only if both inputs are manifests.
+/* Reading an image takes most of the time, so images report the progress; a
+ * manifest reports it only if both inputs are manifests.
  */
 static bool
 reports_progress (const struct compare *compare, int i)
@@ -104,7 +105,7 @@ no_leaves (struct leaf_runs *runs, struct blkhash_manifest_run *run)
   return ENOENT;
 }
 
-/* Compare BOTH, the one image of the two inputs, with an empty image. */
+/* Compare BOTH, the combined image of the two inputs, with an empty image. */
 static int
 diff_both (struct compare *compare)
 {
@@ -125,7 +126,7 @@ diff_both (struct compare *compare)
   return err;
 }
 
-/* An input that was stopped because the other failed has no error. */
+/* An input that was stopped because the other one failed has no error. */
 static int
 diff_inputs (struct compare *compare)
 {
@@ -185,7 +186,7 @@ finish (struct compare *compare, int err, const char **operand,
   *operand = compare->input[0].operand;
   difference->size[0] = compare->input[0].size;
   difference->size[1] = compare->input[1].size;
-  /* The size of a pipe is known now. */
+  /* The size of a pipe is known at this point. */
   difference->differ = diff->any ||
     (diff->tail_unknown && tail_block (compare) == LEAF_DIFF_NO_BLOCK) ||
     (compare->request->same_size && difference->size[0] != difference->size[1]);
@@ -201,8 +202,8 @@ finish (struct compare *compare, int err, const char **operand,
   return err ? error_errno (error, err, "cannot compare") : 0;
 }
 
-/* The bytes for the progress.  A pipe is assumed to be as long as the other
- * input.
+/* Returns the number of bytes for the progress.  A pipe is assumed to have the
+ * size of the other input.
  */
 static uint64_t
 total_bytes (const struct compare *compare)

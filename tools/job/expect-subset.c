@@ -3,8 +3,8 @@
  *
  * The job: verify a subset of an image against its manifest.
  *
- * A subset has no sum, so its leaves are compared.  The manifest is read whole:
- * its sum identifies it.
+ * A subset has no sum, so its leaves are compared.  The manifest is read whole,
+ * because its sum identifies it.
  */
 
 #include <config.h>
@@ -26,8 +26,8 @@
 #include "util/request.h"
 #include "util/result.h"
 
-/* Both must have the same size.  The comparison does not stop at the first
- * difference, so that the manifest is read to its end.
+/* Compare two inputs, which must have the same size.  The comparison does not
+ * stop at the first difference, so that the manifest is read to its end.
  */
 static int
 compare (const struct hash_request *hash, const struct subset *subset,
@@ -46,7 +46,7 @@ compare (const struct hash_request *hash, const struct subset *subset,
   return job_compare (&request, difference, operand, error);
 }
 
-/* The verdict contains how much was compared. */
+/* Set the verdict, which contains the number of compared bytes. */
 static void
 set_verdict (char *verdict, const struct subset *subset,
              const struct difference *difference)

@@ -32,7 +32,7 @@
 #include "util/result.h"
 
 struct expected {
-  char *text;                   /* SPEC and HEX point into it */
+  char *text;                   /* the buffer of SPEC and HEX */
   const char *spec;             /* "sha256/64k", or NULL if it is not given */
   const char *hex;
   struct expected_sum sum;      /* the hash parameters */
@@ -129,7 +129,7 @@ read_text (const struct expect_request *request, const char *path, char **text,
   return 0;
 }
 
-/* Returns like job_expect. */
+/* Returns the same as job_expect. */
 static int
 parse (const struct expect_request *request, struct expected *expected,
        const char **operand, struct error *error)
@@ -203,7 +203,7 @@ compare (const struct expect_request *request,
   int r;
 
   hash.opts = expected->sum.opts;
-  hash.construction_chosen = true; /* no manifest with other parameters */
+  hash.construction_chosen = true; /* refuse a manifest with another one */
   if (!job_manifest_path (hash.operand) &&
       source_open (&hash.source, hash.operand, &source, error) == -1)
     return -1;

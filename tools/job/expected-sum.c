@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An expected checksum.
+ * Compare an expected checksum with the checksum of an image.
  */
 
 #include <config.h>

@@ -1,29 +1,31 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: the sums of many sources, small ones several at once.
+ * The job: the sums of many sources; several small ones are hashed in parallel.
  *
  * Opening an image takes several reads that depend on each other, and a small
- * image has too few other reads to hide the latency of the storage.  So
- * operands that are small files are hashed up to IN_ORDER_MAX at a time.
- * Together they use no more memory than one image: each gets an equal share,
- * and one thread, which also opens and closes the image.  As many of these
- * threads hash at once as for one image, while others wait for reads.
+ * image has too few other reads to hide the latency of the storage.  So up to
+ * IN_ORDER_MAX operands that are small files are hashed in parallel.  Together
+ * they use no more memory than one image: each gets an equal share, and one
+ * thread, which also opens and closes the image.  The number of threads that
+ * hash at the same time is the same as for one image, while other threads wait
+ * for reads.
  *
- * The progress is that of all of them, in bytes of the files.  The total is not
- * known, because the thread that takes an operand determines its size: the
- * first sum does not wait for the metadata of all operands.
+ * The progress is that of all of them, in bytes of the files.  The total is
+ * unknown, because the size of an operand is determined by the thread that
+ * takes it: the first sum does not wait for the metadata of all operands.
  *
- * What fails is hashed again, alone, and only that result counts.  Together the
- * images may have needed more open files, processes or memory than are allowed,
- * and whether an image can be read must not depend on the other operands.
+ * If an image fails, it is hashed again, alone, and only this result counts.
+ * The images together may have needed more open files, processes or memory than
+ * are allowed, and the result for an image must not depend on the other
+ * operands.
  *
- * All other operands are hashed alone.  A large image keeps as many reads in
- * flight alone.  With a format of qemu, an image can consist of many files with
- * large tables, and qemu-nbd allocates memory for these.  Without one, all data
- * is in the small file, and so are the tables, except for the bitmaps of a
- * qcow2: an entry of 8 bytes can represent a cluster of ones.  An image with
- * bitmaps is hashed alone, too.
+ * All other operands are hashed alone.  A large image alone keeps as many reads
+ * in flight.  With a format of qemu, an image can consist of many files with
+ * large tables, for which qemu-nbd allocates memory.  If the format is probed,
+ * all data is in the small file, and so are the tables, except for the bitmaps
+ * of a qcow2, in which an entry of 8 bytes can represent a cluster of ones.  So
+ * an image with bitmaps is also hashed alone.
  */
 
 #include <config.h>
@@ -46,12 +48,12 @@
 #include "util/result.h"
 #include "util/semaphore.h"
 
-#define SMALL (4 * 1024 * 1024) /* bytes: the largest small file */
+#define SMALL (4 * 1024 * 1024) /* bytes; maximum size of a small file */
 /* Larger blocks do not fit into an equal share of the memory. */
 #define MAX_BLOCK_SIZE (1024 * 1024)
 
 struct result {
-  int64_t size;                 /* of a small file, bytes; or -1 */
+  int64_t size;                 /* size of a small file in bytes, or -1 */
   int r;
   struct sum sum;
   struct error error;
@@ -59,19 +61,20 @@ struct result {
 
 struct hash_many {
   const struct hash_request *request; /* its operand is not used */
-  struct hash_request share;    /* of one of several images */
+  struct hash_request share;    /* the request for one of several images */
   char **operands;
-  bool named;                   /* the progress contains the operand */
+  bool named;                   /* the name of the operand is shown in the
+                                 * progress */
   hash_many_result *result;
   void *opaque;
   const struct progress *progress; /* of small files, or NULL */
-  struct result results[IN_ORDER_MAX]; /* by slot */
+  struct result results[IN_ORDER_MAX]; /* results, by slot */
 };
 
 /* Returns the size of a small file, or -1.  Two operands must not read standard
- * input at once, even if there is a file of its name.  Otherwise source_open
- * decides what the operand is, and a wrong guess here only costs time.  A URI
- * is usually not the name of a file.
+ * input at the same time, even if there is a file with its name.  In all other
+ * cases source_open decides what the operand is, and a wrong guess here only
+ * costs time.  A URI is usually not the name of a file.
  */
 static int64_t
 small_size (const struct hash_request *request, const char *operand)
@@ -160,7 +163,7 @@ can_share (const struct hash_request *request)
     blkhash_opts_get_block_size (request->opts) <= MAX_BLOCK_SIZE;
 }
 
-/* Returns false if the operand is no small file, or failed. */
+/* Returns false if the operand is not a small file, or if it failed. */
 static bool
 hash_together (void *opaque, size_t i, unsigned slot)
 {
@@ -180,7 +183,7 @@ begin_progress (struct hash_many *many)
   many->progress = progress_begin (&many->request->progress, PROGRESS_NO_SIZE);
 }
 
-/* Its progress is shown instead of that of the small files. */
+/* Hash the operand alone, with its own progress. */
 static void
 hash_alone (void *opaque, size_t i, unsigned slot)
 {

@@ -24,7 +24,7 @@
 
 /* ---- Texts ---- */
 
-/* Print OPERAND in one line: line ends in it are escaped. */
+/* Print OPERAND in one line.  Newlines in it are escaped. */
 static void
 print_operand (FILE *out, const char *operand)
 {
@@ -113,8 +113,8 @@ identity_destroy (struct identity *identity)
   identity->text = NULL;
 }
 
-/* Returns the length of the part of LINE that identifies the file, which is
- * without its size and times.
+/* Returns the length of the part of LINE that identifies the file, which
+ * excludes its size and times.
  */
 static size_t
 file_id_length (const char *line)

@@ -1,11 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Make a manifest from the image and from another manifest that has most of its
- * leaves.
+ * Create a manifest from the image and from the baseline, another manifest that
+ * has most of its leaves.
  *
- * Only a part of the image is read.  Its leaves overlay those of the other
- * manifest.
+ * Only a part of the image is read.  Its leaves overlay those of the baseline.
  */
 
 #include <config.h>
@@ -56,8 +55,8 @@ is_wanted (void *opaque, uint64_t offset, uint64_t *len)
   return wanted;
 }
 
-/* Returns the bytes that are hashed: the data that is read, and the leaves of
- * trusted blocks.
+/* Returns the number of bytes for the progress: the data that is read, and the
+ * leaves of trusted blocks.
  */
 static uint64_t
 total_bytes (const struct incremental *inc)
@@ -70,7 +69,8 @@ total_bytes (const struct incremental *inc)
 }
 
 /* Write the leaves of IMAGE, which is open, and of the baseline to the
- * manifest, and to JOURNAL unless it is NULL.  Returns like incremental_hash.
+ * manifest, and to JOURNAL unless it is NULL.  Returns the same as
+ * incremental_hash.
  */
 static int
 write_manifest (struct incremental *inc, struct image_runs *image,

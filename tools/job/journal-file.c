@@ -4,7 +4,7 @@
  * The file of an unfinished manifest.
  *
  * A crash can leave a partial record at the end.  Everything after the last
- * whole record is truncated before a new record is written.
+ * complete record is truncated before a new record is written.
  */
 
 #include <config.h>
@@ -30,8 +30,8 @@
 
 /* ---- Opening and locking ---- */
 
-/* Returns true if the path still names this file.  It does not after a finished
- * manifest replaced the file.
+/* Returns true if the path is still that of this file.  It is not after a
+ * finished manifest has replaced the file.
  */
 static bool
 is_at_path (const struct journal_file *file)
@@ -52,7 +52,9 @@ lock (const struct journal_file *file, struct error *error)
   return error_errno (error, errno, "cannot lock %s", file->path);
 }
 
-/* Returns 1, 0 if the file was replaced meanwhile, or -1. */
+/* Open and lock the file.  Returns 1, 0 if the file was replaced in between, or
+ * -1.
+ */
 static int
 try_open (struct journal_file *file, struct error *error)
 {
@@ -194,8 +196,8 @@ journal_found_destroy (struct journal_found *found)
 
 /* ---- Writing ---- */
 
-/* The truncation has to be on the disk before the new header, because a crash
- * must not leave old records after it.
+/* Sync the truncation before the new header is written, because a crash must
+ * not leave old records after it.
  */
 struct blkhash_manifest_writer *
 journal_file_begin (const struct journal_file *file,

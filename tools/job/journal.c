@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The journal: an unfinished manifest that grows.
+ * The journal of --resume: an unfinished manifest.
  */
 
 #include <config.h>
@@ -19,7 +19,7 @@
 #include "util/error.h"
 
 #define INTERVAL (2 * (uint64_t) DEADLINE_SECOND) /* between two records */
-#define MAX_PENDING 8192        /* appended and not written */
+#define MAX_PENDING 8192        /* maximum number of pending blocks and runs */
 
 static int
 fail_locked (struct journal *journal, int err)

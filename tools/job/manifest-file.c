@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The manifest that is made while an image is hashed: --manifest.
+ * The manifest that is written while an image is hashed: --manifest.
  *
  * Leaves are written as they are folded.  A file is published when it is
- * complete.  A manifest on standard output has no end until then.  If the size
- * of the image is known only at its end, the manifest is written to a temporary
- * file first, because a manifest starts with the size.
+ * complete.  A manifest on standard output has no end record until then.  If
+ * the size of the image is known only at its end, the manifest is first written
+ * to a temporary file, because a manifest starts with the size.
  */
 
 #include <config.h>
@@ -100,7 +100,7 @@ copy_to_stdout (int fd)
 
 /* ---- Writing ---- */
 
-/* If the reader of standard output is gone, blksum ends as it does when it
+/* If standard output is a broken pipe, blksum ends in the same way as when it
  * prints a sum.
  */
 static int
@@ -112,7 +112,9 @@ write_failed (const struct manifest_file *manifest, int err,
   return error_errno (error, err, "cannot write the manifest");
 }
 
-/* Called after the writer was created, or after that failed with errno set. */
+/* Called after the writer was created, or after its creation failed with errno
+ * set.
+ */
 static int
 finish_open (struct manifest_file *manifest, const struct blkhash_opts *opts,
              struct error *error)

@@ -1,11 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: the sum of an image, from its manifest.
+ * The job: compute the sum of an image from its manifest.
  *
- * A manifest is read only if the operand names it as one.  The content of an
- * image is not used to detect a manifest, because a guest can write one to its
- * disk.
+ * A manifest is read only if the operand names it as one.  Manifests are not
+ * detected by content, because a guest can write one to its disk.
  */
 
 #include <config.h>
@@ -68,7 +67,7 @@ read_runs (struct blkhash_manifest_reader *r, const struct progress *progress,
 
   sum->size = blkhash_manifest_reader_size (r);
   while ((err = blkhash_manifest_reader_next (r, &run)) == 0) {
-    progress_add (progress, len); /* the run before is in the sum now */
+    progress_add (progress, len); /* the previous run is in the sum now */
     len = leaf_run_bytes (&run, sum->size, block_size);
     *(run.leaves ? &sum->data : &sum->hole) += len;
   }

@@ -1,12 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: the manifest and the sum of an image from the manifests of its
- * parts.
+ * The job: merge the manifests of the parts of an image, and compute its sum.
  *
- * The leaves of the image are those of its parts, one after the other.  If a
- * part is given twice, its manifests are compared before the end of the merged
- * manifest is written.
+ * The leaves of the image are those of its parts, one after the other.  If
+ * there are duplicates of a part, their manifests are compared before the end
+ * of the merged manifest is written.
  */
 
 #include <config.h>
@@ -28,7 +27,7 @@
 #include "util/result.h"
 
 struct merge {
-  struct leaf_runs runs;        /* of the image */
+  struct leaf_runs runs;        /* the iterator of the image */
   const struct merge_request *request;
   struct parts parts;
   const struct progress *progress;
@@ -37,10 +36,10 @@ struct merge {
   struct error *error;
 
   /* The current part. */
-  size_t opened;                /* parts so far, with duplicates */
+  size_t opened;                /* number of parts opened, with duplicates */
   struct manifest_runs part;    /* open if it has a reader */
   int fd;
-  bool failed;                  /* a part failed: *OPERAND */
+  bool failed;                  /* a part failed, which is *OPERAND */
 };
 
 /* ---- Duplicate parts ---- */
@@ -55,7 +54,7 @@ stop_at_difference (void *opaque, uint64_t start, uint64_t len)
   return ECANCELED;
 }
 
-/* Compare the leaves of FILE with those of the file before it, both open. */
+/* Compare the leaves of FILE with those of the previous file; both are open. */
 static int
 compare_leaves (struct merge *merge, const struct part_file *file,
                 struct blkhash_manifest_reader *before,
@@ -129,7 +128,7 @@ open_part (struct merge *merge, const struct part_file *file)
   return 0;
 }
 
-/* 0; ENOENT at the end of the last part; or an errno value. */
+/* Returns 0; ENOENT at the end of the last part; or an errno value. */
 static int
 next_run (struct merge *merge, struct blkhash_manifest_run *run)
 {

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: the manifest of a part of an image, --part.
+ * The job: write the manifest of a part of an image, --part.
  *
- * An existing manifest is kept if it is complete, and is of the same part of an
- * image of the same size.  The data of the image is not read then.
+ * An existing manifest is kept if it is complete, and if it is that of the same
+ * part of an image of the same size.  Then the data of the image is not read.
  */
 
 #include <config.h>
@@ -30,9 +30,8 @@
 #include "util/request.h"
 #include "util/result.h"
 
-/* Bytes.  Reads begin and end at multiples of this, or of the block size if
- * that is larger.  No NBD server requires a larger alignment, and neither does
- * direct I/O.
+/* The alignment of reads in bytes, unless the block size is larger.  No NBD
+ * server requires a larger alignment, and neither does direct I/O.
  */
 #define PART_ALIGNMENT ((uint64_t) 64 * 1024)
 
@@ -40,7 +39,7 @@ struct part_job {
   const struct hash_request *request;
   struct source *source;
   char *path;                   /* of the manifest */
-  uint64_t first, count;        /* blocks in it */
+  uint64_t first, count;        /* blocks in the manifest */
 };
 
 /* ---- An existing manifest ---- */
@@ -66,7 +65,7 @@ is_this_part (const struct part_job *job, struct blkhash_manifest_reader *r)
   return err == ENOENT;
 }
 
-/* Returns 1 if the manifest exists; 0 if it has to be made; or -1 with the
+/* Returns 1 if the manifest exists; 0 if it must be written; or -1 with the
  * reason if the file must not be replaced.
  */
 static int
@@ -96,8 +95,8 @@ find_existing (const struct part_job *job, struct error *error)
 
 /* ---- Making the manifest ---- */
 
-/* Returns the offset of BLOCK in bytes, or the size of the image, which can end
- * within the last block.
+/* Returns the offset of BLOCK in bytes, but at most the size of the image,
+ * which can end within the last block.
  */
 static uint64_t
 block_offset (const struct part_job *job, uint64_t block)

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Manifests of the parts of one image, in files: their headers.
+ * The files with the manifests of the parts of one image: their headers.
  */
 
 #include <config.h>
@@ -107,8 +107,8 @@ refuse_image (const struct parts *parts,
                     parts->size);
 }
 
-/* Take the parameters and the size from the first file.  All other files must
- * have the same.
+/* Set the parameters and the size from the first file.  All other files must
+ * have the same ones.
  */
 static int
 set_image (struct parts *parts, const struct hash_request *request,
@@ -152,7 +152,8 @@ add_file (struct parts *parts, const struct hash_request *request,
   return r;
 }
 
-/* A part without blocks sorts before another that starts at the same block. */
+/* A part without blocks is sorted before a part that starts at the same block.
+ */
 static int
 compare_files (const void *a, const void *b)
 {
@@ -202,7 +203,8 @@ parts_offset (const struct parts *parts, uint64_t block)
   return block > parts->size / block_size ? parts->size : block * block_size;
 }
 
-/* Two parts of the same N have the same blocks, or no block in common. */
+/* Two parts of the same N either have the same blocks, or no block in common.
+ */
 static int
 check_overlaps (struct parts *parts, const char **operand, struct error *error)
 {
@@ -234,7 +236,7 @@ print_missing (const struct parts *parts, uint64_t block, uint64_t end,
              parts_offset (parts, end) - start, start);
 }
 
-/* The parts do not overlap. */
+/* Check that no blocks are missing.  The parts do not overlap. */
 static int
 check_gaps (const struct parts *parts, struct error *error)
 {

@@ -1,12 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: the manifest and the sum of an image, in several runs if it is
- * interrupted.
+ * The job: hash an image, and continue after an interruption.
  *
  * The unfinished manifest, the journal, has the name of the finished one.
  * FILE.state beside it identifies the image.  The journal is used only if the
- * image was not modified since.
+ * image was not modified since then.
  */
 
 #include <config.h>
@@ -220,8 +219,8 @@ publish (struct resume *resume, struct incremental *inc,
   return r;
 }
 
-/* A trusted block does not match, so other blocks of the journal can be wrong
- * too.
+/* A trusted block does not match, so other blocks of the journal can also be
+ * wrong.
  */
 static void
 discard_checkpoint (const struct resume *resume)
@@ -299,14 +298,17 @@ hash_from_start (struct resume *resume, struct sum *sum, struct error *error)
   return writer ? hash (resume, NULL, 0, writer, sum, error) : -1;
 }
 
-/* Resume.  The journal is read a second time.  The first time, checkpoint.c
- * cannot use its leaves: the end of the journal is only known after it was
- * read, and it decides which blocks of the image are read and which are
- * audited.  Nothing is modified until then.  The leaves are needed later,
- * together with those of the image, to be compared and written in order.
- * Keeping them from the first pass would take memory for all of them.  Without
- * an audit they could be written to the new manifest at once.  But there is an
- * audit by default, and that would be a second way to resume.
+/* Resume from the journal.
+ *
+ * The journal is read a second time.  In the first pass, checkpoint.c cannot
+ * use its leaves: the end of the journal is known only after it was read, and
+ * it determines which blocks of the image are read and which are audited.
+ * Nothing is modified before that.  The leaves are needed later, together with
+ * those of the image, to be compared and written in order.  Rejected: keeping
+ * the leaves from the first pass, which would take memory for all of them.
+ * Also rejected: writing them to the new manifest in the first pass without an
+ * audit, because an audit is the default, and this would be a second way to
+ * resume.
  */
 static int
 hash_from_journal (struct resume *resume, struct sum *sum, struct error *error)
@@ -382,7 +384,7 @@ job_resume (const struct incremental_request *request, struct sum *sum,
   return r;
 }
 
-/* If the manifest was removed, another run may have started meanwhile.  Its
+/* If the manifest was removed, another run may have started in between.  Its
  * state has no sum, and is kept.
  */
 void

@@ -3,8 +3,8 @@
  *
  * FILE.state, beside an unfinished manifest.
  *
- * The file consists of lines of text.  The lines of the identity are only
- * compared as text, and not parsed.
+ * The file consists of lines of text.  The lines of the identity are not
+ * parsed, but compared as text.
  */
 
 #include <config.h>
@@ -57,8 +57,8 @@ read_text (int fd)
   return NULL;
 }
 
-/* Returns the value in LINE, after KEY and ": ", or NULL if LINE has another
- * key.
+/* Returns the value in LINE, after KEY and ": ", or NULL if LINE has a
+ * different key.
  */
 static const char *
 value_of (const char *line, const char *key)
@@ -78,8 +78,8 @@ is_identity (const char *line)
     value_of (line, "assumed");
 }
 
-/* Parse LINE, which has no line end.  An unknown key is an error, because it
- * can mean that the state must not be used.
+/* Parse LINE, which has no newline.  An unknown key is an error, because it can
+ * mean that the state must not be used.
  */
 static bool
 parse_line (struct state *state, FILE *identity, const char *line)
@@ -102,7 +102,7 @@ parse_line (struct state *state, FILE *identity, const char *line)
   return true;
 }
 
-/* A last line without a line end was written partially, and is ignored. */
+/* A last line without a newline was written only partially, and is ignored. */
 static bool
 parse (struct state *state, char *text)
 {

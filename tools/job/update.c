@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: the manifest and the sum of an image, from its old manifest and a
- * list, or a dirty bitmap, of the ranges that have changed.
+ * The job: hash an image with the help of its old manifest, and a list or a
+ * dirty bitmap of the ranges that have changed since.
  *
  * Change trackers can be wrong, and some have been.  The audit detects this.
  */
@@ -33,10 +33,10 @@
 #include "util/result.h"
 
 struct update {
-  struct hash_request hash;     /* with the parameters of the old manifest */
+  struct hash_request hash;     /* has the parameters of the old manifest */
   const struct incremental_request *request;
   struct source *source;
-  int fd;                       /* of the old manifest */
+  int fd;                       /* descriptor of the old manifest */
   struct blkhash_manifest_reader *reader;
   struct ranges changed;
 };

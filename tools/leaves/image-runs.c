@@ -4,10 +4,10 @@
  * The leaves of an image as an iterator, while the image is being hashed.
  *
  * The leaf table passes its leaves to a sink, a few at a time, which copies
- * them into a batch.  To wake the consumer for each call would take as long as
- * to hash the blocks, so it sleeps until the batch has many leaves.  But it
- * does not sleep for long: a pipe may stall, and what was hashed before is to
- * be reported.
+ * them into a batch.  Waking the consumer for each call would take as long as
+ * hashing the blocks, so the consumer sleeps until the batch has many leaves.
+ * The sleep has a short timeout, because a pipe may stall, and results before
+ * the stall must be reported.
  */
 
 #include <config.h>
@@ -26,7 +26,7 @@
 
 #define MAX_RUNS 1024           /* in a batch */
 #define MAX_BYTES (128 * 1024)  /* of leaves in a batch */
-#define BATCH_TIMEOUT (DEADLINE_SECOND / 50) /* for a larger batch */
+#define BATCH_TIMEOUT (DEADLINE_SECOND / 50) /* the sleep for a larger batch */
 
 struct image_batch {
   size_t count;                 /* runs */
@@ -50,7 +50,7 @@ image_group_destroy (struct image_group *group)
   pthread_mutex_destroy (&group->lock);
 }
 
-/* No more leaves are needed: wake the threads that wait. */
+/* Stop the image: no more leaves are needed.  Wake the threads that wait. */
 static void
 stop (struct image_runs *image)
 {
@@ -102,8 +102,8 @@ is_worth_waking (const struct image_batch *batch)
   return batch->used >= MAX_BYTES / 4 || batch->count >= MAX_RUNS / 4;
 }
 
-/* The run of the batch to extend: the last one, if both are of data or both of
- * zeros; otherwise a new one.  Returns NULL if the batch is full.
+/* Returns the run of the batch to extend: the last run if both are data or both
+ * are zeros; otherwise a new one.  Returns NULL if the batch is full.
  */
 static struct blkhash_manifest_run *
 find_run (struct image_batch *batch, uint64_t first, bool data)
@@ -221,7 +221,8 @@ fill_table (struct image_runs *image, struct sum *sum, struct error *error)
     error_errno (error, err, "cannot hash");
   else if (image_table_fill (image->source, image->leaves, &image->request,
                              sum, error) == -1)
-    error_set (error, "cannot hash");   /* unless there is a reason already */
+    error_set (error, "cannot hash");   /* has no effect if there already is a
+                                         * reason */
 }
 
 /* After image_runs_close an error is only a consequence, so it is not stored.
@@ -255,7 +256,7 @@ run (void *opaque)
 
 /* ---- The consumer ---- */
 
-/* Store the reason, unless the consumer has stored another. */
+/* Store the reason, unless the consumer already has another one. */
 static void
 copy_reason (const struct image_runs *image)
 {
@@ -284,8 +285,8 @@ wait_locked (struct image_runs *image)
     r = deadline_wait (&image->has_leaves, &image->lock, &deadline);
 }
 
-/* Get the next batch.  ENOENT at the end of the image; ECANCELED on error, or
- * if the iterator was closed.
+/* Get the next batch.  Returns 0; ENOENT at the end of the image; or ECANCELED
+ * on error, or if the iterator was closed.
  */
 static int
 swap_batches (struct image_runs *image)

@@ -3,8 +3,9 @@
  *
  * An iterator that overlays leaves of an image on the leaves of a base.
  *
- * The image leads: it has a run for each block, also for those that were not
- * read.  The base is read up to the same block when it is needed.
+ * The image determines the runs: it has a run for each block, including blocks
+ * that were not read.  When leaves of the base are needed, it is read up to the
+ * same block.
  */
 
 #include <config.h>
@@ -24,7 +25,7 @@
 
 /* ---- The base ---- */
 
-/* Read the base up to the block FIRST, which BASE_LEFT starts with then. */
+/* Read the base up to block FIRST, so that BASE_LEFT starts with this block. */
 static int
 seek_base (struct overlay_runs *overlay, uint64_t first)
 {
@@ -88,7 +89,8 @@ differs (struct overlay_runs *overlay, uint64_t block)
   return ECANCELED;
 }
 
-/* Compare RUN with the base.  RUN is cut to the current run of the base. */
+/* Compare RUN with the base.  RUN is truncated to the current run of the base.
+ */
 static int
 audit (struct overlay_runs *overlay, struct blkhash_manifest_run *run)
 {
@@ -111,7 +113,9 @@ audit (struct overlay_runs *overlay, struct blkhash_manifest_run *run)
 
 /* ---- The overlay ---- */
 
-/* The class of the blocks of RUN, which is cut to those of one class. */
+/* Returns the class of the blocks of RUN, which is truncated to blocks of one
+ * class.
+ */
 static enum sample_class
 class_of (const struct overlay_runs *overlay, struct blkhash_manifest_run *run)
 {

@@ -3,11 +3,10 @@
  *
  * Read a dirty bitmap of qemu from an NBD export.
  *
- * It is read over the connection that reads the data later: qemu-nbd often
- * accepts only one connection, and exits after it.
- *
- * A bitmap that is in use elsewhere, or was in use when its host crashed, lacks
- * changes.  qemu does not export such a bitmap.
+ * It is read over the same connection as the data: qemu-nbd often accepts only
+ * one connection, and exits after it.  A bitmap that is in use elsewhere, or
+ * that was in use when its host crashed, lacks changes.  qemu does not export
+ * such a bitmap.
  */
 
 #include <config.h>
@@ -33,7 +32,7 @@
 /* The bitmaps that the server lists, for an error. */
 struct offered {
   char text[512];               /* "'b0', 'b1'" */
-  bool more;                    /* there was no room for all */
+  bool more;                    /* the text is incomplete */
 };
 
 static int
@@ -53,7 +52,7 @@ store_offered (void *opaque, const char *context)
   return 0;
 }
 
-/* Negotiate CONTEXT and, if EXTENTS, block status. */
+/* Negotiate CONTEXT and, if EXTENTS is set, block status. */
 static int
 negotiate (struct nbd_handle *nbd, const char *context, bool extents,
            struct offered *offered)
@@ -112,9 +111,10 @@ nbd_bitmap_connect (struct nbd_handle *nbd, const char *uri, const char *name,
 struct bitmap {
   struct nbd_handle *nbd;
   const char *context;
-  uint64_t size;                /* of the image, bytes */
-  uint64_t offset;              /* the end of the status received so far */
-  unsigned replies;             /* to one request: there may only be one */
+  uint64_t size;                /* size of the image, bytes */
+  uint64_t offset;              /* end of the status received so far */
+  unsigned replies;             /* number of replies to a request; only one is
+                                 * valid */
   struct ranges *ranges;
 };
 

@@ -4,21 +4,21 @@
  * The block status of an NBD export.
  *
  * The status of the next ranges is requested while the ranges before them are
- * read: otherwise a large sparse export on a distant server takes one round
- * trip after the other.  Requests that are sent ahead only save time.  If such
- * a request fails, or its reply is short, the status is queried again, and the
+ * read.  Otherwise reading a large sparse export over a network takes a round
+ * trip for each range.  Requests that are sent ahead only save time.  If such a
+ * request fails, or its reply is short, the status is queried again, and the
  * error of that query counts.
  *
  * The connection whose turn it is sends the requests ahead.  Their replies are
  * handled by the thread of that connection, and another thread cannot wait for
- * it, since it may itself wait for its turn.  So another connection that needs
- * a pending range queries it again, which is rare.
+ * it, because it may itself wait for its turn.  So if another connection needs
+ * a pending range, which is rare, it queries the range again.
  *
- * Nothing is requested ahead from our own qemu-nbd, where there is no latency:
- * the tables that qemu caches of a vmdk are too few for several ranges at once.
- * Nothing is requested ahead either after a skip, which shows that not all
- * ranges are read, or if extents are so many that reading them takes longer
- * than querying.
+ * Nothing is requested ahead from our own qemu-nbd, which has no latency: the
+ * tables of a vmdk that qemu caches are too few for several ranges at the same
+ * time.  Nothing is requested ahead after a skip, because a skip shows that not
+ * all ranges are read, or if there are so many extents that reading them takes
+ * longer than the queries.
  */
 
 #include <config.h>
@@ -35,13 +35,13 @@
 #include "util/error.h"
 #include "util/extent.h"
 
-/* The longest range of a request, bytes.  nbdkit 1.32 aborts if a request is
- * for 2^32 - 1 bytes.
+/* The maximum length of a request, bytes.  nbdkit 1.32 aborts on a request for
+ * 2^32 - 1 bytes.
  */
 #define MAX_STATUS (UINT32_C (1) << 31)
 
-/* The most extents that are kept of a reply to a request that was sent ahead:
- * 64 KiB.  A server can return a million.
+/* The maximum number of extents (64 KiB) that are kept from a reply to a
+ * request that was sent ahead.  A server can return a million.
  */
 #define MAX_AHEAD_EXTENTS 4096
 
@@ -71,8 +71,8 @@ nbd_can_extents (struct nbd_handle *nbd)
 
 /* ---- Replies ---- */
 
-/* Store up to MAX extents.  Only the flag for zeros counts: a hole without it
- * can read as anything.
+/* Store up to MAX extents.  Only the flag for zeros is used, because a hole
+ * without it can have any content.
  */
 static int
 store (struct nbd_reply *reply, const char *context, const uint32_t *entries,
@@ -118,7 +118,7 @@ store_ahead (void *opaque, const char *context, uint64_t offset,
 
 /* ---- Ahead ---- */
 
-/* In the thread of its connection, inside a call of libnbd. */
+/* Called in the thread of its connection, within a call of libnbd. */
 static int
 ahead_done (void *opaque, int *err)
 {
@@ -151,7 +151,7 @@ send_one (struct nbd_ahead *ahead)
   return false;
 }
 
-/* The length of a request at OFFSET. */
+/* Returns the length of a request at OFFSET. */
 static uint64_t
 status_len (const struct nbd_extents *extents, uint64_t offset)
 {
@@ -216,7 +216,8 @@ is_pending_locked (const struct nbd_ahead *ahead)
     ahead->state == NBD_AHEAD_REPLIED;
 }
 
-/* The request for OFFSET, or NULL.  Requests for ranges before it are dropped.
+/* Returns the request for OFFSET, or NULL.  Requests for earlier ranges are
+ * dropped.
  */
 static struct nbd_ahead *
 find_ahead (struct nbd_extents *extents, uint64_t offset)
@@ -237,7 +238,8 @@ find_ahead (struct nbd_extents *extents, uint64_t offset)
   return found;
 }
 
-/* The start of the first pending request after OFFSET, or UINT64_MAX. */
+/* Returns the start of the first pending request after OFFSET, or UINT64_MAX.
+ */
 static uint64_t
 next_ahead (struct nbd_extents *extents, uint64_t offset)
 {
@@ -261,7 +263,7 @@ is_in_flight (struct nbd_ahead *ahead)
   return ahead->state == NBD_AHEAD_SENT;
 }
 
-/* Use the reply from now on, if there is one. */
+/* Use the reply from now on.  Returns false if there is none. */
 static bool
 use_ahead (struct nbd_extents *extents, struct nbd_ahead *ahead)
 {
@@ -285,7 +287,8 @@ fail (uint64_t offset, struct error *error)
                     (unsigned long long) offset, nbd_error_text ());
 }
 
-/* Returns 1 if OFFSET was requested ahead and its reply is used now; 0; or -1.
+/* Returns 1 if OFFSET was requested ahead and its reply is used now; 0 if not;
+ * or -1 on error.
  */
 static int
 take_ahead (struct nbd_extents *extents, uint64_t offset,
@@ -324,7 +327,7 @@ query (struct nbd_extents *extents, uint64_t offset, struct error *error)
   return 0;
 }
 
-/* Skip extents before OFFSET.  Does the reply include OFFSET? */
+/* Skip extents before OFFSET.  Returns true if the reply includes OFFSET. */
 static bool
 has_reply (struct nbd_extents *extents, uint64_t offset)
 {

@@ -25,7 +25,7 @@ nbd_handle_create (bool extents, struct error *error)
     error_set (error, "%s", nbd_error_text ());
     return NULL;
   }
-  /* The URI is the user's own, and may name a key file or a socket. */
+  /* The URI was given by the user, and may name a key file or a socket. */
   if (nbd_set_uri_allow_local_file (nbd, true) == -1 ||
       (extents &&
        nbd_add_meta_context (nbd, LIBNBD_CONTEXT_BASE_ALLOCATION) == -1)) {
@@ -36,7 +36,7 @@ nbd_handle_create (bool extents, struct error *error)
   return nbd;
 }
 
-/* Does not wait for the server. */
+/* Close the handle without waiting for the server. */
 void
 nbd_handle_close (struct nbd_handle *nbd)
 {

@@ -41,12 +41,12 @@ static const struct {
 };
 #endif
 
-struct libnbd libnbd;           /* constant when it is loaded */
+struct libnbd libnbd;           /* constant after libnbd was loaded */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects this: */
 static bool loaded;
 
-/* libnbd is never unloaded: threads of gnutls may still run in it. */
+/* libnbd is never unloaded, because threads of gnutls may still run in it. */
 static int
 load_locked (struct error *error)
 {
@@ -71,8 +71,8 @@ load_locked (struct error *error)
   return 0;
 }
 
-/* A failure is not kept.  It can be due to the limit of open files, and other
- * images can be closed before the next call.
+/* A failure is not recorded.  It can be caused by the limit of open files, and
+ * other images may be closed before the next call.
  */
 int
 libnbd_load (struct error *error)

@@ -19,7 +19,7 @@
 
 #define DISCONNECT "Disconnect client, due to: "
 
-/* The rest of TEXT after PREFIX, or NULL. */
+/* Returns the rest of TEXT after PREFIX, or NULL. */
 static const char *
 skip_prefix (const char *text, const char *prefix)
 {
@@ -36,7 +36,7 @@ ends_with (const char *text, size_t len, const char *end)
   return len >= n && memcmp (text + len - n, end, n) == 0;
 }
 
-/* Skip "qemu-nbd: ", or the like. */
+/* Skip "qemu-nbd: " or the name of another program. */
 static const char *
 skip_program (const char *line)
 {
@@ -58,7 +58,7 @@ skip_name (const char *line, const char *name)
   };
   const char *rest;
 
-  /* One error is often wrapped in another. */
+  /* An error is often wrapped in another one. */
   for (size_t i = 0; i < sizeof opens / sizeof opens[0]; i++)
     if ((rest = skip_prefix (line, opens[i])) &&
         (rest = skip_prefix (rest, name)) &&
@@ -106,7 +106,7 @@ replace (char *text, const char *target, const char *name)
   return replaced;
 }
 
-/* Print the lines of TEXT that are to be shown. */
+/* Print the lines of TEXT, except those that are removed. */
 static void
 print_lines (FILE *out, const char *text, const char *name, bool is_operand)
 {
@@ -118,7 +118,7 @@ print_lines (FILE *out, const char *text, const char *name, bool is_operand)
 
     if (is_operand)
       line = skip_name (line, name);
-    /* The only connection ends once. */
+    /* The connection ends only once. */
     if (line < end && !is_disconnect (line, end - line) &&
         !(disconnected && skip_prefix (line, DISCONNECT))) {
       disconnected |= skip_prefix (line, DISCONNECT) != NULL;
@@ -146,7 +146,7 @@ qemu_message_refine_error (struct error *error, const char *messages,
                            const char *const *targets, const char *name,
                            bool is_operand)
 {
-  struct error printable = { "" }; /* NAME without line ends */
+  struct error printable = { "" }; /* NAME without newlines */
   char *text = strdup (messages), *lines = NULL;
 
   error_set (&printable, "%s", name);

@@ -3,9 +3,9 @@
  *
  * The files that another process has open.
  *
- * /proc lists them.  If there is no /proc, as in a chroot, pidfd_getfd (Linux
- * 5.6) copies the descriptors of another process.  All numbers are tried, so
- * they must be limited.  It is permitted for a child, unless ptrace is
+ * /proc lists them.  If /proc is not mounted, as in a chroot, pidfd_getfd
+ * (Linux 5.6) copies the descriptors of the process.  All numbers are tried, so
+ * they must be limited.  This is permitted for a child, unless ptrace is
  * disabled.
  */
 
@@ -51,7 +51,7 @@ visit_by_proc (pid_t pid, void (*visit) (void *, const struct stat *),
     if (entry->d_name[0] == '.')
       continue;
     snprintf (file, sizeof file, "%s/%.30s", path, entry->d_name);
-    if (stat (file, &st) == 0)  /* else it was closed meanwhile */
+    if (stat (file, &st) == 0)  /* otherwise it was closed in between */
       visit (opaque, &st);
   }
   closedir (dir);
@@ -60,7 +60,8 @@ visit_by_proc (pid_t pid, void (*visit) (void *, const struct stat *),
 
 #if defined SYS_pidfd_open && defined SYS_pidfd_getfd
 
-/* Returns 0, or -1 with errno set; EBADF: NUMBER is not open there. */
+/* Returns 0, or -1 with errno set; EBADF means that NUMBER is not open there.
+ */
 static int
 visit_number (int process, int number,
               void (*visit) (void *, const struct stat *), void *opaque)

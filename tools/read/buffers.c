@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The buffers that data is read into, and their memory.
+ * The buffers of reads, and an allocator for their memory.
  *
- * Memory is allocated in units, the lowest free ones first.  Short reads use
+ * Memory is allocated in units, the lowest free units first.  Short reads use
  * few units, so many of them can be in flight.  Memory that was used recently
- * is in a CPU's cache, and is used again first.  Units that were never used
- * take no memory.
+ * is likely to be in a CPU cache, and is used again first.  Units that were
+ * never used take no memory.
  */
 
 #include <config.h>
@@ -19,7 +19,7 @@
 #include "io/read.h"
 #include "read/buffers.h"
 
-#define UNITS_PER_READ 16       /* for a read of MAX_LEN bytes */
+#define UNITS_PER_READ 16       /* number of units in a read of MAX_LEN bytes */
 
 int
 buffers_init (struct buffers *buffers, size_t memory, size_t max_len)

@@ -13,8 +13,8 @@
 #include "read/cursor.h"
 #include "util/error.h"
 
-/* Short zero extents are joined, so that a block which two of them share is
- * not read.  A long extent is returned immediately.
+/* Short zero extents are joined, so that a block that is shared by two of them
+ * is not read.  A long extent is returned immediately.
  */
 #define JOIN_LIMIT (16 * 1024 * 1024)
 
@@ -54,9 +54,7 @@ fetch_extent (struct cursor *cursor, uint64_t offset, struct extent *extent,
   return 0;
 }
 
-/* Join the zero extents after the current one, which started at START, to
- * it.
- */
+/* Join the zero extents that follow the current one, which started at START. */
 static int
 join_zeros (struct cursor *cursor, uint64_t start, struct error *error)
 {

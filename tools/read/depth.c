@@ -1,37 +1,40 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The queue depth: how many reads to keep in flight.
+ * The queue depth: the number of reads to keep in flight.
  *
- * A storage with a LATENCY for a read, and a maximum RATE, needs RATE * LATENCY
- * in flight.  With more, the reads only wait for each other.  Both are unknown,
- * so the depth is raised for a round, and kept as far as the rate grew with it.
- * A round has at least as many reads as the limit, and at least one of them
- * began in it.  So a round is at least as long as a read, and long enough to
- * measure a rate that is not noise.
+ * Storage with a latency and a maximum rate needs rate * latency bytes in
+ * flight.  With more, reads only wait for each other.  Both are unknown, so the
+ * limit of the reads in flight is raised for a round, and kept if the rate
+ * grows.  A round has at least as many reads as the limit, and at least one of
+ * them began in the round.  So a round is at least as long as a read, and long
+ * enough to measure the rate.
  *
- *   STEADY  The rate at the limit is measured.
- *   UP      The limit is several times as high.  If the rate grew by more than
- *           half as much, the limit is kept, and raised again at once.
- *   AGAIN   The rate did not grow by that much.  Some of these reads began
- *           late, so another round is measured.  If the rate grew less in both,
- *           the required depth lies between the two limits: it is the old limit
- *           times the gain, and a smaller probe follows.  If the rate did not
- *           grow, the old limit is restored, and the next probe is delayed.
- *   DRAIN   The limit is a quarter lower, but more reads are still in flight.
- *   DOWN    The rate at the lower limit is measured.  If it is the same, the
- *           lower limit is kept.
+ * The phases are:
  *
- * The limit is not raised while the threads are busy, as they are if hashing is
- * the bottleneck, or while reads do not wait.  If the data is in the page cache
- * more reads in flight gain nothing, even if other processes leave little CPU
- * time, and the lowest limit is best.  A few reads that wait, for a lock or a
- * missing page, count only in two consecutive rounds.
+ *   STEADY   The rate at the limit is measured.
+ *   UP       The limit is several times as high.  If the rate grew by more than
+ *            half of that factor, the limit is kept, and raised again in the
+ *            next round.
+ *   CONFIRM  The rate grew by less.  Some of these reads began late, so another
+ *            round is measured.  If the rate grew in both rounds, but by less,
+ *            the required depth is between the two limits: it is the old limit
+ *            times the gain, and a smaller probe follows.  If the rate did not
+ *            grow, the old limit is restored, and the next probe is delayed.
+ *   DRAIN    The limit is a quarter lower, but more reads are still in flight.
+ *   DOWN     The rate at the lower limit is measured.  If it is the same, the
+ *            lower limit is kept.
  *
- * A round with a stall of the storage is ignored.  Two consecutive slow rounds
- * mean that the storage has changed, and a new depth is searched at once.  The
- * rate at a lower limit must be near the best rate so far, so that many small
- * losses do not add up.
+ * The limit is not raised while the threads are busy, because hashing is the
+ * bottleneck, or while reads do not wait.  If the data is in the page cache,
+ * more reads in flight have no benefit, even if other processes use the CPUs,
+ * and the lowest limit is best.  A few reads that wait, for a lock or a missing
+ * page, count only in two consecutive rounds.
+ *
+ * A round in which the storage stalled is ignored.  Two consecutive slow rounds
+ * mean that the storage has changed, and a new depth is searched immediately.
+ * The rate at a lower limit must be near the best rate so far, so that many
+ * small losses do not add up.
  */
 
 #include <config.h>
@@ -46,16 +49,18 @@
 #define FIRST_GROWTH 4
 #define GROWTH 2
 #define MARGIN 1.25             /* factor on the required depth */
-#define GAIN 1.1                /* of the rate: more than noise */
-#define SAME 0.95               /* of the rate: not a loss */
-#define WEIGHT 0.25             /* of a round in the mean rate */
-#define DECAY 0.02              /* of the best rate in a round */
+#define GAIN 1.1                /* minimum factor of a higher rate */
+#define SAME 0.95               /* minimum factor of a rate that is the same */
+#define WEIGHT 0.25             /* weight of a round in the mean rate */
+#define DECAY 0.02              /* decay of the best rate in each round */
 #define MIN_BACKOFF 4           /* rounds */
 #define MAX_BACKOFF 256
 #define SETTLING 2              /* rounds before the first probe */
-#define IDLE 0.1                /* of the threads' time: they wait for data */
-#define WAIT 0.3                /* of the time of reads and hashes: they wait */
-#define NO_WAIT 0.05            /* of that time: they do not wait */
+#define IDLE 0.1                /* minimum idle share of the threads' time if
+                                 * they wait for data */
+#define WAIT 0.3                /* minimum share of waits in the time of reads
+                                 * and hashing, if reads wait */
+#define NO_WAIT 0.05            /* maximum share if reads do not wait */
 #define READ_COST (64 * 1024)   /* bytes: the fixed cost of a read */
 
 void

@@ -12,8 +12,8 @@
 #include "read/scan.h"
 #include "util/error.h"
 
-#define ZERO_STEPS 256          /* steps for a large hole */
-#define MIN_ZEROS 65536         /* blocks of a step */
+#define ZERO_STEPS 256          /* number of steps for a large hole */
+#define MIN_ZEROS 65536         /* minimum number of blocks of a step */
 
 void
 dispatcher_init (struct dispatcher *dispatcher, struct scan *scan,
@@ -58,7 +58,7 @@ dispatcher_wait (struct dispatcher *dispatcher)
 }
 
 /* Returns 1 if a range may be taken, 0 if the dispatcher was stopped, or -1 if
- * ranges have to be hashed first.
+ * ranges must be hashed first.
  */
 static int
 can_dispatch (struct dispatcher *dispatcher, bool wait)
@@ -74,8 +74,8 @@ can_dispatch (struct dispatcher *dispatcher, bool wait)
 
 /* ---- Ranges ---- */
 
-/* Take the next range, data or zero.  Returns like dispatcher_next if WAIT is
- * set, or like dispatcher_try_next.
+/* Take the next range, data or zero.  Returns the same as dispatcher_next if
+ * WAIT is set, or as dispatcher_try_next.
  */
 static int
 dispatch (struct dispatcher *dispatcher, void *worker, bool wait,
@@ -115,8 +115,8 @@ leave_window (struct dispatcher *dispatcher, struct dispatched_range *range)
     pthread_cond_broadcast (&dispatcher->has_advanced);
 }
 
-/* Returns how many bytes of RANGE to add at once.  Hashing a large hole takes
- * long as well, so it is split to show progress.
+/* Returns how many bytes of RANGE to add in one step.  Hashing a large hole
+ * takes long, so it is divided to show progress.
  */
 static uint64_t
 zeros_step (const struct dispatcher *dispatcher, const struct range *range)

@@ -25,13 +25,14 @@
 #include "util/source-options.h"
 
 #define MIB (1024 * 1024)       /* bytes */
-#define USUAL_MEMORY (32 * MIB) /* of all buffers, if this is enough */
+#define USUAL_MEMORY (32 * MIB) /* bytes of all buffers, if this is
+                                 * sufficient */
 #define MAX_DEPTH 64
 #define MAX_THREADS 128
 
 struct reader {
   const struct reader_image *image;
-  size_t memory;                /* of all buffers, bytes */
+  size_t memory;                /* size of all buffers, bytes */
   struct scheduler scheduler;
 
   struct cursor cursor;         /* protected by dispatcher.turn */
@@ -49,7 +50,8 @@ nr_copies (const struct reader_image *image)
 
 /* ---- Read ---- */
 
-/* The next_range_functions.  WORKER requests a range. */
+/* The argument of the next_range_functions: the worker that requests a range.
+ */
 struct worker {
   struct reader *reader;
   struct buffer *buffer;
@@ -183,8 +185,8 @@ join_threads (struct reader *reader)
   }
 }
 
-/* This thread is one of the workers.  It calls begin before it reads; another
- * worker reads meanwhile, unless one buffer is enough.
+/* The calling thread is one of the workers.  It calls begin before it reads.
+ * Another worker reads at the same time, unless one buffer is sufficient.
  */
 static void
 run_threads (struct reader *reader)
@@ -204,7 +206,7 @@ run_threads (struct reader *reader)
 
 /* ---- Sizes ---- */
 
-/* Returns the size of a read: a batch, within the bound on memory.  Reads
+/* Returns the size of a read: a batch, within the limit on memory.  Reads
  * shorter than 2 MiB are much slower on a disk.  A size slightly above that of
  * the L2 cache had no measurable cost.
  */
@@ -214,7 +216,7 @@ read_size (const struct reader *reader, unsigned threads)
   size_t batch = scan_batch_size (reader->scheduler.scan);
   size_t bound = MIN (USUAL_MEMORY, reader->memory) /
     nr_copies (reader->image) / threads;
-  /* Two per thread, so that some are hashed while others are read. */
+  /* Two ranges per thread, so that some are hashed while others are read. */
   uint64_t window = dispatcher_max_range (&reader->scheduler.dispatcher,
                                           2 * threads);
 
@@ -235,7 +237,7 @@ static size_t
 stream_read_size (const struct reader *reader, unsigned buffers)
 {
   size_t block_size = reader->scheduler.scan->block_size, size = MIB;
-  /* This can be more than the memory of all buffers. */
+  /* The window can be larger than the memory of all buffers. */
   uint64_t window = dispatcher_max_range (&reader->scheduler.dispatcher,
                                           2 * buffers);
 
@@ -244,7 +246,9 @@ stream_read_size (const struct reader *reader, unsigned buffers)
   return size < block_size ? block_size : size - size % block_size;
 }
 
-/* As many buffers as ranges, if they fit into the memory. */
+/* The bounds for an image: as many buffers as ranges, if they fit into the
+ * memory.
+ */
 static struct scheduler_bounds
 image_bounds (const struct reader *reader, unsigned threads)
 {
@@ -263,7 +267,9 @@ image_bounds (const struct reader *reader, unsigned threads)
   };
 }
 
-/* One buffer for each thread, one that is being read, and one in the queue. */
+/* The bounds for a stream: a buffer for each thread, one that is being read,
+ * and one in the queue.
+ */
 static struct scheduler_bounds
 stream_bounds (const struct reader *reader, unsigned threads)
 {
@@ -284,7 +290,8 @@ stream_bounds (const struct reader *reader, unsigned threads)
 static struct scheduler_bounds
 set_sizes (struct reader *reader, unsigned threads)
 {
-  /* Direct I/O needs aligned offsets; blocks can be smaller than that. */
+  /* Direct I/O requires aligned offsets, and blocks can be smaller than that.
+   */
   uint64_t block_size = reader->scheduler.scan->block_size;
 
   if (reader->image->read_next)

@@ -162,8 +162,8 @@ scan_has_failed (struct scan *scan)
   return error_is_set (&scan->error);
 }
 
-/* Find the next range that is missing in the table.  Without a table, all of
- * the image is missing.
+/* Find the next range that is missing in the table.  Without a table, the whole
+ * image is missing.
  */
 static int
 next_missing (struct scan *scan, uint64_t offset, uint64_t *start,

@@ -5,13 +5,15 @@
  *
  * A buffer is in use from before its read until it is hashed.  The queue depth
  * limits the number of buffers in use.  A thread hashes the oldest buffer in
- * the queue if it may, and reads otherwise.  While reads do not wait, and the
- * depth is the number of threads, the oldest buffer is the one that the thread
- * has just read, so its data stays in the cache of one core.  When reads wait,
- * there are more threads than may hash, and most of them are in a read.
+ * the queue if it is allowed to, and reads otherwise.
  *
- * A thread that gets work wakes another one if there is more work.  So no
- * thread is woken without work for it.
+ * While reads do not wait, and the depth is the number of threads, the oldest
+ * buffer is the one that the thread has just read, so its data stays in the
+ * cache of one core.  When reads wait, there are more threads than are allowed
+ * to hash, and most of them are in a read.
+ *
+ * A thread that gets work wakes another thread if there is more work, so no
+ * thread is woken without work.
  */
 
 #include <config.h>
@@ -135,7 +137,7 @@ try_read_locked (struct scheduler *scheduler, struct buffer **buffer)
   return true;
 }
 
-/* Returns SCHEDULER_END if there is no work now. */
+/* Returns SCHEDULER_END if there is no work at the moment. */
 static enum scheduler_step
 try_next_locked (struct scheduler *scheduler, struct buffer **buffer)
 {
@@ -148,7 +150,7 @@ try_next_locked (struct scheduler *scheduler, struct buffer **buffer)
   return try_read_locked (scheduler, buffer) ? SCHEDULER_READ : SCHEDULER_END;
 }
 
-/* A thread that finds no work after the end returns.  The threads that hash
+/* After the end, a thread that finds no work returns.  The threads that hash
  * take the remaining buffers.
  */
 enum scheduler_step
@@ -256,8 +258,8 @@ queue_locked (struct scheduler *scheduler, struct buffer *buffer)
   scheduler->queued++;
 }
 
-/* A worker calls scheduler_next after this, which wakes another worker if there
- * is more work.
+/* The worker then calls scheduler_next, which wakes another worker if there is
+ * more work.
  */
 void
 scheduler_queue (struct scheduler *scheduler, struct buffer *buffer)

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The window: how far hashed ranges may be ahead of the first range that is not
+ * The window: limits how far ranges may be ahead of the first range that is not
  * hashed.
  */
 
@@ -15,7 +15,7 @@
 
 #define SIZE UINT64_C (6 * 1024 * 1024) /* bytes of memory, if an image has
                                          * SOURCE_MEMORY for its buffers */
-#define LEAF_COST 80            /* bytes: the longest leaf, and its node */
+#define LEAF_COST 80            /* bytes: the longest leaf and its node */
 #define RANGE_COST 4096         /* bytes: the nodes above the leaves */
 
 void

@@ -142,7 +142,7 @@ direct_read (void *opaque, const struct range *range, void *buf,
   struct direct *direct = opaque;
   char *bytes = buf;
   uint64_t end = whole_sectors (direct, range);
-  uint64_t done = 0, at = 0;    /* qemu has to read from DONE to AT */
+  uint64_t done = 0, at = 0;    /* qemu must read from DONE to AT */
 
   while (at < end) {
     const struct file *file;
@@ -330,7 +330,7 @@ is_enabled (const struct qemu_image *qi)
     !qi->options->force_share && qi->options->extents;
 }
 
-/* The same as direct_open: 1, 0 or -1. */
+/* Returns the same as direct_open. */
 static int
 start (struct direct *direct, struct error *error)
 {

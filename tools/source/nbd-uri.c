@@ -30,7 +30,7 @@ struct nbd_uri {
   struct source source;
   const struct source_options *options;
   struct nbd_handle *conns[CONNS];
-  unsigned nr_conns;            /* those that are not closed */
+  unsigned nr_conns;            /* number of open connections in CONNS */
 };
 
 static int64_t
@@ -42,8 +42,8 @@ now_ms (void)
   return ts.tv_sec * INT64_C (1000) + ts.tv_nsec / 1000000;
 }
 
-/* Open another connection, or return NULL.  A server can announce multi-conn
- * and accept no more connections, so the wait has a timeout.
+/* Open another connection.  Returns NULL on failure.  A server can advertise
+ * multi-conn and still accept no more connections, so the wait has a timeout.
  */
 static struct nbd_handle *
 connect_another (const struct source_options *options, const char *uri,
@@ -78,7 +78,7 @@ connect_nbd (const struct source_options *options, struct nbd_handle *nbd,
   return 0;
 }
 
-/* The first connection.  Returns 0 or -1. */
+/* Open the first connection.  Returns 0 or -1. */
 static int
 connect_first (struct nbd_uri *nbd_uri, const char *uri, struct error *error)
 {

@@ -38,7 +38,7 @@ source_is_uri (const char *operand)
   return n > 0 && strncmp (operand + n, "://", 3) == 0;
 }
 
-/* The files of an image, none yet. */
+/* Returns the empty list of files of an image, with its options. */
 static struct files
 files_of (const struct source_options *options)
 {
@@ -142,8 +142,8 @@ open_opts (const struct source_options *options, const char *opts,
 
 /* ---- Files ---- */
 
-/* Files of /proc have size 0, and content.  So a file of size 0 is read
- * sequentially, unless a read finds that it is empty.
+/* Files in /proc have size 0, although they have content.  So a file of size 0
+ * is read sequentially, unless a read finds that it is empty.
  */
 static bool
 has_size (int fd, const struct stat *st)
@@ -164,7 +164,7 @@ is_seekable_image (int fd)
     lseek (fd, 0, SEEK_CUR) != -1;
 }
 
-/* Does the file start like a file of checksums of sha256sum or blksum, with or
+/* Does the file start like a list of checksums of sha256sum or blksum, with or
  * without --tag?
  */
 static bool
@@ -189,7 +189,7 @@ looks_like_sums (int fd)
     strspn (end + 4, hex) >= 16;
 }
 
-/* In sha256sum -c means --check.  A user who expects that must not see a
+/* In sha256sum -c means --check.  A user who expects this must not get a
  * checksum of the list itself, with exit status 0.
  */
 static int
@@ -230,8 +230,8 @@ open_image (const struct source_options *options, int fd, const char *path,
             struct source **source, struct error *error)
 {
   struct qemu_image qi = image_of (options, path);
-  /* This locks the file, also if qemu locks it later: the message of qemu is
-   * worse.
+  /* This locks the file, although qemu locks it later, because the message of
+   * qemu is worse.
    */
   struct file *file = files_adopt (&qi.files, fd, path, error);
 
@@ -279,8 +279,8 @@ open_operand (const struct source_options *options, const char *operand,
 
 /* ---- The size ---- */
 
-/* The image is the first SIZE bytes, if there are as many.  The size of a pipe
- * is only known at its end.
+/* Limit the image to the first SIZE bytes.  It is an error if it is smaller.
+ * The size of a pipe is known only at its end.
  */
 static int
 set_size (struct source *source, uint64_t size, struct error *error)

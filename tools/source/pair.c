@@ -27,10 +27,11 @@ struct half {
   /* Set once. */
   struct source *source;
   struct reader_image image;
-  unsigned flag;                /* of a range that is zero in this half */
+  unsigned flag;                /* the flag of a range that is zero in this
+                                 * half */
 
   /* Used by the thread whose turn it is. */
-  uint64_t end;                 /* of the last extent */
+  uint64_t end;                 /* end of the last extent */
   bool zero;                    /* the last extent is zero */
   uint64_t zero_from;           /* start of the zeros up to END, if so */
 };

@@ -21,20 +21,20 @@
 #include "util/extent.h"
 
 #define PIPE_SIZE (1024 * 1024) /* bytes; the default limit for users */
-#define CHECK_INTERVAL 500      /* ms between checks whether all stopped */
+#define CHECK_INTERVAL 500      /* ms between two checks for cancellation */
 
 struct pipe {
   struct source source;
   const struct source_options *options;
   int fd;
 
-  /* While it is read; used by the thread whose turn it is. */
+  /* Set while the pipe is read.  Only the thread whose turn it is uses them. */
   struct scan *scan;
-  uint64_t offset;              /* bytes that were read */
+  uint64_t offset;              /* number of bytes that were read */
 };
 
-/* Let the writer run ahead, so that both processes wake less often.  A failure
- * is ignored: FD may be no pipe, or the user may have too many of them.
+/* Enlarge the pipe, so that both processes wake less often.  Errors are
+ * ignored: FD may not be a pipe, or the user may have too many pipes.
  */
 static void
 enlarge_pipe (int fd)
@@ -47,8 +47,8 @@ enlarge_pipe (int fd)
 #endif
 }
 
-/* Wait for data, which can take long, or until all threads stop.  False with
- * errno set.
+/* Wait for data, which can take long, or until all threads stop.  Returns false
+ * with errno set.
  */
 static bool
 wait_for_data (const struct pipe *pipe)
@@ -64,7 +64,9 @@ wait_for_data (const struct pipe *pipe)
   return true;
 }
 
-/* Fill the buffer; only the last one is short.  Returns -1 with errno set. */
+/* Fill the buffer; only the last one is short.  Returns its length, or -1 with
+ * errno set.
+ */
 static ssize_t
 read_full (const struct pipe *pipe, unsigned char *buf, size_t size)
 {
@@ -84,7 +86,7 @@ read_full (const struct pipe *pipe, unsigned char *buf, size_t size)
   return n;
 }
 
-/* The pipe ended at OFFSET. */
+/* Called when the pipe has ended. */
 static int
 end (struct pipe *pipe, struct error *error)
 {
@@ -99,7 +101,7 @@ end (struct pipe *pipe, struct error *error)
   return err ? error_errno (error, err, "cannot hash") : 0;
 }
 
-/* No byte after the image is read: it may never arrive, or is for the next
+/* No byte after the image is read: it may never arrive, or it is for the next
  * reader of the pipe.
  */
 static int

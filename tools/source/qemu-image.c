@@ -21,10 +21,10 @@
 #include "util/error.h"
 #include "util/source-options.h"
 
-/* The path for qemu.  An image that was probed is opened by its descriptor, so
- * that it is the file that was inspected, even if its path now names another
- * one.  Without /proc it is opened by its path, and check_opened checks that it
- * is the same file.
+/* Returns the path for qemu.  An image whose format was probed is opened by its
+ * descriptor, so that qemu opens the inspected file even if the path now names
+ * another file.  Without /proc it is opened by its path, and check_opened
+ * checks that it is the same file.
  */
 static const char *
 path_of (const struct qemu_image *qi)
@@ -34,7 +34,7 @@ path_of (const struct qemu_image *qi)
   return qi->operand;
 }
 
-/* An option string, or a json: file name. */
+/* Returns an option string, or a json: file name. */
 static char *
 target_of (const struct qemu_image *qi)
 {
@@ -82,9 +82,9 @@ qemu_image_start (struct qemu_image *qi, bool cache, struct error *error)
   return r;
 }
 
-/* The image was inspected before qemu opened it.  A process that writes it
- * could have changed the header in between to name another file, or replaced
- * the file.
+/* The image was inspected before qemu opened it.  In between, a process that
+ * writes it could have changed the header to name another file, or replaced the
+ * file.
  */
 static int
 check_opened (const struct qemu_image *qi, struct error *error)

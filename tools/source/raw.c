@@ -22,8 +22,8 @@ struct raw {
   struct source source;
   const struct source_options *options;
   struct files files;           /* one file */
-  uint64_t start;               /* of the image in the file, bytes */
-  struct file_extent found;     /* for extent_at */
+  uint64_t start;               /* offset of the image in the file, bytes */
+  struct file_extent found;     /* the last extent, used by extent_at */
 };
 
 static int

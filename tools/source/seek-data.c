@@ -3,8 +3,8 @@
  *
  * Find the first data at or after an offset of a source.
  *
- * A source reads what SCAN lacks, and a search lacks nothing after its first
- * data: see read/scan.h.
+ * A source reads only missing ranges of SCAN, and in a search nothing is
+ * missing after the first data: see read/scan.h.
  */
 
 #include <config.h>

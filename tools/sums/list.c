@@ -16,13 +16,13 @@
 #include "sums/list.h"
 #include "util/error.h"
 
-/* A name of PATH_MAX bytes, all of them escaped, is much shorter. */
+/* Longer than any name of PATH_MAX bytes, all of them escaped. */
 #define MAX_LINE (64 * 1024)
 
 struct sums_list {
   FILE *in;
   uint64_t number;
-  char text[MAX_LINE + 1];      /* the line, with a NUL */
+  char text[MAX_LINE + 1];      /* the line, terminated by a NUL */
 };
 
 struct sums_list *
@@ -48,7 +48,7 @@ sums_list_open (const char *path, struct error *error)
 enum line_end { END_NEWLINE, END_FILE, END_NUL };
 
 /* Read a line without its end.  If it is too long, *LEN is MAX_LINE + 1, and
- * the text is its beginning.
+ * the text is truncated.
  */
 static enum line_end
 read_line (struct sums_list *list, size_t *len)

@@ -1,19 +1,20 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Work on many items at once, results in order.
+ * Process many items in parallel, and deliver their results in order.
  *
- * Threads take the items in order.  An item is in flight from when it is taken
- * until it was delivered, and has a slot for that time: item I has slot
- * I % IN_ORDER_MAX, so a thread waits before it takes an item whose slot is
- * still that of an item IN_ORDER_MAX before it.  One slow item holds up those
- * behind it only then.
+ * Threads take the items in order.  An item is in flight from when a thread
+ * takes it until its result is delivered, and owns a slot during that time.
+ * Item I has slot I % IN_ORDER_MAX, so a thread waits before it takes an item
+ * whose slot is still used by item I - IN_ORDER_MAX.  So one slow item delays
+ * the items after it only when all slots are used.
  *
- * An item can be done alone: threads finish the items that they have taken, and
- * end, and the calling thread does that item.  Threads start again when all
- * items that were taken before are delivered.  There is no error: what fails is
- * a result like any other, and if no thread can be created, items are done
- * alone.
+ * An item can be processed alone.  The threads finish the items that they have
+ * taken, and end; the calling thread then processes this item.  Threads are
+ * started again when all items that were taken before are delivered.
+ *
+ * There are no errors: the failure of an item is a result like any other, and
+ * if no thread can be created, items are processed alone.
  */
 
 #include <config.h>
@@ -35,9 +36,9 @@ struct state {
   pthread_mutex_t lock;         /* protects the fields below, while there are
                                  * threads */
   pthread_cond_t changed;
-  size_t taken, delivered;      /* items */
-  bool stopped;                 /* no more is taken */
-  enum item items[IN_ORDER_MAX]; /* by slot */
+  size_t taken, delivered;      /* number of items */
+  bool stopped;                 /* no more items are taken */
+  enum item items[IN_ORDER_MAX]; /* states, by slot */
 };
 
 /* Take the next item, if there is one. */
@@ -79,7 +80,7 @@ run_thread (void *opaque)
   return NULL;
 }
 
-/* Start as many threads as there are items, or slots, if that is possible. */
+/* Start one thread for each item, but at most one for each slot. */
 static void
 start_threads (struct state *state)
 {
@@ -101,7 +102,9 @@ stop (struct state *state)
   pthread_cond_broadcast (&state->changed);
 }
 
-/* When this returns, all items that were taken are done, or ALONE. */
+/* Wait for all threads.  When this returns, all items that were taken are done,
+ * or ALONE.
+ */
 static void
 end_threads (struct state *state)
 {
@@ -110,7 +113,9 @@ end_threads (struct state *state)
     pthread_join (state->threads[--state->nr_threads], NULL);
 }
 
-/* Returns true when item I is done, or false if it is to be done alone. */
+/* Wait for item I.  Returns true when it is done, or false if it must be
+ * processed alone.
+ */
 static bool
 wait_for (struct state *state, size_t i)
 {
@@ -122,7 +127,7 @@ wait_for (struct state *state, size_t i)
   return *item == DONE;
 }
 
-/* The same; threads are started if there are none and I is not taken. */
+/* The same, but start threads if there are none and I is not taken. */
 static bool
 wait_or_take (struct state *state, size_t i)
 {

@@ -3,9 +3,9 @@
  *
  * Statistics of reads.
  *
- * A latency is a number with three bits behind its first one: each power of two
- * has eight ranges.  So any latency is counted in constant memory, and a
- * percentile is off by an eighth at most.
+ * Latencies are counted in ranges, eight for each power of two: the range of a
+ * latency is given by its highest bit and the next three bits.  So the memory
+ * is constant, and a percentile has an error of at most an eighth.
  */
 
 #include <config.h>
@@ -13,8 +13,8 @@
 #include "../lib/common/numbers.h"
 #include "util/read-stats.h"
 
-#define BITS 3                  /* behind the first */
-#define STEPS (1 << BITS)       /* ranges of a power of two */
+#define BITS 3                  /* number of bits after the highest bit */
+#define STEPS (1 << BITS)       /* number of ranges for each power of two */
 
 static unsigned
 range_of (uint64_t latency)
@@ -26,7 +26,7 @@ range_of (uint64_t latency)
   return MIN (shift * STEPS + (latency >> shift), READ_STATS_RANGES - 1);
 }
 
-/* The largest latency of a range. */
+/* Returns the largest latency of a range. */
 static uint64_t
 end_of (unsigned range)
 {
