@@ -53,11 +53,11 @@ void disk_change_end (struct disk *disk, struct request *request,
 void disk_change (struct disk *disk, const void *by,
                   uint64_t offset, uint64_t end);
 
-/* A flush of the connection BY has ended.  If a change of a flushed block by
- * another connection is in flight, this change may be on the disk, or the flush
- * may have overwritten it.  If the flush failed, changes by BY that are in
- * flight may be lost, and reads by BY that are in flight might not return the
- * content of the disk.
+/* Called when a flush of the connection BY has ended.  If a change of a flushed
+ * block by another connection is in flight, this change may be on the disk, or
+ * the flush may have overwritten it.  If the flush failed, changes by BY that
+ * are in flight may be lost, and reads by BY that are in flight might not
+ * return the content of the disk.
  */
 void disk_flush_ended (struct disk *disk, struct unflushed *by, bool ok);
 

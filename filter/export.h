@@ -72,15 +72,16 @@ struct export *export_get_locked (const char *name, bool tls);
 /* Returns the disk of the export NAME, or NULL if no client has used it yet. */
 struct disk *exports_disk_locked (const char *name);
 
-/* A connection joins for which the plugin reported SIZE.  NEWER: the connection
- * was opened after all others that have joined.  If the size is different, the
- * table is reset if the connection is NEWER and the export is not in use;
- * otherwise the export becomes broken.  Returns true if a sum was withdrawn.
+/* Called when a connection joins for which the plugin reported SIZE.  NEWER is
+ * set if the connection was opened after all others that have joined.  If the
+ * size is different, the table is reset if NEWER is set and the export is not
+ * in use; otherwise the export becomes broken.  Returns true if a sum was
+ * withdrawn.
  */
 bool export_set_size_locked (struct export *export, uint64_t size, bool newer);
 
-/* A client with TLS uses DISK: exports of DISK for clients without TLS are no
- * longer reported.  Returns true if a sum was withdrawn.
+/* Called when a client with TLS uses DISK: exports of DISK for clients without
+ * TLS are no longer reported.  Returns true if a sum was withdrawn.
  */
 bool exports_set_tls_locked (struct disk *disk);
 

@@ -54,13 +54,15 @@ int output_file_empty (struct output_file *file);
 void output_file_stop (struct output_file *file);
 
 /* Remove the file at PATH, which a killed server left.  Returns 0, or -1 with
- * errno.  EEXIST: it is not a regular file, so this filter did not create it.
+ * errno, which is EEXIST if it is not a regular file, so that this filter
+ * cannot have created it.
  */
 int output_file_remove_leftover (const char *path);
 
-/* Replace the content with TEXT.  If TEXT is NULL, there was no memory for it,
- * and the file is emptied.  SYNC: when this returns, the old content does not
- * come back, even after a crash.  Errors are reported with nbdkit_error.
+/* Replace the content with TEXT.  If TEXT is NULL, because there was no memory
+ * for it, the file is emptied.  If SYNC is set, the old content does not come
+ * back after the return, even after a crash.  Errors are reported with
+ * nbdkit_error.
  */
 void output_file_write (struct output_file *file, const char *text, bool sync);
 
@@ -78,8 +80,8 @@ int output_file_reopen (const struct output_file *file, off_t size);
 /* Write LEN bytes of TEXT at OFFSET.  Returns 0, or -1 with errno. */
 int output_file_write_at (int fd, off_t offset, const char *text, size_t len);
 
-/* A change in place has ended.  If R is -1, the change failed with errno, and
- * the file is emptied.
+/* Called after a change in place.  If R is -1, the change failed with errno,
+ * and the file is emptied.
  */
 void output_file_written (struct output_file *file, int r);
 

@@ -43,10 +43,10 @@ int report_check (void);
 
 void report_stop (void);
 
-/* Set the line of the export NAME to the sum MD of LEN bytes.  HAS_MANIFEST:
- * the leaves of the sum are in the new file of manifest_fold, which the caller
- * owns until report_write has returned.  Returns false if there was no memory;
- * then the export no longer has a line.
+/* Set the line of the export NAME to the sum MD of LEN bytes.  HAS_MANIFEST is
+ * set if the leaves of the sum are in the new file of manifest_fold, which the
+ * caller owns until report_write has returned.  Returns false if there was no
+ * memory; then the export no longer has a line.
  */
 bool report_sum (struct report_line *line, const char *name,
                  const unsigned char *md, size_t len, bool has_manifest);

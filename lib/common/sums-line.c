@@ -23,7 +23,7 @@ static const char blanks[] = " \t";
 
 #define BOM "\xef\xbb\xbf"      /* U+FEFF in UTF-8 */
 
-/* the number of digits of the shortest digest, xxh64 */
+/* The number of digits of the shortest digest, xxh64. */
 #define MIN_DIGITS 16
 
 static void
@@ -129,7 +129,8 @@ find_bytes (char *text)
 }
 
 /* Set LINE to a line without a sum: NAME, and the text after its END, if END is
- * not NULL.  NAME is escaped, although the line does not start with a backslash.
+ * not NULL.  NAME is escaped, although the line does not start with a
+ * backslash.
  */
 static void
 set_without_sum (struct sums_line *line, enum sums_type type, char *name,

@@ -37,9 +37,9 @@ struct hashers *hashers_create (const struct digest *digest,
                                 uint32_t block_size);
 void hashers_free (struct hashers *hashers);
 
-/* The group size beyond which a larger group is not faster per block, so that
- * it is not worth waiting for more blocks.  Returns 0 if single blocks are as
- * fast as groups.  The number can change after hashers_measure.
+/* Returns the group size beyond which a larger group is not faster per block,
+ * so that waiting for more blocks has no benefit; or 0 if single blocks are as
+ * fast as groups.  It can change after hashers_measure.
  */
 size_t hashers_full_group (const struct hashers *hashers);
 

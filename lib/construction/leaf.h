@@ -31,20 +31,22 @@ void leaf_engine_free (struct leaf_engine *engine);
 int leaf_batch (struct leaf_engine *engine,
                 struct leaf_block *blocks, size_t count);
 
-/* The best number of blocks for a batch, which is a multiple of the size of a
- * full group.  It can change after a batch, but LEAF_GROUP blocks are never
- * much slower.
+/* Returns the best number of blocks for a batch, which is a multiple of the
+ * size of a full group.  It can change after a batch, but LEAF_GROUP blocks are
+ * never much slower.
  */
 size_t leaf_best_count (const struct leaf_engine *engine);
 
-/* For callers that pass small batches from more threads than there are CPUs.
- * Call this before the first batch.  After that leaf_batch may wait up to one
- * millisecond for batches of other threads, and backs off when such waits do
- * not fill the lanes.
+/* Gather small batches.  This is for callers that pass small batches from more
+ * threads than there are CPUs, and must be called before the first batch.
+ * After this call leaf_batch may wait up to one millisecond for batches of
+ * other threads, and backs off if such waits do not fill the lanes.
  */
 void leaf_gather (struct leaf_engine *engine);
 
-/* The leaf of a full block of zeros.  It is valid until the engine is freed. */
+/* Returns the leaf of a full block of zeros.  It is valid until the engine is
+ * freed.
+ */
 const unsigned char *leaf_zero_md (const struct leaf_engine *engine);
 
 /* Store in MD the leaf of a block of LEN zero bytes. */

@@ -20,13 +20,15 @@ struct digest_ctx;              /* one message and one thread at a time */
 struct digest *digest_create (const char *name);
 void digest_free (struct digest *digest);
 
-/* The canonical name (static) and the length of a digest in bytes, which is 0
- * for null.
+/* Return the canonical name, which is a static string, and the length of a
+ * digest in bytes, which is 0 for null.
  */
 const char *digest_name (const struct digest *digest);
 size_t digest_size (const struct digest *digest);
 
-/* The library that implements it, such as "OpenSSL", for users. */
+/* Returns the name of the library that implements the digest, such as
+ * "OpenSSL".
+ */
 const char *digest_library (const struct digest *digest);
 
 /* Returns true if our kernels may compute this digest instead of its library.

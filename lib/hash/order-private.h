@@ -66,7 +66,7 @@ struct order {
   pthread_cond_t job_done;
 };
 
-/* The number of blocks in LEN bytes, the last of which may be short. */
+/* Returns the number of blocks in LEN bytes, the last of which may be short. */
 static inline size_t
 order_blocks_in (const struct order *order, size_t len)
 {

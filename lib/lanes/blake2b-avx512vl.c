@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * BLAKE2b of four messages with AVX-512 instructions on vectors of 256 bits,
- * for when there are fewer messages than the eight of blake2b-avx512.c.  The
- * algorithm is in blake2b-vector.h.
+ * BLAKE2b of four messages with AVX-512 instructions on vectors of 256 bits.
+ * It is faster than blake2b-avx512.c, which hashes eight, if there are at most
+ * four messages.  The algorithm is in blake2b-vector.h.
  */
 
 #include <config.h>

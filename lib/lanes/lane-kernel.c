@@ -65,9 +65,9 @@ get_digest (const struct lane_hash *hash, const union lane_state *state,
                                                       : state->word32[index]);
 }
 
-/* The number of message blocks in a message of LEN bytes that are hashed
- * without padding.  BLAKE2b compresses the last block differently, so that
- * block is not counted.
+/* Returns the number of message blocks in a message of LEN bytes that are
+ * hashed without padding.  BLAKE2b compresses the last block differently, so
+ * that block is not counted.
  */
 static size_t
 whole_blocks (const struct lane_hash *hash, size_t len)

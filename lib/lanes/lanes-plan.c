@@ -17,7 +17,7 @@
  */
 #define FULL_PERCENT 5
 
-/* The cheapest kernel with COUNT lanes or more. */
+/* Returns the cheapest kernel with at least COUNT lanes. */
 static unsigned
 cheapest (const struct lane_hash *hash, const struct lane_costs *costs,
           size_t count)

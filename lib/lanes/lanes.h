@@ -45,8 +45,8 @@ unsigned lanes_usable (const struct lanes *lanes);
 size_t lanes_hash (const struct lanes *lanes, const void *const data[],
                    size_t len, unsigned char *const md[], size_t count);
 
-/* The smallest number of messages whose time per message is close to the
- * minimum.  Larger groups are hardly faster per message.
+/* Returns the smallest number of messages whose time per message is close to
+ * the minimum.  Larger groups are hardly faster per message.
  */
 size_t lanes_full_group (const struct lanes *lanes);
 

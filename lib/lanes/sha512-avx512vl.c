@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-512 of four messages with AVX-512 instructions on vectors of 256 bits,
- * for when there are fewer messages than the eight of sha512-avx512.c.  The
- * algorithm is in sha512-vector.h.
+ * SHA-512 of four messages with AVX-512 instructions on vectors of 256 bits.
+ * It is faster than sha512-avx512.c, which hashes eight, if there are at most
+ * four messages.  The algorithm is in sha512-vector.h.
  */
 
 #include <config.h>

@@ -40,8 +40,8 @@ void leaf_tree_free (struct leaf_tree *tree);
 /* Set the number of blocks.  No block beyond this number may have been set. */
 void leaf_tree_set_blocks (struct leaf_tree *tree, uint64_t blocks);
 
-/* The maximum size, in bytes, of the nodes that a single block needs, without
- * its leaf.
+/* Returns the maximum size, in bytes, of the nodes that a single block needs,
+ * without its leaf.
  */
 size_t leaf_tree_path_size (const struct leaf_tree *tree);
 

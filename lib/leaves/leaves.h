@@ -19,10 +19,10 @@ struct blkhash_leaf_sink;
 struct blkhash_leaves;
 struct blkhash_opts;
 
-/* blkhash_leaves_new for a server.  Its tables share BUDGET, which bounds the
- * memory of partial blocks and must outlive them.  Small requests of many
- * threads are hashed together.  If BUDGET is NULL, this is the same as
- * blkhash_leaves_new.
+/* The same as blkhash_leaves_new, for a server.  Its tables share BUDGET, which
+ * limits the memory of partial blocks, and must outlive the tables.  Small
+ * requests of many threads are hashed together.  If BUDGET is NULL, there is no
+ * difference.
  */
 struct blkhash_leaves *leaves_new_in_budget (const struct blkhash_opts *opts,
                                              uint64_t size, unsigned flags,

@@ -63,7 +63,8 @@ share_end (struct pieces *pieces)
     leave_locked (pieces);
 }
 
-/* The rank of USER for eviction: its memory; idle users rank first. */
+/* Returns the rank of USER for eviction: its memory, but idle users rank first.
+ */
 static uint64_t
 surplus (const struct pieces *user)
 {

@@ -32,7 +32,7 @@
 /* ---- The sink ---- */
 
 /* Limit COUNT blocks from *INDEX on to the part that is written.  Returns the
- * number of blocks left.
+ * number of these blocks that are in the part.
  */
 static uint64_t
 cut_to_part (const struct blkhash_manifest_writer *w, uint64_t *index,
@@ -109,8 +109,8 @@ blkhash_manifest_writer_sink (struct blkhash_manifest_writer *w)
 
 /* ---- The header and the end ---- */
 
-/* Detect a descriptor that cannot be written when the writer is created, and
- * not after hours of hashing.
+/* Check that the descriptor is writable.  This is done when the writer is
+ * created, and not after hours of hashing.
  */
 static int
 check_fd (const struct blkhash_manifest_writer *w)
@@ -259,8 +259,8 @@ struct part {
   uint64_t first, count;        /* blocks */
 };
 
-/* Blocks beyond the end of the image are not ignored, but cause an error at the
- * end.
+/* Set the range of blocks to write.  If the part ends at the end of the image,
+ * blocks beyond it are not ignored, so that they are an error.
  */
 static int
 choose_blocks (struct blkhash_manifest_writer *w, const struct part *part)

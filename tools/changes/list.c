@@ -191,8 +191,8 @@ read_list (struct list *list)
   return r;
 }
 
-/* Refuse other files: a device may have no end, and a terminal would wait for
- * input.
+/* Open the list, which must be a regular file or a pipe: a device may have no
+ * end, and a terminal would wait for input.
  */
 static int
 open_list (struct json_scan *scan, const char *path)

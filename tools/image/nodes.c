@@ -24,9 +24,9 @@
 static int check_node (const struct nodes *nodes, const struct node *node,
                        bool is_file, bool is_top);
 
-/* The size of raw (flat) data must be a whole number of sectors.  Otherwise
- * qemu adds zeros to fill the last sector, and LUKS would decrypt these to
- * noise.
+/* Check the size of raw (flat) data, which must be a whole number of sectors.
+ * Otherwise qemu adds zeros to fill the last sector, and LUKS would decrypt
+ * these to noise.
  */
 static int
 check_length (const struct nodes *nodes, const struct storage *storage)

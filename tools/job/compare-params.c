@@ -44,7 +44,7 @@ refuse_params (const struct blkhash_opts *a, const struct blkhash_opts *b,
                     "with %s", tag_a, tag_b);
 }
 
-/* A comparison requires a digest that has a length. */
+/* Check that the digest has a length, which a comparison requires. */
 static int
 check_length (const struct blkhash_opts *opts, struct error *error)
 {

@@ -14,7 +14,7 @@ struct hash_request;
 struct subset;
 struct sums_line;
 
-/* Like job_expect, with a manifest. */
+/* The same as job_expect, with a manifest. */
 int job_expect_subset (const struct expect_request *request,
                        struct expect_result *result, const char **operand,
                        struct error *error);

@@ -54,7 +54,9 @@ check_start (int fd, const char *name, off_t size, struct error *error)
   return refuse (name, "it does not begin like a manifest", error);
 }
 
-/* The sum is not computed, so this takes only as long as reading the file. */
+/* Check the records.  The sum is not computed, so this takes only as long as
+ * reading the file.
+ */
 static int
 check_records (int fd, const char *name, off_t size, struct error *error)
 {

@@ -18,9 +18,9 @@ struct source;
 
 enum overwrite_policy {
   OVERWRITE_CHECK_ALL,          /* check the whole file */
-  OVERWRITE_CHECK_START,        /* check only its start, because its name, or a
-                                 * file beside it, is one that only blksum
-                                 * creates */
+  OVERWRITE_CHECK_START,        /* check only its start: its name, or a state
+                                 * file beside it, shows that blksum created
+                                 * it */
 };
 
 /* Check that the file FD may be replaced.  It must be a regular file, and not a

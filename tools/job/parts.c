@@ -152,7 +152,8 @@ add_file (struct parts *parts, const struct hash_request *request,
   return r;
 }
 
-/* A part without blocks is sorted before a part that starts at the same block.
+/* Compare the order of two parts.  A part without blocks is sorted before a
+ * part that starts at the same block.
  */
 static int
 compare_files (const void *a, const void *b)

@@ -27,7 +27,7 @@ struct scan;
 struct conn {
   struct nbd_reader *reader;
   struct nbd_handle *nbd;
-  int fd;                       /* of the socket, to wake its thread */
+  int fd;                       /* socket whose closing wakes the thread */
   bool ended;                   /* sends no more requests; protected by
                                  * reader->lock */
   struct dispatched_range next; /* the rest of the range to request; none if
@@ -46,17 +46,17 @@ struct nbd_reader {
   struct conn conns[NBD_MAX_CONNS];
   unsigned nr_conns;
   size_t min_request, max_request; /* bytes */
-  uint64_t end;                 /* no request passes this offset */
+  uint64_t end;                 /* end of the last request, at most */
   size_t queue_size;            /* limit of the bytes in flight of each
                                  * connection */
   bool is_remote;               /* request block status ahead */
   unsigned queue_depth;         /* limit of the requests in flight of each
                                  * connection; 0: no limit */
-  size_t memory;                /* of all buffers, bytes */
+  size_t memory;                /* size of all buffers, bytes */
 
   struct scheduler scheduler;
   struct cursor cursor;         /* used by the thread whose turn it is */
-  struct nbd_extents extents;   /* the same */
+  struct nbd_extents extents;   /* used by the same thread */
 
   pthread_mutex_t lock;         /* protects the fields below */
   pthread_cond_t changed;       /* a field below changed, or the scheduler was

@@ -22,7 +22,8 @@ struct source_options;
 int pair_open (const struct source_options *options, size_t block_size,
                struct source *const both[2], struct source **source);
 
-/* The index of the source that caused the error of the pair, 0 or 1. */
+/* Returns the index, 0 or 1, of the source that caused the error of the pair.
+ */
 unsigned pair_failed (const struct source *source);
 
 #endif /* BLKSUM_PAIR_H */

@@ -44,8 +44,8 @@ void ranges_sort (struct ranges *ranges);
 void ranges_align (struct ranges *ranges, uint32_t block_size, uint64_t size);
 
 /* Returns true if the byte at OFFSET is in a range.  Stores in *LEN the number
- * of bytes from OFFSET on for which the result is the same; they can pass the
- * end of the image.
+ * of bytes from OFFSET on for which the result is the same; they can extend
+ * beyond the end of the image.
  */
 bool ranges_has (const struct ranges *ranges, uint64_t offset, uint64_t *len);
 
