@@ -19,7 +19,7 @@
 bool vmdk_is_sparse (const unsigned char *head);
 
 /* Check that a sparse image has no parent, and no data in other files.  Returns
- * 0, or -1 if it has or on error.
+ * 0; or -1 if this is not true, or on another error.
  */
 int vmdk_check_self_contained (const struct imagefile *file,
                                struct error *error);

@@ -14,7 +14,9 @@ struct hash_request;
 struct subset;
 struct sums_line;
 
-/* The same as job_expect, with a manifest. */
+/* The same as job_expect, for the subset of the request.  The expected checksum
+ * must be that of a manifest.
+ */
 int job_expect_subset (const struct expect_request *request,
                        struct expect_result *result, const char **operand,
                        struct error *error);
