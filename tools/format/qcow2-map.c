@@ -24,8 +24,8 @@ ones (uint32_t bits, unsigned n)
   return others ? __builtin_ctz (others) : QCOW2_SUBCLUSTERS - n;
 }
 
-/* Set RUN to what the entry at BYTES maps, from offset IN_CLUSTER in the
- * cluster on.
+/* Set RUN to the run that starts at offset IN_CLUSTER of a cluster, according
+ * to its L2 entry at BYTES.
  */
 static void
 cluster_at (const struct qcow2 *qcow2, const unsigned char *bytes,

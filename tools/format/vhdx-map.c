@@ -12,7 +12,9 @@
 #include "../lib/common/numbers.h"
 #include "format/vhdx-map.h"
 
-/* Set RUN to what ENTRY maps, from offset IN_BLOCK in its block on. */
+/* Set RUN to the run that starts at offset IN_BLOCK of a block, according to
+ * its entry ENTRY.
+ */
 static void
 block_at (const struct vhdx *vhdx, uint64_t entry, uint64_t in_block,
           struct run *run)

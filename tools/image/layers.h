@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The backing chain of an image whose format the user gave.  The files that the
- * image names are trusted.  The checks are that all layers are complete, and
- * that qemu has nothing to probe.
+ * image names are trusted.  Each layer is checked: it must be complete, and its
+ * format must be recorded, so that qemu does not probe it.
  */
 
 #ifndef BLKSUM_LAYERS_H

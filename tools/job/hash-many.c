@@ -20,12 +20,12 @@
  * are allowed, and the result for an image must not depend on the other
  * operands.
  *
- * All other operands are hashed alone.  A large image alone keeps as many reads
- * in flight.  With a format of qemu, an image can consist of many files with
- * large tables, for which qemu-nbd allocates memory.  If the format is probed,
- * all data is in the small file, and so are the tables, except for the bitmaps
- * of a qcow2, in which an entry of 8 bytes can represent a cluster of ones.  So
- * an image with bitmaps is also hashed alone.
+ * All other operands are hashed alone.  A large image keeps enough reads in
+ * flight by itself.  With a format of qemu, an image can consist of many files
+ * with large tables, for which qemu-nbd allocates memory.  If the format is
+ * probed, all data is in the small file, and so are the tables, except for the
+ * bitmaps of a qcow2, in which an entry of 8 bytes can represent a cluster of
+ * ones.  So an image with bitmaps is also hashed alone.
  */
 
 #include <config.h>
