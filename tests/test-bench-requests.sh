@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # The benchmark of the filter with many small requests completes all of them,
-# and prints a table.  Nothing here looks at a speed.
+# and prints a table.  Speeds are not tested.
 
 . "$(dirname "$0")/filter-functions.sh"
 requires_no_sanitizer

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # The benchmark programs compute known answers, and print JSON with exactly the
-# keys that docs/benchmarking.md names.  Nothing here looks at a speed.
+# keys that docs/benchmarking.md names.  Speeds are not tested.
 
 . "$(dirname "$0")/functions.sh"
 [ "$PYTHON" != no ] || skip "python3 is missing"

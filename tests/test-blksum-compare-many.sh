@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --compare prints differences as it finds them, however many there are.
+# --compare prints differences as it finds them, for any number of differences.
 
 . "$(dirname "$0")/functions.sh"
 cd "$dir"

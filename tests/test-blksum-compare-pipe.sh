@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --compare accepts inputs that can only be read in order, and whose size is
+# --compare accepts inputs that can only be read sequentially, and whose size is
 # known only at the end: a pipe, or two pipes.
 
 . "$(dirname "$0")/functions.sh"

@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# In all forms of names and options that qemu supports for the layers of an
-# image: no incomplete layer is read, qemu never probes a format, and a change
-# of any file is detected.
+# No incomplete layer of an image is read, qemu never probes a format, and a
+# change of any file is detected, for all forms of names and options of layers
+# that qemu supports.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu

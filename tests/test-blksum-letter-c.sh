@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# -c does not check sums as in sha256sum: given a list of checksums, a message
-# explains that.  With --cache such a list is hashed, and with -c any other
-# file.
+# In sha256sum -c checks sums, but not in blksum: with a list of checksums it is
+# an error that explains this.  With --cache such a list is hashed, and with -c
+# any other file.
 
 . "$(dirname "$0")/functions.sh"
 

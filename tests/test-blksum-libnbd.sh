@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # libnbd is loaded only when it is needed.  If it is missing, raw images are
-# still hashed, and all else is an error that names libnbd.  Tools that compute
-# the dependencies of packages find it in an ELF note: see
+# still hashed, and for any other image an error names libnbd.  Tools that
+# compute the dependencies of packages find it in an ELF note: see
 # https://systemd.io/ELF_DLOPEN_METADATA/.
 
 . "$(dirname "$0")/functions.sh"

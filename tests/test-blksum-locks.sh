@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# An image that another program has open for writing is refused, a raw one too,
-# and is read with -U.  Several readers are permitted.
+# An image that another program has open for writing is refused, even if it is
+# raw, and is read with -U.  Several readers are permitted.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu

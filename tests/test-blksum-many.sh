@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Many operands on one command line: small files are hashed several at once, and
-# each result, on stdout and stderr, is what it is alone, in the order of the
-# operands.
+# Many operands on one command line: several small files are hashed in parallel,
+# and the results on stdout and stderr are in the order of the operands, and the
+# same as for each operand alone.
 
 . "$(dirname "$0")/functions.sh"
 cd "$dir"

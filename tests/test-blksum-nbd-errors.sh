@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# An NBD server that dies, fails, or does not exist makes blksum fail.
+# blksum fails if an NBD server does not exist, ends, or returns an error.
 
 . "$(dirname "$0")/functions.sh"
 requires_nbdkit file eval pattern --filter=error

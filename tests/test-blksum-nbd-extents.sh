@@ -2,8 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# An NBD server is asked for several ranges of extents at once; a request that
-# was sent ahead and fails is sent again, and only that is an error.
+# Several ranges of extents are requested from an NBD server in parallel.  A
+# request that was sent ahead and fails is repeated, and only an error of the
+# repeated request counts.
 
 . "$(dirname "$0")/functions.sh"
 requires_nbdkit eval

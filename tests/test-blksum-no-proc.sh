@@ -2,9 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Without /proc, as in a chroot, all sources are read as with it.  The same
-# promises hold: qemu opens the file that was checked, and nothing is left
-# behind.
+# Without /proc, as in a chroot, all sources are read in the same way: qemu
+# opens the file that was checked, and nothing is left behind.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu

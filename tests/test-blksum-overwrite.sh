@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# blksum replaces only files of its own, on all paths that it writes: never the
-# disk.  It refuses before it reads an image, and the file is unchanged.  Files
-# that an interrupted run left are its own.
+# blksum replaces only files that it wrote, and never the disk, for all paths
+# that it writes.  It refuses before it reads an image, and the file is
+# unchanged.  Files that an interrupted run left are replaced.
 
 . "$(dirname "$0")/functions.sh"
 cd "$dir"

@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# blksum hashes sources that can only be read in order: a pipe, a named pipe, a
-# socket and a terminal, with any behaviour of the writer, and with few file
-# descriptors.
+# blksum hashes sources that can only be read sequentially: a pipe, a named
+# pipe, a socket and a terminal, with any behaviour of the writer, and with few
+# file descriptors.
 
 . "$(dirname "$0")/functions.sh"
 cd "$dir"

@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# blksum obeys the state in the header of a qcow2: internal snapshots do not
-# change the sum, a dirty image is read, a corrupt one and versions of the
-# future are refused.
+# blksum interprets the state in the header of a qcow2: internal snapshots do
+# not change the sum, a dirty image is read, and corrupt images and later
+# versions are refused.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu

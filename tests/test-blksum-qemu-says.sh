@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# If qemu does not open an image, all its messages are shown, one a line, with
-# the names of the user instead of our options for qemu.
+# If qemu does not open an image, all its messages are shown, one on a line,
+# with the names that the user gave instead of our options for qemu.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu

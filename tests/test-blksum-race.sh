@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A user who can write an image replaces its header, after blksum has inspected
-# it, by one that names a file of the host.  The sum of that file is not
-# printed, with -U either.
+# A user with write access to an image replaces its header, after blksum has
+# inspected it, with one that names a file of the host.  The sum of that file is
+# not printed, even with -U.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # --resume starts over, with a reason, if the image was changed since the
-# interrupted run.  The audit detects a changed block that nothing else shows.
+# interrupted run.  The audit detects a changed block that is not detected
+# otherwise.
 
 . "$(dirname "$0")/functions.sh"
 . "$abs_top_srcdir/tests/resume-functions.sh"

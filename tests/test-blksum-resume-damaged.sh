@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --resume completes the manifest whatever a crash left of it: truncated at any
-# byte, changed at any byte, or with any data appended.
+# --resume completes the manifest after any crash: truncated at any byte, with
+# any byte changed, or with any data appended.
 
 . "$(dirname "$0")/functions.sh"
 . "$abs_top_srcdir/tests/resume-functions.sh"

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Files in /proc report size 0 but have content: their sum is that of the
-# content.  The sum of a file that is really empty is that of an empty image.
+# Files in /proc report size 0 although they have content: their sum is that of
+# the content.  The sum of an empty file is that of an empty image.
 
 . "$(dirname "$0")/functions.sh"
 

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A file that is truncated while it is read has no sum, with -U either: there is
-# no image with such a sum.
+# A file that is truncated while it is read has no sum, even with -U, because no
+# image has such a sum.
 
 . "$(dirname "$0")/functions.sh"
 

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# SIGINT, SIGTERM and SIGHUP end blksum, by that signal, while it waits for
-# something that never comes.  Nothing is left.
+# SIGINT, SIGTERM and SIGHUP terminate blksum while it waits for something that
+# never arrives.  Nothing is left.
 
 . "$(dirname "$0")/functions.sh"
 

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# On tmpfs blksum does not query the end of data if that must be the end of the
-# file: the query takes longer than to read the beginning.
+# On tmpfs blksum does not query the end of data if it can only be the end of
+# the file, because the query takes longer than reading the beginning.
 
 . "$(dirname "$0")/functions.sh"
 requires_program strace

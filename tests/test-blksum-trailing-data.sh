@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# blksum --expect --size reports whether the trailing data, after the image on
-# its disk, is zero, and else from which offset on it is not; for disks of all
-# formats, and only if both options are given.
+# blksum --expect --size reports whether the trailing data after the image on
+# its disk is zero, and otherwise the offset of the first nonzero byte; for
+# disks of all formats, and only if both options are given.
 
 . "$(dirname "$0")/functions.sh"
 

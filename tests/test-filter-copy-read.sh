@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# In whatever way nbdcopy reads a disk, the result file has the right sum, and
-# the copy equals the disk.
+# The result file has the right sum, and the copy equals the disk, for all ways
+# in which nbdcopy reads a disk.
 
 . "$(dirname "$0")/filter-functions.sh"
 

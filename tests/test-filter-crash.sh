@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# No stale sum or manifest comes back after a crash of the machine, at whatever
-# moment, if a client's write was acknowledged.  crash-model.py computes the
+# After a client's write was acknowledged, no stale sum or manifest comes back
+# after a crash of the machine at any moment.  crash-model.py computes the
 # states that the disk can have.
 
 . "$(dirname "$0")/hold-functions.sh"

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Clients connect and disconnect, a thousand in the long form: nothing is
+# Clients connect and disconnect, a thousand times in the long form.  Nothing is
 # leaked.
 
 . "$(dirname "$0")/filter-functions.sh"

@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A refused fast zero, because it would not be fast, is no failure: clients try
-# it, and then write zeros.  Its range is unknown afterwards: a filter below can
-# have zeroed a part of it.
+# A fast zero that is refused because it would not be fast is not a failure:
+# clients try it, and then write zeros.  Its range is unknown afterwards,
+# because a filter below can have zeroed a part of it.
 
 . "$(dirname "$0")/hold-functions.sh"
 

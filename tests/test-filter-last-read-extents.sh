@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # Extents that a disconnected connection queries are not used for blocks that a
-# new connection changes meanwhile: see last-read.sh.
+# new connection changes at the same time: see last-read.sh.
 
 after=extents
 . "$(dirname "$0")/last-read.sh"

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # Data that a disconnected connection reads is not used for blocks that a new
-# connection changes meanwhile: see last-read.sh.
+# connection changes at the same time: see last-read.sh.
 
 after=pread
 . "$(dirname "$0")/last-read.sh"

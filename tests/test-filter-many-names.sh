@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Clients choose names.  Many names of one disk do not make a change cost more:
-# all their sums are withdrawn in one write, not in one for each.
+# Clients choose names.  The cost of a change does not depend on the number of
+# names of a disk: all their sums are withdrawn in one write.
 
 . "$(dirname "$0")/hold-functions.sh"
 requires_program strace

@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A mistyped path: a file that exists and is not a result of the filter is not
-# emptied, least of all the disk, and nothing is changed.  Files of the filter
-# itself are replaced.
+# A mistyped path: an existing file that is not a result of the filter, such as
+# the disk, is not emptied, and nothing is changed.  Files that the filter wrote
+# are replaced.
 
 . "$(dirname "$0")/filter-functions.sh"
 requires_no_sanitizer

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The filter twice on the command line works, or is an error with a message;
-# nbdkit does not crash.
+# If the filter is given twice on the command line, it works, or an error is
+# printed; nbdkit does not crash.
 
 . "$(dirname "$0")/filter-functions.sh"
 requires_no_sanitizer

@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # The jobs of examples/slurm hash a disk of 16 GiB in 32 parts on a cluster and
-# publish its checksum, although tasks are requeued, killed, and run twice at
-# once, and parts are lost and damaged.  Until all parts are complete there is
-# no checksum, and the last job reports the reason; the same command again makes
-# only the parts that are missing.
+# publish its checksum, although tasks are requeued and killed, two tasks for
+# the same part run, and parts are lost and damaged.  Until all parts are
+# complete there is no checksum, and the last job reports the reason; the same
+# command again hashes only the missing parts.
 #
 # The cluster is a real Slurm on this host, in namespaces of its own.
 
