@@ -48,7 +48,7 @@ struct export {
   bool silent;                  /* it is not reported */
   unsigned conns;               /* connections that are joined */
   uint64_t joins;               /* connections that ever joined */
-  uint64_t newest;              /* the highest number of these */
+  uint64_t newest;              /* the highest number of such a connection */
   bool finishing;               /* a thread is in finish() */
   bool published;               /* the report has its sum */
   struct export *next_published, **link_published; /* in disk->published */
@@ -72,11 +72,11 @@ struct export *export_get_locked (const char *name, bool tls);
 /* Returns the disk of the export NAME, or NULL if no client has used it yet. */
 struct disk *exports_disk_locked (const char *name);
 
-/* Called when a connection joins for which the plugin reported SIZE.  NEWER is
- * set if the connection was opened after all others that have joined.  If the
- * size is different, the table is reset if NEWER is set and the export is not
- * in use; otherwise the export becomes broken.  Returns true if a sum was
- * withdrawn.
+/* Called when a connection joins.  SIZE is the size that the plugin reported to
+ * this connection.  NEWER is set if the connection was opened after all others
+ * that have joined.  If the size is different from that of the export, the
+ * table is reset if NEWER is set and the export is not in use; otherwise the
+ * export becomes broken.  Returns true if a sum was withdrawn.
  */
 bool export_set_size_locked (struct export *export, uint64_t size, bool newer);
 

@@ -94,7 +94,8 @@ worker (void *arg)
   return NULL;
 }
 
-/* Block all signals, so that the program's handlers do not run in our threads.
+/* Block all signals, so that the program's handlers do not run in the threads
+ * of the pool.
  */
 static void
 start_thread_locked (struct pool *pool)

@@ -48,7 +48,8 @@ manifest_reader_new_observed (int fd, unsigned flags,
                               const struct manifest_observer *observer,
                               char *reason, size_t size);
 
-/* Returns true if only the header was read, and the manifest is not unfinished.
+/* Returns true if only the header was read, and the reader does not accept an
+ * unfinished manifest.
  */
 bool manifest_reader_is_fresh (const struct blkhash_manifest_reader *r);
 

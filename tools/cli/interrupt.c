@@ -3,7 +3,8 @@
  *
  * Print the command that resumes a job when the job is interrupted.
  *
- * A signal handler can call only few functions, so the text is prepared before.
+ * A signal handler can call only few functions, so the text is prepared in
+ * advance.
  */
 
 #include <config.h>

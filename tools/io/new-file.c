@@ -63,8 +63,8 @@ open_unnamed (const char *path)
  */
 static const char *volatile incomplete;
 
-/* Remove the temporary name.  After this the default action of the signal
- * follows.
+/* Remove the temporary name.  The default action of the signal is executed
+ * after this handler returns.
  */
 static void
 remove_incomplete (int sig)

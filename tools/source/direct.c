@@ -56,8 +56,8 @@ find_run (struct direct *direct, uint64_t offset, struct run *run,
   return chain_at (&direct->chain, offset, run, file, error);
 }
 
-/* The extent of the file is cached: it often spans many runs, and to find its
- * end takes long (1 ms for 512 MiB on a tmpfs).
+/* The extent of the file is cached: it often spans many runs, and finding
+ * its end takes long (1 ms for 512 MiB on a tmpfs).
  */
 static int
 direct_extent_at (void *opaque, uint64_t offset, struct extent *extent,
@@ -203,7 +203,7 @@ direct_begin (void *opaque, struct error *error)
 }
 
 /* Start qemu-nbd again, with the page cache, to read the missing ranges.  If it
- * accepts the image now, all is read; otherwise its error is reported.
+ * accepts the image now, all ranges are read; otherwise its error is reported.
  */
 static int
 scan_by_qemu (struct direct *direct, struct scan *scan)
