@@ -4,7 +4,7 @@
  * Pass leaves, in order, to the callbacks of a program.
  *
  * A run of zeros is held back until its end is known, so that the calls depend
- * only on the image, and not on the order in which it was given.
+ * only on the image, and not on the order in which its parts were hashed.
  */
 
 #include <config.h>

@@ -36,8 +36,8 @@ struct manifest_zeros {
 
 #define MANIFEST_NO_BLOCK UINT64_MAX
 
-/* For an image of SIZE bytes.  OPTS must outlive it.  Returns 0, ENOMEM, or
- * EINVAL if the digest is not available.
+/* Initialize ZEROS for an image of SIZE bytes.  OPTS must outlive ZEROS.
+ * Returns 0, ENOMEM, or EINVAL if the digest is not available.
  */
 int manifest_zeros_init (struct manifest_zeros *zeros,
                          const struct blkhash_opts *opts, uint64_t size);

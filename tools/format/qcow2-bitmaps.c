@@ -7,7 +7,7 @@
  * are not part of the content of the disk, but qemu loads all of them when it
  * opens the image.  In the table of a bitmap an entry of 8 bytes can stand for
  * a cluster of ones, so a small image can make qemu allocate any amount of
- * memory. All other errors of bitmaps are left to qemu.
+ * memory.  All other errors of bitmaps are left to qemu.
  */
 
 #include <config.h>
@@ -81,7 +81,7 @@ count_bitmap (struct walk *w, const unsigned char *entry)
     return imagefile_error (w->file, w->error, "the image is corrupt: a "
                             "bitmap has a granularity of 2^%u",
                             granularity_bits);
-  /* bytes of the disk that one byte of the bitmap covers */
+  /* The bytes of the disk that one byte of the bitmap covers. */
   unit = UINT64_C (8) << granularity_bits;
   if (count_table (w, be64_at (entry), be32_at (entry + 8),
                    w->qcow2->size / unit +

@@ -55,7 +55,7 @@ count_before (struct audit_sample *sample)
   return 0;
 }
 
-/* Make at least LEAST strata, so that each unit is audited with a probability
+/* Create at least LEAST strata, so that each unit is audited with a probability
  * of at least LEAST / sample->trusted.
  */
 static void
