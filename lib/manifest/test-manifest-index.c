@@ -493,7 +493,7 @@ flip (int fd, uint64_t offset)
 static void
 test_flipped (void **state)
 {
-  struct image *image = alternating_image (10000);
+  struct image *image = alternating_image (1000);
   uint64_t size = file_size (image->fd), piece;
 
   (void) state;
