@@ -27,13 +27,14 @@
 int
 block_cache_init (struct block_cache *cache, size_t block_size)
 {
-  size_t count = MIN (MAX (SIZE / block_size, MIN_ENTRIES), MAX_ENTRIES);
+  size_t count = MIN (MAX (SIZE / block_size, MIN_ENTRIES), MAX_ENTRIES), i;
 
   *cache = (struct block_cache) {
     .block_size = block_size, .blocks.count = count
   };
   pthread_mutex_init (&cache->lock, NULL);
-  pthread_cond_init (&cache->ended, NULL);
+  for (i = 0; i < BLOCK_CACHE_CONDS; i++)
+    pthread_cond_init (&cache->ended[i], NULL);
   cache->blocks.entries = calloc (count, sizeof *cache->blocks.entries);
   return cache->blocks.entries ? 0 : -1;
 }
@@ -46,8 +47,15 @@ block_cache_destroy (struct block_cache *cache)
   for (i = 0; cache->blocks.entries && i < cache->blocks.count; i++)
     free (cache->blocks.entries[i].bytes);
   free (cache->blocks.entries);
-  pthread_cond_destroy (&cache->ended);
+  for (i = 0; i < BLOCK_CACHE_CONDS; i++)
+    pthread_cond_destroy (&cache->ended[i]);
   pthread_mutex_destroy (&cache->lock);
+}
+
+static pthread_cond_t *
+ended_cond (struct block_cache *cache, uint64_t block)
+{
+  return &cache->ended[block % BLOCK_CACHE_CONDS];
 }
 
 static bool
@@ -96,7 +104,7 @@ block_cache_begin (struct block_cache *cache, uint64_t block,
     return true;
   other = find_load_locked (cache, block);
   while (is_loading_locked (cache, other))
-    pthread_cond_wait (&cache->ended, &cache->lock);
+    pthread_cond_wait (ended_cond (cache, block), &cache->lock);
   if (other && read_locked (cache, block, buf, len, skip))
     return true;
   *load = (struct block_load) { cache->loads, block, ++cache->next_id };
@@ -131,7 +139,7 @@ block_cache_end (struct block_cache *cache, struct block_load *load,
   while (*link != load)
     link = &(*link)->next;
   *link = load->next;
-  pthread_cond_broadcast (&cache->ended);
+  pthread_cond_broadcast (ended_cond (cache, load->block));
   if (bytes)
     add_locked (cache, load->block, bytes, len);
 }

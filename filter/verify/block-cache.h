@@ -16,6 +16,9 @@
 
 #include "../lib/common/lru.h"
 
+/* Waiting threads are woken for few blocks but theirs. */
+#define BLOCK_CACHE_CONDS 16
+
 /* A block that a thread loads, on its stack. */
 struct block_load {
   struct block_load *next;
@@ -25,7 +28,7 @@ struct block_load {
 struct block_cache {
   size_t block_size;
   pthread_mutex_t lock;         /* protects the fields below */
-  pthread_cond_t ended;         /* a load */
+  pthread_cond_t ended[BLOCK_CACHE_CONDS]; /* loads, by their block */
   struct lru blocks;
   struct block_load *loads;
   uint64_t next_id;
