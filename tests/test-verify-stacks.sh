@@ -61,6 +61,24 @@ stop
 above=
 prove "$image"
 
+# What a filter below decompresses.
+if command -v xz > /dev/null && nbdkit --filter=xz null --version > /dev/null 2>&1
+then
+  xz -0 --block-size=1MiB -c "$image" > "$dir/image.xz"
+  verify --filter=xz file "$dir/image.xz"
+  copies
+  stop
+fi
+
+# The first filter above it computes the checksum of what clients got.
+above="--filter=$abs_top_builddir/filter/.libs/nbdkit-blkhash-filter.so"
+verify file "$image" blkhash-file="$sums"
+copies
+wait_until test -s "$sums"
+stop
+[ "$(cat "$sums")" = "$(reference "$image")  -" ] || fail "$(cat "$sums")"
+above=
+
 # Plugins without extents, and with some of zeros.
 verify memory 8M blkhash-verify-fail=error
 client "" "$reads
@@ -147,6 +165,22 @@ if nbdkit --dump-config | grep -q '^tls=yes'; then
   verify file "$image"
   copy "nbds+unix://alice@/?socket=$socket&tls-psk-file=$dir/psk" "$dir/copy"
   cmp "$image" "$dir/copy" || fail "the copy differs"
+  run 1 nbdcopy "$uri" "$dir/none"
+  stop
+
+  # tls-fallback serves another disk to clients without TLS: above it does not
+  # reach us, and below it is refused.
+  above="--tls=on --tls-psk=$dir/psk --filter=tls-fallback"
+  verify file "$image"
+  copy "nbds+unix://alice@/?socket=$socket&tls-psk-file=$dir/psk" "$dir/copy"
+  cmp "$image" "$dir/copy" || fail "the copy differs"
+  copy "$uri" "$dir/message"
+  stop
+  above="--tls=on --tls-psk=$dir/psk"
+  verify --filter=tls-fallback file "$image"
+  copy "nbds+unix://alice@/?socket=$socket&tls-psk-file=$dir/psk" "$dir/copy"
+  cmp "$image" "$dir/copy" || fail "the copy differs"
+  run 1 nbdcopy "$uri" "$dir/none"
   stop
   above=
 fi
