@@ -5,7 +5,8 @@
  *
  * Each thread takes the next range, reads it, and passes it to the leaf table,
  * which hashes it in that thread: see scheduler.c.  A thread is started when
- * there is work for another one.
+ * there is work for another one.  io_uring was not faster than such threads:
+ * see docs/blksum-performance.md.
  */
 
 #include <config.h>
