@@ -82,6 +82,22 @@ is_name (const char *name, size_t len, const char *wanted)
   return is;
 }
 
+/* Returns true if LINE is a sum of any hash, in the form "TAG (NAME) = HEX". */
+static bool
+is_tagged (const char *line)
+{
+  const char *start = line + (*line == '\\');
+  char *tag = strndup (start, strcspn (start, " "));
+  struct blkhash_opts *hash = tag ? blkhash_opts_from_tag (tag) : NULL;
+  size_t len;
+  bool is = hash && find_name (line, tag,
+                               2 * blkhash_opts_get_digest_size (hash), &len);
+
+  blkhash_opts_free (hash);
+  free (tag);
+  return is;
+}
+
 /* Returns true if LINE is a sum with the parameters of this run.  If ANY is
  * set, any name is accepted, and not only that of the default export.
  */
@@ -92,6 +108,8 @@ is_sum (const char *line, bool any)
   const char *name = NULL;
   size_t len;
 
+  if (!result_form.hash)
+    return any && is_tagged (line);
   if (blkhash_opts_get_tag (result_form.hash, tag, sizeof tag) == 0)
     name = find_name (line, tag,
                       2 * blkhash_opts_get_digest_size (result_form.hash),

@@ -18,7 +18,8 @@ struct result_form {
   const char *header;           /* the first line, with its newline, of a file
                                  * whose other lines do not prove that this
                                  * filter wrote it */
-  const struct blkhash_opts *hash; /* options of the sums */
+  const struct blkhash_opts *hash; /* options of the sums; NULL: any, but
+                                 * each line has its tag */
   const char *name;             /* name of the default export, if not "-" */
   bool bad;                     /* there can be lines "# bad NAME: N bytes" */
 };

@@ -191,7 +191,7 @@ state_of (uint64_t block)
 {
   enum block_state state;
 
-  tally_get_run (&exports_get ()->disk->tally, block, &state);
+  tally_get_run (&exports_first_locked ()->disk->tally, block, &state);
   return state;
 }
 
@@ -263,7 +263,7 @@ listed_bytes (const char *text, const char *state)
 static void
 check_status (void)
 {
-  const struct export *export = exports_get ();
+  const struct export *export = exports_first_locked ();
   const char *text = content (status);
 
   assert_has (text, "size", size);

@@ -12,6 +12,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -280,7 +281,8 @@ new_model (uint32_t block_size)
   while (faults-- > 0)
     add_fault (m, kind == 2 ? any (2) : kind);
   sum = manifest_of (opts, m->plugin.bytes, m->size, path);
-  m->disk = disk_open (path, any (4) ? sum : "none", any (2));
+  m->disk = disk_open (open (path, O_RDONLY), path, any (4) ? sum : "none",
+                       any (2));
   free (sum);
   blkhash_opts_free (opts);
   assert_non_null (m->disk);
@@ -534,7 +536,7 @@ sparse_model (uint64_t blocks, uint64_t zeros)
   memset (m->plugin.bytes + zeros * 4096, 1, m->size - zeros * 4096);
   blkhash_opts_set_block_size (opts, 4096);
   sum = manifest_of (opts, m->plugin.bytes, m->size, path);
-  m->disk = disk_open (path, sum, false);
+  m->disk = disk_open (open (path, O_RDONLY), path, sum, false);
   free (sum);
   blkhash_opts_free (opts);
   assert_int_equal (source_init (&m->source, &m->plugin.next), 0);

@@ -138,7 +138,9 @@ verify/status: output-file verify/disk verify/export verify/json verify/signatur
 verify/mapfile: output-file verify/disk verify/export verify/signature ../lib/common/cleanup
 verify/json: ../lib/common/utf8
 verify/summary: verify/disk verify/export
-verify/export: verify/disk verify/params ../lib/common/cleanup ../lib/common/sum-line ../lib/manifest/manifest-index
+verify/sum-list: verify/sum ../lib/common/sums-line
+verify/manifest-dir: ../lib/common/sum-line
+verify/export: verify/disk verify/manifest-dir verify/params verify/sum-list ../lib/common/cleanup ../lib/common/sum-line ../lib/manifest/manifest-index
 verify/params: config-files
 verify/check: verify/compare verify/disk verify/params verify/source
 verify/compare: verify/disk ../lib/common/zero ../lib/construction/leaf

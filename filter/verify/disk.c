@@ -11,7 +11,6 @@
 #include <config.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +33,7 @@
 static int
 refuse (const struct disk *disk, const char *why)
 {
-  nbdkit_error ("blkhash-verify-manifest: %s: %s", disk->path, why);
+  nbdkit_error ("blkhash-verify: %s: %s", disk->path, why);
   return -1;
 }
 
@@ -92,16 +91,11 @@ prepare (struct disk *disk)
 }
 
 static int
-open_manifest (struct disk *disk, const char *sum, bool compute)
+read_manifest (struct disk *disk, const char *sum, bool compute)
 {
   struct sum expected;
   int r;
 
-  disk->fd = open (disk->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-  if (disk->fd == -1) {
-    nbdkit_error ("blkhash-verify-manifest: %s: %m", disk->path);
-    return -1;
-  }
   if (strcmp (sum, "none") == 0)
     r = load_manifest (disk, NULL, compute);
   else {
@@ -114,19 +108,34 @@ open_manifest (struct disk *disk, const char *sum, bool compute)
 }
 
 struct disk *
-disk_open (const char *path, const char *sum, bool compute)
+disk_open (int fd, const char *path, const char *sum, bool compute)
 {
   struct disk *disk = calloc (1, sizeof *disk);
 
   if (!disk) {
     no_memory ();
+    close (fd);
     return NULL;
   }
+  disk->fd = fd;
   disk->path = path;
-  if (open_manifest (disk, sum, compute) == 0)
+  if (read_manifest (disk, sum, compute) == 0)
     return disk;
   disk_free (disk);
   return NULL;
+}
+
+void
+disk_close (struct disk *disk)
+{
+  if (disk->fd == -1)
+    return;
+  leaf_engine_free (disk->engine);
+  digest_free (disk->digest);
+  block_cache_destroy (&disk->cache);
+  manifest_index_free (disk->index);
+  close (disk->fd);
+  disk->fd = -1;
 }
 
 void
@@ -134,13 +143,8 @@ disk_free (struct disk *disk)
 {
   if (!disk)
     return;
-  leaf_engine_free (disk->engine);
-  digest_free (disk->digest);
-  block_cache_destroy (&disk->cache);
+  disk_close (disk);
   tally_destroy (&disk->tally);
-  manifest_index_free (disk->index);
-  if (disk->fd != -1)
-    close (disk->fd);
   free (disk);
 }
 

@@ -22,7 +22,7 @@ struct manifest_index;
 
 struct disk {
   const char *path;             /* of the manifest */
-  int fd;
+  int fd;                       /* -1: it is closed */
   struct manifest_index *index;
   uint64_t size, blocks;        /* of the disk */
   uint32_t block_size;
@@ -36,11 +36,16 @@ struct disk {
                                  * atomic */
 };
 
-/* Open the manifest PATH, read it, and check that its sum is SUM, unless that
- * is "none".  COMPUTE: even then compute the sum, so that it is that of the
- * leaves and not what the file claims.  NULL after nbdkit_error.
+/* Read the manifest in FD, which is closed with the disk, and check that its sum
+ * is SUM, unless that is "none".  COMPUTE: even then compute the sum, so that
+ * it is that of the leaves and not what the file claims.  PATH is that of the
+ * file, and lives as long as the disk.  NULL after nbdkit_error.
  */
-struct disk *disk_open (const char *path, const char *sum, bool compute);
+struct disk *disk_open (int fd, const char *path, const char *sum,
+                        bool compute);
+
+/* Close the manifest: only the size and the tally remain. */
+void disk_close (struct disk *disk);
 void disk_free (struct disk *disk);
 
 /* Make all requests fail from now on; do they? */

@@ -3,13 +3,25 @@
  *
  * The exports that clients use.
  *
- * There is one manifest, so all export names are one disk.
+ * With blkhash-verify-manifest there is one, for all names, which is opened at
+ * the start.
+ *
+ * With blkhash-verify-exports, a manifest is opened when the first client of its
+ * export connects, and closed when the last one has left.  What was found is
+ * kept for the outputs, and extended when the export is opened again with the
+ * same disk.  Names are those of files, so clients cannot make up any; but the
+ * number of manifests that are open, and of exports that are kept, is limited.
+ * One manifest at a time is opened.
  */
 
 #include <config.h>
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
@@ -19,11 +31,19 @@
 #include "../lib/manifest/manifest-index.h"
 #include "verify/disk.h"
 #include "verify/export.h"
+#include "verify/manifest-dir.h"
 #include "verify/params.h"
+#include "verify/sum-list.h"
 
-pthread_mutex_t exports_lock = PTHREAD_MUTEX_INITIALIZER;
+#define MAX_OPEN 64             /* manifests; each needs up to 34 MiB */
+#define MAX_EXPORTS 10000
 
-static struct export *exports;  /* set before the server forks */
+pthread_mutex_t exports_lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
+static struct export *exports;
+static uint64_t generation;
+
+/* Held while a manifest is opened; exports_lock is taken below it. */
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 
 static int
 no_memory (void)
@@ -79,19 +99,81 @@ prepare_outputs (struct export *export)
   return make_line (export);
 }
 
+/* ---- Opening ---- */
+
+static void
+free_export (struct export *export)
+{
+  if (!export)
+    return;
+  disk_free (export->disk);
+  free (export->name);
+  free (export->path);
+  free (export->line);
+  free (export);
+}
+
+static int
+open_file (struct export *export)
+{
+  int fd;
+
+  if (verify_params.exports)
+    return manifest_dir_open_file (export->name, &export->path);
+  export->path = strdup (verify_params.manifest);
+  if (!export->path)
+    return no_memory ();
+  fd = open (export->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (fd == -1)
+    nbdkit_error ("blkhash-verify-manifest: %s: %m", export->path);
+  return fd;
+}
+
+static int
+open_disk (struct export *export)
+{
+  const char *sum = verify_params.sums ? sum_list_find (export->name)
+                                       : verify_params.sum;
+  int fd = open_file (export);
+
+  if (fd == -1)
+    return -1;
+  if (!sum) {
+    nbdkit_error ("blkhash-verify-sums: no checksum for the export of %s",
+                  export->path);
+    close (fd);
+    return -1;
+  }
+  export->disk = disk_open (fd, export->path, sum,
+                            verify_params.file != NULL);
+  return export->disk ? prepare_outputs (export) : -1;
+}
+
+/* NULL after nbdkit_error. */
+static struct export *
+make_export (const char *name)
+{
+  struct export *export = calloc (1, sizeof *export);
+
+  if (export)
+    export->name = strdup (name);
+  if (!export || !export->name)
+    no_memory ();
+  else if (open_disk (export) == 0)
+    return export;
+  free_export (export);
+  return NULL;
+}
+
 int
 exports_open (void)
 {
-  exports = calloc (1, sizeof *exports);
-  if (!exports)
-    return no_memory ();
-  exports->name = verify_params.name ? verify_params.name : "-";
-  exports->disk = disk_open (verify_params.manifest, verify_params.sum,
-                             verify_params.file != NULL);
-  if (exports->disk && prepare_outputs (exports) == 0)
-    return 0;
-  exports_free ();
-  return -1;
+  if (verify_params.exports)
+    return manifest_dir_open (verify_params.exports) == -1 ||
+      (verify_params.sums && sum_list_load (verify_params.sums) == -1)
+      ? -1 : 0;
+  exports = make_export (verify_params.name ? verify_params.name : "-");
+  return exports ? 0 : -1;
 }
 
 void
@@ -101,16 +183,142 @@ exports_free (void)
     struct export *export = exports;
 
     exports = export->next;
-    disk_free (export->disk);
-    free (export->line);
-    free (export);
+    free_export (export);
   }
+  manifest_dir_close ();
+  sum_list_free ();
+}
+
+/* ---- Clients ---- */
+
+static struct export *
+find_locked (const char *name)
+{
+  struct export *export = exports;
+
+  while (export && strcmp (export->name, name) != 0)
+    export = export->next;
+  return export;
+}
+
+/* The export NAME, if its manifest is open. */
+static struct export *
+acquire_open (const char *name)
+{
+  struct export *export;
+  SCOPED_LOCK (&exports_lock);
+
+  export = verify_params.exports ? find_locked (name) : exports;
+  if (!export || (verify_params.exports && export->users == 0))
+    return NULL;
+  export->users++;
+  return export;
+}
+
+static bool
+may_open (const char *name)
+{
+  const struct export *export;
+  unsigned count = 0, open = 0;
+  SCOPED_LOCK (&exports_lock);
+
+  for (export = exports; export; export = export->next) {
+    count++;
+    open += export->users > 0;
+  }
+  return open < MAX_OPEN && (count < MAX_EXPORTS || find_locked (name));
+}
+
+static bool
+is_same_disk (const struct export *a, const struct export *b)
+{
+  return a->line && b->line && strcmp (a->line, b->line) == 0 &&
+    a->disk->size == b->disk->size;
+}
+
+/* Give what is kept of an export, OLD, the disk that was opened for it, FRESH,
+ * which is freed.
+ */
+static struct export *
+renew_locked (struct export *old, struct export *fresh)
+{
+  struct export saved = *old;
+
+  if (disk_is_stopped (old->disk))
+    disk_stop (fresh->disk);
+  if (is_same_disk (old, fresh)) {
+    tally_move (&fresh->disk->tally, &old->disk->tally);
+    fresh->connected = old->connected;
+  }
+  *old = *fresh;
+  old->next = saved.next;
+  old->has_sum = saved.has_sum;
+  *fresh = saved;
+  free_export (fresh);
+  return old;
+}
+
+static struct export *
+add_export (struct export *fresh)
+{
+  struct export *export;
+  SCOPED_LOCK (&exports_lock);
+
+  export = find_locked (fresh->name);
+  if (export)
+    export = renew_locked (export, fresh);
+  else {
+    export = fresh;
+    export->next = exports;
+    exports = export;
+  }
+  generation++;
+  export->users++;
+  return export;
 }
 
 struct export *
-exports_get (void)
+export_acquire (const char *name)
 {
-  return exports;
+  struct export *export = acquire_open (name), *fresh;
+
+  if (export)
+    return export;
+
+  SCOPED_LOCK (&opening);
+  export = acquire_open (name);
+  if (export)
+    return export;
+  if (!may_open (name)) {
+    nbdkit_error ("blkhash-verify-exports: too many exports are in use");
+    return NULL;
+  }
+  fresh = make_export (name);
+  return fresh ? add_export (fresh) : NULL;
+}
+
+static void
+remove_locked (struct export *export)
+{
+  struct export **link = &exports;
+
+  while (*link != export)
+    link = &(*link)->next;
+  *link = export->next;
+  free_export (export);
+}
+
+void
+export_release (struct export *export)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  if (--export->users > 0 || !verify_params.exports)
+    return;
+  if (verify_params_have_output () || disk_is_stopped (export->disk))
+    disk_close (export->disk);
+  else
+    remove_locked (export);
 }
 
 void
@@ -125,4 +333,10 @@ struct export *
 exports_first_locked (void)
 {
   return exports;
+}
+
+uint64_t
+exports_generation_locked (void)
+{
+  return generation;
 }

@@ -2,6 +2,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The exports that clients use: a disk with its name.  Thread-safe.
+ *
+ * There is one disk for all names, or with blkhash-verify-exports one for each
+ * name, whose manifest is open while clients use it.
  */
 
 #ifndef NBDKIT_BLKHASH_VERIFY_EXPORT_H
@@ -21,8 +24,10 @@ extern pthread_mutex_t exports_lock;
 
 struct export {
   struct export *next;
-  const char *name;             /* in the result and the status */
-  struct disk *disk;
+  char *name;                   /* in the result and the status */
+  char *path;                   /* of the manifest */
+  struct disk *disk;            /* not replaced while there are users */
+  unsigned users;               /* connections */
   uint64_t zeros;               /* bytes that are zero by the manifest, so that
                                  * they are not read */
   char *line;                   /* the result if all is verified */
@@ -30,15 +35,24 @@ struct export {
   bool has_sum;                 /* in the result file; for result.c */
 };
 
-/* Open the manifest, and check its sum.  0, or -1 after nbdkit_error. */
+/* Open the manifest, or the directory of manifests, before the server forks.
+ * 0, or -1 after nbdkit_error.
+ */
 int exports_open (void);
 void exports_free (void);
 
-/* The export for a client. */
-struct export *exports_get (void);
+/* The export for a client that asks for NAME, until it is released.  NULL after
+ * nbdkit_error.
+ */
+struct export *export_acquire (const char *name);
+void export_release (struct export *export);
+
 void export_set_connected (struct export *export);
 
 /* The first of the list. */
 struct export *exports_first_locked (void);
+
+/* How often the list, or the disk of an export, changed. */
+uint64_t exports_generation_locked (void);
 
 #endif /* NBDKIT_BLKHASH_VERIFY_EXPORT_H */

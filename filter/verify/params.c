@@ -68,15 +68,40 @@ parse_retry (const char *key, const char *value)
   return -1;
 }
 
+/* As verify_params_config, for our files. */
+static int
+parse_file (const char *key, const char *value)
+{
+  struct verify_params *p = &verify_params;
+  const struct {
+    const char *key, **path;
+  } files[] = {
+    { "blkhash-verify-manifest", &p->manifest },
+    { "blkhash-verify-exports", &p->exports },
+    { "blkhash-verify-sums", &p->sums },
+    { "blkhash-verify-file", &p->file },
+    { "blkhash-verify-status", &p->status },
+    { "blkhash-verify-mapfile", &p->mapfile },
+  };
+  size_t i;
+
+  for (i = 0; i < sizeof files / sizeof files[0]; i++)
+    if (strcmp (key, files[i].key) == 0)
+      return config_files_parse (key, value, files[i].path);
+  return 0;
+}
+
 int
 verify_params_config (const char *key, const char *value)
 {
   struct verify_params *p = &verify_params;
 
-  if (strcmp (key, "blkhash-verify-manifest") == 0)
-    return config_files_parse (key, value, &p->manifest);
   if (strcmp (key, "blkhash-verify-sum") == 0) {
     p->sum = value;
+    return 1;
+  }
+  if (strcmp (key, "blkhash-verify-name") == 0) {
+    p->name = value;
     return 1;
   }
   if (strcmp (key, "blkhash-verify-size") == 0)
@@ -87,32 +112,52 @@ verify_params_config (const char *key, const char *value)
     return parse_retry (key, value);
   if (strcmp (key, "blkhash-verify-zero") == 0)
     return parse_flag (key, value, "skip", "read", &p->read_zeros);
-  if (strcmp (key, "blkhash-verify-file") == 0)
-    return config_files_parse (key, value, &p->file);
-  if (strcmp (key, "blkhash-verify-name") == 0) {
-    p->name = value;
-    return 1;
-  }
-  if (strcmp (key, "blkhash-verify-status") == 0)
-    return config_files_parse (key, value, &p->status);
-  if (strcmp (key, "blkhash-verify-mapfile") == 0)
-    return config_files_parse (key, value, &p->mapfile);
+  return parse_file (key, value);
+}
+
+static int
+refuse (const char *why)
+{
+  nbdkit_error ("%s", why);
+  return -1;
+}
+
+/* For one disk. */
+static int
+check_one (const struct verify_params *p)
+{
+  if (!p->manifest)
+    return refuse ("blkhash-verify-manifest is missing");
+  if (p->sums)
+    return refuse ("blkhash-verify-sums needs blkhash-verify-exports");
+  if (!p->sum)
+    return refuse ("blkhash-verify-sum is missing: the checksum that proves "
+                   "the manifest, or none to trust it");
+  return 0;
+}
+
+/* For a disk an export. */
+static int
+check_exports (const struct verify_params *p)
+{
+  if (p->manifest || p->name || p->mapfile)
+    return refuse ("blkhash-verify-manifest, blkhash-verify-name and "
+                   "blkhash-verify-mapfile are of one disk: they cannot be "
+                   "used with blkhash-verify-exports");
+  if (p->sum && p->sums)
+    return refuse ("blkhash-verify-sum cannot be used with "
+                   "blkhash-verify-sums");
+  if (!p->sums && (!p->sum || strcmp (p->sum, "none") != 0))
+    return refuse ("blkhash-verify-sums is missing: the checksums that prove "
+                   "the manifests, or blkhash-verify-sum=none to trust them");
   return 0;
 }
 
 int
 verify_params_complete (void)
 {
-  if (!verify_params.manifest) {
-    nbdkit_error ("blkhash-verify-manifest is missing");
-    return -1;
-  }
-  if (!verify_params.sum) {
-    nbdkit_error ("blkhash-verify-sum is missing: the checksum that proves "
-                  "the manifest, or none to trust it");
-    return -1;
-  }
-  return 0;
+  return verify_params.exports ? check_exports (&verify_params)
+                               : check_one (&verify_params);
 }
 
 bool

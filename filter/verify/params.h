@@ -16,8 +16,11 @@ enum verify_fail {
 };
 
 struct verify_params {
-  const char *manifest;         /* absolute path */
+  const char *manifest;         /* absolute path, or NULL */
   const char *sum;              /* that the manifest must have, or "none" */
+  const char *exports;          /* absolute path of the directory with manifests,
+                                 * instead of MANIFEST */
+  const char *sums;             /* absolute path of a list, instead of SUM */
   bool truncate;                /* the plugin's disk may be larger */
   enum verify_fail fail;
   unsigned retry;               /* how often a bad block is read again */
@@ -42,6 +45,8 @@ bool verify_params_have_output (void);
 #define VERIFY_PARAMS_HELP \
   "blkhash-verify-manifest=FILE    The manifest of the disk.\n" \
   "blkhash-verify-sum=SUM|none     The checksum that proves the manifest.\n" \
+  "blkhash-verify-exports=DIR      A manifest NAME.blkm for each export.\n" \
+  "blkhash-verify-sums=LIST        Their checksums.\n" \
   "blkhash-verify-size=exact|truncate  " \
     "May the plugin's disk be larger?\n" \
   "blkhash-verify-fail=error|warn|stop  What to do about bad blocks.\n" \

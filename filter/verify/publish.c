@@ -48,10 +48,11 @@ static bool has_thread;         /* set before clients connect */
 static int
 open_files (void)
 {
-  struct export *export = exports_get ();
+  const struct export *export = exports_first_locked ();
 
   result_form = (struct result_form) {
-    .header = HEADER, .hash = manifest_index_opts (export->disk->index),
+    .header = HEADER,
+    .hash = export ? manifest_index_opts (export->disk->index) : NULL,
     .name = verify_params.name, .bad = true
   };
   if (result_file_open ("blkhash-verify-file", verify_params.file) == -1)
@@ -124,11 +125,12 @@ static uint64_t
 get_version (void)
 {
   const struct export *export;
-  uint64_t version = 0;
+  uint64_t version;
   SCOPED_LOCK (&exports_lock);
 
+  version = 1 + (exports_generation_locked () << 40);
   for (export = exports_first_locked (); export; export = export->next)
-    version += 1 + export->connected + disk_is_stopped (export->disk) +
+    version += export->connected + disk_is_stopped (export->disk) +
       disk_has_changed (export->disk) +
       tally_get_changes (&export->disk->tally);
   return version;

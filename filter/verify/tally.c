@@ -35,8 +35,8 @@ tally_init (struct tally *tally, uint64_t blocks)
   return tally->pages ? 0 : -1;
 }
 
-void
-tally_destroy (struct tally *tally)
+static void
+free_pages (struct tally *tally)
 {
   uint64_t i;
 
@@ -44,7 +44,27 @@ tally_destroy (struct tally *tally)
     if (tally->pages[i] != zeros_page)
       free (tally->pages[i]);
   free (tally->pages);
+}
+
+void
+tally_destroy (struct tally *tally)
+{
+  free_pages (tally);
   pthread_mutex_destroy (&tally->lock);
+}
+
+void
+tally_move (struct tally *to, struct tally *from)
+{
+  SCOPED_LOCK (&to->lock);
+
+  free_pages (to);
+  memcpy (to->counts, from->counts, sizeof to->counts);
+  to->transient = from->transient;
+  to->zeros = from->zeros;
+  to->changes = from->changes;
+  to->pages = from->pages;
+  from->pages = NULL;
 }
 
 static enum block_state

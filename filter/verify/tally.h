@@ -41,6 +41,11 @@ struct tally_counts {
 int tally_init (struct tally *tally, uint64_t blocks);
 void tally_destroy (struct tally *tally);
 
+/* Replace what is in TO by what is in FROM, which has as many blocks, and is
+ * to be destroyed then.
+ */
+void tally_move (struct tally *to, struct tally *from);
+
 /* Set the state of BLOCK, and return the one that it had.  Without memory the
  * block stays one that was not read.
  */

@@ -100,15 +100,17 @@ verify_cleanup (nbdkit_backend *backend)
 static void
 log_counts (void)
 {
-  const struct export *export = exports_get ();
-  const struct tally *tally = export ? &export->disk->tally : NULL;
+  const struct export *export;
 
-  if (tally)
+  for (export = exports_first_locked (); export; export = export->next) {
+    const struct tally *tally = &export->disk->tally;
+
     nbdkit_debug ("blkhash-verify: blocks: %" PRIu64 " good, %" PRIu64 " bad, "
                   "%" PRIu64 " unreadable, %" PRIu64 " transient",
                   tally->counts[BLOCK_GOOD] - tally->zeros,
                   tally->counts[BLOCK_BAD], tally->counts[BLOCK_UNREADABLE],
                   tally->transient);
+  }
 }
 
 static void
@@ -124,6 +126,14 @@ verify_unload (void)
 
 /* ---- Connections ---- */
 
+static void
+free_handle (struct handle *handle)
+{
+  if (handle->export)
+    export_release (handle->export);
+  free (handle);
+}
+
 static void *
 verify_open (nbdkit_next_open *next, nbdkit_context *context,
              int readonly, const char *exportname, int is_tls)
@@ -136,10 +146,10 @@ verify_open (nbdkit_next_open *next, nbdkit_context *context,
     nbdkit_error ("blkhash-verify: %m");
     return NULL;
   }
-  handle->export = exports_get ();
-  if (next (context, 1, exportname) == 0)
+  handle->export = export_acquire (exportname);
+  if (handle->export && next (context, 1, exportname) == 0)
     return handle;
-  free (handle);
+  free_handle (handle);
   return NULL;
 }
 
@@ -175,7 +185,7 @@ verify_finalize (nbdkit_next *next, void *handle)
 static void
 verify_close (void *handle)
 {
-  free (handle);
+  free_handle (handle);
 }
 
 static struct disk *

@@ -1,0 +1,22 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The directory of blkhash-verify-exports, with a manifest for each export.
+ */
+
+#ifndef NBDKIT_BLKHASH_VERIFY_MANIFEST_DIR_H
+#define NBDKIT_BLKHASH_VERIFY_MANIFEST_DIR_H
+
+/* Open the directory PATH, before the server forks.  0, or -1 after
+ * nbdkit_error.
+ */
+int manifest_dir_open (const char *path);
+void manifest_dir_close (void);
+
+/* Open the manifest of the export NAME, which is a client's.  Returns its file
+ * descriptor, and stores its path, which the caller frees; or -1 after
+ * nbdkit_error.
+ */
+int manifest_dir_open_file (const char *name, char **path);
+
+#endif /* NBDKIT_BLKHASH_VERIFY_MANIFEST_DIR_H */

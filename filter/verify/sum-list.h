@@ -1,0 +1,17 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The checksums of blkhash-verify-sums, by the names of exports.
+ */
+
+#ifndef NBDKIT_BLKHASH_VERIFY_SUM_LIST_H
+#define NBDKIT_BLKHASH_VERIFY_SUM_LIST_H
+
+/* Read the list PATH, before the server forks.  0, or -1 after nbdkit_error. */
+int sum_list_load (const char *path);
+void sum_list_free (void);
+
+/* The checksum of NAME, as sum_parse takes it, or NULL. */
+const char *sum_list_find (const char *name);
+
+#endif /* NBDKIT_BLKHASH_VERIFY_SUM_LIST_H */
