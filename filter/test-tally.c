@@ -22,7 +22,7 @@
 #include "verify/tally.h"
 
 #define MAX_BLOCKS 400000       /* some pages */
-#define ROUNDS 60
+#define ROUNDS 15
 
 static unsigned seed;
 static struct tally tally;
