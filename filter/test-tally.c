@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: what the verify filter knows of each block, compared with an array.
- * Prints the seed, and takes BLKHASH_SEED.
+ * Unit test: what the verify filter knows of each block, compared with an
+ * array.  Prints the seed, and takes BLKHASH_SEED.
  */
 
 #include <config.h>

@@ -117,8 +117,8 @@ assert all(e["manifest"].endswith("/%s.blkm" % e["name"]) for e in exports)
 # The result of several exports is replaced, too.
 serve_exports blkhash-verify-sums="$dir/list" blkhash-verify-file="$sums"
 
-# A disk and its manifest are replaced while nobody uses them: what was found of
-# the old one does not count.
+# A disk and its manifest are replaced while no client uses them: what was found
+# of the old one does not count.
 copy "$(export_uri a)" copy
 wait_for_line "blk-sha256/64k (a) = $(reference disks/a)"
 stop

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The mapfile of the verify filter: ddrescue reads what is not good, and nbdkit's
-# ddrescue filter serves what is.
+# The mapfile of the verify filter: ddrescue reads what is not good, and
+# nbdkit's ddrescue filter serves what is.
 
 . "$(dirname "$0")/verify-functions.sh"
 

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The result file of the verify filter: the sum if all was verified, and else why
-# there is none.  blksum --check reads it.
+# The result file of the verify filter: the sum if all was verified, and else
+# why there is none.  blksum --check reads it.
 
 . "$(dirname "$0")/verify-functions.sh"
 

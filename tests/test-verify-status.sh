@@ -46,7 +46,8 @@ serve_status () {
   verify "$@" blkhash-verify-status="$json"
 }
 
-# It is there before clients are, and is written when one leaves, and at the end.
+# It is there before clients are, and is written when one leaves, and at the
+# end.
 serve_status file disk blkhash-verify-name='a "\b'
 wait_for_status 'counts(0, zero=0)' 'e["result"] == "incomplete"' \
                 'e["size"] == len(truth)' 'e["block-size"] == 65536' \

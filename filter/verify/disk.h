@@ -36,10 +36,10 @@ struct disk {
                                  * atomic */
 };
 
-/* Read the manifest in FD, which is closed with the disk, and check that its sum
- * is SUM, unless that is "none".  COMPUTE: even then compute the sum, so that
- * it is that of the leaves and not what the file claims.  PATH is that of the
- * file, and lives as long as the disk.  NULL after nbdkit_error.
+/* Read the manifest in FD, which is closed with the disk, and check that its
+ * sum is SUM, unless that is "none".  COMPUTE: even then compute the sum, so
+ * that it is that of the leaves and not what the file claims.  PATH is that of
+ * the file, and lives as long as the disk.  NULL after nbdkit_error.
  */
 struct disk *disk_open (int fd, const char *path, const char *sum,
                         bool compute);

@@ -18,7 +18,7 @@ enum verify_fail {
 struct verify_params {
   const char *manifest;         /* absolute path, or NULL */
   const char *sum;              /* that the manifest must have, or "none" */
-  const char *exports;          /* absolute path of the directory with manifests,
+  const char *exports;          /* absolute path of the directory of manifests,
                                  * instead of MANIFEST */
   const char *sums;             /* absolute path of a list, instead of SUM */
   bool truncate;                /* the plugin's disk may be larger */
