@@ -79,7 +79,7 @@ lock_fd (const struct lock_file *lock, const char *param, const char *path)
 }
 
 static int
-lock_named (struct lock_file *lock, const char *param, const char *path)
+open_and_lock (struct lock_file *lock, const char *param, const char *path)
 {
   for (;;) {
     lock->fd = open_lock (lock, param);
@@ -105,7 +105,7 @@ lock_file_lock (struct lock_file *lock, const char *param, const char *path)
     return -1;
   }
   if (config_files_check (param, lock->path) == 0 &&
-      lock_named (lock, param, path) == 0)
+      open_and_lock (lock, param, path) == 0)
     return 0;
   free (lock->path);
   lock->path = NULL;

@@ -33,7 +33,7 @@ struct blkhash_manifest_reader {
   uint64_t next, end;           /* first block of the next record, and end of
                                  * all blocks */
   bool after_zeros;             /* the last record is zeros */
-  bool after_part;              /* the last record is data, and not full */
+  bool after_short_data;        /* the last record is data, and not full */
   unsigned char md[BLKHASH_MAX_MD_SIZE];
 
   int err;                      /* the first error */

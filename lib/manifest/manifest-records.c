@@ -60,7 +60,7 @@ input_failed (struct blkhash_manifest_reader *r, int err)
  * continues from CRC, which is that of the bytes before the record.
  */
 static int
-find_record (struct blkhash_manifest_reader *r, size_t size, uint32_t crc,
+peek_record (struct blkhash_manifest_reader *r, size_t size, uint32_t crc,
              const unsigned char **bytes)
 {
   const unsigned char *tail;
@@ -96,7 +96,7 @@ check_numbers (struct blkhash_manifest_reader *r, uint64_t first,
     return bad_record (r, "has more blocks than the header says");
   if (!zeros && count > MANIFEST_MAX_LEAVES)
     return bad_record (r, "has more leaves than allowed");
-  if ((zeros ? r->after_zeros : r->after_part) && !r->unfinished)
+  if ((zeros ? r->after_zeros : r->after_short_data) && !r->unfinished)
     return bad_record (r, "should be a part of the one before");
   return 0;
 }
@@ -146,7 +146,7 @@ read_blocks (struct blkhash_manifest_reader *r, uint64_t first,
     return err;
   if (!zeros)
     size += count * r->leaf_size;
-  err = find_record (r, size, 0, &bytes);
+  err = peek_record (r, size, 0, &bytes);
   if (err)
     return err;
   err = zeros ? 0 : check_leaves (r, first, bytes + MANIFEST_HEAD_SIZE, count);
@@ -160,7 +160,7 @@ read_blocks (struct blkhash_manifest_reader *r, uint64_t first,
   manifest_input_take (&r->input, size + MANIFEST_TAIL_SIZE);
   r->next += count;
   r->after_zeros = zeros;
-  r->after_part = !zeros && count < MANIFEST_MAX_LEAVES;
+  r->after_short_data = !zeros && count < MANIFEST_MAX_LEAVES;
   return 0;
 }
 
@@ -192,7 +192,7 @@ read_end (struct blkhash_manifest_reader *r, uint64_t count)
   if (r->next < r->end)
     return manifest_reader_set_error (r, EBADMSG, "blocks from %" PRIu64
                                       " on are missing", r->next);
-  err = find_record (r, size, r->header_crc, &bytes);
+  err = peek_record (r, size, r->header_crc, &bytes);
   if (err)
     return err;
   if (count != r->header.count)

@@ -115,8 +115,8 @@ check_params (const struct hash_request *request,
  * TEXT.
  */
 static int
-read_text (const struct expect_request *request, const char *path, char **text,
-           struct error *error)
+format_manifest_sum (const struct expect_request *request, const char *path,
+                     char **text, struct error *error)
 {
   struct hash_request any = { .progress = request->hash.progress };
   struct sum sum;
@@ -144,7 +144,7 @@ parse (const struct expect_request *request, struct expected *expected,
                       "manifest and the image");
   if (!path)
     expected->text = strdup (request->expected);
-  else if (read_text (request, path, &expected->text, error) == -1) {
+  else if (format_manifest_sum (request, path, &expected->text, error) == -1) {
     *operand = request->expected;
     return -1;
   }
@@ -165,10 +165,10 @@ describe_mismatch (const struct expected *expected, const struct sum *sum,
 {
   char *got = sum_line (expected->sum.opts, sum->md, sum->md_len, NULL, true,
                         false);
-  int kind = got ? strcspn (got, " ") : 0;
+  int tag_len = got ? strcspn (got, " ") : 0;
   char lines[1024];
 
-  snprintf (lines, sizeof lines, "expected %.*s = %s\ngot      %s\n", kind,
+  snprintf (lines, sizeof lines, "expected %.*s = %s\ngot      %s\n", tag_len,
             got ? got : "", expected->hex, got ? got : "another checksum");
   error_set_lines (error, lines);
   free (got);
