@@ -201,12 +201,12 @@ def crafted(data):
              for first, count, run in right.runs]
     a, b, c, d = parts
     expect("put together", data, head + a + b + c + d + last)
-    yield "unsorted", head + b + a + c + d + last, "leaves blocks out"
-    yield "swapped", head + a + b + d + c + last, "leaves blocks out"
-    yield "twice", head + a + b + b + c + d + last, "there before"
+    yield "unsorted", head + b + a + c + d + last, "skips blocks"
+    yield "swapped", head + a + b + d + c + last, "skips blocks"
+    yield "twice", head + a + b + b + c + d + last, "earlier records"
     yield ("overlapping", head + a + b + record(2, 3 | ZERO, b"") + d + last,
-           "there before")
-    yield "gap", head + a + b + d + last, "leaves blocks out"
+           "earlier records")
+    yield "gap", head + a + b + d + last, "skips blocks"
     yield "none", head + last, "are missing"
     yield "empty", head + a + record(1, 0, b"") + last, "has no blocks"
     yield ("claims", head + a + record(1, 10**12, b"") + last,

@@ -80,7 +80,7 @@ refuses "not a blkhash manifest" blksum manifest:image
 refuses "too short" blksum manifest:/dev/null
 refuses "Is a directory" blksum manifest:.
 for corpus in wrong-sum:'the sum is not that of the leaves' \
-              part:'a part of an image' overlap:'there before' \
+              part:'a part of an image' overlap:'earlier records' \
               many:'more leaves than' key:'later version' \
               zeros-as-data:'at byte 512 has a block of zeros as data' \
               version:'unsupported version'; do

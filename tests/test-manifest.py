@@ -153,11 +153,11 @@ def test_crafted_records(driver):
              p.join(data_record(0, 2), zeros, b))):
         refused(driver, what, data, why, flags="0")
     for what, why, data in (
-            ("not sorted", "leaves blocks out", p.join(zeros, a, b)),
-            ("twice", "there before", p.join(a, a, zeros, b)),
-            ("overlapping", "there before",
+            ("not sorted", "skips blocks", p.join(zeros, a, b)),
+            ("twice", "earlier records", p.join(a, a, zeros, b)),
+            ("overlapping", "earlier records",
              p.join(a, record(1, 6 | ZERO, b""), b)),
-            ("a gap", "leaves blocks out", p.join(a, b)),
+            ("a gap", "skips blocks", p.join(a, b)),
             ("no end of it", "are missing", p.join(a, zeros)),
             ("too many", "more blocks than",
              p.join(a, zeros, b, data_record(10, 1))),
@@ -171,11 +171,11 @@ def test_crafted_records(driver):
              p.join(a, zeros, record(7, 2**63 - 1, b""))),
             ("10^12 zeros", "more blocks than",
              p.join(a, record(2, 10**12 | ZERO, b""))),
-            ("zeros in two", "part of the one before",
+            ("zeros in two", "merged with the one before",
              p.join(a, record(2, 2 | ZERO, b""), record(4, 3 | ZERO, b""), b)),
-            ("data in two", "part of the one before",
+            ("data in two", "merged with the one before",
              p.join(data_record(0, 1), data_record(1, 1), zeros, b)),
-            ("another number of blocks", "wrong number",
+            ("another number of blocks", "wrong total number",
              p.join(a, zeros, b, end_=end(p.head, 9, p.md))),
             ("the end of another", "wrong CRC",
              p.join(a, zeros, b, end_=end(p.head[:-1] + b"\1", 10, p.md))),
@@ -342,8 +342,8 @@ def test_parts(driver):
     for what, why, data in (
             ("less", "are missing", part(0, 3, p.records[0])),
             ("more", "more blocks than", part(0, 1, p.records[0])),
-            ("elsewhere", "there before", part(1, 2, p.records[0])),
-            ("a gap at its start", "leaves blocks out",
+            ("elsewhere", "earlier records", part(1, 2, p.records[0])),
+            ("a gap at its start", "skips blocks",
              part(1, 6, p.records[1])),
             ("a sum", "wrong CRC",
              part(0, 2, p.records[0])[:-24] + p.end)):

@@ -3,12 +3,13 @@
  *
  * Read and validate the records of a manifest, which is untrusted.
  *
- * A record is returned when it was read completely and its CRC is right.  Its
- * numbers are checked against the header and the remaining bytes before memory
- * is allocated for it.
+ * A record is returned only after all of it was read and its CRC matched.  Its
+ * numbers are checked against the header, and its size against the remaining
+ * bytes of the file, before memory is allocated for it.
  *
  * ENOENT means that the end was reached, and that nothing is missing.  A reader
- * of unfinished manifests also returns ENOENT at the first invalid record.
+ * of unfinished manifests also returns ENOENT at the first invalid record,
+ * because a journal can end within a record.
  */
 
 #include <config.h>
@@ -56,8 +57,9 @@ input_failed (struct blkhash_manifest_reader *r, int err)
   return err == ENOENT || err == EBADMSG ? EIO : err;
 }
 
-/* Read a record of SIZE bytes and its tail, and check the tail.  Its CRC
- * continues from CRC, which is that of the bytes before the record.
+/* Peek at a record of SIZE bytes and its tail, and check the tail.  The CRC of
+ * the record continues from CRC: that of the header for the end record, so that
+ * the end record covers the header too, and 0 for all others.
  */
 static int
 peek_record (struct blkhash_manifest_reader *r, size_t size, uint32_t crc,
@@ -79,17 +81,18 @@ peek_record (struct blkhash_manifest_reader *r, size_t size, uint32_t crc,
   return 0;
 }
 
-/* Check that the record is the next one, has COUNT blocks from FIRST on, and
- * could not be a part of the previous record.
+/* Check that a record of COUNT blocks from FIRST on can be the next one.  It
+ * must not be one that a writer would have merged with the previous record,
+ * because there is one manifest for an image (see blkhash-manifest(5)).
  */
 static int
 check_numbers (struct blkhash_manifest_reader *r, uint64_t first,
                uint64_t count, bool zeros)
 {
   if (first < r->next)
-    return bad_record (r, "has blocks that were there before");
+    return bad_record (r, "repeats blocks of earlier records");
   if (first > r->next)
-    return bad_record (r, "leaves blocks out");
+    return bad_record (r, "skips blocks");
   if (count == 0)
     return bad_record (r, "has no blocks");
   if (count > r->end - first)
@@ -97,7 +100,7 @@ check_numbers (struct blkhash_manifest_reader *r, uint64_t first,
   if (!zeros && count > MANIFEST_MAX_LEAVES)
     return bad_record (r, "has more leaves than allowed");
   if ((zeros ? r->after_zeros : r->after_short_data) && !r->unfinished)
-    return bad_record (r, "should be a part of the one before");
+    return bad_record (r, "should have been merged with the one before");
   return 0;
 }
 
@@ -164,7 +167,7 @@ read_blocks (struct blkhash_manifest_reader *r, uint64_t first,
   return 0;
 }
 
-/* Check that the sum is that of the leaves. */
+/* Check that the sum of the manifest is the sum of its leaves. */
 static int
 check_sum (struct blkhash_manifest_reader *r)
 {
@@ -196,7 +199,7 @@ read_end (struct blkhash_manifest_reader *r, uint64_t count)
   if (err)
     return err;
   if (count != r->header.count)
-    return bad_record (r, "says a wrong number of blocks");
+    return bad_record (r, "has a wrong total number of blocks");
   memcpy (r->md, bytes + MANIFEST_HEAD_SIZE, sum_size);
   size += MANIFEST_TAIL_SIZE;
   err = manifest_input_peek (&r->input, size + 1, &bytes);
