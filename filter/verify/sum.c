@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A checksum that a user gave, with how it was made.
+ * Parse the checksum that the user passes in blkhash-verify-sum, with the tag
+ * that says how it was computed.
  */
 
 #include <config.h>
@@ -25,7 +26,9 @@ hex_digit (char c)
   return digit ? digit - digits : -1;
 }
 
-/* The digits at the end of TEXT, which follow ":" or "= ".  NULL: none do. */
+/* Returns the digits at the end of TEXT, after ":" or " = ".  They can be
+ * empty.  Returns NULL if the digits follow something else.
+ */
 static const char *
 find_hex (const char *text)
 {
@@ -40,6 +43,7 @@ find_hex (const char *text)
   return NULL;
 }
 
+/* Returns -1 if HEX does not have the digits of SIZE bytes. */
 static int
 parse_hex (const char *hex, unsigned char *md, size_t size)
 {
@@ -52,6 +56,9 @@ parse_hex (const char *hex, unsigned char *md, size_t size)
   return 0;
 }
 
+/* Parse "TAG:HEX", "TAG = HEX" or "TAG (NAME) = HEX".  Returns 0, or -1 with
+ * errno set.
+ */
 static int
 parse (struct sum *sum, const char *text)
 {

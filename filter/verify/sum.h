@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A checksum that a user gave, with how it was made.
+ * The checksum that the user passes in blkhash-verify-sum, with the tag that
+ * says how it was computed.
  */
 
 #ifndef NBDKIT_BLKHASH_VERIFY_SUM_H
@@ -15,8 +16,8 @@ struct sum {
 };
 
 /* Parse "blk-sha256/64k = HEX" or "blk-sha256/64k (NAME) = HEX", as blksum
- * --tag prints it, or "blk-sha256/64k:HEX", as blksum --expect takes it.  0, or
- * -1 after nbdkit_error.
+ * --tag prints it, or "blk-sha256/64k:HEX", as blksum --expect takes it.
+ * Returns 0, or -1 after nbdkit_error.
  */
 int sum_parse (struct sum *sum, const char *text);
 void sum_free (struct sum *sum);

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Format a checksum as a line of text.  blksum and the nbdkit filter print all
- * checksums in this form.
+ * Format a checksum as a line of text.  blksum, except with --json, and the
+ * nbdkit filters print checksums in this form.
  */
 
 #ifndef BLKHASH_SUM_LINE_H
@@ -13,10 +13,11 @@
 
 struct blkhash_opts;
 
-/* Format "HEX  NAME", or if TAG is set "blk-sha256/64k (NAME) = HEX", where the
- * tag has the parameters of the hash.  If NAME is NULL, it is omitted.  If
- * ESCAPE is set, backslash, newline and carriage return in a name are escaped,
- * and a line with an escaped name starts with a backslash, as in coreutils.
+/* Format "HEX  NAME", or if TAG is set "blk-sha256/64k (NAME) = HEX", where
+ * "blk-sha256/64k" stands for the tag of OPTS.  If NAME is NULL, only "HEX" or
+ * "blk-sha256/64k = HEX".  If ESCAPE is set, backslash, newline and carriage
+ * return in NAME are escaped, and a line with an escaped name starts with a
+ * backslash, as in coreutils.
  *
  * The line does not end with a newline.  The caller frees the string.  Returns
  * NULL if there is no memory.
@@ -25,12 +26,14 @@ char *sum_line (const struct blkhash_opts *opts,
                 const unsigned char *md, size_t md_len,
                 const char *name, bool tag, bool escape);
 
-/* Returns NAME with these characters escaped, or a copy of it if it has none.
- * The caller frees it.
+/* Returns a copy of NAME with these characters escaped.  The caller frees it.
+ * Returns NULL if there is no memory.
  */
 char *sum_line_escape (const char *name);
 
-/* Returns MD as hexadecimal digits.  The caller frees the string. */
+/* Returns MD as lowercase hexadecimal digits.  The caller frees the string.
+ * Returns NULL if there is no memory.
+ */
 char *sum_line_hex (const unsigned char *md, size_t md_len);
 
 #endif /* BLKHASH_SUM_LINE_H */

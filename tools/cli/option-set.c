@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Functions for options that do more than set a field.
+ * Functions that store options which the table of options cannot describe with
+ * a type and a field.
  */
 
 #include <config.h>

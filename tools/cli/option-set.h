@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Functions for options that do more than set a field.  Rows of the table call
- * them, see command-line.h.  Errors end the program, see usage.h.
+ * Functions that store options which the table of options cannot describe with
+ * a type and a field.  The table has pointers to these functions, and the
+ * parser calls them: see command-line.h.  Errors end the program: see usage.h.
  */
 
 #ifndef BLKSUM_OPTION_SET_H

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Read an untrusted list of checksums line by line.  The list and its lines can
- * have any length.
+ * Read an untrusted list of checksums line by line.  The list can have any
+ * length.  A line that is longer than any valid line is returned as
+ * SUMS_DAMAGED, and memory does not grow with it.
  */
 
 #ifndef BLKSUM_SUMS_LIST_H
@@ -15,12 +16,12 @@ struct sums_line;
 struct sums_list;
 
 /* Open the list PATH, or standard input if it is "-".  Returns NULL with the
- * reason.
+ * reason in ERROR on failure.
  */
 struct sums_list *sums_list_open (const char *path, struct error *error);
 
 /* Read the next line.  Returns 1 with LINE, which is valid until the next call;
- * 0 at the end; or -1 with the reason.
+ * 0 at the end; or -1 with the reason in ERROR.
  */
 int sums_list_next (struct sums_list *list, struct sums_line *line,
                     struct error *error);
