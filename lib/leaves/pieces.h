@@ -41,10 +41,12 @@ struct partial {
 struct pieces {
   /* Set once. */
   uint32_t block_size;          /* bytes */
-  size_t max_ranges, chunk;     /* CHUNK: bytes of a partial with its content
-                                 * and ranges */
-  size_t overhead;              /* bytes that the table needs for a block
-                                 * elsewhere */
+  size_t max_ranges;            /* maximum number of ranges of a block */
+  size_t chunk;                 /* size of the allocation of a struct partial
+                                 * with its ranges and content, bytes */
+  size_t overhead;              /* bytes that are counted in addition for each
+                                 * partial block: nodes of the leaf tree, and
+                                 * buckets */
   struct pieces_budget *budget;
   bool (*evict) (void *opaque);
   void *opaque;
@@ -54,18 +56,22 @@ struct pieces {
   struct partial *oldest, *newest;
 
   /* For other users of the budget: see pieces-share.h. */
-  _Atomic size_t held;          /* bytes */
-  atomic_bool idle;             /* idle users are evicted from first */
-  atomic_bool listed;           /* changed under users_lock */
+  _Atomic size_t held;          /* bytes of the budget that these pieces use;
+                                 * changed under the lock of the table */
+  atomic_bool idle;             /* blocks of idle users are evicted first */
+  atomic_bool listed;           /* in the list of users; changed under
+                                 * users_lock */
   struct pieces *next_user, *prev_user; /* under users_lock */
-  bool tried;                   /* under users_lock */
+  bool tried;                   /* under users_lock: the current search for a
+                                 * user to evict from has tried this one */
 };
 
 /* BUDGET must outlive the pieces.  OVERHEAD is the memory, in bytes, that the
- * table needs for a block elsewhere.  EVICT is called by other users of the
- * budget, in any thread.  It must hash or evict the oldest block of this user
- * without waiting for the lock of its table, or return false.  EVICT can be
- * NULL.  Returns NULL if there is no memory.
+ * leaf table needs elsewhere for a partial block.  EVICT is called with OPAQUE
+ * by other users of the budget, in any thread.  It hashes or evicts the oldest
+ * block of this user, and returns true.  It must not wait for the lock of the
+ * table: if it cannot take the lock, or there is no such block, it returns
+ * false.  EVICT can be NULL.  Returns NULL if there is no memory.
  */
 struct pieces *pieces_create (uint32_t block_size, size_t overhead,
                               struct pieces_budget *budget,
@@ -78,8 +84,9 @@ bool pieces_is_empty (const struct pieces *pieces);
 struct partial *pieces_find (struct pieces *pieces, uint64_t index);
 
 /* Allocate a partial block, which the caller adds or frees.  ZERO is set if the
- * caller will call partial_zero.  Returns NULL with errno set to ENOMEM or
- * ENOBUFS.  With ENOBUFS, *SEEN is set for budget_wait.
+ * caller will call partial_zero.  Returns NULL with errno set to ENOMEM, or to
+ * ENOBUFS if the budget is used up.  With ENOBUFS, *SEEN is set for
+ * budget_wait.
  */
 struct partial *pieces_reserve (struct pieces *pieces, bool zero,
                                 uint64_t *seen);
@@ -104,25 +111,28 @@ void partial_set_busy (struct pieces *pieces, struct partial *partial);
 void partial_zero (struct partial *partial, uint32_t len);
 
 /* Set LEN bytes at offset START in the block to the bytes of BUF, or to zero if
- * BUF is NULL.  Returns 0, or ENOBUFS if there would be too many ranges, in
- * which case nothing changes.
+ * BUF is NULL.  Returns 0; or ENOBUFS if the block already has the maximum
+ * number of ranges, even if this call would not add one.  After ENOBUFS nothing
+ * has changed.
  */
 int pieces_put (struct pieces *pieces, struct partial *partial,
                 const void *buf, uint32_t len, uint32_t start);
 
-/* Is any of the LEN bytes at START known?  Are all of them known? */
+/* Returns true if any of the LEN bytes at START is known. */
 bool partial_overlaps (const struct partial *partial, uint32_t len,
                        uint32_t start);
+
+/* Returns true if all of the LEN bytes at START are known. */
 bool partial_covers (const struct partial *partial, uint32_t len,
                      uint32_t start);
 
-/* Are the known bytes among the LEN bytes at START equal to the bytes of BUF,
- * or zero if BUF is NULL?
+/* Returns true if the known bytes among the LEN bytes at START are equal to the
+ * bytes of BUF, or are zero if BUF is NULL.
  */
 bool partial_agrees (const struct partial *partial, const void *buf,
                      uint32_t len, uint32_t start);
 
-/* Forget LEN bytes at START.  Returns 0 or ENOBUFS, as above. */
+/* Make LEN bytes at START unknown.  Returns 0 or ENOBUFS, as pieces_put. */
 int pieces_forget (struct pieces *pieces, struct partial *partial,
                    uint32_t len, uint32_t start);
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The bytes of a manifest: its header, and the numbers of its records.
- * blkhash-manifest(5) describes them.
+ * The encoding of a manifest: its header as text, and the sizes and numbers of
+ * its records.  blkhash-manifest(5) describes the format.
  */
 
 #ifndef BLKHASH_MANIFEST_FORMAT_H
@@ -16,15 +16,17 @@ struct blkhash_opts;
 
 #define MANIFEST_HEADER_SIZE 512
 
-/* A record begins with two numbers: its first block and the number of blocks;
- * or, in the end, MANIFEST_END and the number of blocks in all records.  It
- * ends with its CRC and a number that is 0.
+/* A record begins with two numbers of 8 bytes, the head: its first block and
+ * its number of blocks.  In the end record, the last one, they are MANIFEST_END
+ * and the number of blocks in all records.  A record ends with two numbers of 4
+ * bytes, the tail: its CRC and 0.
  */
 #define MANIFEST_HEAD_SIZE 16
 #define MANIFEST_TAIL_SIZE 8
 #define MANIFEST_END UINT64_MAX
-#define MANIFEST_ZERO_RUN (UINT64_C (1) << 63) /* in the number of blocks */
-#define MANIFEST_MAX_LEAVES 65536 /* in a record */
+#define MANIFEST_ZERO_RUN (UINT64_C (1) << 63) /* flag in the number of blocks
+                                                * of a record: they are zeros */
+#define MANIFEST_MAX_LEAVES 65536 /* in a record of data */
 
 struct manifest_header {
   struct blkhash_opts *opts;
@@ -32,20 +34,24 @@ struct manifest_header {
   uint64_t first, count;        /* the blocks that are in the manifest, or will
                                  * be if it is unfinished */
   bool unfinished;              /* it is a journal, and grows */
-  char id[64];                  /* the key "journal", or empty */
+  char id[64];                  /* the value of the key "journal", or empty */
 };
 
 /* Returns the number of blocks of the image. */
 uint64_t manifest_image_blocks (const struct manifest_header *header);
 
-/* Does the manifest have all blocks of the image?  Only then it has a sum. */
+/* Returns true if the manifest has all blocks of the image.  Only then it has a
+ * sum.
+ */
 bool manifest_is_complete (const struct manifest_header *header);
 
+/* Encode HEADER into BYTES. */
 void manifest_header_print (const struct manifest_header *header,
                             unsigned char bytes[MANIFEST_HEADER_SIZE]);
 
-/* Parse BYTES into HEADER, whose opts the caller frees, also after an error.
- * Returns 0; or EBADMSG, ENOTSUP or ENOMEM with the reason in *WHY.
+/* Parse BYTES into HEADER, which the caller must have set to zero.  The caller
+ * frees its opts, also after an error.  Returns 0; EBADMSG or ENOTSUP with the
+ * reason in *WHY, a static string; or ENOMEM, for which *WHY has no reason.
  */
 int manifest_header_parse (const unsigned char bytes[MANIFEST_HEADER_SIZE],
                            struct manifest_header *header, const char **why);

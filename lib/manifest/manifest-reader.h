@@ -32,8 +32,9 @@ struct blkhash_manifest_reader {
   bool ended;
   uint64_t next, end;           /* first block of the next record, and end of
                                  * all blocks */
-  bool after_zeros;             /* the last record is zeros */
-  bool after_short_data;        /* the last record is data, and not full */
+  bool after_zeros;             /* the last record has zeros */
+  bool after_short_data;        /* the last record has data, but fewer than
+                                 * MANIFEST_MAX_LEAVES leaves */
   unsigned char md[BLKHASH_MAX_MD_SIZE];
 
   int err;                      /* the first error */
