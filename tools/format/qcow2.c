@@ -3,9 +3,10 @@
  *
  * Parse the header of a qcow2 image.
  *
- * Everything that is read is untrusted.  Fields are checked against the limits
- * of qemu, so that qemu accepts an image that passes these checks, and reads it
- * in the same way.
+ * Everything that is read is untrusted.  The fields that blksum uses are
+ * checked against the limits of qemu, so that blksum and qemu read the same
+ * from an image that qemu opens.  qemu has more checks, and can still refuse an
+ * image that passes these.
  */
 
 #include <config.h>
@@ -17,22 +18,23 @@
 #include "format/imagefile.h"
 #include "format/qcow2.h"
 
-#define L1_MAX (UINT32_C (32) << 20) /* limit of the size of the L1 table, in
-                                      * bytes, as in qemu */
+#define L1_MAX (UINT32_C (32) << 20) /* limit of qemu for the size of the L1
+                                      * table, bytes */
 
 /* Incompatible features. */
 #define CORRUPT (UINT64_C (1) << 1)
 #define DATA_FILE (UINT64_C (1) << 2)
 #define EXTENDED_L2 (UINT64_C (1) << 4)
-#define ALL_FEATURES UINT64_C (0x1f) /* also dirty and compression type */
+#define ALL_FEATURES UINT64_C (0x1f) /* these, dirty (bit 0), and compression
+                                      * type (bit 3) */
 
-#define COMPRESSION 104         /* offset of the compression type, which only
-                                 * longer headers have */
+#define COMPRESSION 104         /* offset of the compression type, which a
+                                 * header of 104 bytes does not have */
 
 /* Autoclear features. */
 #define BITMAPS UINT64_C (1)
 
-#define MAX_BITMAPS 65535       /* limit of qemu; each bitmap takes a read */
+#define MAX_BITMAPS 65535       /* limit of qemu */
 
 /* Header extensions. */
 #define EXT_END UINT32_C (0)
@@ -65,14 +67,14 @@ read_bitmaps_extension (const struct imagefile *file, struct qcow2 *qcow2,
 
   if (len != sizeof head)
     return imagefile_error (file, error, "the qcow2 header is corrupt: the "
-                            "extension of bitmaps has %" PRIu32 " bytes", len);
+                            "bitmaps extension is %" PRIu32 " bytes long", len);
   if (imagefile_read (file, "a header extension", head, sizeof head, offset,
                       error) == -1)
     return -1;
   qcow2->bitmaps = be32_at (head);
   if (qcow2->bitmaps > MAX_BITMAPS)
     return imagefile_error (file, error, "the qcow2 header is corrupt: it has "
-                            "%" PRIu32 " bitmaps, and qemu reads %d at most",
+                            "%" PRIu32 " bitmaps, and qemu reads at most %d",
                             qcow2->bitmaps, MAX_BITMAPS);
   qcow2->bitmap_directory_size = be64_at (head + 8);
   qcow2->bitmap_directory = be64_at (head + 16);
@@ -101,9 +103,9 @@ read_extensions (const struct imagefile *file, struct qcow2 *qcow2,
     if (type == EXT_END)
       return 0;
     if (type == EXT_BACKING_FORMAT)
-      r = read_string (file, "the format of the backing file", offset, len,
-                       qcow2->backing_format, sizeof qcow2->backing_format,
-                       error);
+      r = read_string (file, "the name of the format of the backing file",
+                       offset, len, qcow2->backing_format,
+                       sizeof qcow2->backing_format, error);
     else if (type == EXT_DATA_FILE)
       r = read_string (file, "the name of the data file", offset, len,
                        qcow2->data_file, sizeof qcow2->data_file, error);
@@ -116,8 +118,8 @@ read_extensions (const struct imagefile *file, struct qcow2 *qcow2,
   return 0;
 }
 
-/* Read the fields that only version 3 has.  *LENGTH is set to the length of the
- * header.
+/* Read the fields that only version 3 has.  Stores the length of the header in
+ * *LENGTH.
  */
 static int
 read_features (const struct imagefile *file, struct qcow2 *qcow2,
@@ -150,11 +152,11 @@ read_features (const struct imagefile *file, struct qcow2 *qcow2,
   qcow2->extended_l2 = features & EXTENDED_L2;
   if (qcow2->extended_l2 && qcow2->cluster_bits < 14)
     return imagefile_error (file, error, "the qcow2 header is corrupt: "
-                            "subclusters need larger clusters");
+                            "subclusters need clusters of at least 16 KiB");
   return 0;
 }
 
-/* Parse the fields that every version has. */
+/* Parse the fields that both versions have. */
 static int
 parse_fields (const struct imagefile *file, const unsigned char *head,
               struct qcow2 *qcow2, struct error *error)
@@ -177,12 +179,28 @@ parse_fields (const struct imagefile *file, const unsigned char *head,
   return 0;
 }
 
+/* Check the number of entries of the L1 table. */
+static int
+check_l1 (const struct imagefile *file, const struct qcow2 *qcow2,
+          uint64_t entries, struct error *error)
+{
+  if (entries > L1_MAX / 8)
+    return imagefile_error (file, error, "the qcow2 header is corrupt: the L1 "
+                            "table has %" PRIu64 " entries, and qemu reads at "
+                            "most %" PRIu32, entries, L1_MAX / 8);
+  if (entries < qcow2_l2_tables (qcow2))
+    return imagefile_error (file, error, "the qcow2 header is corrupt: an L1 "
+                            "table of %" PRIu64 " entries is too small for the "
+                            "disk's size %" PRIu64, entries, qcow2->size);
+  return 0;
+}
+
 int
 qcow2_read_header (const struct imagefile *file, struct qcow2 *qcow2,
                    struct error *error)
 {
   unsigned char head[72];
-  uint64_t backing_offset, extensions_end, l1_entries;
+  uint64_t backing_offset, extensions_end;
   uint32_t backing_len, length = sizeof head;
 
   memset (qcow2, 0, sizeof *qcow2);
@@ -190,14 +208,9 @@ qcow2_read_header (const struct imagefile *file, struct qcow2 *qcow2,
                       error) == -1 ||
       parse_fields (file, head, qcow2, error) == -1 ||
       (qcow2->version > 2 &&
-       read_features (file, qcow2, &length, error) == -1))
+       read_features (file, qcow2, &length, error) == -1) ||
+      check_l1 (file, qcow2, be32_at (head + 36), error) == -1)
     return -1;
-
-  l1_entries = be32_at (head + 36);
-  if (l1_entries > L1_MAX / 8 || l1_entries < qcow2_l2_tables (qcow2))
-    return imagefile_error (file, error, "the qcow2 header is corrupt: an L1 "
-                            "table of %" PRIu64 " entries does not fit the "
-                            "disk's size %" PRIu64, l1_entries, qcow2->size);
 
   backing_offset = be64_at (head + 8);
   backing_len = be32_at (head + 16);
@@ -205,7 +218,8 @@ qcow2_read_header (const struct imagefile *file, struct qcow2 *qcow2,
       (backing_offset &&
        backing_len > qcow2_cluster_size (qcow2) - backing_offset))
     return imagefile_error (file, error, "the qcow2 header is corrupt: the "
-                            "name of the backing file is outside of it");
+                            "name of the backing file is outside of the first "
+                            "cluster");
   extensions_end = backing_offset ? backing_offset
     : qcow2_cluster_size (qcow2);
   if (read_extensions (file, qcow2, length, extensions_end, error) == -1)
@@ -218,8 +232,8 @@ qcow2_read_header (const struct imagefile *file, struct qcow2 *qcow2,
   return 0;
 }
 
-/* Tables are prefetched because reading a table takes long on storage with a
- * high latency, and the tables after it do not depend on its content.
+/* L2 tables are prefetched, because on storage with a high latency reading one
+ * takes long, and they do not depend on each other.
  */
 #define AHEAD 32                /* number of L1 entries whose tables are
                                  * prefetched */
