@@ -3,15 +3,15 @@
  *
  * A lock for a file that is replaced by rename.
  *
- * A lock on the file itself would be lost with the old inode.  So
- * PATH.blkhash-lock is locked, an empty file, which the server that holds the
- * lock removes when it unlocks.  Another server may have opened the file before
- * it was removed.  After it gets the lock, it finds that its file has no name
- * any more, and retries.
+ * A lock on the file itself would be lost with the old inode.  So an empty file
+ * beside it, PATH.blkhash-lock, is locked.  The server that holds the lock
+ * removes this file when it unlocks.  Another server may have opened the file
+ * before it was removed, and get the lock after that.  It finds that PATH does
+ * not name the file that it locked, and retries.
  *
- * flock is used, because such a lock belongs to the open file and not to the
- * process, so it survives the fork into the background.  If the file system has
- * no locks, two servers are not detected.
+ * The lock is one of flock(2), which belongs to the open file description and
+ * not to the process, so it survives the fork into the background.  If the file
+ * system has no locks, a second server is not detected.
  */
 
 #include <config.h>
@@ -45,8 +45,8 @@ open_lock (const struct lock_file *lock, const char *param)
   if (fd == -1 || fstat (fd, &st) == -1)
     nbdkit_error ("%s: cannot create the lock file %s: %m", param, lock->path);
   else if (!S_ISREG (st.st_mode) || st.st_size > 0)
-    nbdkit_error ("%s: %s is not an empty file, so it is not ours to lock",
-                  param, lock->path);
+    nbdkit_error ("%s: %s is not an empty file, so it is not a lock file of "
+                  "this filter", param, lock->path);
   else
     return fd;
   if (fd != -1)
@@ -54,6 +54,7 @@ open_lock (const struct lock_file *lock, const char *param)
   return -1;
 }
 
+/* Returns true if the locked file still has its name. */
 static bool
 has_name (const struct lock_file *lock)
 {

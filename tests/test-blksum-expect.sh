@@ -141,10 +141,10 @@ for options in "-d md5" "-b 4k" "--streams 4" --linear "-d sha256/4k"; do
 done
 # Checksums of other programs.
 for prefix in sha256 SHA256 sha512 md5; do
-  is_usage_error "'$prefix' is the checksum of a file.*blk-" \
+  is_usage_error "'$prefix' is for the checksum of a file.*blk-" \
                  blksum --expect $prefix:$sum
 done
-is_usage_error "'sha256' is the checksum of a file" \
+is_usage_error "'sha256' is for the checksum of a file" \
                blksum --expect "sha256 = $sum"
 is_usage_error "'etag' is not blk-DIGEST" blksum --expect etag:$sum
 is_usage_error "'sha256/64k' is not blk-DIGEST" blksum --expect sha256/64k:$sum

@@ -59,9 +59,9 @@ fails "qemu-nbd" 'kill -9 $$'
 
 # Its messages are long, or binary, or have no end.
 fails_saying 'head -c 100000 /dev/zero | tr "\0" a >&2; exit 1' \
-             "aaaa" "more lines are not shown"
+             "aaaa" "the rest is not shown"
 fails_saying 'yes aaaaaaaaaaaaaaaa >&2' \
-             aaa aaa aaa aaa aaa aaa aaa aaa aaa aaa "more lines are not shown"
+             aaa aaa aaa aaa aaa aaa aaa aaa aaa aaa "the rest is not shown"
 fails_saying 'seq 3 12 >&2; exit 1' 3 4 5 6 7 8 9 10 11 12
 fails_saying 'printf "\033[2J\r\001\177\nblksum: \302\2332J\n" >&2; exit 1' \
              '?\[2J???$' ': blksum: ?2J$'

@@ -3,9 +3,12 @@
  *
  * The job: verify an image against an expected checksum.
  *
- * The checksum has one of these forms: "HEX"; "blk-DIGEST/SIZE:HEX", a single
- * word for programs that pass it on; the output of --tag --no-names; or
- * "manifest:FILE", which stands for the checksum of a manifest.
+ * The checksum has one of these forms:
+ *
+ *   HEX
+ *   blk-DIGEST/SIZE:HEX    has no spaces, for programs that pass it on
+ *   blk-DIGEST/SIZE = HEX  is what --tag --no-names prints
+ *   manifest:FILE          stands for the checksum of the manifest FILE
  */
 
 #include <config.h>
@@ -32,7 +35,7 @@
 #include "util/result.h"
 
 struct expected {
-  char *text;                   /* the buffer of SPEC and HEX */
+  char *text;                   /* has SPEC and HEX */
   const char *spec;             /* "sha256/64k", or NULL if it is not given */
   const char *hex;
   struct expected_sum sum;      /* the hash parameters */
@@ -51,9 +54,9 @@ refuse_prefix (const char *prefix, struct error *error)
     return error_set (error, "--expect: '%s' is not blk-DIGEST/SIZE", prefix);
   digest = blkhash_opts_get_digest_name (opts);
   blkhash_opts_free (opts);
-  return error_set (error, "--expect: '%s' is the checksum of a file, as "
-                    "sha256sum prints it; blk-%s/SIZE is that of the disk in "
-                    "the file, and is different", prefix, digest);
+  return error_set (error, "--expect: '%s' is for the checksum of a file; "
+                    "blk-%s/SIZE is for that of the disk in the file, which is "
+                    "different", prefix, digest);
 }
 
 /* Split the text into the hash parameters and the digits. */
@@ -111,8 +114,8 @@ check_params (const struct hash_request *request,
                     differs);
 }
 
-/* Store the checksum of the manifest at PATH, with its hash parameters, in
- * TEXT.
+/* Format the checksum of the manifest at PATH, as --tag --no-names prints it.
+ * The caller frees *TEXT, which is NULL if there is no memory.
  */
 static int
 format_manifest_sum (const struct expect_request *request, const char *path,
@@ -129,7 +132,7 @@ format_manifest_sum (const struct expect_request *request, const char *path,
   return 0;
 }
 
-/* Returns the same as job_expect. */
+/* Parse the expected checksum of REQUEST.  Returns the same as job_expect. */
 static int
 parse (const struct expect_request *request, struct expected *expected,
        const char **operand, struct error *error)
@@ -158,7 +161,7 @@ parse (const struct expect_request *request, struct expected *expected,
   return check_params (hash, expected->sum.opts, error);
 }
 
-/* Print both checksums, one below the other. */
+/* Set ERROR to both checksums, one below the other. */
 static void
 describe_mismatch (const struct expected *expected, const struct sum *sum,
                    struct error *error)
@@ -174,7 +177,10 @@ describe_mismatch (const struct expected *expected, const struct sum *sum,
   free (got);
 }
 
-/* SOURCE is NULL if the operand is a manifest. */
+/* Set and report RESULT, whether SUM is the EXPECTED one.  Then search for
+ * trailing data, which can take long.  SOURCE is NULL if the operand is a
+ * manifest, for which this search is not done.
+ */
 static void
 set_result (const struct expect_request *request,
             const struct expected *expected, const struct sum *sum,
@@ -203,7 +209,8 @@ compare (const struct expect_request *request,
   int r;
 
   hash.opts = expected->sum.opts;
-  hash.construction_chosen = true; /* refuse a manifest with another one */
+  hash.construction_chosen = true; /* refuse a manifest with another
+                                    * construction */
   if (!job_manifest_path (hash.operand) &&
       source_open (&hash.source, hash.operand, &source, error) == -1)
     return -1;

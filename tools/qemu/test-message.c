@@ -86,7 +86,7 @@ test_lines (void **state)
                   "1\n2\n3\n4\n5\n6\n7\n8\n9\n10");
   assert_becomes ("1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n",
                   "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n"
-                  "(more lines are not shown)");
+                  "(the rest is not shown)");
 }
 
 /* Messages about our own disconnect are no reason. */
@@ -144,7 +144,7 @@ test_long (void **state)
   memset (messages, 'a', sizeof messages - 1);
   refine (&error, messages, "x", true);
   assert_int_equal (error.text[0], 'a');
-  assert_non_null (strstr (error.text, "a\n(more lines are not shown)"));
+  assert_non_null (strstr (error.text, "a\n(the rest is not shown)"));
   for (size_t i = 0; i < sizeof messages - 1; i++)
     messages[i] = i % 1000 == 999 ? '\n' : "\xc2\x9b"[i % 2];
   refine (&error, messages, "x", true);

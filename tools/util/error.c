@@ -16,13 +16,15 @@
 #include "util/control.h"
 #include "util/error.h"
 
-static const char more[] = "\n(more lines are not shown)";
+static const char more[] = "\n(the rest is not shown)";
 
 /* Append TEXT up to END in printable form, because text from qemu, libnbd and
- * untrusted images can contain any byte.  Line ends are replaced with "; ", and
- * other control characters, including C1 control characters in UTF-8, with '?'.
+ * untrusted images can contain any byte.  Newlines between lines are replaced
+ * with "; "; empty lines, and newlines at the end, are dropped.  Other control
+ * characters, including C1 control characters in UTF-8, are replaced with '?'.
  * Other bytes above 127 are kept, because names are in the user's charset.
- * Returns false if not all of the text fits with SPARE bytes left.
+ * Returns false if the text was cut because it does not fit with SPARE bytes
+ * left.
  */
 static bool
 append (struct error *error, const char *text, const char *end, size_t spare)

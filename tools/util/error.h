@@ -26,7 +26,9 @@ error_is_set (const struct error *error)
   return error->text[0] != '\0';
 }
 
-/* Set the text to one line: newlines are folded to "; ".  Always returns -1. */
+/* Set the text to one line: newlines between lines are replaced with "; ".
+ * Always returns -1.
+ */
 int error_set (struct error *error, const char *fmt, ...)
   __attribute__ ((format (printf, 2, 3)));
 
@@ -44,8 +46,8 @@ int error_about (struct error *error, const char *name, const char *fmt, ...)
   __attribute__ ((format (printf, 3, 4)));
 
 /* Set the text to the lines of TEXT, each of which ends with a newline.  If
- * there are more than ERROR_LINES, the others are replaced with a line that
- * says so.
+ * there are more than ERROR_LINES, or they do not fit, the rest is replaced
+ * with a line that says so.  Always returns -1.
  */
 #define ERROR_LINES 10
 int error_set_lines (struct error *error, const char *text);
