@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Read a range of the disk so that each block of it is what the manifest says.
+ * Read a range of the disk, and verify each block of it against the manifest.
  */
 
 #ifndef NBDKIT_BLKHASH_VERIFY_CHECK_H
@@ -13,9 +13,10 @@ struct disk;
 struct nbdkit_next_ops;
 struct source;
 
-/* Store COUNT bytes of the disk from OFFSET on in BUF.  Any number of threads
- * may call it.  0, or -1 with *ERR: then BUF may have anything, and must not be
- * sent.  With FAIL_WARN it returns 0 also if the content is wrong.
+/* Read COUNT bytes of the disk at OFFSET into BUF.  Returns 0; or -1 with *ERR
+ * set if a block cannot be read, or does not match the manifest.  With
+ * FAIL_WARN blocks that do not match are no error.  After an error the content
+ * of BUF is undefined, and must not be sent.  Thread-safe.
  */
 int check_read (struct disk *disk, const struct source *source,
                 struct nbdkit_next_ops *next, void *buf, uint32_t count,

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A parser for the JSON of lists of ranges.
+ * A parser for the JSON of lists of ranges: see json-scan.h.
  */
 
 #include <config.h>
@@ -31,7 +31,7 @@ json_scan_error (struct json_scan *scan, const char *fmt, ...)
   return error_about (scan->error, scan->name, "%s%s", where, text);
 }
 
-/* Returns the next character that is not a space, or EOF. */
+/* Returns the next character that is not white space of JSON, or EOF. */
 static int
 next (struct json_scan *scan)
 {
@@ -72,7 +72,7 @@ json_scan_begin (struct json_scan *scan)
   return json_scan_error (scan, "it is not a list of ranges in JSON");
 }
 
-/* Check that the input ends after the array. */
+/* Check that only white space follows the array. */
 static int
 end (struct json_scan *scan)
 {
@@ -141,7 +141,9 @@ json_scan_key (struct json_scan *scan, char key[JSON_SCAN_STRING])
   return c == ':' ? 1 : unexpected_char (scan, c);
 }
 
-/* Returns 0, or -1 if TEXT is not a number of 64 bits in canonical form. */
+/* Parse an integer from 0 to 2^64 - 1 without a sign, leading zeros, a fraction
+ * or an exponent.  Returns -1 if TEXT is anything else.
+ */
 static int
 parse_number (const char *text, uint64_t *number)
 {

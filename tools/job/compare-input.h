@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An input of a comparison: an image, which is hashed, or a manifest, which is
- * read.  Either becomes an iterator of leaves.
+ * An input of a comparison: an image, whose leaves are computed, or a manifest,
+ * which has them.  Either becomes an iterator of leaf runs.
  */
 
 #ifndef BLKSUM_COMPARE_INPUT_H
@@ -32,10 +32,10 @@ struct compare_input {
   uint64_t size;                /* size of the image in bytes;
                                  * SOURCE_SIZE_UNKNOWN for a pipe that has not
                                  * ended */
-  struct trailing_data trailing; /* trailing data of a manifest */
+  struct trailing_data trailing; /* of a manifest: its blocks after SIZE */
   struct error error;           /* the reason of a failure */
 
-  /* The iterator of leaves. */
+  /* The iterator of leaf runs, and what it needs. */
   const struct blkhash_opts *opts;
   const struct compare_input *other;
   struct image_runs image;
@@ -65,10 +65,10 @@ int compare_input_open_both (struct compare_input *both,
 bool compare_input_is_same_pipe (const struct compare_input *a,
                                  const struct compare_input *b);
 
-/* Start to read the leaves of INPUT, whose hash parameters are OPTS.  They are
- * compared with those of OTHER, in the same GROUP.  PROGRESS is NULL if OTHER
- * reports the progress.  Returns NULL with the reason in INPUT on error; then
- * compare_input_stop must not be called.
+/* Start to read the leaves of INPUT, with the hash parameters OPTS.  They are
+ * compared with those of OTHER.  The images among both inputs are hashed in
+ * GROUP.  PROGRESS is NULL if OTHER reports the progress.  Returns NULL with
+ * the reason in INPUT on error; then compare_input_stop must not be called.
  */
 struct leaf_runs *
 compare_input_start (struct compare_input *input,

@@ -6,19 +6,24 @@
  * The status of the next ranges is requested while the ranges before them are
  * read.  Otherwise reading a large sparse export over a network takes a round
  * trip for each range.  Requests that are sent ahead only save time.  If such a
- * request fails, or its reply is short, the status is queried again, and the
- * error of that query counts.
+ * request fails, or its reply does not include the offset that is needed, the
+ * status is queried again, and an error of that query is reported.
  *
  * The connection whose turn it is sends the requests ahead.  Their replies are
  * handled by the thread of that connection, and another thread cannot wait for
  * it, because it may itself wait for its turn.  So if another connection needs
  * a pending range, which is rare, it queries the range again.
  *
- * Nothing is requested ahead from our own qemu-nbd, which has no latency: the
- * tables of a vmdk that qemu caches are too few for several ranges at the same
- * time.  Nothing is requested ahead after a skip, because a skip shows that not
- * all ranges are read, or if there are so many extents that reading them takes
- * longer than the queries.
+ * Nothing is requested ahead in these cases:
+ *
+ * - The server is our own qemu-nbd.  It is local, so a round trip takes no
+ *   time.  And for a vmdk qemu caches so few tables that requests for several
+ *   ranges at the same time would evict each other's tables.
+ *
+ * - The caller skipped a range, which shows that it does not read all ranges.
+ *
+ * - The last reply has MAX_AHEAD_EXTENTS extents or more, so that reading them
+ *   takes longer than a query.
  */
 
 #include <config.h>
@@ -116,9 +121,11 @@ store_ahead (void *opaque, const char *context, uint64_t offset,
                 MAX_AHEAD_EXTENTS, err);
 }
 
-/* ---- Ahead ---- */
+/* ---- Requests that are sent ahead ---- */
 
-/* Called in the thread of its connection, within a call of libnbd. */
+/* The completion callback of a request that was sent ahead.  libnbd calls it in
+ * the thread of the connection.
+ */
 static int
 ahead_done (void *opaque, int *err)
 {
@@ -263,7 +270,7 @@ is_in_flight (struct nbd_ahead *ahead)
   return ahead->state == NBD_AHEAD_SENT;
 }
 
-/* Use the reply from now on.  Returns false if there is none. */
+/* Make the reply to AHEAD the current one.  Returns false if there is none. */
 static bool
 use_ahead (struct nbd_extents *extents, struct nbd_ahead *ahead)
 {

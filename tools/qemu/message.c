@@ -1,11 +1,18 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Convert the messages of a failed program of qemu to an error for the user.
+ * Convert the messages of a program of qemu that failed to an error for the
+ * user.
  *
- * "qemu-nbd: Failed to blk_new_open 'driver=qcow,file.filename=FILE': WHY"
- * becomes "WHY".  Messages about the connection after this process disconnected
- * are removed.
+ * The option or descriptor that names the image is replaced by the name that
+ * the user knows.  So, with the image FILE,
+ *
+ *   qemu-nbd: Failed to blk_new_open 'driver=qcow,file.filename=FILE': WHY
+ *
+ * becomes "Failed to blk_new_open 'FILE': WHY".  If FILE is the operand, which
+ * is printed before each error anyway, only "WHY" is left.
+ *
+ * Messages that this process caused when it disconnected are removed.
  */
 
 #include <config.h>
@@ -36,7 +43,7 @@ ends_with (const char *text, size_t len, const char *end)
   return len >= n && memcmp (text + len - n, end, n) == 0;
 }
 
-/* Skip "qemu-nbd: " or the name of another program. */
+/* Skip "qemu-nbd: " or "qemu-img: ". */
 static const char *
 skip_program (const char *line)
 {
@@ -67,8 +74,8 @@ skip_name (const char *line, const char *name)
   return line;
 }
 
-/* Do the LEN bytes of LINE only report that this process disconnected before a
- * reply was sent?
+/* Returns true if the LEN bytes of LINE only report that this process
+ * disconnected before a reply was sent.
  */
 static bool
 is_disconnect (const char *line, size_t len)
@@ -106,7 +113,9 @@ replace (char *text, const char *target, const char *name)
   return replaced;
 }
 
-/* Print the lines of TEXT, except those that are removed. */
+/* Print the lines of TEXT without the name of the program, and without NAME if
+ * it is the operand.  Empty lines, and those about the disconnect, are removed.
+ */
 static void
 print_lines (FILE *out, const char *text, const char *name, bool is_operand)
 {
@@ -118,7 +127,9 @@ print_lines (FILE *out, const char *text, const char *name, bool is_operand)
 
     if (is_operand)
       line = skip_name (line, name);
-    /* The connection ends only once. */
+    /* A connection ends only once, so a second message about its end is removed
+     * whatever the cause.
+     */
     if (line < end && !is_disconnect (line, end - line) &&
         !(disconnected && skip_prefix (line, DISCONNECT))) {
       disconnected |= skip_prefix (line, DISCONNECT) != NULL;

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The audit sample: selects the parts of an image that are read when a manifest
- * has the leaves of most of it.
+ * The audit sample: selects which units of an image --update and --resume read
+ * and compare, of those whose leaves they take from a manifest.
  */
 
 #include <config.h>
@@ -55,8 +55,9 @@ count_before (struct audit_sample *sample)
   return 0;
 }
 
-/* Create at least LEAST strata, so that each unit is audited with a probability
- * of at least LEAST / sample->trusted.
+/* Divide the trusted units into at least LEAST strata, and at least
+ * SAMPLE_MIN_UNITS, if there are as many units.  So each unit is audited with a
+ * probability of at least LEAST / sample->trusted.
  */
 static void
 set_strata (struct audit_sample *sample, uint64_t least)
@@ -139,8 +140,8 @@ random_of (const struct audit_sample *sample, uint64_t index)
   return z ^ (z >> 31);
 }
 
-/* Is the trusted unit with the number N audited?  Stores in *COUNT the number
- * of units from N on to which the answer applies.
+/* Returns true if the trusted unit with the number N is audited.  Stores in
+ * *COUNT the number of units from N on to which the answer applies.
  */
 static bool
 is_audited (const struct audit_sample *sample, uint64_t n, uint64_t *count)

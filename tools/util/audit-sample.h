@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The audit sample of --update and --resume: selects the parts of an image that
- * are read when a manifest has the leaves of most of it.
+ * The audit sample: selects which units of an image --update and --resume read
+ * and compare, of those whose leaves they take from a manifest.
  *
  * Unknown ranges are read.  The rest is trusted: its leaves are taken from the
  * manifest.  A random sample of the rest is audited, that is, read and compared
