@@ -285,7 +285,8 @@ why_retries_failed (const struct pass *p, uint64_t changes)
   SCOPED_LOCK (&exports_lock);
 
   return disk->changes != changes || disk->changing > 0
-    ? "it was changed by another export name" : "it changed while it was read";
+    ? "it was changed through another export name"
+    : "it changed while it was read";
 }
 
 static void

@@ -3,11 +3,11 @@
  *
  * Observe a request that modifies the disk.
  *
- * The new content is hashed between the begin and the end of the request,
- * without the lock, as in observe.c.  If the request and another one access the
- * same bytes at the same time, these bytes are tainted: the order of the two
- * requests is unknown, and so is the content.  modify_end invalidates the
- * tainted part (see inflight.h).
+ * After the plugin has performed the request, modify_end hashes the new content
+ * without the lock.  Until then the request is in flight.  If another request
+ * that is in flight at the same time accesses the same bytes, these bytes are
+ * tainted: the order of the two requests is unknown, and so is the content.
+ * modify_end invalidates the tainted part (see inflight.h).
  *
  * The new content is also unknown if the plugin does not advertise multi-conn
  * and the connection might not see changes by other connections.  If two
@@ -17,8 +17,9 @@
  * A fast zero that was refused may have changed its range.  A filter such as
  * nbdkit's retry filter may have zeroed half of the range before the refusal,
  * or all of it if only the flush that emulates FUA was refused.  So the content
- * of the range is unknown.  But a refused fast zero alone does not mark the
- * export as written, so it does not cause finish.c to read the missing ranges.
+ * of the range is unknown.  But a refused fast zero does not mark the export as
+ * written, so it does not cause finish.c to read the missing ranges, unless the
+ * export had a sum, which it withdrew.
  */
 
 #include <config.h>
@@ -63,12 +64,13 @@ modify_begin_locked (struct conn *conn, struct request *request,
     exports_withdraw_locked (conn->disk, conn->export,
                              conn_is_shut_out_locked (conn)
                              ? "it was changed by a client without TLS"
-                             : "it was changed by another export name");
+                             : "it was changed through another export name");
   return joined;
 }
 
-/* Wait even if this request withdrew no sum: another thread may have withdrawn
- * the sums of this disk, but not yet written this to the file.
+/* report_await_withdrawals is called even if this request withdrew no sum:
+ * another thread may have withdrawn the sums of this disk, but not yet written
+ * this to the result file.
  */
 void
 modify_begin (struct conn *conn, struct request *request,
@@ -86,6 +88,7 @@ modify_begin (struct conn *conn, struct request *request,
   report_await_withdrawals ();
 }
 
+/* Add the bytes of the request from OFFSET to END to the leaf table. */
 static void
 apply (struct blkhash_leaves *leaves, enum modify_result result,
        const unsigned char *buf, const struct request *request,
@@ -165,6 +168,9 @@ overwrite_locked (struct conn *conn, const struct request *request,
                           end);
 }
 
+/* Returns true if another connection has also changed the byte at OFFSET.  Sets
+ * *RUN_END to the end of the range to which the same answer applies.
+ */
 static bool
 is_conflict_locked (struct conn *conn, uint64_t offset, uint64_t end,
                     uint64_t *run_end)
@@ -216,9 +222,11 @@ invalidate_surroundings_locked (struct conn *conn,
   invalidate_hidden_locked (conn, request->end, end);
 }
 
-/* Invalidate the ranges that another connection has also changed, or that it
- * flushed during the request.  If KNOWN is set, the new content is known:
- * record that the request has overwritten the other ranges.
+/* Invalidate the ranges of the request that another connection has also
+ * changed, or that a flush of another connection may have overwritten during
+ * the request.  If KNOWN is set, the new content is known: record that the
+ * request has overwritten the other ranges.  After such a flush nothing is
+ * recorded.
  */
 static void
 invalidate_conflicts_locked (struct conn *conn, const struct request *request,
@@ -237,8 +245,8 @@ invalidate_conflicts_locked (struct conn *conn, const struct request *request,
   invalidate_surroundings_locked (conn, request);
 }
 
-/* Record the change.  KNOWN is set if the leaf table already has the new
- * content, except the tainted part.
+/* Record the change, and invalidate what is not known after it.  KNOWN is set
+ * if the leaf table already has the new content, except the tainted part.
  */
 static void
 record_change_locked (struct conn *conn, const struct request *request,
@@ -291,9 +299,12 @@ modify_end (struct conn *conn, struct request *request,
     report_await_withdrawals ();
 }
 
-/* Invalidate the ranges between OFFSET and END that this connection might not
- * see.  If another connection trimmed them, a cache below now has their old
- * content.  Returns true if there were any such ranges.
+/* This connection prefetched OFFSET to END.  If another connection had trimmed
+ * a part of this range, and the trim is hidden from this connection, a cache
+ * below may have stored the old content, which other connections then read.
+ * Invalidate the parts whose changes are hidden; or the whole range if this
+ * connection might see no changes at all.  Returns true if anything was
+ * invalidated.
  */
 static bool
 invalidate_prefetched_locked (struct conn *conn, uint64_t offset, uint64_t end)

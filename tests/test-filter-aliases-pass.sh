@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The disk is changed by another export name while the filter reads missing
+# The disk is changed through another export name while the filter reads missing
 # blocks, after the last client of this name has disconnected: the sum is right,
 # and only the changed part is read twice.  A connection that does not see the
 # change stops reading.
@@ -79,6 +79,6 @@ while "snapshot: closed" not in log():
         held.release()
     time.sleep(0.01)
 os.unlink(hold.path)' $((9 * mib)) views=shared
-wait_for_line '# incomplete a: it was changed by another export name'
+wait_for_line '# incomplete a: it was changed through another export name'
 stop
 right_or_none a b

@@ -20,7 +20,7 @@ for change in 'h.pwrite(b"x", 1000000)' 'h.zero(65536, 0)' \
   wait_for_sum "$dir/disk" b
 
   client b "$change"
-  wait_for_line '# incomplete a: it was changed by another export name'
+  wait_for_line '# incomplete a: it was changed through another export name'
   wait_for_sum "$dir/disk" b
   # A new client reads the whole disk.  An older client does too, but after a
   # trim its reads prove nothing.

@@ -1,11 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * nbdkit-blkhash-verify-filter: serves only content that a manifest proves.
+ * nbdkit-blkhash-verify-filter: verify each block that clients read against a
+ * manifest.
  *
- * This file has the callbacks of nbdkit.  The export is read-only, and its
- * content is that of the manifest, so all connections share what was verified,
- * whatever the plugin's connections see.
+ * This file has the callbacks of nbdkit.  The export is read-only, and right is
+ * only the content that the manifest has the digests of.  So a block that was
+ * verified through one connection is right for all of them, even if the
+ * plugin's connections differ, and they share the cache and the counts.
  */
 
 #include <config.h>
@@ -29,9 +31,11 @@
 #include "verify/publish.h"
 #include "verify/source.h"
 
-#define MIN_PREFERRED 512       /* bytes; of nbdkit */
+#define MIN_PREFERRED 512       /* bytes; nbdkit requires as much */
 
-/* All instances on a command line share the static state of one module. */
+/* The number of instances of this filter on the command line.  More than one is
+ * refused, because they would share the static state of this module.
+ */
 static unsigned loaded;
 
 /* A connection. */
@@ -79,14 +83,15 @@ verify_get_ready (int thread_model)
   return exports_open () == -1 ? -1 : publish_start ();
 }
 
-/* nbdkit has changed to its final user, and to the background. */
+/* Called after nbdkit has changed its user, and has forked into the background.
+ */
 static int
 verify_after_fork (nbdkit_backend *backend)
 {
   (void) backend;
   if (publish_begin () == 0)
     return 0;
-  publish_stop ();              /* nbdkit does not unload us then */
+  publish_stop ();              /* nbdkit exits without calling .unload */
   return -1;
 }
 
@@ -226,7 +231,9 @@ verify_can_cache (nbdkit_next *next, void *handle)
   return NBDKIT_CACHE_NONE;
 }
 
-/* To verify zeros clients must read them. */
+/* With blkhash-verify-zeros=read no extents are advertised, because clients do
+ * not read ranges that are advertised as zeros.
+ */
 static int
 verify_can_extents (nbdkit_next *next, void *handle)
 {
@@ -285,8 +292,8 @@ verify_extents (nbdkit_next *next, void *handle, uint32_t count,
       return -1;
     start = block * disk->block_size;
     len = disk_bytes (disk, block, run.count) - (offset - start);
-    /* nbdkit 1.32 aborts if a reply to a client has an extent of 4 GiB or more
-     * beyond its query.
+    /* Extents end at the end of the query: nbdkit 1.32 aborts if the reply to a
+     * client has an extent of 4 GiB or more.
      */
     len = MIN (len, end - offset);
     type = run.leaves ? 0 : NBDKIT_EXTENT_HOLE | NBDKIT_EXTENT_ZERO;
@@ -304,7 +311,7 @@ verify_extents (nbdkit_next *next, void *handle, uint32_t count,
 static struct nbdkit_filter filter = {
   .name = "blkhash-verify",
   .longname = "nbdkit blkhash verify filter",
-  .description = "serve only content that a manifest proves",
+  .description = "verify each block that clients read against a manifest",
   .load = verify_load,
   .unload = verify_unload,
   .config = verify_config,
@@ -327,7 +334,9 @@ static struct nbdkit_filter filter = {
   .extents = verify_extents,
 };
 
-/* What nbdkit looks for; older nbdkits do not declare it. */
+/* The entry point, which nbdkit looks up by name.  Older versions of
+ * nbdkit-filter.h do not declare it.
+ */
 struct nbdkit_filter *filter_init (void);
 
 NBDKIT_REGISTER_FILTER (filter)
