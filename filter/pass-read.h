@@ -13,14 +13,15 @@
 
 struct pass;
 
-/* Set whether nbdkit's thread model is PARALLEL.  Called before the first
- * connection.
+/* Set whether nbdkit's thread model is PARALLEL.  Must be called before the
+ * first connection is opened.
  */
 void pass_read_set_parallel (bool parallel);
 
-/* Read the missing ranges, MISSING bytes in total.  Returns 0; a positive errno
- * value if a read failed; or the negative result of pass_why_stop.  No read is
- * in flight when it returns.
+/* Read the missing ranges, or only those of own_only.  MISSING is their total
+ * in debug messages, which own_only does without.  Returns 0; a positive errno
+ * value if a read failed; or PASS_CANCELED or PASS_STALE if the pass had to
+ * stop.  No read is in flight when it returns.
  */
 int pass_read (const struct pass *p, uint64_t missing);
 

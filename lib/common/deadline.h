@@ -3,9 +3,10 @@
  *
  * Wait for a condition variable with a timeout, by the monotonic clock.
  *
- * On systems where condition variables cannot use that clock, they are polled.
- * The real-time clock is not used instead, because setting it back could extend
- * a wait by hours.
+ * On systems where condition variables cannot use that clock, the wait is a
+ * sleep of DEADLINE_POLL, after which the caller checks its condition.  The
+ * real-time clock is not used instead, because setting it back could extend a
+ * wait by hours.
  */
 
 #ifndef BLKHASH_DEADLINE_H
@@ -51,7 +52,9 @@ deadline_in (uint64_t nanoseconds)
   return t;
 }
 
-/* The same as pthread_cond_wait, but returns ETIMEDOUT at DEADLINE. */
+/* The same as pthread_cond_wait, but returns ETIMEDOUT if DEADLINE has passed.
+ * It can return 0 although the condition was not signalled.
+ */
 static inline int
 deadline_wait (pthread_cond_t *cond, pthread_mutex_t *lock,
                const struct timespec *deadline)

@@ -3,6 +3,9 @@
  *
  * Pass leaves, in order, to the callbacks of a program.
  *
+ * Zeros are held back until the run of zeros ends, so that a run is one call,
+ * unless sink_end is called before.
+ *
  * A sink is used by one thread at a time.
  */
 
@@ -16,30 +19,35 @@
 #include "blkhash.h"
 
 struct sink {
-  struct blkhash_leaf_sink user; /* its functions are NULL if there is no
-                                  * sink */
+  struct blkhash_leaf_sink user; /* the callbacks; NULL if the program passed
+                                  * none */
   size_t leaf_size;             /* bytes */
   uint64_t next;                /* index of the next block */
   uint64_t zeros;               /* number of zero blocks before NEXT that are
                                  * held back */
 };
 
-/* USER is copied; it may be NULL. */
+/* USER is copied.  It is NULL if the program passed no callbacks; then the
+ * other functions only count the blocks.
+ */
 void sink_init (struct sink *sink, const struct blkhash_leaf_sink *user,
                 size_t leaf_size);
 
+/* Returns true if there are callbacks. */
 bool sink_is_used (const struct sink *sink);
 
-/* Pass the next COUNT blocks, which are data with the array LEAVES, or zeros.
- * Returns 0 or the error of the callback.
+/* Pass the next COUNT blocks: data, whose leaves are in the array LEAVES; or
+ * zeros.  Returns 0, or the error of the callback.
  */
 int sink_data (struct sink *sink, const unsigned char *leaves, size_t count);
 int sink_zeros (struct sink *sink, uint64_t count);
 
-/* Are any zeros held back? */
+/* Returns true if any zeros are held back. */
 bool sink_has_zeros (const struct sink *sink);
 
-/* Pass the zeros that are held back.  Zeros that come later are a new run. */
+/* Pass the zeros that are held back.  Zeros after them are a new run.  Returns
+ * the same as sink_zeros.
+ */
 int sink_end (struct sink *sink);
 
 #endif /* BLKHASH_SINK_H */

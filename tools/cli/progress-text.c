@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Progress as text.
+ * Format the progress of a job: bytes, rate, remaining time and reads.
  */
 
 #include <config.h>
@@ -13,7 +13,7 @@
 #include "cli/progress-text.h"
 
 #define DAY 86400               /* seconds */
-#define MAX_DAYS 999            /* a longer time is not shown */
+#define MAX_DAYS 999            /* a longer remaining time is not printed */
 
 void
 progress_text_bytes (char *text, size_t room, double bytes)
@@ -38,7 +38,7 @@ progress_text_rate (char *text, size_t room, uint64_t done, double seconds)
   snprintf (text + len, room - len, "/s");
 }
 
-/* "1:05", "2:00:05", "3 days". */
+/* Append ", 1:05 left", ", 2:00:05 left" or ", 3 days left" to TEXT. */
 static void
 append_time (char *text, size_t room, double seconds)
 {

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Progress as text.
+ * Format the progress of a job: bytes, rate, remaining time and reads.  ROOM is
+ * the size of the buffer TEXT.
  */
 
 #ifndef BLKSUM_PROGRESS_TEXT_H

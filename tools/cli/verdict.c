@@ -35,9 +35,10 @@ replace_controls (char *text)
   *to = '\0';
 }
 
-/* The name is escaped as in a list: if it contains a newline or a backslash,
- * the line begins with a backslash.  So an untrusted name cannot forge another
- * line, and no control character reaches the terminal.
+/* The name is escaped as in a list: if it contains a newline, a carriage return
+ * or a backslash, the line begins with a backslash.  Other control characters
+ * are replaced with '?'.  So an untrusted name cannot forge another line, and
+ * no control character reaches the terminal.
  */
 int
 verdict_print (const char *name, const char *verdict)

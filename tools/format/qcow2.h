@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Parse the header of a qcow2 image, and the layout of its tables.
+ * A qcow2 image: parse its header, compute the sizes of its tables, and
+ * prefetch its L2 tables.
  */
 
 #ifndef BLKSUM_QCOW2_H
@@ -16,14 +17,14 @@ struct qcow2 {
   uint32_t version;             /* 2 or 3 */
   unsigned cluster_bits;        /* 9 to 21 */
   uint64_t size;                /* size of the disk in bytes */
-  uint64_t l1_offset;
+  uint64_t l1_offset;           /* offset of the L1 table in the file, bytes */
   bool encrypted;
   bool extended_l2;
   unsigned char compression;    /* compression type, see qcow2-stream.h */
-  bool has_bitmaps;             /* if not set, the three fields below are
-                                 * outdated */
-  uint32_t bitmaps;
-  uint64_t bitmap_directory, bitmap_directory_size;
+  bool has_bitmaps;             /* if not set, the three fields below are not
+                                 * valid */
+  uint32_t bitmaps;             /* number of bitmaps */
+  uint64_t bitmap_directory, bitmap_directory_size; /* offset and size, bytes */
   bool has_data_file;           /* the clusters are in an external data file */
   char backing[1024];           /* empty: no backing file */
   char backing_format[16];      /* empty: not recorded */
@@ -32,6 +33,8 @@ struct qcow2 {
 
 /* Mask of the host offset in an L1 or L2 entry. */
 #define QCOW2_OFFSET UINT64_C (0x00fffffffffffe00)
+
+/* The flag COPIED of such an entry: the cluster has exactly one reference. */
 #define QCOW2_COPIED (UINT64_C (1) << 63)
 
 /* N / 2^BITS, rounded up. */
@@ -73,9 +76,10 @@ qcow2_l2_tables (const struct qcow2 *qcow2)
 int qcow2_read_header (const struct imagefile *file, struct qcow2 *qcow2,
                        struct error *error);
 
-/* Prefetch L2 tables that will be needed next.  ENTRY points to the L1 entry at
- * INDEX, which is followed by COUNT - 1 other entries.  *NEXT is the first
- * index whose table was not prefetched yet; it must be 0 before the first call.
+/* Prefetch the L2 tables of the next L1 entries, up to a fixed number.  ENTRY
+ * points to the L1 entry at INDEX, which is followed by COUNT - 1 other
+ * entries.  *NEXT is the first index whose table was not prefetched yet; it must
+ * be 0 before the first call.
  */
 void qcow2_prefetch (const struct imagefile *file, const struct qcow2 *qcow2,
                      const unsigned char *entry, uint64_t index,

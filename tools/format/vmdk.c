@@ -30,19 +30,20 @@
 
 #define SECTOR 512
 #define DESCRIPTOR_SECTORS 20   /* number of sectors that qemu reads */
-#define GD_AT_END UINT64_MAX    /* the offset of the directory is in the
-                                 * footer */
-#define CHUNK 65536             /* bytes of a directory read at a time */
+#define GD_AT_END UINT64_MAX    /* offset of the directory in a header whose
+                                 * footer has the real one */
+#define CHUNK 65536             /* bytes of the directory in one read */
 
-/* The limits are those of qemu: no grain is larger than 1 GiB. */
-#define MAX_GRAIN_SECTORS UINT64_C (0x200000)
+/* Limits of qemu. */
+#define MAX_GRAIN_SECTORS UINT64_C (0x200000) /* 1 GiB */
 #define MAX_TABLE_ENTRIES 512
+#define MAX_TABLES (UINT64_C (32) << 20) /* number of grain tables */
 
-/* qemu allocates three grains for each read of a compressed one, even if it is
- * short.  Programs write grains of 64 KiB.
+/* A limit of blksum, 1 MiB.  For each read of a compressed grain, even a short
+ * read, qemu allocates as much memory as three grains.  Other programs write
+ * grains of 64 KiB.
  */
 #define MAX_COMPRESSED_GRAIN_SECTORS 2048
-#define MAX_TABLES (UINT64_C (32) << 20)
 
 /* Flags. */
 #define ZERO_GRAIN (UINT32_C (1) << 2)
@@ -91,6 +92,7 @@ read_header (const struct imagefile *file, uint64_t offset,
 
 /* ---- The descriptor -------------------------------------------------- */
 
+/* Set the error for an image whose data can be in other files. */
 static int
 refuse (const struct imagefile *file, const char *why, struct error *error)
 {
@@ -100,7 +102,9 @@ refuse (const struct imagefile *file, const char *why, struct error *error)
                           why);
 }
 
-/* Is the image itself the extent in this line? */
+/* Returns true if the extent of LINE is the image itself: a SPARSE extent whose
+ * name has no directory.
+ */
 static bool
 names_itself (const char *line)
 {
@@ -169,13 +173,15 @@ struct walk {
   struct vmdk vmdk;
   struct error *error;
   uint64_t directory_bytes;
-  uint64_t table_bytes;         /* bytes of the grain tables seen so far */
+  uint64_t table_bytes;         /* total size of the grain tables that were
+                                 * read */
   unsigned char directory[CHUNK];
   unsigned char table[MAX_TABLE_ENTRIES * 4];
 };
 
-/* In an image that was written as a stream the footer replaces the header.
- * qemu expects it at the end of the file, in whole sectors.
+/* An image that was written as a stream ends with a footer, a second header
+ * that replaces the first one.  qemu expects it two sectors before the end of
+ * the file.
  */
 static int
 read_footer (struct walk *w)
@@ -220,6 +226,9 @@ check_table (struct walk *w, uint64_t sector, uint64_t guest)
   if (imagefile_read (w->file, "a grain table", w->table, len,
                       sector * SECTOR, w->error) == -1)
     return -1;
+  /* Otherwise a small file could have the same table many times, and checking
+   * it each time would take long.
+   */
   w->table_bytes += len;
   if (w->table_bytes > w->file->size)
     return imagefile_error (w->file, w->error, "the image is corrupt: its "

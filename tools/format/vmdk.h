@@ -12,9 +12,9 @@
 
 #include "format/imagefile.h"
 
-/* Is this a sparse image (magic "KDMV")?  Other vmdk files are a text
- * descriptor, whose data is in other files, or an image of ESX.  HEAD is the
- * first 4 bytes.
+/* Returns true if a file that begins with the 4 bytes HEAD is a sparse image
+ * (magic "KDMV").  Other vmdk files are a text descriptor, whose data is in
+ * other files, or an image of ESX.
  */
 bool vmdk_is_sparse (const unsigned char *head);
 
@@ -30,8 +30,8 @@ int vmdk_check_self_contained (const struct imagefile *file,
  */
 int vmdk_check (const struct imagefile *file, struct error *error);
 
-/* The same, and also set *MEMORY to the number of bytes that qemu needs for the
- * grain directories of the image.
+/* The same as vmdk_check.  Also stores in *MEMORY the number of bytes of memory
+ * that qemu needs for the grain directories of the image.
  */
 int vmdk_check_and_count (const struct imagefile *file, uint64_t *memory,
                           struct error *error);

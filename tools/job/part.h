@@ -10,8 +10,8 @@
 struct error;
 struct part_request;
 
-/* Write the manifest of a part of the operand, unless it exists.  Returns 0, or
- * -1 with the reason.
+/* Write the manifest of a part of the operand.  A complete manifest of the same
+ * part that exists is kept.  Returns 0, or -1 with the reason in ERROR.
  */
 int job_part (const struct part_request *request, struct error *error);
 

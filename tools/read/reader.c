@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Threads that read an image and fill a leaf table.
+ * Threads that read an image, and hash what they read into a leaf table.
  *
  * Each thread takes the next range, reads it, and passes it to the leaf table,
  * which hashes it in that thread: see scheduler.c.  A thread is started when
@@ -49,9 +49,10 @@ nr_copies (const struct reader_image *image)
   return image->reads_twice ? 2 : 1;
 }
 
-/* ---- Read ---- */
+/* ---- Reading a range ---- */
 
-/* The argument of the next_range_functions: the worker that requests a range.
+/* A thread that requests a range: the argument of the functions of type
+ * next_range_function.
  */
 struct worker {
   struct reader *reader;
@@ -130,8 +131,9 @@ start_thread_if_needed (struct reader *reader)
     start_thread (reader);
 }
 
-/* Another thread is started only when there is a range to read.  A small
- * image, or one without data, needs no other thread.
+/* Read the next range into BUFFER.  If there is one, another thread may be
+ * started, which reads the range after it.  So no other thread is started for
+ * an image without data.
  */
 static void
 read_buffer (struct reader *reader, struct buffer *buffer)
@@ -164,8 +166,9 @@ run_thread (void *opaque)
   return NULL;
 }
 
-/* Threads are started only by threads that have not ended, so STARTED is final
- * when all of them are joined.
+/* Join all threads.  A thread can start another one before it ends, so STARTED
+ * can grow during the loop; it is final when all threads that it counts have
+ * been joined.
  */
 static void
 join_threads (struct reader *reader)
@@ -230,15 +233,15 @@ read_size (const struct reader *reader, unsigned threads)
   return MIN (batch, bound);
 }
 
-/* The same for a stream: whole blocks, up to the largest default size of a
- * pipe.  Waiting for more, while other threads have nothing to hash, took 12 %
- * more time.
+/* The same for a stream: whole blocks, up to 1 MiB, the largest size that a
+ * pipe can have by default.  With longer reads, for which the other threads
+ * waited with nothing to hash, a run took 12 % more time.
  */
 static size_t
 stream_read_size (const struct reader *reader, unsigned buffers)
 {
   size_t block_size = reader->scheduler.scan->block_size, size = MIB;
-  /* The window can be larger than the memory of all buffers. */
+  /* With small blocks the window is smaller than the memory. */
   uint64_t window = dispatcher_max_range (&reader->scheduler.dispatcher,
                                           2 * buffers);
 
@@ -247,8 +250,8 @@ stream_read_size (const struct reader *reader, unsigned buffers)
   return size < block_size ? block_size : size - size % block_size;
 }
 
-/* The bounds for an image: as many buffers as ranges, if they fit into the
- * memory.
+/* The bounds for an image: a buffer for each range of the image, but not more
+ * than fit into the memory.
  */
 static struct scheduler_bounds
 image_bounds (const struct reader *reader, unsigned threads)

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Threads that read an image and fill a leaf table.  The caller provides the
- * functions that read the image.
+ * Threads that read an image, and hash what they read into a leaf table.  The
+ * caller provides the functions that read the image.
  */
 
 #ifndef BLKSUM_READER_H
