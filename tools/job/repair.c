@@ -183,30 +183,15 @@ write_target (struct repair *repair, struct error *error)
 
 /* ---- The first pass ---- */
 
-static int
-check_size (const struct repair_manifest *manifest, const struct source *disk,
-            struct error *error)
-{
-  if (disk->size == manifest->size)
-    return 0;
-  return error_set (error, "has %" PRIu64 " bytes, but the image of the "
-                    "manifest has %" PRIu64 "%s", disk->size, manifest->size,
-                    disk->size > manifest->size
-                    ? "; --size is for an image on a larger disk" : "");
-}
-
 /* Check everything before the disk is read, which can take hours. */
 static int
 check_all (struct repair *repair, const struct source *disk,
            const char **operand, struct error *error)
 {
   const struct repair_request *request = repair->request;
-  const struct repair_manifest *manifest = &repair->manifest;
   size_t i;
 
-  if (target_init (&repair->target, request->hash.operand, disk,
-                   manifest->block_size, error) == -1 ||
-      check_size (manifest, disk, error) == -1)
+  if (target_set_source (&repair->target, disk, error) == -1)
     return -1;
   for (i = 0; i < request->nr_sources; i++) {
     if (repair_source_init (&repair->sources[i], request->sources[i],
@@ -222,12 +207,15 @@ static int
 list_blocks (struct repair *repair, const char **operand, struct error *error)
 {
   const struct repair_request *request = repair->request;
+  const struct repair_manifest *manifest = &repair->manifest;
   struct source_options options = request->hash.source;
   struct source *disk;
   int r;
 
   options.force_share = false;
-  if (source_open (&options, request->hash.operand, &disk, error) == -1)
+  if (target_init (&repair->target, request->hash.operand, manifest->size,
+                   manifest->block_size, error) == -1 ||
+      source_open (&options, request->hash.operand, &disk, error) == -1)
     return -1;
   r = check_all (repair, disk, operand, error);
   if (r == 0)

@@ -91,7 +91,7 @@ check_export (const struct target *target, struct error *error)
 {
   unsigned long align = target->writer.align;
 
-  if (target->writer.size != target->full_size)
+  if (target->full_size > 0 && target->writer.size != target->full_size)
     return refuse_size (error);
   if (target->block_size % align != 0)
     return error_set (error, "cannot be repaired: the server writes only "
@@ -154,6 +154,7 @@ init_export (struct target *target, struct error *error)
   target->ops = &export_ops;
   if (target_open (target, true, error) == -1)
     return -1;
+  target->full_size = target->writer.size;
   target_close (target);
   return 0;
 }
@@ -185,8 +186,8 @@ refuse_format (const struct source *source, struct error *error)
 
 /* A raw source has one file. */
 static int
-init_file (struct target *target, const struct source *source,
-           struct error *error)
+set_file (struct target *target, const struct source *source,
+          struct error *error)
 {
   const struct files *files = source_files (source);
 
@@ -194,24 +195,51 @@ init_file (struct target *target, const struct source *source,
     return refuse_format (source, error);
   if (strcmp (target->operand, "-") == 0)
     return error_set (error, "standard input cannot be repaired");
+  target->full_size = source->full_size;
   target->st = files->first->st;
-  target->ops = &file_ops;
   target->id = disk_id_of (files->first->fd, &files->first->st);
-  return write_file_check (target->operand, files->first->fd, &target->st,
-                           error);
+  return 0;
+}
+
+static int
+check_size (const struct target *target, const struct source *source,
+            struct error *error)
+{
+  if (source->full_size != target->full_size)
+    return refuse_size (error);
+  if (source->size == target->size)
+    return 0;
+  return error_set (error, "has %llu bytes, but the image of the manifest has "
+                    "%llu%s", (unsigned long long) source->size,
+                    (unsigned long long) target->size,
+                    source->size > target->size
+                    ? "; --size is for an image on a larger disk" : "");
 }
 
 int
-target_init (struct target *target, const char *operand,
-             const struct source *source, uint32_t block_size,
-             struct error *error)
+target_init (struct target *target, const char *operand, uint64_t size,
+             uint32_t block_size, struct error *error)
 {
   *target = (struct target) {
-    .operand = operand, .size = source->size, .full_size = source->full_size,
+    .ops = &file_ops, .operand = operand, .size = size,
     .block_size = block_size,
   };
-  return source_is_uri (operand) ? init_export (target, error)
-                                 : init_file (target, source, error);
+  return source_is_uri (operand) ? init_export (target, error) : 0;
+}
+
+int
+target_set_source (struct target *target, const struct source *source,
+                   struct error *error)
+{
+  bool is_file = target->ops == &file_ops;
+
+  if ((is_file && set_file (target, source, error) == -1) ||
+      check_size (target, source, error) == -1)
+    return -1;
+  if (!is_file)
+    return 0;
+  return write_file_check (target->operand, source_files (source)->first->fd,
+                           &target->st, error);
 }
 
 bool

@@ -3,8 +3,9 @@
  *
  * A target: a raw file, block device or NBD export in which blocks are replaced.
  *
- * It is read as a source first.  What the source is says whether it can be a
- * target.
+ * It is read as a source first.  What the source is says whether a file can be a
+ * target.  A server may accept only one connection at a time, so the target and
+ * the source are never open at the same time.
  */
 
 #ifndef BLKSUM_TARGET_H
@@ -37,13 +38,18 @@ struct target {
   };
 };
 
-/* Set TARGET to OPERAND, which was opened as SOURCE, and check that blocks of
- * BLOCK_SIZE bytes of it can be replaced.  Nothing is opened for writing.  0, or
- * -1 with the reason.
+/* Set TARGET to OPERAND, an image of SIZE bytes in blocks of BLOCK_SIZE bytes,
+ * and check whether an export can be written.  0, or -1 with the reason.
  */
-int target_init (struct target *target, const char *operand,
-                 const struct source *source, uint32_t block_size,
-                 struct error *error);
+int target_init (struct target *target, const char *operand, uint64_t size,
+                 uint32_t block_size, struct error *error);
+
+/* Check, by the SOURCE of the same operand, that its size is that of TARGET and
+ * whether a file can be written.  Nothing is opened for writing.  0, or -1 with
+ * the reason.
+ */
+int target_set_source (struct target *target, const struct source *source,
+                       struct error *error);
 
 /* True if SOURCE has a file of the target, under any name. */
 bool target_is_in (const struct target *target, const struct source *source);
