@@ -15,6 +15,10 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __linux__
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#endif
 #include <unistd.h>
 
 #include "../lib/common/numbers.h"
@@ -84,6 +88,20 @@ open_reader (struct write_file *file, const char *path, const struct stat *st,
   return error_set (error, "was replaced while it was opened");
 }
 
+/* Linux opens such a device for writing all the same. */
+static bool
+is_read_only_device (int fd)
+{
+#ifdef BLKROGET
+  int read_only;
+
+  return ioctl (fd, BLKROGET, &read_only) == 0 && read_only;
+#else
+  (void) fd;
+  return false;
+#endif
+}
+
 int
 write_file_check (const char *path, int fd, const struct stat *st,
                   struct error *error)
@@ -92,6 +110,8 @@ write_file_check (const char *path, int fd, const struct stat *st,
 
   if (faccessat (AT_FDCWD, path, W_OK, AT_EACCESS) == -1)
     return error_errno (error, errno, "cannot be written");
+  if (S_ISBLK (st->st_mode) && is_read_only_device (fd))
+    return error_set (error, "cannot be written: the device is read-only");
   other = open_path (path, st, O_RDONLY, error);
   if (other == -1)
     return -1;
