@@ -115,7 +115,7 @@ start_nbdkit eval get_size="echo 41943040" can_write="exit 0" can_flush="exit 0"
   pwrite="[ \$4 -lt 16777216 ] || { echo EIO >&2; exit 1; }
     dd of=$dir/disk bs=64k seek=\$4 oflag=seek_bytes conv=notrunc status=none" \
   flush="exit 0"
-refuses "cannot write at offset 16777216: .*; 1 blocks were repaired before" blksum \
+refuses "cannot write at offset 16777216: .*; 1 block was repaired before" blksum \
   --expect manifest:16m.blkm --expect-sum none --repair-limit 100% \
   --repair-from large "$uri"
 cmp -n 16777216 disk large || fail "the first block was not repaired"

@@ -4,9 +4,9 @@
  * A regular file or block device in which blocks are replaced.
  *
  * It is written through the page cache, which accepts any offset and length.
- * It is read by another description, with direct I/O where that is possible, and
- * pages that are cached are dropped before: a write that storage has lost or
- * changed would not be noticed in the page cache.
+ * It is read by another description, with direct I/O where that is possible,
+ * and pages that are cached are dropped before: a write that storage has lost
+ * or changed would not be noticed in the page cache.
  */
 
 #include <config.h>

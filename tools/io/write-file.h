@@ -24,8 +24,8 @@ struct write_file {
 };
 
 /* Check, without opening PATH for writing, whether write_file_open would
- * succeed now.  FD is open at this path, and has our only locks; ST is its state.
- * 0, or -1 with the reason.
+ * succeed now.  FD is open at this path, and has our only locks; ST is its
+ * state.  0, or -1 with the reason.
  */
 int write_file_check (const char *path, int fd, const struct stat *st,
                       struct error *error);

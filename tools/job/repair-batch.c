@@ -65,7 +65,8 @@ repair_batch_init (struct repair_batch *batch,
 
 /* ---- The next blocks ---- */
 
-/* Set what the COUNT blocks after those of BATCH, which are consecutive, must be.
+/* Set what the COUNT blocks after those of BATCH, which are consecutive, must
+ * be.
  */
 static int
 expect (struct repair_batch *batch, size_t count, struct error *error)
@@ -230,8 +231,8 @@ verify_block (const struct repair_batch *batch, size_t i,
     return -1;
   if (good)
     return 0;
-  return error_set (error, "the block at offset %" PRIu64 " was written, and is "
-                    "read back with another content",
+  return error_set (error, "the block at offset %" PRIu64 " was written, and "
+                    "is read back with another content",
                     batch->blocks[i].offset);
 }
 

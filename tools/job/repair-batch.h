@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Some bad blocks that are repaired together: what they must be, and content for
- * them.
+ * Some bad blocks that are repaired together: what they must be, and content
+ * for them.
  */
 
 #ifndef BLKSUM_REPAIR_BATCH_H

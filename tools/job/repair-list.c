@@ -3,9 +3,9 @@
  *
  * The first pass of a repair: the list of bad blocks.
  *
- * The disk is hashed, and its leaves are compared with those of the manifest, as
- * for --compare.  A manifest of another disk is noticed by the number of bad
- * blocks, and reading ends then.
+ * The disk is hashed, and its leaves are compared with those of the manifest,
+ * as for --compare.  A manifest of another disk is noticed by the number of
+ * bad blocks, and reading ends then.
  */
 
 #include <config.h>
@@ -55,8 +55,8 @@ check_limit (struct limited_runs *limited)
   if (bad <= limited->limit)
     return 0;
   error_set (limited->error, "more than %g%% of its blocks are bad: %" PRIu64
-             " of the first %" PRIu64 ", so it may be another disk than that of "
-             "the manifest; nothing was written; --repair-limit allows more",
+             " of the first %" PRIu64 ", so it may be another disk than that "
+             "of the manifest; nothing was written; --repair-limit allows more",
              limited->share / (SAMPLE_ALL / 100.0), bad, limited->index.next);
   return ECANCELED;
 }

@@ -22,9 +22,9 @@ struct repair_list {
   uint64_t bad;                 /* number of bad blocks */
 };
 
-/* Compare SOURCE, which has the size of MANIFEST, with it.  More bad blocks than
- * the limit of REQUEST are an error.  0; or -1 with the reason, and SOURCE can
- * only be closed.  LIST is to be freed in any case.
+/* Compare SOURCE, which has the size of MANIFEST, with it.  More bad blocks
+ * than the limit of REQUEST are an error.  0; or -1 with the reason, and
+ * SOURCE can only be closed.  LIST is to be freed in any case.
  */
 int repair_list_make (struct repair_list *list,
                       const struct repair_manifest *manifest,

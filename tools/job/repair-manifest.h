@@ -25,8 +25,8 @@ struct repair_manifest {
   uint64_t size;                /* of the image, bytes */
 };
 
-/* Open the manifest of REQUEST, and check all of it, and its sum.  0, or -1 with
- * the reason; then MANIFEST need not be closed.
+/* Open the manifest of REQUEST, and check all of it, and its sum.  0, or -1
+ * with the reason; then MANIFEST need not be closed.
  */
 int repair_manifest_open (struct repair_manifest *manifest,
                           const struct repair_request *request,

@@ -4,10 +4,10 @@
  * A source of good blocks.
  *
  * It is read by the scan of any source, with a function that receives what is
- * read.  Extents are not queried, because only few blocks are read, and nothing
- * is trusted.  A scan that fails closes the source, and does not say what it has
- * read.  So the blocks are then read again, one at a time, from the source opened
- * again.
+ * read.  Extents are not queried, because only few blocks are read, and
+ * nothing is trusted.  A scan that fails closes the source, and does not say
+ * what it has read.  So the blocks are then read again, one at a time, from
+ * the source opened again.
  */
 
 #include <config.h>

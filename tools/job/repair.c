@@ -3,12 +3,12 @@
  *
  * The job: replace the bad blocks of a disk, --repair-from.
  *
- * First everything is checked that can be, and the disk is read and its bad blocks
- * are listed.  Only then is it opened for writing.  Bad blocks are repaired in
- * batches.
+ * First everything is checked that can be, and the disk is read and its bad
+ * blocks are listed.  Only then is it opened for writing.  Bad blocks are
+ * repaired in batches.
  *
- * The state is only in memory: what is still bad after an interruption is found
- * by reading the disk again, and nothing has to be trusted for that.
+ * The state is only in memory: what is still bad after an interruption is
+ * found by reading the disk again, and nothing has to be trusted for that.
  */
 
 #include <config.h>
@@ -251,8 +251,8 @@ add_repaired (const struct repair_result *result, struct error *error)
   if (repaired == 0)
     return;
   *error = (struct error) { "" };
-  error_set (error, "%s; %" PRIu64 " blocks were repaired before", reason.text,
-             repaired);
+  error_set (error, "%s; %" PRIu64 " block%s repaired before", reason.text,
+             repaired, repaired == 1 ? " was" : "s were");
 }
 
 int

@@ -12,8 +12,8 @@ struct repair_request;
 struct repair_result;
 
 /* Repair the operand.  0, also if bad blocks remain; or -1 with the reason,
- * which is about *OPERAND, or if that is NULL about the command line.  RESULT is
- * then what was repaired before.
+ * which is about *OPERAND, or if that is NULL about the command line.  RESULT
+ * is then what was repaired before.
  */
 int job_repair (const struct repair_request *request,
                 struct repair_result *result, const char **operand,

@@ -19,9 +19,9 @@ struct block_expected {
   const unsigned char *leaf;
 };
 
-/* Set which blocks of BUF are GOOD.  Its LEN bytes are consecutive blocks of the
- * size in OPTS, of which only the last can be shorter, and EXPECTED has an element
- * for each.  0, or an errno value.
+/* Set which blocks of BUF are GOOD.  Its LEN bytes are consecutive blocks of
+ * the size in OPTS, of which only the last can be shorter, and EXPECTED has an
+ * element for each.  0, or an errno value.
  */
 int block_check (const struct blkhash_opts *opts, const void *buf, size_t len,
                  const struct block_expected *expected, bool *good);

@@ -198,8 +198,8 @@ next_missing (struct scan *scan, uint64_t offset, uint64_t *start,
   return 0;
 }
 
-/* Find the next missing range that is wanted.  In a table, missing ranges before
- * it are set to zero.
+/* Find the next missing range that is wanted.  In a table, missing ranges
+ * before it are set to zero.
  */
 static int
 next_wanted (struct scan *scan, uint64_t offset, uint64_t *start,

@@ -76,8 +76,8 @@ void scan_init (struct scan *scan, struct blkhash_leaves *leaves,
  */
 void scan_init_search (struct scan *scan, uint64_t from);
 
-/* Initialize a copy of an image of SIZE bytes, in blocks of BLOCK_SIZE bytes, to
- * RECEIVE.  The caller sets what is wanted.  A stream cannot be copied.
+/* Initialize a copy of an image of SIZE bytes, in blocks of BLOCK_SIZE bytes,
+ * to RECEIVE.  The caller sets what is wanted.  A stream cannot be copied.
  */
 void scan_init_copy (struct scan *scan, size_t block_size, uint64_t size,
                      int (*receive) (void *opaque, const void *buf,

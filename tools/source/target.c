@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A target: a raw file, block device or NBD export in which blocks are replaced.
+ * A target: a raw file, block device or NBD export in which blocks are
+ * replaced.
  */
 
 #include <config.h>
@@ -180,8 +181,8 @@ refuse_format (const struct source *source, struct error *error)
                       "cannot be repaired");
   return error_set (error, "its format is %s, and only raw disks can be "
                     "repaired: export it with qemu-nbd -t, and repair its URI; "
-                    "or give -f raw if it is a raw disk whose guest has written "
-                    "a header of %s", source->format, source->format);
+                    "or give -f raw if it is a raw disk whose guest has "
+                    "written a header of %s", source->format, source->format);
 }
 
 /* A raw source has one file. */

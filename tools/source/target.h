@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A target: a raw file, block device or NBD export in which blocks are replaced.
+ * A target: a raw file, block device or NBD export in which blocks are
+ * replaced.
  *
- * It is read as a source first.  What the source is says whether a file can be a
- * target.  A server may accept only one connection at a time, so the target and
- * the source are never open at the same time.
+ * It is read as a source first.  What the source is says whether a file can be
+ * a target.  A server may accept only one connection at a time, so the target
+ * and the source are never open at the same time.
  */
 
 #ifndef BLKSUM_TARGET_H
@@ -54,9 +55,9 @@ int target_set_source (struct target *target, const struct source *source,
 /* True if SOURCE has a file of the target, under any name. */
 bool target_is_in (const struct target *target, const struct source *source);
 
-/* Open TARGET, for writing unless READ_ONLY.  The source must be closed, because
- * it holds locks.  A file must be unmodified since then.  0, or -1 with the
- * reason; then the target need not be closed.
+/* Open TARGET, for writing unless READ_ONLY.  The source must be closed,
+ * because it holds locks.  A file must be unmodified since then.  0, or -1
+ * with the reason; then the target need not be closed.
  */
 int target_open (struct target *target, bool read_only, struct error *error);
 void target_close (struct target *target);
