@@ -30,8 +30,8 @@ repair_meanwhile () {
   rm -f reached go
   cp good disk
   damage disk 3 9
-  strace -f -qq -e trace=pwrite64,write,pwritev,pwritev2,ftruncate -P "$dir/disk" \
-    -o trace \
+  strace -f -qq -P "$dir/disk" -o trace \
+    -e trace=pwrite64,write,pwritev,pwritev2,ftruncate,fdatasync,fadvise64 \
     blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
     --repair-from "$uri" "$dir/disk" > stdout 2> stderr &
   pid=$!
@@ -42,13 +42,22 @@ repair_meanwhile () {
   [ "$(cat stdout)" = "$dir/disk: $output" ] || fail "does not print '$output'"
   is_silent
   same disk good
-  writes=$(wc -l < trace)
+  writes=$(grep -c -e write -e truncate trace || :)
 }
 
 repair_meanwhile "OK (2 blocks repaired)" true
 [ $writes = 2 ] || fail "not 2 writes"
 grep -q '65536, 196608) *= 65536$' trace || fail "block 3 was not written"
 grep -q '65536, 589824) *= 65536$' trace || fail "block 9 was not written"
+
+# Both are flushed then, and dropped from the page cache before they are read back.
+sed '1,/65536, 589824) *= 65536$/d' trace > after
+sed -n '1s/.* \(fdatasync\)(.*/\1/p' after > first
+[ "$(cat first)" = fdatasync ] || fail "not flushed"
+for offset in 196608 589824; do
+  grep -q "fadvise64([0-9]*, $offset, 65536, POSIX_FADV_DONTNEED) *= 0" after ||
+    fail "block at $offset is not dropped"
+done
 
 # One of them is good now.
 mend () {
