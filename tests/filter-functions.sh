@@ -71,6 +71,11 @@ requires_no_sanitizer () {
 # final then.
 stop () {
   kill $server
+  ended
+}
+
+# ended: waits for the end of a server that was stopped otherwise.
+ended () {
   if [ "$SANITIZE" != no ]; then
     # With a preloaded sanitizer, nbdkit can hang in a destructor of p11-kit,
     # after our filter is unloaded.

@@ -6,55 +6,22 @@
 # has run.  It does not wait for that thread.  The filter keeps the thread from
 # using freed memory, and from using the plugin during the plugin's .cleanup.
 
-. "$(dirname "$0")/hold-functions.sh"
-requires_no_sanitizer
-[ -z "$wrapper" ] || skip "not in valgrind"
+. "$(dirname "$0")/ending-functions.sh"
 
-make_image "$dir/disk"
-# Each connection has one thread.
-above=--threads=1
-nbdkit_wrapper="env LD_PRELOAD=$snapshot"
-
-# ending CODE: runs Python code.  The thread of the connection "late" is held in
-# "thread".  nbdkit got SIGTERM, has waited for all other threads, and is held
-# in "quitting".  "cleanup" holds the plugin's .cleanup.  A block is unknown
-# after a failed flush, so the next connection would read it.
-ending () {
+# last CODE: ends a server, as "ending".  A block is unknown after a failed
+# flush, so the next connection would read it.
+last () {
   serve_snapshot flush=refused
-  clients "def late_connection():
-    try:
-        connect().shutdown()
-    except nbd.Error as e:
-        print(e)
-def all_sleep():
-    tasks = '/proc/$server/task'
-    return all(open(f'{tasks}/{t}/stat').read().rsplit(')')[1][1] == 'S'
-               for t in os.listdir(tasks))
-a = connect()
-a.pwrite(b'x', 5)
+  ending "a.pwrite(b'x', 5)
 try:
     a.flush()
 except nbd.Error:
-    pass
-a.shutdown()
-logged('snapshot: closed')
-thread = Hold('thread')
-late = later(late_connection)
-thread.wait()
-quitting = Hold('listening')
-os.kill($server, 15)
-quitting.wait()
-cleanup = Hold('cleanup')
-$1
-late.get()"
-  status=0
-  wait $server || status=$?
-  [ $status = 0 ] || fail "nbdkit ended with $status: $(tail -n 40 "$log")"
+    pass" "$1"
   right_or_none
 }
 
 # The thread runs after .cleanup: it must not reach the plugin.
-ending "quitting.release()
+last "quitting.release()
 cleanup.wait()
 thread.release()
 logged('blkhash: preconnect', 2)
@@ -65,7 +32,7 @@ cleanup.release()"
 
 # The connection is being opened during .cleanup: the filter does not read the
 # unknown block.
-ending "opening = Hold('open')
+last "opening = Hold('open')
 thread.release()
 opening.wait()
 quitting.release()
@@ -77,7 +44,7 @@ cleanup.release()"
 result_matches '^# incomplete -: ' || fail "a sum was published"
 
 # The filter reads during that time: .cleanup of the plugin runs after the read.
-ending "reading = Hold('pread')
+last "reading = Hold('pread')
 thread.release()
 reading.wait()
 quitting.release()
