@@ -131,7 +131,7 @@ result-file: output-file result-lines
 result-lines: ../lib/common/sum-line
 output-file: config-files lock-file
 lock-file: config-files
-verify/verify: config-files verify/check verify/disk verify/export verify/params verify/publish verify/source
+verify/verify: config-files ending verify/check verify/disk verify/export verify/params verify/publish verify/source
 verify/publish: output-file result-file result-lines verify/disk verify/export verify/mapfile verify/params verify/result verify/status ../lib/common/cleanup ../lib/common/deadline ../lib/manifest/manifest-index
 verify/result: result-file verify/export verify/summary ../lib/common/cleanup ../lib/common/sum-line
 verify/status: output-file verify/disk verify/export verify/json verify/signature verify/summary ../lib/common/cleanup

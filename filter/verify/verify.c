@@ -24,6 +24,7 @@
 
 #include "../lib/common/numbers.h"
 #include "config-files.h"
+#include "ending.h"
 #include "verify/check.h"
 #include "verify/disk.h"
 #include "verify/export.h"
@@ -99,6 +100,7 @@ static void
 verify_cleanup (nbdkit_backend *backend)
 {
   (void) backend;
+  ending_begin ();
   publish_end ();
 }
 
@@ -130,6 +132,14 @@ verify_unload (void)
 }
 
 /* ---- Connections ---- */
+
+static int
+verify_preconnect (nbdkit_next_preconnect *next, nbdkit_backend *nxdata,
+                   int readonly)
+{
+  ending_stop_thread ();
+  return next (nxdata, readonly);
+}
 
 static void
 free_handle (struct handle *handle)
@@ -320,6 +330,7 @@ static struct nbdkit_filter filter = {
   .get_ready = verify_get_ready,
   .after_fork = verify_after_fork,
   .cleanup = verify_cleanup,
+  .preconnect = verify_preconnect,
   .open = verify_open,
   .prepare = verify_prepare,
   .finalize = verify_finalize,
