@@ -81,12 +81,6 @@ manifest_open (void)
 }
 
 int
-manifest_lock (void)
-{
-  return output_file_lock (&file);
-}
-
-int
 manifest_check (void)
 {
   if (!params.manifest)

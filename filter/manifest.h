@@ -19,7 +19,6 @@ struct blkhash_leaves;
  * without blkhash-manifest.
  */
 int manifest_open (void);
-int manifest_lock (void);
 int manifest_check (void);
 int manifest_start (void);
 void manifest_stop (void);

@@ -99,23 +99,14 @@ make (struct output_file *file, const char *path)
   return 0;
 }
 
-int
-output_file_open (struct output_file *file, const char *path)
+static int
+set_new_path (struct output_file *file)
 {
-  if (make (file, path) == -1)
-    return -1;
-  /* Replace the target of a symbolic link, not the link. */
-  file->path = nbdkit_realpath (path);
-  file->directory = file->old = -1;
-  if (!file->path)
-    return -1;
-  if (asprintf (&file->new_path, "%s.blkhash-new", file->path) == -1) {
-    file->new_path = NULL;
-    nbdkit_error ("blkhash: %m");
-    return -1;
-  }
-  return config_files_check (file->param, file->path) == -1 ||
-    open_directory (file) == -1 ? -1 : 0;
+  if (asprintf (&file->new_path, "%s.blkhash-new", file->path) != -1)
+    return 0;
+  file->new_path = NULL;
+  nbdkit_error ("blkhash: %m");
+  return -1;
 }
 
 /* Check that an earlier server may have written the content of the file.
@@ -140,11 +131,21 @@ examine (struct output_file *file)
 }
 
 int
-output_file_lock (struct output_file *file)
+output_file_open (struct output_file *file, const char *path)
 {
+  if (make (file, path) == -1)
+    return -1;
+  /* Replace the target of a symbolic link, not the link. */
+  file->path = nbdkit_realpath (path);
+  file->directory = file->old = -1;
   if (!file->path)
-    return 0;
+    return -1;
+  /* All other errors are found with the lock, because only then
+   * output_file_stop removes a new file.
+   */
   return lock_file_lock (&file->lock, file->param, file->path) == -1 ||
+    config_files_check (file->param, file->path) == -1 ||
+    set_new_path (file) == -1 || open_directory (file) == -1 ||
     examine (file) == -1 ? -1 : 0;
 }
 

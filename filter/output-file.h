@@ -36,15 +36,14 @@ struct output_file {
  * All functions return 0, or -1 after nbdkit_error.  All except open do nothing
  * if the file was not opened.
  *
- * open: sets PATH, and creates the file if it does not exist.  The caller sets
- * only the members before PATH.  If MODE is 0, the file keeps its mode.
- * lock: locks the file, and checks that an earlier server may have written it.
+ * open: sets PATH, creates the file if it does not exist, locks it, and checks
+ * that an earlier server may have written it.  The caller sets only the members
+ * before PATH.  If MODE is 0, the file keeps its mode.
  * check: checks that the file can be replaced.  Call it again after nbdkit has
  * changed its user.
  * empty: truncates the file, and syncs it.
  */
 int output_file_open (struct output_file *file, const char *path);
-int output_file_lock (struct output_file *file);
 int output_file_check (const struct output_file *file);
 int output_file_empty (struct output_file *file);
 

@@ -85,9 +85,7 @@ report_start (void)
     .header = RESULT_HEADER, .hash = params.hash, .name = params.name
   };
   if (result_file_open ("blkhash-file", params.file) == -1 ||
-      result_file_lock () == -1 ||
-      manifest_open () == -1 || manifest_lock () == -1 ||
-      report_check () == -1 ||
+      manifest_open () == -1 || report_check () == -1 ||
       result_file_start () == -1 || manifest_start () == -1) {
     report_stop ();
     return -1;

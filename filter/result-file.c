@@ -54,12 +54,6 @@ result_file_open (const char *param, const char *path)
 }
 
 int
-result_file_lock (void)
-{
-  return output_file_lock (&file);
-}
-
-int
 result_file_check (void)
 {
   return output_file_check (&file);

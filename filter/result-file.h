@@ -32,7 +32,6 @@ struct result_change {
  * PATH, the value of the parameter PARAM, is NULL.
  */
 int result_file_open (const char *param, const char *path);
-int result_file_lock (void);
 int result_file_check (void);
 int result_file_start (void);
 void result_file_stop (void);

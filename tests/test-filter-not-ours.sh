@@ -103,7 +103,9 @@ keeps sums "$not_ours" null blkhash-file=sums blkhash-manifest=text
 keeps manifest "$not_ours" null blkhash-file=text blkhash-manifest=manifest
 keeps text "$not_ours" null blkhash-file=fresh blkhash-manifest=text
 keeps text "$not_ours" null blkhash-manifest=fresh blkhash-file=text
-[ ! -e fresh ] || fail "created although nbdkit did not start"
+refuses_to_start 'are the same file' null blkhash-file=fresh blkhash-manifest=fresh
+refuses_to_start 'No such file' null blkhash-file=fresh blkhash-manifest=none/m
+! ls | grep fresh || fail "created although nbdkit did not start"
 
 # Something else has the name of a file that the filter creates temporarily.
 mkdir directory

@@ -167,3 +167,9 @@ for file in other.json disk many.sum; do
 done
 refuses_to_start "same file" file disk blkhash-verify-manifest="$manifest" \
     blkhash-verify-sum=none blkhash-verify-status=new blkhash-verify-file=new
+refuses_to_start "same file" file disk blkhash-verify-manifest="$manifest" \
+    blkhash-verify-sum=none blkhash-verify-status=new blkhash-verify-mapfile=new
+refuses_to_start "No such file" file disk blkhash-verify-sum=none \
+    blkhash-verify-manifest="$manifest" blkhash-verify-file=new \
+    blkhash-verify-status=none/new
+! ls | grep new || fail "created although nbdkit did not start"

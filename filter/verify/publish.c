@@ -65,14 +65,6 @@ open_files (void)
 }
 
 static int
-lock_files (void)
-{
-  return result_file_lock () == -1 ||
-    output_file_lock (&status_file) == -1 ||
-    output_file_lock (&mapfile) == -1 ? -1 : 0;
-}
-
-static int
 check_files (void)
 {
   return result_file_check () == -1 ||
@@ -91,8 +83,7 @@ empty_files (void)
 int
 publish_start (void)
 {
-  if (open_files () == 0 && lock_files () == 0 && check_files () == 0 &&
-      empty_files () == 0)
+  if (open_files () == 0 && check_files () == 0 && empty_files () == 0)
     return 0;
   publish_stop ();
   return -1;
