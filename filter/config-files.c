@@ -38,7 +38,7 @@ config_files_add (const char *key, const char *value)
     return 0;
   file = malloc (sizeof *file + strlen (key) + 1);
   if (!file) {
-    nbdkit_error ("blkhash: %m");
+    nbdkit_error ("%s: %m", key);
     return -1;
   }
   strcpy (file->key, key);

@@ -75,7 +75,8 @@ lock_fd (const struct lock_file *lock, const char *param, const char *path)
                   param, path, lock->path);
     return -1;
   }
-  nbdkit_debug ("blkhash: cannot lock %s: %s", lock->path, strerror (errno));
+  nbdkit_debug ("%s: cannot lock %s: %s", param, lock->path,
+                strerror (errno));
   return 0;
 }
 
@@ -102,7 +103,7 @@ lock_file_lock (struct lock_file *lock, const char *param, const char *path)
 {
   if (asprintf (&lock->path, "%s.blkhash-lock", path) == -1) {
     lock->path = NULL;
-    nbdkit_error ("blkhash: %m");
+    nbdkit_error ("%s: %m", param);
     return -1;
   }
   if (config_files_check (param, lock->path) == 0 &&

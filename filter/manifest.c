@@ -74,7 +74,7 @@ manifest_open (void)
     return -1;
   if (asprintf (&saving_path, "%s.blkhash-saving", file.path) == -1) {
     saving_path = NULL;
-    nbdkit_error ("blkhash: %m");
+    nbdkit_error ("%s: %m", file.param);
     return -1;
   }
   return 0;
@@ -176,7 +176,8 @@ manifest_fold (struct blkhash_leaves *l, unsigned char *md, unsigned *len,
   /* If the file cannot be written, compute the sum without it. */
   fold_err = blkhash_leaves_fold (l, md, len);
   if (fold_err == 0)
-    nbdkit_error ("blkhash: cannot write %s: %s", saving_path, strerror (err));
+    nbdkit_error ("%s: cannot write %s: %s", file.param, saving_path,
+                  strerror (err));
   return fold_err;
 }
 

@@ -48,7 +48,7 @@ open_directory (struct output_file *file)
   char *copy = strdup (file->path);
 
   if (!copy) {
-    nbdkit_error ("blkhash: %m");
+    nbdkit_error ("%s: %m", file->param);
     return -1;
   }
   file->directory = open (dirname (copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -105,7 +105,7 @@ set_new_path (struct output_file *file)
   if (asprintf (&file->new_path, "%s.blkhash-new", file->path) != -1)
     return 0;
   file->new_path = NULL;
-  nbdkit_error ("blkhash: %m");
+  nbdkit_error ("%s: %m", file->param);
   return -1;
 }
 
@@ -338,10 +338,10 @@ output_file_written (struct output_file *file, int r)
   file->failed = r == -1;
   if (r == 0)
     return;
-  nbdkit_error ("blkhash: cannot write %s: %m", file->path);
+  nbdkit_error ("%s: cannot write %s: %m", file->param, file->path);
   if (truncate_file (file) == -1 && remove_file (file) == -1)
-    nbdkit_error ("blkhash: cannot remove %s, it may be wrong now: %m",
-                  file->path);
+    nbdkit_error ("%s: cannot remove %s, it may be wrong now: %m",
+                  file->param, file->path);
 }
 
 void

@@ -5,7 +5,8 @@
  *
  * Clients in threads read a disk with faults at random, while the files are
  * written.  At the end the result, the status and the mapfile must be what the
- * tally says.  Prints the seed, and takes BLKHASH_SEED.
+ * tally says, and a file that cannot be written is empty.  Prints the seed, and
+ * takes BLKHASH_SEED.
  */
 
 #include <config.h>
@@ -18,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -324,6 +326,34 @@ test_random (void **state)
   }
 }
 
+/* A file that cannot be replaced, because a directory has the name of the new
+ * one, is emptied.
+ */
+static void
+test_unwritable (void **state)
+{
+  char beside[sizeof map + 12];
+
+  (void) state;
+  unlink (file);
+  make_disk ();
+  start (false);
+  sprintf (beside, "%s.blkhash-new", map);
+  while (mkdir (beside, 0700) == -1) /* the filter may be writing now */
+    assert_int_equal (errno, EEXIST);
+  run_clients ();
+  filter->cleanup (NULL);
+  assert_non_null (strstr (last_error,
+                           "blkhash-verify-mapfile: cannot write /tmp/"));
+  assert_string_equal (content (map), "");
+  check_status ();
+  filter->unload ();
+  assert_int_equal (rmdir (beside), 0);
+  free_interned ();
+  plugin_destroy (&plugin);
+  free (sum);
+}
+
 static int
 set_up (void **state)
 {
@@ -356,6 +386,7 @@ main (void)
   const char *given = getenv ("BLKHASH_SEED");
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_random),
+    cmocka_unit_test (test_unwritable),
   };
 
   seed = given ? strtoul (given, NULL, 10) : (unsigned) time (NULL);

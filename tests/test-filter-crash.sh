@@ -150,7 +150,7 @@ os._exit(0)'
 # file was removed (3).  If 2 fails: the old file, which was emptied (3), then
 # the new one, which was emptied (4), or the directory after it was removed (4).
 for which in 1 2 1..2 2..3; do
-  fails $which 'blkhash: cannot write .*sums'
+  fails $which 'blkhash-file: cannot write .*sums'
   no_stale "$sums" "$before
 " 1 0
   ! grep -q 'may be wrong' "$dir/said" ||
@@ -162,7 +162,7 @@ done
 
 # The syncs of the manifest come before those.
 for which in 1 2 1..2 2..3; do
-  fails $which 'blkhash: cannot write .*manifest' blkhash-manifest="$manifest"
+  fails $which 'blkhash-manifest: cannot write .*manifest' blkhash-manifest="$manifest"
   no_stale "$sums" "$before
 " 1 0
   no_stale "$manifest" "blkhash-manifest 1
@@ -181,7 +181,7 @@ done
 names=$long
 for which in 1 2 1..2 2..3; do
   rm -f "$sums"
-  fails $which 'blkhash: cannot write .*sums'
+  fails $which 'blkhash-file: cannot write .*sums'
   no_stale "$sums" "$before
 " 1 0
   ! grep -q 'may be wrong' "$dir/said" ||

@@ -21,7 +21,7 @@ copy "$uri" null:
 wanted=$(reference -b 512 "$dir/image")
 wait_for_line "$wanted  -"
 no_manifest
-grep -q 'blkhash: cannot write .*manifest.*No space' "$log" ||
+grep -q 'blkhash-manifest: cannot write .*manifest.*No space' "$log" ||
   fail "not in the log"
 only_lock_beside "$manifest"
 stop
@@ -40,7 +40,7 @@ with open(\"$dir/small/fill\", \"wb\", buffering=0) as f:
   try:
     while True: f.write(bytes(4096))
   except OSError: pass"
-  wait_until grep -q 'blkhash: cannot write .*manifest.*No space' "$log"
+  wait_until grep -q 'blkhash-manifest: cannot write .*manifest.*No space' "$log"
   wait_until all_disconnected
   no_manifest
   rm "$dir/small/fill"

@@ -22,7 +22,7 @@ with open(\"$dir/small/fill\", \"wb\", buffering=0) as f:
   try:
     while True: f.write(bytes(4096))
   except OSError: pass"
-wait_until grep -q 'blkhash: cannot write .*No space' "$log"
+wait_until grep -q 'blkhash-file: cannot write .*No space' "$log"
 no_sum
 rm "$dir/small/fill"
 client "" 'h.pwrite(b"y", 0)'
