@@ -370,13 +370,14 @@ any_request (struct model *m, unsigned *s, bool *stopped)
 
 /* ---- After requests ---- */
 
+/* There is one disk, so its blocks have their own numbers in the cache. */
 static void
 check_cache (const struct model *m)
 {
   size_t i;
 
-  for (i = 0; i < m->disk->cache.blocks.count; i++) {
-    const struct lru_entry *entry = &m->disk->cache.blocks.entries[i];
+  for (i = 0; i < BLOCK_CACHE_ENTRIES; i++) {
+    const struct lru_entry *entry = &cached_blocks.entries[i];
     uint64_t start = entry->number * m->block_size;
 
     if (entry->used > 0)

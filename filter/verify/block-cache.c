@@ -1,7 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A small cache of verified blocks: the least recently used one is replaced.
+ * A small cache of verified blocks of all disks: the least recently used ones
+ * are replaced.  Each disk has a number, so that the number of a block in the
+ * cache has that of its disk.
  *
  * Of the threads that need a block at the same time one loads it, and the
  * others wait: a read from a slow plugin costs much more than the wait.  If the
@@ -17,75 +19,145 @@
 #include <string.h>
 
 #include "../lib/common/cleanup.h"
-#include "../lib/common/numbers.h"
 #include "verify/block-cache.h"
 
-#define SIZE (32 * 1024 * 1024) /* bytes */
-#define MIN_ENTRIES 2
-#define MAX_ENTRIES 512         /* see lru.h */
+struct cached_blocks cached_blocks = {
+  .lock = PTHREAD_MUTEX_INITIALIZER,
+  .ended = { [0 ... BLOCK_CACHE_CONDS - 1] = PTHREAD_COND_INITIALIZER },
+  .lru = { cached_blocks.entries, BLOCK_CACHE_ENTRIES, 0 },
+};
 
-int
+static struct cached_blocks *const all = &cached_blocks;
+
+static uint64_t
+number_of (const struct block_cache *cache, uint64_t block)
+{
+  return cache->id << BLOCK_CACHE_BLOCK_BITS | block;
+}
+
+/* ---- Memory ---- */
+
+static size_t *
+size_of (const struct lru_entry *entry)
+{
+  return &all->sizes[entry - all->entries];
+}
+
+static void
+free_entry_locked (struct lru_entry *entry)
+{
+  free (entry->bytes);
+  *entry = (struct lru_entry) { .used = 0 };
+  all->size -= *size_of (entry);
+  *size_of (entry) = 0;
+}
+
+/* The least recently used one that has a block. */
+static struct lru_entry *
+oldest_locked (void)
+{
+  struct lru_entry *oldest = NULL;
+  size_t i;
+
+  for (i = 0; i < BLOCK_CACHE_ENTRIES; i++)
+    if (all->entries[i].bytes &&
+        (!oldest || all->entries[i].used < oldest->used))
+      oldest = &all->entries[i];
+  return oldest;
+}
+
+/* An entry with SIZE bytes of memory for block NUMBER.  It is that of the block
+ * that is replaced, if that has as many: to allocate and free them again and
+ * again would cost more, by page faults.  NULL: no memory.
+ */
+static struct lru_entry *
+allocate_locked (uint64_t number, size_t size)
+{
+  struct lru_entry *entry = lru_find (&all->lru, number);
+
+  while (all->size - *size_of (entry) + size > BLOCK_CACHE_SIZE) {
+    free_entry_locked (entry);
+    entry = oldest_locked ();
+  }
+  if (*size_of (entry) == size)
+    return entry;
+  free_entry_locked (entry);
+  entry->bytes = malloc (size);
+  if (!entry->bytes)
+    return NULL;
+  *size_of (entry) = size;
+  all->size += size;
+  return entry;
+}
+
+/* ---- Disks ---- */
+
+/* The disk gets the lowest number that no other has: the list is sorted. */
+void
 block_cache_init (struct block_cache *cache, size_t block_size)
 {
-  size_t count = MIN (MAX (SIZE / block_size, MIN_ENTRIES), MAX_ENTRIES), i;
+  struct block_cache **link = &all->disks;
+  SCOPED_LOCK (&all->lock);
 
-  *cache = (struct block_cache) {
-    .block_size = block_size, .blocks.count = count
-  };
-  pthread_mutex_init (&cache->lock, NULL);
-  for (i = 0; i < BLOCK_CACHE_CONDS; i++)
-    pthread_cond_init (&cache->ended[i], NULL);
-  cache->blocks.entries = calloc (count, sizeof *cache->blocks.entries);
-  return cache->blocks.entries ? 0 : -1;
+  *cache = (struct block_cache) { .block_size = block_size };
+  for (; *link && (*link)->id == cache->id; link = &(*link)->next)
+    cache->id++;
+  cache->next = *link;
+  *link = cache;
 }
 
 void
 block_cache_destroy (struct block_cache *cache)
 {
+  struct block_cache **link = &all->disks;
   size_t i;
+  SCOPED_LOCK (&all->lock);
 
-  for (i = 0; cache->blocks.entries && i < cache->blocks.count; i++)
-    free (cache->blocks.entries[i].bytes);
-  free (cache->blocks.entries);
-  for (i = 0; i < BLOCK_CACHE_CONDS; i++)
-    pthread_cond_destroy (&cache->ended[i]);
-  pthread_mutex_destroy (&cache->lock);
+  while (*link && *link != cache)
+    link = &(*link)->next;
+  if (!*link)
+    return;
+  *link = cache->next;
+  for (i = 0; i < BLOCK_CACHE_ENTRIES; i++)
+    if (all->entries[i].number >> BLOCK_CACHE_BLOCK_BITS == cache->id)
+      free_entry_locked (&all->entries[i]);
 }
 
+/* ---- Blocks ---- */
+
 static pthread_cond_t *
-ended_cond (struct block_cache *cache, uint64_t block)
+ended_cond (uint64_t number)
 {
-  return &cache->ended[block % BLOCK_CACHE_CONDS];
+  return &all->ended[number % BLOCK_CACHE_CONDS];
 }
 
 static bool
-read_locked (struct block_cache *cache, uint64_t block, void *buf, size_t len,
-             size_t skip)
+read_locked (uint64_t number, void *buf, size_t len, size_t skip)
 {
-  struct lru_entry *entry = lru_find (&cache->blocks, block);
+  struct lru_entry *entry = lru_find (&all->lru, number);
 
-  if (!lru_has (entry, block))
+  if (!lru_has (entry, number))
     return false;
   memcpy (buf, entry->bytes + skip, len);
-  lru_use (&cache->blocks, entry, block);
+  lru_use (&all->lru, entry, number);
   return true;
 }
 
-/* The ID of a load of BLOCK, or 0. */
+/* The ID of a load of block NUMBER, or 0. */
 static uint64_t
-find_load_locked (const struct block_cache *cache, uint64_t block)
+find_load_locked (uint64_t number)
 {
-  const struct block_load *load = cache->loads;
+  const struct block_load *load = all->loads;
 
-  while (load && load->block != block)
+  while (load && load->number != number)
     load = load->next;
   return load ? load->id : 0;
 }
 
 static bool
-is_loading_locked (const struct block_cache *cache, uint64_t id)
+is_loading_locked (uint64_t id)
 {
-  const struct block_load *load = cache->loads;
+  const struct block_load *load = all->loads;
 
   while (load && load->id != id)
     load = load->next;
@@ -93,53 +165,47 @@ is_loading_locked (const struct block_cache *cache, uint64_t id)
 }
 
 bool
-block_cache_begin (struct block_cache *cache, uint64_t block,
+block_cache_begin (const struct block_cache *cache, uint64_t block,
                    void *buf, size_t len, size_t skip,
                    struct block_load *load)
 {
-  SCOPED_LOCK (&cache->lock);
-  uint64_t other;
+  uint64_t number = number_of (cache, block), other;
+  SCOPED_LOCK (&all->lock);
 
-  if (read_locked (cache, block, buf, len, skip))
+  if (read_locked (number, buf, len, skip))
     return true;
-  other = find_load_locked (cache, block);
-  while (is_loading_locked (cache, other))
-    pthread_cond_wait (ended_cond (cache, block), &cache->lock);
-  if (other && read_locked (cache, block, buf, len, skip))
+  other = find_load_locked (number);
+  while (is_loading_locked (other))
+    pthread_cond_wait (ended_cond (number), &all->lock);
+  if (other && read_locked (number, buf, len, skip))
     return true;
-  *load = (struct block_load) { cache->loads, block, ++cache->next_id };
-  cache->loads = load;
+  *load = (struct block_load) { all->loads, number, ++all->next_id };
+  all->loads = load;
   return false;
 }
 
-/* Bytes are copied to those of the block that is replaced: to allocate and free
- * them again and again would cost more, by page faults.
- */
 static void
-add_locked (struct block_cache *cache, uint64_t block, const void *bytes,
-            size_t len)
+add_locked (uint64_t number, const void *bytes, size_t len, size_t block_size)
 {
-  struct lru_entry *entry = lru_find (&cache->blocks, block);
+  struct lru_entry *entry = allocate_locked (number, block_size);
 
-  if (!entry->bytes)
-    entry->bytes = malloc (cache->block_size);
-  if (!entry->bytes)
+  if (!entry)
     return;
   memcpy (entry->bytes, bytes, len);
-  lru_use (&cache->blocks, entry, block);
+  lru_use (&all->lru, entry, number);
 }
 
 void
-block_cache_end (struct block_cache *cache, struct block_load *load,
+block_cache_end (const struct block_cache *cache, struct block_load *load,
                  const void *bytes, size_t len)
 {
-  SCOPED_LOCK (&cache->lock);
-  struct block_load **link = &cache->loads;
+  struct block_load **link = &all->loads;
+  SCOPED_LOCK (&all->lock);
 
   while (*link != load)
     link = &(*link)->next;
   *link = load->next;
-  pthread_cond_broadcast (ended_cond (cache, load->block));
+  pthread_cond_broadcast (ended_cond (load->number));
   if (bytes)
-    add_locked (cache, load->block, bytes, len);
+    add_locked (load->number, bytes, len, cache->block_size);
 }

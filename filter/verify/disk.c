@@ -81,8 +81,8 @@ prepare (struct disk *disk)
 {
   const struct blkhash_opts *opts = manifest_index_opts (disk->index);
 
-  if (block_cache_init (&disk->cache, disk->block_size) == -1 ||
-      tally_init (&disk->tally, disk->blocks) == -1)
+  block_cache_init (&disk->cache, disk->block_size);
+  if (tally_init (&disk->tally, disk->blocks) == -1)
     return no_memory ();
   disk->digest = digest_create (blkhash_opts_get_digest_name (opts));
   if (disk->digest)

@@ -35,7 +35,7 @@
 #include "verify/params.h"
 #include "verify/sum-list.h"
 
-#define MAX_OPEN 64             /* manifests; each needs up to 34 MiB */
+#define MAX_OPEN 64             /* manifests */
 #define MAX_EXPORTS 10000
 
 pthread_mutex_t exports_lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
