@@ -4,10 +4,10 @@
  * nbdkit-blkhash-verify-filter: verify each block that clients read against a
  * manifest.
  *
- * This file has the callbacks of nbdkit.  The export is read-only, and right is
- * only the content that the manifest has the digests of.  So a block that was
- * verified through one connection is right for all of them, even if the
- * plugin's connections differ, and they share the cache and the counts.
+ * This file has the callbacks of nbdkit.  The export is read-only, and only the
+ * content that the manifest describes is right.  So all connections of an
+ * export share its verified blocks in the cache, and its counts, even if the
+ * connections of the plugin return different content.
  */
 
 #include <config.h>
@@ -241,7 +241,7 @@ verify_can_cache (nbdkit_next *next, void *handle)
   return NBDKIT_CACHE_NONE;
 }
 
-/* With blkhash-verify-zeros=read no extents are advertised, because clients do
+/* With blkhash-verify-zero=read no extents are advertised, because clients do
  * not read ranges that are advertised as zeros.
  */
 static int
