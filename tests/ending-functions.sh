@@ -28,9 +28,9 @@ except ProcessLookupError:
 esac
 
 # ending FIRST CODE: runs Python code, and waits for the end of the server.
-# FIRST uses the connection "a", which is closed then.  In CODE the thread of the
-# connection "late" is held in "thread".  nbdkit got SIGTERM, has waited for all
-# other threads, and is held in "quitting".  "cleanup" holds the plugin's
+# FIRST uses the connection "a", which is closed then.  In CODE the thread of
+# the connection "late" is held in "thread".  nbdkit got SIGTERM, has waited for
+# all other threads, and is held in "quitting".  "cleanup" holds the plugin's
 # .cleanup.  The connections are those of the export $export_name.
 export_name=
 ending () {

@@ -33,7 +33,8 @@ thread.release()
 logged('blkhash-verify: preconnect', 2)
 while not all_sleep():
     time.sleep(0.01)
-assert 'snapshot: preconnect' not in log()[log().index('blkhash-verify: cleanup'):]
+after = log()[log().index('blkhash-verify: cleanup'):]
+assert 'snapshot: preconnect' not in after
 cleanup.release()"
 
 # The connection is being opened during .cleanup, which does not wait for it.

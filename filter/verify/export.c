@@ -9,9 +9,9 @@
  * With blkhash-verify-exports, a manifest is opened when the first client of
  * its export connects, and closed when the last one has left.  What was found
  * is kept for the outputs, and extended when the export is opened again with
- * the same disk.  Names are those of files, so clients cannot make up any; but the
- * number of manifests that are open, and of exports that are kept, is limited.
- * One manifest at a time is opened.
+ * the same disk.  Names are those of files, so clients cannot make up any; but
+ * the number of manifests that are open, and of exports that are kept, is
+ * limited.  One manifest at a time is opened.
  */
 
 #include <config.h>
