@@ -114,9 +114,9 @@ option_set_part (struct options *options, const struct option_use *use)
                  "%d", use->arg, PART_MAX);
 }
 
-/* Parse "N%", with up to six decimals.  Returns millionths of a percent. */
-static uint32_t
-parse_percent (const struct option_use *use)
+/* Parse "N%", with up to six decimals, to millionths of a percent. */
+void
+option_set_audit (struct options *options, const struct option_use *use)
 {
   const char *digit = use->arg;
   uint64_t value = 0, unit = 1000000;
@@ -130,28 +130,9 @@ parse_percent (const struct option_use *use)
       value += (*digit - '0') * unit;
     }
   if (digit == use->arg || strcmp (digit, "%") != 0 || value > SAMPLE_ALL)
-    usage_error ("--%s: '%s' is not a number from 0 to 100, with up to six "
-                 "decimals, and a percent sign", use->row->name, use->arg);
-  return value;
-}
-
-void
-option_set_audit (struct options *options, const struct option_use *use)
-{
-  options->incremental.audit = parse_percent (use);
-}
-
-void
-option_add_repair_source (struct options *options,
-                          const struct option_use *use)
-{
-  options->repair.sources[options->repair.nr_sources++] = use->arg;
-}
-
-void
-option_set_repair_limit (struct options *options, const struct option_use *use)
-{
-  options->repair.limit = parse_percent (use);
+    usage_error ("--audit: '%s' is not a number from 0 to 100, with up to six "
+                 "decimals, and a percent sign", use->arg);
+  options->incremental.audit = value;
 }
 
 void
@@ -189,7 +170,6 @@ option_add_object (struct options *options, const struct option_use *use)
 void
 option_set_output (struct options *options, const struct option_use *use)
 {
-  options->form_chosen = true;
   if (strcmp (use->arg, "json") == 0)
     options->form = OUTPUT_JSON;
   else if (strcmp (use->arg, "human") == 0)

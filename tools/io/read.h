@@ -56,11 +56,6 @@ void read_ahead (int fd, size_t len, uint64_t offset);
  */
 void read_extend_readahead (int fd);
 
-/* Drop LEN bytes at OFFSET of FD, whole pages, from the page cache, unless they
- * are not written to the storage yet.
- */
-void read_drop_cached (int fd, size_t len, uint64_t offset);
-
 /* For a file that is read past the page cache: first disable the readahead of
  * the kernel, then detect the best mode.
  */
