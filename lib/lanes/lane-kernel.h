@@ -5,7 +5,7 @@
  * messages at a time, one in each lane.  A lane hash is a hash that has
  * kernels, for several instruction sets and numbers of lanes.
  *
- * The hash is one of FIPS 180, or BLAKE2 (RFC 7693).  It compresses the
+ * The hash is one of FIPS 180, or BLAKE2b (RFC 7693).  It compresses the
  * message, one message block after the other, into a state that is an array of
  * words.
  */
@@ -80,7 +80,8 @@ struct lane_hash {
    */
   unsigned char proof[2][LANE_MAX_MD];
 
-  unsigned cost_plain;          /* cost of one message in OpenSSL, see
+  unsigned cost_plain;          /* cost of one message without a kernel, on a
+                                 * CPU without instructions for the hash: see
                                  * lanes.c */
   const struct lane_kernel *const *kernels; /* the last is NULL */
 };
@@ -93,9 +94,10 @@ struct lane_hash {
 bool lane_kernel_works (const struct lane_hash *hash,
                         const struct lane_kernel *kernel);
 
-/* The same as lanes_hash, but with this kernel of HASH.  COUNT is at most the
- * number of its lanes.  It is never inlined, not even by LTO, so that the code
- * that passed the self-test is the code that hashes.
+/* The same as lanes_hash, but hashes all COUNT messages with this kernel of
+ * HASH.  COUNT is at least 1 and at most the number of lanes.  This function is
+ * never inlined, not even by LTO, so that the code that passed the self-test is
+ * the code that hashes.
  */
 __attribute__ ((noinline))
 void lane_kernel_hash (const struct lane_hash *hash,

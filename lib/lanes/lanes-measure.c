@@ -6,12 +6,13 @@
  *
  * The caller's hash of one message and the kernels hash some KiB in turn, in
  * several rounds.  In each round the time of a kernel is divided by the time of
- * the caller's hash, and the cost of the kernel is the median of these ratios
- * over all rounds.  A change of the CPU's frequency affects both times, and an
- * occasional preemption does not change the median.  Comparing the minimum
- * times was rejected, because they can be from moments with different
- * frequencies: on a loaded CPU of family 6 model 85 such costs were off by more
- * than 10 % three times as often.
+ * the caller's hash.  The cost of the kernel is the median of these ratios over
+ * all rounds, multiplied by the median time of the caller's hash.  A change of
+ * the CPU's frequency affects both times of a round, and an occasional
+ * preemption does not change the median.  Comparing the minimum times was
+ * rejected, because they can be from moments with different frequencies: on a
+ * loaded CPU of family 6 model 85 such costs were off by more than 10 % three
+ * times as often.
  *
  * Each call hashes enough bytes that the overhead of a call does not matter,
  * and is preceded by a warm-up call.  On a CPU of family 25 model 17, where
@@ -23,8 +24,8 @@
  *
  * A kernel can be a hundred times slower than expected: one example is a kernel
  * that mixes AVX-512 with the SHA instructions, on Emerald Rapids.  So each
- * kernel is first probed with very little data, and excluded if it is that
- * slow.
+ * kernel is first probed with very little data, and excluded if it is HOPELESS
+ * times slower than the caller's hash.
  */
 
 #include <config.h>
@@ -70,8 +71,8 @@ lane_time (void)
   return (uint64_t) t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Let C hash BLOCKS message blocks in each lane, and set *NS to the nanoseconds
- * that it took per block of all lanes, which is more than 0.
+/* Let C hash BLOCKS message blocks in each lane, and set *NS to the time, in
+ * nanoseconds, for one message block of each lane, which is more than 0.
  */
 static int
 time_call (const struct lane_hash *hash, const struct candidate *c,
@@ -213,7 +214,9 @@ lane_costs_measure (const struct lane_hash *hash, unsigned usable,
   int err = 0;
 
   memset (costs, 0, sizeof *costs);
-  /* Time it twice, because the caches are cold in the first call. */
+  /* Time the caller's hash twice, because the caches are cold in the first
+   * call.
+   */
   for (i = 0; i < 2 && err == 0; i++)
     err = time_call (hash, &all.candidate[0], all.candidate[0].blocks, &ns);
   if (err == 0)

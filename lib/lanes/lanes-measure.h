@@ -23,10 +23,12 @@ struct lane_one {
   void *opaque;
 };
 
-/* Set COSTS to the times, in picoseconds, of hashing a message block with ONE
- * and with each kernel of HASH whose bit is set in USABLE.  These kernels must
- * have passed their self-test.  A measurement takes some hundred microseconds.
- * Returns 0, or the error that ONE returned.
+/* Set COSTS to the times, in picoseconds, of hashing a message block with ONE,
+ * and a message block of each lane with each kernel of HASH whose bit is set in
+ * USABLE.  These kernels must have passed their self-test.  The cost of a
+ * kernel that is far slower than ONE is 0, as if it was not usable.  A
+ * measurement takes some hundred microseconds.  Returns 0, or the error that
+ * ONE returned.
  */
 int lane_costs_measure (const struct lane_hash *hash, unsigned usable,
                         const struct lane_one *one, struct lane_costs *costs);

@@ -11,13 +11,13 @@
 
 #include "lanes/lanes-plan.h"
 
-/* A group of blocks waits for more blocks until it is full.  It counts as full
- * if a larger group would reduce the cost per block by less than this many
+/* A group of messages is full if waiting for more messages is not worthwhile:
+ * if a larger group would reduce the cost per message by less than this many
  * percent.
  */
 #define FULL_PERCENT 5
 
-/* Returns the cheapest kernel with at least COUNT lanes. */
+/* Returns the cheapest kernel with at least COUNT lanes, or LANE_NO_KERNEL. */
 static unsigned
 cheapest (const struct lane_hash *hash, const struct lane_costs *costs,
           size_t count)

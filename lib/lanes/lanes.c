@@ -13,19 +13,23 @@
  * depend on timing.
  *
  * The guessed plan uses constant costs of a call of each kernel.  They are in
- * percent of the time that OpenSSL takes to hash one message of the same length
- * on a CPU with instructions for that hash; cost_plain is the time that OpenSSL
- * takes without such instructions.  They were measured on Emerald Rapids, or on
- * Zen 4 for kernels that do not run on Emerald Rapids.
+ * percent of the time that OpenSSL, or libb2, takes to hash one message of the
+ * same length; for SHA-1 and SHA-256 this is the time on a CPU with
+ * instructions for these hashes, and cost_plain is the time without such
+ * instructions.  The costs of SHA-256 on x86 were measured on Emerald Rapids,
+ * or on Zen 4 for kernels that do not run on Emerald Rapids.  Those of its AVX2
+ * and AVX-512 kernels were later adjusted by ratios measured on Cascade Lake.
+ * The origin of the other costs is described in the files of the hashes and in
+ * sha256-arm64.c.
  *
  * Kernels are measured after the first MiBs, and again some seconds later.
  * With a single measurement, a server that happened to be busy at that moment
  * could use a bad plan for as long as it runs.  The second measurement replaces
  * the first.
  *
- * A plan is immutable once it is published, and never freed, so readers take no
- * lock.  There are at most three plans: the guessed one and one for each
- * measurement.
+ * A plan is immutable once it is published, and is not freed before lanes_free,
+ * so readers take no lock.  A hash has at most three plans: the guessed one and
+ * one for each measurement.
  */
 
 #include <config.h>

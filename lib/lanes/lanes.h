@@ -36,11 +36,11 @@ void lanes_free (struct lanes *lanes);
  */
 unsigned lanes_usable (const struct lanes *lanes);
 
-/* Hash the first of COUNT messages of LEN bytes each with one call of a kernel.
- * Returns the number of messages that were hashed, at most COUNT.  If it
- * returns 0, the caller must hash the next message with its own hash, which is
- * as fast.  DATA[i] can have any alignment.  The digest of message i is stored
- * in MD[i].
+/* Hash one or more of COUNT messages of LEN bytes each, from the first on, with
+ * one call of a kernel.  COUNT is at least 1.  Returns the number of messages
+ * that were hashed, at most COUNT.  If it returns 0, the caller must hash the
+ * first message with its own hash, which is at least as fast.  DATA[i] can have
+ * any alignment.  The digest of message i is stored in MD[i].
  */
 size_t lanes_hash (const struct lanes *lanes, const void *const data[],
                    size_t len, unsigned char *const md[], size_t count);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-1 of many messages in vectors of 32 bit words.  Each element of a vector
+ * SHA-1 of many messages in vectors of 32-bit words.  Each element of a vector
  * belongs to one lane.  This file is a template for vectors of any width: it
  * must be included after a vector-*.h, which defines the vectors.
  */
@@ -9,7 +9,9 @@
 #ifndef BLKHASH_SHA1_VECTOR_H
 #define BLKHASH_SHA1_VECTOR_H
 
-/* Compute word I of the schedule.  W is a ring buffer of the last 16 words. */
+/* Replace word I of the ring buffer W, which has the last 16 words of the
+ * schedule, with the word of 16 rounds later.
+ */
 static INLINE void
 next_word (vec w[16], unsigned i)
 {

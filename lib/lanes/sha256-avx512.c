@@ -8,8 +8,10 @@
  * for vectors of 512 bits, and on their latency.  With two units, as on Intel
  * CPUs, the limit is throughput, and x16 is the fastest, because it has the
  * fewest instructions.  With four units, as on Zen 5, latency limits 16
- * messages.  There x16s has a shorter dependency chain, at the cost of one more
- * addition per round, and x32 has two independent chains.
+ * messages.  For such CPUs x16s has a shorter dependency chain, at the cost of
+ * one more addition per round, and x32 has two independent chains.  None of
+ * these kernels was measured on Zen 5; the costs of x16s and x32 were derived
+ * from that of x16 by the ratios on Cascade Lake.
  */
 
 #include <config.h>
@@ -41,9 +43,8 @@ typedef __m512i vec;
 /* Hide from GCC that this is a sum.  Otherwise GCC reorders the additions, and
  * adds the constant of the round last, although it is ready first.  The next
  * round would have to wait for that addition, which makes the kernel 5 % slower
- * on Cascade Lake, and more on Zen 5.  The statement is volatile, so that GCC
- * keeps the code between two sums there, which makes the kernel 2 % faster on
- * Cascade Lake.
+ * on Cascade Lake.  The statement is volatile, so that GCC keeps the code
+ * between two sums there, which makes the kernel 2 % faster on Cascade Lake.
  */
 static INLINE vec
 add (vec a, vec b)

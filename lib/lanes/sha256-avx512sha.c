@@ -72,11 +72,11 @@ words (const struct schedule *from, unsigned r, unsigned lane)
   return &from->rounds[r % 32][lane / 2][r / 32 * 2 + lane % 2];
 }
 
-/* GCC keeps the instructions in the order of the source, because all of them
- * are volatile.
+/* The asm statements are volatile, so GCC keeps them in the order of the
+ * source.
  *
- * Two rounds of lane N.  The halves of its state are swapped after each pair of
- * rounds, so there is one macro for even R and one for odd R.
+ * Two rounds of lane N.  The halves of its state swap their roles after each
+ * pair of rounds, so there is one macro for even R and one for odd R.
  */
 #define TWO_ROUNDS(x, y, r, n)                                          \
   do {                                                                  \

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-256 of many messages in vectors of 32 bit words.  Each element of a
+ * SHA-256 of many messages in vectors of 32-bit words.  Each element of a
  * vector belongs to one lane.  This file is a template for vectors of any
  * width: the including file first defines vec (the type), LANES (the number of
  * lanes of one vector), MAX_GROUPS, INLINE (with the instruction set) and the
@@ -28,11 +28,11 @@
  */
 #define STAY_HERE(w) __asm__ volatile ("" : : "r" (w) : "memory")
 
-/* Load the message block at OFFSET of each lane into the first 16 words of the
- * schedule W, in eight steps.  The first four steps read whole cache lines:
- * there can be more lanes than the cache has ways, so a line may be evicted
- * soon.  Until they are used, the vectors are stored in the space of the words
- * from 16 on.
+/* Do one of the eight steps, STEP, that load the message block at OFFSET of
+ * each lane into the first 16 words of the schedule W.  Steps 0 to 3 read whole
+ * cache lines: there can be more lanes than the cache has ways, so a line may
+ * be evicted soon.  Until they are used, the vectors are stored in the space of
+ * the words from 16 on.
  */
 static INLINE void
 load_step (vec *w, const unsigned groups, const unsigned step,

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-512 of many messages in vectors of 64 bit words.  Each element of a
+ * SHA-512 of many messages in vectors of 64-bit words.  Each element of a
  * vector belongs to one lane.  This file is a template for vectors of any
  * width: it must be included after a vector-*.h, which defines the vectors.
  *

@@ -4,8 +4,8 @@
  * Vectors of 256 bits, for kernels (multi-buffer implementations of a hash) in
  * which each element of a vector belongs to one lane.  This file loads message
  * blocks of 16 words into vectors.  It is a template, included by vector-avx2.h
- * and vector-avx512vl.h, which define the operations.  The file that includes
- * those first defines WORD, the number of bits of a word: 32 or 64.
+ * and vector-avx512vl.h, which define the other operations.  The file that
+ * includes those first defines WORD, the number of bits of a word: 32 or 64.
  */
 
 #ifndef BLKHASH_VECTOR_256_H

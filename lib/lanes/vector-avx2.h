@@ -40,7 +40,7 @@ choose (vec e, vec f, vec g)
   return xor (g, _mm256_and_si256 (e, xor (f, g)));
 }
 
-/* B ^ C is the A ^ B of the previous round. */
+/* In SHA-512, B ^ C is the A ^ B of the previous round. */
 static INLINE vec
 majority (vec a, vec b, vec c)
 {
