@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Local variables that are cleaned up when they go out of scope.
+ * Scoped locks: a mutex is unlocked at the end of the block.
  */
 
 #ifndef BLKHASH_CLEANUP_H

@@ -66,9 +66,8 @@ detect (void)
   return features;
 }
 
-/* The numbers are those of Linux and of the vendors' manuals: the extended
- * family and the extended model are used only by those families for which they
- * are defined.
+/* The extended family and the extended model are used only by the families for
+ * which the manuals of Intel and AMD define them.
  */
 void
 cpu_name (char *name, size_t size)

@@ -21,8 +21,7 @@ enum {
   CPU_CRC32C = 32,              /* SSE4.2, or the CRC32 of ARMv8 */
 };
 
-/* Returns the features that can be used on this CPU.  They are detected once.
- */
+/* Returns the features that can be used on this CPU.  The result is cached. */
 unsigned cpu_features (void);
 
 /* Store in NAME the vendor, family and model of this CPU as text, or "" if they

@@ -1,9 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Parse a hash spec: the digest, block size and construction of a hash.
+ * Parse a hash spec: the digest, block size and construction of a hash; and
+ * create the library's options for it.
  *
- * The text is untrusted, so each part is validated and limited.
+ * The text is untrusted.  The parser checks only its form, and clamps numbers
+ * so that they do not overflow.  The functions of the library check the values.
  */
 
 #include <config.h>
@@ -19,7 +21,7 @@
                                  * streams */
 
 /* Parse the number at *TEXT and advance *TEXT.  Returns 0 if there is no number
- * of 1 or more.  Larger numbers are clamped to TOO_LARGE.
+ * of 1 or more.  Numbers above TOO_LARGE are clamped to it.
  */
 static uint32_t
 read_number (const char **text)
@@ -82,7 +84,9 @@ read_construction (const char **text, struct hash_spec *spec)
   return spec->streams > 0;
 }
 
-/* Some names of OpenSSL's digests, such as SHA2-512/256, contain a slash. */
+/* If all of TEXT is the name of a digest, store it in SPEC and return true.
+ * Some names of OpenSSL's digests, such as SHA2-512/256, contain a slash.
+ */
 static bool
 is_name_with_slash (const char *text, struct hash_spec *spec)
 {

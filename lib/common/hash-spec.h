@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A hash spec: the digest, block size and construction of a hash, as text.
- * "sha256/64k/s64" is the form that sum-line.c prints after "blk-"; users can
- * write shorter forms.
+ * "sha256/64k/s64" is the form that blkhash_opts_get_tag prints after "blk-";
+ * users can write shorter forms.
  */
 
 #ifndef BLKHASH_HASH_SPEC_H
@@ -40,8 +40,9 @@ hash_spec_is_complete (const struct hash_spec *spec)
 
 /* Create the library's options for SPEC.  Parameters that SPEC does not
  * specify, and the threads and queue depth, are copied from DEFAULTS.  The
- * caller frees them.  Returns NULL with errno EINVAL if the digest, EDOM if the
- * block size, or ENOTSUP if the construction is not supported; or ENOMEM.
+ * caller frees the result.  Returns NULL with errno EINVAL if the digest, EDOM
+ * if the block size, or ENOTSUP if the construction is not supported; or
+ * ENOMEM.
  */
 struct blkhash_opts *hash_spec_opts (const struct hash_spec *spec,
                                      const struct blkhash_opts *defaults);

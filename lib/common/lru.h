@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The entries of a small cache with LRU replacement.
- * All of them are searched, so there should be some hundred at most.
+ * The entries of a small cache with LRU replacement.  A search visits all of
+ * them, so a cache should have at most a few hundred.
  *
  * Not thread-safe.
  */

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Arithmetic that the C library lacks.  Macros evaluate an argument twice.
+ * Arithmetic that the C library lacks.  The macros may evaluate an argument
+ * twice.
  */
 
 #ifndef BLKHASH_NUMBERS_H

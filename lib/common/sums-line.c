@@ -23,7 +23,9 @@ static const char blanks[] = " \t";
 
 #define BOM "\xef\xbb\xbf"      /* U+FEFF in UTF-8 */
 
-/* The number of digits of the shortest digest, xxh64. */
+/* The number of digits of xxh64, the shortest digest except null, which has
+ * none.
+ */
 #define MIN_DIGITS 16
 
 static void
@@ -200,7 +202,7 @@ parse_tagged (char *text, bool escaped, struct sums_line *line)
   }
 }
 
-/* Parse TEXT, which begins with digits. */
+/* Parse TEXT, which begins with a hexadecimal digit. */
 static void
 parse_plain (char *text, bool escaped, struct sums_line *line)
 {
@@ -245,7 +247,8 @@ parse (char *text, size_t len, struct sums_line *line)
 }
 
 /* Some editors write a byte order mark before the first line.  In concatenated
- * lists it is also before other lines.  A checksum after it is damaged.
+ * lists it is also before other lines.  A line with it is damaged, unless the
+ * line is empty, a comment or text.
  */
 void
 sums_line_parse (char *text, size_t len, struct sums_line *line)
