@@ -61,7 +61,7 @@ struct batch {
   struct leaf_block *next_block;
   size_t untaken;               /* blocks with data that are not in a group
                                  * yet */
-  size_t left;                  /* blocks that have no leaf yet */
+  size_t left;                  /* blocks with data that have no leaf yet */
   int error;
   bool hashing;                 /* its thread is hashing a group */
   pthread_cond_t changed;       /* LEFT is 0, or its thread can hash a group */
@@ -124,7 +124,8 @@ wake_next_locked (struct leaf_engine *engine)
     pthread_cond_signal (&batch->changed);
 }
 
-/* Returns the group size beyond which a larger group is not faster per block.
+/* Returns the group size beyond which a larger group is hardly faster per
+ * block.
  */
 static size_t
 full_group (const struct leaf_engine *engine)

@@ -7,9 +7,9 @@
  * size.  With S streams there are S chains, leaf i belongs to chain i mod S,
  * and the result is the digest of the digests of the chains, without the size.
  *
- * An image that is mostly empty spends most of its time on runs of zero blocks.
- * They are appended from a buffer of repeated leaves of zero blocks, so that
- * each call of the digest hashes many bytes.
+ * If an image is mostly empty, most of the time is spent on runs of zero
+ * blocks.  Their leaves are appended from a buffer of repeated leaves of zero
+ * blocks, so that each call of the digest hashes many bytes.
  */
 
 #include <config.h>
