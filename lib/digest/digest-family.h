@@ -26,7 +26,9 @@ struct digest {
 /* The state of one message is STATE_SIZE bytes, aligned to 64. */
 struct digest_ops {
   size_t state_size;
-  /* Called once for a state, before init; may be NULL. */
+  /* Called once for a state, before the first init and before the state is
+   * freed; may be NULL.
+   */
   int (*setup) (const struct digest *digest, void *state);
   void (*teardown) (void *state);
   int (*init) (const struct digest *digest, void *state);

@@ -1,7 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * All digests of OpenSSL, by the names that `openssl dgst -list` prints.
+ * The digests of OpenSSL, by their names in OpenSSL's object table, which
+ * `openssl dgst -list` prints.  Digests without such a name are not offered,
+ * except Keccak, nor are digests of variable length, except SHAKE.
  */
 
 #include <config.h>
@@ -25,8 +27,9 @@ static const char *const numberless[] = {
   "keccak-224", "keccak-256", "keccak-384", "keccak-512",
 };
 
-/* Returns the canonical name of MD, or NULL if the digest is not offered: NULL
- * does not hash, and KECCAK-KMAC and similar ones are parts of a MAC.
+/* Returns the canonical name of MD, or NULL if the digest is not offered: the
+ * digest called "NULL" does not hash, and KECCAK-KMAC and similar ones are
+ * parts of a MAC.
  */
 static const char *
 canonical_name (const EVP_MD *md)
@@ -132,7 +135,7 @@ openssl_find (const char *name, struct digest *digest)
 {
   EVP_MD *md;
 
-  /* Newer versions ignore white space around a name.  Refuse it. */
+  /* Newer versions of OpenSSL ignore white space around a name.  Refuse it. */
   if (name[strspn (name, NAME_CHARS)] != '\0')
     return EINVAL;
   /* Do not leave errors in the program's error queue. */

@@ -13,8 +13,8 @@
 #include "digest/digest-family.h"
 #include "digest/digest.h"
 
-/* In search order.  Our digests are first, because OpenSSL also has a digest
- * "NULL", which does not hash.
+/* In search order.  OpenSSL is last, so that a digest that OpenSSL adds does
+ * not change what the names of the others mean.
  */
 static const struct digest_family *const families[] = {
   &digest_null,

@@ -14,8 +14,9 @@
 struct digest;                  /* an algorithm: immutable, shared by threads */
 struct digest_ctx;              /* one message and one thread at a time */
 
-/* Find the algorithm NAME, in any case or, with OpenSSL, an alias.  Returns
- * NULL with errno EINVAL if there is none, or ENOMEM.
+/* Find the algorithm NAME, which can be in upper or lower case or, with
+ * OpenSSL, an alias.  Returns NULL with errno EINVAL if there is none, or
+ * ENOMEM.
  */
 struct digest *digest_create (const char *name);
 void digest_free (struct digest *digest);
@@ -32,8 +33,9 @@ size_t digest_size (const struct digest *digest);
 const char *digest_library (const struct digest *digest);
 
 /* Returns true if our kernels may compute this digest instead of its library.
- * Returns false in FIPS mode, and if OpenSSL is configured to use another
- * provider, because the user then requires that implementation.
+ * Returns false for the digests of OpenSSL in FIPS mode, and if OpenSSL is
+ * configured to use another provider, because the user then requires that
+ * implementation.
  */
 bool digest_is_replaceable (const struct digest *digest);
 
