@@ -48,8 +48,8 @@ format_by_alias (const char *name)
   return NULL;
 }
 
-/* Returns the list of drivers in the help of qemu-img, as " a b c \n", or NULL
- * if it is not available.  The list is a part of *OUTPUT, which the caller
+/* Returns the help of qemu-img from its list of drivers on, " a b c\n...", or
+ * NULL if there is none.  The result is a part of *OUTPUT, which the caller
  * always frees.
  */
 static char *

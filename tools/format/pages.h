@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A cache of pages of the tables of an image.  The caller interprets the
- * content of the tables.
+ * content of the tables.  Not thread-safe: the caller holds a lock.
  */
 
 #ifndef BLKSUM_PAGES_H
@@ -33,17 +33,18 @@ int pages_init (struct pages *pages, const struct imagefile *file,
 /* PAGES can be all zero. */
 void pages_destroy (struct pages *pages);
 
-/* Read the entry of SIZE bytes at OFFSET in the file, which is a multiple of
- * SIZE.  The rest of its page can be read after the entry.  WHAT names the
- * table in messages.  The entry is valid until the next call.  Returns NULL on
- * error.
+/* Returns the entry of SIZE bytes at OFFSET in the file, or NULL on error.
+ * OFFSET is a multiple of SIZE, which is a power of two.  The entries after it
+ * follow in memory: see pages_rest.  WHAT names the table in messages.  The
+ * result is valid until the next call.
  */
 const unsigned char *pages_entry (struct pages *pages, const char *what,
                                   uint64_t offset, size_t size,
                                   struct error *error);
 
 /* Returns the number of entries that are valid from the entry at OFFSET on,
- * which was just read: those up to the end of its page, but LEFT at most.
+ * which was just read: those up to the end of its page or of the file, but LEFT
+ * at most.
  */
 uint64_t pages_rest (const struct pages *pages, uint64_t offset,
                      uint64_t left, size_t size);

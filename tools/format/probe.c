@@ -6,8 +6,8 @@
  * The result is the same as in qemu, so that what the user sees through qemu is
  * what is hashed.  There are three exceptions: LUKS version 2 and our own
  * manifests, which qemu detects as raw, and dmg, which qemu detects by the name
- * of the file.  A fixed vpc is detected as raw here: qemu too detects it only
- * by the name of the file.
+ * of the file.  A fixed vpc, whose only footer is at the end, is detected as
+ * raw, as in qemu.
  */
 
 #include <config.h>

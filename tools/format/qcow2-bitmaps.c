@@ -22,7 +22,7 @@
 
 #define CHUNK 65536             /* bytes of a table read at a time */
 #define IN_USE UINT32_C (1)     /* flag: the bitmap was not saved, and qemu
-                                 * does not load it */
+                                 * does not load its data */
 #define MAX_GRANULARITY_BITS 31
 
 struct walk {

@@ -95,9 +95,7 @@ qcow2_stream_check (unsigned type, const void *in, size_t len, void *out,
     return check_zstd (in, len, out, size, used);
 #endif
   default:
-    /* These parameters are unused if blksum is built without any of the
-     * libraries.
-     */
+    /* These parameters are unused if blksum is built with neither library. */
     (void) in, (void) len, (void) out, (void) size, (void) used;
     return QCOW2_STREAM_NO_LIBRARY;
   }

@@ -16,7 +16,8 @@
 enum qcow2_stream {
   QCOW2_STREAM_COMPLETE,
   QCOW2_STREAM_INCOMPLETE,      /* truncated or corrupt */
-  QCOW2_STREAM_NO_LIBRARY,      /* blksum was built without the library */
+  QCOW2_STREAM_NO_LIBRARY,      /* blksum was built without the library, or the
+                                 * compression type is unknown */
   QCOW2_STREAM_NO_MEMORY,
 };
 

@@ -3,11 +3,10 @@
  *
  * Check the compressed clusters at the end of a qcow2's file.
  *
- * An L2 entry has the number of sectors of a compressed cluster.  If the last
- * of these sectors is at the end of the file, qemu does not pad it.  A file
- * that was truncated within that sector looks the same, and qemu could
- * decompress wrong data from it without an error.  So the stream itself is
- * checked.
+ * An L2 entry has the number of sectors of a compressed cluster.  qemu does not
+ * pad the file to the end of the last sector, so a complete file can end within
+ * it.  A truncated file looks the same, and qemu could decompress wrong data
+ * from it without an error.  So the stream itself is checked.
  *
  * The tail is the last two clusters of the file, which is as far as such an
  * entry can reach, and is read once.  Many entries can point into it, but the
@@ -75,9 +74,10 @@ incomplete_error (const struct qcow2_tail *tail, uint64_t offset,
                             "support (type %u)", type);
   return imagefile_error (tail->file, error, "the file ends within a "
                           "compressed cluster, and this blksum was built "
-                          "without %s, to see whether it was cut: if it was "
-                          "not, 'qemu-img convert' makes a complete copy of "
-                          "it", type == QCOW2_ZLIB ? "zlib" : "zstd");
+                          "without %s, which is needed to check whether it is "
+                          "truncated: if it is not, 'qemu-img convert' makes a "
+                          "copy that can be read",
+                          type == QCOW2_ZLIB ? "zlib" : "zstd");
 }
 
 int

@@ -20,8 +20,8 @@ struct qcow2_tail {
   unsigned char *bytes;         /* content of the tail; NULL before the first
                                  * check */
   unsigned char *cluster;       /* buffer for a decompressed cluster */
-  unsigned char *complete;      /* bitmap of the offsets in the tail at which
-                                 * a complete stream starts */
+  unsigned char *complete;      /* bitmap: bit N is set if a complete stream
+                                 * starts N bytes before the end of the file */
   size_t used;                  /* total length of these streams */
 };
 

@@ -21,8 +21,7 @@ struct qcow2 {
   bool encrypted;
   bool extended_l2;
   unsigned char compression;    /* compression type, see qcow2-stream.h */
-  bool has_bitmaps;             /* if not set, the three fields below are not
-                                 * valid */
+  bool has_bitmaps;             /* if not set, the three fields below are 0 */
   uint32_t bitmaps;             /* number of bitmaps */
   uint64_t bitmap_directory, bitmap_directory_size; /* offset and size, bytes */
   bool has_data_file;           /* the clusters are in an external data file */
@@ -78,8 +77,8 @@ int qcow2_read_header (const struct imagefile *file, struct qcow2 *qcow2,
 
 /* Prefetch the L2 tables of the next L1 entries, up to a fixed number.  ENTRY
  * points to the L1 entry at INDEX, which is followed by COUNT - 1 other
- * entries.  *NEXT is the first index whose table was not prefetched yet; it must
- * be 0 before the first call.
+ * entries.  *NEXT is the first index whose table was not prefetched yet; it
+ * must be 0 before the first call.
  */
 void qcow2_prefetch (const struct imagefile *file, const struct qcow2 *qcow2,
                      const unsigned char *entry, uint64_t index,

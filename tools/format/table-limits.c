@@ -5,8 +5,10 @@
  *
  * qemu allocates a table of the size that is recorded in the header.  If the
  * file is truncated within the table, qemu may read the rest as zeros, and the
- * truncated image would have a sum.  All other checks of these images are left
- * to qemu.
+ * truncated image would have a sum.  (The tables of a qed are checked only for
+ * their size: qemu refuses those that are not inside the file.)  Nothing else
+ * is checked: qemu refuses a qed that is truncated within its data, but reads
+ * the missing data of a qcow or parallels image as zeros.
  */
 
 #include <config.h>

@@ -11,10 +11,10 @@
 
 #include "format/imagefile.h"
 
-/* If FORMAT is cloop, parallels, qcow or qed, check that the file contains the
- * table that qemu keeps in memory, and that the table is not too large.  An
- * image that is not in this format is not checked here, but left to qemu.
- * Returns 0, or -1 on error.
+/* If FORMAT is cloop, parallels, qcow or qed, check that the tables that qemu
+ * keeps in memory are not too large, and, except for qed, that the file
+ * contains them.  An image that is not in this format is not checked here, but
+ * left to qemu.  Returns 0, or -1 on error.
  */
 int table_limits_check (const struct imagefile *file, const char *format,
                         struct error *error);

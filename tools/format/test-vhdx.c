@@ -135,7 +135,7 @@ test_regions (void **state)
   build ();
   assert_result (NULL);
   size++;
-  assert_result ("no multiple of 512");
+  assert_result ("not a multiple of 512");
   size = REGIONS + 65536 - 512;
   assert_result ("the region table");
   size = 3 * MIB - 512;

@@ -4,8 +4,8 @@
  * Check that the file of a vdi image is complete.
  *
  * A vdi image is a header, a map with an entry for each block of the disk, and
- * blocks.  It cannot name another file: qemu refuses images with a parent.
- * Other invalid images are also left to qemu.
+ * blocks.  It cannot name another file: qemu refuses images with a parent.  All
+ * other checks are left to qemu.
  */
 
 #include <config.h>

@@ -6,7 +6,8 @@
  * When qemu opens the image, it checks that the blocks in the block allocation
  * table (BAT) lie inside the file.  It does not check that the BAT itself does:
  * a truncated BAT reads as zeros, like that of an empty disk.  qemu also rounds
- * the size of the file up to whole sectors.
+ * the size of the file up to whole sectors, so a file that ends within a sector
+ * is refused here.
  *
  * Checksums and the log are not checked here.  Before a sum of the image is
  * accepted, qemu opens the image read-only, and refuses it if a checksum is
@@ -253,8 +254,8 @@ vhdx_check (const struct imagefile *file, struct vhdx *vhdx,
 
   if (file->size % SECTOR != 0)
     return imagefile_error (file, error, "the image is truncated: the size "
-                            "of the file, %" PRIu64 " bytes, is no multiple "
-                            "of %d", file->size, SECTOR);
+                            "of the file, %" PRIu64 " bytes, is not a "
+                            "multiple of %d", file->size, SECTOR);
   if (read_regions (file, &bat, &metadata, error) == -1 ||
       read_metadata (file, &metadata, vhdx, error) == -1)
     return -1;

@@ -5,8 +5,8 @@
  *
  * qemu allocates a directory of the size that is recorded in the header.  If
  * the file is truncated within the directory, qemu reads the rest as zeros, and
- * the truncated image would have a sum.  All other checks of these images are
- * left to qemu.
+ * the truncated image would have a sum.  The grains are not checked: qemu reads
+ * those beyond the end of the file as zeros.
  */
 
 #include <config.h>

@@ -5,7 +5,7 @@
  *
  * A file that starts with neither "KDMV" nor "COWD" is a descriptor.  A sparse
  * image contains a descriptor, which is used only if the capacity of the image
- * is 0.  Lines are parsed as by qemu (7.2), so that qemu reads the extents that
+ * is 0.  Lines are parsed as in qemu (7.2), so that qemu reads the extents that
  * were checked.  An extent line that qemu would skip is an error here, because
  * qemu would omit the extent from the disk.
  */

@@ -16,17 +16,16 @@ struct vmdk_extent {
   char type[11];                /* FLAT, VMFS: raw (flat) data; others: a
                                  * vmdk */
   char name[512];               /* relative to the image, or absolute */
-  uint64_t offset, size;        /* bytes; OFFSET is set only for raw data */
+  uint64_t offset, size;        /* bytes; OFFSET is 0 unless TYPE is FLAT */
 };
 
 typedef int vmdk_extent_function (void *opaque,
                                   const struct vmdk_extent *extent,
                                   struct error *error);
 
-/* Call FUNCTION for each extent that is another file.  It is not called for a
- * sparse image, which is its own extent.  Stops if FUNCTION returns -1.
- * Returns 0, or -1 on error.  An extent that qemu would omit from the disk is
- * an error.
+/* Call FUNCTION for each extent that is another file.  It is not called for an
+ * image that is its own extent.  Stops if FUNCTION returns -1.  Returns 0, or
+ * -1 on error.  An extent that qemu would omit from the disk is an error.
  */
 int vmdk_extents (const struct imagefile *file,
                   vmdk_extent_function *function, void *opaque,

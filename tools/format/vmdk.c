@@ -226,8 +226,8 @@ check_table (struct walk *w, uint64_t sector, uint64_t guest)
   if (imagefile_read (w->file, "a grain table", w->table, len,
                       sector * SECTOR, w->error) == -1)
     return -1;
-  /* Otherwise a small file could have the same table many times, and checking
-   * it each time would take long.
+  /* Without this limit a small file could name the same table many times, and
+   * checking it each time would take long.
    */
   w->table_bytes += len;
   if (w->table_bytes > w->file->size)

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Check that a vpc (VHD) image has no parent.
+ * Check that a vpc (VHD) image has no parent, and limit the memory that qemu
+ * allocates for it.
  *
  * The image ends with a footer that has the type of the disk: fixed, dynamic,
  * or differencing, that is, with a parent.  All but fixed images have a copy of
@@ -25,8 +26,8 @@
 enum { FIXED = 2, DYNAMIC = 3, DIFFERENCING = 4 };
 
 /* Read the type in the footer at OFFSET.  The footer can be one byte short,
- * because an old version wrote 511 bytes.  Returns 1 if there is a footer, 0 if
- * there is none, or -1 on error.
+ * because old versions of Virtual PC wrote 511 bytes.  Returns 1 if there is a
+ * footer, 0 if there is none, or -1 on error.
  */
 static int
 read_type (const struct imagefile *file, uint64_t offset, uint32_t *type,
