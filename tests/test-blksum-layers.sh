@@ -38,7 +38,7 @@ prints_sum "$(reference part)" opts driver=raw,offset=512,file.driver=raw,"\
 file.size=66048,file.file.driver=file,file.file.filename=odd"
 refuses 'set a size of 70144 bytes' \
         opts driver=raw,size=70144,file.filename=odd
-refuses 'no multiple of 512' opts driver=raw,offset=100,file.filename=raw
+refuses 'not a multiple of 512' opts driver=raw,offset=100,file.filename=raw
 refuses 'offset of 100 bytes' \
         opts driver=raw,offset=100,file.driver=qcow2,file.file.filename=qcow2
 refuses 'set an offset of 80000' \

@@ -29,9 +29,10 @@ struct chain {
 };
 
 /* Prepare to read TOP, which must have been checked, and its backing chain.
- * These must exist until chain_close.  CHAIN must be empty.  Returns 1 if the
- * chain can be read, 0 if only qemu can read one of the layers, or -1 on error.
- * The chain must be closed in all cases.
+ * These must exist until chain_close.  CHAIN must be all zero.  Returns 1 if
+ * the chain can be read, 0 if it is left to qemu, because only qemu can read
+ * one of the layers or there are more than CHAIN_MAX, or -1 on error.  The
+ * chain must be closed in all cases.
  */
 int chain_open (struct chain *chain, const struct layer *top,
                 struct error *error);

@@ -1,13 +1,17 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Inspect an image.  This is the only code that determines the format, and that
- * refuses images that must not be hashed.
+ * Inspect an image: determine its format, and refuse it if its files must not
+ * be read or are incomplete.
  *
  * An image whose format is probed can be the disk of a guest, and the guest can
  * write any header.  So if the user did not give the format, an image that
- * names another file is refused.  An image that is incomplete, so that qemu
- * would read a part of it as zeros, is always refused.
+ * names another file is refused.
+ *
+ * An incomplete image, of which qemu would read a part as zeros, is refused if
+ * it is a local qcow2, vhdx, vdi or vmdk, except for a vmdk in the formats of
+ * ESX.  Of other formats, which are read only if the user gives the format, at
+ * most the tables are checked.
  */
 
 #ifndef BLKSUM_IMAGE_H

@@ -13,8 +13,9 @@ struct imagefile;
 struct layer;
 struct layer_context;
 
-/* Check a layer, and set its backing layer to the one that it names.  The
- * backing layer is not opened.  Returns 0, or -1 on error.
+/* Check a layer, and set its backing layer to the one that its header names,
+ * unless the options give another.  The backing layer is not opened.  Returns
+ * 0, or -1 on error.
  */
 int layer_check (struct layer *layer, const struct layer_context *context,
                  struct error *error);

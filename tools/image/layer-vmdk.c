@@ -33,8 +33,8 @@ refuse_extent (void *opaque, const struct vmdk_extent *extent,
                struct error *error)
 {
   (void) extent;
-  return imagefile_error (opaque, error, "an extent that names further "
-                          "extents");
+  return imagefile_error (opaque, error, "refused because this extent names "
+                          "further extents");
 }
 
 /* Check a file in the vmdk format, unless it is only a descriptor.  *MEMORY is

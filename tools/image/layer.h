@@ -31,12 +31,14 @@ struct layer {
   char *path;                   /* path or a URL of qemu; NULL: no layer */
   char *format;                 /* empty: not recorded */
   struct json_object *options;  /* options that the user gave, or NULL */
-  struct imagefile file;        /* of a local file; else NULL */
+  struct imagefile file;        /* FILE.FILE is NULL unless the layer is a local
+                                 * file */
   bool backing_given;           /* the backing file that the header names is
                                  * not used */
   bool data_given;              /* the data file that the header names is not
                                  * used */
-  struct imagefile data;        /* of a local file; else NULL */
+  struct imagefile data;        /* if DATA_GIVEN is set: the data file, like
+                                 * FILE */
 
   /* Set by the check: how blksum can map the content, or LAYER_QEMU if only
    * qemu can.

@@ -19,8 +19,8 @@
 #define MAX_LAYERS 200
 
 /* Refuse a layer whose format is not recorded: the header of FROM names LAYER,
- * but not its format.  Only the header of a qcow2 image can record the format
- * of a backing file, and qemu-img can record it only in a local file.
+ * but not its format.  Only the header of a qcow2 image can record any format
+ * (a qed can only record raw), and qemu-img can record it only in a local file.
  */
 static int
 refuse_unknown_format (const struct layer *layer, const struct layer *from,

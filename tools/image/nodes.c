@@ -3,8 +3,9 @@
  *
  * The nodes that are given by the options of an image.
  *
- * A node has children: "file" is its storage, "backing" its backing node.  An
- * unknown driver could have other children, so it is refused.
+ * A node has children: "file" is its storage, "backing" its backing node, and
+ * "data-file" the data file of a qcow2.  An unknown driver could have other
+ * children, so it is refused.
  */
 
 #include <config.h>
@@ -48,13 +49,13 @@ check_length (const struct nodes *nodes, const struct storage *storage)
   if (file->size % 512 != 0 &&
       (storage->start > 0 || storage->len != UINT64_MAX))
     return imagefile_error (file, nodes->error, "the size of the part to "
-                            "hash, %" PRIu64 " bytes, is no multiple of 512, "
-                            "which qemu would round up: give these bytes "
+                            "hash, %" PRIu64 " bytes, is not a multiple of "
+                            "512, which qemu would round up: give these bytes "
                             "through a pipe", file->size);
   if (file->size % 512 != 0)
     return imagefile_error (file, nodes->error, "its size, %" PRIu64 " bytes, "
-                            "is no multiple of 512, which qemu would round "
-                            "up: give the file itself, with -f raw",
+                            "is not a multiple of 512, which qemu would "
+                            "round up: give the file itself, with -f raw",
                             file->size);
   return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Parse the options of an image, as of --image-opts, to a tree.  The same tree
- * is checked and passed to qemu.
+ * Parse the options of an image, as of --image-opts, into a tree.  The same
+ * tree is checked and passed to qemu.
  */
 
 #ifndef BLKSUM_OPTIONS_TREE_H
@@ -17,8 +17,8 @@ struct json_object;
 /* Parse KEY=VALUE,KEY=VALUE: "file.filename=x" becomes "filename" in the object
  * "file".  The values are strings, or null for "backing=", which means that
  * there is no backing file.  Contradictory options are refused.  The caller
- * drops the reference to the tree with json_object_put.  Returns NULL with the
- * reason in *ERROR.
+ * drops the reference to the tree with json_object_put.  Returns NULL on error,
+ * with the reason in *ERROR.
  */
 struct json_object *options_tree_parse (const char *text,
                                         struct error *error);

@@ -30,7 +30,9 @@ static const char *const local[] = {
   "file", "host_device", "host_cdrom", NULL
 };
 
-/* Names of drivers, which are also the protocols in names, up to a "+". */
+/* Names of drivers.  The protocol in a name, without the transport after a "+",
+ * is the name of its driver.
+ */
 static const char *const remote[] = {
   "ftp", "ftps", "gluster", "http", "https", "iscsi", "iser", "nbd", "nfs",
   "null-aio", "null-co", "nvme", "rbd", "ssh", NULL

@@ -34,7 +34,8 @@ char *qemuname_resolve (const char *path, const char *name);
   "describe all layers with --image-opts, as in driver=FORMAT," \
   "file.filename=IMAGE,backing.driver=FORMAT,backing.file.filename=FILE"
 
-/* Returns true if the file NAME, as recorded in an image header, can be
+/* Returns false if NAME, as recorded in an image header, has a protocol that
+ * can define further nodes, so that the files that qemu opens cannot be
  * checked.
  */
 bool qemuname_is_supported (const char *name);

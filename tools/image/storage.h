@@ -55,8 +55,9 @@ struct storage {
 #define STORAGE_NONE { .len = UINT64_MAX }
 
 /* Set STORAGE, which must be STORAGE_NONE, to NODE, or to the node below it if
- * NODE is a raw node.  If IS_FILE is set, NODE is the storage of another node,
- * so its driver can be omitted.  Returns 0, or -1 on error.
+ * NODE is a raw node.  A local file is opened.  If IS_FILE is set, NODE is the
+ * storage of another node, so its driver can be omitted.  Returns 0, or -1 on
+ * error.
  */
 int storage_find (struct storage *storage, const struct nodes *nodes,
                   const struct node *node, bool is_file);
