@@ -56,7 +56,7 @@ skip_program (const char *line)
   return line;
 }
 
-/* Skip "Could not open 'NAME': ", if the reason follows. */
+/* Skip "Failed to blk_new_open 'NAME': " and "Could not open 'NAME': ". */
 static const char *
 skip_name (const char *line, const char *name)
 {

@@ -15,8 +15,7 @@ struct error;
  * NULL-terminated array of the program's arguments that name the image.  They
  * are replaced by NAME in the messages, because the user does not know these
  * options and descriptors.  If IS_OPERAND is set, NAME is printed before each
- * line, so it is removed from the line, with the words that it cannot be
- * opened.
+ * line, so "Could not open 'NAME': " is removed from the line.
  *
  * ERROR is not replaced if MESSAGES only report that this process disconnected.
  */

@@ -39,9 +39,10 @@
 #define IMAGE_FD 4
 #define FREE_FD 10              /* the first number without a fixed use */
 #define EXIT_TIMEOUT 5000       /* ms for qemu-nbd to exit with a reason */
-#define MAX_MESSAGES 16384      /* bytes of its messages, which contain names */
+#define MAX_MESSAGES 16384      /* bytes of its messages, which can contain long
+                                 * paths */
 
-/* Why the child could not run qemu-nbd: what failed, and errno. */
+/* Why the child could not run qemu-nbd: errno, and what failed. */
 struct failure {
   int err;
   char what[64];
@@ -50,15 +51,16 @@ struct failure {
 struct spawn {
   char *const *argv;
   char **environment;
-  char listen_pid[40];          /* of that */
+  char listen_pid[40];          /* in ENVIRONMENT; set by the child */
   pid_t parent;
   int listener, client, image_fd, status, messages;
 };
 
 /* ---- In the child ---- */
 
-/* Other threads of the parent can hold locks, such as those of malloc, for ever
- * in the child: nothing is called here that needs one.
+/* A lock that another thread of the parent held during the fork, such as that
+ * of malloc, is never released in the child.  So the functions here take no
+ * locks.
  */
 
 static void fail_child (const struct spawn *spawn, const char *what)
@@ -104,7 +106,7 @@ make_connection (const struct spawn *spawn)
   char dir[sizeof ((struct sockaddr_un *) NULL)->sun_path];
   int r, err;
 
-  /* The path of a socket has a limit. */
+  /* The length of the path of a socket is limited. */
   if (!tmp || tmp[0] != '/' || strlen (tmp) > sizeof dir / 2)
     tmp = "/tmp";
   snprintf (dir, sizeof dir, "%s/blksum-XXXXXX", tmp);
@@ -175,7 +177,9 @@ is_of_listening (const char *variable)
     strncmp (variable, "LISTEN_FDNAMES=", 15) == 0;
 }
 
-/* The environment of qemu-nbd: ours, and the socket.  0, or -1 with errno. */
+/* Make the environment of qemu-nbd: that of this process, with the variables of
+ * the socket activation replaced.  Returns 0, or -1 with errno set.
+ */
 static int
 make_environment (struct spawn *spawn)
 {
@@ -201,7 +205,9 @@ close_fd (int fd)
     close (fd);
 }
 
-/* Read the failure of the child, or the end of the pipe, which exec closes. */
+/* Read the failure of the child, or the end of the pipe, which exec closes.
+ * Returns 0, or -1 on error.
+ */
 static int
 wait_for_exec (int status, const char *program, struct error *error)
 {

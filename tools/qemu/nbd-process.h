@@ -24,9 +24,9 @@ struct qemu_nbd {
 };
 
 /* Run qemu-nbd with the arguments ARGV, the first of which is its name.  It
- * inherits the connection, and IMAGE_FD as descriptor 4, unless that is -1.
- * With IMAGE_FD it needs no other file, and the number of its descriptors is
- * limited.
+ * inherits a listening socket, to which QEMU->sock is connected, and IMAGE_FD
+ * as descriptor 4, unless that is -1.  With IMAGE_FD it needs no other file,
+ * and the number of its descriptors is limited, as open_files_visit requires.
  *
  * If this process ends, qemu-nbd ends too; on Linux, already when the calling
  * thread ends.  No socket is left, because its name is removed before qemu-nbd
@@ -36,13 +36,14 @@ int qemu_nbd_start (struct qemu_nbd *qemu, char *const argv[], int image_fd,
                     struct error *error);
 
 /* Replace ERROR by the reason that qemu-nbd printed before it failed, if any.
- * In this text, NAME replaces TARGET, the argument of qemu-nbd that names the
- * image, and QEMU_NBD_IMAGE_PATH.
+ * Waits until qemu-nbd ends, for some seconds at most.  In the reason, NAME
+ * replaces TARGET, the argument of qemu-nbd that names the image, and
+ * QEMU_NBD_IMAGE_PATH.
  */
 void qemu_nbd_refine_error (struct qemu_nbd *qemu, const char *target,
                             const char *name, struct error *error);
 
-/* If qemu-nbd inherited an image, check that it has opened no regular file
+/* Check that qemu-nbd, which inherited an image, has opened no regular file
  * other than the one with DEV and INO, and no block device other than RDEV.
  * Returns 0, or -1 with the reason, also if its files cannot be determined.
  */

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-/* The limit of the descriptors of a program that was executed after
- * open_files_limit, with no higher descriptor open.
+/* All descriptors of a program that was executed after open_files_limit are
+ * below this, if it inherited none above.
  */
 #define OPEN_FILES_MAX 256
 

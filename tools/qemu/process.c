@@ -65,7 +65,9 @@ text_append (struct text *text, const char *bytes, size_t len)
   return 0;
 }
 
-/* Read the next bytes, or close FD at the end.  0, or -1 with errno set. */
+/* Read the next bytes, or close the descriptor at its end.  Returns 0, or -1
+ * with errno set.
+ */
 static int
 text_read (struct text *text, struct pollfd *poll)
 {
@@ -131,7 +133,7 @@ exec_child (char *const argv[], pid_t parent, int out, int err)
   _exit (errno == ENOENT ? NOT_FOUND : NOT_RUNNABLE);
 }
 
-/* Fork and exec.  The pid, or -1 with errno set. */
+/* Fork and exec.  Returns the pid, or -1 with errno set. */
 static pid_t
 start (char *const argv[], int *out, int *err)
 {
@@ -156,7 +158,7 @@ start (char *const argv[], int *out, int *err)
   return pid;
 }
 
-/* Read all output of the child.  0, or -1 with errno set. */
+/* Read all output of the child.  Returns 0, or -1 with errno set. */
 static int
 collect (int out, int err, struct text *stdout_text, struct text *stderr_text)
 {
