@@ -143,9 +143,12 @@ add_zeros (struct dispatcher *dispatcher, struct dispatched_range *zeros,
     range.offset += len;
     range.len -= len;
   }
-  if (err)
+  if (err) {
     error_errno (error, err, "cannot hash at offset %llu",
                  (unsigned long long) zeros->range.offset);
+    /* Before the window shows that all was hashed: dispatcher_is_done. */
+    scan_fail (dispatcher->scan, error);
+  }
   leave_window (dispatcher, zeros);
   return err ? -1 : 0;
 }
