@@ -3,10 +3,10 @@
  *
  * Read a dirty bitmap of qemu from an NBD export.
  *
- * It is read over the same connection as the data: qemu-nbd often accepts only
- * one connection, and exits after it.  A bitmap that is in use elsewhere, or
- * that was in use when its host crashed, lacks changes.  qemu does not export
- * such a bitmap.
+ * The bitmap is read over the same connection as the data: qemu-nbd often
+ * accepts only one connection, and exits after it.  A bitmap that is in use
+ * elsewhere, or that was in use when its host crashed, can lack changes.  qemu
+ * does not export such a bitmap.
  */
 
 #include <config.h>
@@ -25,7 +25,7 @@
 
 #define PREFIX "qemu:dirty-bitmap:"
 #define DIRTY 1                 /* a flag of an extent */
-#define MAX_STATUS (UINT32_C (1) << 31) /* bytes; as for extents */
+#define MAX_STATUS (UINT32_C (1) << 31) /* bytes; see extents.c */
 
 /* ---- Connecting ---- */
 
@@ -63,7 +63,7 @@ negotiate (struct nbd_handle *nbd, const char *context, bool extents,
                                  .callback = store_offered,
                                  .user_data = offered,
                                });
-  /* An old server does not negotiate, and has no bitmaps. */
+  /* A server without fixed newstyle negotiation has no bitmaps. */
   if (nbd_aio_is_negotiating (nbd) != 1)
     return 0;
   if (nbd_add_meta_context (nbd, context) == -1 ||
@@ -113,13 +113,13 @@ struct bitmap {
   const char *context;
   uint64_t size;                /* size of the image, bytes */
   uint64_t offset;              /* end of the status received so far */
-  unsigned replies;             /* number of replies to a request; only one is
-                                 * valid */
+  unsigned replies;             /* number of replies to the request; more than
+                                 * one is an error */
   struct ranges *ranges;
 };
 
-/* Add the dirty extents of a reply.  Returns 0, or an errno value if it is
- * invalid.
+/* Add the dirty extents of a reply.  Returns 0, EPROTO if the reply is invalid,
+ * or ENOMEM.
  */
 static int
 add_extents (struct bitmap *bitmap, const uint32_t *entries, size_t count)

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Read a dirty bitmap of qemu from an NBD export.
+ * Read a dirty bitmap of qemu from an NBD export.  The functions are called by
+ * one thread at a time, before the image is read.
  */
 
 #ifndef BLKSUM_NBD_BITMAP_H

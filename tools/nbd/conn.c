@@ -24,7 +24,7 @@
 
 /* ---- Errors ---- */
 
-/* Report that the scheduler was stopped. */
+/* Wake the thread that called nbd_scan, because the scheduler was stopped. */
 static void
 report_stop (struct nbd_reader *reader)
 {
@@ -88,13 +88,13 @@ conn_next_range (void *opaque, struct range *range, struct error *error)
 
   reader->extents.requester = &conn->requester;
   if (reader->is_remote)
-    reader->extents.room = MAX (room (conn), 1) - 1; /* and one for a read */
+    reader->extents.room = MAX (room (conn), 1) - 1; /* leave room for a read */
   return cursor_next (&reader->cursor, range, error);
 }
 
-/* Set conn->next to the next range to read, unless it is set.  1; 0 at the end
- * of the image; or -1 on error.  Its length is 0 if other ranges have to be
- * hashed first.
+/* Set conn->next to the next range to read, unless it is set.  Its length is
+ * then 0 if other ranges must be hashed first.  Returns 1; 0 at the end of the
+ * image, or if the scheduler was stopped; or -1 on error.
  */
 static int
 find_next (struct conn *conn)
@@ -115,7 +115,7 @@ find_next (struct conn *conn)
 
 /* This function and the next run in the thread of the connection, inside a call
  * of libnbd.  Older versions of libnbd accept a structured reply whose chunks
- * are shorter than the request.
+ * are shorter than the request, so the bytes that were received are counted.
  */
 static int
 read_chunk (void *opaque, const void *bytes, size_t len, uint64_t offset,
@@ -151,8 +151,9 @@ request_done (struct buffer *buffer, size_t len, int *err)
                             buffer->place.range.offset);
       report_stop (reader);
     }
-    /* Not 1: if the connection was lost in nbd_aio_pread, libnbd 1.14 would use
-     * the command after it freed it.  nbd_close frees it.
+    /* Do not retire the command with 1: if the connection was lost within
+     * nbd_aio_pread_structured, libnbd 1.14 would use the command after it was
+     * freed.  nbd_close frees it.
      */
     return 0;
   }
@@ -278,8 +279,8 @@ start_request (struct conn *conn, size_t len)
   return 0;
 }
 
-/* Start reads up to the limits of reads in flight and memory.  Returns as
- * find_next.
+/* Start reads up to the limits of reads in flight and memory.  Returns the same
+ * as find_next.
  */
 static int
 start_reads (struct conn *conn)
@@ -307,7 +308,7 @@ start_reads (struct conn *conn)
 /* ---- The thread ---- */
 
 /* nbdkit 1.32 can abort when its client disconnects while it sends a reply.  So
- * wait for the requests in flight, also if their data is not needed.
+ * wait for the replies to all requests in flight, also if they are not needed.
  */
 static void
 await_replies (struct conn *conn)

@@ -22,22 +22,23 @@ struct error;
 struct nbd_handle;
 struct scan;
 
-/* Only the thread of the connection uses it, except READER, NBD, FD and ENDED.
+/* While the thread of the connection runs, only that thread uses it, except FD,
+ * ENDED, and next.item, which the dispatcher protects.
  */
 struct conn {
   struct nbd_reader *reader;
   struct nbd_handle *nbd;
-  int fd;                       /* socket whose closing wakes the thread */
-  bool ended;                   /* sends no more requests; protected by
-                                 * reader->lock */
-  struct dispatched_range next; /* the rest of the range to request; none if
-                                 * its length is 0 */
-  struct buffer *filling;       /* the buffer of NEXT, or NULL before memory is
-                                 * available */
+  int fd;                       /* socket; shutting it down wakes the thread */
+  bool ended;                   /* sends no more requests, and waits for no
+                                 * replies; protected by reader->lock */
+  struct dispatched_range next; /* the next range to read, before it has a
+                                 * buffer; none if its length is 0 */
+  struct buffer *filling;       /* the buffer that is not completely requested
+                                 * yet; or NULL */
   unsigned reads;               /* buffers with requests in flight */
   unsigned in_flight;           /* requests in flight */
   size_t in_flight_bytes;       /* bytes of these requests */
-  struct nbd_requester requester;       /* block status requests in flight */
+  struct nbd_requester requester; /* block status requests that it sent ahead */
   bool lost;                    /* the connection was lost */
 };
 
@@ -46,24 +47,26 @@ struct nbd_reader {
   struct conn conns[NBD_MAX_CONNS];
   unsigned nr_conns;
   size_t min_request, max_request; /* bytes */
-  uint64_t end;                 /* end of the last request, at most */
+  uint64_t end;                 /* no request ends beyond it, bytes */
   size_t queue_size;            /* limit of the bytes in flight of each
                                  * connection */
   bool is_remote;               /* request block status ahead */
   unsigned queue_depth;         /* limit of the requests in flight of each
                                  * connection; 0: no limit */
-  size_t memory;                /* size of all buffers, bytes */
+  size_t memory;                /* size of all buffers, bytes, unless
+                                 * QUEUE_SIZE requires more */
 
   struct scheduler scheduler;
-  struct cursor cursor;         /* used by the thread whose turn it is */
+  struct cursor cursor;         /* used by the thread whose turn it is: see
+                                 * dispatcher.h */
   struct nbd_extents extents;   /* used by the same thread */
 
   pthread_mutex_t lock;         /* protects the fields below */
   pthread_cond_t changed;       /* a field below changed, or the scheduler was
                                  * stopped */
   unsigned reading;             /* connections that have not ended */
-  unsigned events;              /* number of replies, and of connections that
-                                 * ended */
+  unsigned events;              /* counts connections that ended, and events on
+                                 * those that wait for their last replies */
 };
 
 /* A next_range_function; OPAQUE is the connection to query for extents. */
@@ -72,10 +75,14 @@ int conn_next_range (void *opaque, struct range *range, struct error *error);
 /* Stop all threads, with ERROR unless they were stopped before. */
 void nbd_reader_fail (struct nbd_reader *reader, const struct error *error);
 
-/* Run the connection CONN until all that is needed is read and hashed. */
+/* Run the connection CONN in its own thread, until all that is needed is read
+ * and hashed.
+ */
 void conn_run (struct conn *conn);
 
-/* Hash what the connections read, until all is hashed. */
+/* Hash what the connections read, until all is hashed.  Called by threads
+ * without a connection, and by those whose connection has ended.
+ */
 void nbd_reader_hash (struct nbd_reader *reader);
 
 #endif /* BLKSUM_NBD_CONN_H */

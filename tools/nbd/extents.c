@@ -10,13 +10,14 @@
  * status is queried again, and an error of that query is reported.
  *
  * The connection whose turn it is sends the requests ahead.  Their replies are
- * handled by the thread of that connection, and another thread cannot wait for
- * it, because it may itself wait for its turn.  So if another connection needs
- * a pending range, which is rare, it queries the range again.
+ * handled by the thread of that connection.  The thread whose turn it is cannot
+ * wait for another thread, because that one may be waiting for its own turn.
+ * So if a connection needs a range that is pending on another one, which is
+ * rare, it queries the range again.
  *
  * Nothing is requested ahead in these cases:
  *
- * - The server is our own qemu-nbd.  It is local, so a round trip takes no
+ * - The server is our own qemu-nbd.  It is local, so a round trip takes little
  *   time.  And for a vmdk qemu caches so few tables that requests for several
  *   ranges at the same time would evict each other's tables.
  *
@@ -138,7 +139,7 @@ ahead_done (void *opaque, int *err)
   else
     ahead->state = NBD_AHEAD_NONE;
   ahead->requester->in_flight--;
-  return *err == 0;             /* see conn.c */
+  return *err == 0;             /* see request_done in conn.c */
 }
 
 static bool
@@ -270,7 +271,9 @@ is_in_flight (struct nbd_ahead *ahead)
   return ahead->state == NBD_AHEAD_SENT;
 }
 
-/* Make the reply to AHEAD the current one.  Returns false if there is none. */
+/* Make the reply to AHEAD the current one.  Returns false if there is none, and
+ * drops the request.
+ */
 static bool
 use_ahead (struct nbd_extents *extents, struct nbd_ahead *ahead)
 {
@@ -294,8 +297,8 @@ fail (uint64_t offset, struct error *error)
                     (unsigned long long) offset, nbd_error_text ());
 }
 
-/* Returns 1 if OFFSET was requested ahead and its reply is used now; 0 if not;
- * or -1 on error.
+/* Use the reply to the request ahead for OFFSET, if there is one.  Returns 1; 0
+ * if there is none; or -1 on error.
  */
 static int
 take_ahead (struct nbd_extents *extents, uint64_t offset,

@@ -50,24 +50,25 @@ struct nbd_ahead {
     NBD_AHEAD_SENT,
     NBD_AHEAD_UNWANTED,         /* sent, but the reply is not needed */
     NBD_AHEAD_REPLIED,
-  } state;                      /* by all->lock */
+  } state;                      /* protected by all->lock */
 };
 
 struct nbd_extents {
-  uint64_t size;                /* of the export, bytes */
+  uint64_t size;                /* no request ends beyond it, bytes */
 
-  /* Used by the thread whose turn it is. */
-  struct nbd_requester *requester; /* whose turn it is */
-  unsigned room;                /* requests that it may send ahead */
-  struct nbd_reply reply;       /* the current one */
+  /* Used by the thread whose turn it is: see dispatcher.h. */
+  struct nbd_requester *requester; /* the connection of that thread */
+  unsigned room;                /* number of requests that it may send ahead */
+  struct nbd_reply reply;       /* the current reply */
   size_t next;                  /* its first extent that was not used */
-  uint64_t offset;              /* where that starts, bytes */
-  uint64_t requested;           /* the end of what was requested, bytes */
+  uint64_t offset;              /* start of that extent, bytes */
+  uint64_t requested;           /* end of the last requested range, bytes */
 
-  pthread_mutex_t lock;
+  pthread_mutex_t lock;         /* protects the states of AHEAD */
   struct nbd_ahead ahead[NBD_AHEAD];
 };
 
+/* SIZE is at most the size of the export. */
 void nbd_extents_init (struct nbd_extents *extents, uint64_t size);
 
 /* No request may be in flight. */

@@ -12,8 +12,9 @@
 struct error;
 struct nbd_handle;
 
-/* Create a handle, which negotiates block status when it connects, if EXTENTS.
- * This loads libnbd: none of its functions may be called before.
+/* Create a handle.  If EXTENTS is set, it negotiates block status when it
+ * connects.  This loads libnbd, none of whose functions may be called before.
+ * Returns NULL with the reason in ERROR on failure.
  */
 struct nbd_handle *nbd_handle_create (bool extents, struct error *error);
 
@@ -22,7 +23,9 @@ struct nbd_handle *nbd_handle_create (bool extents, struct error *error);
  */
 void nbd_handle_close (struct nbd_handle *nbd);
 
-/* libnbd's last error in this thread, without the name of its function. */
+/* Returns the last error of libnbd in this thread, without the name of the
+ * function.  The text is valid until the next call of libnbd.
+ */
 const char *nbd_error_text (void);
 
 #endif /* BLKSUM_NBD_HANDLE_H */

@@ -43,10 +43,12 @@ static const struct {
 
 struct libnbd libnbd;           /* constant after libnbd was loaded */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects this: */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects LOADED */
 static bool loaded;
 
-/* libnbd is never unloaded, because threads of gnutls may still run in it. */
+/* libnbd is never unloaded, because threads may still have its thread-specific
+ * data.
+ */
 static int
 load_locked (struct error *error)
 {

@@ -2,6 +2,11 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Read an NBD export: the sizes of requests and memory, and the threads.
+ *
+ * Each connection has a thread, which reads and hashes; more threads only hash.
+ * The thread that calls nbd_scan starts them, and waits.  When all data is
+ * read, or after an error, it shuts down connections whose server does not
+ * reply.
  */
 
 #include <config.h>
@@ -22,15 +27,16 @@
 #include "util/error.h"
 #include "util/source-options.h"
 
-/* Nanoseconds without a reply, once no more are needed. */
+/* Nanoseconds to wait for each reply that is not needed. */
 #define REPLY_TIMEOUT ((uint64_t) 5 * DEADLINE_SECOND)
 #define CHECK_INTERVAL (DEADLINE_SECOND / 2) /* between checks whether the job
                                               * stopped, or has all data */
 #define MAX_THREADS 128
 #define MAX_REQUEST (32 * 1024 * 1024) /* bytes, which every server accepts */
-#define MAX_SPARE (12 * 1024 * 1024) /* bytes of memory, for hashing */
+#define MAX_SPARE (12 * 1024 * 1024) /* bytes of memory for hashing, at most */
 #define START_READS 2           /* reads in flight on a connection, at first */
-#define MIN_DEPTH 64            /* reads in flight, if they are short enough */
+#define MIN_DEPTH 64            /* the maximum depth is not lower, because short
+                                 * reads take little memory */
 
 /* ---- Threads ---- */
 
@@ -104,9 +110,9 @@ wait_for_replies_locked (struct nbd_reader *reader)
   }
 }
 
-/* Wait until all connections have ended, one has failed, or the job has stopped
- * or has all data.  A connection whose server does not reply would notice
- * neither.
+/* Wait until all connections have ended, one has failed, the job has stopped,
+ * or all data is hashed.  A connection whose server does not reply would not
+ * notice the last two.
  */
 static void
 wait_locked (struct nbd_reader *reader)
@@ -152,9 +158,10 @@ run_threads (struct nbd_reader *reader, unsigned count)
 
 /* ---- Sizes ---- */
 
-/* Set the sizes of reads and requests.  A read has whole blocks, in several
- * requests if the server does not accept one of that length.  The last request
- * is rounded up to what the server accepts.  0 or -1.
+/* Set the sizes of reads and requests.  A read has whole blocks, and is sent as
+ * several requests if it is longer than the server accepts.  The end of the
+ * last request is rounded up to the minimum that the server accepts.  Returns 0
+ * or -1.
  */
 static int
 setup_requests (struct nbd_reader *reader,
@@ -216,8 +223,8 @@ memory_for (const struct nbd_reader *reader, unsigned threads)
   return MAX (asked, reader->memory);
 }
 
-/* Some reads in flight for each connection, and one buffer to hash for each
- * thread.
+/* Start with some reads in flight on each connection, and one buffer to hash
+ * for each thread.
  */
 static struct scheduler_bounds
 image_bounds (const struct nbd_reader *reader, unsigned threads)

@@ -17,7 +17,8 @@ struct source_options;
 /* Read the missing ranges of SCAN over CONNS, an array of *NR_CONNS (up to 16)
  * open connections to one export.  The image is the first SIZE bytes of the
  * export.  If IS_REMOTE is set, the latency may be high, so block status is
- * requested ahead.  Returns 0, or -1 with the reason in SCAN.
+ * requested ahead.  Returns 0; or -1 with the reason in SCAN, unless the scan
+ * was canceled.
  *
  * After an error all connections are closed; otherwise only those whose server
  * did not reply to all requests.  CONNS and *NR_CONNS are set to the others.

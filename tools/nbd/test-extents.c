@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: what a server says of an export is asked for ahead, and is what it
- * says, whichever answers come, of what length, and in which order.
+ * Unit test: the block status of an export is requested ahead, and the extents
+ * are those of the export, for replies of any length and in any order, and
+ * without a reply.
  */
 
 #include <config.h>
@@ -25,7 +26,7 @@
 #include "util/error.h"
 #include "util/extent.h"
 
-#define STATUS (UINT64_C (1) << 31) /* bytes that one request is about */
+#define STATUS (UINT64_C (1) << 31) /* bytes of the range of a request */
 #define BLOCK (STATUS / 16)
 #define BLOCKS 400
 #define SIZE (BLOCKS * BLOCK - 1)
@@ -34,7 +35,7 @@
 #define ROUNDS 300
 #define MANY 5000               /* extents: more than are kept */
 
-/* ---- A server that answers when it is polled ---- */
+/* ---- A server that replies when its connection is polled ---- */
 
 struct pending {
   struct nbd_handle *nbd;
@@ -47,10 +48,11 @@ static struct {
   bool zero[BLOCKS];
   struct pending pending[MAX_PENDING]; /* oldest first */
   unsigned count;
-  unsigned sent, asked;         /* ahead, and not */
-  uint64_t asked_at;            /* the last one that was not */
-  bool in_order, whole;         /* are answers? */
-  unsigned tiny;                /* so many extents in an answer, or 0 */
+  unsigned sent, asked;         /* requests that were sent ahead, and others */
+  uint64_t asked_at;            /* offset of the last request not sent ahead */
+  bool in_order, whole;         /* are the replies in order; do they cover the
+                                 * whole range? */
+  unsigned tiny;                /* number of short extents in a reply, or 0 */
   bool fail_ahead, fail, say_nothing, dead;
 } server;
 
@@ -62,7 +64,9 @@ rnd (unsigned below)
   return rand_r (&seed) % below;
 }
 
-/* ENTRIES of what is from START on: LEN bytes, or fewer, or more. */
+/* Store the extents from START on in ENTRIES: of LEN bytes, or fewer, or more.
+ * Returns their number.
+ */
 static size_t
 make_entries (uint64_t start, uint64_t len, uint32_t *entries)
 {
@@ -111,7 +115,7 @@ answer (const nbd_extent_callback *extent, uint64_t start, uint64_t len)
   return err;
 }
 
-/* The Nth of what is pending ends. */
+/* Complete the pending request with index N. */
 static void
 complete (unsigned n)
 {
@@ -126,7 +130,9 @@ complete (unsigned n)
   pending.done.callback (pending.done.user_data, &err);
 }
 
-/* Of NBD, or of any if that is NULL.  Returns false if nothing is pending. */
+/* Complete a request on NBD, or on any connection if NBD is NULL.  Returns
+ * false if none is pending.
+ */
 static bool
 complete_one (const struct nbd_handle *nbd)
 {
@@ -166,7 +172,7 @@ fake_block_status (struct nbd_handle *nbd, uint64_t len, uint64_t offset,
   assert_true (len > 0 && len <= STATUS && offset + len <= SIZE);
   server.asked++;
   server.asked_at = offset;
-  /* What else comes on the connection meanwhile. */
+  /* Other replies can arrive on the connection before. */
   while (rnd (2) && complete_one (nbd))
     ;
   return server.fail || answer (&extent, offset, len) ? -1 : 0;
@@ -194,7 +200,7 @@ nbd_error_text (void)
   return "the server's reason";
 }
 
-/* ---- The one who asks ---- */
+/* ---- The client ---- */
 
 static struct nbd_extents extents;
 static struct nbd_requester askers[CONNS];
@@ -236,7 +242,7 @@ find (unsigned conn, uint64_t offset, struct extent *extent,
   return nbd_extent_at (&extents, offset, extent, error);
 }
 
-/* Returns where it ends. */
+/* Check the extent at OFFSET.  Returns its end. */
 static uint64_t
 check_at (unsigned conn, uint64_t offset)
 {
@@ -255,8 +261,8 @@ check_at (unsigned conn, uint64_t offset)
 
 /* ---- Tests ---- */
 
-/* When the first answer is used, the next requests are in flight, and stay so;
- * only the first was waited for without them.
+/* When the first reply is used, the next requests are sent ahead, and from then
+ * on some are always in flight.  Only the first request is not sent ahead.
  */
 static void
 test_ahead (void **state)
@@ -279,7 +285,7 @@ test_ahead (void **state)
   assert_int_equal (server.sent, SIZE / STATUS);
 }
 
-/* No thread waits for the answer to another connection: it asks. */
+/* A thread does not wait for a reply on another connection, but queries. */
 static void
 test_other_connection (void **state)
 {
@@ -293,7 +299,7 @@ test_other_connection (void **state)
   assert_int_equal (server.asked_at, STATUS);
 }
 
-/* What is read in one place and another is not asked for ahead. */
+/* If ranges are skipped, nothing is requested ahead. */
 static void
 test_skip (void **state)
 {
@@ -303,6 +309,7 @@ test_skip (void **state)
   assert_int_equal (server.sent, 0);
 }
 
+/* After a reply with very many extents, nothing is requested ahead. */
 static void
 test_many_extents (void **state)
 {
@@ -315,7 +322,7 @@ test_many_extents (void **state)
   assert_int_equal (server.sent, 0);
 }
 
-/* Of an answer that comes when it was asked ahead not all is kept. */
+/* A limited number of extents is kept from a reply to a request ahead. */
 static void
 test_many_ahead (void **state)
 {
@@ -331,7 +338,7 @@ test_many_ahead (void **state)
   assert_true (server.asked_at < STATUS + MANY * 512);
 }
 
-/* The options allow so many requests. */
+/* No more requests are sent ahead than the options allow. */
 static void
 test_room (void **state)
 {
@@ -341,7 +348,7 @@ test_room (void **state)
   assert_int_equal (server.count, 2);
 }
 
-/* An answer that was asked ahead tells no error. */
+/* An error of a request ahead is not reported: the status is queried again. */
 static void
 test_errors (void **state)
 {
@@ -392,7 +399,7 @@ test_lost (void **state)
   assert_non_null (strstr (error.text, "the server's reason"));
 }
 
-/* Whatever comes, extents are those of the export. */
+/* With random replies, the extents are those of the export. */
 static void
 test_random (void **state)
 {

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: libnbd is loaded once, and a failure is not the last attempt.
+ * Unit test: libnbd is loaded only once; if that fails, the next call tries
+ * again.
  */
 
 #include <config.h>
