@@ -4,9 +4,9 @@
  * The buffers of reads, and an allocator for their memory.
  *
  * Memory is allocated in units, the lowest free units first.  Short reads use
- * few units, so many of them can be in flight.  Memory that was used recently
- * is likely to be in a CPU cache, and is used again first.  Units that were
- * never used take no memory.
+ * few units, so many of them can be in flight.  The lowest units are used again
+ * and again, so they are likely to be in a CPU cache.  Units that were never
+ * used take no memory.
  */
 
 #include <config.h>

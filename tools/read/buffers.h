@@ -14,14 +14,18 @@
 
 #include "read/dispatcher.h"
 
-/* Used only by the thread that allocated or dequeued the buffer. */
+/* Used only by the thread that allocated or dequeued the buffer, unless stated
+ * otherwise.
+ */
 struct buffer {
-  struct buffer *next;          /* in a queue */
-  struct dispatched_range place; /* the range of the image */
+  struct buffer *next;          /* in the queue of the scheduler, whose lock
+                                 * protects it */
+  struct dispatched_range place; /* the range of the image; its item is
+                                 * protected by the dispatcher */
   unsigned char *bytes;         /* aligned for direct I/O */
   size_t len;                   /* size of the buffer, bytes */
   uint64_t start;               /* start time of the read, ns */
-  uint64_t waited, busy;        /* ns since START: see depth.h */
+  uint64_t waited, busy;        /* ns without and with a CPU: see depth.h */
 
   /* Only for NBD. */
   void *owner;                  /* the connection */
@@ -46,7 +50,9 @@ struct buffers {
 int buffers_init (struct buffers *buffers, size_t memory, size_t max_len);
 void buffers_destroy (struct buffers *buffers);
 
-/* Returns a buffer of LEN bytes, or NULL if there is not enough free memory. */
+/* Returns a buffer of LEN bytes, or NULL if so much contiguous memory is not
+ * free.
+ */
 struct buffer *buffers_get (struct buffers *buffers, size_t len);
 
 /* Returns true if buffers_get would return a buffer. */

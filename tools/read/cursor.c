@@ -3,8 +3,8 @@
  *
  * A cursor over an image from its start to its end.
  *
- * A zero range has the whole blocks within a zero extent.  Partial blocks at
- * its ends are read together with the data next to them.
+ * A zero range has the whole blocks within a zero extent.  Blocks that the
+ * extent contains only in part are read, together with the data next to them.
  */
 
 #include <config.h>
@@ -156,7 +156,7 @@ next_missing_range (struct cursor *cursor, struct error *error)
   return join_zeros (cursor, cursor->offset, error) == -1 ? -1 : 1;
 }
 
-/* Set RANGE to the LEN bytes at the cursor. */
+/* Set RANGE to the LEN bytes at the cursor, and advance the cursor. */
 static int
 emit (struct cursor *cursor, uint64_t len, bool zero, struct range *range)
 {

@@ -14,13 +14,14 @@
  *
  *   STEADY   The rate at the limit is measured.
  *   UP       The limit is several times as high.  If the rate grew by more than
- *            half of that factor, the limit is kept, and raised again in the
- *            next round.
- *   CONFIRM  The rate grew by less.  Some of these reads began late, so another
- *            round is measured.  If the rate grew in both rounds, but by less,
- *            the required depth is between the two limits: it is the old limit
- *            times the gain, and a smaller probe follows.  If the rate did not
- *            grow, the old limit is restored, and the next probe is delayed.
+ *            half as many percent as the limit, the limit is kept, and raised
+ *            again if reads still wait.
+ *   CONFIRM  The rate grew by less.  That round began with fewer reads in
+ *            flight, so another round is measured.  If the rate grew in both
+ *            rounds, but by less, the required depth is between the two limits:
+ *            it is the old limit times the gain, with a margin, and a smaller
+ *            probe follows.  If the rate did not grow, the old limit is
+ *            restored, and the next probe is delayed.
  *   DRAIN    The limit is a quarter lower, but more reads are still in flight.
  *   DOWN     The rate at the lower limit is measured.  If it is the same, the
  *            lower limit is kept.
@@ -31,8 +32,9 @@
  * and the lowest limit is best.  A few reads that wait, for a lock or a missing
  * page, count only in two consecutive rounds.
  *
- * A round in which the storage stalled is ignored.  Two consecutive slow rounds
- * mean that the storage has changed, and a new depth is searched immediately.
+ * In STEADY a round in which the storage stalled is ignored.  Two consecutive
+ * slow rounds mean that the storage has changed, and a new depth is searched
+ * immediately.
  * The rate at a lower limit must be near the best rate so far, so that many
  * small losses do not add up.
  */
@@ -55,7 +57,8 @@
 #define DECAY 0.02              /* decay of the best rate in each round */
 #define MIN_BACKOFF 4           /* rounds */
 #define MAX_BACKOFF 256
-#define SETTLING 2              /* rounds before the first probe */
+#define SETTLING 2              /* rounds before the first probe, if reads are
+                                 * short */
 #define IDLE 0.1                /* minimum idle share of the threads' time if
                                  * they wait for data */
 #define WAIT 0.3                /* minimum share of waits in the time of reads
@@ -202,8 +205,8 @@ update_rate (struct depth *depth, double rate)
   depth->was_slow = slow;
 }
 
-/* If a round is much longer than a read, there is time for a good
- * measurement.
+/* If the first round is much longer than a read, there is time for a good
+ * measurement before the first probe, which is then smaller.
  */
 static void
 delay_probe (struct depth *depth)

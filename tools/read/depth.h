@@ -4,8 +4,9 @@
  * The queue depth: the number of reads to keep in flight.  It adapts to the
  * storage while an image is read.
  *
- * The input is only the reads that the caller reports: there are no threads and
- * no clock here.  Not thread-safe: the caller holds a lock.
+ * A read counts until its data is hashed.  The input is only the reads that the
+ * caller reports: there are no threads and no clock here.  Not thread-safe: the
+ * caller holds a lock.
  */
 
 #ifndef BLKSUM_DEPTH_H
@@ -31,7 +32,8 @@ struct depth_round {
 };
 
 struct depth {
-  unsigned limit;               /* maximum number of reads in flight */
+  unsigned limit;               /* maximum number of reads that are in flight or
+                                 * not hashed yet */
 
   /* Private to depth.c. */
   unsigned min, max;            /* bounds of the limit */
@@ -42,7 +44,8 @@ struct depth {
   struct depth_round round;
   unsigned base;                /* the limit before the probe */
   unsigned growth;              /* factor for the limit in the next probe */
-  double rate;                  /* mean rate at the limit; 0: unknown */
+  double rate;                  /* mean rate at the limit, work per ns; 0:
+                                 * unknown */
   double best;                  /* best rate, at this limit or a higher one */
   double first_gain;            /* gain of the rate in the first probe round */
   bool was_slow, had_waits;     /* properties of the last round */

@@ -75,7 +75,7 @@ can_dispatch (struct dispatcher *dispatcher, bool wait)
 /* ---- Ranges ---- */
 
 /* Take the next range, data or zero.  Returns the same as dispatcher_next if
- * WAIT is set, or as dispatcher_try_next.
+ * WAIT is set; otherwise the same as dispatcher_try_next.
  */
 static int
 dispatch (struct dispatcher *dispatcher, void *worker, bool wait,
@@ -197,7 +197,9 @@ dispatcher_done (struct dispatcher *dispatcher, struct dispatched_range *range)
   scan_count (dispatcher->scan, range->range.len, false);
 }
 
-/* Returns the end of what was hashed without a gap, or UINT64_MAX. */
+/* Returns the offset before which all is hashed; UINT64_MAX if the whole image
+ * is.
+ */
 static uint64_t
 hashed_until_locked (const struct dispatcher *dispatcher)
 {

@@ -3,7 +3,7 @@
  *
  * A range scheduler for many threads.  Threads take ranges of the image in
  * order, and only up to a limit ahead of the first range that is not hashed
- * yet.  Zero ranges are not handed out: the dispatcher adds them to the table.
+ * yet.  Zero ranges are not returned: the dispatcher adds them to the table.
  */
 
 #ifndef BLKSUM_DISPATCHER_H
@@ -28,9 +28,12 @@ struct dispatcher {
   struct scan *scan;
   next_range_function next_range;
 
-  pthread_mutex_t turn;         /* held while a range is taken */
+  pthread_mutex_t turn;         /* held while a range is taken: it is the turn
+                                 * of that thread */
 
-  pthread_mutex_t lock;         /* protects the fields below; taken last */
+  pthread_mutex_t lock;         /* protects the fields below, and the items of
+                                 * the window; taken after TURN, and before
+                                 * scan->lock */
   struct window window;
   uint64_t end;                 /* of the last range that was taken, bytes */
   bool ended;                   /* there are no more ranges */
@@ -57,14 +60,14 @@ uint64_t dispatcher_max_range (const struct dispatcher *dispatcher,
                                unsigned count);
 
 /* Wait for the next range that WORKER must read.  Returns 1; 0 at the end, or
- * if the dispatcher was stopped; or -1 with the reason, which does not stop the
- * dispatcher.
+ * if the dispatcher was stopped; or -1 with the reason.  An error does not stop
+ * the dispatcher.
  */
 int dispatcher_next (struct dispatcher *dispatcher, void *worker,
                      struct dispatched_range *range, struct error *error);
 
-/* The same without waiting: the length of RANGE is 0 if other ranges must be
- * hashed first.
+/* The same, but does not wait for the window: the length of RANGE is 0 if other
+ * ranges must be hashed first.
  */
 int dispatcher_try_next (struct dispatcher *dispatcher, void *worker,
                          struct dispatched_range *range, struct error *error);
@@ -77,7 +80,9 @@ void dispatcher_move (struct dispatcher *dispatcher,
                       struct dispatched_range *from,
                       struct dispatched_range *to);
 
-/* Report that RANGE was hashed, or dropped if the dispatcher was stopped. */
+/* Report that RANGE was hashed, or that this failed and the dispatcher was
+ * stopped.
+ */
 void dispatcher_done (struct dispatcher *dispatcher,
                       struct dispatched_range *range);
 

@@ -26,10 +26,10 @@
 #include "util/source-options.h"
 
 #define MIB (1024 * 1024)       /* bytes */
-#define USUAL_MEMORY (32 * MIB) /* bytes of all buffers, if this is
-                                 * sufficient */
-#define MAX_DEPTH 64
-#define MAX_THREADS 128
+#define USUAL_MEMORY (32 * MIB) /* bytes of one buffer for each thread, if this
+                                 * is sufficient */
+#define MAX_DEPTH 64            /* reads */
+#define MAX_THREADS 128         /* --threads is not higher */
 
 struct reader {
   const struct reader_image *image;
@@ -132,8 +132,8 @@ start_thread_if_needed (struct reader *reader)
 }
 
 /* Read the next range into BUFFER.  If there is one, another thread may be
- * started, which reads the range after it.  So no other thread is started for
- * an image without data.
+ * started, which reads the range after it.  So no thread is started here for an
+ * image without data.
  */
 static void
 read_buffer (struct reader *reader, struct buffer *buffer)
@@ -233,9 +233,9 @@ read_size (const struct reader *reader, unsigned threads)
   return MIN (batch, bound);
 }
 
-/* The same for a stream: whole blocks, up to 1 MiB, the largest size that a
- * pipe can have by default.  With longer reads, for which the other threads
- * waited with nothing to hash, a run took 12 % more time.
+/* The same for a stream: one block, or as many as fit into 1 MiB, the default
+ * limit of the size of a pipe.  With longer reads a run took 12 % more time,
+ * because the other threads had nothing to hash in the meantime.
  */
 static size_t
 stream_read_size (const struct reader *reader, unsigned buffers)
@@ -294,7 +294,8 @@ stream_bounds (const struct reader *reader, unsigned threads)
 static struct scheduler_bounds
 set_sizes (struct reader *reader, unsigned threads)
 {
-  /* Direct I/O requires aligned offsets, and blocks can be smaller than that.
+  /* Direct I/O requires aligned offsets, and a block can be smaller than the
+   * alignment.
    */
   uint64_t block_size = reader->scheduler.scan->block_size;
 

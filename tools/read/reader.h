@@ -28,7 +28,7 @@ struct reader_image {
   uint64_t size;                /* bytes */
   void *opaque;                 /* for the functions */
 
-  /* Returns the zero extents, or is NULL if they are unknown.  Called by one
+  /* Finds the extents: see cursor.h.  NULL if they are unknown.  Called by one
    * thread at a time.
    */
   extent_function extent_at;
@@ -59,7 +59,7 @@ struct reader_image {
   int (*begin) (void *opaque, struct error *error);
 
   /* Replace ERROR, which is from one of these functions, by a better reason if
-   * there is one.  Called after all threads have ended, but not by reader_scan.
+   * there is one.  Called by the caller of reader_scan, after it has returned.
    * Can be NULL.
    */
   void (*refine_error) (void *opaque, struct error *error);
@@ -67,8 +67,10 @@ struct reader_image {
   bool reads_twice;             /* READ uses a buffer of twice the length */
 };
 
-/* Read the missing ranges, or the whole stream if there is a read_next.
- * Returns 0, or -1 with the reason in SCAN.
+/* Read the missing ranges, or the whole stream if there is a read_next.  The
+ * calling thread is one of the threads, and the others have ended when this
+ * returns.  Returns 0; or -1 with the reason in SCAN, unless the scan was
+ * canceled.
  */
 int reader_scan (const struct reader_image *image,
                  const struct source_options *options, struct scan *scan);

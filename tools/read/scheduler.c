@@ -5,7 +5,8 @@
  *
  * A buffer is in use from before its read until it is hashed.  The queue depth
  * limits the number of buffers in use.  A thread hashes the oldest buffer in
- * the queue if it is allowed to, and reads otherwise.
+ * the queue if it is allowed to, and reads otherwise; for a pipe, reading comes
+ * first.
  *
  * While reads do not wait, and the depth is the number of threads, the oldest
  * buffer is the one that the thread has just read, so its data stays in the
@@ -150,8 +151,8 @@ try_next_locked (struct scheduler *scheduler, struct buffer **buffer)
   return try_read_locked (scheduler, buffer) ? SCHEDULER_READ : SCHEDULER_END;
 }
 
-/* After the end, a thread that finds no work returns.  The threads that hash
- * take the remaining buffers.
+/* After the end, a thread that finds no work returns.  Threads that still read
+ * or hash take the remaining buffers.
  */
 enum scheduler_step
 scheduler_next (struct scheduler *scheduler, struct buffer **buffer)
@@ -258,8 +259,8 @@ queue_locked (struct scheduler *scheduler, struct buffer *buffer)
   scheduler->queued++;
 }
 
-/* The worker then calls scheduler_next, which wakes another worker if there is
- * more work.
+/* A worker then calls scheduler_next, which wakes another worker if there is
+ * more work.  A connection does not, so a worker is woken here.
  */
 void
 scheduler_queue (struct scheduler *scheduler, struct buffer *buffer)
@@ -275,7 +276,9 @@ scheduler_queue (struct scheduler *scheduler, struct buffer *buffer)
 
 /* ---- Hash ---- */
 
-/* Report and free BUFFER, which was added to the table. */
+/* Report and free BUFFER, which was added to the table.  COUNT is the number of
+ * buffers in its state.
+ */
 static void
 finish_buffer (struct scheduler *scheduler, struct buffer *buffer,
                unsigned *count)

@@ -5,8 +5,8 @@
  * a thread reads next, or hashes a buffer that was read.
  *
  * The scheduler limits the memory, the reads in flight and the threads that
- * hash.  It does not read by itself.  All functions except init and destroy are
- * thread-safe.
+ * hash.  It does not read by itself.  All functions except init, set_bounds and
+ * destroy are thread-safe.
  */
 
 #ifndef BLKSUM_SCHEDULER_H
@@ -57,7 +57,8 @@ struct scheduler {
   unsigned queued, reading, hashing; /* numbers of buffers */
   unsigned waiting;             /* threads that wait in scheduler_next */
   unsigned starved;             /* threads that wait in scheduler_wait_memory */
-  bool ended;                   /* the whole image was read */
+  bool ended;                   /* there are no more ranges to read; some can
+                                 * still be in flight */
   bool stopped;
 };
 
@@ -78,10 +79,10 @@ void scheduler_destroy (struct scheduler *scheduler);
 enum scheduler_step {
   SCHEDULER_READ,               /* read into BUFFER, which is empty */
   SCHEDULER_HASH,               /* hash BUFFER */
-  SCHEDULER_END,
+  SCHEDULER_END,                /* there is no more work, or it was stopped */
 };
 
-/* Wait for the next step. */
+/* Wait for the next step of a worker, and return it. */
 enum scheduler_step scheduler_next (struct scheduler *scheduler,
                                     struct buffer **buffer);
 
@@ -90,8 +91,8 @@ enum scheduler_step scheduler_next (struct scheduler *scheduler,
 bool scheduler_needs_thread (struct scheduler *scheduler);
 
 /* Set the place of BUFFER to the next range for WORKER, and shrink BUFFER to
- * COPIES of the range.  Returns false if there is no range; then the buffer is
- * freed.
+ * COPIES of the range.  Returns false if there is none, or on an error, which
+ * fails the request; then the buffer is freed.
  */
 bool scheduler_next_range (struct scheduler *scheduler, void *worker,
                            struct buffer *buffer, unsigned copies);
@@ -111,14 +112,16 @@ void scheduler_hash (struct scheduler *scheduler, struct buffer *buffer);
 
 /* ---- Connections, which have many reads in flight ---- */
 
-/* Returns a buffer of LEN bytes, or NULL if none is available now. */
+/* Returns a buffer of LEN bytes; NULL if none is available now, or if the
+ * scheduler was stopped.
+ */
 struct buffer *scheduler_try_get (struct scheduler *scheduler, size_t len);
 
 /* Wait until a buffer is available, or the scheduler is stopped. */
 void scheduler_wait_memory (struct scheduler *scheduler, size_t len);
 
-/* Returns a buffer to hash.  Returns NULL if there is none, or if waiting
- * threads will hash all of them.
+/* Returns a buffer to hash; NULL if there is none, if the limit of hashing
+ * threads is reached, or if waiting threads will hash all buffers.
  */
 struct buffer *scheduler_try_hash (struct scheduler *scheduler);
 

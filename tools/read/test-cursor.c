@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: whatever the extents, the cursor's ranges cover the image once,
- * in order and in whole blocks, and call nothing zero that is not.
+ * Unit test: for any extents, the ranges of the cursor cover the image once, in
+ * order and in whole blocks, and a range is zero only if its extents are.
  */
 
 #include <config.h>
@@ -24,10 +24,10 @@
 
 struct model {
   uint64_t size;
-  bool zero[MAX_SIZE];          /* of each byte, as the extents say */
-  bool missing[MAX_SIZE];       /* of each byte */
-  bool longer;                  /* extents can reach past the end */
-  uint64_t last;                /* offset asked for */
+  bool zero[MAX_SIZE];          /* is the byte in a zero extent? */
+  bool missing[MAX_SIZE];       /* is the byte missing? */
+  bool longer;                  /* the last extent can end beyond the image */
+  uint64_t last;                /* offset of the last query */
 };
 
 static unsigned seed = 1;
@@ -38,7 +38,7 @@ rnd (unsigned below)
   return rand_r (&seed) % below;
 }
 
-/* The extent, or only a part of it: servers do that. */
+/* Returns the extent, or only the start of it, as servers do. */
 static int
 extent_at (void *opaque, uint64_t offset, struct extent *extent,
            struct error *error)
@@ -61,7 +61,7 @@ extent_at (void *opaque, uint64_t offset, struct extent *extent,
   return 0;
 }
 
-/* The range, or only a part of it. */
+/* Returns the missing range, or only the start of it. */
 static int
 missing_at (void *opaque, uint64_t offset, uint64_t *start, uint64_t *len,
             struct error *error)
@@ -119,7 +119,7 @@ fill (struct model *model)
   fill_missing (model);
 }
 
-/* Is each byte of the range what the model says? */
+/* Returns true if all bytes are in zero extents. */
 static bool
 all_zero (const struct model *model, uint64_t offset, uint64_t len)
 {
@@ -143,7 +143,7 @@ check_range (const struct cursor *cursor, const struct model *model,
     return;
   }
   assert_true (range->len <= cursor->max_read);
-  /* No block that is a whole zero extent is read. */
+  /* No block that is in zero extents is read. */
   for (block = offset; block < end; block += cursor->align) {
     uint64_t n = cursor->align < model->size - block ? cursor->align
                                                      : model->size - block;
@@ -187,7 +187,7 @@ test_random (void **state)
   }
 }
 
-/* Does a block in the range miss something? */
+/* Returns true if any of the bytes is missing. */
 static bool
 any_missing (const struct model *model, uint64_t offset, uint64_t len)
 {
@@ -197,7 +197,7 @@ any_missing (const struct model *model, uint64_t offset, uint64_t len)
   return false;
 }
 
-/* What is handed out is what is missing, in whole blocks, once. */
+/* The ranges contain the missing bytes, in whole blocks, once. */
 static void
 test_missing (void **state)
 {
@@ -243,7 +243,7 @@ bad_extent_at (void *opaque, uint64_t offset, struct extent *extent,
   return 0;
 }
 
-/* A server that tells empty extents must not make us loop. */
+/* An empty extent is an error, and not an endless loop. */
 static void
 test_empty_extent (void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: the queue depth that is found for models of storage, read by a
- * program that hashes, in a time of their own.
+ * Unit test: the queue depth for models of storage, from which a model of a
+ * program reads and hashes, in simulated time.
  */
 
 #include <config.h>
@@ -23,24 +23,27 @@
 #define MIB (1024 * 1024)
 #define START 2
 #define MAX 64
-#define THREADS 2               /* that hash */
+#define THREADS 2               /* threads that hash */
 
 struct storage {
-  /* How long a read takes that begins at NOW as the DEPTH-th, ns. */
+  /* Returns the latency, in ns, of a read that begins at NOW, when DEPTH reads
+   * are in flight, including this one.
+   */
   uint64_t (*latency) (struct storage *storage, uint64_t now, unsigned depth);
-  uint64_t base;                /* ns */
-  uint64_t free_at;             /* ns: what can do one thing at a time */
-  uint64_t until, early;        /* ns: before it, it takes as long */
-  uint64_t hash;                /* ns: how long a read is hashed */
-  bool cached;                  /* reads are copied, and do not wait */
+  uint64_t base;                /* latency, ns */
+  uint64_t free_at;             /* end of the last read, ns, if reads are
+                                 * serialized */
+  uint64_t until, early;        /* before UNTIL the latency is EARLY; ns */
+  uint64_t hash;                /* time to hash a read, ns */
+  bool cached;                  /* reads are from the cache, and do not wait */
 };
 
 struct result {
   struct depth depth;
-  unsigned most;                /* the highest limit, */
-  unsigned changes;             /* how often it changed, */
-  double mean;                  /* what it was for a read, */
-  double rate;                  /* reads a second: all in the second half */
+  unsigned most;                /* highest limit */
+  unsigned changes;             /* number of changes of the limit */
+  double mean;                  /* mean limit, over all reads */
+  double rate;                  /* reads per second in the second half */
 };
 
 static unsigned seed = 1;
@@ -59,7 +62,7 @@ noisy (struct storage *storage, uint64_t now, unsigned depth)
   return storage->base / 2 + rand_r (&seed) % storage->base;
 }
 
-/* One of ten is not cached by the server. */
+/* The server has nine of ten reads in its cache. */
 static uint64_t
 bimodal (struct storage *storage, uint64_t now, unsigned depth)
 {
@@ -67,7 +70,7 @@ bimodal (struct storage *storage, uint64_t now, unsigned depth)
   return rand_r (&seed) % 10 == 0 ? storage->base : storage->base / 100;
 }
 
-/* Nothing ends for two seconds. */
+/* The storage stalls for two seconds. */
 static uint64_t
 stalls (struct storage *storage, uint64_t now, unsigned depth)
 {
@@ -77,7 +80,7 @@ stalls (struct storage *storage, uint64_t now, unsigned depth)
   return storage->base;
 }
 
-/* Reads wait for each other, as in an HDD. */
+/* Reads are serialized, as on an HDD. */
 static uint64_t
 one_by_one (struct storage *storage, uint64_t now, unsigned depth)
 {
@@ -88,7 +91,7 @@ one_by_one (struct storage *storage, uint64_t now, unsigned depth)
   return storage->free_at - now;
 }
 
-/* A server on this machine, from which its neighbours take a CPU at times. */
+/* A server on this machine, which other processes preempt at times. */
 static uint64_t
 neighbours (struct storage *storage, uint64_t now, unsigned depth)
 {
@@ -102,14 +105,14 @@ neighbours (struct storage *storage, uint64_t now, unsigned depth)
   return latency;
 }
 
-/* The same, and each takes 10 ms in addition: a limit of IOPS or bandwidth. */
+/* Serialized reads with another 10 ms each: a limit of IOPS or bandwidth. */
 static uint64_t
 limited (struct storage *storage, uint64_t now, unsigned depth)
 {
   return one_by_one (storage, now, depth) + 10 * MS;
 }
 
-/* EARLY up to some moment, and BASE from then on. */
+/* The latency is EARLY before UNTIL, and BASE from then on. */
 static uint64_t
 becomes_slow (struct storage *storage, uint64_t now, unsigned depth)
 {
@@ -128,7 +131,7 @@ struct program {
   struct storage *storage;
   struct result result;
   struct read reads[MAX];
-  unsigned count[4];            /* of them in each state */
+  unsigned count[4];            /* number of reads in each state */
 };
 
 static void
@@ -139,7 +142,9 @@ set_state (struct program *program, struct read *read, int state)
   read->state = state;
 }
 
-/* As many reads as the limit are in flight, or hashed, or wait for that. */
+/* Start reads up to the limit, which includes reads that wait to be hashed or
+ * are hashed; and start to hash.
+ */
 static void
 start_all (struct program *program, uint64_t now)
 {
@@ -232,8 +237,8 @@ run (struct storage *storage, uint64_t seconds)
 
 /* ---- Tests ---- */
 
-/* What is there at once is read as before, though the threads are not busy all
- * the time.
+/* The limit is not raised for cached data, although the threads are sometimes
+ * idle.
  */
 static void
 test_cached (void **state)
@@ -247,7 +252,7 @@ test_cached (void **state)
   assert_int_equal (result.most, START);
 }
 
-/* It does not help that hashing takes longer than reading. */
+/* The limit is not raised much if hashing takes longer than reading. */
 static void
 test_slow_hash (void **state)
 {
@@ -261,7 +266,7 @@ test_slow_hash (void **state)
   assert_true (result.rate > 0.95 * THREADS / 0.020);
 }
 
-/* 20 ms a read: the hash could take 2000 a second. */
+/* A read takes 20 ms, and 2000 reads can be hashed per second. */
 static void
 test_constant (void **state)
 {
@@ -275,7 +280,7 @@ test_constant (void **state)
   assert_true (result.rate > 0.95 * THREADS * 1000);
 }
 
-/* It is found in as few rounds as there can be. */
+/* The maximum depth is reached in very few rounds. */
 static void
 test_start (void **state)
 {
@@ -289,7 +294,7 @@ test_start (void **state)
   assert_true (result.changes <= 3);
 }
 
-/* As many reads as are hashed in the time of one. */
+/* The rate of hashing is reached with few changes of the limit. */
 static void
 test_limited_by_hash (void **state)
 {
@@ -316,7 +321,7 @@ test_bimodal (void **state)
   assert_true (result.rate > 0.8 * MAX / 0.0055);
 }
 
-/* A stall at any moment, also while the depth is looked for. */
+/* A stall at any moment, also during a probe. */
 static void
 test_stall (void **state)
 {
@@ -335,7 +340,7 @@ test_stall (void **state)
   }
 }
 
-/* The depth of an HDD stays what it is, or comes back to it. */
+/* For an HDD the limit stays at its minimum, or returns to it. */
 static void
 test_one_by_one (void **state)
 {
@@ -350,7 +355,7 @@ test_one_by_one (void **state)
   assert_true (result.changes < 100);
 }
 
-/* What is noise is not taken for a gain for long. */
+/* Noise does not keep the limit high. */
 static void
 test_neighbours (void **state)
 {
@@ -368,7 +373,9 @@ test_neighbours (void **state)
   assert_true (mean < 3 * START);
 }
 
-/* 500 a second of 10 ms are 7 with their own time. */
+/* 500 reads per second, each of which takes 12 ms, and then is hashed, need
+ * a depth of about 7.
+ */
 static void
 test_limited (void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * For unit tests: an image in memory, of random data and holes, that counts
- * what is read of it.
+ * For unit tests: an image in memory, with random data and holes.  The reads of
+ * each block are counted.
  */
 
 #ifndef BLKSUM_TEST_DISK_H
@@ -28,10 +28,10 @@
 struct disk {
   uint64_t size;                /* bytes */
   unsigned char *bytes;
-  bool hole[BLOCKS];            /* says extent_at */
-  atomic_uint reads[BLOCKS];    /* of each block */
+  bool hole[BLOCKS];            /* is the block in a zero extent? */
+  atomic_uint reads[BLOCKS];    /* number of reads of the block */
   uint64_t fail_at;             /* a read of this byte fails */
-  uint64_t streamed;            /* bytes */
+  uint64_t streamed;            /* bytes that were read as a stream */
 };
 
 static unsigned seed = 1;

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: a scan reads what the table misses, and nothing else, whatever
- * was known before and whatever failed on the way.
+ * Unit test: a scan reads what is missing in the table, and nothing else, also
+ * if some blocks were given before, or a read failed.
  */
 
 #include <config.h>
@@ -58,7 +58,7 @@ new_table (uint64_t size, unsigned flags)
   return leaves;
 }
 
-/* The table's sum is that of the bytes. */
+/* The sum of the table is that of the bytes. */
 static void
 check_sum (struct blkhash_leaves *leaves, const struct disk *disk)
 {
@@ -78,7 +78,7 @@ check_sum (struct blkhash_leaves *leaves, const struct disk *disk)
   blkhash_opts_free (opts);
 }
 
-/* Fill FROM to TO: 0, or -1 with the reason in ERROR. */
+/* Read FROM to TO into the table.  Returns 0, or -1 with ERROR set. */
 static int
 scan_part (struct blkhash_leaves *leaves, const struct reader_image *image,
            uint64_t from, uint64_t to, struct error *error)
@@ -127,7 +127,9 @@ test_fresh (void **state)
   }
 }
 
-/* What was given before is not read, and neither is what is outside. */
+/* Neither blocks that were given before nor blocks outside the requested part
+ * are read.
+ */
 static void
 test_missing (void **state)
 {
@@ -170,7 +172,7 @@ test_missing (void **state)
   }
 }
 
-/* After an error the rest can be read, once. */
+/* After an error the missing blocks can still be read. */
 static void
 test_error (void **state)
 {
@@ -202,7 +204,9 @@ test_error (void **state)
   }
 }
 
-/* Each thread may have taken a range before it was known. */
+/* After an error each thread reads at most one more range, which it had taken
+ * before.
+ */
 struct failing {
   struct scan scan;
   atomic_uint late;             /* reads that began after the error */
@@ -240,7 +244,8 @@ test_error_stops (void **state)
 
 /* ---- Threads ---- */
 
-/* Only the caller of reader_scan looks for data, and there is none. */
+/* Only the thread that called reader_scan queries extents, if there is no data.
+ */
 static int
 extent_by_caller (void *opaque, uint64_t offset, struct extent *extent,
                   struct error *error)
@@ -272,8 +277,8 @@ test_no_data (void **state)
   }
 }
 
-/* All threads are there when there is something to read: none goes on before
- * each has begun.
+/* All threads read at the same time: no read ends before each thread has begun
+ * one.
  */
 static int
 read_with_others (void *opaque, const struct range *range, void *buf,
@@ -300,7 +305,7 @@ test_all_read (void **state)
   struct error error;
 
   (void) state;
-  alarm (300);                  /* for what hangs */
+  alarm (300);                  /* end a test that hangs */
   for (int i = 0; i < 4; i++) {
     reading = 0;
     leaves = new_table (image.size, BLKHASH_LEAVES_ONCE);
@@ -310,8 +315,8 @@ test_all_read (void **state)
   alarm (0);
 }
 
-/* As many reads are in flight as there may be, with three threads that hash:
- * none ends before all have begun.
+/* DEPTH reads are in flight, although only three threads may hash: no read ends
+ * before all of these have begun.
  */
 #define DEPTH 64
 
@@ -353,7 +358,7 @@ test_depth (void **state)
   struct error error;
 
   (void) state;
-  alarm (300);                  /* for what hangs */
+  alarm (300);                  /* end a test that hangs */
   setenv ("BLKSUM_DEPTH", "64", 1);
   assert_int_equal (scan_part (leaves, &image, 0, UINT64_MAX, &error), 0);
   unsetenv ("BLKSUM_DEPTH");
@@ -365,7 +370,7 @@ test_depth (void **state)
 /* ---- Several images that share the threads that hash ---- */
 
 #define IMAGES 4
-#define HASHING 2               /* threads at once */
+#define HASHING 2               /* threads that may hash at the same time */
 
 static atomic_uint now_hashing, most_hashing;
 

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: a scan without a table finds the first byte that is not zero, and
- * reads little else.
+ * reads little after it.
  */
 
 #include <config.h>
@@ -23,7 +23,7 @@
 
 #define ROUNDS 200
 
-/* Make all of it zero but NUMBER bytes, and some that are said to be holes. */
+/* Make all bytes zero except up to NUMBER bytes outside the holes. */
 static void
 make_rare (struct disk *disk, unsigned number)
 {
@@ -36,7 +36,7 @@ make_rare (struct disk *disk, unsigned number)
   }
 }
 
-/* The first byte at FROM or behind it that is not zero. */
+/* Returns the offset of the first byte at or after FROM that is not zero. */
 static uint64_t
 first_data (const struct disk *disk, uint64_t from)
 {
@@ -45,8 +45,8 @@ first_data (const struct disk *disk, uint64_t from)
   return from < disk->size ? from : UINT64_MAX;
 }
 
-/* What was read is all data up to what was found, nothing before FROM but in
- * the same unit, and by one thread nothing behind the range of what was found.
+/* All data up to the found byte was read, nothing before the unit of FROM, and,
+ * with one thread, nothing after the range of the found byte.
  */
 static void
 check_reads (const struct disk *disk, const struct scan *scan,

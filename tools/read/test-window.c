@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: whatever is hashed first, what waits for the first range that is
- * not hashed is bounded, also for several images that share the memory, and who
- * has that range never waits.
+ * Unit test: for ranges that are hashed in any order, the memory of the leaves
+ * after the first range that is not hashed is bounded, also for several images
+ * that share the memory; and the window is open if all ranges are hashed.
  */
 
 #include <config.h>
@@ -42,7 +42,9 @@ swap (struct window *window, struct taken *a, struct taken *b)
   a->used = false;
 }
 
-/* What is hashed and waits, and what is being hashed, takes memory. */
+/* Leaves take memory from when their range is taken until all ranges before it
+ * are hashed.
+ */
 static void
 check_bound (unsigned images)
 {
@@ -51,7 +53,7 @@ check_bound (unsigned images)
 
   for (b = 0; b < 4; b++) {
     static struct taken taken[RANGES];
-    static uint64_t leaves[ROUNDS]; /* of each range so far */
+    static uint64_t leaves[ROUNDS]; /* number of leaves of each range */
     uint64_t number = 0, first = 0, ahead = 0;
     struct window window;
     int round;
@@ -81,7 +83,7 @@ check_bound (unsigned images)
         if (!other->used)
           swap (&window, t, other);
       }
-      /* The first one is slow. */
+      /* The first range is hashed slowly. */
       else if (t->used &&
                (t->number != first || rand_r (&seed) % 4 == 0)) {
         window_done (&window, &t->item);
@@ -117,7 +119,7 @@ test_images (void **state)
   check_bound (16);
 }
 
-/* It closes, and opens as soon as the first is hashed. */
+/* The window closes, and opens when the first range is hashed. */
 static void
 test_first (void **state)
 {

@@ -4,9 +4,9 @@
  * The window: limits how far ranges may be ahead of the first range that is not
  * hashed, because their leaves are kept in memory until they can be folded.
  *
- * The window counts the memory for leaves.  So a hole counts no more than a
- * block, and small blocks count more than large blocks for the same data.  Not
- * thread-safe: the caller holds a lock.
+ * The window counts the memory for leaves.  So a hole of any length counts no
+ * more than a range of one block, and small blocks count more than large blocks
+ * for the same data.  Not thread-safe: the caller holds a lock.
  */
 
 #ifndef BLKSUM_WINDOW_H
