@@ -40,7 +40,8 @@ struct direct {
   struct qemu_image qi;
   struct file_extent found;     /* the last extent, used by direct_extent_at */
 
-  pthread_mutex_t lock;         /* protects the fields below */
+  pthread_mutex_t lock;         /* protects the fields below while threads read;
+                                 * chain.size is constant */
   struct chain chain;
   pthread_cond_t has_started;
   enum { STARTING, SERVING, REFUSED } qemu;
@@ -124,8 +125,8 @@ direct_len (const struct run *run, uint64_t len)
   return len - len % READ_ALIGN;
 }
 
-/* Returns the length of RANGE, rounded up to whole sectors: qemu would read
- * the whole last sector anyway.
+/* Returns the length of RANGE, rounded up to whole sectors, but not beyond the
+ * disk: qemu would read the whole last sector anyway.
  */
 static uint64_t
 whole_sectors (const struct direct *direct, const struct range *range)
@@ -202,8 +203,9 @@ direct_begin (void *opaque, struct error *error)
   return r;
 }
 
-/* Start qemu-nbd again, with the page cache, to read the missing ranges.  If it
- * accepts the image now, all ranges are read; otherwise its error is reported.
+/* Start qemu-nbd again to read the missing ranges; with the page cache, if it
+ * refuses the image with direct I/O.  If it accepts the image now, all ranges
+ * are read; otherwise its error is reported.
  */
 static int
 scan_by_qemu (struct direct *direct, struct scan *scan)

@@ -17,7 +17,8 @@ struct source_options;
  * that of the larger one; the smaller one is extended by zeros.  Blocks of
  * BLOCK_SIZE bytes are compared: a block that is the same in both reads as
  * zeros, and any other block as some data that is not zero.  Returns 0; or -1
- * with errno set: ENOTSUP if one of the two can only be read sequentially.
+ * with errno set: ENOTSUP if one of the two has no functions that read at any
+ * offset (see image in source.h).
  */
 int pair_open (const struct source_options *options, size_t block_size,
                struct source *const both[2], struct source **source);

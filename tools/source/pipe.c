@@ -47,8 +47,8 @@ enlarge_pipe (int fd)
 #endif
 }
 
-/* Wait for data, which can take long, or until all threads stop.  Returns false
- * with errno set.
+/* Wait for data, which can take long.  Returns false with errno set if the scan
+ * has failed or was canceled.
  */
 static bool
 wait_for_data (const struct pipe *pipe)
@@ -64,7 +64,7 @@ wait_for_data (const struct pipe *pipe)
   return true;
 }
 
-/* Fill the buffer; only the last one is short.  Returns its length, or -1 with
+/* Fill BUF, unless the pipe ends.  Returns the number of bytes, or -1 with
  * errno set.
  */
 static ssize_t

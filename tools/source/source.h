@@ -5,12 +5,14 @@
  * source is a file of this folder.
  *
  * A source reads the missing ranges of a leaf table.  It does not depend on the
- * digest, the sum or the output.
+ * digest, the sum or the output.  Its functions are called by one thread at a
+ * time.
  *
- * All sources use the threads, buffers and limits of read/; scan starts them
- * with the functions of one source.  scan is not derived from image, which only
- * some sources have: a stream has no offsets, an NBD connection has many reads
- * in flight, and after its scan has begun, an image may have to be read by qemu.
+ * All sources use the buffers and limits of read/, and all except NBD also its
+ * threads, which the function scan starts.  scan is not derived from the
+ * function image, which only some sources have: a stream has no offsets, an NBD
+ * connection has many reads in flight, and an image whose scan has begun may
+ * have to be read by qemu.
  */
 
 #ifndef BLKSUM_SOURCE_H
@@ -32,8 +34,9 @@ struct source;
 struct source_ops {
   /* Read the missing ranges of SCAN in the first source->size bytes.  A source
    * that can only be read sequentially is read once and completely, into an
-   * empty table, whose size is set at the end.  Returns 0, or -1 with the
-   * reason in SCAN; then the source can only be closed.
+   * empty table, whose size is set at the end if it was unknown.  Returns 0; or
+   * -1 with the reason in SCAN, unless the scan was canceled.  After an error
+   * the source can only be closed.
    */
   int (*scan) (struct source *source, struct scan *scan);
 
