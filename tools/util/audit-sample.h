@@ -34,7 +34,7 @@ struct audit_sample {
   const struct ranges *unknown; /* unknown ranges, in whole units */
   uint64_t *before;             /* for each range of UNKNOWN, the number of
                                  * unknown units before it; then their total */
-  uint64_t trusted, audited;    /* numbers of units */
+  uint64_t trusted, audited;    /* numbers of units; TRUSTED includes AUDITED */
   uint64_t stratum;             /* length of a stratum in units, if any are
                                  * audited */
   uint64_t seed;
@@ -59,8 +59,8 @@ void audit_sample_destroy (struct audit_sample *sample);
 enum sample_class audit_sample_at (const struct audit_sample *sample,
                                    uint64_t offset, uint64_t *len);
 
-/* Returns the maximum number of bytes to read.  It can be less, because the
- * last unit can be short.
+/* Returns an upper bound of the number of bytes to read.  Fewer are read if the
+ * last unit is short.
  */
 uint64_t audit_sample_bytes (const struct audit_sample *sample);
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define IN_ORDER_MAX 16         /* items in flight */
+#define IN_ORDER_MAX 16         /* maximum number of items in flight */
 
 struct in_order {
   size_t count;                 /* number of items */

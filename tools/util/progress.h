@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The progress of a job.  The job calls these functions, and does not know how
- * the progress is shown.
+ * The progress of a job.  The job calls these functions; its request determines
+ * how the progress is shown.
  */
 
 #ifndef BLKSUM_UTIL_PROGRESS_H
@@ -15,6 +15,9 @@
 
 struct progress_form;
 
+/* Functions that show the progress, called by the thread of the job unless they
+ * are thread-safe.
+ */
 struct progress {
   void (*begin) (const struct progress_form *form, uint64_t size);
   void (*add) (uint64_t len);   /* thread-safe */
@@ -33,7 +36,7 @@ struct progress_form {
 };
 
 /* Begin the progress of SIZE bytes, or PROGRESS_NO_SIZE.  It must end before
- * the next one begins.
+ * the next one begins.  Returns the progress, for the functions below.
  */
 static inline const struct progress *
 progress_begin (const struct progress_form *form, uint64_t size)

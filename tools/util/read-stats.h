@@ -11,7 +11,9 @@
 
 #include <stdint.h>
 
-/* Latencies are counted in ranges that grow by an eighth. */
+/* Latencies are counted in ranges that grow by about an eighth.  The last range
+ * has all latencies of more than an hour.
+ */
 #define READ_STATS_RANGES 320
 
 /* Initialize it to zeros. */
@@ -27,9 +29,9 @@ struct read_stats {
 void read_stats_add (struct read_stats *stats, uint64_t latency,
                      unsigned in_flight);
 
-/* Returns the nanoseconds within which SHARE of the reads ended, such as 0.5
- * for the median, at most an eighth too many.  Returns 0 if there were no
- * reads.
+/* Returns the latency, in nanoseconds, that SHARE of the reads did not exceed;
+ * with 0.5, the median.  It is too high by at most an eighth.  Returns 0 if
+ * there were no reads.
  */
 uint64_t read_stats_latency (const struct read_stats *stats, double share);
 

@@ -11,9 +11,9 @@
 #include <pthread.h>
 
 struct semaphore {
-  pthread_mutex_t lock;         /* protects the field below */
+  pthread_mutex_t lock;         /* protects LEFT */
   pthread_cond_t released;
-  unsigned left;                /* threads that may acquire it */
+  unsigned left;                /* threads that can acquire it without a wait */
 };
 
 void semaphore_init (struct semaphore *semaphore, unsigned count);

@@ -15,7 +15,7 @@
 struct semaphore;
 
 #define SOURCE_WHOLE UINT64_MAX
-/* Memory of all reads in flight, bytes. */
+/* Memory of all buffers, bytes; shared by images that are read in parallel. */
 #define SOURCE_MEMORY (44 * 1024 * 1024)
 
 struct source_options {
@@ -24,7 +24,7 @@ struct source_options {
   bool image_opts;              /* operands are option strings of qemu */
   char **objects;               /* --object DEF, NULL terminated */
   size_t nr_objects;
-  bool force_share;
+  bool force_share;             /* other programs may write the image */
   bool refuse_sums;             /* refuse a file that looks like checksums */
   bool refuse_bitmaps;          /* refuse a probed qcow2 with bitmaps, for which
                                  * qemu-nbd can allocate much memory */

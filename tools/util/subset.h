@@ -30,8 +30,8 @@ bool subset_has (const struct subset *subset, uint64_t offset, uint64_t *len);
 /* Returns the number of bytes that the subset has in an image of SIZE bytes. */
 uint64_t subset_bytes (const struct subset *subset, uint64_t size);
 
-/* Write that number and SIZE to TEXT, as "4 of 100 GiB", in the largest unit in
- * which both are integers.
+/* Write that number and SIZE to TEXT, which has room for ROOM bytes, as "4 of
+ * 100 GiB", in the largest unit up to GiB in which both are integers.
  */
 void subset_describe (const struct subset *subset, uint64_t size, char *text,
                       size_t room);

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: items in flight together, in their slots, delivered in order; some
- * of them done alone.
+ * Unit test: items are in flight at the same time, use their slots, and are
+ * delivered in order; some of them are processed alone.
  */
 
 #include <config.h>
@@ -24,15 +24,17 @@
 #define NONE SIZE_MAX
 
 static struct {
-  size_t stop_at;               /* the item after which no more is wanted */
-  size_t together;              /* items that wait until so many began */
-  size_t hold;                  /* until its next IN_ORDER_MAX - 1 are done */
-  size_t alone_every;           /* each so many items one is done alone, or 0 */
+  size_t stop_at;               /* deliver returns false for this item */
+  size_t together;              /* items wait until this number has begun */
+  size_t hold;                  /* the item that waits until the next
+                                 * IN_ORDER_MAX - 1 items are done */
+  size_t alone_every;           /* multiples of this are processed alone; 0:
+                                 * none */
 
   pthread_mutex_t lock;         /* protects the fields below */
   pthread_cond_t changed;
   size_t begun, done, alone, delivered;
-  size_t slots[IN_ORDER_MAX];   /* the item that is there, or NONE */
+  size_t slots[IN_ORDER_MAX];   /* the item in the slot, or NONE */
 } test;
 
 static unsigned threads_allowed, nr_threads;
@@ -130,7 +132,7 @@ deliver (void *opaque, size_t i, unsigned slot)
   assert_ptr_equal (opaque, &test);
   assert_int_equal (i, test.delivered);
   assert_int_equal (test.slots[slot], i);
-  /* None is ahead of this by more. */
+  /* No item that is further ahead has begun. */
   assert_true (test.begun <= i + IN_ORDER_MAX);
   test.slots[slot] = NONE;
   test.delivered++;
@@ -164,7 +166,7 @@ test_order (void **state)
   setup (state);
 }
 
-/* It hangs if there are fewer in flight. */
+/* This hangs if fewer than IN_ORDER_MAX items are in flight. */
 static void
 test_together (void **state)
 {
@@ -174,7 +176,7 @@ test_together (void **state)
   assert_int_equal (test.delivered, 100);
 }
 
-/* Those behind a slow item go on, up to the last slot, and not beyond. */
+/* The items after a slow item are processed while there are free slots. */
 static void
 test_slow (void **state)
 {

@@ -26,7 +26,7 @@ compare (const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-/* Between the right one and an eighth more. */
+/* The percentile is correct, or too high by at most an eighth. */
 static void
 check (const struct read_stats *stats, const uint64_t *sorted, unsigned n)
 {
