@@ -3,11 +3,12 @@
  *
  * The leaves of an image as an iterator, while the image is being hashed.
  *
- * The leaf table passes its leaves to a sink, a few at a time, which copies
- * them into a batch.  Waking the consumer for each call would take as long as
- * hashing the blocks, so the consumer sleeps until the batch has many leaves.
- * The sleep has a short timeout, because a pipe may stall, and results before
- * the stall must be reported.
+ * The leaf table passes its leaves to a sink, a few at a time, in a thread that
+ * adds blocks or folds the table.  The sink copies them into a batch.  Waking
+ * the consumer for each call would take as long as hashing the blocks, so the
+ * consumer sleeps until the batch has many leaves.  The sleep has a short
+ * timeout, because a pipe may stall, and results before the stall must be
+ * reported.
  */
 
 #include <config.h>
@@ -26,11 +27,12 @@
 
 #define MAX_RUNS 1024           /* in a batch */
 #define MAX_BYTES (128 * 1024)  /* of leaves in a batch */
-#define BATCH_TIMEOUT (DEADLINE_SECOND / 50) /* the sleep for a larger batch */
+#define BATCH_TIMEOUT (DEADLINE_SECOND / 50) /* limit of the wait for a larger
+                                              * batch */
 
 struct image_batch {
   size_t count;                 /* runs */
-  size_t used;                  /* bytes of LEAVES */
+  size_t used;                  /* number of used bytes of LEAVES */
   struct blkhash_manifest_run runs[MAX_RUNS];
   unsigned char leaves[MAX_BYTES];
 };
@@ -50,7 +52,9 @@ image_group_destroy (struct image_group *group)
   pthread_mutex_destroy (&group->lock);
 }
 
-/* Stop the image: no more leaves are needed.  Wake the threads that wait. */
+/* Stop hashing, because no more leaves are needed, and wake the threads that
+ * wait.
+ */
 static void
 stop (struct image_runs *image)
 {
@@ -225,7 +229,8 @@ fill_table (struct image_runs *image, struct sum *sum, struct error *error)
                                          * reason */
 }
 
-/* After image_runs_close an error is only a consequence, so it is not stored.
+/* An error after the image was stopped is only a consequence of that, so it is
+ * not stored.
  */
 static bool
 end (struct image_runs *image, const struct sum *sum,

@@ -5,9 +5,9 @@
  * This is the only iterator with threads.
  *
  * The hashing threads can be two batches ahead of the consumer; then they wait.
- * Each image has its own batches and threads, so two images that are compared
- * never wait for each other.  In a group, an error of one image stops the other
- * one, because that may be reading from a stalled pipe.
+ * Each image has its own batches and threads, because two images that are
+ * compared could deadlock if they shared these.  In a group, an error of one
+ * image stops the other one, because that may be reading from a stalled pipe.
  */
 
 #ifndef BLKSUM_IMAGE_RUNS_H
@@ -51,19 +51,20 @@ struct image_runs {
   size_t taken;                 /* runs of FRONT that were returned */
 
   pthread_mutex_t lock;         /* protects the fields below */
-  pthread_cond_t has_leaves, has_room; /* in BACK */
+  pthread_cond_t has_leaves, has_room; /* BACK has leaves, or room for more */
   struct image_batch *back;     /* filled by the sink; becomes FRONT */
   bool closed;                  /* no more leaves are needed */
   bool ended;                   /* the thread has ended, and has set the two
                                  * fields below */
-  struct error reason;          /* why it failed, or empty; not set after the
-                                 * iterator was closed */
+  struct error reason;          /* why it failed, or empty; not set if CLOSED
+                                 * was set before */
   struct sum sum;               /* after ENOENT: the bytes read */
 };
 
 /* Start to hash the image of SOURCE, as a member of GROUP unless it is NULL.
- * SOURCE, GROUP and the options of REQUEST must outlive the iterator.  Returns
- * 0, or -1 with the reason in ERROR; then there is nothing to close.
+ * SOURCE, GROUP, ERROR and what REQUEST points to must outlive the iterator,
+ * which replaces request->stopped by its own function.  Returns 0, or -1 with
+ * the reason in ERROR; then there is nothing to close.
  *
  * If the image cannot be read, the iterator returns ECANCELED.  The reason is
  * stored in ERROR, unless ERROR is already set, at the latest when

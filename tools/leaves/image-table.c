@@ -67,7 +67,7 @@ image_table_fill (struct source *source, struct blkhash_leaves *leaves,
   int r;
 
   init_scan (&scan, leaves, request);
-  /* An empty image that is compared has no blocks of its own. */
+  /* An empty image that is compared has nothing to read: its table is zero. */
   r = request->table_size && source->size == 0 ? 0
                                                : source_scan (source, &scan);
   if (r == -1)

@@ -21,8 +21,8 @@ struct manifest_runs {
   const char *name;             /* name in the reason, or NULL */
   uint64_t size;                /* bytes; blocks beyond it are read, but not
                                  * returned */
-  uint64_t trailing_block;      /* set at the end: the first block of data
-                                 * beyond SIZE, or UINT64_MAX */
+  uint64_t trailing_block;      /* the first block of data beyond SIZE, or
+                                 * UINT64_MAX; known at the end */
   const struct progress *progress; /* counts each byte; or NULL */
   struct error *error;          /* receives the reason */
 };

@@ -3,9 +3,9 @@
  *
  * An iterator that overlays leaves of an image on the leaves of a base.
  *
- * The image determines the runs: it has a run for each block, including blocks
- * that were not read.  When leaves of the base are needed, it is read up to the
- * same block.
+ * The image determines the runs: its own runs cover all blocks, including those
+ * that were not read.  When leaves of the base are needed, the base is read up
+ * to the same block.
  */
 
 #include <config.h>
@@ -90,6 +90,7 @@ differs (struct overlay_runs *overlay, uint64_t block)
 }
 
 /* Compare RUN with the base.  RUN is truncated to the current run of the base.
+ * Returns 0; or ECANCELED with an error set, also if a block differs.
  */
 static int
 audit (struct overlay_runs *overlay, struct blkhash_manifest_run *run)

@@ -33,7 +33,8 @@ struct overlay_runs {
                                  * always read to the end */
   uint64_t size;                /* size of the image, bytes */
   uint32_t block_size;
-  const struct progress *progress; /* counts the bytes of leaves of the base */
+  const struct progress *progress; /* counts the bytes of leaves that are taken
+                                    * from the base */
   struct error *error;          /* receives the reason, such as a block that
                                  * differs */
 

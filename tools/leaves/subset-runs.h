@@ -16,7 +16,7 @@ struct subset;
 
 struct subset_runs {
   struct leaf_runs runs;
-  struct leaf_runs *all;
+  struct leaf_runs *all;        /* the runs of the whole image */
   const struct subset *subset;
   uint32_t block_size;          /* bytes */
   struct blkhash_manifest_run left; /* the rest of a run of ALL */

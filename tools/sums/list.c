@@ -16,7 +16,9 @@
 #include "sums/list.h"
 #include "util/error.h"
 
-/* Longer than any name of PATH_MAX bytes, all of them escaped. */
+/* Bytes; longer than any line with a name of PATH_MAX bytes that are all
+ * escaped.
+ */
 #define MAX_LINE (64 * 1024)
 
 struct sums_list {
@@ -47,8 +49,8 @@ sums_list_open (const char *path, struct error *error)
 /* How a line ended. */
 enum line_end { END_NEWLINE, END_FILE, END_NUL };
 
-/* Read a line without its end.  If it is too long, *LEN is MAX_LINE + 1, and
- * the text is truncated.
+/* Read a line without the character that ends it.  If it is too long, *LEN is
+ * MAX_LINE + 1, and the text is truncated.
  */
 static enum line_end
 read_line (struct sums_list *list, size_t *len)
@@ -81,8 +83,8 @@ sums_list_next (struct sums_list *list, struct sums_line *line,
     return 0;
   list->number++;
   if (end == END_NUL)
-    return error_set (error, "line %ju has a NUL character: a list of "
-                      "checksums has one in each line",
+    return error_set (error, "line %ju has a NUL character: the lines of a "
+                      "list end with newlines",
                       (uintmax_t) list->number);
   if (len > MAX_LINE)
     *line = (struct sums_line) {

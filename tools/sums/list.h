@@ -26,7 +26,7 @@ struct sums_list *sums_list_open (const char *path, struct error *error);
 int sums_list_next (struct sums_list *list, struct sums_line *line,
                     struct error *error);
 
-/* Returns the number of the last line that was read, from 1. */
+/* Returns the number of the last line that was read, counted from 1. */
 uint64_t sums_list_line_number (const struct sums_list *list);
 
 void sums_list_close (struct sums_list *list);
