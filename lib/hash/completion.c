@@ -2,6 +2,10 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Asynchronous requests, and the queue of completed requests.
+ *
+ * A request is in the list UNUSED, or has parts that are not complete, or is in
+ * the list DONE until it is reaped.  All requests are allocated in advance, so
+ * starting one cannot fail for lack of memory.
  */
 
 #include <config.h>
@@ -23,7 +27,7 @@
 
 struct request {
   struct completions *owner;
-  struct request *next;         /* in the free or the completed list */
+  struct request *next;         /* in the list UNUSED or DONE */
   void *user_data;
   size_t parts;                 /* parts that have not completed; protected by
                                  * the lock */

@@ -4,7 +4,8 @@
  * Asynchronous requests, and the queue of completed requests.  A request has
  * parts, and completes when all of its parts have completed.
  *
- * One thread starts and reaps requests; any thread can complete a part.
+ * One thread starts and reaps requests; any thread can complete a part.  A
+ * request is in flight from its start until it is reaped.
  */
 
 #ifndef BLKHASH_COMPLETION_H
@@ -17,7 +18,8 @@ struct completions;
 struct request;
 
 /* DEPTH, at least 1, is the maximum number of requests in flight.  Returns NULL
- * with errno set on failure.
+ * with errno set on failure.  completions_free must be called after all threads
+ * that complete parts have ended.
  */
 struct completions *completions_create (unsigned depth);
 void completions_free (struct completions *c);

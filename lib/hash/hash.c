@@ -2,6 +2,11 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The streaming API, for an image that is read sequentially.
+ *
+ * One thread appends blocks to an order (order.h), whose pool of threads hashes
+ * them.  Whole blocks of an asynchronous request are passed to the order
+ * without copying; all other data is copied.  The first error is kept in struct
+ * blkhash, which the threads of the pool do not access.
  */
 
 #include <config.h>
@@ -191,7 +196,9 @@ blkhash_aio_update (struct blkhash *h, const void *buf, size_t len,
   head = head_length (h, len);
   tail = (len - head) % h->block_size;
   middle = len - head - tail;
-  /* The submission counts as one part. */
+  /* The submission counts as one part, so that the request does not complete
+   * before this call has succeeded, and completes even if it has no jobs.
+   */
   request = completions_start (h->completions, user_data,
                                order_data_jobs (h->order, middle) + 1);
   if (!request)
@@ -207,7 +214,7 @@ blkhash_aio_update (struct blkhash *h, const void *buf, size_t len,
     err = order_copy (h->order, data + head + middle, tail);
   if (err) {
     /* After an error the caller can use BUF again, so wait for the jobs that
-     * read it.  The part of the submission never completes, so there is no
+     * read it.  The part of the submission is never completed, so there is no
      * completion.
      */
     order_finish (h->order);

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Measure the kernels and print their speed on this CPU, and the numbers of
- * blocks for which each is selected.
+ * blocks for which each is selected.  All of this runs in the calling thread;
+ * the plan that the process uses does not change.
  */
 
 #include <config.h>

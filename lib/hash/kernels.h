@@ -9,10 +9,11 @@
 #ifndef BLKHASH_KERNELS_H
 #define BLKHASH_KERNELS_H
 
-/* Returns a text that the caller frees: a line with the CPU, a line of titles,
- * and for each digest a line for its library and one for each kernel that this
- * CPU can run, with its speed, which is measured now, and the numbers of blocks
- * for which it is the fastest.  That takes some milliseconds.
+/* Returns a text that the caller frees: a line with the CPU and a line of
+ * titles.  Then, for each digest that has kernels for this CPU, a line for its
+ * library and a line for each of these kernels.  Such a line has the speed, and
+ * the numbers of blocks for which this implementation is selected.  The speed
+ * is measured in this call, which takes some milliseconds.
  *
  * Returns NULL with errno ENOMEM, or EIO if a digest or a kernel fails.
  * Thread-safe.

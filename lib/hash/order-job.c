@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The jobs of an order, which hash data to leaves in the threads of the pool.
+ * The jobs of an order, which hash data to leaves in the threads of the pool,
+ * or in the appending thread if no thread can be started.
  *
  * A job belongs to the thread that runs it, until that thread marks it done
  * under the order's lock.
@@ -19,7 +20,9 @@
 #include "hash/order.h"
 #include "hash/pool.h"
 
-/* Take the next blocks of the jobs, from offset *OFFSET in *JOB on. */
+/* Store in BLOCKS the next blocks of the jobs, from offset *OFFSET in *JOB on,
+ * and advance both.  Returns the number of blocks, at most LEAF_GROUP.
+ */
 static size_t
 take_blocks (const struct job **job, size_t *offset,
              struct leaf_block *blocks)
@@ -43,7 +46,9 @@ take_blocks (const struct job **job, size_t *offset,
   return n;
 }
 
-/* Blocks of several jobs are hashed together. */
+/* Blocks of several jobs are hashed together, to fill the lanes.  So an error
+ * is the error of all these jobs.
+ */
 static int
 hash_jobs (const struct job *job)
 {

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The internals of an order: order.c runs in the appending thread, order-job.c
- * in the threads of the pool.
+ * The internals of an order: order.c runs in the appending thread.  The jobs of
+ * order-job.c run in the threads of the pool, or in the appending thread if no
+ * thread can be started.
  */
 
 #ifndef BLKHASH_ORDER_PRIVATE_H
@@ -40,7 +41,9 @@ struct job {
   void (*done_cb) (void *opaque, int error);
   void *opaque;
 
-  /* Written under order->lock by the worker, which then releases the job. */
+  /* Protected by order->lock while the job is submitted: the worker writes
+   * them, and does not access the job after that.
+   */
   bool done;
   int error;
 };
@@ -50,8 +53,8 @@ struct order {
   struct outer *outer;
   struct pool *pool;
   size_t block_size, leaf_size; /* bytes */
-  size_t job_bytes, copy_bytes; /* of a job, and of one with copied bytes:
-                                 * multiples of block_size */
+  size_t job_bytes, copy_bytes; /* maximum data of a job, and of a job with
+                                 * copied bytes: multiples of block_size */
 
   /* Used only by the appending thread. */
   int error;                    /* the first error */
@@ -62,8 +65,8 @@ struct order {
   unsigned head, count, slots;  /* the ring */
   struct job *ring;
 
-  pthread_mutex_t lock;
-  pthread_cond_t job_done;
+  pthread_mutex_t lock;         /* protects DONE and ERROR of submitted jobs */
+  pthread_cond_t job_done;      /* the appending thread waits for it */
 };
 
 /* Returns the number of blocks in LEN bytes, the last of which may be short. */

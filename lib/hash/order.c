@@ -11,14 +11,14 @@
  * Rejected: a leaf table, which also hashes blocks and folds their leaves,
  * instead of the leaves of a job and the fold here.  The ring, the copies and
  * the pool would remain, because the limit on memory requires waiting for the
- * oldest job; the table would only add a tree, a lock that threads share, and
- * 80 lines.  It is slower where a block needs little hashing.  The table shows
- * the bytes per CPU second with the leaf table, relative to those without it,
- * of blkhash-bench --aio --streams 0: medians of 31 alternating runs, on a busy
+ * oldest job; the leaf table would only add a tree, a lock that threads share,
+ * and 80 lines.  It is slower where a block needs little hashing.  "ratio" is
+ * the bytes per CPU second with the leaf table, divided by those without it, of
+ * blkhash-bench --aio --streams 0: medians of 31 alternating runs, on a busy
  * AMD EPYC (family 23, model 1) with 2 CPUs.  "noise" is the same ratio of one
  * half of the runs without it to the other half.
  *
- *   digest, block size, threads    table     noise
+ *   digest, block size, threads    ratio     noise
  *   sha256, 64 KiB, 2              1.01      0.96
  *   sha256, 4 KiB, 2               0.98      0.98
  *   sha256, 512 bytes, 2           0.96      0.99
@@ -49,10 +49,13 @@
 #include "hash/order.h"
 #include "hash/pool.h"
 
-#define JOB_BYTES (2u << 20)    /* of data in a job, if blocks are not larger */
-#define COPIES (48u << 20)      /* of data in copies, within that */
-#define JOB_BLOCKS 1024         /* bounds the leaves of tiny blocks */
-#define JOB_ZEROS 65536         /* about a millisecond to fold */
+#define JOB_BYTES (2u << 20)    /* bytes of data in a job, if blocks are not
+                                 * larger */
+#define COPIES (48u << 20)      /* bytes of all buffers for copies together */
+#define JOB_BLOCKS 1024         /* in a job of data: bounds the leaves of tiny
+                                 * blocks */
+#define JOB_ZEROS 65536         /* a run of fewer zero blocks can be extended;
+                                 * about a millisecond to fold */
 
 static int
 fail (struct order *order, int err)
@@ -279,8 +282,8 @@ order_zeros (struct order *order, uint64_t count)
 
   if (order->count > 0) {
     job = &order->ring[(order->head + order->count - 1) % order->slots];
-    /* Merge runs up to a bound: otherwise a caller that appends only holes
-     * would leave all folding to the end.
+    /* Extend only a short run: if all runs were merged, a caller that appends
+     * only holes would leave all folding to the end.
      */
     if (job->zeros && job->zeros < JOB_ZEROS) {
       job->zeros += count;

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A thread pool with a queue of tasks.  Threads are started on demand.
- * Stopping sets a flag, and drops the tasks that have not started.
+ * A thread pool with a queue of tasks.  Any thread can submit a task.  Threads
+ * are started on demand.  Stopping sets a flag, and drops the tasks that have
+ * not started.
  */
 
 #include <config.h>
@@ -22,7 +23,8 @@ struct pool {
   pthread_mutex_t lock;         /* protects the fields below */
   pthread_cond_t work;          /* a task was queued, or stop was set */
   struct pool_task *head, **tail;
-  unsigned queued, weight;      /* of the tasks in the list */
+  unsigned queued, weight;      /* number of tasks in the list, and their total
+                                 * weight */
   unsigned idle;                /* threads that wait for work */
   bool stop;
   unsigned max_threads, started;
@@ -109,7 +111,7 @@ start_thread_locked (struct pool *pool)
   pthread_sigmask (SIG_SETMASK, &old, NULL);
 }
 
-/* Returns false if no thread could be started to run TASK. */
+/* Returns false if the pool has no thread, and none could be started. */
 static bool
 queue_task (struct pool *pool, struct pool_task *task)
 {

@@ -28,12 +28,14 @@ typedef void pool_run (struct pool_task *tasks);
  */
 struct pool *pool_create (unsigned threads, unsigned batch, pool_run *run);
 
-/* Run TASK in one of the threads, in FIFO order; or in the calling thread if no
- * thread can be started.
+/* Run TASK in one of the threads, in FIFO order; or in the calling thread if
+ * the pool has no thread and cannot start one.  Thread-safe.
  */
 void pool_submit (struct pool *pool, struct pool_task *task);
 
-/* Drop the tasks that have not started, and wait for the others. */
+/* Drop the tasks that have not started, and wait for the others.  No other call
+ * may run at the same time.
+ */
 void pool_free (struct pool *pool);
 
 #endif /* BLKHASH_POOL_H */
