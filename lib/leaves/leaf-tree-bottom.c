@@ -44,7 +44,9 @@ leaves_before (const struct bottom *bottom, unsigned i)
   return __builtin_popcountll (bottom->data & ((UINT64_C (1) << i) - 1));
 }
 
-/* Remove the leaves of COUNT blocks from FIRST on. */
+/* Remove the leaves of COUNT blocks from FIRST on.  The caller clears their
+ * bits.
+ */
 static void
 remove_leaves (const struct leaf_tree *tree, struct bottom *bottom,
                unsigned first, unsigned count)

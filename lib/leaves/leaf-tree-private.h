@@ -40,7 +40,8 @@ struct leaf_tree {
   uint64_t blocks;
   size_t leaf_size;
   unsigned height;              /* levels of inner nodes above the bottom;
-                                 * blocks beyond their reach are missing */
+                                 * blocks that the root does not reach are
+                                 * missing */
   void *root;                   /* the topmost slot */
   struct spare *spare_leaves[LEAF_ROOMS];
   struct spare *spare_bottoms, *spare_inners;
@@ -96,7 +97,7 @@ int bottom_set_data (struct leaf_tree *tree, struct bottom *bottom, unsigned i,
 struct leaf_run bottom_run (const struct leaf_tree *tree,
                             const struct bottom *bottom, unsigned i);
 
-/* Free the leaves. */
+/* Free the leaves, before the caller frees BOTTOM. */
 void bottom_drop_leaves (struct leaf_tree *tree, struct bottom *bottom);
 
 #endif /* BLKHASH_LEAF_TREE_PRIVATE_H */

@@ -5,11 +5,11 @@
  *
  * It is a radix tree with 64 slots in each node.  Its height depends on the
  * highest block that was set, so an image of unknown size takes no more memory
- * than others.  A node at the bottom holds 64 blocks and their leaves.  A slot
- * of an inner node points to a child, or is NULL if all blocks below it are
- * missing, or ALL_ZERO if all blocks below it are zero.  So a hole of 8 EiB
- * takes only a few slots, and a fully allocated image takes little more memory
- * than its leaves.
+ * than others.  A node at the bottom holds the states of 64 blocks, and their
+ * leaves.  A slot of an inner node points to a child, or is NULL if all blocks
+ * below it are missing, or ALL_ZERO if all blocks below it are zero.  So a hole
+ * of 8 EiB takes only a few slots, and a fully allocated image takes little
+ * more memory than its leaves.
  *
  * Freed memory is kept for the next allocation.  The malloc library would keep
  * it too, but in one arena for each thread that has allocated memory, although
@@ -142,7 +142,9 @@ grow (struct leaf_tree *tree, uint64_t index)
   return 0;
 }
 
-/* Replace a slot of uniform state with a node. */
+/* Returns the node in the slot.  A slot of uniform state is replaced with a
+ * node first.  Returns NULL if there is no memory.
+ */
 static void *
 split_slot (struct leaf_tree *tree, void **slot, unsigned height)
 {

@@ -17,8 +17,9 @@ enum leaf_state {
   LEAF_MISSING,                 /* the initial state of every block */
   LEAF_ZERO,                    /* the block is all zero */
   LEAF_DATA,                    /* the leaf of the block is stored */
-  LEAF_PARTIAL,                 /* some pieces of the block are known; they
-                                 * are stored elsewhere */
+  LEAF_PARTIAL,                 /* the content that is known is stored
+                                 * elsewhere: some pieces of the block, or all
+                                 * of it until it is hashed */
 };
 
 /* Consecutive blocks in the same state.  A long run can be returned in parts.
@@ -32,12 +33,14 @@ struct leaf_run {
 struct leaf_tree;
 
 /* Create a tree for BLOCKS blocks, with leaves of LEAF_SIZE bytes.  Returns
- * NULL if there is no memory.
+ * NULL with errno ENOMEM.
  */
 struct leaf_tree *leaf_tree_create (uint64_t blocks, size_t leaf_size);
 void leaf_tree_free (struct leaf_tree *tree);
 
-/* Set the number of blocks.  No block beyond this number may have been set. */
+/* Set the number of blocks.  No block at or after this number may have been
+ * set.
+ */
 void leaf_tree_set_blocks (struct leaf_tree *tree, uint64_t blocks);
 
 /* Returns the maximum size, in bytes, of the nodes that a single block needs,

@@ -3,8 +3,8 @@
  *
  * The leaf table: whole blocks that are given, observed or forgotten.
  *
- * Blocks are hashed by leaf_batch before the lock is taken.  There another
- * thread may hash them together with its own blocks.
+ * Blocks are hashed by leaf_batch before the lock is taken.  In leaf_batch
+ * another thread may hash them together with its own blocks.
  */
 
 #include <config.h>
@@ -86,8 +86,8 @@ leaves_store_locked (struct blkhash_leaves *l, uint64_t index,
   return err ? leaves_stick_locked (l, err) : 0;
 }
 
-/* Returns EEXIST if a table that is given once already has one of these blocks,
- * the error of the table, or 0.
+/* Returns EEXIST if a table that is given once already has one of these blocks
+ * or a piece of it, the error of the table, or 0.
  */
 static int
 check_new_locked (struct blkhash_leaves *l, uint64_t first, uint64_t count)
@@ -152,7 +152,7 @@ observe_block_locked (struct blkhash_leaves *l, uint64_t index,
   return leaves_store_locked (l, index, block);
 }
 
-/* Store up to LEAVES_BATCH blocks with data. */
+/* Hash and store up to LEAVES_BATCH blocks of data. */
 static int
 put_data (struct blkhash_leaves *l, enum how how, const unsigned char *buf,
           uint64_t index, size_t count)

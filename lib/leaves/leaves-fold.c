@@ -11,7 +11,8 @@
  * A table that is given once is folded early: the thread that gives a block
  * becomes the folder, if there is none, and folds until it reaches a missing
  * block.  Any other table is folded from the start by each call, and the fold
- * fails with EBUSY if the table changes meanwhile.
+ * fails with EBUSY if the table changes meanwhile.  To hash a partial block, as
+ * each fold does first, is such a change.
  */
 
 #include <config.h>
@@ -129,9 +130,9 @@ end_folding_locked (struct blkhash_leaves *l)
   pthread_cond_broadcast (&l->folding_ended);
 }
 
-/* Pass the zeros that are held back to the sink.  If no sum is computed, the
- * sink does not have to wait for the end of the run.  The lock is released
- * during the call, so more blocks may be known on return.
+/* Pass the zeros that are held back to the sink, before the end of their run.
+ * Called only if no sum is computed.  The lock is released during the call, so
+ * more blocks may be known on return.
  */
 static void
 report_zeros_locked (struct blkhash_leaves *l)
@@ -205,7 +206,7 @@ leaves_fold_next_locked (struct blkhash_leaves *l, uint64_t count,
   return err;
 }
 
-/* All leaves are already folded: end the sink, and compute the digest. */
+/* If all leaves are already folded, end the sink, and compute the digest. */
 static int
 finish_early_fold (struct blkhash_leaves *l, unsigned char *md)
 {

@@ -5,12 +5,12 @@
  *
  * When the last piece completes a block, the calling thread hashes the block
  * without holding the lock.  Meanwhile the block stays in the pieces, marked as
- * busy.  If another thread changes the block meanwhile, that thread removes the
- * busy partial from the pieces, and the hashing thread discards the leaf.
+ * busy.  If another thread changes the block, that thread removes the busy
+ * partial from the pieces, and the hashing thread discards the leaf.
  *
  * When data is written into a block of zeros, the block is complete
  * immediately, but more writes to it are likely.  So the block is hashed only
- * when its memory is needed, or when the table is folded.
+ * when its memory is needed or released, or when the table is folded.
  */
 
 #include <config.h>
@@ -32,8 +32,8 @@ struct todo {
   uint64_t seen;                /* for budget_wait */
 };
 
-/* Evict an incomplete block.  Returns EAGAIN if the block is complete; then the
- * caller must hash it, as TODO says.
+/* Evict an incomplete block.  If the block is complete, mark it as busy, and
+ * return EAGAIN; then the caller must hash it, as TODO says.
  */
 static int
 evict_locked (struct blkhash_leaves *l, struct partial *partial,
@@ -79,7 +79,7 @@ busy_is_zero (const struct blkhash_leaves *l, const struct partial *partial)
 /* Find or create the partial of a block, to modify a part of it.  If it was a
  * block of zeros, the rest of the block remains known.  If it was a complete
  * block of data, the rest becomes missing, because only the leaf was kept.
- * Returns 0 or an error as above.
+ * Returns 0, or an error as reserve_locked.
  */
 static int
 open_partial_locked (struct blkhash_leaves *l, uint64_t index,
@@ -198,8 +198,9 @@ store_zero_locked (struct blkhash_leaves *l, uint64_t index)
   return err;
 }
 
-/* A piece was added to the block, or the size of the image became known: store
- * or hash the block if it is complete.
+/* A piece was added to the block, or the size of the image became known.  If
+ * the block is complete, store it if it is zero; otherwise TODO says that it
+ * must be hashed, unless it was zero before.
  */
 static int
 settle_locked (struct blkhash_leaves *l, struct partial *partial,
@@ -216,8 +217,8 @@ settle_locked (struct blkhash_leaves *l, struct partial *partial,
   return 0;
 }
 
-/* Returns 0 or an error.  EAGAIN and ENOBUFS are returned if there is no memory
- * for the piece.
+/* Returns 0 or an error.  EAGAIN and ENOBUFS, as in reserve_locked, mean that
+ * the budget has no room for the piece.
  */
 static int
 put_locked (struct blkhash_leaves *l, enum how how, const unsigned char *buf,

@@ -29,8 +29,8 @@ struct outer;
 struct partial;
 
 struct blkhash_leaves {
-  /* SIZE is set before SIZE_KNOWN, and both are set under the lock.
-   * leaves_size reads them without the lock.
+  /* SIZE is set before SIZE_KNOWN, and both are set under the lock.  They can
+   * be read without the lock: SIZE if SIZE_KNOWN is set.
    */
   atomic_bool size_known;
   uint64_t size;                /* size of the image in bytes */
@@ -44,31 +44,36 @@ struct blkhash_leaves {
   struct digest *digest;
   struct leaf_engine *engine;
 
-  pthread_mutex_t lock;         /* protects all fields below */
-  uint64_t given_end;           /* end of the ranges given while the size was
-                                 * unknown */
-  uint64_t blocks;              /* number of blocks for leaves_size */
+  pthread_mutex_t lock;         /* protects all fields below, and the objects
+                                 * TREE and PIECES */
+  uint64_t given_end;           /* end of the ranges that were given or observed
+                                 * while the size was unknown */
+  uint64_t blocks;              /* number of blocks for leaves_size; can be read
+                                 * without the lock when the size is known */
   struct leaf_tree *tree;
-  struct pieces_budget own_budget; /* budget of PIECES, unless they share one */
+  struct pieces_budget own_budget; /* budget of PIECES, unless they share one;
+                                    * it has its own locks */
   struct pieces *pieces;        /* the blocks that are LEAF_PARTIAL */
   uint64_t generation;          /* incremented by every change */
-  size_t contradictions;        /* number of observations that contradicted
-                                 * the table; atomic */
+  size_t contradictions;        /* see leaves_contradictions, which reads it
+                                 * without the lock; atomic */
   int error;                    /* sticky: leaves may be wrong or lost */
 
   /* In a table that is given once, the leaves of blocks before FOLDED are
-   * folded into OUTER and removed from the tree.  Only the thread that has set
-   * FOLDING uses OUTER and SINK, without the lock.  In any other table each
-   * fold copies SINK, and FOLDING is set while a fold calls the sink.
+   * folded into OUTER and removed from the tree.  Without the lock, only the
+   * thread that has set FOLDING uses OUTER and SINK.  In any other table each
+   * fold copies SINK, and FOLDING is set during a fold that uses the sink.
    */
-  struct outer *outer;          /* NULL with NO_SUM */
+  struct outer *outer;          /* NULL with NO_SUM, and in other tables */
   struct sink sink;
   uint64_t folded;              /* blocks */
-  uint64_t unfolded;            /* leaves in the tree */
+  uint64_t unfolded;            /* leaves in the tree; only counted in a table
+                                 * that is given once */
   uint64_t folded_data, folded_zero; /* bytes of data and zeros before FOLDED */
-  bool folding, finished;
-  pthread_cond_t folding_ended; /* signaled when FOLDING is cleared, or
-                                 * UNFOLDED has fallen to the limit */
+  bool folding, finished;       /* FINISHED: blkhash_leaves_fold has ended the
+                                 * sink */
+  pthread_cond_t folding_ended; /* signaled when FOLDING is cleared, or UNFOLDED
+                                 * has fallen to half of MAX_UNFOLDED */
 };
 
 /* While the size is unknown, the image has the maximum size.  All ranges lie
@@ -92,8 +97,8 @@ blocks_length (const struct blkhash_leaves *l, uint64_t index,
   return count > left / l->block_size ? left : count * l->block_size;
 }
 
-#define LEAVES_BATCH 64         /* maximum number of blocks hashed in one
-                                 * call */
+#define LEAVES_BATCH 64         /* maximum number of blocks of data in a call of
+                                 * leaves_put_blocks */
 
 /* How a range changes the table: GIVE replaces the content; OBSERVE adds
  * content that was read, and detects contradictions; FORGET makes it missing.
@@ -112,20 +117,22 @@ int leaves_enter_range (struct blkhash_leaves *l, enum how how,
                         uint64_t offset, uint64_t *len);
 
 /* Put COUNT blocks from block INDEX on.  BUF has their data, of at most
- * LEAVES_BATCH blocks.  If BUF is NULL, the blocks are zero, and COUNT is not
- * limited.
+ * LEAVES_BATCH blocks.  If BUF is NULL, the blocks are zero, or become missing
+ * with FORGET, and COUNT is not limited.
  */
 int leaves_put_blocks (struct blkhash_leaves *l, enum how how,
                        const unsigned char *buf,
                        uint64_t index, uint64_t count);
 
-/* Put LEN bytes, less than a block, at offset START in block INDEX. */
+/* Put LEN bytes, less than a block, at offset START in block INDEX.  BUF is
+ * NULL for zeros and for FORGET.
+ */
 int leaves_put_piece (struct blkhash_leaves *l, enum how how,
                       const unsigned char *buf, size_t len,
                       uint64_t index, size_t start);
 
-/* Called when the size became known: the last block, if it is partial, may now
- * be complete.
+/* Called when the size became known: if block INDEX, the last one, is partial,
+ * it may now be complete, and is then stored or hashed.
  */
 int leaves_end_piece (struct blkhash_leaves *l, uint64_t index);
 
@@ -143,7 +150,7 @@ int leaves_store_locked (struct blkhash_leaves *l, uint64_t index,
 int leaves_contradict_locked (struct blkhash_leaves *l, uint64_t index,
                               uint64_t count);
 
-/* Is the whole block known? */
+/* Returns true if all bytes of the block are known. */
 static inline bool
 leaves_is_complete (const struct blkhash_leaves *l,
                     const struct partial *partial)
@@ -151,10 +158,12 @@ leaves_is_complete (const struct blkhash_leaves *l,
   return partial_covers (partial, blocks_length (l, partial->index, 1), 0);
 }
 
-/* Hash a complete block, which the caller has set busy. */
+/* Hash a complete block, which the caller has set busy, store its leaf, and
+ * free PARTIAL.  The caller does not hold the lock.
+ */
 int leaves_hash_busy (struct blkhash_leaves *l, struct partial *partial);
 
-/* Remove a block from the pieces.  The caller sets the tree. */
+/* Remove a block from the pieces.  The caller sets its state in the tree. */
 void leaves_drop_partial_locked (struct blkhash_leaves *l,
                                  struct partial *partial);
 
@@ -183,8 +192,8 @@ int leaves_fold_next_locked (struct blkhash_leaves *l, uint64_t count,
 int leaves_hash_complete (struct blkhash_leaves *l);
 
 /* Callback for struct pieces: release the memory of the oldest block.  The
- * block is hashed if it is complete, and otherwise evicted.  Does not wait for
- * the lock of the table.
+ * block is hashed if it is complete, and otherwise evicted.  Returns false if
+ * there is no block, or if another thread holds the lock of the table.
  */
 bool leaves_evict_oldest (void *opaque);
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaf table: finds missing ranges, counts known bytes, and returns the
- * best batch size.
+ * The leaf table: finds missing ranges, counts known bytes and contradictions,
+ * and returns the best batch size.  Called from any thread.
  */
 
 #include <config.h>
@@ -20,8 +20,8 @@
 
 /* Find the first gap in a partial block at or after START.  Returns false if
  * there is none.  The call that completed a busy block has not returned yet, so
- * all of the block counts as missing, unless the block was complete before that
- * call.
+ * all of the block counts as missing.  An exception is a block that was zero
+ * before: it was complete before that call.
  */
 static bool
 find_gap_locked (struct blkhash_leaves *l, uint64_t index, size_t start,
@@ -92,7 +92,9 @@ blkhash_leaves_next_missing (struct blkhash_leaves *l, uint64_t offset,
   return ENOENT;
 }
 
-/* Count the bytes of a block that is complete, but not hashed yet. */
+/* Count the bytes of a block that was zero before, if it is complete but not
+ * hashed yet.
+ */
 static void
 count_partial_locked (struct blkhash_leaves *l, uint64_t index,
                       uint64_t *data, uint64_t *zero)

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The leaf table: release the memory of pieces.  Complete blocks are hashed,
- * others are evicted.
+ * and others are evicted.  This is done by a thread of this table or, if tables
+ * share a budget, of another one.
  */
 
 #include <config.h>
@@ -16,8 +17,9 @@
 #include "leaves/leaves.h"
 #include "leaves/pieces.h"
 
-/* Hash a complete block while the lock is held, because the table may be freed
- * as soon as the lock is released.
+/* Hash a complete block while the lock is held.  To release the lock and take
+ * it again could be a deadlock, because the caller of leaves_evict_oldest holds
+ * users_lock, which is taken after the lock of a table.
  */
 static void
 hash_locked (struct blkhash_leaves *l, const struct partial *partial)
@@ -38,8 +40,8 @@ hash_locked (struct blkhash_leaves *l, const struct partial *partial)
 }
 
 /* Called in a thread that uses another table, which shares the budget and needs
- * room, because this table is the largest user.  That thread holds no reference
- * to this table, so this table can be freed when the function returns.
+ * room, because this table is the largest user.  That thread holds users_lock,
+ * which keeps this table alive; when it is released, this table can be freed.
  */
 bool
 leaves_evict_oldest (void *opaque)

@@ -4,8 +4,8 @@
  * The leaf table: an image whose size becomes known at its end.
  *
  * Until then the image has the maximum size.  A size before the end of a range
- * that was given is refused, so setting the size affects no call in progress,
- * and no block but the last.
+ * that was given or observed is refused, so setting the size affects no call in
+ * progress, and no block but the last.
  */
 
 #include <config.h>
@@ -17,7 +17,9 @@
 #include "leaves/leaf-tree.h"
 #include "leaves/leaves-private.h"
 
-/* Record the range.  Returns false if the size has become known. */
+/* Record the range, or truncate a range to forget.  Returns false, and does
+ * nothing, if the size has become known.
+ */
 static bool
 enter_unknown (struct blkhash_leaves *l, enum how how, uint64_t offset,
                uint64_t *len)

@@ -5,9 +5,8 @@
  * thread, and folds the leaves to the digest of the image.
  *
  * The tree has the state and the leaf of each block; the pieces have the
- * content of blocks of which only a part is known.  A range is cut into whole
- * blocks, which are hashed without the lock, and pieces of blocks, which are
- * copied.
+ * content of partial blocks.  A range is cut into whole blocks, which are
+ * hashed without the lock, and pieces of blocks, which are copied.
  *
  * An operation that fails half way can leave leaves of outdated content in the
  * table.  The error is sticky: later calls that give, forget or fold content,

@@ -32,15 +32,17 @@ struct blkhash_leaves *leaves_new_in_budget (const struct blkhash_opts *opts,
  * was read and not written.  Missing content is added, and known content is not
  * replaced.  If the content contradicts the known content of a block, the block
  * becomes missing.  A part of a complete block of data cannot be compared, and
- * is ignored.
+ * is ignored, as is a piece for which there is no room in the budget.  Not for
+ * a table that was created with BLKHASH_LEAVES_ONCE.
  */
 int leaves_observe_data (struct blkhash_leaves *l, const void *buf,
                          size_t len, uint64_t offset);
 int leaves_observe_zero (struct blkhash_leaves *l, uint64_t len,
                          uint64_t offset);
 
-/* Returns the number of observations that contradicted the table.  Takes no
- * lock, since a server calls it after each observation.
+/* Returns the number of contradictions that observations have found: one for
+ * each block, or for each run of blocks that were observed to be zero.  Takes
+ * no lock, because a server calls it after each observation.
  */
 size_t leaves_contradictions (struct blkhash_leaves *l);
 
@@ -49,7 +51,9 @@ size_t leaves_contradictions (struct blkhash_leaves *l);
  */
 void leaves_set_idle (struct blkhash_leaves *l, bool idle);
 
-/* Hash complete blocks and evict partial ones, to release their memory. */
+/* Hash the partial blocks that are complete, and evict the others, to release
+ * their memory.  Errors are sticky.
+ */
 void leaves_forget_pieces (struct blkhash_leaves *l);
 
 /* ---- For manifests ---- */
@@ -61,15 +65,17 @@ int leaves_describe (struct blkhash_leaves *l, struct blkhash_opts *opts,
                      uint64_t *size);
 
 /* The same as blkhash_leaves_fold, but only passes the leaves to SINK, and
- * computes no sum.  A run of zeros can be passed in parts.  Returns EINVAL if
- * the table is given once.
+ * computes no sum.  A run of zeros can be passed in parts.  The sink of the
+ * table is not called.  Returns EINVAL if the table was created with
+ * BLKHASH_LEAVES_ONCE.
  */
 int leaves_fold_to (struct blkhash_leaves *l,
                     const struct blkhash_leaf_sink *sink);
 
 /* Set COUNT blocks from FIRST on to LEAVES, each of LEAF_SIZE bytes, or to zero
  * if LEAVES is NULL.  Returns EINVAL if the blocks are not in the image, if its
- * size is unknown, or if leaves have another size.
+ * size is unknown, or if the leaves of the table are not of LEAF_SIZE bytes;
+ * other errors are those of blkhash_leaves_data.
  */
 int leaves_put_leaves (struct blkhash_leaves *l, uint64_t first,
                        uint64_t count, const unsigned char *leaves,

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Memory for pieces of blocks, in chunks of one size, within a bound that any
- * number of tables share.  Every call is thread-safe.
+ * number of tables share.  All functions except budget_init and budget_destroy
+ * are thread-safe.
  */
 
 #ifndef BLKHASH_PIECES_BUDGET_H
@@ -19,21 +20,20 @@ struct pieces_budget {
   size_t bound;                 /* bytes; set once */
 
   /* Protects USERS, the list of tables that hold memory, and keeps them alive.
-   * It is taken while the lock of a table is held, and never the other way
-   * round.
+   * It is taken while the lock of a table is held.  A thread that holds it can
+   * try, but must not wait for, the lock of a table.
    */
   pthread_mutex_t users_lock;
   struct pieces *users;
 
   pthread_mutex_t lock;         /* protects the fields below; taken last */
-  pthread_cond_t has_freed;
+  pthread_cond_t has_freed;     /* FREED was incremented, or BUSY is 0 */
   size_t used;                  /* bytes in chunks, including spare ones, and
                                  * overhead */
   unsigned busy;                /* chunks that are being hashed */
   uint64_t freed;               /* number of chunks freed so far */
   unsigned tables;
-  size_t chunk;                 /* size of a chunk in bytes; set by the first
-                                 * table */
+  size_t chunk;                 /* size of a chunk in bytes, of all tables */
   unsigned char *base;          /* mapping of BOUND bytes, or NULL */
   size_t cut;                   /* bytes from BASE on that are cut into
                                  * chunks */
@@ -59,14 +59,14 @@ void budget_leave (struct pieces_budget *budget);
  * for it elsewhere.  If *ZERO is set, a zeroed chunk is preferred; on return
  * *ZERO says if the chunk is zeroed.  Returns NULL with errno set to ENOMEM, or
  * to ENOBUFS if the bound would be exceeded.  With ENOBUFS, *SEEN is set for
- * budget_wait.
+ * budget_wait.  budget_put frees the chunk.
  */
 void *budget_get (struct pieces_budget *budget, size_t overhead, bool *zero,
                   uint64_t *seen);
 void budget_put (struct pieces_budget *budget, void *chunk, size_t overhead);
 
-/* The caller begins to hash a chunk, or has finished hashing it, after which it
- * frees the chunk.
+/* The caller begins to hash a chunk, or has hashed it.  In the latter case the
+ * chunk is freed before this call, so that budget_wait does not miss it.
  */
 void budget_busy (struct pieces_budget *budget, bool begins);
 

@@ -6,8 +6,8 @@
  * A table that needs room holds its own lock, so it must not wait for the lock
  * of another one: a user whose lock is held is skipped, and the next one tried.
  *
- * A user is added to the list with its first piece.  It is removed when a table
- * that needs room finds that it holds nothing.
+ * A user is added to the list with its first piece.  It is removed when it is
+ * freed, or when a table that needs room finds that it holds nothing.
  */
 
 #include <config.h>
@@ -74,7 +74,8 @@ surplus (const struct pieces *user)
 }
 
 /* Find the largest user that was not tried yet, with idle users before all
- * others.  If several hold the same amount, FIRST is preferred.
+ * others.  If several hold the same amount, FIRST is preferred.  Users that
+ * hold nothing are removed from the list.
  */
 static struct pieces *
 find_largest_locked (struct pieces_budget *budget, struct pieces *first)

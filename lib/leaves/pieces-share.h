@@ -17,9 +17,10 @@ struct pieces;
 void share_begin (struct pieces *pieces);
 void share_end (struct pieces *pieces);
 
-/* Make the largest user evict its oldest block.  Returns 0 if it did; EAGAIN if
- * the largest user is PIECES, so that the caller must evict *OLDEST; or ENOBUFS
- * if no user can evict a block now.
+/* Make the largest user hash or evict its oldest block.  Returns 0 if it did;
+ * EAGAIN if the largest user is PIECES, so that the caller must do this with
+ * *OLDEST; or ENOBUFS if no user can do it now.  The caller holds the lock of
+ * its table.
  */
 int share_make_room (struct pieces *pieces, struct partial **oldest);
 

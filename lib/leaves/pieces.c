@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Partial blocks: blocks of which only some pieces are known.
+ * Partial blocks: blocks whose content is kept, because only some pieces are
+ * known, or because they are not hashed yet.
  *
  * Partial blocks are in a hash table by block index, and in a list by age.  The
  * budget counts allocated bytes and not bytes of content, because a block of 4

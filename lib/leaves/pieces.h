@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Partial blocks: the content of blocks of which only some pieces are known,
- * within a memory budget.
+ * Partial blocks: the content of blocks of which only some pieces are known, or
+ * that are not hashed yet, within a memory budget.
  *
  * The caller holds the lock of its table.  Tables with different locks can
  * share a budget.
@@ -28,7 +28,8 @@ struct partial_range {
 struct partial {
   uint64_t index;               /* index of the block */
   bool busy;                    /* it is being hashed, and cannot be evicted */
-  bool on_zeros;                /* was a block of zeros before */
+  bool on_zeros;                /* was a block of zeros before, and no part was
+                                 * forgotten since: the block is complete */
   bool has_data;                /* bytes that are not all zero were stored */
   bool fresh;                   /* BYTES were zero when it was reserved */
   struct partial_range *ranges;
@@ -68,10 +69,10 @@ struct pieces {
 
 /* BUDGET must outlive the pieces.  OVERHEAD is the memory, in bytes, that the
  * leaf table needs elsewhere for a partial block.  EVICT is called with OPAQUE
- * by other users of the budget, in any thread.  It hashes or evicts the oldest
- * block of this user, and returns true.  It must not wait for the lock of the
- * table: if it cannot take the lock, or there is no such block, it returns
- * false.  EVICT can be NULL.  Returns NULL if there is no memory.
+ * by other users of the budget, in any thread, under users_lock.  It hashes or
+ * evicts the oldest block of this user, and returns true.  It must not wait for
+ * the lock of the table: if it cannot take the lock, or there is no such block,
+ * it returns false.  EVICT can be NULL.  Returns NULL with errno ENOMEM.
  */
 struct pieces *pieces_create (uint32_t block_size, size_t overhead,
                               struct pieces_budget *budget,
@@ -83,10 +84,10 @@ bool pieces_is_empty (const struct pieces *pieces);
 /* Returns the partial block INDEX, or NULL. */
 struct partial *pieces_find (struct pieces *pieces, uint64_t index);
 
-/* Allocate a partial block, which the caller adds or frees.  ZERO is set if the
- * caller will call partial_zero.  Returns NULL with errno set to ENOMEM, or to
- * ENOBUFS if the budget is used up.  With ENOBUFS, *SEEN is set for
- * budget_wait.
+/* Allocate a partial block, which the caller adds or frees.  If ZERO is set,
+ * zeroed memory is preferred, which makes partial_zero fast.  Returns NULL with
+ * errno set to ENOMEM, or to ENOBUFS if the budget is used up.  With ENOBUFS,
+ * *SEEN is set for budget_wait.
  */
 struct partial *pieces_reserve (struct pieces *pieces, bool zero,
                                 uint64_t *seen);

@@ -37,7 +37,7 @@ void sink_init (struct sink *sink, const struct blkhash_leaf_sink *user,
 bool sink_is_used (const struct sink *sink);
 
 /* Pass the next COUNT blocks: data, whose leaves are in the array LEAVES; or
- * zeros.  Returns 0, or the error of the callback.
+ * zeros, which are held back.  Returns 0, or the error of the callback.
  */
 int sink_data (struct sink *sink, const unsigned char *leaves, size_t count);
 int sink_zeros (struct sink *sink, uint64_t count);
@@ -46,7 +46,7 @@ int sink_zeros (struct sink *sink, uint64_t count);
 bool sink_has_zeros (const struct sink *sink);
 
 /* Pass the zeros that are held back.  Zeros after them are a new run.  Returns
- * the same as sink_zeros.
+ * 0, or the error of the callback.
  */
 int sink_end (struct sink *sink);
 
