@@ -15,7 +15,9 @@
  */
 uint32_t crc32c (uint32_t crc, const void *buf, size_t len);
 
-/* The same on any CPU, for tests. */
+/* The same without instructions of the CPU: the fallback of crc32c, and for
+ * tests.
+ */
 uint32_t crc32c_portable (uint32_t crc, const void *buf, size_t len);
 
 #endif /* BLKHASH_CRC32C_H */

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Compare the leaves of two images, and report the blocks that differ.  Only
- * one run of each image is in memory.
+ * one run of each image is in memory.  All functions run in the calling thread.
  */
 
 #ifndef BLKHASH_LEAF_DIFF_H
@@ -27,10 +27,11 @@ struct leaf_diff {
   void *opaque;
 
   /* Results. */
-  bool any;                     /* blocks differ */
+  bool any;                     /* blocks differ, not counting TAIL if it is
+                                 * unknown whether it differs */
   bool tail_unknown;            /* it is unknown whether TAIL differs */
   int failed;                   /* after an error: the iterator that failed, 0
-                                 * or 1; otherwise -1 */
+                                 * or 1; or -1 if none of them failed */
   uint64_t first, count;        /* the range that is not reported yet, if COUNT
                                  * is not 0 */
 };
@@ -42,15 +43,17 @@ struct leaf_diff {
 uint64_t leaf_diff_tail (uint64_t size_a, uint64_t size_b,
                          uint32_t block_size);
 
-/* Compare the leaves of A and B, which begin at the same block and have the
- * same size, to the end of both, or to the first difference if DIFFER is NULL.
- * Blocks beyond the end of one image are compared with zeros.  Returns 0, or an
- * errno value; EINVAL if they do not have the same blocks.
+/* Compare the leaves of A and B, to the end of both, or to the first difference
+ * if DIFFER is NULL.  The images begin at the same block, and their leaves have
+ * the same size.  Blocks beyond the end of one image are compared with zeros.
+ * The last range is reported by leaf_diff_flush, which the caller calls after a
+ * result of 0.  Returns 0; EINVAL if runs of A and B begin at different blocks;
+ * or the error of an iterator or of DIFFER.
  */
 int leaf_diff (struct leaf_diff *diff, struct leaf_runs *a,
                struct leaf_runs *b);
 
-/* Report the last range.  Returns the result of DIFFER. */
+/* Report the last range, if there is one.  Returns 0 or the error of DIFFER. */
 int leaf_diff_flush (struct leaf_diff *diff);
 
 #endif /* BLKHASH_LEAF_DIFF_H */

@@ -7,8 +7,8 @@
  * hashed, a combination of other iterators.  A consumer calls it from one
  * thread at a time, without a lock, and keeps only the current run.
  *
- * It is the first member of the producer's struct.  The creator of the producer
- * also destroys it.
+ * Struct leaf_runs is the first member of the producer's struct.  The creator
+ * of the producer also destroys it.
  */
 
 #ifndef BLKHASH_LEAF_RUNS_H

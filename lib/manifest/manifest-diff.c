@@ -75,16 +75,16 @@ check (struct diff *diff)
   if (!manifest_reader_is_fresh (diff->a.reader) ||
       !manifest_reader_is_fresh (diff->b.reader) ||
       diff->a.reader == diff->b.reader)
-    return fail (diff, EINVAL, "two manifests are needed of which nothing "
-                 "but the headers was read");
+    return fail (diff, EINVAL, "two readers are needed that have read nothing "
+                 "but the headers");
   if (!have_same_leaf_params (a, b))
-    return fail (diff, EINVAL, "the manifests are of different digests or "
+    return fail (diff, EINVAL, "the manifests have different digests or "
                  "block sizes");
   if (!have_same_blocks (a, b))
     return fail (diff, EINVAL, "the manifests are of different parts");
   if (diff->a.reader->leaf_size == 0)
-    return fail (diff, EINVAL, "the manifests are of a digest that has no "
-                 "length");
+    return fail (diff, EINVAL, "the digest null cannot show which blocks "
+                 "differ");
   return 0;
 }
 

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Print and parse the header of a manifest: lines of text, so that "head -c
- * 512" shows it.
+ * 512" shows it.  A header that is parsed is untrusted.
  */
 
 #include <config.h>
@@ -86,14 +86,14 @@ parse_sum (struct parser *parser, const char *value)
   parser->header->opts = blkhash_opts_from_tag (value);
   if (parser->header->opts)
     return 0;
-  parser->why = "the header says a kind of sum that is not known here";
+  parser->why = "the header has unsupported hash parameters";
   return errno == EINVAL ? ENOTSUP : errno;
 }
 
 static int
 parse_size (struct parser *parser, const char *value)
 {
-  parser->why = "the header says a wrong size";
+  parser->why = "the header has an invalid size";
   return parse_number (value, '\0', &parser->header->size) &&
     parser->header->size != BLKHASH_SIZE_UNKNOWN ? 0 : EBADMSG;
 }
@@ -101,7 +101,7 @@ parse_size (struct parser *parser, const char *value)
 static int
 parse_blocks (struct parser *parser, const char *value)
 {
-  parser->why = "the header says wrong numbers of blocks";
+  parser->why = "the header has invalid numbers of blocks";
   value = parse_number (value, ':', &parser->header->first);
   return value && parse_number (value, '\0', &parser->header->count)
     ? 0 : EBADMSG;
@@ -110,7 +110,7 @@ parse_blocks (struct parser *parser, const char *value)
 static int
 parse_unfinished (struct parser *parser, const char *value)
 {
-  parser->why = "the header says a state that is not known here";
+  parser->why = "the header has an unsupported state";
   parser->header->unfinished = true;
   return strcmp (value, "yes") == 0 ? 0 : ENOTSUP;
 }
@@ -144,7 +144,7 @@ parse_line (struct parser *parser, char *line)
   size_t i;
 
   if (!value) {
-    parser->why = "the header has a line that is not understood";
+    parser->why = "the header has an invalid line";
     return EBADMSG;
   }
   *value = '\0';
@@ -152,7 +152,7 @@ parse_line (struct parser *parser, char *line)
   for (i = 0; i < sizeof keys / sizeof keys[0]; i++)
     if (strcmp (line, keys[i].key) == 0) {
       if (parser->seen & keys[i].seen) {
-        parser->why = "the header says something twice";
+        parser->why = "the header has a key twice";
         return EBADMSG;
       }
       parser->seen |= keys[i].seen;
@@ -165,8 +165,8 @@ parse_line (struct parser *parser, char *line)
   return 0;
 }
 
-/* Returns true if the bytes are printable ASCII that ends with a newline,
- * padded with NULs.
+/* Returns true if the first LEN bytes are lines of printable ASCII, and the
+ * others are NUL.
  */
 static bool
 is_text (const unsigned char *bytes, size_t len)
@@ -201,11 +201,11 @@ check_numbers (struct parser *parser)
   uint64_t blocks;
 
   if ((parser->seen & SEEN_ALL) != SEEN_ALL) {
-    parser->why = "the header does not say all that is needed";
+    parser->why = "the header lacks a required key";
     return EBADMSG;
   }
   blocks = manifest_image_blocks (header);
-  parser->why = "the header says blocks that the image does not have";
+  parser->why = "the header has blocks that the image does not have";
   return header->first <= blocks && header->count <= blocks - header->first
     ? 0 : EBADMSG;
 }

@@ -50,8 +50,8 @@ void manifest_header_print (const struct manifest_header *header,
                             unsigned char bytes[MANIFEST_HEADER_SIZE]);
 
 /* Parse BYTES into HEADER, which the caller must have set to zero.  The caller
- * frees its opts, also after an error.  Returns 0; EBADMSG or ENOTSUP with the
- * reason in *WHY, a static string; or ENOMEM, for which *WHY has no reason.
+ * frees its options, also after an error.  Returns 0; EBADMSG or ENOTSUP with
+ * the reason in *WHY, a static string; or ENOMEM, for which *WHY has no reason.
  */
 int manifest_header_parse (const unsigned char bytes[MANIFEST_HEADER_SIZE],
                            struct manifest_header *header, const char **why);

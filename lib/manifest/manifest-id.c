@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The journal ID in the header of an unfinished manifest.
+ * The journal ID in the header of an unfinished manifest, by which blksum
+ * --resume finds out whether a state file belongs to the manifest.
  */
 
 #include <config.h>

@@ -21,8 +21,8 @@ struct manifest_input {
   int fd;
   struct manifest_observer observer; /* or all members are zero */
   uint64_t offset;              /* number of bytes consumed */
-  uint64_t left;                /* number of bytes not consumed; UINT64_MAX for
-                                 * a pipe */
+  uint64_t left;                /* number of bytes not consumed; UINT64_MAX if
+                                 * the input is not a regular file */
   unsigned char *buf;
   size_t size;                  /* size of BUF */
   size_t start, end;            /* part of BUF that is not consumed */
@@ -31,19 +31,21 @@ struct manifest_input {
 void manifest_input_init (struct manifest_input *input, int fd);
 void manifest_input_destroy (struct manifest_input *input);
 
-/* Returns true if LEN bytes are left, and always for a pipe. */
+/* Returns true if LEN more bytes are in the regular file, by its size when
+ * INPUT was initialized; and always for other input.
+ */
 bool manifest_input_may_have (const struct manifest_input *input,
                               uint64_t len);
 
 /* Read until LEN bytes are in the buffer, and store their address, which is
  * valid until the next call.  They are not consumed.  The buffer grows only as
- * they arrive.  Returns 0; ENODATA if the input ends before; ENOMEM; or the
- * error of read(2).
+ * they arrive, so a record that claims to be large takes no memory.  Returns 0;
+ * ENODATA if the input ends before; ENOMEM; or the error of read(2).
  */
 int manifest_input_peek (struct manifest_input *input, size_t len,
                          const unsigned char **bytes);
 
-/* Consume LEN bytes of the buffer. */
+/* Consume LEN bytes, which must be in the buffer. */
 void manifest_input_take (struct manifest_input *input, size_t len);
 
 #endif /* BLKHASH_MANIFEST_INPUT_H */

@@ -12,7 +12,8 @@
 struct manifest_output {
   int fd;
   unsigned char *buf;
-  size_t size, used;            /* bytes; USED are not written yet */
+  size_t size, used;            /* bytes of BUF, and bytes of it that are not
+                                 * written yet */
 };
 
 /* Returns 0 or ENOMEM. */
@@ -25,7 +26,9 @@ void manifest_output_destroy (struct manifest_output *output);
 unsigned char *manifest_output_append (struct manifest_output *output,
                                        size_t len);
 
-/* Write the buffer.  Returns 0, or the error of write(2). */
+/* Write the buffer.  Returns 0, or the error of write(2); then nothing may be
+ * written after it, because part of the buffer may have been written.
+ */
 int manifest_output_write (struct manifest_output *output);
 
 #endif /* BLKHASH_MANIFEST_OUTPUT_H */

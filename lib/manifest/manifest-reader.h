@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The internals of a manifest reader: manifest-reader.c reads the header,
- * manifest-records.c the records and the end.
+ * manifest-records.c the records and the end.  One thread at a time uses a
+ * reader.
  */
 
 #ifndef BLKHASH_MANIFEST_READER_H
@@ -29,13 +30,13 @@ struct blkhash_manifest_reader {
   struct manifest_zeros zeros;
   struct manifest_sum *sum;     /* of the records before RUN, or NULL */
   struct blkhash_manifest_run run; /* the last run; its leaves are in INPUT */
-  bool ended;
+  bool ended;                   /* the end was read; MD is valid */
   uint64_t next, end;           /* first block of the next record, and end of
                                  * all blocks */
   bool after_zeros;             /* the last record has zeros */
   bool after_short_data;        /* the last record has data, but fewer than
                                  * MANIFEST_MAX_LEAVES leaves */
-  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  unsigned char md[BLKHASH_MAX_MD_SIZE]; /* the sum in the file */
 
   int err;                      /* the first error */
   char error[160];              /* its reason, as text */

@@ -7,9 +7,9 @@
  * numbers are checked against the header, and its size against the remaining
  * bytes of the file, before memory is allocated for it.
  *
- * ENOENT means that the end was reached, and that nothing is missing.  A reader
- * of unfinished manifests also returns ENOENT at the first invalid record,
- * because a journal can end within a record.
+ * ENOENT means that the end record was valid, and that no block is missing.
+ * But a reader of unfinished manifests also returns ENOENT at the first invalid
+ * record, because a journal can end within a record.
  */
 
 #include <config.h>
@@ -53,7 +53,7 @@ input_failed (struct blkhash_manifest_reader *r, int err)
   if (err == ENODATA)
     return cut_off (r);
   err = manifest_reader_set_errno (r, err);
-  /* These errors of read(2) mean neither the end nor an invalid record. */
+  /* From read(2) these mean neither the end nor an invalid record. */
   return err == ENOENT || err == EBADMSG ? EIO : err;
 }
 

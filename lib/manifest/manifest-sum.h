@@ -16,8 +16,8 @@ struct manifest_zeros;
 
 struct manifest_sum;
 
-/* OPTS is copied.  ZEROS, which must be hashed, must outlive it.  Returns NULL
- * with errno set on failure.
+/* OPTS is copied.  The leaves of ZEROS must have been computed, and ZEROS must
+ * outlive the sum.  Returns NULL with errno set on failure.
  */
 struct manifest_sum *manifest_sum_create (const struct blkhash_opts *opts,
                                           const struct manifest_zeros *zeros);
@@ -30,7 +30,8 @@ int manifest_sum_leaves (struct manifest_sum *sum, const unsigned char *leaves,
                          size_t count);
 int manifest_sum_zeros (struct manifest_sum *sum, uint64_t count);
 
-/* Store the sum of the image of SIZE bytes, all of whose blocks were appended.
+/* Store in MD the sum of the image of SIZE bytes, all of whose blocks were
+ * appended.  Returns 0, ENOMEM or EIO.
  */
 int manifest_sum_final (struct manifest_sum *sum, uint64_t size,
                         unsigned char *md);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Save a leaf table to a manifest, and load it.
+ * Save a leaf table to a manifest, and load a leaf table from a manifest.
  */
 
 #include <config.h>

@@ -23,7 +23,7 @@
  * these.
  *
  * Returns NULL with errno as of blkhash_manifest_writer_new; EINVAL also if
- * SIZE is BLKHASH_SIZE_UNKNOWN, or the image has less than NEXT blocks.
+ * SIZE is BLKHASH_SIZE_UNKNOWN, or the image has fewer than NEXT blocks.
  */
 struct blkhash_manifest_writer *
 manifest_writer_new_unfinished (const struct blkhash_opts *opts,
@@ -31,17 +31,18 @@ manifest_writer_new_unfinished (const struct blkhash_opts *opts,
 
 /* Set the key "journal" in the header of W, which is not written yet, to ID: a
  * text of one line, such as a random number.  Returns 0, or EINVAL if W is not
- * unfinished, if it has written the header, or if ID has 64 bytes or more.
+ * unfinished, if it has received blocks or written the header, or if ID has 64
+ * bytes or more.
  */
 int manifest_writer_set_id (struct blkhash_manifest_writer *w, const char *id);
 
 /* Write the header, if it is not written yet, and all leaves that the sink of W
- * has received, as records.  No other function writes.  They are on the disk
- * after fsync.  A table passes a run of zeros to its sink when the run has
+ * has received, as records.  No other function writes.  The file is not synced:
+ * call fsync(2).  A table passes a run of zeros to its sink when the run has
  * ended, unless it was created with BLKHASH_LEAVES_NO_SUM.
  *
- * Errors: EINVAL if W is not unfinished; that of write(2); the first error of
- * the sink.
+ * Errors: EINVAL if W is not unfinished; ENOMEM; that of write(2); the first
+ * error of the sink.
  */
 int manifest_writer_flush (struct blkhash_manifest_writer *w);
 

@@ -4,8 +4,9 @@
  * Write the records of a manifest, as leaves arrive.
  *
  * A record is assembled in a buffer, because it begins with the number of its
- * leaves.  The header is written when the first leaves arrive, and complete
- * records when the buffer has WRITE_SIZE bytes.
+ * leaves.  The header is written when the first record begins, and complete
+ * records when a record of leaves ends and the buffer has WRITE_SIZE bytes.  An
+ * unfinished manifest is written only by manifest_writer_flush.
  */
 
 #include <config.h>
@@ -35,7 +36,7 @@ manifest_writer_head (struct blkhash_manifest_writer *w, uint64_t first,
 {
   int err;
 
-  /* Write the header immediately, so that the reader of a pipe can begin. */
+  /* Write the header now, so that the reader of a pipe can begin. */
   if (first == w->header.first && !w->header_last && !w->header.unfinished) {
     err = manifest_output_write (&w->output);
     if (err)

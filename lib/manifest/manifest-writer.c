@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Write a manifest, as leaves arrive: the sink, the header and the end.
+ * Write a manifest, as leaves arrive: the sink, the header and the end.  All of
+ * this runs in the calling thread.
  *
  * The file does not depend on how the leaves are divided into calls: a record
  * of data ends where zeros begin, or when it is full, and a record of zeros
@@ -171,7 +172,7 @@ sum_size (const struct blkhash_manifest_writer *w)
   return w->sum ? w->leaf_size : 0;
 }
 
-/* The CRC of the end also covers the header. */
+/* The CRC of the end record also covers the header. */
 static int
 append_end (struct blkhash_manifest_writer *w, const unsigned char *header,
             const unsigned char *md)
@@ -332,7 +333,9 @@ blkhash_manifest_writer_new (const struct blkhash_opts *opts, uint64_t size,
   return create (opts, size, NULL, false, fd);
 }
 
-/* Prepare to append to a file that already has a header. */
+/* Prepare to append to a file with the blocks before NEXT.  If NEXT is not 0,
+ * it already has a header.
+ */
 static int
 begin_at (struct blkhash_manifest_writer *w, uint64_t next)
 {

@@ -3,9 +3,10 @@
  *
  * The internals of a manifest writer: manifest-writer.c has the sink, the
  * header and the end, manifest-writer-records.c the records, and
- * manifest-writer-sum.c the sum.
+ * manifest-writer-sum.c the sum.  One thread at a time uses a writer.
  *
- * Functions return 0, ENOMEM, or the error of write(2).
+ * Functions return 0, ENOMEM, the error of write(2), or that of the digest
+ * (EIO).
  */
 
 #ifndef BLKHASH_MANIFEST_WRITER_H
@@ -43,26 +44,34 @@ struct blkhash_manifest_writer {
   size_t record;                /* start of the open record in OUTPUT */
   size_t leaves;                /* number of leaves in it; 0 if no record is
                                  * open */
-  uint64_t zeros;               /* blocks before NEXT that are in no record */
+  uint64_t zeros;               /* number of zero blocks before NEXT that are in
+                                 * no record yet */
 };
 
-/* Begin a record, or the end, with FIRST and COUNT. */
+/* Begin a record with FIRST and COUNT.  The end is such a record, too. */
 int manifest_writer_head (struct blkhash_manifest_writer *w, uint64_t first,
                           uint64_t count);
 
-/* End the record.  Its CRC continues from CRC, which is that of other bytes. */
+/* End the record.  Its CRC continues from CRC, which is that of the header for
+ * the end record, and 0 for all others.
+ */
 int manifest_writer_tail (struct blkhash_manifest_writer *w, uint32_t crc);
 
-/* Append the next COUNT blocks, at most as many as fit in the record. */
+/* Append the leaves of the next COUNT blocks, at most as many as fit in the
+ * record.
+ */
 int manifest_writer_leaves (struct blkhash_manifest_writer *w,
                             const unsigned char *leaves, size_t count);
 
-/* Close the open record of leaves; or write the record of zeros. */
+/* End the open record of leaves, if there is one; or append a record of ZEROS
+ * blocks, if that is not 0.
+ */
 int manifest_writer_close_leaves (struct blkhash_manifest_writer *w);
 int manifest_writer_close_zeros (struct blkhash_manifest_writer *w);
 
-/* Begin the sum, if there is one; add the next COUNT blocks to it, of data or
- * zeros; and when the size is known store it in MD.
+/* Begin the sum; add the next COUNT blocks to it, of data or zeros; and when
+ * the size is known, store it in MD.  Without manifest_writer_sum_begin the
+ * others do nothing.
  */
 int manifest_writer_sum_begin (struct blkhash_manifest_writer *w);
 int manifest_writer_sum_data (struct blkhash_manifest_writer *w,

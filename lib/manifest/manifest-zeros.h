@@ -5,8 +5,8 @@
  * that of a short last block.
  *
  * A block of zeros must be in a run of zeros, so a reader refuses a data record
- * with one of these leaves.  Otherwise an image would have a second manifest,
- * with the same sum, but with blocks that differ.
+ * with one of these leaves.  Otherwise an image could have a second manifest,
+ * with the same sum, in which these blocks seem to differ.
  *
  * This rule applies only to cryptographic digests.  With xxh64 and xxh3-128 a
  * guest can construct a block of data that has the digest of zeros.  The writer
@@ -44,7 +44,8 @@ int manifest_zeros_init (struct manifest_zeros *zeros,
 
 /* Compute the leaves, if that was not done before.  manifest_zeros_init does
  * not compute them, because it takes the time to hash a block, and manifests of
- * parts without data do not need them.  Returns 0, ENOMEM or EIO.
+ * parts without data do not need them.  Returns 0, ENOMEM, EIO, or EINVAL if
+ * the digest is not available.
  */
 int manifest_zeros_hash (struct manifest_zeros *zeros);
 
