@@ -5,7 +5,8 @@
  * and from any thread.
  *
  * blkhash.h includes this header, and describes the common rules of all
- * functions.
+ * functions.  All functions of this header are thread-safe, except
+ * blkhash_leaves_free.
  */
 
 #ifndef BLKHASH_LEAVES_H
@@ -46,20 +47,20 @@ struct blkhash_opts;
  * BLKHASH_LEAVES_ONCE | BLKHASH_LEAVES_NO_SUM.
  *
  * Returns NULL and sets errno: EINVAL for other flags, or if the configuration
- * of OpenSSL does not provide the digest; ENOMEM; EIO if it failed.
+ * of OpenSSL does not provide the digest; ENOMEM; EIO if the digest failed.
  *
  * Any number of threads may use a table at the same time, except that
  * blkhash_leaves_free must be the last call.  Concurrent calls on the same
  * block take effect in an undefined order.
  *
  * The memory grows with the data in the image, not with SIZE: a digest for each
- * block of data; almost nothing for runs of zeros; and up to 64 MiB, or one
- * block, for partial blocks.  If more memory is needed, the oldest partial
- * block is evicted, and is missing again.  A block is also evicted if it has
- * too many pieces that are not adjacent: the limit is one piece for each 128
- * bytes of a block, but at least 64 and at most 4096; it is 512 with blocks of
- * 64 KiB.  The call that evicts a block returns 0, so check
- * blkhash_leaves_next_missing.
+ * block of data; almost nothing for runs of zeros; and up to 64 MiB for partial
+ * blocks.  If more memory is needed, the oldest partial block, to which no
+ * piece was added for the longest time, is evicted, and is missing again.  A
+ * block is also evicted if it has too many pieces that are not adjacent: the
+ * limit is one piece for each 128 bytes of a block, but at least 64 and at most
+ * 4096; it is 512 with blocks of 64 KiB.  The call that evicts a block returns
+ * 0, so check blkhash_leaves_next_missing.
  */
 struct blkhash_leaves *blkhash_leaves_new (const struct blkhash_opts *opts,
                                            uint64_t size, unsigned flags);
@@ -69,17 +70,17 @@ void blkhash_leaves_free (struct blkhash_leaves *l);
 
 /*
  * Set the size of the image, which was unknown, to SIZE bytes; it may be
- * UINT64_MAX.  Before this call, blocks up to 2^64 - 1 bytes can be set, at the
- * same cost as with a known size, but the table cannot be folded.  A short last
- * block that was set before this call was copied, becomes complete now, and is
- * hashed in this call.  It is faster to set it after this call.
+ * UINT64_MAX.  Before this call, bytes before offset 2^64 - 1 can be set, at
+ * the same cost as with a known size, but the table cannot be folded.  A short
+ * last block that was set before this call was copied, becomes complete now,
+ * and is hashed in this call.  It is faster to set it after this call.
  *
  * This call can succeed only once.  Other threads can set blocks before SIZE at
  * the same time.  A manifest cannot have the size UINT64_MAX.
  *
  * Errors: EINVAL if the size is already known, or if bytes at or after SIZE
  * were set, even if they are missing again: nothing is changed; ENOMEM, EIO,
- * and other sticky errors.
+ * the error of a callback of the sink, and sticky errors of earlier calls.
  */
 int blkhash_leaves_set_size (struct blkhash_leaves *l, uint64_t size);
 
@@ -90,7 +91,8 @@ int blkhash_leaves_set_size (struct blkhash_leaves *l, uint64_t size);
  * arrive in pieces.
  *
  * The table keeps digests, not content: if only a part of a complete block that
- * is not all zero is set again, the rest of that block becomes missing.
+ * is not all zero is set again or to missing, the rest of that block becomes
+ * missing.
  *
  * Zeros are hashed when they are folded, at the cost of blkhash_zero: with
  * BLKHASH_LEAVES_ONCE in this call or a later one, and with
@@ -105,7 +107,8 @@ int blkhash_leaves_set_size (struct blkhash_leaves *l, uint64_t size);
  * parts of the range may have been set); ENOMEM; EIO if the digest failed; with
  * BLKHASH_LEAVES_ONCE the error of a callback of the sink.  ENOMEM, EIO and
  * errors of the sink are sticky: leaves may be wrong or lost, so every later
- * call returns this error.  EINVAL and EEXIST are not sticky.
+ * call that sets content or the size, searches for missing bytes, or folds
+ * returns this error.  EINVAL and EEXIST are not sticky.
  */
 int blkhash_leaves_data (struct blkhash_leaves *l, const void *buf,
                          size_t len, uint64_t offset);
@@ -124,6 +127,7 @@ int blkhash_leaves_forget (struct blkhash_leaves *l, uint64_t len,
  * are missing, up to UINT64_MAX.
  *
  * Errors: ENOENT if nothing is missing at or after OFFSET; sticky errors.
+ * *START and *LEN are not set on error.
  */
 int blkhash_leaves_next_missing (struct blkhash_leaves *l, uint64_t offset,
                                  uint64_t *start, uint64_t *len);
@@ -140,9 +144,9 @@ void blkhash_leaves_count (struct blkhash_leaves *l, uint64_t *data,
  * Callbacks that receive the leaves, in the order of the image.
  *
  * data is called for COUNT blocks of data from block INDEX on.  LEAVES is the
- * concatenation of their leaves, of LEAF_SIZE bytes each.  zero is called for
- * COUNT blocks of zeros from block INDEX on.  OPAQUE is the opaque member of
- * the sink.
+ * concatenation of their leaves, of LEAF_SIZE bytes each; it is valid during
+ * the call.  zero is called for COUNT blocks of zeros from block INDEX on.
+ * OPAQUE is the opaque member of the sink.
  *
  * Each block is passed exactly once, from block 0 on.  Runs of data can have
  * any length.  Consecutive blocks of zeros are passed in one call; the last of
@@ -166,30 +170,32 @@ struct blkhash_leaf_sink {
  *
  * Each blkhash_leaves_fold calls the sink for all leaves, from block 0 on,
  * before it returns.  If the table was created with BLKHASH_LEAVES_ONCE, calls
- * that set blocks also call the sink, for the leaves before the first missing
- * block, so that the table need not keep them.  The leaves are known to be
- * those of the image only when blkhash_leaves_fold has returned 0; after an
- * error they may be incomplete.
+ * that set blocks or the size already call the sink, for the leaves before the
+ * first missing block, so that the table need not keep them, and
+ * blkhash_leaves_fold only passes the rest.  The leaves are known to be those
+ * of the image only when blkhash_leaves_fold has returned 0; after an error
+ * they may be incomplete, or outdated.
  *
- * The callbacks run in one thread at a time, in a call that sets blocks or
- * folds.  No lock of the table is held.  Other threads can set blocks at the
- * same time, but wait if too many leaves are not folded yet.  A callback must
- * not call functions of the same table.  If it returns an error, the function
- * that called it returns that error; with BLKHASH_LEAVES_ONCE it is sticky,
- * like ENOMEM.
+ * The callbacks run in one thread at a time, in a call that sets blocks or the
+ * size, or folds.  No lock of the table is held.  Other threads can set blocks
+ * at the same time, but wait if too many leaves are not folded yet.  A callback
+ * must not call functions of the same table.  If it returns an error, the
+ * function that called it returns that error; with BLKHASH_LEAVES_ONCE it is
+ * sticky, like ENOMEM.
  *
- * Errors: EINVAL if a callback is NULL, if reserved is not NULL, if a callback
- * is running, or if the table was created with BLKHASH_LEAVES_ONCE and block 0
- * was set.  So set the sink before any block.
+ * Errors: EINVAL if a callback is NULL, if reserved is not NULL, if another
+ * thread is using the sink, or if the table was created with
+ * BLKHASH_LEAVES_ONCE and block 0 was set or the table was folded.  So set the
+ * sink before any block.
  */
 int blkhash_leaves_set_sink (struct blkhash_leaves *l,
                              const struct blkhash_leaf_sink *sink);
 
 /*
- * Returns the best LEN of blkhash_leaves_data: fewer bytes can be slower, and
- * more are not faster.  It is a multiple of the block size, up to 512 MiB for
- * the largest blocks, so limit it to the available memory.  It can change while
- * blocks are hashed, but an earlier value is not much worse.
+ * Returns the best LEN of blkhash_leaves_data, in bytes: fewer bytes can be
+ * slower, and more are not faster.  It is a multiple of the block size, up to
+ * 512 MiB for the largest blocks, so limit it to the available memory.  It can
+ * change while blocks are hashed, but an earlier value is not much worse.
  */
 size_t blkhash_leaves_batch (const struct blkhash_leaves *l);
 
@@ -204,8 +210,9 @@ size_t blkhash_leaves_batch (const struct blkhash_leaves *l);
  * which may be NULL, and 0 is stored in *LEN.
  *
  * Errors: ENODATA if a block is missing, or the size is unknown; EBUSY if
- * another thread changed the table during this call; ENOMEM, EIO; the error of
- * a callback of the sink.  Nothing is stored on error.
+ * another thread changed the table, or also folded it, during this call;
+ * ENOMEM, EIO; the error of a callback of the sink; sticky errors.  Nothing is
+ * stored on error.  ENODATA and EBUSY are not sticky.
  */
 int blkhash_leaves_fold (struct blkhash_leaves *l, unsigned char *md,
                          unsigned int *len);

@@ -27,11 +27,11 @@
  *
  * Functions that return int return 0 or a positive errno value, unless noted
  * otherwise.  Constructors return NULL and set errno.  Lengths and offsets in
- * the image are uint64_t, lengths in memory size_t.  Pointers must not be NULL
- * unless the comment permits it.
+ * the image are uint64_t, lengths in memory size_t, all in bytes.  Blocks are
+ * counted from 0.  Pointers must not be NULL unless the comment permits it.
  *
  * Only one thread at a time may use a reader or a writer.  Different readers
- * and writers are independent.
+ * and writers are independent.  Functions of a leaf table are thread-safe.
  */
 
 #ifndef BLKHASH_MANIFEST_H
@@ -62,8 +62,9 @@ struct blkhash_manifest_writer;
  * only by blkhash_manifest_writer_finish.
  *
  * Returns NULL and sets errno: ENOMEM; EINVAL if the configuration of OpenSSL
- * does not provide the digest, EIO if it failed; EBADF if FD is not open for
- * writing; ESPIPE or EINVAL if FD needs a known SIZE.
+ * does not provide the digest, EIO if the digest failed; EBADF if FD is not
+ * open for writing; with BLKHASH_SIZE_UNKNOWN, ESPIPE if FD is not seekable,
+ * and EINVAL if it was opened with O_APPEND.
  */
 struct blkhash_manifest_writer *
 blkhash_manifest_writer_new (const struct blkhash_opts *opts, uint64_t size,
@@ -95,8 +96,9 @@ void blkhash_manifest_writer_free (struct blkhash_manifest_writer *w);
  * A writer of a part ignores all other blocks.  So set them to zeros in the
  * table, which costs nothing.
  *
- * The functions of the sink return EINVAL if a block is out of order, ENOMEM,
- * EIO, or the error of write(2).  Errors are sticky.
+ * The functions of the sink return EINVAL if a block is out of order, if
+ * LEAF_SIZE is not that of the digest, or after blkhash_manifest_writer_finish;
+ * ENOMEM, EIO, or the error of write(2).  Errors are sticky.
  */
 struct blkhash_leaf_sink
 blkhash_manifest_writer_sink (struct blkhash_manifest_writer *w);
@@ -126,9 +128,10 @@ int blkhash_manifest_writer_finish (struct blkhash_manifest_writer *w,
  * Stores the digest of the image in MD and its length in bytes in *LEN, like
  * blkhash_leaves_fold; both may be NULL.  The sink of L is not called.
  *
- * Errors: those of blkhash_leaves_fold and of write(2); EBADF if FD is not open
- * for writing; EINVAL if the size is UINT64_MAX, or if L was created with
- * BLKHASH_LEAVES_ONCE: such a table requires a writer.
+ * Errors: those of blkhash_leaves_fold and of write(2), after which the file
+ * may have a part of the manifest; EBADF if FD is not open for writing; EINVAL
+ * if the size is UINT64_MAX, or if L was created with BLKHASH_LEAVES_ONCE: such
+ * a table requires a writer.
  */
 int blkhash_leaves_save (struct blkhash_leaves *l, int fd, unsigned char *md,
                          unsigned int *len);
@@ -205,8 +208,9 @@ struct blkhash_manifest_run {
  * the run to the digest of the image, which takes long for many zeros: see
  * blkhash_zero, and blkhash_manifest_reader_new.
  *
- * Returns ENOENT at the end.  Only then are all runs verified: the manifest is
- * complete, and its digest is that of its leaves.  Other errors are those of
+ * Returns ENOENT at the end.  Only then are all runs verified: no block is
+ * missing, and the digest is that of the leaves, unless the manifest is that of
+ * a part or BLKHASH_MANIFEST_NO_SUM was set.  Other errors are those of
  * blkhash_manifest_reader_new.  Errors are sticky.
  */
 int blkhash_manifest_reader_next (struct blkhash_manifest_reader *r,
@@ -224,9 +228,10 @@ int blkhash_manifest_reader_sum (const struct blkhash_manifest_reader *r,
 /*
  * Returns the reason for the last error of blkhash_manifest_reader_next,
  * blkhash_leaves_load or blkhash_manifest_diff with R, as text, such as "the
- * record at byte 512 has a wrong CRC".  A sticky error stores its reason only
- * once, and blkhash_manifest_reader_sum stores none.  The text is valid until
- * the next call.
+ * record at byte 512 has a wrong CRC"; or an empty text if there was none.  A
+ * call that only returns a sticky error again does not change the text, nor
+ * does blkhash_manifest_reader_sum.  The text is valid until the next call with
+ * R.
  */
 const char *
 blkhash_manifest_reader_error (const struct blkhash_manifest_reader *r);
@@ -255,7 +260,7 @@ struct blkhash_leaves *blkhash_leaves_load (struct blkhash_manifest_reader *r);
  *
  * Errors: EINVAL if the image does not have these blocks, if its size is not
  * known, if the leaves do not have the size of those of L, or if reserved is
- * not 0; others as of blkhash_leaves_data.  Thread-safe.
+ * not 0: nothing is changed; others as of blkhash_leaves_data.  Thread-safe.
  */
 int blkhash_leaves_put_run (struct blkhash_leaves *l,
                             const struct blkhash_manifest_run *run);
@@ -264,10 +269,10 @@ int blkhash_leaves_put_run (struct blkhash_leaves *l,
 
 /*
  * Find the ranges in which the images of two manifests differ.  A and B are two
- * readers on which blkhash_manifest_reader_next was not called.  They must have
- * the same digest and block size; the constructions can differ.  Both are read
- * to their ends in parallel.  The memory does not depend on the sizes of the
- * images.
+ * different readers on which blkhash_manifest_reader_next was not called.  They
+ * must have the same digest and block size; the constructions can differ.  Both
+ * are read to their ends in parallel.  The memory does not depend on the sizes
+ * of the images.
  *
  * DIFFER is called for each range that differs, in the order of the image: LEN
  * bytes from START on.  A range consists of whole blocks that all differ, and
@@ -278,7 +283,8 @@ int blkhash_leaves_put_run (struct blkhash_leaves *l,
  *
  * Returns 0 after the last range.  The ranges are verified only if the result
  * is 0 or ENODATA.  If there is no range, the digests of the images can still
- * differ, because the larger image can have zeros at its end.  Errors:
+ * differ, because the larger image can have zeros at its end, or because the
+ * constructions differ.  Errors:
  *
  *  - ENODATA: the smaller image, of SIZE bytes, ends within a block, and both
  *    images have data in this block.  Digests do not show whether the rest of

@@ -21,8 +21,11 @@
  *
  * Functions that return int return 0 or a positive errno value, unless noted
  * otherwise.  Constructors return NULL and set errno.  Lengths and offsets in
- * the image are uint64_t, lengths in memory size_t.  Pointers must not be NULL
- * unless the comment permits it.
+ * the image are uint64_t, lengths in memory size_t, all in bytes.  Pointers
+ * must not be NULL unless the comment permits it.
+ *
+ * Different objects are independent: threads can use them at the same time.
+ * Only one thread at a time may use the same object, except a leaf table.
  *
  * Programs written for blkhash 0.11 and before compile and link unchanged.
  * These functions keep their prototypes and errors: blkhash_new, _new_opts,
@@ -73,11 +76,12 @@ struct blkhash_opts;
 /* ---- Options --------------------------------------------------------- */
 
 /*
- * Create options for the digest NAME, one of those that blkhash_digests()
- * lists.  Case does not matter, and the aliases of OpenSSL ("SHA2-256") are
- * accepted.  The name is copied.
+ * Create options with the defaults and the digest DIGEST_NAME, one of those
+ * that blkhash_digests() lists.  Case does not matter, and the aliases of
+ * OpenSSL ("SHA2-256") are accepted.  The name is copied.
  *
- * Returns NULL with errno EINVAL if there is no such digest, or ENOMEM.
+ * Returns NULL with errno EINVAL if there is no such digest or DIGEST_NAME is
+ * NULL, or ENOMEM.
  *
  * Only one thread at a time may use an options object.  Constructors copy the
  * options, so the object can then be changed, used again or freed.
@@ -95,9 +99,9 @@ struct blkhash_opts *blkhash_opts_copy (const struct blkhash_opts *opts);
  * Create options from TAG, a text that describes how a hash is computed, see
  * blkhash_opts_get_tag.  Threads and queue depth have their defaults.
  *
- * Returns NULL with errno EINVAL if TAG is NULL, is not spelled exactly as
- * there (lower case, largest unit), or names a digest that this library does
- * not have; or ENOMEM.
+ * Returns NULL with errno EINVAL if TAG is NULL, is not spelled exactly as by
+ * blkhash_opts_get_tag (lower case, largest unit), or names a digest that this
+ * library does not have; or ENOMEM.
  */
 struct blkhash_opts *blkhash_opts_from_tag (const char *tag);
 
@@ -143,8 +147,9 @@ int blkhash_opts_set_streams (struct blkhash_opts *opts, unsigned streams);
 int blkhash_opts_set_linear (struct blkhash_opts *opts, int linear);
 
 /*
- * Return the value that was set, or the default.  The digest name is the name
- * in the list of blkhash_digests(), and is valid until the options are freed.
+ * Return the current value.  The digest name is the name in the list of
+ * blkhash_digests(), and is valid until the options are freed.  The block size
+ * is in bytes.
  */
 const char *blkhash_opts_get_digest_name (const struct blkhash_opts *opts);
 uint32_t blkhash_opts_get_block_size (const struct blkhash_opts *opts);
@@ -185,8 +190,9 @@ int blkhash_opts_same_hash (const struct blkhash_opts *a,
 /*
  * List the digests, sorted by name.  Stores up to COUNT names in NAMES, and
  * returns the number of digests, which may be larger than COUNT.
- * blkhash_digests (NULL, 0) only returns this number.  The names are valid
- * until the program ends.  Thread-safe.
+ * blkhash_digests (NULL, 0) only returns this number.  If there is not enough
+ * memory, digests are missing.  The names are valid until the program ends.
+ * Thread-safe.
  */
 size_t blkhash_digests (const char **names, size_t count);
 
@@ -196,8 +202,9 @@ size_t blkhash_digests (const char **names, size_t count);
  * Create a hash with the defaults (sha256, 64 KiB blocks, flat), or with
  * OPTS (NULL means the defaults).
  *
- * Returns NULL and sets errno: ENOMEM, EMFILE or ENFILE; EINVAL if the
- * configuration of OpenSSL does not provide the digest, EIO if it failed.
+ * Returns NULL and sets errno: ENOMEM; EMFILE or ENFILE, only with a queue
+ * depth; EINVAL if the configuration of OpenSSL does not provide the digest;
+ * EIO if the digest failed.
  *
  * Only one thread at a time may use a hash.  Different hashes are independent.
  */
@@ -210,8 +217,9 @@ struct blkhash *blkhash_new_opts (const struct blkhash_opts *opts);
  *
  * Errors: EINVAL after blkhash_final, or if BUF is NULL and LEN is not 0;
  * EOVERFLOW if the image would be longer than 2^64 - 1 bytes; ENOMEM; EIO if
- * the digest failed.  Errors are sticky: every later call that appends, and
- * blkhash_final, returns the first error.
+ * the digest failed, in this call or in a thread that hashes earlier data.
+ * Errors are sticky: every later call that appends, and blkhash_final, returns
+ * the first error.
  */
 int blkhash_update (struct blkhash *h, const void *buf, size_t len);
 
@@ -225,16 +233,18 @@ int blkhash_update (struct blkhash *h, const void *buf, size_t len);
 int blkhash_zero (struct blkhash *h, size_t len);
 
 /*
- * Append LEN bytes of data without copying them and without waiting for them to
- * be hashed.  The library uses BUF, which must not change, until the completion
- * with USER_DATA is reaped, or blkhash_final or blkhash_free returns.
+ * Append LEN bytes of data without waiting for them to be hashed.  Whole blocks
+ * are not copied.  The library uses BUF, which must not change, until the
+ * completion with USER_DATA is reaped, or blkhash_final or blkhash_free
+ * returns.
  *
  * Synchronous and asynchronous calls can be mixed: all of them append to the
  * image, in the order of the calls.  Memory is bounded, so a request may wait
  * for earlier data to be hashed: if it is much larger than 2 MiB or 1024 blocks
  * for each thread, if it does not start and end at a block boundary, or if the
- * oldest data is still being hashed when the rest of the queue is done.  A
- * request with LEN 0 completes like any other.
+ * oldest data is still being hashed when the rest of the queue is done.  It may
+ * also hash zeros that were appended earlier, and its own data if no thread can
+ * be started.  A request with LEN 0 completes like any other.
  *
  * Returns EAGAIN if queue_depth requests are in flight, that is, submitted and
  * not reaped; then nothing was appended, and this error is not sticky.  Returns
@@ -249,7 +259,8 @@ int blkhash_aio_update (struct blkhash *h, const void *buf, size_t len,
  * It is non-blocking and belongs to H.  Drain it, with a read of at least 8
  * bytes, before blkhash_aio_completions, so that no wake-up is lost.
  *
- * Returns -1 and sets errno to ENOTSUP if the queue depth is 0.
+ * Returns -1 and sets errno: ENOTSUP if the queue depth is 0, EINVAL after
+ * blkhash_final.
  */
 int blkhash_aio_completion_fd (struct blkhash *h);
 
@@ -260,9 +271,10 @@ struct blkhash_completion {
 
 /*
  * Reap completed requests, in the order of completion.  Stores up to COUNT
- * completions in OUT, and does not wait.  If more requests have completed, the
- * descriptor stays readable.  The error of a completion is ENOMEM or EIO if its
- * data could not be hashed; then blkhash_final fails, too.
+ * completions in OUT, an array of COUNT elements, and does not wait.  If more
+ * requests have completed, the descriptor stays readable.  The error of a
+ * completion is ENOMEM or EIO if its data could not be hashed; then
+ * blkhash_final fails, too.
  *
  * Returns the number of completions, or a negative errno value: -ENOTSUP if
  * the queue depth is 0, -EINVAL after blkhash_final.
@@ -281,8 +293,9 @@ int blkhash_aio_completions (struct blkhash *h,
 int blkhash_final (struct blkhash *h, unsigned char *md, unsigned int *len);
 
 /*
- * Free H; NULL is allowed.  It can be called at any time: work in flight is
- * dropped, and no buffer is in use when the call returns.  errno is preserved.
+ * Free H; NULL is allowed.  It can be called at any time: it waits for data
+ * that is being hashed, and drops the rest of the work in flight.  No buffer is
+ * in use when the call returns.  errno is preserved.
  */
 void blkhash_free (struct blkhash *h);
 
