@@ -113,11 +113,13 @@ blkhash_manifest_writer_sink (struct blkhash_manifest_writer *w);
  * may be NULL.  A part of an image has no digest: nothing is stored in MD, and
  * 0 is stored in *LEN.
  *
- * Errors: EINVAL if the blocks are not those of an image of SIZE bytes, or of
- * the part, if SIZE differs from the SIZE of blkhash_manifest_writer_new, or if
- * it is UINT64_MAX: nothing is changed, and it can be called again; EINVAL
- * after it has returned 0; ENOMEM, EIO, the error of write(2), or the first
- * error of the sink, which are sticky.  Nothing is stored on error.
+ * Errors: EINVAL if the number of blocks is not that of an image of SIZE bytes,
+ * or of the part, if SIZE differs from the SIZE of blkhash_manifest_writer_new,
+ * or if it is UINT64_MAX: nothing is changed, and it can be called again;
+ * EINVAL after it has returned 0; ENOMEM, EIO, the error of write(2), or the
+ * first error of the sink, which are sticky.  Nothing is stored on error.  If
+ * the size was unknown, SIZE must be that of the table: a wrong size that ends
+ * in the same block is not detected.
  */
 int blkhash_manifest_writer_finish (struct blkhash_manifest_writer *w,
                                     uint64_t size, unsigned char *md,
