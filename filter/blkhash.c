@@ -6,7 +6,8 @@
  *
  * This file has only the callbacks of nbdkit.  They pass on every request
  * unchanged: the filter changes no data, error, flag or reply.  Several threads
- * call them at the same time, even for one connection.
+ * call those of connections and requests at the same time, those of requests
+ * even for one connection.
  */
 
 #include <config.h>
@@ -181,8 +182,8 @@ blkhash_prepare (nbdkit_next *next, void *opaque, int readonly)
   return 0;
 }
 
-/* Not done in .close, because nbdkit does not call .close in every case, and
- * the plugin can no longer be read there.
+/* The export is finished here and not in .close, because nbdkit does not call
+ * .close in every case, and the plugin can no longer be read there.
  */
 static int
 blkhash_finalize (nbdkit_next *next, void *opaque)

@@ -23,7 +23,7 @@ struct block_range {
   uint64_t start, end;
 };
 
-/* Zero-initialised it is empty. */
+/* If all members are zero, the set is empty. */
 struct block_set {
   struct leaf_tree *blocks;     /* NULL: none, or all */
   bool all;                     /* an allocation failed */
@@ -43,7 +43,7 @@ void block_set_add (struct block_set *set, uint32_t block_size,
 bool block_set_look_up (struct block_set *set, uint32_t block_size,
                         uint64_t offset, uint64_t end, uint64_t *run_end);
 
-/* The same, from the cached runs if they have it. */
+/* The same, from a cached run if one contains the whole range. */
 static inline bool
 block_set_at (struct block_set *set, uint32_t block_size,
               uint64_t offset, uint64_t end, uint64_t *run_end)
@@ -72,6 +72,9 @@ void block_set_move (struct block_set *set, uint32_t block_size,
 bool block_set_next (struct block_set *set, uint32_t block_size,
                      uint64_t *offset, uint64_t *end);
 
+/* Returns true if no block was added since the set was cleared; false even if
+ * all blocks were removed by block_set_remove.
+ */
 static inline bool
 block_set_is_empty (const struct block_set *set)
 {

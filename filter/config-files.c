@@ -26,7 +26,7 @@ struct config_file {
   char key[];
 };
 
-/* Written before the server forks, by one thread. */
+/* Written in .config. */
 static struct config_file *files;
 
 int

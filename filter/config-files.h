@@ -4,7 +4,8 @@
  * The files that parameters name: those of this filter, of the plugin, and of
  * filters below.
  *
- * Files are added while nbdkit configures, by one thread.
+ * Called by one thread: files are added in .config, and checked in .get_ready
+ * and .after_fork.
  */
 
 #ifndef NBDKIT_BLKHASH_CONFIG_FILES_H
@@ -15,9 +16,9 @@
  */
 int config_files_add (const char *key, const char *value);
 
-/* Store the path of a file that this filter uses, the VALUE of the parameter
- * KEY, and add it.  It is made absolute, because nbdkit changes its directory.
- * 1, or -1 after nbdkit_error.
+/* Add the file VALUE of the parameter KEY, which this filter uses, and set
+ * *RESULT to its absolute path: nbdkit can change its working directory before
+ * the file is opened.  Returns 1, or -1 after nbdkit_error.
  */
 int config_files_parse (const char *key, const char *value,
                         const char **result);

@@ -4,7 +4,8 @@
  * Connections determine which exports are in use, and which client disconnects
  * last.
  *
- * Called from the callbacks in blkhash.c, by several threads of a connection.
+ * Called by several threads at the same time, even for one connection: those of
+ * nbdkit, and those of pass-read.c.
  */
 
 #include <config.h>
@@ -46,9 +47,9 @@ conn_prepare (struct conn *conn, uint64_t size, bool multi_conn)
   conn->state = CONN_IDLE;
 }
 
-/* The disk had no export when the connection was opened, so changes by other
- * connections since then were not counted.  Assume that the connection sees
- * none of these changes.
+/* The disk had no export when the connection was opened, so it is unknown which
+ * changes by other connections since then are hidden from the connection.
+ * Assume that it sees none of them until it is flushed.
  */
 static void
 attach_disk_locked (struct conn *conn, struct disk *disk)
@@ -122,7 +123,7 @@ disconnect_locked (struct conn *conn, bool *joined)
   struct export *export;
 
   /* An idle connection must not finish an export that other connections use, or
-   * have used since this connection was opened.
+   * that a connection has used which was opened after this one.
    */
   if (conn->state == CONN_IDLE) {
     export = export_find_locked (conn->name, conn->tls);
@@ -191,8 +192,8 @@ conn_close (struct conn *conn)
       export_set_idle_locked (conn->export, true);
   }
   conn->state = CONN_DISCONNECTED;
-  /* Not done earlier, because connections that are opened before the plugin
-   * closes this connection might not see its changes.
+  /* Not called before .close, because connections that are opened before the
+   * plugin closes this connection might not see its changes.
    */
   if (conn->disk)
     visibility_close (&conn->disk->visibility, &conn->unflushed);
@@ -240,8 +241,9 @@ lose (void *opaque, uint64_t offset, uint64_t end)
   disk_change (opaque, NULL, offset, end);
 }
 
-/* A flush that writes changes to the disk counts as another change, for
- * connections that were opened between the change and the flush.
+/* A flush that writes changes to the disk, or may have lost them, counts as
+ * another change, for connections that were opened between the change and the
+ * flush.
  */
 void
 conn_flush_end (struct conn *conn, const struct flush *flush, bool ok)

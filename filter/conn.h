@@ -5,9 +5,9 @@
  *
  * The states are: OPENING until .prepare; IDLE until the first request, or
  * .finalize; JOINED, in which the connection counts as a client of the export;
- * DISCONNECTED after .finalize or .close.  A connection that makes no request,
- * such as that of a port scan, does not delay or cancel the sum of the export:
- * nbdkit calls .close for it, but not .finalize.
+ * DISCONNECTED after .finalize or .close.  A connection that ends during the
+ * handshake, such as that of a port scan, does not delay or cancel the sum of
+ * the export: nbdkit calls .close for it, but not .finalize.
  */
 
 #ifndef NBDKIT_BLKHASH_CONN_H
@@ -19,7 +19,8 @@
 #include "export.h"
 
 /* A connection.  All members are protected by exports_lock, unless they are set
- * once or atomic.
+ * once or atomic.  After the first request EXPORT does not change any more, and
+ * neither does MULTI_CONN if EXPORT is set, so both are read without the lock.
  */
 struct conn {
   const char *name;             /* name of the export; set once */
@@ -27,7 +28,7 @@ struct conn {
   uint64_t number;              /* in the order of conn_prepare */
   uint64_t size;                /* bytes */
   bool multi_conn;              /* it sees changes that other connections
-                                 * flushed */
+                                 * flushed; see also attach_disk_locked */
   enum { CONN_OPENING, CONN_IDLE, CONN_JOINED, CONN_DISCONNECTED } state;
   struct export *export;        /* NULL: not joined, or not watched */
   struct disk *disk;            /* NULL: there is none yet for this name */

@@ -5,8 +5,8 @@
  *
  * The cost of a change does not depend on the number of exports: the change is
  * appended to a log, and each export reads the new entries of the log before it
- * observes a request or publishes a sum.  If an export was not used for long,
- * entries that it has not read were overwritten, and it invalidates everything.
+ * observes a request or publishes a sum.  If entries that an export has not
+ * read were overwritten, it invalidates everything.
  */
 
 #include <config.h>
@@ -31,7 +31,7 @@ disk_change_begin (struct disk *disk, struct request *request,
   inflight_begin (&disk->inflight, request, true, offset, len);
 }
 
-/* Sequential writes are joined to one long entry. */
+/* Sequential writes through one export are merged into one entry. */
 static bool
 extend_last (struct disk *disk, const void *by, uint64_t offset, uint64_t end)
 {

@@ -23,20 +23,22 @@ struct export;
 
 /* If all members are zero, the disk has no exports. */
 struct disk {
-  unsigned exports;             /* number of names that clients have used */
+  unsigned exports;             /* number of exports of the disk */
   struct export *published;     /* list of exports that have a sum */
   bool tls;                     /* it has, or had, a client with TLS */
   uint64_t changes;             /* number of changes; each is counted when it
-                                 * begins and when it ends */
+                                 * begins and when it ends, see also
+                                 * conn_flush_end */
   unsigned changing;            /* number of changes in flight */
   struct inflight inflight;
   struct visibility visibility;
-  struct block_set written;     /* by clients, since the server started */
+  struct block_set written;     /* blocks that clients changed, other than by a
+                                 * zero that succeeded */
 
   /* A ring buffer of the last changes, for exports that did not make them. */
   struct disk_change *log;      /* NULL before the first change */
   uint64_t logged;              /* number of changes ever appended */
-  bool may_extend;              /* no export has read the last entry yet */
+  bool may_extend;              /* no other export has read the last entry */
 };
 
 /* Called when REQUEST, which modifies the disk, begins, and when it ends.  BY

@@ -2,6 +2,10 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The exports that clients use, by name.
+ *
+ * An export is created when its first client joins, and kept until the server
+ * ends: the next client adds to its leaf table, and the report has its line.
+ * Called by the threads of all connections.
  */
 
 #include <config.h>
@@ -192,8 +196,8 @@ exports_withdraw_locked (struct disk *disk, struct export *by,
   return any;
 }
 
-/* Start with an empty table, because the export is new or its size has changed.
- * Returns true if a sum was withdrawn.
+/* Start with an empty table, because the export is new or broken, or its size
+ * has changed.  Returns true if a sum was withdrawn.
  */
 static bool
 reset_locked (struct export *export, uint64_t size)

@@ -34,7 +34,8 @@ struct export {
   struct export *next;          /* in the order of creation */
   char *name;
   bool tls;                     /* of clients with TLS; set once */
-  struct report_line line;      /* in the report */
+  struct report_line line;      /* in the report; its text and whether it is
+                                 * listed change only under exports_lock */
 
   /* All members below are protected by exports_lock.  The leaf table has its
    * own lock, and is replaced only while no connection uses the table.
@@ -44,16 +45,19 @@ struct export {
   uint64_t log_seen;            /* position in the disk's log of changes */
   struct blkhash_leaves *leaves;
   uint64_t size;                /* bytes */
-  const char *broken;           /* why there can be no sum, or NULL */
+  const char *broken;           /* why there can be no sum until the table is
+                                 * reset, or NULL */
   bool silent;                  /* it is not reported */
   unsigned conns;               /* connections that are joined */
   uint64_t joins;               /* connections that ever joined */
-  uint64_t newest;              /* the highest number of such a connection */
-  bool finishing;               /* a thread is in finish() */
+  uint64_t newest;              /* the highest conn->number of these */
+  bool finishing;               /* between conn_disconnect and conn_finished
+                                 * of its last connection */
   bool published;               /* the report has its sum */
   struct export *next_published, **link_published; /* in disk->published */
   bool written;                 /* clients changed it since the last sum */
-  size_t contradictions;        /* of the table, that were handled */
+  size_t contradictions;        /* number of leaves_contradictions that were
+                                 * handled */
   uint64_t bytes_read;          /* by clients, since the last sum */
 };
 
@@ -63,20 +67,23 @@ void exports_set_default (const char *name, bool tls);
 /* The export NAME, of clients with TLS or without.  export_find_locked returns
  * NULL if no client has used the export yet.  In that case export_get_locked
  * creates the export.  It returns NULL with errno if the export cannot be
- * watched: ENOMEM, or ENOSPC if there are EXPORTS_MAX exports with TLS, or
- * without.
+ * watched: ENOMEM, or ENOSPC if there already are EXPORTS_MAX exports with the
+ * same value of TLS.
  */
 struct export *export_find_locked (const char *name, bool tls);
 struct export *export_get_locked (const char *name, bool tls);
 
-/* Returns the disk of the export NAME, or NULL if no client has used it yet. */
+/* Returns the disk of the export NAME.  Returns NULL if exports are distinct
+ * disks and no client has used this one yet.
+ */
 struct disk *exports_disk_locked (const char *name);
 
 /* Called when a connection joins.  SIZE is the size that the plugin reported to
  * this connection.  NEWER is set if the connection was opened after all others
- * that have joined.  If the size is different from that of the export, the
- * table is reset if NEWER is set and the export is not in use; otherwise the
- * export becomes broken.  Returns true if a sum was withdrawn.
+ * that have joined.  If the export is new or broken, or has a different size,
+ * the table is reset if NEWER is set and the export is not in use.  If the
+ * table is not reset and the size is different, the export becomes broken.
+ * Returns true if a sum was withdrawn.
  */
 bool export_set_size_locked (struct export *export, uint64_t size, bool newer);
 
@@ -134,8 +141,8 @@ bool export_withdraw_locked (struct export *export);
 bool exports_withdraw_locked (struct disk *disk, struct export *by,
                               const char *why);
 
-/* Call FN with each export, without the lock.  This is allowed only after the
- * last connection has ended.
+/* Call FN with each export, without exports_lock.  This and exports_free are
+ * allowed only after the last connection has ended.
  */
 void exports_foreach (void (*fn) (struct export *export));
 void exports_free (void);

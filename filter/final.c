@@ -32,7 +32,7 @@ has_change_in_flight (const struct export *export)
 }
 
 /* Fold the leaves and publish the sum if no block is missing.  This is needed
- * after a connection that was closed without .finalize.  Returns false if the
+ * after a connection that ended without .finalize.  Returns false if the
  * export has no sum.
  */
 static bool

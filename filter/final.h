@@ -7,9 +7,10 @@
 #ifndef NBDKIT_BLKHASH_FINAL_H
 #define NBDKIT_BLKHASH_FINAL_H
 
-/* Report the exports that have no sum yet.  If all of them are unused, they are
- * reported, too, so that the file is not empty.  Called once, after the last
- * connection was closed.
+/* Publish the sum of each export whose content is known, and report why the
+ * others have none.  If no export has a line then, unused exports are reported,
+ * too, so that the file is not empty.  Called once, from .cleanup, after the
+ * last connection has ended.
  */
 void final_report (void);
 

@@ -36,7 +36,7 @@
 #include "pass.h"
 #include "pass-read.h"
 
-#define MAX_TRIES 3             /* if changes by other exports interfere */
+#define MAX_TRIES 3             /* if there are changes in the meantime */
 #define WHY_HIDDEN "the last client may not see what others changed"
 
 static bool
@@ -56,8 +56,8 @@ report_no_sum (const struct pass *p, const char *why)
     export_incomplete_locked (p->export, why);
 }
 
-/* Report that there is no sum, for the reason WHY, and that there can be none
- * later: the leaf table has failed.
+/* Report that there is no sum, for the reason WHY.  The leaf table has failed,
+ * so there can be none until the table is reset (see export_set_size_locked).
  */
 static void
 report_failure (const struct pass *p, const char *why)
@@ -113,8 +113,8 @@ flush_to_see_changes (const struct pass *p)
 }
 
 /* Query and read the missing ranges.  Returns 0 if no range is missing any
- * more, except those that another export has changed meanwhile.  Returns -1 if
- * the export has no sum when this connection ends.
+ * more, except those that others changed meanwhile, which begin_fold detects.
+ * Returns -1 if this connection publishes no sum.
  */
 static int
 read_missing (const struct pass *p)
@@ -166,8 +166,8 @@ read_missing (const struct pass *p)
 
 /* Free the partial blocks of an export whose last client has disconnected:
  * other exports need the memory, and the blocks can be read again.  They are
- * kept after a failed request, because the client may reconnect, retry, and
- * complete them.
+ * kept with blkhash-missing=fail, which reads nothing; and after a failed
+ * request, because the client may reconnect, retry, and complete them.
  */
 static void
 evict_pieces (const struct pass *p)
@@ -179,8 +179,8 @@ evict_pieces (const struct pass *p)
 
     is_last = pass_is_last_locked (p);
   }
-  /* If a connection joins at this moment, more of its ranges are missing, which
-   * is harmless.
+  /* If a connection joins at this moment, more ranges are missing, which is
+   * harmless.
    */
   if (params.missing == MISSING_READ && is_last && !last_request_failed (p))
     leaves_forget_pieces (p->leaves);
@@ -205,8 +205,9 @@ begin_fold (struct pass *p)
   return pass_missing (p->leaves) == 0;
 }
 
-/* Publish the sum.  Returns false if it is stale: there was a change since
- * begin_fold, also through another export, or a change is in flight.
+/* Publish the sum, unless another connection has joined.  Returns false if the
+ * sum is stale: there was a change since begin_fold, also through another
+ * export, or a change is in flight.
  */
 static bool
 publish (const struct pass *p, const unsigned char *md, unsigned len)

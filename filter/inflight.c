@@ -4,8 +4,8 @@
  * Requests in flight, and their tainted parts.
  *
  * nbdkit has at most 16 requests of a connection in flight by default, so lists
- * are fast enough.  Reads are in a list of their own, which another read need
- * not search, because most requests in flight are reads.
+ * are fast enough.  Most requests in flight are reads, so reads are in a list
+ * of their own, which another read need not search.
  */
 
 #include <config.h>

@@ -20,7 +20,7 @@
 struct request {
   struct request *prev, *next;
   bool change;                  /* else a read */
-  bool listed;                  /* it is in flight */
+  bool listed;                  /* inflight_begin was called */
   bool ignored;                 /* its content proves nothing */
   uint64_t offset, end;         /* bytes; END is exclusive */
   uint64_t taint, taint_end;    /* the tainted part; empty if they are equal */
@@ -28,7 +28,7 @@ struct request {
                                  * a change, the part that a flush of another
                                  * connection may have overwritten; empty if
                                  * they are equal */
-  const void *by;               /* the connection */
+  const void *by;               /* the connection: its struct unflushed */
   bool tainted;                 /* taint is not empty; atomic, never reset */
 };
 
@@ -36,7 +36,9 @@ struct inflight {
   struct request *reads, *changes;
 };
 
-/* Add REQUEST to the list of requests in flight, until inflight_end. */
+/* Initialize REQUEST, taint it and the requests in flight where they overlap,
+ * and add it to these until inflight_end.
+ */
 void inflight_begin (struct inflight *inflight, struct request *request,
                      bool change, uint64_t offset, uint64_t len);
 void inflight_end (struct inflight *inflight, struct request *request);

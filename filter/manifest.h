@@ -26,8 +26,8 @@ void manifest_stop (void);
 /* The same as blkhash_leaves_fold, but also write the leaves to a new file, and
  * sync it.  *SAVED is set to false without blkhash-manifest, or if the file
  * could not be written, after nbdkit_error.  If *SAVED is true, the caller owns
- * the new file until manifest_end, and other threads wait in this function.  No
- * lock may be held.
+ * the new file until manifest_end, and other threads wait in this function.
+ * The caller must hold no lock.
  */
 int manifest_fold (struct blkhash_leaves *l, unsigned char *md, unsigned *len,
                    bool *saved);
@@ -37,8 +37,8 @@ void manifest_end (void);
 
 /* Replace the manifest by the new file, or by an empty file.  When this
  * returns, the old content does not come back, even after a crash.  Errors are
- * reported with nbdkit_error; then the manifest is empty.  Called by one thread
- * at a time.
+ * reported with nbdkit_error; then the manifest is emptied or removed.  Called
+ * by one thread at a time, the one that writes the report.
  */
 void manifest_move (void);
 void manifest_empty (void);

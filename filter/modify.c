@@ -55,8 +55,8 @@ modify_begin_locked (struct conn *conn, struct request *request,
   request->ignored = conn_is_ignored_locked (conn);
   if (conn->export)
     export_catch_up_locked (conn->export);
-  /* The export had a sum.  To publish one again, read the missing ranges when
-   * the last client disconnects.
+  /* If the export had a sum, the missing ranges are to be read when the last
+   * client disconnects, to publish a sum again.
    */
   if (conn->export && conn->export->published)
     conn->export->written = true;
@@ -69,8 +69,8 @@ modify_begin_locked (struct conn *conn, struct request *request,
 }
 
 /* report_await_withdrawals is called even if this request withdrew no sum:
- * another thread may have withdrawn the sums of this disk, but not yet written
- * this to the result file.
+ * another thread may have withdrawn the sums of this disk, which can still be
+ * in the result file.
  */
 void
 modify_begin (struct conn *conn, struct request *request,
@@ -129,7 +129,7 @@ invalidate (struct export *export, uint64_t offset, uint64_t end)
 }
 
 /* Invalidate the range for all exports, and taint it in reads in flight, which
- * may return the old content.
+ * may return the old content.  From now on extents prove nothing there.
  */
 static void
 invalidate_all (struct conn *conn, uint64_t offset, uint64_t end)
@@ -168,8 +168,9 @@ overwrite_locked (struct conn *conn, const struct request *request,
                           end);
 }
 
-/* Returns true if another connection has also changed the byte at OFFSET.  Sets
- * *RUN_END to the end of the range to which the same answer applies.
+/* Returns true if another connection has an unflushed change of the byte at
+ * OFFSET.  Sets *RUN_END to the end of the range to which the same answer
+ * applies.
  */
 static bool
 is_conflict_locked (struct conn *conn, uint64_t offset, uint64_t end,
@@ -222,10 +223,10 @@ invalidate_surroundings_locked (struct conn *conn,
   invalidate_hidden_locked (conn, request->end, end);
 }
 
-/* Invalidate the ranges of the request that another connection has also
- * changed, or that a flush of another connection may have overwritten during
- * the request.  If KNOWN is set, the new content is known: record that the
- * request has overwritten the other ranges.  After such a flush nothing is
+/* Invalidate the ranges of the request in which another connection has
+ * unflushed changes, or that a flush of another connection may have overwritten
+ * during the request.  If KNOWN is set, the new content is known: record that
+ * the request has overwritten the other ranges.  After such a flush nothing is
  * recorded.
  */
 static void
@@ -330,8 +331,8 @@ prefetched_locked (struct conn *conn, uint64_t offset, uint64_t len)
 
   if (!conn->disk || !invalidate_prefetched_locked (conn, offset, offset + len))
     return joined;
-  /* The export had a sum.  To publish one again, read the missing ranges when
-   * the last client disconnects.
+  /* If the export had a sum, the missing ranges are to be read when the last
+   * client disconnects, to publish a sum again.
    */
   if (conn->export && conn->export->published)
     conn->export->written = true;

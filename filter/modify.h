@@ -22,8 +22,8 @@ struct conn;
 enum modify_result {
   MODIFY_REFUSED,               /* unknown: a fast zero was refused, see
                                  * modify.c */
-  MODIFY_UNKNOWN,               /* unknown: the request failed */
-  MODIFY_TRIM,                  /* unknown: the range was trimmed */
+  MODIFY_UNKNOWN,               /* unknown: a write or zero failed */
+  MODIFY_TRIM,                  /* unknown: a trim, which may have failed */
   MODIFY_DATA,                  /* the data in BUF */
   MODIFY_ZERO,                  /* zeros */
 };
@@ -37,10 +37,10 @@ void modify_begin (struct conn *conn, struct request *request,
 void modify_end (struct conn *conn, struct request *request,
                  enum modify_result result, const void *buf);
 
-/* Called after the plugin prefetched LEN bytes.  A cache below the filter may
- * now have old content, if another connection trimmed the range and this one
- * might not see it.  Then the range becomes missing, and all sums of the disk
- * are withdrawn.
+/* Called after a prefetch of LEN bytes, which may have failed.  A cache below
+ * the filter may now have old content, if another connection trimmed the range
+ * and this one might not see the trim.  Then the range becomes missing, and all
+ * sums of the disk are withdrawn.
  */
 void modify_prefetched (struct conn *conn, uint64_t offset, uint64_t len);
 

@@ -154,8 +154,9 @@ observe_extents (struct conn *conn, const struct request *request,
 
 /* If the request contradicts a known block, the disk was changed from outside,
  * or the plugin does not return the same data twice.  Then invalidate the range
- * for the other exports too, and withdraw all sums of the disk.  Returns true
- * if a sum was withdrawn.
+ * for the other exports too, and withdraw all sums of the disk.  Reads through
+ * a silent export prove nothing: see conn_is_shut_out_locked.  Returns true if
+ * a sum was withdrawn.
  */
 static bool
 withdraw_contradicted_locked (struct export *export,

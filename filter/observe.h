@@ -20,11 +20,11 @@ struct nbdkit_extents;
 
 /* For each request observe_begin is called before the plugin, then observe_data
  * or observe_extents if the plugin succeeds, then observe_end.  A connection
- * that has disconnected can still read, see pass.c.
+ * that has disconnected can still read, see pass.h.
  *
  * An extent with NBDKIT_EXTENT_ZERO is known to be zero, except where clients
  * changed the disk.  The list may extend beyond the request.  If FIRST_ONLY is
- * set, only its first entry is valid.
+ * set, only its first entry is used.
  */
 void observe_begin (struct conn *conn, struct request *request,
                     uint64_t offset, uint64_t len);
@@ -33,8 +33,8 @@ void observe_data (struct conn *conn, const struct request *request,
 void observe_extents (struct conn *conn, const struct request *request,
                       const struct nbdkit_extents *extents, bool first_only);
 
-/* BYTES_READ is the number of bytes that a client read, or 0 for reads by the
- * filter itself.
+/* BYTES_READ is the number of bytes that a client read; 0 for extents, failed
+ * reads, and reads by the filter itself.
  */
 void observe_end (struct conn *conn, struct request *request,
                   uint64_t bytes_read);

@@ -6,9 +6,10 @@
  *
  * A new version is written to a new file in the same directory, which is
  * renamed over the old file.  So a reader sees either the old version or the
- * new one.  The new file is synced and renamed, and then the directory is
- * synced.  After a crash before the last step, the file has the old or the new
- * version; after a crash after it, the new version.
+ * new one.  With SYNC, the new file is synced and renamed, and then the
+ * directory is synced.  After a crash before the last step, the file has the
+ * old or the new version; after a crash after it, the new version.  Without
+ * SYNC, a crash can bring back the old version, or leave an incomplete one.
  *
  * If any of these steps fails, the old content must not stay.  The file is
  * truncated in place and synced, or removed if that fails too.  If the
@@ -59,7 +60,7 @@ open_directory (struct output_file *file)
   return file->directory == -1 ? -1 : 0;
 }
 
-/* Some file systems cannot sync a directory, and do not need to. */
+/* Some file systems cannot sync a directory, which is not an error. */
 static int
 sync_directory (const struct output_file *file)
 {
@@ -140,8 +141,8 @@ output_file_open (struct output_file *file, const char *path)
   file->directory = file->old = -1;
   if (!file->path)
     return -1;
-  /* All other errors are found with the lock, because only then
-   * output_file_stop removes a new file.
+  /* The other checks are made with the lock, because output_file_stop does not
+   * remove a new file without it.
    */
   return lock_file_lock (&file->lock, file->param, file->path) == -1 ||
     config_files_check (file->param, file->path) == -1 ||

@@ -25,7 +25,9 @@ struct output_file {
                                  * set */
   int old;                      /* descriptor of the existing file, until it is
                                  * emptied */
-  bool made;                    /* the file did not exist */
+  bool made;                    /* output_file_open created the file, not as
+                                 * the target of a symbolic link; until it is
+                                 * emptied */
   struct lock_file lock;
   dev_t dev;                    /* device and inode of the file that */
   ino_t ino;                    /* output_file_write created */
@@ -47,12 +49,12 @@ int output_file_open (struct output_file *file, const char *path);
 int output_file_check (const struct output_file *file);
 int output_file_empty (struct output_file *file);
 
-/* Does nothing if the file was not opened.  If the start failed, removes the
- * file if output_file_open created it.
+/* Does nothing if the file was not opened.  If the start failed, removes a file
+ * that output_file_open created (see MADE).
  */
 void output_file_stop (struct output_file *file);
 
-/* Remove the file at PATH, which a killed server left.  Returns 0, or -1 with
+/* Remove the file at PATH, if a killed server left one.  Returns 0, or -1 with
  * errno, which is EEXIST if it is not a regular file, so that this filter
  * cannot have created it.
  */
@@ -71,8 +73,8 @@ void output_file_write (struct output_file *file, const char *text, bool sync);
 void output_file_move (struct output_file *file, const char *from);
 
 /* Open the file that output_file_write created, to change it in place.  Returns
- * -1 if another file has replaced it, if its size is not SIZE, or if the last
- * write failed.
+ * a file descriptor, or -1 if another file has replaced it, if its size is not
+ * SIZE, or if the last write failed.
  */
 int output_file_reopen (const struct output_file *file, off_t size);
 
@@ -80,7 +82,7 @@ int output_file_reopen (const struct output_file *file, off_t size);
 int output_file_write_at (int fd, off_t offset, const char *text, size_t len);
 
 /* Called after a change in place.  If R is -1, the change failed with errno,
- * and the file is emptied.
+ * and the file is emptied, or removed if that fails.
  */
 void output_file_written (struct output_file *file, int r);
 

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The parameters of the filter.
+ * The parameters of the filter, and those of filters below that determine where
+ * their blocks begin.  They are set before the server forks, by one thread.
  */
 
 #include <config.h>
@@ -22,7 +23,8 @@
 #include "params.h"
 
 #define MIN_UNIT (64 * 1024)    /* bytes; the largest block of nbdkit's
-                                 * blocksize, cache and cow filters */
+                                 * blocksize filter, and the default block
+                                 * of its cache and cow filters */
 #define MAX_UNIT (1024 * 1024 * 1024)
 
 struct params params = { .unit = MIN_UNIT };
@@ -114,7 +116,7 @@ params_config (const char *key, const char *value)
   return 1;
 }
 
-/* The digest can be NAME/SIZE, as for nbdcopy. */
+/* The digest can be NAME/SIZE, as in nbdcopy --blkhash. */
 static int
 make_hash (void)
 {
@@ -134,8 +136,8 @@ make_hash (void)
   if (spec.block_size == 0)
     return 0;
   if (block_size != -1 && block_size != spec.block_size) {
-    nbdkit_error ("blkhash-digest says another block size than "
-                  "blkhash-block-size");
+    nbdkit_error ("the block sizes of blkhash-digest and blkhash-block-size "
+                  "differ");
     return -1;
   }
   block_size = spec.block_size;
@@ -164,7 +166,7 @@ params_complete (void)
   if (linear)
     blkhash_opts_set_linear (params.hash, 1);
   if (params.manifest && params.distinct_exports) {
-    nbdkit_error ("blkhash-manifest is of one disk: it cannot be used with "
+    nbdkit_error ("blkhash-manifest describes one disk: it cannot be used with "
                   "blkhash-distinct-exports");
     return -1;
   }

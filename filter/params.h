@@ -34,12 +34,12 @@ struct params {
 extern struct params params;
 
 /* Returns 1 if KEY is a parameter of this filter and VALUE was stored, 0 if KEY
- * is not a parameter of this filter, or -1 on error.
+ * is not a parameter of this filter, or -1 after nbdkit_error.
  */
 int params_config (const char *key, const char *value);
 
 /* Check and complete the parameters after the last params_config.  Returns 0,
- * or -1 on error.
+ * or -1 after nbdkit_error.
  */
 int params_complete (void);
 

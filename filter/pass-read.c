@@ -15,7 +15,7 @@
  * anyway.  nbdkit's filters readahead and scan use their NEXT in threads in the
  * same way.
  *
- * In such a thread nbdkit knows no connection: functions such as
+ * Such a thread belongs to no connection of nbdkit: functions such as
  * nbdkit_export_name fail, and so can the plugin, whose errno value is lost.  A
  * server that the plugin uses can also fail because too many reads are in
  * flight.  So after an error in any thread all our threads end.  Then nbdkit's
@@ -56,9 +56,9 @@
 #define MAX_THREADS 15                  /* threads of our own, for all passes
                                          * together */
 
-/* A read that takes long while others continue leaves a partial block.  Partial
- * blocks of all passes must fit into the memory for pieces, which others need
- * too.
+/* A read that takes long while others continue leaves a partial block.  The
+ * limit is half of the memory for partial blocks (see export.c), because
+ * requests of clients need it, too.
  */
 #define MAX_PARTIAL (32 * 1024 * 1024)  /* bytes */
 

@@ -18,10 +18,10 @@ struct pass;
  */
 void pass_read_set_parallel (bool parallel);
 
-/* Read the missing ranges, or only those of own_only.  MISSING is their total
- * in debug messages, which own_only does without.  Returns 0; a positive errno
- * value if a read failed; or PASS_CANCELED or PASS_STALE if the pass had to
- * stop.  No read is in flight when it returns.
+/* Read the missing ranges, or only those of own_only.  MISSING is their total,
+ * for debug messages; a pass with own_only has none.  Returns 0; a positive
+ * errno value if a read failed or there was no memory; or PASS_CANCELED or
+ * PASS_STALE if the pass had to stop.  No read is in flight when it returns.
  */
 int pass_read (const struct pass *p, uint64_t missing);
 

@@ -53,8 +53,8 @@ pass_missing (struct blkhash_leaves *leaves)
 /* ---- Extents ---- */
 
 /* Query the extents of LEN bytes at OFFSET.  Returns the end of the reply,
- * which can be before OFFSET + LEN.  Extents after OFFSET + LEN are not
- * observed.
+ * which can be before OFFSET + LEN, or OFFSET if there is none.  Extents after
+ * OFFSET + LEN are not observed.
  */
 static uint64_t
 query_extents (const struct pass *p, uint64_t offset, uint32_t len)

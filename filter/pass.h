@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * A pass over the missing ranges of an export: query their extents, and find
- * the ranges that must be read; pass-read.h reads them.
+ * the ranges that must be read; pass-read.c reads them.
  *
  * finish.c decides whether there is a pass, and publishes the sum.  Requests
  * use the last connection of the export, in its .finalize: that connection is
@@ -10,6 +10,9 @@
  * thread model.  Rejected: a context of our own (nbdkit_next_context_open),
  * which bypasses the thread model, and can abort nbdkit 1.32.  The pass is
  * cancelled if another connection joins.
+ *
+ * A pass with OWN_ONLY reads back changes of a connection that disconnects,
+ * through this connection.  It need not be the last one.
  */
 
 #ifndef NBDKIT_BLKHASH_PASS_H
@@ -32,20 +35,22 @@ struct pass {
   struct blkhash_leaves *leaves;
   uint64_t joins;               /* export->joins at the start */
   uint64_t changes;             /* disk->changes before the fold */
-  uint64_t logged;              /* the same of disk->logged */
+  uint64_t logged;              /* disk->logged before the fold */
   bool saved;                   /* it owns the new file, see manifest.h */
-  bool own_only;                /* only read changes that no flush shows to
-                                 * others; it need not be the last */
+  bool own_only;                /* read only changes by CONN that no flush makes
+                                 * visible to others, see visibility_own */
 };
 
-/* Is the connection still the last? */
+/* Returns true if no connection has joined since the start, and none is left.
+ */
 bool pass_is_last_locked (const struct pass *p);
 
 /* Why a pass must stop.  These differ from all errno values, which are errors
  * of the plugin.
  */
 enum {
-  PASS_CANCELED = -1,           /* another connection has joined */
+  PASS_CANCELED = -1,           /* another connection has joined, or the export
+                                 * is broken */
   PASS_STALE = -2               /* others changed the disk, and this connection
                                  * may not see that */
 };
@@ -61,7 +66,9 @@ uint64_t pass_missing (struct blkhash_leaves *leaves);
  */
 void pass_query_extents (const struct pass *p);
 
-/* Returns true if the connection cannot see the content of a missing range. */
+/* Returns true if reads by the connection do not prove the content of all
+ * missing ranges.
+ */
 bool pass_is_hidden (const struct pass *p);
 
 /* Find the next range that must be read, at OFFSET or after it.  Returns false

@@ -24,8 +24,7 @@
  * - The manifest is published and withdrawn with the sum of its leaves.  The
  *   manifest was written earlier (see manifest.c), and is only renamed here.
  * - If writing fails, the file is emptied or removed.  If that fails too, an
- *   error is logged and the request continues: a filter for checksums does not
- *   stop a disk.
+ *   error is logged and the request continues: hashing must not fail requests.
  *
  * A version that withdraws nothing need not be synced, because a new sum may be
  * lost in a crash.
@@ -64,12 +63,14 @@ static size_t nr_lines;
 static struct report_line *changed, **changed_tail = &changed;
 static size_t nr_changed;
 static uint64_t latest;         /* version */
-static bool lost;               /* there was no memory for a line */
+static bool lost;               /* there was no memory for a line, which is to
+                                 * be logged */
 static bool writing;            /* a thread writes, without the lock */
 static struct report_line *manifest; /* the line with its sum, or NULL */
 static bool manifest_is_new;    /* it is not renamed yet */
 static bool manifest_is_there;  /* the file has a manifest, maybe an old one */
-static bool disagreed;          /* two exports have different sums */
+static bool disagreed;          /* two exports have different sums, which is to
+                                 * be logged */
 static pthread_cond_t written_changed = PTHREAD_COND_INITIALIZER;
 /* Set under the lock, read without the lock: the version that is in the file,
  * and the version of the last withdrawal of a sum.

@@ -5,8 +5,8 @@
  * the result file, or to stderr without blkhash-file.
  *
  * A line is set in memory first, which needs no I/O, so that the caller can
- * hold exports_lock.  Later the thread writes the line without holding any
- * lock.  One write includes all lines that were set until then.  Thread-safe.
+ * hold exports_lock.  Later a thread writes the line without holding any lock.
+ * One write includes all lines that were set until then.  Thread-safe.
  */
 
 #ifndef NBDKIT_BLKHASH_REPORT_H
@@ -19,15 +19,17 @@
 
 #define REPORT_MD_SIZE 64       /* bytes of the longest sum */
 
-/* The line of one export.  If all members are zero, there is no line. */
+/* The line of one export.  If all members are zero, there is no line.  The lock
+ * of the report protects all members except PLACE.
+ */
 struct report_line {
   struct report_line *next;     /* in the order in which they were first set */
   char *text;                   /* with its newline, or NULL: no line */
   bool is_sum;
   unsigned char md[REPORT_MD_SIZE]; /* the sum, padded with zeros */
   bool listed;                  /* the line was ever set */
-  bool changed;                 /* it is not written yet, and is in the list of
-                                 * changed lines */
+  bool changed;                 /* it is in the list of changed lines, which
+                                 * the next write takes */
   struct report_line *next_changed;
   struct result_place place;    /* used by the writing thread */
 };
@@ -38,6 +40,7 @@ struct report_line {
 int report_start (void);
 
 /* Check again that the files can be written: nbdkit may have changed its user.
+ * Returns 0, or -1 after nbdkit_error.
  */
 int report_check (void);
 

@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The result file has a line for each export.  A line can change.
+ * The result file has a line for each export.  A line can change.  The callers,
+ * report.c and verify/publish.c, let one thread at a time write the file.
  *
  * A small file is replaced as a whole for each change (see output-file.c).
  * Clients choose the names of exports, and so also the number and the length of
- * the lines.  So in a large file, a change must cost only the lines that
+ * the lines.  So in a large file, a change must write only the lines that
  * change.  Each line of a large file has a prefix.  The prefix of a valid line
  * is "#" and a newline, which is an empty comment.  The prefix of any other
  * line is "##", which makes the line a comment.  A change has three steps:
@@ -16,8 +17,8 @@
  *   lines must not come back.
  *
  * A prefix changes in one byte, so a reader sees either a whole line or none,
- * even after a crash.  For a moment a reader can see both the old and the new
- * line of an export, but never neither of the two.
+ * even after a crash.  If a line is replaced, a reader can see both the old and
+ * the new line for a moment, but never neither of the two.
  *
  * The file is replaced when less than half of its bytes are valid.  So each
  * byte that was written causes at most one more byte to be written.

@@ -28,8 +28,8 @@ struct result_change {
 };
 
 /* The start-up functions of output-file.h; result_file_start calls
- * output_file_empty.  They return 0, or -1 after nbdkit_error, and do nothing if
- * PATH, the value of the parameter PARAM, is NULL.
+ * output_file_empty.  They return 0, or -1 after nbdkit_error, and do nothing
+ * if PATH, the value of the parameter PARAM, is NULL.
  */
 int result_file_open (const char *param, const char *path);
 int result_file_check (void);
@@ -40,10 +40,10 @@ void result_file_stop (void);
 bool result_file_takes_changes (void);
 
 /* result_file_change makes the COUNT CHANGES in place.  result_file_replace
- * writes a file with these lines only, in this order.  CHANGES is NULL if there
- * was no memory for them; then the file is emptied.  SYNC: when the function
- * returns, the old content does not come back, even after a crash.  Errors are
- * reported with nbdkit_error.
+ * writes a file with these lines only, in this order; if CHANGES is NULL,
+ * because there was no memory for them, the file is emptied.  SYNC: when the
+ * function returns, the old content does not come back, even after a crash.
+ * Errors are reported with nbdkit_error.
  *
  * result_file_change returns false, without a change, if another program has
  * changed the file.  Then the file must be replaced.

@@ -5,10 +5,12 @@
  *
  * An existing file must not be emptied unless this filter wrote it.  A line
  * with a sum does not prove that, because blksum writes the same lines for its
- * files, and its lists are worth keeping.  So a file is ours if it has one of:
+ * files, and its lists are worth keeping.  So a file is ours if it consists of
+ * one of:
  *
  * - one line with a sum of the default export, whose name is that of the form
- *   or "-", and with the same digest, block size and construction;
+ *   or "-", and with the same digest, block size and construction, as far as
+ *   the line shows them;
  * - one line "# incomplete NAME: why" or, if the form has them, "# bad NAME: N
  *   bytes", which only our filters write;
  * - any number of such lines, for any names, after the header.

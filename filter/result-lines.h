@@ -11,8 +11,8 @@
 
 struct blkhash_opts;
 
-/* The form of the lines that this filter writes.  It is set before the functions
- * below are called.
+/* The form of the lines that this filter writes.  It is set before the
+ * functions below are called.
  */
 struct result_form {
   const char *header;           /* the first line, with its newline, of a file
@@ -32,12 +32,14 @@ extern struct result_form result_form;
 #define RESULT_LIVE "#\n"
 #define RESULT_DEAD "##"
 
-/* Did an earlier run of this command write the file FD?  It is read from its
- * start.
+/* Returns true if an earlier run of this command may have written the file FD,
+ * whose offset must be 0.
  */
 bool result_lines_are_ours (int fd);
 
-/* Returns true if LINES prove that without the header. */
+/* Returns true if result_lines_are_ours recognizes a file that has LINES and no
+ * header, or if there is no line.
+ */
 bool result_lines_need_no_header (const char *lines);
 
 #endif /* NBDKIT_BLKHASH_RESULT_LINES_H */

@@ -3,10 +3,10 @@
  *
  * Changes of a disk that other connections might not see yet.
  *
- * NBD promises that other connections see a change after a flush.  With
- * multi-conn, a flush of the connection that made the change is enough.
- * Without multi-conn, the connection that reads must be flushed too.  See
- * visibility.c for the algorithm.
+ * With multi-conn, NBD guarantees that other connections see a change after a
+ * flush of the connection that made it.  Without multi-conn, the filter assumes
+ * that they see it after they have been flushed, too.  See visibility.c for the
+ * algorithm.
  *
  * Ranges are in bytes, END is exclusive.  Not thread-safe: the caller holds
  * exports_lock.
@@ -27,9 +27,10 @@ struct unflushed {
   struct unflushed *next, **link; /* in the list; LINK is NULL if it is not */
   uint64_t opened;              /* its number in the order of opening, or 0 */
   bool tls;
-  struct block_set changed;     /* after the last flush began */
-  struct block_set flushing;    /* before the flushes in flight began */
-  struct block_set trimmed;     /* since it was opened */
+  struct block_set changed;     /* after the last flush began; flushes that
+                                 * overlap count as one */
+  struct block_set flushing;    /* before the first flush in flight began */
+  struct block_set trimmed;     /* since it was opened, and not overwritten */
   unsigned nr_flushes;          /* number of flushes in flight */
   bool flush_failed;            /* one of these, or a flush that overlapped
                                  * them, failed */
@@ -41,9 +42,10 @@ struct unflushed {
  */
 struct closed {
   struct unflushed sets;
-  unsigned nr_open;             /* number of open connections */
-  unsigned nr_older;            /* number of open connections whose number is
-                                 * sets.opened or less */
+  unsigned nr_open;             /* number of open connections of this kind, with
+                                 * or without TLS */
+  unsigned nr_older;            /* number of these whose number is sets.opened
+                                 * or less */
 };
 
 /* The connections of a disk.  If all members are zero, there are none. */
@@ -68,8 +70,9 @@ void visibility_close (struct visibility *v, struct unflushed *u);
 void visibility_change (struct visibility *v, struct unflushed *u,
                         uint64_t offset, uint64_t end, bool trim);
 
-/* Returns true if no change by any other connection is hidden from this one.
- * This is the usual case, and is found without a look-up of blocks.
+/* Returns true if no other open connection has ever changed the disk, and no
+ * change by a closed connection is hidden from this one.  This is the usual
+ * case, and is found without a look-up of blocks.
  */
 static inline bool
 visibility_is_alone (const struct visibility *v, const struct unflushed *u)
@@ -78,10 +81,10 @@ visibility_is_alone (const struct visibility *v, const struct unflushed *u)
     u->opened > v->closed[u->tls].sets.opened;
 }
 
-/* Returns true if another connection has an unflushed change of the byte at
- * OFFSET.  Then it is unknown which change reaches the disk last.  Sets
- * *RUN_END to the end of the range to which the same answer applies, at most
- * END.
+/* Returns true if another connection has an unflushed change of the block of
+ * the byte at OFFSET.  Then it is unknown which change reaches the disk last.
+ * Sets *RUN_END to the end of the range to which the same answer applies, at
+ * most END.
  */
 bool visibility_conflict (struct visibility *v, const struct unflushed *u,
                           uint64_t offset, uint64_t end, uint64_t *run_end);
@@ -105,9 +108,9 @@ bool visibility_own (struct unflushed *u,
 void visibility_overwrite (struct visibility *v, uint64_t offset, uint64_t end);
 
 /* Called when a flush of the connection begins, and when it ends.
- * visibility_flush_end returns true if the flush changed the content that other
- * connections may see.  If the flush failed, FN is called with each range of
- * changes that may be lost.
+ * visibility_flush_end returns true if the flush may have changed the content
+ * that other connections see.  If the flush failed, FN is called with each
+ * range of changes that may be lost.
  */
 void visibility_flush_begin (struct unflushed *u);
 bool visibility_flush_end (struct unflushed *u, bool ok,

@@ -61,7 +61,7 @@ done
 # So is a manifest for several disks.
 mkdir "$dir/disks"
 cp "$dir/image" "$dir/disks"
-refuses_to_start 'blkhash-manifest is of one disk' file dir="$dir/disks" \
+refuses_to_start 'blkhash-manifest describes one disk' file dir="$dir/disks" \
                  blkhash-distinct-exports=true blkhash-manifest="$manifest"
 run 0 nbdkit -U - --filter="$filter" null 1M blkhash-distinct-exports=false \
     blkhash-manifest="$manifest" --run 'nbdcopy "$uri" null:'
