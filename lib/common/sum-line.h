@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Format a checksum as a line of text.  blksum, except with --json, and the
- * nbdkit filters print checksums in this form.
+ * Format a checksum as a line of text.  blksum, except with --output=json, and
+ * the nbdkit filters print checksums in this form.
  */
 
 #ifndef BLKHASH_SUM_LINE_H

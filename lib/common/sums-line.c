@@ -108,12 +108,14 @@ parse_other (const char *text, const char *why, struct sums_line *line)
     line->type = SUMS_OTHER;
 }
 
-/* Returns true if TEXT begins with START, and stores the rest in *REST. */
+/* Returns true if TEXT begins with START; then the rest is stored in *REST. */
 static bool
 skip_start (char *text, const char *start, char **rest)
 {
+  if (strncmp (text, start, strlen (start)) != 0)
+    return false;
   *rest = text + strlen (start);
-  return strncmp (text, start, strlen (start)) == 0;
+  return true;
 }
 
 /* Returns the end of NAME in "NAME: N bytes", or NULL. */
