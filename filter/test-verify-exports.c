@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -32,74 +31,28 @@
 #define CLIENTS 4
 #define ROUNDS 40
 
-struct nbdkit_filter *filter_init (void);
-
-struct nbdkit_context {
-  nbdkit_next *next;
-};
-
 static char directory[] = "/tmp/blkhash-test-XXXXXX";
 static char manifests[50], list[50], status[50];
 static unsigned seed;
-static struct nbdkit_filter *filter;
 static struct plugin plugins[EXPORTS];
 
 /* ---- The server ---- */
 
-static int
-next_config (nbdkit_backend *nxdata, const char *key, const char *value)
-{
-  (void) nxdata; (void) key; (void) value;
-  return -1;
-}
-
-static int
-next_config_complete (nbdkit_backend *nxdata)
-{
-  (void) nxdata;
-  return 0;
-}
-
-static int
-next_open (nbdkit_context *context, int readonly, const char *name)
-{
-  (void) context; (void) readonly; (void) name;
-  return 0;
-}
-
 static void
-config (const char *key, const char *value)
+start_exports (bool with_status)
 {
-  assert_int_equal (filter->config (next_config, NULL, key, value), 0);
-}
-
-static void
-start (bool with_status)
-{
-  errors = 0;
-  verify_params = (struct verify_params) { .retry = 1 };
-  filter->load ();
-  config ("blkhash-verify-exports", manifests);
-  config ("blkhash-verify-sums", list);
-  if (with_status)
-    config ("blkhash-verify-status", status);
-  assert_int_equal (filter->config_complete (next_config_complete, NULL), 0);
-  assert_int_equal (filter->get_ready (NBDKIT_THREAD_MODEL_PARALLEL), 0);
+  assert_int_equal (start ("blkhash-verify-exports", manifests,
+                           "blkhash-verify-sums", list,
+                           with_status ? "blkhash-verify-status" : NULL,
+                           status, NULL), 0);
   assert_int_equal (filter->after_fork (NULL), 0);
 }
 
 static void
-stop (void)
+stop_exports (void)
 {
   filter->cleanup (NULL);
-  filter->unload ();
-  free_interned ();
-}
-
-static void *
-open_export (const char *name)
-{
-  return filter->open (next_open, NULL, 0, name, 0);
+  stop ();
 }
 
 /* ---- Clients ---- */
@@ -152,11 +105,11 @@ static void
 test_forgotten (void **state)
 {
   (void) state;
-  start (false);
+  start_exports (false);
   run_clients ();
   assert_null (exports_first_locked ());
   assert_int_equal (errors, 0);
-  stop ();
+  stop_exports ();
 }
 
 /* With one, the tally is, but no manifest is open. */
@@ -167,7 +120,7 @@ test_remembered (void **state)
   unsigned count = 0;
 
   (void) state;
-  start (true);
+  start_exports (true);
   run_clients ();
   for (export = exports_first_locked (); export; export = export->next) {
     count++;
@@ -177,7 +130,7 @@ test_remembered (void **state)
   }
   assert_in_range (count, 1, EXPORTS);
   assert_int_equal (errors, 0);
-  stop ();
+  stop_exports ();
 }
 
 static void
@@ -191,7 +144,7 @@ test_names (void **state)
   size_t i;
 
   (void) state;
-  start (true);
+  start_exports (true);
   for (i = 0; i < sizeof names / sizeof names[0]; i++) {
     assert_null (open_export (names[i]));
     assert_int_equal (errors, i + 1);
@@ -201,7 +154,7 @@ test_names (void **state)
   longest[sizeof longest - 1] = '\0';
   assert_null (open_export (longest));
   assert_null (exports_first_locked ());
-  stop ();
+  stop_exports ();
 }
 
 static void
@@ -231,7 +184,6 @@ set_up (void **state)
   FILE *sums;
 
   (void) state;
-  filter = filter_init ();
   if (!mkdtemp (directory))
     return -1;
   sprintf (manifests, "%s/manifests", directory);
@@ -266,14 +218,12 @@ tear_down (void **state)
 int
 main (void)
 {
-  const char *given = getenv ("BLKHASH_SEED");
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_forgotten),
     cmocka_unit_test (test_remembered),
     cmocka_unit_test (test_names),
   };
 
-  seed = given ? strtoul (given, NULL, 10) : (unsigned) time (NULL);
-  printf ("BLKHASH_SEED=%u\n", seed);
+  seed = get_seed ();
   return cmocka_run_group_tests (tests, set_up, tear_down);
 }

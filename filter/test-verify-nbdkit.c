@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * For unit tests of the verify filter: the functions of nbdkit that it calls, a
- * plugin whose disk is memory with faults, and the manifest of the disk.
+ * server with the filter, a plugin whose disk is memory with faults, and the
+ * manifest of the disk.
  */
 
 #include <config.h>
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "blkhash-manifest.h"
@@ -23,6 +25,9 @@
 #include "../lib/common/numbers.h"
 #include "../lib/common/sum-line.h"
 #include "test-verify-nbdkit.h"
+#include "verify/params.h"
+
+struct nbdkit_filter *filter_init (void);
 
 /* ---- nbdkit ---- */
 
@@ -69,13 +74,6 @@ nbdkit_strdup_intern (const char *string)
 {
   assert (nr_interned < sizeof interned / sizeof interned[0]);
   return interned[nr_interned++] = strdup (string);
-}
-
-void
-free_interned (void)
-{
-  while (nr_interned > 0)
-    free (interned[--nr_interned]);
 }
 
 int
@@ -233,7 +231,83 @@ plugin_destroy (struct plugin *plugin)
   free (plugin->bytes);
 }
 
-/* ---- The manifest ---- */
+/* ---- The server ---- */
+
+struct nbdkit_filter *filter;
+
+static int
+next_config (nbdkit_backend *nxdata, const char *key, const char *value)
+{
+  (void) nxdata; (void) key; (void) value;
+  return NEXT_CONFIG;
+}
+
+static int
+next_config_complete (nbdkit_backend *nxdata)
+{
+  (void) nxdata;
+  return 0;
+}
+
+static int
+next_open (nbdkit_context *context, int readonly, const char *name)
+{
+  (void) context; (void) name;
+  assert (readonly == 1);
+  return 0;
+}
+
+int
+config (const char *key, const char *value)
+{
+  return filter->config (next_config, NULL, key, value);
+}
+
+int
+start (const char *key, ...)
+{
+  va_list args;
+  int r = 0;
+
+  errors = 0;
+  *last_error = '\0';
+  verify_params = (struct verify_params) { .retry = 1 };
+  filter = filter_init ();
+  filter->load ();
+  va_start (args, key);
+  for (; key && r == 0; key = va_arg (args, const char *))
+    r = config (key, va_arg (args, const char *));
+  va_end (args);
+  if (r != 0 || filter->config_complete (next_config_complete, NULL) != 0)
+    return -1;
+  return filter->get_ready (NBDKIT_THREAD_MODEL_PARALLEL);
+}
+
+void
+stop (void)
+{
+  filter->unload ();
+  while (nr_interned > 0)
+    free (interned[--nr_interned]);
+}
+
+void *
+open_export (const char *name)
+{
+  return filter->open (next_open, NULL, 0, name, 0);
+}
+
+/* ---- The tests ---- */
+
+unsigned
+get_seed (void)
+{
+  const char *given = getenv ("BLKHASH_SEED");
+  unsigned seed = given ? strtoul (given, NULL, 10) : (unsigned) time (NULL);
+
+  printf ("BLKHASH_SEED=%u\n", seed);
+  return seed;
+}
 
 char *
 manifest_of (const struct blkhash_opts *opts, const void *bytes, uint64_t size,

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * For unit tests of the verify filter: the functions of nbdkit that it calls, a
- * plugin whose disk is memory with faults, and the manifest of the disk.
+ * server with the filter, a plugin whose disk is memory with faults, and the
+ * manifest of the disk.
  */
 
 #ifndef NBDKIT_BLKHASH_TEST_VERIFY_NBDKIT_H
@@ -22,14 +23,13 @@
 extern atomic_uint errors;
 extern char last_error[512];
 
-/* Free what nbdkit_strdup_intern returned. */
-void free_interned (void);
-
 /* What nbdkit_add_extent was called with. */
 struct nbdkit_extents {
   size_t count, max;            /* the next ones of MAX are refused */
   struct nbdkit_extent *extent;
 };
+
+/* ---- The plugin ---- */
 
 enum fault_kind {
   FAULT_FLIP,                   /* one bit, at START */
@@ -69,6 +69,31 @@ void plugin_destroy (struct plugin *plugin);
 /* Apply FAULT, which is not one that fails, to LEN bytes from OFFSET on. */
 void fault_apply (const struct plugin *plugin, const struct fault *fault,
                   unsigned char *buf, size_t len, uint64_t offset);
+
+/* ---- The server ---- */
+
+extern struct nbdkit_filter *filter; /* set by start */
+
+#define NEXT_CONFIG 77          /* what .config returns for other parameters */
+
+int config (const char *key, const char *value);
+
+/* Load the filter, with parameters: pairs of key and value that end with NULL.
+ * It is not in the background yet: see .after_fork.  0, or -1 after
+ * nbdkit_error.
+ */
+int start (const char *key, ...);
+
+/* Unload it, and free what nbdkit_strdup_intern returned. */
+void stop (void);
+
+/* The handle of a client that asks for the export NAME, or NULL. */
+void *open_export (const char *name);
+
+/* ---- The tests ---- */
+
+/* The seed of random tests, which is printed: BLKHASH_SEED, or the time. */
+unsigned get_seed (void);
 
 /* Write the manifest of SIZE bytes to the file PATH, and return the sum as
  * blksum --tag prints it, which the caller frees.

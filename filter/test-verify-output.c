@@ -20,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -36,16 +35,9 @@
 #define ROUNDS 30
 #define CLIENTS 3
 
-struct nbdkit_filter *filter_init (void);
-
-struct nbdkit_context {
-  nbdkit_next *next;
-};
-
 static char directory[] = "/tmp/blkhash-test-XXXXXX";
 static char manifest[50], file[50], status[50], map[50];
 static unsigned seed;
-static struct nbdkit_filter *filter;
 static struct plugin plugin;
 static uint64_t size, blocks;
 static char *sum;               /* "blk-sha256/4k = HEX" */
@@ -58,57 +50,25 @@ any (unsigned *s, uint64_t limit) /* less than LIMIT */
 
 /* ---- The server ---- */
 
-static int
-next_config (nbdkit_backend *nxdata, const char *key, const char *value)
-{
-  (void) nxdata; (void) key; (void) value;
-  return -1;
-}
-
-static int
-next_config_complete (nbdkit_backend *nxdata)
-{
-  (void) nxdata;
-  return 0;
-}
-
-static int
-next_open (nbdkit_context *context, int readonly, const char *name)
-{
-  (void) context; (void) readonly; (void) name;
-  return 0;
-}
-
 static void
-config (const char *key, const char *value)
+start_disk (bool read_zeros)
 {
-  assert_int_equal (filter->config (next_config, NULL, key, value), 0);
-}
-
-static void
-start (bool read_zeros)
-{
-  verify_params = (struct verify_params) { .retry = 1 };
-  filter->load ();
-  config ("blkhash-verify-manifest", manifest);
-  config ("blkhash-verify-sum", sum);
-  config ("blkhash-verify-zero", read_zeros ? "read" : "skip");
-  config ("blkhash-verify-file", file);
-  config ("blkhash-verify-status", status);
-  config ("blkhash-verify-mapfile", map);
-  config ("blkhash-verify-name", "a\\b");
-  assert_int_equal (filter->config_complete (next_config_complete, NULL), 0);
-  assert_int_equal (filter->get_ready (NBDKIT_THREAD_MODEL_PARALLEL), 0);
+  assert_int_equal (start ("blkhash-verify-manifest", manifest,
+                           "blkhash-verify-sum", sum,
+                           "blkhash-verify-zero", read_zeros ? "read" : "skip",
+                           "blkhash-verify-file", file,
+                           "blkhash-verify-status", status,
+                           "blkhash-verify-mapfile", map,
+                           "blkhash-verify-name", "a\\b", NULL), 0);
   assert_int_equal (filter->after_fork (NULL), 0);
 }
 
 static void *
 read_at_random (void *opaque)
 {
-  struct nbdkit_context context = { &plugin.next };
   unsigned *s = opaque, i, reads = any (s, 30);
   unsigned char *buf = malloc (size);
-  void *handle = filter->open (next_open, &context, 0, "", 0);
+  void *handle = open_export ("");
   int err;
 
   if (filter->prepare (&plugin.next, handle, 0) == -1)
@@ -313,14 +273,13 @@ test_random (void **state)
   for (i = 0; i < ROUNDS; i++) {
     unlink (file);              /* a result with another sum is not ours */
     make_disk ();
-    start (any (&seed, 3) == 0);
+    start_disk (any (&seed, 3) == 0);
     run_clients ();
     filter->cleanup (NULL);
     check_result ();
     check_status ();
     check_mapfile ();
-    filter->unload ();
-    free_interned ();
+    stop ();
     plugin_destroy (&plugin);
     free (sum);
   }
@@ -337,7 +296,7 @@ test_unwritable (void **state)
   (void) state;
   unlink (file);
   make_disk ();
-  start (false);
+  start_disk (false);
   sprintf (beside, "%s.blkhash-new", map);
   while (mkdir (beside, 0700) == -1) /* the filter may be writing now */
     assert_int_equal (errno, EEXIST);
@@ -347,9 +306,8 @@ test_unwritable (void **state)
                            "blkhash-verify-mapfile: cannot write /tmp/"));
   assert_string_equal (content (map), "");
   check_status ();
-  filter->unload ();
+  stop ();
   assert_int_equal (rmdir (beside), 0);
-  free_interned ();
   plugin_destroy (&plugin);
   free (sum);
 }
@@ -358,7 +316,6 @@ static int
 set_up (void **state)
 {
   (void) state;
-  filter = filter_init ();
   if (!mkdtemp (directory))
     return -1;
   sprintf (manifest, "%s/manifest", directory);
@@ -383,13 +340,11 @@ tear_down (void **state)
 int
 main (void)
 {
-  const char *given = getenv ("BLKHASH_SEED");
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_random),
     cmocka_unit_test (test_unwritable),
   };
 
-  seed = given ? strtoul (given, NULL, 10) : (unsigned) time (NULL);
-  printf ("BLKHASH_SEED=%u\n", seed);
+  seed = get_seed ();
   return cmocka_run_group_tests (tests, set_up, tear_down);
 }

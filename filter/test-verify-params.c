@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -31,15 +30,8 @@
 #define BLOCKS 300
 #define SIZE (BLOCKS * BLOCK - 100)
 
-struct nbdkit_filter *filter_init (void);
-
-struct nbdkit_context {
-  nbdkit_next *next;
-};
-
 static char path[] = "/tmp/blkhash-test-XXXXXX";
 static unsigned seed;
-static struct nbdkit_filter *filter;
 static struct plugin plugin;
 static char *sum;               /* of its first SIZE bytes */
 
@@ -62,68 +54,13 @@ write_manifest (void)
 
 /* ---- The server ---- */
 
-static int
-next_config (nbdkit_backend *nxdata, const char *key, const char *value)
-{
-  (void) nxdata; (void) key; (void) value;
-  return 77;
-}
-
-static int
-next_config_complete (nbdkit_backend *nxdata)
-{
-  (void) nxdata;
-  return 0;
-}
-
-static int
-next_open (nbdkit_context *context, int readonly, const char *name)
-{
-  (void) context; (void) name;
-  assert_int_equal (readonly, 1);
-  return 0;
-}
-
-static int
-config (const char *key, const char *value)
-{
-  return filter->config (next_config, NULL, key, value);
-}
-
-/* Start with parameters, pairs of key and value that end with NULL. */
-static int
-start (const char *key, ...)
-{
-  va_list args;
-
-  errors = 0;
-  *last_error = '\0';
-  verify_params = (struct verify_params) { .retry = 1 };
-  filter->load ();
-  va_start (args, key);
-  for (; key; key = va_arg (args, const char *))
-    assert_int_equal (config (key, va_arg (args, const char *)), 0);
-  va_end (args);
-  if (filter->config_complete (next_config_complete, NULL) != 0)
-    return -1;
-  return filter->get_ready (NBDKIT_THREAD_MODEL_PARALLEL);
-}
-
-static void
-stop (void)
-{
-  filter->unload ();
-  free_interned ();
-}
-
 #define MANIFEST "blkhash-verify-manifest", path
 #define START(...) start (MANIFEST, __VA_ARGS__, NULL)
 
 static void *
 connect_client (int *prepared)
 {
-  struct nbdkit_context context = { &plugin.next };
-  void *handle = filter->open (next_open, &context, 0, "", 0);
+  void *handle = open_export ("");
 
   assert_non_null (handle);
   *prepared = filter->prepare (&plugin.next, handle, 0);
@@ -158,8 +95,8 @@ test_values (void **state)
   assert_int_equal (start (MANIFEST, NULL), -1);
   assert_refused ("blkhash-verify-sum is missing: the checksum that proves "
                   "the manifest, or none to trust it");
-  assert_int_equal (config ("file", "x"), 77);
-  assert_int_equal (config ("blkhash-verify", "x"), 77);
+  assert_int_equal (config ("file", "x"), NEXT_CONFIG);
+  assert_int_equal (config ("blkhash-verify", "x"), NEXT_CONFIG);
   assert_bad_value ("blkhash-verify-fail", "", "unknown value: ");
   assert_bad_value ("blkhash-verify-fail", "Error", "unknown value: Error");
   assert_bad_value ("blkhash-verify-size", "any", "unknown value: any");
@@ -192,7 +129,7 @@ static void
 test_twice (void **state)
 {
   (void) state;
-  filter->load ();
+  assert_int_equal (START ("blkhash-verify-sum", "none"), 0);
   assert_int_equal (START ("blkhash-verify-sum", "none"), -1);
   assert_refused ("--filter=blkhash-verify can be given only once");
   filter->unload ();
@@ -608,7 +545,6 @@ set_up (void **state)
   (void) state;
   if (fd == -1 || close (fd) == -1)
     return -1;
-  filter = filter_init ();
   plugin_init (&plugin, SIZE + 1000);
   plugin.size = SIZE;
   plugin.bytes[0] = plugin.bytes[BLOCK] = 1;
@@ -633,7 +569,6 @@ tear_down (void **state)
 int
 main (void)
 {
-  const char *given = getenv ("BLKHASH_SEED");
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_values),
     cmocka_unit_test (test_twice),
@@ -647,7 +582,6 @@ main (void)
     cmocka_unit_test (test_empty),
   };
 
-  seed = given ? strtoul (given, NULL, 10) : (unsigned) time (NULL);
-  printf ("BLKHASH_SEED=%u\n", seed);
+  seed = get_seed ();
   return cmocka_run_group_tests (tests, set_up, tear_down);
 }

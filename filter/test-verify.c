@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -921,7 +920,7 @@ tear_down (void **state)
 int
 main (void)
 {
-  const char *given = getenv ("BLKHASH_SEED"), *slow = getenv ("BLKHASH_SLOW");
+  const char *given = getenv ("BLKHASH_ROUNDS"), *slow = getenv ("BLKHASH_SLOW");
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_random),
     cmocka_unit_test (test_block_sizes),
@@ -938,12 +937,10 @@ main (void)
     cmocka_unit_test (test_manifest_changed),
   };
 
-  seed = given ? strtoul (given, NULL, 10) : (unsigned) time (NULL);
+  seed = get_seed ();
   if (slow && *slow && strcmp (slow, "0") != 0)
     rounds = 5000;
-  given = getenv ("BLKHASH_ROUNDS");
   if (given)
     rounds = strtoul (given, NULL, 10);
-  printf ("BLKHASH_SEED=%u\n", seed);
   return cmocka_run_group_tests (tests, set_up, tear_down);
 }

@@ -60,3 +60,24 @@ $at_end
 late.get()"
   ended
 }
+
+# For CODE: the thread runs after .cleanup: it must not reach the plugin.
+thread_after_cleanup="quitting.release()
+cleanup.wait()
+thread.release()
+logged('$filter_name: preconnect', 2)
+while not all_sleep():
+    time.sleep(0.01)
+after = log()[log().index('$filter_name: cleanup'):]
+assert 'snapshot: preconnect' not in after
+cleanup.release()"
+
+# For CODE: the connection is being opened during .cleanup, which does not wait
+# for it; then .cleanup of the plugin goes on after "cleanup.release()".
+opening_at_cleanup="opening = Hold('open')
+thread.release()
+opening.wait()
+quitting.release()
+cleanup.wait()
+opening.release()
+late.get()"

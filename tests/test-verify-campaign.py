@@ -35,7 +35,7 @@ import nbd
 import reference
 import refmanifest
 import verifyfiles
-from server import LIMIT, Aborted, Failed, Server
+from server import LIMIT, Aborted, Failed, Server, keep_files
 
 PASS, MAY, FAIL = range(3)      # how a read of a block ends: see verifyfiles
 CHANGED = "has changed since nbdkit started"
@@ -424,11 +424,7 @@ def one_run(args, seed, tally):
     except Aborted as e:
         tally[str(e)] += 1
     except Failed as e:
-        keep = os.environ.get("BLKHASH_KEEP")
-        if keep:
-            shutil.copytree(directory, os.path.join(keep, str(seed)),
-                            dirs_exist_ok=True,
-                            ignore=shutil.ignore_patterns("*.sock"))
+        keep_files(directory, seed)
         return "%s\n%s" % (run.describe(), e)
     finally:
         if hasattr(run, "server"):

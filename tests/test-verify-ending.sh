@@ -26,23 +26,6 @@ last () {
   done
 }
 
-# The thread runs after .cleanup: it must not reach the plugin.
-last "quitting.release()
-cleanup.wait()
-thread.release()
-logged('blkhash-verify: preconnect', 2)
-while not all_sleep():
-    time.sleep(0.01)
-after = log()[log().index('blkhash-verify: cleanup'):]
-assert 'snapshot: preconnect' not in after
-cleanup.release()"
-
-# The connection is being opened during .cleanup, which does not wait for it.
-last "opening = Hold('open')
-thread.release()
-opening.wait()
-quitting.release()
-cleanup.wait()
-opening.release()
-late.get()
+last "$thread_after_cleanup"
+last "$opening_at_cleanup
 cleanup.release()"

@@ -35,7 +35,7 @@ import time
 
 import stacks
 from run import Run
-from server import Discarded, Failed
+from server import Discarded, Failed, keep_files
 
 
 def one_run(args, seed, tally):
@@ -51,11 +51,7 @@ def one_run(args, seed, tally):
             tally["discarded"] += 1
             print("discarded:", e, flush=True)
         except Failed as e:
-            keep = os.environ.get("BLKHASH_KEEP")
-            if keep:
-                shutil.copytree(directory, os.path.join(keep, str(seed)),
-                                dirs_exist_ok=True,
-                                ignore=shutil.ignore_patterns("*.sock"))
+            keep_files(directory, seed)
             return "%s\n%s" % (run.describe(), e)
         finally:
             run.clean_up()

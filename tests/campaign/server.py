@@ -44,6 +44,15 @@ def gdb(*arguments):
                           stderr=subprocess.STDOUT).stdout
 
 
+def keep_files(directory, seed):
+    """Copy the files of a failed run to the directory BLKHASH_KEEP, if set."""
+    keep = os.environ.get("BLKHASH_KEEP")
+    if keep:
+        shutil.copytree(directory, os.path.join(keep, str(seed)),
+                        dirs_exist_ok=True,
+                        ignore=shutil.ignore_patterns("*.sock"))
+
+
 class Server:
     def __init__(self, args, socket, arguments, image, threads=1):
         """THREADS: the number of threads without clients."""
