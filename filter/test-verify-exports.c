@@ -133,12 +133,24 @@ test_remembered (void **state)
   stop_exports ();
 }
 
+/* Has the last error no character that controls a terminal or ends a line? */
+static void
+assert_printable (void)
+{
+  const unsigned char *c = (const unsigned char *) last_error;
+
+  for (; *c; c++)
+    if (*c < ' ' || *c == 0x7f ||
+        (*c == 0xc2 && c[1] < 0xa0)) /* U+0080 to U+009F */
+      fail_msg ("%#x in the message", *c);
+}
+
 static void
 test_names (void **state)
 {
   static const char *const names[] = {
     "", ".", "..", "/", "a/", "./a", "../manifests/a", "b/../a", "z", "A",
-    "a.blkm", "\n",
+    "a.blkm", "\n", "a\n/", "\x1b[2Ja", "a\r\b\x7f", "\xc2\x9b""2J", "\xff",
   };
   char longest[5000];
   size_t i;
@@ -148,7 +160,7 @@ test_names (void **state)
   for (i = 0; i < sizeof names / sizeof names[0]; i++) {
     assert_null (open_export (names[i]));
     assert_int_equal (errors, i + 1);
-    assert_null (strchr (last_error, '\n'));
+    assert_printable ();
   }
   memset (longest, 'a', sizeof longest - 1);
   longest[sizeof longest - 1] = '\0';

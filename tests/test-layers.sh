@@ -139,7 +139,7 @@ verify/mapfile: output-file verify/disk verify/export verify/signature ../lib/co
 verify/json: ../lib/common/utf8
 verify/summary: verify/disk verify/export
 verify/sum-list: verify/sum ../lib/common/sums-line
-verify/manifest-dir: ../lib/common/sum-line
+verify/manifest-dir: verify/json
 verify/export: verify/disk verify/manifest-dir verify/params verify/sum-list ../lib/common/cleanup ../lib/common/sum-line ../lib/manifest/manifest-index
 verify/params: config-files
 verify/check: verify/compare verify/disk verify/params verify/source

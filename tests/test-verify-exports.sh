@@ -70,15 +70,15 @@ for name in a 'two words' c; do
 done
 run 0 nbdinfo "$(export_uri zeros)"
 wait_for_line "blk-sha256/64k (zeros) = $(reference disks/zeros)"
-refused "" "no export '': it cannot be the name"
-refused . "no export '.': it cannot be"
-refused .. "no export '..': it cannot be"
-refused ../outside "no export '../outside': it cannot be"
-refused ./c "no export './c': it cannot be"
+refused "" 'no export "": it cannot be the name'
+refused . 'no export ".": it cannot be'
+refused .. 'no export "..": it cannot be'
+refused ../outside 'no export "../outside": it cannot be'
+refused ./c 'no export "./c": it cannot be'
 refused no-sum "no checksum for the export of .*no-sum.blkm"
-refused no-manifest "no export 'no-manifest': No such file"
+refused no-manifest 'no export "no-manifest": No such file'
 refused wrong-sum "wrong-sum.blkm: its checksum is not"
-refused link "no export 'link': its manifest is a symbolic link"
+refused link 'no export "link": its manifest is a symbolic link'
 refused fifo "not a regular file"
 [ "$(grep -c . "$sums")" = 5 ] || fail "$(cat "$sums")"
 

@@ -2,6 +2,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Write JSON.
+ *
+ * Also names in messages are JSON strings, so all characters that control a
+ * terminal are escaped, also those that JSON allows.
  */
 
 #include <config.h>
@@ -9,17 +12,28 @@
 #include "../lib/common/utf8.h"
 #include "verify/json.h"
 
+/* The control character at TEXT, or -1. */
+static int
+control_character (const char *text)
+{
+  const unsigned char *s = (const unsigned char *) text;
+
+  if (s[0] < 0x20 || s[0] == 0x7f)
+    return s[0];
+  return s[0] == 0xc2 && s[1] < 0xa0 ? s[1] : -1; /* U+0080 to U+009F */
+}
+
 static void
 write_character (FILE *out, const char *text, size_t len)
 {
-  unsigned char c = *text;
+  int control = control_character (text);
 
   if (len == 0)
     fputs ("\xef\xbf\xbd", out); /* U+FFFD */
-  else if (c == '"' || c == '\\')
-    fprintf (out, "\\%c", c);
-  else if (c < 0x20)
-    fprintf (out, "\\u%04x", c);
+  else if (*text == '"' || *text == '\\')
+    fprintf (out, "\\%c", *text);
+  else if (control != -1)
+    fprintf (out, "\\u%04x", control);
   else
     fwrite (text, 1, len, out);
 }

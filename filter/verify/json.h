@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Write JSON.
+ * Write JSON: names in the status, and in messages.
  */
 
 #ifndef NBDKIT_BLKHASH_VERIFY_JSON_H
@@ -9,8 +9,8 @@
 
 #include <stdio.h>
 
-/* Write TEXT as a string.  JSON is UTF-8, names are bytes: what is not UTF-8
- * becomes U+FFFD.
+/* Write TEXT as a string without control characters.  JSON is UTF-8, names are
+ * bytes: what is not UTF-8 becomes U+FFFD.
  */
 void json_string (FILE *out, const char *text);
 

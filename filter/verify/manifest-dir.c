@@ -20,7 +20,7 @@
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
-#include "../lib/common/sum-line.h"
+#include "verify/json.h"
 #include "verify/manifest-dir.h"
 
 static const char *directory;
@@ -52,15 +52,23 @@ is_file_name (const char *name)
     strcmp (name, "..") != 0 && !strchr (name, '/');
 }
 
-/* A name in a message makes no other line of the log. */
+/* A name in a message makes no other line of the log, and does not control a
+ * terminal that shows the log.
+ */
 static int
 refuse (const char *name, const char *why)
 {
-  char *escaped = sum_line_escape (name);
+  char *text = NULL;
+  size_t size;
+  FILE *out = open_memstream (&text, &size);
 
-  nbdkit_error ("blkhash-verify-exports: no export '%s': %s",
-                escaped ? escaped : "", why);
-  free (escaped);
+  if (out) {
+    json_string (out, name);
+    fclose (out);
+  }
+  nbdkit_error ("blkhash-verify-exports: no export %s: %s",
+                text ? text : "", why);
+  free (text);
   return -1;
 }
 
