@@ -229,8 +229,8 @@ check_status (void)
   const char *text = content (status);
 
   assert_has (text, "size", size);
-  assert_has (text, "verified-bytes", bytes_in (BLOCK_GOOD) - export->zeros);
-  assert_has (text, "zero-bytes", export->zeros);
+  assert_has (text, "verified-bytes", bytes_in (BLOCK_GOOD) - export->disk->zeros);
+  assert_has (text, "zero-bytes", export->disk->zeros);
   assert_has (text, "bad-bytes", bytes_in (BLOCK_BAD));
   assert_has (text, "unreadable-bytes", bytes_in (BLOCK_UNREADABLE));
   assert_has (text, "not-read-bytes", bytes_in (BLOCK_NOT_READ));

@@ -536,7 +536,7 @@ sparse_model (uint64_t blocks, uint64_t zeros)
   memset (m->plugin.bytes + zeros * 4096, 1, m->size - zeros * 4096);
   blkhash_opts_set_block_size (opts, 4096);
   sum = manifest_of (opts, m->plugin.bytes, m->size, path);
-  m->disk = disk_open (open (path, O_RDONLY), path, sum, false);
+  m->disk = disk_open (open (path, O_RDONLY), path, sum, 0);
   free (sum);
   blkhash_opts_free (opts);
   assert_int_equal (source_init (&m->source, &m->plugin.next), 0);

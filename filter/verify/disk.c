@@ -44,15 +44,28 @@ no_memory (void)
   return -1;
 }
 
+static int
+count_zeros (void *opaque, const struct blkhash_manifest_run *run)
+{
+  struct disk *disk = opaque;
+
+  if (run->leaves)
+    return 0;
+  disk->zeros += disk_bytes (disk, run->first, run->count);
+  return tally_set_zeros (&disk->tally, run->first, run->count) == -1 ? ENOMEM
+                                                                      : 0;
+}
+
 /* Read the manifest, and check that it has the sum EXPECTED, unless NULL. */
 static int
-load_manifest (struct disk *disk, const struct sum *expected, bool compute)
+load_manifest (struct disk *disk, const struct sum *expected, unsigned flags)
 {
   char reason[BLKHASH_MAX_REASON_SIZE];
-  unsigned flags = expected || compute ? 0 : BLKHASH_MANIFEST_NO_SUM;
   const struct blkhash_opts *opts;
 
-  disk->index = manifest_index_new (disk->fd, flags, reason, sizeof reason);
+  disk->index = manifest_index_new (disk->fd, expected || flags & DISK_COMPUTE
+                                    ? 0 : BLKHASH_MANIFEST_NO_SUM,
+                                    reason, sizeof reason);
   if (!disk->index)
     return refuse (disk, reason);
   opts = manifest_index_opts (disk->index);
@@ -68,7 +81,11 @@ load_manifest (struct disk *disk, const struct sum *expected, bool compute)
   if (expected && !blkhash_opts_same_hash (opts, expected->opts))
     return refuse (disk, "its digest, block size or construction is not that "
                    "of blkhash-verify-sum");
-  if (manifest_index_load (disk->index, reason, sizeof reason) != 0)
+  if (tally_init (&disk->tally, disk->blocks) == -1)
+    return no_memory ();
+  if (manifest_index_load (disk->index,
+                           flags & DISK_COUNT_ZEROS ? count_zeros : NULL, disk,
+                           reason, sizeof reason) != 0)
     return refuse (disk, reason);
   if (expected && memcmp (manifest_index_sum (disk->index), expected->md,
                           disk->leaf_size) != 0)
@@ -82,8 +99,6 @@ prepare (struct disk *disk)
   const struct blkhash_opts *opts = manifest_index_opts (disk->index);
 
   block_cache_init (&disk->cache, disk->block_size);
-  if (tally_init (&disk->tally, disk->blocks) == -1)
-    return no_memory ();
   disk->digest = digest_create (blkhash_opts_get_digest_name (opts));
   if (disk->digest)
     disk->engine = leaf_engine_create (disk->digest, disk->block_size);
@@ -91,24 +106,24 @@ prepare (struct disk *disk)
 }
 
 static int
-read_manifest (struct disk *disk, const char *sum, bool compute)
+read_manifest (struct disk *disk, const char *sum, unsigned flags)
 {
   struct sum expected;
   int r;
 
   if (strcmp (sum, "none") == 0)
-    r = load_manifest (disk, NULL, compute);
+    r = load_manifest (disk, NULL, flags);
   else {
     if (sum_parse (&expected, sum) == -1)
       return -1;
-    r = load_manifest (disk, &expected, compute);
+    r = load_manifest (disk, &expected, flags);
     sum_free (&expected);
   }
   return r == -1 ? -1 : prepare (disk);
 }
 
 struct disk *
-disk_open (int fd, const char *path, const char *sum, bool compute)
+disk_open (int fd, const char *path, const char *sum, unsigned flags)
 {
   struct disk *disk = calloc (1, sizeof *disk);
 
@@ -119,7 +134,7 @@ disk_open (int fd, const char *path, const char *sum, bool compute)
   }
   disk->fd = fd;
   disk->path = path;
-  if (read_manifest (disk, sum, compute) == 0)
+  if (read_manifest (disk, sum, flags) == 0)
     return disk;
   disk_free (disk);
   return NULL;

@@ -32,17 +32,24 @@ struct disk {
   struct block_cache cache;
   struct tally tally;
   bool stopped;                 /* all requests fail; atomic */
+  uint64_t zeros;               /* bytes that are zero by the manifest, if
+                                 * counted, so that they are not read */
   bool changed;                 /* so did the manifest, and it was logged;
                                  * atomic */
 };
 
+/* Flags of disk_open. */
+#define DISK_COMPUTE 1          /* compute the sum even if that is "none", so
+                                 * that it is that of the leaves and not what
+                                 * the file claims */
+#define DISK_COUNT_ZEROS 2      /* what is zero by the manifest counts as good */
+
 /* Read the manifest in FD, which is closed with the disk, and check that its
- * sum is SUM, unless that is "none".  COMPUTE: even then compute the sum, so
- * that it is that of the leaves and not what the file claims.  PATH is that of
- * the file, and lives as long as the disk.  NULL after nbdkit_error.
+ * sum is SUM, unless that is "none".  PATH is that of the file, and lives as
+ * long as the disk.  NULL after nbdkit_error.
  */
 struct disk *disk_open (int fd, const char *path, const char *sum,
-                        bool compute);
+                        unsigned flags);
 
 /* Close the manifest: only the size and the tally remain. */
 void disk_close (struct disk *disk);

@@ -52,28 +52,6 @@ no_memory (void)
   return -1;
 }
 
-/* Count all that is zero by the manifest as good. */
-static int
-set_zeros (struct export *export)
-{
-  struct disk *disk = export->disk;
-  struct blkhash_manifest_run run;
-  uint64_t block;
-  int err;
-
-  for (block = 0; block < disk->blocks; block += run.count) {
-    if (disk_get_run (disk, block, disk->blocks - block, NULL, &run,
-                      &err) == -1)
-      return -1;
-    if (run.leaves)
-      continue;
-    if (tally_set_zeros (&disk->tally, block, run.count) == -1)
-      return no_memory ();
-    export->zeros += disk_bytes (disk, block, run.count);
-  }
-  return 0;
-}
-
 static int
 make_line (struct export *export)
 {
@@ -86,17 +64,6 @@ make_line (struct export *export)
     export->line = NULL;
   free (sum);
   return export->line ? 0 : no_memory ();
-}
-
-/* Without an output nothing of that is needed. */
-static int
-prepare_outputs (struct export *export)
-{
-  if (!verify_params_have_output ())
-    return 0;
-  if (!verify_params.read_zeros && set_zeros (export) == -1)
-    return -1;
-  return make_line (export);
 }
 
 /* ---- Opening ---- */
@@ -129,6 +96,17 @@ open_file (struct export *export)
   return fd;
 }
 
+/* Without an output nothing is counted. */
+static unsigned
+disk_flags (void)
+{
+  unsigned flags = verify_params.file ? DISK_COMPUTE : 0;
+
+  if (verify_params_have_output () && !verify_params.read_zeros)
+    flags |= DISK_COUNT_ZEROS;
+  return flags;
+}
+
 static int
 open_disk (struct export *export)
 {
@@ -144,9 +122,10 @@ open_disk (struct export *export)
     close (fd);
     return -1;
   }
-  export->disk = disk_open (fd, export->path, sum,
-                            verify_params.file != NULL);
-  return export->disk ? prepare_outputs (export) : -1;
+  export->disk = disk_open (fd, export->path, sum, disk_flags ());
+  if (!export->disk)
+    return -1;
+  return verify_params_have_output () ? make_line (export) : 0;
 }
 
 /* NULL after nbdkit_error. */

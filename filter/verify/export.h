@@ -28,8 +28,6 @@ struct export {
   char *path;                   /* of the manifest */
   struct disk *disk;            /* not replaced while there are users */
   unsigned users;               /* connections */
-  uint64_t zeros;               /* bytes that are zero by the manifest, so that
-                                 * they are not read */
   char *line;                   /* the result if all is verified */
   bool connected;               /* a client has; the size is right */
   bool has_sum;                 /* in the result file; for result.c */

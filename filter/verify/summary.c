@@ -35,8 +35,8 @@ summary_get_locked (const struct export *export, struct summary *summary)
     return;
   tally_get_counts (&disk->tally, &counts);
   *summary = (struct summary) {
-    .verified = bytes_of (disk, &counts, BLOCK_GOOD) - export->zeros,
-    .zero = export->zeros,
+    .verified = bytes_of (disk, &counts, BLOCK_GOOD) - disk->zeros,
+    .zero = disk->zeros,
     .bad = bytes_of (disk, &counts, BLOCK_BAD),
     .unreadable = bytes_of (disk, &counts, BLOCK_UNREADABLE),
     .not_read = bytes_of (disk, &counts, BLOCK_NOT_READ),

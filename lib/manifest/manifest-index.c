@@ -167,7 +167,8 @@ add_mark (struct manifest_index *index, uint64_t first, uint64_t offset)
 }
 
 static int
-read_all (struct manifest_index *index)
+read_all (struct manifest_index *index, manifest_run_function *function,
+          void *opaque)
 {
   struct blkhash_manifest_run run;
   int err;
@@ -177,6 +178,8 @@ read_all (struct manifest_index *index)
     uint64_t end = manifest_reader_offset (index->reader);
 
     err = add_mark (index, run.first, end - size);
+    if (err == 0 && function)
+      err = function (opaque, &run);
     if (err)
       return err;
   }
@@ -184,7 +187,9 @@ read_all (struct manifest_index *index)
 }
 
 int
-manifest_index_load (struct manifest_index *index, char *reason, size_t size)
+manifest_index_load (struct manifest_index *index,
+                     manifest_run_function *function, void *opaque,
+                     char *reason, size_t size)
 {
   int err;
 
@@ -192,7 +197,7 @@ manifest_index_load (struct manifest_index *index, char *reason, size_t size)
     snprintf (reason, size, "it has only a part of an image");
     return ENODATA;
   }
-  err = read_all (index);
+  err = read_all (index, function, opaque);
   if (err) {
     snprintf (reason, size, "%s", err == ENOMEM ? strerror (err) :
               blkhash_manifest_reader_error (index->reader));

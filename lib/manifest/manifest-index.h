@@ -35,13 +35,20 @@ const struct blkhash_opts *
 manifest_index_opts (const struct manifest_index *index);
 uint64_t manifest_index_size (const struct manifest_index *index);
 
-/* Read the rest.  It must be called once before the functions below, and
- * returns 0, ENODATA if it is the manifest of a part of an image, or an error
- * of blkhash_manifest_reader_next.  The reason is stored as by
- * manifest_index_new.
+/* Called with OPAQUE for each run of blocks, in order, while the manifest is
+ * read: its sum is not known yet.  0 or ENOMEM.
  */
-int manifest_index_load (struct manifest_index *index, char *reason,
-                         size_t size);
+typedef int manifest_run_function (void *opaque,
+                                   const struct blkhash_manifest_run *run);
+
+/* Read the rest, and call FUNCTION, unless NULL.  It must be called once before
+ * the functions below, and returns 0, ENODATA if it is the manifest of a part
+ * of an image, or an error of FUNCTION or blkhash_manifest_reader_next.  The
+ * reason is stored as by manifest_index_new.
+ */
+int manifest_index_load (struct manifest_index *index,
+                         manifest_run_function *function, void *opaque,
+                         char *reason, size_t size);
 
 /* The sum of the image: BLKHASH_MAX_MD_SIZE bytes, of which those of a digest
  * are set.  Without BLKHASH_MANIFEST_NO_SUM it is that of the leaves.

@@ -272,21 +272,6 @@ open_index (const struct image *image)
   return index;
 }
 
-static struct manifest_index *
-load (const struct image *image)
-{
-  struct manifest_index *index = open_index (image);
-  char reason[BLKHASH_MAX_REASON_SIZE] = "";
-
-  assert_int_equal (manifest_index_load (index, reason, sizeof reason), 0);
-  assert_memory_equal (manifest_index_sum (index), image->md,
-                       image->leaf_size);
-  assert_int_equal (manifest_index_size (index), image->size);
-  assert_true (blkhash_opts_same_hash (manifest_index_opts (index),
-                                       image->opts));
-  return index;
-}
-
 /* Is RUN what IMAGE has?  Also called by threads, where cmocka cannot fail. */
 static bool
 is_right (const struct image *image, const struct blkhash_manifest_run *run,
@@ -305,6 +290,41 @@ is_right (const struct image *image, const struct blkhash_manifest_run *run,
       return false;
   }
   return true;
+}
+
+/* The runs of a manifest while it is loaded. */
+struct loading {
+  const struct image *image;
+  uint64_t next;
+};
+
+static int
+add_run (void *opaque, const struct blkhash_manifest_run *run)
+{
+  struct loading *loading = opaque;
+
+  assert_int_equal (run->first, loading->next);
+  assert_true (is_right (loading->image, run, true));
+  loading->next += run->count;
+  return 0;
+}
+
+static struct manifest_index *
+load (const struct image *image)
+{
+  struct manifest_index *index = open_index (image);
+  char reason[BLKHASH_MAX_REASON_SIZE] = "";
+  struct loading loading = { .image = image };
+
+  assert_int_equal (manifest_index_load (index, add_run, &loading, reason,
+                                         sizeof reason), 0);
+  assert_int_equal (loading.next, image->blocks);
+  assert_memory_equal (manifest_index_sum (index), image->md,
+                       image->leaf_size);
+  assert_int_equal (manifest_index_size (index), image->size);
+  assert_true (blkhash_opts_same_hash (manifest_index_opts (index),
+                                       image->opts));
+  return index;
 }
 
 /* Look up at most MAX blocks from FIRST on, which are right if *ERR is 0, and
@@ -441,7 +461,8 @@ test_no_sum (void **state)
 
   (void) state;
   assert_non_null (index);
-  assert_int_equal (manifest_index_load (index, reason, sizeof reason), 0);
+  assert_int_equal (manifest_index_load (index, NULL, NULL, reason,
+                                         sizeof reason), 0);
   assert_memory_equal (manifest_index_sum (index), image->md,
                        image->leaf_size);
   assert_int_equal (look_up_all (image, index), 0);
@@ -642,8 +663,8 @@ test_changed_while_loading (void **state)
       write_image (&other);
       lseek (image->fd, offset, SEEK_SET);
     }
-    assert_int_equal (manifest_index_load (index, reason, sizeof reason),
-                      EBADMSG);
+    assert_int_equal (manifest_index_load (index, NULL, NULL, reason,
+                                           sizeof reason), EBADMSG);
     assert_int_not_equal (*reason, 0);
     manifest_index_free (index);
     write_image (image);
@@ -741,6 +762,33 @@ run_crowd (bool change)
   free_image (image);
 }
 
+static int
+fail_at_second (void *opaque, const struct blkhash_manifest_run *run)
+{
+  unsigned *calls = opaque;
+
+  (void) run;
+  return ++*calls == 2 ? ENOMEM : 0;
+}
+
+static void
+test_function_fails (void **state)
+{
+  struct image *image = alternating_image (10);
+  struct manifest_index *index;
+  char reason[BLKHASH_MAX_REASON_SIZE] = "";
+  unsigned calls = 0;
+
+  (void) state;
+  index = open_index (image);
+  assert_int_equal (manifest_index_load (index, fail_at_second, &calls, reason,
+                                         sizeof reason), ENOMEM);
+  assert_string_equal (reason, strerror (ENOMEM));
+  assert_int_equal (calls, 2);
+  manifest_index_free (index);
+  free_image (image);
+}
+
 static void
 test_threads (void **state)
 {
@@ -770,7 +818,8 @@ assert_refused (int fd, int err, const char *why)
   if (!index)
     assert_int_equal (errno, err);
   else
-    assert_int_equal (manifest_index_load (index, reason, sizeof reason), err);
+    assert_int_equal (manifest_index_load (index, NULL, NULL, reason,
+                                           sizeof reason), err);
   if (why)
     assert_string_equal (reason, why);
   else
@@ -888,6 +937,7 @@ main (void)
     cmocka_unit_test (test_cut_while_reading),
     cmocka_unit_test (test_replaced),
     cmocka_unit_test (test_changed_while_loading),
+    cmocka_unit_test (test_function_fails),
     cmocka_unit_test (test_threads),
     cmocka_unit_test (test_threads_changing),
     cmocka_unit_test (test_not_a_file),
