@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A plugin of nbdkit for tests of the verify filter: a disk in a file, with
- * faults.
+ * A plugin of nbdkit for tests of the verify filter: a disk for each export
+ * name, with faults.  The directory dir=DIR has for export NAME
  *
- *   file=PATH      the disk
- *   wrong=PATH     a file of the same size: what faults return instead
- *   faults=PATH    a file with a line for each: KIND START END TIMES; of those
+ *   NAME.disk      the disk
+ *   NAME.wrong     a file of the same size: what faults return instead
+ *   NAME.faults    a file with a line for each: KIND START END TIMES; of those
  *                  for the same bytes the last one wins
  *
  * A fault is in the bytes from START on, before END.  KIND is
@@ -15,12 +15,13 @@
  *   short          they are not stored: the buffer has what was there before
  *   fail           the read fails
  *
- * TIMES is how many reads find it, from the first one on; -1: all; 0: every
- * other read.
+ * TIMES is how many reads find it, from the first one on, of all connections;
+ * -1: all; 0: every other read.
  */
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -35,70 +36,123 @@
 #define THREAD_MODEL NBDKIT_THREAD_MODEL_PARALLEL
 #define MAX_FAULTS 100
 
-static const char *file, *wrong, *list;
-static int file_fd, wrong_fd;
+static const char *directory;
 
-static struct fault {
+struct fault {
   char kind[10];
   unsigned long long start, end;
   int times;
   atomic_int found;             /* how often */
-} faults[MAX_FAULTS];
-static unsigned nr_faults;
+};
+
+/* Clients of an export share its disk, which stays until the end. */
+struct disk {
+  struct disk *next;
+  char *name;
+  int fd, wrong_fd;
+  struct fault faults[MAX_FAULTS];
+  unsigned nr_faults;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
+static struct disk *disks;
 
 static int
 faults_config (const char *key, const char *value)
 {
-  if (strcmp (key, "file") == 0)
-    file = value;
-  else if (strcmp (key, "wrong") == 0)
-    wrong = value;
-  else if (strcmp (key, "faults") == 0)
-    list = value;
-  else {
-    nbdkit_error ("unknown parameter: %s", key);
-    return -1;
+  if (strcmp (key, "dir") == 0) {
+    directory = value;
+    return 0;
   }
-  return 0;
+  nbdkit_error ("unknown parameter: %s", key);
+  return -1;
 }
 
 static int
-faults_get_ready (void)
+open_file (const struct disk *disk, const char *what)
 {
-  FILE *f = fopen (list, "r");
+  char path[1000];
 
-  file_fd = open (file, O_RDONLY | O_CLOEXEC);
-  wrong_fd = open (wrong, O_RDONLY | O_CLOEXEC);
-  if (!f || file_fd == -1 || wrong_fd == -1) {
-    nbdkit_error ("%m");
-    return -1;
-  }
-  while (nr_faults < MAX_FAULTS) {
-    struct fault *fault = &faults[nr_faults];
+  snprintf (path, sizeof path, "%s/%s.%s", directory, disk->name, what);
+  return open (path, O_RDONLY | O_CLOEXEC);
+}
+
+static void
+read_faults (struct disk *disk, FILE *f)
+{
+  while (disk->nr_faults < MAX_FAULTS) {
+    struct fault *fault = &disk->faults[disk->nr_faults];
 
     if (fscanf (f, "%9s %llu %llu %d", fault->kind, &fault->start, &fault->end,
                 &fault->times) != 4)
       break;
-    nr_faults++;
+    disk->nr_faults++;
   }
+}
+
+static struct disk *
+load_disk (const char *name)
+{
+  struct disk *disk = calloc (1, sizeof *disk);
+  FILE *f;
+
+  if (disk)
+    disk->name = strdup (name);
+  if (!disk || !disk->name)
+    abort ();
+  f = fdopen (open_file (disk, "faults"), "r");
+  disk->fd = open_file (disk, "disk");
+  disk->wrong_fd = open_file (disk, "wrong");
+  if (!f || disk->fd == -1 || disk->wrong_fd == -1) {
+    nbdkit_error ("%s: %m", name);
+    free (disk->name);
+    free (disk);
+    return NULL;
+  }
+  read_faults (disk, f);
   fclose (f);
-  return 0;
+  return disk;
 }
 
 static void *
 faults_open (int readonly)
 {
+  const char *name = nbdkit_export_name ();
+  struct disk *disk;
+
   (void) readonly;
-  return NBDKIT_HANDLE_NOT_NEEDED;
+  pthread_mutex_lock (&lock);
+  for (disk = disks; disk && strcmp (disk->name, name) != 0; )
+    disk = disk->next;
+  if (!disk && (disk = load_disk (name))) {
+    disk->next = disks;
+    disks = disk;
+  }
+  pthread_mutex_unlock (&lock);
+  return disk;
+}
+
+static void
+faults_unload (void)
+{
+  while (disks) {
+    struct disk *disk = disks;
+
+    disks = disk->next;
+    close (disk->fd);
+    close (disk->wrong_fd);
+    free (disk->name);
+    free (disk);
+  }
 }
 
 static int64_t
 faults_get_size (void *handle)
 {
+  const struct disk *disk = handle;
   struct stat st;
 
-  (void) handle;
-  if (fstat (file_fd, &st) == 0)
+  if (fstat (disk->fd, &st) == 0)
     return st.st_size;
   nbdkit_error ("%m");
   return -1;
@@ -135,14 +189,15 @@ read_all (int fd, char *buf, size_t len, uint64_t offset)
  * is.
  */
 static int
-read_around (char *buf, size_t len, uint64_t offset, const bool *struck)
+read_around (const struct disk *disk, char *buf, size_t len, uint64_t offset,
+             const bool *struck)
 {
   char *bytes = malloc (len);
   unsigned i;
-  int r = bytes ? read_all (file_fd, bytes, len, offset) : -1;
+  int r = bytes ? read_all (disk->fd, bytes, len, offset) : -1;
 
-  for (i = 0; r == 0 && i < nr_faults; i++) {
-    const struct fault *fault = &faults[i];
+  for (i = 0; r == 0 && i < disk->nr_faults; i++) {
+    const struct fault *fault = &disk->faults[i];
     uint64_t start = fault->start < offset ? offset : fault->start;
     uint64_t end = fault->end < offset + len ? fault->end : offset + len;
 
@@ -151,7 +206,7 @@ read_around (char *buf, size_t len, uint64_t offset, const bool *struck)
     if (strcmp (fault->kind, "short") == 0)
       memcpy (bytes + (start - offset), buf + (start - offset), end - start);
     else
-      r = read_all (wrong_fd, bytes + (start - offset), end - start, start);
+      r = read_all (disk->wrong_fd, bytes + (start - offset), end - start, start);
   }
   if (r == 0)
     memcpy (buf, bytes, len);
@@ -163,13 +218,13 @@ static int
 faults_pread (void *handle, void *buf, uint32_t len, uint64_t offset,
               uint32_t flags)
 {
+  struct disk *disk = handle;
   bool struck[MAX_FAULTS] = { false }, fails = false;
   unsigned i;
 
-  (void) handle;
   (void) flags;
-  for (i = 0; i < nr_faults; i++) {
-    struct fault *fault = &faults[i];
+  for (i = 0; i < disk->nr_faults; i++) {
+    struct fault *fault = &disk->faults[i];
 
     if (fault->end <= offset || offset + len <= fault->start)
       continue;
@@ -178,7 +233,7 @@ faults_pread (void *handle, void *buf, uint32_t len, uint64_t offset,
       fails = true;
   }
   if (!fails)
-    return read_around (buf, len, offset, struck);
+    return read_around (disk, buf, len, offset, struck);
   nbdkit_error ("a fault");
   nbdkit_set_error (EIO);
   return -1;
@@ -187,7 +242,7 @@ faults_pread (void *handle, void *buf, uint32_t len, uint64_t offset,
 static struct nbdkit_plugin plugin = {
   .name = "faults",
   .config = faults_config,
-  .get_ready = faults_get_ready,
+  .unload = faults_unload,
   .open = faults_open,
   .get_size = faults_get_size,
   .can_multi_conn = faults_can_multi_conn,

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the verify filter wrote about a disk, result, status and mapfile,
-compared with each other and with a model.
+"""What the verify filter wrote about disks, result, status and mapfile, compared
+with each other and with a model.
 
 PASS, MAY, FAIL is how a read of a block ends: it is right, can be either, or is
 refused."""
@@ -71,11 +71,13 @@ def bytes_of(blocks, states, wanted):
 
 
 def read_status(path, finished):
+    """The exports by name."""
     with open(path) as f:
         status = json.load(f)
     check(status["finished"] == finished, "status: finished")
-    export, = status["exports"]
-    return export
+    exports = {export["name"]: export for export in status["exports"]}
+    check(len(exports) == len(status["exports"]), "status: names twice")
+    return exports
 
 
 def ranges_of(export, blocks):
@@ -91,46 +93,76 @@ def ranges_of(export, blocks):
     return "".join(states)
 
 
-def check_status(export, blocks, states):
-    """Status and mapfile say the same."""
+def check_status(export, blocks):
+    """Its numbers agree.  Returns the states of blocks by the bad ranges."""
     total = dict((key, export[key + "-bytes"]) for key in (
         "verified", "zero", "bad", "unreadable", "not-read"))
     check(sum(total.values()) == export["size"] == blocks.size,
           "status: its parts are not the size: %s" % total)
-    check(total["verified"] + total["zero"] == bytes_of(blocks, states, "+"),
-          "status, mapfile: good bytes")
-    check(total["bad"] + total["unreadable"] == bytes_of(blocks, states, "-"),
-          "status, mapfile: bad bytes")
     check(export["result"] == (
         "bad" if total["bad"] else "incomplete"
         if total["unreadable"] + total["not-read"] else "good"),
         "status: result")
-    if not export["bad-ranges-complete"]:
-        return
-    ranges = ranges_of(export, blocks)
-    check(all((a in "bu") == (b == "-") for a, b in zip(ranges, states)),
-          "status, mapfile: bad ranges")
-    check(total["bad"] == bytes_of(blocks, ranges, "b"), "status: bad ranges")
+    states = ranges_of(export, blocks)
+    if export["bad-ranges-complete"]:
+        for key in "bad", "unreadable":
+            check(total[key] == bytes_of(blocks, states, key[0]),
+                  "status: %s ranges" % key)
+    return states
 
 
-def check_result(path, export, line):
-    """LINE is that of a disk which is good."""
+def check_mapfile(states, export, blocks, ranges):
+    """Status and mapfile say the same."""
+    for wanted, keys in ("+", ("verified", "zero")), \
+            ("-", ("bad", "unreadable")), ("?", ("not-read",)):
+        check(bytes_of(blocks, states, wanted) == sum(
+            export[key + "-bytes"] for key in keys),
+            "status, mapfile: bytes of %s" % wanted)
+    if export["bad-ranges-complete"]:
+        check(all((a in "bu") == (b == "-") for a, b in zip(ranges, states)),
+              "status, mapfile: bad ranges")
+
+
+# ---- The result ----
+
+def escape(name):
+    return name.replace("\\", "\\\\")
+
+
+def line_of(disk):
+    """That of a disk which is good."""
+    name = escape(disk.name)
+    return ("\\" if name != disk.name else "") + disk.sum(
+        "%%s (%s) = %%s" % name.replace("%", "%%"))
+
+
+def read_result(path):
     with open(path) as f:
-        text = f.read()
+        lines = f.read().split("\n")
+    check(lines.pop() == "", "result: its last line is not whole")
+    header = "# nbdkit-blkhash-verify-filter replaces this file"
+    return lines[1:] if lines and lines[0] == header else lines
+
+
+def expected_line(export, line):
+    """LINE is that of a disk which is good."""
     bad, unreadable = export["bad-bytes"], export["unreadable-bytes"]
-    name, rest = export["name"], export["not-read-bytes"]
+    name, rest = escape(export["name"]), export["not-read-bytes"]
     missing = [what for what in (
         "%d bytes cannot be read" % unreadable if unreadable else "",
         "%d bytes were not read" % rest if rest else "") if what]
     if bad:
-        line = "# bad %s: %d bytes" % (name, bad)
-    elif missing:
-        line = "# incomplete %s: %s" % (name, ", ".join(missing))
-    check(text == line + "\n", "result: %r instead of %r" % (text, line))
+        return "# bad %s: %d bytes" % (name, bad)
+    if missing:
+        return "# incomplete %s: %s" % (name, ", ".join(missing))
+    return line
 
 
-def check_model(states, blocks, outcomes, zeros):
-    """ZEROS: the blocks that are served without reading."""
+# ---- The model ----
+
+def check_mapped(states, disk, zeros):
+    """The states of a mapfile agree with what clients read."""
+    blocks, outcomes = disk.blocks, disk.outcomes
     for i, state in enumerate(states):
         what = "block %d is %s" % (i, state)
         if i in zeros:
@@ -146,27 +178,71 @@ def check_model(states, blocks, outcomes, zeros):
         check(state != "-" or outcomes[i] != PASS, what + ", but it is right")
 
 
-def check_files(paths, blocks, outcomes, zeros, line):
-    """After the server has ended.  PATHS are those of the result, the status
-    and the mapfile."""
-    result, status, mapfile = paths
-    states = read_mapfile(mapfile, blocks)
-    export = read_status(status, True)
-    check_status(export, blocks, states)
-    check_result(result, export, line)
-    check_model(states, blocks, outcomes, zeros)
-    return export
-
-
-def check_killed(paths, blocks, outcomes, zeros, line):
-    """After the server was killed: the files are whole, and of some moment."""
-    result, status, mapfile = paths
-    states = read_mapfile(mapfile, blocks)
-    ranges_of(read_status(status, False), blocks)
-    with open(result) as f:
-        text = f.read()
-    check(text == line + "\n" or re.fullmatch(
-        r"# (bad|incomplete) -: [0-9a-z, ]+\n", text), "result: %r" % text)
+def check_listed(states, export, disk, zeros):
+    """So do the bad ranges and the counts of a status."""
+    blocks, outcomes = disk.blocks, disk.outcomes
     for i, state in enumerate(states):
-        check(state == "?" or outcomes[i] != (FAIL if state == "+" else PASS),
-              "block %d is %s" % (i, state))
+        what = "block %d is %s" % (i, state)
+        check(state == "+" or (outcomes[i] != PASS and i in blocks.touched),
+              what + ", but it is right, or was not read")
+        check(state != "+" or outcomes[i] != FAIL or i not in blocks.refused or
+              not export["bad-ranges-complete"], what + ", but was refused")
+    for may, sign in (False, 1), (True, -1):
+        expected = "".join(
+            "+" if i in zeros or (
+                i in blocks.touched and outcomes[i] != FAIL if may else
+                i in blocks.right and outcomes[i] == PASS) else "?"
+            for i in range(blocks.count))
+        good = export["verified-bytes"] + export["zero-bytes"]
+        check(sign * (good - bytes_of(blocks, expected, "+")) >= 0,
+              "status: %d bytes are good" % good)
+
+
+def check_export(export, params, disk, mapfile):
+    """After the server has ended.  MAPFILE is its path, or None."""
+    zeros = disk.zeros()
+    ranges = check_status(export, disk.blocks)
+    check_listed(ranges, export, disk, zeros)
+    if mapfile:
+        states = read_mapfile(mapfile, disk.blocks)
+        check_mapfile(states, export, disk.blocks, ranges)
+        check_mapped(states, disk, zeros)
+    check(export["stopped"] == (params.fail == "stop" and 0 < export[
+        "bad-bytes"] + export["unreadable-bytes"]), "status: stopped")
+
+
+def check_killed(export, disk, mapfile):
+    """After the server was killed: the files are whole, and of some moment."""
+    states = check_status(export, disk.blocks)
+    check(all(state == "+" or outcome != PASS for state, outcome in
+              zip(states, disk.outcomes)), "status: a good block is bad")
+    for i, state in enumerate(read_mapfile(mapfile, disk.blocks)
+                              if mapfile else ""):
+        check(state == "?" or disk.outcomes[i] != (
+            FAIL if state == "+" else PASS), "block %d is %s" % (i, state))
+
+
+def check_files(paths, params, disks):
+    """After the server has ended.  Returns the exports of the status."""
+    exports = read_status(paths["status"], not params.killed)
+    result = read_result(paths["result"])
+    wanted = set()
+    for disk in disks:
+        export = exports.get(disk.name if params.several else "-")
+        if not export:
+            check(params.killed or not disk.connected, "no status")
+            continue
+        mapfile = None if params.several else paths["map"]
+        line = line_of(disk) if params.several else disk.sum("%s (-) = %s")
+        if params.killed:
+            check_killed(export, disk, mapfile)
+            pattern = r"# (bad|incomplete) %s: [0-9a-z, ]+" % re.escape(
+                escape(export["name"]))
+            wanted |= {found for found in result
+                       if found == line or re.fullmatch(pattern, found)}
+        else:
+            check_export(export, params, disk, mapfile)
+            wanted.add(expected_line(export, line))
+    check(set(result) == wanted and len(result) == len(wanted),
+          "result: %r instead of %r" % (result, wanted))
+    return exports.values()
