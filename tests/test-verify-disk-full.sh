@@ -1,0 +1,90 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# The file system of an output of the verify filter is full: there is an error in
+# the log, the file is empty, never partial or stale, and reads go on.
+
+. "$(dirname "$0")/verify-functions.sh"
+requires_root
+mkdir "$dir/small"
+requires mount -t tmpfs -o size=64k none "$dir/small"
+at_exit 'umount "$dir/small"'
+
+prove "$image"
+cp "$image" "$dir/disk"
+out=$dir/small/out
+
+fill () {
+  ! cat /dev/zero 2> /dev/null > "$dir/small/fill" || fail "it is not full"
+}
+
+# becomes_empty: after an error that is in the log.
+becomes_empty () {
+  wait_until grep -q "blkhash-verify-$output: cannot write $out: No space" \
+             "$log"
+  wait_until test -e "$out" -a ! -s "$out"
+  [ "$(ls "$dir/small")" = "fill
+out
+out.blkhash-lock" ] || fail "left behind: $(ls "$dir/small")"
+}
+
+# is_whole STATE: all of the output is there, and has one bad block, or none.
+is_whole () {
+  case $output.$1 in
+    file.bad) [ "$(cat "$out")" = "# bad -: 65536 bytes" ] ;;
+    file.good) [ "$(cat "$out")" = "blk-sha256/64k (-) = ${tagged##* }" ] ;;
+    status.*)
+      "$PYTHON" -c '
+import json, sys
+e, = json.load(open(sys.argv[1]))["exports"]
+sys.exit(e["result"] != sys.argv[2])' "$out" $1 2> /dev/null ;;
+    mapfile.bad) [ "$(tail -n +5 "$out")" = "0x00000000  0x00100000  +
+0x00100000  0x00010000  -
+0x00110000  0x006F0000  +" ] ;;
+    mapfile.good) [ "$(tail -n +5 "$out")" = "0x00000000  0x00800000  +" ] ;;
+  esac
+}
+
+becomes_whole () {
+  becomes_true is_whole $1 || fail "not $1: $(cat "$out")"
+}
+
+for output in file status mapfile; do
+  # From the start.
+  fill
+  verify file "$dir/disk" blkhash-verify-$output="$out"
+  becomes_empty
+  copies
+  becomes_empty
+
+  # There is space again, when something has changed.
+  rm "$dir/small/fill"
+  flip "$dir/disk" 1048600
+  client "" "$reads
+fails(512, 1048576)"
+  becomes_whole bad
+
+  # The old content does not stay.
+  fill
+  flip "$dir/disk" 1048600
+  client "" "$reads
+right(512, 1048576)"
+  becomes_empty
+  copies
+
+  # The server ends.  A block that emptying the file has freed can be enough.
+  fill
+  stop
+  [ -e "$out" ] || fail "it is gone"
+  [ ! -s "$out" ] || is_whole good || fail "$(cat "$out")"
+  rm "$dir/small/fill"
+
+  # Nothing of that disturbs the next one.
+  verify file "$dir/disk" blkhash-verify-$output="$out"
+  copies
+  becomes_whole good
+  stop
+  is_whole good || fail "$(cat "$out")"
+  rm "$out"
+done
