@@ -61,6 +61,42 @@ stop
 above=
 prove "$image"
 
+# A file of a file system in it.
+if command -v mke2fs > /dev/null &&
+   nbdkit --filter=ext2 null --version > /dev/null 2>&1; then
+  mkdir "$dir/root"
+  head -c 300000 /dev/urandom > "$dir/root/file"
+  run 0 env PATH="$PATH:/sbin:/usr/sbin" \
+      mke2fs -q -t ext2 -b 4096 -d "$dir/root" "$dir/fs" 4m
+  prove "$dir/fs"
+  above=--filter=ext2
+  verify file "$dir/fs" ext2file=/file
+  image=$dir/root/file copies
+  stop
+  # A bad block of the file, and then of the superblock.
+  "$PYTHON" -c '
+import sys
+fs, file = (open(name, "rb").read() for name in sys.argv[1:])
+print(fs.index(file[200704:204800]) + 5)' "$dir/fs" "$dir/root/file" \
+            > "$dir/where"
+  flip "$dir/fs" "$(cat "$dir/where")"
+  verify file "$dir/fs" ext2file=/file
+  client "" "$reads
+truth = content('$dir/root/file')
+fails(512, 200704)
+fails(len(truth), 0)
+right(100000, 0)"
+  stop
+  flip "$dir/fs" "$(cat "$dir/where")"
+  flip "$dir/fs" 1080
+  verify file "$dir/fs" ext2file=/file
+  run 1 nbdinfo --size "$uri"
+  logged 1 "blkhash-verify: 65536 bytes at 0 are not what"
+  stop
+  above=
+  prove "$image"
+fi
+
 # What a filter below decompresses.
 if command -v xz > /dev/null && nbdkit --filter=xz null --version > /dev/null 2>&1
 then
@@ -157,6 +193,36 @@ verify --filter=error file "$image" error-pread-rate=30% \
        blkhash-verify-retry=60
 copies
 stop
+
+# retry below repairs failed reads of the plugin, so that none is seen here.
+# A bad block is no failed read for it.
+cp "$image" "$dir/disk"
+flip "$dir/disk" 1048600
+if nbdkit --filter=retry null --version > /dev/null 2>&1; then
+  verify --filter=retry --filter=error file "$dir/disk" \
+         error-pread-rate=50% retries=100 retry-delay=1 retry-exponential=no \
+         blkhash-verify-retry=0
+  client "" "$reads
+while not any('retry 1: waiting' in line for line in open('$log', errors='replace')):
+    right(65536, 0)
+fails(512, 1048576)"
+  logged 0 "blkhash-verify: 65536 bytes at 0"
+  logged 1 "blkhash-verify: 65536 bytes at 1048576 are not what"
+  stop
+
+  # Above it repeats each read of a bad block, after a delay.
+  above=--filter=retry
+  verify file "$dir/disk" retries=2 retry-delay=1 retry-exponential=no \
+         blkhash-verify-retry=0
+  client "" "$reads
+right(512, 0)
+fails(512, 1048576)"
+  found=$(grep -c 'retry [0-9]*: waiting' "$log") || :
+  [ "$found" = 2 ] || fail "$found retries"
+  logged 1 "blkhash-verify: 65536 bytes at 1048576 are not what"
+  stop
+  above=
+fi
 
 # TLS.
 if nbdkit --dump-config | grep -q '^tls=yes'; then
