@@ -22,6 +22,7 @@
 #include "verify/tally.h"
 
 #define MAX_BLOCKS 400000       /* some pages */
+#define PAGE_BLOCKS UINT64_C (65536)
 #define ROUNDS 15
 
 static unsigned seed;
@@ -35,11 +36,15 @@ any (uint64_t limit)            /* less than LIMIT */
   return rand_r (&seed) % limit;
 }
 
+/* Often up to the end of a page. */
 static uint64_t
 any_length (uint64_t first)
 {
+  uint64_t page_end = ROUND_DOWN (first, PAGE_BLOCKS) + PAGE_BLOCKS;
   uint64_t length = 1 + any (any (2) ? 10 : any (2) ? 70000 : MAX_BLOCKS);
 
+  if (any (4) == 0)
+    length = page_end - first;
   return MIN (length, blocks - first);
 }
 
@@ -102,6 +107,39 @@ check (void)
 }
 
 static void
+add_transient (void)
+{
+  uint64_t changes = tally_get_changes (&tally), count = tally.transient;
+  struct tally_counts read;
+
+  tally_add_transient (&tally);
+  tally_get_counts (&tally, &read);
+  assert_int_equal (read.transient, count + 1);
+  assert_int_equal (tally_get_changes (&tally), changes + 1);
+}
+
+/* To another tally, which knows something else of the disk, and back. */
+static void
+move_tally (void)
+{
+  uint64_t changes = tally_get_changes (&tally), zeros = tally.zeros;
+  uint64_t transient = tally.transient;
+  struct tally other;
+
+  assert_int_equal (tally_init (&other, blocks), 0);
+  tally_set (&other, 0, BLOCK_BAD);
+  tally_move (&other, &tally);
+  tally_destroy (&tally);
+  assert_int_equal (tally_init (&tally, blocks), 0);
+  tally_set (&tally, blocks - 1, BLOCK_BAD);
+  tally_move (&tally, &other);
+  tally_destroy (&other);
+  assert_int_equal (tally_get_changes (&tally), changes);
+  assert_int_equal (tally.zeros, zeros);
+  assert_int_equal (tally.transient, transient);
+}
+
+static void
 test_random (void **state)
 {
   static unsigned char zeros[MAX_BLOCKS];
@@ -118,6 +156,11 @@ test_random (void **state)
     check ();
     for (k = 0; k < 10; k++)
       read_blocks (zeros);
+    check ();
+    add_transient ();
+    move_tally ();
+    check ();
+    read_blocks (zeros);
     check ();
     tally_destroy (&tally);
   }
