@@ -26,14 +26,19 @@
 #include "leaves/pieces-share.h"
 #include "leaves/pieces.h"
 
-/* What the caller has to do after it releases the lock. */
+/* What the caller has to do after it releases the lock.  That it must retry is
+ * not in the error, because the sticky error can have any value: a sink can
+ * have returned EAGAIN.
+ */
 struct todo {
   struct partial *hash;         /* complete block to hash */
+  bool retry;
+  bool wait;                    /* for room in the budget, before the retry */
   uint64_t seen;                /* for budget_wait */
 };
 
 /* Evict an incomplete block.  If the block is complete, mark it as busy, and
- * return EAGAIN; then the caller must hash it, as TODO says.
+ * return EAGAIN; then the caller must hash it and retry, as TODO says.
  */
 static int
 evict_locked (struct blkhash_leaves *l, struct partial *partial,
@@ -43,25 +48,37 @@ evict_locked (struct blkhash_leaves *l, struct partial *partial,
     return leaves_set_locked (l, partial->index, 1, LEAF_MISSING);
   partial_set_busy (l->pieces, partial);
   todo->hash = partial;
+  todo->retry = true;
   return EAGAIN;
 }
 
-/* Allocate a partial, and evict others if needed.  Returns 0; EAGAIN if the
- * caller must do what TODO contains and retry; ENOBUFS if nothing can be
- * evicted now; or ENOMEM.
+/* Returns 0 if a block was evicted, or an error.  The caller must retry if TODO
+ * says so.
+ */
+static int
+make_room_locked (struct blkhash_leaves *l, struct todo *todo)
+{
+  struct partial *oldest;
+  int err = share_make_room (l->pieces, &oldest);
+
+  if (err == EAGAIN)
+    return evict_locked (l, oldest, todo);
+  todo->retry = todo->wait = err == ENOBUFS;
+  return err;
+}
+
+/* Allocate a partial, and evict others if needed.  Returns 0 or an error, as
+ * make_room_locked; or ENOMEM.
  */
 static int
 reserve_locked (struct blkhash_leaves *l, struct partial **partial,
                 bool zero, struct todo *todo)
 {
   while (!(*partial = pieces_reserve (l->pieces, zero, &todo->seen))) {
-    struct partial *oldest;
     int err = errno;
 
     if (err == ENOBUFS)
-      err = share_make_room (l->pieces, &oldest);
-    if (err == EAGAIN)
-      err = evict_locked (l, oldest, todo);
+      err = make_room_locked (l, todo);
     if (err)
       return err;
   }
@@ -217,9 +234,7 @@ settle_locked (struct blkhash_leaves *l, struct partial *partial,
   return 0;
 }
 
-/* Returns 0 or an error.  EAGAIN and ENOBUFS, as in reserve_locked, mean that
- * the budget has no room for the piece.
- */
+/* Returns 0 or an error, as reserve_locked. */
 static int
 put_locked (struct blkhash_leaves *l, enum how how, const unsigned char *buf,
             size_t len, uint64_t index, size_t start, struct todo *todo)
@@ -298,10 +313,10 @@ leaves_put_piece (struct blkhash_leaves *l, enum how how,
       hash_err = leaves_hash_busy (l, todo.hash);
     if (hash_err)
       return hash_err;
-    if (err == ENOBUFS && !budget_wait (l->pieces->budget, todo.seen))
-      return how == OBSERVE ? 0 : lose_block (l, index);
-    if (err != EAGAIN && err != ENOBUFS)
+    if (!todo.retry)
       return err;
+    if (todo.wait && !budget_wait (l->pieces->budget, todo.seen))
+      return how == OBSERVE ? 0 : lose_block (l, index);
   }
 }
 
