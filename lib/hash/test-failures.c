@@ -25,6 +25,7 @@
 
 #include "blkhash.h"
 #include "construction/leaf.h"
+#include "construction/outer.h"
 
 #define BLOCK 65536
 
@@ -45,8 +46,10 @@ int __real_leaf_hash_zeros (struct leaf_engine *engine, size_t len,
                             unsigned char *md);
 int __wrap_leaf_hash_zeros (struct leaf_engine *engine, size_t len,
                             unsigned char *md);
+int __real_outer_final (struct outer *outer, uint64_t size, unsigned char *md);
+int __wrap_outer_final (struct outer *outer, uint64_t size, unsigned char *md);
 
-static bool no_large_memory, no_threads, no_leaf_of_zeros;
+static bool no_large_memory, no_threads, no_leaf_of_zeros, no_sum;
 static int bad_byte = -1;       /* a block that begins so cannot be hashed */
 static atomic_size_t hashed;    /* blocks */
 
@@ -61,6 +64,12 @@ __wrap_leaf_batch (struct leaf_engine *engine, struct leaf_block *blocks,
 
   atomic_fetch_add (&hashed, count);
   return err;
+}
+
+int
+__wrap_outer_final (struct outer *outer, uint64_t size, unsigned char *md)
+{
+  return no_sum ? EIO : __real_outer_final (outer, size, md);
 }
 
 int
@@ -265,6 +274,27 @@ test_null_buffer (void **state)
   blkhash_leaves_free (l);
 }
 
+/* A table that is given once, and whose sum cannot be computed at its end, has
+ * an error, and is not a table that was folded.
+ */
+static void
+test_no_sum (void **state)
+{
+  struct blkhash_leaves *l = blkhash_leaves_new (NULL, BLOCK,
+                                                 BLKHASH_LEAVES_ONCE);
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  uint64_t start, len;
+
+  (void) state;
+  assert_int_equal (blkhash_leaves_zero (l, BLOCK, 0), 0);
+  no_sum = true;
+  assert_int_equal (blkhash_leaves_fold (l, md, NULL), EIO);
+  no_sum = false;
+  assert_int_equal (blkhash_leaves_fold (l, md, NULL), EIO);
+  assert_int_equal (blkhash_leaves_next_missing (l, 0, &start, &len), EIO);
+  blkhash_leaves_free (l);
+}
+
 /* A table that may have leaves of outdated content returns the error. */
 static void
 test_leaf_table_error_sticks (void **state)
@@ -352,6 +382,7 @@ main (void)
     cmocka_unit_test (test_reap_one_by_one),
     cmocka_unit_test (test_no_threads),
     cmocka_unit_test (test_null_buffer),
+    cmocka_unit_test (test_no_sum),
     cmocka_unit_test (test_leaf_table_error_sticks),
     cmocka_unit_test (test_leaf_table_error_while_told),
   };

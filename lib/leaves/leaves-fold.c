@@ -226,13 +226,11 @@ finish_early_fold (struct blkhash_leaves *l, unsigned char *md)
   err = sink_end (&l->sink);
   pthread_mutex_lock (&l->lock);
   end_folding_locked (l);
-  if (err == 0) {
-    l->finished = true;
-    if (l->outer)
-      err = outer_final (l->outer, l->size, md);
-  }
+  if (err == 0 && l->outer)
+    err = outer_final (l->outer, l->size, md);
   if (err)
     l->error = err;
+  l->finished = err == 0;
   return err;
 }
 

@@ -70,8 +70,7 @@ struct blkhash_leaves {
   uint64_t unfolded;            /* leaves in the tree; only counted in a table
                                  * that is given once */
   uint64_t folded_data, folded_zero; /* bytes of data and zeros before FOLDED */
-  bool folding, finished;       /* FINISHED: blkhash_leaves_fold has ended the
-                                 * sink */
+  bool folding, finished;       /* FINISHED: blkhash_leaves_fold succeeded */
   pthread_cond_t folding_ended; /* signaled when FOLDING is cleared, or UNFOLDED
                                  * has fallen to half of MAX_UNFOLDED */
 };
