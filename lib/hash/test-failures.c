@@ -26,6 +26,7 @@
 #include "blkhash.h"
 #include "construction/leaf.h"
 #include "construction/outer.h"
+#include "leaves/leaves.h"
 
 #define BLOCK 65536
 
@@ -327,13 +328,7 @@ give_bad_block (void *opaque)
   return NULL;
 }
 
-static int
-pass_data (void *opaque, uint64_t index, size_t count,
-           const unsigned char *leaves, size_t leaf_size)
-{
-  (void) opaque, (void) index, (void) count, (void) leaves, (void) leaf_size;
-  return 0;
-}
+static int sink_error;
 
 /* Another thread fails while this one calls the sink. */
 static int
@@ -345,31 +340,66 @@ pass_zeros (void *opaque, uint64_t index, uint64_t count)
   if (pthread_create (&thread, NULL, give_bad_block, opaque) != 0)
     return ENOMEM;
   pthread_join (thread, NULL);
-  return 0;
+  return sink_error;
 }
 
-static void
-test_leaf_table_error_while_told (void **state)
+static int
+pass_data (void *opaque, uint64_t index, size_t count,
+           const unsigned char *leaves, size_t leaf_size)
+{
+  (void) leaves, (void) leaf_size;
+  return pass_zeros (opaque, index, count);
+}
+
+static struct blkhash_leaves *
+new_table_once (unsigned flags)
 {
   struct blkhash_opts *opts = blkhash_opts_new ("sha256");
-  struct blkhash_leaf_sink sink = {
-    .data = pass_data, .zero = pass_zeros, .opaque = NULL
-  };
   struct blkhash_leaves *l;
+  struct blkhash_leaf_sink sink = { .data = pass_data, .zero = pass_zeros };
 
-  (void) state;
   blkhash_opts_set_block_size (opts, BLOCK);
-  l = blkhash_leaves_new (opts, 3 * BLOCK,
-                          BLKHASH_LEAVES_ONCE | BLKHASH_LEAVES_NO_SUM);
+  l = blkhash_leaves_new (opts, 3 * BLOCK, BLKHASH_LEAVES_ONCE | flags);
   assert_non_null (l);
   sink.opaque = l;
   assert_int_equal (blkhash_leaves_set_sink (l, &sink), 0);
-  bad_byte = 1;
-  assert_int_equal (blkhash_leaves_zero (l, BLOCK, 0), EIO);
-  bad_byte = -1;
-  assert_int_equal (blkhash_leaves_fold (l, NULL, NULL), EIO);
-  blkhash_leaves_free (l);
   blkhash_opts_free (opts);
+  return l;
+}
+
+/* The first error is returned by this call and by later ones, whether the sink
+ * fails too or not, and whatever is folded: data, zeros without a sum, leaves,
+ * or zeros at the end.
+ */
+static void
+test_leaf_table_error_while_told (void **state)
+{
+  static unsigned char buf[BLOCK] = { 2 };
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+
+  (void) state;
+  bad_byte = 1;
+  for (int i = 0; i < 8; i++) {
+    unsigned flags = i / 2 == 1 ? BLKHASH_LEAVES_NO_SUM : 0;
+    struct blkhash_leaves *l = new_table_once (flags);
+    int err;
+
+    sink_error = i % 2 ? ENOSPC : 0;
+    if (i / 2 == 0)
+      err = blkhash_leaves_data (l, buf, BLOCK, 0);
+    else if (i / 2 == 1)
+      err = blkhash_leaves_zero (l, BLOCK, 0);
+    else if (i / 2 == 2)
+      err = leaves_put_leaves (l, 0, 1, buf, 32);
+    else {
+      assert_int_equal (blkhash_leaves_zero (l, 3 * BLOCK, 0), 0);
+      err = blkhash_leaves_fold (l, md, NULL);
+    }
+    assert_int_equal (err, EIO);
+    assert_int_equal (blkhash_leaves_fold (l, md, NULL), EIO);
+    blkhash_leaves_free (l);
+  }
+  bad_byte = -1;
 }
 
 int
