@@ -210,9 +210,9 @@ size_t blkhash_leaves_batch (const struct blkhash_leaves *l);
  * which may be NULL, and 0 is stored in *LEN.
  *
  * Errors: ENODATA if a block is missing, or the size is unknown; EBUSY if
- * another thread changed the table, or also folded it, during this call;
- * ENOMEM, EIO; the error of a callback of the sink; sticky errors.  Nothing is
- * stored on error.  ENODATA and EBUSY are not sticky.
+ * another thread changed the table during this call; ENOMEM, EIO; the error of
+ * a callback of the sink; sticky errors.  Nothing is stored on error.  ENODATA
+ * and EBUSY are not sticky.
  */
 int blkhash_leaves_fold (struct blkhash_leaves *l, unsigned char *md,
                          unsigned int *len);

@@ -12,7 +12,8 @@
  * becomes the folder, if there is none, and folds until it reaches a missing
  * block.  Any other table is folded from the start by each call, and the fold
  * fails with EBUSY if the table changes meanwhile.  To hash a partial block, as
- * each fold does first, is such a change.
+ * each fold does first, is such a change, so of several folds one does this at
+ * a time: the others then find nothing to hash.
  */
 
 #include <config.h>
@@ -282,7 +283,11 @@ fold_anew (struct blkhash_leaves *l, struct sink *sink, unsigned char *md)
    */
   if (blkhash_leaves_next_missing (l, 0, &start, &len) == 0)
     return ENODATA;
-  err = leaves_hash_complete (l);
+  {
+    SCOPED_LOCK (&l->completing);
+
+    err = leaves_hash_complete (l);
+  }
   if (err)
     return err;
   if (md) {

@@ -44,6 +44,8 @@ struct blkhash_leaves {
   struct digest *digest;
   struct leaf_engine *engine;
 
+  pthread_mutex_t completing;   /* held by the fold that hashes the partial
+                                 * blocks; taken before LOCK */
   pthread_mutex_t lock;         /* protects all fields below, and the objects
                                  * TREE and PIECES */
   uint64_t given_end;           /* end of the ranges that were given or observed

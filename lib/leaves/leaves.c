@@ -91,6 +91,7 @@ leaves_new_in_budget (const struct blkhash_opts *opts, uint64_t size,
   l->construction = opts->construction;
   l->once = flags & BLKHASH_LEAVES_ONCE;
   l->no_sum = flags & BLKHASH_LEAVES_NO_SUM;
+  pthread_mutex_init (&l->completing, NULL);
   pthread_mutex_init (&l->lock, NULL);
   pthread_cond_init (&l->folding_ended, NULL);
   budget_init (&l->own_budget, PIECES_BOUND);
@@ -118,6 +119,7 @@ blkhash_leaves_free (struct blkhash_leaves *l)
   budget_destroy (&l->own_budget);
   pthread_cond_destroy (&l->folding_ended);
   pthread_mutex_destroy (&l->lock);
+  pthread_mutex_destroy (&l->completing);
   free (l);
   errno = err;
 }

@@ -2,13 +2,14 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: tables that share a budget for pieces of blocks, blocks of zeros
- * of which a part is given, and allocations that fail.
+ * of which a part is given, folds that hash these, and allocations that fail.
  */
 
 #include <config.h>
 
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -17,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -41,6 +43,9 @@ int __wrap_leaf_batch (struct leaf_engine *engine, struct leaf_block *blocks,
 
 static bool no_memory;          /* small allocations fail */
 static _Atomic size_t hashed;   /* blocks */
+static _Atomic bool hold;       /* the next call of leaf_batch waits until
+                                 * FOLDED is posted, but only for a second */
+static sem_t hashing, folded;
 
 void *
 __wrap_malloc (size_t size)
@@ -59,7 +64,17 @@ int
 __wrap_leaf_batch (struct leaf_engine *engine, struct leaf_block *blocks,
                    size_t count)
 {
+  struct timespec deadline;
+
   hashed += count;
+  if (hold) {
+    hold = false;
+    sem_post (&hashing);
+    clock_gettime (CLOCK_REALTIME, &deadline);
+    deadline.tv_sec++;
+    while (sem_timedwait (&folded, &deadline) == -1 && errno == EINTR)
+      ;
+  }
   return __real_leaf_batch (engine, blocks, count);
 }
 
@@ -232,6 +247,56 @@ test_no_memory (void **state)
   blkhash_leaves_free (l);
 }
 
+struct fold {
+  struct blkhash_leaves *l;
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  int err;
+};
+
+static void *
+run_fold (void *opaque)
+{
+  struct fold *fold = opaque;
+
+  fold->err = blkhash_leaves_fold (fold->l, fold->md, NULL);
+  return NULL;
+}
+
+/* While a fold hashes a block of zeros into which a byte was given, another one
+ * begins.  It waits: then the first one goes on when a second has passed.
+ */
+static void
+test_two_folds (void **state)
+{
+  struct blkhash_leaves *l = new_table (BLOCK, NULL);
+  struct fold folds[2] = { { l, { 0 }, -1 }, { l, { 0 }, -1 } };
+  pthread_t threads[2];
+
+  (void) state;
+  assert_int_equal (blkhash_leaves_zero (l, (uint64_t) BLOCKS * BLOCK, 0), 0);
+  give (l, 0, 3);
+  sem_init (&hashing, 0, 0);
+  sem_init (&folded, 0, 0);
+  hold = true;
+  alarm (60);
+  assert_int_equal (pthread_create (&threads[0], NULL, run_fold, &folds[0]),
+                    0);
+  while (sem_wait (&hashing) == -1)
+    ;
+  assert_int_equal (pthread_create (&threads[1], NULL, run_fold, &folds[1]),
+                    0);
+  pthread_join (threads[1], NULL);
+  sem_post (&folded);
+  pthread_join (threads[0], NULL);
+  alarm (0);
+  assert_int_equal (folds[0].err, 0);
+  assert_int_equal (folds[1].err, 0);
+  assert_memory_equal (folds[0].md, folds[1].md, 32);
+  sem_destroy (&hashing);
+  sem_destroy (&folded);
+  blkhash_leaves_free (l);
+}
+
 struct writer {
   struct blkhash_leaves *l;
   unsigned seed;
@@ -296,6 +361,7 @@ main (void)
     cmocka_unit_test (test_byte_into_zeros),
     cmocka_unit_test (test_zeros_are_hashed),
     cmocka_unit_test (test_no_memory),
+    cmocka_unit_test (test_two_folds),
     cmocka_unit_test (test_at_once),
   };
 
