@@ -14,6 +14,7 @@
 
 #include <ctype.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "common/sums-line.h"
@@ -34,21 +35,22 @@ set_damaged (struct sums_line *line, const char *why)
   *line = (struct sums_line) { .type = SUMS_DAMAGED, .why = why };
 }
 
-/* Replace \\, \n and \r.  Returns false if another character follows a
- * backslash.
+/* Replace \\, \n and \r.  Returns false, and replaces nothing, if another
+ * character follows a backslash.
  */
 static bool
 unescape (char *name)
 {
-  char *to = name;
+  char *to = name, *p;
 
+  for (p = name; (p = strchr (p, '\\')); p += 2)
+    if (p[1] == '\0' || !strchr ("\\nr", p[1]))
+      return false;
   for (; *name; name++) {
     char c = *name;
 
     if (c == '\\') {
       c = *++name;
-      if (c != '\\' && c != 'n' && c != 'r')
-        return false;
       c = c == 'n' ? '\n' : c == 'r' ? '\r' : c;
     }
     *to++ = c;
@@ -118,14 +120,38 @@ skip_start (char *text, const char *start, char **rest)
   return true;
 }
 
-/* Returns the end of NAME in "NAME: N bytes", or NULL. */
+/* Returns the last ": ", because a name can contain others, or NULL. */
 static char *
-find_bytes (char *text)
+find_colon (char *text)
 {
   char *end = NULL, *next = text;
 
   while ((next = strstr (next, ": ")))
     end = next++;
+  return end;
+}
+
+/* Returns the end of NAME in "NAME: WHY", or NULL.  One of the reasons contains
+ * ": " itself: "cannot read the rest: ERROR".
+ */
+static char *
+find_why (char *text)
+{
+  static const char rest[] = ": cannot read the rest";
+  const ptrdiff_t n = strlen (rest);
+  char *end = find_colon (text);
+
+  if (end && end - text >= n && strncmp (end - n, rest, n) == 0)
+    end -= n;
+  return end;
+}
+
+/* Returns the end of NAME in "NAME: N bytes", or NULL. */
+static char *
+find_bytes (char *text)
+{
+  char *end = find_colon (text), *next;
+
   if (!end)
     return NULL;
   next = end + 2 + strspn (end + 2, "0123456789");
@@ -134,7 +160,7 @@ find_bytes (char *text)
 
 /* Set LINE to a line without a sum: NAME, and the text after its END, if END is
  * not NULL.  NAME is escaped, although the line does not start with a
- * backslash.
+ * backslash.  If it is not escaped correctly, it remains as it is.
  */
 static void
 set_without_sum (struct sums_line *line, enum sums_type type, char *name,
@@ -161,7 +187,7 @@ parse_comment (char *text, struct sums_line *line)
   if (digits >= MIN_DIGITS - 1 && digits % 2 == 1 && text[1 + digits] == ' ')
     set_damaged (line, "its first character is not a digit");
   else if (skip_start (text, "# incomplete ", &name))
-    set_without_sum (line, SUMS_INCOMPLETE, name, strstr (name, ": "));
+    set_without_sum (line, SUMS_INCOMPLETE, name, find_why (name));
   else if (skip_start (text, "# bad ", &name) && (end = find_bytes (name)))
     set_without_sum (line, SUMS_BAD, name, end);
   else

@@ -109,15 +109,27 @@ test_nothing (void **state)
 static void
 test_incomplete (void **state)
 {
-  struct sums_line line = parse ("# incomplete a\\nb\\\\: why: not");
+  struct sums_line line = parse ("# incomplete a\\nb\\\\: c: why");
 
   (void) state;
   assert_int_equal (line.type, SUMS_INCOMPLETE);
-  assert_string_equal (line.name, "a\nb\\");
-  assert_string_equal (line.why, "why: not");
-  line = parse ("# incomplete \\x");
+  assert_string_equal (line.name, "a\nb\\: c");
+  assert_string_equal (line.why, "why");
+  line = parse ("# incomplete a: b: cannot read the rest: Input/output error");
   assert_int_equal (line.type, SUMS_INCOMPLETE);
+  assert_string_equal (line.name, "a: b");
+  assert_string_equal (line.why, "cannot read the rest: Input/output error");
+  line = parse ("# incomplete : cannot read the rest: x");
+  assert_string_equal (line.name, "");
+  assert_string_equal (line.why, "cannot read the rest: x");
+  /* Escaped incorrectly: the name as it is in the line. */
+  line = parse ("# incomplete a\\nb\\x");
+  assert_int_equal (line.type, SUMS_INCOMPLETE);
+  assert_string_equal (line.name, "a\\nb\\x");
   assert_string_equal (line.why, "");
+  line = parse ("# bad a\\\\b\\: 5 bytes");
+  assert_int_equal (line.type, SUMS_BAD);
+  assert_string_equal (line.name, "a\\\\b\\");
 }
 
 static void
