@@ -45,6 +45,7 @@ dirty:
   bitmap-twice     all clean, then the correct one
   bitmap-error     an error in the second half of FILE
   bitmap-denied    listed, but cannot be selected
+  bitmap-gone      the server closes the connection within the list
 
 negotiation:
   size          NUMBER bytes
@@ -168,6 +169,8 @@ class Connection:
         if self.fault == "bitmap-unlisted":
             return self.reply(option, REP_ERR_UNSUP)
         self.send_context(option, 0, b"base:allocation")
+        if self.fault == "bitmap-gone":
+            raise Gone
         if self.fault.startswith("bitmap"):
             self.send_context(option, 0, BITMAP)
         if self.fault == "bitmap-names":

@@ -208,6 +208,9 @@ for fault in zero none no-chunk twice error denied; do
   refuses_update "bitmap" --bitmap evil "$uri"
   stop_evil_server
 done
+start_evil_server "$dir/small" bitmap-gone 130000+300000
+refuses_update "cannot connect: " --bitmap evil "$uri"
+stop_evil_server
 start_evil_server "$dir/small" bitmap-names 130000+300000
 refuses_update "no dirty bitmap 'x'; it has 'evil'" --bitmap x "$uri"
 stop_evil_server

@@ -63,9 +63,11 @@ negotiate (struct nbd_handle *nbd, const char *context, bool extents,
                                  .callback = store_offered,
                                  .user_data = offered,
                                });
-  /* A server without fixed newstyle negotiation has no bitmaps. */
+  /* A server without fixed newstyle negotiation has no bitmaps.  Or the
+   * connection was lost during the list.
+   */
   if (nbd_aio_is_negotiating (nbd) != 1)
-    return 0;
+    return nbd_aio_is_ready (nbd) == 1 ? 0 : -1;
   if (nbd_add_meta_context (nbd, context) == -1 ||
       (extents &&
        nbd_add_meta_context (nbd, LIBNBD_CONTEXT_BASE_ALLOCATION) == -1))
