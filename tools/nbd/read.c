@@ -193,7 +193,7 @@ setup_requests (struct nbd_reader *reader,
     reader->max_request = max & ~(min - 1);
   reader->min_request = min;
   reader->end = MIN (ROUND_UP (size, (uint64_t) min), nbd_get_size (nbd));
-  nbd_extents_init (&reader->extents, reader->end);
+  reader->extents.size = reader->end;
   reader->queue_depth = options->queue_depth;
   reader->queue_size = options->queue_size;
   reader->memory = options->memory;
@@ -264,6 +264,7 @@ set_up (struct nbd_reader *reader, const struct source_options *options,
     .missing_at = scan_missing_at,
     .missing_opaque = scan,
   };
+  nbd_extents_init (&reader->extents, size);
   pthread_mutex_init (&reader->lock, NULL);
   deadline_cond_init (&reader->changed);
   scheduler_init (&reader->scheduler, options, scan, conn_next_range);
