@@ -28,7 +28,8 @@ struct scan;
 struct conn {
   struct nbd_reader *reader;
   struct nbd_handle *nbd;
-  int fd;                       /* socket; shutting it down wakes the thread */
+  int fd;                       /* duplicate of its socket, or -1; shutting it
+                                 * down wakes the thread */
   bool ended;                   /* sends no more requests, and waits for no
                                  * replies; protected by reader->lock */
   struct dispatched_range next; /* the next range to read, before it has a

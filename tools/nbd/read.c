@@ -13,8 +13,10 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "../lib/common/cleanup.h"
 #include "../lib/common/deadline.h"
@@ -255,7 +257,7 @@ set_up (struct nbd_reader *reader, const struct source_options *options,
     reader->conns[i] = (struct conn) {
       .reader = reader,
       .nbd = conns[i],
-      .fd = nbd_aio_get_fd (conns[i]),
+      .fd = -1,
       .requester.nbd = conns[i],
     };
   reader->cursor = (struct cursor) {
@@ -279,6 +281,26 @@ tear_down (struct nbd_reader *reader)
   pthread_mutex_destroy (&reader->lock);
 }
 
+/* When a connection is lost, libnbd closes its socket in the thread of the
+ * connection, and another socket can then have the same number.  So the sockets
+ * are shut down through duplicates.  A connection without a socket is lost
+ * already, which its thread reports.
+ */
+static int
+duplicate_sockets (struct nbd_reader *reader, struct error *error)
+{
+  for (unsigned i = 0; i < reader->nr_conns; i++) {
+    struct conn *conn = &reader->conns[i];
+    int fd = nbd_aio_get_fd (conn->nbd);
+
+    if (fd != -1)
+      conn->fd = fcntl (fd, F_DUPFD_CLOEXEC, 0);
+    if (fd != -1 && conn->fd == -1)
+      return error_errno (error, errno, "cannot read");
+  }
+  return 0;
+}
+
 /* True if the server has replied to all requests. */
 static bool
 can_go_on (const struct conn *conn)
@@ -299,6 +321,8 @@ close_conns (struct nbd_reader *reader, struct nbd_handle **conns, bool failed)
   for (unsigned i = 0; i < reader->nr_conns; i++) {
     struct conn *conn = &reader->conns[i];
 
+    if (conn->fd != -1)
+      close (conn->fd);
     if (!failed && can_go_on (conn))
       conns[n++] = conn->nbd;
     else
@@ -336,7 +360,8 @@ nbd_scan (const struct source_options *options, struct nbd_handle **conns,
     return -1;
   }
   set_up (&reader, options, conns, size, scan);
-  if (setup_requests (&reader, options, &error) == -1 ||
+  if (duplicate_sockets (&reader, &error) == -1 ||
+      setup_requests (&reader, options, &error) == -1 ||
       read_export (&reader, options->threads, &error) == -1)
     scan_fail (scan, &error);
   failed = scan_has_failed (scan);
