@@ -7,7 +7,6 @@
 
 #include <config.h>
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,12 +17,12 @@
 #include "blkhash.h"
 
 #include "../lib/common/hash-spec.h"
+#include "../lib/common/strata.h"
 #include "cli/command-line.h"
 #include "cli/option-set.h"
 #include "cli/options.h"
 #include "cli/usage.h"
 #include "format/format.h"
-#include "util/audit-sample.h"
 
 /* Set NAME or, as for nbdcopy, NAME/SIZE.  The last use counts, and its SIZE
  * must agree with --block-size: see option_resolve_block_size.
@@ -114,25 +113,12 @@ option_set_part (struct options *options, const struct option_use *use)
                  "%d", use->arg, PART_MAX);
 }
 
-/* Parse "N%", with up to six decimals, to millionths of a percent. */
 void
 option_set_audit (struct options *options, const struct option_use *use)
 {
-  const char *digit = use->arg;
-  uint64_t value = 0, unit = 1000000;
-
-  for (; isdigit ((unsigned char) *digit) && value < 1000; digit++)
-    value = 10 * value + (*digit - '0');
-  value *= unit;
-  if (digit > use->arg && *digit == '.' && isdigit ((unsigned char) digit[1]))
-    for (digit++; isdigit ((unsigned char) *digit) && unit > 1; digit++) {
-      unit /= 10;
-      value += (*digit - '0') * unit;
-    }
-  if (digit == use->arg || strcmp (digit, "%") != 0 || value > SAMPLE_ALL)
+  if (!strata_parse_share (use->arg, &options->incremental.audit))
     usage_error ("--audit: '%s' is not a number from 0 to 100, with up to six "
                  "decimals, and a percent sign", use->arg);
-  options->incremental.audit = value;
 }
 
 void

@@ -14,6 +14,7 @@
 
 #include "blkhash.h"
 
+#include "../lib/common/strata.h"
 #include "cli/command-line.h"
 #include "cli/complete.h"
 #include "cli/lists.h"
@@ -21,7 +22,6 @@
 #include "cli/option-table.h"
 #include "cli/options.h"
 #include "cli/usage.h"
-#include "util/audit-sample.h"
 
 #define MAX_THREADS 128
 #define MAX_READ_SIZE (32 * 1024 * 1024) /* every NBD server allows this */
@@ -270,7 +270,7 @@ set_defaults (struct options *options, int argc, char *argv[])
     },
     .progress.fd = -1,
     .names = true,
-    .incremental.audit = SAMPLE_ALL / 1000,
+    .incremental.audit = STRATA_DEFAULT,
     .argc = argc,
     .argv = argv,
   };

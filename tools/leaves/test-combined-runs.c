@@ -123,7 +123,7 @@ choose (struct audit_sample *sample, struct ranges *unknown, unsigned *seed)
     assert_int_equal (ranges_add (unknown, rand_r (seed) % BLOCKS * BLOCK,
                                   rand_r (seed) % 50 * BLOCK / 2), 0);
   assert_int_equal (audit_sample_init (sample, SIZE, BLOCK, unknown,
-                                       rand_r (seed) % 3 * (SAMPLE_ALL / 2),
+                                       rand_r (seed) % 3 * (STRATA_ALL / 2),
                                        rand_r (seed)), 0);
 }
 

@@ -9,11 +9,8 @@
  * with the manifest.
  *
  * The image is divided into units: blocks, or groups of small blocks, which are
- * read together.  The trusted units are divided into strata of the same length;
- * the last one can be shorter.  One unit of each stratum is audited.  So each
- * trusted unit is audited with the same probability, except that the
- * probability is greater in the last stratum if that is shorter.  The sample is
- * computed from a seed, so any thread can query it, in any order.
+ * read together.  The audited ones are a stratified sample of the trusted ones.
+ * Any thread can query it, in any order.
  */
 
 #ifndef BLKSUM_AUDIT_SAMPLE_H
@@ -22,11 +19,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct ranges;
+#include "../lib/common/strata.h"
 
-#define SAMPLE_MIN_UNITS 64     /* minimum number of units to audit, if there
-                                 * are as many */
-#define SAMPLE_ALL 100000000    /* 100 % in millionths of a percent */
+struct ranges;
 
 struct audit_sample {
   uint64_t size;                /* size of the image, bytes */
@@ -34,10 +29,7 @@ struct audit_sample {
   const struct ranges *unknown; /* unknown ranges, in whole units */
   uint64_t *before;             /* for each range of UNKNOWN, the number of
                                  * unknown units before it; then their total */
-  uint64_t trusted, audited;    /* numbers of units; TRUSTED includes AUDITED */
-  uint64_t stratum;             /* length of a stratum in units, if any are
-                                 * audited */
-  uint64_t seed;
+  struct strata trusted;        /* the trusted units, by their number */
 };
 
 enum sample_class { SAMPLE_UNKNOWN, SAMPLE_TRUSTED, SAMPLE_AUDITED };

@@ -20,7 +20,7 @@
 #include "util/ranges.h"
 
 #define UNIT 65536
-#define PERCENT (SAMPLE_ALL / 100)
+#define PERCENT (STRATA_ALL / 100)
 
 static void
 add (struct ranges *ranges, uint64_t start, uint64_t len)
@@ -78,13 +78,13 @@ static void
 check_strata (const struct audit_sample *sample, const unsigned char *classes,
               uint64_t least)
 {
-  uint64_t i, n = 0, found = 0, stratum = sample->trusted / least;
+  uint64_t i, n = 0, found = 0, stratum = sample->trusted.units / least;
 
-  for (i = 0; n < sample->trusted; i++) {
+  for (i = 0; n < sample->trusted.units; i++) {
     if (classes[i] == SAMPLE_UNKNOWN)
       continue;
     found += classes[i] == SAMPLE_AUDITED;
-    if (++n % stratum == 0 || n == sample->trusted)
+    if (++n % stratum == 0 || n == sample->trusted.units)
       assert_int_equal (found, (n + stratum - 1) / stratum);
   }
   assert_true (found >= least);
@@ -125,13 +125,13 @@ test_random (void **state)
                         ranges_has (&copy, (uint64_t) i * UNIT, &len));
       trusted += classes[i] != SAMPLE_UNKNOWN;
     }
-    assert_int_equal (trusted, sample.trusted);
-    least = (trusted * audit + SAMPLE_ALL - 1) / SAMPLE_ALL;
-    if (audit > 0 && least < SAMPLE_MIN_UNITS)
-      least = SAMPLE_MIN_UNITS;
+    assert_int_equal (trusted, sample.trusted.units);
+    least = (trusted * audit + STRATA_ALL - 1) / STRATA_ALL;
+    if (audit > 0 && least < STRATA_MIN_UNITS)
+      least = STRATA_MIN_UNITS;
     if (least > trusted)
       least = trusted;
-    assert_int_equal (audited, sample.audited);
+    assert_int_equal (audited, sample.trusted.chosen);
     if (least > 0)
       check_strata (&sample, classes, least);
     else
@@ -160,20 +160,20 @@ test_extremes (void **state)
   assert_int_equal (audit_sample_bytes (&sample), 0);
   audit_sample_destroy (&sample);
   assert_int_equal (audit_sample_init (&sample, 1000 * UNIT, UNIT, &unknown,
-                                       SAMPLE_ALL, 1), 0);
+                                       STRATA_ALL, 1), 0);
   assert_int_equal (classify (&sample, classes), 1000);
   assert_int_equal (audit_sample_bytes (&sample), 1000 * UNIT);
   audit_sample_destroy (&sample);
-  assert_int_equal (audit_sample_init (&sample, 0, UNIT, &unknown, SAMPLE_ALL,
+  assert_int_equal (audit_sample_init (&sample, 0, UNIT, &unknown, STRATA_ALL,
                                        1), 0);
   assert_int_equal (audit_sample_at (&sample, 0, &len), SAMPLE_TRUSTED);
   assert_int_equal (audit_sample_bytes (&sample), 0);
   audit_sample_destroy (&sample);
   add (&unknown, 0, 3);
-  assert_int_equal (audit_sample_init (&sample, 3, UNIT, &unknown, SAMPLE_ALL,
+  assert_int_equal (audit_sample_init (&sample, 3, UNIT, &unknown, STRATA_ALL,
                                        1), 0);
   assert_int_equal (audit_sample_at (&sample, 0, &len), SAMPLE_UNKNOWN);
-  assert_int_equal (sample.audited, 0);
+  assert_int_equal (sample.trusted.chosen, 0);
   audit_sample_destroy (&sample);
   ranges_free (&unknown);
 }
@@ -198,15 +198,15 @@ test_enormous (void **state)
     offset = len < size - offset ? offset + len : size;
     assert_true (steps++ < 100000);
   }
-  assert_int_equal (audited, sample.audited);
-  least = (sample.trusted + 99999) / 100000;
-  assert_true (sample.audited == least || sample.audited == least + 1);
+  assert_int_equal (audited, sample.trusted.chosen);
+  least = (sample.trusted.units + 99999) / 100000;
+  assert_true (sample.trusted.chosen == least || sample.trusted.chosen == least + 1);
   audit_sample_destroy (&sample);
   ranges_free (&unknown);
 
-  assert_int_equal (audit_sample_init (&sample, size, 4, &unknown, SAMPLE_ALL,
+  assert_int_equal (audit_sample_init (&sample, size, 4, &unknown, STRATA_ALL,
                                        7), 0);
-  assert_int_equal (sample.audited, UINT64_C (1) << 48);
+  assert_int_equal (sample.trusted.chosen, UINT64_C (1) << 48);
   assert_int_equal (audit_sample_at (&sample, size - 1, &len), SAMPLE_AUDITED);
   audit_sample_destroy (&sample);
 }

@@ -1,0 +1,55 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A stratified random sample, for audits: blksum --update and --resume, and the
+ * filter with blkhash-update, read a part of what they take from a manifest.
+ *
+ * Units are divided into strata of the same length; the last one can be
+ * shorter.  One unit of each stratum is chosen.  So each unit is chosen with
+ * the same probability, except that the probability is greater in the last
+ * stratum if that is shorter.  The sample is computed from a seed, so any
+ * thread can query it, in any order.
+ */
+
+#ifndef BLKHASH_STRATA_H
+#define BLKHASH_STRATA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define STRATA_MIN_UNITS 64     /* minimum number of units to choose, if there
+                                 * are as many */
+#define STRATA_ALL 100000000    /* 100 % in millionths of a percent */
+#define STRATA_DEFAULT (STRATA_ALL / 1000) /* 0.1 % */
+
+/* Reads of a sample are aligned to this number of bytes, or to larger blocks.
+ * Neither NBD servers nor direct I/O require a larger alignment.
+ */
+#define STRATA_READ_UNIT (64 * 1024)
+
+struct strata {
+  uint64_t units;               /* number of units */
+  uint64_t chosen;              /* number of chosen units */
+  uint64_t length;              /* of a stratum in units, if any is chosen */
+  uint64_t seed;
+};
+
+/* Parse "N%", with up to six decimals, to millionths of a percent.  Returns
+ * false if TEXT has another form, or N is more than 100.
+ */
+bool strata_parse_share (const char *text, uint32_t *share);
+
+/* Choose the SHARE of UNITS, in millionths of a percent, but at least
+ * STRATA_MIN_UNITS; none if SHARE is 0.  The sample cannot be predicted without
+ * SEED.
+ */
+void strata_init (struct strata *strata, uint64_t units, uint32_t share,
+                  uint64_t seed);
+
+/* Returns true if unit N is chosen, which is less than strata->units.  Stores
+ * in *COUNT the number of units from N on to which the answer applies.  If no
+ * unit is chosen, these are all.
+ */
+bool strata_at (const struct strata *strata, uint64_t n, uint64_t *count);
+
+#endif /* BLKHASH_STRATA_H */
