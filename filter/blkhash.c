@@ -22,17 +22,18 @@
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
+#include "baseline.h"
 #include "config-files.h"
 #include "conn.h"
 #include "ending.h"
 #include "export.h"
+#include "files.h"
 #include "final.h"
 #include "finish.h"
 #include "modify.h"
 #include "observe.h"
 #include "params.h"
 #include "pass-read.h"
-#include "report.h"
 
 struct handle {
   struct conn conn;
@@ -92,7 +93,13 @@ static int
 blkhash_get_ready (int thread_model)
 {
   pass_read_set_parallel (thread_model == NBDKIT_THREAD_MODEL_PARALLEL);
-  return report_start ();
+  if (files_open () == -1)
+    return -1;
+  if (baseline_load () == -1) {
+    files_stop ();
+    return -1;
+  }
+  return files_start (baseline_is_valid_locked ());
 }
 
 /* Called after nbdkit has changed its user and gone to the background. */
@@ -100,10 +107,7 @@ static int
 blkhash_after_fork (nbdkit_backend *backend)
 {
   (void) backend;
-  if (report_check () == 0)
-    return 0;
-  report_stop ();               /* nbdkit does not unload the filter then */
-  return -1;
+  return files_check ();
 }
 
 static void
@@ -120,7 +124,7 @@ blkhash_unload (void)
   if (--loaded > 0)
     return;
   exports_free ();
-  report_stop ();
+  files_stop ();
   params_free ();
   config_files_free ();
 }
@@ -176,7 +180,7 @@ blkhash_prepare (nbdkit_next *next, void *opaque, int readonly)
   int64_t size = next->get_size (next);
 
   (void) readonly;
-  if (size == -1)
+  if (size == -1 || exports_check_size (size) == -1)
     return -1;
   conn_prepare (&handle->conn, size, next->can_multi_conn (next) == 1);
   return 0;

@@ -131,6 +131,7 @@ disk_catch_up (struct disk *disk, const void *by, uint64_t *seen,
 void
 disk_destroy (struct disk *disk)
 {
+  block_set_clear (&disk->changed);
   block_set_clear (&disk->written);
   visibility_destroy (&disk->visibility);
   free (disk->log);

@@ -32,6 +32,8 @@ struct disk {
   unsigned changing;            /* number of changes in flight */
   struct inflight inflight;
   struct visibility visibility;
+  struct block_set changed;     /* with blkhash-update: blocks whose content in
+                                 * a table need not be that of the baseline */
   struct block_set written;     /* blocks that clients changed, other than by a
                                  * zero that succeeded */
 

@@ -11,16 +11,24 @@
 #include <config.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <search.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-filter.h>
 
 #include "blkhash.h"
 
 #include "../lib/common/cleanup.h"
+#include "../lib/common/numbers.h"
 #include "../lib/leaves/leaves.h"
+#include "baseline.h"
 #include "export.h"
 #include "params.h"
+#include "table.h"
 
 pthread_mutex_t exports_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -30,15 +38,6 @@ static void *exports_by_name;   /* of tsearch(3) */
 static unsigned nr_exports[2];  /* without TLS, and with */
 static struct disk shared_disk; /* unless exports are distinct */
 static char *default_name[2];   /* without TLS, and with */
-
-/* The limit is 128 TiB with blocks of 64 KiB.  Hashing a hole of that size
- * takes about 40 s.  Without a limit, an export of 8 EiB, which costs nothing
- * to serve, would keep the server from exiting for weeks.
- */
-#define MAX_BLOCKS (UINT64_C (1) << 31)
-
-/* The memory for partial blocks of all exports together. */
-static struct pieces_budget budget = { .bound = 64 * 1024 * 1024 };
 
 static int
 compare_names (const void *a, const void *b)
@@ -185,8 +184,9 @@ exports_withdraw_locked (struct disk *disk, struct export *by,
                          const char *why)
 {
   struct export *export;
-  bool any = disk->published != NULL;
+  bool any = baseline_withdraw_locked ();
 
+  any |= disk->published != NULL;
   if (by)
     export_withdraw_locked (by);
   while ((export = disk->published)) {
@@ -196,14 +196,59 @@ exports_withdraw_locked (struct disk *disk, struct export *by,
   return any;
 }
 
-/* Start with an empty table, because the export is new or broken, or its size
- * has changed.  Returns true if a sum was withdrawn.
+bool
+exports_have_sum_locked (const struct disk *disk)
+{
+  return disk->published || baseline_is_valid_locked ();
+}
+
+/* Find the first blocks from OFFSET on, before END, that are missing in a table
+ * that began with the baseline, although nothing changed them: what was read
+ * contradicts the baseline.
+ */
+static bool
+find_mismatch (struct export *export, uint64_t *offset, uint64_t *end)
+{
+  uint32_t block_size = blkhash_opts_get_block_size (params.hash);
+  uint64_t start, len, last = *end;
+
+  if (export->disk->changed.all)
+    return true;                /* it cannot be told */
+  for (; blkhash_leaves_next_missing (export->leaves, *offset, &start,
+                                      &len) == 0 && start < last;
+       *offset = start + len)
+    for (*offset = start; *offset < MIN (start + len, last); *offset = *end)
+      if (!block_set_at (&export->disk->changed, block_size, *offset,
+                         MIN (start + len, last), end))
+        return true;
+  return false;
+}
+
+void
+export_check_baseline_locked (struct export *export,
+                              uint64_t offset, uint64_t end)
+{
+  if (!export->baseline || export->broken ||
+      !find_mismatch (export, &offset, &end))
+    return;
+  snprintf (export->mismatch, sizeof export->mismatch,
+            "bytes %" PRIu64 " to %" PRIu64 " differ from the manifest",
+            offset, end - 1);
+  export->broken = export->mismatch;
+  export_incomplete_locked (export, export->broken);
+}
+
+/* Start with an empty table, or with the baseline, because the export is new or
+ * broken, or its size has changed.  Returns true if a sum was withdrawn.
  */
 static bool
 reset_locked (struct export *export, uint64_t size)
 {
   blkhash_leaves_free (export->leaves);
-  export->leaves = leaves_new_in_budget (params.hash, size, 0, &budget);
+  export->leaves = baseline_take_locked (size);
+  export->baseline = export->leaves != NULL;
+  if (!export->leaves)
+    export->leaves = table_new (size);
   export->broken = export->leaves ? NULL : "no memory";
   disk_log_position (export->disk, &export->log_seen);
   export->contradictions = 0;
@@ -246,6 +291,24 @@ exports_set_tls_locked (struct disk *disk)
   return withdrawn;
 }
 
+int
+exports_check_size (uint64_t size)
+{
+  bool valid;
+
+  {
+    SCOPED_LOCK (&exports_lock);
+
+    valid = baseline_is_valid_locked ();
+  }
+  if (!valid || size == baseline_size ())
+    return 0;
+  nbdkit_error ("blkhash-update: %s is the manifest of a disk of %" PRIu64
+                " bytes, and this disk has %" PRIu64, params.manifest,
+                baseline_size (), size);
+  return -1;
+}
+
 void
 export_set_idle_locked (struct export *export, bool idle)
 {
@@ -262,7 +325,8 @@ export_is_unused_locked (const struct export *export)
 const char *
 export_why_hopeless_locked (const struct export *export)
 {
-  if (export->size / blkhash_opts_get_block_size (params.hash) > MAX_BLOCKS)
+  if (export->size / blkhash_opts_get_block_size (params.hash) >
+      TABLE_MAX_BLOCKS)
     return "it has more than 2^31 blocks";
   return export->broken;
 }
@@ -275,6 +339,8 @@ invalidate_range (void *opaque, uint64_t offset, uint64_t end)
 {
   struct export *export = opaque;
 
+  if (end == UINT64_MAX)
+    export->baseline = false;   /* nothing of it is left */
   if (end > export->size)
     end = export->size;
   if (offset < end)
@@ -324,6 +390,7 @@ exports_free (void)
     free (export);
   }
   disk_destroy (&shared_disk);
+  baseline_free ();
   free (default_name[false]);
   free (default_name[true]);
 }

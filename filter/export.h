@@ -47,6 +47,8 @@ struct export {
   uint64_t size;                /* bytes */
   const char *broken;           /* why there can be no sum until the table is
                                  * reset, or NULL */
+  bool baseline;                /* the table began with leaves of a manifest */
+  char mismatch[96];            /* what differs from it; see broken */
   bool silent;                  /* it is not reported */
   unsigned conns;               /* connections that are joined */
   uint64_t joins;               /* connections that ever joined */
@@ -87,6 +89,11 @@ struct disk *exports_disk_locked (const char *name);
  */
 bool export_set_size_locked (struct export *export, uint64_t size, bool newer);
 
+/* Returns 0, or -1 after nbdkit_error if the size of a disk that is opened is
+ * not that of the baseline, and nothing was changed yet.  Takes the lock.
+ */
+int exports_check_size (uint64_t size);
+
 /* Called when a client with TLS uses DISK: exports of DISK for clients without
  * TLS are no longer reported.  Returns true if a sum was withdrawn.
  */
@@ -116,6 +123,9 @@ void export_publish_locked (struct export *export,
 /* A reason for export_incomplete_locked; the argument is a uint64_t. */
 #define EXPORT_UNKNOWN_BYTES "the content of %" PRIu64 " bytes is not known"
 
+/* A reason without an argument. */
+#define EXPORT_NOT_AUDITED "the manifest was not audited"
+
 /* Returns true if clients neither read nor changed the export, and it never had
  * a line in the report.
  */
@@ -134,12 +144,25 @@ void export_incomplete_locked (struct export *export, const char *why);
  */
 bool export_withdraw_locked (struct export *export);
 
-/* Withdraw all sums of DISK.  Report the reason WHY for exports other than BY.
- * Returns true if there was a sum.  The time depends on the number of exports
- * with a sum, not on the number of all exports.
+/* Withdraw all sums of DISK, and the baseline.  Report the reason WHY for
+ * exports other than BY.  Returns true if anything was withdrawn.  The time
+ * depends on the number of exports with a sum, not on the number of all
+ * exports.
  */
 bool exports_withdraw_locked (struct disk *disk, struct export *by,
                               const char *why);
+
+/* Returns true if DISK has a sum, or the manifest of an earlier server is
+ * valid.  Then a change must call exports_withdraw_locked.
+ */
+bool exports_have_sum_locked (const struct disk *disk);
+
+/* Called if content that was read contradicts the table between OFFSET and
+ * END.  If it contradicts the baseline, other blocks of that may be wrong too,
+ * so there is no sum.
+ */
+void export_check_baseline_locked (struct export *export, uint64_t offset,
+                                   uint64_t end);
 
 /* Call FN with each export, without exports_lock.  This and exports_free are
  * allowed only after the last connection has ended.

@@ -20,6 +20,7 @@
 #include "export.h"
 #include "final.h"
 #include "manifest.h"
+#include "params.h"
 #include "pass.h"
 #include "report.h"
 
@@ -71,6 +72,8 @@ begin_report (struct export *export, const char **why)
   *why = export_why_hopeless_locked (export);
   if (!export->published && !*why)
     export_catch_up_locked (export);
+  if (!*why && export->baseline && params.audit > 0)
+    *why = EXPORT_NOT_AUDITED;
   return !export->published;
 }
 

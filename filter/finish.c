@@ -27,10 +27,13 @@
 #include "blkhash.h"
 
 #include "../lib/common/cleanup.h"
+#include "../lib/common/strata.h"
 #include "../lib/leaves/leaves.h"
+#include "baseline.h"
 #include "conn.h"
 #include "export.h"
 #include "finish.h"
+#include "flush.h"
 #include "manifest.h"
 #include "params.h"
 #include "pass.h"
@@ -68,79 +71,29 @@ report_failure (const struct pass *p, const char *why)
 }
 
 static bool
-may_read_missing (const struct pass *p, uint64_t missing)
+may_read (const struct pass *p, uint64_t bytes)
 {
   SCOPED_LOCK (&exports_lock);
 
-  return p->export->written || missing < p->export->bytes_read;
+  return p->export->written || bytes < p->export->bytes_read;
 }
 
-/* Flush the connection.  Returns false if the flush failed, or if the plugin
- * cannot flush.
- */
-static bool
-flush (nbdkit_next *next, struct conn *conn)
-{
-  struct flush flush;
-  int err, r;
-
-  if (next->can_flush (next) != 1)
-    return false;
-  conn_flush_begin (conn, &flush);
-  r = next->flush (next, 0, &err);
-  conn_flush_end (conn, &flush, r == 0);
-  return r == 0;
-}
-
-/* Flush, if that is needed for the connection to see the changes that other
- * connections flushed.  Returns false if it may not see them.
- */
-static bool
-flush_to_see_changes (const struct pass *p)
-{
-  {
-    SCOPED_LOCK (&exports_lock);
-
-    if (!conn_is_behind_locked (p->conn))
-      return true;
-  }
-  if (flush (p->next, p->conn))
-    return true;
-  /* If the plugin cannot flush, visibility.c hides changes by other connections
-   * block by block.
-   */
-  return p->conn->multi_conn && p->next->can_flush (p->next) == 0;
-}
-
-/* Query and read the missing ranges.  Returns 0 if no range is missing any
- * more, except those that others changed meanwhile, which begin_fold detects.
- * Returns -1 if this connection publishes no sum.
+/* Read the ranges of P, BYTES in total.  WHY is the reason to report if they
+ * are not to be read.  Returns the same as read_missing.
  */
 static int
-read_missing (const struct pass *p)
+read_ranges (const struct pass *p, uint64_t bytes, const char *why)
 {
-  uint64_t missing = pass_missing (p->leaves);
-  char why[128];
+  char failed[128];
   int err;
 
-  if (missing == 0)
-    return 0;
-  if (!flush_to_see_changes (p)) {
-    report_no_sum (p, WHY_HIDDEN);
-    return -1;
-  }
-  pass_query_extents (p);
-  missing = pass_missing (p->leaves);
-  if (missing == 0)
-    return 0;
-  snprintf (why, sizeof why, EXPORT_UNKNOWN_BYTES, missing);
   /* After an error, a retry filter above closes and reopens the connection. */
   if (last_request_failed (p)) {
     report_no_sum (p, params.missing == MISSING_FAIL
                         ? why : "the last request failed");
     return -1;
   }
-  if (!may_read_missing (p, missing)) {
+  if (!may_read (p, bytes)) {
     nbdkit_debug ("blkhash: '%s': %s, waiting for another client",
                   p->export->name, why);
     return -1;
@@ -153,15 +106,68 @@ read_missing (const struct pass *p)
     report_no_sum (p, WHY_HIDDEN);
     return -1;
   }
-  err = pass_read (p, missing);
+  err = pass_read (p, bytes);
   if (err == PASS_CANCELED)
     return -1;
   if (err > 0) {
-    snprintf (why, sizeof why, "cannot read the rest: %s", strerror (err));
-    report_no_sum (p, why);
+    snprintf (failed, sizeof failed, "cannot read the rest: %s",
+              strerror (err));
+    report_no_sum (p, failed);
     return -1;
   }
   return 0;
+}
+
+/* Query and read the missing ranges.  Returns 0 if no range is missing any
+ * more, except those that others changed meanwhile, which begin_fold detects.
+ * Returns -1 if this connection publishes no sum.
+ */
+static int
+read_missing (const struct pass *p)
+{
+  uint64_t missing = pass_missing (p->leaves);
+  char why[128];
+
+  if (missing == 0)
+    return 0;
+  if (!flush_to_see_changes (p)) {
+    report_no_sum (p, WHY_HIDDEN);
+    return -1;
+  }
+  pass_query_extents (p);
+  missing = pass_missing (p->leaves);
+  if (missing == 0)
+    return 0;
+  snprintf (why, sizeof why, EXPORT_UNKNOWN_BYTES, missing);
+  return read_ranges (p, missing, why);
+}
+
+/* Read a sample of an export whose table began with a manifest.  A difference
+ * is found by observe.c, which reports it.  Returns 0, or -1 if this connection
+ * publishes no sum.
+ */
+static int
+audit (const struct pass *p)
+{
+  struct pass audit = *p;
+  struct strata sample;
+
+  if (!pass_choose_sample (&audit, &sample))
+    return 0;
+  if (!flush_to_see_changes (p)) {
+    report_no_sum (p, WHY_HIDDEN);
+    return -1;
+  }
+  if (read_ranges (&audit, sample.chosen * audit.sample_unit,
+                   EXPORT_NOT_AUDITED) == -1)
+    return -1;
+  switch (pass_why_stop (p)) {
+  case 0:
+    return 0;
+  case PASS_STALE:              /* it compared nothing, or not all */
+    report_no_sum (p, WHY_HIDDEN);
+  }
+  return -1;
 }
 
 /* Free the partial blocks of an export whose last client has disconnected:
@@ -232,6 +238,17 @@ end_manifest (struct pass *p)
   p->saved = false;
 }
 
+/* Returns true if nothing was changed since the manifest of an earlier server
+ * was loaded, so that it is left as it is.
+ */
+static bool
+has_manifest (const struct pass *p)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  return p->export->baseline && baseline_is_valid_locked ();
+}
+
 /* Returns true if this connection has no more to do: the result is reported, or
  * another connection will finish the export.  Returns false if the caller must
  * retry.
@@ -250,7 +267,8 @@ try_to_finish (struct pass *p)
   }
   if (!begin_fold (p))
     return false;
-  err = manifest_fold (p->leaves, md, &len, &p->saved);
+  err = has_manifest (p) ? blkhash_leaves_fold (p->leaves, md, &len)
+                         : manifest_fold (p->leaves, md, &len, &p->saved);
   if (err == 0)
     return publish (p, md, len);
   if (err == EBUSY || err == ENODATA)
@@ -301,6 +319,10 @@ finish_export (struct pass *p)
     return;
   if (why) {
     report_no_sum (p, why);
+    return;
+  }
+  if (audit (p) == -1) {
+    evict_pieces (p);
     return;
   }
   changes = p->changes;
@@ -356,7 +378,7 @@ finish_changes (nbdkit_next *next, struct conn *conn)
   };
 
   if (needs_flush (conn))
-    flush (next, conn);
+    flush_conn (next, conn);
   if (!must_read_own_changes (&p))
     return;
   p.leaves = p.export->leaves;

@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define NBDKIT_API_VERSION 2
@@ -96,9 +97,21 @@ manifest_check (void)
 }
 
 int
-manifest_start (void)
+manifest_old (void)
 {
-  return output_file_empty (&file);
+  struct stat st;
+
+  return file.path && fstat (file.old, &st) == 0 && st.st_size > 0 ? file.old
+                                                                   : -1;
+}
+
+int
+manifest_start (bool keep)
+{
+  if (!keep)
+    return output_file_empty (&file);
+  output_file_keep (&file);
+  return 0;
 }
 
 void

@@ -15,13 +15,18 @@
 struct blkhash_leaves;
 
 /* The start-up functions of output-file.h; manifest_start calls
- * output_file_empty.  They return 0, or -1 after nbdkit_error, and do nothing
- * without blkhash-manifest.
+ * output_file_empty, or output_file_keep if KEEP is set.  They return 0, or -1
+ * after nbdkit_error, and do nothing without blkhash-manifest.
  */
 int manifest_open (void);
 int manifest_check (void);
-int manifest_start (void);
+int manifest_start (bool keep);
 void manifest_stop (void);
+
+/* Returns the descriptor of the manifest of an earlier server, which is valid
+ * until manifest_start, or -1 if there is none.
+ */
+int manifest_old (void);
 
 /* The same as blkhash_leaves_fold, but also write the leaves to a new file, and
  * sync it.  *SAVED is set to false without blkhash-manifest, or if the file

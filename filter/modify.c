@@ -36,6 +36,23 @@
 #include "modify.h"
 #include "params.h"
 
+/* The content of these blocks is no longer that of the baseline. */
+static void
+leave_baseline_locked (struct disk *disk, uint64_t offset, uint64_t end)
+{
+  if (params.update)
+    block_set_add (&disk->changed, blkhash_opts_get_block_size (params.hash),
+                   offset, end);
+}
+
+/* Returns true if EXPORT has a sum, or the manifest still has its baseline. */
+static bool
+has_sum_locked (const struct export *export)
+{
+  return export->published ||
+    (export->baseline && exports_have_sum_locked (export->disk));
+}
+
 /* Returns the result of conn_join_locked. */
 static bool
 modify_begin_locked (struct conn *conn, struct request *request,
@@ -50,6 +67,7 @@ modify_begin_locked (struct conn *conn, struct request *request,
     return joined;
   }
   disk_change_begin (conn->disk, request, offset, len);
+  leave_baseline_locked (conn->disk, offset, offset + len);
   request->by = &conn->unflushed;
   conn->own_changes++;
   request->ignored = conn_is_ignored_locked (conn);
@@ -58,9 +76,9 @@ modify_begin_locked (struct conn *conn, struct request *request,
   /* If the export had a sum, the missing ranges are to be read when the last
    * client disconnects, to publish a sum again.
    */
-  if (conn->export && conn->export->published)
+  if (conn->export && has_sum_locked (conn->export))
     conn->export->written = true;
-  if (conn->disk->published)
+  if (exports_have_sum_locked (conn->disk))
     exports_withdraw_locked (conn->disk, conn->export,
                              conn_is_shut_out_locked (conn)
                              ? "it was changed by a client without TLS"
@@ -135,6 +153,7 @@ static void
 invalidate_all (struct conn *conn, uint64_t offset, uint64_t end)
 {
   inflight_taint_reads (&conn->disk->inflight, offset, end);
+  leave_baseline_locked (conn->disk, offset, end);
   block_set_add (&conn->disk->written,
                  blkhash_opts_get_block_size (params.hash), offset, end);
   disk_change (conn->disk, conn->export, offset, end);
@@ -334,7 +353,7 @@ prefetched_locked (struct conn *conn, uint64_t offset, uint64_t len)
   /* If the export had a sum, the missing ranges are to be read when the last
    * client disconnects, to publish a sum again.
    */
-  if (conn->export && conn->export->published)
+  if (conn->export && has_sum_locked (conn->export))
     conn->export->written = true;
   exports_withdraw_locked (conn->disk, conn->export,
                            "a prefetch cached old content of a trimmed range");

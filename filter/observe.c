@@ -167,6 +167,7 @@ withdraw_contradicted_locked (struct export *export,
   if (contradictions == export->contradictions || export->silent)
     return false;
   export->contradictions = contradictions;
+  export_check_baseline_locked (export, request->offset, request->end);
   disk_change (export->disk, export, request->offset, request->end);
   return exports_withdraw_locked (export->disk, export,
                                   "another export name reads something else");

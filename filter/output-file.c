@@ -150,6 +150,14 @@ output_file_open (struct output_file *file, const char *path)
     examine (file) == -1 ? -1 : 0;
 }
 
+void
+output_file_keep (struct output_file *file)
+{
+  close (file->old);
+  file->old = -1;
+  file->made = false;
+}
+
 int
 output_file_empty (struct output_file *file)
 {
@@ -164,9 +172,7 @@ output_file_empty (struct output_file *file)
     sync_directory (file) == -1 ? -1 : 0;
   if (r == -1)
     nbdkit_error ("%s: cannot empty %s: %m", file->param, file->path);
-  close (file->old);
-  file->old = -1;
-  file->made = false;
+  output_file_keep (file);
   return r;
 }
 

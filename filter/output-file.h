@@ -44,10 +44,12 @@ struct output_file {
  * check: checks that the file can be replaced.  Call it again after nbdkit has
  * changed its user.
  * empty: truncates the file, and syncs it.
+ * keep: leaves the content as it is.
  */
 int output_file_open (struct output_file *file, const char *path);
 int output_file_check (const struct output_file *file);
 int output_file_empty (struct output_file *file);
+void output_file_keep (struct output_file *file);
 
 /* Does nothing if the file was not opened.  If the start failed, removes a file
  * that output_file_open created (see MADE).

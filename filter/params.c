@@ -19,6 +19,7 @@
 
 #include "../lib/common/numbers.h"
 #include "../lib/common/hash-spec.h"
+#include "../lib/common/strata.h"
 #include "config-files.h"
 #include "params.h"
 
@@ -27,13 +28,14 @@
                                  * of its cache and cow filters */
 #define MAX_UNIT (1024 * 1024 * 1024)
 
-struct params params = { .unit = MIN_UNIT };
+struct params params = { .unit = MIN_UNIT, .audit = STRATA_DEFAULT };
 
 /* Collected until params_complete creates the options of the hash. */
 static const char *digest = "sha256";
 static int64_t block_size = -1;
 static unsigned streams;
 static bool linear;
+static bool has_audit;          /* blkhash-update-audit was given */
 static int64_t offset;          /* parameter of nbdkit's offset filter */
 
 static int
@@ -59,6 +61,17 @@ parse_missing (const char *value)
     return -1;
   }
   return 1;
+}
+
+static int
+parse_audit (const char *value)
+{
+  has_audit = true;
+  if (strata_parse_share (value, &params.audit))
+    return 1;
+  nbdkit_error ("blkhash-update-audit must be a number from 0 to 100, with up "
+                "to six decimals, and a percent sign: %s", value);
+  return -1;
 }
 
 /* Parameters of filters below that determine the boundaries of blocks.  Some
@@ -109,6 +122,10 @@ params_config (const char *key, const char *value)
     return parse_bool (value, &params.tag);
   else if (strcmp (key, "blkhash-missing") == 0)
     return parse_missing (value);
+  else if (strcmp (key, "blkhash-update") == 0)
+    return parse_bool (value, &params.update);
+  else if (strcmp (key, "blkhash-update-audit") == 0)
+    return parse_audit (value);
   else if (strcmp (key, "blkhash-distinct-exports") == 0)
     return parse_bool (value, &params.distinct_exports);
   else
@@ -144,6 +161,25 @@ make_hash (void)
   return 0;
 }
 
+static int
+check_update (void)
+{
+  if (has_audit && !params.update)
+    nbdkit_error ("blkhash-update-audit is for blkhash-update=true");
+  else if (params.update && !params.manifest)
+    nbdkit_error ("blkhash-update continues a manifest: blkhash-manifest is "
+                  "needed");
+  else if (params.update && params.missing == MISSING_FAIL)
+    nbdkit_error ("blkhash-update reads what has changed in part: it cannot be "
+                  "used with blkhash-missing=fail");
+  else if (params.update && blkhash_opts_get_digest_size (params.hash) == 0)
+    nbdkit_error ("blkhash-update cannot be used with this digest, by which "
+                  "all data is equal");
+  else
+    return 0;
+  return -1;
+}
+
 int
 params_complete (void)
 {
@@ -170,6 +206,8 @@ params_complete (void)
                   "blkhash-distinct-exports");
     return -1;
   }
+  if (check_update () == -1)
+    return -1;
   params.unit = MAX (params.unit, blkhash_opts_get_block_size (params.hash));
   params.shifted |= offset % params.unit != 0;
   return 0;

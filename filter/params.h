@@ -25,6 +25,10 @@ struct params {
   bool tag;                     /* lines in the form of blksum --tag */
   bool distinct_exports;        /* each export name is a different disk */
   enum missing missing;
+  bool update;                  /* begin with the manifest of an earlier server
+                                 */
+  uint32_t audit;               /* how much of that to read and compare, in
+                                 * millionths of a percent */
   uint32_t unit;                /* bytes; size of the blocks for which layers
                                  * below may do a read-modify-write */
   bool shifted;                 /* such blocks can begin at any byte */
@@ -61,6 +65,8 @@ void params_free (void);
     "Name of the default export, default \"-\".\n" \
   "blkhash-tag=true               Print the parameters of the checksum.\n" \
   "blkhash-missing=read|fail      How to handle ranges no client accessed.\n" \
+  "blkhash-update=true            Continue the manifest at PATH.\n" \
+  "blkhash-update-audit=N%         Part of it to verify, default 0.1%.\n" \
   "blkhash-distinct-exports=true  Each export name is a different disk."
 
 #endif /* NBDKIT_BLKHASH_PARAMS_H */

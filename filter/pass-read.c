@@ -73,7 +73,9 @@ struct range {
 struct reading {
   const struct pass *pass;
   uint64_t missing;             /* missing bytes, for messages */
-  uint64_t unit, most;          /* minimum and maximum size of a read, bytes */
+  uint64_t unit, most;          /* what a range is a multiple of, and its
+                                 * maximum size, bytes */
+  uint64_t request;             /* maximum size of a request, bytes */
 
   pthread_mutex_t lock;         /* protects the fields below */
   uint64_t offset;              /* start of the search for the next range */
@@ -148,19 +150,29 @@ give_back (struct reading *r, struct range range)
 
 /* Determine the minimum and the maximum size of a read of the plugin. */
 static void
-find_read_sizes (const struct pass *p, uint64_t *unit, uint64_t *most)
+find_request_sizes (nbdkit_next *next, uint64_t *unit, uint64_t *most)
 {
   uint32_t minimum, preferred, maximum;
 
   *unit = 1;
   *most = READ_SIZE;
-  if (p->next->block_size (p->next, &minimum, &preferred, &maximum) == -1)
+  if (next->block_size (next, &minimum, &preferred, &maximum) == -1)
     return;
   if (minimum > 0 && minimum <= READ_SIZE)
     *unit = minimum;
   if (maximum >= *unit && maximum < *most)
     *most = maximum;
   *most -= *most % *unit;
+}
+
+/* Only whole blocks of a sample can be compared, so they are read at once. */
+static void
+find_read_sizes (struct reading *r)
+{
+  find_request_sizes (r->pass->next, &r->unit, &r->request);
+  r->most = r->request;
+  if (r->pass->sample && r->most < r->pass->sample_unit)
+    r->most = r->pass->sample_unit;
 }
 
 /* ---- Waits ---- */
@@ -192,28 +204,47 @@ count_waits (void)
 
 /* ---- Threads ---- */
 
+/* Returns 0, or an errno value. */
+static int
+read_in_requests (const struct reading *r, unsigned char *buf,
+                  struct range range)
+{
+  nbdkit_next *next = r->pass->next;
+  uint64_t offset, len;
+  int err = EIO;
+
+  for (offset = range.start; offset < range.end; offset += len) {
+    len = MIN (range.end - offset, r->request);
+    if (next->pread (next, buf + (offset - range.start), len, offset, 0,
+                     &err) == -1)
+      return err ? err : EIO;
+  }
+  return 0;
+}
+
 /* Read and observe a range.  Returns 0, or an errno value.  *WAITED is set to
  * whether the plugin waited for long.
  */
 static int
-read_range (const struct pass *p, void *buf, struct range range, bool *waited)
+read_range (const struct reading *r, void *buf, struct range range,
+            bool *waited)
 {
-  uint64_t start = range.start, len = range.end - range.start;
+  struct conn *conn = r->pass->conn;
   struct request request;
   uint64_t begin;
-  int err = EIO, r;
   long waits;
+  int err;
 
-  observe_begin (p->conn, &request, start, len);
+  observe_begin (conn, &request, range.start, range.end - range.start);
   begin = now_ns ();
   waits = count_waits ();
-  r = p->next->pread (p->next, buf, len, start, 0, &err);
+  err = read_in_requests (r, buf, range);
   *waited = now_ns () - begin >= LONG_WAIT &&
     (waits == -1 || count_waits () > waits);
-  if (r == 0)
-    observe_data (p->conn, &request, buf);
-  observe_end (p->conn, &request, 0);
-  return r == 0 ? 0 : err;
+  if (err == 0)
+    observe_data (conn, &request, buf);
+  observe_end (conn, &request, 0);
+  return err;
 }
 
 static void
@@ -255,7 +286,7 @@ read_ranges (struct reading *r, void *buf)
   while (claim_range (r, &range)) {
     err = pass_why_stop (r->pass);
     if (!err) {
-      err = read_range (r->pass, buf, range, &waited);
+      err = read_range (r, buf, range, &waited);
       if (err && give_back (r, range))
         return;
     }
@@ -347,7 +378,7 @@ pass_read (const struct pass *p, uint64_t missing)
 
   if (!pass_next_range (p, 0, &start, &len))
     return 0;
-  find_read_sizes (p, &r.unit, &r.most);
+  find_read_sizes (&r);
   buf = malloc (r.most);
   if (!buf)
     return ENOMEM;

@@ -7,6 +7,9 @@
 
 #include <config.h>
 
+#include <stdlib.h>
+#include <unistd.h>
+
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
@@ -14,6 +17,7 @@
 
 #include "../lib/common/cleanup.h"
 #include "../lib/common/numbers.h"
+#include "../lib/common/strata.h"
 #include "conn.h"
 #include "export.h"
 #include "observe.h"
@@ -147,9 +151,46 @@ clip (const struct pass *p, uint64_t *start, uint64_t *len)
 }
 
 bool
+pass_choose_sample (struct pass *p, struct strata *sample)
+{
+  uint32_t block_size = blkhash_opts_get_block_size (params.hash);
+  uint64_t unit = MAX (block_size, STRATA_READ_UNIT), seed;
+  uint64_t units = p->export->size / unit + (p->export->size % unit != 0);
+
+  if (!p->export->baseline)
+    return false;
+  /* It does not fail for so few bytes. */
+  if (getentropy (&seed, sizeof seed) == -1)
+    abort ();
+  strata_init (sample, units, params.audit, seed);
+  p->sample = sample;
+  p->sample_unit = unit;
+  return sample->chosen > 0;
+}
+
+/* Find the next unit of the sample that begins at OFFSET or after it. */
+static bool
+next_of_sample (const struct pass *p, uint64_t offset,
+                uint64_t *start, uint64_t *len)
+{
+  uint64_t unit = p->sample_unit, count;
+  uint64_t n = offset / unit + (offset % unit != 0);
+
+  for (; n < p->sample->units; n += count)
+    if (strata_at (p->sample, n, &count)) {
+      *start = n * unit;
+      *len = MIN (unit, p->export->size - *start);
+      return true;
+    }
+  return false;
+}
+
+bool
 pass_next_range (const struct pass *p, uint64_t offset,
                  uint64_t *start, uint64_t *len)
 {
+  if (p->sample)
+    return next_of_sample (p, offset, start, len);
   while (blkhash_leaves_next_missing (p->leaves, offset, start, len) == 0) {
     if (clip (p, start, len))
       return true;

@@ -27,6 +27,7 @@
 struct blkhash_leaves;
 struct conn;
 struct export;
+struct strata;
 
 struct pass {
   nbdkit_next *next;
@@ -39,6 +40,9 @@ struct pass {
   bool saved;                   /* it owns the new file, see manifest.h */
   bool own_only;                /* read only changes by CONN that no flush makes
                                  * visible to others, see visibility_own */
+  const struct strata *sample;  /* read these units, whatever is missing; or
+                                 * NULL */
+  uint64_t sample_unit;         /* bytes */
 };
 
 /* Returns true if no connection has joined since the start, and none is left.
@@ -70,6 +74,12 @@ void pass_query_extents (const struct pass *p);
  * missing ranges.
  */
 bool pass_is_hidden (const struct pass *p);
+
+/* Set p->sample to SAMPLE, and choose it: what to read of an export whose table
+ * began with a manifest, to compare it with the table.  Returns false if there
+ * is nothing to read.
+ */
+bool pass_choose_sample (struct pass *p, struct strata *sample);
 
 /* Find the next range that must be read, at OFFSET or after it.  Returns false
  * if there is none.

@@ -52,8 +52,6 @@
 #include "result-file.h"
 #include "result-lines.h"
 
-#define RESULT_HEADER "# nbdkit-blkhash-filter replaces this file\n"
-
 _Static_assert (REPORT_MD_SIZE == BLKHASH_MAX_MD_SIZE, "the longest sum");
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
@@ -76,36 +74,6 @@ static pthread_cond_t written_changed = PTHREAD_COND_INITIALIZER;
  * and the version of the last withdrawal of a sum.
  */
 static uint64_t written, withdrawn;
-
-/* ---- The files ---- */
-
-int
-report_start (void)
-{
-  result_form = (struct result_form) {
-    .header = RESULT_HEADER, .hash = params.hash, .name = params.name
-  };
-  if (result_file_open ("blkhash-file", params.file) == -1 ||
-      manifest_open () == -1 || report_check () == -1 ||
-      result_file_start () == -1 || manifest_start () == -1) {
-    report_stop ();
-    return -1;
-  }
-  return 0;
-}
-
-int
-report_check (void)
-{
-  return result_file_check () == -1 ? -1 : manifest_check ();
-}
-
-void
-report_stop (void)
-{
-  result_file_stop ();
-  manifest_stop ();
-}
 
 /* ---- Writing ---- */
 
@@ -267,6 +235,14 @@ report_await_withdrawals (void)
 
   SCOPED_LOCK (&lock);
   write_until_locked (withdrawn);
+}
+
+void
+report_keep_manifest (struct report_line *line)
+{
+  line->is_sum = true;
+  manifest = line;
+  manifest_is_there = true;
 }
 
 bool

@@ -34,17 +34,10 @@ struct report_line {
   struct result_place place;    /* used by the writing thread */
 };
 
-/* Check that the files can be written and that an earlier server may have
- * written their content, and empty them.  Returns 0, or -1 after nbdkit_error.
+/* Called before the first connection: the manifest file has the manifest of an
+ * earlier server until LINE, which has no text, is withdrawn.
  */
-int report_start (void);
-
-/* Check again that the files can be written: nbdkit may have changed its user.
- * Returns 0, or -1 after nbdkit_error.
- */
-int report_check (void);
-
-void report_stop (void);
+void report_keep_manifest (struct report_line *line);
 
 /* Set the line of the export NAME to the sum MD of LEN bytes.  HAS_MANIFEST is
  * set if the leaves of the sum are in the new file of manifest_fold, which the

@@ -164,11 +164,15 @@ server_configure (const char *key, const char *value)
     abort ();
 }
 
+void (*server_on_start) (void);
+
 void
 server_start (uint64_t size, const char *path, const char *manifest,
               const char *block_size)
 {
   plugin_start (size, manifest);
+  if (server_on_start)
+    server_on_start ();
   server_configure ("blkhash-file", path);
   server_configure ("blkhash-manifest", manifest);
   server_configure ("blkhash-block-size", block_size);

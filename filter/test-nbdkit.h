@@ -24,6 +24,9 @@ void server_start (uint64_t size, const char *path, const char *manifest,
 void server_end (void);
 void server_stop (void);
 
+/* Called by server_start when the disk exists, before the filter starts. */
+extern void (*server_on_start) (void);
+
 /* One more parameter of the filter; before server_start. */
 void server_configure (const char *key, const char *value);
 

@@ -69,3 +69,19 @@ manifest_is_right (const char *path, uint64_t size, uint32_t block_size)
   close (fd);
   return right;
 }
+
+void
+manifest_make (const char *path, uint64_t size, uint32_t block_size)
+{
+  struct blkhash_opts *opts = blkhash_opts_new ("sha256");
+  int fd = open (path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  struct blkhash_leaves *l;
+
+  blkhash_opts_set_block_size (opts, block_size);
+  l = blkhash_leaves_new (opts, size, 0);
+  if (fd == -1 || !l || blkhash_leaves_data (l, disk, size, 0) != 0 ||
+      blkhash_leaves_save (l, fd, NULL, NULL) != 0 || close (fd) == -1)
+    abort ();
+  blkhash_leaves_free (l);
+  blkhash_opts_free (opts);
+}

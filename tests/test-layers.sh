@@ -111,20 +111,24 @@ lanes: common
 # ---- filter/ ----
 # Of lib/ only the headers in the table.
 check_layers filter "blkhash ../lib/common/numbers" "
-blkhash: config-files conn ending export final finish modify observe params pass-read report
-final: export manifest pass report ../lib/common/cleanup
-finish: conn export manifest params pass pass-read ../lib/common/cleanup ../lib/leaves/leaves
+blkhash: baseline config-files conn ending export files final finish modify observe params pass-read
+final: export manifest params pass report ../lib/common/cleanup
+finish: baseline conn export flush manifest params pass pass-read ../lib/common/cleanup ../lib/common/strata ../lib/leaves/leaves
+flush: conn pass ../lib/common/cleanup
 pass-read: conn export observe params pass ../lib/common/cleanup
-pass: conn export observe params ../lib/common/cleanup
+pass: conn export observe params ../lib/common/cleanup ../lib/common/strata
 modify: conn export inflight params ../lib/common/cleanup
 observe: conn export inflight params ../lib/common/cleanup ../lib/leaves/leaves
 conn: export ../lib/common/cleanup
-export: disk params report ../lib/common/cleanup ../lib/leaves/leaves
+export: baseline disk params report table ../lib/common/cleanup ../lib/leaves/leaves
+baseline: blkhash-leaves manifest params report table
+table: blkhash-manifest params ../lib/leaves/leaves
+files: manifest params result-file result-lines
 ending: ../lib/common/cleanup
 disk: block-set inflight visibility
 visibility: block-set params
 block-set: ../lib/leaves/leaf-tree
-params: config-files ../lib/common/hash-spec
+params: config-files ../lib/common/hash-spec ../lib/common/strata
 report: manifest params result-file result-lines ../lib/common/cleanup ../lib/common/sum-line
 manifest: blkhash-manifest config-files output-file params ../lib/common/cleanup
 result-file: output-file result-lines
@@ -181,7 +185,7 @@ check_circles
 
 # Headers of lib/ that tools/ may include.
 for_tools="common/cleanup common/deadline common/numbers common/zero common/hash-spec
-common/sum-line common/sums-line common/test-time64 common/utf8 hash/kernels
+common/strata common/sum-line common/sums-line common/test-time64 common/utf8 hash/kernels
 manifest/leaf-diff manifest/leaf-runs manifest/manifest-diff manifest/manifest-unfinished"
 
 # tools/ and examples/ use the public API.

@@ -14,8 +14,6 @@
 #include "util/audit-sample.h"
 #include "util/ranges.h"
 
-/* ---- The sample ---- */
-
 static uint64_t
 units (const struct audit_sample *sample, uint64_t len)
 {

@@ -1,0 +1,82 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The baseline: the leaves of the manifest of an earlier server.
+ *
+ * It is loaded before there is a connection, by which its sum is computed, and
+ * handed to the first export that is used.  All export names are one disk, but
+ * only one can have this table: another one begins without content.
+ */
+
+#include <config.h>
+
+#include <stddef.h>
+
+#include "blkhash-leaves.h"
+
+#include "baseline.h"
+#include "manifest.h"
+#include "params.h"
+#include "report.h"
+#include "table.h"
+
+/* Protected by exports_lock, but for SIZE, which is set once. */
+static struct blkhash_leaves *leaves; /* NULL: there is none, or it was taken */
+static uint64_t size;           /* bytes */
+static bool valid;
+static struct report_line line; /* of the manifest: it has no text */
+
+int
+baseline_load (void)
+{
+  int fd = params.update ? manifest_old () : -1;
+
+  if (fd == -1)
+    return 0;
+  leaves = table_load (fd, &size);
+  if (!leaves)
+    return -1;
+  valid = true;
+  report_keep_manifest (&line);
+  return 0;
+}
+
+void
+baseline_free (void)
+{
+  blkhash_leaves_free (leaves);
+  leaves = NULL;
+}
+
+bool
+baseline_is_valid_locked (void)
+{
+  return valid;
+}
+
+uint64_t
+baseline_size (void)
+{
+  return size;
+}
+
+struct blkhash_leaves *
+baseline_take_locked (uint64_t disk_size)
+{
+  struct blkhash_leaves *taken = leaves;
+
+  if (!valid || disk_size != size)
+    return NULL;
+  leaves = NULL;
+  return taken;
+}
+
+bool
+baseline_withdraw_locked (void)
+{
+  if (!valid)
+    return false;
+  valid = false;
+  report_withdraw (&line);
+  return true;
+}

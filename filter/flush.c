@@ -1,0 +1,43 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Flush a connection whose client has disconnected.
+ */
+
+#include <config.h>
+
+#include "../lib/common/cleanup.h"
+#include "conn.h"
+#include "flush.h"
+#include "pass.h"
+
+bool
+flush_conn (nbdkit_next *next, struct conn *conn)
+{
+  struct flush flush;
+  int err, r;
+
+  if (next->can_flush (next) != 1)
+    return false;
+  conn_flush_begin (conn, &flush);
+  r = next->flush (next, 0, &err);
+  conn_flush_end (conn, &flush, r == 0);
+  return r == 0;
+}
+
+bool
+flush_to_see_changes (const struct pass *p)
+{
+  {
+    SCOPED_LOCK (&exports_lock);
+
+    if (!conn_is_behind_locked (p->conn))
+      return true;
+  }
+  if (flush_conn (p->next, p->conn))
+    return true;
+  /* If the plugin cannot flush, visibility.c hides changes by other connections
+   * block by block.
+   */
+  return p->conn->multi_conn && p->next->can_flush (p->next) == 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Flush a connection whose client has disconnected: so that others see its
+ * changes, or that it sees those of others.
+ */
+
+#ifndef NBDKIT_BLKHASH_FLUSH_H
+#define NBDKIT_BLKHASH_FLUSH_H
+
+#include <stdbool.h>
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-filter.h>
+
+struct conn;
+struct pass;
+
+/* Flush the connection.  Returns false if the flush failed, or if the plugin
+ * cannot flush.
+ */
+bool flush_conn (nbdkit_next *next, struct conn *conn);
+
+/* Flush, if that is needed for the connection to see the changes that other
+ * connections flushed.  Returns false if it may not see them.
+ */
+bool flush_to_see_changes (const struct pass *p);
+
+#endif /* NBDKIT_BLKHASH_FLUSH_H */

@@ -1,0 +1,30 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The leaf tables of exports, which share the memory for partial blocks.
+ */
+
+#ifndef NBDKIT_BLKHASH_TABLE_H
+#define NBDKIT_BLKHASH_TABLE_H
+
+#include <stdint.h>
+
+struct blkhash_leaves;
+
+/* The limit is 128 TiB with blocks of 64 KiB.  Hashing a hole of that size
+ * takes about 40 s.  Without a limit, an export of 8 EiB, which costs nothing
+ * to serve, would keep the server from exiting for weeks.
+ */
+#define TABLE_MAX_BLOCKS (UINT64_C (1) << 31)
+
+/* Create a leaf table for an export of SIZE bytes.  Returns NULL with errno. */
+struct blkhash_leaves *table_new (uint64_t size);
+
+/* Create a leaf table with the leaves of the manifest in FD, whose sum is
+ * computed and compared.  Returns NULL after nbdkit_error if it is not the
+ * complete manifest of an image, or has other parameters of the hash than this
+ * filter.  *SIZE is set to the size of the image in bytes.
+ */
+struct blkhash_leaves *table_load (int fd, uint64_t *size);
+
+#endif /* NBDKIT_BLKHASH_TABLE_H */

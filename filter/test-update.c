@@ -1,0 +1,261 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Unit test: the manifest of an earlier server, with blkhash-update.
+ *
+ * Each call that empties it before the first change fails in turn.  The plugin,
+ * test-plugin.c, aborts if the manifest is not empty when it is changed.  A
+ * client that only reads leaves it as it is, or finds that it is wrong.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "test-locks.h"
+#include "test-nbdkit.h"
+#include "test-sums.h"
+
+#define BLOCK 4096
+#define SIZE (100 * BLOCK - 7)
+
+static char directory[] = "/tmp/blkhash-test-XXXXXX";
+static char path[sizeof directory + 5], manifest[sizeof directory + 9];
+static uint64_t wrong_at;       /* this byte is not what the manifest says */
+
+static void
+check (bool right)
+{
+  if (!right)
+    abort ();
+}
+
+static ino_t
+inode (void)
+{
+  struct stat st;
+
+  return stat (manifest, &st) == 0 && st.st_size > 0 ? st.st_ino : 0;
+}
+
+static bool
+result_has (const char *wanted)
+{
+  char text[1024];
+  FILE *f = fopen (path, "r");
+
+  check (f != NULL);
+  text[fread (text, 1, sizeof text - 1, f)] = '\0';
+  fclose (f);
+  return strstr (text, wanted);
+}
+
+static void
+make_baseline (void)
+{
+  unsigned i;
+
+  for (i = 0; i < SIZE; i++)
+    disk[i] = i / BLOCK % 3 ? i / BLOCK : 0;
+  manifest_make (manifest, SIZE, BLOCK);
+  if (wrong_at)
+    disk[wrong_at]++;
+}
+
+static unsigned calls, at;
+
+static int
+fail_one (const char *call)
+{
+  (void) call;
+  return calls++ == at ? EIO : 0;
+}
+
+/* A process with a server that continues the manifest, whose call AT fails.
+ * Returns the exit status of CLIENT.
+ */
+static int
+run_server (int (*client) (void), const char *audit)
+{
+  pid_t pid = fork ();
+  int status;
+
+  if (pid == 0) {
+    server_on_start = make_baseline;
+    server_configure ("blkhash-update", "true");
+    server_configure ("blkhash-update-audit", audit);
+    server_start (SIZE, path, manifest, "4096");
+    status = client ();
+    server_stop ();
+    exit (status);
+  }
+  assert_int_equal (waitpid (pid, &status, 0), pid);
+  assert_true (WIFEXITED (status));
+  return WEXITSTATUS (status);
+}
+
+/* Returns 1 if there was no call AT. */
+static int
+write_once (void)
+{
+  struct client *client = client_open ("a");
+
+  on_file_call = fail_one;
+  client_write (client, 'x', 10, 5 * BLOCK, 0);
+  on_file_call = NULL;
+  client_disconnect (client);
+  check (manifest_is_right (manifest, SIZE, BLOCK));
+  return calls <= at;
+}
+
+static void
+test_failed_withdrawal (void **state)
+{
+  (void) state;
+  for (at = 0; run_server (write_once, "0%") == 0; at++)
+    ;
+  assert_true (at >= 4);
+  at = 0;
+}
+
+/* All is read, and right. */
+static int
+read_all (void)
+{
+  struct client *client = client_open ("a");
+  ino_t before = inode ();
+
+  check (before != 0 && client_read (client, SIZE, 0) == 0);
+  client_disconnect (client);
+  check (inode () == before && !result_has ("incomplete"));
+  return 0;
+}
+
+/* Nothing is audited before the end. */
+static int
+read_little (void)
+{
+  struct client *client = client_open ("a");
+  ino_t before = inode ();
+
+  client_read (client, BLOCK, 0);
+  client_disconnect (client);
+  server_end ();
+  check (inode () == before && result_has ("the manifest was not audited"));
+  return 0;
+}
+
+static void
+test_no_change (void **state)
+{
+  (void) state;
+  assert_int_equal (run_server (read_all, "0.1%"), 0);
+  assert_int_equal (run_server (read_little, "0.1%"), 0);
+}
+
+static void
+check_mismatch (void)
+{
+  char wanted[100];
+  uint64_t first = wrong_at - wrong_at % BLOCK, end = first + BLOCK;
+
+  sprintf (wanted, "# incomplete a: bytes %u to %u differ from the manifest\n",
+           (unsigned) first, (unsigned) (end < SIZE ? end : SIZE) - 1);
+  check (inode () == 0 && result_has (wanted));
+}
+
+static int
+read_wrong (void)
+{
+  struct client *client = client_open ("a");
+
+  client_read (client, SIZE, 0);
+  client_disconnect (client);
+  check_mismatch ();
+  return 0;
+}
+
+static int
+write_elsewhere (void)
+{
+  struct client *client = client_open ("a");
+
+  client_write (client, 'x', 2 * BLOCK, 10 * BLOCK, 0);
+  client_disconnect (client);
+  check_mismatch ();
+  return 0;
+}
+
+/* Overwritten before it was read: there is nothing wrong any more. */
+static int
+overwrite (void)
+{
+  struct client *client = client_open ("a");
+
+  client_write (client, 'x', BLOCK, wrong_at / BLOCK * BLOCK, 0);
+  client_disconnect (client);
+  check (manifest_is_right (manifest, SIZE, BLOCK));
+  return 0;
+}
+
+static void
+test_mismatch (void **state)
+{
+  static const uint64_t offsets[] = { 1, BLOCK, 50 * BLOCK - 1, SIZE - 1 };
+  unsigned i;
+
+  (void) state;
+  for (i = 0; i < sizeof offsets / sizeof offsets[0]; i++) {
+    wrong_at = offsets[i];
+    assert_int_equal (run_server (read_wrong, "0%"), 0);
+    assert_int_equal (run_server (write_elsewhere, "100%"), 0);
+    if (wrong_at < SIZE - BLOCK)
+      assert_int_equal (run_server (overwrite, "100%"), 0);
+  }
+  wrong_at = 0;
+}
+
+static int
+tear_down (void **state)
+{
+  (void) state;
+  unlink (path);
+  unlink (manifest);
+  return rmdir (directory);
+}
+
+static int
+set_up (void **state)
+{
+  (void) state;
+  if (!mkdtemp (directory))
+    return -1;
+  sprintf (path, "%s/sums", directory);
+  sprintf (manifest, "%s/manifest", directory);
+  return 0;
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_failed_withdrawal),
+    cmocka_unit_test (test_no_change),
+    cmocka_unit_test (test_mismatch),
+  };
+
+  return cmocka_run_group_tests (tests, set_up, tear_down);
+}
