@@ -303,6 +303,7 @@ compare (const struct options *options)
     .subset = options->verify.subset,
     .same_size = options->verify.strict,
     .first_only = options->verify.report == CHECK_QUIET,
+    .changed = options->incremental.changed,
     .report = difference_range,
     .opaque = &output,
   };
@@ -325,6 +326,7 @@ compare (const struct options *options)
   if (err)
     report_write_failed (err);
   free (difference.manifest_sum);
+  ranges_free (&difference.superfluous);
   if (difference.differ)
     return EXIT_DIFFERS;
   return difference.incomplete ? EXIT_TROUBLE : EXIT_SUCCESS;

@@ -1,7 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Print the ranges in which two images differ, as lines or as JSON.
+ * Print the ranges in which two images differ, as lines or as JSON.  If a list
+ * of changed ranges is judged, they are the ranges that it misses, and its
+ * superfluous ranges are printed too.
  *
  * The JSON of a comparison that fails is not terminated, so that it is invalid,
  * and not mistaken for a complete result.
@@ -45,7 +47,8 @@ has_trailing_data (const struct options *options)
 static bool
 is_list (const struct options *options)
 {
-  return !has_trailing_data (options) && options->verify.subset.n == 0;
+  return !has_trailing_data (options) && options->verify.subset.n == 0 &&
+    !options->incremental.changed;
 }
 
 /* ---- JSON ---- */
@@ -65,9 +68,31 @@ begin_json (const struct options *options,
     if (subset->n > 0)
       printf (", \"subset\": \"%" PRIu32 "/%" PRIu32 "\", \"compared\": %"
               PRIu64, subset->k, subset->n, subset_bytes (subset, size));
-    fputs (", \"differences\": ", stdout);
+    if (options->incremental.changed)
+      printf (", \"ranges\": %" PRIu64 ", \"missed\": ",
+              difference->nr_listed);
+    else
+      fputs (", \"differences\": ", stdout);
   }
   putchar ('[');
+}
+
+static void
+print_json_range (bool is_first, uint64_t start, uint64_t length)
+{
+  printf ("%s{\"start\": %" PRIu64 ", \"length\": %" PRIu64 "}",
+          is_first ? "" : ", ", start, length);
+}
+
+static void
+print_superfluous_json (const struct ranges *ranges)
+{
+  size_t i;
+
+  fputs (", \"superfluous\": [", stdout);
+  for (i = 0; i < ranges->count; i++)
+    print_json_range (i == 0, ranges->items[i].start, ranges->items[i].len);
+  putchar (']');
 }
 
 static void
@@ -83,6 +108,8 @@ end_json (const struct options *options, const struct difference *difference)
     trailing_data_print_json (&difference->trailing[1]);
     putchar (']');
   }
+  if (options->incremental.changed)
+    print_superfluous_json (&difference->superfluous);
   puts (is_list (options) ? "" : "}");
 }
 
@@ -120,6 +147,18 @@ print_subset (const struct subset *subset,
           part, subset->k, subset->n);
 }
 
+static void
+print_judgement (const struct difference *difference)
+{
+  const struct ranges *superfluous = &difference->superfluous;
+
+  if (!difference->differ)
+    puts ("All that differs is in the list.");
+  printf ("Superfluous: %zu of %" PRIu64 " ranges, %" PRIu64 " bytes.\n",
+          superfluous->count, difference->nr_listed,
+          ranges_bytes (superfluous));
+}
+
 /* Returns 0, or an errno value. */
 static int
 end_lines (struct difference_output *output,
@@ -129,7 +168,9 @@ end_lines (struct difference_output *output,
   int i, err = 0;
 
   print_sizes (output, difference);
-  if (options->verify.subset.n > 0)
+  if (options->incremental.changed)
+    print_judgement (difference);
+  else if (options->verify.subset.n > 0)
     print_subset (&options->verify.subset, difference);
   else if (!difference->differ && has_trailing_data (options))
     printf ("The first %" PRIu64 " bytes are identical.\n",
@@ -153,13 +194,13 @@ print_range (struct difference_output *output,
 
   if (options->form != OUTPUT_JSON) {
     print_sizes (output, difference);
-    printf ("At %" PRIu64 ": %" PRIu64 " bytes differ.\n", start, length);
+    printf ("At %" PRIu64 ": %" PRIu64 " bytes differ%s.\n", start, length,
+            options->incremental.changed ? ", and are not in the list" : "");
     return;
   }
   if (is_first)
     begin_json (options, difference);
-  printf ("%s{\"start\": %" PRIu64 ", \"length\": %" PRIu64 "}",
-          is_first ? "" : ", ", start, length);
+  print_json_range (is_first, start, length);
 }
 
 int

@@ -182,7 +182,7 @@ static const struct option_row rows[] = {
                 "--part or --merge" },
   { GROUP_INCREMENTAL, 0, "changed", "RANGES",
     "changed ranges: JSON with start and length",
-    FIELD (incremental.changed), .needs = "--update" },
+    FIELD (incremental.changed), .needs = "--update or --compare" },
   { GROUP_INCREMENTAL, 0, "bitmap", "NAME",
     "changed ranges: dirty bitmap of the NBD server",
     FIELD (hash.source.bitmap), .needs = "--update",
@@ -216,6 +216,7 @@ static const char help_begin[] =
 "       blksum --check [OPTION]... [LIST|-]...\n"
 "       blksum --expect SUM [OPTION]... [FILE|URI|-]\n"
 "       blksum --compare [OPTION]... A B\n"
+"       blksum --compare --changed RANGES [OPTION]... BEFORE AFTER\n"
 "       blksum --part I/N --manifest-dir DIR [OPTION]... [FILE|URI|-]\n"
 "       blksum --merge PART... --manifest FILE\n"
 "       blksum --resume --manifest FILE [OPTION]... FILE|URI\n"
@@ -318,6 +319,11 @@ options_parse (struct options *options, int argc, char *argv[])
     usage_error ("--expect is for one image");
   if (options->compare && options->nr_operands != 2)
     usage_error ("--compare needs two images");
+  if (options->compare && options->incremental.changed &&
+      (options->hash.source.size != SOURCE_WHOLE ||
+       options->verify.subset.n > 0 || options->verify.report != CHECK_ALL))
+    usage_error ("--compare with --changed cannot be used with --size, "
+                 "--subset or --quiet");
 }
 
 void

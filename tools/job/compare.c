@@ -12,12 +12,16 @@
  * length of a pipe is not known yet.  The last block of a manifest cannot be
  * extended: only its digest is known.  The result can then be undecided, which
  * is an error.
+ *
+ * A list of changed ranges is judged by the blocks that differ.  It is read
+ * before the images, whose size must be the same.
  */
 
 #include <config.h>
 
 #include <errno.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "blkhash-manifest.h"
 
@@ -25,6 +29,8 @@
 #include "../lib/manifest/leaf-diff.h"
 #include "../lib/manifest/leaf-runs.h"
 #include "../lib/manifest/manifest-diff.h"
+#include "changes/judge.h"
+#include "changes/list.h"
 #include "job/compare-input.h"
 #include "job/compare.h"
 #include "job/compare-params.h"
@@ -45,6 +51,8 @@ struct compare {
   struct compare_input *failed; /* the input that failed, or NULL */
   struct compare_params params;
   struct leaf_diff diff;
+  struct judge judge;           /* of the list of changed ranges, if there is
+                                 * one */
   const struct progress *progress;
 };
 
@@ -69,7 +77,7 @@ tail_block (const struct compare *compare)
   return LEAF_DIFF_NO_BLOCK;
 }
 
-/* ---- Comparing both inputs ---- */
+/* ---- Ranges that differ ---- */
 
 static int
 report_range (void *opaque, uint64_t first, uint64_t count)
@@ -87,6 +95,56 @@ report_range (void *opaque, uint64_t first, uint64_t count)
   return request->report
     ? request->report (request->opaque, difference, start, length) : 0;
 }
+
+/* ---- A list of changed ranges ---- */
+
+static bool
+is_stdin (const struct compare *compare, int i)
+{
+  return job_manifest_is_stdin (&compare->request->hash.source,
+                                compare->request->operands[i]);
+}
+
+static int
+read_changes (struct compare *compare, struct error *error)
+{
+  const uint64_t *size = compare->difference->size;
+  struct ranges *ranges = &compare->difference->superfluous;
+
+  if (size[0] == SOURCE_SIZE_UNKNOWN || size[1] == SOURCE_SIZE_UNKNOWN)
+    return error_set (error, "a pipe, whose size is not known, cannot be "
+                      "compared with --changed");
+  if (size[0] != size[1])
+    return error_set (error, "has %llu bytes, and the other has %llu: a list "
+                      "of changed ranges is of two states of one disk",
+                      (unsigned long long) size[0],
+                      (unsigned long long) size[1]);
+  if (changes_read (compare->request->changed, size[0], ranges, error) == -1)
+    return -1;
+  if (ranges->widened)
+    return error_set (error, "%s has more than %zu ranges, too many to judge",
+                      compare->request->changed, RANGES_MAX);
+  compare->difference->nr_listed = ranges->count;
+  compare->judge = (struct judge) {
+    .ranges = ranges,
+    .block_size = blkhash_opts_get_block_size (compare->params.opts),
+    .missed = report_range,
+    .opaque = compare,
+  };
+  return 0;
+}
+
+static int
+differ (void *opaque, uint64_t first, uint64_t count)
+{
+  struct compare *compare = opaque;
+
+  return compare->request->changed
+    ? judge_blocks (&compare->judge, first, count)
+    : report_range (compare, first, count);
+}
+
+/* ---- Both inputs ---- */
 
 /* Reading an image takes most of the time, so images report the progress; a
  * manifest reports it only if both inputs are manifests.
@@ -199,6 +257,10 @@ finish (struct compare *compare, int err, const char **operand,
                       "not match its leaves");
   if (err == 0 && difference->differ)
     err = leaf_diff_flush (diff);
+  if (err == 0 && compare->request->changed) {
+    judge_end (&compare->judge);
+    difference->differ = difference->nr_ranges > 0;
+  }
   return err ? error_errno (error, err, "cannot compare") : 0;
 }
 
@@ -252,6 +314,8 @@ compare_inputs (struct compare *compare, const char **operand,
   }
   compare->difference->size[0] = compare->input[0].size;
   compare->difference->size[1] = compare->input[1].size;
+  if (compare->request->changed && read_changes (compare, error) == -1)
+    return -1;
   if (compare->request->same_size && sizes_differ (compare) &&
       compare->request->first_only) {
     compare->difference->differ = true;
@@ -260,7 +324,7 @@ compare_inputs (struct compare *compare, const char **operand,
   compare->diff = (struct leaf_diff) {
     .tail = tail_block (compare),
     .report_tail = true,
-    .differ = compare->request->first_only ? NULL : report_range,
+    .differ = compare->request->first_only ? NULL : differ,
     .opaque = compare,
   };
   compare->progress = progress_begin (&compare->request->hash.progress,
@@ -302,16 +366,18 @@ job_compare (const struct compare_request *request,
     .request = request, .difference = difference, .both = { .fd = -1 }
   };
   const char *const *operands = request->operands;
-  const struct source_options *source = &request->hash.source;
   bool check_sum = !job_manifest_path (operands[0]) ||
     !job_manifest_path (operands[1]) || is_partial (&compare);
   int i, r;
 
   *difference = (struct difference) { .differ = false };
   *operand = operands[0];
-  if (job_manifest_is_stdin (source, operands[0]) &&
-      job_manifest_is_stdin (source, operands[1]))
+  if (is_stdin (&compare, 0) && is_stdin (&compare, 1))
     return error_set (error, "standard input cannot be both images");
+  if (request->changed && strcmp (request->changed, "-") == 0 &&
+      (is_stdin (&compare, 0) || is_stdin (&compare, 1)))
+    return error_set (error, "standard input cannot be an image and the list "
+                      "of changes");
   for (i = 0; i < 2; i++) {
     *operand = operands[i];
     if (compare_input_open (&compare.input[i], request, operands[i],
@@ -331,6 +397,8 @@ job_compare (const struct compare_request *request,
     find_trailing_data (&compare, difference);
   if (r == 0)
     difference->manifest_sum = compare_input_sum (&compare.input[0]);
+  else
+    ranges_free (&difference->superfluous);
   compare_input_close (&compare.both);
   compare_input_close (&compare.input[0]);
   compare_input_close (&compare.input[1]);

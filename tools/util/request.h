@@ -86,9 +86,12 @@ struct compare_request {
   struct subset subset;         /* if N > 0, only this subset is compared */
   bool same_size;               /* different sizes count as a difference */
   bool first_only;              /* stop at the first difference */
+  const char *changed;          /* file with the ranges that a change tracker
+                                 * recorded, which is judged; or NULL */
 
-  /* Called for each range of LENGTH bytes at START that differs; or NULL.  If
-   * it returns an errno value, the job ends.
+  /* Called for each range of LENGTH bytes at START that differs, and, with
+   * CHANGED, is not in that list; or NULL.  If it returns an errno value, the
+   * job ends.
    */
   int (*report) (void *opaque, const struct difference *difference,
                  uint64_t start, uint64_t length);

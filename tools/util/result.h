@@ -13,6 +13,7 @@
 
 #include "blkhash.h"
 #include "util/error.h"
+#include "util/ranges.h"
 
 /* The sum of one source, and statistics about it. */
 struct sum {
@@ -58,7 +59,8 @@ struct trailing_data {
 };
 
 /* The difference of two images.  The ranges that differ are not stored: each is
- * reported when it is found.
+ * reported when it is found.  If a list of changed ranges is judged, DIFFER and
+ * the ranges are those that this list misses.
  */
 struct difference {
   bool differ;
@@ -67,6 +69,9 @@ struct difference {
   uint64_t nr_ranges;           /* number of ranges found */
   uint64_t first;               /* offset of the first range, bytes */
   struct trailing_data trailing[2]; /* with --size */
+  uint64_t nr_listed;           /* number of ranges in the judged list */
+  struct ranges superfluous;    /* those in which nothing differs, which the
+                                 * caller frees */
   bool incomplete;              /* trailing data could not be read */
   char *manifest_sum;           /* if the first image is a manifest, its sum
                                  * as printed by --tag --no-names, which the

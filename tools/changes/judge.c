@@ -1,0 +1,76 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Judge a list of changed ranges by the blocks that differ.
+ *
+ * Both are sorted, so one pass over both is enough.  The superfluous ranges are
+ * moved to the start of the list, over those that are not needed any more: no
+ * memory is allocated.
+ *
+ * A range touches each block of which it has a byte.  It cannot be found out
+ * whether the bytes that differ are those in the range, because only the leaves
+ * of the blocks are compared.
+ */
+
+#include <config.h>
+
+#include "changes/judge.h"
+#include "util/ranges.h"
+
+static uint64_t
+first_block (const struct judge *judge, size_t i)
+{
+  return judge->ranges->items[i].start / judge->block_size;
+}
+
+/* Returns the block after the last one that range I touches. */
+static uint64_t
+end_block (const struct judge *judge, size_t i)
+{
+  const struct ranges_item *range = &judge->ranges->items[i];
+
+  return (range->start + (range->len - 1)) / judge->block_size + 1;
+}
+
+/* The blocks that differ from now on are after range judge->next. */
+static void
+pass_range (struct judge *judge)
+{
+  struct ranges_item *items = judge->ranges->items;
+
+  if (judge->next >= judge->untouched)
+    items[judge->superfluous++] = items[judge->next];
+  judge->next++;
+}
+
+int
+judge_blocks (struct judge *judge, uint64_t first, uint64_t count)
+{
+  size_t i, nr_ranges = judge->ranges->count;
+  uint64_t end = first + count;
+  int err = 0;
+
+  while (judge->next < nr_ranges && end_block (judge, judge->next) <= first)
+    pass_range (judge);
+  for (i = judge->next; i < nr_ranges && first_block (judge, i) < end; i++) {
+    uint64_t start = first_block (judge, i);
+
+    if (start > first && err == 0)
+      err = judge->missed (judge->opaque, first, start - first);
+    if (end_block (judge, i) > first)
+      first = end_block (judge, i);
+  }
+  if (i > judge->untouched)
+    judge->untouched = i;
+  if (first < end && err == 0)
+    err = judge->missed (judge->opaque, first, end - first);
+  return err;
+}
+
+void
+judge_end (struct judge *judge)
+{
+  while (judge->next < judge->ranges->count)
+    pass_range (judge);
+  judge->ranges->count = judge->superfluous;
+}

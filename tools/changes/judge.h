@@ -1,0 +1,43 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Judge a list of changed ranges by the blocks that differ: which of these does
+ * no range touch, and in which ranges does nothing differ?
+ */
+
+#ifndef BLKSUM_CHANGES_JUDGE_H
+#define BLKSUM_CHANGES_JUDGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct ranges;
+
+struct judge {
+  /* Set by the caller. */
+  struct ranges *ranges;        /* the list, sorted */
+  uint32_t block_size;
+  /* Called for COUNT blocks from FIRST on that differ, and that no range
+   * touches.
+   */
+  int (*missed) (void *opaque, uint64_t first, uint64_t count);
+  void *opaque;
+
+  /* Indexes in the list: the first range that the next blocks can touch, the
+   * first one that no blocks touched yet, and the number of superfluous ones
+   * that were moved to its start.
+   */
+  size_t next, untouched, superfluous;
+};
+
+/* COUNT blocks from FIRST on differ.  These calls have ascending blocks.
+ * Returns 0, or the result of MISSED that is not 0.
+ */
+int judge_blocks (struct judge *judge, uint64_t first, uint64_t count);
+
+/* All blocks that differ are known.  Leaves only the superfluous ranges in the
+ * list, those in whose blocks nothing differs.
+ */
+void judge_end (struct judge *judge);
+
+#endif /* BLKSUM_CHANGES_JUDGE_H */
