@@ -229,7 +229,7 @@ def cases(shell):
     yield "blksum -b ", "", SIZES
     yield "blksum ", "--block-size=1", ["--block-size=" + s for s in SIZES
                                         if s.startswith("1")]
-    yield "blksum --output ", "", ["human", "json"]
+    yield "blksum --output ", "", ["human", "json", "mapfile"]
     yield "blksum --size ", "", []
 
     # Options that were given, or cannot be combined with them.

@@ -107,9 +107,9 @@ while read -r size; do
   run 0 blksum -b "$size" "$abs_top_srcdir/tests/functions.sh"
 done < "$dir/words"
 prints_kind words '' --output ''
-words_are human json
+words_are human json mapfile
 prints_kind words --output= --output=j
-words_are human json
+words_are human json mapfile
 for free in --size --threads --streams --subset --object; do
   prints_kind words '' $free ''
   words_are

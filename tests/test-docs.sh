@@ -125,6 +125,15 @@ else
   fi
 fi
 
+page=passes
+if ! command -v nbdfuse > /dev/null || ! command -v fusermount3 > /dev/null ||
+    ! command -v nbdkit > /dev/null || ! [ -w /dev/fuse ]; then
+  end='## A source on another host'
+  skip_page "no FUSE, nbdfuse or nbdkit"
+fi
+page passes ddrescue
+end=
+
 # All hosts are this one, and the home directory, in which parallel keeps files,
 # is in $dir.  parallel runs jobs by $SHELL, which is /bin/false for the user of
 # CI.

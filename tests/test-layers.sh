@@ -139,7 +139,7 @@ verify/verify: config-files ending verify/check verify/disk verify/export verify
 verify/publish: output-file result-file result-lines verify/disk verify/export verify/mapfile verify/params verify/result verify/status ../lib/common/cleanup ../lib/common/deadline ../lib/manifest/manifest-index
 verify/result: result-file verify/export verify/summary ../lib/common/cleanup ../lib/common/sum-line
 verify/status: output-file verify/disk verify/export verify/json verify/signature verify/summary ../lib/common/cleanup
-verify/mapfile: output-file verify/disk verify/export verify/signature ../lib/common/cleanup
+verify/mapfile: output-file verify/disk verify/export verify/signature ../lib/common/cleanup ../lib/common/mapfile
 verify/json: ../lib/common/utf8
 verify/summary: verify/disk verify/export
 verify/sum-list: verify/sum ../lib/common/sums-line
@@ -185,7 +185,8 @@ check_circles
 
 # Headers of lib/ that tools/ may include.
 for_tools="common/cleanup common/deadline common/numbers common/zero common/hash-spec
-common/strata common/sum-line common/sums-line common/test-time64 common/utf8 hash/kernels
+common/mapfile common/strata common/sum-line common/sums-line common/test-time64
+common/utf8 hash/kernels
 manifest/leaf-diff manifest/leaf-runs manifest/manifest-diff manifest/manifest-unfinished"
 
 # tools/ and examples/ use the public API.

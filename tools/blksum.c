@@ -304,6 +304,7 @@ compare (const struct options *options)
     .same_size = options->verify.strict,
     .first_only = options->verify.report == CHECK_QUIET,
     .changed = options->incremental.changed,
+    .find_trailing_data = options->form != OUTPUT_MAPFILE,
     .report = difference_range,
     .opaque = &output,
   };
@@ -313,16 +314,19 @@ compare (const struct options *options)
   int err = 0;
 
   /* Flush each range when it is found, also to a pipe. */
-  if (options->form != OUTPUT_JSON)
+  if (options->form == OUTPUT_PLAIN)
     setvbuf (stdout, NULL, _IOLBF, 0);
+  difference_begin (&output);
   if (job_compare (&request, &difference, &operand, &error) == -1) {
     if (output.error)
       report_write_failed (output.error);
     report (operand, &error);
+    ranges_free (&output.ranges);
     return EXIT_TROUBLE;
   }
   if (!request.first_only)
     err = difference_end (&output, &difference);
+  ranges_free (&output.ranges);
   if (err)
     report_write_failed (err);
   free (difference.manifest_sum);

@@ -10,12 +10,12 @@
 
 #include <config.h>
 
-#include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "../lib/common/cleanup.h"
+#include "../lib/common/mapfile.h"
 #include "verify/disk.h"
 #include "verify/export.h"
 #include "verify/mapfile.h"
@@ -23,11 +23,7 @@
 
 #define MAX_RANGES 100000
 
-#define SIGNATURE "# Mapfile. Created by nbdkit-blkhash-verify-filter\n"
-
-#define GOOD '+'
-#define BAD '-'
-#define NOT_TRIED '?'
+#define SIGNATURE MAPFILE_SIGNATURE ("nbdkit-blkhash-verify-filter")
 
 static bool
 is_mapfile (int fd)
@@ -43,15 +39,16 @@ struct output_file mapfile = {
 static char
 status_of (enum block_state state)
 {
-  return state == BLOCK_GOOD ? GOOD : state == BLOCK_NOT_READ ? NOT_TRIED : BAD;
+  return state == BLOCK_GOOD ? MAPFILE_FINISHED
+    : state == BLOCK_NOT_READ ? MAPFILE_NOT_TRIED : MAPFILE_BAD;
 }
 
 static void
 print_range (FILE *out, const struct disk *disk, uint64_t first,
              uint64_t count, char status)
 {
-  fprintf (out, "0x%08" PRIX64 "  0x%08" PRIX64 "  %c\n",
-           first * disk->block_size, disk_bytes (disk, first, count), status);
+  mapfile_print_range (out, first * disk->block_size,
+                       disk_bytes (disk, first, count), status);
 }
 
 /* Bad blocks and those that cannot be read are one range. */
@@ -60,7 +57,7 @@ print_ranges (FILE *out, struct disk *disk)
 {
   uint64_t start = 0, block = 0;
   unsigned ranges = 0;
-  char status = NOT_TRIED;
+  char status = MAPFILE_NOT_TRIED;
 
   while (block < disk->blocks && ranges < MAX_RANGES) {
     enum block_state state;
@@ -76,7 +73,7 @@ print_ranges (FILE *out, struct disk *disk)
   }
   if (start < disk->blocks)
     print_range (out, disk, start, disk->blocks - start,
-                 ranges < MAX_RANGES ? status : NOT_TRIED);
+                 ranges < MAX_RANGES ? status : MAPFILE_NOT_TRIED);
 }
 
 static void
@@ -87,10 +84,10 @@ print_export_locked (FILE *out, const struct export *export)
   if (export->connected)
     print_ranges (out, disk);
   else if (disk->blocks > 0)
-    print_range (out, disk, 0, disk->blocks, NOT_TRIED);
+    print_range (out, disk, 0, disk->blocks, MAPFILE_NOT_TRIED);
 }
 
-/* ddrescue begins with its first pass, and at position 0.  NULL: no memory. */
+/* Returns NULL if there is no memory. */
 static char *
 make_text (void)
 {
@@ -100,9 +97,7 @@ make_text (void)
 
   if (!out)
     return NULL;
-  fputs (SIGNATURE "# current_pos  current_status  current_pass\n"
-         "0x00000000     ?               1\n#      pos        size  status\n",
-         out);
+  fputs (SIGNATURE MAPFILE_STATUS_BEGIN MAPFILE_STATUS_END ("?"), out);
   {
     SCOPED_LOCK (&exports_lock);
 

@@ -16,6 +16,7 @@
 #include <stdio.h>
 
 #include "cli/difference.h"
+#include "cli/domain.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/trailing-data.h"
@@ -203,12 +204,21 @@ print_range (struct difference_output *output,
   print_json_range (is_first, start, length);
 }
 
+void
+difference_begin (const struct difference_output *output)
+{
+  if (output->options->form == OUTPUT_MAPFILE)
+    domain_begin ();
+}
+
 int
 difference_range (void *opaque, const struct difference *difference,
                   uint64_t start, uint64_t length)
 {
   struct difference_output *output = opaque;
 
+  if (output->options->form == OUTPUT_MAPFILE)
+    return ranges_add (&output->ranges, start, length);
   progress_hide ();
   errno = 0;
   print_range (output, difference, start, length);
@@ -226,6 +236,8 @@ difference_end (struct difference_output *output,
   errno = 0;
   if (output->options->form == OUTPUT_JSON)
     end_json (output->options, difference);
+  else if (output->options->form == OUTPUT_MAPFILE)
+    domain_end (&output->ranges, larger_size (difference));
   else
     err = end_lines (output, difference);
   if (err)

@@ -10,23 +10,32 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "util/ranges.h"
+
 struct difference;
 struct options;
 
 struct difference_output {
   const struct options *options;
   bool sizes_printed;
+  struct ranges ranges;         /* for a mapfile: those that were reported */
   int error;                    /* errno value of a failed write to stdout */
 };
 
+/* Print what is printed before the comparison. */
+void difference_begin (const struct difference_output *output);
+
 /* Print on stdout that LENGTH bytes at START differ.  Returns 0, or an errno
  * value.  This is the report function of a struct compare_request; OUTPUT is a
- * struct difference_output.
+ * struct difference_output.  For a mapfile the range is only stored; the caller
+ * frees the ranges.
  */
 int difference_range (void *output, const struct difference *difference,
                       uint64_t start, uint64_t length);
 
-/* Print the result for the whole images.  Returns 0, or an errno value. */
+/* Print the result for the whole images, and the ranges that are not printed
+ * yet.  Returns 0, or an errno value.
+ */
 int difference_end (struct difference_output *output,
                     const struct difference *difference);
 

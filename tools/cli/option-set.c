@@ -160,8 +160,10 @@ option_set_output (struct options *options, const struct option_use *use)
     options->form = OUTPUT_JSON;
   else if (strcmp (use->arg, "human") == 0)
     options->form = OUTPUT_PLAIN;
+  else if (strcmp (use->arg, "mapfile") == 0)
+    options->form = OUTPUT_MAPFILE;
   else
-    usage_error ("--output: '%s' is neither human nor json", use->arg);
+    usage_error ("--output: '%s' is none of human, json and mapfile", use->arg);
 }
 
 /* Report an invalid format before anything is read, and only once. */

@@ -197,8 +197,8 @@ static const struct option_row rows[] = {
   { GROUP_OUTPUT, 0, "no-names", NULL,
     "print only the sums", FIELD (names), .value = false },
   { GROUP_OUTPUT, 0, "output", "FORM",
-    "human (default) or json, an object a line",
-    .words = "human json", .set = option_set_output },
+    "human (default), json, or mapfile, of --compare",
+    .words = "human json mapfile", .set = option_set_output },
   { GROUP_OUTPUT, 'z', "zero", NULL,
     "end lines with NUL, and escape no names",
     FIELD (zero_terminated), .value = true },
@@ -324,6 +324,11 @@ options_parse (struct options *options, int argc, char *argv[])
        options->verify.subset.n > 0 || options->verify.report != CHECK_ALL))
     usage_error ("--compare with --changed cannot be used with --size, "
                  "--subset or --quiet");
+  if (options->form == OUTPUT_MAPFILE &&
+      (!options->compare || options->incremental.changed ||
+       options->verify.report != CHECK_ALL))
+    usage_error ("--output=mapfile needs --compare, without --changed and "
+                 "--quiet");
 }
 
 void

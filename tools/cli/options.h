@@ -18,6 +18,7 @@ enum output_form {
   OUTPUT_PLAIN,                 /* HEX  NAME */
   OUTPUT_TAG,                   /* blk-sha256/64k (NAME) = HEX */
   OUTPUT_JSON,                  /* one JSON object on a line */
+  OUTPUT_MAPFILE,               /* --compare: a mapfile of GNU ddrescue */
 };
 
 /* The results that --check prints, in addition to errors. */

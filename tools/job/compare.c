@@ -393,7 +393,7 @@ job_compare (const struct compare_request *request,
   else
     r = compare_inputs (&compare, operand, error);
   if (r == 0 && request->size != SOURCE_WHOLE && request->subset.n == 0 &&
-      !request->first_only)
+      !request->first_only && request->find_trailing_data)
     find_trailing_data (&compare, difference);
   if (r == 0)
     difference->manifest_sum = compare_input_sum (&compare.input[0]);

@@ -86,6 +86,7 @@ struct compare_request {
   struct subset subset;         /* if N > 0, only this subset is compared */
   bool same_size;               /* different sizes count as a difference */
   bool first_only;              /* stop at the first difference */
+  bool find_trailing_data;      /* with --size */
   const char *changed;          /* file with the ranges that a change tracker
                                  * recorded, which is judged; or NULL */
 

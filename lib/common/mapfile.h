@@ -1,0 +1,36 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The text of a mapfile of GNU ddrescue: the signature, the status line, and
+ * the ranges, which are in order and without gaps.
+ *
+ * ddrescue begins with its first pass, and at position 0.  It refuses a file
+ * with only the first part of the status line.
+ */
+
+#ifndef BLKHASH_MAPFILE_H
+#define BLKHASH_MAPFILE_H
+
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define MAPFILE_SIGNATURE(program) "# Mapfile. Created by " program "\n"
+#define MAPFILE_STATUS_BEGIN \
+  "# current_pos  current_status  current_pass\n0x00000000"
+#define MAPFILE_STATUS_END(status) \
+  "     " status "               1\n#      pos        size  status\n"
+
+#define MAPFILE_FINISHED '+'
+#define MAPFILE_BAD '-'
+#define MAPFILE_NOT_TRIED '?'
+
+/* Print a range, in bytes. */
+static inline void
+mapfile_print_range (FILE *out, uint64_t start, uint64_t length, char status)
+{
+  fprintf (out, "0x%08" PRIX64 "  0x%08" PRIX64 "  %c\n", start, length,
+           status);
+}
+
+#endif /* BLKHASH_MAPFILE_H */

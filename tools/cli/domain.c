@@ -1,0 +1,49 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Print the ranges in which two images differ as a domain mapfile of GNU
+ * ddrescue: "+" is what ddrescue copies with -m, "?" is the rest.
+ *
+ * ddrescue takes an empty mapfile as an empty domain, and copies nothing, with
+ * success.  So before the comparison a part of the status line is printed, which
+ * ddrescue refuses.  The rest is printed when all ranges are known: a mapfile
+ * that ends between two ranges is valid.
+ *
+ * If there are too many ranges, some are joined with the gap between them (see
+ * ranges.h), and ddrescue copies some bytes that do not differ.
+ */
+
+#include <config.h>
+
+#include <stdio.h>
+
+#include "../lib/common/mapfile.h"
+#include "cli/domain.h"
+#include "util/ranges.h"
+
+void
+domain_begin (void)
+{
+  fputs (MAPFILE_SIGNATURE ("blksum") MAPFILE_STATUS_BEGIN, stdout);
+  fflush (stdout);
+}
+
+void
+domain_end (struct ranges *ranges, uint64_t size)
+{
+  uint64_t end = 0;
+  size_t i;
+
+  ranges_sort (ranges);
+  fputs (MAPFILE_STATUS_END ("+"), stdout);
+  for (i = 0; i < ranges->count; i++) {
+    const struct ranges_item *range = &ranges->items[i];
+
+    if (range->start > end)
+      mapfile_print_range (stdout, end, range->start - end, MAPFILE_NOT_TRIED);
+    mapfile_print_range (stdout, range->start, range->len, MAPFILE_FINISHED);
+    end = range->start + range->len;
+  }
+  if (end < size)
+    mapfile_print_range (stdout, end, size - end, MAPFILE_NOT_TRIED);
+}

@@ -1,0 +1,23 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Print the ranges in which two images differ as a domain mapfile of GNU
+ * ddrescue.
+ */
+
+#ifndef BLKSUM_DOMAIN_H
+#define BLKSUM_DOMAIN_H
+
+#include <stdint.h>
+
+struct ranges;
+
+/* Print the start of the mapfile on stdout.  It is not a valid mapfile until
+ * domain_end is called.
+ */
+void domain_begin (void);
+
+/* Print the rest: RANGES of an image of SIZE bytes, which are sorted here. */
+void domain_end (struct ranges *ranges, uint64_t size);
+
+#endif /* BLKSUM_DOMAIN_H */
