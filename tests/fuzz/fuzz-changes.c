@@ -1,8 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Fuzz target: a list of changes of an image.  The ranges that are read are
- * inside of the image; written as a list and read again, they are the same.
+ * Fuzz target: a list of changes of an image, in JSON of any format, and as a
+ * mapfile.  The ranges that are read are inside of the image; written as a list
+ * and read again, they are the same.  If the list is cut off and still read,
+ * they are the same too.
  */
 
 #include <config.h>
@@ -12,6 +14,7 @@
 
 #include "changes/list.h"
 #include "fuzz-main.h"
+#include "util/changes-file.h"
 #include "util/error.h"
 #include "util/ranges.h"
 
@@ -46,11 +49,21 @@ check (const struct ranges *ranges)
 }
 
 static void
+check_same (const struct ranges *a, const struct ranges *b)
+{
+  if (a->count != b->count ||
+      (a->count > 0 &&
+       memcmp (a->items, b->items, a->count * sizeof *a->items) != 0))
+    abort ();
+}
+
+static void
 check_again (const struct ranges *ranges)
 {
   struct error error = { "" };
   struct ranges again = { 0 };
   char path[32];
+  const struct changes_file file = { path, CHANGES_BLKSUM };
   int fd = open_memory (path);
 
   dprintf (fd, "[");
@@ -58,35 +71,58 @@ check_again (const struct ranges *ranges)
     dprintf (fd, "%s{\"start\": %" PRIu64 ", \"length\": %" PRIu64 "}",
              i > 0 ? ", " : "", ranges->items[i].start, ranges->items[i].len);
   dprintf (fd, "]\n");
-  if (changes_read (path, SIZE, &again, &error) != 0 ||
-      again.count != ranges->count)
+  if (changes_read (&file, SIZE, &again, &error) != 0)
     abort ();
-  if (again.count > 0 && memcmp (again.items, ranges->items,
-                                 again.count * sizeof *again.items) != 0)
-    abort ();
+  check_same (&again, ranges);
   ranges_free (&again);
   close (fd);
 }
 
-int
-LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
+/* Returns 0 if DATA is read as a list. */
+static int
+read_list (const uint8_t *data, size_t size, enum changes_format format,
+           struct ranges *ranges)
 {
   struct error error = { "" };
-  struct ranges ranges = { 0 };
   char path[32];
+  const struct changes_file file = { path, format };
   int fd = open_memory (path), r;
 
   if (write (fd, data, size) != (ssize_t) size) {
     perror ("memfd");
     exit (1);
   }
-  r = changes_read (path, SIZE, &ranges, &error);
-  if (r != (error_is_set (&error) ? -1 : 0) || (r != 0 && ranges.count > 0))
+  r = changes_read (&file, SIZE, ranges, &error);
+  if (r != (error_is_set (&error) ? -1 : 0) || (r != 0 && ranges->count > 0))
     abort ();
-  check (&ranges);
-  if (r == 0)
-    check_again (&ranges);
-  ranges_free (&ranges);
   close (fd);
+  return r;
+}
+
+static void
+check_format (const uint8_t *data, size_t size, enum changes_format format)
+{
+  struct ranges ranges = { 0 }, cut = { 0 };
+
+  if (read_list (data, size, format, &ranges) != 0)
+    return;
+  check (&ranges);
+  check_again (&ranges);
+  /* One byte less, and some byte. */
+  for (int i = 0; i < 2 && size > 0; i++) {
+    size_t len = i == 0 ? size - 1 : data[size / 2] * size / 256;
+
+    if (read_list (data, len, format, &cut) == 0)
+      check_same (&cut, &ranges);
+    ranges_free (&cut);
+  }
+  ranges_free (&ranges);
+}
+
+int
+LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
+{
+  check_format (data, size, CHANGES_ANY);
+  check_format (data, size, CHANGES_DDRESCUE);
   return 0;
 }

@@ -2,7 +2,9 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A parser for the JSON of lists of ranges: an array of objects, whose members
- * are integers or short strings.
+ * are integers, short strings, or arrays of such objects.  Instead of an array
+ * there can be objects one after the other, as when replies are appended to a
+ * file.
  *
  * The input is untrusted.  General JSON parsers read a number that is too large
  * as the largest one, and use the last of two members with one name.  This
@@ -16,6 +18,7 @@
 #ifndef BLKSUM_JSON_SCAN_H
 #define BLKSUM_JSON_SCAN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -26,12 +29,16 @@ struct error;
 struct json_scan {
   FILE *in;
   const char *name;             /* of the file, for errors */
+  bool bare;                    /* objects without an array */
   uint64_t item;                /* number of the object, from 1 */
+  uint64_t inner;               /* number of the object in its inner array,
+                                 * from 1; or 0 */
   uint64_t member;              /* number of its member, from 1 */
+  uint64_t outer_member;        /* the same of the outer object */
   struct error *error;
 };
 
-/* Read the start of the array. */
+/* Read the start of the array, or of the first object. */
 int json_scan_begin (struct json_scan *scan);
 
 /* Returns 1 if another object begins; 0 at the end of the array, which is the
@@ -47,6 +54,15 @@ int json_scan_key (struct json_scan *scan, char key[JSON_SCAN_STRING]);
 /* The value of that member. */
 int json_scan_number (struct json_scan *scan, uint64_t *number);
 int json_scan_string (struct json_scan *scan, char text[JSON_SCAN_STRING]);
+
+/* The value of that member is an array of objects.  For each of them call
+ * json_scan_inner_object, which returns 1 if another object begins, and 0 at
+ * the end of the array, and json_scan_key for its members.
+ */
+int json_scan_inner_begin (struct json_scan *scan);
+int json_scan_inner_object (struct json_scan *scan);
+/* Returns 1 if the value is null, which is then read, and 0 otherwise. */
+int json_scan_null (struct json_scan *scan);
 
 /* Set an error of the current object.  Always returns -1. */
 int json_scan_error (struct json_scan *scan, const char *fmt, ...)

@@ -15,7 +15,23 @@
 #include <config.h>
 
 #include "changes/judge.h"
+#include "changes/list.h"
+#include "util/changes-file.h"
+#include "util/error.h"
 #include "util/ranges.h"
+
+int
+judge_begin (struct judge *judge, const struct changes_file *file,
+             uint64_t size, uint64_t *nr_ranges, struct error *error)
+{
+  if (changes_read (file, size, judge->ranges, error) == -1)
+    return -1;
+  if (judge->ranges->widened)
+    return error_about (error, file->path, "it has more than %zu ranges, too "
+                        "many to judge", RANGES_MAX);
+  *nr_ranges = judge->ranges->count;
+  return 0;
+}
 
 static uint64_t
 first_block (const struct judge *judge, size_t i)

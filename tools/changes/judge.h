@@ -11,11 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct changes_file;
+struct error;
 struct ranges;
 
 struct judge {
   /* Set by the caller. */
-  struct ranges *ranges;        /* the list, sorted */
+  struct ranges *ranges;        /* the list; empty before judge_begin */
   uint32_t block_size;
   /* Called for COUNT blocks from FIRST on that differ, and that no range
    * touches.
@@ -29,6 +31,13 @@ struct judge {
    */
   size_t next, untouched, superfluous;
 };
+
+/* Read the list FILE, of a disk of SIZE bytes, and store the number of its
+ * ranges in *NR_RANGES.  A list that must be widened, because it has too many
+ * ranges, is an error.  Returns 0, or -1 with the reason.
+ */
+int judge_begin (struct judge *judge, const struct changes_file *file,
+                 uint64_t size, uint64_t *nr_ranges, struct error *error);
 
 /* COUNT blocks from FIRST on differ.  These calls have ascending blocks.
  * Returns 0, or the result of MISSED that is not 0.

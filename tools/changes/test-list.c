@@ -19,11 +19,13 @@
 #include <cmocka.h>
 
 #include "changes/list.h"
+#include "util/changes-file.h"
 #include "util/error.h"
 #include "util/ranges.h"
 
 static int fd;                  /* a list in memory, and its name */
 static char path[32];
+static const struct changes_file list = { .path = path };
 
 static void
 write_list (const char *text, size_t len)
@@ -43,7 +45,7 @@ says (const char *text, uint64_t size, const char *expected)
   int r;
 
   write_list (text, strlen (text));
-  r = changes_read (path, size, &ranges, &error);
+  r = changes_read (&list, size, &ranges, &error);
   assert_string_equal (error.text, "");
   assert_int_equal (r, 0);
   for (size_t i = 0; i < ranges.count; i++)
@@ -64,7 +66,7 @@ refuses_bytes (const char *text, size_t len, uint64_t size,
   struct ranges ranges = { 0 };
 
   write_list (text, len);
-  assert_int_equal (changes_read (path, size, &ranges, &error), -1);
+  assert_int_equal (changes_read (&list, size, &ranges, &error), -1);
   assert_int_equal (ranges.count, 0);
   assert_null (ranges.items);
   if (!strstr (error.text, expected) || !strstr (error.text, path))
@@ -157,7 +159,8 @@ test_others (void **state)
            "\"description\": \"clean\" }\n]", 10,
            "range 1 has an unknown member 'size'");
   refuses ("{\"size\": 10, \"differences\": []}", 10,
-           "it is not a list of ranges");
+           "range 1 has an unknown member 'size'");
+  refuses ("{\"start\": 0, \"length\": 10}", 10, "range 1 is not in a list");
   refuses ("At 0: 65536 bytes differ.\n", 65536, "it is not a list of ranges");
 }
 
@@ -165,7 +168,7 @@ static void
 test_members (void **state)
 {
   (void) state;
-  refuses ("[{}]", 10, "range 1 must have either 'start' and 'length'");
+  refuses ("[{}]", 10, "range 1 must have 'start' and 'length', or");
   refuses ("[{\"start\": 0}]", 10, "range 1 must have");
   refuses ("[{\"length\": 1}]", 10, "range 1 must have");
   refuses ("[{\"offset\": 0, \"length\": 10}]", 10, "range 1 must have");
@@ -178,10 +181,10 @@ test_members (void **state)
            "range 1 has 'start' twice");
   refuses ("[{\"start\": 0, \"length\": 1}, "
            "{\"offset\": 0, \"length\": 10, \"type\": 0}]", 10,
-           "range 2 has a different form");
+           "range 2 is of the format nbdinfo, not blksum");
   refuses ("[{\"offset\": 0, \"length\": 10, \"type\": 0}, "
            "{\"start\": 0, \"length\": 1}]", 10,
-           "range 2 has a different form");
+           "range 2 is of the format blksum, not nbdinfo");
   refuses ("[{\"start\": 0, \"length\": 0}]", 10, "range 1 has length 0");
 }
 
@@ -260,14 +263,16 @@ test_syntax (void **state)
 static void
 test_files (void **state)
 {
+  const struct changes_file zero = { .path = "/dev/zero" };
+  const struct changes_file none = { .path = "/dev/null/x" };
   struct error error = { "" }, missing = { "" };
   struct ranges ranges = { 0 };
 
   (void) state;
-  assert_int_equal (changes_read ("/dev/zero", 10, &ranges, &error), -1);
+  assert_int_equal (changes_read (&zero, 10, &ranges, &error), -1);
   assert_string_equal (error.text,
                        "'/dev/zero': it is not a file or a pipe");
-  assert_int_equal (changes_read ("/dev/null/x", 10, &ranges, &missing), -1);
+  assert_int_equal (changes_read (&none, 10, &ranges, &missing), -1);
   assert_non_null (strstr (missing.text, "cannot open: Not a directory"));
 }
 

@@ -49,7 +49,7 @@ static bool
 is_list (const struct options *options)
 {
   return !has_trailing_data (options) && options->verify.subset.n == 0 &&
-    !options->incremental.changed;
+    !options->incremental.changed.path;
 }
 
 /* ---- JSON ---- */
@@ -69,7 +69,7 @@ begin_json (const struct options *options,
     if (subset->n > 0)
       printf (", \"subset\": \"%" PRIu32 "/%" PRIu32 "\", \"compared\": %"
               PRIu64, subset->k, subset->n, subset_bytes (subset, size));
-    if (options->incremental.changed)
+    if (options->incremental.changed.path)
       printf (", \"ranges\": %" PRIu64 ", \"missed\": ",
               difference->nr_listed);
     else
@@ -109,7 +109,7 @@ end_json (const struct options *options, const struct difference *difference)
     trailing_data_print_json (&difference->trailing[1]);
     putchar (']');
   }
-  if (options->incremental.changed)
+  if (options->incremental.changed.path)
     print_superfluous_json (&difference->superfluous);
   puts (is_list (options) ? "" : "}");
 }
@@ -169,7 +169,7 @@ end_lines (struct difference_output *output,
   int i, err = 0;
 
   print_sizes (output, difference);
-  if (options->incremental.changed)
+  if (options->incremental.changed.path)
     print_judgement (difference);
   else if (options->verify.subset.n > 0)
     print_subset (&options->verify.subset, difference);
@@ -196,7 +196,8 @@ print_range (struct difference_output *output,
   if (options->form != OUTPUT_JSON) {
     print_sizes (output, difference);
     printf ("At %" PRIu64 ": %" PRIu64 " bytes differ%s.\n", start, length,
-            options->incremental.changed ? ", and are not in the list" : "");
+            options->incremental.changed.path
+            ? ", and are not in the list" : "");
     return;
   }
   if (is_first)

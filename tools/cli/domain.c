@@ -5,9 +5,9 @@
  * ddrescue: "+" is what ddrescue copies with -m, "?" is the rest.
  *
  * ddrescue takes an empty mapfile as an empty domain, and copies nothing, with
- * success.  So before the comparison a part of the status line is printed, which
- * ddrescue refuses.  The rest is printed when all ranges are known: a mapfile
- * that ends between two ranges is valid.
+ * success.  So a part of the status line is printed before the comparison, and
+ * ddrescue refuses that.  The rest is printed when all ranges are known, because
+ * a mapfile that ends between two ranges is valid.
  *
  * If there are too many ranges, some are joined with the gap between them (see
  * ranges.h), and ddrescue copies some bytes that do not differ.

@@ -181,8 +181,12 @@ static const struct option_row rows[] = {
     .excludes = "--update cannot be used with --check, --expect, --compare, "
                 "--part or --merge" },
   { GROUP_INCREMENTAL, 0, "changed", "RANGES",
-    "changed ranges: JSON with start and length",
-    FIELD (incremental.changed), .needs = "--update or --compare" },
+    "changed ranges, as a change tracker prints them",
+    FIELD (incremental.changed.path), .needs = "--update or --compare" },
+  { GROUP_INCREMENTAL, 0, "changed-format", "BY",
+    "the program that printed RANGES, see blksum(1)",
+    .words = "blksum ddrescue kubernetes nbdinfo rbd vmware",
+    .set = option_set_changed_format, .needs = "--changed" },
   { GROUP_INCREMENTAL, 0, "bitmap", "NAME",
     "changed ranges: dirty bitmap of the NBD server",
     FIELD (hash.source.bitmap), .needs = "--update",
@@ -319,13 +323,13 @@ options_parse (struct options *options, int argc, char *argv[])
     usage_error ("--expect is for one image");
   if (options->compare && options->nr_operands != 2)
     usage_error ("--compare needs two images");
-  if (options->compare && options->incremental.changed &&
+  if (options->compare && options->incremental.changed.path &&
       (options->hash.source.size != SOURCE_WHOLE ||
        options->verify.subset.n > 0 || options->verify.report != CHECK_ALL))
     usage_error ("--compare with --changed cannot be used with --size, "
                  "--subset or --quiet");
   if (options->form == OUTPUT_MAPFILE &&
-      (!options->compare || options->incremental.changed ||
+      (!options->compare || options->incremental.changed.path ||
        options->verify.report != CHECK_ALL))
     usage_error ("--output=mapfile needs --compare, without --changed and "
                  "--quiet");

@@ -30,7 +30,6 @@
 #include "../lib/manifest/leaf-runs.h"
 #include "../lib/manifest/manifest-diff.h"
 #include "changes/judge.h"
-#include "changes/list.h"
 #include "job/compare-input.h"
 #include "job/compare.h"
 #include "job/compare-params.h"
@@ -109,7 +108,6 @@ static int
 read_changes (struct compare *compare, struct error *error)
 {
   const uint64_t *size = compare->difference->size;
-  struct ranges *ranges = &compare->difference->superfluous;
 
   if (size[0] == SOURCE_SIZE_UNKNOWN || size[1] == SOURCE_SIZE_UNKNOWN)
     return error_set (error, "a pipe, whose size is not known, cannot be "
@@ -119,19 +117,14 @@ read_changes (struct compare *compare, struct error *error)
                       "of changed ranges is of two states of one disk",
                       (unsigned long long) size[0],
                       (unsigned long long) size[1]);
-  if (changes_read (compare->request->changed, size[0], ranges, error) == -1)
-    return -1;
-  if (ranges->widened)
-    return error_set (error, "%s has more than %zu ranges, too many to judge",
-                      compare->request->changed, RANGES_MAX);
-  compare->difference->nr_listed = ranges->count;
   compare->judge = (struct judge) {
-    .ranges = ranges,
+    .ranges = &compare->difference->superfluous,
     .block_size = blkhash_opts_get_block_size (compare->params.opts),
     .missed = report_range,
     .opaque = compare,
   };
-  return 0;
+  return judge_begin (&compare->judge, &compare->request->changed, size[0],
+                      &compare->difference->nr_listed, error);
 }
 
 static int
@@ -139,7 +132,7 @@ differ (void *opaque, uint64_t first, uint64_t count)
 {
   struct compare *compare = opaque;
 
-  return compare->request->changed
+  return compare->request->changed.path
     ? judge_blocks (&compare->judge, first, count)
     : report_range (compare, first, count);
 }
@@ -257,7 +250,7 @@ finish (struct compare *compare, int err, const char **operand,
                       "not match its leaves");
   if (err == 0 && difference->differ)
     err = leaf_diff_flush (diff);
-  if (err == 0 && compare->request->changed) {
+  if (err == 0 && compare->request->changed.path) {
     judge_end (&compare->judge);
     difference->differ = difference->nr_ranges > 0;
   }
@@ -314,7 +307,7 @@ compare_inputs (struct compare *compare, const char **operand,
   }
   compare->difference->size[0] = compare->input[0].size;
   compare->difference->size[1] = compare->input[1].size;
-  if (compare->request->changed && read_changes (compare, error) == -1)
+  if (compare->request->changed.path && read_changes (compare, error) == -1)
     return -1;
   if (compare->request->same_size && sizes_differ (compare) &&
       compare->request->first_only) {
@@ -374,7 +367,7 @@ job_compare (const struct compare_request *request,
   *operand = operands[0];
   if (is_stdin (&compare, 0) && is_stdin (&compare, 1))
     return error_set (error, "standard input cannot be both images");
-  if (request->changed && strcmp (request->changed, "-") == 0 &&
+  if (request->changed.path && strcmp (request->changed.path, "-") == 0 &&
       (is_stdin (&compare, 0) || is_stdin (&compare, 1)))
     return error_set (error, "standard input cannot be an image and the list "
                       "of changes");

@@ -142,7 +142,7 @@ read_changes (struct update *update, struct error *error)
 
   if (update->hash.source.bitmap)
     return source->ops->read_bitmap (source, &update->changed, error);
-  return changes_read (update->request->changed, source->size,
+  return changes_read (&update->request->changed, source->size,
                        &update->changed, error);
 }
 
@@ -181,7 +181,7 @@ check_operand (const struct incremental_request *request, struct error *error)
                       "serves an image with its dirty bitmap",
                       source->bitmap);
   if (is_stdin (request->old) +
-      (request->changed && is_stdin (request->changed)) +
+      (request->changed.path && is_stdin (request->changed.path)) +
       job_manifest_is_stdin (source, operand) > 1)
     return error_set (error, "standard input can only be one of the image, its "
                       "manifest, and the list of changes");

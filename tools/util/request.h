@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "util/changes-file.h"
 #include "util/part.h"
 #include "util/progress.h"
 #include "util/source-options.h"
@@ -87,8 +88,8 @@ struct compare_request {
   bool same_size;               /* different sizes count as a difference */
   bool first_only;              /* stop at the first difference */
   bool find_trailing_data;      /* with --size */
-  const char *changed;          /* file with the ranges that a change tracker
-                                 * recorded, which is judged; or NULL */
+  struct changes_file changed;  /* the ranges that a change tracker recorded,
+                                 * if they are judged */
 
   /* Called for each range of LENGTH bytes at START that differs, and, with
    * CHANGED, is not in that list; or NULL.  If it returns an errno value, the
@@ -118,9 +119,8 @@ struct incremental_request {
   struct hash_request hash;
   const char *old;              /* --update: the manifest of the image before
                                  * the changes */
-  const char *changed;          /* file with the ranges that changed since
-                                 * then; NULL to use the dirty bitmap of the
-                                 * source */
+  struct changes_file changed;  /* the ranges that changed since then; no file
+                                 * to use the dirty bitmap of the source */
   bool assume_unchanged;        /* --resume: trust a source that cannot detect
                                  * changes */
   uint32_t audit;               /* share of the trusted leaves to audit, in

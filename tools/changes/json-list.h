@@ -1,0 +1,23 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Lists of changed ranges in JSON.
+ */
+
+#ifndef BLKSUM_CHANGES_JSON_LIST_H
+#define BLKSUM_CHANGES_JSON_LIST_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+struct changes_file;
+struct error;
+struct ranges;
+
+/* Read the list FILE from IN, and add its ranges, which are not sorted, to
+ * RANGES.  The image has SIZE bytes.  Returns 0, or -1 with the reason.
+ */
+int json_list_read (FILE *in, const struct changes_file *file, uint64_t size,
+                    struct ranges *ranges, struct error *error);
+
+#endif /* BLKSUM_CHANGES_JSON_LIST_H */

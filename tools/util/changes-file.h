@@ -1,0 +1,30 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A file with a list of changed ranges, and its format.
+ */
+
+#ifndef BLKSUM_CHANGES_FILE_H
+#define BLKSUM_CHANGES_FILE_H
+
+/* What prints such a list. */
+enum changes_format {
+  CHANGES_ANY,                  /* any format in JSON, by its members */
+  CHANGES_BLKSUM,               /* --compare --output=json */
+  CHANGES_NBDINFO,              /* nbdinfo --json --map */
+  CHANGES_RBD,                  /* rbd diff --format=json */
+  CHANGES_VMWARE,               /* QueryChangedDiskAreas */
+  CHANGES_KUBERNETES,           /* snapshot-metadata-lister -o json */
+  CHANGES_DDRESCUE,             /* a mapfile: not in JSON */
+  CHANGES_FORMATS
+};
+
+struct changes_file {
+  const char *path;             /* "-" is standard input; NULL: no list */
+  enum changes_format format;
+};
+
+/* Returns the name of FORMAT on the command line; NULL for CHANGES_ANY. */
+const char *changes_format_name (enum changes_format format);
+
+#endif /* BLKSUM_CHANGES_FILE_H */
