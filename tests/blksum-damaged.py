@@ -240,7 +240,7 @@ def crafted(data):
            "are missing")
     for size in 2**64 - 1, 2**64, 10**30:
         yield ("size", header("blk-md5/64", size, 0, 1) + a + last,
-               "wrong size")
+               "invalid size")
     yield ("blocks", header("blk-md5/64", 384, 2**64 - 1, 2**64 - 1) + a,
            "does not have")
 
