@@ -169,4 +169,106 @@ def cloop(path, blocks):
         f.truncate(1 << 20)
 
 
+# ---- Images with the content of a file ------------------------------------
+
+
+def clusters(disk, size):
+    """The content of the file DISK as clusters of SIZE bytes, None for zeros;
+    the last one is padded."""
+    with open(disk, "rb") as f:
+        data = f.read()
+    for at in range(0, len(data), size):
+        cluster = data[at:at + size].ljust(size, b"\0")
+        yield cluster if any(cluster) else None
+
+
+def bochs_of(path, disk, version="2"):
+    """A growing Bochs image with extents of 64 KiB."""
+    extent, catalog, body = 65536, [], b""
+    for cluster in clusters(disk, extent):
+        catalog.append(len(body) // (512 + extent) if cluster else 2 ** 32 - 1)
+        if cluster:
+            body += b"\xff" * 16 + bytes(496) + cluster
+    header = struct.pack("<32s16s16sIIIII", b"Bochs Virtual HD Image",
+                         b"Redolog", b"Growing", int(version) << 16, 512,
+                         len(catalog), 512, extent)
+    header += bytes(4 if version == "2" else 0)
+    header += struct.pack("<Q", extent * len(catalog))
+    with open(path, "wb") as f:
+        f.write(header.ljust(512, b"\0"))
+        f.write(struct.pack("<%dI" % len(catalog), *catalog) + body)
+
+
+def cloop_of(path, disk):
+    """A cloop with blocks of 64 KiB."""
+    blocks = [zlib.compress(cluster or bytes(65536))
+              for cluster in clusters(disk, 65536)]
+    at = 136 + 8 * (len(blocks) + 1)
+    offsets = [at + sum(map(len, blocks[:i])) for i in range(len(blocks) + 1)]
+    cloop(path, len(blocks))
+    with open(path, "r+b") as f:
+        f.truncate(128)
+        f.seek(128)
+        f.write(struct.pack(">II", 65536, len(blocks)))
+        f.write(struct.pack(">%dQ" % len(offsets), *offsets))
+        f.write(b"".join(blocks))
+
+
+def parallels_of(path, disk):
+    """An image of Parallels of the older type, with offsets in sectors."""
+    table, body = [], b""
+    for cluster in clusters(disk, 65536):
+        table.append(128 + len(body) // 512 if cluster else 0)
+        body += cluster or b""
+    header = struct.pack("<16sIIIIIQ", b"WithoutFreeSpace", 2, 16, 1, 128,
+                         len(table), 128 * len(table))
+    with open(path, "wb") as f:
+        f.write(header.ljust(64, b"\0"))
+        f.write(struct.pack("<%dI" % len(table), *table).ljust(65472, b"\0"))
+        f.write(body)
+
+
+def cowd_of(path, disk):
+    """A vmdk of ESX with grains of one sector."""
+    grains = list(clusters(disk, 512))
+    tables = -(-len(grains) // 4096)
+    body, table = b"", []
+    for grain in grains:
+        table.append(8 + 32 * tables + len(body) // 512 if grain else 0)
+        body += grain or b""
+    header = struct.pack("<4sIIIIII", b"COWD", 1, 3, len(grains), 1, 4, tables)
+    directory = [8 + 32 * i for i in range(tables)]
+    with open(path, "wb") as f:
+        f.write(header.ljust(2048, b"\0"))
+        f.write(struct.pack("<%dI" % tables, *directory).ljust(2048, b"\0"))
+        f.write(struct.pack("<%dI" % len(table), *table)
+                .ljust(tables * 16384, b"\0") + body)
+
+
+def sesparse_of(path, disk):
+    """A vmdk of newer versions of ESX: a directory of one sector, tables from
+    sector 16 on, and grains of 8 sectors after these."""
+    grains = list(clusters(disk, 4096))
+    tables = -(-len(grains) // 4096)
+    body, table = b"", []
+    for grain in grains:
+        number = len(body) // 4096
+        table.append(3 << 60 | (number & 0xfff) << 48 | number >> 12
+                     if grain else 0)
+        body += grain or b""
+    header = struct.pack("<QQQQQ", 0xcafebabe, 0x200000001, 8 * len(grains), 8,
+                         64).ljust(80, b"\0")
+    header += struct.pack("<QQ", 1, 1).ljust(48, b"\0")
+    header += struct.pack("<QQQQ", 2, 1, 16, 64 * tables).ljust(64, b"\0")
+    header += struct.pack("<QQ", 16 + 64 * tables, len(body) // 512)
+    directory = [1 << 60 | i for i in range(tables)]
+    with open(path, "wb") as f:
+        f.write(header.ljust(512, b"\0"))
+        f.write(struct.pack("<Q", 0xcafecafe).ljust(512, b"\0"))
+        f.write(struct.pack("<%dQ" % tables, *directory).ljust(14 * 512,
+                                                               b"\0"))
+        f.write(struct.pack("<%dQ" % len(table), *table)
+                .ljust(tables * 32768, b"\0") + body)
+
+
 globals()[sys.argv[1]](*sys.argv[2:])

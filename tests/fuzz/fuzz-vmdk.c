@@ -2,14 +2,14 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Fuzz target: the vmdk header, its descriptor, its grains, the files that it
- * names, and the directories of other types of vmdk.
+ * names, and the grains of other types of vmdk.
  */
 
 #include <config.h>
 
 #include <string.h>
 
-#include "format/vmdk-directory.h"
+#include "format/vmdk-esx.h"
 #include "format/vmdk-extents.h"
 #include "format/vmdk.h"
 #include "fuzz.h"
@@ -41,7 +41,7 @@ check_cowd (const struct imagefile *file, struct error *error)
 {
   uint64_t memory;
 
-  return vmdk_cowd_directory (file, &memory, error);
+  return vmdk_cowd_check (file, &memory, error);
 }
 
 static int
@@ -49,7 +49,7 @@ check_sesparse (const struct imagefile *file, struct error *error)
 {
   uint64_t memory;
 
-  return vmdk_sesparse_directory (file, &memory, error);
+  return vmdk_sesparse_check (file, &memory, error);
 }
 
 int

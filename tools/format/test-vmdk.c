@@ -19,7 +19,7 @@
 
 #include "format/test-image.h"
 #include "format/vmdk.h"
-#include "format/vmdk-directory.h"
+#include "format/vmdk-esx.h"
 #include "format/vmdk-extents.h"
 
 #define SECTOR 512
@@ -86,19 +86,19 @@ assert_result (int (*check) (const struct imagefile *, struct error *),
 }
 
 static int
-cowd_directory (const struct imagefile *file, struct error *error)
+cowd (const struct imagefile *file, struct error *error)
 {
   uint64_t memory;
 
-  return vmdk_cowd_directory (file, &memory, error);
+  return vmdk_cowd_check (file, &memory, error);
 }
 
 static int
-sesparse_directory (const struct imagefile *file, struct error *error)
+sesparse (const struct imagefile *file, struct error *error)
 {
   uint64_t memory;
 
-  return vmdk_sesparse_directory (file, &memory, error);
+  return vmdk_sesparse_check (file, &memory, error);
 }
 
 static void
@@ -255,26 +255,118 @@ test_memory (void **state)
   assert_result (vmdk_check, "compressed grains of 2049 sectors");
   put (77, 2, 0);
   assert_result (vmdk_check, NULL);
+}
 
+/* A disk of 5000 sectors, in grains of 1 sector. */
+static void
+test_cowd (void **state)
+{
+  (void) state;
+
+  memset (image, 0, sizeof image);
+  size = sizeof image;
   memcpy (image, "COWD", 4);
+  put (12, 4, 5000);
+  put (16, 4, 1);
   put (20, 4, 8);
-  put (24, 4, 128);
-  assert_result (cowd_directory, NULL);
-  put (24, 4, 200 * SECTOR / 4);
-  assert_result (cowd_directory, "the grain directory");
-  put (24, 4, UINT32_MAX);
-  assert_result (cowd_directory, "the grain directory");
+  put (24, 4, 2);
+  assert_result (cowd, NULL);
+  /* The second table maps 904 sectors, but qemu reads all of it. */
+  put (8 * SECTOR + 4, 4, 100);
+  put (100 * SECTOR + 4 * 903, 4, 132);
+  size = 133 * SECTOR;
+  assert_result (cowd, NULL);
+  put (100 * SECTOR + 4 * 904, 4, UINT32_MAX);
+  assert_result (cowd, NULL);
+  size--;
+  assert_result (cowd, "a cluster at offset 67584");
+  put (100 * SECTOR + 4 * 903, 4, 0);
+  size = 132 * SECTOR;
+  assert_result (cowd, NULL);
+  size--;
+  assert_result (cowd, "a table at offset 51200");
+  size = sizeof image;
+  put (8 * SECTOR, 4, UINT32_MAX);
+  assert_result (cowd, "a table");
+  put (100 * SECTOR + 4 * 904, 4, 0);
+  put (8 * SECTOR, 4, 100);
+  assert_result (cowd, NULL);
 
+  /* Many entries with the same table. */
+  put (12, 4, 64 * 4096);
+  put (24, 4, 64);
+  for (int i = 0; i < 64; i++)
+    put (8 * SECTOR + 4 * i, 4, 100);
+  assert_result (cowd, "tables overlap");
+
+  put (24, 4, 63);
+  assert_result (cowd, "its grain directory is too small");
+  put (16, 4, 0);
+  assert_result (cowd, "its grain directory is too small");
+  put (24, 4, 200 * SECTOR / 4);
+  assert_result (cowd, "the grain directory");
+  put (24, 4, UINT32_MAX);
+  assert_result (cowd, "the grain directory");
+  size = 27;
+  assert_result (cowd, "the vmdk header");
+}
+
+/* A disk of 100 grains, whose table is at sector 20 and its data at 100. */
+static void
+test_sesparse (void **state)
+{
+  (void) state;
+
+  memset (image, 0, sizeof image);
+  size = sizeof image;
+  put (0, 8, 0xcafebabe);
+  put (16, 8, 800);
   put (128, 8, 8);
   put (136, 8, 1);
-  assert_result (sesparse_directory, NULL);
+  put (144, 8, 20);
+  put (192, 8, 100);
+  assert_result (sesparse, NULL);
+  put (8 * SECTOR, 8, UINT64_C (1) << 60);
+  assert_result (sesparse, NULL);
+  put (20 * SECTOR + 8 * 99, 8, UINT64_C (0x3002) << 48);
+  size = 124 * SECTOR;
+  assert_result (sesparse, NULL);
+  size--;
+  assert_result (sesparse, "a cluster at offset 59392 (4096 bytes)");
+  put (20 * SECTOR + 8 * 99, 8, UINT64_C (0x2002) << 48);
+  assert_result (sesparse, NULL);
+  put (20 * SECTOR + 8 * 99, 8, UINT64_C (0x1002) << 48);
+  assert_result (sesparse, NULL);
+  put (20 * SECTOR + 8 * 99, 8, UINT64_C (0x3000) << 48 | 1);
+  assert_result (sesparse, "a cluster");
+
+  /* Invalid entries, which qemu reads as zeros. */
+  put (20 * SECTOR + 8 * 99, 8, 1);
+  assert_result (sesparse, "a cluster");
+  put (20 * SECTOR + 8 * 99, 8, UINT64_C (0x4002) << 48);
+  assert_result (sesparse, "a cluster");
+  put (20 * SECTOR + 8 * 99, 8, UINT64_MAX);
+  assert_result (sesparse, "a cluster");
+  put (8 * SECTOR, 8, 1);
+  assert_result (sesparse, "a table");
+  put (8 * SECTOR, 8, UINT64_C (1) << 60 | 2);
+  assert_result (sesparse, "a table");
+  put (8 * SECTOR, 8, UINT64_C (1) << 60);
+  put (144, 8, UINT64_MAX);
+  assert_result (sesparse, "a table");
+
+  put (16, 8, UINT64_MAX);
+  assert_result (sesparse, "its grain directory is too small");
   put (136, 8, 193);
-  assert_result (sesparse_directory, "the grain directory");
+  assert_result (sesparse, "the grain directory");
   put (136, 8, UINT64_MAX / SECTOR + 2);
-  assert_result (sesparse_directory, "too large");
+  assert_result (sesparse, "corrupt");
   put (136, 8, 1);
   put (128, 8, UINT64_MAX / SECTOR + 2);
-  assert_result (sesparse_directory, "too large");
+  assert_result (sesparse, "corrupt");
+  put (128, 8, 8);
+  put (0, 8, 0);
+  assert_result (sesparse, "corrupt");
 }
 
 /* A disk of 62 TiB, with nothing in it, has a directory of 8 MiB. */
@@ -347,7 +439,8 @@ static void
 assert_extents (const char *lines, const char *expected)
 {
   memset (image, 0, sizeof image);
-  size = sprintf ((char *) image, "# Disk DescriptorFile\nRW = 1\n%s", lines);
+  size = sprintf ((char *) image, "# Disk DescriptorFile\nRW = 1\n%s\n#DDB\n",
+                  lines);
   assert_result (list_extents, NULL);
   assert_string_equal (seen, expected);
 }
@@ -404,7 +497,7 @@ test_embedded (void **state)
   assert_string_equal (seen, "SPARSE disk.vmdk 0+153600;");
   put (28, 8, 100);
   assert_result (list_extents, "names no extent");
-  strcpy ((char *) image + 100 * SECTOR, "RW 1 FLAT \"x\" 0\n");
+  strcpy ((char *) image + 100 * SECTOR, "RW 1 FLAT \"x\" 0\nddb.\n");
   assert_result (list_extents, NULL);
   assert_string_equal (seen, "FLAT x 0+512;");
   put (28, 8, 10000);
@@ -430,6 +523,8 @@ main (void)
     cmocka_unit_test (test_grains),
     cmocka_unit_test (test_compressed),
     cmocka_unit_test (test_memory),
+    cmocka_unit_test (test_cowd),
+    cmocka_unit_test (test_sesparse),
     cmocka_unit_test (test_large),
     cmocka_unit_test (test_footer),
     cmocka_unit_test (test_names),

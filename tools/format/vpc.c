@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Check that a vpc (VHD) image has no parent, and limit the memory that qemu
- * allocates for it.
+ * Check that a vpc (VHD) image is complete and has no parent, and limit the
+ * memory that qemu allocates for it.
  *
  * The image ends with a footer that has the type of the disk: fixed, dynamic,
  * or differencing, that is, with a parent.  All but fixed images have a copy of
@@ -10,6 +10,10 @@
  * the image as a dynamic one whatever the type is, so the data of a parent
  * would be read as zeros.  So the type in the copy must be dynamic, and a
  * footer at the end, if there is one, must have the same type.
+ *
+ * qemu compares the end of the blocks with the size of the file, but rounds
+ * that up to a sector.  A fixed image ends with its only footer, so one that is
+ * truncated has none.
  */
 
 #include <config.h>
@@ -17,10 +21,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "../lib/common/numbers.h"
 #include "format/imagefile.h"
+#include "format/map-check.h"
 #include "format/vpc.h"
 
-#define SECTOR 512
+#define SECTOR UINT64_C (512)
 #define TYPE_OFFSET 60
 
 enum { FIXED = 2, DYNAMIC = 3, DIFFERENCING = 4 };
@@ -64,22 +70,44 @@ check_type (const struct imagefile *file, uint32_t type, uint32_t expected,
                           "hashes the bytes of this file", type, expected);
 }
 
-/* Check the size of the block allocation table, because qemu reads the whole
+/* A block is stored as a bitmap of its sectors, and the sectors, all of them
+ * even if the disk ends within the block.
+ */
+static bool
+find_block (const struct map *map, uint64_t entry, uint64_t *offset,
+            uint64_t *len)
+{
+  *offset = map_offset (0, entry, SECTOR);
+  *len += ROUND_UP (map->cluster / (8 * SECTOR), SECTOR);
+  return entry != UINT32_MAX;
+}
+
+/* Check the blocks, and the size of their table, because qemu reads the whole
  * table when it opens the image.
  */
 static int
 check_table (const struct imagefile *file, struct error *error)
 {
-  unsigned char footer[SECTOR], header[32];
+  unsigned char footer[SECTOR], header[36];
+  struct map map = {
+    .file = file, .width = 4, .big_endian = true, .find_data = find_block,
+  };
+  uint64_t offset;
+  uint32_t entries;
 
   if (imagefile_read (file, "the vpc footer", footer, sizeof footer, 0,
                       error) == -1 ||
       imagefile_read (file, "the vpc header", header, sizeof header,
                       be64_at (footer + 16), error) == -1)
     return -1;
-  return imagefile_check_table (file, "the block allocation table",
-                                be64_at (header + 16),
-                                UINT64_C (4) * be32_at (header + 28), error);
+  offset = be64_at (header + 16);
+  entries = be32_at (header + 28);
+  map.cluster = be32_at (header + 32);
+  map.disk = entries * map.cluster;
+  if (imagefile_check_table (file, "the block allocation table", offset,
+                             UINT64_C (4) * entries, error) == -1)
+    return -1;
+  return map_check (&map, offset, entries, error);
 }
 
 int

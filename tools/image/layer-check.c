@@ -18,9 +18,9 @@
 #include <json-c/json.h>
 
 #include "format/imagefile.h"
+#include "format/minor-formats.h"
 #include "format/qcow2-bitmaps.h"
 #include "format/qcow2-map.h"
-#include "format/table-limits.h"
 #include "format/vdi.h"
 #include "format/vpc.h"
 #include "image/layer.h"
@@ -222,7 +222,7 @@ layer_check (struct layer *layer, const struct layer_context *context,
     return is_local ? vpc_check (&layer->file, error)
       : error_set (error, "refused because a vpc image can have a parent, "
                    "which is only checked in a local file: copy it first");
-  if (is_local && table_limits_check (&layer->file, format, error) == -1)
+  if (is_local && minor_formats_check (&layer->file, format, error) == -1)
     return -1;
   if (is_local && strcmp (format, "vmdk") == 0 &&
       layer_vmdk_check (&layer->file, layer->path, context->files,

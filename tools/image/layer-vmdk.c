@@ -12,7 +12,7 @@
 
 #include "format/imagefile.h"
 #include "format/vmdk.h"
-#include "format/vmdk-directory.h"
+#include "format/vmdk-esx.h"
 #include "format/vmdk-extents.h"
 #include "image/layer-vmdk.h"
 #include "image/qemuname.h"
@@ -53,7 +53,7 @@ check_grains (const struct imagefile *file, uint64_t *memory,
   if (vmdk_is_sparse (head))
     return vmdk_check_and_count (file, memory, error);
   if (memcmp (head, "COWD", 4) == 0)
-    return vmdk_cowd_directory (file, memory, error);
+    return vmdk_cowd_check (file, memory, error);
   return 0;
 }
 
@@ -70,7 +70,7 @@ check_extent_file (const struct imagefile *file,
     return imagefile_check (file, "an extent", extent->offset, extent->size,
                             error);
   if (strcmp (extent->type, "SESPARSE") == 0)
-    return vmdk_sesparse_directory (file, memory, error);
+    return vmdk_sesparse_check (file, memory, error);
   if (vmdk_extents (file, refuse_extent, (void *) file, error) == -1)
     return -1;
   return check_grains (file, memory, error);

@@ -1,0 +1,169 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# A truncated image in a format that is read with -f has no sum, wherever the cut
+# is: qemu reads missing data as zeros.  A cut that removes no data may leave the
+# sum unchanged.  Formats that are detected are in test-blksum-truncated.sh.
+
+. "$(dirname "$0")/functions.sh"
+requires_qemu
+cd "$dir"
+
+craft () { "$PYTHON" "$abs_top_srcdir/tests/craft-image.py" "$@"; }
+
+# Data that compresses, data that does not, and data to the end, but no multiple
+# of the clusters of most formats.
+make_image raw
+truncate -s 3m raw
+yes blkhash | dd of=raw bs=65536 seek=16 count=8 iflag=fullblock conv=notrunc \
+                 status=none
+write_data raw 2900000 245728
+sum=$(reference raw)
+
+# cuts FILE MINIMUM COMMAND...: truncates FILE, which the image that COMMAND
+# hashes consists of, at many places.  At least MINIMUM cuts of all must be
+# refused; exit status 2 and no sum, or the sum of the whole image.
+cuts () {
+  file=$1
+  minimum=$2
+  shift 2
+  echo "+ $*, cuts of $file"
+  cp "$file" whole
+  run 0 "$@"
+  whole_sum=$(cut -d' ' -f1 stdout)
+  size=$(stat -c %s whole)
+  refused=0
+  for cut in 64 511 1024 1536 2048 4096 $((size / 20)) $((size / 5)) \
+             $((size / 2 + 1)) $((size * 4 / 5)) $((size * 19 / 20)) \
+             $((size - 65537)) $((size - 4096)) $((size - 513)) \
+             $((size - 512)) $((size - 281)) $((size - 1)); do
+    [ $cut -gt 0 ] && [ $cut -lt $size ] || continue
+    every 2 3 || continue
+    head -c $cut whole > "$file"
+    status=0
+    "$@" > stdout 2> stderr || status=$?
+    case $status in
+      0) [ "$(cut -d' ' -f1 stdout)" = "$whole_sum" ] ||
+           fail "wrong sum, cut at $cut of $size" ;;
+      2) [ ! -s stdout ] || fail "printed a sum, cut at $cut of $size"
+         refused=$((refused + 1)) ;;
+      *) fail "exit status $status, cut at $cut of $size" ;;
+    esac
+  done
+  mv whole "$file"
+  echo "$refused cuts were refused"
+  ! is_long || [ $refused -ge $minimum ] || fail "only $refused: $*"
+}
+
+# converted FORMAT MINIMUM [OPTION]...: cuts of an image that qemu-img makes.
+converted () {
+  format=$1
+  minimum=$2
+  shift 2
+  rm -f image*
+  # With "-O qcow -c" qemu-img 7.2 exits with 1 without an error.
+  if ! qemu-img convert -f raw -O $format "$@" raw image 2> log &&
+      { [ "$1" != -c ] || [ -s log ]; }; then
+    echo "not made here: $format $*: $(cat log)"
+    return
+  fi
+  cuts image $minimum blksum -f $format image
+}
+
+converted qcow 17
+converted qcow 12 -c
+[ ! -e image ] || prints_sum "$sum" blksum -f qcow image
+converted qed 17
+converted parallels 17
+converted vpc 14
+converted vpc 15 -o subformat=fixed
+converted vdi 17 -o static=on
+converted vhdx 12 -o subformat=fixed
+
+# crafted FORMAT MINIMUM KIND [ARGUMENT]...: cuts of an image of craft-image.py.
+crafted () {
+  format=$1
+  minimum=$2
+  kind=$3
+  shift 3
+  craft $kind image raw "$@"
+  # The driver can be in another package.
+  if ! qemu-img info -f $format image > log 2>&1; then
+    echo "not read here: $format: $(cat log)"
+    return
+  fi
+  prints_sum "$sum" blksum -f $format image
+  cuts image $minimum blksum -f $format image
+}
+
+crafted bochs 17 bochs_of
+crafted bochs 17 bochs_of 1
+crafted cloop 17 cloop_of
+crafted dmg 16 dmg
+crafted parallels 17 parallels_of
+
+# ---- vmdk: the extents and the descriptor ----
+
+# descriptor LINE...: creates the descriptor "image".
+descriptor () {
+  printf '%s\n' '# Disk DescriptorFile' version=1 CID=12345678 \
+         parentCID=ffffffff 'createType="vmfsSparse"' '# Extent description' \
+         "$@" '' '# The Disk Data Base' '#DDB' '' \
+         'ddb.adapterType = "ide"' > image
+}
+
+craft cowd_of extent raw
+descriptor 'RW 6144 VMFSSPARSE "extent"'
+prints_sum "$sum" blksum -f vmdk image
+cuts extent 17 blksum -f vmdk image
+craft sesparse_of extent raw
+descriptor 'RW 6144 SESPARSE "extent"'
+prints_sum "$sum" blksum -f vmdk image
+cuts extent 17 blksum -f vmdk image
+descriptor 'RW 2048 FLAT "raw" 4096' 'RW 4096 FLAT "raw" 0'
+cuts raw 17 blksum -f vmdk image
+for name in monolithicFlat twoGbMaxExtentFlat twoGbMaxExtentSparse; do
+  rm -f image*
+  qemu-img convert -f raw -O vmdk -o subformat=$name raw image
+  [ $name != twoGbMaxExtentSparse ] || name=s001
+  case $name in s001) ;; twoGb*) name=f001 ;; *) name=flat ;; esac
+  cuts image-$name 14 blksum -f vmdk image
+done
+
+# ---- luks: the size of the disk is that of the file ----
+
+printf secret > key
+luks="--object secret,id=key,file=key --image-opts"
+luks="$luks driver=luks,file.filename=luks,key-secret=key"
+if qemu-img create -q -f luks --object secret,id=key,file=key \
+            -o key-secret=key,iter-time=1 luks 1m 2> log; then
+  run 0 blksum $luks
+  cp luks whole
+  size=$(stat -c %s luks)
+  for cut in 64 511 4096 $((size - 1048576 - 512)) $((size - 1)); do
+    head -c $cut whole > luks
+    run 2 blksum $luks
+    [ ! -s stdout ] || fail "printed a sum, cut at $cut"
+  done
+else
+  echo "not made here: luks: $(cat log)"
+fi
+
+# ---- Layers ----
+
+for format in qcow qed parallels vpc vmdk; do
+  rm -f image* top
+  qemu-img convert -f raw -O $format raw image 2> log &&
+    qemu-img create -q -f qcow2 -F $format -b image top 3m || continue
+  cuts image 14 blksum -f qcow2 top
+  cuts image 14 blksum --image-opts driver=$format,file.filename=image
+done
+# The top layer is one of these, and the data is in it.
+for format in qcow qed; do
+  rm -f top
+  qemu-img create -q -f $format -F raw -b raw top 2> log || continue
+  qemu-img convert -n -f raw -O $format raw top
+  cuts top 17 blksum --image-opts driver=$format,file.filename=top,\
+backing.driver=raw,backing.file.filename=raw
+done

@@ -1,0 +1,60 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Check that a file contains all data that the tables of an image point to, for
+ * formats that are read by qemu: it reads what is beyond the end of the file as
+ * zeros, without an error.
+ *
+ * A map is a table with an entry for each cluster of the disk, or a table of
+ * such tables.
+ */
+
+#ifndef BLKSUM_MAP_CHECK_H
+#define BLKSUM_MAP_CHECK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "format/imagefile.h"
+
+struct map {
+  const struct imagefile *file;
+  unsigned width;               /* bytes of an entry, 4 or 8 */
+  bool big_endian;
+  uint64_t cluster, disk;       /* sizes in bytes */
+  uint64_t entries;             /* of a table that a table points to */
+  uint64_t table_start, data_start, multiplier; /* for the functions */
+
+  /* Set *OFFSET to that of the data which ENTRY points to.  *LEN is the size of
+   * the cluster, less what is after the end of the disk; the function changes
+   * it if more or less is stored.  Returns false if there is no data.
+   */
+  bool (*find_data) (const struct map *map, uint64_t entry, uint64_t *offset,
+                     uint64_t *len);
+
+  /* The same for a table that an entry of a table of tables points to.  Without
+   * this function the entry is the offset, and 0 if there is no table.
+   */
+  bool (*find_table) (const struct map *map, uint64_t entry,
+                      uint64_t *offset);
+};
+
+/* Check the data that the table of ENTRIES at OFFSET points to.  Entries after
+ * the end of the disk are not read; the disk may be larger than the table maps.
+ * Returns 0, or -1 on error.
+ */
+int map_check (const struct map *map, uint64_t offset, uint64_t entries,
+               struct error *error);
+
+/* The same for a table of tables.  It is an error if the tables together are
+ * larger than the file, so that the time is limited by the size of the file.
+ */
+int map_check_tables (const struct map *map, uint64_t offset,
+                      uint64_t entries, struct error *error);
+
+/* Returns BASE + N * SIZE, or UINT64_MAX if that is too large: no file contains
+ * data at this offset.
+ */
+uint64_t map_offset (uint64_t base, uint64_t n, uint64_t size);
+
+#endif /* BLKSUM_MAP_CHECK_H */

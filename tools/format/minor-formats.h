@@ -1,0 +1,21 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Check that bochs, cloop, dmg, luks, parallels, qcow and qed images are
+ * complete, and limit the memory that qemu allocates for them.
+ */
+
+#ifndef BLKSUM_MINOR_FORMATS_H
+#define BLKSUM_MINOR_FORMATS_H
+
+#include "format/imagefile.h"
+
+/* If FORMAT is one of these, check that the file contains all that the image
+ * points to, and that the tables that qemu keeps in memory are not too large.
+ * An image that is not in this format is not checked here, but left to qemu.
+ * Returns 0, or -1 on error.
+ */
+int minor_formats_check (const struct imagefile *file, const char *format,
+                         struct error *error);
+
+#endif /* BLKSUM_MINOR_FORMATS_H */
