@@ -180,7 +180,7 @@ fi
 descriptor () {
   printf '# Disk DescriptorFile\nversion=1\nCID=12345678\n' > vmdk
   printf 'parentCID=ffffffff\ncreateType="twoGbMaxExtentFlat"\n' >> vmdk
-  printf '%s\n' "$@" >> vmdk
+  printf '%s\n' "$@" '#DDB' >> vmdk
 }
 
 head -c 3145728 raw | tail -c 2097152 > part

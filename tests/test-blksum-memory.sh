@@ -39,13 +39,13 @@ with open("extent", "wb") as f:
                         0, 1, 0))
     f.truncate(512 + (64 << 20))
 END
-{ descriptor; echo 'RW 16777216 SPARSE "extent"'; } > image
+{ descriptor; echo 'RW 16777216 SPARSE "extent"'; echo '#DDB'; } > image
 run 0 blksum -b 16m -f vmdk image
 { descriptor
   for i in 1 2 3 4 5; do echo 'RW 16777216 SPARSE "extent"'; done; } > image
 refuses 'extents.*more than 512 MiB' blksum -f vmdk image
 
-# Table limits of other formats.
+# Tables of other formats.
 craft vdi image 1
 prints_sum "$zeros" blksum image
 craft vdi image 536870911

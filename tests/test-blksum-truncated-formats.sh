@@ -131,6 +131,28 @@ for name in monolithicFlat twoGbMaxExtentFlat twoGbMaxExtentSparse; do
   cuts image-$name 14 blksum -f vmdk image
 done
 
+# A descriptor with a line less is one of a smaller disk.
+descriptor 'RW 2048 FLAT "raw" 4096' 'RW 2048 FLAT "raw" 2048' \
+           'RW 2048 FLAT "raw" 0'
+cp image whole
+run 0 blksum -f vmdk image
+whole_sum=$(cut -d' ' -f1 stdout)
+lines=$(wc -l < whole)
+n=0
+while [ $n -lt $lines ]; do
+  head -n $n whole > image
+  status=0
+  blksum -f vmdk image > stdout 2> stderr || status=$?
+  if [ $status = 0 ]; then
+    [ "$(cut -d' ' -f1 stdout)" = "$whole_sum" ] || fail "wrong sum, $n lines"
+  else
+    [ $status = 2 ] && [ ! -s stdout ] || fail "exit status $status, $n lines"
+  fi
+  n=$((n + 1))
+done
+head -n 8 whole > image
+refuses "image: .*descriptor.*truncated.*DDB" blksum -f vmdk image
+
 # ---- luks: the size of the disk is that of the file ----
 
 printf secret > key

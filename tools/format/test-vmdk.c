@@ -480,6 +480,8 @@ test_names (void **state)
   assert_no_extents ("RW 0 FLAT \"a\" 0\n", "'RW 0");
   assert_no_extents ("RW 0x10 FLAT \"a\" 0\n", "'RW 0x10");
   assert_no_extents ("RW 1 SPARSE \"a\" 0\n", "'RW 1 SPARSE");
+  assert_no_extents ("#DDB\nRW 1 SPARSE \"a\"\n", "truncated");
+  assert_no_extents ("RW 1 SPARSE \"a\"\n#DD", "truncated");
 }
 
 static void

@@ -8,6 +8,10 @@
  * is 0.  Lines are parsed as in qemu (7.2), so that qemu reads the extents that
  * were checked.  An extent line that qemu would skip is an error here, because
  * qemu would omit the extent from the disk.
+ *
+ * A descriptor that is truncated after one of its extents would describe a
+ * smaller disk.  All programs write the disk database after the extents, so its
+ * start is required here.
  */
 
 #include <config.h>
@@ -113,6 +117,12 @@ parse_line (const char *line, struct vmdk_extent *extent)
   return 1;
 }
 
+static bool
+is_disk_database (const char *line)
+{
+  return strncmp (line, "#DDB", 4) == 0 || strncmp (line, "ddb.", 4) == 0;
+}
+
 static int
 for_each_line (const struct imagefile *file, const char *text,
                vmdk_extent_function *function, void *opaque,
@@ -120,6 +130,7 @@ for_each_line (const struct imagefile *file, const char *text,
 {
   struct vmdk_extent extent;
   unsigned extents = 0;
+  bool complete = false;
   const char *end;
 
   for (; text; text = end ? end + 1 : NULL) {
@@ -127,6 +138,7 @@ for_each_line (const struct imagefile *file, const char *text,
 
     text += strspn (text, " \t\r\v\f");
     end = strchr (text, '\n');
+    complete |= extents > 0 && is_disk_database (text);
     if (*text != 'R' && *text != 'N')
       continue;
     r = parse_line (text, &extent);
@@ -141,6 +153,10 @@ for_each_line (const struct imagefile *file, const char *text,
   if (extents == 0)
     return imagefile_error (file, error, "the descriptor of the vmdk image "
                             "names no extent");
+  if (!complete)
+    return imagefile_error (file, error, "the descriptor of the vmdk image is "
+                            "truncated: no disk database ('#DDB') follows its "
+                            "extents");
   return 0;
 }
 
