@@ -1,15 +1,15 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A small cache of verified blocks of all disks: the least recently used ones
- * are replaced.  Each disk has a number, so that the number of a block in the
- * cache has that of its disk.
+ * A small cache of verified blocks of all disks, with LRU replacement.  The key
+ * of a block consists of the number of its disk and its number in the disk.
  *
- * Of the threads that need a block at the same time one loads it, and the
- * others wait: a read from a slow plugin costs much more than the wait.  If the
- * block is not in the cache then, because the load has failed, they do not wait
- * again: all of them load it at once, so that timeouts do not add up.  Nor do
- * they share the failure: by their connection the block can be another one.
+ * If several threads need a block at the same time, one of them loads it, and
+ * the others wait.  A block is not added to the cache if its load failed, if it
+ * was not verified, or if there is no memory.  Then the waiting threads do not
+ * wait again: all of them load the block in parallel, so that timeouts do not
+ * add up.  They do not share the failure of the first one, because the plugin
+ * can return other content on their connection.
  */
 
 #include <config.h>
@@ -52,7 +52,7 @@ free_entry_locked (struct lru_entry *entry)
   *size_of (entry) = 0;
 }
 
-/* The least recently used one that has a block. */
+/* Returns the least recently used entry that has memory. */
 static struct lru_entry *
 oldest_locked (void)
 {
@@ -66,9 +66,9 @@ oldest_locked (void)
   return oldest;
 }
 
-/* An entry with SIZE bytes of memory for block NUMBER.  It is that of the block
- * that is replaced, if that has as many: to allocate and free them again and
- * again would cost more, by page faults.  NULL: no memory.
+/* Returns an entry with SIZE bytes of memory for block NUMBER, or NULL if there
+ * is no memory.  If the entry of a replaced block has this size, its memory is
+ * reused, because each new allocation costs page faults.
  */
 static struct lru_entry *
 allocate_locked (uint64_t number, size_t size)
@@ -92,7 +92,7 @@ allocate_locked (uint64_t number, size_t size)
 
 /* ---- Disks ---- */
 
-/* The disk gets the lowest number that no other has: the list is sorted. */
+/* The disk gets the lowest free number.  The list is sorted by number. */
 void
 block_cache_init (struct block_cache *cache, size_t block_size)
 {
@@ -143,7 +143,7 @@ read_locked (uint64_t number, void *buf, size_t len, size_t skip)
   return true;
 }
 
-/* The ID of a load of block NUMBER, or 0. */
+/* Returns the ID of a load of block NUMBER, or 0 if there is none. */
 static uint64_t
 find_load_locked (uint64_t number)
 {

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A small cache of verified blocks, so that small reads in one block do not
- * read and hash it again and again, also if they are in flight at the same
- * time.  All disks share it, so that many of them do not need more memory.
+ * A small cache of verified blocks, so that several small reads in one block
+ * read and hash it only once, even if they are in flight at the same time.  All
+ * disks share it, so that its memory does not grow with their number.
  * Thread-safe.
  */
 
@@ -17,57 +17,63 @@
 
 #include "../lib/common/lru.h"
 
-#define BLOCK_CACHE_SIZE (64 * 1024 * 1024) /* bytes; several blocks */
+#define BLOCK_CACHE_SIZE (64 * 1024 * 1024) /* bytes; 4 of the largest blocks */
 #define BLOCK_CACHE_ENTRIES 512 /* see lru.h */
 
-/* Waiting threads are woken for few blocks but theirs. */
+/* Each block uses one of these condition variables, so that the end of a load
+ * wakes few threads that wait for another block.
+ */
 #define BLOCK_CACHE_CONDS 16
 
-/* The number of a block in the cache: that of its disk, and these bits, more
- * than disk.c allows.
+/* The key of a block in the cache: its number in the disk in the lower bits,
+ * and the number of the disk above them.  disk.c allows fewer blocks than that.
  */
 #define BLOCK_CACHE_BLOCK_BITS 40
 
-/* A block that a thread loads, on its stack. */
+/* A load in progress, on the stack of its thread.  After block_cache_begin it
+ * is protected by the lock of the cache.
+ */
 struct block_load {
   struct block_load *next;
-  uint64_t number, id;
+  uint64_t number, id;          /* key of the block; ID of the load, not 0 */
 };
 
-/* A disk, whose blocks are in the cache. */
+/* A disk whose blocks are in the cache. */
 struct block_cache {
-  struct block_cache *next;
-  uint64_t id;
+  struct block_cache *next;     /* protected by the lock of the cache */
+  uint64_t id;                  /* number of the disk */
   size_t block_size;
 };
 
 /* The cache, for block-cache.c and its tests only. */
 extern struct cached_blocks {
   pthread_mutex_t lock;         /* protects the fields below */
-  pthread_cond_t ended[BLOCK_CACHE_CONDS]; /* loads, by their block */
-  struct lru lru;               /* of: */
+  pthread_cond_t ended[BLOCK_CACHE_CONDS]; /* a load ended; index: key of the
+                                            * block % BLOCK_CACHE_CONDS */
+  struct lru lru;               /* of the entries */
   struct lru_entry entries[BLOCK_CACHE_ENTRIES];
-  size_t sizes[BLOCK_CACHE_ENTRIES]; /* bytes of memory of each entry, */
-  size_t size;                  /* and of all */
-  struct block_cache *disks;
+  size_t sizes[BLOCK_CACHE_ENTRIES]; /* memory of each entry, bytes */
+  size_t size;                  /* memory of all entries, bytes */
+  struct block_cache *disks;    /* sorted by id */
   struct block_load *loads;
-  uint64_t next_id;
+  uint64_t next_id;             /* ID of the last load */
 } cached_blocks;
 
-/* Destroy does nothing if it is all zero, and was not initialized. */
+/* block_cache_destroy does nothing if CACHE is all zero. */
 void block_cache_init (struct block_cache *cache, size_t block_size);
 void block_cache_destroy (struct block_cache *cache);
 
-/* If BLOCK is there, copy LEN bytes from SKIP on to BUF.  False: the caller
- * loads it, and then must call block_cache_end.  If another thread is loading
- * it, wait until that has ended.
+/* If BLOCK is in the cache, copy LEN bytes, from its byte SKIP on, to BUF, and
+ * return true.  If another thread is loading it, first wait for the end of that
+ * load.  Returns false if the caller must load the block; then it must call
+ * block_cache_end with LOAD, also if that fails.
  */
 bool block_cache_begin (const struct block_cache *cache, uint64_t block,
                         void *buf, size_t len, size_t skip,
                         struct block_load *load);
 
-/* The block is the LEN BYTES, which were verified, and is kept if there is
- * memory.  NULL: there is nothing to keep.
+/* End LOAD.  Add the LEN BYTES of the block, which were verified, to the cache,
+ * if there is memory.  If BYTES is NULL, nothing is added.
  */
 void block_cache_end (const struct block_cache *cache, struct block_load *load,
                       const void *bytes, size_t len);

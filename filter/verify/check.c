@@ -4,15 +4,15 @@
  * Read a range of the disk so that each block of it is what the manifest says.
  *
  * Only whole blocks can be verified.  The whole blocks of a request are read
- * into its buffer and hashed there, many at a time; a block of which the
- * request has a part is read elsewhere, and kept in a cache.  A block that is
- * wrong or could not be read is read again, alone.
+ * into its buffer and hashed there, many at a time.  A block of which the
+ * request has only a part is read into a buffer of its own, and added to the
+ * cache.  A block that is wrong or could not be read is read again, alone.
  *
- * A request fails as a whole.  When it does because of a wrong block, the rest
- * of its batch is still verified, so that all of its wrong blocks are known.
- * When it does because of an unreadable one, nothing more is read: a disk that
- * does not answer would take a timeout for each block.  A client gets the other
- * blocks by smaller requests.
+ * A request fails as a whole.  If it fails because of a wrong block, the other
+ * blocks of the same read are still verified, so that all wrong blocks among
+ * them are reported.  If it fails because of an unreadable block, nothing more
+ * is read, because each block of a disk that does not answer would cost a
+ * timeout.  Clients can read the other blocks with smaller requests.
  */
 
 #include <config.h>
@@ -55,8 +55,8 @@ no_memory (int *err)
 
 /* ---- Reading ---- */
 
-/* Read BATCH and set which blocks are GOOD.  1: they could not be read, and
- * *ERR is the plugin's; -1: this failed.
+/* Read BATCH and set which blocks are GOOD.  Returns 0; 1 with *ERR if the
+ * blocks cannot be read; or -1 with *ERR if they cannot be hashed.
  */
 static int
 read_and_compare (const struct check *check, const struct compare_batch *batch,
@@ -77,7 +77,9 @@ read_and_compare (const struct check *check, const struct compare_batch *batch,
   return -1;
 }
 
-/* Read BLOCK, which is bad, or UNREADABLE, again.  0 or -1; *STATE is set. */
+/* Read BLOCK, which is bad or, if UNREADABLE, could not be read, again.
+ * Returns 0 with *STATE, or -1 if it cannot be hashed.
+ */
 static int
 read_again (const struct check *check, const struct compare_batch *block,
             bool unreadable, enum block_state *state)
@@ -159,8 +161,8 @@ is_failure (struct check *check, enum block_state state)
 /* ---- Batches ---- */
 
 /* The request fails because of another block.  Read the blocks of BATCH that
- * are not GOOD again, with one read for all, and set which are.  Returns what
- * read_and_compare does.
+ * are not GOOD again, each time with one read from the first of them to the
+ * last, and set which are GOOD then.  Returns what read_and_compare does.
  */
 static int
 read_others_again (const struct check *check,
@@ -193,8 +195,9 @@ read_others_again (const struct check *check,
   return 0;
 }
 
-/* Handle what the read of BATCH gave: R of read_and_compare, which is 1 for a
- * single block only, and GOOD.  Add what is new to FINDING.
+/* Handle the result of a read of BATCH: R of read_and_compare, which is 1 only
+ * for a single block, and GOOD.  Set the states of the blocks, and add those
+ * that became bad or unreadable to FINDING.  Returns -1 if the request fails.
  */
 static int
 settle (struct check *check, const struct compare_batch *batch, int r,
@@ -228,10 +231,11 @@ settle (struct check *check, const struct compare_batch *batch, int r,
   return failed ? -1 : 0;
 }
 
-/* Read BATCH.  If a range cannot be read, its first half is read, and so on to
- * a single block; if a half can be read, the other one cannot, so that it is
- * halved at once.  That takes about log2 (count) reads for a block that is
- * unreadable, of which each may take as long as a timeout.
+/* Read BATCH.  If a range cannot be read, its first half is read, and so on
+ * down to a single block.  If the first half can be read, the second half has
+ * the unreadable block, so it is not read as a whole, but halved.  So an
+ * unreadable block is found with about log2 (count) reads, each of which may
+ * end with a timeout.
  */
 static int
 read_batch (struct check *check, const struct compare_batch *batch)
@@ -257,8 +261,8 @@ read_batch (struct check *check, const struct compare_batch *batch)
   return result;
 }
 
-/* Read COUNT blocks, at most MAX_BATCH, to BUF.  They are of any kind; LEAVES
- * has room for their leaves.
+/* Read COUNT blocks, at most MAX_BATCH, of data or zeros, to BUF.  LEAVES has
+ * room for their leaves.
  */
 static int
 read_blocks (struct check *check, uint64_t first, size_t count,
@@ -288,7 +292,9 @@ read_blocks (struct check *check, uint64_t first, size_t count,
 
 /* ---- Requests ---- */
 
-/* Store LEN bytes of BLOCK from SKIP on. */
+/* Read LEN bytes of BLOCK, from its byte SKIP on, to BUF, from the cache or by
+ * a read of the whole block.
+ */
 static int
 read_part (struct check *check, uint64_t block, void *buf, size_t len,
            size_t skip)
@@ -335,8 +341,8 @@ read_whole (struct check *check, uint64_t first, uint64_t count,
   return r;
 }
 
-/* The first part of the range that is handled at once: a part of a block, or
- * whole blocks.  Store its bytes in *LEN.
+/* Read the first part of the range from OFFSET to END: a part of one block, or
+ * all whole blocks up to a part of one.  Store its length in *LEN.
  */
 static int
 read_next (struct check *check, unsigned char *buf, uint64_t offset,

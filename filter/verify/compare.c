@@ -38,7 +38,9 @@ has_leaf (struct disk *disk, const struct leaf_block *block,
 
   if (!block->zero)
     return memcmp (block->md, leaf, disk->leaf_size) == 0;
-  /* With a digest that is not cryptographic, data can have this leaf. */
+  /* The leaf is one of data.  With a digest that is not cryptographic, data and
+   * zeros can have the same leaf.
+   */
   return leaf_hash_zeros (disk->engine, block->len, md) == 0 &&
     memcmp (md, leaf, disk->leaf_size) == 0;
 }

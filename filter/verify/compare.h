@@ -13,21 +13,22 @@
 
 struct disk;
 
-/* Consecutive blocks of one kind. */
+/* Consecutive blocks that are all data, or all zeros, in the manifest. */
 struct compare_batch {
   uint64_t first;
   size_t count;
-  const unsigned char *leaves;  /* what they must have; NULL: they are zero */
+  const unsigned char *leaves;  /* of the manifest; NULL: zeros */
   unsigned char *buf;           /* their content */
 };
 
-/* COUNT blocks of BATCH from its block NUMBER on, counted from 0. */
+/* Returns COUNT blocks of BATCH, from its block NUMBER on, counted from 0. */
 struct compare_batch compare_part (const struct disk *disk,
                                    const struct compare_batch *batch,
                                    size_t number, size_t count);
 
-/* Set which blocks of BATCH are GOOD, by hashing their content.  Any number of
- * threads may call it.  0, ENOMEM or EIO.
+/* Set which blocks of BATCH are GOOD.  Data is hashed, and its leaves are
+ * compared; blocks that must be zero are only searched for other bytes.
+ * Returns 0, ENOMEM or EIO; after an error GOOD is incomplete.  Thread-safe.
  */
 int compare (struct disk *disk, const struct compare_batch *batch, bool *good);
 

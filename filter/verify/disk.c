@@ -3,9 +3,9 @@
  *
  * A disk that is verified: its manifest, and what all connections share.
  *
- * The manifest is not trusted: it is the right one only if the sum of its
- * leaves is the expected one.  It takes one small record to claim a huge disk
- * of zeros, whose sum takes weeks, so the number of blocks is limited.
+ * The manifest is not trusted: it is accepted only if the sum of its leaves is
+ * the expected one, unless that is "none".  One small record can claim a huge
+ * disk of zeros, whose sum takes weeks, so the number of blocks is limited.
  */
 
 #include <config.h>
@@ -56,7 +56,8 @@ count_zeros (void *opaque, const struct blkhash_manifest_run *run)
                                                                       : 0;
 }
 
-/* Read the manifest, and check that it has the sum EXPECTED, unless NULL. */
+/* Read the manifest, and check that its sum is EXPECTED, unless that is NULL.
+ */
 static int
 load_manifest (struct disk *disk, const struct sum *expected, unsigned flags)
 {

@@ -32,44 +32,47 @@ struct disk {
   struct block_cache cache;
   struct tally tally;
   bool stopped;                 /* all requests fail; atomic */
-  uint64_t zeros;               /* bytes that are zero by the manifest, if
-                                 * counted, so that they are not read */
-  bool changed;                 /* so did the manifest, and it was logged;
-                                 * atomic */
+  uint64_t zeros;               /* bytes that are zero in the manifest; 0
+                                 * without DISK_COUNT_ZEROS */
+  bool changed;                 /* the manifest has changed, and this was
+                                 * logged; atomic */
 };
 
 /* Flags of disk_open. */
-#define DISK_COMPUTE 1          /* compute the sum even if that is "none", so
-                                 * that it is that of the leaves and not what
-                                 * the file claims */
-#define DISK_COUNT_ZEROS 2      /* what is zero by the manifest counts as good */
+#define DISK_COMPUTE 1          /* compute the sum of the leaves, and check that
+                                 * the manifest records it, even if SUM is
+                                 * "none" */
+#define DISK_COUNT_ZEROS 2      /* blocks that are zero in the manifest, which
+                                 * are not read, count as good */
 
-/* Read the manifest in FD, which is closed with the disk, and check that its
- * sum is SUM, unless that is "none".  PATH is that of the file, and lives as
- * long as the disk.  NULL after nbdkit_error.
+/* Read the manifest in FD, which is closed with the disk, also on error.  Check
+ * that its sum is SUM, unless that is "none".  PATH is that of the file, and
+ * must live as long as the disk.  Returns NULL after nbdkit_error.
  */
 struct disk *disk_open (int fd, const char *path, const char *sum,
                         unsigned flags);
 
-/* Close the manifest: only the size and the tally remain. */
+/* Close the manifest, and free what requests need.  What outputs need remains:
+ * sizes, tally and flags.
+ */
 void disk_close (struct disk *disk);
 void disk_free (struct disk *disk);
 
-/* Make all requests fail from now on; do they? */
+/* disk_stop sets the flag that makes all later requests fail. */
 void disk_stop (struct disk *disk);
 bool disk_is_stopped (const struct disk *disk);
 
-/* Was it found that the manifest has changed? */
+/* Did a request find that the manifest has changed? */
 bool disk_has_changed (const struct disk *disk);
 
-/* As manifest_index_get, for a request.  0, or -1 after nbdkit_error; then *ERR
- * is set.
+/* As manifest_index_get, for a request.  Returns 0, or -1 with *ERR set, after
+ * nbdkit_error; but a changed manifest is logged only once.
  */
 int disk_get_run (struct disk *disk, uint64_t first, uint64_t max,
                   unsigned char *leaves, struct blkhash_manifest_run *run,
                   int *err);
 
-/* The number of bytes of COUNT blocks from block FIRST on. */
+/* Returns the number of bytes of COUNT blocks from block FIRST on. */
 uint64_t disk_bytes (const struct disk *disk, uint64_t first, uint64_t count);
 
 #endif /* NBDKIT_BLKHASH_VERIFY_DISK_H */

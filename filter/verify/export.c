@@ -3,15 +3,16 @@
  *
  * The exports that clients use.
  *
- * With blkhash-verify-manifest there is one, for all names, which is opened at
- * the start.
+ * With blkhash-verify-manifest there is one export, for all names, which is
+ * opened at the start.
  *
  * With blkhash-verify-exports, a manifest is opened when the first client of
- * its export connects, and closed when the last one has left.  What was found
- * is kept for the outputs, and extended when the export is opened again with
- * the same disk.  Names are those of files, so clients cannot make up any; but
- * the number of manifests that are open, and of exports that are kept, is
- * limited.  One manifest at a time is opened.
+ * its export connects, and closed when the last one has disconnected.  The
+ * states of the blocks are kept if there is an output, and updated when the
+ * export is opened again with the same disk.  A stopped export is kept, too.
+ * Clients can use only names for which there is a manifest; but the number of
+ * open manifests and the number of kept exports are limited.  Only one manifest
+ * is opened at a time.
  */
 
 #include <config.h>
@@ -42,7 +43,9 @@ pthread_mutex_t exports_lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
 static struct export *exports;
 static uint64_t generation;
 
-/* Held while a manifest is opened; exports_lock is taken below it. */
+/* Held while a manifest is opened.  A thread that holds it can take
+ * exports_lock.
+ */
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 
 static int
@@ -96,7 +99,7 @@ open_file (struct export *export)
   return fd;
 }
 
-/* Without an output nothing is counted. */
+/* Zeros are counted only for an output, and only the result needs the sum. */
 static unsigned
 disk_flags (void)
 {
@@ -128,7 +131,7 @@ open_disk (struct export *export)
   return verify_params_have_output () ? make_line (export) : 0;
 }
 
-/* NULL after nbdkit_error. */
+/* Returns NULL after nbdkit_error. */
 static struct export *
 make_export (const char *name)
 {
@@ -180,7 +183,9 @@ find_locked (const char *name)
   return export;
 }
 
-/* The export NAME, if its manifest is open. */
+/* Returns the export NAME, with one more user, if its manifest is open; or
+ * NULL.
+ */
 static struct export *
 acquire_open (const char *name)
 {
@@ -215,8 +220,9 @@ is_same_disk (const struct export *a, const struct export *b)
     a->disk->size == b->disk->size;
 }
 
-/* Give what is kept of an export, OLD, the disk that was opened for it, FRESH,
- * which is freed.
+/* The kept export OLD was opened again, as FRESH.  Move the disk of FRESH to
+ * OLD, with the old states of its blocks if it is the same disk, and free FRESH
+ * and the old disk.  Returns OLD.
  */
 static struct export *
 renew_locked (struct export *old, struct export *fresh)

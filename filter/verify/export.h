@@ -17,40 +17,46 @@
 
 struct disk;
 
-/* Protects the list, and the members that clients change.  The lock of a tally
- * is taken below it.
+/* Protects the list, and the members USERS, CONNECTED and HAS_SUM.  A thread
+ * that holds it can take the lock of a tally or of the block cache.
  */
 extern pthread_mutex_t exports_lock;
 
 struct export {
   struct export *next;
-  char *name;                   /* in the result and the status */
+  char *name;                   /* in the result and the status; with
+                                 * blkhash-verify-exports, also of the export */
   char *path;                   /* of the manifest */
   struct disk *disk;            /* not replaced while there are users */
   unsigned users;               /* connections */
-  char *line;                   /* the result if all is verified */
-  bool connected;               /* a client has; the size is right */
-  bool has_sum;                 /* in the result file; for result.c */
+  char *line;                   /* the result if all is verified; NULL without
+                                 * an output */
+  bool connected;               /* a client has connected, so the size of the
+                                 * plugin's disk is right */
+  bool has_sum;                 /* its sum is in the result file; for
+                                 * result.c */
 };
 
-/* Open the manifest, or the directory of manifests, before the server forks.
- * 0, or -1 after nbdkit_error.
+/* Open the manifest, or the directory of manifests and the list of their
+ * checksums, before the server forks.  Returns 0, or -1 after nbdkit_error.
  */
 int exports_open (void);
 void exports_free (void);
 
-/* The export for a client that asks for NAME, until it is released.  NULL after
- * nbdkit_error.
+/* Returns the export for a client that asks for NAME, which must be released,
+ * or NULL after nbdkit_error.
  */
 struct export *export_acquire (const char *name);
 void export_release (struct export *export);
 
 void export_set_connected (struct export *export);
 
-/* The first of the list. */
+/* Returns the first export of the list.  Before clients connect, and after the
+ * last one, the lock is not needed.
+ */
 struct export *exports_first_locked (void);
 
-/* How often the list, or the disk of an export, changed. */
+/* Returns how often an export was opened with blkhash-verify-exports. */
 uint64_t exports_generation_locked (void);
 
 #endif /* NBDKIT_BLKHASH_VERIFY_EXPORT_H */

@@ -3,8 +3,8 @@
  *
  * Write JSON.
  *
- * Also names in messages are JSON strings, so all characters that control a
- * terminal are escaped, also those that JSON allows.
+ * Names in messages are JSON strings, too.  So all characters that control a
+ * terminal are escaped, even those that JSON allows.
  */
 
 #include <config.h>
@@ -12,7 +12,7 @@
 #include "../lib/common/utf8.h"
 #include "verify/json.h"
 
-/* The control character at TEXT, or -1. */
+/* Returns the code point of the control character at TEXT, or -1. */
 static int
 control_character (const char *text)
 {

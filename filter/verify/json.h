@@ -9,8 +9,8 @@
 
 #include <stdio.h>
 
-/* Write TEXT as a string without control characters.  JSON is UTF-8, names are
- * bytes: what is not UTF-8 becomes U+FFFD.
+/* Write TEXT as a string, with control characters escaped.  A name can have any
+ * bytes, but JSON is UTF-8: each byte that is not becomes U+FFFD.
  */
 void json_string (FILE *out, const char *text);
 

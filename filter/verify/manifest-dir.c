@@ -3,8 +3,9 @@
  *
  * The directory of blkhash-verify-exports, with a manifest for each export.
  *
- * Clients choose the names, so a name must not lead out of the directory: it is
- * one component of a path, and no symbolic link.
+ * Clients choose the names, so a name must not lead out of the directory: it
+ * must be one component of a path, and the manifest must not be a symbolic
+ * link.
  */
 
 #include <config.h>
@@ -52,8 +53,8 @@ is_file_name (const char *name)
     strcmp (name, "..") != 0 && !strchr (name, '/');
 }
 
-/* A name in a message makes no other line of the log, and does not control a
- * terminal that shows the log.
+/* The name is printed as JSON, so that it cannot start another line of the log,
+ * or control a terminal that shows the log.
  */
 static int
 refuse (const char *name, const char *why)

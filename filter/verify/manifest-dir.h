@@ -7,13 +7,13 @@
 #ifndef NBDKIT_BLKHASH_VERIFY_MANIFEST_DIR_H
 #define NBDKIT_BLKHASH_VERIFY_MANIFEST_DIR_H
 
-/* Open the directory PATH, before the server forks.  0, or -1 after
- * nbdkit_error.
+/* Open the directory PATH, before the server forks.  PATH must live until
+ * manifest_dir_close.  Returns 0, or -1 after nbdkit_error.
  */
 int manifest_dir_open (const char *path);
 void manifest_dir_close (void);
 
-/* Open the manifest of the export NAME, which is a client's.  Returns its file
+/* Open the manifest of the export NAME, which a client chose.  Returns its file
  * descriptor, and stores its path, which the caller frees; or -1 after
  * nbdkit_error.
  */

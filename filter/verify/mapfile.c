@@ -3,9 +3,9 @@
  *
  * A mapfile of GNU ddrescue: which ranges are good, bad, and not tried.
  *
- * Clients that read at random can make millions of ranges.  The number of lines
- * is limited; the rest of the disk is not tried then, which costs only reading
- * it again.
+ * Clients that read at random can make millions of ranges.  The number of
+ * ranges is limited: after the last one, the rest of the disk is written as not
+ * tried, which costs only another read of it.
  */
 
 #include <config.h>
@@ -51,7 +51,7 @@ print_range (FILE *out, const struct disk *disk, uint64_t first,
                        disk_bytes (disk, first, count), status);
 }
 
-/* Bad blocks and those that cannot be read are one range. */
+/* Adjacent bad and unreadable blocks are one range. */
 static void
 print_ranges (FILE *out, struct disk *disk)
 {

@@ -18,7 +18,9 @@
 
 struct verify_params verify_params = { .retry = 1 };
 
-/* Set *RESULT to the number of VALUE among NAMES, which ends with NULL. */
+/* Set *RESULT to the index of VALUE in NAMES, which ends with NULL.  Returns 1,
+ * or -1 after nbdkit_error.
+ */
 static int
 parse_word (const char *key, const char *value, const char *const *names,
             int *result)
@@ -68,7 +70,7 @@ parse_retry (const char *key, const char *value)
   return -1;
 }
 
-/* As verify_params_config, for our files. */
+/* As verify_params_config, for the parameters that are paths. */
 static int
 parse_file (const char *key, const char *value)
 {
@@ -122,7 +124,7 @@ refuse (const char *why)
   return -1;
 }
 
-/* For one disk. */
+/* One disk for all exports. */
 static int
 check_one (const struct verify_params *p)
 {
@@ -136,7 +138,7 @@ check_one (const struct verify_params *p)
   return 0;
 }
 
-/* For a disk an export. */
+/* A disk for each export. */
 static int
 check_exports (const struct verify_params *p)
 {

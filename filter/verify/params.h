@@ -17,14 +17,15 @@ enum verify_fail {
 
 struct verify_params {
   const char *manifest;         /* absolute path, or NULL */
-  const char *sum;              /* that the manifest must have, or "none" */
+  const char *sum;              /* expected sum of the manifest, or "none" */
   const char *exports;          /* absolute path of the directory of manifests,
                                  * instead of MANIFEST */
   const char *sums;             /* absolute path of a list, instead of SUM */
   bool truncate;                /* the plugin's disk may be larger */
   enum verify_fail fail;
-  unsigned retry;               /* how often a bad block is read again */
-  bool read_zeros;              /* verify blocks of zeros, too */
+  unsigned retry;               /* how often a bad or unreadable block is read
+                                 * again */
+  bool read_zeros;              /* also read and verify blocks of zeros */
   const char *file;             /* absolute path of the result, or NULL */
   const char *name;             /* in the result and the status, or NULL */
   const char *status, *mapfile; /* absolute paths, or NULL */
@@ -33,13 +34,17 @@ struct verify_params {
 /* Set before the server forks, read-only afterwards. */
 extern struct verify_params verify_params;
 
-/* 1 if KEY is ours and VALUE was taken, 0 if it is not ours, -1 on error. */
+/* Returns 1 if KEY is ours and VALUE is valid, 0 if KEY is not ours, or -1
+ * after nbdkit_error.
+ */
 int verify_params_config (const char *key, const char *value);
 
-/* Check them after the last verify_params_config.  0 or -1. */
+/* Check the parameters, after the last verify_params_config.  Returns 0, or -1
+ * after nbdkit_error.
+ */
 int verify_params_complete (void);
 
-/* Is what was found written to a file? */
+/* Is there a result, status or mapfile to write? */
 bool verify_params_have_output (void);
 
 #define VERIFY_PARAMS_HELP \

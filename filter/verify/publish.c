@@ -1,11 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * When what was found is written to files.
+ * When the states of blocks are written to the result, the status and the
+ * mapfile.
  *
- * A thread writes them every few seconds, and when a client has disconnected,
- * if anything has changed.  So no client waits for that, and clients that come
- * and go share a write.  They are written once more when the server ends.
+ * A thread writes the files every few seconds, and when a client disconnects,
+ * if anything has changed.  So no client waits for a write, and many clients
+ * that disconnect need few writes.  When the server ends, the thread ends, and
+ * the files are written once more.
  */
 
 #include <config.h>
@@ -41,7 +43,7 @@ static bool is_due, is_ending;
 static pthread_cond_t woken;
 
 static pthread_t thread;
-static bool has_thread;         /* set before clients connect */
+static bool has_thread;         /* constant while clients are connected */
 
 /* ---- The files ---- */
 
@@ -111,7 +113,9 @@ write_files (bool finished)
 
 /* ---- The thread ---- */
 
-/* Changes with each change that the files show. */
+/* Returns a number that differs after each change that the files show.  It is
+ * never 0.
+ */
 static uint64_t
 get_version (void)
 {
@@ -127,7 +131,7 @@ get_version (void)
   return version;
 }
 
-/* False: the server ends. */
+/* Returns false if the server ends. */
 static bool
 wait_until_due (void)
 {

@@ -1,28 +1,33 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * When what was found is written to files.
+ * When the states of blocks are written to the result, the status and the
+ * mapfile.
  */
 
 #ifndef NBDKIT_BLKHASH_VERIFY_PUBLISH_H
 #define NBDKIT_BLKHASH_VERIFY_PUBLISH_H
 
 /* Check that the files can be written and that an earlier server may have
- * written their content, and empty them.  0, or -1 after nbdkit_error.
+ * written their content, and empty them.  Returns 0, or -1 after nbdkit_error.
  */
 int publish_start (void);
 
 /* After nbdkit has changed its user and forked: check again that the files can
- * be written, and begin to write them.
+ * be written, and start the thread that writes them.  Returns 0, or -1 after
+ * nbdkit_error.
  */
 int publish_begin (void);
 
-/* A client has disconnected: write the files now. */
+/* A client disconnects: have the thread write the files now, if anything has
+ * changed.  Does not wait for it.
+ */
 void publish_soon (void);
 
-/* Write the files for the last time. */
+/* After the last client: end the thread, and write the files once more. */
 void publish_end (void);
 
+/* Release the files.  Requires publish_end if publish_begin succeeded. */
 void publish_stop (void);
 
 #endif /* NBDKIT_BLKHASH_VERIFY_PUBLISH_H */

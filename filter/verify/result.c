@@ -3,8 +3,8 @@
  *
  * The result file: a line for each export.
  *
- * The line is the sum only if each block was right when it was last read, or is
- * zero by the manifest.
+ * The line has the sum only if each block was good when it was last read, or is
+ * zero in the manifest and is not read.
  */
 
 #include <config.h>
@@ -22,7 +22,7 @@
 #include "verify/result.h"
 #include "verify/summary.h"
 
-/* WHY there is no sum, although no block is bad. */
+/* Store in WHY why there is no sum, if no block is bad. */
 static void
 print_missing (const struct summary *s, char *why, size_t size)
 {
@@ -35,7 +35,7 @@ print_missing (const struct summary *s, char *why, size_t size)
               " bytes were not read", s->unreadable, s->not_read);
 }
 
-/* NULL: no memory. */
+/* Returns NULL if there is no memory. */
 static char *
 make_failure (const struct export *export, const struct summary *s)
 {
@@ -51,7 +51,9 @@ make_failure (const struct export *export, const struct summary *s)
   return r == -1 ? NULL : line;
 }
 
-/* Sets *WITHDRAWN if the line replaces a sum. */
+/* Sets *WITHDRAWN if the line replaces a sum.  Returns NULL if there is no
+ * memory.
+ */
 static char *
 make_line_locked (struct export *export, bool *withdrawn)
 {
@@ -88,7 +90,7 @@ add_line_locked (struct lines *lines, struct export *export)
   return true;
 }
 
-/* False: no memory. */
+/* Returns false if there is no memory. */
 static bool
 make_lines (struct lines *lines)
 {

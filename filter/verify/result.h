@@ -7,7 +7,7 @@
 #ifndef NBDKIT_BLKHASH_VERIFY_RESULT_H
 #define NBDKIT_BLKHASH_VERIFY_RESULT_H
 
-/* Replace the file.  Only one thread at a time. */
+/* Replace the file.  Only one thread at a time may call it. */
 void result_write (void);
 
 #endif /* NBDKIT_BLKHASH_VERIFY_RESULT_H */

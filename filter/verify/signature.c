@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The beginning of a file that no other program writes.
+ * Recognize files of this filter by their first bytes.
  */
 
 #include <config.h>

@@ -3,8 +3,9 @@
  *
  * Read from the plugin, within its constraints.
  *
- * Requests are widened to the plugin's minimum, and split at its maximum.
- * Blocks are at least as large as most minimums, so that this is rare.
+ * Reads are extended to multiples of the plugin's minimum, and split at its
+ * maximum.  An extended read needs a buffer of its own, but it is rare: blocks
+ * are usually multiples of the minimum.
  */
 
 #include <config.h>
@@ -20,7 +21,7 @@
 #include "../lib/common/numbers.h"
 #include "verify/source.h"
 
-#define MAX_READ (32 * 1024 * 1024) /* that every plugin takes */
+#define MAX_READ (32 * 1024 * 1024) /* bytes; any plugin accepts as many */
 
 int
 source_init (struct source *source, nbdkit_next *next)

@@ -12,16 +12,18 @@
 
 struct nbdkit_next_ops;
 
-/* Of one connection. */
+/* The plugin's disk, for one connection.  Constant after source_init. */
 struct source {
   uint64_t size;                /* of the plugin's disk */
-  uint32_t min, max;            /* bytes of a request */
+  uint32_t min, max;            /* block size constraints, bytes */
 };
 
-/* 0, or -1 after nbdkit_error. */
+/* Returns 0, or -1 after nbdkit_error. */
 int source_init (struct source *source, struct nbdkit_next_ops *next);
 
-/* Read LEN bytes, which the plugin's disk has.  0, or -1 with *ERR. */
+/* Read LEN bytes at OFFSET, within the plugin's disk.  Returns 0, or -1 with
+ * *ERR after nbdkit_error.
+ */
 int source_read (const struct source *source, struct nbdkit_next_ops *next,
                  void *buf, size_t len, uint64_t offset, int *err);
 

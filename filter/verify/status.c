@@ -3,8 +3,8 @@
  *
  * The status file: counts and bad ranges of each export, in JSON.
  *
- * The text is made in memory, so that no request waits for the file.  So the
- * number of bad ranges is limited.
+ * The text is made in memory, so that no lock is held while the file is
+ * written.  That is why the number of bad ranges is limited.
  */
 
 #include <config.h>
@@ -67,7 +67,9 @@ add_bool (const struct status *status, const char *key, bool value)
 
 /* ---- Bad ranges ---- */
 
-/* The member "bad-ranges" without its end.  False if there are too many. */
+/* Add the member "bad-ranges", without its end.  Returns false if there are too
+ * many ranges.
+ */
 static bool
 add_ranges (struct status *status, struct disk *disk)
 {
@@ -135,7 +137,7 @@ add_exports (struct status *status)
   }
 }
 
-/* NULL: no memory. */
+/* Returns NULL if there is no memory. */
 static char *
 make_text (bool finished)
 {

@@ -13,7 +13,9 @@
 
 extern struct output_file status_file;
 
-/* Replace the file.  FINISHED: the server ends.  Only one thread at a time. */
+/* Replace the file.  FINISHED: the server ends.  Only one thread at a time may
+ * call it.
+ */
 void status_write (bool finished);
 
 #endif /* NBDKIT_BLKHASH_VERIFY_STATUS_H */

@@ -3,9 +3,10 @@
  *
  * The checksums of blkhash-verify-sums, by the names of exports.
  *
- * A list is what blksum --tag prints.  As for blksum --check, text and comments
- * are ignored, and a damaged line is an error: nbdkit does not start.  So is
- * another checksum of the same name, because only one can be right.
+ * A list is what blksum --tag prints.  As in blksum --check, text and comments
+ * are ignored, and a damaged line is an error: nbdkit does not start.  A
+ * checksum without a tag is an error, too, and so are two checksums of one
+ * name, because only one of them can be right.
  */
 
 #include <config.h>
@@ -121,7 +122,7 @@ compare_names (const void *a, const void *b)
   return strcmp (x->name, y->name);
 }
 
-/* The same line can be there twice. */
+/* A line can be repeated. */
 static int
 check_names (const char *path)
 {

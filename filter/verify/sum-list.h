@@ -7,11 +7,15 @@
 #ifndef NBDKIT_BLKHASH_VERIFY_SUM_LIST_H
 #define NBDKIT_BLKHASH_VERIFY_SUM_LIST_H
 
-/* Read the list PATH, before the server forks.  0, or -1 after nbdkit_error. */
+/* Read the list PATH, before the server forks.  Returns 0, or -1 after
+ * nbdkit_error.
+ */
 int sum_list_load (const char *path);
 void sum_list_free (void);
 
-/* The checksum of NAME, as sum_parse takes it, or NULL. */
+/* Returns the checksum of NAME, as sum_parse takes it, or NULL if there is
+ * none.
+ */
 const char *sum_list_find (const char *name);
 
 #endif /* NBDKIT_BLKHASH_VERIFY_SUM_LIST_H */

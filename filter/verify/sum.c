@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Parse the checksum that the user passes in blkhash-verify-sum, with the tag
+ * Parse a checksum of blkhash-verify-sum or blkhash-verify-sums, with the tag
  * that says how it was computed.
  */
 

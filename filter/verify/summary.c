@@ -3,8 +3,8 @@
  *
  * How much of an export was verified.
  *
- * As long as no client has connected, not even the size of the disk is known,
- * and so nothing counts as zero.
+ * The size of the plugin's disk is checked when a client connects.  Until then
+ * it can be another disk, so nothing counts as zero.
  */
 
 #include <config.h>
@@ -13,7 +13,9 @@
 #include "verify/export.h"
 #include "verify/summary.h"
 
-/* The bytes of the blocks in STATE, of which the last one can be shorter. */
+/* Returns the bytes of the blocks in STATE.  The last block of the disk can be
+ * shorter.
+ */
 static uint64_t
 bytes_of (const struct disk *disk, const struct tally_counts *counts,
           enum block_state state)

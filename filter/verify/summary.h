@@ -14,7 +14,7 @@ struct export;
 
 struct summary {
   uint64_t verified, zero, bad, unreadable, not_read; /* bytes */
-  uint64_t transient;           /* blocks, each time */
+  uint64_t transient;           /* see tally.h */
   bool good;                    /* all of it is verified or zero */
 };
 

@@ -1,10 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What is known of each block of a disk.
+ * The state of each block of a disk.
  *
- * The states are in pages, which are allocated when a block in them is read.
- * All pages whose blocks are zero by the manifest are the same one.
+ * The states are in pages.  A page is allocated when one of its blocks is read,
+ * or if only some of them are zero in the manifest.  All pages whose blocks are
+ * all zero in the manifest are one page, which is never written, because these
+ * blocks are not read.
  */
 
 #include <config.h>
@@ -19,7 +21,7 @@
 
 #define PAGE 16384              /* bytes */
 #define PAGE_BLOCKS (UINT64_C (4) * PAGE)
-#define FOUR 0x55               /* the state of four blocks, for that of one */
+#define FOUR 0x55               /* times a state: a byte of four such blocks */
 
 static unsigned char zeros_page[PAGE] = {
   [0 ... PAGE - 1] = BLOCK_GOOD * FOUR
@@ -114,7 +116,9 @@ tally_add_transient (struct tally *tally)
 
 /* ---- Zeros ---- */
 
-/* Returns how many blocks were set: all of a page, or one. */
+/* Returns how many blocks were set: all of a page, or one; 0 if there is no
+ * memory.
+ */
 static uint64_t
 set_zeros_locked (struct tally *tally, uint64_t first, uint64_t count)
 {
@@ -170,8 +174,8 @@ tally_get_changes (struct tally *tally)
   return tally->changes;
 }
 
-/* The end of the blocks from FIRST on, in its page, that have the state of
- * FIRST.
+/* Returns the first block after FIRST, which is in PAGE, that has another
+ * state, or END, where the page ends.
  */
 static uint64_t
 find_end (const unsigned char *page, uint64_t first, uint64_t end)
@@ -190,7 +194,9 @@ find_end (const unsigned char *page, uint64_t first, uint64_t end)
   return block;
 }
 
-/* Requests change the tally meanwhile, so it is locked for a page at a time. */
+/* The lock is released after each page, so that requests do not wait for long.
+ * They can change the states of other pages meanwhile.
+ */
 uint64_t
 tally_get_run (struct tally *tally, uint64_t first, enum block_state *state)
 {

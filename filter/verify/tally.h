@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What is known of each block of a disk: it was not read, or how its last read
- * ended.  Thread-safe.
+ * The state of each block of a disk: not read, or how its last read ended.
+ * Thread-safe.
  */
 
 #ifndef NBDKIT_BLKHASH_VERIFY_TALLY_H
@@ -13,20 +13,21 @@
 
 enum block_state {
   BLOCK_NOT_READ,
-  BLOCK_GOOD,                   /* or it is zero by the manifest */
+  BLOCK_GOOD,                   /* or zero in the manifest, and not read */
   BLOCK_BAD,                    /* it differs from the manifest */
   BLOCK_UNREADABLE,             /* the plugin failed to read it */
   BLOCK_STATES,
 };
 
 struct tally {
-  pthread_mutex_t lock;
+  pthread_mutex_t lock;         /* protects the fields below, but BLOCKS is
+                                 * constant */
   uint64_t blocks;              /* of the disk */
   uint64_t counts[BLOCK_STATES];
-  uint64_t transient;           /* blocks that were bad, and good when they were
-                                 * read again at once */
-  uint64_t zeros;               /* blocks that are zero by the manifest */
-  uint64_t changes;             /* how often any of this changed */
+  uint64_t transient;           /* how often a block was bad or unreadable, and
+                                 * good when it was read again at once */
+  uint64_t zeros;               /* good blocks that are zero in the manifest */
+  uint64_t changes;             /* of states and TRANSIENT, by requests */
   unsigned char **pages;        /* states, 2 bits a block; NULL: not read */
 };
 
@@ -37,32 +38,35 @@ struct tally_counts {
   enum block_state last;        /* of the last block */
 };
 
-/* 0, or -1: no memory. */
+/* Returns 0, or -1 if there is no memory. */
 int tally_init (struct tally *tally, uint64_t blocks);
 void tally_destroy (struct tally *tally);
 
-/* Replace what is in TO by what is in FROM, which has as many blocks, and is
- * to be destroyed then.
+/* Replace the states and counts of TO by those of FROM, which has as many
+ * blocks.  No other thread may use FROM, and afterwards it can only be
+ * destroyed.
  */
 void tally_move (struct tally *to, struct tally *from);
 
-/* Set the state of BLOCK, and return the one that it had.  Without memory the
- * block stays one that was not read.
+/* Set the state of BLOCK, and return its old state.  If there is no memory,
+ * nothing is set, and BLOCK_NOT_READ is returned.
  */
 enum block_state tally_set (struct tally *tally, uint64_t block,
                             enum block_state state);
 
 void tally_add_transient (struct tally *tally);
 
-/* The COUNT blocks from FIRST on, which were not read and never will be, are
- * zero by the manifest.  0, or -1: no memory.
+/* The COUNT blocks from FIRST on are zero in the manifest, and are never read.
+ * Called before any block is read.  Returns 0, or -1 if there is no memory.
  */
 int tally_set_zeros (struct tally *tally, uint64_t first, uint64_t count);
 
 void tally_get_counts (struct tally *tally, struct tally_counts *counts);
 uint64_t tally_get_changes (struct tally *tally);
 
-/* The number of blocks from FIRST on that have the same *STATE. */
+/* Store the state of block FIRST in *STATE, and return the number of blocks
+ * from FIRST on that have this state.
+ */
 uint64_t tally_get_run (struct tally *tally, uint64_t first,
                         enum block_state *state);
 

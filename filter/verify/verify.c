@@ -4,10 +4,10 @@
  * nbdkit-blkhash-verify-filter: verify each block that clients read against a
  * manifest.
  *
- * This file has the callbacks of nbdkit.  The export is read-only, and only the
- * content that the manifest describes is right.  So all connections of an
- * export share its verified blocks in the cache, and its counts, even if the
- * connections of the plugin return different content.
+ * This file has the callbacks of nbdkit.  The export is read-only, and a block
+ * has only one content that the manifest proves.  So all connections of an
+ * export share its verified blocks in the cache, and the states of its blocks,
+ * even if the connections of the plugin return different content.
  */
 
 #include <config.h>
@@ -232,7 +232,7 @@ verify_can_multi_conn (nbdkit_next *next, void *handle)
   return verify_params.fail == FAIL_WARN ? next->can_multi_conn (next) : 1;
 }
 
-/* A prefetch would not reach our cache. */
+/* The plugin would prefetch blocks without adding them to the block cache. */
 static int
 verify_can_cache (nbdkit_next *next, void *handle)
 {
