@@ -3,12 +3,12 @@
  *
  * Random access to the leaves of a manifest.
  *
- * The reader of manifests validates the file, and pins every byte that it reads
- * (pinned-file.c).  For each MARK_DISTANCE of the file, the first record that
- * begins in it is kept.  A look-up begins at the last of these that is not
- * beyond the block, and goes on from record to record by their numbers, which
- * were validated and are pinned; that is less than MARK_DISTANCE, or one long
- * record.
+ * The reader of manifests validates the file, and every byte that it reads is
+ * pinned (pinned-file.c).  In each MARK_DISTANCE of the file, the first record
+ * that begins there gets a mark.  A look-up of a block begins at the last mark
+ * that is not beyond it, and skips records by the numbers in their heads, which
+ * were validated and are pinned.  A record without a mark begins in the same
+ * MARK_DISTANCE as the mark before it, so less than that is skipped.
  */
 
 #include <config.h>
@@ -28,12 +28,12 @@
 #include "manifest/manifest-unfinished.h"
 #include "manifest/pinned-file.h"
 
-/* Bytes of the file: some dozen records of few blocks.  The marks need less than
- * a hundredth of the size of the file.
+/* Bytes of the file: dozens of records, if these have few blocks.  The marks
+ * have less than a hundredth of the size of the file.
  */
 #define MARK_DISTANCE 2048
 
-/* A record that blocks can be searched from. */
+/* A record at which a look-up can begin. */
 struct mark {
   uint64_t first;               /* its first block */
   uint64_t offset;              /* in the file */
@@ -41,7 +41,7 @@ struct mark {
 
 struct manifest_index {
   struct pinned_file file;
-  struct blkhash_manifest_reader *reader; /* until all was read */
+  struct blkhash_manifest_reader *reader; /* NULL after the load */
   struct blkhash_opts *opts;
   uint64_t size;                /* of the image, bytes */
   size_t leaf_size;
@@ -145,7 +145,7 @@ record_size (const struct manifest_index *index, uint64_t count, bool zeros)
     (zeros ? 0 : count * index->leaf_size);
 }
 
-/* Keep the record at OFFSET if it is the first of its MARK_DISTANCE. */
+/* Mark the record at OFFSET if it is the first one of its MARK_DISTANCE. */
 static int
 add_mark (struct manifest_index *index, uint64_t first, uint64_t offset)
 {
@@ -216,7 +216,7 @@ manifest_index_load (struct manifest_index *index,
 
 /* ---- Looking up ---- */
 
-/* The last mark that is not beyond BLOCK. */
+/* Returns the last mark that is not beyond BLOCK. */
 static const struct mark *
 find_mark (const struct manifest_index *index, uint64_t block)
 {
@@ -233,7 +233,7 @@ find_mark (const struct manifest_index *index, uint64_t block)
   return &index->marks[low];
 }
 
-/* Find the record with BLOCK: its offset, and its blocks. */
+/* Find the record with BLOCK.  Sets *OFFSET, and all of its blocks in *RUN. */
 static int
 find_record (struct manifest_index *index, uint64_t block, uint64_t *offset,
              struct blkhash_manifest_run *run)

@@ -4,10 +4,11 @@
  * Random access to the leaves of a manifest, which is untrusted and may change
  * while it is in use.
  *
- * The manifest is read once, from start to end, and validated.  Only digests of
- * its pieces are kept: a piece that is read again later must have the same
- * content.  So memory is small, whatever the size of the manifest, and the
- * leaves are always those whose sum was computed.
+ * The manifest is read once, from start to end, and validated.  A piece of it
+ * that is read again later must have the same digest as then.  Only these
+ * digests and the positions of some records are kept, and a cache of fixed
+ * size, so memory is a few percent of the manifest at most.  The leaves are
+ * always those that were validated.
  */
 
 #ifndef BLKHASH_MANIFEST_INDEX_H
@@ -24,34 +25,39 @@ struct manifest_index;
 
 /* Read the header of the manifest in FD, a regular file at its offset 0, which
  * must stay open.  FLAGS, errors and the reason are those of
- * blkhash_manifest_reader_new; ESPIPE if FD is not a regular file.
+ * blkhash_manifest_reader_new; also ESPIPE if FD is not a regular file, and
+ * EINVAL if SHA-256 is not available.
  */
 struct manifest_index *manifest_index_new (int fd, unsigned flags,
                                            char *reason, size_t size);
 void manifest_index_free (struct manifest_index *index);
 
-/* What the header says; they live as long as INDEX. */
+/* The hash parameters and the size of the image, in bytes, from the header.
+ * The parameters live as long as INDEX.
+ */
 const struct blkhash_opts *
 manifest_index_opts (const struct manifest_index *index);
 uint64_t manifest_index_size (const struct manifest_index *index);
 
 /* Called with OPAQUE for each run of blocks, in order, while the manifest is
- * read: its sum is not known yet.  0 or ENOMEM.
+ * read, when its sum is not verified yet.  Returns 0 or ENOMEM.
  */
 typedef int manifest_run_function (void *opaque,
                                    const struct blkhash_manifest_run *run);
 
-/* Read the rest, and call FUNCTION, unless NULL.  It must be called once before
- * the functions below, and returns 0, ENODATA if it is the manifest of a part
- * of an image, or an error of FUNCTION or blkhash_manifest_reader_next.  The
- * reason is stored as by manifest_index_new.
+/* Read the rest of the manifest, and call FUNCTION, unless NULL, for each run.
+ * Must be called once, by one thread, before the functions below.  Returns 0;
+ * ENODATA if this is the manifest of a part of an image; ENOMEM; or an error of
+ * FUNCTION or blkhash_manifest_reader_next.  Stores the reason as
+ * manifest_index_new does.
  */
 int manifest_index_load (struct manifest_index *index,
                          manifest_run_function *function, void *opaque,
                          char *reason, size_t size);
 
-/* The sum of the image: BLKHASH_MAX_MD_SIZE bytes, of which those of a digest
- * are set.  Without BLKHASH_MANIFEST_NO_SUM it is that of the leaves.
+/* Returns the sum in the manifest, a buffer of BLKHASH_MAX_MD_SIZE bytes that
+ * begins with the bytes of a digest.  With BLKHASH_MANIFEST_NO_SUM it was not
+ * verified that it is the sum of the leaves.
  */
 const unsigned char *manifest_index_sum (const struct manifest_index *index);
 
@@ -60,8 +66,8 @@ const unsigned char *manifest_index_sum (const struct manifest_index *index);
  * of data are stored in LEAVES, which has room for MAX of them; if LEAVES is
  * NULL, RUN->leaves is not NULL for data, and must not be dereferenced.
  *
- * Any number of threads may call it.  0; ESTALE: the file has changed; ENOMEM,
- * EIO, or that of read(2).
+ * Thread-safe.  Returns 0; ESTALE if the file has changed; ENOMEM, EIO, or an
+ * error of pread(2) or fstat(2).
  */
 int manifest_index_get (struct manifest_index *index, uint64_t first,
                         uint64_t max, unsigned char *leaves,

@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A file of which every byte is the same whenever it is read.
+ * A file whose content must stay the same: a changed byte is never returned.
  *
- * Pieces that were read again are cached, and the least recently used one is
- * replaced.  Threads that need the same piece at the same time may read it
- * twice, so that the others need not wait while a piece is read and hashed.
- * Files are not mapped, because a file that shrinks would end the process.
+ * Pieces that were read again are in a cache with LRU replacement.  Its lock is
+ * not held while a piece is read and hashed, so that other threads need not
+ * wait.  Two threads that need the same piece may both read it.  The file is
+ * not mapped, because the access to a mapping of a file that became shorter
+ * ends the process with SIGBUS.
  */
 
 #include <config.h>
@@ -56,7 +57,7 @@ pinned_file_destroy (struct pinned_file *file)
   pthread_mutex_destroy (&file->lock);
 }
 
-/* Hash LEN bytes from the start of a piece on, at most GROUP pieces. */
+/* Hash LEN bytes, which begin at the start of a piece, at most GROUP pieces. */
 static int
 hash_pieces (const struct pinned_file *file, const unsigned char *bytes,
              size_t len, unsigned char (*sums)[PINNED_SUM])
@@ -76,9 +77,9 @@ hash_pieces (const struct pinned_file *file, const unsigned char *bytes,
   return err;
 }
 
-/* ---- The first time ---- */
+/* ---- The first read ---- */
 
-/* Hash what is in TAIL. */
+/* Hash the bytes in TAIL. */
 static int
 add_sums (struct pinned_file *file)
 {
@@ -137,7 +138,7 @@ pinned_file_finish (struct pinned_file *file)
   return file->err;
 }
 
-/* ---- Again ---- */
+/* ---- Later reads ---- */
 
 static int
 read_bytes (const struct pinned_file *file, uint64_t offset,
@@ -163,7 +164,7 @@ read_bytes (const struct pinned_file *file, uint64_t offset,
   return 0;
 }
 
-/* Read the piece NUMBER, *LEN bytes, and verify it. */
+/* Read piece NUMBER, verify it, and set *LEN to its length. */
 static int
 read_piece (const struct pinned_file *file, uint64_t number,
             unsigned char *bytes, size_t *len)
@@ -181,7 +182,9 @@ read_piece (const struct pinned_file *file, uint64_t number,
   return memcmp (sum, file->sums[number], PINNED_SUM) == 0 ? 0 : ESTALE;
 }
 
-/* If the piece NUMBER is cached, copy LEN bytes from SKIP on to BUF. */
+/* If piece NUMBER is in the cache, copy LEN bytes, from its byte SKIP on, to
+ * BUF, and return true.
+ */
 static bool
 read_cached (struct pinned_file *file, uint64_t number, void *buf, size_t len,
              size_t skip)
@@ -196,7 +199,7 @@ read_cached (struct pinned_file *file, uint64_t number, void *buf, size_t len,
   return true;
 }
 
-/* Without memory it does nothing. */
+/* If there is no memory, nothing is added. */
 static void
 add_cached (struct pinned_file *file, uint64_t number,
             const unsigned char *bytes, size_t len)

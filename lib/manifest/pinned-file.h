@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A file of which every byte is the same whenever it is read.
+ * A file whose content must stay the same: a changed byte is never returned.
  *
- * Its content is hashed while it is read for the first time, a digest for each
- * piece.  A piece that is read again must have the same digest.
+ * Each piece is hashed when it is read for the first time.  If it is read
+ * again, it must have the same digest.
  */
 
 #ifndef BLKHASH_PINNED_FILE_H
@@ -16,8 +16,9 @@
 
 #include "common/lru.h"
 
-/* Bytes of a piece: 128 times its sum, and little enough that a small read costs
- * little.
+/* Bytes of a piece, which must be read and hashed as a whole: few, so that
+ * small reads are cheap, but 128 times the size of its digest, which stays in
+ * memory.
  */
 #define PINNED_PIECE 4096
 #define PINNED_CACHE 128        /* pieces in memory */
@@ -33,28 +34,34 @@ struct pinned_file {
   struct leaf_engine *engine;
   unsigned char (*sums)[PINNED_SUM]; /* of the pieces */
   size_t room;                  /* in SUMS */
-  unsigned char *tail;          /* the last bytes, which have no sum yet */
+  unsigned char *tail;          /* the last bytes, which are not hashed yet;
+                                 * freed by pinned_file_finish */
   size_t tail_len;
-  int err;                      /* the first of pinned_file_add */
+  int err;                      /* the first error of pinned_file_add */
 
-  pthread_mutex_t lock;         /* protects the cache of pieces */
+  pthread_mutex_t lock;         /* protects the fields below; those above are
+                                 * constant after pinned_file_finish */
   struct lru cache;
   struct lru_entry pieces[PINNED_CACHE];
 };
 
-/* FD must stay open.  0, ENOMEM, EIO, or EINVAL if SHA-256 is not available. */
+/* FD must stay open.  Returns 0, ENOMEM, EIO, or EINVAL if SHA-256 is not
+ * available; also after an error pinned_file_destroy must be called.
+ */
 int pinned_file_init (struct pinned_file *file, int fd);
 void pinned_file_destroy (struct pinned_file *file);
 
-/* Pin the next LEN bytes of the file, by one thread. */
+/* Pin the next LEN bytes of the file.  Only one thread at a time may call it.
+ * An error is returned by pinned_file_finish.
+ */
 void pinned_file_add (struct pinned_file *file, const void *bytes, size_t len);
 
-/* All of it was added.  0 or the error of pinned_file_add. */
+/* All bytes of the file were added.  Returns 0 or an errno value. */
 int pinned_file_finish (struct pinned_file *file);
 
-/* Store LEN bytes from OFFSET on, which must have been added.  Any number of
- * threads may call it after pinned_file_finish.  0; ESTALE: the file has
- * changed; ENOMEM, EIO, or that of pread(2).
+/* Read LEN bytes at OFFSET, which must have been added, to BUF.  Thread-safe
+ * after pinned_file_finish.  Returns 0; ESTALE if the file has changed; ENOMEM,
+ * EIO, or an error of pread(2) or fstat(2).
  */
 int pinned_file_read (struct pinned_file *file, void *buf, size_t len,
                       uint64_t offset);
