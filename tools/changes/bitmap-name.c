@@ -17,7 +17,7 @@
 #define MIN_DIGITS 8
 
 /* Returns the number of digits of the sum in NAME, or 0 if there is none.  The
- * digits can be followed by other text, but not directly by a letter.
+ * digits can be followed by other text that does not begin with a letter.
  */
 static size_t
 count_digits (const char *name)

@@ -15,8 +15,8 @@ struct error;
 /* Does NAME contain a sum: "blk-" and at least 8 of its hexadecimal digits? */
 bool bitmap_name_has_sum (const char *name);
 
-/* Check that NAME contains no other sum than SUM, in hexadecimal digits.
- * Returns 0, or -1 with the reason.
+/* Check that the sum in NAME, if there is one, has the first digits of SUM,
+ * which is hexadecimal.  Returns 0, or -1 with the reason.
  */
 int bitmap_name_check (const char *name, const char *sum,
                        struct error *error);

@@ -1,18 +1,18 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Lists of changed ranges in JSON, as different programs print them: blksum(1)
- * has a table.  All objects of a list have the members of one form.
+ * Lists of changed ranges in JSON, in the forms that different programs print:
+ * blksum(1) has a table.  All objects of a list must have the same form.
  *
  * The objects of nbdinfo and VMware describe all bytes of the disk.  So they
  * must cover the image without gaps; otherwise some are missing, or the list is
  * that of another disk.  The other lists contain only what changed, and can be
- * empty; only their syntax shows whether they are complete.  So only a list of
- * VMware can be objects without an array around them.
+ * empty: only the end of their array shows that they are complete.  So only
+ * the objects of VMware are accepted without an array around them.
  *
- * In an object the members can have any order.  So the ranges in an inner array
- * are added before the members of its object are known, and compared with these
- * at the end of the object.
+ * The members of an object can have any order.  So the ranges in an inner array
+ * are added when all members of its object are not known yet, and compared with
+ * these at the end of the object.
  */
 
 #include <config.h>
@@ -28,7 +28,7 @@
 #include "util/error.h"
 #include "util/ranges.h"
 
-#define DIRTY 1                 /* bit of the type of a row of nbdinfo */
+#define DIRTY 1                 /* flag in the type of an object of nbdinfo */
 
 /* The members of an object. */
 enum {
@@ -41,13 +41,14 @@ enum {
 
 struct item {
   unsigned has;
-  uint64_t start, len;          /* START is any of the offsets */
-  uint64_t type;                /* of nbdinfo, or the type of blocks */
-  uint64_t capacity;
-  char text[JSON_SCAN_STRING];  /* the description, or "exists" */
+  uint64_t start, len;          /* START is any of the offsets, in bytes */
+  uint64_t type;                /* "type", or "block_metadata_type" */
+  uint64_t capacity;            /* bytes */
+  char text[JSON_SCAN_STRING];  /* "description", or "exists" */
   char type_name[JSON_SCAN_STRING];
-  uint64_t first;               /* start of the first range in its array */
-  bool has_ranges;              /* there is one */
+  uint64_t first;               /* start of the first range in its array, if
+                                 * HAS_RANGES */
+  bool has_ranges;
 };
 
 struct list {
@@ -55,9 +56,10 @@ struct list {
   enum changes_format format;   /* CHANGES_ANY until it is known */
   uint64_t size;                /* size of the image, bytes */
   struct ranges *ranges;
-  uint64_t covered;             /* number of bytes from the start that objects
-                                 * cover, if they cover the disk */
-  uint64_t end;                 /* end of the last range, if they are sorted */
+  uint64_t covered;             /* nbdinfo and VMware: bytes from the start of
+                                 * the image that the objects so far describe */
+  uint64_t end;                 /* end of the last range, in the forms whose
+                                 * ranges are sorted */
 };
 
 /* ---- Ranges ---- */
@@ -84,7 +86,7 @@ add_range (struct list *list, uint64_t start, uint64_t len)
                                      "cannot store the changed ranges");
 }
 
-/* Add a range of a list that its program sorts. */
+/* Add a range of a form whose ranges are sorted and do not overlap. */
 static int
 add_sorted (struct list *list, uint64_t start, uint64_t len)
 {
@@ -142,7 +144,7 @@ static const struct member members[] = {
   { .key = NULL },
 };
 
-/* Those of the objects in changedArea and in block_metadata. */
+/* The members of the objects in changedArea and in block_metadata. */
 static const struct member area_members[] = {
   { "start", HAS_START, NUMBER, FIELD (start) },
   { "length", HAS_LENGTH, NUMBER, FIELD (len) },
@@ -225,7 +227,9 @@ add_area (struct list *list, const struct item *area)
   return add_sorted (list, area->start, area->len);
 }
 
-/* The array is that of BIT.  A block at 0 has no byte_offset. */
+/* Parse the array of the member BIT, and add its ranges.  In block_metadata,
+ * the range at offset 0 has no byte_offset.
+ */
 static int
 parse_array (struct list *list, struct item *item, unsigned bit)
 {
@@ -233,7 +237,7 @@ parse_array (struct list *list, struct item *item, unsigned bit)
   struct item inner;
   int r;
 
-  /* The program of Kubernetes prints an empty array as null. */
+  /* block_metadata without ranges is printed as null. */
   if (!is_area && (r = json_scan_null (&list->scan)) != 0)
     return r == 1 ? 0 : -1;
   if (json_scan_inner_begin (&list->scan) == -1)
@@ -261,7 +265,7 @@ add_blksum (struct list *list, const struct item *item)
     : add_range (list, item->start, item->len);
 }
 
-/* A row must be of a dirty bitmap. */
+/* The object must be of a dirty bitmap, not of other metadata. */
 static int
 add_nbdinfo (struct list *list, const struct item *item)
 {
@@ -276,7 +280,8 @@ add_nbdinfo (struct list *list, const struct item *item)
   return item->type & DIRTY ? add_range (list, item->start, item->len) : 0;
 }
 
-/* A range that does not exist any more has become zero. */
+/* A range that does not exist any more reads as zeros, so it has changed, too.
+ */
 static int
 add_rbd (struct list *list, const struct item *item)
 {
@@ -325,7 +330,7 @@ static const struct form forms[] = {
   { CHANGES_NBDINFO, HAS_OFFSET | HAS_LENGTH | HAS_TYPE, HAS_DESCRIPTION,
     add_nbdinfo },
   { CHANGES_RBD, HAS_OFFSET | HAS_LENGTH | HAS_EXISTS, 0, add_rbd },
-  /* Without changes the array is optional. */
+  /* The array can be omitted if there are no changes. */
   { CHANGES_VMWARE, HAS_START_OFFSET | HAS_LENGTH,
     HAS_CHANGED_AREA | HAS_TYPE_NAME, check_vmware },
   { CHANGES_KUBERNETES, HAS_BLOCK_TYPE | HAS_CAPACITY | HAS_BLOCKS, 0,

@@ -2,17 +2,17 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A parser for the JSON of lists of ranges: an array of objects, whose members
- * are integers, short strings, or arrays of such objects.  Instead of an array
- * there can be objects one after the other, as when replies are appended to a
- * file.
+ * are integers, short strings, arrays of such objects, or null.  Instead of an
+ * array there can be objects one after the other, as when replies are appended
+ * to a file.
  *
- * The input is untrusted.  General JSON parsers read a number that is too large
+ * The input is untrusted.  Common JSON parsers read a number that is too large
  * as the largest one, and use the last of two members with one name.  This
  * parser accepts only what a list of ranges contains, and its caller refuses
  * repeated members.  Memory does not grow with the input.
  *
- * Functions return 0 or -1, or 1, 0 or -1.  The reason of an error is in the
- * struct error; after it only json_scan_error may be called.
+ * Functions return 0 or -1, or 1, 0 or -1.  The reason of an error is stored in
+ * the struct error; after an error only json_scan_error may be called.
  */
 
 #ifndef BLKSUM_JSON_SCAN_H
@@ -31,18 +31,19 @@ struct json_scan {
   const char *name;             /* of the file, for errors */
   bool bare;                    /* objects without an array */
   uint64_t item;                /* number of the object, from 1 */
-  uint64_t inner;               /* number of the object in its inner array,
-                                 * from 1; or 0 */
-  uint64_t member;              /* number of its member, from 1 */
-  uint64_t outer_member;        /* the same of the outer object */
+  uint64_t inner;               /* number of the object in an inner array, from
+                                 * 1; 0 outside of inner arrays */
+  uint64_t member;              /* number of the member in its object, from 1 */
+  uint64_t outer_member;        /* MEMBER of the outer object, during an inner
+                                 * array */
   struct error *error;
 };
 
-/* Read the start of the array, or of the first object. */
+/* Read the start of the array; or set BARE, if an object begins instead. */
 int json_scan_begin (struct json_scan *scan);
 
-/* Returns 1 if another object begins; 0 at the end of the array, which is the
- * end of the input.
+/* Returns 1 if another object begins, or 0 at the end of the array or of bare
+ * objects, which must be the end of the input.
  */
 int json_scan_object (struct json_scan *scan);
 
@@ -51,17 +52,19 @@ int json_scan_object (struct json_scan *scan);
  */
 int json_scan_key (struct json_scan *scan, char key[JSON_SCAN_STRING]);
 
-/* The value of that member. */
+/* Read the value of that member. */
 int json_scan_number (struct json_scan *scan, uint64_t *number);
 int json_scan_string (struct json_scan *scan, char text[JSON_SCAN_STRING]);
 
-/* The value of that member is an array of objects.  For each of them call
- * json_scan_inner_object, which returns 1 if another object begins, and 0 at
- * the end of the array, and json_scan_key for its members.
+/* Read the value of that member, which must be an array of objects.
+ * json_scan_inner_begin reads its start.  json_scan_inner_object returns 1 if
+ * another object begins, whose members json_scan_key reads; or 0 at the end of
+ * the array.
  */
 int json_scan_inner_begin (struct json_scan *scan);
 int json_scan_inner_object (struct json_scan *scan);
-/* Returns 1 if the value is null, which is then read, and 0 otherwise. */
+
+/* If the value of that member is null, read it, and return 1; otherwise 0. */
 int json_scan_null (struct json_scan *scan);
 
 /* Set an error of the current object.  Always returns -1. */

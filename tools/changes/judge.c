@@ -7,9 +7,9 @@
  * moved to the start of the list, over those that are not needed any more: no
  * memory is allocated.
  *
- * A range touches each block of which it has a byte.  It cannot be found out
- * whether the bytes that differ are those in the range, because only the leaves
- * of the blocks are compared.
+ * A range touches each block of which it has a byte.  Only the leaves of blocks
+ * are compared, so it is not known whether the bytes that differ are in the
+ * range.
  */
 
 #include <config.h>
@@ -48,7 +48,9 @@ end_block (const struct judge *judge, size_t i)
   return (range->start + (range->len - 1)) / judge->block_size + 1;
 }
 
-/* The blocks that differ from now on are after range judge->next. */
+/* All following blocks that differ are after range judge->next, so it is either
+ * superfluous or not needed any more.
+ */
 static void
 pass_range (struct judge *judge)
 {

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Judge a list of changed ranges by the blocks that differ: which of these does
- * no range touch, and in which ranges does nothing differ?
+ * Judge a list of changed ranges by the blocks that differ: which of these
+ * blocks did it miss, and which of its ranges are superfluous, because nothing
+ * in them differs?
  */
 
 #ifndef BLKSUM_CHANGES_JUDGE_H
@@ -20,7 +21,8 @@ struct judge {
   struct ranges *ranges;        /* the list; empty before judge_begin */
   uint32_t block_size;
   /* Called for COUNT blocks from FIRST on that differ, and that no range
-   * touches.
+   * touches.  Returns 0, or an error, after which it is not called again during
+   * this call of judge_blocks.
    */
   int (*missed) (void *opaque, uint64_t first, uint64_t count);
   void *opaque;
@@ -39,13 +41,13 @@ struct judge {
 int judge_begin (struct judge *judge, const struct changes_file *file,
                  uint64_t size, uint64_t *nr_ranges, struct error *error);
 
-/* COUNT blocks from FIRST on differ.  These calls have ascending blocks.
- * Returns 0, or the result of MISSED that is not 0.
+/* COUNT blocks from FIRST on differ.  Must be called in the order of the
+ * blocks.  Returns 0, or the error of MISSED.
  */
 int judge_blocks (struct judge *judge, uint64_t first, uint64_t count);
 
-/* All blocks that differ are known.  Leaves only the superfluous ranges in the
- * list, those in whose blocks nothing differs.
+/* Called after judge_blocks was called for all blocks that differ.  Leaves only
+ * the superfluous ranges in the list.
  */
 void judge_end (struct judge *judge);
 

@@ -19,8 +19,8 @@
 #include "util/ranges.h"
 
 /* Open the list, which must be a regular file or a pipe: a device may have no
- * end, and a terminal would wait for input.  Returns NULL with the reason on
- * error.
+ * end, and a terminal would wait for input.  "-" is standard input.  Returns
+ * NULL with the reason on error.
  */
 static FILE *
 open_list (const char *path, struct error *error)

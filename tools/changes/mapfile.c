@@ -1,16 +1,17 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A mapfile of GNU ddrescue as a list of changed ranges, such as a domain:
- * "+" is changed, "?" is not.
+ * A mapfile of GNU ddrescue as a list of changed ranges, as in a domain
+ * mapfile: the status "+" means changed, and "?" means unchanged.
  *
- * A mapfile that ddrescue has written means something else: "+" is what was
- * copied.  Only the user can say what it is, so a mapfile is never recognized.
- * Any other status is an error: no list of changes has it.
+ * In a mapfile that ddrescue has written, "+" means copied instead.  The two
+ * cannot be told apart, so a mapfile is read only if the user requests it with
+ * --changed-format=ddrescue.  Any other status of a range is an error, because
+ * no list of changes has it.
  *
- * ddrescue writes all ranges of the disk, without gaps.  So they must cover the
- * image; otherwise lines are missing, or the mapfile is of another disk.
- * Memory does not grow with the input.
+ * A mapfile has all ranges of the disk, without gaps.  So they must cover the
+ * image; otherwise lines are missing, or the mapfile is that of another disk.
+ * Memory is bounded, whatever the size of the input.
  */
 
 #include <config.h>
@@ -26,7 +27,7 @@
 #include "util/error.h"
 #include "util/ranges.h"
 
-#define MAX_LINE 128            /* of a line without its comment */
+#define MAX_LINE 128            /* of a line without its comment, with NUL */
 #define BLANKS " \t"
 
 struct mapfile {
@@ -46,9 +47,9 @@ line_error (struct mapfile *map, const char *what)
                       what);
 }
 
-/* Read the next line that is not empty without its comment, which begins with
- * "#" at the start of the line, or after a blank.  Returns 1; 0 at the end of
- * the file; or -1.
+/* Read the next line that has more than blanks and a comment.  A comment begins
+ * with "#" at the start of the line, or after a blank, and is dropped.  Returns
+ * 1; 0 at the end of the file; or -1.
  */
 static int
 read_line (struct mapfile *map, char text[MAX_LINE])
@@ -108,8 +109,8 @@ parse_number (const char *word, uint64_t *number)
   return 0;
 }
 
-/* The status line has the position and the status of a run of ddrescue, which
- * do not matter, and the number of its pass.
+/* The status line has the position, the status and the pass of a run of
+ * ddrescue.  Only their syntax is checked.
  */
 static int
 read_status (struct mapfile *map)
