@@ -13,17 +13,19 @@
 struct error;
 struct file;
 
-/* A cache of the last extent, in bytes of the file.  Initialize it to zeros. */
+/* A cache of the last extent, in bytes of the file.  Initialize it to zeros.
+ * END can be beyond the end of the file.  One thread at a time uses it.
+ */
 struct file_extent {
   const struct file *file;
   uint64_t start, end;
   bool hole;
-  bool data_follows;            /* the next extent is data */
+  bool data_follows;            /* data begins at END */
 };
 
-/* Set EXTENT to the extent of FILE that contains offset AT, unless it is
- * cached: a lookup on a network file system can be a request to the server.  It
- * is an error if the file became shorter.  Returns 0 or -1.
+/* Set EXTENT to the extent of FILE that contains offset AT, without a lookup if
+ * it already does: on a network file system, a lookup can be a request to the
+ * server.  Returns 0, or -1 if the lookup finds that the file became shorter.
  */
 int file_extent_find (struct file_extent *extent, const struct file *file,
                       uint64_t at, struct error *error);

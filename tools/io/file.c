@@ -94,9 +94,10 @@ reopen_direct (const struct file *file)
   return fd;
 }
 
-/* If direct I/O is not possible, a device is read through the page cache.  An
- * inherited file description is opened again, because other processes share its
- * flags.
+/* If direct I/O is not possible, a device is read through the page cache.  That
+ * includes an inherited descriptor whose position, where the image begins, is
+ * not aligned.  An inherited device is opened again, because other processes
+ * share the flags of its file description.
  */
 static void
 enable_direct (struct file *file, uint64_t position)
@@ -169,8 +170,8 @@ file_free (struct file *file)
   free (file);
 }
 
-/* A lock on an inherited descriptor would outlive this process, so none is
- * taken.
+/* A lock on an inherited descriptor would outlive this process, so only the
+ * locks of other programs are checked.
  */
 static int
 lock_file (const struct file *file, struct error *error)
@@ -184,7 +185,7 @@ lock_file (const struct file *file, struct error *error)
     : error_set (error, "%s", reason.text);
 }
 
-/* Store the state of the file, its size and the file position. */
+/* Store the state of the file, its size and, of a device, the file position. */
 static int
 stat_file (struct file *file, uint64_t *position, struct error *error)
 {
@@ -280,7 +281,7 @@ file_read (const struct file *file, void *buf, size_t len, uint64_t at,
                       (unsigned long long) offset);
 }
 
-/* Direct I/O reads whole pages. */
+/* Read LEN bytes at any alignment with direct I/O, which reads whole pages. */
 static int
 read_pages (const struct read_file *file, void *buf, size_t len, uint64_t at)
 {

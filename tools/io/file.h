@@ -36,7 +36,8 @@ struct file {
 
 /* Create a file from FD, which is seekable.  If FD was opened at PATH, the file
  * owns it, also on error.  If PATH is NULL, FD was inherited, and stays open.
- * The image is locked, unless FORCE_SHARE permits other programs to write it.
+ * The image is locked, or only the locks of other programs are checked if FD
+ * was inherited; with FORCE_SHARE, which permits others to write it, neither.
  * If CACHE is set, the data may stay in the page cache.  Returns NULL on error.
  */
 struct file *file_new (int fd, const char *path, bool named, bool force_share,
@@ -60,26 +61,32 @@ bool file_supports_direct (const struct file *file);
 int file_read (const struct file *file, void *buf, size_t len, uint64_t at,
                uint64_t offset, struct error *error);
 
-/* Read a piece of a table, at any alignment.  It stays in the page cache.
- * Returns 0; an errno value; or -1 if the file is too short.
+/* Read a piece of a table, at any alignment.  It stays in the page cache,
+ * unless the file is read with direct I/O.  Returns 0; an errno value; or -1 if
+ * the file is too short.  Thread-safe.
  */
 int file_read_table (const struct file *file, void *buf, size_t len,
                      uint64_t at);
 
-/* Start to read a table that will be used soon. */
+/* Start to read LEN bytes of a table at AT, which will be used soon.  This is
+ * only a hint.
+ */
 void file_prefetch_table (const struct file *file, size_t len, uint64_t at);
 
 bool file_is_block_device (const struct file *file);
 
-/* Can the file have holes? */
+/* Can the file have holes?  No, if it is a block device, or as much is
+ * allocated as its size.
+ */
 bool file_is_sparse (const struct file *file);
 
 /* Is the file on tmpfs, so that its content is only in the page cache? */
 bool file_is_tmpfs (const struct file *file);
 
 /* Check that the file was not modified since it was opened, and, if qemu opens
- * it by its path, that the path is still that of the file.  With FORCE_SHARE it
- * is only an error if the file became shorter.  Returns 0 or -1.
+ * it by its path, that the path is still that of the file.  Writes to a block
+ * device cannot be detected.  With FORCE_SHARE it is only an error if the file
+ * became shorter.  Returns 0 or -1.
  */
 int file_check_unchanged (const struct file *file, bool force_share,
                           struct error *error);

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The files of an image.  Each is opened once, and locked before the first
- * read.
+ * read, unless it is inherited or FORCE_SHARE is set (see file_new).
  */
 
 #ifndef BLKSUM_FILES_H
@@ -31,8 +31,8 @@ struct files {
 struct file *files_adopt (struct files *files, int fd, const char *path,
                           struct error *error);
 
-/* Open PATH, unless it is open already.  WHAT names the file's role in
- * messages, such as "the backing file".  Returns NULL on error.
+/* Open PATH, unless this function has already opened it.  WHAT names the file's
+ * role in messages, such as "the backing file".  Returns NULL on error.
  */
 struct file *files_open (struct files *files, const char *what,
                          const char *path, struct error *error);

@@ -3,8 +3,11 @@
  *
  * A new file, which gets its name when it is complete.
  *
- * Until then it has no name, if the file system supports O_TMPFILE.  Otherwise
- * it has a temporary name, which is removed when a signal ends the program.
+ * Until then it has no name, if the file system supports O_TMPFILE, because
+ * then even a killed program leaves nothing.  Otherwise it has a temporary
+ * name, which a signal handler removes if SIGHUP, SIGINT or SIGTERM ends the
+ * program.  A file without a name gets the temporary name just before the final
+ * one, because linkat(2) cannot replace an existing file.
  */
 
 #include <config.h>
@@ -59,7 +62,8 @@ open_unnamed (const char *path)
 
 /* ---- Signals ---- */
 
-/* The temporary name that exists, or NULL.  There is one such file at a time.
+/* The temporary name that a signal handler removes, or NULL.  There is at most
+ * one at a time.
  */
 static const char *volatile incomplete;
 
@@ -74,7 +78,9 @@ remove_incomplete (int sig)
   raise (sig);
 }
 
-/* Signals that are ignored, such as with nohup, stay ignored. */
+/* Signals that are ignored, such as with nohup, stay ignored, and those that
+ * have a handler keep it.
+ */
 static void
 catch_signals (void)
 {
@@ -99,8 +105,8 @@ set_incomplete (const char *path)
 
 /* ---- The file ---- */
 
-/* Returns the target of the symbolic link PATH, relative to the current
- * directory; or NULL if PATH is not a link.
+/* Returns the target of the symbolic link PATH, as a path that is absolute or
+ * relative to the current directory; or NULL if PATH is not a link.
  */
 static char *
 link_target (const char *path)

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A new file, which atomically replaces an existing file when it is complete.
- * If it is never completed, nothing is left.
+ * If it is never completed, it is removed.  Only a crash, or a signal other
+ * than SIGHUP, SIGINT and SIGTERM, can leave it under its temporary name.
  */
 
 #ifndef BLKSUM_NEW_FILE_H
@@ -19,8 +20,9 @@ struct new_file {
   bool named;                   /* the temporary name exists */
 };
 
-/* Resolve all symbolic links in PATH.  The file need not exist.  Returns the
- * path, which the caller frees, or NULL with errno set.
+/* Resolve all symbolic links in PATH.  If the file does not exist, only links
+ * in the last component are resolved.  Returns the path, which the caller
+ * frees, or NULL with errno set.
  */
 char *new_file_resolve (const char *path);
 

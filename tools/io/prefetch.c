@@ -3,17 +3,18 @@
  *
  * Prefetch tables of an image.
  *
- * Background threads read the queued pieces.  If the caller of prefetch_copy
- * needs a piece that is still queued, it reads the piece itself, so it never
- * waits for a thread to start.  A piece that cannot be read is dropped, without
- * an error: the caller reads the range itself, and reports the error.
+ * Background threads read the queued pieces.  If prefetch_copy needs a piece
+ * that is still queued, it reads the piece itself, so it never waits for a
+ * thread to start.  A piece that cannot be read is dropped, without an error:
+ * the caller of prefetch_copy reads the range itself, and reports the error.
  *
  * The states of a piece:
  *
  *   NONE     it is unused
  *   QUEUED   it waits for a thread to read it
  *   READING  a thread is reading it
- *   READY    it contains data; the oldest piece in this state is reused first
+ *   READY    it contains data; if no piece is unused, the READY piece that was
+ *            queued first is reused
  */
 
 #include <config.h>

@@ -27,15 +27,16 @@ struct prefetch *prefetch_new (void);
 void prefetch_free (struct prefetch *prefetch);
 
 /* Start to read LEN bytes at OFFSET of FD, a file of SIZE bytes, in the
- * background.  This is only a hint: if all pieces are being read, nothing
- * happens.  Thread-safe.
+ * background.  This is only a hint: if all pieces wait to be read or are being
+ * read, or if there is no memory, the rest is not read.  Thread-safe.
  */
 void prefetch_start (struct prefetch *prefetch, int fd, uint64_t size,
                      size_t len, uint64_t offset);
 
 /* Copy LEN bytes at OFFSET of FD to BUF if they were prefetched; wait for them
- * if the read is in flight.  Returns false if they were not prefetched, or
- * could not be read; then the caller must read them.  Thread-safe.
+ * if the read is in flight.  Returns false if they were not prefetched, could
+ * not be read, or are not in one piece; then the caller must read them.
+ * Thread-safe.
  */
 bool prefetch_copy (struct prefetch *prefetch, int fd, void *buf, size_t len,
                     uint64_t offset);
