@@ -22,7 +22,9 @@
 #include "job/bitmap-check.h"
 #include "util/error.h"
 
-/* Returns the sum in hexadecimal digits, or NULL on error. */
+/* Returns the sum in hexadecimal digits, which the caller frees, or NULL with
+ * the reason.
+ */
 static char *
 read_sum (struct blkhash_manifest_reader *r, const char *name,
           struct error *error)

@@ -10,9 +10,10 @@
 
 struct error;
 
-/* Check that the sum in the name BITMAP, if it has one, is the sum of the
- * manifest FD, whose name is NAME.  This reads the manifest, and then restores
- * the offset of FD.  Returns 0, or -1 with the reason.
+/* Check that the name BITMAP contains the sum of the manifest FD, whose name is
+ * NAME, or the first digits of this sum.  If BITMAP contains no sum, nothing is
+ * read.  Otherwise the manifest is read to its end, and the offset of FD is
+ * restored after success.  Returns 0, or -1 with the reason.
  */
 int bitmap_check_manifest (const char *bitmap, int fd, const char *name,
                            struct error *error);

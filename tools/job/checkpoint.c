@@ -3,8 +3,10 @@
  *
  * Validate the checkpoint of an earlier run.
  *
- * A checkpoint with other hash parameters or another size is an error, and is
- * not discarded: it may be the work of days, and the option may be mistyped.
+ * Other hash parameters are an error, and so is another size of the same image,
+ * as with another --size.  The checkpoint is not discarded then: it may be the
+ * work of days, and the option may be mistyped.  If the size of a file of the
+ * image has changed, the checkpoint is stale.
  */
 
 #include <config.h>
@@ -87,7 +89,9 @@ checkpoint_close (struct checkpoint *checkpoint)
 
 /* ---- Compare with the request ---- */
 
-/* Check the hash parameters.  Returns 0 or -1. */
+/* Check the hash parameters, and that the manifest is not that of a part.
+ * Returns 0 or -1.
+ */
 static int
 check_params (const struct checkpoint *checkpoint,
               const struct blkhash_opts *hash,
@@ -120,7 +124,7 @@ check_size (const struct checkpoint *checkpoint, const struct source *source,
 
 /* ---- Validate ---- */
 
-/* Returns the reason why STATE does not match the image, or NULL. */
+/* Returns the reason why a checkpoint with STATE is stale, or NULL. */
 static const char *
 stale_reason (const struct state *state, const struct identity *identity)
 {

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The checkpoint of an earlier run: an unfinished manifest, and its state.
+ * The checkpoint of an earlier run: its manifest, usually unfinished, and its
+ * state file.
  */
 
 #ifndef BLKSUM_CHECKPOINT_H
@@ -38,8 +39,8 @@ void checkpoint_close (struct checkpoint *checkpoint);
 enum checkpoint_status {
   CHECKPOINT_ERROR = -1,        /* an error, with the reason */
   CHECKPOINT_EMPTY,             /* it has no blocks: start */
-  CHECKPOINT_STALE,             /* it is of another image or state, see WHY:
-                                 * start over */
+  CHECKPOINT_STALE,             /* it cannot be used, for the reason *WHY, such
+                                 * as a modified image: start over */
   CHECKPOINT_RESUMABLE,         /* it can be resumed */
   CHECKPOINT_FINISHED,          /* the last run was interrupted after it had
                                  * published the manifest */

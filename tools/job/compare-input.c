@@ -26,9 +26,7 @@
 
 /* ---- Opening ---- */
 
-/* Limit the image to the bytes of --size: the first of those in the
- * manifest.
- */
+/* Limit the input to the first --size bytes of the image of the manifest. */
 static int
 limit_size (struct compare_input *input, uint32_t block_size)
 {

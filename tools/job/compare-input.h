@@ -66,9 +66,11 @@ bool compare_input_is_same_pipe (const struct compare_input *a,
                                  const struct compare_input *b);
 
 /* Start to read the leaves of INPUT, with the hash parameters OPTS.  They are
- * compared with those of OTHER.  The images among both inputs are hashed in
- * GROUP.  PROGRESS is NULL if OTHER reports the progress.  Returns NULL with
- * the reason in INPUT on error; then compare_input_stop must not be called.
+ * compared with those of OTHER, whose kind and size determine how the end of an
+ * image is padded; for BOTH, OTHER is one of the two images.  The images among
+ * both inputs are hashed in GROUP, which is NULL for BOTH.  PROGRESS is NULL if
+ * OTHER reports the progress.  Returns NULL with the reason in INPUT on error;
+ * then compare_input_stop must not be called.
  */
 struct leaf_runs *
 compare_input_start (struct compare_input *input,
@@ -77,7 +79,9 @@ compare_input_start (struct compare_input *input,
                      struct image_group *group,
                      const struct progress *progress);
 
-/* Stop reading.  No leaves are read after this. */
+/* Stop reading.  No leaves are read after this.  Sets the size of a pipe that
+ * has ended, and the trailing data of a manifest that was read to its end.
+ */
 void compare_input_stop (struct compare_input *input);
 
 /* Returns the sum of a manifest that was read to its end, as --tag --no-names

@@ -16,10 +16,11 @@ struct compare_params {
   struct blkhash_opts *owned;   /* to be freed, or NULL */
 };
 
-/* Select the parameters of the manifests among the two INPUTS, or those of the
- * options.  It is an error if they differ.  BOTH is the result of
- * compare_input_open_both.  Returns 0, or -1 with the reason, which is about
- * input *FAILED.
+/* Select the digest and block size of the manifests among the two INPUTS.  It
+ * is an error if they differ, or if the user chose other ones.  For two images,
+ * select the block size of the options, and the fastest suitable digest.  BOTH
+ * is the result of compare_input_open_both.  Returns 0, or -1 with the reason,
+ * which is about input *FAILED.
  */
 int compare_params_choose (struct compare_params *params,
                            const struct compare_input *inputs,

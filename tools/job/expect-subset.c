@@ -26,8 +26,9 @@
 #include "util/request.h"
 #include "util/result.h"
 
-/* Compare two inputs, which must have the same size.  The comparison does not
- * stop at the first difference, so that the manifest is read to its end.
+/* Compare the image with the manifest.  Different sizes are a difference.  The
+ * comparison does not stop at the first difference, so that the manifest is
+ * read to its end.
  */
 static int
 compare (const struct hash_request *hash, const struct subset *subset,

@@ -72,7 +72,7 @@ struct hash_many {
 };
 
 /* Returns the size of a small file, or -1.  Two operands must not read standard
- * input at the same time, even if there is a file with its name.  In all other
+ * input at the same time, even if there is a file named "-".  In all other
  * cases source_open decides what the operand is, and a wrong guess here only
  * costs time.  A URI is usually not the name of a file.
  */

@@ -6,6 +6,9 @@
  * For each file of the image, the device, inode, size, mtime and ctime are
  * compared.  Two modifications within the same tick of the clock have the same
  * time, so times are trusted only when they are some seconds old.
+ *
+ * Changes of a block device, or of an image on a server, cannot be detected: of
+ * a block device only its number is compared.
  */
 
 #ifndef BLKSUM_IDENTITY_H
@@ -21,9 +24,10 @@ struct source_options;
 #define IDENTITY_AGE 2          /* seconds: older times are trusted */
 
 struct identity {
-  char *text;                   /* a line with the options for opening the
-                                 * image, and a line for each file; texts are
-                                 * equal if nothing changed */
+  char *text;                   /* lines: the format, the operand with
+                                 * --image-opts, each file, and whether changes
+                                 * cannot be detected; texts are equal if
+                                 * nothing changed */
   bool detects_changes;         /* the text detects all modifications */
   struct timespec last_modified; /* the last modification of any file */
 };
@@ -41,8 +45,8 @@ void identity_destroy (struct identity *identity);
  */
 long long identity_wait (const struct identity *identity);
 
-/* A and B are different texts.  Returns true if they are of the same files, so
- * that these files were modified.
+/* Returns true if the texts A and B are of the same files.  If they are not
+ * equal, these files were modified in between.
  */
 bool identity_is_of_same_files (const char *a, const char *b);
 

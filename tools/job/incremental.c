@@ -41,8 +41,8 @@ is_read (const struct audit_sample *sample, uint64_t offset, uint64_t *len)
   return audit_sample_at (sample, offset, len) != SAMPLE_TRUSTED;
 }
 
-/* Adjacent units of a large sample are joined, because the result limits the
- * size of a read.
+/* Adjacent units of a large sample are joined, because *LEN limits the size of
+ * a read.
  */
 static bool
 is_wanted (void *opaque, uint64_t offset, uint64_t *len)

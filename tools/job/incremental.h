@@ -4,9 +4,10 @@
  * Create a manifest from the image and from another manifest, the baseline,
  * which has most of the leaves.  --resume and --update use this.
  *
- * The image is read where the baseline has no leaves, and a random sample of
- * the rest is read as an audit.  Leaves of the baseline are not kept in memory:
- * they are read in order, when the new manifest needs them.
+ * The image is read where the baseline has no leaves, or where the image has
+ * changed since, and a random sample of the rest is read as an audit.  Leaves
+ * of the baseline are not kept in memory: they are read in order, when the new
+ * manifest needs them.
  */
 
 #ifndef BLKSUM_INCREMENTAL_H
@@ -32,8 +33,9 @@ struct baseline {
   struct blkhash_manifest_reader *reader; /* NULL if there is no baseline */
   const char *name;             /* name of the manifest */
   bool finished;                /* it has an end, with a sum to verify */
-  struct ranges *unknown;       /* ranges that are not in the baseline */
-  uint32_t audit;               /* share of the trusted blocks to audit, in
+  struct ranges *unknown;       /* ranges that are read: the baseline has no
+                                 * leaves of them, or old ones */
+  uint32_t audit;               /* share of the other blocks to audit, in
                                  * millionths of a percent */
 };
 

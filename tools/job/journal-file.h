@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The file of an unfinished manifest: its lock and its content.
+ * The file of an unfinished manifest: its lock and its content.  It can also
+ * have a finished manifest, which was published under the same name.
  */
 
 #ifndef BLKSUM_JOURNAL_FILE_H
@@ -24,13 +25,14 @@ struct journal_file {
 };
 
 /* Open the file at PATH, or create an empty one, and lock it until it is
- * closed.  PATH has no symbolic links, and the file may be replaced.  Returns
- * 0, or -1 with the reason, for example that another process has the lock.
+ * closed.  The caller has resolved the symbolic links in PATH, and has checked
+ * that the file may be replaced.  Returns 0, or -1 with the reason, for example
+ * that another process has the lock.
  */
 int journal_file_open (struct journal_file *file, const char *path,
                        struct error *error);
 
-/* Close the file, and remove it if it is empty. */
+/* Close the file, and remove it if it is empty and was not replaced. */
 void journal_file_close (struct journal_file *file);
 
 /* The content of the file. */
@@ -41,22 +43,22 @@ struct journal_found {
   uint64_t blocks;              /* number of blocks in the file */
   uint64_t offset;              /* end of the last complete record, bytes */
   char id[64];                  /* the value of the key "journal", or empty */
-  bool finished;
+  bool finished;                /* it has the end record, with the sum */
   unsigned char md[BLKHASH_MAX_MD_SIZE]; /* valid if finished */
   unsigned md_len;
 };
 
 /* Scan the whole file, and report progress in the form FORM.  Returns 0 with
- * FOUND, which the caller destroys; or -1 with the reason: the file cannot be
- * read, or has a later version.
+ * FOUND; or -1 with the reason, for example that the header is invalid or of a
+ * later version.  FOUND must be destroyed in any case.
  */
 int journal_file_scan (const struct journal_file *file,
                        const struct progress_form *form,
                        struct journal_found *found, struct error *error);
 void journal_found_destroy (struct journal_found *found);
 
-/* Returns a reader of the file with its own descriptor, *FD; or NULL with the
- * reason.
+/* Returns a reader of the file with its own descriptor, *FD, and the caller
+ * releases both; or NULL with the reason.
  */
 struct blkhash_manifest_reader *
 journal_file_read (const struct journal_file *file, int *fd,

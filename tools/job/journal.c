@@ -18,7 +18,7 @@
 #include "job/journal.h"
 #include "util/error.h"
 
-#define INTERVAL (2 * (uint64_t) DEADLINE_SECOND) /* between two records */
+#define INTERVAL (2 * (uint64_t) DEADLINE_SECOND) /* ns between two syncs */
 #define MAX_PENDING 8192        /* maximum number of pending blocks and runs */
 
 static int
@@ -60,7 +60,7 @@ sync_locked (struct journal *journal)
     fail_locked (journal, err);
 }
 
-/* Wait until the next record is due, or the journal ends. */
+/* Wait until the next sync is due, or the journal ends. */
 static void
 wait_locked (struct journal *journal)
 {

@@ -4,8 +4,9 @@
  * The journal of --resume: an unfinished manifest to which leaves are appended
  * while the image is hashed.
  *
- * A background thread writes and syncs the file every few seconds, so
- * journal_append does not wait for the disk.
+ * A background thread writes and syncs the file every few seconds.  To bound
+ * memory, journal_append also writes if many leaves are pending, but it does
+ * not sync, so it does not wait for the disk.
  */
 
 #ifndef BLKSUM_JOURNAL_H

@@ -4,9 +4,11 @@
  * The manifest that is written while an image is hashed: --manifest.
  *
  * Leaves are written as they are folded.  A file is published when it is
- * complete.  A manifest on standard output has no end record until then.  If
- * the size of the image is known only at its end, the manifest is first written
- * to a temporary file, because a manifest starts with the size.
+ * complete.  A manifest on standard output has no end record until then.
+ *
+ * A manifest starts with the size of the image.  If this is known only at the
+ * end, the start of a file is written last, and a manifest on standard output
+ * is first written to a temporary file.
  */
 
 #include <config.h>

@@ -69,6 +69,7 @@ int manifest_file_finish (struct manifest_file *manifest, struct sum *sum,
                           struct error *error);
 
 /* Hash the image of SOURCE according to REQUEST, write its leaves, and finish.
+ * Returns 0, or -1 with the reason.
  */
 int manifest_file_hash (struct manifest_file *manifest, struct source *source,
                         const struct image_request *request, struct sum *sum,

@@ -27,8 +27,8 @@
 
 #define PREFIX "manifest:"
 
-/* No image option begins with the prefix, so it works together with
- * --image-opts.
+/* No image option begins with the prefix, so a manifest can be an operand also
+ * with --image-opts.
  */
 const char *
 job_manifest_path (const char *operand)

@@ -23,9 +23,9 @@ const char *job_manifest_path (const char *operand);
 bool job_manifest_is_stdin (const struct source_options *options,
                             const char *operand);
 
-/* Set SUM from the manifest at PATH, or "-".  The sum is computed from the
- * leaves and must match that of the manifest.  Returns 0, or -1 with the
- * reason.
+/* Set SUM from the manifest at PATH; "-" is standard input.  The sum is
+ * computed from the leaves and must match that of the manifest.  Returns 0, or
+ * -1 with the reason.
  */
 int job_manifest (const struct hash_request *request, const char *path,
                   struct sum *sum, struct error *error);

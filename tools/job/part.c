@@ -4,7 +4,8 @@
  * The job: write the manifest of a part of an image, --part.
  *
  * An existing manifest is kept if it is complete, and if it is that of the same
- * part of an image of the same size.  Then the data of the image is not read.
+ * part of an image of the same size, with the same hash parameters.  Then the
+ * data of the image is not read, so its changes since then are not detected.
  */
 
 #include <config.h>

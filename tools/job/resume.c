@@ -5,7 +5,7 @@
  *
  * The unfinished manifest, the journal, has the name of the finished one.
  * FILE.state beside it identifies the image.  The journal is used only if the
- * image was not modified since then.
+ * image was not modified since the journal was begun.
  */
 
 #include <config.h>
@@ -71,8 +71,8 @@ close_image (struct resume *resume)
 }
 
 /* If the image was just modified, another modification within the same tick of
- * the clock would not be detected.  So wait until the times can be trusted
- * before anything is read.
+ * the clock would not be detected.  So wait until the times can be trusted, and
+ * open the image again, before anything is hashed.
  */
 static int
 open_settled (struct resume *resume, struct error *error)
@@ -219,7 +219,7 @@ publish (struct resume *resume, struct incremental *inc,
   return r;
 }
 
-/* A trusted block does not match, so other blocks of the journal can also be
+/* An audited block does not match, so other blocks of the journal can also be
  * wrong.
  */
 static void

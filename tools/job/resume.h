@@ -19,7 +19,8 @@ int job_resume (const struct incremental_request *request, struct sum *sum,
                 struct error *error);
 
 /* Remove the state file of MANIFEST, after the sum was printed.  As long as it
- * exists, the next run returns the same sum without hashing.
+ * exists, and the image is not modified, the next run returns the same sum
+ * without reading the image.
  */
 void job_resume_end (const char *manifest);
 

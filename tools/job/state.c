@@ -200,8 +200,8 @@ state_write (const struct state *state, const char *path,
   return r;
 }
 
-/* The line is appended in one write.  A partial line is ignored when the state
- * is read.
+/* A line that is written only partially, because of a crash or a full disk, is
+ * ignored when the state is read.
  */
 int
 state_add_sum (const char *path, const char *hex, struct error *error)

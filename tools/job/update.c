@@ -4,7 +4,8 @@
  * The job: hash an image with the help of its old manifest, and a list or a
  * dirty bitmap of the ranges that have changed since.
  *
- * Change trackers can be wrong, and some have been.  The audit detects this.
+ * Change trackers can be wrong, and some have been.  The audit, of a sample of
+ * the other blocks, can detect this.
  */
 
 #include <config.h>
