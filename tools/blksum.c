@@ -3,9 +3,10 @@
  *
  * blksum: print the checksum of disk images, or check it.
  *
- * SIGINT and SIGTERM keep their default action, which ends the program
- * immediately.  Nothing has to be cleaned up, except a temporary name: see
- * qemu/nbd-process.c and io/new-file.c.
+ * SIGHUP, SIGINT and SIGTERM end the program immediately.  Nothing has to be
+ * cleaned up (see qemu/nbd-process.c), except a temporary name.  Only for that
+ * (io/new-file.c), and to print how to resume (cli/interrupt.c), they have
+ * handlers, after which their default action is executed.
  */
 
 #include <config.h>
@@ -127,8 +128,8 @@ check_list (const struct options *options, const char *list)
   return verdict_end (&output, &result, r == 0);
 }
 
-/* A mismatch in one list is reported even if other lists could not be read.
- * Returns the exit status.
+/* Returns the exit status.  A mismatch in one list takes precedence over a list
+ * that could not be read.
  */
 static int
 check (const struct options *options)

@@ -38,7 +38,7 @@ struct option_row {
   uint64_t min, max;            /* if max > 0, the argument is a number */
   bool is_size;                 /* the number can have a suffix */
   const char *words;            /* the valid arguments, such as "human json"; or
-                                 * NULL */
+                                 * NULL.  For completion: SET checks them */
   bool repeats;                 /* each use has an effect, not only the last */
 
   /* The action.  If PRINT is set, call it and exit.  Otherwise, if SET is set,
@@ -51,10 +51,10 @@ struct option_row {
   enum field_type type;
   int value;
 
-  /* Combinations with other options.  Both texts are messages that contain
-   * names of options.  One of the options in NEEDS, such as "--a or --b", is
-   * required; those in EXCLUDES, which has a %s for the argument, are not
-   * permitted.
+  /* Combinations with other options.  Both texts contain names of options:
+   * EXCLUDES is a message, and NEEDS the end of one.  One of the options in
+   * NEEDS, such as "--a or --b", is required; those in EXCLUDES, which can have
+   * a %s for the argument, are not permitted.
    */
   const char *needs, *excludes;
   void (*check) (const char *arg); /* called after all other checks, or NULL */

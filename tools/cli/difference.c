@@ -42,9 +42,7 @@ has_trailing_data (const struct options *options)
     options->verify.subset.n == 0;
 }
 
-/* Returns true if the output is only a list of ranges, as other programs print
- * it.
- */
+/* Returns true if the JSON is only an array of ranges, as --changed reads. */
 static bool
 is_list (const struct options *options)
 {
@@ -55,7 +53,7 @@ is_list (const struct options *options)
 /* ---- JSON ---- */
 
 /* The size is known before the comparison: with --size it is that size, and
- * with --subset there is no pipe.
+ * pipes are refused with --subset and --changed.
  */
 static void
 begin_json (const struct options *options,
@@ -116,8 +114,8 @@ end_json (const struct options *options, const struct difference *difference)
 
 /* ---- Lines ---- */
 
-/* Print the sizes, once they are known; that of a pipe is known only at its
- * end.
+/* Print the sizes if they differ, as soon as both are known; that of a pipe is
+ * known only at its end.
  */
 static void
 print_sizes (struct difference_output *output,

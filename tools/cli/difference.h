@@ -22,7 +22,9 @@ struct difference_output {
   int error;                    /* errno value of a failed write to stdout */
 };
 
-/* Print what is printed before the comparison. */
+/* Print the start of a mapfile, before the comparison.  No other form of output
+ * starts there.
+ */
 void difference_begin (const struct difference_output *output);
 
 /* Print on stdout that LENGTH bytes at START differ.  Returns 0, or an errno
@@ -33,8 +35,8 @@ void difference_begin (const struct difference_output *output);
 int difference_range (void *output, const struct difference *difference,
                       uint64_t start, uint64_t length);
 
-/* Print the result for the whole images, and the ranges that are not printed
- * yet.  Returns 0, or an errno value.
+/* Print the result for the whole images, and the ranges of a mapfile.  Returns
+ * 0, or an errno value.
  */
 int difference_end (struct difference_output *output,
                     const struct difference *difference);

@@ -46,7 +46,7 @@ handle_signal (int sig)
   raise (sig);
 }
 
-/* Quote WORD for a shell, like coreutils. */
+/* Print WORD, in single quotes if a shell may interpret its characters. */
 static void
 print_quoted (FILE *out, const char *word)
 {

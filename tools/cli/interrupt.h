@@ -15,8 +15,8 @@ struct options;
 void interrupt_prepare (const struct options *options);
 
 /* If NOW is true, install handlers of SIGINT, SIGTERM and SIGHUP that print the
- * command line before the signal ends the program; otherwise remove them.
- * Ignored signals stay ignored.
+ * command line before the signal ends the program; otherwise restore the
+ * previous actions.  Ignored signals stay ignored.
  */
 void interrupt_resumable (bool now);
 

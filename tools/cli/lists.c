@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Print lists about blksum itself, without doing a job.
+ * Options that print and exit: the digests, the kernels, the version.
  */
 
 #include <config.h>

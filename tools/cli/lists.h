@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Print lists about blksum itself on stdout, without doing a job.
+ * Options that print and exit: the digests, the kernels, the version.  They
+ * print on stdout.
  */
 
 #ifndef BLKSUM_LISTS_H

@@ -24,7 +24,7 @@ enum output_form {
 /* The results that --check prints, in addition to errors. */
 enum check_report {
   CHECK_ALL,
-  CHECK_QUIET,                  /* only mismatches */
+  CHECK_QUIET,                  /* all except OK */
   CHECK_STATUS,                 /* none */
   CHECK_WARN,                   /* all, and malformed lines */
 };
@@ -36,7 +36,8 @@ struct verify_options {
   struct subset subset;         /* if n > 0, only this subset is read */
   enum check_report report;     /* --compare, --expect: only CHECK_QUIET */
   bool strict;                  /* --check: malformed lines are an error;
-                                 * --compare: different sizes differ */
+                                 * --compare: different sizes are a
+                                 * difference */
   bool ignore_missing;          /* missing files are not an error */
   bool allow_uris;              /* lists can contain URIs */
 };
@@ -58,7 +59,8 @@ struct options {
                                  * incremental.old is set instead, update a
                                  * manifest */
   struct verify_options verify;
-  struct incremental_request incremental; /* its hash is not set */
+  struct incremental_request incremental; /* its hash and RESUMABLE are not
+                                           * set */
 
   /* Output. */
   enum output_form form;

@@ -176,7 +176,7 @@ progress_bar_percent (int fd, const char *name, int percent, const char *text,
   text = join (both, sizeof both, text, more, left);
   text_width = text_columns (text, left);
   left -= text_width;
-  /* The name gets half of the line. */
+  /* The name gets at most half of the rest of the line. */
   left -= print_name (out, name, left / 2);
   if (left > MIN_BAR)
     print_bar (out, left - 3, percent);

@@ -8,7 +8,8 @@
 #define BLKSUM_PROGRESS_BAR_H
 
 /* Replace the line on the terminal FD by NAME, unless it is NULL, a bar of
- * which PERCENT is full, TEXT, and, if there is room, MORE.
+ * which PERCENT is full, and this number.  If there is room, TEXT is added, and
+ * then MORE.
  */
 void progress_bar_percent (int fd, const char *name, int percent,
                            const char *text, const char *more);

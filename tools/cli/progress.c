@@ -25,7 +25,7 @@
 #define INTERVAL 0.1            /* minimum seconds between two updates of the
                                  * bar */
 #define MIN_RATE_TIME 1         /* seconds until the rate is meaningful */
-#define MIN_LATENCY 1e6         /* ns: shorter reads are not shown */
+#define MIN_LATENCY 1e6         /* ns: a shorter latency is not shown */
 #define WEIGHT 0.1              /* weight of a read in the mean latency */
 
 static struct progress_target target; /* set once */
@@ -69,7 +69,7 @@ print_percent (void)
   (void) r;
 }
 
-/* Describe the reads if the job waits for them. */
+/* Describe the reads if their mean latency is long. */
 static void
 describe_reads (char *text, size_t room)
 {

@@ -21,8 +21,9 @@ struct progress_target {
  */
 const struct progress *progress_start (const struct progress_target *target);
 
-/* Erase the bar, and draw it again.  Nothing is drawn between these calls, so
- * lines can be printed.  Called by the same thread, after begin.
+/* Erase the bar, and draw it again.  Between these calls a lock is held, and
+ * nothing is drawn, so lines can be printed.  Called by the same thread, after
+ * begin.
  */
 void progress_hide (void);
 void progress_show (void);

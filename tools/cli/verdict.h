@@ -26,7 +26,8 @@ struct verdict_output {
 };
 
 /* Print the verdict and the error of LINE.  This is the report function of a
- * struct check_request; OUTPUT is a struct verdict_output.
+ * struct check_request; OUTPUT is a struct verdict_output.  Exits if stdout
+ * cannot be written.
  */
 void verdict_line (void *output, const struct check_line *line);
 
