@@ -202,34 +202,29 @@ exports_have_sum_locked (const struct disk *disk)
   return disk->published || baseline_is_valid_locked ();
 }
 
-/* Find the first blocks from OFFSET on, before END, that are missing in a table
- * that began with the baseline, although nothing changed them: what was read
- * contradicts the baseline.
+/* Find the first of these blocks that are not changed.  Returns false if all
+ * are.
  */
 static bool
-find_mismatch (struct export *export, uint64_t *offset, uint64_t *end)
+find_unchanged (struct disk *disk, uint64_t *offset, uint64_t *end)
 {
   uint32_t block_size = blkhash_opts_get_block_size (params.hash);
-  uint64_t start, len, last = *end;
+  uint64_t last = *end;
 
-  if (export->disk->changed.all)
-    return true;                /* it cannot be told */
-  for (; blkhash_leaves_next_missing (export->leaves, *offset, &start,
-                                      &len) == 0 && start < last;
-       *offset = start + len)
-    for (*offset = start; *offset < MIN (start + len, last); *offset = *end)
-      if (!block_set_at (&export->disk->changed, block_size, *offset,
-                         MIN (start + len, last), end))
-        return true;
-  return false;
+  for (; *offset < last; *offset = *end)
+    if (!block_set_at (&disk->changed, block_size, *offset, last, end))
+      return true;
+  return disk->changed.all;     /* it cannot be told */
 }
 
 void
 export_check_baseline_locked (struct export *export,
-                              uint64_t offset, uint64_t end)
+                              uint64_t offset, uint64_t len)
 {
+  uint64_t end = offset + len;
+
   if (!export->baseline || export->broken ||
-      !find_mismatch (export, &offset, &end))
+      !find_unchanged (export->disk, &offset, &end))
     return;
   snprintf (export->mismatch, sizeof export->mismatch,
             "bytes %" PRIu64 " to %" PRIu64 " differ from the manifest",
@@ -251,7 +246,6 @@ reset_locked (struct export *export, uint64_t size)
     export->leaves = table_new (size);
   export->broken = export->leaves ? NULL : "no memory";
   disk_log_position (export->disk, &export->log_seen);
-  export->contradictions = 0;
   export->size = size;
   export->written = false;
   export->bytes_read = 0;

@@ -58,8 +58,6 @@ struct export {
   bool published;               /* the report has its sum */
   struct export *next_published, **link_published; /* in disk->published */
   bool written;                 /* clients changed it since the last sum */
-  size_t contradictions;        /* number of leaves_contradictions that were
-                                 * handled */
   uint64_t bytes_read;          /* by clients, since the last sum */
 };
 
@@ -157,12 +155,12 @@ bool exports_withdraw_locked (struct disk *disk, struct export *by,
  */
 bool exports_have_sum_locked (const struct disk *disk);
 
-/* Called if content that was read contradicts the table between OFFSET and
- * END.  If it contradicts the baseline, other blocks of that may be wrong too,
- * so there is no sum.
+/* Called if content that was read contradicts whole blocks of the table, LEN
+ * bytes at OFFSET.  If these are blocks of the baseline that nothing changed,
+ * other blocks of it may be wrong too, so there is no sum.
  */
 void export_check_baseline_locked (struct export *export, uint64_t offset,
-                                   uint64_t end);
+                                   uint64_t len);
 
 /* Call FN with each export, without exports_lock.  This and exports_free are
  * allowed only after the last connection has ended.

@@ -27,6 +27,7 @@
 #include "blkhash.h"
 
 #include "../lib/common/cleanup.h"
+#include "../lib/common/numbers.h"
 #include "../lib/common/strata.h"
 #include "../lib/leaves/leaves.h"
 #include "baseline.h"
@@ -75,7 +76,9 @@ may_read (const struct pass *p, uint64_t bytes)
 {
   SCOPED_LOCK (&exports_lock);
 
-  return p->export->written || bytes < p->export->bytes_read;
+  return p->export->written ||
+    (p->sample ? bytes <= p->export->bytes_read
+               : bytes < p->export->bytes_read);
 }
 
 /* Read the ranges of P, BYTES in total.  WHY is the reason to report if they
@@ -151,6 +154,8 @@ audit (const struct pass *p)
 {
   struct pass audit = *p;
   struct strata sample;
+  uint64_t bytes;
+  int stop;
 
   if (!pass_choose_sample (&audit, &sample))
     return 0;
@@ -158,16 +163,18 @@ audit (const struct pass *p)
     report_no_sum (p, WHY_HIDDEN);
     return -1;
   }
-  if (read_ranges (&audit, sample.chosen * audit.sample_unit,
-                   EXPORT_NOT_AUDITED) == -1)
+  bytes = MIN (sample.chosen * audit.sample_unit, p->export->size);
+  if (read_ranges (&audit, bytes, EXPORT_NOT_AUDITED) == -1)
     return -1;
-  switch (pass_why_stop (p)) {
-  case 0:
-    return 0;
-  case PASS_STALE:              /* it compared nothing, or not all */
+  stop = pass_why_stop (p);
+  if (stop == PASS_CANCELED)
+    return -1;
+  /* Then it compared nothing, or not all. */
+  if (stop == PASS_STALE || pass_is_hidden (&audit)) {
     report_no_sum (p, WHY_HIDDEN);
+    return -1;
   }
-  return -1;
+  return 0;
 }
 
 /* Free the partial blocks of an export whose last client has disconnected:
@@ -319,6 +326,10 @@ finish_export (struct pass *p)
     return;
   if (why) {
     report_no_sum (p, why);
+    return;
+  }
+  if (!flush_to_update (p)) {
+    report_no_sum (p, "the changes cannot be flushed");
     return;
   }
   if (audit (p) == -1) {

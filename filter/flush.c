@@ -9,6 +9,7 @@
 #include "../lib/common/cleanup.h"
 #include "conn.h"
 #include "flush.h"
+#include "params.h"
 #include "pass.h"
 
 bool
@@ -40,4 +41,18 @@ flush_to_see_changes (const struct pass *p)
    * block by block.
    */
   return p->conn->multi_conn && p->next->can_flush (p->next) == 0;
+}
+
+bool
+flush_to_update (const struct pass *p)
+{
+  bool written;
+
+  {
+    SCOPED_LOCK (&exports_lock);
+
+    written = p->export->written;
+  }
+  return !params.update || !written || p->next->can_flush (p->next) == 0 ||
+    flush_conn (p->next, p->conn);
 }

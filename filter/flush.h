@@ -26,4 +26,10 @@ bool flush_conn (nbdkit_next *next, struct conn *conn);
  */
 bool flush_to_see_changes (const struct pass *p);
 
+/* With blkhash-update, flush if clients changed the export: the next server
+ * relies on the manifest, so it is not published before the changes that it
+ * describes are on the disk.  Returns false if they may not be.
+ */
+bool flush_to_update (const struct pass *p);
+
 #endif /* NBDKIT_BLKHASH_FLUSH_H */

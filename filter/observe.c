@@ -152,24 +152,26 @@ observe_extents (struct conn *conn, const struct request *request,
   }
 }
 
-/* If the request contradicts a known block, the disk was changed from outside,
- * or the plugin does not return the same data twice.  Then invalidate the range
- * for the other exports too, and withdraw all sums of the disk.  Reads through
+/* If a request contradicts known blocks, this one or one that has not ended, the
+ * disk was changed from outside, or the plugin does not return the same data
+ * twice.  Then invalidate these blocks for the other exports too, and withdraw all sums of the disk.  Reads through
  * a silent export prove nothing: see conn_is_shut_out_locked.  Returns true if
  * a sum was withdrawn.
  */
 static bool
-withdraw_contradicted_locked (struct export *export,
-                              const struct request *request)
+withdraw_contradicted_locked (struct export *export)
 {
-  size_t contradictions = leaves_contradictions (export->leaves);
+  uint64_t offset, len;
+  bool any = false;
 
-  if (contradictions == export->contradictions || export->silent)
-    return false;
-  export->contradictions = contradictions;
-  export_check_baseline_locked (export, request->offset, request->end);
-  disk_change (export->disk, export, request->offset, request->end);
-  return exports_withdraw_locked (export->disk, export,
+  while (leaves_next_contradiction (export->leaves, &offset, &len)) {
+    if (export->silent)
+      continue;
+    any = true;
+    export_check_baseline_locked (export, offset, len);
+    disk_change (export->disk, export, offset, offset + len);
+  }
+  return any && exports_withdraw_locked (export->disk, export,
                                   "another export name reads something else");
 }
 
@@ -183,7 +185,7 @@ observe_end_locked (struct conn *conn, struct request *request,
     blkhash_leaves_forget (conn->export->leaves,
                            request->taint_end - request->taint,
                            request->taint);
-    withdrawn = withdraw_contradicted_locked (conn->export, request);
+    withdrawn = withdraw_contradicted_locked (conn->export);
   }
   if (conn->export)
     conn->export->bytes_read += bytes_read;

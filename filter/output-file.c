@@ -156,6 +156,7 @@ output_file_keep (struct output_file *file)
   close (file->old);
   file->old = -1;
   file->made = false;
+  file->kept = true;
 }
 
 int
@@ -173,6 +174,7 @@ output_file_empty (struct output_file *file)
   if (r == -1)
     nbdkit_error ("%s: cannot empty %s: %m", file->param, file->path);
   output_file_keep (file);
+  file->kept = false;
   return r;
 }
 
@@ -199,6 +201,18 @@ open_new (const struct output_file *file)
                file->mode);
 }
 
+/* In a directory with the sticky bit, a file of another user can neither be
+ * replaced nor removed.  Returns 0, or -1 after nbdkit_error.
+ */
+static int
+check_kept (const struct output_file *file)
+{
+  if (access (file->path, W_OK) == 0)
+    return 0;
+  nbdkit_error ("%s: cannot write %s: %m", file->param, file->path);
+  return -1;
+}
+
 int
 output_file_check (const struct output_file *file)
 {
@@ -216,7 +230,7 @@ output_file_check (const struct output_file *file)
   }
   close (fd);
   unlink (file->new_path);
-  return 0;
+  return file->kept ? check_kept (file) : 0;
 }
 
 void

@@ -111,25 +111,6 @@ pass_query_extents (const struct pass *p)
 
 /* ---- Ranges to read ---- */
 
-bool
-pass_is_hidden (const struct pass *p)
-{
-  struct visibility *v = &p->export->disk->visibility;
-  uint64_t start, len, offset, end;
-
-  for (offset = 0;
-       blkhash_leaves_next_missing (p->leaves, offset, &start, &len) == 0;
-       offset = start + len) {
-    SCOPED_LOCK (&exports_lock);
-
-    for (offset = start; offset < start + len; offset = end)
-      if (visibility_hidden (v, &p->conn->unflushed, offset, start + len,
-                             &end))
-        return true;
-  }
-  return false;
-}
-
 /* Clip a missing range to the first part that this pass must read.  Returns
  * false if there is no such part.
  */
@@ -195,6 +176,24 @@ pass_next_range (const struct pass *p, uint64_t offset,
     if (clip (p, start, len))
       return true;
     offset = *start + *len;
+  }
+  return false;
+}
+
+bool
+pass_is_hidden (const struct pass *p)
+{
+  struct visibility *v = &p->export->disk->visibility;
+  uint64_t start, len, offset, end;
+
+  for (offset = 0; pass_next_range (p, offset, &start, &len);
+       offset = start + len) {
+    SCOPED_LOCK (&exports_lock);
+
+    for (offset = start; offset < start + len; offset = end)
+      if (visibility_hidden (v, &p->conn->unflushed, offset, start + len,
+                             &end))
+        return true;
   }
   return false;
 }

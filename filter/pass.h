@@ -71,7 +71,7 @@ uint64_t pass_missing (struct blkhash_leaves *leaves);
 void pass_query_extents (const struct pass *p);
 
 /* Returns true if reads by the connection do not prove the content of all
- * missing ranges.
+ * ranges that this pass must read.
  */
 bool pass_is_hidden (const struct pass *p);
 

@@ -79,6 +79,19 @@ stop
 cmp "$manifest" "$dir/good"
 truncate -s -65536 "$dir/disk"
 
+# A user that can neither empty the manifest nor, because of the sticky bit,
+# replace it.
+if [ "$(id -u)" = 0 ]; then
+  mkdir -m 1777 "$dir/sticky"
+  cp "$dir/good" "$dir/sticky/m"
+  chmod 711 "$dir"
+  chmod 666 "$dir/disk"
+  run 1 nbdkit -U - -f --user=nobody --filter="$filter" file "$dir/disk" \
+               blkhash-manifest="$dir/sticky/m" blkhash-update=true --run true
+  has_error 'cannot write'
+  cmp "$dir/sticky/m" "$dir/good"
+fi
+
 # Killed after a change: the manifest is empty, and stays so until the disk was
 # read.
 serve file "$dir/disk" blkhash-file="$sums" "$m" blkhash-update=true

@@ -114,7 +114,7 @@ check_layers filter "blkhash ../lib/common/numbers" "
 blkhash: baseline config-files conn ending export files final finish modify observe params pass-read
 final: export manifest params pass report ../lib/common/cleanup
 finish: baseline conn export flush manifest params pass pass-read ../lib/common/cleanup ../lib/common/strata ../lib/leaves/leaves
-flush: conn pass ../lib/common/cleanup
+flush: conn params pass ../lib/common/cleanup
 pass-read: conn export observe params pass ../lib/common/cleanup
 pass: conn export observe params ../lib/common/cleanup ../lib/common/strata
 modify: conn export inflight params ../lib/common/cleanup

@@ -114,8 +114,12 @@ int
 leaves_contradict_locked (struct blkhash_leaves *l, uint64_t index,
                           uint64_t count)
 {
-  __atomic_store_n (&l->contradictions, l->contradictions + 1,
-                    __ATOMIC_RELAXED);
+  size_t n = l->nr_contradicted;
+
+  if (n < LEAVES_CONTRADICTED)
+    l->contradicted[n] = (struct contradicted) { index, count };
+  if (n <= LEAVES_CONTRADICTED)
+    __atomic_store_n (&l->nr_contradicted, n + 1, __ATOMIC_RELEASE);
   return leaves_set_locked (l, index, count, LEAF_MISSING);
 }
 

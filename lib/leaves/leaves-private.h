@@ -28,6 +28,8 @@ struct leaf_engine;
 struct outer;
 struct partial;
 
+#define LEAVES_CONTRADICTED 16  /* ranges that are recorded */
+
 struct blkhash_leaves {
   /* SIZE is set before SIZE_KNOWN, and both are set under the lock.  They can
    * be read without the lock: SIZE if SIZE_KNOWN is set.
@@ -57,8 +59,14 @@ struct blkhash_leaves {
                                     * it has its own locks */
   struct pieces *pieces;        /* the blocks that are LEAF_PARTIAL */
   uint64_t generation;          /* incremented by every change */
-  size_t contradictions;        /* see leaves_contradictions, which reads it
-                                 * without the lock; atomic */
+  /* Blocks that were contradicted, for leaves_next_contradiction; one more than
+   * the array has if there were too many.  The number is changed with the lock,
+   * and read without it; atomic.
+   */
+  struct contradicted {
+    uint64_t index, count;      /* blocks */
+  } contradicted[LEAVES_CONTRADICTED];
+  size_t nr_contradicted;
   int error;                    /* sticky: leaves may be wrong or lost */
 
   /* In a table that is given once, the leaves of blocks before FOLDED are
@@ -146,7 +154,7 @@ int leaves_store_locked (struct blkhash_leaves *l, uint64_t index,
                          const struct leaf_block *block);
 
 /* Called when an observation contradicts the table: make the blocks missing,
- * and count the contradiction.
+ * and record them.
  */
 int leaves_contradict_locked (struct blkhash_leaves *l, uint64_t index,
                               uint64_t count);

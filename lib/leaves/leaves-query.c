@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaf table: finds missing ranges, counts known bytes and contradictions,
- * and returns the best batch size.  Called from any thread.
+ * The leaf table: finds missing ranges, counts known bytes, returns what
+ * was contradicted, and the best batch size.  Called from any thread.
  */
 
 #include <config.h>
@@ -130,10 +130,32 @@ blkhash_leaves_count (struct blkhash_leaves *l, uint64_t *data,
   }
 }
 
-size_t
-leaves_contradictions (struct blkhash_leaves *l)
+bool
+leaves_next_contradiction (struct blkhash_leaves *l,
+                           uint64_t *offset, uint64_t *len)
 {
-  return __atomic_load_n (&l->contradictions, __ATOMIC_RELAXED);
+  struct contradicted *last;
+  size_t n;
+
+  if (__atomic_load_n (&l->nr_contradicted, __ATOMIC_ACQUIRE) == 0)
+    return false;
+
+  SCOPED_LOCK (&l->lock);
+  n = l->nr_contradicted;
+  if (n == 0)
+    return false;
+  if (n > LEAVES_CONTRADICTED) {
+    *offset = 0;
+    *len = l->size;
+    n = 1;
+  }
+  else {
+    last = &l->contradicted[n - 1];
+    *offset = last->index * l->block_size;
+    *len = blocks_length (l, last->index, last->count);
+  }
+  __atomic_store_n (&l->nr_contradicted, n - 1, __ATOMIC_RELEASE);
+  return true;
 }
 
 size_t

@@ -40,11 +40,13 @@ int leaves_observe_data (struct blkhash_leaves *l, const void *buf,
 int leaves_observe_zero (struct blkhash_leaves *l, uint64_t len,
                          uint64_t offset);
 
-/* Returns the number of contradictions that observations have found: one for
- * each block, or for each run of blocks that were observed to be zero.  Takes
- * no lock, because a server calls it after each observation.
+/* Return whole blocks that an observation contradicted since the last call, and
+ * set *OFFSET and *LEN to their range, in bytes.  Returns false, without taking
+ * a lock, if there are none: a server calls it after each observation.  If too
+ * many were contradicted between two calls, the range is the whole image.
  */
-size_t leaves_contradictions (struct blkhash_leaves *l);
+bool leaves_next_contradiction (struct blkhash_leaves *l,
+                                uint64_t *offset, uint64_t *len);
 
 /* Set whether the table is idle.  When other tables that share the budget need
  * room, the pieces of idle tables are evicted first.

@@ -129,6 +129,54 @@ test_contradiction (void **state)
   blkhash_leaves_free (l);
 }
 
+/* Take what was contradicted: one call must return each of the COUNT blocks from
+ * FIRST on, in any order, and nothing else.
+ */
+static void
+take_contradicted (struct blkhash_leaves *l, uint64_t first, uint64_t count)
+{
+  uint64_t offset, len, taken = 0;
+
+  while (leaves_next_contradiction (l, &offset, &len)) {
+    assert_true (offset >= first * BLOCK);
+    assert_true (offset + len <= (first + count) * BLOCK);
+    taken += len;
+  }
+  assert_int_equal (taken, (first + count == BLOCKS ? SIZE
+                                                    : (first + count) * BLOCK) -
+                    first * BLOCK);
+}
+
+static void
+test_what_is_contradicted (void **state)
+{
+  struct blkhash_leaves *l = new_table ();
+  uint64_t i, round;
+
+  (void) state;
+  for (i = 0; i < BLOCKS; i++)
+    give (l, 'a', i < BLOCKS - 1 ? BLOCK : SIZE - i * BLOCK, i * BLOCK);
+  take_contradicted (l, 0, 0);
+  observe (l, 'a', 4 * BLOCK, 0);
+  take_contradicted (l, 0, 0);
+  observe (l, 'b', BLOCK, 1 * BLOCK);
+  take_contradicted (l, 1, 1);
+  observe (l, 'b', 4 * BLOCK, 0); /* block 1 is missing */
+  observe (l, 'c', BLOCK, 1 * BLOCK);
+  take_contradicted (l, 0, 4);
+  assert_int_equal (leaves_observe_zero (l, SIZE - 5 * BLOCK, 5 * BLOCK), 0);
+  take_contradicted (l, 5, BLOCKS - 5);
+
+  /* More than are recorded: all. */
+  for (round = 0; round < 5; round++) {
+    give (l, 'a', 8 * BLOCK, 0);
+    observe (l, 'b', 8 * BLOCK, 0);
+  }
+  take_contradicted (l, 0, BLOCKS);
+  take_contradicted (l, 0, 0);
+  blkhash_leaves_free (l);
+}
+
 /* Observe zeros in all blocks with one call.  The result is different for each
  * block.
  */
@@ -184,6 +232,7 @@ main (void)
     cmocka_unit_test (test_fills_gaps),
     cmocka_unit_test (test_known_stays),
     cmocka_unit_test (test_contradiction),
+    cmocka_unit_test (test_what_is_contradicted),
     cmocka_unit_test (test_zeros_over_all),
     cmocka_unit_test (test_pieces),
   };
