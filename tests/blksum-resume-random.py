@@ -267,13 +267,21 @@ class Nbd(Case):
         super().__init__(where, rng, "nbd", size, "sha256",
                          ["--assume-unchanged"])
         self.rate = rate
-        path = os.path.join(where, "socket")
+        self.socket = os.path.join(where, "socket")
+        self.server = None
+        self.operand = "nbd+unix:///?socket=" + self.socket
+
+    def start(self, *options):
+        """With a new server: nbdkit 1.32 can abort if a client is killed while
+        its requests are in flight."""
+        self.end()
         self.server = subprocess.Popen(
-            ["nbdkit", "-f", "--exit-with-parent", "-U", path, "-r",
-             "--filter=rate", "file", self.image, "rate=%d" % (8 * rate)],
+            ["nbdkit", "-f", "--exit-with-parent", "-U", self.socket, "-r",
+             "--filter=rate", "file", self.image, "rate=%d" % (8 * self.rate)],
             stderr=subprocess.DEVNULL)
-        wait_for(lambda: listens_at(path) or self.server.poll() is not None)
-        self.operand = "nbd+unix:///?socket=" + path
+        wait_for(lambda: listens_at(self.socket) or
+                 self.server.poll() is not None)
+        return super().start(*options)
 
     def write_expected(self, where):
         options, self.options = self.options, ["-d", "sha256"]
@@ -284,8 +292,11 @@ class Nbd(Case):
         return self.server.pid
 
     def end(self):
-        self.server.terminate()
-        self.server.wait()
+        if self.server:
+            self.server.terminate()
+            self.server.wait()
+            if os.path.exists(self.socket):
+                os.remove(self.socket)
 
 
 def main():
