@@ -44,13 +44,19 @@ page () {
   done
   mkdir "$dir/$page"
   cd "$dir/$page"
-  # Each command is numbered, before its line and before its output.
+  # Each command is numbered, before its line and before its output.  A command
+  # whose first line ends with { is a function, until a line with only }.
   awk -v end="$end" '
+    function unfinished () {
+      if (/^ *[}]$/)
+        in_function = 0
+      return in_function || /(\\|&&|\|\|)$/
+    }
     end != "" && $0 == end { exit }
-    more          { print substr ($0, 5) > "../commands"; more = /(\\|&&|\|\|)$/; next }
+    more          { print substr ($0, 5) > "../commands"; more = unfinished (); next }
     /^    \$ /    { print "echo command " ++n ":\n" substr ($0, 7) > "../commands"
                     print "command " n ":" > "../expected"
-                    in_session = 1; more = /(\\|&&|\|\|)$/; next }
+                    in_session = 1; in_function = /[{]$/; more = unfinished (); next }
     /^    /       { if (in_session) print substr ($0, 5) > "../expected"; next }
                   { in_session = 0 }
   ' "$abs_top_srcdir/docs/$page.md"
@@ -87,7 +93,10 @@ page construction openssl
 page=verification
 if grep -q '^#define HAVE_LIBNBD 1' "$abs_top_builddir/config.h"; then
   page verification openssl qemu-img qemu-io qemu-nbd
+  page backup nbdinfo qemu-img qemu-io qemu-nbd
 else
+  skip_page "built without libnbd"
+  page=backup
   skip_page "built without libnbd"
 fi
 page=compatibility
