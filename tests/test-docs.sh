@@ -132,6 +132,16 @@ else
       skip_page "no plugin curl of nbdkit"
     done
   fi
+  page=migration
+  if "$PYTHON" -c 'import nbd' 2> /dev/null; then
+    ln -s "$PYTHON" "$dir/bin/python3"          # which nbdsh runs
+    # If a command fails, its server of the source still runs.
+    at_exit 'kill_at_exit "$(cat "$dir/migration/vm.pid" 2> /dev/null)"'
+    page migration nbdcopy nbdinfo nbdsh qemu-img qemu-io qemu-nbd
+    rm "$dir/bin/python3"
+  else
+    skip_page "no module nbd of Python"
+  fi
 fi
 
 page=passes
