@@ -17,6 +17,7 @@
 #include <nbdkit-filter.h>
 
 #include "../lib/common/cleanup.h"
+#include "../lib/common/numbers.h"
 #include "conn.h"
 
 /* Protected by exports_lock. */
@@ -231,6 +232,7 @@ conn_flush_begin (struct conn *conn, struct flush *flush)
   SCOPED_LOCK (&exports_lock);
 
   flush->foreign = foreign_changes (conn);
+  flush->changes = conn->disk ? conn->disk->changes : 0;
   visibility_flush_begin (&conn->unflushed);
 }
 
@@ -254,6 +256,10 @@ conn_flush_end (struct conn *conn, const struct flush *flush, bool ok)
   disk = conn->disk;
   if (disk)
     disk_flush_ended (disk, &conn->unflushed, ok);
+  if (disk && !ok)
+    disk->lost = true;
+  else if (disk)
+    disk->flushed = MAX (disk->flushed, flush->changes);
   if (visibility_flush_end (&conn->unflushed, ok, lose, disk) && disk) {
     disk->changes++;
     conn->own_changes++;

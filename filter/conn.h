@@ -97,6 +97,7 @@ bool conn_is_ignored_locked (const struct conn *conn);
 struct flush {
   uint64_t foreign;             /* number of changes by others that it makes
                                  * visible */
+  uint64_t changes;             /* disk->changes when it began */
 };
 void conn_flush_begin (struct conn *conn, struct flush *flush);
 void conn_flush_end (struct conn *conn, const struct flush *flush, bool ok);

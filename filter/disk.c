@@ -78,6 +78,7 @@ disk_change_end (struct disk *disk, struct request *request,
                  const void *by)
 {
   disk->changes++;
+  disk->last_change = disk->changes;
   disk->changing--;
   inflight_end (&disk->inflight, request);
   disk_change (disk, by, request->offset, request->end);
@@ -96,6 +97,13 @@ disk_flush_ended (struct disk *disk, struct unflushed *by, bool ok)
       if (visibility_flushing (by, offset, request->end, &run_end) &&
           request->by != by)
         inflight_replaced (request, offset, run_end);
+}
+
+bool
+disk_is_durable (const struct disk *disk)
+{
+  return !disk->lost && disk->changing == 0 &&
+    disk->flushed >= disk->last_change;
 }
 
 void

@@ -30,6 +30,11 @@ struct disk {
                                  * begins and when it ends, see also
                                  * conn_flush_end */
   unsigned changing;            /* number of changes in flight */
+  uint64_t last_change;         /* CHANGES at the end of the last change */
+  uint64_t flushed;             /* CHANGES when the last flush that succeeded
+                                 * began */
+  bool lost;                    /* a flush failed: changes may be lost, although
+                                 * a later flush succeeds */
   struct inflight inflight;
   struct visibility visibility;
   struct block_set changed;     /* with blkhash-update: blocks whose content in
@@ -64,6 +69,11 @@ void disk_change (struct disk *disk, const void *by,
  * return the content of the disk.
  */
 void disk_flush_ended (struct disk *disk, struct unflushed *by, bool ok);
+
+/* Returns true if there was no change; or if a flush has succeeded since the
+ * last change ended, and none has failed.
+ */
+bool disk_is_durable (const struct disk *disk);
 
 /* Set *SEEN to the end of the log, for disk_catch_up. */
 void disk_log_position (struct disk *disk, uint64_t *seen);

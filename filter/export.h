@@ -121,8 +121,9 @@ void export_publish_locked (struct export *export,
 /* A reason for export_incomplete_locked; the argument is a uint64_t. */
 #define EXPORT_UNKNOWN_BYTES "the content of %" PRIu64 " bytes is not known"
 
-/* A reason without an argument. */
+/* Reasons without an argument. */
 #define EXPORT_NOT_AUDITED "the manifest was not audited"
+#define EXPORT_NOT_FLUSHED "the changes cannot be flushed"
 
 /* Returns true if clients neither read nor changed the export, and it never had
  * a line in the report.

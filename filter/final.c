@@ -74,6 +74,8 @@ begin_report (struct export *export, const char **why)
     export_catch_up_locked (export);
   if (!*why && export->baseline && params.audit > 0)
     *why = EXPORT_NOT_AUDITED;
+  if (!*why && params.update && !disk_is_durable (export->disk))
+    *why = EXPORT_NOT_FLUSHED;
   return !export->published;
 }
 

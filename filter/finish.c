@@ -112,6 +112,10 @@ read_ranges (const struct pass *p, uint64_t bytes, const char *why)
   err = pass_read (p, bytes);
   if (err == PASS_CANCELED)
     return -1;
+  if (err == PASS_STALE && p->sample) {
+    report_no_sum (p, WHY_HIDDEN);
+    return -1;
+  }
   if (err > 0) {
     snprintf (failed, sizeof failed, "cannot read the rest: %s",
               strerror (err));
@@ -155,7 +159,6 @@ audit (const struct pass *p)
   struct pass audit = *p;
   struct strata sample;
   uint64_t bytes;
-  int stop;
 
   if (!pass_choose_sample (&audit, &sample))
     return 0;
@@ -164,16 +167,9 @@ audit (const struct pass *p)
     return -1;
   }
   bytes = MIN (sample.chosen * audit.sample_unit, p->export->size);
-  if (read_ranges (&audit, bytes, EXPORT_NOT_AUDITED) == -1)
+  if (read_ranges (&audit, bytes, EXPORT_NOT_AUDITED) == -1 ||
+      pass_why_stop (p) == PASS_CANCELED)
     return -1;
-  stop = pass_why_stop (p);
-  if (stop == PASS_CANCELED)
-    return -1;
-  /* Then it compared nothing, or not all. */
-  if (stop == PASS_STALE || pass_is_hidden (&audit)) {
-    report_no_sum (p, WHY_HIDDEN);
-    return -1;
-  }
   return 0;
 }
 
@@ -329,7 +325,7 @@ finish_export (struct pass *p)
     return;
   }
   if (!flush_to_update (p)) {
-    report_no_sum (p, "the changes cannot be flushed");
+    report_no_sum (p, EXPORT_NOT_FLUSHED);
     return;
   }
   if (audit (p) == -1) {

@@ -43,16 +43,18 @@ flush_to_see_changes (const struct pass *p)
   return p->conn->multi_conn && p->next->can_flush (p->next) == 0;
 }
 
+static bool
+is_durable (const struct pass *p)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  return disk_is_durable (p->export->disk);
+}
+
 bool
 flush_to_update (const struct pass *p)
 {
-  bool written;
-
-  {
-    SCOPED_LOCK (&exports_lock);
-
-    written = p->export->written;
-  }
-  return !params.update || !written || p->next->can_flush (p->next) == 0 ||
-    flush_conn (p->next, p->conn);
+  if (!params.update || p->next->can_flush (p->next) == 0 || is_durable (p))
+    return true;
+  return flush_conn (p->next, p->conn) && is_durable (p);
 }

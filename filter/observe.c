@@ -152,11 +152,11 @@ observe_extents (struct conn *conn, const struct request *request,
   }
 }
 
-/* If a request contradicts known blocks, this one or one that has not ended, the
- * disk was changed from outside, or the plugin does not return the same data
- * twice.  Then invalidate these blocks for the other exports too, and withdraw all sums of the disk.  Reads through
- * a silent export prove nothing: see conn_is_shut_out_locked.  Returns true if
- * a sum was withdrawn.
+/* If a request contradicts known blocks, this one or one that has not ended,
+ * the disk was changed from outside, or the plugin does not return the same
+ * data twice.  Then invalidate these blocks for the other exports too, and
+ * withdraw all sums of the disk.  Reads through a silent export prove nothing:
+ * see conn_is_shut_out_locked.  Returns true if a sum was withdrawn.
  */
 static bool
 withdraw_contradicted_locked (struct export *export)

@@ -222,8 +222,8 @@ read_in_requests (const struct reading *r, unsigned char *buf,
   return 0;
 }
 
-/* Read and observe a range.  Returns 0, or an errno value.  *WAITED is set to
- * whether the plugin waited for long.
+/* Read and observe a range.  Returns 0; an errno value; or PASS_STALE if a part
+ * of a sample proves nothing.  Sets *WAITED to whether the plugin waited long.
  */
 static int
 read_range (const struct reading *r, void *buf, struct range range,
@@ -236,6 +236,11 @@ read_range (const struct reading *r, void *buf, struct range range,
   int err;
 
   observe_begin (conn, &request, range.start, range.end - range.start);
+  if (r->pass->sample &&
+      (request.ignored || request.hidden < request.hidden_end)) {
+    observe_end (conn, &request, 0);
+    return PASS_STALE;
+  }
   begin = now_ns ();
   waits = count_waits ();
   err = read_in_requests (r, buf, range);
@@ -287,7 +292,7 @@ read_ranges (struct reading *r, void *buf)
     err = pass_why_stop (r->pass);
     if (!err) {
       err = read_range (r, buf, range, &waited);
-      if (err && give_back (r, range))
+      if (err > 0 && give_back (r, range))
         return;
     }
     if (err) {

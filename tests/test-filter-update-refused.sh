@@ -86,8 +86,9 @@ if [ "$(id -u)" = 0 ]; then
   cp "$dir/good" "$dir/sticky/m"
   chmod 711 "$dir"
   chmod 666 "$dir/disk"
-  run 1 nbdkit -U - -f --user=nobody --filter="$filter" file "$dir/disk" \
-               blkhash-manifest="$dir/sticky/m" blkhash-update=true --run true
+  run 1 timeout "$limit" nbdkit -U - -f --user=nobody --filter="$filter" \
+               file "$dir/disk" blkhash-manifest="$dir/sticky/m" \
+               blkhash-update=true
   has_error 'cannot write'
   cmp "$dir/sticky/m" "$dir/good"
 fi

@@ -115,11 +115,16 @@ leaves_contradict_locked (struct blkhash_leaves *l, uint64_t index,
                           uint64_t count)
 {
   size_t n = l->nr_contradicted;
+  struct contradicted *last = n > 0 && n <= LEAVES_CONTRADICTED
+    ? &l->contradicted[n - 1] : NULL;
 
-  if (n < LEAVES_CONTRADICTED)
-    l->contradicted[n] = (struct contradicted) { index, count };
-  if (n <= LEAVES_CONTRADICTED)
+  if (last && last->index + last->count == index)
+    last->count += count;
+  else if (n <= LEAVES_CONTRADICTED) {
+    if (n < LEAVES_CONTRADICTED)
+      l->contradicted[n] = (struct contradicted) { index, count };
     __atomic_store_n (&l->nr_contradicted, n + 1, __ATOMIC_RELEASE);
+  }
   return leaves_set_locked (l, index, count, LEAF_MISSING);
 }
 

@@ -28,7 +28,7 @@ struct leaf_engine;
 struct outer;
 struct partial;
 
-#define LEAVES_CONTRADICTED 16  /* ranges that are recorded */
+#define LEAVES_CONTRADICTED 64  /* ranges that are recorded */
 
 struct blkhash_leaves {
   /* SIZE is set before SIZE_KNOWN, and both are set under the lock.  They can
