@@ -94,7 +94,6 @@ page=verification
 if grep -q '^#define HAVE_LIBNBD 1' "$abs_top_builddir/config.h"; then
   page verification openssl qemu-img qemu-io qemu-nbd
   page backup nbdinfo qemu-img qemu-io qemu-nbd
-  page repair qemu-img qemu-io qemu-nbd
 else
   skip_page "built without libnbd"
   page=backup

@@ -18,10 +18,37 @@
 #include "blkhash.h"
 
 #include "../lib/common/sum-line.h"
-#include "cli/json-name.h"
+#include "../lib/common/utf8.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "util/result.h"
+
+/* JSON is UTF-8, and names are bytes: invalid UTF-8 is replaced by U+FFFD. */
+static struct json_object *
+json_name (const char *name)
+{
+  static const char replacement[] = "\xef\xbf\xbd";
+  struct json_object *json = NULL;
+  char *text = NULL;
+  size_t size;
+  FILE *out = open_memstream (&text, &size);
+
+  if (!out)
+    return NULL;
+  while (*name) {
+    size_t n = utf8_length (name);
+
+    if (n > 0)
+      fwrite (name, 1, n, out);
+    else
+      fputs (replacement, out), n = 1;
+    name += n;
+  }
+  if (fclose (out) == 0)
+    json = json_object_new_string_len (text, size);
+  free (text);
+  return json;
+}
 
 static void
 add_number (struct json_object *json, const char *key, uint64_t value)

@@ -193,15 +193,6 @@ probe_and_inspect (struct image *image, const struct file *file,
   return inspect_probed (&image->top, head, &context, error);
 }
 
-const char *
-image_probe (const struct file *file, struct error *error)
-{
-  const struct imagefile all = imagefile_of (file);
-  unsigned char head[PROBE_SIZE];
-
-  return probe (&all, head, error);
-}
-
 int
 image_inspect (struct file *file, const char *format, struct files *files,
                struct image *image, struct error *error)

@@ -48,11 +48,6 @@ int image_inspect (struct file *file, const char *format, struct files *files,
 int image_inspect_opts (const char *opts, struct files *files,
                         struct image *image, struct error *error);
 
-/* Returns the format of FILE, a static string, by its content; or NULL with the
- * reason.  Nothing else is checked.
- */
-const char *image_probe (const struct file *file, struct error *error);
-
 void image_destroy (struct image *image);
 
 /* Returns the argument with which qemu opens an image that was inspected: see

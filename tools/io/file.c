@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 #include "../lib/common/numbers.h"
-#include "io/direct-io.h"
 #include "io/file.h"
 #include "io/lock.h"
 #include "io/prefetch.h"
@@ -119,20 +118,6 @@ enable_direct (struct file *file, uint64_t position)
   }
 }
 
-void
-file_bypass_cache (struct file *file)
-{
-  int fd = file->direct ? -1 : reopen_direct (file);
-
-  if (fd == -1)
-    return;
-  file->direct = direct_io_works (fd);
-  if (file->direct)
-    file->data = (struct read_file) { .fd = fd, .direct_fd = -1 };
-  else
-    close (fd);
-}
-
 bool
 file_supports_direct (const struct file *file)
 {
@@ -159,12 +144,6 @@ static void
 enable_direct (struct file *file, uint64_t position)
 {
   (void) file; (void) position;
-}
-
-void
-file_bypass_cache (struct file *file)
-{
-  (void) file;
 }
 
 bool
@@ -275,7 +254,7 @@ file_new (int fd, const char *path, bool named, bool force_share, bool cache,
 void
 file_avoid_cache (struct file *file)
 {
-  if (file_is_block_device (file) || file->direct)
+  if (file_is_block_device (file))
     return;
   file->data.mode = read_detect_mode (file->fd);
   if (file->data.mode == READ_ADVISE && file->data.direct_fd == -1 &&
@@ -284,18 +263,16 @@ file_avoid_cache (struct file *file)
 }
 
 int
-file_read_pages (const struct file *file, void *buf, size_t len, uint64_t at)
+file_read (const struct file *file, void *buf, size_t len, uint64_t at,
+           uint64_t offset, struct error *error)
 {
   size_t pages = (len + READ_ALIGN - 1) / READ_ALIGN * READ_ALIGN;
   /* A read must not extend beyond the maximum offset. */
   size_t most = MIN (pages, INT64_MAX - at);
+  int err = read_range (&file->data, buf, most, len, at);
 
-  return read_range (&file->data, buf, most, len, at);
-}
-
-int
-file_read_failed (int err, uint64_t offset, struct error *error)
-{
+  if (err == 0)
+    return 0;
   if (err == -1)
     return error_set (error, "cannot read at offset %llu: the file was "
                       "truncated while it was read",
@@ -304,18 +281,9 @@ file_read_failed (int err, uint64_t offset, struct error *error)
                       (unsigned long long) offset);
 }
 
-int
-file_read (const struct file *file, void *buf, size_t len, uint64_t at,
-           uint64_t offset, struct error *error)
-{
-  int err = file_read_pages (file, buf, len, at);
-
-  return err ? file_read_failed (err, offset, error) : 0;
-}
-
 /* Read LEN bytes at any alignment with direct I/O, which reads whole pages. */
 static int
-read_unaligned (const struct read_file *file, void *buf, size_t len, uint64_t at)
+read_pages (const struct read_file *file, void *buf, size_t len, uint64_t at)
 {
   size_t before = at % READ_ALIGN;
   size_t size = (before + len + READ_ALIGN - 1) / READ_ALIGN * READ_ALIGN;
@@ -339,7 +307,7 @@ file_read_table (const struct file *file, void *buf, size_t len, uint64_t at)
   if (file->prefetch &&
       prefetch_copy (file->prefetch, file->data.fd, buf, len, at))
     return 0;
-  return file->direct ? read_unaligned (&cached, buf, len, at)
+  return file->direct ? read_pages (&cached, buf, len, at)
                       : read_range (&cached, buf, len, len, at);
 }
 

@@ -50,30 +50,16 @@ void file_free (struct file *file);
  */
 void file_avoid_cache (struct file *file);
 
-/* Read the data with direct I/O, also what is in the page cache.  Called before
- * file_avoid_cache, which has no effect then.  If it is not possible,
- * file->direct is not set.
- */
-void file_bypass_cache (struct file *file);
-
 /* Does the file support direct I/O?  Not every file system does. */
 bool file_supports_direct (const struct file *file);
 
-/* Read LEN bytes at offset AT of the file into BUF.  AT and BUF are aligned if
- * direct I/O is used.  BUF has room for whole pages, because a direct read is
- * extended to the end of the last page.  Returns 0; an errno value; or -1 if the
- * file is too short.  Thread-safe.
- */
-int file_read_pages (const struct file *file, void *buf, size_t len,
-                     uint64_t at);
-
-/* The same; OFFSET is the offset in the image, for messages.  Returns 0 or -1.
+/* Read LEN bytes at offset AT of the file into BUF.  OFFSET is the offset in
+ * the image, for messages.  AT and BUF are aligned if direct I/O is used.  BUF
+ * has room for whole pages, because a direct read is extended to the end of the
+ * last page.  Returns 0 or -1.  Thread-safe.
  */
 int file_read (const struct file *file, void *buf, size_t len, uint64_t at,
                uint64_t offset, struct error *error);
-
-/* Set ERROR to the result ERR of file_read_pages, which is not 0.  Returns -1. */
-int file_read_failed (int err, uint64_t offset, struct error *error);
 
 /* Read a piece of a table, at any alignment.  It stays in the page cache,
  * unless the file is read with direct I/O.  Returns 0; an errno value; or -1 if

@@ -181,12 +181,6 @@ read_range (const struct read_file *file, void *buf, size_t len, size_t min,
 }
 
 void
-read_drop_cached (int fd)
-{
-  advise (fd, 0, 0, POSIX_FADV_DONTNEED);
-}
-
-void
 read_ahead (int fd, size_t len, uint64_t offset)
 {
   advise (fd, offset, len, POSIX_FADV_WILLNEED);

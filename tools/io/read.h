@@ -56,11 +56,6 @@ void read_ahead (int fd, size_t len, uint64_t offset);
  */
 void read_extend_readahead (int fd);
 
-/* Drop all pages of FD from the page cache, except those that are not written to
- * the storage yet.
- */
-void read_drop_cached (int fd);
-
 /* For a file that is read past the page cache: first disable the readahead of
  * the kernel, then detect the best mode.
  */

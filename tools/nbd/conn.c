@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "../lib/common/cleanup.h"
 #include "../lib/common/numbers.h"
@@ -22,8 +21,6 @@
 #include "nbd/load.h"
 #include "util/clock.h"
 #include "util/error.h"
-#include "util/medium-error.h"
-#include "util/source-options.h"
 
 /* ---- Errors ---- */
 
@@ -132,19 +129,6 @@ read_chunk (void *opaque, const void *bytes, size_t len, uint64_t offset,
   return 0;
 }
 
-/* The request of BUFFER ended with ERR.  Does all of its range count as zeros?
- */
-static bool
-may_skip (const struct buffer *buffer, int err)
-{
-  const struct conn *conn = buffer->owner;
-  const struct range *range = &buffer->place.range;
-
-  return is_medium_error (err) &&
-    (buffer->unreadable ||
-     source_may_skip (conn->reader->options, range->offset, range->len));
-}
-
 /* A request of LEN bytes ended. */
 static int
 request_done (struct buffer *buffer, size_t len, int *err)
@@ -157,14 +141,6 @@ request_done (struct buffer *buffer, size_t len, int *err)
   conn->in_flight_bytes -= len;
   buffer->completed += len;
   last = buffer->completed == buffer->len;
-  if (may_skip (buffer, *err)) {
-    buffer->unreadable = true;
-    *err = 0;
-  }
-  if (last && buffer->unreadable) {
-    memset (buffer->bytes, 0, buffer->len);
-    buffer->received = buffer->len;
-  }
   if (*err == 0 && last && buffer->received != buffer->len)
     *err = EPROTO;
   if (*err) {

@@ -21,7 +21,6 @@
 struct error;
 struct nbd_handle;
 struct scan;
-struct source_options;
 
 /* While the thread of the connection runs, only that thread uses it, except FD,
  * ENDED, and next.item, which the dispatcher protects.
@@ -46,7 +45,6 @@ struct conn {
 
 struct nbd_reader {
   /* Set once. */
-  const struct source_options *options;
   struct conn conns[NBD_MAX_CONNS];
   unsigned nr_conns;
   size_t min_request, max_request; /* bytes */

@@ -349,9 +349,7 @@ int
 nbd_scan (const struct source_options *options, struct nbd_handle **conns,
           unsigned *nr_conns, bool is_remote, uint64_t size, struct scan *scan)
 {
-  struct nbd_reader reader = {
-    .options = options, .nr_conns = *nr_conns, .is_remote = is_remote
-  };
+  struct nbd_reader reader = { .nr_conns = *nr_conns, .is_remote = is_remote };
   struct error error = { "" };
   bool failed;
 

@@ -32,7 +32,6 @@ struct buffer {
   size_t requested;             /* number of bytes that were requested */
   size_t completed;             /* number of bytes whose replies completed */
   size_t received;              /* number of bytes of data that arrived */
-  bool unreadable;              /* a reply says so: it counts as zeros */
 };
 
 struct buffers {

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "io/file.h"
@@ -18,8 +17,6 @@
 #include "source/raw.h"
 #include "source/source.h"
 #include "util/error.h"
-#include "util/medium-error.h"
-#include "util/source-options.h"
 
 struct raw {
   struct source source;
@@ -48,15 +45,9 @@ raw_read (void *opaque, const struct range *range, void *buf,
           struct error *error)
 {
   const struct raw *raw = opaque;
-  int err = file_read_pages (raw->files.first, buf, range->len,
-                             raw->start + range->offset);
 
-  if (is_medium_error (err) &&
-      source_may_skip (raw->options, range->offset, range->len)) {
-    memset (buf, 0, range->len);
-    return 0;
-  }
-  return err ? file_read_failed (err, range->offset, error) : 0;
+  return file_read (raw->files.first, buf, range->len,
+                    raw->start + range->offset, range->offset, error);
 }
 
 static bool

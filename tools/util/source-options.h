@@ -38,12 +38,6 @@ struct source_options {
   bool cache;                   /* leave the data that was read in the page
                                  * cache */
   bool extents;                 /* query extents */
-  /* Called if the storage cannot read LEN bytes at OFFSET, by any thread.
-   * Returns true if they are to count as zeros; otherwise, or if it is NULL, the
-   * error ends the scan.  A raw file or device, and an NBD export, call it.
-   */
-  bool (*unreadable) (void *opaque, uint64_t offset, uint64_t len);
-  void *unreadable_opaque;
   unsigned threads;             /* number of threads that read and hash, at
                                  * least 1 */
   struct semaphore *hashing;    /* limits the threads that hash, if images
@@ -56,13 +50,5 @@ struct source_options {
   unsigned queue_depth;         /* maximum number of requests in flight on an
                                  * NBD connection; 0: as many as help */
 };
-
-static inline bool
-source_may_skip (const struct source_options *options, uint64_t offset,
-                 uint64_t len)
-{
-  return options->unreadable &&
-    options->unreadable (options->unreadable_opaque, offset, len);
-}
 
 #endif /* BLKSUM_SOURCE_OPTIONS_H */
