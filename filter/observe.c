@@ -171,8 +171,9 @@ withdraw_contradicted_locked (struct export *export)
     export_check_baseline_locked (export, offset, len);
     disk_change (export->disk, export, offset, offset + len);
   }
-  return any && exports_withdraw_locked (export->disk, export,
-                                  "another export name reads something else");
+  return any &&
+    exports_withdraw_locked (export->disk, export,
+                             "another export name reads something else");
 }
 
 static bool
