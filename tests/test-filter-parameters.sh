@@ -86,7 +86,7 @@ refuses_to_start 'unknown digest: sha257' null blkhash-digest=sha257
 refuses_to_start 'unknown digest: ' null blkhash-digest=
 refuses_to_start 'unknown digest: md5/4k/s3' null blkhash-digest=md5/4k/s3
 refuses_to_start 'power of two' null blkhash-digest=md5/5000
-refuses_to_start 'another block size' null blkhash-digest=md5/4k \
+refuses_to_start 'the block sizes of' null blkhash-digest=md5/4k \
                  blkhash-block-size=8k
 for size in 0 1 2 3 5000 32M 4G 8E x; do
   refuses_to_start '' null blkhash-block-size=$size
