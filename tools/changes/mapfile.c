@@ -102,8 +102,7 @@ parse_number (const char *word, uint64_t *number)
 
   errno = 0;
   value = strtoull (word, &rest, 0);
-  if (!isdigit ((unsigned char) *word) || *rest || errno != 0 ||
-      value > UINT64_MAX)
+  if (!isdigit ((unsigned char) *word) || *rest || errno != 0)
     return -1;
   *number = value;
   return 0;

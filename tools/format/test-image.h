@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An image for the unit tests of parsers.
+ * An image for the unit tests of parsers.  Include cmocka.h before.
  */
 
 #ifndef BLKSUM_TEST_IMAGE_H
@@ -9,8 +9,10 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "format/imagefile.h"
+#include "util/error.h"
 
 /* Set FILE to F, and return an image that is the first SIZE bytes of it. */
 static inline struct imagefile
@@ -18,6 +20,18 @@ test_image (struct file *file, FILE *f, uint64_t size)
 {
   *file = (struct file) { .fd = -1, .data.fd = fileno (f), .size = size };
   return imagefile_of (file);
+}
+
+/* A check that set ERROR returned R: it succeeded if EXPECTED is NULL, or failed
+ * with a message that contains EXPECTED.
+ */
+static inline void
+assert_checked (int r, const struct error *error, const char *expected)
+{
+  assert_int_equal (r == -1, error_is_set (error));
+  if (expected && !strstr (error->text, expected))
+    assert_string_equal (error->text, expected);
+  assert_int_equal (r, expected ? -1 : 0);
 }
 
 #endif /* BLKSUM_TEST_IMAGE_H */

@@ -57,14 +57,10 @@ assert_check (const char *expected)
   struct file opened;
   struct imagefile file = test_image (&opened, f, size);
   struct error error = { "" };
-  int r;
 
   assert_int_equal (pwrite (fileno (f), image, size, 0), size);
-  r = minor_formats_check (&file, format, &error);
-  assert_int_equal (r == -1, error_is_set (&error));
-  assert_int_equal (r, expected ? -1 : 0);
-  if (expected && !strstr (error.text, expected))
-    assert_string_equal (error.text, expected);
+  assert_checked (minor_formats_check (&file, format, &error), &error,
+                  expected);
   fclose (f);
 }
 

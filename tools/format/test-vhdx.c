@@ -121,10 +121,7 @@ assert_result (const char *expected)
   struct vhdx vhdx;
   int r = vhdx_check (&file, &vhdx, &error);
 
-  assert_int_equal (r == -1, error_is_set (&error));
-  if (expected && !strstr (error.text, expected))
-    assert_string_equal (error.text, expected);
-  assert_int_equal (r, expected ? -1 : 0);
+  assert_checked (r, &error, expected);
 }
 
 static void

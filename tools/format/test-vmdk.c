@@ -74,14 +74,9 @@ assert_result (int (*check) (const struct imagefile *, struct error *),
   struct file opened;
   struct imagefile file = test_image (&opened, f, size);
   struct error error = { "" };
-  int r;
 
   assert_int_equal (pwrite (fileno (f), image, size, 0), size);
-  r = check (&file, &error);
-  assert_int_equal (r == -1, error_is_set (&error));
-  assert_int_equal (r, expected ? -1 : 0);
-  if (expected && !strstr (error.text, expected))
-    assert_string_equal (error.text, expected);
+  assert_checked (check (&file, &error), &error, expected);
   fclose (f);
 }
 
