@@ -8,6 +8,7 @@
 #ifndef NBDKIT_BLKHASH_TEST_NBDKIT_H
 #define NBDKIT_BLKHASH_TEST_NBDKIT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -42,6 +43,11 @@ extern unsigned disk_failures;
  * errno value with which the read fails.
  */
 extern int (*disk_on_read) (void);
+
+/* Called when a write has changed the disk, before it ends. */
+extern void (*disk_on_written) (void);
+
+extern atomic_uint disk_flushes_failed;
 
 /* How connections see it; set it only while there are none.  By default they
  * share one view, and have multi-conn.

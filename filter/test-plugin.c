@@ -42,6 +42,8 @@ struct view {
 unsigned char *disk;
 unsigned disk_failures;
 int (*disk_on_read) (void);
+void (*disk_on_written) (void);
+atomic_uint disk_flushes_failed;
 struct disk_mode disk_mode = { .multi_conn = true };
 _Thread_local unsigned disk_seed;
 
@@ -296,6 +298,8 @@ plugin_pwrite (nbdkit_next *next, const void *buf, uint32_t len,
     changed_locked (view, offset, len);
   }
   end_change (view, offset, len, fails ? 0 : flags);
+  if (disk_on_written)
+    disk_on_written ();
   return fails ? -1 : 0;
 }
 
@@ -360,6 +364,7 @@ plugin_flush (nbdkit_next *next, uint32_t flags, int *err)
   *err = EIO;
   maybe_yield ();
   if (disk_mode.flush == FLUSH_FAILS && one_in (2)) {
+    disk_flushes_failed++;
     lose (view);
     maybe_yield ();
     return -1;

@@ -23,6 +23,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-filter.h>
+
 #include <cmocka.h>
 
 #include "test-locks.h"
@@ -260,31 +263,40 @@ read_while_written (void)
   return 0;
 }
 
-/* The same with more blocks than a table records. */
-static int
-write_many (void)
+/* A read has the content of a write that has not ended. */
+static void
+read_written (void)
 {
-  unsigned i;
-
-  disk_on_read = NULL;
-  for (i = 0; i < 40; i++)
-    client_write (other, 'n', BLOCK, i * BLOCK, 0);
-  return 0;
+  disk_on_written = NULL;
+  client_read (other, 99 * BLOCK, 0);
 }
 
 static int
-read_while_many_are_written (void)
+read_before_write_ends (uint32_t blocks)
 {
   struct client *client = client_open ("a");
 
-  other = client;
-  client_read (client, BLOCK, 0);
-  disk_on_read = write_many;
-  client_read (client, 50 * BLOCK, 0);
+  other = client_open ("a");
+  disk_on_written = read_written;
+  client_write (client, 'n', blocks * BLOCK, BLOCK, 0);
+  client_disconnect (other);
   client_disconnect (client);
   check (!result_has ("incomplete") &&
          manifest_is_right (manifest, SIZE, BLOCK));
   return 0;
+}
+
+static int
+read_before_one_is_written (void)
+{
+  return read_before_write_ends (1);
+}
+
+/* More blocks than a table records ranges. */
+static int
+read_before_many_are_written (void)
+{
+  return read_before_write_ends (90);
 }
 
 /* The last client may not see a change of the same 64 KiB as the wrong block,
@@ -309,19 +321,109 @@ hide_wrong (void)
   return 0;
 }
 
+/* The same block is hidden only while the audit reads it: another export
+ * changes its 64 KiB during the first read, and flushes during the third.
+ */
+static int
+hide_for_a_while (void)
+{
+  static unsigned reads;
+
+  reads++;
+  if (reads == 1)
+    client_write (other, 'x', BLOCK, 20 * BLOCK, 0);
+  else if (reads == 3)
+    client_flush (other);
+  return 0;
+}
+
+static int
+hide_wrong_for_a_while (void)
+{
+  struct client *client = client_open ("a");
+
+  other = client_open ("b");
+  client_write (client, 'x', BLOCK, 40 * BLOCK, 0);
+  disk_on_read = hide_for_a_while;
+  client_disconnect (client);
+  disk_on_read = NULL;
+  check (inode () == 0 && result_has ("# incomplete a: the last client may not "
+                                      "see what others changed\n"));
+  client_disconnect (other);
+  return 0;
+}
+
+/* Without multi-conn the last client does not see what another one changed and
+ * flushed, before it is flushed itself.
+ */
+static int
+flush_to_audit (void)
+{
+  struct client *client;
+
+  disk_mode.multi_conn = false;
+  disk_mode.views = VIEWS_OWN;
+  client = client_open ("a");
+  other = client_open ("a");
+  client_read (client, BLOCK, 0);
+  client_write (other, 'x', BLOCK, 3 * BLOCK, 0);
+  client_disconnect (other);
+  client_disconnect (client);
+  check (!result_has ("incomplete") &&
+         manifest_is_right (manifest, SIZE, BLOCK));
+  return 0;
+}
+
 static void
 test_changes_meanwhile (void **state)
 {
   (void) state;
   assert_int_equal (run_server (read_while_written, "0%"), 0);
   assert_int_equal (run_server (read_while_written, "100%"), 0);
-  assert_int_equal (run_server (read_while_many_are_written, "0%"), 0);
+  assert_int_equal (run_server (read_before_one_is_written, "0%"), 0);
+  assert_int_equal (run_server (read_before_many_are_written, "0%"), 0);
   wrong_at = 5 * BLOCK;
   assert_int_equal (run_server (hide_wrong, "100%"), 0);
+  wrong_at = 25 * BLOCK;
+  assert_int_equal (run_server (hide_wrong_for_a_while, "100%"), 0);
   wrong_at = 0;
+  assert_int_equal (run_server (flush_to_audit, "100%"), 0);
 }
 
-/* The flush fails before the manifest is published: it may not be relied on. */
+/* A fast zero that is refused may have changed the disk, so the manifest was
+ * emptied.  It is made again, although nothing was written.  Returns 2 if the
+ * plugin did not refuse it.
+ */
+static int
+refuse_fast_zero (void)
+{
+  struct client *client = client_open ("a");
+
+  disk_seed = at;
+  if (client_zero (client, BLOCK, BLOCK, NBDKIT_FLAG_FAST_ZERO) == 0)
+    return 2;
+  check (inode () == 0);
+  client_disconnect (client);
+  check (manifest_is_right (manifest, SIZE, BLOCK));
+  return 0;
+}
+
+static void
+test_refused_fast_zero (void **state)
+{
+  int r = 2;
+
+  (void) state;
+  for (at = 1; r == 2 && at < 100; at++)
+    r = run_server (refuse_fast_zero, "0%");
+  assert_int_equal (r, 0);
+  at = 0;
+}
+
+/* A flush has failed, so the manifest may not be relied on, whatever comes
+ * later: a flush that works, a client that reads all, the end of the server.
+ * Returns 2 if no flush failed.
+ */
 static int
 fail_flush (void)
 {
@@ -329,26 +431,54 @@ fail_flush (void)
 
   client_write (client, 'x', BLOCK, BLOCK, 0);
   disk_mode.flush = FLUSH_FAILS;
-  disk_seed = 1;
+  disk_seed = at;
   client_disconnect (client);
   disk_mode.flush = FLUSH_WORKS;
-  if (inode () != 0)            /* by chance it did not fail */
+  if (disk_flushes_failed == 0) {
     check (manifest_is_right (manifest, SIZE, BLOCK));
-  else {
-    check (result_has ("# incomplete a: the changes cannot be flushed\n"));
-    client = client_open ("b");
-    client_read (client, SIZE, 0);
-    client_disconnect (client);
-    check (inode () == 0);
+    return 2;
   }
+  check (inode () == 0 &&
+         result_has ("# incomplete a: the changes cannot be flushed\n"));
+  client = client_open ("b");
+  client_read (client, SIZE, 0);
+  client_disconnect (client);
+  server_end ();
+  check (inode () == 0);
+  return 0;
+}
+
+/* At the end of the server there may be changes that were not flushed, if their
+ * client has vanished.
+ */
+static int
+vanish (void)
+{
+  struct client *client = client_open ("a");
+
+  client_write (client, 'x', BLOCK, BLOCK, 0);
+  client_vanish (client);
+  server_end ();
+  check (inode () == 0 &&
+         result_has ("# incomplete a: the changes cannot be flushed\n"));
   return 0;
 }
 
 static void
 test_failed_flush (void **state)
 {
+  int r, worked = 0, failed = 0;
+
   (void) state;
-  assert_int_equal (run_server (fail_flush, "0%"), 0);
+  for (at = 1; at < 100 && (worked == 0 || failed < 5); at++) {
+    r = run_server (fail_flush, "0%");
+    worked += r == 2;
+    failed += r == 0;
+    assert_true (r == 0 || r == 2);
+  }
+  assert_true (worked > 0 && failed >= 5);
+  at = 0;
+  assert_int_equal (run_server (vanish, "0%"), 0);
 }
 
 static int
@@ -379,6 +509,7 @@ main (void)
     cmocka_unit_test (test_no_change),
     cmocka_unit_test (test_mismatch),
     cmocka_unit_test (test_changes_meanwhile),
+    cmocka_unit_test (test_refused_fast_zero),
     cmocka_unit_test (test_failed_flush),
   };
 
