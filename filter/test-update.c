@@ -400,8 +400,10 @@ refuse_fast_zero (void)
   struct client *client = client_open ("a");
 
   disk_seed = at;
-  if (client_zero (client, BLOCK, BLOCK, NBDKIT_FLAG_FAST_ZERO) == 0)
+  if (client_zero (client, BLOCK, BLOCK, NBDKIT_FLAG_FAST_ZERO) == 0) {
+    client_disconnect (client);
     return 2;
+  }
   check (inode () == 0);
   client_disconnect (client);
   check (manifest_is_right (manifest, SIZE, BLOCK));
