@@ -1,15 +1,20 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An image for the unit tests of parsers.  Include cmocka.h before.
+ * An image for the unit tests of parsers.
  */
 
 #ifndef BLKSUM_TEST_IMAGE_H
 #define BLKSUM_TEST_IMAGE_H
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 #include "format/imagefile.h"
 #include "util/error.h"
