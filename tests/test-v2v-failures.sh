@@ -72,6 +72,16 @@ export STATUS=9
 fails 9 verified
 unset STATUS
 
+# The server that hashes is killed, or aborts because a client left with requests
+# in flight: what it had beside the manifest is removed too.
+AFTER_COPY='server=$(cat "${PATH%%/bin:*}"/disk.*/pid)
+for ending in new saving lock; do
+  true > "'$dir'/manifests/dst.blkm.unverified.blkhash-$ending"
+done
+kill -KILL $server'
+fails 1 "$dir/dst: nbdkit failed"
+AFTER_COPY=
+
 # Zeros that nbdcopy did not write, because they are there already, are not
 # counted as written.
 OPTIONS=--target-is-zero
