@@ -125,7 +125,7 @@ else
       end='## Mount a backup'
       skip_page "no FUSE or no nbdfuse"
     fi
-    page verified curl jq nbdcopy qemu-img
+    page verified curl ddrescue jq nbdcopy qemu-img
     end=
   else
     for page in pipelines verified; do
