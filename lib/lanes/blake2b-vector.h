@@ -75,9 +75,9 @@ compress_lanes (uint64_t *state, const unsigned char *const *data,
 #pragma GCC unroll 8
     for (unsigned i = 0; i < 8; i++) {
       v[i] = load_state (state + i * LANES);
-      v[8 + i] = every (blake2b_iv[i]);
+      v[8 + i] = set1 (blake2b_iv[i]);
     }
-    count = add (load_state (state + 8 * LANES), every (128));
+    count = add (load_state (state + 8 * LANES), set1 (128));
     store_state (state + 8 * LANES, count);
     v[12] = xor (v[12], count);
     v[14] = xor (v[14], load_state (state + 9 * LANES));

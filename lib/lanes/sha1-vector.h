@@ -40,7 +40,7 @@ one_round (vec s[5], vec w, const unsigned t)
   vec a = s[(5 - i) % 5], c = s[(7 - i) % 5], d = s[(8 - i) % 5];
   vec *b = &s[(6 - i) % 5], *e = &s[(9 - i) % 5];
 
-  *e = add (add (add (*e, add (w, every (sha1_k[t / 20]))),
+  *e = add (add (add (*e, add (w, set1 (sha1_k[t / 20]))),
                  function (*b, c, d, t)), rotate (a, 27));
   *b = rotate (*b, 2);
 }

@@ -23,7 +23,7 @@
 
 typedef __m256i vec;
 
-#define every(k) _mm256_set1_epi32 (k)
+#define set1(k) _mm256_set1_epi32 (k)
 
 /* Hide from GCC how X is computed, so that GCC cannot move the computation. */
 static INLINE vec

@@ -31,7 +31,7 @@
 
 typedef __m512i vec;
 
-#define every(k) _mm512_set1_epi32 (k)
+#define set1(k) _mm512_set1_epi32 (k)
 #define shift _mm512_srli_epi32
 #define rotate _mm512_ror_epi32
 

@@ -84,7 +84,7 @@ one_round (vec s[8], vec w, uint32_t k, const unsigned i,
   vec e = s[(12 - i) % 8], f = s[(13 - i) % 8], g = s[(14 - i) % 8];
   vec *d = &s[(11 - i) % 8], *h = &s[(15 - i) % 8];
   vec sum = big_sigma1 (e);
-  vec t = add (add (*h, add (w, every (k))), choose (e, f, g));
+  vec t = add (add (*h, add (w, set1 (k))), choose (e, f, g));
 
   if (short_chain) {
     *d = add (add (*d, t), sum);

@@ -43,7 +43,7 @@ one_round (vec s[8], vec w, uint64_t k, unsigned i)
   vec e = s[(12 - i) % 8], f = s[(13 - i) % 8], g = s[(14 - i) % 8];
   vec *d = &s[(11 - i) % 8], *h = &s[(15 - i) % 8];
 
-  *h = add (add (add (*h, add (w, every (k))), choose (e, f, g)),
+  *h = add (add (add (*h, add (w, set1 (k))), choose (e, f, g)),
             big_sigma1 (e));
   *d = add (*d, *h);
   *h = add (*h, add (majority (a, b, c), big_sigma0 (a)));

@@ -18,9 +18,9 @@ typedef __m256i vec;
 #define JOIN_AGAIN(name, bits) name ## bits
 #define JOIN(name, bits) JOIN_AGAIN (name, bits)
 #if WORD == 32
-#define every _mm256_set1_epi32
+#define set1 _mm256_set1_epi32
 #else
-#define every _mm256_set1_epi64x
+#define set1 _mm256_set1_epi64x
 #endif
 #define shift JOIN (_mm256_srli_epi, WORD)
 #define xor _mm256_xor_si256

@@ -19,7 +19,7 @@ typedef __m512i vec;
 
 #define JOIN_AGAIN(name, bits) name ## bits
 #define JOIN(name, bits) JOIN_AGAIN (name, bits)
-#define every JOIN (_mm512_set1_epi, WORD)
+#define set1 JOIN (_mm512_set1_epi, WORD)
 #define shift JOIN (_mm512_srli_epi, WORD)
 #define rotate JOIN (_mm512_ror_epi, WORD)
 #define rotate_bytes(x, n) rotate (x, 8 * (n))
