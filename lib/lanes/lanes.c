@@ -56,23 +56,23 @@
  * long as hashing two or three MiB.
  */
 #define FIRST_KIB (16L << 10)
-#define AGAIN_NS UINT64_C (5000000000) /* nanoseconds between the two
-                                        * measurements */
+#define REMEASURE_NS UINT64_C (5000000000) /* nanoseconds between the two
+                                            * measurements */
 #define NEVER UINT64_MAX
 
 #define MAX_HASHES 8
 
 struct lanes {
   const struct lane_hash *hash;
-  unsigned *proven;             /* the element of the array below for this
+  unsigned *self_tested;        /* the element of the array below for this
                                  * hash */
   unsigned usable;              /* bit mask of usable kernels */
-  bool forced;                  /* BLKHASH_CPU is set, so AGAIN is NEVER */
+  bool forced;                  /* BLKHASH_CPU is set: REMEASURE_AT is NEVER */
 
   _Atomic (const struct lane_plan *) plan; /* the current plan, in PLANS */
   atomic_long left;             /* KiB until the first measurement */
-  _Atomic uint64_t again;       /* lane_time of the second measurement; 0
-                                 * before the first measurement; or NEVER */
+  _Atomic uint64_t remeasure_at; /* lane_time of the second measurement; 0
+                                  * before the first measurement; or NEVER */
 
   atomic_flag measuring;        /* try-lock that protects the fields below */
   size_t nr_plans;
@@ -84,8 +84,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
  * a struct lanes, its fields are protected as documented above.
  */
 static struct lanes shared[MAX_HASHES];
-static unsigned proven[MAX_HASHES]; /* bit masks: kernels that passed their
-                                     * self-test */
+static unsigned self_tested[MAX_HASHES]; /* bit masks: kernels that passed their
+                                          * self-test */
 
 /* Is NAME, or the family that it begins with, an item of LIST? */
 static bool
@@ -158,25 +158,25 @@ kernels_of (const struct lane_plan *plan)
  * other code either.
  */
 static int
-prove_locked (const struct lanes *lanes, unsigned kernels)
+self_test_locked (const struct lanes *lanes, unsigned kernels)
 {
   size_t i;
 
   for (i = 0; lanes->hash->kernels[i]; i++)
-    if ((kernels & ~*lanes->proven) & 1u << i) {
+    if ((kernels & ~*lanes->self_tested) & 1u << i) {
       if (!lane_kernel_works (lanes->hash, lanes->hash->kernels[i]))
         return EIO;
-      *lanes->proven |= 1u << i;
+      *lanes->self_tested |= 1u << i;
     }
   return 0;
 }
 
 static int
-prove_all (const struct lanes *lanes)
+self_test_all (const struct lanes *lanes)
 {
   SCOPED_LOCK (&lock);
 
-  return prove_locked (lanes, lanes->usable);
+  return self_test_locked (lanes, lanes->usable);
 }
 
 static int
@@ -188,7 +188,7 @@ init_locked (struct lanes *lanes, size_t index, const char *list)
   int err;
 
   *lanes = (struct lanes) {
-    .hash = hash, .proven = &proven[index], .forced = list != NULL,
+    .hash = hash, .self_tested = &self_tested[index], .forced = list != NULL,
     .measuring = ATOMIC_FLAG_INIT
   };
   for (i = 0; hash->kernels[i]; i++)
@@ -197,13 +197,13 @@ init_locked (struct lanes *lanes, size_t index, const char *list)
   if (lanes->usable == 0)
     return ENOTSUP;
   guess_plan (lanes, features, &lanes->plans[0]);
-  err = prove_locked (lanes, kernels_of (&lanes->plans[0]));
+  err = self_test_locked (lanes, kernels_of (&lanes->plans[0]));
   if (err)
     return err;
   lanes->nr_plans = 1;
   atomic_init (&lanes->plan, &lanes->plans[0]);
   atomic_init (&lanes->left, FIRST_KIB);
-  atomic_init (&lanes->again, lanes->forced ? NEVER : 0);
+  atomic_init (&lanes->remeasure_at, lanes->forced ? NEVER : 0);
   return 0;
 }
 
@@ -278,15 +278,15 @@ lanes_full_group (const struct lanes *lanes)
 }
 
 static uint64_t
-measure_again_at (const struct lanes *lanes)
+load_remeasure_at (const struct lanes *lanes)
 {
-  return atomic_load_explicit (&lanes->again, memory_order_relaxed);
+  return atomic_load_explicit (&lanes->remeasure_at, memory_order_relaxed);
 }
 
 void
 lanes_add (struct lanes *lanes, size_t bytes)
 {
-  if (measure_again_at (lanes) == 0)
+  if (load_remeasure_at (lanes) == 0)
     atomic_fetch_sub_explicit (&lanes->left, bytes / 1024 + 1,
                                memory_order_relaxed);
 }
@@ -294,18 +294,18 @@ lanes_add (struct lanes *lanes, size_t bytes)
 bool
 lanes_measure_is_due (const struct lanes *lanes)
 {
-  const uint64_t again = measure_again_at (lanes);
+  const uint64_t remeasure_at = load_remeasure_at (lanes);
 
-  if (again == 0)
+  if (remeasure_at == 0)
     return atomic_load_explicit (&lanes->left, memory_order_relaxed) <= 0;
-  return again != NEVER && lane_time () >= again;
+  return remeasure_at != NEVER && lane_time () >= remeasure_at;
 }
 
 int
 lanes_diagnose (const struct lanes *lanes, const struct lane_one *one,
                      struct lane_costs *costs, struct lane_plan *plan)
 {
-  int err = prove_all (lanes);
+  int err = self_test_all (lanes);
 
   if (err == 0)
     err = lane_costs_measure (lanes->hash, lanes->usable, one, costs);
@@ -324,9 +324,9 @@ lanes_diagnose (const struct lanes *lanes, const struct lane_one *one,
 static int
 measure_now (struct lanes *lanes, const struct lane_one *one)
 {
-  const bool first = measure_again_at (lanes) == 0;
+  const bool first = load_remeasure_at (lanes) == 0;
   struct lane_costs costs;
-  int err = prove_all (lanes);
+  int err = self_test_all (lanes);
 
   if (err)
     return err;
@@ -336,7 +336,8 @@ measure_now (struct lanes *lanes, const struct lane_one *one)
     lane_plan_make (plan, lanes->hash, &costs);
     atomic_store_explicit (&lanes->plan, plan, memory_order_release);
   }
-  atomic_store_explicit (&lanes->again, first ? lane_time () + AGAIN_NS : NEVER,
+  atomic_store_explicit (&lanes->remeasure_at,
+                         first ? lane_time () + REMEASURE_NS : NEVER,
                          memory_order_relaxed);
   return 0;
 }
