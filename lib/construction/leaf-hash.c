@@ -168,7 +168,7 @@ hashers_full_group (const struct hashers *hashers)
 }
 
 static int
-update_one (void *ctx, const void *data, size_t len)
+update_single (void *ctx, const void *data, size_t len)
 {
   return digest_update (ctx, data, len);
 }
@@ -188,9 +188,11 @@ hashers_measure (struct hashers *hashers)
   if (!hasher)
     return 0;
   if (digest_init (hasher->ctx) == 0) {
-    struct lane_one one = { .update = update_one, .opaque = hasher->ctx };
+    struct single_hash single = {
+      .update = update_single, .opaque = hasher->ctx
+    };
 
-    err = lanes_measure (hashers->lanes, &one);
+    err = lanes_measure (hashers->lanes, &single);
   }
   return_hasher (hashers, hasher);
   return err;

@@ -56,7 +56,7 @@ print_hash (FILE *out, const struct lane_hash *hash, const char *library,
 {
   size_t i;
 
-  print_kernel (out, hash, library, 1, costs->one);
+  print_kernel (out, hash, library, 1, costs->single);
   print_counts (out, plan, LANE_NO_KERNEL);
   for (i = 0; hash->kernels[i]; i++)
     if (usable & 1u << i) {
@@ -67,7 +67,7 @@ print_hash (FILE *out, const struct lane_hash *hash, const char *library,
 }
 
 static int
-update_one (void *ctx, const void *data, size_t len)
+update_single (void *ctx, const void *data, size_t len)
 {
   return digest_update (ctx, data, len);
 }
@@ -76,14 +76,14 @@ static int
 measure_hash (FILE *out, const struct lane_hash *hash, const char *library,
               const struct lanes *lanes, struct digest_ctx *ctx)
 {
-  struct lane_one one = { .update = update_one, .opaque = ctx };
+  struct single_hash single = { .update = update_single, .opaque = ctx };
   struct lane_costs costs;
   struct lane_plan plan;
   int err;
 
   err = digest_init (ctx);
   if (err == 0)
-    err = lanes_diagnose (lanes, &one, &costs, &plan);
+    err = lanes_diagnose (lanes, &single, &costs, &plan);
   if (err == 0)
     print_hash (out, hash, library, lanes_usable (lanes), &costs, &plan);
   return err;

@@ -24,8 +24,8 @@
  *
  * A kernel can be a hundred times slower than expected: one example is a kernel
  * that mixes AVX-512 with the SHA instructions, on Emerald Rapids.  So each
- * kernel is first probed with very little data, and excluded if it is HOPELESS
- * times slower than the caller's hash.
+ * kernel is first probed with very little data, and excluded if it is
+ * MAX_SLOWDOWN times slower than the caller's hash.
  */
 
 #include <config.h>
@@ -37,19 +37,19 @@
 
 #include "lanes/lanes-measure.h"
 
-#define ONE_BYTES 8192          /* bytes in a call of the caller's hash */
+#define SINGLE_BYTES 8192       /* bytes in a call of the caller's hash */
 #define CALL_BYTES 32768        /* bytes in a call of a kernel, in all lanes
                                  * together */
 #define CALL_BLOCKS 32          /* minimum number of message blocks of each
                                  * lane in a call */
 #define PROBE_BLOCKS 2
 #define ROUNDS 5
-#define HOPELESS 20             /* excluded if this many times slower than
+#define MAX_SLOWDOWN 20         /* excluded if this many times slower than
                                  * the caller's hash */
 
-/* A hash to measure: either ONE or KERNEL is set. */
+/* A hash to measure: either SINGLE or KERNEL is set. */
 struct candidate {
-  const struct lane_one *one;
+  const struct single_hash *single;
   const struct lane_kernel *kernel;
   size_t blocks;                /* message blocks of each lane in a call */
   double ns[ROUNDS];            /* time for one message block of each lane */
@@ -89,8 +89,8 @@ time_call (const struct lane_hash *hash, const struct candidate *c,
     data[i] = message;
   memset (&state, 0, sizeof state);
   start = lane_time ();
-  if (c->one)
-    err = c->one->update (c->one->opaque, message, blocks * hash->block);
+  if (c->single)
+    err = c->single->update (c->single->opaque, message, blocks * hash->block);
   else
     c->kernel->compress (&state, data, blocks);
   *ns = (double) (lane_time () - start) / blocks;
@@ -99,22 +99,22 @@ time_call (const struct lane_hash *hash, const struct candidate *c,
   return err;
 }
 
-/* Set *HOPELESS if C is so slow, in each of two attempts, that it is not worth
+/* Set *TOO_SLOW if C is so slow, in each of two attempts, that it is not worth
  * measuring.
  */
 static int
-probe (const struct lane_hash *hash, double one_ns, const struct candidate *c,
-       bool *hopeless)
+probe (const struct lane_hash *hash, double single_ns,
+       const struct candidate *c, bool *too_slow)
 {
   double ns;
   int i, err;
 
-  *hopeless = true;
-  for (i = 0; i < 2 && *hopeless; i++) {
+  *too_slow = true;
+  for (i = 0; i < 2 && *too_slow; i++) {
     err = time_call (hash, c, PROBE_BLOCKS, &ns);
     if (err)
       return err;
-    *hopeless = ns > HOPELESS * one_ns * c->kernel->lanes;
+    *too_slow = ns > MAX_SLOWDOWN * single_ns * c->kernel->lanes;
   }
   return 0;
 }
@@ -132,7 +132,7 @@ time_warm_call (const struct lane_hash *hash, const struct candidate *c,
 }
 
 static int
-add_kernels (struct candidates *all, unsigned usable, double one_ns,
+add_kernels (struct candidates *all, unsigned usable, double single_ns,
              struct lane_costs *costs)
 {
   const struct lane_hash *hash = all->hash;
@@ -143,14 +143,14 @@ add_kernels (struct candidates *all, unsigned usable, double one_ns,
     struct candidate c = {
       .kernel = hash->kernels[i], .cost = &costs->call[i]
     };
-    bool hopeless;
+    bool too_slow;
 
     if (!(usable & 1u << i))
       continue;
-    err = probe (hash, one_ns, &c, &hopeless);
+    err = probe (hash, single_ns, &c, &too_slow);
     if (err)
       return err;
-    if (hopeless)
+    if (too_slow)
       continue;
     c.blocks = CALL_BYTES / (hash->block * c.kernel->lanes);
     if (c.blocks < CALL_BLOCKS)
@@ -178,19 +178,19 @@ median (double values[ROUNDS])
 static void
 store_costs (struct candidates *all)
 {
-  const struct candidate *one = &all->candidate[0];
-  double values[ROUNDS], one_ns;
+  const struct candidate *single = &all->candidate[0];
+  double values[ROUNDS], single_ns;
   size_t i, round;
 
-  memcpy (values, one->ns, sizeof values);
-  one_ns = median (values);
+  memcpy (values, single->ns, sizeof values);
+  single_ns = median (values);
   for (i = 0; i < all->count; i++) {
     const struct candidate *c = &all->candidate[i];
     double cost;
 
     for (round = 0; round < ROUNDS; round++)
-      values[round] = c->ns[round] / one->ns[round];
-    cost = median (values) * one_ns * 1000 + 0.5;
+      values[round] = c->ns[round] / single->ns[round];
+    cost = median (values) * single_ns * 1000 + 0.5;
     /* A cost of 0 would mean that the kernel is not used.  Costs in a plan must
      * be below 2^32.
      */
@@ -200,13 +200,17 @@ store_costs (struct candidates *all)
 
 int
 lane_costs_measure (const struct lane_hash *hash, unsigned usable,
-                    const struct lane_one *one, struct lane_costs *costs)
+                    const struct single_hash *single,
+                    struct lane_costs *costs)
 {
   struct candidates all = {
     .hash = hash,
     .count = 1,
     .candidate = {
-      { .one = one, .blocks = ONE_BYTES / hash->block, .cost = &costs->one }
+      {
+        .single = single, .blocks = SINGLE_BYTES / hash->block,
+        .cost = &costs->single
+      }
     },
   };
   double ns;

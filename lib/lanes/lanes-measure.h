@@ -18,20 +18,21 @@
 /* The caller's own hash of one message.  UPDATE adds LEN bytes of DATA to the
  * message.  Returns 0 or an errno value.
  */
-struct lane_one {
+struct single_hash {
   int (*update) (void *opaque, const void *data, size_t len);
   void *opaque;
 };
 
-/* Set COSTS to the times, in picoseconds, of hashing a message block with ONE,
- * and a message block of each lane with each kernel of HASH whose bit is set in
- * USABLE.  These kernels must have passed their self-test.  The cost of a
- * kernel that is far slower than ONE is 0, as if it was not usable.  A
+/* Set COSTS to the times, in picoseconds, of hashing a message block with
+ * SINGLE, and a message block of each lane with each kernel of HASH whose bit
+ * is set in USABLE.  These kernels must have passed their self-test.  The cost
+ * of a kernel that is far slower than SINGLE is 0, as if it was not usable.  A
  * measurement takes some hundred microseconds.  Returns 0, or the error that
- * ONE returned.
+ * SINGLE returned.
  */
 int lane_costs_measure (const struct lane_hash *hash, unsigned usable,
-                        const struct lane_one *one, struct lane_costs *costs);
+                        const struct single_hash *single,
+                        struct lane_costs *costs);
 
 /* Returns the time of the monotonic clock, in nanoseconds. */
 uint64_t lane_time (void);

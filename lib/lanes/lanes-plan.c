@@ -60,7 +60,7 @@ lane_plan_make (struct lane_plan *plan, const struct lane_hash *hash,
   *plan = (struct lane_plan) { .full_group = 1 };
   for (n = 1; n <= LANES_MAX; n++) {
     kernel[n] = cheapest (hash, costs, n);
-    least[n] = costs->one + least[n - 1];
+    least[n] = costs->single + least[n - 1];
     plan->next[n] = 1;
     plan->kernel[n] = LANE_NO_KERNEL;
     for (m = 1; m <= n && kernel[m] != LANE_NO_KERNEL; m++) {

@@ -21,7 +21,7 @@
  * message as for a message in each of its lanes.
  */
 struct lane_costs {
-  uint64_t one;                 /* cost of a message with the caller's own
+  uint64_t single;              /* cost of a message with the caller's own
                                  * hash */
   uint64_t call[LANE_MAX_KERNELS]; /* cost of a call of each kernel, in the
                                     * order of the hash; 0 if it must not be

@@ -49,7 +49,7 @@
 
 /* The cost of one message in OpenSSL on a CPU with instructions for the hash.
  */
-#define ONE_COST 100
+#define SINGLE_COST 100
 #define SHA_INSTRUCTIONS (CPU_SHANI | CPU_ARM_SHA2)
 
 /* KiB that are hashed before the costs are measured.  A measurement takes as
@@ -136,7 +136,8 @@ guess_plan (const struct lanes *lanes, unsigned features,
     }
   if (!lanes->forced)
     used = features;
-  costs.one = used & SHA_INSTRUCTIONS ? ONE_COST : lanes->hash->cost_plain;
+  costs.single = used & SHA_INSTRUCTIONS ? SINGLE_COST
+                                         : lanes->hash->cost_plain;
   lane_plan_make (plan, lanes->hash, &costs);
 }
 
@@ -302,13 +303,13 @@ lanes_measure_is_due (const struct lanes *lanes)
 }
 
 int
-lanes_diagnose (const struct lanes *lanes, const struct lane_one *one,
-                     struct lane_costs *costs, struct lane_plan *plan)
+lanes_diagnose (const struct lanes *lanes, const struct single_hash *single,
+                struct lane_costs *costs, struct lane_plan *plan)
 {
   int err = self_test_all (lanes);
 
   if (err == 0)
-    err = lane_costs_measure (lanes->hash, lanes->usable, one, costs);
+    err = lane_costs_measure (lanes->hash, lanes->usable, single, costs);
   if (err)
     return err;
   if (lanes->forced)
@@ -318,11 +319,11 @@ lanes_diagnose (const struct lanes *lanes, const struct lane_one *one,
   return 0;
 }
 
-/* If ONE fails, the plan does not change.  If a kernel fails its self-test, the
- * measurement remains due, and the next attempt fails again.
+/* If SINGLE fails, the plan does not change.  If a kernel fails its self-test,
+ * the measurement remains due, and the next attempt fails again.
  */
 static int
-measure_now (struct lanes *lanes, const struct lane_one *one)
+measure_now (struct lanes *lanes, const struct single_hash *single)
 {
   const bool first = load_remeasure_at (lanes) == 0;
   struct lane_costs costs;
@@ -330,7 +331,7 @@ measure_now (struct lanes *lanes, const struct lane_one *one)
 
   if (err)
     return err;
-  if (lane_costs_measure (lanes->hash, lanes->usable, one, &costs) == 0) {
+  if (lane_costs_measure (lanes->hash, lanes->usable, single, &costs) == 0) {
     struct lane_plan *plan = &lanes->plans[lanes->nr_plans++];
 
     lane_plan_make (plan, lanes->hash, &costs);
@@ -343,7 +344,7 @@ measure_now (struct lanes *lanes, const struct lane_one *one)
 }
 
 int
-lanes_measure (struct lanes *lanes, const struct lane_one *one)
+lanes_measure (struct lanes *lanes, const struct single_hash *single)
 {
   int err = 0;
 
@@ -352,7 +353,7 @@ lanes_measure (struct lanes *lanes, const struct lane_one *one)
     return 0;
   /* Another thread may have measured since the caller checked. */
   if (lanes_measure_is_due (lanes))
-    err = measure_now (lanes, one);
+    err = measure_now (lanes, single);
   atomic_flag_clear_explicit (&lanes->measuring, memory_order_release);
   return err;
 }

@@ -14,7 +14,7 @@
 #include <stddef.h>
 
 #include "lanes/lane-kernel.h"        /* LANES_MAX */
-#include "lanes/lanes-measure.h"      /* struct lane_one */
+#include "lanes/lanes-measure.h"      /* struct single_hash */
 #include "lanes/lanes-plan.h"
 
 struct lanes;                   /* thread-safe */
@@ -60,15 +60,15 @@ size_t lanes_full_group (const struct lanes *lanes);
  */
 void lanes_add (struct lanes *lanes, size_t bytes);
 bool lanes_measure_is_due (const struct lanes *lanes);
-int lanes_measure (struct lanes *lanes, const struct lane_one *one);
+int lanes_measure (struct lanes *lanes, const struct single_hash *single);
 
 /* For diagnostics: measure now, and store the costs and the plan.  The plan is
  * the one based on these costs, or the forced one.  The plan in use does not
- * change.  Returns 0, the error of ONE, or EIO if any kernel computes wrong
+ * change.  Returns 0, the error of SINGLE, or EIO if any kernel computes wrong
  * results.
  */
-int lanes_diagnose (const struct lanes *lanes, const struct lane_one *one,
-                         struct lane_costs *costs, struct lane_plan *plan);
+int lanes_diagnose (const struct lanes *lanes, const struct single_hash *single,
+                    struct lane_costs *costs, struct lane_plan *plan);
 
 /* Returns true if LIST, the value of BLKHASH_CPU, contains KERNEL or is NULL,
  * and a CPU with FEATURES (see cpu.h) can run KERNEL.

@@ -27,7 +27,7 @@
 #include "lanes/test-lanes.h"
 
 int __wrap_lane_costs_measure (const struct lane_hash *hash, unsigned usable,
-                               const struct lane_one *one,
+                               const struct single_hash *single,
                                struct lane_costs *costs);
 uint64_t __wrap_lane_time (void);
 
@@ -49,11 +49,11 @@ __wrap_lane_time (void)
 
 int
 __wrap_lane_costs_measure (const struct lane_hash *hash, unsigned usable,
-                           const struct lane_one *one,
+                           const struct single_hash *single,
                            struct lane_costs *costs)
 {
-  (void) one;
-  *costs = (struct lane_costs) { .one = 1000 };
+  (void) single;
+  *costs = (struct lane_costs) { .single = 1000 };
   if (!measure_error)
     set_costs (hash, usable, costs);
   atomic_fetch_add (&measured, 1);
@@ -68,7 +68,7 @@ all_slow (const struct lane_hash *hash, unsigned usable,
 {
   for (size_t i = 0; hash->kernels[i]; i++)
     if (usable & 1u << i)
-      costs->call[i] = (hash->kernels[i]->lanes + 1) * costs->one;
+      costs->call[i] = (hash->kernels[i]->lanes + 1) * costs->single;
 }
 
 static void
@@ -77,11 +77,11 @@ all_fast (const struct lane_hash *hash, unsigned usable,
 {
   for (size_t i = 0; hash->kernels[i]; i++)
     if (usable & 1u << i)
-      costs->call[i] = costs->one;
+      costs->call[i] = costs->single;
 }
 
 static void
-all_hopeless (const struct lane_hash *hash, unsigned usable,
+all_too_slow (const struct lane_hash *hash, unsigned usable,
               struct lane_costs *costs)
 {
   (void) hash; (void) usable; (void) costs;
@@ -98,10 +98,10 @@ static void
 two_messages (const struct lane_hash *hash, unsigned usable,
               struct lane_costs *costs)
 {
-  costs->one *= 1 + 3 * (atomic_load (&measured) % 2);
+  costs->single *= 1 + 3 * (atomic_load (&measured) % 2);
   for (size_t i = 0; hash->kernels[i]; i++)
     if (usable & 1u << i)
-      costs->call[i] = thousandths * costs->one / 1000;
+      costs->call[i] = thousandths * costs->single / 1000;
 }
 
 /* ---- The time of the measurements ---- */
@@ -246,7 +246,7 @@ follow_slow_fast (void)
 }
 
 static void
-follow_fast_hopeless (void)
+follow_fast_too_slow (void)
 {
   static struct messages m;
   struct lanes *lanes = lanes_create (child_hash->name);
@@ -256,7 +256,7 @@ follow_fast_hopeless (void)
   set_costs = all_fast;
   measure (lanes);
   check_fast (lanes, &m);
-  set_costs = all_hopeless;
+  set_costs = all_too_slow;
   measure (lanes);
   check_none (lanes, &m);
 }
@@ -355,7 +355,7 @@ test_choice (void **state)
 {
   static void (*const run[]) (void) = {
     measure_twice, measure_twice_first_fails, measure_twice_second_fails,
-    replace_fast, replace_slow, follow_slow_fast, follow_fast_hopeless,
+    replace_fast, replace_slow, follow_slow_fast, follow_fast_too_slow,
     follow_failed, measure_after_batches
   };
 

@@ -26,17 +26,17 @@
 int __wrap_clock_gettime (clockid_t clock, struct timespec *t)
   WRAPS_TIME64 (clock_gettime);
 
-enum { X4, X32, X16, NR_KERNELS, ONE = NR_KERNELS };
+enum { X4, X32, X16, NR_KERNELS, SINGLE = NR_KERNELS };
 
 #define BLOCK 64
 
 static uint64_t now;            /* nanoseconds */
 
-/* The behaviour of each kernel, and of ONE. */
+/* The behaviour of each kernel, and of SINGLE. */
 static struct behaviour {
   uint64_t ns;                  /* time of a message block of all lanes */
   unsigned (*factor) (unsigned call); /* slowdown in this call; NULL: 1 */
-  int error;                    /* error that ONE returns */
+  int error;                    /* error that SINGLE returns */
   unsigned calls, probes;
   size_t blocks;                /* message blocks in all calls */
 } behaviour[NR_KERNELS + 1];
@@ -107,8 +107,8 @@ update (void *opaque, const void *data, size_t len)
   assert_true (len == 2 * BLOCK ||
                (len >= 8192 && len <= sizeof copy && len % BLOCK == 0));
   memcpy (copy, data, len);
-  work (ONE, len / BLOCK);
-  return behaviour[ONE].error;
+  work (SINGLE, len / BLOCK);
+  return behaviour[SINGLE].error;
 }
 
 #define ALL 7                   /* kernels */
@@ -118,12 +118,12 @@ static struct lane_costs costs;
 static int
 measure (unsigned usable)
 {
-  struct lane_one one = { .update = update, .opaque = &now };
+  struct single_hash single = { .update = update, .opaque = &now };
 
   memset (&costs, 0xa5, sizeof costs);
   for (size_t i = 0; i <= NR_KERNELS; i++)
     behaviour[i].calls = behaviour[i].probes = behaviour[i].blocks = 0;
-  return lane_costs_measure (&hash, usable, &one, &costs);
+  return lane_costs_measure (&hash, usable, &single, &costs);
 }
 
 static int
@@ -134,7 +134,7 @@ set_up (void **state)
   behaviour[X4].ns = 127;
   behaviour[X32].ns = 900;
   behaviour[X16].ns = 700;
-  behaviour[ONE].ns = 100;
+  behaviour[SINGLE].ns = 100;
   return 0;
 }
 
@@ -142,7 +142,7 @@ static void
 check_exact (void)
 {
   assert_int_equal (measure (ALL), 0);
-  assert_int_equal (costs.one, 100000);
+  assert_int_equal (costs.single, 100000);
   assert_int_equal (costs.call[X4], 127000);
   assert_int_equal (costs.call[X32], 900000);
   assert_int_equal (costs.call[X16], 700000);
@@ -158,7 +158,7 @@ test_exact (void **state)
     assert_int_equal (behaviour[i].probes, 1 + 5);
     assert_int_equal (behaviour[i].calls, 1 + 2 * 5);
   }
-  assert_int_equal (behaviour[ONE].calls, 2 + 2 * 5);
+  assert_int_equal (behaviour[SINGLE].calls, 2 + 2 * 5);
 }
 
 static unsigned
@@ -207,9 +207,9 @@ slower_in_rounds (unsigned call)
 }
 
 static unsigned
-one_slower_in_rounds (unsigned call)
+single_slower_in_rounds (unsigned call)
 {
-  return call == 0 ? 1 : call;  /* ONE has one call more before the rounds */
+  return call == 0 ? 1 : call;  /* SINGLE has one call more before the rounds */
 }
 
 static void
@@ -218,9 +218,9 @@ test_drift (void **state)
   (void) state;
   for (size_t i = 0; i < NR_KERNELS; i++)
     behaviour[i].factor = slower_in_rounds;
-  behaviour[ONE].factor = one_slower_in_rounds;
+  behaviour[SINGLE].factor = single_slower_in_rounds;
   assert_int_equal (measure (ALL), 0);
-  assert_int_equal (costs.one, 7 * 100000);
+  assert_int_equal (costs.single, 7 * 100000);
   assert_int_equal (costs.call[X4], 7 * 127000);
   assert_int_equal (costs.call[X32], 7 * 900000);
   assert_int_equal (costs.call[X16], 7 * 700000);
@@ -230,7 +230,7 @@ test_drift (void **state)
  * little work.  A kernel that is 19 times slower is measured like any other.
  */
 static void
-test_hopeless (void **state)
+test_too_slow (void **state)
 {
   (void) state;
   behaviour[X4].ns = 4 * 100 * 100;
@@ -241,7 +241,7 @@ test_hopeless (void **state)
   assert_int_equal (behaviour[X4].blocks, 4);
   assert_int_equal (costs.call[X16], 16 * 100 * 19 * 1000);
   assert_int_equal (costs.call[X32], 900000);
-  assert_int_equal (costs.one, 100000);
+  assert_int_equal (costs.single, 100000);
 }
 
 /* A kernel that has not run for a while is slow at first.  This does not affect
@@ -254,7 +254,7 @@ every_other_slow (unsigned call)
 }
 
 static unsigned
-one_every_other_slow (unsigned call)
+single_every_other_slow (unsigned call)
 {
   return call % 2 == 0 ? 3 : 1;
 }
@@ -265,7 +265,7 @@ test_cold (void **state)
   (void) state;
   for (size_t i = 0; i < NR_KERNELS; i++)
     behaviour[i].factor = every_other_slow;
-  behaviour[ONE].factor = one_every_other_slow;
+  behaviour[SINGLE].factor = single_every_other_slow;
   check_exact ();
 }
 
@@ -275,7 +275,7 @@ test_unusable (void **state)
   (void) state;
   for (unsigned usable = 0; usable <= ALL; usable++) {
     assert_int_equal (measure (usable), 0);
-    assert_int_equal (costs.one, 100000);
+    assert_int_equal (costs.single, 100000);
     for (size_t i = 0; i < NR_KERNELS; i++) {
       assert_int_equal (costs.call[i] > 0, (usable & 1u << i) > 0);
       assert_int_equal (behaviour[i].calls > 0, (usable & 1u << i) > 0);
@@ -287,9 +287,9 @@ static void
 test_error (void **state)
 {
   (void) state;
-  behaviour[ONE].error = EIO;
+  behaviour[SINGLE].error = EIO;
   assert_int_equal (measure (ALL), EIO);
-  assert_int_equal (behaviour[ONE].calls, 1);
+  assert_int_equal (behaviour[SINGLE].calls, 1);
 }
 
 /* If the clock stands still, all times are 0.  The costs must not be 0, because
@@ -301,7 +301,7 @@ test_clock_stands (void **state)
   (void) state;
   memset (behaviour, 0, sizeof behaviour);
   assert_int_equal (measure (ALL), 0);
-  assert_true (costs.one > 0);
+  assert_true (costs.single > 0);
   for (size_t i = 0; i < NR_KERNELS; i++)
     assert_true (costs.call[i] > 0);
 }
@@ -313,7 +313,7 @@ main (void)
     cmocka_unit_test_setup (test_exact, set_up),
     cmocka_unit_test_setup (test_noisy, set_up),
     cmocka_unit_test_setup (test_drift, set_up),
-    cmocka_unit_test_setup (test_hopeless, set_up),
+    cmocka_unit_test_setup (test_too_slow, set_up),
     cmocka_unit_test_setup (test_cold, set_up),
     cmocka_unit_test_setup (test_unusable, set_up),
     cmocka_unit_test_setup (test_error, set_up),

@@ -44,7 +44,7 @@ least_cost (const struct lane_costs *costs, size_t count)
   size_t n, m, i;
 
   for (n = 1; n <= count; n++) {
-    least[n] = least[n - 1] + costs->one;
+    least[n] = least[n - 1] + costs->single;
     for (i = 0; i < NR_KERNELS; i++)
       for (m = 1; costs->call[i] && m <= n && m <= kernels[i]->lanes; m++) {
         cost = costs->call[i] + least[n - m];
@@ -66,7 +66,7 @@ planned_cost (const struct lane_costs *costs, size_t count)
     assert_true (next >= 1 && next <= count);
     if (kernel == LANE_NO_KERNEL) {
       assert_int_equal (next, 1);
-      cost += costs->one;
+      cost += costs->single;
     }
     else {
       assert_true (kernel < NR_KERNELS);
@@ -111,7 +111,7 @@ check (const struct lane_costs *costs)
 static void
 test_missing (void **state)
 {
-  struct lane_costs costs = { .one = 100 };
+  struct lane_costs costs = { .single = 100 };
   size_t n;
 
   (void) state;
@@ -134,7 +134,7 @@ test_missing (void **state)
 static void
 test_slow_and_fast (void **state)
 {
-  struct lane_costs costs = { .one = 100, .call = { [X32] = 3201 } };
+  struct lane_costs costs = { .single = 100, .call = { [X32] = 3201 } };
   size_t n;
 
   (void) state;
@@ -159,12 +159,12 @@ test_slow_and_fast (void **state)
 static void
 test_equal (void **state)
 {
-  struct lane_costs costs = { .one = 100 };
+  struct lane_costs costs = { .single = 100 };
   size_t n, i;
 
   (void) state;
   for (i = 0; i < NR_KERNELS; i++)
-    costs.call[i] = kernels[i]->lanes * costs.one;
+    costs.call[i] = kernels[i]->lanes * costs.single;
   check (&costs);
   assert_int_equal (plan.kernel[1], LANE_NO_KERNEL);
   assert_int_equal (plan.kernel[3], X3);
@@ -195,7 +195,7 @@ test_random (void **state)
   for (round = 0; round < 5000; round++) {
     const uint64_t unit = round % 2 ? 1 : 100000;
 
-    costs = (struct lane_costs) { .one = unit * (1 + rand () % 300) };
+    costs = (struct lane_costs) { .single = unit * (1 + rand () % 300) };
     for (i = 0; i < NR_KERNELS; i++)
       if (rand () % 4)
         costs.call[i] = unit * (1 + rand () % (100 * kernels[i]->lanes));

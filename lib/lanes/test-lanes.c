@@ -207,7 +207,7 @@ update_fails (void *opaque, const void *data, size_t len)
 static void
 prove_once (void)
 {
-  const struct lane_one one = { .update = update_fails };
+  const struct single_hash single = { .update = update_fails };
   struct lane_costs costs;
   struct lane_plan plan;
   struct lanes *lanes;
@@ -218,10 +218,10 @@ prove_once (void)
   before = proofs;
   check (lanes_create (child_hash->name) == lanes && proofs == before);
   lanes_add (lanes, 16 << 20);
-  check (lanes_measure (lanes, &one) == 0);
+  check (lanes_measure (lanes, &single) == 0);
   check (proofs == (unsigned) __builtin_popcount (lanes_usable (lanes)));
   before = proofs;
-  check (lanes_diagnose (lanes, &one, &costs, &plan) == EIO);
+  check (lanes_diagnose (lanes, &single, &costs, &plan) == EIO);
   setenv ("BLKHASH_CPU", "avx512,avx2,shani,arm64", 1);
   lanes = lanes_create (child_hash->name);
   lanes_free (lanes);

@@ -107,7 +107,7 @@ static void
 set_up (void)
 {
   static unsigned char mds[MAX_BATCH][LANE_MAX_MD];
-  struct lane_one one = { .update = update };
+  struct single_hash single = { .update = update };
   unsigned char *blocks = NULL;
   size_t i;
 
@@ -118,7 +118,7 @@ set_up (void)
   lanes = hash ? lanes_create (hash->name) : NULL;
   if (!lanes)
     die (1, "no kernel of %s for this CPU", digest_arg);
-  one.opaque = ctx = digest_ctx_create (digest);
+  single.opaque = ctx = digest_ctx_create (digest);
   if (!ctx || posix_memalign ((void **) &blocks, 4096,
                               MAX_BATCH * block_size) != 0)
     check (ENOMEM, "blocks");
@@ -129,7 +129,7 @@ set_up (void)
   }
   check (digest_init (ctx), "digest_init");
   lanes_add (lanes, 64 << 20);
-  lanes_measure (lanes, &one);
+  lanes_measure (lanes, &single);
 }
 
 static void
