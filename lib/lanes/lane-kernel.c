@@ -151,12 +151,12 @@ bool
 lane_kernel_works (const struct lane_hash *hash,
                    const struct lane_kernel *kernel)
 {
-  unsigned char message[2][LANE_PROOF_LEN], md[LANES_MAX][LANE_MAX_MD];
+  unsigned char message[2][LANE_SELF_TEST_LEN], md[LANES_MAX][LANE_MAX_MD];
   const void *data[LANES_MAX];
   unsigned char *out[LANES_MAX];
   size_t i, bit;
 
-  for (i = 0; i < LANE_PROOF_LEN; i++) {
+  for (i = 0; i < LANE_SELF_TEST_LEN; i++) {
     message[0][i] = i;
     message[1][i] = 255 - i;
   }
@@ -165,9 +165,10 @@ lane_kernel_works (const struct lane_hash *hash,
       data[i] = message[(i & bit) != 0];
       out[i] = md[i];
     }
-    lane_kernel_hash (hash, kernel, data, LANE_PROOF_LEN, out, kernel->lanes);
+    lane_kernel_hash (hash, kernel, data, LANE_SELF_TEST_LEN, out,
+                      kernel->lanes);
     for (i = 0; i < kernel->lanes; i++)
-      if (memcmp (md[i], hash->proof[(i & bit) != 0], hash->md) != 0)
+      if (memcmp (md[i], hash->self_test_md[(i & bit) != 0], hash->md) != 0)
         return false;
   }
   return true;

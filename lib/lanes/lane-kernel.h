@@ -75,10 +75,10 @@ struct lane_hash {
                                  * padding, at least 8; or 0 if there is none */
   size_t md;                    /* size of a digest */
   uint64_t initial_state[LANE_MAX_WORDS];
-  /* Expected digests for lane_kernel_works: of two messages of LANE_PROOF_LEN
-   * bytes, 0, 1, 2 ... and 255, 254, 253 ..., modulo 256.
+  /* Expected digests for lane_kernel_works: of two messages of
+   * LANE_SELF_TEST_LEN bytes, 0, 1, 2 ... and 255, 254, 253 ..., modulo 256.
    */
-  unsigned char proof[2][LANE_MAX_MD];
+  unsigned char self_test_md[2][LANE_MAX_MD];
 
   unsigned cost_plain;          /* cost of one message without a kernel, on a
                                  * CPU without instructions for the hash: see
@@ -86,7 +86,7 @@ struct lane_hash {
   const struct lane_kernel *const *kernels; /* the last is NULL */
 };
 
-#define LANE_PROOF_LEN 300      /* more than two message blocks of any hash */
+#define LANE_SELF_TEST_LEN 300  /* more than two message blocks of any hash */
 
 /* Self-test of KERNEL, which this CPU must be able to run.  Returns true if it
  * computes HASH.

@@ -255,7 +255,7 @@ compress_two_mistaken (void *state, const unsigned char *const *data,
 }
 
 static void
-test_proof (void **state)
+test_self_test (void **state)
 {
   struct lane_kernel bad = *kernel_of (state);
 
@@ -279,7 +279,7 @@ static const struct test of_kernels[] = {
   { "counts", test_counts },
   { "alignments", test_alignments },
   { "guard pages", test_guard_pages },
-  { "proof", test_proof },
+  { "self-test", test_self_test },
   { NULL, NULL },
 }, of_hashes[] = {
   { "long messages", test_long_messages },

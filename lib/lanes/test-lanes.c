@@ -30,13 +30,13 @@ bool __wrap_lane_kernel_works (const struct lane_hash *hash,
                                const struct lane_kernel *kernel);
 
 static const struct lane_kernel *broken;
-static unsigned proofs;
+static unsigned self_tests;
 
 bool
 __wrap_lane_kernel_works (const struct lane_hash *hash,
                           const struct lane_kernel *kernel)
 {
-  proofs++;
+  self_tests++;
   return kernel != broken && __real_lane_kernel_works (hash, kernel);
 }
 
@@ -205,7 +205,7 @@ update_fails (void *opaque, const void *data, size_t len)
 
 /* Before the first measurement each kernel is tested exactly once. */
 static void
-prove_once (void)
+self_test_once (void)
 {
   const struct single_hash single = { .update = update_fails };
   struct lane_costs costs;
@@ -214,22 +214,22 @@ prove_once (void)
   unsigned before;
 
   lanes = lanes_create (child_hash->name);
-  check (lanes && proofs > 0);
-  before = proofs;
-  check (lanes_create (child_hash->name) == lanes && proofs == before);
+  check (lanes && self_tests > 0);
+  before = self_tests;
+  check (lanes_create (child_hash->name) == lanes && self_tests == before);
   lanes_add (lanes, 16 << 20);
   check (lanes_measure (lanes, &single) == 0);
-  check (proofs == (unsigned) __builtin_popcount (lanes_usable (lanes)));
-  before = proofs;
+  check (self_tests == (unsigned) __builtin_popcount (lanes_usable (lanes)));
+  before = self_tests;
   check (lanes_diagnose (lanes, &single, &costs, &plan) == EIO);
   setenv ("BLKHASH_CPU", "avx512,avx2,shani,arm64", 1);
   lanes = lanes_create (child_hash->name);
   lanes_free (lanes);
-  check (lanes && proofs == before);
+  check (lanes && self_tests == before);
 }
 
 static void
-test_proofs (void **state)
+test_self_tests (void **state)
 {
   (void) state;
   for (size_t h = 0; lane_hashes[h]; h++) {
@@ -241,7 +241,7 @@ test_proofs (void **state)
     }
     broken = NULL;
     if (has_kernels (child_hash))
-      assert_true (in_child (prove_once));
+      assert_true (in_child (self_test_once));
   }
 }
 
@@ -249,8 +249,8 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_proofs), /* must be first, while no kernel has
-                                     * been tested */
+    cmocka_unit_test (test_self_tests), /* must be first, while no kernel has
+                                         * been tested */
     cmocka_unit_test (test_usable),
     cmocka_unit_test (test_mixed),
     cmocka_unit_test (test_none),
