@@ -163,7 +163,7 @@ observe_block_locked (struct blkhash_leaves *l, uint64_t index,
 
 /* Hash and store up to LEAVES_BATCH blocks of data. */
 static int
-put_data (struct blkhash_leaves *l, enum how how, const unsigned char *buf,
+put_data (struct blkhash_leaves *l, enum leaves_op op, const unsigned char *buf,
           uint64_t index, size_t count)
 {
   unsigned char leaves[LEAVES_BATCH * BLKHASH_MAX_MD_SIZE];
@@ -183,8 +183,8 @@ put_data (struct blkhash_leaves *l, enum how how, const unsigned char *buf,
     return leaves_stick_locked (l, err);
   err = check_new_locked (l, index, count);
   for (i = 0; i < count && err == 0; i++)
-    err = how == OBSERVE ? observe_block_locked (l, index + i, &blocks[i])
-                         : leaves_store_locked (l, index + i, &blocks[i]);
+    err = op == OBSERVE ? observe_block_locked (l, index + i, &blocks[i])
+                        : leaves_store_locked (l, index + i, &blocks[i]);
   if (err == 0 && l->once)
     err = leaves_fold_early_locked (l);
   return err;
@@ -227,13 +227,13 @@ observe_zeros_locked (struct blkhash_leaves *l, uint64_t index,
 }
 
 static int
-put_zeros (struct blkhash_leaves *l, enum how how, uint64_t index,
+put_zeros (struct blkhash_leaves *l, enum leaves_op op, uint64_t index,
            uint64_t count)
 {
   int err;
   SCOPED_LOCK (&l->lock);
 
-  if (how == OBSERVE)
+  if (op == OBSERVE)
     return observe_zeros_locked (l, index, count);
   err = check_new_locked (l, index, count);
   if (err == 0)
@@ -294,11 +294,11 @@ leaves_put_leaves (struct blkhash_leaves *l, uint64_t first, uint64_t count,
 }
 
 int
-leaves_put_blocks (struct blkhash_leaves *l, enum how how,
+leaves_put_blocks (struct blkhash_leaves *l, enum leaves_op op,
                    const unsigned char *buf, uint64_t index, uint64_t count)
 {
-  if (how == FORGET)
+  if (op == FORGET)
     return forget (l, index, count);
-  return buf ? put_data (l, how, buf, index, count)
-             : put_zeros (l, how, index, count);
+  return buf ? put_data (l, op, buf, index, count)
+             : put_zeros (l, op, index, count);
 }

@@ -220,8 +220,8 @@ store_zero_locked (struct blkhash_leaves *l, uint64_t index)
  * must be hashed, unless it was zero before.
  */
 static int
-settle_locked (struct blkhash_leaves *l, struct partial *partial,
-               struct todo *todo)
+finish_if_complete_locked (struct blkhash_leaves *l, struct partial *partial,
+                           struct todo *todo)
 {
   if (!leaves_is_complete (l, partial))
     return 0;
@@ -236,15 +236,16 @@ settle_locked (struct blkhash_leaves *l, struct partial *partial,
 
 /* Returns 0 or an error, as reserve_locked. */
 static int
-put_locked (struct blkhash_leaves *l, enum how how, const unsigned char *buf,
-            size_t len, uint64_t index, size_t start, struct todo *todo)
+put_locked (struct blkhash_leaves *l, enum leaves_op op,
+            const unsigned char *buf, size_t len, uint64_t index,
+            size_t start, struct todo *todo)
 {
   struct partial *partial;
   int err = check_new_piece_locked (l, index, len, start);
 
   if (err)
     return err;
-  if (how == OBSERVE && !observe_piece_locked (l, buf, len, index, start))
+  if (op == OBSERVE && !observe_piece_locked (l, buf, len, index, start))
     return l->error;
   if (!buf && leaf_tree_run (l->tree, index).state == LEAF_ZERO)
     return 0;
@@ -254,7 +255,7 @@ put_locked (struct blkhash_leaves *l, enum how how, const unsigned char *buf,
   l->generation++;
   if (pieces_put (l->pieces, partial, buf, len, start) != 0)
     return leaves_set_locked (l, index, 1, LEAF_MISSING);
-  return settle_locked (l, partial, todo);
+  return finish_if_complete_locked (l, partial, todo);
 }
 
 static int
@@ -284,7 +285,7 @@ forget_locked (struct blkhash_leaves *l, size_t len, uint64_t index,
 
 /* The budget has no room for the block, so the block becomes missing. */
 static int
-lose_block (struct blkhash_leaves *l, uint64_t index)
+set_block_missing (struct blkhash_leaves *l, uint64_t index)
 {
   SCOPED_LOCK (&l->lock);
 
@@ -292,7 +293,7 @@ lose_block (struct blkhash_leaves *l, uint64_t index)
 }
 
 int
-leaves_put_piece (struct blkhash_leaves *l, enum how how,
+leaves_put_piece (struct blkhash_leaves *l, enum leaves_op op,
                   const unsigned char *buf, size_t len,
                   uint64_t index, size_t start)
 {
@@ -305,9 +306,9 @@ leaves_put_piece (struct blkhash_leaves *l, enum how how,
     {
       SCOPED_LOCK (&l->lock);
 
-      err = how == FORGET
+      err = op == FORGET
         ? forget_locked (l, len, index, start, &todo)
-        : put_locked (l, how, buf, len, index, start, &todo);
+        : put_locked (l, op, buf, len, index, start, &todo);
     }
     if (todo.hash)
       hash_err = leaves_hash_busy (l, todo.hash);
@@ -316,7 +317,7 @@ leaves_put_piece (struct blkhash_leaves *l, enum how how,
     if (!todo.retry)
       return err;
     if (todo.wait && !budget_wait (l->pieces->budget, todo.seen))
-      return how == OBSERVE ? 0 : lose_block (l, index);
+      return op == OBSERVE ? 0 : set_block_missing (l, index);
   }
 }
 
@@ -331,7 +332,7 @@ leaves_end_piece (struct blkhash_leaves *l, uint64_t index)
     struct partial *partial = pieces_find (l->pieces, index);
 
     if (partial && !partial->busy)
-      err = settle_locked (l, partial, &todo);
+      err = finish_if_complete_locked (l, partial, &todo);
   }
   return todo.hash ? leaves_hash_busy (l, todo.hash) : err;
 }

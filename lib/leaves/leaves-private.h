@@ -112,7 +112,7 @@ blocks_length (const struct blkhash_leaves *l, uint64_t index,
 /* How a range changes the table: GIVE replaces the content; OBSERVE adds
  * content that was read, and detects contradictions; FORGET makes it missing.
  */
-enum how { GIVE, OBSERVE, FORGET };
+enum leaves_op { GIVE, OBSERVE, FORGET };
 
 /* SIZE can be BLKHASH_SIZE_UNKNOWN. */
 void leaves_init_size (struct blkhash_leaves *l, uint64_t size);
@@ -122,21 +122,21 @@ void leaves_init_size (struct blkhash_leaves *l, uint64_t size);
  * this range from now on.  A range to forget is truncated at the end of the
  * ranges that were given.
  */
-int leaves_enter_range (struct blkhash_leaves *l, enum how how,
+int leaves_enter_range (struct blkhash_leaves *l, enum leaves_op op,
                         uint64_t offset, uint64_t *len);
 
 /* Put COUNT blocks from block INDEX on.  BUF has their data, of at most
  * LEAVES_BATCH blocks.  If BUF is NULL, the blocks are zero, or become missing
  * with FORGET, and COUNT is not limited.
  */
-int leaves_put_blocks (struct blkhash_leaves *l, enum how how,
+int leaves_put_blocks (struct blkhash_leaves *l, enum leaves_op op,
                        const unsigned char *buf,
                        uint64_t index, uint64_t count);
 
 /* Put LEN bytes, less than a block, at offset START in block INDEX.  BUF is
  * NULL for zeros and for FORGET.
  */
-int leaves_put_piece (struct blkhash_leaves *l, enum how how,
+int leaves_put_piece (struct blkhash_leaves *l, enum leaves_op op,
                       const unsigned char *buf, size_t len,
                       uint64_t index, size_t start);
 

@@ -21,7 +21,7 @@
  * nothing, if the size has become known.
  */
 static bool
-enter_unknown (struct blkhash_leaves *l, enum how how, uint64_t offset,
+enter_unknown (struct blkhash_leaves *l, enum leaves_op op, uint64_t offset,
                uint64_t *len)
 {
   uint64_t end = offset + *len;
@@ -29,7 +29,7 @@ enter_unknown (struct blkhash_leaves *l, enum how how, uint64_t offset,
 
   if (l->size_known)
     return false;
-  if (how != FORGET) {
+  if (op != FORGET) {
     if (l->given_end < end && *len > 0)
       l->given_end = end;
   }
@@ -41,12 +41,12 @@ enter_unknown (struct blkhash_leaves *l, enum how how, uint64_t offset,
 }
 
 int
-leaves_enter_range (struct blkhash_leaves *l, enum how how, uint64_t offset,
-                    uint64_t *len)
+leaves_enter_range (struct blkhash_leaves *l, enum leaves_op op,
+                    uint64_t offset, uint64_t *len)
 {
   if (offset > UINT64_MAX - *len)
     return EINVAL;
-  if (!l->size_known && enter_unknown (l, how, offset, len))
+  if (!l->size_known && enter_unknown (l, op, offset, len))
     return 0;
   return offset + *len > l->size ? EINVAL : 0;
 }

@@ -164,13 +164,13 @@ first_piece (const struct blkhash_leaves *l, uint64_t len, uint64_t offset)
 
 /* BUF is NULL for zeros and for FORGET. */
 static int
-put (struct blkhash_leaves *l, enum how how, const unsigned char *buf,
+put (struct blkhash_leaves *l, enum leaves_op op, const unsigned char *buf,
      uint64_t len, uint64_t offset)
 {
-  bool again = how == FORGET && l->once && len > 0;
-  int err = leaves_enter_range (l, how, offset, &len);
+  bool refused = op == FORGET && l->once && len > 0;
+  int err = leaves_enter_range (l, op, offset, &len);
 
-  if (err || again)
+  if (err || refused)
     return err ? err : EEXIST;
   while (len > 0) {
     uint64_t index = offset / l->block_size, n;
@@ -180,11 +180,11 @@ put (struct blkhash_leaves *l, enum how how, const unsigned char *buf,
       if (buf && count > LEAVES_BATCH)
         count = LEAVES_BATCH;
       n = blocks_length (l, index, count);
-      err = leaves_put_blocks (l, how, buf, index, count);
+      err = leaves_put_blocks (l, op, buf, index, count);
     }
     else {
       n = first_piece (l, len, offset);
-      err = leaves_put_piece (l, how, buf, n, index, offset % l->block_size);
+      err = leaves_put_piece (l, op, buf, n, index, offset % l->block_size);
     }
     if (err)
       return err;
