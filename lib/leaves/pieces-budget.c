@@ -52,7 +52,7 @@ budget_destroy (struct pieces_budget *budget)
 }
 
 void
-budget_enter (struct pieces_budget *budget, size_t chunk)
+budget_add_table (struct pieces_budget *budget, size_t chunk)
 {
   SCOPED_LOCK (&budget->lock);
 
@@ -79,7 +79,7 @@ unmap_locked (struct pieces_budget *budget)
 
 /* No chunk is in use: restart cutting, and return pages beyond KEEP. */
 static void
-cut_anew_locked (struct pieces_budget *budget)
+reset_locked (struct pieces_budget *budget)
 {
   const size_t keep =
     ((budget->chunk > KEEP ? budget->chunk : KEEP) | (MAX_PAGE - 1)) + 1;
@@ -95,7 +95,7 @@ cut_anew_locked (struct pieces_budget *budget)
 }
 
 void
-budget_leave (struct pieces_budget *budget)
+budget_remove_table (struct pieces_budget *budget)
 {
   SCOPED_LOCK (&budget->lock);
 
@@ -147,7 +147,7 @@ budget_get (struct pieces_budget *budget, size_t overhead, bool *zero,
     return NULL;
   }
   if (chunk) {
-    budget->handed++;
+    budget->chunks_in_use++;
     budget->used += overhead;
   }
   return chunk;
@@ -163,8 +163,8 @@ budget_put (struct pieces_budget *budget, void *chunk, size_t overhead)
   budget->spare = spare;
   budget->used -= overhead;
   budget->freed++;
-  if (--budget->handed == 0)
-    cut_anew_locked (budget);
+  if (--budget->chunks_in_use == 0)
+    reset_locked (budget);
   if (budget->busy > 0)
     pthread_cond_broadcast (&budget->has_freed);
 }

@@ -39,7 +39,7 @@ struct pieces_budget {
                                  * chunks */
   size_t dirty;                 /* bytes from BASE on that may be nonzero */
   struct spare *spare;          /* free chunks */
-  size_t handed;                /* chunks in use */
+  size_t chunks_in_use;         /* cut from BASE, and not in SPARE */
 };
 
 /* Instead of this call, a static budget that is never destroyed can be all zero
@@ -52,8 +52,8 @@ void budget_destroy (struct pieces_budget *budget);
 /* Add and remove a table that uses chunks of CHUNK bytes, a multiple of 64 that
  * is the same for all tables.  The last removal releases all memory.
  */
-void budget_enter (struct pieces_budget *budget, size_t chunk);
-void budget_leave (struct pieces_budget *budget);
+void budget_add_table (struct pieces_budget *budget, size_t chunk);
+void budget_remove_table (struct pieces_budget *budget);
 
 /* Allocate a chunk, and account for OVERHEAD bytes that the caller allocates
  * for it elsewhere.  If *ZERO is set, a zeroed chunk is preferred; on return

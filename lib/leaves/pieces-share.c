@@ -19,7 +19,7 @@
 #include "leaves/pieces.h"
 
 static void
-enter_locked (struct pieces *pieces)
+add_user_locked (struct pieces *pieces)
 {
   struct pieces_budget *budget = pieces->budget;
 
@@ -32,7 +32,7 @@ enter_locked (struct pieces *pieces)
 }
 
 static void
-leave_locked (struct pieces *pieces)
+remove_user_locked (struct pieces *pieces)
 {
   if (pieces->prev_user)
     pieces->prev_user->next_user = pieces->next_user;
@@ -44,29 +44,29 @@ leave_locked (struct pieces *pieces)
 }
 
 void
-share_begin (struct pieces *pieces)
+share_add_user (struct pieces *pieces)
 {
   if (pieces->listed)
     return;
 
   SCOPED_LOCK (&pieces->budget->users_lock);
   if (!pieces->listed)
-    enter_locked (pieces);
+    add_user_locked (pieces);
 }
 
 void
-share_end (struct pieces *pieces)
+share_remove_user (struct pieces *pieces)
 {
   SCOPED_LOCK (&pieces->budget->users_lock);
 
   if (pieces->listed)
-    leave_locked (pieces);
+    remove_user_locked (pieces);
 }
 
 /* Returns the rank of USER for eviction: its memory, but idle users rank first.
  */
 static uint64_t
-surplus (const struct pieces *user)
+eviction_rank (const struct pieces *user)
 {
   uint64_t held = user->held;
 
@@ -81,25 +81,25 @@ static struct pieces *
 find_largest_locked (struct pieces_budget *budget, struct pieces *first)
 {
   struct pieces *user, *next, *best = NULL;
-  uint64_t most = 0;
+  uint64_t best_rank = 0;
 
   if (first->listed && !first->tried) {
-    most = surplus (first);
-    best = most > 0 ? first : NULL;
+    best_rank = eviction_rank (first);
+    best = best_rank > 0 ? first : NULL;
   }
   for (user = budget->users; user; user = next) {
-    uint64_t held = surplus (user);
+    uint64_t rank = eviction_rank (user);
 
     next = user->next_user;
-    if (held == 0) {
-      leave_locked (user);
+    if (rank == 0) {
+      remove_user_locked (user);
       /* The user may have added a piece while it was still listed. */
       if (user->held > 0)
-        enter_locked (user);
+        add_user_locked (user);
     }
-    else if (!user->tried && held > most) {
+    else if (!user->tried && rank > best_rank) {
       best = user;
-      most = held;
+      best_rank = rank;
     }
   }
   return best;

@@ -14,8 +14,8 @@ struct pieces;
 /* Add PIECES, which holds a block, to the list of users, or remove it from the
  * list.
  */
-void share_begin (struct pieces *pieces);
-void share_end (struct pieces *pieces);
+void share_add_user (struct pieces *pieces);
+void share_remove_user (struct pieces *pieces);
 
 /* Make the largest user hash or evict its oldest block.  Returns 0 if it did;
  * EAGAIN if the largest user is PIECES, so that the caller must do this with

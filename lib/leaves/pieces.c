@@ -67,7 +67,7 @@ pieces_create (uint32_t block_size, size_t overhead,
     free (pieces);
     return NULL;
   }
-  budget_enter (budget, pieces->chunk);
+  budget_add_table (budget, pieces->chunk);
   return pieces;
 }
 
@@ -78,12 +78,12 @@ pieces_free (struct pieces *pieces)
 
   if (!pieces)
     return;
-  share_end (pieces);
+  share_remove_user (pieces);
   for (partial = pieces->oldest; partial; partial = newer) {
     newer = partial->newer;
     partial_free (pieces, partial);
   }
-  budget_leave (pieces->budget);
+  budget_remove_table (pieces->budget);
   free (pieces->buckets);
   free (pieces);
 }
@@ -209,7 +209,7 @@ pieces_add (struct pieces *pieces, struct partial *partial, uint64_t index)
   link_newest (pieces, partial);
   pieces->count++;
   pieces->held += pieces->chunk + pieces->overhead;
-  share_begin (pieces);
+  share_add_user (pieces);
 }
 
 void
