@@ -115,7 +115,7 @@ blkhash_free (struct blkhash *h)
  * program that checks only blkhash_final must not get a digest.
  */
 static int
-stick (struct blkhash *h, int err)
+set_error (struct blkhash *h, int err)
 {
   if (h->error == 0)
     h->error = err;
@@ -129,7 +129,7 @@ check_append (struct blkhash *h, size_t len)
   if (h->finished)
     return EINVAL;
   if (h->error == 0 && len > UINT64_MAX - h->size)
-    return stick (h, EOVERFLOW);
+    return set_error (h, EOVERFLOW);
   return h->error;
 }
 
@@ -152,9 +152,9 @@ blkhash_update (struct blkhash *h, const void *buf, size_t len)
   if (err || len == 0)
     return err;
   if (!buf)
-    return stick (h, EINVAL);
+    return set_error (h, EINVAL);
   h->size += len;
-  return stick (h, order_copy (h->order, buf, len));
+  return set_error (h, order_copy (h->order, buf, len));
 }
 
 int
@@ -174,7 +174,7 @@ blkhash_zero (struct blkhash *h, size_t len)
     err = order_zeros (h->order, len / h->block_size);
   if (err == 0)
     err = order_copy_zeros (h->order, len % h->block_size);
-  return stick (h, err);
+  return set_error (h, err);
 }
 
 int
@@ -189,9 +189,9 @@ blkhash_aio_update (struct blkhash *h, const void *buf, size_t len,
   if (err)
     return err;
   if (!h->completions)
-    return stick (h, ENOTSUP);
+    return set_error (h, ENOTSUP);
   if (!buf && len > 0)
-    return stick (h, EINVAL);
+    return set_error (h, EINVAL);
 
   head = head_length (h, len);
   tail = (len - head) % h->block_size;
@@ -218,7 +218,7 @@ blkhash_aio_update (struct blkhash *h, const void *buf, size_t len,
      * completion.
      */
     order_finish (h->order);
-    return stick (h, err);
+    return set_error (h, err);
   }
   request_part_done (request, 0);
   return 0;
@@ -256,7 +256,7 @@ blkhash_final (struct blkhash *h, unsigned char *md, unsigned int *len)
   h->finished = true;
 
   /* Wait even after an error, because no buffer may be in use on return. */
-  err = stick (h, order_finish (h->order));
+  err = set_error (h, order_finish (h->order));
   if (err == 0)
     err = outer_final (h->outer, h->size, result);
   if (err)

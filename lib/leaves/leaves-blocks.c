@@ -21,7 +21,7 @@
 #include "leaves/pieces.h"
 
 int
-leaves_stick_locked (struct blkhash_leaves *l, int err)
+leaves_set_error_locked (struct blkhash_leaves *l, int err)
 {
   if (l->error == 0)
     l->error = err;
@@ -68,7 +68,7 @@ leaves_set_locked (struct blkhash_leaves *l, uint64_t first, uint64_t count,
   drop_partials_locked (l, first, count);
   l->generation++;
   err = leaf_tree_set (l->tree, first, count, state);
-  return err ? leaves_stick_locked (l, err) : 0;
+  return err ? leaves_set_error_locked (l, err) : 0;
 }
 
 int
@@ -83,7 +83,7 @@ leaves_store_locked (struct blkhash_leaves *l, uint64_t index,
   l->generation++;
   err = leaf_tree_set_data (l->tree, index, block->md);
   l->unfolded += err == 0 && l->once;
-  return err ? leaves_stick_locked (l, err) : 0;
+  return err ? leaves_set_error_locked (l, err) : 0;
 }
 
 /* Returns EEXIST if a table that is given once already has one of these blocks
@@ -180,7 +180,7 @@ put_data (struct blkhash_leaves *l, enum leaves_op op, const unsigned char *buf,
 
   SCOPED_LOCK (&l->lock);
   if (err)
-    return leaves_stick_locked (l, err);
+    return leaves_set_error_locked (l, err);
   err = check_new_locked (l, index, count);
   for (i = 0; i < count && err == 0; i++)
     err = op == OBSERVE ? observe_block_locked (l, index + i, &blocks[i])
@@ -266,7 +266,7 @@ store_leaves_locked (struct blkhash_leaves *l, uint64_t first, uint64_t count,
     err = leaf_tree_set_data (l->tree, first + i, leaves + i * l->leaf_size);
     l->unfolded += err == 0 && l->once;
   }
-  return err ? leaves_stick_locked (l, err) : 0;
+  return err ? leaves_set_error_locked (l, err) : 0;
 }
 
 int

@@ -144,7 +144,7 @@ report_zeros_locked (struct blkhash_leaves *l)
   err = sink_end (&l->sink);
   pthread_mutex_lock (&l->lock);
   if (err)
-    leaves_stick_locked (l, err);
+    leaves_set_error_locked (l, err);
 }
 
 int
@@ -181,7 +181,7 @@ leaves_fold_early_locked (struct blkhash_leaves *l)
       pthread_mutex_lock (&l->lock);
     }
     if (err)
-      leaves_stick_locked (l, err);
+      leaves_set_error_locked (l, err);
   }
   end_folding_locked (l);
   return l->error;
@@ -202,7 +202,7 @@ leaves_fold_next_locked (struct blkhash_leaves *l, uint64_t count,
     err = sink_data (&l->sink, leaves, count);
   pthread_mutex_lock (&l->lock);
   end_folding_locked (l);
-  return err ? leaves_stick_locked (l, err) : l->error;
+  return err ? leaves_set_error_locked (l, err) : l->error;
 }
 
 /* If all leaves are already folded, end the sink, and compute the digest. */
@@ -228,7 +228,7 @@ finish_early_fold (struct blkhash_leaves *l, unsigned char *md)
   if (err == 0 && l->outer)
     err = outer_final (l->outer, l->size, md);
   if (err)
-    leaves_stick_locked (l, err);
+    leaves_set_error_locked (l, err);
   l->finished = l->error == 0;
   return l->error;
 }

@@ -113,12 +113,12 @@ open_partial_locked (struct blkhash_leaves *l, uint64_t index,
   }
   err = reserve_locked (l, partial, state == LEAF_ZERO, todo);
   if (err == ENOMEM)
-    leaves_stick_locked (l, err);
+    leaves_set_error_locked (l, err);
   if (err)
     return err;
   if (leaf_tree_set (l->tree, index, 1, LEAF_PARTIAL) != 0) {
     partial_free (l->pieces, *partial);
-    return leaves_stick_locked (l, ENOMEM);
+    return leaves_set_error_locked (l, ENOMEM);
   }
   if (old) {
     /* The busy block is complete.  If it is all zero, the rest of the block
@@ -169,7 +169,7 @@ leaves_hash_busy (struct blkhash_leaves *l, struct partial *partial)
 
   SCOPED_LOCK (&l->lock);
   if (err) {
-    leaves_stick_locked (l, err);
+    leaves_set_error_locked (l, err);
     if (pieces_find (l->pieces, index) == partial)
       pieces_remove (l->pieces, partial);
   }

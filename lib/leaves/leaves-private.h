@@ -179,7 +179,7 @@ void leaves_drop_partial_locked (struct blkhash_leaves *l,
 /* Record an error after which leaves can be wrong.  Returns the first error
  * that was recorded.
  */
-int leaves_stick_locked (struct blkhash_leaves *l, int err);
+int leaves_set_error_locked (struct blkhash_leaves *l, int err);
 
 /* Fold the leaves before the first missing block.  The caller holds the lock,
  * which is released during the call.  Returns the error of the table.  Only for

@@ -33,7 +33,7 @@ hash_locked (struct blkhash_leaves *l, const struct partial *partial)
 
   if (err) {
     leaves_set_locked (l, index, 1, LEAF_MISSING);
-    leaves_stick_locked (l, err);
+    leaves_set_error_locked (l, err);
   }
   else
     leaves_store_locked (l, index, &block);
