@@ -22,7 +22,7 @@
 #include "construction/outer.h"
 #include "digest/digest.h"
 #include "hash/completion.h"
-#include "hash/order.h"
+#include "hash/pipeline.h"
 #include "hash/pool.h"
 
 struct blkhash {

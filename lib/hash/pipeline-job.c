@@ -16,8 +16,8 @@
 #include "common/cleanup.h"
 #include "common/numbers.h"
 #include "construction/leaf.h"
-#include "hash/order-private.h"
-#include "hash/order.h"
+#include "hash/pipeline-private.h"
+#include "hash/pipeline.h"
 #include "hash/pool.h"
 
 /* Store in BLOCKS the next blocks of the jobs, from offset *OFFSET in *JOB on,

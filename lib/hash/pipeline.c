@@ -45,8 +45,8 @@
 #include "common/cleanup.h"
 #include "common/numbers.h"
 #include "construction/outer.h"
-#include "hash/order-private.h"
-#include "hash/order.h"
+#include "hash/pipeline-private.h"
+#include "hash/pipeline.h"
 #include "hash/pool.h"
 
 #define JOB_BYTES (2u << 20)    /* bytes of data in a job, if blocks are not
